@@ -1,0 +1,3 @@
+package handlers
+
+func (a *API) accountOperations() []Operation { return recordOperations(a.CRM.Accounts) }

@@ -1,0 +1,126 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+)
+
+// answer is a response before it is written.
+type answer struct {
+	status      int
+	body        []byte
+	kept        []byte // what a repeated request gets instead of body, when that holds a secret
+	contentType string // application/json when empty
+	etag        string
+	header      http.Header
+	replayed    bool
+	code        fault.Code // of an error, for the log
+}
+
+// Meta is in every envelope.
+type Meta struct {
+	Timestamp shape.Time `json:"timestamp" rule:"required"`
+}
+
+// Pagination says which part of a list a page is.
+type Pagination struct {
+	Page       int `json:"page"`
+	PageSize   int `json:"page_size"`
+	TotalCount int `json:"total_count"`
+	TotalPages int `json:"total_pages"`
+}
+
+// itemEnvelope splices data, which is JSON already, into an Item.
+func (a *API) itemEnvelope(data []byte) []byte {
+	b := make([]byte, 0, len(data)+64)
+	b = append(b, `{"data":`...)
+	b = append(b, data...)
+	return a.closeEnvelope(b)
+}
+
+func (a *API) encodeItem(v any) ([]byte, error) {
+	data, err := marshal(v)
+	return a.itemEnvelope(data), err
+}
+
+// listEnvelope splices records into a List.
+func (a *API) listEnvelope(records [][]byte, p Pagination) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"data":[`)
+	for i, r := range records {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(r)
+	}
+	b.WriteString(`],"pagination":`)
+	b.Write(mustJSON(p))
+	return a.closeEnvelope(b.Bytes())
+}
+
+func (a *API) closeEnvelope(b []byte) []byte {
+	b = append(b, `,"meta":{"timestamp":"`...)
+	b = append(b, shape.At(a.Store.Now()).String()...)
+	return append(b, `"}}`...)
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// mustJSON encodes what cannot fail: structs of this package.
+func mustJSON(v any) []byte {
+	b, err := marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func etag(version uint64) string {
+	if version == 0 {
+		return ""
+	}
+	return `"` + strconv.FormatUint(version, 10) + `"`
+}
+
+// write sends the answer.
+func (a answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	for k, v := range a.header {
+		h[k] = v
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if a.etag != "" {
+		h.Set("ETag", a.etag)
+	}
+	if a.replayed {
+		h.Set("Idempotent-Replayed", "true")
+	}
+	if a.body != nil {
+		contentType := a.contentType
+		if contentType == "" {
+			contentType = "application/json"
+		}
+		h.Set("Content-Type", contentType)
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a caller who went away has nobody to tell
+}
+
+// seconds rounds a duration up to whole seconds, at least one.
+func seconds(d time.Duration) int {
+	return max(1, int((d+time.Second-1)/time.Second))
+}

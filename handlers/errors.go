@@ -1,0 +1,146 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"prospector/internal/fault"
+)
+
+// errorRow is one row of the table of errors: the status that a code becomes, and when it is answered.
+type errorRow struct {
+	code   fault.Code
+	status int
+	when   string
+}
+
+var errorTable = []errorRow{
+	{fault.InvalidJSON, http.StatusBadRequest, "The body is not one JSON object of valid UTF-8."},
+	{fault.Unauthorized, http.StatusUnauthorized, "The API key is missing, malformed, unknown or deactivated."},
+	{fault.Forbidden, http.StatusForbidden, "The key's access does not cover the operation."},
+	{fault.NotFound, http.StatusNotFound, "The path or the id is unknown, or the id belongs to another organization."},
+	{fault.MethodNotAllowed, http.StatusMethodNotAllowed, "The path has no such method."},
+	{fault.TagNameTaken, http.StatusConflict, "Another tag of the object type has the name."},
+	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key came with another request before."},
+	{fault.InUse, http.StatusConflict, "Something still needs what is to be deleted."},
+	{fault.PreconditionFailed, http.StatusPreconditionFailed, "If-Match names another version."},
+	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is over the configured limit."},
+	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType, "The body is not application/json."},
+	{fault.ValidationFailed, http.StatusUnprocessableEntity, "A field is missing, of the wrong type, out of bounds or not known."},
+	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter names an unknown or unsupported field, condition or value."},
+	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort names a field that cannot be sorted by."},
+	{fault.RateLimited, http.StatusTooManyRequests, "The organization has used up its requests of this minute."},
+	{fault.Internal, http.StatusInternalServerError, "A bug; the log has the request id."},
+	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down, or the disk refuses writes."},
+}
+
+func rowOf(code fault.Code) errorRow {
+	for _, row := range errorTable {
+		if row.code == code {
+			return row
+		}
+	}
+	return errorRow{fault.Internal, http.StatusInternalServerError, ""}
+}
+
+// Error is the body of every error but 401.
+type Error struct {
+	Error ErrorBody `json:"error"`
+}
+
+// ErrorBody says what is wrong: the message names the first problem, the details list all.
+type ErrorBody struct {
+	Code    string        `json:"code"`
+	Message string        `json:"message"`
+	Details []ErrorDetail `json:"details,omitempty" rule:"optional"`
+}
+
+// ErrorDetail is one problem, by its path in the request. The id is that of the record a name or reference collides with.
+type ErrorDetail struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+	ID      string `json:"id,omitempty" rule:"optional"`
+}
+
+// Unauthorized is the body of a 401.
+type Unauthorized struct {
+	Detail string `json:"detail"`
+}
+
+// errorAnswer is the answer to an error. What is no fault is a bug or a broken disk: the caller learns the request id
+// and the log the rest.
+func (c *call) errorAnswer(err error) answer {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		c.api.Log.Error("request failed", "request_id", c.requestID, "operation", c.opName(), "error", err)
+		f = fault.New(fault.Internal, "something went wrong; the log has it under request id %s", c.requestID)
+	}
+	row := rowOf(f.Code)
+	a := answer{status: row.status, code: f.Code}
+	if f.Code == fault.Unauthorized {
+		a.body = mustJSON(Unauthorized{Detail: f.Message})
+		a.header = http.Header{"Www-Authenticate": {"Bearer"}}
+		return a
+	}
+	body := ErrorBody{Code: string(f.Code), Message: f.Message}
+	for _, d := range f.Details {
+		body.Details = append(body.Details, ErrorDetail(d))
+	}
+	a.body = mustJSON(Error{Error: body})
+	return a
+}
+
+func (c *call) opName() string {
+	if c.op == nil {
+		return ""
+	}
+	return c.op.Name
+}
+
+// codes are all the errors that an operation may answer, in the order of the table.
+func (o *Operation) codes() []fault.Code {
+	may := map[fault.Code]bool{fault.Internal: true, fault.ValidationFailed: true}
+	for _, c := range o.Codes {
+		may[c] = true
+	}
+	if o.Access == Public {
+		delete(may, fault.ValidationFailed)
+	} else {
+		may[fault.Unauthorized], may[fault.RateLimited] = true, true
+		may[fault.Unavailable] = true
+		may[fault.Forbidden] = o.Access != "read"
+	}
+	if o.input.typ != nil {
+		may[fault.InvalidJSON], may[fault.BodyTooLarge], may[fault.UnsupportedMediaType] = true, true, true
+	}
+	may[fault.InvalidFilter], may[fault.InvalidSort] = o.lists, o.lists
+	may[fault.NotFound] = may[fault.NotFound] || len(o.params()) > 0
+	may[fault.PreconditionFailed] = o.guarded
+	may[fault.IdempotencyKeyReused] = o.idempotent()
+	var codes []fault.Code
+	for _, row := range errorTable {
+		if may[row.code] {
+			codes = append(codes, row.code)
+		}
+	}
+	return codes
+}
+
+// idempotent tells whether the operation honours Idempotency-Key.
+func (o *Operation) idempotent() bool { return o.writes && o.Method == http.MethodPost }
+
+func methodNotAllowed(allow []string) *fault.Error {
+	return fault.New(fault.MethodNotAllowed, "this path takes %s", strings.Join(allow, ", "))
+}
+
+func unknownParameter(name string) error {
+	var p fault.Problems
+	p.Invalid(name, "is not a known query parameter")
+	return p.Err()
+}
+
+var errForbidden = func(needed any) *fault.Error {
+	return fault.New(fault.Forbidden, "this operation needs a key with %s access", fmt.Sprint(needed))
+}

@@ -1,0 +1,25 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+
+	"prospector/internal/fault"
+	"prospector/internal/record"
+)
+
+// ifMatch is the precondition of a request; nil when it has none.
+func ifMatch(r *http.Request) record.Precondition {
+	values := r.Header.Values("If-Match")
+	if len(values) == 0 {
+		return nil
+	}
+	return func(version uint64) error {
+		for _, tag := range strings.Split(strings.Join(values, ","), ",") {
+			if tag = strings.TrimSpace(tag); tag == "*" || tag == etag(version) {
+				return nil
+			}
+		}
+		return fault.New(fault.PreconditionFailed, "the record has another version, %s", etag(version))
+	}
+}

@@ -1,0 +1,112 @@
+package handlers
+
+import (
+	"net/http"
+
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/shape"
+	"prospector/store"
+
+	"github.com/google/uuid"
+)
+
+// Me is whom a key acts for.
+type Me struct {
+	OrgID         uuid.UUID  `json:"org_id"`
+	UserID        uuid.UUID  `json:"user_id"`
+	UserEmail     string     `json:"user_email"`
+	UserFirstName shape.Text `json:"user_first_name"`
+	UserLastName  shape.Text `json:"user_last_name"`
+	OrgName       string     `json:"org_name"`
+}
+
+// NewKey is a key at its creation, the only time that its plaintext is shown.
+type NewKey struct {
+	identity.Key
+	Plaintext string `json:"key" rule:"optional" doc:"The key itself, in this answer alone: an answer repeated for an Idempotency-Key is without it."`
+
+	version uint64
+}
+
+func (k NewKey) secret() (shown, kept any, version uint64) { return k, k.Key, k.version }
+
+func (a *API) identityOperations() []Operation {
+	id := a.Identity
+	return []Operation{
+		read(Operation{
+			Name: "get_me", Method: http.MethodGet, Path: "/v1/me", Access: identity.Read,
+			Summary: "Read the user and organization of the key",
+		}, func(c *call, tx *store.Tx, _ nothing) (me Me, err error) {
+			org, err := id.Organizations.Get(tx, c.principal.Org)
+			if err != nil {
+				return me, err
+			}
+			user, err := id.Users.Get(tx, c.principal.User)
+			if err != nil {
+				return me, err
+			}
+			u := user.Record
+			return Me{OrgID: org.ID, OrgName: org.Record.Name, UserID: u.ID, UserEmail: u.Email,
+				UserFirstName: u.FirstName, UserLastName: u.LastName}, nil
+		}),
+		read(Operation{
+			Name: "get_organization", Method: http.MethodGet, Path: "/v1/organization", Access: identity.Read,
+			Summary: "Read the organization of the key, with its limits",
+		}, func(c *call, tx *store.Tx, _ nothing) (store.Doc[identity.Organization], error) {
+			return id.Organizations.Get(tx, tx.Org())
+		}),
+		write(Operation{
+			Name: "update_organization", Method: http.MethodPatch, Path: "/v1/organization", Access: identity.Admin,
+			Summary: "Change the settings of the organization",
+		}, func(c *call, tx *store.Tx, in updates[identity.Organization]) (store.Doc[identity.Organization], error) {
+			return id.Organizations.Update(tx, tx.Org(), ifMatch(c.request), in.Value)
+		}),
+		read(Operation{
+			Name: "list_users", Method: http.MethodGet, Path: "/v1/users", Access: identity.Read,
+			Summary: "List the users of the organization, all on one page",
+		}, func(c *call, tx *store.Tx, _ nothing) (users all[identity.User], err error) {
+			err = id.Users.Table.Scan(tx, func(d store.Doc[identity.User]) (bool, error) {
+				users = append(users, d.Record)
+				return true, nil
+			})
+			return users, err
+		}),
+		write(Operation{
+			Name: "create_user", Method: http.MethodPost, Path: "/v1/users", Access: identity.Admin, Status: http.StatusCreated,
+			Summary: "Create a user",
+		}, func(_ *call, tx *store.Tx, in creates[identity.User]) (store.Doc[identity.User], error) {
+			return id.Users.Create(tx, in.Value)
+		}),
+		withAccess(identity.Admin, updateOperation(id.Users, "update_user", "/v1/users/{id}")),
+		read(Operation{
+			Name: "list_api_keys", Method: http.MethodGet, Path: "/v1/api-keys", Access: identity.Admin,
+			Summary: "List the API keys of the organization, all on one page",
+		}, func(c *call, tx *store.Tx, _ nothing) (all[identity.Key], error) {
+			keys, err := id.ListKeys(tx)
+			return keys, err
+		}),
+		write(Operation{
+			Name: "create_api_key", Method: http.MethodPost, Path: "/v1/api-keys", Access: identity.Admin, Status: http.StatusCreated,
+			Summary: "Create an API key; its plaintext is in this answer alone",
+		}, func(_ *call, tx *store.Tx, in creates[identity.Key]) (NewKey, error) {
+			doc, plaintext, err := id.CreateKey(tx, in.Value)
+			return NewKey{Key: doc.Record, Plaintext: plaintext, version: doc.Change}, err
+		}),
+		write(Operation{
+			Name: "deactivate_api_key", Method: http.MethodPost, Path: "/v1/api-keys/{id}/deactivate", Access: identity.Admin,
+			Codes: []fault.Code{}, Summary: "Deactivate an API key, at once and for good",
+		}, func(c *call, tx *store.Tx, _ nothing) (doc store.Doc[identity.Key], err error) {
+			key, err := c.id()
+			if err != nil {
+				return doc, err
+			}
+			return id.DeactivateKey(tx, key)
+		}),
+	}
+}
+
+func withAccess(access identity.Access, o Operation) Operation {
+	o.Access = access
+	return o
+}

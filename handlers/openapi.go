@@ -1,0 +1,238 @@
+package handlers
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prospector/index"
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+)
+
+// The API document (OpenAPI 3.1), as far as this service needs it.
+type (
+	apiDocument struct {
+		OpenAPI    string                           `json:"openapi"`
+		Info       apiInfo                          `json:"info"`
+		Servers    []apiServer                      `json:"servers"`
+		Security   []map[string][]string            `json:"security"`
+		Paths      map[string]map[string]*apiMethod `json:"paths"`
+		Components apiComponents                    `json:"components"`
+	}
+	apiInfo struct {
+		Title       string `json:"title"`
+		Version     string `json:"version"`
+		Description string `json:"description"`
+	}
+	apiServer struct {
+		URL string `json:"url"`
+	}
+	apiMethod struct {
+		OperationID string                  `json:"operationId"`
+		Summary     string                  `json:"summary"`
+		Tags        []string                `json:"tags"`
+		Security    *[]map[string][]string  `json:"security,omitempty"`
+		Parameters  []apiParameter          `json:"parameters,omitempty"`
+		Body        *apiBody                `json:"requestBody,omitempty"`
+		Responses   map[string]*apiResponse `json:"responses"`
+	}
+	apiParameter struct {
+		Name        string        `json:"name"`
+		In          string        `json:"in"`
+		Required    bool          `json:"required,omitempty"`
+		Description string        `json:"description,omitempty"`
+		Schema      *shape.Schema `json:"schema"`
+	}
+	apiBody struct {
+		Required bool                `json:"required,omitempty"`
+		Content  map[string]apiMedia `json:"content"`
+	}
+	apiMedia struct {
+		Schema *shape.Schema `json:"schema"`
+	}
+	apiResponse struct {
+		Description string               `json:"description"`
+		Headers     map[string]apiHeader `json:"headers,omitempty"`
+		Content     map[string]apiMedia  `json:"content,omitempty"`
+		Codes       []fault.Code         `json:"x-error-codes,omitempty"`
+	}
+	apiHeader struct {
+		Description string        `json:"description"`
+		Schema      *shape.Schema `json:"schema"`
+	}
+	apiComponents struct {
+		Schemas  shape.Components     `json:"schemas"`
+		Security map[string]apiScheme `json:"securitySchemes"`
+	}
+	apiScheme struct {
+		Type   string `json:"type"`
+		Scheme string `json:"scheme,omitempty"`
+		In     string `json:"in,omitempty"`
+		Name   string `json:"name,omitempty"`
+	}
+)
+
+// openAPI writes the document from the table.
+func (a *API) openAPI() []byte {
+	d := apiDocument{
+		OpenAPI: "3.1.0",
+		Info: apiInfo{
+			Title: "Prospector", Version: "1.0.0",
+			Description: "Sales prospecting and outreach, self-hosted. Bodies are strict: an unknown property is refused. " +
+				"Every POST that writes honours Idempotency-Key.",
+		},
+		Servers:  []apiServer{{URL: "/"}},
+		Security: []map[string][]string{{"bearer": {}}, {"key": {}}},
+		Paths:    map[string]map[string]*apiMethod{},
+		Components: apiComponents{
+			Schemas: shape.Components{},
+			Security: map[string]apiScheme{
+				"bearer": {Type: "http", Scheme: "bearer"},
+				"key":    {Type: "apiKey", In: "header", Name: "X-Prospector-Api-Key"},
+			},
+		},
+	}
+	schemas := d.Components.Schemas
+	addFilterSchemas(schemas)
+	for i := range a.operations {
+		o := &a.operations[i]
+		if d.Paths[o.Path] == nil {
+			d.Paths[o.Path] = map[string]*apiMethod{}
+		}
+		d.Paths[o.Path][strings.ToLower(o.Method)] = o.document(schemas)
+	}
+	return mustJSON(d)
+}
+
+func (o *Operation) document(schemas shape.Components) *apiMethod {
+	m := &apiMethod{OperationID: o.Name, Summary: o.Summary, Tags: []string{o.group()}, Parameters: o.parameters()}
+	if o.Access == Public {
+		m.Security = &[]map[string][]string{}
+	}
+	if o.input.typ != nil {
+		schema := schemas.Of(o.input.typ, o.input.view)
+		required := len(schemas[strings.TrimPrefix(schema.Ref, "#/components/schemas/")].Required) > 0
+		m.Body = &apiBody{Required: required, Content: map[string]apiMedia{"application/json": {schema}}}
+	}
+	m.Responses = map[string]*apiResponse{strconv.Itoa(o.Status): o.success(schemas)}
+	for _, code := range o.codes() {
+		row := rowOf(code)
+		status := strconv.Itoa(row.status)
+		r := m.Responses[status]
+		if r == nil {
+			body := schemas.Of(reflect.TypeFor[Error](), shape.Answer)
+			if code == fault.Unauthorized {
+				body = schemas.Of(reflect.TypeFor[Unauthorized](), shape.Answer)
+			}
+			r = &apiResponse{Content: map[string]apiMedia{"application/json": {body}}}
+			if code == fault.RateLimited {
+				r.Headers = rateHeaders
+			}
+			m.Responses[status] = r
+		}
+		r.Description = strings.TrimSpace(r.Description + " `" + string(code) + "`: " + row.when)
+		r.Codes = append(r.Codes, code)
+	}
+	return m
+}
+
+// group is the part of the path that an operation is filed under.
+func (o *Operation) group() string {
+	if parts := strings.Split(o.Path, "/"); len(parts) > 2 && parts[1] == "v1" {
+		return parts[2]
+	}
+	return "service"
+}
+
+func text(schema shape.Schema) *shape.Schema {
+	schema.Type = shape.Types{"string"}
+	return &schema
+}
+
+func (o *Operation) parameters() []apiParameter {
+	var ps []apiParameter
+	for _, name := range o.params() {
+		schema := text(shape.Schema{Format: "uuid"})
+		if name == "entity" {
+			schema = text(shape.Schema{Enum: o.Entities})
+		}
+		ps = append(ps, apiParameter{Name: name, In: "path", Required: true, Schema: schema})
+	}
+	if o.idempotent() {
+		ps = append(ps, apiParameter{Name: "Idempotency-Key", In: "header", Schema: text(shape.Schema{MinLength: 1, MaxLength: 255}),
+			Description: "For 24 hours the same key with the same request gets the same answer again, and nothing is done twice."})
+	}
+	if o.guarded {
+		ps = append(ps, apiParameter{Name: "If-Match", In: "header", Schema: text(shape.Schema{}),
+			Description: "The ETag of the version that the change is meant for."})
+	}
+	return ps
+}
+
+func (o *Operation) success(schemas shape.Components) *apiResponse {
+	r := &apiResponse{Description: o.Summary + "."}
+	switch {
+	case o.output.raw != "":
+		schema := &shape.Schema{Type: shape.Types{"object"}}
+		if o.output.raw != "application/json" {
+			schema = text(shape.Schema{})
+		}
+		r.Content = map[string]apiMedia{o.output.raw: {schema}}
+	case o.output.typ != nil:
+		r.Content = map[string]apiMedia{"application/json": {o.envelope(schemas)}}
+	}
+	return r
+}
+
+func (o *Operation) envelope(schemas shape.Components) *shape.Schema {
+	data := schemas.Of(o.output.typ, shape.Answer)
+	name := o.output.typ.Name() + "Item"
+	s := &shape.Schema{Type: shape.Types{"object"}, Required: []string{"data", "meta"}}
+	if o.output.list {
+		name = o.output.typ.Name() + "List"
+		s.Required = []string{"data", "pagination", "meta"}
+		s.Properties = s.Properties.Set("data", &shape.Schema{Type: shape.Types{"array"}, Items: data}).
+			Set("pagination", schemas.Of(reflect.TypeFor[Pagination](), shape.Answer))
+	} else {
+		s.Properties = s.Properties.Set("data", data)
+	}
+	s.Properties = s.Properties.Set("meta", schemas.Of(reflect.TypeFor[Meta](), shape.Answer))
+	schemas[name] = s
+	return shape.RefTo(name)
+}
+
+var rateHeaders = map[string]apiHeader{
+	"X-RateLimit-Limit":     {"The most requests in a window.", &shape.Schema{Type: shape.Types{"integer"}}},
+	"X-RateLimit-Remaining": {"What is left of them.", &shape.Schema{Type: shape.Types{"integer"}}},
+	"X-RateLimit-Reset":     {"When the window ends, as a Unix time.", &shape.Schema{Type: shape.Types{"integer"}}},
+	"Retry-After":           {"Seconds until then.", &shape.Schema{Type: shape.Types{"integer"}}},
+}
+
+// addFilterSchemas writes down the recursive filter expression.
+func addFilterSchemas(schemas shape.Components) {
+	var names []string
+	for _, c := range index.AllConditions {
+		names = append(names, string(c))
+	}
+	closed := func(properties *shape.Properties, required ...string) *shape.Schema {
+		return &shape.Schema{Type: shape.Types{"object"}, Properties: properties, Required: required, Additional: shape.Nothing}
+	}
+	var rule, expression *shape.Properties
+	schemas["FilterRule"] = closed(rule.
+		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).
+		Set("condition", text(shape.Schema{Enum: slices.Sorted(slices.Values(names))})).
+		Set("value", &shape.Schema{Description: "One value, or a list for is and is_not; absent for is_empty and is_not_empty."}),
+		"field", "condition")
+	either := &shape.Schema{Type: shape.Types{"array"}, Items: &shape.Schema{
+		OneOf: []*shape.Schema{shape.RefTo("FilterRule"), shape.RefTo("FilterExpression")},
+	}}
+	schemas["FilterExpression"] = closed(expression.
+		Set("operator", text(shape.Schema{Enum: []string{"and", "or"}, Default: "and"})).
+		Set("filters", either), "filters")
+	schemas["Filters"] = &shape.Schema{
+		Description: "Rules that all must hold, or an expression of rules and expressions.",
+		OneOf:       []*shape.Schema{either, shape.RefTo("FilterExpression")},
+	}
+}

@@ -1,0 +1,71 @@
+package handlers
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+)
+
+const rateWindow = time.Minute
+
+// rates counts the requests of each organization in fixed windows, each begun by its first request.
+type rates struct {
+	mu      sync.Mutex
+	windows map[uuid.UUID]*window
+	swept   time.Time
+}
+
+type window struct {
+	began time.Time
+	used  int
+}
+
+func newRates() *rates { return &rates{windows: map[uuid.UUID]*window{}} }
+
+// take counts one request and says in the header what is left. Past the limit it is rate_limited and not counted;
+// a limit of 0 is none.
+func (r *rates) take(org uuid.UUID, limit int, now time.Time, h http.Header) error {
+	if limit == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sweep(now)
+	w := r.windows[org]
+	if w == nil || now.Sub(w.began) >= rateWindow || now.Before(w.began) {
+		w = &window{began: now}
+		r.windows[org] = w
+	}
+	ends := w.began.Add(rateWindow)
+	allowed := w.used < limit
+	if allowed {
+		w.used++
+	}
+	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(0, limit-w.used)))
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(ends.Add(time.Second-1).Unix(), 10))
+	if allowed {
+		return nil
+	}
+	wait := seconds(ends.Sub(now))
+	h.Set("Retry-After", strconv.Itoa(wait))
+	return fault.New(fault.RateLimited, "the limit is %d requests a minute; try again in %d seconds", limit, wait)
+}
+
+// sweep forgets windows that are over, once a window.
+func (r *rates) sweep(now time.Time) {
+	if now.Sub(r.swept) < rateWindow {
+		return
+	}
+	r.swept = now
+	for org, w := range r.windows {
+		if now.Sub(w.began) >= rateWindow {
+			delete(r.windows, org)
+		}
+	}
+}

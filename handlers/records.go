@@ -1,0 +1,61 @@
+package handlers
+
+import (
+	"net/http"
+
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/record"
+	"prospector/store"
+)
+
+// recordOperations are the operations that every kind of record has. codes are the conflicts over its unique keys.
+func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation {
+	one, path := k.Object, "/v1/"+k.Entity
+	return []Operation{
+		write(Operation{
+			Name: "create_" + one, Method: http.MethodPost, Path: path, Access: identity.Write, Status: http.StatusCreated,
+			Codes: codes, Summary: "Create a record of " + k.Entity,
+		}, func(_ *call, tx *store.Tx, in creates[T]) (store.Doc[T], error) {
+			return k.Create(tx, in.Value)
+		}),
+		read(Operation{
+			Name: "get_" + one, Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
+			Summary: "Read a record of " + k.Entity,
+		}, func(c *call, tx *store.Tx, _ nothing) (doc store.Doc[T], err error) {
+			id, err := c.id()
+			if err != nil {
+				return doc, err
+			}
+			return k.Get(tx, id)
+		}),
+		updateOperation(k, "update_"+one, path+"/{id}", codes...),
+		write(Operation{
+			Name: "delete_" + one, Method: http.MethodDelete, Path: path + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
+			Summary: "Delete a record of " + k.Entity + " and every reference to it",
+		}, func(c *call, tx *store.Tx, _ nothing) (none nothing, err error) {
+			id, err := c.id()
+			if err != nil {
+				return none, err
+			}
+			return none, k.Delete(tx, id, ifMatch(c.request))
+		}),
+		listing[T](Operation{
+			Name: "list_" + k.Entity, Path: path + "/list", Summary: "List " + k.Entity + ", filtered, searched and sorted",
+		}, k.List),
+	}
+}
+
+// updateOperation changes a record: absent fields stay, null clears.
+func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault.Code) Operation {
+	return write(Operation{
+		Name: name, Method: http.MethodPatch, Path: path, Access: identity.Write, Codes: codes,
+		Summary: "Change a record of " + k.Entity + ": an absent field stays, null clears",
+	}, func(c *call, tx *store.Tx, in updates[T]) (doc store.Doc[T], err error) {
+		id, err := c.id()
+		if err != nil {
+			return doc, err
+		}
+		return k.Update(tx, id, ifMatch(c.request), in.Value)
+	})
+}

@@ -1,0 +1,5 @@
+package handlers
+
+import "prospector/internal/fault"
+
+func (a *API) tagOperations() []Operation { return recordOperations(a.CRM.Tags, fault.TagNameTaken) }

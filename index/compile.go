@@ -1,0 +1,334 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+)
+
+// The limits of a filter. The strict decoder's own depth allows for no more than twice this nesting.
+const (
+	maxFilterDepth = 200
+	maxFilterRules = 10_000
+	maxSortKeys    = 20
+)
+
+// Plan is a query compiled against a kind.
+type Plan struct {
+	Page     int
+	PageSize int
+
+	kind   *Kind
+	filter Filter
+	sort   []sortKey
+	search []string
+}
+
+// Filter is a rule or an expression over filters.
+type Filter struct {
+	rule *rule
+	any  bool // or, else and
+	subs []Filter
+}
+
+// rule is one comparison. Which operands it has follows from the type of its field.
+type rule struct {
+	field int
+	typ   shape.Type
+	cond  Condition
+	texts []string // texts, keys, ids; folded for contains
+	set   map[string]bool
+	spans [][2]float64 // numbers, booleans, times: half-open, from and to
+}
+
+type sortKey struct {
+	field int
+	desc  bool
+}
+
+// Compile checks a query against the fields of a kind and notes every problem by its path, as invalid_filter or
+// invalid_sort.
+func Compile(k *Kind, q ListBody, p *fault.Problems) *Plan {
+	c := &compiler{kind: k, p: p}
+	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, search: words(q.Search), sort: c.sort(q.Sort)}
+	switch q.Filters.Kind {
+	case shape.Absent, shape.Null:
+	case shape.List:
+		plan.filter = Filter{subs: c.list(q.Filters, "filters", 1)}
+	case shape.Object:
+		plan.filter = c.expression(q.Filters, "filters", 1)
+	default:
+		p.Add(fault.InvalidFilter, "filters", "must be a list of rules or an expression")
+	}
+	return plan
+}
+
+type compiler struct {
+	kind  *Kind
+	p     *fault.Problems
+	rules int
+}
+
+func (c *compiler) fail(path, format string, args ...any) {
+	c.p.Add(fault.InvalidFilter, path, format, args...)
+}
+
+func (c *compiler) list(v shape.Value, path string, depth int) []Filter {
+	if depth > maxFilterDepth {
+		c.fail(path, "nests deeper than %d levels", maxFilterDepth)
+		return nil
+	}
+	subs := make([]Filter, 0, len(v.Items))
+	for i, item := range v.Items {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		switch {
+		case item.Kind != shape.Object:
+			c.fail(at, "must be a rule or an expression")
+		case item.Get("filters").Kind != shape.Absent || item.Get("operator").Kind != shape.Absent:
+			subs = append(subs, c.expression(item, at, depth+1))
+		default:
+			subs = append(subs, c.rule(item, at))
+		}
+	}
+	return subs
+}
+
+func (c *compiler) expression(v shape.Value, path string, depth int) Filter {
+	f := Filter{}
+	for _, m := range v.Members {
+		at := path + "." + m.Key
+		switch m.Key {
+		case "operator":
+			if m.Value.Kind != shape.String || m.Value.Text != "and" && m.Value.Text != "or" {
+				c.fail(at, "must be and or or")
+			}
+			f.any = m.Value.Text == "or"
+		case "filters":
+			if m.Value.Kind != shape.List {
+				c.fail(at, "must be a list of rules and expressions")
+				continue
+			}
+			f.subs = c.list(m.Value, at, depth)
+		default:
+			c.fail(at, "is not a known field")
+		}
+	}
+	if v.Get("filters").Kind == shape.Absent {
+		c.fail(path+".filters", "is required")
+	}
+	return f
+}
+
+func (c *compiler) rule(v shape.Value, path string) Filter {
+	if c.rules++; c.rules > maxFilterRules {
+		if c.rules == maxFilterRules+1 {
+			c.fail(path, "is one rule too many: a filter has at most %d", maxFilterRules)
+		}
+		return Filter{}
+	}
+	for _, m := range v.Members {
+		if m.Key != "field" && m.Key != "condition" && m.Key != "value" {
+			c.fail(path+"."+m.Key, "is not a known field")
+		}
+	}
+	name, cond, given := v.Get("field"), v.Get("condition"), v.Get("value")
+	i, known := c.kind.byKey[name.Text]
+	switch {
+	case name.Kind == shape.Absent:
+		c.fail(path+".field", "is required")
+	case name.Kind != shape.String:
+		c.fail(path+".field", "must be a text")
+	case !known:
+		c.fail(path+".field", "%q is not a field of %s", name.Text, c.kind.Entity)
+	}
+	switch {
+	case cond.Kind == shape.Absent:
+		c.fail(path+".condition", "is required")
+		return Filter{}
+	case cond.Kind != shape.String:
+		c.fail(path+".condition", "must be a text")
+		return Filter{}
+	case name.Kind != shape.String || !known:
+		return Filter{}
+	}
+	f := &c.kind.Fields[i]
+	r := &rule{field: i, typ: f.Type, cond: Condition(cond.Text)}
+	if !slices.Contains(f.Conditions(), r.cond) {
+		c.fail(path+".condition", "%q is not a condition of %s, which has %s", cond.Text, f.Key, join(f.Conditions()))
+		return Filter{}
+	}
+	c.operands(r, f, given, path+".value")
+	return Filter{rule: r}
+}
+
+func join(cs []Condition) string {
+	names := make([]string, len(cs))
+	for i, c := range cs {
+		names[i] = string(c)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *compiler) operands(r *rule, f *Field, v shape.Value, path string) {
+	if r.cond == IsEmpty || r.cond == IsNotEmpty {
+		if v.Kind != shape.Absent {
+			c.fail(path, "must not be given with %s", r.cond)
+		}
+		return
+	}
+	switch {
+	case v.Kind == shape.Absent:
+		c.fail(path, "is required")
+	case v.Kind != shape.List:
+		c.operand(r, f, v, path)
+	case !takesList(r.typ, r.cond):
+		c.fail(path, "must be one value, not a list")
+	case len(v.Items) == 0:
+		c.fail(path, "must not be empty")
+	default:
+		for i, item := range v.Items {
+			c.operand(r, f, item, fmt.Sprintf("%s[%d]", path, i))
+		}
+	}
+	r.set = make(map[string]bool, len(r.texts))
+	for _, t := range r.texts {
+		r.set[t] = true
+	}
+}
+
+// operand adds one value to the rule, or notes what is wrong with it.
+func (c *compiler) operand(r *rule, f *Field, v shape.Value, path string) {
+	var err error
+	switch f.Type {
+	case shape.TypeNumber:
+		err = r.addNumber(v)
+	case shape.TypeBoolean:
+		if v.Kind != shape.Bool {
+			err = errors.New("must be true or false")
+		}
+		r.addPoint(boolValue(v.True).num)
+	case shape.TypeDate, shape.TypeDateTime:
+		err = r.addTime(v)
+	default:
+		err = r.addText(f, v)
+	}
+	if err != nil {
+		c.fail(path, "%v", err)
+	}
+}
+
+func (r *rule) addText(f *Field, v shape.Value) error {
+	switch {
+	case v.Kind != shape.String:
+		return errors.New("must be a text")
+	case v.Text == "":
+		return errors.New("must not be empty")
+	case f.Type == shape.TypeReference || f.Ref != "":
+		id, err := shape.ParseID(v.Text)
+		if err != nil {
+			return err
+		}
+		r.texts = append(r.texts, id.String())
+	case f.Enum != nil && !slices.Contains(f.Enum, v.Text):
+		return fmt.Errorf("must be one of %s", strings.Join(f.Enum, ", "))
+	case f.Type == shape.TypeText && (r.cond == Contains || r.cond == NotContains):
+		r.texts = append(r.texts, shape.Fold(v.Text))
+	default:
+		r.texts = append(r.texts, v.Text)
+	}
+	return nil
+}
+
+// addPoint adds the span that holds exactly n.
+func (r *rule) addPoint(n float64) { r.spans = append(r.spans, [2]float64{n, above(n)}) }
+
+// above is the least number greater than n: spans are half-open.
+func above(n float64) float64 { return math.Nextafter(n, math.Inf(1)) }
+
+func (r *rule) addNumber(v shape.Value) error {
+	if v.Kind != shape.Num {
+		return errors.New("must be a number")
+	}
+	n := shape.ParseNumber(v.Text)
+	switch r.cond {
+	case GreaterThan:
+		r.spans = append(r.spans, [2]float64{above(n), math.Inf(1)})
+	case LessThan:
+		r.spans = append(r.spans, [2]float64{math.Inf(-1), n})
+	default:
+		r.addPoint(n)
+	}
+	return nil
+}
+
+// addTime takes a date, which against a date-time means its start in UTC for before and after and the whole day for
+// is; and, against a date-time only, a time.
+func (r *rule) addTime(v shape.Value) error {
+	if v.Kind != shape.String {
+		return errors.New("must be a date or a time as text")
+	}
+	from, err := dayStart(v.Text)
+	to := from + float64(24*time.Hour/time.Millisecond)
+	if err != nil {
+		if r.typ == shape.TypeDate {
+			return errors.New("must be a date such as 2026-03-01")
+		}
+		at, err := parseMoment(v.Text)
+		if err != nil {
+			return err
+		}
+		from, to = float64(at.Milli()), float64(at.Milli()+1)
+	}
+	switch r.cond {
+	case IsAfter, GreaterThan:
+		from, to = from+1, math.Inf(1)
+	case IsBefore, LessThan:
+		from, to = math.Inf(-1), from
+	}
+	r.spans = append(r.spans, [2]float64{from, to})
+	return nil
+}
+
+// parseMoment reads a time with an offset or, as ISO 8601 allows and examples show, without one, in UTC.
+func parseMoment(s string) (shape.Time, error) {
+	at, err := shape.ParseTime(s)
+	if err != nil {
+		if utc, bare := shape.ParseTime(s + "Z"); bare == nil {
+			return utc, nil
+		}
+	}
+	return at, err
+}
+
+func dayStart(s string) (float64, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	return float64(t.UnixMilli()), err
+}
+
+func (c *compiler) sort(s string) []sortKey {
+	if s == "" {
+		s = c.kind.DefaultSort
+	}
+	parts := strings.Split(s, ",")
+	if len(parts) > maxSortKeys {
+		c.p.Add(fault.InvalidSort, "sort", "has more than %d fields", maxSortKeys)
+		return nil
+	}
+	var keys []sortKey
+	for _, part := range parts {
+		name, desc := strings.CutPrefix(part, "-")
+		i, known := c.kind.byKey[name]
+		if !known || !c.kind.Fields[i].Sortable {
+			c.p.Add(fault.InvalidSort, "sort", "cannot use %q: %s cannot be sorted by it", name, c.kind.Entity)
+			continue
+		}
+		keys = append(keys, sortKey{field: i, desc: desc})
+	}
+	return keys
+}

@@ -1,0 +1,130 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"prospector/internal/shape"
+)
+
+// Match decides whether a record is in the list.
+func (p *Plan) Match(r *row) bool {
+	return p.filter.match(r) && p.found(r)
+}
+
+func (f *Filter) match(r *row) bool {
+	if f.rule != nil {
+		return f.rule.match(r.values[f.rule.field])
+	}
+	if len(f.subs) == 0 {
+		return true
+	}
+	for i := range f.subs {
+		if f.subs[i].match(r) == f.any {
+			return f.any
+		}
+	}
+	return !f.any
+}
+
+func (r *rule) match(v value) bool {
+	switch r.cond {
+	case IsEmpty:
+		return !v.has
+	case IsNotEmpty:
+		return v.has
+	case IsNot:
+		return !v.has || !r.holds(v)
+	case NotContains:
+		return !v.has || !r.contains(v)
+	case Contains:
+		return v.has && r.contains(v)
+	}
+	return v.has && r.holds(v)
+}
+
+// holds tells whether a value is any of the operands.
+func (r *rule) holds(v value) bool {
+	switch r.typ {
+	case shape.TypeText, shape.TypeEnum, shape.TypeReference:
+		return r.set[v.text]
+	case shape.TypeMulti:
+		return slices.ContainsFunc(v.list, func(s string) bool { return r.set[s] })
+	}
+	for _, span := range r.spans {
+		if v.num >= span[0] && v.num < span[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// contains tells whether a text has the operand in it, and whether a multi has all of them.
+func (r *rule) contains(v value) bool {
+	if r.typ == shape.TypeText {
+		return strings.Contains(shape.Fold(v.text), r.texts[0])
+	}
+	for t := range r.set {
+		if !slices.Contains(v.list, t) {
+			return false
+		}
+	}
+	return true
+}
+
+// found tells whether every word searched for begins some word of the record's text fields.
+func (p *Plan) found(r *row) bool {
+	if len(p.search) == 0 {
+		return true
+	}
+	var have []string
+	for i, f := range p.kind.Fields {
+		if f.Type == shape.TypeText {
+			have = append(have, words(r.values[i].text)...)
+		}
+	}
+	for _, want := range p.search {
+		if !slices.ContainsFunc(have, func(w string) bool { return strings.HasPrefix(w, want) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func notInWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
+// compare orders two rows: by each key, no value last both ways; ties by id in the direction of the last key.
+func (p *Plan) compare(a, b *row) int {
+	desc := false
+	for _, key := range p.sort {
+		av, bv := a.values[key.field], b.values[key.field]
+		desc = key.desc
+		if !av.has || !bv.has {
+			if av.has != bv.has {
+				if av.has {
+					return -1
+				}
+				return 1
+			}
+			continue
+		}
+		order := cmp.Compare(av.num, bv.num)
+		if order == 0 {
+			order = strings.Compare(shape.Fold(av.text), shape.Fold(bv.text))
+		}
+		if order != 0 {
+			return directed(order, desc)
+		}
+	}
+	return directed(bytes.Compare(a.id[:], b.id[:]), desc)
+}
+
+func directed(order int, desc bool) int {
+	if desc {
+		return -order
+	}
+	return order
+}

@@ -1,0 +1,30 @@
+package crm
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/internal/record"
+	"prospector/internal/shape"
+)
+
+// Account is a company that the organization sells to.
+type Account struct {
+	record.Head
+	Name          string        `json:"name" rule:"required"`
+	Website       shape.Text    `json:"website" rule:"format=domain" doc:"Kept as a lower-case domain without scheme, www and path."`
+	Industry      shape.Text    `json:"industry"`
+	EmployeeCount shape.Number  `json:"employee_count" rule:"integer,from=0"`
+	AnnualRevenue shape.Number  `json:"annual_revenue"`
+	FoundedYear   shape.Number  `json:"founded_year" rule:"integer,from=0"`
+	Description   shape.Text    `json:"description" rule:"max=100000,long"`
+	Country       shape.Text    `json:"country"`
+	Location      shape.Text    `json:"location"`
+	LinkedinURL   shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`
+	PhoneNumber   shape.Text    `json:"phone_number"`
+	Source        string        `json:"source" rule:"fixed,default=api,enum=api|csv|tam_import|demo"`
+	OwnerID       uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
+	Notes         shape.Text    `json:"notes" rule:"max=100000,long"`
+	Tags          shape.IDs     `json:"tags" rule:"ref=tags"`
+}
+
+var accountRules = record.Rules[Account]{Object: "account", Entity: "accounts"}

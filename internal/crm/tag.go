@@ -1,0 +1,45 @@
+package crm
+
+import (
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Tag labels the records of one object type.
+type Tag struct {
+	record.Head
+	Name       string `json:"name" rule:"required,max=100" pattern:"^[a-zA-Z0-9\\s]+$"`
+	Color      string `json:"color" rule:"required,enum=green|blue|red|yellow|purple|berry|peach|gray"`
+	ObjectType string `json:"object_type" rule:"required,fixed,enum=account|contact|opportunity|task|meeting"`
+}
+
+var tagRules = record.Rules[Tag]{
+	Object: "tag", Entity: "tags",
+	Unique: []store.Unique[Tag]{{
+		Name: "name",
+		Of:   func(t *Tag) []byte { return []byte(t.ObjectType + "\x00" + FoldName(t.Name)) },
+		Taken: func(t *Tag, other uuid.UUID) error {
+			return fault.Taken(fault.TagNameTaken, "name", other.String(), "%q is the name of another %s tag", t.Name, t.ObjectType)
+		},
+	}},
+	Check: func(_ *store.Tx, _, t *Tag, p *fault.Problems) {
+		if t.Name != "" && FoldName(t.Name) == "" {
+			p.Invalid("name", "must not be only spaces")
+		}
+	},
+	Fits: func(t *Tag, object string) string {
+		if t.ObjectType != object {
+			return "names a tag for another object type, " + t.ObjectType
+		}
+		return ""
+	},
+}
+
+// FoldName is the form in which unique names are compared: without case, trimmed, with runs of spaces as one.
+func FoldName(name string) string { return strings.Join(strings.Fields(shape.Fold(name)), " ") }

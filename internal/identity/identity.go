@@ -1,0 +1,123 @@
+// Package identity owns organizations, their users and their API keys: who a request comes from and what it may do.
+package identity
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Identity holds the kinds of this package.
+type Identity struct {
+	Organizations *record.Kind[Organization]
+	Users         *record.Kind[User]
+	Keys          *record.Kind[Key]
+
+	store *store.Store
+	uses  *uses
+}
+
+// New declares the kinds in the set.
+func New(s *store.Store, set *record.Set) *Identity {
+	i := &Identity{store: s, uses: newUses(s)}
+	i.Organizations = record.Add(set, record.Rules[Organization]{
+		Object: "organization", Entity: "organizations", Silent: true, Check: checkOrganization,
+	})
+	i.Users = record.Add(set, record.Rules[User]{Object: "user", Entity: "users", Silent: true})
+	i.Keys = record.Add(set, record.Rules[Key]{
+		Object: "api_key", Entity: "api_keys", Silent: true, Check: checkKey,
+		Unique: []store.Unique[Key]{{Name: "hash", Global: true, Of: func(k *Key) []byte { return k.private.Hash }}},
+	})
+	return i
+}
+
+// Organization is a tenant: whatever a key reaches belongs to its organization.
+type Organization struct {
+	record.Head
+	Name          string        `json:"name" rule:"required,max=255"`
+	TimeZone      string        `json:"time_zone" rule:"default=UTC,format=time_zone,max=64"`
+	BusinessDays  []int         `json:"business_days" rule:"from=1,to=7,max=7" doc:"1 is Monday, 7 is Sunday."`
+	Holidays      Dates         `json:"holidays" rule:"max=1000"`
+	SendingWindow SendingWindow `json:"sending_window"`
+	BillingMode   string        `json:"billing_mode" rule:"readonly,default=platform,enum=platform|usage_based"`
+	Limits        Limits        `json:"limits" rule:"readonly"`
+}
+
+// Dates is a set of days, answered as [] when there are none.
+type Dates []shape.Date
+
+// SendingWindow is the hours of the day in which mail goes out.
+type SendingWindow struct {
+	FromHour int `json:"from_hour" rule:"from=0,to=23"`
+	ToHour   int `json:"to_hour" rule:"from=1,to=24,default=24"`
+}
+
+// Limits are set by the operator; null is the installation's default rate and no monthly limit.
+type Limits struct {
+	RateLimitPerMinute shape.Number `json:"rate_limit_per_minute" rule:"integer,from=0"`
+	AccountsPerMonth   shape.Number `json:"accounts_per_month" rule:"integer,from=0"`
+	ContactsPerMonth   shape.Number `json:"contacts_per_month" rule:"integer,from=0"`
+}
+
+func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) {
+	if len(after.BusinessDays) == 0 {
+		after.BusinessDays = []int{1, 2, 3, 4, 5}
+	}
+	if after.Holidays == nil {
+		after.Holidays = Dates{}
+	}
+	if w := after.SendingWindow; w.FromHour >= w.ToHour && !p.Has("sending_window.from_hour") {
+		p.Invalid("sending_window.from_hour", "must be before to_hour")
+	}
+}
+
+// CreateOrganization makes an organization from a body.
+func (i *Identity) CreateOrganization(ctx context.Context, actor store.Actor, body shape.Value) (doc store.Doc[Organization], err error) {
+	org, err := uuid.NewV7()
+	if err != nil {
+		return doc, err
+	}
+	err = i.store.Update(ctx, org, actor, func(tx *store.Tx) error {
+		doc, err = i.Organizations.CreateAs(tx, org, body, nil)
+		return err
+	})
+	return doc, err
+}
+
+// Settings are what an operator sets of an organization.
+type Settings struct {
+	Limits
+	TimeZone    string `json:"time_zone" rule:"default=UTC,format=time_zone,max=64"`
+	BillingMode string `json:"billing_mode" rule:"default=platform,enum=platform|usage_based"`
+}
+
+// Configure changes, by a body of Settings, what the organization's own keys cannot.
+func (i *Identity) Configure(tx *store.Tx, body shape.Value) (store.Doc[Organization], error) {
+	old, err := i.Organizations.Get(tx, tx.Org())
+	if err != nil {
+		return old, err
+	}
+	rec := old.Record
+	s := Settings{Limits: rec.Limits, TimeZone: rec.TimeZone, BillingMode: rec.BillingMode}
+	var p fault.Problems
+	shape.Decode(body, &s, shape.Update, &p)
+	if err := p.Err(); err != nil {
+		return old, err
+	}
+	rec.Limits, rec.TimeZone, rec.BillingMode = s.Limits, s.TimeZone, s.BillingMode
+	return i.Organizations.Replace(tx, old, rec)
+}
+
+// User is a person of the organization: whom keys act for, who owns records, whom mail comes from.
+type User struct {
+	record.Head
+	Email     string     `json:"email" rule:"required,format=email"`
+	FirstName shape.Text `json:"first_name"`
+	LastName  shape.Text `json:"last_name"`
+	Title     shape.Text `json:"title"`
+}

@@ -1,0 +1,128 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// flushEvery is how often the last uses of keys are written down: a request must not cost a write.
+const flushEvery = time.Minute
+
+// use is when a key was last used.
+type use struct {
+	At shape.Time `json:"at"`
+}
+
+// uses remembers when keys were used, in memory first and from time to time in the store.
+type uses struct {
+	store *store.Store
+	table *store.Table[use]
+
+	mu     sync.Mutex
+	recent map[Principal]time.Time // by key; only Org and Key are set
+}
+
+func newUses(s *store.Store) *uses {
+	return &uses{store: s, table: store.NewTable[use]("key_uses", nil, nil).Unlogged(), recent: map[Principal]time.Time{}}
+}
+
+func (u *uses) note(p Principal, at time.Time) {
+	u.mu.Lock()
+	u.recent[Principal{Org: p.Org, Key: p.Key}] = at
+	u.mu.Unlock()
+}
+
+// last is when the key was used last, written down or not.
+func (u *uses) last(tx *store.Tx, key uuid.UUID) (shape.Time, error) {
+	u.mu.Lock()
+	at, ok := u.recent[Principal{Org: tx.Org(), Key: key}]
+	u.mu.Unlock()
+	if ok {
+		return shape.At(at), nil
+	}
+	d, err := u.table.Get(tx, key)
+	if fault.CodeOf(err) == fault.NotFound {
+		err = nil
+	}
+	return d.Record.At, err
+}
+
+// flush writes down what is only in memory.
+func (u *uses) flush(ctx context.Context) error {
+	byOrg := map[uuid.UUID]map[uuid.UUID]time.Time{}
+	u.mu.Lock()
+	for p, at := range u.recent {
+		if byOrg[p.Org] == nil {
+			byOrg[p.Org] = map[uuid.UUID]time.Time{}
+		}
+		byOrg[p.Org][p.Key] = at
+	}
+	u.mu.Unlock()
+	var errs []error
+	for org, keys := range byOrg {
+		err := u.store.Update(ctx, org, store.Actor{}, func(tx *store.Tx) error {
+			for key, at := range keys {
+				if err := u.write(tx, key, use{At: shape.At(at)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			u.forget(org, keys)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// forget drops from memory what is written down, but for keys that were used again meanwhile.
+func (u *uses) forget(org uuid.UUID, keys map[uuid.UUID]time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for key, at := range keys {
+		if p := (Principal{Org: org, Key: key}); u.recent[p].Equal(at) {
+			delete(u.recent, p)
+		}
+	}
+}
+
+func (u *uses) write(tx *store.Tx, key uuid.UUID, rec use) error {
+	old, err := u.table.Get(tx, key)
+	if fault.CodeOf(err) == fault.NotFound {
+		_, err = u.table.Insert(tx, key, rec)
+		return err
+	}
+	if err == nil {
+		_, err = u.table.Update(tx, old, rec, nil)
+	}
+	return err
+}
+
+// KeepUses writes down the last uses of keys from time to time, until ctx ends, and once more then. A failed write
+// costs nothing but the time of a last use; the next one tells the operator.
+func (i *Identity) KeepUses(ctx context.Context, report func(error)) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := i.uses.flush(ctx); err != nil {
+				report(err)
+			}
+		case <-ctx.Done():
+			if err := i.uses.flush(context.WithoutCancel(ctx)); err != nil {
+				report(err)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,290 @@
+// Package shape says what a JSON value may look like. A Go struct with tags is the one definition of a record or an
+// input: the strict decoder, the JSON Schema of the API document and the fields of a list are all read from it.
+// It knows no kind of record, no store and no HTTP.
+//
+// The tags of a field:
+//
+//	json:"first_name"       its key
+//	label:"First name"      its name for people, made from the key when absent
+//	rule:"required,max=80"  what a value must satisfy, see parseRules
+//	pattern:"^[a-z]+$"      a regular expression that text must match
+//	doc:"…"                 a sentence for the API document
+package shape
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// Type is the type of a field as schemas name it.
+type Type string
+
+const (
+	TypeText      Type = "text"
+	TypeNumber    Type = "number"
+	TypeBoolean   Type = "boolean"
+	TypeDate      Type = "date"
+	TypeDateTime  Type = "datetime"
+	TypeEnum      Type = "enum"
+	TypeMulti     Type = "multi"
+	TypeReference Type = "reference"
+)
+
+// TextMax is the most characters a text may have unless its field says otherwise.
+const TextMax = 10_000
+
+// Field is one member of a struct.
+type Field struct {
+	Key     string
+	Label   string
+	Doc     string
+	Type    Type // empty for what a list cannot filter: objects and lists of objects
+	Enum    []string
+	Ref     string // the entity that a reference names
+	Default string
+
+	Required bool // must have a value
+	ReadOnly bool // set by the service alone
+	Fixed    bool // set at creation, read-only afterwards
+	Output   bool // only ever in answers: an input that names it names an unknown field
+	Optional bool // may be missing from answers
+	Integer  bool
+	Long     bool // long text, which lists do not sort by
+
+	Max     int // characters of a text, entries of a list
+	Min     *float64
+	MaxNum  *float64
+	Pattern *regexp.Regexp
+	Format  string
+	// Component names the schema of a value that the struct cannot describe.
+	Component string
+
+	index []int
+	typ   reflect.Type
+}
+
+// Struct is the description of a struct type.
+type Struct struct {
+	Name   string
+	Fields []Field
+	byKey  map[string]int
+}
+
+var described sync.Map // reflect.Type → *Struct; descriptions never change
+
+// Of describes the struct type T.
+func Of[T any]() *Struct { return describe(reflect.TypeFor[T]()) }
+
+func describe(t reflect.Type) *Struct {
+	if s, ok := described.Load(t); ok {
+		return s.(*Struct)
+	}
+	s := &Struct{Name: t.Name(), byKey: map[string]int{}}
+	s.collect(t, nil)
+	for i, f := range s.Fields {
+		s.byKey[f.Key] = i
+	}
+	described.Store(t, s)
+	return s
+}
+
+func (s *Struct) collect(t reflect.Type, at []int) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		index := append(slices.Clone(at), i)
+		if sf.Anonymous {
+			s.collect(sf.Type, index)
+			continue
+		}
+		key, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		if key == "" || key == "-" {
+			continue
+		}
+		f := Field{Key: key, Label: sf.Tag.Get("label"), Doc: sf.Tag.Get("doc"), index: index, typ: sf.Type}
+		if f.Label == "" {
+			f.Label = humanize(key)
+		}
+		if p := sf.Tag.Get("pattern"); p != "" {
+			f.Pattern = regexp.MustCompile(p)
+		}
+		f.parseRules(sf.Tag.Get("rule"))
+		f.Type = f.listType()
+		if f.Max == 0 && isText(sf.Type) {
+			f.Max = TextMax
+		}
+		s.Fields = append(s.Fields, f)
+	}
+}
+
+// parseRules reads the rule tag. A rule that it does not know is a mistake of the programmer and panics.
+func (f *Field) parseRules(tag string) {
+	for _, rule := range strings.Split(tag, ",") {
+		name, arg, _ := strings.Cut(rule, "=")
+		switch name {
+		case "":
+		case "required":
+			f.Required = true
+		case "readonly":
+			f.ReadOnly = true
+		case "fixed":
+			f.Fixed = true
+		case "output":
+			f.Output = true
+		case "optional":
+			f.Optional = true
+		case "integer":
+			f.Integer = true
+		case "long":
+			f.Long = true
+		case "max":
+			f.Max = int(number(rule, arg))
+		case "from":
+			n := number(rule, arg)
+			f.Min = &n
+		case "to":
+			n := number(rule, arg)
+			f.MaxNum = &n
+		case "enum":
+			f.Enum = strings.Split(arg, "|")
+		case "ref":
+			f.Ref = arg
+		case "default":
+			f.Default = arg
+		case "format":
+			f.Format = arg
+		case "component":
+			f.Component = arg
+		default:
+			panic(fmt.Sprintf("shape: field %s has the unknown rule %q", f.Key, rule))
+		}
+	}
+}
+
+func number(rule, arg string) float64 {
+	n, err := strconv.ParseFloat(arg, 64)
+	if err != nil {
+		panic(fmt.Sprintf("shape: rule %q: %v", rule, err))
+	}
+	return n
+}
+
+var (
+	textType     = reflect.TypeFor[Text]()
+	numberType   = reflect.TypeFor[Number]()
+	dateType     = reflect.TypeFor[Date]()
+	timeType     = reflect.TypeFor[Time]()
+	uuidType     = reflect.TypeFor[uuid.UUID]()
+	nullUUIDType = reflect.TypeFor[uuid.NullUUID]()
+	valueType    = reflect.TypeFor[Value]()
+)
+
+func isText(t reflect.Type) bool {
+	return t.Kind() == reflect.String && t != dateType
+}
+
+// isScalar tells the struct and array types that stand for one JSON value.
+func isScalar(t reflect.Type) bool {
+	switch t {
+	case numberType, timeType, uuidType, nullUUIDType, valueType:
+		return true
+	}
+	return false
+}
+
+func (f *Field) listType() Type {
+	switch f.typ {
+	case numberType:
+		return TypeNumber
+	case dateType:
+		return TypeDate
+	case timeType:
+		return TypeDateTime
+	case uuidType, nullUUIDType:
+		return TypeReference
+	}
+	switch f.typ.Kind() {
+	case reflect.Bool:
+		return TypeBoolean
+	case reflect.Int:
+		return TypeNumber
+	case reflect.String:
+		if f.Enum != nil {
+			return TypeEnum
+		}
+		return TypeText
+	case reflect.Slice:
+		if e := f.typ.Elem(); e == uuidType || e.Kind() == reflect.String {
+			return TypeMulti
+		}
+	}
+	return ""
+}
+
+// Get gives the value of the field in rec, a pointer to its struct.
+func (f *Field) Get(rec any) any {
+	return reflect.ValueOf(rec).Elem().FieldByIndex(f.index).Interface()
+}
+
+// Set sets the field in rec, a pointer to its struct.
+func (f *Field) Set(rec, v any) {
+	reflect.ValueOf(rec).Elem().FieldByIndex(f.index).Set(reflect.ValueOf(v))
+}
+
+// Flat gives the fields that a list filters and sorts by: those of a nested object as "object.field".
+func (s *Struct) Flat() []Field {
+	var flat []Field
+	for _, f := range s.Fields {
+		if f.typ.Kind() == reflect.Struct && !isScalar(f.typ) {
+			for _, inner := range describe(f.typ).Flat() {
+				inner.Key = f.Key + "." + inner.Key
+				inner.index = append(slices.Clone(f.index), inner.index...)
+				flat = append(flat, inner)
+			}
+			continue
+		}
+		if f.Type != "" {
+			flat = append(flat, f)
+		}
+	}
+	return flat
+}
+
+// Diff names the fields in which two records, given as pointers, differ.
+func (s *Struct) Diff(a, b any) []string {
+	av, bv := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	var changed []string
+	for _, f := range s.Fields {
+		if !same(av.FieldByIndex(f.index), bv.FieldByIndex(f.index)) {
+			changed = append(changed, f.Key)
+		}
+	}
+	return changed
+}
+
+// same compares by what is answered: no list and an empty one are alike.
+func same(a, b reflect.Value) bool {
+	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
+		return true
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+func humanize(key string) string {
+	words := strings.Split(key, "_")
+	for i, w := range words {
+		switch {
+		case w == "id" || w == "url":
+			words[i] = strings.ToUpper(w)
+		case i == 0:
+			words[i] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,138 @@
+package shape
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"prospector/internal/fault"
+)
+
+// MaxDepth is how deep the objects and lists of a body may nest.
+const MaxDepth = 512
+
+// Kind is the kind of a JSON value, by the character it begins with; every number is '0' and both booleans are 't'.
+type Kind byte
+
+const (
+	Absent Kind = 0
+	Null   Kind = 'n'
+	Bool   Kind = 't'
+	String Kind = '"'
+	Num    Kind = '0'
+	Object Kind = '{'
+	List   Kind = '['
+)
+
+// Value is a parsed JSON value. Numbers keep their literal, so that nothing is lost before a field says what it wants.
+type Value struct {
+	Kind    Kind
+	Text    string // of a string its content, of a number its literal
+	True    bool
+	Members []Member
+	Items   []Value
+}
+
+// Member is one member of an object, in the order it was written.
+type Member struct {
+	Key   string
+	Value Value
+}
+
+// Get gives the member of an object, or an absent value.
+func (v Value) Get(key string) Value {
+	for _, m := range v.Members {
+		if m.Key == key {
+			return m.Value
+		}
+	}
+	return Value{}
+}
+
+// ParseObject reads a body that must be exactly one JSON object of valid UTF-8, without duplicate keys, trailing data
+// or nesting deeper than MaxDepth. Anything else is invalid_json.
+func ParseObject(body []byte) (Value, error) {
+	v, err := parse(body)
+	if err == nil && v.Kind != Object {
+		err = errors.New("it is not an object")
+	}
+	if err != nil {
+		return Value{}, fault.New(fault.InvalidJSON, "the body must be one JSON object: %s", reason(err))
+	}
+	return v, nil
+}
+
+func parse(body []byte) (Value, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	v, err := read(d)
+	if err != nil {
+		return Value{}, err
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return Value{}, errors.New("something follows it")
+	}
+	return v, nil
+}
+
+func read(d *jsontext.Decoder) (Value, error) {
+	tok, err := d.ReadToken()
+	if err != nil {
+		return Value{}, err
+	}
+	if d.StackDepth() > MaxDepth {
+		return Value{}, errors.New("it nests too deep")
+	}
+	switch k := tok.Kind(); k {
+	case jsontext.KindTrue, jsontext.KindFalse:
+		return Value{Kind: Bool, True: k == jsontext.KindTrue}, nil
+	case jsontext.KindString:
+		return Value{Kind: String, Text: tok.String()}, nil
+	case jsontext.KindNumber:
+		return Value{Kind: Num, Text: tok.String()}, nil
+	case jsontext.KindBeginObject:
+		v := Value{Kind: Object}
+		for d.PeekKind() != jsontext.KindEndObject {
+			key, err := d.ReadToken()
+			if err != nil {
+				return Value{}, err
+			}
+			name := key.String()
+			member, err := read(d)
+			if err != nil {
+				return Value{}, err
+			}
+			v.Members = append(v.Members, Member{name, member})
+		}
+		_, err := d.ReadToken()
+		return v, err
+	case jsontext.KindBeginArray:
+		v := Value{Kind: List, Items: []Value{}}
+		for d.PeekKind() != jsontext.KindEndArray {
+			item, err := read(d)
+			if err != nil {
+				return Value{}, err
+			}
+			v.Items = append(v.Items, item)
+		}
+		_, err := d.ReadToken()
+		return v, err
+	}
+	return Value{Kind: Null}, nil
+}
+
+// reason puts a decoder's error into words for a caller.
+func reason(err error) string {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "it ends too early"
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return "it has the same key twice"
+	case errors.As(err, &syntax):
+		return syntax.Err.Error() + " at byte " + strconv.FormatInt(syntax.ByteOffset, 10)
+	}
+	return err.Error()
+}

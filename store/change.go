@@ -1,0 +1,114 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Op is what a change did to its record.
+type Op byte
+
+const (
+	Created Op = 'c'
+	Updated Op = 'u'
+	Deleted Op = 'd'
+)
+
+// Change is one entry of the change log of a table: change numbers count up from 1 within an organization and table.
+type Change struct {
+	Number uint64
+	Prev   uint64 // the change before it of the same record, 0 for its first: the record's history is this chain
+	Op     Op
+	ID     uuid.UUID
+	At     time.Time
+	Actor  Actor
+	Fields []string // the names of the fields that an update changed
+}
+
+func (c *Change) encode() []byte {
+	b := make([]byte, 0, 128)
+	b = append(b, byte(c.Op))
+	b = binary.BigEndian.AppendUint64(b, c.Prev)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.At.UnixMilli()))
+	b = append(b, c.ID[:]...)
+	b = append(b, c.Actor.Key[:]...)
+	b = append(b, c.Actor.User[:]...)
+	for _, s := range []string{c.Actor.Operation, c.Actor.RequestID, strings.Join(c.Fields, ",")} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return seal(b)
+}
+
+func decodeChange(key, value []byte) (Change, error) {
+	b, err := unseal(value)
+	if err != nil {
+		return Change{}, fmt.Errorf("change %x: %w", key, err)
+	}
+	const fixed = 1 + 8 + 8 + 3*16
+	bad := fmt.Errorf("change %x: %w: it has an unknown form", key, ErrDamaged)
+	if len(b) < fixed || len(key) != 8 {
+		return Change{}, bad
+	}
+	c := Change{
+		Number: binary.BigEndian.Uint64(key),
+		Op:     Op(b[0]),
+		Prev:   binary.BigEndian.Uint64(b[1:]),
+		At:     time.UnixMilli(int64(binary.BigEndian.Uint64(b[9:]))).UTC(),
+		ID:     uuid.UUID(b[17:33]),
+	}
+	c.Actor.Key, c.Actor.User = uuid.UUID(b[33:49]), uuid.UUID(b[49:65])
+	rest := b[fixed:]
+	var fields string
+	for _, s := range []*string{&c.Actor.Operation, &c.Actor.RequestID, &fields} {
+		n, used := binary.Uvarint(rest)
+		if used <= 0 || n > uint64(len(rest)-used) {
+			return Change{}, bad
+		}
+		*s = string(rest[used : used+int(n)])
+		rest = rest[used+int(n):]
+	}
+	if fields != "" {
+		c.Fields = strings.Split(fields, ",")
+	}
+	return c, nil
+}
+
+func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// logChange appends to the log of the table and gives the change its number. Each append also removes two entries that
+// are past their time, if there are any: so the log stays bounded with nothing running beside it.
+func (tx *Tx) logChange(table string, c Change) (uint64, error) {
+	log := table + ".log"
+	c.Number = tx.sequence(log) + 1
+	c.At, c.Actor = tx.now, tx.actor
+	tx.setSequence(log, c.Number)
+	tx.put(log, numberKey(c.Number), c.encode())
+
+	old := 0
+	err := tx.scan(log, nil, func(key, value []byte) (bool, error) {
+		entry, err := decodeChange(key, value)
+		if err != nil || tx.now.Sub(entry.At) < historyKept {
+			return false, err
+		}
+		tx.delete(log, key)
+		old++
+		return old < 2, nil
+	})
+	return c.Number, err
+}
+
+// Changes calls fn for the changes of a table after the given number, in order, until it says stop.
+func (tx *Tx) Changes(table string, after uint64, fn func(Change) (more bool, err error)) error {
+	return tx.scan(table+".log", numberKey(after+1), func(key, value []byte) (bool, error) {
+		c, err := decodeChange(key, value)
+		if err != nil {
+			return false, err
+		}
+		return fn(c)
+	})
+}

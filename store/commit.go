@@ -1,0 +1,172 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"prospector/internal/fault"
+)
+
+// maxBatch bounds how many Updates share a commit, maxBatchBytes how much they may write before it is made: one
+// caller's large transaction must not become everybody's.
+const (
+	maxBatch      = 1024
+	maxBatchBytes = 16 << 20
+)
+
+// commitLoop is the only writer. While one commit waits for the disk the next Updates queue up, and all of them share
+// the commit after it: a lone writer waits for nothing, and many writers share the price of an fsync.
+func (s *Store) commitLoop() {
+	defer close(s.stopped)
+	for {
+		s.mu.Lock()
+		for len(s.queue) == 0 && !s.closed {
+			s.arrived.Wait()
+		}
+		batch := s.queue
+		if len(batch) == 0 {
+			s.mu.Unlock()
+			return
+		}
+		if len(batch) > maxBatch {
+			batch = batch[:maxBatch]
+		}
+		s.queue = s.queue[len(batch):]
+		if len(s.queue) == 0 {
+			s.queue = nil
+		}
+		broken := s.broken
+		s.mu.Unlock()
+
+		for len(batch) > 0 {
+			done := len(batch)
+			if broken != nil {
+				answer(batch, broken)
+			} else {
+				done = s.commitBatch(batch)
+				broken = s.brokenBy()
+			}
+			batch = batch[done:]
+		}
+	}
+}
+
+func (s *Store) brokenBy() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
+}
+
+// answer lets the callers go; err, when there is one, is what became of all of them.
+func answer(batch []*pending, err error) {
+	for _, p := range batch {
+		if err != nil {
+			p.err = err
+		}
+		close(p.done)
+	}
+}
+
+// commitBatch runs as many Updates of the batch as share a commit, commits, and answers them. It tells how many.
+func (s *Store) commitBatch(batch []*pending) int {
+	btx, err := s.db.Begin(true)
+	if err != nil {
+		answer(batch, err)
+		return len(batch)
+	}
+	id, ran, written, enqueued := btx.ID(), 0, 0, false
+	err = guard(func() error {
+		for _, p := range batch {
+			ran++
+			if p.err = p.ctx.Err(); p.err != nil {
+				continue
+			}
+			tx := newTx(s, btx, p.org)
+			tx.actor, tx.writable = p.actor, true
+			if p.err = guard(func() error { return p.fn(tx) }); p.err != nil {
+				continue
+			}
+			if err := tx.apply(); err != nil {
+				return err
+			}
+			written += tx.bytes
+			enqueued = enqueued || tx.enqueued
+			if written > maxBatchBytes {
+				break
+			}
+		}
+		if written == 0 {
+			return btx.Rollback()
+		}
+		if err := btx.Bucket(orgsBucket).SetSequence(s.ids.last); err != nil {
+			return err
+		}
+		return s.opt.commit(btx)
+	})
+	if err != nil {
+		err = s.commitFailed(btx, id, err)
+	} else {
+		s.setFull(nil)
+	}
+	answer(batch[:ran], err)
+	if err == nil && enqueued {
+		s.signal()
+	}
+	return ran
+}
+
+// commitFailed decides what a failed commit means. Want of room is clean: nothing was written that counts, reads go
+// on, and so does writing once there is room. So is a panic over a damaged page, as long as nothing became visible.
+// Anything else leaves unknown what is on the disk: the process must end.
+func (s *Store) commitFailed(btx *bolt.Tx, id int, err error) error {
+	_ = guard(btx.Rollback)
+	if s.lastCommitted() != id {
+		switch {
+		case errors.Is(err, ErrDamaged):
+			return err
+		case isFull(err):
+			s.setFull(err)
+			return fault.New(fault.Unavailable, "the disk refuses writes; nothing was changed")
+		}
+	}
+	err = fmt.Errorf("a commit to %s failed and what is on the disk is unknown: %w", s.path, err)
+	refusal := fault.New(fault.Unavailable, "the store failed and takes no more writes")
+	s.mu.Lock()
+	s.broken = refusal
+	s.mu.Unlock()
+	s.opt.Fatal(err)
+	return refusal
+}
+
+func (s *Store) lastCommitted() (id int) {
+	_ = guard(func() error {
+		return s.db.View(func(btx *bolt.Tx) error {
+			id = btx.ID()
+			return nil
+		})
+	})
+	return id
+}
+
+func (s *Store) setFull(err error) {
+	s.mu.Lock()
+	s.full = err
+	s.mu.Unlock()
+}
+
+// isFull tells a disk, quota or limit without room from every other failure. bbolt hides the cause of a failed
+// growth in a text; an error of fsync reaches us bare, one of write inside a PathError.
+func isFull(err error) bool {
+	if errors.Is(err, berrors.ErrMaxSizeReached) || strings.HasPrefix(err.Error(), "file resize error") {
+		return true
+	}
+	var path *fs.PathError
+	return errors.As(err, &path) && path.Op == "write" &&
+		(errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG))
+}

@@ -1,0 +1,347 @@
+// Package store is the embedded document store: one bbolt file, transactions that see one organization each, typed
+// tables with unique and secondary keys, a change log, durable jobs and events. It knows no kind of record.
+//
+// The bucket tree of prospector.db:
+//
+//	meta                          format, epoch
+//	orgs/<organization>/          all that one organization has; the sequence of "orgs" is the last id given out
+//	    <table>.rec               id → value (see value.go); the sequence is the number of records
+//	    <table>.log               change number → entry (see change.go); the sequence is the last change number
+//	    <table>.uniq.<key>        key → id
+//	    <table>.key.<key>         key ‖ 0 ‖ id → nothing
+//	    jobs                      id → job
+//	due                           due time ‖ organization ‖ id → nothing: the jobs of all, in the order they are due
+//	global.<table>.<key>          key → organization ‖ id: unique keys that find their organization, such as API keys
+//
+// Installation-wide tables live in the organization uuid.Nil.
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"prospector/internal/fault"
+)
+
+// FileName is the name of the store in its data directory.
+const FileName = "prospector.db"
+
+// historyKept is how long change-log entries stay.
+const historyKept = 90 * 24 * time.Hour
+
+// A large mapping is only address space; without it every growth of the file waits for all readers.
+const mmapSize = 32 << 30
+
+var (
+	metaBucket = []byte("meta")
+	orgsBucket = []byte("orgs")
+	dueBucket  = []byte("due")
+	formatKey  = []byte("format")
+	epochKey   = []byte("epoch")
+)
+
+// ErrLocked is answered by Open while another process has the store.
+var ErrLocked = errors.New("the data directory is in use by another process")
+
+var errClosed = fault.New(fault.Unavailable, "the service is shutting down")
+
+// Options configure a Store. The zero value is what production uses, but for Fatal.
+type Options struct {
+	// Clock tells the time; time.Now when nil.
+	Clock func() time.Time
+	// Fatal is called when a commit has an outcome that cannot be known, such as a failed fsync. The process must
+	// end: what is on the disk is found out by opening the file again. Nil panics.
+	Fatal func(error)
+	// LockTimeout is how long Open waits for another process; 0 is a second.
+	LockTimeout time.Duration
+	// MaxSize bounds the file, for tests of a full disk.
+	MaxSize int
+	// Events is called inside the transaction for each event that it emits. Whoever wants the event writes it down
+	// through the transaction; an event that nobody wants is gone.
+	Events func(*Tx, Event) error
+	// Log is told how migrations go; slog.Default when nil.
+	Log *slog.Logger
+
+	migrations []migration          // the package's own when nil
+	commit     func(*bolt.Tx) error // for tests of failing disks
+}
+
+// Store is an open store. It is safe for concurrent use.
+type Store struct {
+	db    *bolt.DB
+	path  string
+	opt   Options
+	epoch uuid.UUID
+	ids   idSource
+	wake  chan struct{}
+
+	mu      sync.Mutex
+	arrived *sync.Cond // queue grew, or closed turned true
+	queue   []*pending
+	closed  bool
+	broken  error // why nothing can be written any more
+	full    error // why the last commit could not be written; writing may work again
+
+	stopped chan struct{}
+}
+
+// pending is one Update on its way through a shared commit.
+type pending struct {
+	ctx   context.Context
+	org   uuid.UUID
+	actor Actor
+	fn    func(*Tx) error
+	err   error
+	done  chan struct{}
+}
+
+// Open opens the store in dir and makes it when it is not there. A file that is damaged, or of a newer format, is an
+// error of one line and is not touched.
+func Open(dir string, opt Options) (*Store, error) {
+	if opt.Clock == nil {
+		opt.Clock = time.Now
+	}
+	if opt.Fatal == nil {
+		opt.Fatal = func(err error) { panic(err) }
+	}
+	if opt.LockTimeout == 0 {
+		opt.LockTimeout = time.Second
+	}
+	if opt.Log == nil {
+		opt.Log = slog.Default()
+	}
+	if opt.migrations == nil {
+		opt.migrations = migrations
+	}
+	if opt.commit == nil {
+		opt.commit = (*bolt.Tx).Commit
+	}
+	s := &Store{
+		path:    filepath.Join(dir, FileName),
+		opt:     opt,
+		wake:    make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+	}
+	s.arrived = sync.NewCond(&s.mu)
+	if err := s.create(dir); err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		if s.db != nil {
+			_ = s.db.Close()
+		}
+		return nil, err
+	}
+	go s.commitLoop()
+	return s, nil
+}
+
+// open opens the file and brings it to the current format. Nothing is believed of the file before it was seen.
+func (s *Store) open() error {
+	err := guard(func() (err error) {
+		s.db, err = bolt.Open(s.path, 0o600, &bolt.Options{
+			Timeout:         s.opt.LockTimeout,
+			FreelistType:    bolt.FreelistMapType,
+			InitialMmapSize: mmapSize,
+			MaxSize:         s.opt.MaxSize,
+		})
+		return err
+	})
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return fmt.Errorf("%s: %w", filepath.Dir(s.path), ErrLocked)
+	case errors.Is(err, os.ErrPermission):
+		return err
+	case err != nil:
+		return damaged(s.path, err)
+	}
+	err = guard(func() error {
+		info, err := os.Stat(s.path)
+		if err != nil {
+			return err
+		}
+		return s.db.View(func(btx *bolt.Tx) error {
+			if info.Size() < btx.Size() {
+				return fmt.Errorf("%d of its %d bytes are there", info.Size(), btx.Size())
+			}
+			for _, name := range [][]byte{metaBucket, orgsBucket, dueBucket} {
+				if btx.Bucket(name) == nil {
+					return fmt.Errorf("it has no bucket %q", name)
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return damaged(s.path, err)
+	}
+	if err := guard(s.migrate); err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	return guard(func() error {
+		return s.db.View(func(btx *bolt.Tx) (err error) {
+			s.ids.last = btx.Bucket(orgsBucket).Sequence()
+			s.epoch, err = uuid.FromBytes(btx.Bucket(metaBucket).Get(epochKey))
+			return err
+		})
+	})
+}
+
+// create makes a new store under another name and links it into place when it is whole, so that a file with the
+// store's name that cannot be read is always a damaged one and never a half-made one.
+func (s *Store) create(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if _, err := os.Stat(s.path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.CreateTemp(dir, FileName+".new-*")
+	if err != nil {
+		return err
+	}
+	f.Close()
+	defer os.Remove(f.Name())
+	db, err := bolt.Open(f.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType})
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(btx *bolt.Tx) error {
+		for _, name := range [][]byte{metaBucket, orgsBucket, dueBucket} {
+			if _, err := btx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		epoch, err := uuid.NewRandom()
+		if err != nil {
+			return err
+		}
+		meta := btx.Bucket(metaBucket)
+		format := binary.BigEndian.AppendUint64(nil, uint64(len(s.opt.migrations)))
+		return errors.Join(meta.Put(epochKey, epoch[:]), meta.Put(formatKey, format))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), s.path); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Close finishes what was begun and closes the file. Updates that come later are refused as unavailable.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.arrived.Broadcast()
+	s.mu.Unlock()
+	<-s.stopped
+	return s.db.Close()
+}
+
+// Epoch names this life of the data. Restoring a backup begins another, so that whatever was derived from the data
+// knows that it must be made anew.
+func (s *Store) Epoch() uuid.UUID { return s.epoch }
+
+// Now is the store's time, cut to milliseconds.
+func (s *Store) Now() time.Time { return s.opt.Clock().UTC().Truncate(time.Millisecond) }
+
+// Size is the size of the file in bytes.
+func (s *Store) Size() (int64, error) {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// View runs fn over one moment of the organization's data. It must be short: a reader that stays keeps the file
+// growing.
+func (s *Store) View(org uuid.UUID, fn func(*Tx) error) error {
+	return guard(func() error {
+		return s.db.View(func(btx *bolt.Tx) error {
+			return fn(newTx(s, btx, org))
+		})
+	})
+}
+
+// Update runs fn in a transaction of the organization and returns once it is on the disk. Either all that fn wrote is
+// there or, when Update returns an error, nothing of it. fn runs alone, never beside another Update, so it must not
+// wait for anything.
+func (s *Store) Update(ctx context.Context, org uuid.UUID, actor Actor, fn func(*Tx) error) error {
+	p := &pending{ctx: ctx, org: org, actor: actor, fn: fn, done: make(chan struct{})}
+	s.mu.Lock()
+	if err := s.refusal(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.queue = append(s.queue, p)
+	s.arrived.Signal()
+	s.mu.Unlock()
+	<-p.done
+	return p.err
+}
+
+func (s *Store) refusal() error {
+	if s.broken != nil {
+		return s.broken
+	}
+	if s.closed {
+		return errClosed
+	}
+	return nil
+}
+
+// Writable tells why the store cannot be written, after trying again when the last commit failed for want of room.
+func (s *Store) Writable(ctx context.Context) error {
+	s.mu.Lock()
+	err, full := s.refusal(), s.full
+	s.mu.Unlock()
+	if err != nil || full == nil {
+		return err
+	}
+	return s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error {
+		tx.put("probe", []byte("written"), []byte(tx.Now().String()))
+		return nil
+	})
+}
+
+// Organizations lists every organization by its id.
+func (s *Store) Organizations() ([]uuid.UUID, error) {
+	var orgs []uuid.UUID
+	err := guard(func() error {
+		return s.db.View(func(btx *bolt.Tx) error {
+			return btx.Bucket(orgsBucket).ForEachBucket(func(k []byte) error {
+				org, err := uuid.FromBytes(k)
+				if org != uuid.Nil {
+					orgs = append(orgs, org)
+				}
+				return err
+			})
+		})
+	})
+	return orgs, err
+}

@@ -1,0 +1,323 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+)
+
+// Table is a typed table, the same for every organization. T's JSON is the public part of a record; when *T has a
+// method Private() any, the pointer that it gives is kept beside it and never answered.
+type Table[T any] struct {
+	name     string
+	unlogged bool
+	unique   []Unique[T]
+	keys     []Key[T]
+}
+
+// Unique declares that no two records of an organization have the same key; a nil key is none. When Global is set, no
+// two records of the installation do, and Store.Lookup finds the record and its organization by the key.
+type Unique[T any] struct {
+	Name   string
+	Of     func(*T) []byte
+	Global bool
+	// Taken is the error for a record whose key the record other has; nil for keys that cannot collide by a
+	// caller's doing.
+	Taken func(rec *T, other uuid.UUID) error
+}
+
+// Key declares under which keys a record can be found beside its id.
+type Key[T any] struct {
+	Name string
+	Of   func(*T) [][]byte
+}
+
+// Doc is a record with what the store knows about it.
+type Doc[T any] struct {
+	ID     uuid.UUID
+	Change uint64 // the number of the change that wrote it: its version
+	Record T
+	JSON   []byte // the public part, as it is answered
+}
+
+// NewTable declares a table.
+func NewTable[T any](name string, unique []Unique[T], keys []Key[T]) *Table[T] {
+	return &Table[T]{name: name, unique: unique, keys: keys}
+}
+
+// Unlogged makes a table whose changes nobody asks for later: its records have no change number and no history.
+func (t *Table[T]) Unlogged() *Table[T] {
+	t.unlogged = true
+	return t
+}
+
+// Name is the name of the table, for Tx.Records and Tx.Changes.
+func (t *Table[T]) Name() string { return t.name }
+
+// Get reads a record; one that is not there is not_found.
+func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
+	v := tx.get(t.name+".rec", id[:])
+	if v == nil {
+		return Doc[T]{}, fault.ErrNotFound
+	}
+	return t.decode(id, v)
+}
+
+// Has tells whether the record is there.
+func (t *Table[T]) Has(tx *Tx, id uuid.UUID) bool { return tx.get(t.name+".rec", id[:]) != nil }
+
+// Count is the number of records.
+func (t *Table[T]) Count(tx *Tx) int { return int(tx.sequence(t.name + ".rec")) }
+
+func (t *Table[T]) decode(id uuid.UUID, v []byte) (Doc[T], error) {
+	change, private, public, err := decodeValue(v)
+	if err != nil {
+		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
+	}
+	d := Doc[T]{ID: id, Change: change, JSON: bytes.Clone(public)}
+	if err := json.Unmarshal(public, &d.Record); err != nil {
+		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
+	}
+	if p, ok := any(&d.Record).(interface{ Private() any }); ok {
+		if err := json.Unmarshal(private, p.Private()); err != nil {
+			return Doc[T]{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
+		}
+	}
+	return d, nil
+}
+
+// Insert writes a new record under id. A taken unique key is the error that the key declares, and nothing is written.
+func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
+	if t.Has(tx, id) {
+		return Doc[T]{}, fmt.Errorf("%s %s: exists already", t.name, id)
+	}
+	d, err := t.write(tx, Doc[T]{ID: id}, rec, Created, nil)
+	if err == nil {
+		tx.setSequence(t.name+".rec", tx.sequence(t.name+".rec")+1)
+	}
+	return d, err
+}
+
+// Update replaces the record old, as this transaction has read it, by rec. fields names what changed.
+func (t *Table[T]) Update(tx *Tx, old Doc[T], rec T, fields []string) (Doc[T], error) {
+	return t.write(tx, old, rec, Updated, fields)
+}
+
+func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc[T], error) {
+	d := Doc[T]{ID: old.ID, Record: rec}
+	var was *T
+	if op == Updated {
+		was = &old.Record
+	}
+	if err := t.rekey(tx, d.ID, was, &rec); err != nil {
+		return Doc[T]{}, err
+	}
+	var err error
+	if d.JSON, err = marshal(&rec); err != nil {
+		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, d.ID, err)
+	}
+	var private []byte
+	if p, ok := any(&rec).(interface{ Private() any }); ok {
+		if private, err = marshal(p.Private()); err != nil {
+			return Doc[T]{}, fmt.Errorf("%s %s: private part: %w", t.name, d.ID, err)
+		}
+	}
+	if !t.unlogged {
+		if d.Change, err = tx.logChange(t.name, Change{Op: op, ID: d.ID, Prev: old.Change, Fields: fields}); err != nil {
+			return Doc[T]{}, err
+		}
+	}
+	tx.put(t.name+".rec", d.ID[:], encodeValue(d.Change, private, d.JSON))
+	return d, nil
+}
+
+// marshal is json.Marshal without the escaping of HTML: text is kept as given.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Delete removes a record that this transaction has read.
+func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
+	if err := t.rekey(tx, old.ID, &old.Record, nil); err != nil {
+		return err
+	}
+	tx.delete(t.name+".rec", old.ID[:])
+	tx.setSequence(t.name+".rec", tx.sequence(t.name+".rec")-1)
+	if t.unlogged {
+		return nil
+	}
+	_, err := tx.logChange(t.name, Change{Op: Deleted, ID: old.ID, Prev: old.Change})
+	return err
+}
+
+// rekey moves the keys of a record from was to is; either may be nil. It checks before it writes.
+func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T) error {
+	for _, u := range t.unique {
+		before, after := u.key(was), u.key(is)
+		if after == nil || bytes.Equal(before, after) {
+			continue
+		}
+		if v := tx.get(u.bucket(t.name), after); v != nil {
+			if u.Taken == nil {
+				return fmt.Errorf("%s: unique key %s is taken", t.name, u.Name)
+			}
+			return u.Taken(is, uuid.UUID(v[len(v)-16:]))
+		}
+	}
+	for _, u := range t.unique {
+		before, after := u.key(was), u.key(is)
+		if bytes.Equal(before, after) {
+			continue
+		}
+		if before != nil {
+			tx.delete(u.bucket(t.name), before)
+		}
+		if after != nil {
+			tx.put(u.bucket(t.name), after, u.value(tx.org, id))
+		}
+	}
+	for _, k := range t.keys {
+		before, after := k.entries(was, id), k.entries(is, id)
+		for e := range before {
+			if !after[e] {
+				tx.delete(k.bucket(t.name), []byte(e))
+			}
+		}
+		for e := range after {
+			if !before[e] {
+				tx.put(k.bucket(t.name), []byte(e), nil)
+			}
+		}
+	}
+	return nil
+}
+
+func (u *Unique[T]) bucket(table string) string {
+	if u.Global {
+		return sharedPrefix + globalBucket(table, u.Name)
+	}
+	return table + ".uniq." + u.Name
+}
+
+func globalBucket(table, key string) string { return "global." + table + "." + key }
+
+func (u *Unique[T]) key(rec *T) []byte {
+	if rec == nil {
+		return nil
+	}
+	return bounded(u.Of(rec))
+}
+
+func (u *Unique[T]) value(org, id uuid.UUID) []byte {
+	if u.Global {
+		return append(org[:], id[:]...)
+	}
+	return id[:]
+}
+
+func (k *Key[T]) bucket(table string) string { return table + ".key." + k.Name }
+
+// entries are the bucket keys under which the record stands, as a set.
+func (k *Key[T]) entries(rec *T, id uuid.UUID) map[string]bool {
+	if rec == nil {
+		return nil
+	}
+	entries := map[string]bool{}
+	for _, key := range k.Of(rec) {
+		entries[string(append(keyPrefix(key), id[:]...))] = true
+	}
+	return entries
+}
+
+// keyPrefix is a key with its end marked. Keys of one name have one length or hold no zero byte, so that none is the
+// beginning of another.
+func keyPrefix(key []byte) []byte { return append(bytes.Clone(bounded(key)), 0) }
+
+// bounded keeps keys well below what bbolt takes: the rest of a long one is told apart by its hash.
+func bounded(key []byte) []byte {
+	const most = 256
+	if len(key) <= most {
+		return key
+	}
+	sum := sha256.Sum256(key)
+	return append(bytes.Clone(key[:most-len(sum)]), sum[:]...)
+}
+
+// Find gives the id of the record that has the unique key.
+func (t *Table[T]) Find(tx *Tx, name string, key []byte) (uuid.UUID, bool) {
+	for _, u := range t.unique {
+		if u.Name == name && !u.Global {
+			if v := tx.get(u.bucket(t.name), bounded(key)); v != nil {
+				return uuid.UUID(v), true
+			}
+			return uuid.Nil, false
+		}
+	}
+	panic("store: table " + t.name + " has no unique key " + name)
+}
+
+// IDs gives the ids of the records that stand under a secondary key, the oldest first.
+func (t *Table[T]) IDs(tx *Tx, name string, key []byte) ([]uuid.UUID, error) {
+	prefix := keyPrefix(key)
+	var ids []uuid.UUID
+	err := tx.scan(t.name+".key."+name, prefix, func(k, _ []byte) (bool, error) {
+		if !bytes.HasPrefix(k, prefix) {
+			return false, nil
+		}
+		ids = append(ids, uuid.UUID(k[len(prefix):]))
+		return true, nil
+	})
+	return ids, err
+}
+
+// Scan calls fn for every record in the order of creation, until it says stop.
+func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
+	return tx.scan(t.name+".rec", nil, func(key, value []byte) (bool, error) {
+		d, err := t.decode(uuid.UUID(key), value)
+		if err != nil {
+			return false, err
+		}
+		return fn(d)
+	})
+}
+
+// Records calls fn for the public part of every record of a table, in the order of creation. The bytes are valid until
+// the transaction ends.
+func (tx *Tx) Records(table string, fn func(id uuid.UUID, change uint64, public []byte) error) error {
+	return tx.scan(table+".rec", nil, func(key, value []byte) (bool, error) {
+		change, _, public, err := decodeValue(value)
+		if err != nil {
+			return false, fmt.Errorf("%s %x: %w", table, key, err)
+		}
+		return true, fn(uuid.UUID(key), change, public)
+	})
+}
+
+// Lookup finds the record that has a global unique key, and its organization.
+func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, found bool, err error) {
+	err = s.View(uuid.Nil, func(tx *Tx) error {
+		if v := tx.get(sharedPrefix+globalBucket(table, key), bounded(value)); len(v) == 32 {
+			org, id, found = uuid.UUID(v[:16]), uuid.UUID(v[16:]), true
+		}
+		return nil
+	})
+	return org, id, found, err
+}
+
+// Public is what a record answers: its public part and its version.
+func (d Doc[T]) Public() ([]byte, uint64) { return d.JSON, d.Change }
+
+// RecordType is the type of the record.
+func (Doc[T]) RecordType() reflect.Type { return reflect.TypeFor[T]() }

@@ -1,0 +1,255 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/btree"
+	bolt "go.etcd.io/bbolt"
+)
+
+// Actor is who makes a change: it goes into the change log with it.
+type Actor struct {
+	Key       uuid.UUID
+	User      uuid.UUID
+	Operation string
+	RequestID string
+}
+
+// Event is something that happened to an object of the organization, with the object as its GET shows it.
+type Event struct {
+	Trigger string
+	Data    []byte
+}
+
+// Tx is a transaction over the data of one organization: it has no way to name another's. It buffers what it writes
+// and reads its own writes; only when its function has returned nil are they applied to the bbolt transaction that it
+// shares with others.
+type Tx struct {
+	store    *Store
+	btx      *bolt.Tx
+	org      uuid.UUID
+	orgBkt   *bolt.Bucket
+	actor    Actor
+	now      time.Time
+	writable bool
+
+	buckets   map[string]*bolt.Bucket
+	writes    map[string]*btree.Map[string, []byte] // a nil value is a deletion
+	sequences map[string]uint64
+	bytes     int
+	enqueued  bool
+}
+
+// sharedPrefix marks the buckets that stand beside the organizations'. Only code of this package names one, and every
+// key or value that it puts there carries the organization of the transaction.
+const sharedPrefix = "@"
+
+func newTx(s *Store, btx *bolt.Tx, org uuid.UUID) *Tx {
+	return &Tx{
+		store:   s,
+		btx:     btx,
+		org:     org,
+		orgBkt:  btx.Bucket(orgsBucket).Bucket(org[:]),
+		now:     s.Now(),
+		buckets: map[string]*bolt.Bucket{},
+	}
+}
+
+// Org is the organization of the transaction.
+func (tx *Tx) Org() uuid.UUID { return tx.org }
+
+// Actor is who makes the changes of the transaction.
+func (tx *Tx) Actor() Actor { return tx.actor }
+
+// Now is the time of the transaction, the same for all that it writes.
+func (tx *Tx) Now() time.Time { return tx.now }
+
+// NewID makes an id that is greater than every id made before.
+func (tx *Tx) NewID() uuid.UUID {
+	tx.mustWrite()
+	return tx.store.ids.next(tx.now.UnixMilli())
+}
+
+// Emit offers an event to whoever wants it, inside this transaction.
+func (tx *Tx) Emit(e Event) error {
+	if tx.store.opt.Events == nil {
+		return nil
+	}
+	return tx.store.opt.Events(tx, e)
+}
+
+func (tx *Tx) mustWrite() {
+	if !tx.writable {
+		panic("store: a write in a View")
+	}
+}
+
+func (tx *Tx) bucket(name string) *bolt.Bucket {
+	b, ok := tx.buckets[name]
+	if !ok {
+		if shared, is := strings.CutPrefix(name, sharedPrefix); is {
+			b = tx.btx.Bucket([]byte(shared))
+		} else if tx.orgBkt != nil {
+			b = tx.orgBkt.Bucket([]byte(name))
+		}
+		tx.buckets[name] = b
+	}
+	return b
+}
+
+// get gives the value of key, or nil. It is valid until the transaction ends.
+func (tx *Tx) get(bucket string, key []byte) []byte {
+	if w := tx.writes[bucket]; w != nil {
+		if v, ok := w.Get(string(key)); ok {
+			return v
+		}
+	}
+	if b := tx.bucket(bucket); b != nil {
+		return b.Get(key)
+	}
+	return nil
+}
+
+func (tx *Tx) put(bucket string, key, value []byte) {
+	if value == nil {
+		value = []byte{}
+	}
+	tx.set(bucket, key, value)
+}
+
+func (tx *Tx) delete(bucket string, key []byte) { tx.set(bucket, key, nil) }
+
+func (tx *Tx) set(bucket string, key, value []byte) {
+	tx.mustWrite()
+	if tx.writes == nil {
+		tx.writes = map[string]*btree.Map[string, []byte]{}
+	}
+	w := tx.writes[bucket]
+	if w == nil {
+		w = &btree.Map[string, []byte]{}
+		tx.writes[bucket] = w
+	}
+	w.Set(string(key), value)
+	tx.bytes += len(key) + len(value)
+}
+
+// sequence is the counter that the bucket carries.
+func (tx *Tx) sequence(bucket string) uint64 {
+	if n, ok := tx.sequences[bucket]; ok {
+		return n
+	}
+	if b := tx.bucket(bucket); b != nil {
+		return b.Sequence()
+	}
+	return 0
+}
+
+func (tx *Tx) setSequence(bucket string, n uint64) {
+	tx.mustWrite()
+	if tx.sequences == nil {
+		tx.sequences = map[string]uint64{}
+	}
+	tx.sequences[bucket] = n
+}
+
+// scan calls fn for the keys from on, in order, until it says stop. It sees the transaction's own writes of the moment
+// it began; fn may write to the bucket.
+func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
+	var k, v []byte
+	var c *bolt.Cursor
+	if b := tx.bucket(bucket); b != nil {
+		c = b.Cursor()
+		k, v = c.Seek(from)
+	}
+	var own btree.MapIter[string, []byte]
+	haveOwn := false
+	if w := tx.writes[bucket]; w != nil {
+		own = w.Copy().Iter()
+		haveOwn = own.Seek(string(from))
+	}
+	for k != nil || haveOwn {
+		order := -1 // the file's key comes first
+		if k == nil {
+			order = 1
+		} else if haveOwn {
+			order = bytes.Compare(k, []byte(own.Key()))
+		}
+		key, value := k, v
+		if order >= 0 {
+			key, value = []byte(own.Key()), own.Value()
+			haveOwn = own.Next()
+		}
+		if order <= 0 {
+			k, v = c.Next()
+		}
+		if order >= 0 && value == nil {
+			continue
+		}
+		if more, err := fn(key, value); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply moves what was buffered into the shared transaction.
+func (tx *Tx) apply() error {
+	for name, w := range tx.writes {
+		b, err := tx.ensure(name)
+		if err != nil {
+			return err
+		}
+		w.Scan(func(key string, value []byte) bool {
+			if value == nil {
+				err = b.Delete([]byte(key))
+			} else {
+				err = b.Put([]byte(key), value)
+			}
+			return err == nil
+		})
+		if err != nil {
+			return fmt.Errorf("apply to %s: %w", name, err)
+		}
+	}
+	for name, n := range tx.sequences {
+		b, err := tx.ensure(name)
+		if err != nil {
+			return err
+		}
+		if err := b.SetSequence(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
+	b := tx.bucket(name)
+	if b == nil {
+		var err error
+		if shared, is := strings.CutPrefix(name, sharedPrefix); is {
+			b, err = tx.btx.CreateBucketIfNotExists([]byte(shared))
+		} else {
+			if tx.orgBkt == nil {
+				if tx.orgBkt, err = tx.btx.Bucket(orgsBucket).CreateBucketIfNotExists(tx.org[:]); err != nil {
+					return nil, err
+				}
+			}
+			b, err = tx.orgBkt.CreateBucketIfNotExists([]byte(name))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("bucket %s: %w", name, err)
+		}
+		tx.buckets[name] = b
+	}
+	if strings.HasSuffix(name, ".log") {
+		b.FillPercent = 1 // it only ever grows at its end
+	} else if strings.HasSuffix(name, ".rec") {
+		b.FillPercent = 0.8 // mostly at its end, and records may grow in place
+	}
+	return b, nil
+}

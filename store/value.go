@@ -1,0 +1,68 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/google/uuid"
+)
+
+// A stored value is: format (1 byte), CRC32C of all that follows it (4), the change number of its last write (8), the
+// length of the private part (uvarint), the private part, the public JSON as it is answered.
+const valueFormat = 1
+
+const valueHead = 1 + 4 + 8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func encodeValue(change uint64, private, public []byte) []byte {
+	v := make([]byte, 0, valueHead+binary.MaxVarintLen32+len(private)+len(public))
+	v = append(v, valueFormat, 0, 0, 0, 0)
+	v = binary.BigEndian.AppendUint64(v, change)
+	v = binary.AppendUvarint(v, uint64(len(private)))
+	v = append(v, private...)
+	v = append(v, public...)
+	binary.BigEndian.PutUint32(v[1:], crc32.Checksum(v[5:], castagnoli))
+	return v
+}
+
+// decodeValue takes a value apart without copying. A value that is not what was written is ErrDamaged.
+func decodeValue(v []byte) (change uint64, private, public []byte, err error) {
+	if len(v) < valueHead+1 || v[0] != valueFormat {
+		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown form", ErrDamaged)
+	}
+	if binary.BigEndian.Uint32(v[1:]) != crc32.Checksum(v[5:], castagnoli) {
+		return 0, nil, nil, fmt.Errorf("%w: a value does not match its checksum", ErrDamaged)
+	}
+	change = binary.BigEndian.Uint64(v[5:])
+	n, used := binary.Uvarint(v[valueHead:])
+	rest := v[valueHead+max(used, 0):]
+	if used <= 0 || n > uint64(len(rest)) {
+		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown form", ErrDamaged)
+	}
+	return change, rest[:n], rest[n:], nil
+}
+
+// seal puts a checksum in front of a value that is not a record.
+func seal(b []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(b)), crc32.Checksum(b, castagnoli)), b...)
+}
+
+func unseal(v []byte) ([]byte, error) {
+	if len(v) < 4 || binary.BigEndian.Uint32(v) != crc32.Checksum(v[4:], castagnoli) {
+		return nil, fmt.Errorf("%w: an entry does not match its checksum", ErrDamaged)
+	}
+	return v[4:], nil
+}
+
+// idSource gives out UUIDs of version 7 that never run backwards, whatever the clock does: their first 60 bits
+// (48 of milliseconds and 12 that count within one) are above the last ones given, also after a restart.
+type idSource struct{ last uint64 }
+
+func (s *idSource) next(milli int64) uuid.UUID {
+	s.last = max(uint64(milli)<<12, s.last+1)
+	id := uuid.New()
+	binary.BigEndian.PutUint64(id[:], s.last>>12<<16|0x7000|s.last&0xfff)
+	return id
+}

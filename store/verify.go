@@ -1,0 +1,126 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// Verifier is a table that can be held against its own keys and log.
+type Verifier interface {
+	Verify(tx *Tx, problem func(format string, args ...any)) error
+}
+
+// Verify reads the whole table of the transaction's organization and reports every record that cannot be read, every
+// key that is missing, wrong or left over, a count that is not true, and every record whose version the change log
+// does not name. It reads everything; it is for checks, not for requests.
+func (t *Table[T]) Verify(tx *Tx, problem func(format string, args ...any)) error {
+	records, uniq, keys := 0, map[string]uuid.UUID{}, map[string]bool{}
+	versions := map[uuid.UUID]uint64{}
+	err := tx.scan(t.name+".rec", nil, func(k, v []byte) (bool, error) {
+		records++
+		if len(k) != 16 {
+			problem("%s: the key %x is no id", t.name, k)
+			return true, nil
+		}
+		id := uuid.UUID(k)
+		d, err := t.decode(id, v)
+		if err != nil {
+			problem("%v", err)
+			return true, nil
+		}
+		versions[id] = d.Change
+		for _, u := range t.unique {
+			if key := u.key(&d.Record); key != nil {
+				uniq[u.bucket(t.name)+"\x00"+string(key)] = id
+				if got := tx.get(u.bucket(t.name), key); !bytes.Equal(got, u.value(tx.org, id)) {
+					problem("%s %s: its unique key %s names another record or none", t.name, id, u.Name)
+				}
+			}
+		}
+		for _, key := range t.keys {
+			for e := range key.entries(&d.Record, id) {
+				keys[key.bucket(t.name)+"\x00"+e] = true
+				if tx.get(key.bucket(t.name), []byte(e)) == nil {
+					problem("%s %s: its key %s is missing", t.name, id, key.Name)
+				}
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	if n := t.Count(tx); n != records {
+		problem("%s: the count says %d, there are %d records", t.name, n, records)
+	}
+	for _, u := range t.unique {
+		if u.Global {
+			continue // shared with other organizations; the loop above has seen this one's
+		}
+		err := tx.scan(u.bucket(t.name), nil, func(k, _ []byte) (bool, error) {
+			if _, ok := uniq[u.bucket(t.name)+"\x00"+string(k)]; !ok {
+				problem("%s: the unique key %s has %q, which no record has", t.name, u.Name, k)
+			}
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, key := range t.keys {
+		err := tx.scan(key.bucket(t.name), nil, func(k, _ []byte) (bool, error) {
+			if !keys[key.bucket(t.name)+"\x00"+string(k)] {
+				problem("%s: the key %s has %x, which no record has", t.name, key.Name, k)
+			}
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if t.unlogged {
+		return nil
+	}
+	return t.verifyLog(tx, versions, problem)
+}
+
+// verifyLog holds the records against the newest change of each that the log still has.
+func (t *Table[T]) verifyLog(tx *Tx, versions map[uuid.UUID]uint64, problem func(string, ...any)) error {
+	newest := map[uuid.UUID]Change{}
+	first, last := uint64(0), uint64(0)
+	err := tx.scan(t.name+".log", nil, func(k, v []byte) (bool, error) {
+		c, err := decodeChange(k, v)
+		if err != nil {
+			problem("%s: %v", t.name, err)
+			return true, nil
+		}
+		if first == 0 {
+			first = c.Number
+		} else if c.Number != last+1 {
+			problem("%s: the change log has a gap after %d", t.name, last)
+		}
+		last = c.Number
+		newest[c.ID] = c
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	if n := tx.sequence(t.name + ".log"); last != 0 && n != last {
+		problem("%s: the last change is %d, the counter says %d", t.name, last, n)
+	}
+	for id, version := range versions {
+		c, ok := newest[id]
+		if ok && (c.Op == Deleted || c.Number != version) || !ok && version >= first && first != 0 {
+			problem("%s %s: it has version %d, the change log says %s", t.name, id, version, fmt.Sprintf("%d (%c)", c.Number, c.Op))
+		}
+	}
+	for id, c := range newest {
+		if _, ok := versions[id]; !ok && c.Op != Deleted {
+			problem("%s %s: the change log has it, the records do not", t.name, id)
+		}
+	}
+	return nil
+}
