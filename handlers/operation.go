@@ -241,8 +241,8 @@ func (o *Operation) answer(c *call, out any) (answer, error) {
 	switch v := out.(type) {
 	case nothing:
 		a.status = http.StatusNoContent
-	case raw:
-		a.body, a.contentType = v.body, v.contentType
+	case interface{ media() (string, []byte) }:
+		a.contentType, a.body = v.media()
 	case interface{ Public() ([]byte, uint64) }:
 		data, version := v.Public()
 		a.body, a.etag = c.api.itemEnvelope(data), etag(version)
@@ -288,6 +288,8 @@ type raw struct {
 	contentType string
 	body        []byte
 }
+
+func (r raw) media() (string, []byte) { return r.contentType, r.body }
 
 var braces = regexp.MustCompile(`\{(\w+)\}`)
 

@@ -29,7 +29,7 @@ func (a *API) mount() *httprouter.Router {
 		method, path, _ := strings.Cut(key, " ")
 		router.Handle(method, path, func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 			for _, o := range slices.SortedFunc(slices.Values(ops), byLiterals) {
-				if params, ok := o.match(r.URL.Path); ok {
+				if params, ok := o.Match(r.URL.Path); ok {
 					c := callOf(r)
 					c.op, c.params = o, params
 					c.serve().write(w)
@@ -79,8 +79,8 @@ func sameUpTo(a, b []string, n int) bool {
 	return true
 }
 
-// match holds a request's path against the operation's and gives its parameters.
-func (o *Operation) match(path string) (map[string]string, bool) {
+// Match holds a request's path against the operation's and gives its parameters.
+func (o *Operation) Match(path string) (map[string]string, bool) {
 	have, want := strings.Split(path, "/"), strings.Split(o.Path, "/")
 	if len(have) != len(want) {
 		return nil, false
@@ -101,7 +101,7 @@ func (a *API) unrouted(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)
 	var allow []string
 	for i := range a.operations {
-		if _, ok := a.operations[i].match(r.URL.Path); ok && !slices.Contains(allow, a.operations[i].Method) {
+		if _, ok := a.operations[i].Match(r.URL.Path); ok && !slices.Contains(allow, a.operations[i].Method) {
 			allow = append(allow, a.operations[i].Method)
 		}
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -123,4 +124,22 @@ func (t *Table[T]) verifyLog(tx *Tx, versions map[uuid.UUID]uint64, problem func
 		}
 	}
 	return nil
+}
+
+// Dump writes down every key and value that an organization has, for comparing two moments of it.
+func (s *Store) Dump(org uuid.UUID) (string, error) {
+	var b strings.Builder
+	err := s.View(org, func(tx *Tx) error {
+		if tx.orgBkt == nil {
+			return nil
+		}
+		return tx.orgBkt.ForEachBucket(func(name []byte) error {
+			fmt.Fprintf(&b, "%s (%d)\n", name, tx.sequence(string(name)))
+			return tx.scan(string(name), nil, func(k, v []byte) (bool, error) {
+				fmt.Fprintf(&b, "  %x %q\n", k, v)
+				return true, nil
+			})
+		})
+	})
+	return b.String(), err
 }

@@ -67,7 +67,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		field := dst.FieldByIndex(f.index)
-		if field.IsZero() && !given[i] && f.Default != "" {
+		if d.mode == Create && !given[i] && field.IsZero() {
 			field.Set(f.zero())
 		}
 		at := join(path, f.Key)
@@ -81,13 +81,15 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 // zero is what a field holds when nothing is said: its default, or no value.
 func (f *Field) zero() reflect.Value {
 	v := reflect.New(f.typ).Elem()
-	if f.Default == "" {
-		return v
-	}
-	switch f.typ.Kind() {
-	case reflect.String:
+	switch kind := f.typ.Kind(); {
+	case kind == reflect.Struct && !isScalar(f.typ):
+		for _, inner := range describe(f.typ).Fields {
+			v.FieldByIndex(inner.index).Set(inner.zero())
+		}
+	case f.Default == "":
+	case kind == reflect.String:
 		v.SetString(f.Default)
-	case reflect.Int:
+	case kind == reflect.Int:
 		v.SetInt(int64(number(f.Key, f.Default)))
 	default:
 		panic("shape: no default for " + f.typ.String())

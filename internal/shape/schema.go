@@ -100,7 +100,7 @@ type Components map[string]*Schema
 
 // Of is the schema of the type t; structs become components that are referred to.
 func (c Components) Of(t reflect.Type, view View) *Schema {
-	return c.schema(&Field{typ: t}, view)
+	return c.schema(&Field{typ: t, Required: true}, view)
 }
 
 func (c Components) schema(f *Field, view View) *Schema {

@@ -1,0 +1,227 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"prospector/internal/fault"
+	"prospector/store"
+)
+
+// socketName is the socket in the data directory through which commands reach a running server.
+const socketName = "admin.sock"
+
+// adminOp is what a command does to the service. With a server running the command has the server do it, through the
+// socket; without one it opens the store and does it itself.
+type adminOp[In, Out any] struct {
+	name string
+	do   func(context.Context, *Service, In) (Out, error)
+	// makes is set where a store that is not there yet is to be made.
+	makes bool
+}
+
+// adminHandler serves the operations below on the socket: POST /<name> with the input as JSON.
+func (s *Service) adminHandler() http.Handler {
+	mux := http.NewServeMux()
+	for _, op := range []interface {
+		mount(*http.ServeMux, *Service)
+	}{
+		orgCreate, orgList, orgSet, userCreate, userList, keyCreate, keyList, keyDeactivate,
+	} {
+		op.mount(mux, s)
+	}
+	return mux
+}
+
+func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
+	mux.HandleFunc("POST /"+op.name, func(w http.ResponseWriter, r *http.Request) {
+		var in In
+		var out Out
+		err := json.NewDecoder(r.Body).Decode(&in)
+		if err == nil {
+			out, err = op.do(r.Context(), s, in)
+		}
+		s.log.Info("admin", "operation", op.name, "failed", err != nil)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, message(err))
+			return
+		}
+		_ = json.NewEncoder(w).Encode(out)
+	})
+}
+
+// run does the operation, by the server when there is one.
+func (op adminOp[In, Out]) run(c *cobra.Command, in In) (out Out, err error) {
+	cfg, err := loadConfig(c, nil)
+	if err != nil {
+		return out, err
+	}
+	ctx := c.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	// A server may come up or go away between asking for it and opening the store, so both are tried again.
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		out, err = op.ask(ctx, cfg.DataDir, in)
+		if !errors.Is(err, errNoServer) {
+			return out, err
+		}
+		if out, err = op.direct(ctx, cfg, in); !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
+			return out, err
+		}
+	}
+}
+
+var errNoServer = errors.New("no server is running")
+
+func (op adminOp[In, Out]) direct(ctx context.Context, cfg Config, in In) (out Out, err error) {
+	if _, err := os.Stat(filepath.Join(cfg.DataDir, store.FileName)); errors.Is(err, os.ErrNotExist) && !op.makes {
+		return out, fmt.Errorf("there is no store in %s; 'prospector org create' makes one, --data-dir names another", cfg.DataDir)
+	}
+	s, err := Open(cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), nil)
+	if err != nil {
+		return out, err
+	}
+	out, err = op.do(ctx, s, in)
+	return out, errors.Join(err, s.Close())
+}
+
+func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In) (out Out, err error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	client := http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (conn net.Conn, err error) {
+			err = atSocket(dataDir, func(path string) error {
+				conn, err = (&net.Dialer{}).DialContext(ctx, "unix", path)
+				return err
+			})
+			return conn, err
+		},
+		DisableKeepAlives: true,
+	}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://admin/"+op.name, bytes.NewReader(body))
+	if err != nil {
+		return out, err
+	}
+	res, err := client.Do(req)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return out, errNoServer
+	}
+	if err != nil {
+		return out, fmt.Errorf("ask the server: %w", err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	switch {
+	case err != nil:
+		return out, fmt.Errorf("ask the server: %w", err)
+	case res.StatusCode != http.StatusOK:
+		return out, errors.New(strings.TrimSpace(string(answer)))
+	}
+	return out, json.Unmarshal(answer, &out)
+}
+
+// atSocket calls use with a name for the socket. Such a name may have some hundred bytes only: in a data directory
+// with a longer name it is used from inside, before anything else runs in the process.
+func atSocket(dataDir string, use func(path string) error) error {
+	path := filepath.Join(dataDir, socketName)
+	if len(path) < 100 {
+		return use(path)
+	}
+	back, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(dataDir); err != nil {
+		return err
+	}
+	return errors.Join(use(socketName), os.Chdir(back))
+}
+
+// listenAdmin opens the socket. Whoever holds the store owns it: one that is there was left behind.
+func listenAdmin(dataDir string) (ln net.Listener, err error) {
+	if err := removeAdmin(dataDir); err != nil {
+		return nil, err
+	}
+	err = atSocket(dataDir, func(path string) error {
+		unix, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			return err
+		}
+		unix.SetUnlinkOnClose(false) // its name may be relative to a directory that we have left
+		ln = unix
+		return os.Chmod(path, 0o600)
+	})
+	return ln, err
+}
+
+func removeAdmin(dataDir string) error {
+	if err := os.Remove(filepath.Join(dataDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// organization finds an organization by its id or, when only one has it, by its name.
+func (s *Service) organization(idOrName string) (uuid.UUID, error) {
+	orgs, err := s.Store.Organizations()
+	if err != nil {
+		return uuid.Nil, err
+	}
+	var named []string
+	for _, org := range orgs {
+		err := s.Store.View(org, func(tx *store.Tx) error {
+			doc, err := s.Identity.Organizations.Get(tx, org)
+			if doc.Record.Name == idOrName || org.String() == idOrName {
+				named = append(named, org.String())
+			}
+			return err
+		})
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return uuid.Nil, err
+		}
+	}
+	switch len(named) {
+	case 0:
+		return uuid.Nil, fmt.Errorf("there is no organization %q; 'prospector org list' shows those there are", idOrName)
+	case 1:
+		return uuid.Parse(named[0])
+	}
+	return uuid.Nil, fmt.Errorf("%d organizations are called %q, name one by its id: %s", len(named), idOrName, strings.Join(named, ", "))
+}
+
+// change runs fn in a transaction of the named organization, on behalf of the operator.
+func (s *Service) change(ctx context.Context, idOrName, operation string, fn func(*store.Tx) error) error {
+	org, err := s.organization(idOrName)
+	if err != nil {
+		return err
+	}
+	return s.Store.Update(ctx, org, store.Actor{Operation: operation}, fn)
+}
+
+// view runs fn over the named organization's data.
+func (s *Service) view(idOrName string, fn func(*store.Tx) error) error {
+	org, err := s.organization(idOrName)
+	if err != nil {
+		return err
+	}
+	return s.Store.View(org, fn)
+}

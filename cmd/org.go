@@ -1,0 +1,195 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// body is the input of an admin operation whose fields the kind itself checks.
+type body struct {
+	Org    string         `json:"org,omitempty"`
+	Fields map[string]any `json:"fields"` // as a body of the API has them
+}
+
+func (b body) value() (shape.Value, error) {
+	raw, err := marshalBody(b.Fields)
+	if err != nil {
+		return shape.Value{}, err
+	}
+	return shape.ParseObject(raw)
+}
+
+var orgCreate = adminOp[body, identity.Organization]{
+	name: "org-create", makes: true,
+	do: func(ctx context.Context, s *Service, in body) (identity.Organization, error) {
+		v, err := in.value()
+		if err != nil {
+			return identity.Organization{}, err
+		}
+		doc, err := s.Identity.CreateOrganization(ctx, store.Actor{Operation: "org create"}, v)
+		return doc.Record, err
+	},
+}
+
+// organizations is what org list prints.
+type organizations struct {
+	Organizations []identity.Organization `json:"organizations"`
+}
+
+var orgList = adminOp[struct{}, organizations]{
+	name: "org-list",
+	do: func(_ context.Context, s *Service, _ struct{}) (organizations, error) {
+		list := organizations{[]identity.Organization{}}
+		orgs, err := s.Store.Organizations()
+		if err != nil {
+			return list, err
+		}
+		for _, org := range orgs {
+			err := s.Store.View(org, func(tx *store.Tx) error {
+				doc, err := s.Identity.Organizations.Get(tx, org)
+				if err == nil {
+					list.Organizations = append(list.Organizations, doc.Record)
+				}
+				return err
+			})
+			if err != nil && fault.CodeOf(err) != fault.NotFound {
+				return list, err
+			}
+		}
+		return list, nil
+	},
+}
+
+var orgSet = adminOp[body, identity.Organization]{
+	name: "org-set",
+	do: func(ctx context.Context, s *Service, in body) (org identity.Organization, err error) {
+		v, err := in.value()
+		if err != nil {
+			return org, err
+		}
+		err = s.change(ctx, in.Org, "org set", func(tx *store.Tx) error {
+			doc, err := s.Identity.Configure(tx, v)
+			org = doc.Record
+			return err
+		})
+		return org, err
+	},
+}
+
+func orgCommand() *cobra.Command {
+	create := &cobra.Command{
+		Use: "create", Short: "Create an organization", Args: noArgs,
+		Example: `  prospector org create --name "Acme Sales"`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			name, err := required(c, "name")
+			if err != nil {
+				return err
+			}
+			org, err := orgCreate.run(c, body{Fields: map[string]any{"name": name}})
+			if err != nil {
+				return err
+			}
+			return show(c, org, func(w io.Writer) { fmt.Fprintf(w, "Created organization %q, %s\n", org.Name, org.ID) })
+		},
+	}
+	create.Flags().String("name", "", "its `name`")
+
+	list := &cobra.Command{
+		Use: "list", Short: "List the organizations", Args: noArgs,
+		Example: "  prospector org list --json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			result, err := orgList.run(c, struct{}{})
+			if err != nil {
+				return err
+			}
+			return show(c, result, func(w io.Writer) {
+				table(w, "ID\tNAME\tCREATED", result.Organizations, func(o identity.Organization) string {
+					return fmt.Sprintf("%s\t%s\t%s", o.ID, o.Name, o.CreatedAt)
+				})
+			})
+		},
+	}
+
+	set := &cobra.Command{
+		Use: "set", Short: "Set the limits and settings of an organization", Args: noArgs,
+		Example: `  prospector org set --org "Acme Sales" --rate-limit 600 --accounts-per-month unlimited`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			org, err := required(c, "org")
+			if err != nil {
+				return err
+			}
+			fields, err := changedSettings(c)
+			if err != nil {
+				return err
+			}
+			result, err := orgSet.run(c, body{Org: org, Fields: fields})
+			if err != nil {
+				return err
+			}
+			return show(c, result, func(w io.Writer) { fmt.Fprintf(w, "Set organization %q, %s\n", result.Name, result.ID) })
+		},
+	}
+	set.Flags().String("org", "", "its id or `name`")
+	set.Flags().String("accounts-per-month", "", "accounts that Imports may create in a month: a `number` or unlimited")
+	set.Flags().String("contacts-per-month", "", "contacts that Imports may create in a month: a `number` or unlimited")
+	set.Flags().String("rate-limit", "", "requests a minute: a `number`, 0 for no limit, or default")
+	set.Flags().String("time-zone", "", "IANA time `zone`")
+	set.Flags().String("billing-mode", "", "platform or usage_based")
+	return group("org", "Create, list and set organizations", create, list, set)
+}
+
+// changedSettings are the settings that flags name, as a body has them.
+func changedSettings(c *cobra.Command) (map[string]any, error) {
+	fields := map[string]any{}
+	for flag, field := range map[string]string{
+		"accounts-per-month": "accounts_per_month", "contacts-per-month": "contacts_per_month", "rate-limit": "rate_limit_per_minute",
+	} {
+		v, _ := c.Flags().GetString(flag)
+		n, err := strconv.ParseUint(v, 10, 53)
+		switch {
+		case !c.Flags().Changed(flag):
+		case v == "unlimited" && flag != "rate-limit", v == "default" && flag == "rate-limit":
+			fields[field] = nil
+		case err != nil:
+			return nil, usage("--%s must be a number of 0 or more, or %s, not %q", flag, wordFor(flag), v)
+		default:
+			fields[field] = n
+		}
+	}
+	for flag, field := range map[string]string{"time-zone": "time_zone", "billing-mode": "billing_mode"} {
+		if v, _ := c.Flags().GetString(flag); c.Flags().Changed(flag) {
+			fields[field] = v
+		}
+	}
+	if len(fields) == 0 {
+		return nil, usage("%s needs something to set (see '%s --help')", c.CommandPath(), c.CommandPath())
+	}
+	return fields, nil
+}
+
+func wordFor(flag string) string {
+	if flag == "rate-limit" {
+		return "default"
+	}
+	return "unlimited"
+}
+
+// table prints rows under a heading, in columns.
+func table[T any](w io.Writer, heading string, rows []T, line func(T) string) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, heading)
+	for _, r := range rows {
+		fmt.Fprintln(tw, line(r))
+	}
+	tw.Flush()
+}

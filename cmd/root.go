@@ -1,0 +1,126 @@
+// Package cmd is the command line. It turns settings into a typed Config, wires the parts of the service together and
+// starts it; what a command does is decided below.
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prospector/internal/fault"
+)
+
+// Exit statuses.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// usageError is a command line that makes no sense, as opposed to one that failed.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Execute runs a command line and gives the exit status. Errors are one line on stderr.
+func Execute(args []string, stdout, stderr io.Writer) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "prospector: "+message(err))
+	var u usageError
+	if errors.As(err, &u) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// message is an error in one line, without the code that is for programs.
+func message(err error) string {
+	var f *fault.Error
+	text := err.Error()
+	if errors.As(err, &f) {
+		text = f.Message
+	}
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
+}
+
+func rootCommand() *cobra.Command {
+	root := group("prospector", "Sales prospecting and outreach on your own machine",
+		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), versionCommand())
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%v (see '%s --help')", err, c.CommandPath())
+	})
+	f := root.PersistentFlags()
+	f.String("config", "", "settings `file` (see config.example.yaml)")
+	f.String("data-dir", "", "data `directory` (default ./data)")
+	f.Bool("json", false, "print one JSON object on stdout")
+	return root
+}
+
+// group is a command that only has subcommands.
+func group(name, short string, subs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: name, Short: short,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("%s has no subcommand %q (see '%s --help')", c.CommandPath(), args[0], c.CommandPath())
+			}
+			return usage("%s needs a subcommand (see '%s --help')", c.CommandPath(), c.CommandPath())
+		},
+	}
+	c.AddCommand(subs...)
+	return c
+}
+
+// noArgs and oneArg are cobra's, as usage errors.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no argument, but got %q", c.CommandPath(), args[0])
+	}
+	return nil
+}
+
+func oneArg(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("%s needs one argument: %s", c.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
+// required is the value of a flag that must be given.
+func required(c *cobra.Command, flag string) (string, error) {
+	v, err := c.Flags().GetString(flag)
+	if err == nil && v == "" {
+		err = usage("%s needs --%s", c.CommandPath(), flag)
+	}
+	return v, err
+}
+
+// show prints the result of a command: as JSON, or for people.
+func show(c *cobra.Command, result any, people func(w io.Writer)) error {
+	asJSON, err := c.Flags().GetBool("json")
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		people(c.OutOrStdout())
+		return nil
+	}
+	e := json.NewEncoder(c.OutOrStdout())
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(result)
+}

@@ -1,0 +1,65 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func serveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "serve", Short: "Serve the API", Args: noArgs,
+		Example: "  prospector serve --addr 127.0.0.1:8080 --data-dir ./data",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(c, nil)
+			if err != nil {
+				return err
+			}
+			return serve(cfg, nil)
+		},
+	}
+	c.Flags().String("addr", "", "`address` to listen on (default 127.0.0.1:8080)")
+	return c
+}
+
+// serve opens the service, lets prepare put into it what it needs, and runs it until a signal. prepare gives what is
+// to be said once the service listens.
+func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say string, err error)) error {
+	log := cfg.logger()
+	s, err := Open(cfg, log, nil)
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", cfg.Addr)
+	if err != nil {
+		_ = s.Close()
+		return fmt.Errorf("cannot listen: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitFailure)
+	}()
+	var say string
+	if prepare != nil {
+		if say, err = prepare(ctx, s, ln.Addr()); err != nil {
+			ln.Close()
+			_ = s.Close()
+			return err
+		}
+	}
+	return s.Run(ctx, ln, func() {
+		log.Info("listening", "address", "http://"+ln.Addr().String(), "data_dir", cfg.DataDir, "version", Version)
+		fmt.Print(say)
+	})
+}

@@ -1,0 +1,110 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"prospector/handlers"
+	"prospector/index"
+	"prospector/internal/crm"
+	"prospector/internal/identity"
+	"prospector/internal/record"
+	"prospector/store"
+)
+
+// shutdownTime is how long requests in flight may take to finish.
+const shutdownTime = 30 * time.Second
+
+// Service is the whole service, wired together.
+type Service struct {
+	Config   Config
+	Store    *store.Store
+	Kinds    *record.Set
+	Identity *identity.Identity
+	CRM      *crm.CRM
+	API      *handlers.API
+
+	log *slog.Logger
+}
+
+// Open opens the store and wires the service over it. A nil clock is the real one.
+func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error) {
+	st, err := store.Open(cfg.DataDir, store.Options{
+		Clock: clock,
+		Log:   log,
+		Fatal: func(err error) {
+			log.Error("the service ends: " + err.Error())
+			os.Exit(exitFailure)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{Config: cfg, Store: st, Kinds: &record.Set{}, log: log}
+	s.Identity = identity.New(st, s.Kinds)
+	s.CRM = crm.New(s.Kinds)
+	s.API = handlers.New(handlers.Options{
+		Store: st, Index: index.New(st), Identity: s.Identity, CRM: s.CRM, Log: log, Version: Version,
+		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes,
+	})
+	return s, nil
+}
+
+// Close closes the store of a service that does not run.
+func (s *Service) Close() error { return s.Store.Close() }
+
+// Run serves on the listener and on the admin socket until ctx ends; then it stops accepting, finishes what is in
+// flight, stops the workers and closes the store. ready is called once it listens.
+func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error {
+	admin, err := listenAdmin(s.Config.DataDir)
+	if err != nil {
+		return errors.Join(fmt.Errorf("admin socket: %w", err), s.Close())
+	}
+	var workers, servers sync.WaitGroup
+	workerCtx, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWorkers()
+	workers.Go(func() {
+		s.Identity.KeepUses(workerCtx, func(err error) { s.log.Warn("last uses of keys are not written down", "error", err) })
+	})
+
+	public := s.server(s.API)
+	private := s.server(s.adminHandler())
+	failed := make(chan error, 2)
+	servers.Go(func() { failed <- public.Serve(ln) })
+	servers.Go(func() { failed <- private.Serve(admin) })
+	ready()
+
+	select {
+	case <-ctx.Done():
+		s.log.Info("shutting down")
+	case err = <-failed:
+		s.log.Error("the server failed", "error", err)
+	}
+	s.API.Drain()
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	err = errors.Join(err, public.Shutdown(stopCtx), private.Shutdown(stopCtx))
+	servers.Wait()
+	stopWorkers()
+	workers.Wait()
+	err = errors.Join(err, s.Close(), removeAdmin(s.Config.DataDir))
+	s.log.Info("stopped")
+	return err
+}
+
+func (s *Service) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}

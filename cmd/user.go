@@ -1,0 +1,115 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"prospector/internal/identity"
+	"prospector/store"
+)
+
+var userCreate = adminOp[body, identity.User]{
+	name: "user-create",
+	do: func(ctx context.Context, s *Service, in body) (user identity.User, err error) {
+		v, err := in.value()
+		if err != nil {
+			return user, err
+		}
+		err = s.change(ctx, in.Org, "user create", func(tx *store.Tx) error {
+			doc, err := s.Identity.Users.Create(tx, v)
+			user = doc.Record
+			return err
+		})
+		return user, err
+	},
+}
+
+// users is what user list prints.
+type users struct {
+	Users []identity.User `json:"users"`
+}
+
+var userList = adminOp[body, users]{
+	name: "user-list",
+	do: func(_ context.Context, s *Service, in body) (users, error) {
+		list := users{[]identity.User{}}
+		err := s.view(in.Org, func(tx *store.Tx) error {
+			return s.Identity.Users.Table.Scan(tx, func(d store.Doc[identity.User]) (bool, error) {
+				list.Users = append(list.Users, d.Record)
+				return true, nil
+			})
+		})
+		return list, err
+	},
+}
+
+func userCommand() *cobra.Command {
+	create := &cobra.Command{
+		Use: "create", Short: "Create a user of an organization", Args: noArgs,
+		Example: `  prospector user create --org "Acme Sales" --email ada@acme.example --first-name Ada`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			org, err := required(c, "org")
+			if err != nil {
+				return err
+			}
+			if _, err := required(c, "email"); err != nil {
+				return err
+			}
+			in := body{Org: org, Fields: givenFields(c, "email", "first-name", "last-name", "title")}
+			user, err := userCreate.run(c, in)
+			if err != nil {
+				return err
+			}
+			return show(c, user, func(w io.Writer) { fmt.Fprintf(w, "Created user %s, %s\n", user.Email, user.ID) })
+		},
+	}
+	create.Flags().String("org", "", "the organization's id or `name`")
+	create.Flags().String("email", "", "email `address`")
+	create.Flags().String("first-name", "", "first `name`")
+	create.Flags().String("last-name", "", "last `name`")
+	create.Flags().String("title", "", "job `title`")
+
+	list := &cobra.Command{
+		Use: "list", Short: "List the users of an organization", Args: noArgs,
+		Example: `  prospector user list --org "Acme Sales"`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			org, err := required(c, "org")
+			if err != nil {
+				return err
+			}
+			result, err := userList.run(c, body{Org: org})
+			if err != nil {
+				return err
+			}
+			return show(c, result, func(w io.Writer) {
+				table(w, "ID\tEMAIL\tNAME", result.Users, func(u identity.User) string {
+					return fmt.Sprintf("%s\t%s\t%s %s", u.ID, u.Email, u.FirstName, u.LastName)
+				})
+			})
+		},
+	}
+	list.Flags().String("org", "", "the organization's id or `name`")
+	return group("user", "Create and list users", create, list)
+}
+
+// givenFields are the flags that were given, as a body has them.
+func givenFields(c *cobra.Command, flags ...string) map[string]any {
+	fields := map[string]any{}
+	for _, flag := range flags {
+		if v, _ := c.Flags().GetString(flag); c.Flags().Changed(flag) {
+			fields[fieldName(flag)] = v
+		}
+	}
+	return fields
+}
+
+func marshalBody(fields map[string]any) ([]byte, error) {
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	return json.Marshal(fields)
+}

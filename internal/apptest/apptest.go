@@ -1,0 +1,211 @@
+// Package apptest is the whole service for tests: the real store, index and HTTP server on a temporary directory and a
+// free port, with a clock that can be moved. Every request that goes through it is held against the API document.
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/cmd"
+	"prospector/internal/identity"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// App is a running service.
+type App struct {
+	*cmd.Service
+	URL   string
+	Clock *Clock
+	Log   *bytes.Buffer // what the service logged; read it when nothing runs
+
+	t        testing.TB
+	server   *httptest.Server
+	document *document
+}
+
+// Config is what tests run with: no rate limit, and a small limit for bodies.
+func Config(dir string) cmd.Config {
+	cfg := cmd.Config{Addr: "127.0.0.1:0", DataDir: dir}
+	cfg.Log.Level, cfg.Log.Format = "info", "text"
+	cfg.Limits.BodyBytes = 1 << 20
+	return cfg
+}
+
+// New starts a service on an empty directory; change may alter its settings first.
+func New(t testing.TB, change ...func(*cmd.Config)) *App {
+	t.Helper()
+	cfg := Config(t.TempDir())
+	for _, c := range change {
+		c(&cfg)
+	}
+	a := &App{t: t, Clock: &Clock{now: Start}, Log: &bytes.Buffer{}}
+	a.start(cfg)
+	return a
+}
+
+func (a *App) start(cfg cmd.Config) {
+	a.t.Helper()
+	s, err := cmd.Open(cfg, slog.New(slog.NewTextHandler(a.Log, nil)), a.Clock.Now)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.Service = s
+	a.server = httptest.NewServer(s.API)
+	a.URL = a.server.URL
+	a.document = loadDocument(a.t, a.URL)
+	a.t.Cleanup(a.stop)
+}
+
+func (a *App) stop() {
+	a.server.Close()
+	if err := a.Close(); err != nil {
+		a.t.Error(err)
+	}
+}
+
+// Restart stops the service and starts it again on the same directory.
+func (a *App) Restart() {
+	a.t.Helper()
+	a.stop()
+	a.start(a.Config)
+}
+
+// Org is an organization with a key of each access.
+type Org struct {
+	ID                 uuid.UUID
+	User               uuid.UUID
+	Read, Write, Admin Client
+	app                *App
+}
+
+// Org makes an organization with one user.
+func (a *App) Org(name string) *Org {
+	a.t.Helper()
+	ctx := context.Background()
+	doc, err := a.Identity.CreateOrganization(ctx, store.Actor{}, Body(a.t, map[string]any{"name": name}))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	o := &Org{ID: doc.ID, app: a}
+	err = a.Store.Update(ctx, o.ID, store.Actor{}, func(tx *store.Tx) error {
+		user, err := a.Identity.Users.Create(tx, Body(a.t, map[string]any{"email": "ada@" + slug(name) + ".example", "first_name": "Ada", "last_name": "Marsh"}))
+		if err != nil {
+			return err
+		}
+		o.User = user.ID
+		for access, client := range map[identity.Access]*Client{identity.Read: &o.Read, identity.Write: &o.Write, identity.Admin: &o.Admin} {
+			_, key, err := a.Identity.CreateKey(tx, Body(a.t, map[string]any{"name": string(access), "access": string(access)}))
+			if err != nil {
+				return err
+			}
+			*client = Client{app: a, Key: key}
+		}
+		return nil
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return o
+}
+
+func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, " ", "-")) }
+
+// Body is a value as it would come over HTTP.
+func Body(t testing.TB, v any) shape.Value {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := shape.ParseObject(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// Dump is all that the organization has, for comparing what it had before and after.
+func (o *Org) Dump() string {
+	o.app.t.Helper()
+	s, err := o.app.Store.Dump(o.ID)
+	if err != nil {
+		o.app.t.Fatal(err)
+	}
+	return s
+}
+
+// Anonymous is a client without a key.
+func (a *App) Anonymous() Client { return Client{app: a} }
+
+// Client makes requests with one key.
+type Client struct {
+	Key string
+	app *App
+}
+
+// Get, Delete, Post and Patch make a request; a body is JSON as text, or a value to encode.
+func (c Client) Get(path string) *Response { return c.Do(http.MethodGet, path, nil) }
+
+func (c Client) Delete(path string) *Response { return c.Do(http.MethodDelete, path, nil) }
+
+func (c Client) Post(path string, body any) *Response { return c.Do(http.MethodPost, path, body) }
+
+func (c Client) Patch(path string, body any) *Response { return c.Do(http.MethodPatch, path, body) }
+
+// Do makes a request, with further headers as name and value.
+func (c Client) Do(method, path string, body any, headers ...string) *Response {
+	t := c.app.t
+	t.Helper()
+	var raw []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		raw = []byte(b)
+	case []byte:
+		raw = b
+	default:
+		var err error
+		if raw, err = json.Marshal(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req, err := http.NewRequest(method, c.app.URL+path, bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			req.Header.Del(headers[i])
+			continue
+		}
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Response{Status: res.StatusCode, Header: res.Header, Body: answer, t: t, what: method + " " + path + " " + string(raw)}
+	c.app.hold(req, raw, r)
+	return r
+}
