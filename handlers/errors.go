@@ -24,7 +24,6 @@ var errorTable = []errorRow{
 	{fault.MethodNotAllowed, http.StatusMethodNotAllowed, "The path has no such method."},
 	{fault.TagNameTaken, http.StatusConflict, "Another tag of the object type has the name."},
 	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key came with another request before."},
-	{fault.InUse, http.StatusConflict, "Something still needs what is to be deleted."},
 	{fault.PreconditionFailed, http.StatusPreconditionFailed, "If-Match names another version."},
 	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is over the configured limit."},
 	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType, "The body is not application/json."},
@@ -99,8 +98,8 @@ func (c *call) opName() string {
 	return c.op.Name
 }
 
-// codes are all the errors that an operation may answer, in the order of the table.
-func (o *Operation) codes() []fault.Code {
+// ErrorCodes are all the errors that an operation may answer, in the order of the table.
+func (o *Operation) ErrorCodes() []fault.Code {
 	may := map[fault.Code]bool{fault.Internal: true, fault.ValidationFailed: true}
 	for _, c := range o.Codes {
 		may[c] = true

@@ -117,7 +117,7 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 		m.Body = &apiBody{Required: required, Content: map[string]apiMedia{"application/json": {schema}}}
 	}
 	m.Responses = map[string]*apiResponse{strconv.Itoa(o.Status): o.success(schemas)}
-	for _, code := range o.codes() {
+	for _, code := range o.ErrorCodes() {
 		row := rowOf(code)
 		status := strconv.Itoa(row.status)
 		r := m.Responses[status]

@@ -55,6 +55,9 @@ type outputSource struct {
 // nothing is the input of an operation without a body and the output of one that answers 204.
 type nothing struct{}
 
+// NoBody is the body of a POST that needs none: it may be left out, and has no fields.
+type NoBody struct{}
+
 // creates and updates are bodies of the record T, which its kind decodes itself; queries is that of a list.
 type (
 	creates[T any] struct{ shape.Value }
@@ -193,6 +196,9 @@ func describe[In, Out any](o *Operation) {
 	var in In
 	switch v := any(in).(type) {
 	case nothing:
+		if o.Method == http.MethodPost {
+			o.input = schemaSource{reflect.TypeFor[NoBody](), shape.CreateInput}
+		}
 	case interface{ source() schemaSource }:
 		o.input = v.source()
 	default:
@@ -219,7 +225,6 @@ func (all[T]) output() outputSource  { return outputSource{typ: reflect.TypeFor[
 // decode reads the body as In. A body that the operation has no use for is not looked at.
 func decode[In any](c *call) (in In, err error) {
 	switch v := any(&in).(type) {
-	case *nothing:
 	case interface{ set(shape.Value) }:
 		v.set(c.body)
 	default:

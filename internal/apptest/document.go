@@ -20,8 +20,14 @@ import (
 // document is the API document that requests and responses are held against.
 type document struct{ spec *openapi3.T }
 
+// The library knows no HTML; to it a page is a text.
+var knowHTML = sync.OnceFunc(func() {
+	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.RegisteredBodyDecoder("text/plain"))
+})
+
 func loadDocument(t testing.TB, url string) *document {
 	t.Helper()
+	knowHTML()
 	res, err := http.Get(url + "/openapi.json")
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +84,7 @@ func (a *App) hold(req *http.Request, body []byte, r *Response) {
 			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true,
 		},
 	}
-	if r.Status < 400 {
+	if r.Status < 400 && nesting(body) <= maxNesting {
 		req.Body = io.NopCloser(bytes.NewReader(body))
 		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
 			a.t.Fatalf("%s\nwas answered %d, but the API document refuses it: %v", r.what, r.Status, err)
@@ -102,6 +108,24 @@ func (a *App) hold(req *http.Request, body []byte, r *Response) {
 		}
 	}
 	seen.add(op.Name, code)
+}
+
+// maxNesting bounds the bodies that are held against the document: the library takes each level of a recursive schema
+// twice, so that a filter of a hundred levels would never be done.
+const maxNesting = 20
+
+func nesting(body []byte) (deepest int) {
+	depth := 0
+	for _, b := range body {
+		switch b {
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 func (a *App) operation(req *http.Request) (found *handlers.Operation, params map[string]string) {

@@ -20,7 +20,6 @@ const (
 	TagNameTaken         Code = "tag_name_taken"
 	IdempotencyKeyReused Code = "idempotency_key_reused"
 	PreconditionFailed   Code = "precondition_failed"
-	InUse                Code = "in_use"
 	BodyTooLarge         Code = "body_too_large"
 	UnsupportedMediaType Code = "unsupported_media_type"
 	ValidationFailed     Code = "validation_failed"

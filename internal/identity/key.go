@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 
 	"github.com/google/uuid"
@@ -99,13 +100,28 @@ func hashKey(key string) []byte {
 
 // DeactivateKey ends a key at once and for good. Doing so again changes nothing.
 func (i *Identity) DeactivateKey(tx *store.Tx, id uuid.UUID) (store.Doc[Key], error) {
-	old, err := i.Keys.Get(tx, id)
-	if err != nil || !old.Record.Active {
-		return old, err
+	doc, err := i.Keys.Get(tx, id)
+	if err != nil {
+		return doc, err
 	}
-	rec := old.Record
-	rec.Active, rec.DeactivatedAt = false, shape.At(tx.Now())
-	return i.Keys.Replace(tx, old, rec)
+	if rec := doc.Record; rec.Active {
+		rec.Active, rec.DeactivatedAt = false, shape.At(tx.Now())
+		if doc, err = i.Keys.Replace(tx, doc, rec); err != nil {
+			return doc, err
+		}
+	}
+	return i.shown(tx, doc)
+}
+
+// shown is a key with when it was last used, which is not kept in its record: a request must not cost a write.
+func (i *Identity) shown(tx *store.Tx, doc store.Doc[Key]) (store.Doc[Key], error) {
+	used, err := i.uses.last(tx, doc.ID)
+	if err != nil {
+		return doc, err
+	}
+	doc.Record.LastUsedAt = used
+	doc.JSON, err = json.Marshal(&doc.Record)
+	return doc, err
 }
 
 // Principal is whom a request comes from.
@@ -161,10 +177,8 @@ func orDenied(err error, denied *fault.Error) error {
 func (i *Identity) ListKeys(tx *store.Tx) ([]Key, error) {
 	keys := []Key{}
 	err := i.Keys.Table.Scan(tx, func(d store.Doc[Key]) (bool, error) {
-		k := d.Record
-		used, err := i.uses.last(tx, k.ID)
-		k.LastUsedAt = used
-		keys = append(keys, k)
+		d, err := i.shown(tx, d)
+		keys = append(keys, d.Record)
 		return true, err
 	})
 	return keys, err

@@ -53,6 +53,10 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 		}
 		f := &s.Fields[i]
 		field := dst.FieldByIndex(f.index)
+		if f.ReadOnly && d.mode == Create {
+			d.p.Invalid(at, "is read-only")
+			continue
+		}
 		if f.ReadOnly || f.Fixed && d.mode == Update {
 			d.unchanged(m.Value, field, f, at)
 			continue

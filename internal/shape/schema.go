@@ -122,7 +122,7 @@ func (c Components) schema(f *Field, view View) *Schema {
 // the type has a form for no value and nothing keeps it from being used.
 func (f *Field) nullable(view View) bool {
 	switch {
-	case f.Required || f.typ == valueType:
+	case f.Required || f.typ == valueType && f.Component == "":
 		return false
 	case view != Answer:
 		return true

@@ -1,0 +1,208 @@
+package handlers_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/cmd"
+	"prospector/handlers"
+	"prospector/internal/apptest"
+	"prospector/internal/identity"
+)
+
+// examples are a body for each operation that takes one, with which it succeeds.
+var examples = map[string]string{
+	"update_organization":    `{"time_zone": "Europe/Berlin"}`,
+	"create_user":            `{"email": "grace@acme.example"}`,
+	"update_user":            `{"title": "Head of Sales"}`,
+	"create_api_key":         `{"name": "sync"}`,
+	"deactivate_api_key":     `{}`,
+	"create_account":         `{"name": "Initech"}`,
+	"update_account":         `{"industry": "Software"}`,
+	"list_accounts":          `{"filters": []}`,
+	"create_contact":         `{"email": "bill@initech.example"}`,
+	"update_contact":         `{"title": "VP"}`,
+	"update_preview_contact": `{"title": "VP"}`,
+	"list_contacts":          `{"filters": []}`,
+	"create_tag":             `{"name": "Champion", "color": "green", "object_type": "contact"}`,
+	"update_tag":             `{"color": "blue"}`,
+	"list_tags":              `{"filters": []}`,
+}
+
+// makers make a record of each kind that a path can name.
+var makers = map[string]func(*apptest.Org) string{
+	"accounts": func(o *apptest.Org) string { return o.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201).ID() },
+	"contacts": func(o *apptest.Org) string {
+		return o.Write.Post("/v1/contacts", `{"email": "hank@globex.example"}`).Is(201).ID()
+	},
+	"tags": func(o *apptest.Org) string {
+		return o.Write.Post("/v1/tags", `{"name": "Target", "color": "red", "object_type": "account"}`).Is(201).ID()
+	},
+	"users":    func(o *apptest.Org) string { return o.Admin.Post("/v1/users", `{"email": "eve@globex.example"}`).Is(201).ID() },
+	"api-keys": func(o *apptest.Org) string { return o.Admin.Post("/v1/api-keys", `{"name": "old"}`).Is(201).ID() },
+}
+
+// path fills the parameters of an operation: ids with a fresh record of the organization.
+func path(t *testing.T, org *apptest.Org, op *handlers.Operation) string {
+	t.Helper()
+	segments := strings.Split(op.Path, "/")
+	for i, s := range segments {
+		switch {
+		case s == "{entity}":
+			segments[i] = op.Entities[0]
+		case strings.HasPrefix(s, "{"):
+			maker := makers[segments[i-1]]
+			if maker == nil {
+				t.Fatalf("no maker for %s: add one", segments[i-1])
+			}
+			segments[i] = maker(org)
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+func withID(op *handlers.Operation, id string) string {
+	segments := strings.Split(op.Path, "/")
+	for i, s := range segments {
+		if strings.HasSuffix(s, "id}") {
+			segments[i] = id
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+func client(org *apptest.Org, access identity.Access) apptest.Client {
+	switch access {
+	case identity.Read:
+		return org.Read
+	case identity.Write:
+		return org.Write
+	}
+	return org.Admin
+}
+
+// body is the example of an operation, as what a request is made with.
+func body(op *handlers.Operation) any {
+	if b, ok := examples[op.Name]; ok {
+		return b
+	}
+	return nil
+}
+
+// TestEveryOperation runs each operation of the table through what all of them have in common.
+func TestEveryOperation(t *testing.T) {
+	app := apptest.New(t, func(c *cmd.Config) { c.Limits.BodyBytes = 64 << 10 })
+	tableOf = func() []string { return gaps(app) }
+	ops := app.API.Operations()
+	for i := range ops {
+		op := &ops[i]
+		if op.Access == handlers.Public {
+			app.Anonymous().Do(op.Method, op.Path, nil).Is(op.Status)
+			continue
+		}
+		everyOperation(t, app, op)
+	}
+}
+
+func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
+	org, other := app.Org("Acme "+op.Name), app.Org("Umbrella "+op.Name)
+	takesBody := body(op) != nil
+	at := path(t, org, op)
+	before := org.Dump()
+	unchanged := func(what string) {
+		t.Helper()
+		if org.Dump() != before {
+			t.Fatalf("%s changed something", what)
+		}
+	}
+
+	app.Anonymous().Do(op.Method, at, body(op)).Is(401, `{"detail": "a valid API key is required"}`)
+	unchanged("a request without a key")
+
+	for _, access := range []identity.Access{identity.Read, identity.Write} {
+		if !access.Covers(op.Access) {
+			client(org, access).Do(op.Method, at, body(op)).Fails(403, "forbidden", string(op.Access))
+		}
+	}
+	unchanged("a request with too little access")
+
+	as := client(org, op.Access)
+	as.Do(op.Method, at+"?colour=red", body(op)).Fails(422, "validation_failed", "colour is not a known query parameter")
+	res := as.Do(http.MethodPut, at, nil).Fails(405, "method_not_allowed", "")
+	if allow := strings.Split(res.Header.Get("Allow"), ", "); !slices.Contains(allow, op.Method) || !slices.IsSorted(allow) {
+		t.Fatalf("Allow is %q", allow)
+	}
+	unchanged("a refused request")
+
+	if takesBody {
+		as.Do(op.Method, at, `{"name": `).Fails(400, "invalid_json", "one JSON object")
+		as.Do(op.Method, at, body(op), "Content-Type", "text/plain").Fails(415, "unsupported_media_type", "application/json")
+		as.Do(op.Method, at, body(op), "Content-Type", "").Fails(415, "unsupported_media_type", "application/json")
+		as.Do(op.Method, at, `{"x": "`+strings.Repeat("a", 64<<10)+`"}`).Fails(413, "body_too_large", "65536")
+		as.Do(op.Method, at, `{"colour": 1}`).Fails(422, "validation_failed", "colour is not a known field")
+		unchanged("a refused body")
+	}
+
+	if strings.Contains(op.Path, "id}") {
+		foreign := client(other, op.Access)
+		foreign.Do(op.Method, at, body(op)).Fails(404, "not_found", "Resource not found")
+		as.Do(op.Method, withID(op, "0190b2f0-0000-7000-8000-000000000000"), body(op)).Fails(404, "not_found", "Resource not found")
+		as.Do(op.Method, withID(op, "not-a-uuid"), body(op)).Fails(404, "not_found", "Resource not found")
+		unchanged("another organization's request")
+	}
+	if op.Method == http.MethodPatch || op.Method == http.MethodDelete {
+		as.Do(op.Method, at, body(op), "If-Match", `"9999"`).Fails(412, "precondition_failed", "another version")
+		unchanged("a request for another version")
+	}
+	if slices.Contains(op.ErrorCodes(), "idempotency_key_reused") {
+		idempotent(t, as, op, at)
+		return
+	}
+	as.Do(op.Method, at, body(op)).Is(op.Status)
+	if op.Access == identity.Read {
+		unchanged("a read")
+	}
+}
+
+// idempotent makes the same request twice under one key, and then others.
+func idempotent(t *testing.T, as apptest.Client, op *handlers.Operation, at string) {
+	t.Helper()
+	const header = "Idempotency-Key"
+	first := as.Do(op.Method, at, body(op), header, "k-1").Is(op.Status)
+	again := as.Do(op.Method, at, body(op), header, "k-1").Is(op.Status)
+	if first.ID() != again.ID() || again.Header.Get("Idempotent-Replayed") != "true" || first.Header.Get("Idempotent-Replayed") != "" {
+		t.Fatalf("repeated: %s and %s", first.Body, again.Body)
+	}
+	if first.Header.Get("ETag") != again.Header.Get("ETag") {
+		t.Fatal("the repeated answer has another ETag")
+	}
+	as.Do(op.Method, at, `{ }`, header, "k-1").Fails(409, "idempotency_key_reused", "another request")
+	for _, bad := range []string{strings.Repeat("k", 256), "tab\there", "ümlaut"} {
+		as.Do(op.Method, at, body(op), header, bad).Fails(422, "validation_failed", "Idempotency-Key")
+	}
+}
+
+func TestUnknownPaths(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	for _, path := range []string{"/v1", "/v1/", "/v1/nothing", "/v1/contacts/", "/v1//contacts", "/v1/contacts/a/b/c", "/v1/me/"} {
+		app.Anonymous().Get(path).Is(401)
+		org.Read.Get(path).Fails(404, "not_found", "Resource not found")
+	}
+	for _, path := range []string{"/nothing", "/healthz/", "/v2/me"} {
+		app.Anonymous().Get(path).Fails(404, "not_found", "Resource not found")
+	}
+	res := app.Anonymous().Post("/healthz", nil).Fails(405, "method_not_allowed", "GET")
+	if res.Header.Get("Allow") != "GET" {
+		t.Fatal(res.Header)
+	}
+	// A literal beside a parameter: list is no contact.
+	org.Read.Get("/v1/contacts/list").Fails(404, "not_found", "")
+	res = org.Read.Post("/v1/contacts/0190b2f0-0000-7000-8000-000000000000", nil).Fails(405, "method_not_allowed", "")
+	if res.Header.Get("Allow") != "DELETE, GET, PATCH" {
+		t.Fatal(res.Header)
+	}
+	org.Read.Get("/v1/schemas/nothing").Fails(404, "not_found", "")
+}
