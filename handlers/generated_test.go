@@ -40,7 +40,9 @@ var makers = map[string]func(*apptest.Org) string{
 	"tags": func(o *apptest.Org) string {
 		return o.Write.Post("/v1/tags", `{"name": "Target", "color": "red", "object_type": "account"}`).Is(201).ID()
 	},
-	"users":    func(o *apptest.Org) string { return o.Admin.Post("/v1/users", `{"email": "eve@globex.example"}`).Is(201).ID() },
+	"users": func(o *apptest.Org) string {
+		return o.Admin.Post("/v1/users", `{"email": "eve@globex.example"}`).Is(201).ID()
+	},
 	"api-keys": func(o *apptest.Org) string { return o.Admin.Post("/v1/api-keys", `{"name": "old"}`).Is(201).ID() },
 }
 

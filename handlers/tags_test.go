@@ -33,12 +33,12 @@ func TestTags(t *testing.T) {
 	org.Write.Patch("/v1/tags/"+second, `{"name": "Key account"}`).Is(200) // free by now
 
 	for body, message := range map[string]string{
-		`{"object_type": "contact"}`:                   "object_type is read-only",
-		`{"name": ""}`:                                 "name is required",
-		`{"name": null}`:                               "name is required",
-		`{"name": "   "}`:                              "name must not be only spaces",
-		`{"name": "a-b"}`:                              "name must match ^[a-zA-Z0-9\\s]+$",
-		`{"name": "größe"}`:                            "name must match",
+		`{"object_type": "contact"}`: "object_type is read-only",
+		`{"name": ""}`:               "name is required",
+		`{"name": null}`:             "name is required",
+		`{"name": "   "}`:            "name must not be only spaces",
+		`{"name": "a-b"}`:            "name must match ^[a-zA-Z0-9\\s]+$",
+		`{"name": "größe"}`:          "name must match",
 		`{"name": "` + strings.Repeat("a", 101) + `"}`: "name must have at most 100 characters",
 		`{"color": "pink"}`:                            "color must be one of green, blue, red, yellow, purple, berry, peach, gray",
 		`{"color": null}`:                              "color is required",

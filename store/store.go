@@ -281,11 +281,15 @@ func (s *Store) Size() (int64, error) {
 // View runs fn over one moment of the organization's data. It must be short: a reader that stays keeps the file
 // growing.
 func (s *Store) View(org uuid.UUID, fn func(*Tx) error) error {
-	return guard(func() error {
+	err := guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) error {
 			return fn(newTx(s, btx, org))
 		})
 	})
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return errClosed
+	}
+	return err
 }
 
 // Update runs fn in a transaction of the organization and returns once it is on the disk. Either all that fn wrote is

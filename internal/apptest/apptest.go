@@ -49,13 +49,16 @@ func New(t testing.TB, change ...func(*cmd.Config)) *App {
 		c(&cfg)
 	}
 	a := &App{t: t, Clock: &Clock{now: Start}, Log: &bytes.Buffer{}}
-	a.start(cfg)
+	a.Service = &cmd.Service{Config: cfg}
+	a.Start()
+	t.Cleanup(a.Stop)
 	return a
 }
 
-func (a *App) start(cfg cmd.Config) {
+// Start starts a service that was stopped, on the same directory.
+func (a *App) Start() {
 	a.t.Helper()
-	s, err := cmd.Open(cfg, slog.New(slog.NewTextHandler(a.Log, nil)), a.Clock.Now)
+	s, err := cmd.Open(a.Config, slog.New(slog.NewTextHandler(a.Log, nil)), a.Clock.Now)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -63,21 +66,22 @@ func (a *App) start(cfg cmd.Config) {
 	a.server = httptest.NewServer(s.API)
 	a.URL = a.server.URL
 	a.document = loadDocument(a.t, a.URL)
-	a.t.Cleanup(a.stop)
 }
 
-func (a *App) stop() {
+// Stop stops the service.
+func (a *App) Stop() {
+	a.t.Helper()
 	a.server.Close()
 	if err := a.Close(); err != nil {
 		a.t.Error(err)
 	}
 }
 
-// Restart stops the service and starts it again on the same directory.
+// Restart stops the service and starts it again.
 func (a *App) Restart() {
 	a.t.Helper()
-	a.stop()
-	a.start(a.Config)
+	a.Stop()
+	a.Start()
 }
 
 // Org is an organization with a key of each access.

@@ -167,7 +167,7 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 
 // orDenied keeps apart the faults of the store, which are not the caller's, from those of the key.
 func orDenied(err error, denied *fault.Error) error {
-	if err == nil || fault.CodeOf(err) != fault.Internal {
+	if err == nil || fault.CodeOf(err) == fault.NotFound {
 		return denied
 	}
 	return err

@@ -1,0 +1,370 @@
+package handlers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+	"prospector/store"
+)
+
+func limited(n int) func(*cmd.Config) {
+	return func(c *cmd.Config) { c.RateLimit.PerMinute = n }
+}
+
+func TestRateLimit(t *testing.T) {
+	app := apptest.New(t, limited(3))
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	reset := strconv.FormatInt(apptest.Start.Add(time.Minute).Unix(), 10)
+	rate := func(r *apptest.Response) string {
+		return fmt.Sprint(r.Header.Get("X-RateLimit-Limit"), " ", r.Header.Get("X-RateLimit-Remaining"), " ", r.Header.Get("X-RateLimit-Reset"), " ", r.Header.Get("Retry-After"))
+	}
+	want := func(r *apptest.Response, remaining int, retry string) {
+		t.Helper()
+		if got := rate(r); got != fmt.Sprintf("3 %d %s %s", remaining, reset, retry) {
+			t.Errorf("headers %q", got)
+		}
+	}
+	// Whatever is authenticated counts, also what is refused afterwards; what is not, does not.
+	want(org.Read.Get("/v1/me").Is(200), 2, "")
+	app.Anonymous().Get("/v1/me").Is(401)
+	want(org.Read.Get("/v1/nothing").Is(404), 1, "")
+	app.Clock.Advance(20*time.Second + 300*time.Millisecond)
+	want(org.Write.Post("/v1/contacts", `{`).Is(400), 0, "")
+	// A 429 does not count, and its order is before 404, 403 and 400.
+	want(org.Read.Get("/v1/me").Fails(429, "rate_limited", "3 requests a minute"), 0, "40")
+	want(org.Read.Get("/v1/nothing").Fails(429, "rate_limited", ""), 0, "40")
+	want(org.Read.Post("/v1/contacts", `{`).Fails(429, "rate_limited", ""), 0, "40")
+	other.Read.Get("/v1/me").Is(200)
+	app.Anonymous().Get("/healthz").Is(200)
+	// The window is fixed from its first request.
+	app.Clock.Advance(39*time.Second + 699*time.Millisecond)
+	want(org.Read.Get("/v1/me").Fails(429, "rate_limited", ""), 0, "1")
+	app.Clock.Advance(time.Millisecond)
+	if got := rate(org.Read.Get("/v1/me").Is(200)); got != fmt.Sprintf("3 2 %d ", apptest.Start.Add(2*time.Minute).Unix()) {
+		t.Errorf("the next window has %q", got)
+	}
+}
+
+func TestRateLimitOfOneOrganization(t *testing.T) {
+	app := apptest.New(t, limited(1))
+	org := app.Org("Acme")
+	set := func(body string) {
+		err := app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
+			_, err := app.Identity.Configure(tx, apptest.Body(t, jsonText(body)))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(`{"rate_limit_per_minute": 2}`)
+	org.Read.Get("/v1/me").Is(200)
+	org.Read.Get("/v1/me").Is(200)
+	org.Read.Get("/v1/me").Is(429)
+	set(`{"rate_limit_per_minute": 0}`)
+	if h := org.Read.Get("/v1/me").Is(200).Header; h.Get("X-RateLimit-Limit") != "" {
+		t.Error("no limit, but headers")
+	}
+	if org.Read.Get("/v1/organization").Is(200).Int("data.limits.rate_limit_per_minute") != 0 {
+		t.Error("the limit is not shown")
+	}
+	set(`{"rate_limit_per_minute": null}`)
+	org.Read.Get("/v1/me").Is(429)
+}
+
+// jsonText passes a JSON text through an encoder as it is.
+type jsonText string
+
+func (j jsonText) MarshalJSON() ([]byte, error) { return []byte(j), nil }
+
+func TestNoRateLimit(t *testing.T) {
+	app := apptest.New(t, limited(0))
+	if h := app.Org("Acme").Read.Get("/v1/me").Is(200).Header; h.Get("X-RateLimit-Limit") != "" {
+		t.Error("no limit, but headers")
+	}
+}
+
+func TestOrderOfChecks(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	big := `{"x": "` + strings.Repeat("a", 1<<20) + `"}`
+	app.Anonymous().Post("/v1/nothing", big).Is(401)
+	org.Read.Post("/v1/nothing", big).Is(404)
+	org.Read.Do("PUT", "/v1/contacts", big).Is(405)
+	org.Read.Do("POST", "/v1/contacts", big, "Content-Type", "text/plain").Is(403)
+	org.Write.Do("POST", "/v1/contacts", big, "Content-Type", "text/plain").Is(415)
+	org.Write.Post("/v1/contacts", big).Is(413)
+	org.Write.Patch("/v1/contacts/no-uuid", `{`).Is(400)
+}
+
+func TestBodies(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	for body, message := range map[string]string{
+		`[]`:                          "it is not an object",
+		`null`:                        "it is not an object",
+		`"x"`:                         "it is not an object",
+		` `:                           "it ends too early",
+		`{"email": "a@b.example"`:     "it ends too early",
+		`{"email": "a@b.example"} {}`: "something follows it",
+		`{"email": "a@b.example"}x`:   "something follows it",
+		`{"email": "a@b.example", "email": "b@b.example"}`:        "the same key twice",
+		`{"scoring": {"heat_score": "hot", "heat_score": "hot"}}`: "the same key twice",
+		"{\"title\": \"\xff\"}":                                   "UTF-8",
+		`{"title": "\ud800"}`:                                     "invalid",
+		`{"title": 01}`:                                           "invalid",
+		`{'title': 1}`:                                            "invalid",
+		`{"title": NaN}`:                                          "invalid",
+		"{\"title\": \"a\nb\"}":                                   "invalid",
+		`{"tags": ` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`: "nests too deep",
+		"\xef\xbb\xbf{}": "invalid",
+	} {
+		org.Write.Post("/v1/contacts", body).Fails(400, "invalid_json", message)
+	}
+	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Type", "Application/JSON; charset=utf-8").Is(201)
+	// Escapes are what they stand for, also in keys.
+	if got := org.Write.Post("/v1/contacts", `{"\u0065mail": "\u0061@b.example", "title": "\ud83d\ude00"}`).Is(201); got.Text("data.email") != "a@b.example" || got.Text("data.title") != "😀" {
+		t.Error(string(got.Body))
+	}
+	// A body of unknown length that turns out to be none.
+	req, err := http.NewRequest("POST", app.URL+"/v1/contacts/list", io.MultiReader())
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = -1
+	req.Header.Set("Authorization", "Bearer "+org.Read.Key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != 200 {
+		t.Error("an empty body of unknown length:", res.Status)
+	}
+}
+
+func TestIdempotency(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	post := func(c apptest.Client, path, body, key string) *apptest.Response {
+		return c.Do("POST", path, body, "Idempotency-Key", key)
+	}
+	count := func() int { return org.Read.Post("/v1/contacts/list", nil).Is(200).Int("pagination.total_count") }
+	const body = `{"email": "a@x.example"}`
+	first := post(org.Write, "/v1/contacts", body, "k").Is(201)
+	app.Clock.Advance(time.Hour)
+	again := post(org.Write, "/v1/contacts", body, "k").Is(201)
+	if string(first.Body) != string(again.Body) || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("ETag") != first.Header.Get("ETag") || count() != 1 {
+		t.Errorf("%s\n%s", first.Body, again.Body)
+	}
+	// Byte for byte, and per path and organization.
+	post(org.Write, "/v1/contacts", body+" ", "k").Fails(409, "idempotency_key_reused", "another request")
+	post(org.Write, "/v1/accounts", `{"name": "A"}`, "k").Fails(409, "idempotency_key_reused", "another request")
+	if post(other.Write, "/v1/contacts", body, "k").Is(201).ID() == first.ID() {
+		t.Error("a key of another organization")
+	}
+	// Refusals are not kept: the same key may be used for what works.
+	post(org.Write, "/v1/contacts", `{"email": 1}`, "r").Is(422)
+	post(org.Write, "/v1/contacts", `{"email": "r@x.example"}`, "r").Is(201)
+	// It is looked at after 403, and does nothing on other methods and on what writes nothing.
+	post(org.Read, "/v1/contacts", body, "k").Is(403)
+	org.Write.Do("PATCH", "/v1/contacts/"+first.ID(), `{"title": "A"}`, "Idempotency-Key", "k").Is(200)
+	if h := post(org.Read, "/v1/contacts/list", `{}`, "k").Is(200).Header; h.Get("Idempotent-Replayed") != "" {
+		t.Error("a list was replayed")
+	}
+	post(org.Write, "/v1/contacts", body, strings.Repeat("~ ", 127)+"x").Is(201)
+}
+
+// Kept answers survive a restart, and are over after 24 hours.
+func TestIdempotencyOverRestartAndTime(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	const body = `{"email": "a@x.example"}`
+	post := func() *apptest.Response {
+		return org.Write.Do("POST", "/v1/contacts", body, "Idempotency-Key", "k").Is(201)
+	}
+	first := post()
+	app.Restart()
+	app.Clock.Advance(24*time.Hour - time.Millisecond)
+	if post().ID() != first.ID() {
+		t.Error("forgotten before its time")
+	}
+	app.Clock.Advance(time.Millisecond)
+	if second := post(); second.ID() == first.ID() || second.Header.Get("Idempotent-Replayed") != "" {
+		t.Error("kept past its time")
+	}
+}
+
+// Two requests with one key at once are one request.
+func TestIdempotencyAtOnce(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	ids := make([]string, 16)
+	var wg sync.WaitGroup
+	for i := range ids {
+		wg.Go(func() {
+			ids[i] = org.Write.Do("POST", "/v1/contacts", `{"email": "a@x.example"}`, "Idempotency-Key", "k").Is(201).ID()
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			t.Fatal(ids)
+		}
+	}
+	if n := org.Read.Post("/v1/contacts/list", nil).Is(200).Int("pagination.total_count"); n != 1 {
+		t.Errorf("%d contacts", n)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	made := org.Write.Post("/v1/accounts", `{"name": "A"}`).Is(201)
+	path, v1 := "/v1/accounts/"+made.ID(), made.Header.Get("ETag")
+	if !regexp.MustCompile(`^"\d+"$`).MatchString(v1) || org.Read.Get(path).Header.Get("ETag") != v1 {
+		t.Fatal(v1)
+	}
+	v2 := org.Write.Do("PATCH", path, `{"name": "B"}`, "If-Match", v1).Is(200).Header.Get("ETag")
+	if v2 == v1 {
+		t.Fatal("a change made no new version")
+	}
+	org.Write.Do("PATCH", path, `{"name": "C"}`, "If-Match", v1).Fails(412, "precondition_failed", v2)
+	org.Write.Do("PATCH", path, `{"name": "C"}`, "If-Match", "W/"+v2).Is(412)
+	org.Write.Do("PATCH", path, `{"name": "B"}`, "If-Match", "*").Is(200)
+	org.Write.Do("PATCH", path, `{"industry": "X"}`, "If-Match", v1+", "+v2).Is(200)
+	org.Write.Do("DELETE", path, nil, "If-Match", v2).Is(412)
+	org.Write.Do("DELETE", path, nil, "If-Match", org.Read.Get(path).Header.Get("ETag")).Is(204)
+	org.Write.Do("PATCH", path, `{}`, "If-Match", "*").Is(404)
+}
+
+func TestRequestIDs(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	for _, id := range []string{"a", "A-z_0.9", strings.Repeat("x", 128)} {
+		if got := org.Read.Do("GET", "/v1/me", nil, "X-Request-Id", id).Header.Get("X-Request-Id"); got != id {
+			t.Errorf("%q is answered as %q", id, got)
+		}
+	}
+	for _, id := range []string{"", "a b", "ümlaut", strings.Repeat("x", 129), "a/b"} {
+		if got := org.Read.Do("GET", "/v1/me", nil, "X-Request-Id", id).Header.Get("X-Request-Id"); len(got) != 36 {
+			t.Errorf("%q is answered as %q", id, got)
+		}
+	}
+	app.Anonymous().Do("GET", "/v1/me", nil, "X-Request-Id", "denied-1").Is(401)
+	app.Stop() // the line of a request is written after its answer
+	for _, want := range []string{"request_id=A-z_0.9 method=GET path=/v1/me status=200", "operation=get_me org=" + org.ID.String(), "request_id=denied-1 method=GET path=/v1/me status=401"} {
+		if !strings.Contains(app.Log.String(), want) {
+			t.Errorf("the log has no %q", want)
+		}
+	}
+	if strings.Contains(app.Log.String(), org.Read.Key) {
+		t.Error("the log has an API key")
+	}
+}
+
+// Every change keeps who made it.
+func TestChangeLogHasTheActor(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	id := org.Write.Do("POST", "/v1/contacts", `{"email": "a@x.example"}`, "X-Request-Id", "r-1").Is(201).ID()
+	org.Write.Do("PATCH", "/v1/contacts/"+id, `{"title": "CEO", "location": "Berlin", "email": "a@x.example"}`, "X-Request-Id", "r-2").Is(200)
+	org.Write.Do("DELETE", "/v1/contacts/"+id, nil, "X-Request-Id", "r-3").Is(204)
+	var got []string
+	err := app.Store.View(org.ID, func(tx *store.Tx) error {
+		return tx.Changes("contacts", 0, func(c store.Change) (bool, error) {
+			if c.Actor.User != org.User || c.Actor.Key.String() == "" || c.ID.String() != id {
+				t.Errorf("%+v", c)
+			}
+			got = append(got, fmt.Sprintf("%c %s %s %v", c.Op, c.Actor.Operation, c.Actor.RequestID, c.Fields))
+			return true, nil
+		})
+	})
+	if err != nil || fmt.Sprint(got) != "[c create_contact r-1 [] u update_contact r-2 [title location] d delete_contact r-3 []]" {
+		t.Error(err, got)
+	}
+}
+
+func TestService(t *testing.T) {
+	app := apptest.New(t)
+	nobody := app.Anonymous()
+	nobody.Get("/healthz").Is(200, `{"data": {"status": "ok"}, "meta": {"timestamp": "<time>"}}`)
+	nobody.Get("/readyz").Is(200, `{"data": {"status": "ok"}, "meta": {"timestamp": "<time>"}}`)
+	page := nobody.Get("/").Is(200)
+	if !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(page.Body), cmd.Version) || !strings.Contains(string(page.Body), `href="/openapi.json"`) {
+		t.Error(string(page.Body))
+	}
+	doc := nobody.Get("/openapi.json").Is(200)
+	if doc.Text("openapi") != "3.1.0" || doc.Text("info.version") != "1.0.0" {
+		t.Error(string(doc.Body))
+	}
+	for _, op := range app.API.Operations() {
+		paths := doc.Value("paths").(map[string]any)
+		method := paths[op.Path].(map[string]any)[strings.ToLower(op.Method)].(map[string]any)
+		if method["operationId"] != op.Name || method["summary"] == "" {
+			t.Errorf("%s is documented as %v", op.Name, method)
+		}
+	}
+	app.API.Drain()
+	nobody.Get("/readyz").Fails(503, "unavailable", "shutting down")
+	nobody.Get("/healthz").Is(200)
+}
+
+// When the store is closed under it, the service is unavailable.
+func TestUnavailable(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	if err := app.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	org.Write.Post("/v1/contacts", `{"email": "a@x.example"}`).Fails(503, "unavailable", "shutting down")
+	org.Read.Get("/v1/me").Fails(503, "unavailable", "shutting down")
+	app.Anonymous().Get("/readyz").Fails(503, "unavailable", "shutting down")
+}
+
+// A record that the disk has damaged is never shown: the answer carries a request id, and the log the rest.
+func TestInternal(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	good := org.Write.Post("/v1/contacts", `{"email": "a@x.example"}`).Is(201).ID()
+	bad := org.Write.Post("/v1/contacts", `{"email": "b@x.example"}`).Is(201).ID()
+	app.Stop()
+	db, err := bolt.Open(filepath.Join(app.Config.DataDir, store.FileName), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		id := uuid.MustParse(bad)
+		records := tx.Bucket([]byte("orgs")).Bucket(org.ID[:]).Bucket([]byte("contacts.rec"))
+		value := bytes.Replace(records.Get(id[:]), []byte("b@x"), []byte("c@x"), 1)
+		return records.Put(id[:], value)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	app.Start()
+	org.Read.Do("GET", "/v1/contacts/"+bad, nil, "X-Request-Id", "r-500").Is(500,
+		`{"error": {"code": "internal", "message": "something went wrong; the log has it under request id r-500"}}`)
+	org.Read.Post("/v1/contacts/list", nil).Fails(500, "internal", "request id")
+	org.Read.Get("/v1/contacts/" + good).Is(200)
+	app.Stop()
+	if log := app.Log.String(); !strings.Contains(log, "request_id=r-500") || !strings.Contains(log, "contacts "+bad+": the store is damaged") {
+		t.Error(log)
+	}
+}

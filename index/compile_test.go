@@ -1,0 +1,150 @@
+package index
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+type thing struct {
+	ID     uuid.UUID     `json:"id" rule:"readonly"`
+	Name   shape.Text    `json:"name"`
+	Size   shape.Number  `json:"size"`
+	Color  shape.Text    `json:"color" rule:"enum=red|blue"`
+	Day    shape.Date    `json:"day"`
+	At     shape.Time    `json:"at"`
+	Owner  uuid.NullUUID `json:"owner" rule:"ref=users"`
+	Tags   shape.IDs     `json:"tags" rule:"ref=tags"`
+	Flag   bool          `json:"flag"`
+	Remark shape.Text    `json:"remark" rule:"long"`
+}
+
+var things = NewKind("things", "-at,name", store.NewTable[thing]("things", nil, nil))
+
+func rowOf(t testing.TB, public string) *row {
+	t.Helper()
+	rec, err := things.decode([]byte(public))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &row{id: rec.(*thing).ID, public: []byte(public)}
+	for i := range things.Fields {
+		r.values = append(r.values, valueOf(things.Fields[i].Get(rec)))
+	}
+	return r
+}
+
+func compileBody(t testing.TB, body string) (*Plan, error) {
+	t.Helper()
+	v, err := shape.ParseObject([]byte(body))
+	if err != nil {
+		return nil, err
+	}
+	var q ListBody
+	var p fault.Problems
+	shape.Decode(v, &q, shape.Create, &p)
+	return Compile(things, q, &p), p.Err()
+}
+
+// FuzzCompile throws bodies at the compiler. What it refuses is refused by path; what it accepts decides every record,
+// and orders them strictly.
+func FuzzCompile(f *testing.F) {
+	for _, seed := range []string{
+		`{"filters": [{"field": "name", "condition": "contains", "value": "x"}], "sort": "-size,name", "search": "a b"}`,
+		`{"filters": {"operator": "or", "filters": [{"field": "tags", "condition": "not_contains", "value": ["0190b2f0-0000-7000-8000-000000000000"]}, {"filters": []}]}}`,
+		`{"filters": [{"field": "at", "condition": "is", "value": ["2026-03-01", "2026-03-01T00:00:00+01:00"]}, {"field": "size", "condition": "less_than", "value": 1e999}]}`,
+		`{"filters": [{"field": "flag", "condition": "is", "value": [true]}, {"field": "day", "condition": "is_before", "value": "2026-03-01"}], "page": 3}`,
+		`{"filters": [{"field": "color", "condition": "is_not", "value": "red"}, {"field": "owner", "condition": "is_empty"}]}`,
+		`{"filters": {"filters": 1}, "sort": "remark"}`, `{"filters": [[]], "sort": ","}`, `{"filters": {"field": "name"}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	rows := []*row{
+		rowOf(f, `{"id": "0190b2f0-0000-7000-8000-000000000001"}`),
+		rowOf(f, `{"id": "0190b2f0-0000-7000-8000-000000000002", "name": "Xa", "size": -1, "color": "red", "day": "0001-01-01", "at": "9999-12-31T23:59:59.999Z",
+			"owner": "0190b2f0-0000-7000-8000-000000000000", "tags": ["0190b2f0-0000-7000-8000-000000000000"], "flag": true, "remark": "b"}`),
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		plan, err := compileBody(t, string(body))
+		if err != nil {
+			var e *fault.Error
+			if e, _ = err.(*fault.Error); e == nil || e.Code == fault.Internal {
+				t.Fatalf("refused with %v", err)
+			}
+			for _, d := range e.Details {
+				if d.Path == "" && !strings.Contains(string(body), `""`) || d.Message == "" {
+					t.Fatalf("a problem without a place or words: %+v", d)
+				}
+			}
+			return
+		}
+		for _, r := range rows {
+			if plan.Match(r) != plan.Match(r) || plan.compare(r, r) != 0 {
+				t.Fatal("not decided")
+			}
+		}
+		if a, b := plan.compare(rows[0], rows[1]), plan.compare(rows[1], rows[0]); a != -b || a == 0 {
+			t.Fatalf("ordered %d and %d", a, b)
+		}
+	})
+}
+
+// TestOpposites holds each condition against its opposite: a record satisfies exactly one of the two.
+func TestOpposites(t *testing.T) {
+	rows := []*row{
+		rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000001"}`),
+		rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000002", "name": "Xa", "size": 3, "color": "red", "tags": ["0190b2f0-0000-7000-8000-000000000000"],
+			"owner": "0190b2f0-0000-7000-8000-000000000000", "flag": true}`),
+		rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000003", "name": "b", "size": 0, "color": "blue", "tags": ["0190b2f0-0000-7000-8000-000000000009"],
+			"owner": "0190b2f0-0000-7000-8000-000000000009"}`),
+	}
+	for field, value := range map[string]string{"name": `"Xa"`, "size": `3`, "color": `"red"`, "flag": `true`,
+		"tags": `"0190b2f0-0000-7000-8000-000000000000"`, "owner": `"0190b2f0-0000-7000-8000-000000000000"`} {
+		for _, pair := range [][2]string{{"is", "is_not"}, {"contains", "not_contains"}, {"is_empty", "is_not_empty"}} {
+			var matched [2]int
+			for i, condition := range pair {
+				rule := map[string]any{"field": field, "condition": condition, "value": json.RawMessage(value)}
+				if strings.HasSuffix(condition, "empty") {
+					delete(rule, "value")
+				}
+				body, _ := json.Marshal(map[string]any{"filters": []any{rule}})
+				plan, err := compileBody(t, string(body))
+				if err != nil {
+					continue // not a condition of the field, in both cases
+				}
+				for _, r := range rows {
+					if plan.Match(r) {
+						matched[i]++
+					}
+				}
+			}
+			if sum := matched[0] + matched[1]; sum != len(rows) && sum != 0 {
+				t.Errorf("%s %v: %v of %d records", field, pair, matched, len(rows))
+			}
+		}
+	}
+}
+
+// Dates of a date field compare by day; a time of day against one is refused.
+func TestDates(t *testing.T) {
+	r := rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000002", "day": "2026-03-01"}`)
+	for rule, want := range map[string]bool{
+		`"is", "value": "2026-03-01"`: true, `"is", "value": ["2026-03-02"]`: false, `"is_before", "value": "2026-03-01"`: false,
+		`"is_before", "value": "2026-03-02"`: true, `"is_after", "value": "2026-03-01"`: false, `"greater_than", "value": "2026-02-28"`: true,
+		`"less_than", "value": "9999-12-31"`: true, `"is_after", "value": "0000-01-01"`: true,
+	} {
+		plan, err := compileBody(t, `{"filters": [{"field": "day", "condition": `+rule+`}]}`)
+		if err != nil || plan.Match(r) != want {
+			t.Errorf("%s: %v", rule, err)
+		}
+	}
+	if _, err := compileBody(t, `{"filters": [{"field": "day", "condition": "is", "value": "2026-03-01T00:00:00Z"}]}`); fault.CodeOf(err) != fault.InvalidFilter {
+		t.Error(err)
+	}
+}

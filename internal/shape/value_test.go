@@ -1,0 +1,125 @@
+package shape
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"prospector/internal/fault"
+)
+
+// FuzzParseObject holds the strict decoder against the standard library's: what it accepts means the same there, and
+// what it refuses is refused for one of the reasons it has to be stricter.
+func FuzzParseObject(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a": [1, -0.5e+10, "x\u00e9\n", null, true, false, {}]}`, `{"a": 1, "a": 2}`, `[]`, `{"a": "\ud800"}`, "{\"\xff\": 1}",
+		`{"a":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`, `{} x`, ``, `{"a": 1e999}`, "\xef\xbb\xbf{}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		v, err := ParseObject(body)
+		if err != nil {
+			if code := fault.CodeOf(err); code != fault.InvalidJSON {
+				t.Fatalf("refused with %s", code)
+			}
+			if lenient(body) {
+				t.Fatalf("refused for no reason: %v", err)
+			}
+			return
+		}
+		if v.Kind != Object || !utf8.Valid(body) || !json.Valid(body) {
+			t.Fatal("accepted what is no JSON object of valid UTF-8")
+		}
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.UseNumber()
+		var want any
+		if err := d.Decode(&want); err != nil {
+			t.Fatal(err)
+		}
+		if got := plain(v); !reflect.DeepEqual(got, want) {
+			t.Fatalf("read as %v, want %v", got, want)
+		}
+	})
+}
+
+// lenient tells whether a body satisfies all that the strict decoder asks for, decided in another way.
+func lenient(body []byte) bool {
+	if !utf8.Valid(body) || !json.Valid(body) || bytes.Contains(body, []byte(`\u`)) { // lone surrogates hide in escapes
+		return false
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	first, err := d.Token()
+	if err != nil || first != json.Delim('{') {
+		return false
+	}
+	type level struct {
+		object bool
+		keys   map[string]bool
+		key    bool // the next token is a key
+	}
+	stack := []level{{true, map[string]bool{}, true}}
+	for len(stack) > 0 {
+		tok, err := d.Token()
+		if err != nil || len(stack) > MaxDepth {
+			return false
+		}
+		top := &stack[len(stack)-1]
+		if s, ok := tok.(string); ok && top.object && top.key {
+			if top.keys[s] {
+				return false
+			}
+			top.keys[s], top.key = true, false
+			continue
+		}
+		top.key = top.object
+		switch tok {
+		case json.Delim('{'):
+			stack = append(stack, level{true, map[string]bool{}, true})
+		case json.Delim('['):
+			stack = append(stack, level{})
+		case json.Delim('}'), json.Delim(']'):
+			stack = stack[:len(stack)-1]
+		}
+	}
+	return true
+}
+
+// plain is a value as the standard library would have decoded it.
+func plain(v Value) any {
+	switch v.Kind {
+	case Bool:
+		return v.True
+	case String:
+		return v.Text
+	case Num:
+		return json.Number(v.Text)
+	case Object:
+		m := map[string]any{}
+		for _, member := range v.Members {
+			m[member.Key] = plain(member.Value)
+		}
+		return m
+	case List:
+		l := []any{}
+		for _, item := range v.Items {
+			l = append(l, plain(item))
+		}
+		return l
+	}
+	return nil
+}
+
+func TestDepth(t *testing.T) {
+	nested := func(n int) []byte {
+		return []byte(`{"a":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}`)
+	}
+	if _, err := ParseObject(nested(MaxDepth)); err != nil {
+		t.Error(err)
+	}
+	if _, err := ParseObject(nested(MaxDepth + 1)); fault.CodeOf(err) != fault.InvalidJSON {
+		t.Error(err)
+	}
+}

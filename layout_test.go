@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayImport is who may know whom: for each package the packages of this module that it may import, and the libraries
+// that belong to it alone.
+var mayImport = map[string][]string{
+	".":                 {"cmd"},
+	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/record", "internal/shape", "internal/fault", "index", "store"},
+	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/record", "internal/shape", "internal/fault", "index", "store"},
+	"internal/console":  {},
+	"internal/crm":      {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
+	"internal/identity": {"internal/record", "internal/shape", "internal/fault", "index", "store"},
+	"internal/record":   {"internal/shape", "internal/fault", "index", "store"},
+	"index":             {"internal/shape", "internal/fault", "store"},
+	"store":             {"internal/fault"},
+	"internal/shape":    {"internal/fault"},
+	"internal/fault":    {},
+}
+
+// owners are the libraries that one package alone may import.
+var owners = map[string]string{
+	"go.etcd.io/bbolt":                    "store",
+	"github.com/tidwall/btree":            "store",
+	"github.com/blevesearch":              "index",
+	"github.com/julienschmidt/httprouter": "handlers",
+	"github.com/spf13/cobra":              "cmd",
+	"github.com/spf13/viper":              "cmd",
+	"github.com/go-json-experiment/json":  "internal/shape",
+	"github.com/getkin/kin-openapi":       "internal/apptest",
+}
+
+// apptest may import anything, and is imported by tests alone.
+const apptest = "internal/apptest"
+
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		pkg := strings.TrimPrefix(strings.TrimPrefix(words[0], "prospector"), "/")
+		if pkg == "" {
+			pkg = "."
+		}
+		allowed, known := mayImport[pkg]
+		if !known && pkg != apptest {
+			t.Errorf("%s is not in the layout", pkg)
+			continue
+		}
+		seen++
+		for _, imported := range words[1:] {
+			if ours, is := strings.CutPrefix(imported, "prospector/"); is && pkg != apptest && !slices.Contains(allowed, ours) {
+				t.Errorf("%s may not import %s", pkg, ours)
+			}
+			for library, owner := range owners {
+				if (imported == library || strings.HasPrefix(imported, library+"/")) && pkg != owner {
+					t.Errorf("%s may not import %s: it belongs to %s", pkg, imported, owner)
+				}
+			}
+		}
+	}
+	if seen != len(mayImport)+1 {
+		t.Errorf("the layout has %d packages, the module %d", len(mayImport)+1, seen)
+	}
+}
+
+// Only handlers speaks of statuses, and nothing below the command line makes a context of its own or ends the process.
+func TestWords(t *testing.T) {
+	files, err := exec.Command("git", "ls-files", "*.go").Output()
+	if err != nil {
+		t.Skip("not a git checkout")
+	}
+	for file := range strings.Lines(string(files)) {
+		file = strings.TrimSpace(file)
+		dir := path.Dir(file)
+		if strings.HasSuffix(file, "_test.go") || dir == apptest {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for word, where := range map[string][]string{
+			"http.Status":          {"handlers", "cmd"},
+			"context.Background()": {"cmd"},
+			"os.Exit(":             {"cmd", "."},
+			"time.Now()":           {"handlers", "cmd"},
+		} {
+			if strings.Contains(string(source), word) && !slices.Contains(where, dir) {
+				t.Errorf("%s has %s", file, word)
+			}
+		}
+	}
+}
