@@ -122,7 +122,7 @@ func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In) (out 
 		return out, err
 	}
 	res, err := client.Do(req)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR) {
 		return out, errNoServer
 	}
 	if err != nil {

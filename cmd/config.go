@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,8 +67,9 @@ func loadConfig(c *cobra.Command, override map[string]any) (Config, error) {
 			v.Set(key, f.Value.String())
 		}
 	}
-	if err := v.UnmarshalExact(&cfg); err != nil {
-		return cfg, fmt.Errorf("settings: %w", err)
+	if err := v.UnmarshalExact(&cfg, viper.DecodeHook(wholeNumbers)); err != nil {
+		_, what, _ := strings.Cut(err.Error(), "error(s):")
+		return cfg, fmt.Errorf("settings: %s", strings.TrimSpace(what))
 	}
 	if err := cfg.check(); err != nil {
 		return cfg, fmt.Errorf("settings: %w", err)
@@ -90,6 +93,19 @@ func readFile(v *viper.Viper, file string) error {
 		}
 	}
 	return nil
+}
+
+// wholeNumbers refuses what the decoder would make a whole number of in silence. The environment gives every setting as
+// text.
+func wholeNumbers(_, to reflect.Type, v any) (any, error) {
+	if to.Kind() != reflect.Int && to.Kind() != reflect.Int64 {
+		return v, nil
+	}
+	n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("must be a whole number, not %v", v)
+	}
+	return n, nil
 }
 
 func (c *Config) check() error {

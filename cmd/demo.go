@@ -55,15 +55,31 @@ func prepareDemo(ctx context.Context, s *Service, addr net.Addr) (string, error)
 		if key, err = freshKey(tx, s); err != nil {
 			return err
 		}
-		return s.CRM.Contacts.Table.Scan(tx, func(d store.Doc[crm.Contact]) (bool, error) {
-			someone = d.ID
-			return false, nil
-		})
+		someone, err = promising(tx, s)
+		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("demo: %w", err)
 	}
 	return demoText("http://"+addr.String(), key, someone), nil
+}
+
+// promising is the first by last name whom the list that the demo suggests has; anybody when it has no one any more.
+func promising(tx *store.Tx, s *Service) (uuid.UUID, error) {
+	var best, anybody crm.Contact
+	err := s.CRM.Contacts.Table.Scan(tx, func(d store.Doc[crm.Contact]) (bool, error) {
+		c := d.Record
+		listed := strings.Contains(string(c.Title), "VP") && c.Scoring.HeatScore == "hot" && !c.DoNotContact
+		if listed && (best.ID == uuid.Nil || c.LastName < best.LastName) {
+			best = c
+		}
+		anybody = c
+		return true, nil
+	})
+	if best.ID == uuid.Nil {
+		best = anybody
+	}
+	return best.ID, err
 }
 
 func demoText(base, key string, someone uuid.UUID) string {

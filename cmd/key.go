@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"prospector/handlers"
+	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/store"
 )
@@ -57,6 +57,9 @@ var keyDeactivate = adminOp[keyRef, identity.Key]{
 	do: func(ctx context.Context, s *Service, in keyRef) (key identity.Key, err error) {
 		err = s.change(ctx, in.Org, "key deactivate", func(tx *store.Tx) error {
 			doc, err := s.Identity.DeactivateKey(tx, in.ID)
+			if fault.CodeOf(err) == fault.NotFound {
+				return fmt.Errorf("the organization has no key %s; 'prospector key list' shows those it has", in.ID)
+			}
 			key = doc.Record
 			return err
 		})
@@ -76,7 +79,10 @@ func keyCommand() *cobra.Command {
 			if _, err := required(c, "name"); err != nil {
 				return err
 			}
-			fields := givenFields(c, "name", "access", "user")
+			fields, err := givenFields(c, "name", "access", "user")
+			if err != nil {
+				return err
+			}
 			if user, ok := fields["user"]; ok {
 				delete(fields, "user")
 				fields["user_id"] = user
@@ -138,6 +144,3 @@ func keyCommand() *cobra.Command {
 	deactivate.Flags().String("org", "", "the organization's id or `name`")
 	return group("key", "Create, list and deactivate API keys", create, list, deactivate)
 }
-
-// fieldName is the name that a flag has in a body.
-func fieldName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }

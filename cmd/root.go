@@ -3,11 +3,13 @@
 package cmd
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -56,6 +58,7 @@ func message(err error) string {
 func rootCommand() *cobra.Command {
 	root := group("prospector", "Sales prospecting and outreach on your own machine",
 		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), versionCommand())
+	root.Version = Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%v (see '%s --help')", err, c.CommandPath())
@@ -103,8 +106,12 @@ func oneArg(what string) cobra.PositionalArgs {
 // required is the value of a flag that must be given.
 func required(c *cobra.Command, flag string) (string, error) {
 	v, err := c.Flags().GetString(flag)
-	if err == nil && v == "" {
+	switch {
+	case err != nil:
+	case v == "":
 		err = usage("%s needs --%s", c.CommandPath(), flag)
+	case !utf8.ValidString(v):
+		err = usage("--%s is not valid UTF-8", flag)
 	}
 	return v, err
 }
@@ -115,12 +122,17 @@ func show(c *cobra.Command, result any, people func(w io.Writer)) error {
 	if err != nil {
 		return err
 	}
-	if !asJSON {
-		people(c.OutOrStdout())
-		return nil
+	var b bytes.Buffer
+	if asJSON {
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(result); err != nil {
+			return err
+		}
+	} else {
+		people(&b)
 	}
-	e := json.NewEncoder(c.OutOrStdout())
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(result)
+	_, err = c.OutOrStdout().Write(b.Bytes()) // a key that nobody could read must not look like success
+	return err
 }

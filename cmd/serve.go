@@ -30,16 +30,6 @@ func serveCommand() *cobra.Command {
 // serve opens the service, lets prepare put into it what it needs, and runs it until a signal. prepare gives what is
 // to be said once the service listens.
 func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say string, err error)) error {
-	log := cfg.logger()
-	s, err := Open(cfg, log, nil)
-	if err != nil {
-		return err
-	}
-	ln, err := net.Listen("tcp", cfg.Addr)
-	if err != nil {
-		_ = s.Close()
-		return fmt.Errorf("cannot listen: %w", err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
@@ -50,6 +40,16 @@ func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say st
 		<-signals
 		os.Exit(exitFailure)
 	}()
+	log := cfg.logger()
+	s, err := Open(cfg, log, nil)
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", cfg.Addr)
+	if err != nil {
+		_ = s.Close()
+		return fmt.Errorf("cannot listen: %w", err)
+	}
 	var say string
 	if prepare != nil {
 		if say, err = prepare(ctx, s, ln.Addr()); err != nil {

@@ -88,15 +88,24 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 		s.log.Error("the server failed", "error", err)
 	}
 	s.API.Drain()
-	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	err = errors.Join(err, public.Shutdown(stopCtx), private.Shutdown(stopCtx))
+	s.shutdown(ctx, public)
+	s.shutdown(ctx, private)
 	servers.Wait()
 	stopWorkers()
 	workers.Wait()
 	err = errors.Join(err, s.Close(), removeAdmin(s.Config.DataDir))
 	s.log.Info("stopped")
 	return err
+}
+
+// shutdown lets requests in flight finish, and cuts off those that do not. Whatever they had acknowledged is safe.
+func (s *Service) shutdown(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		s.log.Warn("requests in flight were cut off", "after", shutdownTime)
+		_ = server.Close()
+	}
 }
 
 func (s *Service) server(h http.Handler) *http.Server {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -59,8 +61,11 @@ func userCommand() *cobra.Command {
 			if _, err := required(c, "email"); err != nil {
 				return err
 			}
-			in := body{Org: org, Fields: givenFields(c, "email", "first-name", "last-name", "title")}
-			user, err := userCreate.run(c, in)
+			fields, err := givenFields(c, "email", "first-name", "last-name", "title")
+			if err != nil {
+				return err
+			}
+			user, err := userCreate.run(c, body{Org: org, Fields: fields})
 			if err != nil {
 				return err
 			}
@@ -97,14 +102,18 @@ func userCommand() *cobra.Command {
 }
 
 // givenFields are the flags that were given, as a body has them.
-func givenFields(c *cobra.Command, flags ...string) map[string]any {
+func givenFields(c *cobra.Command, flags ...string) (map[string]any, error) {
 	fields := map[string]any{}
 	for _, flag := range flags {
-		if v, _ := c.Flags().GetString(flag); c.Flags().Changed(flag) {
-			fields[fieldName(flag)] = v
+		v, _ := c.Flags().GetString(flag)
+		if !utf8.ValidString(v) {
+			return nil, usage("--%s is not valid UTF-8", flag)
+		}
+		if c.Flags().Changed(flag) {
+			fields[strings.ReplaceAll(flag, "-", "_")] = v
 		}
 	}
-	return fields
+	return fields, nil
 }
 
 func marshalBody(fields map[string]any) ([]byte, error) {

@@ -73,7 +73,12 @@ type Unauthorized struct {
 func (c *call) errorAnswer(err error) answer {
 	var f *fault.Error
 	if !errors.As(err, &f) {
-		c.api.Log.Error("request failed", "request_id", c.requestID, "operation", c.opName(), "error", err)
+		attrs := []any{"request_id", c.requestID, "operation", c.opName(), "error", err}
+		var panicked interface{ Stack() string }
+		if errors.As(err, &panicked) {
+			attrs = append(attrs, "stack", panicked.Stack())
+		}
+		c.api.Log.Error("request failed", attrs...)
 		f = fault.New(fault.Internal, "something went wrong; the log has it under request id %s", c.requestID)
 	}
 	row := rowOf(f.Code)

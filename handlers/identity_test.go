@@ -164,6 +164,7 @@ func TestOrganization(t *testing.T) {
 		`{"limits": {"accounts_per_month": 5}}`:                "limits is read-only",
 		`{"billing_mode": "usage_based"}`:                      "billing_mode is read-only",
 		`{"name": ""}`:                                         "name is required",
+		`{"name": " \n"}`:                                      "name must not be only spaces",
 		`{"id": "` + org.User.String() + `"}`:                  "id is read-only",
 	} {
 		org.Admin.Patch("/v1/organization", body).Fails(422, "validation_failed", message)

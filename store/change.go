@@ -41,11 +41,11 @@ func (c *Change) encode() []byte {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
-	return seal(b)
+	return b
 }
 
-func decodeChange(key, value []byte) (Change, error) {
-	b, err := unseal(value)
+func (tx *Tx) decodeChange(log string, key, value []byte) (Change, error) {
+	b, err := unseal(tx.place(log, key), value)
 	if err != nil {
 		return Change{}, fmt.Errorf("change %x: %w", key, err)
 	}
@@ -87,25 +87,39 @@ func (tx *Tx) logChange(table string, c Change) (uint64, error) {
 	c.Number = tx.sequence(log) + 1
 	c.At, c.Actor = tx.now, tx.actor
 	tx.setSequence(log, c.Number)
-	tx.put(log, numberKey(c.Number), c.encode())
+	key := numberKey(c.Number)
+	tx.put(log, key, seal(tx.place(log, key), c.encode()))
+	return c.Number, tx.trim(log)
+}
 
-	old := 0
-	err := tx.scan(log, nil, func(key, value []byte) (bool, error) {
-		entry, err := decodeChange(key, value)
-		if err != nil || tx.now.Sub(entry.At) < historyKept {
+// trim removes two entries that are past their time. It goes on where the transaction's last trim stopped, so that a
+// large transaction does not look at what it has removed over and over.
+func (tx *Tx) trim(log string) error {
+	const few = 2
+	if tx.trimmed == nil {
+		tx.trimmed = map[string]uint64{}
+	}
+	from, removed := tx.trimmed[log], 0
+	return tx.scan(log, numberKey(from), func(key, value []byte) (bool, error) {
+		entry, err := tx.decodeChange(log, key, value)
+		if err != nil {
 			return false, err
 		}
+		tx.trimmed[log] = entry.Number
+		if removed == few || tx.now.Sub(entry.At) < historyKept {
+			return false, nil
+		}
 		tx.delete(log, key)
-		old++
-		return old < 2, nil
+		removed++
+		return true, nil
 	})
-	return c.Number, err
 }
 
 // Changes calls fn for the changes of a table after the given number, in order, until it says stop.
 func (tx *Tx) Changes(table string, after uint64, fn func(Change) (more bool, err error)) error {
-	return tx.scan(table+".log", numberKey(after+1), func(key, value []byte) (bool, error) {
-		c, err := decodeChange(key, value)
+	log := table + ".log"
+	return tx.scan(log, numberKey(after+1), func(key, value []byte) (bool, error) {
+		c, err := tx.decodeChange(log, key, value)
 		if err != nil {
 			return false, err
 		}

@@ -75,12 +75,16 @@ func answer(batch []*pending, err error) {
 
 // commitBatch runs as many Updates of the batch as share a commit, commits, and answers them. It tells how many.
 func (s *Store) commitBatch(batch []*pending) int {
-	btx, err := s.db.Begin(true)
+	var btx *bolt.Tx
+	err := guard(func() (err error) {
+		btx, err = s.db.Begin(true)
+		return err
+	})
 	if err != nil {
 		answer(batch, err)
 		return len(batch)
 	}
-	id, ran, written, enqueued := btx.ID(), 0, 0, false
+	id, ran, written, enqueued, committing := btx.ID(), 0, 0, false, false
 	err = guard(func() error {
 		for _, p := range batch {
 			ran++
@@ -107,11 +111,13 @@ func (s *Store) commitBatch(batch []*pending) int {
 		if err := btx.Bucket(orgsBucket).SetSequence(s.ids.last); err != nil {
 			return err
 		}
+		committing = true
 		return s.opt.commit(btx)
 	})
-	if err != nil {
-		err = s.commitFailed(btx, id, err)
-	} else {
+	switch {
+	case err != nil:
+		err = s.commitFailed(btx, id, committing, err)
+	case committing:
 		s.setFull(nil)
 	}
 	answer(batch[:ran], err)
@@ -121,14 +127,16 @@ func (s *Store) commitBatch(batch []*pending) int {
 	return ran
 }
 
-// commitFailed decides what a failed commit means. Want of room is clean: nothing was written that counts, reads go
-// on, and so does writing once there is room. So is a panic over a damaged page, as long as nothing became visible.
-// Anything else leaves unknown what is on the disk: the process must end.
-func (s *Store) commitFailed(btx *bolt.Tx, id int, err error) error {
-	_ = guard(btx.Rollback)
-	if s.lastCommitted() != id {
+// commitFailed decides what a failed commit means. Before the commit itself nothing was written. Want of room is clean:
+// nothing was written that counts, reads go on, and so does writing once there is room. So is a panic over a damaged
+// page, as long as nothing became visible and bbolt could take it back. Anything else leaves unknown what is on the
+// disk: the process must end.
+func (s *Store) commitFailed(btx *bolt.Tx, id int, committing bool, err error) error {
+	undone := guard(btx.Rollback)
+	clean := undone == nil || errors.Is(undone, berrors.ErrTxClosed)
+	if clean && s.lastCommitted() != id {
 		switch {
-		case errors.Is(err, ErrDamaged):
+		case !committing || errors.Is(err, ErrDamaged):
 			return err
 		case isFull(err):
 			s.setFull(err)
@@ -138,7 +146,7 @@ func (s *Store) commitFailed(btx *bolt.Tx, id int, err error) error {
 	err = fmt.Errorf("a commit to %s failed and what is on the disk is unknown: %w", s.path, err)
 	refusal := fault.New(fault.Unavailable, "the store failed and takes no more writes")
 	s.mu.Lock()
-	s.broken = refusal
+	s.broken, s.stuck = refusal, !clean
 	s.mu.Unlock()
 	s.opt.Fatal(err)
 	return refusal

@@ -17,6 +17,21 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("%s: %w: %v (restore a backup)", path, ErrDamaged, err)
 }
 
+// panicked is a panic that was caught. Its words are one line; Stack is for the log.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string {
+	return fmt.Sprintf("%v, or the program is wrong: %v (restore a backup)", ErrDamaged, p.value)
+}
+
+func (p *panicked) Unwrap() error { return ErrDamaged }
+
+// Stack is where it happened.
+func (p *panicked) Stack() string { return string(p.stack) }
+
 // guard turns panics into errors. bbolt has no page checksums: a damaged file makes it panic, and reading past the end
 // of a truncated one faults. Neither may end the process, nor the committer that all writers depend on.
 func guard(fn func() error) (err error) {
@@ -30,7 +45,7 @@ func guard(fn func() error) (err error) {
 		}:
 			err = fmt.Errorf("%w: a page cannot be read (restore a backup)", ErrDamaged)
 		default:
-			err = fmt.Errorf("%w, or the program is wrong: panic: %v\n%s", ErrDamaged, r, debug.Stack())
+			err = &panicked{value: r, stack: debug.Stack()}
 		}
 	}()
 	return fn()

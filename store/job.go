@@ -44,7 +44,15 @@ func (tx *Tx) Job(id uuid.UUID) (Job, error) {
 	if v == nil {
 		return Job{}, fault.ErrNotFound
 	}
-	return decodeJob(tx.org, id, v)
+	j := Job{ID: id, Org: tx.org}
+	body, err := unseal(tx.place(jobsBucket, id[:]), v)
+	if err == nil {
+		err = json.Unmarshal(body, &j)
+	}
+	if err != nil {
+		return Job{}, fmt.Errorf("job %s: %w", id, err)
+	}
+	return j, nil
 }
 
 // Reschedule puts a job off to another time, with the number of tries that it has had.
@@ -73,27 +81,16 @@ func (tx *Tx) Done(id uuid.UUID) error {
 }
 
 func (tx *Tx) putJob(j Job) error {
-	j.Due = j.Due.UTC().Truncate(time.Millisecond)
+	// Keys hold unsigned milliseconds; whatever was due before 1970 is due now all the same.
+	j.Due = time.UnixMilli(max(0, j.Due.UnixMilli())).UTC()
 	body, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	tx.put(jobsBucket, j.ID[:], seal(body))
+	tx.put(jobsBucket, j.ID[:], seal(tx.place(jobsBucket, j.ID[:]), body))
 	tx.put(dueShared, dueKey(j.Due, tx.org, j.ID), nil)
 	tx.enqueued = true
 	return nil
-}
-
-func decodeJob(org, id uuid.UUID, v []byte) (Job, error) {
-	j := Job{ID: id, Org: org}
-	body, err := unseal(v)
-	if err == nil {
-		err = json.Unmarshal(body, &j)
-	}
-	if err != nil {
-		return Job{}, fmt.Errorf("job %s: %w", id, err)
-	}
-	return j, nil
 }
 
 func dueKey(due time.Time, org, id uuid.UUID) []byte {
@@ -102,7 +99,8 @@ func dueKey(due time.Time, org, id uuid.UUID) []byte {
 }
 
 // Due gives up to limit jobs of all organizations that are due at now, the longest due first, without those that skip
-// names (the caller has them in hand). next is when the first of the others is due, zero when there is none.
+// names (the caller has them in hand). When there are fewer than limit, next is when the first of the others is due,
+// zero when there is none.
 func (s *Store) Due(now time.Time, limit int, skip func(id uuid.UUID) bool) (due []Job, next time.Time, err error) {
 	err = guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) error {

@@ -91,6 +91,7 @@ type Store struct {
 	queue   []*pending
 	closed  bool
 	broken  error // why nothing can be written any more
+	stuck   bool  // bbolt holds its writer lock for ever: closing it would wait for that
 	full    error // why the last commit could not be written; writing may work again
 
 	stopped chan struct{}
@@ -189,13 +190,17 @@ func (s *Store) open() error {
 	if err := guard(s.migrate); err != nil {
 		return fmt.Errorf("%s: %w", s.path, err)
 	}
-	return guard(func() error {
+	err = guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) (err error) {
 			s.ids.last = btx.Bucket(orgsBucket).Sequence()
 			s.epoch, err = uuid.FromBytes(btx.Bucket(metaBucket).Get(epochKey))
 			return err
 		})
 	})
+	if err != nil {
+		return damaged(s.path, err)
+	}
+	return nil
 }
 
 // create makes a new store under another name and links it into place when it is whole, so that a file with the
@@ -204,7 +209,10 @@ func (s *Store) create(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if _, err := os.Stat(s.path); !errors.Is(err, os.ErrNotExist) {
+	switch info, err := os.Stat(s.path); {
+	case err == nil && info.Size() == 0:
+		return damaged(s.path, errors.New("it is empty")) // bbolt would take it for a new one
+	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
 	f, err := os.CreateTemp(dir, FileName+".new-*")
@@ -259,6 +267,9 @@ func (s *Store) Close() error {
 	s.arrived.Broadcast()
 	s.mu.Unlock()
 	<-s.stopped
+	if s.stuck {
+		return nil
+	}
 	return s.db.Close()
 }
 

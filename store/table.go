@@ -21,7 +21,7 @@ type Table[T any] struct {
 	keys     []Key[T]
 }
 
-// Unique declares that no two records of an organization have the same key; a nil key is none. When Global is set, no
+// Unique declares that no two records of an organization have the same key; an empty key is none. When Global is set, no
 // two records of the installation do, and Store.Lookup finds the record and its organization by the key.
 type Unique[T any] struct {
 	Name   string
@@ -66,7 +66,9 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 	if v == nil {
 		return Doc[T]{}, fault.ErrNotFound
 	}
-	return t.decode(id, v)
+	d, err := t.decode(tx, id, v)
+	d.JSON = bytes.Clone(d.JSON)
+	return d, err
 }
 
 // Has tells whether the record is there.
@@ -75,12 +77,13 @@ func (t *Table[T]) Has(tx *Tx, id uuid.UUID) bool { return tx.get(t.name+".rec",
 // Count is the number of records.
 func (t *Table[T]) Count(tx *Tx) int { return int(tx.sequence(t.name + ".rec")) }
 
-func (t *Table[T]) decode(id uuid.UUID, v []byte) (Doc[T], error) {
-	change, private, public, err := decodeValue(v)
+// decode reads a value; the JSON in the result is valid until the transaction ends.
+func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
+	change, private, public, err := decodeValue(tx.place(t.name+".rec", id[:]), v)
 	if err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
-	d := Doc[T]{ID: id, Change: change, JSON: bytes.Clone(public)}
+	d := Doc[T]{ID: id, Change: change, JSON: public}
 	if err := json.Unmarshal(public, &d.Record); err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
@@ -133,7 +136,8 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 			return Doc[T]{}, err
 		}
 	}
-	tx.put(t.name+".rec", d.ID[:], encodeValue(d.Change, private, d.JSON))
+	bucket := t.name + ".rec"
+	tx.put(bucket, d.ID[:], encodeValue(tx.place(bucket, d.ID[:]), d.Change, private, d.JSON))
 	return d, nil
 }
 
@@ -166,7 +170,7 @@ func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T) error {
 	for _, u := range t.unique {
 		before, after := u.key(was), u.key(is)
-		if after == nil || bytes.Equal(before, after) {
+		if len(after) == 0 || bytes.Equal(before, after) {
 			continue
 		}
 		if v := tx.get(u.bucket(t.name), after); v != nil {
@@ -181,10 +185,10 @@ func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T) error {
 		if bytes.Equal(before, after) {
 			continue
 		}
-		if before != nil {
+		if len(before) > 0 {
 			tx.delete(u.bucket(t.name), before)
 		}
-		if after != nil {
+		if len(after) > 0 {
 			tx.put(u.bucket(t.name), after, u.value(tx.org, id))
 		}
 	}
@@ -282,10 +286,14 @@ func (t *Table[T]) IDs(tx *Tx, name string, key []byte) ([]uuid.UUID, error) {
 	return ids, err
 }
 
-// Scan calls fn for every record in the order of creation, until it says stop.
+// Scan calls fn for every record in the order of creation, until it says stop. The JSON of a record is valid until the
+// transaction ends.
 func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
 	return tx.scan(t.name+".rec", nil, func(key, value []byte) (bool, error) {
-		d, err := t.decode(uuid.UUID(key), value)
+		if len(key) != 16 {
+			return false, fmt.Errorf("%s: %w: the key %x is no id", t.name, ErrDamaged, key)
+		}
+		d, err := t.decode(tx, uuid.UUID(key), value)
 		if err != nil {
 			return false, err
 		}
@@ -296,8 +304,12 @@ func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
 // Records calls fn for the public part of every record of a table, in the order of creation. The bytes are valid until
 // the transaction ends.
 func (tx *Tx) Records(table string, fn func(id uuid.UUID, change uint64, public []byte) error) error {
-	return tx.scan(table+".rec", nil, func(key, value []byte) (bool, error) {
-		change, _, public, err := decodeValue(value)
+	bucket := table + ".rec"
+	return tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+		change, _, public, err := decodeValue(tx.place(bucket, key), value)
+		if err == nil && len(key) != 16 {
+			err = ErrDamaged
+		}
 		if err != nil {
 			return false, fmt.Errorf("%s %x: %w", table, key, err)
 		}

@@ -40,6 +40,7 @@ type Tx struct {
 	buckets   map[string]*bolt.Bucket
 	writes    map[string]*btree.Map[string, []byte] // a nil value is a deletion
 	sequences map[string]uint64
+	trimmed   map[string]uint64 // by log: where trimming goes on
 	bytes     int
 	enqueued  bool
 }
@@ -125,6 +126,10 @@ func (tx *Tx) delete(bucket string, key []byte) { tx.set(bucket, key, nil) }
 
 func (tx *Tx) set(bucket string, key, value []byte) {
 	tx.mustWrite()
+	if len(key) == 0 || len(key) > bolt.MaxKeySize {
+		// Refused here, where it costs only this transaction, and not by bbolt in the shared one.
+		panic(fmt.Sprintf("store: a key of %d bytes in %s", len(key), bucket))
+	}
 	if tx.writes == nil {
 		tx.writes = map[string]*btree.Map[string, []byte]{}
 	}

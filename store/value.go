@@ -8,31 +8,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// A stored value is: format (1 byte), CRC32C of all that follows it (4), the change number of its last write (8), the
-// length of the private part (uvarint), the private part, the public JSON as it is answered.
+// A stored value is: format (1 byte), CRC32C of its place and of all that follows (4), the change number of its last
+// write (8), the length of the private part (uvarint), the private part, the public JSON as it is answered.
 const valueFormat = 1
 
 const valueHead = 1 + 4 + 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func encodeValue(change uint64, private, public []byte) []byte {
+// place is the checksum of where a value stands. Every value's own checksum begins with it: a value that turns up under
+// another's key, as a flipped bit in a key makes it, is no value.
+func (tx *Tx) place(bucket string, key []byte) uint32 {
+	return crc32.Update(crc32.Update(crc32.Checksum(tx.org[:], castagnoli), castagnoli, []byte(bucket)), castagnoli, key)
+}
+
+func encodeValue(place uint32, change uint64, private, public []byte) []byte {
 	v := make([]byte, 0, valueHead+binary.MaxVarintLen32+len(private)+len(public))
 	v = append(v, valueFormat, 0, 0, 0, 0)
 	v = binary.BigEndian.AppendUint64(v, change)
 	v = binary.AppendUvarint(v, uint64(len(private)))
 	v = append(v, private...)
 	v = append(v, public...)
-	binary.BigEndian.PutUint32(v[1:], crc32.Checksum(v[5:], castagnoli))
+	binary.BigEndian.PutUint32(v[1:], crc32.Update(place, castagnoli, v[5:]))
 	return v
 }
 
-// decodeValue takes a value apart without copying. A value that is not what was written is ErrDamaged.
-func decodeValue(v []byte) (change uint64, private, public []byte, err error) {
+// decodeValue takes a value apart without copying. A value that is not what was written there is ErrDamaged.
+func decodeValue(place uint32, v []byte) (change uint64, private, public []byte, err error) {
 	if len(v) < valueHead+1 || v[0] != valueFormat {
 		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown form", ErrDamaged)
 	}
-	if binary.BigEndian.Uint32(v[1:]) != crc32.Checksum(v[5:], castagnoli) {
+	if binary.BigEndian.Uint32(v[1:]) != crc32.Update(place, castagnoli, v[5:]) {
 		return 0, nil, nil, fmt.Errorf("%w: a value does not match its checksum", ErrDamaged)
 	}
 	change = binary.BigEndian.Uint64(v[5:])
@@ -45,12 +51,12 @@ func decodeValue(v []byte) (change uint64, private, public []byte, err error) {
 }
 
 // seal puts a checksum in front of a value that is not a record.
-func seal(b []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(b)), crc32.Checksum(b, castagnoli)), b...)
+func seal(place uint32, b []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(b)), crc32.Update(place, castagnoli, b)), b...)
 }
 
-func unseal(v []byte) ([]byte, error) {
-	if len(v) < 4 || binary.BigEndian.Uint32(v) != crc32.Checksum(v[4:], castagnoli) {
+func unseal(place uint32, v []byte) ([]byte, error) {
+	if len(v) < 4 || binary.BigEndian.Uint32(v) != crc32.Update(place, castagnoli, v[4:]) {
 		return nil, fmt.Errorf("%w: an entry does not match its checksum", ErrDamaged)
 	}
 	return v[4:], nil

@@ -26,14 +26,17 @@ func (t *Table[T]) Verify(tx *Tx, problem func(format string, args ...any)) erro
 			return true, nil
 		}
 		id := uuid.UUID(k)
-		d, err := t.decode(id, v)
+		if !t.Has(tx, id) {
+			problem("%s %s: it stands where it cannot be found", t.name, id)
+		}
+		d, err := t.decode(tx, id, v)
 		if err != nil {
 			problem("%v", err)
 			return true, nil
 		}
 		versions[id] = d.Change
 		for _, u := range t.unique {
-			if key := u.key(&d.Record); key != nil {
+			if key := u.key(&d.Record); len(key) > 0 {
 				uniq[u.bucket(t.name)+"\x00"+string(key)] = id
 				if got := tx.get(u.bucket(t.name), key); !bytes.Equal(got, u.value(tx.org, id)) {
 					problem("%s %s: its unique key %s names another record or none", t.name, id, u.Name)
@@ -91,8 +94,9 @@ func (t *Table[T]) Verify(tx *Tx, problem func(format string, args ...any)) erro
 func (t *Table[T]) verifyLog(tx *Tx, versions map[uuid.UUID]uint64, problem func(string, ...any)) error {
 	newest := map[uuid.UUID]Change{}
 	first, last := uint64(0), uint64(0)
-	err := tx.scan(t.name+".log", nil, func(k, v []byte) (bool, error) {
-		c, err := decodeChange(k, v)
+	log := t.name + ".log"
+	err := tx.scan(log, nil, func(k, v []byte) (bool, error) {
+		c, err := tx.decodeChange(log, k, v)
 		if err != nil {
 			problem("%s: %v", t.name, err)
 			return true, nil
@@ -109,7 +113,7 @@ func (t *Table[T]) verifyLog(tx *Tx, versions map[uuid.UUID]uint64, problem func
 	if err != nil {
 		return err
 	}
-	if n := tx.sequence(t.name + ".log"); last != 0 && n != last {
+	if n := tx.sequence(log); n != last {
 		problem("%s: the last change is %d, the counter says %d", t.name, last, n)
 	}
 	for id, version := range versions {

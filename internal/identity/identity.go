@@ -3,6 +3,8 @@ package identity
 
 import (
 	"context"
+	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -65,6 +67,9 @@ type Limits struct {
 }
 
 func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) {
+	if strings.TrimSpace(after.Name) == "" && after.Name != "" || strings.ContainsFunc(after.Name, unicode.IsControl) {
+		p.Invalid("name", "must not be only spaces, nor have control characters in it")
+	}
 	if len(after.BusinessDays) == 0 {
 		after.BusinessDays = []int{1, 2, 3, 4, 5}
 	}

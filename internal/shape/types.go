@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
 
@@ -41,22 +42,29 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 
 var null = []byte("null")
 
-func (t Text) MarshalJSON() ([]byte, error) { return orNull(t == "", string(t)) }
-func (d Date) MarshalJSON() ([]byte, error) { return orNull(d == "", string(d)) }
-func (t Time) MarshalJSON() ([]byte, error) { return orNull(!t.valid, t.String()) }
-func (n Number) MarshalJSON() ([]byte, error) {
-	return orNull(!n.Valid, n.Float)
-}
+func (t Text) MarshalJSON() ([]byte, error) { return quote(string(t)) }
+func (d Date) MarshalJSON() ([]byte, error) { return quote(string(d)) }
 
-func orNull(empty bool, v any) ([]byte, error) {
-	if empty {
+// quote writes a text as JSON, none as null, and escapes nothing that need not be.
+func quote(s string) ([]byte, error) {
+	if s == "" {
 		return null, nil
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return jsontext.AppendQuote(nil, s)
+}
+
+func (t Time) MarshalJSON() ([]byte, error) {
+	if !t.valid {
+		return null, nil
+	}
+	return t.Std().AppendFormat(nil, `"`+timeLayout+`"`), nil
+}
+
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !n.Valid {
+		return null, nil
+	}
+	return json.Marshal(n.Float)
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

@@ -1,0 +1,37 @@
+# Every target needs only Go and make, but for race and ci, which need a C compiler.
+export CGO_ENABLED ?= 0
+SOAK_ROUNDS ?= 100
+FUZZ_TIME ?= 60s
+
+.PHONY: help build demo test race bench soak fuzz ci clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build ./prospector
+	go build -trimpath -o prospector .
+
+demo: build ## build and serve a demo organization, with a key and three requests to paste
+	./prospector demo
+
+test: ## run all tests
+	go test ./...
+
+race: ## run all tests with the race detector
+	CGO_ENABLED=1 go test -race -timeout 20m ./...
+
+bench: ## measure durable updates against bare bbolt, in process and over HTTP
+	go test -run '^$$' -bench Updates -benchtime 1x -timeout 20m ./handlers
+
+fuzz: ## fuzz the strict decoder and the filter compiler for FUZZ_TIME each
+	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
+	go test ./index -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
+
+soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, after fuzzing
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./cmd -run TestKill9 -count 1 -timeout 4h -v
+
+ci: ## what CI runs
+	.ci/run
+
+clean: ## remove the binary and the demo's data
+	rm -rf prospector demo-data

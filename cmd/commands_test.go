@@ -1,0 +1,304 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"prospector/cmd"
+)
+
+const (
+	anID   = `[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`
+	aTime  = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+	aKey   = `pro_[A-Za-z0-9_-]{48}`
+	absent = "01900000-0000-7000-8000-000000000000" // an id that nothing has
+)
+
+// bothWays runs a test with no server, where commands open the store themselves, and with one, which they ask.
+func bothWays(t *testing.T, test func(t *testing.T, p *place)) {
+	t.Run("without a server", func(t *testing.T) {
+		t.Parallel()
+		test(t, newPlace(t))
+	})
+	t.Run("with a server", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		s := p.serve()
+		test(t, p)
+		s.await(s.stderr, regexp.MustCompile(`msg=admin operation=`)) // else the commands did not come here
+		s.stop()
+	})
+}
+
+func TestOrganizations(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		created := `{"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "UTC",
+			"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "platform",
+			"limits": {"rate_limit_per_minute": null, "accounts_per_month": null, "contacts_per_month": null}}`
+		id := p.run("org", "create", "--name", "Acme <Sales> & Söhne", "--json").prints(created).text("id")
+		p.run("org", "create", "--name", "Beta").says(`Created organization "Beta", ` + anID + "\n")
+
+		var list struct {
+			Organizations []struct{ ID, Name string }
+		}
+		if err := json.Unmarshal([]byte(p.run("org", "list", "--json").ok().stdout), &list); err != nil {
+			t.Fatal(err)
+		}
+		if o := list.Organizations; len(o) != 2 || o[0].ID != id || o[0].Name != "Acme <Sales> & Söhne" || o[1].Name != "Beta" {
+			t.Fatalf("org list: %+v", list)
+		}
+		p.run("org", "list").says(`ID +NAME +CREATED\n` + id + ` +Acme <Sales> & Söhne +` + aTime + `\n` + anID + ` +Beta +` + aTime + `\n`)
+
+		p.run("org", "set", "--org", id, "--accounts-per-month", "50", "--contacts-per-month", "0", "--rate-limit", "600",
+			"--time-zone", "Europe/Berlin", "--billing-mode", "usage_based", "--json").
+			prints(`{"id": "` + id + `", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "Europe/Berlin",
+				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "usage_based",
+				"limits": {"rate_limit_per_minute": 600, "accounts_per_month": 50, "contacts_per_month": 0}}`)
+		// One setting at a time leaves the others, and the words for none take a limit away.
+		p.run("org", "set", "--org", "Acme <Sales> & Söhne", "--rate-limit", "default", "--accounts-per-month", "unlimited", "--json").
+			prints(`{"id": "` + id + `", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "Europe/Berlin",
+				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "usage_based",
+				"limits": {"rate_limit_per_minute": null, "accounts_per_month": null, "contacts_per_month": 0}}`)
+		p.run("org", "set", "--org", "Beta", "--time-zone", "Asia/Tokyo").says(`Set organization "Beta", ` + anID + "\n")
+	})
+}
+
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		p.run("org", "create", "--name", "Acme").ok()
+		p.run("user", "list", "--org", "Acme", "--json").prints(`{"users": []}`)
+		ada := `{"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "email": "ada@acme.example", "first_name": "Ada",
+			"last_name": "Marsh", "title": "Account Executive"}`
+		bob := `{"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "email": "bob@acme.example", "first_name": null,
+			"last_name": null, "title": null}`
+		p.run("user", "create", "--org", "Acme", "--email", "ada@acme.example", "--first-name", "Ada", "--last-name", "Marsh",
+			"--title", "Account Executive", "--json").prints(ada)
+		p.run("user", "create", "--org", "Acme", "--email", "bob@acme.example").says(`Created user bob@acme\.example, ` + anID + "\n")
+		p.run("user", "list", "--org", "Acme", "--json").prints(`{"users": [` + ada + `, ` + bob + `]}`)
+		p.run("user", "list", "--org", "Acme").
+			says(`ID +EMAIL +NAME\n` + anID + ` +ada@acme\.example +Ada Marsh\n` + anID + ` +bob@acme\.example *\n`)
+	})
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		org := p.run("org", "create", "--name", "Acme", "--json").text("id")
+		ada := p.run("user", "create", "--org", org, "--email", "ada@acme.example", "--json").text("id")
+		bob := p.run("user", "create", "--org", org, "--email", "bob@acme.example", "--json").text("id")
+
+		// What a key is when nothing is said: for the first user, with write access.
+		shown := `"created_at": "<time>", "updated_at": "<time>", "expires_at": null, "last_used_at": null`
+		made := p.run("key", "create", "--org", "Acme", "--name", "sync", "--json").
+			prints(`{"id": "<id>", "name": "sync", "user_id": "` + ada + `", "access": "write", "active": true, "deactivated_at": null, "key": "<any>", ` + shown + `}`)
+		if !regexp.MustCompile(`\A` + aKey + `\z`).MatchString(made.text("key")) {
+			t.Fatalf("the key is %q", made.text("key"))
+		}
+		id := made.text("id")
+		p.run("key", "create", "--org", org, "--user", bob, "--name", "reports", "--access", "read").
+			says(`Created key "reports", ` + anID + `, with read access\. It is shown only now:\n\n` + aKey + `\n`)
+
+		sync := `{"id": "` + id + `", "name": "sync", "user_id": "` + ada + `", "access": "write", "active": true, "deactivated_at": null, ` + shown + `}`
+		reports := `{"id": "<id>", "name": "reports", "user_id": "` + bob + `", "access": "read", "active": true, "deactivated_at": null, ` + shown + `}`
+		p.run("key", "list", "--org", org, "--json").prints(`{"keys": [` + sync + `, ` + reports + `]}`)
+
+		gone := strings.NewReplacer(`"active": true`, `"active": false`, `"deactivated_at": null`, `"deactivated_at": "<time>"`).Replace(sync)
+		first := p.run("key", "deactivate", "--org", "Acme", id, "--json").prints(gone)
+		// Once more changes nothing, not even when it was.
+		if again := p.run("key", "deactivate", "--org", "Acme", id, "--json").ok(); again.stdout != first.stdout {
+			t.Fatalf("deactivated twice: %s, then %s", first.stdout, again.stdout)
+		}
+		p.run("key", "deactivate", "--org", "Acme", id).says(`Deactivated key "sync", ` + id + "\n")
+		p.run("key", "list", "--org", "Acme").
+			says(`ID +NAME +ACCESS +ACTIVE\n` + id + ` +sync +write +false\n` + anID + ` +reports +read +true\n`)
+	})
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.run("version", "--json").prints(`{"version": "` + cmd.Version + `", "go": "` + runtime.Version() + `"}`)
+	p.run("version").says("prospector " + regexp.QuoteMeta(cmd.Version) + ` \(go[^)]+\)` + "\n")
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, args := range [][]string{{"--help"}, {"help"}, {"org", "--help"}, {"key", "deactivate", "--help"}, {"help", "serve"}} {
+		if r := p.run(args...).ok(); !strings.Contains(r.stdout, "Usage:") {
+			t.Errorf("%s prints %q", r.what, r.stdout)
+		}
+	}
+}
+
+// TestBadCommandLines has what is wrong before anything is looked up, so it needs no store and makes none.
+func TestBadCommandLines(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, c := range []struct{ line, says string }{
+		{"", "needs a subcommand"},
+		{"frobnicate", `no subcommand "frobnicate"`},
+		{"org", "prospector org needs a subcommand"},
+		{"user", "prospector user needs a subcommand"},
+		{"key", "prospector key needs a subcommand"},
+		{"org frobnicate", `prospector org has no subcommand "frobnicate"`},
+		{"user delete", `prospector user has no subcommand "delete"`},
+		{"key --json rotate", `prospector key has no subcommand "rotate"`},
+		{"serve --frobnicate", "unknown flag: --frobnicate"},
+		{"org create --frobnicate", "unknown flag: --frobnicate"},
+		{"org create -x", "unknown shorthand flag: 'x'"},
+		{"version --json=perhaps", "--json"},
+		{"org create --name", "flag needs an argument: --name"},
+		{"org create", "needs --name"},
+		{"org create --name=", "needs --name"},
+		{"org set --rate-limit 5", "needs --org"},
+		{"user create --email ada@acme.example", "needs --org"},
+		{"user create --org Acme", "needs --email"},
+		{"user list", "needs --org"},
+		{"key create --name sync", "needs --org"},
+		{"key create --org Acme", "needs --name"},
+		{"key list", "needs --org"},
+		{"key deactivate " + absent, "needs --org"},
+		{"key deactivate --org Acme", "needs one argument: the key's id"},
+		{"key deactivate --org Acme " + absent + " " + absent, "needs one argument"},
+		{"key deactivate --org Acme sync", `"sync" is no key's id`},
+		{"serve now", `takes no argument, but got "now"`},
+		{"demo now", `takes no argument, but got "now"`},
+		{"org list Acme", `takes no argument, but got "Acme"`},
+		{"org create --name Acme Sales", `takes no argument, but got "Sales"`},
+		{"version 1", `takes no argument, but got "1"`},
+		{"org set --org Acme", "needs something to set"},
+		{"org set --org Acme --rate-limit many", "--rate-limit must be a number of 0 or more, or default"},
+		{"org set --org Acme --rate-limit -1", "--rate-limit must be a number"},
+		{"org set --org Acme --rate-limit 1.5", "--rate-limit must be a number"},
+		{"org set --org Acme --rate-limit=", "--rate-limit must be a number"},
+		{"org set --org Acme --rate-limit unlimited", "--rate-limit must be a number"},
+		{"org set --org Acme --accounts-per-month default", "--accounts-per-month must be a number of 0 or more, or unlimited"},
+		{"org set --org Acme --contacts-per-month 99999999999999999999", "--contacts-per-month must be a number"},
+	} {
+		p.run(strings.Fields(c.line)...).fails(2, c.says)
+	}
+	if made, err := os.ReadDir(p.dir); err != nil || len(made) != 0 {
+		t.Errorf("usage errors made %v (%v)", made, err)
+	}
+}
+
+// TestRefusals has what the service itself refuses. All of it is refused alike by a server and without one, and
+// changes nothing.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		org, _ := p.org("Acme")
+		other := p.run("org", "create", "--name", "Other", "--json").text("id")
+		first := p.run("org", "create", "--name", "Twin", "--json").text("id")
+		second := p.run("org", "create", "--name", "Twin", "--json").text("id")
+		stranger := p.run("user", "create", "--org", first, "--email", "eve@twin.example", "--json").text("id")
+		foreign := p.run("key", "create", "--org", first, "--name", "theirs", "--json").text("id")
+		state := func() (all string) {
+			for _, list := range [][]string{{"org", "list"}, {"user", "list", "--org", org}, {"key", "list", "--org", org}, {"key", "list", "--org", first}} {
+				all += p.run(append(list, "--json")...).ok().stdout
+			}
+			return all
+		}
+		before := state()
+		for _, c := range []struct {
+			args []string
+			says []string
+		}{
+			{[]string{"org", "create", "--name", strings.Repeat("x", 256)}, []string{"name must have at most 255 characters"}},
+			{[]string{"org", "set", "--org", org, "--time-zone", "Mars/Olympus"}, []string{"time_zone", "IANA"}},
+			{[]string{"org", "set", "--org", org, "--billing-mode", "gold"}, []string{"billing_mode must be one of platform, usage_based"}},
+			{[]string{"org", "set", "--org", org, "--rate-limit", "5", "--time-zone", "Mars/Olympus"}, []string{"time_zone"}},
+			{[]string{"org", "set", "--org", "Nobody", "--rate-limit", "5"}, []string{`no organization "Nobody"`, "prospector org list"}},
+			{[]string{"org", "set", "--org", "acme", "--rate-limit", "5"}, []string{`no organization "acme"`}},
+			{[]string{"user", "list", "--org", absent}, []string{`no organization "` + absent + `"`}},
+			{[]string{"user", "create", "--org", "Twin", "--email", "ada@acme.example"}, []string{`2 organizations are called "Twin"`, first, second}},
+			{[]string{"key", "list", "--org", "Twin"}, []string{`2 organizations are called "Twin"`, first, second}},
+			{[]string{"user", "create", "--org", org, "--email", "ada at acme"}, []string{"email must be an email address"}},
+			{[]string{"user", "create", "--org", org, "--email", "a@acme.example, b@acme.example"}, []string{"email must be an email address"}},
+			{[]string{"key", "create", "--org", other, "--name", "sync"}, []string{"no user yet", "create one first"}},
+			{[]string{"key", "create", "--org", org, "--name", "sync", "--access", "root"}, []string{"access must be one of read, write, admin"}},
+			{[]string{"key", "create", "--org", org, "--name", "sync", "--user", "ada"}, []string{"user"}},
+			{[]string{"key", "create", "--org", org, "--name", "sync", "--user", stranger}, []string{"user"}},
+			{[]string{"key", "deactivate", "--org", org, absent}, []string{"has no key"}},
+			{[]string{"key", "deactivate", "--org", org, foreign}, []string{"has no key"}},
+		} {
+			p.run(c.args...).fails(1, c.says...)
+			p.run(append(c.args, "--json")...).fails(1, c.says...)
+		}
+		if after := state(); after != before {
+			t.Errorf("what was refused changed something:\n%s\nis now\n%s", before, after)
+		}
+	})
+}
+
+// TestNoStore: only org create makes a store; a misspelt --data-dir must not look like an empty one.
+func TestNoStore(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, line := range []string{
+		"org list", "org set --org Acme --rate-limit 5", "user create --org Acme --email ada@acme.example", "user list --org Acme",
+		"key create --org Acme --name sync", "key list --org Acme", "key deactivate --org Acme " + absent,
+	} {
+		p.run(append(strings.Fields(line), "--data-dir", "elsewhere")...).fails(1, "no store in "+p.path("elsewhere"), "prospector org create", "--data-dir")
+	}
+	if made, err := os.ReadDir(p.dir); err != nil || len(made) != 0 {
+		t.Errorf("commands that make no store made %v (%v)", made, err)
+	}
+	p.write("file", "")
+	p.run("org", "create", "--name", "Acme", "--data-dir", "file").fails(1, p.path("file"), "not a directory")
+	p.run("org", "create", "--name", "Acme", "--data-dir", "some/where").ok()
+	for path, mode := range map[string]os.FileMode{p.path("some", "where"): 0o700, p.path("some", "where", "prospector.db"): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v, want the mode %v", path, info, err, mode)
+		}
+	}
+}
+
+// TestCommandsAtOnce: commands without a server wait for each other.
+func TestCommandsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.run("org", "create", "--name", "Acme").ok()
+	var running sync.WaitGroup
+	for range 6 {
+		running.Go(func() {
+			r, err := p.try("user", "create", "--org", "Acme", "--email", "ada@acme.example")
+			if err != nil || r.status != 0 {
+				t.Errorf("%v: %d %s", err, r.status, r.stderr)
+			}
+		})
+	}
+	running.Wait()
+	if n := strings.Count(p.run("user", "list", "--org", "Acme").ok().stdout, "ada@acme.example"); n != 6 {
+		t.Errorf("there are %d users, want 6", n)
+	}
+}
+
+// TestLostOutput: a key is shown once, so a command that could not show it has failed.
+func TestLostOutput(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	defer full.Close()
+	p := newPlace(t)
+	org, _ := p.org("Acme")
+	for _, flag := range []string{"--json", "--json=false"} {
+		t.Run(flag, func(t *testing.T) {
+			c := p.command("key", "create", "--org", org, "--name", "sync", flag)
+			c.Stdout = full
+			if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != 1 {
+				t.Errorf("the key went nowhere, and the command ends with %v", err)
+			}
+		})
+	}
+}

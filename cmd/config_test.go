@@ -1,0 +1,180 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestSettingsOrder: flags win over the environment, that over the file, that over the defaults.
+func TestSettingsOrder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		env  []string
+		args []string
+		made string
+	}{
+		{"default", nil, nil, "data"},
+		{"file", nil, []string{"--config", "settings.yaml"}, "by-file"},
+		{"environment over file", []string{"PROSPECTOR_DATA_DIR=by-environment"}, []string{"--config", "settings.yaml"}, "by-environment"},
+		{"flag over all", []string{"PROSPECTOR_DATA_DIR=by-environment"}, []string{"--config", "settings.yaml", "--data-dir", "by-flag"}, "by-flag"},
+		{"an empty variable is none", []string{"PROSPECTOR_DATA_DIR="}, []string{"--config", "settings.yaml"}, "by-file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t, c.env...)
+			p.write("settings.yaml", "data_dir: by-file\n")
+			p.run(append([]string{"org", "create", "--name", "Acme"}, c.args...)...).ok()
+			for _, dir := range []string{"data", "by-file", "by-environment", "by-flag"} {
+				if _, err := os.Stat(p.path(dir, "prospector.db")); (err == nil) != (dir == c.made) {
+					t.Errorf("%s: %v, the store belongs in %s", dir, err, c.made)
+				}
+			}
+		})
+	}
+}
+
+func TestServerSettings(t *testing.T) {
+	t.Parallel()
+	file := "addr: 127.0.0.1:99999\nrate_limit:\n  per_minute: 7\nlimits:\n  body_bytes: 100\nlog: {level: warn, format: json}\n"
+	large := `{"email": "x@acme.example", "notes": "` + strings.Repeat("x", 100) + `"}`
+	limit := func(s *server, key, want string) {
+		s.t.Helper()
+		if got := s.do(http.StatusOK, key, "GET", "/v1/me", "").header.Get("X-RateLimit-Limit"); got != want {
+			s.t.Errorf("the limit is %q, want %q", got, want)
+		}
+	}
+	t.Run("defaults", func(t *testing.T) {
+		p := newPlace(t)
+		s := p.serve()
+		_, key := p.org("Acme")
+		limit(s, key, "100")
+		s.do(http.StatusCreated, key, "POST", "/v1/contacts", large)
+		s.stop()
+	})
+	t.Run("file", func(t *testing.T) {
+		p := newPlace(t)
+		p.write("settings", file)                     // no extension: it is YAML all the same
+		p.env = []string{"PROSPECTOR_LOG_LEVEL=info"} // the tests read the address from the log
+		s := p.serve("--config", "settings")          // its address is none; the flag wins
+		_, key := p.org("Acme")
+		limit(s, key, "7")
+		s.do(http.StatusRequestEntityTooLarge, key, "POST", "/v1/contacts", large)
+		s.stop()
+		if log := s.stderr.String(); !strings.HasPrefix(log, "{") {
+			t.Errorf("log.format json logs %s", log)
+		}
+	})
+	t.Run("environment", func(t *testing.T) {
+		p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=8", "PROSPECTOR_LIMITS_BODY_BYTES=1000", "PROSPECTOR_LOG_FORMAT=text",
+			"PROSPECTOR_LOG_LEVEL=info", "PROSPECTOR_ADDR=127.0.0.1:99999")
+		p.write("settings.yaml", file)
+		s := p.serve("--config", "settings.yaml")
+		_, key := p.org("Acme")
+		limit(s, key, "8")
+		s.do(http.StatusCreated, key, "POST", "/v1/contacts", large)
+		s.stop()
+		if log := s.stderr.String(); !strings.HasPrefix(log, "time=") {
+			t.Errorf("log.format text logs %s", log)
+		}
+	})
+	t.Run("address", func(t *testing.T) {
+		p := newPlace(t, "PROSPECTOR_ADDR=127.0.0.1:0")
+		p.write("settings.yaml", file)
+		p.env = append(p.env, "PROSPECTOR_LOG_LEVEL=info")
+		s := p.start("serve", "--config", "settings.yaml") // the environment wins over the file here
+		s.await(s.stderr, listening)
+		s.stop()
+	})
+	t.Run("no rate limit", func(t *testing.T) {
+		p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
+		s := p.serve()
+		_, key := p.org("Acme")
+		limit(s, key, "")
+		s.stop()
+	})
+	t.Run("log level", func(t *testing.T) {
+		p := newPlace(t, "PROSPECTOR_LOG_LEVEL=error")
+		s := p.start("demo", "--addr", "127.0.0.1:0") // it says on stdout that it listens
+		s.await(s.stdout, demoAddress)
+		s.stop()
+		if log := s.stderr.String(); log != "" {
+			t.Errorf("with log.level error an uneventful run logs %s", log)
+		}
+	})
+}
+
+func TestJSONLog(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "PROSPECTOR_LOG_FORMAT=json", "PROSPECTOR_LOG_LEVEL=debug")
+	s := p.serve()
+	_, key := p.org("Acme")
+	s.do(http.StatusOK, key, "GET", "/v1/me", "")
+	s.stop()
+	log := strings.TrimSuffix(s.stderr.String(), "\n")
+	for line := range strings.Lines(log) {
+		var entry struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
+			t.Errorf("no line of a JSON log (%v): %s", err, line)
+		}
+	}
+	for _, msg := range []string{"listening", "admin", "request", "shutting down", "stopped"} {
+		if !strings.Contains(log, `"msg":"`+msg+`"`) {
+			t.Errorf("the log has no %q: %s", msg, log)
+		}
+	}
+}
+
+// TestBadSettings: whatever is wrong is named, by the command that would have used it and by every other.
+func TestBadSettings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, file, env string
+		says            []string
+	}{
+		{name: "unknown key", file: "rate_limits: {per_minute: 5}", says: []string{"settings.yaml", `"rate_limits.per_minute"`}},
+		{name: "unknown key in a group", file: "log: {colour: red}", says: []string{"settings.yaml", `"log.colour"`}},
+		{name: "unknown key beside good ones", file: "addr: 127.0.0.1:0\nport: 8080", says: []string{"settings.yaml", `"port"`}},
+		{name: "a value for a group", file: "rate_limit: 5", says: []string{"settings.yaml", "rate_limit"}},
+		{name: "no YAML", file: "log: [", says: []string{"settings.yaml"}},
+		{name: "no mapping", file: "just words", says: []string{"settings.yaml"}},
+		{name: "rate limit", file: "rate_limit: {per_minute: many}", says: []string{"rate_limit.per_minute"}},
+		{name: "negative rate limit", file: "rate_limit: {per_minute: -1}", says: []string{"rate_limit.per_minute"}},
+		{name: "body bytes", file: "limits: {body_bytes: 0}", says: []string{"limits.body_bytes"}},
+		{name: "address of another type", file: "addr: [1, 2]", says: []string{"addr"}},
+		{name: "empty address", file: `addr: ""`, says: []string{"addr"}},
+		{name: "log format", file: "log: {format: xml}", says: []string{"log.format", `"xml"`}},
+		{name: "log level", file: "log: {level: loud}", says: []string{"log.level", `"loud"`}},
+		{name: "rate limit of the environment", env: "PROSPECTOR_RATE_LIMIT_PER_MINUTE=many", says: []string{"rate_limit.per_minute"}},
+		{name: "body bytes of the environment", env: "PROSPECTOR_LIMITS_BODY_BYTES=-5", says: []string{"limits.body_bytes"}},
+		{name: "log level of the environment", env: "PROSPECTOR_LOG_LEVEL=loud", says: []string{"log.level", `"loud"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t)
+			if c.env != "" {
+				p.env = []string{c.env}
+			}
+			p.write("settings.yaml", c.file)
+			for _, line := range []string{"serve", "demo", "org create --name Acme"} {
+				p.run(append(strings.Fields(line), "--config", "settings.yaml")...).fails(1, c.says...)
+			}
+			if _, err := os.Stat(p.path("data")); err == nil {
+				t.Error("a store was made with settings that are wrong")
+			}
+		})
+	}
+	t.Run("half a request a minute", func(t *testing.T) {
+		p := newPlace(t)
+		p.write("settings.yaml", "rate_limit: {per_minute: 1.5}")
+		p.run("org", "create", "--name", "Acme", "--config", "settings.yaml").fails(1, "rate_limit.per_minute")
+		p.write("settings.yaml", "rate_limit: {per_minute: true}")
+		p.run("org", "create", "--name", "Acme", "--config", "settings.yaml").fails(1, "rate_limit.per_minute")
+	})
+	t.Run("no such file", func(t *testing.T) {
+		p := newPlace(t)
+		p.run("serve", "--config", "nowhere.yaml").fails(1, "nowhere.yaml")
+		p.run("org", "list", "--config", ".").fails(1, "settings file .")
+	})
+}

@@ -1,0 +1,169 @@
+package cmd_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var demoAddress = regexp.MustCompile(`(?s)running at (http://127\.0\.0\.1:\d+) .*API key: (pro_\S+)\n.*Ctrl-C`)
+
+// demo is a running demo with what it told its user.
+type demo struct {
+	*server
+	key   string
+	curls []string
+}
+
+func (p *place) demo() *demo {
+	p.t.Helper()
+	d := &demo{server: p.start("demo", "--addr", "127.0.0.1:0")}
+	m := d.await(d.stdout, demoAddress)
+	d.url, d.key = m[1], m[2]
+	for line := range strings.Lines(m[0]) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
+			d.curls = append(d.curls, line)
+		}
+	}
+	return d
+}
+
+// curl does what curl would with one of the printed lines.
+func (d *demo) curl(line string) reply {
+	d.t.Helper()
+	words := shellWords(line)
+	var method, url, body string
+	var headers []string
+	for i := 1; i < len(words); i++ {
+		value := func() string {
+			if i++; i == len(words) {
+				d.t.Fatalf("%s: an option without its value", line)
+			}
+			return words[i]
+		}
+		switch w := words[i]; {
+		case w == "-s":
+		case w == "-X":
+			method = value()
+		case w == "-d":
+			body = value()
+		case w == "-H":
+			name, content, _ := strings.Cut(value(), ": ")
+			headers = append(headers, name, content)
+		case strings.HasPrefix(w, "http://127.0.0.1:"):
+			url = w
+		default:
+			d.t.Fatalf("%s: this test does not know %q", line, w)
+		}
+	}
+	if method == "" {
+		method = http.MethodGet
+		if body != "" {
+			method = http.MethodPost
+		}
+	}
+	r, err := send(client, method, url, body, headers...)
+	if err != nil {
+		d.t.Fatalf("%s: %v", line, err)
+	}
+	return r
+}
+
+// shellWords splits a line as a shell does, as far as spaces and single quotes go.
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	quoted, open := false, false
+	for _, r := range line + " " {
+		switch {
+		case r == '\'':
+			quoted, open = !quoted, true
+		case r == ' ' && !quoted:
+			if open {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			open = false
+		default:
+			word.WriteRune(r)
+			open = true
+		}
+	}
+	return words
+}
+
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	d := p.demo()
+	if len(d.curls) != 3 {
+		t.Fatalf("the demo shows %d things to try, want 3:\n%s", len(d.curls), d.stdout)
+	}
+	for _, line := range d.curls {
+		if r := d.curl(line); r.status != http.StatusOK {
+			t.Errorf("%s\nis answered %d: %s", line, r.status, r.body)
+		}
+	}
+	contacts, accounts := d.total(d.key, "contacts", "{}"), d.total(d.key, "accounts", "{}")
+	if contacts < 200 || contacts > 1000 || accounts < 20 {
+		t.Errorf("the demo has %d contacts of %d accounts, want a few hundred of some dozen", contacts, accounts)
+	}
+	if n := d.total(d.key, "contacts", `{"filters": [{"field": "account_id", "condition": "is_empty"}]}`); n != 0 {
+		t.Errorf("%d contacts of the demo have no account", n)
+	}
+	d.do(http.StatusCreated, d.key, "POST", "/v1/contacts", `{"email": "mine@example.com"}`)
+	d.stop()
+
+	again := p.demo()
+	if again.key == d.key {
+		t.Error("the second run shows the key of the first")
+	}
+	again.do(http.StatusUnauthorized, d.key, "GET", "/v1/me", "")
+	if n := again.total(again.key, "contacts", "{}"); n != contacts+1 {
+		t.Errorf("the second run has %d contacts, want the %d of the first and the one that was made there", n, contacts)
+	}
+	for _, line := range again.curls {
+		if r := again.curl(line); r.status != http.StatusOK {
+			t.Errorf("%s\nis answered %d: %s", line, r.status, r.body)
+		}
+	}
+	// Commands reach it as they reach any server.
+	p.run("org", "list", "--data-dir", "demo-data").says(`ID +NAME +CREATED\n` + anID + ` +Northwind Demo +` + aTime + `\n`)
+	keys := p.run("key", "list", "--org", "Northwind Demo", "--data-dir", "demo-data").ok().stdout
+	if n := len(regexp.MustCompile(`(?m)demo +admin +true$`).FindAllString(keys, -1)); n != 1 {
+		t.Errorf("%d demo keys are active, want 1:\n%s", n, keys)
+	}
+	again.stop()
+}
+
+// TestDemoKeepsItsWord: the third thing to try says what becomes of the second.
+func TestDemoKeepsItsWord(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	d := p.demo()
+	who := regexp.MustCompile(`/v1/contacts/(` + anID + `)`).FindStringSubmatch(d.curls[2])
+	if who == nil {
+		t.Fatalf("%s names no contact", d.curls[2])
+	}
+	listed := func() bool { return strings.Contains(string(d.curl(d.curls[1]).body), who[1]) }
+	before := listed()
+	d.curl(d.curls[2])
+	if !before || listed() {
+		t.Errorf("whoever opts out was listed before: %v, is listed after: %v", before, listed())
+	}
+	d.stop()
+}
+
+// TestDemoOutlivesKill: a demo that was killed is there again.
+func TestDemoOutlivesKill(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	d := p.demo()
+	contacts := d.total(d.key, "contacts", "{}")
+	d.kill()
+	d = p.demo()
+	if n := d.total(d.key, "contacts", "{}"); n != contacts {
+		t.Errorf("there are %d contacts, want %d", n, contacts)
+	}
+	d.stop()
+}

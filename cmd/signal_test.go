@@ -1,0 +1,195 @@
+package cmd_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// slowPost is a request whose body has been sent by half. The server is known to be reading it.
+type slowPost struct {
+	t    *testing.T
+	conn net.Conn
+	from *bufio.Reader
+	rest string
+}
+
+func (s *server) slowPost(key, path, body string) *slowPost {
+	s.t.Helper()
+	addr := strings.TrimPrefix(s.url, "http://")
+	conn, err := net.DialTimeout("tcp", addr, patience)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		s.t.Fatal(err)
+	}
+	// The server says 100 when it begins to read the body: then, and not before, the request is in flight for sure.
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", path, addr, key, len(body))
+	p := &slowPost{t: s.t, conn: conn, from: bufio.NewReader(conn), rest: body[len(body)/2:]}
+	if line, err := p.from.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
+		s.t.Fatalf("want 100 Continue, got %q (%v)", line, err)
+	}
+	if _, err := p.from.ReadString('\n'); err != nil { // the empty line after it
+		s.t.Fatal(err)
+	}
+	p.write(body[:len(body)/2])
+	return p
+}
+
+func (p *slowPost) write(s string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.conn, s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// finish sends the rest and reads the answer.
+func (p *slowPost) finish() reply {
+	p.t.Helper()
+	p.write(p.rest)
+	res, err := http.ReadResponse(p.from, &http.Request{Method: http.MethodPost})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return reply{status: res.StatusCode, header: res.Header, body: body}
+}
+
+var shuttingDown = regexp.MustCompile(`msg="shutting down"`)
+
+// TestShutdown: a signal lets what is in flight finish, lets nothing more in, and loses nothing.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			s := p.serve()
+			org, key := p.org("Acme")
+			var ids []string
+			for i := range 10 {
+				ids = append(ids, s.id(s.do(http.StatusCreated, key, "POST", "/v1/contacts", fmt.Sprintf(`{"email": "c%d@acme.example"}`, i))))
+			}
+			idle, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer idle.Close()
+			fmt.Fprint(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") // and then it is kept alive, idle
+			if line, err := bufio.NewReader(idle).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
+				t.Fatalf("healthz answers %q (%v)", line, err)
+			}
+
+			slow := s.slowPost(key, "/v1/contacts", `{"email": "slow@acme.example", "notes": "sent in two halves"}`)
+			s.signal(sig)
+			s.await(s.stderr, shuttingDown)
+			s.refusesConnections()
+			p.run("user", "create", "--org", org, "--email", "late@acme.example").ok() // commands still have a server to ask
+			answer := slow.finish()
+			if answer.status != http.StatusCreated {
+				t.Fatalf("the request in flight was answered %d: %s", answer.status, answer.body)
+			}
+			ids = append(ids, s.id(answer))
+			s.ends(0)
+			if out := s.stdout.String(); out != "" {
+				t.Errorf("serve printed %q", out)
+			}
+
+			s = p.serve()
+			for _, id := range ids {
+				s.do(http.StatusOK, key, "GET", "/v1/contacts/"+id, "")
+			}
+			if n := s.total(key, "contacts", "{}"); n != len(ids) {
+				t.Errorf("there are %d contacts, want %d", n, len(ids))
+			}
+			if out := p.run("user", "list", "--org", org).ok().stdout; !strings.Contains(out, "late@acme.example") {
+				t.Errorf("the user created during the shutdown is gone: %s", out)
+			}
+			s.stop()
+		})
+	}
+}
+
+// TestLastUseIsKept: when keys were used is written down at the latest when the server stops.
+func TestLastUseIsKept(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.serve()
+	org, key := p.org("Acme")
+	s.do(http.StatusOK, key, "GET", "/v1/me", "")
+	s.stop()
+	if out := p.run("key", "list", "--org", org, "--json").ok().stdout; !regexp.MustCompile(`"last_used_at": "` + aTime + `"`).MatchString(out) {
+		t.Errorf("the last use of the key is lost: %s", out)
+	}
+}
+
+// refusesConnections waits until nobody listens any more. Nothing says when: the log line comes just before.
+func (s *server) refusesConnections() {
+	s.t.Helper()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for late := time.After(patience); ; {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			conn.Close()
+		}
+		select {
+		case <-again.C:
+		case <-late:
+			s.t.Fatalf("the server still takes connections (%v)", err)
+		}
+	}
+}
+
+// TestSecondSignal: whoever does not want to wait for a request that hangs does not have to.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	for _, signals := range [][2]os.Signal{{syscall.SIGTERM, syscall.SIGTERM}, {syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT}} {
+		t.Run(fmt.Sprintf("%v and %v", signals[0], signals[1]), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			s := p.serve()
+			_, key := p.org("Acme")
+			kept := s.id(s.do(http.StatusCreated, key, "POST", "/v1/contacts", `{"email": "kept@acme.example"}`))
+			s.slowPost(key, "/v1/contacts", `{"email": "slow@acme.example"}`)
+			s.signal(signals[0])
+			s.await(s.stderr, shuttingDown)
+			select {
+			case <-s.exited:
+				t.Fatal("the server does not wait for the request in flight")
+			default:
+			}
+			asked := time.Now()
+			s.signal(signals[1])
+			s.ends(1)
+			if took := time.Since(asked); took > 5*time.Second { // the first signal alone would wait for half a minute
+				t.Errorf("the second signal took %v", took)
+			}
+
+			s = p.serve()
+			s.do(http.StatusOK, key, "GET", "/v1/contacts/"+kept, "")
+			if n := s.total(key, "contacts", "{}"); n != 1 {
+				t.Errorf("there are %d contacts, want 1", n)
+			}
+			s.stop()
+		})
+	}
+}

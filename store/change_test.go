@@ -1,0 +1,123 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+func history(t *testing.T, s *Store, org uuid.UUID, after uint64) (list []Change) {
+	t.Helper()
+	read(t, s, org, func(tx *Tx) error {
+		return tx.Changes("people", after, func(c Change) (bool, error) {
+			list = append(list, c)
+			return true, nil
+		})
+	})
+	return list
+}
+
+func numbers(list []Change) (n []uint64) {
+	for _, c := range list {
+		n = append(n, c.Number)
+	}
+	return n
+}
+
+func TestChangeLog(t *testing.T) {
+	clock := newClock()
+	s := open(t, t.TempDir(), clock.options())
+	ann := insert(t, s, orgA, person{Name: "ann"})
+	bob := insert(t, s, orgA, person{Name: "bob"})
+	insert(t, s, orgB, person{Name: "other"}) // has numbers of its own
+	clock.move(time.Hour)
+	var ann2 Doc[person]
+	write(t, s, orgA, func(tx *Tx) (err error) {
+		ann2, err = people.Update(tx, ann, person{Name: "anna"}, []string{"name", "email"})
+		return err
+	})
+	if err := s.Update(t.Context(), orgA, Actor{}, func(tx *Tx) error { return people.Delete(tx, ann2) }); err != nil {
+		t.Fatal(err)
+	}
+	early, late := clock.after(-1), clock.Now()
+	want := []Change{
+		{Number: 1, Op: Created, ID: ann.ID, At: early, Actor: boss},
+		{Number: 2, Op: Created, ID: bob.ID, At: early, Actor: boss},
+		{Number: 3, Prev: 1, Op: Updated, ID: ann.ID, At: late, Actor: boss, Fields: []string{"name", "email"}},
+		{Number: 4, Prev: 3, Op: Deleted, ID: ann.ID, At: late},
+	}
+	if got := history(t, s, orgA, 0); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if got := numbers(history(t, s, orgA, 2)); !slices.Equal(got, []uint64{3, 4}) {
+		t.Errorf("after 2: %v", got)
+	}
+	if got := history(t, s, orgA, 4); got != nil {
+		t.Errorf("after the last: %v", got)
+	}
+	if got := numbers(history(t, s, orgB, 0)); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("of the other organization: %v", got)
+	}
+	if ann.Change != 1 || ann2.Change != 3 {
+		t.Errorf("the records have versions %d and %d", ann.Change, ann2.Change)
+	}
+}
+
+func TestChangesStopsAndFails(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	insert(t, s, orgA, person{Name: "a"})
+	insert(t, s, orgA, person{Name: "b"})
+	read(t, s, orgA, func(tx *Tx) error {
+		seen := 0
+		if err := tx.Changes("people", 0, func(Change) (bool, error) { seen++; return false, nil }); err != nil || seen != 1 {
+			t.Errorf("saw %d, %v", seen, err)
+		}
+		if err := tx.Changes("people", 0, func(Change) (bool, error) { return true, errRefused }); !errors.Is(err, errRefused) {
+			t.Errorf("got %v", err)
+		}
+		return nil
+	})
+}
+
+func TestOldChangesAreTrimmed(t *testing.T) {
+	clock := newClock()
+	s := open(t, t.TempDir(), clock.options())
+	insert(t, s, orgB, person{Name: "elsewhere"})
+	for range 5 {
+		insert(t, s, orgA, person{Name: "old"})
+	}
+	clock.move(historyKept - time.Millisecond)
+	insert(t, s, orgA, person{Name: "just in time"})
+	if got := numbers(history(t, s, orgA, 0)); !slices.Equal(got, []uint64{1, 2, 3, 4, 5, 6}) {
+		t.Fatalf("trimmed too early: %v", got)
+	}
+	clock.move(time.Millisecond)
+	for _, want := range [][]uint64{{3, 4, 5, 6, 7}, {5, 6, 7, 8}, {6, 7, 8, 9}, {6, 7, 8, 9, 10}} {
+		insert(t, s, orgA, person{Name: "new"})
+		if got := numbers(history(t, s, orgA, 0)); !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+	clock.move(historyKept)
+	write(t, s, orgA, func(tx *Tx) error { // several in one transaction trim two each
+		for range 2 {
+			if _, err := people.Insert(tx, tx.NewID(), person{Name: "new"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if got := numbers(history(t, s, orgA, 0)); !slices.Equal(got, []uint64{10, 11, 12}) {
+		t.Errorf("got %v", got)
+	}
+	if got := len(history(t, s, orgB, 0)); got != 1 {
+		t.Errorf("the other organization has %d changes", got)
+	}
+	if found := problems(t, s, orgA); found != nil {
+		t.Errorf("a trimmed log is reported: %v", found)
+	}
+}
