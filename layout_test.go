@@ -33,7 +33,6 @@ var owners = map[string]string{
 	"github.com/julienschmidt/httprouter": "handlers",
 	"github.com/spf13/cobra":              "cmd",
 	"github.com/spf13/viper":              "cmd",
-	"github.com/go-json-experiment/json":  "internal/shape",
 	"github.com/getkin/kin-openapi":       "internal/apptest",
 }
 

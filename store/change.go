@@ -80,8 +80,14 @@ func (tx *Tx) decodeChange(log string, key, value []byte) (Change, error) {
 
 func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// logChange appends to the log of the table and gives the change its number. Each append also removes two entries that
-// are past their time, if there are any: so the log stays bounded with nothing running beside it.
+// The log is trimmed as it grows: every so many appends remove twice as many entries that are past their time, if there
+// are any. So it stays bounded with nothing running beside it.
+const (
+	trimEvery = 16
+	trimMost  = 2 * trimEvery
+)
+
+// logChange appends to the log of the table and gives the change its number.
 func (tx *Tx) logChange(table string, c Change) (uint64, error) {
 	log := table + ".log"
 	c.Number = tx.sequence(log) + 1
@@ -89,13 +95,15 @@ func (tx *Tx) logChange(table string, c Change) (uint64, error) {
 	tx.setSequence(log, c.Number)
 	key := numberKey(c.Number)
 	tx.put(log, key, seal(tx.place(log, key), c.encode()))
+	if c.Number%trimEvery != 0 {
+		return c.Number, nil
+	}
 	return c.Number, tx.trim(log)
 }
 
-// trim removes two entries that are past their time. It goes on where the transaction's last trim stopped, so that a
+// trim removes entries that are past their time. It goes on where the transaction's last trim stopped, so that a
 // large transaction does not look at what it has removed over and over.
 func (tx *Tx) trim(log string) error {
-	const few = 2
 	if tx.trimmed == nil {
 		tx.trimmed = map[string]uint64{}
 	}
@@ -106,7 +114,7 @@ func (tx *Tx) trim(log string) error {
 			return false, err
 		}
 		tx.trimmed[log] = entry.Number
-		if removed == few || tx.now.Sub(entry.At) < historyKept {
+		if removed == trimMost || tx.now.Sub(entry.At) < historyKept {
 			return false, nil
 		}
 		tx.delete(log, key)

@@ -83,37 +83,44 @@ func TestChangesStopsAndFails(t *testing.T) {
 	})
 }
 
+// Every sixteenth change removes up to twice as many that are past their time.
 func TestOldChangesAreTrimmed(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock.options())
 	insert(t, s, orgB, person{Name: "elsewhere"})
-	for range 5 {
-		insert(t, s, orgA, person{Name: "old"})
-	}
-	clock.move(historyKept - time.Millisecond)
-	insert(t, s, orgA, person{Name: "just in time"})
-	if got := numbers(history(t, s, orgA, 0)); !slices.Equal(got, []uint64{1, 2, 3, 4, 5, 6}) {
-		t.Fatalf("trimmed too early: %v", got)
-	}
-	clock.move(time.Millisecond)
-	for _, want := range [][]uint64{{3, 4, 5, 6, 7}, {5, 6, 7, 8}, {6, 7, 8, 9}, {6, 7, 8, 9, 10}} {
-		insert(t, s, orgA, person{Name: "new"})
-		if got := numbers(history(t, s, orgA, 0)); !slices.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
-	}
-	clock.move(historyKept)
-	write(t, s, orgA, func(tx *Tx) error { // several in one transaction trim two each
-		for range 2 {
-			if _, err := people.Insert(tx, tx.NewID(), person{Name: "new"}); err != nil {
-				return err
+	add := func(n int) {
+		write(t, s, orgA, func(tx *Tx) error {
+			for range n {
+				if _, err := people.Insert(tx, tx.NewID(), person{Name: "p"}); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
-	if got := numbers(history(t, s, orgA, 0)); !slices.Equal(got, []uint64{10, 11, 12}) {
-		t.Errorf("got %v", got)
+			return nil
+		})
 	}
+	kept := func() (first, last uint64) {
+		all := numbers(history(t, s, orgA, 0))
+		return all[0], all[len(all)-1]
+	}
+	wantKept := func(first, last uint64) {
+		t.Helper()
+		if f, l := kept(); f != first || l != last {
+			t.Fatalf("kept %d to %d, want %d to %d", f, l, first, last)
+		}
+	}
+	add(100)
+	clock.move(historyKept - time.Millisecond)
+	add(12)
+	wantKept(1, 112) // not yet past their time
+	clock.move(time.Millisecond)
+	add(15)
+	wantKept(1, 127)
+	add(1)
+	wantKept(33, 128)
+	add(64) // several trims in one transaction go on from each other, and stop at what is young
+	wantKept(101, 192)
+	add(64)
+	wantKept(101, 256)
 	if got := len(history(t, s, orgB, 0)); got != 1 {
 		t.Errorf("the other organization has %d changes", got)
 	}

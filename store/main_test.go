@@ -36,15 +36,15 @@ func TestMain(m *testing.M) {
 // person has what a record can have: a unique key, a global one in its private part, and keys of several values.
 type person struct {
 	Name   string   `json:"name"`
-	Email  string   `json:"email,omitempty"`
-	Tags   []string `json:"tags,omitempty"`
-	Count  int      `json:"count,omitempty"`
+	Email  string   `json:"email,omitzero"`
+	Tags   []string `json:"tags,omitzero"`
+	Count  int      `json:"count,omitzero"`
 	hidden hidden
 }
 
 type hidden struct {
-	Source string `json:"source,omitempty"`
-	Token  string `json:"token,omitempty"`
+	Source string `json:"source,omitzero"`
+	Token  string `json:"token,omitzero"`
 }
 
 func (p *person) Private() any { return &p.hidden }

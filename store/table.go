@@ -3,10 +3,11 @@ package store
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
@@ -122,12 +123,12 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 		return Doc[T]{}, err
 	}
 	var err error
-	if d.JSON, err = marshal(&rec); err != nil {
+	if d.JSON, err = json.Marshal(&rec); err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, d.ID, err)
 	}
 	var private []byte
 	if p, ok := any(&rec).(interface{ Private() any }); ok {
-		if private, err = marshal(p.Private()); err != nil {
+		if private, err = json.Marshal(p.Private()); err != nil {
 			return Doc[T]{}, fmt.Errorf("%s %s: private part: %w", t.name, d.ID, err)
 		}
 	}
@@ -139,17 +140,6 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 	bucket := t.name + ".rec"
 	tx.put(bucket, d.ID[:], encodeValue(tx.place(bucket, d.ID[:]), d.Change, private, d.JSON))
 	return d, nil
-}
-
-// marshal is json.Marshal without the escaping of HTML: text is kept as given.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Delete removes a record that this transaction has read.
@@ -193,16 +183,15 @@ func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T) error {
 		}
 	}
 	for _, k := range t.keys {
-		before, after := k.entries(was, id), k.entries(is, id)
-		for e := range before {
-			if !after[e] {
-				tx.delete(k.bucket(t.name), []byte(e))
-			}
+		before, after := k.of(was), k.of(is)
+		if slices.EqualFunc(before, after, bytes.Equal) {
+			continue
 		}
-		for e := range after {
-			if !before[e] {
-				tx.put(k.bucket(t.name), []byte(e), nil)
-			}
+		for _, key := range before {
+			tx.delete(k.bucket(t.name), keyEntry(key, id))
+		}
+		for _, key := range after {
+			tx.put(k.bucket(t.name), keyEntry(key, id), nil)
 		}
 	}
 	return nil
@@ -233,17 +222,15 @@ func (u *Unique[T]) value(org, id uuid.UUID) []byte {
 
 func (k *Key[T]) bucket(table string) string { return table + ".key." + k.Name }
 
-// entries are the bucket keys under which the record stands, as a set.
-func (k *Key[T]) entries(rec *T, id uuid.UUID) map[string]bool {
+func (k *Key[T]) of(rec *T) [][]byte {
 	if rec == nil {
 		return nil
 	}
-	entries := map[string]bool{}
-	for _, key := range k.Of(rec) {
-		entries[string(append(keyPrefix(key), id[:]...))] = true
-	}
-	return entries
+	return k.Of(rec)
 }
+
+// keyEntry is the bucket key under which the record stands.
+func keyEntry(key []byte, id uuid.UUID) []byte { return append(keyPrefix(key), id[:]...) }
 
 // keyPrefix is a key with its end marked. Keys of one name have one length or hold no zero byte, so that none is the
 // beginning of another.

@@ -44,9 +44,10 @@ func (t *Table[T]) Verify(tx *Tx, problem func(format string, args ...any)) erro
 			}
 		}
 		for _, key := range t.keys {
-			for e := range key.entries(&d.Record, id) {
-				keys[key.bucket(t.name)+"\x00"+e] = true
-				if tx.get(key.bucket(t.name), []byte(e)) == nil {
+			for _, value := range key.of(&d.Record) {
+				e := keyEntry(value, id)
+				keys[key.bucket(t.name)+"\x00"+string(e)] = true
+				if tx.get(key.bucket(t.name), e) == nil {
 					problem("%s %s: its key %s is missing", t.name, id, key.Name)
 				}
 			}

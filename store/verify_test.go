@@ -104,7 +104,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}, "does not match its checksum"},
 		{"a record that is no JSON", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.rec", ann.ID[:], func([]byte) []byte { return personValue(ann.ID[:], 1, []byte("{}"), []byte("{")) })
-		}, "unexpected end of JSON"},
+		}, "unexpected EOF"},
 		{"a record under no id", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.rec", []byte("short"), func([]byte) []byte { return personValue([]byte("short"), 1, nil, []byte("{}")) })
 		}, "is no id"},

@@ -273,6 +273,9 @@ func same(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
 		return true
 	}
+	if a.Comparable() {
+		return a.Equal(b)
+	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 

@@ -1,8 +1,6 @@
 package shape
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"math"
 	"math/big"
@@ -10,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -40,53 +39,63 @@ const MaxNumber = 1 << 53
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-var null = []byte("null")
+// MarshalJSONTo and UnmarshalJSONFrom are for the store and the index, whose time goes into reading and writing
+// records; MarshalJSON and UnmarshalJSON say the same to the standard library.
 
-func (t Text) MarshalJSON() ([]byte, error) { return quote(string(t)) }
-func (d Date) MarshalJSON() ([]byte, error) { return quote(string(d)) }
+func (t Text) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteToken(textToken(string(t))) }
+func (d Date) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteToken(textToken(string(d))) }
 
-// quote writes a text as JSON, none as null, and escapes nothing that need not be.
-func quote(s string) ([]byte, error) {
-	if s == "" {
-		return null, nil
-	}
-	return jsontext.AppendQuote(nil, s)
-}
-
-func (t Time) MarshalJSON() ([]byte, error) {
+func (t Time) MarshalJSONTo(e *jsontext.Encoder) error {
 	if !t.valid {
-		return null, nil
+		return e.WriteToken(jsontext.Null)
 	}
-	return t.Std().AppendFormat(nil, `"`+timeLayout+`"`), nil
+	return e.WriteToken(jsontext.String(t.String()))
 }
 
-func (n Number) MarshalJSON() ([]byte, error) {
+func (n Number) MarshalJSONTo(e *jsontext.Encoder) error {
 	if !n.Valid {
-		return null, nil
+		return e.WriteToken(jsontext.Null)
 	}
-	return json.Marshal(n.Float)
+	return e.WriteToken(jsontext.Float(n.Float))
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (n *Number) UnmarshalJSON(b []byte) error {
-	*n = Number{}
-	if bytes.Equal(b, null) {
-		return nil
+func textToken(s string) jsontext.Token {
+	if s == "" {
+		return jsontext.Null
 	}
-	n.Valid = true
-	return json.Unmarshal(b, &n.Float)
+	return jsontext.String(s)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (t *Time) UnmarshalJSON(b []byte) error {
+func (t *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	token, err := d.ReadToken()
 	*t = Time{}
-	if bytes.Equal(b, null) {
-		return nil
+	if err != nil || token.Kind() == jsontext.KindNull {
+		return err
 	}
-	at, err := time.Parse(`"`+timeLayout+`"`, string(b))
+	at, err := time.Parse(timeLayout, token.String())
 	*t = At(at)
 	return err
 }
+
+func (n *Number) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	token, err := d.ReadToken()
+	*n = Number{}
+	if err != nil || token.Kind() == jsontext.KindNull {
+		return err
+	}
+	f, err := token.Float()
+	*n = NumberOf(f)
+	return err
+}
+
+func (t Text) MarshalJSON() ([]byte, error)    { return encode(t) }
+func (d Date) MarshalJSON() ([]byte, error)    { return encode(d) }
+func (t Time) MarshalJSON() ([]byte, error)    { return encode(t) }
+func (n Number) MarshalJSON() ([]byte, error)  { return encode(n) }
+func (t *Time) UnmarshalJSON(b []byte) error   { return json.Unmarshal(b, t) }
+func (n *Number) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, n) }
+
+func encode(v json.MarshalerTo) ([]byte, error) { return json.Marshal(v) }
 
 func (ids IDs) MarshalJSON() ([]byte, error) {
 	if ids == nil {
