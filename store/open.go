@@ -1,0 +1,165 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// Open opens the store in dir and makes it when it is not there. A file that is damaged, or of a newer format, is an
+// error of one line and is not touched.
+func Open(dir string, opt Options) (*Store, error) {
+	if opt.Clock == nil {
+		opt.Clock = time.Now
+	}
+	if opt.Fatal == nil {
+		opt.Fatal = func(err error) { panic(err) }
+	}
+	if opt.LockTimeout == 0 {
+		opt.LockTimeout = time.Second
+	}
+	if opt.Log == nil {
+		opt.Log = slog.Default()
+	}
+	if opt.migrations == nil {
+		opt.migrations = migrations
+	}
+	if opt.commit == nil {
+		opt.commit = (*bolt.Tx).Commit
+	}
+	s := &Store{
+		path:    filepath.Join(dir, FileName),
+		opt:     opt,
+		wake:    make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+	}
+	s.arrived = sync.NewCond(&s.mu)
+	if err := s.create(dir); err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		if s.db != nil {
+			_ = s.db.Close()
+		}
+		return nil, err
+	}
+	go s.commitLoop()
+	return s, nil
+}
+
+// open opens the file and brings it to the current format. Nothing is believed of the file before it was seen.
+func (s *Store) open() error {
+	err := guard(func() (err error) {
+		s.db, err = bolt.Open(s.path, 0o600, &bolt.Options{
+			Timeout:         s.opt.LockTimeout,
+			FreelistType:    bolt.FreelistMapType,
+			InitialMmapSize: mmapSize,
+			MaxSize:         s.opt.MaxSize,
+		})
+		return err
+	})
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return fmt.Errorf("%s: %w", filepath.Dir(s.path), ErrLocked)
+	case errors.Is(err, os.ErrPermission):
+		return err
+	case err != nil:
+		return damaged(s.path, err)
+	}
+	err = guard(func() error {
+		info, err := os.Stat(s.path)
+		if err != nil {
+			return err
+		}
+		return s.db.View(func(btx *bolt.Tx) error {
+			if info.Size() < btx.Size() {
+				return fmt.Errorf("%d of its %d bytes are there", info.Size(), btx.Size())
+			}
+			for _, name := range [][]byte{metaBucket, orgsBucket, dueBucket} {
+				if btx.Bucket(name) == nil {
+					return fmt.Errorf("it has no bucket %q", name)
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return damaged(s.path, err)
+	}
+	if err := guard(s.migrate); err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	err = guard(func() error {
+		return s.db.View(func(btx *bolt.Tx) (err error) {
+			s.ids.last = btx.Bucket(orgsBucket).Sequence()
+			s.epoch, err = uuid.FromBytes(btx.Bucket(metaBucket).Get(epochKey))
+			return err
+		})
+	})
+	if err != nil {
+		return damaged(s.path, err)
+	}
+	return nil
+}
+
+// create makes a new store under another name and links it into place when it is whole, so that a file with the
+// store's name that cannot be read is always a damaged one and never a half-made one.
+func (s *Store) create(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	switch info, err := os.Stat(s.path); {
+	case err == nil && info.Size() == 0:
+		return damaged(s.path, errors.New("it is empty")) // bbolt would take it for a new one
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	f, err := os.CreateTemp(dir, FileName+".new-*")
+	if err != nil {
+		return err
+	}
+	f.Close()
+	defer os.Remove(f.Name())
+	db, err := bolt.Open(f.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType})
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(btx *bolt.Tx) error {
+		for _, name := range [][]byte{metaBucket, orgsBucket, dueBucket} {
+			if _, err := btx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		epoch, err := uuid.NewRandom()
+		if err != nil {
+			return err
+		}
+		meta := btx.Bucket(metaBucket)
+		format := binary.BigEndian.AppendUint64(nil, uint64(len(s.opt.migrations)))
+		return errors.Join(meta.Put(epochKey, epoch[:]), meta.Put(formatKey, format))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), s.path); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
