@@ -9,7 +9,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./prospector
-	go build -trimpath -o prospector .
+	go build -o prospector .
 
 demo: build ## build and serve a demo organization, with a key and three requests to paste
 	./prospector demo

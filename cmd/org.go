@@ -5,29 +5,13 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"prospector/internal/fault"
 	"prospector/internal/identity"
-	"prospector/internal/shape"
 	"prospector/store"
 )
-
-// body is the input of an admin operation whose fields the kind itself checks.
-type body struct {
-	Org    string         `json:"org,omitempty"`
-	Fields map[string]any `json:"fields"` // as a body of the API has them
-}
-
-func (b body) value() (shape.Value, error) {
-	raw, err := marshalBody(b.Fields)
-	if err != nil {
-		return shape.Value{}, err
-	}
-	return shape.ParseObject(raw)
-}
 
 var orgCreate = adminOp[body, identity.Organization]{
 	name: "org-create", makes: true,
@@ -182,14 +166,4 @@ func wordFor(flag string) string {
 		return "default"
 	}
 	return "unlimited"
-}
-
-// table prints rows under a heading, in columns.
-func table[T any](w io.Writer, heading string, rows []T, line func(T) string) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, heading)
-	for _, r := range rows {
-		fmt.Fprintln(tw, line(r))
-	}
-	tw.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -135,4 +136,14 @@ func show(c *cobra.Command, result any, people func(w io.Writer)) error {
 	}
 	_, err = c.OutOrStdout().Write(b.Bytes()) // a key that nobody could read must not look like success
 	return err
+}
+
+// table prints rows under a heading, in columns.
+func table[T any](w io.Writer, heading string, rows []T, line func(T) string) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, heading)
+	for _, r := range rows {
+		fmt.Fprintln(tw, line(r))
+	}
+	tw.Flush()
 }

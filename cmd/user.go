@@ -2,11 +2,8 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -99,26 +96,4 @@ func userCommand() *cobra.Command {
 	}
 	list.Flags().String("org", "", "the organization's id or `name`")
 	return group("user", "Create and list users", create, list)
-}
-
-// givenFields are the flags that were given, as a body has them.
-func givenFields(c *cobra.Command, flags ...string) (map[string]any, error) {
-	fields := map[string]any{}
-	for _, flag := range flags {
-		v, _ := c.Flags().GetString(flag)
-		if !utf8.ValidString(v) {
-			return nil, usage("--%s is not valid UTF-8", flag)
-		}
-		if c.Flags().Changed(flag) {
-			fields[strings.ReplaceAll(flag, "-", "_")] = v
-		}
-	}
-	return fields, nil
-}
-
-func marshalBody(fields map[string]any) ([]byte, error) {
-	if fields == nil {
-		fields = map[string]any{}
-	}
-	return json.Marshal(fields)
 }

@@ -2,11 +2,11 @@ package handlers
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"prospector/internal/fault"
+	"prospector/internal/identity"
 )
 
 // errorRow is one row of the table of errors: the status that a code becomes, and when it is answered.
@@ -114,13 +114,13 @@ func (o *Operation) ErrorCodes() []fault.Code {
 	} else {
 		may[fault.Unauthorized], may[fault.RateLimited] = true, true
 		may[fault.Unavailable] = true
-		may[fault.Forbidden] = o.Access != "read"
+		may[fault.Forbidden] = o.Access != identity.Read
 	}
 	if o.input.typ != nil {
 		may[fault.InvalidJSON], may[fault.BodyTooLarge], may[fault.UnsupportedMediaType] = true, true, true
 	}
 	may[fault.InvalidFilter], may[fault.InvalidSort] = o.lists, o.lists
-	may[fault.NotFound] = may[fault.NotFound] || len(o.params()) > 0
+	may[fault.NotFound] = may[fault.NotFound] || len(o.params) > 0
 	may[fault.PreconditionFailed] = o.guarded
 	may[fault.IdempotencyKeyReused] = o.idempotent()
 	var codes []fault.Code
@@ -145,6 +145,6 @@ func unknownParameter(name string) error {
 	return p.Err()
 }
 
-var errForbidden = func(needed any) *fault.Error {
-	return fault.New(fault.Forbidden, "this operation needs a key with %s access", fmt.Sprint(needed))
+func forbidden(needed identity.Access) *fault.Error {
+	return fault.New(fault.Forbidden, "this operation needs a key with %s access", needed)
 }

@@ -153,7 +153,7 @@ func text(schema shape.Schema) *shape.Schema {
 
 func (o *Operation) parameters() []apiParameter {
 	var ps []apiParameter
-	for _, name := range o.params() {
+	for _, name := range o.params {
 		schema := text(shape.Schema{Format: "uuid"})
 		if name == "entity" {
 			schema = text(shape.Schema{Enum: o.Entities})

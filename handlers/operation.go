@@ -1,12 +1,9 @@
 package handlers
 
 import (
-	"encoding/json"
 	"net/http"
 	"reflect"
-	"regexp"
-
-	"github.com/google/uuid"
+	"strings"
 
 	"prospector/index"
 	"prospector/internal/fault"
@@ -31,82 +28,13 @@ type Operation struct {
 
 	Entities []string // what {entity} may be
 
+	params  []string // the names of the parameters in the path
 	writes  bool
 	lists   bool
 	guarded bool // honours If-Match
 	input   schemaSource
 	output  outputSource
 	run     func(*call) (answer, error)
-}
-
-// schemaSource tells where the schema of a body comes from; the zero value is no body.
-type schemaSource struct {
-	typ  reflect.Type
-	view shape.View
-}
-
-// outputSource tells what a success answers.
-type outputSource struct {
-	typ  reflect.Type // nil for no body
-	list bool
-	raw  string // the media type of an answer that is no envelope
-}
-
-// nothing is the input of an operation without a body and the output of one that answers 204.
-type nothing struct{}
-
-// NoBody is the body of a POST that needs none: it may be left out, and has no fields.
-type NoBody struct{}
-
-// creates and updates are bodies of the record T, which its kind decodes itself; queries is that of a list.
-type (
-	creates[T any] struct{ shape.Value }
-	updates[T any] struct{ shape.Value }
-	queries        struct{ shape.Value }
-)
-
-func (creates[T]) source() schemaSource {
-	return schemaSource{reflect.TypeFor[T](), shape.CreateInput}
-}
-func (updates[T]) source() schemaSource {
-	return schemaSource{reflect.TypeFor[T](), shape.UpdateInput}
-}
-func (queries) source() schemaSource {
-	return schemaSource{reflect.TypeFor[index.ListBody](), shape.CreateInput}
-}
-
-// page is a page of the records T; all is all of them on one.
-type (
-	page[T any] struct {
-		index.Page
-		number, size int
-	}
-	all[T any] []T
-)
-
-// call is a request on its way through its operation.
-type call struct {
-	api       *API
-	op        *Operation
-	request   *http.Request
-	requestID string
-	principal identity.Principal
-	params    map[string]string
-	raw       []byte
-	body      shape.Value
-}
-
-func (c *call) actor() store.Actor {
-	return store.Actor{Key: c.principal.Key, User: c.principal.User, Operation: c.op.Name, RequestID: c.requestID}
-}
-
-// id is the first id in the path. One that is no UUID names nothing.
-func (c *call) id() (uuid.UUID, error) {
-	id, err := shape.ParseID(c.params[c.op.params()[0]])
-	if err != nil {
-		return uuid.Nil, fault.ErrNotFound
-	}
-	return id, nil
 }
 
 // plain makes an operation that opens no transaction itself.
@@ -217,92 +145,9 @@ func describe[In, Out any](o *Operation) {
 	if o.Status == 0 {
 		o.Status = http.StatusOK
 	}
-}
-
-func (page[T]) output() outputSource { return outputSource{typ: reflect.TypeFor[T](), list: true} }
-func (all[T]) output() outputSource  { return outputSource{typ: reflect.TypeFor[T](), list: true} }
-
-// decode reads the body as In. A body that the operation has no use for is not looked at.
-func decode[In any](c *call) (in In, err error) {
-	switch v := any(&in).(type) {
-	case interface{ set(shape.Value) }:
-		v.set(c.body)
-	default:
-		var p fault.Problems
-		shape.Decode(c.body, &in, shape.Create, &p)
-		err = p.Err()
-	}
-	return in, err
-}
-
-func (b *creates[T]) set(v shape.Value) { b.Value = v }
-func (b *updates[T]) set(v shape.Value) { b.Value = v }
-func (b *queries) set(v shape.Value)    { b.Value = v }
-
-// answer makes the envelope of an operation's result.
-func (o *Operation) answer(c *call, out any) (answer, error) {
-	a := answer{status: o.Status}
-	var err error
-	switch v := out.(type) {
-	case nothing:
-		a.status = http.StatusNoContent
-	case interface{ media() (string, []byte) }:
-		a.contentType, a.body = v.media()
-	case interface{ Public() ([]byte, uint64) }:
-		data, version := v.Public()
-		a.body, a.etag = c.api.itemEnvelope(data), etag(version)
-	case interface {
-		list() ([][]byte, Pagination, error)
-	}:
-		var records [][]byte
-		var p Pagination
-		records, p, err = v.list()
-		a.body = c.api.listEnvelope(records, p)
-	case interface {
-		secret() (shown, kept any, version uint64)
-	}:
-		shown, kept, version := v.secret()
-		a.etag = etag(version)
-		if a.body, err = c.api.encodeItem(shown); err == nil {
-			a.kept, err = c.api.encodeItem(kept)
+	for segment := range strings.SplitSeq(o.Path, "/") {
+		if isParam(segment) {
+			o.params = append(o.params, strings.Trim(segment, "{}"))
 		}
-	default:
-		a.body, err = c.api.encodeItem(v)
 	}
-	return a, err
-}
-
-func (p page[T]) list() ([][]byte, Pagination, error) {
-	return p.Records, Pagination{Page: p.number, PageSize: p.size, TotalCount: p.Total,
-		TotalPages: (p.Total + p.size - 1) / p.size}, nil
-}
-
-func (a all[T]) list() (records [][]byte, p Pagination, err error) {
-	for i := range a {
-		data, err := json.Marshal(&a[i])
-		if err != nil {
-			return nil, p, err
-		}
-		records = append(records, data)
-	}
-	return records, Pagination{Page: 1, PageSize: len(a), TotalCount: len(a), TotalPages: min(1, len(a))}, nil
-}
-
-// raw is an answer that is no envelope.
-type raw struct {
-	contentType string
-	body        []byte
-}
-
-func (r raw) media() (string, []byte) { return r.contentType, r.body }
-
-var braces = regexp.MustCompile(`\{(\w+)\}`)
-
-// params are the names of the parameters in the path.
-func (o *Operation) params() []string {
-	var names []string
-	for _, m := range braces.FindAllStringSubmatch(o.Path, -1) {
-		names = append(names, m[1])
-	}
-	return names
 }

@@ -27,8 +27,9 @@ func (a *API) mount() *httprouter.Router {
 	}
 	for key, ops := range routes {
 		method, path, _ := strings.Cut(key, " ")
+		slices.SortFunc(ops, byLiterals)
 		router.Handle(method, path, func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-			for _, o := range slices.SortedFunc(slices.Values(ops), byLiterals) {
+			for _, o := range ops {
 				if params, ok := o.Match(r.URL.Path); ok {
 					c := callOf(r)
 					c.op, c.params = o, params
@@ -45,7 +46,7 @@ func (a *API) mount() *httprouter.Router {
 func callOf(r *http.Request) *call { return r.Context().Value(contextKey{}).(*call) }
 
 // byLiterals puts the operation with fewer parameters first: campaigns/list is no campaign called list.
-func byLiterals(a, b *Operation) int { return len(a.params()) - len(b.params()) }
+func byLiterals(a, b *Operation) int { return len(a.params) - len(b.params) }
 
 // fold writes the path for httprouter.
 func (a *API) fold(o *Operation) string {
