@@ -162,10 +162,18 @@ func (s *Store) lastCommitted() (id int) {
 	return id
 }
 
+// setFull notes whether the disk takes writes, and logs when that changes.
 func (s *Store) setFull(err error) {
 	s.mu.Lock()
+	was := s.full
 	s.full = err
 	s.mu.Unlock()
+	switch {
+	case was == nil && err != nil:
+		s.opt.Log.Error("the disk refuses writes; they are answered unavailable until there is room", "error", err)
+	case was != nil && err == nil:
+		s.opt.Log.Info("the disk takes writes again")
+	}
 }
 
 // isFull tells a disk, quota or limit without room from every other failure. bbolt hides the cause of a failed

@@ -210,7 +210,8 @@ func TestMaxSize(t *testing.T) {
 func TestARealLimit(t *testing.T) {
 	child := exec.Command(os.Args[0], t.TempDir())
 	child.Env = append(os.Environ(), childEnv+"=limited")
-	if out, err := child.CombinedOutput(); err != nil || string(out) != "ok\n" {
+	out, err := child.Output()
+	if err != nil || string(out) != "ok\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

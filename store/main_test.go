@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -102,6 +103,9 @@ func numberedID(kind byte, n int) (id uuid.UUID) {
 
 func open(t testing.TB, dir string, opt Options) *Store {
 	t.Helper()
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
 	s, err := Open(dir, opt)
 	if err != nil {
 		t.Fatal(err)

@@ -178,6 +178,9 @@ func (s *Store) refusal() error {
 	return nil
 }
 
+// probeSize is what must fit on a disk that was full before it counts as writable again: more than most requests write.
+const probeSize = 1 << 20
+
 // Writable tells why the store cannot be written, after trying again when the last commit failed for want of room.
 func (s *Store) Writable(ctx context.Context) error {
 	s.mu.Lock()
@@ -186,10 +189,13 @@ func (s *Store) Writable(ctx context.Context) error {
 	if err != nil || full == nil {
 		return err
 	}
-	return s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error {
-		tx.put("probe", []byte("written"), []byte(tx.Now().String()))
-		return nil
-	})
+	probe := func(fn func(*Tx)) error {
+		return s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error { fn(tx); return nil })
+	}
+	if err := probe(func(tx *Tx) { tx.put("probe", []byte("probe"), make([]byte, probeSize)) }); err != nil {
+		return err
+	}
+	return probe(func(tx *Tx) { tx.delete("probe", []byte("probe")) })
 }
 
 // Organizations lists every organization by its id.
