@@ -188,9 +188,14 @@ func (s *Service) organization(idOrName string) (uuid.UUID, error) {
 	}
 	var named []string
 	for _, org := range orgs {
+		if org.String() == idOrName {
+			return org, nil // an id wins over a name, which any organization may take
+		}
+	}
+	for _, org := range orgs {
 		err := s.Store.View(org, func(tx *store.Tx) error {
 			doc, err := s.Identity.Organizations.Get(tx, org)
-			if doc.Record.Name == idOrName || org.String() == idOrName {
+			if doc.Record.Name == idOrName {
 				named = append(named, org.String())
 			}
 			return err

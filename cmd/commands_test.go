@@ -117,7 +117,7 @@ func TestKeys(t *testing.T) {
 		}
 		p.run("key", "deactivate", "--org", "Acme", id).says(`Deactivated key "sync", ` + id + "\n")
 		p.run("key", "list", "--org", "Acme").
-			says(`ID +NAME +ACCESS +ACTIVE\n` + id + ` +sync +write +false\n` + anID + ` +reports +read +true\n`)
+			says(`ID +NAME +ACCESS +ACTIVE +EXPIRES +LAST USED\n` + id + ` +sync +write +false +never +never\n` + anID + ` +reports +read +true +never +never\n`)
 	})
 }
 
@@ -143,14 +143,14 @@ func TestBadCommandLines(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	for _, c := range []struct{ line, says string }{
-		{"", "needs a subcommand"},
-		{"frobnicate", `no subcommand "frobnicate"`},
-		{"org", "prospector org needs a subcommand"},
-		{"user", "prospector user needs a subcommand"},
-		{"key", "prospector key needs a subcommand"},
-		{"org frobnicate", `prospector org has no subcommand "frobnicate"`},
-		{"user delete", `prospector user has no subcommand "delete"`},
-		{"key --json rotate", `prospector key has no subcommand "rotate"`},
+		{"", "a subcommand is missing (see 'prospector --help')"},
+		{"frobnicate", `there is no "frobnicate"`},
+		{"org", "a subcommand is missing (see 'prospector org --help')"},
+		{"user", "a subcommand is missing (see 'prospector user --help')"},
+		{"key", "a subcommand is missing (see 'prospector key --help')"},
+		{"org frobnicate", `there is no "org frobnicate"`},
+		{"user delete", `there is no "user delete"`},
+		{"key --json rotate", `there is no "key rotate"`},
 		{"serve --frobnicate", "unknown flag: --frobnicate"},
 		{"org create --frobnicate", "unknown flag: --frobnicate"},
 		{"org create -x", "unknown shorthand flag: 'x'"},
@@ -199,6 +199,7 @@ func TestRefusals(t *testing.T) {
 		other := p.run("org", "create", "--name", "Other", "--json").text("id")
 		first := p.run("org", "create", "--name", "Twin", "--json").text("id")
 		second := p.run("org", "create", "--name", "Twin", "--json").text("id")
+		p.run("org", "create", "--name", first).ok() // an id that is somebody's name is still an id
 		stranger := p.run("user", "create", "--org", first, "--email", "eve@twin.example", "--json").text("id")
 		foreign := p.run("key", "create", "--org", first, "--name", "theirs", "--json").text("id")
 		state := func() (all string) {

@@ -130,7 +130,7 @@ func TestDemo(t *testing.T) {
 	// Commands reach it as they reach any server.
 	p.run("org", "list", "--data-dir", "demo-data").says(`ID +NAME +CREATED\n` + anID + ` +Northwind Demo +` + aTime + `\n`)
 	keys := p.run("key", "list", "--org", "Northwind Demo", "--data-dir", "demo-data").ok().stdout
-	if n := len(regexp.MustCompile(`(?m)demo +admin +true$`).FindAllString(keys, -1)); n != 1 {
+	if n := len(regexp.MustCompile(`(?m)demo +admin +true `).FindAllString(keys, -1)); n != 1 {
 		t.Errorf("%d demo keys are active, want 1:\n%s", n, keys)
 	}
 	again.stop()

@@ -11,6 +11,7 @@ import (
 	"prospector/handlers"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -67,6 +68,13 @@ var keyDeactivate = adminOp[keyRef, identity.Key]{
 	},
 }
 
+func orNever(t shape.Time) string {
+	if !t.Valid() {
+		return "never"
+	}
+	return t.String()
+}
+
 func keyCommand() *cobra.Command {
 	create := &cobra.Command{
 		Use: "create", Short: "Create an API key; it is shown once", Args: noArgs,
@@ -114,8 +122,8 @@ func keyCommand() *cobra.Command {
 				return err
 			}
 			return show(c, result, func(w io.Writer) {
-				table(w, "ID\tNAME\tACCESS\tACTIVE", result.Keys, func(k identity.Key) string {
-					return fmt.Sprintf("%s\t%s\t%s\t%v", k.ID, k.Name, k.Access, k.Active)
+				table(w, "ID\tNAME\tACCESS\tACTIVE\tEXPIRES\tLAST USED", result.Keys, func(k identity.Key) string {
+					return fmt.Sprintf("%s\t%s\t%s\t%v\t%s\t%s", k.ID, k.Name, k.Access, k.Active, orNever(k.ExpiresAt), orNever(k.LastUsedAt))
 				})
 			})
 		},

@@ -156,7 +156,7 @@ func changedSettings(c *cobra.Command) (map[string]any, error) {
 		}
 	}
 	if len(fields) == 0 {
-		return nil, usage("%s needs something to set (see '%s --help')", c.CommandPath(), c.CommandPath())
+		return nil, usage("%sneeds something to set (see '%s --help')", nameOf(c), c.CommandPath())
 	}
 	return fields, nil
 }

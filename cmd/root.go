@@ -66,7 +66,7 @@ func rootCommand() *cobra.Command {
 	})
 	f := root.PersistentFlags()
 	f.String("config", "", "settings `file` (see config.example.yaml)")
-	f.String("data-dir", "", "data `directory` (default ./data)")
+	f.String("data-dir", "", "data `directory` (default ./data, of the demo ./demo-data)")
 	f.Bool("json", false, "print one JSON object on stdout")
 	return root
 }
@@ -78,19 +78,25 @@ func group(name, short string, subs ...*cobra.Command) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("%s has no subcommand %q (see '%s --help')", c.CommandPath(), args[0], c.CommandPath())
+				return usage("there is no %q (see '%s --help')", nameOf(c)+args[0], c.CommandPath())
 			}
-			return usage("%s needs a subcommand (see '%s --help')", c.CommandPath(), c.CommandPath())
+			return usage("a subcommand is missing (see '%s --help')", c.CommandPath())
 		},
 	}
 	c.AddCommand(subs...)
 	return c
 }
 
+// nameOf is a command without the name of the program, which begins every error line already, and with a space at its
+// end.
+func nameOf(c *cobra.Command) string {
+	return strings.TrimPrefix(c.CommandPath()+" ", c.Root().Name()+" ")
+}
+
 // noArgs and oneArg are cobra's, as usage errors.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no argument, but got %q", c.CommandPath(), args[0])
+		return usage("%stakes no argument, but got %q", nameOf(c), args[0])
 	}
 	return nil
 }
@@ -98,7 +104,7 @@ func noArgs(c *cobra.Command, args []string) error {
 func oneArg(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usage("%s needs one argument: %s", c.CommandPath(), what)
+			return usage("%sneeds one argument: %s", nameOf(c), what)
 		}
 		return nil
 	}
@@ -110,7 +116,7 @@ func required(c *cobra.Command, flag string) (string, error) {
 	switch {
 	case err != nil:
 	case v == "":
-		err = usage("%s needs --%s", c.CommandPath(), flag)
+		err = usage("%sneeds --%s", nameOf(c), flag)
 	case !utf8.ValidString(v):
 		err = usage("--%s is not valid UTF-8", flag)
 	}

@@ -95,6 +95,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		c.log(sent.status, time.Since(started))
 	}()
+	if r.Method == http.MethodHead {
+		r.Method = http.MethodGet // the server leaves the body away
+	}
 	if underV1(r.URL.Path) {
 		if err := c.admit(sent.Header()); err != nil {
 			c.errorAnswer(err).write(sent)

@@ -108,12 +108,12 @@ func (c *call) readBody() error {
 		return nil
 	}
 	media, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type"))
-	if err != nil || media != "application/json" {
+	if err != nil || media != "application/json" || c.request.Header.Get("Content-Encoding") != "" {
 		// A body of unknown length may still turn out to be none.
 		if c.request.ContentLength < 0 && c.emptyBody() {
 			return nil
 		}
-		return fault.New(fault.UnsupportedMediaType, "the body must be application/json")
+		return fault.New(fault.UnsupportedMediaType, "the body must be application/json, without an encoding")
 	}
 	c.raw, err = io.ReadAll(http.MaxBytesReader(nil, c.request.Body, c.api.BodyBytes))
 	var tooLarge *http.MaxBytesError

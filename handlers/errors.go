@@ -18,7 +18,7 @@ type errorRow struct {
 
 var errorTable = []errorRow{
 	{fault.InvalidJSON, http.StatusBadRequest, "The body is not one JSON object of valid UTF-8."},
-	{fault.Unauthorized, http.StatusUnauthorized, "The API key is missing, malformed, unknown or deactivated."},
+	{fault.Unauthorized, http.StatusUnauthorized, "The API key is missing, malformed, unknown, expired or deactivated."},
 	{fault.Forbidden, http.StatusForbidden, "The key's access does not cover the operation."},
 	{fault.NotFound, http.StatusNotFound, "The path or the id is unknown, or the id belongs to another organization."},
 	{fault.MethodNotAllowed, http.StatusMethodNotAllowed, "The path has no such method."},

@@ -150,6 +150,9 @@ func TestOrganization(t *testing.T) {
 	if reset.Int("data.sending_window.to_hour") != 24 || len(reset.Value("data.business_days").([]any)) != 5 || reset.Text("data.time_zone") != "UTC" || len(reset.Value("data.holidays").([]any)) != 0 {
 		t.Error(string(reset.Body))
 	}
+	if got := org.Admin.Patch("/v1/organization", `{"time_zone": ""}`).Is(200).Text("data.time_zone"); got != "UTC" {
+		t.Errorf("an empty time zone is %q", got)
+	}
 	for body, message := range map[string]string{
 		`{"time_zone": "Mars/Olympus"}`:                        "time_zone must be an IANA time zone",
 		`{"time_zone": "Local"}`:                               "time_zone must be an IANA time zone",

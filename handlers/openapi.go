@@ -32,6 +32,7 @@ type (
 	apiMethod struct {
 		OperationID string                  `json:"operationId"`
 		Summary     string                  `json:"summary"`
+		Description string                  `json:"description"`
 		Tags        []string                `json:"tags"`
 		Security    *[]map[string][]string  `json:"security,omitempty"`
 		Parameters  []apiParameter          `json:"parameters,omitempty"`
@@ -81,7 +82,7 @@ func (a *API) openAPI() []byte {
 		Info: apiInfo{
 			Title: "Prospector", Version: "1.0.0",
 			Description: "Sales prospecting and outreach, self-hosted. Bodies are strict: an unknown property is refused. " +
-				"Every POST that writes honours Idempotency-Key.",
+				"Every POST that writes honours Idempotency-Key. A path that has no such method answers 405 with Allow.",
 		},
 		Servers:  []apiServer{{URL: "/"}},
 		Security: []map[string][]string{{"bearer": {}}, {"key": {}}},
@@ -109,7 +110,10 @@ func (a *API) openAPI() []byte {
 func (o *Operation) document(schemas shape.Components) *apiMethod {
 	m := &apiMethod{OperationID: o.Name, Summary: o.Summary, Tags: []string{o.group()}, Parameters: o.parameters()}
 	if o.Access == Public {
+		m.Description = "Needs no key."
 		m.Security = &[]map[string][]string{}
+	} else {
+		m.Description = "Needs a key with " + string(o.Access) + " access."
 	}
 	if o.input.typ != nil {
 		schema := schemas.Of(o.input.typ, o.input.view)
@@ -172,7 +176,7 @@ func (o *Operation) parameters() []apiParameter {
 }
 
 func (o *Operation) success(schemas shape.Components) *apiResponse {
-	r := &apiResponse{Description: o.Summary + "."}
+	r := &apiResponse{Description: "Done.", Headers: o.headers()}
 	switch {
 	case o.output.raw != "":
 		schema := &shape.Schema{Type: shape.Types{"object"}}
@@ -184,6 +188,23 @@ func (o *Operation) success(schemas shape.Components) *apiResponse {
 		r.Content = map[string]apiMedia{"application/json": {o.envelope(schemas)}}
 	}
 	return r
+}
+
+// headers are those of a success.
+func (o *Operation) headers() map[string]apiHeader {
+	h := map[string]apiHeader{"X-Request-Id": {"The caller's, or a new one; the log has it.", text(shape.Schema{})}}
+	if o.Access != Public {
+		for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+			h[name] = rateHeaders[name]
+		}
+	}
+	if o.versioned {
+		h["ETag"] = apiHeader{"The version of the record, for If-Match.", text(shape.Schema{})}
+	}
+	if o.idempotent() {
+		h["Idempotent-Replayed"] = apiHeader{"true when this is the answer to an earlier request with the same Idempotency-Key.", text(shape.Schema{})}
+	}
+	return h
 }
 
 func (o *Operation) envelope(schemas shape.Components) *shape.Schema {
@@ -210,6 +231,11 @@ var rateHeaders = map[string]apiHeader{
 	"Retry-After":           {"Seconds until then.", &shape.Schema{Type: shape.Types{"integer"}}},
 }
 
+const conditionsInWords = "is and is_not take one value or a list and compare exactly; equals takes one value. On text, contains and not_contains " +
+	"find any part without case. On a list of ids, is has any of them, is_not none, contains all, and not_contains lacks one. " +
+	"greater_than and less_than are for numbers and dates, is_before and is_after for dates; a date against a time is its start in UTC, " +
+	"and the whole day for is. A record without a value satisfies is_not, not_contains and is_empty alone."
+
 // addFilterSchemas writes down the recursive filter expression.
 func addFilterSchemas(schemas shape.Components) {
 	var names []string
@@ -222,7 +248,7 @@ func addFilterSchemas(schemas shape.Components) {
 	var rule, expression *shape.Properties
 	schemas["FilterRule"] = closed(rule.
 		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).
-		Set("condition", text(shape.Schema{Enum: slices.Sorted(slices.Values(names))})).
+		Set("condition", text(shape.Schema{Enum: slices.Sorted(slices.Values(names)), Description: conditionsInWords})).
 		Set("value", &shape.Schema{Description: "One value, or a list for is and is_not; absent for is_empty and is_not_empty."}),
 		"field", "condition")
 	either := &shape.Schema{Type: shape.Types{"array"}, Items: &shape.Schema{
@@ -232,7 +258,7 @@ func addFilterSchemas(schemas shape.Components) {
 		Set("operator", text(shape.Schema{Enum: []string{"and", "or"}, Default: "and"})).
 		Set("filters", either), "filters")
 	schemas["Filters"] = &shape.Schema{
-		Description: "Rules that all must hold, or an expression of rules and expressions.",
+		Description: "Rules that all must hold, or an expression of rules and expressions: nested at most 200 deep, with at most 10000 rules.",
 		OneOf:       []*shape.Schema{either, shape.RefTo("FilterExpression")},
 	}
 }

@@ -32,9 +32,11 @@ type Operation struct {
 	writes  bool
 	lists   bool
 	guarded bool // honours If-Match
-	input   schemaSource
-	output  outputSource
-	run     func(*call) (answer, error)
+	// versioned answers carry an ETag
+	versioned bool
+	input     schemaSource
+	output    outputSource
+	run       func(*call) (answer, error)
 }
 
 // plain makes an operation that opens no transaction itself.
@@ -138,9 +140,10 @@ func describe[In, Out any](o *Operation) {
 	case interface{ output() outputSource }:
 		o.output = v.output()
 	case interface{ RecordType() reflect.Type }:
-		o.output = outputSource{typ: v.RecordType()}
+		o.output, o.versioned = outputSource{typ: v.RecordType()}, true
 	default:
 		o.output = outputSource{typ: reflect.TypeFor[Out]()}
+		_, o.versioned = v.(secret)
 	}
 	if o.Status == 0 {
 		o.Status = http.StatusOK

@@ -46,9 +46,7 @@ func (o *Operation) answer(c *call, out any) (answer, error) {
 		var p Pagination
 		records, p, err = v.list()
 		a.body = c.api.listEnvelope(records, p)
-	case interface {
-		secret() (shown, kept any, version uint64)
-	}:
+	case secret:
 		shown, kept, version := v.secret()
 		a.etag = etag(version)
 		if a.body, err = c.api.encodeItem(shown); err == nil {
@@ -74,6 +72,11 @@ func (a all[T]) list() (records [][]byte, p Pagination, err error) {
 		records = append(records, data)
 	}
 	return records, Pagination{Page: 1, PageSize: len(a), TotalCount: len(a), TotalPages: min(1, len(a))}, nil
+}
+
+// secret is an item of which a repeated request is answered less than the first.
+type secret interface {
+	secret() (shown, kept any, version uint64)
 }
 
 // raw is an answer that is no envelope.

@@ -19,6 +19,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"prospector/cmd"
+	"prospector/handlers"
 	"prospector/internal/apptest"
 	"prospector/store"
 )
@@ -124,7 +125,7 @@ func TestBodies(t *testing.T) {
 		`{"email": "a@b.example"`:     "it ends too early",
 		`{"email": "a@b.example"} {}`: "something follows it",
 		`{"email": "a@b.example"}x`:   "something follows it",
-		`{"email": "a@b.example", "email": "b@b.example"}`:        "the same key twice",
+		`{"email": "a@b.example", "email": "b@b.example"}`:        "the same key twice, \"email\"",
 		`{"scoring": {"heat_score": "hot", "heat_score": "hot"}}`: "the same key twice",
 		"{\"title\": \"\xff\"}":                                   "UTF-8",
 		`{"title": "\ud800"}`:                                     "invalid",
@@ -138,6 +139,7 @@ func TestBodies(t *testing.T) {
 		org.Write.Post("/v1/contacts", body).Fails(400, "invalid_json", message)
 	}
 	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Type", "Application/JSON; charset=utf-8").Is(201)
+	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Encoding", "gzip").Fails(415, "unsupported_media_type", "without an encoding")
 	// Escapes are what they stand for, also in keys.
 	if got := org.Write.Post("/v1/contacts", `{"\u0065mail": "\u0061@b.example", "title": "\ud83d\ude00"}`).Is(201); got.Text("data.email") != "a@b.example" || got.Text("data.title") != "😀" {
 		t.Error(string(got.Body))
@@ -306,6 +308,9 @@ func TestService(t *testing.T) {
 	nobody := app.Anonymous()
 	nobody.Get("/healthz").Is(200, `{"data": {"status": "ok"}, "meta": {"timestamp": "<time>"}}`)
 	nobody.Get("/readyz").Is(200, `{"data": {"status": "ok"}, "meta": {"timestamp": "<time>"}}`)
+	if r := nobody.Do("HEAD", "/healthz", nil).Is(200); len(r.Body) != 0 {
+		t.Errorf("HEAD is answered with %q", r.Body)
+	}
 	page := nobody.Get("/").Is(200)
 	if !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(page.Body), cmd.Version) || !strings.Contains(string(page.Body), `href="/openapi.json"`) {
 		t.Error(string(page.Body))
@@ -317,7 +322,11 @@ func TestService(t *testing.T) {
 	for _, op := range app.API.Operations() {
 		paths := doc.Value("paths").(map[string]any)
 		method := paths[op.Path].(map[string]any)[strings.ToLower(op.Method)].(map[string]any)
-		if method["operationId"] != op.Name || method["summary"] == "" {
+		needs := "Needs no key."
+		if op.Access != handlers.Public {
+			needs = "Needs a key with " + string(op.Access) + " access."
+		}
+		if method["operationId"] != op.Name || method["summary"] == "" || method["description"] != needs {
 			t.Errorf("%s is documented as %v", op.Name, method)
 		}
 	}

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"strings"
 
 	"prospector/internal/fault"
 	"prospector/internal/identity"
@@ -15,13 +16,13 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 	return []Operation{
 		write(Operation{
 			Name: "create_" + one, Method: http.MethodPost, Path: path, Access: identity.Write, Status: http.StatusCreated,
-			Codes: codes, Summary: "Create a record of " + k.Entity,
+			Codes: codes, Summary: "Create " + article(one),
 		}, func(_ *call, tx *store.Tx, in creates[T]) (store.Doc[T], error) {
 			return k.Create(tx, in.Value)
 		}),
 		read(Operation{
 			Name: "get_" + one, Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
-			Summary: "Read a record of " + k.Entity,
+			Summary: "Read " + article(one),
 		}, func(c *call, tx *store.Tx, _ nothing) (doc store.Doc[T], err error) {
 			id, err := c.id()
 			if err != nil {
@@ -32,7 +33,7 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 		updateOperation(k, "update_"+one, path+"/{id}", codes...),
 		write(Operation{
 			Name: "delete_" + one, Method: http.MethodDelete, Path: path + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
-			Summary: "Delete a record of " + k.Entity + " and every reference to it",
+			Summary: "Delete " + article(one) + " and every reference to it",
 		}, func(c *call, tx *store.Tx, _ nothing) (none nothing, err error) {
 			id, err := c.id()
 			if err != nil {
@@ -46,11 +47,18 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 	}
 }
 
+func article(object string) string {
+	if strings.ContainsAny(object[:1], "aeio") {
+		return "an " + object
+	}
+	return "a " + object
+}
+
 // updateOperation changes a record: absent fields stay, null clears.
 func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault.Code) Operation {
 	return write(Operation{
 		Name: name, Method: http.MethodPatch, Path: path, Access: identity.Write, Codes: codes,
-		Summary: "Change a record of " + k.Entity + ": an absent field stays, null clears",
+		Summary: "Change " + article(k.Object) + ": an absent field stays, null clears",
 	}, func(c *call, tx *store.Tx, in updates[T]) (doc store.Doc[T], err error) {
 		id, err := c.id()
 		if err != nil {

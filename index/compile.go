@@ -90,7 +90,7 @@ func (c *compiler) list(v shape.Value, path string, depth int) []Filter {
 		switch {
 		case item.Kind != shape.Object:
 			c.fail(at, "must be a rule or an expression")
-		case item.Get("filters").Kind != shape.Absent || item.Get("operator").Kind != shape.Absent:
+		case item.Get("field").Kind == shape.Absent && (item.Get("filters").Kind != shape.Absent || item.Get("operator").Kind != shape.Absent):
 			subs = append(subs, c.expression(item, at, depth+1))
 		default:
 			subs = append(subs, c.rule(item, at))
@@ -106,7 +106,7 @@ func (c *compiler) expression(v shape.Value, path string, depth int) Filter {
 		switch m.Key {
 		case "operator":
 			if m.Value.Kind != shape.String || m.Value.Text != "and" && m.Value.Text != "or" {
-				c.fail(at, "must be and or or")
+				c.fail(at, "must be \"and\" or \"or\"")
 			}
 			f.any = m.Value.Text == "or"
 		case "filters":
@@ -281,7 +281,7 @@ func (r *rule) addTime(v shape.Value) error {
 		}
 		at, err := parseMoment(v.Text)
 		if err != nil {
-			return err
+			return errors.New("must be a date such as 2026-03-01 or a time such as 2026-03-01T09:30:00Z")
 		}
 		from, to = float64(at.Milli()), float64(at.Milli()+1)
 	}

@@ -15,7 +15,7 @@ type Contact struct {
 	AccountID    uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
 	FirstName    shape.Text    `json:"first_name"`
 	LastName     shape.Text    `json:"last_name"`
-	Email        shape.Text    `json:"email" rule:"format=email"`
+	Email        shape.Text    `json:"email" rule:"format=email" doc:"A new contact needs an email, a linkedin_url, or a first and a last name."`
 	Title        shape.Text    `json:"title"`
 	PhoneNumber  shape.Text    `json:"phone_number"`
 	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`
@@ -37,7 +37,7 @@ var contactRules = record.Rules[Contact]{Object: "contact", Entity: "contacts", 
 // checkContact wants a new contact to be someone: reachable, or at least known by name.
 func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) {
 	known := c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
-	if before == nil && !known && !p.Has("email") && !p.Has("linkedin_url") {
+	if before == nil && !known && !p.Has("email") && !p.Has("linkedin_url") && !p.Has("first_name") && !p.Has("last_name") {
 		p.Invalid("email", "is required, or linkedin_url, or first_name and last_name")
 	}
 }

@@ -14,7 +14,7 @@ import (
 // Tag labels the records of one object type.
 type Tag struct {
 	record.Head
-	Name       string `json:"name" rule:"required,max=100" pattern:"^[a-zA-Z0-9\\s]+$"`
+	Name       string `json:"name" rule:"required,max=100" pattern:"^[a-zA-Z0-9\\s]+$" says:"must have only letters from a to z, digits and spaces"`
 	Color      string `json:"color" rule:"required,enum=green|blue|red|yellow|purple|berry|peach|gray"`
 	ObjectType string `json:"object_type" rule:"required,fixed,enum=account|contact|opportunity|task|meeting"`
 }

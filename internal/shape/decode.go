@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -62,7 +63,8 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 			continue
 		}
 		given[i] = m.Value.Kind != Null
-		if m.Value.Kind == Null {
+		// An empty text is no value, just as null is.
+		if m.Value.Kind == Null || m.Value.Kind == String && m.Value.Text == "" && field.Kind() == reflect.String {
 			field.Set(f.zero())
 		} else {
 			d.value(m.Value, field, f, at)
@@ -202,7 +204,7 @@ func (f *Field) checkText(s string) (string, error) {
 	case f.Enum != nil && !slices.Contains(f.Enum, s):
 		return "", fmt.Errorf("must be one of %s", strings.Join(f.Enum, ", "))
 	case f.Pattern != nil && !f.Pattern.MatchString(s):
-		return "", fmt.Errorf("must match %s", f.Pattern)
+		return "", errors.New(f.Says)
 	case f.Format != "":
 		return formats[f.Format](s)
 	}

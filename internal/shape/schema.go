@@ -190,7 +190,10 @@ func (f *Field) bounds(s *Schema, view View) {
 		return
 	}
 	s.Minimum, s.Maximum = f.Min, f.MaxNum
-	if isText(f.typ) {
+	if f.typ == numberType {
+		s.Minimum, s.Maximum = orBound(f.Min, -MaxNumber), orBound(f.MaxNum, MaxNumber)
+	}
+	if isText(f.typ) && f.Enum == nil {
 		s.MaxLength = f.Max
 		if f.Required {
 			s.MinLength = 1
@@ -205,6 +208,13 @@ func (f *Field) bounds(s *Schema, view View) {
 	if f.Default != "" {
 		s.Default = f.zero().Interface()
 	}
+}
+
+func orBound(given *float64, bound float64) *float64 {
+	if given == nil {
+		return &bound
+	}
+	return given
 }
 
 // orNullSchema allows null beside s. A nullable enum is written as anyOf, which code generators understand.

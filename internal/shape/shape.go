@@ -8,6 +8,7 @@
 //	label:"First name"      its name for people, made from the key when absent
 //	rule:"required,max=80"  what a value must satisfy, see parseRules
 //	pattern:"^[a-z]+$"      a regular expression that text must match
+//	says:"must have …"      the same in words, for who did not
 //	doc:"…"                 a sentence for the API document
 package shape
 
@@ -62,6 +63,7 @@ type Field struct {
 	Min     *float64
 	MaxNum  *float64
 	Pattern *regexp.Regexp
+	Says    string // the pattern in words
 	Format  string
 	// Component names the schema of a value that the struct cannot describe.
 	Component string
@@ -112,7 +114,7 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 			f.Label = humanize(key)
 		}
 		if p := sf.Tag.Get("pattern"); p != "" {
-			f.Pattern = regexp.MustCompile(p)
+			f.Pattern, f.Says = regexp.MustCompile(p), sf.Tag.Get("says")
 		}
 		f.parseRules(sf.Tag.Get("rule"))
 		f.Type = f.listType()

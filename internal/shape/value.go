@@ -129,8 +129,8 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return "it ends too early"
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return "it has the same key twice"
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		return "it has the same key twice, " + strconv.Quote(syntax.JSONPointer.LastToken())
 	case errors.As(err, &syntax):
 		return syntax.Err.Error() + " at byte " + strconv.FormatInt(syntax.ByteOffset, 10)
 	}
