@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -56,17 +57,14 @@ func New(o Options) *API {
 
 // table is every operation there is.
 func (a *API) table() []Operation {
-	var ops []Operation
-	for _, of := range []func() []Operation{
-		a.identityOperations,
-		a.accountOperations,
-		a.contactOperations,
-		a.tagOperations,
-	} {
-		ops = append(ops, of()...)
-	}
-	ops = append(ops, a.schemaOperation())
-	return append(ops, a.serviceOperations()...)
+	return slices.Concat(
+		a.identityOperations(),
+		a.accountOperations(),
+		a.contactOperations(),
+		a.tagOperations(),
+		[]Operation{a.schemaOperation()},
+		a.serviceOperations(),
+	)
 }
 
 // Operations is the table, for the tests that are made from it.

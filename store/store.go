@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -127,15 +126,6 @@ func (s *Store) Epoch() uuid.UUID { return s.epoch }
 
 // Now is the store's time, cut to milliseconds.
 func (s *Store) Now() time.Time { return s.opt.Clock().UTC().Truncate(time.Millisecond) }
-
-// Size is the size of the file in bytes.
-func (s *Store) Size() (int64, error) {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
 
 // View runs fn over one moment of the organization's data. It must be short: a reader that stays keeps the file
 // growing.

@@ -44,14 +44,11 @@ type Organization struct {
 	Name          string        `json:"name" rule:"required,max=255"`
 	TimeZone      string        `json:"time_zone" rule:"default=UTC,format=time_zone,max=64"`
 	BusinessDays  []int         `json:"business_days" rule:"from=1,to=7,max=7" doc:"1 is Monday, 7 is Sunday."`
-	Holidays      Dates         `json:"holidays" rule:"max=1000"`
+	Holidays      []shape.Date  `json:"holidays" rule:"max=1000"`
 	SendingWindow SendingWindow `json:"sending_window"`
 	BillingMode   string        `json:"billing_mode" rule:"readonly,default=platform,enum=platform|usage_based"`
 	Limits        Limits        `json:"limits" rule:"readonly"`
 }
-
-// Dates is a set of days, answered as [] when there are none.
-type Dates []shape.Date
 
 // SendingWindow is the hours of the day in which mail goes out.
 type SendingWindow struct {
@@ -72,9 +69,6 @@ func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) {
 	}
 	if len(after.BusinessDays) == 0 {
 		after.BusinessDays = []int{1, 2, 3, 4, 5}
-	}
-	if after.Holidays == nil {
-		after.Holidays = Dates{}
 	}
 	if w := after.SendingWindow; w.FromHour >= w.ToHour && !p.Has("sending_window.from_hour") {
 		p.Invalid("sending_window.from_hour", "must be before to_hour")

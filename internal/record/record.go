@@ -34,7 +34,6 @@ type Rules[T any] struct {
 	DefaultSort string // -created_at when empty
 	Silent      bool   // emits no events
 	Unique      []store.Unique[T]
-	Keys        []store.Key[T]
 	// Check notes what is wrong with a record; before is nil for a new one. It may also put the record in order.
 	Check func(tx *store.Tx, before, after *T, p *fault.Problems)
 	// Fits says why a record cannot be referred to from records of the object; empty when it can.
@@ -81,7 +80,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		r.DefaultSort = "-created_at"
 	}
 	k := &Kind[T]{Rules: r, shape: shape.Of[T](), set: set}
-	keys := r.Keys
+	var keys []store.Key[T]
 	for _, f := range k.shape.Fields {
 		if f.Ref != "" {
 			k.refs = append(k.refs, f)

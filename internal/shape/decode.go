@@ -48,7 +48,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 	for _, m := range v.Members {
 		at := join(path, m.Key)
 		i, known := s.byKey[m.Key]
-		if !known || s.Fields[i].Output {
+		if !known {
 			d.p.Invalid(at, "is not a known field")
 			continue
 		}

@@ -238,7 +238,7 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 		s := &Schema{Type: Types{"object"}}
 		c[name] = s
 		for _, f := range describe(t).Fields {
-			if f.Output && view != Answer || f.ReadOnly && view == CreateInput {
+			if f.ReadOnly && view == CreateInput {
 				continue
 			}
 			s.Properties = s.Properties.Set(f.Key, c.schema(&f, view))

@@ -54,7 +54,6 @@ type Field struct {
 	Required bool // must have a value
 	ReadOnly bool // set by the service alone
 	Fixed    bool // set at creation, read-only afterwards
-	Output   bool // only ever in answers: an input that names it names an unknown field
 	Optional bool // may be missing from answers
 	Integer  bool
 	Long     bool // long text, which lists do not sort by
@@ -137,8 +136,6 @@ func (f *Field) parseRules(tag string) {
 			f.ReadOnly = true
 		case "fixed":
 			f.Fixed = true
-		case "output":
-			f.Output = true
 		case "optional":
 			f.Optional = true
 		case "integer":
