@@ -70,6 +70,9 @@ func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) {
 	if len(after.BusinessDays) == 0 {
 		after.BusinessDays = []int{1, 2, 3, 4, 5}
 	}
+	if after.Holidays == nil {
+		after.Holidays = []shape.Date{} // answered as a list also when it is empty
+	}
 	if w := after.SendingWindow; w.FromHour >= w.ToHour && !p.Has("sending_window.from_hour") {
 		p.Invalid("sending_window.from_hour", "must be before to_hour")
 	}
