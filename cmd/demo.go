@@ -47,7 +47,7 @@ func prepareDemo(ctx context.Context, s *Service, addr net.Addr) (string, error)
 	var key string
 	var someone uuid.UUID
 	err = s.Store.Update(ctx, org, store.Actor{Operation: "demo"}, func(tx *store.Tx) error {
-		if s.CRM.Contacts.Table.Count(tx) == 0 {
+		if s.Identity.Users.Table.Count(tx) == 0 { // it is new, or was not finished
 			if err := fillDemo(tx, s); err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ Ctrl-C stops it.
 
 // demoOrganization finds the demo organization, or makes it with its user.
 func demoOrganization(ctx context.Context, s *Service) (uuid.UUID, error) {
-	list, err := orgList.do(ctx, s, struct{}{})
+	list, err := orgList.do(ctx, s, body{})
 	if err != nil {
 		return uuid.Nil, err
 	}

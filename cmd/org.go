@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"prospector/internal/fault"
@@ -30,11 +31,16 @@ type organizations struct {
 	Organizations []identity.Organization `json:"organizations"`
 }
 
-var orgList = adminOp[struct{}, organizations]{
+var orgList = adminOp[body, organizations]{
 	name: "org-list",
-	do: func(_ context.Context, s *Service, _ struct{}) (organizations, error) {
+	do: func(_ context.Context, s *Service, in body) (organizations, error) {
 		list := organizations{[]identity.Organization{}}
 		orgs, err := s.Store.Organizations()
+		if in.Org != "" {
+			var one uuid.UUID
+			one, err = s.organization(in.Org)
+			orgs = []uuid.UUID{one}
+		}
 		if err != nil {
 			return list, err
 		}
@@ -92,7 +98,11 @@ func orgCommand() *cobra.Command {
 		Use: "list", Short: "List the organizations", Args: noArgs,
 		Example: "  prospector org list --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			result, err := orgList.run(c, struct{}{})
+			org, err := c.Flags().GetString("org")
+			if err != nil {
+				return err
+			}
+			result, err := orgList.run(c, body{Org: org})
 			if err != nil {
 				return err
 			}
@@ -103,6 +113,8 @@ func orgCommand() *cobra.Command {
 			})
 		},
 	}
+
+	list.Flags().String("org", "", "only the one with this id or `name`")
 
 	set := &cobra.Command{
 		Use: "set", Short: "Set the limits and settings of an organization", Args: noArgs,

@@ -60,6 +60,8 @@ func rootCommand() *cobra.Command {
 	root := group("prospector", "Sales prospecting and outreach on your own machine",
 		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), versionCommand())
 	root.Version = Version
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(helpCommand())
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%v (see '%s --help')", err, c.CommandPath())
@@ -69,6 +71,20 @@ func rootCommand() *cobra.Command {
 	f.String("data-dir", "", "data `directory` (default ./data, of the demo ./demo-data)")
 	f.Bool("json", false, "print one JSON object on stdout")
 	return root
+}
+
+// helpCommand is cobra's, but for a command that does not exist, which is a usage error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show how a command is used",
+		RunE: func(c *cobra.Command, args []string) error {
+			of, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usage("there is no %q (see 'prospector --help')", strings.Join(args, " "))
+			}
+			return of.Help()
+		},
+	}
 }
 
 // group is a command that only has subcommands.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"prospector/internal/fault"
 	"prospector/internal/shape"
 )
 
@@ -20,7 +19,6 @@ type answer struct {
 	etag        string
 	header      http.Header
 	replayed    bool
-	code        fault.Code // of an error, for the log
 }
 
 // Meta is in every envelope.

@@ -27,6 +27,7 @@ type call struct {
 	params    map[string]string
 	raw       []byte
 	body      shape.Value
+	code      fault.Code // of the error it was answered with, for the log
 }
 
 func (c *call) actor() store.Actor {
@@ -74,7 +75,7 @@ func requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); plainID.MatchString(id) {
 		return id
 	}
-	return uuid.NewString()
+	return uuid.Must(uuid.NewV7()).String()
 }
 
 // serve runs one operation for a request that reached it.
@@ -86,8 +87,8 @@ func (c *call) serve() answer {
 		return c.errorAnswer(err)
 	}
 	if c.op.Access != Public {
-		for name := range c.request.URL.Query() {
-			return c.errorAnswer(unknownParameter(name))
+		if err := checkQuery(c.request.URL.RawQuery); err != nil {
+			return c.errorAnswer(err)
 		}
 	}
 	a, err := c.op.run(c)
@@ -97,21 +98,22 @@ func (c *call) serve() answer {
 	return a
 }
 
-// readBody reads the body of an operation that takes one. No body is the empty object: what is required is then
-// missing by name.
+// readBody reads the body of an operation that takes one. No body on a POST is the empty object: what is required is
+// then missing by name.
 func (c *call) readBody() error {
 	if c.op.input.typ == nil {
 		return nil
 	}
 	c.body = shape.Value{Kind: shape.Object}
 	if c.request.Body == nil || c.request.ContentLength == 0 {
-		return nil
+		return c.noBody()
 	}
 	media, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type"))
-	if err != nil || media != "application/json" || c.request.Header.Get("Content-Encoding") != "" {
+	encoding := c.request.Header.Get("Content-Encoding")
+	if err != nil || media != "application/json" || encoding != "" && encoding != "identity" {
 		// A body of unknown length may still turn out to be none.
 		if c.request.ContentLength < 0 && c.emptyBody() {
-			return nil
+			return c.noBody()
 		}
 		return fault.New(fault.UnsupportedMediaType, "the body must be application/json, without an encoding")
 	}
@@ -119,14 +121,27 @@ func (c *call) readBody() error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
+		// A caller who writes all before it reads would else never see the answer.
+		_, _ = io.CopyN(io.Discard, c.request.Body, drainMost)
 		return fault.New(fault.BodyTooLarge, "the body must have at most %d bytes", c.api.BodyBytes)
 	case err != nil:
 		return fault.New(fault.InvalidJSON, "the body could not be read to its end")
 	case len(c.raw) == 0:
-		return nil
+		return c.noBody()
 	}
 	c.body, err = shape.ParseObject(c.raw)
 	return err
+}
+
+// drainMost bounds what is read of a body that is too large.
+const drainMost = 64 << 20
+
+// noBody is the empty object for a POST, whose body may be left out; a PATCH says what is to change.
+func (c *call) noBody() error {
+	if c.op.Method == http.MethodPost {
+		return nil
+	}
+	return fault.New(fault.InvalidJSON, "the body must be one JSON object: there is none")
 }
 
 func (c *call) emptyBody() bool {
@@ -139,6 +154,9 @@ func (c *call) log(status int, took time.Duration) {
 		"duration", took}
 	if c.op != nil {
 		attrs = append(attrs, "operation", c.op.Name)
+	}
+	if c.code != "" {
+		attrs = append(attrs, "code", c.code)
 	}
 	if c.principal.Org != uuid.Nil {
 		attrs = append(attrs, "org", c.principal.Org, "key", c.principal.Key)

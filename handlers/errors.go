@@ -1,8 +1,12 @@
 package handlers
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"prospector/internal/fault"
@@ -72,7 +76,9 @@ type Unauthorized struct {
 // and the log the rest.
 func (c *call) errorAnswer(err error) answer {
 	var f *fault.Error
-	if !errors.As(err, &f) {
+	if errors.Is(err, context.Canceled) && c.request.Context().Err() != nil {
+		f = fault.New(fault.Unavailable, "the caller went away before the request was begun")
+	} else if !errors.As(err, &f) {
 		attrs := []any{"request_id", c.requestID, "operation", c.opName(), "error", err}
 		var panicked interface{ Stack() string }
 		if errors.As(err, &panicked) {
@@ -82,7 +88,8 @@ func (c *call) errorAnswer(err error) answer {
 		f = fault.New(fault.Internal, "something went wrong; the log has it under request id %s", c.requestID)
 	}
 	row := rowOf(f.Code)
-	a := answer{status: row.status, code: f.Code}
+	c.code = f.Code
+	a := answer{status: row.status}
 	if f.Code == fault.Unauthorized {
 		a.body = mustJSON(Unauthorized{Detail: f.Message})
 		a.header = http.Header{"Www-Authenticate": {"Bearer"}}
@@ -119,7 +126,7 @@ func (o *Operation) ErrorCodes() []fault.Code {
 	if o.input.typ != nil {
 		may[fault.InvalidJSON], may[fault.BodyTooLarge], may[fault.UnsupportedMediaType] = true, true, true
 	}
-	may[fault.InvalidFilter], may[fault.InvalidSort] = o.lists, o.lists
+	may[fault.InvalidFilter], may[fault.InvalidSort] = o.lists != nil, o.lists != nil
 	may[fault.NotFound] = may[fault.NotFound] || len(o.params) > 0
 	may[fault.PreconditionFailed] = o.guarded
 	may[fault.IdempotencyKeyReused] = o.idempotent()
@@ -139,9 +146,16 @@ func methodNotAllowed(allow []string) *fault.Error {
 	return fault.New(fault.MethodNotAllowed, "this path takes %s", strings.Join(allow, ", "))
 }
 
-func unknownParameter(name string) error {
+// checkQuery refuses every query parameter: no operation has one.
+func checkQuery(raw string) error {
+	query, err := url.ParseQuery(raw)
 	var p fault.Problems
-	p.Invalid(name, "is not a known query parameter")
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		p.Invalid(name, "is not a known query parameter")
+	}
+	if err != nil {
+		p.Invalid("query", "is malformed")
+	}
 	return p.Err()
 }
 

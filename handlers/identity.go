@@ -3,7 +3,6 @@ package handlers
 import (
 	"net/http"
 
-	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -95,7 +94,7 @@ func (a *API) identityOperations() []Operation {
 		}),
 		write(Operation{
 			Name: "deactivate_api_key", Method: http.MethodPost, Path: "/v1/api-keys/{id}/deactivate", Access: identity.Admin,
-			Codes: []fault.Code{}, Summary: "Deactivate an API key, at once and for good",
+			Summary: "Deactivate an API key, at once and for good",
 		}, func(c *call, tx *store.Tx, _ nothing) (doc store.Doc[identity.Key], err error) {
 			key, err := c.id()
 			if err != nil {

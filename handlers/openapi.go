@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -117,7 +118,7 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 	}
 	if o.input.typ != nil {
 		schema := schemas.Of(o.input.typ, o.input.view)
-		required := len(schemas[strings.TrimPrefix(schema.Ref, "#/components/schemas/")].Required) > 0
+		required := o.Method == http.MethodPatch || len(schemas[strings.TrimPrefix(schema.Ref, "#/components/schemas/")].Required) > 0
 		m.Body = &apiBody{Required: required, Content: map[string]apiMedia{"application/json": {schema}}}
 	}
 	m.Responses = map[string]*apiResponse{strconv.Itoa(o.Status): o.success(schemas)}

@@ -30,8 +30,8 @@ type Operation struct {
 
 	params  []string // the names of the parameters in the path
 	writes  bool
-	lists   bool
-	guarded bool // honours If-Match
+	lists   *index.Kind // of a list
+	guarded bool        // honours If-Match
 	// versioned answers carry an ETag
 	versioned bool
 	input     schemaSource
@@ -107,7 +107,7 @@ func write[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error))
 // listing makes the list operation of a kind.
 func listing[T any](o Operation, kind *index.Kind) Operation {
 	o.Method, o.Access = http.MethodPost, identity.Read
-	o.lists = true
+	o.lists = kind
 	return plain(o, func(c *call, body queries) (page[T], error) {
 		var q index.ListBody
 		var p fault.Problems

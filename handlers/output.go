@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"encoding/json"
 	"net/http"
 	"reflect"
 
@@ -65,7 +64,7 @@ func (p page[T]) list() ([][]byte, Pagination, error) {
 
 func (a all[T]) list() (records [][]byte, p Pagination, err error) {
 	for i := range a {
-		data, err := json.Marshal(&a[i])
+		data, err := marshal(&a[i])
 		if err != nil {
 			return nil, p, err
 		}

@@ -8,22 +8,24 @@ import (
 	"prospector/internal/identity"
 )
 
-// schemaOperation describes every kind that has a list.
-func (a *API) schemaOperation() Operation {
-	kinds := []*index.Kind{a.CRM.Accounts.List, a.CRM.Contacts.List, a.CRM.Tags.List}
+// schemaOperation describes every kind that one of the operations lists.
+func schemaOperation(ops []Operation) Operation {
+	kinds := map[string]*index.Kind{}
 	o := Operation{
 		Name: "get_schema", Method: http.MethodGet, Path: "/v1/schemas/{entity}", Access: identity.Read,
 		Summary: "Read which fields an entity has and how its lists filter and sort by them",
 	}
-	for _, k := range kinds {
-		o.Entities = append(o.Entities, k.Entity)
+	for _, listing := range ops {
+		if k := listing.lists; k != nil {
+			kinds[k.Entity] = k
+			o.Entities = append(o.Entities, k.Entity)
+		}
 	}
 	return plain(o, func(c *call, _ nothing) (index.Schema, error) {
-		for _, k := range kinds {
-			if k.Entity == c.params["entity"] {
-				return k.Schema(), nil
-			}
+		k, ok := kinds[c.params["entity"]]
+		if !ok {
+			return index.Schema{}, fault.ErrNotFound
 		}
-		return index.Schema{}, fault.ErrNotFound
+		return k.Schema(), nil
 	})
 }

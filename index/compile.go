@@ -12,7 +12,7 @@ import (
 	"prospector/internal/shape"
 )
 
-// The limits of a filter. The strict decoder's own depth allows for no more than twice this nesting.
+// The limits of a list body. Each level of a filter is two of JSON, of which the strict decoder takes 512.
 const (
 	maxFilterDepth = 200
 	maxFilterRules = 10_000

@@ -7,6 +7,7 @@ package index
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -38,6 +39,7 @@ type Kind struct {
 func NewKind[T any](entity, defaultSort string, table *store.Table[T]) *Kind {
 	k := &Kind{Entity: entity, DefaultSort: defaultSort, table: table.Name(), byKey: map[string]int{}}
 	for _, f := range shape.Of[T]().Flat() {
+		valueOf(f.Get(new(T))) // a type that has no value panics here, at the start, and not in a list
 		k.byKey[f.Key] = len(k.Fields)
 		k.Fields = append(k.Fields, Field{Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long})
 	}
@@ -139,10 +141,6 @@ func boolValue(b bool) value {
 
 func valueOf(v any) value {
 	switch v := v.(type) {
-	case shape.Text:
-		return textValue(string(v))
-	case string:
-		return textValue(v)
 	case shape.Number:
 		return value{has: v.Valid, num: v.Float}
 	case int:
@@ -164,12 +162,17 @@ func valueOf(v any) value {
 			return value{}
 		}
 		return textValue(v.UUID.String())
+	case []string:
+		return value{has: len(v) > 0, list: v}
 	case shape.IDs:
 		list := make([]string, len(v))
 		for i, id := range v {
 			list[i] = id.String()
 		}
 		return value{has: len(list) > 0, list: list}
+	}
+	if typed := reflect.ValueOf(v); typed.Kind() == reflect.String { // a status and the like
+		return textValue(typed.String())
 	}
 	panic(fmt.Sprintf("index: no value of %T", v))
 }

@@ -116,9 +116,9 @@ func (s *Store) commitBatch(batch []*pending) int {
 	})
 	switch {
 	case err != nil:
-		err = s.commitFailed(btx, id, committing, err)
+		err = s.commitFailed(btx, id, committing, written, err)
 	case committing:
-		s.setFull(nil)
+		s.setFull(nil, written)
 	}
 	answer(batch[:ran], err)
 	if err == nil && enqueued {
@@ -131,7 +131,7 @@ func (s *Store) commitBatch(batch []*pending) int {
 // nothing was written that counts, reads go on, and so does writing once there is room. So is a panic over a damaged
 // page, as long as nothing became visible and bbolt could take it back. Anything else leaves unknown what is on the
 // disk: the process must end.
-func (s *Store) commitFailed(btx *bolt.Tx, id int, committing bool, err error) error {
+func (s *Store) commitFailed(btx *bolt.Tx, id int, committing bool, written int, err error) error {
 	undone := guard(btx.Rollback)
 	clean := undone == nil || errors.Is(undone, berrors.ErrTxClosed)
 	if clean && s.lastCommitted() != id {
@@ -139,7 +139,7 @@ func (s *Store) commitFailed(btx *bolt.Tx, id int, committing bool, err error) e
 		case !committing || errors.Is(err, ErrDamaged):
 			return err
 		case isFull(err):
-			s.setFull(err)
+			s.setFull(err, written)
 			return fault.New(fault.Unavailable, "the disk refuses writes; nothing was changed")
 		}
 	}
@@ -162,11 +162,17 @@ func (s *Store) lastCommitted() (id int) {
 	return id
 }
 
-// setFull notes whether the disk takes writes, and logs when that changes.
-func (s *Store) setFull(err error) {
+// setFull notes whether the disk takes writes, and logs when that changes. A small commit that still found room says
+// nothing about one of the size that did not.
+func (s *Store) setFull(err error, written int) {
 	s.mu.Lock()
 	was := s.full
-	s.full = err
+	if err != nil {
+		s.full, s.fullSize = err, min(written, probeSize)
+	} else if written >= s.fullSize {
+		s.full, s.fullSize = nil, 0
+	}
+	err = s.full
 	s.mu.Unlock()
 	switch {
 	case was == nil && err != nil:

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -100,8 +101,9 @@ func dueKey(due time.Time, org, id uuid.UUID) []byte {
 
 // Due gives up to limit jobs of all organizations that are due at now, the longest due first, without those that skip
 // names (the caller has them in hand). When there are fewer than limit, next is when the first of the others is due,
-// zero when there is none.
+// zero when there is none. A job that cannot be read is in the error and keeps no other from being done.
 func (s *Store) Due(now time.Time, limit int, skip func(id uuid.UUID) bool) (due []Job, next time.Time, err error) {
+	var unreadable []error
 	err = guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) error {
 			c := btx.Bucket(dueBucket).Cursor()
@@ -117,14 +119,15 @@ func (s *Store) Due(now time.Time, limit int, skip func(id uuid.UUID) bool) (due
 				}
 				j, err := newTx(s, btx, org).Job(id)
 				if err != nil {
-					return err
+					unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
+					continue
 				}
 				due = append(due, j)
 			}
 			return nil
 		})
 	})
-	return due, next, err
+	return due, next, errors.Join(append(unreadable, err)...)
 }
 
 // Wake receives after a commit that enqueued or rescheduled jobs: whoever waits for the next due time looks again.

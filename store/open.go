@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,20 +59,16 @@ func Open(dir string, opt Options) (*Store, error) {
 
 // open opens the file and brings it to the current format. Nothing is believed of the file before it was seen.
 func (s *Store) open() error {
-	err := guard(func() (err error) {
-		s.db, err = bolt.Open(s.path, 0o600, &bolt.Options{
-			Timeout:         s.opt.LockTimeout,
-			FreelistType:    bolt.FreelistMapType,
-			InitialMmapSize: mmapSize,
-			MaxSize:         s.opt.MaxSize,
-		})
-		return err
-	})
+	err := s.openFile(mmapSize)
+	if errors.Is(err, syscall.ENOMEM) {
+		err = s.openFile(0) // where address space is short
+	}
+	var system syscall.Errno
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return fmt.Errorf("%s: %w", filepath.Dir(s.path), ErrLocked)
-	case errors.Is(err, os.ErrPermission):
-		return err
+	case errors.As(err, &system):
+		return fmt.Errorf("cannot open %s: %w", s.path, err) // the machine's fault, not the file's
 	case err != nil:
 		return damaged(s.path, err)
 	}
@@ -109,6 +106,18 @@ func (s *Store) open() error {
 		return damaged(s.path, err)
 	}
 	return nil
+}
+
+func (s *Store) openFile(mmap int) error {
+	return guard(func() (err error) {
+		s.db, err = bolt.Open(s.path, 0o600, &bolt.Options{
+			Timeout:         s.opt.LockTimeout,
+			FreelistType:    bolt.FreelistMapType,
+			InitialMmapSize: mmap,
+			MaxSize:         s.opt.MaxSize,
+		})
+		return err
+	})
 }
 
 // create makes a new store under another name and links it into place when it is whole, so that a file with the

@@ -88,9 +88,12 @@ type Store struct {
 	closed  bool
 	broken  error // why nothing can be written any more
 	stuck   bool  // bbolt holds its writer lock for ever: closing it would wait for that
-	full    error // why the last commit could not be written; writing may work again
+	full    error // why a commit could not be written; writing may work again
+	// fullSize is how much a commit must write to show that there is room again.
+	fullSize int
 
 	stopped chan struct{}
+	probing sync.Mutex
 }
 
 // pending is one Update on its way through a shared commit.
@@ -179,6 +182,10 @@ func (s *Store) Writable(ctx context.Context) error {
 	if err != nil || full == nil {
 		return err
 	}
+	if !s.probing.TryLock() { // whoever asks meanwhile is told what is known
+		return fault.New(fault.Unavailable, "the disk refuses writes")
+	}
+	defer s.probing.Unlock()
 	probe := func(fn func(*Tx)) error {
 		return s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error { fn(tx); return nil })
 	}

@@ -110,6 +110,9 @@ func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
 
 // Update replaces the record old, as this transaction has read it, by rec. fields names what changed.
 func (t *Table[T]) Update(tx *Tx, old Doc[T], rec T, fields []string) (Doc[T], error) {
+	if err := t.current(tx, old); err != nil {
+		return Doc[T]{}, err
+	}
 	return t.write(tx, old, rec, Updated, fields)
 }
 
@@ -142,8 +145,21 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 	return d, nil
 }
 
+// current refuses a record that was changed since it was read: its keys would be taken from what it was.
+func (t *Table[T]) current(tx *Tx, old Doc[T]) error {
+	bucket := t.name + ".rec"
+	change, _, _, err := decodeValue(tx.place(bucket, old.ID[:]), tx.get(bucket, old.ID[:]))
+	if err != nil || change != old.Change {
+		return fmt.Errorf("%s %s: changed since it was read (%v)", t.name, old.ID, err)
+	}
+	return nil
+}
+
 // Delete removes a record that this transaction has read.
 func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
+	if err := t.current(tx, old); err != nil {
+		return err
+	}
 	if err := t.rekey(tx, old.ID, &old.Record, nil); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type Contact struct {
 	DoNotContact bool          `json:"do_not_contact" doc:"The contact has opted out of outreach."`
 	Notes        shape.Text    `json:"notes" rule:"max=100000,long"`
 	Scoring      Scoring       `json:"scoring"`
-	Tags         shape.IDs     `json:"tags" rule:"ref=tags"`
+	Tags         shape.IDs     `json:"tags" rule:"ref=tags,max=1000"`
 }
 
 // Scoring is how promising a contact is.

@@ -74,8 +74,9 @@ const maxDetails = 1000
 
 // Problems collects all that is wrong with one request, so that it is reported at once.
 type Problems struct {
-	code Code
-	list []Detail
+	code  Code
+	list  []Detail
+	count int
 }
 
 // Add notes one problem under code. The first code added is the code of the whole error.
@@ -83,7 +84,7 @@ func (p *Problems) Add(code Code, path, format string, args ...any) {
 	if p.code == "" {
 		p.code = code
 	}
-	if len(p.list) == maxDetails {
+	if p.count++; p.count > maxDetails {
 		return
 	}
 	p.list = append(p.list, Detail{Path: path, Message: fmt.Sprintf(format, args...)})
@@ -99,11 +100,17 @@ func (p *Problems) Has(path string) bool {
 	return slices.ContainsFunc(p.list, func(d Detail) bool { return d.Path == path })
 }
 
+// Count is how many problems were noted.
+func (p *Problems) Count() int { return p.count }
+
 // Err is nil when nothing was noted, else the error whose message names the first problem and whose details list all.
 func (p *Problems) Err() error {
 	if len(p.list) == 0 {
 		return nil
 	}
-	first := p.list[0]
-	return &Error{Code: p.code, Message: first.Path + " " + first.Message, Details: p.list}
+	first, details := p.list[0], p.list
+	if more := p.count - len(details); more > 0 {
+		details = append(details, Detail{Path: first.Path, Message: fmt.Sprintf("is the first of %d problems, of which %d are not listed", p.count, more)})
+	}
+	return &Error{Code: p.code, Message: first.Path + " " + first.Message, Details: details}
 }

@@ -1,12 +1,14 @@
 package identity
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
@@ -32,8 +34,8 @@ const (
 
 // Covers tells whether a key of this access may do what needs the other.
 func (a Access) Covers(needed Access) bool {
-	rank := map[Access]int{Read: 1, Write: 2, Admin: 3}
-	return rank[a] >= rank[needed]
+	order := []Access{Read, Write, Admin}
+	return slices.Index(order, a) >= slices.Index(order, needed)
 }
 
 // Key is an API key as it is shown: the key itself is not kept, only its hash.
@@ -150,6 +152,9 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 			return err
 		}
 		expires := k.Record.ExpiresAt
+		if !bytes.Equal(k.Record.private.Hash, hashKey(key)) {
+			return denied // the entry that led here is not what was written
+		}
 		if !k.Record.Active || expires.Valid() && !expires.Std().After(tx.Now()) {
 			return denied
 		}

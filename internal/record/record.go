@@ -83,6 +83,11 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	var keys []store.Key[T]
 	for _, f := range k.shape.Fields {
 		if f.Ref != "" {
+			switch f.Get(new(T)).(type) {
+			case uuid.NullUUID, shape.IDs:
+			default:
+				panic("record: " + r.Entity + "." + f.Key + " is a reference of a type that is not looked after")
+			}
 			k.refs = append(k.refs, f)
 			keys = append(keys, store.Key[T]{Name: f.Key, Of: func(rec *T) [][]byte { return idKeys(&f, rec) }})
 		}
@@ -199,6 +204,9 @@ func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 			return err
 		}
 	}
+	if old, err = k.Table.Get(tx, id); err != nil { // it may have referred to itself
+		return err
+	}
 	if err := k.Table.Delete(tx, old); err != nil {
 		return err
 	}
@@ -225,8 +233,12 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 		if before != nil {
 			held = refIDs(&f, before)
 		}
+		kept := make(map[uuid.UUID]bool, len(held))
+		for _, id := range held {
+			kept[id] = true
+		}
 		for _, id := range refIDs(&f, after) {
-			if slices.Contains(held, id) {
+			if kept[id] {
 				continue
 			}
 			why, err := k.set.misfit(tx, f.Ref, id, k.Object)

@@ -135,9 +135,9 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 		parsed(d, v, dst, path, "a UUID", ParseID)
 		return
 	case nullUUIDType:
-		var id uuid.UUID
-		parsed(d, v, reflect.ValueOf(&id).Elem(), path, "a UUID", ParseID)
-		dst.Set(reflect.ValueOf(uuid.NullUUID{UUID: id, Valid: id != uuid.Nil}))
+		var id uuid.NullUUID
+		id.Valid = parsed(d, v, reflect.ValueOf(&id.UUID).Elem(), path, "a UUID", ParseID)
+		dst.Set(reflect.ValueOf(id))
 		return
 	}
 	switch dst.Kind() {
@@ -166,17 +166,18 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 	}
 }
 
-func parsed[T any](d *decoder, v Value, dst reflect.Value, path, want string, parse func(string) (T, error)) {
+func parsed[T any](d *decoder, v Value, dst reflect.Value, path, want string, parse func(string) (T, error)) bool {
 	if v.Kind != String {
 		d.p.Invalid(path, "must be %s", want)
-		return
+		return false
 	}
 	got, err := parse(v.Text)
 	if err != nil {
 		d.p.Invalid(path, "%v", err)
-		return
+		return false
 	}
 	dst.Set(reflect.ValueOf(got))
+	return true
 }
 
 func (d *decoder) text(v Value, dst reflect.Value, f *Field, path string) {
@@ -251,7 +252,11 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	seen := make(map[any]bool, len(v.Items))
 	for i, item := range v.Items {
 		e := reflect.New(entry.typ).Elem()
+		before := d.p.Count()
 		d.value(item, e, &entry, fmt.Sprintf("%s[%d]", path, i))
+		if d.p.Count() > before {
+			continue // a later rule must not complain of what stands in its place
+		}
 		if entry.typ.Comparable() {
 			if seen[e.Interface()] {
 				continue

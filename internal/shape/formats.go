@@ -3,10 +3,10 @@ package shape
 import (
 	"errors"
 	"net/mail"
-	"net/url"
+	"regexp"
 	"strings"
 	"time"
-	"unicode"
+	_ "time/tzdata" // the zones must not depend on the machine
 )
 
 // formats turn a text into the form that is kept, or say what is wrong with it.
@@ -25,35 +25,46 @@ func checkEmail(s string) error {
 	return nil
 }
 
-// checkTimeZone accepts IANA names. "Local" is what this machine happens to be set to, which is no name.
+// notZones are names that the zone database of a machine may have and that are no IANA zones: what the machine itself
+// is set to, and other ways of counting time.
+var notZones = regexp.MustCompile(`^(Local|localtime|posixrules|Factory|posix/.*|right/.*)$`)
+
 func checkTimeZone(s string) error {
-	if _, err := time.LoadLocation(s); err != nil || s == "Local" {
+	if _, err := time.LoadLocation(s); err != nil || notZones.MatchString(s) {
 		return errors.New("must be an IANA time zone such as Europe/Berlin")
 	}
 	return nil
 }
 
+var domainLabel = regexp.MustCompile(`^[\p{L}\p{M}\p{Nd}_]([\p{L}\p{M}\p{Nd}_-]*[\p{L}\p{M}\p{Nd}_])?$`)
+
 // Domain is the lower-case domain of a website: without scheme, user, www, port, path and query.
 func Domain(s string) (string, error) {
 	bad := errors.New("must be a website or domain such as acme.example")
 	d := strings.TrimSpace(Fold(s))
-	if _, rest, ok := strings.Cut(d, "://"); ok {
+	_, rest, hasScheme := strings.Cut(d, "//")
+	if hasScheme {
 		d = rest
 	}
-	d = strings.TrimPrefix(d, "//")
-	u, err := url.Parse("//" + d)
-	if err != nil {
-		return "", bad
+	if end := strings.IndexAny(d, "/?#"); end >= 0 {
+		d = d[:end]
 	}
-	d = strings.TrimSuffix(strings.TrimPrefix(u.Hostname(), "www."), ".")
+	if at := strings.LastIndex(d, "@"); at >= 0 {
+		if !hasScheme {
+			return "", bad // an email address is no website
+		}
+		d = d[at+1:]
+	}
+	d, _, _ = strings.Cut(d, ":")
+	d = strings.TrimSuffix(d, ".")
+	if bare := strings.TrimPrefix(d, "www."); strings.Contains(bare, ".") {
+		d = bare
+	}
 	if !strings.Contains(d, ".") || len(d) > 253 {
 		return "", bad
 	}
 	for label := range strings.SplitSeq(d, ".") {
-		if label == "" || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") ||
-			strings.ContainsFunc(label, func(r rune) bool {
-				return r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r)
-			}) {
+		if !domainLabel.MatchString(label) {
 			return "", bad
 		}
 	}

@@ -205,7 +205,7 @@ func (f *Field) bounds(s *Schema, view View) {
 			s.Format = "email"
 		}
 	}
-	if f.Default != "" {
+	if f.Default != "" && view == CreateInput { // in an update what is absent stays
 		s.Default = f.zero().Interface()
 	}
 }

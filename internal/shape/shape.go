@@ -219,7 +219,7 @@ func (f *Field) listType() Type {
 		}
 		return TypeText
 	case reflect.Slice:
-		if e := f.typ.Elem(); e == uuidType || e.Kind() == reflect.String {
+		if e := f.typ.Elem(); e == uuidType || isText(e) {
 			return TypeMulti
 		}
 	}

@@ -155,8 +155,12 @@ func ParseID(s string) (uuid.UUID, error) {
 func ParseNumber(literal string) float64 {
 	f, _ := strconv.ParseFloat(literal, 64)
 	if math.Abs(f) == MaxNumber {
-		exact, ok := new(big.Rat).SetString(literal)
-		if ok && exact.Abs(exact).Cmp(big.NewRat(MaxNumber, 1)) > 0 {
+		// Nobody writes 2^53 in more characters than these but to keep us busy.
+		exact, ok := new(big.Rat), len(literal) <= 100
+		if ok {
+			exact, ok = exact.SetString(literal)
+		}
+		if !ok || exact.Abs(exact).Cmp(big.NewRat(MaxNumber, 1)) > 0 {
 			return math.Nextafter(f, math.Inf(int(f)))
 		}
 	}
