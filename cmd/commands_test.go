@@ -53,6 +53,7 @@ func TestOrganizations(t *testing.T) {
 		if o := list.Organizations; len(o) != 2 || o[0].ID != id || o[0].Name != "Acme <Sales> & Söhne" || o[1].Name != "Beta" {
 			t.Fatalf("org list: %+v", list)
 		}
+		p.run("org", "list", "--org", "Beta").says(`ID +NAME +CREATED\n` + anID + ` +Beta +` + aTime + `\n`)
 		p.run("org", "list").says(`ID +NAME +CREATED\n` + id + ` +Acme <Sales> & Söhne +` + aTime + `\n` + anID + ` +Beta +` + aTime + `\n`)
 
 		p.run("org", "set", "--org", id, "--accounts-per-month", "50", "--contacts-per-month", "0", "--rate-limit", "600",
@@ -145,6 +146,9 @@ func TestBadCommandLines(t *testing.T) {
 	for _, c := range []struct{ line, says string }{
 		{"", "a subcommand is missing (see 'prospector --help')"},
 		{"frobnicate", `there is no "frobnicate"`},
+		{"help nosuch", `there is no "nosuch"`},
+		{"help org nosuch", `there is no "org nosuch"`},
+		{"completion", `there is no "completion"`},
 		{"org", "a subcommand is missing (see 'prospector org --help')"},
 		{"user", "a subcommand is missing (see 'prospector user --help')"},
 		{"key", "a subcommand is missing (see 'prospector key --help')"},

@@ -34,6 +34,8 @@ func TestAccount(t *testing.T) {
 		`{"owner_id": "` + id + `"}`:                 "owner_id names nothing that exists",
 		`{"website": "http://"}`:                     "website must be a website or domain",
 		`{"website": "not a domain"}`:                "website must be a website or domain",
+		`{"website": "info@acme.example"}`:           "website must be a website or domain",
+		`{"website": "mailto:info@acme.example"}`:    "website must be a website or domain",
 		`{"website": "localhost"}`:                   "website must be a website or domain",
 		`{"website": "a..example"}`:                  "website must be a website or domain",
 		`{"website": "javascript:alert(1).example"}`: "website must be a website or domain",
@@ -55,6 +57,8 @@ func TestWebsites(t *testing.T) {
 		"www.acme.example.":                      "acme.example",
 		"  Bücher.example ":                      "bücher.example",
 		"wwwacme.example":                        "wwwacme.example",
+		"https://acme.example/100%zz":            "acme.example",
+		"www.com":                                "www.com",
 		"acme.example?utm=1":                     "acme.example",
 	} {
 		body := map[string]string{"name": "A", "website": website}

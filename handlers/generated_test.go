@@ -181,6 +181,16 @@ func idempotent(t *testing.T, as apptest.Client, op *handlers.Operation, at stri
 		t.Fatal("the repeated answer has another ETag")
 	}
 	as.Do(op.Method, at, `{ }`, header, "k-1").Fails(409, "idempotency_key_reused", "another request")
+	req, err := http.NewRequest(op.Method, as.URL(at), strings.NewReader(body(op).(string)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + as.Key}, "Content-Type": {"application/json"}, header: {"a", "b"}}
+	if res, err := http.DefaultClient.Do(req); err != nil || res.StatusCode != 422 {
+		t.Errorf("%s: two keys: %v, %v", op.Name, res, err)
+	} else {
+		res.Body.Close()
+	}
 	for _, bad := range []string{strings.Repeat("k", 256), "tab\there", "ümlaut"} {
 		as.Do(op.Method, at, body(op), header, bad).Fails(422, "validation_failed", "Idempotency-Key")
 	}

@@ -311,6 +311,24 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// Every text field is searched, by runs of letters and digits; ½ and Ⅷ are neither.
+func TestSearchedFields(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	fields := []string{"first_name", "last_name", "email", "title", "phone_number", "linkedin_url", "location", "notes"}
+	for i, field := range fields {
+		body := map[string]string{"email": "someone@x.example", field: fmt.Sprintf("word%d@half½eight", i)}
+		org.Write.Post("/v1/contacts", body).Is(201)
+	}
+	for i, field := range fields {
+		for _, search := range []string{fmt.Sprintf("WORD%d", i), fmt.Sprintf("eight word%d", i)} {
+			if got := org.Read.Post("/v1/contacts/list", map[string]string{"search": search}).Is(200); got.Int("pagination.total_count") != 1 {
+				t.Errorf("%s is not searched: %q finds %d", field, search, got.Int("pagination.total_count"))
+			}
+		}
+	}
+}
+
 func TestPaging(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -135,11 +136,16 @@ func TestBodies(t *testing.T) {
 		"{\"title\": \"a\nb\"}":                                   "invalid",
 		`{"tags": ` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`: "nests too deep",
 		"\xef\xbb\xbf{}": "invalid",
+		`{"tags": ` + strings.Repeat("[", 512) + strings.Repeat("]", 512) + `}`: "nests too deep",
 	} {
 		org.Write.Post("/v1/contacts", body).Fails(400, "invalid_json", message)
 	}
 	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Type", "Application/JSON; charset=utf-8").Is(201)
 	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Encoding", "gzip").Fails(415, "unsupported_media_type", "without an encoding")
+	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Encoding", "identity").Is(201)
+	org.Write.Post("/v1/contacts", `{"tags": `+strings.Repeat("[", 511)+strings.Repeat("]", 511)+`}`).Is(422)
+	id := org.Write.Post("/v1/accounts", `{"name": "A"}`).Is(201).ID()
+	org.Write.Patch("/v1/accounts/"+id, nil).Fails(400, "invalid_json", "there is none")
 	// Escapes are what they stand for, also in keys.
 	if got := org.Write.Post("/v1/contacts", `{"\u0065mail": "\u0061@b.example", "title": "\ud83d\ude00"}`).Is(201); got.Text("data.email") != "a@b.example" || got.Text("data.title") != "😀" {
 		t.Error(string(got.Body))
@@ -308,9 +314,6 @@ func TestService(t *testing.T) {
 	nobody := app.Anonymous()
 	nobody.Get("/healthz").Is(200, `{"data": {"status": "ok"}, "meta": {"timestamp": "<time>"}}`)
 	nobody.Get("/readyz").Is(200, `{"data": {"status": "ok"}, "meta": {"timestamp": "<time>"}}`)
-	if r := nobody.Do("HEAD", "/healthz", nil).Is(200); len(r.Body) != 0 {
-		t.Errorf("HEAD is answered with %q", r.Body)
-	}
 	page := nobody.Get("/").Is(200)
 	if !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(page.Body), cmd.Version) || !strings.Contains(string(page.Body), `href="/openapi.json"`) {
 		t.Error(string(page.Body))
@@ -333,6 +336,62 @@ func TestService(t *testing.T) {
 	app.API.Drain()
 	nobody.Get("/readyz").Fails(503, "unavailable", "shutting down")
 	nobody.Get("/healthz").Is(200)
+}
+
+// HEAD is GET without the body. A client library would not show one: the connection itself tells, on which the next
+// answer must follow at once.
+func TestHEAD(t *testing.T) {
+	app := apptest.New(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(app.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\nHEAD /v1/me HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	answers, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads := strings.Split(string(answers), "HTTP/1.1 ")
+	if len(heads) != 4 || !strings.HasPrefix(heads[1], "200") || !strings.HasSuffix(heads[1], "\r\n\r\n") ||
+		!strings.HasPrefix(heads[2], "401") || !strings.HasSuffix(heads[2], "\r\n\r\n") || !strings.HasSuffix(heads[3], "}}") {
+		t.Errorf("%s", answers)
+	}
+}
+
+// A body that would be a lot of work is refused before it is.
+func TestCostlyBodies(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	var ids []string
+	for range 1001 {
+		ids = append(ids, `"`+uuid.NewString()+`"`)
+	}
+	org.Write.Post("/v1/contacts", `{"email": "a@x.example", "tags": [`+strings.Join(ids, ",")+`]}`).Fails(422, "validation_failed", "tags must have at most 1000 entries")
+	many := org.Write.Post("/v1/contacts", `{"email": "a@x.example", "tags": [`+strings.Join(ids[:1000], ",")+`], "x": 1}`).Fails(422, "validation_failed", "x is not a known field")
+	if n := len(many.Value("error.details").([]any)); n != 1001 {
+		t.Errorf("%d details", n)
+	}
+	org.Write.Post("/v1/accounts", `{"name": "A", "annual_revenue": 9007199254740992.`+strings.Repeat("0", 1<<19)+`}`).Fails(422, "validation_failed", "annual_revenue must be between")
+	org.Write.Post("/v1/accounts", `{"name": "A", "annual_revenue": 9007199254740992.000}`).Is(201)
+	var unknown []string
+	for i := range 1500 {
+		unknown = append(unknown, fmt.Sprintf(`"x%d": 1`, i))
+	}
+	refused := org.Write.Post("/v1/accounts", `{"name": "A", `+strings.Join(unknown, ",")+`}`).Fails(422, "validation_failed", "x0 is not")
+	details := refused.Value("error.details").([]any)
+	if last := fmt.Sprint(details[len(details)-1]); len(details) != 1001 || !strings.Contains(last, "the first of 1500 problems, of which 500 are not listed") {
+		t.Error(len(details), last)
+	}
+}
+
+func TestQueries(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	org.Read.Get("/v1/me?b=1&a=2").Is(422, `{"error": {"code": "validation_failed", "message": "a is not a known query parameter", "details": [
+		{"path": "a", "message": "is not a known query parameter"}, {"path": "b", "message": "is not a known query parameter"}]}}`)
+	org.Read.Get("/v1/me?%zz").Fails(422, "validation_failed", "query is malformed")
+	org.Read.Get("/v1/me?").Is(200)
 }
 
 // When the store is closed under it, the service is unavailable.

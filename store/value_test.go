@@ -88,3 +88,10 @@ func TestIDs(t *testing.T) {
 		t.Error("ids do not come back to the clock")
 	}
 }
+
+// The contract keeps history for 90 days.
+func TestHistoryIsKeptAsPromised(t *testing.T) {
+	if historyKept != 90*24*time.Hour {
+		t.Error(historyKept)
+	}
+}

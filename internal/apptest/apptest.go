@@ -157,6 +157,9 @@ type Client struct {
 	app *App
 }
 
+// URL is the address of a path.
+func (c Client) URL(path string) string { return c.app.URL + path }
+
 // Get, Delete, Post and Patch make a request; a body is JSON as text, or a value to encode.
 func (c Client) Get(path string) *Response { return c.Do(http.MethodGet, path, nil) }
 

@@ -1,0 +1,141 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/handlers"
+	"prospector/internal/apptest"
+)
+
+// access is what each operation needs, as the contract says it: reading needs read everywhere but for API keys, and
+// administration is keys, users and organization settings.
+var access = map[string]string{
+	"get_me": "read", "get_organization": "read", "update_organization": "admin", "list_users": "read", "create_user": "admin", "update_user": "admin",
+	"list_api_keys": "admin", "create_api_key": "admin", "deactivate_api_key": "admin", "get_schema": "read",
+	"create_account": "write", "get_account": "read", "update_account": "write", "delete_account": "write", "list_accounts": "read",
+	"create_contact": "write", "get_contact": "read", "update_contact": "write", "delete_contact": "write", "list_contacts": "read", "update_preview_contact": "write",
+	"create_tag": "write", "get_tag": "read", "update_tag": "write", "delete_tag": "write", "list_tags": "read",
+	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "",
+}
+
+func TestAccess(t *testing.T) {
+	app := apptest.New(t)
+	ops := app.API.Operations()
+	for _, op := range ops {
+		if want, known := access[op.Name]; !known || string(op.Access) != want {
+			t.Errorf("%s needs %q, the contract says %q", op.Name, op.Access, want)
+		}
+	}
+	if len(ops) != len(access) {
+		t.Errorf("%d operations, the contract has %d", len(ops), len(access))
+	}
+}
+
+// TestDocument holds the API document against what the service is known to do: it must be as strict as the service,
+// which requests that succeed cannot show.
+func TestDocument(t *testing.T) {
+	app := apptest.New(t)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Security   *[]any
+			Parameters []struct {
+				Name, In string
+				Required bool
+			}
+			RequestBody *struct {
+				Required bool
+				Content  map[string]struct {
+					Schema struct {
+						Ref string `json:"$ref"`
+					}
+				}
+			}
+			Responses map[string]struct {
+				Headers map[string]any
+				Codes   []string `json:"x-error-codes"`
+			}
+		}
+		Components struct{ Schemas map[string]map[string]any }
+	}
+	if err := json.Unmarshal(app.Anonymous().Get("/openapi.json").Is(200).Body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range app.API.Operations() {
+		d := doc.Paths[op.Path][strings.ToLower(op.Method)]
+		public := op.Access == handlers.Public
+		if public != (d.Security != nil && len(*d.Security) == 0) {
+			t.Errorf("%s: security is %v", op.Name, d.Security)
+		}
+		has := func(in, name string) bool {
+			for _, p := range d.Parameters {
+				if p.In == in && p.Name == name {
+					return p.Required == (in == "path")
+				}
+			}
+			return false
+		}
+		changes := op.Method == "PATCH" || op.Method == "DELETE"
+		writesByPost := op.Method == "POST" && op.Access != "read"
+		if has("header", "If-Match") != changes || has("header", "Idempotency-Key") != writesByPost {
+			t.Errorf("%s: parameters %v", op.Name, d.Parameters)
+		}
+		for segment := range strings.SplitSeq(op.Path, "/") {
+			if name, is := strings.CutPrefix(segment, "{"); is && !has("path", strings.TrimSuffix(name, "}")) {
+				t.Errorf("%s: parameters %v", op.Name, d.Parameters)
+			}
+		}
+		if !public {
+			for _, header := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"} {
+				if d.Responses["429"].Headers[header] == nil {
+					t.Errorf("%s: 429 has no header %s", op.Name, header)
+				}
+			}
+			if !slices.Equal(d.Responses["401"].Codes, []string{"unauthorized"}) {
+				t.Errorf("%s: 401 has %v", op.Name, d.Responses["401"].Codes)
+			}
+		}
+		if takesBody := op.Method == "POST" || op.Method == "PATCH"; takesBody != (d.RequestBody != nil) {
+			t.Errorf("%s: body %v", op.Name, d.RequestBody)
+		} else if takesBody {
+			schema := doc.Components.Schemas[strings.TrimPrefix(d.RequestBody.Content["application/json"].Schema.Ref, "#/components/schemas/")]
+			if schema["additionalProperties"] != false {
+				t.Errorf("%s: its body is open", op.Name)
+			}
+		}
+	}
+	schema := func(name string) map[string]any { return doc.Components.Schemas[name] }
+	for _, c := range []struct{ got, want string }{
+		{fmt.Sprint(schema("TagCreate")["required"]), "[name color object_type]"},
+		{fmt.Sprint(schema("AccountCreate")["required"]), "[name]"},
+		{fmt.Sprint(schema("FilterRule")["required"]), "[field condition]"},
+		{fmt.Sprint(schema("FilterExpression")["required"]), "[filters]"},
+		{fmt.Sprint(schema("FilterExpression")["additionalProperties"]), "false"},
+		{asJSON(schema("FilterExpression")["properties"], "filters", "items"), `{"oneOf":[{"$ref":"#/components/schemas/FilterRule"},{"$ref":"#/components/schemas/FilterExpression"}]}`},
+		{asJSON(schema("Filters"), "oneOf"), `[{"items":{"oneOf":[{"$ref":"#/components/schemas/FilterRule"},{"$ref":"#/components/schemas/FilterExpression"}]},"type":"array"},{"$ref":"#/components/schemas/FilterExpression"}]`},
+		{asJSON(schema("ListBody")["properties"], "page_size"), `{"default":50,"maximum":500,"minimum":1,"type":["integer","null"]}`},
+		{asJSON(schema("TagCreate")["properties"], "name"), `{"maxLength":100,"minLength":1,"pattern":"^[a-zA-Z0-9\\s]+$","type":"string"}`},
+		{asJSON(schema("AccountUpdate")["properties"], "employee_count"), `{"maximum":9007199254740992,"minimum":0,"type":["integer","null"]}`},
+		{asJSON(schema("OrganizationUpdate")["properties"], "time_zone"), `{"maxLength":64,"type":["string","null"]}`},
+		{asJSON(schema("Contact")["properties"], "account_id"), `{"format":"uuid","type":["string","null"]}`},
+		{asJSON(schema("Scoring")["properties"], "heat_score"), `{"anyOf":[{"enum":["hot","warm","cold"],"type":"string"},{"type":"null"}]}`},
+		{fmt.Sprint(len(schema("Contact")["required"].([]any)), schema("Tag")["id"]), "16 <nil>"},
+	} {
+		if c.got != c.want {
+			t.Errorf("the document says %s, want %s", c.got, c.want)
+		}
+	}
+}
+
+// asJSON is what stands at a path of a schema.
+func asJSON(v any, path ...string) string {
+	for _, key := range path {
+		m, _ := v.(map[string]any)
+		v = m[key]
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}

@@ -1,0 +1,161 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/crm"
+	"prospector/internal/identity"
+	"prospector/internal/record"
+	"prospector/store"
+)
+
+// newAPI is an API over an empty store, for what no request from outside can bring about.
+func newAPI(t *testing.T, log *bytes.Buffer) *API {
+	t.Helper()
+	st, err := store.Open(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	kinds := &record.Set{}
+	return New(Options{
+		Store: st, Index: index.New(st), Identity: identity.New(st, kinds), CRM: crm.New(kinds),
+		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20,
+	})
+}
+
+func TestPanic(t *testing.T) {
+	var log bytes.Buffer
+	a := newAPI(t, &log)
+	a.operations = append(a.operations, plain(Operation{Name: "panic", Method: http.MethodGet, Path: "/panic"}, func(*call, nothing) (Health, error) {
+		panic("secret detail")
+	}))
+	a.router = a.mount()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "/panic", nil)
+	r.Header.Set("X-Request-Id", "r-1")
+	a.ServeHTTP(w, r)
+	want := `{"error":{"code":"internal","message":"something went wrong; the log has it under request id r-1"}}`
+	if w.Code != http.StatusInternalServerError || w.Body.String() != want {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), "status=500") {
+		t.Error(log.String())
+	}
+}
+
+// TestGivenUp is a caller who hangs up while the request waits for its turn: nothing is done, and nobody is alarmed.
+func TestGivenUp(t *testing.T) {
+	var log bytes.Buffer
+	a := newAPI(t, &log)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &call{api: a, op: &a.operations[0], request: httptest.NewRequest(http.MethodPost, "/v1/contacts", nil).WithContext(ctx)}
+	err := a.Store.Update(ctx, uuid.New(), store.Actor{}, func(*store.Tx) error { return nil })
+	if got := c.errorAnswer(err); got.status != http.StatusServiceUnavailable || log.Len() != 0 {
+		t.Errorf("%d %s; logged %s", got.status, got.body, log.String())
+	}
+}
+
+// TestKeptAnswersAreBounded keeps more answers than an organization may have: the oldest go. Those past their time go
+// first.
+func TestKeptAnswersAreBounded(t *testing.T) {
+	if answersMost != 100_000 || answersKept != 24*time.Hour {
+		t.Error("the bounds are not those of the contract")
+	}
+	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	st, err := store.Open(t.TempDir(), store.Options{Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	kept := newAnswers()
+	kept.most = 3
+	org := uuid.New()
+	request := func(key string) *call {
+		return &call{request: httptest.NewRequest(http.MethodPost, "/v1/contacts", nil), raw: []byte(key)}
+	}
+	keep := func(keys ...string) {
+		t.Helper()
+		for _, key := range keys {
+			err := st.Update(t.Context(), org, store.Actor{}, func(tx *store.Tx) error {
+				return kept.keep(tx, key, request(key), answer{status: 201, body: []byte(key)})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	found := func() string {
+		var all []string
+		err := st.Update(t.Context(), org, store.Actor{}, func(tx *store.Tx) error {
+			for i := range 9 {
+				key := fmt.Sprint(i)
+				a, ok, err := kept.find(tx, key, request(key))
+				if err != nil {
+					return err
+				}
+				if ok && string(a.body) == key {
+					all = append(all, key)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(all)
+	}
+	keep("1", "2", "3")
+	if got := found(); got != "[1 2 3]" {
+		t.Error(got)
+	}
+	keep("4", "5")
+	if got := found(); got != "[3 4 5]" {
+		t.Error(got)
+	}
+	now = now.Add(answersKept)
+	keep("6")
+	err = st.View(org, func(tx *store.Tx) error {
+		if n := kept.table.Count(tx); n != 2 { // 3 and 4 were swept, 5 goes with the next
+			t.Errorf("%d answers are kept", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := found(); got != "[6]" {
+		t.Error(got)
+	}
+}
+
+func TestRateWindows(t *testing.T) {
+	r, org := newRates(), uuid.New()
+	start := time.Date(2026, 3, 2, 9, 0, 0, 250e6, time.UTC)
+	h := http.Header{}
+	if err := r.take(org, 1, start, h); err != nil || h.Get("X-RateLimit-Reset") != fmt.Sprint(start.Unix()+61) {
+		t.Errorf("a window that ends within a second resets at %s: %v", h.Get("X-RateLimit-Reset"), err)
+	}
+	if err := r.take(org, 1, start.Add(-time.Hour), h); err != nil {
+		t.Errorf("a clock that was set back keeps the organization waiting: %v", err)
+	}
+	for range 100 {
+		_ = r.take(uuid.New(), 1, start, h)
+	}
+	_ = r.take(org, 1, start.Add(2*time.Minute), h)
+	if len(r.windows) != 1 {
+		t.Errorf("%d windows are remembered", len(r.windows))
+	}
+}
