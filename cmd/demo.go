@@ -12,7 +12,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
-	"prospector/internal/shape"
+	"prospector/internal/record"
 	"prospector/store"
 )
 
@@ -136,7 +136,7 @@ func freshKey(tx *store.Tx, s *Service) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, key, err := s.Identity.CreateKey(tx, v)
+	_, key, err := s.Identity.CreateKey(tx, record.NewDraft[identity.Key](v))
 	return key, err
 }
 
@@ -184,7 +184,7 @@ type demoMaker struct {
 	err error
 }
 
-func create[T any](d *demoMaker, make func(*store.Tx, shape.Value) (store.Doc[T], error), fields map[string]any) uuid.UUID {
+func create[T any](d *demoMaker, make func(*store.Tx, record.Draft[T]) (store.Doc[T], error), fields map[string]any) uuid.UUID {
 	if d.err != nil {
 		return uuid.Nil
 	}
@@ -193,7 +193,7 @@ func create[T any](d *demoMaker, make func(*store.Tx, shape.Value) (store.Doc[T]
 		d.err = err
 		return uuid.Nil
 	}
-	doc, err := make(d.tx, v)
+	doc, err := make(d.tx, record.NewDraft[T](v))
 	if err != nil {
 		d.err = fmt.Errorf("%v: %w", fields, fault.New(fault.CodeOf(err), "%s", message(err)))
 	}

@@ -11,6 +11,7 @@ import (
 	"prospector/handlers"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -23,7 +24,7 @@ var keyCreate = adminOp[body, handlers.NewKey]{
 			return key, err
 		}
 		err = s.change(ctx, in.Org, "key create", func(tx *store.Tx) error {
-			doc, plaintext, err := s.Identity.CreateKey(tx, v)
+			doc, plaintext, err := s.Identity.CreateKey(tx, record.NewDraft[identity.Key](v))
 			key = handlers.NewKey{Key: doc.Record, Plaintext: plaintext}
 			return err
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prospector/internal/identity"
+	"prospector/internal/record"
 	"prospector/store"
 )
 
@@ -19,7 +20,7 @@ var userCreate = adminOp[body, identity.User]{
 			return user, err
 		}
 		err = s.change(ctx, in.Org, "user create", func(tx *store.Tx) error {
-			doc, err := s.Identity.Users.Create(tx, v)
+			doc, err := s.Identity.Users.Create(tx, record.NewDraft[identity.User](v))
 			user = doc.Record
 			return err
 		})

@@ -19,6 +19,7 @@ import (
 
 	"prospector/internal/apptest"
 	"prospector/internal/crm"
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -109,11 +110,11 @@ func benchContacts(b *testing.B, app *apptest.App, org *apptest.Org) (ids []uuid
 			for range 1000 {
 				n := len(ids)
 				var doc store.Doc[crm.Contact]
-				doc, err := app.CRM.Contacts.Create(tx, apptest.Body(b, map[string]any{
+				doc, err := app.CRM.Contacts.Create(tx, record.NewDraft[crm.Contact](apptest.Body(b, map[string]any{
 					"first_name": "Bill", "last_name": fmt.Sprintf("Lumbergh %d", n), "email": fmt.Sprintf("bill.lumbergh.%d@initech.example", n),
 					"title": fmt.Sprintf("VP Operations %019d", n), "phone_number": "+1 555 0100", "linkedin_url": fmt.Sprintf("https://linkedin.example/in/bill-lumbergh-%d", n),
 					"location": "Austin, Texas", "notes": "Met at the fair in spring; wants the reports with the new cover sheet.", "scoring": map[string]string{"heat_score": "warm"},
-				}))
+				})))
 				if err != nil {
 					return err
 				}

@@ -75,7 +75,7 @@ func (a *API) identityOperations() []Operation {
 			Name: "create_user", Method: http.MethodPost, Path: "/v1/users", Access: identity.Admin, Status: http.StatusCreated,
 			Summary: "Create a user",
 		}, func(_ *call, tx *store.Tx, in creates[identity.User]) (store.Doc[identity.User], error) {
-			return id.Users.Create(tx, in.Value)
+			return id.Users.Create(tx, in.Draft)
 		}),
 		withAccess(identity.Admin, updateOperation(id.Users, "update_user", "/v1/users/{id}")),
 		read(Operation{
@@ -89,7 +89,7 @@ func (a *API) identityOperations() []Operation {
 			Name: "create_api_key", Method: http.MethodPost, Path: "/v1/api-keys", Access: identity.Admin, Status: http.StatusCreated,
 			Summary: "Create an API key; its plaintext is in this answer alone",
 		}, func(_ *call, tx *store.Tx, in creates[identity.Key]) (NewKey, error) {
-			doc, plaintext, err := id.CreateKey(tx, in.Value)
+			doc, plaintext, err := id.CreateKey(tx, in.Draft)
 			return NewKey{Key: doc.Record, Plaintext: plaintext, version: doc.Change}, err
 		}),
 		write(Operation{

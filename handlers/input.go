@@ -5,6 +5,7 @@ import (
 
 	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/record"
 	"prospector/internal/shape"
 )
 
@@ -20,9 +21,10 @@ type nothing struct{}
 // NoBody is the body of a POST that needs none: it may be left out, and has no fields.
 type NoBody struct{}
 
-// creates and updates are bodies of the record T, which its kind decodes itself; queries is that of a list.
+// creates and updates are bodies of the record T, and queries is that of a list. An update is decoded over the record
+// that it changes, and a list against its kind.
 type (
-	creates[T any] struct{ shape.Value }
+	creates[T any] struct{ record.Draft[T] }
 	updates[T any] struct{ shape.Value }
 	queries        struct{ shape.Value }
 )
@@ -50,6 +52,6 @@ func decode[In any](c *call) (in In, err error) {
 	return in, err
 }
 
-func (b *creates[T]) set(v shape.Value) { b.Value = v }
+func (b *creates[T]) set(v shape.Value) { b.Draft = record.NewDraft[T](v) }
 func (b *updates[T]) set(v shape.Value) { b.Value = v }
 func (b *queries) set(v shape.Value)    { b.Value = v }

@@ -18,7 +18,7 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 			Name: "create_" + one, Method: http.MethodPost, Path: path, Access: identity.Write, Status: http.StatusCreated,
 			Codes: codes, Summary: "Create " + article(one),
 		}, func(_ *call, tx *store.Tx, in creates[T]) (store.Doc[T], error) {
-			return k.Create(tx, in.Value)
+			return k.Create(tx, in.Draft)
 		}),
 		read(Operation{
 			Name: "get_" + one, Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,

@@ -17,6 +17,7 @@ import (
 
 	"prospector/cmd"
 	"prospector/internal/identity"
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -102,13 +103,13 @@ func (a *App) Org(name string) *Org {
 	}
 	o := &Org{ID: doc.ID, app: a}
 	err = a.Store.Update(ctx, o.ID, store.Actor{}, func(tx *store.Tx) error {
-		user, err := a.Identity.Users.Create(tx, Body(a.t, map[string]any{"email": "ada@" + slug(name) + ".example", "first_name": "Ada", "last_name": "Marsh"}))
+		user, err := a.Identity.Users.Create(tx, record.NewDraft[identity.User](Body(a.t, map[string]any{"email": "ada@" + slug(name) + ".example", "first_name": "Ada", "last_name": "Marsh"})))
 		if err != nil {
 			return err
 		}
 		o.User = user.ID
 		for access, client := range map[identity.Access]*Client{identity.Read: &o.Read, identity.Write: &o.Write, identity.Admin: &o.Admin} {
-			_, key, err := a.Identity.CreateKey(tx, Body(a.t, map[string]any{"name": string(access), "access": string(access)}))
+			_, key, err := a.Identity.CreateKey(tx, record.NewDraft[identity.Key](Body(a.t, map[string]any{"name": string(access), "access": string(access)})))
 			if err != nil {
 				return err
 			}

@@ -85,7 +85,7 @@ func (i *Identity) CreateOrganization(ctx context.Context, actor store.Actor, bo
 		return doc, err
 	}
 	err = i.store.Update(ctx, org, actor, func(tx *store.Tx) error {
-		doc, err = i.Organizations.CreateAs(tx, org, body, nil)
+		doc, err = i.Organizations.CreateAs(tx, org, record.NewDraft[Organization](body), nil)
 		return err
 	})
 	return doc, err

@@ -63,9 +63,9 @@ func checkKey(tx *store.Tx, before, after *Key, p *fault.Problems) {
 	}
 }
 
-// CreateKey makes a key from a body and gives its plaintext, which cannot be had again. Without a user_id it acts for
+// CreateKey makes a key from a draft and gives its plaintext, which cannot be had again. Without a user_id it acts for
 // the transaction's user or, when there is none, for the organization's first.
-func (i *Identity) CreateKey(tx *store.Tx, body shape.Value) (store.Doc[Key], string, error) {
+func (i *Identity) CreateKey(tx *store.Tx, draft record.Draft[Key]) (store.Doc[Key], string, error) {
 	maker := tx.Actor().User
 	if maker == uuid.Nil {
 		err := i.Users.Table.Scan(tx, func(u store.Doc[User]) (bool, error) {
@@ -84,7 +84,7 @@ func (i *Identity) CreateKey(tx *store.Tx, body shape.Value) (store.Doc[Key], st
 		return store.Doc[Key]{}, "", err
 	}
 	key := KeyPrefix + base64.RawURLEncoding.EncodeToString(random)
-	doc, err := i.Keys.CreateAs(tx, tx.NewID(), body, func(k *Key) {
+	doc, err := i.Keys.CreateAs(tx, tx.NewID(), draft, func(k *Key) {
 		k.Active = true
 		k.private.Hash = hashKey(key)
 		if !k.UserID.Valid {

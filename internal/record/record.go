@@ -122,22 +122,34 @@ func idKeys(f *shape.Field, rec any) [][]byte {
 // Get reads a record.
 func (k *Kind[T]) Get(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) { return k.Table.Get(tx, id) }
 
-// Create makes a record from a body. All that is wrong with the body is reported at once, and then nothing is made.
-func (k *Kind[T]) Create(tx *store.Tx, body shape.Value) (store.Doc[T], error) {
-	return k.CreateAs(tx, tx.NewID(), body, nil)
+// Draft is a record to be, decoded from a body. Decoding needs no transaction, and all writers would wait for it there.
+type Draft[T any] struct {
+	record   T
+	body     shape.Value
+	problems fault.Problems
+}
+
+// NewDraft decodes a body. What is wrong with it is kept for Create to report with the rest.
+func NewDraft[T any](body shape.Value) Draft[T] {
+	d := Draft[T]{body: body}
+	shape.Decode(body, &d.record, shape.Create, &d.problems)
+	return d
+}
+
+// Create makes a record from a draft. All that is wrong with its body is reported at once, and then nothing is made.
+func (k *Kind[T]) Create(tx *store.Tx, d Draft[T]) (store.Doc[T], error) {
+	return k.CreateAs(tx, tx.NewID(), d, nil)
 }
 
 // CreateAs makes a record under an id of the caller's, who may set what no body can.
-func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, body shape.Value, set func(*T)) (store.Doc[T], error) {
-	var p fault.Problems
-	var rec T
-	shape.Decode(body, &rec, shape.Create, &p)
+func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T)) (store.Doc[T], error) {
+	rec, p := d.record, d.problems
 	h := headOf(&rec)
 	h.ID, h.CreatedAt, h.UpdatedAt = id, shape.At(tx.Now()), shape.At(tx.Now())
 	if set != nil {
 		set(&rec)
 	}
-	if err := k.check(tx, nil, &rec, body, &p); err != nil {
+	if err := k.check(tx, nil, &rec, d.body, &p); err != nil {
 		return store.Doc[T]{}, err
 	}
 	doc, err := k.Table.Insert(tx, id, rec)

@@ -71,12 +71,12 @@ func TestEvents(t *testing.T) {
 	var g store.Doc[group]
 	var m, self store.Doc[member]
 	do(func(tx *store.Tx) (err error) {
-		g, err = groups.Create(tx, object(t, `{"name": "G"}`))
+		g, err = groups.Create(tx, record.NewDraft[group](object(t, `{"name": "G"}`)))
 		return err
 	})
 	wantEvents("group.created " + string(g.JSON))
 	do(func(tx *store.Tx) (err error) {
-		m, err = members.Create(tx, object(t, fmt.Sprintf(`{"name": "M", "group": %q}`, g.ID)))
+		m, err = members.Create(tx, record.NewDraft[member](object(t, fmt.Sprintf(`{"name": "M", "group": %q}`, g.ID))))
 		return err
 	})
 	do(func(tx *store.Tx) (err error) {
@@ -130,11 +130,11 @@ func TestReferencesToNothing(t *testing.T) {
 	record.Add(set, record.Rules[group]{Object: "group", Entity: "groups"})
 	members := record.Add(set, record.Rules[member]{Object: "member", Entity: "members"})
 	err = st.Update(t.Context(), uuid.New(), store.Actor{}, func(tx *store.Tx) error {
-		m, err := members.Create(tx, object(t, `{"name": "M"}`))
+		m, err := members.Create(tx, record.NewDraft[member](object(t, `{"name": "M"}`)))
 		if err != nil {
 			return err
 		}
-		_, err = members.Create(tx, object(t, fmt.Sprintf(`{"name": "N", "group": %q, "others": ["x", %q, %q, %q]}`, uuid.Nil, m.ID, m.ID, uuid.Nil)))
+		_, err = members.Create(tx, record.NewDraft[member](object(t, fmt.Sprintf(`{"name": "N", "group": %q, "others": ["x", %q, %q, %q]}`, uuid.Nil, m.ID, m.ID, uuid.Nil))))
 		return err
 	})
 	e, ok := err.(*fault.Error)
