@@ -147,10 +147,8 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 
 // current refuses a record that was changed since it was read: its keys would be taken from what it was.
 func (t *Table[T]) current(tx *Tx, old Doc[T]) error {
-	bucket := t.name + ".rec"
-	change, _, _, err := decodeValue(tx.place(bucket, old.ID[:]), tx.get(bucket, old.ID[:]))
-	if err != nil || change != old.Change {
-		return fmt.Errorf("%s %s: changed since it was read (%v)", t.name, old.ID, err)
+	if v := tx.get(t.name+".rec", old.ID[:]); v == nil || changeOf(v) != old.Change {
+		return fmt.Errorf("%s %s: changed since it was read", t.name, old.ID)
 	}
 	return nil
 }

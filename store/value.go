@@ -50,6 +50,9 @@ func decodeValue(place uint32, v []byte) (change uint64, private, public []byte,
 	return change, rest[:n], rest[n:], nil
 }
 
+// changeOf is the change number of a value that was decoded before.
+func changeOf(v []byte) uint64 { return binary.BigEndian.Uint64(v[5:]) }
+
 // seal puts a checksum in front of a value that is not a record.
 func seal(place uint32, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(b)), crc32.Update(place, castagnoli, b)), b...)
