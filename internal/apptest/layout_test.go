@@ -1,4 +1,4 @@
-package main
+package apptest_test
 
 import (
 	"os"
@@ -39,8 +39,17 @@ var owners = map[string]string{
 // apptest may import anything, and is imported by tests alone.
 const apptest = "internal/apptest"
 
+// root is where the module is from here.
+const root = "../../"
+
+func atRoot(name string, args ...string) ([]byte, error) {
+	c := exec.Command(name, args...)
+	c.Dir = root
+	return c.Output()
+}
+
 func TestImports(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
+	out, err := atRoot("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +84,7 @@ func TestImports(t *testing.T) {
 
 // Only handlers speaks of statuses, and nothing below the command line makes a context of its own or ends the process.
 func TestWords(t *testing.T) {
-	files, err := exec.Command("git", "ls-files", "*.go").Output()
+	files, err := atRoot("git", "ls-files", "*.go")
 	if err != nil {
 		t.Skip("not a git checkout")
 	}
@@ -85,7 +94,7 @@ func TestWords(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") || dir == apptest {
 			continue
 		}
-		source, err := os.ReadFile(file)
+		source, err := os.ReadFile(root + file)
 		if err != nil {
 			t.Fatal(err)
 		}
