@@ -1,0 +1,86 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// While a request in flight holds up the shutdown, /readyz already says that the service is going away; the request is
+// still done.
+func TestReadinessWhileShuttingDown(t *testing.T) {
+	cfg := Config{DataDir: t.TempDir()}
+	cfg.Limits.BodyBytes = 1 << 20
+	s, err := Open(cfg, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := keyOf(t, s)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ready, stopped := make(chan struct{}), make(chan error, 1)
+	go func() { stopped <- s.Run(ctx, ln, func() { close(ready) }) }()
+	<-ready
+
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const contact = `{"email": "bill@initech.example"}`
+	fmt.Fprintf(conn, "POST /v1/contacts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, len(contact))
+	answers := bufio.NewReader(conn)
+	if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") {
+		t.Fatalf("%q, %v", line, err) // it is in flight once it asks for its body
+	}
+
+	cancel()
+	readiness := func() int {
+		w := httptest.NewRecorder()
+		s.API.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		return w.Code
+	}
+	for deadline := time.Now().Add(10 * time.Second); readiness() != http.StatusServiceUnavailable; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("/readyz says that all is well")
+		}
+	}
+	fmt.Fprint(conn, contact)
+	rest, err := io.ReadAll(answers)
+	if err != nil || !strings.Contains(string(rest), "201 Created") {
+		t.Errorf("%s, %v", rest, err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// keyOf makes an organization with a user and a key.
+func keyOf(t *testing.T, s *Service) string {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := orgCreate.do(ctx, s, body{Fields: map[string]any{"name": "Acme"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := userCreate.do(ctx, s, body{Org: "Acme", Fields: map[string]any{"email": "ada@acme.example"}}); err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyCreate.do(ctx, s, body{Org: "Acme", Fields: map[string]any{"name": "k"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.Plaintext
+}
