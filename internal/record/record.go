@@ -4,6 +4,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -249,6 +250,7 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 		for _, id := range held {
 			kept[id] = true
 		}
+		var places map[uuid.UUID]string
 		for _, id := range refIDs(&f, after) {
 			if kept[id] {
 				continue
@@ -258,7 +260,10 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 				return err
 			}
 			if why != "" {
-				p.Invalid(pathOf(&f, body, id), "%s", why)
+				if places == nil {
+					places = placesOf(&f, body)
+				}
+				p.Invalid(cmp.Or(places[id], f.Key), "%s", why)
 			}
 		}
 	}
@@ -268,14 +273,19 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 	return p.Err()
 }
 
-// pathOf is where in the body the reference stands.
-func pathOf(f *shape.Field, body shape.Value, id uuid.UUID) string {
-	for i, item := range body.Get(f.Key).Items {
-		if got, err := shape.ParseID(item.Text); err == nil && got == id {
-			return fmt.Sprintf("%s[%d]", f.Key, i)
+// placesOf is where in the body each reference of a field stands.
+func placesOf(f *shape.Field, body shape.Value) map[uuid.UUID]string {
+	given := body.Get(f.Key)
+	places := map[uuid.UUID]string{}
+	if id, err := shape.ParseID(given.Text); err == nil {
+		places[id] = f.Key
+	}
+	for i, item := range slices.Backward(given.Items) { // one that stands twice is where it stands first
+		if id, err := shape.ParseID(item.Text); err == nil {
+			places[id] = fmt.Sprintf("%s[%d]", f.Key, i)
 		}
 	}
-	return f.Key
+	return places
 }
 
 func (s *Set) misfit(tx *store.Tx, entity string, id uuid.UUID, object string) (string, error) {

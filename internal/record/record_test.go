@@ -134,7 +134,7 @@ func TestReferencesToNothing(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = members.Create(tx, record.NewDraft[member](object(t, fmt.Sprintf(`{"name": "N", "group": %q, "others": ["x", %q, %q, %q]}`, uuid.Nil, m.ID, m.ID, uuid.Nil))))
+		_, err = members.Create(tx, record.NewDraft[member](object(t, fmt.Sprintf(`{"name": "N", "group": %q, "others": ["x", %q, %q, %q, %q]}`, uuid.Nil, m.ID, m.ID, uuid.Nil, uuid.Nil))))
 		return err
 	})
 	e, ok := err.(*fault.Error)
