@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"prospector/internal/fault"
+	"prospector/internal/identity"
 	"prospector/store"
 )
 
@@ -72,17 +72,13 @@ func (op adminOp[In, Out]) run(c *cobra.Command, in In) (out Out, err error) {
 	if err != nil {
 		return out, err
 	}
-	ctx := c.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	// A server may come up or go away between asking for it and opening the store, so both are tried again.
 	for deadline := time.Now().Add(5 * time.Second); ; {
-		out, err = op.ask(ctx, cfg.DataDir, in)
+		out, err = op.ask(c.Context(), cfg.DataDir, in)
 		if !errors.Is(err, errNoServer) {
 			return out, err
 		}
-		if out, err = op.direct(ctx, cfg, in); !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
+		if out, err = op.direct(c.Context(), cfg, in); !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
 			return out, err
 		}
 	}
@@ -180,37 +176,52 @@ func removeAdmin(dataDir string) error {
 	return nil
 }
 
-// organization finds an organization by its id or, when only one has it, by its name.
-func (s *Service) organization(idOrName string) (uuid.UUID, error) {
-	orgs, err := s.Store.Organizations()
+// organizations are all that there are.
+func (s *Service) organizations() ([]identity.Organization, error) {
+	list := []identity.Organization{}
+	ids, err := s.Store.Organizations()
 	if err != nil {
-		return uuid.Nil, err
+		return nil, err
 	}
-	var named []string
-	for _, org := range orgs {
-		if org.String() == idOrName {
-			return org, nil // an id wins over a name, which any organization may take
-		}
-	}
-	for _, org := range orgs {
-		err := s.Store.View(org, func(tx *store.Tx) error {
-			doc, err := s.Identity.Organizations.Get(tx, org)
-			if doc.Record.Name == idOrName {
-				named = append(named, org.String())
+	for _, id := range ids {
+		err := s.Store.View(id, func(tx *store.Tx) error {
+			doc, err := s.Identity.Organizations.Get(tx, id)
+			if err == nil {
+				list = append(list, doc.Record)
 			}
 			return err
 		})
 		if err != nil && fault.CodeOf(err) != fault.NotFound {
-			return uuid.Nil, err
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// organization finds an organization by its id or, when only one has it, by its name. An id wins over a name, which
+// any organization may take.
+func (s *Service) organization(idOrName string) (identity.Organization, error) {
+	orgs, err := s.organizations()
+	if err != nil {
+		return identity.Organization{}, err
+	}
+	var named []identity.Organization
+	var ids []string
+	for _, o := range orgs {
+		if o.ID.String() == idOrName {
+			return o, nil
+		}
+		if o.Name == idOrName {
+			named, ids = append(named, o), append(ids, o.ID.String())
 		}
 	}
 	switch len(named) {
 	case 0:
-		return uuid.Nil, fmt.Errorf("there is no organization %q; 'prospector org list' shows those there are", idOrName)
+		return identity.Organization{}, fmt.Errorf("there is no organization %q; 'prospector org list' shows those there are", idOrName)
 	case 1:
-		return uuid.Parse(named[0])
+		return named[0], nil
 	}
-	return uuid.Nil, fmt.Errorf("%d organizations are called %q, name one by its id: %s", len(named), idOrName, strings.Join(named, ", "))
+	return identity.Organization{}, fmt.Errorf("%d organizations are called %q, name one by its id: %s", len(named), idOrName, strings.Join(ids, ", "))
 }
 
 // change runs fn in a transaction of the named organization, on behalf of the operator.
@@ -219,7 +230,7 @@ func (s *Service) change(ctx context.Context, idOrName, operation string, fn fun
 	if err != nil {
 		return err
 	}
-	return s.Store.Update(ctx, org, store.Actor{Operation: operation}, fn)
+	return s.Store.Update(ctx, org.ID, store.Actor{Operation: operation}, fn)
 }
 
 // view runs fn over the named organization's data.
@@ -228,5 +239,5 @@ func (s *Service) view(idOrName string, fn func(*store.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	return s.Store.View(org, fn)
+	return s.Store.View(org.ID, fn)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"prospector/internal/crm"
-	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/store"
@@ -104,13 +103,13 @@ Ctrl-C stops it.
 `, base, demoOrg, key, auth, base, auth, body, base, auth, body, base, someone)
 }
 
-// demoOrganization finds the demo organization, or makes it with its user.
+// demoOrganization finds the demo organization, or makes it.
 func demoOrganization(ctx context.Context, s *Service) (uuid.UUID, error) {
-	list, err := orgList.do(ctx, s, body{})
+	all, err := s.organizations()
 	if err != nil {
 		return uuid.Nil, err
 	}
-	for _, o := range list.Organizations {
+	for _, o := range all {
 		if o.Name == demoOrg {
 			return o.ID, nil
 		}
@@ -194,9 +193,7 @@ func create[T any](d *demoMaker, make func(*store.Tx, record.Draft[T]) (store.Do
 		return uuid.Nil
 	}
 	doc, err := make(d.tx, record.NewDraft[T](v))
-	if err != nil {
-		d.err = fmt.Errorf("%v: %w", fields, fault.New(fault.CodeOf(err), "%s", message(err)))
-	}
+	d.err = err
 	return doc.ID
 }
 

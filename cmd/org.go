@@ -6,10 +6,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/store"
 )
@@ -34,29 +32,12 @@ type organizations struct {
 var orgList = adminOp[body, organizations]{
 	name: "org-list",
 	do: func(_ context.Context, s *Service, in body) (organizations, error) {
-		list := organizations{[]identity.Organization{}}
-		orgs, err := s.Store.Organizations()
 		if in.Org != "" {
-			var one uuid.UUID
-			one, err = s.organization(in.Org)
-			orgs = []uuid.UUID{one}
+			one, err := s.organization(in.Org)
+			return organizations{[]identity.Organization{one}}, err
 		}
-		if err != nil {
-			return list, err
-		}
-		for _, org := range orgs {
-			err := s.Store.View(org, func(tx *store.Tx) error {
-				doc, err := s.Identity.Organizations.Get(tx, org)
-				if err == nil {
-					list.Organizations = append(list.Organizations, doc.Record)
-				}
-				return err
-			})
-			if err != nil && fault.CodeOf(err) != fault.NotFound {
-				return list, err
-			}
-		}
-		return list, nil
+		all, err := s.organizations()
+		return organizations{all}, err
 	},
 }
 
@@ -113,7 +94,6 @@ func orgCommand() *cobra.Command {
 			})
 		},
 	}
-
 	list.Flags().String("org", "", "only the one with this id or `name`")
 
 	set := &cobra.Command{

@@ -16,7 +16,6 @@ import (
 
 	"prospector/index"
 	"prospector/internal/crm"
-	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/store"
 )
@@ -88,7 +87,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			a.Log.Error("panic", "request_id", c.requestID, "operation", c.opName(), "panic", p, "stack", string(debug.Stack()))
 			if sent.status == 0 {
-				c.errorAnswer(fault.New(fault.Internal, "something went wrong; the log has it under request id %s", c.requestID)).write(sent)
+				c.errorAnswer(c.internal()).write(sent)
 			}
 		}
 		c.log(sent.status, time.Since(started))

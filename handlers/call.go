@@ -34,15 +34,6 @@ func (c *call) actor() store.Actor {
 	return store.Actor{Key: c.principal.Key, User: c.principal.User, Operation: c.op.Name, RequestID: c.requestID}
 }
 
-// id is the first id in the path. One that is no UUID names nothing.
-func (c *call) id() (uuid.UUID, error) {
-	id, err := shape.ParseID(c.params[c.op.params[0]])
-	if err != nil {
-		return uuid.Nil, fault.ErrNotFound
-	}
-	return id, nil
-}
-
 // admit finds out who calls and takes one request from what the organization may make.
 func (c *call) admit(h http.Header) error {
 	p, err := c.api.Identity.Authenticate(apiKey(c.request))

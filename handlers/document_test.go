@@ -122,7 +122,7 @@ func TestDocument(t *testing.T) {
 		{asJSON(schema("OrganizationUpdate")["properties"], "time_zone"), `{"maxLength":64,"type":["string","null"]}`},
 		{asJSON(schema("Contact")["properties"], "account_id"), `{"format":"uuid","type":["string","null"]}`},
 		{asJSON(schema("Scoring")["properties"], "heat_score"), `{"anyOf":[{"enum":["hot","warm","cold"],"type":"string"},{"type":"null"}]}`},
-		{fmt.Sprint(len(schema("Contact")["required"].([]any)), schema("Tag")["id"]), "16 <nil>"},
+		{fmt.Sprint(len(schema("Contact")["required"].([]any))), "16"},
 	} {
 		if c.got != c.want {
 			t.Errorf("the document says %s, want %s", c.got, c.want)

@@ -85,7 +85,7 @@ func (c *call) errorAnswer(err error) answer {
 			attrs = append(attrs, "stack", panicked.Stack())
 		}
 		c.api.Log.Error("request failed", attrs...)
-		f = fault.New(fault.Internal, "something went wrong; the log has it under request id %s", c.requestID)
+		f = c.internal()
 	}
 	row := rowOf(f.Code)
 	c.code = f.Code
@@ -101,6 +101,11 @@ func (c *call) errorAnswer(err error) answer {
 	}
 	a.body = mustJSON(Error{Error: body})
 	return a
+}
+
+// internal is what a caller learns of a bug.
+func (c *call) internal() *fault.Error {
+	return fault.New(fault.Internal, "something went wrong; the log has it under request id %s", c.requestID)
 }
 
 func (c *call) opName() string {

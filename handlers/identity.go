@@ -95,13 +95,9 @@ func (a *API) identityOperations() []Operation {
 		write(Operation{
 			Name: "deactivate_api_key", Method: http.MethodPost, Path: "/v1/api-keys/{id}/deactivate", Access: identity.Admin,
 			Summary: "Deactivate an API key, at once and for good",
-		}, func(c *call, tx *store.Tx, _ nothing) (doc store.Doc[identity.Key], err error) {
-			key, err := c.id()
-			if err != nil {
-				return doc, err
-			}
+		}, byID(func(_ *call, tx *store.Tx, key uuid.UUID, _ nothing) (store.Doc[identity.Key], error) {
 			return id.DeactivateKey(tx, key)
-		}),
+		})),
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"prospector/index"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
@@ -102,6 +104,17 @@ func write[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error))
 		return a, err
 	}
 	return o
+}
+
+// byID makes the function of an operation whose path begins with the id of a record. One that is no UUID names nothing.
+func byID[In, Out any](fn func(*call, *store.Tx, uuid.UUID, In) (Out, error)) func(*call, *store.Tx, In) (Out, error) {
+	return func(c *call, tx *store.Tx, in In) (out Out, err error) {
+		id, err := shape.ParseID(c.params[c.op.params[0]])
+		if err != nil {
+			return out, fault.ErrNotFound
+		}
+		return fn(c, tx, id, in)
+	}
 }
 
 // listing makes the list operation of a kind.

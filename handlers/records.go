@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/record"
@@ -23,24 +25,16 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 		read(Operation{
 			Name: "get_" + one, Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
 			Summary: "Read " + article(one),
-		}, func(c *call, tx *store.Tx, _ nothing) (doc store.Doc[T], err error) {
-			id, err := c.id()
-			if err != nil {
-				return doc, err
-			}
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[T], error) {
 			return k.Get(tx, id)
-		}),
+		})),
 		updateOperation(k, "update_"+one, path+"/{id}", codes...),
 		write(Operation{
 			Name: "delete_" + one, Method: http.MethodDelete, Path: path + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
 			Summary: "Delete " + article(one) + " and every reference to it",
-		}, func(c *call, tx *store.Tx, _ nothing) (none nothing, err error) {
-			id, err := c.id()
-			if err != nil {
-				return none, err
-			}
-			return none, k.Delete(tx, id, ifMatch(c.request))
-		}),
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
+			return nothing{}, k.Delete(tx, id, ifMatch(c.request))
+		})),
 		listing[T](Operation{
 			Name: "list_" + k.Entity, Path: path + "/list", Summary: "List " + k.Entity + ", filtered, searched and sorted",
 		}, k.List),
@@ -59,11 +53,7 @@ func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault
 	return write(Operation{
 		Name: name, Method: http.MethodPatch, Path: path, Access: identity.Write, Codes: codes,
 		Summary: "Change " + article(k.Object) + ": an absent field stays, null clears",
-	}, func(c *call, tx *store.Tx, in updates[T]) (doc store.Doc[T], err error) {
-		id, err := c.id()
-		if err != nil {
-			return doc, err
-		}
+	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updates[T]) (store.Doc[T], error) {
 		return k.Update(tx, id, ifMatch(c.request), in.Value)
-	})
+	}))
 }

@@ -17,6 +17,7 @@ import (
 // method Private() any, the pointer that it gives is kept beside it and never answered.
 type Table[T any] struct {
 	name     string
+	rec      string // the bucket of its records
 	unlogged bool
 	unique   []Unique[T]
 	keys     []Key[T]
@@ -49,7 +50,7 @@ type Doc[T any] struct {
 
 // NewTable declares a table.
 func NewTable[T any](name string, unique []Unique[T], keys []Key[T]) *Table[T] {
-	return &Table[T]{name: name, unique: unique, keys: keys}
+	return &Table[T]{name: name, rec: name + ".rec", unique: unique, keys: keys}
 }
 
 // Unlogged makes a table whose changes nobody asks for later: its records have no change number and no history.
@@ -63,7 +64,7 @@ func (t *Table[T]) Name() string { return t.name }
 
 // Get reads a record; one that is not there is not_found.
 func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
-	v := tx.get(t.name+".rec", id[:])
+	v := tx.get(t.rec, id[:])
 	if v == nil {
 		return Doc[T]{}, fault.ErrNotFound
 	}
@@ -73,14 +74,14 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 }
 
 // Has tells whether the record is there.
-func (t *Table[T]) Has(tx *Tx, id uuid.UUID) bool { return tx.get(t.name+".rec", id[:]) != nil }
+func (t *Table[T]) Has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != nil }
 
 // Count is the number of records.
-func (t *Table[T]) Count(tx *Tx) int { return int(tx.sequence(t.name + ".rec")) }
+func (t *Table[T]) Count(tx *Tx) int { return int(tx.sequence(t.rec)) }
 
 // decode reads a value; the JSON in the result is valid until the transaction ends.
 func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
-	change, private, public, err := decodeValue(tx.place(t.name+".rec", id[:]), v)
+	change, private, public, err := decodeValue(tx.place(t.rec, id[:]), v)
 	if err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
@@ -103,7 +104,7 @@ func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
 	}
 	d, err := t.write(tx, Doc[T]{ID: id}, rec, Created, nil)
 	if err == nil {
-		tx.setSequence(t.name+".rec", tx.sequence(t.name+".rec")+1)
+		tx.setSequence(t.rec, tx.sequence(t.rec)+1)
 	}
 	return d, err
 }
@@ -140,14 +141,13 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 			return Doc[T]{}, err
 		}
 	}
-	bucket := t.name + ".rec"
-	tx.put(bucket, d.ID[:], encodeValue(tx.place(bucket, d.ID[:]), d.Change, private, d.JSON))
+	tx.put(t.rec, d.ID[:], encodeValue(tx.place(t.rec, d.ID[:]), d.Change, private, d.JSON))
 	return d, nil
 }
 
 // current refuses a record that was changed since it was read: its keys would be taken from what it was.
 func (t *Table[T]) current(tx *Tx, old Doc[T]) error {
-	if v := tx.get(t.name+".rec", old.ID[:]); v == nil || changeOf(v) != old.Change {
+	if v := tx.get(t.rec, old.ID[:]); v == nil || changeOf(v) != old.Change {
 		return fmt.Errorf("%s %s: changed since it was read", t.name, old.ID)
 	}
 	return nil
@@ -161,8 +161,8 @@ func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	if err := t.rekey(tx, old.ID, &old.Record, nil); err != nil {
 		return err
 	}
-	tx.delete(t.name+".rec", old.ID[:])
-	tx.setSequence(t.name+".rec", tx.sequence(t.name+".rec")-1)
+	tx.delete(t.rec, old.ID[:])
+	tx.setSequence(t.rec, tx.sequence(t.rec)-1)
 	if t.unlogged {
 		return nil
 	}
@@ -290,7 +290,7 @@ func (t *Table[T]) IDs(tx *Tx, name string, key []byte) ([]uuid.UUID, error) {
 // Scan calls fn for every record in the order of creation, until it says stop. The JSON of a record is valid until the
 // transaction ends.
 func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
-	return tx.scan(t.name+".rec", nil, func(key, value []byte) (bool, error) {
+	return tx.scan(t.rec, nil, func(key, value []byte) (bool, error) {
 		if len(key) != 16 {
 			return false, fmt.Errorf("%s: %w: the key %x is no id", t.name, ErrDamaged, key)
 		}

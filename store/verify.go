@@ -8,18 +8,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Verifier is a table that can be held against its own keys and log.
-type Verifier interface {
-	Verify(tx *Tx, problem func(format string, args ...any)) error
-}
-
 // Verify reads the whole table of the transaction's organization and reports every record that cannot be read, every
 // key that is missing, wrong or left over, a count that is not true, and every record whose version the change log
 // does not name. It reads everything; it is for checks, not for requests.
 func (t *Table[T]) Verify(tx *Tx, problem func(format string, args ...any)) error {
 	records, uniq, keys := 0, map[string]uuid.UUID{}, map[string]bool{}
 	versions := map[uuid.UUID]uint64{}
-	err := tx.scan(t.name+".rec", nil, func(k, v []byte) (bool, error) {
+	err := tx.scan(t.rec, nil, func(k, v []byte) (bool, error) {
 		records++
 		if len(k) != 16 {
 			problem("%s: the key %x is no id", t.name, k)

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -27,23 +28,26 @@ type uses struct {
 	table *store.Table[use]
 
 	mu     sync.Mutex
-	recent map[Principal]time.Time // by key; only Org and Key are set
+	recent map[uuid.UUID]map[uuid.UUID]time.Time // by organization and key
 }
 
 func newUses(s *store.Store) *uses {
-	return &uses{store: s, table: store.NewTable[use]("key_uses", nil, nil).Unlogged(), recent: map[Principal]time.Time{}}
+	return &uses{store: s, table: store.NewTable[use]("key_uses", nil, nil).Unlogged(), recent: map[uuid.UUID]map[uuid.UUID]time.Time{}}
 }
 
 func (u *uses) note(p Principal, at time.Time) {
 	u.mu.Lock()
-	u.recent[Principal{Org: p.Org, Key: p.Key}] = at
-	u.mu.Unlock()
+	defer u.mu.Unlock()
+	if u.recent[p.Org] == nil {
+		u.recent[p.Org] = map[uuid.UUID]time.Time{}
+	}
+	u.recent[p.Org][p.Key] = at
 }
 
 // last is when the key was used last, written down or not.
 func (u *uses) last(tx *store.Tx, key uuid.UUID) (shape.Time, error) {
 	u.mu.Lock()
-	at, ok := u.recent[Principal{Org: tx.Org(), Key: key}]
+	at, ok := u.recent[tx.Org()][key]
 	u.mu.Unlock()
 	if ok {
 		return shape.At(at), nil
@@ -59,11 +63,8 @@ func (u *uses) last(tx *store.Tx, key uuid.UUID) (shape.Time, error) {
 func (u *uses) flush(ctx context.Context) error {
 	byOrg := map[uuid.UUID]map[uuid.UUID]time.Time{}
 	u.mu.Lock()
-	for p, at := range u.recent {
-		if byOrg[p.Org] == nil {
-			byOrg[p.Org] = map[uuid.UUID]time.Time{}
-		}
-		byOrg[p.Org][p.Key] = at
+	for org, keys := range u.recent {
+		byOrg[org] = maps.Clone(keys)
 	}
 	u.mu.Unlock()
 	var errs []error
@@ -89,9 +90,12 @@ func (u *uses) forget(org uuid.UUID, keys map[uuid.UUID]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for key, at := range keys {
-		if p := (Principal{Org: org, Key: key}); u.recent[p].Equal(at) {
-			delete(u.recent, p)
+		if u.recent[org][key].Equal(at) {
+			delete(u.recent[org], key)
 		}
+	}
+	if len(u.recent[org]) == 0 {
+		delete(u.recent, org)
 	}
 }
 

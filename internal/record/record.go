@@ -62,13 +62,13 @@ type related interface {
 	misfit(tx *store.Tx, id uuid.UUID, object string) (string, error)
 	// release takes every reference to the record away.
 	release(tx *store.Tx, entity string, id uuid.UUID) error
-	store.Verifier
+	verify(tx *store.Tx, problem func(format string, args ...any)) error
 }
 
 // Verify holds every table of the transaction's organization against its keys and its log.
 func (s *Set) Verify(tx *store.Tx, problem func(format string, args ...any)) error {
 	for _, k := range s.kinds {
-		if err := k.Verify(tx, problem); err != nil {
+		if err := k.verify(tx, problem); err != nil {
 			return err
 		}
 	}
@@ -299,8 +299,7 @@ func (s *Set) misfit(tx *store.Tx, entity string, id uuid.UUID, object string) (
 
 func (k *Kind[T]) entity() string { return k.Entity }
 
-// Verify holds the kind's table against its keys and its log.
-func (k *Kind[T]) Verify(tx *store.Tx, problem func(format string, args ...any)) error {
+func (k *Kind[T]) verify(tx *store.Tx, problem func(format string, args ...any)) error {
 	return k.Table.Verify(tx, problem)
 }
 
