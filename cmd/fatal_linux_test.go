@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const brokenDisk = "PROSPECTOR_TEST_BROKEN_DISK"
+
+// TestABrokenDiskEndsTheProcess has a child whose store cannot be written any more, and not for want of room: what is on
+// the disk is unknown, so the process must end, with one line, and whoever waited must not be told of success.
+func TestABrokenDiskEndsTheProcess(t *testing.T) {
+	if dir := os.Getenv(brokenDisk); dir != "" {
+		breakTheDisk(dir)
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	child.Env = append(os.Environ(), brokenDisk+"="+t.TempDir())
+	var out bytes.Buffer
+	child.Stdout, child.Stderr = &out, &out
+	err := child.Run()
+	said := strings.TrimSpace(out.String())
+	if child.ProcessState.ExitCode() != exitFailure || !strings.Contains(said, "the service ends: a commit to") || strings.Contains(said, "\n") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// breakTheDisk puts a descriptor that is not open for writing in the place of the store's.
+func breakTheDisk(dir string) {
+	s, err := Open(Config{DataDir: dir}, slog.New(slog.NewTextHandler(os.Stderr, nil)), nil)
+	must(err)
+	// The first commit makes the file grow. That would fail before anything is written, which is no unknown outcome.
+	_, err = orgCreate.do(context.Background(), s, body{Fields: map[string]any{"name": "First"}})
+	must(err)
+	store, err := filepath.EvalSymlinks(filepath.Join(dir, "prospector.db"))
+	must(err)
+	readOnly, err := os.Open(store)
+	must(err)
+	links, err := filepath.Glob("/proc/self/fd/*")
+	must(err)
+	for _, link := range links {
+		var fd int
+		for _, digit := range filepath.Base(link) {
+			fd = fd*10 + int(digit-'0')
+		}
+		if to, err := os.Readlink(link); err == nil && to == store && fd != int(readOnly.Fd()) {
+			must(syscall.Dup3(int(readOnly.Fd()), fd, syscall.O_CLOEXEC))
+		}
+	}
+	_, err = orgCreate.do(context.Background(), s, body{Fields: map[string]any{"name": "Acme"}})
+	os.Stderr.WriteString("it was answered\n")
+	must(err)
+	os.Exit(0)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
