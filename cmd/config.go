@@ -28,6 +28,9 @@ type Config struct {
 	Limits struct {
 		BodyBytes int64 `mapstructure:"body_bytes"`
 	} `mapstructure:"limits"`
+	Index struct {
+		CacheBytes int `mapstructure:"cache_bytes"`
+	} `mapstructure:"index"`
 }
 
 // defaults is every setting there is. config.example.yaml explains them.
@@ -38,6 +41,7 @@ var defaults = map[string]any{
 	"log.format":            "text",
 	"rate_limit.per_minute": 100,
 	"limits.body_bytes":     8 << 20,
+	"index.cache_bytes":     256 << 20,
 }
 
 // flagSettings are the settings that some commands also have as flags.
@@ -120,6 +124,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("rate_limit.per_minute must be 0 or more")
 	case c.Limits.BodyBytes < 1:
 		return fmt.Errorf("limits.body_bytes must be 1 or more")
+	case c.Index.CacheBytes < 0:
+		return fmt.Errorf("index.cache_bytes must be 0 or more")
 	}
 	_, err := c.logLevel()
 	return err

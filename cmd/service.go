@@ -8,8 +8,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"prospector/handlers"
 	"prospector/index"
@@ -29,6 +32,7 @@ type Service struct {
 	Kinds    *record.Set
 	Identity *identity.Identity
 	CRM      *crm.CRM
+	Index    *index.Engine
 	API      *handlers.API
 
 	log *slog.Logger
@@ -36,9 +40,13 @@ type Service struct {
 
 // Open opens the store and wires the service over it. A nil clock is the real one.
 func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error) {
+	s := &Service{Config: cfg, Kinds: &record.Set{}, log: log}
 	st, err := store.Open(cfg.DataDir, store.Options{
 		Clock: clock,
 		Log:   log,
+		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
+			s.Index.Committed(ctx, org, changed)
+		},
 		Fatal: func(err error) {
 			log.Error("the service ends: " + err.Error())
 			os.Exit(exitFailure)
@@ -47,21 +55,28 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{Config: cfg, Store: st, Kinds: &record.Set{}, log: log}
+	s.Store = st
 	s.Identity = identity.New(st, s.Kinds)
 	s.CRM = crm.New(s.Kinds)
+	s.Index, err = index.Open(st, s.Kinds.Lists(), index.Options{Dir: filepath.Join(cfg.DataDir, "index"), CacheBytes: cfg.Index.CacheBytes, Log: log})
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
 	s.API = handlers.New(handlers.Options{
-		Store: st, Index: index.New(st), Identity: s.Identity, CRM: s.CRM, Log: log, Version: Version,
+		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes,
 	})
 	return s, nil
 }
 
-// Close closes the store of a service that does not run.
-func (s *Service) Close() error { return s.Store.Close() }
+// Close closes the index and the store of a service that does not run.
+func (s *Service) Close() error {
+	s.Index.Close()
+	return s.Store.Close()
+}
 
 // Run serves on the listener and on the admin socket until ctx ends; then it stops accepting, finishes what is in
-// flight, stops the workers and closes the store. ready is called once it listens.
+// flight, stops the workers, writes the index down and closes the store. ready is called once it listens.
 func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error {
 	admin, err := listenAdmin(s.Config.DataDir)
 	if err != nil {

@@ -27,10 +27,18 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { st.Close() })
 	kinds := &record.Set{}
+	users, records := identity.New(st, kinds), crm.New(kinds)
+	lists, err := index.Open(st, kinds.Lists(), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		lists.Close()
+		st.Close()
+	})
 	return New(Options{
-		Store: st, Index: index.New(st), Identity: identity.New(st, kinds), CRM: crm.New(kinds),
+		Store: st, Index: lists, Identity: users, CRM: records,
 		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20,
 	})
 }

@@ -315,20 +315,42 @@ func (c *compiler) sort(s string) []sortKey {
 	if s == "" {
 		s = c.kind.DefaultSort
 	}
-	parts := strings.Split(s, ",")
-	if len(parts) > maxSortKeys {
+	if strings.Count(s, ",") >= maxSortKeys {
 		c.p.Add(fault.InvalidSort, "sort", "has more than %d fields", maxSortKeys)
 		return nil
 	}
-	var keys []sortKey
-	for _, part := range parts {
+	keys, unknown := c.kind.sortKeys(s)
+	for _, name := range unknown {
+		c.p.Add(fault.InvalidSort, "sort", "cannot use %q: %s cannot be sorted by it", name, c.kind.Entity)
+	}
+	return keys
+}
+
+// sortKeys reads a sort, and names what in it the kind cannot be sorted by.
+func (k *Kind) sortKeys(s string) (keys []sortKey, unknown []string) {
+	for part := range strings.SplitSeq(s, ",") {
 		name, desc := strings.CutPrefix(part, "-")
-		i, known := c.kind.byKey[name]
-		if !known || !c.kind.Fields[i].Sortable {
-			c.p.Add(fault.InvalidSort, "sort", "cannot use %q: %s cannot be sorted by it", name, c.kind.Entity)
+		i, known := k.byKey[name]
+		if !known || !k.Fields[i].Sortable {
+			unknown = append(unknown, name)
 			continue
 		}
 		keys = append(keys, sortKey{field: i, desc: desc})
 	}
-	return keys
+	return keys, unknown
+}
+
+// sortName is what sortKeys reads.
+func (k *Kind) sortName(keys []sortKey) string {
+	var b strings.Builder
+	for i, key := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if key.desc {
+			b.WriteByte('-')
+		}
+		b.WriteString(k.Fields[key.field].Key)
+	}
+	return b.String()
 }

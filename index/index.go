@@ -5,11 +5,11 @@
 package index
 
 import (
-	"bytes"
 	"fmt"
+	"hash/fnv"
 	"reflect"
-	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -35,6 +35,15 @@ type Kind struct {
 	decode func(public []byte) (any, error)
 }
 
+// isNumeric tells the fields whose values are numbers to filters and sorts.
+func (f *Field) isNumeric() bool {
+	switch f.Type {
+	case shape.TypeNumber, shape.TypeBoolean, shape.TypeDate, shape.TypeDateTime:
+		return true
+	}
+	return false
+}
+
 // NewKind makes the kind of the records T of a table.
 func NewKind[T any](entity, defaultSort string, table *store.Table[T]) *Kind {
 	k := &Kind{Entity: entity, DefaultSort: defaultSort, table: table.Name(), byKey: map[string]int{}}
@@ -48,6 +57,16 @@ func NewKind[T any](entity, defaultSort string, table *store.Table[T]) *Kind {
 		return rec, json.Unmarshal(public, rec)
 	}
 	return k
+}
+
+// signature tells the indexes of this kind from those of other fields or another form.
+func (k *Kind) signature() uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, termsFormat)
+	for _, f := range k.Fields {
+		fmt.Fprintf(h, "|%s %s %t %t", f.Key, f.Type, f.Long, f.Grams)
+	}
+	return h.Sum64()
 }
 
 // ListBody is the body of a list request.
@@ -65,60 +84,36 @@ type Page struct {
 	Total   int
 }
 
-// Engine answers the lists of a store.
-type Engine struct{ store *store.Store }
-
-// New makes an engine over a store.
-func New(s *store.Store) *Engine { return &Engine{store: s} }
-
-// List gives one page of the organization's records. It sees every write that was answered before it began.
-func (e *Engine) List(org uuid.UUID, plan *Plan) (Page, error) {
-	var page Page
-	err := e.store.View(org, func(tx *store.Tx) error {
-		rows, err := plan.rows(tx)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(rows, plan.compare)
-		page.Total = len(rows)
-		// Compared before it is multiplied: a page number may be as large as a number can be.
-		if plan.Page-1 > len(rows)/plan.PageSize {
-			return nil
-		}
-		from := min((plan.Page-1)*plan.PageSize, len(rows))
-		to := min(from+plan.PageSize, len(rows))
-		for _, r := range rows[from:to] {
-			page.Records = append(page.Records, bytes.Clone(r.public))
-		}
-		return nil
-	})
-	return page, err
-}
-
-func (p *Plan) rows(tx *store.Tx) ([]*row, error) {
-	var rows []*row
-	err := tx.Records(p.kind.table, func(id uuid.UUID, _ uint64, public []byte) error {
-		rec, err := p.kind.decode(public)
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", p.kind.Entity, id, err)
-		}
-		r := &row{id: id, public: public, values: make([]value, len(p.kind.Fields))}
-		for i := range p.kind.Fields {
-			r.values[i] = valueOf(p.kind.Fields[i].Get(rec))
-		}
-		if p.Match(r) {
-			rows = append(rows, r)
-		}
-		return nil
-	})
-	return rows, err
+// row reads a record as filters and sorts see it.
+func (k *Kind) row(id uuid.UUID, change uint64, public []byte) (*row, error) {
+	rec, err := k.decode(public)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", k.Entity, id, err)
+	}
+	r := &row{id: id, change: change, values: make([]value, len(k.Fields))}
+	for i := range k.Fields {
+		r.values[i] = valueOf(k.Fields[i].Get(rec))
+	}
+	return r, nil
 }
 
 // row is a record as filters and sorts see it.
 type row struct {
 	id     uuid.UUID
-	public []byte
+	change uint64
 	values []value // by the kind's fields
+}
+
+// bytes is about how much memory a row takes.
+func (r *row) bytes() int {
+	n := int(unsafe.Sizeof(*r)) + len(r.values)*int(unsafe.Sizeof(value{}))
+	for i := range r.values {
+		n += len(r.values[i].text)
+		if list := r.values[i].list; list != nil {
+			n += 64 * len(*list)
+		}
+	}
+	return n
 }
 
 // value is a field's value. Numbers, booleans and times are num (a date is the start of its day), texts, keys and
@@ -127,7 +122,13 @@ type value struct {
 	has  bool
 	num  float64
 	text string
-	list []string
+	list *[]string
+}
+
+// folded is the value as sorts compare it.
+func (v value) folded() value {
+	v.text = shape.Fold(v.text)
+	return v
 }
 
 func textValue(s string) value { return value{has: s != "", text: s} }
@@ -163,13 +164,13 @@ func valueOf(v any) value {
 		}
 		return textValue(v.UUID.String())
 	case []string:
-		return value{has: len(v) > 0, list: v}
+		return value{has: len(v) > 0, list: &v}
 	case shape.IDs:
 		list := make([]string, len(v))
 		for i, id := range v {
 			list[i] = id.String()
 		}
-		return value{has: len(list) > 0, list: list}
+		return value{has: len(list) > 0, list: &list}
 	}
 	if typed := reflect.ValueOf(v); typed.Kind() == reflect.String { // a status and the like
 		return textValue(typed.String())
@@ -178,4 +179,6 @@ func valueOf(v any) value {
 }
 
 // words are the runs of letters and digits of a text, folded.
-func words(s string) []string { return strings.FieldsFunc(shape.Fold(s), notInWord) }
+func words(s string) []string { return splitWords(shape.Fold(s)) }
+
+func splitWords(folded string) []string { return strings.FieldsFunc(folded, notInWord) }

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ func (f *Filter) match(r *row) bool {
 	if f.rule != nil {
 		return f.rule.match(r.values[f.rule.field])
 	}
-	if len(f.subs) == 0 {
+	if f.isEmpty() {
 		return true
 	}
 	for i := range f.subs {
@@ -29,6 +28,9 @@ func (f *Filter) match(r *row) bool {
 	}
 	return !f.any
 }
+
+// isEmpty tells a filter that has nothing in it, and so matches everything.
+func (f *Filter) isEmpty() bool { return f.rule == nil && len(f.subs) == 0 }
 
 func (r *rule) match(v value) bool {
 	switch r.cond {
@@ -52,7 +54,7 @@ func (r *rule) holds(v value) bool {
 	case shape.TypeText, shape.TypeEnum, shape.TypeReference:
 		return r.set[v.text]
 	case shape.TypeMulti:
-		return slices.ContainsFunc(v.list, func(s string) bool { return r.set[s] })
+		return slices.ContainsFunc(*v.list, func(s string) bool { return r.set[s] })
 	}
 	for _, span := range r.spans {
 		if v.num >= span[0] && v.num < span[1] {
@@ -68,7 +70,7 @@ func (r *rule) contains(v value) bool {
 		return strings.Contains(shape.Fold(v.text), r.texts[0])
 	}
 	for t := range r.set {
-		if !slices.Contains(v.list, t) {
+		if !slices.Contains(*v.list, t) {
 			return false
 		}
 	}
@@ -94,32 +96,23 @@ func (p *Plan) found(r *row) bool {
 	return true
 }
 
-func notInWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+func inWord(r rune) bool    { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+func notInWord(r rune) bool { return !inWord(r) }
 
-// compare orders two rows: by each key, no value last both ways; ties by id in the direction of the last key.
-func (p *Plan) compare(a, b *row) int {
-	desc := false
-	for _, key := range p.sort {
-		av, bv := a.values[key.field], b.values[key.field]
-		desc = key.desc
-		if !av.has || !bv.has {
-			if av.has != bv.has {
-				if av.has {
-					return -1
-				}
-				return 1
-			}
-			continue
+// compareValues orders two folded values: no value comes last both ways.
+func compareValues(a, b value, desc bool) int {
+	switch {
+	case a.has && b.has:
+		if a.num != b.num {
+			return directed(cmp.Compare(a.num, b.num), desc)
 		}
-		order := cmp.Compare(av.num, bv.num)
-		if order == 0 {
-			order = strings.Compare(shape.Fold(av.text), shape.Fold(bv.text))
-		}
-		if order != 0 {
-			return directed(order, desc)
-		}
+		return directed(strings.Compare(a.text, b.text), desc)
+	case a.has:
+		return -1
+	case b.has:
+		return 1
 	}
-	return directed(bytes.Compare(a.id[:], b.id[:]), desc)
+	return 0
 }
 
 func directed(order int, desc bool) int {

@@ -123,6 +123,9 @@ func (tx *Tx) trim(log string) error {
 	})
 }
 
+// LastChange is the number of the last change of a table, 0 when there was none.
+func (tx *Tx) LastChange(table string) uint64 { return tx.sequence(table + ".log") }
+
 // Changes calls fn for the changes of a table after the given number, in order, until it says stop.
 func (tx *Tx) Changes(table string, after uint64, fn func(Change) (more bool, err error)) error {
 	log := table + ".log"

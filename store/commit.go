@@ -93,6 +93,7 @@ func (s *Store) commitBatch(batch []*pending) int {
 			}
 			tx := newTx(s, btx, p.org)
 			tx.actor, tx.writable = p.actor, true
+			p.tx = tx
 			if p.err = guard(func() error { return p.fn(tx) }); p.err != nil {
 				continue
 			}

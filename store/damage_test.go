@@ -416,7 +416,7 @@ func TestAFlippedValue(t *testing.T) {
 		t.Errorf("scan: %v", err)
 	}
 	err = s.View(orgA, func(tx *Tx) error {
-		return tx.Records("people", func(uuid.UUID, uint64, []byte) error { return nil })
+		return tx.Records("people", uuid.Nil, func(uuid.UUID, uint64, []byte) (bool, error) { return true, nil })
 	})
 	if !errors.Is(err, ErrDamaged) {
 		t.Errorf("records: %v", err)

@@ -69,6 +69,10 @@ type Options struct {
 	// Log is told how migrations go; slog.Default when nil.
 	Log *slog.Logger
 
+	// Committed is called after each Update that is on the disk, in the goroutine of its caller and before it returns,
+	// with the last change number of each table that it changed.
+	Committed func(ctx context.Context, org uuid.UUID, changed map[string]uint64)
+
 	migrations []migration          // the package's own when nil
 	commit     func(*bolt.Tx) error // for tests of failing disks
 }
@@ -102,6 +106,7 @@ type pending struct {
 	org   uuid.UUID
 	actor Actor
 	fn    func(*Tx) error
+	tx    *Tx // once fn has run
 	err   error
 	done  chan struct{}
 }
@@ -158,6 +163,11 @@ func (s *Store) Update(ctx context.Context, org uuid.UUID, actor Actor, fn func(
 	s.arrived.Signal()
 	s.mu.Unlock()
 	<-p.done
+	if p.err == nil && s.opt.Committed != nil {
+		if changed := p.tx.changed(); changed != nil {
+			s.opt.Committed(ctx, org, changed)
+		}
+	}
 	return p.err
 }
 

@@ -302,11 +302,29 @@ func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
 	})
 }
 
-// Records calls fn for the public part of every record of a table, in the order of creation. The bytes are valid until
-// the transaction ends.
-func (tx *Tx) Records(table string, fn func(id uuid.UUID, change uint64, public []byte) error) error {
+// Public gives the public part of a record and the number of the change that wrote it; nil when there is no such record.
+// The bytes are valid until the transaction ends.
+func (tx *Tx) Public(table string, id uuid.UUID) (change uint64, public []byte, err error) {
 	bucket := table + ".rec"
-	return tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+	v := tx.get(bucket, id[:])
+	if v == nil {
+		return 0, nil, nil
+	}
+	change, _, public, err = decodeValue(tx.place(bucket, id[:]), v)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s %s: %w", table, id, err)
+	}
+	return change, public, nil
+}
+
+// Records calls fn for the public part of every record of a table whose id is above the given one, in the order of
+// creation, until it says stop. The bytes are valid until the transaction ends.
+func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error)) error {
+	bucket := table + ".rec"
+	return tx.scan(bucket, above[:], func(key, value []byte) (bool, error) {
+		if bytes.Equal(key, above[:]) {
+			return true, nil
+		}
 		change, _, public, err := decodeValue(tx.place(bucket, key), value)
 		if err == nil && len(key) != 16 {
 			err = ErrDamaged
@@ -314,9 +332,12 @@ func (tx *Tx) Records(table string, fn func(id uuid.UUID, change uint64, public 
 		if err != nil {
 			return false, fmt.Errorf("%s %x: %w", table, key, err)
 		}
-		return true, fn(uuid.UUID(key), change, public)
+		return fn(uuid.UUID(key), change, public)
 	})
 }
+
+// RecordCount is the number of records of a table.
+func (tx *Tx) RecordCount(table string) int { return int(tx.sequence(table + ".rec")) }
 
 // Lookup finds the record that has a global unique key, and its organization.
 func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, found bool, err error) {

@@ -56,9 +56,9 @@ func TestTableBasics(t *testing.T) {
 			t.Error("has and count disagree with what was done")
 		}
 		var public []string
-		err = tx.Records("people", func(id uuid.UUID, change uint64, b []byte) error {
+		err = tx.Records("people", uuid.Nil, func(id uuid.UUID, change uint64, b []byte) (bool, error) {
 			public = append(public, fmt.Sprintf("%d %s", change, b))
-			return nil
+			return true, nil
 		})
 		if want := []string{`4 {"name":"anna"}`, `3 {"name":"cid"}`}; err != nil || !slices.Equal(public, want) {
 			t.Errorf("records: %q, %v", public, err)

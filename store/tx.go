@@ -161,6 +161,20 @@ func (tx *Tx) setSequence(bucket string, n uint64) {
 	tx.sequences[bucket] = n
 }
 
+// changed gives the last change number of each table that the transaction changed; nil when it changed none.
+func (tx *Tx) changed() map[string]uint64 {
+	var tables map[string]uint64
+	for bucket, n := range tx.sequences {
+		if table, is := strings.CutSuffix(bucket, ".log"); is {
+			if tables == nil {
+				tables = map[string]uint64{}
+			}
+			tables[table] = n
+		}
+	}
+	return tables
+}
+
 // scan calls fn for the keys from on, in order, until it says stop. It sees the transaction's own writes of the moment
 // it began; fn may write to the bucket.
 func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {

@@ -39,6 +39,7 @@ func Config(dir string) cmd.Config {
 	cfg := cmd.Config{Addr: "127.0.0.1:0", DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "info", "text"
 	cfg.Limits.BodyBytes = 1 << 20
+	cfg.Index.CacheBytes = 64 << 20
 	return cfg
 }
 

@@ -30,6 +30,7 @@ var owners = map[string]string{
 	"go.etcd.io/bbolt":                    "store",
 	"github.com/tidwall/btree":            "store",
 	"github.com/blevesearch":              "index",
+	"github.com/RoaringBitmap":            "index",
 	"github.com/julienschmidt/httprouter": "handlers",
 	"github.com/spf13/cobra":              "cmd",
 	"github.com/spf13/viper":              "cmd",

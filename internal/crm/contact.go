@@ -15,7 +15,7 @@ type Contact struct {
 	AccountID    uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
 	FirstName    shape.Text    `json:"first_name"`
 	LastName     shape.Text    `json:"last_name"`
-	Email        shape.Text    `json:"email" rule:"format=email" doc:"A new contact needs an email, a linkedin_url, or a first and a last name."`
+	Email        shape.Text    `json:"email" rule:"format=email,grams" doc:"A new contact needs an email, a linkedin_url, or a first and a last name."`
 	Title        shape.Text    `json:"title"`
 	PhoneNumber  shape.Text    `json:"phone_number"`
 	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`

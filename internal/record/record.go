@@ -63,6 +63,16 @@ type related interface {
 	// release takes every reference to the record away.
 	release(tx *store.Tx, entity string, id uuid.UUID) error
 	verify(tx *store.Tx, problem func(format string, args ...any)) error
+	list() *index.Kind
+}
+
+// Lists gives what the lists of each kind need to know.
+func (s *Set) Lists() []*index.Kind {
+	lists := make([]*index.Kind, len(s.kinds))
+	for i, k := range s.kinds {
+		lists[i] = k.list()
+	}
+	return lists
 }
 
 // Verify holds every table of the transaction's organization against its keys and its log.
@@ -298,6 +308,8 @@ func (s *Set) misfit(tx *store.Tx, entity string, id uuid.UUID, object string) (
 }
 
 func (k *Kind[T]) entity() string { return k.Entity }
+
+func (k *Kind[T]) list() *index.Kind { return k.List }
 
 func (k *Kind[T]) verify(tx *store.Tx, problem func(format string, args ...any)) error {
 	return k.Table.Verify(tx, problem)

@@ -57,6 +57,7 @@ type Field struct {
 	Optional bool // may be missing from answers
 	Integer  bool
 	Long     bool // long text, which lists do not sort by
+	Grams    bool // text of which lists find any piece quickly, at a price when it is written
 
 	Max     int // characters of a text, entries of a list
 	Min     *float64
@@ -142,6 +143,8 @@ func (f *Field) parseRules(tag string) {
 			f.Integer = true
 		case "long":
 			f.Long = true
+		case "grams":
+			f.Grams = true
 		case "max":
 			f.Max = int(number(rule, arg))
 		case "from":

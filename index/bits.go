@@ -1,0 +1,85 @@
+package index
+
+import (
+	"math/bits"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// set is a set of document numbers of one segment. A nil set is that of all documents where a function says so.
+type set []uint64
+
+// slack is room behind a set: a roaring bitmap writes whole containers of 1,024 words.
+const slack = 1024
+
+func newSet(n int) set { return make(set, (n+63)/64, (n+63)/64+slack) }
+
+// fullSet has the documents 0 to n-1.
+func fullSet(n int) set {
+	s := newSet(n)
+	for i := range s {
+		s[i] = ^uint64(0)
+	}
+	s.cut(n)
+	return s
+}
+
+// cut takes out what is not below n.
+func (s set) cut(n int) {
+	if n&63 != 0 {
+		s[n>>6] &= 1<<(n&63) - 1
+	}
+}
+
+func (s set) has(i uint32) bool { return s[i>>6]>>(i&63)&1 != 0 }
+func (s set) add(i uint32)      { s[i>>6] |= 1 << (i & 63) }
+func (s set) remove(i uint32)   { s[i>>6] &^= 1 << (i & 63) }
+
+func (s set) count() (n int) {
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+func (s set) and(o set) {
+	for i := range s {
+		s[i] &= o[i]
+	}
+}
+
+func (s set) or(o set) {
+	for i := range s {
+		s[i] |= o[i]
+	}
+}
+
+// invert makes it the set of the documents 0 to n-1 that it did not have.
+func (s set) invert(n int) {
+	for i := range s {
+		s[i] = ^s[i]
+	}
+	s.cut(n)
+}
+
+// each calls fn for every document in the order of their numbers.
+func (s set) each(fn func(i uint32)) {
+	for i, w := range s {
+		for ; w != 0; w &= w - 1 {
+			fn(uint32(i<<6 + bits.TrailingZeros64(w)))
+		}
+	}
+}
+
+// addBitmap adds the documents of a bitmap.
+func (s set) addBitmap(b *roaring.Bitmap) {
+	if b.GetCardinality() < uint64(len(s)) {
+		for it := b.Iterator(); it.HasNext(); {
+			s.add(it.Next())
+		}
+		return
+	}
+	dense := make(set, cap(s))
+	b.WriteDenseTo(dense)
+	s.or(dense)
+}

@@ -1,0 +1,203 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
+	bleve "github.com/blevesearch/bleve_index_api"
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// errIndex is in every error that comes from an index which does not hold what was written to it, or can no longer be
+// written to. It is thrown away then, and made anew from the store.
+var errIndex = errors.New("the index is damaged")
+
+// disk is a bleve index: that of one kind of one organization. It is written by one goroutine at a time.
+type disk struct {
+	path   string
+	index  bleve.Index
+	state  state
+	failed chan struct{} // closed when bleve gave up in the background
+	why    atomic.Pointer[error]
+}
+
+// state is what an index says about itself. It is written with every batch, so that it is true whatever becomes of the
+// process: the index holds the records up to the id of cursor as they were at the change number.
+type state struct {
+	Epoch  uuid.UUID
+	Kind   uint64 // the fields that it was made for
+	Number uint64
+	Seen   uint64 // the last change of the store when it was written: of records changed after Number it may hold anything up to here
+	Mark   uint64 // tells the change Seen from another that a restored store might have under its number
+	Cursor uuid.UUID
+	Count  uint64
+	Sum    uint64 // over the ids that it holds, see idSum
+}
+
+// end is the cursor of an index that holds all records.
+var end = uuid.Max
+
+var stateKey = []byte("state")
+
+func (s *state) encode() []byte {
+	b, err := binary.Append(nil, binary.BigEndian, s)
+	must(err)
+	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+}
+
+func (s *state) decode(b []byte) error {
+	if len(b) != binary.Size(s)+4 || crc32.ChecksumIEEE(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
+		return fmt.Errorf("%w: its state cannot be read", errIndex)
+	}
+	_, err := binary.Decode(b, binary.BigEndian, s)
+	return err
+}
+
+// idSum is what an id adds to the sum of a state.
+func idSum(id uuid.UUID) uint64 {
+	// The ids are random in their second half; the multiplication spreads what the first half counts.
+	return (binary.BigEndian.Uint64(id[:8]) * 0x9e3779b97f4a7c15) ^ binary.BigEndian.Uint64(id[8:])
+}
+
+// markOf tells a change from any other that could have its number.
+func markOf(c *store.Change) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, c.ID, c.At.UnixMilli(), c.Prev, c.Op, c.Actor.RequestID)
+	return h.Sum64()
+}
+
+// background hears of the failures that bleve has in its own goroutines, which end with them. Bleve wants it in a map
+// of its package, by a name.
+var background = sync.OnceValue(func() *sync.Map {
+	disks := &sync.Map{} // path → *disk
+	scorch.RegistryAsyncErrorCallbacks[background_] = func(err error, path string) {
+		if d, ok := disks.Load(path); ok && !errors.Is(err, scorch.ErrCleanup) {
+			d.(*disk).fail(err)
+		}
+	}
+	return disks
+})
+
+const background_ = "prospector"
+
+func (d *disk) fail(err error) {
+	err = fmt.Errorf("%w: %w", errIndex, err)
+	if d.why.CompareAndSwap(nil, &err) {
+		close(d.failed)
+	}
+}
+
+// diskExists tells whether there is an index at the path.
+func diskExists(path string) bool {
+	_, err := os.Stat(filepath.Join(path, "root.bolt"))
+	return err == nil
+}
+
+// openDisk opens the index at the path, and makes it when it is not there.
+func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
+	d := &disk{path: path, failed: make(chan struct{})}
+	background().Store(path, d)
+	err := guarded(func() (err error) {
+		merging := mergeplan.DefaultMergePlanOptions
+		merging.MaxSegmentsPerTier, merging.SegmentsPerMergeTask = maxSegmentsPerTier, maxSegmentsPerTier
+		d.index, err = scorch.NewScorch(scorch.Name, map[string]any{
+			"path":                   path,
+			"bolt_timeout":           "2s",
+			"asyncErrorCallbackName": background_,
+			"scorchMergePlanOptions": merging,
+		}, queue)
+		if err != nil {
+			return err
+		}
+		return d.index.Open()
+	})
+	if err != nil {
+		background().CompareAndDelete(path, d)
+		return nil, err
+	}
+	return d, nil
+}
+
+// maxSegmentsPerTier keeps the segments few, at the price of more merging: each of them costs every list a little.
+const maxSegmentsPerTier = 6
+
+// verify reads what the index says about itself and holds its files against their checksums, which bleve never does.
+func (d *disk) verify() error {
+	return guarded(func() error {
+		snapshot := d.snapshot()
+		defer snapshot.Close()
+		b, err := snapshot.GetInternal(stateKey)
+		if err != nil {
+			return err
+		}
+		if err := d.state.decode(b); err != nil {
+			return err
+		}
+		for _, s := range snapshot.Segments() {
+			file, ok := s.Segment().(interface {
+				Data() []byte
+				CRC() uint32
+			})
+			if !ok {
+				return fmt.Errorf("%w: a segment has no file", errIndex)
+			}
+			data := file.Data()
+			if crc32.ChecksumIEEE(data[:len(data)-4]) != file.CRC() {
+				return fmt.Errorf("%w: a segment does not match its checksum", errIndex)
+			}
+		}
+		return nil
+	})
+}
+
+func (d *disk) snapshot() *scorch.IndexSnapshot {
+	r, err := d.index.Reader()
+	must(err)
+	return r.(*scorch.IndexSnapshot)
+}
+
+// write makes a batch durable together with the state that it leads to.
+func (d *disk) write(batch *bleve.Batch, next state) error {
+	batch.SetInternal(stateKey, next.encode())
+	done := make(chan error, 1)
+	go func() { done <- guarded(func() error { return d.index.Batch(batch) }) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-d.failed: // then nobody may ever answer
+		err = *d.why.Load()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errIndex, err)
+	}
+	d.state = next
+	return nil
+}
+
+func (d *disk) close() error {
+	background().CompareAndDelete(d.path, d)
+	return guarded(d.index.Close)
+}
+
+// guarded turns the panics that reading a damaged index ends in into errors.
+func guarded(fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errIndex, r)
+		}
+	}()
+	return fn()
+}

@@ -1,0 +1,312 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	bleve "github.com/blevesearch/bleve_index_api"
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// Options configure an Engine.
+type Options struct {
+	// Dir is where the indexes are. All that is in it can be made again from the store.
+	Dir string
+	// CacheBytes bounds the memory for what is derived from indexes, and for the rows of what has none.
+	CacheBytes int
+	Log        *slog.Logger
+
+	small int // smallMost when 0
+	batch int // batchMost when 0
+}
+
+const (
+	// flushDelay lets changes come together before they are written to an index, unless plenty of them are waiting.
+	flushDelay = 250 * time.Millisecond
+	plenty     = 4000
+	// lagMost is how many changes an index may be behind before writers wait for it.
+	lagMost = 25_000
+	// lookEvery is how often shelves are looked at, and idleLooks after how many without use one is closed.
+	lookEvery = time.Minute
+	idleLooks = 10
+	// openMost is how many indexes are open at once: each has some files open.
+	openMost = 64
+)
+
+// Engine answers the lists of a store, and keeps its indexes.
+type Engine struct {
+	store   *store.Store
+	dir     string
+	log     *slog.Logger
+	kinds   []*Kind
+	byTable map[string]*Kind
+	cache   *cache
+	limit   int
+	small   int
+	batch   int
+	queue   *bleve.AnalysisQueue
+	scans   chan struct{} // one for each list that may read the store because an index is not there yet
+
+	clock atomic.Uint64 // counts uses
+
+	mu      sync.Mutex
+	shelves map[shelfKey]*shelf
+	dirty   map[*shelf]bool
+	moved   chan struct{} // closed when an index has advanced
+	closed  bool
+
+	wake    chan struct{}
+	plenty  chan struct{}
+	tidy    chan struct{} // more is open, or in memory, than before
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+type shelfKey struct {
+	org   uuid.UUID
+	table string
+}
+
+// Open makes the engine over a store that has the kinds, and begins to follow its changes: Committed must be told of
+// them.
+func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
+	if err := os.MkdirAll(opt.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		store: s, dir: opt.Dir, log: opt.Log, kinds: kinds, byTable: map[string]*Kind{},
+		cache: newCache(opt.CacheBytes), limit: opt.CacheBytes,
+		small: cmp.Or(opt.small, smallMost), batch: cmp.Or(opt.batch, batchMost),
+		queue: bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)), scans: make(chan struct{}, 2),
+		shelves: map[shelfKey]*shelf{}, dirty: map[*shelf]bool{}, moved: make(chan struct{}),
+		wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1), tidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	for _, k := range kinds {
+		e.byTable[k.table] = k
+	}
+	go e.run()
+	return e, nil
+}
+
+// Close writes down what the indexes have not yet, and closes them. Nothing may be listed or changed any more.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return
+	}
+	e.closed = true
+	e.mu.Unlock()
+	close(e.stop)
+	<-e.stopped
+	e.followDirty(nil)
+	for _, s := range e.all() {
+		s.writing.Lock()
+		s.drop()
+		s.writing.Unlock()
+	}
+	e.queue.Close()
+}
+
+// List gives one page of the organization's records. It sees every write that was answered before it began, and all
+// that it shows is of one moment.
+func (e *Engine) List(org uuid.UUID, plan *Plan) (Page, error) {
+	s := e.shelf(org, plan.kind)
+	for {
+		if err := s.load(); err != nil {
+			return Page{}, err
+		}
+		page, err := s.list(plan)
+		switch {
+		case errors.Is(err, errBehind) || errors.Is(err, errUnloaded):
+		case errors.Is(err, errIndex):
+			if err := s.remake(err); err != nil {
+				return Page{}, err
+			}
+		default:
+			return page, err
+		}
+	}
+}
+
+// remake makes an index anew that a list found damaged.
+func (s *shelf) remake(why error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", why)
+	return s.restart()
+}
+
+func (e *Engine) shelf(org uuid.UUID, k *Kind) *shelf {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := shelfKey{org, k.table}
+	s := e.shelves[key]
+	if s == nil {
+		s = &shelf{engine: e, org: org, kind: k, path: filepath.Join(e.dir, org.String(), k.Entity)}
+		e.shelves[key] = s
+	}
+	s.used.Store(e.clock.Add(1))
+	return s
+}
+
+func (e *Engine) all() []*shelf {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*shelf, 0, len(e.shelves))
+	for _, s := range e.shelves {
+		all = append(all, s)
+	}
+	return all
+}
+
+// Committed tells of the last change numbers of the tables that a transaction has changed. When an index is far behind,
+// it waits for it: else the changes that lists must read past it would grow without bound.
+func (e *Engine) Committed(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
+	for table, number := range changed {
+		k := e.byTable[table]
+		if k == nil {
+			continue
+		}
+		s := e.shelf(org, k)
+		for told := s.told.Load(); told < number && !s.told.CompareAndSwap(told, number); told = s.told.Load() {
+		}
+		e.stir(s)
+		e.hold(ctx, s)
+	}
+}
+
+// stir says that a shelf has something to write to its index.
+func (e *Engine) stir(s *shelf) {
+	e.mu.Lock()
+	fresh := !e.dirty[s]
+	e.dirty[s] = true
+	e.mu.Unlock()
+	if fresh {
+		signal(e.wake)
+	}
+	if s.lag() >= plenty {
+		signal(e.plenty)
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// lag is how many changes the index is behind. That of a shelf that was not opened is not known.
+func (s *shelf) lag() uint64 {
+	told, indexed := s.told.Load(), s.indexed.Load()
+	if indexed == 0 || told < indexed {
+		return 0
+	}
+	return told - indexed
+}
+
+func (e *Engine) hold(ctx context.Context, s *shelf) {
+	for s.lag() > lagMost {
+		e.mu.Lock()
+		moved, closed := e.moved, e.closed
+		e.mu.Unlock()
+		if closed || s.lag() <= lagMost {
+			return
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return
+		case <-e.stop:
+			return
+		}
+	}
+}
+
+// advanced lets those go on who wait for an index.
+func (e *Engine) advanced() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	close(e.moved)
+	e.moved = make(chan struct{})
+}
+
+// run follows the changes of the store until the engine is closed.
+func (e *Engine) run() {
+	defer close(e.stopped)
+	e.findMissing()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-e.stop:
+			return
+		case <-look.C:
+			e.closeIdle()
+			continue
+		case <-e.tidy:
+			e.fit()
+			continue
+		case <-e.wake:
+		}
+		select {
+		case <-e.stop:
+			return
+		case <-e.plenty:
+		case <-time.After(flushDelay):
+		}
+		e.followDirty(e.stop)
+	}
+}
+
+// followDirty takes the changes of all shelves into their indexes, a batch of each in turn, until there are none.
+func (e *Engine) followDirty(stop <-chan struct{}) {
+	e.mu.Lock()
+	dirty := e.dirty
+	e.dirty = map[*shelf]bool{}
+	e.mu.Unlock()
+	for len(dirty) > 0 {
+		for s := range dirty {
+			select {
+			case <-stop:
+				e.mu.Lock()
+				maps.Copy(e.dirty, dirty)
+				e.mu.Unlock()
+				return
+			case <-e.tidy:
+				e.fit()
+			default:
+			}
+			more, err := s.follow()
+			if err != nil {
+				e.log.Error("an index cannot be kept; its lists are slower until it can", "organization", s.org, "kind", s.kind.Entity, "error", err)
+				s.indexed.Store(0) // so that nobody waits for it
+			}
+			if !more || err != nil {
+				delete(dirty, s)
+			}
+		}
+	}
+}
+
+// settle takes all changes of a shelf into its index.
+func (e *Engine) settle(s *shelf) error {
+	for {
+		more, err := s.follow()
+		if err != nil || !more {
+			return err
+		}
+	}
+}

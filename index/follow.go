@@ -1,0 +1,329 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	bleve "github.com/blevesearch/bleve_index_api"
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// batchMost is how many documents are written at once: larger batches take gigabytes. readMost is how many changes are
+// looked at for them.
+const (
+	batchMost = 2000
+	readMost  = 20_000
+)
+
+// load makes the shelf ready for lists: it opens the index that is there and makes one where there is none and the
+// records are many.
+func (s *shelf) load() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	loaded := s.loaded
+	s.mu.Unlock()
+	if loaded {
+		return nil
+	}
+	if diskExists(s.path) {
+		err := s.open()
+		if err == nil {
+			return nil
+		}
+		s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", err)
+	}
+	return s.restart()
+}
+
+// open opens the index on the disk, when it is sound and of this store.
+func (s *shelf) open() error {
+	d, err := openDisk(s.path, s.engine.queue)
+	if err != nil {
+		return err
+	}
+	v, err := s.attach(d)
+	if err != nil {
+		return errors.Join(err, d.close())
+	}
+	s.disk = d
+	s.indexed.Store(d.state.Number)
+	s.show(v)
+	signal(s.engine.tidy)
+	return nil
+}
+
+func (s *shelf) attach(d *disk) (*view, error) {
+	if err := d.verify(); err != nil {
+		return nil, err
+	}
+	st := &d.state
+	if st.Epoch != s.engine.store.Epoch() || st.Kind != s.kind.signature() {
+		return nil, fmt.Errorf("%w: it is of another store or version", errIndex)
+	}
+	err := s.engine.store.View(s.org, func(tx *store.Tx) error {
+		last := tx.LastChange(s.kind.table)
+		s.told.Store(max(s.told.Load(), last))
+		if st.Seen > last {
+			return fmt.Errorf("%w: it is ahead of the store", errIndex)
+		}
+		mark, found, err := markAt(tx, s.kind.table, st.Seen)
+		if err == nil && found && mark != st.Mark {
+			err = fmt.Errorf("%w: it is of another past of the store", errIndex)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := d.view(s.kind, s.engine.cache, nil)
+	if err != nil {
+		return nil, err
+	}
+	if uint64(v.count) != st.Count || v.sum() != st.Sum {
+		v.release()
+		return nil, fmt.Errorf("%w: it does not hold the records that it should", errIndex)
+	}
+	return v, nil
+}
+
+// markAt gives the mark of a change, when the log still has it.
+func markAt(tx *store.Tx, table string, number uint64) (mark uint64, found bool, err error) {
+	if number == 0 {
+		return 0, false, nil
+	}
+	err = tx.Changes(table, number-1, func(c store.Change) (bool, error) {
+		if c.Number == number {
+			mark, found = markOf(&c), true
+		}
+		return false, nil
+	})
+	return mark, found, err
+}
+
+// restart throws away the index that may be there, and begins another where the records are many.
+func (s *shelf) restart() error {
+	s.drop()
+	if err := os.RemoveAll(s.path); err != nil {
+		return err
+	}
+	next := state{Epoch: s.engine.store.Epoch(), Kind: s.kind.signature()}
+	count := 0
+	err := s.engine.store.View(s.org, func(tx *store.Tx) (err error) {
+		count = tx.RecordCount(s.kind.table)
+		next.Number = tx.LastChange(s.kind.table)
+		next.Seen = next.Number
+		next.Mark, _, err = markAt(tx, s.kind.table, next.Seen)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.indexed.Store(next.Number)
+	if count <= s.engine.small {
+		s.mu.Lock()
+		s.loaded = true
+		s.mu.Unlock()
+		return nil
+	}
+	s.show(bareView(next.Number))
+	if err := s.begin(next); err != nil {
+		s.engine.log.Error("an index cannot be made; its lists are slower until it can", "organization", s.org, "kind", s.kind.Entity, "error", err)
+		s.indexed.Store(0) // so that nobody waits for it
+		return nil
+	}
+	s.engine.stir(s)
+	return nil
+}
+
+// begin makes an empty index.
+func (s *shelf) begin(first state) error {
+	d, err := openDisk(s.path, s.engine.queue)
+	if err != nil {
+		return err
+	}
+	var v *view
+	if err = d.write(bleve.NewBatch(), first); err == nil {
+		v, err = d.view(s.kind, s.engine.cache, nil)
+	}
+	if err != nil {
+		return errors.Join(err, d.close())
+	}
+	s.disk = d
+	s.show(v)
+	signal(s.engine.tidy)
+	return nil
+}
+
+// drop forgets all that the shelf has in memory, and closes its index.
+func (s *shelf) drop() {
+	s.mu.Lock()
+	v := s.view
+	s.loaded, s.view, s.rows, s.size, s.now = false, nil, nil, 0, nil
+	s.mu.Unlock()
+	if v != nil {
+		v.release()
+		for _, seg := range v.segments {
+			s.engine.cache.forget(seg)
+		}
+	}
+	if s.disk != nil {
+		if err := s.disk.close(); err != nil {
+			s.engine.log.Warn("an index was not closed", "organization", s.org, "kind", s.kind.Entity, "reason", err)
+		}
+		s.disk = nil
+	}
+}
+
+// follow takes the next changes into the index, and tells whether there are more. An index that cannot be written or
+// read is made anew.
+func (s *shelf) follow() (more bool, err error) {
+	if err := s.load(); err != nil {
+		return false, err
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	defer s.engine.advanced()
+	if s.disk == nil {
+		return false, s.grow()
+	}
+	more, err = s.step()
+	if errors.Is(err, errIndex) {
+		s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", err)
+		return true, s.restart()
+	}
+	return more, err
+}
+
+// grow begins an index when the records of the shelf have become many.
+func (s *shelf) grow() error {
+	count := 0
+	err := s.engine.store.View(s.org, func(tx *store.Tx) error {
+		count = tx.RecordCount(s.kind.table)
+		s.indexed.Store(tx.LastChange(s.kind.table))
+		return nil
+	})
+	if err != nil || count <= s.engine.small {
+		return err
+	}
+	return s.restart()
+}
+
+// step writes one batch: what was changed since the last one and, when that is not much, records that the index does
+// not hold yet.
+func (s *shelf) step() (more bool, err error) {
+	batch := bleve.NewBatch()
+	next := s.disk.state
+	err = s.engine.store.View(s.org, func(tx *store.Tx) error {
+		more, err = s.gather(tx, batch, &next)
+		return err
+	})
+	if err != nil || next == s.disk.state {
+		return more, err
+	}
+	if err := s.disk.write(batch, next); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	before := s.view
+	s.mu.Unlock()
+	v, err := s.disk.view(s.kind, s.engine.cache, before)
+	if err != nil {
+		return false, err
+	}
+	if uint64(v.count) != next.Count {
+		v.release()
+		return false, fmt.Errorf("%w: it has %d records of %d", errIndex, v.count, next.Count)
+	}
+	s.show(v)
+	s.indexed.Store(next.Number)
+	return more, nil
+}
+
+// gather collects a batch and the state that it leads to.
+func (s *shelf) gather(tx *store.Tx, batch *bleve.Batch, next *state) (more bool, err error) {
+	table := s.kind.table
+	last := tx.LastChange(table)
+	if next.Number < last {
+		reads := 0
+		err = tx.Changes(table, next.Number, func(c store.Change) (bool, error) {
+			if c.Number != next.Number+1 {
+				return false, errGap(next.Number+1, c.Number)
+			}
+			if len(batch.IndexOps) == s.engine.batch || reads == readMost {
+				return false, nil
+			}
+			reads++
+			next.Number = c.Number
+			if !s.view.covers(c.ID) {
+				return true, nil
+			}
+			return true, s.take(tx, batch, next, &c)
+		})
+		if err != nil {
+			return false, err
+		}
+		next.Seen = last
+		if next.Mark, _, err = markAt(tx, table, last); err != nil {
+			return false, err
+		}
+	}
+	if next.Number < last {
+		return true, nil
+	}
+	if next.Cursor == end || len(batch.IndexOps) == s.engine.batch {
+		return next.Cursor != end, nil
+	}
+	cursor := end
+	err = tx.Records(table, next.Cursor, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
+		if len(batch.IndexOps) == s.engine.batch {
+			return false, nil
+		}
+		cursor = id
+		return true, s.add(batch, next, id, number, public)
+	})
+	if len(batch.IndexOps) < s.engine.batch {
+		cursor = end
+	}
+	next.Cursor = cursor
+	return cursor != end, err
+}
+
+// take takes a change into a batch. Only the last change of a record does anything: when there are later ones, one of
+// them will.
+func (s *shelf) take(tx *store.Tx, batch *bleve.Batch, next *state, c *store.Change) error {
+	number, public, err := tx.Public(s.kind.table, c.ID)
+	if err != nil {
+		return err
+	}
+	if public == nil && c.Op == store.Deleted {
+		if _, twice := batch.IndexOps[string(c.ID[:])]; !twice && s.view.find(c.ID).part >= 0 {
+			next.Count--
+			next.Sum -= idSum(c.ID)
+			batch.Delete(string(c.ID[:]))
+		}
+		return nil
+	}
+	if public == nil || number != c.Number {
+		return nil
+	}
+	if s.view.find(c.ID).part >= 0 { // it takes the place of what the index has
+		next.Count--
+		next.Sum -= idSum(c.ID)
+	}
+	return s.add(batch, next, c.ID, number, public)
+}
+
+func (s *shelf) add(batch *bleve.Batch, next *state, id uuid.UUID, number uint64, public []byte) error {
+	r, err := s.kind.row(id, number, public)
+	if err != nil {
+		return err
+	}
+	batch.Update(s.kind.document(r))
+	next.Count++
+	next.Sum += idSum(id)
+	return nil
+}

@@ -1,0 +1,108 @@
+package index
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// findMissing looks for indexes that are not there though the records are many, and removes those of organizations that
+// are gone.
+func (e *Engine) findMissing() {
+	orgs, err := e.store.Organizations()
+	if err != nil {
+		e.log.Error("the indexes are not looked after", "error", err)
+		return
+	}
+	orgs = append(orgs, uuid.Nil)
+	for _, org := range orgs {
+		err := e.store.View(org, func(tx *store.Tx) error {
+			for _, k := range e.kinds {
+				if tx.RecordCount(k.table) > e.small {
+					if s := e.shelf(org, k); !diskExists(s.path) {
+						e.stir(s)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			e.log.Error("the indexes are not looked after", "organization", org, "error", err)
+		}
+	}
+	entries, err := os.ReadDir(e.dir)
+	if err != nil {
+		e.log.Error("the indexes are not looked after", "error", err)
+	}
+	for _, entry := range entries {
+		if org, err := uuid.Parse(entry.Name()); err != nil || !slices.Contains(orgs, org) {
+			e.remove(filepath.Join(e.dir, entry.Name()))
+		}
+	}
+}
+
+func (e *Engine) remove(path string) {
+	if err := os.RemoveAll(path); err != nil {
+		e.log.Warn("an index that nobody needs is still there", "path", path, "error", err)
+	}
+}
+
+// closeIdle closes what was not used for a while. A shelf whose index could not be made gets another try.
+func (e *Engine) closeIdle() {
+	for _, s := range e.all() {
+		s.mu.Lock()
+		if s.idle++; s.used.Load() != s.usedBefore {
+			s.idle, s.usedBefore = 0, s.used.Load()
+		}
+		idle, retry := s.loaded && s.idle >= idleLooks, s.view != nil && s.view.snapshot == nil
+		s.mu.Unlock()
+		if idle {
+			s.close()
+		} else if retry {
+			e.stir(s)
+		}
+	}
+}
+
+// fit closes shelves, the least used first, until no more indexes are open and no more memory is used than may be.
+func (e *Engine) fit() {
+	type use struct {
+		*shelf
+		used       uint64
+		open, size int
+	}
+	var uses []use
+	open, size := 0, e.cache.size()
+	for _, s := range e.all() {
+		u := use{shelf: s, used: s.used.Load()}
+		s.mu.Lock()
+		u.size = s.size
+		if s.view != nil {
+			u.open = 1
+		}
+		s.mu.Unlock()
+		uses, open, size = append(uses, u), open+u.open, size+u.size
+	}
+	slices.SortFunc(uses, func(a, b use) int { return cmp.Compare(a.used, b.used) })
+	for _, u := range uses {
+		tooMany, tooLarge := open > openMost && u.open > 0, size > e.limit && u.size > 0
+		if (tooMany || tooLarge) && u.close() {
+			open, size = open-u.open, size-u.size
+		}
+	}
+}
+
+// close closes a shelf; the next list opens it again. One that is being written stays.
+func (s *shelf) close() bool {
+	if !s.writing.TryLock() {
+		return false
+	}
+	defer s.writing.Unlock()
+	s.drop()
+	return true
+}

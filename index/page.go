@@ -1,0 +1,257 @@
+package index
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/google/uuid"
+)
+
+// run is the matches of one part of the records, in the order of the list.
+type run interface {
+	len() int
+	id(i int) uuid.UUID
+	// key is the value of the i-th match under the k-th key of the sort, folded.
+	key(i, k int) value
+}
+
+// docRun is a run of documents.
+type docRun struct {
+	part    *part
+	docs    []uint32
+	columns []*column // by sort key
+}
+
+func (r *docRun) len() int           { return len(r.docs) }
+func (r *docRun) id(i int) uuid.UUID { return r.part.ids[r.docs[i]] }
+func (r *docRun) key(i, k int) value { return r.columns[k].value(r.docs[i]) }
+
+// keyRun is a run of records that stand outside of the index.
+type keyRun []keyed
+
+// keyed is the id of a record and what it is sorted by.
+type keyed struct {
+	recordID uuid.UUID
+	keys     []value
+}
+
+func (r keyRun) len() int           { return len(r) }
+func (r keyRun) id(i int) uuid.UUID { return r[i].recordID }
+func (r keyRun) key(i, k int) value { return r[i].keys[k] }
+
+// keyed takes from a row what a list of the plan needs once the row has matched.
+func (p *Plan) keyed(r *row) keyed {
+	k := keyed{recordID: r.id, keys: make([]value, len(p.sort))}
+	for i, key := range p.sort {
+		k.keys[i] = r.values[key.field].folded()
+	}
+	return k
+}
+
+func (p *Plan) order(a, b keyed) int {
+	for i, key := range p.sort {
+		if c := compareValues(a.keys[i], b.keys[i], key.desc); c != 0 {
+			return c
+		}
+	}
+	return directed(bytes.Compare(a.recordID[:], b.recordID[:]), p.sort[len(p.sort)-1].desc)
+}
+
+// less tells whether a match of one run comes before one of another.
+func (p *Plan) less(a run, i int, b run, j int) bool {
+	for k, key := range p.sort {
+		if c := compareValues(a.key(i, k), b.key(j, k), key.desc); c != 0 {
+			return c < 0
+		}
+	}
+	x, y := a.id(i), b.id(j)
+	return directed(bytes.Compare(x[:], y[:]), p.sort[len(p.sort)-1].desc) < 0
+}
+
+// matched is the matches of one part before they are brought into order.
+type matched struct {
+	part  *part
+	docs  set // nil: all
+	count int
+}
+
+// inOrder gives matches in order: the first most of them or, when that is negative, the last.
+func (m *matched) inOrder(p *Plan, most int) *docRun {
+	r := &docRun{part: m.part}
+	for _, key := range p.sort {
+		r.columns = append(r.columns, m.part.column(key.field))
+	}
+	fromEnd := most < 0
+	most = min(max(most, -most), m.count)
+	switch {
+	case m.docs == nil:
+		r.docs = window(m.part.order(p.sort), most, fromEnd)
+	case m.count < m.part.size/128:
+		r.docs = window(m.sorted(p, r), most, fromEnd)
+	default:
+		r.docs = m.walk(m.part.order(p.sort), most, fromEnd)
+	}
+	return r
+}
+
+func window(docs []uint32, most int, fromEnd bool) []uint32 {
+	if fromEnd {
+		return docs[len(docs)-most:]
+	}
+	return docs[:most]
+}
+
+// walk follows the order of all documents from one of its ends and takes matches until it has enough.
+func (m *matched) walk(order []uint32, most int, fromEnd bool) []uint32 {
+	docs := make([]uint32, most)
+	if fromEnd {
+		for n, i := most, len(order)-1; n > 0; i-- {
+			if m.docs.has(order[i]) {
+				n--
+				docs[n] = order[i]
+			}
+		}
+		return docs
+	}
+	for n, i := 0, 0; n < most; i++ {
+		if m.docs.has(order[i]) {
+			docs[n] = order[i]
+			n++
+		}
+	}
+	return docs
+}
+
+// sorted sorts few matches without the order of all.
+func (m *matched) sorted(p *Plan, r *docRun) []uint32 {
+	docs := make([]uint32, 0, m.count)
+	m.docs.each(func(doc uint32) { docs = append(docs, doc) })
+	slices.SortFunc(docs, func(a, b uint32) int {
+		for k, key := range p.sort {
+			x, y := r.columns[k].codes[a], r.columns[k].codes[b]
+			switch {
+			case x == y:
+			case x == 0:
+				return 1
+			case y == 0, (x < y) != key.desc:
+				return -1
+			default:
+				return 1
+			}
+		}
+		return directed(bytes.Compare(m.part.ids[a][:], m.part.ids[b][:]), p.sort[len(p.sort)-1].desc)
+	})
+	return docs
+}
+
+// from is how many of all matches come before the page; all of them when it lies behind the last.
+func (p *Plan) from(total int) int {
+	// Compared before it is multiplied: a page number may be as large as a number can be.
+	if p.Page-1 > total/p.PageSize {
+		return total
+	}
+	return (p.Page - 1) * p.PageSize
+}
+
+// reach is how many matches there are up to the end of the page.
+func (p *Plan) reach() int {
+	if p.Page > math.MaxInt32/p.PageSize {
+		return math.MaxInt32
+	}
+	return p.Page * p.PageSize
+}
+
+// pick gives the ids of the page that has from matches before it: of those of the parts and of the rows, which are
+// sorted.
+func (p *Plan) pick(parts []matched, rows *collector, from int) []uuid.UUID {
+	total := rows.total
+	for i := range parts {
+		total += parts[i].count
+	}
+	// A page near the end is cheaper to reach from there.
+	most := p.reach()
+	if from > total/2 && rows.complete() {
+		most = -(total - from)
+	}
+	runs := make([]run, 0, len(parts)+1)
+	left := total
+	if len(rows.rows) > 0 {
+		runs = append(runs, keyRun(rows.rows))
+		left -= len(rows.rows)
+	}
+	for i := range parts {
+		if parts[i].count > 0 {
+			r := parts[i].inOrder(p, most)
+			runs = append(runs, r)
+			left -= r.len()
+		}
+	}
+	if most < 0 {
+		from -= left // what was left out comes before the page
+	}
+	return p.merge(runs, p.cut(runs, from), p.PageSize)
+}
+
+// cut gives for each run how many of its matches come before the from-th of all.
+func (p *Plan) cut(runs []run, from int) []int {
+	low, high := make([]int, len(runs)), make([]int, len(runs))
+	for i, r := range runs {
+		high[i] = min(r.len(), from)
+	}
+	if from == 0 {
+		return low
+	}
+	at := make([]int, len(runs))
+	for {
+		// The largest range gives the pivot, at the place where it would be if all were alike.
+		widest, sumLow, sumHigh := 0, 0, 0
+		for i := range runs {
+			if high[i]-low[i] > high[widest]-low[widest] {
+				widest = i
+			}
+			sumLow, sumHigh = sumLow+low[i], sumHigh+high[i]
+		}
+		if sumLow == from || high[widest] == low[widest] {
+			return low
+		}
+		width := high[widest] - low[widest]
+		pivot := low[widest] + min(int(float64(width)*float64(from-sumLow)/float64(sumHigh-sumLow)), width-1)
+		before := 0
+		for i, r := range runs {
+			if at[i] = pivot; i != widest {
+				at[i] = low[i] + sort.Search(high[i]-low[i], func(j int) bool { return p.less(runs[widest], pivot, r, low[i]+j) })
+			}
+			before += at[i]
+		}
+		switch {
+		case before == from:
+			return at
+		case before < from: // the pivot itself comes before the page
+			copy(low, at)
+			low[widest]++
+		default:
+			copy(high, at)
+		}
+	}
+}
+
+// merge gives the ids of the next matches of all runs together, from the given places on.
+func (p *Plan) merge(runs []run, at []int, size int) []uuid.UUID {
+	ids := make([]uuid.UUID, 0, size)
+	for len(ids) < size {
+		first := -1
+		for i, r := range runs {
+			if at[i] < r.len() && (first < 0 || p.less(r, at[i], runs[first], at[first])) {
+				first = i
+			}
+		}
+		if first < 0 {
+			break
+		}
+		ids = append(ids, runs[first].id(at[first]))
+		at[first]++
+	}
+	return ids
+}

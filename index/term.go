@@ -1,0 +1,225 @@
+package index
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	bleve "github.com/blevesearch/bleve_index_api"
+
+	"prospector/internal/shape"
+)
+
+// What a record is in bleve: terms under the key of each field, and under the names below.
+//
+//	<key>          text, key or reference: textTerm; long text: its words; number, date, time, boolean: numberTerm
+//	<key>+"~hash"  long text: a hash of it
+//	<key>+"~gram"  text that declares it: every three bytes of the folded text
+//	~has           the keys of the fields that have a value
+//	~word          the words of short texts that have more than shortWord letters
+//	~begin         the beginnings of all words, of one to shortWord letters
+const (
+	hashSuffix = "~hash"
+	gramSuffix = "~gram"
+	hasField   = "~has"
+	wordField  = "~word"
+	beginField = "~begin"
+	idField    = "_id" // bleve's own
+)
+
+// shortWord is how many letters a search can have that is answered by a term of its own. A prefix of one letter would
+// otherwise touch a good part of the dictionary.
+const shortWord = 3
+
+// gramLen is the length in bytes of the pieces that ~gram fields hold.
+const gramLen = 3
+
+// termsFormat is raised when the same record becomes other terms: indexes of another format are made anew.
+const termsFormat = 1
+
+// textTerm is the folded text and, where that differs, the text itself behind a NUL, which no text has: `is` is one exact
+// term, and the order of terms is that of the folded texts.
+func textTerm(s string) string {
+	folded := shape.Fold(s)
+	if folded != s {
+		return folded + "\x00" + s
+	}
+	return s
+}
+
+// foldedOf is the folded text of a term.
+func foldedOf(term string) string {
+	folded, _, _ := strings.Cut(term, "\x00")
+	return folded
+}
+
+// numberTerm has the order of the numbers.
+func numberTerm(f float64) string {
+	if f == 0 {
+		f = 0 // no negative zero: it equals the other
+	}
+	n := math.Float64bits(f)
+	if n>>63 != 0 {
+		n = ^n
+	} else {
+		n |= 1 << 63
+	}
+	return string(binary.BigEndian.AppendUint64(nil, n))
+}
+
+func numberOf(term string) float64 {
+	n := binary.BigEndian.Uint64([]byte(term))
+	if n>>63 != 0 {
+		n &^= 1 << 63
+	} else {
+		n = ^n
+	}
+	return math.Float64frombits(n)
+}
+
+// hashTerm stands for a text that is too long to be a term.
+func hashTerm(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return string(sum[:16])
+}
+
+// beginnings calls fn for the first one to shortWord letters of a word.
+func beginnings(word string, fn func(string)) {
+	for i, n := 0, 0; n < shortWord && i < len(word); n++ {
+		_, size := utf8.DecodeRuneInString(word[i:])
+		i += size
+		fn(word[:i])
+	}
+}
+
+// isShort tells whether a word has at most shortWord letters.
+func isShort(word string) bool { return utf8.RuneCountInString(word) <= shortWord }
+
+// document is a record as bleve takes it: terms, no positions, no stored values but the id, no doc values. Columns are
+// made from the term dictionaries.
+type document struct {
+	id     string
+	fields []bleve.Field
+}
+
+// terms is one field of a document.
+type terms struct {
+	name  string
+	value []byte // of _id alone
+	freqs bleve.TokenFrequencies
+}
+
+// once is the frequency of every term. Bleve reads it and keeps nothing of it; a term in one document only is kept
+// within the dictionary itself when its frequency is one.
+var once = func() *bleve.TokenFreq {
+	f := &bleve.TokenFreq{}
+	f.SetFrequency(1)
+	return f
+}()
+
+// document makes the document of a row.
+func (k *Kind) document(r *row) *document {
+	d := &document{id: string(r.id[:])}
+	has, words, begins := terms{name: hasField}, terms{name: wordField}, terms{name: beginField}
+	for i := range k.Fields {
+		f, v := &k.Fields[i], &r.values[i]
+		if !v.has {
+			continue
+		}
+		has.add(f.Key)
+		own := terms{name: f.Key}
+		switch {
+		case f.Type == shape.TypeMulti:
+			for _, s := range *v.list {
+				own.add(textTerm(s))
+			}
+		case f.isNumeric():
+			own.add(numberTerm(v.num))
+		case !f.Long:
+			own.add(textTerm(v.text))
+		}
+		if f.Type == shape.TypeText {
+			folded := shape.Fold(v.text)
+			for _, w := range splitWords(folded) {
+				beginnings(w, begins.add)
+				switch {
+				case f.Long:
+					own.add(w)
+				case !isShort(w):
+					words.add(w)
+				}
+			}
+			if f.Long {
+				hash := terms{name: f.Key + hashSuffix}
+				hash.add(hashTerm(v.text))
+				d.put(hash)
+			}
+			if f.Grams {
+				grams := terms{name: f.Key + gramSuffix}
+				for i := 0; i+gramLen <= len(folded); i++ {
+					grams.add(folded[i : i+gramLen])
+				}
+				d.put(grams)
+			}
+		}
+		d.put(own)
+	}
+	d.put(has)
+	d.put(words)
+	d.put(begins)
+	return d
+}
+
+func (d *document) put(t terms) {
+	if t.freqs != nil {
+		d.fields = append(d.fields, &t)
+	}
+}
+
+func (t *terms) add(term string) {
+	if t.freqs == nil {
+		t.freqs = bleve.TokenFrequencies{}
+	}
+	t.freqs[term] = once
+}
+
+func (d *document) ID() string { return d.id }
+
+func (d *document) AddIDField() {
+	id := &terms{name: idField, value: []byte(d.id)}
+	id.add(d.id)
+	d.fields = append(d.fields, id)
+}
+
+func (d *document) VisitFields(visit bleve.FieldVisitor) {
+	for _, f := range d.fields {
+		visit(f)
+	}
+}
+
+func (d *document) VisitComposite(bleve.CompositeFieldVisitor) {}
+func (d *document) HasComposite() bool                         { return false }
+func (d *document) NumPlainTextBytes() uint64                  { return 0 }
+func (d *document) StoredFieldsBytes() uint64                  { return uint64(len(d.id)) }
+func (d *document) Indexed() bool                              { return true }
+func (d *document) Size() int                                  { return 0 }
+
+func (t *terms) Name() string             { return t.name }
+func (t *terms) Value() []byte            { return t.value }
+func (t *terms) ArrayPositions() []uint64 { return nil }
+func (t *terms) EncodedFieldType() byte   { return 't' }
+func (t *terms) Analyze()                 {}
+
+func (t *terms) Options() bleve.FieldIndexingOptions {
+	if t.value != nil {
+		return bleve.IndexField | bleve.StoreField
+	}
+	return bleve.IndexField
+}
+
+// AnalyzedLength must not be zero: bleve tells by it that a term has one document.
+func (t *terms) AnalyzedLength() int                              { return 1 }
+func (t *terms) AnalyzedTokenFrequencies() bleve.TokenFrequencies { return t.freqs }
+func (t *terms) NumPlainTextBytes() uint64                        { return 0 }
