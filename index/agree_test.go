@@ -33,7 +33,7 @@ type world struct {
 
 func newWorld(t testing.TB, seed uint64) *world {
 	w := &world{t: t, dir: t.TempDir(), org: uuid.New(), rand: rand.New(rand.NewPCG(seed, 1))}
-	w.opt = Options{CacheBytes: 1 << 20, Log: slog.New(slog.DiscardHandler), small: 20, batch: 16}
+	w.opt = Options{CacheBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), small: 20, batch: 16}
 	w.open()
 	t.Cleanup(w.close)
 	return w

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
-	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
 	bleve "github.com/blevesearch/bleve_index_api"
 	"github.com/google/uuid"
 
@@ -110,13 +109,11 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 	d := &disk{path: path, failed: make(chan struct{})}
 	background().Store(path, d)
 	err := guarded(func() (err error) {
-		merging := mergeplan.DefaultMergePlanOptions
-		merging.MaxSegmentsPerTier, merging.SegmentsPerMergeTask = maxSegmentsPerTier, maxSegmentsPerTier
 		d.index, err = scorch.NewScorch(scorch.Name, map[string]any{
 			"path":                   path,
 			"bolt_timeout":           "2s",
 			"asyncErrorCallbackName": background_,
-			"scorchMergePlanOptions": merging,
+			"scorchMergePlanOptions": map[string]int{"MaxSegmentsPerTier": segmentsPerTier, "SegmentsPerMergeTask": segmentsPerTier},
 		}, queue)
 		if err != nil {
 			return err
@@ -130,8 +127,8 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 	return d, nil
 }
 
-// maxSegmentsPerTier keeps the segments few, at the price of more merging: each of them costs every list a little.
-const maxSegmentsPerTier = 6
+// segmentsPerTier keeps the segments few, at the price of more merging: each of them costs every list a little.
+const segmentsPerTier = 6
 
 // verify reads what the index says about itself and holds its files against their checksums, which bleve never does.
 func (d *disk) verify() error {
