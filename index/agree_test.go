@@ -279,7 +279,19 @@ func reference(tx *store.Tx, plan *Plan) (Page, error) {
 
 // settle waits until the index holds everything.
 func (w *world) settle() {
-	w.engine.settle(w.engine.shelf(w.org, things))
+	w.t.Helper()
+	if err := w.engine.shelf(w.org, things).settle(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// check wants the index to hold what the store does.
+func (w *world) check() {
+	w.t.Helper()
+	n, err := w.engine.Check(false, func(what string, _ bool) { w.t.Error(what) })
+	if err != nil || n != len(w.ids) {
+		w.t.Errorf("checked %d of %d: %v", n, len(w.ids), err)
+	}
 }
 
 func TestAgreement(t *testing.T) {
@@ -294,5 +306,7 @@ func TestAgreement(t *testing.T) {
 				w.agree(randomBody(w.rand, len(w.ids)))
 			}
 		}
+		w.settle()
+		w.check()
 	}
 }

@@ -144,7 +144,7 @@ func (e *Engine) List(org uuid.UUID, plan *Plan) (Page, error) {
 func (s *shelf) remake(why error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", why)
+	s.warn(why)
 	return s.restart()
 }
 
@@ -297,16 +297,6 @@ func (e *Engine) followDirty(stop <-chan struct{}) {
 			if !more || err != nil {
 				delete(dirty, s)
 			}
-		}
-	}
-}
-
-// settle takes all changes of a shelf into its index.
-func (e *Engine) settle(s *shelf) error {
-	for {
-		more, err := s.follow()
-		if err != nil || !more {
-			return err
 		}
 	}
 }

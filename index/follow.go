@@ -21,22 +21,39 @@ const (
 // load makes the shelf ready for lists: it opens the index that is there and makes one where there is none and the
 // records are many.
 func (s *shelf) load() error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
 	s.mu.Lock()
 	loaded := s.loaded
 	s.mu.Unlock()
 	if loaded {
 		return nil
 	}
-	if diskExists(s.path) {
-		err := s.open()
-		if err == nil {
-			return nil
-		}
-		s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", err)
+	why, err := s.loadAsIs()
+	if why != nil {
+		s.warn(why)
 	}
-	return s.restart()
+	return err
+}
+
+// loadAsIs is load, but tells why the index that was there had to be made anew.
+func (s *shelf) loadAsIs() (why, err error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	loaded := s.loaded
+	s.mu.Unlock()
+	if loaded {
+		return nil, nil
+	}
+	if diskExists(s.path) {
+		if why = s.open(); why == nil {
+			return nil, nil
+		}
+	}
+	return why, s.restart()
+}
+
+func (s *shelf) warn(why error) {
+	s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", why)
 }
 
 // open opens the index on the disk, when it is sound and of this store.
@@ -192,7 +209,7 @@ func (s *shelf) follow() (more bool, err error) {
 	}
 	more, err = s.step()
 	if errors.Is(err, errIndex) {
-		s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", err)
+		s.warn(err)
 		return true, s.restart()
 	}
 	return more, err

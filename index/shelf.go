@@ -174,10 +174,11 @@ func (s *shelf) put(id uuid.UUID, c *change) {
 	} else {
 		c.at = s.view.find(id)
 	}
-	if c.row == nil && c.at.part < 0 {
+	if c.row == nil && s.view == nil {
 		delete(s.rows, id)
 		return
 	}
+	// With an index the deletion is kept even of a record that the view has not: the next view may have it.
 	if c.row != nil {
 		s.size += c.row.bytes()
 	}
@@ -242,11 +243,9 @@ func (s *shelf) show(v *view) {
 			if !known {
 				at = v.find(id)
 			}
-			if c.row != nil || at.part >= 0 {
-				rows[id] = &change{number: c.number, row: c.row, at: at}
-				if c.row != nil {
-					s.size += c.row.bytes()
-				}
+			rows[id] = &change{number: c.number, row: c.row, at: at}
+			if c.row != nil {
+				s.size += c.row.bytes()
 			}
 		}
 		s.number = max(s.number, v.number)
