@@ -49,17 +49,19 @@ func (a *API) encodeItem(v any) ([]byte, error) {
 
 // listEnvelope splices records into a List.
 func (a *API) listEnvelope(records [][]byte, p Pagination) []byte {
-	var b bytes.Buffer
-	b.WriteString(`{"data":[`)
+	size := 256
+	for _, r := range records {
+		size += len(r) + 1
+	}
+	b := append(make([]byte, 0, size), `{"data":[`...)
 	for i, r := range records {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		b.Write(r)
+		b = append(b, r...)
 	}
-	b.WriteString(`],"pagination":`)
-	b.Write(mustJSON(p))
-	return a.closeEnvelope(b.Bytes())
+	b = append(b, `],"pagination":`...)
+	return a.closeEnvelope(append(b, mustJSON(p)...))
 }
 
 func (a *API) closeEnvelope(b []byte) []byte {

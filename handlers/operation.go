@@ -129,8 +129,13 @@ func listing[T any](o Operation, kind *index.Kind) Operation {
 		if err := p.Err(); err != nil {
 			return page[T]{}, err
 		}
-		got, err := c.api.Index.List(c.principal.Org, plan)
-		return page[T]{Page: got, number: q.Page, size: q.PageSize}, err
+		var out page[T]
+		err := c.api.Index.List(c.principal.Org, plan, func(p index.Page) error {
+			out.envelope = c.api.listEnvelope(p.Records, Pagination{Page: q.Page, PageSize: q.PageSize, TotalCount: p.Total,
+				TotalPages: (p.Total + q.PageSize - 1) / q.PageSize})
+			return nil
+		})
+		return out, err
 	})
 }
 

@@ -3,8 +3,6 @@ package handlers
 import (
 	"net/http"
 	"reflect"
-
-	"prospector/index"
 )
 
 // outputSource tells what a success answers.
@@ -16,11 +14,8 @@ type outputSource struct {
 
 // page is a page of the records T; all is all of them on one.
 type (
-	page[T any] struct {
-		index.Page
-		number, size int
-	}
-	all[T any] []T
+	page[T any] struct{ envelope []byte }
+	all[T any]  []T
 )
 
 func (page[T]) output() outputSource { return outputSource{typ: reflect.TypeFor[T](), list: true} }
@@ -39,12 +34,9 @@ func (o *Operation) answer(c *call, out any) (answer, error) {
 		data, version := v.Public()
 		a.body, a.etag = c.api.itemEnvelope(data), etag(version)
 	case interface {
-		list() ([][]byte, Pagination, error)
+		list(*API) ([]byte, error)
 	}:
-		var records [][]byte
-		var p Pagination
-		records, p, err = v.list()
-		a.body = c.api.listEnvelope(records, p)
+		a.body, err = v.list(c.api)
 	case secret:
 		shown, kept, version := v.secret()
 		a.etag = etag(version)
@@ -57,20 +49,17 @@ func (o *Operation) answer(c *call, out any) (answer, error) {
 	return a, err
 }
 
-func (p page[T]) list() ([][]byte, Pagination, error) {
-	return p.Records, Pagination{Page: p.number, PageSize: p.size, TotalCount: p.Total,
-		TotalPages: (p.Total + p.size - 1) / p.size}, nil
-}
+func (p page[T]) list(*API) ([]byte, error) { return p.envelope, nil }
 
-func (a all[T]) list() (records [][]byte, p Pagination, err error) {
+func (a all[T]) list(api *API) ([]byte, error) {
+	records := make([][]byte, len(a))
 	for i := range a {
-		data, err := marshal(&a[i])
-		if err != nil {
-			return nil, p, err
+		var err error
+		if records[i], err = marshal(&a[i]); err != nil {
+			return nil, err
 		}
-		records = append(records, data)
 	}
-	return records, Pagination{Page: 1, PageSize: len(a), TotalCount: len(a), TotalPages: min(1, len(a))}, nil
+	return api.listEnvelope(records, Pagination{Page: 1, PageSize: len(a), TotalCount: len(a), TotalPages: min(1, len(a))}), nil
 }
 
 // secret is an item of which a repeated request is answered less than the first.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -29,6 +30,7 @@ type world struct {
 	rand   *rand.Rand
 	ids    []uuid.UUID
 	opt    Options
+	clock  func() time.Time // of the store; time.Now when nil
 }
 
 func newWorld(t testing.TB, seed uint64) *world {
@@ -41,7 +43,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 
 func (w *world) open() {
 	var engine *Engine
-	s, err := store.Open(w.dir, store.Options{Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
+	s, err := store.Open(w.dir, store.Options{Clock: w.clock, Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 		engine.Committed(ctx, org, changed)
 	}})
 	if err != nil {
@@ -112,11 +114,9 @@ func (w *world) change(n int) {
 		for range n {
 			k := w.rand.IntN(10)
 			if k < 4 || len(w.ids) == 0 {
-				id := tx.NewID()
-				if _, err := thingTable.Insert(tx, id, w.thing(id)); err != nil {
+				if err := w.insert(tx); err != nil {
 					return err
 				}
-				w.ids = append(w.ids, id)
 				continue
 			}
 			i := w.rand.IntN(len(w.ids))
@@ -136,6 +136,16 @@ func (w *world) change(n int) {
 		}
 		return nil
 	})
+}
+
+// insert makes one record.
+func (w *world) insert(tx *store.Tx) error {
+	id := tx.NewID()
+	if _, err := thingTable.Insert(tx, id, w.thing(id)); err != nil {
+		return err
+	}
+	w.ids = append(w.ids, id)
+	return nil
 }
 
 // randomBody is a list request with a random tree, sort, search and page.
@@ -240,6 +250,7 @@ func (w *world) agree(body string) {
 			if got, err = s.page(tx, m, plan); err != nil {
 				return err
 			}
+			got = got.clone()
 			want, err = reference(tx, plan)
 			return err
 		})
@@ -254,6 +265,14 @@ func (w *world) agree(body string) {
 		}
 		return
 	}
+}
+
+// clone makes a page that outlives its transaction.
+func (p Page) clone() Page {
+	for i, r := range p.Records {
+		p.Records[i] = slices.Clone(r)
+	}
+	return p
 }
 
 // reference answers a plan by the predicate alone.
@@ -272,7 +291,7 @@ func reference(tx *store.Tx, plan *Plan) (Page, error) {
 	slices.SortFunc(rows, plan.order)
 	page.Total = len(rows)
 	for i := (plan.Page - 1) * plan.PageSize; i < min(plan.Page*plan.PageSize, len(rows)); i++ {
-		page.Records = append(page.Records, public[rows[i].recordID])
+		page.Records = append(page.Records, public[rows[i].id])
 	}
 	return page, err
 }

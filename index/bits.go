@@ -2,6 +2,7 @@ package index
 
 import (
 	"math/bits"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -9,10 +10,7 @@ import (
 // set is a set of document numbers of one segment. A nil set is that of all documents where a function says so.
 type set []uint64
 
-// slack is room behind a set: a roaring bitmap writes whole containers of 1,024 words.
-const slack = 1024
-
-func newSet(n int) set { return make(set, (n+63)/64, (n+63)/64+slack) }
+func newSet(n int) set { return make(set, (n+63)/64) }
 
 // fullSet has the documents 0 to n-1.
 func fullSet(n int) set {
@@ -31,7 +29,8 @@ func (s set) cut(n int) {
 	}
 }
 
-func (s set) has(i uint32) bool { return s[i>>6]>>(i&63)&1 != 0 }
+func (s set) has(i uint32) bool { return s.bit(i) != 0 }
+func (s set) bit(i uint32) int  { return int(s[i>>6] >> (i & 63) & 1) }
 func (s set) add(i uint32)      { s[i>>6] |= 1 << (i & 63) }
 func (s set) remove(i uint32)   { s[i>>6] &^= 1 << (i & 63) }
 
@@ -79,7 +78,16 @@ func (s set) addBitmap(b *roaring.Bitmap) {
 		}
 		return
 	}
-	dense := make(set, cap(s))
-	b.WriteDenseTo(dense)
-	s.or(dense)
+	dense := denseSets.Get().(*set)
+	defer denseSets.Put(dense)
+	// A bitmap writes whole containers of 1,024 words.
+	if words := len(s) + 1024; cap(*dense) < words {
+		*dense = make(set, words)
+	}
+	clear((*dense)[:len(s)])
+	b.WriteDenseTo(*dense)
+	s.or(*dense)
 }
+
+// denseSets are for addBitmap.
+var denseSets = sync.Pool{New: func() any { return new(set) }}

@@ -30,9 +30,23 @@ type item struct {
 
 func newCache(limit int) *cache { return &cache{limit: limit, items: map[itemKey]*item{}} }
 
-// get gives the value that the owner has under the name, after making it when it is not there. Of several who need it
+// get gives the value that the owner has under the name.
+func (c *cache) get(owner *segment, name string) (value any, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	it := c.items[itemKey{owner, name}]
+	if it == nil || it.value == nil {
+		return nil, false
+	}
+	if c.lru.Front() != it.place {
+		c.lru.MoveToFront(it.place)
+	}
+	return it.value, true
+}
+
+// make gives the value that the owner has under the name, after making it when it is not there. Of several who need it
 // at the same time one makes it.
-func (c *cache) get(owner *segment, name string, build func() (value any, size int)) any {
+func (c *cache) make(owner *segment, name string, build func() (value any, size int)) any {
 	key := itemKey{owner, name}
 	c.mu.Lock()
 	it := c.items[key]

@@ -132,7 +132,7 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 	if m.view == nil {
 		return records, nil
 	}
-	seed := maphash.MakeSeed()
+	seed, stored := maphash.MakeSeed(), tx.Reader(s.kind.table)
 	seen := make(map[uuid.UUID]bool, m.view.count)
 	err = guarded(func() error {
 		for i, p := range m.view.parts {
@@ -151,7 +151,7 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 				if in != nil && !in.has(uint32(doc)) {
 					continue
 				}
-				number, public, err := tx.Public(s.kind.table, id)
+				number, public, err := stored.Public(id)
 				switch {
 				case err != nil:
 					return err

@@ -76,17 +76,20 @@ func (c *column) within(span [2]float64, out set) {
 	if from >= to {
 		return
 	}
-	// A code in [from+1, to] is below to-from when from+1 is taken from it; none, 0, wraps around to above.
-	for i, code := range c.codes {
-		if code-from-1 < to-from {
-			out.add(uint32(i))
+	// A code in [from+1, to] is below to-from when from+1 is taken from it; none, 0, wraps around to above. The sign
+	// of the difference says so without a branch, which would mostly be mispredicted.
+	for i := range out {
+		var word uint64
+		for j, code := range c.codes[i*64 : min(i*64+64, len(c.codes))] {
+			word |= (uint64(code-from-1) - uint64(to-from)) >> 63 << j
 		}
+		out[i] |= word
 	}
 }
 
 // containing adds the documents whose text has the needle in it. Each distinct text is looked at once.
 func (c *column) containing(needle string, out set) {
-	hit := make([]bool, c.len()+1)
+	hit := make([]uint8, c.len()+1)
 	at, code, found := 0, 0, false
 	for {
 		i := strings.Index(c.text[at:], needle)
@@ -101,16 +104,18 @@ func (c *column) containing(needle string, out set) {
 				break
 			}
 		}
-		hit[code+1], found = true, true
+		hit[code+1], found = 1, true
 		at = int(c.ends[code]) + 1
 	}
 	if !found {
 		return
 	}
-	for i, code := range c.codes {
-		if hit[code] {
-			out.add(uint32(i))
+	for i := range out {
+		var word uint64
+		for j, code := range c.codes[i*64 : min(i*64+64, len(c.codes))] {
+			word |= uint64(hit[code]) << j
 		}
+		out[i] |= word
 	}
 }
 

@@ -27,6 +27,7 @@ type Plan struct {
 	kind   *Kind
 	filter Filter
 	sort   []sortKey
+	sorted string // the name of the sort in the cache
 	search []string
 }
 
@@ -57,6 +58,7 @@ type sortKey struct {
 func Compile(k *Kind, q ListBody, p *fault.Problems) *Plan {
 	c := &compiler{kind: k, p: p}
 	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, search: words(q.Search), sort: c.sort(q.Sort)}
+	plan.sorted = orderName + k.sortName(plan.sort)
 	switch q.Filters.Kind {
 	case shape.Absent, shape.Null:
 	case shape.List:

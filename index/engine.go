@@ -119,23 +119,23 @@ func (e *Engine) Close() {
 	e.queue.Close()
 }
 
-// List gives one page of the organization's records. It sees every write that was answered before it began, and all
-// that it shows is of one moment.
-func (e *Engine) List(org uuid.UUID, plan *Plan) (Page, error) {
+// List gives one page of the organization's records to use, which is called once. The page sees every write that was
+// answered before List began, and all that it shows is of one moment.
+func (e *Engine) List(org uuid.UUID, plan *Plan, use func(Page) error) error {
 	s := e.shelf(org, plan.kind)
 	for {
 		if err := s.load(); err != nil {
-			return Page{}, err
+			return err
 		}
-		page, err := s.list(plan)
+		err := s.list(plan, use)
 		switch {
 		case errors.Is(err, errBehind) || errors.Is(err, errUnloaded):
 		case errors.Is(err, errIndex):
 			if err := s.remake(err); err != nil {
-				return Page{}, err
+				return err
 			}
 		default:
-			return page, err
+			return err
 		}
 	}
 }
@@ -291,12 +291,21 @@ func (e *Engine) followDirty(stop <-chan struct{}) {
 			}
 			more, err := s.follow()
 			if err != nil {
-				e.log.Error("an index cannot be kept; its lists are slower until it can", "organization", s.org, "kind", s.kind.Entity, "error", err)
-				s.indexed.Store(0) // so that nobody waits for it
+				s.fail(err)
 			}
 			if !more || err != nil {
 				delete(dirty, s)
 			}
 		}
 	}
+}
+
+// Settle waits until every index that is open holds all that was changed before.
+func (e *Engine) Settle() error {
+	for _, s := range e.all() {
+		if err := s.settle(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

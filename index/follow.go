@@ -70,6 +70,9 @@ func (s *shelf) open() error {
 	s.indexed.Store(d.state.Number)
 	s.show(v)
 	signal(s.engine.tidy)
+	if d.state.Cursor != end || s.lag() > 0 {
+		s.engine.stir(s)
+	}
 	return nil
 }
 
@@ -121,39 +124,47 @@ func markAt(tx *store.Tx, table string, number uint64) (mark uint64, found bool,
 	return mark, found, err
 }
 
-// restart throws away the index that may be there, and begins another where the records are many.
+// restart throws away the index that may be there, and begins another where the records are many. When that cannot be
+// done, lists read the store.
 func (s *shelf) restart() error {
 	s.drop()
-	if err := os.RemoveAll(s.path); err != nil {
-		return err
-	}
-	next := state{Epoch: s.engine.store.Epoch(), Kind: s.kind.signature()}
+	problem := os.RemoveAll(s.path)
+	first := state{Epoch: s.engine.store.Epoch(), Kind: s.kind.signature()}
 	count := 0
 	err := s.engine.store.View(s.org, func(tx *store.Tx) (err error) {
 		count = tx.RecordCount(s.kind.table)
-		next.Number = tx.LastChange(s.kind.table)
-		next.Seen = next.Number
-		next.Mark, _, err = markAt(tx, s.kind.table, next.Seen)
+		first.Number = tx.LastChange(s.kind.table)
+		first.Seen = first.Number
+		first.Mark, _, err = markAt(tx, s.kind.table, first.Seen)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.indexed.Store(next.Number)
+	s.indexed.Store(first.Number)
 	if count <= s.engine.small {
 		s.mu.Lock()
 		s.loaded = true
 		s.mu.Unlock()
 		return nil
 	}
-	s.show(bareView(next.Number))
-	if err := s.begin(next); err != nil {
-		s.engine.log.Error("an index cannot be made; its lists are slower until it can", "organization", s.org, "kind", s.kind.Entity, "error", err)
-		s.indexed.Store(0) // so that nobody waits for it
+	s.show(bareView(first.Number))
+	if problem == nil {
+		problem = s.begin(first)
+	}
+	if problem != nil {
+		s.fail(problem)
 		return nil
 	}
 	s.engine.stir(s)
 	return nil
+}
+
+// fail says that the index cannot be kept, and lets those go who wait for it.
+func (s *shelf) fail(err error) {
+	s.engine.log.Error("an index cannot be kept; its lists are slower until it can", "organization", s.org, "kind", s.kind.Entity, "error", err)
+	s.indexed.Store(0)
+	s.engine.advanced()
 }
 
 // begin makes an empty index.
@@ -205,7 +216,7 @@ func (s *shelf) follow() (more bool, err error) {
 	defer s.writing.Unlock()
 	defer s.engine.advanced()
 	if s.disk == nil {
-		return false, s.grow()
+		return s.grow()
 	}
 	more, err = s.step()
 	if errors.Is(err, errIndex) {
@@ -215,18 +226,19 @@ func (s *shelf) follow() (more bool, err error) {
 	return more, err
 }
 
-// grow begins an index when the records of the shelf have become many.
-func (s *shelf) grow() error {
+// grow begins an index when the records of the shelf have become many, and tells whether there is one to fill then.
+func (s *shelf) grow() (more bool, err error) {
 	count := 0
-	err := s.engine.store.View(s.org, func(tx *store.Tx) error {
+	err = s.engine.store.View(s.org, func(tx *store.Tx) error {
 		count = tx.RecordCount(s.kind.table)
 		s.indexed.Store(tx.LastChange(s.kind.table))
 		return nil
 	})
 	if err != nil || count <= s.engine.small {
-		return err
+		return false, err
 	}
-	return s.restart()
+	err = s.restart()
+	return s.disk != nil, err
 }
 
 // step writes one batch: what was changed since the last one and, when that is not much, records that the index does
@@ -265,7 +277,7 @@ func (s *shelf) gather(tx *store.Tx, batch *bleve.Batch, next *state) (more bool
 	table := s.kind.table
 	last := tx.LastChange(table)
 	if next.Number < last {
-		reads := 0
+		reads, records := 0, tx.Reader(table)
 		err = tx.Changes(table, next.Number, func(c store.Change) (bool, error) {
 			if c.Number != next.Number+1 {
 				return false, errGap(next.Number+1, c.Number)
@@ -278,7 +290,7 @@ func (s *shelf) gather(tx *store.Tx, batch *bleve.Batch, next *state) (more bool
 			if !s.view.covers(c.ID) {
 				return true, nil
 			}
-			return true, s.take(tx, batch, next, &c)
+			return true, s.take(records, batch, next, &c)
 		})
 		if err != nil {
 			return false, err
@@ -311,8 +323,8 @@ func (s *shelf) gather(tx *store.Tx, batch *bleve.Batch, next *state) (more bool
 
 // take takes a change into a batch. Only the last change of a record does anything: when there are later ones, one of
 // them will.
-func (s *shelf) take(tx *store.Tx, batch *bleve.Batch, next *state, c *store.Change) error {
-	number, public, err := tx.Public(s.kind.table, c.ID)
+func (s *shelf) take(records *store.Reader, batch *bleve.Batch, next *state, c *store.Change) error {
+	number, public, err := records.Public(c.ID)
 	if err != nil {
 		return err
 	}

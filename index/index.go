@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unsafe"
 
+	bleve "github.com/blevesearch/bleve_index_api"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
@@ -22,6 +23,8 @@ import (
 type Field struct {
 	shape.Field
 	Sortable bool
+
+	column string // its name in the cache
 }
 
 // Kind is what the lists of one entity need to know.
@@ -50,7 +53,7 @@ func NewKind[T any](entity, defaultSort string, table *store.Table[T]) *Kind {
 	for _, f := range shape.Of[T]().Flat() {
 		valueOf(f.Get(new(T))) // a type that has no value panics here, at the start, and not in a list
 		k.byKey[f.Key] = len(k.Fields)
-		k.Fields = append(k.Fields, Field{Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long})
+		k.Fields = append(k.Fields, Field{Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long, column: columnName + f.Key})
 	}
 	k.decode = func(public []byte) (any, error) {
 		rec := new(T)
@@ -78,7 +81,8 @@ type ListBody struct {
 	PageSize int         `json:"page_size" rule:"from=1,to=500,default=50"`
 }
 
-// Page is one page of a list: the public JSON of its records, and how many there are in all.
+// Page is one page of a list: the public JSON of its records, and how many there are in all. The bytes are those of the
+// store itself, and valid only while the page is given out.
 type Page struct {
 	Records [][]byte
 	Total   int
@@ -182,3 +186,12 @@ func valueOf(v any) value {
 func words(s string) []string { return splitWords(shape.Fold(s)) }
 
 func splitWords(folded string) []string { return strings.FieldsFunc(folded, notInWord) }
+
+// Document gives a record as bleve takes it, for measuring bleve alone.
+func (k *Kind) Document(id uuid.UUID, public []byte) (bleve.Document, error) {
+	r, err := k.row(id, 0, public)
+	if err != nil {
+		return nil, err
+	}
+	return k.document(r), nil
+}

@@ -10,21 +10,24 @@ import (
 )
 
 // list answers a plan at the moment of a transaction of its own.
-func (s *shelf) list(plan *Plan) (page Page, err error) {
-	err = s.engine.store.View(s.org, func(tx *store.Tx) error {
+func (s *shelf) list(plan *Plan, use func(Page) error) error {
+	return s.engine.store.View(s.org, func(tx *store.Tx) error {
 		m, err := s.at(tx)
 		if err != nil {
 			return err
 		}
 		defer m.release()
-		page, err = s.page(tx, m, plan)
-		return err
+		page, err := s.page(tx, m, plan)
+		if err != nil {
+			return err
+		}
+		return use(page)
 	})
-	return page, err
 }
 
 // page decides which records are on the page, and reads them.
 func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
+	records := tx.Reader(s.kind.table)
 	rows := &collector{plan: plan, most: plan.reach()}
 	for _, r := range m.rows {
 		rows.add(r)
@@ -38,7 +41,7 @@ func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
 	var ids []uuid.UUID
 	total := rows.total
 	err := guarded(func() error {
-		parts := s.matches(tx, m, plan)
+		parts := s.matches(records, m, plan)
 		for i := range parts {
 			total += parts[i].count
 		}
@@ -50,12 +53,12 @@ func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	records, err := s.read(tx, ids)
-	return Page{Records: records, Total: total}, err
+	page, err := read(records, ids)
+	return Page{Records: page, Total: total}, err
 }
 
 // matches gives the matches of each part of the view.
-func (s *shelf) matches(tx *store.Tx, m *moment, plan *Plan) []matched {
+func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched {
 	if m.view == nil {
 		return nil
 	}
@@ -66,7 +69,7 @@ func (s *shelf) matches(tx *store.Tx, m *moment, plan *Plan) []matched {
 			in = m.masks[i]
 		}
 		e := evaluator{part: p, plan: plan, read: func(doc uint32) *row {
-			number, public, err := tx.Public(s.kind.table, p.ids[doc])
+			number, public, err := records.Public(p.ids[doc])
 			if err == nil && public == nil {
 				err = fmt.Errorf("it has %s, which the store has not", p.ids[doc])
 			}
@@ -98,32 +101,19 @@ func (s *shelf) scan(tx *store.Tx, above uuid.UUID, rows *collector) error {
 }
 
 // read reads the records of a page.
-func (s *shelf) read(tx *store.Tx, ids []uuid.UUID) ([][]byte, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	ends := make([]int, len(ids))
-	var all []byte
+func read(records *store.Reader, ids []uuid.UUID) ([][]byte, error) {
+	page := make([][]byte, len(ids))
 	for i, id := range ids {
-		_, public, err := tx.Public(s.kind.table, id)
+		_, public, err := records.Public(id)
 		if err != nil {
 			return nil, err
 		}
 		if public == nil {
 			return nil, fmt.Errorf("%w: it has %s, which the store has not", errIndex, id)
 		}
-		if i == 0 {
-			all = make([]byte, 0, (len(public)+64)*len(ids))
-		}
-		all = append(all, public...)
-		ends[i] = len(all)
+		page[i] = public
 	}
-	records, from := make([][]byte, len(ids)), 0
-	for i, to := range ends {
-		records[i] = all[from:to:to]
-		from = to
-	}
-	return records, nil
+	return page, nil
 }
 
 // collector gathers matching rows, and of those no more than a page can need.

@@ -100,7 +100,7 @@ func inWord(r rune) bool    { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 func notInWord(r rune) bool { return !inWord(r) }
 
 // compareValues orders two folded values: no value comes last both ways.
-func compareValues(a, b value, desc bool) int {
+func compareValues(a, b *value, desc bool) int {
 	switch {
 	case a.has && b.has:
 		if a.num != b.num {

@@ -12,9 +12,14 @@ import (
 // run is the matches of one part of the records, in the order of the list.
 type run interface {
 	len() int
-	id(i int) uuid.UUID
-	// key is the value of the i-th match under the k-th key of the sort, folded.
-	key(i, k int) value
+	// get puts the i-th match into k, whose keys have room for those of the sort.
+	get(i int, k *keyed)
+}
+
+// keyed is a match: the id of a record and what it is sorted by, folded.
+type keyed struct {
+	id   uuid.UUID
+	keys []value
 }
 
 // docRun is a run of documents.
@@ -24,50 +29,48 @@ type docRun struct {
 	columns []*column // by sort key
 }
 
-func (r *docRun) len() int           { return len(r.docs) }
-func (r *docRun) id(i int) uuid.UUID { return r.part.ids[r.docs[i]] }
-func (r *docRun) key(i, k int) value { return r.columns[k].value(r.docs[i]) }
+func (r *docRun) len() int { return len(r.docs) }
+
+func (r *docRun) get(i int, k *keyed) {
+	doc := r.docs[i]
+	k.id = r.part.ids[doc]
+	for j, c := range r.columns {
+		k.keys[j] = c.value(doc)
+	}
+}
 
 // keyRun is a run of records that stand outside of the index.
 type keyRun []keyed
 
-// keyed is the id of a record and what it is sorted by.
-type keyed struct {
-	recordID uuid.UUID
-	keys     []value
-}
+func (r keyRun) len() int { return len(r) }
 
-func (r keyRun) len() int           { return len(r) }
-func (r keyRun) id(i int) uuid.UUID { return r[i].recordID }
-func (r keyRun) key(i, k int) value { return r[i].keys[k] }
+func (r keyRun) get(i int, k *keyed) {
+	k.id = r[i].id
+	copy(k.keys, r[i].keys)
+}
 
 // keyed takes from a row what a list of the plan needs once the row has matched.
 func (p *Plan) keyed(r *row) keyed {
-	k := keyed{recordID: r.id, keys: make([]value, len(p.sort))}
+	k := p.newKeyed()
+	k.id = r.id
 	for i, key := range p.sort {
 		k.keys[i] = r.values[key.field].folded()
 	}
 	return k
 }
 
-func (p *Plan) order(a, b keyed) int {
-	for i, key := range p.sort {
-		if c := compareValues(a.keys[i], b.keys[i], key.desc); c != 0 {
+func (p *Plan) order(a, b keyed) int { return p.compare(&a, &b) }
+
+func (p *Plan) newKeyed() keyed { return keyed{keys: make([]value, len(p.sort))} }
+
+// compare compares two matches as the list orders them: by each key, and ties by id in the direction of the last key.
+func (p *Plan) compare(a, b *keyed) int {
+	for i := range p.sort {
+		if c := compareValues(&a.keys[i], &b.keys[i], p.sort[i].desc); c != 0 {
 			return c
 		}
 	}
-	return directed(bytes.Compare(a.recordID[:], b.recordID[:]), p.sort[len(p.sort)-1].desc)
-}
-
-// less tells whether a match of one run comes before one of another.
-func (p *Plan) less(a run, i int, b run, j int) bool {
-	for k, key := range p.sort {
-		if c := compareValues(a.key(i, k), b.key(j, k), key.desc); c != 0 {
-			return c < 0
-		}
-	}
-	x, y := a.id(i), b.id(j)
-	return directed(bytes.Compare(x[:], y[:]), p.sort[len(p.sort)-1].desc) < 0
+	return directed(bytes.Compare(a.id[:], b.id[:]), p.sort[len(p.sort)-1].desc)
 }
 
 // matched is the matches of one part before they are brought into order.
@@ -87,11 +90,11 @@ func (m *matched) inOrder(p *Plan, most int) *docRun {
 	most = min(max(most, -most), m.count)
 	switch {
 	case m.docs == nil:
-		r.docs = window(m.part.order(p.sort), most, fromEnd)
+		r.docs = window(m.part.order(p.sorted, p.sort), most, fromEnd)
 	case m.count < m.part.size/128:
 		r.docs = window(m.sorted(p, r), most, fromEnd)
 	default:
-		r.docs = m.walk(m.part.order(p.sort), most, fromEnd)
+		r.docs = m.walk(m.part.order(p.sorted, p.sort), most, fromEnd)
 	}
 	return r
 }
@@ -103,23 +106,20 @@ func window(docs []uint32, most int, fromEnd bool) []uint32 {
 	return docs[:most]
 }
 
-// walk follows the order of all documents from one of its ends and takes matches until it has enough.
+// walk follows the order of all documents from one of its ends and takes matches until it has enough. It writes down
+// every document and keeps those that match, which takes no branch.
 func (m *matched) walk(order []uint32, most int, fromEnd bool) []uint32 {
 	docs := make([]uint32, most)
 	if fromEnd {
-		for n, i := most, len(order)-1; n > 0; i-- {
-			if m.docs.has(order[i]) {
-				n--
-				docs[n] = order[i]
-			}
+		for n, i := most-1, len(order)-1; n >= 0; i-- {
+			docs[n] = order[i]
+			n -= m.docs.bit(order[i])
 		}
 		return docs
 	}
 	for n, i := 0, 0; n < most; i++ {
-		if m.docs.has(order[i]) {
-			docs[n] = order[i]
-			n++
-		}
+		docs[n] = order[i]
+		n += m.docs.bit(order[i])
 	}
 	return docs
 }
@@ -204,6 +204,7 @@ func (p *Plan) cut(runs []run, from int) []int {
 		return low
 	}
 	at := make([]int, len(runs))
+	pivot, other := p.newKeyed(), p.newKeyed()
 	for {
 		// The largest range gives the pivot, at the place where it would be if all were alike.
 		widest, sumLow, sumHigh := 0, 0, 0
@@ -213,15 +214,28 @@ func (p *Plan) cut(runs []run, from int) []int {
 			}
 			sumLow, sumHigh = sumLow+low[i], sumHigh+high[i]
 		}
-		if sumLow == from || high[widest] == low[widest] {
+		width := high[widest] - low[widest]
+		if sumLow == from || width == 0 {
 			return low
 		}
-		width := high[widest] - low[widest]
-		pivot := low[widest] + min(int(float64(width)*float64(from-sumLow)/float64(sumHigh-sumLow)), width-1)
+		at[widest] = low[widest] + min(int(float64(width)*float64(from-sumLow)/float64(sumHigh-sumLow)), width-1)
+		runs[widest].get(at[widest], &pivot)
 		before := 0
 		for i, r := range runs {
-			if at[i] = pivot; i != widest {
-				at[i] = low[i] + sort.Search(high[i]-low[i], func(j int) bool { return p.less(runs[widest], pivot, r, low[i]+j) })
+			if i != widest {
+				behind := func(j int) bool {
+					r.get(j, &other)
+					return p.compare(&pivot, &other) < 0
+				}
+				// Parts often follow each other in time: all of one is before the pivot, or behind it.
+				switch {
+				case low[i] == high[i] || behind(low[i]):
+					at[i] = low[i]
+				case !behind(high[i] - 1):
+					at[i] = high[i]
+				default:
+					at[i] = low[i] + sort.Search(high[i]-low[i], func(j int) bool { return behind(low[i] + j) })
+				}
 			}
 			before += at[i]
 		}
@@ -239,19 +253,34 @@ func (p *Plan) cut(runs []run, from int) []int {
 
 // merge gives the ids of the next matches of all runs together, from the given places on.
 func (p *Plan) merge(runs []run, at []int, size int) []uuid.UUID {
+	// heads are the next match of each run that has one, in order. The first is taken and replaced by the one behind it
+	// in its run, which mostly comes next: parts follow each other in time, if not in other orders.
+	type head struct {
+		keyed
+		run run
+		at  int
+	}
+	heads := make([]*head, 0, len(runs))
+	for i, r := range runs {
+		if at[i] < r.len() {
+			h := &head{keyed: p.newKeyed(), run: r, at: at[i]}
+			r.get(h.at, &h.keyed)
+			heads = append(heads, h)
+		}
+	}
+	slices.SortFunc(heads, func(a, b *head) int { return p.compare(&a.keyed, &b.keyed) })
 	ids := make([]uuid.UUID, 0, size)
-	for len(ids) < size {
-		first := -1
-		for i, r := range runs {
-			if at[i] < r.len() && (first < 0 || p.less(r, at[i], runs[first], at[first])) {
-				first = i
-			}
+	for len(ids) < size && len(heads) > 0 {
+		h := heads[0]
+		ids = append(ids, h.id)
+		if h.at++; h.at == h.run.len() {
+			heads = heads[1:]
+			continue
 		}
-		if first < 0 {
-			break
+		h.run.get(h.at, &h.keyed)
+		for i := 1; i < len(heads) && p.compare(&heads[i].keyed, &h.keyed) < 0; i++ {
+			heads[i-1], heads[i] = heads[i], h
 		}
-		ids = append(ids, runs[first].id(at[first]))
-		at[first]++
 	}
 	return ids
 }

@@ -171,15 +171,21 @@ func must(err error) {
 // column gives a field of all documents.
 func (p *part) column(field int) *column {
 	f := &p.kind.Fields[field]
-	return p.cache.get(p.segment, columnName+f.Key, func() (any, int) {
+	if c, ok := p.cache.get(p.segment, f.column); ok {
+		return c.(*column)
+	}
+	return p.cache.make(p.segment, f.column, func() (any, int) {
 		c := buildColumn(p, f)
 		return c, c.bytes()
 	}).(*column)
 }
 
-// order gives all documents in the order of a sort.
-func (p *part) order(keys []sortKey) []uint32 {
-	return p.cache.get(p.segment, orderName+p.kind.sortName(keys), func() (any, int) {
+// order gives all documents in the order of a sort, which has a name.
+func (p *part) order(name string, keys []sortKey) []uint32 {
+	if docs, ok := p.cache.get(p.segment, name); ok {
+		return docs.([]uint32)
+	}
+	return p.cache.make(p.segment, name, func() (any, int) {
 		docs := p.byID
 		if keys[len(keys)-1].desc { // ties go by id, in the direction of the last key
 			docs = slices.Clone(docs)
@@ -206,6 +212,6 @@ func (p *part) prepare(name string) {
 		}
 	} else if sort, is := strings.CutPrefix(name, orderName); is {
 		keys, _ := p.kind.sortKeys(sort)
-		p.order(keys)
+		p.order(name, keys)
 	}
 }

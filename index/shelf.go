@@ -138,13 +138,13 @@ func (s *shelf) catchUp(tx *store.Tx, last uint64) error {
 	if err != nil {
 		return err
 	}
-	read := make(map[uuid.UUID]bool, len(changed))
+	records, read := tx.Reader(s.kind.table), make(map[uuid.UUID]bool, len(changed))
 	for _, id := range changed {
 		if read[id] {
 			continue // it was changed more than once
 		}
 		read[id] = true
-		number, public, err := tx.Public(s.kind.table, id)
+		number, public, err := records.Public(id)
 		if err != nil {
 			return err
 		}

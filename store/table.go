@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"hash/crc32"
 	"reflect"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
 
 	"prospector/internal/fault"
 )
@@ -302,17 +304,42 @@ func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
 	})
 }
 
+// Reader reads records of a table by their ids. It is for many of them: what finding the table costs is paid once.
+type Reader struct {
+	tx     *Tx
+	table  string
+	bucket string
+	cursor *bolt.Cursor // nil when the table is empty
+	place  uint32
+	key    uuid.UUID // here, so that it is not made anew for each record
+}
+
+// Reader makes a reader of a table, which is valid until the transaction ends.
+func (tx *Tx) Reader(table string) *Reader {
+	r := &Reader{tx: tx, table: table, bucket: table + ".rec"}
+	r.place = tx.place(r.bucket, nil)
+	if b := tx.bucket(r.bucket); b != nil {
+		r.cursor = b.Cursor()
+	}
+	return r
+}
+
 // Public gives the public part of a record and the number of the change that wrote it; nil when there is no such record.
 // The bytes are valid until the transaction ends.
-func (tx *Tx) Public(table string, id uuid.UUID) (change uint64, public []byte, err error) {
-	bucket := table + ".rec"
-	v := tx.get(bucket, id[:])
+func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) {
+	r.key = id
+	v, own := r.tx.own(r.bucket, r.key[:])
+	if !own && r.cursor != nil {
+		if k, found := r.cursor.Seek(r.key[:]); bytes.Equal(k, r.key[:]) {
+			v = found
+		}
+	}
 	if v == nil {
 		return 0, nil, nil
 	}
-	change, _, public, err = decodeValue(tx.place(bucket, id[:]), v)
+	change, _, public, err = decodeValue(crc32.Update(r.place, castagnoli, r.key[:]), v)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%s %s: %w", table, id, err)
+		return 0, nil, fmt.Errorf("%s %s: %w", r.table, id, err)
 	}
 	return change, public, nil
 }

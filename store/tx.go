@@ -102,12 +102,18 @@ func (tx *Tx) bucket(name string) *bolt.Bucket {
 	return b
 }
 
+// own gives what the transaction itself has written under the key; nil is a deletion.
+func (tx *Tx) own(bucket string, key []byte) (value []byte, written bool) {
+	if w := tx.writes[bucket]; w != nil {
+		return w.Get(string(key))
+	}
+	return nil, false
+}
+
 // get gives the value of key, or nil. It is valid until the transaction ends.
 func (tx *Tx) get(bucket string, key []byte) []byte {
-	if w := tx.writes[bucket]; w != nil {
-		if v, ok := w.Get(string(key)); ok {
-			return v
-		}
+	if v, written := tx.own(bucket, key); written {
+		return v
 	}
 	if b := tx.bucket(bucket); b != nil {
 		return b.Get(key)

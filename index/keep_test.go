@@ -1,0 +1,228 @@
+package index
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// isLoaded tells whether a shelf is ready for lists, and isOpen whether it has an index open.
+func (s *shelf) isLoaded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loaded
+}
+
+func (s *shelf) isOpen() bool {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.disk != nil
+}
+
+// still calls fn while the engine does nothing by itself.
+func (w *world) still(fn func()) {
+	e := w.engine
+	close(e.stop)
+	<-e.stopped
+	fn()
+	e.stop, e.stopped = make(chan struct{}), make(chan struct{})
+	go e.run()
+}
+
+// What was not used for some looks is closed, no earlier, and comes back with the next list.
+func TestIdleIsClosed(t *testing.T) {
+	for _, small := range []int{20, 10_000} {
+		w := grown(t, 101)
+		w.close()
+		w.opt.small = small
+		w.open()
+		w.agree(`{"page_size": 500}`)
+		w.settle()
+		s := w.engine.shelf(w.org, things)
+		for look := range idleLooks + 1 { // the first one notes the use
+			if !s.isLoaded() {
+				t.Fatalf("closed after %d looks", look)
+			}
+			if look == idleLooks/2 {
+				w.agree(`{"page_size": 1}`) // a use begins the count anew
+				for range idleLooks / 2 {
+					w.engine.closeIdle()
+				}
+			}
+			if look < idleLooks/2 {
+				w.engine.closeIdle()
+			}
+		}
+		w.agree(`{"page_size": 1}`)
+		for look := range idleLooks {
+			w.engine.closeIdle()
+			if !s.isLoaded() {
+				t.Fatalf("closed after %d looks", look)
+			}
+		}
+		w.engine.closeIdle()
+		if s.isLoaded() || s.isOpen() {
+			t.Error("still open")
+		}
+		if size := w.engine.cache.size(); size != 0 {
+			t.Errorf("%d bytes are kept of what is closed", size)
+		}
+		w.agree(`{"page_size": 500}`)
+		w.change(30)
+		w.agree(`{"page_size": 500, "sort": "name"}`)
+		w.settle()
+		w.check()
+	}
+}
+
+// A shelf that is being written is not closed under the writer.
+func TestBusyStays(t *testing.T) {
+	w := grown(t, 102)
+	w.agree(`{}`)
+	s := w.engine.shelf(w.org, things)
+	s.writing.Lock()
+	if s.close() || !s.isLoaded() {
+		t.Error("closed")
+	}
+	s.writing.Unlock()
+	if !s.close() || s.isLoaded() || s.isOpen() {
+		t.Error("not closed")
+	}
+}
+
+// TestFit has more organizations than may have their index open, and less memory than their rows need: those used last
+// stay, and all answer.
+func TestFit(t *testing.T) {
+	w := newWorld(t, 103)
+	w.close()
+	w.opt.small, w.opt.batch = 1, 100
+	w.open()
+	ids := map[uuid.UUID][]uuid.UUID{}
+	var orgs []uuid.UUID
+	for range openMost + 6 {
+		w.org, w.ids = uuid.New(), nil
+		w.update(w.insert)
+		w.update(w.insert)
+		w.settle()
+		orgs, ids[w.org] = append(orgs, w.org), w.ids
+	}
+	w.still(func() {
+		for _, org := range orgs {
+			w.org, w.ids = org, ids[org]
+			w.agree(`{"page_size": 500}`)
+		}
+		w.engine.fit()
+		for i, org := range orgs {
+			if s := w.engine.shelf(org, things); s.isOpen() != (i >= len(orgs)-openMost) {
+				t.Errorf("the %d. of %d is open: %t", i+1, len(orgs), s.isOpen())
+			}
+		}
+	})
+	for _, org := range orgs {
+		w.org, w.ids = org, ids[org]
+		w.update(w.insert)
+		w.agree(`{"page_size": 500}`)
+	}
+}
+
+// Rows that are over the limit of memory are dropped, those of the shelf used last at the end.
+func TestFitMemory(t *testing.T) {
+	w := newWorld(t, 104)
+	w.close()
+	w.opt.small = 10_000
+	w.open()
+	var shelves []*shelf
+	for range 3 {
+		w.org, w.ids = uuid.New(), nil
+		for range 100 {
+			w.update(w.insert)
+		}
+		w.agree(`{}`)
+		s := w.engine.shelf(w.org, things)
+		if s.size < 100*100 {
+			t.Fatalf("100 rows take %d bytes", s.size)
+		}
+		shelves = append(shelves, s)
+	}
+	w.still(func() {
+		w.engine.shelf(shelves[0].org, things) // is used
+		w.engine.limit = shelves[0].size + shelves[2].size
+		w.engine.fit()
+		if !shelves[0].isLoaded() || shelves[1].isLoaded() || !shelves[2].isLoaded() {
+			t.Error("not the least used one is closed")
+		}
+		w.engine.limit = 1
+		w.engine.fit()
+		if shelves[0].isLoaded() || shelves[2].isLoaded() {
+			t.Error("over the limit")
+		}
+	})
+	for _, s := range shelves {
+		w.org = s.org
+		w.agree(`{"page_size": 500}`)
+	}
+}
+
+// What is in the directory of indexes and of no organization is removed at the start; an index that is missing is made
+// without a list or a change.
+func TestFindMissing(t *testing.T) {
+	w := grown(t, 107)
+	path := w.path()
+	w.close()
+	w.must(os.RemoveAll(path))
+	gone := filepath.Join(w.opt.Dir, uuid.New().String())
+	w.must(os.MkdirAll(filepath.Join(gone, "things"), 0o700))
+	w.must(os.WriteFile(filepath.Join(w.opt.Dir, "stray"), nil, 0o600))
+	w.open()
+	s := w.engine.shelf(w.org, things)
+	for {
+		w.engine.mu.Lock()
+		moved := w.engine.moved
+		w.engine.mu.Unlock()
+		s.mu.Lock()
+		done := s.view != nil && s.view.cursor == end
+		s.mu.Unlock()
+		if done {
+			break
+		}
+		<-moved
+	}
+	entries, err := os.ReadDir(w.opt.Dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != w.org.String() {
+		t.Errorf("the directory has %v: %v", entries, err)
+	}
+	w.check()
+}
+
+// When so many records are deleted that few are left, the index stays until it is opened next and lists are right.
+func TestFewAreLeft(t *testing.T) {
+	w := grown(t, 108)
+	for len(w.ids) > 5 {
+		w.update(func(tx *store.Tx) error {
+			doc, err := thingTable.Get(tx, w.ids[0])
+			if err != nil {
+				return err
+			}
+			w.ids = w.ids[1:]
+			return thingTable.Delete(tx, doc)
+		})
+		w.agree(`{"page_size": 500}`)
+	}
+	w.settle()
+	w.check()
+	w.close()
+	w.open()
+	w.agree(`{"page_size": 500}`)
+	if _, err := w.engine.Reindex(); err != nil {
+		t.Fatal(err)
+	}
+	if diskExists(w.path()) {
+		t.Error("few records have an index")
+	}
+	w.agree(`{"page_size": 500}`)
+	w.check()
+}

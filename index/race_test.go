@@ -1,0 +1,237 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// list asks the engine for a page.
+func (w *world) list(body string) (*Plan, Page) {
+	w.t.Helper()
+	plan, err := compileBody(w.t, body)
+	if err != nil {
+		w.t.Fatalf("%s: %v", body, err)
+	}
+	var page Page
+	times := 0
+	err = w.engine.List(w.org, plan, func(p Page) error {
+		page = p.clone()
+		times++
+		return nil
+	})
+	if err != nil || times != 1 {
+		w.t.Errorf("%s: given out %d times: %v", body, times, err)
+	}
+	return plan, page
+}
+
+// wants checks that the records with the name are as many as said, by an exact filter and by the search of a word.
+func (w *world) wants(name string, want int, when string) {
+	w.t.Helper()
+	for _, body := range []string{
+		fmt.Sprintf(`{"filters": [{"field": "name", "condition": "is", "value": %q}]}`, name),
+		fmt.Sprintf(`{"search": %q, "sort": "-size"}`, name),
+	} {
+		if _, page := w.list(body); page.Total != want || len(page.Records) != want {
+			w.t.Errorf("%s, %s: %d of %d, and %d records", when, body, page.Total, want, len(page.Records))
+		}
+	}
+}
+
+// writer makes, changes and deletes records of its own, and looks for each right after it was told that it is written.
+func (w *world) writer(n, rounds int) {
+	r := rand.New(rand.NewPCG(uint64(n), 2))
+	write := func(fn func(tx *store.Tx) error) {
+		if err := w.store.Update(context.Background(), w.org, store.Actor{RequestID: fmt.Sprint(r.Uint64())}, fn); err != nil {
+			w.t.Error(err)
+		}
+	}
+	put := func(id uuid.UUID, name string) {
+		write(func(tx *store.Tx) error {
+			v := thing{ID: id, Name: shape.Text(name), Size: shape.Number{Valid: true, Float: float64(r.IntN(9))}}
+			doc, err := thingTable.Get(tx, id)
+			if err != nil {
+				_, err = thingTable.Insert(tx, id, v)
+				return err
+			}
+			_, err = thingTable.Update(tx, doc, v, nil)
+			return err
+		})
+	}
+	for round := range rounds {
+		id, err := uuid.NewV7()
+		if err != nil {
+			w.t.Error(err)
+		}
+		first, second := fmt.Sprintf("writer%dround%dfirst", n, round), fmt.Sprintf("writer%dround%dsecond", n, round)
+		put(id, first)
+		w.wants(first, 1, "made")
+		put(id, second)
+		w.wants(first, 0, "changed")
+		w.wants(second, 1, "changed")
+		if round%3 == 0 {
+			continue
+		}
+		write(func(tx *store.Tx) error {
+			doc, err := thingTable.Get(tx, id)
+			if err != nil {
+				return err
+			}
+			return thingTable.Delete(tx, doc)
+		})
+		w.wants(second, 0, "deleted")
+	}
+}
+
+// reader lists until it is told to stop: all that a page shows matches, is in order, and is there once.
+func (w *world) reader(n int, stop <-chan struct{}) {
+	r := rand.New(rand.NewPCG(uint64(n), 3))
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		body := randomBody(r, 300)
+		plan, page := w.list(body)
+		if page.Total < len(page.Records) || len(page.Records) > plan.PageSize {
+			w.t.Errorf("%s: %d of %d records", body, len(page.Records), page.Total)
+		}
+		var before *keyed
+		for _, public := range page.Records {
+			var head struct{ ID uuid.UUID }
+			if err := json.Unmarshal(public, &head); err != nil {
+				w.t.Error(err)
+			}
+			row, err := things.row(head.ID, 0, public)
+			if err != nil {
+				w.t.Error(err)
+				return
+			}
+			if !plan.Match(row) {
+				w.t.Errorf("%s: shows %s", body, public)
+			}
+			key := plan.keyed(row)
+			if before != nil && plan.compare(before, &key) >= 0 {
+				w.t.Errorf("%s: %s is not behind %s", body, head.ID, before.id)
+			}
+			before = &key
+		}
+	}
+}
+
+// TestManyAtOnce has writers see their own writes in the next list, and readers pages that are true, while the index is
+// filled, followed, closed and made anew.
+func TestManyAtOnce(t *testing.T) {
+	const many = 16
+	rounds := 9
+	w := newWorld(t, 21)
+	for range 4 {
+		w.change(50)
+	}
+	var writers, others sync.WaitGroup
+	stop := make(chan struct{})
+	for n := range many {
+		writers.Go(func() { w.writer(n, rounds) })
+		others.Go(func() { w.reader(n, stop) })
+	}
+	others.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			// What the engine does by the clock, and more often than it would.
+			if _, err := w.engine.shelf(w.org, things).follow(); err != nil {
+				t.Error(err)
+			}
+			switch i % 40 {
+			case 13:
+				w.engine.shelf(w.org, things).close()
+			case 26:
+				if err := w.engine.shelf(w.org, things).remake(fmt.Errorf("try %d", i)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	writers.Wait()
+	close(stop)
+	others.Wait()
+	w.settle()
+	n, err := w.engine.Check(false, func(what string, _ bool) { t.Error(what) })
+	if want := len(w.ids) + many*((rounds+2)/3); err != nil || n != want {
+		t.Errorf("checked %d of %d: %v", n, want, err)
+	}
+	w.agree(`{"page_size": 500}`)
+}
+
+// A list takes place at one moment: records that swap a mark in one transaction are never shown with both or none.
+func TestOneMoment(t *testing.T) {
+	w := newWorld(t, 22)
+	w.change(200)
+	var pair [2]uuid.UUID
+	marked := func(tx *store.Tx, id uuid.UUID, color shape.Text) error {
+		v := thing{ID: id, Color: color, Name: "pair"}
+		doc, err := thingTable.Get(tx, id)
+		if err != nil {
+			_, err = thingTable.Insert(tx, id, v)
+			return err
+		}
+		_, err = thingTable.Update(tx, doc, v, nil)
+		return err
+	}
+	swap := func(i int) {
+		w.update(func(tx *store.Tx) error {
+			if i == 0 {
+				pair = [2]uuid.UUID{tx.NewID(), tx.NewID()}
+			}
+			if err := marked(tx, pair[i%2], "red"); err != nil {
+				return err
+			}
+			return marked(tx, pair[1-i%2], "blue")
+		})
+	}
+	swap(0)
+	w.ids = append(w.ids, pair[:]...)
+	w.settle()
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, page := w.list(`{"filters": [{"field": "color", "condition": "is", "value": "red"}, {"field": "name", "condition": "is", "value": "pair"}]}`)
+				if page.Total != 1 || len(page.Records) != 1 || !bytes.Contains(page.Records[0], []byte(`"red"`)) {
+					t.Errorf("%d records: %s", page.Total, page.Records)
+					return
+				}
+			}
+		})
+	}
+	for i := range 150 {
+		swap(i + 1)
+		if i%10 == 0 {
+			w.settle()
+		}
+	}
+	close(stop)
+	readers.Wait()
+	w.settle()
+	w.check()
+}

@@ -1,0 +1,65 @@
+// Package bench measures the service against what its users would otherwise have taken: SQLite for lists, bare bleve for
+// indexing, bare bbolt for writing, a bare handler for HTTP. Every figure stands beside one of the same run.
+package bench
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// BenchmarkService runs everything once and prints it. It takes some minutes; SIZE=1000000 takes longer.
+func BenchmarkService(b *testing.B) {
+	n := size(b)
+	dir := b.TempDir()
+	s := service(b, dir)
+	big := newTenant(b, s, "Large", 60)
+	start := time.Now()
+	ids := load(b, s, big, n, 1)
+	written := time.Since(start)
+	if err := s.Index.Settle(); err != nil {
+		b.Fatal(err)
+	}
+	loading := time.Since(start)
+	for i := range smallOrgs {
+		t := newTenant(b, s, fmt.Sprintf("Small %d", i), 10)
+		load(b, s, t, smallRecords, uint64(i))
+		(&lists{b: b, s: s, org: t.id}).page(plan(b, s.CRM.Contacts.List, `{}`))
+	}
+	fmt.Printf("\n%d contacts of one organization beside %d of %d; on disk: store and index %d MB\n", n, smallOrgs, smallRecords, dirSize(dir)>>20)
+	l := &lists{b: b, s: s, org: big.id, kind: s.CRM.Contacts.List}
+	for _, sh := range append(defaults(n), compared(n, big.tags[0])...) {
+		for range 20 {
+			l.page(plan(b, l.kind, sh.body))
+		}
+	}
+	most := 150
+	if n >= 1_000_000 {
+		most = 800
+	}
+	fmt.Printf("memory after loading and all shapes (RssAnon): %d MB, bar %d MB %s\n", rssAnon(b), most, verdict(rssAnon(b) <= most))
+
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	start = time.Now()
+	s = service(b, dir)
+	l.s, l.kind = s, s.CRM.Contacts.List
+	l.page(plan(b, l.kind, `{}`))
+	first, within := time.Since(start), time.Second
+	if n >= 1_000_000 {
+		within = 3 * time.Second
+	}
+	fmt.Printf("first default list after a start: %s, bar %s %s\n", first.Round(time.Millisecond), within, verdict(first <= within))
+	b.Cleanup(func() { s.Close() })
+
+	l.measureDefaults(n)
+	measureHTTP(b, s, big, l)
+	lite := newLite(b, s.Store, big.id)
+	l.measureCompared(n, big.tags[0], lite)
+	lite.db.Close()
+
+	bare := newBareBleve(b, l)
+	measureLoading(b, bare, n, written, loading)
+	measureUpdates(b, s, big, l, ids, bare)
+}
