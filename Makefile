@@ -1,4 +1,4 @@
-# Every target needs only Go and make, but for race and ci, which need a C compiler.
+# Every target needs only Go and make, but for race, bench and ci, which need a C compiler.
 export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
 FUZZ_TIME ?= 60s
@@ -20,12 +20,13 @@ test: ## run all tests
 race: ## run all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
 
-bench: ## measure durable updates against bare bbolt, in process and over HTTP
-	go test -run '^$$' -bench Updates -benchtime 1x -timeout 20m ./handlers
+bench: ## measure lists against SQLite, writing against bare bbolt and bleve; SIZE=1000000 for a million contacts
+	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench Service -benchtime 1x -timeout 2h .
 
-fuzz: ## fuzz the strict decoder and the filter compiler for FUZZ_TIME each
+fuzz: ## fuzz the strict decoder, the filter compiler and the list engine for FUZZ_TIME each
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
+	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, after fuzzing
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./cmd -run TestKill9 -count 1 -timeout 4h -v

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -31,8 +30,25 @@ const socketName = "admin.sock"
 type adminOp[In, Out any] struct {
 	name string
 	do   func(context.Context, *Service, In) (Out, error)
+	// long takes the place of do in what takes a while: it tells how far it has come.
+	long func(context.Context, *Service, In, progress) (Out, error)
 	// makes is set where a store that is not there yet is to be made.
 	makes bool
+}
+
+// reply is what the server answers, one a line: how far it has come any number of times, then the output or an error.
+type reply[Out any] struct {
+	Done  int    `json:"done,omitempty"`
+	Total int    `json:"total,omitempty"`
+	Out   *Out   `json:"out,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func (op adminOp[In, Out]) perform(ctx context.Context, s *Service, in In, report progress) (Out, error) {
+	if op.long != nil {
+		return op.long(ctx, s, in, report)
+	}
+	return op.do(ctx, s, in)
 }
 
 // adminHandler serves the operations below on the socket: POST /<name> with the input as JSON.
@@ -41,7 +57,7 @@ func (s *Service) adminHandler() http.Handler {
 	for _, op := range []interface {
 		mount(*http.ServeMux, *Service)
 	}{
-		orgCreate, orgList, orgSet, userCreate, userList, keyCreate, keyList, keyDeactivate,
+		orgCreate, orgList, orgSet, userCreate, userList, keyCreate, keyList, keyDeactivate, check, reindex,
 	} {
 		op.mount(mux, s)
 	}
@@ -52,17 +68,21 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 	mux.HandleFunc("POST /"+op.name, func(w http.ResponseWriter, r *http.Request) {
 		var in In
 		var out Out
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it may take as long as it takes
+		answer := json.NewEncoder(w)
 		err := json.NewDecoder(r.Body).Decode(&in)
 		if err == nil {
-			out, err = op.do(r.Context(), s, in)
+			out, err = op.perform(r.Context(), s, in, func(done, total int) {
+				_ = answer.Encode(reply[Out]{Done: done, Total: total})
+				_ = http.NewResponseController(w).Flush()
+			})
 		}
 		s.log.Info("admin", "operation", op.name, "failed", err != nil)
 		if err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, message(err))
+			_ = answer.Encode(reply[Out]{Error: message(err)})
 			return
 		}
-		_ = json.NewEncoder(w).Encode(out)
+		_ = answer.Encode(reply[Out]{Out: &out})
 	})
 }
 
@@ -72,13 +92,15 @@ func (op adminOp[In, Out]) run(c *cobra.Command, in In) (out Out, err error) {
 	if err != nil {
 		return out, err
 	}
+	report, finish := showProgress(c.ErrOrStderr())
+	defer finish()
 	// A server may come up or go away between asking for it and opening the store, so both are tried again.
 	for deadline := time.Now().Add(5 * time.Second); ; {
-		out, err = op.ask(c.Context(), cfg.DataDir, in)
+		out, err = op.ask(c.Context(), cfg.DataDir, in, report)
 		if !errors.Is(err, errNoServer) {
 			return out, err
 		}
-		if out, err = op.direct(c.Context(), cfg, in); !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
+		if out, err = op.direct(c.Context(), cfg, in, report); !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
 			return out, err
 		}
 	}
@@ -86,7 +108,7 @@ func (op adminOp[In, Out]) run(c *cobra.Command, in In) (out Out, err error) {
 
 var errNoServer = errors.New("no server is running")
 
-func (op adminOp[In, Out]) direct(ctx context.Context, cfg Config, in In) (out Out, err error) {
+func (op adminOp[In, Out]) direct(ctx context.Context, cfg Config, in In, report progress) (out Out, err error) {
 	if _, err := os.Stat(filepath.Join(cfg.DataDir, store.FileName)); errors.Is(err, os.ErrNotExist) && !op.makes {
 		return out, fmt.Errorf("there is no store in %s; 'prospector org create' makes one, --data-dir names another", cfg.DataDir)
 	}
@@ -94,11 +116,11 @@ func (op adminOp[In, Out]) direct(ctx context.Context, cfg Config, in In) (out O
 	if err != nil {
 		return out, err
 	}
-	out, err = op.do(ctx, s, in)
+	out, err = op.perform(ctx, s, in, report)
 	return out, errors.Join(err, s.Close())
 }
 
-func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In) (out Out, err error) {
+func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In, report progress) (out Out, err error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return out, err
@@ -125,14 +147,18 @@ func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In) (out 
 		return out, fmt.Errorf("ask the server: %w", err)
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	switch {
-	case err != nil:
-		return out, fmt.Errorf("ask the server: %w", err)
-	case res.StatusCode != http.StatusOK:
-		return out, errors.New(strings.TrimSpace(string(answer)))
+	for answer := json.NewDecoder(res.Body); ; {
+		var r reply[Out]
+		switch err := answer.Decode(&r); {
+		case err != nil:
+			return out, fmt.Errorf("ask the server: %w", err)
+		case r.Error != "":
+			return out, errors.New(r.Error)
+		case r.Out != nil:
+			return *r.Out, nil
+		}
+		report(r.Done, r.Total)
 	}
-	return out, json.Unmarshal(answer, &out)
 }
 
 // atSocket calls use with a name for the socket. Such a name may have some hundred bytes only: in a data directory

@@ -58,7 +58,8 @@ func message(err error) string {
 
 func rootCommand() *cobra.Command {
 	root := group("prospector", "Sales prospecting and outreach on your own machine",
-		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), versionCommand())
+		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(),
+		checkCommand(), reindexCommand(), versionCommand())
 	root.Version = Version
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())

@@ -307,7 +307,7 @@ func (w *world) settle() {
 // check wants the index to hold what the store does.
 func (w *world) check() {
 	w.t.Helper()
-	n, err := w.engine.Check(false, func(what string, _ bool) { w.t.Error(what) })
+	n, err := w.engine.Check(context.Background(), false, quiet, func(what string, _ bool) { w.t.Error(what) })
 	if err != nil || n != len(w.ids) {
 		w.t.Errorf("checked %d of %d: %v", n, len(w.ids), err)
 	}
@@ -329,3 +329,6 @@ func TestAgreement(t *testing.T) {
 		w.check()
 	}
 }
+
+// quiet is a progress that nobody watches.
+func quiet(int, int) {}

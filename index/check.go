@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -10,26 +11,94 @@ import (
 	"prospector/store"
 )
 
-// Reindex makes every index anew, and gives the number of records that it has read. Lists go on meanwhile.
-func (e *Engine) Reindex() (records int, err error) {
-	err = e.each(func(s *shelf) error {
-		if err := s.remakeNow(errors.New("asked for")); err != nil {
+// Reindex makes every index anew, and gives the number of records that it has read. Lists go on meanwhile. progress is
+// told how many of how many records are done.
+func (e *Engine) Reindex(ctx context.Context, progress func(done, total int)) (records int, err error) {
+	return e.each(ctx, progress, func(s *shelf, progress func(done int)) error {
+		return s.remakeNow(ctx, nil, progress)
+	})
+}
+
+// Check holds every index against the store, and reports each record of which they disagree. With repair it makes those
+// indexes anew that are wrong. It gives the number of records that it has looked at.
+func (e *Engine) Check(ctx context.Context, repair bool, progress func(done, total int), problem func(what string, repaired bool)) (records int, err error) {
+	return e.each(ctx, progress, func(s *shelf, progress func(done int)) error {
+		problems, err := s.check()
+		if err != nil {
 			return err
 		}
-		return e.store.View(s.org, func(tx *store.Tx) error {
-			records += tx.RecordCount(s.kind.table)
+		fix := repair && len(problems) > 0
+		if fix {
+			if err := s.remakeNow(ctx, errors.New("it disagrees with the store"), progress); err != nil {
+				return err
+			}
+		}
+		for _, what := range problems {
+			problem(fmt.Sprintf("index of %s of organization %s: %s", s.kind.Entity, s.org, what), fix)
+		}
+		return nil
+	})
+}
+
+// each calls fn for every shelf that has records or an index, and counts the records.
+func (e *Engine) each(ctx context.Context, progress func(done, total int), fn func(s *shelf, progress func(done int)) error) (records int, err error) {
+	orgs, err := e.store.Organizations()
+	if err != nil {
+		return 0, err
+	}
+	type counted struct {
+		*shelf
+		count int
+	}
+	var shelves []counted
+	total := 0
+	for _, org := range append(orgs, uuid.Nil) {
+		err := e.store.View(org, func(tx *store.Tx) error {
+			for _, k := range e.kinds {
+				s := counted{e.shelf(org, k), tx.RecordCount(k.table)}
+				if s.count > 0 || diskExists(s.path) {
+					shelves, total = append(shelves, s), total+s.count
+				}
+			}
 			return nil
 		})
-	})
-	return records, err
+		if err != nil {
+			return 0, err
+		}
+	}
+	for _, s := range shelves {
+		if err := ctx.Err(); err != nil {
+			return records, err
+		}
+		if err := fn(s.shelf, func(done int) { progress(records+done, total) }); err != nil {
+			return records, err
+		}
+		records += s.count
+		progress(records, total)
+	}
+	return records, nil
 }
 
 // remakeNow makes the index anew and waits until it is done.
-func (s *shelf) remakeNow(why error) error {
+func (s *shelf) remakeNow(ctx context.Context, why error, progress func(done int)) error {
 	if err := s.remake(why); err != nil {
 		return err
 	}
-	return s.settle()
+	for {
+		more, err := s.follow()
+		if err != nil || !more {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err // the follower goes on with it
+		}
+		s.mu.Lock()
+		v := s.view
+		s.mu.Unlock()
+		if v != nil {
+			progress(v.count)
+		}
+	}
 }
 
 // settle takes all changes into the index.
@@ -42,60 +111,11 @@ func (s *shelf) settle() error {
 	}
 }
 
-// each calls fn for every shelf that has records, and for every one that has an index.
-func (e *Engine) each(fn func(*shelf) error) error {
-	orgs, err := e.store.Organizations()
-	if err != nil {
-		return err
-	}
-	for _, org := range append(orgs, uuid.Nil) {
-		for _, k := range e.kinds {
-			count := 0
-			err := e.store.View(org, func(tx *store.Tx) error {
-				count = tx.RecordCount(k.table)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			if s := e.shelf(org, k); count > 0 || diskExists(s.path) {
-				if err := fn(s); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// Check holds every index against the store, and reports each record of which they disagree. With repair it makes those
-// indexes anew that are wrong. It gives the number of records that it has looked at.
-func (e *Engine) Check(repair bool, problem func(what string, repaired bool)) (records int, err error) {
-	err = e.each(func(s *shelf) error {
-		n, problems, err := s.check()
-		if err != nil {
-			return err
-		}
-		records += n
-		fix := repair && len(problems) > 0
-		if fix {
-			if err := s.remakeNow(errors.New("it disagrees with the store")); err != nil {
-				return err
-			}
-		}
-		for _, what := range problems {
-			problem(fmt.Sprintf("index of %s of organization %s: %s", s.kind.Entity, s.org, what), fix)
-		}
-		return nil
-	})
-	return records, err
-}
-
 // check opens the index as it is and compares it with the store at one moment.
-func (s *shelf) check() (records int, problems []string, err error) {
+func (s *shelf) check() (problems []string, err error) {
 	why, err := s.loadAsIs()
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	if why != nil {
 		problems = append(problems, why.Error())
@@ -109,32 +129,30 @@ func (s *shelf) check() (records int, problems []string, err error) {
 			}
 			defer m.release()
 			found = nil
-			records, err = s.compare(tx, m, func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) })
-			return err
+			return s.compare(tx, m, func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) })
 		})
 		switch {
 		case errors.Is(err, errBehind) || errors.Is(err, errUnloaded):
 			if err := s.load(); err != nil {
-				return 0, nil, err
+				return nil, err
 			}
 		case errors.Is(err, errIndex):
-			return records, append(problems, err.Error()), nil
+			return append(problems, err.Error()), nil
 		default:
-			return records, append(problems, found...), err
+			return append(problems, found...), err
 		}
 	}
 }
 
 // compare adds up, for each document, the terms that the index has for it, and holds the sum against that of the terms
 // which its record makes.
-func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, args ...any)) (records int, err error) {
-	records = tx.RecordCount(s.kind.table)
+func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, args ...any)) error {
 	if m.view == nil {
-		return records, nil
+		return nil
 	}
 	seed, stored := maphash.MakeSeed(), tx.Reader(s.kind.table)
 	seen := make(map[uuid.UUID]bool, m.view.count)
-	err = guarded(func() error {
+	err := guarded(func() error {
 		for i, p := range m.view.parts {
 			in := p.live
 			if m.masks[i] != nil {
@@ -174,12 +192,12 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 		return nil
 	})
 	if err != nil {
-		return records, err
+		return err
 	}
 	for _, r := range m.rows {
 		seen[r.id] = true
 	}
-	return records, tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
+	return tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
 		if m.view.covers(id) && !seen[id] {
 			problem("it has not %s, which the store has", id)
 		}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -127,7 +128,7 @@ func TestDamage(t *testing.T) {
 
 	checkBoth := func() {
 		t.Helper()
-		n, err := w.engine.Check(false, func(what string, _ bool) { t.Error(what) })
+		n, err := w.engine.Check(context.Background(), false, quiet, func(what string, _ bool) { t.Error(what) })
 		if err != nil || n != len(w.ids)+otherCount {
 			t.Errorf("checked %d of %d: %v", n, len(w.ids)+otherCount, err)
 		}

@@ -36,6 +36,7 @@ type disk struct {
 // process: the index holds the records up to the id of cursor as they were at the change number.
 type state struct {
 	Epoch  uuid.UUID
+	Org    uuid.UUID
 	Kind   uint64 // the fields that it was made for
 	Number uint64
 	Seen   uint64 // the last change of the store when it was written: of records changed after Number it may hold anything up to here
@@ -100,7 +101,7 @@ func (d *disk) fail(err error) {
 
 // diskExists tells whether there is an index at the path.
 func diskExists(path string) bool {
-	_, err := os.Stat(filepath.Join(path, "root.bolt"))
+	_, err := os.Stat(filepath.Join(path, rootFile))
 	return err == nil
 }
 
@@ -185,6 +186,10 @@ func (d *disk) write(batch *bleve.Batch, next state) error {
 
 func (d *disk) close() error {
 	background().CompareAndDelete(d.path, d)
+	if d.why.Load() != nil { // what failed may hold a lock that closing would wait for
+		go func() { _ = guarded(d.index.Close) }()
+		return nil
+	}
 	return guarded(d.index.Close)
 }
 

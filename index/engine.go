@@ -140,11 +140,13 @@ func (e *Engine) List(org uuid.UUID, plan *Plan, use func(Page) error) error {
 	}
 }
 
-// remake makes an index anew that a list found damaged.
+// remake makes the index anew, and logs why when it was found wrong.
 func (s *shelf) remake(why error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.warn(why)
+	if why != nil {
+		s.warn(why)
+	}
 	return s.restart()
 }
 

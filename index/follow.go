@@ -58,6 +58,9 @@ func (s *shelf) warn(why error) {
 
 // open opens the index on the disk, when it is sound and of this store.
 func (s *shelf) open() error {
+	if err := checkRoot(s.path); err != nil {
+		return err
+	}
 	d, err := openDisk(s.path, s.engine.queue)
 	if err != nil {
 		return err
@@ -81,7 +84,7 @@ func (s *shelf) attach(d *disk) (*view, error) {
 		return nil, err
 	}
 	st := &d.state
-	if st.Epoch != s.engine.store.Epoch() || st.Kind != s.kind.signature() {
+	if st.Epoch != s.engine.store.Epoch() || st.Org != s.org || st.Kind != s.kind.signature() {
 		return nil, fmt.Errorf("%w: it is of another store or version", errIndex)
 	}
 	err := s.engine.store.View(s.org, func(tx *store.Tx) error {
@@ -91,8 +94,8 @@ func (s *shelf) attach(d *disk) (*view, error) {
 			return fmt.Errorf("%w: it is ahead of the store", errIndex)
 		}
 		mark, found, err := markAt(tx, s.kind.table, st.Seen)
-		if err == nil && found && mark != st.Mark {
-			err = fmt.Errorf("%w: it is of another past of the store", errIndex)
+		if err == nil && st.Seen > 0 && (!found || mark != st.Mark) {
+			err = fmt.Errorf("%w: it is of another past of the store, or one too long ago", errIndex)
 		}
 		return err
 	})
@@ -129,7 +132,7 @@ func markAt(tx *store.Tx, table string, number uint64) (mark uint64, found bool,
 func (s *shelf) restart() error {
 	s.drop()
 	problem := os.RemoveAll(s.path)
-	first := state{Epoch: s.engine.store.Epoch(), Kind: s.kind.signature()}
+	first := state{Epoch: s.engine.store.Epoch(), Org: s.org, Kind: s.kind.signature()}
 	count := 0
 	err := s.engine.store.View(s.org, func(tx *store.Tx) (err error) {
 		count = tx.RecordCount(s.kind.table)

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -217,7 +218,7 @@ func TestFewAreLeft(t *testing.T) {
 	w.close()
 	w.open()
 	w.agree(`{"page_size": 500}`)
-	if _, err := w.engine.Reindex(); err != nil {
+	if _, err := w.engine.Reindex(context.Background(), quiet); err != nil {
 		t.Fatal(err)
 	}
 	if diskExists(w.path()) {

@@ -170,7 +170,7 @@ func TestManyAtOnce(t *testing.T) {
 	close(stop)
 	others.Wait()
 	w.settle()
-	n, err := w.engine.Check(false, func(what string, _ bool) { t.Error(what) })
+	n, err := w.engine.Check(context.Background(), false, quiet, func(what string, _ bool) { t.Error(what) })
 	if want := len(w.ids) + many*((rounds+2)/3); err != nil || n != want {
 		t.Errorf("checked %d of %d: %v", n, want, err)
 	}

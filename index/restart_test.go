@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -46,7 +47,7 @@ func TestRestarts(t *testing.T) {
 					w.settle()
 				}
 				if w.rand.IntN(8) == 0 {
-					if n, err := w.engine.Reindex(); err != nil || n != len(w.ids) {
+					if n, err := w.engine.Reindex(context.Background(), quiet); err != nil || n != len(w.ids) {
 						t.Errorf("made %d of %d anew: %v", n, len(w.ids), err)
 					}
 				}

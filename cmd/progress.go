@@ -1,0 +1,42 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// progress is told how much of the work is done.
+type progress func(done, total int)
+
+// showProgress shows a bar on a terminal, and elsewhere a line for each tenth of the work. finish ends the bar.
+func showProgress(w io.Writer) (report progress, finish func()) {
+	terminal := false
+	if f, ok := w.(*os.File); ok {
+		info, err := f.Stat()
+		terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	const width = 40
+	tenth, drawn := -1, false
+	report = func(done, total int) {
+		if total <= 0 {
+			return
+		}
+		part := float64(min(done, total)) / float64(total)
+		switch {
+		case terminal:
+			full := int(part * width)
+			fmt.Fprintf(w, "\r[%s%s] %3.0f%% %d of %d", strings.Repeat("#", full), strings.Repeat(" ", width-full), 100*part, done, total)
+			drawn = true
+		case int(10*part) > tenth:
+			tenth = int(10 * part)
+			fmt.Fprintf(w, "%d of %d\n", done, total)
+		}
+	}
+	return report, func() {
+		if drawn {
+			fmt.Fprintln(w)
+		}
+	}
+}
