@@ -50,6 +50,11 @@ func (c *cache) make(owner *segment, name string, build func() (value any, size 
 	key := itemKey{owner, name}
 	c.mu.Lock()
 	it := c.items[key]
+	if it == nil && owner.gone { // only who still has its view needs it
+		c.mu.Unlock()
+		value, _ := build()
+		return value
+	}
 	if it == nil {
 		it = &item{key: key}
 		it.place = c.lru.PushFront(it)
@@ -111,10 +116,11 @@ func (c *cache) names(owner *segment) []string {
 	return names
 }
 
-// forget drops all that the owner has.
+// forget drops all that the owner has, and keeps nothing of it any more.
 func (c *cache) forget(owner *segment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	owner.gone = true
 	for key, it := range c.items {
 		if key.owner == owner {
 			c.drop(it)

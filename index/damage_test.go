@@ -158,3 +158,27 @@ func TestDamage(t *testing.T) {
 		}
 	}
 }
+
+// A segment that has one other bit, wherever that is, is not taken for what was written.
+func TestFlippedSegments(t *testing.T) {
+	w := grown(t, 12)
+	for range 8 {
+		w.settle()
+		s := w.engine.shelf(w.org, things)
+		w.close()
+		files, err := filepath.Glob(filepath.Join(s.path, "*.zap"))
+		w.must(err)
+		place := w.rand.Float64()
+		for _, file := range files { // which of them are in use is not known
+			b, err := os.ReadFile(file)
+			w.must(err)
+			b[int(place*float64(len(b)))] ^= 1 << w.rand.IntN(8)
+			w.must(os.WriteFile(file, b, 0o600))
+		}
+		w.open()
+		if why, err := w.engine.shelf(w.org, things).loadAsIs(); why == nil || err != nil {
+			t.Errorf("at %f: taken as it is, %v", place, err)
+		}
+		w.agree(`{"page_size": 500}`)
+	}
+}

@@ -99,7 +99,8 @@ func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close writes down what the indexes have not yet, and closes them. Nothing may be listed or changed any more.
+// Close writes down what the indexes have not yet, and closes them. One that is being built is left where it is, and goes
+// on from there when it is opened again. Nothing may be listed or changed any more.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	if e.closed {
@@ -110,7 +111,15 @@ func (e *Engine) Close() {
 	e.mu.Unlock()
 	close(e.stop)
 	<-e.stopped
-	e.followDirty(nil)
+	for s := range e.dirty {
+		for more := true; more && !s.building(); {
+			var err error
+			if more, err = s.follow(); err != nil {
+				s.fail(err)
+				break
+			}
+		}
+	}
 	for _, s := range e.all() {
 		s.writing.Lock()
 		s.drop()
@@ -256,7 +265,7 @@ func (e *Engine) run() {
 		case <-e.stop:
 			return
 		case <-look.C:
-			e.closeIdle()
+			e.look()
 			continue
 		case <-e.tidy:
 			e.fit()

@@ -272,7 +272,37 @@ func (s *shelf) step() (more bool, err error) {
 	}
 	s.show(v)
 	s.indexed.Store(next.Number)
+	if before.cursor != end && v.cursor == end {
+		s.engine.log.Info("an index was built", "organization", s.org, "kind", s.kind.Entity, "records", v.count)
+	}
 	return more, nil
+}
+
+// building tells whether the index is still to take in records that it never had.
+func (s *shelf) building() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view != nil && s.view.cursor != end
+}
+
+// refresh takes what bleve has merged meanwhile into use: fewer segments are faster, and the files of the others can go.
+func (s *shelf) refresh() {
+	if !s.writing.TryLock() {
+		return
+	}
+	defer s.writing.Unlock()
+	if s.disk == nil || !s.disk.merged(s.view) {
+		return
+	}
+	v, err := s.disk.view(s.kind, s.engine.cache, s.view)
+	if err == nil {
+		s.show(v)
+		return
+	}
+	s.warn(err)
+	if err := s.restart(); err != nil {
+		s.fail(err)
+	}
 }
 
 // gather collects a batch and the state that it leads to.

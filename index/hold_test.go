@@ -2,17 +2,22 @@ package index
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/google/uuid"
 )
 
 // held is an engine that has a shelf so far behind that writers wait, and nothing that runs.
 func held() (*Engine, *shelf) {
-	e := &Engine{moved: make(chan struct{}), stop: make(chan struct{}), dirty: map[*shelf]bool{}, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1)}
-	s := &shelf{engine: e}
+	e := &Engine{moved: make(chan struct{}), stop: make(chan struct{}), dirty: map[*shelf]bool{}, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1),
+		byTable: map[string]*Kind{things.table: things}, shelves: map[shelfKey]*shelf{}, log: slog.New(slog.DiscardHandler)}
+	s := e.shelf(uuid.Nil, things)
 	s.indexed.Store(5)
 	s.told.Store(5 + lagMost + 1)
 	return e, s
@@ -26,12 +31,15 @@ func TestHold(t *testing.T) {
 			"advanced":  func(e *Engine, s *shelf, _ func()) { s.indexed.Store(6); e.advanced() },
 			"cancelled": func(_ *Engine, _ *shelf, cancel func()) { cancel() },
 			"stopped":   func(e *Engine, _ *shelf, _ func()) { close(e.stop) },
-			"given up":  func(e *Engine, s *shelf, _ func()) { s.indexed.Store(0); e.advanced() },
+			"given up":  func(_ *Engine, s *shelf, _ func()) { s.fail(errors.New("no room")) },
 		} {
 			e, s := held()
 			ctx, cancel := context.WithCancel(t.Context())
 			var done atomic.Bool
-			go func() { e.hold(ctx, s); done.Store(true) }()
+			go func() {
+				e.Committed(ctx, s.org, map[string]uint64{things.table: s.told.Load()})
+				done.Store(true)
+			}()
 			synctest.Wait()
 			e.advanced() // of another shelf
 			synctest.Wait()
@@ -105,16 +113,14 @@ func TestIndexThatCannotBeMade(t *testing.T) {
 		}
 	}
 	w.still(func() {
-		w.engine.closeIdle()
+		w.engine.look()
 		w.engine.followDirty(nil)
-	})
-	w.listAgrees(`{"page_size": 500}`)
-	if s.isOpen() || s.lag() != 0 {
-		t.Errorf("it has an index, or writers wait for it: %d behind", s.lag())
-	}
-	w.must(os.Remove(filepath.Dir(s.path)))
-	w.still(func() {
-		w.engine.closeIdle()
+		w.listAgrees(`{"page_size": 500}`)
+		if s.isOpen() || s.lag() != 0 {
+			t.Errorf("it has an index, or writers wait for it: %d behind", s.lag())
+		}
+		w.must(os.Remove(filepath.Dir(s.path)))
+		w.engine.look() // tries again
 		w.engine.followDirty(nil)
 	})
 	if !s.isOpen() || s.disk.state.Cursor != end {

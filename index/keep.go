@@ -52,8 +52,9 @@ func (e *Engine) remove(path string) {
 	}
 }
 
-// closeIdle closes what was not used for a while. A shelf whose index could not be made gets another try.
-func (e *Engine) closeIdle() {
+// look closes what was not used for a while, and takes into use what was merged. A shelf whose index could not be made
+// gets another try.
+func (e *Engine) look() {
 	for _, s := range e.all() {
 		s.mu.Lock()
 		if s.idle++; s.used.Load() != s.usedBefore {
@@ -61,10 +62,13 @@ func (e *Engine) closeIdle() {
 		}
 		idle, retry := s.loaded && s.idle >= idleLooks, s.view != nil && s.view.snapshot == nil
 		s.mu.Unlock()
-		if idle {
+		switch {
+		case idle:
 			s.close()
-		} else if retry {
+		case retry:
 			e.stir(s)
+		default:
+			s.refresh()
 		}
 	}
 }

@@ -51,21 +51,21 @@ func TestIdleIsClosed(t *testing.T) {
 			if look == idleLooks/2 {
 				w.agree(`{"page_size": 1}`) // a use begins the count anew
 				for range idleLooks / 2 {
-					w.engine.closeIdle()
+					w.engine.look()
 				}
 			}
 			if look < idleLooks/2 {
-				w.engine.closeIdle()
+				w.engine.look()
 			}
 		}
 		w.agree(`{"page_size": 1}`)
 		for look := range idleLooks {
-			w.engine.closeIdle()
+			w.engine.look()
 			if !s.isLoaded() {
 				t.Fatalf("closed after %d looks", look)
 			}
 		}
-		w.engine.closeIdle()
+		w.engine.look()
 		if s.isLoaded() || s.isOpen() {
 			t.Error("still open")
 		}

@@ -90,12 +90,12 @@ func TestPages(t *testing.T) {
 		sort := strings.Join([]string{pick(r, []string{"name", "-name", "size", "-size"}), pick(r, []string{"-day", "day", "flag", "-flag"})}[:1+r.IntN(2)], ",")
 		plan, compare := planOf(t, sort, 1, 1+r.IntN(40))
 		for range r.IntN(6) {
-			rows := make([]*row, 1+r.IntN(pick(r, []int{2, 30, 400})))
+			rows := make([]*row, 1+r.IntN(pick(r, []int{2, 30, 400, 400, 1500})))
 			for i := range rows {
 				rows[i] = randomRow(r)
 			}
 			m := matched{part: partOf(rows), count: len(rows)}
-			of := pick(r, []int{0, 1, 2, 5, 100})
+			of := pick(r, []int{0, 1, 2, 5, 100, 300})
 			if of > 0 {
 				m.docs, m.count = newSet(len(rows)), 0
 			}

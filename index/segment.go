@@ -19,6 +19,7 @@ type segment struct {
 	size int
 	ids  []uuid.UUID // by document
 	byID []uint32    // the documents in the order of their ids
+	gone bool        // no view has it any more; the cache's
 }
 
 // part is a segment as a view has it, with the deletions of that moment.

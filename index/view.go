@@ -55,6 +55,19 @@ func (d *disk) view(k *Kind, c *cache, before *view) (v *view, err error) {
 	return v, err
 }
 
+// merged tells whether the index has other segments than the view.
+func (d *disk) merged(v *view) bool {
+	snapshot := d.snapshot()
+	defer snapshot.Close()
+	segments := snapshot.Segments()
+	for _, s := range segments {
+		if v.segments[s.Id()] == nil {
+			return true
+		}
+	}
+	return len(segments) != len(v.segments)
+}
+
 // bareView is the view of an index that holds nothing yet, of a store that is at the change: all records stand outside.
 func bareView(number uint64) *view {
 	v := &view{number: number, floor: number}
