@@ -166,22 +166,23 @@ func (d *disk) snapshot() *scorch.IndexSnapshot {
 	return r.(*scorch.IndexSnapshot)
 }
 
-// write makes a batch durable together with the state that it leads to.
-func (d *disk) write(batch *bleve.Batch, next state) error {
+// write begins to make a batch durable, together with the state that it leads to; wait says how that went.
+func (d *disk) write(batch *bleve.Batch, next state) (wait func() error) {
 	batch.SetInternal(stateKey, next.encode())
 	done := make(chan error, 1)
 	go func() { done <- guarded(func() error { return d.index.Batch(batch) }) }()
-	var err error
-	select {
-	case err = <-done:
-	case <-d.failed: // then nobody may ever answer
-		err = *d.why.Load()
+	return func() (err error) {
+		select {
+		case err = <-done:
+		case <-d.failed: // then bleve may never answer
+			err = *d.why.Load()
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errIndex, err)
+		}
+		d.state = next
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errIndex, err)
-	}
-	d.state = next
-	return nil
 }
 
 func (d *disk) close() error {

@@ -34,7 +34,7 @@ type Options struct {
 const (
 	// flushDelay lets changes come together before they are written to an index, unless plenty of them are waiting.
 	flushDelay = 250 * time.Millisecond
-	plenty     = 4000
+	plenty     = 8000
 	// lagMost is how many changes an index may be behind before writers wait for it.
 	lagMost = 25_000
 	// lookEvery is how often shelves are looked at, and idleLooks after how many without use one is closed.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 // batchMost is how many documents are written at once: larger batches take gigabytes. readMost is how many changes are
 // looked at for them.
 const (
-	batchMost = 2000
+	batchMost = 4000
 	readMost  = 20_000
 )
 
@@ -177,7 +178,7 @@ func (s *shelf) begin(first state) error {
 		return err
 	}
 	var v *view
-	if err = d.write(bleve.NewBatch(), first); err == nil {
+	if err = d.write(bleve.NewBatch(), first)(); err == nil {
 		v, err = d.view(s.kind, s.engine.cache, nil)
 	}
 	if err != nil {
@@ -195,6 +196,7 @@ func (s *shelf) drop() {
 	v := s.view
 	s.loaded, s.view, s.rows, s.size, s.now = false, nil, nil, 0, nil
 	s.mu.Unlock()
+	s.ahead = nil
 	if v != nil {
 		v.release()
 		for _, seg := range v.segments {
@@ -244,38 +246,180 @@ func (s *shelf) grow() (more bool, err error) {
 	return s.disk != nil, err
 }
 
+// gathered is a batch that was collected, with the state that it leads to.
+type gathered struct {
+	batch *bleve.Batch
+	held  map[uuid.UUID]bool // the records that it changes: whether the index has them after it
+	state state
+	more  bool // there is more to collect after it
+}
+
 // step writes one batch: what was changed since the last one and, when that is not much, records that the index does
-// not hold yet.
+// not hold yet. While bleve writes one batch the next is collected, when there is enough for it.
 func (s *shelf) step() (more bool, err error) {
-	batch := bleve.NewBatch()
-	next := s.disk.state
-	err = s.engine.store.View(s.org, func(tx *store.Tx) error {
-		more, err = s.gather(tx, batch, &next)
-		return err
-	})
-	if err != nil || next == s.disk.state {
-		return more, err
+	g := s.ahead
+	s.ahead = nil
+	if g == nil {
+		if g, err = s.gather(s.disk.state, nil); err != nil {
+			return false, err
+		}
 	}
-	if err := s.disk.write(batch, next); err != nil {
+	if g.state == s.disk.state {
+		return false, nil
+	}
+	wait := s.disk.write(g.batch, g.state)
+	var ahead *gathered
+	if g.more {
+		ahead, err = s.gather(g.state, g.held)
+	}
+	if err := errors.Join(err, wait()); err != nil {
 		return false, err
 	}
-	s.mu.Lock()
+	s.ahead = ahead
+
 	before := s.view
-	s.mu.Unlock()
 	v, err := s.disk.view(s.kind, s.engine.cache, before)
 	if err != nil {
 		return false, err
 	}
-	if uint64(v.count) != next.Count {
+	if uint64(v.count) != g.state.Count {
 		v.release()
-		return false, fmt.Errorf("%w: it has %d records of %d", errIndex, v.count, next.Count)
+		return false, fmt.Errorf("%w: it has %d records of %d", errIndex, v.count, g.state.Count)
 	}
 	s.show(v)
-	s.indexed.Store(next.Number)
+	s.indexed.Store(g.state.Number)
 	if before.cursor != end && v.cursor == end {
 		s.engine.log.Info("an index was built", "organization", s.org, "kind", s.kind.Entity, "records", v.count)
 	}
-	return more, nil
+	return g.more, nil
+}
+
+// gather collects the batch that follows a state. writing has what becomes of the records of a batch that leads to the
+// state but is not in the view yet.
+func (s *shelf) gather(from state, writing map[uuid.UUID]bool) (*gathered, error) {
+	g := &gatherer{shelf: s, writing: writing, gathered: gathered{batch: bleve.NewBatch(), held: map[uuid.UUID]bool{}, state: from}}
+	if err := s.engine.store.View(s.org, g.collect); err != nil {
+		return nil, err
+	}
+	// The documents are made outside of the transaction: what a reader holds for long, writers cannot use again.
+	for _, r := range g.records {
+		row, err := s.kind.row(r.id, r.number, r.public)
+		if err != nil {
+			return nil, err
+		}
+		g.batch.Update(s.kind.document(row))
+	}
+	return &g.gathered, nil
+}
+
+type gatherer struct {
+	*shelf
+	gathered
+	writing map[uuid.UUID]bool
+	records []record
+}
+
+// record is a record as it is stored.
+type record struct {
+	id     uuid.UUID
+	number uint64
+	public []byte
+}
+
+func (g *gatherer) full() bool { return len(g.held) == g.engine.batch }
+
+func (g *gatherer) collect(tx *store.Tx) error {
+	table := g.kind.table
+	last := tx.LastChange(table)
+	if g.state.Number < last {
+		if err := g.collectChanges(tx, last); err != nil {
+			return err
+		}
+	}
+	g.more = g.state.Number < last || g.state.Cursor != end
+	if g.state.Number < last || g.state.Cursor == end || g.full() {
+		return nil
+	}
+	cursor := end
+	err := tx.Records(table, g.state.Cursor, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
+		if g.full() { // there is one more
+			return false, nil
+		}
+		cursor = id
+		g.add(id, number, public)
+		return true, nil
+	})
+	if !g.full() {
+		cursor = end
+	}
+	g.state.Cursor, g.more = cursor, cursor != end
+	return err
+}
+
+// collectChanges takes the next changes of the log.
+func (g *gatherer) collectChanges(tx *store.Tx, last uint64) error {
+	reads, records := 0, tx.Reader(g.kind.table)
+	err := tx.Changes(g.kind.table, g.state.Number, func(c store.Change) (bool, error) {
+		if c.Number != g.state.Number+1 {
+			return false, errGap(g.state.Number+1, c.Number)
+		}
+		if g.full() || reads == readMost {
+			return false, nil
+		}
+		reads++
+		g.state.Number = c.Number
+		if bytes.Compare(c.ID[:], g.state.Cursor[:]) > 0 {
+			return true, nil // it is read with the others above the cursor
+		}
+		return true, g.take(records, &c)
+	})
+	if err != nil {
+		return err
+	}
+	g.state.Seen = last
+	g.state.Mark, _, err = markAt(tx, g.kind.table, last)
+	return err
+}
+
+// take takes a change into the batch. Only the last change of a record does anything: when there are later ones, one of
+// them will.
+func (g *gatherer) take(records *store.Reader, c *store.Change) error {
+	number, public, err := records.Public(c.ID)
+	if err != nil {
+		return err
+	}
+	gone := public == nil && c.Op == store.Deleted
+	if !gone && (public == nil || number != c.Number) {
+		return nil
+	}
+	if g.holds(c.ID) { // it takes the place of what the index has
+		g.state.Count--
+		g.state.Sum -= idSum(c.ID)
+	}
+	if gone {
+		g.held[c.ID] = false
+		g.batch.Delete(string(c.ID[:]))
+		return nil
+	}
+	g.add(c.ID, number, public)
+	return nil
+}
+
+// holds tells whether the index has the record once everything collected so far is written.
+func (g *gatherer) holds(id uuid.UUID) bool {
+	for _, held := range []map[uuid.UUID]bool{g.held, g.writing} {
+		if has, changed := held[id]; changed {
+			return has
+		}
+	}
+	return g.view.find(id).part >= 0
+}
+
+func (g *gatherer) add(id uuid.UUID, number uint64, public []byte) {
+	g.records = append(g.records, record{id, number, bytes.Clone(public)})
+	g.held[id] = true
+	g.state.Count++
+	g.state.Sum += idSum(id)
 }
 
 // building tells whether the index is still to take in records that it never had.
@@ -303,89 +447,4 @@ func (s *shelf) refresh() {
 	if err := s.restart(); err != nil {
 		s.fail(err)
 	}
-}
-
-// gather collects a batch and the state that it leads to.
-func (s *shelf) gather(tx *store.Tx, batch *bleve.Batch, next *state) (more bool, err error) {
-	table := s.kind.table
-	last := tx.LastChange(table)
-	if next.Number < last {
-		reads, records := 0, tx.Reader(table)
-		err = tx.Changes(table, next.Number, func(c store.Change) (bool, error) {
-			if c.Number != next.Number+1 {
-				return false, errGap(next.Number+1, c.Number)
-			}
-			if len(batch.IndexOps) == s.engine.batch || reads == readMost {
-				return false, nil
-			}
-			reads++
-			next.Number = c.Number
-			if !s.view.covers(c.ID) {
-				return true, nil
-			}
-			return true, s.take(records, batch, next, &c)
-		})
-		if err != nil {
-			return false, err
-		}
-		next.Seen = last
-		if next.Mark, _, err = markAt(tx, table, last); err != nil {
-			return false, err
-		}
-	}
-	if next.Number < last {
-		return true, nil
-	}
-	if next.Cursor == end || len(batch.IndexOps) == s.engine.batch {
-		return next.Cursor != end, nil
-	}
-	cursor := end
-	err = tx.Records(table, next.Cursor, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
-		if len(batch.IndexOps) == s.engine.batch {
-			return false, nil
-		}
-		cursor = id
-		return true, s.add(batch, next, id, number, public)
-	})
-	if len(batch.IndexOps) < s.engine.batch {
-		cursor = end
-	}
-	next.Cursor = cursor
-	return cursor != end, err
-}
-
-// take takes a change into a batch. Only the last change of a record does anything: when there are later ones, one of
-// them will.
-func (s *shelf) take(records *store.Reader, batch *bleve.Batch, next *state, c *store.Change) error {
-	number, public, err := records.Public(c.ID)
-	if err != nil {
-		return err
-	}
-	if public == nil && c.Op == store.Deleted {
-		if _, twice := batch.IndexOps[string(c.ID[:])]; !twice && s.view.find(c.ID).part >= 0 {
-			next.Count--
-			next.Sum -= idSum(c.ID)
-			batch.Delete(string(c.ID[:]))
-		}
-		return nil
-	}
-	if public == nil || number != c.Number {
-		return nil
-	}
-	if s.view.find(c.ID).part >= 0 { // it takes the place of what the index has
-		next.Count--
-		next.Sum -= idSum(c.ID)
-	}
-	return s.add(batch, next, c.ID, number, public)
-}
-
-func (s *shelf) add(batch *bleve.Batch, next *state, id uuid.UUID, number uint64, public []byte) error {
-	r, err := s.kind.row(id, number, public)
-	if err != nil {
-		return err
-	}
-	batch.Update(s.kind.document(r))
-	next.Count++
-	next.Sum += idSum(id)
-	return nil
 }

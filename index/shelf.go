@@ -26,6 +26,7 @@ type shelf struct {
 	// writing is held by whoever opens, fills, throws away or closes the index.
 	writing sync.Mutex
 	disk    *disk
+	ahead   *gathered // the next batch, when it was collected while the last one was written
 
 	mu     sync.Mutex
 	loaded bool

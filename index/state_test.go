@@ -42,7 +42,7 @@ func (w *world) tamper(batch *bleve.Batch, change func(st *state)) *shelf {
 	s.writing.Lock()
 	next := s.disk.state
 	change(&next)
-	w.must(s.disk.write(batch, next))
+	w.must(s.disk.write(batch, next)())
 	s.writing.Unlock()
 	s.close()
 	return s
@@ -168,12 +168,9 @@ func TestDeletedWhileWritten(t *testing.T) {
 		w.update(w.insert)
 		w.agree(`{"page_size": 500}`)
 		s.writing.Lock()
-		batch, next := bleve.NewBatch(), s.disk.state
-		w.must(w.store.View(w.org, func(tx *store.Tx) error {
-			_, err := s.gather(tx, batch, &next)
-			return err
-		}))
-		w.must(s.disk.write(batch, next))
+		g, err := s.gather(s.disk.state, nil)
+		w.must(err)
+		w.must(s.disk.write(g.batch, g.state)())
 		v, err := s.disk.view(things, w.engine.cache, s.view)
 		w.must(err)
 		w.update(func(tx *store.Tx) error {
