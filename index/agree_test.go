@@ -267,6 +267,13 @@ func (w *world) agree(body string) {
 	}
 }
 
+// keyed is a row as a run gives it.
+func (p *Plan) keyed(r *row) keyed {
+	k := p.newKeyed()
+	p.keyedInto(r, &k)
+	return k
+}
+
 // clone makes a page that outlives its transaction.
 func (p Page) clone() Page {
 	for i, r := range p.Records {
@@ -288,7 +295,7 @@ func reference(tx *store.Tx, plan *Plan) (Page, error) {
 		}
 		return true, err
 	})
-	slices.SortFunc(rows, plan.order)
+	slices.SortFunc(rows, func(a, b keyed) int { return plan.compare(&a, &b) })
 	page.Total = len(rows)
 	for i := (plan.Page - 1) * plan.PageSize; i < min(plan.Page*plan.PageSize, len(rows)); i++ {
 		page.Records = append(page.Records, public[rows[i].id])

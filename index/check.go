@@ -194,8 +194,10 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 	if err != nil {
 		return err
 	}
-	for _, r := range m.rows {
-		seen[r.id] = true
+	for _, c := range m.changes {
+		if c.row != nil {
+			seen[c.id] = true
+		}
 	}
 	return tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
 		if m.view.covers(id) && !seen[id] {

@@ -57,7 +57,7 @@ func (c *column) textAt(code uint32) string {
 	return c.text[from:c.ends[code-1]]
 }
 
-// value is what a document has, as rows have it but folded.
+// value is what a document has, as far as sorts need it.
 func (c *column) value(doc uint32) value {
 	code := c.codes[doc]
 	switch {
@@ -66,7 +66,7 @@ func (c *column) value(doc uint32) value {
 	case c.nums != nil:
 		return value{has: true, num: c.nums[code-1]}
 	}
-	return value{has: true, text: c.textAt(code)}
+	return value{has: true, fold: c.textAt(code)}
 }
 
 // within adds the documents whose number is in the span.

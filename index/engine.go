@@ -32,9 +32,11 @@ type Options struct {
 }
 
 const (
-	// flushDelay lets changes come together before they are written to an index, unless plenty of them are waiting.
-	flushDelay = 250 * time.Millisecond
-	plenty     = 8000
+	// Changes come together before they are written to an index: until there were none for quietTime, or plenty of
+	// them wait, or the first has waited for waitMost.
+	quietTime = 100 * time.Millisecond
+	waitMost  = 2 * time.Second
+	plenty    = 6000
 	// lagMost is how many changes an index may be behind before writers wait for it.
 	lagMost = 25_000
 	// lookEvery is how often shelves are looked at, and idleLooks after how many without use one is closed.
@@ -58,7 +60,8 @@ type Engine struct {
 	queue   *bleve.AnalysisQueue
 	scans   chan struct{} // one for each list that may read the store because an index is not there yet
 
-	clock atomic.Uint64 // counts uses
+	clock   atomic.Uint64 // counts uses
+	changes atomic.Uint64 // counts what Committed is told
 
 	mu      sync.Mutex
 	shelves map[shelfKey]*shelf
@@ -190,6 +193,7 @@ func (e *Engine) Committed(ctx context.Context, org uuid.UUID, changed map[strin
 		if k == nil {
 			continue
 		}
+		e.changes.Add(1)
 		s := e.shelf(org, k)
 		for told := s.told.Load(); told < number && !s.told.CompareAndSwap(told, number); told = s.told.Load() {
 		}
@@ -272,13 +276,27 @@ func (e *Engine) run() {
 			continue
 		case <-e.wake:
 		}
+		e.await()
+		e.followDirty(e.stop)
+	}
+}
+
+// await lets changes come together.
+func (e *Engine) await() {
+	most := time.NewTimer(waitMost)
+	defer most.Stop()
+	for quiet := false; !quiet; {
+		before := e.changes.Load()
 		select {
 		case <-e.stop:
 			return
 		case <-e.plenty:
-		case <-time.After(flushDelay):
+			return
+		case <-most.C:
+			return
+		case <-time.After(quietTime):
+			quiet = e.changes.Load() == before
 		}
-		e.followDirty(e.stop)
 	}
 }
 

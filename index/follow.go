@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	bleve "github.com/blevesearch/bleve_index_api"
 	"github.com/google/uuid"
@@ -12,8 +13,8 @@ import (
 	"prospector/store"
 )
 
-// batchMost is how many documents are written at once: larger batches take gigabytes. readMost is how many changes are
-// looked at for them.
+// batchMost is how many documents are written at once: larger batches take more memory than they save time. readMost is
+// how many changes are looked at for them.
 const (
 	batchMost = 4000
 	readMost  = 20_000
@@ -194,7 +195,7 @@ func (s *shelf) begin(first state) error {
 func (s *shelf) drop() {
 	s.mu.Lock()
 	v := s.view
-	s.loaded, s.view, s.rows, s.size, s.now = false, nil, nil, 0, nil
+	s.loaded, s.view, s.rows, s.now = false, nil, nil, nil
 	s.mu.Unlock()
 	s.ahead = nil
 	if v != nil {
@@ -290,6 +291,7 @@ func (s *shelf) step() (more bool, err error) {
 	s.indexed.Store(g.state.Number)
 	if before.cursor != end && v.cursor == end {
 		s.engine.log.Info("an index was built", "organization", s.org, "kind", s.kind.Entity, "records", v.count)
+		debug.FreeOSMemory() // building took much that nothing will need again soon
 	}
 	return g.more, nil
 }

@@ -112,7 +112,7 @@ type row struct {
 func (r *row) bytes() int {
 	n := int(unsafe.Sizeof(*r)) + len(r.values)*int(unsafe.Sizeof(value{}))
 	for i := range r.values {
-		n += len(r.values[i].text)
+		n += 2 * len(r.values[i].text)
 		if list := r.values[i].list; list != nil {
 			n += 64 * len(*list)
 		}
@@ -126,16 +126,11 @@ type value struct {
 	has  bool
 	num  float64
 	text string
+	fold string // text without case
 	list *[]string
 }
 
-// folded is the value as sorts compare it.
-func (v value) folded() value {
-	v.text = shape.Fold(v.text)
-	return v
-}
-
-func textValue(s string) value { return value{has: s != "", text: s} }
+func textValue(s string) value { return value{has: s != "", text: s, fold: shape.Fold(s)} }
 
 func boolValue(b bool) value {
 	if b {

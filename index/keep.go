@@ -85,7 +85,9 @@ func (e *Engine) fit() {
 	for _, s := range e.all() {
 		u := use{shelf: s, used: s.used.Load()}
 		s.mu.Lock()
-		u.size = s.size
+		if s.rows != nil {
+			u.size = s.rows.size
+		}
 		if s.view != nil {
 			u.open = 1
 		}

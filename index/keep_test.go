@@ -144,14 +144,14 @@ func TestFitMemory(t *testing.T) {
 		}
 		w.agree(`{}`)
 		s := w.engine.shelf(w.org, things)
-		if s.size < 100*100 {
-			t.Fatalf("100 rows take %d bytes", s.size)
+		if s.rows.size < 100*100 {
+			t.Fatalf("100 rows take %d bytes", s.rows.size)
 		}
 		shelves = append(shelves, s)
 	}
 	w.still(func() {
 		w.engine.shelf(shelves[0].org, things) // is used
-		w.engine.limit = shelves[0].size + shelves[2].size
+		w.engine.limit = shelves[0].rows.size + shelves[2].rows.size
 		w.engine.fit()
 		if !shelves[0].isLoaded() || shelves[1].isLoaded() || !shelves[2].isLoaded() {
 			t.Error("not the least used one is closed")

@@ -29,8 +29,10 @@ func (s *shelf) list(plan *Plan, use func(Page) error) error {
 func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
 	records := tx.Reader(s.kind.table)
 	rows := &collector{plan: plan, most: plan.reach()}
-	for _, r := range m.rows {
-		rows.add(r)
+	for _, c := range m.changes {
+		if c.row != nil {
+			rows.add(c.row)
+		}
 	}
 	if m.view != nil && m.view.cursor != end {
 		if err := s.scan(tx, m.view.cursor, rows); err != nil {
@@ -116,12 +118,14 @@ func read(records *store.Reader, ids []uuid.UUID) ([][]byte, error) {
 	return page, nil
 }
 
-// collector gathers matching rows, and of those no more than a page can need.
+// collector gathers matching rows, and of those no more than a page can need: once it has enough, a row that comes
+// behind all of them is only counted.
 type collector struct {
 	plan  *Plan
 	most  int
 	total int
-	rows  []keyed
+	rows  []ranked
+	full  bool // the first most of rows are in order: what comes behind them is not needed
 }
 
 func (c *collector) add(r *row) {
@@ -129,11 +133,15 @@ func (c *collector) add(r *row) {
 		return
 	}
 	c.total++
-	c.rows = append(c.rows, c.plan.keyed(r))
-	if len(c.rows) > 2*c.most+smallMost {
+	next := c.plan.ranked(r)
+	if c.full && c.plan.order(next, c.rows[c.most-1]) >= 0 {
+		return
+	}
+	c.rows = append(c.rows, next)
+	if len(c.rows) >= 2*c.most {
 		c.sort()
 		clear(c.rows[c.most:])
-		c.rows = c.rows[:c.most]
+		c.rows, c.full = c.rows[:c.most], true
 	}
 }
 

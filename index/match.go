@@ -67,7 +67,7 @@ func (r *rule) holds(v value) bool {
 // contains tells whether a text has the operand in it, and whether a multi has all of them.
 func (r *rule) contains(v value) bool {
 	if r.typ == shape.TypeText {
-		return strings.Contains(shape.Fold(v.text), r.texts[0])
+		return strings.Contains(v.fold, r.texts[0])
 	}
 	for t := range r.set {
 		if !slices.Contains(*v.list, t) {
@@ -85,7 +85,7 @@ func (p *Plan) found(r *row) bool {
 	var have []string
 	for i, f := range p.kind.Fields {
 		if f.Type == shape.TypeText {
-			have = append(have, words(r.values[i].text)...)
+			have = append(have, splitWords(r.values[i].fold)...)
 		}
 	}
 	for _, want := range p.search {
@@ -99,14 +99,14 @@ func (p *Plan) found(r *row) bool {
 func inWord(r rune) bool    { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 func notInWord(r rune) bool { return !inWord(r) }
 
-// compareValues orders two folded values: no value comes last both ways.
+// compareValues orders two values: no value comes last both ways.
 func compareValues(a, b *value, desc bool) int {
 	switch {
 	case a.has && b.has:
 		if a.num != b.num {
 			return directed(cmp.Compare(a.num, b.num), desc)
 		}
-		return directed(strings.Compare(a.text, b.text), desc)
+		return directed(strings.Compare(a.fold, b.fold), desc)
 	case a.has:
 		return -1
 	case b.has:

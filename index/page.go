@@ -2,6 +2,8 @@ package index
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 	"sort"
@@ -16,10 +18,26 @@ type run interface {
 	get(i int, k *keyed)
 }
 
-// keyed is a match: the id of a record and what it is sorted by, folded.
+// keyed is a match: the id of a record and what it is sorted by.
 type keyed struct {
 	id   uuid.UUID
 	keys []value
+}
+
+func (p *Plan) newKeyed() keyed { return keyed{keys: make([]value, len(p.sort))} }
+
+// compare compares two matches as the list orders them: by each key, and ties by id in the direction of the last key.
+func (p *Plan) compare(a, b *keyed) int {
+	for i := range p.sort {
+		if c := compareValues(&a.keys[i], &b.keys[i], p.sort[i].desc); c != 0 {
+			return c
+		}
+	}
+	return p.tie(a.id, b.id)
+}
+
+func (p *Plan) tie(a, b uuid.UUID) int {
+	return directed(bytes.Compare(a[:], b[:]), p.sort[len(p.sort)-1].desc)
 }
 
 // docRun is a run of documents.
@@ -39,38 +57,66 @@ func (r *docRun) get(i int, k *keyed) {
 	}
 }
 
-// keyRun is a run of records that stand outside of the index.
-type keyRun []keyed
-
-func (r keyRun) len() int { return len(r) }
-
-func (r keyRun) get(i int, k *keyed) {
-	k.id = r[i].id
-	copy(k.keys, r[i].keys)
+// rowRun is a run of rows.
+type rowRun struct {
+	plan *Plan
+	rows []ranked
 }
 
-// keyed takes from a row what a list of the plan needs once the row has matched.
-func (p *Plan) keyed(r *row) keyed {
-	k := p.newKeyed()
+func (r rowRun) len() int { return len(r.rows) }
+
+func (r rowRun) get(i int, k *keyed) { r.plan.keyedInto(r.rows[i].row, k) }
+
+func (p *Plan) keyedInto(r *row, k *keyed) {
 	k.id = r.id
 	for i, key := range p.sort {
-		k.keys[i] = r.values[key.field].folded()
+		k.keys[i] = r.values[key.field]
 	}
-	return k
 }
 
-func (p *Plan) order(a, b keyed) int { return p.compare(&a, &b) }
+// ranked is a row that matches, with the order of its first key as far as that fits into a number: most comparisons need
+// no more.
+type ranked struct {
+	prefix uint64
+	row    *row
+}
 
-func (p *Plan) newKeyed() keyed { return keyed{keys: make([]value, len(p.sort))} }
+func (p *Plan) ranked(r *row) ranked {
+	first := p.sort[0]
+	return ranked{prefixOf(&r.values[first.field], p.kind.Fields[first.field].isNumeric(), first.desc), r}
+}
 
-// compare compares two matches as the list orders them: by each key, and ties by id in the direction of the last key.
-func (p *Plan) compare(a, b *keyed) int {
-	for i := range p.sort {
-		if c := compareValues(&a.keys[i], &b.keys[i], p.sort[i].desc); c != 0 {
+// order compares two rows, as compare does.
+func (p *Plan) order(a, b ranked) int {
+	if a.prefix != b.prefix {
+		return cmp.Compare(a.prefix, b.prefix)
+	}
+	for _, key := range p.sort {
+		if c := compareValues(&a.row.values[key.field], &b.row.values[key.field], key.desc); c != 0 {
 			return c
 		}
 	}
-	return directed(bytes.Compare(a.id[:], b.id[:]), p.sort[len(p.sort)-1].desc)
+	return p.tie(a.row.id, b.row.id)
+}
+
+// prefixOf is a number that has the order of values where it differs.
+func prefixOf(v *value, numeric, desc bool) (n uint64) {
+	switch {
+	case !v.has:
+		return math.MaxUint64 // last both ways
+	case numeric:
+		n = orderedBits(v.num)
+	case len(v.fold) >= 8:
+		n = binary.BigEndian.Uint64([]byte(v.fold[:8]))
+	default:
+		var b [8]byte
+		copy(b[:], v.fold)
+		n = binary.BigEndian.Uint64(b[:])
+	}
+	if desc {
+		return ^n
+	}
+	return n
 }
 
 // matched is the matches of one part before they are brought into order.
@@ -141,7 +187,7 @@ func (m *matched) sorted(p *Plan, r *docRun) []uint32 {
 				return 1
 			}
 		}
-		return directed(bytes.Compare(m.part.ids[a][:], m.part.ids[b][:]), p.sort[len(p.sort)-1].desc)
+		return p.tie(m.part.ids[a], m.part.ids[b])
 	})
 	return docs
 }
@@ -178,7 +224,7 @@ func (p *Plan) pick(parts []matched, rows *collector, from int) []uuid.UUID {
 	runs := make([]run, 0, len(parts)+1)
 	left := total
 	if len(rows.rows) > 0 {
-		runs = append(runs, keyRun(rows.rows))
+		runs = append(runs, rowRun{p, rows.rows})
 		left -= len(rows.rows)
 	}
 	for i := range parts {

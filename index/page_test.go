@@ -13,13 +13,16 @@ import (
 	"prospector/internal/shape"
 )
 
+// sortable is what sorts need of a value.
+func sortable(v value) value { return value{has: v.has, num: v.num, fold: v.fold} }
+
 // columnOf is the column that a segment of the rows has of a field.
 func columnOf(field int, rows []*row) *column {
 	c := &column{codes: make([]uint32, len(rows))}
 	numeric := things.Fields[field].isNumeric()
 	var distinct []value
 	for _, r := range rows {
-		if v := r.values[field].folded(); v.has && !slices.Contains(distinct, v) {
+		if v := sortable(r.values[field]); v.has && !slices.Contains(distinct, v) {
 			distinct = append(distinct, v)
 		}
 	}
@@ -29,12 +32,12 @@ func columnOf(field int, rows []*row) *column {
 			c.nums = append(c.nums, v.num)
 			continue
 		}
-		c.text += v.text
+		c.text += v.fold
 		c.ends = append(c.ends, uint32(len(c.text)))
 		c.text += string([]byte{textEnd})
 	}
 	for doc, r := range rows {
-		c.codes[doc] = uint32(slices.Index(distinct, r.values[field].folded()) + 1)
+		c.codes[doc] = uint32(slices.Index(distinct, sortable(r.values[field])) + 1)
 	}
 	return c
 }
@@ -149,20 +152,25 @@ func TestCut(t *testing.T) {
 		plan, compare := planOf(t, pick(r, []string{"name", "-size", "flag", "size,-name"}), 1, 1)
 		runs, total := []run{}, 0
 		for range 1 + r.IntN(5) {
-			var rows keyRun
+			c := &collector{plan: plan, most: 1000}
 			for range r.IntN(pick(r, []int{1, 3, 60})) {
-				rows = append(rows, plan.keyed(randomRow(r)))
+				c.add(randomRow(r))
 			}
-			slices.SortFunc(rows, compare)
-			runs, total = append(runs, rows), total+len(rows)
+			c.sort()
+			runs, total = append(runs, rowRun{plan, c.rows}), total+len(c.rows)
 		}
 		for from := range total + 1 {
 			at, sum := plan.cut(runs, from), 0
 			var before, behind []keyed
 			for i, n := range at {
 				sum += n
-				before = append(before, runs[i].(keyRun)[:n]...)
-				behind = append(behind, runs[i].(keyRun)[n:]...)
+				for j, r := range runs[i].(rowRun).rows {
+					if j < n {
+						before = append(before, plan.keyed(r.row))
+					} else {
+						behind = append(behind, plan.keyed(r.row))
+					}
+				}
 			}
 			if sum != from {
 				t.Fatalf("%d before the cut at %d", sum, from)
@@ -207,7 +215,7 @@ func TestCollector(t *testing.T) {
 		t.Errorf("%d of %d rows", len(c.rows), c.total)
 	}
 	for i := range c.most {
-		if c.rows[i].id != all[i].id {
+		if c.rows[i].row.id != all[i].id {
 			t.Fatalf("the row %d is another", i)
 		}
 	}
@@ -248,7 +256,7 @@ func TestColumns(t *testing.T) {
 			})
 		}
 		for doc, row := range rows {
-			if v := row.values[name].folded(); texts.value(uint32(doc)) != v || numbers.value(uint32(doc)) != row.values[size] {
+			if v := sortable(row.values[name]); texts.value(uint32(doc)) != v || numbers.value(uint32(doc)) != row.values[size] {
 				t.Fatalf("%+v is not %+v", texts.value(uint32(doc)), v)
 			}
 		}
@@ -261,7 +269,7 @@ func TestColumns(t *testing.T) {
 				docs = docs[:r.IntN(len(rows)+1)]
 				sorted := slices.Clone(docs)
 				slices.SortStableFunc(sorted, func(a, b uint32) int {
-					x, y := rows[a].values[field].folded(), rows[b].values[field].folded()
+					x, y := rows[a].values[field], rows[b].values[field]
 					return compareValues(&x, &y, desc)
 				})
 				if got := c.sorted(docs, desc); !slices.Equal(got, sorted) {

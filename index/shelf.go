@@ -30,11 +30,10 @@ type shelf struct {
 
 	mu     sync.Mutex
 	loaded bool
-	view   *view                 // nil for few records
-	rows   map[uuid.UUID]*change // nil while not read
-	number uint64                // the change that rows are true for
-	size   int                   // of rows, about, in bytes
-	now    *moment               // of that number; nil when it was not asked for since
+	view   *view   // nil for few records
+	rows   *rows   // nil while not read
+	number uint64  // the change that rows are true for
+	now    *moment // of that number; nil when it was not asked for since
 
 	idle       int // for how many looks of the engine it was not used
 	usedBefore uint64
@@ -44,18 +43,11 @@ type shelf struct {
 	indexed atomic.Uint64 // the change that the index holds; told for few records
 }
 
-// change is what became of a record since the view.
-type change struct {
-	number uint64
-	row    *row // nil: it was deleted
-	at     place
-}
-
 // moment is one moment of a shelf. It never changes.
 type moment struct {
-	view  *view
-	rows  []*row
-	masks []set // by part: the live documents that rows have not replaced; nil: those of the part
+	view    *view
+	changes []*change
+	masks   []set
 }
 
 // errBehind says that a transaction is older than what the shelf holds: its caller takes a newer one. errUnloaded, that
@@ -85,7 +77,7 @@ func (s *shelf) at(tx *store.Tx) (*moment, error) {
 		}
 	}
 	if s.now == nil {
-		s.now = s.newMoment()
+		s.now = s.rows.moment()
 	}
 	if s.view != nil {
 		s.view.hold()
@@ -101,20 +93,18 @@ func (m *moment) release() {
 
 // readAll reads the rows of a shelf without an index.
 func (s *shelf) readAll(tx *store.Tx, last uint64) error {
-	rows := map[uuid.UUID]*change{}
+	all := newRows(nil)
 	err := tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
 		r, err := s.kind.row(id, number, public)
 		if err == nil {
-			rows[id] = &change{number: number, row: r, at: place{part: -1}}
-			s.size += r.bytes()
+			all.put(&change{id: id, number: number, row: r, at: nowhere})
 		}
 		return true, err
 	})
 	if err != nil {
-		s.size = 0
 		return err
 	}
-	s.rows, s.number, s.now = rows, last, nil
+	s.rows, s.number, s.now = all, last, nil
 	signal(s.engine.tidy)
 	return nil
 }
@@ -149,13 +139,13 @@ func (s *shelf) catchUp(tx *store.Tx, last uint64) error {
 		if err != nil {
 			return err
 		}
-		c := &change{number: number}
+		c := &change{id: id, number: number}
 		if public == nil {
 			c.number = deleted[id]
 		} else if c.row, err = s.kind.row(id, number, public); err != nil {
 			return err
 		}
-		s.put(id, c)
+		s.rows.put(c)
 	}
 	s.number, s.now = last, nil
 	return nil
@@ -166,95 +156,46 @@ func errGap(want, have uint64) error {
 	return fmt.Errorf("%w: the change log goes on with %d where %d is needed", errIndex, have, want)
 }
 
-func (s *shelf) put(id uuid.UUID, c *change) {
-	if known := s.rows[id]; known != nil {
-		c.at = known.at
-		if known.row != nil {
-			s.size -= known.row.bytes()
-		}
-	} else {
-		c.at = s.view.find(id)
-	}
-	if c.row == nil && s.view == nil {
-		delete(s.rows, id)
-		return
-	}
-	// With an index the deletion is kept even of a record that the view has not: the next view may have it.
-	if c.row != nil {
-		s.size += c.row.bytes()
-	}
-	s.rows[id] = c
-}
-
-func (s *shelf) newMoment() *moment {
-	m := &moment{view: s.view, rows: make([]*row, 0, len(s.rows))}
-	if s.view != nil {
-		m.masks = make([]set, len(s.view.parts))
-	}
-	for _, c := range s.rows {
-		if c.row != nil {
-			m.rows = append(m.rows, c.row)
-		}
-		if c.at.part < 0 {
-			continue
-		}
-		mask := m.masks[c.at.part]
-		if mask == nil {
-			p := s.view.parts[c.at.part]
-			if mask = fullSet(p.size); p.live != nil {
-				mask.and(p.live)
-			}
-			m.masks[c.at.part] = mask
-		}
-		mask.remove(c.at.doc)
-	}
-	return m
-}
-
 // show puts a newer view in the place of the one that lists use, and takes from the rows what the view holds.
 func (s *shelf) show(v *view) {
+	var places map[*change]place
 	s.mu.Lock()
-	rest := map[uuid.UUID]*change{}
-	sameCursor := s.view != nil && s.view.cursor == v.cursor
+	old, before := s.view, s.rows
+	sameCursor := old != nil && old.cursor == v.cursor
 	if sameCursor {
-		for id, c := range s.rows {
+		places = make(map[*change]place, len(before.changes))
+		for _, c := range before.changes {
 			if c.number > v.number {
-				rest[id] = c
+				places[c] = nowhere
 			}
 		}
 	}
 	s.mu.Unlock()
 	// Finding each of them in the new view takes a while, in which lists go on.
-	places := make(map[*change]place, len(rest))
-	for id, c := range rest {
-		places[c] = v.find(id)
+	for c := range places {
+		places[c] = v.find(c.id)
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.view
-	rows := map[uuid.UUID]*change{}
-	s.size = 0
+	rest := newRows(v)
 	if sameCursor {
-		for id, c := range s.rows {
+		for _, c := range s.rows.changes {
 			if c.number <= v.number {
 				continue
 			}
 			at, known := places[c]
 			if !known {
-				at = v.find(id)
+				at = v.find(c.id)
 			}
-			rows[id] = &change{number: c.number, row: c.row, at: at}
-			if c.row != nil {
-				s.size += c.row.bytes()
-			}
+			rest.add(&change{id: c.id, number: c.number, row: c.row, at: at})
 		}
 		s.number = max(s.number, v.number)
 	} else {
 		// Rows were kept for the records that the old view covered only: those of the new one are read again.
 		s.number = v.number
 	}
-	s.rows, s.view, s.now, s.loaded = rows, v, nil, true
+	s.rows, s.view, s.now, s.loaded = rest, v, nil, true
 	if old != nil {
 		old.release()
 		for id, seg := range old.segments {

@@ -41,8 +41,9 @@ const termsFormat = 1
 
 // textTerm is the folded text and, where that differs, the text itself behind a NUL, which no text has: `is` is one exact
 // term, and the order of terms is that of the folded texts.
-func textTerm(s string) string {
-	folded := shape.Fold(s)
+func textTerm(s string) string { return termOf(s, shape.Fold(s)) }
+
+func termOf(s, folded string) string {
 	if folded != s {
 		return folded + "\x00" + s
 	}
@@ -56,17 +57,18 @@ func foldedOf(term string) string {
 }
 
 // numberTerm has the order of the numbers.
-func numberTerm(f float64) string {
+func numberTerm(f float64) string { return string(binary.BigEndian.AppendUint64(nil, orderedBits(f))) }
+
+// orderedBits gives numbers the order of their values.
+func orderedBits(f float64) uint64 {
 	if f == 0 {
 		f = 0 // no negative zero: it equals the other
 	}
 	n := math.Float64bits(f)
 	if n>>63 != 0 {
-		n = ^n
-	} else {
-		n |= 1 << 63
+		return ^n
 	}
-	return string(binary.BigEndian.AppendUint64(nil, n))
+	return n | 1<<63
 }
 
 func numberOf(term string) float64 {
@@ -138,11 +140,10 @@ func (k *Kind) document(r *row) *document {
 		case f.isNumeric():
 			own.add(numberTerm(v.num))
 		case !f.Long:
-			own.add(textTerm(v.text))
+			own.add(termOf(v.text, v.fold))
 		}
 		if f.Type == shape.TypeText {
-			folded := shape.Fold(v.text)
-			for _, w := range splitWords(folded) {
+			for _, w := range splitWords(v.fold) {
 				beginnings(w, begins.add)
 				switch {
 				case f.Long:
@@ -158,8 +159,8 @@ func (k *Kind) document(r *row) *document {
 			}
 			if f.Grams {
 				grams := terms{name: f.Key + gramSuffix}
-				for i := 0; i+gramLen <= len(folded); i++ {
-					grams.add(folded[i : i+gramLen])
+				for i := 0; i+gramLen <= len(v.fold); i++ {
+					grams.add(v.fold[i : i+gramLen])
 				}
 				d.put(grams)
 			}

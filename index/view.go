@@ -128,7 +128,7 @@ func (v *view) find(id uuid.UUID) place {
 			}
 		}
 	}
-	return place{part: -1}
+	return nowhere
 }
 
 // covers tells whether the index is to hold the record: while it is being built, those above the cursor are not its.
