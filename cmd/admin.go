@@ -112,7 +112,9 @@ func (op adminOp[In, Out]) direct(ctx context.Context, cfg Config, in In, report
 	if _, err := os.Stat(filepath.Join(cfg.DataDir, store.FileName)); errors.Is(err, os.ErrNotExist) && !op.makes {
 		return out, fmt.Errorf("there is no store in %s; 'prospector org create' makes one, --data-dir names another", cfg.DataDir)
 	}
-	s, err := Open(cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), nil)
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	slog.SetDefault(log)
+	s, err := Open(cfg, log, nil)
 	if err != nil {
 		return out, err
 	}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -41,6 +42,7 @@ func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say st
 		os.Exit(exitFailure)
 	}()
 	log := cfg.logger()
+	slog.SetDefault(log) // some libraries have no other way to say something
 	s, err := Open(cfg, log, nil)
 	if err != nil {
 		return err

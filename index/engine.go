@@ -36,7 +36,7 @@ const (
 	// them wait, or the first has waited for waitMost.
 	quietTime = 100 * time.Millisecond
 	waitMost  = 2 * time.Second
-	plenty    = 6000
+	plenty    = 12_000
 	// lagMost is how many changes an index may be behind before writers wait for it.
 	lagMost = 25_000
 	// lookEvery is how often shelves are looked at, and idleLooks after how many without use one is closed.

@@ -186,7 +186,7 @@ func measureUpdates(b *testing.B, s *cmd.Service, t tenant, l *lists, ids []uuid
 		if err := s.Index.Settle(); err != nil {
 			b.Fatal(err)
 		}
-		fmt.Printf("sustained for %s %s: %.0f/s; 30 lists/s beside it, p50 and p99:", sustained, way.name, rate[way.name])
+		fmt.Printf("sustained for %s %s: %.0f/s; 10 lists/s beside it, p50 and p99:", sustained, way.name, rate[way.name])
 		for name, list := range times {
 			slices.Sort(list)
 			fmt.Printf(" %s %s %s;", name, list[len(list)/2].Round(10*time.Microsecond), list[len(list)*99/100].Round(10*time.Microsecond))
@@ -232,7 +232,7 @@ func many(most int64, d time.Duration, update func(n int) error) error {
 }
 
 // listsEvery is how often listsBeside answers its three shapes.
-const listsEvery = 100 * time.Millisecond
+const listsEvery = 300 * time.Millisecond
 
 // listsBeside answers three shapes every now and then until it is stopped, and gives their times.
 func listsBeside(b *testing.B, n int, list func(body string) error, stop chan struct{}) map[string][]time.Duration {

@@ -1,0 +1,65 @@
+package cmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// check and reindex, with a server and without one.
+func TestCheckAndReindex(t *testing.T) {
+	bothWays(t, func(t *testing.T, p *place) {
+		p.org("Acme")
+		p.run("check").done().says(`^Checked 3 records, found 0 problems\n$`)
+		p.run("check", "--json").done().prints(`{"ok": true, "records": 3, "problems": []}`)
+		p.run("reindex").done().says(`^Indexed 3 records\n$`)
+		p.run("reindex", "--json").done().prints(`{"records": 3}`)
+		p.run("check", "now").fails(2, "takes no argument")
+	})
+}
+
+// done wants success; how far it came may be on stderr.
+func (r result) done() result {
+	r.t.Helper()
+	r.stderr = ""
+	return r.ok()
+}
+
+// A damaged index is a problem that check reports, and that --repair mends.
+func TestCheckRepairs(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	org, _ := p.org("Acme")
+	p.contacts(uuid.MustParse(org), 2500)
+	p.run("reindex").done()
+	spoil := func() {
+		t.Helper()
+		files, err := filepath.Glob(p.path("data", "index", org, "contacts", "*.zap"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[len(b)/2] ^= 1
+			if err := os.WriteFile(file, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	spoil()
+	if r := p.run("check"); r.status != 1 || !strings.Contains(r.stdout, "index of contacts of organization "+org+": the index is damaged: a segment does not match its checksum\nChecked 2503 records, found 1 problem") || !strings.Contains(r.stderr, "--repair") {
+		t.Errorf("%d %s %s", r.status, r.stdout, r.stderr)
+	}
+	p.run("reindex").done()
+	spoil()
+	if r := p.run("check", "--repair", "--json"); r.status != 0 || !strings.Contains(r.stdout, `"ok": true`) || !strings.Contains(r.stdout, `"repaired": true`) {
+		t.Errorf("%d %s %s", r.status, r.stdout, r.stderr)
+	}
+	p.run("check").done().says(`^Checked 2503 records, found 0 problems\n$`)
+}
