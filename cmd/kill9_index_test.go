@@ -50,7 +50,7 @@ func TestKill9Indexing(t *testing.T) {
 	for round := range rounds {
 		s := p.serve()
 		s.writeUntilKilled(key, ids, 50+random.Int64N(400))
-		damage := p.spoil(random, older)
+		damage := p.spoil(random, round%5, older)
 		want := p.stored(uuid.MustParse(org))
 		s = p.serve()
 		for _, l := range indexLists {
@@ -132,8 +132,8 @@ func (s *server) writeUntilKilled(key string, ids []uuid.UUID, after int64) {
 	s.ends(-1)
 }
 
-// spoil does something to the index of a server that is gone, and says what.
-func (p *place) spoil(random *rand.Rand, older string) string {
+// spoil does something to the index of a server that is gone, and says what. The first time it only takes a copy.
+func (p *place) spoil(random *rand.Rand, how int, older string) string {
 	p.t.Helper()
 	check := func(err error) {
 		if err != nil {
@@ -144,16 +144,13 @@ func (p *place) spoil(random *rand.Rand, older string) string {
 	files, err := filepath.Glob(filepath.Join(index, "*", "contacts", "*"))
 	check(err)
 	if len(files) == 0 {
-		return "no index"
+		p.t.Fatal("there is no index")
 	}
 	file := files[random.IntN(len(files))]
 	info, err := os.Stat(file)
 	check(err)
 	place := random.Int64N(max(1, info.Size()))
-	switch random.IntN(5) {
-	case 0:
-		check(os.RemoveAll(index))
-		return "removed"
+	switch how {
 	case 1:
 		check(os.Truncate(file, place))
 		return "truncated " + filepath.Ext(file)
@@ -166,11 +163,12 @@ func (p *place) spoil(random *rand.Rand, older string) string {
 		check(os.WriteFile(file, b, 0o600))
 		return "flipped a bit of " + filepath.Ext(file)
 	case 3:
-		if _, err := os.Stat(older); err == nil {
-			check(os.RemoveAll(index))
-			check(os.CopyFS(index, os.DirFS(older)))
-			return "replaced by an older copy"
-		}
+		check(os.RemoveAll(index))
+		check(os.CopyFS(index, os.DirFS(older)))
+		return "replaced by an older copy"
+	case 4:
+		check(os.RemoveAll(index))
+		return "removed"
 	}
 	check(os.RemoveAll(older))
 	check(os.CopyFS(older, os.DirFS(index)))

@@ -113,7 +113,9 @@ func (s *shelf) settle() error {
 
 // check opens the index as it is and compares it with the store at one moment.
 func (s *shelf) check() (problems []string, err error) {
+	s.writing.Lock()
 	why, err := s.loadAsIs()
+	s.writing.Unlock()
 	if err != nil {
 		return nil, err
 	}

@@ -194,11 +194,15 @@ func (d *disk) close() error {
 	return guarded(d.index.Close)
 }
 
-// guarded turns the panics that reading a damaged index ends in into errors.
+// guarded turns the panics that reading a damaged index ends in into errors. What is wrong with the store is not the
+// index's fault.
 func guarded(fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if cause, is := r.(error); is && errors.Is(cause, store.ErrDamaged) {
+			err = cause
+		} else if r != nil {
 			err = fmt.Errorf("%w: %v", errIndex, r)
 		}
 	}()

@@ -139,7 +139,7 @@ func (e *Engine) List(org uuid.UUID, plan *Plan, use func(Page) error) error {
 		if err := s.load(); err != nil {
 			return err
 		}
-		err := s.list(plan, use)
+		err := e.inTurn(s, func() error { return s.list(plan, use) })
 		switch {
 		case errors.Is(err, errBehind) || errors.Is(err, errUnloaded):
 		case errors.Is(err, errIndex):
@@ -150,6 +150,16 @@ func (e *Engine) List(org uuid.UUID, plan *Plan, use func(Page) error) error {
 			return err
 		}
 	}
+}
+
+// inTurn runs a list. While the index is being built it reads many records, which takes a while: few do so at once, and
+// the others wait before they hold a transaction.
+func (e *Engine) inTurn(s *shelf, list func() error) error {
+	if s.building() {
+		e.scans <- struct{}{}
+		defer func() { <-e.scans }()
+	}
+	return list()
 }
 
 // remake makes the index anew, and logs why when it was found wrong.
@@ -325,6 +335,12 @@ func (e *Engine) followDirty(stop <-chan struct{}) {
 			if !more || err != nil {
 				delete(dirty, s)
 			}
+		}
+		if len(dirty) > 0 { // it may take long: others get their turn meanwhile
+			e.mu.Lock()
+			maps.Copy(dirty, e.dirty)
+			clear(e.dirty)
+			e.mu.Unlock()
 		}
 	}
 }

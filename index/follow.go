@@ -23,12 +23,22 @@ const (
 // load makes the shelf ready for lists: it opens the index that is there and makes one where there is none and the
 // records are many.
 func (s *shelf) load() error {
-	s.mu.Lock()
-	loaded := s.loaded
-	s.mu.Unlock()
-	if loaded {
+	if s.isLoaded() {
 		return nil
 	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.ensure()
+}
+
+func (s *shelf) isLoaded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loaded
+}
+
+// ensure is load for whoever holds writing.
+func (s *shelf) ensure() error {
 	why, err := s.loadAsIs()
 	if why != nil {
 		s.warn(why)
@@ -36,14 +46,9 @@ func (s *shelf) load() error {
 	return err
 }
 
-// loadAsIs is load, but tells why the index that was there had to be made anew.
+// loadAsIs is ensure, but tells why the index that was there had to be made anew.
 func (s *shelf) loadAsIs() (why, err error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.mu.Lock()
-	loaded := s.loaded
-	s.mu.Unlock()
-	if loaded {
+	if s.isLoaded() {
 		return nil, nil
 	}
 	if diskExists(s.path) {
@@ -215,11 +220,11 @@ func (s *shelf) drop() {
 // follow takes the next changes into the index, and tells whether there are more. An index that cannot be written or
 // read is made anew.
 func (s *shelf) follow() (more bool, err error) {
-	if err := s.load(); err != nil {
-		return false, err
-	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	if err := s.ensure(); err != nil {
+		return false, err
+	}
 	defer s.engine.advanced()
 	if s.disk == nil {
 		return s.grow()

@@ -73,7 +73,8 @@ func (e *Engine) look() {
 	}
 }
 
-// fit closes shelves, the least used first, until no more indexes are open and no more memory is used than may be.
+// fit closes shelves, the least used first, until no more indexes are open and no more memory is used than may be. The
+// one used last stays, however large it is.
 func (e *Engine) fit() {
 	type use struct {
 		*shelf
@@ -90,12 +91,13 @@ func (e *Engine) fit() {
 		}
 		if s.view != nil {
 			u.open = 1
+			u.size += s.view.bytes()
 		}
 		s.mu.Unlock()
 		uses, open, size = append(uses, u), open+u.open, size+u.size
 	}
 	slices.SortFunc(uses, func(a, b use) int { return cmp.Compare(a.used, b.used) })
-	for _, u := range uses {
+	for _, u := range uses[:max(0, len(uses)-1)] {
 		tooMany, tooLarge := open > openMost && u.open > 0, size > e.limit && u.size > 0
 		if (tooMany || tooLarge) && u.close() {
 			open, size = open-u.open, size-u.size

@@ -89,10 +89,8 @@ func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched 
 	return parts
 }
 
-// scan decides the records that the index does not hold yet. Few lists do so at once: each takes a while.
+// scan decides the records that the index does not hold yet.
 func (s *shelf) scan(tx *store.Tx, above uuid.UUID, rows *collector) error {
-	s.engine.scans <- struct{}{}
-	defer func() { <-s.engine.scans }()
 	return tx.Records(s.kind.table, above, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
 		r, err := s.kind.row(id, number, public)
 		if err == nil {

@@ -126,6 +126,9 @@ func (s *shelf) catchUp(tx *store.Tx, last uint64) error {
 		}
 		return true, nil
 	})
+	if err == nil && next != last {
+		err = errGap(next+1, last)
+	}
 	if err != nil {
 		return err
 	}

@@ -102,6 +102,14 @@ func (v *view) release() {
 	}
 }
 
+// bytes is what the ids of its segments take in memory.
+func (v *view) bytes() (n int) {
+	for _, seg := range v.segments {
+		n += 20 * seg.size
+	}
+	return n
+}
+
 // sum adds up the ids of all live documents, as the state of the index counts them.
 func (v *view) sum() (sum uint64) {
 	for _, p := range v.parts {
