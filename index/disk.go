@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -143,8 +144,9 @@ func (d *disk) verify() error {
 		if err := d.state.decode(b); err != nil {
 			return err
 		}
-		for _, s := range snapshot.Segments() {
-			file, ok := s.Segment().(interface {
+		segments := snapshot.Segments()
+		return eachAtOnce(len(segments), func(i int) error {
+			file, ok := segments[i].Segment().(interface {
 				Data() []byte
 				CRC() uint32
 			})
@@ -155,9 +157,25 @@ func (d *disk) verify() error {
 			if crc32.ChecksumIEEE(data[:len(data)-4]) != file.CRC() {
 				return fmt.Errorf("%w: a segment does not match its checksum", errIndex)
 			}
-		}
-		return nil
+			return nil
+		})
 	})
+}
+
+// eachAtOnce calls fn for the numbers below n, on all processors, each call guarded.
+func eachAtOnce(n int, fn func(i int) error) error {
+	errs := make([]error, n)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				errs[i] = guarded(func() error { return fn(i) })
+			}
+		})
+	}
+	workers.Wait()
+	return errors.Join(errs...)
 }
 
 func (d *disk) snapshot() *scorch.IndexSnapshot {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"slices"
 	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -23,36 +24,40 @@ type view struct {
 
 // view opens the present moment of the index. What was derived from segments that the view before it had is taken over,
 // and what that had of segments which are gone is prepared for the new ones, so that no list waits for it.
-func (d *disk) view(k *Kind, c *cache, before *view) (v *view, err error) {
-	err = guarded(func() error {
-		v = &view{segments: map[uint64]*segment{}, number: d.state.Number, cursor: d.state.Cursor, floor: d.state.Seen, snapshot: d.snapshot()}
-		v.refs.Store(1)
-		var fresh []*part
-		for _, s := range v.snapshot.Segments() {
-			var known *segment
-			if before != nil {
-				known = before.segments[s.Id()]
-			}
-			p := newPart(k, c, s, known)
-			v.segments[s.Id()] = p.segment
-			v.count += p.count
-			v.parts = append(v.parts, p)
-			if known == nil {
-				fresh = append(fresh, p)
-			}
+func (d *disk) view(k *Kind, c *cache, before *view) (*view, error) {
+	v := &view{segments: map[uint64]*segment{}, number: d.state.Number, cursor: d.state.Cursor, floor: d.state.Seen}
+	if err := guarded(func() error { v.snapshot = d.snapshot(); return nil }); err != nil {
+		return nil, err
+	}
+	v.refs.Store(1)
+	prepared := []string{orderName + k.DefaultSort}
+	if before != nil {
+		prepared = before.inUse(c)
+	}
+	segments := v.snapshot.Segments()
+	v.parts = make([]*part, len(segments))
+	err := eachAtOnce(len(segments), func(i int) error {
+		var known *segment
+		if before != nil {
+			known = before.segments[segments[i].Id()]
 		}
-		for _, name := range v.inUse(c, before) {
-			for _, p := range fresh {
-				p.prepare(name)
+		v.parts[i] = newPart(k, c, segments[i], known)
+		if known == nil {
+			for _, name := range prepared {
+				v.parts[i].prepare(name)
 			}
 		}
 		return nil
 	})
-	if err != nil && v != nil {
+	if err != nil {
 		v.release()
-		v = nil
+		return nil, err
 	}
-	return v, err
+	for i, s := range segments {
+		v.segments[s.Id()] = v.parts[i].segment
+		v.count += v.parts[i].count
+	}
+	return v, nil
 }
 
 // merged tells whether the index has other segments than the view.
@@ -75,22 +80,14 @@ func bareView(number uint64) *view {
 	return v
 }
 
-// inUse names what the view before had in the cache.
-func (v *view) inUse(c *cache, before *view) []string {
-	if before == nil {
-		return nil
-	}
+// inUse names what the cache has of the view.
+func (v *view) inUse(c *cache) []string {
 	var names []string
-	seen := map[string]bool{}
-	for _, p := range before.parts {
-		for _, name := range c.names(p.segment) {
-			if !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
-		}
+	for _, p := range v.parts {
+		names = append(names, c.names(p.segment)...)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (v *view) hold() { v.refs.Add(1) }
