@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -120,7 +121,7 @@ func (s *shelf) check() (problems []string, err error) {
 		return nil, err
 	}
 	if why != nil {
-		problems = append(problems, why.Error())
+		problems = append(problems, strings.ReplaceAll(why.Error(), "\n", "; "))
 	}
 	for {
 		var found []string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -132,8 +133,48 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 // segmentsPerTier keeps the segments few, at the price of more merging: each of them costs every list a little.
 const segmentsPerTier = 6
 
-// verify reads what the index says about itself and holds its files against their checksums, which bleve never does.
-func (d *disk) verify() error {
+// removeDamaged removes the segments in a directory that do not match their checksums, before bleve opens it: bleve
+// writes checksums and never reads them, and what it makes of a damaged segment can end the process. It falls back to
+// what it had before a segment that is missing. A segment that a killed process has half written goes the same way.
+func removeDamaged(path string) (removed int, err error) {
+	files, err := filepath.Glob(filepath.Join(path, "*.zap"))
+	if err != nil {
+		return 0, err
+	}
+	var count atomic.Int64
+	err = eachAtOnce(len(files), func(i int) error {
+		sound, err := isSound(files[i])
+		if err == nil && !sound {
+			count.Add(1)
+			err = os.Remove(files[i])
+		}
+		return err
+	})
+	return int(count.Load()), err
+}
+
+// isSound tells whether the last four bytes of a file are the checksum of the others.
+func isSound(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() < crc32.Size {
+		return false, err
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.CopyN(sum, f, info.Size()-crc32.Size); err != nil {
+		return false, err
+	}
+	var want [crc32.Size]byte
+	_, err = io.ReadFull(f, want[:])
+	return sum.Sum32() == binary.BigEndian.Uint32(want[:]), err
+}
+
+// readState reads what the index says about itself.
+func (d *disk) readState() error {
 	return guarded(func() error {
 		snapshot := d.snapshot()
 		defer snapshot.Close()
@@ -141,24 +182,7 @@ func (d *disk) verify() error {
 		if err != nil {
 			return err
 		}
-		if err := d.state.decode(b); err != nil {
-			return err
-		}
-		segments := snapshot.Segments()
-		return eachAtOnce(len(segments), func(i int) error {
-			file, ok := segments[i].Segment().(interface {
-				Data() []byte
-				CRC() uint32
-			})
-			if !ok {
-				return fmt.Errorf("%w: a segment has no file", errIndex)
-			}
-			data := file.Data()
-			if crc32.ChecksumIEEE(data[:len(data)-4]) != file.CRC() {
-				return fmt.Errorf("%w: a segment does not match its checksum", errIndex)
-			}
-			return nil
-		})
+		return d.state.decode(b)
 	})
 }
 

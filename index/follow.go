@@ -46,35 +46,44 @@ func (s *shelf) ensure() error {
 	return err
 }
 
-// loadAsIs is ensure, but tells why the index that was there had to be made anew.
+// loadAsIs is ensure, but tells what was wrong with the index that was there.
 func (s *shelf) loadAsIs() (why, err error) {
 	if s.isLoaded() {
 		return nil, nil
 	}
 	if diskExists(s.path) {
-		if why = s.open(); why == nil {
-			return nil, nil
+		damage, err := s.open()
+		if err == nil {
+			return damage, nil
 		}
+		why = errors.Join(damage, err)
 	}
 	return why, s.restart()
 }
 
 func (s *shelf) warn(why error) {
-	s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", why)
+	s.engine.log.Warn("an index is made anew, in part or as a whole", "organization", s.org, "kind", s.kind.Entity, "reason", why)
 }
 
-// open opens the index on the disk, when it is sound and of this store.
-func (s *shelf) open() error {
+// open opens the index on the disk, when it is of this store. damage is what it could do without.
+func (s *shelf) open() (damage, err error) {
 	if err := checkRoot(s.path); err != nil {
-		return err
+		return nil, err
+	}
+	removed, err := removeDamaged(s.path)
+	if err != nil {
+		return nil, err
+	}
+	if removed > 0 {
+		damage = fmt.Errorf("%w: segments that do not match their checksums: %d", errIndex, removed)
 	}
 	d, err := openDisk(s.path, s.engine.queue)
 	if err != nil {
-		return err
+		return damage, err
 	}
 	v, err := s.attach(d)
 	if err != nil {
-		return errors.Join(err, d.close())
+		return damage, errors.Join(err, d.close())
 	}
 	s.disk = d
 	s.indexed.Store(d.state.Number)
@@ -83,11 +92,11 @@ func (s *shelf) open() error {
 	if d.state.Cursor != end || s.lag() > 0 {
 		s.engine.stir(s)
 	}
-	return nil
+	return damage, nil
 }
 
 func (s *shelf) attach(d *disk) (*view, error) {
-	if err := d.verify(); err != nil {
+	if err := d.readState(); err != nil {
 		return nil, err
 	}
 	st := &d.state
