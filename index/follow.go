@@ -318,14 +318,31 @@ func (s *shelf) gather(from state, writing map[uuid.UUID]bool) (*gathered, error
 		return nil, err
 	}
 	// The documents are made outside of the transaction: what a reader holds for long, writers cannot use again.
-	for _, r := range g.records {
-		row, err := s.kind.row(r.id, r.number, r.public)
-		if err != nil {
-			return nil, err
+	known := s.knownRows(g.records)
+	for i, r := range g.records {
+		row := known[i]
+		if row == nil {
+			var err error
+			if row, err = s.kind.row(r.id, r.number, r.public); err != nil {
+				return nil, err
+			}
 		}
 		g.batch.Update(s.kind.document(row))
 	}
 	return &g.gathered, nil
+}
+
+// knownRows gives the rows of those records that lists have read already; nil for the others.
+func (s *shelf) knownRows(records []record) []*row {
+	known := make([]*row, len(records))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, r := range records {
+		if at, has := s.rows.byID[r.id]; has && s.rows.changes[at].number == r.number {
+			known[i] = s.rows.changes[at].row
+		}
+	}
+	return known
 }
 
 type gatherer struct {
