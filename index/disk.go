@@ -116,7 +116,6 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 			"path":                   path,
 			"bolt_timeout":           "2s",
 			"asyncErrorCallbackName": background_,
-			"scorchMergePlanOptions": map[string]int{"MaxSegmentsPerTier": segmentsPerTier, "SegmentsPerMergeTask": segmentsPerTier},
 		}, queue)
 		if err != nil {
 			return err
@@ -129,9 +128,6 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 	}
 	return d, nil
 }
-
-// segmentsPerTier keeps the segments few, at the price of more merging: each of them costs every list a little.
-const segmentsPerTier = 6
 
 // removeDamaged removes the segments in a directory that do not match their checksums, before bleve opens it: bleve
 // writes checksums and never reads them, and what it makes of a damaged segment can end the process. It falls back to
