@@ -84,10 +84,14 @@ func TestCommittedHolds(t *testing.T) {
 func TestWaitersOfFailingIndex(t *testing.T) {
 	w := grown(t, 63)
 	s := w.engine.shelf(w.org, things)
-	s.close()
-	w.must(os.RemoveAll(filepath.Dir(s.path)))
-	w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // so that it can be neither opened nor removed
-	s.told.Store(s.indexed.Load() + lagMost + 1)
+	w.still(func() {
+		if !s.close() {
+			t.Fatal("it is in use")
+		}
+		w.must(os.RemoveAll(filepath.Dir(s.path)))
+		w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // so that it can be neither opened nor removed
+		s.told.Store(s.indexed.Load() + lagMost + 1)
+	})
 	done := make(chan struct{})
 	go func() {
 		w.engine.hold(context.Background(), s)

@@ -111,7 +111,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 		cursor = s.disk.state.Cursor
 		w.agree(randomBody(w.rand, len(w.ids)))
 		w.change(3) // above the cursor and below it
-		s.close()
+		w.closeShelf(s)
 		if err := s.load(); err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestHalfMadeIsFinished(t *testing.T) {
 		t.Fatal(more, err)
 	}
 	path, aside := w.path(), filepath.Join(t.TempDir(), "aside")
-	s.close()
+	w.closeShelf(s)
 	w.copyDir(path, aside) // what a kill leaves
 	w.close()
 	w.copyDir(aside, path)

@@ -44,7 +44,7 @@ func (w *world) tamper(batch *bleve.Batch, change func(st *state)) *shelf {
 	change(&next)
 	w.must(s.disk.write(batch, next)())
 	s.writing.Unlock()
-	s.close()
+	w.closeShelf(s)
 	return s
 }
 
