@@ -88,6 +88,7 @@ type result struct {
 	what           string
 	stdout, stderr string
 	status         int
+	progress       string // what done took from stderr
 }
 
 // run runs a command to its end.

@@ -15,7 +15,11 @@ func TestCheckAndReindex(t *testing.T) {
 		p.org("Acme")
 		p.run("check").done().says(`^Checked 3 records, found 0 problems\n$`)
 		p.run("check", "--json").done().prints(`{"ok": true, "records": 3, "problems": []}`)
-		p.run("reindex").done().says(`^Indexed 3 records\n$`)
+		r := p.run("reindex").done()
+		r.says(`^Indexed 3 records\n$`)
+		if !strings.HasSuffix(r.progress, "\n3 of 3\n") {
+			t.Errorf("on the way it says %q", r.progress)
+		}
 		p.run("reindex", "--json").done().prints(`{"records": 3}`)
 		p.run("check", "now").fails(2, "takes no argument")
 	})
@@ -24,7 +28,7 @@ func TestCheckAndReindex(t *testing.T) {
 // done wants success; how far it came may be on stderr.
 func (r result) done() result {
 	r.t.Helper()
-	r.stderr = ""
+	r.progress, r.stderr = r.stderr, ""
 	return r.ok()
 }
 

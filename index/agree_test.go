@@ -287,8 +287,8 @@ func reference(tx *store.Tx, plan *Plan) (Page, error) {
 	var page Page
 	var rows []keyed
 	public := map[uuid.UUID][]byte{}
-	err := tx.Records(plan.kind.table, uuid.Nil, func(id uuid.UUID, number uint64, b []byte) (bool, error) {
-		r, err := plan.kind.row(id, number, b)
+	err := tx.Records(plan.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, b []byte) (bool, error) {
+		r, err := plan.kind.row(id, b)
 		if err == nil && plan.Match(r) {
 			rows = append(rows, plan.keyed(r))
 			public[id] = slices.Clone(b)

@@ -85,28 +85,27 @@ func (s *shelf) remakeNow(ctx context.Context, why error, progress func(done int
 	if err := s.remake(why); err != nil {
 		return err
 	}
-	for {
-		more, err := s.follow()
-		if err != nil || !more {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err // the follower goes on with it
-		}
+	return s.fill(func() error {
 		s.mu.Lock()
 		v := s.view
 		s.mu.Unlock()
 		if v != nil {
 			progress(v.count)
 		}
-	}
+		return ctx.Err() // the follower goes on with it
+	})
 }
 
 // settle takes all changes into the index.
-func (s *shelf) settle() error {
+func (s *shelf) settle() error { return s.fill(func() error { return nil }) }
+
+// fill follows until there is no more, and calls after behind each batch, which may end it.
+func (s *shelf) fill(after func() error) error {
 	for {
-		more, err := s.follow()
-		if err != nil || !more {
+		if more, err := s.follow(); err != nil || !more {
+			return err
+		}
+		if err := after(); err != nil {
 			return err
 		}
 	}
@@ -123,28 +122,14 @@ func (s *shelf) check() (problems []string, err error) {
 	if why != nil {
 		problems = append(problems, strings.ReplaceAll(why.Error(), "\n", "; "))
 	}
-	for {
-		var found []string
-		err := s.engine.store.View(s.org, func(tx *store.Tx) error {
-			m, err := s.at(tx)
-			if err != nil {
-				return err
-			}
-			defer m.release()
-			found = nil
-			return s.compare(tx, m, func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) })
-		})
-		switch {
-		case errors.Is(err, errBehind) || errors.Is(err, errUnloaded):
-			if err := s.load(); err != nil {
-				return nil, err
-			}
-		case errors.Is(err, errIndex):
-			return append(problems, err.Error()), nil
-		default:
-			return append(problems, found...), err
-		}
+	var found []string
+	err = s.read(func(tx *store.Tx, m *moment) error {
+		return s.compare(tx, m, func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) })
+	})
+	if errors.Is(err, errIndex) {
+		return append(problems, err.Error()), nil
 	}
+	return append(problems, found...), err
 }
 
 // compare adds up, for each document, the terms that the index has for it, and holds the sum against that of the terms
@@ -157,11 +142,7 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 	seen := make(map[uuid.UUID]bool, m.view.count)
 	err := guarded(func() error {
 		for i, p := range m.view.parts {
-			in := p.live
-			if m.masks[i] != nil {
-				in = m.masks[i]
-			}
-			sums := make([]uint64, p.size)
+			in, sums := m.live(i), make([]uint64, p.size)
 			for _, field := range p.zap.Fields() {
 				p.walk(field, "", "", func(term string, docs *postings) {
 					sum := termSum(seed, field, term)
@@ -172,7 +153,7 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 				if in != nil && !in.has(uint32(doc)) {
 					continue
 				}
-				number, public, err := stored.Public(id)
+				_, public, err := stored.Public(id)
 				switch {
 				case err != nil:
 					return err
@@ -183,7 +164,7 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 					problem("it has %s twice", id)
 				}
 				seen[id] = true
-				r, err := s.kind.row(id, number, public)
+				r, err := s.kind.row(id, public)
 				if err != nil {
 					return err
 				}

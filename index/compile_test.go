@@ -34,7 +34,7 @@ func rowOf(t testing.TB, public string) *row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := things.row(rec.(*thing).ID, 1, []byte(public))
+	r, err := things.row(rec.(*thing).ID, []byte(public))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func markOf(c *store.Change) uint64 {
 // of its package, by a name.
 var background = sync.OnceValue(func() *sync.Map {
 	disks := &sync.Map{} // path → *disk
-	scorch.RegistryAsyncErrorCallbacks[background_] = func(err error, path string) {
+	scorch.RegistryAsyncErrorCallbacks[callbackName] = func(err error, path string) {
 		if d, ok := disks.Load(path); ok && !errors.Is(err, scorch.ErrCleanup) {
 			d.(*disk).fail(err)
 		}
@@ -92,7 +92,7 @@ var background = sync.OnceValue(func() *sync.Map {
 	return disks
 })
 
-const background_ = "prospector"
+const callbackName = "prospector"
 
 func (d *disk) fail(err error) {
 	err = fmt.Errorf("%w: %w", errIndex, err)
@@ -115,7 +115,7 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 		d.index, err = scorch.NewScorch(scorch.Name, map[string]any{
 			"path":                   path,
 			"bolt_timeout":           "2s",
-			"asyncErrorCallbackName": background_,
+			"asyncErrorCallbackName": callbackName,
 		}, queue)
 		if err != nil {
 			return err

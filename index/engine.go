@@ -136,17 +136,19 @@ func (e *Engine) Close() {
 func (e *Engine) List(org uuid.UUID, plan *Plan, use func(Page) error) error {
 	s := e.shelf(org, plan.kind)
 	for {
-		if err := s.load(); err != nil {
+		err := e.inTurn(s, func() error {
+			return s.read(func(tx *store.Tx, m *moment) error {
+				page, err := s.page(tx, m, plan)
+				if err != nil {
+					return err
+				}
+				return use(page)
+			})
+		})
+		if !errors.Is(err, errIndex) {
 			return err
 		}
-		err := e.inTurn(s, func() error { return s.list(plan, use) })
-		switch {
-		case errors.Is(err, errBehind) || errors.Is(err, errUnloaded):
-		case errors.Is(err, errIndex):
-			if err := s.remake(err); err != nil {
-				return err
-			}
-		default:
+		if err := s.remake(err); err != nil {
 			return err
 		}
 	}
@@ -155,6 +157,9 @@ func (e *Engine) List(org uuid.UUID, plan *Plan, use func(Page) error) error {
 // inTurn runs a list. While the index is being built it reads many records, which takes a while: few do so at once, and
 // the others wait before they hold a transaction.
 func (e *Engine) inTurn(s *shelf, list func() error) error {
+	if err := s.load(); err != nil {
+		return err
+	}
 	if s.building() {
 		e.scans <- struct{}{}
 		defer func() { <-e.scans }()
@@ -205,10 +210,15 @@ func (e *Engine) Committed(ctx context.Context, org uuid.UUID, changed map[strin
 		}
 		e.changes.Add(1)
 		s := e.shelf(org, k)
-		for told := s.told.Load(); told < number && !s.told.CompareAndSwap(told, number); told = s.told.Load() {
-		}
+		s.tell(number)
 		e.stir(s)
 		e.hold(ctx, s)
+	}
+}
+
+// tell notes that there is a change of this number.
+func (s *shelf) tell(number uint64) {
+	for told := s.told.Load(); told < number && !s.told.CompareAndSwap(told, number); told = s.told.Load() {
 	}
 }
 

@@ -185,7 +185,7 @@ func (e *evaluator) withGrams(field, needle string) set {
 		}
 	}
 	slices.SortFunc(bitmaps, func(a, b *roaring.Bitmap) int { return cmp.Compare(a.GetCardinality(), b.GetCardinality()) })
-	// The intersection of all of them lies within the two rarest; each further one must be worth its reading.
+	// From the rarest on: what is common to all is never larger than that.
 	common := bitmaps[0]
 	for _, b := range bitmaps[1:] {
 		common = roaring.And(common, b)
@@ -199,7 +199,8 @@ func (e *evaluator) withGrams(field, needle string) set {
 // only those count that have the needle's inner words and a word that begins with its last.
 func (e *evaluator) longContaining(r *rule, f *Field, in, out set) {
 	needle := r.texts[0]
-	if strings.IndexFunc(needle, notInWord) < 0 {
+	first := strings.IndexFunc(needle, notInWord)
+	if first < 0 {
 		e.walk(f.Key, "", "", func(term string, docs *postings) {
 			if strings.Contains(term, needle) {
 				docs.addTo(out)
@@ -208,7 +209,6 @@ func (e *evaluator) longContaining(r *rule, f *Field, in, out set) {
 		return
 	}
 	in = e.narrow(in, e.present(f.Key))
-	first := strings.IndexFunc(needle, notInWord)
 	for rest := needle[first:]; ; {
 		start := strings.IndexFunc(rest, inWord)
 		if start < 0 {

@@ -105,7 +105,7 @@ func (s *shelf) attach(d *disk) (*view, error) {
 	}
 	err := s.engine.store.View(s.org, func(tx *store.Tx) error {
 		last := tx.LastChange(s.kind.table)
-		s.told.Store(max(s.told.Load(), last))
+		s.tell(last)
 		if st.Seen > last {
 			return fmt.Errorf("%w: it is ahead of the store", errIndex)
 		}
@@ -323,7 +323,7 @@ func (s *shelf) gather(from state, writing map[uuid.UUID]bool) (*gathered, error
 		row := known[i]
 		if row == nil {
 			var err error
-			if row, err = s.kind.row(r.id, r.number, r.public); err != nil {
+			if row, err = s.kind.row(r.id, r.public); err != nil {
 				return nil, err
 			}
 		}

@@ -1,7 +1,8 @@
 // Package index answers lists: it filters, sorts, searches and pages the records of any kind that has fields. It knows
 // no business kind; a Kind is a value that a feature makes from its record's shape.
 //
-// A list is decided by a plain predicate over every record: exact, simple, and slow in large organizations.
+// What a list answers is defined by a plain predicate over every record (match.go). The Engine says the same faster: it
+// keeps a bleve index for each kind of an organization that has many records, and follows the store's change log.
 package index
 
 import (
@@ -89,12 +90,12 @@ type Page struct {
 }
 
 // row reads a record as filters and sorts see it.
-func (k *Kind) row(id uuid.UUID, change uint64, public []byte) (*row, error) {
+func (k *Kind) row(id uuid.UUID, public []byte) (*row, error) {
 	rec, err := k.decode(public)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", k.Entity, id, err)
 	}
-	r := &row{id: id, change: change, values: make([]value, len(k.Fields))}
+	r := &row{id: id, values: make([]value, len(k.Fields))}
 	for i := range k.Fields {
 		r.values[i] = valueOf(k.Fields[i].Get(rec))
 	}
@@ -104,7 +105,6 @@ func (k *Kind) row(id uuid.UUID, change uint64, public []byte) (*row, error) {
 // row is a record as filters and sorts see it.
 type row struct {
 	id     uuid.UUID
-	change uint64
 	values []value // by the kind's fields
 }
 
@@ -184,7 +184,7 @@ func splitWords(folded string) []string { return strings.FieldsFunc(folded, notI
 
 // Document gives a record as bleve takes it, for measuring bleve alone.
 func (k *Kind) Document(id uuid.UUID, public []byte) (bleve.Document, error) {
-	r, err := k.row(id, 0, public)
+	r, err := k.row(id, public)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,20 +10,24 @@ import (
 	"prospector/store"
 )
 
-// list answers a plan at the moment of a transaction of its own.
-func (s *shelf) list(plan *Plan, use func(Page) error) error {
-	return s.engine.store.View(s.org, func(tx *store.Tx) error {
-		m, err := s.at(tx)
-		if err != nil {
+// read calls fn with a transaction and the moment of the shelf that belongs to it.
+func (s *shelf) read(fn func(tx *store.Tx, m *moment) error) error {
+	for {
+		if err := s.load(); err != nil {
 			return err
 		}
-		defer m.release()
-		page, err := s.page(tx, m, plan)
-		if err != nil {
+		err := s.engine.store.View(s.org, func(tx *store.Tx) error {
+			m, err := s.at(tx)
+			if err != nil {
+				return err
+			}
+			defer m.release()
+			return fn(tx, m)
+		})
+		if !errors.Is(err, errBehind) && !errors.Is(err, errUnloaded) {
 			return err
 		}
-		return use(page)
-	})
+	}
 }
 
 // page decides which records are on the page, and reads them.
@@ -55,7 +60,7 @@ func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := read(records, ids)
+	page, err := readPage(records, ids)
 	return Page{Records: page, Total: total}, err
 }
 
@@ -66,21 +71,17 @@ func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched 
 	}
 	parts := make([]matched, 0, len(m.view.parts))
 	for i, p := range m.view.parts {
-		in := p.live
-		if m.masks[i] != nil {
-			in = m.masks[i]
-		}
 		e := evaluator{part: p, plan: plan, read: func(doc uint32) *row {
-			number, public, err := records.Public(p.ids[doc])
+			_, public, err := records.Public(p.ids[doc])
 			if err == nil && public == nil {
 				err = fmt.Errorf("it has %s, which the store has not", p.ids[doc])
 			}
 			must(err)
-			r, err := s.kind.row(p.ids[doc], number, public)
+			r, err := s.kind.row(p.ids[doc], public)
 			must(err)
 			return r
 		}}
-		found := matched{part: p, docs: e.matches(in), count: p.size}
+		found := matched{part: p, docs: e.matches(m.live(i)), count: p.size}
 		if found.docs != nil {
 			found.count = found.docs.count()
 		}
@@ -91,8 +92,8 @@ func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched 
 
 // scan decides the records that the index does not hold yet.
 func (s *shelf) scan(tx *store.Tx, above uuid.UUID, rows *collector) error {
-	return tx.Records(s.kind.table, above, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
-		r, err := s.kind.row(id, number, public)
+	return tx.Records(s.kind.table, above, func(id uuid.UUID, _ uint64, public []byte) (bool, error) {
+		r, err := s.kind.row(id, public)
 		if err == nil {
 			rows.add(r)
 		}
@@ -100,8 +101,8 @@ func (s *shelf) scan(tx *store.Tx, above uuid.UUID, rows *collector) error {
 	})
 }
 
-// read reads the records of a page.
-func read(records *store.Reader, ids []uuid.UUID) ([][]byte, error) {
+// readPage reads the records of a page.
+func readPage(records *store.Reader, ids []uuid.UUID) ([][]byte, error) {
 	page := make([][]byte, len(ids))
 	for i, id := range ids {
 		_, public, err := records.Public(id)

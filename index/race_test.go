@@ -58,14 +58,7 @@ func (w *world) writer(n, rounds int) {
 	}
 	put := func(id uuid.UUID, name string) {
 		write(func(tx *store.Tx) error {
-			v := thing{ID: id, Name: shape.Text(name), Size: shape.Number{Valid: true, Float: float64(r.IntN(9))}}
-			doc, err := thingTable.Get(tx, id)
-			if err != nil {
-				_, err = thingTable.Insert(tx, id, v)
-				return err
-			}
-			_, err = thingTable.Update(tx, doc, v, nil)
-			return err
+			return upsert(tx, thing{ID: id, Name: shape.Text(name), Size: shape.Number{Valid: true, Float: float64(r.IntN(9))}})
 		})
 	}
 	for round := range rounds {
@@ -113,7 +106,7 @@ func (w *world) reader(n int, stop <-chan struct{}) {
 			if err := json.Unmarshal(public, &head); err != nil {
 				w.t.Error(err)
 			}
-			row, err := things.row(head.ID, 0, public)
+			row, err := things.row(head.ID, public)
 			if err != nil {
 				w.t.Error(err)
 				return
@@ -183,14 +176,7 @@ func TestOneMoment(t *testing.T) {
 	w.change(200)
 	var pair [2]uuid.UUID
 	marked := func(tx *store.Tx, id uuid.UUID, color shape.Text) error {
-		v := thing{ID: id, Color: color, Name: "pair"}
-		doc, err := thingTable.Get(tx, id)
-		if err != nil {
-			_, err = thingTable.Insert(tx, id, v)
-			return err
-		}
-		_, err = thingTable.Update(tx, doc, v, nil)
-		return err
+		return upsert(tx, thing{ID: id, Color: color, Name: "pair"})
 	}
 	swap := func(i int) {
 		w.update(func(tx *store.Tx) error {
@@ -234,4 +220,15 @@ func TestOneMoment(t *testing.T) {
 	readers.Wait()
 	w.settle()
 	w.check()
+}
+
+// upsert makes a thing, or puts it in the place of the one that has its id.
+func upsert(tx *store.Tx, v thing) error {
+	doc, err := thingTable.Get(tx, v.ID)
+	if err != nil {
+		_, err = thingTable.Insert(tx, v.ID, v)
+		return err
+	}
+	_, err = thingTable.Update(tx, doc, v, nil)
+	return err
 }

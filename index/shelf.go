@@ -85,6 +85,14 @@ func (s *shelf) at(tx *store.Tx) (*moment, error) {
 	return s.now, nil
 }
 
+// live gives the documents of a part that are true at the moment; nil: all.
+func (m *moment) live(part int) set {
+	if m.masks[part] != nil {
+		return m.masks[part]
+	}
+	return m.view.parts[part].live
+}
+
 func (m *moment) release() {
 	if m.view != nil {
 		m.view.release()
@@ -95,7 +103,7 @@ func (m *moment) release() {
 func (s *shelf) readAll(tx *store.Tx, last uint64) error {
 	all := newRows(nil)
 	err := tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
-		r, err := s.kind.row(id, number, public)
+		r, err := s.kind.row(id, public)
 		if err == nil {
 			all.put(&change{id: id, number: number, row: r, at: nowhere})
 		}
@@ -145,7 +153,7 @@ func (s *shelf) catchUp(tx *store.Tx, last uint64) error {
 		c := &change{id: id, number: number}
 		if public == nil {
 			c.number = deleted[id]
-		} else if c.row, err = s.kind.row(id, number, public); err != nil {
+		} else if c.row, err = s.kind.row(id, public); err != nil {
 			return err
 		}
 		s.rows.put(c)

@@ -79,7 +79,7 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 func (t *Table[T]) Has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != nil }
 
 // Count is the number of records.
-func (t *Table[T]) Count(tx *Tx) int { return int(tx.sequence(t.rec)) }
+func (t *Table[T]) Count(tx *Tx) int { return tx.RecordCount(t.name) }
 
 // decode reads a value; the JSON in the result is valid until the transaction ends.
 func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {

@@ -54,7 +54,7 @@ func BenchmarkService(b *testing.B) {
 	b.Cleanup(func() { s.Close() })
 
 	l.measureDefaults(n)
-	measureHTTP(b, s, big, l)
+	measureHTTP(b, s, big)
 	lite := newLite(b, s.Store, big.id)
 	l.measureCompared(n, big.tags[0], lite)
 	lite.db.Close()

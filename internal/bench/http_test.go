@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -21,29 +19,16 @@ import (
 const clients = 8
 
 // measureHTTP prints the default list over HTTP against a bare handler that writes the same bytes.
-func measureHTTP(b *testing.B, s *cmd.Service, t tenant, l *lists) {
+func measureHTTP(b *testing.B, s *cmd.Service, t tenant) {
 	server := httptest.NewServer(s.API)
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	call := func(url string) []byte {
-		req, err := http.NewRequest(http.MethodPost, url+"/v1/contacts/list", bytes.NewBufferString("{}"))
+		answer, err := send(client, t, http.MethodPost, url+"/v1/contacts/list", "{}")
 		if err != nil {
 			b.Error(err)
-			return nil
 		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Authorization", "Bearer "+t.key)
-		res, err := client.Do(req)
-		if err != nil {
-			b.Error(err)
-			return nil
-		}
-		defer res.Body.Close()
-		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != http.StatusOK {
-			b.Errorf("%s: %v", res.Status, err)
-		}
-		return body
+		return answer
 	}
 	answer := call(server.URL)
 	router := httprouter.New()
