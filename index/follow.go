@@ -56,7 +56,9 @@ func (s *shelf) loadAsIs() (why, err error) {
 		if err == nil {
 			return damage, nil
 		}
-		why = errors.Join(damage, err)
+		if why = err; damage != nil {
+			why = damage // and the rest follows from it
+		}
 	}
 	return why, s.restart()
 }
