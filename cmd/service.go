@@ -20,6 +20,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/record"
+	"prospector/internal/worker"
 	"prospector/store"
 )
 
@@ -35,6 +36,7 @@ type Service struct {
 	CRM      *crm.CRM
 	Index    *index.Engine
 	API      *handlers.API
+	Worker   *worker.Worker
 
 	log *slog.Logger
 }
@@ -70,6 +72,9 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
+	s.Worker = worker.New(st, log, map[string]worker.Handler{
+		record.SweepJob: func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) },
+	})
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes,
@@ -96,6 +101,8 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	workers.Go(func() {
 		s.Identity.KeepUses(workerCtx, func(err error) { s.log.Warn("last uses of keys are not written down", "error", err) })
 	})
+
+	workers.Go(func() { s.Worker.Run(workerCtx) })
 
 	public := s.server(s.API)
 	private := s.server(s.adminHandler())

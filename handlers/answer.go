@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -19,6 +20,7 @@ type answer struct {
 	etag        string
 	header      http.Header
 	replayed    bool
+	stream      func(*stream) error // writes the body, when it is not at hand
 }
 
 // Meta is in every envelope.
@@ -32,6 +34,10 @@ type Pagination struct {
 	PageSize   int `json:"page_size"`
 	TotalCount int `json:"total_count"`
 	TotalPages int `json:"total_pages"`
+}
+
+func paginate(page, size, total int) Pagination {
+	return Pagination{Page: page, PageSize: size, TotalCount: total, TotalPages: (total + size - 1) / size}
 }
 
 // itemEnvelope splices data, which is JSON already, into an Item.
@@ -87,15 +93,15 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-func etag(version uint64) string {
-	if version == 0 {
-		return ""
-	}
-	return `"` + strconv.FormatUint(version, 10) + `"`
-}
+func etag(version string) string { return `"` + version + `"` }
 
 // write sends the answer.
 func (a answer) write(w http.ResponseWriter) {
+	a.writeHead(w)
+	_, _ = w.Write(a.body) // a caller who went away has nobody to tell
+}
+
+func (a answer) writeHead(w http.ResponseWriter) {
 	h := w.Header()
 	for k, v := range a.header {
 		h[k] = v
@@ -108,16 +114,13 @@ func (a answer) write(w http.ResponseWriter) {
 	if a.replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
+	if a.body != nil || a.stream != nil {
+		h.Set("Content-Type", cmp.Or(a.contentType, "application/json"))
+	}
 	if a.body != nil {
-		contentType := a.contentType
-		if contentType == "" {
-			contentType = "application/json"
-		}
-		h.Set("Content-Type", contentType)
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a caller who went away has nobody to tell
 }
 
 // seconds rounds a duration up to whole seconds, at least one.

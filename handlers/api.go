@@ -58,9 +58,7 @@ func New(o Options) *API {
 func (a *API) table() []Operation {
 	ops := slices.Concat(
 		a.identityOperations(),
-		a.accountOperations(),
-		a.contactOperations(),
-		a.tagOperations(),
+		a.crmOperations(),
 		a.serviceOperations(),
 	)
 	return append(ops, schemaOperation(ops))
@@ -83,6 +81,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {
+				c.log(sent.status, time.Since(started))
 				panic(p)
 			}
 			a.Log.Error("panic", "request_id", c.requestID, "operation", c.opName(), "panic", p, "stack", string(debug.Stack()))

@@ -78,7 +78,7 @@ func (c *call) serve() answer {
 		return c.errorAnswer(err)
 	}
 	if c.op.Access != Public {
-		if err := checkQuery(c.request.URL.RawQuery); err != nil {
+		if err := c.readQuery(); err != nil {
 			return c.errorAnswer(err)
 		}
 	}

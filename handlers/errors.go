@@ -3,10 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 
 	"prospector/internal/fault"
@@ -27,6 +24,10 @@ var errorTable = []errorRow{
 	{fault.NotFound, http.StatusNotFound, "The path or the id is unknown, or the id belongs to another organization."},
 	{fault.MethodNotAllowed, http.StatusMethodNotAllowed, "The path has no such method."},
 	{fault.TagNameTaken, http.StatusConflict, "Another tag of the object type has the name."},
+	{fault.FieldKeyTaken, http.StatusConflict, "Another field of the entity has the key."},
+	{fault.ViewNameTaken, http.StatusConflict, "Another view has the name."},
+	{fault.ExternalIDTaken, http.StatusConflict, "Another record of the entity has the external_id."},
+	{fault.InUse, http.StatusConflict, "Something still needs what would go."},
 	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key came with another request before."},
 	{fault.PreconditionFailed, http.StatusPreconditionFailed, "If-Match names another version."},
 	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is over the configured limit."},
@@ -95,12 +96,16 @@ func (c *call) errorAnswer(err error) answer {
 		a.header = http.Header{"Www-Authenticate": {"Bearer"}}
 		return a
 	}
+	a.body = mustJSON(Error{Error: errorBody(f)})
+	return a
+}
+
+func errorBody(f *fault.Error) ErrorBody {
 	body := ErrorBody{Code: string(f.Code), Message: f.Message}
 	for _, d := range f.Details {
 		body.Details = append(body.Details, ErrorDetail(d))
 	}
-	a.body = mustJSON(Error{Error: body})
-	return a
+	return body
 }
 
 // internal is what a caller learns of a bug.
@@ -131,7 +136,9 @@ func (o *Operation) ErrorCodes() []fault.Code {
 	if o.input.typ != nil {
 		may[fault.InvalidJSON], may[fault.BodyTooLarge], may[fault.UnsupportedMediaType] = true, true, true
 	}
-	may[fault.InvalidFilter], may[fault.InvalidSort] = o.lists != nil, o.lists != nil
+	if o.lists != nil {
+		may[fault.InvalidFilter], may[fault.InvalidSort] = true, true
+	}
 	may[fault.NotFound] = may[fault.NotFound] || len(o.params) > 0
 	may[fault.PreconditionFailed] = o.guarded
 	may[fault.IdempotencyKeyReused] = o.idempotent()
@@ -149,19 +156,6 @@ func (o *Operation) idempotent() bool { return o.writes && o.Method == http.Meth
 
 func methodNotAllowed(allow []string) *fault.Error {
 	return fault.New(fault.MethodNotAllowed, "this path takes %s", strings.Join(allow, ", "))
-}
-
-// checkQuery refuses every query parameter: no operation has one.
-func checkQuery(raw string) error {
-	query, err := url.ParseQuery(raw)
-	var p fault.Problems
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		p.Invalid(name, "is not a known query parameter")
-	}
-	if err != nil {
-		p.Invalid("query", "is malformed")
-	}
-	return p.Err()
 }
 
 func forbidden(needed identity.Access) *fault.Error {

@@ -14,7 +14,7 @@ func ifMatch(r *http.Request) record.Precondition {
 	if len(values) == 0 {
 		return nil
 	}
-	return func(version uint64) error {
+	return func(version string) error {
 		for _, tag := range strings.Split(strings.Join(values, ","), ",") {
 			if tag = strings.TrimSpace(tag); tag == "*" || tag == etag(version) {
 				return nil

@@ -25,10 +25,10 @@ type NewKey struct {
 	identity.Key
 	Plaintext string `json:"key" rule:"optional" doc:"The key itself, in this answer alone: an answer repeated for an Idempotency-Key is without it."`
 
-	version uint64
+	version string
 }
 
-func (k NewKey) secret() (shown, kept any, version uint64) { return k, k.Key, k.version }
+func (k NewKey) secret() (shown, kept any, version string) { return k, k.Key, k.version }
 
 func (a *API) identityOperations() []Operation {
 	id := a.Identity
@@ -90,7 +90,7 @@ func (a *API) identityOperations() []Operation {
 			Summary: "Create an API key; its plaintext is in this answer alone",
 		}, func(_ *call, tx *store.Tx, in creates[identity.Key]) (NewKey, error) {
 			doc, plaintext, err := id.CreateKey(tx, in.Draft)
-			return NewKey{Key: doc.Record, Plaintext: plaintext, version: doc.Change}, err
+			return NewKey{Key: doc.Record, Plaintext: plaintext, version: doc.Version()}, err
 		}),
 		write(Operation{
 			Name: "deactivate_api_key", Method: http.MethodPost, Path: "/v1/api-keys/{id}/deactivate", Access: identity.Admin,

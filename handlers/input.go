@@ -21,12 +21,13 @@ type nothing struct{}
 // NoBody is the body of a POST that needs none: it may be left out, and has no fields.
 type NoBody struct{}
 
-// creates and updates are bodies of the record T, and queries is that of a list. An update is decoded over the record
-// that it changes, and a list against its kind.
+// creates and updates are bodies of the record T, queries is that of a list and exports that of an export. An update is
+// decoded over the record that it changes, and a list against its kind.
 type (
 	creates[T any] struct{ record.Draft[T] }
 	updates[T any] struct{ shape.Value }
 	queries        struct{ shape.Value }
+	exports        struct{ shape.Value }
 )
 
 func (creates[T]) source() schemaSource {
@@ -35,9 +36,8 @@ func (creates[T]) source() schemaSource {
 func (updates[T]) source() schemaSource {
 	return schemaSource{reflect.TypeFor[T](), shape.UpdateInput}
 }
-func (queries) source() schemaSource {
-	return schemaSource{reflect.TypeFor[index.ListBody](), shape.CreateInput}
-}
+func (queries) source() schemaSource { return inputOf[index.ListBody]() }
+func (exports) source() schemaSource { return inputOf[ExportBody]() }
 
 // decode reads the body as In. A body that the operation has no use for is not looked at.
 func decode[In any](c *call) (in In, err error) {
@@ -55,3 +55,4 @@ func decode[In any](c *call) (in In, err error) {
 func (b *creates[T]) set(v shape.Value) { b.Draft = record.NewDraft[T](v) }
 func (b *updates[T]) set(v shape.Value) { b.Value = v }
 func (b *queries) set(v shape.Value)    { b.Value = v }
+func (b *exports) set(v shape.Value)    { b.Value = v }

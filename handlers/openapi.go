@@ -122,6 +122,10 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 		m.Body = &apiBody{Required: required, Content: map[string]apiMedia{"application/json": {schema}}}
 	}
 	m.Responses = map[string]*apiResponse{strconv.Itoa(o.Status): o.success(schemas)}
+	if o.orExisting {
+		m.Responses["200"] = o.success(schemas)
+		m.Responses["200"].Description = "It was there already."
+	}
 	for _, code := range o.ErrorCodes() {
 		row := rowOf(code)
 		status := strconv.Itoa(row.status)
@@ -165,6 +169,12 @@ func (o *Operation) parameters() []apiParameter {
 		}
 		ps = append(ps, apiParameter{Name: name, In: "path", Required: true, Schema: schema})
 	}
+	if o.query != nil {
+		for _, f := range shape.OfType(o.query).Fields {
+			schema := shape.Components{}.OfField(&f)
+			ps = append(ps, apiParameter{Name: f.Key, In: "query", Schema: schema, Description: f.Doc})
+		}
+	}
 	if o.idempotent() {
 		ps = append(ps, apiParameter{Name: "Idempotency-Key", In: "header", Schema: text(shape.Schema{MinLength: 1, MaxLength: 255}),
 			Description: "For 24 hours the same key with the same request gets the same answer again, and nothing is done twice."})
@@ -185,6 +195,11 @@ func (o *Operation) success(schemas shape.Components) *apiResponse {
 			schema = text(shape.Schema{})
 		}
 		r.Content = map[string]apiMedia{o.output.raw: {schema}}
+	case o.output.streams != nil:
+		r.Content = map[string]apiMedia{}
+		for _, media := range o.output.streams {
+			r.Content[media] = apiMedia{text(shape.Schema{})}
+		}
 	case o.output.typ != nil:
 		r.Content = map[string]apiMedia{"application/json": {o.envelope(schemas)}}
 	}

@@ -32,13 +32,16 @@ type Operation struct {
 
 	params  []string // the names of the parameters in the path
 	writes  bool
-	lists   *index.Kind // of a list
-	guarded bool        // honours If-Match
+	lists   *index.Kind  // of a list or an export
+	query   reflect.Type // of what a GET takes
+	guarded bool         // honours If-Match
 	// versioned answers carry an ETag
 	versioned bool
-	input     schemaSource
-	output    outputSource
-	run       func(*call) (answer, error)
+	// orExisting answers 200 with what was there already
+	orExisting bool
+	input      schemaSource
+	output     outputSource
+	run        func(*call) (answer, error)
 }
 
 // plain makes an operation that opens no transaction itself.
@@ -125,18 +128,22 @@ func listing[T any](o Operation, kind *index.Kind) Operation {
 		var q index.ListBody
 		var p fault.Problems
 		shape.Decode(body.Value, &q, shape.Create, &p)
-		plan := index.Compile(kind, q, &p)
-		if err := p.Err(); err != nil {
-			return page[T]{}, err
-		}
 		var out page[T]
-		err := c.api.Index.List(c.principal.Org, plan, func(p index.Page) error {
-			out.envelope = c.api.listEnvelope(p.Records, Pagination{Page: q.Page, PageSize: q.PageSize, TotalCount: p.Total,
-				TotalPages: (p.Total + q.PageSize - 1) / q.PageSize})
+		err := c.api.Index.List(c.principal.Org, kind, compiled(kind, q, p), func(p index.Page) error {
+			out.envelope = c.api.listEnvelope(p.Records, paginate(q.Page, q.PageSize, p.Total))
 			return nil
 		})
 		return out, err
 	})
+}
+
+// compiled is a query whose decoding has found problems already, which are reported with those of compiling it.
+func compiled(kind *index.Kind, q index.ListBody, decoding fault.Problems) index.Compiled {
+	return func(cs *index.Customs) (*index.Plan, error) {
+		p := decoding
+		plan := index.Compile(kind, cs, q, &p)
+		return plan, p.Err()
+	}
 }
 
 // describe fills in what follows from the types of an operation.
@@ -150,7 +157,11 @@ func describe[In, Out any](o *Operation) {
 	case interface{ source() schemaSource }:
 		o.input = v.source()
 	default:
-		o.input = schemaSource{reflect.TypeFor[In](), shape.CreateInput}
+		if o.Method == http.MethodGet {
+			o.query = reflect.TypeFor[In]()
+		} else {
+			o.input = inputOf[In]()
+		}
 	}
 	var out Out
 	switch v := any(out).(type) {
@@ -159,6 +170,7 @@ func describe[In, Out any](o *Operation) {
 		o.output = v.output()
 	case interface{ RecordType() reflect.Type }:
 		o.output, o.versioned = outputSource{typ: v.RecordType()}, true
+		_, o.orExisting = v.(interface{ status() int })
 	default:
 		o.output = outputSource{typ: reflect.TypeFor[Out]()}
 		_, o.versioned = v.(secret)

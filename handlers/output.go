@@ -10,6 +10,8 @@ type outputSource struct {
 	typ  reflect.Type // nil for no body
 	list bool
 	raw  string // the media type of an answer that is no envelope
+	// streams are the media types that a streamed answer can have.
+	streams []string
 }
 
 // page is a page of the records T; all is all of them on one.
@@ -28,11 +30,16 @@ func (o *Operation) answer(c *call, out any) (answer, error) {
 	switch v := out.(type) {
 	case nothing:
 		a.status = http.StatusNoContent
+	case exported:
+		return v.answer(o.lists), nil
 	case interface{ media() (string, []byte) }:
 		a.contentType, a.body = v.media()
-	case interface{ Public() ([]byte, uint64) }:
+	case interface{ Public() ([]byte, string) }:
 		data, version := v.Public()
 		a.body, a.etag = c.api.itemEnvelope(data), etag(version)
+		if made, is := v.(interface{ status() int }); is {
+			a.status = made.status()
+		}
 	case interface {
 		list(*API) ([]byte, error)
 	}:
@@ -51,7 +58,7 @@ func (o *Operation) answer(c *call, out any) (answer, error) {
 
 func (p page[T]) list(*API) ([]byte, error) { return p.envelope, nil }
 
-func (a all[T]) list(api *API) ([]byte, error) {
+func (a all[T]) records() ([][]byte, error) {
 	records := make([][]byte, len(a))
 	for i := range a {
 		var err error
@@ -59,12 +66,20 @@ func (a all[T]) list(api *API) ([]byte, error) {
 			return nil, err
 		}
 	}
+	return records, nil
+}
+
+func (a all[T]) list(api *API) ([]byte, error) {
+	records, err := a.records()
+	if err != nil {
+		return nil, err
+	}
 	return api.listEnvelope(records, Pagination{Page: 1, PageSize: len(a), TotalCount: len(a), TotalPages: min(1, len(a))}), nil
 }
 
 // secret is an item of which a repeated request is answered less than the first.
 type secret interface {
-	secret() (shown, kept any, version uint64)
+	secret() (shown, kept any, version string)
 }
 
 // raw is an answer that is no envelope.

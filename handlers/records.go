@@ -12,40 +12,45 @@ import (
 	"prospector/store"
 )
 
+// entityOperations are the operations of an entity: those of every record, and what its many records need.
+func entityOperations[T any](k *record.Kind[T]) []Operation {
+	return append(recordOperations(k, fault.ExternalIDTaken), batchOperation(k), historyOperation(k), exportOperation(k.List))
+}
+
 // recordOperations are the operations that every kind of record has. codes are the conflicts over its unique keys.
 func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation {
-	one, path := k.Object, "/v1/"+k.Entity
+	path := "/v1/" + k.Entity
 	return []Operation{
-		write(Operation{
-			Name: "create_" + one, Method: http.MethodPost, Path: path, Access: identity.Write, Status: http.StatusCreated,
-			Codes: codes, Summary: "Create " + article(one),
-		}, func(_ *call, tx *store.Tx, in creates[T]) (store.Doc[T], error) {
-			return k.Create(tx, in.Draft)
-		}),
+		createOperation(k, codes...),
 		read(Operation{
-			Name: "get_" + one, Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
-			Summary: "Read " + article(one),
+			Name: "get_" + k.Object, Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
+			Summary: "Read " + article(k.Object),
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[T], error) {
 			return k.Get(tx, id)
 		})),
-		updateOperation(k, "update_"+one, path+"/{id}", codes...),
-		write(Operation{
-			Name: "delete_" + one, Method: http.MethodDelete, Path: path + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
-			Summary: "Delete " + article(one) + " and every reference to it",
-		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
-			return nothing{}, k.Delete(tx, id, ifMatch(c.request))
-		})),
-		listing[T](Operation{
-			Name: "list_" + k.Entity, Path: path + "/list", Summary: "List " + k.Entity + ", filtered, searched and sorted",
-		}, k.List),
+		updateOperation(k, "update_"+k.Object, path+"/{id}", codes...),
+		deleteOperation(k),
+		listOperation(k),
 	}
 }
 
+// inWords is the name of a kind for people.
+func inWords(name string) string { return strings.NewReplacer("_", " ", "-", " ").Replace(name) }
+
 func article(object string) string {
 	if strings.ContainsAny(object[:1], "aeio") {
-		return "an " + object
+		return "an " + inWords(object)
 	}
-	return "a " + object
+	return "a " + inWords(object)
+}
+
+func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
+	return write(Operation{
+		Name: "create_" + k.Object, Method: http.MethodPost, Path: "/v1/" + k.Entity, Access: identity.Write, Status: http.StatusCreated,
+		Codes: codes, Summary: "Create " + article(k.Object),
+	}, func(_ *call, tx *store.Tx, in creates[T]) (store.Doc[T], error) {
+		return k.Create(tx, in.Draft)
+	})
 }
 
 // updateOperation changes a record: absent fields stay, null clears.
@@ -56,4 +61,20 @@ func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updates[T]) (store.Doc[T], error) {
 		return k.Update(tx, id, ifMatch(c.request), in.Value)
 	}))
+}
+
+func deleteOperation[T any](k *record.Kind[T]) Operation {
+	return write(Operation{
+		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
+		Summary: "Delete " + article(k.Object) + " and every reference to it",
+	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
+		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
+	}))
+}
+
+func listOperation[T any](k *record.Kind[T]) Operation {
+	return listing[T](Operation{
+		Name: "list_" + strings.ReplaceAll(k.Entity, "-", "_"), Path: "/v1/" + k.Entity + "/list",
+		Summary: "List " + inWords(k.Entity) + ", filtered, searched and sorted",
+	}, k.List)
 }

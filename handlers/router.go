@@ -33,7 +33,11 @@ func (a *API) mount() *httprouter.Router {
 				if params, ok := o.Match(r.URL.Path); ok {
 					c := callOf(r)
 					c.op, c.params = o, params
-					c.serve().write(w)
+					if answer := c.serve(); answer.stream != nil {
+						c.send(w, answer)
+					} else {
+						answer.write(w)
+					}
 					return
 				}
 			}

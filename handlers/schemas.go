@@ -6,6 +6,7 @@ import (
 	"prospector/index"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/store"
 )
 
 // schemaOperation describes every kind that one of the operations lists.
@@ -16,16 +17,20 @@ func schemaOperation(ops []Operation) Operation {
 		Summary: "Read which fields an entity has and how its lists filter and sort by them",
 	}
 	for _, listing := range ops {
-		if k := listing.lists; k != nil {
+		if k := listing.lists; k != nil && kinds[k.Entity] == nil {
 			kinds[k.Entity] = k
 			o.Entities = append(o.Entities, k.Entity)
 		}
 	}
-	return plain(o, func(c *call, _ nothing) (index.Schema, error) {
+	return read(o, func(c *call, tx *store.Tx, _ nothing) (index.Schema, error) {
 		k, ok := kinds[c.params["entity"]]
 		if !ok {
 			return index.Schema{}, fault.ErrNotFound
 		}
-		return k.Schema(), nil
+		customs, err := k.Customs(tx)
+		if err != nil {
+			return index.Schema{}, err
+		}
+		return k.Schema(customs), nil
 	})
 }

@@ -288,7 +288,7 @@ func reference(tx *store.Tx, plan *Plan) (Page, error) {
 	var rows []keyed
 	public := map[uuid.UUID][]byte{}
 	err := tx.Records(plan.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, b []byte) (bool, error) {
-		r, err := plan.kind.row(id, b)
+		r, err := plan.kind.row(plan.customs, id, b)
 		if err == nil && plan.Match(r) {
 			rows = append(rows, plan.keyed(r))
 			public[id] = slices.Clone(b)

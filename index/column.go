@@ -24,7 +24,7 @@ func buildColumn(p *part, f *Field) *column {
 	c := &column{codes: make([]uint32, p.size)}
 	var text strings.Builder
 	last := ""
-	p.walk(f.Key, "", "", func(term string, docs *postings) {
+	p.walk(f.name, "", "", func(term string, docs *postings) {
 		if f.isNumeric() {
 			c.nums = append(c.nums, numberOf(term))
 		} else if folded := foldedOf(term); len(c.ends) == 0 || folded != last {

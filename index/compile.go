@@ -24,11 +24,12 @@ type Plan struct {
 	Page     int
 	PageSize int
 
-	kind   *Kind
-	filter Filter
-	sort   []sortKey
-	sorted string // the name of the sort in the cache
-	search []string
+	kind    *Kind
+	customs *Customs
+	filter  Filter
+	sort    []sortKey
+	sorted  string // the name of the sort in the cache
+	search  []string
 }
 
 // Filter is a rule or an expression over filters.
@@ -40,7 +41,7 @@ type Filter struct {
 
 // rule is one comparison. Which operands it has follows from the type of its field.
 type rule struct {
-	field int
+	field *Field
 	typ   shape.Type
 	cond  Condition
 	texts []string // texts, keys, ids; folded for contains
@@ -49,32 +50,52 @@ type rule struct {
 }
 
 type sortKey struct {
-	field int
+	field *Field
 	desc  bool
 }
 
 // Compile checks a query against the fields of a kind and notes every problem by its path, as invalid_filter or
 // invalid_sort.
-func Compile(k *Kind, q ListBody, p *fault.Problems) *Plan {
-	c := &compiler{kind: k, p: p}
-	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, search: words(q.Search), sort: c.sort(q.Sort)}
-	plan.sorted = orderName + k.sortName(plan.sort)
-	switch q.Filters.Kind {
-	case shape.Absent, shape.Null:
-	case shape.List:
-		plan.filter = Filter{subs: c.list(q.Filters, "filters", 1)}
-	case shape.Object:
-		plan.filter = c.expression(q.Filters, "filters", 1)
-	default:
-		p.Add(fault.InvalidFilter, "filters", "must be a list of rules or an expression")
-	}
+func Compile(k *Kind, cs *Customs, q ListBody, p *fault.Problems) *Plan {
+	c := &compiler{kind: k, customs: cs, p: p}
+	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, customs: cs, search: words(q.Search), sort: c.sort(q.Sort)}
+	plan.sorted = orderName + sortName(plan.sort)
+	plan.filter = c.filter(q.Filters, "filters")
 	return plan
 }
 
+// CheckFilter checks a filter that stands at a path against the fields of a kind.
+func CheckFilter(k *Kind, cs *Customs, filter shape.Value, path string, p *fault.Problems) {
+	(&compiler{kind: k, customs: cs, p: p}).filter(filter, path)
+}
+
 type compiler struct {
-	kind  *Kind
-	p     *fault.Problems
-	rules int
+	kind    *Kind
+	customs *Customs
+	p       *fault.Problems
+	rules   int
+}
+
+// filter compiles either form of a filter.
+func (c *compiler) filter(v shape.Value, path string) Filter {
+	switch v.Kind {
+	case shape.Absent, shape.Null:
+	case shape.List:
+		return Filter{subs: c.list(v, path, 1)}
+	case shape.Object:
+		return c.expression(v, path, 1)
+	default:
+		c.fail(path, "must be a list of rules or an expression")
+	}
+	return Filter{}
+}
+
+// field gives the field that has the key, nil when there is none.
+func (c *compiler) field(key string) *Field {
+	if f := c.kind.field(key); f != nil {
+		return f
+	}
+	return c.customs.find(key)
 }
 
 func (c *compiler) fail(path, format string, args ...any) {
@@ -140,13 +161,13 @@ func (c *compiler) rule(v shape.Value, path string) Filter {
 		}
 	}
 	name, cond, given := v.Get("field"), v.Get("condition"), v.Get("value")
-	i, known := c.kind.byKey[name.Text]
+	f := c.field(name.Text)
 	switch {
 	case name.Kind == shape.Absent:
 		c.fail(path+".field", "is required")
 	case name.Kind != shape.String:
 		c.fail(path+".field", "must be a text")
-	case !known:
+	case f == nil:
 		c.fail(path+".field", "%q is not a field of %s", name.Text, c.kind.Entity)
 	}
 	switch {
@@ -156,11 +177,10 @@ func (c *compiler) rule(v shape.Value, path string) Filter {
 	case cond.Kind != shape.String:
 		c.fail(path+".condition", "must be a text")
 		return Filter{}
-	case name.Kind != shape.String || !known:
+	case name.Kind != shape.String || f == nil:
 		return Filter{}
 	}
-	f := &c.kind.Fields[i]
-	r := &rule{field: i, typ: f.Type, cond: Condition(cond.Text)}
+	r := &rule{field: f, typ: f.Type, cond: Condition(cond.Text)}
 	if !slices.Contains(f.Conditions(), r.cond) {
 		c.fail(path+".condition", "%q is not a condition of %s, which has %s", cond.Text, f.Key, join(f.Conditions()))
 		return Filter{}
@@ -321,29 +341,29 @@ func (c *compiler) sort(s string) []sortKey {
 		c.p.Add(fault.InvalidSort, "sort", "has more than %d fields", maxSortKeys)
 		return nil
 	}
-	keys, unknown := c.kind.sortKeys(s)
+	keys, unknown := sortKeys(s, c.field)
 	for _, name := range unknown {
 		c.p.Add(fault.InvalidSort, "sort", "cannot use %q: %s cannot be sorted by it", name, c.kind.Entity)
 	}
 	return keys
 }
 
-// sortKeys reads a sort, and names what in it the kind cannot be sorted by.
-func (k *Kind) sortKeys(s string) (keys []sortKey, unknown []string) {
+// sortKeys reads a sort of the fields that find knows, and names what in it records cannot be sorted by.
+func sortKeys(s string, find func(key string) *Field) (keys []sortKey, unknown []string) {
 	for part := range strings.SplitSeq(s, ",") {
 		name, desc := strings.CutPrefix(part, "-")
-		i, known := k.byKey[name]
-		if !known || !k.Fields[i].Sortable {
+		f := find(name)
+		if f == nil || !f.Sortable {
 			unknown = append(unknown, name)
 			continue
 		}
-		keys = append(keys, sortKey{field: i, desc: desc})
+		keys = append(keys, sortKey{field: f, desc: desc})
 	}
 	return keys, unknown
 }
 
-// sortName is what sortKeys reads.
-func (k *Kind) sortName(keys []sortKey) string {
+// sortName says the same in the names that fields have in an index.
+func sortName(keys []sortKey) string {
 	var b strings.Builder
 	for i, key := range keys {
 		if i > 0 {
@@ -352,7 +372,7 @@ func (k *Kind) sortName(keys []sortKey) string {
 		if key.desc {
 			b.WriteByte('-')
 		}
-		b.WriteString(k.Fields[key.field].Key)
+		b.WriteString(key.field.name)
 	}
 	return b.String()
 }

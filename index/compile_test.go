@@ -26,7 +26,7 @@ type thing struct {
 	Mail   shape.Text    `json:"mail" rule:"grams"`
 }
 
-var things = NewKind("things", "-at,name", thingTable)
+var things = NewKind("things", "-at,name", thingTable, nil)
 
 func rowOf(t testing.TB, public string) *row {
 	t.Helper()
@@ -34,7 +34,7 @@ func rowOf(t testing.TB, public string) *row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := things.row(rec.(*thing).ID, []byte(public))
+	r, err := things.row(NoCustoms, rec.(*thing).ID, []byte(public))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func compileBody(t testing.TB, body string) (*Plan, error) {
 	var q ListBody
 	var p fault.Problems
 	shape.Decode(v, &q, shape.Create, &p)
-	return Compile(things, q, &p), p.Err()
+	return Compile(things, NoCustoms, q, &p), p.Err()
 }
 
 // FuzzCompile throws bodies at the compiler. What it refuses is refused by path; what it accepts decides every record,

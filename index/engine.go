@@ -131,18 +131,36 @@ func (e *Engine) Close() {
 	e.queue.Close()
 }
 
+// Compiled is a query that is compiled against the custom fields which its kind has at the moment of the list.
+type Compiled func(*Customs) (*Plan, error)
+
 // List gives one page of the organization's records to use, which is called once. The page sees every write that was
 // answered before List began, and all that it shows is of one moment.
-func (e *Engine) List(org uuid.UUID, plan *Plan, use func(Page) error) error {
-	s := e.shelf(org, plan.kind)
+func (e *Engine) List(org uuid.UUID, k *Kind, compile Compiled, use func(Page) error) error {
+	return e.list(org, k, compile, func(tx *store.Tx, s *shelf, m *moment, plan *Plan) error {
+		page, err := s.page(tx, m, plan)
+		if err != nil {
+			return err
+		}
+		return use(page)
+	})
+}
+
+// list calls fn with a moment of the organization's records and the plan for it.
+func (e *Engine) list(org uuid.UUID, k *Kind, compile Compiled, fn func(*store.Tx, *shelf, *moment, *Plan) error) error {
+	s := e.shelf(org, k)
 	for {
 		err := e.inTurn(s, func() error {
 			return s.read(func(tx *store.Tx, m *moment) error {
-				page, err := s.page(tx, m, plan)
+				cs, err := k.Customs(tx)
 				if err != nil {
 					return err
 				}
-				return use(page)
+				plan, err := compile(cs)
+				if err != nil {
+					return err
+				}
+				return fn(tx, s, m, plan)
 			})
 		})
 		if !errors.Is(err, errIndex) {

@@ -73,7 +73,7 @@ func (e *evaluator) cost(f *Filter) int {
 		}
 		return most
 	}
-	field := &e.kind.Fields[f.rule.field]
+	field := f.rule.field
 	contains := f.rule.typ == shape.TypeText && (f.rule.cond == Contains || f.rule.cond == NotContains)
 	switch {
 	case contains && field.Long:
@@ -87,23 +87,24 @@ func (e *evaluator) cost(f *Filter) int {
 // rule gives the documents that a rule matches. A record without a value satisfies the negative conditions, so each of
 // them is the opposite of another.
 func (e *evaluator) rule(r *rule, in set) set {
-	field := &e.kind.Fields[r.field]
+	field := r.field
 	out := newSet(e.size)
 	switch {
 	case r.cond == IsEmpty || r.cond == IsNotEmpty:
-		e.term(hasField, field.Key, out)
+		out = e.present(field)
 	case field.isNumeric():
 		e.spans(r, out)
 	case r.typ == shape.TypeText && (r.cond == Contains || r.cond == NotContains):
 		e.containing(r, field, in, out)
 	case r.cond == Contains || r.cond == NotContains:
-		out = e.all(field.Key, r.texts)
+		out = e.all(field, r.texts)
 	default:
 		for _, text := range r.texts {
-			if field.Long {
-				e.term(field.Key+hashSuffix, hashTerm(text), out)
-			} else {
-				e.term(field.Key, textTerm(text), out)
+			switch {
+			case field.Long:
+				e.term(field.name+hashSuffix, hashTerm(text), out)
+			case !e.gone[field.name][text]:
+				e.term(field.name, textTerm(text), out)
 			}
 		}
 	}
@@ -114,17 +115,19 @@ func (e *evaluator) rule(r *rule, in set) set {
 }
 
 // term adds the documents that have a term.
-func (e *evaluator) term(field, term string, out set) {
-	docs := e.reader(field).postings(term)
+func (p *part) term(field, term string, out set) {
+	docs := p.reader(field).postings(term)
 	docs.addTo(out)
 }
 
 // all gives the documents that have every one of the texts.
-func (e *evaluator) all(field string, texts []string) set {
+func (e *evaluator) all(f *Field, texts []string) set {
 	out := fullSet(e.size)
 	for _, text := range texts {
 		has := newSet(e.size)
-		e.term(field, textTerm(text), has)
+		if !e.gone[f.name][text] {
+			e.term(f.name, textTerm(text), has)
+		}
 		out.and(has)
 	}
 	return out
@@ -133,7 +136,7 @@ func (e *evaluator) all(field string, texts []string) set {
 func (e *evaluator) spans(r *rule, out set) {
 	for _, span := range r.spans {
 		if span[1] == above(span[0]) && !math.IsInf(span[0], 0) {
-			e.term(e.kind.Fields[r.field].Key, numberTerm(span[0]), out)
+			e.term(r.field.name, numberTerm(span[0]), out)
 		} else {
 			e.column(r.field).within(span, out)
 		}
@@ -151,7 +154,7 @@ func (e *evaluator) containing(r *rule, f *Field, in, out set) {
 		return
 	}
 	if f.Grams && len(needle) >= gramLen {
-		in = e.narrow(in, e.withGrams(f.Key+gramSuffix, needle))
+		in = e.narrow(in, e.withGrams(f.name+gramSuffix, needle))
 		if len(needle) == gramLen {
 			out.or(in)
 			return
@@ -201,14 +204,14 @@ func (e *evaluator) longContaining(r *rule, f *Field, in, out set) {
 	needle := r.texts[0]
 	first := strings.IndexFunc(needle, notInWord)
 	if first < 0 {
-		e.walk(f.Key, "", "", func(term string, docs *postings) {
+		e.walk(f.name, "", "", func(term string, docs *postings) {
 			if strings.Contains(term, needle) {
 				docs.addTo(out)
 			}
 		})
 		return
 	}
-	in = e.narrow(in, e.present(f.Key))
+	in = e.narrow(in, e.present(f))
 	for rest := needle[first:]; ; {
 		start := strings.IndexFunc(rest, inWord)
 		if start < 0 {
@@ -217,25 +220,19 @@ func (e *evaluator) longContaining(r *rule, f *Field, in, out set) {
 		rest = rest[start:]
 		end := strings.IndexFunc(rest, notInWord)
 		if end < 0 {
-			in = e.narrow(in, e.prefixed(f.Key, rest))
+			in = e.narrow(in, e.prefixed(f.name, rest))
 			break
 		}
 		has := newSet(e.size)
-		e.term(f.Key, rest[:end], has)
+		e.term(f.name, rest[:end], has)
 		in = e.narrow(in, has)
 		rest = rest[end:]
 	}
 	in.each(func(doc uint32) {
-		if r.contains(e.read(doc).values[r.field]) {
+		if r.contains(e.read(doc).value(r.field)) {
 			out.add(doc)
 		}
 	})
-}
-
-func (e *evaluator) present(key string) set {
-	out := newSet(e.size)
-	e.term(hasField, key, out)
-	return out
 }
 
 // prefixed gives the documents that have a term which begins with the prefix.
@@ -255,16 +252,26 @@ func afterPrefix(prefix string) string {
 
 // beginning gives the documents of which some word begins with the word searched for.
 func (e *evaluator) beginning(word string) set {
-	if isShort(word) {
-		out := newSet(e.size)
-		e.term(beginField, word, out)
-		return out
-	}
-	out := e.prefixed(wordField, word)
+	out := e.beginningIn("", word)
 	for i := range e.kind.Fields {
-		if f := &e.kind.Fields[i]; f.Long {
-			out.or(e.prefixed(f.Key, word))
+		if f := &e.kind.Fields[i]; f.Long && !isShort(word) {
+			out.or(e.prefixed(f.name, word))
 		}
 	}
+	for i := range e.plan.customs.fields {
+		if f := &e.plan.customs.fields[i]; f.Type == shape.TypeText {
+			out.or(e.beginningIn(f.name, word))
+		}
+	}
+	return out
+}
+
+// beginningIn is beginning for the words that are kept together under a name.
+func (e *evaluator) beginningIn(name, word string) set {
+	if !isShort(word) {
+		return e.prefixed(name+wordField, word)
+	}
+	out := newSet(e.size)
+	e.term(name+beginField, word, out)
 	return out
 }

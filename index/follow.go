@@ -325,7 +325,7 @@ func (s *shelf) gather(from state, writing map[uuid.UUID]bool) (*gathered, error
 		row := known[i]
 		if row == nil {
 			var err error
-			if row, err = s.kind.row(r.id, r.public); err != nil {
+			if row, err = s.kind.row(g.customs, r.id, r.public); err != nil {
 				return nil, err
 			}
 		}
@@ -352,6 +352,7 @@ type gatherer struct {
 	gathered
 	writing map[uuid.UUID]bool
 	records []record
+	customs *Customs
 }
 
 // record is a record as it is stored.
@@ -363,8 +364,11 @@ type record struct {
 
 func (g *gatherer) full() bool { return len(g.held) == g.engine.batch }
 
-func (g *gatherer) collect(tx *store.Tx) error {
+func (g *gatherer) collect(tx *store.Tx) (err error) {
 	table := g.kind.table
+	if g.customs, err = g.kind.Customs(tx); err != nil {
+		return err
+	}
 	last := tx.LastChange(table)
 	if g.state.Number < last {
 		if err := g.collectChanges(tx, last); err != nil {
@@ -376,7 +380,7 @@ func (g *gatherer) collect(tx *store.Tx) error {
 		return nil
 	}
 	cursor := end
-	err := tx.Records(table, g.state.Cursor, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
+	err = tx.Records(table, g.state.Cursor, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
 		if g.full() { // there is one more
 			return false, nil
 		}

@@ -24,7 +24,10 @@ import (
 type Field struct {
 	shape.Field
 	Sortable bool
+	Custom   bool
 
+	at     int    // its place among the values of a row; of a custom field nothing
+	name   string // its name in an index
 	column string // its name in the cache
 }
 
@@ -34,9 +37,11 @@ type Kind struct {
 	DefaultSort string
 	Fields      []Field
 
-	table  string
-	byKey  map[string]int
-	decode func(public []byte) (any, error)
+	table   string
+	byKey   map[string]int
+	shape   *shape.Struct
+	decode  func(public []byte) (any, error)
+	customs func(*store.Tx) (*Customs, error) // nil for a kind that has none
 }
 
 // isNumeric tells the fields whose values are numbers to filters and sorts.
@@ -48,13 +53,15 @@ func (f *Field) isNumeric() bool {
 	return false
 }
 
-// NewKind makes the kind of the records T of a table.
-func NewKind[T any](entity, defaultSort string, table *store.Table[T]) *Kind {
-	k := &Kind{Entity: entity, DefaultSort: defaultSort, table: table.Name(), byKey: map[string]int{}}
-	for _, f := range shape.Of[T]().Flat() {
+// NewKind makes the kind of the records T of a table. customs gives the custom fields of a transaction's organization; nil
+// when the kind has none.
+func NewKind[T any](entity, defaultSort string, table *store.Table[T], customs func(*store.Tx) (*Customs, error)) *Kind {
+	k := &Kind{Entity: entity, DefaultSort: defaultSort, table: table.Name(), byKey: map[string]int{}, shape: shape.Of[T](), customs: customs}
+	for _, f := range k.shape.Flat() {
 		valueOf(f.Get(new(T))) // a type that has no value panics here, at the start, and not in a list
-		k.byKey[f.Key] = len(k.Fields)
-		k.Fields = append(k.Fields, Field{Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long, column: columnName + f.Key})
+		at := len(k.Fields)
+		k.byKey[f.Key] = at
+		k.Fields = append(k.Fields, Field{Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long, at: at, name: f.Key, column: columnName + f.Key})
 	}
 	k.decode = func(public []byte) (any, error) {
 		rec := new(T)
@@ -90,8 +97,8 @@ type Page struct {
 }
 
 // row reads a record as filters and sorts see it.
-func (k *Kind) row(id uuid.UUID, public []byte) (*row, error) {
-	rec, err := k.decode(public)
+func (k *Kind) row(cs *Customs, id uuid.UUID, public []byte) (*row, error) {
+	rec, custom, err := k.Decode(public)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", k.Entity, id, err)
 	}
@@ -99,23 +106,51 @@ func (k *Kind) row(id uuid.UUID, public []byte) (*row, error) {
 	for i := range k.Fields {
 		r.values[i] = valueOf(k.Fields[i].Get(rec))
 	}
+	if custom != nil {
+		r.custom = cs.customValues(custom)
+	}
 	return r, nil
+}
+
+// Decode reads a record: a pointer to it, and its custom fields.
+func (k *Kind) Decode(public []byte) (rec any, custom shape.Custom, err error) {
+	if rec, err = k.decode(public); err != nil {
+		return nil, nil, err
+	}
+	if c := k.shape.Custom(rec); c != nil {
+		custom = *c
+	}
+	return rec, custom, nil
 }
 
 // row is a record as filters and sorts see it.
 type row struct {
 	id     uuid.UUID
 	values []value // by the kind's fields
+	custom []customValue
+}
+
+// value gives the value of a field.
+func (r *row) value(f *Field) *value {
+	if !f.Custom {
+		return &r.values[f.at]
+	}
+	for i := range r.custom {
+		if r.custom[i].field.name == f.name {
+			return &r.custom[i].value
+		}
+	}
+	return &value{}
 }
 
 // bytes is about how much memory a row takes.
 func (r *row) bytes() int {
-	n := int(unsafe.Sizeof(*r)) + len(r.values)*int(unsafe.Sizeof(value{}))
+	n := int(unsafe.Sizeof(*r)) + len(r.values)*int(unsafe.Sizeof(value{})) + len(r.custom)*int(unsafe.Sizeof(customValue{}))
 	for i := range r.values {
-		n += 2 * len(r.values[i].text)
-		if list := r.values[i].list; list != nil {
-			n += 64 * len(*list)
-		}
+		n += r.values[i].bytes()
+	}
+	for i := range r.custom {
+		n += r.custom[i].value.bytes()
 	}
 	return n
 }
@@ -128,6 +163,14 @@ type value struct {
 	text string
 	fold string // text without case
 	list *[]string
+}
+
+func (v *value) bytes() int {
+	n := 2 * len(v.text)
+	if v.list != nil {
+		n += 64 * len(*v.list)
+	}
+	return n
 }
 
 func textValue(s string) value { return value{has: s != "", text: s, fold: shape.Fold(s)} }
@@ -184,7 +227,7 @@ func splitWords(folded string) []string { return strings.FieldsFunc(folded, notI
 
 // Document gives a record as bleve takes it, for measuring bleve alone.
 func (k *Kind) Document(id uuid.UUID, public []byte) (bleve.Document, error) {
-	r, err := k.row(id, public)
+	r, err := k.row(NoCustoms, id, public)
 	if err != nil {
 		return nil, err
 	}

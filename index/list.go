@@ -32,7 +32,16 @@ func (s *shelf) read(fn func(tx *store.Tx, m *moment) error) error {
 
 // page decides which records are on the page, and reads them.
 func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
-	records := tx.Reader(s.kind.table)
+	ids, total, err := s.decide(tx, m, plan)
+	if err != nil {
+		return Page{}, err
+	}
+	page, err := readPage(tx.Reader(s.kind.table), ids)
+	return Page{Records: page, Total: total}, err
+}
+
+// decide gives the ids of the records that are on the page, and how many match in all.
+func (s *shelf) decide(tx *store.Tx, m *moment, plan *Plan) (ids []uuid.UUID, total int, err error) {
 	rows := &collector{plan: plan, most: plan.reach()}
 	for _, c := range m.changes {
 		if c.row != nil {
@@ -41,14 +50,13 @@ func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
 	}
 	if m.view != nil && m.view.cursor != end {
 		if err := s.scan(tx, m.view.cursor, rows); err != nil {
-			return Page{}, err
+			return nil, 0, err
 		}
 	}
 	rows.sort()
-	var ids []uuid.UUID
-	total := rows.total
-	err := guarded(func() error {
-		parts := s.matches(records, m, plan)
+	total = rows.total
+	err = guarded(func() error {
+		parts := s.matches(tx.Reader(s.kind.table), m, plan)
 		for i := range parts {
 			total += parts[i].count
 		}
@@ -57,27 +65,20 @@ func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return Page{}, err
-	}
-	page, err := readPage(records, ids)
-	return Page{Records: page, Total: total}, err
+	return ids, total, err
 }
 
 // matches gives the matches of each part of the view.
 func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched {
-	if m.view == nil {
-		return nil
-	}
-	parts := make([]matched, 0, len(m.view.parts))
-	for i, p := range m.view.parts {
+	parts := make([]matched, 0, len(m.parts))
+	for i, p := range m.parts {
 		e := evaluator{part: p, plan: plan, read: func(doc uint32) *row {
 			_, public, err := records.Public(p.ids[doc])
 			if err == nil && public == nil {
 				err = fmt.Errorf("it has %s, which the store has not", p.ids[doc])
 			}
 			must(err)
-			r, err := s.kind.row(p.ids[doc], public)
+			r, err := s.kind.row(plan.customs, p.ids[doc], public)
 			must(err)
 			return r
 		}}
@@ -93,7 +94,7 @@ func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched 
 // scan decides the records that the index does not hold yet.
 func (s *shelf) scan(tx *store.Tx, above uuid.UUID, rows *collector) error {
 	return tx.Records(s.kind.table, above, func(id uuid.UUID, _ uint64, public []byte) (bool, error) {
-		r, err := s.kind.row(id, public)
+		r, err := s.kind.row(rows.plan.customs, id, public)
 		if err == nil {
 			rows.add(r)
 		}

@@ -16,7 +16,7 @@ func (p *Plan) Match(r *row) bool {
 
 func (f *Filter) match(r *row) bool {
 	if f.rule != nil {
-		return f.rule.match(r.values[f.rule.field])
+		return f.rule.match(r.value(f.rule.field))
 	}
 	if f.isEmpty() {
 		return true
@@ -32,7 +32,7 @@ func (f *Filter) match(r *row) bool {
 // isEmpty tells a filter that has nothing in it, and so matches everything.
 func (f *Filter) isEmpty() bool { return f.rule == nil && len(f.subs) == 0 }
 
-func (r *rule) match(v value) bool {
+func (r *rule) match(v *value) bool {
 	switch r.cond {
 	case IsEmpty:
 		return !v.has
@@ -49,7 +49,7 @@ func (r *rule) match(v value) bool {
 }
 
 // holds tells whether a value is any of the operands.
-func (r *rule) holds(v value) bool {
+func (r *rule) holds(v *value) bool {
 	switch r.typ {
 	case shape.TypeText, shape.TypeEnum, shape.TypeReference:
 		return r.set[v.text]
@@ -65,7 +65,7 @@ func (r *rule) holds(v value) bool {
 }
 
 // contains tells whether a text has the operand in it, and whether a multi has all of them.
-func (r *rule) contains(v value) bool {
+func (r *rule) contains(v *value) bool {
 	if r.typ == shape.TypeText {
 		return strings.Contains(v.fold, r.texts[0])
 	}
@@ -86,6 +86,11 @@ func (p *Plan) found(r *row) bool {
 	for i, f := range p.kind.Fields {
 		if f.Type == shape.TypeText {
 			have = append(have, splitWords(r.values[i].fold)...)
+		}
+	}
+	for i := range r.custom {
+		if c := &r.custom[i]; c.field.Type == shape.TypeText && p.customs.has(c.field.name) {
+			have = append(have, splitWords(c.value.fold)...)
 		}
 	}
 	for _, want := range p.search {

@@ -70,7 +70,7 @@ func (r rowRun) get(i int, k *keyed) { r.plan.keyedInto(r.rows[i].row, k) }
 func (p *Plan) keyedInto(r *row, k *keyed) {
 	k.id = r.id
 	for i, key := range p.sort {
-		k.keys[i] = r.values[key.field]
+		k.keys[i] = *r.value(key.field)
 	}
 }
 
@@ -83,7 +83,7 @@ type ranked struct {
 
 func (p *Plan) ranked(r *row) ranked {
 	first := p.sort[0]
-	return ranked{prefixOf(&r.values[first.field], p.kind.Fields[first.field].isNumeric(), first.desc), r}
+	return ranked{prefixOf(r.value(first.field), first.field.isNumeric(), first.desc), r}
 }
 
 // order compares two rows, as compare does.
@@ -92,7 +92,7 @@ func (p *Plan) order(a, b ranked) int {
 		return cmp.Compare(a.prefix, b.prefix)
 	}
 	for _, key := range p.sort {
-		if c := compareValues(&a.row.values[key.field], &b.row.values[key.field], key.desc); c != 0 {
+		if c := compareValues(a.row.value(key.field), b.row.value(key.field), key.desc); c != 0 {
 			return c
 		}
 	}

@@ -24,7 +24,7 @@ func (w *world) list(body string) (*Plan, Page) {
 	}
 	var page Page
 	times := 0
-	err = w.engine.List(w.org, plan, func(p Page) error {
+	err = w.engine.List(w.org, things, func(*Customs) (*Plan, error) { return plan, nil }, func(p Page) error {
 		page = p.clone()
 		times++
 		return nil
@@ -106,7 +106,7 @@ func (w *world) reader(n int, stop <-chan struct{}) {
 			if err := json.Unmarshal(public, &head); err != nil {
 				w.t.Error(err)
 			}
-			row, err := things.row(head.ID, public)
+			row, err := things.row(NoCustoms, head.ID, public)
 			if err != nil {
 				w.t.Error(err)
 				return

@@ -85,8 +85,11 @@ func (r *rows) add(c *change) {
 }
 
 // moment freezes the rows.
-func (r *rows) moment() *moment {
+func (r *rows) moment(g gone) *moment {
 	m := &moment{view: r.view, changes: slices.Clone(r.changes), masks: slices.Clone(r.masks)}
+	if r.view != nil {
+		m.parts = withGone(r.view.parts, g)
+	}
 	for i, mask := range m.masks {
 		m.masks[i] = slices.Clone(mask)
 	}

@@ -1,9 +1,8 @@
 package index
 
 import (
+	"slices"
 	"strings"
-
-	"prospector/internal/shape"
 )
 
 // Schema is what GET /v1/schemas/{entity} answers: what its lists accept, read from the same definition.
@@ -26,24 +25,26 @@ type SchemaField struct {
 	Enum       *EnumSettings `json:"enum_field_settings"`
 }
 
-// EnumSettings lists the keys of an enum field, with their names for people.
+// EnumSettings lists the keys that a field can have, with their names for people.
 type EnumSettings struct {
 	AllowedValues []string          `json:"allowed_values"`
 	Labels        map[string]string `json:"labels"`
 }
 
-// Schema describes the kind.
-func (k *Kind) Schema() Schema {
+// Schema describes the kind with its custom fields.
+func (k *Kind) Schema(cs *Customs) Schema {
 	s := Schema{Entity: k.Entity, DefaultSort: k.DefaultSort}
-	for _, f := range k.Fields {
+	for _, f := range slices.Concat(k.Fields, cs.fields) {
 		sf := SchemaField{
 			Key: f.Key, Label: f.Label, Type: string(f.Type), ReadOnly: f.ReadOnly || f.Fixed,
-			Sortable: f.Sortable, Filterable: true, Conditions: f.Conditions(),
+			Custom: f.Custom, Sortable: f.Sortable, Filterable: true, Conditions: f.Conditions(),
 		}
-		if f.Type == shape.TypeEnum {
+		if f.Enum != nil {
 			sf.Enum = &EnumSettings{AllowedValues: f.Enum, Labels: map[string]string{}}
 			for _, key := range f.Enum {
-				sf.Enum.Labels[key] = label(key)
+				if sf.Enum.Labels[key] = key; !f.Custom { // those of a custom field are meant for people already
+					sf.Enum.Labels[key] = label(key)
+				}
 			}
 		}
 		s.Fields = append(s.Fields, sf)

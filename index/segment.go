@@ -29,6 +29,7 @@ type part struct {
 	cache *cache
 	zap   zap.Segment // in use only while its view is held
 	live  set         // nil: all
+	gone  gone
 	count int
 }
 
@@ -170,33 +171,44 @@ func must(err error) {
 }
 
 // column gives a field of all documents.
-func (p *part) column(field int) *column {
-	f := &p.kind.Fields[field]
-	if c, ok := p.cache.get(p.segment, f.column); ok {
-		return c.(*column)
+func (p *part) column(f *Field) *column {
+	c, ok := p.cache.get(p.segment, f.column)
+	if !ok {
+		c = p.cache.make(p.segment, f.column, func() (any, int) {
+			c := buildColumn(p, f)
+			return c, c.bytes()
+		})
 	}
-	return p.cache.make(p.segment, f.column, func() (any, int) {
-		c := buildColumn(p, f)
-		return c, c.bytes()
-	}).(*column)
+	if texts := p.gone[f.name]; texts != nil {
+		return c.(*column).without(texts)
+	}
+	return c.(*column)
 }
 
 // order gives all documents in the order of a sort, which has a name.
 func (p *part) order(name string, keys []sortKey) []uint32 {
+	if slices.ContainsFunc(keys, func(key sortKey) bool { return p.gone[key.field.name] != nil }) {
+		return p.sorted(keys) // it is not for long
+	}
 	if docs, ok := p.cache.get(p.segment, name); ok {
 		return docs.([]uint32)
 	}
 	return p.cache.make(p.segment, name, func() (any, int) {
-		docs := p.byID
-		if keys[len(keys)-1].desc { // ties go by id, in the direction of the last key
-			docs = slices.Clone(docs)
-			slices.Reverse(docs)
-		}
-		for _, key := range slices.Backward(keys) {
-			docs = p.column(key.field).sorted(docs, key.desc)
-		}
+		docs := p.sorted(keys)
 		return docs, 4 * len(docs)
 	}).([]uint32)
+}
+
+func (p *part) sorted(keys []sortKey) []uint32 {
+	docs := p.byID
+	if keys[len(keys)-1].desc { // ties go by id, in the direction of the last key
+		docs = slices.Clone(docs)
+		slices.Reverse(docs)
+	}
+	for _, key := range slices.Backward(keys) {
+		docs = p.column(key.field).sorted(docs, key.desc)
+	}
+	return docs
 }
 
 // The names of what the cache keeps say how to make it.
@@ -205,14 +217,24 @@ const (
 	orderName  = "order "
 )
 
-// prepare makes what the cache has under the name for another segment.
+// prepare makes what the cache has under the name for another segment. What is of a custom field waits until it is asked
+// for: the field may be gone.
 func (p *part) prepare(name string) {
 	if key, is := strings.CutPrefix(name, columnName); is {
-		if field, known := p.kind.byKey[key]; known {
-			p.column(field)
+		if f := p.kind.field(key); f != nil {
+			p.column(f)
 		}
 	} else if sort, is := strings.CutPrefix(name, orderName); is {
-		keys, _ := p.kind.sortKeys(sort)
-		p.order(name, keys)
+		if keys, unknown := sortKeys(sort, p.kind.field); unknown == nil {
+			p.order(name, keys)
+		}
 	}
+}
+
+// field gives the field of its own that has the key, nil when there is none.
+func (k *Kind) field(key string) *Field {
+	if i, known := k.byKey[key]; known {
+		return &k.Fields[i]
+	}
+	return nil
 }

@@ -34,6 +34,7 @@ type shelf struct {
 	rows   *rows   // nil while not read
 	number uint64  // the change that rows are true for
 	now    *moment // of that number; nil when it was not asked for since
+	gone   gone    // what rows and moments are without
 
 	idle       int // for how many looks of the engine it was not used
 	usedBefore uint64
@@ -46,6 +47,7 @@ type shelf struct {
 // moment is one moment of a shelf. It never changes.
 type moment struct {
 	view    *view
+	parts   []*part // those of the view
 	changes []*change
 	masks   []set
 }
@@ -67,6 +69,11 @@ func (s *shelf) at(tx *store.Tx) (*moment, error) {
 		return nil, errUnloaded
 	case last < s.number || s.view != nil && last < s.view.floor:
 		return nil, errBehind
+	}
+	if err := s.bury(tx); err != nil {
+		return nil, err
+	}
+	switch {
 	case s.rows == nil:
 		if err := s.readAll(tx, last); err != nil {
 			return nil, err
@@ -77,7 +84,7 @@ func (s *shelf) at(tx *store.Tx) (*moment, error) {
 		}
 	}
 	if s.now == nil {
-		s.now = s.rows.moment()
+		s.now = s.rows.moment(s.gone)
 	}
 	if s.view != nil {
 		s.view.hold()
@@ -102,8 +109,12 @@ func (m *moment) release() {
 // readAll reads the rows of a shelf without an index.
 func (s *shelf) readAll(tx *store.Tx, last uint64) error {
 	all := newRows(nil)
-	err := tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
-		r, err := s.kind.row(id, public)
+	cs, err := s.kind.Customs(tx)
+	if err != nil {
+		return err
+	}
+	err = tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
+		r, err := s.kind.row(cs, id, public)
 		if err == nil {
 			all.put(&change{id: id, number: number, row: r, at: nowhere})
 		}
@@ -140,6 +151,10 @@ func (s *shelf) catchUp(tx *store.Tx, last uint64) error {
 	if err != nil {
 		return err
 	}
+	cs, err := s.kind.Customs(tx)
+	if err != nil {
+		return err
+	}
 	records, read := tx.Reader(s.kind.table), make(map[uuid.UUID]bool, len(changed))
 	for _, id := range changed {
 		if read[id] {
@@ -153,7 +168,7 @@ func (s *shelf) catchUp(tx *store.Tx, last uint64) error {
 		c := &change{id: id, number: number}
 		if public == nil {
 			c.number = deleted[id]
-		} else if c.row, err = s.kind.row(id, public); err != nil {
+		} else if c.row, err = s.kind.row(cs, id, public); err != nil {
 			return err
 		}
 		s.rows.put(c)

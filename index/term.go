@@ -20,6 +20,9 @@ import (
 //	~has           the keys of the fields that have a value
 //	~word          the words of short texts that have more than shortWord letters
 //	~begin         the beginnings of all words, of one to shortWord letters
+//
+// A custom field has its name instead of a key, and its words under that name before ~word and ~begin: when it is deleted,
+// nothing of it is looked at any more.
 const (
 	hashSuffix = "~hash"
 	gramSuffix = "~gram"
@@ -126,51 +129,61 @@ func (k *Kind) document(r *row) *document {
 	d := &document{id: string(r.id[:])}
 	has, words, begins := terms{name: hasField}, terms{name: wordField}, terms{name: beginField}
 	for i := range k.Fields {
-		f, v := &k.Fields[i], &r.values[i]
-		if !v.has {
-			continue
-		}
-		has.add(f.Key)
-		own := terms{name: f.Key}
-		switch {
-		case f.Type == shape.TypeMulti:
-			for _, s := range *v.list {
-				own.add(textTerm(s))
-			}
-		case f.isNumeric():
-			own.add(numberTerm(v.num))
-		case !f.Long:
-			own.add(termOf(v.text, v.fold))
-		}
-		if f.Type == shape.TypeText {
-			for _, w := range splitWords(v.fold) {
-				beginnings(w, begins.add)
-				switch {
-				case f.Long:
-					own.add(w)
-				case !isShort(w):
-					words.add(w)
-				}
-			}
-			if f.Long {
-				hash := terms{name: f.Key + hashSuffix}
-				hash.add(hashTerm(v.text))
-				d.put(hash)
-			}
-			if f.Grams {
-				grams := terms{name: f.Key + gramSuffix}
-				for i := 0; i+gramLen <= len(v.fold); i++ {
-					grams.add(v.fold[i : i+gramLen])
-				}
-				d.put(grams)
-			}
-		}
-		d.put(own)
+		d.add(&k.Fields[i], &r.values[i], &has, &words, &begins)
+	}
+	for i := range r.custom {
+		f, words, begins := r.custom[i].field, terms{name: r.custom[i].field.name + wordField}, terms{name: r.custom[i].field.name + beginField}
+		d.add(f, &r.custom[i].value, &has, &words, &begins)
+		d.put(words)
+		d.put(begins)
 	}
 	d.put(has)
 	d.put(words)
 	d.put(begins)
 	return d
+}
+
+// add makes the terms of one field.
+func (d *document) add(f *Field, v *value, has, words, begins *terms) {
+	if !v.has {
+		return
+	}
+	has.add(f.name)
+	own := terms{name: f.name}
+	switch {
+	case f.Type == shape.TypeMulti:
+		for _, s := range *v.list {
+			own.add(textTerm(s))
+		}
+	case f.isNumeric():
+		own.add(numberTerm(v.num))
+	case !f.Long:
+		own.add(termOf(v.text, v.fold))
+	}
+	if f.Type == shape.TypeText {
+		for _, w := range splitWords(v.fold) {
+			beginnings(w, begins.add)
+			switch {
+			case f.Long:
+				own.add(w)
+			case !isShort(w):
+				words.add(w)
+			}
+		}
+		if f.Long {
+			hash := terms{name: f.name + hashSuffix}
+			hash.add(hashTerm(v.text))
+			d.put(hash)
+		}
+		if f.Grams {
+			grams := terms{name: f.name + gramSuffix}
+			for i := 0; i+gramLen <= len(v.fold); i++ {
+				grams.add(v.fold[i : i+gramLen])
+			}
+			d.put(grams)
+		}
+	}
+	d.put(own)
 }
 
 func (d *document) put(t terms) {

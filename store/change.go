@@ -126,6 +126,31 @@ func (tx *Tx) trim(log string) error {
 // LastChange is the number of the last change of a table, 0 when there was none.
 func (tx *Tx) LastChange(table string) uint64 { return tx.sequence(table + ".log") }
 
+// History calls fn for a change of a table and those before it of the same record, the newest first, until it says stop
+// or they are past their time.
+func (tx *Tx) History(table string, number uint64, fn func(Change) (more bool, err error)) error {
+	log := table + ".log"
+	for number > 0 {
+		key := numberKey(number)
+		value := tx.get(log, key)
+		if value == nil {
+			return nil
+		}
+		c, err := tx.decodeChange(log, key, value)
+		if err != nil {
+			return err
+		}
+		if tx.now.Sub(c.At) >= historyKept {
+			return nil
+		}
+		if more, err := fn(c); err != nil || !more {
+			return err
+		}
+		number = c.Prev
+	}
+	return nil
+}
+
 // Changes calls fn for the changes of a table after the given number, in order, until it says stop.
 func (tx *Tx) Changes(table string, after uint64, fn func(Change) (more bool, err error)) error {
 	log := table + ".log"

@@ -56,12 +56,12 @@ var people = NewTable("people", []Unique[person]{
 	}},
 	{Name: "token", Of: func(p *person) []byte { return text(p.hidden.Token) }, Global: true},
 }, []Key[person]{
-	{Name: "tag", Of: func(p *person) [][]byte {
+	{Name: "tag", Of: func(_ *Tx, p *person) ([][]byte, error) {
 		var keys [][]byte
 		for _, tag := range p.Tags {
 			keys = append(keys, []byte(tag))
 		}
-		return keys
+		return keys, nil
 	}},
 })
 

@@ -9,6 +9,7 @@
 //	    <table>.log               change number → entry (see change.go); the sequence is the last change number
 //	    <table>.uniq.<key>        key → id
 //	    <table>.key.<key>         key ‖ 0 ‖ id → nothing
+//	    <table>.tomb              field ‖ 0 ‖ what is gone → tombstone (see tombstone.go)
 //	    jobs                      id → job
 //	due                           due time ‖ organization ‖ id → nothing: the jobs of all, in the order they are due
 //	global.<table>.<key>          key → organization ‖ id: unique keys that find their organization, such as API keys

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -39,13 +40,14 @@ type Unique[T any] struct {
 // Key declares under which keys a record can be found beside its id.
 type Key[T any] struct {
 	Name string
-	Of   func(*T) [][]byte
+	Of   func(*Tx, *T) ([][]byte, error)
 }
 
 // Doc is a record with what the store knows about it.
 type Doc[T any] struct {
 	ID     uuid.UUID
-	Change uint64 // the number of the change that wrote it: its version
+	Change uint64 // the number of the change that wrote it
+	Mended uint64 // the change of the last tombstone that took something from it since
 	Record T
 	JSON   []byte // the public part, as it is answered
 }
@@ -83,12 +85,19 @@ func (t *Table[T]) Count(tx *Tx) int { return tx.RecordCount(t.name) }
 
 // decode reads a value; the JSON in the result is valid until the transaction ends.
 func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
+	tombs, err := tx.Tombstones(t.name)
+	if err != nil {
+		return Doc[T]{}, err
+	}
 	change, private, public, err := decodeValue(tx.place(t.rec, id[:]), v)
+	d := Doc[T]{ID: id, Change: change}
+	if err == nil {
+		d.JSON, d.Mended, err = mend(tombs, change, public)
+	}
 	if err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
-	d := Doc[T]{ID: id, Change: change, JSON: public}
-	if err := json.Unmarshal(public, &d.Record); err != nil {
+	if err := json.Unmarshal(d.JSON, &d.Record); err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
 	if p, ok := any(&d.Record).(interface{ Private() any }); ok {
@@ -129,7 +138,7 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 		return Doc[T]{}, err
 	}
 	var err error
-	if d.JSON, err = json.Marshal(&rec); err != nil {
+	if d.JSON, err = json.Marshal(&rec, json.Deterministic(true)); err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, d.ID, err)
 	}
 	var private []byte
@@ -199,7 +208,14 @@ func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T) error {
 		}
 	}
 	for _, k := range t.keys {
-		before, after := k.of(was), k.of(is)
+		before, err := k.of(tx, was)
+		if err != nil {
+			return err
+		}
+		after, err := k.of(tx, is)
+		if err != nil {
+			return err
+		}
 		if slices.EqualFunc(before, after, bytes.Equal) {
 			continue
 		}
@@ -238,11 +254,11 @@ func (u *Unique[T]) value(org, id uuid.UUID) []byte {
 
 func (k *Key[T]) bucket(table string) string { return table + ".key." + k.Name }
 
-func (k *Key[T]) of(rec *T) [][]byte {
+func (k *Key[T]) of(tx *Tx, rec *T) ([][]byte, error) {
 	if rec == nil {
-		return nil
+		return nil, nil
 	}
-	return k.Of(rec)
+	return k.Of(tx, rec)
 }
 
 // keyEntry is the bucket key under which the record stands.
@@ -275,8 +291,8 @@ func (t *Table[T]) Find(tx *Tx, name string, key []byte) (uuid.UUID, bool) {
 	panic("store: table " + t.name + " has no unique key " + name)
 }
 
-// IDs gives the ids of the records that stand under a secondary key, the oldest first.
-func (t *Table[T]) IDs(tx *Tx, name string, key []byte) ([]uuid.UUID, error) {
+// IDs gives the ids of the records that stand under a secondary key, the oldest first: most of them, or all when it is 0.
+func (t *Table[T]) IDs(tx *Tx, name string, key []byte, most int) ([]uuid.UUID, error) {
 	prefix := keyPrefix(key)
 	var ids []uuid.UUID
 	err := tx.scan(t.name+".key."+name, prefix, func(k, _ []byte) (bool, error) {
@@ -284,7 +300,7 @@ func (t *Table[T]) IDs(tx *Tx, name string, key []byte) ([]uuid.UUID, error) {
 			return false, nil
 		}
 		ids = append(ids, uuid.UUID(k[len(prefix):]))
-		return true, nil
+		return len(ids) != most, nil
 	})
 	return ids, err
 }
@@ -310,6 +326,8 @@ type Reader struct {
 	table  string
 	bucket string
 	cursor *bolt.Cursor // nil when the table is empty
+	tombs  []Tombstone
+	err    error // why those cannot be read
 	place  uint32
 	key    uuid.UUID // here, so that it is not made anew for each record
 }
@@ -317,6 +335,7 @@ type Reader struct {
 // Reader makes a reader of a table, which is valid until the transaction ends.
 func (tx *Tx) Reader(table string) *Reader {
 	r := &Reader{tx: tx, table: table, bucket: table + ".rec"}
+	r.tombs, r.err = tx.Tombstones(table)
 	r.place = tx.place(r.bucket, nil)
 	if b := tx.bucket(r.bucket); b != nil {
 		r.cursor = b.Cursor()
@@ -327,6 +346,19 @@ func (tx *Tx) Reader(table string) *Reader {
 // Public gives the public part of a record and the number of the change that wrote it; nil when there is no such record.
 // The bytes are valid until the transaction ends.
 func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) {
+	if r.err != nil {
+		return 0, nil, r.err
+	}
+	change, public, err = r.Stored(id)
+	if err != nil || len(r.tombs) == 0 || public == nil {
+		return change, public, err
+	}
+	public, _, err = mend(r.tombs, change, public)
+	return change, public, err
+}
+
+// Stored is Public, but gives what is stored: tombstones are not looked at.
+func (r *Reader) Stored(id uuid.UUID) (change uint64, public []byte, err error) {
 	r.key = id
 	v, own := r.tx.own(r.bucket, r.key[:])
 	if !own && r.cursor != nil {
@@ -348,6 +380,10 @@ func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) 
 // creation, until it says stop. The bytes are valid until the transaction ends.
 func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error)) error {
 	bucket := table + ".rec"
+	tombs, err := tx.Tombstones(table)
+	if err != nil {
+		return err
+	}
 	return tx.scan(bucket, above[:], func(key, value []byte) (bool, error) {
 		if bytes.Equal(key, above[:]) {
 			return true, nil
@@ -355,6 +391,9 @@ func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, chang
 		change, _, public, err := decodeValue(tx.place(bucket, key), value)
 		if err == nil && len(key) != 16 {
 			err = ErrDamaged
+		}
+		if err == nil {
+			public, _, err = mend(tombs, change, public)
 		}
 		if err != nil {
 			return false, fmt.Errorf("%s %x: %w", table, key, err)
@@ -378,7 +417,16 @@ func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, foun
 }
 
 // Public is what a record answers: its public part and its version.
-func (d Doc[T]) Public() ([]byte, uint64) { return d.JSON, d.Change }
+func (d Doc[T]) Public() (public []byte, version string) { return d.JSON, d.Version() }
+
+// Version tells this form of the record from every other that it had or will have.
+func (d Doc[T]) Version() string {
+	version := strconv.FormatUint(d.Change, 10)
+	if d.Mended > 0 {
+		version += "-" + strconv.FormatUint(d.Mended, 10)
+	}
+	return version
+}
 
 // RecordType is the type of the record.
 func (Doc[T]) RecordType() reflect.Type { return reflect.TypeFor[T]() }

@@ -47,8 +47,8 @@ func TestTableBasics(t *testing.T) {
 		if err != nil || d.ID != ann.ID || d.Record.Name != "anna" || d.Change != updated.Change || string(d.JSON) != `{"name":"anna"}` {
 			t.Errorf("got %+v, %v", d, err)
 		}
-		if public, change := d.Public(); string(public) != `{"name":"anna"}` || change != 4 {
-			t.Errorf("public: %s, %d", public, change)
+		if public, change := d.Public(); string(public) != `{"name":"anna"}` || change != "4" {
+			t.Errorf("public: %s, %s", public, change)
 		}
 		_, err = people.Get(tx, bob.ID)
 		wantCode(t, err, fault.NotFound)
@@ -76,7 +76,7 @@ func TestAnOrganizationWithoutData(t *testing.T) {
 		_, err := people.Get(tx, numberedID(1, 1))
 		wantCode(t, err, fault.NotFound)
 		_, found := people.Find(tx, "email", []byte("x"))
-		ids, err := people.IDs(tx, "tag", []byte("x"))
+		ids, err := people.IDs(tx, "tag", []byte("x"), 0)
 		if found || len(ids) != 0 || err != nil || people.Count(tx) != 0 {
 			t.Errorf("found %t, ids %v, %v, count %d", found, ids, err, people.Count(tx))
 		}
@@ -211,7 +211,7 @@ func TestSecondaryKeys(t *testing.T) {
 	check := func(step, tag string, want ...uuid.UUID) {
 		t.Helper()
 		read(t, s, orgA, func(tx *Tx) error {
-			if got, err := people.IDs(tx, "tag", []byte(tag)); err != nil || !slices.Equal(got, want) {
+			if got, err := people.IDs(tx, "tag", []byte(tag), 0); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: %.20q: got %v, want %v, %v", step, tag, got, want, err)
 			}
 			return nil
@@ -233,7 +233,7 @@ func TestSecondaryKeys(t *testing.T) {
 		if err := people.Delete(tx, c); err != nil {
 			return err
 		}
-		ids, err := people.IDs(tx, "tag", []byte("red"))
+		ids, err := people.IDs(tx, "tag", []byte("red"), 0)
 		if err == nil && !slices.Equal(ids, []uuid.UUID{b.ID}) {
 			err = fmt.Errorf("the transaction sees %v", ids)
 		}

@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +43,8 @@ type Tx struct {
 	writes    map[string]*btree.Map[string, []byte] // a nil value is a deletion
 	sequences map[string]uint64
 	trimmed   map[string]uint64 // by log: where trimming goes on
+	tombs     map[string][]Tombstone
+	undo      *[]func() // what takes back the writes since the last Try began
 	bytes     int
 	enqueued  bool
 }
@@ -144,8 +148,39 @@ func (tx *Tx) set(bucket string, key, value []byte) {
 		w = &btree.Map[string, []byte]{}
 		tx.writes[bucket] = w
 	}
-	w.Set(string(key), value)
+	before, had := w.Set(string(key), value)
 	tx.bytes += len(key) + len(value)
+	if tx.undo != nil {
+		k, n := string(key), len(key)+len(value)
+		*tx.undo = append(*tx.undo, func() {
+			tx.bytes -= n
+			if had {
+				w.Set(k, before)
+			} else {
+				w.Delete(k)
+			}
+		})
+	}
+}
+
+// Try runs fn, and when it fails takes back all that it has written, so that the transaction can go on without it.
+func (tx *Tx) Try(fn func() error) error {
+	outer, undo := tx.undo, []func(){}
+	enqueued, trimmed := tx.enqueued, maps.Clone(tx.trimmed)
+	tx.undo = &undo
+	err := fn()
+	tx.undo = outer
+	if err == nil {
+		if outer != nil {
+			*outer = append(*outer, undo...)
+		}
+		return nil
+	}
+	for _, back := range slices.Backward(undo) {
+		back()
+	}
+	tx.enqueued, tx.trimmed, tx.tombs = enqueued, trimmed, nil
+	return err
 }
 
 // sequence is the counter that the bucket carries.
@@ -164,7 +199,23 @@ func (tx *Tx) setSequence(bucket string, n uint64) {
 	if tx.sequences == nil {
 		tx.sequences = map[string]uint64{}
 	}
+	before, had := tx.sequences[bucket]
 	tx.sequences[bucket] = n
+	if tx.undo != nil {
+		*tx.undo = append(*tx.undo, func() {
+			if had {
+				tx.sequences[bucket] = before
+			} else {
+				delete(tx.sequences, bucket)
+			}
+		})
+	}
+}
+
+// Changed tells whether the transaction itself has changed the table.
+func (tx *Tx) Changed(table string) bool {
+	_, changed := tx.sequences[table+".log"]
+	return changed
 }
 
 // changed gives the last change number of each table that the transaction changed; nil when it changed none.

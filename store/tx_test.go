@@ -96,7 +96,7 @@ func TestOrganizationsAreApart(t *testing.T) {
 		if found, ok := people.Find(tx, "email", []byte("same@x")); !ok || found != id {
 			t.Error("b's unique key is gone")
 		}
-		if ids, err := people.IDs(tx, "tag", []byte("same")); len(ids) != 1 || err != nil {
+		if ids, err := people.IDs(tx, "tag", []byte("same"), 0); len(ids) != 1 || err != nil {
 			t.Error("b's key is gone")
 		}
 		return nil

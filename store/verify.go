@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -39,7 +40,11 @@ func (t *Table[T]) Verify(tx *Tx, problem func(format string, args ...any)) erro
 			}
 		}
 		for _, key := range t.keys {
-			for _, value := range key.of(&d.Record) {
+			values, err := key.of(tx, &d.Record)
+			if err != nil {
+				return false, err
+			}
+			for _, value := range values {
 				e := keyEntry(value, id)
 				keys[key.bucket(t.name)+"\x00"+string(e)] = true
 				if tx.get(key.bucket(t.name), e) == nil {
@@ -69,9 +74,14 @@ func (t *Table[T]) Verify(tx *Tx, problem func(format string, args ...any)) erro
 			return err
 		}
 	}
+	tombs, err := tx.Tombstones(t.name)
+	if err != nil {
+		return err
+	}
 	for _, key := range t.keys {
 		err := tx.scan(key.bucket(t.name), nil, func(k, _ []byte) (bool, error) {
-			if !keys[key.bucket(t.name)+"\x00"+string(k)] {
+			swept := slices.ContainsFunc(tombs, func(tomb Tombstone) bool { return tomb.Key == key.Name && bytes.HasPrefix(k, tomb.Prefix) })
+			if !keys[key.bucket(t.name)+"\x00"+string(k)] && !swept {
 				problem("%s: the key %s has %x, which no record has", t.name, key.Name, k)
 			}
 			return true, nil

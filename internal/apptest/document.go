@@ -20,14 +20,16 @@ import (
 // document is the API document that requests and responses are held against.
 type document struct{ spec *openapi3.T }
 
-// The library knows no HTML; to it a page is a text.
-var knowHTML = sync.OnceFunc(func() {
-	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.RegisteredBodyDecoder("text/plain"))
+// To the library a page and a streamed table are texts.
+var knowTexts = sync.OnceFunc(func() {
+	for _, media := range []string{"text/html", "text/csv", "application/x-ndjson"} {
+		openapi3filter.RegisterBodyDecoder(media, openapi3filter.RegisteredBodyDecoder("text/plain"))
+	}
 })
 
 func loadDocument(t testing.TB, url string) *document {
 	t.Helper()
-	knowHTML()
+	knowTexts()
 	res, err := http.Get(url + "/openapi.json")
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,10 @@ type Account struct {
 	Source        string        `json:"source" rule:"fixed,default=api,enum=api|csv|tam_import|demo"`
 	OwnerID       uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
 	Notes         shape.Text    `json:"notes" rule:"max=100000,long"`
-	Tags          shape.IDs     `json:"tags" rule:"ref=tags,max=1000"`
+	Common
 }
 
-var accountRules = record.Rules[Account]{Object: "account", Entity: "accounts"}
+var accountRules = record.Rules[Account]{
+	Object: "account", Entity: "accounts",
+	Match: map[string]func(string) string{"website": FoldDomain},
+}

@@ -24,7 +24,7 @@ type Contact struct {
 	DoNotContact bool          `json:"do_not_contact" doc:"The contact has opted out of outreach."`
 	Notes        shape.Text    `json:"notes" rule:"max=100000,long"`
 	Scoring      Scoring       `json:"scoring"`
-	Tags         shape.IDs     `json:"tags" rule:"ref=tags,max=1000"`
+	Common
 }
 
 // Scoring is how promising a contact is.
@@ -32,12 +32,16 @@ type Scoring struct {
 	HeatScore shape.Text `json:"heat_score" rule:"enum=hot|warm|cold"`
 }
 
-var contactRules = record.Rules[Contact]{Object: "contact", Entity: "contacts", Check: checkContact}
+var contactRules = record.Rules[Contact]{
+	Object: "contact", Entity: "contacts", Check: checkContact,
+	Match: map[string]func(string) string{"email": FoldEmail, "linkedin_url": FoldLinkedIn},
+}
 
 // checkContact wants a new contact to be someone: reachable, or at least known by name.
-func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) {
+func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {
 	known := c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
 	if before == nil && !known && !p.Has("email") && !p.Has("linkedin_url") && !p.Has("first_name") && !p.Has("last_name") {
 		p.Invalid("email", "is required, or linkedin_url, or first_name and last_name")
 	}
+	return nil
 }

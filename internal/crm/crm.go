@@ -1,22 +1,41 @@
-// Package crm owns the records that a sales team works with: accounts, contacts and the tags on them.
+// Package crm owns the records that a sales team works with: accounts, contacts, opportunities, tasks and meetings, the tags
+// and custom fields on them, views of accounts, and the list of those whom nothing may be sent to.
 package crm
 
 import (
+	"github.com/google/uuid"
+
 	"prospector/internal/record"
 )
 
 // CRM holds the kinds of this package.
 type CRM struct {
-	Accounts *record.Kind[Account]
-	Contacts *record.Kind[Contact]
-	Tags     *record.Kind[Tag]
+	Accounts      *record.Kind[Account]
+	Contacts      *record.Kind[Contact]
+	Opportunities *record.Kind[Opportunity]
+	Tasks         *record.Kind[Task]
+	Meetings      *record.Kind[Meeting]
+	Tags          *record.Kind[Tag]
+	Fields        *record.Kind[Field]
+	Views         *record.Kind[AccountView]
+	Suppressions  *record.Kind[Suppression]
+
+	set    *record.Set
+	custom customFields
 }
 
 // New declares the kinds in the set, which must have the users already.
 func New(set *record.Set) *CRM {
-	return &CRM{
-		Accounts: record.Add(set, accountRules),
-		Contacts: record.Add(set, contactRules),
-		Tags:     record.Add(set, tagRules),
-	}
+	c := &CRM{set: set, custom: customFields{orgs: map[uuid.UUID]orgFields{}}}
+	set.Customs = c.customs
+	c.Accounts = record.Add(set, accountRules)
+	c.Contacts = record.Add(set, contactRules)
+	c.Opportunities = record.Add(set, opportunityRules)
+	c.Tasks = record.Add(set, taskRules)
+	c.Meetings = record.Add(set, meetingRules)
+	c.Tags = record.Add(set, tagRules)
+	c.Fields = record.Add(set, c.fieldRules())
+	c.Views = record.Add(set, c.viewRules())
+	c.Suppressions = record.Add(set, suppressionRules)
+	return c
 }

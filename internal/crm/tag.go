@@ -1,13 +1,10 @@
 package crm
 
 import (
-	"strings"
-
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
 	"prospector/internal/record"
-	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -28,10 +25,9 @@ var tagRules = record.Rules[Tag]{
 			return fault.Taken(fault.TagNameTaken, "name", other.String(), "%q is the name of another %s tag", t.Name, t.ObjectType)
 		},
 	}},
-	Check: func(_ *store.Tx, _, t *Tag, p *fault.Problems) {
-		if t.Name != "" && FoldName(t.Name) == "" {
-			p.Invalid("name", "must not be only spaces")
-		}
+	Check: func(_ *store.Tx, _, t *Tag, p *fault.Problems) error {
+		checkName(t.Name, p)
+		return nil
 	},
 	Fits: func(t *Tag, object string) string {
 		if t.ObjectType != object {
@@ -40,6 +36,3 @@ var tagRules = record.Rules[Tag]{
 		return ""
 	},
 }
-
-// FoldName is the form in which unique names are compared: without case, trimmed, with runs of spaces as one.
-func FoldName(name string) string { return strings.Join(strings.Fields(shape.Fold(name)), " ") }

@@ -63,7 +63,7 @@ type Limits struct {
 	ContactsPerMonth   shape.Number `json:"contacts_per_month" rule:"integer,from=0"`
 }
 
-func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) {
+func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) error {
 	if strings.TrimSpace(after.Name) == "" && after.Name != "" || strings.ContainsFunc(after.Name, unicode.IsControl) {
 		p.Invalid("name", "must not be only spaces, nor have control characters in it")
 	}
@@ -76,6 +76,7 @@ func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) {
 	if w := after.SendingWindow; w.FromHour >= w.ToHour && !p.Has("sending_window.from_hour") {
 		p.Invalid("sending_window.from_hour", "must be before to_hour")
 	}
+	return nil
 }
 
 // CreateOrganization makes an organization from a body.

@@ -57,10 +57,11 @@ type Key struct {
 // Private is what is kept beside a key and never shown.
 func (k *Key) Private() any { return &k.private }
 
-func checkKey(tx *store.Tx, before, after *Key, p *fault.Problems) {
+func checkKey(tx *store.Tx, before, after *Key, p *fault.Problems) error {
 	if before == nil && after.ExpiresAt.Valid() && !after.ExpiresAt.Std().After(tx.Now()) {
 		p.Invalid("expires_at", "must be in the future")
 	}
+	return nil
 }
 
 // CreateKey makes a key from a draft and gives its plaintext, which cannot be had again. Without a user_id it acts for

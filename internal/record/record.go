@@ -4,10 +4,7 @@
 package record
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -35,8 +32,13 @@ type Rules[T any] struct {
 	DefaultSort string // -created_at when empty
 	Silent      bool   // emits no events
 	Unique      []store.Unique[T]
+	// Match gives, for fields by which a batch finds records, the form in which their texts are compared. Records that have an
+	// external_id are also found by that.
+	Match map[string]func(string) string
 	// Check notes what is wrong with a record; before is nil for a new one. It may also put the record in order.
-	Check func(tx *store.Tx, before, after *T, p *fault.Problems)
+	Check func(tx *store.Tx, before, after *T, p *fault.Problems) error
+	// Deleted is called when a record is deleted, in the same transaction.
+	Deleted func(tx *store.Tx, rec *T) error
 	// Fits says why a record cannot be referred to from records of the object; empty when it can.
 	Fits func(rec *T, object string) string
 }
@@ -53,7 +55,12 @@ type Kind[T any] struct {
 }
 
 // Set is the kinds of a service, which refer to each other by their entity.
-type Set struct{ kinds []related }
+type Set struct {
+	// Customs gives the custom fields that an entity has in the organization of a transaction.
+	Customs func(tx *store.Tx, entity string) (*index.Customs, error)
+
+	kinds []related
+}
 
 // related is a kind as the others see it.
 type related interface {
@@ -62,6 +69,9 @@ type related interface {
 	misfit(tx *store.Tx, id uuid.UUID, object string) (string, error)
 	// release takes every reference to the record away.
 	release(tx *store.Tx, entity string, id uuid.UUID) error
+	bury(tx *store.Tx, tomb store.Tombstone) error
+	sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error)
+	holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error)
 	verify(tx *store.Tx, problem func(format string, args ...any)) error
 	list() *index.Kind
 }
@@ -91,43 +101,22 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		r.DefaultSort = "-created_at"
 	}
 	k := &Kind[T]{Rules: r, shape: shape.Of[T](), set: set}
-	var keys []store.Key[T]
-	for _, f := range k.shape.Fields {
-		if f.Ref != "" {
-			switch f.Get(new(T)).(type) {
-			case uuid.NullUUID, shape.IDs:
-			default:
-				panic("record: " + r.Entity + "." + f.Key + " is a reference of a type that is not looked after")
-			}
-			k.refs = append(k.refs, f)
-			keys = append(keys, store.Key[T]{Name: f.Key, Of: func(rec *T) [][]byte { return idKeys(&f, rec) }})
-		}
+	unique, keys := r.Unique, k.referenceKeys()
+	for field, fold := range r.Match {
+		keys = append(keys, matchKey(k.textField(field), field, fold))
 	}
-	k.Table = store.NewTable(r.Entity, r.Unique, keys)
-	k.List = index.NewKind(r.Entity, r.DefaultSort, k.Table)
+	if k.shape.Field(externalID) != nil {
+		unique = append(unique, externalIDs(k.textField(externalID)))
+	}
+	var customs func(*store.Tx) (*index.Customs, error)
+	if k.shape.HasCustom() {
+		customs = func(tx *store.Tx) (*index.Customs, error) { return set.Customs(tx, r.Entity) }
+		keys = append(keys, store.Key[T]{Name: customKey, Of: k.customKeys})
+	}
+	k.Table = store.NewTable(r.Entity, unique, keys)
+	k.List = index.NewKind(r.Entity, r.DefaultSort, k.Table, customs)
 	set.kinds = append(set.kinds, k)
 	return k
-}
-
-// refIDs are the ids that a reference field names.
-func refIDs(f *shape.Field, rec any) []uuid.UUID {
-	switch v := f.Get(rec).(type) {
-	case uuid.NullUUID:
-		if v.Valid {
-			return []uuid.UUID{v.UUID}
-		}
-	case shape.IDs:
-		return v
-	}
-	return nil
-}
-
-func idKeys(f *shape.Field, rec any) [][]byte {
-	var keys [][]byte
-	for _, id := range refIDs(f, rec) {
-		keys = append(keys, id[:])
-	}
-	return keys
 }
 
 // Get reads a record.
@@ -160,6 +149,9 @@ func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T))
 	if set != nil {
 		set(&rec)
 	}
+	if err := k.decodeCustom(tx, d.body, &rec, &p); err != nil {
+		return store.Doc[T]{}, err
+	}
 	if err := k.check(tx, nil, &rec, d.body, &p); err != nil {
 		return store.Doc[T]{}, err
 	}
@@ -171,9 +163,9 @@ func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T))
 }
 
 // Precondition refuses a change to a record of the version; a nil one refuses nothing.
-type Precondition func(version uint64) error
+type Precondition func(version string) error
 
-func (c Precondition) check(version uint64) error {
+func (c Precondition) check(version string) error {
 	if c == nil {
 		return nil
 	}
@@ -188,11 +180,14 @@ func (k *Kind[T]) Update(tx *store.Tx, id uuid.UUID, cond Precondition, body sha
 	if err != nil {
 		return store.Doc[T]{}, err
 	}
-	if err := cond.check(old.Change); err != nil {
+	if err := cond.check(old.Version()); err != nil {
 		return store.Doc[T]{}, err
 	}
 	rec := old.Record
 	shape.Decode(body, &rec, shape.Update, &p)
+	if err := k.decodeCustom(tx, body, &rec, &p); err != nil {
+		return store.Doc[T]{}, err
+	}
 	if err := k.check(tx, &old.Record, &rec, body, &p); err != nil {
 		return store.Doc[T]{}, err
 	}
@@ -213,14 +208,19 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 	return doc, k.emit(tx, "updated", doc.JSON)
 }
 
-// Delete removes a record and every reference to it.
+// Delete removes a record and every reference to it. One that another cannot be without is in_use.
 func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	old, err := k.Table.Get(tx, id)
 	if err != nil {
 		return err
 	}
-	if err := cond.check(old.Change); err != nil {
+	if err := cond.check(old.Version()); err != nil {
 		return err
+	}
+	if k.Deleted != nil {
+		if err := k.Deleted(tx, &old.Record); err != nil {
+			return err
+		}
 	}
 	for _, other := range k.set.kinds {
 		if err := other.release(tx, k.Entity, id); err != nil {
@@ -247,122 +247,4 @@ func (k *Kind[T]) emit(tx *store.Tx, event string, data []byte) error {
 		return nil
 	}
 	return tx.Emit(store.Event{Trigger: k.Object + "." + event, Data: data})
-}
-
-// check notes references to what is not there and what the kind's own rules find.
-func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fault.Problems) error {
-	for _, f := range k.refs {
-		var held []uuid.UUID
-		if before != nil {
-			held = refIDs(&f, before)
-		}
-		kept := make(map[uuid.UUID]bool, len(held))
-		for _, id := range held {
-			kept[id] = true
-		}
-		var places map[uuid.UUID]string
-		for _, id := range refIDs(&f, after) {
-			if kept[id] {
-				continue
-			}
-			why, err := k.set.misfit(tx, f.Ref, id, k.Object)
-			if err != nil {
-				return err
-			}
-			if why != "" {
-				if places == nil {
-					places = placesOf(&f, body)
-				}
-				p.Invalid(cmp.Or(places[id], f.Key), "%s", why)
-			}
-		}
-	}
-	if k.Check != nil {
-		k.Check(tx, before, after, p)
-	}
-	return p.Err()
-}
-
-// placesOf is where in the body each reference of a field stands.
-func placesOf(f *shape.Field, body shape.Value) map[uuid.UUID]string {
-	given := body.Get(f.Key)
-	places := map[uuid.UUID]string{}
-	if id, err := shape.ParseID(given.Text); err == nil {
-		places[id] = f.Key
-	}
-	for i, item := range slices.Backward(given.Items) { // one that stands twice is where it stands first
-		if id, err := shape.ParseID(item.Text); err == nil {
-			places[id] = fmt.Sprintf("%s[%d]", f.Key, i)
-		}
-	}
-	return places
-}
-
-func (s *Set) misfit(tx *store.Tx, entity string, id uuid.UUID, object string) (string, error) {
-	for _, k := range s.kinds {
-		if k.entity() == entity {
-			return k.misfit(tx, id, object)
-		}
-	}
-	return "", fmt.Errorf("record: %s refers to %s, which is no kind", object, entity)
-}
-
-func (k *Kind[T]) entity() string { return k.Entity }
-
-func (k *Kind[T]) list() *index.Kind { return k.List }
-
-func (k *Kind[T]) verify(tx *store.Tx, problem func(format string, args ...any)) error {
-	return k.Table.Verify(tx, problem)
-}
-
-func (k *Kind[T]) misfit(tx *store.Tx, id uuid.UUID, object string) (string, error) {
-	if k.Fits == nil {
-		if !k.Table.Has(tx, id) {
-			return "names nothing that exists", nil
-		}
-		return "", nil
-	}
-	doc, err := k.Table.Get(tx, id)
-	switch {
-	case fault.CodeOf(err) == fault.NotFound:
-		return "names nothing that exists", nil
-	case err != nil:
-		return "", err
-	}
-	return k.Fits(&doc.Record, object), nil
-}
-
-// release nulls the references of this kind's records to one that is going. It is a clean-up: the records keep their
-// updated_at and emit nothing, but the change log has it.
-func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
-	for _, f := range k.refs {
-		if f.Ref != entity {
-			continue
-		}
-		bearers, err := k.Table.IDs(tx, f.Key, id[:])
-		if err != nil {
-			return err
-		}
-		for _, bearer := range bearers {
-			doc, err := k.Table.Get(tx, bearer)
-			if err != nil {
-				return err
-			}
-			rec := doc.Record
-			dropRef(&f, &rec, id)
-			if _, err := k.Table.Update(tx, doc, rec, []string{f.Key}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func dropRef(f *shape.Field, rec any, id uuid.UUID) {
-	switch v := f.Get(rec).(type) {
-	case uuid.NullUUID:
-		f.Set(rec, uuid.NullUUID{})
-	case shape.IDs:
-		f.Set(rec, slices.DeleteFunc(slices.Clone(v), func(e uuid.UUID) bool { return e == id }))
-	}
 }

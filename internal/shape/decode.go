@@ -45,11 +45,16 @@ func join(path, key string) string {
 func (d *decoder) object(v Value, dst reflect.Value, path string) {
 	s := describe(dst.Type())
 	given := make([]bool, len(s.Fields))
+	var edits []edit
 	for _, m := range v.Members {
 		at := join(path, m.Key)
 		i, known := s.byKey[m.Key]
 		if !known {
-			d.p.Invalid(at, "is not a known field")
+			if e, is := s.edit(m); is && d.mode == Update {
+				edits = append(edits, e)
+			} else if s.custom == nil || !strings.HasPrefix(m.Key, CustomPrefix) { // those are for DecodeCustom
+				d.p.Invalid(at, "is not a known field")
+			}
 			continue
 		}
 		f := &s.Fields[i]
@@ -69,7 +74,11 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 		} else {
 			d.value(m.Value, field, f, at)
 		}
+		if f.Required && m.Value.Kind == List && len(m.Value.Items) == 0 {
+			d.p.Invalid(at, "must not be empty")
+		}
 	}
+	d.edit(edits, dst, path)
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		field := dst.FieldByIndex(f.index)
@@ -155,6 +164,13 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 		}
 	case reflect.Slice:
 		d.list(v, dst, f, path)
+	case reflect.Pointer: // an object that may be absent; that of another copy of the record is not written into
+		object := reflect.New(dst.Type().Elem())
+		if !dst.IsNil() {
+			object.Elem().Set(dst.Elem())
+		}
+		d.value(v, object.Elem(), f, path)
+		dst.Set(object)
 	case reflect.Struct:
 		if v.Kind != Object {
 			d.p.Invalid(path, "must be an object")
@@ -252,8 +268,12 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	seen := make(map[any]bool, len(v.Items))
 	for i, item := range v.Items {
 		e := reflect.New(entry.typ).Elem()
-		before := d.p.Count()
-		d.value(item, e, &entry, fmt.Sprintf("%s[%d]", path, i))
+		before, at := d.p.Count(), fmt.Sprintf("%s[%d]", path, i)
+		if item.Kind == String && item.Text == "" {
+			d.p.Invalid(at, "must not be empty")
+			continue
+		}
+		d.value(item, e, &entry, at)
 		if d.p.Count() > before {
 			continue // a later rule must not complain of what stands in its place
 		}
@@ -266,4 +286,62 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 		out = reflect.Append(out, e)
 	}
 	dst.Set(out)
+}
+
+// edit is a member that adds to a list, or removes from it.
+type edit struct {
+	field  *Field
+	remove bool
+	member Member
+}
+
+func (s *Struct) edit(m Member) (edit, bool) {
+	key, remove := strings.CutPrefix(m.Key, "remove_")
+	if !remove {
+		key, _ = strings.CutPrefix(m.Key, "add_")
+	}
+	if i, known := s.byKey[key]; known && key != m.Key && s.Fields[i].Edits {
+		return edit{&s.Fields[i], remove, m}, true
+	}
+	return edit{}, false
+}
+
+// edit adds to lists and removes from them, after the lists themselves were set.
+func (d *decoder) edit(edits []edit, dst reflect.Value, path string) {
+	added := map[any]bool{}
+	for _, remove := range []bool{false, true} {
+		for _, e := range edits {
+			if e.remove != remove || e.member.Value.Kind == Null {
+				continue
+			}
+			list := dst.FieldByIndex(e.field.index)
+			named := reflect.New(list.Type()).Elem()
+			at := join(path, e.member.Key)
+			d.list(e.member.Value, named, e.field, at)
+			has := map[any]bool{}
+			for i := range named.Len() {
+				entry := named.Index(i).Interface()
+				if has[entry] = true; remove && added[entry] {
+					d.p.Invalid(at, "names %v, which is also to be added", entry)
+				}
+				added[entry] = !remove
+			}
+			edited := reflect.MakeSlice(list.Type(), 0, list.Len()+named.Len())
+			for i := range list.Len() {
+				if entry := list.Index(i); !has[entry.Interface()] || !remove {
+					edited = reflect.Append(edited, entry)
+					delete(has, entry.Interface())
+				}
+			}
+			for i := range named.Len() {
+				if entry := named.Index(i); has[entry.Interface()] && !remove {
+					edited = reflect.Append(edited, entry)
+				}
+			}
+			if edited.Len() > e.field.Max && edited.Len() > list.Len() {
+				d.p.Invalid(join(path, e.field.Key), "must have at most %d entries", e.field.Max)
+			}
+			list.Set(edited)
+		}
+	}
 }

@@ -21,11 +21,13 @@ type Schema struct {
 	Minimum     *float64    `json:"minimum,omitempty"`
 	Maximum     *float64    `json:"maximum,omitempty"`
 	Items       *Schema     `json:"items,omitempty"`
+	MinItems    int         `json:"minItems,omitempty"`
 	MaxItems    int         `json:"maxItems,omitempty"`
 	Properties  *Properties `json:"properties,omitempty"`
 	Required    []string    `json:"required,omitempty"`
 	AnyOf       []*Schema   `json:"anyOf,omitempty"`
 	OneOf       []*Schema   `json:"oneOf,omitempty"`
+	Patterns    *Properties `json:"patternProperties,omitempty"`
 	Additional  *Schema     `json:"additionalProperties,omitempty"`
 
 	nothing bool
@@ -103,6 +105,13 @@ func (c Components) Of(t reflect.Type, view View) *Schema {
 	return c.schema(&Field{typ: t, Required: true}, view)
 }
 
+// OfField is the schema of a field that stands alone, such as a parameter.
+func (c Components) OfField(f *Field) *Schema {
+	s := c.plain(f, CreateInput)
+	f.bounds(s, CreateInput)
+	return s
+}
+
 func (c Components) schema(f *Field, view View) *Schema {
 	s := c.plain(f, view)
 	if f.typ.Kind() != reflect.Slice {
@@ -130,7 +139,7 @@ func (f *Field) nullable(view View) bool {
 		return false
 	}
 	switch f.typ {
-	case textType, numberType, dateType, timeType, nullUUIDType:
+	case textType, numberType, dateType, timeType, nullUUIDType, valueType:
 		return true
 	}
 	return f.typ.Kind() == reflect.Pointer
@@ -175,6 +184,9 @@ func (c Components) plain(f *Field, view View) *Schema {
 		s := &Schema{Type: Types{"array"}, Items: c.schema(&entry, view)}
 		if view != Answer {
 			s.MaxItems = f.Max
+			if f.Required {
+				s.MinItems = 1
+			}
 		}
 		return s
 	}
@@ -242,15 +254,40 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 				continue
 			}
 			s.Properties = s.Properties.Set(f.Key, c.schema(&f, view))
+			if f.Edits && view == UpdateInput {
+				s.Properties = s.Properties.Set("add_"+f.Key, c.edit(&f, "Added to "+f.Key+".")).Set("remove_"+f.Key, c.edit(&f, "Taken from "+f.Key+"."))
+			}
 			if view == Answer && !f.Optional || view == CreateInput && f.Required {
 				s.Required = append(s.Required, f.Key)
 			}
+		}
+		if describe(t).HasCustom() {
+			s.Patterns = s.Patterns.Set("^"+CustomPrefix+"[a-z][a-z0-9_]{0,62}$", customSchema(view))
 		}
 		if view != Answer {
 			s.Additional = Nothing
 		}
 	}
 	return RefTo(name)
+}
+
+func (c Components) edit(f *Field, doc string) *Schema {
+	s := orNullSchema(c.plain(f, UpdateInput))
+	s.Description = doc
+	return s
+}
+
+// customSchema is the schema of any custom field: which there are, and of which type, GET /v1/fields says.
+func customSchema(view View) *Schema {
+	s := &Schema{
+		Description: "A custom field of the organization, as GET /v1/fields lists them; there when it has a value.",
+		AnyOf: []*Schema{{Type: Types{"string"}}, {Type: Types{"number"}}, {Type: Types{"boolean"}},
+			{Type: Types{"array"}, Items: &Schema{Type: Types{"string"}}}},
+	}
+	if view != Answer {
+		s.AnyOf = append(s.AnyOf, &Schema{Type: Types{"null"}})
+	}
+	return s
 }
 
 // RefTo refers to a component.

@@ -58,6 +58,7 @@ type Field struct {
 	Integer  bool
 	Long     bool // long text, which lists do not sort by
 	Grams    bool // text of which lists find any piece quickly, at a price when it is written
+	Edits    bool // a list that an update can also add to and remove from, by add_<key> and remove_<key>
 
 	Max     int // characters of a text, entries of a list
 	Min     *float64
@@ -77,12 +78,24 @@ type Struct struct {
 	Name   string
 	Fields []Field
 	byKey  map[string]int
+	custom []int // where the custom fields are, nil for a struct that has none
 }
 
 var described sync.Map // reflect.Type → *Struct; descriptions never change
 
+// Field gives the field that has the key, nil when there is none.
+func (s *Struct) Field(key string) *Field {
+	if i, known := s.byKey[key]; known {
+		return &s.Fields[i]
+	}
+	return nil
+}
+
 // Of describes the struct type T.
-func Of[T any]() *Struct { return describe(reflect.TypeFor[T]()) }
+func Of[T any]() *Struct { return OfType(reflect.TypeFor[T]()) }
+
+// OfType describes the struct type t.
+func OfType(t reflect.Type) *Struct { return describe(t) }
 
 func describe(t reflect.Type) *Struct {
 	if s, ok := described.Load(t); ok {
@@ -105,13 +118,17 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 			s.collect(sf.Type, index)
 			continue
 		}
+		if sf.Type == customType {
+			s.custom = index
+			continue
+		}
 		key, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
 		if key == "" || key == "-" {
 			continue
 		}
 		f := Field{Key: key, Label: sf.Tag.Get("label"), Doc: sf.Tag.Get("doc"), index: index, typ: sf.Type}
 		if f.Label == "" {
-			f.Label = humanize(key)
+			f.Label = Humanize(key)
 		}
 		if p := sf.Tag.Get("pattern"); p != "" {
 			f.Pattern, f.Says = regexp.MustCompile(p), sf.Tag.Get("says")
@@ -145,6 +162,8 @@ func (f *Field) parseRules(tag string) {
 			f.Long = true
 		case "grams":
 			f.Grams = true
+		case "edits":
+			f.Edits = true
 		case "max":
 			f.Max = int(number(rule, arg))
 		case "from":
@@ -185,6 +204,7 @@ var (
 	uuidType     = reflect.TypeFor[uuid.UUID]()
 	nullUUIDType = reflect.TypeFor[uuid.NullUUID]()
 	valueType    = reflect.TypeFor[Value]()
+	customType   = reflect.TypeFor[Custom]()
 )
 
 func isText(t reflect.Type) bool {
@@ -267,6 +287,9 @@ func (s *Struct) Diff(a, b any) []string {
 			changed = append(changed, f.Key)
 		}
 	}
+	if s.custom != nil {
+		changed = append(changed, diffCustom(*s.Custom(a), *s.Custom(b))...)
+	}
 	return changed
 }
 
@@ -275,19 +298,20 @@ func same(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
 		return true
 	}
-	if a.Comparable() {
+	if a.Comparable() && a.Kind() != reflect.Pointer {
 		return a.Equal(b)
 	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-func humanize(key string) string {
+// Humanize is a key for people.
+func Humanize(key string) string {
 	words := strings.Split(key, "_")
 	for i, w := range words {
 		switch {
 		case w == "id" || w == "url":
 			words[i] = strings.ToUpper(w)
-		case i == 0:
+		case i == 0 && w != "":
 			words[i] = strings.ToUpper(w[:1]) + w[1:]
 		}
 	}

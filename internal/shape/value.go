@@ -52,6 +52,51 @@ func (v Value) Get(key string) Value {
 	return Value{}
 }
 
+// UnmarshalJSONFrom and MarshalJSONTo keep a value within a record as it was given; an absent one is null.
+
+func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
+	if *v, err = read(d); v.Kind == Null {
+		*v = Value{}
+	}
+	return err
+}
+
+func (v Value) MarshalJSONTo(e *jsontext.Encoder) error {
+	switch v.Kind {
+	case Bool:
+		return e.WriteToken(jsontext.Bool(v.True))
+	case String:
+		return e.WriteToken(jsontext.String(v.Text))
+	case Num:
+		return e.WriteValue(jsontext.Value(v.Text))
+	case List:
+		return v.write(e, jsontext.BeginArray, jsontext.EndArray)
+	case Object:
+		return v.write(e, jsontext.BeginObject, jsontext.EndObject)
+	}
+	return e.WriteToken(jsontext.Null)
+}
+
+func (v Value) write(e *jsontext.Encoder, begin, end jsontext.Token) error {
+	if err := e.WriteToken(begin); err != nil {
+		return err
+	}
+	for _, item := range v.Items {
+		if err := item.MarshalJSONTo(e); err != nil {
+			return err
+		}
+	}
+	for _, m := range v.Members {
+		if err := e.WriteToken(jsontext.String(m.Key)); err != nil {
+			return err
+		}
+		if err := m.Value.MarshalJSONTo(e); err != nil {
+			return err
+		}
+	}
+	return e.WriteToken(end)
+}
+
 // ParseObject reads a body that must be exactly one JSON object of valid UTF-8, without duplicate keys, trailing data
 // or nesting deeper than MaxDepth. Anything else is invalid_json.
 func ParseObject(body []byte) (Value, error) {

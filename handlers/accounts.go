@@ -1,3 +1,0 @@
-package handlers
-
-func (a *API) accountOperations() []Operation { return recordOperations(a.CRM.Accounts) }

@@ -1,0 +1,99 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// BatchBody is the body of a batch.
+type BatchBody struct {
+	Records []shape.Value `json:"records" rule:"required,max=1000" doc:"Each as the body of a creation or, with an id, of an update. One that is refused does not stop the others."`
+	MatchOn string        `json:"match_on" doc:"A record without an id updates the oldest that has the same value, compared without case, instead of creating a second: external_id; for contacts also email or linkedin_url, for accounts website. Then add_tags and remove_tags may stand in every record."`
+}
+
+// BatchResult is what became of a batch.
+type BatchResult struct {
+	Succeeded int           `json:"succeeded"`
+	Failed    int           `json:"failed"`
+	Results   []BatchRecord `json:"results"`
+}
+
+// BatchRecord is what became of one record of it.
+type BatchRecord struct {
+	Index   int        `json:"index"`
+	ID      *uuid.UUID `json:"id,omitempty" rule:"optional"`
+	Created *bool      `json:"created,omitempty" rule:"optional"`
+	Error   *ErrorBody `json:"error,omitempty" rule:"optional"`
+}
+
+// batches is the body of a batch of the records T, decoded as far as it can be without a transaction.
+type batches[T any] struct {
+	BatchBody
+	items []record.Item[T]
+	err   error
+}
+
+func (batches[T]) source() schemaSource { return inputOf[BatchBody]() }
+
+func (b *batches[T]) set(v shape.Value) {
+	var p fault.Problems
+	shape.Decode(v, &b.BatchBody, shape.Create, &p)
+	if b.err = p.Err(); b.err != nil {
+		return
+	}
+	for _, r := range b.Records {
+		b.items = append(b.items, record.NewItem[T](r, b.MatchOn))
+	}
+}
+
+// batchOperation makes and changes many records at once.
+func batchOperation[T any](k *record.Kind[T]) Operation {
+	return write(Operation{
+		Name: "batch_" + k.Entity, Method: http.MethodPost, Path: "/v1/" + k.Entity + "/batch", Access: identity.Write,
+		Summary: "Create and update up to 1000 " + k.Entity + ", each by itself",
+	}, func(_ *call, tx *store.Tx, in batches[T]) (BatchResult, error) {
+		if in.err != nil {
+			return BatchResult{}, in.err
+		}
+		if err := checkMatchOn(in.MatchOn, k.MatchFields()); err != nil {
+			return BatchResult{}, err
+		}
+		outcomes, err := k.Batch(tx, in.items, in.MatchOn)
+		if err != nil {
+			return BatchResult{}, err
+		}
+		result := BatchResult{Results: make([]BatchRecord, len(outcomes))}
+		for i, o := range outcomes {
+			r := BatchRecord{Index: i}
+			if o.Err != nil {
+				body := errorBody(o.Err)
+				r.Error = &body
+				result.Failed++
+			} else {
+				r.ID, r.Created = &o.ID, &o.Created
+				result.Succeeded++
+			}
+			result.Results[i] = r
+		}
+		return result, nil
+	})
+}
+
+func checkMatchOn(field string, known []string) error {
+	var p fault.Problems
+	for _, k := range append(known, "") {
+		if field == k {
+			return nil
+		}
+	}
+	p.Invalid("match_on", "must be one of %s", strings.Join(known, ", "))
+	return p.Err()
+}

@@ -1,0 +1,143 @@
+package handlers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+// entities are the five, with a body that makes one of each; %s is the id of an account.
+var entities = map[string]string{
+	"accounts": `{"name": "Initech"}`, "contacts": `{"email": "bill@initech.example"}`, "opportunities": `{"name": "Printers", "account_id": "%s"}`,
+	"tasks": `{"title": "Call back"}`, "meetings": `{"title": "Demo", "starts_at": "2026-04-01T09:00:00Z"}`,
+}
+
+// newBody is the body of a new record of an entity, with more members.
+func newBody(entity, account, members string) string {
+	body := strings.Replace(entities[entity], "%s", account, 1)
+	if members == "" {
+		return body
+	}
+	return strings.TrimSuffix(body, "}") + ", " + members + "}"
+}
+
+func TestExternalIDs(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	account := makers["accounts"](org)
+	foreign := makers["accounts"](other)
+	for entity := range entities {
+		path := "/v1/" + entity
+		first := org.Write.Post(path, newBody(entity, account, `"external_id": "SF-1"`)).Is(201).ID()
+		res := org.Write.Post(path, newBody(entity, account, `"external_id": "sf-1"`)).Fails(409, "external_id_taken", `external_id "sf-1" is that of another record`)
+		if res.Text("error.details.0.id") != first || res.Text("error.details.0.path") != "external_id" {
+			t.Error(string(res.Body))
+		}
+		other.Write.Post(path, newBody(entity, foreign, `"external_id": "SF-1"`)).Is(201)
+		second := org.Write.Post(path, newBody(entity, account, "")).Is(201).ID()
+		org.Write.Post(path, newBody(entity, account, `"external_id": ""`)).Is(201)
+		org.Write.Patch(path+"/"+second, `{"external_id": "SF-1"}`).Fails(409, "external_id_taken", "")
+		if entity == "contacts" {
+			org.Write.Patch("/v1/preview/contacts/"+second, `{"external_id": "SF-1"}`).Fails(409, "external_id_taken", "")
+		}
+		org.Write.Patch(path+"/"+first, `{"external_id": "sf-1"}`).Is(200)
+		org.Write.Patch(path+"/"+first, `{"external_id": null}`).Is(200)
+		org.Write.Patch(path+"/"+second, `{"external_id": "SF-1"}`).Is(200)
+		org.Write.Delete(path + "/" + second).Is(204)
+		org.Write.Post(path, newBody(entity, account, `"external_id": "SF-1"`)).Is(201)
+	}
+}
+
+// Every list and export refuses what its schema does not have.
+func TestListRefusals(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	for _, op := range app.API.Operations() {
+		if strings.HasPrefix(op.Name, "list_") && op.Method == "POST" || strings.HasPrefix(op.Name, "export_") {
+			org.Read.Post(op.Path, `{"filters": [{"field": "nope", "condition": "is", "value": 1}]}`).Fails(422, "invalid_filter", "filters[0].field")
+			org.Read.Post(op.Path, `{"sort": "nope"}`).Fails(422, "invalid_sort", "nope")
+			org.Read.Post(op.Path, `{"sort": 1, "filters": 2}`).Fails(422, "validation_failed", "sort must be a text")
+		}
+	}
+}
+
+func TestAccountViews(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	const rules = `{"operator": "or", "filters": [{"field": "employee_count", "condition": "greater_than", "value": 1.50}, {"field": "custom_field_tier", "condition": "is", "value": "gold"}]}`
+	org.Write.Post("/v1/account-views", `{"name": "Large", "filtering_rules": `+rules+`}`).Fails(422, "invalid_filter", `filtering_rules.filters[1].field "custom_field_tier" is not a field of accounts`)
+	field := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "tier", "data_type": "text"}`).Is(201).ID()
+	view := `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Large", "filtering_rules": ` + rules + `, "searching_rule": {"value": "paper"}}, "meta": {"timestamp": "<time>"}}`
+	id := org.Write.Post("/v1/account-views", `{"name": "Large", "filtering_rules": `+rules+`, "searching_rule": {"value": "paper"}}`).Is(201, view).ID()
+	org.Read.Get("/v1/account-views/"+id).Is(200, view)
+	taken := org.Write.Post("/v1/account-views", `{"name": "  lARGE "}`).Fails(409, "view_name_taken", "is the name of another view")
+	if taken.Text("error.details.0.id") != id {
+		t.Error(string(taken.Body))
+	}
+	for body, message := range map[string]string{
+		`{"name": "  "}`:                           "name must not be only spaces",
+		`{}`:                                       "name is required",
+		`{"name": "x", "filtering_rules": 1}`:      "filtering_rules must be a list of rules or an expression",
+		`{"name": "x", "searching_rule": {}}`:      "searching_rule.value is required",
+		`{"name": "x", "searching_rule": "paper"}`: "searching_rule must be an object",
+		`{"name": "x", "filtering_rules": [{"field": "name"}]}`:      "filtering_rules[0].condition is required",
+		`{"name": "` + strings.Repeat("x", 256) + `"}`:               "name must have at most 255 characters",
+		`{"name": "x", "searching_rule": {"value": "a", "more": 1}}`: "searching_rule.more is not a known field",
+	} {
+		res := org.Write.Post("/v1/account-views", body).Is(422)
+		if !strings.Contains(res.Text("error.message"), message) {
+			t.Errorf("%s: %s", body, res.Body)
+		}
+	}
+	other := org.Write.Post("/v1/account-views", `{"name": "All"}`).Is(201).ID()
+	org.Write.Patch("/v1/account-views/"+other, `{"name": "large"}`).Fails(409, "view_name_taken", "")
+	org.Write.Patch("/v1/account-views/"+other, `{"filtering_rules": [{"field": "nope", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filtering_rules[0].field")
+	// A view whose field is gone can still get another name, and lose its rules.
+	org.Admin.Delete("/v1/fields/" + field).Is(204)
+	org.Write.Patch("/v1/account-views/"+id, `{"name": "Larger"}`).Is(200)
+	org.Write.Patch("/v1/account-views/"+id, `{"filtering_rules": null, "searching_rule": null}`).Is(200, `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Larger",
+		"filtering_rules": null, "searching_rule": null}, "meta": {"timestamp": "<time>"}}`)
+	if res := org.Read.Post("/v1/account-views/list", `{"sort": "-name", "search": "larg"}`).Is(200); res.Int("pagination.total_count") != 1 {
+		t.Error(string(res.Body))
+	}
+}
+
+func TestFieldConflicts(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	id := org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "tier", "data_type": "enum", "allowed_values": ["gold", "silver"]}`).Is(201).ID()
+	taken := org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "tier", "data_type": "text"}`).Fails(409, "field_key_taken", `key "tier" is that of another field of contacts`)
+	if taken.Text("error.details.0.id") != id {
+		t.Error(string(taken.Body))
+	}
+	org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "tier", "data_type": "text"}`).Is(201)
+	contact := org.Write.Post("/v1/contacts", `{"email": "a@b.example", "custom_field_tier": "gold"}`).Is(201).ID()
+	held := org.Admin.Patch("/v1/fields/"+id, `{"allowed_values": ["silver"]}`).Fails(409, "in_use", `cannot lose "gold"`)
+	if held.Text("error.details.0.id") != contact {
+		t.Error(string(held.Body))
+	}
+	org.Write.Patch("/v1/contacts/"+contact, `{"custom_field_tier": "silver"}`).Is(200)
+	org.Admin.Patch("/v1/fields/"+id, `{"allowed_values": ["silver"]}`).Is(200)
+	org.Write.Patch("/v1/contacts/"+contact, `{"custom_field_tier": "gold"}`).Fails(422, "validation_failed", "custom_field_tier must be one of silver")
+}
+
+// An account that opportunities name stays; one that only others name goes, and they lose it.
+func TestAccountInUse(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	account := makers["accounts"](org)
+	opportunity := org.Write.Post("/v1/opportunities", newBody("opportunities", account, "")).Is(201).ID()
+	contact := org.Write.Post("/v1/contacts", newBody("contacts", "", fmt.Sprintf(`"account_id": %q`, account))).Is(201).ID()
+	res := org.Write.Delete("/v1/accounts/"+account).Fails(409, "in_use", "account_id of an opportunity names it")
+	if res.Text("error.details.0.id") != opportunity || org.Read.Get("/v1/contacts/"+contact).Text("data.account_id") != account {
+		t.Error(string(res.Body))
+	}
+	org.Write.Patch("/v1/opportunities/"+opportunity, `{"account_id": null}`).Fails(422, "validation_failed", "account_id is required")
+	org.Write.Delete("/v1/opportunities/" + opportunity).Is(204)
+	org.Write.Delete("/v1/accounts/" + account).Is(204)
+	if v := org.Read.Get("/v1/contacts/" + contact).Value("data.account_id"); v != nil {
+		t.Error(v)
+	}
+}

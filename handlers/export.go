@@ -1,0 +1,156 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/csv"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"prospector/index"
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/shape"
+)
+
+// ExportBody is the body of an export: that of a list, without paging.
+type ExportBody struct {
+	Filters shape.Value `json:"filters" rule:"component=Filters"`
+	Sort    string      `json:"sort" doc:"A field key, - before it for descending; several with commas."`
+	Search  string      `json:"search" doc:"Words; each must begin some word of the record's text fields, without case."`
+	Format  string      `json:"format" rule:"default=jsonl,enum=jsonl|csv" doc:"A record in JSON on each line, or a table with a header."`
+}
+
+// exported is what an export answers.
+type exported struct {
+	format string
+	write  func(out *stream) error
+}
+
+const (
+	typeJSONL = "application/x-ndjson"
+	typeCSV   = "text/csv; charset=utf-8"
+)
+
+func (exported) output() outputSource { return outputSource{streams: []string{typeJSONL, "text/csv"}} }
+
+// exportOperation streams a whole list. Records are read some at a time, so that a slow reader holds nothing open.
+func exportOperation(kind *index.Kind) Operation {
+	return plain(Operation{
+		Name: "export_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export", Access: identity.Read, lists: kind,
+		Summary: "Stream all " + kind.Entity + " of a list, as JSON lines or CSV",
+	}, func(c *call, body exports) (exported, error) {
+		var in ExportBody
+		var p fault.Problems
+		shape.Decode(body.Value, &in, shape.Create, &p)
+		compile := compiled(kind, index.ListBody{Filters: in.Filters, Sort: in.Sort, Search: in.Search, Page: 1, PageSize: 1}, p)
+		format := jsonLines
+		if in.Format == "csv" {
+			format = (&table{kind: kind}).write
+		}
+		return exported{format: in.Format, write: func(out *stream) error {
+			return c.api.Index.Export(c.principal.Org, kind, compile, func(cs *index.Customs, records [][]byte) error {
+				return format(out, cs, records)
+			})
+		}}, nil
+	})
+}
+
+func (e exported) answer(kind *index.Kind) answer {
+	a := answer{status: http.StatusOK, contentType: typeJSONL, stream: e.write}
+	if e.format == "csv" {
+		a.contentType = typeCSV
+	}
+	a.header = http.Header{"Content-Disposition": {`attachment; filename="` + kind.Entity + "." + e.format + `"`}}
+	return a
+}
+
+func jsonLines(out *stream, _ *index.Customs, records [][]byte) error {
+	lines := out.buffer[:0]
+	for _, r := range records {
+		lines = append(append(lines, r...), '\n')
+	}
+	out.buffer = lines
+	_, err := out.Write(lines)
+	return err
+}
+
+// table writes records as CSV. Its columns are the fields that there are when it begins.
+type table struct {
+	kind    *index.Kind
+	columns *index.Customs // nil before the header
+}
+
+func (t *table) write(out *stream, cs *index.Customs, records [][]byte) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.UseCRLF = true
+	if t.columns == nil {
+		t.columns = cs
+		var header []string
+		for _, f := range t.kind.Fields {
+			header = append(header, f.Key)
+		}
+		for _, f := range cs.Fields {
+			header = append(header, f.Key)
+		}
+		if err := w.Write(header); err != nil {
+			return err
+		}
+	}
+	for _, public := range records {
+		cells, err := t.cells(cs, public)
+		if err != nil {
+			return err
+		}
+		if err := w.Write(cells); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return err
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+func (t *table) cells(cs *index.Customs, public []byte) ([]string, error) {
+	rec, custom, err := t.kind.Decode(public)
+	if err != nil {
+		return nil, err
+	}
+	cells := make([]string, 0, len(t.kind.Fields)+len(t.columns.Fields))
+	for _, f := range t.kind.Fields {
+		cells = append(cells, cell(f.Type, f.Get(rec)))
+	}
+	for _, f := range t.columns.Fields {
+		if now := cs.Find(f.Key); now == nil || now.ID != f.ID { // the column is that of a field which is gone
+			cells = append(cells, "")
+		} else {
+			cells = append(cells, cell(f.Type, custom[f.Key]))
+		}
+	}
+	return cells, nil
+}
+
+// formulaStarts are what spreadsheets take for the beginning of a formula, or skip before one.
+var formulaStarts = []rune{'=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '|', '%'}
+
+// cell is a value as the cell of a table. One that a spreadsheet would take for a formula has an apostrophe before it,
+// which keeps it a text; numbers and times are what they seem.
+func cell(typ shape.Type, v any) string {
+	text := shape.TextOf(v)
+	if typ != shape.TypeText && typ != shape.TypeEnum && typ != shape.TypeMulti {
+		return text
+	}
+	bare := strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) && !slices.Contains(formulaStarts, r) })
+	for _, first := range bare {
+		if slices.Contains(formulaStarts, first) {
+			return "'" + text
+		}
+		break
+	}
+	return text
+}

@@ -1,0 +1,32 @@
+package handlers
+
+import (
+	"net/http"
+
+	"prospector/internal/crm"
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/store"
+)
+
+// FieldQuery selects custom fields.
+type FieldQuery struct {
+	Entity string `json:"entity" rule:"enum=accounts|contacts|opportunities|tasks|meetings" doc:"Only the fields of this entity."`
+}
+
+// fieldOperations are those of custom fields.
+func (a *API) fieldOperations() []Operation {
+	fields := a.CRM.Fields
+	return []Operation{
+		withAccess(identity.Admin, createOperation(fields, fault.FieldKeyTaken)),
+		read(Operation{
+			Name: "list_fields", Method: http.MethodGet, Path: "/v1/fields", Access: identity.Read,
+			Summary: "List the custom fields, all on one page",
+		}, func(_ *call, tx *store.Tx, in FieldQuery) (all[crm.Field], error) {
+			list, err := a.CRM.ListFields(tx, in.Entity)
+			return list, err
+		}),
+		withAccess(identity.Admin, updateOperation(fields, "update_field", "/v1/fields/{id}", fault.InUse)),
+		withAccess(identity.Admin, deleteOperation(fields)),
+	}
+}

@@ -1,5 +1,0 @@
-package handlers
-
-import "prospector/internal/fault"
-
-func (a *API) tagOperations() []Operation { return recordOperations(a.CRM.Tags, fault.TagNameTaken) }

@@ -1,0 +1,51 @@
+package crm
+
+import (
+	"strings"
+
+	"prospector/internal/shape"
+)
+
+// Common is what each of the five entities has beside its own fields.
+type Common struct {
+	ExternalID shape.Text   `json:"external_id" label:"External ID" doc:"The record's id in another system. No two records of an entity have the same."`
+	Tags       shape.IDs    `json:"tags" rule:"ref=tags,max=1000,edits"`
+	Custom     shape.Custom `json:",embed"`
+}
+
+// Emails, LinkedIn URLs and websites are compared in these forms, wherever they are. What has none is empty.
+
+// FoldEmail is an email without case.
+func FoldEmail(s string) string { return shape.Fold(s) }
+
+// FoldLinkedIn is a LinkedIn URL without case, scheme, host prefix, query and trailing slash.
+func FoldLinkedIn(s string) string {
+	u := strings.TrimSpace(shape.Fold(s))
+	if _, rest, has := strings.Cut(u, "//"); has {
+		u = rest
+	}
+	if end := strings.IndexAny(u, "?#"); end >= 0 {
+		u = u[:end]
+	}
+	u = strings.TrimRight(u, "/")
+	host, path, _ := strings.Cut(u, "/")
+	if strings.HasSuffix(host, ".linkedin.com") {
+		host = "linkedin.com"
+	}
+	if path == "" {
+		return host
+	}
+	return host + "/" + path
+}
+
+// FoldDomain is the domain of a website.
+func FoldDomain(s string) string {
+	d, err := shape.Domain(s)
+	if err != nil {
+		return ""
+	}
+	return d
+}
+
+// FoldName is the form in which unique names are compared: without case, trimmed, with runs of spaces as one.
+func FoldName(name string) string { return strings.Join(strings.Fields(shape.Fold(name)), " ") }

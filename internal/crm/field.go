@@ -1,0 +1,194 @@
+package crm
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+const (
+	// fieldsMost is how many custom fields an entity may have.
+	fieldsMost = 500
+	// allowedMax is how many characters an allowed value may have.
+	allowedMax = 255
+)
+
+// DataType is the type of a custom field.
+type DataType string
+
+const (
+	TextField        DataType = "text"
+	NumberField      DataType = "number"
+	BooleanField     DataType = "boolean"
+	DateField        DataType = "date"
+	EnumField        DataType = "enum"
+	MultiSelectField DataType = "multi_select"
+)
+
+// listTypes are the types that custom fields have in lists.
+var listTypes = map[DataType]shape.Type{
+	TextField: shape.TypeText, NumberField: shape.TypeNumber, BooleanField: shape.TypeBoolean, DateField: shape.TypeDate,
+	EnumField: shape.TypeEnum, MultiSelectField: shape.TypeMulti,
+}
+
+// Field is a custom field: one that the organization has given an entity. Records have it as custom_field_<key>.
+type Field struct {
+	record.Head
+	Entity        string   `json:"entity" rule:"required,fixed,enum=accounts|contacts|opportunities|tasks|meetings"`
+	Key           string   `json:"key" rule:"required,fixed" pattern:"^[a-z][a-z0-9_]{0,62}$" says:"must be a lower-case letter and up to 62 letters, digits and underscores"`
+	Label         string   `json:"label" rule:"max=255" doc:"Its name for people; made from the key when absent."`
+	DataType      DataType `json:"data_type" rule:"required,fixed,enum=text|number|boolean|date|enum|multi_select"`
+	AllowedValues []string `json:"allowed_values" rule:"max=1000" doc:"For enum and multi_select. One that records hold cannot be removed."`
+	AI            *AI      `json:"ai" label:"AI" doc:"Makes it an AI-filled field, for accounts alone."`
+}
+
+// AI is how a field is filled by research.
+type AI struct {
+	Question string `json:"question" rule:"required"`
+}
+
+func (f *Field) custom() shape.CustomField {
+	return shape.NewCustomField(f.ID, f.Key, f.Label, listTypes[f.DataType], f.AllowedValues)
+}
+
+func (c *CRM) fieldRules() record.Rules[Field] {
+	return record.Rules[Field]{
+		Object: "field", Entity: "fields", Silent: true,
+		Unique: []store.Unique[Field]{{
+			Name: "key",
+			Of:   func(f *Field) []byte { return []byte(f.Entity + "\x00" + f.Key) },
+			Taken: func(f *Field, other uuid.UUID) error {
+				return fault.Taken(fault.FieldKeyTaken, "key", other.String(), "%q is that of another field of %s", f.Key, f.Entity)
+			},
+		}},
+		Check: c.checkField,
+		Deleted: func(tx *store.Tx, f *Field) error {
+			custom := f.custom()
+			return c.set.ForgetField(tx, f.Entity, &custom)
+		},
+	}
+}
+
+func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) error {
+	if f.Label == "" {
+		f.Label = shape.Humanize(f.Key)
+	}
+	chosen := f.DataType == EnumField || f.DataType == MultiSelectField
+	switch {
+	case f.DataType == "" || p.Has("data_type"):
+	case chosen && len(f.AllowedValues) == 0 && !p.Has("allowed_values"):
+		p.Invalid("allowed_values", "must not be empty for %s", f.DataType)
+	case !chosen && len(f.AllowedValues) > 0:
+		p.Invalid("allowed_values", "must not be given for %s", f.DataType)
+	}
+	for _, v := range f.AllowedValues {
+		if utf8.RuneCountInString(v) > allowedMax {
+			p.Invalid("allowed_values", "must have at most %d characters each", allowedMax)
+			break
+		}
+	}
+	if f.AI != nil && f.Entity != c.Accounts.Entity && !p.Has("entity") {
+		p.Invalid("ai", "must not be given for %s, only for accounts", f.Entity)
+	}
+	if before != nil {
+		return c.checkRemoved(tx, before, f)
+	}
+	customs, err := c.customs(tx, f.Entity)
+	if err == nil && len(customs.Fields) >= fieldsMost {
+		p.Invalid("entity", "has %d fields already, which is the most", fieldsMost)
+	}
+	return err
+}
+
+// checkRemoved refuses that an allowed value goes which records hold.
+func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
+	for _, v := range before.AllowedValues {
+		if slices.Contains(after.AllowedValues, v) {
+			continue
+		}
+		id, held, err := c.set.HoldsValue(tx, after.Entity, after.ID, v)
+		if err != nil {
+			return err
+		}
+		if held {
+			return fault.Taken(fault.InUse, "allowed_values", id.String(), "cannot lose %q, which a record holds", v)
+		}
+	}
+	return nil
+}
+
+// customFields keeps the custom fields of organizations, each as of the last change of its fields.
+type customFields struct {
+	mu   sync.Mutex
+	orgs map[uuid.UUID]orgFields
+}
+
+type orgFields struct {
+	number   uint64
+	byEntity map[string]*index.Customs
+}
+
+// customs gives the custom fields of an entity in the transaction's organization.
+func (c *CRM) customs(tx *store.Tx, entity string) (*index.Customs, error) {
+	table := c.Fields.Table.Name()
+	number := tx.LastChange(table)
+	if number == 0 {
+		return index.NoCustoms, nil
+	}
+	own := tx.Changed(table) // what is not committed is nobody else's
+	c.custom.mu.Lock()
+	known := c.custom.orgs[tx.Org()]
+	c.custom.mu.Unlock()
+	if own || known.number != number {
+		fresh, err := c.readFields(tx, number)
+		if err != nil {
+			return nil, err
+		}
+		if !own && known.number < number {
+			c.custom.mu.Lock()
+			c.custom.orgs[tx.Org()] = fresh
+			c.custom.mu.Unlock()
+		}
+		known = fresh
+	}
+	if customs := known.byEntity[entity]; customs != nil {
+		return customs, nil
+	}
+	return index.NoCustoms, nil
+}
+
+func (c *CRM) readFields(tx *store.Tx, number uint64) (orgFields, error) {
+	fields := map[string][]shape.CustomField{}
+	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
+		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.custom())
+		return true, nil
+	})
+	o := orgFields{number: number, byEntity: map[string]*index.Customs{}}
+	for entity, list := range fields {
+		o.byEntity[entity] = index.NewCustoms(list)
+	}
+	return o, err
+}
+
+// ListFields gives the custom fields of an entity, or of all when it is empty, in the order of entities and then of
+// creation.
+func (c *CRM) ListFields(tx *store.Tx, entity string) ([]Field, error) {
+	fields := []Field{}
+	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
+		if entity == "" || d.Record.Entity == entity {
+			fields = append(fields, d.Record)
+		}
+		return true, nil
+	})
+	slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Entity, b.Entity) })
+	return fields, err
+}

@@ -1,0 +1,35 @@
+package crm
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Meeting is a time that was agreed on.
+type Meeting struct {
+	record.Head
+	Title     string        `json:"title" rule:"required"`
+	StartsAt  shape.Time    `json:"starts_at" rule:"required"`
+	EndsAt    shape.Time    `json:"ends_at" doc:"Not before starts_at."`
+	Status    string        `json:"status" rule:"default=scheduled,enum=scheduled|completed|cancelled|no_show"`
+	Location  shape.Text    `json:"location"`
+	ContactID uuid.NullUUID `json:"contact_id" label:"Contact" rule:"ref=contacts"`
+	AccountID uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
+	OwnerID   uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
+	Notes     shape.Text    `json:"notes" rule:"max=100000,long"`
+	Common
+}
+
+var meetingRules = record.Rules[Meeting]{
+	Object: "meeting", Entity: "meetings",
+	Check: func(_ *store.Tx, _, m *Meeting, p *fault.Problems) error {
+		if m.EndsAt.Valid() && m.StartsAt.Valid() && m.EndsAt.Milli() < m.StartsAt.Milli() && !p.Has("starts_at") && !p.Has("ends_at") {
+			p.Invalid("ends_at", "must not be before starts_at")
+		}
+		return nil
+	},
+}

@@ -1,0 +1,62 @@
+package crm
+
+import (
+	"errors"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Suppression is an address, or a domain with all its subdomains, that nothing may be sent to.
+type Suppression struct {
+	record.Head
+	Email  shape.Text `json:"email" rule:"format=email" doc:"An email or a domain must be given, not both."`
+	Domain shape.Text `json:"domain" rule:"format=domain" doc:"Covers its subdomains."`
+	Reason shape.Text `json:"reason"`
+}
+
+// key is what is suppressed, in the form in which it is compared. An address has an @, a domain has none.
+func (s *Suppression) key() []byte {
+	if s.Email != "" {
+		return []byte(FoldEmail(string(s.Email)))
+	}
+	return []byte(s.Domain)
+}
+
+var suppressionRules = record.Rules[Suppression]{
+	Object: "suppression", Entity: "suppressions", Silent: true,
+	Unique: []store.Unique[Suppression]{{
+		Name: "what", Of: (*Suppression).key,
+		Taken: func(_ *Suppression, other uuid.UUID) error { return suppressed(other) },
+	}},
+	Check: func(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
+		switch {
+		case p.Has("email") || p.Has("domain"):
+		case s.Email == "" && s.Domain == "":
+			p.Invalid("email", "is required, or domain")
+		case s.Email != "" && s.Domain != "":
+			p.Invalid("domain", "must not be given together with email")
+		}
+		return nil
+	},
+}
+
+// suppressed says that what is to be suppressed is, by this record.
+type suppressed uuid.UUID
+
+func (suppressed) Error() string { return "it is suppressed already" }
+
+// Suppress puts an address or a domain on the list. What is there already stays as it is, and is given back.
+func (c *CRM) Suppress(tx *store.Tx, draft record.Draft[Suppression]) (doc store.Doc[Suppression], created bool, err error) {
+	doc, err = c.Suppressions.Create(tx, draft)
+	var already suppressed
+	if errors.As(err, &already) {
+		doc, err = c.Suppressions.Get(tx, uuid.UUID(already))
+		return doc, false, err
+	}
+	return doc, true, err
+}

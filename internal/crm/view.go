@@ -1,0 +1,57 @@
+package crm
+
+import (
+	"reflect"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// AccountView is a selection of accounts that was given a name.
+type AccountView struct {
+	record.Head
+	Name           string      `json:"name" rule:"required,max=255"`
+	FilteringRules shape.Value `json:"filtering_rules" rule:"component=Filters" doc:"As the filters of a list of accounts."`
+	SearchingRule  *SearchRule `json:"searching_rule"`
+}
+
+// SearchRule is a keyword search.
+type SearchRule struct {
+	Value string `json:"value" rule:"required"`
+}
+
+func (c *CRM) viewRules() record.Rules[AccountView] {
+	return record.Rules[AccountView]{
+		Object: "account_view", Entity: "account-views", Silent: true,
+		Unique: []store.Unique[AccountView]{{
+			Name: "name",
+			Of:   func(v *AccountView) []byte { return []byte(FoldName(v.Name)) },
+			Taken: func(v *AccountView, other uuid.UUID) error {
+				return fault.Taken(fault.ViewNameTaken, "name", other.String(), "%q is the name of another view", v.Name)
+			},
+		}},
+		Check: func(tx *store.Tx, before, v *AccountView, p *fault.Problems) error {
+			checkName(v.Name, p)
+			if before != nil && reflect.DeepEqual(before.FilteringRules, v.FilteringRules) {
+				return nil // a field of it may be gone; that is no reason against a new name
+			}
+			customs, err := c.Accounts.List.Customs(tx)
+			if err == nil {
+				index.CheckFilter(c.Accounts.List, customs, v.FilteringRules, "filtering_rules", p)
+			}
+			return err
+		},
+	}
+}
+
+// checkName refuses a unique name that is only spaces.
+func checkName(name string, p *fault.Problems) {
+	if name != "" && FoldName(name) == "" {
+		p.Invalid("name", "must not be only spaces")
+	}
+}

@@ -1,0 +1,166 @@
+package record
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// externalID is the field by which those who sync from another system find their records.
+const externalID = "external_id"
+
+// textField gives the text of a field.
+func (k *Kind[T]) textField(key string) func(*T) string {
+	f := k.shape.Field(key)
+	return func(rec *T) string { return string(f.Get(rec).(shape.Text)) }
+}
+
+func externalIDs[T any](text func(*T) string) store.Unique[T] {
+	return store.Unique[T]{
+		Name: externalID,
+		Of:   func(rec *T) []byte { return []byte(shape.Fold(text(rec))) },
+		Taken: func(rec *T, other uuid.UUID) error {
+			return fault.Taken(fault.ExternalIDTaken, externalID, other.String(), "%q is that of another record", text(rec))
+		},
+	}
+}
+
+func matchKey[T any](text func(*T) string, name string, fold func(string) string) store.Key[T] {
+	return store.Key[T]{Name: matchName(name), Of: func(_ *store.Tx, rec *T) ([][]byte, error) {
+		if folded := fold(text(rec)); folded != "" {
+			return [][]byte{[]byte(folded)}, nil
+		}
+		return nil, nil
+	}}
+}
+
+func matchName(field string) string { return "match." + field }
+
+// MatchFields are the fields by which a batch can find records.
+func (k *Kind[T]) MatchFields() []string {
+	return append(slices.Sorted(maps.Keys(k.Match)), externalID)
+}
+
+// find gives the oldest record that has the same value in a field as the body.
+func (k *Kind[T]) find(tx *store.Tx, field string, body shape.Value) (uuid.UUID, bool, error) {
+	v := body.Get(field)
+	if field == "" || v.Kind != shape.String || v.Text == "" {
+		return uuid.Nil, false, nil
+	}
+	if field == externalID {
+		id, found := k.Table.Find(tx, externalID, []byte(shape.Fold(v.Text)))
+		return id, found, nil
+	}
+	folded := k.Match[field](v.Text)
+	if folded == "" {
+		return uuid.Nil, false, nil
+	}
+	ids, err := k.Table.IDs(tx, matchName(field), []byte(folded), 1)
+	if err != nil || len(ids) == 0 {
+		return uuid.Nil, false, err
+	}
+	return ids[0], true, nil
+}
+
+// Item is one record of a batch: a new one or, when it has an id, changes to one that there is.
+type Item[T any] struct {
+	body    shape.Value
+	id      shape.Value
+	draft   Draft[T]
+	problem error
+}
+
+// NewItem reads one record of a batch. match is the field by which it may turn out to be one that there is.
+func NewItem[T any](body shape.Value, match string) Item[T] {
+	if body.Kind != shape.Object {
+		return Item[T]{problem: fault.New(fault.ValidationFailed, "the record must be an object")}
+	}
+	item := Item[T]{body: body, id: body.Get("id")}
+	switch item.id.Kind {
+	case shape.Null:
+		item.body.Members = slices.DeleteFunc(slices.Clone(body.Members), func(m shape.Member) bool { return m.Key == "id" })
+		fallthrough
+	case shape.Absent:
+		fresh := item.body
+		if match != "" {
+			fresh = withoutEdits(fresh)
+		}
+		item.draft = NewDraft[T](fresh)
+	}
+	return item
+}
+
+// withoutEdits is a body for whatever it turns out to be, as one for a new record: what it adds to the tags is all there are.
+func withoutEdits(body shape.Value) shape.Value {
+	add, tags := body.Get("add_tags"), body.Get("tags")
+	if add.Kind == shape.Absent && body.Get("remove_tags").Kind == shape.Absent {
+		return body
+	}
+	out := shape.Value{Kind: shape.Object}
+	for _, m := range body.Members {
+		if m.Key != "add_tags" && m.Key != "remove_tags" && m.Key != "tags" {
+			out.Members = append(out.Members, m)
+		}
+	}
+	if tags.Kind == shape.List && add.Kind == shape.List {
+		tags.Items = slices.Concat(tags.Items, add.Items)
+	} else if tags.Kind == shape.Absent || tags.Kind == shape.Null {
+		tags = add
+	}
+	if tags.Kind != shape.Absent {
+		out.Members = append(out.Members, shape.Member{Key: "tags", Value: tags})
+	}
+	return out
+}
+
+// Outcome is what became of one record of a batch.
+type Outcome struct {
+	ID      uuid.UUID
+	Created bool
+	Err     *fault.Error // why nothing did
+}
+
+// Batch makes or changes each record by itself: one that is refused does not stop the others. match names the field by
+// which a record without an id is found, so that it is changed instead of made a second time; empty for none.
+func (k *Kind[T]) Batch(tx *store.Tx, items []Item[T], match string) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(items))
+	for i := range items {
+		o := &outcomes[i]
+		err := tx.Try(func() (err error) {
+			o.ID, o.Created, err = k.put(tx, &items[i], match)
+			return err
+		})
+		if err != nil && !errors.As(err, &o.Err) {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
+func (k *Kind[T]) put(tx *store.Tx, item *Item[T], match string) (id uuid.UUID, created bool, err error) {
+	if item.problem != nil {
+		return uuid.Nil, false, item.problem
+	}
+	found := item.id.Kind != shape.Absent && item.id.Kind != shape.Null
+	if !found {
+		id, found, err = k.find(tx, match, item.body)
+	} else if id, err = shape.ParseID(item.id.Text); err != nil {
+		err = fault.ErrNotFound
+	}
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	var doc store.Doc[T]
+	if found {
+		doc, err = k.Update(tx, id, nil, item.body)
+	} else {
+		doc, err = k.Create(tx, item.draft)
+	}
+	return doc.ID, !found, err
+}

@@ -1,0 +1,83 @@
+package record
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// customKey is the secondary key under which records stand by the custom fields that they have a value of.
+const customKey = "custom"
+
+// decodeCustom sets the custom fields that the body has, as the organization knows them in this transaction.
+func (k *Kind[T]) decodeCustom(tx *store.Tx, body shape.Value, rec *T, p *fault.Problems) error {
+	custom := k.shape.Custom(rec)
+	if custom == nil {
+		return nil
+	}
+	fields, err := k.set.Customs(tx, k.Entity)
+	if err != nil {
+		return err
+	}
+	shape.DecodeCustom(body, custom, fields.Customs, p)
+	return nil
+}
+
+// customKeys has a key for each custom field of a record and, where values are chosen from a list, for each value.
+func (k *Kind[T]) customKeys(tx *store.Tx, rec *T) ([][]byte, error) {
+	custom := *k.shape.Custom(rec)
+	if len(custom) == 0 {
+		return nil, nil
+	}
+	fields, err := k.set.Customs(tx, k.Entity)
+	if err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	for _, f := range fields.Fields {
+		switch v := custom[f.Key].(type) {
+		case nil:
+		case []any:
+			for _, entry := range v {
+				keys = append(keys, valueKey(f.ID, fmt.Sprint(entry)))
+			}
+		case string:
+			if f.Enum == nil {
+				v = ""
+			}
+			keys = append(keys, valueKey(f.ID, v))
+		default:
+			keys = append(keys, valueKey(f.ID, ""))
+		}
+	}
+	return keys, nil
+}
+
+// valueKey is the key of a field and one of its allowed values, all of one length.
+func valueKey(field uuid.UUID, value string) []byte {
+	sum := sha256.Sum256([]byte(value))
+	return append(field[:], sum[:8]...)
+}
+
+// ForgetField takes a custom field away from all records of an entity, at once.
+func (s *Set) ForgetField(tx *store.Tx, entity string, field *shape.CustomField) error {
+	return s.find(entity).bury(tx, store.Tombstone{Field: field.Key, Key: customKey, Prefix: field.ID[:]})
+}
+
+// HoldsValue gives a record of the entity that has one of the allowed values of a custom field, when there is one.
+func (s *Set) HoldsValue(tx *store.Tx, entity string, field uuid.UUID, value string) (uuid.UUID, bool, error) {
+	return s.find(entity).holds(tx, field, value)
+}
+
+func (k *Kind[T]) holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error) {
+	ids, err := k.Table.IDs(tx, customKey, valueKey(field, value), 1)
+	if err != nil || len(ids) == 0 {
+		return uuid.Nil, false, err
+	}
+	return ids[0], true, nil
+}

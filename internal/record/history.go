@@ -1,0 +1,43 @@
+package record
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Change is one change of a record, as its history tells it.
+type Change struct {
+	At        shape.Time    `json:"at" rule:"required"`
+	Change    string        `json:"change" rule:"enum=created|updated"`
+	Fields    []string      `json:"fields" doc:"The fields that an update changed."`
+	Operation string        `json:"operation" doc:"What was asked for: update_contact, or delete_tag when a tag of the record was deleted."`
+	UserID    uuid.NullUUID `json:"user_id"`
+	KeyID     uuid.NullUUID `json:"key_id"`
+	RequestID shape.Text    `json:"request_id"`
+}
+
+// History gives the changes of a record that are kept, the newest first.
+func (k *Kind[T]) History(tx *store.Tx, id uuid.UUID) ([]Change, error) {
+	doc, err := k.Table.Get(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	err = tx.History(k.Table.Name(), doc.Change, func(c store.Change) (bool, error) {
+		entry := Change{At: shape.At(c.At), Change: "updated", Fields: c.Fields, Operation: c.Actor.Operation,
+			UserID: orNull(c.Actor.User), KeyID: orNull(c.Actor.Key), RequestID: shape.Text(c.Actor.RequestID)}
+		if c.Op == store.Created {
+			entry.Change = "created"
+		}
+		if entry.Fields == nil {
+			entry.Fields = []string{}
+		}
+		changes = append(changes, entry)
+		return true, nil
+	})
+	return changes, err
+}
+
+func orNull(id uuid.UUID) uuid.NullUUID { return uuid.NullUUID{UUID: id, Valid: id != uuid.Nil} }

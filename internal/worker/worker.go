@@ -1,0 +1,155 @@
+// Package worker is the loop that every background job runs in: it finds the jobs that are due, runs some at a time, puts
+// off those that failed, and stops when it is told to, with nothing half done. What a job does is its handler's; the job
+// stays in the store until a transaction of the handler's ends it.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// Handler does a job, and ends or reschedules it in a transaction of its own. When it fails, or is cut short by the end
+// of ctx, the job is done again.
+type Handler func(ctx context.Context, job store.Job) error
+
+const (
+	// atOnce is how many jobs run at the same time.
+	atOnce = 8
+	// A job that failed is tried again after firstDelay, and after twice as long each time, up to lastDelay.
+	firstDelay = time.Second
+	lastDelay  = 10 * time.Minute
+)
+
+// Worker runs the jobs of a store.
+type Worker struct {
+	store    *store.Store
+	handlers map[string]Handler
+	log      *slog.Logger
+
+	running sync.WaitGroup
+	free    chan struct{} // holds one for each job that may be begun
+	ended   chan struct{} // receives when a job has ended
+
+	mu   sync.Mutex
+	held map[uuid.UUID]bool // the jobs that are running
+}
+
+// New makes a worker with the handlers of each kind of job.
+func New(s *store.Store, log *slog.Logger, handlers map[string]Handler) *Worker {
+	return &Worker{store: s, log: log, handlers: handlers, free: make(chan struct{}, atOnce), ended: make(chan struct{}, 1), held: map[uuid.UUID]bool{}}
+}
+
+// Run runs jobs until ctx ends, and returns when those that run have ended.
+func (w *Worker) Run(ctx context.Context) {
+	defer w.running.Wait()
+	for ctx.Err() == nil {
+		next := w.begin(ctx)
+		if next.IsZero() {
+			next = w.store.Now().Add(lastDelay)
+		}
+		due := time.NewTimer(next.Sub(w.store.Now()))
+		select {
+		case <-ctx.Done():
+		case <-w.store.Wake():
+		case <-w.ended:
+		case <-due.C:
+		}
+		due.Stop()
+	}
+}
+
+// Once runs the jobs that are due now, and those that become so meanwhile, and returns when there are none.
+func (w *Worker) Once(ctx context.Context) {
+	for ctx.Err() == nil {
+		if due, _, _ := w.store.Due(w.store.Now(), 1, nil); len(due) == 0 {
+			return
+		}
+		w.begin(ctx)
+		w.running.Wait()
+	}
+}
+
+// begin begins as many of the due jobs as may run at once, and tells when to look again.
+func (w *Worker) begin(ctx context.Context) (next time.Time) {
+	jobs, next, err := w.store.Due(w.store.Now(), atOnce, w.isHeld)
+	if err != nil {
+		w.log.Error("jobs cannot be read", "error", err)
+		next = w.store.Now().Add(lastDelay)
+	}
+	for _, job := range jobs {
+		select {
+		case w.free <- struct{}{}:
+		default:
+			return next
+		}
+		w.hold(job.ID, true)
+		w.running.Go(func() {
+			w.do(ctx, job)
+			w.hold(job.ID, false)
+			<-w.free
+			select {
+			case w.ended <- struct{}{}:
+			default:
+			}
+		})
+	}
+	return next
+}
+
+func (w *Worker) isHeld(id uuid.UUID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.held[id]
+}
+
+func (w *Worker) hold(id uuid.UUID, held bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if held {
+		w.held[id] = true
+	} else {
+		delete(w.held, id)
+	}
+}
+
+// do runs a job, and puts it off when it fails.
+func (w *Worker) do(ctx context.Context, job store.Job) {
+	err := w.handle(ctx, job)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	delay := min(firstDelay<<min(job.Tries, 20), lastDelay)
+	w.log.Error("a job failed and will be tried again", "kind", job.Kind, "job", job.ID, "organization", job.Org, "tries", job.Tries+1, "after", delay, "error", err)
+	err = w.store.Update(ctx, job.Org, store.Actor{Operation: job.Kind}, func(tx *store.Tx) error {
+		return tx.Reschedule(job.ID, tx.Now().Add(delay), job.Tries+1)
+	})
+	if err != nil { // it stays due: it must not be tried over and over meanwhile
+		w.log.Error("a job cannot be put off", "job", job.ID, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(delay):
+		}
+	}
+}
+
+func (w *Worker) handle(ctx context.Context, job store.Job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	handler := w.handlers[job.Kind]
+	if handler == nil {
+		return errors.New("there is nobody for this kind of job")
+	}
+	return handler(ctx, job)
+}

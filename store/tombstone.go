@@ -1,0 +1,195 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// Tombstone says that something is gone from every record of a table that was last written before it: a reference to
+// what was deleted, or a whole member. It takes effect at once, however many records bear it: they are mended on the way
+// out, whoever reads them. Table.Sweep rewrites them, a few at a time, and removes the tombstone last.
+type Tombstone struct {
+	Field string // the member of the record
+	Value string // what is gone from it: the entry of a list, or the value itself, which is then null; empty: the member
+	// The records that bear it stand under the keys that begin with Prefix in the secondary key of this name.
+	Key    string
+	Prefix []byte
+
+	Change uint64 // the last change of the table before it
+}
+
+func tombBucket(table string) string { return table + ".tomb" }
+
+func (t *Tombstone) key() []byte { return append([]byte(t.Field+"\x00"), t.Prefix...) }
+
+// Tombstones gives those of a table.
+func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
+	if tombs, known := tx.tombs[table]; known {
+		return tombs, nil
+	}
+	var tombs []Tombstone
+	bucket := tombBucket(table)
+	err := tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+		var t Tombstone
+		b, err := unseal(tx.place(bucket, key), value)
+		if err == nil {
+			err = json.Unmarshal(b, &t)
+		}
+		if err != nil {
+			return false, fmt.Errorf("tombstone %q: %w", key, err)
+		}
+		tombs = append(tombs, t)
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if tx.tombs == nil {
+		tx.tombs = map[string][]Tombstone{}
+	}
+	tx.tombs[table] = tombs
+	return tombs, nil
+}
+
+// Bury puts a tombstone on the table. Sweep must be called until there is no more to do.
+func (t *Table[T]) Bury(tx *Tx, tomb Tombstone) (Tombstone, error) {
+	tomb.Change = tx.LastChange(t.name)
+	body, err := json.Marshal(tomb)
+	if err != nil {
+		return tomb, err
+	}
+	bucket, key := tombBucket(t.name), tomb.key()
+	tx.put(bucket, key, seal(tx.place(bucket, key), body))
+	delete(tx.tombs, t.name)
+	return tomb, nil
+}
+
+// Sweep rewrites up to most of the records that bear what the tombstone says is gone, and tells whether there are more;
+// when there are none, the tombstone goes too.
+func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, most int) (more bool, err error) {
+	bucket := t.name + ".key." + tomb.Key
+	var entries [][]byte
+	err = tx.scan(bucket, tomb.Prefix, func(key, _ []byte) (bool, error) {
+		if !bytes.HasPrefix(key, tomb.Prefix) {
+			return false, nil
+		}
+		if more = len(entries) == most; more {
+			return false, nil
+		}
+		entries = append(entries, bytes.Clone(key))
+		return true, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		if len(entry) < 16 {
+			return false, fmt.Errorf("%s: %w: the key %x is too short", bucket, ErrDamaged, entry)
+		}
+		// The record may be gone, or written since: it was mended when it was read for that.
+		id := uuid.UUID(entry[len(entry)-16:])
+		if v := tx.get(t.rec, id[:]); v != nil && changeOf(v) <= tomb.Change {
+			doc, err := t.Get(tx, id)
+			if err != nil {
+				return false, err
+			}
+			if _, err := t.Update(tx, doc, doc.Record, []string{tomb.Field}); err != nil {
+				return false, err
+			}
+		}
+		tx.delete(bucket, entry)
+	}
+	if !more {
+		tx.delete(tombBucket(t.name), tomb.key())
+		delete(tx.tombs, t.name)
+	}
+	return more, nil
+}
+
+// mend gives a record, as it was stored at the change, without what tombstones say is gone; by is the change of the last
+// tombstone that took something from it, 0 when none did.
+func mend(tombs []Tombstone, change uint64, public []byte) (mended []byte, by uint64, err error) {
+	for i := range tombs {
+		if t := &tombs[i]; change <= t.Change && t.mayBeIn(public) {
+			without, err := t.without(public)
+			if err != nil {
+				return nil, 0, fmt.Errorf("%w: a record cannot be read: %w", ErrDamaged, err)
+			}
+			if !bytes.Equal(without, public) {
+				public, by = without, max(by, t.Change)
+			}
+		}
+	}
+	return public, by, nil
+}
+
+// mayBeIn tells quickly that a record has nothing of it.
+func (t *Tombstone) mayBeIn(public []byte) bool {
+	if t.Value == "" {
+		return bytes.Contains(public, []byte(`"`+t.Field+`"`))
+	}
+	return bytes.Contains(public, []byte(t.Value))
+}
+
+// without copies an object without what is gone.
+func (t *Tombstone) without(public []byte) ([]byte, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(public))
+	out := make([]byte, 0, len(public))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	out = append(out, '{')
+	for d.PeekKind() == jsontext.KindString {
+		name, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		name = slices.Clone(name)
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if string(name) == `"`+t.Field+`"` {
+			if t.Value == "" {
+				continue
+			}
+			if value, err = t.taken(value); err != nil {
+				return nil, err
+			}
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, name...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// taken is the value of the member after what is gone was taken from it.
+func (t *Tombstone) taken(value jsontext.Value) (jsontext.Value, error) {
+	if value.Kind() != jsontext.KindBeginArray {
+		if string(value) == `"`+t.Value+`"` {
+			return jsontext.Value("null"), nil
+		}
+		return value, nil
+	}
+	var items []jsontext.Value
+	if err := json.Unmarshal(value, &items); err != nil {
+		return nil, err
+	}
+	items = slices.DeleteFunc(items, func(item jsontext.Value) bool { return string(item) == `"`+t.Value+`"` })
+	return append(append(jsontext.Value("["), bytes.Join(asBytes(items), []byte(","))...), ']'), nil
+}
+
+func asBytes(items []jsontext.Value) [][]byte {
+	b := make([][]byte, len(items))
+	for i, item := range items {
+		b[i] = item
+	}
+	return b
+}
