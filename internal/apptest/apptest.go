@@ -79,6 +79,12 @@ func (a *App) Stop() {
 	}
 }
 
+// Work does the background jobs that are due. Nothing else does: a test decides when they run.
+func (a *App) Work() {
+	a.t.Helper()
+	a.Worker.Once(context.Background())
+}
+
 // Restart stops the service and starts it again.
 func (a *App) Restart() {
 	a.t.Helper()
