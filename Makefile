@@ -21,7 +21,7 @@ race: ## run all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
 
 bench: ## measure lists against SQLite, writing against bare bbolt and bleve; SIZE=1000000 for a million contacts
-	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench Service -benchtime 1x -timeout 2h .
+	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench . -benchtime 1x -timeout 2h .
 
 fuzz: ## fuzz the strict decoder, the filter compiler and the list engine for FUZZ_TIME each
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)

@@ -3,8 +3,10 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -139,8 +141,8 @@ func freshKey(tx *store.Tx, s *Service) (string, error) {
 	return key, err
 }
 
-// fillDemo makes a user, tags, accounts and their contacts. Everything in it is invented; every domain is reserved for
-// examples.
+// fillDemo makes a user, tags, custom fields, accounts with their contacts, and what is going on with them. Everything in it
+// is invented; every domain is reserved for examples.
 func fillDemo(tx *store.Tx, s *Service) error {
 	d := demoMaker{tx: tx}
 	owner := create(&d, s.Identity.Users.Create, map[string]any{
@@ -152,6 +154,15 @@ func fillDemo(tx *store.Tx, s *Service) error {
 	accountTags := []uuid.UUID{tag("account", "Key account", "purple"), tag("account", "Partner", "blue"), tag("account", "Churn risk", "red")}
 	contactTags := []uuid.UUID{tag("contact", "Champion", "green"), tag("contact", "Decision maker", "berry"), tag("contact", "Met at a fair", "yellow")}
 
+	field := func(entity, key, label, typ string, more map[string]any) {
+		fields := map[string]any{"entity": entity, "key": key, "label": label, "data_type": typ}
+		maps.Copy(fields, more)
+		create(&d, s.CRM.Fields.Create, fields)
+	}
+	field("accounts", "tier", "Tier", "enum", map[string]any{"allowed_values": demoTiers})
+	field("accounts", "ships_worldwide", "Ships worldwide", "boolean", map[string]any{"ai": map[string]any{"question": "Does the company ship worldwide?"}})
+	field("contacts", "languages", "Languages", "multi_select", map[string]any{"allowed_values": demoLanguages})
+
 	for i := range 60 {
 		name := pick(companyFirst, i) + " " + pick(companySecond, i*7+i/len(companyFirst))
 		domain := strings.ToLower(strings.ReplaceAll(name, " ", "-")) + ".example"
@@ -160,21 +171,41 @@ func fillDemo(tx *store.Tx, s *Service) error {
 			"name": name, "website": domain, "industry": pick(industries, i), "employee_count": 12 + i*i*3,
 			"annual_revenue": (1 + i%9) * 1_250_000, "founded_year": 1961 + i, "country": place.country, "location": place.city,
 			"description": fmt.Sprintf("%s makes %s for customers in %s.", name, pick(products, i), place.country),
-			"source":      "demo", "owner_id": owner, "tags": some(accountTags, i),
+			"source":      "demo", "owner_id": owner, "tags": some(accountTags, i), "custom_field_tier": pick(demoTiers, i/2),
 		})
+		var contact uuid.UUID
 		for j := range 5 {
 			n := i*5 + j
 			first, last := pick(firstNames, n*3+j), pick(lastNames, n*5+i)
-			create(&d, s.CRM.Contacts.Create, map[string]any{
+			contact = create(&d, s.CRM.Contacts.Create, map[string]any{
 				"account_id": account, "first_name": first, "last_name": last, "title": pick(titles, n),
 				"email":        strings.ToLower(first+"."+last) + "@" + domain,
 				"linkedin_url": fmt.Sprintf("https://linkedin.example/in/%s-%s-%d", strings.ToLower(first), strings.ToLower(last), n),
 				"phone_number": fmt.Sprintf("+1 555 01%02d %03d", n%100, n), "location": place.city, "source": "demo",
 				"do_not_contact": n%17 == 0 && n > 0, "scoring": map[string]any{"heat_score": pick(heats, n/2)}, "tags": some(contactTags, n),
+				"custom_field_languages": demoLanguages[n%3 : n%3+1+n%2],
 			})
+		}
+		if i%3 == 0 {
+			s.demoDeal(&d, i, owner, account, contact)
 		}
 	}
 	return d.err
+}
+
+// demoDeal makes an opportunity with an account, and what is to be done for it.
+func (s *Service) demoDeal(d *demoMaker, i int, owner, account, contact uuid.UUID) {
+	day := d.tx.Now().AddDate(0, 0, i)
+	create(d, s.CRM.Opportunities.Create, map[string]any{
+		"name": "Framework contract", "account_id": account, "contact_id": contact, "owner_id": owner, "stage": pick(demoStages, i/3),
+		"amount": 5000 + i*750, "currency": "EUR", "close_date": day.Format(time.DateOnly),
+	})
+	create(d, s.CRM.Tasks.Create, map[string]any{
+		"title": "Send the offer", "type": "email", "due_at": day, "account_id": account, "contact_id": contact, "owner_id": owner,
+	})
+	create(d, s.CRM.Meetings.Create, map[string]any{
+		"title": "Product demo", "starts_at": day, "ends_at": day.Add(time.Hour), "location": "Online", "account_id": account, "contact_id": contact, "owner_id": owner,
+	})
 }
 
 // demoMaker creates records until one fails.

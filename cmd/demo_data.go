@@ -14,7 +14,10 @@ var (
 		"Moreau", "Nakamura", "Okafor", "Petrov", "Quinn", "Rossi", "Smith", "Tanaka", "Usman", "Vogel", "Weber", "Yilmaz", "Zhang"}
 	titles = []string{"VP Sales", "Head of Marketing", "Chief Technology Officer", "Software Engineer", "VP Operations", "Procurement Manager",
 		"Director of IT", "Founder", "Data Analyst", "VP Engineering", "Account Manager", "Chief Financial Officer", "Product Manager"}
-	heats = []string{"hot", "warm", "cold", ""}
+	heats         = []string{"hot", "warm", "cold", ""}
+	demoTiers     = []string{"gold", "silver", "bronze"}
+	demoLanguages = []string{"English", "French", "German", "Japanese"}
+	demoStages    = []string{"prospecting", "qualification", "proposal", "negotiation", "won", "lost"}
 )
 
 type demoPlace struct{ city, country string }

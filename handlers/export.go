@@ -50,8 +50,8 @@ func exportOperation(kind *index.Kind) Operation {
 			format = (&table{kind: kind}).write
 		}
 		return exported{format: in.Format, write: func(out *stream) error {
-			return c.api.Index.Export(c.principal.Org, kind, compile, func(cs *index.Customs, records [][]byte) error {
-				return format(out, cs, records)
+			return c.api.Index.Export(c.principal.Org, kind, compile, func(cs *index.Customs, lines []byte) error {
+				return format(out, cs, lines)
 			})
 		}}, nil
 	})
@@ -66,12 +66,7 @@ func (e exported) answer(kind *index.Kind) answer {
 	return a
 }
 
-func jsonLines(out *stream, _ *index.Customs, records [][]byte) error {
-	lines := out.buffer[:0]
-	for _, r := range records {
-		lines = append(append(lines, r...), '\n')
-	}
-	out.buffer = lines
+func jsonLines(out *stream, _ *index.Customs, lines []byte) error {
 	_, err := out.Write(lines)
 	return err
 }
@@ -82,7 +77,7 @@ type table struct {
 	columns *index.Customs // nil before the header
 }
 
-func (t *table) write(out *stream, cs *index.Customs, records [][]byte) error {
+func (t *table) write(out *stream, cs *index.Customs, lines []byte) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.UseCRLF = true
@@ -99,7 +94,7 @@ func (t *table) write(out *stream, cs *index.Customs, records [][]byte) error {
 			return err
 		}
 	}
-	for _, public := range records {
+	for public := range bytes.Lines(lines) {
 		cells, err := t.cells(cs, public)
 		if err != nil {
 			return err

@@ -14,8 +14,7 @@ type stream struct {
 	w      http.ResponseWriter
 	head   func()
 	begun  bool
-	failed bool   // the reader is gone
-	buffer []byte // for whoever writes
+	failed bool // the reader is gone
 }
 
 func (s *stream) Write(b []byte) (int, error) {

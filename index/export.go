@@ -1,6 +1,8 @@
 package index
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"prospector/store"
@@ -9,15 +11,14 @@ import (
 // exportMost is how many records of an export are read at once.
 const exportMost = 500
 
-// Export gives all records that a plan matches, in its order, to use, some at a time and at least once. Which they are
-// is decided at one moment. Each is given as it is when it is read, unless it is gone by then or no longer matches; no
-// transaction is open while they are used.
-func (e *Engine) Export(org uuid.UUID, k *Kind, compile Compiled, use func(cs *Customs, records [][]byte) error) error {
+// Export gives all records that a plan matches, in its order, to use, some at a time and at least once, a line for each.
+// Which they are is decided at one moment. Each is given as it is when it is read, unless it is gone by then or no longer
+// matches. While some are used the next are read, but no transaction waits for their use.
+func (e *Engine) Export(org uuid.UUID, k *Kind, compile Compiled, use func(cs *Customs, lines []byte) error) error {
+	x := &export{engine: e, org: org, kind: k}
 	var ids []uuid.UUID
-	var number uint64
-	var plan *Plan
-	err := e.list(org, k, compile, func(tx *store.Tx, s *shelf, m *moment, p *Plan) (err error) {
-		plan, number = p, tx.LastChange(k.table)
+	err := e.list(org, k, compile, func(tx *store.Tx, s *shelf, m *moment, plan *Plan) (err error) {
+		x.plan, x.number = plan, tx.LastChange(k.table)
 		plan.Page, plan.PageSize = 1, max(1, tx.RecordCount(k.table))
 		ids, _, err = s.decide(tx, m, plan)
 		return err
@@ -25,50 +26,76 @@ func (e *Engine) Export(org uuid.UUID, k *Kind, compile Compiled, use func(cs *C
 	if err != nil {
 		return err
 	}
-	var text []byte
-	for first := true; first || len(ids) > 0; first = false {
-		var ends []int
-		var cs *Customs
-		some := ids[:min(exportMost, len(ids))]
-		ids = ids[len(some):]
-		text = text[:0]
-		err := e.store.View(org, func(tx *store.Tx) (err error) {
-			if cs, err = k.Customs(tx); err != nil {
-				return err
-			}
-			records := tx.Reader(k.table)
-			for _, id := range some {
-				change, public, err := records.Public(id)
-				if err != nil {
-					return err
-				}
-				if public == nil {
-					continue
-				}
-				if change > number {
-					r, err := k.row(cs, id, public)
-					if err != nil {
-						return err
-					}
-					if !plan.Match(r) {
-						continue
-					}
-				}
-				text = append(text, public...)
-				ends = append(ends, len(text))
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	chunks := slices.Collect(slices.Chunk(ids, exportMost))
+	if len(chunks) == 0 {
+		chunks = [][]uuid.UUID{nil}
+	}
+	var lines [2][]byte // one is used while the other is filled
+	read := make(chan chunk, 1)
+	begin := func(i int) { go func() { read <- x.read(chunks[i], lines[i%2][:0]) }() }
+	begin(0)
+	for i := range chunks {
+		c := <-read
+		if c.err != nil {
+			return c.err
 		}
-		records, from := make([][]byte, len(ends)), 0
-		for i, end := range ends {
-			records[i], from = text[from:end], end
+		lines[i%2] = c.lines
+		if i+1 < len(chunks) {
+			begin(i + 1)
 		}
-		if err := use(cs, records); err != nil {
+		if err := use(c.customs, c.lines); err != nil {
+			if i+1 < len(chunks) {
+				<-read
+			}
 			return err
 		}
 	}
 	return nil
+}
+
+// export is one that goes on.
+type export struct {
+	engine *Engine
+	org    uuid.UUID
+	kind   *Kind
+	plan   *Plan
+	number uint64 // of the change before which it was decided what is in it
+}
+
+// chunk is some of its records.
+type chunk struct {
+	customs *Customs
+	lines   []byte
+	err     error
+}
+
+func (x *export) read(ids []uuid.UUID, lines []byte) chunk {
+	c := chunk{lines: lines}
+	c.err = x.engine.store.View(x.org, func(tx *store.Tx) (err error) {
+		if c.customs, err = x.kind.Customs(tx); err != nil {
+			return err
+		}
+		records := tx.Reader(x.kind.table)
+		for _, id := range ids {
+			change, public, err := records.Public(id)
+			if err != nil {
+				return err
+			}
+			if public == nil {
+				continue
+			}
+			if change > x.number {
+				r, err := x.kind.row(c.customs, id, public)
+				if err != nil {
+					return err
+				}
+				if !x.plan.Match(r) {
+					continue
+				}
+			}
+			c.lines = append(append(c.lines, public...), '\n')
+		}
+		return nil
+	})
+	return c
 }

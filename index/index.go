@@ -140,8 +140,11 @@ func (r *row) value(f *Field) *value {
 			return &r.custom[i].value
 		}
 	}
-	return &value{}
+	return &noValue
 }
+
+// noValue is what a record has of a custom field that it does not have.
+var noValue value
 
 // bytes is about how much memory a row takes.
 func (r *row) bytes() int {

@@ -16,6 +16,7 @@ type run interface {
 	len() int
 	// get puts the i-th match into k, whose keys have room for those of the sort.
 	get(i int, k *keyed)
+	id(i int) uuid.UUID
 }
 
 // keyed is a match: the id of a record and what it is sorted by.
@@ -49,6 +50,8 @@ type docRun struct {
 
 func (r *docRun) len() int { return len(r.docs) }
 
+func (r *docRun) id(i int) uuid.UUID { return r.part.ids[r.docs[i]] }
+
 func (r *docRun) get(i int, k *keyed) {
 	doc := r.docs[i]
 	k.id = r.part.ids[doc]
@@ -64,6 +67,8 @@ type rowRun struct {
 }
 
 func (r rowRun) len() int { return len(r.rows) }
+
+func (r rowRun) id(i int) uuid.UUID { return r.rows[i].row.id }
 
 func (r rowRun) get(i int, k *keyed) { r.plan.keyedInto(r.rows[i].row, k) }
 
@@ -316,10 +321,26 @@ func (p *Plan) merge(runs []run, at []int, size int) []uuid.UUID {
 	}
 	slices.SortFunc(heads, func(a, b *head) int { return p.compare(&a.keyed, &b.keyed) })
 	ids := make([]uuid.UUID, 0, size)
+	probe := p.newKeyed()
 	for len(ids) < size && len(heads) > 0 {
 		h := heads[0]
-		ids = append(ids, h.id)
-		if h.at++; h.at == h.run.len() {
+		// As many as surely come before the next run: twice as many each time that they do.
+		most := min(h.run.len()-h.at, size-len(ids))
+		n := 1
+		for n < most {
+			if len(heads) == 1 {
+				n = most
+				break
+			}
+			if h.run.get(h.at+min(2*n, most)-1, &probe); p.compare(&probe, &heads[1].keyed) > 0 {
+				break
+			}
+			n = min(2*n, most)
+		}
+		for i := range n {
+			ids = append(ids, h.run.id(h.at+i))
+		}
+		if h.at += n; h.at == h.run.len() {
 			heads = heads[1:]
 			continue
 		}

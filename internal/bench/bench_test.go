@@ -63,3 +63,23 @@ func BenchmarkService(b *testing.B) {
 	measureLoading(b, bare, n, written, loading)
 	measureUpdates(b, s, big, l, ids, bare)
 }
+
+// BenchmarkRecords runs what many records at once go through: batches, exports, the deletion of what all of them bear.
+func BenchmarkRecords(b *testing.B) {
+	n := size(b)
+	s := service(b, b.TempDir())
+	b.Cleanup(func() { s.Close() })
+	t := newTenant(b, s, "Loaded", 60)
+	start := time.Now()
+	load(b, s, t, n, 1)
+	written := time.Since(start)
+	if err := s.Index.Settle(); err != nil {
+		b.Fatal(err)
+	}
+	loading := time.Since(start)
+	bare := newBareBleve(b, &lists{b: b, s: s, org: t.id, kind: s.CRM.Contacts.List})
+	measureLoading(b, bare, n, written, loading)
+	batched := measureBatch(b, s, n, float64(n)/loading.Seconds(), bare)
+	measureExport(b, s, batched)
+	measureTagDeletion(b, s, batched, n)
+}

@@ -195,7 +195,7 @@ func plan(b *testing.B, k *index.Kind, body string) *index.Plan {
 	var q index.ListBody
 	var p fault.Problems
 	shape.Decode(value(b, body), &q, shape.Create, &p)
-	compiled := index.Compile(k, q, &p)
+	compiled := index.Compile(k, index.NoCustoms, q, &p)
 	if err := p.Err(); err != nil {
 		b.Fatalf("%s: %v", body, err)
 	}

@@ -84,7 +84,7 @@ type lists struct {
 
 // page answers a plan and writes its envelope.
 func (l *lists) page(p *index.Plan) {
-	err := l.s.Index.List(l.org, p, func(page index.Page) error {
+	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, func(*index.Customs) (*index.Plan, error) { return p, nil }, func(page index.Page) error {
 		l.envelope(page.Records)
 		return nil
 	})
@@ -95,7 +95,7 @@ func (l *lists) page(p *index.Plan) {
 
 // kept answers a plan and keeps the records.
 func (l *lists) kept(p *index.Plan) (records [][]byte, total int) {
-	err := l.s.Index.List(l.org, p, func(page index.Page) error {
+	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, func(*index.Customs) (*index.Plan, error) { return p, nil }, func(page index.Page) error {
 		for _, r := range page.Records {
 			records = append(records, bytes.Clone(r))
 		}

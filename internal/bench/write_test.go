@@ -257,8 +257,13 @@ func listsBeside(b *testing.B, n int, list func(body string) error, stop chan st
 	}
 }
 
-// send makes a request as the tenant and gives the answer, which must be a success.
+// send makes a request as the tenant and gives the answer, which must be 200.
 func send(client *http.Client, t tenant, method, url, body string) ([]byte, error) {
+	return sendFor(client, t, method, url, body, http.StatusOK)
+}
+
+// sendFor is send with another status.
+func sendFor(client *http.Client, t tenant, method, url, body string, status int) ([]byte, error) {
 	req, err := http.NewRequest(method, url, bytes.NewBufferString(body))
 	if err != nil {
 		return nil, err
@@ -271,10 +276,10 @@ func send(client *http.Client, t tenant, method, url, body string) ([]byte, erro
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %v", res.Status, err)
+	if err == nil && res.StatusCode != status {
+		err = fmt.Errorf("%s: %.300s", res.Status, answer)
 	}
-	return answer, nil
+	return answer, err
 }
 
 func overHTTP(url string, t tenant, ids []uuid.UUID) func(int) error {

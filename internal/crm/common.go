@@ -29,8 +29,8 @@ func FoldLinkedIn(s string) string {
 	}
 	u = strings.TrimRight(u, "/")
 	host, path, _ := strings.Cut(u, "/")
-	if strings.HasSuffix(host, ".linkedin.com") {
-		host = "linkedin.com"
+	if host = strings.TrimPrefix(host, "www."); strings.HasSuffix(host, ".linkedin.com") {
+		host = "linkedin.com" // that of a country, or for phones
 	}
 	if path == "" {
 		return host

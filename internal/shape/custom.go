@@ -3,6 +3,7 @@ package shape
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -149,5 +150,6 @@ func diffCustom(a, b Custom) []string {
 			changed = append(changed, key)
 		}
 	}
+	slices.Sort(changed)
 	return changed
 }
