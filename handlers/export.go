@@ -19,7 +19,7 @@ type ExportBody struct {
 	Filters shape.Value `json:"filters" rule:"component=Filters"`
 	Sort    string      `json:"sort" doc:"A field key, - before it for descending; several with commas."`
 	Search  string      `json:"search" doc:"Words; each must begin some word of the record's text fields, without case."`
-	Format  string      `json:"format" rule:"default=jsonl,enum=jsonl|csv" doc:"A record in JSON on each line, or a table with a header."`
+	Format  string      `json:"format" rule:"default=jsonl,enum=jsonl|csv" doc:"A record in JSON on each line, or a table with a header, in which lists are joined with | and a text that a spreadsheet would take for a formula, or that begins with an apostrophe, has an apostrophe before it."`
 }
 
 // exported is what an export answers.
@@ -79,8 +79,7 @@ type table struct {
 
 func (t *table) write(out *stream, cs *index.Customs, lines []byte) error {
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	w.UseCRLF = true
+	w := csv.NewWriter(&b) // with bare line feeds: for others it would take the carriage returns out of the cells
 	if t.columns == nil {
 		t.columns = cs
 		var header []string
@@ -130,8 +129,9 @@ func (t *table) cells(cs *index.Customs, public []byte) ([]string, error) {
 	return cells, nil
 }
 
-// formulaStarts are what spreadsheets take for the beginning of a formula, or skip before one.
-var formulaStarts = []rune{'=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '|', '%'}
+// formulaStarts are what spreadsheets take for the beginning of a formula, or skip before one. The apostrophe is among them
+// so that whoever takes one away again knows that it was put there.
+var formulaStarts = []rune{'=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '|', '%', '\''}
 
 // cell is a value as the cell of a table. One that a spreadsheet would take for a formula has an apostrophe before it,
 // which keeps it a text; numbers and times are what they seem.

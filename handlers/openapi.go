@@ -265,7 +265,7 @@ func addFilterSchemas(schemas shape.Components) {
 	schemas["FilterRule"] = closed(rule.
 		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).
 		Set("condition", text(shape.Schema{Enum: slices.Sorted(slices.Values(names)), Description: conditionsInWords})).
-		Set("value", &shape.Schema{Description: "One value, or a list for is and is_not; absent for is_empty and is_not_empty."}),
+		Set("value", &shape.Schema{Description: "One value, or a list for is and is_not, and for contains and not_contains of a list; absent for is_empty and is_not_empty."}),
 		"field", "condition")
 	either := &shape.Schema{Type: shape.Types{"array"}, Items: &shape.Schema{
 		OneOf: []*shape.Schema{shape.RefTo("FilterRule"), shape.RefTo("FilterExpression")},

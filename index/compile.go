@@ -58,10 +58,15 @@ type sortKey struct {
 // invalid_sort.
 func Compile(k *Kind, cs *Customs, q ListBody, p *fault.Problems) *Plan {
 	c := &compiler{kind: k, customs: cs, p: p}
-	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, customs: cs, search: words(q.Search), sort: c.sort(q.Sort)}
+	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, customs: cs, search: distinct(words(q.Search)), sort: c.sort(q.Sort)}
 	plan.sorted = orderName + sortName(plan.sort)
 	plan.filter = c.filter(q.Filters, "filters")
 	return plan
+}
+
+func distinct(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // CheckFilter checks a filter that stands at a path against the fields of a kind.

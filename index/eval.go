@@ -11,12 +11,30 @@ import (
 	"prospector/internal/shape"
 )
 
-// evaluator decides a plan for the documents of one part. read gives the row of a document from the store, for what
+// evaluator decides a plan for the documents of one part. stored gives the row of a document from the store, for what
 // the index alone cannot decide.
 type evaluator struct {
 	*part
-	plan *Plan
-	read func(doc uint32) *row
+	plan   *Plan
+	stored func(doc uint32) *row
+	rows   map[uint32]*row // those that were read, as far as they are few
+}
+
+// rowsMost is how many rows an evaluator keeps: a filter may ask for the same ones again and again.
+const rowsMost = 5000
+
+func (e *evaluator) read(doc uint32) *row {
+	r := e.rows[doc]
+	if r == nil {
+		r = e.stored(doc)
+		if e.rows == nil {
+			e.rows = map[uint32]*row{}
+		}
+		if len(e.rows) < rowsMost {
+			e.rows[doc] = r
+		}
+	}
+	return r
 }
 
 // matches gives the documents of in (nil: all) that the plan matches; nil when it matches all and in is nil.

@@ -75,6 +75,12 @@ func (x *export) read(ids []uuid.UUID, lines []byte) chunk {
 		if c.customs, err = x.kind.Customs(tx); err != nil {
 			return err
 		}
+		tombs, err := tx.Tombstones(x.kind.table)
+		if err != nil {
+			return err
+		}
+		// What was deleted since may be gone from records that were not written since.
+		mended := slices.ContainsFunc(tombs, func(t store.Tombstone) bool { return t.Change >= x.number })
 		records := tx.Reader(x.kind.table)
 		for _, id := range ids {
 			change, public, err := records.Public(id)
@@ -84,7 +90,7 @@ func (x *export) read(ids []uuid.UUID, lines []byte) chunk {
 			if public == nil {
 				continue
 			}
-			if change > x.number {
+			if change > x.number || mended {
 				r, err := x.kind.row(c.customs, id, public)
 				if err != nil {
 					return err

@@ -72,7 +72,7 @@ func (s *shelf) decide(tx *store.Tx, m *moment, plan *Plan) (ids []uuid.UUID, to
 func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched {
 	parts := make([]matched, 0, len(m.parts))
 	for i, p := range m.parts {
-		e := evaluator{part: p, plan: plan, read: func(doc uint32) *row {
+		e := evaluator{part: p, plan: plan, stored: func(doc uint32) *row {
 			_, public, err := records.Public(p.ids[doc])
 			if err == nil && public == nil {
 				err = fmt.Errorf("it has %s, which the store has not", p.ids[doc])

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/fault"
 )
 
 // Op is what a change did to its record.
@@ -118,6 +120,9 @@ func (tx *Tx) trim(log string) error {
 			return false, nil
 		}
 		tx.delete(log, key)
+		if entry.Op == Deleted {
+			tx.delete(goneBucket(strings.TrimSuffix(log, ".log")), entry.ID[:])
+		}
 		removed++
 		return true, nil
 	})
@@ -126,30 +131,44 @@ func (tx *Tx) trim(log string) error {
 // LastChange is the number of the last change of a table, 0 when there was none.
 func (tx *Tx) LastChange(table string) uint64 { return tx.sequence(table + ".log") }
 
-// History calls fn for a change of a table and those before it of the same record, the newest first, until it says stop
-// or they are past their time.
-func (tx *Tx) History(table string, number uint64, fn func(Change) (more bool, err error)) error {
+// History calls fn for the changes of a record, the newest first, until it says stop or they are past their time. What was
+// deleted has a history too, for as long as its deletion is kept; what never was has none, and is not_found.
+func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, err error)) error {
 	log := table + ".log"
+	var number uint64
+	if v := tx.get(table+".rec", id[:]); v != nil {
+		number = changeOf(v)
+	} else if v := tx.get(goneBucket(table), id[:]); len(v) == 8 {
+		number = binary.BigEndian.Uint64(v)
+	}
+	found := false
 	for number > 0 {
 		key := numberKey(number)
 		value := tx.get(log, key)
 		if value == nil {
-			return nil
+			break
 		}
 		c, err := tx.decodeChange(log, key, value)
 		if err != nil {
 			return err
 		}
-		if tx.now.Sub(c.At) >= historyKept {
-			return nil
+		if tx.now.Sub(c.At) >= historyKept || c.ID != id {
+			break
 		}
+		found = true
 		if more, err := fn(c); err != nil || !more {
 			return err
 		}
 		number = c.Prev
 	}
+	if !found && tx.get(table+".rec", id[:]) == nil {
+		return fault.ErrNotFound
+	}
 	return nil
 }
+
+// goneBucket holds the numbers of the deletions that the log has, by the record.
+func goneBucket(table string) string { return table + ".gone" }
 
 // Changes calls fn for the changes of a table after the given number, in order, until it says stop.
 func (tx *Tx) Changes(table string, after uint64, fn func(Change) (more bool, err error)) error {

@@ -7,6 +7,7 @@
 //	orgs/<organization>/          all that one organization has; the sequence of "orgs" is the last id given out
 //	    <table>.rec               id → value (see value.go); the sequence is the number of records
 //	    <table>.log               change number → entry (see change.go); the sequence is the last change number
+//	    <table>.gone              id → change number of the deletion, for as long as the log has it
 //	    <table>.uniq.<key>        key → id
 //	    <table>.key.<key>         key ‖ 0 ‖ id → nothing
 //	    <table>.tomb              field ‖ 0 ‖ what is gone → tombstone (see tombstone.go)

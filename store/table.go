@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"hash/crc32"
 	"reflect"
 	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
-	bolt "go.etcd.io/bbolt"
 
 	"prospector/internal/fault"
 )
@@ -47,7 +45,7 @@ type Key[T any] struct {
 type Doc[T any] struct {
 	ID     uuid.UUID
 	Change uint64 // the number of the change that wrote it
-	Mended uint64 // the change of the last tombstone that took something from it since
+	Mended uint64 // the number of the last tombstone that took something from it since
 	Record T
 	JSON   []byte // the public part, as it is answered
 }
@@ -177,7 +175,8 @@ func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	if t.unlogged {
 		return nil
 	}
-	_, err := tx.logChange(t.name, Change{Op: Deleted, ID: old.ID, Prev: old.Change})
+	number, err := tx.logChange(t.name, Change{Op: Deleted, ID: old.ID, Prev: old.Change})
+	tx.put(goneBucket(t.name), old.ID[:], numberKey(number))
 	return err
 }
 
@@ -319,114 +318,6 @@ func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
 		return fn(d)
 	})
 }
-
-// Reader reads records of a table by their ids. It is for many of them: what finding the table costs is paid once.
-type Reader struct {
-	tx     *Tx
-	table  string
-	bucket string
-	cursor *bolt.Cursor // nil when the table is empty
-	tombs  []Tombstone
-	err    error // why those cannot be read
-	place  uint32
-	key    uuid.UUID // here, so that it is not made anew for each record
-	at     []byte    // the key that the cursor is at, nil when it is at none
-	strays int       // how often in a row the next record was not beside the last
-}
-
-// Reader makes a reader of a table, which is valid until the transaction ends.
-func (tx *Tx) Reader(table string) *Reader {
-	r := &Reader{tx: tx, table: table, bucket: table + ".rec"}
-	r.tombs, r.err = tx.Tombstones(table)
-	r.place = tx.place(r.bucket, nil)
-	if b := tx.bucket(r.bucket); b != nil {
-		r.cursor = b.Cursor()
-	}
-	return r
-}
-
-// Public gives the public part of a record and the number of the change that wrote it; nil when there is no such record.
-// The bytes are valid until the transaction ends.
-func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) {
-	if r.err != nil {
-		return 0, nil, r.err
-	}
-	change, public, err = r.Stored(id)
-	if err != nil || len(r.tombs) == 0 || public == nil {
-		return change, public, err
-	}
-	public, _, err = mend(r.tombs, change, public)
-	return change, public, err
-}
-
-// Stored is Public, but gives what is stored: tombstones are not looked at.
-func (r *Reader) Stored(id uuid.UUID) (change uint64, public []byte, err error) {
-	r.key = id
-	v, own := r.tx.own(r.bucket, r.key[:])
-	if !own && r.cursor != nil {
-		v = r.find()
-	}
-	if v == nil {
-		return 0, nil, nil
-	}
-	change, _, public, err = decodeValue(crc32.Update(r.place, castagnoli, r.key[:]), v)
-	if err != nil {
-		return 0, nil, fmt.Errorf("%s %s: %w", r.table, id, err)
-	}
-	return change, public, nil
-}
-
-// find gives the value of the key. Records are often read in the order of their ids, up or down: then the next one is
-// beside the last, and a step there costs much less than finding it from the root.
-func (r *Reader) find() (v []byte) {
-	const stray = 8 // after so many misses it is not an order of ids
-	if r.at != nil && r.strays < stray {
-		if bytes.Compare(r.key[:], r.at) < 0 {
-			r.at, v = r.cursor.Prev()
-		} else {
-			r.at, v = r.cursor.Next()
-		}
-		if bytes.Equal(r.at, r.key[:]) {
-			r.strays = 0
-			return v
-		}
-		r.strays++
-	}
-	r.at, v = r.cursor.Seek(r.key[:])
-	if !bytes.Equal(r.at, r.key[:]) {
-		return nil
-	}
-	return v
-}
-
-// Records calls fn for the public part of every record of a table whose id is above the given one, in the order of
-// creation, until it says stop. The bytes are valid until the transaction ends.
-func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error)) error {
-	bucket := table + ".rec"
-	tombs, err := tx.Tombstones(table)
-	if err != nil {
-		return err
-	}
-	return tx.scan(bucket, above[:], func(key, value []byte) (bool, error) {
-		if bytes.Equal(key, above[:]) {
-			return true, nil
-		}
-		change, _, public, err := decodeValue(tx.place(bucket, key), value)
-		if err == nil && len(key) != 16 {
-			err = ErrDamaged
-		}
-		if err == nil {
-			public, _, err = mend(tombs, change, public)
-		}
-		if err != nil {
-			return false, fmt.Errorf("%s %x: %w", table, key, err)
-		}
-		return fn(uuid.UUID(key), change, public)
-	})
-}
-
-// RecordCount is the number of records of a table.
-func (tx *Tx) RecordCount(table string) int { return int(tx.sequence(table + ".rec")) }
 
 // Lookup finds the record that has a global unique key, and its organization.
 func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, found bool, err error) {

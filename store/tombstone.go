@@ -21,6 +21,7 @@ type Tombstone struct {
 	Prefix []byte
 
 	Change uint64 // the last change of the table before it
+	Number uint64 // counts the tombstones of the table
 }
 
 func tombBucket(table string) string { return table + ".tomb" }
@@ -58,12 +59,13 @@ func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
 
 // Bury puts a tombstone on the table. Sweep must be called until there is no more to do.
 func (t *Table[T]) Bury(tx *Tx, tomb Tombstone) (Tombstone, error) {
-	tomb.Change = tx.LastChange(t.name)
+	bucket, key := tombBucket(t.name), tomb.key()
+	tomb.Change, tomb.Number = tx.LastChange(t.name), tx.sequence(bucket)+1
 	body, err := json.Marshal(tomb)
 	if err != nil {
 		return tomb, err
 	}
-	bucket, key := tombBucket(t.name), tomb.key()
+	tx.setSequence(bucket, tomb.Number)
 	tx.put(bucket, key, seal(tx.place(bucket, key), body))
 	delete(tx.tombs, t.name)
 	return tomb, nil
@@ -111,7 +113,7 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, most int) (more bool, err error
 	return more, nil
 }
 
-// mend gives a record, as it was stored at the change, without what tombstones say is gone; by is the change of the last
+// mend gives a record, as it was stored at the change, without what tombstones say is gone; by is the number of the last
 // tombstone that took something from it, 0 when none did.
 func mend(tombs []Tombstone, change uint64, public []byte) (mended []byte, by uint64, err error) {
 	for i := range tombs {
@@ -121,7 +123,7 @@ func mend(tombs []Tombstone, change uint64, public []byte) (mended []byte, by ui
 				return nil, 0, fmt.Errorf("%w: a record cannot be read: %w", ErrDamaged, err)
 			}
 			if !bytes.Equal(without, public) {
-				public, by = without, max(by, t.Change)
+				public, by = without, max(by, t.Number)
 			}
 		}
 	}

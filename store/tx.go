@@ -275,6 +275,9 @@ func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more 
 // apply moves what was buffered into the shared transaction.
 func (tx *Tx) apply() error {
 	for name, w := range tx.writes {
+		if w.Len() == 0 { // all of it was taken back
+			continue
+		}
 		b, err := tx.ensure(name)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Code is the machine-readable name of an error, as answered in error.code.
@@ -76,6 +77,9 @@ func CodeOf(err error) Code {
 // maxDetails bounds what an answer lists, so that a hostile body cannot make it larger than itself.
 const maxDetails = 1000
 
+// maxPath is how many bytes of a path are answered: those of a filter of 200 levels, and more.
+const maxPath = 4000
+
 // Problems collects all that is wrong with one request, so that it is reported at once.
 type Problems struct {
 	code  Code
@@ -91,6 +95,9 @@ func (p *Problems) Add(code Code, path, format string, args ...any) {
 	if p.count++; p.count > maxDetails {
 		return
 	}
+	if len(path) > maxPath { // somebody's key, which need not be answered as a whole
+		path = strings.ToValidUTF8(path[:maxPath], "") + "…"
+	}
 	p.list = append(p.list, Detail{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -99,9 +106,13 @@ func (p *Problems) Invalid(path, format string, args ...any) {
 	p.Add(ValidationFailed, path, format, args...)
 }
 
-// Has tells whether a problem at path was noted, so that a later rule need not complain about the same field again.
+// Has tells whether a problem at path, or within what stands there, was noted, so that a later rule need not complain
+// about the same field again.
 func (p *Problems) Has(path string) bool {
-	return slices.ContainsFunc(p.list, func(d Detail) bool { return d.Path == path })
+	return slices.ContainsFunc(p.list, func(d Detail) bool {
+		rest, under := strings.CutPrefix(d.Path, path)
+		return under && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // Count is how many problems were noted.

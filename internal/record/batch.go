@@ -82,6 +82,9 @@ func NewItem[T any](body shape.Value, match string) Item[T] {
 		return Item[T]{problem: fault.New(fault.ValidationFailed, "the record must be an object")}
 	}
 	item := Item[T]{body: body, id: body.Get("id")}
+	if item.id.Kind == shape.String && item.id.Text == "" {
+		item.id.Kind = shape.Null // as everywhere
+	}
 	switch item.id.Kind {
 	case shape.Null:
 		item.body.Members = slices.DeleteFunc(slices.Clone(body.Members), func(m shape.Member) bool { return m.Key == "id" })
@@ -162,5 +165,8 @@ func (k *Kind[T]) put(tx *store.Tx, item *Item[T], match string) (id uuid.UUID, 
 	} else {
 		doc, err = k.Create(tx, item.draft)
 	}
-	return doc.ID, !found, err
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	return doc.ID, !found, nil
 }

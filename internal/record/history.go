@@ -10,7 +10,7 @@ import (
 // Change is one change of a record, as its history tells it.
 type Change struct {
 	At        shape.Time    `json:"at" rule:"required"`
-	Change    string        `json:"change" rule:"enum=created|updated"`
+	Change    string        `json:"change" rule:"enum=created|updated|deleted"`
 	Fields    []string      `json:"fields" doc:"The fields that an update changed."`
 	Operation string        `json:"operation" doc:"What was asked for: update_contact, or delete_tag when a tag of the record was deleted."`
 	UserID    uuid.NullUUID `json:"user_id"`
@@ -18,19 +18,14 @@ type Change struct {
 	RequestID shape.Text    `json:"request_id"`
 }
 
-// History gives the changes of a record that are kept, the newest first.
+var changeNames = map[store.Op]string{store.Created: "created", store.Updated: "updated", store.Deleted: "deleted"}
+
+// History gives the changes of a record that are kept, the newest first, also when the last was its deletion.
 func (k *Kind[T]) History(tx *store.Tx, id uuid.UUID) ([]Change, error) {
-	doc, err := k.Table.Get(tx, id)
-	if err != nil {
-		return nil, err
-	}
 	var changes []Change
-	err = tx.History(k.Table.Name(), doc.Change, func(c store.Change) (bool, error) {
-		entry := Change{At: shape.At(c.At), Change: "updated", Fields: c.Fields, Operation: c.Actor.Operation,
+	err := tx.History(k.Table.Name(), id, func(c store.Change) (bool, error) {
+		entry := Change{At: shape.At(c.At), Change: changeNames[c.Op], Fields: c.Fields, Operation: c.Actor.Operation,
 			UserID: orNull(c.Actor.User), KeyID: orNull(c.Actor.Key), RequestID: shape.Text(c.Actor.RequestID)}
-		if c.Op == store.Created {
-			entry.Change = "created"
-		}
 		if entry.Fields == nil {
 			entry.Fields = []string{}
 		}

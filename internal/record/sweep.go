@@ -12,7 +12,7 @@ import (
 const SweepJob = "sweep"
 
 // sweepMost is how many records a transaction rewrites: more would keep other writers waiting for longer than they notice.
-const sweepMost = 1000
+const sweepMost = 250
 
 // sweepWork is what such a job has to do, and who is the cause of it.
 type sweepWork struct {
@@ -22,7 +22,7 @@ type sweepWork struct {
 }
 
 // bury makes something gone from all records of the kind at once, and rewrites those that bear it: here when they are
-// few, else in a job.
+// few, else in a job. Some are always rewritten here: lists tell by the changes of a table which moment comes after which.
 func (k *Kind[T]) bury(tx *store.Tx, tomb store.Tombstone) error {
 	tomb, err := k.Table.Bury(tx, tomb)
 	if err != nil {

@@ -110,7 +110,7 @@ func DecodeCustom(object Value, into *Custom, fields *Customs, p *fault.Problems
 
 // custom gives a value as it is kept, nil for none.
 func (d *decoder) custom(v Value, f *CustomField) any {
-	if v.Kind == Null || v.Kind == String && v.Text == "" {
+	if f.isNone(v) {
 		return nil
 	}
 	dst := reflect.New(f.typ).Elem()

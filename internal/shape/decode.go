@@ -35,6 +35,9 @@ type decoder struct {
 	p    *fault.Problems
 }
 
+// forNew decodes what was not there before, whatever it is within.
+func (d *decoder) forNew() *decoder { return &decoder{mode: Create, p: d.p} }
+
 func join(path, key string) string {
 	if path == "" {
 		return key
@@ -45,14 +48,13 @@ func join(path, key string) string {
 func (d *decoder) object(v Value, dst reflect.Value, path string) {
 	s := describe(dst.Type())
 	given := make([]bool, len(s.Fields))
-	var edits []edit
+	edits := map[int]edit{} // by field
 	for _, m := range v.Members {
 		at := join(path, m.Key)
 		i, known := s.byKey[m.Key]
 		if !known {
-			if e, is := s.edit(m); is && d.mode == Update {
-				edits = append(edits, e)
-			} else if s.custom == nil || !strings.HasPrefix(m.Key, CustomPrefix) { // those are for DecodeCustom
+			forCustom := s.custom != nil && strings.HasPrefix(m.Key, CustomPrefix) // those are for DecodeCustom
+			if !forCustom && !(d.mode == Update && s.edits(m, edits)) {
 				d.p.Invalid(at, "is not a known field")
 			}
 			continue
@@ -67,30 +69,34 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 			d.unchanged(m.Value, field, f, at)
 			continue
 		}
-		given[i] = m.Value.Kind != Null
-		// An empty text is no value, just as null is.
-		if m.Value.Kind == Null || m.Value.Kind == String && m.Value.Text == "" && field.Kind() == reflect.String {
-			field.Set(f.zero())
-		} else {
+		if given[i] = !f.isNone(m.Value); given[i] {
 			d.value(m.Value, field, f, at)
+		} else {
+			field.Set(f.zero())
 		}
 		if f.Required && m.Value.Kind == List && len(m.Value.Items) == 0 {
 			d.p.Invalid(at, "must not be empty")
 		}
 	}
-	d.edit(edits, dst, path)
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		field := dst.FieldByIndex(f.index)
+		if e, edited := edits[i]; edited {
+			d.edit(e, f, field, path)
+		}
 		if d.mode == Create && !given[i] && field.IsZero() {
 			field.Set(f.zero())
 		}
 		at := join(path, f.Key)
-		missing := field.IsZero() && (!given[i] || field.Kind() == reflect.String)
-		if f.Required && !f.ReadOnly && missing && !d.p.Has(at) {
+		if f.Required && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
 			d.p.Invalid(at, "is required")
 		}
 	}
+}
+
+// isNone tells whether a value is none: null is, and an empty text is none of what is written as a text.
+func (f *Field) isNone(v Value) bool {
+	return v.Kind == Null || v.Kind == String && v.Text == "" && isString(f.typ)
 }
 
 // zero is what a field holds when nothing is said: its default, or no value.
@@ -166,7 +172,9 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 		d.list(v, dst, f, path)
 	case reflect.Pointer: // an object that may be absent; that of another copy of the record is not written into
 		object := reflect.New(dst.Type().Elem())
-		if !dst.IsNil() {
+		if dst.IsNil() {
+			d = d.forNew()
+		} else {
 			object.Elem().Set(dst.Elem())
 		}
 		d.value(v, object.Elem(), f, path)
@@ -264,6 +272,7 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	entry := *f
 	entry.typ = dst.Type().Elem()
 	entry.Max = TextMax
+	d = d.forNew()
 	out := reflect.MakeSlice(dst.Type(), 0, len(v.Items))
 	seen := make(map[any]bool, len(v.Items))
 	for i, item := range v.Items {
@@ -288,60 +297,60 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	dst.Set(out)
 }
 
-// edit is a member that adds to a list, or removes from it.
-type edit struct {
-	field  *Field
-	remove bool
-	member Member
+// edit is what a body adds to a list, and removes from it.
+type edit struct{ add, remove Value }
+
+// edits reads a member that adds to a list or removes from it.
+func (s *Struct) edits(m Member, into map[int]edit) bool {
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		e := into[i]
+		switch {
+		case !f.Edits:
+			continue
+		case m.Key == "add_"+f.Key:
+			e.add = m.Value
+		case m.Key == "remove_"+f.Key:
+			e.remove = m.Value
+		default:
+			continue
+		}
+		into[i] = e
+		return true
+	}
+	return false
 }
 
-func (s *Struct) edit(m Member) (edit, bool) {
-	key, remove := strings.CutPrefix(m.Key, "remove_")
-	if !remove {
-		key, _ = strings.CutPrefix(m.Key, "add_")
+// edit adds to a list and removes from it, after the list itself was set.
+func (d *decoder) edit(e edit, f *Field, list reflect.Value, path string) {
+	read := func(verb string, v Value) (entries reflect.Value, has map[any]bool) {
+		entries, has = reflect.New(list.Type()).Elem(), map[any]bool{}
+		if v.Kind != Absent && v.Kind != Null {
+			d.list(v, entries, f, join(path, verb+f.Key))
+		}
+		for i := range entries.Len() {
+			has[entries.Index(i).Interface()] = true
+		}
+		return entries, has
 	}
-	if i, known := s.byKey[key]; known && key != m.Key && s.Fields[i].Edits {
-		return edit{&s.Fields[i], remove, m}, true
-	}
-	return edit{}, false
-}
-
-// edit adds to lists and removes from them, after the lists themselves were set.
-func (d *decoder) edit(edits []edit, dst reflect.Value, path string) {
-	added := map[any]bool{}
-	for _, remove := range []bool{false, true} {
-		for _, e := range edits {
-			if e.remove != remove || e.member.Value.Kind == Null {
-				continue
-			}
-			list := dst.FieldByIndex(e.field.index)
-			named := reflect.New(list.Type()).Elem()
-			at := join(path, e.member.Key)
-			d.list(e.member.Value, named, e.field, at)
-			has := map[any]bool{}
-			for i := range named.Len() {
-				entry := named.Index(i).Interface()
-				if has[entry] = true; remove && added[entry] {
-					d.p.Invalid(at, "names %v, which is also to be added", entry)
-				}
-				added[entry] = !remove
-			}
-			edited := reflect.MakeSlice(list.Type(), 0, list.Len()+named.Len())
-			for i := range list.Len() {
-				if entry := list.Index(i); !has[entry.Interface()] || !remove {
-					edited = reflect.Append(edited, entry)
-					delete(has, entry.Interface())
-				}
-			}
-			for i := range named.Len() {
-				if entry := named.Index(i); has[entry.Interface()] && !remove {
-					edited = reflect.Append(edited, entry)
-				}
-			}
-			if edited.Len() > e.field.Max && edited.Len() > list.Len() {
-				d.p.Invalid(join(path, e.field.Key), "must have at most %d entries", e.field.Max)
-			}
-			list.Set(edited)
+	adds, added := read("add_", e.add)
+	_, removed := read("remove_", e.remove)
+	for entry := range removed {
+		if added[entry] {
+			d.p.Invalid(join(path, "remove_"+f.Key), "names %v, which is also to be added", entry)
 		}
 	}
+	edited, has := reflect.MakeSlice(list.Type(), 0, list.Len()+adds.Len()), map[any]bool{}
+	for _, from := range []reflect.Value{list, adds} {
+		for i := range from.Len() {
+			if entry := from.Index(i); !removed[entry.Interface()] && !has[entry.Interface()] {
+				has[entry.Interface()] = true
+				edited = reflect.Append(edited, entry)
+			}
+		}
+	}
+	if edited.Len() > f.Max && edited.Len() > list.Len() {
+		d.p.Invalid(join(path, f.Key), "must have at most %d entries", f.Max)
+	}
+	list.Set(edited)
 }

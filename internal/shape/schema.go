@@ -118,7 +118,7 @@ func (c Components) schema(f *Field, view View) *Schema {
 		f.bounds(s, view)
 	}
 	if f.nullable(view) {
-		s = orNullSchema(s)
+		s = orNullSchema(s, view != Answer && isString(f.typ) && (s.Format != "" || s.Enum != nil || s.Pattern != ""))
 	}
 	s.Description = f.Doc
 	if view == UpdateInput && (f.ReadOnly || f.Fixed) {
@@ -229,15 +229,20 @@ func orBound(given *float64, bound float64) *float64 {
 	return given
 }
 
-// orNullSchema allows null beside s. A nullable enum is written as anyOf, which code generators understand.
-func orNullSchema(s *Schema) *Schema {
-	if s.Enum == nil && s.Ref == "" {
+// orNullSchema allows null beside s and, where s would else refuse it, the empty text, which is no value either. A nullable
+// enum is written as anyOf, which code generators understand.
+func orNullSchema(s *Schema, orEmpty bool) *Schema {
+	if s.Enum == nil && s.Ref == "" && !orEmpty {
 		s.Type = append(s.Type, "null")
 		return s
 	}
 	inner := *s
 	inner.Description, inner.Default = "", nil
-	return &Schema{AnyOf: []*Schema{&inner, {Type: Types{"null"}}}, Default: s.Default}
+	either := []*Schema{&inner, {Type: Types{"null"}}}
+	if orEmpty {
+		either = append(either, &Schema{Type: Types{"string"}, Enum: []string{""}})
+	}
+	return &Schema{AnyOf: either, Default: s.Default}
 }
 
 // object refers to the component for the struct t, which is made when it is first asked for.
@@ -272,7 +277,7 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 }
 
 func (c Components) edit(f *Field, doc string) *Schema {
-	s := orNullSchema(c.plain(f, UpdateInput))
+	s := orNullSchema(c.plain(f, UpdateInput), false)
 	s.Description = doc
 	return s
 }

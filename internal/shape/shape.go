@@ -211,6 +211,11 @@ func isText(t reflect.Type) bool {
 	return t.Kind() == reflect.String && t != dateType
 }
 
+// isString tells the types whose values are JSON strings.
+func isString(t reflect.Type) bool {
+	return t.Kind() == reflect.String || t == timeType || t == uuidType || t == nullUUIDType
+}
+
 // isScalar tells the struct and array types that stand for one JSON value.
 func isScalar(t reflect.Type) bool {
 	switch t {

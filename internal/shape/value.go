@@ -3,6 +3,7 @@ package shape
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -13,6 +14,9 @@ import (
 
 // MaxDepth is how deep the objects and lists of a body may nest.
 const MaxDepth = 512
+
+// maxValues is how many values a body may have: each takes much more memory than a small body has bytes for it.
+const maxValues = 500_000
 
 // Kind is the kind of a JSON value, by the character it begins with; every number is '0' and both booleans are 't'.
 type Kind byte
@@ -55,7 +59,7 @@ func (v Value) Get(key string) Value {
 // UnmarshalJSONFrom and MarshalJSONTo keep a value within a record as it was given; an absent one is null.
 
 func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
-	if *v, err = read(d); v.Kind == Null {
+	if *v, err = read(d, new(int)); v.Kind == Null {
 		*v = Value{}
 	}
 	return err
@@ -112,7 +116,7 @@ func ParseObject(body []byte) (Value, error) {
 
 func parse(body []byte) (Value, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(body))
-	v, err := read(d)
+	v, err := read(d, new(int))
 	if err != nil {
 		return Value{}, err
 	}
@@ -122,10 +126,14 @@ func parse(body []byte) (Value, error) {
 	return v, nil
 }
 
-func read(d *jsontext.Decoder) (Value, error) {
+// read reads a value; count is how many there were before it.
+func read(d *jsontext.Decoder, count *int) (Value, error) {
 	tok, err := d.ReadToken()
 	if err != nil {
 		return Value{}, err
+	}
+	if *count++; *count > maxValues {
+		return Value{}, fmt.Errorf("it has more than %d values", maxValues)
 	}
 	if d.StackDepth() > MaxDepth {
 		return Value{}, errors.New("it nests too deep")
@@ -145,7 +153,7 @@ func read(d *jsontext.Decoder) (Value, error) {
 				return Value{}, err
 			}
 			name := key.String()
-			member, err := read(d)
+			member, err := read(d, count)
 			if err != nil {
 				return Value{}, err
 			}
@@ -156,7 +164,7 @@ func read(d *jsontext.Decoder) (Value, error) {
 	case jsontext.KindBeginArray:
 		v := Value{Kind: List, Items: []Value{}}
 		for d.PeekKind() != jsontext.KindEndArray {
-			item, err := read(d)
+			item, err := read(d, count)
 			if err != nil {
 				return Value{}, err
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/store"
 )
 
@@ -81,9 +82,8 @@ func (w *Worker) Once(ctx context.Context) {
 // begin begins as many of the due jobs as may run at once, and tells when to look again.
 func (w *Worker) begin(ctx context.Context) (next time.Time) {
 	jobs, next, err := w.store.Due(w.store.Now(), atOnce, w.isHeld)
-	if err != nil {
+	if err != nil { // those that can be read are done all the same
 		w.log.Error("jobs cannot be read", "error", err)
-		next = w.store.Now().Add(lastDelay)
 	}
 	for _, job := range jobs {
 		select {
@@ -93,7 +93,9 @@ func (w *Worker) begin(ctx context.Context) (next time.Time) {
 		}
 		w.hold(job.ID, true)
 		w.running.Go(func() {
-			w.do(ctx, job)
+			if w.isDue(job) {
+				w.do(ctx, job)
+			}
 			w.hold(job.ID, false)
 			<-w.free
 			select {
@@ -103,6 +105,18 @@ func (w *Worker) begin(ctx context.Context) (next time.Time) {
 		})
 	}
 	return next
+}
+
+// isDue tells whether a job that is held now is still to be done: it may have been done while the due ones were read.
+func (w *Worker) isDue(job store.Job) bool {
+	err := w.store.View(job.Org, func(tx *store.Tx) error {
+		now, err := tx.Job(job.ID)
+		if err == nil && now.Due != job.Due {
+			err = fault.ErrNotFound // it was put off
+		}
+		return err
+	})
+	return err == nil
 }
 
 func (w *Worker) isHeld(id uuid.UUID) bool {

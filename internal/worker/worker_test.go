@@ -1,0 +1,447 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// bench is a store on a clock that stands still until it is moved, and what was logged.
+type bench struct {
+	t     *testing.T
+	store *store.Store
+	milli atomic.Int64
+
+	mu  sync.Mutex
+	log []string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t}
+	b.milli.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
+	st, err := store.Open(t.TempDir(), store.Options{Clock: b.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.store = st
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func (b *bench) now() time.Time        { return time.UnixMilli(b.milli.Load()).UTC() }
+func (b *bench) move(by time.Duration) { b.milli.Add(by.Milliseconds()) }
+
+func (b *bench) worker(handlers map[string]Handler) *Worker {
+	return New(b.store, slog.New(slog.NewTextHandler(b, nil)), handlers)
+}
+
+// Write takes a line of the log.
+func (b *bench) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.log = append(b.log, string(line))
+	return len(line), nil
+}
+
+func (b *bench) logged(text string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.log, func(line string) bool { return strings.Contains(line, text) })
+}
+
+func (b *bench) enqueue(org uuid.UUID, kind string, due time.Time, payload any) (id uuid.UUID) {
+	b.t.Helper()
+	err := b.store.Update(b.t.Context(), org, store.Actor{}, func(tx *store.Tx) (err error) {
+		id, err = tx.Enqueue(kind, due, payload)
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return id
+}
+
+// job reads a job; nil when it is done.
+func (b *bench) job(org, id uuid.UUID) (job *store.Job) {
+	_ = b.store.View(org, func(tx *store.Tx) error {
+		if j, err := tx.Job(id); err == nil {
+			job = &j
+		}
+		return nil
+	})
+	return job
+}
+
+// done ends a job, as a handler does.
+func (b *bench) done(ctx context.Context, job store.Job) error {
+	return b.store.Update(ctx, job.Org, store.Actor{}, func(tx *store.Tx) error { return tx.Done(job.ID) })
+}
+
+var (
+	orgA = uuid.UUID{0xa, 15: 1}
+	orgB = uuid.UUID{0xb, 15: 1}
+)
+
+var errFailed = errors.New("the other side hung up")
+
+// late bounds a wait for what must happen.
+func (b *bench) late() <-chan time.Time { return time.After(30 * time.Second) }
+
+func receive[T any](b *bench, from <-chan T, what string) (v T) {
+	b.t.Helper()
+	select {
+	case v = <-from:
+	case <-b.late():
+		b.t.Fatal("waited in vain for " + what)
+	}
+	return v
+}
+
+func TestOnceRunsWhatIsDueOnce(t *testing.T) {
+	b := newBench(t)
+	var mu sync.Mutex
+	runs := map[string]int{}
+	w := b.worker(map[string]Handler{
+		"mail": func(ctx context.Context, job store.Job) error {
+			var to string
+			if err := json.Unmarshal(job.Payload, &to); err != nil {
+				return err
+			}
+			mu.Lock()
+			runs[fmt.Sprintf("%x %s", job.Org[0], to)]++
+			mu.Unlock()
+			return b.done(ctx, job)
+		},
+		"parent": func(ctx context.Context, job store.Job) error {
+			return b.store.Update(ctx, job.Org, store.Actor{}, func(tx *store.Tx) error {
+				_, err := tx.Enqueue("mail", tx.Now(), "child")
+				return errors.Join(err, tx.Done(job.ID))
+			})
+		},
+	})
+	want := map[string]int{"a child": 1}
+	for i := range 3 * atOnce { // more than run at once
+		org := []uuid.UUID{orgA, orgB}[i%2]
+		b.enqueue(org, "mail", b.now(), fmt.Sprint(i))
+		want[fmt.Sprintf("%x %d", org[0], i)] = 1
+	}
+	b.enqueue(orgA, "parent", b.now(), nil)
+	later := b.enqueue(orgA, "mail", b.now().Add(time.Hour), "later")
+	for range 2 {
+		w.Once(t.Context())
+	}
+	if fmt.Sprint(runs) != fmt.Sprint(want) {
+		t.Errorf("ran %v, want %v", runs, want)
+	}
+	if b.job(orgA, later) == nil {
+		t.Error("what is due later is gone")
+	}
+	b.move(time.Hour - time.Millisecond)
+	if w.Once(t.Context()); runs["a later"] != 0 {
+		t.Error("it ran a millisecond early")
+	}
+	b.move(time.Millisecond)
+	if w.Once(t.Context()); runs["a later"] != 1 || b.job(orgA, later) != nil {
+		t.Errorf("ran %v", runs)
+	}
+}
+
+// TestFailuresBackOff fails in each of the ways that there are, and follows when it is tried again.
+func TestFailuresBackOff(t *testing.T) {
+	b := newBench(t)
+	var runs atomic.Int32
+	heal := false
+	w := b.worker(map[string]Handler{
+		"fails": func(ctx context.Context, job store.Job) error {
+			if int(runs.Add(1)) != job.Tries+1 {
+				t.Errorf("run %d is told of %d tries", runs.Load(), job.Tries)
+			}
+			if heal {
+				return b.done(ctx, job)
+			}
+			return errFailed
+		},
+		"panics": func(context.Context, store.Job) error { panic("a nil map, say") },
+	})
+	failing := b.enqueue(orgA, "fails", b.now(), nil)
+	others := map[uuid.UUID]string{b.enqueue(orgB, "panics", b.now(), nil): "a nil map, say", b.enqueue(orgB, "unheard of", b.now(), nil): "nobody for this kind"}
+
+	delays := []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600}
+	for tries, delay := range delays {
+		delay *= time.Second
+		w.Once(t.Context())
+		if j := b.job(orgA, failing); j == nil || j.Tries != tries+1 || !j.Due.Equal(b.now().Add(delay)) {
+			t.Fatalf("after try %d: %+v at %v, want it due in %v", tries+1, j, b.now(), delay)
+		}
+		b.move(delay - time.Millisecond)
+		if w.Once(t.Context()); int(runs.Load()) != tries+1 {
+			t.Fatalf("it was tried again before %v had passed", delay)
+		}
+		b.move(time.Millisecond)
+	}
+	for id, word := range others {
+		if j := b.job(orgB, id); j == nil || j.Tries != len(delays) || !b.logged(word) {
+			t.Errorf("%s: it is %+v now, logged: %t", word, j, b.logged(word))
+		}
+	}
+	if !b.logged(errFailed.Error()) {
+		t.Error("the failure was not logged")
+	}
+	heal = true
+	w.Once(t.Context())
+	if b.job(orgA, failing) != nil {
+		t.Error("it is not done after it was")
+	}
+}
+
+// A job that has failed more often than anyone counted on still waits for no longer than the longest delay.
+func TestTheDelayIsBounded(t *testing.T) {
+	b := newBench(t)
+	id := b.enqueue(orgA, "fails", b.now(), nil)
+	for _, tries := range []int{20, 33, 62, 63, 64, 1 << 40} {
+		err := b.store.Update(t.Context(), orgA, store.Actor{}, func(tx *store.Tx) error { return tx.Reschedule(id, tx.Now(), tries) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.worker(nil).Once(t.Context())
+		if j := b.job(orgA, id); j == nil || j.Tries != tries+1 || !j.Due.Equal(b.now().Add(lastDelay)) {
+			t.Errorf("after %d tries: %+v", tries, j)
+		}
+	}
+}
+
+// running is a worker that runs until the test stops it.
+type running struct {
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+func (b *bench) run(w *Worker) running {
+	ctx, stop := context.WithCancel(b.t.Context())
+	r := running{stop, make(chan struct{})}
+	go func() {
+		w.Run(ctx)
+		close(r.ended)
+	}()
+	b.t.Cleanup(func() {
+		stop()
+		<-r.ended
+	})
+	return r
+}
+
+// TestRunIsWoken enqueues while the worker waits, while it works, and for later.
+func TestRunIsWoken(t *testing.T) {
+	b := newBench(t)
+	ran := make(chan string, 100)
+	w := b.worker(map[string]Handler{"mail": func(ctx context.Context, job store.Job) error {
+		if err := b.done(ctx, job); err != nil {
+			return err
+		}
+		ran <- string(job.Payload)
+		return nil
+	}})
+	b.enqueue(orgA, "mail", b.now(), 0)
+	r := b.run(w)
+	for i := range 50 {
+		if got := receive(b, ran, "a job"); got != fmt.Sprint(i) {
+			t.Fatalf("ran %s, want %d", got, i)
+		}
+		b.enqueue(orgA, "mail", b.now(), i+1)
+	}
+	receive(b, ran, "the last job")
+	b.enqueue(orgB, "mail", b.now().Add(time.Hour), "later")
+	b.enqueue(orgA, "mail", b.now(), "now")
+	if got := receive(b, ran, "the job that is due"); got != `"now"` {
+		t.Fatalf("ran %s", got)
+	}
+	b.move(time.Hour)
+	b.enqueue(orgA, "mail", b.now(), "after")
+	got := []string{receive(b, ran, "a job"), receive(b, ran, "a job")}
+	if slices.Sort(got); fmt.Sprint(got) != `["after" "later"]` {
+		t.Errorf("ran %v", got)
+	}
+	r.stop()
+	receive(b, r.ended, "the end")
+	if len(ran) != 0 {
+		t.Errorf("%s ran a second time", <-ran)
+	}
+}
+
+// A job that becomes due while nothing else happens is begun at its time, by the real clock.
+func TestRunWaitsForTheNextJob(t *testing.T) {
+	b := newBench(t)
+	begin := time.Now()
+	base := b.now()
+	st, err := store.Open(t.TempDir(), store.Options{Clock: func() time.Time { return base.Add(time.Since(begin)) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	b.store = st
+	ran := make(chan time.Time, 1)
+	due := st.Now().Add(50 * time.Millisecond)
+	b.enqueue(orgA, "mail", due, nil)
+	r := b.run(b.worker(map[string]Handler{"mail": func(ctx context.Context, job store.Job) error {
+		ran <- st.Now()
+		return b.done(ctx, job)
+	}}))
+	if at := receive(b, ran, "the job"); at.Before(due) {
+		t.Errorf("it ran at %v, before %v", at, due)
+	}
+	r.stop()
+	receive(b, r.ended, "the end")
+}
+
+// TestSomeRunAtOnce holds as many jobs as may run, sees that no other is begun meanwhile, and that one that ends makes room
+// for one.
+func TestSomeRunAtOnce(t *testing.T) {
+	b := newBench(t)
+	begun, release := make(chan uuid.UUID), make(chan struct{})
+	var most, now atomic.Int32
+	w := b.worker(map[string]Handler{"hold": func(ctx context.Context, job store.Job) error {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		begun <- job.ID
+		<-release
+		now.Add(-1)
+		return b.done(ctx, job)
+	}})
+	const jobs = 3 * atOnce
+	for range jobs {
+		b.enqueue(orgA, "hold", b.now(), nil)
+	}
+	r := b.run(w)
+	seen := map[uuid.UUID]bool{}
+	for range atOnce {
+		seen[receive(b, begun, "a job")] = true
+	}
+	for range 5 { // whatever wakes it, there is no room
+		b.enqueue(orgB, "hold", b.now().Add(time.Hour), nil)
+	}
+	for range jobs - atOnce {
+		release <- struct{}{}
+		seen[receive(b, begun, "the next job")] = true
+	}
+	close(release)
+	r.stop()
+	receive(b, r.ended, "the end")
+	if len(seen) != jobs || most.Load() != atOnce {
+		t.Errorf("%d jobs ran, at most %d at once", len(seen), most.Load())
+	}
+}
+
+// TestRunEnds has one job that heeds the end, one that finishes in spite of it, and one that was never begun: Run returns
+// when both have ended, and what is not done is in the store as it was.
+func TestRunEnds(t *testing.T) {
+	b := newBench(t)
+	begun := make(chan string)
+	finish := make(chan struct{})
+	w := b.worker(map[string]Handler{
+		"heeds": func(ctx context.Context, job store.Job) error {
+			begun <- job.Kind
+			<-ctx.Done()
+			return ctx.Err()
+		},
+		"finishes": func(ctx context.Context, job store.Job) error {
+			begun <- job.Kind
+			<-finish
+			return b.done(context.WithoutCancel(ctx), job)
+		},
+	})
+	heeds, finishes := b.enqueue(orgA, "heeds", b.now(), nil), b.enqueue(orgA, "finishes", b.now(), nil)
+	never := b.enqueue(orgB, "heeds", b.now().Add(time.Minute), nil)
+	r := b.run(w)
+	receive(b, begun, "a job")
+	receive(b, begun, "a job")
+	r.stop()
+	b.move(time.Minute)
+	select {
+	case <-r.ended:
+		t.Fatal("it ended with a job at work")
+	default:
+	}
+	close(finish)
+	receive(b, r.ended, "the end")
+	if b.job(orgA, finishes) != nil {
+		t.Error("what was finished is not done")
+	}
+	for id, org := range map[uuid.UUID]uuid.UUID{heeds: orgA, never: orgB} {
+		if j := b.job(org, id); j == nil || j.Tries != 0 || j.Due.After(b.now()) {
+			t.Errorf("what was not finished is %+v", j)
+		}
+	}
+	if b.logged("failed") {
+		t.Errorf("being told to stop is logged as a failure: %q", b.log)
+	}
+	again := make(chan uuid.UUID, 2)
+	b.worker(map[string]Handler{"heeds": func(ctx context.Context, job store.Job) error {
+		again <- job.ID
+		return b.done(ctx, job)
+	}}).Once(t.Context())
+	if len(again) != 2 {
+		t.Errorf("%d jobs were begun again", len(again))
+	}
+}
+
+// A job that ends while the due ones are read is not begun a second time: what was read of it is over.
+func TestAJobThatEndsWhileTheDueOnesAreRead(t *testing.T) {
+	b := &bench{t: t}
+	b.milli.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
+	var reads atomic.Int32 // how often the clock is read before the hook; 0 is never
+	var hook func()
+	st, err := store.Open(t.TempDir(), store.Options{Clock: func() time.Time {
+		if reads.Load() > 0 && reads.Add(-1) == 0 {
+			hook()
+		}
+		return b.now()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	b.store = st
+	var runs atomic.Int32
+	begun, release := make(chan struct{}, 10), make(chan struct{})
+	w := b.worker(map[string]Handler{
+		"long": func(ctx context.Context, job store.Job) error {
+			runs.Add(1)
+			begun <- struct{}{}
+			<-release
+			return b.done(ctx, job)
+		},
+		"short": func(ctx context.Context, job store.Job) error { return b.done(ctx, job) },
+	})
+	b.enqueue(orgA, "long", b.now(), nil)
+	w.begin(t.Context())
+	receive(b, begun, "the long job")
+	b.enqueue(orgA, "short", b.now().Add(-time.Second), nil)
+	hook = func() { // in the middle of Due, whose transaction has both jobs: the long one ends
+		close(release)
+		receive(b, w.ended, "its end")
+	}
+	reads.Store(2) // begin reads the clock, and then Due does for the short job
+	w.begin(t.Context())
+	w.running.Wait()
+	if runs.Load() != 1 {
+		t.Errorf("the long job ran %d times", runs.Load())
+	}
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// Reader reads records of a table by their ids. It is for many of them: what finding the table costs is paid once.
+type Reader struct {
+	tx     *Tx
+	table  string
+	bucket string
+	cursor *bolt.Cursor // nil when the table is empty
+	tombs  []Tombstone
+	err    error // why those cannot be read
+	place  uint32
+	key    uuid.UUID // here, so that it is not made anew for each record
+	at     []byte    // the key that the cursor is at, nil when it is at none
+	strays int       // how often in a row the next record was not beside the last
+}
+
+// Reader makes a reader of a table, which is valid until the transaction ends.
+func (tx *Tx) Reader(table string) *Reader {
+	r := &Reader{tx: tx, table: table, bucket: table + ".rec"}
+	r.tombs, r.err = tx.Tombstones(table)
+	r.place = tx.place(r.bucket, nil)
+	if b := tx.bucket(r.bucket); b != nil {
+		r.cursor = b.Cursor()
+	}
+	return r
+}
+
+// Public gives the public part of a record and the number of the change that wrote it; nil when there is no such record.
+// The bytes are valid until the transaction ends.
+func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) {
+	if r.err != nil {
+		return 0, nil, r.err
+	}
+	r.key = id
+	v, own := r.tx.own(r.bucket, r.key[:])
+	if !own && r.cursor != nil {
+		v = r.find()
+	}
+	if v == nil {
+		return 0, nil, nil
+	}
+	change, _, public, err = decodeValue(crc32.Update(r.place, castagnoli, r.key[:]), v)
+	if err == nil && len(r.tombs) > 0 {
+		public, _, err = mend(r.tombs, change, public)
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s %s: %w", r.table, id, err)
+	}
+	return change, public, nil
+}
+
+// find gives the value of the key. Records are often read in the order of their ids, up or down: then the next one is
+// beside the last, and a step there costs much less than finding it from the root.
+func (r *Reader) find() (v []byte) {
+	const stray = 8 // after so many misses it is not an order of ids
+	if r.at != nil && r.strays < stray {
+		if bytes.Compare(r.key[:], r.at) < 0 {
+			r.at, v = r.cursor.Prev()
+		} else {
+			r.at, v = r.cursor.Next()
+		}
+		if bytes.Equal(r.at, r.key[:]) {
+			r.strays = 0
+			return v
+		}
+		r.strays++
+	}
+	r.at, v = r.cursor.Seek(r.key[:])
+	if !bytes.Equal(r.at, r.key[:]) {
+		return nil
+	}
+	return v
+}
+
+// Records calls fn for the public part of every record of a table whose id is above the given one, in the order of
+// creation, until it says stop. The bytes are valid until the transaction ends.
+func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error)) error {
+	bucket := table + ".rec"
+	tombs, err := tx.Tombstones(table)
+	if err != nil {
+		return err
+	}
+	return tx.scan(bucket, above[:], func(key, value []byte) (bool, error) {
+		if bytes.Equal(key, above[:]) {
+			return true, nil
+		}
+		change, _, public, err := decodeValue(tx.place(bucket, key), value)
+		if err == nil && len(key) != 16 {
+			err = ErrDamaged
+		}
+		if err == nil {
+			public, _, err = mend(tombs, change, public)
+		}
+		if err != nil {
+			return false, fmt.Errorf("%s %x: %w", table, key, err)
+		}
+		return fn(uuid.UUID(key), change, public)
+	})
+}
+
+// RecordCount is the number of records of a table.
+func (tx *Tx) RecordCount(table string) int { return int(tx.sequence(table + ".rec")) }
