@@ -10,6 +10,7 @@ import (
 
 	"prospector/internal/fault"
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 type thing struct {
@@ -24,9 +25,10 @@ type thing struct {
 	Flag   bool          `json:"flag"`
 	Remark shape.Text    `json:"remark" rule:"long"`
 	Mail   shape.Text    `json:"mail" rule:"grams"`
+	Custom shape.Custom  `json:",embed"`
 }
 
-var things = NewKind("things", "-at,name", thingTable, nil)
+var things = NewKind("things", "-at,name", thingTable, thingCustoms)
 
 func rowOf(t testing.TB, public string) *row {
 	t.Helper()
@@ -41,8 +43,23 @@ func rowOf(t testing.TB, public string) *row {
 	return r
 }
 
+// compileBody compiles a body where there are no custom fields.
 func compileBody(t testing.TB, body string) (*Plan, error) {
 	t.Helper()
+	return compileWith(NoCustoms, body)
+}
+
+// compileAt compiles a body against the custom fields of a transaction.
+func compileAt(t testing.TB, tx *store.Tx, body string) (*Plan, error) {
+	t.Helper()
+	cs, err := things.Customs(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compileWith(cs, body)
+}
+
+func compileWith(cs *Customs, body string) (*Plan, error) {
 	v, err := shape.ParseObject([]byte(body))
 	if err != nil {
 		return nil, err
@@ -50,7 +67,7 @@ func compileBody(t testing.TB, body string) (*Plan, error) {
 	var q ListBody
 	var p fault.Problems
 	shape.Decode(v, &q, shape.Create, &p)
-	return Compile(things, NoCustoms, q, &p), p.Err()
+	return Compile(things, cs, q, &p), p.Err()
 }
 
 // FuzzCompile throws bodies at the compiler. What it refuses is refused by path; what it accepts decides every record,

@@ -146,7 +146,7 @@ func TestDamage(t *testing.T) {
 			w.change(10)
 		}
 		for range 4 {
-			w.agree(randomBody(w.rand, len(w.ids)))
+			w.agree(w.body())
 		}
 		w.change(10)
 		w.agree(fmt.Sprintf(`{"page_size": 500, "sort": "%s"}`, pick(w.rand, []string{"name", "-size", "at"})))
@@ -176,9 +176,11 @@ func TestFlippedSegments(t *testing.T) {
 			w.must(os.WriteFile(file, b, 0o600))
 		}
 		w.open()
-		if why, err := w.engine.shelf(w.org, things).loadAsIs(); why == nil || err != nil {
-			t.Errorf("at %f: taken as it is, %v", place, err)
-		}
+		w.still(func() {
+			if why, err := w.engine.shelf(w.org, things).loadAsIs(); why == nil || err != nil {
+				t.Errorf("at %f: taken as it is, %v", place, err)
+			}
+		})
 		w.agree(`{"page_size": 500}`)
 	}
 }

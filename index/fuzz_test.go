@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // FuzzAgreement takes its input for a list body and, when it is none, for the seed of one. A world of which some is in
-// the index and some outside answers as the predicate does.
+// the index and some outside, and some is gone and not swept up, answers as the predicate does.
 func FuzzAgreement(f *testing.F) {
 	for _, body := range []string{
 		`{}`, `{"search": "an sm", "sort": "-mail,size"}`, `{"page": 9223372036854775807, "page_size": 500}`, `{"page": 3, "page_size": 7, "sort": "-id"}`,
@@ -17,6 +19,8 @@ func FuzzAgreement(f *testing.F) {
 		`{"filters": {"operator": "or", "filters": [{"field": "size", "condition": "greater_than", "value": 0}, {"filters": []}]}}`,
 		`{"filters": [{"field": "name", "condition": "is", "value": ["Ann", "\u0001"]}, {"field": "tags", "condition": "contains", "value": "0190b2f0-0000-7000-8000-000000000000"}]}`,
 		`{"filters": [{"field": "at", "condition": "is", "value": "2026-03-01"}, {"field": "day", "condition": "is_before", "value": "9999-12-31"}], "sort": "at"}`,
+		`{"filters": [{"field": "custom_field_text", "condition": "contains", "value": "qu"}], "sort": "-custom_field_text,owner", "search": "quag"}`,
+		`{"filters": [{"field": "custom_field_text", "condition": "is_empty"}, {"field": "tags", "condition": "is_not_empty"}], "sort": "custom_field_text"}`,
 		"seed 1", "seed 2", "seed 3", "",
 	} {
 		f.Add([]byte(body))
@@ -25,13 +29,24 @@ func FuzzAgreement(f *testing.F) {
 	for range 6 {
 		w.change(40)
 	}
+	w.field("text", shape.TypeText)
+	tag, before := w.mark("tags"), w.field("again", shape.TypeDate)
+	w.change(80)
 	w.settle()
 	w.change(30)
+	w.forget(tag, 1)
+	w.forget(before, 1)
+	w.field("again", shape.TypeNumber)
+	w.change(10)
 	f.Fuzz(func(t *testing.T, input []byte) {
 		here := *w // the failure is the input's
 		here.t = t
 		body := string(input)
-		_, err := compileBody(t, body)
+		var err error
+		here.must(w.store.View(w.org, func(tx *store.Tx) error {
+			_, err = compileAt(t, tx, body)
+			return nil
+		}))
 		if err == nil {
 			here.agree(body)
 			return
@@ -42,6 +57,6 @@ func FuzzAgreement(f *testing.F) {
 		seed := [16]byte{}
 		copy(seed[:], input)
 		r := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(seed[:8]), binary.LittleEndian.Uint64(seed[8:])))
-		here.agree(randomBody(r, len(w.ids)))
+		here.agree(randomBody(r, here.known()))
 	})
 }

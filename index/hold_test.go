@@ -113,7 +113,7 @@ func TestIndexThatCannotBeMade(t *testing.T) {
 	for range 5 {
 		w.change(30)
 		for range 5 {
-			w.listAgrees(randomBody(w.rand, len(w.ids)))
+			w.listAgrees(w.body())
 		}
 	}
 	w.still(func() {

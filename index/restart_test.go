@@ -56,7 +56,7 @@ func TestRestarts(t *testing.T) {
 					w.open()
 				}
 				for range 8 {
-					w.agree(randomBody(w.rand, len(w.ids)))
+					w.agree(w.body())
 				}
 			}
 			w.check()
@@ -93,33 +93,35 @@ func TestRestartInTheMiddle(t *testing.T) {
 	for len(w.ids) < 100 {
 		w.change(10)
 	}
-	if err := s.remake(fmt.Errorf("asked for")); err != nil {
-		t.Fatal(err)
-	}
-	cursor := uuid.Nil
-	for {
-		more, err := s.follow()
-		if err != nil {
+	w.still(func() {
+		if err := s.remake(fmt.Errorf("asked for")); err != nil {
 			t.Fatal(err)
 		}
-		if !more {
-			break
+		cursor := uuid.Nil
+		for {
+			more, err := s.follow()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !more {
+				break
+			}
+			if s.disk.state.Cursor == uuid.Nil || cursor.String() >= s.disk.state.Cursor.String() {
+				t.Fatalf("from %s to %s", cursor, s.disk.state.Cursor)
+			}
+			cursor = s.disk.state.Cursor
+			w.agree(w.body())
+			w.change(3) // above the cursor and below it
+			w.closeShelf(s)
+			if err := s.load(); err != nil {
+				t.Fatal(err)
+			}
+			if s.disk.state.Cursor != cursor {
+				t.Fatalf("began anew at %s", s.disk.state.Cursor)
+			}
+			w.agree(`{"page_size": 500}`)
 		}
-		if s.disk.state.Cursor == uuid.Nil || cursor.String() >= s.disk.state.Cursor.String() {
-			t.Fatalf("from %s to %s", cursor, s.disk.state.Cursor)
-		}
-		cursor = s.disk.state.Cursor
-		w.agree(randomBody(w.rand, len(w.ids)))
-		w.change(3) // above the cursor and below it
-		w.closeShelf(s)
-		if err := s.load(); err != nil {
-			t.Fatal(err)
-		}
-		if s.disk.state.Cursor != cursor {
-			t.Fatalf("began anew at %s", s.disk.state.Cursor)
-		}
-		w.agree(`{"page_size": 500}`)
-	}
+	})
 	w.check()
 }
 
@@ -129,13 +131,15 @@ func TestHalfMadeIsFinished(t *testing.T) {
 	w.change(100)
 	w.settle()
 	s := w.engine.shelf(w.org, things)
-	w.must(s.remake(errors.New("asked for")))
-	if more, err := s.follow(); !more || err != nil {
-		t.Fatal(more, err)
-	}
 	path, aside := w.path(), filepath.Join(t.TempDir(), "aside")
-	w.closeShelf(s)
-	w.copyDir(path, aside) // what a kill leaves
+	w.still(func() {
+		w.must(s.remake(errors.New("asked for")))
+		if more, err := s.follow(); !more || err != nil {
+			t.Fatal(more, err)
+		}
+		w.closeShelf(s)
+		w.copyDir(path, aside) // what a kill leaves
+	})
 	w.close()
 	w.copyDir(aside, path)
 	w.open()
@@ -182,7 +186,7 @@ func TestRestoredStore(t *testing.T) {
 		w.listAgrees(`{"page": 400, "page_size": 500}`) // the number alone: a record that is not there would tell
 		w.listAgrees(`{"page_size": 500}`)
 		for range 20 {
-			w.listAgrees(randomBody(w.rand, len(w.ids)))
+			w.listAgrees(w.body())
 		}
 		w.settle()
 		w.listAgrees(`{"page_size": 500, "sort": "name"}`)
@@ -207,7 +211,7 @@ func TestTrimmedLog(t *testing.T) {
 	w.close()
 	w.clock = func() time.Time { return now }
 	w.open()
-	for range 5 {
+	for len(w.ids) < 40 {
 		w.change(30)
 	}
 	w.settle()
@@ -226,7 +230,7 @@ func TestTrimmedLog(t *testing.T) {
 	outdate()
 	w.listAgrees(`{"page_size": 500}`)
 	for range 10 {
-		w.listAgrees(randomBody(w.rand, len(w.ids)))
+		w.listAgrees(w.body())
 	}
 	w.settle()
 	w.check()

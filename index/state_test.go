@@ -51,30 +51,39 @@ func (w *world) tamper(batch *bleve.Batch, change func(st *state)) *shelf {
 // An index is opened only when all that it says about itself holds.
 func TestStateIsHeldAgainst(t *testing.T) {
 	w := grown(t, 121)
-	for name, change := range map[string]func(st *state){
-		"nothing": func(*state) {},
-		"epoch":   func(st *state) { st.Epoch = uuid.New() },
-		"kind":    func(st *state) { st.Kind++ },
-		"mark":    func(st *state) { st.Mark++ },
-		"seen":    func(st *state) { st.Seen++ },
-		"count":   func(st *state) { st.Count++ },
-		"sum":     func(st *state) { st.Sum++ },
-	} {
-		w.settle()
-		s := w.tamper(bleve.NewBatch(), change)
-		why, err := s.loadAsIs()
-		if err != nil || errors.Is(why, errIndex) != (name != "nothing") {
-			t.Errorf("%s: %v, %v", name, why, err)
+	w.still(func() {
+		for name, change := range map[string]func(st *state){
+			"nothing": func(*state) {},
+			"epoch":   func(st *state) { st.Epoch = uuid.New() },
+			"kind":    func(st *state) { st.Kind++ },
+			"mark":    func(st *state) { st.Mark++ },
+			"seen":    func(st *state) { st.Seen++ },
+			"count":   func(st *state) { st.Count++ },
+			"sum":     func(st *state) { st.Sum++ },
+		} {
+			w.settle()
+			s := w.tamper(bleve.NewBatch(), change)
+			why, err := s.loadAsIs()
+			if err != nil || errors.Is(why, errIndex) != (name != "nothing") {
+				t.Errorf("%s: %v, %v", name, why, err)
+			}
+			w.agree(`{"page_size": 500}`)
 		}
-		w.agree(`{"page_size": 500}`)
-	}
+	})
 }
 
 // Check finds a record that the index lacks, one that it has and the store has not, and one that is another there; and
 // mends them when it is told to.
 func TestCheckFinds(t *testing.T) {
 	w := grown(t, 122)
-	stranger := w.thing(uuid.New())
+	some := func(id uuid.UUID) (v thing) {
+		w.must(w.store.View(w.org, func(tx *store.Tx) (err error) {
+			v, err = w.thing(tx, id)
+			return err
+		}))
+		return v
+	}
+	stranger := some(uuid.New())
 	row := func(v thing) *row {
 		r := &row{id: v.ID}
 		for i := range things.Fields {
@@ -82,40 +91,42 @@ func TestCheckFinds(t *testing.T) {
 		}
 		return r
 	}
-	for want, damage := range map[string]func(b *bleve.Batch, st *state){
-		"it has not " + w.ids[0].String(): func(b *bleve.Batch, st *state) {
-			b.Delete(string(w.ids[0][:]))
-			st.Count--
-			st.Sum -= idSum(w.ids[0])
-		},
-		"it has " + stranger.ID.String() + ", which the store has not": func(b *bleve.Batch, st *state) {
-			b.Update(things.document(row(stranger)))
-			st.Count++
-			st.Sum += idSum(stranger.ID)
-		},
-		"it has " + w.ids[1].String() + " other": func(b *bleve.Batch, _ *state) {
-			other := w.thing(w.ids[1])
-			other.Name = "other than any"
-			b.Update(things.document(row(other)))
-		},
-	} {
-		w.settle()
-		batch := bleve.NewBatch()
-		w.tamper(batch, func(st *state) { damage(batch, st) })
-		for _, repair := range []bool{false, true} {
-			var found []string
-			n, err := w.engine.Check(t.Context(), repair, quiet, func(what string, repaired bool) {
-				found = append(found, what)
-				if repaired != repair {
-					t.Errorf("%s: repaired is %t", what, repaired)
+	w.still(func() {
+		for want, damage := range map[string]func(b *bleve.Batch, st *state){
+			"it has not " + w.ids[0].String(): func(b *bleve.Batch, st *state) {
+				b.Delete(string(w.ids[0][:]))
+				st.Count--
+				st.Sum -= idSum(w.ids[0])
+			},
+			"it has " + stranger.ID.String() + ", which the store has not": func(b *bleve.Batch, st *state) {
+				b.Update(things.document(row(stranger)))
+				st.Count++
+				st.Sum += idSum(stranger.ID)
+			},
+			"it has " + w.ids[1].String() + " other": func(b *bleve.Batch, _ *state) {
+				other := some(w.ids[1])
+				other.Name = "other than any"
+				b.Update(things.document(row(other)))
+			},
+		} {
+			w.settle()
+			batch := bleve.NewBatch()
+			w.tamper(batch, func(st *state) { damage(batch, st) })
+			for _, repair := range []bool{false, true} {
+				var found []string
+				n, err := w.engine.Check(t.Context(), repair, quiet, func(what string, repaired bool) {
+					found = append(found, what)
+					if repaired != repair {
+						t.Errorf("%s: repaired is %t", what, repaired)
+					}
+				})
+				if err != nil || n != len(w.ids) || len(found) != 1 || !strings.Contains(found[0], want) {
+					t.Errorf("looked at %d, found %q, not %q: %v", n, found, want, err)
 				}
-			})
-			if err != nil || n != len(w.ids) || len(found) != 1 || !strings.Contains(found[0], want) {
-				t.Errorf("looked at %d, found %q, not %q: %v", n, found, want, err)
 			}
+			w.check()
 		}
-		w.check()
-	}
+	})
 }
 
 // A transaction older than what the index has seen is not answered from it: of a record changed twice since, the index
@@ -126,11 +137,7 @@ func TestOlderTransaction(t *testing.T) {
 	touch := func() {
 		w.update(func(tx *store.Tx) error {
 			for _, id := range some {
-				doc, err := thingTable.Get(tx, id)
-				if err != nil {
-					return err
-				}
-				if _, err := thingTable.Update(tx, doc, w.thing(id), nil); err != nil {
+				if err := w.replace(tx, id); err != nil {
 					return err
 				}
 			}
@@ -202,7 +209,7 @@ func TestSoundIsKept(t *testing.T) {
 			w.change(12)
 		}
 		w.settle()
-		w.agree(randomBody(w.rand, len(w.ids)))
+		w.agree(w.body())
 		w.close()
 		w.open()
 	}

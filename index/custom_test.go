@@ -1,0 +1,184 @@
+package index
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// field makes a custom field.
+func (w *world) field(key string, typ shape.Type) (id uuid.UUID) {
+	w.t.Helper()
+	w.update(func(tx *store.Tx) error {
+		id = tx.NewID()
+		return w.define(tx, def{ID: id, Key: key, Type: typ})
+	})
+	return id
+}
+
+// fill gives the field of the key a value in the records that say so, and takes every other custom field from them.
+func (w *world) fill(key string, which func(i int, v *thing) bool) (filled int) {
+	w.t.Helper()
+	w.update(func(tx *store.Tx) error {
+		defs, err := defsOf(tx)
+		if err != nil {
+			return err
+		}
+		d := defs[slices.IndexFunc(defs, func(d store.Doc[def]) bool { return d.Record.Key == key })].Record
+		for i, id := range w.ids {
+			doc, err := thingTable.Get(tx, id)
+			if err != nil {
+				return err
+			}
+			v := doc.Record
+			if !which(i, &v) {
+				continue
+			}
+			v.Custom = shape.Custom{shape.CustomPrefix + key: customValueFor(w.rand, &d)}
+			filled++
+			if _, err := thingTable.Update(tx, doc, v, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return filled
+}
+
+// TestFieldMadeAgain deletes a custom field that lists have filtered, sorted and searched by, and makes another with its
+// key: that one begins empty, whatever records, segments and memory still have of those before it.
+func TestFieldMadeAgain(t *testing.T) {
+	w := newWorld(t, 141)
+	var log bytes.Buffer
+	w.close()
+	w.opt.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	w.open()
+	for len(w.ids) < 60 {
+		w.update(w.insert)
+	}
+	const key = shape.CustomPrefix + "again"
+	sorted := `{"page_size": 500, "sort": %q}`
+	types := slices.Concat(customTypes, []shape.Type{shape.TypeText, shape.TypeText})
+	for i := range 2 { // each type comes after several others
+		w.rand.Shuffle(len(types), func(i, j int) { types[i], types[j] = types[j], types[i] })
+		for _, typ := range types {
+			id := w.field("again", typ)
+			when := fmt.Sprintf("%s again", typ)
+			w.wantTotal(filterBody(key, IsEmpty), len(w.ids), when)
+			w.wantTotal(filterBody(key, IsNotEmpty), 0, when)
+			for _, word := range []string{"quag", "zebu", "ql", "ñan"} {
+				plan, page := w.list(fmt.Sprintf(`{"search": %q}`, word))
+				w.isTrue(word, plan, page)
+			}
+			if typ != shape.TypeMulti {
+				w.agree(fmt.Sprintf(sorted, "-"+key))
+				_, got := w.list(fmt.Sprintf(sorted, key))
+				_, want := w.list(fmt.Sprintf(sorted, "id"))
+				if !slices.EqualFunc(got.Records, want.Records, slices.Equal) {
+					t.Fatalf("%s: an empty field has an order", when)
+				}
+			}
+			filled := w.fill("again", func(n int, _ *thing) bool { return n%(2+i) == 0 })
+			look := func() {
+				t.Helper()
+				w.wantTotal(filterBody(key, IsNotEmpty), filled, when)
+				k := w.known()
+				k.fields = k.fields[slices.IndexFunc(k.fields, func(f Field) bool { return f.Key == key }):][:1]
+				for range 6 {
+					w.agree(randomBody(w.rand, k))
+				}
+				if typ != shape.TypeMulti {
+					w.agree(fmt.Sprintf(sorted, key))
+					w.agree(fmt.Sprintf(sorted, "-"+key+",name"))
+				}
+			}
+			look()
+			w.settle()
+			look()
+			filled += w.fill("again", func(n int, v *thing) bool { return n%7 == 3 && v.Custom[key] == nil })
+			look() // some in segments, some beside
+			w.forget(id, pick(w.rand, []int{0, 1, 20}))
+			w.check()
+			for body, code := range map[string]fault.Code{filterBody(key, IsEmpty): fault.InvalidFilter, fmt.Sprintf(sorted, key): fault.InvalidSort} {
+				if _, _, err := w.tryList(body); fault.CodeOf(err) != code {
+					t.Fatalf("%s of a field that is gone: %v", body, err)
+				}
+			}
+		}
+	}
+	w.close()
+	if log.Len() > 0 { // the index was sound all the time
+		t.Error(log.String())
+	}
+	w.open()
+}
+
+// TestCustomValues has each type of custom field decide rules, as its values are and not as the index holds them.
+func TestCustomValues(t *testing.T) {
+	var fields []shape.CustomField
+	for _, typ := range customTypes {
+		fields = append(fields, shape.NewCustomField(uuid.New(), string(typ), "", typ, []string{"a", "b", "B"}))
+	}
+	cs := NewCustoms(fields)
+	full, err := things.row(cs, uuid.New(), []byte(`{"custom_field_text": "Quagga x", "custom_field_number": 3, "custom_field_boolean": false,
+		"custom_field_date": "2026-03-01", "custom_field_enum": "B", "custom_field_multi": ["a", "b"], "custom_field_gone": "zebu"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := things.row(cs, uuid.New(), []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rule, want := range map[string][2]bool{
+		`text", "condition": "is", "value": "Quagga x"`:            {true, false},
+		`text", "condition": "is", "value": "quagga x"`:            {false, false},
+		`text", "condition": "contains", "value": "GA X"`:          {true, false},
+		`text", "condition": "not_contains", "value": "zebu"`:      {true, true},
+		`number", "condition": "greater_than", "value": 2.5`:       {true, false},
+		`number", "condition": "is_not", "value": 3`:               {false, true},
+		`boolean", "condition": "is", "value": false`:              {true, false},
+		`boolean", "condition": "is_not", "value": true`:           {true, true},
+		`date", "condition": "is_before", "value": "2026-03-02"`:   {true, false},
+		`date", "condition": "is_after", "value": "2026-03-01"`:    {false, false},
+		`enum", "condition": "is", "value": ["a", "B"]`:            {true, false},
+		`enum", "condition": "is", "value": "b"`:                   {false, false},
+		`multi", "condition": "is", "value": ["b", "B"]`:           {true, false},
+		`multi", "condition": "contains", "value": ["a", "b"]`:     {true, false},
+		`multi", "condition": "contains", "value": ["a", "B"]`:     {false, false},
+		`multi", "condition": "not_contains", "value": ["a", "B"]`: {true, true},
+		`boolean", "condition": "is_empty"`:                        {false, true},
+		`multi", "condition": "is_not_empty"`:                      {true, false},
+	} {
+		plan, err := compileWith(cs, `{"filters": [{"field": "custom_field_`+rule+`}]}`)
+		if err != nil || plan.Match(full) != want[0] || plan.Match(bare) != want[1] {
+			t.Errorf("%s: not %v: %v", rule, want, err)
+		}
+	}
+	for search, want := range map[string]bool{"quag": true, "X quagga": true, "uagga": false, "b": false, "zebu": false} {
+		plan, err := compileWith(cs, fmt.Sprintf(`{"search": %q}`, search))
+		if err != nil || plan.Match(full) != want || plan.Match(bare) {
+			t.Errorf("search of %s: not %t: %v", search, want, err)
+		}
+	}
+	for body, code := range map[string]fault.Code{
+		`{"sort": "custom_field_multi"}`:                            fault.InvalidSort,
+		`{"sort": "custom_field_gone"}`:                             fault.InvalidSort,
+		filterBody("custom_field_gone", IsEmpty):                    fault.InvalidFilter,
+		filterBody("custom_field_enum", Is, "A"):                    fault.InvalidFilter,
+		filterBody("custom_field_number", Is, "3"):                  fault.InvalidFilter,
+		filterBody("custom_field_boolean", Contains, true):          fault.InvalidFilter,
+		filterBody("custom_field_date", Is, "2026-03-01T00:00:00Z"): fault.InvalidFilter,
+	} {
+		if _, err := compileWith(cs, body); fault.CodeOf(err) != code {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
