@@ -131,9 +131,10 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 
 // removeDamaged removes the segments in a directory that do not match their checksums, before bleve opens it: bleve
 // writes checksums and never reads them, and what it makes of a damaged segment can end the process. It falls back to
-// what it had before a segment that is missing. A segment that a killed process has half written goes the same way.
-func removeDamaged(path string) (removed int, err error) {
-	files, err := filepath.Glob(filepath.Join(path, "*.zap"))
+// what it had before a segment that is missing. A segment that a killed process has half written goes the same way, but is
+// no damage: the index, which has the segments in use, does not know it. It tells how many of those it removed.
+func removeDamaged(path string, inUse map[string]bool) (removed int, err error) {
+	files, err := filepath.Glob(filepath.Join(path, "*"+segmentSuffix))
 	if err != nil {
 		return 0, err
 	}
@@ -141,7 +142,9 @@ func removeDamaged(path string) (removed int, err error) {
 	err = eachAtOnce(len(files), func(i int) error {
 		sound, err := isSound(files[i])
 		if err == nil && !sound {
-			count.Add(1)
+			if inUse[filepath.Base(files[i])] {
+				count.Add(1)
+			}
 			err = os.Remove(files[i])
 		}
 		return err

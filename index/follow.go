@@ -69,10 +69,11 @@ func (s *shelf) warn(why error) {
 
 // open opens the index on the disk, when it is of this store. damage is what it could do without.
 func (s *shelf) open() (damage, err error) {
-	if err := checkRoot(s.path); err != nil {
+	inUse, err := checkRoot(s.path)
+	if err != nil {
 		return nil, err
 	}
-	removed, err := removeDamaged(s.path)
+	removed, err := removeDamaged(s.path, inUse)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -12,22 +13,25 @@ import (
 // two meta pages.
 const rootFile = "root.bolt"
 
+// segmentSuffix ends the names of the files that segments are in.
+const segmentSuffix = ".zap"
+
 // checkRoot walks the root file of an index before bleve does. Bleve reads it in goroutines of its own, where a page
 // that points outside of the file, or in a circle, would end the process. What the pages say is not looked at: a
-// wrong list of segments shows when the ids are counted.
-func checkRoot(path string) (err error) {
+// wrong list of segments shows when the ids are counted. segments are the files that it names.
+func checkRoot(path string) (segments map[string]bool, err error) {
 	data, err := os.ReadFile(filepath.Join(path, rootFile))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
 		if r := recover(); r != nil { // an index out of range: the file says more than it has
 			err = fmt.Errorf("%w: its root file is torn: %v", errIndex, r)
 		}
 	}()
-	w := rootWalk{data: data, used: map[uint64]bool{}}
+	w := rootWalk{data: data, used: map[uint64]bool{}, segments: map[string]bool{}}
 	w.meta()
-	return nil
+	return w.segments, nil
 }
 
 type rootWalk struct {
@@ -35,6 +39,7 @@ type rootWalk struct {
 	pageSize uint64
 	pages    uint64
 	used     map[uint64]bool
+	segments map[string]bool
 }
 
 // The layout of bbolt's pages.
@@ -132,6 +137,9 @@ func (w *rootWalk) leaf(p []byte) {
 		key, size := native.Uint32(element[8:]), native.Uint32(element[12:])
 		value := keyAndValue[key:][:size]
 		if native.Uint32(element)&bucketLeaf == 0 {
+			if bytes.HasSuffix(value, []byte(segmentSuffix)) {
+				w.segments[string(value)] = true
+			}
 			continue
 		}
 		if root := native.Uint64(value[:16]); root != 0 {

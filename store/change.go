@@ -18,6 +18,8 @@ const (
 	Created Op = 'c'
 	Updated Op = 'u'
 	Deleted Op = 'd'
+
+	swept Op = 's' // rewritten without what is gone: an update by whoever made that go
 )
 
 // Change is one entry of the change log of a table: change numbers count up from 1 within an organization and table.
@@ -93,7 +95,7 @@ const (
 func (tx *Tx) logChange(table string, c Change) (uint64, error) {
 	log := table + ".log"
 	c.Number = tx.sequence(log) + 1
-	c.At, c.Actor = tx.now, tx.actor
+	c.At = tx.now
 	tx.setSequence(log, c.Number)
 	key := numberKey(c.Number)
 	tx.put(log, key, seal(tx.place(log, key), c.encode()))

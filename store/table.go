@@ -45,9 +45,10 @@ type Key[T any] struct {
 type Doc[T any] struct {
 	ID     uuid.UUID
 	Change uint64 // the number of the change that wrote it
-	Mended uint64 // the number of the last tombstone that took something from it since
 	Record T
 	JSON   []byte // the public part, as it is answered
+
+	mended []*Tombstone // what took something from it since
 }
 
 // NewTable declares a table.
@@ -90,7 +91,7 @@ func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
 	change, private, public, err := decodeValue(tx.place(t.rec, id[:]), v)
 	d := Doc[T]{ID: id, Change: change}
 	if err == nil {
-		d.JSON, d.Mended, err = mend(tombs, change, public)
+		d.JSON, d.mended, err = mend(tombs, change, public)
 	}
 	if err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
@@ -129,7 +130,7 @@ func (t *Table[T]) Update(tx *Tx, old Doc[T], rec T, fields []string) (Doc[T], e
 func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc[T], error) {
 	d := Doc[T]{ID: old.ID, Record: rec}
 	var was *T
-	if op == Updated {
+	if op != Created {
 		was = &old.Record
 	}
 	if err := t.rekey(tx, d.ID, was, &rec); err != nil {
@@ -145,13 +146,29 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 			return Doc[T]{}, fmt.Errorf("%s %s: private part: %w", t.name, d.ID, err)
 		}
 	}
-	if !t.unlogged {
-		if d.Change, err = tx.logChange(t.name, Change{Op: op, ID: d.ID, Prev: old.Change, Fields: fields}); err != nil {
-			return Doc[T]{}, err
-		}
+	if d.Change, err = t.log(tx, old, op, fields); err != nil {
+		return Doc[T]{}, err
 	}
 	tx.put(t.rec, d.ID[:], encodeValue(tx.place(t.rec, d.ID[:]), d.Change, private, d.JSON))
 	return d, nil
+}
+
+// log appends what becomes of a record to the change log, after what tombstones have taken from it since it was written.
+func (t *Table[T]) log(tx *Tx, old Doc[T], op Op, fields []string) (number uint64, err error) {
+	if t.unlogged {
+		return 0, nil
+	}
+	number = old.Change
+	for _, tomb := range old.mended {
+		number, err = tx.logChange(t.name, Change{Op: Updated, ID: old.ID, Prev: number, Fields: []string{tomb.Field}, Actor: tomb.Actor})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if op == swept {
+		return number, nil
+	}
+	return tx.logChange(t.name, Change{Op: op, ID: old.ID, Prev: number, Fields: fields, Actor: tx.actor})
 }
 
 // current refuses a record that was changed since it was read: its keys would be taken from what it was.
@@ -172,11 +189,10 @@ func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	}
 	tx.delete(t.rec, old.ID[:])
 	tx.setSequence(t.rec, tx.sequence(t.rec)-1)
-	if t.unlogged {
-		return nil
+	number, err := t.log(tx, old, Deleted, nil)
+	if number > 0 {
+		tx.put(goneBucket(t.name), old.ID[:], numberKey(number))
 	}
-	number, err := tx.logChange(t.name, Change{Op: Deleted, ID: old.ID, Prev: old.Change})
-	tx.put(goneBucket(t.name), old.ID[:], numberKey(number))
 	return err
 }
 
@@ -335,9 +351,12 @@ func (d Doc[T]) Public() (public []byte, version string) { return d.JSON, d.Vers
 
 // Version tells this form of the record from every other that it had or will have.
 func (d Doc[T]) Version() string {
-	version := strconv.FormatUint(d.Change, 10)
-	if d.Mended > 0 {
-		version += "-" + strconv.FormatUint(d.Mended, 10)
+	version, last := strconv.FormatUint(d.Change, 10), uint64(0)
+	for _, tomb := range d.mended {
+		last = max(last, tomb.Number)
+	}
+	if last > 0 {
+		version += "-" + strconv.FormatUint(last, 10)
 	}
 	return version
 }

@@ -22,6 +22,7 @@ type Tombstone struct {
 
 	Change uint64 // the last change of the table before it
 	Number uint64 // counts the tombstones of the table
+	Actor  Actor  // who made it: what it takes from a record is their change
 }
 
 func tombBucket(table string) string { return table + ".tomb" }
@@ -60,7 +61,7 @@ func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
 // Bury puts a tombstone on the table. Sweep must be called until there is no more to do.
 func (t *Table[T]) Bury(tx *Tx, tomb Tombstone) (Tombstone, error) {
 	bucket, key := tombBucket(t.name), tomb.key()
-	tomb.Change, tomb.Number = tx.LastChange(t.name), tx.sequence(bucket)+1
+	tomb.Change, tomb.Number, tomb.Actor = tx.LastChange(t.name), tx.sequence(bucket)+1, tx.actor
 	body, err := json.Marshal(tomb)
 	if err != nil {
 		return tomb, err
@@ -97,10 +98,10 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, most int) (more bool, err error
 		id := uuid.UUID(entry[len(entry)-16:])
 		if v := tx.get(t.rec, id[:]); v != nil && changeOf(v) <= tomb.Change {
 			doc, err := t.Get(tx, id)
-			if err != nil {
-				return false, err
+			if err == nil && doc.mended != nil {
+				_, err = t.write(tx, doc, doc.Record, swept, nil)
 			}
-			if _, err := t.Update(tx, doc, doc.Record, []string{tomb.Field}); err != nil {
+			if err != nil {
 				return false, err
 			}
 		}
@@ -113,17 +114,17 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, most int) (more bool, err error
 	return more, nil
 }
 
-// mend gives a record, as it was stored at the change, without what tombstones say is gone; by is the number of the last
-// tombstone that took something from it, 0 when none did.
-func mend(tombs []Tombstone, change uint64, public []byte) (mended []byte, by uint64, err error) {
+// mend gives a record, as it was stored at the change, without what tombstones say is gone, and those that took something
+// from it.
+func mend(tombs []Tombstone, change uint64, public []byte) (mended []byte, by []*Tombstone, err error) {
 	for i := range tombs {
 		if t := &tombs[i]; change <= t.Change && t.mayBeIn(public) {
 			without, err := t.without(public)
 			if err != nil {
-				return nil, 0, fmt.Errorf("%w: a record cannot be read: %w", ErrDamaged, err)
+				return nil, nil, fmt.Errorf("%w: a record cannot be read: %w", ErrDamaged, err)
 			}
 			if !bytes.Equal(without, public) {
-				public, by = without, max(by, t.Number)
+				public, by = without, append(by, t)
 			}
 		}
 	}

@@ -231,7 +231,7 @@ func TestTombstonesAgainstAModel(t *testing.T) {
 			}
 			for _, id := range w.order {
 				d, _ := w.table.Get(tx, id)
-				if stored, err := storedNote(tx, id); err != nil || d.Mended != 0 || !bytes.Equal(stored, d.JSON) {
+				if stored, err := storedNote(tx, id); err != nil || d.mended != nil || !bytes.Equal(stored, d.JSON) {
 					t.Errorf("seed %d: %s is stored as %s and read as %s, %v", seed, id, stored, d.JSON, err)
 				}
 			}

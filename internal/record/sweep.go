@@ -14,11 +14,10 @@ const SweepJob = "sweep"
 // sweepMost is how many records a transaction rewrites: more would keep other writers waiting for longer than they notice.
 const sweepMost = 250
 
-// sweepWork is what such a job has to do, and who is the cause of it.
+// sweepWork is what such a job has to do.
 type sweepWork struct {
 	Entity string
 	Tomb   store.Tombstone
-	Actor  store.Actor
 }
 
 // bury makes something gone from all records of the kind at once, and rewrites those that bear it: here when they are
@@ -30,7 +29,7 @@ func (k *Kind[T]) bury(tx *store.Tx, tomb store.Tombstone) error {
 	}
 	more, err := k.sweep(tx, tomb)
 	if err == nil && more {
-		_, err = tx.Enqueue(SweepJob, tx.Now(), sweepWork{Entity: k.Entity, Tomb: tomb, Actor: tx.Actor()})
+		_, err = tx.Enqueue(SweepJob, tx.Now(), sweepWork{Entity: k.Entity, Tomb: tomb})
 	}
 	return err
 }
@@ -50,7 +49,7 @@ func (s *Set) Sweep(ctx context.Context, st *store.Store, job store.Job) error {
 		return fault.New(fault.Internal, "a sweep of %s, which is no kind", work.Entity)
 	}
 	for more := true; more; {
-		err := st.Update(ctx, job.Org, work.Actor, func(tx *store.Tx) (err error) {
+		err := st.Update(ctx, job.Org, work.Tomb.Actor, func(tx *store.Tx) (err error) {
 			if more, err = k.sweep(tx, work.Tomb); err == nil && !more {
 				err = tx.Done(job.ID)
 			}

@@ -1,0 +1,454 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/handlers"
+	"prospector/index"
+	"prospector/internal/apptest"
+	"prospector/internal/crm"
+	"prospector/internal/record"
+	"prospector/store"
+)
+
+// customTypes are the six types, with the members that a field of it needs, values in ascending order, and a value that it refuses.
+var customTypes = []struct{ dataType, typ, more, low, high, bad, message string }{
+	{"text", "text", ``, `"Apple pie"`, `"banana = split"`, `7`, " must be a text"},
+	{"number", "number", ``, `-2.5`, `1e3`, `"7"`, " must be a number"},
+	{"boolean", "boolean", ``, `false`, `true`, `"true"`, " must be true or false"},
+	{"date", "date", ``, `"2026-01-31"`, `"2026-02-28"`, `"2026-02-29"`, " must be a date such as"},
+	{"enum", "enum", `, "allowed_values": ["a b", "c"]`, `"a b"`, `"c"`, `"C"`, " must be one of a b, c"},
+	{"multi_select", "multi", `, "allowed_values": ["x", "y", "z"]`, `["y", "x"]`, `["z"]`, `["x", "q"]`, "[1] must be one of x, y, z"},
+}
+
+// newField makes a custom field.
+func newField(org *apptest.Org, entity, key, dataType, more string) string {
+	return org.Admin.Post("/v1/fields", fmt.Sprintf(`{"entity": %q, "key": %q, "data_type": %q%s}`, entity, key, dataType, more)).Is(201).ID()
+}
+
+// TestCustomFields goes through the life of a field of each type on each entity.
+func TestCustomFields(t *testing.T) {
+	app := apptest.New(t)
+	for entity := range entities {
+		for _, c := range customTypes {
+			org, other := app.Org("Acme "+entity+c.dataType), app.Org("Umbrella "+entity+c.dataType)
+			account := makers["accounts"](org)
+			key := "my_" + c.dataType
+			field := "custom_field_" + key
+			path := "/v1/" + entity
+			body := func(value string) string { return newBody(entity, account, fmt.Sprintf(`%q: %s`, field, value)) }
+			org.Write.Post(path, body(c.low)).Fails(422, "validation_failed", field+" is not a known field")
+			id := newField(org, entity, key, c.dataType, c.more)
+			other.Write.Post(path, body(c.low)).Fails(422, "validation_failed", field+" is not a known field")
+
+			low, high := org.Write.Post(path, body(c.low)).Is(201).ID(), org.Write.Post(path, body(c.high)).Is(201).ID()
+			none := org.Write.Post(path, body("null")).Is(201)
+			if _, shown := none.Value("data").(map[string]any)[field]; shown {
+				t.Errorf("%s %s is shown without a value", entity, c.dataType)
+			}
+			for id, want := range map[string]string{low: c.low, high: c.high} {
+				if diff := apptest.Diff(want, string(member(org.Read.Get(path+"/"+id).Is(200), field))); diff != "" {
+					t.Errorf("%s %s: %s", entity, c.dataType, diff)
+				}
+			}
+			org.Write.Post(path, body(c.bad)).Fails(422, "validation_failed", field+c.message)
+			org.Write.Patch(path+"/"+low, fmt.Sprintf(`{%q: %s}`, field, c.bad)).Fails(422, "validation_failed", field+c.message)
+			customConditions(t, org, entity, c.dataType, field, map[string]string{low: "low", high: "high", none.ID(): "none"})
+
+			// What GET gave can be sent back; an absent field stays, and null and what is empty clear it.
+			app.Clock.Advance(time.Second)
+			was := org.Read.Get(path + "/" + low).Is(200)
+			if is := org.Write.Patch(path+"/"+low, was.Value("data")).Is(200); is.Header.Get("ETag") != was.Header.Get("ETag") {
+				t.Errorf("%s %s: the same again made a new version", entity, c.dataType)
+			}
+			if got := org.Write.Patch(path+"/"+low, `{"external_id": "`+key+`"}`).Is(200); apptest.Diff(c.low, string(member(got, field))) != "" {
+				t.Errorf("%s %s did not stay: %s", entity, c.dataType, got.Body)
+			}
+			org.Write.Patch(path+"/"+low, fmt.Sprintf(`{%q: %s}`, field, c.high)).Is(200)
+			empties := []string{"null"}
+			if c.dataType == "text" || c.dataType == "enum" {
+				empties = append(empties, `""`)
+			} else if c.dataType == "multi_select" {
+				empties = append(empties, `[]`)
+			}
+			for _, empty := range empties {
+				org.Write.Patch(path+"/"+low, fmt.Sprintf(`{%q: %s}`, field, c.low)).Is(200)
+				res := org.Write.Patch(path+"/"+low, fmt.Sprintf(`{%q: %s}`, field, empty)).Is(200)
+				if strings.Contains(string(res.Body), field) || strings.Contains(string(org.Read.Get(path+"/"+low).Body), field) {
+					t.Errorf("%s %s is not cleared by %s", entity, c.dataType, empty)
+				}
+			}
+
+			// Deleted, it is gone from everywhere at once; made again, it starts empty.
+			org.Admin.Delete("/v1/fields/" + id).Is(204)
+			forgotten(t, org, entity, high, field, body(c.low))
+			again := map[string]string{"text": "number", "number": "text", "boolean": "date", "date": "enum", "enum": "multi_select", "multi_select": "boolean"}[c.dataType]
+			more := ""
+			if again == "enum" || again == "multi_select" {
+				more = `, "allowed_values": ["c", "2026-02-28"]`
+			}
+			newField(org, entity, key, again, more)
+			if res := org.Read.Post(path+"/list", fmt.Sprintf(`{"filters": [{"field": %q, "condition": "is_not_empty"}]}`, field)).Is(200); res.Int("pagination.total_count") != 0 ||
+				strings.Contains(string(org.Read.Get(path+"/"+high).Body), field) {
+				t.Errorf("%s %s does not start empty", entity, again)
+			}
+		}
+	}
+}
+
+// member is one member of an item, as it was answered.
+func member(r *apptest.Response, key string) json.RawMessage {
+	var data map[string]json.RawMessage
+	if err := json.Unmarshal(dataOf(r), &data); err != nil {
+		panic(err)
+	}
+	return data[key]
+}
+
+// customConditions holds each condition of a custom field, its sort and the search against what they should find.
+func customConditions(t *testing.T, org *apptest.Org, entity, dataType, field string, names map[string]string) {
+	t.Helper()
+	list := func(body, want string) {
+		t.Helper()
+		got := []string{}
+		for _, id := range org.Read.Post("/v1/"+entity+"/list", body).Is(200).Column("id") {
+			if names[id] != "" {
+				got = append(got, names[id])
+			}
+		}
+		if fmt.Sprint(got) != "["+want+"]" {
+			t.Errorf("%s %s: %s gives %v, want %s", entity, dataType, body, got, want)
+		}
+	}
+	for rule, want := range map[string]map[string]string{
+		"text": {`is", "value": "Apple pie`: "low", `is", "value": "apple pie`: "", `equals", "value": "banana = split`: "high", `is_not", "value": "Apple pie`: "high none",
+			`contains", "value": "E PI`: "low", `not_contains", "value": "pie`: "high none"},
+		"number": {`is", "value": "-2.5`: "low", `equals", "value": "1000`: "high", `is_not", "value": "1000`: "low none", `greater_than", "value": "-3`: "low high",
+			`less_than", "value": "1000`: "low"},
+		"boolean": {`is", "value": "true`: "high", `equals", "value": "false`: "low", `is_not", "value": "true`: "low none"},
+		"date": {`is", "value": "2026-01-31`: "low", `is_before", "value": "2026-02-28`: "low", `is_after", "value": "2026-01-31`: "high",
+			`less_than", "value": "2026-01-31`: "", `greater_than", "value": "2026-01-30`: "low high"},
+		"enum":         {`is", "value": "a b`: "low", `is_not", "value": "a b`: "high none"},
+		"multi_select": {`is", "value": "x`: "low", `is_not", "value": "x`: "high none", `contains", "value": "y`: "low", `not_contains", "value": "z`: "low none"},
+	}[dataType] {
+		body := fmt.Sprintf(`{"sort": "created_at", "filters": [{"field": %q, "condition": "%s"}]}`, field, rule)
+		if dataType == "number" || dataType == "boolean" {
+			at := strings.LastIndex(body, `": "`) + 3
+			body = body[:at] + strings.Replace(body[at+1:], `"`, "", 1)
+		}
+		list(body, want)
+	}
+	list(fmt.Sprintf(`{"sort": "created_at", "filters": [{"field": %q, "condition": "is_empty"}]}`, field), "none")
+	list(fmt.Sprintf(`{"sort": "-created_at", "filters": [{"field": %q, "condition": "is_not_empty"}]}`, field), "high low")
+	if dataType == "multi_select" {
+		list(fmt.Sprintf(`{"sort": "created_at", "filters": [{"field": %q, "condition": "is", "value": ["y", "z"]}]}`, field), "low high")
+		list(fmt.Sprintf(`{"sort": "created_at", "filters": [{"field": %q, "condition": "contains", "value": ["y", "x"]}]}`, field), "low")
+		list(fmt.Sprintf(`{"sort": "created_at", "filters": [{"field": %q, "condition": "not_contains", "value": ["y", "z"]}]}`, field), "low high none")
+		org.Read.Post("/v1/"+entity+"/list", map[string]string{"sort": field}).Fails(422, "invalid_sort", field)
+	} else {
+		list(fmt.Sprintf(`{"sort": "%s,-created_at"}`, field), "low high none")
+		list(fmt.Sprintf(`{"sort": "-%s"}`, field), "high low none")
+	}
+	if dataType == "text" {
+		list(`{"search": "PIE app"}`, "low")
+		list(`{"search": "split banana"}`, "high")
+		list(`{"search": "ple"}`, "")
+	}
+}
+
+// forgotten wants a deleted field to be gone from every way to see, find or set it.
+func forgotten(t *testing.T, org *apptest.Org, entity, id, field, body string) {
+	t.Helper()
+	path := "/v1/" + entity
+	for _, res := range []*apptest.Response{
+		org.Read.Get(path + "/" + id), org.Read.Post(path+"/list", nil), org.Read.Get("/v1/schemas/" + entity), org.Read.Get("/v1/fields?entity=" + entity),
+		org.Read.Post(path+"/export", nil), org.Read.Post(path+"/export", `{"format": "csv"}`), org.Write.Patch(path+"/"+id, `{}`),
+	} {
+		if res.Is(200); strings.Contains(string(res.Body), field) {
+			t.Errorf("%s: %s is still there: %s", entity, field, res.Body)
+		}
+	}
+	if keys := org.Read.Get("/v1/fields?entity=" + entity).Column("key"); slices.Contains(keys, strings.TrimPrefix(field, "custom_field_")) {
+		t.Errorf("%s has the fields %v", entity, keys)
+	}
+	if n := org.Read.Post(path+"/list", `{"search": "banana"}`).Is(200).Int("pagination.total_count"); n != 0 {
+		t.Errorf("%s: %d are found by a word of %s", entity, n, field)
+	}
+	filter := fmt.Sprintf(`{"filters": [{"field": %q, "condition": "is_not_empty"}]}`, field)
+	org.Read.Post(path+"/list", filter).Fails(422, "invalid_filter", fmt.Sprintf("filters[0].field %q is not a field of %s", field, entity))
+	org.Read.Post(path+"/export", filter).Fails(422, "invalid_filter", field)
+	org.Read.Post(path+"/list", map[string]string{"sort": field}).Fails(422, "invalid_sort", field)
+	org.Write.Post(path, body).Fails(422, "validation_failed", field+" is not a known field")
+	org.Write.Patch(path+"/"+id, fmt.Sprintf(`{%q: null}`, field)).Fails(422, "validation_failed", field+" is not a known field")
+	batch := org.Write.Post(path+"/batch", `{"records": [`+body+`]}`).Is(200)
+	if batch.Int("data.failed") != 1 || batch.Text("data.results.0.error.details.0.path") != field {
+		t.Errorf("%s: %s", entity, batch.Body)
+	}
+}
+
+func TestFieldRules(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	made := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "number_of_2_vans", "data_type": "number"}`).Is(201, `{"data": {"id": "<id>",
+		"created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:00.000Z", "entity": "accounts", "key": "number_of_2_vans", "label": "Number of 2 vans",
+		"data_type": "number", "allowed_values": [], "ai": null}, "meta": {"timestamp": "<time>"}}`)
+	ai := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "fleet", "label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small", "big"],
+		"ai": {"question": "Do they have vans?"}}`).Is(201, `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "entity": "accounts", "key": "fleet",
+		"label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small"], "ai": {"question": "Do they have vans?"}}, "meta": {"timestamp": "<time>"}}`).ID()
+	before := org.Dump()
+	for _, c := range []struct{ body, message string }{
+		{`{"key": "x", "data_type": "text"}`, "entity is required"},
+		{`{"entity": "tags", "key": "x", "data_type": "text"}`, "entity must be one of accounts, contacts, opportunities, tasks, meetings"},
+		{`{"entity": "account", "key": "x", "data_type": "text"}`, "entity must be one of"},
+		{`{"entity": "contacts", "data_type": "text"}`, "key is required"},
+		{`{"entity": "contacts", "key": "", "data_type": "text"}`, "key is required"},
+		{`{"entity": "contacts", "key": "X", "data_type": "text"}`, "key must be a lower-case letter and up to 62"},
+		{`{"entity": "contacts", "key": "1x", "data_type": "text"}`, "key must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "_x", "data_type": "text"}`, "key must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "x-y", "data_type": "text"}`, "key must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "x\n", "data_type": "text"}`, "key must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "ü", "data_type": "text"}`, "key must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "` + strings.Repeat("k", 64) + `", "data_type": "text"}`, "key must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "x"}`, "data_type is required"},
+		{`{"entity": "contacts", "key": "x", "data_type": "datetime"}`, "data_type must be one of text, number, boolean, date, enum, multi_select"},
+		{`{"entity": "contacts", "key": "x", "data_type": "text", "label": "` + strings.Repeat("l", 256) + `"}`, "label must have at most 255 characters"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum"}`, "allowed_values must not be empty for enum"},
+		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": []}`, "allowed_values must not be empty for multi_select"},
+		{`{"entity": "contacts", "key": "x", "data_type": "text", "allowed_values": ["a"]}`, "allowed_values must not be given for text"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": "a"}`, "allowed_values must be a list"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["a", 1]}`, "allowed_values[1] must be a text"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["a", ""]}`, "allowed_values[1] must not be empty"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["` + strings.Repeat("v", 256) + `"]}`, "allowed_values must have at most 255 characters each"},
+		{`{"entity": "contacts", "key": "x", "data_type": "text", "ai": {"question": "Why?"}}`, "ai must not be given for contacts, only for accounts"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {}}`, "ai.question is required"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": ""}}`, "ai.question is required"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": true}`, "ai must be an object"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": "a", "model": "b"}}`, "ai.model is not a known field"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "required": true}`, "required is not a known field"},
+	} {
+		org.Admin.Post("/v1/fields", c.body).Fails(422, "validation_failed", c.message)
+	}
+	// What a field is stays what it is.
+	for _, body := range []string{`{"entity": "contacts"}`, `{"key": "vans"}`, `{"data_type": "text"}`, `{"key": null}`, `{"id": null}`} {
+		org.Admin.Patch("/v1/fields/"+made.ID(), body).Fails(422, "validation_failed", "is read-only")
+	}
+	org.Admin.Patch("/v1/fields/"+ai, `{"allowed_values": null}`).Fails(422, "validation_failed", "allowed_values must not be empty for enum")
+	org.Admin.Patch("/v1/fields/"+made.ID(), `{"allowed_values": ["a"]}`).Fails(422, "validation_failed", "allowed_values must not be given for number")
+	for _, c := range []apptest.Client{org.Read, org.Write} {
+		c.Patch("/v1/fields/"+ai, `{"label": "x"}`).Fails(403, "forbidden", "admin")
+	}
+	if org.Dump() != before {
+		t.Error("a refused request changed something")
+	}
+	org.Admin.Patch("/v1/fields/"+made.ID(), made.Value("data")).Is(200)
+	org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "`+strings.Repeat("k", 63)+`", "data_type": "text", "ai": null, "allowed_values": [], "label": ""}`).Is(201)
+
+	// Relabelled, the schema says so; a cleared label is made from the key again.
+	label := func() string {
+		for _, f := range org.Read.Get("/v1/schemas/accounts").Is(200).Value("data.fields").([]any) {
+			if f := f.(map[string]any); f["key"] == "custom_field_fleet" {
+				return fmt.Sprintf("%s %v %v", f["label"], f["custom"], f["enum_field_settings"])
+			}
+		}
+		return "none"
+	}
+	for _, step := range []struct{ body, want string }{
+		{`{}`, "  Fleet & Co  true map[allowed_values:[big small] labels:map[big:big small:small]]"},
+		{`{"label": "Vans"}`, "Vans true map[allowed_values:[big small] labels:map[big:big small:small]]"},
+		{`{"label": null, "ai": null, "allowed_values": ["tiny one", "big", "small"]}`, "Fleet true map[allowed_values:[tiny one big small] labels:map[big:big small:small tiny one:tiny one]]"},
+	} {
+		org.Admin.Patch("/v1/fields/"+ai, step.body).Is(200)
+		if got := label(); got != step.want {
+			t.Errorf("%s: the schema has %q, want %q", step.body, got, step.want)
+		}
+	}
+}
+
+// An allowed value that records hold cannot go, one that none holds can, and a new one can be used at once.
+func TestAllowedValues(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	account := makers["accounts"](org)
+	for entity := range entities {
+		for dataType, quote := range map[string]string{"enum": `"%s"`, "multi_select": `["c", "%s"]`} {
+			key := "my_" + dataType
+			field := newField(org, entity, key, dataType, `, "allowed_values": ["a", "b", "c"]`)
+			value := func(v string) string { return fmt.Sprintf(`"custom_field_%s": %s`, key, fmt.Sprintf(quote, v)) }
+			first := org.Write.Post("/v1/"+entity, newBody(entity, account, value("a"))).Is(201).ID()
+			second := org.Write.Post("/v1/"+entity, newBody(entity, account, value("a"))).Is(201).ID()
+			lose := func(left string) *apptest.Response {
+				return org.Admin.Patch("/v1/fields/"+field, `{"allowed_values": `+left+`}`)
+			}
+			lose(`["c"]`).Is(409, fmt.Sprintf(`{"error": {"code": "in_use", "message": "allowed_values cannot lose \"a\", which a record holds",
+				"details": [{"path": "allowed_values", "message": "cannot lose \"a\", which a record holds", "id": %q}]}}`, first))
+			org.Write.Delete("/v1/" + entity + "/" + first).Is(204)
+			if res := lose(`["c", "b"]`).Fails(409, "in_use", "a"); res.Text("error.details.0.id") != second {
+				t.Error(string(res.Body))
+			}
+			lose(`["c", "a"]`).Is(200)
+			org.Write.Patch("/v1/"+entity+"/"+second, "{"+value("b")+"}").Fails(422, "validation_failed", "must be one of c, a")
+			lose(`["d", "c", "a"]`).Is(200)
+			org.Write.Patch("/v1/"+entity+"/"+second, "{"+value("d")+"}").Is(200)
+			lose(`["d", "c"]`).Is(200)
+			org.Read.Post("/v1/"+entity+"/list", fmt.Sprintf(`{"filters": [{"field": "custom_field_%s", "condition": "is", "value": "a"}]}`, key)).Fails(422, "invalid_filter", "must be one of d, c")
+			org.Write.Patch("/v1/"+entity+"/"+second, fmt.Sprintf(`{"custom_field_%s": null}`, key)).Is(200)
+			lose(`["e"]`).Is(200)
+		}
+	}
+}
+
+func TestListFields(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	for _, f := range []string{"tasks one", "accounts two", "tasks three", "accounts one"} {
+		entity, key, _ := strings.Cut(f, " ")
+		newField(org, entity, key, "text", "")
+	}
+	list := func(query string) *apptest.Response { return org.Read.Get("/v1/fields" + query) }
+	if got := fmt.Sprint(list("").Is(200).Column("entity"), list("").Column("key")); got != "[accounts accounts tasks tasks] [two one one three]" {
+		t.Error(got)
+	}
+	res := list("?entity=tasks").Is(200)
+	if got := fmt.Sprint(res.Column("key"), res.Value("pagination")); got != "[one three] map[page:1 page_size:2 total_count:2 total_pages:1]" {
+		t.Error(got)
+	}
+	if got := list("?entity=contacts").Is(200).Column("key"); len(got) != 0 {
+		t.Error(got)
+	}
+	if got := other.Read.Get("/v1/fields").Is(200).Column("key"); len(got) != 0 {
+		t.Error(got)
+	}
+	for query, message := range map[string]string{
+		"?entity=tags":               "entity must be one of accounts, contacts, opportunities, tasks, meetings",
+		"?entity=Tasks":              "entity must be one of",
+		"?entity=tasks&entity=tasks": "entity is given more than once",
+		"?entity=tasks&page=1":       "page is not a known query parameter",
+		"?entity=%zz":                "query is malformed",
+		"?entity=accounts%20":        "entity must be one of",
+	} {
+		list(query).Fails(422, "validation_failed", message)
+	}
+}
+
+// An entity has at most 500 fields; one more must wait until another goes.
+func TestMostFields(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	var last string
+	err := app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
+		for i := range 499 {
+			doc, err := app.CRM.Fields.Create(tx, record.NewDraft[crm.Field](apptest.Body(t, map[string]any{"entity": "tasks", "key": fmt.Sprint("f", i), "data_type": "text"})))
+			if err != nil {
+				return err
+			}
+			last = doc.ID.String()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newField(org, "tasks", "almost", "text", "")
+	one := `{"entity": "tasks", "key": "more", "data_type": "text"}`
+	org.Admin.Post("/v1/fields", one).Fails(422, "validation_failed", "entity has 500 fields already, which is the most")
+	newField(org, "meetings", "more", "text", "")
+	org.Admin.Delete("/v1/fields/" + last).Is(204)
+	org.Admin.Post("/v1/fields", one).Is(201)
+	if n := len(org.Read.Get("/v1/fields?entity=tasks").Is(200).Column("id")); n != 500 {
+		t.Error(n)
+	}
+}
+
+// TestEverySchema holds the schema of every kind, with a custom field of each type where it can have them, against its list:
+// the list takes what the schema says, no more and no less.
+func TestEverySchema(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	for entity := range entities {
+		for _, c := range customTypes {
+			newField(org, entity, "my_"+c.dataType, c.dataType, c.more)
+		}
+	}
+	newField(org, "tasks", "tasks_alone", "text", "")
+	ops := app.API.Operations()
+	i := slices.IndexFunc(ops, func(op handlers.Operation) bool { return op.Name == "get_schema" })
+	for _, entity := range ops[i].Entities {
+		var schema struct{ Data index.Schema }
+		if err := json.Unmarshal(org.Read.Get("/v1/schemas/"+entity).Is(200).Body, &schema); err != nil {
+			t.Fatal(err)
+		}
+		if schema.Data.Entity != entity || schema.Data.DefaultSort != "-created_at" {
+			t.Fatalf("%+v", schema)
+		}
+		var customs []string
+		for _, f := range schema.Data.Fields {
+			schemaField(t, org, entity, f)
+			if f.Custom {
+				customs = append(customs, f.Key+" "+f.Type)
+			}
+		}
+		want := []string{"custom_field_my_text text", "custom_field_my_number number", "custom_field_my_boolean boolean", "custom_field_my_date date", "custom_field_my_enum enum", "custom_field_my_multi_select multi"}
+		if entity == "tasks" {
+			want = append(want, "custom_field_tasks_alone text")
+		} else if entities[entity] == "" {
+			want = nil
+		}
+		if !slices.Equal(customs, want) {
+			t.Errorf("%s has the custom fields %v, want %v", entity, customs, want)
+		}
+	}
+}
+
+// schemaField holds one field of a schema against the list.
+func schemaField(t *testing.T, org *apptest.Org, entity string, f index.SchemaField) {
+	t.Helper()
+	list := "/v1/" + entity + "/list"
+	value := map[string]string{"text": `"x"`, "number": `1`, "boolean": `true`, "date": `"2026-03-01"`, "datetime": `"2026-03-01"`,
+		"multi": `"0190b2f0-0000-7000-8000-000000000000"`, "reference": `"0190b2f0-0000-7000-8000-000000000000"`}[f.Type]
+	if f.Enum != nil {
+		value = fmt.Sprintf("%q", f.Enum.AllowedValues[0])
+	}
+	if value == "" || f.Label == "" || !f.Filterable || (f.Enum != nil) != (f.Type == "enum" || f.Type == "multi" && f.Custom) {
+		t.Errorf("%s: %+v", entity, f)
+	}
+	var taken, refused []string
+	for _, condition := range append(slices.Clone(index.AllConditions), "starts_with") {
+		rule := fmt.Sprintf(`{"field": %q, "condition": %q, "value": %s}`, f.Key, condition, value)
+		if strings.HasSuffix(string(condition), "_empty") {
+			rule = fmt.Sprintf(`{"field": %q, "condition": %q}`, f.Key, condition)
+		}
+		if slices.Contains(f.Conditions, condition) {
+			taken = append(taken, rule)
+		} else {
+			refused = append(refused, rule)
+		}
+	}
+	org.Read.Post(list, `{"filters": [`+strings.Join(taken, ",")+`]}`).Is(200)
+	// All problems are reported at once: each of the others must be among them.
+	res := org.Read.Post(list, `{"filters": [`+strings.Join(refused, ",")+`]}`).Fails(422, "invalid_filter", "filters[0].condition")
+	for i, d := range res.Value("error.details").([]any) {
+		if d.(map[string]any)["path"] != fmt.Sprintf("filters[%d].condition", i) || len(res.Value("error.details").([]any)) != len(refused) {
+			t.Errorf("%s.%s: %s", entity, f.Key, res.Body)
+		}
+	}
+	for _, s := range []string{f.Key, "-" + f.Key} {
+		if res := org.Read.Post(list, map[string]string{"sort": s}); f.Sortable {
+			res.Is(200)
+		} else {
+			res.Fails(422, "invalid_sort", f.Key)
+		}
+	}
+	if unsortable := f.Type == "multi" || f.Key == "notes" || f.Key == "description"; f.Sortable == unsortable {
+		t.Errorf("%s.%s: sortable is %v", entity, f.Key, f.Sortable)
+	}
+	fixed := []string{"id", "created_at", "updated_at", "source", "object_type", "completed_at"}
+	if f.ReadOnly != slices.Contains(fixed, f.Key) {
+		t.Errorf("%s.%s: read_only is %v", entity, f.Key, f.ReadOnly)
+	}
+}

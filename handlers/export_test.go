@@ -1,0 +1,239 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+// lines are the records of an export, as text.
+func lines(res *apptest.Response) []string {
+	out := []string{}
+	for line := range strings.Lines(string(res.Body)) {
+		out = append(out, strings.TrimSuffix(line, "\n"))
+	}
+	return out
+}
+
+// TestExport holds exports against lists: the same records, as they are shown there, in the same order.
+func TestExport(t *testing.T) {
+	_, org, ids := listed(t)
+	newField(org, "accounts", "score", "number", "")
+	org.Write.Patch("/v1/accounts/"+ids["cedar"], `{"custom_field_score": 7}`).Is(200)
+	for _, body := range []string{
+		`{}`,
+		`{"sort": "name"}`,
+		`{"sort": "-country,name"}`,
+		`{"sort": "-custom_field_score,-name"}`,
+		`{"search": "cedar", "sort": "-name"}`,
+		`{"search": "nothing like it"}`,
+		`{"filters": [{"field": "tags", "condition": "contains", "value": "{Gold}"}], "sort": "name"}`,
+		`{"filters": {"operator": "or", "filters": [{"field": "custom_field_score", "condition": "is", "value": 7}, {"field": "source", "condition": "is", "value": "csv"}]}}`,
+		`{"filters": null, "sort": null, "search": null, "format": null}`,
+	} {
+		body = withIDs(body, ids)
+		var list struct{ Data []json.RawMessage }
+		if err := json.Unmarshal(org.Read.Post("/v1/accounts/list", strings.Replace(body, `, "format": null`, "", 1)).Is(200).Body, &list); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{}
+		for _, r := range list.Data {
+			want = append(want, string(r))
+		}
+		res := org.Read.Post("/v1/accounts/export", body).Is(200)
+		if got := lines(res); !slices.Equal(got, want) {
+			t.Errorf("%s exports\n%s\nand lists\n%s", body, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if h := res.Header; h.Get("Content-Type") != "application/x-ndjson" || h.Get("Content-Disposition") != `attachment; filename="accounts.jsonl"` || h.Get("ETag") != "" {
+			t.Error(h)
+		}
+	}
+	// Without a body it is all there is.
+	if got := lines(org.Read.Post("/v1/accounts/export", nil).Is(200)); len(got) != 5 {
+		t.Error(got)
+	}
+	for body, message := range map[string]string{
+		`{"page": 1}`: "page is not a known field", `{"page_size": 10}`: "page_size is not a known field", `{"format": "xlsx"}`: "format must be one of jsonl, csv",
+		`{"format": 1}`: "format must be a text", `{"search": 1}`: "search must be a text", `{"columns": []}`: "columns is not a known field",
+	} {
+		org.Read.Post("/v1/accounts/export", body).Fails(422, "validation_failed", message)
+	}
+	org.Read.Post("/v1/accounts/export", `{"format": "pdf", "sort": "x", "filters": [{"field": "x", "condition": "is", "value": 1}]}`).Is(422, `{"error": {"code": "validation_failed",
+		"message": "<any>", "details": [{"path": "format", "message": "<any>"}, {"path": "sort", "message": "<any>"}, {"path": "filters[0].field", "message": "<any>"}]}}`)
+}
+
+// records reads a table: its header, and its cells by column.
+func records(t *testing.T, res *apptest.Response) (header []string, rows []map[string]string) {
+	t.Helper()
+	all, err := csv.NewReader(bytes.NewReader(res.Body)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cells := range all[1:] {
+		row := map[string]string{}
+		for i, c := range cells {
+			row[all[0][i]] = c
+		}
+		rows = append(rows, row)
+	}
+	return all[0], rows
+}
+
+func TestExportTables(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	account := makers["accounts"](org)
+	common := "external_id,tags"
+	for entity, header := range map[string]string{
+		"accounts":      "id,created_at,updated_at,name,website,industry,employee_count,annual_revenue,founded_year,description,country,location,linkedin_url,phone_number,source,owner_id,notes," + common,
+		"contacts":      "id,created_at,updated_at,account_id,first_name,last_name,email,title,phone_number,linkedin_url,location,source,do_not_contact,notes,scoring.heat_score," + common,
+		"opportunities": "id,created_at,updated_at,name,account_id,contact_id,owner_id,stage,amount,currency,close_date,notes," + common,
+		"tasks":         "id,created_at,updated_at,title,type,status,due_at,completed_at,contact_id,account_id,campaign_id,owner_id,notes," + common,
+		"meetings":      "id,created_at,updated_at,title,starts_at,ends_at,status,location,contact_id,account_id,owner_id,notes," + common,
+	} {
+		const nobody = `"filters": [{"field": "external_id", "condition": "is", "value": "nobody"}]`
+		// An empty table has its header.
+		res := org.Read.Post("/v1/"+entity+"/export", `{"format": "csv", `+nobody+`}`).Is(200)
+		if got := string(res.Body); got != header+"\n" {
+			t.Errorf("%s: an empty table is %q", entity, got)
+		}
+		if h := res.Header; h.Get("Content-Type") != "text/csv; charset=utf-8" || h.Get("Content-Disposition") != `attachment; filename="`+entity+`.csv"` {
+			t.Error(h)
+		}
+		if got := org.Read.Post("/v1/"+entity+"/export", `{`+nobody+`}`).Is(200).Body; len(got) != 0 {
+			t.Errorf("%s: an empty export is %q", entity, got)
+		}
+		for _, c := range customTypes {
+			newField(org, entity, "my_"+c.dataType, c.dataType, c.more)
+		}
+		org.Write.Post("/v1/"+entity, newBody(entity, account, `"external_id": "one", "custom_field_my_text": "a \"b\", c\nd", "custom_field_my_number": -0.5,
+			"custom_field_my_boolean": false, "custom_field_my_date": "2026-02-28", "custom_field_my_enum": "a b", "custom_field_my_multi_select": ["z", "x"]`)).Is(201)
+		got, rows := records(t, org.Read.Post("/v1/"+entity+"/export", `{"format": "csv", "sort": "external_id"}`).Is(200))
+		if want := header + ",custom_field_my_text,custom_field_my_number,custom_field_my_boolean,custom_field_my_date,custom_field_my_enum,custom_field_my_multi_select"; strings.Join(got, ",") != want {
+			t.Errorf("%s has the columns\n%s, want\n%s", entity, strings.Join(got, ","), want)
+		}
+		for column, want := range map[string]string{"external_id": "one", "created_at": "2026-03-02T09:00:00.000Z", "notes": "", "tags": "", "custom_field_my_text": "a \"b\", c\nd",
+			"custom_field_my_number": "-0.5", "custom_field_my_boolean": "false", "custom_field_my_date": "2026-02-28", "custom_field_my_enum": "a b", "custom_field_my_multi_select": "z|x"} {
+			if rows[0][column] != want {
+				t.Errorf("%s: %s is %q, want %q", entity, column, rows[0][column], want)
+			}
+		}
+		if len(rows) == 2 && rows[1]["custom_field_my_text"] != "" { // the account that the others name
+			t.Error(rows[1])
+		}
+	}
+}
+
+func TestExportCells(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	ids := newTags(org, "account", "A", "B")
+	account := org.Write.Post("/v1/accounts", withIDs(`{"name": "Söhne, \"& Co\"", "website": "x.example", "employee_count": 9007199254740992, "annual_revenue": -1.5e-7, "tags": ["{A}", "{B}"],
+		"owner_id": "`+org.User.String()+`", "notes": "one\r\ntwo\rthree\n"}`, ids)).Is(201)
+	res := org.Read.Post("/v1/accounts/export", `{"format": "csv"}`).Is(200)
+	if !bytes.Contains(res.Body, []byte("\"one\r\ntwo\rthree\n\"")) { // reading makes one of the two characters
+		t.Errorf("a text is not kept as it is: %q", res.Body)
+	}
+	_, rows := records(t, res)
+	for column, want := range map[string]string{"id": account.ID(), "name": `Söhne, "& Co"`, "website": "x.example", "industry": "", "employee_count": "9007199254740992", "annual_revenue": "-0.00000015",
+		"tags": ids["A"] + "|" + ids["B"], "owner_id": org.User.String(), "source": "api", "notes": "one\ntwo\rthree\n"} {
+		if rows[0][column] != want {
+			t.Errorf("%s is %q, want %q", column, rows[0][column], want)
+		}
+	}
+	org.Write.Post("/v1/contacts", `{"email": "a@x.example", "do_not_contact": true, "scoring": {"heat_score": "hot"}}`).Is(201)
+	_, rows = records(t, org.Read.Post("/v1/contacts/export", `{"format": "csv"}`).Is(200))
+	if rows[0]["do_not_contact"] != "true" || rows[0]["scoring.heat_score"] != "hot" || rows[0]["account_id"] != "" {
+		t.Error(rows[0])
+	}
+}
+
+// What a spreadsheet would run stays a text; what only looks like it is left alone.
+func TestExportFormulas(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	newField(org, "opportunities", "text", "text", "")
+	newField(org, "opportunities", "choice", "enum", `, "allowed_values": ["=1+1", "plain"]`)
+	newField(org, "opportunities", "choices", "multi_select", `, "allowed_values": ["@SUM(A1)", "plain", "-1"]`)
+	newField(org, "opportunities", "delta", "number", "")
+	account := makers["accounts"](org)
+	post := func(members map[string]any) {
+		members["account_id"] = account
+		org.Write.Post("/v1/opportunities", members).Is(201)
+	}
+	harmful := []string{"=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", "\r=1+1", "=cmd|' /C calc'!A0", "-", " =1+1", "'=1+1"}
+	for _, v := range harmful {
+		post(map[string]any{"name": v, "custom_field_text": v, "currency": v, "notes": v})
+	}
+	harmless := []string{"1=1", "a+b", "a'b", "a@b.example", "3-4", "(=1)"}
+	for _, v := range harmless {
+		post(map[string]any{"name": v, "custom_field_text": v})
+	}
+	post(map[string]any{"name": "last", "amount": -5, "custom_field_delta": -1.5, "custom_field_choice": "=1+1", "custom_field_choices": []string{"@SUM(A1)", "plain"}})
+	res := org.Read.Post("/v1/opportunities/export", `{"format": "csv", "sort": "created_at"}`).Is(200)
+	_, rows := records(t, res)
+	for i, v := range append(harmful, harmless...) {
+		want := v
+		if i < len(harmful) {
+			want = "'" + v
+		}
+		for _, column := range []string{"name", "custom_field_text", "currency", "notes"} {
+			if got := rows[i][column]; got != want && (i < len(harmful) || got != "") {
+				t.Errorf("%q is %q in %s", v, got, column)
+			}
+		}
+	}
+	last := rows[len(rows)-1]
+	if got := fmt.Sprint(last["amount"], " ", last["custom_field_delta"], " ", last["custom_field_choice"], " ", last["custom_field_choices"]); got != "-5 -1.5 '=1+1 '@SUM(A1)|plain" {
+		t.Error(got)
+	}
+	// In JSON a text is what it is.
+	if got := lines(org.Read.Post("/v1/opportunities/export", `{"sort": "created_at"}`).Is(200)); !strings.Contains(got[0], `"name":"=1+1"`) {
+		t.Error(got[0])
+	}
+}
+
+// An export of many, from rows and from an index, is that of all pages of the list.
+func TestExportOfMany(t *testing.T) {
+	app := apptest.New(t)
+	for _, n := range []int{1500, 2500} {
+		org := app.Org(fmt.Sprint("Acme ", n))
+		crowd(t, org, n, func(i int) string { return fmt.Sprintf(`"email": "c%d@x.example", "title": "T%d"`, i*7%n, i%13) })
+		if err := app.Index.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		for _, more := range []string{`"sort": "title,-email"`, `"sort": "email", "filters": [{"field": "title", "condition": "is_not", "value": "T3"}]`} {
+			listed := []string{}
+			for page := 1; ; page++ {
+				var list struct {
+					Data       []json.RawMessage
+					Pagination struct {
+						Pages int `json:"total_pages"`
+					}
+				}
+				if err := json.Unmarshal(raw(t, org, "/v1/contacts/list", fmt.Sprintf(`{"page_size": 500, "page": %d, %s}`, page, more)), &list); err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range list.Data {
+					listed = append(listed, string(r))
+				}
+				if page >= list.Pagination.Pages {
+					break
+				}
+			}
+			exported := lines(org.Read.Post("/v1/contacts/export", "{"+more+"}").Is(200))
+			if !slices.Equal(exported, listed) {
+				t.Errorf("%d: %s exports %d records, which are not the %d listed", n, more, len(exported), len(listed))
+			}
+			if _, rows := records(t, org.Read.Post("/v1/contacts/export", `{"format": "csv", `+more+`}`).Is(200)); len(rows) != len(listed) || !strings.Contains(listed[len(rows)-1], rows[len(rows)-1]["id"]) {
+				t.Errorf("%d: %s has %d rows", n, more, len(rows))
+			}
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+	"prospector/store"
+)
+
+// crowd makes many contacts, in batches, with the members that are given for each.
+func crowd(t *testing.T, org *apptest.Org, n int, members func(i int) string) []string {
+	t.Helper()
+	var ids []string
+	for len(ids) < n {
+		var records []string
+		for i := len(ids); i < min(len(ids)+1000, n); i++ {
+			records = append(records, fmt.Sprintf(`{"first_name": "Ann", "last_name": "N%d", %s}`, i, members(i)))
+		}
+		res := org.Write.Post("/v1/contacts/batch", `{"records": [`+strings.Join(records, ",")+`]}`).Is(200)
+		if res.Int("data.failed") != 0 {
+			t.Fatal(string(res.Body[:1000]))
+		}
+		ids = append(ids, resultIDs(res)...)
+	}
+	return ids
+}
+
+// raw is the answer to a request that is not held against the API document, which takes long for many records.
+func raw(t *testing.T, org *apptest.Org, path, body string) []byte {
+	t.Helper()
+	req, err := http.NewRequest("POST", org.Read.URL(path), strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + org.Read.Key}, "Content-Type": {"application/json"}}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != 200 {
+		t.Fatalf("%s %s: %s %s %v", path, body, res.Status, answer, err)
+	}
+	return answer
+}
+
+// sound wants the store and the indexes to be in order.
+func sound(t *testing.T, app *apptest.App, org *apptest.Org) {
+	t.Helper()
+	err := app.Store.View(org.ID, func(tx *store.Tx) error {
+		return app.Kinds.Verify(tx, func(format string, args ...any) { t.Errorf("store: "+format, args...) })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Index.Check(context.Background(), false, func(int, int) {}, func(what string, _ bool) { t.Error("index: " + what) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever names a record loses it when the record goes, and keeps its updated_at.
+func TestDeletionOfReferred(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	for _, c := range []struct {
+		entity, field string
+		bearers       []string
+	}{
+		{"contacts", "contact_id", []string{"opportunities", "tasks", "meetings"}},
+		{"accounts", "account_id", []string{"contacts", "tasks", "meetings"}},
+	} {
+		needed, gone := makers["accounts"](org), makers[c.entity](org)
+		stays := makers[c.entity](org)
+		paths := map[string]string{}
+		for _, entity := range c.bearers {
+			for _, id := range []string{stays, gone} {
+				paths[entity] = "/v1/" + entity + "/" + org.Write.Post("/v1/"+entity, newBody(entity, needed, fmt.Sprintf(`"%s": %q`, c.field, id))).Is(201).ID()
+			}
+		}
+		app.Clock.Advance(time.Minute)
+		org.Write.Delete("/v1/" + c.entity + "/" + gone).Is(204)
+		for entity, path := range paths {
+			got := org.Read.Get(path).Is(200)
+			if got.Value("data."+c.field) != nil || got.Text("data.updated_at") != got.Text("data.created_at") {
+				t.Errorf("%s: %s", entity, got.Body)
+			}
+			if got := org.Read.Get(path + "/history").Is(200); !strings.HasPrefix(got.Text("data.0.operation"), "delete_") || got.Text("data.0.fields.0") != c.field {
+				t.Errorf("%s: %s", entity, got.Body)
+			}
+			for rule, want := range map[string]int{`"is", "value": "` + gone + `"`: 0, `"is", "value": "` + stays + `"`: 1, `"is_not_empty"`: 1} {
+				if n := org.Read.Post("/v1/"+entity+"/list", fmt.Sprintf(`{"filters": [{"field": %q, "condition": %s}]}`, c.field, rule)).Is(200).Int("pagination.total_count"); n != want {
+					t.Errorf("%s: %s gives %d, want %d", entity, rule, n, want)
+				}
+			}
+			// It cannot be named again.
+			org.Write.Patch(path, fmt.Sprintf(`{%q: %q}`, c.field, gone)).Fails(422, "validation_failed", c.field+" names nothing that exists")
+		}
+		for _, entity := range c.bearers {
+			org.Write.Delete("/v1/" + entity + "/" + strings.Split(paths[entity], "/")[3]).Is(204)
+		}
+		org.Write.Delete("/v1/" + c.entity + "/" + stays).Is(204)
+	}
+	sound(t, app, org)
+}
+
+// large is something that many contacts bear, and what must hold from its deletion on.
+type large struct {
+	name    string
+	members func(org *apptest.Org, ids map[string]string) func(i int) string // what the i-th contact has
+	path    string                                                           // of what is deleted
+	field   string                                                           // where they bear it
+	rules   map[string]string                                                // condition and value: how many of n it finds, as a formula
+}
+
+var larges = []large{
+	{
+		name: "tag",
+		members: func(org *apptest.Org, ids map[string]string) func(i int) string {
+			for name, id := range newTags(org, "contact", "gone", "stays") {
+				ids[name] = id
+			}
+			return func(i int) string {
+				return withIDs([]string{`"tags": ["{gone}"]`, `"tags": ["{stays}", "{gone}"]`}[i%2], ids)
+			}
+		},
+		path: "/v1/tags/{gone}", field: "tags",
+		rules: map[string]string{`"is", "value": "{gone}"`: "none", `"is", "value": ["{gone}", "{stays}"]`: "half", `"is_not", "value": "{gone}"`: "all", `"contains", "value": "{gone}"`: "none",
+			`"contains", "value": ["{gone}", "{stays}"]`: "none", `"not_contains", "value": "{gone}"`: "all", `"is_empty"`: "half", `"is_not_empty"`: "half"},
+	},
+	{
+		name: "account",
+		members: func(org *apptest.Org, ids map[string]string) func(i int) string {
+			ids["gone"], ids["stays"] = makers["accounts"](org), makers["accounts"](org)
+			return func(i int) string { return withIDs(`"account_id": "{gone}"`, ids) }
+		},
+		path: "/v1/accounts/{gone}", field: "account_id",
+		rules: map[string]string{`"is", "value": "{gone}"`: "none", `"is_not", "value": "{gone}"`: "all", `"is_not", "value": "{stays}"`: "all", `"is_empty"`: "all", `"is_not_empty"`: "none"},
+	},
+	{
+		name: "field",
+		members: func(org *apptest.Org, ids map[string]string) func(i int) string {
+			ids["gone"] = newField(org, "contacts", "colour", "text", "")
+			return func(i int) string { return `"custom_field_colour": "vermilion"` }
+		},
+		path: "/v1/fields/{gone}", field: "custom_field_colour",
+		rules: map[string]string{},
+	},
+}
+
+// TestLargeDeletions deletes what 1,500 or more contacts bear. From the answer on nothing shows it, though most of the work
+// is still to be done: from rows or from an index, before and after a restart in between, and after the work.
+func TestLargeDeletions(t *testing.T) {
+	for _, n := range []int{1500, 2500} {
+		for _, l := range larges {
+			t.Run(fmt.Sprint(l.name, n), func(t *testing.T) {
+				t.Parallel() // it waits for the disk more than it computes
+				l.deleted(t, n)
+			})
+		}
+	}
+}
+
+func (l large) deleted(t *testing.T, n int) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	ids := map[string]string{}
+	contacts := crowd(t, org, n, l.members(org, ids))
+	if err := app.Index.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	// A list before it, so that there is something to forget.
+	borne := org.Read.Post("/v1/contacts/list", fmt.Sprintf(`{"page_size": 1, "filters": [{"field": %q, "condition": "is_not_empty"}]}`, l.field)).Is(200)
+	if borne.Int("pagination.total_count") != n {
+		t.Fatal(string(borne.Body))
+	}
+	last := "/v1/contacts/" + contacts[n-1]
+	was := org.Read.Get(last).Is(200)
+	app.Clock.Advance(time.Minute)
+	org.Admin.Do("DELETE", withIDs(l.path, ids), nil, "X-Request-Id", "the-deletion").Is(204)
+	unseen(t, app, org, l, ids, contacts)
+	is := org.Read.Get(last).Is(200)
+	if is.Header.Get("ETag") == was.Header.Get("ETag") || is.Text("data.updated_at") != was.Text("data.updated_at") {
+		t.Error("the record is another, but not its version, or it has a new updated_at")
+	}
+	org.Write.Do("PATCH", last, `{"title": "VP"}`, "If-Match", was.Header.Get("ETag")).Fails(412, "precondition_failed", "")
+	org.Write.Do("DELETE", last, nil, "If-Match", was.Header.Get("ETag")).Fails(412, "precondition_failed", "")
+	app.Restart()
+	unseen(t, app, org, l, ids, contacts)
+	org.Write.Do("PATCH", last, `{"title": "VP"}`, "If-Match", is.Header.Get("ETag")).Is(200)
+	app.Work()
+	unseen(t, app, org, l, ids, contacts)
+	for _, i := range []int{0, 1100, n - 2} {
+		res := org.Read.Get("/v1/contacts/" + contacts[i] + "/history").Is(200)
+		if got := fmt.Sprint(res.Int("pagination.total_count"), res.Text("data.0.operation"), res.Value("data.0.fields"), res.Text("data.0.request_id")); got !=
+			fmt.Sprint(2, "delete_"+l.name, "["+l.field+"]", "the-deletion") {
+			t.Errorf("the history of contact %d has %s", i, got)
+		}
+		if got := org.Read.Get("/v1/contacts/" + contacts[i]).Is(200); got.Text("data.updated_at") != got.Text("data.created_at") {
+			t.Errorf("contact %d has a new updated_at", i)
+		}
+	}
+}
+
+// unseen wants nothing to show, or to find by it, what is gone.
+func unseen(t *testing.T, app *apptest.App, org *apptest.Org, l large, ids map[string]string, contacts []string) {
+	t.Helper()
+	n := len(contacts)
+	counts := map[string]int{"none": 0, "half": n / 2, "all": n}
+	for rule, want := range l.rules {
+		res := org.Read.Post("/v1/contacts/list", withIDs(fmt.Sprintf(`{"page_size": 1, "sort": "-id", "filters": [{"field": %q, "condition": %s}]}`, l.field, rule), ids)).Is(200)
+		if got := res.Int("pagination.total_count"); got != counts[want] {
+			t.Errorf("%s of %d: %s finds %d, want %d", l.name, n, rule, got, counts[want])
+		}
+	}
+	word := ids["gone"]
+	if l.name == "field" {
+		word = "vermilion"
+		forgotten(t, org, "contacts", contacts[n-1], l.field, newBody("contacts", "", `"custom_field_colour": "red"`))
+		if got := org.Read.Post("/v1/contacts/list", `{"search": "vermilion"}`).Is(200).Int("pagination.total_count"); got != 0 {
+			t.Errorf("%d are found by a word of what is gone", got)
+		}
+	}
+	shown := [][]byte{org.Read.Get("/v1/contacts/" + contacts[0]).Body, org.Read.Get("/v1/contacts/" + contacts[n-1]).Body, org.Read.Get("/v1/contacts/" + contacts[n-1] + "/history").Body,
+		raw(t, org, "/v1/contacts/export", `{}`), raw(t, org, "/v1/contacts/export", `{"format": "csv"}`), raw(t, org, "/v1/contacts/list", `{"page_size": 500}`)}
+	for i, body := range shown {
+		if strings.Contains(string(body), word) {
+			t.Errorf("%s of %d: it is shown in answer %d", l.name, n, i)
+		}
+	}
+	if l.name == "account" { // all have none: the ids alone decide
+		res := org.Read.Post("/v1/contacts/list", `{"page_size": 3, "sort": "-account_id"}`).Is(200).Column("id")
+		if fmt.Sprint(res) != fmt.Sprint([]string{contacts[n-1], contacts[n-2], contacts[n-3]}) {
+			t.Errorf("sorted by what is gone: %v", res)
+		}
+	}
+	sound(t, app, org)
+}
+
+// Bearers of what is gone can be changed, deleted and given something else while the work is still to be done.
+func TestBearersMeanwhile(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	ids := newTags(org, "contact", "gone", "stays")
+	ids["account"], ids["other"] = makers["accounts"](org), makers["accounts"](org)
+	field := newField(org, "contacts", "colour", "text", "")
+	const n = 2500 // from an index, which has the old field's values
+	contacts := crowd(t, org, n, func(i int) string {
+		return withIDs(`"account_id": "{account}", "tags": ["{gone}", "{stays}"], "custom_field_colour": "vermilion"`, ids)
+	})
+	if err := app.Index.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	app.Clock.Advance(time.Minute)
+	org.Write.Delete("/v1/tags/" + ids["gone"]).Is(204)
+	org.Write.Delete("/v1/accounts/" + ids["account"]).Is(204)
+	org.Admin.Delete("/v1/fields/" + field).Is(204)
+	// A field with the same key is another one, which starts empty: also for those that are not rewritten yet.
+	newField(org, "contacts", "colour", "enum", `, "allowed_values": ["vermilion", "red"]`)
+	path := func(back int) string { return "/v1/contacts/" + contacts[n-back] }
+	org.Write.Patch(path(1), withIDs(`{"add_tags": ["{gone}"]}`, ids)).Fails(422, "validation_failed", "add_tags[0] names nothing that exists")
+	org.Write.Patch(path(1), withIDs(`{"tags": ["{stays}", "{gone}"]}`, ids)).Fails(422, "validation_failed", "tags[1] names nothing that exists")
+	org.Write.Patch(path(1), withIDs(`{"account_id": "{account}"}`, ids)).Fails(422, "validation_failed", "account_id names nothing that exists")
+	org.Write.Patch(path(1), withIDs(`{"remove_tags": ["{gone}"], "account_id": null, "custom_field_colour": null}`, ids)).Is(200)
+	if got := org.Read.Get(path(1)).Text("data.updated_at"); got != "2026-03-02T09:00:00.000Z" {
+		t.Error("taking away what is gone was a change")
+	}
+	tag := newTags(org, "contact", "gone")["gone"]
+	org.Write.Patch(path(2), fmt.Sprintf(`{"add_tags": [%q], "account_id": %q, "custom_field_colour": "red"}`, tag, ids["other"])).Is(200)
+	org.Write.Post("/v1/contacts/batch", fmt.Sprintf(`{"records": [{"id": %q, "custom_field_colour": "vermilion"}]}`, contacts[n-3])).Is(200)
+	org.Write.Delete(path(4)).Is(204)
+	item := org.Read.Get(path(5)).Is(200)
+	org.Write.Patch(path(5), item.Value("data")).Is(200)
+	check := func() {
+		t.Helper()
+		for back, want := range map[int]string{
+			1: fmt.Sprintf(`{"tags": [%q], "account_id": null}`, ids["stays"]),
+			2: fmt.Sprintf(`{"tags": [%q, %q], "account_id": %q, "custom_field_colour": "red"}`, ids["stays"], tag, ids["other"]),
+			3: fmt.Sprintf(`{"tags": [%q], "account_id": null, "custom_field_colour": "vermilion"}`, ids["stays"]),
+			5: fmt.Sprintf(`{"tags": [%q], "account_id": null}`, ids["stays"]),
+		} {
+			got := map[string]any{}
+			for key, v := range org.Read.Get(path(back)).Is(200).Value("data").(map[string]any) {
+				if key == "tags" || key == "account_id" || strings.HasPrefix(key, "custom_field_") {
+					got[key] = v
+				}
+			}
+			if diff := apptest.Diff(want, encoded(t, got)); diff != "" {
+				t.Errorf("%d from the end: %s", back, diff)
+			}
+		}
+		org.Read.Get(path(4)).Fails(404, "not_found", "")
+		for rule, want := range map[string]int{
+			`"tags", "condition": "is", "value": "{gone}"`: 0, `"tags", "condition": "is", "value": "` + tag + `"`: 1, `"tags", "condition": "contains", "value": "{stays}"`: n - 1,
+			`"account_id", "condition": "is_not_empty"`: 1, `"account_id", "condition": "is", "value": "{account}"`: 0,
+			`"custom_field_colour", "condition": "is_empty"`: n - 3, `"custom_field_colour", "condition": "is", "value": ["red", "vermilion"]`: 2,
+		} {
+			if got := org.Read.Post("/v1/contacts/list", withIDs(`{"page_size": 1, "filters": [{"field": `+rule+`}]}`, ids)).Is(200).Int("pagination.total_count"); got != want {
+				t.Errorf("%s finds %d, want %d", rule, got, want)
+			}
+		}
+		if got := org.Read.Post("/v1/contacts/list", `{"sort": "custom_field_colour", "page_size": 3}`).Is(200).Column("id"); got[0] != contacts[n-2] || got[1] != contacts[n-3] || got[2] != contacts[0] {
+			t.Error("sorted by the new field:", got)
+		}
+		sound(t, app, org)
+	}
+	check()
+	app.Restart()
+	check()
+	app.Work()
+	check()
+}

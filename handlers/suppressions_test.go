@@ -1,0 +1,123 @@
+package handlers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+)
+
+func TestSuppressions(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	const path = "/v1/suppressions"
+	email := org.Admin.Post(path, `{"email": "Bill.L@Initech.example", "reason": "Asked us to"}`).Is(201, `{"data": {"id": "<id>",
+		"created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:00.000Z", "email": "Bill.L@Initech.example", "domain": null,
+		"reason": "Asked us to"}, "meta": {"timestamp": "<time>"}}`)
+	domain := org.Admin.Post(path, `{"domain": "https://www.Globex.example/about?x=1"}`).Is(201, `{"data": {"id": "<id>",
+		"created_at": "<time>", "updated_at": "<time>", "email": null, "domain": "globex.example", "reason": null}, "meta": {"timestamp": "<time>"}}`)
+	if email.Header.Get("ETag") == "" {
+		t.Error("no ETag")
+	}
+
+	// What is suppressed already, in whatever case or form, is answered as it is.
+	app.Clock.Advance(time.Minute)
+	before := org.Dump()
+	for body, first := range map[string]*apptest.Response{
+		`{"email": "bill.l@INITECH.example"}`:                            email,
+		`{"email": "Bill.L@Initech.example", "reason": "Another"}`:       email,
+		`{"email": "BILL.L@initech.example", "domain": ""}`:              email,
+		`{"domain": "GLOBEX.example"}`:                                   domain,
+		`{"domain": "http://globex.example:8080/", "reason": "Again"}`:   domain,
+		`{"domain": "www.globex.example.", "email": null}`:               domain,
+		`{"domain": "//globex.example", "email": "", "reason": "Third"}`: domain,
+	} {
+		again := org.Admin.Post(path, body).Is(200)
+		if diff := apptest.Diff(string(dataOf(first)), string(dataOf(again))); diff != "" || again.Header.Get("ETag") != first.Header.Get("ETag") {
+			t.Errorf("%s: %s", body, diff)
+		}
+	}
+	if org.Dump() != before {
+		t.Error("a repetition changed something")
+	}
+	// The domain of an address is another thing, as is another organization's list.
+	org.Admin.Post(path, `{"domain": "initech.example"}`).Is(201)
+	org.Admin.Post(path, `{"email": "hank@globex.example"}`).Is(201)
+	other.Admin.Post(path, `{"email": "bill.l@initech.example"}`).Is(201)
+
+	for body, message := range map[string]string{
+		``:                                    "email is required, or domain",
+		`{}`:                                  "email is required, or domain",
+		`{"reason": "x"}`:                     "email is required, or domain",
+		`{"email": "", "domain": null}`:       "email is required, or domain",
+		`{"email": "bill"}`:                   "email must be an email address",
+		`{"email": "Bill <b@x.example>"}`:     "email must be an email address",
+		`{"email": 1}`:                        "email must be a text",
+		`{"domain": "example"}`:               "domain must be a website or domain",
+		`{"domain": "b@x.example"}`:           "domain must be a website or domain",
+		`{"domain": "*.x.example"}`:           "domain must be a website or domain",
+		`{"domain": ["x.example"]}`:           "domain must be a text",
+		`{"domain": "a.example", "email": 1}`: "email must be a text",
+		`{"email": "a@b.example", "domain": "b.example"}`:                           "domain must not be given together with email",
+		`{"email": "a@b.example", "reason": "` + strings.Repeat("r", 10_001) + `"}`: "reason must have at most 10000 characters",
+		`{"email": "a@b.example", "note": "x"}`:                                     "note is not a known field",
+		`{"email": "a@b.example", "id": null}`:                                      "id is read-only",
+	} {
+		org.Admin.Post(path, body).Fails(422, "validation_failed", message)
+	}
+	if n := org.Read.Post(path+"/list", nil).Is(200).Int("pagination.total_count"); n != 4 {
+		t.Error(n)
+	}
+}
+
+func TestSuppressionList(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	const path = "/v1/suppressions"
+	var ids []string
+	for _, body := range []string{`{"email": "bill@initech.example", "reason": "bounce"}`, `{"domain": "globex.example"}`, `{"email": "ann@globex.example", "reason": "asked us to"}`} {
+		ids = append(ids, org.Admin.Post(path, body).Is(201).ID())
+		app.Clock.Advance(24 * time.Hour)
+	}
+	for body, want := range map[string]string{
+		`{}`:                         "[<nil> ann@globex.example bill@initech.example]",
+		`{"sort": "email"}`:          "[ann@globex.example bill@initech.example <nil>]",
+		`{"sort": "-domain,-email"}`: "[<nil> bill@initech.example ann@globex.example]",
+		`{"search": "globex"}`:       "[<nil> ann@globex.example]",
+		`{"search": "us ask"}`:       "[ann@globex.example]",
+		`{"page_size": 1, "page": 2, "sort": "created_at"}`:                                                                                                         "[<nil>]",
+		`{"filters": [{"field": "domain", "condition": "is", "value": "globex.example"}]}`:                                                                          "[<nil>]",
+		`{"filters": [{"field": "email", "condition": "contains", "value": "GLOBEX"}]}`:                                                                             "[ann@globex.example]",
+		`{"filters": [{"field": "reason", "condition": "is_empty"}]}`:                                                                                               "[<nil>]",
+		`{"filters": [{"field": "created_at", "condition": "is", "value": "2026-03-04"}]}`:                                                                          "[ann@globex.example]",
+		`{"filters": {"operator": "or", "filters": [{"field": "reason", "condition": "is", "value": "bounce"}, {"field": "domain", "condition": "is_not_empty"}]}}`: "[<nil> bill@initech.example]",
+	} {
+		got := org.Read.Post(path+"/list", body).Is(200).Column("email")
+		if !strings.Contains(body, "sort") {
+			got = sorted(got)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s gives %v, want %s", body, got, want)
+		}
+	}
+
+	// Only who administrates may suppress, or release.
+	for _, c := range []apptest.Client{org.Read, org.Write} {
+		c.Post(path, `{"email": "a@b.example"}`).Fails(403, "forbidden", "admin")
+		c.Delete(path+"/"+ids[0]).Fails(403, "forbidden", "admin")
+	}
+	org.Admin.Get(path+"/"+ids[0]).Fails(405, "method_not_allowed", "")
+	etag := org.Admin.Post(path, `{"email": "bill@initech.example"}`).Is(200).Header.Get("ETag")
+	org.Admin.Do("DELETE", path+"/"+ids[0], nil, "If-Match", `"9999"`).Fails(412, "precondition_failed", "")
+	org.Admin.Do("DELETE", path+"/"+ids[0], nil, "If-Match", etag).Is(204)
+	org.Admin.Delete(path+"/"+ids[0]).Fails(404, "not_found", "Resource not found")
+	if got := fmt.Sprint(sorted(org.Read.Post(path+"/list", nil).Is(200).Column("email"))); got != "[<nil> ann@globex.example]" {
+		t.Error(got)
+	}
+	// Released, it can be suppressed anew.
+	if again := org.Admin.Post(path, `{"email": "BILL@initech.example"}`).Is(201); again.ID() == ids[0] || again.Value("data.reason") != nil {
+		t.Error(string(again.Body))
+	}
+}
