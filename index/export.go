@@ -8,8 +8,12 @@ import (
 	"prospector/store"
 )
 
-// exportMost is how many records of an export are read at once.
-const exportMost = 500
+const (
+	// exportMost is how many records of an export are read at once.
+	exportMost = 500
+	// exportAhead is how many times that many are read ahead.
+	exportAhead = 2
+)
 
 // Export gives all records that a plan matches, in its order, to use, some at a time and at least once, a line for each.
 // Which they are is decided at one moment. Each is given as it is when it is read, unless it is gone by then or no longer
@@ -30,22 +34,29 @@ func (e *Engine) Export(org uuid.UUID, k *Kind, compile Compiled, use func(cs *C
 	if len(chunks) == 0 {
 		chunks = [][]uuid.UUID{nil}
 	}
-	var lines [2][]byte // one is used while the other is filled
-	read := make(chan chunk, 1)
-	begin := func(i int) { go func() { read <- x.read(chunks[i], lines[i%2][:0]) }() }
-	begin(0)
+	ring := make([]struct {
+		read  chan chunk
+		lines []byte // of the chunk before that had this place
+	}, exportAhead+1)
+	for i := range ring {
+		ring[i].read = make(chan chunk, 1)
+	}
+	begun := 0
 	for i := range chunks {
-		c := <-read
-		if c.err != nil {
-			return c.err
+		for ; begun < min(i+len(ring), len(chunks)); begun++ {
+			place, ids := &ring[begun%len(ring)], chunks[begun]
+			go func() { place.read <- x.read(ids, place.lines[:0]) }()
 		}
-		lines[i%2] = c.lines
-		if i+1 < len(chunks) {
-			begin(i + 1)
+		place := &ring[i%len(ring)]
+		c := <-place.read
+		place.lines = c.lines
+		err := c.err
+		if err == nil {
+			err = use(c.customs, c.lines)
 		}
-		if err := use(c.customs, c.lines); err != nil {
-			if i+1 < len(chunks) {
-				<-read
+		if err != nil {
+			for i++; i < begun; i++ { // those that are read in vain
+				<-ring[i%len(ring)].read
 			}
 			return err
 		}

@@ -34,10 +34,13 @@ func TextOf(v any) string {
 	case uuid.UUID:
 		return v.String()
 	}
-	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
-		entries := make([]string, list.Len())
+	switch rv := reflect.ValueOf(v); rv.Kind() {
+	case reflect.String:
+		return rv.String()
+	case reflect.Slice:
+		entries := make([]string, rv.Len())
 		for i := range entries {
-			entries[i] = TextOf(list.Index(i).Interface())
+			entries[i] = TextOf(rv.Index(i).Interface())
 		}
 		return strings.Join(entries, "|")
 	}
