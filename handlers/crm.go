@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"net/http"
 	"slices"
 
 	"prospector/internal/fault"
@@ -28,7 +29,7 @@ func (a *API) crmOperations() []Operation {
 // inUse notes that records of a kind may be needed by others.
 func inUse(ops []Operation) []Operation {
 	for i := range ops {
-		if ops[i].Method == "DELETE" {
+		if ops[i].Method == http.MethodDelete {
 			ops[i].Codes = append(ops[i].Codes, fault.InUse)
 		}
 	}

@@ -185,14 +185,15 @@ func (t *Tombstone) taken(value jsontext.Value) (jsontext.Value, error) {
 	if err := json.Unmarshal(value, &items); err != nil {
 		return nil, err
 	}
-	items = slices.DeleteFunc(items, func(item jsontext.Value) bool { return string(item) == `"`+t.Value+`"` })
-	return append(append(jsontext.Value("["), bytes.Join(asBytes(items), []byte(","))...), ']'), nil
-}
-
-func asBytes(items []jsontext.Value) [][]byte {
-	b := make([][]byte, len(items))
-	for i, item := range items {
-		b[i] = item
+	left := jsontext.Value("[")
+	for _, item := range items {
+		if string(item) == `"`+t.Value+`"` {
+			continue
+		}
+		if len(left) > 1 {
+			left = append(left, ',')
+		}
+		left = append(left, item...)
 	}
-	return b
+	return append(left, ']'), nil
 }
