@@ -1,0 +1,320 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+// many is more records than lists decide one by one: an organization with so many has an index, one with half of them
+// has none.
+const many = 2200
+
+// TestEveryKindAgrees holds lists that have an index against lists that have none, for every entity and over all of its
+// fields, custom ones included. One organization has all records, two others have half of them each: whatever is asked for,
+// and in whatever order, those of the one must be those of the two, also after tags, accounts and fields were deleted.
+func TestEveryKindAgrees(t *testing.T) {
+	for seed, entity := range []string{"accounts", "contacts", "opportunities", "tasks", "meetings"} {
+		t.Run(entity, func(t *testing.T) {
+			t.Parallel()
+			app := apptest.New(t)
+			a := &agreement{t: t, entity: entity, rand: rand.New(rand.NewPCG(uint64(seed), 1))}
+			for i := range 3 {
+				a.add(app, i)
+			}
+			a.load()
+			a.ask(12)
+			a.forget()
+			a.askEach()
+			a.ask(8)
+			app.Work()
+			a.ask(8)
+			for _, s := range a.sides {
+				if _, err := app.Index.Check(t.Context(), false, func(int, int) {}, func(what string, _ bool) { t.Error(s.org.ID, what) }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+type agreement struct {
+	t      *testing.T
+	entity string
+	rand   *rand.Rand
+	fields []listField
+	sides  []*side // the one with all, and those with the even and the odd ones
+}
+
+// side is one of the organizations. What it has of its own is named by placeholders, which stand for the same in each.
+type side struct {
+	org *apptest.Org
+	ids map[string]string
+}
+
+type listField struct {
+	Key        string
+	Type       string
+	ReadOnly   bool `json:"read_only"`
+	Sortable   bool
+	Conditions []string
+	Enum       *struct {
+		Allowed []string `json:"allowed_values"`
+	} `json:"enum_field_settings"`
+}
+
+// add makes an organization with what records refer to, and with a custom field of each type.
+func (a *agreement) add(app *apptest.App, n int) {
+	s := &side{org: app.Org(fmt.Sprint("Side ", n)), ids: map[string]string{}}
+	a.sides = append(a.sides, s)
+	s.ids["user"] = s.org.User.String()
+	object := map[string]string{"opportunities": "opportunity"}[a.entity]
+	if object == "" {
+		object = strings.TrimSuffix(a.entity, "s")
+	}
+	for i := range 3 {
+		s.ids[fmt.Sprint("tag", i)] = s.org.Write.Post("/v1/tags", fmt.Sprintf(`{"name": "T%d", "color": "red", "object_type": %q}`, i, object)).Is(201).ID()
+		s.ids[fmt.Sprint("account", i)] = s.org.Write.Post("/v1/accounts", `{"name": "Referred to", "external_id": "ref`+fmt.Sprint(i)+`"}`).Is(201).ID()
+		s.ids[fmt.Sprint("contact", i)] = s.org.Write.Post("/v1/contacts", `{"last_name": "Referred to", "first_name": "x", "external_id": "ref`+fmt.Sprint(i)+`"}`).Is(201).ID()
+	}
+	for _, typ := range []string{"text", "number", "boolean", "date", "enum", "multi_select"} {
+		a.field(s, "my_"+typ, typ)
+	}
+	a.schema()
+}
+
+// field makes a custom field.
+func (a *agreement) field(s *side, key, typ string) {
+	body := map[string]any{"entity": a.entity, "key": key, "data_type": typ}
+	if typ == "enum" || typ == "multi_select" {
+		body["allowed_values"] = []string{"x", "X y", "ÿ"}
+	}
+	s.ids[key] = s.org.Admin.Post("/v1/fields", body).Is(201).ID()
+}
+
+func (a *agreement) schema() {
+	var schema struct{ Data struct{ Fields []listField } }
+	if err := json.Unmarshal(a.sides[0].org.Read.Get("/v1/schemas/"+a.entity).Is(200).Body, &schema); err != nil {
+		a.t.Fatal(err)
+	}
+	a.fields = schema.Data.Fields
+}
+
+var mixedTexts = []string{"a", "A", "Ann Smith", "ann", "ÄNN-smith", "VP of Sales", "vp", "zebra 9", "日本", "o'neil", "--", "ß SS"}
+
+// value is a value that a field can have, nil for none.
+func (a *agreement) value(f *listField) any {
+	r := a.rand
+	pick := func(list []string) string { return list[r.IntN(len(list))] }
+	switch {
+	case f.Key == "website":
+		return fmt.Sprintf("shop%d.example", r.IntN(40))
+	case f.Key == "email":
+		return fmt.Sprintf("%s%d@x.example", pick([]string{"Ann", "ann", "bob"}), r.IntN(300))
+	case f.Key == "owner_id":
+		return "<user>"
+	case f.Key == "campaign_id":
+		return nil
+	case f.Key == "tags":
+		return []string{"<tag0>", "<tag1>", "<tag2>"}[r.IntN(3):]
+	case f.Type == "reference":
+		return fmt.Sprintf("<%s%d>", strings.TrimSuffix(f.Key, "_id"), r.IntN(3))
+	case f.Enum != nil && f.Type == "multi":
+		return f.Enum.Allowed[r.IntN(len(f.Enum.Allowed)):]
+	case f.Enum != nil:
+		return pick(f.Enum.Allowed)
+	case f.Type == "number":
+		return r.IntN(9)
+	case f.Type == "boolean":
+		return r.IntN(2) == 0
+	case f.Type == "date":
+		return fmt.Sprintf("2026-0%d-0%d", 1+r.IntN(3), 1+r.IntN(5))
+	case f.Type == "datetime":
+		return fmt.Sprintf("2026-0%d-0%dT%02d:00:00Z", 1+r.IntN(3), 1+r.IntN(5), r.IntN(24))
+	}
+	return pick(mixedTexts)
+}
+
+// load gives each side its records, in batches.
+func (a *agreement) load() {
+	batches := make([][]map[string]any, len(a.sides))
+	for i := range many {
+		rec := map[string]any{}
+		for j := range a.fields {
+			f := &a.fields[j]
+			required := strings.Contains(newBody(a.entity, "", ""), `"`+f.Key+`"`)
+			if f.ReadOnly && f.Key != "source" || f.Key == "ends_at" || f.Key == "external_id" || !required && a.rand.IntN(3) == 0 {
+				continue
+			}
+			if key, nested := strings.CutPrefix(f.Key, "scoring."); nested {
+				rec["scoring"] = map[string]any{key: a.value(f)}
+			} else {
+				rec[f.Key] = a.value(f)
+			}
+		}
+		rec["external_id"] = fmt.Sprintf("r%04d", i)
+		batches[0] = append(batches[0], rec)
+		batches[1+i%2] = append(batches[1+i%2], rec)
+	}
+	for i, s := range a.sides {
+		for some := range slices.Chunk(batches[i], 500) {
+			body, err := json.Marshal(map[string]any{"records": some})
+			if err != nil {
+				a.t.Fatal(err)
+			}
+			if res := s.org.Write.Post("/v1/"+a.entity+"/batch", s.fill(string(body))).Is(200); res.Int("data.failed") > 0 {
+				a.t.Fatalf("%.2000s", res.Body)
+			}
+		}
+	}
+}
+
+var ours = regexp.MustCompile(`<([a-z]+\d?)>`)
+
+// fill puts the side's own ids in the places of their names.
+func (s *side) fill(body string) string {
+	return ours.ReplaceAllStringFunc(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(body), func(name string) string { return s.ids[strings.Trim(name, "<>")] })
+}
+
+// query is a random filter, search and sort. The last key is one that no two records share.
+func (a *agreement) query() string {
+	body := map[string]any{"filters": []any{a.filter(2)}}
+	var keys []string
+	for range a.rand.IntN(3) {
+		if f := &a.fields[a.rand.IntN(len(a.fields))]; f.Sortable && f.Key != "id" {
+			keys = append(keys, []string{"", "-"}[a.rand.IntN(2)]+f.Key)
+		}
+	}
+	body["sort"] = strings.Join(append(keys, "external_id"), ",")
+	if a.rand.IntN(4) == 0 {
+		body["search"] = []string{"a", "an", "smith", "ve", "ÄN", "vp sa"}[a.rand.IntN(6)]
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (a *agreement) filter(depth int) any {
+	if depth > 0 && a.rand.IntN(2) == 0 {
+		subs := []any{}
+		for range 1 + a.rand.IntN(3) {
+			subs = append(subs, a.filter(depth-1))
+		}
+		return map[string]any{"operator": []string{"and", "or"}[a.rand.IntN(2)], "filters": subs}
+	}
+	f := &a.fields[a.rand.IntN(len(a.fields))]
+	for f.Key == "id" || f.Key == "campaign_id" {
+		f = &a.fields[a.rand.IntN(len(a.fields))]
+	}
+	condition := f.Conditions[a.rand.IntN(len(f.Conditions))]
+	rule := map[string]any{"field": f.Key, "condition": condition}
+	if !strings.HasSuffix(condition, "empty") {
+		value := a.value(f)
+		if list, is := value.([]string); is && a.rand.IntN(2) == 0 {
+			value = list[0]
+		}
+		if f.Type == "text" && strings.HasSuffix(condition, "contains") {
+			value = []string{"n", "an", "sm", "ß", " ", "-"}[a.rand.IntN(6)]
+		}
+		rule["value"] = value
+	}
+	return rule
+}
+
+var externalID = regexp.MustCompile(`"external_id":"(\w+)"`)
+
+// ask makes random queries.
+func (a *agreement) ask(n int) {
+	a.t.Helper()
+	for range n {
+		a.hold(a.query())
+	}
+}
+
+// askEach asks which records have no value of each field, in the order of it.
+func (a *agreement) askEach() {
+	a.t.Helper()
+	for _, f := range a.fields {
+		sort := "external_id"
+		if f.Sortable && f.Key != "id" {
+			sort = f.Key + ",external_id"
+		}
+		a.hold(fmt.Sprintf(`{"filters": [{"field": %q, "condition": "is_empty"}], "sort": %q}`, f.Key, sort))
+		a.hold(fmt.Sprintf(`{"filters": [{"field": %q, "condition": "is_not_empty"}], "sort": %q}`, f.Key, sort))
+	}
+}
+
+// hold holds what the sides answer against each other.
+func (a *agreement) hold(query string) {
+	a.t.Helper()
+	var lists [3][]string
+	for i, s := range a.sides {
+		body := s.fill(query)
+		for _, found := range externalID.FindAllSubmatch(s.org.Read.Post("/v1/"+a.entity+"/export", body).Is(200).Body, -1) {
+			if id := string(found[1]); !strings.HasPrefix(id, "ref") {
+				lists[i] = append(lists[i], id)
+			}
+		}
+	}
+	for half := range 2 {
+		if want := slices.DeleteFunc(slices.Clone(lists[0]), func(id string) bool { return int(id[4]-'0')%2 != half }); !slices.Equal(lists[1+half], want) {
+			a.t.Fatalf("%s\nhalf %d has %d: %.300s\nnot %d: %.300s", query, half, len(lists[1+half]), lists[1+half], len(want), want)
+		}
+	}
+	a.shows(query, lists[0])
+}
+
+// shows wants the list to be what the export gave, and to show nothing of what is gone.
+func (a *agreement) shows(query string, want []string) {
+	s := a.sides[0]
+	res := s.org.Read.Post("/v1/"+a.entity+"/list", s.fill(query)).Is(200)
+	var got []string
+	refs := 0
+	for _, found := range externalID.FindAllSubmatch(res.Body, -1) {
+		if id := string(found[1]); strings.HasPrefix(id, "ref") {
+			refs++
+		} else {
+			got = append(got, id)
+		}
+	}
+	if total := res.Int("pagination.total_count"); total < len(want) || total > len(want)+3 || len(got)+refs != min(50, total) || !slices.Equal(got, want[:len(got)]) {
+		a.t.Fatalf("%s\nthe list has %d: %s\nthe export %d: %.500s", query, total, got, len(want), want)
+	}
+	for _, gone := range []string{"gone tag", "gone account"} {
+		if id := s.ids[gone]; id != "" && bytes.Contains(res.Body, []byte(id)) {
+			a.t.Fatalf("%s\nshows the %s %s", query, gone, id)
+		}
+	}
+}
+
+// forget deletes a tag, an account and two custom fields of each side, and makes one field again with another type.
+func (a *agreement) forget() {
+	for _, s := range a.sides {
+		s.org.Write.Delete("/v1/tags/" + s.ids["tag0"]).Is(204)
+		s.ids["gone tag"] = s.ids["tag0"]
+		if a.entity != "opportunities" { // which cannot be without theirs
+			s.org.Write.Delete("/v1/accounts/" + s.ids["account0"]).Is(204)
+			s.ids["gone account"] = s.ids["account0"]
+		}
+		s.org.Admin.Delete("/v1/fields/" + s.ids["my_text"]).Is(204)
+		s.org.Admin.Delete("/v1/fields/" + s.ids["my_multi_select"]).Is(204)
+		a.field(s, "my_text", "number")
+		for some := range slices.Chunk([]int{1, 2, 3, 4, 5, 6, 7, 8}, 2) { // some records have it
+			var records []map[string]any
+			for _, i := range some {
+				records = append(records, map[string]any{"external_id": fmt.Sprintf("r%04d", i), "custom_field_my_text": i})
+			}
+			s.org.Write.Post("/v1/"+a.entity+"/batch", map[string]any{"match_on": "external_id", "records": records}).Is(200)
+		}
+	}
+	a.schema()
+}
