@@ -24,7 +24,7 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 		createOperation(k, codes...),
 		read(Operation{
 			Name: "get_" + k.Object, Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
-			Summary: "Read " + article(k.Object),
+			Summary: "Read " + k.InWords(),
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[T], error) {
 			return k.Get(tx, id)
 		})),
@@ -34,20 +34,10 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 	}
 }
 
-// inWords is the name of a kind for people.
-func inWords(name string) string { return strings.NewReplacer("_", " ", "-", " ").Replace(name) }
-
-func article(object string) string {
-	if strings.ContainsAny(object[:1], "aeio") {
-		return "an " + inWords(object)
-	}
-	return "a " + inWords(object)
-}
-
 func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 	return write(Operation{
 		Name: "create_" + k.Object, Method: http.MethodPost, Path: "/v1/" + k.Entity, Access: identity.Write, Status: http.StatusCreated,
-		Codes: codes, Summary: "Create " + article(k.Object),
+		Codes: codes, Summary: "Create " + k.InWords(),
 	}, func(_ *call, tx *store.Tx, in creates[T]) (store.Doc[T], error) {
 		return k.Create(tx, in.Draft)
 	})
@@ -57,7 +47,7 @@ func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault.Code) Operation {
 	return write(Operation{
 		Name: name, Method: http.MethodPatch, Path: path, Access: identity.Write, Codes: codes,
-		Summary: "Change " + article(k.Object) + ": an absent field stays, null clears",
+		Summary: "Change " + k.InWords() + ": an absent field stays, null clears",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updates[T]) (store.Doc[T], error) {
 		return k.Update(tx, id, ifMatch(c.request), in.Value)
 	}))
@@ -66,7 +56,7 @@ func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault
 func deleteOperation[T any](k *record.Kind[T]) Operation {
 	return write(Operation{
 		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
-		Summary: "Delete " + article(k.Object) + " and every reference to it",
+		Summary: "Delete " + k.InWords() + " and every reference to it",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 	}))
@@ -75,6 +65,6 @@ func deleteOperation[T any](k *record.Kind[T]) Operation {
 func listOperation[T any](k *record.Kind[T]) Operation {
 	return listing[T](Operation{
 		Name: "list_" + strings.ReplaceAll(k.Entity, "-", "_"), Path: "/v1/" + k.Entity + "/list",
-		Summary: "List " + inWords(k.Entity) + ", filtered, searched and sorted",
+		Summary: "List " + strings.ReplaceAll(k.Entity, "-", " ") + ", filtered, searched and sorted",
 	}, k.List)
 }

@@ -5,6 +5,7 @@ package record
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -117,6 +118,15 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	k.List = index.NewKind(r.Entity, r.DefaultSort, k.Table, customs)
 	set.kinds = append(set.kinds, k)
 	return k
+}
+
+// InWords is a record of the kind in words: "an account view".
+func (k *Kind[T]) InWords() string {
+	one := strings.ReplaceAll(k.Object, "_", " ")
+	if strings.ContainsAny(one[:1], "aeio") {
+		return "an " + one
+	}
+	return "a " + one
 }
 
 // Get reads a record.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -155,7 +154,7 @@ func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
 		switch {
 		case len(bearers) == 0:
 		case f.Required:
-			return fault.Taken(fault.InUse, f.Key, bearers[0].String(), "of %s names it", article(k.Object))
+			return fault.Taken(fault.InUse, f.Key, bearers[0].String(), "of %s names it", k.InWords())
 		default:
 			if err := k.bury(tx, store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}); err != nil {
 				return err
@@ -163,11 +162,4 @@ func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
 		}
 	}
 	return nil
-}
-
-func article(object string) string {
-	if strings.ContainsAny(object[:1], "aeio") {
-		return "an " + object
-	}
-	return "a " + object
 }
