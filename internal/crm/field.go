@@ -1,6 +1,7 @@
 package crm
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -90,10 +91,13 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 	case !chosen && len(f.AllowedValues) > 0:
 		p.Invalid("allowed_values", "must not be given for %s", f.DataType)
 	}
-	for _, v := range f.AllowedValues {
+	for i, v := range f.AllowedValues {
+		at := fmt.Sprintf("allowed_values[%d]", i)
 		if utf8.RuneCountInString(v) > allowedMax {
-			p.Invalid("allowed_values", "must have at most %d characters each", allowedMax)
-			break
+			p.Invalid(at, "must have at most %d characters", allowedMax)
+		}
+		if f.DataType == MultiSelectField && strings.ContainsAny(v, "|;") {
+			p.Invalid(at, "must not have | or ; in it, which stand between the values of a table")
 		}
 	}
 	if f.AI != nil && f.Entity != c.Accounts.Entity && !p.Has("entity") {
