@@ -21,7 +21,11 @@ const many = 2200
 // fields, custom ones included. One organization has all records, two others have half of them each: whatever is asked for,
 // and in whatever order, those of the one must be those of the two, also after tags, accounts and fields were deleted.
 func TestEveryKindAgrees(t *testing.T) {
-	for seed, entity := range []string{"accounts", "contacts", "opportunities", "tasks", "meetings"} {
+	kinds := []string{"contacts", "tasks", "accounts", "opportunities", "meetings"}
+	if raceDetector { // which makes it ten times as slow, and sees the same in each
+		kinds = kinds[:2]
+	}
+	for seed, entity := range kinds {
 		t.Run(entity, func(t *testing.T) {
 			t.Parallel()
 			app := apptest.New(t)
