@@ -212,9 +212,7 @@ func (w *sweep) killUntilDone(s *server, began time.Time) {
 	t.Helper()
 	most := len(w.ids)
 	for round := 0; ; round++ {
-		if w.glance(s); soaking() {
-			w.shows(s)
-		}
+		w.glance(s) // all else is looked at when nothing sweeps
 		rewritten := len(w.ids) - most
 		if round > 0 { // the first kill comes at once
 			rewritten += w.random.IntN(max(1, most/4))
