@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -89,10 +90,8 @@ func batchOperation[T any](k *record.Kind[T]) Operation {
 
 func checkMatchOn(field string, known []string) error {
 	var p fault.Problems
-	for _, k := range append(known, "") {
-		if field == k {
-			return nil
-		}
+	if field == "" || slices.Contains(known, field) {
+		return nil
 	}
 	p.Invalid("match_on", "must be one of %s", strings.Join(known, ", "))
 	return p.Err()

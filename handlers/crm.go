@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"net/http"
 	"slices"
 
 	"prospector/internal/fault"
@@ -13,7 +12,7 @@ func (a *API) crmOperations() []Operation {
 	alias := updateOperation(c.Contacts, "update_preview_contact", "/v1/preview/contacts/{contact_id}", fault.ExternalIDTaken)
 	alias.Summary = "The same as update_contact, at its older path"
 	return slices.Concat(
-		inUse(entityOperations(c.Accounts)),
+		entityOperations(c.Accounts),
 		entityOperations(c.Contacts),
 		[]Operation{alias},
 		entityOperations(c.Opportunities),
@@ -24,14 +23,4 @@ func (a *API) crmOperations() []Operation {
 		a.fieldOperations(),
 		a.suppressionOperations(),
 	)
-}
-
-// inUse notes that records of a kind may be needed by others.
-func inUse(ops []Operation) []Operation {
-	for i := range ops {
-		if ops[i].Method == http.MethodDelete {
-			ops[i].Codes = append(ops[i].Codes, fault.InUse)
-		}
-	}
-	return ops
 }

@@ -54,9 +54,13 @@ func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault
 }
 
 func deleteOperation[T any](k *record.Kind[T]) Operation {
+	var codes []fault.Code
+	if k.Needed() {
+		codes = append(codes, fault.InUse)
+	}
 	return write(Operation{
 		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
-		Summary: "Delete " + k.InWords() + " and every reference to it",
+		Codes: codes, Summary: "Delete " + k.InWords() + " and every reference to it",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 	}))

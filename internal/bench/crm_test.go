@@ -88,16 +88,7 @@ func measureExport(b *testing.B, s *cmd.Service, t tenant) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var ids []uuid.UUID
-	err = s.Store.View(t.id, func(tx *store.Tx) error {
-		return tx.Records("contacts", uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
-			ids = append(ids, id)
-			return true, nil
-		})
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	ids := contactIDs(b, s, t)
 	// All are read in the same way, so that what a client does with them does not count.
 	drained := func(body string) func() error {
 		return func() error {
@@ -137,6 +128,20 @@ func measureExport(b *testing.B, s *cmd.Service, t tenant) {
 		fmt.Printf("%-28s %6.0f MB/s  %.2f of the bytes from memory, %.2f of those from the store\n", way.name, float64(len(lines))/took[i][2]/1e6, took[3][2]/took[i][2], took[4][2]/took[i][2])
 	}
 	fmt.Printf("bar 0.5 of the bytes from memory %s, from the store %s\n", verdict(took[3][2]/took[0][2] >= 0.5), verdict(took[4][2]/took[0][2] >= 0.5))
+}
+
+// contactIDs are the ids of all contacts, in the order of creation.
+func contactIDs(b *testing.B, s *cmd.Service, t tenant) (ids []uuid.UUID) {
+	err := s.Store.View(t.id, func(tx *store.Tx) error {
+		return tx.Records("contacts", uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
+			ids = append(ids, id)
+			return true, nil
+		})
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return ids
 }
 
 // toSocket lets write write to a socket that somebody reads.
@@ -235,16 +240,7 @@ func measureTagDeletion(b *testing.B, s *cmd.Service, t tenant, n int) {
 	if err := json.Unmarshal(answer, &tag); err != nil {
 		b.Fatal(err)
 	}
-	var ids []uuid.UUID
-	err = s.Store.View(t.id, func(tx *store.Tx) error {
-		return tx.Records("contacts", uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
-			ids = append(ids, id)
-			return true, nil
-		})
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	ids := contactIDs(b, s, t)
 	for some := range slices.Chunk(ids, batchRecords) {
 		var body bytes.Buffer
 		body.WriteString(`{"records":[`)

@@ -70,6 +70,8 @@ type related interface {
 	misfit(tx *store.Tx, id uuid.UUID, object string) (string, error)
 	// release takes every reference to the record away.
 	release(tx *store.Tx, entity string, id uuid.UUID) error
+	// needs tells whether its records cannot be without one of the entity.
+	needs(entity string) bool
 	bury(tx *store.Tx, tomb store.Tombstone) error
 	sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error)
 	holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error)

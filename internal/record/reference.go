@@ -140,6 +140,15 @@ func (k *Kind[T]) misfit(tx *store.Tx, id uuid.UUID, object string) (string, err
 	return k.Fits(&doc.Record, object), nil
 }
 
+// Needed tells whether other records may need one of this kind, so that it is in_use.
+func (k *Kind[T]) Needed() bool {
+	return slices.ContainsFunc(k.set.kinds, func(other related) bool { return other.needs(k.Entity) })
+}
+
+func (k *Kind[T]) needs(entity string) bool {
+	return slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Ref == entity && f.Required })
+}
+
 // release nulls the references of this kind's records to one that is going. It is a clean-up: the records keep their
 // updated_at and emit nothing, but the change log has it. A reference that a record needs keeps the other from going.
 func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
