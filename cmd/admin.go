@@ -1,11 +1,13 @@
 package cmd
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -32,6 +34,8 @@ type adminOp[In, Out any] struct {
 	do   func(context.Context, *Service, In) (Out, error)
 	// long takes the place of do in what takes a while: it tells how far it has come.
 	long func(context.Context, *Service, In, progress) (Out, error)
+	// takes takes the place of do in what takes a file, as a stream: the server may not be able to read it.
+	takes func(context.Context, *Service, In, io.Reader) (Out, error)
 	// makes is set where a store that is not there yet is to be made.
 	makes bool
 }
@@ -44,20 +48,25 @@ type reply[Out any] struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (op adminOp[In, Out]) perform(ctx context.Context, s *Service, in In, report progress) (Out, error) {
-	if op.long != nil {
+func (op adminOp[In, Out]) perform(ctx context.Context, s *Service, in In, file io.Reader, report progress) (Out, error) {
+	switch {
+	case op.long != nil:
 		return op.long(ctx, s, in, report)
+	case op.takes != nil:
+		return op.takes(ctx, s, in, file)
 	}
 	return op.do(ctx, s, in)
 }
 
-// adminHandler serves the operations below on the socket: POST /<name> with the input as JSON.
+// adminHandler serves the operations below on the socket: POST /<name> with the input as a line of JSON, and the file of those
+// that take one behind it.
 func (s *Service) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, op := range []interface {
 		mount(*http.ServeMux, *Service)
 	}{
 		orgCreate, orgList, orgSet, userCreate, userList, keyCreate, keyList, keyDeactivate, check, reindex,
+		orgExport, orgDelete, importRows, backup, resume,
 	} {
 		op.mount(mux, s)
 	}
@@ -68,15 +77,21 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 	mux.HandleFunc("POST /"+op.name, func(w http.ResponseWriter, r *http.Request) {
 		var in In
 		var out Out
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it may take as long as it takes
+		conn := http.NewResponseController(w)
+		_ = errors.Join(conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})) // it may take as long as it takes
 		answer := json.NewEncoder(w)
-		err := json.NewDecoder(r.Body).Decode(&in)
+		body := bufio.NewReader(r.Body)
+		line, err := body.ReadBytes('\n')
 		if err == nil {
-			out, err = op.perform(r.Context(), s, in, func(done, total int) {
-				_ = answer.Encode(reply[Out]{Done: done, Total: total})
-				_ = http.NewResponseController(w).Flush()
-			})
+			err = json.Unmarshal(line, &in)
 		}
+		if err == nil {
+			out, err = op.perform(r.Context(), s, in, body, seldom(func(done, total int) {
+				_ = answer.Encode(reply[Out]{Done: done, Total: total})
+				_ = conn.Flush()
+			}))
+		}
+		_, _ = io.Copy(io.Discard, body) // whoever sends a file reads the answer when it is sent
 		s.log.Info("admin", "operation", op.name, "failed", err != nil)
 		if err != nil {
 			_ = answer.Encode(reply[Out]{Error: message(err)})
@@ -88,19 +103,27 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 
 // run does the operation, by the server when there is one.
 func (op adminOp[In, Out]) run(c *cobra.Command, in In) (out Out, err error) {
+	return op.runWith(c, in, nil, 0)
+}
+
+// runWith does an operation that takes a file, whose size may be 0 when it is not known.
+func (op adminOp[In, Out]) runWith(c *cobra.Command, in In, file io.Reader, size int) (out Out, err error) {
 	cfg, err := loadConfig(c, nil)
 	if err != nil {
 		return out, err
 	}
 	report, finish := showProgress(c.ErrOrStderr())
 	defer finish()
+	if file != nil {
+		file = &watched{Reader: file, size: size, report: report}
+	}
 	// A server may come up or go away between asking for it and opening the store, so both are tried again.
 	for deadline := time.Now().Add(5 * time.Second); ; {
-		out, err = op.ask(c.Context(), cfg.DataDir, in, report)
+		out, err = op.ask(c.Context(), cfg.DataDir, in, file, report)
 		if !errors.Is(err, errNoServer) {
 			return out, err
 		}
-		if out, err = op.direct(c.Context(), cfg, in, report); !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
+		if out, err = op.direct(c.Context(), cfg, in, file, report); !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
 			return out, err
 		}
 	}
@@ -108,7 +131,7 @@ func (op adminOp[In, Out]) run(c *cobra.Command, in In) (out Out, err error) {
 
 var errNoServer = errors.New("no server is running")
 
-func (op adminOp[In, Out]) direct(ctx context.Context, cfg Config, in In, report progress) (out Out, err error) {
+func (op adminOp[In, Out]) direct(ctx context.Context, cfg Config, in In, file io.Reader, report progress) (out Out, err error) {
 	if _, err := os.Stat(filepath.Join(cfg.DataDir, store.FileName)); errors.Is(err, os.ErrNotExist) && !op.makes {
 		return out, fmt.Errorf("there is no store in %s; 'prospector org create' makes one, --data-dir names another", cfg.DataDir)
 	}
@@ -118,14 +141,18 @@ func (op adminOp[In, Out]) direct(ctx context.Context, cfg Config, in In, report
 	if err != nil {
 		return out, err
 	}
-	out, err = op.perform(ctx, s, in, report)
+	out, err = op.perform(ctx, s, in, file, report)
 	return out, errors.Join(err, s.Close())
 }
 
-func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In, report progress) (out Out, err error) {
-	body, err := json.Marshal(in)
+func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In, file io.Reader, report progress) (out Out, err error) {
+	line, err := json.Marshal(in)
 	if err != nil {
 		return out, err
+	}
+	var body io.Reader = bytes.NewReader(append(line, '\n'))
+	if file != nil {
+		body = io.MultiReader(body, file)
 	}
 	client := http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (conn net.Conn, err error) {
@@ -137,7 +164,7 @@ func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In, repor
 		},
 		DisableKeepAlives: true,
 	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://admin/"+op.name, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://admin/"+op.name, body)
 	if err != nil {
 		return out, err
 	}

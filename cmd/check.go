@@ -36,23 +36,62 @@ var check = adminOp[checkInput, checked]{
 			result.Problems = append(result.Problems, problem{what, repaired})
 			result.OK = result.OK && repaired
 		}
-		orgs, err := s.Store.Organizations()
+		err := s.checkStore(ctx, in.Repair, note)
 		if err != nil {
 			return result, err
-		}
-		for _, org := range append(orgs, uuid.Nil) {
-			err := s.Store.View(org, func(tx *store.Tx) error {
-				return s.Kinds.Verify(tx, func(format string, args ...any) {
-					note(fmt.Sprintf("store of organization %s: ", org)+fmt.Sprintf(format, args...), false)
-				})
-			})
-			if err != nil {
-				return result, err
-			}
 		}
 		result.Records, err = s.Index.Check(ctx, in.Repair, report, note)
 		return result, err
 	},
+}
+
+// checkStore holds the store against itself. With repair it mends what follows from the records.
+func (s *Service) checkStore(ctx context.Context, repair bool, note func(what string, repaired bool)) error {
+	orgs, err := s.Store.Organizations()
+	if err != nil {
+		return err
+	}
+	err = checkPart("store: ", repair, note, func(mend bool, report store.Report) error {
+		return s.Store.Verify(ctx, mend, report)
+	})
+	for _, org := range append(orgs, uuid.Nil) {
+		if err != nil {
+			return err
+		}
+		err = checkPart(fmt.Sprintf("store of organization %s: ", org), repair, note, func(mend bool, report store.Report) error {
+			verify := func(tx *store.Tx) error { return s.Kinds.Verify(tx, report) }
+			if mend {
+				return s.Store.Update(ctx, org, store.Actor{Operation: "check"}, verify)
+			}
+			return s.Store.View(org, verify)
+		})
+	}
+	return err
+}
+
+// checkPart looks first and, when something is wrong that is to be repaired, looks again where it may write: all others wait
+// meanwhile.
+func checkPart(about string, repair bool, note func(what string, repaired bool), verify func(mend bool, report store.Report) error) error {
+	look := func(mend bool) (found []problem, err error) {
+		err = verify(mend, func(mended bool, format string, args ...any) {
+			found = append(found, problem{about + fmt.Sprintf(format, args...), mended})
+		})
+		if !errors.Is(err, store.ErrDamaged) {
+			return found, err
+		}
+		for i := range found { // nothing was written
+			found[i].Repaired = false
+		}
+		return append(found, problem{about + err.Error(), false}), nil
+	}
+	found, err := look(false)
+	if err == nil && repair && len(found) > 0 {
+		found, err = look(true)
+	}
+	for _, p := range found {
+		note(p.What, p.Repaired)
+	}
+	return err
 }
 
 func checkCommand() *cobra.Command {
@@ -80,11 +119,11 @@ func checkCommand() *cobra.Command {
 				fmt.Fprintf(w, "Checked %d records, found %d problems\n", result.Records, len(result.Problems))
 			})
 			if err == nil && !result.OK {
-				err = errors.New("the check found problems that are not repaired; --repair mends indexes, a backup the store")
+				err = errors.New("the check found problems that are not repaired; --repair mends keys and indexes, a backup brings back records ('prospector restore')")
 			}
 			return err
 		},
 	}
-	c.Flags().Bool("repair", false, "make the indexes anew that disagree with the store")
+	c.Flags().Bool("repair", false, "write keys anew that disagree with their records, and make indexes anew that disagree with the store")
 	return c
 }

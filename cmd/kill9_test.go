@@ -307,7 +307,7 @@ func onDisk(t *testing.T, dir string, org uuid.UUID) disk {
 		}); err != nil {
 			return err
 		}
-		return s.Kinds.Verify(tx, t.Errorf)
+		return s.Kinds.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) })
 	})
 	if err != nil {
 		t.Error(err)

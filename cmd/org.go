@@ -121,7 +121,7 @@ func orgCommand() *cobra.Command {
 	set.Flags().String("rate-limit", "", "requests a minute: a `number`, 0 for no limit, or default")
 	set.Flags().String("time-zone", "", "IANA time `zone`")
 	set.Flags().String("billing-mode", "", "platform or usage_based")
-	return group("org", "Create, list and set organizations", create, list, set)
+	return group("org", "Create, list, set, export and delete organizations", create, list, set, orgExportCommand(), orgDeleteCommand())
 }
 
 // changedSettings are the settings that flags name, as a body has them.

@@ -40,3 +40,32 @@ func showProgress(w io.Writer) (report progress, finish func()) {
 		}
 	}
 }
+
+// seldom passes on what is a thousandth more than before, or the end.
+func seldom(report progress) progress {
+	last := -1
+	return func(done, total int) {
+		if total <= 0 {
+			return
+		}
+		if part := int(1000 * float64(done) / float64(total)); part != last {
+			last = part
+			report(done, total)
+		}
+	}
+}
+
+// watched tells how much of a file was read.
+type watched struct {
+	io.Reader
+	size   int
+	done   int
+	report progress
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.Reader.Read(b)
+	w.done += n
+	w.report(w.done, w.size)
+	return n, err
+}

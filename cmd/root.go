@@ -58,8 +58,8 @@ func message(err error) string {
 
 func rootCommand() *cobra.Command {
 	root := group("prospector", "Sales prospecting and outreach on your own machine",
-		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(),
-		checkCommand(), reindexCommand(), versionCommand())
+		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), importCommand(),
+		backupCommand(), restoreCommand(), resumeCommand(), checkCommand(), reindexCommand(), completionCommand(), versionCommand())
 	root.Version = Version
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())

@@ -52,8 +52,9 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	}
 	s := &Service{Config: cfg, Kinds: &record.Set{}, log: log}
 	st, err := store.Open(cfg.DataDir, store.Options{
-		Clock: clock,
-		Log:   log,
+		Clock:   clock,
+		Log:     log,
+		Outward: outward,
 		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 			s.Index.Committed(ctx, org, changed)
 		},
@@ -65,10 +66,11 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	if err != nil {
 		return nil, err
 	}
-	s.Store = st
-	s.Identity = identity.New(st, s.Kinds)
-	s.CRM = crm.New(s.Kinds)
-	s.Index, err = index.Open(st, s.Kinds.Lists(), index.Options{Dir: filepath.Join(cfg.DataDir, "index"), CacheBytes: cfg.Index.CacheBytes, Log: log})
+	s.declare(st)
+	if err := os.RemoveAll(workPath(cfg.DataDir)); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	s.Index, err = index.Open(st, s.Kinds.Lists(), index.Options{Dir: indexPath(cfg.DataDir), CacheBytes: cfg.Index.CacheBytes, Log: log})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -81,6 +83,29 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	})
 	return s, nil
 }
+
+func indexPath(dataDir string) string { return filepath.Join(dataDir, "index") }
+
+// openStore opens a store in another directory than the service's, as far as checking it needs.
+func openStore(dir string, log *slog.Logger) (*Service, error) {
+	st, err := store.Open(dir, store.Options{Log: log, Outward: outward})
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{Kinds: &record.Set{}, log: log}
+	s.declare(st)
+	return s, nil
+}
+
+// declare says what kinds of records there are.
+func (s *Service) declare(st *store.Store) {
+	s.Store = st
+	s.Identity = identity.New(st, s.Kinds)
+	s.CRM = crm.New(s.Kinds)
+}
+
+// outward are the kinds of jobs that reach outside: a store that was restored holds them until 'prospector resume'.
+var outward []string
 
 // Close closes the index and the store of a service that does not run.
 func (s *Service) Close() error {
@@ -103,6 +128,11 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	})
 
 	workers.Go(func() { s.Worker.Run(workerCtx) })
+	workers.Go(func() {
+		if err := s.Store.EmptyTrash(workerCtx); err != nil && workerCtx.Err() == nil {
+			s.log.Warn("what is left of deleted organizations is still in the file", "error", err)
+		}
+	})
 
 	public := s.server(s.API)
 	private := s.server(s.adminHandler())
@@ -110,6 +140,9 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	servers.Go(func() { failed <- public.Serve(ln) })
 	servers.Go(func() { failed <- private.Serve(admin) })
 	ready()
+	if since, err := s.Store.Held(); err != nil || !since.IsZero() {
+		s.log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since, "error", err)
+	}
 
 	select {
 	case <-ctx.Done():

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"encoding/csv"
 	"net/http"
-	"slices"
-	"strings"
-	"unicode"
 
 	"prospector/index"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/internal/rows"
 	"prospector/internal/shape"
 )
 
@@ -129,23 +127,12 @@ func (t *table) cells(cs *index.Customs, public []byte) ([]string, error) {
 	return cells, nil
 }
 
-// formulaStarts are what spreadsheets take for the beginning of a formula, or skip before one. The apostrophe is among them
-// so that whoever takes one away again knows that it was put there.
-var formulaStarts = []rune{'=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '|', '%', '\''}
-
-// cell is a value as the cell of a table. One that a spreadsheet would take for a formula has an apostrophe before it,
-// which keeps it a text; numbers and times are what they seem.
+// cell is a value as the cell of a table. Numbers and times are what they seem; of texts spreadsheets are kept from making
+// formulas.
 func cell(typ shape.Type, v any) string {
 	text := shape.TextOf(v)
 	if typ != shape.TypeText && typ != shape.TypeEnum && typ != shape.TypeMulti {
 		return text
 	}
-	bare := strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) && !slices.Contains(formulaStarts, r) })
-	for _, first := range bare {
-		if slices.Contains(formulaStarts, first) {
-			return "'" + text
-		}
-		break
-	}
-	return text
+	return rows.Guard(text)
 }

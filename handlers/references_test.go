@@ -55,7 +55,7 @@ func raw(t *testing.T, org *apptest.Org, path, body string) []byte {
 func sound(t *testing.T, app *apptest.App, org *apptest.Org) {
 	t.Helper()
 	err := app.Store.View(org.ID, func(tx *store.Tx) error {
-		return app.Kinds.Verify(tx, func(format string, args ...any) { t.Errorf("store: "+format, args...) })
+		return app.Kinds.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf("store: "+format, args...) })
 	})
 	if err != nil {
 		t.Fatal(err)

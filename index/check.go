@@ -28,14 +28,16 @@ func (e *Engine) Check(ctx context.Context, repair bool, progress func(done, tot
 		if err != nil {
 			return err
 		}
-		fix := repair && len(problems) > 0
-		if fix {
-			if err := s.remakeNow(ctx, errors.New("it disagrees with the store"), progress); err != nil {
+		fixed := repair && len(problems) > 0
+		if fixed {
+			err := s.remakeNow(ctx, errors.New("it disagrees with the store"), progress)
+			if err != nil && !errors.Is(err, store.ErrDamaged) {
 				return err
 			}
+			fixed = err == nil
 		}
 		for _, what := range problems {
-			problem(fmt.Sprintf("index of %s of organization %s: %s", s.kind.Entity, s.org, what), fix)
+			problem(fmt.Sprintf("index of %s of organization %s: %s", s.kind.Entity, s.org, what), fixed)
 		}
 		return nil
 	})
@@ -126,8 +128,11 @@ func (s *shelf) check() (problems []string, err error) {
 	err = s.read(func(tx *store.Tx, m *moment) error {
 		return s.compare(tx, m, func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) })
 	})
-	if errors.Is(err, errIndex) {
+	switch {
+	case errors.Is(err, errIndex):
 		return append(problems, err.Error()), nil
+	case errors.Is(err, store.ErrDamaged): // a record that cannot be read is no fault of the index
+		return append(problems, fmt.Sprintf("it cannot be checked: %v", err)), nil
 	}
 	return append(problems, found...), err
 }
@@ -166,6 +171,9 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 				}
 				_, public, err := stored.Public(id)
 				switch {
+				case errors.Is(err, store.ErrDamaged):
+					seen[id] = true
+					continue
 				case err != nil:
 					return err
 				case public == nil:
@@ -194,11 +202,10 @@ func (s *shelf) compare(tx *store.Tx, m *moment, problem func(format string, arg
 			seen[c.id] = true
 		}
 	}
-	return tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
+	return tx.RecordIDs(s.kind.table, func(id uuid.UUID) {
 		if m.view.covers(id) && !seen[id] {
 			problem("it has not %s, which the store has", id)
 		}
-		return true, nil
 	})
 }
 

@@ -46,6 +46,31 @@ func (e *Engine) findMissing() {
 	}
 }
 
+// Forget closes and removes the indexes of an organization that was deleted.
+func (e *Engine) Forget(org uuid.UUID) {
+	var its []*shelf
+	e.mu.Lock()
+	for key, s := range e.shelves {
+		if key.org == org {
+			its = append(its, s)
+			delete(e.shelves, key)
+			delete(e.dirty, s)
+		}
+	}
+	e.mu.Unlock()
+	for _, s := range its {
+		s.writing.Lock()
+		s.drop()
+		s.told.Store(0)
+		s.mu.Lock()
+		s.number = 0 // whoever still has the shelf in hand finds no records
+		s.mu.Unlock()
+		s.writing.Unlock()
+	}
+	e.advanced()
+	e.remove(filepath.Join(e.dir, org.String()))
+}
+
 func (e *Engine) remove(path string) {
 	if err := os.RemoveAll(path); err != nil {
 		e.log.Warn("an index that nobody needs is still there", "path", path, "error", err)

@@ -94,6 +94,11 @@ func (s *Store) commitBatch(batch []*pending) int {
 			tx := newTx(s, btx, p.org)
 			tx.actor, tx.writable = p.actor, true
 			p.tx = tx
+			if tx.orgBkt == nil {
+				if p.err = isGone(btx, p.org); p.err != nil {
+					continue
+				}
+			}
 			if p.err = guard(func() error { return p.fn(tx) }); p.err != nil {
 				continue
 			}

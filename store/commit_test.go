@@ -264,7 +264,7 @@ func limitedChild(dir string) {
 	s, err = Open(dir, Options{})
 	check("open again", err == nil, err)
 	err = s.View(orgA, func(tx *Tx) error {
-		return people.Verify(tx, func(format string, args ...any) { check("verify", false, fmt.Sprintf(format, args...)) })
+		return people.Verify(tx, func(_ bool, format string, args ...any) { check("verify", false, fmt.Sprintf(format, args...)) })
 	})
 	check("verify", err == nil, err)
 	check("close again", s.Close() == nil)

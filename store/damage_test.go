@@ -161,7 +161,7 @@ func (sam sample) compare(t *testing.T, name string, s *Store) {
 			return true, nil
 		})
 	})
-	_ = s.View(orgA, func(tx *Tx) error { return people.Verify(tx, func(string, ...any) {}) })
+	_ = s.View(orgA, func(tx *Tx) error { return people.Verify(tx, func(bool, string, ...any) {}) })
 }
 
 func TestTheSampleIsReadRight(t *testing.T) {

@@ -27,6 +27,7 @@ type Job struct {
 const (
 	jobsBucket = "jobs"
 	dueShared  = sharedPrefix + "due"
+	heldShared = sharedPrefix + "held"
 )
 
 // Enqueue promises a job of this organization, due at the given time, and gives its id.
@@ -62,7 +63,7 @@ func (tx *Tx) Reschedule(id uuid.UUID, due time.Time, tries int) error {
 	if err != nil {
 		return err
 	}
-	tx.delete(dueShared, dueKey(j.Due, tx.org, id))
+	tx.unqueue(j)
 	j.Due, j.Tries = due, tries
 	return tx.putJob(j)
 }
@@ -76,7 +77,7 @@ func (tx *Tx) Done(id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	tx.delete(dueShared, dueKey(j.Due, tx.org, id))
+	tx.unqueue(j)
 	tx.delete(jobsBucket, id[:])
 	return nil
 }
@@ -84,19 +85,35 @@ func (tx *Tx) Done(id uuid.UUID) error {
 func (tx *Tx) putJob(j Job) error {
 	// Keys hold unsigned milliseconds; whatever was due before 1970 is due now all the same.
 	j.Due = time.UnixMilli(max(0, j.Due.UnixMilli())).UTC()
+	j.Org = tx.org
 	body, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
 	tx.put(jobsBucket, j.ID[:], seal(tx.place(jobsBucket, j.ID[:]), body))
-	tx.put(dueShared, dueKey(j.Due, tx.org, j.ID), nil)
+	tx.put(tx.queue(j.Kind), j.dueKey(), nil)
 	tx.enqueued = true
 	return nil
 }
 
-func dueKey(due time.Time, org, id uuid.UUID) []byte {
-	k := binary.BigEndian.AppendUint64(nil, uint64(due.UnixMilli()))
-	return append(append(k, org[:]...), id[:]...)
+// unqueue takes a job out of the queue that it stands in.
+func (tx *Tx) unqueue(j Job) {
+	key := j.dueKey()
+	tx.delete(dueShared, key)
+	if tx.get(heldShared, key) != nil {
+		tx.delete(heldShared, key)
+	}
+}
+
+const dueKeySize = 8 + 16 + 16
+
+func (j *Job) dueKey() []byte {
+	k := binary.BigEndian.AppendUint64(make([]byte, 0, dueKeySize), uint64(j.Due.UnixMilli()))
+	return append(append(k, j.Org[:]...), j.ID[:]...)
+}
+
+func readDueKey(k []byte) (due time.Time, org, id uuid.UUID) {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(k))).UTC(), uuid.UUID(k[8:24]), uuid.UUID(k[24:dueKeySize])
 }
 
 // Due gives up to limit jobs of all organizations that are due at now, the longest due first, without those that skip
@@ -108,12 +125,11 @@ func (s *Store) Due(now time.Time, limit int, skip func(id uuid.UUID) bool) (due
 		return s.db.View(func(btx *bolt.Tx) error {
 			c := btx.Bucket(dueBucket).Cursor()
 			for k, _ := c.First(); k != nil && len(due) < limit; k, _ = c.Next() {
-				at := time.UnixMilli(int64(binary.BigEndian.Uint64(k))).UTC()
+				at, org, id := readDueKey(k)
 				if at.After(now) {
 					next = at
 					return nil
 				}
-				org, id := uuid.UUID(k[8:24]), uuid.UUID(k[24:40])
 				if skip != nil && skip(id) {
 					continue
 				}

@@ -160,7 +160,7 @@ func names(t testing.TB, s *Store, org uuid.UUID) string {
 func problems(t testing.TB, s *Store, org uuid.UUID) (list []string) {
 	t.Helper()
 	read(t, s, org, func(tx *Tx) error {
-		return people.Verify(tx, func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) })
+		return people.Verify(tx, func(_ bool, format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) })
 	})
 	return list
 }

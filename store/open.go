@@ -109,15 +109,35 @@ func (s *Store) open() error {
 }
 
 func (s *Store) openFile(mmap int) error {
-	return guard(func() (err error) {
+	var opened *os.File
+	err := guard(func() (err error) {
 		s.db, err = bolt.Open(s.path, 0o600, &bolt.Options{
 			Timeout:         s.opt.LockTimeout,
 			FreelistType:    bolt.FreelistMapType,
 			InitialMmapSize: mmap,
 			MaxSize:         s.opt.MaxSize,
+			OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+				opened, err = os.OpenFile(name, flag, mode)
+				return opened, err
+			},
 		})
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	// While this one waited for the lock, a restore may have put another file in its place.
+	have, err := opened.Stat()
+	if err != nil {
+		return err
+	}
+	if there, err := os.Stat(s.path); err != nil || os.SameFile(have, there) {
+		return err
+	}
+	if err := s.db.Close(); err != nil {
+		return err
+	}
+	return s.openFile(mmap)
 }
 
 // create makes a new store under another name and links it into place when it is whole, so that a file with the

@@ -109,3 +109,13 @@ func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, chang
 
 // RecordCount is the number of records of a table.
 func (tx *Tx) RecordCount(table string) int { return int(tx.sequence(table + ".rec")) }
+
+// RecordIDs calls fn for the id of every record of a table, readable or not, in the order of creation.
+func (tx *Tx) RecordIDs(table string, fn func(id uuid.UUID)) error {
+	return tx.scan(table+".rec", nil, func(key, _ []byte) (bool, error) {
+		if len(key) == 16 {
+			fn(uuid.UUID(key))
+		}
+		return true, nil
+	})
+}

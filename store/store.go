@@ -3,7 +3,7 @@
 //
 // The bucket tree of prospector.db:
 //
-//	meta                          format, epoch
+//	meta                          format, epoch, since when jobs are held
 //	orgs/<organization>/          all that one organization has; the sequence of "orgs" is the last id given out
 //	    <table>.rec               id → value (see value.go); the sequence is the number of records
 //	    <table>.log               change number → entry (see change.go); the sequence is the last change number
@@ -13,7 +13,10 @@
 //	    <table>.tomb              field ‖ 0 ‖ what is gone → tombstone (see tombstone.go)
 //	    jobs                      id → job
 //	due                           due time ‖ organization ‖ id → nothing: the jobs of all, in the order they are due
+//	held                          the same, of those that are held (see hold.go)
 //	global.<table>.<key>          key → organization ‖ id: unique keys that find their organization, such as API keys
+//	gone                          organization → when it was deleted
+//	trash/<organization>/         what is left of it until all of it is deleted
 //
 // Installation-wide tables live in the organization uuid.Nil.
 package store
@@ -68,6 +71,8 @@ type Options struct {
 	// Events is called inside the transaction for each event that it emits. Whoever wants the event writes it down
 	// through the transaction; an event that nobody wants is gone.
 	Events func(*Tx, Event) error
+	// Outward are the kinds of jobs that reach outside: a store that was restored holds them.
+	Outward []string
 	// Log is told how migrations go; slog.Default when nil.
 	Log *slog.Logger
 
@@ -205,21 +210,4 @@ func (s *Store) Writable(ctx context.Context) error {
 		return err
 	}
 	return probe(func(tx *Tx) { tx.delete("probe", []byte("probe")) })
-}
-
-// Organizations lists every organization by its id.
-func (s *Store) Organizations() ([]uuid.UUID, error) {
-	var orgs []uuid.UUID
-	err := guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			return btx.Bucket(orgsBucket).ForEachBucket(func(k []byte) error {
-				org, err := uuid.FromBytes(k)
-				if org != uuid.Nil {
-					orgs = append(orgs, org)
-				}
-				return err
-			})
-		})
-	})
-	return orgs, err
 }

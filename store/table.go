@@ -251,7 +251,9 @@ func (u *Unique[T]) bucket(table string) string {
 	return table + ".uniq." + u.Name
 }
 
-func globalBucket(table, key string) string { return "global." + table + "." + key }
+const globalPrefix = "global."
+
+func globalBucket(table, key string) string { return globalPrefix + table + "." + key }
 
 func (u *Unique[T]) key(rec *T) []byte {
 	if rec == nil {

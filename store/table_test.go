@@ -319,7 +319,7 @@ func TestUnlogged(t *testing.T) {
 		if d.Change != 0 || answers.Count(tx) != 1 || tx.bucket("answers.log") != nil {
 			t.Errorf("change %d, count %d", d.Change, answers.Count(tx))
 		}
-		return answers.Verify(tx, t.Errorf)
+		return answers.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) })
 	})
 }
 

@@ -66,7 +66,7 @@ func (w *noteWorld) check(tx *Tx) error {
 	if err != nil || others != len(w.order) {
 		complain("records: %d of %d, %w", others, len(w.order), errors.Join(err))
 	}
-	complaints = append(complaints, w.table.Verify(tx, complain))
+	complaints = append(complaints, w.table.Verify(tx, func(_ bool, format string, args ...any) { complain(format, args...) }))
 	return errors.Join(complaints...)
 }
 

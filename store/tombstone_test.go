@@ -291,7 +291,7 @@ func TestADamagedTombstone(t *testing.T) {
 		},
 		"verify": func(tx *Tx) error {
 			var found []error
-			err := table.Verify(tx, func(format string, args ...any) { found = append(found, fmt.Errorf(format, args...)) })
+			err := table.Verify(tx, func(_ bool, format string, args ...any) { found = append(found, fmt.Errorf(format, args...)) })
 			return errors.Join(append(found, err)...)
 		},
 	}

@@ -47,6 +47,7 @@ type Tx struct {
 	undo      *[]func() // what takes back the writes since the last Try began
 	bytes     int
 	enqueued  bool
+	raw       func(*bolt.Tx) error // done in place of the writes
 }
 
 // sharedPrefix marks the buckets that stand beside the organizations'. Only code of this package names one, and every
@@ -274,6 +275,9 @@ func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more 
 
 // apply moves what was buffered into the shared transaction.
 func (tx *Tx) apply() error {
+	if tx.raw != nil {
+		return tx.raw(tx.btx)
+	}
 	for name, w := range tx.writes {
 		if w.Len() == 0 { // all of it was taken back
 			continue

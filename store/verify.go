@@ -3,134 +3,243 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 )
 
+// Report is told of each thing that a check finds wrong, and whether it was mended.
+type Report func(mended bool, format string, args ...any)
+
 // Verify reads the whole table of the transaction's organization and reports every record that cannot be read, every
 // key that is missing, wrong or left over, a count that is not true, and every record whose version the change log
-// does not name. It reads everything; it is for checks, not for requests.
-func (t *Table[T]) Verify(tx *Tx, problem func(format string, args ...any)) error {
-	records, uniq, keys := 0, map[string]uuid.UUID{}, map[string]bool{}
-	versions := map[uuid.UUID]uint64{}
-	err := tx.scan(t.rec, nil, func(k, v []byte) (bool, error) {
+// does not name. In an Update it mends what follows from the records alone: keys and the count. It reads everything; it
+// is for checks, not for requests.
+func (t *Table[T]) Verify(tx *Tx, report Report) error {
+	v := verifier[T]{Table: t, tx: tx, report: report, seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{}}
+	records := 0
+	err := tx.scan(t.rec, nil, func(k, value []byte) (bool, error) {
 		records++
-		if len(k) != 16 {
-			problem("%s: the key %x is no id", t.name, k)
-			return true, nil
-		}
-		id := uuid.UUID(k)
-		if !t.Has(tx, id) {
-			problem("%s %s: it stands where it cannot be found", t.name, id)
-		}
-		d, err := t.decode(tx, id, v)
-		if err != nil {
-			problem("%v", err)
-			return true, nil
-		}
-		versions[id] = d.Change
-		for _, u := range t.unique {
-			if key := u.key(&d.Record); len(key) > 0 {
-				uniq[u.bucket(t.name)+"\x00"+string(key)] = id
-				if got := tx.get(u.bucket(t.name), key); !bytes.Equal(got, u.value(tx.org, id)) {
-					problem("%s %s: its unique key %s names another record or none", t.name, id, u.Name)
-				}
-			}
-		}
-		for _, key := range t.keys {
-			values, err := key.of(tx, &d.Record)
-			if err != nil {
-				return false, err
-			}
-			for _, value := range values {
-				e := keyEntry(value, id)
-				keys[key.bucket(t.name)+"\x00"+string(e)] = true
-				if tx.get(key.bucket(t.name), e) == nil {
-					problem("%s %s: its key %s is missing", t.name, id, key.Name)
-				}
-			}
-		}
-		return true, nil
+		return true, v.record(k, value)
 	})
 	if err != nil {
 		return err
 	}
 	if n := t.Count(tx); n != records {
-		problem("%s: the count says %d, there are %d records", t.name, n, records)
+		report(v.mend(func() { tx.setSequence(t.rec, uint64(records)) }), "%s: the count says %d, there are %d records", t.name, n, records)
 	}
-	for _, u := range t.unique {
-		if u.Global {
-			continue // shared with other organizations; the loop above has seen this one's
-		}
-		err := tx.scan(u.bucket(t.name), nil, func(k, _ []byte) (bool, error) {
-			if _, ok := uniq[u.bucket(t.name)+"\x00"+string(k)]; !ok {
-				problem("%s: the unique key %s has %q, which no record has", t.name, u.Name, k)
-			}
-			return true, nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	tombs, err := tx.Tombstones(t.name)
-	if err != nil {
+	if err := v.leftOvers(); err != nil {
 		return err
-	}
-	for _, key := range t.keys {
-		err := tx.scan(key.bucket(t.name), nil, func(k, _ []byte) (bool, error) {
-			swept := slices.ContainsFunc(tombs, func(tomb Tombstone) bool { return tomb.Key == key.Name && bytes.HasPrefix(k, tomb.Prefix) })
-			if !keys[key.bucket(t.name)+"\x00"+string(k)] && !swept {
-				problem("%s: the key %s has %x, which no record has", t.name, key.Name, k)
-			}
-			return true, nil
-		})
-		if err != nil {
-			return err
-		}
 	}
 	if t.unlogged {
 		return nil
 	}
-	return t.verifyLog(tx, versions, problem)
+	return v.log()
 }
 
-// verifyLog holds the records against the newest change of each that the log still has.
-func (t *Table[T]) verifyLog(tx *Tx, versions map[uuid.UUID]uint64, problem func(string, ...any)) error {
-	newest := map[uuid.UUID]Change{}
-	first, last := uint64(0), uint64(0)
-	log := t.name + ".log"
-	err := tx.scan(log, nil, func(k, v []byte) (bool, error) {
-		c, err := tx.decodeChange(log, k, v)
+// verifier holds one table against what is derived from it.
+type verifier[T any] struct {
+	*Table[T]
+	tx       *Tx
+	report   Report
+	seed     maphash.Seed
+	sums     map[string]uint64 // by bucket: of the entries that records have and that are there
+	versions map[uuid.UUID]uint64
+}
+
+// mend runs fix when the transaction may write, and tells whether it did.
+func (v *verifier[T]) mend(fix func()) bool {
+	if v.tx.writable {
+		fix()
+	}
+	return v.tx.writable
+}
+
+func (v *verifier[T]) record(k, value []byte) error {
+	if len(k) != 16 {
+		v.report(false, "%s: the key %x is no id", v.name, k)
+		return nil
+	}
+	id := uuid.UUID(k)
+	if !v.Has(v.tx, id) {
+		v.report(false, "%s %s: it stands where it cannot be found", v.name, id)
+	}
+	d, err := v.decode(v.tx, id, value)
+	if err != nil {
+		v.report(false, "%v", err)
+		return nil
+	}
+	v.versions[id] = d.Change
+	for i := range v.unique {
+		v.uniqueKey(&v.unique[i], &d)
+	}
+	for i := range v.keys {
+		key := &v.keys[i]
+		values, err := key.of(v.tx, &d.Record)
 		if err != nil {
-			problem("%s: %v", t.name, err)
+			return err
+		}
+		bucket := key.bucket(v.name)
+		for _, value := range values {
+			entry := keyEntry(value, id)
+			if v.tx.get(bucket, entry) == nil {
+				v.report(v.mend(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.Name)
+			}
+			v.add(bucket, entry)
+		}
+	}
+	return nil
+}
+
+func (v *verifier[T]) uniqueKey(u *Unique[T], d *Doc[T]) {
+	key, bucket := u.key(&d.Record), u.bucket(v.name)
+	if len(key) == 0 {
+		return
+	}
+	want := u.value(v.tx.org, d.ID)
+	switch have := v.tx.get(bucket, key); {
+	case bytes.Equal(have, want):
+	case have != nil && v.claims(u, have, key):
+		v.report(false, "%s %s: its unique key %s is also that of %x", v.name, d.ID, u.Name, have)
+		return
+	default:
+		v.report(v.mend(func() { v.tx.put(bucket, key, want) }), "%s %s: its unique key %s names another record or none", v.name, d.ID, u.Name)
+	}
+	v.add(bucket, key)
+}
+
+// claims tells whether the record that a unique key names has it, or cannot be read and may have it.
+func (v *verifier[T]) claims(u *Unique[T], names, key []byte) bool {
+	if u.Global && (len(names) != 32 || !bytes.Equal(names[:16], v.tx.org[:])) {
+		return true // another organization's, which is not for this one to say
+	}
+	if len(names) < 16 {
+		return false
+	}
+	id := uuid.UUID(names[len(names)-16:])
+	value := v.tx.get(v.rec, id[:])
+	if value == nil {
+		return false
+	}
+	d, err := v.decode(v.tx, id, value)
+	return err != nil || bytes.Equal(u.key(&d.Record), key)
+}
+
+func (v *verifier[T]) add(bucket string, entry []byte) {
+	v.sums[bucket] += maphash.Bytes(v.seed, entry)
+}
+
+// leftOvers finds the keys that no record has. The sums tell first whether there can be any.
+func (v *verifier[T]) leftOvers() error {
+	for i := range v.unique {
+		u := &v.unique[i]
+		own := func(_, value []byte) bool {
+			return !u.Global || len(value) == 32 && bytes.Equal(value[:16], v.tx.org[:]) // the others are not seen here
+		}
+		err := v.leftOver(u.bucket(v.name), "unique key "+u.Name, own, func(key, value []byte) (bool, error) {
+			return v.claims(u, value, key), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	tombs, err := v.tx.Tombstones(v.name)
+	if err != nil {
+		return err
+	}
+	for i := range v.keys {
+		key := &v.keys[i]
+		alive := func(k, _ []byte) bool {
+			return !slices.ContainsFunc(tombs, func(t Tombstone) bool { return t.Key == key.Name && bytes.HasPrefix(k, t.Prefix) })
+		}
+		err := v.leftOver(key.bucket(v.name), "key "+key.Name, alive, func(k, _ []byte) (bool, error) {
+			if len(k) < 16 {
+				return false, nil
+			}
+			id := uuid.UUID(k[len(k)-16:])
+			value := v.tx.get(v.rec, id[:])
+			if value == nil {
+				return false, nil
+			}
+			d, err := v.decode(v.tx, id, value)
+			if err != nil {
+				return true, nil // it may have it
+			}
+			values, err := key.of(v.tx, &d.Record)
+			return slices.ContainsFunc(values, func(value []byte) bool { return bytes.Equal(keyEntry(value, id), k) }), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier[T]) leftOver(bucket, name string, counts func(k, value []byte) bool, held func(k, value []byte) (bool, error)) error {
+	sum := uint64(0)
+	err := v.tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
+		if counts(k, value) {
+			sum += maphash.Bytes(v.seed, k)
+		}
+		return true, nil
+	})
+	if err != nil || sum == v.sums[bucket] {
+		return err
+	}
+	return v.tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
+		if !counts(k, value) {
+			return true, nil
+		}
+		has, err := held(k, value)
+		if err == nil && !has {
+			k = bytes.Clone(k)
+			v.report(v.mend(func() { v.tx.delete(bucket, k) }), "%s: the %s has %q, which no record has", v.name, name, k)
+		}
+		return true, err
+	})
+}
+
+// log holds the records against the newest change of each that the log still has.
+func (v *verifier[T]) log() error {
+	type newest struct {
+		number uint64
+		op     Op
+	}
+	last := map[uuid.UUID]newest{}
+	first, number := uint64(0), uint64(0)
+	log := v.name + ".log"
+	err := v.tx.scan(log, nil, func(k, value []byte) (bool, error) {
+		c, err := v.tx.decodeChange(log, k, value)
+		if err != nil {
+			v.report(false, "%s: %v", v.name, err)
 			return true, nil
 		}
 		if first == 0 {
 			first = c.Number
-		} else if c.Number != last+1 {
-			problem("%s: the change log has a gap after %d", t.name, last)
+		} else if c.Number != number+1 {
+			v.report(false, "%s: the change log has a gap after %d", v.name, number)
 		}
-		last = c.Number
-		newest[c.ID] = c
+		number = c.Number
+		last[c.ID] = newest{c.Number, c.Op}
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	if n := tx.sequence(log); n != last {
-		problem("%s: the last change is %d, the counter says %d", t.name, last, n)
+	if n := v.tx.sequence(log); n != number {
+		v.report(false, "%s: the last change is %d, the counter says %d", v.name, number, n)
 	}
-	for id, version := range versions {
-		c, ok := newest[id]
-		if ok && (c.Op == Deleted || c.Number != version) || !ok && version >= first && first != 0 {
-			problem("%s %s: it has version %d, the change log says %s", t.name, id, version, fmt.Sprintf("%d (%c)", c.Number, c.Op))
+	for id, version := range v.versions {
+		c, ok := last[id]
+		if ok && (c.op == Deleted || c.number != version) || !ok && version >= first && first != 0 {
+			v.report(false, "%s %s: it has version %d, the change log says %s", v.name, id, version, fmt.Sprintf("%d (%c)", c.number, c.op))
 		}
 	}
-	for id, c := range newest {
-		if _, ok := versions[id]; !ok && c.Op != Deleted {
-			problem("%s %s: the change log has it, the records do not", t.name, id)
+	for id, c := range last {
+		if _, ok := v.versions[id]; !ok && c.op != Deleted && !v.Has(v.tx, id) {
+			v.report(false, "%s %s: the change log has it, the records do not", v.name, id)
 		}
 	}
 	return nil

@@ -13,15 +13,16 @@ import (
 // that belong to it alone.
 var mayImport = map[string][]string{
 	".":                 {"cmd"},
-	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/record", "internal/shape", "internal/fault", "index", "store"},
+	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/record", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"internal/console":  {},
 	"internal/crm":      {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/identity": {"internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/worker":   {"internal/fault", "store"},
-	"internal/record":   {"internal/shape", "internal/fault", "index", "store"},
+	"internal/record":   {"internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"index":             {"internal/shape", "internal/fault", "store"},
 	"store":             {"internal/fault"},
+	"internal/rows":     {"internal/shape"},
 	"internal/shape":    {"internal/fault"},
 	"internal/fault":    {},
 }
@@ -36,6 +37,7 @@ var owners = map[string]string{
 	"github.com/spf13/cobra":              "cmd",
 	"github.com/spf13/viper":              "cmd",
 	"github.com/getkin/kin-openapi":       "internal/apptest",
+	"golang.org/x/text":                   "internal/rows",
 }
 
 // apptest may import anything, and is imported by tests alone.

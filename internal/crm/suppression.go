@@ -60,3 +60,24 @@ func (c *CRM) Suppress(tx *store.Tx, draft record.Draft[Suppression]) (doc store
 	}
 	return doc, true, err
 }
+
+// SuppressAll puts each of the items on the list, but for those that are wrong.
+func (c *CRM) SuppressAll(tx *store.Tx, items []record.Item[Suppression]) ([]record.Outcome, error) {
+	outcomes := make([]record.Outcome, len(items))
+	for i := range items {
+		o := &outcomes[i]
+		err := tx.Try(func() error {
+			draft, err := items[i].Draft()
+			if err != nil {
+				return err
+			}
+			doc, created, err := c.Suppress(tx, draft)
+			o.ID, o.Created = doc.ID, created
+			return err
+		})
+		if err != nil && !errors.As(err, &o.Err) {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}

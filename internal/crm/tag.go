@@ -20,7 +20,7 @@ var tagRules = record.Rules[Tag]{
 	Object: "tag", Entity: "tags",
 	Unique: []store.Unique[Tag]{{
 		Name: "name",
-		Of:   func(t *Tag) []byte { return []byte(t.ObjectType + "\x00" + FoldName(t.Name)) },
+		Of:   func(t *Tag) []byte { return tagKey(t.Name, t.ObjectType) },
 		Taken: func(t *Tag, other uuid.UUID) error {
 			return fault.Taken(fault.TagNameTaken, "name", other.String(), "%q is the name of another %s tag", t.Name, t.ObjectType)
 		},
@@ -29,6 +29,7 @@ var tagRules = record.Rules[Tag]{
 		checkName(t.Name, p)
 		return nil
 	},
+	Named: tagKey,
 	Fits: func(t *Tag, object string) string {
 		if t.ObjectType != object {
 			return "names a tag for another object type, " + t.ObjectType
@@ -36,3 +37,5 @@ var tagRules = record.Rules[Tag]{
 		return ""
 	},
 }
+
+func tagKey(name, object string) []byte { return []byte(object + "\x00" + FoldName(name)) }

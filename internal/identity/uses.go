@@ -77,6 +77,9 @@ func (u *uses) flush(ctx context.Context) error {
 			}
 			return nil
 		})
+		if fault.CodeOf(err) == fault.NotFound { // the organization is gone, and its keys with it
+			err = nil
+		}
 		if err == nil {
 			u.forget(org, keys)
 		}

@@ -47,17 +47,13 @@ func (k *Kind[T]) MatchFields() []string {
 	return append(slices.Sorted(maps.Keys(k.Match)), externalID)
 }
 
-// find gives the oldest record that has the same value in a field as the body.
-func (k *Kind[T]) find(tx *store.Tx, field string, body shape.Value) (uuid.UUID, bool, error) {
-	v := body.Get(field)
-	if field == "" || v.Kind != shape.String || v.Text == "" {
-		return uuid.Nil, false, nil
-	}
+// find gives the oldest record that has the text in a field.
+func (k *Kind[T]) find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if field == externalID {
-		id, found := k.Table.Find(tx, externalID, []byte(shape.Fold(v.Text)))
+		id, found := k.Table.Find(tx, externalID, []byte(shape.Fold(text)))
 		return id, found, nil
 	}
-	folded := k.Match[field](v.Text)
+	folded := k.Match[field](text)
 	if folded == "" {
 		return uuid.Nil, false, nil
 	}
@@ -81,15 +77,8 @@ func NewItem[T any](body shape.Value, match string) Item[T] {
 	if body.Kind != shape.Object {
 		return Item[T]{problem: fault.New(fault.ValidationFailed, "the record must be an object")}
 	}
-	item := Item[T]{body: body, id: body.Get("id")}
-	if item.id.Kind == shape.String && item.id.Text == "" {
-		item.id.Kind = shape.Null // as everywhere
-	}
-	switch item.id.Kind {
-	case shape.Null:
-		item.body.Members = slices.DeleteFunc(slices.Clone(body.Members), func(m shape.Member) bool { return m.Key == "id" })
-		fallthrough
-	case shape.Absent:
+	item := newItem[T](body)
+	if item.isNew() {
 		fresh := item.body
 		if match != "" {
 			fresh = withoutEdits(fresh)
@@ -98,6 +87,19 @@ func NewItem[T any](body shape.Value, match string) Item[T] {
 	}
 	return item
 }
+
+// newItem is an item without its draft.
+func newItem[T any](body shape.Value) Item[T] {
+	item := Item[T]{body: body, id: body.Get("id")}
+	if item.id.Kind == shape.Null || item.id.Kind == shape.String && item.id.Text == "" { // it has none
+		item.id = shape.Value{}
+		item.body.Members = slices.DeleteFunc(slices.Clone(body.Members), func(m shape.Member) bool { return m.Key == "id" })
+	}
+	return item
+}
+
+// isNew tells an item that has no id.
+func (item *Item[T]) isNew() bool { return item.id.Kind == shape.Absent }
 
 // withoutEdits is a body for whatever it turns out to be, as one for a new record: what it adds to the tags is all there are.
 func withoutEdits(body shape.Value) shape.Value {
@@ -121,6 +123,9 @@ func withoutEdits(body shape.Value) shape.Value {
 	}
 	return out
 }
+
+// Draft is the record that the item is when it is a new one.
+func (item *Item[T]) Draft() (Draft[T], error) { return item.draft, item.problem }
 
 // Outcome is what became of one record of a batch.
 type Outcome struct {
@@ -150,11 +155,13 @@ func (k *Kind[T]) put(tx *store.Tx, item *Item[T], match string) (id uuid.UUID, 
 	if item.problem != nil {
 		return uuid.Nil, false, item.problem
 	}
-	found := item.id.Kind != shape.Absent && item.id.Kind != shape.Null
-	if !found {
-		id, found, err = k.find(tx, match, item.body)
-	} else if id, err = shape.ParseID(item.id.Text); err != nil {
-		err = fault.ErrNotFound
+	found := !item.isNew()
+	if found {
+		if id, err = shape.ParseID(item.id.Text); err != nil {
+			err = fault.ErrNotFound
+		}
+	} else if v := item.body.Get(match); v.Kind == shape.String && v.Text != "" {
+		id, found, err = k.find(tx, match, v.Text)
 	}
 	if err != nil {
 		return uuid.Nil, false, err

@@ -92,7 +92,9 @@ func (h *house) read(fn func(tx *store.Tx) error) {
 // verify finds what the tables and their keys and logs disagree about.
 func (h *house) verify() {
 	h.t.Helper()
-	h.read(func(tx *store.Tx) error { return h.set.Verify(tx, h.t.Errorf) })
+	h.read(func(tx *store.Tx) error {
+		return h.set.Verify(tx, func(_ bool, format string, args ...any) { h.t.Errorf(format, args...) })
+	})
 }
 
 func (h *house) newGroup(name string) (id uuid.UUID) {

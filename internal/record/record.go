@@ -40,6 +40,9 @@ type Rules[T any] struct {
 	Check func(tx *store.Tx, before, after *T, p *fault.Problems) error
 	// Deleted is called when a record is deleted, in the same transaction.
 	Deleted func(tx *store.Tx, rec *T) error
+	// Named gives the unique key "name" of what has the name among the records that fit the object; nil where names are not
+	// unique.
+	Named func(name, object string) []byte
 	// Fits says why a record cannot be referred to from records of the object; empty when it can.
 	Fits func(rec *T, object string) string
 }
@@ -74,8 +77,11 @@ type related interface {
 	needs(entity string) bool
 	bury(tx *store.Tx, tomb store.Tombstone) error
 	sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error)
+	// named finds a record by its name, or by one of the fields by which its kind is matched.
+	named(tx *store.Tx, by, text, object string) (id uuid.UUID, found bool, err error)
+	matchFields() []string
 	holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error)
-	verify(tx *store.Tx, problem func(format string, args ...any)) error
+	verify(tx *store.Tx, report store.Report) error
 	list() *index.Kind
 }
 
@@ -89,9 +95,9 @@ func (s *Set) Lists() []*index.Kind {
 }
 
 // Verify holds every table of the transaction's organization against its keys and its log.
-func (s *Set) Verify(tx *store.Tx, problem func(format string, args ...any)) error {
+func (s *Set) Verify(tx *store.Tx, report store.Report) error {
 	for _, k := range s.kinds {
-		if err := k.verify(tx, problem); err != nil {
+		if err := k.verify(tx, report); err != nil {
 			return err
 		}
 	}

@@ -119,8 +119,8 @@ func (k *Kind[T]) entity() string { return k.Entity }
 
 func (k *Kind[T]) list() *index.Kind { return k.List }
 
-func (k *Kind[T]) verify(tx *store.Tx, problem func(format string, args ...any)) error {
-	return k.Table.Verify(tx, problem)
+func (k *Kind[T]) verify(tx *store.Tx, report store.Report) error {
+	return k.Table.Verify(tx, report)
 }
 
 func (k *Kind[T]) misfit(tx *store.Tx, id uuid.UUID, object string) (string, error) {

@@ -1,0 +1,233 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/rows"
+	"prospector/store"
+)
+
+// importInput says what a file is to be imported as.
+type importInput struct {
+	Org     string            `json:"org"`
+	Entity  string            `json:"entity"`
+	Map     map[string]string `json:"map,omitempty"`
+	MatchOn string            `json:"match_on,omitempty"`
+}
+
+var importRows = adminOp[importInput, rows.Result]{
+	name: "import",
+	takes: func(ctx context.Context, s *Service, in importInput, file io.Reader) (r rows.Result, err error) {
+		org, err := s.organization(in.Org)
+		if err != nil {
+			return r, err
+		}
+		t, err := rows.NewReader(file)
+		if err != nil {
+			return r, fmt.Errorf("the file cannot be read: %w", err)
+		}
+		load := loading{s: s, org: org.ID, in: in, table: t}
+		switch in.Entity {
+		case "accounts":
+			return importInto(ctx, load, s.CRM.Accounts, nil)
+		case "contacts":
+			return importInto(ctx, load, s.CRM.Contacts, nil)
+		case "suppressions":
+			return importInto(ctx, load, s.CRM.Suppressions, s.CRM.SuppressAll)
+		}
+		return r, fmt.Errorf("%q cannot be imported", in.Entity)
+	},
+}
+
+// loading is an import that has begun.
+type loading struct {
+	s     *Service
+	org   uuid.UUID
+	in    importInput
+	table *rows.Reader
+}
+
+// importInto makes records of a kind. put writes them down; nil: as a batch does.
+func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put func(*store.Tx, []record.Item[T]) ([]record.Outcome, error)) (rows.Result, error) {
+	if put == nil {
+		put = func(tx *store.Tx, items []record.Item[T]) ([]record.Outcome, error) {
+			return k.Batch(tx, items, l.in.MatchOn)
+		}
+	}
+	var importer *record.Importer[T]
+	err := l.s.Store.View(l.org, func(tx *store.Tx) (err error) {
+		importer, err = k.NewImporter(tx, l.table.Columns, l.in.Map)
+		return err
+	})
+	if err != nil {
+		return rows.Result{}, err
+	}
+	result, err := rows.Load(ctx, l.table, rows.Sink[record.Item[T]]{
+		Make: func(table []rows.Row) (items []record.Item[T], err error) {
+			err = l.s.Store.View(l.org, func(tx *store.Tx) error {
+				items, err = importer.Items(tx, table)
+				return err
+			})
+			return items, err
+		},
+		Put: func(items []record.Item[T]) (done []rows.Outcome, err error) {
+			err = l.s.Store.Update(ctx, l.org, store.Actor{Operation: "import " + l.in.Entity}, func(tx *store.Tx) error {
+				outcomes, err := put(tx, items)
+				done = make([]rows.Outcome, len(outcomes))
+				for i, o := range outcomes {
+					done[i].Added = o.Created
+					if o.Err != nil {
+						done[i].Err = errors.New(allOf(o.Err))
+					}
+				}
+				return err
+			})
+			return done, err
+		},
+	})
+	result.Warnings = importer.Warnings()
+	if err != nil && result.Added+result.Updated > 0 {
+		err = fmt.Errorf("%w; %d rows were added and %d updated before", err, result.Added, result.Updated)
+	}
+	return result, err
+}
+
+// allOf is all that is wrong, in one line.
+func allOf(err *fault.Error) string {
+	if len(err.Details) == 0 {
+		return err.Message
+	}
+	var all []string
+	for _, d := range err.Details {
+		all = append(all, d.Path+" "+d.Message)
+	}
+	return strings.Join(all, "; ")
+}
+
+func importCommand() *cobra.Command {
+	contacts := importCommandOf("contacts", "email, linkedin_url or external_id", `  prospector import contacts people.csv --org "Acme Sales" --match-on email --map "E-Mail=email" --map "Job title=title"`)
+	accounts := importCommandOf("accounts", "website or external_id", `  prospector import accounts companies.csv.gz --org "Acme Sales" --match-on website`)
+	suppressions := importCommandOf("suppressions", "", `  prospector import suppressions opted-out.csv --org "Acme Sales"`)
+	return group("import", "Import records from CSV or JSON lines", contacts, accounts, suppressions)
+}
+
+func importCommandOf(entity, matches, example string) *cobra.Command {
+	long := "Import " + entity + " from a file, or from standard input with -: CSV with a header, or JSON lines; gzipped or not. Columns\n" +
+		"have the names of fields; others are ignored with a warning, unless --map names them. An empty cell leaves what is there.\n" +
+		"Entries of a list stand apart by | or ;. Bad rows are skipped and told by their line, the others are kept."
+	if matches != "" {
+		long += " A row with an id\nchanges that record, and one that --match-on finds changes what it finds; else it is a new one. Tags may be named by their\nnames, an account by account_website or account_external_id."
+	} else {
+		long += " It needs a\ncolumn email or domain, and may have a reason. What is there already stays as it is."
+	}
+	c := &cobra.Command{
+		Use: entity + " FILE", Short: "Import " + entity, Args: oneArg("the file, or - for standard input"),
+		Long: long, Example: example,
+		RunE: func(c *cobra.Command, args []string) error {
+			in := importInput{Entity: entity}
+			var err error
+			if in.Org, err = required(c, "org"); err != nil {
+				return err
+			}
+			if in.Map, err = mapping(c); err != nil {
+				return err
+			}
+			if matches != "" {
+				if in.MatchOn, err = c.Flags().GetString("match-on"); err != nil {
+					return err
+				}
+				if in.MatchOn != "" && !strings.Contains(" "+strings.ReplaceAll(matches, ",", " ")+" ", " "+in.MatchOn+" ") {
+					return usage("--match-on must be %s, not %q", matches, in.MatchOn)
+				}
+			}
+			file, size, err := openImport(c, args[0])
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			result, err := importRows.runWith(c, in, file, size)
+			if err != nil {
+				return err
+			}
+			return showImport(c, entity, result)
+		},
+	}
+	c.Flags().String("org", "", "the organization's id or `name`")
+	c.Flags().StringArray("map", nil, "`column=field`: what a column that is called otherwise is for (may be repeated)")
+	if matches != "" {
+		c.Flags().String("match-on", "", "change the oldest record that has the same `field`, instead of making another: "+matches)
+	}
+	return c
+}
+
+func mapping(c *cobra.Command) (map[string]string, error) {
+	pairs, err := c.Flags().GetStringArray("map")
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]string{}
+	for _, pair := range pairs {
+		i := strings.LastIndex(pair, "=")
+		if i <= 0 || i == len(pair)-1 {
+			return nil, usage("--map must be column=field, not %q", pair)
+		}
+		column, field := strings.TrimSpace(pair[:i]), strings.TrimSpace(pair[i+1:])
+		if _, twice := m[column]; twice {
+			return nil, usage("--map names the column %q twice", column)
+		}
+		m[column] = field
+	}
+	return m, nil
+}
+
+func openImport(c *cobra.Command, name string) (file io.ReadCloser, size int, err error) {
+	if name == "-" {
+		return io.NopCloser(c.InOrStdin()), 0, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = fmt.Errorf("%s is a directory", name)
+	case info.Mode().IsRegular():
+		size = int(info.Size())
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, size, err
+}
+
+// showImport prints what became of a file: what was wrong with it on stderr, unless it is in the object.
+func showImport(c *cobra.Command, entity string, r rows.Result) error {
+	for _, warning := range r.Warnings {
+		fmt.Fprintln(c.ErrOrStderr(), "warning: "+warning)
+	}
+	err := show(c, r, func(w io.Writer) {
+		for _, e := range r.Errors {
+			fmt.Fprintf(c.ErrOrStderr(), "line %d: %s\n", e.Line, e.Message)
+		}
+		if more := r.Skipped - len(r.Errors); more > 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "and %d more\n", more)
+		}
+		fmt.Fprintf(w, "Imported %s: %d added, %d updated, %d skipped\n", entity, r.Added, r.Updated, r.Skipped)
+	})
+	if err == nil && r.Added+r.Updated == 0 {
+		err = errors.New("not one row of the file was good; nothing was imported")
+	}
+	return err
+}

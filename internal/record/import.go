@@ -1,0 +1,313 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/rows"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Importer makes records of the rows of a table. A column is a field of the kind, a custom one too; a reference may also be
+// named by what its kind is matched by, such as account_website, and tags by their names.
+type Importer[T any] struct {
+	kind    *Kind[T]
+	renamed map[string]string // the names of fields by those of columns
+	targets map[string]*target
+	columns []*target // those of the columns of a CSV file; nil is ignored
+	ignored []string
+}
+
+// target is what a column is for.
+type target struct {
+	column string // how the column is called
+	member string // what it sets of a body
+	field  shape.Field
+	list   bool
+	refers related // what it refers to, if anything
+	by     string  // the field by which that is named; empty: the id, or a name
+}
+
+// sourceField says where a record came from: of one from a table, that it did.
+const (
+	sourceField = "source"
+	fromTable   = "csv"
+)
+
+// NewImporter makes the importer of a table with these columns; nil for JSON lines, which have their columns in each row.
+// renamed gives other columns the names of fields. Columns that are for no field are ignored, and Warnings tells of them.
+func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string]string) (*Importer[T], error) {
+	im := &Importer[T]{kind: k, renamed: renamed}
+	var err error
+	if im.targets, err = k.importTargets(tx); err != nil {
+		return nil, err
+	}
+	for _, column := range slices.Sorted(maps.Keys(renamed)) {
+		if name := renamed[column]; im.targets[name] == nil {
+			return nil, fmt.Errorf("%q is mapped to %q, which is no field of %s that can be imported; there are %s",
+				column, name, k.Entity, strings.Join(slices.Sorted(maps.Keys(im.targets)), ", "))
+		}
+		if columns != nil && !slices.Contains(columns, column) {
+			return nil, fmt.Errorf("%q is mapped, but the file has no such column; it has %s", column, strings.Join(columns, ", "))
+		}
+	}
+	taken := map[string]string{}
+	for _, column := range columns {
+		t := im.target(column)
+		im.columns = append(im.columns, t)
+		if t == nil {
+			continue
+		}
+		if other, twice := taken[t.member]; twice {
+			return nil, fmt.Errorf("the columns %q and %q are both for %s", other, column, t.member)
+		}
+		taken[t.member] = column
+	}
+	if columns != nil && len(im.ignored) == len(columns) {
+		return nil, fmt.Errorf("none of its columns is a field of %s: %s (--map names those that are called otherwise)", k.Entity, strings.Join(columns, ", "))
+	}
+	return im, nil
+}
+
+// Warnings tells what was ignored so far.
+func (im *Importer[T]) Warnings() []string {
+	list := []string{}
+	for _, column := range im.ignored {
+		switch {
+		case column == "":
+			list = append(list, "a column without a name is ignored")
+		case im.kind.shape.Field(column) != nil:
+			list = append(list, fmt.Sprintf("the column %q is ignored: the service sets it", column))
+		default:
+			list = append(list, fmt.Sprintf("the column %q is ignored: %s have no such field", column, im.kind.Entity))
+		}
+	}
+	return list
+}
+
+// importTargets are the fields that a table can have, by the names of their columns.
+func (k *Kind[T]) importTargets(tx *store.Tx) (map[string]*target, error) {
+	targets := map[string]*target{}
+	add := func(column string, t target) {
+		t.column = column
+		targets[column] = &t
+	}
+	add("id", target{member: "id", field: *k.shape.Field("id")})
+	for _, f := range k.List.Fields {
+		if f.ReadOnly || f.Key == sourceField {
+			continue
+		}
+		_, ids := f.Get(new(T)).(shape.IDs)
+		t := target{member: f.Key, field: f.Field, list: ids || f.Type == shape.TypeMulti, refers: k.set.find(f.Ref)}
+		add(f.Key, t)
+		if t.refers != nil && !ids {
+			for _, by := range t.refers.matchFields() {
+				t.by = by
+				add(strings.TrimSuffix(f.Key, "id")+by, t)
+			}
+		}
+		if f.Edits {
+			for _, verb := range []string{"add_", "remove_"} {
+				t.member = verb + f.Key
+				add(t.member, t)
+			}
+		}
+	}
+	if k.shape.HasCustom() {
+		fields, err := k.set.Customs(tx, k.Entity)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range fields.Fields {
+			add(f.Key, target{member: f.Key, field: f.Field, list: f.Type == shape.TypeMulti})
+		}
+	}
+	return targets, nil
+}
+
+// target finds what a column is for, and notes one that is for nothing. "First Name" is first_name.
+func (im *Importer[T]) target(column string) *target {
+	name, mapped := im.renamed[column]
+	if !mapped {
+		name = column
+	}
+	t := im.targets[name]
+	if t == nil {
+		t = im.targets[strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(name)), "_"), "-", "_")]
+	}
+	if t == nil && !slices.Contains(im.ignored, column) {
+		im.ignored = append(im.ignored, column)
+	}
+	return t
+}
+
+// Items makes items of rows. What is wrong with a row is reported when its item is put.
+func (im *Importer[T]) Items(tx *store.Tx, table []rows.Row) ([]Item[T], error) {
+	items := make([]Item[T], len(table))
+	for i, row := range table {
+		r := importRow{tx: tx, object: im.kind.Object, body: shape.Value{Kind: shape.Object}}
+		if im.columns != nil {
+			for c, t := range im.columns {
+				if t != nil {
+					r.cell(t, row.Cells[c])
+				}
+			}
+		} else {
+			im.members(&r, "", row.Object)
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		items[i] = im.item(&r)
+	}
+	return items, nil
+}
+
+// members takes in the members of a JSON object, those of objects in it under their path.
+func (im *Importer[T]) members(r *importRow, path string, object shape.Value) {
+	for _, m := range object.Members {
+		if m.Value.Kind == shape.Object {
+			im.members(r, path+m.Key+".", m.Value)
+		} else if t := im.target(path + m.Key); t != nil {
+			r.value(t, m.Value)
+		}
+	}
+}
+
+func (im *Importer[T]) item(r *importRow) Item[T] {
+	if err := r.problems.Err(); err != nil {
+		return Item[T]{problem: err}
+	}
+	item := newItem[T](r.body)
+	if item.isNew() {
+		fresh := withoutEdits(item.body)
+		if im.kind.shape.Field(sourceField) != nil {
+			fresh.Members = append(slices.Clip(fresh.Members), shape.Member{Key: sourceField, Value: shape.Value{Kind: shape.String, Text: fromTable}})
+		}
+		item.draft = NewDraft[T](fresh)
+	}
+	return item
+}
+
+// importRow is a row on its way to becoming a record.
+type importRow struct {
+	tx       *store.Tx
+	object   string
+	body     shape.Value
+	problems fault.Problems
+	err      error
+}
+
+var (
+	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	truths     = map[string]bool{"true": true, "yes": true, "1": true, "false": false, "no": false, "0": false}
+)
+
+// cell takes in a cell of a CSV file. An empty one leaves what is there.
+func (r *importRow) cell(t *target, cell string) {
+	if bare := strings.TrimSpace(cell); bare == "" {
+		return
+	} else if t.field.Type != shape.TypeText || t.field.Format != "" {
+		cell = bare
+	}
+	if !t.list {
+		r.value(t, shape.Value{Kind: shape.String, Text: rows.Unguard(cell)})
+		return
+	}
+	entries := shape.Value{Kind: shape.List}
+	for _, entry := range rows.Split(rows.Unguard(cell)) {
+		entries.Items = append(entries.Items, shape.Value{Kind: shape.String, Text: entry})
+	}
+	r.value(t, entries)
+}
+
+// value takes in a value. A text that says a number, a truth or a name is what it says; one that does not is refused with the
+// rest of the record.
+func (r *importRow) value(t *target, v shape.Value) {
+	if v.Kind == shape.Null || v.Kind == shape.String && v.Text == "" {
+		return
+	}
+	if v.Kind == shape.String {
+		truth, isTruth := truths[strings.ToLower(v.Text)]
+		switch {
+		case t.field.Type == shape.TypeNumber && jsonNumber.MatchString(v.Text):
+			v.Kind = shape.Num
+		case t.field.Type == shape.TypeBoolean && isTruth:
+			v = shape.Value{Kind: shape.Bool, True: truth}
+		}
+	}
+	if t.refers != nil {
+		v.Items = slices.Clone(v.Items)
+		for i := range v.Items {
+			r.refer(t, &v.Items[i])
+		}
+		r.refer(t, &v)
+	}
+	set(&r.body, t.member, v)
+}
+
+// refer puts the id in the place of what names a record.
+func (r *importRow) refer(t *target, v *shape.Value) {
+	if v.Kind != shape.String {
+		return
+	}
+	if _, err := shape.ParseID(v.Text); err == nil && t.by == "" {
+		return
+	}
+	id, found, err := t.refers.named(r.tx, t.by, v.Text, r.object)
+	switch {
+	case err != nil:
+		r.err = errors.Join(r.err, err)
+	case !found && t.by == "":
+		r.problems.Invalid(t.column, "names %q, which is neither an id nor the name of one", v.Text)
+	case !found:
+		r.problems.Invalid(t.column, "is %q, which none of the %s has", v.Text, t.refers.entity())
+	default:
+		v.Text = id.String()
+	}
+}
+
+// set sets a member, in an object of its own where the key has a dot.
+func set(object *shape.Value, key string, v shape.Value) {
+	outer, inner, nested := strings.Cut(key, ".")
+	if !nested {
+		object.Members = append(object.Members, shape.Member{Key: key, Value: v})
+		return
+	}
+	for i := range object.Members {
+		if object.Members[i].Key == outer {
+			set(&object.Members[i].Value, inner, v)
+			return
+		}
+	}
+	within := shape.Value{Kind: shape.Object}
+	set(&within, inner, v)
+	object.Members = append(object.Members, shape.Member{Key: outer, Value: within})
+}
+
+// named finds the record that has the text in one of the fields by which the kind is matched or, when by is empty, as its name.
+func (k *Kind[T]) named(tx *store.Tx, by, text, object string) (uuid.UUID, bool, error) {
+	if by != "" {
+		return k.find(tx, by, text)
+	}
+	if k.Named == nil {
+		return uuid.Nil, false, nil
+	}
+	id, found := k.Table.Find(tx, "name", k.Named(text, object))
+	return id, found, nil
+}
+
+func (k *Kind[T]) matchFields() []string {
+	if k.shape.Field(externalID) == nil {
+		return nil
+	}
+	return k.MatchFields()
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// A backup is a gzipped tar of two files: the manifest, and the store as it was at one moment.
+
+const manifestName = "manifest.json"
+
+// Manifest says what a backup holds. It has nothing of what the organizations keep.
+type Manifest struct {
+	Version       string    `json:"version"` // of the program that made it
+	CreatedAt     time.Time `json:"created_at"`
+	Epoch         uuid.UUID `json:"epoch"`
+	Organizations int       `json:"organizations"`
+	Records       int       `json:"records"`
+	Bytes         int64     `json:"bytes"`  // of the store
+	SHA256        string    `json:"sha256"` // of the store
+}
+
+// Snapshot copies the store as it is at this moment into a new directory dir, where it can be opened as one of its own.
+// The copy is in the same place as the store, so that it takes no longer than the disk does: what reads it may be slow.
+// progress is told how many of how many bytes are copied.
+func (s *Store) Snapshot(ctx context.Context, dir string, progress func(done, total int64)) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, FileName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = guard(func() error {
+		return s.db.View(func(btx *bolt.Tx) error {
+			total := btx.Size()
+			_, err := btx.WriteTo(&counted{ctx: ctx, w: f, report: func(done int64) { progress(done, total) }})
+			return err
+		})
+	})
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Pack writes the store in dir, which nobody has open, as a backup. The manifest says what it holds, but for its size and
+// its sum.
+func Pack(ctx context.Context, w io.Writer, dir string, m Manifest, progress func(done, total int64)) error {
+	path := filepath.Join(dir, FileName)
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if m.Bytes, err = io.Copy(sum, &counted{ctx: ctx, r: f}); err != nil {
+		return err
+	}
+	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	manifest, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	zipped, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	packed := tar.NewWriter(zipped)
+	put := func(name string, size int64, r io.Reader) error {
+		if err := packed.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: m.CreatedAt}); err != nil {
+			return err
+		}
+		_, err := io.Copy(packed, r)
+		return err
+	}
+	if err := put(manifestName, int64(len(manifest)), bytes.NewReader(manifest)); err != nil {
+		return err
+	}
+	if err := put(FileName, m.Bytes, &counted{ctx: ctx, r: f, report: func(done int64) { progress(done, m.Bytes) }}); err != nil {
+		return err
+	}
+	return errors.Join(packed.Close(), zipped.Close())
+}
+
+// Unpack reads a backup and puts its store into the directory dir, which must be there. Whatever is not exactly what Pack
+// wrote is an error.
+func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error) {
+	zipped, err := gzip.NewReader(bufio.NewReaderSize(&counted{ctx: ctx, r: r}, 1<<20))
+	if err != nil {
+		return m, notWhole(err)
+	}
+	packed := tar.NewReader(zipped)
+	if err := next(packed, manifestName); err != nil {
+		return m, notWhole(err)
+	}
+	if err := json.NewDecoder(io.LimitReader(packed, 1<<20)).Decode(&m); err != nil {
+		return m, notWhole(fmt.Errorf("its manifest: %w", err))
+	}
+	if err := next(packed, FileName); err != nil {
+		return m, notWhole(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, FileName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return m, err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, sum), packed)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return m, notWhole(err)
+	}
+	if have := hex.EncodeToString(sum.Sum(nil)); n != m.Bytes || have != m.SHA256 {
+		return m, notWhole(fmt.Errorf("the store in it has %d bytes and the SHA-256 sum %s, its manifest says %d and %s", n, have, m.Bytes, m.SHA256))
+	}
+	if _, err := packed.Next(); err != io.EOF {
+		return m, notWhole(errors.New("something stands behind the store"))
+	}
+	if _, err := io.Copy(io.Discard, zipped); err != nil { // its own sum is at its end
+		return m, notWhole(err)
+	}
+	return m, nil
+}
+
+// notWhole says that a file is no backup, or not all of one, unless it is the disk that failed.
+func notWhole(err error) error {
+	var disk *fs.PathError
+	if errors.As(err, &disk) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("it is no whole backup: %w", err)
+}
+
+func next(packed *tar.Reader, name string) error {
+	h, err := packed.Next()
+	if err == nil && (h.Name != name || h.Typeflag != tar.TypeReg) {
+		err = fmt.Errorf("it has %q where %s should be", h.Name, name)
+	}
+	return err
+}
+
+// counted reads or writes until ctx ends, and tells how many bytes went through.
+type counted struct {
+	ctx    context.Context
+	r      io.Reader
+	w      io.Writer
+	done   int64
+	report func(done int64)
+}
+
+func (c *counted) Read(b []byte) (int, error) { return c.through(c.r.Read, b) }
+
+func (c *counted) Write(b []byte) (int, error) { return c.through(c.w.Write, b) }
+
+func (c *counted) through(do func([]byte) (int, error), b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := do(b)
+	c.done += int64(n)
+	if c.report != nil {
+		c.report(c.done)
+	}
+	return n, err
+}

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+
+	"prospector/internal/fault"
+)
+
+// Verify walks the whole file, whatever it holds, and reports keys out of order, and jobs and global keys that are not
+// what the organizations say. With repair it mends those.
+func (s *Store) Verify(ctx context.Context, repair bool, report Report) error {
+	err := guard(func() error {
+		return s.db.View(func(btx *bolt.Tx) error {
+			return btx.ForEach(func(name []byte, b *bolt.Bucket) error { return walk(string(name), b, report) })
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if !repair {
+		return s.View(uuid.Nil, func(tx *Tx) error { return tx.verifyShared(report) })
+	}
+	return s.Update(ctx, uuid.Nil, Actor{Operation: "check"}, func(tx *Tx) error { return tx.verifyShared(report) })
+}
+
+// walk reads every page of a bucket, and of those in it.
+func walk(path string, b *bolt.Bucket, report Report) error {
+	var before []byte
+	return b.ForEach(func(k, v []byte) error {
+		if before != nil && bytes.Compare(before, k) >= 0 {
+			report(false, "%s: the key %x stands behind %x", path, k, before)
+		}
+		before = k
+		if v != nil {
+			return nil
+		}
+		return walk(fmt.Sprintf("%s/%s", path, bucketName(k)), b.Bucket(k), report)
+	})
+}
+
+func bucketName(k []byte) string {
+	if len(k) == 16 {
+		return uuid.UUID(k).String()
+	}
+	return string(k)
+}
+
+// verifyShared holds what stands beside the organizations against what they have.
+func (tx *Tx) verifyShared(report Report) error {
+	for _, queue := range []string{dueShared, heldShared} {
+		if err := tx.verifyQueue(queue, report); err != nil {
+			return err
+		}
+	}
+	orgs := tx.btx.Bucket(orgsBucket)
+	err := orgs.ForEachBucket(func(org []byte) error {
+		if len(org) != 16 {
+			report(false, "organizations: the key %x is no id", org)
+			return nil
+		}
+		return tx.verifyJobs(newTx(tx.store, tx.btx, uuid.UUID(org)), report)
+	})
+	if err != nil {
+		return err
+	}
+	return tx.btx.ForEach(func(name []byte, _ *bolt.Bucket) error {
+		if !strings.HasPrefix(string(name), globalPrefix) {
+			return nil
+		}
+		bucket := sharedPrefix + string(name)
+		return tx.scan(bucket, nil, func(k, v []byte) (bool, error) {
+			if len(v) != 32 || orgs.Bucket(v[:16]) == nil {
+				report(tx.forget(bucket, k), "%s: the key %x is that of an organization which is not there", name, k)
+			}
+			return true, nil
+		})
+	})
+}
+
+// verifyQueue finds the entries of a queue that name no job. One that names a job which cannot be read stays: nobody can say
+// that it is wrong.
+func (tx *Tx) verifyQueue(queue string, report Report) error {
+	return tx.scan(queue, nil, func(k, _ []byte) (bool, error) {
+		if len(k) != dueKeySize {
+			report(tx.forget(queue, k), "jobs: the queue has %x, which is no job's", k)
+			return true, nil
+		}
+		_, org, id := readDueKey(k)
+		j, err := newTx(tx.store, tx.btx, org).Job(id)
+		if fault.CodeOf(err) == fault.NotFound || err == nil && !bytes.Equal(j.dueKey(), k) {
+			report(tx.forget(queue, k), "jobs: the queue has %s of organization %s at a time when there is none", id, org)
+		}
+		return true, nil
+	})
+}
+
+// verifyJobs finds the jobs of an organization that stand in no queue.
+func (tx *Tx) verifyJobs(of *Tx, report Report) error {
+	return of.scan(jobsBucket, nil, func(k, _ []byte) (bool, error) {
+		if len(k) != 16 {
+			report(false, "organization %s: the key %x is no job's", of.org, k)
+			return true, nil
+		}
+		j, err := of.Job(uuid.UUID(k))
+		switch {
+		case err != nil:
+			report(false, "organization %s: %v", of.org, err)
+		case tx.get(dueShared, j.dueKey()) == nil && tx.get(heldShared, j.dueKey()) == nil:
+			if tx.writable {
+				tx.put(tx.queue(j.Kind), j.dueKey(), nil)
+				tx.enqueued = true
+			}
+			report(tx.writable, "organization %s: job %s stands in no queue", of.org, j.ID)
+		}
+		return true, nil
+	})
+}
+
+// forget deletes what should not be there, when the transaction may write, and tells whether it did.
+func (tx *Tx) forget(bucket string, k []byte) bool {
+	if tx.writable {
+		tx.delete(bucket, k)
+	}
+	return tx.writable
+}

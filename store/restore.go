@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// BeginLife makes a store that came out of a backup one of its own: with a new epoch, so that whatever was derived from the
+// data is made anew, and holding the jobs that reach outside, most of which were done in the life that the backup is older
+// than. The store is to be closed and opened again.
+func (s *Store) BeginLife(ctx context.Context) error {
+	epoch, err := uuid.NewRandom()
+	if err != nil {
+		return err
+	}
+	return s.Update(ctx, uuid.Nil, Actor{Operation: "restore"}, func(tx *Tx) error {
+		tx.put(metaShared, epochKey, epoch[:])
+		return tx.hold()
+	})
+}
+
+// Replace puts the store in the directory from, which is on the same disk, in the place of that in dir. The old one, if there
+// is one, stays in the directory aside, which Replace makes beside dir or, where it cannot, in it. At no moment is there no
+// store in dir. It is ErrLocked while another process has the old one.
+func Replace(dir, from string, now time.Time) (aside string, err error) {
+	path := filepath.Join(dir, FileName)
+	old, err := os.OpenFile(path, os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return "", err
+	default:
+		defer old.Close()                                                                     // which gives up the lock
+		if err := syscall.Flock(int(old.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { // as bbolt locks it
+			return "", fmt.Errorf("%s: %w", dir, ErrLocked)
+		}
+		if aside, err = keepAside(dir, now); err != nil {
+			return "", fmt.Errorf("cannot keep the old store aside: %w", err)
+		}
+	}
+	if err := os.Rename(filepath.Join(from, FileName), path); err != nil {
+		return "", err
+	}
+	return aside, syncDir(dir)
+}
+
+// Free is ErrLocked while another process has the store in dir. There need not be one.
+func Free(dir string) error {
+	f, err := lock(dir)
+	if f != nil {
+		f.Close()
+	}
+	return err
+}
+
+// lock takes the lock of a store without opening it, as bbolt does it, for it may be damaged. The file is nil when there is none.
+func lock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, FileName), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
+	}
+	return f, nil
+}
+
+// keepAside links the store of dir into a directory of its own. Beside dir may be another disk, or no right to write.
+func keepAside(dir string, now time.Time) (aside string, err error) {
+	name := "before-restore-" + now.UTC().Format("20060102T150405.000Z")
+	var errs []error
+	for _, aside := range []string{dir + "." + name, filepath.Join(dir, name)} {
+		err := os.Mkdir(aside, 0o700)
+		if err == nil {
+			err = os.Link(filepath.Join(dir, FileName), filepath.Join(aside, FileName))
+			if err == nil {
+				return aside, errors.Join(syncDir(aside), syncDir(filepath.Dir(aside)))
+			}
+			_ = os.Remove(aside)
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}
