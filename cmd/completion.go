@@ -27,3 +27,35 @@ func completionCommand() *cobra.Command {
 		},
 	}
 }
+
+// completeFlags tells the shell which values the flags of a tree of commands take.
+func completeFlags(c *cobra.Command) {
+	words := map[string][]string{
+		"access":       {"read", "write", "admin"},
+		"billing-mode": {"platform", "usage_based"},
+	}
+	for flag, values := range words {
+		if c.Flags().Lookup(flag) != nil {
+			_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	if c.Flags().Lookup("org") != nil {
+		_ = c.RegisterFlagCompletionFunc("org", completeOrg)
+	}
+	for _, sub := range c.Commands() {
+		completeFlags(sub)
+	}
+}
+
+// completeOrg gives the names of the organizations, when a server or a store tells them.
+func completeOrg(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	result, err := orgList.run(c, body{})
+	var names []cobra.Completion
+	for _, o := range result.Organizations {
+		names = append(names, o.Name)
+	}
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -115,17 +116,17 @@ func allOf(err *fault.Error) string {
 }
 
 func importCommand() *cobra.Command {
-	contacts := importCommandOf("contacts", "email, linkedin_url or external_id", `  prospector import contacts people.csv --org "Acme Sales" --match-on email --map "E-Mail=email" --map "Job title=title"`)
-	accounts := importCommandOf("accounts", "website or external_id", `  prospector import accounts companies.csv.gz --org "Acme Sales" --match-on website`)
-	suppressions := importCommandOf("suppressions", "", `  prospector import suppressions opted-out.csv --org "Acme Sales"`)
+	contacts := importCommandOf("contacts", []string{"email", "linkedin_url", "external_id"}, `  prospector import contacts people.csv --org "Acme Sales" --match-on email --map "E-Mail=email" --map "Job title=title"`)
+	accounts := importCommandOf("accounts", []string{"website", "external_id"}, `  prospector import accounts companies.csv.gz --org "Acme Sales" --match-on website`)
+	suppressions := importCommandOf("suppressions", nil, `  prospector import suppressions opted-out.csv --org "Acme Sales"`)
 	return group("import", "Import records from CSV or JSON lines", contacts, accounts, suppressions)
 }
 
-func importCommandOf(entity, matches, example string) *cobra.Command {
+func importCommandOf(entity string, matches []string, example string) *cobra.Command {
 	long := "Import " + entity + " from a file, or from standard input with -: CSV with a header, or JSON lines; gzipped or not. Columns\n" +
 		"have the names of fields; others are ignored with a warning, unless --map names them. An empty cell leaves what is there.\n" +
 		"Entries of a list stand apart by | or ;. Bad rows are skipped and told by their line, the others are kept."
-	if matches != "" {
+	if matches != nil {
 		long += " A row with an id\nchanges that record, and one that --match-on finds changes what it finds; else it is a new one. Tags may be named by their\nnames, an account by account_website or account_external_id."
 	} else {
 		long += " It needs a\ncolumn email or domain, and may have a reason. What is there already stays as it is."
@@ -142,12 +143,12 @@ func importCommandOf(entity, matches, example string) *cobra.Command {
 			if in.Map, err = mapping(c); err != nil {
 				return err
 			}
-			if matches != "" {
+			if matches != nil {
 				if in.MatchOn, err = c.Flags().GetString("match-on"); err != nil {
 					return err
 				}
-				if in.MatchOn != "" && !strings.Contains(" "+strings.ReplaceAll(matches, ",", " ")+" ", " "+in.MatchOn+" ") {
-					return usage("--match-on must be %s, not %q", matches, in.MatchOn)
+				if in.MatchOn != "" && !slices.Contains(matches, in.MatchOn) {
+					return usage("--match-on must be one of %s, not %q", strings.Join(matches, ", "), in.MatchOn)
 				}
 			}
 			file, size, err := openImport(c, args[0])
@@ -164,8 +165,9 @@ func importCommandOf(entity, matches, example string) *cobra.Command {
 	}
 	c.Flags().String("org", "", "the organization's id or `name`")
 	c.Flags().StringArray("map", nil, "`column=field`: what a column that is called otherwise is for (may be repeated)")
-	if matches != "" {
-		c.Flags().String("match-on", "", "change the oldest record that has the same `field`, instead of making another: "+matches)
+	if matches != nil {
+		c.Flags().String("match-on", "", "change the oldest record that has the same `field`, instead of making another: "+strings.Join(matches, ", "))
+		_ = c.RegisterFlagCompletionFunc("match-on", cobra.FixedCompletions(matches, cobra.ShellCompDirectiveNoFileComp))
 	}
 	return c
 }

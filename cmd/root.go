@@ -71,6 +71,7 @@ func rootCommand() *cobra.Command {
 	f.String("config", "", "settings `file` (see config.example.yaml)")
 	f.String("data-dir", "", "data `directory` (default ./data, of the demo ./demo-data)")
 	f.Bool("json", false, "print one JSON object on stdout")
+	completeFlags(root)
 	return root
 }
 

@@ -30,8 +30,23 @@ func measureBatch(b *testing.B, s *cmd.Service, n int, inProcess float64, bare *
 	t := newTenant(b, s, "Batches", 60)
 	server := httptest.NewServer(s.API)
 	defer server.Close()
+	bodies := batchBodies(b, t, n)
+	start := time.Now()
+	sendBatches(b, server, t, bodies)
+	written := time.Since(start)
+	if err := s.Index.Settle(); err != nil {
+		b.Fatal(err)
+	}
+	took := time.Since(start)
+	ours, theirs := float64(n)/took.Seconds(), float64(n)/bare.took.Seconds()
+	fmt.Printf("\nbatches of %d over HTTP: %.0f records/s (written after %s, indexed after %s); loading in process: %.0f/s; %.2f of it, bar 0.8 %s; %.2f of bare bleve\n",
+		batchRecords, ours, written.Round(time.Millisecond), took.Round(time.Millisecond), inProcess, ours/inProcess, verdict(ours/inProcess >= 0.8), ours/theirs)
+	return t
+}
+
+// batchBodies are the bodies of batches of n contacts.
+func batchBodies(b *testing.B, t tenant, n int) (bodies []string) {
 	r := rand.New(rand.NewPCG(3, 7))
-	var bodies []string
 	for made := 0; made < n; made += batchRecords {
 		var body bytes.Buffer
 		body.WriteString(`{"records":[`)
@@ -48,7 +63,10 @@ func measureBatch(b *testing.B, s *cmd.Service, n int, inProcess float64, bare *
 		body.WriteString(`]}`)
 		bodies = append(bodies, body.String())
 	}
-	start := time.Now()
+	return bodies
+}
+
+func sendBatches(b *testing.B, server *httptest.Server, t tenant, bodies []string) {
 	next := make(chan string, len(bodies))
 	for _, body := range bodies {
 		next <- body
@@ -66,15 +84,6 @@ func measureBatch(b *testing.B, s *cmd.Service, n int, inProcess float64, bare *
 		})
 	}
 	wg.Wait()
-	written := time.Since(start)
-	if err := s.Index.Settle(); err != nil {
-		b.Fatal(err)
-	}
-	took := time.Since(start)
-	ours, theirs := float64(n)/took.Seconds(), float64(n)/bare.took.Seconds()
-	fmt.Printf("\nbatches of %d over HTTP: %.0f records/s (written after %s, indexed after %s); loading in process: %.0f/s; %.2f of it, bar 0.8 %s; %.2f of bare bleve\n",
-		batchRecords, ours, written.Round(time.Millisecond), took.Round(time.Millisecond), inProcess, ours/inProcess, verdict(ours/inProcess >= 0.8), ours/theirs)
-	return t
 }
 
 // measureExport prints how fast a whole list is streamed, against writing the same bytes to a socket.

@@ -204,21 +204,23 @@ func plan(b *testing.B, k *index.Kind, body string) *index.Plan {
 
 // rssAnon is the memory of this process without the pages of files, in MB.
 func rssAnon(b *testing.B) int {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
+	bytes := anonOf(os.Getpid())
+	if bytes == 0 {
 		b.Skip("no /proc/self/status here")
 	}
-	for line := range strings.Lines(string(status)) {
-		if rest, is := strings.CutPrefix(line, "RssAnon:"); is {
-			kb, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				b.Fatal(err)
-			}
-			return kb / 1024
-		}
+	return int(bytes >> 20)
+}
+
+// anonOf is the memory of a process without the pages of files, in bytes; 0 when it has ended.
+func anonOf(pid int) (bytes int64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
 	}
-	b.Fatal("no RssAnon")
-	return 0
+	if _, rest, has := strings.Cut(string(status), "RssAnon:"); has {
+		_, _ = fmt.Sscan(rest, &bytes)
+	}
+	return bytes << 10
 }
 
 func dirSize(path string) (n int64) {

@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/shape"
+)
+
+// BenchmarkImport prints how fast a dirty CSV file comes in through the command line, against batches of the same contacts
+// over HTTP, and how much memory that takes.
+func BenchmarkImport(b *testing.B) {
+	n := size(b)
+	dir := b.TempDir()
+	s := service(b, dir)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- s.Run(ctx, ln, func() { close(ready) }) }()
+	<-ready
+	server := httptest.NewServer(s.API)
+	defer server.Close()
+
+	const rounds = 3
+	ratios := make([]float64, rounds)
+	for i := range rounds {
+		batched := newTenant(b, s, fmt.Sprintf("Batched %d", i), 60)
+		bodies := batchBodies(b, batched, n)
+		batch := timed(b, s, n, func() { sendBatches(b, server, batched, bodies) })
+
+		imported := newTenant(b, s, fmt.Sprintf("Imported %d", i), 60)
+		file, bad := dirtyCSV(b, imported, n)
+		command := timed(b, s, n, func() {
+			r := runImport(b, []string{"--data-dir", dir}, imported, file)
+			if r.Added != n || r.Skipped != bad {
+				b.Errorf("%d added, %d skipped; want %d and %d", r.Added, r.Skipped, n, bad)
+			}
+		})
+		ratios[i] = command / batch
+		fmt.Printf("import of %d contacts and %d bad rows: %.0f rows/s; batches over HTTP: %.0f/s; %.2f of it\n", n, bad, command, batch, command/batch)
+	}
+	slices.Sort(ratios)
+	fmt.Printf("import against batches, the median: %.2f, bar 0.8 %s\n", ratios[rounds/2], verdict(ratios[rounds/2] >= 0.8))
+	stop()
+	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
+	measureImportMemory(b, n)
+}
+
+// timed gives the records a second of what writes n of them, until they are indexed.
+func timed(b *testing.B, s *cmd.Service, n int, write func()) float64 {
+	start := time.Now()
+	write()
+	if err := s.Index.Settle(); err != nil {
+		b.Fatal(err)
+	}
+	return float64(n) / time.Since(start).Seconds()
+}
+
+type importResult struct{ Added, Skipped int }
+
+func runImport(b *testing.B, where []string, t tenant, file string) (r importResult) {
+	var out, errs bytes.Buffer
+	args := append([]string{"import", "contacts", file, "--org", t.id.String(), "--map", "E-Mail=email", "--json"}, where...)
+	if status := cmd.Execute(args, &out, &errs); status != 0 {
+		b.Fatalf("import: status %d, %.500s", status, errs.String())
+	}
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+// dirtyCSV writes n contacts as tables come out of other programs: with a byte-order mark, CRLF, other names of columns, columns
+// that nobody knows, quotes and newlines in cells, spaces around addresses, and a bad row in each hundred.
+func dirtyCSV(b *testing.B, t tenant, n int) (file string, bad int) {
+	file = filepath.Join(b.TempDir(), "contacts.csv")
+	f, err := os.Create(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Fprint(f, "\ufeff")
+	w := csv.NewWriter(f)
+	w.UseCRLF = true
+	columns := []string{"first_name", "last_name", "email", "title", "location", "linkedin_url", "scoring.heat_score", "phone_number", "do_not_contact", "notes", "tags", "owner"}
+	header := slices.Clone(columns)
+	header[0], header[2] = "First Name", "E-Mail"
+	rows := [][]string{header}
+	r := rand.New(rand.NewPCG(3, 7))
+	for i := range n {
+		body := contactBody(r, i, t.tags)
+		row := make([]string, len(columns))
+		for c, column := range columns {
+			row[c] = cellOf(body, column)
+		}
+		row[2] += " "
+		if i%3 == 0 {
+			row[9] = "said \"later\";\ncalled, twice"
+		}
+		row[11] = "someone"
+		rows = append(rows, row)
+		if i%100 == 0 {
+			bad++
+			rows = append(rows, slices.Replace(slices.Clone(row), 2, 3, "not an address"))
+		}
+	}
+	if err := w.WriteAll(rows); err != nil {
+		b.Fatal(err)
+	}
+	return file, bad
+}
+
+func cellOf(body shape.Value, column string) string {
+	v := body
+	for key := range strings.SplitSeq(column, ".") {
+		v = v.Get(key)
+	}
+	var entries []string
+	for _, item := range v.Items {
+		entries = append(entries, item.Text)
+	}
+	switch {
+	case v.Kind == shape.List:
+		return strings.Join(entries, "|")
+	case v.Kind == shape.Bool:
+		return fmt.Sprint(v.True)
+	}
+	return v.Text
+}
+
+// measureImportMemory prints the most memory that a command without a server takes for a fifth of the rows, and for all.
+func measureImportMemory(b *testing.B, n int) {
+	binary := filepath.Join(b.TempDir(), "prospector")
+	if out, err := exec.Command("go", "build", "-o", binary, "prospector").CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	peak := func(n int) int64 {
+		dir := b.TempDir()
+		s := service(b, dir)
+		t := newTenant(b, s, "Memory", 60)
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		file, _ := dirtyCSV(b, t, n)
+		c := exec.Command(binary, "import", "contacts", file, "--org", t.id.String(), "--map", "E-Mail=email", "--data-dir", dir)
+		if err := c.Start(); err != nil {
+			b.Fatal(err)
+		}
+		exited := make(chan error, 1)
+		go func() { exited <- c.Wait() }()
+		most := int64(0)
+		for {
+			select {
+			case err := <-exited:
+				if err != nil {
+					b.Fatal(err)
+				}
+				return most
+			case <-time.After(20 * time.Millisecond):
+				most = max(most, anonOf(c.Process.Pid))
+			}
+		}
+	}
+	few, all := peak(n/5), peak(n)
+	fmt.Printf("memory of an import without a server (RssAnon, the most): %d MB for %d rows, %d MB for %d; %.2f times\n", few>>20, n/5, all>>20, n, float64(all)/float64(few))
+}
