@@ -208,7 +208,10 @@ func TestDocsExamples(t *testing.T) {
 				vars[name] = makers[maker](org)
 			}
 		}
-		paste(t, app, codes[0], vars).Is(op.Status)
+		res := paste(t, app, codes[0], vars).Is(op.Status)
+		if strings.HasPrefix(op.Name, "batch_") && res.Int("data.failed") != 0 {
+			t.Errorf("%s: %s", op.Name, res.Body)
+		}
 	}
 }
 

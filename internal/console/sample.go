@@ -8,20 +8,27 @@ import (
 	"strings"
 )
 
-// samples are values for members whose name says more than their schema does; one may be named with its schema. A request
-// shows what it must have, and of the rest what is here.
+// samples are values for members whose name says more than their schema does; before a name may stand whose it is. A
+// request shows what it must have, and of the rest what is here.
 var samples = map[string]any{
-	"name": "Acme", "website": "acme.example", "industry": "Software", "employee_count": 250, "title": "Call back",
-	"first_name": "Ada", "last_name": "Marsh", "email": "ada@acme.example", "do_not_contact": false,
-	"amount": 12000, "currency": "EUR", "key": "tier", "label": "Tier", "access": "read", "color": "green",
+	"name": "Acme", "website": "acme.example", "industry": "Software", "employee_count": 250, "country": "Germany", "phone_number": "+49 30 1234567",
+	"first_name": "Ada", "last_name": "Marsh", "email": "ada@acme.example", "title": "Call back", "source": "api", "time_zone": "Europe/Berlin",
+	"amount": 12000, "currency": "EUR", "color": "green", "key": "tier", "label": "Tier", "access": "read", "active": true,
 	"sort": "-created_at", "page_size": 50, "format": "csv", "reason": "asked to be left alone",
-	"source": "api", "time_zone": "Europe/Berlin", "phone_number": "+49 30 1234567", "country": "Germany",
 
-	"AccountView.name": "Large accounts", "Contact.title": "VP Operations", "Key.name": "laptop", "Meeting.title": "Demo", "Opportunity.name": "100 seats",
-	"Organization.name": "Acme Sales", "Tag.name": "Champion", "User.title": "Account Executive",
+	"AccountView.name": "Large accounts", "Contact.title": "VP Operations", "Key.name": "laptop", "Meeting.title": "Demo",
+	"Opportunity.name": "100 seats", "Organization.name": "Acme Sales", "Tag.name": "Champion", "User.title": "Account Executive",
+
 	"FilterRule.field": "created_at", "FilterRule.condition": "is_after", "FilterRule.value": "2026-01-01",
+
+	"BatchRecord.index": 0, "BatchRecord.id": sampleID, "BatchRecord.created": true, "BatchResult.failed": 0,
+	"Change.change": "updated", "Change.fields": []string{"title"}, "Change.operation": "update_contact",
+	"Me.user_email": "ada@acme.example", "Me.user_first_name": "Ada", "Me.user_last_name": "Marsh", "Me.org_name": "Acme Sales",
+	"NewKey.name": "laptop", "NewKey.key": "pro_uR1I61x4xmswJE2-HdqF5BV_oZXIUWcfr4CQFehABNypAoIb",
+	"Organization.business_days": []int{1, 2, 3, 4, 5}, "SendingWindow.from_hour": 9, "SendingWindow.to_hour": 17,
 	"Pagination.page": 1, "Pagination.total_count": 1, "Pagination.total_pages": 1,
-	"Unauthorized.detail": "a valid API key is required",
+	"Schema.entity": "contacts", "Schema.default_sort": "-created_at", "SchemaField.key": "email", "SchemaField.label": "Email",
+	"SchemaField.sortable": true, "SchemaField.filterable": true, "SchemaField.conditions": []string{"is", "is_not", "contains", "is_empty"},
 }
 
 const (
@@ -41,31 +48,30 @@ type sampler struct {
 // sample is a value that s allows, or nil. It stands in the member name of the component owner.
 func (m sampler) sample(s *schema, owner, name string, within []string) json.RawMessage {
 	s, nullable := s.settled()
-	if s.Ref != "" {
-		ref := component(s.Ref)
+	forms, _ := s.choice()
+	ref := component(s.Ref)
+	switch known, is := known(owner, name); {
+	case len(s.Examples) > 0:
+		return s.Examples[0]
+	case is && s.allows(known):
+		return encoded(known)
+	case nullable && m.most == 0:
+		return json.RawMessage("null")
+	case ref != "":
 		if slices.Contains(within, ref) || m.doc.Components.Schemas[ref] == nil {
 			return nil
 		}
 		return m.sample(m.doc.Components.Schemas[ref], ref, name, append(slices.Clone(within), ref))
-	}
-	if len(s.Examples) > 0 {
-		return s.Examples[0]
-	}
-	forms, _ := s.choice()
-	switch known, is := known(owner, name); {
-	case s.Properties != nil:
-		return m.object(s, owner, within)
-	case is && s.Items == nil && forms == nil && s.allows(known):
-		return encoded(known)
-	case nullable && m.most == 0:
-		return json.RawMessage("null")
 	case len(forms) > 0:
 		return m.sample(forms[0], owner, name, within)
+	case s.Properties != nil:
+		return m.object(s, owner, within)
 	case s.Items != nil:
-		if item := m.sample(s.Items, owner, name, within); item != nil {
-			return slices.Concat([]byte("["), item, []byte("]"))
+		item := m.sample(s.Items, owner, name, within)
+		if item == nil || m.most == 0 && item[0] != '{' {
+			return json.RawMessage("[]")
 		}
-		return json.RawMessage("[]")
+		return slices.Concat([]byte("["), item, []byte("]"))
 	case s.Type == nil:
 		return m.open
 	}
@@ -106,18 +112,16 @@ func (m sampler) plain(s *schema, name string) json.RawMessage {
 	return encoded(inWords(name))
 }
 
-// object has every member in an answer; in a request those it must have, and a few that are known.
+// object has the members that it must have, which are most of an answer, and a few that are known.
 func (m sampler) object(s *schema, owner string, within []string) json.RawMessage {
 	shown := len(s.Required)
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for _, p := range s.Properties {
-		if m.most > 0 && !slices.Contains(s.Required, p.name) {
+		if !slices.Contains(s.Required, p.name) {
 			_, is := known(owner, p.name)
-			if p.name == "filters" {
-				is = true
-			}
-			if !is || shown >= m.most || p.schema.fixed() {
+			is = is || p.name == "filters" // which are made of the sample of a rule
+			if !is || m.most > 0 && (shown >= m.most || p.schema.fixed()) {
 				continue
 			}
 			shown++
@@ -145,13 +149,24 @@ func known(owner, name string) (any, bool) {
 	return v, is
 }
 
-// allows tells whether v is of the type and among the values of s.
+// allows tells whether s is for values such as v.
 func (s *schema) allows(v any) bool {
-	if len(s.Enum) > 0 {
-		return slices.Contains(s.Enum, v)
+	forms, _ := s.choice()
+	if s.Ref != "" || forms != nil || s.Enum != nil && !slices.Contains(s.Enum, v) {
+		return false
 	}
-	_, text := v.(string)
-	return s.Type == nil || text == (s.Type[0] == "string")
+	var kinds []string
+	switch v.(type) {
+	case string:
+		kinds = []string{"string"}
+	case bool:
+		kinds = []string{"boolean"}
+	case int:
+		kinds = []string{"integer", "number"}
+	default:
+		kinds = []string{"array"}
+	}
+	return s.Type == nil || slices.Contains(kinds, s.Type[0])
 }
 
 func encoded(v any) json.RawMessage {

@@ -71,7 +71,9 @@ func (d reader) describe(s *schema, within ...string) value {
 			v.Type += " <" + s.Format + ">"
 		}
 		v.Fields = d.fields(s, within)
-		v.Inside = plural(len(v.Fields), "property", "properties")
+		if v.Fields != nil {
+			v.Inside = plural(len(v.Fields), "property", "properties")
+		}
 	}
 	return v
 }
@@ -84,11 +86,13 @@ func (v *value) refer(d reader, name string, within []string) {
 	}
 	inner := d.describe(named, append(slices.Clone(within), name)...)
 	v.Fields, v.Forms, v.Enum = inner.Fields, inner.Forms, inner.Enum
-	v.Inside = name + ": "
-	if inner.Link != "" {
-		v.Inside += inner.Type + " "
+	switch {
+	case inner.Inside == "":
+	case inner.Link != "": // a named list of something
+		v.Inside = name + ": " + inner.Type + " " + inner.Inside
+	default:
+		v.Inside = name + ": " + inner.Inside
 	}
-	v.Inside += inner.Inside
 	if v.Text == "" {
 		v.Text = inner.Text
 	}
@@ -106,7 +110,7 @@ func (v *value) choose(d reader, forms []*schema, words string, within []string)
 	}
 	v.Type, v.Inside = words, plural(len(forms), "form", "forms")
 	if len(names) == len(forms) && words != "all of" {
-		v.Type, v.Forms = strings.Join(names, " or "), nil
+		v.Type, v.Forms, v.Inside = strings.Join(names, " or "), nil, ""
 	}
 }
 
