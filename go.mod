@@ -15,6 +15,7 @@ require (
 	github.com/spf13/viper v1.21.0
 	github.com/tidwall/btree v1.8.2
 	go.etcd.io/bbolt v1.5.0
+	golang.org/x/net v0.55.0
 	golang.org/x/text v0.37.0
 )
 

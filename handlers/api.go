@@ -9,12 +9,14 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
 
 	"prospector/index"
+	"prospector/internal/console"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/store"
@@ -42,6 +44,7 @@ type API struct {
 	rates      *rates
 	answers    *answers
 	document   []byte
+	docs       func() (console.Page, error) // shows the document
 	draining   atomic.Bool
 }
 
@@ -51,6 +54,7 @@ func New(o Options) *API {
 	a.operations = a.table()
 	a.router = a.mount()
 	a.document = a.openAPI()
+	a.docs = sync.OnceValues(func() (console.Page, error) { return console.Docs(a.document, a.Version) })
 	return a
 }
 

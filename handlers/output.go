@@ -34,6 +34,9 @@ func (o *Operation) answer(c *call, out any) (answer, error) {
 		return v.answer(o.lists), nil
 	case interface{ media() (string, []byte) }:
 		a.contentType, a.body = v.media()
+		if more, is := v.(interface{ header() http.Header }); is {
+			a.header = more.header()
+		}
 	case interface{ Public() ([]byte, string) }:
 		data, version := v.Public()
 		a.body, a.etag = c.api.itemEnvelope(data), etag(version)

@@ -37,15 +37,26 @@ func (a *API) serviceOperations() []Operation {
 		plain(Operation{
 			Name: "get_page", Method: http.MethodGet, Path: "/", Summary: "Show a page with the version and links",
 		}, func(*call, nothing) (htmlPage, error) {
-			return htmlPage{raw{"text/html; charset=utf-8", console.Page(a.Version)}}, nil
+			p, err := console.Home(a.Version)
+			return htmlPage{p}, err
+		}),
+		plain(Operation{
+			Name: "get_docs", Method: http.MethodGet, Path: "/docs", Summary: "Show this document in a browser",
+		}, func(*call, nothing) (htmlPage, error) {
+			p, err := a.docs()
+			return htmlPage{p}, err
 		}),
 	}
 }
 
 type (
 	document struct{ raw }
-	htmlPage struct{ raw }
+	htmlPage struct{ console.Page }
 )
 
 func (document) output() outputSource { return outputSource{raw: "application/json"} }
 func (htmlPage) output() outputSource { return outputSource{raw: "text/html"} }
+
+// media and header send the page with its policy.
+func (p htmlPage) media() (string, []byte) { return "text/html; charset=utf-8", p.HTML }
+func (p htmlPage) header() http.Header     { return http.Header{"Content-Security-Policy": {p.Policy}} }

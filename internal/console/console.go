@@ -1,16 +1,69 @@
-// Package console is the web page that the service shows at its address.
+// Package console is the web pages that the service shows: the one at its address, and the API document for readers. They
+// are made by the binary alone: nothing in them is fetched from elsewhere.
 package console
 
 import (
+	"bytes"
+	"crypto/sha256"
 	_ "embed"
-	"html"
-	"strings"
+	"encoding/base64"
+	"html/template"
 )
 
-//go:embed page.html
-var page string
+// Page is an HTML page and the Content-Security-Policy that it is to be shown under, which allows the style and script that
+// came with the binary and nothing else.
+type Page struct {
+	HTML   []byte
+	Policy string
+}
 
-// Page is the static page, with the version in it.
-func Page(version string) []byte {
-	return []byte(strings.ReplaceAll(page, "{{version}}", html.EscapeString(version)))
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed page.css
+	pageStyle string
+	//go:embed docs.html
+	docsText string
+	//go:embed docs.css
+	docsStyle string
+	//go:embed docs.js
+	docsScript string
+)
+
+// assets are the parts of a page that a browser acts upon.
+type assets struct {
+	Style  template.CSS
+	Script template.JS
+}
+
+// Home is the page at /, with the version and links.
+func Home(version string) (Page, error) {
+	t, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return Page{}, err
+	}
+	return render(t, assets{Style: template.CSS(pageStyle)}, version)
+}
+
+func render(t *template.Template, a assets, data any) (Page, error) {
+	var b bytes.Buffer
+	err := t.Execute(&b, struct {
+		assets
+		Data any
+	}{a, data})
+	return Page{HTML: b.Bytes(), Policy: a.policy()}, err
+}
+
+func (a assets) policy() string {
+	p := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src " + source(string(a.Style))
+	if a.Script != "" {
+		p += "; script-src " + source(string(a.Script))
+	}
+	return p
+}
+
+// source allows one text, by its hash.
+func source(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

@@ -1,0 +1,282 @@
+package handlers_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"prospector/handlers"
+	"prospector/internal/apptest"
+)
+
+// htmlElement is an element of a page with the text in it.
+type htmlElement struct {
+	name string
+	attr map[string]string
+	text strings.Builder
+	in   []*htmlElement // what it stands in, from the outermost
+}
+
+func (e *htmlElement) within(id string) bool {
+	return slices.ContainsFunc(e.in, func(o *htmlElement) bool { return o.attr["id"] == id })
+}
+
+var voidElements = []string{"meta", "input", "br", "link", "img", "hr"}
+
+// parsePage reads a page; every element that is opened must be closed where it was.
+func parsePage(t *testing.T, page []byte) []*htmlElement {
+	t.Helper()
+	var all, open []*htmlElement
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if z.Err() != io.EOF || len(open) > 0 {
+				t.Fatalf("the page ends with %v, and %d elements open", z.Err(), len(open))
+			}
+			return all
+		case html.StartTagToken:
+			token := z.Token()
+			e := &htmlElement{name: token.Data, attr: map[string]string{}, in: slices.Clone(open)}
+			for _, a := range token.Attr {
+				e.attr[a.Key] = a.Val
+			}
+			all = append(all, e)
+			if !slices.Contains(voidElements, e.name) {
+				open = append(open, e)
+			}
+		case html.EndTagToken:
+			name := z.Token().Data
+			if len(open) == 0 || open[len(open)-1].name != name {
+				t.Fatalf("%s is closed where it is not open, before %.80s", name, z.Raw())
+			}
+			open = open[:len(open)-1]
+		case html.TextToken:
+			text := z.Token().Data
+			for _, e := range open {
+				e.text.WriteString(text)
+			}
+		}
+	}
+}
+
+// elsewhereOnTheWeb finds what a browser would fetch from another host.
+var elsewhereOnTheWeb = regexp.MustCompile(`(?i)^\s*([a-z+]+:)?//|url\(|@import`)
+
+// TestPages holds what the service shows in a browser: well formed, complete in itself, allowed by its policy.
+func TestPages(t *testing.T) {
+	app := apptest.New(t)
+	for _, path := range []string{"/", "/docs"} {
+		res := app.Anonymous().Get(path).Is(200)
+		policy := res.Header.Get("Content-Security-Policy")
+		for _, part := range []string{"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} {
+			if !strings.Contains(policy, part) {
+				t.Errorf("%s: the policy %q lacks %s", path, policy, part)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") || strings.Contains(policy, "*") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+		elements := parsePage(t, res.Body)
+		ids := map[string]bool{}
+		for _, e := range elements {
+			if id := e.attr["id"]; id != "" && ids[id] {
+				t.Errorf("%s: two elements have the id %q", path, id)
+			}
+			ids[e.attr["id"]] = true
+		}
+		seen := map[string]bool{}
+		for _, e := range elements {
+			seen[e.name] = true
+			if e.name == "html" && e.attr["lang"] != "en" || e.name == "title" && e.text.String() == "" {
+				t.Errorf("%s: %s has %v and %q", path, e.name, e.attr, e.text.String())
+			}
+			if sum := sha256.Sum256([]byte(e.text.String())); e.name == "style" || e.name == "script" {
+				if !strings.Contains(policy, e.name+"-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+					t.Errorf("%s: the policy %q does not allow the %s", path, policy, e.name)
+				}
+				if elsewhereOnTheWeb.MatchString(e.text.String()) {
+					t.Errorf("%s: the %s fetches something", path, e.name)
+				}
+			}
+			for name, value := range e.attr {
+				if (name == "href" || name == "src") && elsewhereOnTheWeb.MatchString(value) || name == "style" || strings.HasPrefix(name, "on") {
+					t.Errorf("%s: %s has %s=%q", path, e.name, name, value)
+				}
+			}
+			if target, here := strings.CutPrefix(e.attr["href"], "#"); here && !ids[target] {
+				t.Errorf("%s: nothing has the id %q", path, target)
+			}
+		}
+		for _, name := range []string{"html", "title", "h1", "main", "style"} {
+			if !seen[name] {
+				t.Errorf("%s has no %s", path, name)
+			}
+		}
+	}
+	home := string(app.Anonymous().Get("/").Body)
+	for _, link := range []string{"/docs", "/openapi.json", "/metrics"} {
+		if !strings.Contains(home, `href="`+link+`"`) {
+			t.Errorf("the page has no link to %s", link)
+		}
+	}
+}
+
+// TestDocs looks for every operation of the table on the page, with all that its document says.
+func TestDocs(t *testing.T) {
+	app := apptest.New(t)
+	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)
+	text := map[string]string{} // of what has an id
+	linked := map[string]bool{} // from the contents
+	for _, e := range elements {
+		text[e.attr["id"]] = e.text.String()
+		if e.within("contents") {
+			linked[strings.TrimPrefix(e.attr["href"], "#")] = true
+		}
+	}
+	for _, op := range app.API.Operations() {
+		needs := "no key"
+		if op.Access != handlers.Public {
+			needs = string(op.Access) + " access"
+		}
+		for _, want := range []string{op.Summary, op.Method + " " + op.Path + " " + needs, "curl "} {
+			if !strings.Contains(text[op.Name], want) {
+				t.Errorf("%s does not say %q: %.300s", op.Name, want, text[op.Name])
+			}
+		}
+		for _, code := range op.ErrorCodes() {
+			if !strings.Contains(text[op.Name], string(code)) || !strings.Contains(text["errors"], string(code)) {
+				t.Errorf("%s does not say %q", op.Name, code)
+			}
+		}
+		if !linked[op.Name] {
+			t.Errorf("%s is not in the contents", op.Name)
+		}
+	}
+	for _, c := range []struct{ id, want string }{
+		{"create_opportunity", "account_id string <uuid> required"},
+		{"create_task", "status string or null · default open"},
+		{"create_tag", "1 to 100 characters"},
+		{"create_contact", "A new contact needs an email"},
+		{"create_contact", "heat_score string or nullhot warm cold"},
+		{"get_contact", "ETag stringThe version of the record"},
+		{"list_contacts", "page_size integer or null · 1 to 500 · default 50"},
+		{"list_contacts", "total_pages integer"},
+		{"get_schema", "entity in path"},
+		{"schema-FilterExpression", "FilterRule"},
+	} {
+		if got := strings.ReplaceAll(text[c.id], "\n", ""); !strings.Contains(got, c.want) {
+			t.Errorf("%s does not say %q: %s", c.id, c.want, got)
+		}
+	}
+}
+
+// TestDocsExamples pastes the request of every operation.
+func TestDocsExamples(t *testing.T) {
+	app := apptest.New(t)
+	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)
+	ops := app.API.Operations()
+	for i := range ops {
+		op := &ops[i]
+		var codes []string
+		for _, e := range elements {
+			if e.name == "code" && e.within(op.Name) && e.in[len(e.in)-1].name == "pre" {
+				codes = append(codes, e.text.String())
+			}
+		}
+		if len(codes) == 0 {
+			t.Errorf("%s has no example", op.Name)
+			continue
+		}
+		for _, answer := range codes[1:] {
+			if !json.Valid([]byte(answer)) {
+				t.Errorf("%s is answered %s", op.Name, answer)
+			}
+		}
+		org := app.Org("Acme " + op.Name)
+		vars := map[string]string{"KEY": client(org, op.Access).Key}
+		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2]} {
+			if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
+				vars[name] = makers[maker](org)
+			}
+		}
+		res := paste(t, app, codes[0], vars).Is(op.Status)
+		if strings.HasPrefix(op.Name, "batch_") && res.Int("data.failed") != 0 {
+			t.Errorf("%s: %s", op.Name, res.Body)
+		}
+	}
+}
+
+// paste makes the request that a shell would make of a curl command.
+func paste(t *testing.T, app *apptest.App, command string, vars map[string]string) *apptest.Response {
+	t.Helper()
+	words := shellWords(command, vars)
+	method, path := "GET", ""
+	var body any
+	headers := []string{"Content-Type", ""} // apptest would set it
+	for i := 1; i < len(words); i++ {
+		switch words[i] {
+		case "-X":
+			i++
+			method = words[i]
+		case "-H":
+			i++
+			name, value, _ := strings.Cut(words[i], ": ")
+			headers = append(headers, name, value)
+		case "-d":
+			i++
+			body = words[i]
+			if method == "GET" {
+				method = "POST"
+			}
+		default:
+			path = words[i]
+		}
+	}
+	path, ok := strings.CutPrefix(path, "http://127.0.0.1:8080")
+	if words[0] != "curl" || !ok {
+		t.Fatalf("%q is no request to the service", command)
+	}
+	return app.Anonymous().Do(method, path, body, headers...)
+}
+
+// shellWords splits a command as a shell does, as far as the examples need it.
+func shellWords(command string, vars map[string]string) []string {
+	var words []string
+	var word strings.Builder
+	var quote byte
+	variable := regexp.MustCompile(`^\$[A-Z_]+`)
+	for i := 0; i < len(command); i++ {
+		c := command[i]
+		name := variable.FindString(command[i:])
+		switch {
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case c == quote:
+			quote = 0
+		case quote != '\'' && c == '\\':
+			if i++; command[i] != '\n' {
+				word.WriteByte(command[i])
+			}
+		case quote != '\'' && name != "":
+			word.WriteString(vars[name[1:]])
+			i += len(name) - 1
+		case quote == 0 && (c == ' ' || c == '\n'):
+			if word.Len() > 0 {
+				words = append(words, word.String())
+				word.Reset()
+			}
+		default:
+			word.WriteByte(c)
+		}
+	}
+	return append(words, word.String())
+}

@@ -1,0 +1,264 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The page of the API document, ready to be shown.
+type (
+	docs struct {
+		Title, Version, Text string
+		Groups               []group
+		Schemas              []field // each named schema, with links to the others
+		Errors               []failure
+	}
+	group struct {
+		Name, Title, Text string
+		Operations        []operation
+	}
+	operation struct {
+		ID, Title, Method, Path string
+		Summary, Text, Access   string
+		Deprecated              bool
+		Parameters              []param
+		Body                    *body
+		Curl                    curl
+		Answers                 []answer
+		Failures                []failure
+	}
+	param struct {
+		In string
+		field
+	}
+	body struct {
+		Media    string
+		Required bool
+		value
+	}
+	answer struct {
+		Status, Text string
+		Bodies       []body
+		Headers      []field
+		Example      string
+	}
+	// failure is an error code and when it is answered.
+	failure struct{ Status, Code, Text string }
+)
+
+// Docs is the page that shows an API document (OpenAPI 3.1).
+func Docs(raw []byte, version string) (Page, error) {
+	var d document
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return Page{}, fmt.Errorf("read the API document: %w", err)
+	}
+	t, err := template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(docsText)
+	if err != nil {
+		return Page{}, err
+	}
+	view := docs{Title: d.Info.Title, Version: version, Text: d.Info.Description, Groups: d.groups()}
+	alone := reader{document: &d, links: true}
+	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
+		view.Schemas = append(view.Schemas, field{Name: name, value: alone.describe(d.Components.Schemas[name])})
+	}
+	view.Errors = allFailures(view.Groups)
+	return render(t, assets{template.CSS(docsStyle), template.JS(docsScript)}, view)
+}
+
+// groups files the operations under their tags: in the order that the document has them, and those it does not list after.
+func (d *document) groups() []group {
+	var groups []group
+	for _, t := range d.Tags {
+		groups = append(groups, group{Name: t.Name, Title: inWords(t.Name), Text: t.Description})
+	}
+	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+		item := d.Paths[path]
+		for _, m := range []struct {
+			verb string
+			*method
+		}{{"GET", item.Get}, {"POST", item.Post}, {"PUT", item.Put}, {"PATCH", item.Patch}, {"DELETE", item.Delete}} {
+			if m.method == nil {
+				continue
+			}
+			name := "other"
+			if len(m.Tags) > 0 {
+				name = m.Tags[0]
+			}
+			i := slices.IndexFunc(groups, func(g group) bool { return g.Name == name })
+			if i < 0 {
+				i, groups = len(groups), append(groups, group{Name: name, Title: inWords(name)})
+			}
+			groups[i].Operations = append(groups[i].Operations, d.operation(m.verb, path, m.method))
+		}
+	}
+	return slices.DeleteFunc(groups, func(g group) bool { return g.Operations == nil })
+}
+
+// access finds what the description says of it: the document has no other place for that.
+var access = regexp.MustCompile(`Needs a key with (\w+) access\.\s*|Needs no key\.\s*`)
+
+func (d *document) operation(verb, path string, m *method) operation {
+	o := operation{
+		ID: m.OperationID, Title: inWords(m.OperationID), Method: verb, Path: path, Summary: cmp.Or(m.Summary, inWords(m.OperationID)),
+		Text: access.ReplaceAllString(m.Description, ""), Deprecated: m.Deprecated,
+	}
+	if found := access.FindStringSubmatch(m.Description); found != nil {
+		o.Access = found[1]
+	}
+	asked := reader{document: d}
+	public := m.Security != nil && len(*m.Security) == 0
+	shown := path
+	for _, p := range slices.Concat(d.Paths[path].Parameters, m.Parameters) {
+		p = at(p, p.Ref, d.Components.Parameters)
+		f := field{Name: p.Name, value: asked.describe(p.Schema)}
+		f.Text = cmp.Or(p.Description, f.Text)
+		if p.Required {
+			f.Presence = "required"
+		}
+		o.Parameters = append(o.Parameters, param{p.In, f})
+		if p.In == "path" {
+			shown = strings.ReplaceAll(shown, "{"+p.Name+"}", filled(p))
+		}
+	}
+	var example json.RawMessage
+	if m.RequestBody != nil {
+		r := at(m.RequestBody, m.RequestBody.Ref, d.Components.RequestBodies)
+		if bodies := asked.bodies(r); len(bodies) > 0 {
+			o.Body = &bodies[0]
+			o.Body.Required = r.Required
+		}
+		example = d.request(verb, path, r)
+	}
+	o.Curl = newCurl(verb, shown, public, example)
+	for _, status := range slices.Sorted(maps.Keys(m.Responses)) {
+		r := at(m.Responses[status], m.Responses[status].Ref, d.Components.Responses)
+		if len(r.Codes) > 0 {
+			o.Failures = append(o.Failures, failures(status, r)...)
+		} else {
+			o.Answers = append(o.Answers, d.answer(status, r))
+		}
+	}
+	return o
+}
+
+// filled is what stands for a parameter in an example: the first value it may have, or a shell variable.
+func filled(p *parameter) string {
+	if p.Schema != nil && len(p.Schema.Enum) > 0 {
+		return fmt.Sprint(p.Schema.Enum[0])
+	}
+	return "$" + variable(p.Name)
+}
+
+// request is an example of a body. What a batch leaves open is what creates one record at the path above it.
+func (d *document) request(verb, path string, r *content) json.RawMessage {
+	s := r.Content["application/json"].Schema
+	if s == nil {
+		return nil
+	}
+	m := sampler{doc: d, most: 3}
+	if verb == "PATCH" {
+		m.most = 1
+	}
+	if above, is := strings.CutSuffix(path, "/batch"); is && d.Paths[above] != nil && d.Paths[above].Post != nil {
+		if creates := d.Paths[above].Post.RequestBody; creates != nil {
+			m.open = d.request("POST", above, at(creates, creates.Ref, d.Components.RequestBodies))
+		}
+	}
+	if sample := m.sample(s, "", "", nil); r.Required || string(sample) != "{}" {
+		return sample
+	}
+	return nil
+}
+
+func (d reader) bodies(r *content) []body {
+	var bodies []body
+	for _, media := range slices.Sorted(maps.Keys(r.Content)) {
+		bodies = append(bodies, body{Media: media, value: d.describe(r.Content[media].Schema)})
+	}
+	return bodies
+}
+
+func (d *document) answer(status string, r *content) answer {
+	told := reader{document: d, answers: true}
+	a := answer{Status: status, Text: r.Description, Bodies: told.bodies(r)}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		h := at(r.Headers[name], r.Headers[name].Ref, d.Components.Headers)
+		f := field{Name: name, value: told.describe(h.Schema)}
+		f.Text = cmp.Or(h.Description, f.Text)
+		a.Headers = append(a.Headers, f)
+	}
+	if s := r.Content["application/json"].Schema; s != nil && s.Ref != "" {
+		a.Example = indented(sampler{doc: d}.sample(s, "", "", nil), "")
+	}
+	return a
+}
+
+// failures takes the description of a response apart, which has "`code`: when" for each of its codes.
+func failures(status string, r *content) []failure {
+	var all []failure
+	for _, code := range r.Codes {
+		text := r.Description
+		if _, after, found := strings.Cut(text, "`"+code+"`: "); found {
+			text = after
+			for _, next := range r.Codes {
+				text, _, _ = strings.Cut(text, "`"+next+"`: ")
+			}
+		}
+		all = append(all, failure{status, code, strings.TrimSpace(text)})
+	}
+	return all
+}
+
+// allFailures are the errors that there are, each once.
+func allFailures(groups []group) []failure {
+	var all []failure
+	for _, g := range groups {
+		for _, o := range g.Operations {
+			all = append(all, o.Failures...)
+		}
+	}
+	slices.SortFunc(all, func(a, b failure) int { return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code)) })
+	return slices.CompactFunc(all, func(a, b failure) bool { return a.Code == b.Code })
+}
+
+// span is a piece of prose.
+type span struct {
+	Text string
+	Code bool
+}
+
+// prose takes a text apart at its backticks, in paragraphs.
+func prose(text string) [][]span {
+	var paragraphs [][]span
+	for p := range strings.SplitSeq(text, "\n\n") {
+		var spans []span
+		for i, part := range strings.Split(strings.TrimSpace(p), "`") {
+			if part != "" {
+				spans = append(spans, span{part, i%2 == 1})
+			}
+		}
+		if spans != nil {
+			paragraphs = append(paragraphs, spans)
+		}
+	}
+	return paragraphs
+}
+
+// inWords writes a name as a heading: api-keys is API keys.
+func inWords(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
+	for i, w := range words {
+		if w == "api" || w == "ai" || w == "id" || w == "url" {
+			words[i] = strings.ToUpper(w)
+		} else if i == 0 {
+			words[i] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, " ")
+}

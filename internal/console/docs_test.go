@@ -1,0 +1,192 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestEscaping puts a hostile text wherever a document can have one.
+func TestEscaping(t *testing.T) {
+	const hostile = `</code></style></script><script>alert("x")</script><img src=x onerror='alert(1)'>{{.}}`
+	text, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := strings.ReplaceAll(`{
+		"info": {"title": H, "version": H, "description": H}, "tags": [{"name": H, "description": H}],
+		"paths": {H: {"post": {"operationId": H, "summary": H, "description": H, "tags": [H],
+			"parameters": [{"name": H, "in": H, "description": H, "schema": {"enum": [H], "pattern": H, "default": H}}],
+			"requestBody": {"content": {"application/json": {"schema": {"$ref": H}}}},
+			"responses": {
+				H: {"description": H, "headers": {H: {"description": H}}, "content": {H: {"schema": {"type": H, "format": H}}}},
+				"400": {"description": H, "x-error-codes": [H]}}}}},
+		"components": {"schemas": {H: {"description": H, "properties": {H: {"const": H, "examples": [H]}, "x": {"$ref": H}}, "required": [H], "patternProperties": {H: {}}}}}
+	}`, "H", string(text))
+	page, err := Docs([]byte(doc), hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := string(page.HTML)
+	if n := strings.Count(shown, "<script"); n != 1 {
+		t.Errorf("the page has %d scripts", n)
+	}
+	if strings.Contains(shown, "<img") || strings.Count(shown, "</style>") != 1 || !strings.Contains(shown, "&lt;img src=x") {
+		t.Error("the text of the document is not escaped")
+	}
+	attribute := regexp.MustCompile(`<[a-z0-9]+( [a-z-]+(="[^"<>]*")?)*>`)
+	for _, tag := range regexp.MustCompile(`<[a-z][^>]*>`).FindAllString(strings.ReplaceAll(shown, docsScript, ""), -1) {
+		if attribute.FindString(tag) != tag {
+			t.Errorf("the page has %s", tag)
+		}
+	}
+	home, err := Home(hostile)
+	if err != nil || strings.Contains(string(home.HTML), "<script") {
+		t.Error(err, string(home.HTML))
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	var d document
+	if err := json.Unmarshal([]byte(`{"components": {"schemas": {
+		"Pair": {"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "string"}}, "required": ["a"]},
+		"Tree": {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}}},
+		"Trees": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}},
+		"Color": {"type": "string", "enum": ["red", "blue"]}}}}`), &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ schema, want string }{
+		{`{}`, "anything"},
+		{`true`, "anything"},
+		{`{"type": "string", "format": "uuid"}`, "string <uuid>"},
+		{`{"type": ["string", "null"], "minLength": 1, "maxLength": 255}`, "string or null (1 to 255 characters)"},
+		{`{"type": "integer", "minimum": 0, "maximum": 9007199254740992, "default": 5}`, "integer (0 to 2⁵³) (default 5)"},
+		{`{"type": "number", "minimum": 1.5}`, "number (at least 1.5)"},
+		{`{"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}, {"type": "string", "enum": [""]}], "default": "a"}`, "string or null (default a) = a"},
+		{`{"anyOf": [{"type": "string", "enum": ["a", "b", ""]}, {"type": "null"}]}`, "string or null = a b"},
+		{`{"type": "string", "enum": ["a", ""]}`, "string = a "},
+		{`{"const": 7}`, "anything = 7"},
+		{`{"anyOf": [{"$ref": "#/components/schemas/Pair"}, {"type": "null"}], "description": "Two."}`, "Pair or null [Pair: 2 properties] {b integer, a! string}"},
+		{`{"type": "array", "items": {"$ref": "#/components/schemas/Pair"}, "minItems": 1}`, "array of Pair (at least 1 item) [Pair: 2 properties] {b integer, a! string}"},
+		{`{"type": "array", "items": {"type": "string", "maxLength": 3}}`, "array of string (each at most 3 characters)"},
+		{`{"$ref": "#/components/schemas/Tree"}`, "Tree [Tree: 1 property] {children array of Tree}"},
+		{`{"$ref": "#/components/schemas/Trees"}`, "Trees [Trees: array of Tree: 1 property] {children array of Tree}"},
+		{`{"$ref": "#/components/schemas/Color"}`, "Color = red blue"},
+		{`{"type": "object", "additionalProperties": {"type": "integer"}}`, "object of integer"},
+		{`{"type": "object", "properties": {"a": {}}, "patternProperties": {"^x_": {"type": "string"}}, "additionalProperties": false}`, "object [2 properties] {a anything, ^x_ string}"},
+		{`{"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]}`, "string or number or null"},
+		{`{"oneOf": [{"$ref": "#/components/schemas/Color"}, {"type": "integer"}]}`, "one of [2 forms] <Color = red blue| integer>"},
+	} {
+		var s schema
+		if err := json.Unmarshal([]byte(c.schema), &s); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(inOneLine(reader{document: &d}.describe(&s))); got != strings.TrimSpace(c.want) {
+			t.Errorf("%s\nis described as %s\nwant            %s", c.schema, got, c.want)
+		}
+	}
+	s := schema{Ref: "#/components/schemas/Pair"}
+	if got := inOneLine(reader{document: &d, links: true}.describe(&s)); strings.TrimSpace(got) != "Pair" {
+		t.Errorf("a link is described as %s", got)
+	}
+	s = *d.Components.Schemas["Pair"]
+	if got := inOneLine(reader{document: &d, answers: true}.describe(&s)); !strings.Contains(got, "{b? integer, a string}") {
+		t.Errorf("an answer is described as %s", got)
+	}
+}
+
+// inOneLine writes a value for comparing.
+func inOneLine(v value) string {
+	line := " " + strings.TrimSpace(v.Type+" "+v.Link)
+	if v.Nullable {
+		line += " or null"
+	}
+	for _, n := range v.Notes {
+		line += " (" + n + ")"
+	}
+	if v.Inside != "" {
+		line += " [" + v.Inside + "]"
+	}
+	if v.Enum != nil {
+		line += " = " + strings.Join(v.Enum, " ")
+	}
+	var fields, forms []string
+	for _, f := range v.Fields {
+		mark := map[string]string{"required": "!", "may be absent": "?"}[f.Presence]
+		fields = append(fields, f.Name+mark+inOneLine(f.value))
+	}
+	if fields != nil {
+		line += " {" + strings.Join(fields, ", ") + "}"
+	}
+	for _, f := range v.Forms {
+		forms = append(forms, inOneLine(f))
+	}
+	if forms != nil {
+		line += " <" + strings.TrimSpace(strings.Join(forms, "|")) + ">"
+	}
+	return line
+}
+
+// TestReferences reads a document whose parameters, bodies, responses and headers stand apart.
+func TestReferences(t *testing.T) {
+	var d document
+	if err := json.Unmarshal([]byte(`{"paths": {"/v1/things/{id}": {
+			"parameters": [{"$ref": "#/components/parameters/ID"}],
+			"patch": {"operationId": "update_thing", "description": "Needs a key with write access. More.", "requestBody": {"$ref": "#/components/requestBodies/Thing"},
+				"responses": {"200": {"$ref": "#/components/responses/Done"}, "409": {"$ref": "#/components/responses/Taken"}}}}},
+		"components": {
+			"parameters": {"ID": {"name": "id", "in": "path", "required": true, "description": "Which.", "schema": {"type": "string"}}},
+			"requestBodies": {"Thing": {"required": true, "content": {"application/json": {"schema": {"type": "object", "required": ["a", "owner_id"],
+				"properties": {"a": {"type": "string", "examples": ["it's"]}, "owner_id": {"type": "string", "format": "uuid"}}}}}}},
+			"headers": {"Count": {"description": "How many.", "schema": {"type": "integer"}}},
+			"responses": {
+				"Done": {"description": "Done.", "headers": {"X-Count": {"$ref": "#/components/headers/Count"}}},
+				"Taken": {"description": "`+"`a_taken`: First. `b_taken`: Second."+`", "x-error-codes": ["a_taken", "b_taken"]}}}}`), &d); err != nil {
+		t.Fatal(err)
+	}
+	o := d.groups()[0].Operations[0]
+	if o.Access != "write" || o.Text != "More." || o.Parameters[0].Text != "Which." || !o.Body.Required || o.Answers[0].Headers[0].Text != "How many." {
+		t.Errorf("%+v", o)
+	}
+	if got := fmt.Sprint(o.Failures); got != "[{409 a_taken First.} {409 b_taken Second.}]" {
+		t.Errorf("it fails with %s", got)
+	}
+	const want = `curl -X PATCH "|/v1/things/$ID" \
+  -H "Authorization: Bearer $KEY" \
+  -H 'Content-Type: application/json' \
+  -d '{
+    "a": "it'\''s",
+    "owner_id": "'$OWNER_ID'"
+  }'`
+	if got := o.Curl.Before + "|" + o.Curl.After; got != want {
+		t.Errorf("its request is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A request shows what it must have and a few more members, none that it cannot change; an answer has all that is always there.
+func TestSamples(t *testing.T) {
+	var s schema
+	if err := json.Unmarshal([]byte(`{"type": "object", "required": ["kind", "email"], "properties": {
+		"id": {"type": "string", "format": "uuid"},
+		"name": {"type": "string", "description": "Read-only: accepted when it says what is already there."},
+		"label": {"type": "string", "readOnly": true},
+		"kind": {"type": "string", "enum": ["a", "b"]},
+		"first_name": {"type": ["string", "null"]},
+		"email": {"type": ["string", "null"]},
+		"title": {"type": "integer"},
+		"last_name": {"type": "string"}}}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int]string{
+		1: `{"kind":"a","email":"ada@acme.example"}`,
+		3: `{"kind":"a","first_name":"Ada","email":"ada@acme.example"}`,
+		4: `{"kind":"a","first_name":"Ada","email":"ada@acme.example","title":1}`,
+		0: `{"name":"Acme","label":"Tier","kind":"a","first_name":"Ada","email":"ada@acme.example","title":1,"last_name":"Marsh"}`,
+	} {
+		if got := string(sampler{doc: &document{}, most: most}.sample(&s, "", "", nil)); got != want {
+			t.Errorf("with %d members it is %s, want %s", most, got, want)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The parts of an OpenAPI 3.1 document that are shown.
+type (
+	document struct {
+		Info       info
+		Tags       []tag
+		Paths      map[string]*pathItem
+		Components components
+	}
+	info struct {
+		Title, Version, Description string
+	}
+	tag struct {
+		Name, Description string
+	}
+	pathItem struct {
+		Parameters                    []*parameter
+		Get, Post, Put, Patch, Delete *method
+	}
+	method struct {
+		OperationID string
+		Summary     string
+		Description string
+		Deprecated  bool
+		Tags        []string
+		Security    *[]map[string][]string
+		Parameters  []*parameter
+		RequestBody *content
+		Responses   map[string]*content
+	}
+	parameter struct {
+		Ref         string `json:"$ref"`
+		Name, In    string
+		Required    bool
+		Description string
+		Schema      *schema
+	}
+	// content is a request body, a response or a header.
+	content struct {
+		Ref         string `json:"$ref"`
+		Description string
+		Required    bool
+		Headers     map[string]*content
+		Content     map[string]media
+		Schema      *schema
+		Codes       []string `json:"x-error-codes"`
+	}
+	media struct {
+		Schema *schema
+	}
+	components struct {
+		Schemas       map[string]*schema
+		Parameters    map[string]*parameter
+		RequestBodies map[string]*content
+		Responses     map[string]*content
+		Headers       map[string]*content
+	}
+	schema struct {
+		Ref         string `json:"$ref"`
+		Type        types
+		Format      string
+		Description string
+		Enum        []any
+		Const       any
+		Default     json.RawMessage
+		Examples    []json.RawMessage
+		Pattern     string
+		MinLength   int
+		MaxLength   int
+		Minimum     *float64
+		Maximum     *float64
+		Items       *schema
+		MinItems    int
+		MaxItems    int
+		Properties  members
+		Required    []string
+		AnyOf       []*schema
+		OneOf       []*schema
+		AllOf       []*schema
+		Patterns    members `json:"patternProperties"`
+		Additional  *schema `json:"additionalProperties"`
+		ReadOnly    bool
+		Deprecated  bool
+
+		never bool // the schema false
+	}
+	types   []string
+	members []member
+	member  struct {
+		name   string
+		schema *schema
+	}
+)
+
+func (t *types) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*t = types{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(t))
+}
+
+func (s *schema) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "true", "false":
+		s.never = string(b) == "false"
+		return nil
+	}
+	type plain schema
+	return json.Unmarshal(b, (*plain)(s))
+}
+
+// UnmarshalJSON keeps the order of the document, which is the one that a reader expects.
+func (m *members) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		s := &schema{}
+		if err := d.Decode(s); err != nil {
+			return fmt.Errorf("%v: %w", name, err)
+		}
+		*m = append(*m, member{fmt.Sprint(name), s})
+	}
+	return nil
+}
+
+// at is what stands in the place of v: v itself, or what it refers to by name.
+func at[T any](v *T, ref string, named map[string]*T) *T {
+	if found := named[component(ref)]; ref != "" && found != nil {
+		return found
+	}
+	return v
+}
+
+// component is the name that a reference within the document ends with.
+func component(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
+
+// settled is a schema without its forms for no value: null, and the empty text beside a stricter one. What is left of a choice
+// with one form is that form.
+func (s *schema) settled() (out *schema, nullable bool) {
+	c := *s
+	if len(c.Type) > 1 && slices.Contains(c.Type, "null") {
+		c.Type = slices.DeleteFunc(slices.Clone(c.Type), func(t string) bool { return t == "null" })
+		nullable = true
+	}
+	for _, choice := range []*[]*schema{&c.AnyOf, &c.OneOf, &c.AllOf} {
+		var left []*schema
+		for _, form := range *choice {
+			switch {
+			case slices.Equal(form.Type, types{"null"}):
+				nullable = true
+			case len(form.Enum) == 1 && form.Enum[0] == "":
+			default:
+				left = append(left, form)
+			}
+		}
+		*choice = left
+		if len(left) == 1 && c.Ref == "" && c.Type == nil {
+			only, also := left[0].settled()
+			if c.Description != "" {
+				only.Description = c.Description
+			}
+			if c.Default != nil {
+				only.Default = c.Default
+			}
+			return only, nullable || also
+		}
+	}
+	return &c, nullable
+}
+
+// choice is the forms that a value may take, and how they are joined.
+func (s *schema) choice() (forms []*schema, words string) {
+	switch {
+	case s.OneOf != nil:
+		return s.OneOf, "one of"
+	case s.AnyOf != nil:
+		return s.AnyOf, "any of"
+	}
+	return s.AllOf, "all of"
+}
+
+// fixed tells whether a request cannot change the member, although it may name it.
+func (s *schema) fixed() bool { return s.ReadOnly || strings.Contains(s.Description, "Read-only:") }

@@ -1,0 +1,217 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// samples are values for members whose name says more than their schema does; before a name may stand whose it is. A
+// request shows what it must have, and of the rest what is here.
+var samples = map[string]any{
+	"name": "Acme", "website": "acme.example", "industry": "Software", "employee_count": 250, "country": "Germany", "phone_number": "+49 30 1234567",
+	"first_name": "Ada", "last_name": "Marsh", "email": "ada@acme.example", "title": "Call back", "source": "api", "time_zone": "Europe/Berlin",
+	"amount": 12000, "currency": "EUR", "color": "green", "key": "tier", "label": "Tier", "access": "read", "active": true,
+	"sort": "-created_at", "page_size": 50, "format": "csv", "reason": "asked to be left alone",
+
+	"AccountView.name": "Large accounts", "Contact.title": "VP Operations", "Key.name": "laptop", "Meeting.title": "Demo",
+	"Opportunity.name": "100 seats", "Organization.name": "Acme Sales", "Tag.name": "Champion", "User.title": "Account Executive",
+
+	"FilterRule.field": "created_at", "FilterRule.condition": "is_after", "FilterRule.value": "2026-01-01",
+
+	"BatchRecord.index": 0, "BatchRecord.id": sampleID, "BatchRecord.created": true, "BatchResult.failed": 0,
+	"Change.change": "updated", "Change.fields": []string{"title"}, "Change.operation": "update_contact",
+	"Me.user_email": "ada@acme.example", "Me.user_first_name": "Ada", "Me.user_last_name": "Marsh", "Me.org_name": "Acme Sales",
+	"NewKey.name": "laptop", "NewKey.key": "pro_uR1I61x4xmswJE2-HdqF5BV_oZXIUWcfr4CQFehABNypAoIb",
+	"Organization.business_days": []int{1, 2, 3, 4, 5}, "SendingWindow.from_hour": 9, "SendingWindow.to_hour": 17,
+	"Pagination.page": 1, "Pagination.total_count": 1, "Pagination.total_pages": 1,
+	"Schema.entity": "contacts", "Schema.default_sort": "-created_at", "SchemaField.key": "email", "SchemaField.label": "Email",
+	"SchemaField.sortable": true, "SchemaField.filterable": true, "SchemaField.conditions": []string{"is", "is_not", "contains", "is_empty"},
+}
+
+const (
+	sampleID   = "01a1dd61-bc4a-7000-b773-f0b05d333264"
+	sampleTime = "2026-04-01T09:00:00.000Z"
+)
+
+// sampler makes example values.
+type sampler struct {
+	doc *document
+	// most is how many members an object of a request shows, unless it must have more; 0 makes an answer, which has all.
+	most int
+	// open stands where the schema allows anything.
+	open json.RawMessage
+}
+
+// sample is a value that s allows, or nil. It stands in the member name of the component owner.
+func (m sampler) sample(s *schema, owner, name string, within []string) json.RawMessage {
+	s, nullable := s.settled()
+	forms, _ := s.choice()
+	ref := component(s.Ref)
+	switch known, is := known(owner, name); {
+	case len(s.Examples) > 0:
+		return s.Examples[0]
+	case is && s.allows(known):
+		return encoded(known)
+	case nullable && m.most == 0:
+		return json.RawMessage("null")
+	case ref != "":
+		if slices.Contains(within, ref) || m.doc.Components.Schemas[ref] == nil {
+			return nil
+		}
+		return m.sample(m.doc.Components.Schemas[ref], ref, name, append(slices.Clone(within), ref))
+	case len(forms) > 0:
+		return m.sample(forms[0], owner, name, within)
+	case s.Properties != nil:
+		return m.object(s, owner, within)
+	case s.Items != nil:
+		item := m.sample(s.Items, owner, name, within)
+		if item == nil || m.most == 0 && item[0] != '{' {
+			return json.RawMessage("[]")
+		}
+		return slices.Concat([]byte("["), item, []byte("]"))
+	case s.Type == nil:
+		return m.open
+	}
+	return m.plain(s, name)
+}
+
+func (m sampler) plain(s *schema, name string) json.RawMessage {
+	switch {
+	case s.Default != nil:
+		return s.Default
+	case len(s.Enum) > 0:
+		return encoded(s.Enum[0])
+	}
+	switch s.Type[0] {
+	case "boolean":
+		return encoded(false)
+	case "integer", "number":
+		if s.Minimum != nil && *s.Minimum > 0 {
+			return encoded(*s.Minimum)
+		}
+		return encoded(1)
+	case "object":
+		return json.RawMessage("{}")
+	}
+	switch s.Format {
+	case "uuid":
+		if m.most > 0 {
+			return encoded("$" + variable(name))
+		}
+		return encoded(sampleID)
+	case "date-time":
+		return encoded(sampleTime)
+	case "date":
+		return encoded(sampleTime[:10])
+	case "email":
+		return encoded(samples["email"])
+	}
+	return encoded(inWords(name))
+}
+
+// object has the members that it must have, which are most of an answer, and a few that are known.
+func (m sampler) object(s *schema, owner string, within []string) json.RawMessage {
+	shown := len(s.Required)
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, p := range s.Properties {
+		if !slices.Contains(s.Required, p.name) {
+			_, is := known(owner, p.name)
+			is = is || p.name == "filters" // which are made of the sample of a rule
+			if !is || m.most > 0 && (shown >= m.most || p.schema.fixed()) {
+				continue
+			}
+			shown++
+		}
+		v := m.sample(p.schema, owner, p.name, within)
+		if v == nil {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(slices.Concat(encoded(p.name), []byte(":"), v))
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// known is the sample of a member; the forms of a component that creates or changes share those of the record.
+func known(owner, name string) (any, bool) {
+	owner = strings.TrimSuffix(strings.TrimSuffix(owner, "Create"), "Update")
+	if v, is := samples[owner+"."+name]; is {
+		return v, true
+	}
+	v, is := samples[name]
+	return v, is
+}
+
+// allows tells whether s is for values such as v.
+func (s *schema) allows(v any) bool {
+	forms, _ := s.choice()
+	if s.Ref != "" || forms != nil || s.Enum != nil && !slices.Contains(s.Enum, v) {
+		return false
+	}
+	var kinds []string
+	switch v.(type) {
+	case string:
+		kinds = []string{"string"}
+	case bool:
+		kinds = []string{"boolean"}
+	case int:
+		kinds = []string{"integer", "number"}
+	default:
+		kinds = []string{"array"}
+	}
+	return s.Type == nil || slices.Contains(kinds, s.Type[0])
+}
+
+func encoded(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return nil
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func indented(raw json.RawMessage, margin string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, margin, "  ") != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// curl is a request to paste, in the parts before and after the address of the service.
+type curl struct{ Before, After string }
+
+var inQuotes = regexp.MustCompile(`"\$[A-Z_]+"`)
+
+// newCurl writes a request. $KEY and the ids that it needs are left to the shell.
+func newCurl(verb, path string, public bool, body json.RawMessage) curl {
+	c := curl{Before: "curl "}
+	if verb != "GET" && (verb != "POST" || body == nil) {
+		c.Before += "-X " + verb + " "
+	}
+	if strings.Contains(path, "$") {
+		c.Before, path = c.Before+`"`, path+`"`
+	}
+	c.After = path
+	if !public {
+		c.After += " \\\n  -H \"Authorization: Bearer $KEY\""
+	}
+	if body != nil {
+		text := strings.ReplaceAll(indented(body, "  "), "'", `'\''`)
+		text = inQuotes.ReplaceAllStringFunc(text, func(s string) string { return `"'` + strings.Trim(s, `"`) + `'"` })
+		c.After += " \\\n  -H 'Content-Type: application/json' \\\n  -d '" + text + "'"
+	}
+	return c
+}
+
+// variable is the name of a shell variable for the member or parameter.
+func variable(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
