@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +79,16 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 		var in In
 		var out Out
 		conn := http.NewResponseController(w)
-		_ = errors.Join(conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})) // it may take as long as it takes
+		_ = errors.Join(conn.EnableFullDuplex(), conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})) // it may take as long as it takes
+		ctx := r.Context()
+		if op.do == nil {
+			var cancel context.CancelCauseFunc
+			ctx, cancel = context.WithCancelCause(ctx)
+			defer context.AfterFunc(s.stopping, func() {
+				cancel(errStopping)
+				_ = conn.SetReadDeadline(time.Now()) // of a file whose end may never come
+			})()
+		}
 		answer := json.NewEncoder(w)
 		body := bufio.NewReader(r.Body)
 		line, err := body.ReadBytes('\n')
@@ -86,20 +96,23 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 			err = json.Unmarshal(line, &in)
 		}
 		if err == nil {
-			out, err = op.perform(r.Context(), s, in, body, seldom(func(done, total int) {
+			out, err = op.perform(ctx, s, in, body, seldom(func(done, total int) {
 				_ = answer.Encode(reply[Out]{Done: done, Total: total})
 				_ = conn.Flush()
 			}))
 		}
-		_, _ = io.Copy(io.Discard, body) // whoever sends a file reads the answer when it is sent
 		s.log.Info("admin", "operation", op.name, "failed", err != nil)
 		if err != nil {
 			_ = answer.Encode(reply[Out]{Error: message(err)})
-			return
+		} else {
+			_ = answer.Encode(reply[Out]{Out: &out})
 		}
-		_ = answer.Encode(reply[Out]{Out: &out})
+		_ = conn.Flush()
+		_, _ = io.Copy(io.Discard, body) // until whoever sends a file has read the answer and hangs up
 	})
 }
+
+var errStopping = errors.New("the server is shutting down")
 
 // run does the operation, by the server when there is one.
 func (op adminOp[In, Out]) run(c *cobra.Command, in In) (out Out, err error) {
@@ -172,15 +185,19 @@ func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In, file 
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR) {
 		return out, errNoServer
 	}
+	var unread unreadable
+	if errors.As(err, &unread) {
+		return out, unread
+	}
 	if err != nil {
-		return out, fmt.Errorf("ask the server: %w", err)
+		return out, wentAway(err)
 	}
 	defer res.Body.Close()
 	for answer := json.NewDecoder(res.Body); ; {
 		var r reply[Out]
 		switch err := answer.Decode(&r); {
 		case err != nil:
-			return out, fmt.Errorf("ask the server: %w", err)
+			return out, wentAway(err)
 		case r.Error != "":
 			return out, errors.New(r.Error)
 		case r.Out != nil:
@@ -188,6 +205,15 @@ func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In, file 
 		}
 		report(r.Done, r.Total)
 	}
+}
+
+// wentAway says that the server did not answer: it was killed, most likely.
+func wentAway(err error) error {
+	var asked *url.Error
+	if errors.As(err, &asked) {
+		err = asked.Err
+	}
+	return fmt.Errorf("the server went away before it answered (%w); what it had done until then is kept", err)
 }
 
 // atSocket calls use with a name for the socket. Such a name may have some hundred bytes only: in a data directory

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,12 +102,24 @@ func (p *place) run(args ...string) result {
 	return r
 }
 
+// feed runs a command that reads the input.
+func (p *place) feed(input io.Reader, args ...string) result {
+	p.t.Helper()
+	r, err := p.tryFeed(input, args...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r
+}
+
 // try is run for goroutines, which must not end the test.
-func (p *place) try(args ...string) (result, error) {
+func (p *place) try(args ...string) (result, error) { return p.tryFeed(nil, args...) }
+
+func (p *place) tryFeed(input io.Reader, args ...string) (result, error) {
 	r := result{t: p.t, what: "prospector " + strings.Join(args, " ")}
 	var stdout, stderr bytes.Buffer
 	c := p.command(args...)
-	c.Stdout, c.Stderr = &stdout, &stderr
+	c.Stdin, c.Stdout, c.Stderr = input, &stdout, &stderr
 	if err := c.Start(); err != nil {
 		return r, err
 	}

@@ -148,7 +148,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"frobnicate", `there is no "frobnicate"`},
 		{"help nosuch", `there is no "nosuch"`},
 		{"help org nosuch", `there is no "org nosuch"`},
-		{"completion", `there is no "completion"`},
+		{"completion", "needs one argument: bash, zsh, fish or powershell"},
 		{"org", "a subcommand is missing (see 'prospector org --help')"},
 		{"user", "a subcommand is missing (see 'prospector user --help')"},
 		{"key", "a subcommand is missing (see 'prospector key --help')"},

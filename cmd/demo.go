@@ -3,10 +3,8 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -17,14 +15,23 @@ import (
 	"prospector/store"
 )
 
-const (
-	demoOrg = "Northwind Demo"
-	demoKey = "demo"
-)
+const demoKey = "demo"
+
+// demoOrgs are two, so that it can be seen that neither sees the other.
+var demoOrgs = [...]demoOrg{
+	{"Northwind Demo", "ada@northwind.example", "Ada", "Marsh", 0, 60},
+	{"Southgate Demo", "ben@southgate.example", "Ben", "Okoro", 60, 12},
+}
+
+// demoOrg is an organization of the demo, with its user and which of the companies are its accounts.
+type demoOrg struct {
+	name, email, first, last string
+	from, accounts           int
+}
 
 func demoCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "demo", Short: "Serve a demo organization with fictional records", Args: noArgs,
+		Use: "demo", Short: "Serve two demo organizations with fictional records", Args: noArgs,
 		Example: "  prospector demo --addr 127.0.0.1:8080",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c, map[string]any{"data_dir": "./demo-data", "log.level": "warn"})
@@ -38,35 +45,36 @@ func demoCommand() *cobra.Command {
 	return c
 }
 
-// prepareDemo puts the demo organization into the store, unless it is there, makes a fresh key in place of the one
-// before, and gives what to tell the user.
+// prepareDemo puts the demo organizations into the store, unless they are there, makes fresh keys in place of the ones before,
+// and gives what to tell the user.
 func prepareDemo(ctx context.Context, s *Service, addr net.Addr) (string, error) {
-	org, err := demoOrganization(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	var key string
-	var someone uuid.UUID
-	err = s.Store.Update(ctx, org, store.Actor{Operation: "demo"}, func(tx *store.Tx) error {
-		if s.Identity.Users.Table.Count(tx) == 0 { // it is new, or was not finished
-			if err := fillDemo(tx, s); err != nil {
+	told := demoTold{base: "http://" + addr.String()}
+	for i, org := range demoOrgs {
+		id, err := demoOrganization(ctx, s, org.name)
+		if err != nil {
+			return "", err
+		}
+		err = s.Store.Update(ctx, id, store.Actor{Operation: "demo"}, func(tx *store.Tx) error {
+			if s.Identity.Users.Table.Count(tx) == 0 { // it is new, or was not finished
+				if err := fillDemo(tx, s, org); err != nil {
+					return err
+				}
+			}
+			if told.keys[i], err = freshKey(tx, s); err != nil || i > 0 {
 				return err
 			}
-		}
-		if key, err = freshKey(tx, s); err != nil {
+			told.someone, err = promising(tx, s)
 			return err
+		})
+		if err != nil {
+			return "", fmt.Errorf("demo: %w", err)
 		}
-		someone, err = promising(tx, s)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("demo: %w", err)
 	}
-	return demoText("http://"+addr.String(), key, someone), nil
+	return told.text(), nil
 }
 
 // promising is the first by last name whom the list that the demo suggests has; anybody when it has no one any more.
-func promising(tx *store.Tx, s *Service) (uuid.UUID, error) {
+func promising(tx *store.Tx, s *Service) (crm.Contact, error) {
 	var best, anybody crm.Contact
 	err := s.CRM.Contacts.Table.Scan(tx, func(d store.Doc[crm.Contact]) (bool, error) {
 		c := d.Record
@@ -80,43 +88,63 @@ func promising(tx *store.Tx, s *Service) (uuid.UUID, error) {
 	if best.ID == uuid.Nil {
 		best = anybody
 	}
-	return best.ID, err
+	return best, err
 }
 
-func demoText(base, key string, someone uuid.UUID) string {
-	auth := fmt.Sprintf("-H 'Authorization: Bearer %s'", key)
-	body := "-H 'Content-Type: application/json'"
+// demoTold is what the user is told of.
+type demoTold struct {
+	base    string
+	keys    [len(demoOrgs)]string
+	someone crm.Contact
+}
+
+func (d demoTold) text() string {
+	curl := func(key, rest string) string {
+		return fmt.Sprintf("curl -s -H 'Authorization: Bearer %s' %s", key, rest)
+	}
+	body := func(path, json string) string {
+		return fmt.Sprintf("-H 'Content-Type: application/json' %s%s -d '%s'", d.base, path, json)
+	}
+	contact := "/v1/contacts/" + d.someone.ID.String()
+	name := strings.TrimSpace(string(d.someone.FirstName + " " + d.someone.LastName))
 	return fmt.Sprintf(`
-Prospector is running at %s with a demo organization, %q.
+Prospector is running at %s with two demo organizations, %q and %q.
+The API is described at %s/docs.
+
 API key: %s
+Key of %s: %s
 
 Three things to try:
 
-1. Who am I?
-   curl -s %s %s/v1/me
+1. Who is a VP, is hot, and may be contacted? By last name, with an exact total:
+   %s
 
-2. Who is a VP, is hot, and may be contacted? By last name, with an exact total:
-   curl -s %s %s %s/v1/contacts/list -d '{"filters": [{"field": "title", "condition": "contains", "value": "vp"}, {"field": "scoring.heat_score", "condition": "is", "value": "hot"}, {"field": "do_not_contact", "condition": "is", "value": false}], "sort": "last_name", "page_size": 5}'
+2. %s opts out; the list above no longer has that contact, and its history says who did it:
+   %s
+   %s
 
-3. Someone opts out; the list above no longer has them:
-   curl -s -X PATCH %s %s %s/v1/contacts/%s -d '{"do_not_contact": true}'
+3. The other organization has contacts of its own, and cannot see that one: it is not found.
+   %s
 
 Ctrl-C stops it.
-`, base, demoOrg, key, auth, base, auth, body, base, auth, body, base, someone)
+`, d.base, demoOrgs[0].name, demoOrgs[1].name, d.base, d.keys[0], demoOrgs[1].name, d.keys[1],
+		curl(d.keys[0], body("/v1/contacts/list", `{"filters": [{"field": "title", "condition": "contains", "value": "vp"}, {"field": "scoring.heat_score", "condition": "is", "value": "hot"}, {"field": "do_not_contact", "condition": "is", "value": false}], "sort": "last_name", "page_size": 5}`)),
+		name, curl(d.keys[0], "-X PATCH "+body(contact, `{"do_not_contact": true}`)), curl(d.keys[0], d.base+contact+"/history"),
+		curl(d.keys[1], d.base+contact))
 }
 
-// demoOrganization finds the demo organization, or makes it.
-func demoOrganization(ctx context.Context, s *Service) (uuid.UUID, error) {
+// demoOrganization finds a demo organization, or makes it.
+func demoOrganization(ctx context.Context, s *Service, name string) (uuid.UUID, error) {
 	all, err := s.organizations()
 	if err != nil {
 		return uuid.Nil, err
 	}
 	for _, o := range all {
-		if o.Name == demoOrg {
+		if o.Name == name {
 			return o.ID, nil
 		}
 	}
-	org, err := orgCreate.do(ctx, s, body{Fields: map[string]any{"name": demoOrg}})
+	org, err := orgCreate.do(ctx, s, body{Fields: map[string]any{"name": name}})
 	return org.ID, err
 }
 
@@ -139,98 +167,4 @@ func freshKey(tx *store.Tx, s *Service) (string, error) {
 	}
 	_, key, err := s.Identity.CreateKey(tx, record.NewDraft[identity.Key](v))
 	return key, err
-}
-
-// fillDemo makes a user, tags, custom fields, accounts with their contacts, and what is going on with them. Everything in it
-// is invented; every domain is reserved for examples.
-func fillDemo(tx *store.Tx, s *Service) error {
-	d := demoMaker{tx: tx}
-	owner := create(&d, s.Identity.Users.Create, map[string]any{
-		"email": "ada@northwind.example", "first_name": "Ada", "last_name": "Marsh", "title": "Account Executive",
-	})
-	tag := func(object, name, color string) uuid.UUID {
-		return create(&d, s.CRM.Tags.Create, map[string]any{"name": name, "color": color, "object_type": object})
-	}
-	accountTags := []uuid.UUID{tag("account", "Key account", "purple"), tag("account", "Partner", "blue"), tag("account", "Churn risk", "red")}
-	contactTags := []uuid.UUID{tag("contact", "Champion", "green"), tag("contact", "Decision maker", "berry"), tag("contact", "Met at a fair", "yellow")}
-
-	field := func(entity, key, label, typ string, more map[string]any) {
-		fields := map[string]any{"entity": entity, "key": key, "label": label, "data_type": typ}
-		maps.Copy(fields, more)
-		create(&d, s.CRM.Fields.Create, fields)
-	}
-	field("accounts", "tier", "Tier", "enum", map[string]any{"allowed_values": demoTiers})
-	field("accounts", "ships_worldwide", "Ships worldwide", "boolean", map[string]any{"ai": map[string]any{"question": "Does the company ship worldwide?"}})
-	field("contacts", "languages", "Languages", "multi_select", map[string]any{"allowed_values": demoLanguages})
-
-	for i := range 60 {
-		name := pick(companyFirst, i) + " " + pick(companySecond, i*7+i/len(companyFirst))
-		domain := strings.ToLower(strings.ReplaceAll(name, " ", "-")) + ".example"
-		place := demoPlaces[i%len(demoPlaces)]
-		account := create(&d, s.CRM.Accounts.Create, map[string]any{
-			"name": name, "website": domain, "industry": pick(industries, i), "employee_count": 12 + i*i*3,
-			"annual_revenue": (1 + i%9) * 1_250_000, "founded_year": 1961 + i, "country": place.country, "location": place.city,
-			"description": fmt.Sprintf("%s makes %s for customers in %s.", name, pick(products, i), place.country),
-			"source":      "demo", "owner_id": owner, "tags": some(accountTags, i), "custom_field_tier": pick(demoTiers, i/2),
-		})
-		var contact uuid.UUID
-		for j := range 5 {
-			n := i*5 + j
-			first, last := pick(firstNames, n*3+j), pick(lastNames, n*5+i)
-			contact = create(&d, s.CRM.Contacts.Create, map[string]any{
-				"account_id": account, "first_name": first, "last_name": last, "title": pick(titles, n),
-				"email":        strings.ToLower(first+"."+last) + "@" + domain,
-				"linkedin_url": fmt.Sprintf("https://linkedin.example/in/%s-%s-%d", strings.ToLower(first), strings.ToLower(last), n),
-				"phone_number": fmt.Sprintf("+1 555 01%02d %03d", n%100, n), "location": place.city, "source": "demo",
-				"do_not_contact": n%17 == 0 && n > 0, "scoring": map[string]any{"heat_score": pick(heats, n/2)}, "tags": some(contactTags, n),
-				"custom_field_languages": demoLanguages[n%3 : n%3+1+n%2],
-			})
-		}
-		if i%3 == 0 {
-			s.demoDeal(&d, i, owner, account, contact)
-		}
-	}
-	return d.err
-}
-
-// demoDeal makes an opportunity with an account, and what is to be done for it.
-func (s *Service) demoDeal(d *demoMaker, i int, owner, account, contact uuid.UUID) {
-	day := d.tx.Now().AddDate(0, 0, i)
-	create(d, s.CRM.Opportunities.Create, map[string]any{
-		"name": "Framework contract", "account_id": account, "contact_id": contact, "owner_id": owner, "stage": pick(demoStages, i/3),
-		"amount": 5000 + i*750, "currency": "EUR", "close_date": day.Format(time.DateOnly),
-	})
-	create(d, s.CRM.Tasks.Create, map[string]any{
-		"title": "Send the offer", "type": "email", "due_at": day, "account_id": account, "contact_id": contact, "owner_id": owner,
-	})
-	create(d, s.CRM.Meetings.Create, map[string]any{
-		"title": "Product demo", "starts_at": day, "ends_at": day.Add(time.Hour), "location": "Online", "account_id": account, "contact_id": contact, "owner_id": owner,
-	})
-}
-
-// demoMaker creates records until one fails.
-type demoMaker struct {
-	tx  *store.Tx
-	err error
-}
-
-func create[T any](d *demoMaker, make func(*store.Tx, record.Draft[T]) (store.Doc[T], error), fields map[string]any) uuid.UUID {
-	if d.err != nil {
-		return uuid.Nil
-	}
-	v, err := body{Fields: fields}.value()
-	if err != nil {
-		d.err = err
-		return uuid.Nil
-	}
-	doc, err := make(d.tx, record.NewDraft[T](v))
-	d.err = err
-	return doc.ID
-}
-
-func pick(list []string, i int) string { return list[i%len(list)] }
-
-// some gives none, one or two of the tags.
-func some(tags []uuid.UUID, i int) []uuid.UUID {
-	return tags[i%3 : min(len(tags), i%3+i%4)]
 }

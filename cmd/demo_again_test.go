@@ -24,7 +24,7 @@ func TestDemoWithoutItsContacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.change(t.Context(), demoOrg, "test", func(tx *store.Tx) error {
+	err = s.change(t.Context(), demoOrgs[0].name, "test", func(tx *store.Tx) error {
 		var ids []uuid.UUID
 		err := s.CRM.Contacts.Table.Scan(tx, func(d store.Doc[crm.Contact]) (bool, error) {
 			ids = append(ids, d.ID)

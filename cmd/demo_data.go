@@ -17,8 +17,19 @@ var (
 	heats         = []string{"hot", "warm", "cold", ""}
 	demoTiers     = []string{"gold", "silver", "bronze"}
 	demoLanguages = []string{"English", "French", "German", "Japanese"}
-	demoStages    = []string{"prospecting", "qualification", "proposal", "negotiation", "won", "lost"}
 )
+
+// demoStage is a stage of a deal, with what was done to get there and what is next, if anything.
+type demoStage struct{ name, done, next, by string }
+
+var demoStages = []demoStage{
+	{"prospecting", "Send an introduction to", "Call", "call"},
+	{"qualification", "Send the questionnaire to", "Go through the answers with", "todo"},
+	{"proposal", "Send the summary of the demo to", "Send the offer to", "email"},
+	{"negotiation", "Send the offer to", "Agree on the terms with", "call"},
+	{"won", "Send the signed contract to", "", ""},
+	{"lost", "Say thank you to", "", ""},
+}
 
 type demoPlace struct{ city, country string }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var demoAddress = regexp.MustCompile(`(?s)running at (http://127\.0\.0\.1:\d+) .*API key: (pro_\S+)\n.*Ctrl-C`)
@@ -92,18 +93,28 @@ func shellWords(line string) (words []string) {
 	return words
 }
 
+// tryAll pastes every line of the things to try: the last asks as the other organization.
+func (d *demo) tryAll() {
+	d.t.Helper()
+	if len(d.curls) != 4 {
+		d.t.Fatalf("the demo shows %d lines to try, want 4:\n%s", len(d.curls), d.stdout)
+	}
+	for i, line := range d.curls {
+		want := http.StatusOK
+		if i == 3 {
+			want = http.StatusNotFound
+		}
+		if r := d.curl(line); r.status != want {
+			d.t.Errorf("%s\nis answered %d: %s", line, r.status, r.body)
+		}
+	}
+}
+
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	d := p.demo()
-	if len(d.curls) != 3 {
-		t.Fatalf("the demo shows %d things to try, want 3:\n%s", len(d.curls), d.stdout)
-	}
-	for _, line := range d.curls {
-		if r := d.curl(line); r.status != http.StatusOK {
-			t.Errorf("%s\nis answered %d: %s", line, r.status, r.body)
-		}
-	}
+	d.tryAll()
 	contacts, accounts := d.total(d.key, "contacts", "{}"), d.total(d.key, "accounts", "{}")
 	if contacts < 200 || contacts > 1000 || accounts < 20 {
 		t.Errorf("the demo has %d contacts of %d accounts, want a few hundred of some dozen", contacts, accounts)
@@ -122,13 +133,9 @@ func TestDemo(t *testing.T) {
 	if n := again.total(again.key, "contacts", "{}"); n != contacts+1 {
 		t.Errorf("the second run has %d contacts, want the %d of the first and the one that was made there", n, contacts)
 	}
-	for _, line := range again.curls {
-		if r := again.curl(line); r.status != http.StatusOK {
-			t.Errorf("%s\nis answered %d: %s", line, r.status, r.body)
-		}
-	}
+	again.tryAll()
 	// Commands reach it as they reach any server.
-	p.run("org", "list", "--data-dir", "demo-data").says(`ID +NAME +CREATED\n` + anID + ` +Northwind Demo +` + aTime + `\n`)
+	p.run("org", "list", "--data-dir", "demo-data").says(`ID +NAME +CREATED\n` + anID + ` +Northwind Demo +` + aTime + `\n` + anID + ` +Southgate Demo +` + aTime + `\n`)
 	keys := p.run("key", "list", "--org", "Northwind Demo", "--data-dir", "demo-data").ok().stdout
 	if n := len(regexp.MustCompile(`(?m)demo +admin +true `).FindAllString(keys, -1)); n != 1 {
 		t.Errorf("%d demo keys are active, want 1:\n%s", n, keys)
@@ -136,18 +143,21 @@ func TestDemo(t *testing.T) {
 	again.stop()
 }
 
-// TestDemoKeepsItsWord: the third thing to try says what becomes of the second.
+// TestDemoKeepsItsWord: the second thing to try says what becomes of the first, and who did it.
 func TestDemoKeepsItsWord(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	d := p.demo()
-	who := regexp.MustCompile(`/v1/contacts/(` + anID + `)`).FindStringSubmatch(d.curls[2])
+	who := regexp.MustCompile(`/v1/contacts/(` + anID + `)`).FindStringSubmatch(d.curls[1])
 	if who == nil {
-		t.Fatalf("%s names no contact", d.curls[2])
+		t.Fatalf("%s names no contact", d.curls[1])
 	}
-	listed := func() bool { return strings.Contains(string(d.curl(d.curls[1]).body), who[1]) }
+	listed := func() bool { return strings.Contains(string(d.curl(d.curls[0]).body), who[1]) }
 	before := listed()
-	d.curl(d.curls[2])
+	d.curl(d.curls[1])
+	if history := string(d.curl(d.curls[2]).body); !strings.Contains(history, `"operation":"update_contact"`) || !strings.Contains(history, "do_not_contact") {
+		t.Errorf("its history is %s", history)
+	}
 	if !before || listed() {
 		t.Errorf("whoever opts out was listed before: %v, is listed after: %v", before, listed())
 	}
@@ -164,6 +174,35 @@ func TestDemoOutlivesKill(t *testing.T) {
 	d = p.demo()
 	if n := d.total(d.key, "contacts", "{}"); n != contacts {
 		t.Errorf("there are %d contacts, want %d", n, contacts)
+	}
+	d.stop()
+}
+
+// TestDemoHangsTogether: what the demo has names what belongs to it, and neither organization sees the other.
+func TestDemoHangsTogether(t *testing.T) {
+	t.Parallel()
+	d := newPlace(t).demo()
+	other := regexp.MustCompile(`Key of Southgate Demo: (pro_\S+)`).FindStringSubmatch(d.stdout.String())
+	if other == nil {
+		t.Fatalf("no key of the other organization in\n%s", d.stdout)
+	}
+	for _, entity := range []string{"opportunities", "tasks", "meetings"} {
+		if n := d.total(d.key, entity, "{}"); n < 20 {
+			t.Errorf("there are %d %s", n, entity)
+		}
+		for _, field := range []string{"account_id", "contact_id", "owner_id"} {
+			if n := d.total(d.key, entity, `{"filters": [{"field": "`+field+`", "condition": "is_empty"}]}`); n != 0 {
+				t.Errorf("%d %s have no %s", n, entity, field)
+			}
+		}
+	}
+	all, theirs := d.total(d.key, "contacts", "{}"), d.total(other[1], "contacts", "{}")
+	if theirs == 0 || theirs >= all {
+		t.Errorf("the other organization has %d contacts, this one %d", theirs, all)
+	}
+	open := `{"filters": [{"field": "stage", "condition": "is", "value": ["won", "lost"]}, {"field": "close_date", "condition": "is_after", "value": "` + time.Now().Format(time.DateOnly) + `"}]}`
+	if n := d.total(d.key, "opportunities", open); n != 0 {
+		t.Errorf("%d deals that are closed will be closed later", n)
 	}
 	d.stop()
 }

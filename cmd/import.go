@@ -35,7 +35,7 @@ var importRows = adminOp[importInput, rows.Result]{
 		}
 		t, err := rows.NewReader(file)
 		if err != nil {
-			return r, fmt.Errorf("the file cannot be read: %w", err)
+			return r, fmt.Errorf("the file cannot be imported: %w", err)
 		}
 		load := loading{s: s, org: org.ID, in: in, table: t}
 		switch in.Entity {
@@ -97,8 +97,11 @@ func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put fu
 		},
 	})
 	result.Warnings = importer.Warnings()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
 	if err != nil && result.Added+result.Updated > 0 {
-		err = fmt.Errorf("%w; %d rows were added and %d updated before", err, result.Added, result.Updated)
+		err = fmt.Errorf("%w; %d rows were added and %d updated before, and are kept", err, result.Added, result.Updated)
 	}
 	return result, err
 }

@@ -67,5 +67,13 @@ func (w *watched) Read(b []byte) (int, error) {
 	n, err := w.Reader.Read(b)
 	w.done += n
 	w.report(w.done, w.size)
+	if err != nil && err != io.EOF {
+		err = unreadable{err}
+	}
 	return n, err
 }
+
+// unreadable is a file that cannot be read, as opposed to one that is wrong.
+type unreadable struct{ error }
+
+func (u unreadable) Error() string { return "the file cannot be read: " + u.error.Error() }

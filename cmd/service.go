@@ -38,7 +38,8 @@ type Service struct {
 	API      *handlers.API
 	Worker   *worker.Worker
 
-	log *slog.Logger
+	log      *slog.Logger
+	stopping context.Context // ends when the service begins to shut down
 }
 
 // gcPercent lets garbage grow to twice what is in use before it is collected: the collector otherwise takes a tenth of the
@@ -120,6 +121,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	if err != nil {
 		return errors.Join(fmt.Errorf("admin socket: %w", err), s.Close())
 	}
+	s.stopping = ctx
 	var workers, servers sync.WaitGroup
 	workerCtx, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorkers()

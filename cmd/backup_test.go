@@ -1,0 +1,235 @@
+package cmd_test
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+)
+
+var progressLines = regexp.MustCompile(`(?m)^\d+ of \d+\n`)
+
+// past takes the lines from stderr that tell how far a command has come.
+func (r result) past() result {
+	r.progress = strings.Join(progressLines.FindAllString(r.stderr, -1), "")
+	r.stderr = progressLines.ReplaceAllString(r.stderr, "")
+	return r
+}
+
+// packed is a file of a backup.
+type packed struct {
+	name    string
+	mode    int64
+	content []byte
+}
+
+// unpack takes a backup apart.
+func (p *place) unpack(name string) (files []packed) {
+	p.t.Helper()
+	f, err := os.Open(p.path(name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer f.Close()
+	zipped, err := gzip.NewReader(f)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for r := tar.NewReader(zipped); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		files = append(files, packed{h.Name, h.Mode, content})
+	}
+}
+
+func sumOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// tree is everything under a directory, by its name: what it is, its mode, and the sum of its content.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		of := info.Mode().String()
+		if info.Mode().IsRegular() {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			of += " " + sumOf(b)
+		}
+		name, err := filepath.Rel(dir, path)
+		found[name] = of
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// names is what is in a directory of the place.
+func (p *place) names(parts ...string) string {
+	p.t.Helper()
+	entries, err := os.ReadDir(p.path(parts...))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// A backup is a file for its owner alone, of the size and the sum that the command tells, with a manifest that has no secret
+// in it, and nothing is left of the work.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		_, key := p.org("Acme")
+		r := p.run("backup", "first.backup", "--json").past()
+		b, err := os.ReadFile(p.path("first.backup"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.prints(fmt.Sprintf(`{"file": "first.backup", "bytes": %d, "sha256": %q, "records": 3}`, len(b), sumOf(b)))
+		if r.progress == "" {
+			t.Error("nothing tells how far it has come")
+		}
+		if info, err := os.Stat(p.path("first.backup")); err != nil || info.Mode() != 0o600 {
+			t.Errorf("the mode is %v (%v)", info.Mode(), err)
+		}
+		files := p.unpack("first.backup")
+		if len(files) != 2 || files[0].name != "manifest.json" || files[1].name != "prospector.db" || files[0].mode != 0o600 || files[1].mode != 0o600 {
+			t.Fatalf("the backup has %d files: %.20v", len(files), files)
+		}
+		manifest, stored := string(files[0].content), files[1].content
+		want := fmt.Sprintf(`{"version": %q, "created_at": "<time>", "epoch": "<any>", "organizations": 1, "records": 3, "bytes": %d, "sha256": %q}`,
+			cmd.Version, len(stored), sumOf(stored))
+		if diff := apptest.Diff(want, manifest); diff != "" {
+			t.Errorf("manifest: %s\n%s", diff, manifest)
+		}
+		if strings.Contains(string(stored), key) {
+			t.Error("the backup has an API key in it")
+		}
+		p.run("backup", p.path("second.backup")).past().says(`Wrote ` + p.path("second.backup") + `: 3 records, \d+ bytes, SHA-256 [0-9a-f]{64}\n`)
+		if names := p.names("."); names != "data first.backup second.backup" {
+			t.Errorf("there are %s", names)
+		}
+		if names := p.names("data", "tmp"); names != "" {
+			t.Errorf("in the data directory there is tmp/%s", names)
+		}
+	})
+}
+
+// What cannot be written is refused before the work begins, and nothing that exists is written over.
+func TestBackupWhereItCannot(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		p.org("Acme")
+		p.write("taken", "precious")
+		if err := errors.Join(os.Mkdir(p.path("directory"), 0o700), os.Symlink("nowhere", p.path("link"))); err != nil {
+			t.Fatal(err)
+		}
+		before := p.names(".")
+		for file, says := range map[string]string{
+			"taken": "exists already", "directory": "exists already", "link": "exists already",
+			"missing/file": "no such file or directory", "taken/file": "not a directory", "/proc/prospector.backup": "cannot write",
+		} {
+			r := p.run("backup", file).fails(1, file, says)
+			p.run("backup", file, "--json").fails(1, file, says)
+			if strings.Contains(r.stderr, "partial") {
+				t.Errorf("it tells of a file that nobody has named: %s", r.stderr)
+			}
+		}
+		p.run("backup").fails(2, "needs one argument")
+		p.run("backup", "one", "two").fails(2, "needs one argument")
+		if b, err := os.ReadFile(p.path("taken")); err != nil || string(b) != "precious" {
+			t.Errorf("the file that was there is now %q (%v)", b, err)
+		}
+		if names := p.names("."); names != before {
+			t.Errorf("there are %s, before there were %s", names, before)
+		}
+		if names := p.names("data", "tmp"); names != "" {
+			t.Errorf("in the data directory there is tmp/%s", names)
+		}
+	})
+}
+
+// Without a store there is nothing to back up, to resume or to check, and none is made.
+func TestNoStoreToBackUp(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, line := range []string{"backup file", "resume", "check", "check --repair"} {
+		p.run(append(strings.Fields(line), "--data-dir", "elsewhere")...).fails(1, "no store in "+p.path("elsewhere"))
+	}
+	p.run("resume", "now").fails(2, "takes no argument")
+	p.run("restore").fails(2, "needs one argument")
+	p.run("restore", "one", "two").fails(2, "needs one argument")
+	if names := p.names("."); names != "" {
+		t.Errorf("commands that failed made %s", names)
+	}
+}
+
+// A backup that fits into the data directory but not where it is to go leaves nothing in either.
+func TestBackupWithoutRoom(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		for range 6 { // more than a block, also when it is packed
+			var name strings.Builder
+			for range 7 {
+				name.WriteString(uuid.NewString())
+			}
+			p.run("org", "create", "--name", name.String()).ok()
+		}
+		p.run("backup", "whole").past().ok()
+		c := p.command()
+		c.Path, c.Args = "/bin/sh", []string{"sh", "-c", `ulimit -f 1; exec "$0" backup file`, binary}
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != 1 {
+			t.Fatalf("%v: %s", err, &stderr)
+		}
+		(&result{t: t, what: "backup", stderr: stderr.String(), status: 1}).past().fails(1, "file too large")
+		if names := p.names("."); names != "data whole" {
+			t.Errorf("there are %s", names)
+		}
+		if names := p.names("data", "tmp"); names != "" {
+			t.Errorf("in the data directory there is tmp/%s", names)
+		}
+		p.run("backup", "file").past().ok()
+	})
+}

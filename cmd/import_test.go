@@ -1,0 +1,294 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+// desk is a place with one organization, Acme.
+type desk struct {
+	*place
+	org, key string
+	s        *server // nil when none is running
+}
+
+// bothDesks runs a test with no server, where commands open the store themselves, and with one, which they ask.
+func bothDesks(t *testing.T, test func(t *testing.T, d *desk)) {
+	for _, running := range []bool{false, true} {
+		name := "without a server"
+		if running {
+			name = "with a server"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, running)
+			test(t, d)
+			if running {
+				d.s.stop()
+				d.s.hasNoErrors()
+			}
+		})
+	}
+}
+
+func newDesk(t *testing.T, running bool) *desk {
+	t.Helper()
+	d := &desk{place: newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")}
+	d.org, d.key = d.place.org("Acme")
+	if running {
+		d.s = d.serve()
+	}
+	return d
+}
+
+// served calls fn with a server: the one that runs, or one for the moment.
+func (d *desk) served(fn func(s *server)) {
+	d.t.Helper()
+	if d.s != nil {
+		fn(d.s)
+		return
+	}
+	s := d.serve()
+	fn(s)
+	s.stop()
+}
+
+// imports runs an import of a file with the content.
+func (p *place) imports(entity, content string, flags ...string) result {
+	p.t.Helper()
+	p.write("rows", content)
+	return p.run(append([]string{"import", entity, "rows", "--org", "Acme"}, flags...)...).quiet()
+}
+
+var progressLine = regexp.MustCompile(`(?m)^\d+ of \d+\n`)
+
+// quiet takes from stderr how far the work had come.
+func (r result) quiet() result {
+	r.progress = strings.Join(progressLine.FindAllString(r.stderr, -1), "")
+	r.stderr = progressLine.ReplaceAllString(r.stderr, "")
+	return r
+}
+
+// tells wants exactly this on stderr, and takes it away.
+func (r result) tells(stderr string) result {
+	r.t.Helper()
+	if r.stderr != stderr {
+		r.t.Fatalf("%s\ntells %q, want %q", r.what, r.stderr, stderr)
+	}
+	r.stderr = ""
+	return r
+}
+
+// exported reads all records of an entity, in the order of creation.
+func (p *place) exported(org, entity string) string {
+	p.t.Helper()
+	file := p.path("records.jsonl")
+	p.run("org", "export", "--org", org, file, "--json").done()
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = os.Remove(file)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var records []string
+	for line := range strings.Lines(string(content)) {
+		var l struct {
+			Entity string
+			Record json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			p.t.Fatalf("%v: %s", err, line)
+		}
+		if l.Entity == entity {
+			records = append(records, string(l.Record))
+		}
+	}
+	return "[" + strings.Join(records, ", ") + "]"
+}
+
+// keeps wants Acme to have exactly these records of an entity.
+func (d *desk) keeps(entity string, records ...string) {
+	d.t.Helper()
+	got := d.exported(d.org, entity)
+	if diff := apptest.Diff("["+strings.Join(records, ", ")+"]", got); diff != "" {
+		d.t.Errorf("the %s: %s\n%s", entity, diff, got)
+	}
+}
+
+// imported is a record of an entity as an import makes it: bare, but for the members given.
+func imported(entity, members string) string {
+	bare := map[string]string{
+		"contacts": `{"account_id": null, "first_name": null, "last_name": null, "email": null, "title": null, "phone_number": null, "linkedin_url": null,
+			"location": null, "do_not_contact": false, "notes": null, "scoring": {"heat_score": null}, "source": "csv", "external_id": null, "tags": []}`,
+		"accounts": `{"website": null, "industry": null, "employee_count": null, "annual_revenue": null, "founded_year": null, "description": null,
+			"country": null, "location": null, "linkedin_url": null, "phone_number": null, "source": "csv", "owner_id": null, "notes": null,
+			"external_id": null, "tags": []}`,
+		"suppressions": `{"email": null, "domain": null, "reason": null}`,
+	}[entity]
+	record := map[string]any{"id": "<id>", "created_at": "<time>", "updated_at": "<time>"}
+	for _, text := range []string{bare, "{" + members + "}"} {
+		var more map[string]any
+		if err := json.Unmarshal([]byte(text), &more); err != nil {
+			panic(err)
+		}
+		maps.Copy(record, more)
+	}
+	return asJSON(record)
+}
+
+func TestImportContacts(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		var tag, account string
+		d.served(func(s *server) {
+			tag = s.tag(d.key, "Champion")
+			account = s.id(s.do(http.StatusCreated, d.key, "POST", "/v1/accounts", `{"name": "Initech", "website": "initech.example"}`))
+			s.do(http.StatusCreated, d.key, "POST", "/v1/fields", `{"entity": "contacts", "key": "tier", "label": "Tier", "data_type": "enum", "allowed_values": ["gold", "silver"]}`)
+		})
+		const file = `First Name,last_name,E-Mail,custom_field_tier,Tags,account_website,Shoe size,scoring.heat_score,source
+Ada,"Love
+lace",ada@x.example,gold,champion,https://www.initech.example/,39,hot,api
+Bob,Stone,not an address,silver,,,,,
+Eve,Short
+
+Cid,Ray,cid@x.example,bronze,,,,,
+Dan,Fox,dan@x.example,,Nosuch,nowhere.example,,,
+,,,,,,,,
+Fay,"""Q"", etc.",fay@x.example,silver,,,,,
+`
+		const warnings = "warning: the column \"Shoe size\" is ignored: contacts have no such field\n" +
+			"warning: the column \"source\" is ignored: the service sets it\n"
+		bad := []struct{ line, message string }{
+			{"4", "email must be an email address such as ada@acme.example"},
+			{"5", "it has 2 cells, the header has 9"},
+			{"7", "custom_field_tier must be one of gold, silver"},
+			{"8", `tags names "Nosuch", which is neither an id nor the name of one; account_website is "nowhere.example", which none of the accounts has`},
+			{"9", "email is required, or linkedin_url, or first_name and last_name"},
+		}
+		var errors, lines []string
+		for _, b := range bad {
+			errors = append(errors, `{"line": `+b.line+`, "message": `+asJSON(b.message)+`}`)
+			lines = append(lines, "line "+b.line+": "+b.message+"\n")
+		}
+		outcome := func(added, updated string) string {
+			return `{"added": ` + added + `, "updated": ` + updated + `, "skipped": 5, "errors": [` + strings.Join(errors, ", ") + `], "warnings": "<any>"}`
+		}
+		ada := `"first_name": "Ada", "last_name": "Love\nlace", "email": "ada@x.example", "custom_field_tier": "gold", "tags": ["` + tag + `"],
+			"account_id": "` + account + `", "scoring": {"heat_score": "hot"}`
+		fay := `"first_name": "Fay", "last_name": "\"Q\", etc.", "email": "fay@x.example", "custom_field_tier": "silver"`
+
+		d.imports("contacts", file, "--map", "E-Mail=email", "--json").tells(warnings).prints(outcome("2", "0"))
+		d.keeps("contacts", imported("contacts", ada), imported("contacts", fay))
+		// Once more by their emails changes the same ones, to what they are.
+		again := d.exported(d.org, "contacts")
+		d.imports("contacts", file, "--map", "E-Mail=email", "--match-on", "email").tells(warnings + strings.Join(lines, "")).
+			says("Imported contacts: 0 added, 2 updated, 5 skipped\n")
+		if now := d.exported(d.org, "contacts"); now != again {
+			t.Errorf("the same import again made\n%s\nof\n%s", now, again)
+		}
+		// Empty cells, and columns that are not there, leave what is there.
+		d.imports("contacts", "email,title,first_name,tags,account_id,scoring.heat_score\nADA@x.example,CEO,, ,,\n", "--match-on", "email").
+			says("Imported contacts: 0 added, 1 updated, 0 skipped\n")
+		ada = strings.Replace(ada, `"ada@x.example"`, `"ADA@x.example", "title": "CEO"`, 1)
+		d.keeps("contacts", imported("contacts", ada), imported("contacts", fay))
+		// Without a field to match by, the same rows make others.
+		d.imports("contacts", "email\nfay@x.example\n").says("Imported contacts: 1 added, 0 updated, 0 skipped\n")
+		d.keeps("contacts", imported("contacts", ada), imported("contacts", fay), imported("contacts", `"email": "fay@x.example", "custom_field_tier": null`))
+
+		d.served(func(s *server) {
+			s.counts(d.key, "source", "is", `"csv"`, 3)
+			s.counts(d.key, "custom_field_tier", "is", `"gold"`, 1)
+			id := s.pages(d.key, `{"sort": "id"}`)[0]
+			if n := strings.Count(s.history(d.key, id), `"operation":"import contacts"`); n != 2 {
+				t.Errorf("the history has %d imports, want 2: %s", n, s.history(d.key, id))
+			}
+		})
+		d.sound()
+	})
+}
+
+func TestImportAccounts(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		const file = `{"name": "Initech", "website": "https://www.initech.example", "employee_count": 250, "external_id": "a1", "color": "red"}
+{"name": "Hooli", "employee_count": "40"}
+{"website": "nameless.example"}
+{"name": "Half"
+{"name": "Umbrella", "employee_count": "many"}
+["name", "List"]
+
+{"name": "Hooli", "name": "Twice"}
+`
+		const warnings = "warning: the column \"color\" is ignored: accounts have no such field\n"
+		first := d.imports("accounts", file, "--json").tells(warnings)
+		if strings.Contains(first.stdout, "invalid_json") {
+			t.Errorf("the code of an error is for programs: %s", first.stdout)
+		}
+		first.prints(`{"added": 2, "updated": 0, "skipped": 5, "errors": [
+			{"line": 3, "message": "name is required"}, {"line": 4, "message": "<any>"}, {"line": 5, "message": "employee_count must be an integer"},
+			{"line": 6, "message": "<any>"}, {"line": 8, "message": "<any>"}], "warnings": "<any>"}`)
+		initech := `"name": "Initech", "website": "initech.example", "employee_count": 250, "external_id": "a1"`
+		hooli := `"name": "Hooli", "employee_count": 40`
+		d.keeps("accounts", imported("accounts", initech), imported("accounts", hooli))
+
+		// What is found needs no name; null and an empty text leave what is there too.
+		d.imports("accounts", `{"website": "INITECH.example", "industry": "Software", "employee_count": null, "external_id": ""}`, "--match-on", "website").
+			says("Imported accounts: 0 added, 1 updated, 0 skipped\n")
+		initech += `, "industry": "Software"`
+		d.keeps("accounts", imported("accounts", initech), imported("accounts", hooli))
+		d.imports("accounts", "external_id,name,country\nA1,Initech Inc.,US\na2,Umbrella,GB\n", "--match-on", "external_id").
+			says("Imported accounts: 1 added, 1 updated, 0 skipped\n")
+		initech = strings.NewReplacer(`"Initech"`, `"Initech Inc.", "country": "US"`, `"a1"`, `"A1"`).Replace(initech)
+		d.keeps("accounts", imported("accounts", initech), imported("accounts", hooli), imported("accounts", `"name": "Umbrella", "country": "GB", "external_id": "a2"`))
+		// A row with an id is for that record, or for none.
+		d.imports("accounts", "id,name\n"+absent+",Nobody\nnone,Nobody\n", "--json").fails1(`{"added": 0, "updated": 0, "skipped": 2, "errors": [
+			{"line": 2, "message": "<any>"}, {"line": 3, "message": "<any>"}], "warnings": []}`)
+		d.sound()
+	})
+}
+
+func TestImportSuppressions(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		const file = "Email,domain,reason\nstop@x.example,,asked to\n,never.example,\nSTOP@X.example,,again\n,,nobody\nboth@x.example,x.example,\nno address,,\n"
+		d.imports("suppressions", file, "--json").prints(`{"added": 2, "updated": 1, "skipped": 3, "errors": [
+			{"line": 5, "message": "email is required, or domain"}, {"line": 6, "message": "domain must not be given together with email"},
+			{"line": 7, "message": "email must be an email address such as ada@acme.example"}], "warnings": []}`)
+		list := []string{
+			imported("suppressions", `"email": "stop@x.example", "reason": "asked to"`), imported("suppressions", `"domain": "never.example"`),
+		}
+		d.keeps("suppressions", list...)
+		// What is there already is good, and stays as it is.
+		before := d.exported(d.org, "suppressions")
+		d.imports("suppressions", "email,reason\nstop@x.example,another\n").says("Imported suppressions: 0 added, 1 updated, 0 skipped\n")
+		d.imports("suppressions", "Address,note\nstop@x.example,another\n", "--map", "Address=email", "--map", "note=reason").
+			says("Imported suppressions: 0 added, 1 updated, 0 skipped\n")
+		if after := d.exported(d.org, "suppressions"); after != before {
+			t.Errorf("what was there became %s, it was %s", after, before)
+		}
+		d.served(func(s *server) {
+			if n := s.total(d.key, "suppressions", `{}`); n != 2 {
+				t.Errorf("the list has %d suppressions, want 2", n)
+			}
+		})
+		d.sound()
+	})
+}
+
+// fails1 wants exit status 1 and one line on stderr, beside the object that a command prints all the same.
+func (r result) fails1(want string, texts ...string) {
+	r.t.Helper()
+	if diff := apptest.Diff(want, r.stdout); diff != "" {
+		r.t.Errorf("%s\n%s\nstdout: %s", r.what, diff, r.stdout)
+	}
+	r.stdout = ""
+	r.fails(1, append(texts, "not one row of the file was good")...)
+}

@@ -1,0 +1,301 @@
+package rows_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/internal/rows"
+)
+
+// all reads a table to its end.
+func all(t testing.TB, in io.Reader) (columns []string, table []rows.Row, err error) {
+	t.Helper()
+	r, err := rows.NewReader(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		row, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return r.Columns, table, nil
+		}
+		if err != nil {
+			return r.Columns, table, err
+		}
+		table = append(table, row)
+	}
+}
+
+// told is a row in a line: where it begins, and its cells or what is wrong with it.
+func told(row rows.Row) string {
+	if row.Err != nil {
+		return fmt.Sprintf("%d: %v", row.Line, row.Err)
+	}
+	return fmt.Sprintf("%d %q", row.Line, row.Cells)
+}
+
+func tellAll(table []rows.Row) []string {
+	list := []string{}
+	for _, row := range table {
+		list = append(list, told(row))
+	}
+	return list
+}
+
+const (
+	open   = "a quote that opens in it is not closed"
+	closed = "a quote is not closed, or closed where no cell ends; a quote inside of quotes is written twice"
+)
+
+// TestCSV reads tables of two columns, a and b, as they come from other programs.
+func TestCSV(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string // behind the header
+		want []string
+	}{
+		"header only":               {"", nil},
+		"plain":                     {"1,2\n3,4\n", []string{`2 ["1" "2"]`, `3 ["3" "4"]`}},
+		"no last newline":           {"1,2\n3,4", []string{`2 ["1" "2"]`, `3 ["3" "4"]`}},
+		"no last newline, quoted":   {"1,\"2\"", []string{`2 ["1" "2"]`}},
+		"carriage returns":          {"1,2\r\n\"3\",\"4\"\r\n", []string{`2 ["1" "2"]`, `3 ["3" "4"]`}},
+		"a last carriage return":    {"1,2\r", []string{`2 ["1" "2"]`}},
+		"a last one behind a quote": {"1,\"2\"\r", []string{`2 ["1" "2"]`}},
+		"empty cells":               {",\n\"\",\"\"\n1,\n", []string{`2 ["" ""]`, `3 ["" ""]`, `4 ["1" ""]`}},
+		"blank lines":               {"\n1,2\n\r\n  \t\n3,4\n\n\n", []string{`3 ["1" "2"]`, `6 ["3" "4"]`}},
+		"spaces are kept":           {" 1 , 2\t\n", []string{`2 [" 1 " " 2\t"]`}},
+		"unicode":                   {"Zoë,名前 😀\u00a0\n", []string{`2 ["Zoë" "名前 😀\u00a0"]`}},
+		"all inside of quotes":      {"\"a,\"\"b\"\"\r\n\n\rc\",2\n3,4\n", []string{`2 ["a,\"b\"\r\n\n\rc" "2"]`, `5 ["3" "4"]`}},
+		"only quotes":               {"\"\"\"\",\"\"\"\"\"\"\n", []string{`2 ["\"" "\"\""]`}},
+		"a blank line in quotes":    {"\"\n\",2\n3,4\n", []string{`2 ["\n" "2"]`, `4 ["3" "4"]`}},
+		"spaces around quotes":      {" \"1\" ,\t \"2\"  \n 3,\"4\"\t\r\n", []string{`2 ["1" "2"]`, `3 [" 3" "4"]`}},
+		"spaces inside of quotes":   {"\" 1 \",\" 2\"\n", []string{`2 [" 1 " " 2"]`}},
+		"bare quotes":               {"5\" disk,a \"b\" c\n3,4\n", []string{`2 ["5\" disk" "a \"b\" c"]`, `3 ["3" "4"]`}},
+		"too few, too many":         {"1\n1,2,3\n4,5\n", []string{"2: it has 1 cells, the header has 2", "3: it has 3 cells, the header has 2", `4 ["4" "5"]`}},
+		"an open quote":             {"1,2\n\"3,4\n5,6\n\n7,8", []string{`2 ["1" "2"]`, "3: " + open, `4 ["5" "6"]`, `6 ["7" "8"]`}},
+		"open on the last line":     {"1,2\n3,\"4\n", []string{`2 ["1" "2"]`, "3: " + open}},
+		"a quote is all":            {"\"", []string{"2: " + open}},
+		"an open one, closed later": {"\"1,2\n3,4\n5\",6\n7,8\n", []string{`2 ["1,2\n3,4\n5" "6"]`, `5 ["7" "8"]`}},
+		"open, then a good quote":   {"1,\"2\n3,4\n\"5\",\"6\"\n7,8\n", []string{"2: " + closed, `3 ["3" "4"]`, `4 ["5" "6"]`, `5 ["7" "8"]`}},
+		"open in a quoted row":      {"\"1\n1\",\"2\n3,4\n", []string{"2: " + open, "3: " + open, `4 ["3" "4"]`}},
+		"closed in the middle":      {"\"1\"x,2\n3,4\n", []string{"2: " + closed, `3 ["3" "4"]`}},
+		"closed in a later line":    {"\"1\n2\"x,3\n4,5\n", []string{"2: " + closed, `3 ["2\"x" "3"]`, `4 ["4" "5"]`}},
+		"no UTF-8":                  {"1,2\nM\xfcller,4\n5,6\n", []string{`2 ["1" "2"]`, "3: cell 1 is not valid UTF-8; save the file as UTF-8", `4 ["5" "6"]`}},
+		"no UTF-8 in quotes":        {"1,\"2\n\xff\"\n5,6\n", []string{"2: cell 2 is not valid UTF-8; save the file as UTF-8", `4 ["5" "6"]`}},
+		"NUL":                       {"1,\x00\n\"\x00\",2\n", []string{`2 ["1" "\x00"]`, `3 ["\x00" "2"]`}},
+		"a JSON line":               {"{\"a\": 1}\n1,2\n", []string{"2: it has 1 cells, the header has 2", `3 ["1" "2"]`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			columns, table, err := all(t, strings.NewReader("a,b\n"+c.text))
+			if got := tellAll(table); err != nil || !slices.Equal(columns, []string{"a", "b"}) || !slices.Equal(got, c.want) {
+				t.Errorf("%q\ngives %q %q, %v\nwant  %q", c.text, columns, got, err, c.want)
+			}
+		})
+	}
+}
+
+// TestHeaders has headers, and the line of a row behind each.
+func TestHeaders(t *testing.T) {
+	for _, c := range []struct {
+		header, row string
+		want        []string
+		line        int
+	}{
+		{"a,b\n", "1,2", []string{"a", "b"}, 2},
+		{"\n \r\n\t\na,b\n", "1,2", []string{"a", "b"}, 5},
+		{" a , \"b\" \r\n", "1,2", []string{"a", "b"}, 2},
+		{"a,a\n", "1,2", []string{"a", "a"}, 2},
+		{",\n", "1,2", []string{"", ""}, 2},
+		{"a,\" \"\n", "1,2", []string{"a", ""}, 2},
+		{"\"a\nx\",\"b \"\"y\"\"\"\n", "1,2", []string{"a\nx", `b "y"`}, 3},
+		{"a;b\n", "1;2", []string{"a", "b"}, 2},
+		{"a\tb\n", "1\t2", []string{"a", "b"}, 2},
+		{"\"a;1\",b;c,d\n", "1,2,3", []string{"a;1", "b;c", "d"}, 2},
+		{"\"a; b; c; d\",e\n", "1,2", []string{"a; b; c; d", "e"}, 2},
+		{"\"a, b, c\";d\n", "1;2", []string{"a, b, c", "d"}, 2},
+		{"a\n", "1", []string{"a"}, 2},
+	} {
+		columns, table, err := all(t, strings.NewReader(c.header+c.row))
+		if err != nil || !slices.Equal(columns, c.want) {
+			t.Errorf("%q has the columns %q, %v; want %q", c.header, columns, err, c.want)
+		} else if len(table) != 1 || table[0].Err != nil || table[0].Line != c.line {
+			t.Errorf("behind %q is %q", c.header, tellAll(table))
+		}
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "it is empty"},
+		{"\n\r\n \t\n", "it is empty"},
+		{"\ufeff", "it is empty"},
+		{"a,\"b\n1,2\n", "its header: " + open},
+		{"\"a\"x,b\n1,2\n", "its header: " + closed},
+		{"a,\xff\n1,2\n", "its header: cell 2 is not valid UTF-8"},
+		{strings.Repeat("a,", 4<<20) + "a\n1,2\n", "it is longer than 8388608 bytes"},
+	} {
+		if _, _, err := all(t, strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.20q: %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+// TestSeparators: a semicolon or a tab stands between cells when the header has more of them than commas.
+func TestSeparators(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"a;b\n1,5;2\n\"3;4\";5\n", `2 ["1,5" "2"] 3 ["3;4" "5"]`},
+		{"a\tb\n1,2;\t3\n\"4\t5\" \t6\n \"7\"\t8\n", `2 ["1,2;" "3"] 3 ["4\t5" "6"] 4 ["7" "8"]`},
+		{"a\tb\n\t1\n", `2 ["" "1"]`},
+		{"a,b\n1;2,3\t4\n", `2 ["1;2" "3\t4"]`},
+	} {
+		_, table, err := all(t, strings.NewReader(c.text))
+		if got := strings.Join(tellAll(table), " "); err != nil || got != c.want {
+			t.Errorf("%q gives %s, %v; want %s", c.text, got, err, c.want)
+		}
+	}
+}
+
+// randomCell is a cell of what makes tables hard to read.
+func randomCell(r *rand.Rand) string {
+	parts := []string{"", "a", "ü", "😀", ",", ";", "\t", "\"", "\"\"", "\n", "\r\n", "\r", " ", "'", "=1", "\\", "\u00a0", "\ufeff"}
+	cell := ""
+	for range r.IntN(6) {
+		cell += parts[r.IntN(len(parts))]
+	}
+	return cell
+}
+
+// TestRandomTables writes tables in all the ways there are, and reads them again: nothing of a cell is lost, and every row is
+// on its physical line. The standard library's reader agrees, but for the carriage returns that it takes out.
+func TestRandomTables(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 180))
+	for range 3000 {
+		comma := []string{",", ";", "\t"}[r.IntN(3)]
+		newline := []string{"\n", "\r\n"}[r.IntN(2)]
+		width := 2 + r.IntN(3)
+		header := slices.Repeat([]string{"name"}, width)
+		text := strings.Join(header, comma) + newline
+		var want []string
+		var plain [][]string
+		for range r.IntN(6) {
+			for r.IntN(8) == 0 {
+				text += newline
+			}
+			cells := make([]string, width)
+			line := 1 + strings.Count(text, "\n")
+			for i := range cells {
+				cells[i] = randomCell(r)
+				quoted := r.IntN(2) == 0 || strings.ContainsAny(cells[i], "\",;\t\r\n")
+				if i > 0 {
+					text += comma
+				} else if strings.TrimSpace(cells[i]) == "" {
+					quoted = true // else all of the line might be blank
+				}
+				if quoted {
+					text += `"` + strings.ReplaceAll(cells[i], `"`, `""`) + `"`
+				} else {
+					text += cells[i]
+				}
+			}
+			text += newline
+			want, plain = append(want, fmt.Sprintf("%d %q", line, cells)), append(plain, cells)
+		}
+		if r.IntN(2) == 0 {
+			text = strings.TrimSuffix(text, newline)
+		}
+		_, table, err := all(t, strings.NewReader(text))
+		if got := tellAll(table); err != nil || !slices.Equal(got, want) && len(want) > 0 {
+			t.Fatalf("%q\ngives %q, %v\nwant  %q", text, got, err, want)
+		}
+		std := csv.NewReader(strings.NewReader(text))
+		std.Comma = rune(comma[0])
+		records, err := std.ReadAll()
+		if err != nil {
+			t.Fatalf("%q is no CSV: %v", text, err)
+		}
+		for i, cells := range records[1:] {
+			for c := range cells {
+				if cells[c] != strings.ReplaceAll(plain[i][c], "\r\n", "\n") {
+					t.Fatalf("%q: the standard library reads %q", text, cells)
+				}
+			}
+		}
+	}
+}
+
+// FuzzCSV has anything between rows that are good. They are read whatever it is, every row is told with its line, and reading
+// from that line on gives the same. Where the standard library can read all, it reads the same.
+func FuzzCSV(f *testing.F) {
+	for _, seed := range []string{"", "1,2", "\"1,2", "\"1\n2\",3\n4,5", "\"1\"x,2\n\"", "x\",\"\nx\",\"\nx\",\"", "a,\"\"\"\"\n\n \n\"\r\n\",\r", "\xff,\x00\n,,,", " \"a\" ,b\n\t\"", "\"\"\"\n\"\"\"", "{\"a\": 1}", "\ufeffa,b", "\x1f\x8b\x08", "\xff\xfea\x00"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, dirt []byte) {
+		if len(dirt) > 4096 {
+			return
+		}
+		const head = "a,b\nfirst,1\n"
+		text := head + string(dirt) + "\nlast,1\nlast,2"
+		_, table, err := all(t, strings.NewReader(text))
+		if err != nil || len(table) < 3 {
+			t.Fatalf("%q, %v", tellAll(table), err)
+		}
+		end := 1 + strings.Count(text, "\n")
+		last := table[len(table)-2:]
+		if told(table[0]) != `2 ["first" "1"]` || told(last[0]) != fmt.Sprintf(`%d ["last" "1"]`, end-1) || told(last[1]) != fmt.Sprintf(`%d ["last" "2"]`, end) {
+			t.Fatalf("the good rows are not kept: %q", tellAll(table))
+		}
+		lines := strings.SplitAfter(text, "\n")
+		for i, row := range table {
+			if i > 0 && row.Line <= table[i-1].Line {
+				t.Fatalf("the lines do not ascend: %q", tellAll(table))
+			}
+			if i == 0 || i > 4 && i < len(table)-3 {
+				continue
+			}
+			_, rest, err := all(t, strings.NewReader("a,b\n"+strings.Join(lines[row.Line-1:], "")))
+			if err != nil || len(rest) != len(table)-i {
+				t.Fatalf("from line %d on there are %q, %v; and before %q", row.Line, tellAll(rest), err, tellAll(table[i:]))
+			}
+			for j := range rest {
+				if rest[j].Line += row.Line - 2; told(rest[j]) != told(table[i+j]) {
+					t.Fatalf("from line %d on there is %s, and before %s", row.Line, told(rest[j]), told(table[i+j]))
+				}
+			}
+		}
+		agree(t, text, table)
+
+		_, _, _ = all(t, bytes.NewReader(dirt)) // it may be all there is
+	})
+}
+
+// agree holds a table of two columns against what the standard library reads, when it can read it at all and has no reason to read
+// something else: it takes out carriage returns, keeps lines of spaces, and asks for no UTF-8.
+func agree(t *testing.T, text string, table []rows.Row) {
+	t.Helper()
+	if regexp.MustCompile(`\r|\n[\s\v]+(\n|$)|[^\x00-\x7f]`).MatchString(text) {
+		return
+	}
+	std := csv.NewReader(strings.NewReader(text))
+	std.FieldsPerRecord = -1
+	var want []string
+	for {
+		cells, err := std.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return
+		}
+		line, _ := std.FieldPos(0)
+		if want = append(want, fmt.Sprintf("%d %q", line, cells)); len(cells) != 2 {
+			want[len(want)-1] = fmt.Sprintf("%d: it has %d cells, the header has 2", line, len(cells))
+		}
+	}
+	if got := tellAll(table); !slices.Equal(got, want[1:]) {
+		t.Fatalf("%q\nis %q\nand to the standard library %q", text, got, want[1:])
+	}
+}

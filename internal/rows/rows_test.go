@@ -1,0 +1,260 @@
+package rows_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"prospector/internal/rows"
+	"prospector/internal/shape"
+)
+
+func gzipped(t testing.TB, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// inUTF16 is a text as spreadsheets write it, with its mark.
+func inUTF16(t testing.TB, text string, order binary.AppendByteOrder) string {
+	t.Helper()
+	var b []byte
+	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+		b = order.AppendUint16(b, unit)
+	}
+	return string(b)
+}
+
+// TestEncodings: a table is the same table whatever it is wrapped in.
+func TestEncodings(t *testing.T) {
+	const table = "a,b\r\n\"Zoë\r\n😀\",=1\r\n\r\n3,\"4\"\r\n"
+	want := []string{`2 ["Zoë\r\n😀" "=1"]`, `5 ["3" "4"]`}
+	texts := map[string]string{
+		"UTF-8":            table,
+		"UTF-8 with mark":  "\ufeff" + table,
+		"UTF-16 LE":        inUTF16(t, table, binary.LittleEndian),
+		"UTF-16 BE":        inUTF16(t, table, binary.BigEndian),
+		"two gzip members": string(gzipped(t, table[:12])) + string(gzipped(t, table[12:])),
+	}
+	for name, text := range texts {
+		for _, in := range []struct {
+			name string
+			text []byte
+		}{{name, []byte(text)}, {name + ", gzipped", gzipped(t, text)}} {
+			if strings.HasPrefix(name, "two") && in.name != name {
+				continue // what is gzipped twice is no table
+			}
+			columns, table, err := all(t, bytes.NewReader(in.text))
+			if got := tellAll(table); err != nil || !slices.Equal(columns, []string{"a", "b"}) || !slices.Equal(got, want) {
+				t.Errorf("%s: %q %q, %v", in.name, columns, got, err)
+			}
+			// A byte at a time is as good.
+			if _, again, err := all(t, onebyte{bytes.NewReader(in.text)}); err != nil || !slices.Equal(tellAll(again), want) {
+				t.Errorf("%s, byte by byte: %q, %v", in.name, tellAll(again), err)
+			}
+		}
+	}
+}
+
+type onebyte struct{ io.Reader }
+
+func (r onebyte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(1, len(p))]) }
+
+// TestCutOff: what was cut off is told; rows that were whole before it are read.
+func TestCutOff(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("a,b\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "%d,%x\n", i, i*7919)
+	}
+	whole := gzipped(t, text.String())
+	for _, end := range []int{len(whole) / 2, len(whole) - 4} {
+		_, table, err := all(t, bytes.NewReader(whole[:end]))
+		if !errors.Is(err, io.ErrUnexpectedEOF) || len(table) == 0 {
+			t.Fatalf("cut off at %d of %d: %d rows, %v", end, len(whole), len(table), err)
+		}
+		for i, row := range table {
+			if want := fmt.Sprintf(`%d ["%d" "%x"]`, i+2, i, i*7919); told(row) != want {
+				t.Fatalf("row %d is %s", i, told(row))
+			}
+		}
+	}
+	for _, end := range []int{2, 9, 10, 11} {
+		if _, _, err := all(t, bytes.NewReader(whole[:end])); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut off at %d: %v", end, err)
+		}
+	}
+	if _, _, err := all(t, strings.NewReader("\x1f\x8b no gzip, but a name of a column")); err == nil || !strings.Contains(err.Error(), "gzip") {
+		t.Error(err)
+	}
+	// Also within an open quote: rows that were read with it are given once more, and then the failure.
+	broken := errors.New("the disk is gone")
+	_, table, err := all(t, io.MultiReader(strings.NewReader("a,b\n1,2\n3,\"4\n5,6\n7"), failing{broken}))
+	if !errors.Is(err, broken) || len(table) != 3 || told(table[0]) != `2 ["1" "2"]` || table[1].Err == nil || told(table[2]) != `4 ["5" "6"]` {
+		t.Errorf("%q, %v", tellAll(table), err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestJSONLines(t *testing.T) {
+	text := "\n \r\n{\"a\": 1}\r\n" + // 3
+		"\t{\"b\": {\"c\": [\"x\\n\"]}} \n\n" + // 4
+		"{\"a\": 1\n" + // 6
+		"[1]\n" +
+		"7\n" +
+		"{\"a\": 1, \"a\": 2}\n" +
+		"{\"a\": \"\xff\"}\n" + // 10
+		"{\"a\": 1} {\"a\": 2}\n" +
+		"a,b\n" +
+		"{}\n" + // 13
+		"{\"z\": null}" // 14
+	for name, in := range map[string]string{"plain": text, "with mark": "\ufeff" + text, "gzipped": string(gzipped(t, text))} {
+		columns, table, err := all(t, strings.NewReader(in))
+		if err != nil || columns != nil {
+			t.Errorf("%s: %v, columns %q", name, err, columns)
+		}
+		var good, bad []string
+		for _, row := range table {
+			if row.Err == nil {
+				good = append(good, fmt.Sprint(row.Line, keys(row.Object), row.Cells == nil))
+				continue
+			}
+			bad = append(bad, fmt.Sprint(row.Line, ": ", row.Err))
+		}
+		if got := strings.Join(good, "; "); got != "3 [a] true; 4 [b] true; 13 [] true; 14 [z] true" {
+			t.Errorf("%s: %s", name, got)
+		}
+		for i, want := range []string{"6: ends too early", "7: not an object", "8: not an object", `9: same key twice, "a"`, "10: invalid UTF-8", "11: something follows", "12: "} {
+			line, reason, _ := strings.Cut(want, ": ")
+			if len(bad) != 7 || !strings.HasPrefix(bad[i], line+": ") || !strings.Contains(bad[i], reason) {
+				t.Errorf("%s: %q, want %s", name, bad, want)
+			}
+		}
+	}
+	_, table, err := all(t, strings.NewReader(inUTF16(t, "{\"a\": \"😀\"}\n", binary.LittleEndian)))
+	if err != nil || len(table) != 1 || table[0].Object.Get("a").Text != "😀" {
+		t.Errorf("%+v, %v", table, err)
+	}
+}
+
+func keys(object shape.Value) []string {
+	list := []string{}
+	for _, m := range object.Members {
+		list = append(list, m.Key)
+	}
+	return list
+}
+
+const most = 8 << 20 // bytes of a row
+
+// TestLongLines: a line that is too long is told and gone; those around it are read, and a line of exactly the most is.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("x", most)
+	for name, c := range map[string]struct{ text, want string }{
+		"CSV":              {"a,b\n1,2\n" + long + ",3\n4,5\n", `2 ["1" "2"]; 3: it is longer than 8388608 bytes; 4 ["4" "5"]`},
+		"the last":         {"a,b\n1,2\n" + long + ",3", `2 ["1" "2"]; 3: it is longer than 8388608 bytes`},
+		"twice":            {"a,b\n" + long + ",\n" + long + ",\n4,5", `2: it is longer than 8388608 bytes; 3: it is longer than 8388608 bytes; 4 ["4" "5"]`},
+		"quoted":           {"a,b\n\"" + long + "\",3\n4,5\n", `2: it is longer than 8388608 bytes; 3 ["4" "5"]`},
+		"JSON":             {"{}\n{\"a\": \"" + long + "\"}\n{\"b\"", "1 []; 2: it is longer than 8388608 bytes; 3: invalid_json: the body must be one JSON object: it ends too early"},
+		"exactly the most": {"a\n" + long[1:] + "\n1\n", fmt.Sprintf(`2 [%q]; 3 ["1"]`, long[1:])},
+	} {
+		_, table, err := all(t, strings.NewReader(c.text))
+		if got := strings.Join(tellAll(table), "; "); err != nil || got != c.want {
+			t.Errorf("%s: %.400s, %v", name, got, err)
+		}
+	}
+	// Within an open quote it ends the row that the quote is in, and takes no other with it.
+	for text, want := range map[string]string{
+		"a,b\n1,\"2\n" + long + "\"\n4,5\n":          `4 ["4" "5"]`,
+		"a,b\n1,\"2\n3,4\n5,6\n" + long + "x\n7,8\n": `3 ["3" "4"]; 4 ["5" "6"]; 6 ["7" "8"]`,
+	} {
+		_, table, err := all(t, strings.NewReader(text))
+		bad := len(table) > 0 && table[0].Line == 2 && table[0].Err != nil
+		table = slices.DeleteFunc(table, func(row rows.Row) bool { return row.Err != nil })
+		if got := strings.Join(tellAll(table), "; "); err != nil || !bad || got != want {
+			t.Errorf("%.20q: %.400s, %v; want %s", text, got, err, want)
+		}
+	}
+}
+
+// allocated is how many bytes fn allocates. It stands for the work that is done, which no clock has to measure.
+func allocated(fn func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestOpenQuoteBeforeMuch: a quote that opens before more than a row may have is given up, and all lines behind it are rows. Of
+// what is read ahead no more is kept than a row may have.
+func TestOpenQuoteBeforeMuch(t *testing.T) {
+	const lines = 200_000
+	var b strings.Builder
+	b.WriteString("a,b\n1,\"2\n")
+	for i := range lines {
+		fmt.Fprintf(&b, "%06d,%s\n", i, strings.Repeat("y", 92))
+	}
+	text := b.String()
+	// Without the quote every line costs the same. Reading ahead comes once on top: two copies of what a row may have, which
+	// grow by appending.
+	measure := func(text string) uint64 {
+		return allocated(func() {
+			r, err := rows.NewReader(strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := 0, 3; ; line++ {
+				row, err := r.Next()
+				switch {
+				case errors.Is(err, io.EOF) && i == lines:
+					return
+				case err != nil:
+					t.Fatalf("after %d rows: %v", i, err)
+				case row.Line == 2:
+					line--
+				case row.Err != nil || row.Line != line || row.Cells[0] != fmt.Sprintf("%06d", i):
+					t.Fatalf("row %d is %s, want line %d", i, told(row), line)
+				default:
+					i++
+				}
+			}
+		})
+	}
+	plain := measure(strings.Replace(text, `"`, "", 1))
+	if quoted := measure(text); quoted > plain+20*most {
+		t.Errorf("an open quote costs %d MiB on top of %d", (quoted-plain)>>20, plain>>20)
+	}
+	// Lines that all open a quote, whatever state the reader comes to them in, do not have all of the rest read for each.
+	for _, line := range []string{"1,\"2\n", "x\",\"\n", "1,\"2\n3,4\n", "\"\"\"\n", "x\",\"\"\"\n", "\"\n"} {
+		work := func(n int) uint64 {
+			text := "a,b\n" + strings.Repeat(line, n)
+			return allocated(func() {
+				if _, _, err := all(t, strings.NewReader(text)); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		if few, many := work(500), work(4000); many > 16*few {
+			t.Errorf("%q: eight times the lines cost %d times as much", line, many/few)
+		}
+	}
+}
