@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"strings"
 	"time"
 
@@ -27,7 +26,7 @@ func demoCommand() *cobra.Command {
 		Use: "demo", Short: "Serve a demo organization with fictional records", Args: noArgs,
 		Example: "  prospector demo --addr 127.0.0.1:8080",
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(c, map[string]any{"data_dir": "./demo-data", "log.level": "warn"})
+			cfg, err := loadConfig(c, func(own *Config) { own.DataDir, own.Log.Level = "./demo-data", "warn" })
 			if err != nil {
 				return err
 			}
@@ -35,12 +34,13 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	c.Flags().String("addr", "", "`address` to listen on (default 127.0.0.1:8080)")
+	c.Flags().String("speed", "", "how many `times` as fast campaigns run (default 1); it has no effect until there are campaigns")
 	return c
 }
 
 // prepareDemo puts the demo organization into the store, unless it is there, makes a fresh key in place of the one
 // before, and gives what to tell the user.
-func prepareDemo(ctx context.Context, s *Service, addr net.Addr) (string, error) {
+func prepareDemo(ctx context.Context, s *Service, url string) (string, error) {
 	org, err := demoOrganization(ctx, s)
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func prepareDemo(ctx context.Context, s *Service, addr net.Addr) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("demo: %w", err)
 	}
-	return demoText("http://"+addr.String(), key, someone), nil
+	return demoText(url, key, someone), nil
 }
 
 // promising is the first by last name whom the list that the demo suggests has; anybody when it has no one any more.

@@ -30,7 +30,7 @@ func serveCommand() *cobra.Command {
 
 // serve opens the service, lets prepare put into it what it needs, and runs it until a signal. prepare gives what is
 // to be said once the service listens.
-func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say string, err error)) error {
+func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string) (say string, err error)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
@@ -43,6 +43,7 @@ func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say st
 	}()
 	log := cfg.logger()
 	slog.SetDefault(log) // some libraries have no other way to say something
+	cfg.warn(log, os.Environ())
 	s, err := Open(cfg, log, nil)
 	if err != nil {
 		return err
@@ -52,16 +53,17 @@ func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say st
 		_ = s.Close()
 		return fmt.Errorf("cannot listen: %w", err)
 	}
+	url := "http://" + ln.Addr().String()
 	var say string
 	if prepare != nil {
-		if say, err = prepare(ctx, s, ln.Addr()); err != nil {
+		if say, err = prepare(ctx, s, url); err != nil {
 			ln.Close()
 			_ = s.Close()
 			return err
 		}
 	}
 	return s.Run(ctx, ln, func() {
-		log.Info("listening", "address", "http://"+ln.Addr().String(), "data_dir", cfg.DataDir, "version", Version)
+		log.Info("listening", "address", url, "data_dir", cfg.DataDir, "version", Version)
 		fmt.Print(say)
 	})
 }
