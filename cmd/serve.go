@@ -44,6 +44,10 @@ func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string)
 	log := cfg.logger()
 	slog.SetDefault(log) // some libraries have no other way to say something
 	cfg.warn(log, os.Environ())
+	secure, err := loadCertificate(cfg, log)
+	if err != nil {
+		return err
+	}
 	s, err := Open(cfg, log, nil)
 	if err != nil {
 		return err
@@ -54,6 +58,10 @@ func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string)
 		return fmt.Errorf("cannot listen: %w", err)
 	}
 	url := "http://" + ln.Addr().String()
+	if secure != nil {
+		url = "https://" + ln.Addr().String()
+		ln = secure.listen(ln)
+	}
 	var say string
 	if prepare != nil {
 		if say, err = prepare(ctx, s, url); err != nil {
