@@ -127,6 +127,8 @@ func TestBackupUnderLoad(t *testing.T) {
 			s.do(http.StatusOK, side.key, "PATCH", "/v1/contacts/"+side.contact, `{"title": "0"}`)
 		}
 		writers[i] = w
+	}
+	for _, w := range writers {
 		running.Go(func() { w.run(t, s.url, stop) })
 	}
 	backups := 3

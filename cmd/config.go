@@ -1,68 +1,44 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"maps"
 	"path/filepath"
-	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/viper"
 )
 
-// Config is the settings of the service, checked.
-type Config struct {
-	Addr    string `mapstructure:"addr"`
-	DataDir string `mapstructure:"data_dir"`
-	Log     struct {
-		Level  string `mapstructure:"level"`
-		Format string `mapstructure:"format"`
-	} `mapstructure:"log"`
-	RateLimit struct {
-		PerMinute int `mapstructure:"per_minute"`
-	} `mapstructure:"rate_limit"`
-	Limits struct {
-		BodyBytes int64 `mapstructure:"body_bytes"`
-	} `mapstructure:"limits"`
-	Index struct {
-		CacheBytes int `mapstructure:"cache_bytes"`
-	} `mapstructure:"index"`
-}
-
-// defaults is every setting there is. config.example.yaml explains them.
-var defaults = map[string]any{
-	"addr":                  "127.0.0.1:8080",
-	"data_dir":              "./data",
-	"log.level":             "info",
-	"log.format":            "text",
-	"rate_limit.per_minute": 100,
-	"limits.body_bytes":     8 << 20,
-	"index.cache_bytes":     256 << 20,
-}
+// variablePrefix begins the name of every environment variable that is a setting.
+const variablePrefix = "PROSPECTOR_"
 
 // flagSettings are the settings that some commands also have as flags.
-var flagSettings = map[string]string{"addr": "addr", "data_dir": "data-dir"}
+var flagSettings = map[string]string{"addr": "addr", "data_dir": "data-dir", "sequences.speed": "speed"}
 
-// loadConfig reads the settings: flags win over the environment, that over the file, that over the defaults. override
-// replaces defaults for one command.
-func loadConfig(c *cobra.Command, override map[string]any) (Config, error) {
-	var cfg Config
-	v := viper.New()
-	for key, value := range defaults {
-		if other, ok := override[key]; ok {
-			value = other
-		}
-		v.SetDefault(key, value)
+// loadConfig reads the settings: flags win over the environment, that over the file, that over the defaults. own
+// changes the defaults for one command.
+func loadConfig(c *cobra.Command, own func(*Config)) (Config, error) {
+	cfg := defaults()
+	if own != nil {
+		own(&cfg)
 	}
-	v.SetEnvPrefix("PROSPECTOR")
-	v.SetEnvKeyReplacer(strings.NewReplacer(".", "_"))
-	v.AutomaticEnv()
+	fields := cfg.fields()
+	v := viper.New()
+	// AutomaticEnv is not used: a variable with the name of a group would hide what the file says of the group.
+	for key := range fields {
+		if err := v.BindEnv(key, variable(key)); err != nil {
+			return cfg, err
+		}
+	}
 	if file, _ := c.Flags().GetString("config"); file != "" {
-		if err := readFile(v, file); err != nil {
+		if err := readFile(v, file, fields); err != nil {
 			return cfg, err
 		}
 	}
@@ -71,79 +47,191 @@ func loadConfig(c *cobra.Command, override map[string]any) (Config, error) {
 			v.Set(key, f.Value.String())
 		}
 	}
-	if err := v.UnmarshalExact(&cfg, viper.DecodeHook(wholeNumbers)); err != nil {
-		_, what, _ := strings.Cut(err.Error(), "error(s):")
-		return cfg, fmt.Errorf("settings: %s", strings.TrimSpace(what))
+	var found []mistake
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		value := v.Get(key)
+		if value == nil {
+			continue
+		}
+		if err := assign(fields[key], value); err != nil {
+			found = append(found, mistake{key, err.Error()})
+		}
 	}
-	if err := cfg.check(); err != nil {
-		return cfg, fmt.Errorf("settings: %w", err)
+	if err := refusal(c, append(found, cfg.check()...)); err != nil {
+		return cfg, err
 	}
 	dir, err := filepath.Abs(cfg.DataDir)
 	cfg.DataDir = dir
 	return cfg, err
 }
 
-func readFile(v *viper.Viper, file string) error {
+// refusal is all that is wrong with the settings as one error, a usage error when a flag is among them.
+func refusal(c *cobra.Command, found []mistake) error {
+	if len(found) == 0 {
+		return nil
+	}
+	lines := make([]string, len(found))
+	byFlag := false
+	for i, p := range found {
+		lines[i] = p.key + " " + p.what
+		if f := c.Flags().Lookup(flagSettings[p.key]); f != nil && f.Changed {
+			lines[i] = "--" + f.Name + " " + p.what
+			byFlag = true
+		}
+	}
+	err := errors.New("settings: " + strings.Join(lines, "; "))
+	if byFlag {
+		return usageError{err}
+	}
+	return err
+}
+
+// variable is the environment variable of a setting.
+func variable(key string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+func readFile(v *viper.Viper, file string, fields map[string]any) error {
 	v.SetConfigFile(file)
 	if filepath.Ext(file) == "" {
 		v.SetConfigType("yaml")
 	}
 	if err := v.ReadInConfig(); err != nil {
+		if parse := (viper.ConfigParseError{}); errors.As(err, &parse) {
+			err = errors.New(strings.Join(strings.Fields(quoted.ReplaceAllString(parse.Error(), "…")), " "))
+		}
 		return fmt.Errorf("settings file %s: %w", file, err)
 	}
 	for _, key := range slices.Sorted(slices.Values(v.AllKeys())) {
-		if _, known := defaults[key]; !known {
-			return fmt.Errorf("settings file %s: unknown setting %q", file, key)
+		if err := known(key, v.Get(key), fields); err != nil {
+			return fmt.Errorf("settings file %s: %w", file, err)
 		}
 	}
 	return nil
 }
 
-// wholeNumbers refuses what the decoder would make a whole number of in silence. The environment gives every setting as
-// text.
-func wholeNumbers(_, to reflect.Type, v any) (any, error) {
-	if to.Kind() != reflect.Int && to.Kind() != reflect.Int64 {
-		return v, nil
+// quoted is what a parser quotes of a file. It may be a secret; the number of the line is enough to find it.
+var quoted = regexp.MustCompile("(?s)`.*`|'.*'|\".*\"|{.*}")
+
+// known refuses a key of a file that is no setting. A group may be left empty.
+func known(key string, value any, fields map[string]any) error {
+	if _, ok := fields[key]; ok {
+		return nil
 	}
-	n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if strings.HasPrefix(name, key+".") {
+			if value == nil {
+				return nil
+			}
+			return fmt.Errorf("%s is a group of settings, such as %s, and has no value itself", key, name)
+		}
+	}
+	return fmt.Errorf("unknown setting %q", key)
+}
+
+// assign puts a value into a setting: text, as the environment and flags have it, or what a file has. Its errors go on from
+// the key of the setting, and do not show what stands in the place of a text, which may be a secret.
+func assign(setting, value any) error {
+	switch p := setting.(type) {
+	case *string:
+		return assignText(p, value)
+	case *Secret:
+		return assignText(p, value)
+	case *bool:
+		return assignParsed(p, value, strconv.ParseBool, "true or false")
+	case *int:
+		return assignParsed(p, value, strconv.Atoi, "a whole number")
+	case *int64:
+		return assignParsed(p, value, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }, "a whole number")
+	case *float64:
+		return assignParsed(p, value, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, "a number")
+	case *time.Duration:
+		return assignParsed(p, value, time.ParseDuration, "a duration with its unit, such as 30s, 5m or 720h")
+	case *[]time.Duration:
+		return assignDurations(p, value)
+	default:
+		return fmt.Errorf("is a %T, which nothing reads", setting)
+	}
+}
+
+// assignText takes no number for text: a file's 0123 would become 83.
+func assignText[T ~string](setting *T, value any) error {
+	text, is := value.(string)
+	if !is {
+		return errors.New("must be text, in quotes")
+	}
+	*setting = T(text)
+	return nil
+}
+
+// assignParsed takes what a file has as its own type, or text that says the same.
+func assignParsed[T any](setting *T, value any, parse func(string) (T, error), want string) error {
+	var text string
+	switch value := value.(type) {
+	case string:
+		text = value
+	case bool, int, int64, uint64:
+		text = fmt.Sprint(value)
+	case float64: // JSON has no other numbers
+		text = strconv.FormatFloat(value, 'f', -1, 64)
+	default:
+		return errors.New("must be " + want)
+	}
+	v, err := parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("must be a whole number, not %v", v)
+		return fmt.Errorf("must be %s, not %q", want, text)
 	}
-	return n, nil
+	*setting = v
+	return nil
 }
 
-func (c *Config) check() error {
-	switch {
-	case c.Addr == "":
-		return fmt.Errorf("addr must not be empty")
-	case c.DataDir == "":
-		return fmt.Errorf("data_dir must not be empty")
-	case c.Log.Format != "text" && c.Log.Format != "json":
-		return fmt.Errorf("log.format must be text or json, not %q", c.Log.Format)
-	case c.RateLimit.PerMinute < 0:
-		return fmt.Errorf("rate_limit.per_minute must be 0 or more")
-	case c.Limits.BodyBytes < 1:
-		return fmt.Errorf("limits.body_bytes must be 1 or more")
-	case c.Index.CacheBytes < 0:
-		return fmt.Errorf("index.cache_bytes must be 0 or more")
+// assignDurations takes a list, or a text with commas.
+func assignDurations(setting *[]time.Duration, value any) error {
+	const want = "durations with their units, as a list or with commas between them, such as 5s,5m,2h"
+	var items []any
+	switch value := value.(type) {
+	case []any:
+		items = value
+	case string:
+		for item := range strings.SplitSeq(value, ",") {
+			items = append(items, strings.TrimSpace(item))
+		}
+	default:
+		return errors.New("must be " + want)
 	}
-	_, err := c.logLevel()
-	return err
+	list := make([]time.Duration, len(items))
+	for i, item := range items {
+		if err := assignParsed(&list[i], item, time.ParseDuration, want); err != nil {
+			return err
+		}
+	}
+	*setting = list
+	return nil
 }
 
-func (c *Config) logLevel() (level slog.Level, err error) {
-	if err = level.UnmarshalText([]byte(c.Log.Level)); err != nil {
-		err = fmt.Errorf("log.level must be debug, info, warn or error, not %q", c.Log.Level)
+// warn logs what somebody set in vain.
+func (c *Config) warn(log *slog.Logger, environ []string) {
+	if keys := c.changedWithoutEffect(); len(keys) > 0 {
+		log.Warn("a setting that was changed has no effect yet: what it is for is still to come", "settings", strings.Join(keys, ", "))
 	}
-	return level, err
+	if names := unknownVariables(environ); len(names) > 0 {
+		log.Warn("an environment variable is named like a setting but is none, and has no effect", "variables", strings.Join(names, ", "))
+	}
 }
 
-// logger writes to stderr, as the settings say.
-func (c *Config) logger() *slog.Logger {
-	level, _ := c.logLevel() // checked when it was loaded
-	options := &slog.HandlerOptions{Level: level}
-	if c.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+// unknownVariables are the names in the environment that look like settings and are none.
+func unknownVariables(environ []string) (names []string) {
+	var cfg Config
+	settings := map[string]bool{}
+	for key := range cfg.fields() {
+		settings[variable(key)] = true
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, variablePrefix) && !settings[name] && value != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

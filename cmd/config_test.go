@@ -149,6 +149,17 @@ func TestBadSettings(t *testing.T) {
 		{name: "log level", file: "log: {level: loud}", says: []string{"log.level", `"loud"`}},
 		{name: "rate limit of the environment", env: "PROSPECTOR_RATE_LIMIT_PER_MINUTE=many", says: []string{"rate_limit.per_minute"}},
 		{name: "body bytes of the environment", env: "PROSPECTOR_LIMITS_BODY_BYTES=-5", says: []string{"limits.body_bytes"}},
+		{name: "a duration without its unit", file: "webhooks: {timeout: 15}", says: []string{"webhooks.timeout", "with its unit"}},
+		{name: "a duration of the environment", env: "PROSPECTOR_TAM_RETENTION=90d", says: []string{"tam.retention", `"90d"`}},
+		{name: "durations of the environment", env: "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=5s,5x", says: []string{"webhooks.retry_schedule", `"5x"`}},
+		{name: "a number of the environment", env: "PROSPECTOR_SEQUENCES_SPEED=0", says: []string{"sequences.speed", "above 0"}},
+		{name: "true or false of the environment", env: "PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=perhaps", says: []string{"webhooks.allow_private_networks"}},
+		{name: "a URL of the environment", env: "PROSPECTOR_PUBLIC_URL=crm.example.com", says: []string{"public_url", "https://"}},
+		{name: "half of openai", file: "research: {provider: openai}", says: []string{"research.base_url", "research.model"}},
+		{name: "smtp without a host", file: "mail: {transport: smtp}", says: []string{"mail.smtp.host"}},
+		{name: "a password that is no text", file: "mail: {smtp: {password: [1, 2]}}", says: []string{"mail.smtp.password", "quotes"}},
+		{name: "half of https", env: "PROSPECTOR_TLS_KEY_FILE=key.pem", says: []string{"tls.cert_file", "tls.key_file"}},
+		{name: "metrics at the address of the API", file: "metrics_addr: 127.0.0.1:8080", says: []string{"metrics_addr"}},
 		{name: "log level of the environment", env: "PROSPECTOR_LOG_LEVEL=loud", says: []string{"log.level", `"loud"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -172,9 +183,38 @@ func TestBadSettings(t *testing.T) {
 		p.write("settings.yaml", "rate_limit: {per_minute: true}")
 		p.run("org", "create", "--name", "Acme", "--config", "settings.yaml").fails(1, "rate_limit.per_minute")
 	})
+	t.Run("flags", func(t *testing.T) {
+		p := newPlace(t)
+		p.run("demo", "--speed", "0").fails(2, "--speed", "above 0")
+		p.run("demo", "--speed", "fast").fails(2, "--speed", "a number")
+		p.run("serve", "--addr", "").fails(2, "--addr", "empty")
+		p.run("serve", "--speed", "2").fails(2, "--speed")
+	})
 	t.Run("no such file", func(t *testing.T) {
 		p := newPlace(t)
 		p.run("serve", "--config", "nowhere.yaml").fails(1, "nowhere.yaml")
 		p.run("org", "list", "--config", ".").fails(1, "settings file .")
 	})
+}
+
+// TestSettingsInVain: what was set and has no effect is said once, by the server alone, and never its value.
+func TestSettingsInVain(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "PROSPECTOR_MAIL_SMTP_PASSWORD=hunter2", "PROSPECTOR_RATELIMIT=hunter2", "PROSPECTOR_LOG_LEVEL=debug")
+	p.write("settings.yaml", "mail: {transport: smtp, smtp: {host: mail.example}}\nsequences: {speed: 1.0}\n")
+	s := p.serve("--config", "settings.yaml")
+	p.run("org", "create", "--name", "Acme", "--config", "settings.yaml").ok()
+	s.stop()
+	log := s.stderr.String()
+	if strings.Count(log, "level=WARN") != 2 || strings.Contains(log, "hunter2") ||
+		!strings.Contains(log, `settings="mail.smtp.host, mail.smtp.password, mail.transport"`) || !strings.Contains(log, "variables=PROSPECTOR_RATELIMIT") {
+		t.Errorf("want two warnings without values: %s", log)
+	}
+
+	d := newPlace(t).start("demo", "--addr", "127.0.0.1:0", "--speed", "86400")
+	d.await(d.stdout, demoAddress)
+	d.stop()
+	if log := d.stderr.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "settings=sequences.speed") {
+		t.Errorf("the demo says of its speed: %s", log)
+	}
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/google/uuid"
@@ -34,7 +33,7 @@ func demoCommand() *cobra.Command {
 		Use: "demo", Short: "Serve two demo organizations with fictional records", Args: noArgs,
 		Example: "  prospector demo --addr 127.0.0.1:8080",
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(c, map[string]any{"data_dir": "./demo-data", "log.level": "warn"})
+			cfg, err := loadConfig(c, func(own *Config) { own.DataDir, own.Log.Level = "./demo-data", "warn" })
 			if err != nil {
 				return err
 			}
@@ -42,13 +41,14 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	c.Flags().String("addr", "", "`address` to listen on (default 127.0.0.1:8080)")
+	c.Flags().String("speed", "", "how many `times` as fast campaigns run (default 1); it has no effect until there are campaigns")
 	return c
 }
 
 // prepareDemo puts the demo organizations into the store, unless they are there, makes fresh keys in place of the ones before,
 // and gives what to tell the user.
-func prepareDemo(ctx context.Context, s *Service, addr net.Addr) (string, error) {
-	told := demoTold{base: "http://" + addr.String()}
+func prepareDemo(ctx context.Context, s *Service, url string) (string, error) {
+	told := demoTold{base: url}
 	for i, org := range demoOrgs {
 		id, err := demoOrganization(ctx, s, org.name)
 		if err != nil {

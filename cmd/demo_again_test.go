@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 
@@ -19,8 +18,8 @@ func TestDemoWithoutItsContacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
-	first, err := prepareDemo(t.Context(), s, addr)
+	const url = "http://127.0.0.1:8080"
+	first, err := prepareDemo(t.Context(), s, url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +42,7 @@ func TestDemoWithoutItsContacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := prepareDemo(t.Context(), s, addr)
+	second, err := prepareDemo(t.Context(), s, url)
 	if err != nil || second == first || !strings.Contains(second, "API key: pro_") {
 		t.Errorf("%v\n%s", err, second)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var demoAddress = regexp.MustCompile(`(?s)running at (http://127\.0\.0\.1:\d+) .*API key: (pro_\S+)\n.*Ctrl-C`)
+var demoAddress = regexp.MustCompile(`(?s)running at (https?://127\.0\.0\.1:\d+) .*API key: (pro_\S+)\n.*Ctrl-C`)
 
 // demo is a running demo with what it told its user.
 type demo struct {

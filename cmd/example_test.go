@@ -1,21 +1,101 @@
 package cmd
 
 import (
-	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/viper"
 )
 
-// config.example.yaml explains every setting, with its default, and nothing else.
+const example = "../config.example.yaml"
+
+// config.example.yaml has every setting, with its default, and nothing else.
 func TestExampleConfig(t *testing.T) {
+	withoutVariables(t)
+	usual := defaults()
 	v := viper.New()
-	if err := readFile(v, "../config.example.yaml"); err != nil {
+	if err := readFile(v, example, usual.fields()); err != nil {
 		t.Fatal(err)
 	}
-	for key, value := range defaults {
-		if got := v.Get(key); fmt.Sprint(got) != fmt.Sprint(value) {
-			t.Errorf("%s is %v in config.example.yaml, the default is %v", key, got, value)
+	got := defaults()
+	for key, field := range got.fields() {
+		if !v.InConfig(key) {
+			t.Errorf("%s is not in %s", key, example)
+			continue
 		}
+		reflect.ValueOf(field).Elem().SetZero()
+		if err := assign(field, v.Get(key)); err != nil {
+			t.Errorf("%s %v", key, err)
+		}
+		if want := usual.fields()[key]; !reflect.DeepEqual(field, want) {
+			t.Errorf("%s is %v, the default is %v", key, reflect.ValueOf(field).Elem(), reflect.ValueOf(want).Elem())
+		}
+	}
+
+	c := &cobra.Command{}
+	c.Flags().String("config", example, "")
+	cfg, err := loadConfig(c, nil)
+	if err != nil || len(cfg.changedWithoutEffect()) > 0 {
+		t.Errorf("a server with it: %v, in vain: %v", err, cfg.changedWithoutEffect())
+	}
+}
+
+// Each setting in config.example.yaml has a comment right above it, and what has no effect yet is said to have none, at the
+// setting or at its group.
+func TestExampleConfigExplains(t *testing.T) {
+	source, err := os.ReadFile(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`^( *)([a-z_]+):(.*)$`)
+	var cfg Config
+	fields := cfg.fields()
+	var path, comment []string
+	without := map[string]bool{}
+	seen := 0
+	for text := range strings.Lines(string(source)) {
+		text = strings.TrimSuffix(text, "\n")
+		if said, is := strings.CutPrefix(strings.TrimSpace(text), "#"); is {
+			comment = append(comment, said)
+			continue
+		}
+		m := line.FindStringSubmatch(text)
+		if m == nil {
+			if text != "" {
+				t.Errorf("what is this line? %s", text)
+			}
+			comment = nil
+			continue
+		}
+		path = append(path[:len(m[1])/2], m[2])
+		key := strings.Join(path, ".")
+		said := strings.Join(comment, " ")
+		comment = nil
+		if strings.Contains(said, "No effect yet") {
+			without[key] = true
+		}
+		if _, is := fields[key]; !is {
+			continue // a group
+		}
+		seen++
+		if len(said) < 20 {
+			t.Errorf("%s is not explained", key)
+		}
+	}
+	if seen != len(fields) {
+		t.Errorf("%d settings were found, there are %d", seen, len(fields))
+	}
+	for _, key := range withoutEffect {
+		if !without[key] {
+			t.Errorf("%s has no effect yet, and %s does not say so", key, example)
+		}
+		delete(without, key)
+	}
+	for key := range without {
+		t.Errorf("%s says of %s that it has no effect yet", example, key)
 	}
 }

@@ -30,7 +30,7 @@ func serveCommand() *cobra.Command {
 
 // serve opens the service, lets prepare put into it what it needs, and runs it until a signal. prepare gives what is
 // to be said once the service listens.
-func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say string, err error)) error {
+func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string) (say string, err error)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
@@ -43,6 +43,11 @@ func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say st
 	}()
 	log := cfg.logger()
 	slog.SetDefault(log) // some libraries have no other way to say something
+	cfg.warn(log, os.Environ())
+	secure, err := loadCertificate(cfg, log)
+	if err != nil {
+		return err
+	}
 	s, err := Open(cfg, log, nil)
 	if err != nil {
 		return err
@@ -52,16 +57,21 @@ func serve(cfg Config, prepare func(context.Context, *Service, net.Addr) (say st
 		_ = s.Close()
 		return fmt.Errorf("cannot listen: %w", err)
 	}
+	url := "http://" + ln.Addr().String()
+	if secure != nil {
+		url = "https://" + ln.Addr().String()
+		ln = secure.listen(ln)
+	}
 	var say string
 	if prepare != nil {
-		if say, err = prepare(ctx, s, ln.Addr()); err != nil {
+		if say, err = prepare(ctx, s, url); err != nil {
 			ln.Close()
 			_ = s.Close()
 			return err
 		}
 	}
 	return s.Run(ctx, ln, func() {
-		log.Info("listening", "address", "http://"+ln.Addr().String(), "data_dir", cfg.DataDir, "version", Version)
+		log.Info("listening", "address", url, "data_dir", cfg.DataDir, "version", Version)
 		fmt.Print(say)
 	})
 }

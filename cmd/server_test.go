@@ -56,7 +56,7 @@ type server struct {
 	status         int
 }
 
-var listening = regexp.MustCompile(`msg"?[=:]"?listening"?.*?address"?[=:]"?(http://127\.0\.0\.1:\d+)`)
+var listening = regexp.MustCompile(`msg"?[=:]"?listening"?.*?address"?[=:]"?(https?://127\.0\.0\.1:\d+)`)
 
 // serve starts a server on a free port and waits until it listens.
 func (p *place) serve(flags ...string) *server {
