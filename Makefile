@@ -1,12 +1,12 @@
-# Every target needs only Go and make, but for race, bench and ci, which need a C compiler.
+# Every target needs only Go and make, but for race, bench and ci, which need a C compiler, and lint-api, which needs npx.
 export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
 FUZZ_TIME ?= 60s
 
-.PHONY: help build demo test race bench soak fuzz ci clean
+.PHONY: help build demo test race client lint-api bench soak fuzz ci clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./prospector
 	go build -o prospector .
@@ -19,6 +19,12 @@ test: ## run all tests
 
 race: ## run all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
+
+client: ## make a Go client from the API document with oapi-codegen, and run it against the demo
+	cd internal/clienttest && go test -count 1 .
+
+lint-api: ## show what Redocly's linter says of the API document
+	cd internal/clienttest && PROSPECTOR_LINT=1 go test -count 1 -run TestLint -v .
 
 bench: ## measure lists against SQLite, writing against bare bbolt and bleve; SIZE=1000000 for a million contacts
 	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench . -benchtime 1x -timeout 2h .

@@ -171,7 +171,8 @@ func TestDocs(t *testing.T) {
 		{"list_contacts", "page_size integer or null · 1 to 500 · default 50"},
 		{"list_contacts", "total_pages integer"},
 		{"get_schema", "entity in path"},
-		{"schema-FilterExpression", "FilterRule"},
+		{"schema-FilterExpression", "FilterList"},
+		{"schema-Filter", "FilterRule"},
 	} {
 		if got := strings.ReplaceAll(text[c.id], "\n", ""); !strings.Contains(got, c.want) {
 			t.Errorf("%s does not say %q: %s", c.id, c.want, got)

@@ -19,6 +19,7 @@ type (
 		Info       apiInfo                          `json:"info"`
 		Servers    []apiServer                      `json:"servers"`
 		Security   []map[string][]string            `json:"security"`
+		Tags       []apiTag                         `json:"tags"`
 		Paths      map[string]map[string]*apiMethod `json:"paths"`
 		Components apiComponents                    `json:"components"`
 	}
@@ -29,6 +30,10 @@ type (
 	}
 	apiServer struct {
 		URL string `json:"url"`
+	}
+	apiTag struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
 	}
 	apiMethod struct {
 		OperationID string                  `json:"operationId"`
@@ -83,10 +88,12 @@ func (a *API) openAPI() []byte {
 		Info: apiInfo{
 			Title: "Prospector", Version: "1.0.0",
 			Description: "Sales prospecting and outreach, self-hosted. Bodies are strict: an unknown property is refused. " +
-				"Every POST that writes honours Idempotency-Key. A path that has no such method answers 405 with Allow.",
+				"An empty text given for a field is no value, as null is. Every POST that writes honours Idempotency-Key. " +
+				"A path that has no such method answers 405 with Allow.",
 		},
 		Servers:  []apiServer{{URL: "/"}},
 		Security: []map[string][]string{{"bearer": {}}, {"key": {}}},
+		Tags:     groups,
 		Paths:    map[string]map[string]*apiMethod{},
 		Components: apiComponents{
 			Schemas: shape.Components{},
@@ -147,14 +154,6 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 	return m
 }
 
-// group is the part of the path that an operation is filed under.
-func (o *Operation) group() string {
-	if parts := strings.Split(o.Path, "/"); len(parts) > 2 && parts[1] == "v1" {
-		return parts[2]
-	}
-	return "service"
-}
-
 func text(schema shape.Schema) *shape.Schema {
 	schema.Type = shape.Types{"string"}
 	return &schema
@@ -163,11 +162,11 @@ func text(schema shape.Schema) *shape.Schema {
 func (o *Operation) parameters() []apiParameter {
 	var ps []apiParameter
 	for _, name := range o.params {
-		schema := text(shape.Schema{Format: "uuid"})
+		p := apiParameter{Name: name, In: "path", Required: true, Description: "The id of the record.", Schema: text(shape.Schema{Format: "uuid"})}
 		if name == "entity" {
-			schema = text(shape.Schema{Enum: o.Entities})
+			p.Description, p.Schema = "Whose fields are asked for.", text(shape.Schema{Enum: o.Entities})
 		}
-		ps = append(ps, apiParameter{Name: name, In: "path", Required: true, Schema: schema})
+		ps = append(ps, p)
 	}
 	if o.query != nil {
 		for _, f := range shape.OfType(o.query).Fields {
@@ -267,14 +266,13 @@ func addFilterSchemas(schemas shape.Components) {
 		Set("condition", text(shape.Schema{Enum: slices.Sorted(slices.Values(names)), Description: conditionsInWords})).
 		Set("value", &shape.Schema{Description: "One value, or a list for is and is_not, and for contains and not_contains of a list; absent for is_empty and is_not_empty."}),
 		"field", "condition")
-	either := &shape.Schema{Type: shape.Types{"array"}, Items: &shape.Schema{
-		OneOf: []*shape.Schema{shape.RefTo("FilterRule"), shape.RefTo("FilterExpression")},
-	}}
 	schemas["FilterExpression"] = closed(expression.
 		Set("operator", text(shape.Schema{Enum: []string{"and", "or"}, Default: "and"})).
-		Set("filters", either), "filters")
+		Set("filters", shape.RefTo("FilterList")), "filters")
+	schemas["FilterList"] = &shape.Schema{Type: shape.Types{"array"}, Items: shape.RefTo("Filter")}
+	schemas["Filter"] = &shape.Schema{OneOf: []*shape.Schema{shape.RefTo("FilterRule"), shape.RefTo("FilterExpression")}}
 	schemas["Filters"] = &shape.Schema{
 		Description: "Rules that all must hold, or an expression of rules and expressions: nested at most 200 deep, with at most 10000 rules.",
-		OneOf:       []*shape.Schema{either, shape.RefTo("FilterExpression")},
+		OneOf:       []*shape.Schema{shape.RefTo("FilterList"), shape.RefTo("FilterExpression")},
 	}
 }

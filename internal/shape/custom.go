@@ -153,3 +153,20 @@ func diffCustom(a, b Custom) []string {
 	slices.Sort(changed)
 	return changed
 }
+
+// openToCustom lets an object have custom fields: which there are, and of which type, GET /v1/fields says. Code generators
+// pass patternProperties over and make a map of an open object; so it is open, and the names of an input close it again.
+func (s *Schema) openToCustom(view View) {
+	key := CustomPrefix + "[a-z][a-z0-9_]{0,62}"
+	value := &Schema{
+		Description: "A custom field of the organization, as GET /v1/fields lists them; there when it has a value.",
+		AnyOf: []*Schema{{Type: Types{"string"}}, {Type: Types{"number"}}, {Type: Types{"boolean"}},
+			{Type: Types{"array"}, Items: &Schema{Type: Types{"string"}}}},
+	}
+	if view != Answer {
+		value.AnyOf = append(value.AnyOf, &Schema{Type: Types{"null"}})
+		s.Names = &Schema{Pattern: "^(" + strings.Join(append(slices.Clone(s.Properties.keys), key), "|") + ")$"}
+	}
+	s.Patterns = s.Patterns.Set("^"+key+"$", value)
+	s.Additional = &Schema{}
+}

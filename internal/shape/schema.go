@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,7 @@ type Schema struct {
 	OneOf       []*Schema   `json:"oneOf,omitempty"`
 	Patterns    *Properties `json:"patternProperties,omitempty"`
 	Additional  *Schema     `json:"additionalProperties,omitempty"`
+	Names       *Schema     `json:"propertyNames,omitempty"`
 
 	nothing bool
 }
@@ -118,7 +120,10 @@ func (c Components) schema(f *Field, view View) *Schema {
 		f.bounds(s, view)
 	}
 	if f.nullable(view) {
-		s = orNullSchema(s, view != Answer && isString(f.typ) && (s.Format != "" || s.Enum != nil || s.Pattern != ""))
+		if view != Answer && isString(f.typ) {
+			s.orEmpty()
+		}
+		s = orNullSchema(s)
 	}
 	s.Description = f.Doc
 	if view == UpdateInput && (f.ReadOnly || f.Fixed) {
@@ -229,20 +234,26 @@ func orBound(given *float64, bound float64) *float64 {
 	return given
 }
 
-// orNullSchema allows null beside s and, where s would else refuse it, the empty text, which is no value either. A nullable
-// enum is written as anyOf, which code generators understand.
-func orNullSchema(s *Schema, orEmpty bool) *Schema {
-	if s.Enum == nil && s.Ref == "" && !orEmpty {
+// orEmpty allows the empty text, which in an input is no value either. A format needs nothing: it is an annotation,
+// and code generators make a type of it only where it stands alone.
+func (s *Schema) orEmpty() {
+	if s.Enum != nil {
+		s.Enum = append(slices.Clone(s.Enum), "")
+	}
+	if s.Pattern != "" {
+		s.Pattern = "^$|" + s.Pattern
+	}
+}
+
+// orNullSchema allows null beside s. A nullable enum or reference is written as anyOf, which code generators understand.
+func orNullSchema(s *Schema) *Schema {
+	if s.Enum == nil && s.Ref == "" {
 		s.Type = append(s.Type, "null")
 		return s
 	}
 	inner := *s
 	inner.Description, inner.Default = "", nil
-	either := []*Schema{&inner, {Type: Types{"null"}}}
-	if orEmpty {
-		either = append(either, &Schema{Type: Types{"string"}, Enum: []string{""}})
-	}
-	return &Schema{AnyOf: either, Default: s.Default}
+	return &Schema{AnyOf: []*Schema{&inner, {Type: Types{"null"}}}, Default: s.Default}
 }
 
 // object refers to the component for the struct t, which is made when it is first asked for.
@@ -266,32 +277,19 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 				s.Required = append(s.Required, f.Key)
 			}
 		}
-		if describe(t).HasCustom() {
-			s.Patterns = s.Patterns.Set("^"+CustomPrefix+"[a-z][a-z0-9_]{0,62}$", customSchema(view))
-		}
 		if view != Answer {
 			s.Additional = Nothing
+		}
+		if describe(t).HasCustom() {
+			s.openToCustom(view)
 		}
 	}
 	return RefTo(name)
 }
 
 func (c Components) edit(f *Field, doc string) *Schema {
-	s := orNullSchema(c.plain(f, UpdateInput), false)
+	s := orNullSchema(c.plain(f, UpdateInput))
 	s.Description = doc
-	return s
-}
-
-// customSchema is the schema of any custom field: which there are, and of which type, GET /v1/fields says.
-func customSchema(view View) *Schema {
-	s := &Schema{
-		Description: "A custom field of the organization, as GET /v1/fields lists them; there when it has a value.",
-		AnyOf: []*Schema{{Type: Types{"string"}}, {Type: Types{"number"}}, {Type: Types{"boolean"}},
-			{Type: Types{"array"}, Items: &Schema{Type: Types{"string"}}}},
-	}
-	if view != Answer {
-		s.AnyOf = append(s.AnyOf, &Schema{Type: Types{"null"}})
-	}
 	return s
 }
 

@@ -1,0 +1,33 @@
+package handlers
+
+import "strings"
+
+// groups are what the API document files operations under: the part of the path that says what they are about.
+var groups = []apiTag{
+	{"organization", "The organization of the key: its settings and limits."},
+	{"users", "The people of the organization."},
+	{"api-keys", "The keys that requests carry."},
+	{"me", "Whom the key belongs to."},
+	{"accounts", "The companies that are sold to."},
+	{"contacts", "The people at them."},
+	{"preview", "The older path of a contact."},
+	{"opportunities", "The deals with accounts."},
+	{"tasks", "What somebody has to do."},
+	{"meetings", "Appointments with contacts."},
+	{"account-views", "Selections of accounts that are kept under a name."},
+	{"tags", "Coloured labels of records."},
+	{"fields", "The custom fields that records of the organization have beside those of every organization."},
+	{"suppressions", "Addresses and domains that nothing may be sent to."},
+	{"schemas", "Which fields the records of an entity have, and how lists filter and sort by them."},
+	{serviceGroup, "The service itself. None of it needs a key."},
+}
+
+const serviceGroup = "service"
+
+// group is the one that an operation is filed under.
+func (o *Operation) group() string {
+	if parts := strings.Split(o.Path, "/"); len(parts) > 2 && parts[1] == "v1" {
+		return parts[2]
+	}
+	return serviceGroup
+}

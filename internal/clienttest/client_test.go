@@ -1,0 +1,126 @@
+// Package clienttest makes a client from the API document with a stock code generator, and runs it against the service.
+package clienttest
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/oapi-codegen/runtime" // of the generated client
+)
+
+// TestClient generates a client, compiles it with testdata/contacts_test.go beside it, and runs that.
+func TestClient(t *testing.T) {
+	url, key := demo(t)
+	dir := t.TempDir()
+	client := filepath.Join(dir, "client.go")
+	run(t, nil, "go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "client", "-o", client, document(t, url, dir))
+	program, err := filepath.Abs("testdata/contacts_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// To the compiler the package is in this module, whose libraries it needs; nothing is written here. vet would look
+	// for its directory.
+	here := filepath.Dir(filepath.Dir(program))
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(here, "client", "client.go"):        client,
+		filepath.Join(here, "client", "contacts_test.go"): program,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "overlay.json"), overlay)
+	compiled := filepath.Join(dir, "contacts")
+	run(t, nil, "go", "test", "-c", "-vet", "off", "-o", compiled, "-overlay", filepath.Join(dir, "overlay.json"), "./client")
+	run(t, []string{"CLIENT_URL=" + url, "CLIENT_KEY=" + key}, compiled)
+}
+
+// TestLint shows what a stock linter says of the API document. It needs npx, and runs when make lint-api asks for it.
+func TestLint(t *testing.T) {
+	if os.Getenv("PROSPECTOR_LINT") == "" {
+		t.Skip("make lint-api runs it")
+	}
+	url, _ := demo(t)
+	t.Logf("%s", run(t, nil, "npx", "--yes", "@redocly/cli@2", "lint", document(t, url, t.TempDir())))
+}
+
+var (
+	urlPattern = regexp.MustCompile(`running at (http://\S+)`)
+	keyPattern = regexp.MustCompile(`API key: (\S+)`)
+)
+
+// demo builds the service and runs its demo until the test ends.
+func demo(t *testing.T) (url, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "prospector")
+	run(t, nil, "go", "build", "-C", "../..", "-o", binary, ".")
+	c := exec.CommandContext(t.Context(), binary, "demo", "--addr", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"))
+	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PROSPECTOR_") })
+	c.Stderr = os.Stderr
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = 10 * time.Second
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Wait() }) // the test's context has ended by then, and with it the demo
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if m := urlPattern.FindStringSubmatch(lines.Text()); m != nil {
+			url = m[1]
+		}
+		if m := keyPattern.FindStringSubmatch(lines.Text()); m != nil {
+			return url, m[1]
+		}
+	}
+	t.Fatal("the demo has said no key")
+	return "", ""
+}
+
+// document puts the API document into a file.
+func document(t *testing.T, url, dir string) string {
+	t.Helper()
+	res, err := http.Get(url + "/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	doc, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %v", res.Status, err)
+	}
+	file := filepath.Join(dir, "openapi.json")
+	write(t, file, doc)
+	return file
+}
+
+func write(t *testing.T, file string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a command to its end, which must be a good one.
+func run(t *testing.T, env []string, name string, args ...string) []byte {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), name, args...)
+	c.Env = append(os.Environ(), env...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return out
+}
