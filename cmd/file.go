@@ -70,8 +70,9 @@ func newTarget(path string) (t target, err error) {
 	return t, nil
 }
 
-// take copies a file that was made to the target, and removes it where it was made.
+// take copies a file that was made to the target. Where it was made it is removed, whatever comes of it.
 func (t target) take(m made) error {
+	defer os.RemoveAll(filepath.Dir(m.Path))
 	from, err := os.Open(m.Path)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (t target) take(m made) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close(), os.RemoveAll(filepath.Dir(m.Path)))
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // drop removes what is left of a target that was not reached.

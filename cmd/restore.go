@@ -67,12 +67,16 @@ func unpack(c *cobra.Command, cfg Config, file string) (records int, err error) 
 		return 0, fmt.Errorf("%w; stop the server first", err)
 	}
 	work := workPath(cfg.DataDir)
+	_, missing := os.Stat(cfg.DataDir)
 	if err := errors.Join(os.RemoveAll(work), os.MkdirAll(work, 0o700)); err != nil {
 		return 0, err
 	}
 	defer func() {
 		if err != nil {
 			_ = os.RemoveAll(work)
+			if missing != nil {
+				_ = os.Remove(cfg.DataDir)
+			}
 			err = fmt.Errorf("%s: %w", file, err)
 		}
 	}()
@@ -83,8 +87,8 @@ func unpack(c *cobra.Command, cfg Config, file string) (records int, err error) 
 		return 0, err
 	}
 	have, err := checkCopy(c.Context(), work, cfg.logger(), func(s *store.Store) error { return s.BeginLife(c.Context()) })
-	if err == nil && have.Records != manifest.Records {
-		err = fmt.Errorf("it has %d records, its manifest says %d", have.Records, manifest.Records)
+	if err == nil && (have.Records != manifest.Records || have.Organizations != manifest.Organizations) {
+		err = fmt.Errorf("it has %d records of %d organizations, its manifest says %d of %d", have.Records, have.Organizations, manifest.Records, manifest.Organizations)
 	}
 	return have.Records, err
 }

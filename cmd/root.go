@@ -93,7 +93,8 @@ func helpCommand() *cobra.Command {
 func group(name, short string, subs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: name, Short: short,
-		Args: cobra.ArbitraryArgs,
+		Args:               cobra.ArbitraryArgs,
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // they are those of the subcommand that is missing
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("there is no %q (see '%s --help')", nameOf(c)+args[0], c.CommandPath())

@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		writerChild(os.Args[1])
 	case "limited":
 		limitedChild(os.Args[1])
+	case "holder":
+		holderChild(os.Args[1])
 	default:
 		panic("no child plays " + role)
 	}

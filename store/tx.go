@@ -202,8 +202,10 @@ func (tx *Tx) setSequence(bucket string, n uint64) {
 	}
 	before, had := tx.sequences[bucket]
 	tx.sequences[bucket] = n
+	tx.bytes++ // so that it is written also when it is all there is
 	if tx.undo != nil {
 		*tx.undo = append(*tx.undo, func() {
+			tx.bytes--
 			if had {
 				tx.sequences[bucket] = before
 			} else {

@@ -21,7 +21,9 @@ func (t *Table[T]) Verify(tx *Tx, report Report) error {
 	v := verifier[T]{Table: t, tx: tx, report: report, seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{}}
 	records := 0
 	err := tx.scan(t.rec, nil, func(k, value []byte) (bool, error) {
-		records++
+		if len(k) == 16 {
+			records++
+		}
 		return true, v.record(k, value)
 	})
 	if err != nil {
@@ -112,11 +114,11 @@ func (v *verifier[T]) uniqueKey(u *Unique[T], d *Doc[T]) {
 
 // claims tells whether the record that a unique key names has it, or cannot be read and may have it.
 func (v *verifier[T]) claims(u *Unique[T], names, key []byte) bool {
-	if u.Global && (len(names) != 32 || !bytes.Equal(names[:16], v.tx.org[:])) {
-		return true // another organization's, which is not for this one to say
-	}
-	if len(names) < 16 {
+	if len(names) != len(u.value(v.tx.org, uuid.Nil)) {
 		return false
+	}
+	if u.Global && !bytes.HasPrefix(names, v.tx.org[:]) {
+		return true // another organization's, which is not for this one to say
 	}
 	id := uuid.UUID(names[len(names)-16:])
 	value := v.tx.get(v.rec, id[:])
@@ -232,9 +234,11 @@ func (v *verifier[T]) log() error {
 		v.report(false, "%s: the last change is %d, the counter says %d", v.name, number, n)
 	}
 	for id, version := range v.versions {
-		c, ok := last[id]
-		if ok && (c.op == Deleted || c.number != version) || !ok && version >= first && first != 0 {
-			v.report(false, "%s %s: it has version %d, the change log says %s", v.name, id, version, fmt.Sprintf("%d (%c)", c.number, c.op))
+		switch c, ok := last[id]; {
+		case ok && (c.op == Deleted || c.number != version):
+			v.report(false, "%s %s: it has version %d, the change log says %d (%c)", v.name, id, version, c.number, c.op)
+		case !ok && version >= first && first != 0:
+			v.report(false, "%s %s: it has version %d, the change log says nothing of it", v.name, id, version)
 		}
 	}
 	for id, c := range last {

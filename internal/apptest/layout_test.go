@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"internal/record":   {"internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"index":             {"internal/shape", "internal/fault", "store"},
 	"store":             {"internal/fault"},
-	"internal/rows":     {"internal/shape"},
+	"internal/rows":     {"internal/shape", "internal/fault"},
 	"internal/shape":    {"internal/fault"},
 	"internal/fault":    {},
 }

@@ -21,10 +21,16 @@ import (
 type Importer[T any] struct {
 	kind    *Kind[T]
 	renamed map[string]string // the names of fields by those of columns
+	mapped  map[string]bool   // the members that are set by those
 	targets map[string]*target
-	columns []*target // those of the columns of a CSV file; nil is ignored
-	ignored []string
+	objects map[string]bool // the paths that have fields within
+	columns []*target       // those of the columns of a CSV file; nil is ignored
+	ignored map[string]bool
+	warned  []string // the first that were ignored
 }
+
+// warnMost is how many ignored columns are told by name.
+const warnMost = 50
 
 // target is what a column is for.
 type target struct {
@@ -45,7 +51,7 @@ const (
 // NewImporter makes the importer of a table with these columns; nil for JSON lines, which have their columns in each row.
 // renamed gives other columns the names of fields. Columns that are for no field are ignored, and Warnings tells of them.
 func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string]string) (*Importer[T], error) {
-	im := &Importer[T]{kind: k, renamed: renamed}
+	im := &Importer[T]{kind: k, renamed: renamed, mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{}}
 	var err error
 	if im.targets, err = k.importTargets(tx); err != nil {
 		return nil, err
@@ -57,6 +63,12 @@ func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string
 		}
 		if columns != nil && !slices.Contains(columns, column) {
 			return nil, fmt.Errorf("%q is mapped, but the file has no such column; it has %s", column, strings.Join(columns, ", "))
+		}
+		im.mapped[im.targets[renamed[column]].member] = true
+	}
+	for _, t := range im.targets {
+		if object, _, nested := strings.Cut(t.member, "."); nested {
+			im.objects[object] = true
 		}
 	}
 	taken := map[string]string{}
@@ -71,7 +83,7 @@ func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string
 		}
 		taken[t.member] = column
 	}
-	if columns != nil && len(im.ignored) == len(columns) {
+	if columns != nil && len(taken) == 0 {
 		return nil, fmt.Errorf("none of its columns is a field of %s: %s (--map names those that are called otherwise)", k.Entity, strings.Join(columns, ", "))
 	}
 	return im, nil
@@ -80,15 +92,20 @@ func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string
 // Warnings tells what was ignored so far.
 func (im *Importer[T]) Warnings() []string {
 	list := []string{}
-	for _, column := range im.ignored {
-		switch {
+	for _, column := range im.warned {
+		switch f := im.kind.shape.Field(fieldName(column)); {
 		case column == "":
 			list = append(list, "a column without a name is ignored")
-		case im.kind.shape.Field(column) != nil:
+		case im.targets[fieldName(column)] != nil:
+			list = append(list, fmt.Sprintf("the column %q is ignored: another is mapped to it", column))
+		case f != nil:
 			list = append(list, fmt.Sprintf("the column %q is ignored: the service sets it", column))
 		default:
 			list = append(list, fmt.Sprintf("the column %q is ignored: %s have no such field", column, im.kind.Entity))
 		}
+	}
+	if more := len(im.ignored) - len(im.warned); more > 0 {
+		list = append(list, fmt.Sprintf("%d more columns are ignored", more))
 	}
 	return list
 }
@@ -100,7 +117,9 @@ func (k *Kind[T]) importTargets(tx *store.Tx) (map[string]*target, error) {
 		t.column = column
 		targets[column] = &t
 	}
-	add("id", target{member: "id", field: *k.shape.Field("id")})
+	if k.matchFields() != nil {
+		add("id", target{member: "id", field: *k.shape.Field("id")})
+	}
 	for _, f := range k.List.Fields {
 		if f.ReadOnly || f.Key == sourceField {
 			continue
@@ -133,20 +152,30 @@ func (k *Kind[T]) importTargets(tx *store.Tx) (map[string]*target, error) {
 	return targets, nil
 }
 
-// target finds what a column is for, and notes one that is for nothing. "First Name" is first_name.
+// fieldName is the name of a field as a column may have it: "First Name" is first_name.
+func fieldName(column string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(column)), "_"), "-", "_")
+}
+
+// target finds what a column is for, and notes one that is for nothing. One that is mapped wins over one that has the name.
 func (im *Importer[T]) target(column string) *target {
-	name, mapped := im.renamed[column]
-	if !mapped {
-		name = column
+	if name, mapped := im.renamed[column]; mapped {
+		return im.targets[name]
 	}
-	t := im.targets[name]
+	t := im.targets[column]
 	if t == nil {
-		t = im.targets[strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(name)), "_"), "-", "_")]
+		t = im.targets[fieldName(column)]
 	}
-	if t == nil && !slices.Contains(im.ignored, column) {
-		im.ignored = append(im.ignored, column)
+	if t != nil && !im.mapped[t.member] {
+		return t
 	}
-	return t
+	if !im.ignored[column] {
+		im.ignored[column] = true
+		if len(im.warned) < warnMost {
+			im.warned = append(im.warned, column)
+		}
+	}
+	return nil
 }
 
 // Items makes items of rows. What is wrong with a row is reported when its item is put.
@@ -174,10 +203,16 @@ func (im *Importer[T]) Items(tx *store.Tx, table []rows.Row) ([]Item[T], error) 
 // members takes in the members of a JSON object, those of objects in it under their path.
 func (im *Importer[T]) members(r *importRow, path string, object shape.Value) {
 	for _, m := range object.Members {
-		if m.Value.Kind == shape.Object {
-			im.members(r, path+m.Key+".", m.Value)
-		} else if t := im.target(path + m.Key); t != nil {
-			r.value(t, m.Value)
+		at := path + m.Key
+		switch isObject := m.Value.Kind == shape.Object; {
+		case !im.objects[at]:
+			if t := im.target(at); t != nil {
+				r.value(t, m.Value)
+			}
+		case isObject:
+			im.members(r, at+".", m.Value)
+		case m.Value.Kind != shape.Null:
+			r.problems.Invalid(at, "must be an object")
 		}
 	}
 }
@@ -202,6 +237,7 @@ type importRow struct {
 	tx       *store.Tx
 	object   string
 	body     shape.Value
+	given    []string // the members that are set
 	problems fault.Problems
 	err      error
 }
@@ -235,6 +271,11 @@ func (r *importRow) value(t *target, v shape.Value) {
 	if v.Kind == shape.Null || v.Kind == shape.String && v.Text == "" {
 		return
 	}
+	if slices.Contains(r.given, t.member) {
+		r.problems.Invalid(t.member, "is given twice")
+		return
+	}
+	r.given = append(r.given, t.member)
 	if v.Kind == shape.String {
 		truth, isTruth := truths[strings.ToLower(v.Text)]
 		switch {

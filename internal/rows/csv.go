@@ -41,7 +41,9 @@ func (t *Reader) cellsFrom(line []byte) Row {
 	var more []byte // the lines behind the first
 	err := c.add(line)
 	for err == nil && c.place == quoted {
-		if line, err = t.readLine(); err == io.EOF || len(more)+len(line) > rowMost {
+		line, err = t.readLine()
+		// A row with too many cells is not read further: else each line of a file could be read to its end.
+		if err == io.EOF || len(more)+len(line) > rowMost || t.Columns != nil && len(c.ends) >= len(t.Columns) {
 			err = errOpen
 		}
 		more = append(more, line...)
@@ -50,13 +52,15 @@ func (t *Reader) cellsFrom(line []byte) Row {
 		}
 	}
 	if err != nil {
-		if !errors.Is(err, errLong) { // that line is gone
-			t.back(more)
+		if errors.Is(err, errLong) { // it is told of when its turn comes
+			t.long, err = true, errOpen
+			t.line--
 		}
+		t.back(more)
 		row.Err = err
 		return row
 	}
-	row.Cells = c.split()
+	row.Cells, row.size = c.split(), len(c.text)
 	row.Err = validText(row.Cells)
 	return row
 }
@@ -64,7 +68,7 @@ func (t *Reader) cellsFrom(line []byte) Row {
 // add reads a line, which ends the row unless a quote is open.
 func (c *cells) add(line []byte) error {
 	end := len(line)
-	for end > 0 && (line[end-1] == '\n' || line[end-1] == '\r' && end < len(line)) {
+	for end > 0 && (line[end-1] == '\n' || line[end-1] == '\r') {
 		end--
 	}
 	for i, b := range line {

@@ -3,13 +3,15 @@ package rows
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"slices"
 )
 
-// batch is how many rows are written together. A larger one keeps other writers waiting.
-const batch = 1000
+// A batch is so many rows, or so many bytes of them. A larger one keeps other writers waiting.
+const (
+	batchRows  = 1000
+	batchBytes = 8 << 20
+)
 
 // errorsMost is how many bad rows are told one by one.
 const errorsMost = 10_000
@@ -46,39 +48,12 @@ type Sink[I any] struct {
 // Load puts the rows of a table into a sink. Bad rows are skipped. When it fails, what was put before stays, and the result
 // tells of it.
 func Load[I any](ctx context.Context, t *Reader, sink Sink[I]) (Result, error) {
-	type made struct {
-		lines []int
-		items []I
-		bad   []RowError
-		err   error
-	}
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	ready := make(chan made, 1)
+	ready := make(chan made[I], 1)
 	go func() {
 		defer close(ready)
-		for more := true; more; {
-			var m made
-			var rows []Row
-			for len(rows)+len(m.bad) < batch && m.err == nil {
-				var row Row
-				row, m.err = t.Next()
-				switch {
-				case m.err != nil:
-				case row.Err != nil:
-					m.bad = append(m.bad, RowError{row.Line, row.Err.Error()})
-				default:
-					rows, m.lines = append(rows, row), append(m.lines, row.Line)
-				}
-			}
-			more = m.err == nil
-			if errors.Is(m.err, io.EOF) {
-				m.err = nil
-			}
-			var err error
-			if m.items, err = sink.Make(rows); err != nil {
-				more, m.err = false, err
-			}
+		for m := (made[I]{}); m.err == nil; {
+			m = makeBatch(t, sink)
 			select {
 			case ready <- m:
 			case <-ctx.Done():
@@ -86,40 +61,76 @@ func Load[I any](ctx context.Context, t *Reader, sink Sink[I]) (Result, error) {
 			}
 		}
 	}()
-	result := Result{Errors: []RowError{}, Warnings: []string{}}
-	defer func() {
-		slices.SortStableFunc(result.Errors, func(a, b RowError) int { return cmp.Compare(a.Line, b.Line) })
+	defer func() { // it reads the table no more when Load has returned
+		stop()
+		for range ready {
+		}
 	}()
+	result := Result{Errors: []RowError{}, Warnings: []string{}}
 	for m := range ready {
-		for _, bad := range m.bad {
-			result.skip(bad)
+		bad, err := putBatch(&result, m, sink)
+		if err != nil {
+			return result, err
 		}
-		if len(m.items) > 0 {
-			outcomes, err := sink.Put(m.items)
-			if err != nil {
-				return result, err
-			}
-			for i, o := range outcomes {
-				switch {
-				case o.Err != nil:
-					result.skip(RowError{m.lines[i], o.Err.Error()})
-				case o.Added:
-					result.Added++
-				default:
-					result.Updated++
-				}
-			}
-		}
-		if m.err != nil {
+		slices.SortFunc(bad, func(a, b RowError) int { return cmp.Compare(a.Line, b.Line) })
+		result.Skipped += len(bad)
+		result.Errors = append(result.Errors, bad[:min(len(bad), errorsMost-len(result.Errors))]...)
+		if m.err != nil && m.err != io.EOF {
 			return result, m.err
 		}
 	}
 	return result, ctx.Err()
 }
 
-func (r *Result) skip(bad RowError) {
-	r.Skipped++
-	if len(r.Errors) < errorsMost {
-		r.Errors = append(r.Errors, bad)
+// made is a batch that can be put.
+type made[I any] struct {
+	items []I
+	lines []int // of the items
+	bad   []RowError
+	err   error // why it is the last; io.EOF when all is well
+}
+
+func makeBatch[I any](t *Reader, sink Sink[I]) (m made[I]) {
+	var rows []Row
+	for size := 0; len(rows)+len(m.bad) < batchRows && size < batchBytes; {
+		row, err := t.Next()
+		if m.err = err; err != nil {
+			break
+		}
+		if row.Err != nil {
+			m.bad = append(m.bad, RowError{row.Line, row.Err.Error()})
+			continue
+		}
+		rows, m.lines = append(rows, row), append(m.lines, row.Line)
+		size += row.size
 	}
+	items, err := sink.Make(rows)
+	if err != nil {
+		m.err = err
+	}
+	m.items = items
+	return m
+}
+
+// putBatch puts a batch and counts what became of it. It gives all its bad rows.
+func putBatch[I any](r *Result, m made[I], sink Sink[I]) ([]RowError, error) {
+	if len(m.items) == 0 {
+		return m.bad, nil
+	}
+	outcomes, err := sink.Put(m.items)
+	if err != nil {
+		return nil, err
+	}
+	bad := m.bad
+	for i, o := range outcomes {
+		switch {
+		case o.Err != nil:
+			bad = append(bad, RowError{m.lines[i], o.Err.Error()})
+		case o.Added:
+			r.Added++
+		default:
+			r.Updated++
+		}
+	}
+	return bad, nil
 }

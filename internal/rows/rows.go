@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
+	"prospector/internal/fault"
 	"prospector/internal/shape"
 )
 
@@ -30,6 +31,8 @@ type Row struct {
 	Cells  []string
 	Object shape.Value
 	Err    error // why it cannot be read
+
+	size int // in bytes
 }
 
 // Reader reads the rows of a table.
@@ -41,6 +44,7 @@ type Reader struct {
 	line  int    // the number of the next line
 	again []byte // lines that are read once more
 	place int    // of the next in again
+	long  bool   // behind again came a line that was too long
 	comma byte
 }
 
@@ -78,9 +82,17 @@ func NewReader(r io.Reader) (*Reader, error) {
 }
 
 func (t *Reader) readHeader(first []byte) error {
+	count := map[byte]int{}
+	for quoted, i := false, 0; i < len(first); i++ {
+		if first[i] == '"' {
+			quoted = !quoted
+		} else if !quoted {
+			count[first[i]]++
+		}
+	}
 	t.comma = ','
 	for _, other := range []byte{';', '\t'} {
-		if bytes.Count(first, []byte{other}) > bytes.Count(first, []byte{t.comma}) {
+		if count[other] > count[t.comma] {
 			t.comma = other
 		}
 	}
@@ -109,7 +121,8 @@ func (t *Reader) Next() (Row, error) {
 		switch {
 		case err != nil:
 		case t.Columns == nil:
-			row.Object, row.Err = shape.ParseObject(bytes.TrimSpace(line))
+			row.size = len(line)
+			row.Object, row.Err = parseObject(bytes.TrimSpace(line))
 		default:
 			row = t.cellsFrom(line)
 			if row.Err == nil && len(row.Cells) != len(t.Columns) {
@@ -118,6 +131,16 @@ func (t *Reader) Next() (Row, error) {
 		}
 		return row, nil
 	}
+}
+
+// parseObject reads a line of JSON. What is wrong with it is said of the body of a request elsewhere.
+func parseObject(line []byte) (shape.Value, error) {
+	v, err := shape.ParseObject(line)
+	var wrong *fault.Error
+	if errors.As(err, &wrong) {
+		err = errors.New(strings.Replace(wrong.Message, "the body", "the line", 1))
+	}
+	return v, err
 }
 
 var errLong = fmt.Errorf("it is longer than %d bytes", rowMost)
@@ -134,6 +157,11 @@ func (t *Reader) readLine() ([]byte, error) {
 		return rest[:end], nil
 	}
 	t.again, t.place = nil, 0
+	if t.long {
+		t.long = false
+		t.line++
+		return nil, errLong
+	}
 	var line []byte
 	for long := false; ; {
 		part, err := t.in.ReadSlice('\n')
