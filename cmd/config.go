@@ -16,9 +16,10 @@ import (
 
 // Config is the settings of the service, checked.
 type Config struct {
-	Addr    string `mapstructure:"addr"`
-	DataDir string `mapstructure:"data_dir"`
-	Log     struct {
+	Addr        string `mapstructure:"addr"`
+	MetricsAddr string `mapstructure:"metrics_addr"`
+	DataDir     string `mapstructure:"data_dir"`
+	Log         struct {
 		Level  string `mapstructure:"level"`
 		Format string `mapstructure:"format"`
 	} `mapstructure:"log"`
@@ -36,6 +37,7 @@ type Config struct {
 // defaults is every setting there is. config.example.yaml explains them.
 var defaults = map[string]any{
 	"addr":                  "127.0.0.1:8080",
+	"metrics_addr":          "",
 	"data_dir":              "./data",
 	"log.level":             "info",
 	"log.format":            "text",

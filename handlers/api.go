@@ -17,6 +17,7 @@ import (
 	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/worker"
 	"prospector/store"
 )
 
@@ -26,12 +27,15 @@ type Options struct {
 	Index    *index.Engine
 	Identity *identity.Identity
 	CRM      *crm.CRM
+	Worker   *worker.Worker
 	Log      *slog.Logger
 	Version  string
 	// RatePerMinute is the limit of organizations that have none of their own; 0 is none.
 	RatePerMinute int
 	// BodyBytes is the largest body that is read.
 	BodyBytes int64
+	// MetricsElsewhere leaves the metrics out of the table of operations: they are served by Metrics alone.
+	MetricsElsewhere bool
 }
 
 // API serves the operations.
@@ -43,6 +47,7 @@ type API struct {
 	answers    *answers
 	document   []byte
 	draining   atomic.Bool
+	metrics    *metrics
 }
 
 // New makes the API of a service.
@@ -51,6 +56,7 @@ func New(o Options) *API {
 	a.operations = a.table()
 	a.router = a.mount()
 	a.document = a.openAPI()
+	a.metrics = newMetrics(a)
 	return a
 }
 
@@ -60,6 +66,7 @@ func (a *API) table() []Operation {
 		a.identityOperations(),
 		a.crmOperations(),
 		a.serviceOperations(),
+		a.metricsOperation(),
 	)
 	return append(ops, schemaOperation(ops))
 }
@@ -78,10 +85,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{api: a, request: r, requestID: requestID(r)}
 	w.Header().Set("X-Request-Id", c.requestID)
 	sent := &sentStatus{ResponseWriter: w}
+	a.metrics.inFlight.Inc()
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {
-				c.log(sent.status, time.Since(started))
+				c.done(sent.status, time.Since(started))
 				panic(p)
 			}
 			a.Log.Error("panic", "request_id", c.requestID, "operation", c.opName(), "panic", p, "stack", string(debug.Stack()))
@@ -89,7 +97,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				c.errorAnswer(c.internal()).write(sent)
 			}
 		}
-		c.log(sent.status, time.Since(started))
+		c.done(sent.status, time.Since(started))
 	}()
 	if underV1(r.URL.Path) {
 		if err := c.admit(sent.Header()); err != nil {

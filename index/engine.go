@@ -62,6 +62,7 @@ type Engine struct {
 
 	clock   atomic.Uint64 // counts uses
 	changes atomic.Uint64 // counts what Committed is told
+	counts  counts
 
 	mu      sync.Mutex
 	shelves map[shelfKey]*shelf
