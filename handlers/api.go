@@ -89,7 +89,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {
-				c.done(sent.status, time.Since(started))
+				sent.cut = true
+				c.done(sent, time.Since(started))
 				panic(p)
 			}
 			a.Log.Error("panic", "request_id", c.requestID, "operation", c.opName(), "panic", p, "stack", string(debug.Stack()))
@@ -97,7 +98,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				c.errorAnswer(c.internal()).write(sent)
 			}
 		}
-		c.done(sent.status, time.Since(started))
+		c.done(sent, time.Since(started))
 	}()
 	if underV1(r.URL.Path) {
 		if err := c.admit(sent.Header()); err != nil {
@@ -114,10 +115,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func underV1(path string) bool { return path == "/v1" || strings.HasPrefix(path, "/v1/") }
 
-// sentStatus remembers the status for the log.
+// sentStatus remembers the status for the log and the metrics.
 type sentStatus struct {
 	http.ResponseWriter
 	status int
+	cut    bool // the answer was cut off
 }
 
 func (s *sentStatus) WriteHeader(status int) {

@@ -141,10 +141,10 @@ func (c *call) emptyBody() bool {
 }
 
 // done counts and logs a request that was answered.
-func (c *call) done(status int, took time.Duration) {
+func (c *call) done(sent *sentStatus, took time.Duration) {
 	c.api.metrics.inFlight.Dec()
-	c.api.metrics.answered(c, status, took)
-	c.log(status, took)
+	c.api.metrics.answered(c, sent, took)
+	c.log(sent.status, took)
 }
 
 func (c *call) log(status int, took time.Duration) {

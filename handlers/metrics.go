@@ -20,6 +20,9 @@ const metricsPath = "/metrics"
 // noOperation stands in labels for requests that reached no operation: an unknown path, a key or a rate that was refused.
 const noOperation = "none"
 
+// cutOff stands for the status of an answer that was cut off, whatever status it had begun with.
+const cutOff = "cut_off"
+
 // durationBuckets are the seconds that requests are counted by.
 var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
@@ -37,7 +40,7 @@ func newMetrics(a *API) *metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "prospector_http_request_duration_seconds", Buckets: durationBuckets,
-			Help: "How long requests took, by operation and status; the operation is none for what reached none.",
+			Help: "How long requests took, by operation (none for what reached none) and status (cut_off for an answer that was).",
 		}, []string{"operation", "status"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "prospector_http_requests_in_flight", Help: "Requests that are being answered, this one too when it is one of the API.",
@@ -60,12 +63,15 @@ func newMetrics(a *API) *metrics {
 }
 
 // answered counts a request.
-func (m *metrics) answered(c *call, status int, took time.Duration) {
-	operation := noOperation
+func (m *metrics) answered(c *call, sent *sentStatus, took time.Duration) {
+	operation, status := noOperation, cutOff
 	if c.op != nil {
 		operation = c.op.Name
 	}
-	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Observe(took.Seconds())
+	if !sent.cut {
+		status = strconv.Itoa(sent.status)
+	}
+	m.requests.WithLabelValues(operation, status).Observe(took.Seconds())
 	switch c.code {
 	case fault.RateLimited:
 		m.rateLimited.Inc()

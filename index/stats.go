@@ -34,7 +34,8 @@ func (e *Engine) Stats() (Stats, error) {
 	for _, s := range e.all() {
 		open, size := s.takes()
 		st.Open, st.Bytes = st.Open+open, st.Bytes+size
-		building, lag := s.building(), s.lag()
+		building := s.building()
+		indexed, lag := s.behind()
 		if building {
 			st.Building++
 		}
@@ -45,7 +46,7 @@ func (e *Engine) Stats() (Stats, error) {
 			continue
 		}
 		st.Lag, st.MostLag = st.Lag+lag, max(st.MostLag, lag)
-		age, err := s.oldestLag()
+		age, err := s.ageAfter(indexed)
 		if err != nil {
 			return st, err
 		}
@@ -60,11 +61,10 @@ func (e *Engine) isDirty(s *shelf) bool {
 	return e.dirty[s]
 }
 
-// oldestLag is how long ago the first change was made that the index does not hold.
-func (s *shelf) oldestLag() (age time.Duration, err error) {
-	indexed := s.indexed.Load()
+// ageAfter is how long ago the change was made that comes after the one of this number.
+func (s *shelf) ageAfter(number uint64) (age time.Duration, err error) {
 	err = s.engine.store.View(s.org, func(tx *store.Tx) error {
-		return tx.Changes(s.kind.table, indexed, func(c store.Change) (bool, error) {
+		return tx.Changes(s.kind.table, number, func(c store.Change) (bool, error) {
 			age = tx.Now().Sub(c.At)
 			return false, nil
 		})
