@@ -41,7 +41,7 @@ var storeMeasures = []measure{
 
 var indexMeasures = []measure{
 	{"prospector_index_lag_changes", "Changes that are not in their index yet, over all indexes.", gauge, func(s *standing) float64 { return float64(s.index.Lag) }},
-	{"prospector_index_lag_most_changes", "Changes that the index furthest behind has not taken in yet; past 25000 its writers wait.", gauge, func(s *standing) float64 { return float64(s.index.MostLag) }},
+	{"prospector_index_max_lag_changes", "Changes that the index furthest behind has not taken in yet; past 25000 its writers wait.", gauge, func(s *standing) float64 { return float64(s.index.MostLag) }},
 	{"prospector_index_oldest_lag_seconds", "How long ago the first change was made that is not in its index yet; 0 when all are.", gauge, func(s *standing) float64 { return s.index.OldestLag.Seconds() }},
 	{"prospector_index_dirty", "Indexes that have something to take in.", gauge, func(s *standing) float64 { return float64(s.index.Dirty) }},
 	{"prospector_index_building", "Indexes that do not hold all records yet; their lists are slower.", gauge, func(s *standing) float64 { return float64(s.index.Building) }},

@@ -202,7 +202,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 		return nil
 	}()
 	lag := behind["prospector_index_lag_changes"]
-	behind.has(t, sample{"prospector_index_lag_most_changes": lag, "prospector_index_oldest_lag_seconds": 7 * lag})
+	behind.has(t, sample{"prospector_index_max_lag_changes": lag, "prospector_index_oldest_lag_seconds": 7 * lag})
 	if behind["prospector_index_dirty"] < 1 {
 		t.Error("no index has anything to take in")
 	}
@@ -213,7 +213,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 	org.Read.Post("/v1/contacts/list", `{"sort": "last_name"}`).Is(200)
 	settled := scrape(t, app)
 	settled.has(t, sample{
-		"prospector_index_lag_changes": 0, "prospector_index_lag_most_changes": 0, "prospector_index_oldest_lag_seconds": 0,
+		"prospector_index_lag_changes": 0, "prospector_index_max_lag_changes": 0, "prospector_index_oldest_lag_seconds": 0,
 		"prospector_index_building": 0, "prospector_index_open": 1, "prospector_index_cache_limit_bytes": 64 << 20,
 		"prospector_index_builds_total": 1, "prospector_index_damaged_total": 0, "prospector_index_failures_total": 0,
 	})
