@@ -79,8 +79,8 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 		record.SweepJob: func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) },
 	})
 	s.API = handlers.New(handlers.Options{
-		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Log: log, Version: Version,
-		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes,
+		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Worker: s.Worker, Log: log, Version: Version,
+		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, MetricsElsewhere: cfg.MetricsAddr != "",
 	})
 	return s, nil
 }
@@ -114,9 +114,14 @@ func (s *Service) Close() error {
 	return s.Store.Close()
 }
 
-// Run serves on the listener and on the admin socket until ctx ends; then it stops accepting, finishes what is in
-// flight, stops the workers, writes the index down and closes the store. ready is called once it listens.
+// Run serves on the listener, on the admin socket and on the address of the metrics, if they have one, until ctx ends; then it
+// stops accepting, finishes what is in flight, stops the workers, writes the index down and closes the store. ready is called
+// once it listens.
 func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error {
+	metrics, err := s.listenMetrics()
+	if err != nil {
+		return errors.Join(err, ln.Close(), s.Close())
+	}
 	admin, err := listenAdmin(s.Config.DataDir)
 	if err != nil {
 		return errors.Join(fmt.Errorf("admin socket: %w", err), s.Close())
@@ -136,11 +141,19 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 		}
 	})
 
-	public := s.server(s.API)
-	private := s.server(s.adminHandler())
-	failed := make(chan error, 2)
-	servers.Go(func() { failed <- public.Serve(ln) })
-	servers.Go(func() { failed <- private.Serve(admin) })
+	var running []*http.Server
+	failed := make(chan error, 3)
+	run := func(h http.Handler, ln net.Listener) {
+		server := s.server(h)
+		running = append(running, server)
+		servers.Go(func() { failed <- server.Serve(ln) })
+	}
+	run(s.API, ln)
+	run(s.adminHandler(), admin)
+	if metrics != nil {
+		run(s.API.Metrics(), metrics)
+		s.log.Info("serving metrics", "address", "http://"+metrics.Addr().String()+"/metrics")
+	}
 	ready()
 	if since, err := s.Store.Held(); err != nil || !since.IsZero() {
 		s.log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since, "error", err)
@@ -153,14 +166,27 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 		s.log.Error("the server failed", "error", err)
 	}
 	s.API.Drain()
-	s.shutdown(ctx, public)
-	s.shutdown(ctx, private)
+	for _, server := range running {
+		s.shutdown(ctx, server)
+	}
 	servers.Wait()
 	stopWorkers()
 	workers.Wait()
 	err = errors.Join(err, s.Close(), removeAdmin(s.Config.DataDir))
 	s.log.Info("stopped")
 	return err
+}
+
+// listenMetrics listens where the metrics are to be; nil when that is beside the API.
+func (s *Service) listenMetrics() (net.Listener, error) {
+	if s.Config.MetricsAddr == "" {
+		return nil, nil
+	}
+	ln, err := net.Listen("tcp", s.Config.MetricsAddr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics_addr: cannot listen: %w", err)
+	}
+	return ln, nil
 }
 
 // shutdown lets requests in flight finish, and cuts off those that do not. Whatever they had acknowledged is safe.

@@ -19,6 +19,7 @@ import (
 	"prospector/internal/console"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/worker"
 	"prospector/store"
 )
 
@@ -28,12 +29,15 @@ type Options struct {
 	Index    *index.Engine
 	Identity *identity.Identity
 	CRM      *crm.CRM
+	Worker   *worker.Worker
 	Log      *slog.Logger
 	Version  string
 	// RatePerMinute is the limit of organizations that have none of their own; 0 is none.
 	RatePerMinute int
 	// BodyBytes is the largest body that is read.
 	BodyBytes int64
+	// MetricsElsewhere leaves the metrics out of the table of operations: they are served by Metrics alone.
+	MetricsElsewhere bool
 }
 
 // API serves the operations.
@@ -46,6 +50,7 @@ type API struct {
 	document   []byte
 	docs       func() (console.Page, error) // shows the document
 	draining   atomic.Bool
+	metrics    *metrics
 }
 
 // New makes the API of a service.
@@ -55,6 +60,7 @@ func New(o Options) *API {
 	a.router = a.mount()
 	a.document = a.openAPI()
 	a.docs = sync.OnceValues(func() (console.Page, error) { return console.Docs(a.document, a.Version) })
+	a.metrics = newMetrics(a)
 	return a
 }
 
@@ -64,6 +70,7 @@ func (a *API) table() []Operation {
 		a.identityOperations(),
 		a.crmOperations(),
 		a.serviceOperations(),
+		a.metricsOperation(),
 	)
 	return append(ops, schemaOperation(ops))
 }
@@ -82,10 +89,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{api: a, request: r, requestID: requestID(r)}
 	w.Header().Set("X-Request-Id", c.requestID)
 	sent := &sentStatus{ResponseWriter: w}
+	a.metrics.inFlight.Inc()
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {
-				c.log(sent.status, time.Since(started))
+				sent.cut = true
+				c.done(sent, time.Since(started))
 				panic(p)
 			}
 			a.Log.Error("panic", "request_id", c.requestID, "operation", c.opName(), "panic", p, "stack", string(debug.Stack()))
@@ -93,7 +102,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				c.errorAnswer(c.internal()).write(sent)
 			}
 		}
-		c.log(sent.status, time.Since(started))
+		c.done(sent, time.Since(started))
 	}()
 	if underV1(r.URL.Path) {
 		if err := c.admit(sent.Header()); err != nil {
@@ -110,10 +119,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func underV1(path string) bool { return path == "/v1" || strings.HasPrefix(path, "/v1/") }
 
-// sentStatus remembers the status for the log.
+// sentStatus remembers the status for the log and the metrics.
 type sentStatus struct {
 	http.ResponseWriter
 	status int
+	cut    bool // the answer was cut off
 }
 
 func (s *sentStatus) WriteHeader(status int) {

@@ -140,6 +140,13 @@ func (c *call) emptyBody() bool {
 	return n == 0 && err == io.EOF
 }
 
+// done counts and logs a request that was answered.
+func (c *call) done(sent *sentStatus, took time.Duration) {
+	c.api.metrics.inFlight.Dec()
+	c.api.metrics.answered(c, sent, took)
+	c.log(sent.status, took)
+}
+
 func (c *call) log(status int, took time.Duration) {
 	attrs := []any{"request_id", c.requestID, "method", c.request.Method, "path", c.request.URL.Path, "status", status,
 		"duration", took}

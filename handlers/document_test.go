@@ -30,7 +30,7 @@ var access = map[string]string{
 	"create_field": "admin", "list_fields": "read", "update_field": "admin", "delete_field": "admin",
 	"create_suppression": "admin", "delete_suppression": "admin", "list_suppressions": "read",
 	"create_tag": "write", "get_tag": "read", "update_tag": "write", "delete_tag": "write", "list_tags": "read",
-	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "",
+	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "", "get_metrics": "",
 }
 
 func TestAccess(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/record"
+	"prospector/internal/worker"
 	"prospector/store"
 )
 
@@ -38,7 +39,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		st.Close()
 	})
 	return New(Options{
-		Store: st, Index: lists, Identity: users, CRM: records,
+		Store: st, Index: lists, Identity: users, CRM: records, Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
 		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20,
 	})
 }

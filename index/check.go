@@ -122,6 +122,7 @@ func (s *shelf) check() (problems []string, err error) {
 		return nil, err
 	}
 	if why != nil {
+		s.engine.counts.damaged.Add(1)
 		problems = append(problems, strings.ReplaceAll(why.Error(), "\n", "; "))
 	}
 	var found []string

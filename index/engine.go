@@ -62,6 +62,7 @@ type Engine struct {
 
 	clock   atomic.Uint64 // counts uses
 	changes atomic.Uint64 // counts what Committed is told
+	counts  counts
 
 	mu      sync.Mutex
 	shelves map[shelfKey]*shelf
@@ -263,11 +264,17 @@ func signal(c chan struct{}) {
 
 // lag is how many changes the index is behind. That of a shelf that was not opened is not known.
 func (s *shelf) lag() uint64 {
+	_, lag := s.behind()
+	return lag
+}
+
+// behind is the change that the index holds, and how many came after it.
+func (s *shelf) behind() (indexed, lag uint64) {
 	told, indexed := s.told.Load(), s.indexed.Load()
 	if indexed == 0 || told < indexed {
-		return 0
+		return indexed, 0
 	}
-	return told - indexed
+	return indexed, told - indexed
 }
 
 func (e *Engine) hold(ctx context.Context, s *shelf) {

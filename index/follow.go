@@ -64,6 +64,7 @@ func (s *shelf) loadAsIs() (why, err error) {
 }
 
 func (s *shelf) warn(why error) {
+	s.engine.counts.damaged.Add(1)
 	s.engine.log.Warn("an index is made anew, in part or as a whole", "organization", s.org, "kind", s.kind.Entity, "reason", why)
 }
 
@@ -184,6 +185,7 @@ func (s *shelf) restart() error {
 
 // fail says that the index cannot be kept, and lets those go who wait for it.
 func (s *shelf) fail(err error) {
+	s.engine.counts.failures.Add(1)
 	s.engine.log.Error("an index cannot be kept; its lists are slower until it can", "organization", s.org, "kind", s.kind.Entity, "error", err)
 	s.indexed.Store(0)
 	s.engine.advanced()
@@ -203,6 +205,7 @@ func (s *shelf) begin(first state) error {
 		return errors.Join(err, d.close())
 	}
 	s.disk = d
+	s.engine.counts.builds.Add(1)
 	s.show(v)
 	signal(s.engine.tidy)
 	return nil

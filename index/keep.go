@@ -110,15 +110,7 @@ func (e *Engine) fit() {
 	open, size := 0, e.cache.size()
 	for _, s := range e.all() {
 		u := use{shelf: s, used: s.used.Load()}
-		s.mu.Lock()
-		if s.rows != nil {
-			u.size = s.rows.size
-		}
-		if s.view != nil {
-			u.open = 1
-			u.size += s.view.bytes()
-		}
-		s.mu.Unlock()
+		u.open, u.size = s.takes()
 		uses, open, size = append(uses, u), open+u.open, size+u.size
 	}
 	slices.SortFunc(uses, func(a, b use) int { return cmp.Compare(a.used, b.used) })

@@ -81,10 +81,11 @@ func (s *Store) commitBatch(batch []*pending) int {
 		return err
 	})
 	if err != nil {
+		s.counts.failed.Add(1)
 		answer(batch, err)
 		return len(batch)
 	}
-	id, ran, written, enqueued, committing := btx.ID(), 0, 0, false, false
+	id, ran, wrote, written, enqueued, committing := btx.ID(), 0, 0, 0, false, false
 	err = guard(func() error {
 		for _, p := range batch {
 			ran++
@@ -105,6 +106,9 @@ func (s *Store) commitBatch(batch []*pending) int {
 			if err := tx.apply(); err != nil {
 				return err
 			}
+			if tx.bytes > 0 {
+				wrote++
+			}
 			written += tx.bytes
 			enqueued = enqueued || tx.enqueued
 			if written > maxBatchBytes {
@@ -118,7 +122,7 @@ func (s *Store) commitBatch(batch []*pending) int {
 			return err
 		}
 		committing = true
-		return s.opt.commit(btx)
+		return s.commit(btx, wrote)
 	})
 	switch {
 	case err != nil:
@@ -133,11 +137,23 @@ func (s *Store) commitBatch(batch []*pending) int {
 	return ran
 }
 
+// commit commits what so many Updates wrote, and counts it.
+func (s *Store) commit(btx *bolt.Tx, updates int) error {
+	watch := s.Stopwatch()
+	err := s.opt.commit(btx)
+	if err == nil {
+		s.counts.commits.Add(watch())
+		s.counts.updates.Add(uint64(updates))
+	}
+	return err
+}
+
 // commitFailed decides what a failed commit means. Before the commit itself nothing was written. Want of room is clean:
 // nothing was written that counts, reads go on, and so does writing once there is room. So is a panic over a damaged
 // page, as long as nothing became visible and bbolt could take it back. Anything else leaves unknown what is on the
 // disk: the process must end.
 func (s *Store) commitFailed(btx *bolt.Tx, id int, committing bool, written int, err error) error {
+	s.counts.failed.Add(1)
 	undone := guard(btx.Rollback)
 	clean := undone == nil || errors.Is(undone, berrors.ErrTxClosed)
 	if clean && s.lastCommitted() != id {

@@ -30,6 +30,8 @@ const (
 	heldShared = sharedPrefix + "held"
 )
 
+var heldBucket = []byte("held")
+
 // Enqueue promises a job of this organization, due at the given time, and gives its id.
 func (tx *Tx) Enqueue(kind string, due time.Time, payload any) (uuid.UUID, error) {
 	body, err := json.Marshal(payload)

@@ -105,6 +105,7 @@ type Store struct {
 
 	stopped chan struct{}
 	probing sync.Mutex
+	counts  counts
 }
 
 // pending is one Update on its way through a shared commit.

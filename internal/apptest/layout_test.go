@@ -14,7 +14,7 @@ import (
 var mayImport = map[string][]string{
 	".":                 {"cmd"},
 	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/record", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
+	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/console":  {},
 	"internal/crm":      {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/identity": {"internal/record", "internal/shape", "internal/fault", "index", "store"},
@@ -34,6 +34,7 @@ var owners = map[string]string{
 	"github.com/blevesearch":              "index",
 	"github.com/RoaringBitmap":            "index",
 	"github.com/julienschmidt/httprouter": "handlers",
+	"github.com/prometheus":               "handlers",
 	"github.com/spf13/cobra":              "cmd",
 	"github.com/spf13/viper":              "cmd",
 	"github.com/getkin/kin-openapi":       "internal/apptest",

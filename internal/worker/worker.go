@@ -42,11 +42,14 @@ type Worker struct {
 
 	mu   sync.Mutex
 	held map[uuid.UUID]bool // the jobs that are running
+
+	runs map[Run]*store.Timings // of every kind and outcome there can be
 }
 
 // New makes a worker with the handlers of each kind of job.
 func New(s *store.Store, log *slog.Logger, handlers map[string]Handler) *Worker {
-	return &Worker{store: s, log: log, handlers: handlers, free: make(chan struct{}, atOnce), ended: make(chan struct{}, 1), held: map[uuid.UUID]bool{}}
+	return &Worker{store: s, log: log, handlers: handlers, free: make(chan struct{}, atOnce), ended: make(chan struct{}, 1), held: map[uuid.UUID]bool{},
+		runs: newRuns(handlers)}
 }
 
 // Run runs jobs until ctx ends, and returns when those that run have ended.
@@ -137,7 +140,9 @@ func (w *Worker) hold(id uuid.UUID, held bool) {
 
 // do runs a job, and puts it off when it fails.
 func (w *Worker) do(ctx context.Context, job store.Job) {
+	watch := w.store.Stopwatch()
 	err := w.handle(ctx, job)
+	w.count(job.Kind, outcomeOf(ctx, err), watch())
 	if err == nil || ctx.Err() != nil {
 		return
 	}

@@ -1,0 +1,307 @@
+package cmd_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf16"
+)
+
+// zipped is a text in gzip.
+func zipped(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		panic(err)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+// utf16le is a text as spreadsheets save it as "Unicode".
+func utf16le(text string) string {
+	b := []byte{0xff, 0xfe}
+	for _, u := range utf16.Encode([]rune(text)) {
+		b = append(b, byte(u), byte(u>>8))
+	}
+	return string(b)
+}
+
+// TestImportFormats: what a file is is found out from what is in it, whatever its name, and wherever it comes from.
+func TestImportFormats(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		csv := func(title string) string {
+			return "email,title,notes\nada@x.example," + title + ",\"a, b\"\nbob@x.example," + title + ",\n"
+		}
+		jsonl := func(title string) string {
+			return fmt.Sprintf("{\"email\": \"ada@x.example\", \"title\": %q, \"notes\": \"a, b\"}\n{\"email\": \"bob@x.example\", \"title\": %q}\n", title, title)
+		}
+		made := "2 added, 0 updated"
+		for _, f := range []struct{ title, content string }{
+			{"CSV", csv("CSV")},
+			{"without a newline at its end", strings.TrimSuffix(csv("without a newline at its end"), "\n")},
+			{"CRLF and a mark", "\ufeff" + strings.ReplaceAll(csv("CRLF and a mark"), "\n", "\r\n")},
+			{"UTF-16", utf16le(csv("UTF-16"))},
+			{"semicolons", "email;title;notes\nada@x.example;semicolons;a, b\nbob@x.example;semicolons;\n"},
+			{"tabs", "email\ttitle\tnotes\nada@x.example\ttabs\ta, b\nbob@x.example\ttabs\t\n"},
+			{"JSON lines", jsonl("JSON lines")},
+			{"gzipped CSV", zipped(csv("gzipped CSV"))},
+			{"gzipped JSON lines", zipped(jsonl("gzipped JSON lines"))},
+		} {
+			args := []string{"import", "contacts", "file.txt", "--org", "Acme", "--match-on", "email"}
+			d.write("file.txt", f.content)
+			d.run(args...).quiet().says("Imported contacts: " + made + ", 0 skipped\n")
+			made = "0 added, 2 updated"
+			rows := func(title string) []string {
+				return []string{
+					imported("contacts", `"email": "ada@x.example", "notes": "a, b", "title": `+asJSON(title)),
+					imported("contacts", `"email": "bob@x.example", "title": `+asJSON(title)),
+				}
+			}
+			d.keeps("contacts", rows(f.title)...)
+			// The same through a pipe.
+			piped := strings.Replace(f.content, f.title, "piped", -1)
+			if strings.HasPrefix(f.content, "\xff\xfe") || strings.HasPrefix(f.content, "\x1f\x8b") {
+				piped = f.content
+			}
+			args[2] = "-"
+			d.feed(strings.NewReader(piped), args...).says("Imported contacts: " + made + ", 0 skipped\n")
+			if piped != f.content {
+				d.keeps("contacts", rows("piped")...)
+			}
+		}
+	})
+}
+
+// TestImportUsage has what is wrong before anything is read, so it needs neither a file nor a store.
+func TestImportUsage(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, c := range []struct{ line, says string }{
+		{"import", "a subcommand is missing (see 'prospector import --help')"},
+		{"import tags people.csv --org Acme", `there is no "import tags"`},
+		{"import contacts --org Acme", "needs one argument: the file, or - for standard input"},
+		{"import contacts a.csv b.csv --org Acme", "needs one argument"},
+		{"import contacts people.csv", "import contacts needs --org"},
+		{"import accounts people.csv --org=", "import accounts needs --org"},
+		{"import suppressions people.csv", "import suppressions needs --org"},
+		{"import contacts people.csv --org Acme --match-on title", `--match-on must be one of email, linkedin_url, external_id, not "title"`},
+		{"import contacts people.csv --org Acme --match-on Email", "--match-on must be one of email"},
+		{"import contacts people.csv --org Acme --match-on website", "--match-on must be one of email"},
+		{"import contacts people.csv --org Acme --match-on or", "--match-on must be one of email"},
+		{"import accounts people.csv --org Acme --match-on email", "--match-on must be one of website, external_id"},
+		{"import accounts people.csv --org Acme --match-on or", "--match-on must be one of website, external_id"},
+		{"import suppressions people.csv --org Acme --match-on email", "unknown flag: --match-on"},
+		{"import contacts people.csv --org Acme --map email", `--map must be column=field, not "email"`},
+		{"import contacts people.csv --org Acme --map =email", "--map must be column=field"},
+		{"import contacts people.csv --org Acme --map Mail=", "--map must be column=field"},
+		{"import contacts people.csv --org Acme --map Mail=email --map Mail=title", `--map names the column "Mail" twice`},
+		{"import contacts people.csv --org Acme --frobnicate", "unknown flag: --frobnicate"},
+	} {
+		p.run(strings.Fields(c.line)...).fails(2, c.says)
+		p.run(append(strings.Fields(c.line), "--json")...).fails(2, c.says)
+	}
+	p.run("import", "contacts", "people.csv", "--org", "Acme").fails(1, "people.csv", "no such file")
+	p.write("people.csv", "email\nada@x.example\n")
+	p.run("import", "contacts", "people.csv", "--org", "Acme").quiet().fails(1, "no store in "+p.path("data"), "prospector org create")
+	if made, err := os.ReadDir(p.dir); err != nil || len(made) != 1 {
+		t.Errorf("imports into nothing made %v (%v)", made, err)
+	}
+}
+
+// TestImportRefusals has what is wrong with the file, the organization or what was said of the columns: it changes nothing.
+func TestImportRefusals(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		first := d.run("org", "create", "--name", "Twin", "--json").text("id")
+		second := d.run("org", "create", "--name", "Twin", "--json").text("id")
+		d.write("people.csv", "email,Job title,Rank\nada@x.example,VP,1\n")
+		d.write("empty.csv", "")
+		d.write("blank.csv", "\n  \n\r\n")
+		d.write("other.csv", "Name of pet,Color\nRex,brown\n")
+		d.write("quote.csv", "email,\"title\nada@x.example,VP\n")
+		d.write("twice.csv", "email,Email\nada@x.example,bob@x.example\n")
+		d.write("latin1.csv", "email,title\nada@x.example,Gr\xfc\xdfe\n")
+		d.write("header.csv", "email,title\n")
+		d.write("not.gz", "\x1f\x8bnot gzip at all")
+		if err := os.Mkdir(d.path("people"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		type refusal struct {
+			file, flags string
+			says        []string
+		}
+		refused := []refusal{
+			{"nosuch.csv", "", []string{"nosuch.csv", "no such file or directory"}},
+			{"people.csv/more", "", []string{"people.csv/more", "not a directory"}},
+			{"people", "", []string{"people is a directory"}},
+			{"empty.csv", "", []string{"it is empty"}},
+			{"/dev/null", "", []string{"it is empty"}},
+			{"blank.csv", "", []string{"it is empty"}},
+			{"not.gz", "", []string{"it is not gzip"}},
+			{"quote.csv", "", []string{"its header", "a quote that opens in it is not closed"}},
+			{"other.csv", "", []string{"none of its columns is a field of contacts: Name of pet, Color", "--map"}},
+			{"twice.csv", "", []string{`"email" and "Email" are both for email`}},
+			{"people.csv", "--map Rank=email", []string{`"email" and "Rank" are both for email`}},
+			{"people.csv", "--map Rank=rank", []string{`"Rank" is mapped to "rank"`, "first_name", "title"}},
+			{"people.csv", "--map Rank=source", []string{`"Rank" is mapped to "source"`}},
+			{"people.csv", "--map Rank=created_at", []string{`"Rank" is mapped to "created_at"`}},
+			{"people.csv", "--map Rank=custom_field_rank", []string{`"Rank" is mapped to "custom_field_rank"`}},
+			{"people.csv", "--map Salary=notes", []string{`"Salary" is mapped`, "no such column", "email, Job title, Rank"}},
+			{"people.csv", "--org Nobody", []string{`there is no organization "Nobody"`, "prospector org list"}},
+			{"people.csv", "--org " + absent, []string{`there is no organization "` + absent + `"`}},
+			{"people.csv", "--org Twin", []string{`2 organizations are called "Twin"`, first, second}},
+		}
+		if os.Geteuid() != 0 { // whom no mode keeps out
+			d.write("secret.csv", "email\nada@x.example\n")
+			if err := os.Chmod(d.path("secret.csv"), 0); err != nil {
+				t.Fatal(err)
+			}
+			refused = append(refused, refusal{"secret.csv", "", []string{"secret.csv", "permission denied"}})
+		}
+		if runtime.GOOS == "linux" { // it opens, and cannot be read
+			refused = append(refused, refusal{"/proc/self/mem", "", []string{"the file cannot be read", "input/output error"}})
+		}
+		for _, c := range refused {
+			args := append([]string{"import", "contacts", c.file, "--org", "Acme"}, strings.Fields(c.flags)...)
+			d.run(args...).quiet().fails(1, c.says...)
+			d.run(append(args, "--json")...).quiet().fails(1, c.says...)
+		}
+		const none = "not one row of the file was good; nothing was imported"
+		d.run("import", "contacts", "header.csv", "--org", "Acme", "--json").quiet().
+			fails1(`{"added": 0, "updated": 0, "skipped": 0, "errors": [], "warnings": []}`, none)
+		d.run("import", "contacts", "latin1.csv", "--org", "Acme", "--json").quiet().
+			fails1(`{"added": 0, "updated": 0, "skipped": 1, "errors": [{"line": 2, "message": "cell 2 is not valid UTF-8; save the file as UTF-8"}], "warnings": []}`, none)
+		r := d.run("import", "contacts", "latin1.csv", "--org", "Acme").quiet()
+		if r.status != 1 || r.stdout != "Imported contacts: 0 added, 0 updated, 1 skipped\n" ||
+			r.stderr != "line 2: cell 2 is not valid UTF-8; save the file as UTF-8\nprospector: "+none+"\n" {
+			t.Errorf("%+v", r)
+		}
+		d.keeps("contacts")
+		// The name of a column may have anything in it, also what --map puts between column and field.
+		d.imports("contacts", "a=b, Mail \nCEO,ada@x.example\n", "--map", "a=b=title", "--map", "Mail=email").says("Imported contacts: 1 added, 0 updated, 0 skipped\n")
+		d.keeps("contacts", imported("contacts", `"email": "ada@x.example", "title": "CEO"`))
+	})
+}
+
+// manyRows are contacts in CSV, or more than the buffers on the way to a server hold.
+func manyRows(header string, n int) string {
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	for i := range n {
+		fmt.Fprintf(&b, "p%d@x.example,VP %d,%s\n", i, i, strings.Repeat("many words ", 5))
+	}
+	return b.String()
+}
+
+// TestImportRefusedEarly: what is wrong with the first line is answered while most of a large file is still to come.
+func TestImportRefusedEarly(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		n := 30_000
+		if raceDetector {
+			n = 10_000
+		}
+		d.write("large.csv", manyRows("Mail,Job,Words", n))
+		d.write("large.csv.gz", zipped(manyRows("Mail,Job,Words", n)))
+		args := []string{"import", "contacts", "large.csv", "--org", "Acme"}
+		d.run(args...).quiet().fails(1, "none of its columns is a field of contacts: Mail, Job, Words")
+		d.run("import", "contacts", "large.csv.gz", "--org", "Acme").quiet().fails(1, "none of its columns is a field of contacts: Mail, Job, Words")
+		d.run(append(args, "--org", "Nobody")...).quiet().fails(1, `there is no organization "Nobody"`)
+		d.run(append(args, "--map", "Mail=mail")...).quiet().fails(1, `"Mail" is mapped to "mail"`)
+		large, err := os.Open(d.path("large.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer large.Close()
+		args[2] = "-"
+		d.feed(large, args...).fails(1, "none of its columns is a field of contacts")
+		// Nobody waits for the end of what comes through a pipe.
+		for _, input := range []string{"Mail,Job\n", "email\n"} {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			if _, err := w.WriteString(input); err != nil {
+				t.Fatal(err)
+			}
+			if input == "email\n" {
+				args[len(args)-1] = "Nobody"
+			}
+			d.feed(r, args...).fails(1, map[string]string{"Mail,Job\n": "none of its columns", "email\n": `no organization "Nobody"`}[input])
+			r.Close()
+		}
+		d.keeps("contacts")
+	})
+}
+
+// TestImportsAtOnce: two imports at the same time keep all rows of both, and a list has them as soon as the commands are done.
+func TestImportsAtOnce(t *testing.T) {
+	t.Parallel()
+	const n = 2500 // of each, so that there is an index
+	bothDesks(t, func(t *testing.T, d *desk) {
+		var running sync.WaitGroup
+		for _, name := range []string{"one", "two"} {
+			var b strings.Builder
+			b.WriteString("email,title,external_id\n")
+			for i := range n {
+				fmt.Fprintf(&b, "%s%d@x.example,%s,%s-%d\n", name, i, name, name, i)
+			}
+			d.write(name, b.String())
+			running.Go(func() {
+				r, err := d.try("import", "contacts", name, "--org", "Acme")
+				if err != nil || r.status != 0 || r.stdout != fmt.Sprintf("Imported contacts: %d added, 0 updated, 0 skipped\n", n) {
+					t.Errorf("%v: %d %s%s", err, r.status, r.stdout, r.stderr)
+				}
+			})
+		}
+		running.Wait()
+		d.served(func(s *server) {
+			s.counts(d.key, "title", "is", `"one"`, n)
+			s.counts(d.key, "title", "is", `"two"`, n)
+			s.exports(d.key, 2*n, "three")
+			ids := s.pages(d.key, `{"sort": "id", "page_size": 500}`)
+			slices.Sort(ids)
+			if distinct := len(slices.Compact(ids)); distinct != 2*n {
+				t.Errorf("the list has %d contacts, want %d", distinct, 2*n)
+			}
+			s.do(http.StatusConflict, d.key, "POST", "/v1/contacts", `{"email": "late@x.example", "external_id": "two-7"}`)
+		})
+		// Two for the same records, by what they are found by: one makes a record and the other finds it.
+		for range 2 {
+			running.Go(func() {
+				if r, err := d.try("import", "contacts", "one", "--org", "Acme", "--match-on", "external_id"); err != nil || r.status != 0 || !strings.Contains(r.stdout, " 0 added, 2500 updated") {
+					t.Errorf("%v: %d %s%s", err, r.status, r.stdout, r.stderr)
+				}
+			})
+		}
+		running.Wait()
+		d.sound()
+	})
+}
+
+// TestImportManyBadRows: only so many are told one by one, and the good ones among them are kept.
+func TestImportManyBadRows(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, true)
+	r := d.imports("contacts", "email,title\n"+strings.Repeat("no address\n", 10_500)+"ada@x.example,VP\n")
+	if r.status != 0 || r.stdout != "Imported contacts: 1 added, 0 updated, 10500 skipped\n" {
+		t.Errorf("%d %s", r.status, r.stdout)
+	}
+	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
+	if last := len(lines) - 1; last != 10_000 || lines[0] != "line 2: it has 1 cells, the header has 2" ||
+		!strings.HasPrefix(lines[last-1], "line 10001: ") || lines[last] != "and 500 more" {
+		t.Errorf("%d lines: %s … %s", len(lines), lines[0], lines[len(lines)-1])
+	}
+}

@@ -1,0 +1,176 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// An import takes rows in by the thousand: the last of these are never taken in while the input goes on.
+	pipedRows = 5500
+	// When so many were written, some thousands are in the store: the rest is more than all buffers on the way hold.
+	pipedBefore = 5000
+)
+
+// pipedRow is a row that is long enough for that, of the columns email, title, notes and external_id.
+func pipedRow(i int) string {
+	return fmt.Sprintf("p%d@x.example,VP %d,%s,x%d\n", i, i, pipedNotes(i), i)
+}
+
+func pipedNotes(i int) string { return strings.Repeat(fmt.Sprintf("words of %d ", i), 40) + "end" }
+
+// halfImport starts an import whose input does not come to its end. In the middle of the rows it calls cut, which ends the
+// command or the server.
+func (d *desk) halfImport(cut func(running *os.Process)) result {
+	d.t.Helper()
+	r := result{t: d.t, what: "an import that was cut off"}
+	from, to, err := os.Pipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer to.Close()
+	stdout, stderr := newOutput(), newOutput()
+	c := d.command("import", "contacts", "-", "--org", "Acme")
+	c.Stdin, c.Stdout, c.Stderr = from, stdout, stderr
+	err = c.Start()
+	from.Close()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	late := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+	written := 0
+	for _, err = io.WriteString(to, "email,title,notes,external_id\n"); err == nil && written < pipedRows; written++ {
+		if written == pipedBefore {
+			cut(c.Process)
+		}
+		_, err = io.WriteString(to, pipedRow(written))
+	}
+	if written < pipedBefore {
+		d.t.Errorf("the import ended after %d rows: %v", written, err)
+	}
+	_ = c.Wait() // the status says all
+	if !late.Stop() {
+		d.t.Fatalf("the import does not end: %s", stderr)
+	}
+	r.stdout, r.stderr, r.status = stdout.String(), stderr.String(), c.ProcessState.ExitCode()
+	return r
+}
+
+// kept counts the contacts of a half import, which must be the first rows, as they were in the file.
+func (d *desk) kept() int {
+	d.t.Helper()
+	var contacts []struct {
+		Email, Title, Notes, Source string
+		ExternalID                  string `json:"external_id"`
+	}
+	if err := json.Unmarshal([]byte(d.exported(d.org, "contacts")), &contacts); err != nil {
+		d.t.Fatal(err)
+	}
+	for i, c := range contacts {
+		if row := fmt.Sprintf("%s,%s,%s,%s\n", c.Email, c.Title, c.Notes, c.ExternalID); row != pipedRow(i) || c.Source != "csv" {
+			d.t.Fatalf("contact %d is %+v", i, c)
+		}
+	}
+	return len(contacts)
+}
+
+// completes imports the whole file after a half import.
+func (d *desk) completes() {
+	d.t.Helper()
+	kept := d.kept()
+	if kept == 0 || kept >= pipedRows {
+		d.t.Fatalf("%d of %d rows were kept", kept, pipedRows)
+	}
+	d.t.Logf("%d of %d rows were kept", kept, pipedRows)
+	d.sound()
+	rows := []string{"email,title,notes,external_id\n"}
+	for i := range pipedRows {
+		rows = append(rows, pipedRow(i))
+	}
+	d.imports("contacts", strings.Join(rows, ""), "--match-on", "email").
+		says(fmt.Sprintf("Imported contacts: %d added, %d updated, 0 skipped\n", pipedRows-kept, kept))
+	if n := d.kept(); n != pipedRows {
+		d.t.Errorf("there are %d contacts, want %d", n, pipedRows)
+	}
+	d.sound()
+}
+
+// TestKill9Import kills the command in the middle of an import: what was kept is whole rows, and doing it again does the rest.
+func TestKill9Import(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		r := d.halfImport(func(running *os.Process) { _ = running.Kill() })
+		if r.status != -1 || r.stdout != "" || r.stderr != "" {
+			t.Errorf("%+v", r)
+		}
+		if d.s != nil {
+			d.s.await(d.s.stderr, regexp.MustCompile(`msg=admin operation=import failed=true`))
+		}
+		d.completes()
+	})
+}
+
+// TestKill9ImportServer kills the server instead. The command says so.
+func TestKill9ImportServer(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, true)
+	d.halfImport(func(*os.Process) { d.s.kill() }).fails(1, "the server went away", "what it had done until then is kept")
+	d.s = nil
+	d.completes()
+}
+
+// TestShutdownWhileImporting: a server that is told to stop does not wait for the end of an import, which may be far; what was
+// imported is kept, and told.
+func TestShutdownWhileImporting(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, true)
+	r := d.halfImport(func(*os.Process) { d.s.signal(syscall.SIGTERM) }).fails(1, "the server is shutting down")
+	asked := time.Now()
+	d.s.ends(0)
+	if took := time.Since(asked); took > 10*time.Second { // whom it waits for, it waits half a minute for
+		t.Errorf("the server took %v to stop", took)
+	}
+	d.s.hasNoErrors()
+	d.s = nil
+	told := regexp.MustCompile(`; (\d+) rows were added and 0 updated before, and are kept\n$`).FindStringSubmatch(r.stderr)
+	if told == nil {
+		t.Fatalf("it says %q", r.stderr)
+	}
+	if n, err := strconv.Atoi(told[1]); err != nil || n != d.kept() {
+		t.Errorf("%d contacts were kept, it says %q", d.kept(), told[1])
+	}
+	d.completes()
+}
+
+// TestImportCutShort: of a file that ends too early all rows before its end are kept, and told.
+func TestImportCutShort(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		rows := []string{"email,title,notes,external_id\n"}
+		for i := range 2500 {
+			rows = append(rows, pipedRow(i))
+		}
+		whole := zipped(strings.Join(rows, ""))
+		r := d.imports("contacts", whole[:len(whole)-len(whole)/20], "--json").fails(1, "unexpected EOF", "rows were added")
+		told := regexp.MustCompile(`; (\d+) rows were added and 0 updated before, and are kept\n$`).FindStringSubmatch(r.stderr)
+		if told == nil {
+			t.Fatalf("it says %q", r.stderr)
+		}
+		if n, err := strconv.Atoi(told[1]); err != nil || n != d.kept() || n < 2000 || n >= 2500 {
+			t.Errorf("%d contacts were kept, it says %q", d.kept(), told[1])
+		}
+		d.imports("contacts", whole, "--match-on", "external_id").quiet()
+		if n := d.kept(); n != 2500 {
+			t.Errorf("there are %d contacts, want 2500", n)
+		}
+		d.sound()
+	})
+}

@@ -1,0 +1,228 @@
+package cmd_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// TestOrgDelete: an organization goes with all that it has, at once and for good, and the others stay as they are.
+func TestOrgDelete(t *testing.T) {
+	t.Parallel()
+	const n = 2500 // more than there is no index for
+	bothDesks(t, func(t *testing.T, d *desk) {
+		gone, key := d.place.org("Gone")
+		if d.s != nil {
+			d.s.stop()
+		}
+		d.contacts(uuid.MustParse(gone), n)
+		d.run("reindex").done()
+		if d.s != nil {
+			d.s = d.serve()
+		}
+		d.served(func(s *server) {
+			s.everyKind(d.key)
+			if got := s.total(key, "contacts", "{}"); got != n {
+				t.Errorf("there are %d contacts, want %d", got, n)
+			}
+		})
+		before := d.all(d.org)
+
+		for _, c := range []struct{ args, says string }{
+			{"", "org delete needs --org"},
+			{"--yes", "org delete needs --org"},
+			{"--org Gone", "say so with --yes"},
+			{"--org Gone --json", "say so with --yes"},
+			{"--org Gone --yes=false", "say so with --yes"},
+			{"--org Gone --yes now", "takes no argument"},
+		} {
+			d.run(append([]string{"org", "delete"}, strings.Fields(c.args)...)...).fails(2, c.says)
+		}
+		d.run("org", "delete", "--org", "gone", "--yes").fails(1, `there is no organization "gone"`, "prospector org list")
+		if _, err := os.Stat(d.path("data", "index", gone)); err != nil {
+			t.Error(err)
+		}
+
+		d.run("org", "delete", "--org", "Gone", "--yes", "--json").prints(fmt.Sprintf(`{"records": %d}`, n+3)) // and organization, user, key
+		d.isGone("Gone", gone)
+		d.served(func(s *server) { s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "") })
+		d.run("org", "delete", "--org", "Gone", "--yes").fails(1, `there is no organization "Gone"`)
+		d.run("org", "delete", "--org", gone, "--yes").fails(1, `there is no organization "`+gone+`"`)
+		d.sound()
+		if after := d.all(d.org); !bytes.Equal(after, before) {
+			t.Errorf("another organization is now\n%s\nit was\n%s", after, before)
+		}
+
+		// The name is free, and who takes it finds nothing of what was.
+		again, fresh := d.place.org("Gone")
+		if again == gone {
+			t.Error("the id is used again")
+		}
+		d.served(func(s *server) {
+			s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
+			if got := s.total(fresh, "contacts", "{}"); got != 0 {
+				t.Errorf("the new organization has %d contacts", got)
+			}
+		})
+		d.run("org", "delete", "--org", again, "--yes").says(`Deleted organization "` + again + `" with 3 records` + "\n")
+		d.isGone("Gone", gone)
+		d.isGone("Gone", again)
+	})
+}
+
+// all reads all records of an organization.
+func (p *place) all(org string) []byte {
+	p.t.Helper()
+	p.run("org", "export", "--org", org, "all.jsonl").done()
+	content, err := os.ReadFile(p.path("all.jsonl"))
+	if err == nil {
+		err = os.Remove(p.path("all.jsonl"))
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return content
+}
+
+// isGone wants nothing of an organization to be left.
+func (p *place) isGone(name, id string) {
+	p.t.Helper()
+	if list := p.run("org", "list", "--json").ok().stdout; strings.Contains(list, name) || strings.Contains(list, id) {
+		p.t.Errorf("it is still in the list: %s", list)
+	}
+	if _, err := os.Stat(p.path("data", "index", id)); !errors.Is(err, os.ErrNotExist) {
+		p.t.Errorf("its indexes are still there: %v", err)
+	}
+}
+
+// TestOrgDeleteInFlight: a request that was let in before does not bring an organization back that is deleted meanwhile.
+func TestOrgDeleteInFlight(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, true)
+	gone, key := d.place.org("Gone")
+	ids := d.s.load(key, 3, func(int) string { return `"title": "VP"` })
+	var slow []*slowPost
+	for _, path := range []string{"contacts", "contacts/list", "contacts/batch", "tags"} {
+		slow = append(slow, d.s.slowPost(key, "/v1/"+path, map[string]string{
+			"contacts": `{"email": "late@x.example"}`, "contacts/list": `{"page": 1}`, "contacts/batch": `{"records": [{"id": "` + ids[0] + `", "title": "CEO"}]}`,
+			"tags": `{"name": "Late", "color": "red", "object_type": "contact"}`,
+		}[path]))
+	}
+	d.run("org", "delete", "--org", "Gone", "--yes", "--json").prints(`{"records": 6}`)
+	for _, post := range slow {
+		answer := post.finish()
+		empty := bytes.Contains(answer.body, []byte(`"data":[],"pagination":{"page":1,"page_size":50,"total_count":0,`))
+		if answer.status != http.StatusNotFound && !empty {
+			t.Errorf("what was in flight is answered %d: %s", answer.status, answer.body)
+		}
+	}
+	d.s.do(http.StatusUnauthorized, key, "GET", "/v1/contacts/"+ids[0], "")
+	d.isGone("Gone", gone)
+	d.sound()
+	d.s.stop() // which writes down when keys were used
+	d.s.hasNoErrors()
+	d.s = d.serve()
+	d.s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
+	d.s.do(http.StatusOK, d.key, "GET", "/v1/me", "")
+	d.isGone("Gone", gone)
+	d.sound()
+	d.s.stop()
+	d.s.hasNoErrors()
+}
+
+// TestKill9OrgDelete kills the server, or the command that works without one, anywhere in the deletion of a large organization. It
+// is there as a whole or gone; once it is gone it stays so.
+func TestKill9OrgDelete(t *testing.T) {
+	t.Parallel()
+	n := 4000
+	if raceDetector {
+		n = 2500
+	}
+	random := rand.New(rand.NewPCG(soakSeed, 20))
+	first := newDesk(t, false)
+	large, key := first.place.org("Large")
+	first.contacts(uuid.MustParse(large), n)
+	first.run("reindex").done()
+
+	deletions := []struct {
+		name    string
+		running bool
+		kill    func(d *desk, deleting *server)
+	}{
+		{"the server, once it is gone", true, func(d *desk, _ *server) {
+			for late := time.Now().Add(patience); ; {
+				r, err := send(client, "GET", d.s.url+"/v1/me", "", "Authorization", "Bearer "+key)
+				if err == nil && r.status == http.StatusUnauthorized {
+					break
+				}
+				if err != nil || time.Now().After(late) {
+					d.t.Fatalf("%v: %d %s", err, r.status, r.body)
+				}
+			}
+			d.s.kill()
+		}},
+		{"the server, anywhere", true, func(d *desk, _ *server) {
+			time.AfterFunc(time.Duration(random.Int64N(int64(30*time.Millisecond))), func() { _ = d.s.process.Kill() })
+			d.s.ends(-1)
+		}},
+		{"the command, anywhere", false, func(_ *desk, deleting *server) {
+			time.AfterFunc(time.Duration(random.Int64N(int64(60*time.Millisecond))), func() { _ = deleting.process.Kill() })
+		}},
+	}
+	for _, c := range deletions {
+		t.Run(c.name, func(t *testing.T) {
+			d := &desk{place: newPlace(t, first.env...), org: first.org, key: first.key}
+			if err := os.CopyFS(d.path("data"), os.DirFS(first.path("data"))); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(d.path("data"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			before := d.all(d.org)
+			if c.running {
+				d.s = d.serve()
+			}
+			deleting := d.start("org", "delete", "--org", "Large", "--yes")
+			c.kill(d, deleting)
+			<-deleting.exited
+			t.Logf("the command ends with %d: %s%s", deleting.status, deleting.stdout, deleting.stderr)
+			d.s = nil
+
+			d.sound()
+			if strings.Contains(d.run("org", "list", "--json").ok().stdout, large) {
+				if deleting.status == 0 || strings.HasPrefix(c.name, "the server, once") {
+					t.Error("it was deleted, and is back")
+				}
+				if lines := bytes.Count(d.all(large), []byte("\n")); lines != n+3 {
+					t.Errorf("it is there, with %d of %d records", lines, n+3)
+				}
+				d.run("org", "delete", "--org", large, "--yes", "--json").prints(fmt.Sprintf(`{"records": %d}`, n+3))
+			}
+			d.isGone("Large", large)
+			for range 2 {
+				d.s = d.serve()
+				d.s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
+				d.sound()
+				d.isGone("Large", large)
+				d.s.signal(syscall.SIGTERM)
+				d.s.ends(0)
+				d.s.hasNoErrors()
+			}
+			d.s = nil
+			d.isGone("Large", large)
+			d.sound()
+			if after := d.all(d.org); !bytes.Equal(after, before) {
+				t.Errorf("another organization is now\n%s\nit was\n%s", after, before)
+			}
+		})
+	}
+}

@@ -1,0 +1,272 @@
+package cmd_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+// everyKind makes a record of every kind that the API makes, and gives how the API answers each of all the organization's
+// records, by id.
+func (s *server) everyKind(key string) map[string]string {
+	s.t.Helper()
+	answers := map[string]string{}
+	keep := func(record json.RawMessage) (id string) {
+		var head struct{ ID string }
+		if err := json.Unmarshal(record, &head); err != nil || head.ID == "" {
+			s.t.Fatalf("%v: %s", err, record)
+		}
+		answers[head.ID] = string(record)
+		return head.ID
+	}
+	one := func(r reply) string {
+		var item struct{ Data json.RawMessage }
+		if err := json.Unmarshal(r.body, &item); err != nil {
+			s.t.Fatal(err)
+		}
+		return keep(item.Data)
+	}
+	made := func(path, body string) (id string) {
+		id = s.id(s.do(http.StatusCreated, key, "POST", "/v1/"+path, body))
+		one(s.do(http.StatusOK, key, "GET", "/v1/"+path+"/"+id, ""))
+		return id
+	}
+	tag := made("tags", `{"name": "Champion", "color": "red", "object_type": "contact"}`)
+	s.do(http.StatusCreated, key, "POST", "/v1/fields", `{"entity": "contacts", "key": "score", "label": "Score", "data_type": "number"}`)
+	account := made("accounts", `{"name": "Initech <&> Söhne", "website": "initech.example", "notes": "two\nlines\u2028and more"}`)
+	contact := made("contacts", fmt.Sprintf(`{"email": "bill@initech.example", "account_id": %q, "tags": [%q], "custom_field_score": 7.5}`, account, tag))
+	made("opportunities", fmt.Sprintf(`{"name": "Printers", "account_id": %q}`, account))
+	made("tasks", fmt.Sprintf(`{"title": "Call", "type": "call", "contact_id": %q}`, contact))
+	made("meetings", `{"title": "Demo", "starts_at": "2026-12-01T10:00:00Z", "ends_at": "2026-12-01T11:00:00Z"}`)
+	made("account-views", `{"name": "Software", "filtering_rules": [{"field": "industry", "condition": "is", "value": "Software"}]}`)
+	s.do(http.StatusCreated, key, "POST", "/v1/suppressions", `{"domain": "never.example", "reason": "asked to"}`)
+	one(s.do(http.StatusOK, key, "GET", "/v1/organization", ""))
+	for _, list := range []reply{
+		s.do(http.StatusOK, key, "GET", "/v1/users", ""), s.do(http.StatusOK, key, "GET", "/v1/api-keys", ""),
+		s.do(http.StatusOK, key, "GET", "/v1/fields", ""), s.do(http.StatusOK, key, "POST", "/v1/suppressions/list", "{}"),
+	} {
+		var all struct{ Data []json.RawMessage }
+		if err := json.Unmarshal(list.body, &all); err != nil || len(all.Data) == 0 {
+			s.t.Fatalf("%v: %s", err, list.body)
+		}
+		for _, record := range all.Data {
+			keep(record)
+		}
+	}
+	return answers
+}
+
+// kinds are the names of all kinds of records.
+func (p *place) kinds() (entities []string) {
+	p.t.Helper()
+	service, _, end := p.open(0)
+	defer end()
+	for _, k := range service.Kinds.Lists() {
+		entities = append(entities, k.Entity)
+	}
+	slices.Sort(entities)
+	return entities
+}
+
+var lastUse = regexp.MustCompile(`"last_used_at":"` + aTime + `"`)
+
+// TestOrgExport: the file has every record of the organization as the API answers it, of no other organization, and no secret.
+func TestOrgExport(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		_, foreign := d.place.org("Beta")
+		var answers map[string]string
+		var fresh string // a key whose plaintext the server has shown
+		d.served(func(s *server) {
+			s.do(http.StatusCreated, foreign, "POST", "/v1/contacts", `{"email": "other@beta.example"}`)
+			r := s.do(http.StatusCreated, d.key, "POST", "/v1/api-keys", `{"name": "fresh"}`)
+			e, err := r.item()
+			if err != nil || e.Data.Key == "" {
+				t.Fatalf("%v: %s", err, r.body)
+			}
+			fresh = e.Data.Key
+			answers = s.everyKind(d.key)
+		})
+		d.run("org", "export", "--org", "Acme", "acme.jsonl", "--json").done().prints(fmt.Sprintf(`{"records": %d}`, len(answers)))
+		r := d.run("org", "export", "--org", d.org, d.path("again.jsonl")).done()
+		r.says(fmt.Sprintf("Wrote %d records to %s\n", len(answers), d.path("again.jsonl")))
+		if !strings.HasSuffix(r.progress, fmt.Sprintf("%d of %d\n", len(answers), len(answers))) {
+			t.Errorf("on the way it says %q", r.progress)
+		}
+		file, err := os.ReadFile(d.path("acme.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := os.ReadFile(d.path("again.jsonl")); err != nil || !bytes.Equal(file, again) {
+			t.Errorf("once more it is another (%v):\n%s\n%s", err, file, again)
+		}
+		if info, err := os.Stat(d.path("acme.jsonl")); err != nil || info.Mode() != 0o600 {
+			t.Errorf("the file has the mode %v (%v), want 0600", info.Mode(), err)
+		}
+
+		entities := map[string]bool{}
+		for line := range bytes.Lines(file) {
+			var l struct {
+				Entity string
+				Record json.RawMessage
+			}
+			var head struct{ ID string }
+			decode := json.NewDecoder(bytes.NewReader(line))
+			decode.DisallowUnknownFields()
+			if err := decode.Decode(&l); err != nil || json.Unmarshal(l.Record, &head) != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			entities[l.Entity] = true
+			want, has := answers[head.ID]
+			if !has {
+				t.Errorf("the API answers no such %s: %s", l.Entity, line)
+				continue
+			}
+			if l.Entity == "api_keys" { // it may have been used since
+				want = lastUse.ReplaceAllString(want, `"last_used_at":"<time>"`)
+			}
+			if diff := apptest.Diff(want, string(l.Record)); diff != "" {
+				t.Errorf("the %s of the API and of the file differ: %s", l.Entity, diff)
+			}
+			delete(answers, head.ID)
+		}
+		if len(answers) > 0 {
+			t.Errorf("the file lacks %v", answers)
+		}
+		hash := sha256.Sum256([]byte(d.key))
+		for _, secret := range []string{
+			d.key, fresh, d.key[len(d.key)-12:], "pro_", "hash", "other@beta.example", string(hash[:]), hex.EncodeToString(hash[:]),
+			strings.TrimRight(base64.StdEncoding.EncodeToString(hash[:]), "="), strings.TrimRight(base64.URLEncoding.EncodeToString(hash[:]), "="),
+		} {
+			if bytes.Contains(file, []byte(secret)) {
+				t.Errorf("the file has %q in it", secret)
+			}
+		}
+		if left, err := filepath.Glob(d.path("data", "tmp", "*")); err != nil || len(left) > 0 {
+			t.Errorf("in the data directory is left: %v (%v)", left, err)
+		}
+		if d.s != nil {
+			d.s.stop()
+		}
+		for _, entity := range d.kinds() {
+			if !entities[entity] {
+				t.Errorf("the file has none of the %s", entity)
+			}
+		}
+		if d.s != nil {
+			d.s = d.serve()
+		}
+	})
+}
+
+// TestOrgExportRefusals: what cannot be written is told, and leaves nothing behind.
+func TestOrgExportRefusals(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		first := d.run("org", "create", "--name", "Twin", "--json").text("id")
+		second := d.run("org", "create", "--name", "Twin", "--json").text("id")
+		d.write("there.jsonl", "precious")
+		if err := os.Symlink("nowhere", d.path("dangling")); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			args   string
+			status int
+			says   []string
+		}{
+			{"--org Acme", 2, []string{"needs one argument: the file to write"}},
+			{"--org Acme one two", 2, []string{"needs one argument"}},
+			{"out.jsonl", 2, []string{"org export needs --org"}},
+			{"--org Acme there.jsonl", 1, []string{"there.jsonl exists already", "remove it or name another file"}},
+			{"--org Acme dangling", 1, []string{"dangling exists already"}},
+			{"--org Acme data", 1, []string{"data exists already"}},
+			{"--org Acme missing/out.jsonl", 1, []string{"cannot write missing/out.jsonl", "no such file or directory"}},
+			{"--org Acme there.jsonl/out.jsonl", 1, []string{"there.jsonl/out.jsonl", "not a directory"}},
+			{"--org Nobody out.jsonl", 1, []string{`there is no organization "Nobody"`, "prospector org list"}},
+			{"--org Twin out.jsonl", 1, []string{`2 organizations are called "Twin"`, first, second}},
+		} {
+			args := append([]string{"org", "export"}, strings.Fields(c.args)...)
+			d.run(args...).fails(c.status, c.says...)
+			d.run(append(args, "--json")...).fails(c.status, c.says...)
+		}
+		var names []string
+		entries, err := os.ReadDir(d.dir)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		if err != nil || !slices.Equal(names, []string{"dangling", "data", "there.jsonl"}) {
+			t.Errorf("there is %v (%v)", names, err)
+		}
+		if content, err := os.ReadFile(d.path("there.jsonl")); err != nil || string(content) != "precious" {
+			t.Errorf("the file that was there is %q (%v)", content, err)
+		}
+		if left, err := filepath.Glob(d.path("data", "tmp", "*")); err != nil || len(left) > 0 {
+			t.Errorf("in the data directory is left: %v (%v)", left, err)
+		}
+	})
+}
+
+// TestOrgExportIsOfOneMoment: a file that is written while all contacts are changed together, again and again, has them all
+// before a change or all after it.
+func TestOrgExportIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, true)
+	ids := d.s.load(d.key, 500, func(int) string { return `"title": "Round 0"` })
+	stop, ended := make(chan struct{}), sync.WaitGroup{}
+	ended.Go(func() {
+		for round := 1; ; round++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			var records []string
+			for _, id := range ids {
+				records = append(records, fmt.Sprintf(`{"id": %q, "title": "Round %d"}`, id, round))
+			}
+			r, err := send(client, "POST", d.s.url+"/v1/contacts/batch", `{"records": [`+strings.Join(records, ", ")+`]}`,
+				"Authorization", "Bearer "+d.key, "Content-Type", "application/json")
+			if err != nil || r.status != http.StatusOK {
+				t.Errorf("%v: %d %.200s", err, r.status, r.body)
+				return
+			}
+		}
+	})
+	rounds := map[string]bool{}
+	for range 8 {
+		var contacts []contact
+		if err := json.Unmarshal([]byte(d.exported(d.org, "contacts")), &contacts); err != nil {
+			t.Fatal(err)
+		}
+		first := *contacts[0].Title
+		rounds[first] = true
+		for _, c := range contacts {
+			if *c.Title != first {
+				t.Fatalf("one contact is of %s, another of %s", first, *c.Title)
+			}
+		}
+		if len(contacts) != len(ids) {
+			t.Fatalf("there are %d contacts, want %d", len(contacts), len(ids))
+		}
+	}
+	close(stop)
+	ended.Wait()
+	if len(rounds) < 2 {
+		t.Errorf("nothing changed meanwhile: %v", rounds)
+	}
+	d.s.stop()
+	d.s.hasNoErrors()
+}

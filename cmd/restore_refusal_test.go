@@ -1,0 +1,184 @@
+package cmd_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// notABackup is a file that restore must refuse, and what it must say of it.
+type notABackup struct {
+	name    string
+	content []byte
+	says    string
+}
+
+// pack makes a file of files, as a backup is one.
+func pack(t *testing.T, files ...packed) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	zipped := gzip.NewWriter(&b)
+	w := tar.NewWriter(zipped)
+	for _, f := range files {
+		h := &tar.Header{Name: f.name, Mode: 0o600, Size: int64(len(f.content))}
+		if f.link {
+			h.Typeflag, h.Linkname, h.Size, f.content = tar.TypeSymlink, "/etc/passwd", 0, nil
+		}
+		err := w.WriteHeader(h)
+		if err == nil {
+			_, err = w.Write(f.content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// manifestFor is a manifest with the size and the sum of a store, and changes on top.
+func manifestFor(t *testing.T, manifest, stored []byte, changes map[string]any) packed {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		t.Fatal(err)
+	}
+	m["bytes"], m["sha256"] = len(stored), sumOf(stored)
+	maps.Copy(m, changes)
+	return packed{name: "manifest.json", content: []byte(asJSON(m))}
+}
+
+// behindItsBack changes a copy of a store with bbolt.
+func (p *place) behindItsBack(stored []byte, change func(*bolt.Tx) error) []byte {
+	p.t.Helper()
+	p.write("copy.db", string(stored))
+	p.plant(p.path("copy.db"), change)
+	b, err := os.ReadFile(p.path("copy.db"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return b
+}
+
+// plant changes a store that nobody has open with bbolt.
+func (p *place) plant(file string, change func(*bolt.Tx) error) {
+	p.t.Helper()
+	db, err := bolt.Open(file, 0o600, &bolt.Options{NoSync: true})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := errors.Join(db.Update(change), db.Close()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// notBackups are files that are nearly what the backup is, and others.
+func notBackups(from *place, backup string) (bad []notABackup) {
+	t := from.t
+	whole, err := os.ReadFile(from.path(backup))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := from.unpack(backup)
+	manifest, stored := files[0].content, files[1].content
+	db := packed{name: "prospector.db", content: stored}
+	add := func(name, says string, content []byte) { bad = append(bad, notABackup{name, content, says}) }
+
+	for _, at := range []int{0, 1, 2, 20, len(whole) / 4, len(whole) / 2, len(whole) * 3 / 4, len(whole) - 8, len(whole) - 1} {
+		b := slices.Clone(whole)
+		b[at] ^= 0x10
+		add(fmt.Sprintf("byte %d of %d flipped", at, len(whole)), "no whole backup", b)
+	}
+	for _, n := range []int{1, 9, 10, 100, len(whole) / 2, len(whole) - 9, len(whole) - 1} {
+		add(fmt.Sprintf("%d of %d bytes", n, len(whole)), "no whole backup", whole[:n])
+	}
+	add("empty", "no whole backup", nil)
+	add("a text", "no whole backup", []byte("this is no backup\n"))
+	add("the store itself", "no whole backup", stored)
+	add("noise behind it", "no whole backup", append(slices.Clone(whole), "noise"...))
+	add("another behind it", "no whole backup", append(slices.Clone(whole), whole...))
+	add("nothing, packed", "no whole backup", pack(t))
+	add("something else, packed", "notes.txt", pack(t, packed{name: "notes.txt", content: []byte("hello")}))
+	add("the manifest alone", "no whole backup", pack(t, files[0]))
+	add("the store first", "prospector.db", pack(t, db, files[0]))
+	add("a third file", "behind", pack(t, files[0], db, packed{name: "more"}))
+	add("a link as the store", "no whole backup", pack(t, files[0], packed{name: "prospector.db", link: true}))
+	add("a store outside", "no whole backup", pack(t, files[0], packed{name: "../prospector.db", content: stored}))
+	add("a manifest of noise", "manifest", pack(t, packed{name: "manifest.json", content: []byte("noise")}, db))
+	for what, value := range map[string]any{
+		"records": 4, "organizations": 2, "bytes": len(stored) + 1, "sha256": strings.Repeat("0", 64),
+	} {
+		add("a manifest with other "+what, "manifest", pack(t, manifestFor(t, manifest, stored, map[string]any{what: value}), db))
+	}
+	other := func(name, says string, content []byte) {
+		add(name, says, pack(t, manifestFor(t, manifest, content, nil), packed{name: "prospector.db", content: content}))
+	}
+	other("an empty store", "damaged", nil)
+	other("a store of noise", "damaged", bytes.Repeat([]byte("noise"), 5000))
+	other("half a store", "damaged", stored[:len(stored)/2])
+	other("a newer store", "format 99", from.behindItsBack(stored, func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, 99})
+	}))
+	other("a store without a key", "unique key", from.behindItsBack(stored, func(tx *bolt.Tx) error {
+		keys := tx.Bucket([]byte("global.api_keys.hash"))
+		k, _ := keys.Cursor().First()
+		return keys.Delete(k)
+	}))
+	other("a store with a damaged record", "users", bytes.ReplaceAll(stored, []byte("ada@acme.example"), []byte("eve@acme.example")))
+	return bad
+}
+
+// TestRestoreRefusals: what is not exactly a backup is refused in one line that names the file, and nothing is changed: the data
+// directory is what it was to the last byte, and nothing is beside it.
+func TestRestoreRefusals(t *testing.T) {
+	t.Parallel()
+	from, p := newPlace(t), newPlace(t)
+	from.org("Acme")
+	from.run("backup", "file").past().ok()
+	p.org("Old")
+	p.dataFile("index/some/file", "precious")
+	bad := notBackups(from, "file")
+	for _, b := range bad {
+		p.write(b.name+".backup", string(b.content))
+	}
+	before := p.tree(".")
+	for i, b := range bad {
+		args := []string{"restore", b.name + ".backup"}
+		if i%2 == 1 {
+			args = append(args, "--json")
+		}
+		t.Run(b.name, func(t *testing.T) {
+			p := &place{t: t, dir: p.dir}
+			r := p.run(args...).past()
+			if changes := p.changes(".", before); changes != "" {
+				t.Errorf("it changed something:%s", changes)
+				before = p.tree(".") // for those that come
+			}
+			r.fails(1, "nothing was changed", b.name+".backup", b.says)
+		})
+	}
+	p.run("restore", "missing").fails(1, "nothing was changed", "missing", "no such file")
+	p.run("restore", "data").past().fails(1, "nothing was changed", "data", "is a directory")
+	p.run("restore", "empty.backup", "--data-dir", "nowhere").past().fails(1, "nothing was changed")
+	if changes := p.changes(".", before); changes != "" {
+		t.Errorf("something has changed:%s", changes)
+	}
+	if orgs := p.run("org", "list").ok().stdout; !strings.Contains(orgs, "Old") {
+		t.Errorf("there are the organizations %s", orgs)
+	}
+	// What all of them nearly were is one.
+	p.run("restore", from.path("file")).past().ok()
+	p.sound()
+}

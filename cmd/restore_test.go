@@ -1,0 +1,198 @@
+package cmd_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+var heldWarning = regexp.MustCompile(`level=WARN msg="a backup was restored: campaigns are paused and deliveries held until 'prospector resume'"`)
+
+// aside is the one directory where restore has kept what was there before.
+func (p *place) aside() string {
+	p.t.Helper()
+	found, err := filepath.Glob(p.path("data.before-restore-*"))
+	if err != nil || len(found) != 1 {
+		p.t.Fatalf("kept aside: %v (%v)", found, err)
+	}
+	return found[0]
+}
+
+// TestRestore takes everything back to a moment: records, lists, keys and organizations are as they were, at once, although the
+// indexes are newer. What was there is kept aside, and works.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
+	org, key := p.org("Acme")
+	id := uuid.MustParse(org)
+	ids := p.contacts(id, 2500)
+	then := p.stored(id)
+	s := p.serve()
+	p.run("backup", "then.backup").past().ok()
+
+	var changes []string
+	for _, id := range ids[:400] {
+		changes = append(changes, `{"id": "`+id.String()+`", "title": "VP 1", "do_not_contact": true}`)
+	}
+	s.batch(key, changes)
+	for _, id := range ids[2400:2410] {
+		s.do(http.StatusNoContent, key, "DELETE", "/v1/contacts/"+id.String(), "")
+	}
+	s.do(http.StatusCreated, key, "POST", "/v1/contacts", `{"first_name": "Bo", "last_name": "Smi1"}`)
+	p.run("org", "create", "--name", "Later").ok()
+	later := p.run("key", "create", "--org", org, "--name", "later", "--json").text("key")
+	keyID := ""
+	for line := range strings.Lines(p.run("key", "list", "--org", org).ok().stdout) {
+		if strings.Contains(line, " test ") {
+			keyID = strings.Fields(line)[0]
+		}
+	}
+	p.run("key", "deactivate", "--org", org, keyID).ok()
+	p.run("reindex").done()
+	s.stop()
+	newer := p.path("newer index")
+	if err := os.CopyFS(newer, os.DirFS(p.path("data", "index"))); err != nil {
+		t.Fatal(err)
+	}
+	before := p.run("org", "list", "--json").ok().stdout
+
+	said := p.run("restore", "then.backup").past().ok().stdout
+	aside := p.aside()
+	if want := "Restored 2503 records from then.backup\nThe old data is in " + aside + "\nCampaigns are paused and deliveries held until 'prospector resume'\n"; said != want {
+		t.Errorf("it says %q", said)
+	}
+	if now := p.run("org", "list", "--json", "--data-dir", aside).ok().stdout; now != before {
+		t.Errorf("aside are the organizations %s, before there were %s", now, before)
+	}
+	p.run("check", "--data-dir", aside).past().says(`Checked 2506 records, found 0 problems\n`)
+	if now := p.stored(id); !reflect.DeepEqual(now, then) {
+		t.Errorf("there are %d contacts, there were %d, or others", len(now), len(then))
+	}
+	for _, index := range []string{"", newer} { // without an index, and with one of the other life
+		if index != "" {
+			if err := os.RemoveAll(p.path("data", "index")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.CopyFS(p.path("data", "index"), os.DirFS(index)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s = p.serve()
+		for _, l := range indexLists {
+			if got := s.pages(key, l.body); !slices.Equal(got, l.of(then)) {
+				t.Errorf("index %q, %s: %d contacts of %d, or others", index, l.body, len(got), len(l.of(then)))
+			}
+		}
+		s.do(http.StatusUnauthorized, later, "GET", "/v1/me", "")
+		if orgs := p.run("org", "list", "--json").ok().stdout; strings.Contains(orgs, "Later") {
+			t.Errorf("an organization is back that was not there then: %s", orgs)
+		}
+		s.await(s.stderr, heldWarning)
+		s.stop()
+	}
+	s = p.serve()
+	s.await(s.stderr, heldWarning)
+	p.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
+	s.stop()
+	s = p.serve()
+	p.run("resume").says("Resumed 0 campaigns and 0 deliveries\n") // there is nothing to resume, and nothing wrong with it
+	s.stop()
+	s.hasNoErrors()
+	p.sound()
+}
+
+// A backup goes where there is nothing yet, and where a store is that nobody can open any more, which is kept all the same.
+func TestRestoreInto(t *testing.T) {
+	t.Parallel()
+	from := newPlace(t)
+	_, key := from.org("Acme")
+	from.run("backup", "file").past().ok()
+	file := from.path("file")
+	for name, prepare := range map[string]func(p *place){
+		"a missing directory": func(p *place) {},
+		"an empty directory":  func(p *place) { p.dataFile("", "") },
+		"another's leftovers": func(p *place) {
+			p.dataFile("index/some/contacts/root.bolt", "noise")
+			p.dataFile("tmp/prospector.db", "x")
+		},
+		"an empty store":   func(p *place) { p.dataFile("prospector.db", "") },
+		"a store of noise": func(p *place) { p.dataFile("prospector.db", strings.Repeat("noise", 5000)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			prepare(p)
+			old, err := os.ReadFile(p.path("data", "prospector.db"))
+			p.run("restore", file).past().says(`(?s)Restored 3 records from ` + file + `\n.*'prospector resume'\n`)
+			if err == nil {
+				if kept, err := os.ReadFile(filepath.Join(p.aside(), "prospector.db")); err != nil || string(kept) != string(old) {
+					t.Errorf("what is kept aside is %.20q (%v)", kept, err)
+				}
+			} else if names := p.names("."); names != "data" {
+				t.Errorf("there are %s", names)
+			}
+			if names := p.names("data"); names != "prospector.db" {
+				t.Errorf("in the data directory there are %s", names)
+			}
+			for path, mode := range map[string]os.FileMode{p.path("data"): 0o700 | os.ModeDir, p.path("data", "prospector.db"): 0o600} {
+				if info, err := os.Stat(path); err != nil || info.Mode() != mode {
+					t.Errorf("%s: %v, %v, want the mode %v", path, info.Mode(), err, mode)
+				}
+			}
+			p.run("resume").says("Resumed 0 campaigns and 0 deliveries\n")
+			s := p.serve()
+			s.do(http.StatusOK, key, "GET", "/v1/me", "")
+			s.stop()
+			s.hasNoErrors()
+			p.sound()
+		})
+	}
+}
+
+// dataFile makes a file in the data directory, or only that when it has no name.
+func (p *place) dataFile(name, content string) {
+	p.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(p.path("data", name)+"x"), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if name != "" {
+		p.write(filepath.Join("data", name), content)
+	}
+}
+
+// While a server runs nothing is restored, and it goes on as if nothing had been asked.
+func TestRestoreBesideAServer(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	_, key := p.org("Acme")
+	p.run("backup", "file").past().ok()
+	s := p.serve()
+	s.do(http.StatusCreated, key, "POST", "/v1/contacts", `{"email": "late@acme.example"}`)
+	before := p.tree(".")
+	for range 2 {
+		p.run("restore", "file").fails(1, "nothing was changed", p.path("data"), "in use", "stop the server first")
+		p.run("restore", "file", "--json").fails(1, "stop the server first")
+	}
+	if changes := p.changes(".", before); changes != "" {
+		t.Errorf("something has changed:%s", changes)
+	}
+	if n := s.total(key, "contacts", `{}`); n != 1 {
+		t.Errorf("there are %d contacts", n)
+	}
+	s.stop()
+	s.hasNoErrors()
+	r := p.run("restore", "file", "--json").past()
+	s = p.serve()
+	if n := s.total(key, "contacts", `{}`); n != 0 {
+		t.Errorf("there are %d contacts", n)
+	}
+	s.stop()
+	r.prints(`{"records": 3}`)
+}

@@ -1,0 +1,171 @@
+package cmd
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// commands are all commands of the program, by their path without the name of the program.
+func commands() map[string]*cobra.Command {
+	all := map[string]*cobra.Command{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		all[strings.TrimSpace(nameOf(c))] = c
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(rootCommand())
+	return all
+}
+
+// TestCommandTree: the program has the commands of the specification, each says what it is for and has an example.
+func TestCommandTree(t *testing.T) {
+	all := commands()
+	for _, path := range []string{
+		"", "serve", "demo", "org", "org create", "org list", "org set", "org export", "org delete", "user", "user create", "user list", "key", "key create", "key list",
+		"key deactivate", "import", "import contacts", "import accounts", "import suppressions", "backup", "restore", "resume", "check", "reindex", "completion", "version",
+	} {
+		if all[path] == nil {
+			t.Errorf("there is no %q", path)
+		}
+	}
+	for path, c := range all {
+		t.Run(path, func(t *testing.T) {
+			if c.Short == "" || strings.HasSuffix(c.Short, ".") || strings.Contains(c.Short, "\n") {
+				t.Errorf("it says of itself %q", c.Short)
+			}
+			c.Flags().VisitAll(func(f *pflag.Flag) {
+				if f.Usage == "" {
+					t.Errorf("--%s says nothing of itself", f.Name)
+				}
+			})
+			if c.InheritedFlags().Lookup("json") == nil && c.PersistentFlags().Lookup("json") == nil {
+				t.Error("it does not take --json")
+			}
+			if !c.HasSubCommands() {
+				lookAtExample(t, c)
+			}
+		})
+	}
+}
+
+var (
+	exampleLine = regexp.MustCompile(`prospector( [^)|>]*(?:\$\([^)]*\)[^)|>]*)?)`) // what a shell gives the program of a line
+	exampleWord = regexp.MustCompile(`"([^"]*)"|(\S+)`)
+)
+
+// lookAtExample wants an example that is one of the command, with flags and arguments that it takes.
+func lookAtExample(t *testing.T, c *cobra.Command) {
+	t.Helper()
+	if c.Example == "" {
+		t.Error("it has no example")
+	}
+	for line := range strings.Lines(c.Example) {
+		m := exampleLine.FindStringSubmatch(line)
+		if !strings.HasPrefix(line, "  ") || m == nil {
+			t.Errorf("the example %q does not run it", line)
+			continue
+		}
+		var words []string
+		for _, word := range exampleWord.FindAllStringSubmatch(m[1], -1) {
+			words = append(words, word[1]+word[2])
+		}
+		found, rest, err := rootCommand().Find(words)
+		if err == nil {
+			err = found.ParseFlags(rest)
+		}
+		if err == nil {
+			err = found.ValidateArgs(found.Flags().Args())
+		}
+		if err != nil || found.CommandPath() != c.CommandPath() {
+			t.Errorf("the example %q is of %q: %v", line, found.CommandPath(), err)
+		}
+	}
+}
+
+// execute runs a command line in an empty directory, which it must leave empty.
+func execute(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	dir := t.TempDir()
+	status = Execute(append([]string{"--data-dir", dir + "/data"}, args...), &out, &errs)
+	if made, err := os.ReadDir(dir); err != nil || len(made) > 0 {
+		t.Errorf("%q made %v (%v)", args, made, err)
+	}
+	return status, out.String(), errs.String()
+}
+
+// isUsage wants a line that is a usage error, told in one line with the text in it.
+func isUsage(t *testing.T, says string, args ...string) {
+	t.Helper()
+	status, stdout, stderr := execute(t, args...)
+	if status != exitUsage || stdout != "" || !strings.HasPrefix(stderr, "prospector: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, says) {
+		t.Errorf("%q ends with %d, prints %q and says %q, want 2 and %q", args, status, stdout, stderr, says)
+	}
+}
+
+// TestUsageOfEveryCommand: what makes no sense is a usage error of every command alike, and every command has its help.
+func TestUsageOfEveryCommand(t *testing.T) {
+	// What the commands cannot do without: an argument, flags.
+	arguments := map[string]string{
+		"org export": "out.jsonl", "key deactivate": "019f6f3e-0d4e-7c1e-9d0a-3a6c1c1f7b52", "import contacts": "-", "import accounts": "-", "import suppressions": "-",
+		"backup": "out.backup", "restore": "out.backup", "completion": "bash",
+	}
+	flags := map[string][]string{
+		"org create": {"name"}, "org set": {"org"}, "org export": {"org"}, "org delete": {"org"}, "user create": {"org", "email"}, "user list": {"org"},
+		"key create": {"org", "name"}, "key list": {"org"}, "key deactivate": {"org"}, "import contacts": {"org"}, "import accounts": {"org"}, "import suppressions": {"org"},
+	}
+	all := commands()
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		c, words := all[path], strings.Fields(path)
+		t.Run(path, func(t *testing.T) {
+			isUsage(t, "unknown flag: --frobnicate (see '"+c.CommandPath()+" --help')", append(words, "--frobnicate")...)
+			isUsage(t, "--json", append(words, "--json=perhaps")...)
+			help, shown, stderr := execute(t, append([]string{"help"}, words...)...)
+			if help != 0 || stderr != "" || !strings.Contains(shown, "Usage:\n  "+c.CommandPath()) || !strings.Contains(shown, "--json") || !strings.Contains(shown, c.Example) {
+				t.Errorf("its help ends with %d, prints %q and says %q", help, shown, stderr)
+			}
+			if status, same, _ := execute(t, append(words, "--help")...); status != 0 || same != shown {
+				t.Errorf("--help ends with %d and prints\n%s\nhelp prints\n%s", status, same, shown)
+			}
+			if c.HasSubCommands() {
+				isUsage(t, "a subcommand is missing (see '"+c.CommandPath()+" --help')", words...)
+				isUsage(t, `there is no "`+strings.TrimSpace(path+" frobnicate")+`"`, append(words, "frobnicate")...)
+				isUsage(t, `there is no "`+strings.TrimSpace(path+" frobnicate")+`"`, append(words, "frobnicate", "more")...)
+				return
+			}
+			if argument := arguments[path]; argument == "" {
+				if path != "help" {
+					isUsage(t, `takes no argument, but got "more"`, append(words, "more")...)
+				}
+			} else {
+				isUsage(t, path+" needs one argument: ", words...)
+				isUsage(t, path+" needs one argument: ", append(words, argument, "more")...)
+				words = append(words, argument)
+			}
+			for i, missing := range flags[path] {
+				given := words
+				for _, flag := range flags[path][:i] {
+					given = append(given, "--"+flag, "x")
+				}
+				isUsage(t, path+" needs --"+missing, given...)
+				isUsage(t, path+" needs --"+missing, append(given, "--"+missing+"=")...)
+				isUsage(t, "flag needs an argument: --"+missing, append(given, "--"+missing)...)
+			}
+			if c.Flags().Lookup("org") != nil && path != "org list" && !slices.Contains(flags[path], "org") {
+				t.Error("it has --org, but the test does not know whether it needs it")
+			}
+		})
+	}
+	isUsage(t, `there is no "org frobnicate"`, "help", "org", "frobnicate")
+	isUsage(t, `there is no "frobnicate"`, "help", "frobnicate")
+}

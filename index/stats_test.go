@@ -1,0 +1,115 @@
+package index
+
+import (
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+func (w *world) stats() Stats {
+	w.t.Helper()
+	st, err := w.engine.Stats()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return st
+}
+
+// lags wants what is not in the index yet.
+func (w *world) lags(lag, most uint64, oldest time.Duration, dirty int) {
+	w.t.Helper()
+	if st := w.stats(); st.Lag != lag || st.MostLag != most || st.OldestLag != oldest || st.Dirty != dirty {
+		w.t.Errorf("want %d, %d, %v, %d: %+v", lag, most, oldest, dirty, st)
+	}
+}
+
+// TestStatsOfLag writes while nothing follows: one organization a second after the other.
+func TestStatsOfLag(t *testing.T) {
+	w := newWorld(t, 130)
+	w.close()
+	var now atomic.Int64
+	now.Store(time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC).UnixMilli())
+	w.clock = func() time.Time { return time.UnixMilli(now.Load()).UTC() }
+	w.open()
+	insert := func(n int) {
+		for range n {
+			w.update(w.insert)
+		}
+		now.Add(1000)
+	}
+	first, second := w.org, uuid.New()
+	for _, org := range []uuid.UUID{first, second} {
+		w.org = org
+		insert(30)
+		w.settle()
+	}
+	w.still(func() {
+		w.engine.followDirty(nil)
+		w.lags(0, 0, 0, 0)
+		w.org = first
+		insert(2)
+		w.lags(2, 2, time.Second, 1)
+		w.org = second
+		insert(3)
+		w.lags(5, 3, 2*time.Second, 2)
+		w.org = first
+		w.settle()
+		w.lags(3, 3, time.Second, 2) // the follower has not looked yet
+		w.engine.followDirty(nil)
+		w.lags(0, 0, 0, 0)
+	})
+}
+
+// TestStatsOfBuilds follows an index through its life: begun, closed, damaged and made anew, and one that cannot be made.
+func TestStatsOfBuilds(t *testing.T) {
+	w := newWorld(t, 131)
+	counts := func(what string, open int, builds, damaged, failures uint64) {
+		t.Helper()
+		if st := w.stats(); st.Open != open || st.Builds != builds || st.Damaged != damaged || st.Failures != failures {
+			t.Errorf("%s: want %d, %d, %d, %d: %+v", what, open, builds, damaged, failures, st)
+		}
+	}
+	w.settle()
+	counts("few records", 0, 0, 0, 0)
+	w.update(func(tx *store.Tx) (err error) {
+		for range 100 {
+			if err == nil {
+				err = w.insert(tx)
+			}
+		}
+		return err
+	})
+	w.settle()
+	counts("many", 1, 1, 0, 0)
+	if st := w.stats(); st.Bytes < 100*20 || st.MostBytes != w.opt.CacheBytes || st.Building != 0 {
+		t.Errorf("%+v", st)
+	}
+	s := w.engine.shelf(w.org, things)
+	w.still(func() {
+		w.must(s.remake(nil))
+		clear(w.engine.dirty) // as when the follower is at it
+		if st := w.stats(); st.Building != 1 || st.Dirty != 1 {
+			t.Errorf("while it is built: %+v", st)
+		}
+		w.settle()
+		counts("remade", 1, 2, 0, 0)
+		s.close()
+		counts("closed", 0, 2, 0, 0)
+		w.must(os.Truncate(w.file(s.path, rootFile), 100))
+		w.listAgrees(`{}`)
+		counts("damaged", 1, 3, 1, 0)
+		w.settle()
+		s.close()
+		w.must(os.RemoveAll(filepath.Dir(s.path)))
+		w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // so that it can be neither opened nor made
+		w.listAgrees(`{}`)
+		counts("not made", 0, 3, 1, 1)
+		w.must(os.Remove(filepath.Dir(s.path)))
+	})
+}

@@ -1,0 +1,340 @@
+package record_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/record"
+	"prospector/internal/rows"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+type firm struct {
+	record.Head
+	Name       string     `json:"name" rule:"required"`
+	Website    shape.Text `json:"website" rule:"format=domain"`
+	ExternalID shape.Text `json:"external_id"`
+}
+
+// label is for leads or for firms.
+type label struct {
+	record.Head
+	Name string `json:"name" rule:"required"`
+	For  string `json:"for" rule:"required"`
+}
+
+type heat struct {
+	Score shape.Text `json:"score" rule:"enum=hot|cold"`
+	Since shape.Date `json:"since"`
+}
+
+// lead has a field of every type that a record can have.
+type lead struct {
+	record.Head
+	FirmID     uuid.NullUUID `json:"firm_id" rule:"ref=firms"`
+	FirstName  shape.Text    `json:"first_name" rule:"max=40"`
+	Email      shape.Text    `json:"email" rule:"format=email"`
+	Phone      shape.Text    `json:"phone"`
+	Size       shape.Number  `json:"size" rule:"integer,from=0"`
+	Ratio      shape.Number  `json:"ratio"`
+	Active     bool          `json:"active"`
+	Since      shape.Date    `json:"since"`
+	SeenAt     shape.Time    `json:"seen_at"`
+	Stage      string        `json:"stage" rule:"default=new,enum=new|old"`
+	Source     string        `json:"source" rule:"fixed,default=api,enum=api|csv"`
+	Heat       heat          `json:"heat"`
+	ExternalID shape.Text    `json:"external_id"`
+	Tags       shape.IDs     `json:"tags" rule:"ref=labels,max=3,edits"`
+	Custom     shape.Custom  `json:",embed"`
+}
+
+// office is a store whose leads are imported.
+type office struct {
+	t       *testing.T
+	st      *store.Store
+	org     uuid.UUID
+	set     *record.Set
+	firms   *record.Kind[firm]
+	labels  *record.Kind[label]
+	leads   *record.Kind[lead]
+	customs *index.Customs
+}
+
+func newOffice(t *testing.T) *office {
+	t.Helper()
+	o := &office{t: t, org: uuid.New(), set: &record.Set{}, customs: index.NoCustoms}
+	var err error
+	if o.st, err = store.Open(t.TempDir(), store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := o.st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var fields []shape.CustomField
+	for _, f := range []struct {
+		typ     shape.Type
+		allowed []string
+	}{{shape.TypeText, nil}, {shape.TypeNumber, nil}, {shape.TypeBoolean, nil}, {shape.TypeDate, nil}, {shape.TypeEnum, []string{"gold", "=1"}}, {shape.TypeMulti, []string{"red", "deep blue", "-1"}}} {
+		fields = append(fields, shape.NewCustomField(uuid.New(), string(f.typ), string(f.typ), f.typ, f.allowed))
+	}
+	o.customs = index.NewCustoms(fields)
+	o.set.Customs = func(_ *store.Tx, entity string) (*index.Customs, error) {
+		if entity != "leads" {
+			return index.NoCustoms, nil
+		}
+		return o.customs, nil
+	}
+	domain := func(s string) string { d, _ := shape.Domain(s); return d }
+	o.firms = record.Add(o.set, record.Rules[firm]{Object: "firm", Entity: "firms", Match: map[string]func(string) string{"website": domain}})
+	named := func(name, object string) []byte {
+		return []byte(object + "\x00" + strings.Join(strings.Fields(shape.Fold(name)), " "))
+	}
+	o.labels = record.Add(o.set, record.Rules[label]{
+		Object: "label", Entity: "labels", Named: named,
+		Unique: []store.Unique[label]{{Name: "name", Of: func(l *label) []byte { return named(l.Name, l.For) }, Taken: func(*label, uuid.UUID) error { return errBroken }}},
+		Fits: func(l *label, object string) string {
+			if l.For != object {
+				return "is for another"
+			}
+			return ""
+		},
+	})
+	o.leads = record.Add(o.set, record.Rules[lead]{Object: "lead", Entity: "leads", Match: map[string]func(string) string{
+		"email": shape.Fold,
+		"phone": func(s string) string { return strings.ReplaceAll(s, " ", "") },
+	}})
+	return o
+}
+
+// put makes a record of a kind and gives its id.
+func put[T any](o *office, k *record.Kind[T], body string) string {
+	o.t.Helper()
+	var id uuid.UUID
+	err := o.st.Update(o.t.Context(), o.org, store.Actor{}, func(tx *store.Tx) error {
+		d, err := k.Create(tx, record.NewDraft[T](object(o.t, body)))
+		id = d.ID
+		return err
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return id.String()
+}
+
+// load imports a table of leads.
+func (o *office) load(text, match string, renamed map[string]string) (rows.Result, error) {
+	o.t.Helper()
+	table, err := rows.NewReader(strings.NewReader(text))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	var im *record.Importer[lead]
+	err = o.st.View(o.org, func(tx *store.Tx) (err error) {
+		im, err = o.leads.NewImporter(tx, table.Columns, renamed)
+		return err
+	})
+	if err != nil {
+		return rows.Result{}, err
+	}
+	result, err := rows.Load(o.t.Context(), table, rows.Sink[record.Item[lead]]{
+		Make: func(table []rows.Row) (items []record.Item[lead], err error) {
+			err = o.st.View(o.org, func(tx *store.Tx) error {
+				items, err = im.Items(tx, table)
+				return err
+			})
+			return items, err
+		},
+		Put: func(items []record.Item[lead]) (done []rows.Outcome, err error) {
+			err = o.st.Update(o.t.Context(), o.org, store.Actor{}, func(tx *store.Tx) error {
+				outcomes, err := o.leads.Batch(tx, items, match)
+				for _, out := range outcomes {
+					one := rows.Outcome{Added: out.Created}
+					if out.Err != nil {
+						var all []string
+						for _, d := range out.Err.Details {
+							all = append(all, d.Path+" "+d.Message)
+						}
+						if one.Err = errors.New(strings.Join(all, "; ")); all == nil {
+							one.Err = errors.New(out.Err.Message)
+						}
+					}
+					done = append(done, one)
+				}
+				return err
+			})
+			return done, err
+		},
+	})
+	result.Warnings = im.Warnings()
+	return result, err
+}
+
+// imports imports a table and wants it to become of it what is said: "+" and "~" for each row that was added or updated, and what
+// is told of the others.
+func (o *office) imports(text, match string, want ...string) rows.Result {
+	o.t.Helper()
+	r, err := o.load(text, match, nil)
+	if err != nil {
+		o.t.Fatalf("%s: %v", text, err)
+	}
+	o.told(text, r, want)
+	return r
+}
+
+func (o *office) told(text string, r rows.Result, want []string) {
+	o.t.Helper()
+	got := []string{strings.Repeat("+", r.Added) + strings.Repeat("~", r.Updated)}
+	for _, e := range r.Errors {
+		got = append(got, fmt.Sprint(e.Line, ": ", e.Message))
+	}
+	if !slices.Equal(got, want) {
+		o.t.Errorf("%s\nis %q\nwant %q", text, got, want)
+	}
+}
+
+// all are the leads in the order in which they were made.
+func (o *office) all() (list []map[string]any) {
+	o.t.Helper()
+	err := o.st.View(o.org, func(tx *store.Tx) error {
+		return o.leads.Table.Scan(tx, func(d store.Doc[lead]) (bool, error) {
+			rec := map[string]any{"change": d.Change}
+			list = append(list, rec)
+			return true, json.Unmarshal(d.JSON, &rec)
+		})
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return list
+}
+
+// has wants the lead with the email, or the last one, to have the members.
+func (o *office) has(email, want string) {
+	o.t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal([]byte(want), &members); err != nil {
+		o.t.Fatal(err)
+	}
+	list := o.all()
+	i := slices.IndexFunc(list, func(rec map[string]any) bool { return rec["email"] == email })
+	if email == "" {
+		i = len(list) - 1
+	}
+	if i < 0 {
+		o.t.Errorf("there is no %s", email)
+		return
+	}
+	for key, v := range members {
+		if got := list[i][key]; !reflect.DeepEqual(got, v) {
+			o.t.Errorf("%s of %s is %v, want %v", key, email, got, v)
+		}
+	}
+}
+
+// TestImportColumns: a column is called like its field, or nearly so, or is mapped to it.
+func TestImportColumns(t *testing.T) {
+	o := newOffice(t)
+	for header, field := range map[string]string{
+		"first_name": "first_name", "First Name": "first_name", "FIRST_NAME": "first_name", " first   name ": "first_name", "first-name": "first_name", "First-name": "first_name",
+		"External ID": "external_id", "Custom Field Text": "custom_field_text", "custom_field_text": "custom_field_text",
+	} {
+		o.imports("email,"+header+"\nx@x.example,"+header+" it is\n", "email", map[bool]string{true: "+", false: "~"}[len(o.all()) == 0])
+		o.has("x@x.example", fmt.Sprintf(`{%q: "%s it is"}`, field, header))
+	}
+	r, err := o.load("Mail,Who?,Kind;of\nmapped@x.example,Ada,red|deep blue\n", "", map[string]string{"Mail": "email", "Who?": "first_name", "Kind;of": "custom_field_multi"})
+	if err != nil || r.Added != 1 || len(r.Warnings) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	o.has("mapped@x.example", `{"first_name": "Ada", "custom_field_multi": ["red", "deep blue"]}`)
+	// A column that has the name of a field may be for another.
+	r, err = o.load("email,first_name\nother@x.example,555\n", "", map[string]string{"first_name": "phone"})
+	if err != nil || r.Added != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	o.has("other@x.example", `{"first_name": null, "phone": "555"}`)
+	// So may the members of JSON lines; one that not every line has is mapped as well.
+	r, err = o.load(`{"Mail": "json@x.example", "First Name": "J"}`+"\n"+`{"phone": "1"}`, "", map[string]string{"Mail": "email"})
+	if err != nil || r.Added != 2 || len(r.Warnings) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	o.has("json@x.example", `{"first_name": "J"}`)
+}
+
+// TestImportMappedWins: of two columns for one field, the one that is mapped to it is meant: an export has both an id and an
+// external_id.
+func TestImportMappedWins(t *testing.T) {
+	for _, text := range []string{"id,external_id,email\nID-1,,a@x.example\n", `{"id": "ID-1", "external_id": null, "email": "a@x.example"}`, `{"id": "ID-1", "external_id": "EX-1", "email": "a@x.example"}`, "id,external_id,email\nID-1,EX-1,a@x.example\n"} {
+		o := newOffice(t)
+		r, err := o.load(text, "", map[string]string{"id": "external_id"})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		o.told(text, r, []string{"+"})
+		o.has("a@x.example", `{"external_id": "ID-1"}`)
+	}
+}
+
+func TestImportBadColumns(t *testing.T) {
+	o := newOffice(t)
+	for _, c := range []struct {
+		text    string
+		renamed map[string]string
+		want    string
+	}{
+		{"a,b\n", nil, "none of its columns is a field of leads: a, b (--map"},
+		{"created_at,source\n", nil, "none of its columns is a field of leads"},
+		{"email,Email\n", nil, `the columns "email" and "Email" are both for email`},
+		{"email,mail\n", map[string]string{"mail": "phone", "email": "phone"}, `both for phone`},
+		{"firm_id,firm_website\n", nil, `the columns "firm_id" and "firm_website" are both for firm_id`},
+		{"firm_external_id,x,firm_website\n", nil, `are both for firm_id`},
+		{"email,x\n", map[string]string{"x": "nope"}, `"x" is mapped to "nope", which is no field of leads that can be imported; there are active, add_tags, custom_field_boolean, custom_field_date,`},
+		{"email,x\n", map[string]string{"x": "created_at"}, `"x" is mapped to "created_at", which is no field`},
+		{"email,x\n", map[string]string{"x": "source"}, `"x" is mapped to "source", which is no field`},
+		{"email,x\n", map[string]string{"x": "custom_field_gone"}, `no field of leads`},
+		{"email,x\n", map[string]string{"x": "heat"}, `no field of leads`},
+		{"email,x\n", map[string]string{"y": "phone"}, `"y" is mapped, but the file has no such column; it has email, x`},
+		{"{}\n", map[string]string{"y": "nope"}, `"y" is mapped to "nope"`},
+	} {
+		if _, err := o.load(c.text, "", c.renamed); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %v: %v, want %s", c.text, c.renamed, err, c.want)
+		}
+	}
+	if list := o.all(); len(list) != 0 {
+		t.Error(list)
+	}
+}
+
+// TestImportWarnings: what is ignored is told once, whatever is in it.
+func TestImportWarnings(t *testing.T) {
+	o := newOffice(t)
+	want := []string{
+		`the column "created_at" is ignored: the service sets it`,
+		`the column "source" is ignored: the service sets it`,
+		`the column "shoe size" is ignored: leads have no such field`,
+		`a column without a name is ignored`,
+		`the column "custom_field_gone" is ignored: leads have no such field`,
+	}
+	r := o.imports("email,created_at,source,shoe size,,custom_field_gone,shoe size,\na@x.example,never,tam,44,x,y,45,z\n", "", "+")
+	if !slices.Equal(r.Warnings, want) {
+		t.Errorf("%q", r.Warnings)
+	}
+	o.has("a@x.example", `{"source": "csv"}`)
+	line := `{"email": "%s@x.example", "created_at": 5, "source": "api", "shoe size": [1], "": {}, "custom_field_gone": true}` + "\n"
+	r = o.imports(fmt.Sprintf(line+line, "b", "c"), "", "++")
+	if want = slices.Delete(want, 3, 4); !slices.Equal(r.Warnings, want) {
+		t.Errorf("%q", r.Warnings)
+	}
+	o.has("c@x.example", `{"source": "csv"}`)
+}

@@ -1,0 +1,83 @@
+package rows_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"prospector/internal/rows"
+)
+
+// guarded holds a text against what a guard has to be: taken off again it leaves the text, and with it no spreadsheet sees a
+// formula.
+func guarded(t *testing.T, text string) {
+	t.Helper()
+	cell := rows.Guard(text)
+	if back := rows.Unguard(cell); back != text {
+		t.Errorf("%q is guarded as %q and comes back as %q", text, cell, back)
+	}
+	if cell != text && cell != "'"+text {
+		t.Errorf("%q is guarded as %q", text, cell)
+	}
+	bare := strings.TrimLeftFunc(cell, unicode.IsSpace)
+	if bare != "" && strings.ContainsRune("=+-@＝＋－＠|%", []rune(bare)[0]) {
+		t.Errorf("%q is guarded as %q, which a spreadsheet takes for a formula", text, cell)
+	}
+}
+
+func TestGuard(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", " ": " ", "a": "a", "a=1": "a=1", "Ada": "Ada", "名前": "名前", "3-4": "3-4", "(=1)": "(=1)", "\"=1\"": "\"=1\"",
+		"=1+1": "'=1+1", "+49 30": "'+49 30", "-": "'-", "@me": "'@me", "＝1": "'＝1", "＋1": "'＋1", "－1": "'－1", "＠a": "'＠a",
+		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", " =1": "' =1", "\u00a0=1": "'\u00a0=1", " \t": "' \t", "|a": "'|a", "%a": "'%a",
+		"'": "''", "''": "'''", "'tis": "''tis", "'=1": "''=1", " 'tis": "' 'tis", "\ufeff=1": "\ufeff=1", "\xff=1": "\xff=1",
+	} {
+		if got := rows.Guard(text); got != want {
+			t.Errorf("%q is guarded as %q, want %q", text, got, want)
+		}
+		if text != "\ufeff=1" {
+			guarded(t, text)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	parts := []rune("=+-@＝＋－＠\t\r\n|%' \u00a0\u2003aé😀\"0\ufffd")
+	for range 20_000 {
+		text := ""
+		for range r.IntN(5) {
+			text += string(parts[r.IntN(len(parts))])
+		}
+		guarded(t, text)
+	}
+}
+
+// TestUnguard has cells that Guard did not make.
+func TestUnguard(t *testing.T) {
+	for cell, want := range map[string]string{
+		"": "", "'": "'", "'tis": "'tis", "'a=1": "'a=1", "'Ada'": "'Ada'", "' a": "' a", "=1": "=1", "-5": "-5",
+		"'=1": "=1", "'+49 30": "+49 30", "'-5": "-5", "' =1": " =1", "''": "'", "''tis": "'tis", "'''": "''", " '=1": " '=1", "’=1": "’=1", "'0049": "'0049",
+	} {
+		if got := rows.Unguard(cell); got != want {
+			t.Errorf("%q is %q without its guard, want %q", cell, got, want)
+		}
+	}
+}
+
+func FuzzGuard(f *testing.F) {
+	for _, seed := range []string{"", "=1", "''=", " \t'", "＝", "\xff'", "\u00a0@"} {
+		f.Add(seed)
+	}
+	f.Fuzz(guarded)
+}
+
+func TestSplit(t *testing.T) {
+	for cell, want := range map[string][]string{
+		"": nil, " ": nil, "|": nil, ";; |": nil, "a": {"a"}, "a|b": {"a", "b"}, "a;b": {"a", "b"}, " a ; b|c d ": {"a", "b", "c d"},
+		"a||b;": {"a", "b"}, "a,b": {"a,b"}, "a|a": {"a", "a"}, "\ta\n|é😀": {"a", "é😀"},
+	} {
+		if got := rows.Split(cell); !slices.Equal(got, want) {
+			t.Errorf("%q is %q, want %q", cell, got, want)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// TestAGlobalKeyThatNamesAnotherOrganization is for each organization to say what it knows: whose key it is not.
+func TestAGlobalKeyThatNamesAnotherOrganization(t *testing.T) {
+	s, _ := healthy(t)
+	before := everything(t, s)
+	names := append(bytes.Clone(orgB[:]), eve[:]...)
+	plantShared(t, s, tokens, []byte("t"), exactly(names))
+	alsoB := fmt.Sprintf("people %s: its unique key token is also that of %x", ann, names)
+	stray := strayUnique("token", "t")
+
+	if found := look(t, s, true); !slices.Equal(found, findings{stray, alsoB}) {
+		t.Errorf("it found %q", found)
+	}
+	if found := look(t, s, true); !slices.Equal(found, findings{noToken}) {
+		t.Errorf("and then %q", found)
+	}
+	if after := everything(t, s); after != before {
+		t.Errorf("it is not what it was:\n%s", difference(before, after))
+	}
+	if found := look(t, s, true); found != nil {
+		t.Errorf("after the repair: %q", found)
+	}
+}
+
+// TestAGlobalKeyThatTwoOrganizationsHave stays with the one that it names.
+func TestAGlobalKeyThatTwoOrganizationsHave(t *testing.T) {
+	s, _ := healthy(t)
+	rewriteB := encodeValue((&Tx{org: orgB}).place("people.rec", eve[:]), 1, []byte(`{"token":"t"}`), []byte(`{"name":"eve","email":"a@x","tags":["red"]}`))
+	plant(t, s, orgB, "people.rec", eve[:], exactly(rewriteB))
+	plantShared(t, s, tokens, []byte("e"), nothing)
+	planted := everything(t, s)
+	also := fmt.Sprintf("people %s: its unique key token is also that of %x", eve, append(bytes.Clone(orgA[:]), ann[:]...))
+	for range 2 {
+		if found := look(t, s, true); !slices.Equal(found, findings{also}) {
+			t.Errorf("it found %q", found)
+		}
+	}
+	if after := everything(t, s); after != planted {
+		t.Errorf("it changed:\n%s", difference(planted, after))
+	}
+}
+
+// TestAKeyOfAnOrganizationThatIsGone is taken away, and the record that should have it gets it back in the same check.
+func TestAKeyOfAnOrganizationThatIsGone(t *testing.T) {
+	s, _ := healthy(t)
+	before := everything(t, s)
+	plantShared(t, s, tokens, []byte("t"), exactly(append(bytes.Clone(nobody[:]), ann[:]...)))
+	want := findings{
+		fmt.Sprintf(wasMended+"%s: the key %x is that of an organization which is not there", tokens, "t"), noToken,
+	}
+	if found := look(t, s, true); !slices.Equal(found, want) {
+		t.Errorf("it found %q", found)
+	}
+	if after := everything(t, s); after != before {
+		t.Errorf("it is not what it was:\n%s", difference(before, after))
+	}
+}
+
+// TestAJobThatIsRepairedWakes the worker, which would not look for it otherwise.
+func TestAJobThatIsRepairedWakes(t *testing.T) {
+	s, jobs := healthy(t)
+	plantShared(t, s, "due", jobs[0].dueKey(), nothing)
+	write(t, s, orgB, func(*Tx) error { return nil }) // the signals before this were given
+	select {
+	case <-s.Wake():
+	default:
+	}
+	look(t, s, true)
+	write(t, s, orgB, func(*Tx) error { return nil })
+	select {
+	case <-s.Wake():
+	default:
+		t.Error("nobody was woken")
+	}
+	if got, _ := dueKinds(t, s, s.Now(), 9); got != "a:mail b:mail" {
+		t.Errorf("due is %q", got)
+	}
+}
+
+// TestVerifyUnderATombstone leaves the keys alone that a sweep has not come to, and finds the others.
+func TestVerifyUnderATombstone(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	table, dead, live := notes(nil), numberedID(9, 1), numberedID(9, 2)
+	var ids []uuid.UUID
+	var tomb Tombstone
+	write(t, s, orgA, func(tx *Tx) error {
+		for range 4 {
+			d, err := table.Insert(tx, tx.NewID(), note{Tags: []uuid.UUID{dead, live}})
+			if err != nil {
+				return err
+			}
+			ids = append(ids, d.ID)
+		}
+		var err error
+		tomb, err = table.Bury(tx, deadReference("tags", dead))
+		return err
+	})
+	check := func(repair bool) (found findings) {
+		t.Helper()
+		verify := func(tx *Tx) error { return table.Verify(tx, found.report) }
+		if repair {
+			write(t, s, orgA, verify)
+		} else {
+			read(t, s, orgA, verify)
+		}
+		return found
+	}
+	before := everything(t, s)
+	if found := check(true); found != nil {
+		t.Errorf("under a tombstone: %q", found)
+	}
+	if after := everything(t, s); after != before {
+		t.Errorf("it changed:\n%s", difference(before, after))
+	}
+	plant(t, s, orgA, "notes.key.tags", keyEntry(live[:], ids[1]), nothing)
+	plant(t, s, orgA, "notes.key.tags", keyEntry(live[:], nobody), exactly([]byte{}))
+	stray := fmt.Sprintf("notes: the key tags has %q, which no record has", keyEntry(live[:], nobody))
+	missing := fmt.Sprintf("notes %s: its key tags is missing", ids[1])
+	if found := check(false); !slices.Equal(found, findings{missing, stray}) {
+		t.Errorf("beside a tombstone: %q", found)
+	}
+	if found := check(true); !slices.Equal(found, findings{wasMended + missing, wasMended + stray}) {
+		t.Errorf("beside a tombstone: %q", found)
+	}
+	if after := everything(t, s); after != before {
+		t.Errorf("it is not what it was:\n%s", difference(before, after))
+	}
+	write(t, s, orgA, func(tx *Tx) error {
+		more, err := table.Sweep(tx, tomb, 9)
+		if more {
+			err = errors.New("there is more to sweep")
+		}
+		return err
+	})
+	if found := check(false); found != nil {
+		t.Errorf("after the sweep: %q", found)
+	}
+}
+
+// TestVerifyThatFails keeps nothing of what it has mended.
+func TestVerifyThatFails(t *testing.T) {
+	s, _ := healthy(t)
+	plant(t, s, orgA, tags, tagged("blue", ann), nothing)
+	planted := everything(t, s)
+	err := s.Update(context.Background(), orgA, boss, func(tx *Tx) error {
+		return errors.Join(people.Verify(tx, func(bool, string, ...any) {}), errRefused)
+	})
+	if !errors.Is(err, errRefused) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.Verify(ctx, true, func(bool, string, ...any) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("it was cancelled: %v", err)
+	}
+	if after := everything(t, s); after != planted {
+		t.Errorf("it changed:\n%s", difference(planted, after))
+	}
+}
+
+// TestVerifyFindsKeysOutOfOrder has a key on its page where no search comes to it.
+func TestVerifyFindsKeysOutOfOrder(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	d := insert(t, s, orgA, person{Name: "p", Tags: []string{"aaaa", "mmmm", "pppp"}})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, FileName)
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(file, []byte("mmmm\x00"), []byte("zzzz\x00")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, Options{})
+	var found findings
+	if err := s.Verify(t.Context(), false, found.report); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("orgs/%s/people.key.tag: the key %x stands behind %x", orgA, tagged("pppp", d.ID), tagged("zzzz", d.ID))
+	if !slices.Equal(found, findings{want}) {
+		t.Errorf("it found %q, want %q", found, want)
+	}
+}
+
+// TestVerifyFindsARecordOutOfOrder has a record with a damaged id on its page.
+func TestVerifyFindsARecordOutOfOrder(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	write(t, s, orgA, func(tx *Tx) error {
+		for i := range 3 {
+			if _, err := people.Insert(tx, numberedID(1, i+1), person{Name: fmt.Sprint(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	var there []byte // its key and the value, which stands behind it
+	read(t, s, orgA, func(tx *Tx) error {
+		there = append(bytes.Clone(ann[:]), tx.get("people.rec", ann[:])...)
+		return nil
+	})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, FileName)
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(file, there, append(nobody[:], there[16:]...)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, Options{})
+	want := []string{
+		fmt.Sprintf("people %s: it stands where it cannot be found", nobody),
+		fmt.Sprintf("people %s: the store is damaged: a value does not match its checksum", nobody),
+		fmt.Sprintf("people %s: the change log has it, the records do not", ann),
+	}
+	if found := problems(t, s, orgA); !slices.Equal(found, want) {
+		t.Errorf("it found %q", found)
+	}
+}
+
+// TestVerifyReadsEveryPage makes the pages of a store unreadable one by one: no page in use is overlooked.
+func TestVerifyReadsEveryPage(t *testing.T) {
+	sam, page := newSample(t), os.Getpagesize()
+	dir := t.TempDir()
+	path := filepath.Join(dir, FileName)
+	if err := os.WriteFile(path, sam.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	used := map[int]bool{}
+	s := open(t, dir, Options{})
+	err := s.db.View(func(btx *bolt.Tx) error {
+		for n := 2; n < len(sam.file)/page; n++ {
+			info, err := btx.Page(n)
+			if err != nil {
+				return err
+			}
+			used[n] = info.Type == "leaf" || info.Type == "branch"
+		}
+		return nil
+	})
+	if err := errors.Join(err, s.Verify(t.Context(), false, func(_ bool, format string, args ...any) {
+		t.Errorf("before: "+format, args...)
+	}), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for n := range used {
+		file := bytes.Clone(sam.file)
+		clear(file[n*page:][:page])
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, file, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		inTime(t, fmt.Sprint("page ", n), func() {
+			s, err := Open(dir, Options{})
+			if err == nil {
+				err = s.Verify(t.Context(), false, func(bool, string, ...any) {})
+				_ = s.Close()
+				looked++
+			}
+			if used[n] && !errors.Is(err, ErrDamaged) || !used[n] && err != nil && !errors.Is(err, ErrDamaged) {
+				t.Errorf("page %d, used %t: %v", n, used[n], err)
+			}
+		})
+	}
+	if looked < 20 {
+		t.Errorf("only %d of %d were opened", looked, len(used))
+	}
+}

@@ -1,0 +1,290 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// vandal damages what follows from the records, never the same place twice, and knows what must be said of it.
+type vandal struct {
+	t     *testing.T
+	r     *rand.Rand
+	btx   *bolt.Tx
+	docs  map[uuid.UUID][]Doc[person] // the readable ones, by organization
+	jobs  []Job
+	spent map[string]bool
+	want  []string
+}
+
+func (v *vandal) bucket(org uuid.UUID, name string) *bolt.Bucket {
+	if shared, is := strings.CutPrefix(name, sharedPrefix); is {
+		return v.btx.Bucket([]byte(shared))
+	}
+	return v.btx.Bucket(orgsBucket).Bucket(org[:]).Bucket([]byte(name))
+}
+
+// set writes value, or removes what is there when it is nil, unless the place is spent.
+func (v *vandal) set(org uuid.UUID, bucket string, key, value []byte, format string, args ...any) {
+	place := fmt.Sprintf("%s %s %s", org, bucket, key)
+	if strings.HasPrefix(bucket, sharedPrefix) {
+		place = fmt.Sprintf("%s %s", bucket, key)
+	}
+	if v.spent[place] {
+		return
+	}
+	v.spent[place] = true
+	b := v.bucket(org, bucket)
+	err := b.Delete(key)
+	if value != nil {
+		err = b.Put(key, value)
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.want = append(v.want, fmt.Sprintf(wasMended+format, args...))
+}
+
+// someone is a record that is not d, or no record at all.
+func (v *vandal) someone(org uuid.UUID, d uuid.UUID) uuid.UUID {
+	if id := v.docs[org][v.r.IntN(len(v.docs[org]))].ID; id != d && v.r.IntN(3) > 0 {
+		return id
+	}
+	return numberedID(9, v.r.IntN(1000))
+}
+
+func (v *vandal) strike() {
+	org := []uuid.UUID{orgA, orgB}[v.r.IntN(2)]
+	d := v.docs[org][v.r.IntN(len(v.docs[org]))]
+	email, token := &people.unique[0], &people.unique[1]
+	unique := []*Unique[person]{email, token}[v.r.IntN(2)]
+	bucket := unique.bucket("people")
+	stray := fmt.Appendf(nil, "stray%d", v.r.IntN(1000))
+	switch v.r.IntN(8) {
+	case 0:
+		if d.Record.Tags != nil {
+			v.set(org, tags, tagged(d.Record.Tags[0], d.ID), nil, "people %s: its key tag is missing", d.ID)
+		}
+	case 1:
+		k := keyEntry(stray, v.someone(org, uuid.Nil))
+		v.set(org, tags, k, []byte{}, "people: the key tag has %q, which no record has", k)
+	case 2:
+		if key := unique.key(&d.Record); key != nil {
+			v.set(org, bucket, key, nil, "people %s: its unique key %s names another record or none", d.ID, unique.Name)
+		}
+	case 3:
+		if key := unique.key(&d.Record); key != nil {
+			v.set(org, bucket, key, unique.value(org, v.someone(org, d.ID)), "people %s: its unique key %s names another record or none", d.ID, unique.Name)
+		}
+	case 4:
+		v.set(org, bucket, stray, unique.value(org, v.someone(org, uuid.Nil)), "people: the unique key %s has %q, which no record has", unique.Name, stray)
+	case 5:
+		j := v.jobs[v.r.IntN(len(v.jobs))]
+		v.set(j.Org, dueShared, j.dueKey(), nil, "organization %s: job %s stands in no queue", j.Org, j.ID)
+	case 6:
+		j := v.jobs[v.r.IntN(len(v.jobs))]
+		j.Due = j.Due.Add(1e9)
+		v.set(j.Org, dueShared, j.dueKey(), []byte{}, "jobs: the queue has %s of organization %s at a time when there is none", j.ID, j.Org)
+	case 7:
+		v.set(org, sharedPrefix+tokens, stray, (&Unique[person]{Global: true}).value(numberedID(8, 8), d.ID),
+			"%s: the key %x is that of an organization which is not there", tokens, stray)
+	}
+}
+
+// world is a store of both organizations with a past, and jobs.
+func world(t *testing.T) (*Store, *vandal) {
+	t.Helper()
+	s := open(t, t.TempDir(), newClock().options())
+	s.db.NoSync = true
+	v := &vandal{t: t, r: rand.New(rand.NewPCG(21, 22)), docs: map[uuid.UUID][]Doc[person]{}}
+	for o, org := range []uuid.UUID{orgA, orgB} {
+		for i := range 60 {
+			p := person{Name: "p"}
+			if i%3 > 0 {
+				p.Email = fmt.Sprint(i, "@x")
+			}
+			if i%4 > 0 {
+				p.hidden.Token = fmt.Sprint(o, "token", i)
+			}
+			for range v.r.IntN(4) {
+				p.Tags = append(p.Tags, fmt.Sprint(v.r.IntN(9)))
+			}
+			write(t, s, org, func(tx *Tx) error {
+				d, err := people.Insert(tx, numberedID(byte(o), i+1), p)
+				if err != nil {
+					return err
+				}
+				switch i % 6 {
+				case 1:
+					p.Tags = append(p.Tags, "new")
+					d, err = people.Update(tx, d, p, []string{"tags"})
+				case 2:
+					return people.Delete(tx, d)
+				case 3:
+					id, err := tx.Enqueue("mail", tx.Now().Add(1e9), nil)
+					if err != nil {
+						return err
+					}
+					j, err := tx.Job(id)
+					v.jobs = append(v.jobs, j)
+					if err != nil {
+						return err
+					}
+				}
+				v.docs[org] = append(v.docs[org], d)
+				return err
+			})
+		}
+	}
+	return s, v
+}
+
+// TestRepairAgainstAModel damages a store at random and repairs it: all that was done is named, nothing else, and it is
+// what it was to the byte, with records that cannot be read among the others, whose keys stay.
+func TestRepairAgainstAModel(t *testing.T) {
+	s, v := world(t)
+	for _, d := range v.docs[orgA][:3] {
+		plant(t, s, orgA, "people.rec", d.ID[:], func(value []byte) []byte { return flipped(value, len(value)*8-9) })
+		plant(t, s, orgA, tags, tagged("ghost", d.ID), exactly([]byte{}))
+		plant(t, s, orgA, emails, []byte("ghost"+d.ID.String()), exactly(d.ID[:]))
+	}
+	v.docs[orgA] = v.docs[orgA][3:]
+	before, known := everything(t, s), look(t, s, false)
+	if len(known) != 3 {
+		t.Fatalf("before: %q", known)
+	}
+	for round := range 300 {
+		v.spent, v.want = map[string]bool{}, slices.Clone(known)
+		err := s.db.Update(func(btx *bolt.Tx) error {
+			v.btx = btx
+			for range 1 + v.r.IntN(12) {
+				v.strike()
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(v.want)
+		if found := look(t, s, true); !slices.Equal(found, findings(v.want)) {
+			t.Fatalf("round %d: it found\n%s", round, difference(strings.Join(v.want, "\n"), strings.Join(found, "\n")))
+		}
+		if after := everything(t, s); after != before {
+			t.Fatalf("round %d: it is not what it was after %q:\n%s", round, v.want, difference(before, after))
+		}
+	}
+	if found := look(t, s, true); !slices.Equal(found, known) {
+		t.Errorf("at the end: %q", found)
+	}
+}
+
+// TestNoSumHidesDamage takes away one key of many and puts another in its place, thousands of times: each time both
+// must be found, also where the records that cannot be read or have a key twice make the sums differ anyway.
+func TestNoSumHidesDamage(t *testing.T) {
+	s, v := world(t)
+	for _, unreadable := range []bool{false, true} {
+		if unreadable {
+			id := v.docs[orgA][0].ID
+			plant(t, s, orgA, "people.rec", id[:], func(value []byte) []byte { return flipped(value, len(value)*8-9) })
+		}
+		for _, bucket := range []string{tags, emails, sharedPrefix + tokens} {
+			err := s.Update(context.Background(), orgA, boss, func(tx *Tx) error {
+				var entries []entry
+				err := tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
+					entries = append(entries, entry{bucket, bytes.Clone(k), bytes.Clone(value)})
+					return true, nil
+				})
+				if err != nil {
+					return err
+				}
+				for range 300 {
+					if err := v.exchange(tx, entries); !errors.Is(err, errRefused) {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%s: %v", bucket, err)
+			}
+		}
+	}
+}
+
+// exchange puts a key that no record has in the place of one, looks, and takes it back, which is errRefused.
+func (v *vandal) exchange(tx *Tx, entries []entry) error {
+	e := entries[v.r.IntN(len(entries))]
+	stray := bytes.Clone(e.key)
+	stray[0] ^= byte(1 + v.r.IntN(127)) // the key alone: its record is the same
+	for slices.ContainsFunc(entries, func(e entry) bool { return bytes.Equal(e.key, stray) }) {
+		stray[0]++
+	}
+	return tx.Try(func() error {
+		tx.delete(e.bucket, e.key)
+		tx.put(e.bucket, stray, e.value)
+		tx.writable = false
+		defer func() { tx.writable = true }()
+		var found findings
+		if err := people.Verify(tx, found.report); err != nil {
+			return err
+		}
+		own := func(e entry) bool {
+			return !strings.HasPrefix(e.bucket, sharedPrefix) || bytes.HasPrefix(e.value, orgA[:])
+		}
+		unread := func(e entry) bool {
+			id := v.docs[orgA][0].ID
+			return bytes.HasSuffix(e.key, id[:]) || bytes.HasSuffix(e.value, id[:])
+		}
+		named := func(text string) bool {
+			return slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, text) })
+		}
+		if own(e) && !unread(e) && (!named("is missing") && !named("names another record or none") || !named(fmt.Sprintf("has %q, which no record has", stray))) {
+			return fmt.Errorf("%q in the place of %q is not found: %q", stray, e.key, found)
+		}
+		return errRefused
+	})
+}
+
+// TestVerifyHoldsNoKeys looks at much more of keys than it may keep.
+func TestVerifyHoldsNoKeys(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	s.db.NoSync = true
+	const records, each, size = 500, 40, 200 // 4 MB of keys
+	write(t, s, orgA, func(tx *Tx) error {
+		for i := range records {
+			p := person{Name: "p", Email: fmt.Sprint(i)}
+			for j := range each {
+				p.Tags = append(p.Tags, fmt.Sprint(j, strings.Repeat("x", size)))
+			}
+			if _, err := people.Insert(tx, numberedID(1, i), p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	plant(t, s, orgA, "people.log", numberKey(2), nothing) // is found last
+	var before, then runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	looked := 0
+	read(t, s, orgA, func(tx *Tx) error {
+		return people.Verify(tx, func(bool, string, ...any) {
+			if looked++; looked == 1 {
+				runtime.GC()
+				runtime.ReadMemStats(&then)
+			}
+		})
+	})
+	if grown := int64(then.HeapAlloc) - int64(before.HeapAlloc); looked == 0 || grown > 1<<20 {
+		t.Errorf("after %d findings %d bytes are held for %d of keys", looked, grown, records*each*size)
+	}
+}
