@@ -103,8 +103,8 @@ func (d *disk) fail(err error) {
 
 // diskExists tells whether there is an index at the path.
 func diskExists(path string) bool {
-	_, err := os.Stat(filepath.Join(path, rootFile))
-	return err == nil
+	root, err := os.Stat(filepath.Join(path, rootFile))
+	return err == nil && root.Size() > 0 // whoever began it may have been killed before it wrote anything
 }
 
 // openDisk opens the index at the path, and makes it when it is not there.
@@ -173,6 +173,9 @@ func isSound(path string) (bool, error) {
 }
 
 // readState reads what the index says about itself.
+// errNoState says that nothing was ever written to an index, or that all of it is lost.
+var errNoState = fmt.Errorf("%w: its state cannot be read", errIndex)
+
 func (d *disk) readState() error {
 	return guarded(func() error {
 		snapshot := d.snapshot()
@@ -180,6 +183,9 @@ func (d *disk) readState() error {
 		b, err := snapshot.GetInternal(stateKey)
 		if err != nil {
 			return err
+		}
+		if b == nil {
+			return errNoState
 		}
 		return d.state.decode(b)
 	})

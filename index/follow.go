@@ -53,11 +53,13 @@ func (s *shelf) loadAsIs() (why, err error) {
 	}
 	if diskExists(s.path) {
 		damage, err := s.open()
-		if err == nil {
+		switch {
+		case err == nil:
 			return damage, nil
-		}
-		if why = err; damage != nil {
+		case damage != nil:
 			why = damage // and the rest follows from it
+		case !errors.Is(err, errUnbegun):
+			why = err
 		}
 	}
 	return why, s.restart()
@@ -67,6 +69,9 @@ func (s *shelf) warn(why error) {
 	s.engine.counts.damaged.Add(1)
 	s.engine.log.Warn("an index is made anew, in part or as a whole", "organization", s.org, "kind", s.kind.Entity, "reason", why)
 }
+
+// errUnbegun says that whoever made the index was killed before anything was written to it. That is no damage.
+var errUnbegun = errors.New("nothing was written to it yet")
 
 // open opens the index on the disk, when it is of this store. damage is what it could do without.
 func (s *shelf) open() (damage, err error) {
@@ -86,6 +91,9 @@ func (s *shelf) open() (damage, err error) {
 		return damage, err
 	}
 	v, err := s.attach(d)
+	if errors.Is(err, errNoState) && len(inUse) == 0 {
+		err = errUnbegun
+	}
 	if err != nil {
 		return damage, errors.Join(err, d.close())
 	}
