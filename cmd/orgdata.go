@@ -3,6 +3,7 @@ package cmd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"prospector/internal/identity"
 	"prospector/store"
 )
 
@@ -37,14 +39,16 @@ var orgExport = adminOp[body, exportedOrg]{
 				total := s.recordsOf(tx)
 				lines := bufio.NewWriterSize(w, 1<<20)
 				for _, k := range s.Kinds.Lists() {
-					err := tx.Records(k.Entity, uuid.Nil, func(_ uuid.UUID, _ uint64, public []byte) (bool, error) {
+					err := tx.Records(k.Entity, uuid.Nil, func(id uuid.UUID, _ uint64, public []byte) (_ bool, err error) {
+						if k == s.Identity.Keys.List { // when one was last used is kept beside its record
+							var key store.Doc[identity.Key]
+							key, err = s.Identity.Key(tx, id)
+							public = key.JSON
+						}
 						e.Records++
 						report(e.Records, total)
-						_, err := fmt.Fprintf(lines, "{\"entity\":%q,\"record\":%s}\n", k.Entity, public)
-						if err == nil {
-							err = ctx.Err()
-						}
-						return true, err
+						_, failed := fmt.Fprintf(lines, "{\"entity\":%q,\"record\":%s}\n", k.Entity, public)
+						return true, errors.Join(err, failed, ctx.Err())
 					})
 					if err != nil {
 						return err

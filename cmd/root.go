@@ -84,7 +84,17 @@ func helpCommand() *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return usage("there is no %q (see 'prospector --help')", strings.Join(args, " "))
 			}
+			of.InitDefaultHelpFlag()
+			of.InitDefaultVersionFlag()
 			return of.Help()
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+			if of, _, err := c.Root().Find(args); err == nil {
+				for _, sub := range of.Commands() {
+					names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }

@@ -25,10 +25,13 @@ func (e *Engine) Reindex(ctx context.Context, progress func(done, total int)) (r
 func (e *Engine) Check(ctx context.Context, repair bool, progress func(done, total int), problem func(what string, repaired bool)) (records int, err error) {
 	return e.each(ctx, progress, func(s *shelf, progress func(done int)) error {
 		problems, err := s.check()
-		if err != nil {
+		unread := errors.Is(err, store.ErrDamaged) // a record that cannot be read is no fault of the index
+		if unread {
+			problems = append(problems, fmt.Sprintf("it cannot be checked: %v", err))
+		} else if err != nil {
 			return err
 		}
-		fixed := repair && len(problems) > 0
+		fixed := repair && len(problems) > 0 && !unread
 		if fixed {
 			err := s.remakeNow(ctx, errors.New("it disagrees with the store"), progress)
 			if err != nil && !errors.Is(err, store.ErrDamaged) {
@@ -129,11 +132,8 @@ func (s *shelf) check() (problems []string, err error) {
 	err = s.read(func(tx *store.Tx, m *moment) error {
 		return s.compare(tx, m, func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) })
 	})
-	switch {
-	case errors.Is(err, errIndex):
+	if errors.Is(err, errIndex) {
 		return append(problems, err.Error()), nil
-	case errors.Is(err, store.ErrDamaged): // a record that cannot be read is no fault of the index
-		return append(problems, fmt.Sprintf("it cannot be checked: %v", err)), nil
 	}
 	return append(problems, found...), err
 }

@@ -23,7 +23,10 @@ import (
 
 // A backup is a gzipped tar of two files: the manifest, and the store as it was at one moment.
 
-const manifestName = "manifest.json"
+const (
+	manifestName = "manifest.json"
+	manifestMost = 1 << 20
+)
 
 // Manifest says what a backup holds. It has nothing of what the organizations keep.
 type Manifest struct {
@@ -102,15 +105,26 @@ func Pack(ctx context.Context, w io.Writer, dir string, m Manifest, progress fun
 // Unpack reads a backup and puts its store into the directory dir, which must be there. Whatever is not exactly what Pack
 // wrote is an error.
 func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error) {
-	zipped, err := gzip.NewReader(bufio.NewReaderSize(&counted{ctx: ctx, r: r}, 1<<20))
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	}()
+	file := bufio.NewReaderSize(&counted{ctx: ctx, r: r}, 1<<20)
+	zipped, err := gzip.NewReader(file)
 	if err != nil {
 		return m, notWhole(err)
 	}
+	zipped.Multistream(false)
 	packed := tar.NewReader(zipped)
 	if err := next(packed, manifestName); err != nil {
 		return m, notWhole(err)
 	}
-	if err := json.NewDecoder(io.LimitReader(packed, 1<<20)).Decode(&m); err != nil {
+	manifest, err := io.ReadAll(io.LimitReader(packed, manifestMost))
+	if err == nil {
+		err = json.Unmarshal(manifest, &m)
+	}
+	if err != nil {
 		return m, notWhole(fmt.Errorf("its manifest: %w", err))
 	}
 	if err := next(packed, FileName); err != nil {
@@ -131,8 +145,13 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error
 	if _, err := packed.Next(); err != io.EOF {
 		return m, notWhole(errors.New("something stands behind the store"))
 	}
-	if _, err := io.Copy(io.Discard, zipped); err != nil { // its own sum is at its end
-		return m, notWhole(err)
+	for _, end := range []io.Reader{zipped, file} { // whose sum is at its end
+		switch n, err := io.Copy(io.Discard, end); {
+		case err != nil:
+			return m, notWhole(err)
+		case n > 0:
+			return m, notWhole(errors.New("something stands behind it"))
+		}
 	}
 	return m, nil
 }
@@ -140,7 +159,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error
 // notWhole says that a file is no backup, or not all of one, unless it is the disk that failed.
 func notWhole(err error) error {
 	var disk *fs.PathError
-	if errors.As(err, &disk) || errors.Is(err, context.Canceled) {
+	if errors.As(err, &disk) {
 		return err
 	}
 	return fmt.Errorf("it is no whole backup: %w", err)

@@ -100,7 +100,7 @@ func (tx *Tx) verifyQueue(queue string, report Report) error {
 	})
 }
 
-// verifyJobs finds the jobs of an organization that stand in no queue.
+// verifyJobs finds the jobs of an organization that stand in no queue, or in the wrong one.
 func (tx *Tx) verifyJobs(of *Tx, report Report) error {
 	return of.scan(jobsBucket, nil, func(k, _ []byte) (bool, error) {
 		if len(k) != 16 {
@@ -108,14 +108,26 @@ func (tx *Tx) verifyJobs(of *Tx, report Report) error {
 			return true, nil
 		}
 		j, err := of.Job(uuid.UUID(k))
-		switch {
-		case err != nil:
+		if err != nil {
 			report(false, "organization %s: %v", of.org, err)
-		case tx.get(dueShared, j.dueKey()) == nil && tx.get(heldShared, j.dueKey()) == nil:
-			if tx.writable {
-				tx.put(tx.queue(j.Kind), j.dueKey(), nil)
-				tx.enqueued = true
-			}
+			return true, nil
+		}
+		right, wrong := tx.queue(j.Kind), heldShared
+		if right == heldShared {
+			wrong = dueShared
+		}
+		here, there := tx.get(right, j.dueKey()) != nil, tx.get(wrong, j.dueKey()) != nil
+		if here && !there {
+			return true, nil
+		}
+		if tx.writable {
+			tx.unqueue(j)
+			tx.put(right, j.dueKey(), nil)
+			tx.enqueued = true
+		}
+		if there {
+			report(tx.writable, "organization %s: job %s stands in the wrong queue", of.org, j.ID)
+		} else {
 			report(tx.writable, "organization %s: job %s stands in no queue", of.org, j.ID)
 		}
 		return true, nil

@@ -229,13 +229,15 @@ func TestVerifyFindsARecordOutOfOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, dir, Options{})
-	want := []string{
+	found := problems(t, s, orgA)
+	for _, want := range []string{
 		fmt.Sprintf("people %s: it stands where it cannot be found", nobody),
 		fmt.Sprintf("people %s: the store is damaged: a value does not match its checksum", nobody),
 		fmt.Sprintf("people %s: the change log has it, the records do not", ann),
-	}
-	if found := problems(t, s, orgA); !slices.Equal(found, want) {
-		t.Errorf("it found %q", found)
+	} {
+		if !slices.Contains(found, want) {
+			t.Errorf("it found %q, not %q", found, want)
+		}
 	}
 }
 

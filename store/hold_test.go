@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -197,6 +198,58 @@ func TestRepairWhileJobsAreHeld(t *testing.T) {
 		t.Errorf("it is not what it was:\n%s", difference(before, after))
 	}
 	wantDue(t, s, clock.Now(), "a:sweep")
+}
+
+// TestJobsInTheWrongQueue are found and put where they belong: what is held must not run, and what is not must.
+func TestJobsInTheWrongQueue(t *testing.T) {
+	clock := newClock()
+	var jobs [2]Job // a mail and a sweep
+	s := restored(t, clock, func(s *Store) {
+		for i, kind := range []string{"mail", "sweep"} {
+			id := enqueue(t, s, orgA, kind, clock.Now())
+			read(t, s, orgA, func(tx *Tx) (err error) { jobs[i], err = tx.Job(id); return err })
+		}
+	})
+	for _, c := range []struct {
+		held       bool
+		job        int
+		due, holds bool // where it stands
+		right      bool
+	}{
+		{true, 0, false, true, true},
+		{true, 0, true, false, false},
+		{true, 0, true, true, false},
+		{true, 1, true, false, true},
+		{true, 1, false, true, false},
+		{true, 1, true, true, false},
+		{false, 0, true, false, true},
+		{false, 0, false, true, false},
+		{false, 0, true, true, false},
+	} {
+		if since, err := s.Held(); err != nil || since.IsZero() == c.held {
+			wantResumed(t, s, 1)
+		}
+		before := everything(t, s)
+		stand := func(in bool) func([]byte) []byte {
+			if in {
+				return exactly([]byte{})
+			}
+			return nothing
+		}
+		j := jobs[c.job]
+		plantShared(t, s, "due", j.dueKey(), stand(c.due))
+		plantShared(t, s, "held", j.dueKey(), stand(c.holds))
+		var want findings
+		if !c.right {
+			want = findings{inNoQueue(j)}
+		}
+		if found := look(t, s, true); !slices.Equal(found, want) {
+			t.Errorf("%+v: it found %q", c, found)
+		}
+		if after := everything(t, s); after != before {
+			t.Errorf("%+v: it is not what it was:\n%s", c, difference(before, after))
+		}
+	}
 }
 
 func TestHoldingWhatIsDamaged(t *testing.T) {

@@ -53,6 +53,9 @@ func Open(dir string, opt Options) (*Store, error) {
 		}
 		return nil, err
 	}
+	if err := forgetAsides(dir); err != nil {
+		return nil, errors.Join(err, s.db.Close())
+	}
 	go s.commitLoop()
 	return s, nil
 }

@@ -30,22 +30,20 @@ func (s *Store) BeginLife(ctx context.Context) error {
 // is one, stays in the directory aside, which Replace makes beside dir or, where it cannot, in it. At no moment is there no
 // store in dir. It is ErrLocked while another process has the old one.
 func Replace(dir, from string, now time.Time) (aside string, err error) {
-	path := filepath.Join(dir, FileName)
-	old, err := os.OpenFile(path, os.O_RDWR, 0)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-	case err != nil:
+	old, err := lock(dir)
+	if err != nil {
 		return "", err
-	default:
-		defer old.Close()                                                                     // which gives up the lock
-		if err := syscall.Flock(int(old.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { // as bbolt locks it
-			return "", fmt.Errorf("%s: %w", dir, ErrLocked)
-		}
+	}
+	if old != nil {
+		defer old.Close() // which gives up the lock
 		if aside, err = keepAside(dir, now); err != nil {
 			return "", fmt.Errorf("cannot keep the old store aside: %w", err)
 		}
 	}
-	if err := os.Rename(filepath.Join(from, FileName), path); err != nil {
+	if err := os.Rename(filepath.Join(from, FileName), filepath.Join(dir, FileName)); err != nil {
+		if aside != "" {
+			err = errors.Join(err, forgetAsides(dir))
+		}
 		return "", err
 	}
 	return aside, syncDir(dir)
@@ -76,11 +74,18 @@ func lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// keepAside links the store of dir into a directory of its own. Beside dir may be another disk, or no right to write.
+// asides are the two places where a store may be kept aside: beside its directory may be another disk, or no right to write.
+func asides(dir, name string) []string {
+	return []string{dir + "." + name, filepath.Join(dir, name)}
+}
+
+const asidePrefix = "before-restore-"
+
+// keepAside links the store of dir into a directory of its own.
 func keepAside(dir string, now time.Time) (aside string, err error) {
-	name := "before-restore-" + now.UTC().Format("20060102T150405.000Z")
+	name := asidePrefix + now.UTC().Format("20060102T150405.000Z")
 	var errs []error
-	for _, aside := range []string{dir + "." + name, filepath.Join(dir, name)} {
+	for _, aside := range asides(dir, name) {
 		err := os.Mkdir(aside, 0o700)
 		if err == nil {
 			err = os.Link(filepath.Join(dir, FileName), filepath.Join(aside, FileName))
@@ -92,4 +97,24 @@ func keepAside(dir string, now time.Time) (aside string, err error) {
 		errs = append(errs, err)
 	}
 	return "", errors.Join(errs...)
+}
+
+// forgetAsides removes what a restore that went no further has kept aside: it is the very store that is still in its place, and
+// whoever took it for another would work on that.
+func forgetAsides(dir string) error {
+	there, err := os.Stat(filepath.Join(dir, FileName))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, pattern := range asides(dir, asidePrefix+"*") {
+		found, err := filepath.Glob(filepath.Join(pattern, FileName))
+		errs = append(errs, err)
+		for _, file := range found {
+			if kept, err := os.Stat(file); err == nil && os.SameFile(there, kept) {
+				errs = append(errs, os.Remove(file), os.Remove(filepath.Dir(file)))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

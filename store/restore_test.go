@@ -53,7 +53,7 @@ func listing(t *testing.T, dir string) string {
 	return strings.Join(list, " ")
 }
 
-const asideName = "before-restore-20260301T120000.000Z" // of newClock
+const keptName = "before-restore-20260301T120000.000Z" // by newClock
 
 func TestReplace(t *testing.T) {
 	root := t.TempDir()
@@ -61,13 +61,13 @@ func TestReplace(t *testing.T) {
 	storeOf(t, dir, "old")
 	storeOf(t, from, "new")
 	aside, err := Replace(dir, from, newClock().Now())
-	if want := dir + "." + asideName; err != nil || aside != want {
+	if want := dir + "." + keptName; err != nil || aside != want {
 		t.Fatalf("aside is %q, %v, want %q", aside, err, want)
 	}
 	wantStore(t, dir, "new")
 	wantStore(t, aside, "old")
 	if got := listing(t, root) + ", " + listing(t, dir) + ", " + listing(t, from) + ", " + listing(t, aside); got !=
-		"data data."+asideName+", "+FileName+" work, , "+FileName {
+		"data data."+keptName+", "+FileName+" work, , "+FileName {
 		t.Errorf("there is %s", got)
 	}
 	if info, err := os.Stat(aside); err != nil || info.Mode() != os.ModeDir|0o700 {
@@ -117,11 +117,11 @@ func TestReplaceKeepsInside(t *testing.T) {
 	dir, from := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	storeOf(t, dir, "old")
 	storeOf(t, from, "new")
-	if err := os.WriteFile(dir+"."+asideName, nil, 0o600); err != nil { // stands in the way
+	if err := os.WriteFile(dir+"."+keptName, nil, 0o600); err != nil { // stands in the way
 		t.Fatal(err)
 	}
 	aside, err := Replace(dir, from, newClock().Now())
-	if want := filepath.Join(dir, asideName); err != nil || aside != want {
+	if want := filepath.Join(dir, keptName); err != nil || aside != want {
 		t.Fatalf("aside is %q, %v, want %q", aside, err, want)
 	}
 	wantStore(t, dir, "new")
@@ -132,7 +132,7 @@ func TestReplaceKeepsInside(t *testing.T) {
 		t.Errorf("with both in the way: %q, %v", aside, err)
 	}
 	wantStore(t, dir, "new")
-	wantStore(t, filepath.Join(dir, asideName), "old")
+	wantStore(t, filepath.Join(dir, keptName), "old")
 	wantStore(t, from, "newest")
 }
 
@@ -146,6 +146,41 @@ func TestReplaceByNothing(t *testing.T) {
 	wantStore(t, dir, "old")
 	if got := listing(t, root); got != "data" {
 		t.Errorf("it left %s", got)
+	}
+}
+
+// TestAnAsideThatIsTheStoreItself is what a restore leaves that was killed before it came to its end. The next open takes it
+// away, and nothing else: not what other restores have kept, whatever the directory is called.
+func TestAnAsideThatIsTheStoreItself(t *testing.T) {
+	for _, name := range []string{"data", "data[1]", "[data", "da*ta", "da\\ta"} {
+		for _, inside := range []bool{false, true} {
+			root := t.TempDir()
+			dir, from := filepath.Join(root, name), t.TempDir()
+			storeOf(t, dir, "old")
+			storeOf(t, from, "new")
+			clock := newClock()
+			kept, err := Replace(dir, from, clock.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			clock.move(time.Minute)
+			inTheWay := dir + ".before-restore-20260301T120100.000Z"
+			if inside {
+				if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			aside, err := keepAside(dir, clock.Now())
+			if err != nil || (aside == inTheWay) == inside {
+				t.Fatalf("aside is %s, %v", aside, err)
+			}
+			wantStore(t, dir, "new")
+			if _, err := os.Stat(aside); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s: %s is still there: %v", name, aside, err)
+			}
+			wantStore(t, kept, "old")
+			wantStore(t, dir, "new")
+		}
 	}
 }
 

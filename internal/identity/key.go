@@ -116,6 +116,15 @@ func (i *Identity) DeactivateKey(tx *store.Tx, id uuid.UUID) (store.Doc[Key], er
 	return i.shown(tx, doc)
 }
 
+// Key gives a key as it is shown.
+func (i *Identity) Key(tx *store.Tx, id uuid.UUID) (store.Doc[Key], error) {
+	doc, err := i.Keys.Get(tx, id)
+	if err != nil {
+		return doc, err
+	}
+	return i.shown(tx, doc)
+}
+
 // shown is a key with when it was last used, which is not kept in its record: a request must not cost a write.
 func (i *Identity) shown(tx *store.Tx, doc store.Doc[Key]) (store.Doc[Key], error) {
 	used, err := i.uses.last(tx, doc.ID)

@@ -249,20 +249,29 @@ var (
 
 // cell takes in a cell of a CSV file. An empty one leaves what is there.
 func (r *importRow) cell(t *target, cell string) {
-	if bare := strings.TrimSpace(cell); bare == "" {
+	if strings.TrimSpace(cell) == "" {
 		return
-	} else if t.field.Type != shape.TypeText || t.field.Format != "" {
-		cell = bare
 	}
+	cell = rows.Unguard(cell)
 	if !t.list {
-		r.value(t, shape.Value{Kind: shape.String, Text: rows.Unguard(cell)})
+		r.value(t, t.text(cell))
 		return
 	}
 	entries := shape.Value{Kind: shape.List}
-	for _, entry := range rows.Split(rows.Unguard(cell)) {
-		entries.Items = append(entries.Items, shape.Value{Kind: shape.String, Text: entry})
+	for _, entry := range rows.Split(cell) {
+		entries.Items = append(entries.Items, t.text(entry))
 	}
 	r.value(t, entries)
+}
+
+// text is a text of a cell. What is free text is kept as it is; around everything else spaces mean nothing, unless they are allowed
+// for.
+func (t *target) text(s string) shape.Value {
+	free := t.field.Type == shape.TypeText && t.field.Format == ""
+	if !free && !slices.Contains(t.field.Enum, s) {
+		s = strings.TrimSpace(s)
+	}
+	return shape.Value{Kind: shape.String, Text: s}
 }
 
 // value takes in a value. A text that says a number, a truth or a name is what it says; one that does not is refused with the

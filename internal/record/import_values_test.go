@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/shape"
 )
 
 // csvCell quotes a cell.
@@ -141,8 +146,12 @@ func TestImportJSONValues(t *testing.T) {
 		{`"custom_field_multi": "red"`, "custom_field_multi must be a list"},
 		{`"custom_field_multi": ["green"]`, "custom_field_multi[0] must be one of red, deep blue, -1"},
 		{`"custom_field_enum": 1`, "custom_field_enum must be a text"},
-		{`"First Name": "a", "first_name": "b"`, "first_name"},
-		{`"heat.score": "cold", "heat": {"score": "hot"}`, "heat.score"},
+		{`"First Name": "a", "first_name": "b"`, "first_name is given twice"},
+		{`"first_name": null, "First Name": "b"`, `{"first_name": "b"}`},
+		{`"firm_id": "x", "firm_website": "acme.example"`, `firm_id names "x"`},
+		{`"heat": "hot"`, "heat must be an object"},
+		{`"heat": null`, `{"heat": {"score": null, "since": null}}`},
+		{`"heat.score": "cold", "heat": {"score": "hot"}`, "heat.score is given twice"},
 	} {
 		table := `{"email": "x@x.example", ` + c.members + `}`
 		r, err := o.load(table, "", nil)
@@ -193,4 +202,16 @@ func TestImportUnguards(t *testing.T) {
 	o.has("b@x.example", `{"first_name": "'tis", "phone": "'0049", "custom_field_text": "' a", "external_id": "'"}`)
 	o.imports(`{"email": "c@x.example", "first_name": "'=1+1", "custom_field_multi": ["-1"]}`, "", "+")
 	o.has("c@x.example", `{"first_name": "'=1+1"}`)
+}
+
+// TestImportPadded: a value that is allowed with spaces around it is found by them.
+func TestImportPadded(t *testing.T) {
+	o := newOffice(t)
+	field := func(typ shape.Type) shape.CustomField {
+		return shape.NewCustomField(uuid.New(), "padded_"+string(typ), "Padded", typ, []string{" padded ", "plain"})
+	}
+	o.customs = index.NewCustoms([]shape.CustomField{field(shape.TypeEnum), field(shape.TypeMulti)})
+	o.imports("email,custom_field_padded_enum,custom_field_padded_multi\na@x.example, padded ,plain| padded \nb@x.example, plain , plain|plain\n", "", "++")
+	o.has("a@x.example", `{"custom_field_padded_enum": " padded ", "custom_field_padded_multi": ["plain", " padded "]}`)
+	o.has("b@x.example", `{"custom_field_padded_enum": "plain", "custom_field_padded_multi": ["plain"]}`)
 }

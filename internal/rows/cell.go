@@ -34,13 +34,8 @@ func Unguard(text string) string {
 	return text
 }
 
-// Split gives the entries of a cell that holds a list.
+// Split gives the entries of a cell that holds a list, with the spaces around them.
 func Split(cell string) []string {
-	var entries []string
-	for entry := range strings.FieldsFuncSeq(cell, func(r rune) bool { return r == '|' || r == ';' }) {
-		if entry = strings.TrimSpace(entry); entry != "" {
-			entries = append(entries, entry)
-		}
-	}
-	return entries
+	entries := strings.FieldsFunc(cell, func(r rune) bool { return r == '|' || r == ';' })
+	return slices.DeleteFunc(entries, func(entry string) bool { return strings.TrimSpace(entry) == "" })
 }

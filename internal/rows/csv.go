@@ -41,9 +41,11 @@ func (t *Reader) cellsFrom(line []byte) Row {
 	var more []byte // the lines behind the first
 	err := c.add(line)
 	for err == nil && c.place == quoted {
-		line, err = t.readLine()
-		// A row with too many cells is not read further: else each line of a file could be read to its end.
-		if err == io.EOF || len(more)+len(line) > rowMost || t.Columns != nil && len(c.ends) >= len(t.Columns) {
+		if t.Columns != nil && len(c.ends) >= len(t.Columns) {
+			err = errOpen // else each line of a file could be read to its end
+			break
+		}
+		if line, err = t.readLine(); err == io.EOF || len(more)+len(line) > rowMost {
 			err = errOpen
 		}
 		more = append(more, line...)

@@ -101,6 +101,16 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// TestQuotesWithinQuotes: what was read behind an open quote is read again, also when a quote opens within it and is given up sooner
+// than the first.
+func TestQuotesWithinQuotes(t *testing.T) {
+	_, table, err := all(t, strings.NewReader("a,b,c,d\n\"1\n,,x\",\"\ny\",\"\n1,2,3,4\n5,6,7,8\n"))
+	want := []string{"2: " + open, "3: " + open, "4: " + open, `5 ["1" "2" "3" "4"]`, `6 ["5" "6" "7" "8"]`}
+	if got := tellAll(table); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestHeaders has headers, and the line of a row behind each.
 func TestHeaders(t *testing.T) {
 	for _, c := range []struct {

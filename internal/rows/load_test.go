@@ -126,6 +126,33 @@ func TestLoad(t *testing.T) {
 	})
 }
 
+// TestLoadOfLargeRows: rows that are large are put fewer at a time.
+func TestLoadOfLargeRows(t *testing.T) {
+	cell := strings.Repeat("x", 1<<20)
+	for name, text := range map[string]string{
+		"CSV":  "a\n" + strings.Repeat(cell+"\n", 20),
+		"JSON": strings.Repeat(`{"a": "`+cell+`"}`+"\n", 20),
+	} {
+		table, err := rows.NewReader(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		puts := 0
+		got, err := rows.Load(t.Context(), table, rows.Sink[rows.Row]{
+			Make: func(table []rows.Row) ([]rows.Row, error) { return table, nil },
+			Put: func(items []rows.Row) ([]rows.Outcome, error) {
+				if puts++; len(items) > 8 {
+					t.Errorf("%s: %d at a time", name, len(items))
+				}
+				return make([]rows.Outcome, len(items)), nil
+			},
+		})
+		if err != nil || got.Updated != 20 || puts != 3 {
+			t.Errorf("%s: %d in %d times, %v", name, got.Updated, puts, err)
+		}
+	}
+}
+
 // TestLoadInOrder: rows are put in the order of the table, and what is wrong is told in it, whoever found it.
 func TestLoadInOrder(t *testing.T) {
 	var s sink
@@ -297,6 +324,7 @@ func TestLoadCancelled(t *testing.T) {
 		defer cancel()
 		s = sink{onPut: func(int) error {
 			<-ctx.Done()
+			synctest.Wait() // until all who have to know do
 			return nil
 		}}
 		if _, err := s.load(t, ctx, strings.NewReader(numbered(3*together, always("new")))); !errors.Is(err, context.DeadlineExceeded) {
