@@ -143,7 +143,7 @@ func TestOrgDeleteInFlight(t *testing.T) {
 // is there as a whole or gone; once it is gone it stays so.
 func TestKill9OrgDelete(t *testing.T) {
 	t.Parallel()
-	n := 4000
+	n := 3000
 	if raceDetector {
 		n = 2500
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -241,7 +242,7 @@ func TestJobsInTheWrongQueue(t *testing.T) {
 		plantShared(t, s, "held", j.dueKey(), stand(c.holds))
 		var want findings
 		if !c.right {
-			want = findings{inNoQueue(j)}
+			want = findings{fmt.Sprintf(wasMended+"organization %s: job %s stands in the wrong queue", orgA, j.ID)}
 		}
 		if found := look(t, s, true); !slices.Equal(found, want) {
 			t.Errorf("%+v: it found %q", c, found)

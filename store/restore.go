@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -106,15 +107,21 @@ func forgetAsides(dir string) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, pattern := range asides(dir, asidePrefix+"*") {
-		found, err := filepath.Glob(filepath.Join(pattern, FileName))
-		errs = append(errs, err)
-		for _, file := range found {
+	for _, path := range asides(dir, asidePrefix) {
+		parent, prefix := filepath.Split(path)
+		entries, _ := os.ReadDir(parent) // where we may not look we have kept nothing
+		for _, entry := range entries {
+			file := filepath.Join(parent, entry.Name(), FileName)
+			if !strings.HasPrefix(entry.Name(), prefix) {
+				continue
+			}
 			if kept, err := os.Stat(file); err == nil && os.SameFile(there, kept) {
-				errs = append(errs, os.Remove(file), os.Remove(filepath.Dir(file)))
+				if err := os.Remove(file); err != nil {
+					return err
+				}
+				_ = os.Remove(filepath.Dir(file)) // unless somebody has put something else there
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }

@@ -24,6 +24,10 @@ var (
 	errQuote = errors.New("a quote is not closed, or closed where no cell ends; a quote inside of quotes is written twice")
 )
 
+// cellsMore is how many cells too many a row may have before it is given up while a quote is open. Without a bound each line of a
+// file could be read to the end of it.
+const cellsMore = 100
+
 // cells collects the cells of a row.
 type cells struct {
 	comma byte
@@ -41,8 +45,8 @@ func (t *Reader) cellsFrom(line []byte) Row {
 	var more []byte // the lines behind the first
 	err := c.add(line)
 	for err == nil && c.place == quoted {
-		if t.Columns != nil && len(c.ends) >= len(t.Columns) {
-			err = errOpen // else each line of a file could be read to its end
+		if t.Columns != nil && len(c.ends) > len(t.Columns)+cellsMore {
+			err = errOpen
 			break
 		}
 		if line, err = t.readLine(); err == io.EOF || len(more)+len(line) > rowMost {

@@ -167,6 +167,9 @@ const most = 8 << 20 // bytes of a row
 
 // TestLongLines: a line that is too long is told and gone; those around it are read, and a line of exactly the most is.
 func TestLongLines(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine reads, and slowly")
+	}
 	long := strings.Repeat("x", most)
 	for name, c := range map[string]struct{ text, want string }{
 		"CSV":              {"a,b\n1,2\n" + long + ",3\n4,5\n", `2 ["1" "2"]; 3: it is longer than 8388608 bytes; 4 ["4" "5"]`},
@@ -200,6 +203,9 @@ func allocated(fn func()) uint64 {
 // TestOpenQuoteBeforeMuch: a quote that opens before more than a row may have is given up, and all lines behind it are rows. Of
 // what is read ahead no more is kept than a row may have.
 func TestOpenQuoteBeforeMuch(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine reads, and slowly")
+	}
 	const lines = 200_000
 	var b strings.Builder
 	b.WriteString("a,b\n1,\"2\n")

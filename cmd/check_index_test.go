@@ -1,0 +1,191 @@
+package cmd_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/crc32"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+
+	"prospector/internal/crm"
+)
+
+// library is a store with an index, and other indexes that could turn up in its place.
+type library struct {
+	p         *place
+	org       uuid.UUID
+	key       string
+	contacts  []crm.Contact
+	older     string // an index of the same past
+	otherPast string
+}
+
+func newLibrary(t *testing.T) *library {
+	t.Helper()
+	l := &library{p: newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")}
+	org, key := l.p.org("Acme")
+	l.org, l.key = uuid.MustParse(org), key
+	ids := l.p.contacts(l.org, 2050)
+	l.p.run("reindex").done()
+	other := l.copy(t)
+	// Both go on from here, each in its own way.
+	change := func(p *place, id uuid.UUID) {
+		s := p.serve()
+		s.do(http.StatusOK, key, "PATCH", "/v1/contacts/"+id.String(), `{"title": "VP 1", "do_not_contact": true}`)
+		s.stop()
+	}
+	l.older, l.otherPast = l.p.path("older"), other.p.path("data", "index")
+	if err := os.CopyFS(l.older, os.DirFS(l.p.path("data", "index"))); err != nil {
+		t.Fatal(err)
+	}
+	change(l.p, ids[7])
+	change(other.p, ids[8])
+	l.contacts = l.p.stored(l.org)
+	return l
+}
+
+// copy is the library in a place of its own.
+func (l *library) copy(t *testing.T) *library {
+	t.Helper()
+	other := *l
+	other.p = newPlace(t, l.p.env...)
+	if err := os.CopyFS(other.p.path("data"), os.DirFS(l.p.path("data"))); err != nil {
+		t.Fatal(err)
+	}
+	return &other
+}
+
+// replace puts another index in the place of that which is there, or none.
+func (l *library) replace(index string) {
+	l.p.t.Helper()
+	err := os.RemoveAll(l.p.path("data", "index"))
+	if err == nil && index != "" {
+		err = os.CopyFS(l.p.path("data", "index"), os.DirFS(index))
+	}
+	if err != nil {
+		l.p.t.Fatal(err)
+	}
+}
+
+// segment changes the largest file of the index.
+func (l *library) segment(change func(file string, content []byte) error) {
+	l.p.t.Helper()
+	files, err := filepath.Glob(l.p.path("data", "index", l.org.String(), "contacts", "*.zap"))
+	if err != nil || len(files) == 0 {
+		l.p.t.Fatal(files, err)
+	}
+	var largest []byte
+	file := ""
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			l.p.t.Fatal(err)
+		}
+		if len(b) > len(largest) {
+			file, largest = f, b
+		}
+	}
+	if err := change(file, largest); err != nil {
+		l.p.t.Fatal(err)
+	}
+}
+
+// rewrite changes a contact in the store as if it had been written so, which no index can know.
+func (l *library) rewrite(id uuid.UUID, from, to string) {
+	l.p.t.Helper()
+	l.p.plant(l.p.path("data", "prospector.db"), func(tx *bolt.Tx) error {
+		records := tx.Bucket([]byte("orgs")).Bucket(l.org[:]).Bucket([]byte("contacts.rec"))
+		v := bytes.ReplaceAll(records.Get(id[:]), []byte(from), []byte(to))
+		sum := crc32.MakeTable(crc32.Castagnoli)
+		place := crc32.Checksum(slices.Concat(l.org[:], []byte("contacts.rec"), id[:]), sum)
+		crc := crc32.Update(place, sum, v[5:])
+		copy(v[1:], []byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)})
+		return records.Put(id[:], v)
+	})
+	i := slices.IndexFunc(l.contacts, func(c crm.Contact) bool { return c.ID == id })
+	l.contacts = slices.Clone(l.contacts)
+	if err := json.Unmarshal([]byte(`{"title": "`+to+`"}`), &l.contacts[i]); err != nil {
+		l.p.t.Fatal(err)
+	}
+}
+
+// repairs wants check to find what is wrong, when something is, and to mend it with --repair.
+func (l *library) repairs(says string) {
+	t := l.p.t
+	t.Helper()
+	texts := []string{"index of contacts of organization " + l.org.String(), says}
+	if strings.HasSuffix(says, "store") { // what cannot be read is thrown away as soon as it is looked at
+		if found := l.p.checked(); found.OK || found.has(t, texts...) {
+			t.Errorf("without --repair: %+v", found)
+		}
+	}
+	if found := l.p.checked("--repair"); !found.OK || found.Records != 2053 || says == "" && len(found.Problems) > 0 || says != "" && !found.has(t, texts...) {
+		t.Errorf("with --repair: %+v", found)
+	}
+	l.p.run("check", "--json").past().prints(`{"ok": true, "records": 2053, "problems": []}`)
+}
+
+// TestCheckIndex: an index that is not what the store makes of it is found and made anew with --repair, and the lists are
+// right then. One that is missing or only old is nothing wrong.
+func TestCheckIndex(t *testing.T) {
+	t.Parallel()
+	whole := newLibrary(t)
+	for _, c := range []struct {
+		name  string
+		spoil func(l *library)
+		says  string // nothing when nothing is wrong
+		how   []string
+	}{
+		{"a segment is cut", func(l *library) {
+			l.segment(func(file string, b []byte) error { return os.WriteFile(file, b[:len(b)/2], 0o600) })
+		}, "the index is damaged", []string{"without a server"}},
+		{"a bit is flipped", func(l *library) {
+			l.segment(func(file string, b []byte) error {
+				b[len(b)/3] ^= 4
+				return os.WriteFile(file, b, 0o600)
+			})
+		}, "the index is damaged", []string{"with a server"}},
+		{"a segment is gone", func(l *library) {
+			l.segment(func(file string, _ []byte) error { return os.Remove(file) })
+		}, "the index is damaged", []string{"with a server"}},
+		{"it is of another past", func(l *library) { l.replace(l.otherPast) }, "another past", []string{"without a server"}},
+		{"it is an older one", func(l *library) { l.replace(l.older) }, "", []string{"without a server", "with a server"}},
+		{"there is none", func(l *library) { l.replace("") }, "", []string{"without a server", "under a server"}},
+		{"a record is another", func(l *library) {
+			l.rewrite(l.contacts[9].ID, "VP Sales", "VP 1")
+		}, "it has " + whole.contacts[9].ID.String() + " other than the store", []string{"without a server", "with a server"}},
+	} {
+		for _, how := range c.how {
+			t.Run(c.name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				l := whole.copy(t)
+				var s *server
+				if how == "under a server" {
+					s = l.p.serve()
+					s.total(l.key, "contacts", `{"search": "ann"}`)
+				}
+				c.spoil(l)
+				if how == "with a server" {
+					s = l.p.serve()
+				}
+				l.repairs(c.says)
+				if s == nil {
+					s = l.p.serve()
+				}
+				for _, list := range indexLists[:2] {
+					if got := s.pages(l.key, list.body); !slices.Equal(got, list.of(l.contacts)) {
+						t.Errorf("%s has %d contacts of %d, or others", list.body, len(got), len(list.of(l.contacts)))
+					}
+				}
+				s.stop()
+			})
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package cmd_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// checkup is what check prints.
+type checkup struct {
+	OK       bool
+	Records  int
+	Problems []struct {
+		What     string
+		Repaired bool
+	}
+}
+
+// indexLines tell that an index is made anew. Without a server they come from the command itself.
+var indexLines = regexp.MustCompile(`(?m)^time=\S+ level=\w+ msg="an index (is made anew|was built)\b.*\n`)
+
+// checked runs check. Its exit status and what it says on stderr are as its answer is: one object, and nothing else in it.
+func (p *place) checked(flags ...string) (c checkup) {
+	p.t.Helper()
+	r := p.run(append([]string{"check", "--json"}, flags...)...).past()
+	r.stderr = indexLines.ReplaceAllString(r.stderr, "")
+	d := json.NewDecoder(strings.NewReader(r.stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil || d.More() || c.Problems == nil {
+		p.t.Fatalf("%s prints (%v) %s\n%s", r.what, err, r.stdout, r.stderr)
+	}
+	ok := true
+	for _, problem := range c.Problems {
+		ok = ok && problem.Repaired
+	}
+	if c.OK != ok {
+		p.t.Errorf("ok is %t: %s", c.OK, r.stdout)
+	}
+	r.stdout = ""
+	if c.OK {
+		r.ok()
+	} else {
+		r.fails(1, "the check found problems", "--repair", "prospector restore")
+	}
+	return c
+}
+
+// has wants a problem with all the texts in it, and tells whether it was repaired.
+func (c checkup) has(t *testing.T, texts ...string) (repaired bool) {
+	t.Helper()
+	for _, problem := range c.Problems {
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(problem.What, text) }) {
+			return problem.Repaired
+		}
+	}
+	t.Errorf("no problem has %q in it: %+v", texts, c.Problems)
+	return false
+}
+
+// clinic is a store with something of everything that check looks at.
+type clinic struct {
+	p                 *place
+	org               uuid.UUID
+	key               string
+	account, ann, bob string
+}
+
+const (
+	clinicRecords = 6 // with the organization, its user and its key
+	marker        = "Marker of a damaged record"
+	spoilt        = "Warker of a damaged record"
+)
+
+func newClinic(t *testing.T) *clinic {
+	c := &clinic{p: newPlace(t)}
+	org, key := c.p.org("Acme")
+	c.org, c.key = uuid.MustParse(org), key
+	s := c.p.serve()
+	c.account = s.id(s.do(http.StatusCreated, key, "POST", "/v1/accounts", `{"name": "Initech"}`))
+	c.ann = s.id(s.do(http.StatusCreated, key, "POST", "/v1/contacts",
+		fmt.Sprintf(`{"email": "ann@acme.example", "external_id": "ann", "account_id": %q, "notes": %q}`, c.account, marker)))
+	c.bob = s.id(s.do(http.StatusCreated, key, "POST", "/v1/contacts", `{"email": "bob@acme.example", "external_id": "bob"}`))
+	s.stop()
+	return c
+}
+
+// copy is the clinic in a place of its own.
+func (c *clinic) copy(t *testing.T) *clinic {
+	t.Helper()
+	b, err := os.ReadFile(c.p.path("data", "prospector.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *c
+	other.p = newPlace(t)
+	other.p.dataFile("prospector.db", string(bytes.TrimRight(b, "\x00")))
+	if err := os.Truncate(other.p.path("data", "prospector.db"), int64(len(b))); err != nil {
+		t.Fatal(err)
+	}
+	return &other
+}
+
+// plant changes the store behind its back.
+func (c *clinic) plant(change func(tx *bolt.Tx, of func(bucket string) *bolt.Bucket) error) {
+	c.p.t.Helper()
+	c.p.plant(c.p.path("data", "prospector.db"), func(tx *bolt.Tx) error {
+		return change(tx, func(bucket string) *bolt.Bucket {
+			return tx.Bucket([]byte("orgs")).Bucket(c.org[:]).Bucket([]byte(bucket))
+		})
+	})
+}
+
+// spoil changes a byte of Ann's record wherever the file has it.
+func (c *clinic) spoil() {
+	c.p.t.Helper()
+	file := c.p.path("data", "prospector.db")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		c.p.t.Fatal(err)
+	}
+	after := bytes.ReplaceAll(b, []byte(marker), []byte(spoilt))
+	if bytes.Equal(b, after) {
+		c.p.t.Fatal("the record is not found in the file")
+	}
+	if err := os.WriteFile(file, after, 0o600); err != nil {
+		c.p.t.Fatal(err)
+	}
+}
+
+// raw gives a record's id as keys have it.
+func raw(id string) []byte {
+	u := uuid.MustParse(id)
+	return u[:]
+}
+
+// TestCheckDamagedRecord: a record that is not what was written is named and stays as it is. What else is wrong is mended beside
+// it. Of a store with such a record there is no backup.
+func TestCheckDamagedRecord(t *testing.T) {
+	t.Parallel()
+	whole := newClinic(t)
+	for _, how := range []string{"without a server", "with a server"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			c := whole.copy(t)
+			c.plant(func(_ *bolt.Tx, of func(string) *bolt.Bucket) error {
+				return of("contacts.uniq.external_id").Delete([]byte("bob"))
+			})
+			c.spoil()
+			var s *server
+			if how == "with a server" {
+				s = c.p.serve()
+			}
+			for _, flag := range []string{"--repair=false", "--repair", "--repair=false", "--repair"} {
+				found := c.p.checked(flag)
+				if found.OK || found.has(t, "contacts "+c.ann, "checksum") || found.Records != clinicRecords {
+					t.Errorf("%s: %+v", flag, found)
+				}
+			}
+			if found := c.p.checked(); len(found.Problems) > 2 || strings.Contains(fmt.Sprint(found), c.bob) {
+				t.Errorf("there is more than the record: %+v", found.Problems)
+			}
+			r := c.p.run("check").past()
+			if r.status != 1 || !strings.Contains(r.stdout, c.ann) || !strings.Contains(r.stdout, "Checked 6 records, found ") {
+				t.Errorf("%d %s", r.status, r.stdout)
+			}
+			c.p.run("backup", "file").past().fails(1, "no backup was made", "contacts "+c.ann, "prospector check")
+			c.p.run("backup", "file", "--json").past().fails(1, "contacts "+c.ann)
+			if names := c.p.names(".") + c.p.names("data", "tmp"); names != "data" {
+				t.Errorf("there are %s", names)
+			}
+			if s == nil {
+				s = c.p.serve()
+			}
+			s.do(http.StatusInternalServerError, c.key, "GET", "/v1/contacts/"+c.ann, "")
+			s.do(http.StatusConflict, c.key, "POST", "/v1/contacts", `{"email": "b@acme.example", "external_id": "bob"}`)
+			if got := s.get(c.key, c.bob); got.ID != c.bob {
+				t.Errorf("Bob is %+v", got)
+			}
+			s.stop()
+			if b, err := os.ReadFile(c.p.path("data", "prospector.db")); err != nil || !bytes.Contains(b, []byte(spoilt)) {
+				t.Errorf("the record is no longer in the file (%v)", err)
+			}
+		})
+	}
+}
+
+// TestCheckWhatCannotBeMended: what no record says any more is reported each time, and left alone.
+func TestCheckWhatCannotBeMended(t *testing.T) {
+	t.Parallel()
+	whole := newClinic(t)
+	for name, a := range map[string]struct {
+		plant func(c *clinic, of func(string) *bolt.Bucket) error
+		says  []string
+	}{
+		"a record is gone": {func(c *clinic, of func(string) *bolt.Bucket) error {
+			return of("contacts.rec").Delete(raw(c.ann))
+		}, []string{"contacts <ann>", "the change log has it, the records do not"}},
+		"a change is gone": {func(c *clinic, of func(string) *bolt.Bucket) error {
+			return of("contacts.log").Delete([]byte{0, 0, 0, 0, 0, 0, 0, 2})
+		}, []string{"contacts: the last change is 1, the counter says 2"}},
+		"a record under another's id": {func(c *clinic, of func(string) *bolt.Bucket) error {
+			b := of("contacts.rec")
+			return b.Put(raw(c.bob), bytes.Clone(b.Get(raw(c.ann))))
+		}, []string{"contacts <bob>", "checksum"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := whole.copy(t)
+			c.plant(func(_ *bolt.Tx, of func(string) *bolt.Bucket) error { return a.plant(c, of) })
+			for i := range a.says {
+				a.says[i] = strings.NewReplacer("<ann>", c.ann, "<bob>", c.bob).Replace(a.says[i])
+			}
+			for _, flag := range []string{"--repair=false", "--repair", "--repair=false"} {
+				if found := c.p.checked(flag); found.OK || found.has(t, a.says...) {
+					t.Errorf("%s: %+v", flag, found)
+				}
+			}
+			c.p.run("backup", "file").past().fails(1, "no backup was made")
+		})
+	}
+}
