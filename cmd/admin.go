@@ -3,6 +3,7 @@ package cmd
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,8 @@ type adminOp[In, Out any] struct {
 	long func(context.Context, *Service, In, progress) (Out, error)
 	// takes takes the place of do in what takes a file, as a stream: the server may not be able to read it.
 	takes func(context.Context, *Service, In, io.Reader) (Out, error)
+	// unit is what progress counts: inRecords when empty.
+	unit string
 	// makes is set where a store that is not there yet is to be made.
 	makes bool
 }
@@ -125,7 +128,7 @@ func (op adminOp[In, Out]) runWith(c *cobra.Command, in In, file io.Reader, size
 	if err != nil {
 		return out, err
 	}
-	report, finish := showProgress(c.ErrOrStderr())
+	report, finish := showProgress(c.ErrOrStderr(), cmp.Or(op.unit, inRecords))
 	defer finish()
 	if file != nil {
 		file = &watched{Reader: file, size: size, report: report}

@@ -22,7 +22,7 @@ type backedUp struct {
 
 // backup makes a backup inside the data directory: a copy of one moment, which is checked and then packed.
 var backup = adminOp[struct{}, backedUp]{
-	name: "backup",
+	name: "backup", unit: inBytes,
 	long: func(ctx context.Context, s *Service, _ struct{}, report progress) (b backedUp, err error) {
 		work, err := s.workDir()
 		if err != nil {

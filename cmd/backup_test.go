@@ -21,7 +21,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-var progressLines = regexp.MustCompile(`(?m)^\d+ of \d+\n`)
+var progressLines = regexp.MustCompile(`(?m)^\d+ of \d+ (bytes|records)\n`)
 
 // past takes the lines from stderr that tell how far a command has come.
 func (r result) past() result {

@@ -97,7 +97,7 @@ func checkPart(about string, repair bool, note func(what string, repaired bool),
 func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Check the store and its indexes", Args: noArgs,
-		Long:    "Check that every record can be read, that its keys and its change log are true, and that the indexes agree with\nthe store. It exits with 1 when something is wrong.",
+		Long:    "Check that every record can be read, that its keys and its change log are true, and that the indexes agree with\nthe store. It exits with 1 when something is wrong. An index that cannot be opened is told of once: opening it, as check does too, has\nit made anew.",
 		Example: "  prospector check --repair",
 		RunE: func(c *cobra.Command, _ []string) error {
 			repair, err := c.Flags().GetBool("repair")

@@ -32,7 +32,9 @@ var indexLines = regexp.MustCompile(`(?m)^time=\S+ level=\w+ msg="an index (is m
 func (p *place) checked(flags ...string) (c checkup) {
 	p.t.Helper()
 	r := p.run(append([]string{"check", "--json"}, flags...)...).past()
-	r.stderr = indexLines.ReplaceAllString(r.stderr, "")
+	if strings.Contains(r.stdout, "index of ") {
+		r.stderr = indexLines.ReplaceAllString(r.stderr, "")
+	}
 	d := json.NewDecoder(strings.NewReader(r.stdout))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil || d.More() || c.Problems == nil {

@@ -17,7 +17,7 @@ func TestCheckAndReindex(t *testing.T) {
 		p.run("check", "--json").done().prints(`{"ok": true, "records": 3, "problems": []}`)
 		r := p.run("reindex").done()
 		r.says(`^Indexed 3 records\n$`)
-		if !strings.HasSuffix(r.progress, "\n3 of 3\n") {
+		if !strings.HasSuffix(r.progress, "\n3 of 3 records\n") {
 			t.Errorf("on the way it says %q", r.progress)
 		}
 		p.run("reindex", "--json").done().prints(`{"records": 3}`)

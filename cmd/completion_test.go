@@ -40,8 +40,7 @@ func TestCompletion(t *testing.T) {
 	}
 	bothDesks(t, func(t *testing.T, d *desk) {
 		d.run("org", "create", "--name", "Beta").ok()
-		script := d.run("completion", "bash").ok().stdout
-		d.write("script", script)
+		d.write("script", d.run("completion", "bash").ok().stdout)
 		if out, err := exec.Command(bash, "-n", d.path("script")).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Fatalf("bash does not take the script: %v: %s", err, out)
 		}
@@ -67,7 +66,7 @@ func TestCompletion(t *testing.T) {
 			}
 			line += "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_LINE=\"${COMP_WORDS[*]}\"; COMP_POINT=${#COMP_LINE}; COMP_TYPE=9\n"
 			shell := d.command()
-			shell.Path, shell.Args = bash, []string{"bash", "--norc", "-c", initCompletion + "source <(prospector completion bash)\n" + line + "__start_prospector 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\""}
+			shell.Path, shell.Args = bash, []string{"bash", "--norc", "-c", initCompletion + "source ./script\n" + line + "__start_prospector 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\""}
 			shell.Env = append(shell.Env, "PATH="+filepath.Dir(binary)+":/usr/bin:/bin")
 			var stderr bytes.Buffer
 			shell.Stderr = &stderr

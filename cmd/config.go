@@ -24,8 +24,8 @@ var flagSettings = map[string]string{"addr": "addr", "data_dir": "data-dir", "se
 
 // loadConfig reads the settings: flags win over the environment, that over the file, that over the defaults. own
 // changes the defaults for one command.
-func loadConfig(c *cobra.Command, own func(*Config)) (Config, error) {
-	cfg := defaults()
+func loadConfig(c *cobra.Command, own func(*Config)) (cfg Config, err error) {
+	cfg = defaults()
 	if own != nil {
 		own(&cfg)
 	}
@@ -37,9 +37,10 @@ func loadConfig(c *cobra.Command, own func(*Config)) (Config, error) {
 			return cfg, err
 		}
 	}
+	var found []mistake
 	if file, _ := c.Flags().GetString("config"); file != "" {
-		if err := readFile(v, file, fields); err != nil {
-			return cfg, err
+		if found, err = readFile(v, file, fields); err != nil {
+			return cfg, fmt.Errorf("settings file %s: %w", file, err)
 		}
 	}
 	for key, flag := range flagSettings {
@@ -47,7 +48,6 @@ func loadConfig(c *cobra.Command, own func(*Config)) (Config, error) {
 			v.Set(key, f.Value.String())
 		}
 	}
-	var found []mistake
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		value := v.Get(key)
 		if value == nil {
@@ -60,8 +60,7 @@ func loadConfig(c *cobra.Command, own func(*Config)) (Config, error) {
 	if err := refusal(c, append(found, cfg.check()...)); err != nil {
 		return cfg, err
 	}
-	dir, err := filepath.Abs(cfg.DataDir)
-	cfg.DataDir = dir
+	cfg.DataDir, err = filepath.Abs(cfg.DataDir)
 	return cfg, err
 }
 
@@ -73,7 +72,7 @@ func refusal(c *cobra.Command, found []mistake) error {
 	lines := make([]string, len(found))
 	byFlag := false
 	for i, p := range found {
-		lines[i] = p.key + " " + p.what
+		lines[i] = strings.TrimSpace(p.key + " " + p.what)
 		if f := c.Flags().Lookup(flagSettings[p.key]); f != nil && f.Changed {
 			lines[i] = "--" + f.Name + " " + p.what
 			byFlag = true
@@ -91,7 +90,8 @@ func variable(key string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-func readFile(v *viper.Viper, file string, fields map[string]any) error {
+// readFile reads a settings file, and gives what in it is no setting.
+func readFile(v *viper.Viper, file string, fields map[string]any) (found []mistake, err error) {
 	v.SetConfigFile(file)
 	if filepath.Ext(file) == "" {
 		v.SetConfigType("yaml")
@@ -100,21 +100,19 @@ func readFile(v *viper.Viper, file string, fields map[string]any) error {
 		if parse := (viper.ConfigParseError{}); errors.As(err, &parse) {
 			err = errors.New(strings.Join(strings.Fields(quoted.ReplaceAllString(parse.Error(), "…")), " "))
 		}
-		return fmt.Errorf("settings file %s: %w", file, err)
+		return nil, err
 	}
 	for _, key := range slices.Sorted(slices.Values(v.AllKeys())) {
-		if err := known(key, v.Get(key), fields); err != nil {
-			return fmt.Errorf("settings file %s: %w", file, err)
-		}
+		found = append(found, unknown(key, v.Get(key), fields)...)
 	}
-	return nil
+	return found, nil
 }
 
 // quoted is what a parser quotes of a file. It may be a secret; the number of the line is enough to find it.
 var quoted = regexp.MustCompile("(?s)`.*`|'.*'|\".*\"|{.*}")
 
-// known refuses a key of a file that is no setting. A group may be left empty.
-func known(key string, value any, fields map[string]any) error {
+// unknown tells of a key of a file that is no setting. A group may be left empty.
+func unknown(key string, value any, fields map[string]any) []mistake {
 	if _, ok := fields[key]; ok {
 		return nil
 	}
@@ -123,10 +121,10 @@ func known(key string, value any, fields map[string]any) error {
 			if value == nil {
 				return nil
 			}
-			return fmt.Errorf("%s is a group of settings, such as %s, and has no value itself", key, name)
+			return []mistake{{key, "is a group of settings, such as " + name + ", and has no value itself"}}
 		}
 	}
-	return fmt.Errorf("unknown setting %q", key)
+	return []mistake{{"", fmt.Sprintf("unknown setting %q", key)}}
 }
 
 // assign puts a value into a setting: text, as the environment and flags have it, or what a file has. Its errors go on from

@@ -18,8 +18,8 @@ func TestExampleConfig(t *testing.T) {
 	withoutVariables(t)
 	usual := defaults()
 	v := viper.New()
-	if err := readFile(v, example, usual.fields()); err != nil {
-		t.Fatal(err)
+	if unknown, err := readFile(v, example, usual.fields()); err != nil || unknown != nil {
+		t.Fatal(unknown, err)
 	}
 	got := defaults()
 	for key, field := range got.fields() {

@@ -27,7 +27,7 @@ type importInput struct {
 }
 
 var importRows = adminOp[importInput, rows.Result]{
-	name: "import",
+	name: "import", unit: inBytes,
 	takes: func(ctx context.Context, s *Service, in importInput, file io.Reader) (r rows.Result, err error) {
 		org, err := s.organization(in.Org)
 		if err != nil {
@@ -97,6 +97,9 @@ func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put fu
 		},
 	})
 	result.Warnings = importer.Warnings()
+	if told := len(result.Errors); told < result.Skipped {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("of %d bad rows only the first %d are told", result.Skipped, told))
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -226,13 +229,13 @@ func showImport(c *cobra.Command, entity string, r rows.Result) error {
 		for _, e := range r.Errors {
 			fmt.Fprintf(c.ErrOrStderr(), "line %d: %s\n", e.Line, e.Message)
 		}
-		if more := r.Skipped - len(r.Errors); more > 0 {
-			fmt.Fprintf(c.ErrOrStderr(), "and %d more\n", more)
-		}
 		fmt.Fprintf(w, "Imported %s: %d added, %d updated, %d skipped\n", entity, r.Added, r.Updated, r.Skipped)
 	})
-	if err == nil && r.Added+r.Updated == 0 {
-		err = errors.New("not one row of the file was good; nothing was imported")
+	switch {
+	case err != nil || r.Added+r.Updated > 0:
+		return err
+	case r.Skipped == 0:
+		return errors.New("the file has no rows; nothing was imported")
 	}
-	return err
+	return errors.New("not one row of the file was good; nothing was imported")
 }

@@ -41,8 +41,8 @@ func (s *server) said(times int) moment {
 	}}
 }
 
-// killAt waits for a moment on the way of a command, which may also end before, and kills the victim some time later.
-func (s *server) killAt(m moment, delay time.Duration, victim *server) {
+// reaches waits for a moment on the way of a command, which may also end before.
+func (s *server) reaches(m moment) {
 	s.t.Helper()
 	for late := time.Now().Add(patience); !m.come(); runtime.Gosched() {
 		select {
@@ -54,6 +54,12 @@ func (s *server) killAt(m moment, delay time.Duration, victim *server) {
 			s.t.Fatalf("there is no moment when %s:\n%s", m.name, s.stderr)
 		}
 	}
+}
+
+// killAt kills the victim some time after a moment on the way of a command, which may also end before, and waits for its end.
+func (s *server) killAt(m moment, delay time.Duration, victim *server) {
+	s.t.Helper()
+	s.reaches(m)
 	time.AfterFunc(delay, func() { _ = victim.process.Kill() }) // one that has ended cannot be killed
 	select {
 	case <-s.exited:
@@ -188,6 +194,8 @@ func TestKill9Restore(t *testing.T) {
 			} else if aside := whole(kept[len(asides)]); aside != old {
 				t.Errorf("there was %s, kept aside is %s", old, aside)
 			}
+		} else if len(kept) != len(asides) { // it would be the store itself, under another name
+			t.Errorf("nothing was put in its place, and kept aside are %v, before there were %v", kept, asides)
 		}
 		if t.Failed() {
 			return

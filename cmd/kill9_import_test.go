@@ -91,6 +91,9 @@ func (d *desk) completes() {
 	}
 	d.t.Logf("%d of %d rows were kept", kept, pipedRows)
 	d.sound()
+	if raceDetector && d.s == nil { // it has seen that with a server
+		return
+	}
 	rows := []string{"email,title,notes,external_id\n"}
 	for i := range pipedRows {
 		rows = append(rows, pipedRow(i))
@@ -167,7 +170,7 @@ func TestImportCutShort(t *testing.T) {
 		if n, err := strconv.Atoi(told[1]); err != nil || n != d.kept() || n < 1000 || n >= 1500 {
 			t.Errorf("%d contacts were kept, it says %q", d.kept(), told[1])
 		}
-		d.imports("contacts", whole, "--match-on", "external_id").quiet()
+		d.imports("contacts", whole, "--match-on", "external_id").past()
 		if n := d.kept(); n != 1500 {
 			t.Errorf("there are %d contacts, want 1500", n)
 		}

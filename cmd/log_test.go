@@ -24,7 +24,7 @@ func TestRequestLog(t *testing.T) {
 		Method    string
 		Path      string
 		Status    int
-		Duration  int64
+		Duration  float64 `json:"duration_ms"`
 		Operation string
 		Org       string
 		Key       string
@@ -114,7 +114,7 @@ func TestTextLog(t *testing.T) {
 	s.do(http.StatusOK, key, "GET", "/v1/me", "", "X-Request-Id", "trace.1_a-B")
 	s.stop()
 	line := regexp.MustCompile(`(?m)^time=\S+ level=INFO msg=request request_id=trace\.1_a-B method=GET path=/v1/me status=200 ` +
-		`duration=\S+ operation=get_me org=` + org + ` key=` + anID + `$`)
+		`duration_ms=\S+ operation=get_me org=` + org + ` key=` + anID + `$`)
 	if log := s.stderr.String(); len(line.FindAllString(log, -1)) != 1 {
 		t.Errorf("want one line that %s fits:\n%s", line, log)
 	}

@@ -145,7 +145,7 @@ func TestKill9OrgDelete(t *testing.T) {
 	t.Parallel()
 	n := 3000
 	if raceDetector {
-		n = 2500
+		n = 1000
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 20))
 	first := newDesk(t, false)

@@ -103,7 +103,7 @@ func TestOrgExport(t *testing.T) {
 		d.run("org", "export", "--org", "Acme", "acme.jsonl", "--json").done().prints(fmt.Sprintf(`{"records": %d}`, len(answers)))
 		r := d.run("org", "export", "--org", d.org, d.path("again.jsonl")).done()
 		r.says(fmt.Sprintf("Wrote %d records to %s\n", len(answers), d.path("again.jsonl")))
-		if !strings.HasSuffix(r.progress, fmt.Sprintf("%d of %d\n", len(answers), len(answers))) {
+		if !strings.HasSuffix(r.progress, fmt.Sprintf("%d of %d records\n", len(answers), len(answers))) {
 			t.Errorf("on the way it says %q", r.progress)
 		}
 		file, err := os.ReadFile(d.path("acme.jsonl"))
@@ -199,8 +199,10 @@ func TestOrgExportRefusals(t *testing.T) {
 			{"--org Twin out.jsonl", 1, []string{`2 organizations are called "Twin"`, first, second}},
 		} {
 			args := append([]string{"org", "export"}, strings.Fields(c.args)...)
-			d.run(args...).fails(c.status, c.says...)
 			d.run(append(args, "--json")...).fails(c.status, c.says...)
+			if !raceDetector {
+				d.run(args...).fails(c.status, c.says...)
+			}
 		}
 		var names []string
 		entries, err := os.ReadDir(d.dir)

@@ -10,8 +10,14 @@ import (
 // progress is told how much of the work is done.
 type progress func(done, total int)
 
+// What is counted.
+const (
+	inRecords = "records"
+	inBytes   = "bytes"
+)
+
 // showProgress shows a bar on a terminal, and elsewhere a line for each tenth of the work. finish ends the bar.
-func showProgress(w io.Writer) (report progress, finish func()) {
+func showProgress(w io.Writer, unit string) (report progress, finish func()) {
 	terminal := false
 	if f, ok := w.(*os.File); ok {
 		info, err := f.Stat()
@@ -27,11 +33,11 @@ func showProgress(w io.Writer) (report progress, finish func()) {
 		switch {
 		case terminal:
 			full := int(part * width)
-			fmt.Fprintf(w, "\r[%s%s] %3.0f%% %d of %d", strings.Repeat("#", full), strings.Repeat(" ", width-full), 100*part, done, total)
+			fmt.Fprintf(w, "\r[%s%s] %3.0f%% %d of %d %s", strings.Repeat("#", full), strings.Repeat(" ", width-full), 100*part, done, total, unit)
 			drawn = true
 		case int(10*part) > tenth:
 			tenth = int(10 * part)
-			fmt.Fprintf(w, "%d of %d\n", done, total)
+			fmt.Fprintf(w, "%d of %d %s\n", done, total, unit)
 		}
 	}
 	return report, func() {

@@ -80,7 +80,7 @@ func unpack(c *cobra.Command, cfg Config, file string) (records int, err error) 
 			err = fmt.Errorf("%s: %w", file, err)
 		}
 	}()
-	report, finish := showProgress(c.ErrOrStderr())
+	report, finish := showProgress(c.ErrOrStderr(), inBytes)
 	defer finish()
 	manifest, err := store.Unpack(c.Context(), &watched{Reader: f, size: int(info.Size()), report: report}, work)
 	if err != nil {

@@ -130,13 +130,16 @@ func TestRestoreInto(t *testing.T) {
 			p := newPlace(t)
 			prepare(p)
 			old, err := os.ReadFile(p.path("data", "prospector.db"))
-			p.run("restore", file).past().says(`(?s)Restored 3 records from ` + file + `\n.*'prospector resume'\n`)
 			if err == nil {
+				p.run("restore", file).past().says(`(?s)Restored 3 records from ` + file + `\nThe old data is in .*'prospector resume'\n`)
 				if kept, err := os.ReadFile(filepath.Join(p.aside(), "prospector.db")); err != nil || string(kept) != string(old) {
 					t.Errorf("what is kept aside is %.20q (%v)", kept, err)
 				}
-			} else if names := p.names("."); names != "data" {
-				t.Errorf("there are %s", names)
+			} else {
+				p.run("restore", file, "--json").past().prints(`{"records": 3}`)
+				if names := p.names("."); names != "data" {
+					t.Errorf("there are %s", names)
+				}
 			}
 			if names := p.names("data"); names != "prospector.db" {
 				t.Errorf("in the data directory there are %s", names)
@@ -194,5 +197,53 @@ func TestRestoreBesideAServer(t *testing.T) {
 		t.Errorf("there are %d contacts", n)
 	}
 	s.stop()
-	r.prints(`{"records": 3}`)
+	r.prints(`{"records": 3, "aside": ` + asJSON(p.aside()) + `}`)
+}
+
+// TestRestoreBesideACommand: a command that opens the store in the middle of a restore finds the old data or the new, and the
+// restore is done or has changed nothing.
+func TestRestoreBesideACommand(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	org, _ := p.org("Then")
+	p.contacts(uuid.MustParse(org), 500)
+	p.run("backup", "then").past().ok()
+	p.run("org", "create", "--name", "Later").ok()
+	p.run("backup", "later").past().ok()
+	has := func() string { return p.run("org", "list").ok().stdout }
+	want := map[string]string{"later": has()}
+	p.run("restore", "then").past().ok()
+	want["then"] = has()
+	now := "then"
+	for round := range 6 {
+		other := map[string]string{"then": "later", "later": "then"}[now]
+		asides := p.asides()
+		c := p.start("restore", other)
+		m := []moment{p.there("data/tmp/prospector.db"), c.said(1), p.there("data/index").not()}[round%3]
+		c.reaches(m)
+		meanwhile := has()
+		<-c.exited
+		t.Logf("round %d, %s: it ended with %d", round, m.name, c.status)
+		if meanwhile != want["then"] && meanwhile != want["later"] {
+			t.Errorf("meanwhile there were the organizations %s", meanwhile)
+		}
+		switch c.status {
+		case 0:
+			now = other
+		case 1:
+			result{t: t, what: "restore", stderr: c.stderr.String(), status: 1}.past().fails(1)
+			if kept := p.asides(); len(kept) != len(asides) {
+				t.Errorf("it failed, and kept aside are %v, before there were %v", kept, asides)
+			}
+		default:
+			t.Errorf("it ended with %d: %s", c.status, c.stderr)
+		}
+		if is := has(); is != want[now] {
+			t.Errorf("there are the organizations %s, want %s", is, want[now])
+		}
+		if names := p.names("data"); names != "index prospector.db" {
+			t.Errorf("in the data directory are %s", names)
+		}
+	}
+	p.sound()
 }

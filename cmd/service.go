@@ -155,8 +155,10 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 		s.log.Info("serving metrics", "address", "http://"+metrics.Addr().String()+"/metrics")
 	}
 	ready()
-	if since, err := s.Store.Held(); err != nil || !since.IsZero() {
-		s.log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since, "error", err)
+	if since, err := s.Store.Held(); err != nil {
+		s.log.Warn("it is not known whether a restored store holds deliveries", "error", err)
+	} else if !since.IsZero() {
+		s.log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since)
 	}
 
 	select {

@@ -149,7 +149,7 @@ func (c *call) done(sent *sentStatus, took time.Duration) {
 
 func (c *call) log(status int, took time.Duration) {
 	attrs := []any{"request_id", c.requestID, "method", c.request.Method, "path", c.request.URL.Path, "status", status,
-		"duration", took}
+		"duration_ms", float64(took.Microseconds()) / 1000}
 	if c.op != nil {
 		attrs = append(attrs, "operation", c.op.Name)
 	}

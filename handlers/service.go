@@ -37,7 +37,7 @@ func (a *API) serviceOperations() []Operation {
 		plain(Operation{
 			Name: "get_page", Method: http.MethodGet, Path: "/", Summary: "Show a page with the version and links",
 		}, func(*call, nothing) (htmlPage, error) {
-			p, err := console.Home(a.Version)
+			p, err := console.Home(a.Version, !a.MetricsElsewhere)
 			return htmlPage{p}, err
 		}),
 		plain(Operation{

@@ -36,13 +36,16 @@ type assets struct {
 	Script template.JS
 }
 
-// Home is the page at /, with the version and links.
-func Home(version string) (Page, error) {
+// Home is the page at /, with the version and links; that to the metrics when they are beside it.
+func Home(version string, metrics bool) (Page, error) {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return Page{}, err
 	}
-	return render(t, assets{Style: template.CSS(pageStyle)}, version)
+	return render(t, assets{Style: template.CSS(pageStyle)}, struct {
+		Version string
+		Metrics bool
+	}{version, metrics})
 }
 
 func render(t *template.Template, a assets, data any) (Page, error) {

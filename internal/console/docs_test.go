@@ -42,7 +42,7 @@ func TestEscaping(t *testing.T) {
 			t.Errorf("the page has %s", tag)
 		}
 	}
-	home, err := Home(hostile)
+	home, err := Home(hostile, true)
 	if err != nil || strings.Contains(string(home.HTML), "<script") {
 		t.Error(err, string(home.HTML))
 	}

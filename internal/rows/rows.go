@@ -58,6 +58,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 		}
 		in = bufio.NewReaderSize(plain, 1<<16)
 	}
+	if magic, _ := in.Peek(4); bytes.Equal(magic, []byte("PK\x03\x04")) {
+		return nil, errors.New("it is a spreadsheet or a zip archive; save it as CSV")
+	}
 	// Spreadsheets write UTF-16 too; a mark at the beginning tells.
 	in = bufio.NewReaderSize(transform.NewReader(in, unicode.BOMOverride(encoding.Nop.NewDecoder())), 1<<16)
 	t := &Reader{in: in, line: 1}
@@ -72,6 +75,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 		text := bytes.TrimSpace(line)
 		if len(text) == 0 {
 			continue
+		}
+		if array := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("["))); text[0] == '[' && (len(array) == 0 || array[0] == '{') {
+			return nil, errors.New("it is a JSON array; put each object on a line of its own, without the brackets and commas")
 		}
 		if text[0] != '{' {
 			return t, t.readHeader(line)
