@@ -37,6 +37,7 @@ var importRows = adminOp[importInput, rows.Result]{
 		if err != nil {
 			return r, fmt.Errorf("the file cannot be imported: %w", err)
 		}
+		t.Entity = in.Entity
 		load := loading{s: s, org: org.ID, in: in, table: t}
 		switch in.Entity {
 		case "accounts":
@@ -111,6 +112,9 @@ func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put fu
 
 // allOf is all that is wrong, in one line.
 func allOf(err *fault.Error) string {
+	if err.Code == fault.NotFound {
+		return "id names nothing that exists"
+	}
 	if len(err.Details) == 0 {
 		return err.Message
 	}
@@ -131,6 +135,7 @@ func importCommand() *cobra.Command {
 func importCommandOf(entity string, matches []string, example string) *cobra.Command {
 	long := "Import " + entity + " from a file, or from standard input with -: CSV with a header, or JSON lines; gzipped or not. Columns\n" +
 		"have the names of fields; others are ignored with a warning, unless --map names them. An empty cell leaves what is there.\n" +
+		"Of a file that 'org export' wrote it takes the " + entity + ".\n" +
 		"Entries of a list stand apart by | or ;. Bad rows are skipped and told by their line, the others are kept."
 	if matches != nil {
 		long += " A row with an id\nchanges that record, and one that --match-on finds changes what it finds; else it is a new one. Tags may be named by their\nnames, an account by account_website or account_external_id."

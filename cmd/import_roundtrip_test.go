@@ -203,3 +203,34 @@ func (m *market) versions(key, entity string) map[string]string {
 	}
 	return versions
 }
+
+// TestImportOfAnExport takes one kind of record out of all that an organization has, for another.
+func TestImportOfAnExport(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		_, key := d.place.org("Beta")
+		d.served(func(s *server) {
+			s.do(http.StatusCreated, d.key, "POST", "/v1/accounts", `{"name": "Initech", "website": "initech.example"}`)
+			s.do(http.StatusCreated, d.key, "POST", "/v1/contacts", `{"email": "bill@initech.example", "title": "=VP"}`)
+			s.do(http.StatusCreated, d.key, "POST", "/v1/suppressions", `{"domain": "never.example"}`)
+		})
+		d.run("org", "export", "--org", "Acme", "acme.jsonl").done()
+		take := func(entity string, flags ...string) result {
+			return d.run(append([]string{"import", entity, "acme.jsonl", "--org", "Beta"}, flags...)...).past()
+		}
+		if r := take("contacts"); r.status != 1 || !strings.Contains(r.stderr, "id names nothing that exists") {
+			t.Errorf("%+v", r)
+		}
+		for entity, flags := range map[string][]string{"accounts": {"--map", "id=external_id"}, "contacts": {"--map", "id=external_id"}, "suppressions": nil} {
+			if r := take(entity, flags...); r.status != 0 || r.stdout != "Imported "+entity+": 1 added, 0 updated, 0 skipped\n" {
+				t.Errorf("%+v", r)
+			}
+		}
+		d.served(func(s *server) {
+			list := s.do(http.StatusOK, key, "POST", "/v1/contacts/list", "{}").body
+			if !strings.Contains(string(list), `"email":"bill@initech.example","title":"=VP"`) || !strings.Contains(string(list), `"external_id":"0`) {
+				t.Errorf("%s", list)
+			}
+		})
+	})
+}

@@ -41,7 +41,7 @@ func restoreCommand() *cobra.Command {
 			// The indexes are of the old store; they would also be found out.
 			_ = errors.Join(os.RemoveAll(workPath(cfg.DataDir)), os.RemoveAll(indexPath(cfg.DataDir)))
 			return show(c, result, func(w io.Writer) {
-				fmt.Fprintf(w, "Restored %d records from %s\n", result.Records, args[0])
+				fmt.Fprintf(w, "Restored %d records from %s to %s\n", result.Records, args[0], cfg.DataDir)
 				if result.Aside != "" {
 					fmt.Fprintf(w, "The old data is in %s\n", result.Aside)
 				}

@@ -35,6 +35,9 @@ func Replace(dir, from string, now time.Time) (aside string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := ownLike(dir, filepath.Join(from, FileName)); err != nil {
+		return "", err
+	}
 	if old != nil {
 		defer old.Close() // which gives up the lock
 		if aside, err = keepAside(dir, now); err != nil {
@@ -91,6 +94,9 @@ func keepAside(dir string, now time.Time) (aside string, err error) {
 		if err == nil {
 			err = os.Link(filepath.Join(dir, FileName), filepath.Join(aside, FileName))
 			if err == nil {
+				err = ownLike(dir, aside)
+			}
+			if err == nil {
 				return aside, errors.Join(syncDir(aside), syncDir(filepath.Dir(aside)))
 			}
 			_ = os.Remove(aside)
@@ -98,6 +104,18 @@ func keepAside(dir string, now time.Time) (aside string, err error) {
 		errs = append(errs, err)
 	}
 	return "", errors.Join(errs...)
+}
+
+// ownLike gives a path to whoever owns the directory: root may restore for another user, who must be able to open what is there.
+func ownLike(dir, path string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if owner, is := info.Sys().(*syscall.Stat_t); is && os.Geteuid() == 0 {
+		return os.Lchown(path, int(owner.Uid), int(owner.Gid))
+	}
+	return nil
 }
 
 // forgetAsides removes what a restore that went no further has kept aside: it is the very store that is still in its place, and

@@ -39,6 +39,8 @@ type Row struct {
 type Reader struct {
 	// Columns are the names in the header of a CSV file; nil for JSON lines.
 	Columns []string
+	// Entity is what of an export of an organization is read, each line of which says what it is; the rest is passed over.
+	Entity string
 
 	in    *bufio.Reader
 	line  int    // the number of the next line
@@ -129,6 +131,9 @@ func (t *Reader) Next() (Row, error) {
 		case t.Columns == nil:
 			row.size = len(line)
 			row.Object, row.Err = parseObject(bytes.TrimSpace(line))
+			if t.isOther(&row) {
+				continue
+			}
 		default:
 			row = t.cellsFrom(line)
 			if row.Err == nil && len(row.Cells) != len(t.Columns) {
@@ -137,6 +142,16 @@ func (t *Reader) Next() (Row, error) {
 		}
 		return row, nil
 	}
+}
+
+// isOther takes a record of an export out of its envelope, and tells when it is of another entity.
+func (t *Reader) isOther(row *Row) bool {
+	entity, record := row.Object.Get("entity"), row.Object.Get("record")
+	if len(row.Object.Members) != 2 || entity.Kind != shape.String || record.Kind != shape.Object {
+		return false
+	}
+	row.Object = record
+	return entity.Text != t.Entity
 }
 
 // parseObject reads a line of JSON. What is wrong with it is said of the body of a request elsewhere.

@@ -258,3 +258,34 @@ func TestOpenQuoteBeforeMuch(t *testing.T) {
 		}
 	}
 }
+
+// TestEnvelope reads what an export of an organization has of one entity.
+func TestEnvelope(t *testing.T) {
+	r, err := rows.NewReader(strings.NewReader(`{"entity":"tags","record":{"name":"a"}}
+{"entity":"contacts","record":{"email":"a@x.example"}}
+{"entity":"contacts","record":"none"}
+{"entity":"contacts","record":{},"more":1}
+{"entity":"contacts","record":{"entity":"tags","record":{}}}
+{"email":"b@x.example"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Entity = "contacts"
+	var got []string
+	for {
+		row, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		names := make([]string, len(row.Object.Members))
+		for i, m := range row.Object.Members {
+			names[i] = m.Key
+		}
+		got = append(got, fmt.Sprint(row.Line, names, row.Err, err))
+	}
+	want := []string{"2 [email] <nil> <nil>", "3 [entity record] <nil> <nil>", "4 [entity record more] <nil> <nil>", "5 [entity record] <nil> <nil>", "6 [email] <nil> <nil>"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
