@@ -104,18 +104,27 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 				_ = conn.Flush()
 			}))
 		}
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		s.log.Info("admin", "operation", op.name, "failed", err != nil)
 		if err != nil {
 			_ = answer.Encode(reply[Out]{Error: message(err)})
 		} else {
 			_ = answer.Encode(reply[Out]{Out: &out})
 		}
-		_ = conn.Flush()
+		_ = errors.Join(conn.Flush(), conn.SetReadDeadline(time.Now().Add(hangUpTime)))
 		_, _ = io.Copy(io.Discard, body) // until whoever sends a file has read the answer and hangs up
 	})
 }
 
-var errStopping = errors.New("the server is shutting down")
+// hangUpTime is how long whoever was answered may take to hang up.
+const hangUpTime = 10 * time.Second
+
+var (
+	errStopping    = errors.New("the server is shutting down")
+	errInterrupted = errors.New("interrupted; what was done until then is kept")
+)
 
 // run does the operation, by the server when there is one.
 func (op adminOp[In, Out]) run(c *cobra.Command, in In) (out Out, err error) {
@@ -136,10 +145,13 @@ func (op adminOp[In, Out]) runWith(c *cobra.Command, in In, file io.Reader, size
 	// A server may come up or go away between asking for it and opening the store, so both are tried again.
 	for deadline := time.Now().Add(5 * time.Second); ; {
 		out, err = op.ask(c.Context(), cfg.DataDir, in, file, report)
-		if !errors.Is(err, errNoServer) {
-			return out, err
+		if errors.Is(err, errNoServer) {
+			out, err = op.direct(c.Context(), cfg, in, file, report)
 		}
-		if out, err = op.direct(c.Context(), cfg, in, file, report); !errors.Is(err, store.ErrLocked) || time.Now().After(deadline) {
+		switch {
+		case err != nil && c.Context().Err() != nil:
+			return out, errInterrupted
+		case !errors.Is(err, store.ErrLocked) || time.Now().After(deadline):
 			return out, err
 		}
 	}
@@ -185,8 +197,12 @@ func (op adminOp[In, Out]) ask(ctx context.Context, dataDir string, in In, file 
 		return out, err
 	}
 	res, err := client.Do(req)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR) {
+	var dial *net.OpError
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR):
 		return out, errNoServer
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return out, fmt.Errorf("cannot reach the server: %w; run it as the user whom the server runs as", dial)
 	}
 	var unread unreadable
 	if errors.As(err, &unread) {

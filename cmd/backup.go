@@ -20,7 +20,8 @@ type backedUp struct {
 	Records int `json:"records"`
 }
 
-// backup makes a backup inside the data directory: a copy of one moment, which is checked and then packed.
+// backup makes a backup inside the data directory: a copy of one moment, without what was deleted, which is checked and then
+// packed.
 var backup = adminOp[struct{}, backedUp]{
 	name: "backup", unit: inBytes,
 	long: func(ctx context.Context, s *Service, _ struct{}, report progress) (b backedUp, err error) {
@@ -33,21 +34,24 @@ var backup = adminOp[struct{}, backedUp]{
 				_ = os.RemoveAll(work)
 			}
 		}()
-		copied := filepath.Join(work, "copy")
+		copied, compact := filepath.Join(work, "copy"), filepath.Join(work, "compact")
 		half := func(before int64) func(done, total int64) {
 			return func(done, total int64) { report(int(before*total+done), int(2*total)) }
 		}
 		if err := s.Store.Snapshot(ctx, copied, half(0)); err != nil {
 			return b, err
 		}
-		m, err := checkCopy(ctx, copied, s.log, nil)
+		if err := errors.Join(store.Compact(copied, compact), os.RemoveAll(copied)); err != nil {
+			return b, err
+		}
+		m, err := checkCopy(ctx, compact, s.log, nil)
 		if err != nil {
 			return b, fmt.Errorf("no backup was made: %w ('prospector check' tells more)", err)
 		}
 		m.CreatedAt = s.Store.Now()
 		b.Records = m.Records
-		b.made, err = makeFile(work, func(w io.Writer) error { return store.Pack(ctx, w, copied, m, half(1)) })
-		return b, errors.Join(err, os.RemoveAll(copied))
+		b.made, err = makeFile(work, func(w io.Writer) error { return store.Pack(ctx, w, compact, m, half(1)) })
+		return b, errors.Join(err, os.RemoveAll(compact))
 	},
 }
 
@@ -106,7 +110,7 @@ func backupCommand() *cobra.Command {
 			"backup is made and checked inside the data directory, which needs room for a second copy of the store, and then handed over.",
 		Example: "  prospector backup prospector-$(date +%F).backup",
 		RunE: func(c *cobra.Command, args []string) error {
-			to, err := newTarget(args[0])
+			to, err := newTarget(c, args[0])
 			if err != nil {
 				return err
 			}

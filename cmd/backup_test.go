@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -256,4 +257,25 @@ func TestBackupWithoutRoom(t *testing.T) {
 		}
 		p.run("backup", "file").past().ok()
 	})
+}
+
+// What was deleted or written over is in no backup, although the store may still have its bytes.
+func TestBackupWithoutTheDeleted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.serve()
+	_, key := p.org("Acme")
+	const gone, old, kept = "notes of a contact that is gone", "notes as they were", "notes as they are"
+	contact := func(email, notes string) string {
+		return s.id(s.do(http.StatusCreated, key, "POST", "/v1/contacts", fmt.Sprintf(`{"email": %q, "notes": %q}`, email, notes)))
+	}
+	s.do(http.StatusNoContent, key, "DELETE", "/v1/contacts/"+contact("ann@acme.example", gone), "")
+	s.do(http.StatusOK, key, "PATCH", "/v1/contacts/"+contact("bob@acme.example", old), fmt.Sprintf(`{"notes": %q}`, kept))
+	p.run("backup", "file").past().ok()
+	stored := string(p.unpack("file")[1].content)
+	for text, want := range map[string]bool{gone: false, "ann@acme.example": false, old: false, kept: true} {
+		if strings.Contains(stored, text) != want {
+			t.Errorf("%q is in the backup: %t", text, !want)
+		}
+	}
 }

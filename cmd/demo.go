@@ -49,6 +49,9 @@ func demoCommand() *cobra.Command {
 // and gives what to tell the user.
 func prepareDemo(ctx context.Context, s *Service, url string) (string, error) {
 	told := demoTold{base: url}
+	if err := s.isForDemo(); err != nil {
+		return "", err
+	}
 	for i, org := range demoOrgs {
 		id, err := demoOrganization(ctx, s, org.name)
 		if err != nil {
@@ -71,6 +74,22 @@ func prepareDemo(ctx context.Context, s *Service, url string) (string, error) {
 		}
 	}
 	return told.text(), nil
+}
+
+// isForDemo refuses a store that has organizations of its own and none of the demo's: nobody wants those there.
+func (s *Service) isForDemo() error {
+	all, err := s.organizations()
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	for _, o := range all {
+		for _, demo := range demoOrgs {
+			if o.Name == demo.name {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s has organizations that are not the demo's; --data-dir names another directory", s.Config.DataDir)
 }
 
 // promising is the first by last name whom the list that the demo suggests has; anybody when it has no one any more.

@@ -9,6 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // A file for the operator is made whole inside the data directory, by whoever has the store, and then handed over by the
@@ -56,8 +59,17 @@ type target struct {
 }
 
 // newTarget makes sure that a file can be written under the name, before the work begins.
-func newTarget(path string) (t target, err error) {
+func newTarget(c *cobra.Command, path string) (t target, err error) {
+	cfg, err := loadConfig(c, nil)
+	if err != nil {
+		return t, err
+	}
 	t.path = path
+	for _, dir := range []string{workPath(cfg.DataDir), indexPath(cfg.DataDir)} {
+		if abs, err := filepath.Abs(path); err == nil && strings.HasPrefix(abs, dir+string(filepath.Separator)) {
+			return t, fmt.Errorf("%s belongs to the server, which would remove %s; name another directory", dir, path)
+		}
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return t, fmt.Errorf("%s exists already; remove it or name another file", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {

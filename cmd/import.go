@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ type importInput struct {
 	Entity  string            `json:"entity"`
 	Map     map[string]string `json:"map,omitempty"`
 	MatchOn string            `json:"match_on,omitempty"`
+	Lines   bool              `json:"lines,omitempty"` // the file is called one of JSON lines
 }
 
 var importRows = adminOp[importInput, rows.Result]{
@@ -33,7 +35,11 @@ var importRows = adminOp[importInput, rows.Result]{
 		if err != nil {
 			return r, err
 		}
-		t, err := rows.NewReader(file)
+		open := rows.NewReader
+		if in.Lines {
+			open = rows.NewLineReader
+		}
+		t, err := open(file)
 		if err != nil {
 			return r, fmt.Errorf("the file cannot be imported: %w", err)
 		}
@@ -104,8 +110,10 @@ func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put fu
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if err != nil && result.Added+result.Updated > 0 {
-		err = fmt.Errorf("%w; %d rows were added and %d updated before, and are kept", err, result.Added, result.Updated)
+	if err != nil && result.Added+result.Updated > 0 { // that is kept, and must not go untold
+		result.Failed = strings.TrimSuffix(message(err), "; nothing was changed")
+		l.s.log.Info("an import ended early", "entity", l.in.Entity, "added", result.Added, "updated", result.Updated, "reason", result.Failed)
+		err = nil
 	}
 	return result, err
 }
@@ -162,11 +170,13 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 					return usage("--match-on must be one of %s, not %q", strings.Join(matches, ", "), in.MatchOn)
 				}
 			}
-			file, size, err := openImport(c, args[0])
+			file, size, err := openImport(args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
+			defer context.AfterFunc(c.Context(), func() { _ = file.Close() })() // it may never end
+			in.Lines = slices.Contains([]string{".jsonl", ".ndjson"}, filepath.Ext(strings.TrimSuffix(args[0], ".gz")))
 			result, err := importRows.runWith(c, in, file, size)
 			if err != nil {
 				return err
@@ -203,9 +213,9 @@ func mapping(c *cobra.Command) (map[string]string, error) {
 	return m, nil
 }
 
-func openImport(c *cobra.Command, name string) (file io.ReadCloser, size int, err error) {
+func openImport(name string) (file io.ReadCloser, size int, err error) {
 	if name == "-" {
-		return io.NopCloser(c.InOrStdin()), 0, nil
+		return os.Stdin, 0, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -237,6 +247,8 @@ func showImport(c *cobra.Command, entity string, r rows.Result) error {
 		fmt.Fprintf(w, "Imported %s: %d added, %d updated, %d skipped\n", entity, r.Added, r.Updated, r.Skipped)
 	})
 	switch {
+	case err == nil && r.Failed != "":
+		return fmt.Errorf("the import ended early: %s; %d rows were added and %d updated before, and are kept", r.Failed, r.Added, r.Updated)
 	case err != nil || r.Added+r.Updated > 0:
 		return err
 	case r.Skipped == 0:

@@ -161,7 +161,7 @@ func TestKill9Restore(t *testing.T) {
 	}
 	old, asides := whole("data"), p.asides()
 	for round := range 12 {
-		if raceDetector && round%2 == 0 {
+		if raceDetector && (round < 2 || round > 5) {
 			continue
 		}
 		other := map[string]string{"First": "Second", "Second": "First"}[old]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -70,7 +71,14 @@ func orgCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, org, func(w io.Writer) { fmt.Fprintf(w, "Created organization %q, %s\n", org.Name, org.ID) })
+			return show(c, org, func(w io.Writer) {
+				fmt.Fprintf(w, "Created organization %q, %s\n", org.Name, org.ID)
+				all, err := orgList.run(c, body{})
+				same := slices.DeleteFunc(all.Organizations, func(o identity.Organization) bool { return o.Name != org.Name })
+				if err == nil && len(same) > 1 {
+					fmt.Fprintf(w, "%d organizations have that name now: name them by their ids\n", len(same))
+				}
+			})
 		},
 	}
 	create.Flags().String("name", "", "its `name`")

@@ -75,7 +75,7 @@ func orgExportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			to, err := newTarget(args[0])
+			to, err := newTarget(c, args[0])
 			if err != nil {
 				return err
 			}

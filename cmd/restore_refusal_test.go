@@ -96,12 +96,12 @@ func notBackups(from *place, backup string) (bad []notABackup) {
 	db := packed{name: "prospector.db", content: stored}
 	add := func(name, says string, content []byte) { bad = append(bad, notABackup{name, content, says}) }
 
-	for _, at := range []int{0, 1, 2, 20, len(whole) / 4, len(whole) / 2, len(whole) * 3 / 4, len(whole) - 8, len(whole) - 1} {
+	for _, at := range []int{0, 2, 20, len(whole) / 2, len(whole) - 8, len(whole) - 1} {
 		b := slices.Clone(whole)
 		b[at] ^= 0x10
 		add(fmt.Sprintf("byte %d of %d flipped", at, len(whole)), "no whole backup", b)
 	}
-	for _, n := range []int{1, 9, 10, 100, len(whole) / 2, len(whole) - 9, len(whole) - 1} {
+	for _, n := range []int{1, 10, len(whole) / 2, len(whole) - 9, len(whole) - 1} {
 		add(fmt.Sprintf("%d of %d bytes", n, len(whole)), "no whole backup", whole[:n])
 	}
 	add("empty", "no whole backup", nil)
@@ -127,7 +127,8 @@ func notBackups(from *place, backup string) (bad []notABackup) {
 	}
 	other("an empty store", "damaged", nil)
 	other("a store of noise", "damaged", bytes.Repeat([]byte("noise"), 5000))
-	other("half a store", "damaged", stored[:len(stored)/2])
+	from.write("whole.db", string(stored))
+	other("half a store", "damaged", stored[:usedBytes(t, from.path("whole.db"))/2])
 	other("a newer store", "format 99", from.behindItsBack(stored, func(tx *bolt.Tx) error {
 		return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, 99})
 	}))
@@ -155,6 +156,9 @@ func TestRestoreRefusals(t *testing.T) {
 	}
 	before := p.tree(".")
 	for i, b := range bad {
+		if raceDetector && i%3 > 0 && i < len(bad)-3 {
+			continue
+		}
 		args := []string{"restore", b.name + ".backup"}
 		if i%2 == 1 {
 			args = append(args, "--json")

@@ -60,6 +60,28 @@ func (s *Store) Snapshot(ctx context.Context, dir string, progress func(done, to
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// Compact copies the store in the directory from, which nobody has open, into a new directory, without what was deleted: its bytes
+// stay in the pages of a store until they are used again.
+func Compact(from, to string) error {
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	return guard(func() error {
+		src, err := bolt.Open(filepath.Join(from, FileName), 0o600, &bolt.Options{ReadOnly: true, Timeout: lockWait})
+		if err != nil {
+			return err
+		}
+		dst, err := bolt.Open(filepath.Join(to, FileName), 0o600, &bolt.Options{NoSync: true, FreelistType: bolt.FreelistMapType, Timeout: lockWait})
+		if err != nil {
+			return errors.Join(err, src.Close())
+		}
+		return errors.Join(bolt.Compact(dst, src, compactTx), dst.Sync(), dst.Close(), src.Close())
+	})
+}
+
+// compactTx is how many bytes are copied in one transaction.
+const compactTx = 16 << 20
+
 // Pack writes the store in dir, which nobody has open, as a backup. The manifest says what it holds, but for its size and
 // its sum.
 func Pack(ctx context.Context, w io.Writer, dir string, m Manifest, progress func(done, total int64)) error {

@@ -16,6 +16,9 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
+// lockWait is how long another process is waited for.
+const lockWait = time.Second
+
 // Open opens the store in dir and makes it when it is not there. A file that is damaged, or of a newer format, is an
 // error of one line and is not touched.
 func Open(dir string, opt Options) (*Store, error) {
@@ -26,7 +29,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		opt.Fatal = func(err error) { panic(err) }
 	}
 	if opt.LockTimeout == 0 {
-		opt.LockTimeout = time.Second
+		opt.LockTimeout = lockWait
 	}
 	if opt.Log == nil {
 		opt.Log = slog.Default()

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -62,7 +63,7 @@ func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string
 				column, name, k.Entity, strings.Join(slices.Sorted(maps.Keys(im.targets)), ", "))
 		}
 		if columns != nil && !slices.Contains(columns, column) {
-			return nil, fmt.Errorf("%q is mapped, but the file has no such column; it has %s", column, strings.Join(columns, ", "))
+			return nil, fmt.Errorf("%q is mapped, but the file has no such column; it has %s", column, listed(columns))
 		}
 		im.mapped[im.targets[renamed[column]].member] = true
 	}
@@ -84,9 +85,19 @@ func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string
 		taken[t.member] = column
 	}
 	if columns != nil && len(taken) == 0 {
-		return nil, fmt.Errorf("none of its columns is a field of %s: %s (--map names those that are called otherwise)", k.Entity, strings.Join(columns, ", "))
+		return nil, fmt.Errorf("none of its columns is a field of %s: %s (--map names those that are called otherwise)", k.Entity, listed(columns))
 	}
 	return im, nil
+}
+
+// listed is names from a file, as they can be printed anywhere.
+func listed(names []string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return '\ufffd'
+		}
+		return r
+	}, strings.Join(names, ", "))
 }
 
 // Warnings tells what was ignored so far.

@@ -23,6 +23,7 @@ type Result struct {
 	Skipped  int        `json:"skipped"` // bad rows, of which Errors tells the first 10,000
 	Errors   []RowError `json:"errors"`
 	Warnings []string   `json:"warnings"`
+	Failed   string     `json:"failed,omitempty"` // why the rest of the table was not read
 }
 
 // RowError is why a row was skipped.

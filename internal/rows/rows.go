@@ -52,27 +52,11 @@ type Reader struct {
 
 // NewReader finds out what the table is: lines that begin with a brace are JSON, everything else is CSV.
 func NewReader(r io.Reader) (*Reader, error) {
-	in := bufio.NewReaderSize(r, 1<<16)
-	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		plain, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, fmt.Errorf("it is not gzip: %w", err)
-		}
-		in = bufio.NewReaderSize(plain, 1<<16)
-	}
-	if magic, _ := in.Peek(4); bytes.Equal(magic, []byte("PK\x03\x04")) {
-		return nil, errors.New("it is a spreadsheet or a zip archive; save it as CSV")
-	}
-	// Spreadsheets write UTF-16 too; a mark at the beginning tells.
-	in = bufio.NewReaderSize(transform.NewReader(in, unicode.BOMOverride(encoding.Nop.NewDecoder())), 1<<16)
-	t := &Reader{in: in, line: 1}
-	for {
-		line, err := t.readLine()
-		if err == io.EOF {
-			return nil, errors.New("it is empty")
-		}
-		if err != nil {
-			return nil, err
+	t, err := newReader(r)
+	for err == nil {
+		var line []byte
+		if line, err = t.readLine(); err != nil {
+			break
 		}
 		text := bytes.TrimSpace(line)
 		if len(text) == 0 {
@@ -87,6 +71,42 @@ func NewReader(r io.Reader) (*Reader, error) {
 		t.back(line)
 		return t, nil
 	}
+	if err == io.EOF {
+		err = errors.New("it is empty")
+	}
+	return nil, err
+}
+
+// NewLineReader reads a table that is known to be JSON lines.
+func NewLineReader(r io.Reader) (*Reader, error) {
+	t, err := newReader(r)
+	if err == nil {
+		if _, end := t.in.Peek(1); end != nil {
+			_, err = t.readLine()
+		}
+	}
+	if err == io.EOF {
+		err = errors.New("it is empty")
+	}
+	return t, err
+}
+
+func newReader(r io.Reader) (*Reader, error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	magic, _ := in.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		plain, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("it is not gzip: %w", err)
+		}
+		in = bufio.NewReaderSize(plain, 1<<16)
+	case bytes.Equal(magic, []byte("PK\x03\x04")):
+		return nil, errors.New("it is a spreadsheet or a zip archive; save it as CSV")
+	}
+	// Spreadsheets write UTF-16 too; a mark at the beginning tells.
+	in = bufio.NewReaderSize(transform.NewReader(in, unicode.BOMOverride(encoding.Nop.NewDecoder())), 1<<16)
+	return &Reader{in: in, line: 1}, nil
 }
 
 func (t *Reader) readHeader(first []byte) error {
@@ -195,6 +215,8 @@ func (t *Reader) readLine() ([]byte, error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, fmt.Errorf("it is cut short: %w", err)
 		case err != nil && err != io.EOF:
 			return nil, err
 		case err == io.EOF && len(line) == 0 && !long:
