@@ -84,16 +84,24 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 		conn := http.NewResponseController(w)
 		_ = errors.Join(conn.EnableFullDuplex(), conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})) // it may take as long as it takes
 		ctx := r.Context()
+		sent, sending := io.Pipe()
 		if op.do == nil {
 			var cancel context.CancelCauseFunc
 			ctx, cancel = context.WithCancelCause(ctx)
 			defer context.AfterFunc(s.stopping, func() {
 				cancel(errStopping)
-				_ = conn.SetReadDeadline(time.Now()) // of a file whose end may never come
+				_ = sent.CloseWithError(errStopping) // of a file whose end may never come
 			})()
 		}
 		answer := json.NewEncoder(w)
-		body := bufio.NewReader(r.Body)
+		drained := make(chan struct{})
+		go func() { // what is sent is read to its end also when nobody wants it any more: else whoever sends it gets no answer
+			defer close(drained)
+			_, err := io.Copy(sending, r.Body)
+			_ = sending.CloseWithError(err)
+			_, _ = io.Copy(io.Discard, r.Body)
+		}()
+		body := bufio.NewReader(sent)
 		line, err := body.ReadBytes('\n')
 		if err == nil {
 			err = json.Unmarshal(line, &in)
@@ -114,7 +122,8 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 			_ = answer.Encode(reply[Out]{Out: &out})
 		}
 		_ = errors.Join(conn.Flush(), conn.SetReadDeadline(time.Now().Add(hangUpTime)))
-		_, _ = io.Copy(io.Discard, body) // until whoever sends a file has read the answer and hangs up
+		_ = sent.Close()
+		<-drained // when whoever sends a file has read the answer and hung up
 	})
 }
 

@@ -34,6 +34,11 @@ func (m moment) not() moment {
 	return moment{"no more " + m.name, func() bool { return !m.come() }}
 }
 
+// and is the moment when two have come.
+func (m moment) and(other moment) moment {
+	return moment{m.name + " and " + other.name, func() bool { return m.come() && other.come() }}
+}
+
 // said is the moment when a command has told so many times how far it is.
 func (s *server) said(times int) moment {
 	return moment{fmt.Sprintf("it has told %d times how far it is", times), func() bool {
@@ -172,11 +177,14 @@ func TestKill9Restore(t *testing.T) {
 		c := p.start("restore", other)
 		replaced := moment{"the store is another", func() bool {
 			now, err := os.Stat(p.path("data", "prospector.db"))
+			if err != nil {
+				t.Error("for a moment there is no store: ", err)
+			}
 			return err != nil || !os.SameFile(before, now)
 		}}
 		keptAside := moment{"something is kept aside", func() bool { return len(p.asides()) > len(asides) }}
 		m := []moment{
-			p.there("data/tmp"), p.there("data/tmp/prospector.db"), c.said(1), keptAside, replaced, p.there("data/index").not(),
+			p.there("data/tmp"), p.there("data/tmp/prospector.db"), c.said(1), keptAside, replaced, replaced.and(p.there("data/index").not()),
 		}[round%6]
 		delay := time.Duration(random.Int64N(1 + int64(round/6)*int64(20*time.Millisecond)))
 		c.killAt(m, delay, c)

@@ -34,7 +34,7 @@ func TestPortInUse(t *testing.T) {
 	addr := strings.TrimPrefix(first.serve().url, "http://")
 	second.run("serve", "--addr", addr).fails(1, addr, "address already in use")
 	second.run("demo", "--addr", addr, "--data-dir", "demo").fails(1, addr, "address already in use")
-	second.run("serve", "--addr", "nonsense").fails(1, "cannot listen", "nonsense")
+	second.run("serve", "--addr", "nonsense").fails(2, "--addr", "nonsense")
 	second.serve().stop()
 }
 

@@ -208,13 +208,13 @@ func TestRenewedCertificate(t *testing.T) {
 	connect("second", func(string) bool { return trouble.MatchString(s.stderr.String()) })
 	p.write("key.pem", third.key)
 	connect("second", func(name string) bool { return name == "third" })
+	s.stop() // then all of the log has come
 	if n := len(trouble.FindAllString(s.stderr.String(), -1)); n != 1 {
 		t.Errorf("the trouble is logged %d times", n)
 	}
 	if n := strings.Count(s.stderr.String(), "certificate renewed"); n != 2 {
 		t.Errorf("two renewals are logged %d times", n)
 	}
-	s.stop()
 }
 
 func TestDemoHTTPS(t *testing.T) {

@@ -35,11 +35,13 @@ func Replace(dir, from string, now time.Time) (aside string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if old != nil {
+		defer unlock(old)
+	}
 	if err := ownLike(dir, filepath.Join(from, FileName)); err != nil {
 		return "", err
 	}
 	if old != nil {
-		defer old.Close() // which gives up the lock
 		if aside, err = keepAside(dir, now); err != nil {
 			return "", fmt.Errorf("cannot keep the old store aside: %w", err)
 		}
@@ -57,9 +59,15 @@ func Replace(dir, from string, now time.Time) (aside string, err error) {
 func Free(dir string) error {
 	f, err := lock(dir)
 	if f != nil {
-		f.Close()
+		unlock(f)
 	}
 	return err
+}
+
+// unlock gives up the lock itself: closing the file does not, while a process that is just being started still has it too.
+func unlock(f *os.File) {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	f.Close()
 }
 
 // lock takes the lock of a store without opening it, as bbolt does it, for it may be damaged. The file is nil when there is none.
