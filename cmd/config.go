@@ -103,7 +103,9 @@ func readFile(v *viper.Viper, file string, fields map[string]any) (found []mista
 		return nil, err
 	}
 	for _, key := range slices.Sorted(slices.Values(v.AllKeys())) {
-		found = append(found, unknown(key, v.Get(key), fields)...)
+		if what := unknown(key, v.Get(key), fields); what != "" {
+			found = append(found, mistake{"", file + ": " + what})
+		}
 	}
 	return found, nil
 }
@@ -112,19 +114,19 @@ func readFile(v *viper.Viper, file string, fields map[string]any) (found []mista
 var quoted = regexp.MustCompile("(?s)`.*`|'.*'|\".*\"|{.*}")
 
 // unknown tells of a key of a file that is no setting. A group may be left empty.
-func unknown(key string, value any, fields map[string]any) []mistake {
+func unknown(key string, value any, fields map[string]any) string {
 	if _, ok := fields[key]; ok {
-		return nil
+		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if strings.HasPrefix(name, key+".") {
 			if value == nil {
-				return nil
+				return ""
 			}
-			return []mistake{{key, "is a group of settings, such as " + name + ", and has no value itself"}}
+			return key + " is a group of settings, such as " + name + ", and has no value itself"
 		}
 	}
-	return []mistake{{"", fmt.Sprintf("unknown setting %q", key)}}
+	return fmt.Sprintf("unknown setting %q", key)
 }
 
 // assign puts a value into a setting: text, as the environment and flags have it, or what a file has. Its errors go on from

@@ -153,7 +153,9 @@ func (c *Config) check() (found []mistake) {
 	}
 	positive := func(d time.Duration, key string) { must(d > 0, key, "be longer than 0, such as 30s, not %v", d) }
 
-	must(isAddress(c.Addr), "addr", "be host:port, such as 127.0.0.1:8080, not %q", c.Addr)
+	must(c.Addr != "", "addr", "not be empty")
+	_, _, wrong := net.SplitHostPort(c.Addr)
+	must(c.Addr == "" || wrong == nil, "addr", "be host:port, such as 127.0.0.1:8080, not %q", c.Addr)
 	must(c.DataDir != "", "data_dir", "not be empty")
 	baseURL(c.PublicURL, "public_url", "https://crm.example.com")
 	must((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.cert_file", "be set together with tls.key_file, or neither")

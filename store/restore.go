@@ -138,15 +138,15 @@ func forgetAsides(dir string) error {
 		entries, _ := os.ReadDir(parent) // where we may not look we have kept nothing
 		for _, entry := range entries {
 			file := filepath.Join(parent, entry.Name(), FileName)
-			if !strings.HasPrefix(entry.Name(), prefix) {
+			if !entry.IsDir() || !strings.HasPrefix(entry.Name(), prefix) {
 				continue
 			}
 			if kept, err := os.Stat(file); err == nil && os.SameFile(there, kept) {
 				if err := os.Remove(file); err != nil {
 					return err
 				}
-				_ = os.Remove(filepath.Dir(file)) // unless somebody has put something else there
 			}
+			_ = os.Remove(filepath.Dir(file)) // unless there is something in it
 		}
 	}
 	return nil
