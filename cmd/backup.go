@@ -107,7 +107,7 @@ func backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "backup FILE", Short: "Write a backup of everything to a file", Args: oneArg("the file to write"),
 		Long: "Write a backup of everything, as it is at one moment, to a file that does not exist yet. The server goes on meanwhile. The\n" +
-			"backup is made and checked inside the data directory, which needs room for a second copy of the store, and then handed over.",
+			"backup is made and checked inside the data directory, which needs room for two more copies of the store, and then handed over.",
 		Example: "  prospector backup prospector-$(date +%F).backup",
 		RunE: func(c *cobra.Command, args []string) error {
 			to, err := newTarget(c, args[0])

@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -109,6 +110,20 @@ func TestRestore(t *testing.T) {
 	s.stop()
 	s.hasNoErrors()
 	p.sound()
+	p.run("backup", "again.backup").past().ok()
+	if then, now := p.epoch("then.backup"), p.epoch("again.backup"); then == now {
+		t.Errorf("the data lives on as %s, as if it had not been restored", now)
+	}
+}
+
+// epoch is the name of the life that a backup was made in.
+func (p *place) epoch(backup string) string {
+	p.t.Helper()
+	var m struct{ Epoch string }
+	if err := json.Unmarshal(p.unpack(backup)[0].content, &m); err != nil || m.Epoch == "" {
+		p.t.Fatalf("%s: %v", backup, err)
+	}
+	return m.Epoch
 }
 
 // A backup goes where there is nothing yet, and where a store is that nobody can open any more, which is kept all the same.
