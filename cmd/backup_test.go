@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -15,6 +16,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -162,10 +164,16 @@ func TestBackup(t *testing.T) {
 			}
 		}
 		manifest, stored := string(files[0].content), files[1].content
-		want := fmt.Sprintf(`{"version": %q, "created_at": "<time>", "epoch": "<any>", "organizations": 1, "records": 3, "bytes": %d, "sha256": %q}`,
+		want := fmt.Sprintf(`{"version": %q, "created_at": "<any>", "epoch": "<any>", "organizations": 1, "records": 3, "bytes": %d, "sha256": %q}`,
 			cmd.Version, len(stored), sumOf(stored))
 		if diff := apptest.Diff(want, manifest); diff != "" {
 			t.Errorf("manifest: %s\n%s", diff, manifest)
+		}
+		var made struct {
+			CreatedAt time.Time `json:"created_at"`
+		}
+		if err := json.Unmarshal([]byte(manifest), &made); err != nil || made.CreatedAt.IsZero() {
+			t.Errorf("it was made at %v (%v)", made.CreatedAt, err)
 		}
 		if strings.Contains(string(stored), key) {
 			t.Error("the backup has an API key in it")
