@@ -84,7 +84,7 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 		conn := http.NewResponseController(w)
 		_ = errors.Join(conn.EnableFullDuplex(), conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})) // it may take as long as it takes
 		ctx := r.Context()
-		sent, sending := io.Pipe()
+		sent, drained := received(r.Body)
 		if op.do == nil {
 			var cancel context.CancelCauseFunc
 			ctx, cancel = context.WithCancelCause(ctx)
@@ -94,13 +94,6 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 			})()
 		}
 		answer := json.NewEncoder(w)
-		drained := make(chan struct{})
-		go func() { // what is sent is read to its end also when nobody wants it any more: else whoever sends it gets no answer
-			defer close(drained)
-			_, err := io.Copy(sending, r.Body)
-			_ = sending.CloseWithError(err)
-			_, _ = io.Copy(io.Discard, r.Body)
-		}()
 		body := bufio.NewReader(sent)
 		line, err := body.ReadBytes('\n')
 		if err == nil {
@@ -125,6 +118,20 @@ func (op adminOp[In, Out]) mount(mux *http.ServeMux, s *Service) {
 		_ = sent.Close()
 		<-drained // when whoever sends a file has read the answer and hung up
 	})
+}
+
+// received gives what is sent. It is read to its end also when nobody wants it any more, and drained is closed then: whoever
+// sends a file would else get no answer.
+func received(body io.Reader) (sent *io.PipeReader, drained <-chan struct{}) {
+	sent, sending := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, err := io.Copy(sending, body)
+		_ = sending.CloseWithError(err)
+		_, _ = io.Copy(io.Discard, body)
+	}()
+	return sent, done
 }
 
 // hangUpTime is how long whoever was answered may take to hang up.

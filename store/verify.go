@@ -196,8 +196,7 @@ func (v *verifier[T]) leftOver(bucket, name string, counts func(k, value []byte)
 		}
 		has, err := held(k, value)
 		if err == nil && !has {
-			k = bytes.Clone(k)
-			v.report(v.mend(func() { v.tx.delete(bucket, k) }), "%s: the %s has %q, which no record has", v.name, name, k)
+			v.report(v.tx.forget(bucket, k), "%s: the %s has %q, which no record has", v.name, name, k)
 		}
 		return true, err
 	})
