@@ -97,7 +97,7 @@ func (s *Service) count() (orgs, records int, err error) {
 
 // recordsOf tells how many records the organization of a transaction has.
 func (s *Service) recordsOf(tx *store.Tx) (records int) {
-	for _, k := range s.Kinds.Lists() {
+	for _, k := range s.lists() {
 		records += tx.RecordCount(k.Entity)
 	}
 	return records

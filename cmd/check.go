@@ -59,7 +59,12 @@ func (s *Service) checkStore(ctx context.Context, repair bool, note func(what st
 			return err
 		}
 		err = checkPart(fmt.Sprintf("store of organization %s: ", org), repair, note, func(mend bool, report store.Report) error {
-			verify := func(tx *store.Tx) error { return s.Kinds.Verify(tx, report) }
+			verify := func(tx *store.Tx) error {
+				if err := s.Kinds.Verify(tx, report); err != nil {
+					return err
+				}
+				return s.TAM.Verify(tx, report)
+			}
 			if mend {
 				return s.Store.Update(ctx, org, store.Actor{Operation: "check"}, verify)
 			}

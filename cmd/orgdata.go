@@ -38,7 +38,7 @@ var orgExport = adminOp[body, exportedOrg]{
 			return s.Store.View(org.ID, func(tx *store.Tx) error {
 				total := s.recordsOf(tx)
 				lines := bufio.NewWriterSize(w, 1<<20)
-				for _, k := range s.Kinds.Lists() {
+				for _, k := range s.lists() {
 					err := tx.Records(k.Entity, uuid.Nil, func(id uuid.UUID, _ uint64, public []byte) (_ bool, err error) {
 						if k == s.Identity.Keys.List { // when one was last used is kept beside its record
 							var key store.Doc[identity.Key]

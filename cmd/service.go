@@ -20,6 +20,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/record"
+	"prospector/internal/tam"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -34,6 +35,7 @@ type Service struct {
 	Kinds    *record.Set
 	Identity *identity.Identity
 	CRM      *crm.CRM
+	TAM      *tam.TAM
 	Index    *index.Engine
 	API      *handlers.API
 	Worker   *worker.Worker
@@ -71,7 +73,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	if err := os.RemoveAll(workPath(cfg.DataDir)); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	s.Index, err = index.Open(st, s.Kinds.Lists(), index.Options{Dir: indexPath(cfg.DataDir), CacheBytes: cfg.Index.CacheBytes, Log: log})
+	s.Index, err = index.Open(st, s.lists(), index.Options{Dir: indexPath(cfg.DataDir), CacheBytes: cfg.Index.CacheBytes, Log: log})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -79,7 +81,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 		record.SweepJob: func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) },
 	})
 	s.API = handlers.New(handlers.Options{
-		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Worker: s.Worker, Log: log, Version: Version,
+		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, TAM: s.TAM, Worker: s.Worker, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, MetricsElsewhere: cfg.MetricsAddr != "",
 	})
 	return s, nil
@@ -103,7 +105,11 @@ func (s *Service) declare(st *store.Store) {
 	s.Store = st
 	s.Identity = identity.New(st, s.Kinds)
 	s.CRM = crm.New(s.Kinds)
+	s.TAM = tam.New(s.CRM)
 }
+
+// lists gives what the lists of each kind need to know.
+func (s *Service) lists() []*index.Kind { return append(s.Kinds.Lists(), s.TAM.Lists()...) }
 
 // outward are the kinds of jobs that reach outside: a store that was restored holds them until 'prospector resume'.
 var outward []string

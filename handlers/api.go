@@ -19,6 +19,7 @@ import (
 	"prospector/internal/console"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/tam"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -29,6 +30,7 @@ type Options struct {
 	Index    *index.Engine
 	Identity *identity.Identity
 	CRM      *crm.CRM
+	TAM      *tam.TAM
 	Worker   *worker.Worker
 	Log      *slog.Logger
 	Version  string

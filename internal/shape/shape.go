@@ -58,6 +58,7 @@ type Field struct {
 	Integer  bool
 	Long     bool // long text, which lists do not sort by
 	Grams    bool // text of which lists find any piece quickly, at a price when it is written
+	Searched bool // a selection's words are looked for in it
 	Edits    bool // a list that an update can also add to and remove from, by add_<key> and remove_<key>
 
 	Max     int // characters of a text, entries of a list
@@ -162,6 +163,8 @@ func (f *Field) parseRules(tag string) {
 			f.Long = true
 		case "grams":
 			f.Grams = true
+		case "searched":
+			f.Searched = true
 		case "edits":
 			f.Edits = true
 		case "max":

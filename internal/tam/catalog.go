@@ -1,0 +1,110 @@
+// Package tam owns the market and what is made of it: the catalogue of companies and people, which all organizations share,
+// and Previews, each of which holds the part of it that an organization asked for.
+package tam
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/crm"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// CatalogOrg is where the catalogue is kept: it is the installation's, not an organization's.
+var CatalogOrg = uuid.Nil
+
+// Company is a company of the catalogue. Its id is that of the source, so a text; the store keeps it under an id of its own.
+type Company struct {
+	ID            string       `json:"id" label:"ID" rule:"required,max=255"`
+	Name          string       `json:"name" rule:"required,searched"`
+	Website       shape.Text   `json:"website" rule:"format=domain,searched" doc:"Kept as a lower-case domain without scheme, www and path."`
+	Industry      shape.Text   `json:"industry" rule:"searched"`
+	SubIndustry   shape.Text   `json:"sub_industry" rule:"searched"`
+	EmployeeCount shape.Number `json:"employee_count" rule:"integer,from=0"`
+	AnnualRevenue shape.Number `json:"annual_revenue"`
+	FoundedYear   shape.Number `json:"founded_year" rule:"integer,from=0"`
+	Description   shape.Text   `json:"description" rule:"max=100000,long,searched"`
+	Keywords      []string     `json:"keywords" rule:"searched"`
+	Technologies  []string     `json:"technologies" rule:"searched"`
+	Country       shape.Text   `json:"country" rule:"searched"`
+	Location      shape.Text   `json:"location" rule:"searched"`
+	LinkedinURL   shape.Text   `json:"linkedin_url" label:"LinkedIn URL"`
+	PhoneNumber   shape.Text   `json:"phone_number"`
+}
+
+// Person is a person of the catalogue. CompanyID is the id of the employer, whether the catalogue has it or not.
+type Person struct {
+	ID          string     `json:"id" label:"ID" rule:"required,max=255"`
+	CompanyID   shape.Text `json:"company_id" label:"Company ID" rule:"max=255"`
+	FirstName   shape.Text `json:"first_name"`
+	LastName    shape.Text `json:"last_name"`
+	Title       shape.Text `json:"title"`
+	Seniority   shape.Text `json:"seniority" rule:"enum=Individual Contributor|Senior Individual Contributor|Manager|Senior Manager|Director|Senior Director|VP|SVP|EVP|C-Level|Founder"`
+	Department  shape.Text `json:"department"`
+	Email       shape.Text `json:"email" rule:"format=email"`
+	PhoneNumber shape.Text `json:"phone_number"`
+	LinkedinURL shape.Text `json:"linkedin_url" label:"LinkedIn URL"`
+	Country     shape.Text `json:"country"`
+	Location    shape.Text `json:"location"`
+
+	awaits awaits
+}
+
+// awaits is the employer that a person named by a website which the catalogue does not have yet.
+type awaits struct {
+	Website string `json:"website,omitzero"`
+}
+
+// Private is kept beside the record and never answered.
+func (p *Person) Private() any { return &p.awaits }
+
+// Catalog is the companies and people of the installation.
+type Catalog struct {
+	Companies *store.Table[Company]
+	People    *store.Table[Person]
+
+	CompanyList *index.Kind
+	PersonList  *index.Kind
+}
+
+// newCatalog declares the tables.
+func newCatalog() *Catalog {
+	c := &Catalog{
+		Companies: store.NewTable("companies", []store.Unique[Company]{{
+			Name: byID, Of: func(c *Company) []byte { return []byte(c.ID) },
+		}}, []store.Key[Company]{
+			textKey(byWebsite, func(c *Company) string { return string(c.Website) }),
+		}),
+		People: store.NewTable("people", []store.Unique[Person]{{
+			Name: byID, Of: func(p *Person) []byte { return []byte(p.ID) },
+		}}, []store.Key[Person]{
+			textKey(byCompany, func(p *Person) string { return string(p.CompanyID) }),
+			textKey(byAwaited, func(p *Person) string { return p.awaits.Website }),
+			textKey(byLinkedIn, func(p *Person) string { return crm.FoldLinkedIn(string(p.LinkedinURL)) }),
+			textKey(byEmail, func(p *Person) string { return crm.FoldEmail(string(p.Email)) }),
+		}),
+	}
+	c.CompanyList = index.NewKind("companies", "name", c.Companies, nil)
+	c.PersonList = index.NewKind("people", "last_name", c.People, nil)
+	return c
+}
+
+func textKey[T any](name string, text func(*T) string) store.Key[T] {
+	return store.Key[T]{Name: name, Of: func(_ *store.Tx, rec *T) ([][]byte, error) {
+		if s := text(rec); s != "" {
+			return [][]byte{[]byte(s)}, nil
+		}
+		return nil, nil
+	}}
+}
+
+// The keys of the catalogue's tables.
+const (
+	byID       = "id"       // unique: the id of the source
+	byWebsite  = "website"  // companies: the domain
+	byCompany  = "company"  // people: the id of the employer
+	byAwaited  = "awaited"  // people: the domain of an employer that the catalogue does not have
+	byLinkedIn = "linkedin" // people
+	byEmail    = "email"    // people
+)
