@@ -65,7 +65,7 @@ func randomBody(r *rand.Rand, k known) string {
 		body["sort"] = strings.Join(keys, ",")
 	}
 	if r.IntN(4) == 0 {
-		body["search"] = piece(r, pick(r, nastyTexts)) + " " + piece(r, pick(r, pick(r, [][]string{nastyTexts, customTexts})))
+		body["search"] = piece(r, pick(r, nastyTexts)) + " " + piece(r, pick(r, pick(r, [][]string{nastyTexts, customTexts, topicTexts})))
 	}
 	b, _ := json.Marshal(body)
 	return string(b)
@@ -117,6 +117,9 @@ func operandFor(r *rand.Rand, k known, f *Field, cond Condition) any {
 	case shape.TypeDateTime:
 		return pick(r, append(nastyTimes[1:], nastyDays[1:]...))
 	case shape.TypeReference, shape.TypeMulti:
+		if f.Type == shape.TypeMulti && f.Ref == "" {
+			return pick(r, pick(r, [][]string{nastyTexts[1:], topicTexts}))
+		}
 		return pick(r, k.ids).String()
 	}
 	text := pick(r, nastyTexts[1:])
@@ -132,7 +135,12 @@ func operandFor(r *rand.Rand, k known, f *Field, cond Condition) any {
 // agree holds a page of the engine against the predicate, at one moment.
 func (w *world) agree(body string) {
 	w.t.Helper()
-	s := w.engine.shelf(w.org, things)
+	w.agreeOn(things, body)
+}
+
+func (w *world) agreeOn(k *Kind, body string) {
+	w.t.Helper()
+	s := w.engine.shelf(w.org, k)
 	for {
 		if err := s.load(); err != nil {
 			w.t.Fatal(err)
@@ -144,7 +152,7 @@ func (w *world) agree(body string) {
 				return err
 			}
 			defer m.release()
-			plan, err := compileAt(w.t, tx, body)
+			plan, err := compileKindAt(w.t, tx, k, body)
 			if err != nil {
 				return err
 			}
@@ -185,23 +193,28 @@ func (p Page) clone() Page {
 
 // reference answers a plan by the predicate alone.
 func reference(tx *store.Tx, plan *Plan) (Page, error) {
-	var page Page
-	var rows []keyed
-	public := map[uuid.UUID][]byte{}
-	err := tx.Records(plan.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, b []byte) (bool, error) {
+	rows, err := matching(tx, plan)
+	page := Page{Total: len(rows)}
+	records := tx.Reader(plan.kind.table)
+	for i := (plan.Page - 1) * plan.PageSize; i < min(plan.Page*plan.PageSize, len(rows)) && err == nil; i++ {
+		var public []byte
+		_, public, err = records.Public(rows[i].id)
+		page.Records = append(page.Records, slices.Clone(public))
+	}
+	return page, err
+}
+
+// matching gives all that the predicate matches, in order.
+func matching(tx *store.Tx, plan *Plan) (rows []keyed, err error) {
+	err = tx.Records(plan.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, b []byte) (bool, error) {
 		r, err := plan.kind.row(plan.customs, id, b)
 		if err == nil && plan.Match(r) {
 			rows = append(rows, plan.keyed(r))
-			public[id] = slices.Clone(b)
 		}
 		return true, err
 	})
 	slices.SortFunc(rows, func(a, b keyed) int { return plan.compare(&a, &b) })
-	page.Total = len(rows)
-	for i := (plan.Page - 1) * plan.PageSize; i < min(plan.Page*plan.PageSize, len(rows)); i++ {
-		page.Records = append(page.Records, public[rows[i].id])
-	}
-	return page, err
+	return rows, err
 }
 
 // disturb does to the index what a process may do to it between lists.
@@ -235,6 +248,7 @@ func TestAgreement(t *testing.T) {
 			k := w.known()
 			for range 20 {
 				w.agree(randomBody(w.rand, k))
+				w.agreeSelection(randomSelection(w.rand, k), 1+w.rand.IntN(60))
 			}
 		}
 		w.check()
@@ -244,5 +258,6 @@ func TestAgreement(t *testing.T) {
 		w.settle()
 		w.check()
 		w.agree(`{"page_size": 500, "sort": "owner"}`)
+		w.agreeSelection(Selection{Words: []string{"o"}}, len(w.ids))
 	}
 }

@@ -30,6 +30,7 @@ type Plan struct {
 	sort    []sortKey
 	sorted  string // the name of the sort in the cache
 	search  []string
+	selects bool // it is a selection, whose words are looked for in the searched fields
 }
 
 // Filter is a rule or an expression over filters.
@@ -58,10 +59,30 @@ type sortKey struct {
 // invalid_sort.
 func Compile(k *Kind, cs *Customs, q ListBody, p *fault.Problems) *Plan {
 	c := &compiler{kind: k, customs: cs, p: p}
-	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, customs: cs, search: distinct(words(q.Search)), sort: c.sort(q.Sort)}
-	plan.sorted = orderName + sortName(plan.sort)
+	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, customs: cs, search: distinct(words(q.Search))}
+	plan.sortBy(c.sort(q.Sort))
 	plan.filter = c.filter(q.Filters, "filters")
 	return plan
+}
+
+func (p *Plan) sortBy(keys []sortKey) {
+	p.sort = p.kind.tied(keys)
+	p.sorted = orderName + sortName(p.sort)
+}
+
+// tied adds the id to a sort that does not have it, in the direction of the last key, where the id is a text. Any other is
+// the store's own, by which ties are ordered in the end.
+func (k *Kind) tied(keys []sortKey) []sortKey {
+	if k.tie == nil || len(keys) == 0 || slices.ContainsFunc(keys, func(key sortKey) bool { return key.field == k.tie }) {
+		return keys
+	}
+	return append(keys, sortKey{field: k.tie, desc: keys[len(keys)-1].desc})
+}
+
+// defaultSort is the sort of a list that names none.
+func (k *Kind) defaultSort() []sortKey {
+	keys, _ := sortKeys(k.DefaultSort, k.field)
+	return k.tied(keys)
 }
 
 func distinct(words []string) []string {
@@ -348,9 +369,13 @@ func (c *compiler) sort(s string) []sortKey {
 	}
 	keys, unknown := sortKeys(s, c.field)
 	for _, name := range unknown {
-		c.p.Add(fault.InvalidSort, "sort", "cannot use %q: %s cannot be sorted by it", name, c.kind.Entity)
+		c.unsortable("sort", name)
 	}
 	return keys
+}
+
+func (c *compiler) unsortable(path, name string) {
+	c.p.Add(fault.InvalidSort, path, "cannot use %q: %s cannot be sorted by it", name, c.kind.Entity)
 }
 
 // sortKeys reads a sort of the fields that find knows, and names what in it records cannot be sorted by.

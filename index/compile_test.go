@@ -15,7 +15,7 @@ import (
 
 type thing struct {
 	ID     uuid.UUID     `json:"id" rule:"readonly"`
-	Name   shape.Text    `json:"name"`
+	Name   shape.Text    `json:"name" rule:"searched"`
 	Size   shape.Number  `json:"size"`
 	Color  shape.Text    `json:"color" rule:"enum=red|blue"`
 	Day    shape.Date    `json:"day"`
@@ -23,8 +23,9 @@ type thing struct {
 	Owner  uuid.NullUUID `json:"owner" rule:"ref=users"`
 	Tags   shape.IDs     `json:"tags" rule:"ref=tags"`
 	Flag   bool          `json:"flag"`
-	Remark shape.Text    `json:"remark" rule:"long"`
+	Remark shape.Text    `json:"remark" rule:"long,searched"`
 	Mail   shape.Text    `json:"mail" rule:"grams"`
+	Topics []string      `json:"topics" rule:"searched"`
 	Custom shape.Custom  `json:",embed"`
 }
 
@@ -52,14 +53,21 @@ func compileBody(t testing.TB, body string) (*Plan, error) {
 // compileAt compiles a body against the custom fields of a transaction.
 func compileAt(t testing.TB, tx *store.Tx, body string) (*Plan, error) {
 	t.Helper()
-	cs, err := things.Customs(tx)
+	return compileKindAt(t, tx, things, body)
+}
+
+func compileKindAt(t testing.TB, tx *store.Tx, k *Kind, body string) (*Plan, error) {
+	t.Helper()
+	cs, err := k.Customs(tx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compileWith(cs, body)
+	return compileFor(k, cs, body)
 }
 
-func compileWith(cs *Customs, body string) (*Plan, error) {
+func compileWith(cs *Customs, body string) (*Plan, error) { return compileFor(things, cs, body) }
+
+func compileFor(k *Kind, cs *Customs, body string) (*Plan, error) {
 	v, err := shape.ParseObject([]byte(body))
 	if err != nil {
 		return nil, err
@@ -67,7 +75,7 @@ func compileWith(cs *Customs, body string) (*Plan, error) {
 	var q ListBody
 	var p fault.Problems
 	shape.Decode(v, &q, shape.Create, &p)
-	return Compile(things, cs, q, &p), p.Err()
+	return Compile(k, cs, q, &p), p.Err()
 }
 
 // FuzzCompile throws bodies at the compiler. What it refuses is refused by path; what it accepts decides every record,

@@ -270,15 +270,20 @@ func afterPrefix(prefix string) string {
 
 // beginning gives the documents of which some word begins with the word searched for.
 func (e *evaluator) beginning(word string) set {
-	out := e.beginningIn("", word)
-	for i := range e.kind.Fields {
-		if f := &e.kind.Fields[i]; f.Long && !isShort(word) {
-			out.or(e.prefixed(f.name, word))
-		}
-	}
-	for i := range e.plan.customs.fields {
-		if f := &e.plan.customs.fields[i]; f.Type == shape.TypeText {
-			out.or(e.beginningIn(f.name, word))
+	out := newSet(e.size)
+	var looked []string
+	for _, fields := range [][]Field{e.kind.Fields, e.plan.customs.fields} {
+		for i := range fields {
+			f := &fields[i]
+			if !e.plan.looksAt(f) {
+				continue
+			}
+			if f.Long && !isShort(word) {
+				out.or(e.prefixed(f.name, word))
+			} else if name := f.wordsName(); !slices.Contains(looked, name) {
+				looked = append(looked, name)
+				out.or(e.beginningIn(name, word))
+			}
 		}
 	}
 	return out

@@ -49,6 +49,7 @@ func FuzzAgreement(f *testing.F) {
 		}))
 		if err == nil {
 			here.agree(body)
+			here.agreeSelection(Selection{Words: []string{body}}, 50)
 			return
 		}
 		if fault.CodeOf(err) == fault.Internal {
@@ -58,5 +59,6 @@ func FuzzAgreement(f *testing.F) {
 		copy(seed[:], input)
 		r := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(seed[:8]), binary.LittleEndian.Uint64(seed[8:])))
 		here.agree(randomBody(r, here.known()))
+		here.agreeSelection(randomSelection(r, here.known()), 1+r.IntN(100))
 	})
 }

@@ -39,6 +39,7 @@ type Kind struct {
 
 	table   string
 	byKey   map[string]int
+	tie     *Field // the id, where that is a text: what ties are ordered by before the store's own id
 	shape   *shape.Struct
 	decode  func(public []byte) (any, error)
 	customs func(*store.Tx) (*Customs, error) // nil for a kind that has none
@@ -62,6 +63,12 @@ func NewKind[T any](entity, defaultSort string, table *store.Table[T], customs f
 		at := len(k.Fields)
 		k.byKey[f.Key] = at
 		k.Fields = append(k.Fields, Field{Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long, at: at, name: f.Key, column: columnName + f.Key})
+		if f.Searched && f.Type != shape.TypeText && (f.Type != shape.TypeMulti || f.Ref != "") {
+			panic(fmt.Sprintf("index: %s of %s has no words to be searched", f.Key, entity))
+		}
+	}
+	if id := k.field("id"); id != nil && id.Type == shape.TypeText {
+		k.tie = id
 	}
 	k.decode = func(public []byte) (any, error) {
 		rec := new(T)
@@ -76,6 +83,9 @@ func (k *Kind) signature() uint64 {
 	fmt.Fprint(h, termsFormat)
 	for _, f := range k.Fields {
 		fmt.Fprintf(h, "|%s %s %t %t", f.Key, f.Type, f.Long, f.Grams)
+		if f.Searched {
+			fmt.Fprint(h, " searched")
+		}
 	}
 	return h.Sum64()
 }
@@ -166,6 +176,17 @@ type value struct {
 	text string
 	fold string // text without case
 	list *[]string
+}
+
+// words are those of a text, or of each entry of a multi.
+func (v *value) words() (all []string) {
+	if v.list == nil {
+		return splitWords(v.fold)
+	}
+	for _, s := range *v.list {
+		all = append(all, words(s)...)
+	}
+	return all
 }
 
 func (v *value) bytes() int {

@@ -77,20 +77,20 @@ func (r *rule) contains(v *value) bool {
 	return true
 }
 
-// found tells whether every word searched for begins some word of the record's text fields.
+// found tells whether every word searched for begins some word of the fields that are looked at.
 func (p *Plan) found(r *row) bool {
 	if len(p.search) == 0 {
 		return true
 	}
 	var have []string
-	for i, f := range p.kind.Fields {
-		if f.Type == shape.TypeText {
-			have = append(have, splitWords(r.values[i].fold)...)
+	for i := range p.kind.Fields {
+		if p.looksAt(&p.kind.Fields[i]) {
+			have = append(have, r.values[i].words()...)
 		}
 	}
 	for i := range r.custom {
-		if c := &r.custom[i]; c.field.Type == shape.TypeText && p.customs.has(c.field.name) {
-			have = append(have, splitWords(c.value.fold)...)
+		if c := &r.custom[i]; p.looksAt(c.field) && p.customs.has(c.field.name) {
+			have = append(have, c.value.words()...)
 		}
 	}
 	for _, want := range p.search {
@@ -99,6 +99,14 @@ func (p *Plan) found(r *row) bool {
 		}
 	}
 	return true
+}
+
+// looksAt tells whether words are looked for in a field: a list looks at all texts, a selection at what is declared for it.
+func (p *Plan) looksAt(f *Field) bool {
+	if p.selects {
+		return f.Searched
+	}
+	return f.Type == shape.TypeText
 }
 
 func inWord(r rune) bool    { return unicode.IsLetter(r) || unicode.IsDigit(r) }

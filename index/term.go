@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,8 +22,9 @@ import (
 //	~word          the words of short texts that have more than shortWord letters
 //	~begin         the beginnings of all words, of one to shortWord letters
 //
-// A custom field has its name instead of a key, and its words under that name before ~word and ~begin: when it is deleted,
-// nothing of it is looked at any more.
+// Words are kept together by who looks for them: those of texts that are searched have ~s before ~word and ~begin, those of
+// lists of texts that are searched ~m, and all others nothing. A custom field has its name instead of a key, and before
+// ~word and ~begin: when it is deleted, nothing of it is looked at any more.
 const (
 	hashSuffix = "~hash"
 	gramSuffix = "~gram"
@@ -30,7 +32,23 @@ const (
 	wordField  = "~word"
 	beginField = "~begin"
 	idField    = "_id" // bleve's own
+
+	searchedTexts = "~s"
+	searchedLists = "~m"
 )
+
+// wordsName is what stands before the names of the words of a field.
+func (f *Field) wordsName() string {
+	switch {
+	case f.Custom:
+		return f.name
+	case f.Searched && f.Type == shape.TypeMulti:
+		return searchedLists
+	case f.Searched:
+		return searchedTexts
+	}
+	return ""
+}
 
 // shortWord is how many letters a search can have that is answered by a term of its own. A prefix of one letter would
 // otherwise touch a good part of the dictionary.
@@ -127,24 +145,28 @@ var once = func() *bleve.TokenFreq {
 // document makes the document of a row.
 func (k *Kind) document(r *row) *document {
 	d := &document{id: string(r.id[:])}
-	has, words, begins := terms{name: hasField}, terms{name: wordField}, terms{name: beginField}
+	has := terms{name: hasField}
+	var kept []*wordTerms
 	for i := range k.Fields {
-		d.add(&k.Fields[i], &r.values[i], &has, &words, &begins)
+		f, v := &k.Fields[i], &r.values[i]
+		d.add(f, v, &has)
+		kept = d.addWords(f, v, kept)
 	}
 	for i := range r.custom {
-		f, words, begins := r.custom[i].field, terms{name: r.custom[i].field.name + wordField}, terms{name: r.custom[i].field.name + beginField}
-		d.add(f, &r.custom[i].value, &has, &words, &begins)
-		d.put(words)
-		d.put(begins)
+		f, v := r.custom[i].field, &r.custom[i].value
+		d.add(f, v, &has)
+		kept = d.addWords(f, v, kept)
 	}
 	d.put(has)
-	d.put(words)
-	d.put(begins)
+	for _, w := range kept {
+		d.put(w.words)
+		d.put(w.begins)
+	}
 	return d
 }
 
 // add makes the terms of one field.
-func (d *document) add(f *Field, v *value, has, words, begins *terms) {
+func (d *document) add(f *Field, v *value, has *terms) {
 	if !v.has {
 		return
 	}
@@ -157,33 +179,50 @@ func (d *document) add(f *Field, v *value, has, words, begins *terms) {
 		}
 	case f.isNumeric():
 		own.add(numberTerm(v.num))
-	case !f.Long:
+	case f.Long:
+		for _, w := range splitWords(v.fold) {
+			own.add(w)
+		}
+		hash := terms{name: f.name + hashSuffix}
+		hash.add(hashTerm(v.text))
+		d.put(hash)
+	default:
 		own.add(termOf(v.text, v.fold))
 	}
-	if f.Type == shape.TypeText {
-		for _, w := range splitWords(v.fold) {
-			beginnings(w, begins.add)
-			switch {
-			case f.Long:
-				own.add(w)
-			case !isShort(w):
-				words.add(w)
-			}
+	if f.Type == shape.TypeText && f.Grams {
+		grams := terms{name: f.name + gramSuffix}
+		for i := 0; i+gramLen <= len(v.fold); i++ {
+			grams.add(v.fold[i : i+gramLen])
 		}
-		if f.Long {
-			hash := terms{name: f.name + hashSuffix}
-			hash.add(hashTerm(v.text))
-			d.put(hash)
-		}
-		if f.Grams {
-			grams := terms{name: f.name + gramSuffix}
-			for i := 0; i+gramLen <= len(v.fold); i++ {
-				grams.add(v.fold[i : i+gramLen])
-			}
-			d.put(grams)
-		}
+		d.put(grams)
 	}
 	d.put(own)
+}
+
+// wordTerms are the words that are kept together under a name.
+type wordTerms struct {
+	name          string
+	words, begins terms
+}
+
+// addWords adds the words of a field to those that are kept together with them.
+func (d *document) addWords(f *Field, v *value, kept []*wordTerms) []*wordTerms {
+	if !v.has || f.Type != shape.TypeText && !f.Searched {
+		return kept
+	}
+	name := f.wordsName()
+	at := slices.IndexFunc(kept, func(w *wordTerms) bool { return w.name == name })
+	if at < 0 {
+		at = len(kept)
+		kept = append(kept, &wordTerms{name: name, words: terms{name: name + wordField}, begins: terms{name: name + beginField}})
+	}
+	for _, w := range v.words() {
+		beginnings(w, kept[at].begins.add)
+		if !f.Long && !isShort(w) { // those of a long text are its own terms
+			kept[at].words.add(w)
+		}
+	}
+	return kept
 }
 
 func (d *document) put(t terms) {

@@ -97,6 +97,7 @@ func TestSignature(t *testing.T) {
 		"another type": func(f *Field) { f.Type = shape.TypeNumber },
 		"long":         func(f *Field) { f.Long = !f.Long },
 		"grams":        func(f *Field) { f.Grams = !f.Grams },
+		"searched":     func(f *Field) { f.Searched = !f.Searched },
 	} {
 		k := *things
 		k.Fields = slices.Clone(k.Fields)

@@ -30,7 +30,7 @@ func (d *disk) view(k *Kind, c *cache, before *view) (*view, error) {
 		return nil, err
 	}
 	v.refs.Store(1)
-	prepared := []string{orderName + k.DefaultSort}
+	prepared := []string{orderName + sortName(k.defaultSort())}
 	if before != nil {
 		prepared = before.inUse(c)
 	}

@@ -127,7 +127,7 @@ func (w *world) open() {
 		w.t.Fatal(err)
 	}
 	w.opt.Dir = w.dir + "/index"
-	if engine, err = Open(s, []*Kind{things}, w.opt); err != nil {
+	if engine, err = Open(s, []*Kind{things, codes}, w.opt); err != nil {
 		w.t.Fatal(err)
 	}
 	w.store, w.engine = s, engine
@@ -156,6 +156,8 @@ var (
 	nastyTimes   = []string{"", "0001-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-03-01T23:59:59.999Z", "2026-03-02T00:00:00Z", "9999-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"}
 	// What stands in custom fields only.
 	customTexts = []string{"quagga", "Quagga 7", "zebu", "ZEBU-quoll", "ñandú ñu", "ql"}
+	// What stands in topics only.
+	topicTexts  = []string{"okapi", "Okapi farms", "OX", "yak-wool", "yaks"}
 	customTypes = []shape.Type{shape.TypeText, shape.TypeNumber, shape.TypeBoolean, shape.TypeDate, shape.TypeEnum, shape.TypeMulti}
 	fieldKeys   = []string{"x", "y", "z", "name", "stage", "x2"}
 )
@@ -186,6 +188,9 @@ func (w *world) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
 	}
 	if at := pick(r, nastyTimes); at != "" {
 		v.At, _ = shape.ParseTime(at)
+	}
+	for range r.IntN(4) {
+		v.Topics = append(v.Topics, pick(r, pick(r, [][]string{nastyTexts[1:], topicTexts})))
 	}
 	v.Color = shape.Text(pick(r, []string{"", "red", "blue"}))
 	defs, err := defsOf(tx)
