@@ -69,7 +69,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	if err != nil {
 		return nil, err
 	}
-	s.declare(st)
+	s.declare(st, cfg)
 	if err := os.RemoveAll(workPath(cfg.DataDir)); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -77,9 +77,10 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	s.Worker = worker.New(st, log, map[string]worker.Handler{
-		record.SweepJob: func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) },
-	})
+	s.TAM.Index = s.Index
+	jobs := s.TAM.Jobs()
+	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
+	s.Worker = worker.New(st, log, jobs)
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, TAM: s.TAM, Worker: s.Worker, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, MetricsElsewhere: cfg.MetricsAddr != "",
@@ -96,16 +97,16 @@ func openStore(dir string, log *slog.Logger) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{Kinds: &record.Set{}, log: log}
-	s.declare(st)
+	s.declare(st, Config{})
 	return s, nil
 }
 
 // declare says what kinds of records there are.
-func (s *Service) declare(st *store.Store) {
+func (s *Service) declare(st *store.Store, cfg Config) {
 	s.Store = st
 	s.Identity = identity.New(st, s.Kinds)
 	s.CRM = crm.New(s.Kinds)
-	s.TAM = tam.New(s.CRM)
+	s.TAM = tam.New(st, s.CRM, tam.Options{UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention})
 }
 
 // lists gives what the lists of each kind need to know.

@@ -76,7 +76,7 @@ type Config struct {
 }
 
 // withoutEffect are the settings, and groups of them, that nothing uses yet.
-var withoutEffect = []string{"public_url", "research", "mail", "sequences", "webhooks", "tam"}
+var withoutEffect = []string{"public_url", "research.provider", "research.base_url", "research.model", "research.api_key_env", "research.concurrency", "research.timeout", "mail", "sequences", "webhooks"}
 
 func defaults() Config {
 	c := Config{Addr: "127.0.0.1:8080", DataDir: "./data"}

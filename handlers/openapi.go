@@ -271,6 +271,15 @@ func addFilterSchemas(schemas shape.Components) {
 		Set("filters", shape.RefTo("FilterList")), "filters")
 	schemas["FilterList"] = &shape.Schema{Type: shape.Types{"array"}, Items: shape.RefTo("Filter")}
 	schemas["Filter"] = &shape.Schema{OneOf: []*shape.Schema{shape.RefTo("FilterRule"), shape.RefTo("FilterExpression")}}
+	schemas["MemberData"] = &shape.Schema{Type: shape.Types{"object"}}
+	var sorting *shape.Properties
+	schemas["SortingRule"] = closed(sorting.
+		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).
+		Set("direction", text(shape.Schema{Enum: []string{"asc", "desc"}, Default: "asc"})), "field")
+	schemas["SortingRules"] = &shape.Schema{
+		Description: "Each a field, with - before it for descending, or an object.", Type: shape.Types{"array"},
+		Items: &shape.Schema{OneOf: []*shape.Schema{text(shape.Schema{}), shape.RefTo("SortingRule")}},
+	}
 	schemas["Filters"] = &shape.Schema{
 		Description: "Rules that all must hold, or an expression of rules and expressions: nested at most 200 deep, with at most 10000 rules.",
 		OneOf:       []*shape.Schema{shape.RefTo("FilterList"), shape.RefTo("FilterExpression")},

@@ -54,6 +54,9 @@ func queryValue(f *shape.Field, text string) shape.Value {
 	if _, err := strconv.Atoi(text); err == nil && f.Type == shape.TypeNumber {
 		return shape.Value{Kind: shape.Num, Text: text}
 	}
+	if f.IsBool() && (text == "true" || text == "false") {
+		return shape.Value{Kind: shape.Bool, True: text == "true"}
+	}
 	return shape.Value{Kind: shape.String, Text: text}
 }
 

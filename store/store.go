@@ -10,6 +10,7 @@
 //	    <table>.gone              id → change number of the deletion, for as long as the log has it
 //	    <table>.uniq.<key>        key → id
 //	    <table>.key.<key>         key ‖ 0 ‖ id → nothing
+//	    <name>.part               record ‖ number → part of a record (see parts.go)
 //	    <table>.tomb              field ‖ 0 ‖ what is gone → tombstone (see tombstone.go)
 //	    jobs                      id → job
 //	due                           due time ‖ organization ‖ id → nothing: the jobs of all, in the order they are due

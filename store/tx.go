@@ -331,8 +331,8 @@ func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
 		}
 		tx.buckets[name] = b
 	}
-	if strings.HasSuffix(name, ".log") {
-		b.FillPercent = 1 // it only ever grows at its end
+	if strings.HasSuffix(name, ".log") || strings.HasSuffix(name, partSuffix) {
+		b.FillPercent = 1 // it only ever grows at its end, or at that of a record's parts
 	} else if strings.HasSuffix(name, ".rec") {
 		b.FillPercent = 0.8 // mostly at its end, and records may grow in place
 	}

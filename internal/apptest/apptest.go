@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -40,6 +41,7 @@ func Config(dir string) cmd.Config {
 	cfg.Log.Level, cfg.Log.Format = "info", "text"
 	cfg.Limits.BodyBytes = 1 << 20
 	cfg.Index.CacheBytes = 64 << 20
+	cfg.Research.UnitRate, cfg.TAM.Retention = 2.5, 90*24*time.Hour
 	return cfg
 }
 
@@ -224,3 +226,15 @@ func (c Client) Do(method, path string, body any, headers ...string) *Response {
 	c.app.hold(req, raw, r)
 	return r
 }
+
+// Object reads a JSON object.
+func Object(text string) map[string]any {
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		panic(err)
+	}
+	return object
+}
+
+// Work does the background jobs that are due.
+func (o *Org) Work() { o.app.Work() }

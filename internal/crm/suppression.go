@@ -2,6 +2,7 @@ package crm
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -80,4 +81,31 @@ func (c *CRM) SuppressAll(tx *store.Tx, items []record.Item[Suppression]) ([]rec
 		}
 	}
 	return outcomes, nil
+}
+
+// Suppressed tells whether nothing may be sent to an email address: it is on the list, or its domain is, or one above that.
+func (c *CRM) Suppressed(tx *store.Tx, email string) bool {
+	if email == "" || c.Suppressions.Table.Count(tx) == 0 {
+		return false
+	}
+	folded := FoldEmail(email)
+	return c.isListed(tx, folded) || c.SuppressedDomain(tx, folded[strings.LastIndexByte(folded, '@')+1:])
+}
+
+// SuppressedDomain tells whether a domain, or one above it, is on the list.
+func (c *CRM) SuppressedDomain(tx *store.Tx, domain string) bool {
+	if c.Suppressions.Table.Count(tx) == 0 {
+		return false
+	}
+	for more := domain != ""; more; _, domain, more = strings.Cut(domain, ".") {
+		if c.isListed(tx, domain) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *CRM) isListed(tx *store.Tx, key string) bool {
+	_, listed := c.Suppressions.Table.Find(tx, "what", []byte(key))
+	return listed
 }

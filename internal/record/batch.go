@@ -47,8 +47,8 @@ func (k *Kind[T]) MatchFields() []string {
 	return append(slices.Sorted(maps.Keys(k.Match)), externalID)
 }
 
-// find gives the oldest record that has the text in a field.
-func (k *Kind[T]) find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
+// Find gives the oldest record that has the text in a field by which the kind is matched.
+func (k *Kind[T]) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if field == externalID {
 		id, found := k.Table.Find(tx, externalID, []byte(shape.Fold(text)))
 		return id, found, nil
@@ -161,7 +161,7 @@ func (k *Kind[T]) put(tx *store.Tx, item *Item[T], match string) (id uuid.UUID, 
 			err = fault.ErrNotFound
 		}
 	} else if v := item.body.Get(match); v.Kind == shape.String && v.Text != "" {
-		id, found, err = k.find(tx, match, v.Text)
+		id, found, err = k.Find(tx, match, v.Text)
 	}
 	if err != nil {
 		return uuid.Nil, false, err

@@ -243,7 +243,7 @@ func (im *Importer[T]) item(r *importRow) Item[T] {
 // named finds the record that has the text in one of the fields by which the kind is matched or, when by is empty, as its name.
 func (k *Kind[T]) named(tx *store.Tx, by, text, object string) (uuid.UUID, bool, error) {
 	if by != "" {
-		return k.find(tx, by, text)
+		return k.Find(tx, by, text)
 	}
 	if k.Named == nil {
 		return uuid.Nil, false, nil

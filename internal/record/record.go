@@ -69,8 +69,7 @@ type Set struct {
 // related is a kind as the others see it.
 type related interface {
 	entity() string
-	// misfit says why id cannot be referred to from records of the object, empty when it can.
-	misfit(tx *store.Tx, id uuid.UUID, object string) (string, error)
+	Misfit(tx *store.Tx, id uuid.UUID, object string) (string, error)
 	// release takes every reference to the record away.
 	release(tx *store.Tx, entity string, id uuid.UUID) error
 	// needs tells whether its records cannot be without one of the entity.

@@ -110,7 +110,7 @@ func placesOf(f *shape.Field, body shape.Value) map[uuid.UUID]string {
 
 func (s *Set) misfit(tx *store.Tx, entity string, id uuid.UUID, object string) (string, error) {
 	if k := s.find(entity); k != nil {
-		return k.misfit(tx, id, object)
+		return k.Misfit(tx, id, object)
 	}
 	return misfitNothing, nil // a kind that the service does not have yet
 }
@@ -123,7 +123,8 @@ func (k *Kind[T]) verify(tx *store.Tx, report store.Report) error {
 	return k.Table.Verify(tx, report)
 }
 
-func (k *Kind[T]) misfit(tx *store.Tx, id uuid.UUID, object string) (string, error) {
+// Misfit says why id cannot be referred to from records of the object; empty when it can.
+func (k *Kind[T]) Misfit(tx *store.Tx, id uuid.UUID, object string) (string, error) {
 	if k.Fits == nil {
 		if !k.Table.Has(tx, id) {
 			return misfitNothing, nil

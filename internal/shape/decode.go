@@ -110,6 +110,8 @@ func (f *Field) zero() reflect.Value {
 	case f.Default == "":
 	case kind == reflect.String:
 		v.SetString(f.Default)
+	case kind == reflect.Bool:
+		v.SetBool(f.Default == "true")
 	case kind == reflect.Int:
 		v.SetInt(int64(number(f.Key, f.Default)))
 	default:

@@ -257,6 +257,11 @@ func (f *Field) listType() Type {
 	return ""
 }
 
+// IsBool tells whether the field is true, false or, as far as that is possible, neither.
+func (f *Field) IsBool() bool {
+	return f.typ.Kind() == reflect.Bool || f.typ.Kind() == reflect.Pointer && f.typ.Elem().Kind() == reflect.Bool
+}
+
 // Get gives the value of the field in rec, a pointer to its struct.
 func (f *Field) Get(rec any) any {
 	return reflect.ValueOf(rec).Elem().FieldByIndex(f.index).Interface()

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 )
@@ -45,4 +46,9 @@ func TextOf(v any) string {
 		return strings.Join(entries, "|")
 	}
 	return fmt.Sprint(v)
+}
+
+// Words are the runs of letters and digits of a text, folded.
+func Words(s string) []string {
+	return strings.FieldsFunc(Fold(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }

@@ -1,30 +1,64 @@
 package tam
 
 import (
+	"time"
+
 	"prospector/index"
 	"prospector/internal/crm"
+	"prospector/internal/worker"
 	"prospector/store"
 )
+
+// Options are the settings of the package.
+type Options struct {
+	// UnitRate is what one researched answer costs, in AI signal credits.
+	UnitRate float64
+	// Retention is how long a Preview is kept that is never imported.
+	Retention time.Duration
+}
 
 // TAM holds the catalogue and the Previews.
 type TAM struct {
 	*Catalog
+	Previews    *store.Table[Preview]
+	PreviewList *index.Kind
+	Options
+	// Index answers which companies a Preview is about. It is set before anything is prepared.
+	Index *index.Engine
 
-	crm *crm.CRM
+	store     *store.Store
+	crm       *crm.CRM
+	members   *store.Parts // by ordinal
+	sets      *store.Parts // see sets.go
+	directory *store.Parts // see directory.go
 }
 
 // New declares what the package keeps in the store.
-func New(c *crm.CRM) *TAM {
-	return &TAM{Catalog: newCatalog(), crm: c}
+func New(st *store.Store, c *crm.CRM, opt Options) *TAM {
+	t := &TAM{
+		Catalog: newCatalog(), Previews: newPreviews(), Options: opt, store: st, crm: c,
+		members: store.NewParts("previews.members"), sets: store.NewParts("previews.sets"), directory: store.NewParts("previews.directory"),
+	}
+	t.PreviewList = index.NewKind("previews", "-created_at", t.Previews, nil)
+	return t
 }
 
 // Lists gives what the lists of each kind need to know.
-func (t *TAM) Lists() []*index.Kind { return []*index.Kind{t.CompanyList, t.PersonList} }
+func (t *TAM) Lists() []*index.Kind { return []*index.Kind{t.CompanyList, t.PersonList, t.PreviewList} }
 
-// Verify holds the tables of the transaction's organization against their keys and logs.
+// Jobs are the jobs of the package.
+func (t *TAM) Jobs() map[string]worker.Handler {
+	return map[string]worker.Handler{prepareKind: t.prepareJob, clearKind: t.clearJob, expireKind: t.expireJob}
+}
+
+// Verify holds all that the transaction's organization has of the package against its keys, logs and checksums.
 func (t *TAM) Verify(tx *store.Tx, report store.Report) error {
-	if err := t.Companies.Verify(tx, report); err != nil {
-		return err
+	for _, part := range []interface {
+		Verify(*store.Tx, store.Report) error
+	}{t.Companies, t.People, t.Previews, t.members, t.sets, t.directory} {
+		if err := part.Verify(tx, report); err != nil {
+			return err
+		}
 	}
-	return t.People.Verify(tx, report)
+	return nil
 }

@@ -1,0 +1,153 @@
+package handlers
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/shape"
+	"prospector/internal/tam"
+	"prospector/store"
+)
+
+// MemberPageQuery is which page of members is asked for.
+type MemberPageQuery struct {
+	CurrentPage int `json:"current_page" rule:"from=1,default=1" doc:"Which page, from 1."`
+	PageSize    int `json:"page_size" rule:"from=1,to=500,default=50" doc:"How many members a page has."`
+}
+
+// MemberQuery is which members are asked for.
+type MemberQuery struct {
+	MemberPageQuery
+	Kind        string `json:"kind" rule:"enum=company|person" doc:"Only these."`
+	Selected    *bool  `json:"selected" doc:"Those that are selected, or those that are not."`
+	Existing    *bool  `json:"existing" doc:"Those that are Accounts or Contacts already, or those that are not."`
+	IsQualified *bool  `json:"is_qualified" doc:"Those that have the verdict."`
+}
+
+// previewRequest is the body of a request for a Preview.
+type previewRequest struct{ tam.Draft }
+
+func (previewRequest) source() schemaSource { return inputOf[tam.PreviewRequest]() }
+func (r *previewRequest) set(v shape.Value) { r.Draft = tam.NewDraft(v) }
+
+// Estimate is what the research of a Preview would cost.
+type Estimate struct {
+	Companies int      `json:"companies"`
+	Cost      tam.Cost `json:"cost"`
+}
+
+// preview is a Preview as it is answered, with a page of its members.
+type preview struct {
+	data    []byte
+	version string
+	code    int // of success
+}
+
+func (preview) RecordType() reflect.Type   { return reflect.TypeFor[tam.PreviewAnswer]() }
+func (p preview) Public() ([]byte, string) { return p.data, p.version }
+
+// prepared is a Preview that was begun, or was there already.
+type prepared struct{ preview }
+
+func (p prepared) status() int { return p.code }
+
+// members is a page of the members of a Preview.
+type members struct{ preview }
+
+func (members) RecordType() reflect.Type { return reflect.TypeFor[tam.PreviewMembers]() }
+
+// previewOperations are those of Previews.
+func (a *API) previewOperations() []Operation {
+	const path = "/v1/tam/preview/{preview_id}"
+	requestCodes := []fault.Code{fault.InvalidFilter, fault.InvalidSort}
+	list := listing[tam.Preview](Operation{
+		Name: "list_tam_previews", Path: "/v1/tam/previews/list", Summary: "List Previews, without their members",
+	}, a.TAM.PreviewList)
+	return []Operation{
+		plain(Operation{
+			Name: "estimate_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview/estimate", Access: identity.Read, Codes: requestCodes,
+			Summary: "Price the research of a Preview before it runs; nothing is created or charged",
+		}, func(c *call, in previewRequest) (Estimate, error) {
+			companies, cost, err := a.TAM.Estimate(c.principal.Org, in.Draft)
+			return Estimate{companies, cost}, err
+		}),
+		write(Operation{
+			Name: "prepare_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview", Access: identity.Write, Status: http.StatusAccepted,
+			Codes:   append(requestCodes, fault.RequestIDReused),
+			Summary: "Prepare a fixed Preview of the companies and people that match; a request_id that is known answers its Preview",
+		}, func(_ *call, tx *store.Tx, in previewRequest) (prepared, error) {
+			doc, created, err := a.TAM.Prepare(tx, in.Draft)
+			if err != nil {
+				return prepared{}, err
+			}
+			p, err := a.preview(tx, &doc, firstPage, nil)
+			if p.code = http.StatusOK; created {
+				p.code = http.StatusAccepted
+			}
+			return prepared{p}, err
+		}),
+		read(Operation{
+			Name: "get_tam_import_preview", Method: http.MethodGet, Path: path, Access: identity.Read,
+			Summary: "Read a Preview with a page of its members",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberPageQuery) (preview, error) {
+			doc, err := a.TAM.Previews.Get(tx, id)
+			if err != nil {
+				return preview{}, err
+			}
+			return a.preview(tx, &doc, in, nil)
+		})),
+		read(Operation{
+			Name: "list_tam_preview_members", Method: http.MethodGet, Path: path + "/members", Access: identity.Read,
+			Summary: "List the members of a Preview",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberQuery) (members, error) {
+			doc, err := a.TAM.Previews.Get(tx, id)
+			if err != nil {
+				return members{}, err
+			}
+			filter := tam.MemberFilter{Kind: in.Kind, Selected: in.Selected, Existing: in.Existing, IsQualified: in.IsQualified}
+			page, err := a.TAM.Members(tx, &doc, filter, in.CurrentPage, in.PageSize)
+			return members{preview{data: page.Alone(id), version: doc.Version()}}, err
+		})),
+		write(Operation{
+			Name: "exclude_tam_preview_members", Method: http.MethodPost, Path: path + "/exclude", Access: identity.Write,
+			Codes:   []fault.Code{fault.PreviewNotReady, fault.ImportAccepted},
+			Summary: "Remove members from a Preview; a company takes its people with it, and what is unknown is told",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in tam.ExcludeBody) (preview, error) {
+			doc, done, err := a.TAM.Exclude(tx, id, in)
+			if err != nil {
+				return preview{}, err
+			}
+			return a.preview(tx, &doc, firstPage, mustJSON(done))
+		})),
+		write(Operation{
+			Name: "cancel_tam_preview", Method: http.MethodPost, Path: path + "/cancel", Access: identity.Write,
+			Codes: []fault.Code{fault.PreviewNotPreparing}, Summary: "Cancel the preparation of a Preview",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (preview, error) {
+			doc, err := a.TAM.Cancel(tx, id)
+			if err != nil {
+				return preview{}, err
+			}
+			return a.preview(tx, &doc, firstPage, nil)
+		})),
+		write(Operation{
+			Name: "delete_tam_preview", Method: http.MethodDelete, Path: path, Access: identity.Write, Status: http.StatusNoContent,
+			Summary: "Delete a Preview with its members",
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
+			return nothing{}, a.TAM.Delete(tx, id, ifMatch(c.request))
+		})),
+		list,
+	}
+}
+
+// firstPage is the page of an answer that asks for none.
+var firstPage = MemberPageQuery{CurrentPage: 1, PageSize: 50}
+
+// preview is a Preview with a page of its members and, when it is given, what an exclusion did.
+func (a *API) preview(tx *store.Tx, doc *store.Doc[tam.Preview], at MemberPageQuery, exclusion []byte) (preview, error) {
+	page, err := a.TAM.Members(tx, doc, tam.MemberFilter{}, at.CurrentPage, at.PageSize)
+	return preview{data: page.WithMembers(doc, exclusion), version: doc.Version()}, err
+}

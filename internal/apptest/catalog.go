@@ -1,0 +1,29 @@
+package apptest
+
+import (
+	"context"
+
+	"prospector/internal/tam"
+	"prospector/store"
+)
+
+// Catalog adds companies and people to the catalogue, as they are.
+func (a *App) Catalog(companies []tam.Company, people []tam.Person) {
+	a.t.Helper()
+	err := a.Store.Update(context.Background(), tam.CatalogOrg, store.Actor{}, func(tx *store.Tx) error {
+		for _, c := range companies {
+			if _, err := a.TAM.Companies.Insert(tx, tx.NewID(), c); err != nil {
+				return err
+			}
+		}
+		for _, p := range people {
+			if _, err := a.TAM.People.Insert(tx, tx.NewID(), p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+}

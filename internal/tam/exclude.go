@@ -1,0 +1,186 @@
+package tam
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/crm"
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// ExcludeBody names members to remove. A company takes its people with it.
+type ExcludeBody struct {
+	CompanyIDs      []string    `json:"company_ids" rule:"max=1000" doc:"The source_id of company rows."`
+	PersonIDs       []string    `json:"person_ids" rule:"max=1000" doc:"The source_id of person rows."`
+	MemberIDs       []uuid.UUID `json:"member_ids" rule:"max=1000"`
+	CompanyWebsites []string    `json:"company_websites" rule:"max=1000" doc:"Every company row that has one of these domains."`
+}
+
+// Exclusion is what an exclusion did.
+type Exclusion struct {
+	Excluded               ExcludedCounts `json:"excluded"`
+	AlreadyExcluded        []string       `json:"already_excluded" doc:"What was named and is not selected any more, or never was."`
+	UnknownIDs             []string       `json:"unknown_ids"`
+	UnknownWebsites        []string       `json:"unknown_websites"`
+	CompaniesWithoutPeople []string       `json:"companies_without_people" doc:"The source ids of companies that stay selected and lost their last selected person."`
+}
+
+// ExcludedCounts are the members that an exclusion removed.
+type ExcludedCounts struct {
+	Companies int `json:"companies"`
+	Contacts  int `json:"contacts"`
+}
+
+// Exclude removes members from a Preview that is READY. What it does not have, or has not any more, is told and stops nothing.
+func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (doc store.Doc[Preview], done Exclusion, err error) {
+	if doc, err = t.Previews.Get(tx, id); err != nil {
+		return doc, done, err
+	}
+	switch p := &doc.Record; {
+	case p.Status != Ready:
+		return doc, done, fault.New(fault.PreviewNotReady, "the Preview is %s; members can be removed once it is READY", p.Status)
+	case p.OperationID.Valid:
+		return doc, done, fault.New(fault.ImportAccepted, "an Import of the Preview was accepted; its members are fixed")
+	}
+	e := &exclusion{TAM: t, tx: tx, doc: &doc, sets: t.setsOf(tx, &doc), removed: map[int]bool{}, done: Exclusion{
+		AlreadyExcluded: []string{}, UnknownIDs: []string{}, UnknownWebsites: []string{}, CompaniesWithoutPeople: []string{},
+	}}
+	if err := e.name(body); err != nil {
+		return doc, done, err
+	}
+	if len(e.removed) > 0 {
+		if doc, err = e.save(); err != nil {
+			return doc, done, err
+		}
+	}
+	return doc, e.done, nil
+}
+
+// exclusion is one that goes on. Nothing is removed before all is named: what is named twice is removed once.
+type exclusion struct {
+	*TAM
+	tx      *store.Tx
+	doc     *store.Doc[Preview]
+	sets    *sets
+	removed map[int]bool
+	done    Exclusion
+}
+
+// name finds out what the body names, and what of it is to be removed.
+func (e *exclusion) name(body ExcludeBody) error {
+	asIs := func(s string) string { return s }
+	for _, list := range []struct {
+		given   []string
+		kind    byte
+		text    func(string) string // empty for what can be no name
+		unknown *[]string
+	}{
+		{body.CompanyIDs, companyName, asIs, &e.done.UnknownIDs},
+		{body.PersonIDs, personName, asIs, &e.done.UnknownIDs},
+		{body.CompanyWebsites, websiteName, crm.FoldDomain, &e.done.UnknownWebsites},
+	} {
+		for _, s := range list.given {
+			var found []int
+			if text := list.text(s); text != "" {
+				var err error
+				if found, err = e.lookUp(e.tx, e.doc.ID, e.doc.Record.kept.Pages, nameOf(list.kind, text)); err != nil {
+					return err
+				}
+			}
+			e.take(s, found, list.unknown)
+		}
+	}
+	for _, id := range body.MemberIDs {
+		var found []int
+		if n := ordinalOf(e.doc.ID, id); n >= 0 && n < e.sets.members {
+			found = []int{n}
+		}
+		e.take(id.String(), found, &e.done.UnknownIDs)
+	}
+	return e.sets.err
+}
+
+// take notes that members are to be removed, under what was given for them.
+func (e *exclusion) take(given string, found []int, unknown *[]string) {
+	if len(found) == 0 {
+		note(unknown, given)
+		return
+	}
+	chosen := slices.DeleteFunc(found, func(n int) bool { return !e.sets.selected(n) })
+	if len(chosen) == 0 {
+		note(&e.done.AlreadyExcluded, given)
+	}
+	for _, n := range chosen {
+		e.removed[n] = true
+		if !e.sets.has(people, n) {
+			e.sets.peopleOf(n, func(person int) bool {
+				if e.sets.selected(person) {
+					e.removed[person] = true
+				}
+				return true
+			})
+		}
+	}
+}
+
+func note(list *[]string, s string) {
+	if !slices.Contains(*list, s) {
+		*list = append(*list, s)
+	}
+}
+
+// save removes what was named, and counts it.
+func (e *exclusion) save() (store.Doc[Preview], error) {
+	ordinals := slices.Sorted(maps.Keys(e.removed))
+	for _, n := range ordinals {
+		e.sets.remove(n)
+	}
+	y := tallyOf(&e.doc.Record)
+	var lost []int // companies that have lost a person
+	for _, n := range ordinals {
+		existing := e.sets.has(existingRows, n)
+		if !e.sets.has(people, n) {
+			y.remove(false, existing, false)
+			e.done.Excluded.Companies++
+			continue
+		}
+		company := e.sets.companyOf(n)
+		y.remove(true, existing, e.sets.has(existingRows, company))
+		e.done.Excluded.Contacts++
+		lost = append(lost, company)
+	}
+	err := e.withoutPeople(slices.Compact(lost))
+	if err = errors.Join(err, e.sets.err); err != nil {
+		return *e.doc, err
+	}
+	e.sets.save()
+	rec := e.doc.Record
+	y.put(&rec)
+	rec.UpdatedAt = shape.At(e.tx.Now())
+	return e.Previews.Update(e.tx, *e.doc, rec, []string{"result", "totals", "contacts_by_account"})
+}
+
+// withoutPeople tells which of the companies are selected and have no selected person any more.
+func (e *exclusion) withoutPeople(companies []int) error {
+	var empty []uint32
+	for _, company := range companies {
+		left := false
+		e.sets.peopleOf(company, func(person int) bool {
+			left = e.sets.selected(person)
+			return !left
+		})
+		if !left && e.sets.selected(company) {
+			empty = append(empty, uint32(company))
+		}
+	}
+	return e.members.Each(e.tx, e.doc.ID, empty, func(_ uint32, stored []byte) error {
+		source, err := sourceOf(stored)
+		e.done.CompaniesWithoutPeople = append(e.done.CompaniesWithoutPeople, source)
+		return err
+	})
+}

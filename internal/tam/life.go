@@ -1,0 +1,193 @@
+package tam
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// The kinds of jobs about a Preview.
+const (
+	prepareKind = "tam.prepare"
+	clearKind   = "tam.clear"
+	expireKind  = "tam.expire"
+)
+
+// clearMost is how many members are deleted at once.
+const clearMost = 5000
+
+// Prepare begins a Preview. A request_id that is known answers the Preview that it made, when the request is the same by its
+// meaning; else it is request_id_reused.
+func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bool, err error) {
+	if id, known := t.Previews.Find(tx, byRequest, d.request.RequestID[:]); known && d.problems.Count() == 0 {
+		doc, err = t.Previews.Get(tx, id)
+		if err == nil && !doc.Record.Request.means(&d.request) {
+			err = fault.Taken(fault.RequestIDReused, "request_id", id.String(), "is that of another request")
+		}
+		return doc, false, err
+	}
+	r, named, err := t.check(tx, d)
+	if err != nil {
+		return doc, false, err
+	}
+	id, now := tx.NewID(), shape.At(tx.Now())
+	rec := Preview{PreviewID: id, RequestID: r.RequestID, Status: Preparing, Request: r, Progress: shape.NumberOf(0),
+		Research: newResearch(named.Signal), CreatedAt: now, UpdatedAt: now, kept: kept{Named: named}}
+	if doc, err = t.Previews.Insert(tx, id, rec); err != nil {
+		return doc, false, err
+	}
+	if _, err = tx.Enqueue(prepareKind, tx.Now(), previewJob{id}); err != nil {
+		return doc, false, err
+	}
+	_, err = tx.Enqueue(expireKind, t.nextLook(tx.Now(), tx.Now()), previewJob{id})
+	return doc, true, err
+}
+
+func newResearch(s *Signal) *Research {
+	if s == nil {
+		return &Research{Status: researchSkipped}
+	}
+	return &Research{
+		Status: researchNotStarted, FieldID: uuid.NullUUID{UUID: s.ID, Valid: true},
+		FieldName: shape.Text(s.Name), Question: shape.Text(s.Question),
+	}
+}
+
+// Estimate tells how many companies a request would have researched, and what that costs. It leaves nothing behind.
+func (t *TAM) Estimate(org uuid.UUID, d Draft) (companies int, cost Cost, err error) {
+	var r *PreviewRequest
+	var named resolved
+	err = t.store.View(org, func(tx *store.Tx) error {
+		r, named, err = t.check(tx, d)
+		return err
+	})
+	if err != nil {
+		return 0, Cost{}, err
+	}
+	ids, err := t.candidates(r, named)
+	if err != nil {
+		return 0, Cost{}, err
+	}
+	companies, err = t.distinct(ids)
+	return companies, t.estimatedCost(companies, named.Signal != nil), err
+}
+
+// Cancel ends a preparation. One that was cancelled before stays so; one that is over is preview_not_preparing.
+func (t *TAM) Cancel(tx *store.Tx, id uuid.UUID) (store.Doc[Preview], error) {
+	doc, err := t.Previews.Get(tx, id)
+	switch {
+	case err != nil || doc.Record.Status == Cancelled:
+		return doc, err
+	case doc.Record.Status != Preparing:
+		return doc, fault.New(fault.PreviewNotPreparing, "the Preview is %s already", doc.Record.Status)
+	}
+	if err := t.move(tx, doc, doc.Record, Cancelled); err != nil {
+		return doc, err
+	}
+	return t.Previews.Get(tx, id)
+}
+
+// move moves a Preview on from PREPARING, and tells whoever wants to know. What was prepared for nothing is cleared away.
+func (t *TAM) move(tx *store.Tx, old store.Doc[Preview], rec Preview, status Status) error {
+	rec.Status, rec.UpdatedAt = status, shape.At(tx.Now())
+	doc, err := t.Previews.Update(tx, old, rec, []string{"status"})
+	if err != nil {
+		return err
+	}
+	if status != Ready {
+		if err := t.enqueueClear(tx, doc.ID); err != nil {
+			return err
+		}
+	}
+	triggers := map[Status]string{Ready: "ready", Failed: "failed", Cancelled: "cancelled"}
+	return tx.Emit(store.Event{Trigger: "tam_preview." + triggers[status], Data: doc.JSON})
+}
+
+// Delete removes a Preview. Its members are gone with it; the room that they take is freed in the background.
+func (t *TAM) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error {
+	doc, err := t.Previews.Get(tx, id)
+	if err != nil {
+		return err
+	}
+	if cond != nil {
+		if err := cond(doc.Version()); err != nil {
+			return err
+		}
+	}
+	if err := t.Previews.Delete(tx, doc); err != nil {
+		return err
+	}
+	return t.enqueueClear(tx, id)
+}
+
+func (t *TAM) enqueueClear(tx *store.Tx, id uuid.UUID) error {
+	_, err := tx.Enqueue(clearKind, tx.Now(), previewJob{id})
+	return err
+}
+
+func previewOf(job store.Job) (uuid.UUID, error) {
+	var about previewJob
+	if err := json.Unmarshal(job.Payload, &about); err != nil {
+		return uuid.Nil, fmt.Errorf("job %s: %w", job.ID, err)
+	}
+	return about.Preview, nil
+}
+
+// clearJob deletes the members of a Preview that has none any more, some at a time.
+func (t *TAM) clearJob(ctx context.Context, job store.Job) error {
+	id, err := previewOf(job)
+	for more := true; more && err == nil; {
+		err = t.store.Update(ctx, job.Org, store.Actor{Operation: clearKind}, func(tx *store.Tx) error {
+			for _, parts := range []*store.Parts{t.members, t.sets, t.directory} {
+				if more, err = parts.Delete(tx, id, 0, clearMost); err != nil || more {
+					return err
+				}
+			}
+			return tx.Done(job.ID)
+		})
+	}
+	return err
+}
+
+// nextLook is when to look whether a Preview has been kept long enough: at the end of its time, and every day until then, so
+// that a time that is set anew counts.
+func (t *TAM) nextLook(created, now time.Time) time.Time {
+	next, tomorrow := created.Add(t.Retention), now.AddDate(0, 0, 1)
+	if next.After(tomorrow) {
+		return tomorrow
+	}
+	return next
+}
+
+// expireJob deletes a Preview that was never imported when its time is over.
+func (t *TAM) expireJob(ctx context.Context, job store.Job) error {
+	id, err := previewOf(job)
+	if err != nil {
+		return err
+	}
+	return t.store.Update(ctx, job.Org, store.Actor{Operation: expireKind}, func(tx *store.Tx) error {
+		doc, err := t.Previews.Get(tx, id)
+		switch {
+		case fault.CodeOf(err) == fault.NotFound || err == nil && doc.Record.OperationID.Valid:
+			return tx.Done(job.ID)
+		case err != nil:
+			return err
+		}
+		created := doc.Record.CreatedAt.Std()
+		if tx.Now().Before(created.Add(t.Retention)) {
+			return tx.Reschedule(job.ID, t.nextLook(created, tx.Now()), 0)
+		}
+		if err := t.Delete(tx, id, nil); err != nil {
+			return err
+		}
+		return tx.Done(job.ID)
+	})
+}

@@ -1,0 +1,90 @@
+package tam
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/crm"
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// Signal is the AI-filled field that decides which companies pass, as it was when the Preview was asked for.
+type Signal struct {
+	ID       uuid.UUID     `json:"id" rule:"required"`
+	Name     string        `json:"name"`
+	Question string        `json:"question"`
+	DataType string        `json:"data_type" rule:"enum=text|number|boolean|date|enum|multi_select"`
+	Rule     QualifierRule `json:"rule"`
+}
+
+// checkQualifier finds the field that a request names as its Qualifier, nil when it names none, and notes a rule that does not
+// fit it.
+func (t *TAM) checkQualifier(tx *store.Tx, r *PreviewRequest, p *fault.Problems) (*Signal, error) {
+	const idPath, rulePath = "qualifier_signal_id", "qualifier_rule"
+	if !r.QualifierSignalID.Valid {
+		if r.QualifierRule != nil && !p.Has(idPath) {
+			p.Invalid(idPath, "is required together with qualifier_rule")
+		}
+		return nil, nil
+	}
+	if r.QualifierRule == nil && !p.Has(rulePath) {
+		p.Invalid(rulePath, "is required together with qualifier_signal_id")
+	}
+	doc, err := t.crm.Fields.Get(tx, r.QualifierSignalID.UUID)
+	if fault.CodeOf(err) == fault.NotFound {
+		p.Invalid(idPath, "names nothing that exists")
+		return nil, nil
+	}
+	field := doc.Record
+	switch {
+	case err != nil:
+		return nil, err
+	case field.AI == nil:
+		p.Invalid(idPath, "names a field that is not AI-filled")
+		return nil, nil
+	case r.QualifierRule == nil || p.Has(rulePath):
+		return nil, nil
+	}
+	rule := *r.QualifierRule
+	if rule.Operator == "contains" && field.DataType != crm.TextField && field.DataType != crm.MultiSelectField {
+		p.Invalid(rulePath+".operator", "must be equals: contains is for text and multi_select, and the field is of type %s", field.DataType)
+	}
+	if why := rule.unfit(&field); why != "" {
+		p.Invalid(rulePath+".value", "%s", why)
+	}
+	return &Signal{ID: doc.ID, Name: field.Label, Question: field.AI.Question, DataType: string(field.DataType), Rule: rule}, nil
+}
+
+// unfit says why the value of a rule cannot be what a field holds; empty when it can.
+func (r *QualifierRule) unfit(f *crm.Field) string {
+	v := r.Value
+	switch f.DataType {
+	case crm.BooleanField:
+		if v.Kind != shape.Bool {
+			return "must be true or false, as the field is"
+		}
+		return ""
+	case crm.NumberField:
+		if v.Kind != shape.Num {
+			return "must be a number, as the field is"
+		}
+		return ""
+	}
+	if v.Kind != shape.String || v.Text == "" {
+		return "must be a text, as the field is"
+	}
+	if f.DataType == crm.DateField {
+		if _, err := shape.ParseDate(v.Text); err != nil {
+			return err.Error()
+		}
+	}
+	allowed := func(s string) bool { return s == v.Text || r.Operator == "contains" && strings.EqualFold(s, v.Text) }
+	if len(f.AllowedValues) > 0 && !slices.ContainsFunc(f.AllowedValues, allowed) {
+		return "must be one of the values that the field allows"
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// Parts are numbered values that belong to a record and are too many to be in it: they are read and written by their
+// numbers, alone or in order. They have no keys and no history, and go only when they are deleted.
+type Parts struct{ bucket string }
+
+// NewParts declares parts.
+func NewParts(name string) *Parts { return &Parts{bucket: name + partSuffix} }
+
+const (
+	partSuffix  = ".part"
+	partKeySize = 16 + 4
+)
+
+func partKey(owner uuid.UUID, n uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(make([]byte, 0, partKeySize), owner[:]...), n)
+}
+
+// Put writes a part, in the place of what may be there.
+func (p *Parts) Put(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
+	key := partKey(owner, n)
+	tx.put(p.bucket, key, seal(tx.place(p.bucket, key), value))
+}
+
+// Get reads a part; nil when there is none. The bytes are valid until the transaction ends.
+func (p *Parts) Get(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
+	key := partKey(owner, n)
+	v := tx.get(p.bucket, key)
+	if v == nil {
+		return nil, nil
+	}
+	return p.open(tx, key, v)
+}
+
+func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
+	value, err := unseal(tx.place(p.bucket, key), v)
+	if err != nil {
+		return nil, fmt.Errorf("%s %x: %w", p.bucket, key, err)
+	}
+	return value, nil
+}
+
+// Each calls fn for the parts of a record that have the numbers, which go up. One that is not there is an error. The bytes are
+// valid until the transaction ends.
+func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32, value []byte) error) error {
+	var cursor *bolt.Cursor
+	if b := tx.bucket(p.bucket); b != nil && tx.writes[p.bucket] == nil {
+		cursor = b.Cursor()
+	}
+	var at, v []byte
+	for _, n := range numbers {
+		key := partKey(owner, n)
+		switch {
+		case cursor == nil: // the transaction has written some itself
+			at, v = key, tx.get(p.bucket, key)
+		case at == nil:
+			at, v = cursor.Seek(key)
+		default: // it is often the next one
+			if at, v = cursor.Next(); !bytes.Equal(at, key) {
+				at, v = cursor.Seek(key)
+			}
+		}
+		if v == nil || !bytes.Equal(at, key) {
+			return fmt.Errorf("%s %x: %w: it is not there", p.bucket, key, ErrDamaged)
+		}
+		value, err := p.open(tx, key, v)
+		if err == nil {
+			err = fn(n, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete deletes parts of a record from the number on, at most so many, and tells whether there are more.
+func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, most int) (more bool, err error) {
+	deleted := 0
+	err = tx.scan(p.bucket, partKey(owner, from), func(key, _ []byte) (bool, error) {
+		if !bytes.HasPrefix(key, owner[:]) {
+			return false, nil
+		}
+		if deleted == most {
+			more = true
+			return false, nil
+		}
+		deleted++
+		tx.delete(p.bucket, key)
+		return true, nil
+	})
+	return more, err
+}
+
+// Verify reads all parts of the transaction's organization and reports those that cannot be read.
+func (p *Parts) Verify(tx *Tx, report Report) error {
+	return tx.scan(p.bucket, nil, func(key, v []byte) (bool, error) {
+		if len(key) != partKeySize {
+			report(false, "%s: the key %x is no part's", p.bucket, key)
+		} else if _, err := p.open(tx, key, v); err != nil {
+			report(false, "%v", err)
+		}
+		return true, nil
+	})
+}
