@@ -17,6 +17,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/record"
+	"prospector/internal/tam"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -30,7 +31,8 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	}
 	kinds := &record.Set{}
 	users, records := identity.New(st, kinds), crm.New(kinds)
-	lists, err := index.Open(st, kinds.Lists(), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	market := tam.New(records)
+	lists, err := index.Open(st, append(kinds.Lists(), market.Lists()...), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		st.Close()
 	})
 	return New(Options{
-		Store: st, Index: lists, Identity: users, CRM: records, Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
+		Store: st, Index: lists, Identity: users, CRM: records, TAM: market, Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
 		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20,
 	})
 }

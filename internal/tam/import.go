@@ -112,8 +112,10 @@ func newItem[T any](columns *rows.Columns[*rows.Target], row *rows.Row) item[T] 
 	columns.Each(row, &problems, func(t *rows.Target, v shape.Value) {
 		switch v = clean(t, v); {
 		case v.Kind == shape.Absent:
-		case t.Member != employerColumn || v.Kind != shape.String:
+		case t.Member != employerColumn:
 			body.Members = append(body.Members, shape.Member{Key: t.Member, Value: v})
+		case v.Kind != shape.String:
+			problems.Invalid(employerColumn, "must be a text")
 		default:
 			it.named(v.Text)
 		}

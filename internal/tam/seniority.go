@@ -61,7 +61,10 @@ func seniorityOf(title string) string {
 	}
 	text := " " + strings.Join(words, " ") + " "
 	for _, other := range others {
-		text, _, _ = strings.Cut(text, other[0])
+		before, _, found := strings.Cut(text, other[0])
+		if found {
+			text = before + " "
+		}
 	}
 	for _, s := range seniorities {
 		for _, phrase := range s.phrases {
