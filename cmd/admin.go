@@ -70,7 +70,7 @@ func (s *Service) adminHandler() http.Handler {
 		mount(*http.ServeMux, *Service)
 	}{
 		orgCreate, orgList, orgSet, userCreate, userList, keyCreate, keyList, keyDeactivate, check, reindex,
-		orgExport, orgDelete, importRows, backup, resume,
+		orgExport, orgDelete, importRows, backup, resume, catalogImport, catalogGenerate, catalogStats,
 	} {
 		op.mount(mux, s)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/rows"
 	"prospector/store"
@@ -35,13 +34,9 @@ var importRows = adminOp[importInput, rows.Result]{
 		if err != nil {
 			return r, err
 		}
-		open := rows.NewReader
-		if in.Lines {
-			open = rows.NewLineReader
-		}
-		t, err := open(file)
+		t, err := readTable(file, in.Lines)
 		if err != nil {
-			return r, fmt.Errorf("the file cannot be imported: %w", err)
+			return r, err
 		}
 		t.Entity = in.Entity
 		load := loading{s: s, org: org.ID, in: in, table: t}
@@ -55,6 +50,19 @@ var importRows = adminOp[importInput, rows.Result]{
 		}
 		return r, fmt.Errorf("%q cannot be imported", in.Entity)
 	},
+}
+
+// readTable begins to read a file; lines is set when it is called one of JSON lines.
+func readTable(file io.Reader, lines bool) (*rows.Reader, error) {
+	open := rows.NewReader
+	if lines {
+		open = rows.NewLineReader
+	}
+	t, err := open(file)
+	if err != nil {
+		return nil, fmt.Errorf("the file cannot be imported: %w", err)
+	}
+	return t, nil
 }
 
 // loading is an import that has begun.
@@ -95,7 +103,7 @@ func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put fu
 				for i, o := range outcomes {
 					done[i].Added = o.Created
 					if o.Err != nil {
-						done[i].Err = errors.New(allOf(o.Err))
+						done[i].Err = o.Err
 					}
 				}
 				return err
@@ -104,33 +112,23 @@ func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put fu
 		},
 	})
 	result.Warnings = importer.Warnings()
+	return l.s.imported(ctx, l.in.Entity, result, err)
+}
+
+// imported is what an import tells. One that failed after it had kept rows is none that failed: they must not go untold.
+func (s *Service) imported(ctx context.Context, entity string, result rows.Result, err error) (rows.Result, error) {
 	if told := len(result.Errors); told < result.Skipped {
 		result.Warnings = append(result.Warnings, fmt.Sprintf("of %d bad rows only the first %d are told", result.Skipped, told))
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if err != nil && result.Added+result.Updated > 0 { // that is kept, and must not go untold
+	if err != nil && result.Added+result.Updated > 0 {
 		result.Failed = strings.TrimSuffix(message(err), "; nothing was changed")
-		l.s.log.Info("an import ended early", "entity", l.in.Entity, "added", result.Added, "updated", result.Updated, "reason", result.Failed)
+		s.log.Info("an import ended early", "entity", entity, "added", result.Added, "updated", result.Updated, "reason", result.Failed)
 		err = nil
 	}
 	return result, err
-}
-
-// allOf is all that is wrong, in one line.
-func allOf(err *fault.Error) string {
-	if err.Code == fault.NotFound {
-		return "id names nothing that exists"
-	}
-	if len(err.Details) == 0 {
-		return err.Message
-	}
-	var all []string
-	for _, d := range err.Details {
-		all = append(all, d.Path+" "+d.Message)
-	}
-	return strings.Join(all, "; ")
 }
 
 func importCommand() *cobra.Command {
@@ -170,14 +168,13 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 					return usage("--match-on must be one of %s, not %q", strings.Join(matches, ", "), in.MatchOn)
 				}
 			}
-			file, size, err := openImport(args[0])
+			file, err := openImport(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
-			defer context.AfterFunc(c.Context(), func() { _ = file.Close() })() // it may never end
-			in.Lines = slices.Contains([]string{".jsonl", ".ndjson"}, filepath.Ext(strings.TrimSuffix(args[0], ".gz")))
-			result, err := importRows.runWith(c, in, file, size)
+			in.Lines = file.lines
+			result, err := importRows.runWith(c, in, file, file.size)
 			if err != nil {
 				return err
 			}
@@ -213,26 +210,38 @@ func mapping(c *cobra.Command) (map[string]string, error) {
 	return m, nil
 }
 
-func openImport(name string) (file io.ReadCloser, size int, err error) {
-	if name == "-" {
-		return os.Stdin, 0, nil
+// importFile is a file that is to be imported.
+type importFile struct {
+	io.ReadCloser
+	name  string
+	size  int  // 0 when it is not known
+	lines bool // it is called one of JSON lines
+}
+
+// openImport opens a file, or standard input for -. It is closed when ctx ends: it may never end itself.
+func openImport(ctx context.Context, name string) (*importFile, error) {
+	f := &importFile{ReadCloser: os.Stdin, name: name, lines: slices.Contains([]string{".jsonl", ".ndjson"}, filepath.Ext(strings.TrimSuffix(name, ".gz")))}
+	if name != "-" {
+		opened, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		info, err := opened.Stat()
+		switch {
+		case err != nil:
+		case info.IsDir():
+			err = fmt.Errorf("%s is a directory", name)
+		case info.Mode().IsRegular():
+			f.size = int(info.Size())
+		}
+		if err != nil {
+			opened.Close()
+			return nil, err
+		}
+		f.ReadCloser = opened
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-	case info.IsDir():
-		err = fmt.Errorf("%s is a directory", name)
-	case info.Mode().IsRegular():
-		size = int(info.Size())
-	}
-	if err != nil {
-		f.Close()
-	}
-	return f, size, err
+	context.AfterFunc(ctx, func() { _ = f.Close() })
+	return f, nil
 }
 
 // showImport prints what became of a file: what was wrong with it on stderr, unless it is in the object.

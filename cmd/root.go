@@ -64,7 +64,7 @@ func message(err error) string {
 
 func rootCommand() *cobra.Command {
 	root := group("prospector", "Sales prospecting and outreach on your own machine",
-		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), importCommand(),
+		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), importCommand(), catalogCommand(),
 		backupCommand(), restoreCommand(), resumeCommand(), checkCommand(), reindexCommand(), completionCommand(), versionCommand())
 	root.Version = Version
 	root.CompletionOptions.DisableDefaultCmd = true

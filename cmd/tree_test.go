@@ -32,7 +32,7 @@ func TestCommandTree(t *testing.T) {
 	all := commands()
 	for _, path := range []string{
 		"", "serve", "demo", "org", "org create", "org list", "org set", "org export", "org delete", "user", "user create", "user list", "key", "key create", "key list",
-		"key deactivate", "import", "import contacts", "import accounts", "import suppressions", "backup", "restore", "resume", "check", "reindex", "completion", "version",
+		"key deactivate", "import", "import contacts", "import accounts", "import suppressions", "catalog", "catalog import", "catalog generate", "catalog stats", "backup", "restore", "resume", "check", "reindex", "completion", "version",
 	} {
 		if all[path] == nil {
 			t.Errorf("there is no %q", path)

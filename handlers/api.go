@@ -71,6 +71,7 @@ func (a *API) table() []Operation {
 	ops := slices.Concat(
 		a.identityOperations(),
 		a.crmOperations(),
+		a.catalogOperations(),
 		a.previewOperations(),
 		a.serviceOperations(),
 		a.metricsOperation(),

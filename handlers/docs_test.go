@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"golang.org/x/net/html"
 
 	"prospector/handlers"
@@ -181,6 +183,9 @@ func TestDocs(t *testing.T) {
 }
 
 // TestDocsExamples pastes the request of every operation.
+// previews names who makes a Preview that an operation succeeds with, by whether it must be in preparation.
+var previews = map[bool]string{true: "preparing", false: "preview"}
+
 func TestDocsExamples(t *testing.T) {
 	app := apptest.New(t)
 	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)
@@ -203,8 +208,8 @@ func TestDocsExamples(t *testing.T) {
 			}
 		}
 		org := app.Org("Acme " + op.Name)
-		vars := map[string]string{"KEY": client(org, op.Access).Key}
-		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2]} {
+		vars := map[string]string{"KEY": client(org, op.Access).Key, "REQUEST_ID": uuid.NewString()}
+		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"]} {
 			if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
 				vars[name] = makers[maker](org)
 			}

@@ -28,6 +28,7 @@ var access = map[string]string{
 	"batch_meetings": "write", "get_meeting_history": "read", "export_meetings": "read",
 	"create_account_view": "write", "get_account_view": "read", "update_account_view": "write", "delete_account_view": "write", "list_account_views": "read",
 	"create_field": "admin", "list_fields": "read", "update_field": "admin", "delete_field": "admin",
+	"list_companies": "read", "list_people": "read",
 	"create_suppression": "admin", "delete_suppression": "admin", "list_suppressions": "read",
 	"create_tag": "write", "get_tag": "read", "update_tag": "write", "delete_tag": "write", "list_tags": "read",
 	"estimate_tam_preview": "read", "prepare_tam_preview": "write", "get_tam_import_preview": "read", "list_tam_preview_members": "read",

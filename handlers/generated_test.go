@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"prospector/cmd"
 	"prospector/handlers"
 	"prospector/internal/apptest"
 	"prospector/internal/identity"
+	"prospector/internal/tam"
 )
 
 // examples are a body for each operation that takes one, with which it succeeds. An entity in angle brackets stands for
@@ -60,8 +63,14 @@ var makers = map[string]func(*apptest.Org) string{
 		account := o.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201).ID()
 		return o.Write.Post("/v1/opportunities", `{"name": "Reactors", "account_id": "`+account+`"}`).Is(201).ID()
 	},
-	"preview": func(o *apptest.Org) string { return readyPreview(o, `{}`) },
-	"tasks":   func(o *apptest.Org) string { return o.Write.Post("/v1/tasks", `{"title": "Write"}`).Is(201).ID() },
+	"preview": func(o *apptest.Org) string {
+		o.Catalog([]tam.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
+		return readyPreview(o, `{}`)
+	},
+	"preparing": func(o *apptest.Org) string {
+		return o.Write.Post("/v1/tam/preview", map[string]any{"request_id": uuid.New(), "company_filters": map[string]any{}}).Is(202).Text("data.preview_id")
+	},
+	"tasks": func(o *apptest.Org) string { return o.Write.Post("/v1/tasks", `{"title": "Write"}`).Is(201).ID() },
 	"meetings": func(o *apptest.Org) string {
 		return o.Write.Post("/v1/meetings", `{"title": "Lunch", "starts_at": "2026-04-01T12:00:00Z"}`).Is(201).ID()
 	},
@@ -93,6 +102,9 @@ func path(t *testing.T, org *apptest.Org, op *handlers.Operation) string {
 			segments[i] = op.Entities[0]
 		case strings.HasPrefix(s, "{"):
 			maker := makers[segments[i-1]]
+			if op.Name == "cancel_tam_preview" {
+				maker = makers["preparing"]
+			}
 			if maker == nil {
 				t.Fatalf("no maker for %s: add one", segments[i-1])
 			}

@@ -19,6 +19,8 @@ var groups = []apiTag{
 	{"tags", "Coloured labels of records."},
 	{"fields", "The custom fields that records of the organization have beside those of every organization."},
 	{"suppressions", "Addresses and domains that nothing may be sent to."},
+	{"companies", "The companies of the catalogue: the market that all organizations of the installation share."},
+	{"people", "The people at them."},
 	{"schemas", "Which fields the records of an entity have, and how lists filter and sort by them."},
 	{serviceGroup, "The service itself. None of it needs a key."},
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"slices"
@@ -57,7 +58,8 @@ type (
 		Content  map[string]apiMedia `json:"content"`
 	}
 	apiMedia struct {
-		Schema *shape.Schema `json:"schema"`
+		Schema  *shape.Schema   `json:"schema"`
+		Example json.RawMessage `json:"example,omitempty"`
 	}
 	apiResponse struct {
 		Description string               `json:"description"`
@@ -126,7 +128,7 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 	if o.input.typ != nil {
 		schema := schemas.Of(o.input.typ, o.input.view)
 		required := o.Method == http.MethodPatch || len(schemas[strings.TrimPrefix(schema.Ref, "#/components/schemas/")].Required) > 0
-		m.Body = &apiBody{Required: required, Content: map[string]apiMedia{"application/json": {schema}}}
+		m.Body = &apiBody{Required: required, Content: map[string]apiMedia{"application/json": {Schema: schema, Example: o.example}}}
 	}
 	m.Responses = map[string]*apiResponse{strconv.Itoa(o.Status): o.success(schemas)}
 	if o.orExisting {
@@ -142,7 +144,7 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 			if code == fault.Unauthorized {
 				body = schemas.Of(reflect.TypeFor[Unauthorized](), shape.Answer)
 			}
-			r = &apiResponse{Content: map[string]apiMedia{"application/json": {body}}}
+			r = &apiResponse{Content: map[string]apiMedia{"application/json": {Schema: body}}}
 			if code == fault.RateLimited {
 				r.Headers = rateHeaders
 			}
@@ -193,14 +195,14 @@ func (o *Operation) success(schemas shape.Components) *apiResponse {
 		if o.output.raw != "application/json" {
 			schema = text(shape.Schema{})
 		}
-		r.Content = map[string]apiMedia{o.output.raw: {schema}}
+		r.Content = map[string]apiMedia{o.output.raw: {Schema: schema}}
 	case o.output.streams != nil:
 		r.Content = map[string]apiMedia{}
 		for _, media := range o.output.streams {
-			r.Content[media] = apiMedia{text(shape.Schema{})}
+			r.Content[media] = apiMedia{Schema: text(shape.Schema{})}
 		}
 	case o.output.typ != nil:
-		r.Content = map[string]apiMedia{"application/json": {o.envelope(schemas)}}
+		r.Content = map[string]apiMedia{"application/json": {Schema: o.envelope(schemas)}}
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"strings"
@@ -30,7 +31,8 @@ type Operation struct {
 
 	Entities []string // what {entity} may be
 
-	params  []string // the names of the parameters in the path
+	example json.RawMessage // a body, where one that is made from its schema would not do
+	params  []string        // the names of the parameters in the path
 	writes  bool
 	lists   *index.Kind  // of a list or an export
 	query   reflect.Type // of what a GET takes
@@ -120,8 +122,13 @@ func byID[In, Out any](fn func(*call, *store.Tx, uuid.UUID, In) (Out, error)) fu
 	}
 }
 
-// listing makes the list operation of a kind.
+// listing makes the list operation of a kind of the caller's organization.
 func listing[T any](o Operation, kind *index.Kind) Operation {
+	return listingOf[T](o, kind, func(c *call) uuid.UUID { return c.principal.Org })
+}
+
+// listingOf makes the list operation of a kind of some organization.
+func listingOf[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID) Operation {
 	o.Method, o.Access = http.MethodPost, identity.Read
 	o.lists = kind
 	return plain(o, func(c *call, body queries) (page[T], error) {
@@ -129,7 +136,7 @@ func listing[T any](o Operation, kind *index.Kind) Operation {
 		var p fault.Problems
 		shape.Decode(body.Value, &q, shape.Create, &p)
 		var out page[T]
-		err := c.api.Index.List(c.principal.Org, kind, compiled(kind, q, p), func(p index.Page) error {
+		err := c.api.Index.List(org(c), kind, compiled(kind, q, p), func(p index.Page) error {
 			out.envelope = c.api.listEnvelope(p.Records, paginate(q.Page, q.PageSize, p.Total))
 			return nil
 		})

@@ -36,6 +36,7 @@ type Kind struct {
 	Entity      string
 	DefaultSort string
 	Fields      []Field
+	ReadOnly    bool // callers can change none of it
 
 	table   string
 	byKey   map[string]int

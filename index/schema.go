@@ -36,7 +36,7 @@ func (k *Kind) Schema(cs *Customs) Schema {
 	s := Schema{Entity: k.Entity, DefaultSort: k.DefaultSort}
 	for _, f := range slices.Concat(k.Fields, cs.fields) {
 		sf := SchemaField{
-			Key: f.Key, Label: f.Label, Type: string(f.Type), ReadOnly: f.ReadOnly || f.Fixed,
+			Key: f.Key, Label: f.Label, Type: string(f.Type), ReadOnly: k.ReadOnly || f.ReadOnly || f.Fixed,
 			Custom: f.Custom, Sortable: f.Sortable, Filterable: true, Conditions: f.Conditions(),
 		}
 		if f.Enum != nil {

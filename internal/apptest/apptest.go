@@ -20,6 +20,7 @@ import (
 	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/internal/shape"
+	"prospector/internal/tam"
 	"prospector/store"
 )
 
@@ -236,5 +237,8 @@ func Object(text string) map[string]any {
 	return object
 }
 
-// Work does the background jobs that are due.
+// Work and Catalog are those of the service.
+
 func (o *Org) Work() { o.app.Work() }
+
+func (o *Org) Catalog(companies []tam.Company, people []tam.Person) { o.app.Catalog(companies, people) }

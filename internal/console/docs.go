@@ -155,11 +155,12 @@ func filled(p *parameter) string {
 	return "$" + variable(p.Name)
 }
 
-// request is an example of a body. What a batch leaves open is what creates one record at the path above it.
+// request is an example of a body: that of the document, or one that its schema allows. What a batch leaves open is what creates one record at the path above it.
 func (d *document) request(verb, path string, r *content) json.RawMessage {
-	s := r.Content["application/json"].Schema
-	if s == nil {
-		return nil
+	body := r.Content["application/json"]
+	s := body.Schema
+	if s == nil || body.Example != nil {
+		return body.Example
 	}
 	m := sampler{doc: d, most: 3}
 	if verb == "PATCH" {

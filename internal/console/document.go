@@ -55,7 +55,8 @@ type (
 		Codes       []string `json:"x-error-codes"`
 	}
 	media struct {
-		Schema *schema
+		Schema  *schema
+		Example json.RawMessage
 	}
 	components struct {
 		Schemas       map[string]*schema

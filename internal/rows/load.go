@@ -3,8 +3,12 @@ package rows
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"slices"
+	"strings"
+
+	"prospector/internal/fault"
 )
 
 // A batch is so many rows, or so many bytes of them. A larger one keeps other writers waiting.
@@ -126,7 +130,7 @@ func putBatch[I any](r *Result, m made[I], sink Sink[I]) ([]RowError, error) {
 	for i, o := range outcomes {
 		switch {
 		case o.Err != nil:
-			bad = append(bad, RowError{m.lines[i], o.Err.Error()})
+			bad = append(bad, RowError{m.lines[i], said(o.Err)})
 		case o.Added:
 			r.Added++
 		default:
@@ -134,4 +138,22 @@ func putBatch[I any](r *Result, m made[I], sink Sink[I]) ([]RowError, error) {
 		}
 	}
 	return bad, nil
+}
+
+// said is all that is wrong with a row, in one line and without the code that is for programs.
+func said(err error) string {
+	var wrong *fault.Error
+	switch {
+	case !errors.As(err, &wrong):
+		return err.Error()
+	case wrong.Code == fault.NotFound:
+		return "id names nothing that exists"
+	case len(wrong.Details) == 0:
+		return wrong.Message
+	}
+	var all []string
+	for _, d := range wrong.Details {
+		all = append(all, d.Path+" "+d.Message)
+	}
+	return strings.Join(all, "; ")
 }

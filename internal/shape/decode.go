@@ -20,6 +20,7 @@ type Mode int
 const (
 	Create Mode = iota // a new record or an input: defaults apply, fixed fields may be set
 	Update             // over an existing record: what is absent stays
+	Part               // what is to be laid over a record that may exist: nothing is required
 )
 
 // Decode sets the members of object in into, a pointer to a struct, and notes every problem by its path. Under Update
@@ -88,7 +89,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 			field.Set(f.zero())
 		}
 		at := join(path, f.Key)
-		if f.Required && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
+		if f.Required && d.mode != Part && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
 			d.p.Invalid(at, "is required")
 		}
 	}

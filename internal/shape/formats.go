@@ -16,6 +16,16 @@ var formats = map[string]func(string) (string, error){
 	"time_zone": func(s string) (string, error) { return s, checkTimeZone(s) },
 }
 
+// HasFormat tells whether a text is of the field's format, such as an email address.
+func (f *Field) HasFormat(text string) bool {
+	check := formats[f.Format]
+	if check == nil {
+		return true
+	}
+	_, err := check(text)
+	return err == nil
+}
+
 // checkEmail accepts one addr-spec and nothing around it: no display name, comment or space.
 func checkEmail(s string) error {
 	a, err := mail.ParseAddress(s)

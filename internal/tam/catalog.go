@@ -87,6 +87,7 @@ func newCatalog() *Catalog {
 	}
 	c.CompanyList = index.NewKind("companies", "name", c.Companies, nil)
 	c.PersonList = index.NewKind("people", "last_name", c.People, nil)
+	c.CompanyList.ReadOnly, c.PersonList.ReadOnly = true, true
 	return c
 }
 

@@ -40,6 +40,7 @@ func New(st *store.Store, c *crm.CRM, opt Options) *TAM {
 		members: store.NewParts("previews.members"), sets: store.NewParts("previews.sets"), directory: store.NewParts("previews.directory"),
 	}
 	t.PreviewList = index.NewKind("previews", "-created_at", t.Previews, nil)
+	t.PreviewList.ReadOnly = true
 	return t
 }
 

@@ -1,0 +1,23 @@
+package handlers
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/tam"
+)
+
+// catalogOperations are those of the market, which all organizations share and none can change.
+func (a *API) catalogOperations() []Operation {
+	return []Operation{
+		catalogList[tam.Company](a.TAM.CompanyList, `{"filters": [{"field": "technologies", "condition": "is", "value": "Kubernetes"}], "search": "software", "page_size": 50}`),
+		catalogList[tam.Person](a.TAM.PersonList, `{"filters": [{"field": "seniority", "condition": "is", "value": ["VP", "C-Level"]}], "sort": "last_name", "page_size": 50}`),
+	}
+}
+
+func catalogList[T any](kind *index.Kind, example string) Operation {
+	return listingOf[T](Operation{
+		Name: "list_" + kind.Entity, Path: "/v1/" + kind.Entity + "/list", example: []byte(example),
+		Summary: "List the " + kind.Entity + " of the catalogue, filtered, searched and sorted",
+	}, kind, func(*call) uuid.UUID { return tam.CatalogOrg })
+}

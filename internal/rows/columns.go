@@ -1,0 +1,247 @@
+package rows
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+)
+
+// Target is what a column is for.
+type Target struct {
+	Column string // how the column is called
+	Member string // what it sets of a record
+	Field  shape.Field
+	List   bool
+}
+
+func (t *Target) target() *Target { return t }
+
+type targeting interface {
+	comparable
+	target() *Target
+}
+
+// Fields are what the tables of an entity can have.
+type Fields[T any] struct {
+	Entity  string
+	Targets map[string]T // by the names of their columns
+	// Sets tells the names of fields that a table cannot have, because the service sets them.
+	Sets func(name string) bool
+}
+
+// Columns say what the columns of a table are for. T is a *Target, or has a Target embedded.
+type Columns[T targeting] struct {
+	fields  Fields[T]
+	renamed map[string]string // the names of fields by those of columns
+	mapped  map[string]bool   // the members that are set by those
+	objects map[string]bool   // the paths that have fields within
+	places  []T               // those of the columns of a CSV file; none is ignored
+	ignored map[string]bool
+	warned  []string // the first that were ignored
+}
+
+// warnMost is how many ignored columns are told by name.
+const warnMost = 50
+
+// NewColumns finds out what columns are for; columns is nil for JSON lines, which have theirs in each row. renamed gives other
+// columns the names of fields. Columns that are for no field are ignored, and Warnings tells of them.
+func NewColumns[T targeting](columns []string, renamed map[string]string, fields Fields[T]) (*Columns[T], error) {
+	c := &Columns[T]{fields: fields, renamed: renamed, mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{}}
+	for _, column := range slices.Sorted(maps.Keys(renamed)) {
+		t, known := fields.Targets[renamed[column]]
+		if !known {
+			return nil, fmt.Errorf("%q is mapped to %q, which is no field of %s that can be imported; there are %s",
+				column, renamed[column], fields.Entity, strings.Join(slices.Sorted(maps.Keys(fields.Targets)), ", "))
+		}
+		if columns != nil && !slices.Contains(columns, column) {
+			return nil, fmt.Errorf("%q is mapped, but the file has no such column; it has %s", column, listed(columns))
+		}
+		c.mapped[t.target().Member] = true
+	}
+	for _, t := range fields.Targets {
+		if object, _, nested := strings.Cut(t.target().Member, "."); nested {
+			c.objects[object] = true
+		}
+	}
+	taken := map[string]string{}
+	for _, column := range columns {
+		t, is := c.find(column)
+		c.places = append(c.places, t)
+		if !is {
+			continue
+		}
+		member := t.target().Member
+		if other, twice := taken[member]; twice {
+			return nil, fmt.Errorf("the columns %q and %q are both for %s", other, column, member)
+		}
+		taken[member] = column
+	}
+	if columns != nil && len(taken) == 0 {
+		return nil, fmt.Errorf("none of its columns is a field of %s: %s (--map names those that are called otherwise)", fields.Entity, listed(columns))
+	}
+	return c, nil
+}
+
+// listed is names from a file, as they can be printed anywhere.
+func listed(names []string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return '\ufffd'
+		}
+		return r
+	}, strings.Join(names, ", "))
+}
+
+// fieldName is the name of a field as a column may have it: "First Name" is first_name.
+func fieldName(column string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(column)), "_"), "-", "_")
+}
+
+// find gives what a column is for, and notes one that is for nothing. One that is mapped wins over one that has the name.
+func (c *Columns[T]) find(column string) (t T, is bool) {
+	if name, mapped := c.renamed[column]; mapped {
+		return c.fields.Targets[name], true
+	}
+	t, is = c.fields.Targets[column]
+	if !is {
+		t, is = c.fields.Targets[fieldName(column)]
+	}
+	if is && !c.mapped[t.target().Member] {
+		return t, true
+	}
+	if !c.ignored[column] {
+		c.ignored[column] = true
+		if len(c.warned) < warnMost {
+			c.warned = append(c.warned, column)
+		}
+	}
+	var none T
+	return none, false
+}
+
+// Warnings tells what was ignored so far.
+func (c *Columns[T]) Warnings() []string {
+	list := []string{}
+	for _, column := range c.warned {
+		_, mapped := c.fields.Targets[fieldName(column)]
+		switch {
+		case column == "":
+			list = append(list, "a column without a name is ignored")
+		case mapped:
+			list = append(list, fmt.Sprintf("the column %q is ignored: another is mapped to it", column))
+		case c.fields.Sets != nil && c.fields.Sets(fieldName(column)):
+			list = append(list, fmt.Sprintf("the column %q is ignored: the service sets it", column))
+		default:
+			list = append(list, fmt.Sprintf("the column %q is ignored: %s have no such field", column, c.fields.Entity))
+		}
+	}
+	if more := len(c.ignored) - len(c.warned); more > 0 {
+		list = append(list, fmt.Sprintf("%d more columns are ignored", more))
+	}
+	return list
+}
+
+// Each gives the values of a row with what they are for, and passes over what leaves a record as it is: an empty cell, null, an
+// empty text.
+func (c *Columns[T]) Each(row *Row, p *fault.Problems, give func(T, shape.Value)) {
+	if c.places == nil {
+		var given []string
+		c.members("", row.Object, &given, p, give)
+		return
+	}
+	var none T
+	for i, t := range c.places {
+		if t == none {
+			continue
+		}
+		if cell := row.Cells[i]; strings.TrimSpace(cell) != "" {
+			give(t, t.target().cell(cell))
+		}
+	}
+}
+
+// members gives the members of a JSON object, those of objects in it under their path.
+func (c *Columns[T]) members(path string, object shape.Value, given *[]string, p *fault.Problems, give func(T, shape.Value)) {
+	for _, m := range object.Members {
+		at := path + m.Key
+		switch {
+		case c.objects[at] && m.Value.Kind == shape.Object:
+			c.members(at+".", m.Value, given, p, give)
+			continue
+		case c.objects[at]:
+			if m.Value.Kind != shape.Null {
+				p.Invalid(at, "must be an object")
+			}
+			continue
+		}
+		t, is := c.find(at)
+		if !is || m.Value.Kind == shape.Null || m.Value.Kind == shape.String && m.Value.Text == "" {
+			continue
+		}
+		member := t.target().Member
+		if slices.Contains(*given, member) {
+			p.Invalid(member, "is given twice")
+			continue
+		}
+		*given = append(*given, member)
+		give(t, t.target().value(m.Value))
+	}
+}
+
+// cell is the value of a cell.
+func (t *Target) cell(cell string) shape.Value {
+	cell = Unguard(cell)
+	if t.List {
+		return t.Entries(cell)
+	}
+	return t.value(t.text(cell))
+}
+
+// Entries are those of a cell that holds a list.
+func (t *Target) Entries(cell string) shape.Value {
+	entries := shape.Value{Kind: shape.List}
+	for _, entry := range Split(cell) {
+		entries.Items = append(entries.Items, t.text(entry))
+	}
+	return entries
+}
+
+// text is a text of a cell. What is free text is kept as it is; around everything else spaces mean nothing, unless they are allowed
+// for.
+func (t *Target) text(s string) shape.Value {
+	free := t.Field.Type == shape.TypeText && t.Field.Format == ""
+	if !free && !slices.Contains(t.Field.Enum, s) {
+		s = strings.TrimSpace(s)
+	}
+	return shape.Value{Kind: shape.String, Text: s}
+}
+
+var (
+	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	truths     = map[string]bool{"true": true, "yes": true, "1": true, "false": false, "no": false, "0": false}
+)
+
+// value is a value of which a text that says a number or a truth is what it says; one that does not is refused with the rest of
+// the record.
+func (t *Target) value(v shape.Value) shape.Value {
+	if v.Kind != shape.String {
+		return v
+	}
+	switch t.Field.Type {
+	case shape.TypeNumber:
+		if jsonNumber.MatchString(v.Text) {
+			v.Kind = shape.Num
+		}
+	case shape.TypeBoolean:
+		if truth, is := truths[strings.ToLower(v.Text)]; is {
+			return shape.Value{Kind: shape.Bool, True: truth}
+		}
+	}
+	return v
+}

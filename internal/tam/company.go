@@ -1,0 +1,95 @@
+package tam
+
+import (
+	"cmp"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// putCompany adds a company or updates the one that it is: by its id or, when it has none, the oldest with its website.
+// People who wait for a company with that website are employed.
+func (c *Catalog) putCompany(tx *store.Tx, it *item[Company]) (added bool, err error) {
+	in := it.rec
+	id, found := uuid.Nil, false
+	if in.ID != "" {
+		id, found = c.Companies.Find(tx, byID, []byte(in.ID))
+	} else if in.Website != "" {
+		if id, found, err = c.withWebsite(tx, string(in.Website)); err != nil {
+			return false, err
+		}
+	}
+	if found {
+		return false, c.updateCompany(tx, id, in)
+	}
+	if in.Name == "" {
+		var p fault.Problems
+		p.Invalid("name", "is required")
+		return false, p.Err()
+	}
+	if id = tx.NewID(); in.ID == "" {
+		in.ID = id.String()
+	}
+	if _, err = c.Companies.Insert(tx, id, in); err == nil {
+		err = c.employ(tx, in)
+	}
+	return true, err
+}
+
+func (c *Catalog) updateCompany(tx *store.Tx, id uuid.UUID, in Company) error {
+	old, err := c.Companies.Get(tx, id)
+	if err != nil {
+		return err
+	}
+	rec := old.Record.with(in)
+	changed := shape.Of[Company]().Diff(&old.Record, &rec)
+	if len(changed) == 0 {
+		return nil
+	}
+	if _, err := c.Companies.Update(tx, old, rec, changed); err != nil || rec.Website == old.Record.Website {
+		return err
+	}
+	return c.employ(tx, rec)
+}
+
+// withWebsite finds the oldest company that has the domain.
+func (c *Catalog) withWebsite(tx *store.Tx, domain string) (uuid.UUID, bool, error) {
+	return oldest(tx, c.Companies, byWebsite, domain)
+}
+
+func oldest[T any](tx *store.Tx, table *store.Table[T], key, value string) (uuid.UUID, bool, error) {
+	if value == "" {
+		return uuid.Nil, false, nil
+	}
+	ids, err := table.IDs(tx, key, []byte(value), 1)
+	if err != nil || len(ids) == 0 {
+		return uuid.Nil, false, err
+	}
+	return ids[0], true, nil
+}
+
+// with gives the company with what an update says of it. What that has no value for stays.
+func (c Company) with(in Company) Company {
+	c.Name = cmp.Or(in.Name, c.Name)
+	c.Website = cmp.Or(in.Website, c.Website)
+	c.Industry = cmp.Or(in.Industry, c.Industry)
+	c.SubIndustry = cmp.Or(in.SubIndustry, c.SubIndustry)
+	c.EmployeeCount = cmp.Or(in.EmployeeCount, c.EmployeeCount)
+	c.AnnualRevenue = cmp.Or(in.AnnualRevenue, c.AnnualRevenue)
+	c.FoundedYear = cmp.Or(in.FoundedYear, c.FoundedYear)
+	c.Description = cmp.Or(in.Description, c.Description)
+	if len(in.Keywords) > 0 {
+		c.Keywords = in.Keywords
+	}
+	if len(in.Technologies) > 0 {
+		c.Technologies = in.Technologies
+	}
+	c.Country = cmp.Or(in.Country, c.Country)
+	c.Location = cmp.Or(in.Location, c.Location)
+	c.LinkedinURL = cmp.Or(in.LinkedinURL, c.LinkedinURL)
+	c.PhoneNumber = cmp.Or(in.PhoneNumber, c.PhoneNumber)
+	return c
+}

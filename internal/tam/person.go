@@ -1,0 +1,119 @@
+package tam
+
+import (
+	"cmp"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/crm"
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// putPerson adds a person or updates the one that it is: by the id or, when there is none, the oldest with the LinkedIn URL, else
+// with the email.
+func (c *Catalog) putPerson(tx *store.Tx, it *item[Person]) (added bool, err error) {
+	in := it.rec
+	id, found, err := c.findPerson(tx, in)
+	if err != nil {
+		return false, err
+	}
+	if !found && in.FirstName == "" && in.LastName == "" && in.Email == "" && in.LinkedinURL == "" {
+		var p fault.Problems
+		p.Invalid("email", "is required, or linkedin_url, or first_name or last_name")
+		return false, p.Err()
+	}
+	if in.CompanyID == "" && it.employer != "" {
+		if in.CompanyID, err = c.companyAt(tx, it.employer); err != nil {
+			return false, err
+		}
+		if in.CompanyID == "" {
+			in.awaits.Website = it.employer
+		}
+	}
+	if found {
+		return false, c.updatePerson(tx, id, in)
+	}
+	if id = tx.NewID(); in.ID == "" {
+		in.ID = id.String()
+	}
+	if in.Seniority == "" {
+		in.Seniority = shape.Text(seniorityOf(string(in.Title)))
+	}
+	_, err = c.People.Insert(tx, id, in)
+	return true, err
+}
+
+func (c *Catalog) findPerson(tx *store.Tx, in Person) (id uuid.UUID, found bool, err error) {
+	if in.ID != "" {
+		id, found = c.People.Find(tx, byID, []byte(in.ID))
+		return id, found, nil
+	}
+	id, found, err = oldest(tx, c.People, byLinkedIn, crm.FoldLinkedIn(string(in.LinkedinURL)))
+	if err == nil && !found {
+		id, found, err = oldest(tx, c.People, byEmail, crm.FoldEmail(string(in.Email)))
+	}
+	return id, found, err
+}
+
+// companyAt is the id of the oldest company that has the domain; empty when there is none.
+func (c *Catalog) companyAt(tx *store.Tx, domain string) (shape.Text, error) {
+	id, found, err := c.withWebsite(tx, domain)
+	if err != nil || !found {
+		return "", err
+	}
+	company, err := c.Companies.Get(tx, id)
+	return shape.Text(company.Record.ID), err
+}
+
+func (c *Catalog) updatePerson(tx *store.Tx, id uuid.UUID, in Person) error {
+	old, err := c.People.Get(tx, id)
+	if err != nil {
+		return err
+	}
+	rec := old.Record.with(in)
+	changed := shape.Of[Person]().Diff(&old.Record, &rec)
+	if len(changed) == 0 && rec.awaits == old.Record.awaits {
+		return nil
+	}
+	_, err = c.People.Update(tx, old, rec, changed)
+	return err
+}
+
+// employ gives the company to the people who name its website and have waited for it.
+func (c *Catalog) employ(tx *store.Tx, company Company) error {
+	if company.Website == "" {
+		return nil
+	}
+	waiting, err := c.People.IDs(tx, byAwaited, []byte(company.Website), 0)
+	for _, id := range waiting {
+		if err == nil {
+			err = c.updatePerson(tx, id, Person{CompanyID: shape.Text(company.ID)})
+		}
+	}
+	return err
+}
+
+// with gives the person with what an update says of them. What that has no value for stays. A seniority that follows from the
+// title goes on following from it.
+func (p Person) with(in Person) Person {
+	old := p
+	if in.CompanyID != "" || in.awaits.Website != "" { // another employer, or the same
+		p.CompanyID, p.awaits = in.CompanyID, in.awaits
+	}
+	p.FirstName = cmp.Or(in.FirstName, p.FirstName)
+	p.LastName = cmp.Or(in.LastName, p.LastName)
+	p.Title = cmp.Or(in.Title, p.Title)
+	p.Seniority = cmp.Or(in.Seniority, p.Seniority)
+	p.Department = cmp.Or(in.Department, p.Department)
+	p.Email = cmp.Or(in.Email, p.Email)
+	p.PhoneNumber = cmp.Or(in.PhoneNumber, p.PhoneNumber)
+	p.LinkedinURL = cmp.Or(in.LinkedinURL, p.LinkedinURL)
+	p.Country = cmp.Or(in.Country, p.Country)
+	p.Location = cmp.Or(in.Location, p.Location)
+	if in.Seniority == "" && p.Title != old.Title && string(old.Seniority) == seniorityOf(string(old.Title)) {
+		p.Seniority = shape.Text(seniorityOf(string(p.Title)))
+	}
+	return p
+}
