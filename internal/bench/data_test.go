@@ -52,6 +52,7 @@ func service(b *testing.B, dir string) *cmd.Service {
 	cfg.Log.Level, cfg.Log.Format = "error", "text"
 	cfg.Limits.BodyBytes = 8 << 20
 	cfg.Index.CacheBytes = 256 << 20
+	cfg.Research.UnitRate, cfg.TAM.Retention = 1, 24*time.Hour
 	s, err := cmd.Open(cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), nil)
 	if err != nil {
 		b.Fatal(err)

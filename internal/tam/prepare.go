@@ -16,10 +16,10 @@ import (
 const (
 	// membersMost is how many members a Preview may have.
 	membersMost = 500_000
-	// readMost is how many companies are read at once, and writeMost about how many members are written at once: other writers
+	// readMost is how many companies are read at once, and WriteMost how many members are written at once: other writers
 	// wait meanwhile.
 	readMost  = 250
-	writeMost = 1000
+	WriteMost = 1000
 	// triesMost is how often a preparation is tried that fails for reasons of ours.
 	triesMost = 3
 )
@@ -240,7 +240,7 @@ func (p *preparation) selectAll(ctx context.Context, ids []uuid.UUID, out chan<-
 		}
 		for i := range rows {
 			p.take(&rows[i])
-			if next.members = append(next.members, rows[i].encode(p.id)); len(next.members) >= writeMost && !give() {
+			if next.members = append(next.members, rows[i].encode(p.id)); len(next.members) >= WriteMost && !give() {
 				return
 			}
 		}
@@ -306,10 +306,10 @@ func (p *preparation) finish(ctx context.Context) error {
 func (p *preparation) writeDirectory(ctx context.Context) error {
 	for more := true; more; {
 		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) (err error) {
-			if more, err = p.TAM.members.Delete(tx, p.id, uint32(p.members), writeMost); err != nil || more {
+			if more, err = p.TAM.members.Delete(tx, p.id, uint32(p.members), WriteMost); err != nil || more {
 				return err
 			}
-			more, err = p.directory.Delete(tx, p.id, uint32(pagesFor(len(p.entries))), writeMost)
+			more, err = p.directory.Delete(tx, p.id, uint32(pagesFor(len(p.entries))), WriteMost)
 			return err
 		})
 		if err != nil {
@@ -327,7 +327,7 @@ func (p *preparation) writeDirectory(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	for chunk := range slices.Chunk(pages, writeMost/4) {
+	for chunk := range slices.Chunk(pages, WriteMost/4) {
 		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) error {
 			for _, pg := range chunk {
 				p.directory.Put(tx, p.id, pg.number, pg.value)
