@@ -41,19 +41,23 @@ type Estimate struct {
 }
 
 // preview is a Preview as it is answered, with a page of its members.
-type preview struct {
-	data    []byte
-	version string
-	code    int // of success
-}
+type preview struct{ tam.Answer }
 
 func (preview) RecordType() reflect.Type   { return reflect.TypeFor[tam.PreviewAnswer]() }
-func (p preview) Public() ([]byte, string) { return p.data, p.version }
+func (p preview) Public() ([]byte, string) { return p.JSON, p.Version }
 
 // prepared is a Preview that was begun, or was there already.
-type prepared struct{ preview }
+type prepared struct {
+	preview
+	created bool
+}
 
-func (p prepared) status() int { return p.code }
+func (p prepared) status() int {
+	if p.created {
+		return http.StatusAccepted
+	}
+	return http.StatusOK
+}
 
 // members is a page of the members of a Preview.
 type members struct{ preview }
@@ -84,54 +88,43 @@ func (a *API) previewOperations() []Operation {
 			if err != nil {
 				return prepared{}, err
 			}
-			p, err := a.preview(tx, &doc, firstPage, nil)
-			if p.code = http.StatusOK; created {
-				p.code = http.StatusAccepted
-			}
-			return prepared{p}, err
+			p, err := a.preview(tx, doc.ID, nil)
+			return prepared{p, created}, err
 		}),
 		read(Operation{
 			Name: "get_tam_import_preview", Method: http.MethodGet, Path: path, Access: identity.Read,
 			Summary: "Read a Preview with a page of its members",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberPageQuery) (preview, error) {
-			doc, err := a.TAM.Previews.Get(tx, id)
-			if err != nil {
-				return preview{}, err
-			}
-			return a.preview(tx, &doc, in, nil)
+			answer, err := a.TAM.Read(tx, id, tam.PageAt{Page: in.CurrentPage, Size: in.PageSize}, nil)
+			return preview{answer}, err
 		})),
 		read(Operation{
 			Name: "list_tam_preview_members", Method: http.MethodGet, Path: path + "/members", Access: identity.Read,
 			Summary: "List the members of a Preview",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberQuery) (members, error) {
-			doc, err := a.TAM.Previews.Get(tx, id)
-			if err != nil {
-				return members{}, err
-			}
 			filter := tam.MemberFilter{Kind: in.Kind, Selected: in.Selected, Existing: in.Existing, IsQualified: in.IsQualified}
-			page, err := a.TAM.Members(tx, &doc, filter, in.CurrentPage, in.PageSize)
-			return members{preview{data: page.Alone(id), version: doc.Version()}}, err
+			answer, err := a.TAM.ReadMembers(tx, id, tam.PageAt{Page: in.CurrentPage, Size: in.PageSize, Filter: filter})
+			return members{preview{answer}}, err
 		})),
 		write(Operation{
 			Name: "exclude_tam_preview_members", Method: http.MethodPost, Path: path + "/exclude", Access: identity.Write,
 			Codes:   []fault.Code{fault.PreviewNotReady, fault.ImportAccepted},
 			Summary: "Remove members from a Preview; a company takes its people with it, and what is unknown is told",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in tam.ExcludeBody) (preview, error) {
-			doc, done, err := a.TAM.Exclude(tx, id, in)
+			done, err := a.TAM.Exclude(tx, id, in)
 			if err != nil {
 				return preview{}, err
 			}
-			return a.preview(tx, &doc, firstPage, mustJSON(done))
+			return a.preview(tx, id, &done)
 		})),
 		write(Operation{
 			Name: "cancel_tam_preview", Method: http.MethodPost, Path: path + "/cancel", Access: identity.Write,
 			Codes: []fault.Code{fault.PreviewNotPreparing}, Summary: "Cancel the preparation of a Preview",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (preview, error) {
-			doc, err := a.TAM.Cancel(tx, id)
-			if err != nil {
+			if err := a.TAM.Cancel(tx, id); err != nil {
 				return preview{}, err
 			}
-			return a.preview(tx, &doc, firstPage, nil)
+			return a.preview(tx, id, nil)
 		})),
 		write(Operation{
 			Name: "delete_tam_preview", Method: http.MethodDelete, Path: path, Access: identity.Write, Status: http.StatusNoContent,
@@ -143,11 +136,8 @@ func (a *API) previewOperations() []Operation {
 	}
 }
 
-// firstPage is the page of an answer that asks for none.
-var firstPage = MemberPageQuery{CurrentPage: 1, PageSize: 50}
-
-// preview is a Preview with a page of its members and, when it is given, what an exclusion did.
-func (a *API) preview(tx *store.Tx, doc *store.Doc[tam.Preview], at MemberPageQuery, exclusion []byte) (preview, error) {
-	page, err := a.TAM.Members(tx, doc, tam.MemberFilter{}, at.CurrentPage, at.PageSize)
-	return preview{data: page.WithMembers(doc, exclusion), version: doc.Version()}, err
+// preview is a Preview with the first page of its members.
+func (a *API) preview(tx *store.Tx, id uuid.UUID, done *tam.Exclusion) (preview, error) {
+	answer, err := a.TAM.Read(tx, id, tam.PageAt{Page: 1, Size: 50}, done)
+	return preview{answer}, err
 }

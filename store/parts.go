@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -57,8 +58,9 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 		cursor = b.Cursor()
 	}
 	var at, v []byte
+	key, place := partKey(owner, 0), tx.place(p.bucket, owner[:])
 	for _, n := range numbers {
-		key := partKey(owner, n)
+		binary.BigEndian.PutUint32(key[16:], n)
 		switch {
 		case cursor == nil: // the transaction has written some itself
 			at, v = key, tx.get(p.bucket, key)
@@ -72,11 +74,11 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 		if v == nil || !bytes.Equal(at, key) {
 			return fmt.Errorf("%s %x: %w: it is not there", p.bucket, key, ErrDamaged)
 		}
-		value, err := p.open(tx, key, v)
-		if err == nil {
-			err = fn(n, value)
-		}
+		value, err := unseal(crc32.Update(place, castagnoli, key[16:]), v)
 		if err != nil {
+			return fmt.Errorf("%s %x: %w", p.bucket, key, err)
+		}
+		if err := fn(n, value); err != nil {
 			return err
 		}
 	}

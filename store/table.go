@@ -76,6 +76,20 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 	return d, err
 }
 
+// Stored reads the parts of a record as they are stored, without what that costs to decode: for tables that nothing is ever
+// taken from. They are valid until the transaction ends.
+func (t *Table[T]) Stored(tx *Tx, id uuid.UUID) (change uint64, private, public []byte, err error) {
+	v := tx.get(t.rec, id[:])
+	if v == nil {
+		return 0, nil, nil, fault.ErrNotFound
+	}
+	change, private, public, err = decodeValue(tx.place(t.rec, id[:]), v)
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w", t.name, id, err)
+	}
+	return change, private, public, err
+}
+
 // Has tells whether the record is there.
 func (t *Table[T]) Has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != nil }
 

@@ -151,30 +151,36 @@ const pageSize = 50
 func (m *previews) pages(id uuid.UUID, bare *bareMembers, f tam.MemberFilter) float64 {
 	const reads = 500
 	r := rand.New(rand.NewPCG(1, 2))
-	total := 0
 	read := func(page int) (data []byte) {
 		m.must(m.s.Store.View(m.org, func(tx *store.Tx) error {
-			doc, err := m.s.TAM.Previews.Get(tx, id)
-			if err != nil {
-				return err
+			var answer tam.Answer
+			var err error
+			if at := (tam.PageAt{Page: page, Size: pageSize, Filter: f}); at.Filter == (tam.MemberFilter{}) {
+				answer, err = m.s.TAM.Read(tx, id, at, nil)
+			} else {
+				answer, err = m.s.TAM.ReadMembers(tx, id, at)
 			}
-			p, err := m.s.TAM.Members(tx, &doc, f, page, pageSize)
-			total = p.Total
-			data = p.WithMembers(&doc, nil)
+			data = answer.JSON
 			return err
 		}))
 		return data
 	}
-	read(1)
+	type answer struct {
+		Members []struct {
+			SourceOrdinal int `json:"source_ordinal"`
+		}
+		PaginationMeta struct {
+			TotalCount int `json:"total_count"`
+		} `json:"pagination_meta"`
+	}
+	var page answer
+	m.must(json.Unmarshal(read(1), &page))
+	total := page.PaginationMeta.TotalCount
 	numbers := make([]int, reads)
 	ordinals := make([][]int, reads)
 	for i := range numbers {
 		numbers[i] = 1 + r.IntN((total+pageSize-1)/pageSize)
-		var page struct {
-			Members []struct {
-				SourceOrdinal int `json:"source_ordinal"`
-			}
-		}
+		page = answer{}
 		m.must(json.Unmarshal(read(numbers[i]), &page))
 		for _, member := range page.Members {
 			ordinals[i] = append(ordinals[i], member.SourceOrdinal)
@@ -233,7 +239,7 @@ func (m *previews) exclude(id uuid.UUID, bare *bareMembers) float64 {
 	}
 	start := time.Now()
 	m.update(func(tx *store.Tx) error {
-		_, done, err := m.s.TAM.Exclude(tx, id, body)
+		done, err := m.s.TAM.Exclude(tx, id, body)
 		if err == nil && len(done.UnknownIDs) > 0 {
 			err = fmt.Errorf("%d are unknown", len(done.UnknownIDs))
 		}

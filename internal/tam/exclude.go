@@ -37,35 +37,34 @@ type ExcludedCounts struct {
 }
 
 // Exclude removes members from a Preview that is READY. What it does not have, or has not any more, is told and stops nothing.
-func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (doc store.Doc[Preview], done Exclusion, err error) {
-	if doc, err = t.Previews.Get(tx, id); err != nil {
-		return doc, done, err
+func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (done Exclusion, err error) {
+	doc, err := t.Previews.Get(tx, id)
+	if err != nil {
+		return done, err
 	}
 	switch p := &doc.Record; {
 	case p.Status != Ready:
-		return doc, done, fault.New(fault.PreviewNotReady, "the Preview is %s; members can be removed once it is READY", p.Status)
+		return done, fault.New(fault.PreviewNotReady, "the Preview is %s; members can be removed once it is READY", p.Status)
 	case p.OperationID.Valid:
-		return doc, done, fault.New(fault.ImportAccepted, "an Import of the Preview was accepted; its members are fixed")
+		return done, fault.New(fault.ImportAccepted, "an Import of the Preview was accepted; its members are fixed")
 	}
-	e := &exclusion{TAM: t, tx: tx, doc: &doc, sets: t.setsOf(tx, &doc), removed: map[int]bool{}, done: Exclusion{
+	e := &exclusion{TAM: t, tx: tx, doc: doc, sets: t.setsOf(tx, id, doc.Record.kept.Members), removed: map[int]bool{}, done: Exclusion{
 		AlreadyExcluded: []string{}, UnknownIDs: []string{}, UnknownWebsites: []string{}, CompaniesWithoutPeople: []string{},
 	}}
 	if err := e.name(body); err != nil {
-		return doc, done, err
+		return done, err
 	}
 	if len(e.removed) > 0 {
-		if doc, err = e.save(); err != nil {
-			return doc, done, err
-		}
+		err = e.save()
 	}
-	return doc, e.done, nil
+	return e.done, err
 }
 
 // exclusion is one that goes on. Nothing is removed before all is named: what is named twice is removed once.
 type exclusion struct {
 	*TAM
 	tx      *store.Tx
-	doc     *store.Doc[Preview]
+	doc     store.Doc[Preview]
 	sets    *sets
 	removed map[int]bool
 	done    Exclusion
@@ -135,7 +134,7 @@ func note(list *[]string, s string) {
 }
 
 // save removes what was named, and counts it.
-func (e *exclusion) save() (store.Doc[Preview], error) {
+func (e *exclusion) save() error {
 	ordinals := slices.Sorted(maps.Keys(e.removed))
 	for _, n := range ordinals {
 		e.sets.remove(n)
@@ -156,13 +155,14 @@ func (e *exclusion) save() (store.Doc[Preview], error) {
 	}
 	err := e.withoutPeople(slices.Compact(lost))
 	if err = errors.Join(err, e.sets.err); err != nil {
-		return *e.doc, err
+		return err
 	}
 	e.sets.save()
 	rec := e.doc.Record
 	y.put(&rec)
 	rec.UpdatedAt = shape.At(e.tx.Now())
-	return e.Previews.Update(e.tx, *e.doc, rec, []string{"result", "totals", "contacts_by_account"})
+	_, err = e.Previews.Update(e.tx, e.doc, rec, []string{"result", "totals", "contacts_by_account"})
+	return err
 }
 
 // withoutPeople tells which of the companies are selected and have no selected person any more.

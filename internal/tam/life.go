@@ -81,18 +81,15 @@ func (t *TAM) Estimate(org uuid.UUID, d Draft) (companies int, cost Cost, err er
 }
 
 // Cancel ends a preparation. One that was cancelled before stays so; one that is over is preview_not_preparing.
-func (t *TAM) Cancel(tx *store.Tx, id uuid.UUID) (store.Doc[Preview], error) {
+func (t *TAM) Cancel(tx *store.Tx, id uuid.UUID) error {
 	doc, err := t.Previews.Get(tx, id)
 	switch {
 	case err != nil || doc.Record.Status == Cancelled:
-		return doc, err
+		return err
 	case doc.Record.Status != Preparing:
-		return doc, fault.New(fault.PreviewNotPreparing, "the Preview is %s already", doc.Record.Status)
+		return fault.New(fault.PreviewNotPreparing, "the Preview is %s already", doc.Record.Status)
 	}
-	if err := t.move(tx, doc, doc.Record, Cancelled); err != nil {
-		return doc, err
-	}
-	return t.Previews.Get(tx, id)
+	return t.move(tx, doc, doc.Record, Cancelled)
 }
 
 // move moves a Preview on from PREPARING, and tells whoever wants to know. What was prepared for nothing is cleared away.

@@ -67,7 +67,7 @@ type row struct {
 	employerExisting bool
 	reason           string // of preparation
 	failed           string // why research failed, if it did
-	data             []byte
+	data             string // JSON
 	companyName      string // what data has beside its own fields, of a person
 }
 

@@ -4,55 +4,25 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/store"
 )
 
-// MemberPage is one page of the members of a Preview, as JSON: a list of members. Total is -1 while they are not there.
-type MemberPage struct {
-	Members []byte
-	Page    int
-	Size    int
-	Total   int
+// PreviewAnswer is a Preview with a page of its members.
+type PreviewAnswer struct {
+	Preview
+	Members        []Member       `json:"members"`
+	PaginationMeta PaginationMeta `json:"pagination_meta"`
+	Exclusion      *Exclusion     `json:"exclusion,omitempty" rule:"optional" doc:"On the answer to an exclusion alone."`
 }
 
-// Members gives a page of the members that a filter matches. It costs the page, however many members there are.
-func (t *TAM) Members(tx *store.Tx, doc *store.Doc[Preview], f MemberFilter, page, size int) (MemberPage, error) {
-	out := MemberPage{Page: page, Size: size, Total: -1}
-	if doc.Record.Status != Ready {
-		out.Members = []byte("[]")
-		return out, nil
-	}
-	s := t.setsOf(tx, doc)
-	first := start(page, size, s.members)
-	var ordinals []uint32
-	if out.Total = s.members; f.isEmpty() {
-		for n := first; n < min(first+size, s.members); n++ {
-			ordinals = append(ordinals, uint32(n))
-		}
-	} else {
-		ordinals, out.Total = s.find(f, first, size)
-	}
-	b := append(make([]byte, 0, 1024*len(ordinals)+2), '[')
-	err := t.members.Each(tx, doc.ID, ordinals, func(n uint32, stored []byte) error {
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = appendMember(b, stored, s.has(removedRows, int(n)))
-		return nil
-	})
-	out.Members = append(b, ']')
-	return out, errors.Join(err, s.err)
-}
-
-// start is how many members come before a page; all of them when it lies behind the last.
-func start(page, size, members int) int {
-	// Compared before it is multiplied: a page number may be as large as a number can be.
-	if page-1 > members/size {
-		return members
-	}
-	return (page - 1) * size
+// PreviewMembers is what the listing of members answers.
+type PreviewMembers struct {
+	PreviewID      uuid.UUID      `json:"preview_id" rule:"required"`
+	Members        []Member       `json:"members"`
+	PaginationMeta PaginationMeta `json:"pagination_meta"`
 }
 
 // PaginationMeta says which part of the members a page is.
@@ -63,53 +33,116 @@ type PaginationMeta struct {
 	TotalCount  *int `json:"total_count" doc:"Null before READY."`
 }
 
-// appendMeta appends where the page is among all.
-func (p *MemberPage) appendMeta(b []byte) []byte {
-	pages := 0
-	if p.Total > 0 {
-		pages = (p.Total + p.Size - 1) / p.Size
-	}
-	b = strconv.AppendInt(append(b, `{"current_page":`...), int64(p.Page), 10)
-	b = strconv.AppendInt(append(b, `,"page_size":`...), int64(p.Size), 10)
-	b = strconv.AppendInt(append(b, `,"total_pages":`...), int64(pages), 10)
-	b = append(b, `,"total_count":`...)
-	if p.Total < 0 {
-		return append(b, "null}"...)
-	}
-	return append(strconv.AppendInt(b, int64(p.Total), 10), '}')
+// PageAt is which members are asked for.
+type PageAt struct {
+	Page, Size int
+	Filter     MemberFilter
 }
 
-// PreviewAnswer is a Preview with a page of its members.
-type PreviewAnswer struct {
-	Preview
-	Members        []Member       `json:"members"`
-	PaginationMeta PaginationMeta `json:"pagination_meta"`
-	Exclusion      *Exclusion     `json:"exclusion,omitempty" rule:"optional" doc:"On the answer to an exclusion alone."`
+// Answer is a PreviewAnswer or PreviewMembers as JSON.
+type Answer struct {
+	JSON    []byte
+	Version string
 }
 
-// WithMembers is a Preview as it is answered: with a page of its members and, when it is given, the JSON of what an exclusion did.
-func (p *MemberPage) WithMembers(doc *store.Doc[Preview], exclusion []byte) []byte {
-	b := make([]byte, 0, len(doc.JSON)+len(p.Members)+len(exclusion)+256)
-	b = append(b, doc.JSON[:len(doc.JSON)-1]...) // without the brace
-	b = append(append(b, `,"members":`...), p.Members...)
-	b = p.appendMeta(append(b, `,"pagination_meta":`...))
-	if exclusion != nil {
+// Read answers a Preview with a page of its members and, when it is given, what an exclusion did.
+func (t *TAM) Read(tx *store.Tx, id uuid.UUID, at PageAt, done *Exclusion) (Answer, error) {
+	p, err := t.stored(tx, id)
+	if err != nil {
+		return Answer{}, err
+	}
+	b := make([]byte, 0, len(p.public)+p.room(at))
+	b = append(b, p.public[:len(p.public)-1]...) // without the brace
+	if b, err = t.appendPage(append(b, ','), tx, p, at); err != nil {
+		return Answer{}, err
+	}
+	if done != nil {
+		exclusion, err := json.Marshal(done)
+		if err != nil {
+			return Answer{}, err
+		}
 		b = append(append(b, `,"exclusion":`...), exclusion...)
 	}
-	return append(b, '}')
+	return Answer{append(b, '}'), p.version()}, nil
 }
 
-// PreviewMembers is what the listing of members answers.
-type PreviewMembers struct {
-	PreviewID      uuid.UUID      `json:"preview_id" rule:"required"`
-	Members        []Member       `json:"members"`
-	PaginationMeta PaginationMeta `json:"pagination_meta"`
+// ReadMembers answers a page of the members of a Preview. It costs the page, however many members there are.
+func (t *TAM) ReadMembers(tx *store.Tx, id uuid.UUID, at PageAt) (Answer, error) {
+	p, err := t.stored(tx, id)
+	if err != nil {
+		return Answer{}, err
+	}
+	b := append(make([]byte, 0, p.room(at)), `{"preview_id":"`...)
+	b = append(append(b, id.String()...), `",`...)
+	b, err = t.appendPage(b, tx, p, at)
+	return Answer{append(b, '}'), p.version()}, err
 }
 
-// Alone is a page of members as their listing answers it.
-func (p *MemberPage) Alone(preview uuid.UUID) []byte {
-	b := append(make([]byte, 0, len(p.Members)+256), `{"preview_id":"`...)
-	b = append(b, preview.String()...)
-	b = append(append(b, `","members":`...), p.Members...)
-	return append(p.appendMeta(append(b, `,"pagination_meta":`...)), '}')
+// storedPreview is a Preview of which only what it does not show is decoded.
+type storedPreview struct {
+	id     uuid.UUID
+	change uint64
+	kept   kept
+	public []byte
+}
+
+func (t *TAM) stored(tx *store.Tx, id uuid.UUID) (*storedPreview, error) {
+	change, private, public, err := t.Previews.Stored(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	p := &storedPreview{id: id, change: change, public: public}
+	return p, json.Unmarshal(private, &p.kept)
+}
+
+func (p *storedPreview) version() string { return strconv.FormatUint(p.change, 10) }
+
+// room is about how much a page takes.
+func (p *storedPreview) room(at PageAt) int { return 512 + 1024*min(at.Size, p.kept.Members) }
+
+// appendPage appends the members of a page, and where it is among all.
+func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageAt) ([]byte, error) {
+	b = append(b, `"members":[`...)
+	total := -1
+	if p.kept.Ready {
+		s := t.setsOf(tx, p.id, p.kept.Members)
+		var ordinals []uint32
+		ordinals, total = s.page(at)
+		comma := false
+		err := t.members.Each(tx, p.id, ordinals, func(n uint32, stored []byte) error {
+			if comma {
+				b = append(b, ',')
+			}
+			comma = true
+			b = appendMember(b, stored, s.has(removedRows, int(n)))
+			return nil
+		})
+		if err = errors.Join(err, s.err); err != nil {
+			return nil, err
+		}
+	}
+	b = strconv.AppendInt(append(b, `],"pagination_meta":{"current_page":`...), int64(at.Page), 10)
+	b = strconv.AppendInt(append(b, `,"page_size":`...), int64(at.Size), 10)
+	b = strconv.AppendInt(append(b, `,"total_pages":`...), int64((max(total, 0)+at.Size-1)/at.Size), 10)
+	b = append(b, `,"total_count":`...)
+	if total < 0 {
+		return append(b, "null}"...), nil
+	}
+	return append(strconv.AppendInt(b, int64(total), 10), '}'), nil
+}
+
+// page gives the ordinals of the members on a page, and how many there are on all pages.
+func (s *sets) page(at PageAt) (ordinals []uint32, total int) {
+	first := s.members // behind the last
+	// Compared before it is multiplied: a page number may be as large as a number can be.
+	if at.Page-1 <= s.members/at.Size {
+		first = (at.Page - 1) * at.Size
+	}
+	if !at.Filter.isEmpty() {
+		return s.find(at.Filter, first, at.Size)
+	}
+	for n := first; n < min(first+at.Size, s.members); n++ {
+		ordinals = append(ordinals, uint32(n))
+	}
+	return ordinals, s.members
 }

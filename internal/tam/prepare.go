@@ -39,7 +39,7 @@ type previewJob struct {
 
 // prepareJob prepares a Preview. One that was begun before, and cut off, is begun again.
 func (t *TAM) prepareJob(ctx context.Context, job store.Job) error {
-	p := &preparation{TAM: t, org: job.Org, job: job, tally: newTally(), websites: map[string]bool{}, reached: map[name]bool{}}
+	p := &preparation{TAM: t, org: job.Org, job: job, tally: newTally(), websites: map[string]bool{}, reached: map[contactKey]bool{}}
 	err := p.open()
 	if err == nil && job.Tries >= triesMost {
 		err = failure(internalFault)
@@ -74,9 +74,9 @@ type preparation struct {
 	sets     newSets
 	entries  []dirEntry
 	tally    *tally
-	websites map[string]bool // of the companies so far
-	reached  map[name]bool   // the emails and LinkedIn URLs of the people so far
-	unasked  int             // companies that were to be researched
+	websites map[string]bool     // of the companies so far
+	reached  map[contactKey]bool // the emails and LinkedIn URLs of the people so far
+	unasked  int                 // companies that were to be researched
 }
 
 func (p *preparation) actor() store.Actor { return store.Actor{Operation: prepareKind} }
@@ -292,7 +292,7 @@ func (p *preparation) finish(ctx context.Context) error {
 			return err
 		}
 		p.sets.put(tx, p.TAM.sets, p.id)
-		rec.kept.Members, rec.kept.Pages = p.members, pagesFor(len(p.entries))
+		rec.kept.Ready, rec.kept.Members, rec.kept.Pages = true, p.members, pagesFor(len(p.entries))
 		rec.Progress = shape.NumberOf(1)
 		p.tally.put(&rec)
 		if p.named.Signal != nil {
@@ -359,23 +359,23 @@ func (p *preparation) unresearched(tx *store.Tx, rec *Preview) {
 
 // isAccount tells whether a company is an Account already.
 func isAccount(tx *store.Tx, c *crm.CRM, company *sourceCompany) (bool, error) {
-	if company.Website == "" {
+	if company.website == "" {
 		return false, nil
 	}
-	_, found, err := c.Accounts.Find(tx, "website", company.Website)
+	_, found, err := c.Accounts.Find(tx, "website", company.website)
 	return found, err
 }
 
 // isContact tells whether a person is a Contact already.
 func isContact(tx *store.Tx, c *crm.CRM, person *sourcePerson) (bool, error) {
-	if person.Email != "" {
-		if _, found, err := c.Contacts.Find(tx, "email", person.Email); found || err != nil {
+	if person.email != "" {
+		if _, found, err := c.Contacts.Find(tx, "email", person.email); found || err != nil {
 			return found, err
 		}
 	}
-	if person.LinkedinURL == "" {
+	if person.linkedIn == "" {
 		return false, nil
 	}
-	_, found, err := c.Contacts.Find(tx, "linkedin_url", person.LinkedinURL)
+	_, found, err := c.Contacts.Find(tx, "linkedin_url", person.linkedIn)
 	return found, err
 }

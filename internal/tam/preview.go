@@ -52,6 +52,7 @@ type Preview struct {
 // kept is what a Preview keeps and does not show.
 type kept struct {
 	Named   resolved `json:"named"`
+	Ready   bool     `json:"ready,omitzero"`
 	Members int      `json:"members"`
 	Pages   int      `json:"pages"` // of the directory, see directory.go
 }

@@ -1,9 +1,10 @@
 package tam
 
 import (
+	"hash/maphash"
+
 	"github.com/google/uuid"
 
-	"prospector/internal/crm"
 	"prospector/store"
 )
 
@@ -41,7 +42,7 @@ func (p *preparation) selectRows(ids []uuid.UUID) ([]row, error) {
 			if !chosen[i].kept() {
 				continue
 			}
-			if chosen[i].people, err = p.readPeople(tx, records, companies[i].ID, p.filter); err != nil {
+			if chosen[i].people, err = p.readPeople(tx, records, companies[i].id, p.filter); err != nil {
 				return err
 			}
 		}
@@ -68,18 +69,18 @@ func (p *preparation) selectRows(ids []uuid.UUID) ([]row, error) {
 
 // company is steps 2 and 3: duplicates, companies that are Accounts already, and suppressed ones.
 func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
-	r := row{source: c.ID, company: c.ID, website: c.Website, data: c.public, companyName: c.Name}
+	r := row{source: c.id, company: c.id, website: c.website, data: c.public, companyName: c.name}
 	var err error
 	if r.existing, err = isAccount(tx, p.crm, c); err != nil {
 		return r, err
 	}
-	r.duplicate = c.Website != "" && p.websites[c.Website]
-	p.websites[c.Website] = true
+	r.duplicate = c.website != "" && p.websites[c.website]
+	p.websites[c.website] = true
 	switch {
 	case r.duplicate:
 	case r.existing && p.request.search().ExcludeCompaniesInTAM:
 		r.reason = alreadyInTAM
-	case p.crm.SuppressedDomain(tx, c.Website):
+	case p.crm.SuppressedDomain(tx, c.website):
 		r.reason = suppressed
 	}
 	return r, nil
@@ -91,7 +92,7 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 	for i := range s.people {
 		person := &s.people[i]
 		r := row{
-			person: true, source: person.ID, company: s.row.source, data: person.public, companyName: s.row.companyName,
+			person: true, source: person.id, company: s.row.source, data: person.public, companyName: s.row.companyName,
 			employerExisting: s.row.existing,
 		}
 		var err error
@@ -99,7 +100,7 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 			return err
 		}
 		r.duplicate = p.isRepeated(person)
-		if !r.duplicate && p.crm.Suppressed(tx, person.Email) {
+		if !r.duplicate && p.crm.Suppressed(tx, person.email) {
 			r.reason = suppressed
 		}
 		if r.importable() {
@@ -117,22 +118,34 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 
 // isRepeated tells whether a person shares an email or a LinkedIn URL with a member before that is no duplicate.
 func (p *preparation) isRepeated(person *sourcePerson) bool {
-	var names []name
-	if email := crm.FoldEmail(person.Email); email != "" {
-		names = append(names, nameOf('e', email))
+	email, url := keyOf('e', person.email), keyOf('l', person.linkedIn)
+	if p.reached[email] || p.reached[url] {
+		return true
 	}
-	if url := crm.FoldLinkedIn(person.LinkedinURL); url != "" {
-		names = append(names, nameOf('l', url))
+	if person.email != "" {
+		p.reached[email] = true
 	}
-	for _, n := range names {
-		if p.reached[n] {
-			return true
-		}
-	}
-	for _, n := range names {
-		p.reached[n] = true
+	if person.linkedIn != "" {
+		p.reached[url] = true
 	}
 	return false
+}
+
+// contactKey stands for an email or a LinkedIn URL in memory: there may be a million of them.
+type contactKey [2]uint64
+
+// seeds make keys that nobody can foresee, so that no two are alike.
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func keyOf(kind byte, text string) (key contactKey) {
+	for i, seed := range seeds {
+		var h maphash.Hash
+		h.SetSeed(seed)
+		h.WriteByte(kind)
+		h.WriteString(text)
+		key[i] = h.Sum64()
+	}
+	return key
 }
 
 // qualify is step 6. There is nobody yet who could be asked, so every company that is to be researched fails to be.

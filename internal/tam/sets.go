@@ -44,8 +44,8 @@ type sets struct {
 	err     error
 }
 
-func (t *TAM) setsOf(tx *store.Tx, p *store.Doc[Preview]) *sets {
-	return &sets{tx: tx, parts: t.sets, preview: p.ID, members: p.Record.kept.Members, pieces: map[uint32][]uint64{}}
+func (t *TAM) setsOf(tx *store.Tx, preview uuid.UUID, members int) *sets {
+	return &sets{tx: tx, parts: t.sets, preview: preview, members: members, pieces: map[uint32][]uint64{}}
 }
 
 // piece gives the words of a piece, which may be changed. A piece that is not stored is empty.

@@ -1,15 +1,15 @@
 package tam
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
 
 	"prospector/index"
+	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -27,21 +27,73 @@ func (t *TAM) candidates(r *PreviewRequest, named resolved) ([]uuid.UUID, error)
 
 // sourceCompany is what the selection needs to know of a company; public is all of it.
 type sourceCompany struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Website string `json:"website"`
-	public  []byte
+	id      string
+	name    string
+	website string
+	public  string
 }
 
-// sourcePerson is the same of a person.
+// sourcePerson is the same of a person. The email and the LinkedIn URL are as they are compared.
 type sourcePerson struct {
-	ID          string `json:"id"`
-	Title       string `json:"title"`
-	Seniority   string `json:"seniority"`
-	Country     string `json:"country"`
-	Email       string `json:"email"`
-	LinkedinURL string `json:"linkedin_url"`
-	public      []byte
+	id        string
+	order     string // of the id
+	title     string
+	seniority string
+	country   string
+	email     string
+	linkedIn  string
+	public    string
+}
+
+// texts gives the texts of a record that the store has, some of which are wanted.
+func texts(public string, want func(key string) *string) {
+	gjson.Parse(public).ForEach(func(key, value gjson.Result) bool {
+		if value.Type == gjson.String {
+			if field := want(key.Str); field != nil {
+				*field = value.Str
+			}
+		}
+		return true
+	})
+}
+
+func newSourceCompany(public string) sourceCompany {
+	c := sourceCompany{public: public}
+	texts(public, func(key string) *string {
+		switch key {
+		case "id":
+			return &c.id
+		case "name":
+			return &c.name
+		case "website":
+			return &c.website
+		}
+		return nil
+	})
+	return c
+}
+
+func newSourcePerson(public string) sourcePerson {
+	p := sourcePerson{public: public}
+	texts(public, func(key string) *string {
+		switch key {
+		case "id":
+			return &p.id
+		case "title":
+			return &p.title
+		case "seniority":
+			return &p.seniority
+		case "country":
+			return &p.country
+		case "email":
+			return &p.email
+		case "linkedin_url":
+			return &p.linkedIn
+		}
+		return nil
+	})
+	p.order, p.email, p.linkedIn = shape.Fold(p.id), crm.FoldEmail(p.email), crm.FoldLinkedIn(p.linkedIn)
+	return p
 }
 
 // readCompanies reads companies of the catalogue.
@@ -57,19 +109,11 @@ func (t *TAM) readCompanies(ids []uuid.UUID) ([]sourceCompany, error) {
 			if public == nil {
 				return fmt.Errorf("company %s of the catalogue is gone", id)
 			}
-			companies[i].public = bytes.Clone(public)
+			companies[i] = newSourceCompany(string(public))
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	for i := range companies {
-		if err := json.Unmarshal(companies[i].public, &companies[i]); err != nil {
-			return nil, err
-		}
-	}
-	return companies, nil
+	return companies, err
 }
 
 // readPeople reads the people of a company that a filter matches, in the order of their ids.
@@ -78,23 +122,21 @@ func (t *TAM) readPeople(tx *store.Tx, records *store.Reader, company string, fi
 	if err != nil {
 		return nil, err
 	}
-	var people []sourcePerson
+	people := make([]sourcePerson, 0, len(ids))
 	for _, id := range ids {
 		_, public, err := records.Public(id)
 		if err != nil {
 			return nil, err
 		}
-		var p sourcePerson
-		if err := json.Unmarshal(public, &p); err != nil {
-			return nil, err
-		}
-		if filter.match(&p) {
-			p.public = bytes.Clone(public)
+		if p := newSourcePerson(string(public)); filter.match(&p) {
 			people = append(people, p)
 		}
 	}
 	slices.SortFunc(people, func(a, b sourcePerson) int {
-		return cmp.Or(cmp.Compare(shape.Fold(a.ID), shape.Fold(b.ID)), cmp.Compare(a.ID, b.ID))
+		if a.order != b.order {
+			return strings.Compare(a.order, b.order)
+		}
+		return strings.Compare(a.id, b.id)
 	})
 	return people, nil
 }
@@ -108,8 +150,8 @@ func (t *TAM) distinct(ids []uuid.UUID) (int, error) {
 			return 0, err
 		}
 		for _, c := range companies {
-			if c.Website == "" || !seen[c.Website] {
-				seen[c.Website] = true
+			if c.website == "" || !seen[c.website] {
+				seen[c.website] = true
 				kept++
 			}
 		}

@@ -47,15 +47,15 @@ func keywords(texts []string) [][]string {
 
 // match decides on a person.
 func (f *personFilter) match(p *sourcePerson) bool {
-	if f.seniority != "" && p.Seniority != f.seniority || f.countries != nil && !f.countries[shape.Fold(p.Country)] {
+	if f.seniority != "" && p.seniority != f.seniority || f.countries != nil && !f.countries[shape.Fold(p.country)] {
 		return false
 	}
 	if f.include == nil && f.exclude == nil && f.search == nil && f.enrichment == nil {
 		return true
 	}
-	words := shape.Words(p.Title)
+	words := shape.Words(p.title)
 	return (f.include == nil || hasAny(words, f.include)) && !hasAny(words, f.exclude) &&
-		(f.search == nil || hasAny(words, f.search)) && f.enriched(p.Title)
+		(f.search == nil || hasAny(words, f.search)) && f.enriched(p.title)
 }
 
 func hasAny(words []string, keywords [][]string) bool {
