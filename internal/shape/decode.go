@@ -75,7 +75,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 		} else {
 			field.Set(f.zero())
 		}
-		if f.Required && m.Value.Kind == List && len(m.Value.Items) == 0 {
+		if f.Required && m.Value.Kind == List && len(m.Value.Items) == 0 && f.typ.Kind() == reflect.Slice {
 			d.p.Invalid(at, "must not be empty")
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -147,10 +146,11 @@ func (p *preparation) run(ctx context.Context) error {
 	if err := p.estimate(ctx, ids); err != nil {
 		return err
 	}
-	selecting, stop := context.WithCancel(ctx)
-	batches := make(chan batch, 1)
-	go p.selectAll(selecting, ids, batches)
-	defer func() { // it reads no more when run has returned
+	work, stop := context.WithCancel(ctx)
+	gathered, batches := make(chan gathered, 1), make(chan batch, 1)
+	go p.gatherAll(work, ids, gathered)
+	go p.selectAll(work, gathered, batches)
+	defer func() { // nothing is read any more when run has returned
 		stop()
 		for range batches {
 		}
@@ -205,6 +205,26 @@ func (p *preparation) estimate(ctx context.Context, ids []uuid.UUID) error {
 	})
 }
 
+// gathered is companies that were read with their people.
+type gathered struct {
+	companies []selected
+	progress  float64
+	err       error // why there is no more
+}
+
+// gatherAll reads the candidates, while those before them are decided on.
+func (p *preparation) gatherAll(ctx context.Context, ids []uuid.UUID, out chan<- gathered) {
+	defer close(out)
+	done := 0
+	for chunk := range slices.Chunk(ids, readMost) {
+		done += len(chunk)
+		companies, err := p.gather(chunk)
+		if !give(ctx, out, gathered{companies, float64(done) / float64(len(ids)+1), err}) || err != nil {
+			return
+		}
+	}
+}
+
 // batch is members that can be written.
 type batch struct {
 	from     int // the ordinal of the first
@@ -213,40 +233,47 @@ type batch struct {
 	err      error // why there is no more
 }
 
-// selectAll selects members until there are no more candidates.
-func (p *preparation) selectAll(ctx context.Context, ids []uuid.UUID, out chan<- batch) {
+// selectAll makes members of what was gathered, while those before them are written.
+func (p *preparation) selectAll(ctx context.Context, in <-chan gathered, out chan<- batch) {
 	defer close(out)
-	next, done := batch{}, 0
-	give := func() bool {
-		next.progress = float64(done) / float64(len(ids)+1)
-		select {
-		case out <- next:
-			next = batch{from: p.members}
-			return true
-		case <-ctx.Done():
-			return false
+	defer func() {
+		for range in { // until nothing is read any more
 		}
-	}
-	for chunk := range slices.Chunk(ids, readMost) {
-		rows, err := p.selectRows(chunk)
-		done += len(chunk)
-		if err == nil && p.members+len(rows) > membersMost {
+	}()
+	next := batch{}
+	for g := range in {
+		next.progress = g.progress
+		rows, err := p.decide(g.companies)
+		if err = errors.Join(g.err, err); err == nil && p.members+len(rows) > membersMost {
 			err = failure(tooManyMembers)
 		}
 		if err != nil {
-			next.err = err
-			give()
+			give(ctx, out, batch{err: err})
 			return
 		}
 		for i := range rows {
 			p.take(&rows[i])
-			if next.members = append(next.members, rows[i].encode(p.id)); len(next.members) >= WriteMost && !give() {
+			if next.members = append(next.members, rows[i].encode(p.id)); len(next.members) < WriteMost {
+				continue
+			}
+			if !give(ctx, out, next) {
 				return
 			}
+			next = batch{from: p.members, progress: g.progress}
 		}
 	}
 	if len(next.members) > 0 {
-		give()
+		give(ctx, out, next)
+	}
+}
+
+// give hands something on, unless nobody wants it any more.
+func give[T any](ctx context.Context, out chan<- T, v T) bool {
+	select {
+	case out <- v:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -280,102 +307,4 @@ func (p *preparation) write(ctx context.Context, b batch) error {
 		_, err := p.Previews.Update(tx, doc, rec, []string{"progress"})
 		return err
 	})
-}
-
-// finish writes down what finds members, and the Preview as it is READY.
-func (p *preparation) finish(ctx context.Context) error {
-	if err := p.writeDirectory(ctx); err != nil {
-		return err
-	}
-	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
-		if err := p.checkNamed(tx); err != nil {
-			return err
-		}
-		p.sets.put(tx, p.TAM.sets, p.id)
-		rec.kept.Ready, rec.kept.Members, rec.kept.Pages = true, p.members, pagesFor(len(p.entries))
-		rec.Progress = shape.NumberOf(1)
-		p.tally.put(&rec)
-		if p.named.Signal != nil {
-			p.unresearched(tx, &rec)
-		}
-		return p.end(tx, doc, rec, Ready)
-	})
-}
-
-// writeDirectory writes the directory, and deletes what a preparation before this one may have left behind the members.
-func (p *preparation) writeDirectory(ctx context.Context) error {
-	for more := true; more; {
-		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) (err error) {
-			if more, err = p.TAM.members.Delete(tx, p.id, uint32(p.members), WriteMost); err != nil || more {
-				return err
-			}
-			more, err = p.directory.Delete(tx, p.id, uint32(pagesFor(len(p.entries))), WriteMost)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	type page struct {
-		number uint32
-		value  []byte
-	}
-	var pages []page
-	if err := dirPages(p.entries, func(number uint32, value []byte) error {
-		pages = append(pages, page{number, value})
-		return nil
-	}); err != nil {
-		return err
-	}
-	for chunk := range slices.Chunk(pages, WriteMost/4) {
-		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) error {
-			for _, pg := range chunk {
-				p.directory.Put(tx, p.id, pg.number, pg.value)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unresearched says that the companies could not be asked about: there is nobody to ask.
-func (p *preparation) unresearched(tx *store.Tx, rec *Preview) {
-	research := *rec.Research
-	research.Status, research.Reason = researchFailed, providerNotConfigured
-	research.Passed, research.NotMatched, research.Failed = shape.NumberOf(0), shape.NumberOf(0), shape.NumberOf(float64(p.unasked))
-	research.FinishedAt = shape.At(tx.Now())
-	cost := p.cost(0, 0)
-	if research.Cost != nil {
-		cost.Estimated = research.Cost.Estimated
-	}
-	cost.Actual = shape.NumberOf(0)
-	research.Cost = &cost
-	rec.Research = &research
-	rec.Result.Qualifier = &QualifierAvailability{Signal: *p.named.Signal, Reason: providerNotConfigured}
-}
-
-// isAccount tells whether a company is an Account already.
-func isAccount(tx *store.Tx, c *crm.CRM, company *sourceCompany) (bool, error) {
-	if company.website == "" {
-		return false, nil
-	}
-	_, found, err := c.Accounts.Find(tx, "website", company.website)
-	return found, err
-}
-
-// isContact tells whether a person is a Contact already.
-func isContact(tx *store.Tx, c *crm.CRM, person *sourcePerson) (bool, error) {
-	if person.email != "" {
-		if _, found, err := c.Contacts.Find(tx, "email", person.email); found || err != nil {
-			return found, err
-		}
-	}
-	if person.linkedIn == "" {
-		return false, nil
-	}
-	_, found, err := c.Contacts.Find(tx, "linkedin_url", person.linkedIn)
-	return found, err
 }

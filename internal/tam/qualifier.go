@@ -25,14 +25,15 @@ type Signal struct {
 // fit it.
 func (t *TAM) checkQualifier(tx *store.Tx, r *PreviewRequest, p *fault.Problems) (*Signal, error) {
 	const idPath, rulePath = "qualifier_signal_id", "qualifier_rule"
-	if !r.QualifierSignalID.Valid {
-		if r.QualifierRule != nil && !p.Has(idPath) {
-			p.Invalid(idPath, "is required together with qualifier_rule")
-		}
-		return nil, nil
-	}
-	if r.QualifierRule == nil && !p.Has(rulePath) {
+	hasID, hasRule := r.QualifierSignalID.Valid || p.Has(idPath), r.QualifierRule != nil || p.Has(rulePath)
+	switch {
+	case hasRule && !hasID:
+		p.Invalid(idPath, "is required together with qualifier_rule")
+	case hasID && !hasRule:
 		p.Invalid(rulePath, "is required together with qualifier_signal_id")
+	}
+	if !r.QualifierSignalID.Valid {
+		return nil, nil
 	}
 	doc, err := t.crm.Fields.Get(tx, r.QualifierSignalID.UUID)
 	if fault.CodeOf(err) == fault.NotFound {

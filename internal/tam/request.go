@@ -162,19 +162,20 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 			}
 		}
 	}
-	checkKeywords(r.ContactFilters.IncludeKeywords, "contact_filters.include_keywords", p)
-	checkKeywords(r.ContactFilters.ExcludeKeywords, "contact_filters.exclude_keywords", p)
-	checkKeywords(in.TitleSearch, "search_input.title_search", p)
+	checkKeywords(body, "contact_filters", "include_keywords", p)
+	checkKeywords(body, "contact_filters", "exclude_keywords", p)
+	checkKeywords(body, "search_input", "title_search", p)
 	index.CompileSelection(t.CompanyList, index.NoCustoms, r.selection(named, p), p)
 	var err error
 	named.Signal, err = t.checkQualifier(tx, r, p)
 	return named, err
 }
 
-func checkKeywords(words []string, path string, p *fault.Problems) {
-	for i, word := range words {
-		if len(shape.Words(word)) == 0 {
-			p.Invalid(fmt.Sprintf("%s[%d]", path, i), "must have a letter or a digit")
+// checkKeywords notes keywords that have no word. It looks at the body: a request has each of them once.
+func checkKeywords(body shape.Value, object, key string, p *fault.Problems) {
+	for i, v := range body.Get(object).Get(key).Items {
+		if v.Kind == shape.String && v.Text != "" && len(shape.Words(v.Text)) == 0 {
+			p.Invalid(fmt.Sprintf("%s.%s[%d]", object, key, i), "must have a letter or a digit")
 		}
 	}
 }
@@ -238,7 +239,7 @@ func (r *PreviewRequest) selection(named resolved, p *fault.Problems) index.Sele
 		}
 	}
 	rules := sortRules(in.SortingRules, "search_input.sorting_rules", p)
-	if in.GroupingRule != nil {
+	if in.GroupingRule != nil && in.GroupingRule.Field != "" {
 		group := index.SortAt{Path: "search_input.grouping_rule.field", Field: in.GroupingRule.Field}
 		if len(rules) == 0 { // else the groups alone would say how it is sorted
 			rules = []index.SortAt{{Field: "name"}}

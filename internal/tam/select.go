@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/crm"
 	"prospector/store"
 )
 
@@ -18,8 +19,8 @@ type selected struct {
 // kept tells whether nothing was found against a company yet.
 func (s *selected) kept() bool { return s.row.importable() }
 
-// selectRows takes companies through the steps 2 to 6 of the selection, and gives the members that come of them in order.
-func (p *preparation) selectRows(ids []uuid.UUID) ([]row, error) {
+// gather takes companies through the steps 2 and 3 of the selection, and reads the people of those that are kept.
+func (p *preparation) gather(ids []uuid.UUID) ([]selected, error) {
 	companies, err := p.readCompanies(ids)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (p *preparation) selectRows(ids []uuid.UUID) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = p.store.View(CatalogOrg, func(tx *store.Tx) error {
+	return chosen, p.store.View(CatalogOrg, func(tx *store.Tx) error {
 		records := tx.Reader(p.People.Name())
 		for i := range chosen {
 			if !chosen[i].kept() {
@@ -48,10 +49,11 @@ func (p *preparation) selectRows(ids []uuid.UUID) ([]row, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = p.store.View(p.org, func(tx *store.Tx) error {
+}
+
+// decide takes companies and their people through the steps 4 to 6, and gives the members that come of them in order.
+func (p *preparation) decide(chosen []selected) ([]row, error) {
+	err := p.store.View(p.org, func(tx *store.Tx) error {
 		for i := range chosen {
 			if err := p.people(tx, &chosen[i]); err != nil {
 				return err
@@ -89,6 +91,7 @@ func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
 // people is steps 4, of which the filter is done, and 5.
 func (p *preparation) people(tx *store.Tx, s *selected) error {
 	kept := 0
+	s.rows = make([]row, 0, len(s.people))
 	for i := range s.people {
 		person := &s.people[i]
 		r := row{
@@ -160,4 +163,27 @@ func (p *preparation) qualify(s *selected) {
 			s.rows[i].failed = providerNotConfigured
 		}
 	}
+}
+
+// isAccount tells whether a company is an Account already.
+func isAccount(tx *store.Tx, c *crm.CRM, company *sourceCompany) (bool, error) {
+	if company.website == "" {
+		return false, nil
+	}
+	_, found, err := c.Accounts.Find(tx, "website", company.website)
+	return found, err
+}
+
+// isContact tells whether a person is a Contact already.
+func isContact(tx *store.Tx, c *crm.CRM, person *sourcePerson) (bool, error) {
+	if person.email != "" {
+		if _, found, err := c.Contacts.Find(tx, "email", person.email); found || err != nil {
+			return found, err
+		}
+	}
+	if person.linkedIn == "" {
+		return false, nil
+	}
+	_, found, err := c.Contacts.Find(tx, "linkedin_url", person.linkedIn)
+	return found, err
 }
