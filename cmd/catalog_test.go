@@ -1,0 +1,173 @@
+package cmd_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// listed gives the column of a list that asks for all, in its default order.
+func (s *server) listed(key, entity, field string) string {
+	s.t.Helper()
+	var column []string
+	for _, record := range s.records(key, entity) {
+		column = append(column, fmt.Sprint(record[field]))
+	}
+	return strings.Join(column, ", ")
+}
+
+func TestCatalogImport(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		d.write("companies.csv", "\ufeffID,Firm,Web,Staff,Keywords\r\n"+
+			"c1,\"Acme, \"\"the\"\"\r\nfirst\",HTTPS://WWW.Acme.example/about,250,saas|cloud\r\n"+
+			"c2,Globex,http://,51-200,\r\n"+
+			"c3,Hooli,http://,,\r\n"+
+			"c4,,umbrella.example,,\r\n")
+		d.write("people.jsonl.gz", zipped(`{"id": 1, "first_name": "Ada", "title": "VP Sales", "company_website": "acme.example", "Web": "https://linkedin.com/in/ada"}
+{"id": 2, "first_name": "Bob", "company_website": "later.example"}
+{"id": 3, "title": "CEO"}
+`))
+		args := []string{"catalog", "import", "--companies", "companies.csv", "--people", "people.jsonl.gz", "--map", "Firm=name", "--map", "Staff=employee_count"}
+		// Without a map for it, the column of the website is one that nobody knows.
+		first := d.run(append(args, "--json")...).past().tells("warning: companies.csv: the column \"Web\" is ignored: companies have no such field\n" +
+			"warning: people.jsonl.gz: the column \"Web\" is ignored: people have no such field\n")
+		first.prints(`{"companies": {"added": 2, "updated": 0, "skipped": 2}, "people": {"added": 2, "updated": 0, "skipped": 1}, "errors": [
+			{"file": "companies.csv", "line": 4, "message": "employee_count must be an integer"},
+			{"file": "companies.csv", "line": 6, "message": "name is required"},
+			{"file": "people.jsonl.gz", "line": 3, "message": "email is required, or linkedin_url, or first_name or last_name"}], "warnings": "<any>"}`)
+		d.run("catalog", "stats", "--json").past().prints(`{"companies": 2, "people": 2, "people_without_employer": 2}`)
+		// With one it is known, in the file that has it: companies have no company_website, and people no website.
+		d.run(append(args, "--map", "Web=website")...).past().tells("warning: companies.csv: rows kept without a website because theirs is none: 1 (line 5)\n" +
+			"warning: people.jsonl.gz: the column \"Web\" is ignored: people have no such field\n" +
+			"companies.csv line 4: employee_count must be an integer\ncompanies.csv line 6: name is required\n" +
+			"people.jsonl.gz line 3: email is required, or linkedin_url, or first_name or last_name\n").
+			says("Imported companies: 0 added, 2 updated, 2 skipped\nImported people: 0 added, 2 updated, 1 skipped\n")
+		d.run("catalog", "stats").past().says("The catalogue has 2 companies and 2 people, 1 of them without an employer\n")
+		// Either file alone will do, also from standard input; the company that somebody waits for comes later.
+		d.feed(strings.NewReader("name;website\nLater;later.example\n"), "catalog", "import", "--companies", "-").
+			says("Imported companies: 1 added, 0 updated, 0 skipped\n")
+		d.feed(strings.NewReader("LinkedIn,Name\nlinkedin.com/in/cid,Cid\n"), "catalog", "import", "--people", "-", "--map", "LinkedIn=linkedin_url", "--map", "Name=last_name").
+			says("Imported people: 1 added, 0 updated, 0 skipped\n")
+		d.run("catalog", "stats", "--json").past().prints(`{"companies": 3, "people": 3, "people_without_employer": 1}`)
+
+		d.served(func(s *server) {
+			if got := s.listed(d.key, "companies", "name"); got != "Acme, \"the\"\r\nfirst, Hooli, Later" {
+				t.Errorf("%q", got)
+			}
+			if got := s.listed(d.key, "companies", "website"); got != "acme.example, <nil>, later.example" {
+				t.Error(got)
+			}
+			if got := s.listed(d.key, "people", "seniority"); got != "<nil>, VP, <nil>" { // Cid has a last name
+				t.Error(got)
+			}
+		})
+		d.sound()
+	})
+}
+
+// records gives all records of a list, in its default order.
+func (s *server) records(key, entity string) []map[string]any {
+	s.t.Helper()
+	var page struct{ Data []map[string]any }
+	decodeInto(s.t, s.do(http.StatusOK, key, "POST", "/v1/"+entity+"/list", `{"page_size": 500}`).body, &page)
+	return page.Data
+}
+
+// TestCatalogMapping: what is mapped is mapped in both files, and it is told when neither has it.
+func TestCatalogMapping(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write("c.csv", "Key,Land,Firm\nc1,DE,Acme\n")
+	p.write("p.csv", "Key,Given,Employer\np1,Ada,c1\n")
+	args := []string{"catalog", "import", "--companies", "c.csv", "--people", "p.csv", "--map", "Key=id", "--map", "Firm=name", "--map", "Given=first_name", "--map", "Employer=company_id"}
+	p.run(append(args, "--map", "Land=country")...).past().tells("warning: p.csv: \"Land\" is mapped, but it has no such column\n").
+		says("Imported companies: 1 added, 0 updated, 0 skipped\nImported people: 1 added, 0 updated, 0 skipped\n")
+	p.run("catalog", "stats", "--json").past().prints(`{"companies": 1, "people": 1, "people_without_employer": 0}`)
+	p.run(append(args, "--map", "Land=land")...).fails(1, `"Land" is mapped to "land", which is a field of neither companies nor people`)
+	p.run(append(args, "--map", "Town=sub_industry")...).past().fails(1, `c.csv: "Town" is mapped, but the file has no such column; it has Key, Land, Firm`)
+	p.run("catalog", "import", "--companies", "c.csv", "--map", "Key=id", "--map", "Town=country").past().fails(1, `c.csv: "Town" is mapped, but the file has no such column`)
+}
+
+// TestCatalogRefusals: what makes no sense imports nothing, and what was kept before a file that makes none is told.
+func TestCatalogRefusals(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		d.write("good.csv", "name\nAcme\n")
+		d.write("bad.csv", "name,employee_count\n,5\nGlobex,many\n")
+		d.write("header.csv", "name\n")
+		d.write("other.csv", "pet\nRex\n")
+		for _, c := range []struct{ line, says string }{
+			{"", "catalog import needs --companies or --people"},
+			{"--companies - --people -", "only one of --companies and --people can be read from standard input"},
+			{"--companies good.csv --map x", "--map must be column=field"},
+		} {
+			d.run(append([]string{"catalog", "import"}, strings.Fields(c.line)...)...).fails(2, c.says)
+		}
+		imports := func(args ...string) result {
+			t.Helper()
+			return d.run(append([]string{"catalog", "import"}, args...)...).past()
+		}
+		imports("--companies", "good.csv", "--people", "nosuch.csv").fails(1, "nosuch.csv", "no such file")
+		imports("--companies", "other.csv").fails(1, "other.csv: none of its columns is a field of companies: pet")
+		imports("--companies", "header.csv").fails(1, "there are no rows; nothing was imported")
+		imports("--companies", "bad.csv", "--json").fails1(`{"companies": {"added": 0, "updated": 0, "skipped": 2}, "people": {"added": 0, "updated": 0, "skipped": 0}, "errors": [
+			{"file": "bad.csv", "line": 2, "message": "name is required"}, {"file": "bad.csv", "line": 3, "message": "employee_count must be an integer"}], "warnings": []}`,
+			"not one row was good; nothing was imported")
+		d.run("catalog", "stats", "--json").past().prints(`{"companies": 0, "people": 0, "people_without_employer": 0}`)
+		imports("--companies", "good.csv", "--people", "other.csv", "--json").fails1(`{"companies": {"added": 1, "updated": 0, "skipped": 0}, "people": {"added": 0, "updated": 0, "skipped": 0},
+			"errors": [], "warnings": [], "failed": "other.csv: none of its columns is a field of people: pet (--map names those that are called otherwise)"}`,
+			"the import ended early: other.csv: none of its columns", "1 companies and 0 people were added or updated before, and are kept")
+		// One good row of either file is enough.
+		d.write("person.csv", "first_name\nAda\n")
+		r := imports("--companies", "bad.csv", "--people", "person.csv", "--json")
+		if r.status != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestCatalogGenerate(t *testing.T) {
+	t.Parallel()
+	bothDesks(t, func(t *testing.T, d *desk) {
+		d.run("catalog", "generate", "--companies", "400", "--people-per-company", "2", "--seed", "7").past().
+			says(`The catalogue has 400 companies and 800 people, \d+ of them without an employer\n`)
+		d.run("catalog", "generate", "--companies", "300", "--people-per-company", "2", "--seed", "7", "--json").past().
+			prints(`{"companies": 400, "people": 800, "people_without_employer": "<any>"}`)
+		d.run("catalog", "generate", "--companies", "500", "--people-per-company", "3", "--seed", "7", "--json").past().
+			prints(`{"companies": 500, "people": 1500, "people_without_employer": "<any>"}`)
+		d.run("catalog", "generate", "--companies", "10", "--people-per-company", "0", "--seed", "8", "--json").past().
+			prints(`{"companies": 510, "people": 1500, "people_without_employer": "<any>"}`)
+		d.served(func(s *server) {
+			if n := s.total(d.key, "companies", `{"filters": [{"field": "website", "condition": "contains", "value": ".example"}]}`); n < 450 {
+				t.Errorf("%d companies have a reserved domain", n)
+			}
+			if n := s.total(d.key, "people", `{"filters": [{"field": "seniority", "condition": "is", "value": "VP"}]}`); n < 50 {
+				t.Errorf("%d people are VP", n)
+			}
+		})
+		d.sound()
+		for _, c := range []struct{ line, says string }{
+			{"--companies 0", "--companies must be at least 1"},
+			{"--companies 5 --people-per-company -1", "--people-per-company must be at least 0"},
+			{"--companies 1000000 --people-per-company 1000", "must make at most 100000000 people"},
+			{"--companies many", "invalid argument"},
+			{"--seed -1", "invalid argument"},
+		} {
+			d.run(append([]string{"catalog", "generate"}, strings.Fields(c.line)...)...).fails(2, c.says)
+		}
+	})
+}
+
+// TestCatalogOfNothing: the catalogue may be what a store begins with.
+func TestCatalogOfNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.run("catalog", "stats").fails(1, "there is no store in")
+	p.run("catalog", "generate", "--companies", "2", "--people-per-company", "1", "--json").past().prints(`{"companies": 2, "people": 2, "people_without_employer": "<any>"}`)
+	if _, key := p.org("Acme"); key == "" {
+		t.Error("there is no key")
+	}
+	p.sound()
+}

@@ -1,0 +1,114 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/tam"
+	"prospector/store"
+)
+
+func decodeInto(t *testing.T, body []byte, v any) {
+	t.Helper()
+	if err := json.Unmarshal(body, v); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+}
+
+// catalogue is all that the catalogue has, but for the ids that the service made, and sorted: an import that went on after a kill
+// may add in another order.
+func (p *place) catalogue() string {
+	p.t.Helper()
+	service, _, end := p.open(0)
+	defer end()
+	made := regexp.MustCompile(anID)
+	var lines []string
+	err := service.Store.View(tam.CatalogOrg, func(tx *store.Tx) error {
+		for _, table := range []string{"companies", "people"} {
+			err := tx.Records(table, uuid.Nil, func(_ uuid.UUID, _ uint64, public []byte) (bool, error) {
+				lines = append(lines, table+" "+made.ReplaceAllString(string(public), "<id>"))
+				return true, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// TestKill9Catalog kills an import of companies and people again and again, alone or beside a server, or the server. Finished
+// at last, the catalogue is the one that an import makes which nobody disturbed: half of the people wait for companies that
+// come in a second file.
+func TestKill9Catalog(t *testing.T) {
+	t.Parallel()
+	const rows = 4000
+	var companies, people, late strings.Builder
+	companies.WriteString("id,name,website,description\n")
+	late.WriteString("name,website\n")
+	people.WriteString("id,first_name,email,title,company_website\n")
+	for i := range rows {
+		fmt.Fprintf(&companies, "c%d,Company %d,c%d.example,%s\n", i, i, i%(rows-rows/10), strings.Repeat("word ", 40))
+		fmt.Fprintf(&people, "p%d,Ada %d,p%d@x.example,VP %d,%s%d.example\n", i, i, i, i, []string{"c", "late"}[i%2], i)
+		if i%20 == 1 {
+			fmt.Fprintf(&late, "Late %d,late%d.example\n", i, i)
+		}
+	}
+	begin := func() *place {
+		p := newPlace(t)
+		p.org("Acme")
+		p.write("companies.csv", companies.String())
+		p.write("people.csv", people.String())
+		p.write("late.csv", late.String())
+		return p
+	}
+	whole := []string{"catalog", "import", "--companies", "companies.csv", "--people", "people.csv"}
+	finish := func(p *place) string {
+		p.run(whole...).past().ok()
+		p.run("catalog", "import", "--companies", "late.csv").past().ok()
+		p.sound()
+		return p.catalogue()
+	}
+	want := finish(begin())
+
+	p := begin()
+	random := rand.New(rand.NewPCG(soakSeed, 11))
+	rounds := 9
+	if raceDetector {
+		rounds = 3
+	}
+	for round := range rounds {
+		var s *server
+		if round%3 > 0 {
+			s = p.serve()
+		}
+		c := p.start(whole...)
+		victim := c
+		if round%3 == 2 {
+			victim = s
+		}
+		c.killAt(c.said(1+2*round), time.Duration(random.Int64N(int64(20*time.Millisecond))), victim)
+		t.Logf("round %d: the command ended with %d", round, c.status)
+		if s != nil {
+			_ = s.process.Kill() // it may be that already
+			s.ends(-1)
+		}
+		p.sound()
+	}
+	if got := finish(p); got != want {
+		t.Errorf("after the kills the catalogue has %d lines, want %d", strings.Count(got, "\n"), strings.Count(want, "\n"))
+	}
+}
