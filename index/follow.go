@@ -12,11 +12,12 @@ import (
 	"prospector/store"
 )
 
-// batchMost is how many documents are written at once: larger batches take more memory than they save time. readMost is
-// how many changes are looked at for them.
+// batchMost is how many documents are written at once, and batchBytes about how many bytes their records have: larger
+// batches take more memory and save no time. readMost is how many changes are looked at for them.
 const (
-	batchMost = 4000
-	readMost  = 20_000
+	batchMost  = 1500
+	batchBytes = 2 << 20
+	readMost   = 20_000
 )
 
 // follow takes the next changes into the index, and tells whether there are more. An index that cannot be written or
@@ -111,7 +112,7 @@ func (s *shelf) gather(from state, writing map[uuid.UUID]bool) (*gathered, error
 		return nil, err
 	}
 	// The documents are made outside of the transaction: what a reader holds for long, writers cannot use again.
-	known := s.knownRows(g.records)
+	known, shared := s.knownRows(g.records), scratch{}
 	for i, r := range g.records {
 		row := known[i]
 		if row == nil {
@@ -120,7 +121,7 @@ func (s *shelf) gather(from state, writing map[uuid.UUID]bool) (*gathered, error
 				return nil, err
 			}
 		}
-		g.batch.Update(s.kind.document(row))
+		g.batch.Update(s.kind.document(row, shared))
 	}
 	return &g.gathered, nil
 }
@@ -143,6 +144,7 @@ type gatherer struct {
 	gathered
 	writing map[uuid.UUID]bool
 	records []record
+	bytes   int // of the records
 	customs *Customs
 }
 
@@ -153,7 +155,7 @@ type record struct {
 	public []byte
 }
 
-func (g *gatherer) full() bool { return len(g.held) == g.engine.batch }
+func (g *gatherer) full() bool { return len(g.held) == g.engine.batch || g.bytes >= batchBytes }
 
 func (g *gatherer) collect(tx *store.Tx) (err error) {
 	table := g.kind.table
@@ -247,6 +249,7 @@ func (g *gatherer) holds(id uuid.UUID) bool {
 
 func (g *gatherer) add(id uuid.UUID, number uint64, public []byte) {
 	g.records = append(g.records, record{id, number, bytes.Clone(public)})
+	g.bytes += len(public)
 	g.held[id] = true
 	g.state.Count++
 	g.state.Sum += idSum(id)

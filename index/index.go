@@ -256,5 +256,5 @@ func (k *Kind) Document(id uuid.UUID, public []byte) (bleve.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.document(r), nil
+	return k.document(r, scratch{}), nil
 }

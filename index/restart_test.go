@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -256,4 +258,24 @@ func TestTrimmedLog(t *testing.T) {
 	w.settle()
 	w.check()
 	w.listAgrees(`{"page_size": 500}`)
+}
+
+// A batch ends also where its records are large, so that building takes no more memory for them.
+func TestBatchesOfLargeRecords(t *testing.T) {
+	w := newWorld(t, 36)
+	w.many(40, thing{Remark: shape.Text(strings.Repeat("long words ", batchBytes/4/len("long words ")))})
+	s := w.engine.shelf(w.org, things)
+	w.still(func() {
+		w.must(s.remake(errors.New("asked for")))
+		for more, before := true, 0; more; before = s.view.count {
+			var err error
+			more, err = s.follow()
+			w.must(err)
+			if got := s.view.count - before; got > 5 {
+				t.Errorf("%d large records came at once", got)
+			}
+		}
+	})
+	w.check()
+	w.agree(`{"search": "wor", "page_size": 500}`)
 }

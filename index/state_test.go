@@ -99,14 +99,14 @@ func TestCheckFinds(t *testing.T) {
 				st.Sum -= idSum(w.ids[0])
 			},
 			"it has " + stranger.ID.String() + ", which the store has not": func(b *bleve.Batch, st *state) {
-				b.Update(things.document(row(stranger)))
+				b.Update(things.document(row(stranger), scratch{}))
 				st.Count++
 				st.Sum += idSum(stranger.ID)
 			},
 			"it has " + w.ids[1].String() + " other": func(b *bleve.Batch, _ *state) {
 				other := some(w.ids[1])
 				other.Name = "other than any"
-				b.Update(things.document(row(other)))
+				b.Update(things.document(row(other), scratch{}))
 			},
 		} {
 			w.settle()

@@ -123,16 +123,23 @@ func isShort(word string) bool { return utf8.RuneCountInString(word) <= shortWor
 // document is a record as bleve takes it: terms, no positions, no stored values but the id, no doc values. Columns are
 // made from the term dictionaries.
 type document struct {
-	id     string
-	fields []bleve.Field
+	id      string
+	fields  []bleve.Field
+	scratch scratch
 }
 
 // terms is one field of a document.
 type terms struct {
-	name  string
-	value []byte // of _id alone
-	freqs bleve.TokenFrequencies
+	name    string
+	value   []byte   // of _id alone
+	all     []string // some perhaps more than once
+	begin   bool     // the terms are the beginnings of all
+	scratch scratch
 }
+
+// scratch has the maps that bleve wants of the fields of a document, by their names. A batch of documents shares it: bleve
+// reads one document after the other and keeps no map, and maps of their own would take most of the memory of a batch.
+type scratch map[string]bleve.TokenFrequencies
 
 // once is the frequency of every term. Bleve reads it and keeps nothing of it; a term in one document only is kept
 // within the dictionary itself when its frequency is one.
@@ -143,19 +150,30 @@ var once = func() *bleve.TokenFreq {
 }()
 
 // document makes the document of a row.
-func (k *Kind) document(r *row) *document {
-	d := &document{id: string(r.id[:])}
+func (k *Kind) document(r *row, shared scratch) *document {
+	d := &document{id: string(r.id[:]), scratch: shared}
 	has := terms{name: hasField}
 	var kept []*wordTerms
+	add := func(f *Field, v *value) {
+		if !v.has {
+			return
+		}
+		has.add(f.name)
+		var words []string
+		if f.Type == shape.TypeText || f.Searched {
+			words = v.words()
+		}
+		if f.Long {
+			words = distinct(words)
+		}
+		d.add(f, v, words)
+		kept = addWords(kept, f, words)
+	}
 	for i := range k.Fields {
-		f, v := &k.Fields[i], &r.values[i]
-		d.add(f, v, &has)
-		kept = d.addWords(f, v, kept)
+		add(&k.Fields[i], &r.values[i])
 	}
 	for i := range r.custom {
-		f, v := r.custom[i].field, &r.custom[i].value
-		d.add(f, v, &has)
-		kept = d.addWords(f, v, kept)
+		add(r.custom[i].field, &r.custom[i].value)
 	}
 	d.put(has)
 	for _, w := range kept {
@@ -165,12 +183,8 @@ func (k *Kind) document(r *row) *document {
 	return d
 }
 
-// add makes the terms of one field.
-func (d *document) add(f *Field, v *value, has *terms) {
-	if !v.has {
-		return
-	}
-	has.add(f.name)
+// add makes the terms of one field, which has the words.
+func (d *document) add(f *Field, v *value, words []string) {
 	own := terms{name: f.name}
 	switch {
 	case f.Type == shape.TypeMulti:
@@ -180,9 +194,7 @@ func (d *document) add(f *Field, v *value, has *terms) {
 	case f.isNumeric():
 		own.add(numberTerm(v.num))
 	case f.Long:
-		for _, w := range splitWords(v.fold) {
-			own.add(w)
-		}
+		own.all = words
 		hash := terms{name: f.name + hashSuffix}
 		hash.add(hashTerm(v.text))
 		d.put(hash)
@@ -206,18 +218,18 @@ type wordTerms struct {
 }
 
 // addWords adds the words of a field to those that are kept together with them.
-func (d *document) addWords(f *Field, v *value, kept []*wordTerms) []*wordTerms {
-	if !v.has || f.Type != shape.TypeText && !f.Searched {
+func addWords(kept []*wordTerms, f *Field, words []string) []*wordTerms {
+	if len(words) == 0 {
 		return kept
 	}
 	name := f.wordsName()
 	at := slices.IndexFunc(kept, func(w *wordTerms) bool { return w.name == name })
 	if at < 0 {
 		at = len(kept)
-		kept = append(kept, &wordTerms{name: name, words: terms{name: name + wordField}, begins: terms{name: name + beginField}})
+		kept = append(kept, &wordTerms{name: name, words: terms{name: name + wordField}, begins: terms{name: name + beginField, begin: true}})
 	}
-	for _, w := range v.words() {
-		beginnings(w, kept[at].begins.add)
+	kept[at].begins.all = append(kept[at].begins.all, words...)
+	for _, w := range words {
 		if !f.Long && !isShort(w) { // those of a long text are its own terms
 			kept[at].words.add(w)
 		}
@@ -226,24 +238,18 @@ func (d *document) addWords(f *Field, v *value, kept []*wordTerms) []*wordTerms 
 }
 
 func (d *document) put(t terms) {
-	if t.freqs != nil {
+	if len(t.all) > 0 {
+		t.scratch = d.scratch
 		d.fields = append(d.fields, &t)
 	}
 }
 
-func (t *terms) add(term string) {
-	if t.freqs == nil {
-		t.freqs = bleve.TokenFrequencies{}
-	}
-	t.freqs[term] = once
-}
+func (t *terms) add(term string) { t.all = append(t.all, term) }
 
 func (d *document) ID() string { return d.id }
 
 func (d *document) AddIDField() {
-	id := &terms{name: idField, value: []byte(d.id)}
-	id.add(d.id)
-	d.fields = append(d.fields, id)
+	d.put(terms{name: idField, value: []byte(d.id), all: []string{d.id}})
 }
 
 func (d *document) VisitFields(visit bleve.FieldVisitor) {
@@ -273,6 +279,23 @@ func (t *terms) Options() bleve.FieldIndexingOptions {
 }
 
 // AnalyzedLength must not be zero: bleve tells by it that a term has one document.
-func (t *terms) AnalyzedLength() int                              { return 1 }
-func (t *terms) AnalyzedTokenFrequencies() bleve.TokenFrequencies { return t.freqs }
-func (t *terms) NumPlainTextBytes() uint64                        { return 0 }
+func (t *terms) AnalyzedLength() int       { return 1 }
+func (t *terms) NumPlainTextBytes() uint64 { return 0 }
+
+// AnalyzedTokenFrequencies gives the terms in the map that the documents of the batch share.
+func (t *terms) AnalyzedTokenFrequencies() bleve.TokenFrequencies {
+	freqs := t.scratch[t.name]
+	if freqs == nil {
+		freqs = bleve.TokenFrequencies{}
+		t.scratch[t.name] = freqs
+	}
+	clear(freqs)
+	for _, term := range t.all {
+		if t.begin {
+			beginnings(term, func(s string) { freqs[s] = once })
+		} else {
+			freqs[term] = once
+		}
+	}
+	return freqs
+}

@@ -56,7 +56,7 @@ func newBareBleve(b *testing.B, l *lists) *bareBleve {
 	for {
 		var ids []uuid.UUID
 		err := l.s.Store.View(l.org, func(tx *store.Tx) error {
-			return tx.Records("contacts", above, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
+			return tx.Records(l.kind.Entity, above, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
 				ids = append(ids, id)
 				return len(ids) < bareBatch, nil
 			})
@@ -78,7 +78,7 @@ func (x *bareBleve) write(b *testing.B, ids []uuid.UUID) time.Duration {
 	batch := bleve.NewBatch()
 	err := x.l.s.Store.View(x.l.org, func(tx *store.Tx) error {
 		for _, id := range ids {
-			_, public, err := tx.Reader("contacts").Public(id)
+			_, public, err := tx.Reader(x.l.kind.Entity).Public(id)
 			if err != nil {
 				return err
 			}
