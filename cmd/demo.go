@@ -11,6 +11,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/record"
+	"prospector/internal/tam"
 	"prospector/store"
 )
 
@@ -30,26 +31,40 @@ type demoOrg struct {
 
 func demoCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "demo", Short: "Serve two demo organizations with fictional records", Args: noArgs,
+		Use: "demo", Short: "Serve two demo organizations and a market, all fictional", Args: noArgs,
 		Example: "  prospector demo --addr 127.0.0.1:8080",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c, func(own *Config) { own.DataDir, own.Log.Level = "./demo-data", "warn" })
 			if err != nil {
 				return err
 			}
-			return serve(cfg, prepareDemo)
+			companies, err := c.Flags().GetInt("companies")
+			if err != nil || companies < 1 {
+				return usage("--companies must be 1 or more")
+			}
+			return serve(cfg, func(ctx context.Context, s *Service, url string) (string, error) {
+				return prepareDemo(ctx, s, url, companies)
+			})
 		},
 	}
 	c.Flags().String("addr", "", "`address` to listen on (default 127.0.0.1:8080)")
+	c.Flags().Int("companies", demoCompanies, "how many `companies` the made-up market has")
 	c.Flags().String("speed", "", "how many `times` as fast campaigns run (default 1); it has no effect until there are campaigns")
 	return c
 }
 
-// prepareDemo puts the demo organizations into the store, unless they are there, makes fresh keys in place of the ones before,
-// and gives what to tell the user.
-func prepareDemo(ctx context.Context, s *Service, url string) (string, error) {
+// prepareDemo puts a market and the demo organizations into the store, unless they are there, makes fresh keys in place of the ones
+// before, and gives what to tell the user.
+func prepareDemo(ctx context.Context, s *Service, url string, companies int) (string, error) {
 	told := demoTold{base: url}
 	if err := s.isForDemo(); err != nil {
+		return "", err
+	}
+	if err := s.fillMarket(ctx, companies); err != nil {
+		return "", fmt.Errorf("demo: %w", err)
+	}
+	market, err := s.firstOfMarket()
+	if err != nil {
 		return "", err
 	}
 	for i, org := range demoOrgs {
@@ -59,8 +74,13 @@ func prepareDemo(ctx context.Context, s *Service, url string) (string, error) {
 		}
 		err = s.Store.Update(ctx, id, store.Actor{Operation: "demo"}, func(tx *store.Tx) error {
 			if s.Identity.Users.Table.Count(tx) == 0 { // it is new, or was not finished
-				if err := fillDemo(tx, s, org); err != nil {
-					return err
+				d := &demoMaker{tx: tx}
+				fillDemo(d, s, org)
+				if i == 0 {
+					s.knowMarket(d, market)
+				}
+				if d.err != nil {
+					return d.err
 				}
 			}
 			if told.keys[i], err = freshKey(tx, s); err != nil || i > 0 {
@@ -69,9 +89,15 @@ func prepareDemo(ctx context.Context, s *Service, url string) (string, error) {
 			told.someone, err = promising(tx, s)
 			return err
 		})
+		if err == nil && i == 0 {
+			told.preview, err = s.previewMarket(ctx, id)
+		}
 		if err != nil {
 			return "", fmt.Errorf("demo: %w", err)
 		}
+	}
+	if len(market) > 0 {
+		told.site = string(market[0].Website)
 	}
 	return told.text(), nil
 }
@@ -115,6 +141,16 @@ type demoTold struct {
 	base    string
 	keys    [len(demoOrgs)]string
 	someone crm.Contact
+	preview tam.Preview
+	site    string // of a company in it
+}
+
+// counts says how many are selected.
+func (d demoTold) counts() string {
+	if t := d.preview.Totals; t != nil {
+		return fmt.Sprintf(" (%d of %d companies, %d of %d people)", t.Companies.Eligible, t.Companies.Matched, t.People.Eligible, t.People.Matched)
+	}
+	return ""
 }
 
 func (d demoTold) text() string {
@@ -124,7 +160,7 @@ func (d demoTold) text() string {
 	body := func(path, json string) string {
 		return fmt.Sprintf("-H 'Content-Type: application/json' %s%s -d '%s'", d.base, path, json)
 	}
-	contact := "/v1/contacts/" + d.someone.ID.String()
+	contact, preview := "/v1/contacts/"+d.someone.ID.String(), "/v1/tam/preview/"+d.preview.PreviewID.String()
 	name := strings.TrimSpace(string(d.someone.FirstName + " " + d.someone.LastName))
 	return fmt.Sprintf(`
 Prospector is running at %s with two demo organizations, %q and %q.
@@ -142,14 +178,18 @@ Three things to try:
    %s
    %s
 
-3. The other organization has contacts of its own, and cannot see that one: it is not found.
+3. A Preview of a market is ready: German companies with more than 50 employees, and who decides there. It says who is in, who is
+   out and why%s. Take one out, and the counts follow. The other organization cannot see it: it is not found.
+   %s
+   %s
    %s
 
 Ctrl-C stops it.
 `, d.base, demoOrgs[0].name, demoOrgs[1].name, d.base, d.keys[0], demoOrgs[1].name, d.keys[1],
 		curl(d.keys[0], body("/v1/contacts/list", `{"filters": [{"field": "title", "condition": "contains", "value": "vp"}, {"field": "scoring.heat_score", "condition": "is", "value": "hot"}, {"field": "do_not_contact", "condition": "is", "value": false}], "sort": "last_name", "page_size": 5}`)),
 		name, curl(d.keys[0], "-X PATCH "+body(contact, `{"do_not_contact": true}`)), curl(d.keys[0], d.base+contact+"/history"),
-		curl(d.keys[1], d.base+contact))
+		d.counts(), curl(d.keys[0], d.base+preview+"?page_size=5"), curl(d.keys[0], body(preview+"/exclude", `{"company_websites": ["`+d.site+`"]}`)),
+		curl(d.keys[1], d.base+preview))
 }
 
 // demoOrganization finds a demo organization, or makes it.

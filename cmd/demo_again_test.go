@@ -13,13 +13,15 @@ import (
 
 // The demo comes up again also when somebody has deleted all its contacts.
 func TestDemoWithoutItsContacts(t *testing.T) {
-	s, err := Open(Config{DataDir: t.TempDir()}, slog.New(slog.DiscardHandler), nil)
+	cfg := defaults()
+	cfg.DataDir = t.TempDir()
+	s, err := Open(cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	const url = "http://127.0.0.1:8080"
-	first, err := prepareDemo(t.Context(), s, url)
+	first, err := prepareDemo(t.Context(), s, url, 300)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,7 @@ func TestDemoWithoutItsContacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := prepareDemo(t.Context(), s, url)
+	second, err := prepareDemo(t.Context(), s, url, 300)
 	if err != nil || second == first || !strings.Contains(second, "API key: pro_") {
 		t.Errorf("%v\n%s", err, second)
 	}

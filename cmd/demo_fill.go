@@ -14,13 +14,12 @@ import (
 
 // fillDemo makes a user, tags, custom fields, accounts with their contacts, and what is going on with them. Everything in it
 // is invented; every domain is reserved for examples.
-func fillDemo(tx *store.Tx, s *Service, org demoOrg) error {
-	d := demoMaker{tx: tx}
-	owner := create(&d, s.Identity.Users.Create, map[string]any{
+func fillDemo(d *demoMaker, s *Service, org demoOrg) {
+	owner := create(d, s.Identity.Users.Create, map[string]any{
 		"email": org.email, "first_name": org.first, "last_name": org.last, "title": "Account Executive",
 	})
 	tag := func(object, name, color string) uuid.UUID {
-		return create(&d, s.CRM.Tags.Create, map[string]any{"name": name, "color": color, "object_type": object})
+		return create(d, s.CRM.Tags.Create, map[string]any{"name": name, "color": color, "object_type": object})
 	}
 	accountTags := []uuid.UUID{tag("account", "Key account", "purple"), tag("account", "Partner", "blue"), tag("account", "Churn risk", "red")}
 	contactTags := []uuid.UUID{tag("contact", "Champion", "green"), tag("contact", "Decision maker", "berry"), tag("contact", "Met at a fair", "yellow")}
@@ -28,7 +27,7 @@ func fillDemo(tx *store.Tx, s *Service, org demoOrg) error {
 	field := func(entity, key, label, typ string, more map[string]any) {
 		fields := map[string]any{"entity": entity, "key": key, "label": label, "data_type": typ}
 		maps.Copy(fields, more)
-		create(&d, s.CRM.Fields.Create, fields)
+		create(d, s.CRM.Fields.Create, fields)
 	}
 	field("accounts", "tier", "Tier", "enum", map[string]any{"allowed_values": demoTiers})
 	field("accounts", "ships_worldwide", "Ships worldwide", "boolean", map[string]any{"ai": map[string]any{"question": "Does the company ship worldwide?"}})
@@ -38,7 +37,7 @@ func fillDemo(tx *store.Tx, s *Service, org demoOrg) error {
 		deal := demoDeal{owner: owner, company: pick(companyFirst, i) + " " + pick(companySecond, i*7+i/len(companyFirst)), product: pick(products, i)}
 		domain := strings.ToLower(strings.ReplaceAll(deal.company, " ", "-")) + ".example"
 		place := demoPlaces[i%len(demoPlaces)]
-		deal.account = create(&d, s.CRM.Accounts.Create, map[string]any{
+		deal.account = create(d, s.CRM.Accounts.Create, map[string]any{
 			"name": deal.company, "website": domain, "industry": pick(industries, i), "employee_count": 12 + i*i*3,
 			"annual_revenue": (1 + i%9) * 1_250_000, "founded_year": 1961 + i%60, "country": place.country, "location": place.city,
 			"description": fmt.Sprintf("%s makes %s for customers in %s.", deal.company, deal.product, place.country),
@@ -47,7 +46,7 @@ func fillDemo(tx *store.Tx, s *Service, org demoOrg) error {
 		for j := range 5 {
 			n := i*5 + j
 			first, last := pick(firstNames, n*3+j), pick(lastNames, n*5+i)
-			deal.contact, deal.person = create(&d, s.CRM.Contacts.Create, map[string]any{
+			deal.contact, deal.person = create(d, s.CRM.Contacts.Create, map[string]any{
 				"account_id": deal.account, "first_name": first, "last_name": last, "title": pick(titles, n),
 				"email":        strings.ToLower(first+"."+last) + "@" + domain,
 				"linkedin_url": fmt.Sprintf("https://linkedin.example/in/%s-%s-%d", strings.ToLower(first), strings.ToLower(last), n),
@@ -57,10 +56,9 @@ func fillDemo(tx *store.Tx, s *Service, org demoOrg) error {
 			}), first+" "+last
 		}
 		if i%3 == 0 {
-			s.makeDeal(&d, deal, i/3)
+			s.makeDeal(d, deal, i/3)
 		}
 	}
-	return d.err
 }
 
 // demoDeal is what is being sold to whom.

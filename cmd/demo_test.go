@@ -19,7 +19,7 @@ type demo struct {
 
 func (p *place) demo() *demo {
 	p.t.Helper()
-	d := &demo{server: p.start("demo", "--addr", "127.0.0.1:0")}
+	d := &demo{server: p.start("demo", "--addr", "127.0.0.1:0", "--companies", "300")}
 	m := d.await(d.stdout, demoAddress)
 	d.url, d.key = m[1], m[2]
 	for line := range strings.Lines(m[0]) {
@@ -96,12 +96,12 @@ func shellWords(line string) (words []string) {
 // tryAll pastes every line of the things to try: the last asks as the other organization.
 func (d *demo) tryAll() {
 	d.t.Helper()
-	if len(d.curls) != 4 {
-		d.t.Fatalf("the demo shows %d lines to try, want 4:\n%s", len(d.curls), d.stdout)
+	if len(d.curls) != 6 {
+		d.t.Fatalf("the demo shows %d lines to try, want 6:\n%s", len(d.curls), d.stdout)
 	}
 	for i, line := range d.curls {
 		want := http.StatusOK
-		if i == 3 {
+		if i == 5 {
 			want = http.StatusNotFound
 		}
 		if r := d.curl(line); r.status != want {
