@@ -322,12 +322,15 @@ func (p *Plan) merge(runs []run, at []int, size int) []uuid.UUID {
 	slices.SortFunc(heads, func(a, b *head) int { return p.compare(&a.keyed, &b.keyed) })
 	ids := make([]uuid.UUID, 0, size)
 	probe := p.newKeyed()
+	var before *head
 	for len(ids) < size && len(heads) > 0 {
 		h := heads[0]
-		// As many as surely come before the next run: twice as many each time that they do.
+		// Where the last one came from the same run: as many as surely come before the next run, twice as many each time that
+		// they do.
 		most := min(h.run.len()-h.at, size-len(ids))
-		n := 1
-		for n < most {
+		n, again := 1, h == before
+		before = h
+		for again && n < most {
 			if len(heads) == 1 {
 				n = most
 				break
@@ -345,8 +348,10 @@ func (p *Plan) merge(runs []run, at []int, size int) []uuid.UUID {
 			continue
 		}
 		h.run.get(h.at, &h.keyed)
-		for i := 1; i < len(heads) && p.compare(&heads[i].keyed, &h.keyed) < 0; i++ {
-			heads[i-1], heads[i] = heads[i], h
+		if rest := heads[1:]; len(rest) > 0 && p.compare(&rest[0].keyed, &h.keyed) < 0 {
+			i := sort.Search(len(rest), func(i int) bool { return p.compare(&rest[i].keyed, &h.keyed) >= 0 })
+			copy(heads, rest[:i])
+			heads[i] = h
 		}
 	}
 	return ids
