@@ -66,15 +66,37 @@ func seniorityOf(title string) string {
 			text = before + " "
 		}
 	}
-	for _, s := range seniorities {
-		for _, phrase := range s.phrases {
-			if has(text, phrase) {
-				return s.seniority
+	first := len(seniorities)
+	for _, word := range words {
+		for _, c := range candidates[word] {
+			if c.rank < first && has(text, c.phrase) {
+				first = c.rank
 			}
 		}
 	}
-	return individual
+	if first == len(seniorities) {
+		return individual
+	}
+	return seniorities[first].seniority
 }
+
+// candidate is a phrase, and its place among the seniorities.
+type candidate struct {
+	rank   int
+	phrase []string
+}
+
+// candidates are the phrases by the words that they begin with: of all there are, few can be in a title.
+var candidates = func() map[string][]candidate {
+	all := map[string][]candidate{}
+	for rank, s := range seniorities {
+		for _, phrase := range s.phrases {
+			word, _, _ := strings.Cut(strings.TrimSpace(phrase[0]), " ")
+			all[word] = append(all[word], candidate{rank, phrase})
+		}
+	}
+	return all
+}()
 
 // has tells whether a text has the halves of a phrase, one behind the other.
 func has(text string, phrase []string) bool {
