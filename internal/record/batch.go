@@ -53,6 +53,9 @@ func (k *Kind[T]) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error
 		id, found := k.Table.Find(tx, externalID, []byte(shape.Fold(text)))
 		return id, found, nil
 	}
+	if k.Table.Count(tx) == 0 {
+		return uuid.Nil, false, nil
+	}
 	folded := k.Match[field](text)
 	if folded == "" {
 		return uuid.Nil, false, nil

@@ -1,11 +1,12 @@
 package tam
 
 import (
-	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/google/uuid"
 
@@ -17,7 +18,14 @@ import (
 // once, with the Preview, and costs a twentieth of the members.
 
 // name is a hashed name. Half of SHA-256 is enough to be sure that no two names of a Preview are alike.
-type name [16]byte
+type name struct{ high, low uint64 }
+
+func (n name) compare(other name) int {
+	if n.high != other.high {
+		return cmp.Compare(n.high, other.high)
+	}
+	return cmp.Compare(n.low, other.low)
+}
 
 // Names of different kinds are different names.
 const (
@@ -28,7 +36,7 @@ const (
 
 func nameOf(kind byte, text string) name {
 	sum := sha256.Sum256(append([]byte{kind}, text...))
-	return name(sum[:16])
+	return name{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])}
 }
 
 type dirEntry struct {
@@ -44,7 +52,7 @@ const (
 
 // pageOf is the page of a name, of so many.
 func pageOf(n name, pages int) uint32 {
-	page, _ := bits.Mul64(binary.BigEndian.Uint64(n[:]), uint64(pages))
+	page, _ := bits.Mul64(n.high, uint64(pages))
 	return uint32(page)
 }
 
@@ -53,16 +61,17 @@ func pagesFor(entries int) int { return (entries + pageEntries - 1) / pageEntrie
 // dirPages gives the pages of a directory in order.
 func dirPages(entries []dirEntry, use func(page uint32, value []byte) error) error {
 	slices.SortFunc(entries, func(a, b dirEntry) int {
-		if c := bytes.Compare(a.name[:], b.name[:]); c != 0 {
+		if c := a.name.compare(b.name); c != 0 {
 			return c
 		}
-		return int(a.ordinal) - int(b.ordinal)
+		return cmp.Compare(a.ordinal, b.ordinal)
 	})
 	pages := pagesFor(len(entries))
 	for page, at := uint32(0), 0; int(page) < pages; page++ {
 		value := []byte{}
 		for ; at < len(entries) && pageOf(entries[at].name, pages) == page; at++ {
-			value = append(value, entries[at].name[:]...)
+			value = binary.BigEndian.AppendUint64(value, entries[at].name.high)
+			value = binary.BigEndian.AppendUint64(value, entries[at].name.low)
 			value = binary.BigEndian.AppendUint32(value, entries[at].ordinal)
 		}
 		if err := use(page, value); err != nil {
@@ -81,19 +90,14 @@ func (t *TAM) lookUp(tx *store.Tx, preview uuid.UUID, pages int, n name) ([]int,
 	if err != nil {
 		return nil, err
 	}
-	entry := func(i int) []byte { return page[i*entrySize : (i+1)*entrySize] }
-	count := len(page) / entrySize
-	first := 0
-	for last := count; first < last; { // the first that is not before the name
-		if middle := (first + last) / 2; bytes.Compare(entry(middle)[:16], n[:]) < 0 {
-			first = middle + 1
-		} else {
-			last = middle
-		}
+	at := func(i int) name {
+		return name{binary.BigEndian.Uint64(page[i*entrySize:]), binary.BigEndian.Uint64(page[i*entrySize+8:])}
 	}
+	count := len(page) / entrySize
+	first := sort.Search(count, func(i int) bool { return at(i).compare(n) >= 0 })
 	var ordinals []int
-	for ; first < count && bytes.Equal(entry(first)[:16], n[:]); first++ {
-		ordinals = append(ordinals, int(binary.BigEndian.Uint32(entry(first)[16:])))
+	for ; first < count && at(first) == n; first++ {
+		ordinals = append(ordinals, int(binary.BigEndian.Uint32(page[first*entrySize+16:])))
 	}
 	return ordinals, nil
 }

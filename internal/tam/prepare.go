@@ -18,7 +18,7 @@ const (
 	// readMost is how many companies are read at once, and WriteMost how many members are written at once: other writers
 	// wait meanwhile.
 	readMost  = 250
-	WriteMost = 1000
+	WriteMost = 500
 	// triesMost is how often a preparation is tried that fails for reasons of ours.
 	triesMost = 3
 )
@@ -147,14 +147,12 @@ func (p *preparation) run(ctx context.Context) error {
 		return err
 	}
 	work, stop := context.WithCancel(ctx)
-	gathered, batches := make(chan gathered, 1), make(chan batch, 1)
-	go p.gatherAll(work, ids, gathered)
-	go p.selectAll(work, gathered, batches)
-	defer func() { // nothing is read any more when run has returned
-		stop()
-		for range batches {
-		}
-	}()
+	chosen, met, batches := make(chan chunk, 1), make(chan chunk, 1), make(chan batch, 1)
+	go p.chooseAll(work, ids, chosen)
+	go p.meetAll(work, chosen, met)
+	go p.selectAll(work, met, batches)
+	defer drain(batches) // nothing is read any more when run has returned
+	defer stop()
 	for b := range batches {
 		if b.err != nil {
 			return b.err
@@ -205,23 +203,42 @@ func (p *preparation) estimate(ctx context.Context, ids []uuid.UUID) error {
 	})
 }
 
-// gathered is companies that were read with their people.
-type gathered struct {
+// chunk is some of the candidates on their way through the selection. While one is chosen, the people of the one before are
+// read, those of the one before that are decided on, and its members written.
+type chunk struct {
 	companies []selected
 	progress  float64
 	err       error // why there is no more
 }
 
-// gatherAll reads the candidates, while those before them are decided on.
-func (p *preparation) gatherAll(ctx context.Context, ids []uuid.UUID, out chan<- gathered) {
+func (p *preparation) chooseAll(ctx context.Context, ids []uuid.UUID, out chan<- chunk) {
 	defer close(out)
 	done := 0
-	for chunk := range slices.Chunk(ids, readMost) {
-		done += len(chunk)
-		companies, err := p.gather(chunk)
-		if !give(ctx, out, gathered{companies, float64(done) / float64(len(ids)+1), err}) || err != nil {
+	for some := range slices.Chunk(ids, readMost) {
+		done += len(some)
+		companies, err := p.choose(some)
+		if !give(ctx, out, chunk{companies, float64(done) / float64(len(ids)+1), err}) || err != nil {
 			return
 		}
+	}
+}
+
+func (p *preparation) meetAll(ctx context.Context, in <-chan chunk, out chan<- chunk) {
+	defer close(out)
+	defer drain(in)
+	for c := range in {
+		if c.err == nil {
+			c.err = p.meet(c.companies)
+		}
+		if !give(ctx, out, c) || c.err != nil {
+			return
+		}
+	}
+}
+
+// drain waits until nothing comes any more.
+func drain[T any](in <-chan T) {
+	for range in {
 	}
 }
 
@@ -233,18 +250,15 @@ type batch struct {
 	err      error // why there is no more
 }
 
-// selectAll makes members of what was gathered, while those before them are written.
-func (p *preparation) selectAll(ctx context.Context, in <-chan gathered, out chan<- batch) {
+// selectAll makes members.
+func (p *preparation) selectAll(ctx context.Context, in <-chan chunk, out chan<- batch) {
 	defer close(out)
-	defer func() {
-		for range in { // until nothing is read any more
-		}
-	}()
+	defer drain(in)
 	next := batch{}
-	for g := range in {
-		next.progress = g.progress
-		rows, err := p.decide(g.companies)
-		if err = errors.Join(g.err, err); err == nil && p.members+len(rows) > membersMost {
+	for c := range in {
+		next.progress = c.progress
+		rows, err := p.decide(c.companies)
+		if err = errors.Join(c.err, err); err == nil && p.members+len(rows) > membersMost {
 			err = failure(tooManyMembers)
 		}
 		if err != nil {
@@ -259,7 +273,7 @@ func (p *preparation) selectAll(ctx context.Context, in <-chan gathered, out cha
 			if !give(ctx, out, next) {
 				return
 			}
-			next = batch{from: p.members, progress: g.progress}
+			next = batch{from: p.members, progress: c.progress}
 		}
 	}
 	if len(next.members) > 0 {

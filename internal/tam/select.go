@@ -19,14 +19,14 @@ type selected struct {
 // kept tells whether nothing was found against a company yet.
 func (s *selected) kept() bool { return s.row.importable() }
 
-// gather takes companies through the steps 2 and 3 of the selection, and reads the people of those that are kept.
-func (p *preparation) gather(ids []uuid.UUID) ([]selected, error) {
+// choose takes companies through the steps 2 and 3 of the selection.
+func (p *preparation) choose(ids []uuid.UUID) ([]selected, error) {
 	companies, err := p.readCompanies(ids)
 	if err != nil {
 		return nil, err
 	}
 	chosen := make([]selected, len(companies))
-	err = p.store.View(p.org, func(tx *store.Tx) error {
+	return chosen, p.store.View(p.org, func(tx *store.Tx) error {
 		for i := range companies {
 			if chosen[i].row, err = p.company(tx, &companies[i]); err != nil {
 				return err
@@ -34,16 +34,17 @@ func (p *preparation) gather(ids []uuid.UUID) ([]selected, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return chosen, p.store.View(CatalogOrg, func(tx *store.Tx) error {
+}
+
+// meet reads the people of the companies that are kept.
+func (p *preparation) meet(chosen []selected) error {
+	return p.store.View(CatalogOrg, func(tx *store.Tx) (err error) {
 		records := tx.Reader(p.People.Name())
 		for i := range chosen {
 			if !chosen[i].kept() {
 				continue
 			}
-			if chosen[i].people, err = p.readPeople(tx, records, companies[i].id, p.filter); err != nil {
+			if chosen[i].people, err = p.readPeople(tx, records, chosen[i].row.source, p.filter); err != nil {
 				return err
 			}
 		}

@@ -45,21 +45,20 @@ type sourcePerson struct {
 	public    string
 }
 
-// texts gives the texts of a record that the store has, some of which are wanted.
-func texts(public string, want func(key string) *string) {
+// texts gives the texts of a record that the store has: so many that are wanted.
+func texts(public string, wanted int, want func(key string) *string) {
 	gjson.Parse(public).ForEach(func(key, value gjson.Result) bool {
-		if value.Type == gjson.String {
-			if field := want(key.Str); field != nil {
-				*field = value.Str
-			}
+		if field := want(key.Str); field != nil {
+			*field = value.Str
+			wanted--
 		}
-		return true
+		return wanted > 0
 	})
 }
 
 func newSourceCompany(public string) sourceCompany {
 	c := sourceCompany{public: public}
-	texts(public, func(key string) *string {
+	texts(public, 3, func(key string) *string {
 		switch key {
 		case "id":
 			return &c.id
@@ -75,7 +74,7 @@ func newSourceCompany(public string) sourceCompany {
 
 func newSourcePerson(public string) sourcePerson {
 	p := sourcePerson{public: public}
-	texts(public, func(key string) *string {
+	texts(public, 6, func(key string) *string {
 		switch key {
 		case "id":
 			return &p.id
