@@ -117,12 +117,11 @@ func (e *exclusion) take(given string, found []int, unknown *[]string) {
 	for _, n := range chosen {
 		e.removed[n] = true
 		if !e.sets.has(people, n) {
-			e.sets.peopleOf(n, func(person int) bool {
+			for person, end := n+1, e.sets.endOf(n); person < end; person++ {
 				if e.sets.selected(person) {
 					e.removed[person] = true
 				}
-				return true
-			})
+			}
 		}
 	}
 }
@@ -140,7 +139,8 @@ func (e *exclusion) save() error {
 		e.sets.remove(n)
 	}
 	y := tallyOf(&e.doc.Record)
-	var lost []int // companies that have lost a person
+	var lost []int        // companies that have lost a person
+	company, end := -1, 0 // of the last of them
 	for _, n := range ordinals {
 		existing := e.sets.has(existingRows, n)
 		if !e.sets.has(people, n) {
@@ -148,12 +148,15 @@ func (e *exclusion) save() error {
 			e.done.Excluded.Companies++
 			continue
 		}
-		company := e.sets.companyOf(n)
+		if n >= end {
+			company = e.sets.companyOf(n)
+			end = e.sets.endOf(company)
+			lost = append(lost, company)
+		}
 		y.remove(true, existing, e.sets.has(existingRows, company))
 		e.done.Excluded.Contacts++
-		lost = append(lost, company)
 	}
-	err := e.withoutPeople(slices.Compact(lost))
+	err := e.withoutPeople(lost)
 	if err = errors.Join(err, e.sets.err); err != nil {
 		return err
 	}
@@ -170,10 +173,9 @@ func (e *exclusion) withoutPeople(companies []int) error {
 	var empty []uint32
 	for _, company := range companies {
 		left := false
-		e.sets.peopleOf(company, func(person int) bool {
+		for person, end := company+1, e.sets.endOf(company); person < end && !left; person++ {
 			left = e.sets.selected(person)
-			return !left
-		})
+		}
 		if !left && e.sets.selected(company) {
 			empty = append(empty, uint32(company))
 		}

@@ -85,18 +85,33 @@ func (s *sets) remove(ordinal int) {
 	s.piece(removedRows, ordinal/pieceBits)[at/64] |= 1 << (at % 64)
 }
 
-// peopleOf calls fn for the people of a company, until it says stop.
-func (s *sets) peopleOf(company int, fn func(ordinal int) (more bool)) {
-	for n := company + 1; n < s.members && s.has(people, n) && fn(n); n++ {
+// companyOf gives the company of a person: the last one before. It looks at 64 members at once: a company may have many.
+func (s *sets) companyOf(person int) int {
+	for at := person; at >= 0; at = at/64*64 - 1 {
+		companies := ^s.peopleAmong(at)
+		companies <<= 63 - at%64 // without those behind it
+		if companies != 0 {
+			return at - bits.LeadingZeros64(companies)
+		}
 	}
+	return 0
 }
 
-// companyOf gives the company of a person: the one before.
-func (s *sets) companyOf(person int) int {
-	for person > 0 && s.has(people, person) {
-		person--
+// endOf gives the member behind the people of a company.
+func (s *sets) endOf(company int) int {
+	for at := company + 1; at < s.members; at = (at/64 + 1) * 64 {
+		companies := ^s.peopleAmong(at)
+		companies >>= at % 64 // without those before it
+		if companies != 0 {
+			return min(s.members, at+bits.TrailingZeros64(companies))
+		}
 	}
-	return person
+	return s.members
+}
+
+// peopleAmong tells which of the 64 members around one are people.
+func (s *sets) peopleAmong(ordinal int) uint64 {
+	return s.piece(people, ordinal/pieceBits)[ordinal%pieceBits/64]
 }
 
 // save writes down which members were removed.
