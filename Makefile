@@ -37,6 +37,7 @@ fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler and 
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, after fuzzing
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run TestPreviewReference -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./cmd -run TestKill9 -count 1 -timeout 4h -v
 
 ci: ## what CI runs

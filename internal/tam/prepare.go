@@ -46,15 +46,14 @@ func (t *TAM) prepareJob(ctx context.Context, job store.Job) error {
 	if err == nil {
 		err = p.run(ctx)
 	}
-	var failed failure
-	switch {
-	case errors.As(err, &failed):
-		return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
+	if failed := failure(""); errors.As(err, &failed) {
+		err = p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
 			rec.FailureReason = shape.Text(failed)
 			return p.end(tx, doc, rec, Failed)
 		})
-	case errors.Is(err, errOver):
-		return t.store.Update(ctx, job.Org, p.actor(), func(tx *store.Tx) error { return tx.Done(job.ID) })
+	}
+	if errors.Is(err, errOver) {
+		err = t.store.Update(ctx, job.Org, p.actor(), func(tx *store.Tx) error { return tx.Done(job.ID) })
 	}
 	return err
 }
