@@ -2,6 +2,7 @@ package tam
 
 import (
 	"hash/maphash"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -122,15 +123,18 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 
 // isRepeated tells whether a person shares an email or a LinkedIn URL with a member before that is no duplicate.
 func (p *preparation) isRepeated(person *sourcePerson) bool {
-	email, url := keyOf('e', person.email), keyOf('l', person.linkedIn)
-	if p.reached[email] || p.reached[url] {
+	var keys []contactKey
+	if email := crm.FoldEmail(person.email); email != "" {
+		keys = append(keys, keyOf('e', email))
+	}
+	if url := crm.FoldLinkedIn(person.linkedIn); url != "" {
+		keys = append(keys, keyOf('l', url))
+	}
+	if slices.ContainsFunc(keys, func(k contactKey) bool { return p.reached[k] }) {
 		return true
 	}
-	if person.email != "" {
-		p.reached[email] = true
-	}
-	if person.linkedIn != "" {
-		p.reached[url] = true
+	for _, k := range keys {
+		p.reached[k] = true
 	}
 	return false
 }

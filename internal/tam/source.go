@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"prospector/index"
-	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -33,7 +32,7 @@ type sourceCompany struct {
 	public  string
 }
 
-// sourcePerson is the same of a person. The email and the LinkedIn URL are as they are compared.
+// sourcePerson is the same of a person.
 type sourcePerson struct {
 	id        string
 	order     string // of the id
@@ -91,7 +90,7 @@ func newSourcePerson(public string) sourcePerson {
 		}
 		return nil
 	})
-	p.order, p.email, p.linkedIn = shape.Fold(p.id), crm.FoldEmail(p.email), crm.FoldLinkedIn(p.linkedIn)
+	p.order = shape.Fold(p.id)
 	return p
 }
 
