@@ -64,6 +64,11 @@ type members struct{ preview }
 
 func (members) RecordType() reflect.Type { return reflect.TypeFor[tam.PreviewMembers]() }
 
+// requestExample is a market as somebody could describe it.
+const requestExample = `{"request_id": "7b0f6c5e-3a54-4f43-9a77-0d6f7a4a5a10",
+	"company_filters": {"filtering_rules": {"filters": [{"field": "country", "condition": "is", "value": "Germany"}]}},
+	"contact_filters": {"include_keywords": ["vp", "head of"]}}`
+
 // previewOperations are those of Previews.
 func (a *API) previewOperations() []Operation {
 	const path = "/v1/tam/preview/{preview_id}"
@@ -74,6 +79,7 @@ func (a *API) previewOperations() []Operation {
 	return []Operation{
 		plain(Operation{
 			Name: "estimate_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview/estimate", Access: identity.Read, Codes: requestCodes,
+			example: []byte(requestExample),
 			Summary: "Price the research of a Preview before it runs; nothing is created or charged",
 		}, func(c *call, in previewRequest) (Estimate, error) {
 			companies, cost, err := a.TAM.Estimate(c.principal.Org, in.Draft)
@@ -81,7 +87,7 @@ func (a *API) previewOperations() []Operation {
 		}),
 		write(Operation{
 			Name: "prepare_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview", Access: identity.Write, Status: http.StatusAccepted,
-			Codes:   append(requestCodes, fault.RequestIDReused),
+			Codes: append(requestCodes, fault.RequestIDReused), example: []byte(requestExample),
 			Summary: "Prepare a fixed Preview of the companies and people that match; a request_id that is known answers its Preview",
 		}, func(_ *call, tx *store.Tx, in previewRequest) (prepared, error) {
 			doc, created, err := a.TAM.Prepare(tx, in.Draft)
@@ -108,7 +114,7 @@ func (a *API) previewOperations() []Operation {
 		})),
 		write(Operation{
 			Name: "exclude_tam_preview_members", Method: http.MethodPost, Path: path + "/exclude", Access: identity.Write,
-			Codes:   []fault.Code{fault.PreviewNotReady, fault.ImportAccepted},
+			Codes: []fault.Code{fault.PreviewNotReady, fault.ImportAccepted}, example: []byte(`{"company_websites": ["acme.example"]}`),
 			Summary: "Remove members from a Preview; a company takes its people with it, and what is unknown is told",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in tam.ExcludeBody) (preview, error) {
 			done, err := a.TAM.Exclude(tx, id, in)
