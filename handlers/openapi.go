@@ -278,6 +278,8 @@ func addFilterSchemas(schemas shape.Components) {
 	schemas["SortingRule"] = closed(sorting.
 		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).
 		Set("direction", text(shape.Schema{Enum: []string{"asc", "desc"}, Default: "asc"})), "field")
+	var grouping *shape.Properties
+	schemas["GroupingRule"] = closed(grouping.Set("field", text(shape.Schema{Description: "A key of the entity's schema."})), "field")
 	schemas["SortingRules"] = &shape.Schema{
 		Description: "Each a field, with - before it for descending, or an object.", Type: shape.Types{"array"},
 		Items: &shape.Schema{OneOf: []*shape.Schema{text(shape.Schema{}), shape.RefTo("SortingRule")}},

@@ -18,7 +18,7 @@ func (p *preparation) finish(ctx context.Context) error {
 			return err
 		}
 		p.sets.put(tx, p.TAM.sets, p.id)
-		rec.kept.Ready, rec.kept.Members, rec.kept.Pages = true, p.members, pagesFor(len(p.entries))
+		rec.kept.Ready, rec.kept.Members, rec.kept.Pages = true, p.count, pagesFor(len(p.entries))
 		rec.Progress = shape.NumberOf(1)
 		p.tally.put(&rec)
 		if p.named.Signal != nil {
@@ -32,7 +32,7 @@ func (p *preparation) finish(ctx context.Context) error {
 func (p *preparation) writeDirectory(ctx context.Context) error {
 	for more := true; more; {
 		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) (err error) {
-			if more, err = p.TAM.members.Delete(tx, p.id, uint32(p.members), WriteMost); err != nil || more {
+			if more, err = p.TAM.members.Delete(tx, p.id, uint32(p.count), WriteMost); err != nil || more {
 				return err
 			}
 			more, err = p.directory.Delete(tx, p.id, uint32(pagesFor(len(p.entries))), WriteMost)

@@ -24,7 +24,7 @@ func (r *PreviewRequest) meaning() []byte {
 	in := r.search()
 	rules := sortRules(in.SortingRules, "", &fault.Problems{})
 	in.SortingRules = shape.Value{}
-	in.FilteringRules = plainFilter(in.FilteringRules)
+	in.FilteringRules, in.GroupingRule = plainFilter(in.FilteringRules), plainValue(in.GroupingRule)
 	in.TitleSearch = sorted(in.TitleSearch)
 	if e := in.TitleEnrichment; e != nil {
 		in.TitleEnrichment = &TitleEnrichment{e.Condition, sorted(e.Criterias)}

@@ -68,7 +68,7 @@ type preparation struct {
 	named   resolved
 	filter  *personFilter
 
-	members  int // how many there are so far
+	count    int // of the members so far
 	sets     newSets
 	entries  []dirEntry
 	tally    *tally
@@ -198,126 +198,6 @@ func (p *preparation) estimate(ctx context.Context, ids []uuid.UUID) error {
 		research.Cost = &cost
 		rec.Research = &research
 		_, err := p.Previews.Update(tx, doc, rec, []string{"research"})
-		return err
-	})
-}
-
-// chunk is some of the candidates on their way through the selection. While one is chosen, the people of the one before are
-// read, those of the one before that are decided on, and its members written.
-type chunk struct {
-	companies []selected
-	progress  float64
-	err       error // why there is no more
-}
-
-func (p *preparation) chooseAll(ctx context.Context, ids []uuid.UUID, out chan<- chunk) {
-	defer close(out)
-	done := 0
-	for some := range slices.Chunk(ids, readMost) {
-		done += len(some)
-		companies, err := p.choose(some)
-		if !give(ctx, out, chunk{companies, float64(done) / float64(len(ids)+1), err}) || err != nil {
-			return
-		}
-	}
-}
-
-func (p *preparation) meetAll(ctx context.Context, in <-chan chunk, out chan<- chunk) {
-	defer close(out)
-	defer drain(in)
-	for c := range in {
-		if c.err == nil {
-			c.err = p.meet(c.companies)
-		}
-		if !give(ctx, out, c) || c.err != nil {
-			return
-		}
-	}
-}
-
-// drain waits until nothing comes any more.
-func drain[T any](in <-chan T) {
-	for range in {
-	}
-}
-
-// batch is members that can be written.
-type batch struct {
-	from     int // the ordinal of the first
-	members  [][]byte
-	progress float64
-	err      error // why there is no more
-}
-
-// selectAll makes members.
-func (p *preparation) selectAll(ctx context.Context, in <-chan chunk, out chan<- batch) {
-	defer close(out)
-	defer drain(in)
-	next := batch{}
-	for c := range in {
-		next.progress = c.progress
-		rows, err := p.decide(c.companies)
-		if err = errors.Join(c.err, err); err == nil && p.members+len(rows) > membersMost {
-			err = failure(tooManyMembers)
-		}
-		if err != nil {
-			give(ctx, out, batch{err: err})
-			return
-		}
-		for i := range rows {
-			p.take(&rows[i])
-			if next.members = append(next.members, rows[i].encode(p.id)); len(next.members) < WriteMost {
-				continue
-			}
-			if !give(ctx, out, next) {
-				return
-			}
-			next = batch{from: p.members, progress: c.progress}
-		}
-	}
-	if len(next.members) > 0 {
-		give(ctx, out, next)
-	}
-}
-
-// give hands something on, unless nobody wants it any more.
-func give[T any](ctx context.Context, out chan<- T, v T) bool {
-	select {
-	case out <- v:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// take gives a row its place among the members, and counts it.
-func (p *preparation) take(r *row) {
-	r.ordinal = p.members
-	p.members++
-	p.tally.add(r)
-	kind := byte(companyName)
-	if r.person {
-		kind = personName
-		p.sets.add(people, r.ordinal)
-	} else if r.website != "" {
-		p.entries = append(p.entries, dirEntry{nameOf(websiteName, r.website), uint32(r.ordinal)})
-	}
-	p.entries = append(p.entries, dirEntry{nameOf(kind, r.source), uint32(r.ordinal)})
-	if r.existing {
-		p.sets.add(existingRows, r.ordinal)
-	}
-	if r.importable() {
-		p.sets.add(importableRows, r.ordinal)
-	}
-}
-
-func (p *preparation) write(ctx context.Context, b batch) error {
-	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
-		for i, member := range b.members {
-			p.TAM.members.Put(tx, p.id, uint32(b.from+i), member)
-		}
-		rec.Progress = shape.NumberOf(float64(int(b.progress*100)) / 100)
-		_, err := p.Previews.Update(tx, doc, rec, []string{"progress"})
 		return err
 	})
 }

@@ -55,7 +55,7 @@ type SearchInput struct {
 	FilteringRules        shape.Value      `json:"filtering_rules" rule:"component=Filters"`
 	TitleEnrichment       *TitleEnrichment `json:"title_enrichment"`
 	SearchingRule         *crm.SearchRule  `json:"searching_rule"`
-	GroupingRule          *GroupingRule    `json:"grouping_rule"`
+	GroupingRule          shape.Value      `json:"grouping_rule" rule:"component=GroupingRule"`
 	SortingRules          shape.Value      `json:"sorting_rules" rule:"component=SortingRules"`
 	WithTitles            bool             `json:"with_titles" doc:"Leave out companies of which no person is kept."`
 	TitleSearch           []string         `json:"title_search" rule:"max=1000" doc:"Keywords of which the title must have any."`
@@ -69,11 +69,6 @@ type SearchInput struct {
 type TitleEnrichment struct {
 	Condition string   `json:"condition" rule:"required,enum=is|contains|not_contains"`
 	Criterias []string `json:"criterias" rule:"max=1000" doc:"Any of them; for not_contains none of them."`
-}
-
-// GroupingRule puts companies together that have the same value of a field.
-type GroupingRule struct {
-	Field string `json:"field" rule:"required"`
 }
 
 // resolved is what a request named, as it was when the request was made: what is prepared later is what was asked for.
@@ -198,14 +193,16 @@ func withOperators(filter shape.Value) shape.Value {
 		return shape.Value{Kind: shape.List, Items: eachWithOperators(filter.Items)}
 	case shape.Object:
 		isExpression := false
-		out := shape.Value{Kind: shape.Object, Members: slices.Clone(filter.Members)}
+		out := shape.Value{Kind: shape.Object, Members: slices.DeleteFunc(slices.Clone(filter.Members), func(m shape.Member) bool {
+			return m.Key == "operator" && m.Value.Kind == shape.Null
+		})}
 		for i, m := range out.Members {
 			if m.Key == "filters" && m.Value.Kind == shape.List {
 				isExpression = true
 				out.Members[i].Value.Items = eachWithOperators(m.Value.Items)
 			}
 		}
-		if isExpression && filter.Get("operator").Kind == shape.Absent {
+		if isExpression && out.Get("operator").Kind == shape.Absent {
 			out.Members = append(out.Members, shape.Member{Key: "operator", Value: shape.Value{Kind: shape.String, Text: "and"}})
 		}
 		return out
@@ -238,16 +235,35 @@ func (r *PreviewRequest) selection(named resolved, p *fault.Problems) index.Sele
 			s.Words = append(s.Words, search.Value)
 		}
 	}
-	rules := sortRules(in.SortingRules, "search_input.sorting_rules", p)
-	if in.GroupingRule != nil && in.GroupingRule.Field != "" {
-		group := index.SortAt{Path: "search_input.grouping_rule.field", Field: in.GroupingRule.Field}
-		if len(rules) == 0 { // else the groups alone would say how it is sorted
-			rules = []index.SortAt{{Field: "name"}}
+	s.Sort = sortRules(in.SortingRules, "search_input.sorting_rules", p)
+	if field := groupingField(in.GroupingRule, "search_input.grouping_rule", p); field != "" {
+		if len(s.Sort) == 0 { // else the groups alone would say how it is sorted
+			s.Sort = []index.SortAt{{Field: "name"}}
 		}
-		rules = append([]index.SortAt{group}, rules...)
+		s.Sort = append([]index.SortAt{{Path: "search_input.grouping_rule.field", Field: field}}, s.Sort...)
 	}
-	s.Sort = rules
 	return s
+}
+
+// groupingField reads a grouping rule, { field }: companies that have the same value of it stand together.
+func groupingField(given shape.Value, path string, p *fault.Problems) string {
+	if given.Kind == shape.Absent || given.Kind == shape.Null {
+		return ""
+	}
+	if given.Kind != shape.Object {
+		p.Add(fault.InvalidSort, path, "must be an object")
+		return ""
+	}
+	for _, m := range given.Members {
+		if m.Key != "field" {
+			p.Add(fault.InvalidSort, path+"."+m.Key, "is not a known field")
+		}
+	}
+	field := given.Get("field")
+	if field.Kind != shape.String || field.Text == "" {
+		p.Add(fault.InvalidSort, path+".field", "is required, as a text")
+	}
+	return field.Text
 }
 
 // sortRules reads sorting rules: { field, direction }, or the field as a text, with - before it for descending.
