@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,7 +21,13 @@ import (
 )
 
 // document is the API document that requests and responses are held against.
-type document struct{ spec *openapi3.T }
+type document struct {
+	spec            *openapi3.T
+	asked, answered *schemas // of the JSON bodies
+}
+
+// documents are those that the tests of a process have read, by their text, each as a func() (*document, error).
+var documents sync.Map
 
 // To the library a page and a streamed table are texts.
 var knowTexts = sync.OnceFunc(func() {
@@ -39,24 +48,41 @@ func loadDocument(t testing.TB, url string) *document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := openapi3.NewLoader().LoadFromData(closed(t, raw))
+	read, _ := documents.LoadOrStore(string(raw), sync.OnceValues(func() (*document, error) { return readDocument(raw) }))
+	d, err := read.(func() (*document, error))()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spec.Validate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	return &document{spec}
+	return d
 }
 
-// closed forbids in every schema what it does not name, so that an answer with an undocumented field is found out. An
-// answer with custom fields is open only for code generators.
-func closed(t testing.TB, raw []byte) []byte {
-	t.Helper()
+func readDocument(raw []byte) (*document, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
+	shut(doc)
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{}
+	if d.spec, err = openapi3.NewLoader().LoadFromData(raw); err != nil {
+		return nil, err
+	}
+	if err := d.spec.Validate(context.Background()); err != nil {
+		return nil, err
+	}
+	if d.asked, err = newSchemas(doc, inRequests()...); err != nil {
+		return nil, err
+	}
+	d.answered, err = newSchemas(doc)
+	return d, err
+}
+
+// shut forbids in every schema what it does not name, so that an answer with an undocumented field is found out. An
+// answer with custom fields is open only for code generators.
+func shut(doc map[string]any) {
 	for _, s := range doc["components"].(map[string]any)["schemas"].(map[string]any) {
 		schema := s.(map[string]any)
 		_, named := schema["properties"]
@@ -65,44 +91,36 @@ func closed(t testing.TB, raw []byte) []byte {
 			schema["additionalProperties"] = false
 		}
 	}
-	out, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
-// hold holds a request and its response against the document: what succeeded must be allowed by it, and whatever is
-// answered must be described in it, down to the error code.
+// hold holds a request and its response against the document.
 func (a *App) hold(req *http.Request, body []byte, r *Response) {
 	a.t.Helper()
+	if err := a.check(req, body, r); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// check says what is not as the document has it: what succeeded must be allowed by it, and whatever is answered must be
+// described in it, down to the error code.
+func (a *App) check(req *http.Request, body []byte, r *Response) error {
 	op, params := a.operation(req)
 	if op == nil {
-		return // an unknown path or method, which no document can describe
+		return nil // an unknown path or method, which no document can describe
 	}
 	item := a.document.spec.Paths.Value(op.Path)
 	input := &openapi3filter.RequestValidationInput{
 		Request:    req,
 		PathParams: params,
 		Route:      &routers.Route{Spec: a.document.spec, Path: op.Path, PathItem: item, Method: op.Method, Operation: item.GetOperation(op.Method)},
-		Options: &openapi3filter.Options{
-			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true,
-		},
 	}
-	if r.Status < 400 && nesting(body) <= maxNesting {
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		asked := *input
-		options := *input.Options
-		options.SchemaValidationOptions = []openapi3.SchemaValidationOption{orEmpty("date"), orEmpty("date-time")}
-		asked.Options = &options
-		if err := openapi3filter.ValidateRequest(context.Background(), &asked); err != nil {
-			a.t.Fatalf("%s\nwas answered %d, but the API document refuses it: %v", r.what, r.Status, err)
+	if r.Status < 400 {
+		if err := a.document.checkRequest(input, body); err != nil {
+			return fmt.Errorf("%s\nwas answered %d %s\nbut the API document refuses it: %w", r.what, r.Status, r.Body, err)
 		}
 	}
-	response := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: r.Status, Header: r.Header, Options: input.Options}
-	response.SetBodyBytes(r.Body)
-	if err := openapi3filter.ValidateResponse(context.Background(), response); err != nil {
-		a.t.Fatalf("%s\nwas answered %d %s\nwhich the API document does not describe: %v", r.what, r.Status, r.Body, err)
+	if err := a.document.checkResponse(input, r); err != nil {
+		return fmt.Errorf("%s\nwas answered %d %s\nwhich the API document does not describe: %w", r.what, r.Status, r.Body, err)
 	}
 	code := "ok"
 	if r.Status >= 400 {
@@ -110,43 +128,49 @@ func (a *App) hold(req *http.Request, body []byte, r *Response) {
 		if r.Status != http.StatusUnauthorized {
 			code = r.Text("error.code")
 		}
-		codes, _ := json.Marshal(item.GetOperation(op.Method).Responses.Status(r.Status).Value.Extensions["x-error-codes"])
+		codes, _ := json.Marshal(input.Route.Operation.Responses.Status(r.Status).Value.Extensions["x-error-codes"])
 		var documented []string
 		if err := json.Unmarshal(codes, &documented); err != nil || !slices.Contains(documented, code) {
-			a.t.Fatalf("%s\nwas answered %d %s, a code that the API document does not have there", r.what, r.Status, code)
+			return fmt.Errorf("%s\nwas answered %d %s, a code that the API document does not have there", r.what, r.Status, code)
 		}
 	}
 	seen.add(op.Name, code)
+	return nil
 }
 
-// orEmpty lets a format hold for the empty text too, which in a request is no value. A format is an annotation in OpenAPI
-// 3.1; the library makes a rule of it.
-func orEmpty(format string) openapi3.SchemaValidationOption {
-	strict := openapi3.SchemaStringFormats[format]
-	return openapi3.WithStringFormatValidator(format, openapi3.NewCallbackValidator(func(s string) error {
-		if s == "" {
-			return nil
-		}
-		return strict.Validate(s)
-	}))
+// options leave a JSON body to the schemas.
+func options(isJSON bool) *openapi3filter.Options {
+	return &openapi3filter.Options{
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true,
+		ExcludeRequestBody: isJSON, ExcludeResponseBody: isJSON,
+	}
 }
 
-// maxNesting bounds the bodies that are held against the document: the library takes each level of a recursive schema
-// twice, so that a filter of a hundred levels would never be done.
-const maxNesting = 20
-
-func nesting(body []byte) (deepest int) {
-	depth := 0
-	for _, b := range body {
-		switch b {
-		case '{', '[':
-			depth++
-			deepest = max(deepest, depth)
-		case '}', ']':
-			depth--
+func (d *document) checkRequest(input *openapi3filter.RequestValidationInput, body []byte) error {
+	op := input.Route.Operation
+	for name := range input.Request.URL.Query() {
+		if op.Parameters.GetByInAndName(openapi3.ParameterInQuery, name) == nil {
+			return fmt.Errorf("it has no query parameter %s", name)
 		}
 	}
-	return deepest
+	described := len(body) > 0 && isJSON(input.Request.Header) && op.RequestBody != nil && op.RequestBody.Value.Content[jsonMedia] != nil
+	input.Request.Body = io.NopCloser(bytes.NewReader(body))
+	input.Options = options(described)
+	if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil || !described {
+		return err
+	}
+	return d.asked.check(body, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "requestBody", "content", jsonMedia, "schema")
+}
+
+func (d *document) checkResponse(input *openapi3filter.RequestValidationInput, r *Response) error {
+	documented := input.Route.Operation.Responses.Status(r.Status)
+	described := isJSON(r.Header) && documented != nil && documented.Value.Content[jsonMedia] != nil
+	response := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: r.Status, Header: r.Header, Options: options(described)}
+	response.SetBodyBytes(r.Body)
+	if err := openapi3filter.ValidateResponse(context.Background(), response); err != nil || !described {
+		return err
+	}
+	return d.answered.check(r.Body, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "responses", strconv.Itoa(r.Status), "content", jsonMedia, "schema")
 }
 
 func (a *App) operation(req *http.Request) (found *handlers.Operation, params map[string]string) {

@@ -39,6 +39,7 @@ var owners = map[string]string{
 	"github.com/spf13/cobra":              "cmd",
 	"github.com/spf13/viper":              "cmd",
 	"github.com/getkin/kin-openapi":       "internal/apptest",
+	"github.com/santhosh-tekuri":          "internal/apptest",
 	"golang.org/x/text":                   "internal/rows",
 }
 
