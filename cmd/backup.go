@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prospector/internal/tam"
 	"prospector/store"
 )
 
@@ -81,7 +82,7 @@ func checkCopy(ctx context.Context, dir string, log *slog.Logger, prepare func(*
 	return m, prepare(s.Store)
 }
 
-// count tells how many organizations there are, and how many records they have.
+// count tells how many organizations there are, and how many records they and the catalogue have.
 func (s *Service) count() (orgs, records int, err error) {
 	ids, err := s.Store.Organizations()
 	for _, org := range ids {
@@ -91,6 +92,12 @@ func (s *Service) count() (orgs, records int, err error) {
 				return nil
 			})
 		}
+	}
+	if err == nil {
+		err = s.Store.View(tam.CatalogOrg, func(tx *store.Tx) error {
+			records += s.TAM.Companies.Count(tx) + s.TAM.People.Count(tx)
+			return nil
+		})
 	}
 	return len(ids), records, err
 }

@@ -90,14 +90,13 @@ func prepareDemo(ctx context.Context, s *Service, url string, companies int) (st
 			return err
 		})
 		if err == nil && i == 0 {
-			told.preview, err = s.previewMarket(ctx, id)
+			if told.preview, err = s.previewMarket(ctx, id); err == nil {
+				told.site, err = s.firstSelected(id, told.preview.PreviewID)
+			}
 		}
 		if err != nil {
 			return "", fmt.Errorf("demo: %w", err)
 		}
-	}
-	if len(market) > 0 {
-		told.site = string(market[0].Website)
 	}
 	return told.text(), nil
 }
@@ -179,7 +178,8 @@ Three things to try:
    %s
 
 3. A Preview of a market is ready: German companies with more than 50 employees, and who decides there. It says who is in, who is
-   out and why%s. Take one out, and the counts follow. The other organization cannot see it: it is not found.
+   out and why%s. Take one out, and the counts follow; "exclusion" at the end of the answer says what was done. The other
+   organization cannot see it: it is not found.
    %s
    %s
    %s

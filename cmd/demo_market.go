@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 
@@ -76,6 +77,29 @@ func (s *Service) firstOfMarket() (market []tam.Company, err error) {
 		})
 	})
 	return market, err
+}
+
+// firstSelected is the website of the first company that is selected in a Preview.
+func (s *Service) firstSelected(org, preview uuid.UUID) (website string, err error) {
+	yes := true
+	var page struct {
+		Members []struct {
+			Data tam.Company `json:"data"`
+		} `json:"members"`
+	}
+	err = s.Store.View(org, func(tx *store.Tx) error {
+		answer, err := s.TAM.ReadMembers(tx, preview, tam.PageAt{Page: 1, Size: 50, Filter: tam.MemberFilter{Kind: "company", Selected: &yes}})
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(answer.JSON, &page)
+	})
+	for _, m := range page.Members {
+		if website = string(m.Data.Website); website != "" {
+			break
+		}
+	}
+	return website, err
 }
 
 // previewMarket prepares a Preview of the market, unless there is one.

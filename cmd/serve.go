@@ -55,7 +55,7 @@ func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string)
 	ln, err := net.Listen("tcp", cfg.Addr)
 	if err != nil {
 		_ = s.Close()
-		return fmt.Errorf("cannot listen: %w", err)
+		return fmt.Errorf("cannot listen: %w (--addr names another address)", err)
 	}
 	url := "http://" + ln.Addr().String()
 	if secure != nil {

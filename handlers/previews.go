@@ -65,7 +65,7 @@ type members struct{ preview }
 func (members) RecordType() reflect.Type { return reflect.TypeFor[tam.PreviewMembers]() }
 
 // requestExample is a market as somebody could describe it.
-const requestExample = `{"request_id": "7b0f6c5e-3a54-4f43-9a77-0d6f7a4a5a10",
+const requestExample = `{"request_id": "c2a1f0de-58b3-4a0b-8d0e-6a1f5c8f2b77",
 	"company_filters": {"filtering_rules": {"filters": [{"field": "country", "condition": "is", "value": "Germany"}]}},
 	"contact_filters": {"include_keywords": ["vp", "head of"]}}`
 
@@ -80,7 +80,7 @@ func (a *API) previewOperations() []Operation {
 		plain(Operation{
 			Name: "estimate_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview/estimate", Access: identity.Read, Codes: requestCodes,
 			example: []byte(requestExample),
-			Summary: "Price the research of a Preview before it runs; nothing is created or charged",
+			Summary: "Price the research of a Preview before it runs: every matching company but duplicates, so at most that; nothing is created or charged",
 		}, func(c *call, in previewRequest) (Estimate, error) {
 			companies, cost, err := a.TAM.Estimate(c.principal.Org, in.Draft)
 			return Estimate{companies, cost}, err

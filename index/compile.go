@@ -154,7 +154,7 @@ func (c *compiler) expression(v shape.Value, path string, depth int) Filter {
 		at := path + "." + m.Key
 		switch m.Key {
 		case "operator":
-			if m.Value.Kind != shape.Null && (m.Value.Kind != shape.String || m.Value.Text != "and" && m.Value.Text != "or") {
+			if m.Value.Kind != shape.String || m.Value.Text != "and" && m.Value.Text != "or" {
 				c.fail(at, "must be \"and\" or \"or\"")
 			}
 			f.any = m.Value.Text == "or"

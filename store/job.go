@@ -119,9 +119,9 @@ func readDueKey(k []byte) (due time.Time, org, id uuid.UUID) {
 }
 
 // Due gives up to limit jobs of all organizations that are due at now, the longest due first, without those that skip
-// names (the caller has them in hand). When there are fewer than limit, next is when the first of the others is due,
+// names (the caller has them in hand, or cannot begin them now). When there are fewer than limit, next is when the first of the others is due,
 // zero when there is none. A job that cannot be read is in the error and keeps no other from being done.
-func (s *Store) Due(now time.Time, limit int, skip func(id uuid.UUID) bool) (due []Job, next time.Time, err error) {
+func (s *Store) Due(now time.Time, limit int, skip func(Job) bool) (due []Job, next time.Time, err error) {
 	var unreadable []error
 	err = guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) error {
@@ -132,15 +132,14 @@ func (s *Store) Due(now time.Time, limit int, skip func(id uuid.UUID) bool) (due
 					next = at
 					return nil
 				}
-				if skip != nil && skip(id) {
-					continue
-				}
 				j, err := newTx(s, btx, org).Job(id)
 				if err != nil {
 					unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
 					continue
 				}
-				due = append(due, j)
+				if skip == nil || !skip(j) {
+					due = append(due, j)
+				}
 			}
 			return nil
 		})

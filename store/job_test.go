@@ -24,9 +24,9 @@ func enqueue(t *testing.T, s *Store, org uuid.UUID, kind string, due time.Time) 
 // dueKinds lists what is due at now as "organization's first letter:kind".
 func dueKinds(t *testing.T, s *Store, now time.Time, limit int, skip ...uuid.UUID) (string, time.Time) {
 	t.Helper()
-	jobs, next, err := s.Due(now, limit, func(id uuid.UUID) bool {
+	jobs, next, err := s.Due(now, limit, func(j Job) bool {
 		for _, s := range skip {
-			if s == id {
+			if s == j.ID {
 				return true
 			}
 		}

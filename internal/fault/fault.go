@@ -119,6 +119,9 @@ func (p *Problems) Has(path string) bool {
 	})
 }
 
+// Details are the problems that were noted.
+func (p *Problems) Details() []Detail { return p.list }
+
 // Count is how many problems were noted.
 func (p *Problems) Count() int { return p.count }
 

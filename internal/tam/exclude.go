@@ -44,7 +44,7 @@ func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (done Exclus
 	}
 	switch p := &doc.Record; {
 	case p.Status != Ready:
-		return done, fault.New(fault.PreviewNotReady, "the Preview is %s; members can be removed once it is READY", p.Status)
+		return done, fault.New(fault.PreviewNotReady, "the Preview is %s; members can be removed from one that is READY", p.Status)
 	case p.OperationID.Valid:
 		return done, fault.New(fault.ImportAccepted, "an Import of the Preview was accepted; its members are fixed")
 	}

@@ -16,9 +16,9 @@ import (
 
 // The kinds of jobs about a Preview.
 const (
-	prepareKind = "tam.prepare"
-	clearKind   = "tam.clear"
-	expireKind  = "tam.expire"
+	PrepareJob = "tam.prepare"
+	clearKind  = "tam.clear"
+	expireKind = "tam.expire"
 )
 
 // clearMost is how many members are deleted at once.
@@ -30,7 +30,7 @@ func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bo
 	if id, known := t.Previews.Find(tx, byRequest, d.request.RequestID[:]); known && d.problems.Count() == 0 {
 		doc, err = t.Previews.Get(tx, id)
 		if err == nil && !doc.Record.Request.means(&d.request) {
-			err = fault.Taken(fault.RequestIDReused, "request_id", id.String(), "is that of another request")
+			err = fault.Taken(fault.RequestIDReused, "request_id", id.String(), "is that of another request; a request that is not the same needs one of its own")
 		}
 		return doc, false, err
 	}
@@ -44,7 +44,7 @@ func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bo
 	if doc, err = t.Previews.Insert(tx, id, rec); err != nil {
 		return doc, false, err
 	}
-	if _, err = tx.Enqueue(prepareKind, tx.Now(), previewJob{id}); err != nil {
+	if _, err = tx.Enqueue(PrepareJob, tx.Now(), previewJob{id}); err != nil {
 		return doc, false, err
 	}
 	_, err = tx.Enqueue(expireKind, t.nextLook(tx.Now(), tx.Now()), previewJob{id})
@@ -154,12 +154,12 @@ func (t *TAM) clearJob(ctx context.Context, job store.Job) error {
 	return err
 }
 
-// nextLook is when to look whether a Preview has been kept long enough: at the end of its time, and every day until then, so
+// nextLook is when to look whether a Preview has been kept long enough: at the end of its time, and every hour until then, so
 // that a time that is set anew counts.
 func (t *TAM) nextLook(created, now time.Time) time.Time {
-	next, tomorrow := created.Add(t.Retention), now.AddDate(0, 0, 1)
-	if next.After(tomorrow) {
-		return tomorrow
+	next, later := created.Add(t.Retention), now.Add(time.Hour)
+	if next.After(later) {
+		return later
 	}
 	return next
 }

@@ -38,7 +38,7 @@ type previewJob struct {
 
 // prepareJob prepares a Preview. One that was begun before, and cut off, is begun again.
 func (t *TAM) prepareJob(ctx context.Context, job store.Job) error {
-	p := &preparation{TAM: t, org: job.Org, job: job, tally: newTally(), websites: map[string]bool{}, reached: map[contactKey]bool{}}
+	p := &preparation{TAM: t, org: job.Org, job: job, tally: newTally(), websites: map[key]bool{}, reached: map[key]bool{}}
 	err := p.open()
 	if err == nil && job.Tries >= triesMost {
 		err = failure(internalFault)
@@ -72,12 +72,12 @@ type preparation struct {
 	sets     newSets
 	entries  []dirEntry
 	tally    *tally
-	websites map[string]bool     // of the companies so far
-	reached  map[contactKey]bool // the emails and LinkedIn URLs of the people so far
-	unasked  int                 // companies that were to be researched
+	websites map[key]bool // of the companies so far
+	reached  map[key]bool // the emails and LinkedIn URLs of the people so far
+	unasked  int          // companies that were to be researched
 }
 
-func (p *preparation) actor() store.Actor { return store.Actor{Operation: prepareKind} }
+func (p *preparation) actor() store.Actor { return store.Actor{Operation: PrepareJob} }
 
 // open reads the Preview.
 func (p *preparation) open() error {

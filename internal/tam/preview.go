@@ -36,7 +36,7 @@ type Preview struct {
 	Status            Status             `json:"status" rule:"required,enum=PREPARING|READY|FAILED|CANCELLED"`
 	Request           *PreviewRequest    `json:"request" rule:"required"`
 	Result            *PreviewResult     `json:"result" doc:"Null before READY."`
-	FailureReason     shape.Text         `json:"failure_reason" rule:"enum=catalogue_empty|too_many_members|signal_deleted|view_deleted|tag_deleted|internal"`
+	FailureReason     shape.Text         `json:"failure_reason" rule:"enum=catalogue_empty|too_many_members|signal_deleted|view_deleted|tag_deleted|internal" doc:"Why it is FAILED: the catalogue had nothing, there were more than 500,000 members, or something that the request named was deleted. Another try needs another request_id."`
 	OperationID       uuid.NullUUID      `json:"operation_id" label:"Operation ID" doc:"The Import that was accepted."`
 	Totals            *PreviewTotals     `json:"totals" doc:"Null before READY."`
 	ContactsByAccount *ContactsByAccount `json:"contacts_by_account" doc:"The selected people by whether the Account of their employer is new; null before READY."`
@@ -69,7 +69,7 @@ type PreviewResult struct {
 
 // Counts are rows of one kind: matched = eligible + duplicate_source_rows + the sum of exclusions, eligible = new + existing.
 type Counts struct {
-	Matched    int            `json:"matched"`
+	Matched    int            `json:"matched" doc:"The member rows: of people only those at companies that are neither duplicates nor left out before people are looked at."`
 	Eligible   int            `json:"eligible"`
 	New        int            `json:"new"`
 	Existing   int            `json:"existing"`

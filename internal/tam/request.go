@@ -33,15 +33,15 @@ type PreviewRequest struct {
 type CompanyFilters struct {
 	AccountViewID  uuid.NullUUID   `json:"account_view_id" doc:"A view whose rules are used as filters of companies."`
 	FilteringRules shape.Value     `json:"filtering_rules" rule:"component=Filters" doc:"As the filters of a list of companies."`
-	SearchingRule  *crm.SearchRule `json:"searching_rule"`
+	SearchingRule  *crm.SearchRule `json:"searching_rule" doc:"Words; each must begin some word of the name, description, industry, sub_industry, keywords, technologies, website, country or location."`
 }
 
 // ContactFilters select people by their titles and countries. Keywords are whole words of a title or phrases, without case.
 type ContactFilters struct {
-	IncludeKeywords []string   `json:"include_keywords" rule:"max=1000" doc:"The title must have any of them."`
+	IncludeKeywords []string   `json:"include_keywords" rule:"max=1000" doc:"The title must have any of them: as whole words, one after the other where a keyword has several."`
 	ExcludeKeywords []string   `json:"exclude_keywords" rule:"max=1000" doc:"The title must have none of them."`
 	Seniority       shape.Text `json:"seniority" rule:"enum=Individual Contributor|Senior Individual Contributor|Manager|Senior Manager|Director|Senior Director|VP|SVP|EVP|C-Level|Founder"`
-	Countries       []string   `json:"countries" rule:"max=1000"`
+	Countries       []string   `json:"countries" rule:"max=1000" doc:"The person's country must be any of them, without case."`
 }
 
 // QualifierRule decides which researched answers pass.
@@ -50,17 +50,17 @@ type QualifierRule struct {
 	Value    shape.Value `json:"value" rule:"required" doc:"A boolean, a number or a text, as the field has them."`
 }
 
-// SearchInput is the exact criteria of a search, beside the filters.
+// SearchInput is the exact criteria of a search. They hold beside the filters: what is given in both must match both.
 type SearchInput struct {
 	FilteringRules        shape.Value      `json:"filtering_rules" rule:"component=Filters"`
-	TitleEnrichment       *TitleEnrichment `json:"title_enrichment"`
+	TitleEnrichment       *TitleEnrichment `json:"title_enrichment" doc:"A condition that titles must satisfy beside the keywords."`
 	SearchingRule         *crm.SearchRule  `json:"searching_rule"`
-	GroupingRule          shape.Value      `json:"grouping_rule" rule:"component=GroupingRule"`
-	SortingRules          shape.Value      `json:"sorting_rules" rule:"component=SortingRules"`
+	GroupingRule          shape.Value      `json:"grouping_rule" rule:"component=GroupingRule" doc:"Companies that have the same value of this field stand together, those without one last."`
+	SortingRules          shape.Value      `json:"sorting_rules" rule:"component=SortingRules" doc:"The order of the companies, by name when there is none."`
 	WithTitles            bool             `json:"with_titles" doc:"Leave out companies of which no person is kept."`
 	TitleSearch           []string         `json:"title_search" rule:"max=1000" doc:"Keywords of which the title must have any."`
 	ExcludeCompaniesInTAM bool             `json:"exclude_companies_in_tam" doc:"Leave out companies that are Accounts already."`
-	MaxCandidates         int              `json:"max_candidates" rule:"from=1,to=100000,default=10000"`
+	MaxCandidates         int              `json:"max_candidates" rule:"from=1,to=100000,default=10000" doc:"How many of the matching companies are looked at, the first in the order; the others are not in the Preview."`
 	QueryID               uuid.NullUUID    `json:"query_id" doc:"Kept and answered, for the caller."`
 	AccountViewID         uuid.NullUUID    `json:"account_view_id"`
 }
@@ -139,7 +139,9 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 		case err != nil:
 			return named, err
 		default:
-			named.Views = append(named.Views, heldView{ref.id.UUID, ref.path, view.Record.FilteringRules, view.Record.SearchingRule})
+			if t.fitsCompanies(&view.Record, ref.path, p) {
+				named.Views = append(named.Views, heldView{ref.id.UUID, ref.path, view.Record.FilteringRules, view.Record.SearchingRule})
+			}
 		}
 	}
 	for _, list := range []struct {
@@ -164,6 +166,16 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 	var err error
 	named.Signal, err = t.checkQualifier(tx, r, p)
 	return named, err
+}
+
+// fitsCompanies tells whether the rules of a view can be used for companies, and notes why not.
+func (t *TAM) fitsCompanies(view *crm.AccountView, path string, p *fault.Problems) bool {
+	var unfit fault.Problems
+	index.CheckFilter(t.CompanyList, index.NoCustoms, view.FilteringRules, "filtering_rules", &unfit)
+	for _, d := range unfit.Details() {
+		p.Add(fault.InvalidFilter, path, "names the view %q, whose %s %s", view.Name, d.Path, d.Message)
+	}
+	return unfit.Count() == 0
 }
 
 // checkKeywords notes keywords that have no word. It looks at the body: a request has each of them once.
@@ -193,16 +205,14 @@ func withOperators(filter shape.Value) shape.Value {
 		return shape.Value{Kind: shape.List, Items: eachWithOperators(filter.Items)}
 	case shape.Object:
 		isExpression := false
-		out := shape.Value{Kind: shape.Object, Members: slices.DeleteFunc(slices.Clone(filter.Members), func(m shape.Member) bool {
-			return m.Key == "operator" && m.Value.Kind == shape.Null
-		})}
+		out := shape.Value{Kind: shape.Object, Members: slices.Clone(filter.Members)}
 		for i, m := range out.Members {
 			if m.Key == "filters" && m.Value.Kind == shape.List {
 				isExpression = true
 				out.Members[i].Value.Items = eachWithOperators(m.Value.Items)
 			}
 		}
-		if isExpression && out.Get("operator").Kind == shape.Absent {
+		if isExpression && filter.Get("operator").Kind == shape.Absent {
 			out.Members = append(out.Members, shape.Member{Key: "operator", Value: shape.Value{Kind: shape.String, Text: "and"}})
 		}
 		return out
@@ -262,6 +272,7 @@ func groupingField(given shape.Value, path string, p *fault.Problems) string {
 	field := given.Get("field")
 	if field.Kind != shape.String || field.Text == "" {
 		p.Add(fault.InvalidSort, path+".field", "is required, as a text")
+		return ""
 	}
 	return field.Text
 }

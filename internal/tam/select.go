@@ -78,8 +78,10 @@ func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
 	if r.existing, err = isAccount(tx, p.crm, c); err != nil {
 		return r, err
 	}
-	r.duplicate = c.website != "" && p.websites[c.website]
-	p.websites[c.website] = true
+	if c.website != "" {
+		website := keyOf('w', c.website)
+		r.duplicate, p.websites[website] = p.websites[website], true
+	}
 	switch {
 	case r.duplicate:
 	case r.existing && p.request.search().ExcludeCompaniesInTAM:
@@ -123,14 +125,14 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 
 // isRepeated tells whether a person shares an email or a LinkedIn URL with a member before that is no duplicate.
 func (p *preparation) isRepeated(person *sourcePerson) bool {
-	var keys []contactKey
+	var keys []key
 	if email := crm.FoldEmail(person.email); email != "" {
 		keys = append(keys, keyOf('e', email))
 	}
 	if url := crm.FoldLinkedIn(person.linkedIn); url != "" {
 		keys = append(keys, keyOf('l', url))
 	}
-	if slices.ContainsFunc(keys, func(k contactKey) bool { return p.reached[k] }) {
+	if slices.ContainsFunc(keys, func(k key) bool { return p.reached[k] }) {
 		return true
 	}
 	for _, k := range keys {
@@ -139,21 +141,21 @@ func (p *preparation) isRepeated(person *sourcePerson) bool {
 	return false
 }
 
-// contactKey stands for an email or a LinkedIn URL in memory: there may be a million of them.
-type contactKey [2]uint64
+// key stands for a website, an email or a LinkedIn URL in memory: there may be a million of them.
+type key [2]uint64
 
 // seeds make keys that nobody can foresee, so that no two are alike.
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-func keyOf(kind byte, text string) (key contactKey) {
+func keyOf(kind byte, text string) (k key) {
 	for i, seed := range seeds {
 		var h maphash.Hash
 		h.SetSeed(seed)
 		h.WriteByte(kind)
 		h.WriteString(text)
-		key[i] = h.Sum64()
+		k[i] = h.Sum64()
 	}
-	return key
+	return k
 }
 
 // qualify is step 6. There is nobody yet who could be asked, so every company that is to be researched fails to be.

@@ -49,7 +49,7 @@ func (t *TAM) Lists() []*index.Kind { return []*index.Kind{t.CompanyList, t.Pers
 
 // Jobs are the jobs of the package.
 func (t *TAM) Jobs() map[string]worker.Handler {
-	return map[string]worker.Handler{prepareKind: t.prepareJob, clearKind: t.clearJob, expireKind: t.expireJob}
+	return map[string]worker.Handler{PrepareJob: t.prepareJob, clearKind: t.clearJob, expireKind: t.expireJob}
 }
 
 // Verify holds all that the transaction's organization has of the package against its keys, logs and checksums.

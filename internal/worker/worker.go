@@ -40,17 +40,22 @@ type Worker struct {
 	free    chan struct{} // holds one for each job that may be begun
 	ended   chan struct{} // receives when a job has ended
 
+	limits map[string]int // how many of a kind may run at the same time, where fewer than of all
+
 	mu   sync.Mutex
-	held map[uuid.UUID]bool // the jobs that are running
+	held map[uuid.UUID]string // the jobs that are running, with their kinds
 
 	runs map[Run]*store.Timings // of every kind and outcome there can be
 }
 
 // New makes a worker with the handlers of each kind of job.
 func New(s *store.Store, log *slog.Logger, handlers map[string]Handler) *Worker {
-	return &Worker{store: s, log: log, handlers: handlers, free: make(chan struct{}, atOnce), ended: make(chan struct{}, 1), held: map[uuid.UUID]bool{},
+	return &Worker{store: s, log: log, handlers: handlers, free: make(chan struct{}, atOnce), ended: make(chan struct{}, 1), held: map[uuid.UUID]string{}, limits: map[string]int{},
 		runs: newRuns(handlers)}
 }
+
+// Limit lets no more than so many jobs of a kind run at the same time. It must be called before the worker runs.
+func (w *Worker) Limit(kind string, most int) { w.limits[kind] = most }
 
 // Run runs jobs until ctx ends, and returns when those that run have ended.
 func (w *Worker) Run(ctx context.Context) {
@@ -84,7 +89,7 @@ func (w *Worker) Once(ctx context.Context) {
 
 // begin begins as many of the due jobs as may run at once, and tells when to look again.
 func (w *Worker) begin(ctx context.Context) (next time.Time) {
-	jobs, next, err := w.store.Due(w.store.Now(), atOnce, w.isHeld)
+	jobs, next, err := w.store.Due(w.store.Now(), atOnce, w.mustWait)
 	if err != nil { // those that can be read are done all the same
 		w.log.Error("jobs cannot be read", "error", err)
 	}
@@ -94,12 +99,15 @@ func (w *Worker) begin(ctx context.Context) (next time.Time) {
 		default:
 			return next
 		}
-		w.hold(job.ID, true)
+		if !w.hold(job) {
+			<-w.free
+			continue
+		}
 		w.running.Go(func() {
 			if w.isDue(job) {
 				w.do(ctx, job)
 			}
-			w.hold(job.ID, false)
+			w.release(job)
 			<-w.free
 			select {
 			case w.ended <- struct{}{}:
@@ -122,20 +130,40 @@ func (w *Worker) isDue(job store.Job) bool {
 	return err == nil
 }
 
-func (w *Worker) isHeld(id uuid.UUID) bool {
+// mustWait tells whether a job is running, or as many of its kind as may.
+func (w *Worker) mustWait(job store.Job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.held[id]
+	if _, held := w.held[job.ID]; held {
+		return true
+	}
+	most, limited := w.limits[job.Kind]
+	if !limited {
+		return false
+	}
+	for _, kind := range w.held {
+		if kind == job.Kind {
+			most--
+		}
+	}
+	return most <= 0
 }
 
-func (w *Worker) hold(id uuid.UUID, held bool) {
+// hold notes that a job is running, unless it must wait after all.
+func (w *Worker) hold(job store.Job) bool {
+	if w.mustWait(job) {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if held {
-		w.held[id] = true
-	} else {
-		delete(w.held, id)
-	}
+	w.held[job.ID] = job.Kind
+	return true
+}
+
+func (w *Worker) release(job store.Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.held, job.ID)
 }
 
 // do runs a job, and puts it off when it fails.

@@ -1,0 +1,306 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
+)
+
+// cutAt is a context that does something when the writes under it have come to a number: the store asks each whether it still wants
+// to be done.
+type cutAt struct {
+	context.Context
+	left atomic.Int64
+	do   func()
+}
+
+func newCutAt(ctx context.Context, write int, do func()) *cutAt {
+	c := &cutAt{Context: ctx, do: do}
+	c.left.Store(int64(write) + 1) // the worker asks once before it begins
+	return c
+}
+
+func (c *cutAt) Err() error {
+	if c.left.Add(-1) == 0 {
+		c.do()
+	}
+	return c.Context.Err()
+}
+
+// disturbed is a service with a market of which a Preview takes several chunks, and an organization that asks for it.
+type disturbed struct {
+	*apptest.App
+	t   *testing.T
+	w   *refWorld
+	org *apptest.Org
+	crm *refCRM
+}
+
+func newDisturbed(t *testing.T) *disturbed {
+	d := &disturbed{App: apptest.New(t), t: t, w: refWorldOf(rand.New(rand.NewPCG(11, 7)), 1500, 3500)}
+	d.w.load(d.App)
+	d.org = d.Org("Acme")
+	d.crm = d.w.crm(d.org)
+	return d
+}
+
+// ask asks for a Preview.
+func (d *disturbed) ask(fields map[string]any) *refPreview {
+	d.t.Helper()
+	request := map[string]any{"request_id": uuid.NewString(), "company_filters": map[string]any{}}
+	for k, v := range fields {
+		request[k] = v
+	}
+	p := &refPreview{t: d.t, w: d.w, org: d.org, request: request, refSelection: refSelect(d.w.companies, d.w.people, d.crm, request)}
+	if len(p.members) < 3000 {
+		d.t.Fatalf("it has %d members only", len(p.members))
+	}
+	p.path = previewPath + "/" + p.data(d.org.Write, "POST", previewPath, request, 202)["preview_id"].(string)
+	return p
+}
+
+// workUntil works until the writes have come to a number, and is stopped there. It tells whether there was nothing to do any more.
+func (d *disturbed) workUntil(write int) (done bool) {
+	ctx, stop := context.WithCancel(d.t.Context())
+	defer stop()
+	d.Worker.Once(newCutAt(ctx, write, stop))
+	return ctx.Err() == nil
+}
+
+// status is that of a Preview, and why it failed.
+func (p *refPreview) status() string {
+	p.t.Helper()
+	data := p.data(p.org.Read, "GET", p.path, nil, 200)
+	return strings.TrimSuffix(fmt.Sprintf("%v %v", data["status"], data["failure_reason"]), " <nil>")
+}
+
+// hasPartsOf wants members in the store for these Previews alone.
+func (d *disturbed) hasPartsOf(previews ...*refPreview) {
+	d.t.Helper()
+	want, got := []string{}, []string{}
+	for _, p := range previews {
+		want = append(want, strings.ReplaceAll(strings.TrimPrefix(p.path, previewPath+"/"), "-", ""))
+	}
+	isParts := false
+	for line := range strings.Lines(d.org.Dump()) {
+		if !strings.HasPrefix(line, "  ") {
+			isParts = strings.Contains(line, ".part ")
+		} else if owner := line[2:34]; isParts && !slices.Contains(got, owner) {
+			got = append(got, owner)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		d.t.Errorf("the store has members of %v, want %v", got, want)
+	}
+}
+
+// TestPreviewCut stops a preparation at each of its writes, once or again and again, with and without a restart: the Preview ends as
+// one that was left alone.
+func TestPreviewCut(t *testing.T) {
+	t.Parallel()
+	d := newDisturbed(t)
+	left := d.ask(nil)
+	d.Work()
+	left.same()
+	cuts := 0
+	step := 1
+	if raceDetector {
+		step = 4
+	}
+	for write := 1; ; write += step {
+		p := d.ask(nil)
+		if d.workUntil(write); p.status() != "PREPARING" {
+			p.same()
+			break
+		}
+		cuts++
+		switch write % 3 {
+		case 0:
+			d.Restart()
+		case 1:
+			d.workUntil(1 + write/2)
+		}
+		d.Work()
+		if p.counted("cut", p.data(d.org.Read, "GET", p.path, nil, 200)); write%3 == 0 {
+			p.same()
+		} else {
+			p.filtered()
+		}
+		d.org.Write.Delete(p.path).Is(204)
+		d.workUntil(1) // the clean-up is cut too
+	}
+	if cuts < 5 && step == 1 {
+		t.Errorf("there were %d writes", cuts)
+	}
+	again := d.ask(nil) // cut later each time, and begun again each time
+	for write := 1; !d.workUntil(write); write++ {
+	}
+	again.same()
+	d.org.Write.Delete(again.path).Is(204)
+	d.Work()
+	left.same()
+	t.Logf("%d cuts", cuts)
+	d.sound()
+}
+
+// TestPreviewShrinks: a preparation that is begun again, and finds less than before, leaves nothing of what it had found.
+func TestPreviewShrinks(t *testing.T) {
+	t.Parallel()
+	d := newDisturbed(t)
+	stored := func() int { return strings.Count(d.org.Dump(), `\"source_ordinal\":`) }
+	p := d.ask(map[string]any{"search_input": map[string]any{"exclude_companies_in_tam": true}})
+	d.workUntil(6)
+	found := stored()
+	var accounts []any
+	for _, domain := range d.w.domains[:min(900, len(d.w.domains))] {
+		accounts = append(accounts, map[string]any{"name": "New", "website": domain})
+		d.crm.domains[domain] = true
+	}
+	d.org.Write.Post("/v1/accounts/batch", map[string]any{"records": accounts}).Is(200)
+	p.refSelection = refSelect(d.w.companies, d.w.people, d.crm, p.request)
+	if found <= len(p.members) || p.status() != "PREPARING" {
+		t.Fatalf("%s, %d members were found, and %d are left", p.status(), found, len(p.members))
+	}
+	d.Work()
+	p.same()
+	if n := stored(); n != len(p.members) {
+		t.Errorf("the store has %d members, want %d", n, len(p.members))
+	}
+	d.sound()
+}
+
+// sound wants the store to be well, and no members of what is not READY.
+func (d *disturbed) sound() {
+	d.t.Helper()
+	var listed struct {
+		Data []struct{ PreviewID, Status string }
+	}
+	body := strings.ReplaceAll(string(d.org.Read.Post("/v1/tam/previews/list", `{"page_size": 500}`).Is(200).Body), "preview_id", "PreviewID")
+	if err := json.Unmarshal([]byte(body), &listed); err != nil {
+		d.t.Fatal(err)
+	}
+	var ready []*refPreview
+	for _, p := range listed.Data {
+		if p.Status == "READY" {
+			ready = append(ready, &refPreview{path: previewPath + "/" + p.PreviewID})
+		}
+		if p.Status == "PREPARING" {
+			d.t.Errorf("Preview %s does not end", p.PreviewID)
+		}
+	}
+	d.hasPartsOf(ready...)
+	if log := d.Log.String(); strings.Contains(log, "level=ERROR") {
+		d.t.Errorf("the log says %s", log)
+	}
+}
+
+// TestPreviewDisturbed takes away what a Preview needs, or the Preview, while it is prepared: between two of its writes, and while
+// they go on.
+func TestPreviewDisturbed(t *testing.T) {
+	t.Parallel()
+	d := newDisturbed(t)
+	left := d.ask(nil)
+	d.Work()
+	made := 0
+	for _, c := range []struct {
+		what   string
+		begin  func() (fields map[string]any, path string) // what is deleted; the Preview when it is empty
+		method string
+		ends   string // once it was in time
+	}{
+		{"cancel", nil, "cancel", "CANCELLED"},
+		{"delete", nil, "DELETE", ""},
+		{"view", func() (map[string]any, string) {
+			id := d.org.Write.Post("/v1/account-views", fmt.Sprintf(`{"name": "Cut %d"}`, made)).Is(201).ID()
+			return map[string]any{"company_filters": map[string]any{"account_view_id": id}}, "/v1/account-views/" + id
+		}, "DELETE", "FAILED view_deleted"},
+		{"tag", func() (map[string]any, string) {
+			id := d.org.Write.Post("/v1/tags", fmt.Sprintf(`{"name": "Cut %d", "color": "red", "object_type": "account"}`, made)).Is(201).ID()
+			return map[string]any{"tag_ids": []any{id}}, "/v1/tags/" + id
+		}, "DELETE", "FAILED tag_deleted"},
+		{"contact tag", func() (map[string]any, string) {
+			id := d.org.Write.Post("/v1/tags", fmt.Sprintf(`{"name": "Cut %d", "color": "red", "object_type": "contact"}`, made)).Is(201).ID()
+			return map[string]any{"contact_tag_ids": []any{id}}, "/v1/tags/" + id
+		}, "DELETE", "FAILED tag_deleted"},
+		{"signal", func() (map[string]any, string) {
+			body := fmt.Sprintf(`{"entity": "accounts", "key": "cut_%d", "data_type": "boolean", "ai": {"question": "Is it?"}}`, made)
+			id := d.org.Admin.Post("/v1/fields", body).Is(201).ID()
+			return map[string]any{"qualifier_signal_id": id, "qualifier_rule": map[string]any{"value": true}}, "/v1/fields/" + id
+		}, "DELETE", "FAILED signal_deleted"},
+		{"account", func() (map[string]any, string) { // of no company: nothing comes of it
+			return nil, "/v1/accounts/" + d.org.Write.Post("/v1/accounts", `{"name": "Other", "website": "other.example"}`).Is(201).ID()
+		}, "DELETE", "READY"},
+	} {
+		for i, write := range []int{0, 3, 5, 2} {
+			made++
+			fields, path := map[string]any(nil), ""
+			if c.begin != nil {
+				fields, path = c.begin()
+			}
+			p := d.ask(fields)
+			if path == "" {
+				path = p.path
+			}
+			act := func() *apptest.Response {
+				if c.method == "cancel" {
+					return d.org.Write.Post(path+"/cancel", nil)
+				}
+				return d.org.Admin.Delete(path)
+			}
+			inTime := true
+			if i < 3 { // between two writes
+				if write > 0 && d.workUntil(write) {
+					t.Fatalf("%s: it was done at write %d", c.what, write)
+				}
+				act().Is(map[bool]int{true: 200, false: 204}[c.method == "cancel"])
+				if i == 1 {
+					d.Restart()
+				}
+				d.Work()
+			} else { // while they go on
+				acted := make(chan *apptest.Response, 1)
+				d.Worker.Once(newCutAt(t.Context(), write, func() { go func() { acted <- act() }() }))
+				inTime = (<-acted).Status != 409
+				d.Work()
+			}
+			what := fmt.Sprintf("%s, write %d, case %d", c.what, write, i)
+			if c.ends == "" {
+				d.org.Read.Get(p.path).Is(404)
+				continue
+			}
+			got := p.status()
+			switch {
+			case got == "READY" && (c.ends == "READY" || i >= 3 && (c.method != "cancel" || !inTime)):
+				p.same()
+			case got != c.ends || !inTime:
+				t.Errorf("%s: it is %s, want %s", what, got, c.ends)
+			default:
+				p.hasNothing(what)
+			}
+		}
+	}
+	left.same()
+	d.sound()
+}
+
+// hasNothing wants a Preview that did not become READY to show nothing of what was prepared.
+func (p *refPreview) hasNothing(what string) {
+	p.t.Helper()
+	data := p.data(p.org.Read, "GET", p.path, nil, 200)
+	p.is(what, map[string]any{"members": []any{}, "result": nil, "totals": nil, "contacts_by_account": nil,
+		"pagination_meta": map[string]any{"current_page": 1, "page_size": 50, "total_pages": 0, "total_count": nil}},
+		map[string]any{"members": data["members"], "result": data["result"], "totals": data["totals"], "contacts_by_account": data["contacts_by_account"],
+			"pagination_meta": data["pagination_meta"]})
+	p.org.Write.Post(p.path+"/exclude", `{"company_ids": ["10"]}`).Fails(409, "preview_not_ready", "")
+}

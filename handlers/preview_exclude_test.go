@@ -1,0 +1,224 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
+	"prospector/internal/tam"
+	"prospector/store"
+)
+
+// exclusion is what an exclusion did, in short: how many companies and contacts, then the four lists.
+func exclusion(t *testing.T, res *apptest.Response) string {
+	t.Helper()
+	list := func(name string) string {
+		texts := []string{}
+		for _, s := range res.Value("data.exclusion." + name).([]any) {
+			texts = append(texts, s.(string))
+		}
+		return strings.Join(texts, ",")
+	}
+	return fmt.Sprintf("%d %d | %s | %s | %s | %s", res.Int("data.exclusion.excluded.companies"), res.Int("data.exclusion.excluded.contacts"),
+		list("already_excluded"), list("unknown_ids"), list("unknown_websites"), list("companies_without_people"))
+}
+
+func TestPreviewExclude(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	again, noSite := firm("c1b"), firm("c5")
+	again.Website, noSite.Website = "c1.example", ""
+	app.Catalog([]tam.Company{firm("c1"), again, firm("c2"), firm("c3"), firm("c4"), noSite, firm("c6"), firm("c7")}, []tam.Person{
+		worker("p1", "c1", "CEO"), worker("p2", "c1", "CEO"), worker("p3", "c2", "CEO"), worker("p4", "c2", "CEO"), worker("p5", "c4", "CEO"),
+		worker("p6", "c5", "CEO"), worker("p7", "c6", "CEO"), worker("p8", "c6", "CEO"), worker("p9", "c7", "CEO"),
+	})
+	for _, body := range []string{`{"domain": "c3.example"}`, `{"email": "p8@mail.example"}`} {
+		org.Admin.Post("/v1/suppressions", body).Is(201)
+	}
+	org.Write.Post("/v1/accounts", `{"name": "Two", "website": "c2.example"}`).Is(201)
+	org.Write.Post("/v1/contacts", `{"email": "p1@mail.example"}`).Is(201)
+	ids := map[string]string{"other": previewRows(t, org, readyPreview(org, `{}`), "", 50)[0].MemberID}
+	id := readyPreview(org, `{}`)
+	path := previewPath + "/" + id + "/exclude"
+	for _, m := range previewRows(t, org, id, "", 50) {
+		ids[m.SourceID] = m.MemberID
+	}
+	fill := func(text string) string {
+		for name, id := range ids {
+			text = strings.ReplaceAll(text, "<"+name+">", id)
+		}
+		return text
+	}
+	rows := addUp(t, org, id)
+	sameTexts(t, "before", rows, "c1", "c1/p1+", "c1/p2", "c1b duplicate", "c2+", "c2/p3", "c2/p4", "c3 SUPPRESSED", "c4", "c4/p5", "c5", "c5/p6", "c6", "c6/p7", "c6/p8 SUPPRESSED", "c7", "c7/p9")
+	for _, c := range []struct{ body, want, removed string }{
+		{``, "0 0 |  |  |  | ", ""},
+		{`{}`, "0 0 |  |  |  | ", ""},
+		{`{"company_ids": [], "person_ids": null, "member_ids": [], "company_websites": null}`, "0 0 |  |  |  | ", ""},
+		// What the Preview does not have: unknown ids, those of the other kind, those of another Preview, websites that only resemble.
+		{`{"company_ids": ["c0", "p1", "C1", "<c1>", "c0"], "person_ids": ["c1", "p0", "c0"], "member_ids": ["<other>", "` + id + `"]}`,
+			"0 0 |  | c0,p1,C1,<c1>,c1,p0,<other>," + id + " |  | ", ""},
+		{`{"company_websites": ["1.example", "sub.c1.example", "c1.example.org", "c1", "no domain", "example"]}`,
+			"0 0 |  |  | 1.example,sub.c1.example,c1.example.org,c1,no domain,example | ", ""},
+		// What was never selected: duplicates and those that preparation left out.
+		{`{"company_ids": ["c1b", "c3"], "person_ids": ["p8"], "member_ids": ["<c3>", "<p8>"], "company_websites": ["http://c3.example/x"]}`,
+			"0 0 | c1b,c3,p8,http://c3.example/x,<c3>,<p8> |  |  | ", ""},
+		// A person goes alone; a company that loses the last one is told.
+		{`{"person_ids": ["p1", "p0"]}`, "0 1 |  | p0 |  | ", "p1"},
+		{`{"person_ids": ["p1", "p2", "p2"], "member_ids": ["<p2>"]}`, "0 1 | p1 |  |  | c1", "p2"},
+		{`{"member_ids": ["<p1>"], "person_ids": ["p7"]}`, "0 1 | <p1> |  |  | c6", "p7"},
+		// A company takes the people that it has left; what is named twice counts once, and nothing of it is there already.
+		{`{"company_websites": ["https://WWW.C1.example/about"]}`, "1 0 |  |  |  | ", "c1"},
+		{`{"company_ids": ["c2", "c2"], "person_ids": ["p3"], "member_ids": ["<p4>", "<c2>"], "company_websites": ["c2.example", "www.c2.example"]}`, "1 2 |  |  |  | ", "c2 p3 p4"},
+		{`{"person_ids": ["p5", "p6", "p9"], "company_ids": ["c4"]}`, "1 3 |  |  |  | c5,c7", "c4 p5 p6 p9"},
+		{`{"member_ids": ["<c5>"]}`, "1 0 |  |  |  | ", "c5"},
+		// Again, all of it is told as it was given.
+		{`{"company_ids": ["c2", "c2"], "person_ids": ["p3"], "member_ids": ["<p4>", "<c2>", "<c7>"], "company_websites": ["https://C2.example", "c1.example", "c9.example"]}`,
+			"1 0 | c2,p3,https://C2.example,c1.example,<p4>,<c2> |  | c9.example | ", "c7"},
+	} {
+		app.Clock.Advance(time.Second)
+		was := org.Read.Get(previewPath + "/" + id).Is(200)
+		res := org.Write.Post(path, fill(c.body)).Is(200)
+		if got := exclusion(t, res); got != fill(c.want) {
+			t.Errorf("%s\ngave %s\nwant %s", c.body, got, c.want)
+		}
+		for _, removed := range strings.Fields(c.removed) {
+			for i, row := range rows {
+				source, _, _ := strings.Cut(row[strings.IndexByte(row, '/')+1:], "+")
+				if source == removed {
+					rows[i] += " EXCLUDED_BY_USER"
+				}
+			}
+		}
+		sameTexts(t, c.body, addUp(t, org, id), rows...)
+		// The answer is the Preview, and what a later reading gives has no exclusion.
+		now := org.Read.Get(previewPath + "/" + id).Is(200)
+		answered := res.Value("data").(map[string]any)
+		delete(answered, "exclusion")
+		if diff := apptest.Diff(string(dataOf(now)), asJSON(answered)); diff != "" || res.Header.Get("ETag") != now.Header.Get("ETag") {
+			t.Errorf("%s: read again: %s", c.body, diff)
+		}
+		changed := now.Header.Get("ETag") != was.Header.Get("ETag")
+		if changed != (c.removed != "") || (now.Text("data.updated_at") != was.Text("data.updated_at")) != changed {
+			t.Errorf("%s: changed is %t", c.body, changed)
+		}
+	}
+	// The other Preview is as it was.
+	if n := org.Read.Post("/v1/tam/previews/list", `{"filters": [{"field": "preview_id", "condition": "is_not", "value": "`+id+`"}]}`).Is(200).Int("data.0.totals.people.eligible"); n != 8 {
+		t.Error(n)
+	}
+
+	before := org.Dump()
+	many := func(n int, entry string) string { return "[" + strings.Repeat(entry+", ", n-1) + entry + "]" }
+	for body, want := range map[string]string{
+		`{"company_ids": "c1"}`:                          "company_ids must be a list",
+		`{"company_ids": ["c1", 5]}`:                     "company_ids[1] must be a text",
+		`{"person_ids": [null]}`:                         "person_ids[0] must be a text",
+		`{"member_ids": ["` + id + `", "c1"]}`:           "member_ids[1] must be a UUID",
+		`{"company_websites": {"a": 1}}`:                 "company_websites must be a list",
+		`{"websites": ["c1.example"]}`:                   "websites is not a known field",
+		`{"company_ids": ` + many(1001, `"c7"`) + `}`:    "company_ids must have at most 1000 entries",
+		`{"person_ids": ` + many(1001, `"p"`) + `}`:      "person_ids must have at most 1000 entries",
+		`{"member_ids": ` + many(1001, `"<c7>"`) + `}`:   "member_ids must have at most 1000 entries",
+		`{"company_websites": ` + many(1001, `""`) + `}`: "company_websites must have at most 1000 entries",
+	} {
+		res := org.Write.Post(path, fill(body)).Fails(422, "validation_failed", want)
+		if got := problemsOf(res); len(got) != 1 {
+			t.Errorf("%s: %q", want, got)
+		}
+	}
+	if got := problemsOf(org.Write.Post(path, `{"company_ids": [7], "person_ids": 7, "member_ids": ["x"], "x": 1}`).Is(422)); len(got) != 4 {
+		t.Errorf("%q", got)
+	}
+	if org.Dump() != before {
+		t.Error("a refused exclusion changed something")
+	}
+	if got := exclusion(t, org.Write.Post(path, fill(`{"company_ids": `+many(1000, `"c6"`)+`}`)).Is(200)); got != "1 0 |  |  |  | " {
+		t.Error(got)
+	}
+}
+
+// accept makes an Import of a Preview seem to have been accepted, as it will be.
+func accept(t *testing.T, app *apptest.App, org *apptest.Org, id string) {
+	t.Helper()
+	err := app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
+		doc, err := app.TAM.Previews.Get(tx, uuid.MustParse(id))
+		if err != nil {
+			return err
+		}
+		rec := doc.Record
+		rec.OperationID = uuid.NullUUID{UUID: tx.NewID(), Valid: true}
+		_, err = app.TAM.Previews.Update(tx, doc, rec, []string{"operation_id"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPreviewFixed refuses exclusions from a Preview that is not READY, or whose Import was accepted.
+func TestPreviewFixed(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	const body = `{"company_ids": ["c1"]}`
+	failed := readyPreview(org, `{}`) // the catalogue is empty
+	app.Catalog([]tam.Company{firm("c1")}, nil)
+	cancelled, ready := askedPreview(org, `{}`), readyPreview(org, `{}`)
+	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Fails(409, "preview_not_preparing", "READY")
+	cancelled = askedPreview(org, `{}`)
+	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Is(200)
+	preparing := askedPreview(org, `{}`)
+	accept(t, app, org, ready)
+	before := org.Dump()
+	for id, status := range map[string]string{failed: "FAILED", cancelled: "CANCELLED", preparing: "PREPARING"} {
+		org.Write.Post(previewPath+"/"+id+"/exclude", body).Fails(409, "preview_not_ready", status)
+		org.Write.Post(previewPath+"/"+id+"/exclude", `{}`).Fails(409, "preview_not_ready", status)
+	}
+	org.Write.Post(previewPath+"/"+ready+"/exclude", body).Fails(409, "import_accepted", "Import")
+	if org.Dump() != before {
+		t.Error("a refused exclusion changed something")
+	}
+	sameTexts(t, "an accepted Preview", addUp(t, org, ready), "c1")
+}
+
+// TestPreviewExcludeAtOnce removes the same and others at once: each member is removed by one request.
+func TestPreviewExcludeAtOnce(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	var people []tam.Person
+	for i := range 30 {
+		people = append(people, worker(fmt.Sprintf("p%02d", i), fmt.Sprintf("c%d", i%3), "CEO"))
+	}
+	app.Catalog([]tam.Company{firm("c0"), firm("c1"), firm("c2")}, people)
+	id := readyPreview(org, `{}`)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	companies, contacts, last := 0, 0, 0
+	for i := range 12 {
+		wg.Go(func() {
+			body := fmt.Sprintf(`{"person_ids": ["p%02d", "p%02d"]}`, i, i+12)
+			if i%4 == 0 {
+				body = `{"company_ids": ["c0"], "person_ids": ["p01", "p04"]}`
+			}
+			res := org.Write.Post(previewPath+"/"+id+"/exclude", body).Is(200)
+			mu.Lock()
+			defer mu.Unlock()
+			companies, contacts = companies+res.Int("data.exclusion.excluded.companies"), contacts+res.Int("data.exclusion.excluded.contacts")
+			last += len(res.Value("data.exclusion.companies_without_people").([]any))
+		})
+	}
+	wg.Wait()
+	addUp(t, org, id)
+	res := org.Read.Get(previewPath + "/" + id).Is(200)
+	removed := res.Int("data.result.contacts.exclusions.EXCLUDED_BY_USER")
+	if companies != 1 || res.Int("data.result.accounts.exclusions.EXCLUDED_BY_USER") != 1 || contacts != removed || last != 0 {
+		t.Errorf("removed %d and %d, of which %d were counted; %d companies lost their last", companies, contacts, removed, last)
+	}
+}

@@ -1,0 +1,374 @@
+package handlers_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+	"prospector/internal/tam"
+)
+
+// statusOf is the status of a Preview and, when it failed, why. One that is not READY must have nothing that only a READY one has.
+func statusOf(t *testing.T, o *apptest.Org, id string) string {
+	t.Helper()
+	res := o.Read.Get(previewPath + "/" + id).Is(200)
+	status := res.Text("data.status")
+	if status != "READY" && (res.Value("data.result") != nil || res.Value("data.totals") != nil || res.Value("data.contacts_by_account") != nil || res.Value("data.pagination_meta.total_count") != nil ||
+		len(res.Value("data.members").([]any)) > 0) {
+		t.Errorf("%s", res.Body)
+	}
+	if (status == "FAILED") != (res.Value("data.failure_reason") != nil) || status == "READY" && res.Int("data.progress") != 1 {
+		t.Errorf("%s", res.Body)
+	}
+	if status == "FAILED" {
+		status += " " + res.Text("data.failure_reason")
+	}
+	return status
+}
+
+func TestPreviewCancel(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	id := askedPreview(org, `{}`)
+	cancel := previewPath + "/" + id + "/cancel"
+	app.Clock.Advance(time.Second)
+	first := org.Write.Post(cancel, nil).Is(200)
+	if first.Text("data.updated_at") != "2026-03-02T09:00:01.000Z" {
+		t.Errorf("%s", first.Body)
+	}
+	before := org.Dump()
+	app.Clock.Advance(time.Second)
+	for _, body := range []any{nil, `{}`} {
+		again := org.Write.Post(cancel, body).Is(200)
+		if string(dataOf(again)) != string(dataOf(first)) || again.Header.Get("ETag") != first.Header.Get("ETag") {
+			t.Errorf("again: %s", again.Body)
+		}
+	}
+	if org.Dump() != before {
+		t.Error("cancelling again changed something")
+	}
+	app.Work()
+	if got := statusOf(t, org, id); got != "CANCELLED" || string(dataOf(org.Read.Get(previewPath+"/"+id))) != string(dataOf(first)) {
+		t.Errorf("%s goes on after it was cancelled", got)
+	}
+	if strings.Contains(org.Dump(), "source_ordinal") {
+		t.Error("it has members")
+	}
+	ready := readyPreview(org, `{}`)
+	org.Write.Post(previewPath+"/"+ready+"/cancel", nil).Fails(409, "preview_not_preparing", "READY")
+	sameTexts(t, "the one that was not cancelled", addUp(t, org, ready), "c1", "c1/p1")
+}
+
+func TestPreviewDelete(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	kept := readyPreview(org, `{}`)
+	before := org.Dump()
+	id := readyPreview(org, `{}`)
+	path := previewPath + "/" + id
+	v1 := org.Read.Get(path).Header.Get("ETag")
+	v2 := org.Write.Post(path+"/exclude", `{"person_ids": ["p1"]}`).Is(200).Header.Get("ETag")
+	org.Write.Do("DELETE", path, nil, "If-Match", v1).Fails(412, "precondition_failed", v2)
+	other.Write.Delete(path).Fails(404, "not_found", "")
+	org.Read.Delete(path).Fails(403, "forbidden", "write")
+	org.Write.Do("DELETE", path, nil, "If-Match", v2).Is(204)
+	preparing := askedPreview(org, `{}`)
+	org.Write.Delete(previewPath + "/" + preparing).Is(204)
+	for _, id := range []string{id, preparing} {
+		at := previewPath + "/" + id
+		org.Read.Get(at).Fails(404, "not_found", "")
+		org.Read.Get(at+"/members").Fails(404, "not_found", "")
+		org.Write.Post(at+"/exclude", `{}`).Fails(404, "not_found", "")
+		org.Write.Post(at+"/cancel", nil).Fails(404, "not_found", "")
+		org.Write.Delete(at).Fails(404, "not_found", "")
+	}
+	app.Work()
+	sameTexts(t, "the list", org.Read.Post("/v1/tam/previews/list", nil).Is(200).Column("preview_id"), kept)
+	if after := org.Dump(); strings.Count(after, "source_ordinal") != strings.Count(before, "source_ordinal") || strings.Count(after, "source_ordinal") != 2 {
+		t.Errorf("%d members are left", strings.Count(after, "source_ordinal"))
+	}
+	sameTexts(t, "the other one", addUp(t, org, kept), "c1", "c1/p1")
+}
+
+func TestPreviewRetention(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	app := apptest.New(t, func(c *cmd.Config) { c.TAM.Retention = 10*day + time.Hour })
+	org := app.Org("Acme")
+	app.Catalog([]tam.Company{firm("c1")}, nil)
+	names := map[string]string{}
+	names[readyPreview(org, `{}`)] = "ready"
+	imported := readyPreview(org, `{}`)
+	accept(t, app, org, imported)
+	names[imported] = "imported"
+	cancelled := askedPreview(org, `{}`)
+	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Is(200)
+	names[cancelled] = "cancelled"
+	left := func() string {
+		t.Helper()
+		app.Work()
+		var have []string
+		for _, id := range org.Read.Post("/v1/tam/previews/list", nil).Is(200).Column("preview_id") {
+			have = append(have, names[id])
+		}
+		slices.Sort(have)
+		return strings.Join(have, " ")
+	}
+	app.Clock.Advance(9 * day)
+	if got := left(); got != "cancelled imported ready" {
+		t.Fatal(got)
+	}
+	names[readyPreview(org, `{}`)] = "young"
+	app.Clock.Advance(day + time.Hour - time.Millisecond)
+	if got := left(); got != "cancelled imported ready young" {
+		t.Error(got)
+	}
+	app.Clock.Advance(time.Millisecond)
+	if got := left(); got != "imported young" {
+		t.Error(got)
+	}
+	if n := strings.Count(org.Dump(), "source_ordinal"); n != 2 {
+		t.Errorf("%d members are left", n)
+	}
+	// A time that is set anew counts for what is there, by the next day.
+	app.Config.TAM.Retention = 2 * day
+	app.Restart()
+	app.Clock.Advance(day)
+	if got := left(); got != "imported" {
+		t.Error(got)
+	}
+	app.Clock.Advance(1000 * day)
+	if got := left(); got != "imported" {
+		t.Error(got)
+	}
+}
+
+// TestPreviewFailed is why a preparation cannot go on.
+func TestPreviewFailed(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	wants := func(what, id, want string) {
+		t.Helper()
+		app.Work()
+		if got := statusOf(t, org, id); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	wants("no catalogue", askedPreview(org, `{}`), "FAILED catalogue_empty")
+	app.Catalog(nil, []tam.Person{worker("p1", "c1", "CEO")})
+	empty := askedPreview(org, `{}`)
+	wants("a catalogue without companies", empty, "FAILED catalogue_empty")
+	org.Write.Post(previewPath+"/"+empty+"/cancel", nil).Fails(409, "preview_not_preparing", "FAILED")
+	org.Read.Post(previewPath+"/estimate", previewBody(`{}`)).Is(200)
+	app.Catalog([]tam.Company{firm("c1")}, nil)
+	wants("what failed stays so", empty, "FAILED catalogue_empty")
+
+	none := askedPreview(org, `{"company_filters": {"searching_rule": {"value": "nobody"}}}`)
+	wants("a catalogue in which nothing matches", none, "READY")
+	sameTexts(t, "nothing", addUp(t, org, none))
+	if got := exclusion(t, org.Write.Post(previewPath+"/"+none+"/exclude", `{"company_ids": ["c1"], "member_ids": ["`+none+`"], "company_websites": ["c1.example"]}`).Is(200)); got != "0 0 |  | c1,"+none+" | c1.example | " {
+		t.Error(got)
+	}
+
+	// Something that the request names is deleted before it is prepared. What others have of the same name does not matter.
+	for _, c := range []struct{ path, body, fields, want string }{
+		{"/v1/account-views/", `{"name": "All"}`, `{"company_filters": {"account_view_id": "<id>"}}`, "FAILED view_deleted"},
+		{"/v1/account-views/", `{"name": "All"}`, `{"search_input": {"account_view_id": "<id>"}}`, "FAILED view_deleted"},
+		{"/v1/tags/", `{"name": "A", "color": "red", "object_type": "account"}`, `{"tag_ids": ["<id>"]}`, "FAILED tag_deleted"},
+		{"/v1/tags/", `{"name": "A", "color": "red", "object_type": "contact"}`, `{"contact_tag_ids": ["<id>"]}`, "FAILED tag_deleted"},
+		{"/v1/fields/", `{"entity": "accounts", "key": "fit", "data_type": "number", "ai": {"question": "How well does it fit?"}}`,
+			`{"qualifier_signal_id": "<id>", "qualifier_rule": {"value": 1}}`, "FAILED signal_deleted"},
+	} {
+		id := org.Admin.Post(strings.TrimSuffix(c.path, "/"), c.body).Is(201).ID()
+		fields := strings.ReplaceAll(c.fields, "<id>", id)
+		stays, goes := readyPreview(org, fields), askedPreview(org, fields)
+		theirs := other.Admin.Post(strings.TrimSuffix(c.path, "/"), c.body).Is(201).ID()
+		org.Admin.Delete(c.path + id).Is(204)
+		wants(c.fields, goes, c.want)
+		wants(c.fields+" that was READY before", stays, "READY")
+		other.Admin.Delete(c.path + theirs).Is(204)
+	}
+}
+
+// TestPreviewDamaged cannot read a part of the catalogue: it is tried three times, and then given up.
+func TestPreviewDamaged(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog([]tam.Company{firm("c1"), firm("c2")}, []tam.Person{worker("p1", "c1", "A damaged title")})
+	good, bad := askedPreview(org, `{"company_filters": {"searching_rule": {"value": "c2"}}}`), askedPreview(org, `{}`)
+	app.Stop()
+	file := filepath.Join(app.Config.DataDir, "prospector.db")
+	stored, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, bytes.ReplaceAll(stored, []byte("A damaged title"), []byte("a Damaged Title")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	app.Start()
+	var statuses []string
+	for range 5 {
+		app.Work()
+		statuses = append(statuses, statusOf(t, org, bad))
+		app.Clock.Advance(time.Hour)
+	}
+	sameTexts(t, "hour by hour", statuses, "PREPARING", "PREPARING", "PREPARING", "FAILED internal", "FAILED internal")
+	sameTexts(t, "one that does not need it", addUp(t, org, good), "c2")
+	if strings.Contains(org.Dump(), `\"source_id\":\"c1\"`) {
+		t.Error("members of it are left")
+	}
+}
+
+func TestPreviewList(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	const list = "/v1/tam/previews/list"
+	names, ids := map[string]string{}, map[string]string{}
+	name := func(name, id string) {
+		names[id], ids[name] = name, id
+		app.Clock.Advance(24 * time.Hour)
+	}
+	ask := func(n int) string {
+		return askedPreview(org, fmt.Sprintf(`{"request_id": "0000000%d-0000-4000-8000-000000000000"}`, n))
+	}
+	name("failed", ask(5))
+	app.Work()
+	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	name("imported", ask(1))
+	app.Work()
+	accept(t, app, org, ids["imported"])
+	name("ready", ask(2))
+	app.Work()
+	name("cancelled", ask(4))
+	org.Write.Post(previewPath+"/"+ids["cancelled"]+"/cancel", nil).Is(200)
+	name("preparing", ask(3))
+	theirs := askedPreview(other, `{}`)
+
+	listed := func(o *apptest.Org, body string) string {
+		for name, id := range ids {
+			body = strings.ReplaceAll(body, "<"+name+">", id)
+		}
+		var got []string
+		for _, id := range o.Read.Post(list, body).Is(200).Column("preview_id") {
+			got = append(got, names[id])
+		}
+		return strings.Join(got, " ")
+	}
+	for body, want := range map[string]string{
+		`{}`:                     "preparing cancelled ready imported failed",
+		`{"sort": "created_at"}`: "failed imported ready cancelled preparing",
+		`{"sort": "-created_at", "page_size": 2, "page": 2}`: "ready imported",
+		`{"sort": "preview_id"}`:                             "failed imported ready cancelled preparing",
+		`{"sort": "-preview_id"}`:                            "preparing cancelled ready imported failed",
+		`{"sort": "request_id"}`:                             "imported ready preparing cancelled failed",
+		`{"sort": "-request_id"}`:                            "failed cancelled preparing ready imported",
+		`{"sort": "status,created_at"}`:                      "cancelled failed preparing imported ready",
+		`{"sort": "-status,-created_at"}`:                    "ready imported preparing failed cancelled",
+		`{"sort": "failure_reason,created_at"}`:              "failed imported ready cancelled preparing",
+		`{"sort": "operation_id,-created_at"}`:               "imported preparing cancelled ready failed",
+		`{"sort": "progress,created_at"}`:                    "failed cancelled preparing imported ready",
+		`{"sort": "-progress,created_at"}`:                   "imported ready failed cancelled preparing",
+		`{"sort": "updated_at"}`:                             "failed imported ready cancelled preparing",
+		`{"filters": [{"field": "status", "condition": "is", "value": ["READY", "FAILED"]}]}`:                        "ready imported failed",
+		`{"filters": [{"field": "status", "condition": "is_not", "value": "READY"}]}`:                                "preparing cancelled failed",
+		`{"filters": [{"field": "failure_reason", "condition": "is", "value": "catalogue_empty"}]}`:                  "failed",
+		`{"filters": [{"field": "failure_reason", "condition": "is_empty"}]}`:                                        "preparing cancelled ready imported",
+		`{"filters": [{"field": "operation_id", "condition": "is_not_empty"}]}`:                                      "imported",
+		`{"filters": [{"field": "preview_id", "condition": "is", "value": ["<ready>", "<failed>"]}]}`:                "ready failed",
+		`{"filters": [{"field": "preview_id", "condition": "is_not", "value": "<ready>"}]}`:                          "preparing cancelled imported failed",
+		`{"filters": [{"field": "request_id", "condition": "is", "value": "00000003-0000-4000-8000-000000000000"}]}`: "preparing",
+		`{"filters": [{"field": "progress", "condition": "greater_than", "value": 0.5}]}`:                            "ready imported",
+		`{"filters": [{"field": "progress", "condition": "is", "value": 0}]}`:                                        "preparing cancelled failed",
+		`{"filters": [{"field": "created_at", "condition": "is_before", "value": "2026-03-04"}]}`:                    "imported failed",
+		`{"filters": [{"field": "created_at", "condition": "is", "value": "2026-03-05"}]}`:                           "cancelled",
+		`{"filters": [{"field": "updated_at", "condition": "is_after", "value": "2026-03-06T08:59:59.999Z"}]}`:       "preparing cancelled",
+		`{"filters": {"operator": "or", "filters": [{"field": "progress", "condition": "is", "value": 1}, {"filters": [
+			{"field": "status", "condition": "is", "value": "FAILED"}, {"field": "failure_reason", "condition": "is_not_empty"}]}]}}`: "ready imported failed",
+	} {
+		if got := listed(org, body); got != want {
+			t.Errorf("%s\ngave %q\nwant %q", body, got, want)
+		}
+	}
+	for _, id := range other.Read.Post(list, nil).Is(200).Column("preview_id") {
+		if id != theirs {
+			t.Errorf("%s is in the list of another organization", names[id])
+		}
+	}
+	// It shows what reading shows, but for members and where they are paged.
+	for i, shown := range org.Read.Post(list, nil).Is(200).Value("data").([]any) {
+		id := shown.(map[string]any)["preview_id"].(string)
+		read := org.Read.Get(previewPath + "/" + id).Is(200).Value("data").(map[string]any)
+		delete(read, "members")
+		delete(read, "pagination_meta")
+		if diff := apptest.Diff(asJSON(read), asJSON(shown)); diff != "" {
+			t.Errorf("%d: %s", i, diff)
+		}
+	}
+	for _, body := range []string{`{"filters": [{"field": "members", "condition": "is_empty"}]}`, `{"filters": [{"field": "status", "condition": "is", "value": "ready"}]}`,
+		`{"filters": [{"field": "request_id", "condition": "is", "value": "5"}]}`} {
+		org.Read.Post(list, body).Fails(422, "invalid_filter", "filters[0].")
+	}
+	org.Read.Post(list, `{"sort": "members"}`).Fails(422, "invalid_sort", "sort")
+
+	var keys []string
+	for _, f := range org.Read.Get("/v1/schemas/previews").Is(200).Value("data.fields").([]any) {
+		keys = append(keys, f.(map[string]any)["key"].(string))
+	}
+	sameTexts(t, "the schema", keys, "preview_id", "request_id", "status", "failure_reason", "operation_id", "progress", "created_at", "updated_at")
+
+	// Lists see what happens to a Preview, at once.
+	app.Work()
+	if got := listed(org, `{"filters": [{"field": "status", "condition": "is", "value": "READY"}]}`); got != "preparing ready imported" {
+		t.Error(got)
+	}
+	org.Write.Delete(previewPath + "/" + ids["ready"]).Is(204)
+	if got := listed(org, `{"filters": [{"field": "status", "condition": "is", "value": "READY"}]}`); got != "preparing imported" {
+		t.Error(got)
+	}
+}
+
+// TestPreviewIsolation names what another organization has.
+func TestPreviewIsolation(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	body := previewBody(`{"request_id": "` + uuid.NewString() + `"}`)
+	ours, theirs := org.Write.Post(previewPath, body).Is(202).Text("data.preview_id"), other.Write.Post(previewPath, body).Is(202).Text("data.preview_id")
+	app.Work()
+	member := previewRows(t, other, theirs, "", 10)[1].MemberID
+	if got := exclusion(t, org.Write.Post(previewPath+"/"+ours+"/exclude", `{"member_ids": ["`+member+`"], "company_ids": ["c1"]}`).Is(200)); got != "1 1 |  | "+member+" |  | " {
+		t.Error(got)
+	}
+	before := other.Dump()
+	for _, o := range []*apptest.Org{org} {
+		o.Read.Get(previewPath+"/"+theirs).Fails(404, "not_found", "Resource not found")
+		o.Read.Get(previewPath+"/"+theirs+"/members?kind=person").Fails(404, "not_found", "Resource not found")
+		o.Write.Post(previewPath+"/"+theirs+"/exclude", `{"company_ids": ["c1"]}`).Fails(404, "not_found", "Resource not found")
+		o.Write.Post(previewPath+"/"+theirs+"/cancel", nil).Fails(404, "not_found", "Resource not found")
+		o.Write.Delete(previewPath+"/"+theirs).Fails(404, "not_found", "Resource not found")
+	}
+	if other.Dump() != before {
+		t.Error("another organization's Preview was changed")
+	}
+	sameTexts(t, "theirs", addUp(t, other, theirs), "c1", "c1/p1")
+	sameTexts(t, "ours", addUp(t, org, ours), "c1 EXCLUDED_BY_USER", "c1/p1 EXCLUDED_BY_USER")
+	// A key that may only read may ask what it would cost, and no more.
+	org.Read.Post(previewPath+"/estimate", previewBody(`{}`)).Is(200)
+	for _, path := range []string{"", "/" + ours + "/exclude", "/" + ours + "/cancel"} {
+		org.Read.Post(previewPath+path, `{}`).Fails(403, "forbidden", "write")
+	}
+}

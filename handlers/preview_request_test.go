@@ -1,0 +1,337 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/internal/apptest"
+	"prospector/internal/tam"
+)
+
+// problemsOf are the details of an error, each as path and message.
+func problemsOf(r *apptest.Response) []string {
+	var texts []string
+	details, _ := r.Value("error.details").([]any)
+	for _, d := range details {
+		d := d.(map[string]any)
+		texts = append(texts, fmt.Sprint(d["path"], " ", d["message"]))
+	}
+	return texts
+}
+
+// refuses wants a request for a Preview to be refused, also by the estimate, with these problems in any order and no others: each is how
+// the text of one begins.
+func refuses(t *testing.T, o *apptest.Org, body any, code string, want ...string) {
+	t.Helper()
+	for _, path := range []string{previewPath, previewPath + "/estimate"} {
+		res := o.Write.Post(path, body)
+		if res.Status != 422 || res.Text("error.code") != code {
+			raw, _ := json.Marshal(body)
+			t.Errorf("%s: %s\nanswered %d %s, want %s", path, raw, res.Status, res.Body, code)
+			return
+		}
+		got := problemsOf(res)
+		if len(got) > 0 && res.Text("error.message") != got[0] {
+			t.Errorf("the message is %q, the first problem %q", res.Text("error.message"), got[0])
+		}
+		left := slices.Clone(want)
+		for _, problem := range got {
+			at := slices.IndexFunc(left, func(w string) bool { return strings.HasPrefix(problem, w) })
+			if at < 0 {
+				at = len(left)
+				left = append(left, problem)
+			}
+			left = slices.Delete(left, at, at+1)
+		}
+		if len(left) > 0 || len(got) != len(want) {
+			raw, _ := json.Marshal(body)
+			t.Errorf("%s\nhas the problems %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// named makes what requests can name, and puts its ids into texts.
+func named(o, other *apptest.Org) func(string) string {
+	tag := func(o *apptest.Org, name, object string) string {
+		return o.Write.Post("/v1/tags", map[string]string{"name": name, "color": "red", "object_type": object}).Is(201).ID()
+	}
+	view := func(o *apptest.Org, name, rest string) string {
+		return o.Write.Post("/v1/account-views", `{"name": "`+name+`"`+rest+`}`).Is(201).ID()
+	}
+	newField(o, "accounts", "tier", "text", ``)
+	ai := `, "ai": {"question": "What?"}`
+	ids := map[string]string{
+		"account tag": tag(o, "A", "account"), "contact tag": tag(o, "C", "contact"), "task tag": tag(o, "T", "task"), "foreign tag": tag(other, "A", "account"),
+		"view": view(o, "All", ""), "foreign view": view(other, "All", ""), "unknown": "0190b2f0-0000-7000-8000-000000000000",
+		"wood view":   view(o, "Wood", `, "filtering_rules": {"filters": [{"field": "industry", "condition": "is", "value": "Wood"}]}, "searching_rule": {"value": "alder"}`),
+		"owner view":  view(o, "Mine", `, "filtering_rules": {"filters": [{"field": "name", "condition": "is_not_empty"}, {"operator": "or", "filters": [{"field": "owner_id", "condition": "is_empty"}]}]}`),
+		"tag view":    view(o, "Tagged", `, "filtering_rules": [{"field": "tags", "condition": "is_not_empty"}, {"field": "notes", "condition": "is_empty"}]`),
+		"custom view": view(o, "Tier", `, "filtering_rules": [{"field": "custom_field_tier", "condition": "is", "value": "gold"}]`),
+		"plain field": newField(o, "accounts", "plain", "text", ``), "foreign field": newField(other, "accounts", "ai_text", "text", ai),
+		"contact field": newField(o, "contacts", "plain", "text", ``),
+	}
+	for _, c := range customTypes {
+		ids[c.dataType] = newField(o, "accounts", "ai_"+c.dataType, c.dataType, c.more+ai)
+	}
+	return func(text string) string {
+		for name, id := range ids {
+			text = strings.ReplaceAll(text, "<"+name+">", id)
+		}
+		return text
+	}
+}
+
+func TestPreviewRequest(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	fill := named(org, other)
+	before := org.Dump()
+	for _, body := range []string{``, `{}`, `{"request_id": null, "company_filters": null}`, `{"request_id": ""}`} {
+		refuses(t, org, body, "validation_failed", "request_id is required", "company_filters is required")
+	}
+	const isUnknown = " is not a known field"
+	for fields, want := range map[string]string{ // of several problems each has a line
+		`{"request_id": "7"}`: "request_id must be a UUID",
+		`{"request_id": 7}`:   "request_id must be a UUID",
+		`{"request_id": "{0190b2f0-0000-7000-8000-000000000000}"}`:                               "request_id must be a UUID",
+		`{"colour": 1, "preview_id": null}`:                                                      "colour" + isUnknown + "\npreview_id" + isUnknown,
+		`{"company_filters": []}`:                                                                "company_filters must be an object",
+		`{"company_filters": {"industry": "x"}}`:                                                 "company_filters.industry" + isUnknown,
+		`{"company_filters": {"account_view_id": "x"}}`:                                          "company_filters.account_view_id must be a UUID",
+		`{"company_filters": {"account_view_id": ["<view>"]}}`:                                   "company_filters.account_view_id must be a UUID",
+		`{"company_filters": {"account_view_id": "<unknown>"}}`:                                  "company_filters.account_view_id names nothing",
+		`{"company_filters": {"account_view_id": "<foreign view>"}}`:                             "company_filters.account_view_id names nothing",
+		`{"company_filters": {"account_view_id": "<account tag>"}}`:                              "company_filters.account_view_id names nothing",
+		`{"company_filters": {"searching_rule": "alder"}}`:                                       "company_filters.searching_rule must be an object",
+		`{"company_filters": {"searching_rule": {}}}`:                                            "company_filters.searching_rule.value is required",
+		`{"company_filters": {"searching_rule": {"value": 5, "x": 1}}}`:                          "company_filters.searching_rule.value must be a text\ncompany_filters.searching_rule.x" + isUnknown,
+		`{"contact_filters": "vp"}`:                                                              "contact_filters must be an object",
+		`{"contact_filters": {"titles": ["vp"]}}`:                                                "contact_filters.titles" + isUnknown,
+		`{"contact_filters": {"include_keywords": "vp"}}`:                                        "contact_filters.include_keywords must be a list",
+		`{"contact_filters": {"include_keywords": ["vp", 1, "", null]}}`:                         "contact_filters.include_keywords[1] must be a text\ncontact_filters.include_keywords[2] must not be empty\ncontact_filters.include_keywords[3] must be a text",
+		`{"contact_filters": {"include_keywords": ["vp", "vp", "--"]}}`:                          "contact_filters.include_keywords[2] must have a letter or a digit",
+		`{"contact_filters": {"exclude_keywords": [{}, " "]}}`:                                   "contact_filters.exclude_keywords[0] must be a text\ncontact_filters.exclude_keywords[1] must have a letter or a digit",
+		`{"contact_filters": {"seniority": "vp"}}`:                                               "contact_filters.seniority must be one of Individual Contributor, ",
+		`{"contact_filters": {"seniority": ["VP"]}}`:                                             "contact_filters.seniority must be a text",
+		`{"contact_filters": {"countries": {"x": 1}}}`:                                           "contact_filters.countries must be a list",
+		`{"contact_filters": {"countries": ["Norway", 47]}}`:                                     "contact_filters.countries[1] must be a text",
+		`{"exclude_companies_without_titles": "yes", "tag_existing_accounts": 1}`:                "exclude_companies_without_titles must be true or false\ntag_existing_accounts must be true or false",
+		`{"tag_existing_contacts": []}`:                                                          "tag_existing_contacts must be true or false",
+		`{"tag_ids": "<account tag>"}`:                                                           "tag_ids must be a list",
+		`{"tag_ids": ["<account tag>", "x", 5]}`:                                                 "tag_ids[1] must be a UUID\ntag_ids[2] must be a UUID",
+		`{"tag_ids": ["<account tag>", "<account tag>", "<unknown>"]}`:                           "tag_ids[2] names nothing",
+		`{"tag_ids": ["<foreign tag>", "<view>"]}`:                                               "tag_ids[0] names nothing\ntag_ids[1] names nothing",
+		`{"tag_ids": ["<contact tag>", "<task tag>"]}`:                                           "tag_ids[0] names a tag for another object type, contact\ntag_ids[1] names a tag for another object type, task",
+		`{"contact_tag_ids": ["<contact tag>", "<account tag>"]}`:                                "contact_tag_ids[1] names a tag for another object type, account",
+		`{"contact_tag_ids": ["<unknown>"]}`:                                                     "contact_tag_ids[0] names nothing",
+		`{"search_input": []}`:                                                                   "search_input must be an object",
+		`{"search_input": {"limit": 5}}`:                                                         "search_input.limit" + isUnknown,
+		`{"search_input": {"max_candidates": 0}}`:                                                "search_input.max_candidates must be between 1 and 100000",
+		`{"search_input": {"max_candidates": 100001}}`:                                           "search_input.max_candidates must be between 1 and 100000",
+		`{"search_input": {"max_candidates": 1.5}}`:                                              "search_input.max_candidates must be an integer",
+		`{"search_input": {"max_candidates": "10"}}`:                                             "search_input.max_candidates must be an integer",
+		`{"search_input": {"query_id": "x", "with_titles": "no"}}`:                               "search_input.query_id must be a UUID\nsearch_input.with_titles must be true or false",
+		`{"search_input": {"exclude_companies_in_tam": 0}}`:                                      "search_input.exclude_companies_in_tam must be true or false",
+		`{"search_input": {"account_view_id": "<unknown>"}}`:                                     "search_input.account_view_id names nothing",
+		`{"search_input": {"searching_rule": {"value": null}}}`:                                  "search_input.searching_rule.value is required",
+		`{"search_input": {"title_search": "vp"}}`:                                               "search_input.title_search must be a list",
+		`{"search_input": {"title_search": ["&"]}}`:                                              "search_input.title_search[0] must have a letter or a digit",
+		`{"search_input": {"title_enrichment": "vp"}}`:                                           "search_input.title_enrichment must be an object",
+		`{"search_input": {"title_enrichment": {}}}`:                                             "search_input.title_enrichment.condition is required",
+		`{"search_input": {"title_enrichment": {"condition": "equals", "criterias": ["vp"]}}}`:   "search_input.title_enrichment.condition must be one of is, contains, not_contains",
+		`{"search_input": {"title_enrichment": {"condition": "is", "criterias": "vp"}}}`:         "search_input.title_enrichment.criterias must be a list",
+		`{"search_input": {"title_enrichment": {"condition": "is", "criterias": ["a", 5, ""]}}}`: "search_input.title_enrichment.criterias[1] must be a text\nsearch_input.title_enrichment.criterias[2] must not be empty",
+		`{"search_input": {"title_enrichment": {"condition": "is", "values": ["a"]}}}`:           "search_input.title_enrichment.values" + isUnknown,
+	} {
+		refuses(t, org, previewBody(fill(fields)), "validation_failed", strings.Split(want, "\n")...)
+	}
+	// All that is wrong is told at once, whatever part of the request it is in.
+	refuses(t, org, previewBody(fill(`{"colour": 1, "tag_ids": ["<contact tag>"], "contact_tag_ids": ["<unknown>"], "qualifier_signal_id": "<unknown>",
+		"company_filters": {"account_view_id": "<unknown>", "filtering_rules": {"filters": [{"field": "x", "condition": "is", "value": 1}]}},
+		"contact_filters": {"seniority": "Boss", "include_keywords": ["-"]}, "search_input": {"max_candidates": 0, "account_view_id": "<owner view>",
+		"sorting_rules": ["x"], "grouping_rule": {"field": "y"}, "filtering_rules": [{"field": "name", "condition": "like", "value": "a"}]}}`)), "validation_failed",
+		"colour"+isUnknown, "tag_ids[0] names a tag", "contact_tag_ids[0] names nothing", "qualifier_signal_id names nothing", "qualifier_rule is required",
+		"company_filters.account_view_id names nothing", "company_filters.filtering_rules.filters[0].field", "contact_filters.seniority must be",
+		"contact_filters.include_keywords[0] must", "search_input.max_candidates must", "search_input.account_view_id.filters[1].filters[0].field",
+		"search_input.sorting_rules[0]", "search_input.grouping_rule.field", "search_input.filtering_rules[0].condition")
+	if org.Dump() != before {
+		t.Error("a refused request changed something")
+	}
+}
+
+func TestPreviewFilterFaults(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	fill := named(org, other)
+	for rules, want := range map[string]string{ // of filters, as the path behind filtering_rules and the message
+		`"x"`:                                 " must be a list of rules or an expression",
+		`5`:                                   " must be a list of rules or an expression",
+		`{}`:                                  ".filters is required",
+		`{"filters": null}`:                   ".filters must be a list",
+		`{"filters": [], "operator": "xor"}`:  ".operator must be",
+		`{"filters": [], "operator": "AND"}`:  ".operator must be",
+		`{"filters": [], "colour": 1}`:        ".colour is not a known field",
+		`{"filters": ["x"]}`:                  ".filters[0] must be a rule",
+		`[{"field": "name"}]`:                 "[0].condition is required",
+		`[{"condition": "is", "value": "x"}]`: "[0].field is required",
+		`[{"field": "colour", "condition": "is", "value": "x"}]`:                                                           `[0].field "colour" is not a field of companies`,
+		`[{"field": "owner_id", "condition": "is_empty"}]`:                                                                 `[0].field "owner_id" is not a field of companies`,
+		`[{"field": "created_at", "condition": "is_empty"}]`:                                                               `[0].field "created_at" is not a field of companies`,
+		`[{"field": "custom_field_tier", "condition": "is_empty"}]`:                                                        `[0].field "custom_field_tier" is not a field of companies`,
+		`[{"field": "name", "condition": "greater_than", "value": "x"}]`:                                                   `[0].condition "greater_than" is not a condition of name`,
+		`[{"field": "employee_count", "condition": "contains", "value": 1}]`:                                               `[0].condition "contains" is not a condition of employee_count`,
+		`[{"field": "employee_count", "condition": "is", "value": "many"}]`:                                                "[0].value must be a number",
+		`[{"field": "employee_count", "condition": "is", "value": [1, "2"]}]`:                                              "[0].value[1] must be a number",
+		`[{"field": "name", "condition": "is"}]`:                                                                           "[0].value is required",
+		`[{"field": "name", "condition": "is", "value": null}]`:                                                            "[0].value must be a text",
+		`[{"field": "name", "condition": "is_empty", "value": "x"}]`:                                                       "[0].value must not be given",
+		`[{"field": "name", "condition": "is", "value": "x", "not": true}]`:                                                "[0].not is not a known field",
+		`{"filters": [{"filters": [{"operator": "or", "filters": [{"field": "name", "condition": "is", "value": ""}]}]}]}`: ".filters[0].filters[0].filters[0].value must not be empty",
+	} {
+		refuses(t, org, previewBody(`{"company_filters": {"filtering_rules": `+rules+`}}`), "invalid_filter", "company_filters.filtering_rules"+want)
+		refuses(t, org, previewBody(`{"search_input": {"filtering_rules": `+rules+`}}`), "invalid_filter", "search_input.filtering_rules"+want)
+	}
+	for view, want := range map[string]string{
+		"<owner view>":  `.filters[1].filters[0].field "owner_id" is not a field of companies`,
+		"<custom view>": `[0].field "custom_field_tier" is not a field of companies`,
+		"<tag view>":    "[0].field \"tags\" is not a field of companies\n[1].field \"notes\" is not a field of companies",
+	} {
+		var inCompanies, inSearch []string
+		for line := range strings.SplitSeq(want, "\n") {
+			inCompanies, inSearch = append(inCompanies, "company_filters.account_view_id"+line), append(inSearch, "search_input.account_view_id"+line)
+		}
+		at := fill(`{"account_view_id": "` + view + `"}`)
+		refuses(t, org, previewBody(`{"company_filters": `+at+`}`), "invalid_filter", inCompanies...)
+		refuses(t, org, previewBody(`{"search_input": `+at+`}`), "invalid_filter", inSearch...)
+		refuses(t, org, previewBody(`{"company_filters": `+at+`, "search_input": `+at+`}`), "invalid_filter", append(inCompanies, inSearch...)...)
+	}
+	for rules, want := range map[string]string{
+		`"name"`:                                 " must be a list",
+		`{"field": "name"}`:                      " must be a list",
+		`["colour"]`:                             "[0]",
+		`["-colour", "name"]`:                    "[0]",
+		`["name", "+country"]`:                   "[1]",
+		`["--name"]`:                             "[0]",
+		`["keywords"]`:                           "[0]",
+		`["description"]`:                        "[0]",
+		`["created_at"]`:                         "[0]",
+		`[""]`:                                   "[0]",
+		`[5]`:                                    "[0] must be",
+		`[["name"]]`:                             "[0] must be",
+		`[null]`:                                 "[0] must be",
+		`[{}]`:                                   "[0].field is required",
+		`[{"field": null}]`:                      "[0].field is required",
+		`[{"direction": "asc"}]`:                 "[0].field is required",
+		`[{"field": "-name"}]`:                   "[0].field",
+		`[{"field": "technologies"}]`:            "[0].field",
+		`["name", {"field": "x"}]`:               "[1].field",
+		`[{"field": "name", "direction": "up"}]`: "[0].direction must be asc or desc",
+		`[{"field": "name", "direction": "DESC"}]`: "[0].direction must be asc or desc",
+		`[{"field": "name", "direction": -1}]`:     "[0].direction must be asc or desc",
+		`[{"field": "name", "order": "asc"}]`:      "[0].order is not a known field",
+	} {
+		refuses(t, org, previewBody(`{"search_input": {"sorting_rules": `+rules+`}}`), "invalid_sort", "search_input.sorting_rules"+want)
+	}
+	for rule, want := range map[string]string{`{}`: ".field is required", `{"field": 5}`: ".field is required", `"country"`: " must be an object",
+		`{"field": "name", "direction": "asc"}`: ".direction is not a known field"} {
+		refuses(t, org, previewBody(`{"search_input": {"grouping_rule": `+rule+`}}`), "invalid_sort", "search_input.grouping_rule"+want)
+	}
+	for _, field := range []string{"colour", "keywords", "description", "-name", "custom_field_tier"} {
+		refuses(t, org, previewBody(`{"search_input": {"grouping_rule": {"field": "`+field+`"}}}`), "invalid_sort", "search_input.grouping_rule.field")
+	}
+}
+
+func TestPreviewQualifier(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	fill := named(org, other)
+	app.Catalog([]tam.Company{firm("c1")}, nil)
+	const signal, rule = "qualifier_signal_id", "qualifier_rule"
+	for _, c := range []struct{ id, rule, want string }{
+		{`null`, `{"value": "x"}`, signal + " is required together"},
+		{`""`, `{"value": "x"}`, signal + " is required together"},
+		{`"<text>"`, `null`, rule + " is required together"},
+		{`"x"`, `{"value": "x"}`, signal + " must be a UUID"},
+		{`7`, `null`, signal + " must be a UUID\n" + rule + " is required together"},
+		{`"<unknown>"`, `{"value": "x"}`, signal + " names nothing"},
+		{`"<foreign field>"`, `{"value": "x"}`, signal + " names nothing"},
+		{`"<view>"`, `{"value": "x"}`, signal + " names nothing"},
+		{`"<plain field>"`, `{"value": "x"}`, signal + " names a field that is not AI-filled"},
+		{`"<contact field>"`, `{"value": "x"}`, signal + " names a field that is not AI-filled"},
+		{`"<text>"`, `"x"`, rule + " must be an object"},
+		{`"<text>"`, `{}`, rule + ".value is required"},
+		{`"<text>"`, `{"value": null, "operator": "contains"}`, rule + ".value is required"},
+		{`"<text>"`, `{"value": "x", "operator": "is"}`, rule + ".operator must be one of equals, contains"},
+		{`"<text>"`, `{"value": "x", "operator": 5}`, rule + ".operator must be a text"},
+		{`"<text>"`, `{"value": "x", "colour": 5}`, rule + ".colour is not a known field"},
+	} {
+		refuses(t, org, previewBody(fill(fmt.Sprintf(`{%q: %s, %q: %s}`, signal, c.id, rule, c.rule))), "validation_failed", strings.Split(c.want, "\n")...)
+	}
+	// Which values fit which types, and what contains is for.
+	values := []string{`true`, `false`, `0`, `-2.5`, `1e2`, `"true"`, `"7"`, `"2026-02-28"`, `"2026-02-29"`, `"a b"`, `"C"`, `"c"`, `"x"`, `"Z"`, `""`, `["x"]`, `{"x": 1}`}
+	text := []string{`"true"`, `"7"`, `"2026-02-28"`, `"2026-02-29"`, `"a b"`, `"C"`, `"c"`, `"x"`, `"Z"`}
+	fits := map[string][]string{
+		"text equals": text, "text contains": text,
+		"boolean equals": {`true`, `false`}, "number equals": {`0`, `-2.5`, `1e2`}, "date equals": {`"2026-02-28"`}, "enum equals": {`"a b"`, `"c"`},
+		"multi_select equals": {`"x"`}, "multi_select contains": {`"x"`, `"Z"`},
+	}
+	for _, c := range customTypes {
+		for _, operator := range []string{"equals", "contains"} {
+			for _, value := range values {
+				body := previewBody(fill(fmt.Sprintf(`{%q: "<%s>", %q: {"operator": %q, "value": %s}}`, signal, c.dataType, rule, operator, value)))
+				takes := fits[c.dataType+" "+operator]
+				if slices.Contains(takes, value) {
+					org.Read.Post(previewPath+"/estimate", body).Is(200)
+					continue
+				}
+				got := problemsOf(org.Read.Post(previewPath+"/estimate", body).Fails(422, "validation_failed", rule+"."))
+				for _, problem := range got {
+					if !strings.HasPrefix(problem, rule+".value must") && !(takes == nil && strings.HasPrefix(problem, rule+".operator must be equals")) {
+						t.Errorf("%s %s %s: %q", c.dataType, operator, value, problem)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPreviewEcho gets back what was asked, with the defaults.
+func TestPreviewEcho(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	fill := named(org, other)
+	const id = `"request_id": "0191d8a0-0000-4000-8000-000000000001"`
+	const rest = `"exclude_companies_without_titles": false, "tag_ids": [], "contact_tag_ids": [], "tag_existing_accounts": true, "tag_existing_contacts": true`
+	const noFilters = `"company_filters": {"account_view_id": null, "filtering_rules": null, "searching_rule": null},
+		"contact_filters": {"include_keywords": [], "exclude_keywords": [], "seniority": null, "countries": []}`
+	const all = id + `, "company_filters": {"account_view_id": "<wood view>", "searching_rule": {"value": "Oak & ash"}, "filtering_rules": {"operator": "or", "filters": [
+			{"operator": "and", "filters": [{"field": "name", "condition": "is_not_empty"}]}, {"field": "employee_count", "condition": "is", "value": [1, 2]}]}},
+		"contact_filters": {"include_keywords": ["VP", "head of"], "exclude_keywords": ["intern"], "seniority": "C-Level", "countries": ["Norway"]},
+		"exclude_companies_without_titles": true, "tag_ids": ["<account tag>"], "contact_tag_ids": ["<contact tag>"], "tag_existing_accounts": false, "tag_existing_contacts": false,
+		"qualifier_signal_id": "<boolean>", "qualifier_rule": {"operator": "equals", "value": false}, "search_input": {"account_view_id": "<view>", "searching_rule": {"value": "x"},
+			"filtering_rules": [{"field": "name", "condition": "is", "value": "x"}, {"operator": "or", "filters": []}], "title_enrichment": {"condition": "not_contains", "criterias": ["a", "B"]},
+			"grouping_rule": {"field": "country"}, "sorting_rules": ["-name", {"field": "id"}, {"field": "website", "direction": "desc"}], "with_titles": true, "title_search": ["ceo"],
+			"exclude_companies_in_tam": true, "max_candidates": 100000, "query_id": "0190b2f0-0000-7000-8000-000000000000"}`
+	for asked, want := range map[string]string{
+		`{` + id + `, "company_filters": {}, "search_input": {}}`: id + `, ` + noFilters + `, ` + rest + `, "qualifier_signal_id": null, "qualifier_rule": null,
+			"search_input": {"account_view_id": null, "searching_rule": null, "filtering_rules": null, "title_enrichment": null, "grouping_rule": null, "sorting_rules": [],
+				"with_titles": false, "title_search": [], "exclude_companies_in_tam": false, "max_candidates": 10000, "query_id": null}`,
+		`{` + id + `, "company_filters": {"account_view_id": null, "filtering_rules": null, "searching_rule": null}, "contact_filters": null, "tag_ids": null, "contact_tag_ids": null,
+			"exclude_companies_without_titles": null, "tag_existing_accounts": null, "tag_existing_contacts": null, "qualifier_signal_id": "", "qualifier_rule": null, "search_input": null}`: id + `, ` +
+			noFilters + `, ` + rest + `, "qualifier_signal_id": null, "qualifier_rule": null, "search_input": null`,
+		`{` + id + `, "company_filters": {"filtering_rules": {"filters": [{"filters": []}]}}, "qualifier_signal_id": "<text>", "qualifier_rule": {"value": "x"}}`: id + `,
+			"company_filters": {"account_view_id": null, "filtering_rules": {"operator": "and", "filters": [{"operator": "and", "filters": []}]}, "searching_rule": null},
+			"contact_filters": {"include_keywords": [], "exclude_keywords": [], "seniority": null, "countries": []}, ` + rest + `,
+			"qualifier_signal_id": "<text>", "qualifier_rule": {"operator": "equals", "value": "x"}, "search_input": null`,
+		`{` + all + `}`: all,
+	} {
+		made := org.Write.Post(previewPath, fill(asked)).Is(202)
+		if diff := apptest.Diff(fill(`{`+want+`}`), string(member(made, "request"))); diff != "" {
+			t.Errorf("%s\n%s", asked, diff)
+		}
+		org.Write.Delete(previewPath + "/" + made.Text("data.preview_id")).Is(204)
+	}
+}
