@@ -155,7 +155,7 @@ func TestPreviewRequest(t *testing.T) {
 		"sorting_rules": ["x"], "grouping_rule": {"field": "y"}, "filtering_rules": [{"field": "name", "condition": "like", "value": "a"}]}}`)), "validation_failed",
 		"colour"+isUnknown, "tag_ids[0] names a tag", "contact_tag_ids[0] names nothing", "qualifier_signal_id names nothing", "qualifier_rule is required",
 		"company_filters.account_view_id names nothing", "company_filters.filtering_rules.filters[0].field", "contact_filters.seniority must be",
-		"contact_filters.include_keywords[0] must", "search_input.max_candidates must", "search_input.account_view_id.filters[1].filters[0].field",
+		"contact_filters.include_keywords[0] must", "search_input.max_candidates must", "search_input.account_view_id names the view",
 		"search_input.sorting_rules[0]", "search_input.grouping_rule.field", "search_input.filtering_rules[0].condition")
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
@@ -195,9 +195,10 @@ func TestPreviewFilterFaults(t *testing.T) {
 		refuses(t, org, previewBody(`{"search_input": {"filtering_rules": `+rules+`}}`), "invalid_filter", "search_input.filtering_rules"+want)
 	}
 	for view, want := range map[string]string{
-		"<owner view>":  `.filters[1].filters[0].field "owner_id" is not a field of companies`,
-		"<custom view>": `[0].field "custom_field_tier" is not a field of companies`,
-		"<tag view>":    "[0].field \"tags\" is not a field of companies\n[1].field \"notes\" is not a field of companies",
+		"<owner view>":  ` names the view "Mine", whose filtering_rules.filters[1].filters[0].field "owner_id" is not a field of companies`,
+		"<custom view>": ` names the view "Tier", whose filtering_rules[0].field "custom_field_tier" is not a field of companies`,
+		"<tag view>": ` names the view "Tagged", whose filtering_rules[0].field "tags" is not a field of companies` + "\n" +
+			` names the view "Tagged", whose filtering_rules[1].field "notes" is not a field of companies`,
 	} {
 		var inCompanies, inSearch []string
 		for line := range strings.SplitSeq(want, "\n") {

@@ -141,15 +141,16 @@ func (t *TAM) readPeople(tx *store.Tx, records *store.Reader, company string, fi
 
 // distinct tells how many companies are kept when of those that share a website the first stays: step 2 of the selection.
 func (t *TAM) distinct(ids []uuid.UUID) (int, error) {
-	seen, kept := map[string]bool{}, 0
+	seen, kept := map[key]bool{}, 0
 	for chunk := range slices.Chunk(ids, readMost) {
 		companies, err := t.readCompanies(chunk)
 		if err != nil {
 			return 0, err
 		}
 		for _, c := range companies {
-			if c.website == "" || !seen[c.website] {
-				seen[c.website] = true
+			website := keyOf('w', c.website)
+			if c.website == "" || !seen[website] {
+				seen[website] = true
 				kept++
 			}
 		}
