@@ -149,7 +149,11 @@ func (tx *Tx) set(bucket string, key, value []byte) {
 		w = &btree.Map[string, []byte]{}
 		tx.writes[bucket] = w
 	}
-	before, had := w.Set(string(key), value)
+	insert := w.Set
+	if ascends(bucket) {
+		insert = w.Load // which is faster at the end
+	}
+	before, had := insert(string(key), value)
 	tx.bytes += len(key) + len(value)
 	if tx.undo != nil {
 		k, n := string(key), len(key)+len(value)
@@ -312,6 +316,11 @@ func (tx *Tx) apply() error {
 	return nil
 }
 
+// ascends tells the buckets whose keys are mostly written in order.
+func ascends(bucket string) bool {
+	return strings.HasSuffix(bucket, ".log") || strings.HasSuffix(bucket, partSuffix)
+}
+
 func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
 	b := tx.bucket(name)
 	if b == nil {
@@ -331,7 +340,7 @@ func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
 		}
 		tx.buckets[name] = b
 	}
-	if strings.HasSuffix(name, ".log") || strings.HasSuffix(name, partSuffix) {
+	if ascends(name) {
 		b.FillPercent = 1 // it only ever grows at its end, or at that of a record's parts
 	} else if strings.HasSuffix(name, ".rec") {
 		b.FillPercent = 0.8 // mostly at its end, and records may grow in place

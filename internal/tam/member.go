@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // Why a member is left out.
@@ -80,7 +81,7 @@ const (
 	flagFailed     // research failed
 )
 
-// encode gives the member as it is stored.
+// encode gives the member as it is stored, behind the room that the store wants.
 func (r *row) encode(preview uuid.UUID) []byte {
 	kind, flags := kindCompany, byte(0)
 	if r.person {
@@ -93,6 +94,7 @@ func (r *row) encode(preview uuid.UUID) []byte {
 		flags |= flagFailed
 	}
 	b := make([]byte, 0, len(r.data)+len(r.source)+len(r.company)+len(r.companyName)+384)
+	b = append(b, make([]byte, store.Room)...)
 	b = append(b, flags)
 	b = append(b, `{"member_id":"`...)
 	b = append(b, memberID(preview, r.ordinal).String()...)

@@ -145,7 +145,10 @@ func (p *preparation) take(r *row) {
 func (p *preparation) write(ctx context.Context, b batch) error {
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
 		for i, member := range b.members {
-			p.TAM.members.Put(tx, p.id, uint32(b.from+i), member)
+			p.TAM.members.Take(tx, p.id, uint32(b.from+i), member)
+		}
+		if b.progress-rec.Progress.Float < progressStep {
+			return nil
 		}
 		rec.Progress = shape.NumberOf(float64(int(b.progress*100)) / 100)
 		_, err := p.Previews.Update(tx, doc, rec, []string{"progress"})

@@ -19,6 +19,8 @@ const (
 	// wait meanwhile.
 	readMost  = 250
 	WriteMost = 500
+	// progressStep is how much more must be done before that is written down.
+	progressStep = 0.05
 	// triesMost is how often a preparation is tried that fails for reasons of ours.
 	triesMost = 3
 )

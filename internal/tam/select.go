@@ -79,7 +79,7 @@ func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
 		return r, err
 	}
 	if c.website != "" {
-		website := keyOf('w', c.website)
+		website := keyOf(c.website)
 		r.duplicate, p.websites[website] = p.websites[website], true
 	}
 	switch {
@@ -127,10 +127,10 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 func (p *preparation) isRepeated(person *sourcePerson) bool {
 	var keys []key
 	if email := crm.FoldEmail(person.email); email != "" {
-		keys = append(keys, keyOf('e', email))
+		keys = append(keys, keyOf(email))
 	}
 	if url := crm.FoldLinkedIn(person.linkedIn); url != "" {
-		keys = append(keys, keyOf('l', url))
+		keys = append(keys, keyOf("//"+url)) // no email has slashes there
 	}
 	if slices.ContainsFunc(keys, func(k key) bool { return p.reached[k] }) {
 		return true
@@ -147,15 +147,8 @@ type key [2]uint64
 // seeds make keys that nobody can foresee, so that no two are alike.
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-func keyOf(kind byte, text string) (k key) {
-	for i, seed := range seeds {
-		var h maphash.Hash
-		h.SetSeed(seed)
-		h.WriteByte(kind)
-		h.WriteString(text)
-		k[i] = h.Sum64()
-	}
-	return k
+func keyOf(text string) key {
+	return key{maphash.String(seeds[0], text), maphash.String(seeds[1], text)}
 }
 
 // qualify is step 6. There is nobody yet who could be asked, so every company that is to be researched fails to be.

@@ -3,7 +3,6 @@ package tam
 import (
 	"encoding/binary"
 	"math/bits"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -40,30 +39,35 @@ type sets struct {
 	parts   *store.Parts
 	preview uuid.UUID
 	members int
-	pieces  map[uint32][]uint64
+	pieces  map[uint32][]byte // those that were read
+	changed map[int]bool      // which of the pieces of those removed are copies
 	err     error
 }
 
 func (t *TAM) setsOf(tx *store.Tx, preview uuid.UUID, members int) *sets {
-	return &sets{tx: tx, parts: t.sets, preview: preview, members: members, pieces: map[uint32][]uint64{}}
+	return &sets{tx: tx, parts: t.sets, preview: preview, members: members, pieces: map[uint32][]byte{}, changed: map[int]bool{}}
 }
 
-// piece gives the words of a piece, which may be changed. A piece that is not stored is empty.
-func (s *sets) piece(kind setKind, piece int) []uint64 {
+// piece gives a piece of a set, as it is stored: a bit for each member. What it lacks at its end are members that are not in it.
+func (s *sets) piece(kind setKind, piece int) []byte {
 	n := pieceNumber(kind, piece)
-	if words, read := s.pieces[n]; read {
-		return words
+	stored, read := s.pieces[n]
+	if !read {
+		var err error
+		if stored, err = s.parts.Get(s.tx, s.preview, n); err != nil {
+			s.err = err
+		}
+		s.pieces[n] = stored
 	}
-	stored, err := s.parts.Get(s.tx, s.preview, n)
-	if err != nil {
-		s.err = err
+	return stored
+}
+
+// word gives 64 members of a piece.
+func word(piece []byte, i int) uint64 {
+	if len(piece) < (i+1)*8 {
+		return 0
 	}
-	words := make([]uint64, s.wordsIn(piece))
-	for i := range min(len(words), len(stored)/8) {
-		words[i] = binary.LittleEndian.Uint64(stored[i*8:])
-	}
-	s.pieces[n] = words
-	return words
+	return binary.LittleEndian.Uint64(piece[i*8:])
 }
 
 func (s *sets) wordsIn(piece int) int { return (min(pieceBits, s.members-piece*pieceBits) + 63) / 64 }
@@ -71,7 +75,7 @@ func (s *sets) wordsIn(piece int) int { return (min(pieceBits, s.members-piece*p
 // has tells whether a member is in a set.
 func (s *sets) has(kind setKind, ordinal int) bool {
 	at := ordinal % pieceBits
-	return s.piece(kind, ordinal/pieceBits)[at/64]>>(at%64)&1 != 0
+	return word(s.piece(kind, ordinal/pieceBits), at/64)>>(at%64)&1 != 0
 }
 
 // selected tells whether a member is importable and was not removed.
@@ -81,8 +85,13 @@ func (s *sets) selected(ordinal int) bool {
 
 // remove puts a member among those that the user removed.
 func (s *sets) remove(ordinal int) {
-	at := ordinal % pieceBits
-	s.piece(removedRows, ordinal/pieceBits)[at/64] |= 1 << (at % 64)
+	piece, at := ordinal/pieceBits, ordinal%pieceBits
+	removed := s.piece(removedRows, piece)
+	if !s.changed[piece] { // the bytes are the store's
+		removed = append(make([]byte, 0, 8*s.wordsIn(piece)), removed...)[:8*s.wordsIn(piece)]
+		s.pieces[pieceNumber(removedRows, piece)], s.changed[piece] = removed, true
+	}
+	removed[at/8] |= 1 << (at % 8) // little-endian words are bytes in order
 }
 
 // companyOf gives the company of a person: the last one before. It looks at 64 members at once: a company may have many.
@@ -111,16 +120,14 @@ func (s *sets) endOf(company int) int {
 
 // peopleAmong tells which of the 64 members around one are people.
 func (s *sets) peopleAmong(ordinal int) uint64 {
-	return s.piece(people, ordinal/pieceBits)[ordinal%pieceBits/64]
+	return word(s.piece(people, ordinal/pieceBits), ordinal%pieceBits/64)
 }
 
 // save writes down which members were removed.
 func (s *sets) save() {
-	for piece := 0; piece*pieceBits < s.members; piece++ {
+	for piece := range s.changed {
 		n := pieceNumber(removedRows, piece)
-		if words, read := s.pieces[n]; read {
-			s.parts.Put(s.tx, s.preview, n, encodeWords(words))
-		}
+		s.parts.Put(s.tx, s.preview, n, s.pieces[n])
 	}
 }
 
@@ -151,31 +158,33 @@ func (s *sets) matching(f MemberFilter, piece int) []uint64 {
 	if rest := s.members - piece*pieceBits; rest < len(out)*64 {
 		out[len(out)-1] >>= len(out)*64 - rest
 	}
-	narrow := func(words []uint64, want bool) {
-		for i, w := range words {
-			if !want {
-				w = ^w
+	narrow := func(want bool, in func(i int) uint64) {
+		for i := range out {
+			if want {
+				out[i] &= in(i)
+			} else {
+				out[i] &^= in(i)
 			}
-			out[i] &= w
 		}
+	}
+	of := func(kind setKind) func(i int) uint64 {
+		stored := s.piece(kind, piece)
+		return func(i int) uint64 { return word(stored, i) }
 	}
 	if f.Kind != "" {
-		narrow(s.piece(people, piece), f.Kind == kindPerson)
+		narrow(f.Kind == kindPerson, of(people))
 	}
 	if f.Existing != nil {
-		narrow(s.piece(existingRows, piece), *f.Existing)
+		narrow(*f.Existing, of(existingRows))
 	}
 	if f.IsQualified != nil && *f.IsQualified {
-		narrow(s.piece(qualifiedRows, piece), true)
+		narrow(true, of(qualifiedRows))
 	} else if f.IsQualified != nil {
-		narrow(s.piece(unqualifiedRows, piece), true)
+		narrow(true, of(unqualifiedRows))
 	}
 	if f.Selected != nil {
-		selected := slices.Clone(s.piece(importableRows, piece))
-		for i, w := range s.piece(removedRows, piece) {
-			selected[i] &^= w
-		}
-		narrow(selected, *f.Selected)
+		importable, removed := of(importableRows), of(removedRows)
+		narrow(*f.Selected, func(i int) uint64 { return importable(i) &^ removed(i) })
 	}
 	return out
 }
