@@ -59,26 +59,21 @@ func pageOf(n name, pages int) uint32 {
 func pagesFor(entries int) int { return (entries + pageEntries - 1) / pageEntries }
 
 // dirPages gives the pages of a directory in order.
-func dirPages(entries []dirEntry, use func(page uint32, value []byte) error) error {
+func dirPages(entries []dirEntry) [][]byte {
 	slices.SortFunc(entries, func(a, b dirEntry) int {
 		if c := a.name.compare(b.name); c != 0 {
 			return c
 		}
 		return cmp.Compare(a.ordinal, b.ordinal)
 	})
-	pages := pagesFor(len(entries))
-	for page, at := uint32(0), 0; int(page) < pages; page++ {
-		value := []byte{}
-		for ; at < len(entries) && pageOf(entries[at].name, pages) == page; at++ {
-			value = binary.BigEndian.AppendUint64(value, entries[at].name.high)
-			value = binary.BigEndian.AppendUint64(value, entries[at].name.low)
-			value = binary.BigEndian.AppendUint32(value, entries[at].ordinal)
-		}
-		if err := use(page, value); err != nil {
-			return err
-		}
+	pages := make([][]byte, pagesFor(len(entries)))
+	for _, e := range entries {
+		page := &pages[pageOf(e.name, len(pages))]
+		*page = binary.BigEndian.AppendUint64(*page, e.name.high)
+		*page = binary.BigEndian.AppendUint64(*page, e.name.low)
+		*page = binary.BigEndian.AppendUint32(*page, e.ordinal)
 	}
-	return nil
+	return pages
 }
 
 // lookUp gives the ordinals of the members that have a name, in order.

@@ -42,24 +42,15 @@ func (p *preparation) writeDirectory(ctx context.Context) error {
 			return err
 		}
 	}
-	type page struct {
-		number uint32
-		value  []byte
-	}
-	var pages []page
-	if err := dirPages(p.entries, func(number uint32, value []byte) error {
-		pages = append(pages, page{number, value})
-		return nil
-	}); err != nil {
-		return err
-	}
-	for chunk := range slices.Chunk(pages, WriteMost/4) {
+	number := uint32(0)
+	for pages := range slices.Chunk(dirPages(p.entries), WriteMost/4) {
 		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) error {
-			for _, pg := range chunk {
-				p.directory.Put(tx, p.id, pg.number, pg.value)
+			for i, page := range pages {
+				p.directory.Put(tx, p.id, number+uint32(i), page)
 			}
 			return nil
 		})
+		number += uint32(len(pages))
 		if err != nil {
 			return err
 		}

@@ -140,8 +140,11 @@ func (p *preparation) run(ctx context.Context) error {
 			empty = p.Companies.Count(tx) == 0
 			return nil
 		})
-		if err != nil || empty {
-			return errors.Join(err, failure(catalogueEmpty))
+		if err == nil && empty {
+			err = failure(catalogueEmpty)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if err := p.estimate(ctx, ids); err != nil {
