@@ -59,7 +59,7 @@ type sortKey struct {
 // invalid_sort.
 func Compile(k *Kind, cs *Customs, q ListBody, p *fault.Problems) *Plan {
 	c := &compiler{kind: k, customs: cs, p: p}
-	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, customs: cs, search: distinct(words(q.Search))}
+	plan := &Plan{Page: q.Page, PageSize: q.PageSize, kind: k, customs: cs, search: distinct(shape.Words(q.Search))}
 	plan.sortBy(c.sort(q.Sort))
 	plan.filter = c.filter(q.Filters, "filters")
 	return plan

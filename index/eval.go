@@ -231,7 +231,7 @@ func (e *evaluator) longContaining(r *rule, f *Field, in, out set) {
 	}
 	in = e.narrow(in, e.present(f))
 	for rest := needle[first:]; ; {
-		start := strings.IndexFunc(rest, inWord)
+		start := strings.IndexFunc(rest, shape.InWord)
 		if start < 0 {
 			break
 		}

@@ -185,7 +185,7 @@ func (v *value) words() (all []string) {
 		return splitWords(v.fold)
 	}
 	for _, s := range *v.list {
-		all = append(all, words(s)...)
+		all = append(all, shape.Words(s)...)
 	}
 	return all
 }
@@ -245,9 +245,7 @@ func valueOf(v any) value {
 	panic(fmt.Sprintf("index: no value of %T", v))
 }
 
-// words are the runs of letters and digits of a text, folded.
-func words(s string) []string { return splitWords(shape.Fold(s)) }
-
+// splitWords is shape.Words for a text that is folded already.
 func splitWords(folded string) []string { return strings.FieldsFunc(folded, notInWord) }
 
 // Document gives a record as bleve takes it, for measuring bleve alone.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"prospector/internal/shape"
 )
@@ -109,8 +108,7 @@ func (p *Plan) looksAt(f *Field) bool {
 	return f.Type == shape.TypeText
 }
 
-func inWord(r rune) bool    { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-func notInWord(r rune) bool { return !inWord(r) }
+func notInWord(r rune) bool { return !shape.InWord(r) }
 
 // compareValues orders two values: no value comes last both ways.
 func compareValues(a, b *value, desc bool) int {

@@ -34,7 +34,7 @@ func CompileSelection(k *Kind, cs *Customs, s Selection, p *fault.Problems) *Pla
 	c := &compiler{kind: k, customs: cs, p: p}
 	plan := &Plan{kind: k, customs: cs, selects: true}
 	for _, text := range s.Words {
-		plan.search = append(plan.search, words(text)...)
+		plan.search = append(plan.search, shape.Words(text)...)
 	}
 	plan.search = distinct(plan.search)
 	for _, f := range s.Filters {

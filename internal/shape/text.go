@@ -50,5 +50,8 @@ func TextOf(v any) string {
 
 // Words are the runs of letters and digits of a text, folded.
 func Words(s string) []string {
-	return strings.FieldsFunc(Fold(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.FieldsFunc(Fold(s), func(r rune) bool { return !InWord(r) })
 }
+
+// InWord tells the characters that words are made of.
+func InWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
