@@ -113,7 +113,8 @@ func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
 	if err := json.Unmarshal(d.JSON, &d.Record); err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
-	if p, ok := any(&d.Record).(interface{ Private() any }); ok {
+	// A record that was written before its kind had anything to keep to itself has no private part.
+	if p, ok := any(&d.Record).(interface{ Private() any }); ok && len(private) > 0 {
 		if err := json.Unmarshal(private, p.Private()); err != nil {
 			return Doc[T]{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"prospector/internal/record"
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // Account is a company that the organization sells to.
@@ -25,9 +26,14 @@ type Account struct {
 	OwnerID       uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
 	Notes         shape.Text    `json:"notes" rule:"max=100000,long"`
 	Common
+	Origin Origin `json:"-"`
 }
+
+// Private is kept beside the record and never answered.
+func (a *Account) Private() any { return &a.Origin }
 
 var accountRules = record.Rules[Account]{
 	Object: "account", Entity: "accounts",
 	Match: map[string]func(string) string{"website": FoldDomain},
+	Keys:  []store.Key[Account]{sourceKey(func(a *Account) *Origin { return &a.Origin })},
 }

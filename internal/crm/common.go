@@ -3,7 +3,11 @@ package crm
 import (
 	"strings"
 
+	"github.com/google/uuid"
+
+	"prospector/internal/record"
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // Common is what each of the five entities has beside its own fields.
@@ -11,6 +15,32 @@ type Common struct {
 	ExternalID shape.Text   `json:"external_id" label:"External ID" doc:"The record's id in another system. No two records of an entity have the same."`
 	Tags       shape.IDs    `json:"tags" rule:"ref=tags,max=1000,edits"`
 	Custom     shape.Custom `json:",embed"`
+}
+
+// Origin is where a record was taken over from, which it keeps to itself.
+type Origin struct {
+	SourceID string `json:"source_id,omitzero"` // its id in the catalogue
+}
+
+// bySource is the key under which records stand by their source id.
+const bySource = "source"
+
+func sourceKey[T any](origin func(*T) *Origin) store.Key[T] {
+	return store.Key[T]{Name: bySource, Of: func(_ *store.Tx, rec *T) ([][]byte, error) {
+		if id := origin(rec).SourceID; id != "" {
+			return [][]byte{[]byte(id)}, nil
+		}
+		return nil, nil
+	}}
+}
+
+// FromSource gives the oldest record of a kind that was taken over from a row of the catalogue.
+func FromSource[T any](tx *store.Tx, k *record.Kind[T], sourceID string) (uuid.UUID, bool, error) {
+	ids, err := k.Table.IDs(tx, bySource, []byte(sourceID), 1)
+	if err != nil || len(ids) == 0 {
+		return uuid.Nil, false, err
+	}
+	return ids[0], true, nil
 }
 
 // Emails, LinkedIn URLs and websites are compared in these forms, wherever they are. What has none is empty.

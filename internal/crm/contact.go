@@ -25,7 +25,11 @@ type Contact struct {
 	Notes        shape.Text    `json:"notes" rule:"max=100000,long"`
 	Scoring      Scoring       `json:"scoring"`
 	Common
+	Origin Origin `json:"-"`
 }
+
+// Private is kept beside the record and never answered.
+func (c *Contact) Private() any { return &c.Origin }
 
 // Scoring is how promising a contact is.
 type Scoring struct {
@@ -35,6 +39,7 @@ type Scoring struct {
 var contactRules = record.Rules[Contact]{
 	Object: "contact", Entity: "contacts", Check: checkContact,
 	Match: map[string]func(string) string{"email": FoldEmail, "linkedin_url": FoldLinkedIn},
+	Keys:  []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
 }
 
 // checkContact wants a new contact to be someone: reachable, or at least known by name.

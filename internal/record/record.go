@@ -6,6 +6,7 @@ package record
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -24,6 +25,10 @@ type Head struct {
 
 func (h *Head) head() *Head { return h }
 
+func (h *Head) begin(id uuid.UUID, now time.Time) {
+	h.ID, h.CreatedAt, h.UpdatedAt = id, shape.At(now), shape.At(now)
+}
+
 func headOf[T any](rec *T) *Head { return any(rec).(interface{ head() *Head }).head() }
 
 // Rules are what a kind has beyond its struct.
@@ -33,6 +38,7 @@ type Rules[T any] struct {
 	DefaultSort string // -created_at when empty
 	Silent      bool   // emits no events
 	Unique      []store.Unique[T]
+	Keys        []store.Key[T]
 	// Match gives, for fields by which a batch finds records, the form in which their texts are compared. Records that have an
 	// external_id are also found by that.
 	Match map[string]func(string) string
@@ -109,7 +115,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		r.DefaultSort = "-created_at"
 	}
 	k := &Kind[T]{Rules: r, shape: shape.Of[T](), set: set}
-	unique, keys := r.Unique, k.referenceKeys()
+	unique, keys := r.Unique, append(k.referenceKeys(), r.Keys...)
 	for field, fold := range r.Match {
 		keys = append(keys, matchKey(k.textField(field), field, fold))
 	}
@@ -161,8 +167,7 @@ func (k *Kind[T]) Create(tx *store.Tx, d Draft[T]) (store.Doc[T], error) {
 // CreateAs makes a record under an id of the caller's, who may set what no body can.
 func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T)) (store.Doc[T], error) {
 	rec, p := d.record, d.problems
-	h := headOf(&rec)
-	h.ID, h.CreatedAt, h.UpdatedAt = id, shape.At(tx.Now()), shape.At(tx.Now())
+	headOf(&rec).begin(id, tx.Now())
 	if set != nil {
 		set(&rec)
 	}
@@ -172,6 +177,17 @@ func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T))
 	if err := k.check(tx, nil, &rec, d.body, &p); err != nil {
 		return store.Doc[T]{}, err
 	}
+	return k.insert(tx, id, rec)
+}
+
+// Insert makes a record that the caller vouches for: it is as the rules of its kind want it, and what it refers to is there.
+func (k *Kind[T]) Insert(tx *store.Tx, rec T) (store.Doc[T], error) {
+	id := tx.NewID()
+	headOf(&rec).begin(id, tx.Now())
+	return k.insert(tx, id, rec)
+}
+
+func (k *Kind[T]) insert(tx *store.Tx, id uuid.UUID, rec T) (store.Doc[T], error) {
 	doc, err := k.Table.Insert(tx, id, rec)
 	if err != nil {
 		return store.Doc[T]{}, err

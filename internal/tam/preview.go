@@ -143,9 +143,6 @@ const (
 	researchSkipped    ResearchStatus = "skipped"
 )
 
-// providerNotConfigured says that research cannot run at all.
-const providerNotConfigured = "provider_not_configured"
-
 // Cost is what research costs, in AI signal credits.
 type Cost struct {
 	UnitProduct        string        `json:"unit_product"`

@@ -75,7 +75,7 @@ func (p *preparation) decide(chosen []selected) ([]row, error) {
 func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
 	r := row{source: c.id, company: c.id, website: c.website, data: c.public, companyName: c.name}
 	var err error
-	if r.existing, err = isAccount(tx, p.crm, c); err != nil {
+	if _, r.existing, err = p.accountOf(tx, c.id, c.website); err != nil {
 		return r, err
 	}
 	if c.website != "" {
@@ -103,7 +103,7 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 			employerExisting: s.row.existing,
 		}
 		var err error
-		if r.existing, err = isContact(tx, p.crm, person); err != nil {
+		if _, r.existing, err = p.contactOf(tx, person.id, person.email, person.linkedIn); err != nil {
 			return err
 		}
 		r.duplicate = p.isRepeated(person)
@@ -163,27 +163,4 @@ func (p *preparation) qualify(s *selected) {
 			s.rows[i].failed = providerNotConfigured
 		}
 	}
-}
-
-// isAccount tells whether a company is an Account already.
-func isAccount(tx *store.Tx, c *crm.CRM, company *sourceCompany) (bool, error) {
-	if company.website == "" {
-		return false, nil
-	}
-	_, found, err := c.Accounts.Find(tx, "website", company.website)
-	return found, err
-}
-
-// isContact tells whether a person is a Contact already.
-func isContact(tx *store.Tx, c *crm.CRM, person *sourcePerson) (bool, error) {
-	if person.email != "" {
-		if _, found, err := c.Contacts.Find(tx, "email", person.email); found || err != nil {
-			return found, err
-		}
-	}
-	if person.linkedIn == "" {
-		return false, nil
-	}
-	_, found, err := c.Contacts.Find(tx, "linkedin_url", person.linkedIn)
-	return found, err
 }

@@ -15,6 +15,10 @@ type Options struct {
 	UnitRate float64
 	// Retention is how long a Preview is kept that is never imported.
 	Retention time.Duration
+	// Researcher answers the questions of Qualifiers; nil when there is nobody to ask.
+	Researcher Researcher
+	// AskedAtOnce is how many companies a costly Researcher is asked about at the same time.
+	AskedAtOnce int
 }
 
 // TAM holds the catalogue and the Previews.
