@@ -19,7 +19,10 @@ func (m *refMember) answer() map[string]any {
 	}
 	var qualification any
 	if m.unresearched {
-		exclusion, qualification = "QUALIFIER_FAILED", map[string]any{"status": "failed", "reason": "provider_not_configured"}
+		exclusion = "QUALIFIER_FAILED"
+	}
+	if m.unresearched || m.person && m.employer.unresearched {
+		qualification = map[string]any{"status": "failed", "reason": "provider_not_configured"}
 	}
 	if m.removed {
 		exclusion = "EXCLUDED_BY_USER"

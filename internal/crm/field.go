@@ -57,7 +57,8 @@ type AI struct {
 	Question string `json:"question" rule:"required"`
 }
 
-func (f *Field) custom() shape.CustomField {
+// Custom is the field as records have it.
+func (f *Field) Custom() shape.CustomField {
 	return shape.NewCustomField(f.ID, f.Key, f.Label, listTypes[f.DataType], f.AllowedValues)
 }
 
@@ -73,7 +74,7 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 		}},
 		Check: c.checkField,
 		Deleted: func(tx *store.Tx, f *Field) error {
-			custom := f.custom()
+			custom := f.Custom()
 			return c.set.ForgetField(tx, f.Entity, &custom)
 		},
 	}
@@ -173,7 +174,7 @@ func (c *CRM) customs(tx *store.Tx, entity string) (*index.Customs, error) {
 func (c *CRM) readFields(tx *store.Tx, number uint64) (orgFields, error) {
 	fields := map[string][]shape.CustomField{}
 	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
-		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.custom())
+		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.Custom())
 		return true, nil
 	})
 	o := orgFields{number: number, byEntity: map[string]*index.Customs{}}

@@ -22,7 +22,7 @@ func (p *preparation) finish(ctx context.Context) error {
 		rec.Progress = shape.NumberOf(1)
 		p.tally.put(&rec)
 		if p.named.Signal != nil {
-			p.unresearched(tx, &rec)
+			p.conclude(tx, &rec)
 		}
 		return p.end(tx, doc, rec, Ready)
 	})
@@ -58,18 +58,25 @@ func (p *preparation) writeDirectory(ctx context.Context) error {
 	return nil
 }
 
-// unresearched says that the companies could not be asked about: there is nobody to ask.
-func (p *preparation) unresearched(tx *store.Tx, rec *Preview) {
-	research := *rec.Research
-	research.Status, research.Reason = researchFailed, providerNotConfigured
-	research.Passed, research.NotMatched, research.Failed = shape.NumberOf(0), shape.NumberOf(0), shape.NumberOf(float64(p.unasked))
-	research.FinishedAt = shape.At(tx.Now())
-	cost := p.cost(0, 0)
-	if research.Cost != nil {
-		cost.Estimated = research.Cost.Estimated
+// conclude says what research came to.
+func (p *preparation) conclude(tx *store.Tx, rec *Preview) {
+	n, research := p.researched, *rec.Research
+	research.Status = researchCompleted
+	rec.Result.Qualifier = &QualifierAvailability{Available: true, Signal: *p.named.Signal}
+	if p.Researcher == nil {
+		n.reason = providerNotConfigured
 	}
-	cost.Actual = shape.NumberOf(0)
+	answers := n.passed + n.notMatched
+	if n.reason != "" && answers+n.failed == 0 { // not one could be asked about
+		research.Status, research.Reason = researchFailed, n.reason
+		rec.Result.Qualifier.Available, rec.Result.Qualifier.Reason = false, n.reason
+	}
+	research.Passed, research.NotMatched = shape.NumberOf(float64(n.passed)), shape.NumberOf(float64(n.notMatched))
+	research.Failed = shape.NumberOf(float64(n.failed + n.unasked))
+	research.FinishedAt = shape.At(tx.Now())
+	cost := p.cost(answers+n.failed, answers)
+	cost.Estimated = research.Cost.Estimated
+	cost.Actual = shape.NumberOf(float64(answers) * p.UnitRate)
 	research.Cost = &cost
 	rec.Research = &research
-	rec.Result.Qualifier = &QualifierAvailability{Signal: *p.named.Signal, Reason: providerNotConfigured}
 }

@@ -17,8 +17,10 @@ import (
 // The kinds of jobs about a Preview.
 const (
 	PrepareJob = "tam.prepare"
-	clearKind  = "tam.clear"
-	expireKind = "tam.expire"
+	// ResearchJob prepares a Preview too. It mostly waits for answers, so that others need not wait for it.
+	ResearchJob = "tam.research"
+	clearKind   = "tam.clear"
+	expireKind  = "tam.expire"
 )
 
 // clearMost is how many members are deleted at once.
@@ -44,12 +46,19 @@ func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bo
 	if doc, err = t.Previews.Insert(tx, id, rec); err != nil {
 		return doc, false, err
 	}
-	if _, err = tx.Enqueue(PrepareJob, tx.Now(), previewJob{id}); err != nil {
+	kind := PrepareJob
+	if named.Signal != nil && t.isCostly() {
+		kind = ResearchJob
+	}
+	if _, err = tx.Enqueue(kind, tx.Now(), previewJob{id}); err != nil {
 		return doc, false, err
 	}
 	_, err = tx.Enqueue(expireKind, t.nextLook(tx.Now(), tx.Now()), previewJob{id})
 	return doc, true, err
 }
+
+// isCostly tells whether answers of the researcher are kept.
+func (t *TAM) isCostly() bool { return t.Researcher != nil && t.Researcher.Costly() }
 
 func newResearch(s *Signal) *Research {
 	if s == nil {
@@ -99,10 +108,12 @@ func (t *TAM) move(tx *store.Tx, old store.Doc[Preview], rec Preview, status Sta
 	if err != nil {
 		return err
 	}
-	if status != Ready {
-		if err := t.enqueueClear(tx, doc.ID); err != nil {
-			return err
-		}
+	answers, err := t.answers.IDs(tx, byPreview, doc.ID[:], 1)
+	if err == nil && (status != Ready || len(answers) > 0) {
+		err = t.enqueueClear(tx, doc.ID)
+	}
+	if err != nil {
+		return err
 	}
 	triggers := map[Status]string{Ready: "ready", Failed: "failed", Cancelled: "cancelled"}
 	return tx.Emit(store.Event{Trigger: "tam_preview." + triggers[status], Data: doc.JSON})
@@ -138,11 +149,22 @@ func previewOf(job store.Job) (uuid.UUID, error) {
 	return about.Preview, nil
 }
 
-// clearJob deletes the members of a Preview that has none any more, some at a time.
+// clearJob deletes what a Preview that is over does not need any more, some at a time: of one that is READY the answers that were
+// kept for a preparation that starts over, of another the members too.
 func (t *TAM) clearJob(ctx context.Context, job store.Job) error {
 	id, err := previewOf(job)
 	for more := true; more && err == nil; {
 		err = t.store.Update(ctx, job.Org, store.Actor{Operation: clearKind}, func(tx *store.Tx) error {
+			if more, err = t.forget(tx, id, clearMost); err != nil || more {
+				return err
+			}
+			doc, err := t.Previews.Get(tx, id)
+			if err == nil && doc.Record.Status == Ready {
+				return tx.Done(job.ID)
+			}
+			if err != nil && fault.CodeOf(err) != fault.NotFound {
+				return err
+			}
 			for _, parts := range []*store.Parts{t.members, t.sets, t.directory} {
 				if more, err = parts.Delete(tx, id, 0, clearMost); err != nil || more {
 					return err

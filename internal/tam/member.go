@@ -17,6 +17,7 @@ const (
 	alreadyInTAM     = "ALREADY_IN_TAM"
 	suppressed       = "SUPPRESSED"
 	noMatchingTitles = "NO_MATCHING_TITLES"
+	notMatched       = "QUALIFIER_NOT_MATCHED"
 	qualifierFailed  = "QUALIFIER_FAILED"
 	excludedByUser   = "EXCLUDED_BY_USER"
 )
@@ -45,16 +46,6 @@ type Member struct {
 	Qualification              *Qualification `json:"qualification"`
 }
 
-// Qualification is the answer that research gave, or why there is none.
-type Qualification struct {
-	Answer     shape.Value  `json:"answer" rule:"optional"`
-	Confidence shape.Number `json:"confidence" rule:"optional"`
-	Evidence   shape.Text   `json:"evidence" rule:"optional"`
-	Source     shape.Text   `json:"source" rule:"optional"`
-	Status     shape.Text   `json:"status" rule:"optional,enum=failed|unanswered"`
-	Reason     shape.Text   `json:"reason" rule:"optional"`
-}
-
 // row is a member on its way into the store.
 type row struct {
 	ordinal   int
@@ -67,12 +58,31 @@ type row struct {
 	// employerExisting of a person is existing of the company.
 	employerExisting bool
 	reason           string // of preparation
-	failed           string // why research failed, if it did
+	failed           bool   // research gave no answer, and nothing else was against it
+	verdict          *verdict
 	data             string // JSON
 	companyName      string // what data has beside its own fields, of a person
 }
 
-func (r *row) importable() bool { return !r.duplicate && r.reason == "" && r.failed == "" }
+func (r *row) importable() bool { return !r.duplicate && r.reason == "" && !r.failed }
+
+// verdict is what the Qualifier says of a company, and so of its people.
+type verdict struct {
+	qualified     *bool  // nil without an answer
+	qualification []byte // JSON
+}
+
+// judge gives a row a verdict, which is a reason against it where there is none before.
+func (r *row) judge(v *verdict) {
+	kept := r.importable()
+	switch r.verdict = v; {
+	case !kept:
+	case v.qualified == nil:
+		r.failed = true
+	case !*v.qualified:
+		r.reason = notMatched
+	}
+}
 
 // A stored member is a byte of flags and the JSON of the member up to what changes: whether it is selected, and the reason
 // when not.
@@ -90,10 +100,17 @@ func (r *row) encode(preview uuid.UUID) []byte {
 	if r.importable() {
 		flags |= flagImportable
 	}
-	if r.failed != "" {
+	if r.failed {
 		flags |= flagFailed
 	}
-	b := make([]byte, 0, len(r.data)+len(r.source)+len(r.company)+len(r.companyName)+384)
+	qualified, qualification := "null", []byte("null")
+	if r.verdict != nil {
+		qualification = r.verdict.qualification
+		if r.verdict.qualified != nil {
+			qualified = strconv.FormatBool(*r.verdict.qualified)
+		}
+	}
+	b := make([]byte, 0, len(r.data)+len(r.source)+len(r.company)+len(r.companyName)+len(qualification)+384)
 	b = append(b, make([]byte, store.Room)...)
 	b = append(b, flags)
 	b = append(b, `{"member_id":"`...)
@@ -108,7 +125,9 @@ func (r *row) encode(preview uuid.UUID) []byte {
 	b = quoted(b, r.company)
 	b = append(b, `,"is_importable":`...)
 	b = strconv.AppendBool(b, r.importable())
-	b = append(b, `,"is_qualified":null,"preparation_exclusion_reason":`...)
+	b = append(b, `,"is_qualified":`...)
+	b = append(b, qualified...)
+	b = append(b, `,"preparation_exclusion_reason":`...)
 	b = quoted(b, r.reason)
 	b = append(b, `,"is_duplicate_source_row":`...)
 	b = strconv.AppendBool(b, r.duplicate)
@@ -117,11 +136,7 @@ func (r *row) encode(preview uuid.UUID) []byte {
 	b = append(b, `,"data":`...)
 	b = r.appendData(b)
 	b = append(b, `,"qualification":`...)
-	if r.failed == "" {
-		return append(b, "null"...)
-	}
-	b = append(b, `{"status":"failed","reason":`...)
-	return append(quoted(b, r.failed), '}')
+	return append(b, qualification...)
 }
 
 // appendData appends the fields of the catalogue, to those of a person the name of the company.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -17,7 +18,8 @@ import (
 type chunk struct {
 	companies []selected
 	progress  float64
-	err       error // why there is no more
+	answered  *sync.WaitGroup // waits until those that are asked about have an answer
+	err       error           // why there is no more
 }
 
 func (p *preparation) chooseAll(ctx context.Context, ids []uuid.UUID, out chan<- chunk) {
@@ -26,18 +28,19 @@ func (p *preparation) chooseAll(ctx context.Context, ids []uuid.UUID, out chan<-
 	for some := range slices.Chunk(ids, readMost) {
 		done += len(some)
 		companies, err := p.choose(some)
-		if !give(ctx, out, chunk{companies, float64(done) / float64(len(ids)+1), err}) || err != nil {
+		if !give(ctx, out, chunk{companies, float64(done) / float64(len(ids)+1), &sync.WaitGroup{}, err}) || err != nil {
 			return
 		}
 	}
 }
 
-func (p *preparation) meetAll(ctx context.Context, in <-chan chunk, out chan<- chunk) {
+// stage hands chunks on after something was done to each.
+func stage(ctx context.Context, in <-chan chunk, out chan<- chunk, do func([]selected) error) {
 	defer close(out)
 	defer drain(in)
 	for c := range in {
 		if c.err == nil {
-			c.err = p.meet(c.companies)
+			c.err = guarded(func() error { return do(c.companies) })
 		}
 		if !give(ctx, out, c) || c.err != nil {
 			return
@@ -65,7 +68,11 @@ func (p *preparation) selectAll(ctx context.Context, in <-chan chunk, out chan<-
 	defer drain(in)
 	next := batch{}
 	for c := range in {
-		members, err := p.members(c)
+		var members [][]byte
+		err := guarded(func() (err error) {
+			members, err = p.members(c)
+			return err
+		})
 		if err != nil {
 			give(ctx, out, batch{err: err})
 			return
@@ -86,24 +93,33 @@ func (p *preparation) selectAll(ctx context.Context, in <-chan chunk, out chan<-
 	}
 }
 
-// members gives the members that a chunk comes to, as they are stored. A bug in it fails the preparation and not the process.
-func (p *preparation) members(c chunk) (members [][]byte, err error) {
+// guarded runs fn, of which a bug fails the preparation and not the process.
+func guarded(fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
+	return fn()
+}
+
+// members gives the members that a chunk comes to, in order and as they are stored, when all is known about it.
+func (p *preparation) members(c chunk) ([][]byte, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	rows, err := p.decide(c.companies)
-	if err == nil && p.count+len(rows) > membersMost {
-		err = failure(tooManyMembers)
+	c.answered.Wait()
+	var rows []row
+	for i := range c.companies {
+		if err := p.qualify(&c.companies[i]); err != nil {
+			return nil, err
+		}
+		rows = append(append(rows, c.companies[i].row), c.companies[i].rows...)
 	}
-	if err != nil {
-		return nil, err
+	if p.count+len(rows) > membersMost {
+		return nil, failure(tooManyMembers)
 	}
-	members = make([][]byte, len(rows))
+	members := make([][]byte, len(rows))
 	for i := range rows {
 		p.take(&rows[i])
 		members[i] = rows[i].encode(p.id)
@@ -139,6 +155,14 @@ func (p *preparation) take(r *row) {
 	}
 	if r.importable() {
 		p.sets.add(importableRows, r.ordinal)
+	}
+	if r.verdict == nil || r.verdict.qualified == nil {
+		return
+	}
+	if *r.verdict.qualified {
+		p.sets.add(qualifiedRows, r.ordinal)
+	} else {
+		p.sets.add(unqualifiedRows, r.ordinal)
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	// wait meanwhile.
 	readMost  = 250
 	WriteMost = 500
+	// askedAhead is how many times as many companies are asked about while some of the first have no answer yet.
+	askedAhead = 3
 	// progressStep is how much more must be done before that is written down.
 	progressStep = 0.05
 	// triesMost is how often a preparation is tried that fails for reasons of ours.
@@ -76,7 +78,10 @@ type preparation struct {
 	tally    *tally
 	websites map[key]bool // of the companies so far
 	reached  map[key]bool // the emails and LinkedIn URLs of the people so far
-	unasked  int          // companies that were to be researched
+
+	question            Question
+	researched          researched
+	dispatched, running func(context.Context) error // steps of research
 }
 
 func (p *preparation) actor() store.Actor { return store.Actor{Operation: PrepareJob} }
@@ -92,6 +97,10 @@ func (p *preparation) open() error {
 		if err == nil {
 			p.request, p.named = doc.Record.Request, doc.Record.kept.Named
 			p.filter = newPersonFilter(p.request)
+			if p.named.Signal != nil {
+				p.question = p.named.question()
+				p.dispatched, p.running = p.once(researchDispatched), p.once(researchRunning)
+			}
 		}
 		return err
 	})
@@ -151,10 +160,17 @@ func (p *preparation) run(ctx context.Context) error {
 		return err
 	}
 	work, stop := context.WithCancel(ctx)
-	chosen, met, batches := make(chan chunk, 1), make(chan chunk, 1), make(chan batch, 1)
+	chosen, met, decided, asked := make(chan chunk, 1), make(chan chunk, 1), make(chan chunk, 1), make(chan chunk, askedAhead)
+	batches := make(chan batch, 1)
 	go p.chooseAll(work, ids, chosen)
-	go p.meetAll(work, chosen, met)
-	go p.selectAll(work, met, batches)
+	go stage(work, chosen, met, p.meet)
+	go stage(work, met, decided, p.decide)
+	if p.named.Signal != nil {
+		go p.askAll(work, decided, asked)
+	} else {
+		asked = decided
+	}
+	go p.selectAll(work, asked, batches)
 	defer drain(batches) // nothing is read any more when run has returned
 	defer stop()
 	for b := range batches {

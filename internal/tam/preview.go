@@ -139,7 +139,10 @@ type ResearchStatus string
 
 const (
 	researchNotStarted ResearchStatus = "not_started"
-	researchFailed     ResearchStatus = "failed"
+	researchDispatched ResearchStatus = "dispatched" // the first question is being sent
+	researchRunning    ResearchStatus = "running"    // the first answer is in
+	researchCompleted  ResearchStatus = "completed"
+	researchFailed     ResearchStatus = "failed" // not one company could be asked about
 	researchSkipped    ResearchStatus = "skipped"
 )
 

@@ -21,9 +21,8 @@ type Signal struct {
 	Rule     QualifierRule `json:"rule"`
 }
 
-// checkQualifier finds the field that a request names as its Qualifier, nil when it names none, and notes a rule that does not
-// fit it.
-func (t *TAM) checkQualifier(tx *store.Tx, r *PreviewRequest, p *fault.Problems) (*Signal, error) {
+// findQualifier finds the field that a request names as its Qualifier, if it does, and notes a rule that does not fit it.
+func (t *TAM) findQualifier(tx *store.Tx, r *PreviewRequest, named *resolved, p *fault.Problems) error {
 	const idPath, rulePath = "qualifier_signal_id", "qualifier_rule"
 	hasID, hasRule := r.QualifierSignalID.Valid || p.Has(idPath), r.QualifierRule != nil || p.Has(rulePath)
 	switch {
@@ -33,22 +32,22 @@ func (t *TAM) checkQualifier(tx *store.Tx, r *PreviewRequest, p *fault.Problems)
 		p.Invalid(rulePath, "is required together with qualifier_signal_id")
 	}
 	if !r.QualifierSignalID.Valid {
-		return nil, nil
+		return nil
 	}
 	doc, err := t.crm.Fields.Get(tx, r.QualifierSignalID.UUID)
 	if fault.CodeOf(err) == fault.NotFound {
 		p.Invalid(idPath, "names nothing that exists")
-		return nil, nil
+		return nil
 	}
 	field := doc.Record
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case field.AI == nil:
 		p.Invalid(idPath, "names a field that is not AI-filled")
-		return nil, nil
+		return nil
 	case r.QualifierRule == nil || p.Has(rulePath):
-		return nil, nil
+		return nil
 	}
 	rule := *r.QualifierRule
 	if rule.Operator == "contains" && field.DataType != crm.TextField && field.DataType != crm.MultiSelectField {
@@ -57,7 +56,9 @@ func (t *TAM) checkQualifier(tx *store.Tx, r *PreviewRequest, p *fault.Problems)
 	if why := rule.unfit(&field); why != "" {
 		p.Invalid(rulePath+".value", "%s", why)
 	}
-	return &Signal{ID: doc.ID, Name: field.Label, Question: field.AI.Question, DataType: string(field.DataType), Rule: rule}, nil
+	named.Signal = &Signal{ID: doc.ID, Name: field.Label, Question: field.AI.Question, DataType: string(field.DataType), Rule: rule}
+	named.Allowed = field.AllowedValues
+	return nil
 }
 
 // unfit says why the value of a rule cannot be what a field holds; empty when it can.
@@ -83,9 +84,31 @@ func (r *QualifierRule) unfit(f *crm.Field) string {
 			return err.Error()
 		}
 	}
-	allowed := func(s string) bool { return s == v.Text || r.Operator == "contains" && strings.EqualFold(s, v.Text) }
+	allowed := func(s string) bool {
+		return s == v.Text || r.Operator == "contains" && shape.Fold(s) == shape.Fold(v.Text)
+	}
 	if len(f.AllowedValues) > 0 && !slices.ContainsFunc(f.AllowedValues, allowed) {
 		return "must be one of the values that the field allows"
 	}
 	return ""
+}
+
+// accepts tells whether an answer, which is of the field's type, passes.
+func (r *QualifierRule) accepts(answer shape.Value) bool {
+	wanted := r.Value
+	switch answer.Kind {
+	case shape.Bool:
+		return answer.True == wanted.True
+	case shape.Num:
+		return shape.ParseNumber(answer.Text) == shape.ParseNumber(wanted.Text)
+	case shape.List:
+		if r.Operator == "contains" {
+			return slices.ContainsFunc(answer.Items, func(v shape.Value) bool { return shape.Fold(v.Text) == shape.Fold(wanted.Text) })
+		}
+		return len(answer.Items) == 1 && answer.Items[0].Text == wanted.Text
+	}
+	if r.Operator == "contains" {
+		return strings.Contains(shape.Fold(answer.Text), shape.Fold(wanted.Text))
+	}
+	return answer.Text == wanted.Text
 }

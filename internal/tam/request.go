@@ -75,6 +75,8 @@ type TitleEnrichment struct {
 type resolved struct {
 	Views  []heldView `json:"views,omitempty"`
 	Signal *Signal    `json:"signal,omitzero"`
+	// Allowed are the values that the field of the signal allows.
+	Allowed []string `json:"allowed,omitempty"`
 }
 
 // heldView is the rules of a view, and where the request names it.
@@ -163,9 +165,7 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 	checkKeywords(body, "contact_filters", "exclude_keywords", p)
 	checkKeywords(body, "search_input", "title_search", p)
 	index.CompileSelection(t.CompanyList, index.NoCustoms, r.selection(named, p), p)
-	var err error
-	named.Signal, err = t.checkQualifier(tx, r, p)
-	return named, err
+	return named, t.findQualifier(tx, r, &named, p)
 }
 
 // fitsCompanies tells whether the rules of a view can be used for companies, and notes why not.

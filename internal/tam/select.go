@@ -15,6 +15,9 @@ type selected struct {
 	row    row
 	people []sourcePerson
 	rows   []row // of the people
+	// found is what research found, nil when the company was not asked about; err is why it could not go on.
+	found *Qualification
+	err   error
 }
 
 // kept tells whether nothing was found against a company yet.
@@ -53,9 +56,9 @@ func (p *preparation) meet(chosen []selected) error {
 	})
 }
 
-// decide takes companies and their people through the steps 4 to 6, and gives the members that come of them in order.
-func (p *preparation) decide(chosen []selected) ([]row, error) {
-	err := p.store.View(p.org, func(tx *store.Tx) error {
+// decide takes companies and their people through the steps 4 and 5.
+func (p *preparation) decide(chosen []selected) error {
+	return p.store.View(p.org, func(tx *store.Tx) error {
 		for i := range chosen {
 			if err := p.people(tx, &chosen[i]); err != nil {
 				return err
@@ -63,12 +66,6 @@ func (p *preparation) decide(chosen []selected) ([]row, error) {
 		}
 		return nil
 	})
-	var rows []row
-	for i := range chosen {
-		p.qualify(&chosen[i])
-		rows = append(append(rows, chosen[i].row), chosen[i].rows...)
-	}
-	return rows, err
 }
 
 // company is steps 2 and 3: duplicates, companies that are Accounts already, and suppressed ones.
@@ -151,16 +148,34 @@ func keyOf(text string) key {
 	return key{maphash.String(seeds[0], text), maphash.String(seeds[1], text)}
 }
 
-// qualify is step 6. There is nobody yet who could be asked, so every company that is to be researched fails to be.
-func (p *preparation) qualify(s *selected) {
-	if p.named.Signal == nil || !s.kept() {
-		return
+// qualify is step 6, for a company that was asked about. Its people follow it.
+func (p *preparation) qualify(s *selected) error {
+	if s.err != nil || s.found == nil {
+		return s.err
 	}
-	p.unasked++
-	s.row.failed = providerNotConfigured
-	for i := range s.rows {
-		if s.rows[i].importable() {
-			s.rows[i].failed = providerNotConfigured
+	v := &verdict{}
+	switch n := &p.researched; {
+	case !s.found.isAsked():
+		n.unasked++
+		n.reason = s.found.Reason
+	case s.found.Status != "":
+		n.failed++
+	default:
+		passed := p.named.Signal.Rule.accepts(s.found.Answer)
+		v.qualified = &passed
+		if passed {
+			n.passed++
+		} else {
+			n.notMatched++
 		}
 	}
+	var err error
+	if v.qualification, err = s.found.encode(); err != nil {
+		return err
+	}
+	s.row.judge(v)
+	for i := range s.rows {
+		s.rows[i].judge(v)
+	}
+	return nil
 }

@@ -49,7 +49,7 @@ func (y *tally) add(r *row) {
 		c.Duplicates++
 	case r.reason != "":
 		c.Exclusions[r.reason]++
-	case r.failed != "":
+	case r.failed:
 		c.Exclusions[qualifierFailed]++
 	default:
 		y.chosen(r.person, r.existing, r.employerExisting, 1)

@@ -35,6 +35,8 @@ type TAM struct {
 	members   *store.Parts // by ordinal
 	sets      *store.Parts // see sets.go
 	directory *store.Parts // see directory.go
+	answers   *store.Table[heldAnswer]
+	slots     chan struct{} // holds one for each company that is being asked about
 }
 
 // New declares what the package keeps in the store.
@@ -42,6 +44,7 @@ func New(st *store.Store, c *crm.CRM, opt Options) *TAM {
 	t := &TAM{
 		Catalog: newCatalog(), Previews: newPreviews(), Options: opt, store: st, crm: c,
 		members: store.NewParts("previews.members"), sets: store.NewParts("previews.sets"), directory: store.NewParts("previews.directory"),
+		answers: newAnswers(), slots: make(chan struct{}, max(1, opt.AskedAtOnce)),
 	}
 	t.PreviewList = index.NewKind("previews", "-created_at", t.Previews, nil)
 	t.PreviewList.ReadOnly = true
@@ -53,14 +56,14 @@ func (t *TAM) Lists() []*index.Kind { return []*index.Kind{t.CompanyList, t.Pers
 
 // Jobs are the jobs of the package.
 func (t *TAM) Jobs() map[string]worker.Handler {
-	return map[string]worker.Handler{PrepareJob: t.prepareJob, clearKind: t.clearJob, expireKind: t.expireJob}
+	return map[string]worker.Handler{PrepareJob: t.prepareJob, ResearchJob: t.prepareJob, clearKind: t.clearJob, expireKind: t.expireJob}
 }
 
 // Verify holds all that the transaction's organization has of the package against its keys, logs and checksums.
 func (t *TAM) Verify(tx *store.Tx, report store.Report) error {
 	for _, part := range []interface {
 		Verify(*store.Tx, store.Report) error
-	}{t.Companies, t.People, t.Previews, t.members, t.sets, t.directory} {
+	}{t.Companies, t.People, t.Previews, t.members, t.sets, t.directory, t.answers} {
 		if err := part.Verify(tx, report); err != nil {
 			return err
 		}

@@ -1,0 +1,194 @@
+package tam
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// researched counts the companies that were to be asked about.
+type researched struct {
+	passed, notMatched, failed int
+	unasked                    int        // those for which nobody could be asked
+	reason                     shape.Text // why not
+}
+
+// askAll has the companies asked about that are kept. Of a costly researcher several are asked about at the same time, also of
+// chunks that come one after the other: a chunk is handed on before its answers are in, and answered says when they are.
+func (p *preparation) askAll(ctx context.Context, in <-chan chunk, out chan<- chunk) {
+	defer close(out)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer drain(in)
+	for c := range in {
+		if c.err == nil {
+			c.err = guarded(func() error { return p.askAbout(ctx, &c, &asking) })
+		}
+		if !give(ctx, out, c) || c.err != nil {
+			return
+		}
+	}
+}
+
+func (p *preparation) askAbout(ctx context.Context, c *chunk, asking *sync.WaitGroup) error {
+	var kept []*selected
+	for i := range c.companies {
+		if c.companies[i].kept() {
+			kept = append(kept, &c.companies[i])
+		}
+	}
+	switch {
+	case p.Researcher == nil:
+		for _, s := range kept {
+			s.found = &Qualification{Status: ResearchFailed, Reason: providerNotConfigured}
+		}
+		return nil
+	case !p.Researcher.Costly():
+		for _, s := range kept {
+			if err := p.ask(ctx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := p.recall(kept); err != nil {
+		return err
+	}
+	for _, s := range kept {
+		if s.found != nil {
+			continue
+		}
+		c.answered.Add(1)
+		asking.Go(func() {
+			defer c.answered.Done()
+			s.err = guarded(func() error { return p.askInTurn(ctx, s) })
+		})
+	}
+	return nil
+}
+
+// askInTurn asks about a company when it may, and keeps the answer before the next is asked about: whatever is killed, no more
+// companies are asked about twice than may be at the same time.
+func (p *preparation) askInTurn(ctx context.Context, s *selected) error {
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-p.slots }()
+	if err := p.ask(ctx, s); err != nil || s.found.Status == ResearchFailed {
+		return err
+	}
+	return p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) error {
+		_, err := p.answers.Insert(tx, answerID(p.id, s.row.source), heldAnswer{p.id, *s.found})
+		return err
+	})
+}
+
+// ask asks about a company.
+func (p *preparation) ask(ctx context.Context, s *selected) error {
+	var c Company
+	if err := json.Unmarshal([]byte(s.row.data), &c); err != nil {
+		return err
+	}
+	if err := p.dispatched(ctx); err != nil {
+		return err
+	}
+	found, err := p.Researcher.Research(ctx, p.question, &c)
+	if err != nil {
+		return err
+	}
+	found = p.question.checked(found)
+	s.found = &found
+	if found.Status == ResearchFailed {
+		return nil
+	}
+	return p.running(ctx)
+}
+
+// once makes a step of research that is told when it is first taken. Whoever takes it waits until it is told.
+func (p *preparation) once(status ResearchStatus) func(context.Context) error {
+	var mu sync.Mutex
+	done := false
+	return func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if done {
+			return nil
+		}
+		err := p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
+			research := *rec.Research
+			if rank[research.Status] >= rank[status] { // it was begun before, and cut off
+				return nil
+			}
+			research.Status = status
+			if !research.StartedAt.Valid() {
+				research.StartedAt = shape.At(tx.Now())
+			}
+			rec.Research = &research
+			_, err := p.Previews.Update(tx, doc, rec, []string{"research"})
+			return err
+		})
+		done = err == nil
+		return err
+	}
+}
+
+// rank is the order of the statuses that research goes through.
+var rank = map[ResearchStatus]int{researchNotStarted: 0, researchDispatched: 1, researchRunning: 2}
+
+// heldAnswer is one that was given in a preparation. It is kept until that is over: one that is begun again does not ask again.
+type heldAnswer struct {
+	Preview       uuid.UUID     `json:"preview"`
+	Qualification Qualification `json:"qualification"`
+}
+
+const byPreview = "preview"
+
+func newAnswers() *store.Table[heldAnswer] {
+	return store.NewTable("previews.answers", nil, []store.Key[heldAnswer]{{
+		Name: byPreview, Of: func(_ *store.Tx, a *heldAnswer) ([][]byte, error) { return [][]byte{a.Preview[:]}, nil },
+	}}).Unlogged()
+}
+
+// answerID is where the answer about a company is kept.
+func answerID(preview uuid.UUID, company string) uuid.UUID {
+	return uuid.NewSHA1(preview, []byte(company))
+}
+
+// recall takes up the answers that were given before the preparation was cut off.
+func (p *preparation) recall(companies []*selected) error {
+	return p.store.View(p.org, func(tx *store.Tx) error {
+		for _, s := range companies {
+			doc, err := p.answers.Get(tx, answerID(p.id, s.row.source))
+			switch {
+			case err == nil:
+				s.found = &doc.Record.Qualification
+			case fault.CodeOf(err) != fault.NotFound:
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// forget deletes answers of a preparation that is over, at most so many, and tells whether there are more.
+func (t *TAM) forget(tx *store.Tx, preview uuid.UUID, most int) (more bool, err error) {
+	ids, err := t.answers.IDs(tx, byPreview, preview[:], most)
+	for _, id := range ids {
+		doc, err := t.answers.Get(tx, id)
+		if err == nil {
+			err = t.answers.Delete(tx, doc)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return len(ids) == most, err
+}
