@@ -1,0 +1,203 @@
+package research
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"prospector/internal/shape"
+	"prospector/internal/tam"
+)
+
+const (
+	// openAITries is how often a company is asked about, while there is hope.
+	openAITries = 3
+	// openAIWait is the first wait between two tries, and the next is so many times as long; each up to a quarter shorter or longer.
+	openAIWait     = time.Second
+	openAIWaitMore = 4
+	// openAIWaitMost bounds how long a server may have us wait.
+	openAIWaitMost = time.Minute
+	// openAITimeout is the time-out of a try where none is given.
+	openAITimeout = 30 * time.Second
+)
+
+// Why there is no answer, beside tam.ProviderUnreachable and http_ with a status. Nothing of what a server said is ever in one.
+const (
+	openAINotKnown = "not_known"
+	openAIBroken   = "connection_broken"
+	openAILate     = "timeout"
+	openAITooLarge = "answer_too_large"
+	openAIInvalid  = "invalid_answer"
+	openAIRefused  = "refused"
+	openAICutOff   = "cut_off"
+)
+
+// OpenAIOptions are where the model is, and how it is asked.
+type OpenAIOptions struct {
+	BaseURL, Model string
+	APIKey         string        // none when empty
+	Timeout        time.Duration // of one try, from its connection to the end of its answer
+	Log            *slog.Logger
+	Wait           func(ctx context.Context, d time.Duration) error // between tries; a timer when nil
+	Now            func() time.Time                                 // required
+}
+
+// OpenAI asks a model behind an endpoint that speaks OpenAI's protocol of chat completions. It may be used by many goroutines at
+// once; how many is theirs to bound. It trusts nothing that comes back: what is no answer of the wanted type is none.
+type OpenAI struct {
+	o      OpenAIOptions
+	url    string
+	client *http.Client
+
+	form   atomic.Int32 // the openAIForm to ask in; it only ever grows
+	worked atomic.Bool  // some form was taken
+
+	mu     sync.Mutex
+	warned map[string]openAIWarning // by reason
+}
+
+// openAIWarning is when a kind of failure was last logged, and how often it came since.
+type openAIWarning struct {
+	at    time.Time
+	since int
+}
+
+var _ tam.Researcher = (*OpenAI)(nil)
+
+// NewOpenAI makes a researcher; it connects to nothing yet.
+func NewOpenAI(o OpenAIOptions) *OpenAI {
+	if o.Timeout <= 0 {
+		o.Timeout = openAITimeout
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Wait == nil {
+		o.Wait = openAITimer
+	}
+	o.APIKey = strings.TrimSpace(o.APIKey) // variables filled from files end with a newline
+	return &OpenAI{
+		o: o, client: newOpenAIClient(), warned: map[string]openAIWarning{},
+		url: strings.TrimRight(o.BaseURL, "/") + "/chat/completions",
+	}
+}
+
+// Costly tells that answers take time, and may cost money.
+func (a *OpenAI) Costly() bool { return true }
+
+// Research asks the model about a company. An error says that ctx has ended; every other failure is a Qualification.
+func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (tam.Qualification, error) {
+	user := openAIUserText(q, c)
+	form := openAIForm(a.form.Load())
+	reason := ""
+	for try := 1; ; {
+		if err := ctx.Err(); err != nil {
+			return tam.Qualification{}, err
+		}
+		reply := a.send(ctx, form, q, user)
+		if err := ctx.Err(); err != nil && !reply.ok() {
+			return tam.Qualification{}, err
+		}
+		if reply.ok() {
+			a.keep(form)
+			return a.judge(q, reply.body), nil
+		}
+		if reply.refusesForm() && form < openAIBare {
+			form++
+			continue
+		}
+		// The last tries may not have come through, but one that did was asked: its failure is the one to tell.
+		if reason == "" || reply.failure != tam.ProviderUnreachable {
+			reason = reply.failure
+		}
+		if !reply.again || try == openAITries {
+			return a.fail(reason), nil
+		}
+		if err := a.o.Wait(ctx, a.pause(try, reply)); err != nil {
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			return tam.Qualification{}, err
+		}
+		// Some servers answer 500 to a schema that they cannot use.
+		if try++; try == openAITries && reply.status == http.StatusInternalServerError && !a.worked.Load() {
+			form = max(form, openAIObject)
+		}
+	}
+}
+
+// keep notes that a form was taken, so that the next company is asked in it at once.
+func (a *OpenAI) keep(form openAIForm) {
+	a.worked.Store(true)
+	for {
+		now := a.form.Load()
+		if int32(form) <= now {
+			return
+		}
+		if a.form.CompareAndSwap(now, int32(form)) {
+			a.o.Log.Warn("the model's endpoint does not take every part of a request; it is asked in a simpler form", "form", form.String())
+			return
+		}
+	}
+}
+
+// judge makes of a reply what is kept of it.
+func (a *OpenAI) judge(q tam.Question, body []byte) tam.Qualification {
+	found, reason := openAIRead(q, body)
+	switch reason {
+	case "":
+		found.Source = shape.Text("openai:" + a.o.Model)
+		return found
+	case openAINotKnown:
+		return tam.Qualification{Status: tam.ResearchUnanswered, Reason: openAINotKnown}
+	}
+	return a.fail(reason)
+}
+
+// fail says why there is no answer, and warns of that kind of failure once a minute.
+func (a *OpenAI) fail(reason string) tam.Qualification {
+	a.mu.Lock()
+	w, known := a.warned[reason]
+	w.since++
+	now := a.o.Now()
+	warn := !known || now.Sub(w.at) >= time.Minute
+	if warn {
+		a.warned[reason] = openAIWarning{at: now}
+	} else {
+		a.warned[reason] = w
+	}
+	a.mu.Unlock()
+	if warn {
+		a.o.Log.Warn("the model gave no usable answer", "reason", reason, "companies", w.since)
+	}
+	return tam.Qualification{Status: tam.ResearchFailed, Reason: shape.Text(reason)}
+}
+
+// pause is how long to wait after a try: what the server asks for, or a while of our own.
+func (a *OpenAI) pause(try int, r openAIReply) time.Duration {
+	if d, told := openAIRetryAfter(r.retryAfter, a.o.Now()); told {
+		return d
+	}
+	d := openAIWait
+	for range try - 1 {
+		d *= openAIWaitMore
+	}
+	return d*3/4 + rand.N(d/2)
+}
+
+// openAITimer waits in real time.
+func openAITimer(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

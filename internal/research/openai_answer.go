@@ -1,0 +1,230 @@
+package research
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"prospector/internal/crm"
+	"prospector/internal/shape"
+	"prospector/internal/tam"
+)
+
+const (
+	// openAITextMost is how many characters a text may have to be an answer.
+	openAITextMost = 2000
+	// openAIEvidenceMost is how many characters of the evidence are kept.
+	openAIEvidenceMost = 400
+)
+
+// openAICompletion is what is read of a reply.
+type openAICompletion struct {
+	Choices []struct {
+		Message struct {
+			Content openAIContent `json:"content"`
+			Refusal string        `json:"refusal"`
+		} `json:"message"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+}
+
+// openAIContent is the text of a message, which comes whole or in parts.
+type openAIContent struct {
+	text    string
+	refused bool
+}
+
+func (c *openAIContent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginArray {
+		return json.UnmarshalDecode(d, &c.text)
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if err := json.UnmarshalDecode(d, &parts); err != nil {
+		return err
+	}
+	var all strings.Builder
+	for _, p := range parts {
+		switch p.Type {
+		case "text", "output_text":
+			all.WriteString(p.Text)
+		case "refusal":
+			c.refused = true
+		}
+	}
+	c.text = all.String()
+	return nil
+}
+
+// openAIRead finds the answer in a reply, or says why there is none.
+func openAIRead(q tam.Question, body []byte) (tam.Qualification, string) {
+	var reply openAICompletion
+	if err := json.Unmarshal(body, &reply); err != nil || len(reply.Choices) == 0 {
+		return tam.Qualification{}, openAIInvalid
+	}
+	first := &reply.Choices[0]
+	if first.Message.Refusal != "" || first.Message.Content.refused || first.FinishReason == "content_filter" {
+		return tam.Qualification{}, openAIRefused
+	}
+	object, found := openAIFind(first.Message.Content.text)
+	switch {
+	case !found && first.FinishReason == "length":
+		return tam.Qualification{}, openAICutOff
+	case !found:
+		return tam.Qualification{}, openAIInvalid
+	}
+	answer, reason := openAIAnswer(q, object.Get("answer"))
+	if reason != "" {
+		return tam.Qualification{}, reason
+	}
+	return tam.Qualification{Answer: answer, Confidence: openAIConfidence(object.Get("confidence")), Evidence: openAIEvidence(object.Get("evidence"))}, ""
+}
+
+// openAIFind finds the object in what a model wrote: thoughts, prose and code fences may be around it. There is none when an object is
+// broken, or when there are two that differ: nobody is to guess which of them is meant.
+func openAIFind(content string) (shape.Value, bool) {
+	if object, err := shape.ParseObject([]byte(content)); err == nil {
+		return object, true
+	}
+	if i := strings.LastIndex(content, "</think>"); i >= 0 {
+		content = content[i:]
+	}
+	if strings.Contains(content, "<think>") {
+		return shape.Value{}, false // it was still thinking
+	}
+	var found shape.Value
+	for {
+		i := strings.IndexByte(content, '{')
+		if i < 0 {
+			return found, found.Kind == shape.Object
+		}
+		content = content[i:]
+		if rest := strings.TrimLeft(content[1:], " \t\r\n"); rest != "" && rest[0] != '"' && rest[0] != '}' {
+			content = content[1:] // a brace of prose
+			continue
+		}
+		d := jsontext.NewDecoder(strings.NewReader(content))
+		raw, err := d.ReadValue()
+		if err != nil {
+			return shape.Value{}, false
+		}
+		object, err := shape.ParseObject(raw)
+		if err != nil || found.Kind == shape.Object && !reflect.DeepEqual(found, object) {
+			return shape.Value{}, false
+		}
+		found, content = object, content[d.InputOffset():]
+	}
+}
+
+// openAIAnswer is the value of an answer, if it is what the question wants, or why there is none.
+func openAIAnswer(q tam.Question, v shape.Value) (shape.Value, string) {
+	if v.Kind == shape.String {
+		if allowed, is := openAIAllowed(q, v.Text); is {
+			v.Text = allowed
+		} else if openAIUnknown(v.Text) {
+			return v, openAINotKnown
+		}
+	}
+	if v.Kind == shape.Absent || v.Kind == shape.Null || v.Kind == shape.List && len(v.Items) == 0 {
+		return v, openAINotKnown
+	}
+	fits := false
+	switch q.Type {
+	case crm.BooleanField:
+		fits = v.Kind == shape.Bool
+	case crm.NumberField:
+		if f := shape.ParseNumber(v.Text); v.Kind == shape.Num && f >= -shape.MaxNumber && f <= shape.MaxNumber {
+			v.Text, fits = strconv.FormatFloat(f, 'f', -1, 64), true
+		}
+	case crm.DateField:
+		_, err := shape.ParseDate(v.Text)
+		fits = v.Kind == shape.String && err == nil
+	case crm.EnumField:
+		fits = v.Kind == shape.String && slices.Contains(q.Allowed, v.Text)
+	case crm.MultiSelectField:
+		v, fits = openAIChosen(q, v)
+	case crm.TextField:
+		v.Text = strings.TrimSpace(v.Text)
+		fits = v.Kind == shape.String && utf8.RuneCountInString(v.Text) <= openAITextMost && !strings.ContainsRune(v.Text, 0)
+	}
+	if !fits {
+		return shape.Value{}, openAIInvalid
+	}
+	return v, ""
+}
+
+// openAIChosen is the values of a list, each once, if all of them are allowed.
+func openAIChosen(q tam.Question, v shape.Value) (shape.Value, bool) {
+	chosen := shape.Value{Kind: shape.List}
+	taken := map[string]bool{}
+	for _, item := range v.Items {
+		text, allowed := openAIAllowed(q, item.Text)
+		if item.Kind != shape.String || !allowed {
+			return v, false
+		}
+		if !taken[text] {
+			taken[text] = true
+			chosen.Items = append(chosen.Items, shape.Value{Kind: shape.String, Text: text})
+		}
+	}
+	return chosen, v.Kind == shape.List
+}
+
+// openAIAllowed finds the allowed value that a model means: that very one, or the only one that differs in case alone.
+func openAIAllowed(q tam.Question, text string) (string, bool) {
+	if slices.Contains(q.Allowed, text) {
+		return text, true
+	}
+	means, folded := []string(nil), shape.Fold(text)
+	for _, allowed := range q.Allowed {
+		if shape.Fold(allowed) == folded {
+			means = append(means, allowed)
+		}
+	}
+	if len(means) != 1 {
+		return "", false
+	}
+	return means[0], true
+}
+
+// openAIUnknown tells the ways in which models write that they do not know.
+func openAIUnknown(text string) bool {
+	switch strings.Trim(shape.Fold(text), " \t\r\n.") {
+	case "", "unknown", "not known", "null", "n/a", "not available", "undetermined", "cannot be determined", "i don't know":
+		return true
+	}
+	return false
+}
+
+// openAIConfidence is a number from 0 to 1, or none.
+func openAIConfidence(v shape.Value) shape.Number {
+	if f := shape.ParseNumber(v.Text); v.Kind == shape.Num && f >= 0 && f <= 1 {
+		return shape.NumberOf(f)
+	}
+	return shape.Number{}
+}
+
+// openAIEvidence is a text of one line, without control characters, or none.
+func openAIEvidence(v shape.Value) shape.Text {
+	if v.Kind != shape.String {
+		return ""
+	}
+	line := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r):
+			return -1
+		}
+		return r
+	}, v.Text)
+	return shape.Text(openAIFirst(strings.TrimSpace(line), openAIEvidenceMost))
+}
