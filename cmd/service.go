@@ -47,6 +47,9 @@ type Service struct {
 // preparedAtOnce is how many Previews are prepared at the same time: a large one takes up to a hundred megabytes.
 const preparedAtOnce = 2
 
+// importedAtOnce is how many Imports go on at the same time: each writes all the time, and others want to write too.
+const importedAtOnce = 2
+
 // gcPercent lets garbage grow to one and a half times what is in use before it is collected: the collector otherwise takes a
 // tenth of the time of indexing, and with more a load of many records takes memory for nothing. GOGC in the environment wins.
 const gcPercent = 150
@@ -85,6 +88,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
 	s.Worker = worker.New(st, log, jobs)
 	s.Worker.Limit(tam.PrepareJob, preparedAtOnce)
+	s.Worker.Limit(tam.ImportJob, importedAtOnce)
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, TAM: s.TAM, Worker: s.Worker, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, MetricsElsewhere: cfg.MetricsAddr != "",
@@ -110,7 +114,7 @@ func (s *Service) declare(st *store.Store, cfg Config) {
 	s.Store = st
 	s.Identity = identity.New(st, s.Kinds)
 	s.CRM = crm.New(s.Kinds)
-	s.TAM = tam.New(st, s.CRM, tam.Options{UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention})
+	s.TAM = tam.New(st, s.Identity, s.CRM, tam.Options{UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention})
 }
 
 // lists gives what the lists of each kind need to know.
