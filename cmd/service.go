@@ -48,7 +48,10 @@ type Service struct {
 const preparedAtOnce = 2
 
 // researchedAtOnce is how many are at the same time that wait for a model: they take turns in asking it.
-const researchedAtOnce = 4
+const researchedAtOnce = 3
+
+// importedAtOnce is how many Imports go on at the same time: each writes all the time, and others want to write too.
+const importedAtOnce = 2
 
 // gcPercent lets garbage grow to one and a half times what is in use before it is collected: the collector otherwise takes a
 // tenth of the time of indexing, and with more a load of many records takes memory for nothing. GOGC in the environment wins.
@@ -89,6 +92,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	s.Worker = worker.New(st, log, jobs)
 	s.Worker.Limit(tam.PrepareJob, preparedAtOnce)
 	s.Worker.Limit(tam.ResearchJob, researchedAtOnce)
+	s.Worker.Limit(tam.ImportJob, importedAtOnce)
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, TAM: s.TAM, Worker: s.Worker, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, MetricsElsewhere: cfg.MetricsAddr != "",
@@ -114,7 +118,7 @@ func (s *Service) declare(st *store.Store, cfg Config) {
 	s.Store = st
 	s.Identity = identity.New(st, s.Kinds)
 	s.CRM = crm.New(s.Kinds)
-	s.TAM = tam.New(st, s.CRM, tam.Options{UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention})
+	s.TAM = tam.New(st, s.Identity, s.CRM, tam.Options{UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention})
 }
 
 // lists gives what the lists of each kind need to know.

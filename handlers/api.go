@@ -73,6 +73,7 @@ func (a *API) table() []Operation {
 		a.crmOperations(),
 		a.catalogOperations(),
 		a.previewOperations(),
+		a.importOperations(),
 		a.serviceOperations(),
 		a.metricsOperation(),
 	)

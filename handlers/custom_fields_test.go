@@ -412,8 +412,8 @@ func TestEverySchema(t *testing.T) {
 func schemaField(t *testing.T, org *apptest.Org, entity string, f index.SchemaField) {
 	t.Helper()
 	list := "/v1/" + entity + "/list"
-	if entity == "previews" {
-		list = "/v1/tam/previews/list"
+	if entity == "previews" || entity == "imports" {
+		list = "/v1/tam/" + entity + "/list"
 	}
 	value := map[string]string{"text": `"x"`, "number": `1`, "boolean": `true`, "date": `"2026-03-01"`, "datetime": `"2026-03-01"`,
 		"multi": `"0190b2f0-0000-7000-8000-000000000000"`, "reference": `"0190b2f0-0000-7000-8000-000000000000"`}[f.Type]
@@ -454,7 +454,7 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f index.SchemaFi
 		t.Errorf("%s.%s: sortable is %v", entity, f.Key, f.Sortable)
 	}
 	fixed := []string{"id", "created_at", "updated_at", "source", "object_type", "completed_at"}
-	readOnly := entity == "companies" || entity == "people" || entity == "previews"
+	readOnly := entity == "companies" || entity == "people" || entity == "previews" || entity == "imports"
 	if f.ReadOnly != (readOnly || slices.Contains(fixed, f.Key)) {
 		t.Errorf("%s.%s: read_only is %v", entity, f.Key, f.ReadOnly)
 	}

@@ -209,7 +209,8 @@ func TestDocsExamples(t *testing.T) {
 		}
 		org := app.Org("Acme " + op.Name)
 		vars := map[string]string{"KEY": client(org, op.Access).Key, "REQUEST_ID": uuid.NewString()}
-		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"]} {
+		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"],
+			"OPERATION_ID": "imports"} {
 			if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
 				vars[name] = makers[maker](org)
 			}

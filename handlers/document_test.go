@@ -33,6 +33,7 @@ var access = map[string]string{
 	"create_tag": "write", "get_tag": "read", "update_tag": "write", "delete_tag": "write", "list_tags": "read",
 	"estimate_tam_preview": "read", "prepare_tam_preview": "write", "get_tam_import_preview": "read", "list_tam_preview_members": "read",
 	"exclude_tam_preview_members": "write", "cancel_tam_preview": "write", "delete_tam_preview": "write", "list_tam_previews": "read",
+	"import_tam_preview": "write", "get_tam_import": "read", "list_tam_imports": "read", "get_tam_import_balance": "read",
 	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "", "get_metrics": "",
 }
 

@@ -20,6 +20,7 @@ type errorRow struct {
 var errorTable = []errorRow{
 	{fault.InvalidJSON, http.StatusBadRequest, "The body is not one JSON object of valid UTF-8."},
 	{fault.Unauthorized, http.StatusUnauthorized, "The API key is missing, malformed, unknown, expired or deactivated."},
+	{fault.ImportLimitExceeded, http.StatusPaymentRequired, "The Import would go over the balance of the month."},
 	{fault.Forbidden, http.StatusForbidden, "The key's access does not cover the operation."},
 	{fault.NotFound, http.StatusNotFound, "The path or the id is unknown, or the id belongs to another organization."},
 	{fault.MethodNotAllowed, http.StatusMethodNotAllowed, "The path has no such method."},
@@ -32,6 +33,7 @@ var errorTable = []errorRow{
 	{fault.PreviewNotReady, http.StatusConflict, "The Preview is not READY."},
 	{fault.PreviewNotPreparing, http.StatusConflict, "The Preview is over already."},
 	{fault.ImportAccepted, http.StatusConflict, "An Import of the Preview was accepted."},
+	{fault.NothingToImport, http.StatusConflict, "No member of the Preview is selected."},
 	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key came with another request before."},
 	{fault.PreconditionFailed, http.StatusPreconditionFailed, "If-Match names another version."},
 	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is over the configured limit."},

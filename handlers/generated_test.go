@@ -51,6 +51,7 @@ var examples = map[string]string{
 	"prepare_tam_preview":         `{"request_id": "0191d8a0-0000-7000-8000-000000000001", "company_filters": {}}`,
 	"exclude_tam_preview_members": `{"company_ids": ["c1"]}`,
 	"cancel_tam_preview":          `{}`,
+	"import_tam_preview":          `{}`,
 }
 
 // makers make a record of each kind that a path can name.
@@ -66,6 +67,10 @@ var makers = map[string]func(*apptest.Org) string{
 	"preview": func(o *apptest.Org) string {
 		o.Catalog([]tam.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
 		return readyPreview(o, `{}`)
+	},
+	"imports": func(o *apptest.Org) string {
+		o.Catalog([]tam.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
+		return accept(o, readyPreview(o, `{}`))
 	},
 	"preparing": func(o *apptest.Org) string {
 		return o.Write.Post("/v1/tam/preview", map[string]any{"request_id": uuid.New(), "company_filters": map[string]any{}}).Is(202).Text("data.preview_id")

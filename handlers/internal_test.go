@@ -31,7 +31,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	}
 	kinds := &record.Set{}
 	users, records := identity.New(st, kinds), crm.New(kinds)
-	market := tam.New(st, records, tam.Options{})
+	market := tam.New(st, users, records, tam.Options{})
 	lists, err := index.Open(st, append(kinds.Lists(), market.Lists()...), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -1,18 +1,14 @@
 package handlers_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"prospector/internal/apptest"
 	"prospector/internal/tam"
-	"prospector/store"
 )
 
 // exclusion is what an exclusion did, in short: how many companies and contacts, then the four lists.
@@ -145,22 +141,9 @@ func TestPreviewExclude(t *testing.T) {
 	}
 }
 
-// accept makes an Import of a Preview seem to have been accepted, as it will be.
-func accept(t *testing.T, app *apptest.App, org *apptest.Org, id string) {
-	t.Helper()
-	err := app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
-		doc, err := app.TAM.Previews.Get(tx, uuid.MustParse(id))
-		if err != nil {
-			return err
-		}
-		rec := doc.Record
-		rec.OperationID = uuid.NullUUID{UUID: tx.NewID(), Valid: true}
-		_, err = app.TAM.Previews.Update(tx, doc, rec, []string{"operation_id"})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+// accept accepts the Import of a Preview and gives its id.
+func accept(org *apptest.Org, preview string) string {
+	return org.Write.Post(previewPath+"/"+preview+"/import", nil).Is(202).Text("data.operation_id")
 }
 
 // TestPreviewFixed refuses exclusions from a Preview that is not READY, or whose Import was accepted.
@@ -175,7 +158,7 @@ func TestPreviewFixed(t *testing.T) {
 	cancelled = askedPreview(org, `{}`)
 	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Is(200)
 	preparing := askedPreview(org, `{}`)
-	accept(t, app, org, ready)
+	accept(org, ready)
 	before := org.Dump()
 	for id, status := range map[string]string{failed: "FAILED", cancelled: "CANCELLED", preparing: "PREPARING"} {
 		org.Write.Post(previewPath+"/"+id+"/exclude", body).Fails(409, "preview_not_ready", status)

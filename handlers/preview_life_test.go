@@ -110,7 +110,7 @@ func TestPreviewRetention(t *testing.T) {
 	names := map[string]string{}
 	names[readyPreview(org, `{}`)] = "ready"
 	imported := readyPreview(org, `{}`)
-	accept(t, app, org, imported)
+	accept(org, imported)
 	names[imported] = "imported"
 	cancelled := askedPreview(org, `{}`)
 	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Is(200)
@@ -250,7 +250,7 @@ func TestPreviewList(t *testing.T) {
 	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
 	name("imported", ask(1))
 	app.Work()
-	accept(t, app, org, ids["imported"])
+	accept(org, ids["imported"])
 	name("ready", ask(2))
 	app.Work()
 	name("cancelled", ask(4))

@@ -134,7 +134,7 @@ func (a *API) previewOperations() []Operation {
 		})),
 		write(Operation{
 			Name: "delete_tam_preview", Method: http.MethodDelete, Path: path, Access: identity.Write, Status: http.StatusNoContent,
-			Summary: "Delete a Preview with its members",
+			Codes: []fault.Code{fault.ImportAccepted}, Summary: "Delete a Preview with its members, unless its Import goes on",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 			return nothing{}, a.TAM.Delete(tx, id, ifMatch(c.request))
 		})),

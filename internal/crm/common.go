@@ -17,6 +17,12 @@ type Common struct {
 	Custom     shape.Custom `json:",embed"`
 }
 
+// TagsMost is how many tags a record may have, as its rule says too.
+const TagsMost = 1000
+
+// SourceTAMImport is the source of what a TAM Import has created.
+const SourceTAMImport = "tam_import"
+
 // Origin is where a record was taken over from, which it keeps to itself.
 type Origin struct {
 	SourceID string `json:"source_id,omitzero"` // its id in the catalogue

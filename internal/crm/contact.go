@@ -42,10 +42,14 @@ var contactRules = record.Rules[Contact]{
 	Keys:  []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
 }
 
-// checkContact wants a new contact to be someone: reachable, or at least known by name.
+// IsKnown tells whether a contact is someone: reachable, or at least known by name.
+func (c *Contact) IsKnown() bool {
+	return c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
+}
+
+// checkContact wants a new contact to be someone.
 func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {
-	known := c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
-	if before == nil && !known && !p.Has("email") && !p.Has("linkedin_url") && !p.Has("first_name") && !p.Has("last_name") {
+	if before == nil && !c.IsKnown() && !p.Has("email") && !p.Has("linkedin_url") && !p.Has("first_name") && !p.Has("last_name") {
 		p.Invalid("email", "is required, or linkedin_url, or first_name and last_name")
 	}
 	return nil

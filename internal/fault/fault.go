@@ -27,6 +27,8 @@ const (
 	PreviewNotReady      Code = "preview_not_ready"
 	PreviewNotPreparing  Code = "preview_not_preparing"
 	ImportAccepted       Code = "import_accepted"
+	NothingToImport      Code = "nothing_to_import"
+	ImportLimitExceeded  Code = "import_limit_exceeded"
 	IdempotencyKeyReused Code = "idempotency_key_reused"
 	PreconditionFailed   Code = "precondition_failed"
 	BodyTooLarge         Code = "body_too_large"

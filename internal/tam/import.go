@@ -1,231 +1,152 @@
 package tam
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
+	"github.com/google/uuid"
 
 	"prospector/internal/fault"
-	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
-// An item is a company or a person on the way into the catalogue: what is known of it. What has no value in rec leaves what is
-// there.
-type item[T any] struct {
-	rec      T
-	employer string   // of a person: the domain of the company, which counts when rec names none
-	line     int      // of the row that it is made of
-	lost     []string // the columns whose values are none of theirs, and are left out
-	problem  error
+// ImportStatus is how far an Import is.
+type ImportStatus string
+
+const (
+	importAccepted  ImportStatus = "accepted"
+	importRunning   ImportStatus = "running"
+	importCompleted ImportStatus = "completed"
+	importFailed    ImportStatus = "failed"
+)
+
+// Import makes Accounts and Contacts of the selected members of a Preview.
+type Import struct {
+	OperationID   uuid.UUID    `json:"operation_id" label:"Operation ID" rule:"required"`
+	PreviewID     uuid.UUID    `json:"preview_id" label:"Preview ID" rule:"required" doc:"It may be deleted once the Import is over."`
+	Status        ImportStatus `json:"status" rule:"required,enum=accepted|running|completed|failed"`
+	Progress      shape.Number `json:"progress" doc:"From 0 to 1."`
+	Accounts      ImportCounts `json:"accounts"`
+	Contacts      ImportCounts `json:"contacts"`
+	Charged       *Cost        `json:"charged" doc:"What the research of the companies costs; null without a Qualifier."`
+	CreatedAt     shape.Time   `json:"created_at" rule:"required"`
+	FinishedAt    shape.Time   `json:"finished_at"`
+	FailureReason shape.Text   `json:"failure_reason" rule:"enum=internal" doc:"Why it failed; what it had made by then stays."`
+
+	kept importKept
 }
 
-// employerColumn is the column of people that names the employer by its website.
-const employerColumn = "company_website"
-
-// CompanyFields and PersonFields are what tables of the catalogue can have.
-func CompanyFields() rows.Fields[*rows.Target] { return fieldsOf[Company]("companies") }
-
-func PersonFields() rows.Fields[*rows.Target] {
-	fields := fieldsOf[Person]("people")
-	fields.Targets[employerColumn] = &rows.Target{Column: employerColumn, Member: employerColumn, Field: *shape.Of[Company]().Field("website")}
-	return fields
+// ImportCounts is what became of the members of one kind so far.
+type ImportCounts struct {
+	Created int `json:"created"`
+	Reused  int `json:"reused" doc:"Those that were there already."`
+	Skipped int `json:"skipped" doc:"Those that were suppressed since the Preview was READY, with the people of such a company, and those that cannot be a record."`
 }
 
-func fieldsOf[T any](entity string) rows.Fields[*rows.Target] {
-	fields := rows.Fields[*rows.Target]{Entity: entity, Targets: map[string]*rows.Target{}}
-	for _, f := range shape.Of[T]().Fields {
-		fields.Targets[f.Key] = &rows.Target{Column: f.Key, Member: f.Key, Field: f, List: f.Type == shape.TypeMulti}
+// importKept is what an Import keeps and does not show.
+type importKept struct {
+	By       store.Actor `json:"by"`       // who accepted it
+	Members  int         `json:"members"`  // how many are selected
+	Done     int         `json:"done"`     // how many of them are, in their order
+	Reserved amount      `json:"reserved"` // of the rest, what the month was told that they would add
+	// Account is that of the last company, which people may still follow; none when it was skipped.
+	Account uuid.NullUUID `json:"account,omitzero"`
+}
+
+// Private is kept beside the record and never answered.
+func (m *Import) Private() any { return &m.kept }
+
+func (m *Import) isOver() bool { return m.Status == importCompleted || m.Status == importFailed }
+
+func (m *Import) counts(person bool) *ImportCounts {
+	if person {
+		return &m.Contacts
 	}
-	return fields
+	return &m.Accounts
 }
 
-// ImportCompanies adds the companies of a table to the catalogue, or updates them: by their id or, where a row has none, by the
-// domain of the website. renamed gives other columns the names of fields. What was put before a failure stays.
-func (c *Catalog) ImportCompanies(ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string) (rows.Result, error) {
-	return load(ctx, st, table, renamed, CompanyFields(), c.putCompany)
+// importJobBody is what the job of an Import carries.
+type importJobBody struct {
+	Import uuid.UUID `json:"import"`
 }
 
-// ImportPeople does the same for people, who are found by their id, else by their LinkedIn URL, else by their email.
-func (c *Catalog) ImportPeople(ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string) (rows.Result, error) {
-	return load(ctx, st, table, renamed, PersonFields(), c.putPerson)
-}
-
-// putting writes an item down. One that is refused is a fault, and has written nothing.
-type putting[T any] func(*store.Tx, *item[T]) (added bool, err error)
-
-func load[T any](ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string, fields rows.Fields[*rows.Target], put putting[T]) (rows.Result, error) {
-	columns, err := rows.NewColumns(table.Columns, renamed, fields)
+// Accept accepts the Import of a Preview that is READY: its members are fixed, what they may create is taken from the month's
+// balance, and its research is charged. A Preview whose Import was accepted before answers that one. One that would go over
+// the balance is import_limit_exceeded, one with nothing selected nothing_to_import.
+func (t *TAM) Accept(tx *store.Tx, preview uuid.UUID) (doc store.Doc[Import], created bool, err error) {
+	old, err := t.Previews.Get(tx, preview)
 	if err != nil {
-		return rows.Result{}, err
+		return doc, false, err
 	}
-	lost := losses{}
-	result, err := rows.Load(ctx, table, rows.Sink[item[T]]{
-		Make: func(table []rows.Row) ([]item[T], error) {
-			items := make([]item[T], len(table))
-			for i := range table {
-				items[i] = newItem[T](columns, &table[i])
-			}
-			return items, nil
-		},
-		Put: func(items []item[T]) ([]rows.Outcome, error) {
-			done, err := putAll(ctx, st, "catalog import", items, put)
-			for i := range items {
-				if err == nil && done[i].Err == nil {
-					lost.note(items[i].line, items[i].lost)
-				}
-			}
-			return done, err
-		},
-	})
-	result.Warnings = append(columns.Warnings(), lost.warnings()...)
-	return result, err
+	p := old.Record
+	if p.OperationID.Valid {
+		doc, err = t.Imports.Get(tx, p.OperationID.UUID)
+		return doc, false, err
+	}
+	if p.Status != Ready {
+		return doc, false, fault.New(fault.PreviewNotReady, "the Preview is %s; one that is READY can be imported", p.Status)
+	}
+	members := p.Result.Accounts.Eligible + p.Result.Contacts.Eligible
+	if members == 0 {
+		return doc, false, fault.New(fault.NothingToImport, "no member of the Preview is selected")
+	}
+	reserved, err := t.reserve(tx, &p)
+	if err != nil {
+		return doc, false, err
+	}
+	id := tx.NewID()
+	rec := Import{OperationID: id, PreviewID: preview, Status: importAccepted, Progress: shape.NumberOf(0), CreatedAt: shape.At(tx.Now()),
+		kept: importKept{By: tx.Actor(), Members: members, Reserved: reserved}}
+	rec.Charged = t.charge(&p, id)
+	p.OperationID, p.UpdatedAt = uuid.NullUUID{UUID: id, Valid: true}, shape.At(tx.Now())
+	if _, err := t.Previews.Update(tx, old, p, []string{"operation_id", "research"}); err != nil {
+		return doc, false, err
+	}
+	if doc, err = t.Imports.Insert(tx, id, rec); err != nil {
+		return doc, false, err
+	}
+	if _, err = tx.Enqueue(ImportJob, tx.Now(), importJobBody{id}); err != nil {
+		return doc, false, err
+	}
+	return doc, true, emitImport(tx, doc)
 }
 
-// putAll writes items down in one transaction, but for those that are refused.
-func putAll[T any](ctx context.Context, st *store.Store, operation string, items []item[T], put putting[T]) ([]rows.Outcome, error) {
-	done := make([]rows.Outcome, len(items))
-	err := st.Update(ctx, CatalogOrg, store.Actor{Operation: operation}, func(tx *store.Tx) error {
-		for i := range items {
-			if done[i].Err = items[i].problem; done[i].Err != nil {
-				continue
-			}
-			added, err := put(tx, &items[i])
-			var refused *fault.Error
-			if err != nil && !errors.As(err, &refused) {
-				return err
-			}
-			done[i] = rows.Outcome{Added: added, Err: err}
-		}
+// reserve takes from the month's balance what the Import of a Preview may create.
+func (t *TAM) reserve(tx *store.Tx, p *Preview) (amount, error) {
+	b, err := t.balance(tx, p)
+	if err != nil {
+		return amount{}, err
+	}
+	if *b.Exceeded {
+		return amount{}, b.refusal()
+	}
+	more := amount{p.Result.Accounts.New, p.Result.Contacts.New}
+	return more, t.use(tx, tx.Now(), amount{b.Accounts.Used + more.Accounts, b.Contacts.Used + more.Contacts})
+}
+
+// charge says in a Preview that its research is charged by the Import, and gives what for; nil without a Qualifier.
+func (t *TAM) charge(p *Preview, operation uuid.UUID) *Cost {
+	if p.kept.Named.Signal == nil || p.Research.Cost == nil {
 		return nil
-	})
-	return done, err
+	}
+	research, cost := *p.Research, *p.Research.Cost
+	cost.Charged, cost.ChargedOperationID = true, uuid.NullUUID{UUID: operation, Valid: true}
+	research.Cost = &cost
+	p.Research = &research
+	return &cost
 }
 
-func newItem[T any](columns *rows.Columns[*rows.Target], row *rows.Row) item[T] {
-	it := item[T]{line: row.Line}
-	body := shape.Value{Kind: shape.Object, Members: make([]shape.Member, 0, 16)}
-	var problems fault.Problems
-	columns.Each(row, &problems, func(t *rows.Target, v shape.Value) {
-		switch v = clean(t, v); {
-		case v.Kind == shape.Absent:
-		case t.Member != employerColumn:
-			body.Members = append(body.Members, shape.Member{Key: t.Member, Value: v})
-		case v.Kind != shape.String:
-			problems.Invalid(employerColumn, "must be a text")
-		default:
-			it.named(v.Text)
-		}
-	})
-	before := problems
-	shape.Decode(body, &it.rec, shape.Part, &problems)
-	if problems.Count() > before.Count() && it.loses(&body) {
-		problems = before
-		shape.Decode(body, &it.rec, shape.Part, &problems)
-	}
-	it.problem = problems.Err()
-	return it
+// emitImport tells whoever wants to know that an Import was accepted, or is over.
+func emitImport(tx *store.Tx, doc store.Doc[Import]) error {
+	return tx.Emit(store.Event{Trigger: "tam_import." + string(doc.Record.Status), Data: doc.JSON})
 }
 
-// named takes in the website of a person's employer.
-func (it *item[T]) named(website string) {
-	domain, err := shape.Domain(website)
-	if err != nil {
-		it.lost = append(it.lost, employerColumn)
+// mustRest refuses that a Preview goes whose Import still needs it.
+func (t *TAM) mustRest(tx *store.Tx, p *Preview) error {
+	if !p.OperationID.Valid {
+		return nil
 	}
-	it.employer = domain
-}
-
-// loses takes the texts out of a row that are none of their format: a website such as "http://" is no reason to refuse the rest.
-func (it *item[T]) loses(body *shape.Value) bool {
-	fields := shape.Of[T]()
-	body.Members = slices.DeleteFunc(body.Members, func(m shape.Member) bool {
-		f := fields.Field(m.Key)
-		lost := f != nil && m.Value.Kind == shape.String && !strings.Contains(m.Value.Text, "\x00") && !f.HasFormat(m.Value.Text)
-		if lost {
-			it.lost = append(it.lost, m.Key)
-		}
-		return lost
-	})
-	return len(it.lost) > 0
-}
-
-// clean gives a value in the form that is kept; absent when it is none. Around what is no free text spaces mean nothing, a number
-// is as good an id as a text, and a key is taken in whatever case.
-func clean(t *rows.Target, v shape.Value) shape.Value {
-	isID := t.Member == "id" || t.Member == "company_id"
-	if isID && v.Kind == shape.Num {
-		v.Kind = shape.String
+	doc, err := t.Imports.Get(tx, p.OperationID.UUID)
+	if err == nil && !doc.Record.isOver() {
+		err = fault.New(fault.ImportAccepted, "the Import %s of the Preview is %s; it can be deleted when that is over", doc.ID, doc.Record.Status)
 	}
-	if t.List && v.Kind == shape.String {
-		v = t.Entries(v.Text)
-	}
-	switch v.Kind {
-	case shape.String:
-		bare := strings.TrimSpace(v.Text)
-		switch {
-		case bare == "":
-			return shape.Value{}
-		case t.Field.Enum != nil:
-			if i := slices.IndexFunc(t.Field.Enum, func(key string) bool { return strings.EqualFold(key, bare) }); i >= 0 {
-				bare = t.Field.Enum[i]
-			}
-			v.Text = bare
-		case isID || t.Field.Format != "":
-			v.Text = bare
-		}
-	case shape.List:
-		entries := make([]shape.Value, 0, len(v.Items))
-		for _, entry := range v.Items {
-			if entry.Kind == shape.String {
-				entry.Text = strings.TrimSpace(entry.Text)
-			}
-			if entry.Kind != shape.String || entry.Text != "" {
-				entries = append(entries, entry)
-			}
-		}
-		if v.Items = entries; len(entries) == 0 {
-			return shape.Value{}
-		}
-	}
-	return v
-}
-
-// losses are the lines of the rows that were kept without a value, by its column.
-type losses map[string]*loss
-
-type loss struct {
-	count int
-	lines []string // the first of them
-}
-
-// lossesTold is how many lines are told.
-const lossesTold = 5
-
-// note notes what a row that is kept has lost.
-func (l losses) note(line int, columns []string) {
-	for _, column := range columns {
-		if l[column] == nil {
-			l[column] = &loss{}
-		}
-		if l[column].count++; l[column].count <= lossesTold {
-			l[column].lines = append(l[column].lines, fmt.Sprint(line))
-		}
-	}
-}
-
-func (l losses) warnings() []string {
-	var list []string
-	for column, lost := range l {
-		lines := strings.Join(lost.lines, ", ")
-		if lost.count > lossesTold {
-			lines += ", …"
-		}
-		list = append(list, fmt.Sprintf("rows kept without a %s because theirs is none: %d (line %s)", column, lost.count, lines))
-	}
-	slices.Sort(list)
-	return list
+	return err
 }

@@ -119,7 +119,8 @@ func (t *TAM) move(tx *store.Tx, old store.Doc[Preview], rec Preview, status Sta
 	return tx.Emit(store.Event{Trigger: "tam_preview." + triggers[status], Data: doc.JSON})
 }
 
-// Delete removes a Preview. Its members are gone with it; the room that they take is freed in the background.
+// Delete removes a Preview. Its members are gone with it; the room that they take is freed in the background. While its Import
+// goes on it is import_accepted.
 func (t *TAM) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error {
 	doc, err := t.Previews.Get(tx, id)
 	if err != nil {
@@ -129,6 +130,9 @@ func (t *TAM) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error
 		if err := cond(doc.Version()); err != nil {
 			return err
 		}
+	}
+	if err := t.mustRest(tx, &doc.Record); err != nil {
+		return err
 	}
 	if err := t.Previews.Delete(tx, doc); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"prospector/internal/crm"
+	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
@@ -25,7 +26,8 @@ func newMarket(t *testing.T) *market {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &market{TAM: New(st, crm.New(&record.Set{}), Options{}), t: t, st: st}
+	kinds := &record.Set{}
+	m := &market{TAM: New(st, identity.New(st, kinds), crm.New(kinds), Options{}), t: t, st: st}
 	t.Cleanup(func() {
 		if !t.Failed() {
 			m.sound()

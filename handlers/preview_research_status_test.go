@@ -1,0 +1,279 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+	"prospector/internal/shape"
+	"prospector/internal/tam"
+)
+
+// working does the background jobs beside the test, and gives a function that waits until there are none.
+func working(t *testing.T, app *apptest.App) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		app.Worker.Once(t.Context())
+	}()
+	wait = func() { <-done }
+	t.Cleanup(wait) // the context of the test has ended by then
+	return wait
+}
+
+// firms are companies c1, c2 and so on, as many, which stand in this order.
+func firms(n int) (list []tam.Company) {
+	for i := range n {
+		f := firm(fmt.Sprint("c", i+1))
+		f.Name = fmt.Sprintf("Firm %04d", i)
+		list = append(list, f)
+	}
+	return list
+}
+
+// researchOf is the research of a Preview in short.
+func researchOf(o *apptest.Org, id string) string {
+	res := o.Read.Get(previewPath + "/" + id).Is(200)
+	at := func(path string) any { return res.Value("data.research." + path) }
+	return fmt.Sprintf("%v %v %v, %v+%v+%v, %v to %v", res.Text("data.status"), at("status"), at("reason"), at("passed"), at("not_matched"), at("failed"), at("started_at"), at("finished_at"))
+}
+
+// TestPreviewResearchStatus looks at a Preview while it is researched.
+func TestPreviewResearchStatus(t *testing.T) {
+	t.Parallel()
+	for _, costly := range []bool{false, true} {
+		app := apptest.New(t)
+		org := app.Org("Acme")
+		app.Catalog(append(firms(4), tam.Company{ID: "x", Name: "X", Website: "c1.example"}), []tam.Person{worker("p1", "c2", "CEO")})
+		signal := newField(org, "accounts", "fit", "boolean", `, "label": "A fit", "ai": {"question": "Does it fit?"}`)
+		research := newScripted(costly, map[string]string{"c1": "failed timeout", "c2": "true", "c3": "false", "c4": "true"}).held()
+		app.TAM.Researcher = research
+		id := askedPreview(org, qualified(signal, `{"value": true}`, ``))
+		wants := func(want string) {
+			t.Helper()
+			if got := researchOf(org, id); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		wants("PREPARING not_started <nil>, <nil>+<nil>+<nil>, <nil> to <nil>")
+		app.Clock.Advance(time.Second)
+		wait := working(t, app)
+		if got := research.next(t); got != "c1" {
+			t.Errorf("%s is asked about first", got)
+		}
+		const began = ", <nil>+<nil>+<nil>, 2026-03-02T09:00:01.000Z to <nil>"
+		wants("PREPARING dispatched <nil>" + began)
+		// The cost is the estimate meanwhile.
+		const cost = `{"unit_product": "ai_signal", "charged": false, "companies": %d, "units": %d, "unit_rate": 2.5, "estimated_ai_signal_credits": 10, "actual_ai_signal_credits": %s,
+			"rate_basis": "list", "charged_operation_id": null}`
+		costs := func(companies, units int, actual string) {
+			t.Helper()
+			if diff := apptest.Diff(fmt.Sprintf(cost, companies, units, actual), asJSON(org.Read.Get(previewPath+"/"+id).Value("data.research.cost"))); diff != "" {
+				t.Error(diff)
+			}
+		}
+		costs(4, 4, "null")
+		statusOf(t, org, id)
+		app.Clock.Advance(time.Second)
+		research.gate <- struct{}{} // to what fails, which is no answer
+		research.next(t)
+		wants("PREPARING dispatched <nil>" + began)
+		research.gate <- struct{}{}
+		research.next(t)
+		wants("PREPARING running <nil>" + began)
+		app.Clock.Advance(time.Second)
+		research.gate <- struct{}{}
+		research.next(t)
+		wants("PREPARING running <nil>" + began)
+		if got := statusOf(t, org, id); got != "PREPARING" {
+			t.Error(got)
+		}
+		close(research.gate)
+		wait()
+		wants("READY completed <nil>, 2+1+1, 2026-03-02T09:00:01.000Z to 2026-03-02T09:00:03.000Z")
+		costs(4, 3, "7.5")
+		sameTexts(t, "the members", addUp(t, org, id), "c1 QUALIFIER_FAILED", "c2", "c2/p1", "c3 QUALIFIER_NOT_MATCHED", "c4", "x duplicate")
+		hasNoAnswers(t, org)
+	}
+}
+
+// TestPreviewResearchFailed has answers for some companies, or for none.
+func TestPreviewResearchFailed(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog(firms(3), nil)
+	signal := newField(org, "accounts", "fit", "number", `, "ai": {"question": "How well?"}`)
+	const nobody, now = `, "company_filters": {"searching_rule": {"value": "nobody"}}`, "2026-03-02T09:00:00.000Z"
+	const unreachable, timeout = "failed provider_unreachable", "failed timeout"
+	for i, c := range []struct {
+		script map[string]string // nil is no researcher
+		more   string
+		want   string
+		cost   string // companies, units, estimated, actual
+	}{
+		{map[string]string{"c1": "1", "c2": unreachable, "c3": unreachable}, ``, "completed <nil>, 1+0+2, " + now + " to " + now + " true <nil>", "1 1 7.5 2.5"},
+		{map[string]string{"c1": unreachable, "c2": timeout, "c3": unreachable}, ``, "completed <nil>, 0+0+3, " + now + " to " + now + " true <nil>", "1 0 7.5 0"},
+		{map[string]string{"c1": timeout, "c2": timeout, "c3": timeout}, ``, "completed <nil>, 0+0+3, " + now + " to " + now + " true <nil>", "3 0 7.5 0"},
+		{map[string]string{"c1": "unanswered unknown", "c2": "null", "c3": "unanswered unknown"}, ``, "completed <nil>, 0+0+3, " + now + " to " + now + " true <nil>", "3 0 7.5 0"},
+		{map[string]string{"c1": "2", "c2": "3", "c3": "4"}, ``, "completed <nil>, 0+3+0, " + now + " to " + now + " true <nil>", "3 3 7.5 7.5"},
+		{map[string]string{"c1": unreachable, "c2": unreachable, "c3": unreachable}, ``, "failed provider_unreachable, 0+0+3, <any> to " + now + " false provider_unreachable", "0 0 7.5 0"},
+		{nil, ``, "failed provider_not_configured, 0+0+3, <nil> to " + now + " false provider_not_configured", "0 0 7.5 0"},
+		{nil, nobody, "failed provider_not_configured, 0+0+0, <nil> to " + now + " false provider_not_configured", "0 0 0 0"},
+		{map[string]string{}, nobody, "completed <nil>, 0+0+0, <nil> to " + now + " true <nil>", "0 0 0 0"},
+	} {
+		for _, costly := range []bool{false, true} {
+			app.TAM.Researcher = nil
+			if c.script != nil {
+				app.TAM.Researcher = newScripted(costly, c.script)
+			}
+			id := readyPreview(org, qualified(signal, `{"value": 1}`, c.more))
+			res := org.Read.Get(previewPath + "/" + id).Is(200)
+			got := fmt.Sprint(researchOf(org, id), " ", res.Value("data.result.qualifier.available"), " ", res.Value("data.result.qualifier.reason"))
+			before, after, _ := strings.Cut("READY "+c.want, "<any>")
+			if !strings.HasPrefix(got, before) || !strings.HasSuffix(got, after) {
+				t.Errorf("%d: %s, want %s", i, got, c.want)
+			}
+			at := func(key string) any { return res.Value("data.research.cost." + key) }
+			if got := fmt.Sprint(at("companies"), at("units"), at("estimated_ai_signal_credits"), at("actual_ai_signal_credits")); got != c.cost {
+				t.Errorf("%d: it costs %s, want %s", i, got, c.cost)
+			}
+			addUp(t, org, id)
+		}
+	}
+	// Nobody is asked for an estimate, which is the same whoever answers, nor without a Qualifier.
+	research := newScripted(true, nil)
+	app.TAM.Researcher = nil
+	body, before := previewBody(qualified(signal, `{"value": 1}`, ``)), org.Dump()
+	estimate := dataOf(org.Read.Post(previewPath+"/estimate", body).Is(200))
+	app.TAM.Researcher = research
+	if got := dataOf(org.Read.Post(previewPath+"/estimate", body).Is(200)); string(got) != string(estimate) || org.Dump() != before {
+		t.Errorf("it is estimated as %s, and was as %s", got, estimate)
+	}
+	plain := readyPreview(org, `{}`)
+	sameTexts(t, "without a Qualifier", addUp(t, org, plain), "c1", "c2", "c3")
+	if got := researchOf(org, plain); got != "READY skipped <nil>, <nil>+<nil>+<nil>, <nil> to <nil>" || org.Read.Get(previewPath+"/"+plain).Value("data.result.qualifier") != nil {
+		t.Error(got)
+	}
+	if asked := research.taken(); len(asked) > 0 {
+		t.Errorf("%v are asked about", asked)
+	}
+}
+
+// TestPreviewQualification is what is shown beside an answer, whatever the researcher says.
+func TestPreviewQualification(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog(firms(8), []tam.Person{worker("p1", "c2", "CEO")})
+	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
+	yes := answerOf("true")
+	long := "x" + strings.Repeat("é", 2000)
+	script := map[string]tam.Qualification{
+		"c1": {Answer: yes}, "c2": {Answer: yes, Evidence: shape.Text(long), Confidence: shape.NumberOf(1)}, "c3": {Answer: yes, Confidence: shape.NumberOf(1.5)},
+		"c4": {Answer: yes, Confidence: shape.NumberOf(-1)}, "c5": {Answer: yes, Confidence: shape.NumberOf(math.NaN())}, "c6": {Answer: yes, Evidence: "cut \xc3"},
+		"c7": {Answer: yes, Status: "failed", Reason: "timeout", Evidence: "none", Confidence: shape.NumberOf(1), Source: "script"}, "c8": {Answer: yes, Evidence: "\"a\"\n\u2028<b>", Source: "s"},
+	}
+	for _, costly := range []bool{false, true} {
+		app.TAM.Researcher = &scripted{costly: costly, says: func(_ tam.Question, c *tam.Company) tam.Qualification { return script[c.ID] }}
+		id := readyPreview(org, qualified(signal, `{"value": true}`, ``))
+		if got := statusOf(t, org, id); got != "READY" {
+			t.Fatalf("it is %s: %s", got, app.Log)
+		}
+		addUp(t, org, id)
+		for _, m := range previewRows(t, org, id, "", 100) {
+			evidence, _ := m.Qualification["evidence"].(string)
+			want := map[string]string{
+				"c1": `{"answer": true, "confidence": null, "evidence": null, "source": null}`, "c2": `{"answer": true, "confidence": 1, "evidence": "<any>", "source": null}`,
+				"c6": `{"answer": true, "confidence": null, "evidence": "<any>", "source": null}`, "c7": `{"status": "failed", "reason": "timeout"}`,
+				"c8": `{"answer": true, "confidence": null, "evidence": "\"a\"\n\u2028<b>", "source": "s"}`,
+			}[m.CompanyID]
+			if want == "" {
+				want = `{"answer": true, "confidence": null, "evidence": null, "source": null}`
+			}
+			if diff := apptest.Diff(want, asJSON(m.Qualification)); diff != "" {
+				t.Errorf("%s: %s", m.SourceID, diff)
+			}
+			if m.CompanyID == "c2" && (!strings.HasPrefix(long, evidence) || len(evidence) < 500 || len(evidence) > 1000 || !utf8.ValidString(evidence)) {
+				t.Errorf("%s: %d bytes of evidence: %.20q", m.SourceID, len(evidence), evidence)
+			}
+		}
+	}
+}
+
+// TestPreviewResearchChanged changes the field after a Preview was asked for: it is prepared as it was asked for.
+func TestPreviewResearchChanged(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog(firms(3), nil)
+	signal := newField(org, "accounts", "tier", "enum", `, "label": "Tier", "allowed_values": ["Gold", "Silver"], "ai": {"question": "Which tier?"}`)
+	var questions []string
+	app.TAM.Researcher = &scripted{says: func(q tam.Question, c *tam.Company) tam.Qualification {
+		questions = append(questions, fmt.Sprint(q.Text, q.Type, q.Allowed))
+		return said(map[string]string{"c1": `"Gold"`, "c2": `"Bronze"`, "c3": `"Silver"`}[c.ID])
+	}}
+	id := askedPreview(org, qualified(signal, `{"value": "Gold"}`, ``))
+	org.Admin.Patch("/v1/fields/"+signal, `{"label": "Rank", "allowed_values": ["Silver", "Bronze"], "ai": {"question": "Which rank?"}}`).Is(200)
+	app.Work()
+	sameTexts(t, "the questions", questions, "Which tier?enum[Gold Silver]", "Which tier?enum[Gold Silver]", "Which tier?enum[Gold Silver]")
+	sameTexts(t, "the members", addUp(t, org, id), "c1", "c2 QUALIFIER_FAILED", "c3 QUALIFIER_NOT_MATCHED")
+	var got struct {
+		Result   struct{ Qualifier struct{ Signal tam.Signal } }
+		Research tam.Research
+	}
+	if err := json.Unmarshal(dataOf(org.Read.Get(previewPath+"/"+id).Is(200)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if s, r := got.Result.Qualifier.Signal, got.Research; s.Name != "Tier" || s.Question != "Which tier?" || r.FieldName != "Tier" || r.Question != "Which tier?" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestPreviewResearchAtOnce asks about no more companies at the same time than the settings say, whoever they are for.
+func TestPreviewResearchAtOnce(t *testing.T) {
+	t.Parallel()
+	const atOnce, companies = 3, 20
+	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = atOnce })
+	app.Catalog(firms(companies), nil)
+	research := (&scripted{costly: true, says: func(tam.Question, *tam.Company) tam.Qualification { return said("true") }}).held()
+	app.TAM.Researcher = research
+	previews := map[*apptest.Org]string{}
+	for _, name := range []string{"Acme", "Umbrella"} {
+		org := app.Org(name)
+		previews[org] = askedPreview(org, qualified(newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`), `{"value": true}`, ``))
+	}
+	third := app.Org("Initech")
+	plain := askedPreview(third, `{}`)
+	wait := working(t, app)
+	for range atOnce {
+		research.next(t)
+	}
+	for late := time.Now().Add(time.Minute); statusOf(t, third, plain) != "READY"; { // it has nobody to wait for
+		if time.Now().After(late) {
+			t.Fatal("a Preview without research waits for one with it")
+		}
+	}
+	for range 2*companies - atOnce {
+		research.gate <- struct{}{}
+		research.next(t)
+	}
+	close(research.gate)
+	wait()
+	if research.most != atOnce || len(research.taken()) != 2*companies {
+		t.Errorf("%d are asked about at once, want %d", research.most, atOnce)
+	}
+	for org, id := range previews {
+		if len(previewRows(t, org, id, "&is_qualified=true", 50)) != companies {
+			t.Error("a company has no answer")
+		}
+		addUp(t, org, id)
+		hasNoAnswers(t, org)
+	}
+}

@@ -1,0 +1,315 @@
+package tam
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"prospector/internal/crm"
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// importRow is a selected member on its way to be a record: a company, or a person of the company before it.
+type importRow struct {
+	source   string
+	existing bool // as the Preview has it
+	company  *Company
+	person   *Person
+	answer   shape.Value // of research, about the company
+}
+
+func newImportRow(person bool, stored []byte) (importRow, error) {
+	text := append(slices.Clone(stored[1:]), '}')
+	if person {
+		m, err := memberOf[Person](text)
+		return importRow{source: m.SourceID, existing: m.Existing, person: &m.Data}, err
+	}
+	m, err := memberOf[Company](text)
+	r := importRow{source: m.SourceID, existing: m.Existing, company: &m.Data}
+	if m.Qualification != nil {
+		r.answer = m.Qualification.Answer
+	}
+	return r, err
+}
+
+// storedMember is what an Import needs to know of a member.
+type storedMember[T any] struct {
+	SourceID      string `json:"source_id"`
+	Existing      bool   `json:"existing"`
+	Data          T      `json:"data"`
+	Qualification *struct {
+		Answer shape.Value `json:"answer"`
+	} `json:"qualification"`
+}
+
+func memberOf[T any](text []byte) (m storedMember[T], err error) {
+	err = json.Unmarshal(text, &m)
+	return m, err
+}
+
+// outcome is what becomes of a member.
+type outcome int
+
+const (
+	created outcome = iota
+	reused
+	skipped
+)
+
+func (c *ImportCounts) add(o outcome) {
+	switch o {
+	case created:
+		c.Created++
+	case reused:
+		c.Reused++
+	case skipped:
+		c.Skipped++
+	}
+}
+
+// taking is members being taken over, in their transaction.
+type taking struct {
+	*importing
+	tx     *store.Tx
+	rec    *Import
+	limits identity.Limits
+	used   amount // of the month
+	// What of the request is still there.
+	accountTags, contactTags shape.IDs
+	customs                  *shape.Customs
+	field                    *shape.CustomField // that the answers go into
+}
+
+// take takes members over, and counts them.
+func (m *importing) take(tx *store.Tx, rec *Import, rows []importRow) error {
+	k := &taking{importing: m, tx: tx, rec: rec}
+	if err := k.begin(); err != nil {
+		return err
+	}
+	for i := range rows {
+		if err := k.row(&rows[i]); err != nil {
+			return err
+		}
+	}
+	return m.use(tx, rec.CreatedAt.Std(), k.used)
+}
+
+// begin reads what may have changed since the members before.
+func (k *taking) begin() error {
+	org, err := k.organization(k.tx)
+	if err != nil {
+		return err
+	}
+	k.limits = org.Limits
+	if k.used, err = k.usedIn(k.tx, k.rec.CreatedAt.Std()); err != nil {
+		return err
+	}
+	isGone := func(tag uuid.UUID) bool { return !k.crm.Tags.Table.Has(k.tx, tag) }
+	k.accountTags = slices.DeleteFunc(slices.Clone(k.request.TagIDs), isGone)
+	k.contactTags = slices.DeleteFunc(slices.Clone(k.request.ContactTagIDs), isGone)
+	if k.signal == nil {
+		return nil
+	}
+	customs, err := k.crm.Accounts.List.Customs(k.tx)
+	if err != nil {
+		return err
+	}
+	k.customs = customs.Customs
+	if at := slices.IndexFunc(k.customs.Fields, func(f shape.CustomField) bool { return f.ID == k.signal.ID }); at >= 0 {
+		k.field = &k.customs.Fields[at]
+	}
+	return nil
+}
+
+// row takes a member over. The month was told of each that the Preview had as new: one that is none after all is given back.
+func (k *taking) row(r *importRow) error {
+	person := r.person != nil
+	become := k.company
+	if person {
+		become = k.contact
+	}
+	o, err := become(r)
+	if err != nil {
+		return err
+	}
+	k.rec.counts(person).add(o)
+	if !r.existing {
+		*k.rec.kept.Reserved.of(person)--
+	}
+	switch used := k.used.of(person); {
+	case r.existing && o == created:
+		*used++
+	case !r.existing && o != created:
+		*used--
+	}
+	return nil
+}
+
+// mayCreate tells whether the balance has room for a member: it was reserved, unless the Preview had it as existing.
+func (k *taking) mayCreate(r *importRow) bool {
+	limit := k.limits.AccountsPerMonth
+	if r.person != nil {
+		limit = k.limits.ContactsPerMonth
+	}
+	return !r.existing || !limit.Valid || float64(*k.used.of(r.person != nil)) < limit.Float
+}
+
+func (k *taking) company(r *importRow) (outcome, error) {
+	k.rec.kept.Account = uuid.NullUUID{}
+	website := string(r.company.Website)
+	if k.crm.SuppressedDomain(k.tx, website) {
+		return skipped, nil
+	}
+	id, found, err := k.accountOf(k.tx, r.source, website)
+	if err != nil || !found && !k.mayCreate(r) {
+		return skipped, err
+	}
+	if found {
+		err = k.reuseAccount(id, r)
+	} else {
+		id, err = k.createAccount(r)
+	}
+	k.rec.kept.Account = uuid.NullUUID{UUID: id, Valid: true}
+	if found {
+		return reused, err
+	}
+	return created, err
+}
+
+func (k *taking) createAccount(r *importRow) (uuid.UUID, error) {
+	a := crm.Account{Source: crm.SourceTAMImport, Origin: crm.Origin{SourceID: r.source}}
+	fillAccount(&a, r.company)
+	a.Tags = k.accountTags
+	k.writeAnswer(&a, r.answer)
+	doc, err := k.crm.Accounts.Insert(k.tx, a)
+	return doc.ID, err
+}
+
+func (k *taking) reuseAccount(id uuid.UUID, r *importRow) error {
+	old, err := k.crm.Accounts.Get(k.tx, id)
+	if err != nil {
+		return err
+	}
+	a := old.Record
+	fillAccount(&a, r.company)
+	if k.request.TagExistingAccounts {
+		a.Tags = withTags(a.Tags, k.accountTags)
+	}
+	k.writeAnswer(&a, r.answer)
+	a.Origin.SourceID = cmp.Or(a.Origin.SourceID, r.source)
+	return replace(k.tx, k.crm.Accounts, old, a, a.Origin != old.Record.Origin)
+}
+
+// fillAccount gives an Account what it has no value of.
+func fillAccount(a *crm.Account, c *Company) {
+	a.Name = cmp.Or(a.Name, c.Name)
+	a.Website = cmp.Or(a.Website, c.Website)
+	a.Industry = cmp.Or(a.Industry, c.Industry)
+	a.EmployeeCount = cmp.Or(a.EmployeeCount, c.EmployeeCount)
+	a.AnnualRevenue = cmp.Or(a.AnnualRevenue, c.AnnualRevenue)
+	a.FoundedYear = cmp.Or(a.FoundedYear, c.FoundedYear)
+	a.Description = cmp.Or(a.Description, c.Description)
+	a.Country = cmp.Or(a.Country, c.Country)
+	a.Location = cmp.Or(a.Location, c.Location)
+	a.LinkedinURL = cmp.Or(a.LinkedinURL, c.LinkedinURL)
+	a.PhoneNumber = cmp.Or(a.PhoneNumber, c.PhoneNumber)
+}
+
+// writeAnswer writes an answer of research into its field, whatever that held. One that the field does not take, since it was
+// changed or is gone, is left out.
+func (k *taking) writeAnswer(a *crm.Account, answer shape.Value) {
+	if k.field == nil || answer.Kind == shape.Absent {
+		return
+	}
+	var refused fault.Problems
+	custom := a.Custom
+	shape.DecodeCustom(shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: k.field.Key, Value: answer}}}, &custom, k.customs, &refused)
+	if custom[k.field.Key] != nil && refused.Count() == 0 {
+		a.Custom = custom
+	}
+}
+
+func (k *taking) contact(r *importRow) (outcome, error) {
+	account := k.rec.kept.Account
+	if !account.Valid || k.crm.Suppressed(k.tx, string(r.person.Email)) {
+		return skipped, nil
+	}
+	if !k.crm.Accounts.Table.Has(k.tx, account.UUID) { // it was deleted since its company was taken over
+		account = uuid.NullUUID{}
+	}
+	p := r.person
+	id, found, err := k.contactOf(k.tx, r.source, string(p.Email), string(p.LinkedinURL))
+	switch {
+	case err != nil:
+		return skipped, err
+	case found:
+		return reused, k.reuseContact(id, r, account)
+	}
+	c := crm.Contact{Source: crm.SourceTAMImport, Origin: crm.Origin{SourceID: r.source}}
+	fillContact(&c, p, account)
+	c.Tags = k.contactTags
+	if !c.IsKnown() || !k.mayCreate(r) {
+		return skipped, nil
+	}
+	_, err = k.crm.Contacts.Insert(k.tx, c)
+	return created, err
+}
+
+func (k *taking) reuseContact(id uuid.UUID, r *importRow, account uuid.NullUUID) error {
+	old, err := k.crm.Contacts.Get(k.tx, id)
+	if err != nil {
+		return err
+	}
+	c := old.Record
+	fillContact(&c, r.person, account)
+	if k.request.TagExistingContacts {
+		c.Tags = withTags(c.Tags, k.contactTags)
+	}
+	c.Origin.SourceID = cmp.Or(c.Origin.SourceID, r.source)
+	return replace(k.tx, k.crm.Contacts, old, c, c.Origin != old.Record.Origin)
+}
+
+// fillContact gives a Contact what it has no value of.
+func fillContact(c *crm.Contact, p *Person, account uuid.NullUUID) {
+	if !c.AccountID.Valid {
+		c.AccountID = account
+	}
+	c.FirstName = cmp.Or(c.FirstName, p.FirstName)
+	c.LastName = cmp.Or(c.LastName, p.LastName)
+	c.Email = cmp.Or(c.Email, p.Email)
+	c.Title = cmp.Or(c.Title, p.Title)
+	c.PhoneNumber = cmp.Or(c.PhoneNumber, p.PhoneNumber)
+	c.LinkedinURL = cmp.Or(c.LinkedinURL, p.LinkedinURL)
+	c.Location = cmp.Or(c.Location, p.Location)
+}
+
+// replace writes a record that was there before. When only its origin is new, which nobody sees, it keeps its updated_at and
+// emits nothing.
+func replace[T any](tx *store.Tx, kind *record.Kind[T], old store.Doc[T], rec T, adopted bool) error {
+	doc, err := kind.Replace(tx, old, rec)
+	if err == nil && adopted && doc.Change == old.Change {
+		_, err = kind.Table.Update(tx, old, rec, nil)
+	}
+	return err
+}
+
+// withTags adds tags to those that a record has, as many as it may have.
+func withTags(have, more shape.IDs) shape.IDs {
+	held := make(map[uuid.UUID]bool, len(have))
+	for _, tag := range have {
+		held[tag] = true
+	}
+	tags := slices.Clone(have)
+	for _, tag := range more {
+		if !held[tag] && len(tags) < crm.TagsMost {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
