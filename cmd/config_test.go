@@ -156,7 +156,6 @@ func TestBadSettings(t *testing.T) {
 		{name: "a number of the environment", env: "PROSPECTOR_SEQUENCES_SPEED=0", says: []string{"sequences.speed", "above 0"}},
 		{name: "true or false of the environment", env: "PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=perhaps", says: []string{"webhooks.allow_private_networks"}},
 		{name: "a URL of the environment", env: "PROSPECTOR_PUBLIC_URL=crm.example.com", says: []string{"public_url", "https://"}},
-		{name: "half of openai", file: "research: {provider: openai}", says: []string{"research.base_url", "research.model"}},
 		{name: "smtp without a host", file: "mail: {transport: smtp}", says: []string{"mail.smtp.host"}},
 		{name: "a password that is no text", file: "mail: {smtp: {password: [1, 2]}}", says: []string{"mail.smtp.password", "quotes"}},
 		{name: "half of https", env: "PROSPECTOR_TLS_KEY_FILE=key.pem", says: []string{"tls.cert_file", "tls.key_file"}},

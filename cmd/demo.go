@@ -17,6 +17,8 @@ import (
 
 const demoKey = "demo"
 
+var demoActor = store.Actor{Operation: "demo"}
+
 // demoOrgs are two, so that it can be seen that neither sees the other.
 var demoOrgs = [...]demoOrg{
 	{"Northwind Demo", "ada@northwind.example", "Ada", "Marsh", 0, 60},
@@ -72,7 +74,7 @@ func prepareDemo(ctx context.Context, s *Service, url string, companies int) (st
 		if err != nil {
 			return "", err
 		}
-		err = s.Store.Update(ctx, id, store.Actor{Operation: "demo"}, func(tx *store.Tx) error {
+		err = s.Store.Update(ctx, id, demoActor, func(tx *store.Tx) error {
 			if s.Identity.Users.Table.Count(tx) == 0 { // it is new, or was not finished
 				d := &demoMaker{tx: tx}
 				fillDemo(d, s, org)
@@ -90,8 +92,11 @@ func prepareDemo(ctx context.Context, s *Service, url string, companies int) (st
 			return err
 		})
 		if err == nil && i == 0 {
-			if told.preview, err = s.previewMarket(ctx, id); err == nil {
+			if told.preview, err = s.showMarket(ctx, id); err == nil {
 				told.site, err = s.firstSelected(id, told.preview.PreviewID)
+			}
+			if err == nil {
+				err = s.importMarket(ctx, id)
 			}
 		}
 		if err != nil {
@@ -177,9 +182,12 @@ Three things to try:
    %s
    %s
 
-3. A Preview of a market is ready: German companies with more than 50 employees, and who decides there. It says who is in, who is
-   out and why%s. Take one out, and the counts follow; "exclusion" at the end of the answer says what was done. The other
-   organization cannot see it: it is not found.
+3. A Preview of a market is ready: German companies with more than 50 employees that ship worldwide, and who decides there. Each
+   company was asked about: its "qualification" is the answer with its evidence, here from the catalogue itself. The Preview says who is
+   in, who is out and why%s. The other organization cannot see it: it is not found.
+   %s
+   %s
+   Take one out, and the counts follow; import the rest, as was done with the Austrian ones, and see what became of both:
    %s
    %s
    %s
@@ -188,8 +196,9 @@ Ctrl-C stops it.
 `, d.base, demoOrgs[0].name, demoOrgs[1].name, d.base, d.keys[0], demoOrgs[1].name, d.keys[1],
 		curl(d.keys[0], body("/v1/contacts/list", `{"filters": [{"field": "title", "condition": "contains", "value": "vp"}, {"field": "scoring.heat_score", "condition": "is", "value": "hot"}, {"field": "do_not_contact", "condition": "is", "value": false}], "sort": "last_name", "page_size": 5}`)),
 		name, curl(d.keys[0], "-X PATCH "+body(contact, `{"do_not_contact": true}`)), curl(d.keys[0], d.base+contact+"/history"),
-		d.counts(), curl(d.keys[0], d.base+preview+"?page_size=5"), curl(d.keys[0], body(preview+"/exclude", `{"company_websites": ["`+d.site+`"]}`)),
-		curl(d.keys[1], d.base+preview))
+		d.counts(), curl(d.keys[0], d.base+preview+"?page_size=5"), curl(d.keys[1], d.base+preview),
+		curl(d.keys[0], body(preview+"/exclude", `{"company_websites": ["`+d.site+`"]}`)), curl(d.keys[0], "-X POST "+d.base+preview+"/import"),
+		curl(d.keys[0], body("/v1/tam/imports/list", `{}`)))
 }
 
 // demoOrganization finds a demo organization, or makes it.

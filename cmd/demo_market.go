@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/crm"
+	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/internal/tam"
@@ -19,20 +20,27 @@ const (
 	// demoCompanies is how large a market the demo makes up.
 	demoCompanies = 20_000
 	demoPeople    = 3 // of each
-	// demoRequest is the request_id of the demo's Preview: a second run finds it.
-	demoRequest = "01a1e000-0000-7000-8000-000000000001"
+	// demoSignal is the key of the field that the companies of a Preview are asked about.
+	demoSignal = "ships_worldwide"
 )
 
-// demoMarket is the market that the demo is interested in, and whom there.
-const demoMarket = `{"request_id": "` + demoRequest + `",
+// demoMarket describes a market by what the demo is interested in, and whom there.
+const demoMarket = `{"request_id": %q,
 	"company_filters": {"filtering_rules": {"operator": "and", "filters": [
-		{"field": "country", "condition": "is", "value": "Germany"}, {"field": "employee_count", "condition": "greater_than", "value": 50}]}},
+		{"field": "country", "condition": "is", "value": %q}, {"field": "employee_count", "condition": "greater_than", "value": 50}]}},
 	"contact_filters": {"include_keywords": ["chief", "vp", "head of", "director"], "exclude_keywords": ["assistant"]},
-	"exclude_companies_without_titles": true}`
+	"exclude_companies_without_titles": true,
+	"qualifier_signal_id": %s, "qualifier_rule": %s}`
+
+// The demo has a Preview of one country to look at, and has imported that of another.
+const (
+	shownCountry    = "Germany"
+	importedCountry = "Austria"
+)
 
 // isInMarket says the same of one company.
 func isInMarket(c *tam.Company) bool {
-	return c.Country == "Germany" && c.EmployeeCount.Float > 50 && c.Website != ""
+	return c.Country == shownCountry && c.EmployeeCount.Float > 50 && c.Website != ""
 }
 
 // fillMarket makes up a catalogue, unless there is one of the size.
@@ -102,16 +110,56 @@ func (s *Service) firstSelected(org, preview uuid.UUID) (website string, err err
 	return website, err
 }
 
-// previewMarket prepares a Preview of the market, unless there is one.
-func (s *Service) previewMarket(ctx context.Context, org uuid.UUID) (p tam.Preview, err error) {
-	request, err := shape.ParseObject([]byte(demoMarket))
-	if err != nil {
-		return p, err
+// showMarket gives a Preview that can be imported: a new one when the one before was.
+func (s *Service) showMarket(ctx context.Context, org uuid.UUID) (p tam.Preview, err error) {
+	for n := 1; ; n++ {
+		p, err = s.previewMarket(ctx, org, fmt.Sprintf("01a1e000-0000-7000-8000-%012d", n), shownCountry)
+		if err != nil || !p.OperationID.Valid {
+			return p, err
+		}
 	}
+}
+
+// importMarket has the Preview of a market imported.
+func (s *Service) importMarket(ctx context.Context, org uuid.UUID) error {
+	p, err := s.previewMarket(ctx, org, "01a1e000-0000-7000-8001-000000000001", importedCountry)
+	if err != nil || p.Status != tam.Ready {
+		return err
+	}
+	err = s.Store.Update(ctx, org, demoActor, func(tx *store.Tx) error {
+		_, _, err := s.TAM.Accept(tx, p.PreviewID)
+		return err
+	})
+	if code := fault.CodeOf(err); code == fault.NothingToImport || code == fault.ImportLimitExceeded { // in a small market, or by the user's doing
+		return nil
+	}
+	s.Worker.Once(ctx)
+	return err
+}
+
+// previewMarket prepares a Preview of a market, unless there is one.
+func (s *Service) previewMarket(ctx context.Context, org uuid.UUID, requestID, country string) (p tam.Preview, err error) {
 	var id uuid.UUID
-	err = s.Store.Update(ctx, org, store.Actor{Operation: "demo"}, func(tx *store.Tx) error {
+	err = s.Store.Update(ctx, org, demoActor, func(tx *store.Tx) error {
+		signal, rule := "null", "null"
+		fields, err := s.CRM.ListFields(tx, "accounts")
+		for _, f := range fields {
+			if f.Key == demoSignal && f.AI != nil {
+				signal, rule = fmt.Sprintf("%q", f.ID), `{"value": true}`
+			}
+		}
+		if err != nil {
+			return err
+		}
+		request, err := shape.ParseObject(fmt.Appendf(nil, demoMarket, requestID, country, signal, rule))
+		if err != nil {
+			return err
+		}
 		doc, _, err := s.TAM.Prepare(tx, tam.NewDraft(request))
 		id = doc.ID
+		if fault.CodeOf(err) == fault.RequestIDReused { // the user has changed the field since
+			err = nil
+		}
 		return err
 	})
 	if err != nil {

@@ -93,16 +93,19 @@ func shellWords(line string) (words []string) {
 	return words
 }
 
-// tryAll pastes every line of the things to try: the last asks as the other organization.
+// tryAll pastes every line of the things to try: one asks as the other organization, and one accepts an Import.
 func (d *demo) tryAll() {
 	d.t.Helper()
-	if len(d.curls) != 6 {
-		d.t.Fatalf("the demo shows %d lines to try, want 6:\n%s", len(d.curls), d.stdout)
+	if len(d.curls) != 8 {
+		d.t.Fatalf("the demo shows %d lines to try, want 8:\n%s", len(d.curls), d.stdout)
 	}
 	for i, line := range d.curls {
 		want := http.StatusOK
-		if i == 5 {
+		switch i {
+		case 4:
 			want = http.StatusNotFound
+		case 6:
+			want = http.StatusAccepted
 		}
 		if r := d.curl(line); r.status != want {
 			d.t.Errorf("%s\nis answered %d: %s", line, r.status, r.body)

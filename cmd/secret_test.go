@@ -87,10 +87,15 @@ func TestInVain(t *testing.T) {
 	if got := warnings(same, "PATH=/bin", "PROSPECTOR_ADDR=127.0.0.1:1", "PROSPECTOR_MAIL_SMTP_TLS=none", "PROSPECTOR_EMPTY="); got != "" {
 		t.Errorf("nothing is in vain, but: %s", got)
 	}
-	got := warnings("public_url: https://crm.example\nmail: {smtp: {password: hunter2, port: 25}, daily_cap: 5}\nresearch: {model: small, unit_rate: 2}\ntam: {retention: 1h}\n")
+	got := warnings("public_url: https://crm.example\nmail: {smtp: {password: hunter2, port: 25}, daily_cap: 5}\nresearch: {model: small, unit_rate: 2, concurrency: 3}\ntam: {retention: 1h}\n")
 	if strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "has no effect yet") || strings.Contains(got, "hunter2") ||
-		!strings.Contains(got, `settings="mail.daily_cap, mail.smtp.password, mail.smtp.port, public_url, research.model"`) {
+		!strings.Contains(got, `settings="mail.daily_cap, mail.smtp.password, mail.smtp.port, public_url"`) {
 		t.Errorf("says %s", got)
+	}
+	for content, key := range map[string]string{"research: {provider: openai}": "research.base_url", "research: {provider: openai, base_url: 'http://127.0.0.1:1/v1'}": "research.model"} {
+		if got := warnings(content); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "nobody can be asked") || !strings.Contains(got, "setting="+key) {
+			t.Errorf("%s says %s", content, got)
+		}
 	}
 	got = warnings("", "PROSPECTOR_RATE_LIMIT=5", "PROSPECTOR_PORT=hunter2", "PROSPECTOR_LOG_LEVEL=info")
 	if strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, `variables="PROSPECTOR_PORT, PROSPECTOR_RATE_LIMIT"`) || strings.Contains(got, "hunter2") {

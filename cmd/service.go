@@ -118,7 +118,10 @@ func (s *Service) declare(st *store.Store, cfg Config) {
 	s.Store = st
 	s.Identity = identity.New(st, s.Kinds)
 	s.CRM = crm.New(s.Kinds)
-	s.TAM = tam.New(st, s.Identity, s.CRM, tam.Options{UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention})
+	s.TAM = tam.New(st, s.Identity, s.CRM, tam.Options{
+		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
+		Researcher: cfg.researcher(s.log, st.Now), AskedAtOnce: cfg.Research.Concurrency,
+	})
 }
 
 // lists gives what the lists of each kind need to know.

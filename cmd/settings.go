@@ -76,7 +76,7 @@ type Config struct {
 }
 
 // withoutEffect are the settings, and groups of them, that nothing uses yet.
-var withoutEffect = []string{"public_url", "research.provider", "research.base_url", "research.model", "research.api_key_env", "research.concurrency", "research.timeout", "mail", "sequences", "webhooks"}
+var withoutEffect = []string{"public_url", "mail", "sequences", "webhooks"}
 
 func defaults() Config {
 	c := Config{Addr: "127.0.0.1:8080", DataDir: "./data"}
@@ -85,7 +85,7 @@ func defaults() Config {
 	c.Limits.BodyBytes = 8 << 20
 	c.Index.CacheBytes = 256 << 20
 
-	c.Research.Provider, c.Research.APIKeyEnv = "catalog", "OPENAI_API_KEY"
+	c.Research.Provider, c.Research.APIKeyEnv = catalogProvider, "OPENAI_API_KEY"
 	c.Research.Concurrency, c.Research.Timeout, c.Research.UnitRate = 8, 30*time.Second, 1
 
 	c.Mail.Transport, c.Mail.DailyCap, c.Mail.MinGap = "outbox", 200, 30*time.Second
@@ -173,10 +173,8 @@ func (c *Config) check() (found []mistake) {
 	atLeast(int64(c.Index.CacheBytes), 0, "index.cache_bytes")
 
 	r := c.Research
-	oneOf(r.Provider, "research.provider", "catalog", "openai")
+	oneOf(r.Provider, "research.provider", catalogProvider, openAIProvider)
 	baseURL(r.BaseURL, "research.base_url", "https://api.openai.com/v1")
-	must(r.Provider != "openai" || r.BaseURL != "", "research.base_url", "be set when research.provider is openai")
-	must(r.Provider != "openai" || r.Model != "", "research.model", "be set when research.provider is openai")
 	must(r.APIKeyEnv == "" || variableName.MatchString(r.APIKeyEnv), "research.api_key_env",
 		"be the name of an environment variable, such as OPENAI_API_KEY, and not the key itself")
 	atLeast(int64(r.Concurrency), 1, "research.concurrency")

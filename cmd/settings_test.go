@@ -246,10 +246,9 @@ func TestRefusedSettings(t *testing.T) {
 		}
 	}
 	for content, wants := range map[string][]string{
-		"research: {provider: openai}": {"research.base_url must be set", "research.model must be set"},
-		"mail: {transport: smtp}":      {"mail.smtp.host must be set"},
-		"tls: {key_file: key.pem}":     {"tls.cert_file must be set together"},
-		"tls: on":                      {"tls is a group of settings, such as tls.cert_file"},
+		"mail: {transport: smtp}":  {"mail.smtp.host must be set"},
+		"tls: {key_file: key.pem}": {"tls.cert_file must be set together"},
+		"tls: on":                  {"tls is a group of settings, such as tls.cert_file"},
 		"addr: ''\nlog: {level: loud}\nsequences: {speed: slow}": {"addr must", "log.level must", "sequences.speed must"},
 		"mail: {smtp: {tls: tls, tsl: tls}}":                     {`unknown setting "mail.smtp.tsl"`},
 		"colour:":                                                {`unknown setting "colour"`},

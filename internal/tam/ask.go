@@ -67,7 +67,9 @@ func (p *preparation) askAbout(ctx context.Context, c *chunk, asking *sync.WaitG
 		c.answered.Add(1)
 		asking.Go(func() {
 			defer c.answered.Done()
-			s.err = guarded(func() error { return p.askInTurn(ctx, s) })
+			if s.err = guarded(func() error { return p.askInTurn(ctx, s) }); s.err != nil {
+				p.abort(s.err)
+			}
 		})
 	}
 	return nil
@@ -82,6 +84,14 @@ func (p *preparation) askInTurn(ctx context.Context, s *selected) error {
 		return ctx.Err()
 	}
 	defer func() { <-p.slots }()
+	// Nobody is asked for a Preview that was cancelled.
+	err := p.store.View(p.org, func(tx *store.Tx) error {
+		_, err := p.preparing(tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	if err := p.ask(ctx, s); err != nil || s.found.Status == ResearchFailed {
 		return err
 	}

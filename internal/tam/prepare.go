@@ -82,6 +82,7 @@ type preparation struct {
 	question            Question
 	researched          researched
 	dispatched, running func(context.Context) error // steps of research
+	abort               context.CancelCauseFunc     // ends the selection
 }
 
 func (p *preparation) actor() store.Actor { return store.Actor{Operation: PrepareJob} }
@@ -159,7 +160,8 @@ func (p *preparation) run(ctx context.Context) error {
 	if err := p.estimate(ctx, ids); err != nil {
 		return err
 	}
-	work, stop := context.WithCancel(ctx)
+	work, stop := context.WithCancelCause(ctx)
+	p.abort = stop
 	chosen, met, decided, asked := make(chan chunk, 1), make(chan chunk, 1), make(chan chunk, 1), make(chan chunk, askedAhead)
 	batches := make(chan batch, 1)
 	go p.chooseAll(work, ids, chosen)
@@ -172,7 +174,7 @@ func (p *preparation) run(ctx context.Context) error {
 	}
 	go p.selectAll(work, asked, batches)
 	defer drain(batches) // nothing is read any more when run has returned
-	defer stop()
+	defer stop(nil)
 	for b := range batches {
 		if b.err != nil {
 			return b.err
@@ -181,7 +183,7 @@ func (p *preparation) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(work); err != nil {
 		return err
 	}
 	return p.finish(ctx)

@@ -2,6 +2,7 @@ package tam
 
 import (
 	"context"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -63,13 +64,18 @@ func (q *Qualification) isAsked() bool {
 	return q.Status != ResearchFailed || q.Reason != providerNotConfigured && q.Reason != ProviderUnreachable
 }
 
-// evidenceMost is how many bytes of evidence are kept: every member has them.
-const evidenceMost = 1000
+const (
+	// evidenceMost is how many bytes of evidence are kept: every member has them.
+	evidenceMost = 1000
+	// wordMost is how many bytes a reason or a source has at most.
+	wordMost = 200
+)
 
-// checked is a qualification whose answer is one that the field can hold, and which takes no more room than it should.
+// checked is a qualification whose answer is one that the field can hold, and which takes no more room than it should: whoever
+// gave it is not trusted.
 func (q Question) checked(found Qualification) Qualification {
 	if found.Status != "" {
-		return Qualification{Status: found.Status, Reason: found.Reason}
+		return Qualification{Status: found.Status, Reason: cut(found.Reason, wordMost)}
 	}
 	field := crm.Field{Key: "answer", DataType: q.Type, AllowedValues: q.Allowed}
 	key := shape.CustomPrefix + field.Key
@@ -77,23 +83,34 @@ func (q Question) checked(found Qualification) Qualification {
 	var p fault.Problems
 	shape.DecodeCustom(shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: key, Value: found.Answer}}}, &held,
 		shape.NewCustoms([]shape.CustomField{field.Custom()}), &p)
-	switch {
-	case p.Count() > 0:
-		return Qualification{Status: ResearchFailed, Reason: InvalidAnswer}
-	case held[key] == nil:
+	switch answer := held[key].(type) {
+	case nil:
+		if p.Count() > 0 {
+			return Qualification{Status: ResearchFailed, Reason: InvalidAnswer}
+		}
 		return Qualification{Status: ResearchUnanswered, Reason: noAnswer}
+	case []any: // each once
+		found.Answer = shape.Value{Kind: shape.List}
+		for _, entry := range answer {
+			found.Answer.Items = append(found.Answer.Items, shape.Value{Kind: shape.String, Text: entry.(string)})
+		}
 	}
-	if c := found.Confidence; c.Float < 0 || c.Float > 1 {
+	if c := found.Confidence; !(c.Float >= 0 && c.Float <= 1) { // which NaN is not
 		found.Confidence = shape.Number{}
 	}
-	if len(found.Evidence) > evidenceMost {
-		cut := evidenceMost
-		for !utf8.RuneStart(found.Evidence[cut]) {
-			cut--
-		}
-		found.Evidence = found.Evidence[:cut]
-	}
+	found.Evidence, found.Source = cut(found.Evidence, evidenceMost), cut(found.Source, wordMost)
 	return found
+}
+
+// cut is the beginning of a text, as valid UTF-8.
+func cut(s shape.Text, most int) shape.Text {
+	if len(s) > most {
+		for most > 0 && !utf8.RuneStart(s[most]) {
+			most--
+		}
+		s = s[:most]
+	}
+	return shape.Text(strings.ToValidUTF8(string(s), "\uFFFD"))
 }
 
 // encode gives the qualification as members have it.
