@@ -1,0 +1,207 @@
+package research
+
+import (
+	"slices"
+	"strings"
+
+	"prospector/internal/shape"
+	"prospector/internal/tam"
+)
+
+// facts is a company as it is read: its fields, and its description once somebody looks at it.
+type facts struct {
+	c    *tam.Company
+	name []token // without its legal form
+	read bool
+	text []sentence
+	// about says of each sentence whether "it" at its beginning is the company.
+	about []bool
+}
+
+// finding is what the facts say to a yes-or-no question, or why they say nothing.
+type finding struct {
+	verdict    verdict
+	evidence   string
+	source     string
+	confidence float64
+	reason     string
+}
+
+// How sure an answer is: a field says it, or a sentence of the description.
+const (
+	sureField    = 1
+	sureSentence = 0.7
+)
+
+const catalogSource = "catalog:"
+
+func unsure(reason string) finding { return finding{reason: reason} }
+
+func (f *facts) field(v verdict, name, value string) finding {
+	return finding{verdict: v, evidence: name + ": " + cut(value), source: catalogSource + name, confidence: sureField}
+}
+
+// description reads the description.
+func (f *facts) description() []sentence {
+	if f.read {
+		return f.text
+	}
+	f.read = true
+	f.text = sentences(string(f.c.Description))
+	f.name = words(f.c.Name)
+	for len(f.name) > 1 && legalForms[f.name[len(f.name)-1].word] {
+		f.name = f.name[:len(f.name)-1]
+	}
+	f.about = make([]bool, len(f.text))
+	about := true
+	for i, s := range f.text {
+		f.about[i] = about
+		about = f.speaksOf(s, about)
+	}
+	return f.text
+}
+
+// speaksOf tells whether the company is the subject of a sentence.
+func (f *facts) speaksOf(s sentence, about bool) bool {
+	for i := range s.tokens {
+		if i > 0 && s.tokens[i].join < listed && !separators[s.tokens[i-1].word] {
+			continue
+		}
+		if _, _, ok := f.subject(s.tokens, i, about, false); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// said looks for a sentence that says yes or no to one of several forms of a question. Sentences that have the words and say
+// neither make it ambiguous, and so do sentences of both kinds.
+func (f *facts) said(asks []*ask) finding {
+	found := unsure(notInCatalogue)
+	text := f.description()
+	for i, s := range text {
+		for _, a := range asks {
+			if !a.mentioned(s.tokens) {
+				continue
+			}
+			v, at := a.says(s, f, f.about[i])
+			if i+1 < len(text) && contradictions[text[i+1].tokens[0].word] {
+				v = open
+			}
+			switch {
+			case v == open && found.verdict == open:
+				found.reason = ambiguous
+			case v == open || v == found.verdict:
+			case found.verdict != open:
+				return unsure(ambiguous)
+			default:
+				found = finding{v, cite(string(f.c.Description), s, s.tokens[at].start), catalogSource + "description", sureSentence, ""}
+			}
+		}
+	}
+	return found
+}
+
+// mentioned tells whether a sentence has all words that count.
+func (a *ask) mentioned(ts []token) bool {
+	for _, want := range a.rest {
+		if prepositions[want.word] {
+			continue
+		}
+		if !slices.ContainsFunc(ts, func(t token) bool { return alike(t.word, want.word) }) {
+			return false
+		}
+	}
+	return len(a.rest) > 0
+}
+
+// technology looks for a technology in the list, by its name alone, with its maker's, with a version, or in brackets.
+func (f *facts) technology(name []token) finding {
+	for _, entry := range f.c.Technologies {
+		if named(words(entry), name, entry) {
+			return f.field(yes, "technologies", entry)
+		}
+	}
+	return unsure(notInCatalogue)
+}
+
+func named(entry, name []token, text string) bool {
+	if same(entry, name, false) {
+		return true
+	}
+	if i := slices.IndexFunc(entry, func(t token) bool { return t.join == stopped && t.start > 0 }); i > 0 && strings.HasSuffix(text, ")") {
+		return same(entry[:i], name, false) || same(entry[i:], name, false)
+	}
+	if len(entry) == len(name)+1 && entry[len(entry)-1].join == spaced {
+		if _, isNumber := number(entry[len(entry)-1].word); isNumber && same(entry[:len(name)], name, false) {
+			return true
+		}
+		return makers[entry[0].word] && same(entry[1:], name, false)
+	}
+	return false
+}
+
+// same tells whether two texts have the same words, or the same but for plurals.
+func same(a, b []token, plurals bool) bool {
+	return slices.EqualFunc(a, b, func(x, y token) bool { return x.word == y.word || plurals && alike(x.word, y.word) })
+}
+
+// kind judges by industry, sub_industry and keywords what a company is. Of an industry the last words will do, unless it names
+// several.
+func (f *facts) kind(what []token, keywords bool) finding {
+	for _, in := range []struct{ name, value string }{{"industry", string(f.c.Industry)}, {"sub_industry", string(f.c.SubIndustry)}} {
+		value := words(in.value)
+		if len(what) > 0 && len(value) >= len(what) && same(value[len(value)-len(what):], what, true) && (len(value) == len(what) || one(value)) {
+			return f.field(yes, in.name, in.value)
+		}
+	}
+	if keywords {
+		for _, k := range f.c.Keywords {
+			if same(words(k), what, true) {
+				return f.field(yes, "keywords", k)
+			}
+		}
+	}
+	return unsure(notInCatalogue)
+}
+
+// one tells whether an industry names one thing.
+func one(value []token) bool {
+	return !slices.ContainsFunc(value[1:], func(t token) bool {
+		return separators[t.word] || t.join > hyphened || prepositions[t.word] || privative[t.word]
+	}) && !doubtful(value[0].word)
+}
+
+// values of the fields that a text is asked for.
+func (f *facts) textOf(field string) []string {
+	c := f.c
+	one := func(t shape.Text) []string {
+		if strings.TrimSpace(string(t)) == "" {
+			return nil
+		}
+		return []string{string(t)}
+	}
+	switch field {
+	case "name":
+		return one(shape.Text(c.Name))
+	case "website":
+		return one(c.Website)
+	case "industry":
+		return one(c.Industry)
+	case "sub_industry":
+		return one(c.SubIndustry)
+	case "keywords":
+		return c.Keywords
+	case "technologies":
+		return c.Technologies
+	case "country":
+		return one(c.Country)
+	case "location":
+		return one(c.Location)
+	case "linkedin_url":
+		return one(c.LinkedinURL)
+	case "phone_number":
+		return one(c.PhoneNumber)
+	}
+	return one(c.Description)
+}

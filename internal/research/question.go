@@ -1,0 +1,191 @@
+package research
+
+import (
+	"slices"
+	"strings"
+)
+
+// questionMost is how long a question may be, in words.
+const questionMost = 40
+
+// asked gives the words of a question without what only asks for it.
+func asked(text string) ([]token, bool) {
+	if len(text) > 1000 {
+		return nil, false
+	}
+	parts := sentences(text)
+	if len(parts) == 0 {
+		return nil, false
+	}
+	for _, p := range parts[1:] {
+		if slices.ContainsFunc(p.tokens, func(t token) bool { return !instructions[t.word] }) {
+			return nil, false
+		}
+	}
+	ts := parts[0].tokens
+	for _, lead := range leads {
+		if starts(ts, lead) {
+			ts = ts[len(lead):]
+		}
+	}
+	for _, tail := range tails {
+		if n := len(ts) - len(tail); n > 0 && starts(ts[n:], tail) {
+			ts = ts[:n]
+		}
+	}
+	return ts, len(ts) > 0 && len(ts) <= questionMost
+}
+
+// instructions may follow a question.
+var instructions = set("answer reply respond return with yes no or true false please just a the number word one in")
+
+var leads = phrases("please", "can you tell me if", "can you tell me whether", "tell me if", "tell me whether", "tell us if", "tell us whether", "find out if",
+	"find out whether", "check if", "check whether", "determine if", "determine whether", "whether")
+
+var tails = phrases("at the moment", "right now", "at present", "currently", "today", "now", "please")
+
+func phrases(list ...string) (out [][]string) {
+	for _, p := range list {
+		out = append(out, strings.Fields(p))
+	}
+	return out
+}
+
+func starts(ts []token, phrase []string) bool {
+	if len(ts) < len(phrase) {
+		return false
+	}
+	for i, w := range phrase {
+		if ts[i].word != w {
+			return false
+		}
+	}
+	return true
+}
+
+// firm skips the words for the company at i.
+func firm(ts []token, i int) (next int, ok bool) {
+	switch w := wordAt(ts, i); {
+	case w == "it" || w == "they":
+		return i + 1, true
+	case (w == "the" || w == "this") && subjects[wordAt(ts, i+1)] && !ts[i+1].possessive:
+		return i + 2, true
+	case subjects[w] && i == 0 && !ts[i].possessive:
+		return i + 1, true
+	}
+	return i, false
+}
+
+var asking = set("currently actively presently now already")
+
+// statement is a yes-or-no question in its parts.
+type statement struct {
+	verb   string // in its base form; be
+	past   bool
+	rest   []token // without determiners and the noun for a company
+	firm   bool
+	joined bool // it asks for several things
+}
+
+// stated takes a yes-or-no question apart. Not understood are those that deny or limit what they ask for.
+func stated(ts []token) (st statement, ok bool) {
+	i := 0
+	switch w := ts[0].word; w {
+	case "does", "do", "did":
+		if i, ok = firm(ts, 1); !ok {
+			return st, false
+		}
+		i = skip(ts, i, asking)
+		st.verb, st.past = wordAt(ts, i), w == "did"
+	case "is", "are":
+		i, _ = firm(ts, 1)
+		st.verb, i = "be", i-1
+	case "has", "have":
+		st.verb = "have"
+		if i, ok = firm(ts, 1); !ok {
+			i = 1
+		}
+		i = skip(ts, i, asking)
+		if w := wordAt(ts, i); strings.HasSuffix(w, "ed") {
+			st.verb, st.past = unpast(w), true
+		} else {
+			i--
+		}
+	default:
+		i, _ = firm(ts, 0)
+		i = skip(ts, i, asking)
+		w := wordAt(ts, i)
+		if w == "is" || w == "are" {
+			st.verb = "be"
+		} else if st.verb, ok = base(w); !ok {
+			return st, false
+		}
+	}
+	if st.verb == "" || i+1 >= len(ts) && st.verb != "be" || determiners[st.verb] || prepositions[st.verb] || askNot[st.verb] {
+		return st, false
+	}
+	i = min(i+1, len(ts))
+	if st.verb == "be" {
+		i = skip(ts, i, asking)
+	}
+	for k, t := range ts[i:] {
+		if askNot[t.word] || strings.HasSuffix(t.word, "n't") || t.join == stopped && k > 0 {
+			return st, false
+		}
+		if separators[t.word] || t.join == listed {
+			st.joined = true
+		}
+		if !determiners[t.word] {
+			st.rest = append(st.rest, t)
+		}
+	}
+	if n := len(st.rest); st.verb == "be" && n > 1 && firmNouns[st.rest[n-1].word] {
+		st.rest, st.firm = st.rest[:n-1], true
+	}
+	return st, len(st.rest) > 0 && len(st.rest) <= 16
+}
+
+func unpast(w string) string {
+	stem := strings.TrimSuffix(w, "ed")
+	switch n := len(stem); {
+	case n > 0 && strings.HasSuffix(stem, "i"):
+		return stem[:n-1] + "y"
+	case n > 1 && (strings.HasSuffix(stem, "s") || strings.HasSuffix(stem, "v") || strings.HasSuffix(stem, "c") || strings.HasSuffix(stem, "g") || strings.HasSuffix(stem, "z")):
+		return stem + "e"
+	case n > 2 && stem[n-1] == stem[n-2] && stem[n-1] != 's' && stem[n-1] != 'l':
+		return stem[:n-1]
+	}
+	return stem
+}
+
+// ask makes the form of a statement that sentences are read by.
+func (st *statement) ask() *ask {
+	a := &ask{forms: map[string]form{}, rest: st.rest, firm: st.firm}
+	if st.verb == "be" {
+		a.forms["is"], a.forms["are"] = formBe, formBe
+		return a
+	}
+	verbs := senses[st.verb]
+	if verbs == nil {
+		verbs = []string{st.verb}
+	}
+	for _, v := range verbs {
+		if st.past {
+			for _, w := range past(v) {
+				a.forms[w] |= formPast
+			}
+			continue
+		}
+		a.forms[v] |= formBase
+		a.forms[present(v)] |= formS
+		for _, w := range ending(v, "ing") {
+			a.forms[w] |= formIng
+		}
+		for agent, does := range agents {
+			if does == v {
+				a.forms[agent] |= formAgent
+			}
+		}
+	}
+	return a
+}
