@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -38,9 +39,9 @@ const (
 	importedCountry = "Austria"
 )
 
-// isInMarket says the same of one company.
+// isInMarket says the same of one company, as far as its own fields tell.
 func isInMarket(c *tam.Company) bool {
-	return c.Country == shownCountry && c.EmployeeCount.Float > 50 && c.Website != ""
+	return c.Country == shownCountry && c.EmployeeCount.Float > 50 && c.Website != "" && strings.Contains(string(c.Description), "ships worldwide")
 }
 
 // fillMarket makes up a catalogue, unless there is one of the size.

@@ -19,7 +19,7 @@ type demo struct {
 
 func (p *place) demo() *demo {
 	p.t.Helper()
-	d := &demo{server: p.start("demo", "--addr", "127.0.0.1:0", "--companies", "300")}
+	d := &demo{server: p.start("demo", "--addr", "127.0.0.1:0", "--companies", "2000")}
 	m := d.await(d.stdout, demoAddress)
 	d.url, d.key = m[1], m[2]
 	for line := range strings.Lines(m[0]) {
@@ -111,6 +111,11 @@ func (d *demo) tryAll() {
 			d.t.Errorf("%s\nis answered %d: %s", line, r.status, r.body)
 		}
 	}
+	for late := time.Now().Add(patience); d.total(d.key, "tam/imports", `{"filters": [{"field": "status", "condition": "is_not", "value": "completed"}]}`) > 0; {
+		if time.Now().After(late) {
+			d.t.Fatalf("an Import does not end:\n%s", d.stderr)
+		}
+	}
 }
 
 func TestDemo(t *testing.T) {
@@ -121,6 +126,13 @@ func TestDemo(t *testing.T) {
 	contacts, accounts := d.total(d.key, "contacts", "{}"), d.total(d.key, "accounts", "{}")
 	if contacts < 200 || contacts > 1000 || accounts < 20 {
 		t.Errorf("the demo has %d contacts of %d accounts, want a few hundred of some dozen", contacts, accounts)
+	}
+	for filter, what := range map[string]string{
+		`{"field": "source", "condition": "is", "value": "tam_import"}`: "was imported", `{"field": "custom_field_ships_worldwide", "condition": "is", "value": true}`: "was found to ship worldwide",
+	} {
+		if n := d.total(d.key, "accounts", `{"filters": [`+filter+`]}`); n == 0 {
+			t.Errorf("no account of the demo %s", what)
+		}
 	}
 	if n := d.total(d.key, "contacts", `{"filters": [{"field": "account_id", "condition": "is_empty"}]}`); n != 0 {
 		t.Errorf("%d contacts of the demo have no account", n)

@@ -176,6 +176,9 @@ func (p *preparation) run(ctx context.Context) error {
 	defer drain(batches) // nothing is read any more when run has returned
 	defer stop(nil)
 	for b := range batches {
+		if cause := context.Cause(work); cause != nil { // what it is given up for, and not what comes of that
+			return cause
+		}
 		if b.err != nil {
 			return b.err
 		}
@@ -183,8 +186,8 @@ func (p *preparation) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := context.Cause(work); err != nil {
-		return err
+	if cause := context.Cause(work); cause != nil {
+		return cause
 	}
 	return p.finish(ctx)
 }
