@@ -32,7 +32,7 @@ func measureBatch(b *testing.B, s *cmd.Service, n int, inProcess float64, bare *
 	defer server.Close()
 	bodies := batchBodies(b, t, n)
 	start := time.Now()
-	sendBatches(b, server, t, bodies)
+	sendBatches(b, server, t, "contacts", bodies)
 	written := time.Since(start)
 	if err := s.Index.Settle(); err != nil {
 		b.Fatal(err)
@@ -66,24 +66,27 @@ func batchBodies(b *testing.B, t tenant, n int) (bodies []string) {
 	return bodies
 }
 
-func sendBatches(b *testing.B, server *httptest.Server, t tenant, bodies []string) {
-	next := make(chan string, len(bodies))
-	for _, body := range bodies {
-		next <- body
+// sendBatches sends batches of an entity, some at once, and gives their answers in order.
+func sendBatches(b *testing.B, server *httptest.Server, t tenant, entity string, bodies []string) [][]byte {
+	answers, next := make([][]byte, len(bodies)), make(chan int, len(bodies))
+	for i := range bodies {
+		next <- i
 	}
 	close(next)
 	var wg sync.WaitGroup
 	for range batchClients {
 		wg.Go(func() {
-			for body := range next {
-				answer, err := send(http.DefaultClient, t, http.MethodPost, server.URL+"/v1/contacts/batch", body)
+			for i := range next {
+				answer, err := send(http.DefaultClient, t, http.MethodPost, server.URL+"/v1/"+entity+"/batch", bodies[i])
 				if err != nil || !bytes.Contains(answer, []byte(`"failed":0`)) {
 					b.Errorf("%v: %.300s", err, answer)
 				}
+				answers[i] = answer
 			}
 		})
 	}
 	wg.Wait()
+	return answers
 }
 
 // measureExport prints how fast a whole list is streamed, against writing the same bytes to a socket.

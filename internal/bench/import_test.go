@@ -43,7 +43,7 @@ func BenchmarkImport(b *testing.B) {
 	for i := range rounds {
 		batched := newTenant(b, s, fmt.Sprintf("Batched %d", i), 60)
 		bodies := batchBodies(b, batched, n)
-		batch := timed(b, s, n, func() { sendBatches(b, server, batched, bodies) })
+		batch := timed(b, s, n, func() { sendBatches(b, server, batched, "contacts", bodies) })
 
 		imported := newTenant(b, s, fmt.Sprintf("Imported %d", i), 60)
 		file, bad := dirtyCSV(b, imported, n)

@@ -1,0 +1,122 @@
+package handlers_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+// exported gives all records of an entity.
+func exported(t *testing.T, o *apptest.Org, entity string) (records []map[string]any) {
+	t.Helper()
+	lines := bufio.NewScanner(bytes.NewReader(o.Read.Post("/v1/"+entity+"/export", `{"format": "jsonl"}`).Is(200).Body))
+	for lines.Buffer(nil, 1<<20); lines.Scan(); {
+		var record map[string]any
+		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, record)
+	}
+	return records
+}
+
+// picture is all Accounts and Contacts of an organization without ids and times, the Contacts with the names of their Accounts.
+func picture(t *testing.T, o *apptest.Org) string {
+	t.Helper()
+	var lines []string
+	names := map[any]any{}
+	for _, entity := range []string{"accounts", "contacts"} {
+		for _, r := range exported(t, o, entity) {
+			if entity == "accounts" {
+				names[r["id"]] = r["name"]
+			} else {
+				r["account_id"] = names[r["account_id"]]
+			}
+			for _, key := range []string{"id", "created_at", "updated_at"} {
+				delete(r, key)
+			}
+			lines = append(lines, fmt.Sprint(entity, r))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// TestImportCut stops an Import at each of its writes, once or again and again, with and without a restart: it ends as one that was left
+// alone, and what it says of itself is true at every stop.
+func TestImportCut(t *testing.T) {
+	t.Parallel()
+	d := newDisturbed(t)
+	begin := func(name string) (operation string) {
+		d.org, d.w.Rand = d.Org(name), rand.New(rand.NewPCG(1, 2)) // so that all have the same
+		d.crm = d.w.crm(d.org)
+		limit(t, d.App, d.org, 100_000, 100_000)
+		p := d.ask(nil)
+		d.Work()
+		return accept(d.org, strings.TrimPrefix(p.path, previewPath+"/"))
+	}
+	// stopped holds an Import that was stopped against what there is.
+	stopped := func(operation string) (done bool) {
+		t.Helper()
+		res := d.org.Read.Get(importPath + operation).Is(200)
+		status, n := res.Text("data.status"), 0
+		for _, r := range exported(t, d.org, "accounts") {
+			if r["source"] == "tam_import" {
+				n++
+			}
+		}
+		if got := res.Int("data.accounts.created"); got != n {
+			t.Errorf("%s says %d accounts, and there are %d", res.Body, got, n)
+		}
+		if (status == "accepted") != (importCounts(res) == "0 0 0, 0 0 0") || (status == "completed") != (res.Value("data.progress").(float64) == 1) {
+			t.Errorf("%s", res.Body)
+		}
+		return status == "completed"
+	}
+	operation := begin("Left")
+	d.Work()
+	counts, want, left := importedAs(t, d.org, operation), picture(t, d.org), balance(d.org, "")
+	if strings.HasPrefix(counts, "0 ") || strings.Contains(counts, " 0 ") || strings.Count(want, "\n") < 2000 {
+		t.Fatalf("%s, of %d records", counts, strings.Count(want, "\n"))
+	}
+	cuts, step := 0, 1
+	if raceDetector {
+		step = 4
+	}
+	for write := 1; ; write += step {
+		operation := begin(fmt.Sprintf("Cut %d", write))
+		d.workUntil(write)
+		if stopped(operation) {
+			break
+		}
+		cuts++
+		switch write % 3 {
+		case 0:
+			d.Restart()
+		case 1:
+			d.workUntil(1 + write/2)
+			stopped(operation)
+		}
+		d.Work()
+		if got := importedAs(t, d.org, operation); got != counts || balance(d.org, "") != left {
+			t.Errorf("write %d: %s and %s, want %s and %s", write, got, balance(d.org, ""), counts, left)
+		}
+		if picture(t, d.org) != want {
+			t.Errorf("write %d: the records are not those of an Import that was left alone", write)
+		}
+	}
+	if cuts < 4 && step == 1 {
+		t.Errorf("there were %d writes", cuts)
+	}
+	t.Logf("%d cuts, %s, %s", cuts, counts, left)
+	if log := d.Log.String(); strings.Contains(log, "level=ERROR") {
+		t.Errorf("the log says %s", log)
+	}
+}

@@ -1,0 +1,204 @@
+package handlers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+	"prospector/internal/shape"
+	"prospector/internal/tam"
+)
+
+// fullFirm and fullWorker have a value of each field that an Import takes over.
+func fullFirm(id string) tam.Company {
+	c := firm(id)
+	c.Industry, c.EmployeeCount, c.AnnualRevenue, c.FoundedYear = "Wood", shape.NumberOf(12), shape.NumberOf(1.5), shape.NumberOf(1999)
+	c.Description, c.Country, c.Location, c.LinkedinURL, c.PhoneNumber = "They saw", "Norway", "Oslo", shape.Text("linkedin.com/company/"+id), "+47 1"
+	return c
+}
+
+func fullWorker(id, company string) tam.Person {
+	p := worker(id, company, "CEO")
+	p.LastName, p.PhoneNumber, p.LinkedinURL, p.Location = "Ås", "+47 2", shape.Text("linkedin.com/in/"+id), "Oslo"
+	return p
+}
+
+// TestImportFills reuses records: what has a value stays as it is, what has none is filled.
+func TestImportFills(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog([]tam.Company{fullFirm("c1"), fullFirm("c2")}, []tam.Person{fullWorker("p1", "c1"), fullWorker("p2", "c1"), fullWorker("p3", "c2")})
+	mine := org.Write.Post("/v1/accounts", `{"name": "Mine", "website": "mine.example"}`).Is(201).ID()
+	full := org.Write.Post("/v1/accounts", `{"name": "My c1", "website": "c1.example", "industry": "Steel", "employee_count": 0, "annual_revenue": 0, "founded_year": 0, "description": "d",
+		"country": "Chile", "location": "Lima", "linkedin_url": "x", "phone_number": "1", "notes": "n", "external_id": "e"}`).Is(201)
+	bare := org.Write.Post("/v1/accounts", `{"name": "My c2", "website": "c2.example"}`).Is(201).ID()
+	fullContact := org.Write.Post("/v1/contacts", `{"account_id": "`+mine+`", "first_name": "F", "last_name": "L", "email": "P1@mail.example", "title": "T", "phone_number": "1", "linkedin_url": "x",
+		"location": "Lima", "notes": "n", "do_not_contact": true, "scoring": {"heat_score": "hot"}}`).Is(201)
+	byLinkedIn := org.Write.Post("/v1/contacts", `{"linkedin_url": "https://www.linkedin.com/in/P2/?x=1"}`).Is(201).ID()
+	bareContact := org.Write.Post("/v1/contacts", `{"email": "p3@mail.example"}`).Is(201).ID()
+
+	preview := readyPreview(org, `{}`)
+	hasBalance(t, org, preview, "0/- left - +0=0 over -, 0/- left - +0=0 over -, exceeded false")
+	app.Clock.Advance(time.Second)
+	limit(t, app, org, 0, 0) // nothing is created
+	if got := imports(t, org, preview); got != "0 2 0, 0 3 0" {
+		t.Error(got)
+	}
+	// These two have all, and took the source on unseen.
+	org.Read.Get("/v1/accounts/"+full.ID()).Is(200, `{"data": `+string(dataOf(full))+`, "meta": {"timestamp": "<time>"}}`)
+	org.Read.Get("/v1/contacts/"+fullContact.ID()).Is(200, `{"data": `+string(dataOf(fullContact))+`, "meta": {"timestamp": "<time>"}}`)
+	org.Read.Get("/v1/accounts/"+bare).Is(200, `{"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:01.000Z", "name": "My c2",
+		"website": "c2.example", "industry": "Wood", "employee_count": 12, "annual_revenue": 1.5, "founded_year": 1999, "description": "They saw", "country": "Norway", "location": "Oslo",
+		"linkedin_url": "linkedin.com/company/c2", "phone_number": "+47 1", "source": "api", "owner_id": null, "notes": null, "external_id": null, "tags": []}, "meta": {"timestamp": "<time>"}}`)
+	const filled = `{"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:01.000Z", "account_id": "%s", "first_name": "Ada", "last_name": "Ås",
+		"email": "%s@mail.example", "title": "CEO", "phone_number": "+47 2", "linkedin_url": "%s", "location": "Oslo", "source": "api", "do_not_contact": false, "notes": null,
+		"scoring": {"heat_score": null}, "external_id": null, "tags": []}, "meta": {"timestamp": "<time>"}}`
+	org.Read.Get("/v1/contacts/"+bareContact).Is(200, fmt.Sprintf(filled, bare, "p3", "linkedin.com/in/p3"))
+	org.Read.Get("/v1/contacts/"+byLinkedIn).Is(200, fmt.Sprintf(filled, full.ID(), "p2", "https://www.linkedin.com/in/P2/?x=1"))
+	history := org.Read.Get("/v1/contacts/" + bareContact + "/history").Is(200)
+	if got := fmt.Sprint(history.Value("data.0.fields")); got != "[account_id first_name last_name title phone_number linkedin_url location]" || history.Text("data.0.operation") != "tam.import" {
+		t.Errorf("%s", history.Body)
+	}
+
+	// They are found by their source, whatever becomes of what they were found by.
+	for _, id := range []string{full.ID(), bare} {
+		org.Write.Patch("/v1/accounts/"+id, `{"website": "moved.example"}`).Is(200)
+	}
+	for _, id := range []string{fullContact.ID(), byLinkedIn, bareContact} {
+		org.Write.Patch("/v1/contacts/"+id, `{"email": "`+id+`@moved.example", "linkedin_url": null}`).Is(200)
+	}
+	again := readyPreview(org, `{}`)
+	sameTexts(t, "the next Preview", addUp(t, org, again), "c1+", "c1/p1+", "c1/p2+", "c2+", "c2/p3+")
+	if got := imports(t, org, again); got != "0 2 0, 0 3 0" {
+		t.Error(got)
+	}
+}
+
+// TestImportTags adds tags to what is created and, unless the request says otherwise, to what is reused; others stay.
+func TestImportTags(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog([]tam.Company{firm("c1"), firm("c2")}, []tam.Person{worker("p1", "c1", "CEO"), worker("p2", "c2", "CEO")})
+	names := map[string]string{}
+	tag := func(name, object string) string {
+		id := org.Write.Post("/v1/tags", fmt.Sprintf(`{"name": %q, "color": "red", "object_type": %q}`, name, object)).Is(201).ID()
+		names[id] = name
+		return id
+	}
+	own, ownContact := tag("own", "account"), tag("own", "contact")
+	account := org.Write.Post("/v1/accounts", `{"name": "c1", "website": "c1.example", "tags": ["`+own+`"]}`).Is(201).ID()
+	contact := org.Write.Post("/v1/contacts", `{"email": "p1@mail.example", "tags": ["`+ownContact+`"]}`).Is(201).ID()
+	var crowded []string
+	for i := range 1000 {
+		crowded = append(crowded, tag(fmt.Sprintf("t%d", i), "account"))
+	}
+	tagsOf := func(path string) string {
+		var have []string
+		for _, id := range org.Read.Get(path).Is(200).Value("data.tags").([]any) {
+			have = append(have, names[id.(string)])
+		}
+		return strings.Join(have, " ")
+	}
+	created := func(entity, name string) string {
+		t.Helper()
+		ids := org.Read.Post("/v1/"+entity+"/list", `{"search": "`+name+`", "filters": [{"field": "source", "condition": "is", "value": "tam_import"}]}`).Is(200).Column("id")
+		if len(ids) != 1 {
+			t.Fatalf("%s %s: %v", entity, name, ids)
+		}
+		return "/v1/" + entity + "/" + ids[0]
+	}
+	one, gone, both := tag("one", "account"), tag("gone", "account"), tag("one", "contact")
+	quiet := readyPreview(org, fmt.Sprintf(`{"tag_ids": [%q, %q, %q], "contact_tag_ids": [%q], "tag_existing_accounts": false, "tag_existing_contacts": false}`, one, gone, own, both))
+	org.Write.Delete("/v1/tags/" + gone).Is(204)
+	if got := imports(t, org, quiet); got != "1 1 0, 1 1 0" {
+		t.Error(got)
+	}
+	for path, want := range map[string]string{"/v1/accounts/" + account: "own", "/v1/contacts/" + contact: "own", created("accounts", "c2"): "one own", created("contacts", "p2"): "one"} {
+		if got := tagsOf(path); got != want {
+			t.Errorf("%s has %q, want %q", path, got, want)
+		}
+	}
+	two := tag("two", "account")
+	loud := readyPreview(org, fmt.Sprintf(`{"tag_ids": [%q, %q], "contact_tag_ids": [%q]}`, own, two, both))
+	if got := imports(t, org, loud); got != "0 2 0, 0 2 0" {
+		t.Error(got)
+	}
+	for path, want := range map[string]string{"/v1/accounts/" + account: "own two", "/v1/contacts/" + contact: "own one", created("accounts", "c2"): "one own two", created("contacts", "p2"): "one"} {
+		if got := tagsOf(path); got != want {
+			t.Errorf("%s has %q, want %q", path, got, want)
+		}
+	}
+	// A record has at most 1,000.
+	org.Write.Patch("/v1/accounts/"+account, map[string]any{"tags": crowded[:999]}).Is(200)
+	full := readyPreview(org, fmt.Sprintf(`{"tag_ids": [%q, %q, %q]}`, crowded[3], one, two))
+	if got := imports(t, org, full); got != "0 2 0, 0 2 0" {
+		t.Error(got)
+	}
+	if have := strings.Fields(tagsOf("/v1/accounts/" + account)); len(have) != 1000 || have[999] != "one" {
+		t.Errorf("it has %d, the last %v", len(have), have[len(have)-1])
+	}
+}
+
+// TestImportSince changes what an Import finds after its Preview was READY.
+func TestImportSince(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	var firms []tam.Company
+	var workers []tam.Person
+	for i := range 6 {
+		c := fmt.Sprintf("c%d", i)
+		firms = append(firms, firm(c))
+		workers = append(workers, worker("p"+c, c, "CEO"), worker("q"+c, c, "CTO"))
+	}
+	app.Catalog(firms, workers)
+	limit(t, app, org, 6, 12)
+	made := func(path, body string) string { return org.Write.Post(path, body).Is(201).ID() }
+	oldAccount, oldContact := made("/v1/accounts", `{"name": "c0", "website": "c0.example"}`), made("/v1/contacts", `{"email": "pc0@mail.example"}`)
+	preview := readyPreview(org, `{}`)
+	hasBalance(t, org, preview, "0/6 left 6 +5=5 over 0, 0/12 left 12 +11=11 over 0, exceeded false")
+	operation := accept(org, preview)
+
+	org.Admin.Post("/v1/suppressions", `{"domain": "c1.example"}`).Is(201)      // a company, with its people
+	org.Admin.Post("/v1/suppressions", `{"email": "PC2@mail.example"}`).Is(201) // a person
+	made("/v1/accounts", `{"name": "c3", "website": "c3.example"}`)             // existing by now
+	made("/v1/contacts", `{"email": "qc3@mail.example"}`)
+	org.Write.Delete("/v1/accounts/" + oldAccount).Is(204) // and not any more: one more is created
+	org.Write.Delete("/v1/contacts/" + oldContact).Is(204)
+	app.Work()
+	if got := importedAs(t, org, operation); got != "4 1 1, 8 1 3" {
+		t.Error(got)
+	}
+	hasBalance(t, org, "", "4/6 left 2, 8/12 left 4")
+	sameTexts(t, "accounts", org.Read.Post("/v1/accounts/list", `{"sort": "website"}`).Is(200).Column("website"), "c0.example", "c2.example", "c3.example", "c4.example", "c5.example")
+	emails := org.Read.Post("/v1/contacts/list", `{"sort": "email"}`).Is(200).Column("email")
+	for _, absent := range []string{"pc1", "qc1", "pc2"} {
+		if slices.Contains(emails, absent+"@mail.example") {
+			t.Errorf("%s is there", absent)
+		}
+	}
+	if without := org.Read.Post("/v1/contacts/list", `{"filters": [{"field": "account_id", "condition": "is_empty"}]}`).Is(200); len(emails) != 9 || without.Int("pagination.total_count") != 0 {
+		t.Errorf("%v, without an account %s", emails, without.Body)
+	}
+
+	// When the limit leaves none, what has to be created after all is skipped; what was reserved is not.
+	app.Catalog([]tam.Company{firm("c6")}, []tam.Person{worker("pc6", "c6", "CEO")})
+	next := readyPreview(org, `{}`)
+	hasBalance(t, org, next, "4/6 left 2 +1=5 over 0, 8/12 left 4 +1=9 over 0, exceeded false")
+	operation = accept(org, next)
+	for _, id := range org.Read.Post("/v1/accounts/list", `{"filters": [{"field": "website", "condition": "is", "value": ["c4.example", "c5.example"]}]}`).Is(200).Column("id") {
+		org.Write.Delete("/v1/accounts/" + id).Is(204)
+	}
+	for _, email := range []string{"pc0", "pc3"} {
+		id := org.Read.Post("/v1/contacts/list", `{"filters": [{"field": "email", "condition": "is", "value": "`+email+`@mail.example"}]}`).Is(200).Column("id")[0]
+		org.Write.Delete("/v1/contacts/" + id).Is(204)
+	}
+	limit(t, app, org, 6, 9)
+	app.Work()
+	if got := importedAs(t, org, operation); got != "2 3 1, 1 5 4" { // c4 is created again and c5 is not, nor are its people, nor pc0 and pc3
+		t.Error(got)
+	}
+	hasBalance(t, org, "", "6/6 left 0, 9/9 left 0")
+}
