@@ -12,8 +12,8 @@ import (
 	"prospector/store"
 )
 
-// researched counts the companies that were to be asked about.
-type researched struct {
+// researchCounts are the companies that were to be asked about.
+type researchCounts struct {
 	passed, notMatched, failed int
 	unasked                    int        // those for which nobody could be asked
 	reason                     shape.Text // why not

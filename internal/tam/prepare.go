@@ -80,7 +80,7 @@ type preparation struct {
 	reached  map[key]bool // the emails and LinkedIn URLs of the people so far
 
 	question            Question
-	researched          researched
+	researched          researchCounts
 	dispatched, running func(context.Context) error // steps of research
 	abort               context.CancelCauseFunc     // ends the selection
 }
