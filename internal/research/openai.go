@@ -96,9 +96,6 @@ func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (
 	form := openAIForm(a.form.Load())
 	reason := ""
 	for try := 1; ; {
-		if err := ctx.Err(); err != nil {
-			return tam.Qualification{}, err
-		}
 		reply := a.send(ctx, form, q, user)
 		if err := ctx.Err(); err != nil && !reply.ok() {
 			return tam.Qualification{}, err
