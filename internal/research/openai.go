@@ -104,13 +104,13 @@ func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (
 			a.keep(form)
 			return a.judge(q, reply.body), nil
 		}
-		if reply.refusesForm() && form < openAIBare {
-			form++
-			continue
-		}
 		// The last tries may not have come through, but one that did was asked: its failure is the one to tell.
 		if reason == "" || reply.failure != tam.ProviderUnreachable {
 			reason = reply.failure
+		}
+		if reply.refusesForm() && form < openAIBare {
+			form++
+			continue
 		}
 		if !reply.again || try == openAITries {
 			return a.fail(reason), nil

@@ -47,7 +47,7 @@ func TestOpenAITimeouts(t *testing.T) {
 				stall(w, r, func() {})
 				left <- struct{}{}
 			})
-			b.model.o.Timeout = 400 * time.Millisecond
+			b.model.o.Timeout = time.Second
 			if got := b.ask(openAIYes); got != openAIFailed("timeout") {
 				t.Error(got)
 			}

@@ -187,13 +187,18 @@ func TestOpenAIUnreachable(t *testing.T) {
 	}
 
 	// The question was sent once: that nobody was there later must not tell that it was not.
-	var gone *openAIBench
-	gone = newOpenAIBench(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-		gone.server.Listener.Close()
-		openAIBreak(t, w, "")
-	})
-	if got := gone.ask(openAIYes); got != openAIFailed("connection_broken") || len(gone.asked) != 1 {
-		t.Errorf("gone after the first: %s after %d requests", got, len(gone.asked))
+	for raw, reason := range map[string]string{
+		"": "connection_broken",
+		"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n": "http_400",
+	} {
+		var gone *openAIBench
+		gone = newOpenAIBench(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			gone.server.Listener.Close()
+			openAIBreak(t, w, raw)
+		})
+		if got := gone.ask(openAIYes); got != openAIFailed(reason) || len(gone.asked) != 1 {
+			t.Errorf("gone after the first: %s after %d requests", got, len(gone.asked))
+		}
 	}
 }
 
