@@ -96,9 +96,6 @@ func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (
 	form := openAIForm(a.form.Load())
 	reason := ""
 	for try := 1; ; {
-		if err := ctx.Err(); err != nil {
-			return tam.Qualification{}, err
-		}
 		reply := a.send(ctx, form, q, user)
 		if err := ctx.Err(); err != nil && !reply.ok() {
 			return tam.Qualification{}, err
@@ -107,13 +104,13 @@ func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (
 			a.keep(form)
 			return a.judge(q, reply.body), nil
 		}
-		if reply.refusesForm() && form < openAIBare {
-			form++
-			continue
-		}
 		// The last tries may not have come through, but one that did was asked: its failure is the one to tell.
 		if reason == "" || reply.failure != tam.ProviderUnreachable {
 			reason = reply.failure
+		}
+		if reply.refusesForm() && form < openAIBare {
+			form++
+			continue
 		}
 		if !reply.again || try == openAITries {
 			return a.fail(reason), nil

@@ -21,6 +21,8 @@ const (
 	openAITextMost = 2000
 	// openAIEvidenceMost is how many characters of the evidence are kept.
 	openAIEvidenceMost = 400
+	// openAIObjectsMost is how often a model may write its object, so that no reply keeps us busy.
+	openAIObjectsMost = 8
 )
 
 // openAICompletion is what is read of a reply.
@@ -101,14 +103,18 @@ func openAIFind(content string) (shape.Value, bool) {
 		return shape.Value{}, false // it was still thinking
 	}
 	var found shape.Value
-	for {
+	for left := openAIObjectsMost; left > 0; {
 		i := strings.IndexByte(content, '{')
 		if i < 0 {
 			return found, found.Kind == shape.Object
 		}
 		content = content[i:]
 		if rest := strings.TrimLeft(content[1:], " \t\r\n"); rest != "" && rest[0] != '"' && rest[0] != '}' {
-			content = content[1:] // a brace of prose
+			end := strings.IndexAny(rest, "{}") // a brace of prose: with another one in it, it may as well be an object that is broken
+			if end >= 0 && rest[end] == '{' {
+				return shape.Value{}, false
+			}
+			content = rest[end+1:]
 			continue
 		}
 		d := jsontext.NewDecoder(strings.NewReader(content))
@@ -121,7 +127,9 @@ func openAIFind(content string) (shape.Value, bool) {
 			return shape.Value{}, false
 		}
 		found, content = object, content[d.InputOffset():]
+		left--
 	}
+	return shape.Value{}, false
 }
 
 // openAIAnswer is the value of an answer, if it is what the question wants, or why there is none.
@@ -197,7 +205,7 @@ func openAIAllowed(q tam.Question, text string) (string, bool) {
 
 // openAIUnknown tells the ways in which models write that they do not know.
 func openAIUnknown(text string) bool {
-	switch strings.Trim(shape.Fold(text), " \t\r\n.") {
+	switch strings.TrimRight(shape.Fold(strings.TrimSpace(text)), ".") {
 	case "", "unknown", "not known", "null", "n/a", "not available", "undetermined", "cannot be determined", "i don't know":
 		return true
 	}
