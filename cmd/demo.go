@@ -182,7 +182,7 @@ Three things to try:
    %s
    %s
 
-3. A Preview of a market is ready: German companies with more than 50 employees that ship worldwide, and who decides there. Each
+3. A Preview of a market is ready: German companies with more than 50 employees that are hiring, and who decides there. Each
    company was asked about: its "qualification" is the answer with its evidence, here from the catalogue itself. The Preview says who is
    in, who is out and why%s. The other organization cannot see it: it is not found.
    %s

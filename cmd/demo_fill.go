@@ -30,7 +30,7 @@ func fillDemo(d *demoMaker, s *Service, org demoOrg) {
 		create(d, s.CRM.Fields.Create, fields)
 	}
 	field("accounts", "tier", "Tier", "enum", map[string]any{"allowed_values": demoTiers})
-	field("accounts", demoSignal, "Ships worldwide", "boolean", map[string]any{"ai": map[string]any{"question": "Does the company ship worldwide?"}})
+	field("accounts", demoSignal, "Hiring", "boolean", map[string]any{"ai": map[string]any{"question": "Is the company hiring?"}})
 	field("contacts", "languages", "Languages", "multi_select", map[string]any{"allowed_values": demoLanguages})
 
 	for i := org.from; i < org.from+org.accounts; i++ {

@@ -22,7 +22,7 @@ const (
 	demoCompanies = 20_000
 	demoPeople    = 3 // of each
 	// demoSignal is the key of the field that the companies of a Preview are asked about.
-	demoSignal = "ships_worldwide"
+	demoSignal = "hiring"
 )
 
 // demoMarket describes a market by what the demo is interested in, and whom there.
@@ -41,7 +41,7 @@ const (
 
 // isInMarket says the same of one company, as far as its own fields tell.
 func isInMarket(c *tam.Company) bool {
-	return c.Country == shownCountry && c.EmployeeCount.Float > 50 && c.Website != "" && strings.Contains(string(c.Description), "ships worldwide")
+	return c.Country == shownCountry && c.EmployeeCount.Float > 50 && c.Website != "" && strings.Contains(string(c.Description), "It is hiring")
 }
 
 // fillMarket makes up a catalogue, unless there is one of the size.

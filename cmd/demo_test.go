@@ -128,7 +128,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the demo has %d contacts of %d accounts, want a few hundred of some dozen", contacts, accounts)
 	}
 	for filter, what := range map[string]string{
-		`{"field": "source", "condition": "is", "value": "tam_import"}`: "was imported", `{"field": "custom_field_ships_worldwide", "condition": "is", "value": true}`: "was found to ship worldwide",
+		`{"field": "source", "condition": "is", "value": "tam_import"}`: "was imported", `{"field": "custom_field_hiring", "condition": "is", "value": true}`: "was found to be hiring",
 	} {
 		if n := d.total(d.key, "accounts", `{"filters": [`+filter+`]}`); n == 0 {
 			t.Errorf("no account of the demo %s", what)
