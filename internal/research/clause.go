@@ -1,6 +1,9 @@
 package research
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ask is what a yes-or-no question says of a company: that it does something, or that it is something.
 type ask struct {
@@ -197,7 +200,7 @@ func (a *ask) listed(ts []token, i int) bool {
 		if k > i && t.join == listed {
 			item = k
 		}
-		if end, ok := a.phrase(ts, k); ok && a.ends(ts, end) && (k > i || t.join != hyphened) && (!a.tool || k == item) {
+		if end, ok := a.phrase(ts, k); ok && a.ends(ts, end) && (k == item || !a.tool && a.described(ts[item:k])) {
 			return true
 		}
 		switch {
@@ -205,11 +208,25 @@ func (a *ask) listed(ts []token, i int) bool {
 			item = k + 1
 		case determiners[t.word] && k == item:
 			item++
-		case prepositions[t.word], pronouns[t.word], privative[t.word], k > item && strings.HasSuffix(t.word, "ing"), t.possessive, doubtful(t.word):
+		case prepositions[t.word], pronouns[t.word], enders[t.word], privative[t.word], k > item && strings.HasSuffix(t.word, "ing"), t.possessive, doubtful(t.word):
 			return false
 		}
 	}
 	return false
+}
+
+// described tells whether the words before the rest leave it what it is.
+func (a *ask) described(by []token) bool {
+	whatever := subsective[a.rest[len(a.rest)-1].word]
+	return !slices.ContainsFunc(by, func(t token) bool {
+		_, isNumber := number(t.word)
+		return !isNumber && !harmless[t.word] && (!whatever || plural(t.word))
+	})
+}
+
+// plural tells whether a word looks like a plural that no other noun follows.
+func plural(w string) bool {
+	return strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !notPlural[w]
 }
 
 // phrase tells whether the rest stands at i, word for word but for plurals and determiners, and where it ends.
@@ -248,10 +265,12 @@ func (a *ask) ends(ts []token, i int) bool {
 	case ts[i].join == hyphened:
 		return false
 	case ts[i].join == listed, separators[w]:
-		plural := strings.HasSuffix(last, "s") && !strings.HasSuffix(last, "ss") && !notPlural[last]
-		return plural || a.tool || listEnds(ts, i)
+		return plural(last) || a.tool || listEnds(ts, i)
 	case last == "hiring" || last == "recruiting":
 		return true
+	case (w == "by" || w == "from") && i+1 < len(ts): // a year to come
+		_, isNumber := number(ts[i+1].word)
+		return !isNumber
 	default:
 		return prepositions[w] || enders[w]
 	}
@@ -274,7 +293,7 @@ func listEnds(ts []token, i int) bool {
 		if i-from > 1 {
 			return false
 		}
-		if i >= len(ts) || ts[i].join != listed && !separators[ts[i].word] {
+		if i == from || i >= len(ts) || ts[i].join != listed && !separators[ts[i].word] {
 			return true
 		}
 	}
@@ -286,7 +305,7 @@ func closes(ts []token, i int) bool {
 	if i < len(ts) && firmNouns[ts[i].word] && ts[i].join == spaced {
 		i++
 	}
-	if i >= len(ts) || ts[i].word == "but" || ts[i].word == "or" {
+	if i >= len(ts) || ts[i].word == "or" {
 		return true
 	}
 	for _, tail := range []string{"at the moment", "at present", "right now", "currently", "today", "now", "at all", "yet", "anymore", "any more"} {
@@ -322,7 +341,7 @@ func skip(ts []token, i int, which map[string]bool) int {
 // subject tells whether the company is what a clause that begins at i speaks of, and where its verb may begin. The pronoun "it" is
 // the company only at the beginning of a sentence, and where the text so far was about nothing else.
 func (f *facts) subject(ts []token, i int, itIsFirm, tool bool) (next int, many, ok bool) {
-	if i > 0 && ts[i].join < listed && !separators[ts[i-1].word] {
+	if i > 0 && ts[i].join != listed && !separators[ts[i-1].word] {
 		return 0, false, false
 	}
 	switch w := ts[i].word; {
@@ -330,7 +349,7 @@ func (f *facts) subject(ts []token, i int, itIsFirm, tool bool) (next int, many,
 		return 1, false, true
 	case w == "we":
 		return i + 1, true, true
-	case (w == "the" || w == "our" || w == "this") && subjects[wordAt(ts, i+1)] && !ts[i+1].possessive:
+	case (w == "our" || (w == "the" || w == "this") && itIsFirm) && subjects[wordAt(ts, i+1)] && !ts[i+1].possessive:
 		return i + 2, false, true
 	case tool && (w == "our" || w == "its") && stack[wordAt(ts, i+1)] && !ts[i+1].possessive:
 		return i + 2, strings.HasSuffix(ts[i+1].word, "s"), true
