@@ -3,8 +3,6 @@ package research
 import (
 	"slices"
 	"strings"
-
-	"prospector/internal/tam"
 )
 
 // judge answers a yes-or-no question.
@@ -282,5 +280,3 @@ func choices(allowed []string) (yesIs, noIs string, ok bool) {
 	}
 	return yesIs, noIs, yesIs != "" && noIs != ""
 }
-
-var _ tam.Researcher = (*Catalog)(nil)
