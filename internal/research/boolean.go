@@ -3,8 +3,6 @@ package research
 import (
 	"slices"
 	"strings"
-
-	"prospector/internal/tam"
 )
 
 // judge answers a yes-or-no question.
@@ -51,6 +49,9 @@ func boolean(ts []token) judge {
 func (st *statement) judge() judge {
 	asks := st.asks()
 	field := fieldNamed(plain(st.rest), nil)
+	if field != "website" && field != "linkedin_url" && field != "phone_number" {
+		field = ""
+	}
 	return func(f *facts) finding {
 		found := unsure(notInCatalogue)
 		switch st.verb {
@@ -64,8 +65,8 @@ func (st *statement) judge() judge {
 			}
 		case "have":
 			found = f.technology(st.rest)
-			if value := f.textOf(field); found.verdict == open && field != "" && len(value) > 0 {
-				found = f.field(yes, field, strings.Join(value, ", "))
+			if field != "" && found.verdict == open && len(f.textOf(field)) > 0 {
+				found = f.field(yes, field, f.textOf(field)[0])
 			}
 		}
 		if found.verdict != open {
@@ -192,7 +193,7 @@ func (st *statement) place() (place, bool) {
 func inPlace(p place, rest []token) judge {
 	var asks []*ask
 	if rest[0].word != "in" && len(rest) > 2 {
-		for participle := range seated {
+		for _, participle := range []string{"based", "headquartered", "located"} {
 			st := statement{verb: "be", rest: slices.Concat(words(participle+" in"), rest[2:])}
 			asks = append(asks, st.ask())
 		}
@@ -279,5 +280,3 @@ func choices(allowed []string) (yesIs, noIs string, ok bool) {
 	}
 	return yesIs, noIs, yesIs != "" && noIs != ""
 }
-
-var _ tam.Researcher = (*Catalog)(nil)

@@ -37,6 +37,8 @@ type Catalog struct {
 // reading is a question, read once and asked of many companies.
 type reading func(*facts) tam.Qualification
 
+var _ tam.Researcher = (*Catalog)(nil)
+
 // NewCatalog makes a Catalog.
 func NewCatalog() *Catalog { return &Catalog{readings: map[string]reading{}} }
 

@@ -139,7 +139,7 @@ func optionsOf(ts []token, allowed []string) (options []option, ok bool) {
 func fieldHas(field string, v []token) judge {
 	return func(f *facts) finding {
 		for _, entry := range f.textOf(field) {
-			if ws := words(entry); same(ws, v, true) || field != "keywords" && len(ws) > len(v) && one(ws) && same(ws[len(ws)-len(v):], v, true) {
+			if ws := f.words(entry); same(ws, v, true) || field != "keywords" && len(ws) > len(v) && one(ws) && same(ws[len(ws)-len(v):], v, true) {
 				return f.field(yes, field, entry)
 			}
 		}

@@ -14,6 +14,10 @@ type facts struct {
 	name []token // without its legal form
 	read bool
 	text []sentence
+	// vocabulary is every word of the description, in the singular. It is there once a question has many forms to look for.
+	vocabulary map[string]bool
+	asked      int
+	tokens     map[string][]token // of fields
 	// about says of each sentence whether "it" at its beginning is the company.
 	about []bool
 }
@@ -64,9 +68,6 @@ func (f *facts) description() []sentence {
 // speaksOf tells whether the company is the subject of a sentence.
 func (f *facts) speaksOf(s sentence, about bool) bool {
 	for i := range s.tokens {
-		if i > 0 && s.tokens[i].join < listed && !separators[s.tokens[i-1].word] {
-			continue
-		}
 		if _, _, ok := f.subject(s.tokens, i, about, false); ok {
 			return true
 		}
@@ -79,6 +80,11 @@ func (f *facts) speaksOf(s sentence, about bool) bool {
 func (f *facts) said(asks []*ask) finding {
 	found := unsure(notInCatalogue)
 	text := f.description()
+	if f.asked += len(asks); f.asked > vocabularyFrom {
+		if asks = f.possible(asks); len(asks) == 0 {
+			return found
+		}
+	}
 	for i, s := range text {
 		for _, a := range asks {
 			if !a.mentioned(s.tokens) {
@@ -102,6 +108,40 @@ func (f *facts) said(asks []*ask) finding {
 	return found
 }
 
+// vocabularyFrom is from how many forms on it is worth to collect the words of the description.
+const vocabularyFrom = 16
+
+// possible are the forms whose words the description has.
+func (f *facts) possible(asks []*ask) (some []*ask) {
+	if f.vocabulary == nil {
+		f.vocabulary = map[string]bool{}
+		for _, s := range f.text {
+			for _, t := range s.tokens {
+				f.vocabulary[singular(t.word)] = true
+			}
+		}
+	}
+	for _, a := range asks {
+		if !slices.ContainsFunc(a.rest, func(t token) bool { return !prepositions[t.word] && !f.vocabulary[singular(t.word)] }) {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+// words are the tokens of a field's value or entry.
+func (f *facts) words(value string) []token {
+	ts, known := f.tokens[value]
+	if !known {
+		if f.tokens == nil {
+			f.tokens = map[string][]token{}
+		}
+		ts = words(value)
+		f.tokens[value] = ts
+	}
+	return ts
+}
+
 // mentioned tells whether a sentence has all words that count.
 func (a *ask) mentioned(ts []token) bool {
 	for _, want := range a.rest {
@@ -118,7 +158,7 @@ func (a *ask) mentioned(ts []token) bool {
 // technology looks for a technology in the list, by its name alone, with its maker's, with a version, or in brackets.
 func (f *facts) technology(name []token) finding {
 	for _, entry := range f.c.Technologies {
-		if named(words(entry), name, entry) {
+		if named(f.words(entry), name, entry) {
 			return f.field(yes, "technologies", entry)
 		}
 	}
@@ -150,14 +190,14 @@ func same(a, b []token, plurals bool) bool {
 // several.
 func (f *facts) kind(what []token, keywords bool) finding {
 	for _, in := range []struct{ name, value string }{{"industry", string(f.c.Industry)}, {"sub_industry", string(f.c.SubIndustry)}} {
-		value := words(in.value)
+		value := f.words(in.value)
 		if len(what) > 0 && len(value) >= len(what) && same(value[len(value)-len(what):], what, true) && (len(value) == len(what) || one(value)) {
 			return f.field(yes, in.name, in.value)
 		}
 	}
 	if keywords {
 		for _, k := range f.c.Keywords {
-			if same(words(k), what, true) {
+			if same(f.words(k), what, true) {
 				return f.field(yes, "keywords", k)
 			}
 		}

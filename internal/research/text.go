@@ -81,7 +81,7 @@ func (s *scanner) step() {
 	s.at += size
 	switch r {
 	case ' ', '\t', '\r', 0xa0:
-	case '-', '‐', '‑':
+	case '-', '‐', '‑', '–':
 		if s.join == spaced && mark > 0 && inWordAt(s.text, s.at) && s.ends(mark) {
 			s.join = hyphened
 		} else if !inWordAt(s.text, s.at) || !s.ends(mark) {
@@ -187,7 +187,7 @@ func (s *scanner) within(r rune, size int) bool {
 		return unicode.IsLetter(before) && unicode.IsLetter(after)
 	case '&':
 		return unicode.IsUpper(before) && unicode.IsUpper(after)
-	case ',':
+	case ',', '/':
 		return unicode.IsDigit(before) && unicode.IsDigit(after)
 	case '.':
 		return !unicode.IsUpper(after) || unicode.IsUpper(before) // else the space after a point is missing

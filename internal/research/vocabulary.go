@@ -33,7 +33,8 @@ var (
 		quit avoid avoids refuse refuses lack lacks lacking ban bans abandoned deprecated deprecating ex try tries trying tried fail fails failed unable allegedly claims
 		claim claimed rumored rumoured reportedly imagine pretend pretends myth false untrue incorrect wrong wrongly replaced replacing replaces migrated migrating moved
 		moving than few zero once doubt unclear unknown unlikely supposedly expects expected expect when before pending tomorrow dream dreams dropped drops
-		non anti terminated sunset retired hypothetical suppose assuming instance example`)
+		non anti terminated sunset retired hypothetical suppose assuming instance example rumor rumour rumors rumours slogan motto say says said
+		believe believes believed think thinks thought ask asks asked called`)
 	// contradictions begin a sentence that takes back the one before it.
 	contradictions = set("not no except but however unless until formerly wrong false")
 
@@ -47,6 +48,13 @@ var (
 	// privative words before a noun make it something else.
 	privative = set(`toy fake model imitation faux artificial mock replica virtual vegan vegetarian meatless synthetic miniature alternative decaf scale dummy
 		counterfeit simulated hot pseudo play substitute plant based free fictional former anti non`)
+	// harmless words before a noun leave it what it is.
+	harmless = set(`leading global international national regional local innovative new used modern independent professional premium public private high quality
+		affordable custom digital own many several various all different organic sustainable smart fast growing small large big mid medium sized young established
+		european german french british american b2b b2c popular reliable secure top best major well known renowned listed family owned world award winning full service great`)
+	// subsective nouns stay what they are whatever stands before them.
+	subsective = set(`software hardware services solutions products equipment machines machinery tools systems consulting training courses insurance furniture clothing
+		apparel appliances support advice devices apps applications api apis funding certifications certificates positions`)
 	// between a verb and a "to", these make the "to" belong to them.
 	relays = set("access exposure link links bridge bridges gateway gateways route routes introduction introductions guide guides approach alternative alternatives ads connection connections")
 	// notPlural end like plurals, and stand before other nouns all the same.

@@ -163,7 +163,10 @@ func textAsked(ts []token) reading {
 	}
 	if field := fieldNamed(ws, nil); field != "" {
 		return func(f *facts) tam.Qualification {
-			values := f.textOf(field)
+			field, values := field, f.textOf(field)
+			if len(values) == 0 && field == "location" {
+				field, values = "country", f.textOf("country")
+			}
 			if len(values) == 0 {
 				return unanswered(notInCatalogue)
 			}

@@ -1,0 +1,222 @@
+package research
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"prospector/internal/crm"
+	"prospector/internal/record"
+	"prospector/internal/shape"
+	"prospector/internal/tam"
+	"prospector/store"
+)
+
+// market is a made-up catalogue.
+func market(t testing.TB, companies int) []tam.Company {
+	t.Helper()
+	st, err := store.Open(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	catalog := tam.New(st, nil, crm.New(&record.Set{}), tam.Options{}).Catalog
+	if err := catalog.Generate(context.Background(), st, tam.Generation{Companies: companies, Seed: 1}, func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	var list []tam.Company
+	err = st.View(tam.CatalogOrg, func(tx *store.Tx) error {
+		return catalog.Companies.Scan(tx, func(d store.Doc[tam.Company]) (bool, error) {
+			list = append(list, d.Record)
+			return true, nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestMarket: sensible questions about a made-up market are answered for a good part of it, also when asked at once, and each
+// answer is what the company was made with.
+func TestMarket(t *testing.T) {
+	companies := market(t, 2000)
+	has := func(c *tam.Company, words string) bool { return strings.Contains(string(c.Description), words) }
+	says := func(yes, no string) func(*tam.Company) string {
+		return func(c *tam.Company) string {
+			switch {
+			case has(c, yes):
+				return "true"
+			case no != "" && has(c, no):
+				return "false"
+			}
+			return ""
+		}
+	}
+	questions := []struct {
+		q    tam.Question
+		want func(*tam.Company) string
+	}{
+		{tam.Question{Text: "Is the company hiring?", Type: crm.BooleanField}, says("It is hiring", "It is not hiring")},
+		{tam.Question{Text: "Does it ship worldwide?", Type: crm.BooleanField}, says("It ships worldwide.", "")},
+		{tam.Question{Text: "Does it hold certifications?", Type: crm.BooleanField}, says("It holds certifications", "It holds no certifications.")},
+		{tam.Question{Text: "Is it ISO 27001 certified?", Type: crm.BooleanField}, says("ISO 27001", "")},
+		{tam.Question{Text: "Does it offer a free trial?", Type: crm.BooleanField}, says("It offers a free trial.", "")},
+		{tam.Question{Text: "Is it part of a larger group?", Type: crm.BooleanField}, says("part of a larger group", "")},
+		{tam.Question{Text: "Does the company use Kubernetes?", Type: crm.BooleanField}, func(c *tam.Company) string {
+			if strings.Contains(fmt.Sprint(c.Technologies), "Kubernetes") {
+				return "true"
+			}
+			return ""
+		}},
+		{tam.Question{Text: "Does it sell to consumers?", Type: crm.BooleanField}, func(c *tam.Company) string {
+			if has(c, "(B2C)") || has(c, "and B2C)") || strings.Contains(fmt.Sprint(c.Keywords), "B2C") {
+				return "true"
+			}
+			return ""
+		}},
+		{tam.Question{Text: "Does it have more than 200 employees?", Type: crm.BooleanField}, func(c *tam.Company) string {
+			if !c.EmployeeCount.Valid {
+				return ""
+			}
+			return fmt.Sprint(c.EmployeeCount.Float > 200)
+		}},
+		{tam.Question{Text: "Is it based in Germany?", Type: crm.BooleanField}, func(c *tam.Company) string { return fmt.Sprint(c.Country == "Germany") }},
+		{tam.Question{Text: "Which industry is it in?", Type: crm.EnumField, Allowed: []string{"Software", "Retail"}}, func(c *tam.Company) string {
+			if c.Industry == "Software" || c.Industry == "Retail" {
+				return string(c.Industry)
+			}
+			return ""
+		}},
+	}
+	catalog := NewCatalog()
+	var wg sync.WaitGroup
+	for _, q := range questions {
+		wg.Go(func() {
+			counts := map[string]int{}
+			for i := range companies {
+				c := &companies[i]
+				got, err := catalog.Research(t.Context(), q.q, c)
+				if answer := shown(got.Answer); err != nil || answer != q.want(c) {
+					t.Errorf("%s %+v: %q, %v", q.q.Text, c, answer, err)
+					return
+				}
+				counts[shown(got.Answer)+string(got.Reason)]++
+			}
+			t.Logf("%s %v", q.q.Text, counts)
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkCatalog(b *testing.B) {
+	companies := market(b, 1000)
+	catalog := NewCatalog()
+	long := companies[0]
+	long.Description = shape.Text(strings.Repeat("We use it, and they sell to nobody but consumers ", 2000))
+	for _, text := range []string{"Does the company use Kubernetes?", "Is the company hiring?", "Does it have more than 200 employees?"} {
+		q := tam.Question{Text: text, Type: crm.BooleanField}
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				if _, err := catalog.Research(b.Context(), q, &companies[i%len(companies)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("100 kB", func(b *testing.B) {
+		q := tam.Question{Text: "Does it sell to consumers?", Type: crm.BooleanField}
+		for range b.N {
+			if _, err := catalog.Research(b.Context(), q, &long); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// FuzzCatalog: whatever is asked of whatever company, an answer is of the type that was asked for and cites what the company has;
+// the same again, and by one who never was asked before, gives the same.
+func FuzzCatalog(f *testing.F) {
+	types := []crm.DataType{crm.BooleanField, crm.NumberField, crm.TextField, crm.EnumField, crm.MultiSelectField, crm.DateField}
+	for i, text := range []string{
+		"Does it use Kubernetes?", "How many offices does it have?", "What does it do?", "What is the company size?", "Who does it sell to?", "When was it founded?",
+		"", "?", ".", "is", "Does it", "Does it have", "Is it in", "how many does it", "Is it a company?", "What", "Which does it use?", "Is it certified?", "Has it", "- 's ’s .", "İs it İ?",
+	} {
+		for _, about := range []string{
+			"", "It is not hiring. We use Kubernetes, Go and C++ (a lot).", "We sell to businesses and consumers", strings.Repeat("we ", 3000), strings.Repeat("consumers", 2000),
+			"\u0301\u0301 .NET it’s “it” İI\u0307 we’ve 1,2,3.4.5 5% ~ 12–15 offices…\n\n- sells to consumers", "It is . It sells ' ’ to", strings.Repeat("We sell, and ", 900),
+		} {
+			f.Add(text, i%len(types), "1-50|Businesses|Consumers|yes|no|–|", about, "Kubernetes", "Germany")
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string, kind int, allowed, about, tech, country string) {
+		for _, s := range []string{text, allowed, about, tech, country} {
+			if !utf8.ValidString(s) {
+				t.Skip("the store has no such text")
+			}
+		}
+		q := tam.Question{Text: text, Type: types[(kind%len(types)+len(types))%len(types)]}
+		if q.Type == crm.EnumField || q.Type == crm.MultiSelectField {
+			q.Allowed = strings.Split(allowed, "|")
+		}
+		c := co{about: about, tech: tech, country: country, place: country, tags: tech, industry: tech, people: 12}.company()
+		catalog := NewCatalog()
+		got, err := catalog.Research(t.Context(), q, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _ := catalog.Research(t.Context(), q, c)
+		other, _ := NewCatalog().Research(t.Context(), q, c)
+		if a := fmt.Sprint(got); a != fmt.Sprint(again) || a != fmt.Sprint(other) {
+			t.Fatalf("%v, %v and %v", got, again, other)
+		}
+		if got.Status != "" {
+			if got.Status != tam.ResearchUnanswered || got.Reason == "" || got.Answer.Kind != shape.Absent || got.Evidence != "" {
+				t.Fatalf("%+v", got)
+			}
+			return
+		}
+		fits(t, q, got.Answer)
+		for line := range strings.SplitSeq(string(got.Evidence), "\n") {
+			if _, value, is := strings.Cut(line, ": "); is && !strings.Contains(about, line) {
+				line = value
+			}
+			if !strings.Contains(about+"\n"+strings.Join(c.Technologies, ", ")+"\n"+tech+"\n"+country+"\n12\nacme.example\nAcme Tools Inc.", line) {
+				t.Fatalf("%q is not the company's", got.Evidence)
+			}
+		}
+		if got.Source == "" || got.Confidence.Float <= 0 || got.Confidence.Float > 1 || !utf8.ValidString(string(got.Evidence)) {
+			t.Fatalf("%+v", got)
+		}
+	})
+}
+
+func fits(t *testing.T, q tam.Question, v shape.Value) {
+	t.Helper()
+	allowed := func(v shape.Value) bool {
+		return v.Kind == shape.String && strings.Contains("|"+strings.Join(q.Allowed, "|")+"|", "|"+v.Text+"|")
+	}
+	ok := false
+	switch q.Type {
+	case crm.BooleanField:
+		ok = v.Kind == shape.Bool
+	case crm.NumberField:
+		ok = v.Kind == shape.Num
+	case crm.TextField:
+		ok = v.Kind == shape.String && v.Text != ""
+	case crm.EnumField:
+		ok = allowed(v)
+	case crm.MultiSelectField:
+		ok = v.Kind == shape.List && len(v.Items) > 0
+		for _, item := range v.Items {
+			ok = ok && allowed(item)
+		}
+	}
+	if !ok {
+		t.Fatalf("%+v to a question for %s", v, q.Type)
+	}
+}

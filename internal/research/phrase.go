@@ -1,0 +1,183 @@
+package research
+
+import (
+	"slices"
+	"strings"
+)
+
+// reach is how far behind its verb the rest is looked for.
+const reach = 40
+
+// matches tells whether the rest stands at i; when it is not denied, also behind other items of a list, behind the words that
+// describe it, and behind an object of the verb.
+func (a *ask) matches(ts []token, i int, denied bool) bool {
+	if len(a.rest) == 0 {
+		return false
+	}
+	if end, ok := a.phrase(ts, i); ok && (denied && closes(ts, end) || !denied && a.ends(ts, end)) {
+		return true
+	}
+	if denied {
+		return false
+	}
+	if first := a.rest[0]; prepositions[first.word] {
+		at, ok := object(ts, i, first.word)
+		if !ok {
+			return false
+		}
+		noun := *a
+		noun.rest = a.rest[1:]
+		return noun.matches(ts, at+1, false)
+	}
+	return a.listed(ts, i)
+}
+
+// object finds the preposition behind an object of a verb.
+func object(ts []token, i int, preposition string) (int, bool) {
+	for k := i; k < min(len(ts), i+6); k++ {
+		switch w := ts[k].word; {
+		case k > i && ts[k].join > hyphened:
+			return 0, false
+		case w == preposition:
+			return k, true
+		case prepositions[w], pronouns[w], separators[w], relays[w], strings.HasSuffix(w, "ing"):
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// listed looks for the rest among the items of the list at i.
+func (a *ask) listed(ts []token, i int) bool {
+	item := i
+	for k := i; k < min(len(ts), i+reach); k++ {
+		t := ts[k]
+		if k > i && t.join == stopped {
+			return false
+		}
+		if k > i && t.join == listed {
+			item = k
+		}
+		if end, ok := a.phrase(ts, k); ok && a.ends(ts, end) && (k == item || !a.tool && a.described(ts[item:k])) {
+			return true
+		}
+		switch {
+		case separators[t.word]:
+			item = k + 1
+		case determiners[t.word] && k == item:
+			item++
+		case prepositions[t.word], pronouns[t.word], enders[t.word], privative[t.word], k > item && strings.HasSuffix(t.word, "ing"), t.possessive, doubtful(t.word):
+			return false
+		}
+	}
+	return false
+}
+
+// described tells whether the words before the rest leave it what it is.
+func (a *ask) described(by []token) bool {
+	whatever := subsective[a.rest[len(a.rest)-1].word]
+	return !slices.ContainsFunc(by, func(t token) bool {
+		_, isNumber := number(t.word)
+		return !isNumber && !harmless[t.word] && (!whatever || plural(t.word))
+	})
+}
+
+// plural tells whether a word looks like a plural that no other noun follows.
+func plural(w string) bool {
+	return strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !notPlural[w]
+}
+
+// phrase tells whether the rest stands at i, word for word but for plurals and determiners, and where it ends.
+func (a *ask) phrase(ts []token, i int) (end int, ok bool) {
+	for n, want := range a.rest {
+		for n == 0 || want.join == spaced {
+			if i >= len(ts) || !determiners[ts[i].word] || want.word == ts[i].word || i > 0 && n > 0 && ts[i].join > hyphened {
+				break
+			}
+			i++
+		}
+		if i >= len(ts) {
+			return 0, false
+		}
+		t := ts[i]
+		switch {
+		case !alike(t.word, want.word), n == 0 && t.join == hyphened, n > 0 && t.join > hyphened && t.join != want.join,
+			want.upper && !t.upper && len(want.word) <= 3, a.tool && (want.word != t.word || want.capital && !t.capital), t.possessive:
+			return 0, false
+		}
+		i++
+	}
+	return i, true
+}
+
+// ends tells whether what was looked for ends at i, so that no other word makes it something else.
+func (a *ask) ends(ts []token, i int) bool {
+	if a.firm && i < len(ts) && firmNouns[ts[i].word] && !ts[i].possessive && ts[i].join == spaced {
+		i++
+	}
+	if i >= len(ts) || ts[i].join == stopped {
+		return true
+	}
+	last := ts[i-1].word
+	switch w := ts[i].word; {
+	case ts[i].join == hyphened:
+		return false
+	case ts[i].join == listed, separators[w]:
+		return plural(last) || a.tool || listEnds(ts, i)
+	case last == "hiring" || last == "recruiting":
+		return true
+	case (w == "by" || w == "from") && i+1 < len(ts): // a year to come
+		_, isNumber := number(ts[i+1].word)
+		return !isNumber
+	default:
+		return prepositions[w] || enders[w]
+	}
+}
+
+// listEnds tells whether the items that follow in a list are words of their own: in "food and beverage equipment" the food is not
+// what is made.
+func listEnds(ts []token, i int) bool {
+	for i < len(ts) {
+		for i < len(ts) && separators[ts[i].word] {
+			i++
+		}
+		from := i
+		for i < len(ts) && !separators[ts[i].word] && (i == from || ts[i].join == spaced || ts[i].join == hyphened) && !prepositions[ts[i].word] && !enders[ts[i].word] {
+			if i == from && (pronouns[ts[i].word] || strings.HasSuffix(ts[i].word, "ing")) {
+				return true
+			}
+			i++
+		}
+		if i-from > 1 {
+			return false
+		}
+		if i == from || i >= len(ts) || ts[i].join != listed && !separators[ts[i].word] {
+			return true
+		}
+	}
+	return true
+}
+
+// closes tells whether a denial ends at i, so that it is not of a part only.
+func closes(ts []token, i int) bool {
+	if i < len(ts) && firmNouns[ts[i].word] && ts[i].join == spaced {
+		i++
+	}
+	if i >= len(ts) || ts[i].word == "or" {
+		return true
+	}
+	for _, tail := range []string{"at the moment", "at present", "right now", "currently", "today", "now", "at all", "yet", "anymore", "any more"} {
+		ws := strings.Fields(tail)
+		if i+len(ws) != len(ts) {
+			continue
+		}
+		for n, w := range ws {
+			if ts[i+n].word != w || ts[i+n].join != spaced {
+				break
+			} else if n == len(ws)-1 {
+				return true
+			}
+		}
+	}
+	return false
+}
