@@ -10,7 +10,7 @@ var groups = []apiTag{
 	{"me", "Whom the key belongs to."},
 	{"accounts", "The companies that are sold to."},
 	{"contacts", "The people at them."},
-	{"tam", "The target market: Previews of the companies and people that match it."},
+	{"tam", "The target market: Previews of the companies and people that match it, and their Imports."},
 	{"preview", "The older path of a contact."},
 	{"opportunities", "The deals with accounts."},
 	{"tasks", "What somebody has to do."},

@@ -97,14 +97,7 @@ func TestImportCut(t *testing.T) {
 			break
 		}
 		cuts++
-		switch write % 3 {
-		case 0:
-			d.Restart()
-		case 1:
-			d.workUntil(1 + write/2)
-			stopped(operation)
-		}
-		d.Work()
+		d.goOn(write)
 		if got := importedAs(t, d.org, operation); got != counts || balance(d.org, "") != left {
 			t.Errorf("write %d: %s and %s, want %s and %s", write, got, balance(d.org, ""), counts, left)
 		}

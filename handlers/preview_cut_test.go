@@ -76,6 +76,18 @@ func (d *disturbed) workUntil(write int) (done bool) {
 	return ctx.Err() == nil
 }
 
+// goOn ends work that was stopped at a write, after a restart, or after another stop, or at once.
+func (d *disturbed) goOn(write int) {
+	d.t.Helper()
+	switch write % 3 {
+	case 0:
+		d.Restart()
+	case 1:
+		d.workUntil(1 + write/2)
+	}
+	d.Work()
+}
+
 // status is that of a Preview, and why it failed.
 func (p *refPreview) status() string {
 	p.t.Helper()
@@ -125,13 +137,7 @@ func TestPreviewCut(t *testing.T) {
 			break
 		}
 		cuts++
-		switch write % 3 {
-		case 0:
-			d.Restart()
-		case 1:
-			d.workUntil(1 + write/2)
-		}
-		d.Work()
+		d.goOn(write)
 		if p.counted("cut", p.data(d.org.Read, "GET", p.path, nil, 200)); write%3 == 0 {
 			p.same()
 		} else {

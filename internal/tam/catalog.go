@@ -1,5 +1,5 @@
 // Package tam owns the market and what is made of it: the catalogue of companies and people, which all organizations share,
-// and Previews, each of which holds the part of it that an organization asked for.
+// Previews, each of which holds the part of it that an organization asked for, and Imports, which make Accounts and Contacts of that.
 package tam
 
 import (

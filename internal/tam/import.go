@@ -95,7 +95,7 @@ func (t *TAM) Accept(tx *store.Tx, preview uuid.UUID) (doc store.Doc[Import], cr
 	id := tx.NewID()
 	rec := Import{OperationID: id, PreviewID: preview, Status: importAccepted, Progress: shape.NumberOf(0), CreatedAt: shape.At(tx.Now()),
 		kept: importKept{By: tx.Actor(), Members: members, Reserved: reserved}}
-	rec.Charged = t.charge(&p, id)
+	rec.Charged = charge(&p, id)
 	p.OperationID, p.UpdatedAt = uuid.NullUUID{UUID: id, Valid: true}, shape.At(tx.Now())
 	if _, err := t.Previews.Update(tx, old, p, []string{"operation_id", "research"}); err != nil {
 		return doc, false, err
@@ -123,7 +123,7 @@ func (t *TAM) reserve(tx *store.Tx, p *Preview) (amount, error) {
 }
 
 // charge says in a Preview that its research is charged by the Import, and gives what for; nil without a Qualifier.
-func (t *TAM) charge(p *Preview, operation uuid.UUID) *Cost {
+func charge(p *Preview, operation uuid.UUID) *Cost {
 	if p.kept.Named.Signal == nil || p.Research.Cost == nil {
 		return nil
 	}
