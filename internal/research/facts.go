@@ -79,6 +79,9 @@ func (f *facts) speaksOf(s sentence, about bool) bool {
 // neither make it ambiguous, and so do sentences of both kinds.
 func (f *facts) said(asks []*ask) finding {
 	found := unsure(notInCatalogue)
+	if !f.read && !slices.ContainsFunc(asks, func(a *ask) bool { return a.maybeIn(string(f.c.Description)) }) {
+		return found
+	}
 	text := f.description()
 	if f.asked += len(asks); f.asked > vocabularyFrom {
 		if asks = f.possible(asks); len(asks) == 0 {
@@ -106,6 +109,27 @@ func (f *facts) said(asks []*ask) finding {
 		}
 	}
 	return found
+}
+
+// maybeIn tells whether it is worth to read a text: whether the letters of the long words are all there.
+func (a *ask) maybeIn(text string) bool {
+	for _, want := range a.rest {
+		stem := strings.TrimSuffix(singular(want.word), "y")
+		if len(stem) > 3 && !want.upper && !strings.ContainsFunc(stem, func(r rune) bool { return r < '0' || r > 'z' }) && !hasFold(text, stem) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasFold tells whether a text has some ASCII letters, in whatever case.
+func hasFold(text, letters string) bool {
+	for i := 0; i+len(letters) <= len(text); i++ {
+		if text[i]|0x20 == letters[0] && strings.EqualFold(text[i:i+len(letters)], letters) {
+			return true
+		}
+	}
+	return false
 }
 
 // vocabularyFrom is from how many forms on it is worth to collect the words of the description.
