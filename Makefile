@@ -29,12 +29,14 @@ lint-api: ## show what Redocly's linter says of the API document
 bench: ## measure lists against SQLite, writing against bare bbolt and bleve; SIZE=1000000 for a million contacts
 	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench . -benchtime 1x -timeout 2h .
 
-fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler and the list engine for FUZZ_TIME each
+fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the list engine and research for FUZZ_TIME each
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
 	go test ./internal/rows -run '^$$' -fuzz FuzzCSV -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/rows -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
+	go test ./internal/research -run '^$$' -fuzz FuzzCatalog -fuzztime $(FUZZ_TIME)
+	go test ./internal/research -run '^$$' -fuzz FuzzOpenAIAnswer -fuzztime $(FUZZ_TIME)
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, after fuzzing
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run TestPreviewReference -count 1 -timeout 4h -v
