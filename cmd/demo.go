@@ -184,10 +184,11 @@ Three things to try:
 
 3. A Preview of a market is ready: German companies with more than 50 employees that are hiring, and who decides there. Each
    company was asked about: its "qualification" is the answer with its evidence, here from the catalogue itself. The Preview says who is
-   in, who is out and why%s. The other organization cannot see it: it is not found.
+   in, who is out and why%s; its members can be filtered. The other organization cannot see it: it is not found.
    %s
    %s
-   Take one out, and the counts follow; import the rest, as was done with the Austrian ones, and see what became of both:
+   %s
+   Take one out, and the counts follow; import the rest, as was done with the Austrian ones, and see a moment later what became of both:
    %s
    %s
    %s
@@ -196,7 +197,7 @@ Ctrl-C stops it.
 `, d.base, demoOrgs[0].name, demoOrgs[1].name, d.base, d.keys[0], demoOrgs[1].name, d.keys[1],
 		curl(d.keys[0], body("/v1/contacts/list", `{"filters": [{"field": "title", "condition": "contains", "value": "vp"}, {"field": "scoring.heat_score", "condition": "is", "value": "hot"}, {"field": "do_not_contact", "condition": "is", "value": false}], "sort": "last_name", "page_size": 5}`)),
 		name, curl(d.keys[0], "-X PATCH "+body(contact, `{"do_not_contact": true}`)), curl(d.keys[0], d.base+contact+"/history"),
-		d.counts(), curl(d.keys[0], d.base+preview+"?page_size=5"), curl(d.keys[1], d.base+preview),
+		d.counts(), curl(d.keys[0], d.base+preview+"?page_size=5"), curl(d.keys[0], "'"+d.base+preview+"/members?selected=true&page_size=5'"), curl(d.keys[1], d.base+preview),
 		curl(d.keys[0], body(preview+"/exclude", `{"company_websites": ["`+d.site+`"]}`)), curl(d.keys[0], "-X POST "+d.base+preview+"/import"),
 		curl(d.keys[0], body("/v1/tam/imports/list", `{}`)))
 }

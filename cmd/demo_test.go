@@ -96,15 +96,15 @@ func shellWords(line string) (words []string) {
 // tryAll pastes every line of the things to try: one asks as the other organization, and one accepts an Import.
 func (d *demo) tryAll() {
 	d.t.Helper()
-	if len(d.curls) != 8 {
-		d.t.Fatalf("the demo shows %d lines to try, want 8:\n%s", len(d.curls), d.stdout)
+	if len(d.curls) != 9 {
+		d.t.Fatalf("the demo shows %d lines to try, want 9:\n%s", len(d.curls), d.stdout)
 	}
 	for i, line := range d.curls {
 		want := http.StatusOK
 		switch i {
-		case 4:
+		case 5:
 			want = http.StatusNotFound
-		case 6:
+		case 7:
 			want = http.StatusAccepted
 		}
 		if r := d.curl(line); r.status != want {

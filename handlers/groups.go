@@ -11,7 +11,6 @@ var groups = []apiTag{
 	{"accounts", "The companies that are sold to."},
 	{"contacts", "The people at them."},
 	{"tam", "The target market: Previews of the companies and people that match it, and their Imports."},
-	{"preview", "The older path of a contact."},
 	{"opportunities", "The deals with accounts."},
 	{"tasks", "What somebody has to do."},
 	{"meetings", "Appointments with contacts."},
@@ -29,8 +28,10 @@ const serviceGroup = "service"
 
 // group is the one that an operation is filed under.
 func (o *Operation) group() string {
-	if parts := strings.Split(o.Path, "/"); len(parts) > 2 && parts[1] == "v1" {
-		return parts[2]
+	path := strings.TrimPrefix(o.Path, "/v1/preview/") // the older path of a contact
+	path = strings.TrimPrefix(path, "/v1/")
+	if group, _, _ := strings.Cut(path, "/"); group != "" {
+		return group
 	}
 	return serviceGroup
 }

@@ -153,7 +153,7 @@ func TestPreviewRequest(t *testing.T) {
 		"company_filters": {"account_view_id": "<unknown>", "filtering_rules": {"filters": [{"field": "x", "condition": "is", "value": 1}]}},
 		"contact_filters": {"seniority": "Boss", "include_keywords": ["-"]}, "search_input": {"max_candidates": 0, "account_view_id": "<owner view>",
 		"sorting_rules": ["x"], "grouping_rule": {"field": "y"}, "filtering_rules": [{"field": "name", "condition": "like", "value": "a"}]}}`)), "validation_failed",
-		"colour"+isUnknown, "tag_ids[0] names a tag", "contact_tag_ids[0] names nothing", "qualifier_signal_id names nothing", "qualifier_rule is required",
+		"colour"+isUnknown, "tag_ids[0] names a tag", "contact_tag_ids[0] names nothing", "qualifier_signal_id names no field", "qualifier_rule is required",
 		"company_filters.account_view_id names nothing", "company_filters.filtering_rules.filters[0].field", "contact_filters.seniority must be",
 		"contact_filters.include_keywords[0] must", "search_input.max_candidates must", "search_input.account_view_id names the view",
 		"search_input.sorting_rules[0]", "search_input.grouping_rule.field", "search_input.filtering_rules[0].condition")

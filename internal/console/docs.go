@@ -255,7 +255,7 @@ func prose(text string) [][]span {
 func inWords(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
 	for i, w := range words {
-		if w == "api" || w == "ai" || w == "id" || w == "url" {
+		if slices.Contains([]string{"ai", "api", "id", "tam", "url"}, w) {
 			words[i] = strings.ToUpper(w)
 		} else if i == 0 {
 			words[i] = strings.ToUpper(w[:1]) + w[1:]

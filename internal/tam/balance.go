@@ -107,7 +107,7 @@ func (t *TAM) balance(tx *store.Tx, p *Preview) (Balance, error) {
 		Contacts: counterOf(limits.ContactsPerMonth, used, add, true),
 	}
 	if add != nil {
-		exceeded := b.Accounts.OverBy.Float > 0 || b.Contacts.OverBy.Float > 0
+		exceeded := b.Accounts.isExceeded() || b.Contacts.isExceeded()
 		b.Exceeded = &exceeded
 	}
 	return b, nil
@@ -130,6 +130,9 @@ func counterOf(limit shape.Number, used amount, add *amount, person bool) Balanc
 	return c
 }
 
+// isExceeded tells whether an Import would go over the limit. One that adds nothing does not, also when a limit was lowered since.
+func (c *BalanceCounter) isExceeded() bool { return c.OverBy.Float > 0 && c.WouldAdd.Float > 0 }
+
 // refusal is why an Import that exceeds the balance is not accepted.
 func (b *Balance) refusal() error {
 	var over []string
@@ -137,7 +140,7 @@ func (b *Balance) refusal() error {
 		what string
 		BalanceCounter
 	}{{"accounts", b.Accounts}, {"contacts", b.Contacts}} {
-		if c.OverBy.Float > 0 {
+		if c.isExceeded() {
 			over = append(over, fmt.Sprintf("it would add %.0f %s, and %.0f of this month's %.0f are left", c.WouldAdd.Float, c.what, c.Remaining.Float, c.Limit.Float))
 		}
 	}

@@ -36,7 +36,7 @@ func (t *TAM) findQualifier(tx *store.Tx, r *PreviewRequest, named *resolved, p 
 	}
 	doc, err := t.crm.Fields.Get(tx, r.QualifierSignalID.UUID)
 	if fault.CodeOf(err) == fault.NotFound {
-		p.Invalid(idPath, "names nothing that exists")
+		p.Invalid(idPath, "names no field of accounts that is AI-filled")
 		return nil
 	}
 	field := doc.Record
