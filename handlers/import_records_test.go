@@ -197,7 +197,7 @@ func TestImportSince(t *testing.T) {
 	}
 	limit(t, app, org, 6, 9)
 	app.Work()
-	if got := importedAs(t, org, operation); got != "2 3 1, 1 5 4" { // c4 is created again and c5 is not, nor are its people, nor pc0 and pc3
+	if got := importedAs(t, org, operation); got != "2 3 1, 1 7 2" { // c4 is created again and c5 is not, but its people are reused; pc0 and pc3 are not created
 		t.Error(got)
 	}
 	hasBalance(t, org, "", "6/6 left 0, 9/9 left 0")

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"prospector/internal/apptest"
+	"prospector/internal/crm"
 	"prospector/internal/shape"
 	"prospector/internal/tam"
+	"prospector/store"
 )
 
 // TestPreviewTitles is which people match: the first part of the fourth step.
@@ -164,6 +166,66 @@ func TestPreviewPeople(t *testing.T) {
 		"c3", "c3/d1", "c3/d2", "c3/d3", "c3/d4 duplicate", "c3/d5 SUPPRESSED", "c7", "c7/h1+")
 
 	t.Run("Qualifier", func(t *testing.T) { unresearched(t, app, org, titled) })
+}
+
+// TestPreviewOrigin has Accounts and Contacts that were made from the catalogue, and look otherwise now: they are existing all the same.
+func TestPreviewOrigin(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	app.Catalog([]tam.Company{firm("c1"), firm("c2"), firm("c3"), {ID: "c4", Name: "Firm c4"}, {ID: "c9", Name: "Firm c9", Website: "c1.example"}}, []tam.Person{worker("p1", "c1", "CEO"), worker("p2", "c1", "CTO"),
+		worker("c2", "c2", "CEO"), worker("p3", "c2", "CTO"), {ID: "p4", CompanyID: "c4", FirstName: "Ada", LastName: "Marsh"}})
+	accounts, contacts := fromCatalog(t, app, org, []string{"c1", "c4", "p3"}, []string{"p2", "c1", "p4", "p2"})
+	fromCatalog(t, app, other, []string{"c2"}, []string{"p1"})
+	want := []string{"c1+", "c1/p1", "c1/p2+", "c2", "c2/c2", "c2/p3", "c3", "c4+", "c4/p4+", "c9 duplicate"} // an id of the other kind says nothing
+	sameTexts(t, "by source id", selectedRows(t, org, `{}`), want...)
+	sameTexts(t, "to another organization", selectedRows(t, other, `{}`), "c1", "c1/p1+", "c1/p2", "c2+", "c2/c2", "c2/p3", "c3", "c4", "c4/p4", "c9 duplicate")
+	sameTexts(t, "left out", selectedRows(t, org, `{"search_input": {"exclude_companies_in_tam": true}}`), "c1+ ALREADY_IN_TAM", "c2", "c2/c2", "c2/p3", "c3", "c4+ ALREADY_IN_TAM", "c9 duplicate")
+	// What is done to a record does not take its origin away, and no answer shows it.
+	for path, body := range map[string]string{"/v1/accounts/" + accounts[0]: `{"name": "Renamed", "website": null, "external_id": "x"}`, "/v1/contacts/" + contacts[0]: `{"email": "new@mail.example", "account_id": "` + accounts[1] + `"}`} {
+		if res := org.Write.Patch(path, body).Is(200); strings.Contains(string(res.Body), "source_id") {
+			t.Errorf("%s", res.Body)
+		}
+	}
+	org.Write.Post("/v1/accounts/batch", `{"records": [{"external_id": "X", "name": "Again", "website": "c3.example"}], "match_on": "external_id"}`).Is(200)
+	app.Restart()
+	want[6] = "c3+" // the Account of c1 has the website of c3: it is both
+	sameTexts(t, "changed", selectedRows(t, org, `{}`), want...)
+	// The record goes, and its origin with it; of two Contacts of one person the other stays.
+	org.Write.Delete("/v1/accounts/" + accounts[0]).Is(204)
+	org.Write.Delete("/v1/contacts/" + contacts[0]).Is(204)
+	org.Write.Delete("/v1/contacts/" + contacts[2]).Is(204)
+	want[0], want[6], want[8] = "c1", "c3", "c4/p4"
+	sameTexts(t, "deleted", selectedRows(t, org, `{}`), want...)
+	org.Write.Delete("/v1/contacts/" + contacts[3]).Is(204)
+	want[2] = "c1/p2"
+	sameTexts(t, "both deleted", selectedRows(t, org, `{}`), want...)
+}
+
+// fromCatalog gives an organization Accounts and Contacts that were made from these rows of the catalogue and are called otherwise.
+func fromCatalog(t *testing.T, app *apptest.App, org *apptest.Org, companies, people []string) (accounts, contacts []string) {
+	t.Helper()
+	err := app.Store.Update(t.Context(), org.ID, store.Actor{}, func(tx *store.Tx) error {
+		for _, id := range companies {
+			doc, err := app.CRM.Accounts.Insert(tx, crm.Account{Name: "Other", Website: "other.example", Source: "tam_import", Origin: crm.Origin{SourceID: id}})
+			if err != nil {
+				return err
+			}
+			accounts = append(accounts, doc.ID.String())
+		}
+		for _, id := range people {
+			doc, err := app.CRM.Contacts.Insert(tx, crm.Contact{FirstName: "Other", LastName: "One", Source: "tam_import", Origin: crm.Origin{SourceID: id}})
+			if err != nil {
+				return err
+			}
+			contacts = append(contacts, doc.ID.String())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accounts, contacts
 }
 
 // TestPreviewOddTexts has texts that JSON writes otherwise than they are.

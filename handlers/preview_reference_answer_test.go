@@ -18,18 +18,18 @@ func (m *refMember) answer() map[string]any {
 		kind = "person"
 	}
 	var qualification any
+	if m.qualification != nil {
+		qualification = m.qualification
+	}
 	if m.unresearched {
 		exclusion = "QUALIFIER_FAILED"
-	}
-	if m.unresearched || m.person && m.employer.unresearched {
-		qualification = map[string]any{"status": "failed", "reason": "provider_not_configured"}
 	}
 	if m.removed {
 		exclusion = "EXCLUDED_BY_USER"
 	}
 	return map[string]any{
 		"source_ordinal": float64(m.ordinal), "kind": kind, "source_id": m.source, "company_id": m.company,
-		"selected": m.selected(), "is_importable": m.importable(), "is_qualified": nil, "preparation_exclusion_reason": orNull(m.reason),
+		"selected": m.selected(), "is_importable": m.importable(), "is_qualified": m.qualified, "preparation_exclusion_reason": orNull(m.reason),
 		"is_duplicate_source_row": m.duplicate, "existing": m.existing, "exclusion_reason": orNull(exclusion), "data": m.data, "qualification": qualification,
 	}
 }

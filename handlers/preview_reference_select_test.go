@@ -10,8 +10,10 @@ import (
 // refCRM is what an organization has that decides about members.
 type refCRM struct {
 	domains, emails, profiles map[string]bool // of its Accounts and Contacts, in the form in which they are compared
+	companies, people         map[string]bool // the source ids of its Accounts and Contacts
 	suppressed                map[string]bool // emails and domains
 	views                     map[string]map[string]any
+	signals                   map[string]*refSignal // none when there is nobody to ask
 }
 
 // isSuppressed tells whether a domain or one above it is on the list.
@@ -32,6 +34,8 @@ type refMember struct {
 	existing          bool
 	reason            string // of preparation
 	unresearched      bool
+	qualified         any // nil without an answer
+	qualification     map[string]any
 	removed           bool // by the user
 	data              map[string]any
 	employer          *refMember
@@ -48,13 +52,15 @@ func (m *refMember) selected() bool   { return m.importable() && !m.removed }
 type refSelection struct {
 	members    []*refMember
 	candidates int // companies that are no duplicates
-	researched int
+	signals    map[string]*refSignal
+	researched []string // the companies that are asked about
+	asked      refAsked
 }
 
 // refSelect makes the selection of a request, step by step.
 func refSelect(companies, people []refRow, crm *refCRM, request map[string]any) *refSelection {
 	search, _ := request["search_input"].(map[string]any)
-	s := &refSelection{}
+	s := &refSelection{signals: crm.signals}
 	rows := refCompanies(companies, crm, request, search)
 
 	var kept []*refMember
@@ -62,7 +68,7 @@ func refSelect(companies, people []refRow, crm *refCRM, request map[string]any) 
 	for _, row := range rows {
 		m := &refMember{source: row.text("id"), company: row.text("id"), website: row.text("website"), data: row}
 		kept = append(kept, m)
-		m.existing = crm.domains[m.website]
+		m.existing = crm.domains[m.website] || crm.companies[m.source]
 		m.duplicate = m.website != "" && firsts[m.website]
 		firsts[m.website] = true
 		switch {
@@ -90,12 +96,8 @@ func refSelect(companies, people []refRow, crm *refCRM, request map[string]any) 
 				c.reason = "NO_MATCHING_TITLES"
 			}
 		}
-		if c.kept() && request["qualifier_signal_id"] != nil {
-			s.researched++
-			c.unresearched = true
-			for _, p := range c.people {
-				p.unresearched = p.kept()
-			}
+		if signal, wanted := request["qualifier_signal_id"].(string); wanted && c.kept() {
+			s.research(c, crm.signals[signal], request["qualifier_rule"].(map[string]any))
 		}
 		s.members = append(append(s.members, c), c.people...)
 	}
@@ -154,7 +156,7 @@ func (c *refMember) employ(staff []refRow, crm *refCRM, request, search map[stri
 		if !p.duplicate {
 			seen[email], seen[profile] = true, true
 		}
-		p.existing = crm.emails[email] || crm.profiles[profile]
+		p.existing = crm.emails[email] || crm.profiles[profile] || crm.people[p.source]
 		_, domain, _ := strings.Cut(email, "@")
 		if !p.duplicate && (crm.suppressed[email] || crm.isSuppressed(domain)) {
 			p.reason = "SUPPRESSED"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/cmd"
 	"prospector/internal/apptest"
 )
 
@@ -36,12 +37,12 @@ func TestPreviewReference(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(seed), 7))
-			companies, people, requests := 20+r.IntN(60), 60+r.IntN(200), 30
+			companies, people, requests := 20+r.IntN(60), 60+r.IntN(200), 24
 			if seed%3 == 0 { // more than lists decide one by one: these have an index
 				companies, people, requests = many, 3*many, 4
 			}
 			if raceDetector {
-				requests /= 2
+				requests /= 4
 			}
 			refRun(t, refWorldOf(r, companies, people), requests)
 		})
@@ -50,23 +51,36 @@ func TestPreviewReference(t *testing.T) {
 
 // refRun asks each of two organizations for Previews of a world.
 func refRun(t *testing.T, w *refWorld, requests int) {
-	app := apptest.New(t)
+	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = 8 })
 	w.load(app)
 	for i := range 2 {
 		org := app.Org(fmt.Sprint("Org ", i))
 		crm := w.crm(org)
-		signal := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "ai", "data_type": "boolean", "ai": {"question": "Is it?"}}`).Is(201).ID()
-		views := slices.Sorted(maps.Keys(crm.views))
+		w.origins(t, app, org, crm)
+		crm.signals = w.signals(org)
+		research := w.researcher(crm.signals, i == 0 && len(w.companies) < many, func(s string) { t.Error(s) })
+		app.TAM.Researcher = research
+		views, signals := slices.Sorted(maps.Keys(crm.views)), slices.Sorted(maps.Keys(crm.signals))
 		var previews []*refPreview
 		for range requests {
 			var request map[string]any
-			refRecode(w.request(views, signal), &request)
+			refRecode(w.request(views, signals, crm), &request)
 			p := &refPreview{t: t, w: w, org: org, request: request, refSelection: refSelect(w.companies, w.people, crm, request)}
-			p.estimated()
+			if p.estimated(); research.count() > 0 {
+				t.Error("somebody is asked for an estimate")
+			}
 			p.path = previewPath + "/" + p.data(org.Write, "POST", previewPath, request, 202)["preview_id"].(string)
 			previews = append(previews, p)
 		}
 		app.Work()
+		var researched []string
+		for _, p := range previews {
+			researched = append(researched, p.researched...)
+		}
+		if asked := research.taken(); !slices.Equal(asked, sorted(researched)) {
+			t.Errorf("%d companies are asked about, and should be %d: %v, %v", len(asked), len(researched), asked, sorted(researched))
+		}
+		hasNoAnswers(t, org)
 		for _, p := range previews {
 			p.same()
 			for range w.IntN(3) {
@@ -184,12 +198,7 @@ func (p *refPreview) counted(what string, data map[string]any) {
 			p.t.Fatalf("%s: the counts do not add up: %s", what, refJSON(data))
 		}
 	}
-	research := data["research"].(map[string]any)
-	if p.request["qualifier_signal_id"] == nil {
-		p.is("research", "skipped", research["status"])
-		return
-	}
-	p.is("research", map[string]any{"status": "failed", "failed": p.researched}, map[string]any{"status": research["status"], "failed": research["failed"]})
+	p.hasResearch(what, data)
 }
 
 // same wants the Preview to be as the reference has it: the counts, all members by pages of some size, and some filters.
@@ -235,7 +244,7 @@ func (p *refPreview) filtered() {
 		if key == "kind" {
 			value = p.w.pick([]string{"company", "person"})
 		}
-		if p.w.chance(2) && key != "is_qualified" || p.w.chance(10) {
+		if p.w.chance(2) && (key != "is_qualified" || p.request["qualifier_signal_id"] != nil) || p.w.chance(10) {
 			query[key] = value
 			values.Set(key, value)
 		}

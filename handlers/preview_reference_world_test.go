@@ -185,7 +185,7 @@ func (w *refWorld) crm(o *apptest.Org) *refCRM {
 }
 
 // request is a request for a Preview.
-func (w *refWorld) request(views []string, signal string) map[string]any {
+func (w *refWorld) request(views, signals []string, crm *refCRM) map[string]any {
 	request := map[string]any{"request_id": uuid.New(), "company_filters": w.place(views)}
 	if w.chance(2) {
 		f := map[string]any{"seniority": nil}
@@ -197,8 +197,9 @@ func (w *refWorld) request(views []string, signal string) map[string]any {
 	}
 	w.give(request, 4, "exclude_companies_without_titles", func() any { return w.chance(2) })
 	w.give(request, 6, "tag_existing_accounts", func() any { return w.chance(2) })
-	if w.chance(8) {
-		request["qualifier_signal_id"], request["qualifier_rule"] = signal, map[string]any{"value": true}
+	if w.chance(2) {
+		signal := w.pick(signals)
+		request["qualifier_signal_id"], request["qualifier_rule"] = signal, w.qualifierRule(crm.signals[signal])
 	}
 	if w.chance(3) {
 		return request

@@ -63,12 +63,12 @@ func TestOpenAITries(t *testing.T) {
 		{statuses: []int{418}, want: openAIFailed("http_418")},
 		{statuses: []int{300}, want: openAIFailed("http_300")},
 		{statuses: []int{204}, want: openAIFailed("invalid_answer")},
-		// Each of these is the same refusal of five forms, and no try.
-		{statuses: []int{400, 400, 400, 400, 400}, want: openAIFailed("http_400")},
-		{statuses: []int{404, 404, 404, 404, 404}, want: openAIFailed("http_404")},
-		{statuses: []int{422, 422, 422, 422, 422}, want: openAIFailed("http_422")},
-		{statuses: []int{501, 501, 501, 501, 501, 501, 501}, want: openAIFailed("http_501"), waits: []time.Duration{own, own}},
-		{statuses: []int{400, 500, 400, 500, 400, 400}, want: openAIFailed("http_400"), waits: []time.Duration{own, own}},
+		// Each of these is the same refusal of six forms, and no try.
+		{statuses: []int{400, 400, 400, 400, 400, 400}, want: openAIFailed("http_400")},
+		{statuses: []int{404, 404, 404, 404, 404, 404}, want: openAIFailed("http_404")},
+		{statuses: []int{422, 422, 422, 422, 422, 422}, want: openAIFailed("http_422")},
+		{statuses: []int{501, 501, 501, 501, 501, 501, 501, 501}, want: openAIFailed("http_501"), waits: []time.Duration{own, own}},
+		{statuses: []int{400, 500, 400, 500, 400, 400, 400}, want: openAIFailed("http_400"), waits: []time.Duration{own, own}},
 	} {
 		name := fmt.Sprint(c.statuses, c.retryAfter)
 		b := newOpenAIBench(t, func(n int, w http.ResponseWriter, _ *http.Request) {

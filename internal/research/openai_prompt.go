@@ -19,11 +19,12 @@ const (
 	openAISchema                       // without a temperature, which some models refuse
 	openAIObjectCold                   // any JSON object
 	openAIObject
-	openAIBare // only what the messages ask for
+	openAIBareCold // only what the messages ask for
+	openAIBare
 )
 
 func (f openAIForm) String() string {
-	return [...]string{"json_schema, temperature", "json_schema", "json_object, temperature", "json_object", "plain"}[f]
+	return [...]string{"json_schema, temperature", "json_schema", "json_object, temperature", "json_object", "plain, temperature", "plain"}[f]
 }
 
 // openAIEnumMost is how many values a schema names: services refuse schemas with many. They are all in the message.
@@ -69,7 +70,7 @@ func openAIBody(model string, form openAIForm, q tam.Question, user string) ([]b
 	case openAIObjectCold, openAIObject:
 		r.Format = &openAIFormat{Type: "json_object"}
 	}
-	if form == openAISchemaCold || form == openAIObjectCold {
+	if form%2 == 0 {
 		r.Temperature = new(int)
 	}
 	return json.Marshal(&r, jsontext.AllowInvalidUTF8(true))

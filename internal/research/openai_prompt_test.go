@@ -68,7 +68,7 @@ func TestOpenAISchemas(t *testing.T) {
 // TestOpenAIForms has servers that take only so much: each is found out once, and never asked for more again.
 func TestOpenAIForms(t *testing.T) {
 	const cold, schema, object, plain = "json_schema 0", "json_schema", "json_object", "plain"
-	all := strings.Join([]string{cold, schema, object + " 0", object, plain}, ", ")
+	all := strings.Join([]string{cold, schema, object + " 0", object, plain + " 0", plain}, ", ")
 	for _, c := range []struct {
 		name   string
 		status int
@@ -80,6 +80,7 @@ func TestOpenAIForms(t *testing.T) {
 		{"no temperature", 400, func(f string) bool { return !strings.HasSuffix(f, " 0") }, cold + ", " + schema, schema},
 		{"no schema", 422, func(f string) bool { return !strings.HasPrefix(f, schema) }, cold + ", " + schema + ", " + object + " 0", object + " 0"},
 		{"neither", 404, func(f string) bool { return f == object || f == plain }, cold + ", " + schema + ", " + object + " 0, " + object, object},
+		{"no format", 400, func(f string) bool { return strings.HasPrefix(f, plain) }, strings.TrimSuffix(all, ", "+plain), plain + " 0"},
 		{"nothing", 501, func(f string) bool { return f == plain }, all, plain},
 		{"500 for a schema", 500, func(f string) bool { return !strings.HasPrefix(f, schema) }, cold + ", " + cold + ", " + object, object},
 	} {

@@ -2,6 +2,8 @@ package tam
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -15,8 +17,19 @@ import (
 // researchCounts are the companies that were to be asked about.
 type researchCounts struct {
 	passed, notMatched, failed int
-	unasked                    int        // those for which nobody could be asked
-	reason                     shape.Text // why not
+	unasked                    int                // those for which nobody could be asked
+	reason                     shape.Text         // why not
+	failures                   map[shape.Text]int // how many of the failed by why
+}
+
+// mostly is why most of those failed that did; empty when there are none.
+func (n *researchCounts) mostly() (reason shape.Text) {
+	for _, why := range slices.Sorted(maps.Keys(n.failures)) {
+		if n.failures[why] > n.failures[reason] {
+			reason = why
+		}
+	}
+	return reason
 }
 
 // askAll has the companies asked about that are kept. Of a costly researcher several are asked about at the same time, also of
@@ -84,20 +97,27 @@ func (p *preparation) askInTurn(ctx context.Context, s *selected) error {
 		return ctx.Err()
 	}
 	defer func() { <-p.slots }()
-	// Nobody is asked for a Preview that was cancelled.
+	// Nobody is asked for a Preview that was cancelled, or is bound to fail.
 	err := p.store.View(p.org, func(tx *store.Tx) error {
-		_, err := p.preparing(tx)
-		return err
+		if _, err := p.preparing(tx); err != nil {
+			return err
+		}
+		return p.checkNamed(tx)
 	})
+	if err == nil {
+		err = p.ask(ctx, s)
+	}
 	if err != nil {
 		return err
 	}
-	if err := p.ask(ctx, s); err != nil || s.found.Status == ResearchFailed {
-		return err
-	}
-	return p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) error {
-		_, err := p.answers.Insert(tx, answerID(p.id, s.row.source), heldAnswer{p.id, *s.found})
-		return err
+	done := float64(p.answered.Add(1)) / float64(p.estimated+1)
+	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
+		if s.found.Status != ResearchFailed {
+			if _, err := p.answers.Insert(tx, answerID(p.id, s.row.source), heldAnswer{p.id, *s.found}); err != nil {
+				return err
+			}
+		}
+		return p.advance(tx, doc, rec, done)
 	})
 }
 
@@ -180,6 +200,7 @@ func (p *preparation) recall(companies []*selected) error {
 			switch {
 			case err == nil:
 				s.found = &doc.Record.Qualification
+				p.answered.Add(1)
 			case fault.CodeOf(err) != fault.NotFound:
 				return err
 			}

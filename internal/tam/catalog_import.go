@@ -224,7 +224,7 @@ func (l losses) warnings() []string {
 		if lost.count > lossesTold {
 			lines += ", …"
 		}
-		list = append(list, fmt.Sprintf("rows kept without a %s because theirs is none: %d (line %s)", column, lost.count, lines))
+		list = append(list, fmt.Sprintf("rows kept without %s because theirs is none: %d (line %s)", column, lost.count, lines))
 	}
 	slices.Sort(list)
 	return list

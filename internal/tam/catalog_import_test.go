@@ -146,7 +146,7 @@ func TestImportCompanies(t *testing.T) {
 		"c4,,nameless.example,,,,,\r\n"+
 		"c5,Short\r\n",
 		"3+0-3", "4: employee_count must be an integer", "7: name is required", "8: it has 2 cells, the header has 8",
-		`the column "Color" is ignored: companies have no such field`, "rows kept without a website because theirs is none: 2 (line 5, 6)")
+		`the column "Color" is ignored: companies have no such field`, "rows kept without website because theirs is none: 2 (line 5, 6)")
 	fields := "id name website employee_count keywords technologies description"
 	acme := "c1|Acme|acme.com|250|saas|cloud|b2b||makes \"things\",\r\nand more"
 	m.hasCompanies(fields, acme, "c3|Hooli||||Go|", "made|Nowhere||0|||")
@@ -193,7 +193,7 @@ func TestImportPeople(t *testing.T) {
 		"p7,,,,,CEO,,c1,\n",
 		"4+0-3", "5: seniority must be one of Individual Contributor, Senior Individual Contributor, Manager, Senior Manager, Director, Senior Director, VP, SVP, EVP, C-Level, Founder",
 		"7: email is required, or linkedin_url, or first_name or last_name", "8: email is required, or linkedin_url, or first_name or last_name",
-		"rows kept without a company_website because theirs is none: 1 (line 6)", "rows kept without a email because theirs is none: 1 (line 6)")
+		"rows kept without company_website because theirs is none: 1 (line 6)", "rows kept without email because theirs is none: 1 (line 6)")
 	fields := "id first_name last_name email title seniority company_id"
 	m.hasPeople(fields, "p1|Ada||ada@acme.example|VP Sales|VP|c1", "p2||Berg||Engineer|VP|c3", "p3||||||c9", "p5|Eve|||Owner|Founder|")
 

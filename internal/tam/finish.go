@@ -71,12 +71,15 @@ func (p *preparation) conclude(tx *store.Tx, rec *Preview) {
 		research.Status, research.Reason = researchFailed, n.reason
 		rec.Result.Qualifier.Available, rec.Result.Qualifier.Reason = false, n.reason
 	}
+	if answers == 0 && research.Status == researchCompleted { // something may be wrong with the one who is asked
+		research.Reason = n.mostly()
+	}
 	research.Passed, research.NotMatched = shape.NumberOf(float64(n.passed)), shape.NumberOf(float64(n.notMatched))
 	research.Failed = shape.NumberOf(float64(n.failed + n.unasked))
 	research.FinishedAt = shape.At(tx.Now())
 	cost := p.cost(answers+n.failed, answers)
 	cost.Estimated = research.Cost.Estimated
-	cost.Actual = shape.NumberOf(float64(answers) * p.UnitRate)
+	cost.Actual = p.credits(answers)
 	research.Cost = &cost
 	rec.Research = &research
 }

@@ -47,8 +47,10 @@ type importKept struct {
 	Members  int         `json:"members"`  // how many are selected
 	Done     int         `json:"done"`     // how many of them are, in their order
 	Reserved amount      `json:"reserved"` // of the rest, what the month was told that they would add
-	// Account is that of the last company, which people may still follow; none when it was skipped.
-	Account uuid.NullUUID `json:"account,omitzero"`
+	// Account is that of the last company, which people may still follow. There is none when the company was skipped; when it
+	// was because it is suppressed, they are too.
+	Account    uuid.NullUUID `json:"account,omitzero"`
+	Suppressed bool          `json:"suppressed,omitzero"`
 }
 
 // Private is kept beside the record and never answered.

@@ -116,6 +116,12 @@ func (k *taking) begin() error {
 	if k.signal == nil {
 		return nil
 	}
+	if field, err := k.crm.Fields.Get(k.tx, k.signal.ID); err != nil || field.Record.AI == nil { // it is gone, or the user's own by now
+		if fault.CodeOf(err) == fault.NotFound {
+			err = nil
+		}
+		return err
+	}
 	customs, err := k.crm.Accounts.List.Customs(k.tx)
 	if err != nil {
 		return err
@@ -161,9 +167,9 @@ func (k *taking) mayCreate(r *importRow) bool {
 }
 
 func (k *taking) company(r *importRow) (outcome, error) {
-	k.rec.kept.Account = uuid.NullUUID{}
 	website := string(r.company.Website)
-	if k.crm.SuppressedDomain(k.tx, website) {
+	k.rec.kept.Account, k.rec.kept.Suppressed = uuid.NullUUID{}, k.crm.SuppressedDomain(k.tx, website)
+	if k.rec.kept.Suppressed {
 		return skipped, nil
 	}
 	id, found, err := k.accountOf(k.tx, r.source, website)
@@ -236,11 +242,11 @@ func (k *taking) writeAnswer(a *crm.Account, answer shape.Value) {
 }
 
 func (k *taking) contact(r *importRow) (outcome, error) {
-	account := k.rec.kept.Account
-	if !account.Valid || k.crm.Suppressed(k.tx, string(r.person.Email)) {
+	if k.rec.kept.Suppressed || k.crm.Suppressed(k.tx, string(r.person.Email)) {
 		return skipped, nil
 	}
-	if !k.crm.Accounts.Table.Has(k.tx, account.UUID) { // it was deleted since its company was taken over
+	account := k.rec.kept.Account
+	if account.Valid && !k.crm.Accounts.Table.Has(k.tx, account.UUID) { // it was deleted since its company was taken over
 		account = uuid.NullUUID{}
 	}
 	p := r.person

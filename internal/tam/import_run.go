@@ -19,8 +19,7 @@ const ImportJob = "tam.import"
 // importMost is how many members become records at once: other writers wait meanwhile.
 const importMost = 500
 
-// importJob does an Import, from where it was left. One that goes on failing for reasons of ours is failed; that the disk
-// refuses writes is none, and it waits until that is over.
+// importJob does an Import, from where it was left.
 func (t *TAM) importJob(ctx context.Context, job store.Job) error {
 	m := &importing{TAM: t, job: job}
 	err := m.open()

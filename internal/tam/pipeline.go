@@ -171,11 +171,16 @@ func (p *preparation) write(ctx context.Context, b batch) error {
 		for i, member := range b.members {
 			p.TAM.members.Take(tx, p.id, uint32(b.from+i), member)
 		}
-		if b.progress-rec.Progress.Float < progressStep {
-			return nil
-		}
-		rec.Progress = shape.NumberOf(float64(int(b.progress*100)) / 100)
-		_, err := p.Previews.Update(tx, doc, rec, []string{"progress"})
-		return err
+		return p.advance(tx, doc, rec, b.progress)
 	})
+}
+
+// advance says how far the preparation is, when that is farther than before by more than a little.
+func (p *preparation) advance(tx *store.Tx, doc store.Doc[Preview], rec Preview, progress float64) error {
+	if progress-rec.Progress.Float < progressStep {
+		return nil
+	}
+	rec.Progress = shape.NumberOf(float64(int(progress*100)) / 100)
+	_, err := p.Previews.Update(tx, doc, rec, []string{"progress"})
+	return err
 }

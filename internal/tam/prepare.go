@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -22,8 +23,8 @@ const (
 	// askedAhead is how many times as many companies are asked about while some of the first have no answer yet.
 	askedAhead = 3
 	// progressStep is how much more must be done before that is written down.
-	progressStep = 0.05
-	// triesMost is how often a preparation is tried that fails for reasons of ours.
+	progressStep = 0.02
+	// triesMost is how often what fails for reasons of ours is tried.
 	triesMost = 3
 )
 
@@ -42,7 +43,8 @@ type previewJob struct {
 
 // prepareJob prepares a Preview. One that was begun before, and cut off, is begun again.
 func (t *TAM) prepareJob(ctx context.Context, job store.Job) error {
-	p := &preparation{TAM: t, org: job.Org, job: job, tally: newTally(), websites: map[key]bool{}, reached: map[key]bool{}}
+	p := &preparation{TAM: t, org: job.Org, job: job, tally: newTally(), websites: map[key]bool{}, reached: map[key]bool{},
+		researched: researchCounts{failures: map[shape.Text]int{}}}
 	err := p.open()
 	if err == nil && job.Tries >= triesMost {
 		err = failure(internalFault)
@@ -80,6 +82,8 @@ type preparation struct {
 	reached  map[key]bool // the emails and LinkedIn URLs of the people so far
 
 	question            Question
+	estimated           int          // companies to be asked about at most
+	answered            atomic.Int64 // those that were
 	researched          researchCounts
 	dispatched, running func(context.Context) error // steps of research
 	abort               context.CancelCauseFunc     // ends the selection
@@ -199,8 +203,14 @@ func (p *preparation) checkNamed(tx *store.Tx) error {
 			return failure(viewDeleted)
 		}
 	}
-	if s := p.named.Signal; s != nil && !p.crm.Fields.Table.Has(tx, s.ID) {
-		return failure(signalDeleted)
+	if s := p.named.Signal; s != nil {
+		field, err := p.crm.Fields.Get(tx, s.ID)
+		switch {
+		case fault.CodeOf(err) == fault.NotFound || err == nil && field.Record.AI == nil:
+			return failure(signalDeleted)
+		case err != nil:
+			return err
+		}
 	}
 	for _, tag := range slices.Concat(p.request.TagIDs, p.request.ContactTagIDs) {
 		if !p.crm.Tags.Table.Has(tx, tag) {
@@ -219,6 +229,7 @@ func (p *preparation) estimate(ctx context.Context, ids []uuid.UUID) error {
 	if err != nil {
 		return err
 	}
+	p.estimated = kept
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
 		research, cost := *rec.Research, p.estimatedCost(kept, true)
 		research.Cost = &cost

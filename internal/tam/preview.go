@@ -2,6 +2,7 @@ package tam
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/google/uuid"
 
@@ -122,7 +123,7 @@ type ContactCounts struct {
 // Research is how far the Qualifier's research is.
 type Research struct {
 	Status     ResearchStatus `json:"status" rule:"required,enum=not_started|dispatched|running|completed|failed|skipped"`
-	Reason     shape.Text     `json:"reason"`
+	Reason     shape.Text     `json:"reason" doc:"Why not one company could be asked about, or why most failed of those of which there is not one answer."`
 	FieldID    uuid.NullUUID  `json:"field_id"`
 	FieldName  shape.Text     `json:"field_name"`
 	Question   shape.Text     `json:"question"`
@@ -167,13 +168,19 @@ func (t *TAM) cost(companies, units int) Cost {
 	}
 }
 
+// credits is what so many answers cost, without the noise of fractions that are not binary.
+func (t *TAM) credits(units int) shape.Number {
+	const parts = 1e6
+	return shape.NumberOf(math.Round(float64(units)*t.UnitRate*parts) / parts)
+}
+
 func (t *TAM) estimatedCost(companies int, qualified bool) Cost {
 	units := companies
 	if !qualified {
 		units = 0
 	}
 	c := t.cost(companies, units)
-	c.Estimated = shape.NumberOf(float64(units) * t.UnitRate)
+	c.Estimated = t.credits(units)
 	return c
 }
 

@@ -76,7 +76,11 @@ func (r *QualifierRule) unfit(f *crm.Field) string {
 		}
 		return ""
 	}
-	if v.Kind != shape.String || v.Text == "" {
+	switch {
+	case v.Kind == shape.String && v.Text != "":
+	case f.DataType == crm.MultiSelectField:
+		return "must be one text: a value that the field allows"
+	default:
 		return "must be a text, as the field is"
 	}
 	if f.DataType == crm.DateField {

@@ -160,6 +160,9 @@ func (p *preparation) qualify(s *selected) error {
 		n.reason = s.found.Reason
 	case s.found.Status != "":
 		n.failed++
+		if s.found.Status == ResearchFailed {
+			n.failures[s.found.Reason]++
+		}
 	default:
 		passed := p.named.Signal.Rule.accepts(s.found.Answer)
 		v.qualified = &passed

@@ -28,6 +28,8 @@ const (
 	// A job that failed is tried again after firstDelay, and after twice as long each time, up to lastDelay.
 	firstDelay = time.Second
 	lastDelay  = 10 * time.Minute
+	// One that could not be done because the disk refuses writes is tried again after fullDelay, and that is no try.
+	fullDelay = 10 * time.Second
 )
 
 // Worker runs the jobs of a store.
@@ -130,6 +132,15 @@ func (w *Worker) isDue(job store.Job) bool {
 	return err == nil
 }
 
+// isGone tells whether a job is not there any more: its organization was deleted while it ran.
+func (w *Worker) isGone(job store.Job) bool {
+	err := w.store.View(job.Org, func(tx *store.Tx) error {
+		_, err := tx.Job(job.ID)
+		return err
+	})
+	return fault.CodeOf(err) == fault.NotFound
+}
+
 // mustWait tells whether a job is running, or as many of its kind as may.
 func (w *Worker) mustWait(job store.Job) bool {
 	w.mu.Lock()
@@ -171,13 +182,16 @@ func (w *Worker) do(ctx context.Context, job store.Job) {
 	watch := w.store.Stopwatch()
 	err := w.handle(ctx, job)
 	w.count(job.Kind, outcomeOf(ctx, err), watch())
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.NotFound && w.isGone(job) {
 		return
 	}
-	delay := min(firstDelay<<min(job.Tries, 20), lastDelay)
-	w.log.Error("a job failed and will be tried again", "kind", job.Kind, "job", job.ID, "organization", job.Org, "tries", job.Tries+1, "after", delay, "error", err)
+	delay, tries := min(firstDelay<<min(job.Tries, 20), lastDelay), job.Tries+1
+	if fault.CodeOf(err) == fault.Unavailable {
+		delay, tries = fullDelay, job.Tries
+	}
+	w.log.Error("a job failed and will be tried again", "kind", job.Kind, "job", job.ID, "organization", job.Org, "tries", tries, "after", delay, "error", err)
 	err = w.store.Update(ctx, job.Org, store.Actor{Operation: job.Kind}, func(tx *store.Tx) error {
-		return tx.Reschedule(job.ID, tx.Now().Add(delay), job.Tries+1)
+		return tx.Reschedule(job.ID, tx.Now().Add(delay), tries)
 	})
 	if err != nil { // it stays due: it must not be tried over and over meanwhile
 		w.log.Error("a job cannot be put off", "job", job.ID, "error", err)

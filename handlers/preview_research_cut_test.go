@@ -1,0 +1,363 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+	"prospector/internal/tam"
+	"prospector/store"
+)
+
+// TestPreviewResearchStopped ends a Preview while its companies are asked about: no more of them are, and nothing of it is left.
+func TestPreviewResearchStopped(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = 2 })
+	app.Catalog(firms(30), []tam.Person{worker("p1", "c1", "CEO")})
+	for _, c := range []struct {
+		what     string
+		stop     func(org *apptest.Org, preview, signal string)
+		ends     string // nothing when it is gone
+		answered int    // before it is stopped
+	}{
+		{"cancel at once", func(org *apptest.Org, preview, _ string) { org.Write.Post(preview+"/cancel", nil).Is(200) }, "CANCELLED", 0},
+		{"cancel", func(org *apptest.Org, preview, _ string) { org.Write.Post(preview+"/cancel", nil).Is(200) }, "CANCELLED", 7},
+		{"delete", func(org *apptest.Org, preview, _ string) { org.Write.Delete(preview).Is(204) }, "", 7},
+		{"field", func(org *apptest.Org, _, signal string) { org.Admin.Delete("/v1/fields/" + signal).Is(204) }, "FAILED signal_deleted", 7},
+	} {
+		for _, answer := range []string{"true", "failed timeout"} { // which is kept, and which is not
+			for _, costly := range []bool{true, false} {
+				what := fmt.Sprintf("%s %s costly %v", c.what, answer, costly)
+				org := app.Org(what)
+				research := (&scripted{costly: costly, says: func(tam.Question, *tam.Company) tam.Qualification { return said(answer) }}).held()
+				app.TAM.Researcher = research
+				signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
+				id := askedPreview(org, qualified(signal, `{"value": true}`, ``))
+				wait := working(t, app)
+				research.next(t)
+				for range c.answered {
+					research.gate <- struct{}{}
+					research.next(t)
+				}
+				if n := keptAnswers(org); (n > 0) != (costly && answer == "true" && c.answered > 0) {
+					t.Errorf("%s: %d answers are kept", what, n)
+				}
+				c.stop(org, previewPath+"/"+id, signal)
+				asked := research.count()
+				close(research.gate)
+				wait()
+				app.Work()
+				if now := research.count(); costly && now > asked {
+					t.Errorf("%s: %d are asked about after it, and %d were before", what, now-asked, asked)
+				}
+				if c.ends == "" {
+					org.Read.Get(previewPath + "/" + id).Is(404)
+				} else if got := statusOf(t, org, id); got != c.ends {
+					t.Errorf("%s: it is %s", what, got)
+				}
+				hasNoAnswers(t, org)
+				if strings.Contains(org.Dump(), "source_ordinal") {
+					t.Errorf("%s: members are left", what)
+				}
+			}
+		}
+	}
+	if got := app.Log.String(); strings.Contains(got, "level=ERROR") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestPreviewResearchStalled ends a Preview while no answer comes about a company: it is not waited for.
+func TestPreviewResearchStalled(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = 2 })
+	org := app.Org("Acme")
+	app.Catalog(firms(30), nil)
+	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
+	for i := range 12 {
+		answer := []string{"true", "failed timeout"}[i%2]
+		research := (&scripted{costly: true, stalls: true, says: func(tam.Question, *tam.Company) tam.Qualification { return said(answer) }}).held()
+		app.TAM.Researcher = research
+		id := askedPreview(org, qualified(signal, `{"value": true}`, ``))
+		wait := working(t, app)
+		research.next(t)
+		research.next(t)
+		org.Write.Post(previewPath+"/"+id+"/cancel", nil).Is(200)
+		research.gate <- struct{}{} // to the other one
+		wait()
+		if asked := research.taken(); len(asked) != 2 {
+			t.Errorf("%v are asked about", asked)
+		}
+	}
+	hasNoAnswers(t, org)
+	if got := app.Log.String(); strings.Contains(got, "level=ERROR") {
+		t.Errorf("%s", got)
+	}
+}
+
+func (s *scripted) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
+// TestPreviewResearchCut stops the service again and again while companies are asked about. Whoever has answered is not asked again,
+// whoever failed is, and the Preview ends as one that was left alone.
+func TestPreviewResearchCut(t *testing.T) {
+	t.Parallel()
+	const atOnce, companies = 4, 270 // of which 250 are asked about first
+	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = atOnce })
+	org := app.Org("Acme")
+	var people []tam.Person
+	for i := range companies / 3 {
+		people = append(people, worker(fmt.Sprint("p", i), fmt.Sprint("c", 1+i), "CEO"))
+	}
+	app.Catalog(firms(companies), people)
+	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
+	isFailed := func(id string) bool { return strings.HasSuffix(id, "7") || strings.HasSuffix(id, "13") }
+	var left atomic.Int64 // how many answers there are until the service stops
+	var stop context.CancelFunc
+	research := &scripted{costly: true, says: func(_ tam.Question, c *tam.Company) tam.Qualification {
+		if left.Add(-1) == 0 {
+			stop()
+		}
+		switch {
+		case isFailed(c.ID):
+			return said("failed timeout")
+		case strings.HasSuffix(c.ID, "5"):
+			return said("unanswered unknown")
+		}
+		return said(fmt.Sprint(strings.HasSuffix(c.ID, "2") || strings.HasSuffix(c.ID, "4")))
+	}}
+	run := func(after int, cut func(ctx context.Context) context.Context) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		stop = cancel
+		left.Store(int64(after))
+		app.Worker.Once(cut(ctx))
+	}
+	whole := func(ctx context.Context) context.Context { return ctx }
+	ask := func() string {
+		app.TAM.Researcher = research
+		return askedPreview(org, qualified(signal, `{"value": true}`, ``))
+	}
+	alone := ask()
+	app.Work()
+	want, members := addUp(t, org, alone), shownMembers(t, org, alone)
+	if asked := research.taken(); len(asked) != companies || len(slices.Compact(asked)) != companies {
+		t.Fatalf("%d are asked about", len(asked))
+	}
+	cuts := []int{1, 3, 90, 120}
+	if raceDetector {
+		cuts = []int{3, 120}
+	}
+	for i, cut := range cuts {
+		id := ask()
+		answered := map[string]bool{} // by whom the test knows that they are in
+		for round := 0; round < 2; round++ {
+			run(cut, whole)
+			asked, kept := research.taken(), keptAnswers(org)
+			for _, company := range asked {
+				if answered[company] {
+					t.Errorf("cut %d: %s is asked about again", cut, company)
+				}
+			}
+			if len(slices.Compact(slices.Clone(asked))) != len(asked) {
+				t.Errorf("cut %d: somebody is asked about twice at once: %v", cut, asked)
+			}
+			if round == 0 { // all but those that were on their way, or failed, are in
+				fine := slices.DeleteFunc(slices.Clone(asked), isFailed)
+				if kept > len(fine) || kept < len(fine)-atOnce {
+					t.Errorf("cut %d: %d answers are kept of %d", cut, kept, len(fine))
+				}
+			}
+			if statusOf(t, org, id) != "PREPARING" {
+				t.Fatalf("cut %d: it is %s", cut, statusOf(t, org, id))
+			}
+			if err := app.Store.View(org.ID, func(tx *store.Tx) error {
+				return app.TAM.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf("cut %d: "+format, append([]any{cut}, args...)...) })
+			}); err != nil {
+				t.Error(err)
+			}
+			if i%2 == 0 {
+				app.Restart()
+				app.TAM.Researcher = research
+			}
+			if keptOf(t, org, id, companies, answered); len(answered) != kept {
+				t.Fatalf("%d answers are kept, and %d found", kept, len(answered))
+			}
+		}
+		run(0, whole)
+		for _, company := range research.taken() {
+			if answered[company] {
+				t.Errorf("cut %d: %s is asked about again at the end", cut, company)
+			}
+		}
+		if shownMembers(t, org, id) != members {
+			t.Errorf("cut %d: the members are others", cut)
+		}
+		hasNoAnswers(t, org)
+		if got, want := asJSON(org.Read.Get(previewPath+"/"+id).Value("data.research")), asJSON(org.Read.Get(previewPath+"/"+alone).Value("data.research")); got != want {
+			t.Errorf("cut %d: research is %s, and was %s", cut, got, want)
+		}
+	}
+	// The same at each of some writes, among which are those of answers, of the status and of members.
+	id := ask()
+	for write := 1; statusOf(t, org, id) == "PREPARING"; write = write*2 + 1 {
+		run(0, func(ctx context.Context) context.Context { return newCutAt(ctx, write, func() { stop() }) })
+	}
+	sameTexts(t, "cut at writes", addUp(t, org, id), want...)
+	app.Work()
+	hasNoAnswers(t, org)
+	for company, n := range counted(research.taken()) {
+		if n > 1+atOnce && !isFailed(company) {
+			t.Errorf("%s is asked about %d times", company, n)
+		}
+	}
+}
+
+func counted(texts []string) map[string]int {
+	n := map[string]int{}
+	for _, text := range texts {
+		n[text]++
+	}
+	return n
+}
+
+// keptOf notes the companies whose answer is kept for a Preview. Where it is, is known of the company: see ask.go of tam.
+func keptOf(t *testing.T, o *apptest.Org, preview string, companies int, into map[string]bool) {
+	t.Helper()
+	has := map[string]bool{}
+	for line := range strings.Lines(o.Dump()) {
+		at, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		has[at] = true
+	}
+	for i := range companies {
+		company := fmt.Sprint("c", i+1)
+		at := uuid.NewSHA1(uuid.MustParse(preview), []byte(company))
+		if has[fmt.Sprintf("%x", at[:])] {
+			into[company] = true
+		}
+	}
+}
+
+// shownMembers is all that is shown of the members but for their ids.
+func shownMembers(t *testing.T, o *apptest.Org, id string) string {
+	t.Helper()
+	rows := previewRows(t, o, id, "", 500)
+	for i := range rows {
+		rows[i].MemberID = ""
+	}
+	return asJSON(rows)
+}
+
+// TestPreviewResearchAgain has failed about a company before the preparation was cut off, and not after.
+func TestPreviewResearchAgain(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	app.Catalog(firms(3), nil)
+	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
+	first, became := inTurn(true, "true", "failed timeout")
+	app.TAM.Researcher = first.held()
+	id := askedPreview(org, qualified(signal, `{"value": true}`, ``))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		app.Worker.Once(ctx)
+	}()
+	answered, failed := first.next(t), ""
+	first.gate <- struct{}{}
+	failed = first.next(t)
+	first.gate <- struct{}{}
+	first.next(t) // about whom no answer comes in time
+	stop()
+	<-done
+	sameTexts(t, "asked about first", first.taken(), "c1", "c2", "c3")
+	if got := researchOf(org, id); !strings.HasPrefix(got, "PREPARING running ") {
+		t.Error(got)
+	}
+	app.Restart()
+	app.Clock.Advance(time.Hour)
+	script := map[string]string{"c1": "unanswered unknown", "c2": "unanswered unknown", "c3": "unanswered unknown"}
+	script[failed], script[answered] = "true", "false" // but that answer is in
+	second := newScripted(true, script).held()
+	app.TAM.Researcher = second
+	wait := working(t, app)
+	second.next(t)
+	if got := researchOf(org, id); !strings.HasPrefix(got, "PREPARING running <nil>, <nil>+<nil>+<nil>, 2026-03-02T09:00:00.000Z ") {
+		t.Errorf("research falls back to %s", got)
+	}
+	close(second.gate)
+	wait()
+	if asked := second.taken(); len(asked) != 2 || slices.Contains(asked, answered) {
+		t.Errorf("%v are asked about again, and %s had answered", asked, answered)
+	}
+	want := []string{"c1 QUALIFIER_FAILED", "c2 QUALIFIER_FAILED", "c3 QUALIFIER_FAILED"}
+	became[failed] = failed
+	for i, c := range []string{"c1", "c2", "c3"} {
+		if became[c] != "" {
+			want[i] = became[c]
+		}
+	}
+	sameTexts(t, "the members", addUp(t, org, id), want...)
+	if got := researchOf(org, id); got != "READY completed <nil>, 2+0+1, 2026-03-02T09:00:00.000Z to 2026-03-02T10:00:00.000Z" {
+		t.Error(got)
+	}
+	// What is kept for one Preview is for no other.
+	next := readyPreview(org, qualified(signal, `{"value": true}`, ``))
+	if rows := addUp(t, org, next); !slices.Contains(rows, answered+" QUALIFIER_NOT_MATCHED") {
+		t.Errorf("%q: it took an answer of the one before", rows)
+	}
+	sameTexts(t, "asked about for the next", second.taken(), "c1", "c2", "c3")
+}
+
+// TestPreviewResearchPanics has a bug in the researcher, or an error that it must not give: it is tried three times.
+func TestPreviewResearchPanics(t *testing.T) {
+	t.Parallel()
+	for _, costly := range []bool{false, true} {
+		app := apptest.New(t)
+		org := app.Org("Acme")
+		app.Catalog(firms(4), nil)
+		signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
+		most, panics := 0, 0
+		research := &scripted{costly: costly, says: func(_ tam.Question, c *tam.Company) tam.Qualification {
+			if c.ID == "c2" && panics < most {
+				panics++
+				panic("a bug")
+			}
+			return said("true")
+		}}
+		app.TAM.Researcher = research
+		hours := func() (statuses []string) {
+			id := askedPreview(org, qualified(signal, `{"value": true}`, ``))
+			for range 5 {
+				app.Work()
+				statuses = append(statuses, statusOf(t, org, id))
+				app.Clock.Advance(time.Hour)
+			}
+			return statuses
+		}
+		most = 100
+		sameTexts(t, "each time", hours(), "PREPARING", "PREPARING", "PREPARING", "FAILED internal", "FAILED internal")
+		if n := counted(research.taken()); n["c2"] != 3 || costly && max(n["c1"], n["c3"], n["c4"]) > 1 {
+			t.Errorf("they are asked about %v times", n)
+		}
+		hasNoAnswers(t, org)
+		most, panics = 2, 0
+		sameTexts(t, "twice", hours(), "PREPARING", "PREPARING", "READY", "READY", "READY")
+		if n := counted(research.taken()); n["c2"] != 3 || costly && (n["c1"] != 1 || n["c3"] != 1 || n["c4"] != 1) {
+			t.Errorf("they are asked about %v times", n)
+		}
+		hasNoAnswers(t, org)
+	}
+}
