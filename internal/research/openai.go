@@ -22,6 +22,8 @@ const (
 	openAIWaitMore = 4
 	// openAIWaitMost bounds how long a server may have us wait.
 	openAIWaitMost = time.Minute
+	// openAIMissedMost is how many companies in a row must be refused in a form that was taken before, until it is given up.
+	openAIMissedMost = 3
 	// openAITimeout is the time-out of a try where none is given.
 	openAITimeout = 30 * time.Second
 )
@@ -54,8 +56,10 @@ type OpenAI struct {
 	url    string
 	client *http.Client
 
-	form   atomic.Int32 // the openAIForm to ask in; it only ever grows
-	worked atomic.Bool  // some form was taken
+	form    atomic.Int32 // the openAIForm to ask in; it only ever grows
+	worked  atomic.Bool  // some form was taken
+	refused atomic.Bool  // all of them were refused once, and none was taken
+	missed  atomic.Int32 // how many companies in a row were only taken in a simpler form
 
 	mu     sync.Mutex
 	warned map[string]openAIWarning // by reason
@@ -109,8 +113,13 @@ func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (
 			reason = reply.failure
 		}
 		if reply.refusesForm() && form < openAIBare {
-			form++
+			if form++; a.refused.Load() { // it is not the form that is wrong: a name, or a path
+				form = openAIBare
+			}
 			continue
+		}
+		if reply.refusesForm() && !a.worked.Load() {
+			a.refused.Store(true)
 		}
 		if !reply.again || try == openAITries {
 			return a.fail(reason), nil
@@ -128,19 +137,23 @@ func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (
 	}
 }
 
-// keep notes that a form was taken, so that the next company is asked in it at once.
+// keep notes that a form was taken, so that the next company is asked in it at once. One company that was refused in a form which
+// others were taken in changes nothing for them, but several in a row do.
 func (a *OpenAI) keep(form openAIForm) {
-	a.worked.Store(true)
-	for {
-		now := a.form.Load()
-		if int32(form) <= now {
-			return
-		}
-		if a.form.CompareAndSwap(now, int32(form)) {
-			a.o.Log.Warn("the model's endpoint does not take every part of a request; it is asked in a simpler form", "form", form.String())
-			return
-		}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	worked := a.worked.Swap(true)
+	a.refused.Store(false)
+	switch now := openAIForm(a.form.Load()); {
+	case form <= now:
+		a.missed.Store(0)
+		return
+	case worked && a.missed.Add(1) < openAIMissedMost:
+		return
 	}
+	a.form.Store(int32(form))
+	a.missed.Store(0)
+	a.o.Log.Warn("the model's endpoint does not take every part of a request; it is asked in a simpler form", "form", form.String())
 }
 
 // judge makes of a reply what is kept of it.

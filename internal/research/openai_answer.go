@@ -141,7 +141,7 @@ func openAIAnswer(q tam.Question, v shape.Value) (shape.Value, string) {
 			return v, openAINotKnown
 		}
 	}
-	if v.Kind == shape.Absent || v.Kind == shape.Null || v.Kind == shape.List && len(v.Items) == 0 {
+	if v.Kind == shape.Null || q.Type == crm.MultiSelectField && v.Kind == shape.List && len(v.Items) == 0 {
 		return v, openAINotKnown
 	}
 	fits := false

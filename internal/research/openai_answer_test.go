@@ -25,7 +25,7 @@ func TestOpenAIAnswers(t *testing.T) {
 	for kind, tries := range map[crm.DataType]map[string]string{
 		crm.BooleanField: {
 			`true`: "true", `false`: "false", `null`: unknown, `"Unknown."`: unknown, `""`: unknown, `"N/A"`: unknown,
-			`"true"`: invalid, `1`: invalid, `0`: invalid, `[true]`: invalid, `{"value":true}`: invalid, `"yes"`: invalid, `[]`: unknown,
+			`"true"`: invalid, `1`: invalid, `0`: invalid, `[true]`: invalid, `{"value":true}`: invalid, `"yes"`: invalid, `[]`: invalid,
 		},
 		crm.NumberField: {
 			`42`: "42", `-1.50`: "-1.5", `1e3`: "1000", `-0`: "0", `9007199254740992`: "9007199254740992", `null`: unknown, `"not known"`: unknown,
@@ -67,7 +67,7 @@ func TestOpenAIAnswers(t *testing.T) {
 	for beside, want := range map[string]string{
 		`"confidence":0,"evidence":""`:                                       `, confidence 0`,
 		`"confidence":1,"evidence":null`:                                     `, confidence 1`,
-		`"confidence":1.01,"evidence":" \u0000\u001b[31mred\u0007\n\tink "`:  `, evidence "[31mred  ink"`,
+		`"confidence":1.01,"evidence":" \u0000\u001b[31mred\u0007\n\tink "`:  `, evidence "\u005b31mred  ink"`,
 		`"confidence":-0.1,"evidence":["a"]`:                                 ``,
 		`"confidence":"0.5","evidence":7`:                                    ``,
 		`"confidence":1e999,"evidence":"` + strings.Repeat("é", 401) + `"`:   `, evidence "` + strings.Repeat("é", 399) + `…"`,
@@ -80,7 +80,7 @@ func TestOpenAIAnswers(t *testing.T) {
 		}
 	}
 	content = `{"confidence": 1}`
-	if got := b.ask(openAIYes); got != unknown {
+	if got := b.ask(openAIYes); got != invalid {
 		t.Errorf("without an answer: %s", got)
 	}
 }

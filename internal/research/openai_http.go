@@ -48,7 +48,7 @@ func (r *openAIReply) ok() bool { return r.failure == "" }
 // in too many ways: a simpler request shows.
 func (r *openAIReply) refusesForm() bool {
 	switch r.status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity:
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -135,5 +136,32 @@ func openAIQuote(v any) string {
 	if err != nil {
 		return "null" // texts, numbers and lists of them have a JSON form
 	}
-	return string(b)
+	return openAIDefused(string(b))
+}
+
+// openAIDefused is JSON whose texts have nothing that some take for the end of a line, or for the beginning of a marker such as
+// [/INST].
+func openAIDefused(text string) string {
+	var b strings.Builder
+	inText := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '"':
+			inText = !inText
+		case c == '\\':
+			b.WriteByte(c)
+			i++ // what is behind it is no quote
+			c = text[i]
+		case inText && (c == '[' || c == ']' || c == 0x7f):
+			fmt.Fprintf(&b, `\u%04x`, c)
+			continue
+		case strings.HasPrefix(text[i:], "\u0085"):
+			b.WriteString(`\u0085`)
+			i++
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
