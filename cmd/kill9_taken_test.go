@@ -334,7 +334,7 @@ func TestKill9TAMImport(t *testing.T) {
 		isOver()
 		s = p.serve()
 	}
-	if cut == 0 && !raceDetector { // which makes fewer and smaller ones
+	if cut == 0 && soaking() { // a few kills may all come between two Imports
 		t.Error("no kill came while an Import was done")
 	}
 	for _, o := range now {

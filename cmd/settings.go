@@ -179,7 +179,7 @@ func (c *Config) check() (found []mistake) {
 		"be the name of an environment variable, such as OPENAI_API_KEY, and not the key itself")
 	atLeast(int64(r.Concurrency), 1, "research.concurrency")
 	positive(r.Timeout, "research.timeout")
-	must(r.UnitRate >= 0 && !math.IsInf(r.UnitRate, 0), "research.unit_rate", "be a number of 0 or more, not %v", r.UnitRate)
+	must(r.UnitRate >= 0 && r.UnitRate <= unitRateMost, "research.unit_rate", "be a number of 0 or more, up to a million, not %v", r.UnitRate)
 
 	m := c.Mail
 	oneOf(m.Transport, "mail.transport", "outbox", "smtp")
@@ -202,6 +202,9 @@ func (c *Config) check() (found []mistake) {
 	positive(c.TAM.Retention, "tam.retention")
 	return found
 }
+
+// unitRateMost keeps what many answers cost a number that can be told exactly.
+const unitRateMost = 1_000_000
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 

@@ -95,7 +95,7 @@ func TestImport(t *testing.T) {
 		FoundedYear: shape.NumberOf(1999), Description: "They \"saw\"", Keywords: []string{"saw"}, Country: "Norway", Location: "Oslo", LinkedinURL: "linkedin.com/company/alder", PhoneNumber: "+47 1"}}
 	app.Catalog(catalogue, []tam.Person{
 		{ID: "p1", CompanyID: "c1", FirstName: "Ada", LastName: "Ås", Title: "CEO", Email: "ada@alder.example", PhoneNumber: "+47 2", LinkedinURL: "linkedin.com/in/ada", Country: "Norway", Location: "Oslo"},
-		{ID: "p2", CompanyID: "c1", FirstName: "Nobody"}, // whom no Contact can be made of
+		{ID: "p2", CompanyID: "c1", FirstName: "Nobody"}, // of whom nobody could make a Contact by hand
 	})
 	tag := org.Write.Post("/v1/tags", `{"name": "Market", "color": "red", "object_type": "account"}`).Is(201).ID()
 	contactTag := org.Write.Post("/v1/tags", `{"name": "Market", "color": "red", "object_type": "contact"}`).Is(201).ID()
@@ -121,14 +121,14 @@ func TestImport(t *testing.T) {
 	app.Clock.Advance(time.Second)
 	app.Work()
 	org.Read.Get(importPath+operation).Is(200, `{"data": {"operation_id": "<id>", "preview_id": "`+preview+`", "status": "completed", "progress": 1,
-		"accounts": {"created": 1, "reused": 0, "skipped": 0}, "contacts": {"created": 1, "reused": 0, "skipped": 1}, "charged": null,
+		"accounts": {"created": 1, "reused": 0, "skipped": 0}, "contacts": {"created": 2, "reused": 0, "skipped": 0}, "charged": null,
 		"created_at": "2026-03-02T09:00:01.000Z", "finished_at": "2026-03-02T09:00:02.000Z", "failure_reason": null}, "meta": {"timestamp": "<time>"}}`)
-	hasBalance(t, org, preview, "1/- left - +0=1 over -, 1/- left - +0=1 over -, exceeded false")
+	hasBalance(t, org, preview, "1/- left - +0=1 over -, 2/- left - +0=2 over -, exceeded false")
 	account := org.Read.Post("/v1/accounts/list", nil).Is(200, `{"data": [{"id": "<id>", "created_at": "2026-03-02T09:00:02.000Z", "updated_at": "2026-03-02T09:00:02.000Z", "name": "Alder",
 		"website": "alder.example", "industry": "Wood", "employee_count": 12, "annual_revenue": 1.5, "founded_year": 1999, "description": "They \"saw\"", "country": "Norway", "location": "Oslo",
 		"linkedin_url": "linkedin.com/company/alder", "phone_number": "+47 1", "source": "tam_import", "owner_id": null, "notes": null, "external_id": null, "tags": ["`+tag+`"]}],
 		"pagination": {"page": 1, "page_size": 50, "total_count": 1, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`).Column("id")[0]
-	contact := org.Read.Post("/v1/contacts/list", nil).Is(200, `{"data": [{"id": "<id>", "created_at": "2026-03-02T09:00:02.000Z", "updated_at": "2026-03-02T09:00:02.000Z", "account_id": "`+account+`",
+	contact := org.Read.Post("/v1/contacts/list", `{"filters": [{"field": "email", "condition": "is_not_empty"}]}`).Is(200, `{"data": [{"id": "<id>", "created_at": "2026-03-02T09:00:02.000Z", "updated_at": "2026-03-02T09:00:02.000Z", "account_id": "`+account+`",
 		"first_name": "Ada", "last_name": "Ås", "email": "ada@alder.example", "title": "CEO", "phone_number": "+47 2", "linkedin_url": "linkedin.com/in/ada", "location": "Oslo",
 		"source": "tam_import", "do_not_contact": false, "notes": null, "scoring": {"heat_score": null}, "external_id": null, "tags": ["`+contactTag+`"]}],
 		"pagination": {"page": 1, "page_size": 50, "total_count": 1, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`).Column("id")[0]
@@ -159,8 +159,18 @@ func TestImport(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	sameTexts(t, "a Preview of the same", selectedRows(t, org, `{}`), "c1+", "c1/p1+", "c1/p2")
+	sameTexts(t, "a Preview of the same", selectedRows(t, org, `{}`), "c1+", "c1/p1+", "c1/p2+")
 	sameTexts(t, "that of another organization", selectedRows(t, other, `{}`), "c1", "c1/p1", "c1/p2")
+
+	// An Import that adds nothing goes over no limit, not even one that was lowered to less than is used.
+	limit(t, app, org, 0, 0)
+	same := readyPreview(org, `{}`)
+	hasBalance(t, org, same, "1/0 left 0 +0=1 over 1, 2/0 left 0 +0=2 over 2, exceeded true")
+	operation = accept(org, same)
+	app.Work()
+	if got := importedAs(t, org, operation); got != "0 1 0, 0 2 0" {
+		t.Error(got)
+	}
 }
 
 // TestImportRefused refuses Imports of what is not READY, and of what has nothing in it.

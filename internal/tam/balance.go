@@ -107,7 +107,7 @@ func (t *TAM) balance(tx *store.Tx, p *Preview) (Balance, error) {
 		Contacts: counterOf(limits.ContactsPerMonth, used, add, true),
 	}
 	if add != nil {
-		exceeded := b.Accounts.isExceeded() || b.Contacts.isExceeded()
+		exceeded := b.Accounts.OverBy.Float > 0 || b.Contacts.OverBy.Float > 0
 		b.Exceeded = &exceeded
 	}
 	return b, nil
@@ -130,19 +130,19 @@ func counterOf(limit shape.Number, used amount, add *amount, person bool) Balanc
 	return c
 }
 
-// isExceeded tells whether an Import would go over the limit. One that adds nothing does not, also when a limit was lowered since.
-func (c *BalanceCounter) isExceeded() bool { return c.OverBy.Float > 0 && c.WouldAdd.Float > 0 }
-
-// refusal is why an Import that exceeds the balance is not accepted.
+// refusal is why an Import is not accepted; nil when it is. One that adds nothing goes over no limit, also when what was used before does.
 func (b *Balance) refusal() error {
 	var over []string
 	for _, c := range []struct {
 		what string
 		BalanceCounter
 	}{{"accounts", b.Accounts}, {"contacts", b.Contacts}} {
-		if c.isExceeded() {
+		if c.OverBy.Float > 0 && c.WouldAdd.Float > 0 {
 			over = append(over, fmt.Sprintf("it would add %.0f %s, and %.0f of this month's %.0f are left", c.WouldAdd.Float, c.what, c.Remaining.Float, c.Limit.Float))
 		}
+	}
+	if len(over) == 0 {
+		return nil
 	}
 	return fault.New(fault.ImportLimitExceeded, "the Import would go over the balance of the month: %s; remove members, or wait for the next month", strings.Join(over, "; "))
 }

@@ -38,7 +38,7 @@ type Import struct {
 type ImportCounts struct {
 	Created int `json:"created"`
 	Reused  int `json:"reused" doc:"Those that were there already."`
-	Skipped int `json:"skipped" doc:"Those that were suppressed since the Preview was READY, with the people of such a company, and those that cannot be a record."`
+	Skipped int `json:"skipped" doc:"Those that were suppressed since the Preview was READY, with the people of such a company, and those that would go over the limit because what was there before is gone."`
 }
 
 // importKept is what an Import keeps and does not show.
@@ -117,8 +117,8 @@ func (t *TAM) reserve(tx *store.Tx, p *Preview) (amount, error) {
 	if err != nil {
 		return amount{}, err
 	}
-	if *b.Exceeded {
-		return amount{}, b.refusal()
+	if err := b.refusal(); err != nil {
+		return amount{}, err
 	}
 	more := amount{p.Result.Accounts.New, p.Result.Contacts.New}
 	return more, t.use(tx, tx.Now(), amount{b.Accounts.Used + more.Accounts, b.Contacts.Used + more.Contacts})

@@ -260,7 +260,7 @@ func (k *taking) contact(r *importRow) (outcome, error) {
 	c := crm.Contact{Source: crm.SourceTAMImport, Origin: crm.Origin{SourceID: r.source}}
 	fillContact(&c, p, account)
 	c.Tags = k.contactTags
-	if !c.IsKnown() || !k.mayCreate(r) {
+	if !k.mayCreate(r) {
 		return skipped, nil
 	}
 	_, err = k.crm.Contacts.Insert(k.tx, c)
