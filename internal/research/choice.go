@@ -139,7 +139,7 @@ func optionsOf(ts []token, allowed []string) (options []option, ok bool) {
 func fieldHas(field string, v []token) judge {
 	return func(f *facts) finding {
 		for _, entry := range f.textOf(field) {
-			if ws := f.words(entry); same(ws, v, true) || field != "keywords" && len(ws) > len(v) && one(ws) && same(ws[len(ws)-len(v):], v, true) {
+			if ws := f.words(entry); same(ws, v, true) || field != "keywords" && industryIs(ws, v) {
 				return f.field(yes, field, entry)
 			}
 		}
@@ -150,7 +150,7 @@ func fieldHas(field string, v []token) judge {
 // within judges whether a numeric field lies in the range that a value is; nil when the value is none.
 func (n *numeric) within(value string) judge {
 	bounds, ok := rangeOf(value)
-	if !ok {
+	if !ok || !n.sensible(bounds) {
 		return nil
 	}
 	return func(f *facts) finding {

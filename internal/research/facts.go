@@ -179,61 +179,9 @@ func (a *ask) mentioned(ts []token) bool {
 	return len(a.rest) > 0
 }
 
-// technology looks for a technology in the list, by its name alone, with its maker's, with a version, or in brackets.
-func (f *facts) technology(name []token) finding {
-	for _, entry := range f.c.Technologies {
-		if named(f.words(entry), name, entry) {
-			return f.field(yes, "technologies", entry)
-		}
-	}
-	return unsure(notInCatalogue)
-}
-
-func named(entry, name []token, text string) bool {
-	if same(entry, name, false) {
-		return true
-	}
-	if i := slices.IndexFunc(entry, func(t token) bool { return t.join == stopped && t.start > 0 }); i > 0 && strings.HasSuffix(text, ")") {
-		return same(entry[:i], name, false) || same(entry[i:], name, false)
-	}
-	if len(entry) == len(name)+1 && entry[len(entry)-1].join == spaced {
-		if _, isNumber := number(entry[len(entry)-1].word); isNumber && same(entry[:len(name)], name, false) {
-			return true
-		}
-		return makers[entry[0].word] && same(entry[1:], name, false)
-	}
-	return false
-}
-
 // same tells whether two texts have the same words, or the same but for plurals.
 func same(a, b []token, plurals bool) bool {
 	return slices.EqualFunc(a, b, func(x, y token) bool { return x.word == y.word || plurals && alike(x.word, y.word) })
-}
-
-// kind judges by industry, sub_industry and keywords what a company is. Of an industry the last words will do, unless it names
-// several.
-func (f *facts) kind(what []token, keywords bool) finding {
-	for _, in := range []struct{ name, value string }{{"industry", string(f.c.Industry)}, {"sub_industry", string(f.c.SubIndustry)}} {
-		value := f.words(in.value)
-		if len(what) > 0 && len(value) >= len(what) && same(value[len(value)-len(what):], what, true) && (len(value) == len(what) || one(value)) {
-			return f.field(yes, in.name, in.value)
-		}
-	}
-	if keywords {
-		for _, k := range f.c.Keywords {
-			if same(f.words(k), what, true) {
-				return f.field(yes, "keywords", k)
-			}
-		}
-	}
-	return unsure(notInCatalogue)
-}
-
-// one tells whether an industry names one thing.
-func one(value []token) bool {
-	return !slices.ContainsFunc(value[1:], func(t token) bool {
-		return separators[t.word] || t.join > hyphened || prepositions[t.word] || privative[t.word]
-	}) && !doubtful(value[0].word)
 }
 
 // values of the fields that a text is asked for.

@@ -26,6 +26,7 @@ type token struct {
 	capital    bool // begins with a capital letter
 	upper      bool // has no letter but capitals
 	possessive bool
+	slashed    bool // a slash stands before it
 }
 
 // sentence is a stretch of tokens that are read together.
@@ -64,6 +65,7 @@ type scanner struct {
 	text   string
 	at     int
 	join   join
+	slash  bool
 	quoted bool
 	tokens []token
 	from   int // the first token of the sentence that is being read
@@ -88,7 +90,7 @@ func (s *scanner) step() {
 			s.join = stopped
 		}
 	case ',', '/', '、', '，':
-		s.join = max(s.join, listed)
+		s.join, s.slash = max(s.join, listed), r == '/'
 	case '&':
 		s.add("&", mark, s.at)
 	case '"', '“', '”', '„', '«', '»':
@@ -196,7 +198,7 @@ func (s *scanner) within(r rune, size int) bool {
 }
 
 func (s *scanner) add(text string, start, end int) {
-	t := token{word: text, start: start, end: end, join: s.join}
+	t := token{word: text, start: start, end: end, join: s.join, slashed: s.slash}
 	first, _ := utf8.DecodeRuneInString(text)
 	t.capital = unicode.IsUpper(first)
 	var lower, upper, foreign bool
@@ -222,7 +224,7 @@ func (s *scanner) add(text string, start, end int) {
 		t.join = stopped
 	}
 	s.tokens = append(s.tokens, t)
-	s.join = spaced
+	s.join, s.slash = spaced, false
 }
 
 // ending tells whether the point just read ends a sentence.

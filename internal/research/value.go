@@ -10,7 +10,7 @@ import (
 
 // numericAsked is the numeric field that a question asks for, if it asks for nothing else.
 func numericAsked(ws []string) *numeric {
-	if n, rest := numericIn(ws); n != nil && only(rest, n.beside) {
+	if n, rest := numericIn(ws); n != nil && only(rest, n.beside) && !others(ws) {
 		return n
 	}
 	return nil
@@ -164,7 +164,7 @@ func textAsked(ts []token) reading {
 	if field := fieldNamed(ws, nil); field != "" {
 		return func(f *facts) tam.Qualification {
 			field, values := field, f.textOf(field)
-			if len(values) == 0 && field == "location" {
+			if len(values) == 0 && field == "location" && !slices.Contains(ws, "city") && !slices.Contains(ws, "location") {
 				field, values = "country", f.textOf("country")
 			}
 			if len(values) == 0 {
@@ -193,7 +193,7 @@ func textAsked(ts []token) reading {
 }
 
 // fillers are words that a question has and its answer need not have.
-var fillers = set("how many much kind kinds type types sort any some there their when why our your and or")
+var fillers = set("was were did how many much kind kinds type types sort any some there their when why our your and or")
 
 // sentence answers with the one sentence that has the words of a question, or with the first one.
 func (f *facts) sentence(a *ask, first bool) tam.Qualification {

@@ -17,8 +17,11 @@ var (
 	legalForms    = set("inc ltd llc co corp corporation gmbh ag sa plc bv nv ab oy as group holding holdings limited company")
 
 	determiners = set("a an the its their our any some this")
-	firmNouns   = set("company business organization organisation firm enterprise vendor startup corporation employer account prospect agency")
-	subjects    = set("company business organization organisation firm account prospect enterprise vendor startup employer")
+	firmNouns   = set("company business organization organisation firm enterprise vendor startup corporation")
+	// kindNouns say nothing more at the end of a question, but for a business of which ofBusiness says more.
+	kindNouns  = set("company business organization organisation firm corporation")
+	ofBusiness = set("family small social big local online medium sized show own")
+	subjects   = set("company business organization organisation firm account prospect enterprise vendor startup employer")
 	// adverbs change nothing about whether something is so.
 	adverbs = set("also currently now today proudly already both still actively presently directly successfully mainly primarily mostly only always")
 
