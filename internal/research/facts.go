@@ -18,8 +18,8 @@ type facts struct {
 	vocabulary map[string]bool
 	asked      int
 	tokens     map[string][]token // of fields
-	// about says of each sentence whether "it" at its beginning is the company.
-	about []bool
+	// about says of each sentence whether "it" at its beginning is the company, things whether it may be a thing as well.
+	about, things []bool
 }
 
 // finding is what the facts say to a yes-or-no question, or why they say nothing.
@@ -56,29 +56,14 @@ func (f *facts) description() []sentence {
 	for len(f.name) > 1 && legalForms[f.name[len(f.name)-1].word] {
 		f.name = f.name[:len(f.name)-1]
 	}
-	f.about = make([]bool, len(f.text))
-	about := true
-	for i, s := range f.text {
-		f.about[i] = about
-		about = f.speaksOf(s, about)
-	}
+	f.refer()
 	return f.text
-}
-
-// speaksOf tells whether the company is the subject of a sentence.
-func (f *facts) speaksOf(s sentence, about bool) bool {
-	for i := range s.tokens {
-		if _, _, ok := f.subject(s.tokens, i, about, false); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // said looks for a sentence that says yes or no to one of several forms of a question. Sentences that have the words and say
 // neither make it ambiguous, and so do sentences of both kinds.
 func (f *facts) said(asks []*ask) finding {
-	found := unsure(notInCatalogue)
+	found, mere, doubted := unsure(notInCatalogue), false, false
 	if !f.read && !slices.ContainsFunc(asks, func(a *ask) bool { return a.maybeIn(string(f.c.Description)) }) {
 		return found
 	}
@@ -93,10 +78,12 @@ func (f *facts) said(asks []*ask) finding {
 			if !a.mentioned(s.tokens) {
 				continue
 			}
-			v, at := a.says(s, f, f.about[i])
-			if i+1 < len(text) && contradictions[text[i+1].tokens[0].word] {
+			v, at := a.says(f, i)
+			if i+1 < len(text) && (contradictions[text[i+1].tokens[0].word] || v == no && a.goesOn(text[i+1].tokens)) {
 				v = open
 			}
+			mere = mere || v == open
+			doubted = doubted || v == open && slices.ContainsFunc(s.tokens, func(t token) bool { return doubtful(t.word) })
 			switch {
 			case v == open && found.verdict == open:
 				found.reason = ambiguous
@@ -108,7 +95,15 @@ func (f *facts) said(asks []*ask) finding {
 			}
 		}
 	}
+	if found.verdict != open && (doubted || found.verdict == no && mere) {
+		return unsure(ambiguous)
+	}
 	return found
+}
+
+// goesOn tells whether a sentence says with the same verb what a denial before it left to say.
+func (a *ask) goesOn(ts []token) bool {
+	return !a.be && slices.ContainsFunc(ts[:min(len(ts), 4)], func(t token) bool { return a.forms[t.word] != 0 })
 }
 
 // maybeIn tells whether it is worth to read a text: whether the letters of the long words are all there.

@@ -176,4 +176,3 @@ func numbered(tokens []token) (ws []string, numbers []float64) {
 	}
 	return ws, numbers
 }
-

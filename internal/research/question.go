@@ -195,13 +195,20 @@ func unpast(w string) string {
 func (st *statement) ask() *ask {
 	a := &ask{forms: map[string]form{}, rest: st.rest, firm: st.firm}
 	if st.verb == "be" {
-		a.forms["is"], a.forms["are"] = formBe, formBe
+		a.forms["is"], a.forms["are"], a.be, a.direct = formBe, formBe, true, true
+		a.attribute = attributes[strings.Join(plain(st.rest), "-")]
 		return a
 	}
 	verbs := senses[st.verb]
 	if verbs == nil {
 		verbs = []string{st.verb}
 	}
+	if st.verb == "have" && len(st.rest) > 0 && offered[st.rest[len(st.rest)-1].word] {
+		verbs = []string{"have", "offer"}
+	}
+	a.past = st.past
+	a.direct = st.verb == "run" || st.verb == "rely" || st.verb == "trade"
+	a.own = st.verb == "hire" || st.verb == "recruit" || st.verb == "raise"
 	for _, v := range verbs {
 		if st.past {
 			for _, w := range past(v) {

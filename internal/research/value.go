@@ -64,7 +64,7 @@ func counted(ts []token) (c count, ok bool) {
 	st := statement{verb: ts[next].word, rest: what}
 	c.ask = *st.ask()
 	if st.verb == "have" {
-		for _, v := range []string{"operate", "run", "own", "maintain"} {
+		for _, v := range []string{"operate", "run", "own"} {
 			c.ask.forms[v] |= formBase
 			c.ask.forms[present(v)] |= formS
 		}
@@ -97,13 +97,13 @@ func (c *count) read(f *facts) tam.Qualification {
 
 // in finds the number directly behind the verb and before what is counted. Of a place or a time only it does not count.
 func (c *count) in(s sentence, f *facts, itIsFirm bool) (value float64, at int, ok bool) {
-	if s.question || s.quoted || slices.ContainsFunc(s.tokens, func(t token) bool { return doubtful(t.word) }) {
+	if s.question || s.quoted || pending(s.tokens, false) || slices.ContainsFunc(s.tokens, func(t token) bool { return doubtful(t.word) }) {
 		return 0, 0, false
 	}
 	ts := s.tokens
 	for i := range ts {
 		next, many, is := f.subject(ts, i, itIsFirm, false)
-		if !is {
+		if !is || !f.led(ts, i, itIsFirm) {
 			continue
 		}
 		next = skip(ts, next, adverbs)
@@ -131,6 +131,9 @@ func (c *count) in(s sentence, f *facts, itIsFirm bool) (value float64, at int, 
 func wholly(ts []token) bool {
 	for i, t := range ts {
 		if i == 0 && t.join == spaced && !prepositions[t.word] && !enders[t.word] {
+			return false
+		}
+		if t.word == "daily" || t.word == "every" || t.word == "each" {
 			return false
 		}
 		if !prepositions[t.word] && t.word != "and" && t.word != "or" {
@@ -170,7 +173,7 @@ func textAsked(ts []token) reading {
 			if len(values) == 0 {
 				return unanswered(notInCatalogue)
 			}
-			joined := strings.Join(values, ", ")
+			joined := textMost(strings.Join(values, ", "))
 			found := f.field(yes, field, joined)
 			if field == "description" {
 				found.evidence = cut(joined)
@@ -188,31 +191,12 @@ func textAsked(ts []token) reading {
 	if len(content) == 0 && !whatItDoes {
 		return nothing(notUnderstood)
 	}
-	a := ask{rest: content}
-	return func(f *facts) tam.Qualification { return f.sentence(&a, whatItDoes) }
+	if whatItDoes {
+		return (*facts).deed
+	}
+	t := toldOf(ts, content)
+	return func(f *facts) tam.Qualification { return f.sentence(&t) }
 }
 
 // fillers are words that a question has and its answer need not have.
 var fillers = set("was were did how many much kind kinds type types sort any some there their when why our your and or")
-
-// sentence answers with the one sentence that has the words of a question, or with the first one.
-func (f *facts) sentence(a *ask, first bool) tam.Qualification {
-	var found *sentence
-	for i, s := range f.description() {
-		if s.question || !first && !a.mentioned(s.tokens) {
-			continue
-		}
-		if found != nil {
-			return unanswered(ambiguous)
-		}
-		found = &f.text[i]
-		if first {
-			break
-		}
-	}
-	if found == nil {
-		return unanswered(notInCatalogue)
-	}
-	cited := cite(string(f.c.Description), *found, found.start)
-	return finding{yes, cited, catalogSource + "description", sureSentence, ""}.answer(text(cited))
-}
