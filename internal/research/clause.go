@@ -44,10 +44,10 @@ const (
 // just what is asked for. at is the token that the reading begins with.
 func (a *ask) says(f *facts, n int) (v verdict, at int) {
 	s, itIsFirm := f.text[n], f.about[n]
-	if s.question || s.quoted || pending(s.tokens, a.past) {
+	if s.question || s.quoted || s.end-s.start > evidenceMost || pending(s.tokens, a.past) {
 		return open, 0
 	}
-	if s.tokens[0].word == "it" && f.things[n] && a.be && !slices.ContainsFunc(a.rest, func(t token) bool { return ofFirms[t.word] }) {
+	if it := f.things[n]; s.tokens[0].word == "it" && (it == ofName || it == ofIt && a.be) && !slices.ContainsFunc(a.rest, func(t token) bool { return ofFirms[t.word] }) {
 		return open, 0
 	}
 	if a.tool && a.homonym(s.tokens) {
@@ -212,7 +212,7 @@ func (f *facts) subject(ts []token, i int, itIsFirm, tool bool) (next int, many,
 			}
 		}
 		if next = i + n; !ts[next-1].possessive {
-			for next < len(ts) && legalForms[ts[next].word] && ts[next].capital {
+			for next < len(ts) && legalForms[ts[next].word] && ts[next].capital && (!parents[ts[next].word] || hasFold(f.c.Name, ts[next].word)) {
 				next++
 			}
 			return next, false, true
@@ -226,8 +226,6 @@ func (f *facts) implied(ts []token, i int) (next int, many, ok bool) {
 	if i > 0 || len(ts) < 2 {
 		return 0, false, false
 	}
-	_, is := base(ts[0].word)
-	return 0, false, is || implied[ts[0].word]
+	verb, is := base(ts[0].word)
+	return 0, false, is && deeds[verb] || ts[0].word == "is"
 }
-
-var implied = set("is")

@@ -19,7 +19,8 @@ type facts struct {
 	asked      int
 	tokens     map[string][]token // of fields
 	// about says of each sentence whether "it" at its beginning is the company, things whether it may be a thing as well.
-	about, things []bool
+	about  []bool
+	things []thing
 }
 
 // finding is what the facts say to a yes-or-no question, or why they say nothing.

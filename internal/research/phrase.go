@@ -128,22 +128,49 @@ func (a *ask) ends(ts []token, i int) bool {
 	if i >= len(ts) {
 		return true
 	}
-	if ts[i].join == stopped { // what brackets and dashes add may limit it
-		return !slices.ContainsFunc(ts[i:], func(t token) bool { return t.word == "only" })
+	if !plainly(ts[i:]) {
+		return false
 	}
 	switch w := ts[i].word; {
+	case ts[i].join == stopped:
+		return true
 	case ts[i].join == hyphened:
 		return false
 	case ts[i].join == listed, separators[w]:
-		return a.tool && toolsEnd(ts, i) || !a.tool && (plural(last) || listEnds(ts, i))
+		return a.tool && toolsEnd(ts, i) || !a.tool && (plural(last) && !compound(ts[i:]) || listEnds(ts, i))
 	case a.be && !named && (w == "of" || w == "about" || w == "for" || last == "listed"), a.own && w == "for", a.tool && w == "at":
 		return false
-	case (w == "by" || w == "from") && i+1 < len(ts): // a year to come
-		_, isNumber := number(ts[i+1].word)
-		return !isNumber
 	default:
-		return prepositions[w] || enders[w]
+		return behind[w] || enders[w]
 	}
+}
+
+// plainly tells whether what follows adds places, times, and people that it is for, and nothing that may take it back: no clause but
+// another about the company, no aside, and in brackets only names such as B2B.
+func plainly(ts []token) bool {
+	for i, t := range ts {
+		aside := t.join == listed && prepositions[t.word]
+		clause := i > 0 && separators[ts[i-1].word] || t.join == listed
+		switch {
+		case clause && (t.word == "we" || t.word == "it"):
+			return true
+		case t.join == stopped:
+			return !slices.ContainsFunc(ts[i:], func(t token) bool { return !t.upper && !separators[t.word] })
+		case turns[t.word], pronouns[t.word], aside:
+			return false
+		}
+	}
+	return true
+}
+
+// compound tells whether an item of a list describes its last word with a plural: tablets cases.
+func compound(ts []token) bool {
+	for i := 1; i < len(ts); i++ {
+		if ts[i].join == spaced && plural(ts[i-1].word) && !separators[ts[i].word] && !prepositions[ts[i].word] && !enders[ts[i].word] {
+			return true
+		}
+	}
+	return false
 }
 
 // noun is behind the noun that what was looked for describes, if it is one for a company.

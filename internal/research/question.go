@@ -208,7 +208,7 @@ func (st *statement) ask() *ask {
 	}
 	a.past = st.past
 	a.direct = st.verb == "run" || st.verb == "rely" || st.verb == "trade"
-	a.own = st.verb == "hire" || st.verb == "recruit" || st.verb == "raise"
+	a.own = st.verb == "hire" || st.verb == "recruit" || st.verb == "raise" || st.verb == "have"
 	for _, v := range verbs {
 		if st.past {
 			for _, w := range past(v) {

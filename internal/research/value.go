@@ -149,7 +149,7 @@ func wholly(ts []token) bool {
 	return true
 }
 
-// textAsked reads a question for a text: that of a field, what the company does, or the one sentence that has its words.
+// textAsked reads a question for a text: that of a field, or what the company does.
 func textAsked(ts []token) reading {
 	if needsToday(ts) {
 		return nothing(today)
@@ -181,22 +181,10 @@ func textAsked(ts []token) reading {
 			return found.answer(text(joined))
 		}
 	}
-	var content []token
-	for _, t := range ts {
-		if !besideAny[t.word] && !wh[t.word] && !prepositions[t.word] && !fillers[t.word] {
-			content = append(content, t)
+	if starts(ts, []string{"what", "does"}) || starts(ts, []string{"what", "do"}) {
+		if next, ok := firm(ts, 2); ok && next == len(ts)-1 && ts[next].word == "do" {
+			return (*facts).deed
 		}
 	}
-	whatItDoes := len(content) == 0 && (starts(ts, []string{"what", "does"}) || starts(ts, []string{"what", "do"}))
-	if len(content) == 0 && !whatItDoes {
-		return nothing(notUnderstood)
-	}
-	if whatItDoes {
-		return (*facts).deed
-	}
-	t := toldOf(ts, content)
-	return func(f *facts) tam.Qualification { return f.sentence(&t) }
+	return nothing(notUnderstood)
 }
-
-// fillers are words that a question has and its answer need not have.
-var fillers = set("was were did how many much kind kinds type types sort any some there their when why our your and or")

@@ -14,6 +14,7 @@ func set(words string) map[string]bool {
 
 var (
 	abbreviations = set("inc ltd co corp mr mrs ms dr st no e.g eg i.e ie approx vs etc est bros llc gmbh dept")
+	parents       = set("group holding holdings") // are mostly another company, where the name has no such word
 	legalForms    = set("inc ltd llc co corp corporation gmbh ag sa plc bv nv ab oy as group holding holdings limited company")
 
 	determiners = set("a an the its their our any some this")
@@ -49,7 +50,7 @@ var (
 		quit avoid avoids refuse refuses lack lacks lacking ban bans abandoned deprecated deprecating ex try tries trying tried fail fails failed unable allegedly claims
 		claim claimed rumored rumoured reportedly imagine pretend pretends myth false untrue incorrect wrong wrongly replaced replacing replaces migrated migrating moved
 		moving than few zero once doubt unclear unknown unlikely supposedly expects expected expect when before pending tomorrow dream dreams dropped drops
-		non anti terminated sunset retired hypothetical suppose assuming instance example starting roadmap goal goals announced launching rumor rumour rumors rumours slogan motto say says said
+		non anti terminated sunset retired hypothetical suppose assuming instance example ended ends ending closed closing phasing phased expired lapsed theoretically ideally perhaps maybe historically originally starting roadmap goal goals announced launching rumor rumour rumors rumours slogan motto say says said
 		believe believes believed think thinks thought ask asks asked called`)
 	// contradictions begin a sentence that takes back the one before it.
 	contradictions = set("coming starting soon not no except but however unless until formerly wrong false")
@@ -58,8 +59,12 @@ var (
 		onto towards toward against like during since before after inside outside near beyond`)
 	separators = set("and or &")
 	// enders may follow what was looked for without changing it.
-	enders = set(`worldwide online globally internationally nationwide alike only today now too that which who whose where because so but while whereas since last
-		every each daily currently anywhere everywhere also as well`)
+	enders = set("worldwide online globally internationally nationwide alike today now too last anywhere everywhere currently also daily")
+	// behind are the prepositions that may follow what was looked for.
+	behind = set("to for in with on at by from of through via across within throughout around over near")
+	// turns are words behind it that may take back what was said, or limit it.
+	turns = set(`that which who whose where because so but while whereas although though however since until only as he she they them these those there is are was were
+		has have had does do did theory principle`)
 	pronouns = set("it they we he she i you them us him her who that which these those there")
 	// privative words before a noun make it something else.
 	privative = set(`toy doll dolls dollhouse fake model imitation faux artificial mock replica virtual vegan vegetarian meatless synthetic miniature alternative decaf scale dummy
