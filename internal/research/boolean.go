@@ -159,8 +159,11 @@ func comparison(ts []token) judge {
 	if len(numbers) == 2 {
 		wide.low *= unitShared(ts)
 	}
-	if wide.low > wide.high {
+	switch {
+	case wide.low > wide.high:
 		wide = bounds
+	case n.field == "annual_revenue": // nobody means one dollar
+		bounds = wide
 	}
 	if !n.sensible(bounds) {
 		return never(notUnderstood)

@@ -13,6 +13,8 @@ type ask struct {
 	// be is that it is something, direct that nothing may stand between the verb and the rest, own that it does it for itself.
 	be, direct, own bool
 	past            bool
+	// article is that it was asked for one of a kind.
+	article bool
 	// attribute is that the rest may stand before another noun and still be said of the company.
 	attribute bool
 	// tool is that the rest is a technology, whose name may be that of something else, written small.

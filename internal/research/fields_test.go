@@ -24,9 +24,11 @@ func TestFieldsThatDoNotTell(t *testing.T) {
 		{"Does it generate more than $1M in revenue per account?", german, "", notUnderstood},
 		{"Does it generate more than $1M in revenue per year?", german, "true", "annual_revenue: 50000000"},
 		{"Did it have more than 100 employees?", german, "", notUnderstood},
-		{"Is its revenue between 1 and 5 million?", co{revenue: 500_000}, "", ambiguous},
+		{"Is its revenue between 1 and 5 million?", co{revenue: 500_000}, "false", "annual_revenue: 500000"},
 		{"Is its revenue between 1 and 5 million?", co{revenue: 2_000_000}, "true", "annual_revenue: 2000000"},
-		{"Is its revenue $1-5M?", co{revenue: 500_000}, "", ambiguous},
+		{"Is its revenue $1-5M?", co{revenue: 500_000}, "false", "annual_revenue: 500000"},
+		{"Does it have 1-5k employees?", german, "", ambiguous},
+		{"Does it have 1-5k employees?", co{people: 2000}, "true", "employee_count: 2000"},
 		{"Does it have between 100 and 1k employees?", german, "true", "employee_count: 300"},
 		{"Does it have between 500 and 100 employees?", german, "", notUnderstood},
 		{"Is its revenue over 5?", german, "", notUnderstood},
@@ -70,6 +72,8 @@ func TestFieldsThatDoNotTell(t *testing.T) {
 		{"Does it have a US phone number?", co{}, "", notInCatalogue},
 		{"Does it have a US website?", co{}, "", notInCatalogue},
 		{"Is the product free?", tags("free"), "", notUnderstood},
+		{"Does it have more than 50 business people?", german, "", notUnderstood},
+		{"They have over 100 employees", german, "true", "employee_count: 300"},
 	})
 	check(t, crm.NumberField, "", []row{
 		{"How many employees does it have in the US?", german, "", notUnderstood},
@@ -117,6 +121,14 @@ func TestOtherNames(t *testing.T) {
 		{"Does it use Salesforce?", tech("Salesforce (CRM)"), "true", "technologies: Salesforce (CRM)"},
 		{"Does it use Salesforce?", tech("Salesforce (dropped 2021)"), "", notInCatalogue},
 		{"Does it use Salesforce?", tech("Salesforce (no)"), "", notInCatalogue},
+		{"Does it use Microsoft?", tech("Microsoft 365"), "", notInCatalogue},
+		{"Does it use our product?", tech("Product"), "", notUnderstood},
+		{"Check if they use Salesforce", tech("Salesforce"), "true", "technologies: Salesforce"},
+	})
+	check(t, crm.EnumField, "Salesforce|HubSpot", []row{{"Which CRM is the company using?", tech("HubSpot"), "HubSpot", "technologies: HubSpot"}})
+	check(t, crm.EnumField, "Before 2000|2000-2010|2011 or later", []row{
+		{"When was the company founded?", co{year: 1999}, "Before 2000", "founded_year: 1999"},
+		{"When was the company founded?", co{year: 2015}, "2011 or later", "founded_year: 2015"},
 	})
 }
 
@@ -149,6 +161,10 @@ func TestPlacesThatDoNotTell(t *testing.T) {
 		{"Is it a French company?", german, "", notInCatalogue},
 		{"Is it a French company?", also("Germany", "It is a French company."), "", ambiguous},
 		{"Is it a French company?", also("", "It is a French company."), "true", "It is a French company."},
+		{"Is it US based?", us, "true", "country: United States"},
+		{"Is it a US company?", us, "true", "country: United States"},
+		{"Is it a US company?", german, "", notInCatalogue},
+		{"Is it based in the US?", co{place: "San Francisco, CA, USA"}, "true", "location: San Francisco, CA, USA"},
 		{"Based in Germany", german, "true", "country: Germany"},
 		{"Headquartered in France?", german, "false", "country: Germany"},
 	})

@@ -25,10 +25,10 @@ var numerics = []*numeric{
 	{"employee_count", func(c *tam.Company) shape.Number { return positive(c.EmployeeCount) }, []string{
 		"number of employees", "employee count", "employee headcount", "team members", "staff members", "company size", "team size", "head count",
 		"employees", "employee", "headcount", "staff", "workforce", "workers", "personnel", "ftes", "fte", "people", "person",
-	}, set("how many much big large number total in there work works working for at on employ employs employed size with worldwide globally overall")},
+	}, set("how many much big large number total in there work works working for at on employ employs employed size range with worldwide globally overall")},
 	{"annual_revenue", func(c *tam.Company) shape.Number { return positive(c.AnnualRevenue) }, []string{
 		"annual revenue", "annual revenues", "yearly revenue", "annual turnover", "yearly turnover", "annual sales", "revenue", "revenues", "turnover",
-	}, set("how much high large big in total make makes generate generates earn earns report reports with usd dollars eur euros year per worldwide globally overall")},
+	}, set("how much high large big in total make makes generate generates earn earns report reports with usd dollars eur euros year per range worldwide globally overall")},
 	{"founded_year", func(c *tam.Company) shape.Number { return positive(c.FoundedYear) }, []string{
 		"founding year", "year founded", "founded year", "year of foundation", "year of establishment", "founded", "established",
 	}, set("when in year what that been was were did")},
@@ -88,7 +88,7 @@ func others(ws []string) bool {
 				return true
 			}
 		case "business":
-			if before == "do" {
+			if before == "do" || next == "people" || next == "person" {
 				return true
 			}
 		case "how":

@@ -138,7 +138,9 @@ func (a *ask) ends(ts []token, i int) bool {
 		return false
 	case ts[i].join == listed, separators[w]:
 		return a.tool && toolsEnd(ts, i) || !a.tool && (plural(last) && !compound(ts[i:]) || listEnds(ts, i))
-	case a.be && !named && (w == "of" || w == "about" || w == "for" || last == "listed"), a.own && w == "for", a.tool && w == "at":
+	case a.be && !named && behind[w]: // open to ideas, private by design; but a bank in Berlin
+		return a.article && seating[w]
+	case a.own && w == "for", a.tool && w == "at", w == "of" && !named && wordAt(ts, i+1) != "all":
 		return false
 	default:
 		return behind[w] || enders[w]

@@ -119,6 +119,9 @@ func (f *facts) inPlace(p place) finding {
 		within[placeKey(part)] = true
 	}
 	here := countries[placeKey(country)]
+	if end := placeKey(location[strings.LastIndex(location, ",")+1:]); country == "" && p.country != "" && stateName(end) && countries[end] == p.country {
+		within[p.keys[len(p.keys)-1]] = true
+	}
 	for i, key := range p.keys {
 		if i == len(p.keys)-1 {
 			break

@@ -144,7 +144,7 @@ func stated(ts []token) (st statement, ok bool) {
 			st.verb = "be"
 		} else if seated[w] && wordAt(ts, i+1) == "in" {
 			st.verb, i = "be", i-1
-		} else if st.verb, ok = base(w); !ok {
+		} else if st.verb, ok = base(w); !ok && ts[0].word != "they" {
 			return st, false
 		}
 	}
@@ -193,7 +193,7 @@ func unpast(w string) string {
 
 // ask makes the form of a statement that sentences are read by.
 func (st *statement) ask() *ask {
-	a := &ask{forms: map[string]form{}, rest: st.rest, firm: st.firm}
+	a := &ask{forms: map[string]form{}, rest: st.rest, firm: st.firm, article: st.article}
 	if st.verb == "be" {
 		a.forms["is"], a.forms["are"], a.be, a.direct = formBe, formBe, true, true
 		a.attribute = attributes[strings.Join(plain(st.rest), "-")]

@@ -93,7 +93,7 @@ func compared(ws []string, numbers []float64, years bool) (span, []string, bool)
 }
 
 // rangeOf reads an allowed value as a range: 1-50, 51–200, 201+, <10, under 50, 1,000 or more, $1M-$10M, Small (1-50).
-func rangeOf(value string) (span, bool) {
+func rangeOf(value string, years bool) (span, bool) {
 	for _, dash := range []string{"–", "—", "−", " - ", " – ", " — "} {
 		value = strings.ReplaceAll(value, dash, "-")
 	}
@@ -116,7 +116,7 @@ func rangeOf(value string) (span, bool) {
 		numbers[0] *= unit
 	}
 	n, rest := numericIn(ws)
-	s, rest, ok := compared(rest, numbers, n != nil && n.field == "founded_year")
+	s, rest, ok := compared(rest, numbers, years || n != nil && n.field == "founded_year")
 	return s, ok && s.low <= s.high && only(rest, nil)
 }
 

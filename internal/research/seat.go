@@ -31,8 +31,10 @@ func (st *statement) seat() (s seat, ok bool) {
 		s.words, s.bare = r[1:], true
 	case at(0, "from"):
 		s.words, s.yesOnly = r[1:], true
-	case n > 1 && r[n-1].word == "based" && r[n-1].join == hyphened:
+	case n > 1 && r[n-1].word == "based" && (r[n-1].join == hyphened || r[0].upper):
 		s.words = r[:n-1]
+	case n == 1 && r[0].upper && stateName(r[0].word):
+		s.words, s.yesOnly = r, true
 	case n == 1 && r[0].capital && nations[r[0].word] != "":
 		s.words, s.yesOnly = words(nations[r[0].word]), true
 	default:

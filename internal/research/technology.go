@@ -48,7 +48,7 @@ func named(entry, name []token, text string) bool {
 		return named(entry[:i], name, "") || initials && same(entry[i:], name, false)
 	}
 	if len(entry) == len(name)+1 && entry[len(entry)-1].join == spaced {
-		if _, isNumber := number(entry[len(entry)-1].word); isNumber && sameTechnology(entry[:len(name)], name) {
+		if _, isNumber := number(entry[len(entry)-1].word); isNumber && !makers[name[len(name)-1].word] && sameTechnology(entry[:len(name)], name) {
 			return true
 		}
 		return makers[entry[0].word] && same(entry[1:], name, false)

@@ -29,7 +29,7 @@ var (
 	headNouns = set(`company business organization organisation firm enterprise vendor startup corporation provider supplier seller retailer maker manufacturer producer developer
 		distributor operator builder wholesaler agency platform marketplace brand consultancy brewery bakery winery importer exporter contractor`)
 	// attributes may be said of a company before any of them.
-	attributes = set("b2b b2c d2c saas family-owned family-run privately-owned privately-held employee-owned woman-owned women-owned bootstrapped")
+	attributes = set("b2b b2c d2c family-owned family-run privately-owned privately-held employee-owned woman-owned women-owned bootstrapped")
 	// roles are whom one hires.
 	roles = set(`engineers developers designers people staff employees talent talents salespeople technicians drivers nurses apprentices interns electricians mechanics
 		programmers accountants cooks colleagues graduates`)
@@ -41,7 +41,7 @@ var (
 
 	// askNot are words in a question that make it another than its words together say.
 	askNot = set(`not no never none neither nor without except excluding instead rather unless other besides only exclusively solely mainly primarily
-		mostly predominantly more less fewer least most than if when while until formerly previously former cannot longer same`)
+		mostly predominantly more less fewer least most than if when while until formerly previously former cannot longer same our your my we you`)
 	// doubts are words in a sentence that deny it, or say it of another time or of a mere possibility.
 	doubts = set(`not no never none nothing nobody neither nor cannot without except excluding exception instead rather unless unlike formerly former previously
 		past longer plan plans planned planning hope hopes hoping hoped intend intends intended aim aims aiming aimed seek seeks seeking want wants wanted wanting
@@ -61,7 +61,8 @@ var (
 	// enders may follow what was looked for without changing it.
 	enders = set("worldwide online globally internationally nationwide alike today now too last anywhere everywhere currently also daily")
 	// behind are the prepositions that may follow what was looked for.
-	behind = set("to for in with on at by from of through via across within throughout around over near")
+	behind  = set("to for in with on at by from of through via across within throughout around over near")
+	seating = set("in from at near")
 	// turns are words behind it that may take back what was said, or limit it.
 	turns = set(`that which who whose where because so but while whereas although though however since until only as he she they them these those there is are was were
 		has have had does do did theory principle`)
