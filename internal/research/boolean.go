@@ -22,8 +22,8 @@ func boolean(ts []token) judge {
 	if !ok {
 		return never(notUnderstood)
 	}
-	if p, ok := st.place(); ok {
-		return inPlace(p, st.rest)
+	if s, ok := st.seat(); ok {
+		return s.judge(&st)
 	}
 	if what, ok := st.industry(); ok {
 		return func(f *facts) finding { return f.kind(what, false) }
@@ -33,7 +33,7 @@ func boolean(ts []token) judge {
 			return never(notUnderstood)
 		}
 		return func(f *facts) finding {
-			if found := f.kind(st.rest, true); found.verdict != open {
+			if found := f.kind(st.rest, !st.article); found.verdict != open {
 				return found
 			}
 			return unsure(notUnderstood)
@@ -56,9 +56,13 @@ func (st *statement) judge() judge {
 		found := unsure(notInCatalogue)
 		switch st.verb {
 		case "be":
-			found = f.kind(st.rest, true)
+			if !st.deed() {
+				found = f.kind(st.rest, !st.article)
+			}
 		case "offer", "provide":
-			found = f.kind(st.rest, false)
+			if provided[st.rest[len(st.rest)-1].word] {
+				found = f.kind(st.rest, false)
+			}
 		case "sell":
 			if soldTo(st.rest) != "" {
 				found = f.keyword(soldTo(st.rest))
@@ -113,15 +117,6 @@ func soldTo(rest []token) string {
 	return ""
 }
 
-func (f *facts) keyword(word string) finding {
-	for _, k := range f.c.Keywords {
-		if strings.EqualFold(strings.TrimSpace(k), word) {
-			return f.field(yes, "keywords", k)
-		}
-	}
-	return unsure(notInCatalogue)
-}
-
 // needsToday tells whether a question is about an age, which is another every year.
 func needsToday(ts []token) bool {
 	ws, _ := numbered(ts)
@@ -147,14 +142,30 @@ func comparison(ts []token) judge {
 	if n == nil || len(numbers) == 0 {
 		return nil
 	}
+	if at := phraseAt(rest, []string{"the", "year", "#"}); at >= 0 && n.field == "founded_year" {
+		rest = slices.Delete(slices.Clone(rest), at, at+2)
+	}
 	bounds, rest, ok := compared(rest, numbers, n.field == "founded_year")
 	if !ok {
 		return nil
 	}
-	if !only(rest, n.beside) {
+	if !only(rest, n.beside) || others(ws) {
 		if bounds.bare {
 			return nil
 		}
+		return never(notUnderstood)
+	}
+	wide := bounds // as it is when the first number has the unit of the second: between 1 and 10 million
+	if len(numbers) == 2 {
+		wide.low *= unitShared(ts)
+	}
+	switch {
+	case wide.low > wide.high:
+		wide = bounds
+	case n.field == "annual_revenue": // nobody means one dollar
+		bounds = wide
+	}
+	if !n.sensible(bounds) {
 		return never(notUnderstood)
 	}
 	return func(f *facts) finding {
@@ -162,54 +173,14 @@ func comparison(ts []token) judge {
 		switch {
 		case !value.Valid:
 			return unsure(notInCatalogue)
+		case bounds.holds(value.Float) != wide.holds(value.Float):
+			return unsure(ambiguous)
 		case bounds.holds(value.Float):
 			return f.field(yes, n.field, literal(value.Float))
 		case bounds.bare:
 			return unsure(ambiguous)
 		}
 		return f.field(no, n.field, literal(value.Float))
-	}
-}
-
-var seated = set("based located headquartered situated domiciled")
-
-// place gives the place that a statement puts the company in.
-func (st *statement) place() (place, bool) {
-	r := st.rest
-	switch {
-	case st.verb == "be" && len(r) > 2 && seated[r[0].word] && r[1].word == "in":
-		return placeOf(r[2:])
-	case st.verb == "be" && len(r) > 1 && r[0].word == "in" && !fieldOfWork[r[len(r)-1].word]:
-		return placeOf(r[1:])
-	case st.verb == "be" && len(r) > 1 && r[len(r)-1].word == "based" && r[len(r)-1].join == hyphened:
-		return placeOf(r[:len(r)-1])
-	case st.verb == "have" && len(r) > 2 && (r[0].word == "headquarters" || r[0].word == "hq") && r[1].word == "in":
-		return placeOf(r[2:])
-	}
-	return place{}, false
-}
-
-// inPlace judges by the fields, and by the description where they say nothing or no.
-func inPlace(p place, rest []token) judge {
-	var asks []*ask
-	if rest[0].word != "in" && len(rest) > 2 {
-		for _, participle := range []string{"based", "headquartered", "located"} {
-			st := statement{verb: "be", rest: slices.Concat(words(participle+" in"), rest[2:])}
-			asks = append(asks, st.ask())
-		}
-	}
-	return func(f *facts) finding {
-		found := f.inPlace(p)
-		if found.verdict == yes || found.reason == ambiguous {
-			return found
-		}
-		switch said := f.said(asks); {
-		case found.verdict == open:
-			return said
-		case said.verdict == yes:
-			return unsure(ambiguous)
-		}
-		return found
 	}
 }
 
@@ -229,7 +200,9 @@ func (st *statement) tool() ([]token, bool) {
 	r := st.rest
 	switch {
 	case st.past:
-	case st.verb == "run" && r[0].word == "on" && len(r) > 1, st.verb == "rely" && r[0].word == "on" && len(r) > 1:
+	case (st.verb == "run" || st.verb == "rely") && r[0].word == "on" && len(r) > 1:
+		return r[1:], true
+	case st.verb == "be" && len(r) > 1 && (r[0].word == "using" || r[0].word == "on"):
 		return r[1:], true
 	case st.verb == "use" || st.verb == "run" || st.verb == "utilise" || st.verb == "utilize" || st.verb == "leverage":
 		return r, true
@@ -245,8 +218,8 @@ func uses(tool []token, st *statement) judge {
 	a := use.ask()
 	a.tool = true
 	asks := []*ask{a}
-	if st.verb == "run" {
-		asks = append(asks, st.ask())
+	if st.verb == "run" && st.rest[0].word != "on" { // what is used may be somebody else's
+		asks = []*ask{st.ask()}
 	}
 	return func(f *facts) finding {
 		if found := f.technology(tool); found.verdict == yes {

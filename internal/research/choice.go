@@ -84,7 +84,7 @@ var labels = phrases("business model", "company type", "type of company", "type 
 // optionsOf finds out what a question is about, and so how each value is looked for; ok is false when that is unclear.
 func optionsOf(ts []token, allowed []string) (options []option, ok bool) {
 	ws := plain(ts)
-	if slices.ContainsFunc(ws, func(w string) bool { return askNot[w] && w != "most" || strings.HasSuffix(w, "n't") }) {
+	if slices.ContainsFunc(ws, func(w string) bool { return askNot[w] && w != "most" && w != "when" || strings.HasSuffix(w, "n't") }) {
 		return nil, false
 	}
 	each := func(of func(value string, ts []token) judge) ([]option, bool) {
@@ -139,7 +139,7 @@ func optionsOf(ts []token, allowed []string) (options []option, ok bool) {
 func fieldHas(field string, v []token) judge {
 	return func(f *facts) finding {
 		for _, entry := range f.textOf(field) {
-			if ws := f.words(entry); same(ws, v, true) || field != "keywords" && len(ws) > len(v) && one(ws) && same(ws[len(ws)-len(v):], v, true) {
+			if ws := f.words(entry); same(ws, v, true) || field != "keywords" && industryIs(ws, v) {
 				return f.field(yes, field, entry)
 			}
 		}
@@ -149,8 +149,8 @@ func fieldHas(field string, v []token) judge {
 
 // within judges whether a numeric field lies in the range that a value is; nil when the value is none.
 func (n *numeric) within(value string) judge {
-	bounds, ok := rangeOf(value)
-	if !ok {
+	bounds, ok := rangeOf(value, n.field == "founded_year")
+	if !ok || !n.sensible(bounds) {
 		return nil
 	}
 	return func(f *facts) finding {
@@ -180,6 +180,9 @@ func wanted(ts []token) (st statement, ok bool) {
 	i = skip(ts, i, asking)
 	st.verb = wordAt(ts, i)
 	st.rest = ts[min(i+1, len(ts)):]
+	if is && st.verb == "using" {
+		is, st.verb = false, "use"
+	}
 	if is {
 		if st.verb != "certified" && st.verb != "compliant" && st.verb != "hiring" {
 			return st, false

@@ -1,12 +1,22 @@
 package research
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ask is what a yes-or-no question says of a company: that it does something, or that it is something.
 type ask struct {
 	forms map[string]form // of the verbs that say it
 	rest  []token         // what follows the verb, without determiners
 	firm  bool            // the rest was that of "a … company"
+	// be is that it is something, direct that nothing may stand between the verb and the rest, own that it does it for itself.
+	be, direct, own bool
+	past            bool
+	// article is that it was asked for one of a kind.
+	article bool
+	// attribute is that the rest may stand before another noun and still be said of the company.
+	attribute bool
 	// tool is that the rest is a technology, whose name may be that of something else, written small.
 	tool bool
 }
@@ -34,8 +44,15 @@ const (
 
 // says reads a sentence: yes and no only when its subject is the company, its verb one that is asked for, and what follows
 // just what is asked for. at is the token that the reading begins with.
-func (a *ask) says(s sentence, f *facts, itIsFirm bool) (v verdict, at int) {
-	if s.question || s.quoted {
+func (a *ask) says(f *facts, n int) (v verdict, at int) {
+	s, itIsFirm := f.text[n], f.about[n]
+	if s.question || s.quoted || s.end-s.start > evidenceMost || pending(s.tokens, a.past) {
+		return open, 0
+	}
+	if it := f.things[n]; s.tokens[0].word == "it" && (it == ofName || it == ofIt && a.be) && !slices.ContainsFunc(a.rest, func(t token) bool { return ofFirms[t.word] }) {
+		return open, 0
+	}
+	if a.tool && a.homonym(s.tokens) {
 		return open, 0
 	}
 	doubted := 0
@@ -49,7 +66,7 @@ func (a *ask) says(s sentence, f *facts, itIsFirm bool) (v verdict, at int) {
 	}
 	for i := range s.tokens {
 		next, many, ok := f.subject(s.tokens, i, itIsFirm, a.tool)
-		if !ok {
+		if !ok || !f.led(s.tokens, i, itIsFirm) {
 			continue
 		}
 		if v := a.predicate(s.tokens, next, many); v == no || v == yes && doubted == 0 {
@@ -57,6 +74,22 @@ func (a *ask) says(s sentence, f *facts, itIsFirm bool) (v verdict, at int) {
 		}
 	}
 	return open, 0
+}
+
+// homonym tells whether a technology may be another thing in a sentence: one written small, or in a list of no technologies.
+func (a *ask) homonym(ts []token) bool {
+	if len(a.rest) != 1 || !homonyms[a.rest[0].word] {
+		return false
+	}
+	list, known := false, false
+	for _, t := range ts {
+		if t.word == a.rest[0].word && !t.capital {
+			return true
+		}
+		list = list || separators[t.word] || t.join == listed
+		known = known || techWords[t.word]
+	}
+	return list && !known
 }
 
 // predicate reads what is said of the subject before i; many is that it is of more than one, or the speaker.
@@ -72,7 +105,7 @@ func (a *ask) predicate(ts []token, i int, many bool) verdict {
 		if wordAt(ts, i+1) == "not" {
 			return deny(a.matches(ts, i+2, true))
 		}
-		if a.matches(ts, i+1, false) {
+		if a.matches(ts, skip(ts, i+1, asking), false) {
 			return yes
 		}
 	case w == "isn't" || w == "aren't":
@@ -169,9 +202,9 @@ func (f *facts) subject(ts []token, i int, itIsFirm, tool bool) (next int, many,
 		return 1, false, true
 	case w == "we":
 		return i + 1, true, true
-	case (w == "our" || (w == "the" || w == "this") && itIsFirm) && subjects[wordAt(ts, i+1)] && !ts[i+1].possessive:
+	case (w == "our" || (w == "the" || w == "this") && itIsFirm) && firms[wordAt(ts, i+1)] && !ts[i+1].possessive && (w == "our" || wordAt(ts, i+1) != "business"):
 		return i + 2, false, true
-	case tool && (w == "our" || w == "its") && stack[wordAt(ts, i+1)] && !ts[i+1].possessive:
+	case tool && (w == "our" || w == "its" && i == 0 && itIsFirm) && stack[wordAt(ts, i+1)] && !ts[i+1].possessive:
 		return i + 2, strings.HasSuffix(ts[i+1].word, "s"), true
 	}
 	if n := len(f.name); n > 0 && i+n <= len(ts) {
@@ -181,7 +214,7 @@ func (f *facts) subject(ts []token, i int, itIsFirm, tool bool) (next int, many,
 			}
 		}
 		if next = i + n; !ts[next-1].possessive {
-			for next < len(ts) && legalForms[ts[next].word] && ts[next].capital {
+			for next < len(ts) && legalForms[ts[next].word] && ts[next].capital && (!parents[ts[next].word] || hasFold(f.c.Name, ts[next].word)) {
 				next++
 			}
 			return next, false, true
@@ -195,8 +228,6 @@ func (f *facts) implied(ts []token, i int) (next int, many, ok bool) {
 	if i > 0 || len(ts) < 2 {
 		return 0, false, false
 	}
-	_, is := base(ts[0].word)
-	return 0, false, is || implied[ts[0].word]
+	verb, is := base(ts[0].word)
+	return 0, false, is && deeds[verb] || ts[0].word == "is"
 }
-
-var implied = set("is")

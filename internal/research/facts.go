@@ -18,8 +18,9 @@ type facts struct {
 	vocabulary map[string]bool
 	asked      int
 	tokens     map[string][]token // of fields
-	// about says of each sentence whether "it" at its beginning is the company.
-	about []bool
+	// about says of each sentence whether "it" at its beginning is the company, things whether it may be a thing as well.
+	about  []bool
+	things []thing
 }
 
 // finding is what the facts say to a yes-or-no question, or why they say nothing.
@@ -56,29 +57,14 @@ func (f *facts) description() []sentence {
 	for len(f.name) > 1 && legalForms[f.name[len(f.name)-1].word] {
 		f.name = f.name[:len(f.name)-1]
 	}
-	f.about = make([]bool, len(f.text))
-	about := true
-	for i, s := range f.text {
-		f.about[i] = about
-		about = f.speaksOf(s, about)
-	}
+	f.refer()
 	return f.text
-}
-
-// speaksOf tells whether the company is the subject of a sentence.
-func (f *facts) speaksOf(s sentence, about bool) bool {
-	for i := range s.tokens {
-		if _, _, ok := f.subject(s.tokens, i, about, false); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // said looks for a sentence that says yes or no to one of several forms of a question. Sentences that have the words and say
 // neither make it ambiguous, and so do sentences of both kinds.
 func (f *facts) said(asks []*ask) finding {
-	found := unsure(notInCatalogue)
+	found, mere, doubted := unsure(notInCatalogue), false, false
 	if !f.read && !slices.ContainsFunc(asks, func(a *ask) bool { return a.maybeIn(string(f.c.Description)) }) {
 		return found
 	}
@@ -93,10 +79,12 @@ func (f *facts) said(asks []*ask) finding {
 			if !a.mentioned(s.tokens) {
 				continue
 			}
-			v, at := a.says(s, f, f.about[i])
-			if i+1 < len(text) && contradictions[text[i+1].tokens[0].word] {
+			v, at := a.says(f, i)
+			if i+1 < len(text) && (contradictions[text[i+1].tokens[0].word] || v == no && a.goesOn(text[i+1].tokens)) {
 				v = open
 			}
+			mere = mere || v == open
+			doubted = doubted || v == open && slices.ContainsFunc(s.tokens, func(t token) bool { return doubtful(t.word) })
 			switch {
 			case v == open && found.verdict == open:
 				found.reason = ambiguous
@@ -108,7 +96,15 @@ func (f *facts) said(asks []*ask) finding {
 			}
 		}
 	}
+	if found.verdict != open && (doubted || found.verdict == no && mere) {
+		return unsure(ambiguous)
+	}
 	return found
+}
+
+// goesOn tells whether a sentence says with the same verb what a denial before it left to say.
+func (a *ask) goesOn(ts []token) bool {
+	return !a.be && slices.ContainsFunc(ts[:min(len(ts), 4)], func(t token) bool { return a.forms[t.word] != 0 })
 }
 
 // maybeIn tells whether it is worth to read a text: whether the letters of the long words are all there.
@@ -179,61 +175,9 @@ func (a *ask) mentioned(ts []token) bool {
 	return len(a.rest) > 0
 }
 
-// technology looks for a technology in the list, by its name alone, with its maker's, with a version, or in brackets.
-func (f *facts) technology(name []token) finding {
-	for _, entry := range f.c.Technologies {
-		if named(f.words(entry), name, entry) {
-			return f.field(yes, "technologies", entry)
-		}
-	}
-	return unsure(notInCatalogue)
-}
-
-func named(entry, name []token, text string) bool {
-	if same(entry, name, false) {
-		return true
-	}
-	if i := slices.IndexFunc(entry, func(t token) bool { return t.join == stopped && t.start > 0 }); i > 0 && strings.HasSuffix(text, ")") {
-		return same(entry[:i], name, false) || same(entry[i:], name, false)
-	}
-	if len(entry) == len(name)+1 && entry[len(entry)-1].join == spaced {
-		if _, isNumber := number(entry[len(entry)-1].word); isNumber && same(entry[:len(name)], name, false) {
-			return true
-		}
-		return makers[entry[0].word] && same(entry[1:], name, false)
-	}
-	return false
-}
-
 // same tells whether two texts have the same words, or the same but for plurals.
 func same(a, b []token, plurals bool) bool {
 	return slices.EqualFunc(a, b, func(x, y token) bool { return x.word == y.word || plurals && alike(x.word, y.word) })
-}
-
-// kind judges by industry, sub_industry and keywords what a company is. Of an industry the last words will do, unless it names
-// several.
-func (f *facts) kind(what []token, keywords bool) finding {
-	for _, in := range []struct{ name, value string }{{"industry", string(f.c.Industry)}, {"sub_industry", string(f.c.SubIndustry)}} {
-		value := f.words(in.value)
-		if len(what) > 0 && len(value) >= len(what) && same(value[len(value)-len(what):], what, true) && (len(value) == len(what) || one(value)) {
-			return f.field(yes, in.name, in.value)
-		}
-	}
-	if keywords {
-		for _, k := range f.c.Keywords {
-			if same(f.words(k), what, true) {
-				return f.field(yes, "keywords", k)
-			}
-		}
-	}
-	return unsure(notInCatalogue)
-}
-
-// one tells whether an industry names one thing.
-func one(value []token) bool {
-	return !slices.ContainsFunc(value[1:], func(t token) bool {
-		return separators[t.word] || t.join > hyphened || prepositions[t.word] || privative[t.word]
-	}) && !doubtful(value[0].word)
 }
 
 // values of the fields that a text is asked for.

@@ -33,6 +33,9 @@ func fieldNamed(ws []string, beside map[string]bool) string {
 			if at < 0 {
 				continue
 			}
+			if others(ws) {
+				return ""
+			}
 			rest := slices.Concat(ws[:at], ws[at+len(phrase):])
 			if !slices.ContainsFunc(rest, func(w string) bool { return !besideAny[w] && !f.beside[w] && !beside[w] }) {
 				return f.field

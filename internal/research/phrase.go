@@ -21,6 +21,9 @@ func (a *ask) matches(ts []token, i int, denied bool) bool {
 		return false
 	}
 	if first := a.rest[0]; prepositions[first.word] {
+		if a.direct {
+			return false
+		}
 		at, ok := object(ts, i, first.word)
 		if !ok {
 			return false
@@ -40,7 +43,7 @@ func object(ts []token, i int, preposition string) (int, bool) {
 			return 0, false
 		case w == preposition:
 			return k, true
-		case prepositions[w], pronouns[w], separators[w], relays[w], strings.HasSuffix(w, "ing"):
+		case prepositions[w], pronouns[w], separators[w], relays[w], strings.HasSuffix(w, "ing"), strings.HasSuffix(w, "ed"), pasts[w]:
 			return 0, false
 		}
 	}
@@ -102,7 +105,7 @@ func (a *ask) phrase(ts []token, i int) (end int, ok bool) {
 		t := ts[i]
 		switch {
 		case !alike(t.word, want.word), n == 0 && t.join == hyphened, n > 0 && t.join > hyphened && t.join != want.join,
-			want.upper && !t.upper && len(want.word) <= 3, a.tool && (want.word != t.word || want.capital && !t.capital), t.possessive:
+			want.upper && !t.upper && len(want.word) <= 3, a.tool && (want.word != t.word || want.capital && !t.capital || want.capital && !want.upper && t.upper && len(t.word) > 2), t.possessive:
 			return 0, false
 		}
 		i++
@@ -112,26 +115,110 @@ func (a *ask) phrase(ts []token, i int) (end int, ok bool) {
 
 // ends tells whether what was looked for ends at i, so that no other word makes it something else.
 func (a *ask) ends(ts []token, i int) bool {
-	if a.firm && i < len(ts) && firmNouns[ts[i].word] && !ts[i].possessive && ts[i].join == spaced {
-		i++
+	last := ts[i-1].word
+	noun := a.noun(ts, i)
+	named := noun > i
+	if a.firm && !named && len(a.rest) == 1 && (strings.HasSuffix(last, "ing") || strings.HasSuffix(last, "ed")) {
+		return false
 	}
-	if i >= len(ts) || ts[i].join == stopped {
+	i = noun
+	if last == "hiring" || last == "recruiting" {
+		return hires(ts[i:])
+	}
+	if i >= len(ts) {
 		return true
 	}
-	last := ts[i-1].word
+	if !plainly(ts[i:]) {
+		return false
+	}
 	switch w := ts[i].word; {
+	case ts[i].join == stopped:
+		return true
 	case ts[i].join == hyphened:
 		return false
 	case ts[i].join == listed, separators[w]:
-		return plural(last) || a.tool || listEnds(ts, i)
-	case last == "hiring" || last == "recruiting":
-		return true
-	case (w == "by" || w == "from") && i+1 < len(ts): // a year to come
-		_, isNumber := number(ts[i+1].word)
-		return !isNumber
+		return a.tool && toolsEnd(ts, i) || !a.tool && (plural(last) && !compound(ts[i:]) || listEnds(ts, i))
+	case a.be && !named && behind[w]: // open to ideas, private by design; but a bank in Berlin
+		return a.article && seating[w]
+	case a.own && w == "for", a.tool && w == "at", w == "of" && !named && wordAt(ts, i+1) != "all":
+		return false
 	default:
-		return prepositions[w] || enders[w]
+		return behind[w] || enders[w]
 	}
+}
+
+// plainly tells whether what follows adds places, times, and people that it is for, and nothing that may take it back: no clause but
+// another about the company, no aside, and in brackets only names such as B2B.
+func plainly(ts []token) bool {
+	for i, t := range ts {
+		aside := t.join == listed && prepositions[t.word]
+		clause := i > 0 && separators[ts[i-1].word] || t.join == listed
+		switch {
+		case clause && (t.word == "we" || t.word == "it"):
+			return true
+		case t.join == stopped:
+			return !slices.ContainsFunc(ts[i:], func(t token) bool { return !t.upper && !separators[t.word] })
+		case turns[t.word], pronouns[t.word], aside:
+			return false
+		}
+	}
+	return true
+}
+
+// compound tells whether an item of a list describes its last word with a plural: tablets cases.
+func compound(ts []token) bool {
+	for i := 1; i < len(ts); i++ {
+		if ts[i].join == spaced && plural(ts[i-1].word) && !separators[ts[i].word] && !prepositions[ts[i].word] && !enders[ts[i].word] {
+			return true
+		}
+	}
+	return false
+}
+
+// noun is behind the noun that what was looked for describes, if it is one for a company.
+func (a *ask) noun(ts []token, i int) int {
+	for k := i; k < min(len(ts), i+3); k++ {
+		w := ts[k].word
+		switch {
+		case ts[k].join != spaced || ts[k].possessive || prepositions[w] || separators[w] || enders[w] || k > i && !a.attribute:
+			return i
+		case k == i && a.firm && firmNouns[w], a.attribute && headNouns[w] && (k+1 >= len(ts) || ts[k+1].join != spaced || prepositions[ts[k+1].word] || enders[ts[k+1].word]):
+			return k + 1
+		case firmNouns[w]:
+			return i
+		}
+	}
+	return i
+}
+
+// hires tells whether words behind "is hiring" say whom or where, and not that hiring is a business.
+func hires(ts []token) bool {
+	if slices.ContainsFunc(ts, func(t token) bool { return t.word == "for" || t.word == "from" }) {
+		return false
+	}
+	for k, t := range ts {
+		switch {
+		case k > 0 && t.join > hyphened || k == 0 && t.join == stopped || roles[t.word]:
+			return true
+		case prepositions[t.word] || enders[t.word]:
+			return k == 0
+		case k > 2:
+			return false
+		}
+	}
+	return len(ts) == 0
+}
+
+// toolsEnd tells whether a list of technologies is one, and not a list of what describes the noun at its end.
+func toolsEnd(ts []token, i int) bool {
+	last := ts[i-1]
+	for _, t := range ts[i:] {
+		if prepositions[t.word] || enders[t.word] || t.join == stopped {
+			break
+		}
+		last = t
+	}
+	return last.capital || strings.ContainsAny(last.word, "0123456789.+#") || !ts[i-1].capital
 }
 
 // listEnds tells whether the items that follow in a list are words of their own: in "food and beverage equipment" the food is not
@@ -163,8 +250,11 @@ func closes(ts []token, i int) bool {
 	if i < len(ts) && firmNouns[ts[i].word] && ts[i].join == spaced {
 		i++
 	}
-	if i >= len(ts) || ts[i].word == "or" {
+	if i >= len(ts) {
 		return true
+	}
+	if ts[i].word == "or" {
+		return !slices.ContainsFunc(ts[i:], func(t token) bool { return prepositions[t.word] || t.join > listed })
 	}
 	for _, tail := range []string{"at the moment", "at present", "right now", "currently", "today", "now", "at all", "yet", "anymore", "any more"} {
 		ws := strings.Fields(tail)

@@ -20,6 +20,15 @@ RS Serbia;RU Russia|Russian Federation;RW Rwanda;SA Saudi Arabia;SE Sweden;SG Si
 TN Tunisia;TR Turkey|Türkiye;TZ Tanzania;UA Ukraine;UG Uganda;US United States|USA|US|United States of America;UY Uruguay;UZ Uzbekistan;VE Venezuela;VN Vietnam|Viet Nam;
 ZA South Africa;ZM Zambia;ZW Zimbabwe`
 
+// nations are the adjectives of states, as in "a German company".
+var nations = map[string]string{
+	"american": "United States", "australian": "Australia", "austrian": "Austria", "belgian": "Belgium", "brazilian": "Brazil", "british": "United Kingdom",
+	"canadian": "Canada", "chinese": "China", "czech": "Czechia", "danish": "Denmark", "dutch": "Netherlands", "estonian": "Estonia", "finnish": "Finland",
+	"french": "France", "german": "Germany", "greek": "Greece", "hungarian": "Hungary", "indian": "India", "irish": "Ireland", "israeli": "Israel",
+	"italian": "Italy", "japanese": "Japan", "mexican": "Mexico", "norwegian": "Norway", "polish": "Poland", "portuguese": "Portugal", "romanian": "Romania",
+	"spanish": "Spain", "swedish": "Sweden", "swiss": "Switzerland", "turkish": "Turkey", "ukrainian": "Ukraine",
+}
+
 // countries gives the code of a state by its names, folded, and by the code itself.
 var countries = func() map[string]string {
 	m := map[string]string{}
@@ -33,13 +42,34 @@ var countries = func() map[string]string {
 	return m
 }()
 
+// stateNames gives the names of a state by its code, with its adjective.
+var stateNames = func() map[string][][]token {
+	m := map[string][][]token{}
+	for key, code := range countries {
+		if stateName(key) {
+			m[code] = append(m[code], words(key))
+		}
+	}
+	for nation, name := range nations {
+		code := countries[placeKey(name)]
+		m[code] = append(m[code], words(nation))
+	}
+	return m
+}()
+
+// stateName tells whether a key is the name of a state; codes are words of other kinds too.
+func stateName(key string) bool {
+	return countries[key] != "" && (len(key) > 2 || key == "us" || key == "uk")
+}
+
 // placeKey is a name as places are compared by.
 func placeKey(name string) string {
 	key := strings.Join(strings.Fields(strings.ReplaceAll(shape.Fold(name), ".", "")), " ")
 	return strings.TrimPrefix(key, "the ")
 }
 
-// place is what a question asks for by "in": one name, or several that a comma joins, each within the next.
+// place is what a question asks for by "in": one name, or several that a comma joins, each within the next. Several states, and what
+// a slash joins, are no place.
 type place struct {
 	keys    []string
 	country string // the code, when the last is the name of a state
@@ -58,7 +88,7 @@ func placeOf(tokens []token) (place, bool) {
 		if t.join == listed {
 			flush()
 		}
-		if prepositions[t.word] || i > 0 && t.join == stopped || t.word == "or" || t.possessive || len(tokens) > 8 {
+		if prepositions[t.word] && t.word != "of" || t.slashed || i > 0 && t.join == stopped || t.word == "or" || t.possessive || len(tokens) > 8 {
 			return place{}, false
 		}
 		name = append(name, t.word)
@@ -67,8 +97,16 @@ func placeOf(tokens []token) (place, bool) {
 	if len(p.keys) == 0 {
 		return place{}, false
 	}
-	if last := p.keys[len(p.keys)-1]; len(last) > 2 || last == "us" || last == "uk" {
+	last := p.keys[len(p.keys)-1]
+	if stateName(last) {
 		p.country = countries[last]
+	}
+	for _, key := range p.keys {
+		of := strings.Contains(key, " of ") && !stateName(key)
+		other := stateName(key) && key != last && countries[key] != p.country && (countries[key] != "GE" || p.country != "US")
+		if of || other {
+			return place{}, false
+		}
 	}
 	return p, true
 }
@@ -81,6 +119,9 @@ func (f *facts) inPlace(p place) finding {
 		within[placeKey(part)] = true
 	}
 	here := countries[placeKey(country)]
+	if end := placeKey(location[strings.LastIndex(location, ",")+1:]); country == "" && p.country != "" && stateName(end) && countries[end] == p.country {
+		within[p.keys[len(p.keys)-1]] = true
+	}
 	for i, key := range p.keys {
 		if i == len(p.keys)-1 {
 			break
@@ -109,7 +150,8 @@ func (f *facts) otherCountry(p place, here string) finding {
 	if p.country == "" || here == "" || here == p.country {
 		return unsure(notInCatalogue)
 	}
-	if p.country == "GE" && here == "US" { // the state is called so too
+	near := strings.Contains(placeKey(string(f.c.Location)), p.keys[0]) && len(p.keys) > 2
+	if p.country == "GE" && here == "US" || near { // the state is called so too; a list of places
 		return unsure(ambiguous)
 	}
 	return f.field(no, "country", string(f.c.Country))

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,7 +14,7 @@ func asked(text string) ([]token, bool) {
 	if len(text) > 1000 {
 		return nil, false
 	}
-	parts := sentences(text)
+	parts := sentences(dashes.ReplaceAllString(text, "$1-$2"))
 	if len(parts) == 0 {
 		return nil, false
 	}
@@ -36,11 +37,15 @@ func asked(text string) ([]token, bool) {
 	return ts, len(ts) > 0 && len(ts) <= questionMost
 }
 
+// dashes stand between the ends of a range.
+var dashes = regexp.MustCompile(`(\d[kKmM]?)\s*[-–—−]\s*[$€£]?(\d)`)
+
 // instructions may follow a question.
 var instructions = set("answer reply respond return with yes no or true false please just a the number word one in")
 
-var leads = phrases("please", "can you tell me if", "can you tell me whether", "tell me if", "tell me whether", "tell us if", "tell us whether", "find out if",
-	"find out whether", "check if", "check whether", "determine if", "determine whether", "whether")
+var leads = phrases("please", "could you please", "can you please", "could you", "i would like to know if", "i would like to know whether", "i want to know if", "i want to know whether",
+	"can you check if", "can you check whether", "can you tell me if", "can you tell me whether", "tell me if", "tell me whether", "tell us if", "tell us whether", "find out if",
+	"find out whether", "check if", "check whether", "determine if", "determine whether", "whether", "can you tell me", "tell me", "tell us")
 
 var tails = phrases("at the moment", "right now", "at present", "currently", "today", "now", "please")
 
@@ -76,6 +81,20 @@ func firm(ts []token, i int) (next int, ok bool) {
 	return i, false
 }
 
+// seatAt is where the words after "is" begin that are not of the company itself: those for its headquarters, and any that no
+// determiner makes another thing.
+func seatAt(ts []token, i int) (next int, ok bool) {
+	if w := wordAt(ts, i); w == "this" && (wordAt(ts, i+1) == "a" || wordAt(ts, i+1) == "an") {
+		return i + 1, true
+	}
+	next = skip(ts, i, set("the its their"))
+	if subjects[wordAt(ts, next)] && ts[next].possessive {
+		next++
+	}
+	hq := wordAt(ts, next) == "headquarters" || wordAt(ts, next) == "hq"
+	return next, hq || next == i
+}
+
 var asking = set("currently actively presently now already")
 
 // statement is a yes-or-no question in its parts.
@@ -85,6 +104,8 @@ type statement struct {
 	rest   []token // without determiners and the noun for a company
 	firm   bool
 	joined bool // it asks for several things
+	// article is that it asks for one of a kind, and not for a kind of company: "Is it a bank?"
+	article bool
 }
 
 // stated takes a yes-or-no question apart. Not understood are those that deny or limit what they ask for.
@@ -98,7 +119,11 @@ func stated(ts []token) (st statement, ok bool) {
 		i = skip(ts, i, asking)
 		st.verb, st.past = wordAt(ts, i), w == "did"
 	case "is", "are":
-		i, _ = firm(ts, 1)
+		if i, ok = firm(ts, 1); !ok {
+			if i, ok = seatAt(ts, 1); !ok {
+				return st, false
+			}
+		}
 		st.verb, i = "be", i-1
 	case "has", "have":
 		st.verb = "have"
@@ -117,7 +142,9 @@ func stated(ts []token) (st statement, ok bool) {
 		w := wordAt(ts, i)
 		if w == "is" || w == "are" {
 			st.verb = "be"
-		} else if st.verb, ok = base(w); !ok {
+		} else if seated[w] && wordAt(ts, i+1) == "in" {
+			st.verb, i = "be", i-1
+		} else if st.verb, ok = base(w); !ok && ts[0].word != "they" {
 			return st, false
 		}
 	}
@@ -135,14 +162,20 @@ func stated(ts []token) (st statement, ok bool) {
 		if separators[t.word] || t.join == listed {
 			st.joined = true
 		}
-		if !determiners[t.word] {
+		if !determiners[t.word] || k > 0 && t.word == "a" && k == len(ts)-i-1 { // Series A
 			st.rest = append(st.rest, t)
 		}
 	}
-	if n := len(st.rest); st.verb == "be" && n > 1 && firmNouns[st.rest[n-1].word] {
+	if n := len(st.rest); st.verb == "be" && n > 1 && kindNouns[st.rest[n-1].word] && (st.rest[n-1].word != "business" || !ofBusiness[st.rest[n-2].word]) {
 		st.rest, st.firm = st.rest[:n-1], true
 	}
+	st.article = !st.firm && (wordAt(ts, i) == "a" || wordAt(ts, i) == "an")
 	return st, len(st.rest) > 0 && len(st.rest) <= 16
+}
+
+// deed tells whether a statement with "is" says what a company is doing: hiring.
+func (st *statement) deed() bool {
+	return !st.firm && !st.article && len(st.rest) == 1 && strings.HasSuffix(st.rest[0].word, "ing")
 }
 
 func unpast(w string) string {
@@ -160,15 +193,22 @@ func unpast(w string) string {
 
 // ask makes the form of a statement that sentences are read by.
 func (st *statement) ask() *ask {
-	a := &ask{forms: map[string]form{}, rest: st.rest, firm: st.firm}
+	a := &ask{forms: map[string]form{}, rest: st.rest, firm: st.firm, article: st.article}
 	if st.verb == "be" {
-		a.forms["is"], a.forms["are"] = formBe, formBe
+		a.forms["is"], a.forms["are"], a.be, a.direct = formBe, formBe, true, true
+		a.attribute = attributes[strings.Join(plain(st.rest), "-")]
 		return a
 	}
 	verbs := senses[st.verb]
 	if verbs == nil {
 		verbs = []string{st.verb}
 	}
+	if st.verb == "have" && len(st.rest) > 0 && offered[st.rest[len(st.rest)-1].word] {
+		verbs = []string{"have", "offer"}
+	}
+	a.past = st.past
+	a.direct = st.verb == "run" || st.verb == "rely" || st.verb == "trade"
+	a.own = st.verb == "hire" || st.verb == "recruit" || st.verb == "raise" || st.verb == "have"
 	for _, v := range verbs {
 		if st.past {
 			for _, w := range past(v) {

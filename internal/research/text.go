@@ -26,6 +26,7 @@ type token struct {
 	capital    bool // begins with a capital letter
 	upper      bool // has no letter but capitals
 	possessive bool
+	slashed    bool // a slash stands before it
 }
 
 // sentence is a stretch of tokens that are read together.
@@ -64,7 +65,9 @@ type scanner struct {
 	text   string
 	at     int
 	join   join
+	slash  bool
 	quoted bool
+	closes string // the marks that end the quotation at hand
 	tokens []token
 	from   int // the first token of the sentence that is being read
 	done   []sentence
@@ -88,11 +91,11 @@ func (s *scanner) step() {
 			s.join = stopped
 		}
 	case ',', '/', '、', '，':
-		s.join = max(s.join, listed)
+		s.join, s.slash = max(s.join, listed), r == '/'
 	case '&':
 		s.add("&", mark, s.at)
-	case '"', '“', '”', '„', '«', '»':
-		s.quoted, s.join = true, stopped
+	case '"', '“', '”', '„', '«', '»', '‘', '’', '\'':
+		s.quote(r)
 	case '.', '。':
 		if r != '.' || s.ending() {
 			s.finish(s.at)
@@ -105,11 +108,7 @@ func (s *scanner) step() {
 			s.done[n-1].question = true
 		}
 	case '\n':
-		if next := strings.TrimLeft(s.text[s.at:min(len(s.text), s.at+64)], " \t\r"); next != "" {
-			if first, _ := utf8.DecodeRuneInString(next); !unicode.IsLower(first) {
-				s.finish(mark)
-			}
-		}
+		s.line(mark)
 	case '$', '€', '£', '+', '#', '~':
 		if r == '~' {
 			s.add("about", mark, s.at)
@@ -162,7 +161,9 @@ func (s *scanner) word() {
 	for s.at < len(s.text) && strings.IndexByte("+#%", s.text[s.at]) >= 0 {
 		s.at++
 	}
-	s.add(s.text[start:s.at], start, s.at)
+	if s.add(s.text[start:s.at], start, s.at); strings.HasSuffix(s.tokens[len(s.tokens)-1].word, "'re") {
+		s.apart()
+	}
 	if s.at < len(s.text) && (s.text[s.at] == '\'' || strings.HasPrefix(s.text[s.at:], "’")) && s.text[s.at-1] == 's' {
 		s.tokens[len(s.tokens)-1].possessive = true
 	}
@@ -196,7 +197,7 @@ func (s *scanner) within(r rune, size int) bool {
 }
 
 func (s *scanner) add(text string, start, end int) {
-	t := token{word: text, start: start, end: end, join: s.join}
+	t := token{word: text, start: start, end: end, join: s.join, slashed: s.slash}
 	first, _ := utf8.DecodeRuneInString(text)
 	t.capital = unicode.IsUpper(first)
 	var lower, upper, foreign bool
@@ -222,7 +223,7 @@ func (s *scanner) add(text string, start, end int) {
 		t.join = stopped
 	}
 	s.tokens = append(s.tokens, t)
-	s.join = spaced
+	s.join, s.slash = spaced, false
 }
 
 // ending tells whether the point just read ends a sentence.
@@ -251,31 +252,7 @@ func (s *scanner) finish(end int) {
 		s.done = append(s.done, sentence{tokens: part, start: part[0].start, end: end, quoted: s.quoted})
 		s.from = len(s.tokens)
 	}
-	s.quoted, s.join = false, stopped
-}
-
-// evidenceMost is how many bytes of a text are cited at most.
-const evidenceMost = 400
-
-// cite gives a sentence as it stands; of a long one the part from where it was read.
-func cite(text string, s sentence, from int) string {
-	start := s.start
-	if s.end-start > evidenceMost {
-		start = from
-	}
-	return cut(strings.TrimSpace(text[start:s.end]))
-}
-
-// cut shortens a text to what is cited of it, between two characters.
-func cut(text string) string {
-	if len(text) <= evidenceMost {
-		return text
-	}
-	end := evidenceMost
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
+	s.quoted, s.join = s.closes != "", stopped
 }
 
 // singular takes the ending of a plural off, in the simplest way.

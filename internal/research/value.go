@@ -10,7 +10,7 @@ import (
 
 // numericAsked is the numeric field that a question asks for, if it asks for nothing else.
 func numericAsked(ws []string) *numeric {
-	if n, rest := numericIn(ws); n != nil && only(rest, n.beside) {
+	if n, rest := numericIn(ws); n != nil && only(rest, n.beside) && !others(ws) {
 		return n
 	}
 	return nil
@@ -64,7 +64,7 @@ func counted(ts []token) (c count, ok bool) {
 	st := statement{verb: ts[next].word, rest: what}
 	c.ask = *st.ask()
 	if st.verb == "have" {
-		for _, v := range []string{"operate", "run", "own", "maintain"} {
+		for _, v := range []string{"operate", "run", "own"} {
 			c.ask.forms[v] |= formBase
 			c.ask.forms[present(v)] |= formS
 		}
@@ -97,13 +97,13 @@ func (c *count) read(f *facts) tam.Qualification {
 
 // in finds the number directly behind the verb and before what is counted. Of a place or a time only it does not count.
 func (c *count) in(s sentence, f *facts, itIsFirm bool) (value float64, at int, ok bool) {
-	if s.question || s.quoted || slices.ContainsFunc(s.tokens, func(t token) bool { return doubtful(t.word) }) {
+	if s.question || s.quoted || pending(s.tokens, false) || slices.ContainsFunc(s.tokens, func(t token) bool { return doubtful(t.word) }) {
 		return 0, 0, false
 	}
 	ts := s.tokens
 	for i := range ts {
 		next, many, is := f.subject(ts, i, itIsFirm, false)
-		if !is {
+		if !is || !f.led(ts, i, itIsFirm) {
 			continue
 		}
 		next = skip(ts, next, adverbs)
@@ -133,6 +133,9 @@ func wholly(ts []token) bool {
 		if i == 0 && t.join == spaced && !prepositions[t.word] && !enders[t.word] {
 			return false
 		}
+		if t.word == "daily" || t.word == "every" || t.word == "each" {
+			return false
+		}
 		if !prepositions[t.word] && t.word != "and" && t.word != "or" {
 			continue
 		}
@@ -146,7 +149,7 @@ func wholly(ts []token) bool {
 	return true
 }
 
-// textAsked reads a question for a text: that of a field, what the company does, or the one sentence that has its words.
+// textAsked reads a question for a text: that of a field, or what the company does.
 func textAsked(ts []token) reading {
 	if needsToday(ts) {
 		return nothing(today)
@@ -164,13 +167,13 @@ func textAsked(ts []token) reading {
 	if field := fieldNamed(ws, nil); field != "" {
 		return func(f *facts) tam.Qualification {
 			field, values := field, f.textOf(field)
-			if len(values) == 0 && field == "location" {
+			if len(values) == 0 && field == "location" && !slices.Contains(ws, "city") && !slices.Contains(ws, "location") {
 				field, values = "country", f.textOf("country")
 			}
 			if len(values) == 0 {
 				return unanswered(notInCatalogue)
 			}
-			joined := strings.Join(values, ", ")
+			joined := textMost(strings.Join(values, ", "))
 			found := f.field(yes, field, joined)
 			if field == "description" {
 				found.evidence = cut(joined)
@@ -178,41 +181,10 @@ func textAsked(ts []token) reading {
 			return found.answer(text(joined))
 		}
 	}
-	var content []token
-	for _, t := range ts {
-		if !besideAny[t.word] && !wh[t.word] && !prepositions[t.word] && !fillers[t.word] {
-			content = append(content, t)
+	if starts(ts, []string{"what", "does"}) || starts(ts, []string{"what", "do"}) {
+		if next, ok := firm(ts, 2); ok && next == len(ts)-1 && ts[next].word == "do" {
+			return (*facts).deed
 		}
 	}
-	whatItDoes := len(content) == 0 && (starts(ts, []string{"what", "does"}) || starts(ts, []string{"what", "do"}))
-	if len(content) == 0 && !whatItDoes {
-		return nothing(notUnderstood)
-	}
-	a := ask{rest: content}
-	return func(f *facts) tam.Qualification { return f.sentence(&a, whatItDoes) }
-}
-
-// fillers are words that a question has and its answer need not have.
-var fillers = set("how many much kind kinds type types sort any some there their when why our your and or")
-
-// sentence answers with the one sentence that has the words of a question, or with the first one.
-func (f *facts) sentence(a *ask, first bool) tam.Qualification {
-	var found *sentence
-	for i, s := range f.description() {
-		if s.question || !first && !a.mentioned(s.tokens) {
-			continue
-		}
-		if found != nil {
-			return unanswered(ambiguous)
-		}
-		found = &f.text[i]
-		if first {
-			break
-		}
-	}
-	if found == nil {
-		return unanswered(notInCatalogue)
-	}
-	cited := cite(string(f.c.Description), *found, found.start)
-	return finding{yes, cited, catalogSource + "description", sureSentence, ""}.answer(text(cited))
+	return nothing(notUnderstood)
 }

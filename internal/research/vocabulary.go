@@ -14,17 +14,34 @@ func set(words string) map[string]bool {
 
 var (
 	abbreviations = set("inc ltd co corp mr mrs ms dr st no e.g eg i.e ie approx vs etc est bros llc gmbh dept")
+	parents       = set("group holding holdings") // are mostly another company, where the name has no such word
 	legalForms    = set("inc ltd llc co corp corporation gmbh ag sa plc bv nv ab oy as group holding holdings limited company")
 
 	determiners = set("a an the its their our any some this")
-	firmNouns   = set("company business organization organisation firm enterprise vendor startup corporation employer account prospect agency")
-	subjects    = set("company business organization organisation firm account prospect enterprise vendor startup employer")
+	firmNouns   = set("company business organization organisation firm enterprise vendor startup corporation")
+	// kindNouns say nothing more at the end of a question, but for a business of which ofBusiness says more.
+	kindNouns  = set("company business organization organisation firm corporation")
+	ofBusiness = set("family small social big local online medium sized show own")
+	subjects   = set("company business organization organisation firm account prospect enterprise vendor startup employer")
+	// firms are how a description speaks of the company itself.
+	firms = set("company business organization organisation firm")
+	// headNouns are what a company can be that does what stands before.
+	headNouns = set(`company business organization organisation firm enterprise vendor startup corporation provider supplier seller retailer maker manufacturer producer developer
+		distributor operator builder wholesaler agency platform marketplace brand consultancy brewery bakery winery importer exporter contractor`)
+	// attributes may be said of a company before any of them.
+	attributes = set("b2b b2c d2c family-owned family-run privately-owned privately-held employee-owned woman-owned women-owned bootstrapped")
+	// roles are whom one hires.
+	roles = set(`engineers developers designers people staff employees talent talents salespeople technicians drivers nurses apprentices interns electricians mechanics
+		programmers accountants cooks colleagues graduates`)
+	pasts = set("made built sold bought held led taught written grown won run ran given")
+	// offered are things that one has who offers them.
+	offered = set("trial trials app apps api apis support plan plans program programs programme programmes warranty warranties newsletter demo subscription subscriptions")
 	// adverbs change nothing about whether something is so.
 	adverbs = set("also currently now today proudly already both still actively presently directly successfully mainly primarily mostly only always")
 
 	// askNot are words in a question that make it another than its words together say.
 	askNot = set(`not no never none neither nor without except excluding instead rather unless other besides only exclusively solely mainly primarily
-		mostly predominantly more less fewer least most than if when while until formerly previously former cannot longer same`)
+		mostly predominantly more less fewer least most than if when while until formerly previously former cannot longer same our your my we you`)
 	// doubts are words in a sentence that deny it, or say it of another time or of a mere possibility.
 	doubts = set(`not no never none nothing nobody neither nor cannot without except excluding exception instead rather unless unlike formerly former previously
 		past longer plan plans planned planning hope hopes hoping hoped intend intends intended aim aims aiming aimed seek seeks seeking want wants wanted wanting
@@ -33,20 +50,25 @@ var (
 		quit avoid avoids refuse refuses lack lacks lacking ban bans abandoned deprecated deprecating ex try tries trying tried fail fails failed unable allegedly claims
 		claim claimed rumored rumoured reportedly imagine pretend pretends myth false untrue incorrect wrong wrongly replaced replacing replaces migrated migrating moved
 		moving than few zero once doubt unclear unknown unlikely supposedly expects expected expect when before pending tomorrow dream dreams dropped drops
-		non anti terminated sunset retired hypothetical suppose assuming instance example rumor rumour rumors rumours slogan motto say says said
+		non anti terminated sunset retired hypothetical suppose assuming instance example ended ends ending closed closing phasing phased expired lapsed theoretically ideally perhaps maybe historically originally starting roadmap goal goals announced launching rumor rumour rumors rumours slogan motto say says said
 		believe believes believed think thinks thought ask asks asked called`)
 	// contradictions begin a sentence that takes back the one before it.
-	contradictions = set("not no except but however unless until formerly wrong false")
+	contradictions = set("coming starting soon not no except but however unless until formerly wrong false")
 
 	prepositions = set(`to for in with on at by from of through via across within into throughout over under between among around per about as using without
 		onto towards toward against like during since before after inside outside near beyond`)
 	separators = set("and or &")
 	// enders may follow what was looked for without changing it.
-	enders = set(`worldwide online globally internationally nationwide alike only today now too that which who whose where because so but while whereas since last
-		every each daily currently anywhere everywhere also as well`)
+	enders = set("worldwide online globally internationally nationwide alike today now too last anywhere everywhere currently also daily")
+	// behind are the prepositions that may follow what was looked for.
+	behind  = set("to for in with on at by from of through via across within throughout around over near")
+	seating = set("in from at near")
+	// turns are words behind it that may take back what was said, or limit it.
+	turns = set(`that which who whose where because so but while whereas although though however since until only as he she they them these those there is are was were
+		has have had does do did theory principle`)
 	pronouns = set("it they we he she i you them us him her who that which these those there")
 	// privative words before a noun make it something else.
-	privative = set(`toy fake model imitation faux artificial mock replica virtual vegan vegetarian meatless synthetic miniature alternative decaf scale dummy
+	privative = set(`toy doll dolls dollhouse fake model imitation faux artificial mock replica virtual vegan vegetarian meatless synthetic miniature alternative decaf scale dummy
 		counterfeit simulated hot pseudo play substitute plant based free fictional former anti non`)
 	// harmless words before a noun leave it what it is.
 	harmless = set(`leading global international national regional local innovative new used modern independent professional premium public private high quality
@@ -66,10 +88,13 @@ var (
 	// toolNouns are kinds of technologies.
 	toolNouns = set(`crm erp cloud database databases stack platform platforms tool tools software cms language languages framework frameworks technology technologies
 		system systems analytics helpdesk hosting`)
+	// homonyms are technologies and other things; a list that has one of techWords is of technologies.
+	homonyms  = set("ruby sage java rust swift outreach notion amber dart crystal spark ember flask falcon")
+	techWords = set("python go golang rails kubernetes docker aws azure sql javascript typescript postgresql mysql react node.js c++ c# kotlin php linux terraform")
 	// makers precede the names of their technologies.
 	makers = set("microsoft amazon google apache ibm oracle adobe aws sap atlassian hashicorp")
 	// stack is what of a company uses technologies.
-	stack = set("platform stack product products software infrastructure team teams engineers developers backend frontend website app apps service services systems")
+	stack = set("platform stack infrastructure team teams engineers developers backend frontend website service services systems")
 )
 
 // senses are the verbs of a sentence that say what a verb of a question asks for. A verb that is not here says itself.
@@ -82,7 +107,6 @@ var senses = map[string][]string{
 	"manufacture": {"manufacture", "make", "produce"},
 	"build":       {"build", "make", "manufacture", "produce"},
 	"create":      {"create", "make"},
-	"have":        {"have", "offer"},
 	"hire":        {"hire", "recruit"},
 	"recruit":     {"recruit", "hire"},
 	"use":         {"use", "utilise", "utilize", "leverage", "run"},
