@@ -120,7 +120,7 @@ func TestOtherNames(t *testing.T) {
 		{"Does it use Google Analytics?", tech("Adobe Analytics|Analytics"), "", notInCatalogue},
 		{"Does it use Salesforce?", tech("Salesforce (CRM)"), "true", "technologies: Salesforce (CRM)"},
 		{"Does it use Salesforce?", tech("Salesforce (dropped 2021)"), "", notInCatalogue},
-		{"Does it use Salesforce?", tech("Salesforce (no)"), "", notInCatalogue},
+		{"Does it use Salesforce?", tech("Salesforce (no)|Salesforce (planned)|Salesforce (formerly)"), "", notInCatalogue},
 		{"Does it use Microsoft?", tech("Microsoft 365"), "", notInCatalogue},
 		{"Does it use our product?", tech("Product"), "", notUnderstood},
 		{"Check if they use Salesforce", tech("Salesforce"), "true", "technologies: Salesforce"},
