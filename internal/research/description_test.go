@@ -16,7 +16,7 @@ func TestSentencesThatDoNotTell(t *testing.T) {
 		"Does it use Salesforce?": {
 			"Acme Tools makes add-ons. “Acme Tools changed everything. We use Salesforce every day.” – Jane Doe, Globex",
 			"Acme Tools makes add-ons. \"Acme Tools is great. We use Salesforce with it. It just works.\" Jane Doe, Globex",
-			"'We use Salesforce every day.' Jane Doe, Globex", "‘We use Salesforce every day.’ Jane Doe, Globex", "„Super. We use Salesforce.“ Jane Doe",
+			"'We use Salesforce every day.' Jane Doe, Globex", "‘We use Salesforce every day.’ Jane Doe, Globex", "„Super. We use Salesforce.“ Jane Doe", "»Super. We use Salesforce.« Jane Doe",
 			"What our customers say:\nWe use Salesforce and Acme Tools together.", "We use Salesforce at a client in Berlin.", "We use Salesforce at clients only.",
 		},
 		"Does it ship worldwide?": {
