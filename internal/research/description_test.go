@@ -16,8 +16,8 @@ func TestSentencesThatDoNotTell(t *testing.T) {
 		"Does it use Salesforce?": {
 			"Acme Tools makes add-ons. “Acme Tools changed everything. We use Salesforce every day.” – Jane Doe, Globex",
 			"Acme Tools makes add-ons. \"Acme Tools is great. We use Salesforce with it. It just works.\" Jane Doe, Globex",
-			"'We use Salesforce every day.' Jane Doe, Globex", "‘We use Salesforce every day.’ Jane Doe, Globex", "„Super. We use Salesforce.“ Jane Doe",
-			"What our customers say:\nWe use Salesforce and Acme Tools together.", "We use Salesforce at a client in Berlin.",
+			"'We use Salesforce every day.' Jane Doe, Globex", "‘We use Salesforce every day.’ Jane Doe, Globex", "„Super. We use Salesforce.“ Jane Doe", "»Super. We use Salesforce.« Jane Doe",
+			"What our customers say:\nWe use Salesforce and Acme Tools together.", "We use Salesforce at a client in Berlin.", "We use Salesforce at clients only.",
 		},
 		"Does it ship worldwide?": {
 			"A story: Globex. «Acme Tools is our backbone. We ship worldwide.»", "Acme Tools helps you buy from any vendor. The vendor ships worldwide.",
@@ -25,7 +25,7 @@ func TestSentencesThatDoNotTell(t *testing.T) {
 		},
 		"Does it sell to consumers?": {
 			"Acme Tools was acquired by Globex in 2020. It sells to consumers.", "Acme Tools was acquired by IBM. It sells to consumers.",
-			"Acme Tools is a subsidiary of Globex. The company sells to consumers.", "Airbus is our customer. It sells to consumers.",
+			"Acme Tools is a subsidiary of Globex. The company sells to consumers.", "Airbus is our customer. It sells to consumers.", "We sell to consumers of energy data.",
 			"Acme Tools makes bolts. Customers include Mercedes. It sells to consumers.",
 			"Acme Tools sells to consumers. In 2022 the company stopped selling to consumers.",
 		},
@@ -37,7 +37,7 @@ func TestSentencesThatDoNotTell(t *testing.T) {
 		"Does it have insurance?":   {"We match you with the right employer. The employer has insurance.", "We offer insurance for small firms."},
 		"Does it have an API?":      {"We have an API under development."},
 		"Is it hiring?": {
-			"Acme Tools is hiring made easy.", "Acme Tools is hiring software for modern teams.", "We are hiring experts.", "We are hiring managers at heart.",
+			"Acme Tools is hiring made easy.", "Acme Tools is hiring software for modern teams.", "We are hiring experts.", "We are hiring software.", "We are hiring managers' best friend.", "We are hiring freeze experts.", "We are hiring engineers' best friend.", "We are hiring people people.", "We are hiring managers at heart.",
 			"We are hiring engineers for our clients.", "We are hiring from 2027.",
 		},
 		"Does it hire engineers?":  {"We recruit engineers for banks."},
@@ -53,21 +53,22 @@ func TestSentencesThatDoNotTell(t *testing.T) {
 			"We offer a free trial. The free trial was discontinued in 2021.", "We offer a free trial. Coming 2027.", "Starting next year, Acme Tools offers a free trial.",
 			"For new customers, we do not offer a free trial.", "We offer a free trial that ended in 2021.", "We offer a free trial, but it ended in 2021.",
 		},
-		"Does it use cookies?":     {"This site uses cookies. We do not use cookies."},
-		"Is it a bank?":            {"Acme Tools is a bank of stock photos."},
-		"Is it a listed company?":  {"Acme Tools is listed on G2 and Capterra."},
-		"Is it open?":              {"We are open to ideas.", "We are open from 9 to 5."},
-		"Is it private?":           {"Acme Tools is private by design."},
-		"Is it a SaaS company?":    {"Acme Tools is a SaaS marketing agency."},
-		"Does it build houses?":    {"We build houses of cards."},
-		"Is it a leasing company?": {"We are leasing in Berlin."},
-		"Does it have a CTO?":      {"We have a CTO as a service.", "We have a CTO for startups."},
-		"Does it sell phones?":     {"We sell phones, tablets and laptops accessories.", "We sell phones and tablets cases.", "We sell phones, " + strings.Repeat("chargers, ", 40) + "and bags."},
-		"Does it make clothing?":   {"We make doll clothing."},
-		"Does it make cars?":       {"According to our competitors, we make cars.", "Acme Tools Holding makes cars.", "For our client Globex, we make cars."},
-		"Is it B2B?":               {"Acme Tools is a B2B company database provider.", "Acme Tools is a B2B directory.", "Acme Tools is a B2B wholesaler's customer.", "Acme Tools is not a B2B wholesaler."},
-		"Does it offer refunds?":   {"We do not offer refunds or exchanges on sale items."},
-		"Is it free?":              {"Acme Tools is free for 14 days."},
+		"Does it use cookies?":      {"This site uses cookies. We do not use cookies."},
+		"Is it a bank?":             {"Acme Tools is a bank of stock photos."},
+		"Is it a listed company?":   {"Acme Tools is listed on G2 and Capterra."},
+		"Is it open?":               {"We are open to ideas.", "We are open from 9 to 5."},
+		"Is it private?":            {"Acme Tools is private by design."},
+		"Is it a SaaS company?":     {"Acme Tools is a SaaS marketing agency."},
+		"Does it build houses?":     {"We build houses of cards."},
+		"Is it a software company?": {"We are a software company in name only."},
+		"Is it a leasing company?":  {"We are leasing in Berlin."},
+		"Does it have a CTO?":       {"We have a CTO as a service.", "We have a CTO for startups."},
+		"Does it sell phones?":      {"We sell phones, tablets and laptops accessories.", "We sell phones and tablets cases.", "We sell phones, " + strings.Repeat("chargers, ", 40) + "and bags."},
+		"Does it make clothing?":    {"We make doll clothing."},
+		"Does it make cars?":        {"According to our competitors, we make cars.", "We make cars for children to play with.", "Acme Tools Holding makes cars.", "For our client Globex, we make cars."},
+		"Is it B2B?":                {"Acme Tools is a B2B company database provider.", "Acme Tools is a B2B directory.", "Acme Tools is a B2B wholesaler's customer.", "Acme Tools is not a B2B wholesaler."},
+		"Does it offer refunds?":    {"We do not offer refunds or exchanges on sale items."},
+		"Is it free?":               {"Acme Tools is free for 14 days."},
 	} {
 		for _, about := range descriptions {
 			rows = append(rows, row{question, co{about: about}, "", ambiguous})
@@ -115,8 +116,12 @@ func TestTextsThatDoNotTell(t *testing.T) {
 		{"How many stores does it have?", about("By 2030, we run 300 stores."), "", ambiguous},
 		{"How many stores does it have?", about("We run 300 stores in 2030."), "", ambiguous},
 		{"How many customers does it serve?", about("We serve 10,000 customers daily."), "", ambiguous},
+		{"How many customers does it have?", about("We have 500 customers each month."), "", ambiguous},
 		{"How many websites does it have?", about("We maintain 300 websites."), "", ambiguous},
 		{"How many customers does it have?", about("We work with Globex. It has 900 customers."), "", ambiguous},
+	})
+	check(t, crm.MultiSelectField, "Consumers|Hospitals|Schools", []row{
+		{"Who does it sell to?", about("We sell to both hospitals and schools."), "Hospitals|Schools", "We sell to both hospitals and schools."},
 	})
 	long := co{about: strings.Repeat("é", 2*shape.TextMax)}.company()
 	got, _ := NewCatalog().Research(t.Context(), tam.Question{Text: "What is the description?", Type: crm.TextField}, long)

@@ -13,7 +13,7 @@ var (
 		energy banking`)
 	// bodies are what a company can be; as keywords they are mostly whom it works for, or what it is good at.
 	bodies = set(`bank agency startup start-up enterprise customer client partner public private listed government nonprofit non-profit charity ngo school university college
-		hospital clinic restaurant hotel airline retailer store shop family social remote growing small smb sme smes large global startups company business employer
+		hospital clinic restaurant hotel airline retailer store shop family social remote growing small smb sme smes large global company business employer
 		hiring recruiting brand subsidiary investor fund partnership free profitable certified accredited licensed regulated sustainable local`)
 )
 
@@ -24,7 +24,7 @@ func (f *facts) kind(what []token, keywords bool) finding {
 			return f.field(yes, in.name, in.value)
 		}
 	}
-	if !keywords || len(what) == 0 || body(what[len(what)-1].word) {
+	if !keywords || len(what) == 0 || body(what[len(what)-1].word) || bodies[strings.Join(plain(what), "-")] {
 		return unsure(notInCatalogue)
 	}
 	for _, k := range f.c.Keywords {

@@ -67,7 +67,7 @@ func (a *ask) listed(ts []token, i int) bool {
 		switch {
 		case separators[t.word]:
 			item = k + 1
-		case determiners[t.word] && k == item:
+		case (determiners[t.word] || t.word == "both") && k == item:
 			item++
 		case prepositions[t.word], pronouns[t.word], enders[t.word], privative[t.word], k > item && strings.HasSuffix(t.word, "ing"), t.possessive, doubtful(t.word):
 			return false
@@ -150,6 +150,7 @@ func (a *ask) ends(ts []token, i int) bool {
 // plainly tells whether what follows adds places, times, and people that it is for, and nothing that may take it back: no clause but
 // another about the company, no aside, and in brackets only names such as B2B.
 func plainly(ts []token) bool {
+	purpose := false
 	for i, t := range ts {
 		aside := t.join == listed && prepositions[t.word]
 		clause := i > 0 && separators[ts[i-1].word] || t.join == listed
@@ -158,9 +159,10 @@ func plainly(ts []token) bool {
 			return true
 		case t.join == stopped:
 			return !slices.ContainsFunc(ts[i:], func(t token) bool { return !t.upper && !separators[t.word] })
-		case turns[t.word], pronouns[t.word], aside:
+		case turns[t.word], pronouns[t.word], aside, purpose && t.word == "to": // for children to play with
 			return false
 		}
+		purpose = purpose || t.word == "for"
 	}
 	return true
 }
@@ -198,8 +200,13 @@ func hires(ts []token) bool {
 	}
 	for k, t := range ts {
 		switch {
-		case k > 0 && t.join > hyphened || k == 0 && t.join == stopped || roles[t.word]:
+		case k == 0 && t.join == stopped:
 			return true
+		case t.possessive || t.join > hyphened:
+			return false
+		case roles[t.word]:
+			next := wordAt(ts, k+1)
+			return next == "" || prepositions[next] || enders[next] || separators[next]
 		case prepositions[t.word] || enders[t.word]:
 			return k == 0
 		case k > 2:

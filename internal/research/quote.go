@@ -7,7 +7,7 @@ import (
 )
 
 // quotes are the marks that begin a quotation, and those that end it.
-var quotes = map[rune]string{'"': "\"", '“': "”\"", '„': "“”", '«': "»", '‘': "’", '\'': "'"}
+var quotes = map[rune]string{'"': "\"", '“': "”\"", '„': "“”", '«': "»", '»': "«", '‘': "’", '\'': "'"}
 
 // quote reads a quotation mark. What stands between two of them is quoted, whatever sentences it has; without an end, all up to
 // the next empty line.
@@ -29,11 +29,10 @@ func (s *scanner) quote(r rune) {
 		}
 		s.closes = quotes[r]
 	default:
-		s.closes = quotes[r]
-		if r == '’' {
-			s.join = stopped
+		if s.join = stopped; r == '’' {
 			return
 		}
+		s.closes = quotes[r]
 	}
 	s.quoted, s.join = true, stopped
 }
