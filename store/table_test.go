@@ -281,6 +281,35 @@ func TestThePrivatePartIsKeptAndNotAnswered(t *testing.T) {
 	})
 }
 
+// TestRecordsOfBeforeHaveNoPrivatePart reads a record that was written when its kind kept nothing to itself.
+func TestRecordsOfBeforeHaveNoPrivatePart(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	type earlier struct {
+		Name string `json:"name"`
+	}
+	id := uuid.New()
+	write(t, s, orgA, func(tx *Tx) error {
+		_, err := NewTable[earlier](people.Name(), nil, nil).Insert(tx, id, earlier{"ann"})
+		return err
+	})
+	write(t, s, orgA, func(tx *Tx) error {
+		got, err := people.Get(tx, id)
+		if err != nil || got.Record.Name != "ann" || got.Record.hidden != (hidden{}) {
+			t.Errorf("got %+v, %v", got.Record, err)
+		}
+		rec := got.Record
+		rec.hidden.Source = "imported"
+		_, err = people.Update(tx, got, rec, nil)
+		return err
+	})
+	read(t, s, orgA, func(tx *Tx) error {
+		if got, err := people.Get(tx, id); err != nil || got.Record.hidden.Source != "imported" {
+			t.Errorf("got %+v, %v", got.Record, err)
+		}
+		return nil
+	})
+}
+
 func TestTextIsKeptAsGiven(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	for _, name := range []string{"<b>&amp;</b> 'x'", "line\u2028and\u2029paragraph", "quote\"\\\n\t", "naïve 日本 🙂", "\x00\x1f"} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/store"
 )
 
@@ -208,6 +209,39 @@ func TestFailuresBackOff(t *testing.T) {
 	w.Once(t.Context())
 	if b.job(orgA, failing) != nil {
 		t.Error("it is not done after it was")
+	}
+}
+
+// TestAFullDiskIsNoTry fails because the disk refuses writes: that is not held against the job.
+func TestAFullDiskIsNoTry(t *testing.T) {
+	b := newBench(t)
+	id := b.enqueue(orgA, "writes", b.now(), nil)
+	w := b.worker(map[string]Handler{"writes": func(context.Context, store.Job) error { return fault.New(fault.Unavailable, "no room") }})
+	for range 5 {
+		w.Once(t.Context())
+		if j := b.job(orgA, id); j == nil || j.Tries != 0 || !j.Due.Equal(b.now().Add(fullDelay)) {
+			t.Fatalf("it is %+v at %v", j, b.now())
+		}
+		b.move(fullDelay)
+	}
+}
+
+// TestAJobThatIsGone ends without a word when its organization was deleted while it ran.
+func TestAJobThatIsGone(t *testing.T) {
+	b := newBench(t)
+	b.enqueue(orgA, "writes", b.now(), nil)
+	b.worker(map[string]Handler{"writes": func(ctx context.Context, job store.Job) error {
+		err := b.store.Update(ctx, orgA, store.Actor{}, func(tx *store.Tx) error {
+			tx.DropOrganization()
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return b.done(ctx, job)
+	}}).Once(t.Context())
+	if b.logged("ERROR") {
+		t.Error("it is told as a failure")
 	}
 }
 
