@@ -240,9 +240,13 @@ func (w *world) disturb() {
 }
 
 func TestAgreement(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds, rounds := uint64(4), 40
+	if raceDetector { // ten times as slow
+		seeds, rounds = 2, 15
+	}
+	for seed := range seeds {
 		w := newWorld(t, seed)
-		for range 40 {
+		for range rounds {
 			w.change(1 + w.rand.IntN(30))
 			w.disturb()
 			k := w.known()

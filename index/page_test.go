@@ -87,7 +87,11 @@ func randomRow(r *rand.Rand) *row {
 // TestPages puts matches into parts and rows at random, and wants of every page what sorting all of them gives.
 func TestPages(t *testing.T) {
 	r := rand.New(rand.NewPCG(81, 1))
-	for trial := range 300 {
+	trials := 300
+	if raceDetector { // ten times as slow
+		trials = 60
+	}
+	for trial := range trials {
 		var parts []matched
 		var all []keyed
 		sort := strings.Join([]string{pick(r, []string{"name", "-name", "size", "-size"}), pick(r, []string{"-day", "day", "flag", "-flag"})}[:1+r.IntN(2)], ",")
