@@ -327,7 +327,7 @@ func (t *Table[T]) Find(tx *Tx, name string, key []byte) (uuid.UUID, bool) {
 func (t *Table[T]) IDs(tx *Tx, name string, key []byte, most int) ([]uuid.UUID, error) {
 	prefix := keyPrefix(key)
 	var ids []uuid.UUID
-	err := tx.scan(t.name+".key."+name, prefix, func(k, _ []byte) (bool, error) {
+	err := tx.look(t.name+".key."+name, prefix, func(k, _ []byte) (bool, error) {
 		if !bytes.HasPrefix(k, prefix) {
 			return false, nil
 		}

@@ -242,6 +242,21 @@ func (tx *Tx) changed() map[string]uint64 {
 // scan calls fn for the keys from on, in order, until it says stop. It sees the transaction's own writes of the moment
 // it began; fn may write to the bucket.
 func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
+	w := tx.writes[bucket]
+	if w != nil {
+		w = w.Copy()
+	}
+	return tx.walk(bucket, w, from, fn)
+}
+
+// look is scan for a fn that writes nothing to the bucket. It is cheap for one that stops soon: what was written is not copied, and
+// so not copied again by the next write.
+func (tx *Tx) look(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
+	return tx.walk(bucket, tx.writes[bucket], from, fn)
+}
+
+// walk calls fn for the keys of a bucket and of what was written to it, which may be nil.
+func (tx *Tx) walk(bucket string, w *btree.Map[string, []byte], from []byte, fn func(key, value []byte) (more bool, err error)) error {
 	var k, v []byte
 	var c *bolt.Cursor
 	if b := tx.bucket(bucket); b != nil {
@@ -250,8 +265,8 @@ func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more 
 	}
 	var own btree.MapIter[string, []byte]
 	haveOwn := false
-	if w := tx.writes[bucket]; w != nil {
-		own = w.Copy().Iter()
+	if w != nil {
+		own = w.Iter()
 		haveOwn = own.Seek(string(from))
 	}
 	for k != nil || haveOwn {

@@ -16,8 +16,8 @@ import (
 // ImportJob is the kind of the job that does an Import.
 const ImportJob = "tam.import"
 
-// importMost is how many members become records at once: other writers wait meanwhile.
-const importMost = 500
+// importMost is how many members become records at once, as many as a batch may have: other writers wait meanwhile.
+const importMost = 1000
 
 // importJob does an Import, from where it was left.
 func (t *TAM) importJob(ctx context.Context, job store.Job) error {
