@@ -88,7 +88,7 @@ func TestImportCut(t *testing.T) {
 	}
 	cuts, step := 0, 1
 	if raceDetector {
-		step = 4
+		step = 2
 	}
 	for write := 1; ; write += step {
 		operation := begin(fmt.Sprintf("Cut %d", write))
@@ -105,7 +105,7 @@ func TestImportCut(t *testing.T) {
 			t.Errorf("write %d: the records are not those of an Import that was left alone", write)
 		}
 	}
-	if cuts < 4 && step == 1 {
+	if cuts < 3 && step == 1 { // two in the middle, and that before the first
 		t.Errorf("there were %d writes", cuts)
 	}
 	t.Logf("%d cuts, %s, %s", cuts, counts, left)
