@@ -210,6 +210,7 @@ func TestRefusedSettings(t *testing.T) {
 		{"research.timeout", "[30s]", "a duration with its unit"},
 		{"research.unit_rate", "-0.5", "0 or more"},
 		{"research.unit_rate", ".inf", "0 or more"},
+		{"research.unit_rate", "1000001", "up to a million"},
 		{"research.unit_rate", ".nan", "0 or more"},
 		{"research.unit_rate", "cheap", "a number"},
 		{"mail.transport", "pigeon", `outbox or smtp, not "pigeon"`},

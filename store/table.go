@@ -41,6 +41,16 @@ type Key[T any] struct {
 	Of   func(*Tx, *T) ([][]byte, error)
 }
 
+// TextKey is a key of one text; an empty one is none.
+func TextKey[T any](name string, text func(*T) string) Key[T] {
+	return Key[T]{Name: name, Of: func(_ *Tx, rec *T) ([][]byte, error) {
+		if s := text(rec); s != "" {
+			return [][]byte{[]byte(s)}, nil
+		}
+		return nil, nil
+	}}
+}
+
 // Doc is a record with what the store knows about it.
 type Doc[T any] struct {
 	ID     uuid.UUID
@@ -335,6 +345,15 @@ func (t *Table[T]) IDs(tx *Tx, name string, key []byte, most int) ([]uuid.UUID, 
 		return len(ids) != most, nil
 	})
 	return ids, err
+}
+
+// Oldest gives the id of the oldest record that stands under a secondary key.
+func (t *Table[T]) Oldest(tx *Tx, name string, key []byte) (id uuid.UUID, found bool, err error) {
+	ids, err := t.IDs(tx, name, key, 1)
+	if err != nil || len(ids) == 0 {
+		return uuid.Nil, false, err
+	}
+	return ids[0], true, nil
 }
 
 // Scan calls fn for every record in the order of creation, until it says stop. The JSON of a record is valid until the

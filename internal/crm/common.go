@@ -32,21 +32,12 @@ type Origin struct {
 const bySource = "source"
 
 func sourceKey[T any](origin func(*T) *Origin) store.Key[T] {
-	return store.Key[T]{Name: bySource, Of: func(_ *store.Tx, rec *T) ([][]byte, error) {
-		if id := origin(rec).SourceID; id != "" {
-			return [][]byte{[]byte(id)}, nil
-		}
-		return nil, nil
-	}}
+	return store.TextKey(bySource, func(rec *T) string { return origin(rec).SourceID })
 }
 
 // FromSource gives the oldest record of a kind that was taken over from a row of the catalogue.
 func FromSource[T any](tx *store.Tx, k *record.Kind[T], sourceID string) (uuid.UUID, bool, error) {
-	ids, err := k.Table.IDs(tx, bySource, []byte(sourceID), 1)
-	if err != nil || len(ids) == 0 {
-		return uuid.Nil, false, err
-	}
-	return ids[0], true, nil
+	return k.Table.Oldest(tx, bySource, []byte(sourceID))
 }
 
 // Emails, LinkedIn URLs and websites are compared in these forms, wherever they are. What has none is empty.

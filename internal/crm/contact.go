@@ -42,14 +42,10 @@ var contactRules = record.Rules[Contact]{
 	Keys:  []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
 }
 
-// isKnown tells whether a contact is someone: reachable, or at least known by name.
-func (c *Contact) isKnown() bool {
-	return c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
-}
-
-// checkContact wants a new contact to be someone.
+// checkContact wants a new contact to be someone: reachable, or at least known by name.
 func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {
-	if before == nil && !c.isKnown() && !p.Has("email") && !p.Has("linkedin_url") && !p.Has("first_name") && !p.Has("last_name") {
+	known := c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
+	if before == nil && !known && !p.Has("email") && !p.Has("linkedin_url") && !p.Has("first_name") && !p.Has("last_name") {
 		p.Invalid("email", "is required, or linkedin_url, or first_name and last_name")
 	}
 	return nil

@@ -32,12 +32,7 @@ func externalIDs[T any](text func(*T) string) store.Unique[T] {
 }
 
 func matchKey[T any](text func(*T) string, name string, fold func(string) string) store.Key[T] {
-	return store.Key[T]{Name: matchName(name), Of: func(_ *store.Tx, rec *T) ([][]byte, error) {
-		if folded := fold(text(rec)); folded != "" {
-			return [][]byte{[]byte(folded)}, nil
-		}
-		return nil, nil
-	}}
+	return store.TextKey(matchName(name), func(rec *T) string { return fold(text(rec)) })
 }
 
 func matchName(field string) string { return "match." + field }
@@ -60,11 +55,7 @@ func (k *Kind[T]) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error
 	if folded == "" {
 		return uuid.Nil, false, nil
 	}
-	ids, err := k.Table.IDs(tx, matchName(field), []byte(folded), 1)
-	if err != nil || len(ids) == 0 {
-		return uuid.Nil, false, err
-	}
-	return ids[0], true, nil
+	return k.Table.Oldest(tx, matchName(field), []byte(folded))
 }
 
 // Item is one record of a batch: a new one or, when it has an id, changes to one that there is.

@@ -75,9 +75,5 @@ func (s *Set) HoldsValue(tx *store.Tx, entity string, field uuid.UUID, value str
 }
 
 func (k *Kind[T]) holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error) {
-	ids, err := k.Table.IDs(tx, customKey, valueKey(field, value), 1)
-	if err != nil || len(ids) == 0 {
-		return uuid.Nil, false, err
-	}
-	return ids[0], true, nil
+	return k.Table.Oldest(tx, customKey, valueKey(field, value))
 }

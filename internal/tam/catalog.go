@@ -74,30 +74,21 @@ func newCatalog() *Catalog {
 		Companies: store.NewTable("companies", []store.Unique[Company]{{
 			Name: byID, Of: func(c *Company) []byte { return []byte(c.ID) },
 		}}, []store.Key[Company]{
-			textKey(byWebsite, func(c *Company) string { return string(c.Website) }),
+			store.TextKey(byWebsite, func(c *Company) string { return string(c.Website) }),
 		}),
 		People: store.NewTable("people", []store.Unique[Person]{{
 			Name: byID, Of: func(p *Person) []byte { return []byte(p.ID) },
 		}}, []store.Key[Person]{
-			textKey(byCompany, func(p *Person) string { return string(p.CompanyID) }),
-			textKey(byAwaited, func(p *Person) string { return p.awaits.Website }),
-			textKey(byLinkedIn, func(p *Person) string { return crm.FoldLinkedIn(string(p.LinkedinURL)) }),
-			textKey(byEmail, func(p *Person) string { return crm.FoldEmail(string(p.Email)) }),
+			store.TextKey(byCompany, func(p *Person) string { return string(p.CompanyID) }),
+			store.TextKey(byAwaited, func(p *Person) string { return p.awaits.Website }),
+			store.TextKey(byLinkedIn, func(p *Person) string { return crm.FoldLinkedIn(string(p.LinkedinURL)) }),
+			store.TextKey(byEmail, func(p *Person) string { return crm.FoldEmail(string(p.Email)) }),
 		}),
 	}
 	c.CompanyList = index.NewKind("companies", "name", c.Companies, nil)
 	c.PersonList = index.NewKind("people", "last_name", c.People, nil)
 	c.CompanyList.ReadOnly, c.PersonList.ReadOnly = true, true
 	return c
-}
-
-func textKey[T any](name string, text func(*T) string) store.Key[T] {
-	return store.Key[T]{Name: name, Of: func(_ *store.Tx, rec *T) ([][]byte, error) {
-		if s := text(rec); s != "" {
-			return [][]byte{[]byte(s)}, nil
-		}
-		return nil, nil
-	}}
 }
 
 // The keys of the catalogue's tables.

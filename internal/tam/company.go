@@ -64,11 +64,7 @@ func oldest[T any](tx *store.Tx, table *store.Table[T], key, value string) (uuid
 	if value == "" {
 		return uuid.Nil, false, nil
 	}
-	ids, err := table.IDs(tx, key, []byte(value), 1)
-	if err != nil || len(ids) == 0 {
-		return uuid.Nil, false, err
-	}
-	return ids[0], true, nil
+	return table.Oldest(tx, key, []byte(value))
 }
 
 // with gives the company with what an update says of it. What that has no value for stays.
