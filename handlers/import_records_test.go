@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/shape"
 	"prospector/internal/tam"
@@ -201,4 +204,56 @@ func TestImportSince(t *testing.T) {
 		t.Error(got)
 	}
 	hasBalance(t, org, "", "6/6 left 0, 9/9 left 0")
+}
+
+// TestImportAnswers writes answers into the AI-filled field, whatever it held, and charges them. A field that is the user's own by
+// then is left alone.
+func TestImportAnswers(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t)
+	app.Catalog([]tam.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
+	app.TAM.Researcher = newScripted(false, map[string]string{"c1": "true", "c2": "true", "c3": "false"})
+	for key, c := range map[string]struct {
+		change string
+		want   []string
+	}{
+		"kept":  {`{"label": "Another"}`, []string{"c1 true", "c2 true"}},
+		"owned": {`{"ai": null}`, []string{"c1 false", "c2 <nil>"}},
+	} {
+		org := app.Org(key)
+		field := newField(org, "accounts", key, "boolean", `, "ai": {"question": "Is it?"}`)
+		org.Write.Post("/v1/accounts", `{"name": "c1", "website": "c1.example", "custom_field_`+key+`": false}`).Is(201)
+		preview := readyPreview(org, `{"qualifier_signal_id": "`+field+`", "qualifier_rule": {"value": true}}`)
+		org.Admin.Patch("/v1/fields/"+field, c.change).Is(200)
+		operation := accept(org, preview)
+		app.Work()
+		if got := importedAs(t, org, operation); got != "1 1 0, 0 0 0" {
+			t.Error(got)
+		}
+		var got []string
+		for _, a := range exported(t, org, "accounts") {
+			got = append(got, fmt.Sprint(a["website"].(string)[:2], " ", a["custom_field_"+key]))
+		}
+		slices.Sort(got)
+		sameTexts(t, key, got, c.want...)
+		for _, cost := range []any{org.Read.Get(importPath + operation).Is(200).Value("data.charged"), org.Read.Get(previewPath + "/" + preview).Is(200).Value("data.research.cost")} {
+			if diff := apptest.Diff(`{"unit_product": "ai_signal", "rate_basis": "list", "charged": true, "charged_operation_id": "`+operation+`", "companies": 3, "units": 3, "unit_rate": 2.5,
+				"estimated_ai_signal_credits": 7.5, "actual_ai_signal_credits": 7.5}`, asJSON(cost)); diff != "" {
+				t.Errorf("%s: %s", key, diff)
+			}
+		}
+	}
+}
+
+// TestCredits multiplies without the noise of fractions.
+func TestCredits(t *testing.T) {
+	t.Parallel()
+	app := apptest.New(t, func(c *cmd.Config) { c.Research.UnitRate = 0.1 })
+	app.Catalog([]tam.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
+	org := app.Org("Acme")
+	field := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Is it?"}`)
+	res := org.Read.Post(previewPath+"/estimate", `{"request_id": "`+uuid.NewString()+`", "company_filters": {}, "qualifier_signal_id": "`+field+`", "qualifier_rule": {"value": true}}`).Is(200)
+	if !strings.Contains(string(res.Body), `"estimated_ai_signal_credits":0.3,`) {
+		t.Errorf("%s", res.Body)
+	}
 }
