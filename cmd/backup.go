@@ -45,7 +45,7 @@ var backup = adminOp[struct{}, backedUp]{
 		if err := errors.Join(store.Compact(copied, compact), os.RemoveAll(copied)); err != nil {
 			return b, err
 		}
-		m, err := checkCopy(ctx, compact, s.log, nil)
+		m, err := checkCopy(ctx, compact, s.Config, s.log, nil)
 		if err != nil {
 			return b, fmt.Errorf("no backup was made: %w ('prospector check' tells more)", err)
 		}
@@ -57,8 +57,8 @@ var backup = adminOp[struct{}, backedUp]{
 }
 
 // checkCopy opens a copy of a store, finds it without fault or tells what is wrong, and lets prepare write to it.
-func checkCopy(ctx context.Context, dir string, log *slog.Logger, prepare func(*store.Store) error) (m store.Manifest, err error) {
-	s, err := openStore(dir, log)
+func checkCopy(ctx context.Context, dir string, cfg Config, log *slog.Logger, prepare func(*Service) error) (m store.Manifest, err error) {
+	s, err := openStore(dir, cfg, log)
 	if err != nil {
 		return m, err
 	}
@@ -79,7 +79,7 @@ func checkCopy(ctx context.Context, dir string, log *slog.Logger, prepare func(*
 	if m.Organizations, m.Records, err = s.count(); err != nil || prepare == nil {
 		return m, err
 	}
-	return m, prepare(s.Store)
+	return m, prepare(s)
 }
 
 // count tells how many organizations there are, and how many records they and the catalogue have.

@@ -51,7 +51,7 @@ func demoCommand() *cobra.Command {
 	}
 	c.Flags().String("addr", "", "`address` to listen on (default 127.0.0.1:8080)")
 	c.Flags().Int("companies", demoCompanies, "how many `companies` the made-up market has")
-	c.Flags().String("speed", "", "how many `times` as fast campaigns run (default 1); it has no effect until there are campaigns")
+	c.Flags().String("speed", "", "how many `times` as fast campaigns run (default 1); it has no effect until campaigns run")
 	return c
 }
 
@@ -98,6 +98,9 @@ func prepareDemo(ctx context.Context, s *Service, url string, companies int) (st
 			if err == nil {
 				err = s.importMarket(ctx, id)
 			}
+			if err == nil {
+				told.campaign, err = s.planOutreach(ctx, id)
+			}
 		}
 		if err != nil {
 			return "", fmt.Errorf("demo: %w", err)
@@ -142,11 +145,12 @@ func promising(tx *store.Tx, s *Service) (crm.Contact, error) {
 
 // demoTold is what the user is told of.
 type demoTold struct {
-	base    string
-	keys    [len(demoOrgs)]string
-	someone crm.Contact
-	preview tam.Preview
-	site    string // of a company in it
+	base     string
+	keys     [len(demoOrgs)]string
+	someone  crm.Contact
+	campaign uuid.UUID
+	preview  tam.Preview
+	site     string // of a company in it
 }
 
 // counts says how many are selected.
@@ -178,7 +182,10 @@ Three things to try:
 1. Who is a VP, is hot, and may be contacted? By last name, with an exact total:
    %s
 
-2. %s opts out; the list above no longer has that contact, and its history says who did it:
+2. A campaign is drafted for them. What would %s get, when, and why then? Nothing is sent; {} in place of the
+   contact_ids shows it for all:
+   %s
+   %s opts out; the list no longer has that contact, the same simulation says that nothing would go there, and the history who did it:
    %s
    %s
 
@@ -196,6 +203,7 @@ Three things to try:
 Ctrl-C stops it.
 `, d.base, demoOrgs[0].name, demoOrgs[1].name, d.base, d.keys[0], demoOrgs[1].name, d.keys[1],
 		curl(d.keys[0], body("/v1/contacts/list", `{"filters": [{"field": "title", "condition": "contains", "value": "vp"}, {"field": "scoring.heat_score", "condition": "is", "value": "hot"}, {"field": "do_not_contact", "condition": "is", "value": false}], "sort": "last_name", "page_size": 5}`)),
+		name, curl(d.keys[0], body("/v1/campaigns/"+d.campaign.String()+"/simulate", `{"contact_ids": ["`+d.someone.ID.String()+`"]}`)),
 		name, curl(d.keys[0], "-X PATCH "+body(contact, `{"do_not_contact": true}`)), curl(d.keys[0], d.base+contact+"/history"),
 		d.counts(), curl(d.keys[0], d.base+preview+"?page_size=5"), curl(d.keys[0], "'"+d.base+preview+"/members?selected=true&page_size=5'"), curl(d.keys[1], d.base+preview),
 		curl(d.keys[0], body(preview+"/exclude", `{"company_websites": ["`+d.site+`"]}`)), curl(d.keys[0], "-X POST "+d.base+preview+"/import"),

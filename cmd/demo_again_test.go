@@ -8,24 +8,36 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/crm"
+	"prospector/internal/outreach"
 	"prospector/store"
 )
 
-// The demo comes up again also when somebody has deleted all its contacts.
-func TestDemoWithoutItsContacts(t *testing.T) {
+// openDemo prepares a demo in a directory of its own, and gives how to prepare it again.
+func openDemo(t *testing.T) (*Service, func() string) {
+	t.Helper()
 	cfg := defaults()
 	cfg.DataDir = t.TempDir()
 	s, err := Open(cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	const url = "http://127.0.0.1:8080"
-	first, err := prepareDemo(t.Context(), s, url, 300)
-	if err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { s.Close() })
+	prepare := func() string {
+		t.Helper()
+		told, err := prepareDemo(t.Context(), s, "http://127.0.0.1:8080", 300)
+		if err != nil || !strings.Contains(told, "API key: pro_") {
+			t.Fatalf("%v\n%s", err, told)
+		}
+		return told
 	}
-	err = s.change(t.Context(), demoOrgs[0].name, "test", func(tx *store.Tx) error {
+	prepare()
+	return s, prepare
+}
+
+// The demo comes up again also when somebody has deleted all its contacts.
+func TestDemoWithoutItsContacts(t *testing.T) {
+	s, prepare := openDemo(t)
+	err := s.change(t.Context(), demoOrgs[0].name, "test", func(tx *store.Tx) error {
 		var ids []uuid.UUID
 		err := s.CRM.Contacts.Table.Scan(tx, func(d store.Doc[crm.Contact]) (bool, error) {
 			ids = append(ids, d.ID)
@@ -44,8 +56,38 @@ func TestDemoWithoutItsContacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := prepareDemo(t.Context(), s, url, 300)
-	if err != nil || second == first || !strings.Contains(second, "API key: pro_") {
-		t.Errorf("%v\n%s", err, second)
+	prepare()
+}
+
+// The demo drafts its campaign again when somebody has deleted it, also when what belongs to it was put away.
+func TestDemoWithoutItsCampaign(t *testing.T) {
+	s, prepare := openDemo(t)
+	o := s.Outreach
+	err := s.change(t.Context(), demoOrgs[0].name, "test", func(tx *store.Tx) error {
+		campaign, err := find(tx, o.Campaigns, func(*outreach.Campaign) bool { return true })
+		if err == nil {
+			err = o.Campaigns.Delete(tx, campaign, nil)
+		}
+		for _, a := range demoAudiences {
+			id, _ := find(tx, o.Audiences, func(other *outreach.Audience) bool { return other.Name == a.name })
+			v, _ := body{Fields: map[string]any{"status": outreach.AudienceArchived}}.value()
+			if _, archived := o.Audiences.Update(tx, id, nil, v); archived != nil {
+				return archived
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepare()
+	err = s.change(t.Context(), demoOrgs[0].name, "test", func(tx *store.Tx) error {
+		if n := [...]int{o.Campaigns.Table.Count(tx), o.Audiences.Table.Count(tx), o.Templates.Table.Count(tx)}; n != [...]int{1, 2, 2} {
+			t.Errorf("there are %v campaigns, audiences and templates", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/record"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -112,6 +113,10 @@ func create[T any](d *demoMaker, make func(*store.Tx, record.Draft[T]) (store.Do
 		d.err = err
 		return uuid.Nil
 	}
+	return createFrom(d, make, v)
+}
+
+func createFrom[T any](d *demoMaker, make func(*store.Tx, record.Draft[T]) (store.Doc[T], error), v shape.Value) uuid.UUID {
 	doc, err := make(d.tx, record.NewDraft[T](v))
 	d.err = err
 	return doc.ID

@@ -96,15 +96,15 @@ func shellWords(line string) (words []string) {
 // tryAll pastes every line of the things to try: one asks as the other organization, and one accepts an Import.
 func (d *demo) tryAll() {
 	d.t.Helper()
-	if len(d.curls) != 9 {
-		d.t.Fatalf("the demo shows %d lines to try, want 9:\n%s", len(d.curls), d.stdout)
+	if len(d.curls) != 10 {
+		d.t.Fatalf("the demo shows %d lines to try, want 10:\n%s", len(d.curls), d.stdout)
 	}
 	for i, line := range d.curls {
 		want := http.StatusOK
 		switch i {
-		case 5:
+		case 6:
 			want = http.StatusNotFound
-		case 7:
+		case 8:
 			want = http.StatusAccepted
 		}
 		if r := d.curl(line); r.status != want {
@@ -138,6 +138,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d contacts of the demo have no account", n)
 	}
 	d.do(http.StatusCreated, d.key, "POST", "/v1/contacts", `{"email": "mine@example.com"}`)
+	d.hasOutreach()
 	d.stop()
 
 	again := p.demo()
@@ -149,6 +150,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the second run has %d contacts, want the %d of the first and the one that was made there", n, contacts)
 	}
 	again.tryAll()
+	again.hasOutreach()
 	// Commands reach it as they reach any server.
 	p.run("org", "list", "--data-dir", "demo-data").says(`ID +NAME +CREATED\n` + anID + ` +Northwind Demo +` + aTime + `\n` + anID + ` +Southgate Demo +` + aTime + `\n`)
 	keys := p.run("key", "list", "--org", "Northwind Demo", "--data-dir", "demo-data").ok().stdout
@@ -158,23 +160,57 @@ func TestDemo(t *testing.T) {
 	again.stop()
 }
 
+// hasOutreach holds the demo to one of each that it has for campaigns, and to nothing that runs.
+func (d *demo) hasOutreach() {
+	d.t.Helper()
+	for entity, want := range map[string]int{"audiences": 2, "sequence-templates": 2, "campaigns": 1} {
+		if n := d.total(d.key, entity, "{}"); n != want {
+			d.t.Errorf("there are %d %s, want %d", n, entity, want)
+		}
+	}
+	for entity, filter := range map[string]string{
+		"audiences":          `{"field": "contact_count", "condition": "less_than", "value": 5}`,
+		"sequence-templates": `{"field": "owner_id", "condition": "is_empty"}`,
+		"campaigns":          `{"field": "status", "condition": "is_not", "value": "draft"}`,
+	} {
+		if n := d.total(d.key, entity, `{"filters": [`+filter+`]}`); n != 0 {
+			d.t.Errorf("%d %s have %s", n, entity, filter)
+		}
+	}
+}
+
 // TestDemoKeepsItsWord: the second thing to try says what becomes of the first, and who did it.
 func TestDemoKeepsItsWord(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	d := p.demo()
-	who := regexp.MustCompile(`/v1/contacts/(` + anID + `)`).FindStringSubmatch(d.curls[1])
+	list, simulate, optOut, history := d.curls[0], d.curls[1], d.curls[2], d.curls[3]
+	who := regexp.MustCompile(`/v1/contacts/(` + anID + `)`).FindStringSubmatch(optOut)
 	if who == nil {
-		t.Fatalf("%s names no contact", d.curls[1])
+		t.Fatalf("%s names no contact", optOut)
 	}
-	listed := func() bool { return strings.Contains(string(d.curl(d.curls[0]).body), who[1]) }
+	listed := func() bool { return strings.Contains(string(d.curl(list).body), who[1]) }
+	says := func(line string, words ...string) {
+		t.Helper()
+		answer := string(d.curl(line).body)
+		for _, w := range words {
+			if !strings.Contains(answer, w) {
+				t.Errorf("%s\ndoes not say %s:\n%s", line, w, answer)
+			}
+		}
+	}
 	before := listed()
-	d.curl(d.curls[1])
-	if history := string(d.curl(d.curls[2]).body); !strings.Contains(history, `"operation":"update_contact"`) || !strings.Contains(history, "do_not_contact") {
-		t.Errorf("its history is %s", history)
-	}
+	says(simulate, who[1], `"action":"send"`, `"action":"task"`, `"subject":"Re: A question about `, `"missing":[]`,
+		"2 hours after step 0 was due", "2 business days after step 0 was completed", "90 minutes after step 2 was completed", "the last of the 2 that it waits for")
+	d.curl(optOut)
+	says(history, `"operation":"update_contact"`, "do_not_contact")
+	says(simulate, `"action":"skip"`, "the contact has opted out")
 	if !before || listed() {
 		t.Errorf("whoever opts out was listed before: %v, is listed after: %v", before, listed())
+	}
+	all := string(d.curl(regexp.MustCompile(`-d '.*'`).ReplaceAllString(simulate, `-d '{}'`)).body)
+	if n := strings.Count(all, `"contact_id"`); n < 5 || !strings.Contains(all, who[1]) || !strings.Contains(all, `"action":"send"`) {
+		t.Errorf("of all in its audiences it simulates %d:\n%s", n, all)
 	}
 	d.stop()
 }

@@ -33,13 +33,20 @@ func TestReadinessWhileShuttingDown(t *testing.T) {
 	defer cancel()
 	ready, stopped := make(chan struct{}), make(chan error, 1)
 	go func() { stopped <- s.Run(ctx, ln, func() { close(ready) }) }()
-	<-ready
+	select {
+	case <-ready:
+	case err := <-stopped:
+		t.Fatalf("it ended before it was ready: %v", err)
+	}
 
 	conn, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
 	const contact = `{"email": "bill@initech.example"}`
 	fmt.Fprintf(conn, "POST /v1/contacts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, len(contact))
 	answers := bufio.NewReader(conn)
@@ -63,8 +70,13 @@ func TestReadinessWhileShuttingDown(t *testing.T) {
 	if err != nil || !strings.Contains(string(rest), "201 Created") {
 		t.Errorf("%s, %v", rest, err)
 	}
-	if err := <-stopped; err != nil {
-		t.Error(err)
+	select {
+	case err := <-stopped:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not stop")
 	}
 }
 

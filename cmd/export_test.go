@@ -97,11 +97,14 @@ func exporting(t *testing.T) (p *place, s *server, key string, ids []string) {
 func TestExportSlowReader(t *testing.T) {
 	t.Parallel()
 	p, s, key, ids := exporting(t)
-	round := 0
+	round, times := 0, 30
+	if raceDetector {
+		times = 10
+	}
 	writes := func() (grown int64) {
 		t.Helper()
 		before := p.storeSize()
-		for range 30 { // each writes a megabyte
+		for range times { // each writes a megabyte
 			round++
 			var records []string
 			for i := range 200 {

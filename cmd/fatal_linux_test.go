@@ -21,7 +21,7 @@ func TestABrokenDiskEndsTheProcess(t *testing.T) {
 		breakTheDisk(dir)
 		return
 	}
-	child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.timeout", "1m")
 	child.Env = append(os.Environ(), brokenDisk+"="+t.TempDir())
 	var out bytes.Buffer
 	child.Stdout, child.Stderr = &out, &out

@@ -28,14 +28,14 @@ import (
 	"prospector/store"
 )
 
-// indexedContacts is how many contacts the index is built of: more than are kept without one.
-const indexedContacts = 5000
-
 // TestKill9Indexing kills the server while it indexes and clients write, then spoils the index, and holds the lists of
 // the next server against what is in the store: from its first answer on they must be the same.
 func TestKill9Indexing(t *testing.T) {
 	t.Parallel()
-	rounds := 6
+	rounds, contacts := 6, 5000 // more than are kept without an index
+	if raceDetector {
+		rounds, contacts = 3, 2500
+	}
 	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
 		var err error
 		if rounds, err = strconv.Atoi(v); err != nil {
@@ -45,7 +45,7 @@ func TestKill9Indexing(t *testing.T) {
 	random := rand.New(rand.NewPCG(soakSeed, 99))
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	org, key := p.org("Acme")
-	ids := p.contacts(uuid.MustParse(org), indexedContacts)
+	ids := p.contacts(uuid.MustParse(org), contacts)
 	older := p.path("older")
 	for round := range rounds {
 		s := p.serve()

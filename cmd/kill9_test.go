@@ -37,6 +37,9 @@ const (
 func TestKill9(t *testing.T) {
 	t.Parallel()
 	rounds := 4
+	if raceDetector {
+		rounds = 2
+	}
 	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
 		var err error
 		if rounds, err = strconv.Atoi(v); err != nil {

@@ -193,7 +193,7 @@ func TestKill9OrgDelete(t *testing.T) {
 			}
 			deleting := d.start("org", "delete", "--org", "Large", "--yes")
 			c.kill(d, deleting)
-			<-deleting.exited
+			within(t, deleting.exited, "the command ends")
 			t.Logf("the command ends with %d: %s%s", deleting.status, deleting.stdout, deleting.stderr)
 			d.s = nil
 

@@ -48,6 +48,9 @@ var orgExport = adminOp[body, exportedOrg]{
 						e.Records++
 						report(e.Records, total)
 						_, failed := fmt.Fprintf(lines, "{\"entity\":%q,\"record\":%s}\n", k.Entity, public)
+						if k == s.Outreach.Audiences.List && err == nil {
+							err = s.exportMembers(tx, lines, id)
+						}
 						return true, errors.Join(err, failed, ctx.Err())
 					})
 					if err != nil {
@@ -64,11 +67,21 @@ var orgExport = adminOp[body, exportedOrg]{
 	},
 }
 
+// exportMembers writes who is in an audience, which is no record: a line for each.
+func (s *Service) exportMembers(tx *store.Tx, w io.Writer, audience uuid.UUID) error {
+	members, err := s.Outreach.Members(tx, audience)
+	for _, contact := range members {
+		_, failed := fmt.Fprintf(w, "{\"entity\":\"audience-contacts\",\"record\":{\"audience_id\":%q,\"contact_id\":%q}}\n", audience, contact)
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
 func orgExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export FILE", Short: "Write all records of an organization to a file", Args: oneArg("the file to write"),
 		Long: "Write all records of an organization, as they are at one moment, to a file that does not exist yet: one a line, as\n" +
-			"{\"entity\": \"contacts\", \"record\": {...}}, each record as the API answers it.",
+			"{\"entity\": \"contacts\", \"record\": {...}}, each record as the API answers it. Behind an audience, lines of the\nentity audience-contacts say who is in it.",
 		Example: `  prospector org export --org "Acme Sales" acme.jsonl`,
 		RunE: func(c *cobra.Command, args []string) error {
 			org, err := required(c, "org")
@@ -116,6 +129,7 @@ var orgDelete = adminOp[body, recordsDone]{
 			return done, err
 		}
 		s.Index.Forget(org.ID)
+		s.Webhooks.Sender.Forget(org.ID)
 		return done, s.Store.EmptyTrash(ctx)
 	},
 }

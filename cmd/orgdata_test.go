@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,6 +53,10 @@ func (s *server) everyKind(key string) map[string]string {
 	made("tasks", fmt.Sprintf(`{"title": "Call", "type": "call", "contact_id": %q}`, contact))
 	made("meetings", `{"title": "Demo", "starts_at": "2026-12-01T10:00:00Z", "ends_at": "2026-12-01T11:00:00Z"}`)
 	made("account-views", `{"name": "Software", "filtering_rules": [{"field": "industry", "condition": "is", "value": "Software"}]}`)
+	made("webhooks/subscriptions", `{"url": "https://hooks.example.com/in", "triggers": ["task.deleted"]}`)
+	audience := made("audiences", fmt.Sprintf(`{"name": "Buyers", "contact_ids": [%q]}`, contact))
+	template := made("sequence-templates", `{"name": "Calls", "steps": [{"index": 0, "type": "call", "hour": 9, "message": "Call"}]}`)
+	made("campaigns", fmt.Sprintf(`{"name": "Spring", "template_id": %q, "audience_ids": [%q]}`, template, audience))
 	s.do(http.StatusCreated, key, "POST", "/v1/suppressions", `{"domain": "never.example", "reason": "asked to"}`)
 	one(s.do(http.StatusOK, key, "GET", "/v1/organization", ""))
 	for _, list := range []reply{
@@ -117,17 +122,28 @@ func TestOrgExport(t *testing.T) {
 			t.Errorf("the file has the mode %v (%v), want 0600", info.Mode(), err)
 		}
 
-		entities := map[string]bool{}
+		entities, inAudiences, all := map[string]bool{}, 0, maps.Clone(answers)
 		for line := range bytes.Lines(file) {
 			var l struct {
 				Entity string
 				Record json.RawMessage
 			}
-			var head struct{ ID string }
+			var head struct {
+				ID         string
+				AudienceID string `json:"audience_id"`
+				ContactID  string `json:"contact_id"`
+			}
 			decode := json.NewDecoder(bytes.NewReader(line))
 			decode.DisallowUnknownFields()
 			if err := decode.Decode(&l); err != nil || json.Unmarshal(l.Record, &head) != nil {
 				t.Fatalf("%v: %s", err, line)
+			}
+			if l.Entity == "audience-contacts" {
+				if !strings.Contains(all[head.AudienceID], `"contact_count":1`) || !strings.Contains(all[head.ContactID], `"bill@initech.example"`) {
+					t.Errorf("%s is in no audience", line)
+				}
+				inAudiences++
+				continue
 			}
 			entities[l.Entity] = true
 			want, has := answers[head.ID]
@@ -143,12 +159,12 @@ func TestOrgExport(t *testing.T) {
 			}
 			delete(answers, head.ID)
 		}
-		if len(answers) > 0 {
-			t.Errorf("the file lacks %v", answers)
+		if len(answers) > 0 || inAudiences != 1 {
+			t.Errorf("the file lacks %v, and has %d contacts in audiences", answers, inAudiences)
 		}
 		hash := sha256.Sum256([]byte(d.key))
 		for _, secret := range []string{
-			d.key, fresh, d.key[len(d.key)-12:], "pro_", "hash", "other@beta.example", string(hash[:]), hex.EncodeToString(hash[:]),
+			d.key, fresh, d.key[len(d.key)-12:], "pro_", "hash", "whsec_", "other@beta.example", string(hash[:]), hex.EncodeToString(hash[:]),
 			strings.TrimRight(base64.StdEncoding.EncodeToString(hash[:]), "="), strings.TrimRight(base64.URLEncoding.EncodeToString(hash[:]), "="),
 		} {
 			if bytes.Contains(file, []byte(secret)) {
@@ -247,6 +263,8 @@ func TestOrgExportIsOfOneMoment(t *testing.T) {
 			}
 		}
 	})
+	halt := sync.OnceFunc(func() { close(stop); ended.Wait() })
+	defer halt()
 	rounds := map[string]bool{}
 	for range 8 {
 		var contacts []contact
@@ -264,8 +282,7 @@ func TestOrgExportIsOfOneMoment(t *testing.T) {
 			t.Fatalf("there are %d contacts, want %d", len(contacts), len(ids))
 		}
 	}
-	close(stop)
-	ended.Wait()
+	halt()
 	if len(rounds) < 2 {
 		t.Errorf("nothing changed meanwhile: %v", rounds)
 	}

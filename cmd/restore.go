@@ -86,7 +86,9 @@ func unpack(c *cobra.Command, cfg Config, file string) (records int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	have, err := checkCopy(c.Context(), work, cfg.logger(), func(s *store.Store) error { return s.BeginLife(c.Context()) })
+	have, err := checkCopy(c.Context(), work, cfg, cfg.logger(), func(s *Service) error {
+		return errors.Join(s.Outreach.PauseRestored(c.Context()), s.Store.BeginLife(c.Context()))
+	})
 	if err == nil && (have.Records != manifest.Records || have.Organizations != manifest.Organizations) {
 		err = fmt.Errorf("it has %d records of %d organizations, its manifest says %d of %d", have.Records, have.Organizations, manifest.Records, manifest.Organizations)
 	}
@@ -102,7 +104,19 @@ type resumed struct {
 var resume = adminOp[struct{}, resumed]{
 	name: "resume",
 	do: func(ctx context.Context, s *Service, _ struct{}) (r resumed, err error) {
-		r.Deliveries, err = s.Store.Resume(ctx)
+		since, err := s.Store.Held()
+		if err != nil || since.IsZero() {
+			return r, err
+		}
+		if r.Campaigns, err = s.Outreach.ResumeRestored(ctx); err != nil {
+			return r, err
+		}
+		if r.Deliveries, err = s.Webhooks.Pending(); err != nil {
+			return r, err
+		}
+		jobs, err := s.Store.Resume(ctx)
+		r.Deliveries += jobs
+		s.Webhooks.Sender.Resume()
 		return r, err
 	},
 }

@@ -243,7 +243,7 @@ func TestRestoreBesideACommand(t *testing.T) {
 		m := []moment{p.there("data/tmp/prospector.db"), c.said(1), p.there("data/index").not()}[round%3]
 		c.reaches(m)
 		meanwhile := has()
-		<-c.exited
+		within(t, c.exited, "the restore ends")
 		t.Logf("round %d, %s: it ended with %d", round, m.name, c.status)
 		if meanwhile != want["then"] && meanwhile != want["later"] {
 			t.Errorf("meanwhile there were the organizations %s", meanwhile)

@@ -87,9 +87,10 @@ func TestInVain(t *testing.T) {
 	if got := warnings(same, "PATH=/bin", "PROSPECTOR_ADDR=127.0.0.1:1", "PROSPECTOR_MAIL_SMTP_TLS=none", "PROSPECTOR_EMPTY="); got != "" {
 		t.Errorf("nothing is in vain, but: %s", got)
 	}
-	got := warnings("public_url: https://crm.example\nmail: {smtp: {password: hunter2, port: 25}, daily_cap: 5}\nresearch: {model: small, unit_rate: 2, concurrency: 3}\ntam: {retention: 1h}\n")
+	got := warnings("public_url: https://crm.example\nmail: {smtp: {password: hunter2, port: 25}, daily_cap: 5}\nresearch: {model: small, unit_rate: 2, concurrency: 3}\ntam: {retention: 1h}\n" +
+		"webhooks: {allow_private_networks: true, timeout: 1s, retry_schedule: [], retention: 1h, max_pending: 1, concurrency: 1}\n")
 	if strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "has no effect yet") || strings.Contains(got, "hunter2") ||
-		!strings.Contains(got, `settings="mail.daily_cap, mail.smtp.password, mail.smtp.port, public_url"`) {
+		!strings.Contains(got, `settings="mail.smtp.password, mail.smtp.port, public_url"`) {
 		t.Errorf("says %s", got)
 	}
 	for content, key := range map[string]string{"research: {provider: openai}": "research.base_url", "research: {provider: openai, base_url: 'http://127.0.0.1:1/v1'}": "research.model"} {

@@ -1,8 +1,11 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"os"
@@ -42,7 +45,7 @@ func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string)
 		os.Exit(exitFailure)
 	}()
 	log := cfg.logger()
-	slog.SetDefault(log) // some libraries have no other way to say something
+	setDefaultLog(log)
 	cfg.warn(log, os.Environ())
 	secure, err := loadCertificate(cfg, log)
 	if err != nil {
@@ -74,4 +77,20 @@ func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string)
 		log.Info("listening", "address", url, "data_dir", cfg.DataDir, "version", Version)
 		fmt.Print(say)
 	})
+}
+
+// setDefaultLog makes log the one of libraries that have no other way to say something.
+func setDefaultLog(log *slog.Logger) {
+	slog.SetDefault(log)
+	stdlog.SetOutput(discreet{stdlog.Writer()})
+}
+
+// discreet passes on all but what net/http says of an answer that came unasked for: those are a webhook endpoint's own words.
+type discreet struct{ to io.Writer }
+
+func (d discreet) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("Unsolicited response received")) {
+		return len(line), nil
+	}
+	return d.to.Write(line)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -19,8 +20,10 @@ import (
 	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/outreach"
 	"prospector/internal/record"
 	"prospector/internal/tam"
+	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -36,6 +39,8 @@ type Service struct {
 	Identity *identity.Identity
 	CRM      *crm.CRM
 	TAM      *tam.TAM
+	Outreach *outreach.Outreach
+	Webhooks *webhook.Webhooks
 	Index    *index.Engine
 	API      *handlers.API
 	Worker   *worker.Worker
@@ -67,6 +72,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 		Clock:   clock,
 		Log:     log,
 		Outward: outward,
+		Events:  func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 			s.Index.Committed(ctx, org, changed)
 		},
@@ -78,8 +84,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	if err != nil {
 		return nil, err
 	}
-	s.declare(st, cfg)
-	if err := os.RemoveAll(workPath(cfg.DataDir)); err != nil {
+	if err := errors.Join(s.declare(st, cfg), os.RemoveAll(workPath(cfg.DataDir))); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	s.Index, err = index.Open(st, s.lists(), index.Options{Dir: indexPath(cfg.DataDir), CacheBytes: cfg.Index.CacheBytes, Log: log})
@@ -88,13 +93,15 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	}
 	s.TAM.Index = s.Index
 	jobs := s.TAM.Jobs()
+	maps.Copy(jobs, s.Outreach.Jobs())
+	maps.Copy(jobs, s.Webhooks.Jobs())
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
 	s.Worker = worker.New(st, log, jobs)
 	s.Worker.Limit(tam.PrepareJob, preparedAtOnce)
 	s.Worker.Limit(tam.ResearchJob, researchedAtOnce)
 	s.Worker.Limit(tam.ImportJob, importedAtOnce)
 	s.API = handlers.New(handlers.Options{
-		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, TAM: s.TAM, Worker: s.Worker, Log: log, Version: Version,
+		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, TAM: s.TAM, Outreach: s.Outreach, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, MetricsElsewhere: cfg.MetricsAddr != "",
 	})
 	return s, nil
@@ -103,18 +110,22 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 func indexPath(dataDir string) string { return filepath.Join(dataDir, "index") }
 
 // openStore opens a store in another directory than the service's, as far as checking it needs.
-func openStore(dir string, log *slog.Logger) (*Service, error) {
-	st, err := store.Open(dir, store.Options{Log: log, Outward: outward})
+func openStore(dir string, cfg Config, log *slog.Logger) (*Service, error) {
+	s := &Service{Kinds: &record.Set{}, log: log}
+	st, err := store.Open(dir, store.Options{
+		Log: log, Outward: outward, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
+	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{Kinds: &record.Set{}, log: log}
-	s.declare(st, Config{})
+	if err := s.declare(st, cfg); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
 	return s, nil
 }
 
 // declare says what kinds of records there are.
-func (s *Service) declare(st *store.Store, cfg Config) {
+func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	s.Store = st
 	s.Identity = identity.New(st, s.Kinds)
 	s.CRM = crm.New(s.Kinds)
@@ -122,6 +133,14 @@ func (s *Service) declare(st *store.Store, cfg Config) {
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
 		Researcher: cfg.researcher(s.log, st.Now), AskedAtOnce: cfg.Research.Concurrency,
 	})
+	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Options{DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap})
+	hooks := cfg.Webhooks
+	s.Webhooks, err = webhook.New(st, s.Kinds, append(s.Kinds.Sources(), s.TAM.Sources()...), webhook.Options{
+		AllowPrivateNetworks: hooks.AllowPrivateNetworks, Timeout: hooks.Timeout, RetrySchedule: hooks.RetrySchedule,
+		Retention: hooks.Retention, MaxPending: hooks.MaxPending, Concurrency: hooks.Concurrency,
+		Agent: "Prospector/" + Version, Log: s.log,
+	})
+	return err
 }
 
 // lists gives what the lists of each kind need to know.
@@ -157,6 +176,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	})
 
 	workers.Go(func() { s.Worker.Run(workerCtx) })
+	workers.Go(func() { s.Webhooks.Sender.Run(workerCtx) })
 	workers.Go(func() {
 		if err := s.Store.EmptyTrash(workerCtx); err != nil && workerCtx.Err() == nil {
 			s.log.Warn("what is left of deleted organizations is still in the file", "error", err)

@@ -90,6 +90,9 @@ func TestShutdown(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer idle.Close()
+			if err := idle.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+				t.Fatal(err)
+			}
 			fmt.Fprint(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") // and then it is kept alive, idle
 			if line, err := bufio.NewReader(idle).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
 				t.Fatalf("healthz answers %q (%v)", line, err)

@@ -103,7 +103,7 @@ func TestHTTPS(t *testing.T) {
 		t.Error("whoever does not trust the certificate was shown another")
 	}
 	for _, version := range []uint16{tls.VersionTLS11, tls.VersionTLS12} {
-		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: c.pool, MinVersion: tls.VersionTLS10, MaxVersion: version})
+		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", addr, &tls.Config{RootCAs: c.pool, MinVersion: tls.VersionTLS10, MaxVersion: version})
 		if (err == nil) != (version == tls.VersionTLS12) {
 			t.Errorf("TLS %x: %v", version, err)
 		}
@@ -169,7 +169,7 @@ func TestRenewedCertificate(t *testing.T) {
 	addr := strings.TrimPrefix(s.url, "https://")
 	shown := func() string {
 		t.Helper()
-		conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", addr, &tls.Config{InsecureSkipVerify: true})
 		if err != nil {
 			t.Fatal(err)
 		}

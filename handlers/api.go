@@ -19,7 +19,9 @@ import (
 	"prospector/internal/console"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/outreach"
 	"prospector/internal/tam"
+	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -31,6 +33,8 @@ type Options struct {
 	Identity *identity.Identity
 	CRM      *crm.CRM
 	TAM      *tam.TAM
+	Outreach *outreach.Outreach
+	Webhooks *webhook.Webhooks
 	Worker   *worker.Worker
 	Log      *slog.Logger
 	Version  string
@@ -74,6 +78,10 @@ func (a *API) table() []Operation {
 		a.catalogOperations(),
 		a.previewOperations(),
 		a.importOperations(),
+		a.audienceOperations(),
+		a.templateOperations(),
+		a.campaignOperations(),
+		a.webhookOperations(),
 		a.serviceOperations(),
 		a.metricsOperation(),
 	)

@@ -34,6 +34,9 @@ func (c *call) actor() store.Actor {
 	return store.Actor{Key: c.principal.Key, User: c.principal.User, Operation: c.op.Name, RequestID: c.requestID}
 }
 
+// org is the organization of the caller.
+func (c *call) org() uuid.UUID { return c.principal.Org }
+
 // admit finds out who calls and takes one request from what the organization may make.
 func (c *call) admit(h http.Header) error {
 	p, err := c.api.Identity.Authenticate(apiKey(c.request))

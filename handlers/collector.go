@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"prospector/index"
+	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -13,6 +14,7 @@ type standing struct {
 	store store.Stats
 	index index.Stats
 	jobs  worker.Stats
+	hooks webhook.Stats
 }
 
 // measure is a metric that is read from a standing.
@@ -58,6 +60,11 @@ var jobMeasures = []measure{
 	{"prospector_jobs_running", "Jobs that run.", gauge, func(s *standing) float64 { return float64(s.jobs.Running) }},
 }
 
+var webhookMeasures = []measure{
+	{"prospector_webhook_deliveries_pending", "Deliveries to webhook subscriptions that wait for their first or another attempt.", gauge, func(s *standing) float64 { return float64(s.hooks.Pending) }},
+	{"prospector_webhook_attempts_running", "Attempts to deliver that are under way.", gauge, func(s *standing) float64 { return float64(s.hooks.Running) }},
+}
+
 func truth(b bool) float64 {
 	if b {
 		return 1
@@ -70,6 +77,7 @@ type collector struct {
 	api              *API
 	descs            map[string]*prometheus.Desc // of the measures, by name
 	commits, jobRuns *prometheus.Desc
+	attempts         *prometheus.Desc
 }
 
 func newCollector(a *API) *collector {
@@ -78,8 +86,10 @@ func newCollector(a *API) *collector {
 		commits: prometheus.NewDesc("prospector_store_commit_duration_seconds", "How long commits took to reach the disk.", nil, nil),
 		jobRuns: prometheus.NewDesc("prospector_job_duration_seconds",
 			"How long jobs ran, by kind and outcome: done, failed (tried again later) or cut (short, by the end of the service).", []string{"kind", "outcome"}, nil),
+		attempts: prometheus.NewDesc("prospector_webhook_attempts_total",
+			"Attempts to deliver to webhook subscriptions, by result: succeeded, or why they failed.", []string{"result"}, nil),
 	}
-	for _, measures := range [][]measure{storeMeasures, indexMeasures, jobMeasures} {
+	for _, measures := range [][]measure{storeMeasures, indexMeasures, jobMeasures, webhookMeasures} {
 		for _, m := range measures {
 			c.descs[m.name] = prometheus.NewDesc(m.name, m.help, nil, nil)
 		}
@@ -91,6 +101,7 @@ func newCollector(a *API) *collector {
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.commits
 	to <- c.jobRuns
+	to <- c.attempts
 	for _, d := range c.descs {
 		to <- d
 	}
@@ -115,6 +126,14 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.show(to, &s, jobMeasures)
 	for run, took := range s.jobs.Runs {
 		to <- durations(c.jobRuns, took, run.Kind, string(run.Outcome))
+	}
+	if s.hooks, err = c.api.Webhooks.Stats(); err != nil {
+		to <- prometheus.NewInvalidMetric(c.attempts, err)
+		return
+	}
+	c.show(to, &s, webhookMeasures)
+	for result, n := range s.hooks.Attempts {
+		to <- prometheus.MustNewConstMetric(c.attempts, counter, float64(n), result)
 	}
 }
 

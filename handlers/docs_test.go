@@ -210,10 +210,16 @@ func TestDocsExamples(t *testing.T) {
 		org := app.Org("Acme " + op.Name)
 		vars := map[string]string{"KEY": client(org, op.Access).Key, "REQUEST_ID": uuid.NewString()}
 		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"],
-			"OPERATION_ID": "imports"} {
+			"OPERATION_ID": "imports", "SUBSCRIPTION_ID": "subscriptions", "TEMPLATE_ID": "sequence-templates", "AUDIENCE_ID": "audiences"} {
+			if op.Name == "delete_campaign" && name == "ID" {
+				maker = "drafts"
+			}
 			if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
 				vars[name] = makers[maker](org)
 			}
+		}
+		if strings.Contains(codes[0], "$ATTEMPT_ID") {
+			vars["ATTEMPT_ID"] = attempted(app, org, vars["SUBSCRIPTION_ID"])
 		}
 		res := paste(t, app, codes[0], vars).Is(op.Status)
 		if strings.HasPrefix(op.Name, "batch_") && res.Int("data.failed") != 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // access is what each operation needs, as the contract says it: reading needs read everywhere but for API keys, and
-// administration is keys, users, fields, suppressions and organization settings.
+// administration is keys, users, fields, suppressions, webhook subscriptions and organization settings.
 var access = map[string]string{
 	"get_me": "read", "get_organization": "read", "update_organization": "admin", "list_users": "read", "create_user": "admin", "update_user": "admin",
 	"list_api_keys": "admin", "create_api_key": "admin", "deactivate_api_key": "admin", "get_schema": "read",
@@ -34,6 +34,15 @@ var access = map[string]string{
 	"estimate_tam_preview": "read", "prepare_tam_preview": "write", "get_tam_import_preview": "read", "list_tam_preview_members": "read",
 	"exclude_tam_preview_members": "write", "cancel_tam_preview": "write", "delete_tam_preview": "write", "list_tam_previews": "read",
 	"import_tam_preview": "write", "get_tam_import": "read", "list_tam_imports": "read", "get_tam_import_balance": "read",
+	"list_webhook_triggers": "read", "create_webhook_subscription": "admin", "get_webhook_subscription": "read", "update_webhook_subscription": "admin",
+	"delete_webhook_subscription": "admin", "list_webhook_subscriptions": "read", "rotate_webhook_secret": "admin", "test_webhook_subscription": "admin",
+	"list_webhook_deliveries": "read", "redeliver_webhook": "admin",
+	"create_audience": "write", "get_audience": "read", "update_audience": "write", "delete_audience": "write", "list_audiences": "read",
+	"list_audience_contacts": "read", "add_audience_contacts": "write", "remove_audience_contacts": "write",
+	"create_sequence_template": "write", "get_sequence_template": "read", "update_sequence_template": "write", "delete_sequence_template": "write",
+	"list_sequence_templates": "read", "render_sequence_template": "read",
+	"create_campaign": "write", "get_campaign": "read", "update_campaign": "write", "delete_campaign": "write", "list_campaigns": "read", "enroll_campaign": "write",
+	"add_campaign_audiences": "write", "remove_campaign_audiences": "write", "get_campaign_stats": "read", "simulate_campaign": "read",
 	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "", "get_metrics": "",
 }
 

@@ -115,7 +115,7 @@ func (t *table) cells(cs *index.Customs, public []byte) ([]string, error) {
 	}
 	cells := make([]string, 0, len(t.kind.Fields)+len(t.columns.Fields))
 	for _, f := range t.kind.Fields {
-		cells = append(cells, cell(f.Type, f.Get(rec)))
+		cells = append(cells, cell(f.Type, f.Listed(rec)))
 	}
 	for _, f := range t.columns.Fields {
 		if now := cs.Find(f.Key); now == nil || now.ID != f.ID { // the column is that of a field which is gone

@@ -11,6 +11,9 @@ var groups = []apiTag{
 	{"accounts", "The companies that are sold to."},
 	{"contacts", "The people at them."},
 	{"tam", "The target market: Previews of the companies and people that match it, and their Imports."},
+	{"audiences", "Named sets of contacts."},
+	{"sequence-templates", "What contacts are taken through: steps, what leads from one to another, and reusable texts."},
+	{"campaigns", "Sequence templates that are run against audiences."},
 	{"opportunities", "The deals with accounts."},
 	{"tasks", "What somebody has to do."},
 	{"meetings", "Appointments with contacts."},
@@ -20,11 +23,15 @@ var groups = []apiTag{
 	{"suppressions", "Addresses and domains that nothing may be sent to."},
 	{"companies", "The companies of the catalogue: the market that all organizations of the installation share."},
 	{"people", "The people at them."},
+	{webhookGroup, "Subscriptions to events, and what was delivered to them. The events themselves are under `webhooks`."},
 	{"schemas", "Which fields the records of an entity have, and how lists filter and sort by them."},
 	{serviceGroup, "The service itself. None of it needs a key."},
 }
 
-const serviceGroup = "service"
+const (
+	serviceGroup = "service"
+	webhookGroup = "webhooks"
+)
 
 // group is the one that an operation is filed under.
 func (o *Operation) group() string {

@@ -82,7 +82,7 @@ func (s *answers) find(tx *store.Tx, key string, c *call) (answer, bool, error) 
 	}
 	k := doc.Record
 	if tx.Now().Sub(k.At) >= answersKept {
-		return answer{}, false, s.table.Delete(tx, doc)
+		return answer{}, false, nil // keep puts another in its place
 	}
 	if string(k.Request) != string(c.fingerprint()) {
 		return answer{}, false, fault.New(fault.IdempotencyKeyReused, "this Idempotency-Key came with another request before")
@@ -95,6 +95,15 @@ func (s *answers) keep(tx *store.Tx, key string, c *call, a answer) error {
 	body := a.body
 	if a.kept != nil {
 		body = a.kept
+	}
+	if old, there := s.table.Find(tx, "key", hashOf(key)); there {
+		doc, err := s.table.Get(tx, old)
+		if err == nil {
+			err = s.table.Delete(tx, doc)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	_, err := s.table.Insert(tx, tx.NewID(), keptAnswer{
 		Key: hashOf(key), Request: c.fingerprint(), At: tx.Now(), Status: a.status, Body: body, ETag: a.etag,

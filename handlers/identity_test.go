@@ -170,7 +170,7 @@ func TestOrganization(t *testing.T) {
 		`{"business_days": [1.5]}`:                             "business_days[0] must be an integer",
 		`{"holidays": ["25.12.2026"]}`:                         "holidays[0] must be a date",
 		`{"holidays": ["2026-02-30"]}`:                         "holidays[0] must be a date",
-		`{"sending_window": {"from_hour": 18, "to_hour": 18}}`: "sending_window.from_hour must be before to_hour",
+		`{"sending_window": {"from_hour": 18, "to_hour": 18}}`: "sending_window.from_hour must not be to_hour",
 		`{"sending_window": {"to_hour": 25}}`:                  "sending_window.to_hour must be between 1 and 24",
 		`{"sending_window": {"from_hour": -1}}`:                "sending_window.from_hour must be between 0 and 23",
 		`{"limits": {"accounts_per_month": 5}}`:                "limits is read-only",

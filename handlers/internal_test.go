@@ -16,8 +16,10 @@ import (
 	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/outreach"
 	"prospector/internal/record"
 	"prospector/internal/tam"
+	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -32,6 +34,11 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	kinds := &record.Set{}
 	users, records := identity.New(st, kinds), crm.New(kinds)
 	market := tam.New(st, users, records, tam.Options{})
+	reach := outreach.New(st, kinds, users, records, outreach.Options{})
+	hooks, err := webhook.New(st, kinds, nil, webhook.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	lists, err := index.Open(st, append(kinds.Lists(), market.Lists()...), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +48,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		st.Close()
 	})
 	return New(Options{
-		Store: st, Index: lists, Identity: users, CRM: records, TAM: market, Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
+		Store: st, Index: lists, Identity: users, CRM: records, TAM: market, Outreach: reach, Webhooks: hooks, Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
 		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20,
 	})
 }

@@ -22,6 +22,7 @@ type (
 		Security   []map[string][]string            `json:"security"`
 		Tags       []apiTag                         `json:"tags"`
 		Paths      map[string]map[string]*apiMethod `json:"paths"`
+		Webhooks   map[string]map[string]*apiMethod `json:"webhooks"`
 		Components apiComponents                    `json:"components"`
 	}
 	apiInfo struct {
@@ -114,6 +115,7 @@ func (a *API) openAPI() []byte {
 		}
 		d.Paths[o.Path][strings.ToLower(o.Method)] = o.document(schemas)
 	}
+	d.Webhooks = a.events(schemas)
 	return mustJSON(d)
 }
 

@@ -3,28 +3,33 @@ package handlers_test
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"prospector/internal/apptest"
+	"prospector/internal/tam"
 )
 
 // TestDocumentForm holds the API document against what linters and code generators ask of its form.
 func TestDocumentForm(t *testing.T) {
-	var doc struct {
-		Info  struct{ Title, Version, Description string }
-		Tags  []struct{ Name, Description string }
-		Paths map[string]map[string]struct {
-			OperationID, Summary, Description string
-			Tags                              []string
-			Parameters                        []struct{ Name, Description string }
-			Responses                         map[string]struct {
-				Description string
-				Headers     map[string]struct{ Description string }
-			}
+	type item = map[string]struct {
+		OperationID, Summary, Description string
+		Tags                              []string
+		Parameters                        []struct{ Name, Description string }
+		Responses                         map[string]struct {
+			Description string
+			Headers     map[string]struct{ Description string }
 		}
+	}
+	var doc struct {
+		Info            struct{ Title, Version, Description string }
+		Tags            []struct{ Name, Description string }
+		Paths, Webhooks map[string]item
 	}
 	readDocument(t, &doc)
 	if doc.Info.Title == "" || doc.Info.Version != "1.0.0" || doc.Info.Description == "" {
@@ -32,7 +37,9 @@ func TestDocumentForm(t *testing.T) {
 	}
 
 	filed, ids := map[string]int{}, map[string]string{}
-	for path, methods := range doc.Paths {
+	items := maps.Clone(doc.Paths)
+	maps.Copy(items, doc.Webhooks)
+	for path, methods := range items {
 		for method, op := range methods {
 			what := method + " " + path
 			if other, twice := ids[op.OperationID]; twice || op.OperationID == "" {
@@ -65,7 +72,7 @@ func TestDocumentForm(t *testing.T) {
 					}
 				}
 			}
-			if !refused && strings.HasPrefix(path, "/v1/") {
+			if !refused && (strings.HasPrefix(path, "/v1/") || path[0] != '/') {
 				t.Errorf("%s has no response 4xx", what)
 			}
 		}
@@ -146,5 +153,109 @@ func TestCustomNames(t *testing.T) {
 	}
 	if inputs != 2*5 {
 		t.Errorf("%d inputs take custom fields, want those of five entities", inputs)
+	}
+}
+
+// eventSchemas are the schemas of what is sent for each trigger, with nothing allowed in them that they do not name. It holds the
+// examples against them, and against those that the service answers.
+func eventSchemas(t *testing.T, app *apptest.App, org *apptest.Org) map[string]*jsonschema.Schema {
+	t.Helper()
+	var doc struct {
+		Webhooks map[string]map[string]struct {
+			OperationID, Summary string
+			RequestBody          struct {
+				Required bool
+				Content  map[string]struct{ Example json.RawMessage }
+			}
+		}
+	}
+	raw := app.Anonymous().Get("/openapi.json").Is(200).Body
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	open := apptest.Object(string(raw))
+	for _, s := range open["components"].(map[string]any)["schemas"].(map[string]any) {
+		if schema := s.(map[string]any); schema["properties"] != nil && schema["additionalProperties"] == nil {
+			schema["additionalProperties"] = false
+		}
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	if err := compiler.AddResource("https://prospector.example/openapi.json", open); err != nil {
+		t.Fatal(err)
+	}
+	schemas := map[string]*jsonschema.Schema{}
+	for _, tr := range org.Read.Get("/v1/webhooks/triggers").Is(200).Value("data").([]any) {
+		key := tr.(map[string]any)["key"].(string)
+		post := doc.Webhooks[key]["post"]
+		schema, err := compiler.Compile("https://prospector.example/openapi.json#/webhooks/" + key + "/post/requestBody/content/application~1json/schema")
+		if err != nil {
+			t.Fatal(err)
+		}
+		schemas[key] = schema
+		if post.OperationID == "" || post.Summary == "" || !post.RequestBody.Required {
+			t.Errorf("%s: %+v", key, post)
+		}
+		if diff := apptest.Diff(encoded(t, tr.(map[string]any)["example"]), string(post.RequestBody.Content["application/json"].Example)); diff != "" {
+			t.Errorf("the examples of %s differ: %s", key, diff)
+		}
+		conforms(t, schema, string(post.RequestBody.Content["application/json"].Example))
+	}
+	if len(schemas) != len(doc.Webhooks) {
+		t.Errorf("%d triggers, the document has %d", len(schemas), len(doc.Webhooks))
+	}
+	return schemas
+}
+
+func conforms(t *testing.T, schema *jsonschema.Schema, text string) {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err == nil {
+		err = schema.Validate(value)
+	}
+	if err != nil {
+		t.Errorf("%s\nis not as the document has it: %v", text, err)
+	}
+}
+
+// TestDocumentEvents holds what subscribers are sent against the document.
+func TestDocumentEvents(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	schemas := eventSchemas(t, app, org)
+	rec := newReceiver(t)
+	hook := rec.subscribe(org, "*")
+	readyPreview(org, `{}`) // the catalogue is empty
+	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	org.Write.Post(previewPath+"/"+askedPreview(org, `{}`)+"/cancel", nil).Is(200)
+	imports(t, org, readyPreview(org, `{}`))
+	newField(org, "contacts", "tier", "text", "")
+	for entity, update := range map[string]string{"accounts": `{"notes": "n"}`, "contacts": `{"do_not_contact": true, "custom_field_tier": "gold"}`, "opportunities": `{"amount": 1.5}`, "tasks": `{"status": "completed"}`,
+		"meetings": `{"ends_at": "2026-04-01T13:00:00Z"}`, "tags": `{"color": "blue"}`, "audiences": `{"status": "archived"}`, "sequence-templates": `{"status": "INACTIVE"}`} {
+		at := "/v1/" + entity + "/" + makers[entity](org)
+		org.Write.Do(http.MethodPatch, at, update).Is(200)
+		org.Write.Delete(at).Is(204)
+	}
+	campaign := "/v1/campaigns/" + makers["drafts"](org)
+	for _, update := range []string{`{"prioritized": true}`, `{"status": "active"}`, `{"status": "paused"}`, `{"status": "completed"}`, `{"status": "archived"}`} {
+		org.Write.Do(http.MethodPatch, campaign, update).Is(200)
+	}
+	attempted(app, org, hook)
+	for _, attempt := range org.Read.Get(hooksPath + "/" + hook + "/deliveries").Is(200).Column("id") {
+		org.Admin.Post(hooksPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
+	}
+	app.Deliver()
+	times := map[string]int{}
+	for _, h := range rec.take() {
+		key := h.event(t).TriggerKey
+		times[key]++
+		conforms(t, schemas[key], h.body)
+	}
+	delete(schemas, "tam_import.failed") // which TestWebhookFailedImport has
+	for key := range schemas {
+		if times[key] < 2 {
+			t.Errorf("%s came %d times", key, times[key])
+		}
 	}
 }

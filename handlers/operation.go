@@ -77,15 +77,32 @@ func read[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error)) 
 // write makes an operation that is one transaction. On a POST the answer is kept in it under the caller's
 // Idempotency-Key, and a request that repeats one gets that answer again instead.
 func write[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error)) Operation {
+	return writeAfter(o, func(*call, In) (nothing, error) { return nothing{}, nil }, func(c *call, tx *store.Tx, in In, _ nothing) (Out, error) {
+		return fn(c, tx, in)
+	})
+}
+
+// writeAfter is write for what must find something before its transaction begins: a list, which has a transaction of its own.
+func writeAfter[In, Found, Out any](o Operation, find func(*call, In) (Found, error), fn func(*call, *store.Tx, In, Found) (Out, error)) Operation {
 	describe[In, Out](&o)
 	o.writes = true
 	o.guarded = o.Method == http.MethodPatch || o.Method == http.MethodDelete
 	o.run = func(c *call) (a answer, err error) {
+		key, err := idempotencyKey(c)
+		if err != nil {
+			return answer{}, err
+		}
+		if key != "" { // what was answered before is not looked at again
+			kept, known, err := c.kept(key)
+			if err != nil || known {
+				return kept, err
+			}
+		}
 		in, err := decode[In](c)
 		if err != nil {
 			return answer{}, err
 		}
-		key, err := idempotencyKey(c)
+		found, err := find(c, in)
 		if err != nil {
 			return answer{}, err
 		}
@@ -97,7 +114,7 @@ func write[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error))
 					return err
 				}
 			}
-			out, err := fn(c, tx, in)
+			out, err := fn(c, tx, in, found)
 			if err != nil {
 				return err
 			}
@@ -111,24 +128,48 @@ func write[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error))
 	return o
 }
 
-// byID makes the function of an operation whose path begins with the id of a record. One that is no UUID names nothing.
+// kept is what the request was answered before, under the same key.
+func (c *call) kept(key string) (a answer, known bool, err error) {
+	err = c.api.Store.View(c.principal.Org, func(tx *store.Tx) (err error) {
+		a, known, err = c.api.answers.find(tx, key, c)
+		return err
+	})
+	return a, known, err
+}
+
+// byID makes the function of an operation whose path begins with the id of a record.
 func byID[In, Out any](fn func(*call, *store.Tx, uuid.UUID, In) (Out, error)) func(*call, *store.Tx, In) (Out, error) {
 	return func(c *call, tx *store.Tx, in In) (out Out, err error) {
-		id, err := shape.ParseID(c.params[c.op.params[0]])
+		id, err := c.pathID(0)
 		if err != nil {
-			return out, fault.ErrNotFound
+			return out, err
 		}
 		return fn(c, tx, id, in)
 	}
 }
 
+// pathID is the id that the n-th parameter of the path is. One that is no UUID names nothing.
+func (c *call) pathID(n int) (uuid.UUID, error) {
+	id, err := shape.ParseID(c.params[c.op.params[n]])
+	if err != nil {
+		return uuid.Nil, fault.ErrNotFound
+	}
+	return id, nil
+}
+
 // listing makes the list operation of a kind of the caller's organization.
 func listing[T any](o Operation, kind *index.Kind) Operation {
-	return listingOf[T](o, kind, func(c *call) uuid.UUID { return c.principal.Org })
+	return listingOf[T](o, kind, (*call).org)
 }
 
 // listingOf makes the list operation of a kind of some organization.
 func listingOf[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID) Operation {
+	return listingWithin[T](o, kind, org, nil)
+}
+
+// listingWithin makes the list operation of some records of a kind: those whose ids members gives, in the transaction of the list, or
+// all when it is nil.
+func listingWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID, members func(*call, *store.Tx) ([]uuid.UUID, error)) Operation {
 	o.Method, o.Access = http.MethodPost, identity.Read
 	o.lists = kind
 	return plain(o, func(c *call, body queries) (page[T], error) {
@@ -136,7 +177,11 @@ func listingOf[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID) 
 		var p fault.Problems
 		shape.Decode(body.Value, &q, shape.Create, &p)
 		var out page[T]
-		err := c.api.Index.List(org(c), kind, compiled(kind, q, p), func(p index.Page) error {
+		compile := compiled(kind, q, p)
+		if members != nil {
+			compile = within(compile, func(tx *store.Tx) ([]uuid.UUID, error) { return members(c, tx) })
+		}
+		err := c.api.Index.List(org(c), kind, compile, func(p index.Page) error {
 			out.envelope = c.api.listEnvelope(p.Records, paginate(q.Page, q.PageSize, p.Total))
 			return nil
 		})
@@ -150,6 +195,17 @@ func compiled(kind *index.Kind, q index.ListBody, decoding fault.Problems) index
 		p := decoding
 		plan := index.Compile(kind, cs, q, &p)
 		return plan, p.Err()
+	}
+}
+
+// within is a query among the records of a set.
+func within(compile index.Compiled, members func(*store.Tx) ([]uuid.UUID, error)) index.Compiled {
+	return func(cs *index.Customs) (*index.Plan, error) {
+		plan, err := compile(cs)
+		if err != nil {
+			return nil, err
+		}
+		return plan.Within(members), nil
 	}
 }
 

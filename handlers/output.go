@@ -77,7 +77,12 @@ func (a all[T]) list(api *API) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.listEnvelope(records, Pagination{Page: 1, PageSize: len(a), TotalCount: len(a), TotalPages: min(1, len(a))}), nil
+	return api.listEnvelope(records, onePage(len(a))), nil
+}
+
+// onePage is a page with all of a list.
+func onePage(n int) Pagination {
+	return Pagination{Page: 1, PageSize: n, TotalCount: n, TotalPages: min(1, n)}
 }
 
 // secret is an item of which a repeated request is answered less than the first.

@@ -249,6 +249,9 @@ func TestPreviewDisturbed(t *testing.T) {
 		}, "DELETE", "READY"},
 	} {
 		for i, write := range []int{0, 3, 5, 2} {
+			if raceDetector && (i == 1 || i == 2) { // as the others, one at a time
+				continue
+			}
 			made++
 			fields, path := map[string]any(nil), ""
 			if c.begin != nil {

@@ -22,16 +22,20 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 	path := "/v1/" + k.Entity
 	return []Operation{
 		createOperation(k, codes...),
-		read(Operation{
-			Name: "get_" + k.Object, Method: http.MethodGet, Path: path + "/{id}", Access: identity.Read,
-			Summary: "Read " + k.InWords(),
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[T], error) {
-			return k.Get(tx, id)
-		})),
+		getOperation(k),
 		updateOperation(k, "update_"+k.Object, path+"/{id}", codes...),
 		deleteOperation(k),
 		listOperation(k),
 	}
+}
+
+func getOperation[T any](k *record.Kind[T]) Operation {
+	return read(Operation{
+		Name: "get_" + k.Object, Method: http.MethodGet, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Read,
+		Summary: "Read " + k.InWords(),
+	}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[T], error) {
+		return k.Get(tx, id)
+	}))
 }
 
 func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
@@ -53,8 +57,8 @@ func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault
 	}))
 }
 
-func deleteOperation[T any](k *record.Kind[T]) Operation {
-	var codes []fault.Code
+// deleteOperation deletes a record. codes are why it may not go, beside that another names it.
+func deleteOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 	if k.Needed() {
 		codes = append(codes, fault.InUse)
 	}

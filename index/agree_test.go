@@ -38,7 +38,7 @@ func (w *world) known() known {
 		}
 		return err
 	}))
-	k.ids = append(k.ids, uuid.Max) // which nothing ever was
+	k.ids = append(append(k.ids, groupIDs...), uuid.Max) // and one which nothing ever was
 	return k
 }
 
@@ -117,7 +117,7 @@ func operandFor(r *rand.Rand, k known, f *Field, cond Condition) any {
 	case shape.TypeDateTime:
 		return pick(r, append(nastyTimes[1:], nastyDays[1:]...))
 	case shape.TypeReference, shape.TypeMulti:
-		if f.Type == shape.TypeMulti && f.Ref == "" {
+		if !f.HasUUIDs() {
 			return pick(r, pick(r, [][]string{nastyTexts[1:], topicTexts}))
 		}
 		return pick(r, k.ids).String()
@@ -253,6 +253,7 @@ func TestAgreement(t *testing.T) {
 			for range 20 {
 				w.agree(randomBody(w.rand, k))
 				w.agreeSelection(randomSelection(w.rand, k), 1+w.rand.IntN(60))
+				w.agreeWithin(things, randomBody(w.rand, k), w.someIDs())
 			}
 		}
 		w.check()

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/fault"
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // The limits of a list body. Each level of a filter is two of JSON, of which the strict decoder takes 512.
@@ -30,7 +33,9 @@ type Plan struct {
 	sort    []sortKey
 	sorted  string // the name of the sort in the cache
 	search  []string
-	selects bool // it is a selection, whose words are looked for in the searched fields
+	selects bool                                 // it is a selection, whose words are looked for in the searched fields
+	within  func(*store.Tx) ([]uuid.UUID, error) // see Within
+	members []uuid.UUID                          // what that gave
 }
 
 // Filter is a rule or an expression over filters.
@@ -277,7 +282,7 @@ func (r *rule) addText(f *Field, v shape.Value) error {
 		return errors.New("must be a text")
 	case v.Text == "":
 		return errors.New("must not be empty")
-	case f.Type == shape.TypeReference || f.Ref != "":
+	case f.HasUUIDs():
 		id, err := shape.ParseID(v.Text)
 		if err != nil {
 			return err

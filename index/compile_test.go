@@ -27,6 +27,26 @@ type thing struct {
 	Mail   shape.Text    `json:"mail" rule:"grams"`
 	Topics []string      `json:"topics" rule:"searched"`
 	Custom shape.Custom  `json:",embed"`
+
+	// Lists know these by their ids, and the last not at all.
+	Groups []group         `json:"groups"`
+	Steps  []step          `json:"steps"`
+	Blocks map[string]move `json:"blocks"`
+	Moves  []move          `json:"moves"`
+}
+
+type group struct {
+	ID   uuid.UUID  `json:"id"`
+	Name shape.Text `json:"name"`
+}
+
+type step struct {
+	ID shape.Text `json:"id"`
+	move
+}
+
+type move struct {
+	Day int `json:"day"`
 }
 
 var things = NewKind("things", "-at,name", thingTable, thingCustoms)

@@ -158,6 +158,9 @@ func (e *Engine) list(org uuid.UUID, k *Kind, compile Compiled, fn func(*store.T
 					return err
 				}
 				plan, err := compile(cs)
+				if err == nil {
+					plan, err = plan.at(tx)
+				}
 				if err != nil {
 					return err
 				}

@@ -16,13 +16,13 @@ const (
 )
 
 // Export gives all records that a plan matches, in its order, to use, some at a time and at least once, a line for each.
-// Which they are is decided at one moment. Each is given as it is when it is read, unless it is gone by then or no longer
+// Which they are is decided at one moment, and so is what a set that it is restricted to has. Each is given as it is when it is read, unless it is gone by then or no longer
 // matches. While some are used the next are read, but no transaction waits for their use.
 func (e *Engine) Export(org uuid.UUID, k *Kind, compile Compiled, use func(cs *Customs, lines []byte) error) error {
 	x := &export{engine: e, org: org, kind: k}
 	var ids []uuid.UUID
 	err := e.list(org, k, compile, func(tx *store.Tx, s *shelf, m *moment, plan *Plan) (err error) {
-		x.plan, x.number = plan, tx.LastChange(k.table)
+		x.plan, x.number = plan.Within(nil), tx.LastChange(k.table)
 		plan.Page, plan.PageSize = 1, max(1, tx.RecordCount(k.table))
 		ids, _, err = s.decide(tx, m, plan)
 		return err

@@ -40,7 +40,11 @@ func (w *world) export(k *Kind, body string, between func(time int, cs *Customs)
 // TestExport holds exports against all pages of the same list.
 func TestExport(t *testing.T) {
 	w := newWorld(t, 151)
-	for range 30 {
+	times := 30
+	if raceDetector { // ten times as slow
+		times = 10
+	}
+	for range times {
 		w.change(1 + w.rand.IntN(30))
 		w.disturb()
 		for range 10 {

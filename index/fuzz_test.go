@@ -21,6 +21,7 @@ func FuzzAgreement(f *testing.F) {
 		`{"filters": [{"field": "at", "condition": "is", "value": "2026-03-01"}, {"field": "day", "condition": "is_before", "value": "9999-12-31"}], "sort": "at"}`,
 		`{"filters": [{"field": "custom_field_text", "condition": "contains", "value": "qu"}], "sort": "-custom_field_text,owner", "search": "quag"}`,
 		`{"filters": [{"field": "custom_field_text", "condition": "is_empty"}, {"field": "tags", "condition": "is_not_empty"}], "sort": "custom_field_text"}`,
+		`{"filters": [{"field": "groups", "condition": "is_not", "value": "00000000-0000-0000-0000-0000000000ab"}, {"field": "blocks", "condition": "contains", "value": "OX"}]}`,
 		"seed 1", "seed 2", "seed 3", "",
 	} {
 		f.Add([]byte(body))

@@ -60,11 +60,11 @@ func (f *Field) isNumeric() bool {
 func NewKind[T any](entity, defaultSort string, table *store.Table[T], customs func(*store.Tx) (*Customs, error)) *Kind {
 	k := &Kind{Entity: entity, DefaultSort: defaultSort, table: table.Name(), byKey: map[string]int{}, shape: shape.Of[T](), customs: customs}
 	for _, f := range k.shape.Flat() {
-		valueOf(f.Get(new(T))) // a type that has no value panics here, at the start, and not in a list
+		valueOf(f.Listed(new(T))) // a type that has no value panics here, at the start, and not in a list
 		at := len(k.Fields)
 		k.byKey[f.Key] = at
 		k.Fields = append(k.Fields, Field{Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long, at: at, name: f.Key, column: columnName + f.Key})
-		if f.Searched && f.Type != shape.TypeText && (f.Type != shape.TypeMulti || f.Ref != "") {
+		if f.Searched && f.Type != shape.TypeText && (f.Type != shape.TypeMulti || f.HasUUIDs()) {
 			panic(fmt.Sprintf("index: %s of %s has no words to be searched", f.Key, entity))
 		}
 	}
@@ -115,7 +115,7 @@ func (k *Kind) row(cs *Customs, id uuid.UUID, public []byte) (*row, error) {
 	}
 	r := &row{id: id, values: make([]value, len(k.Fields))}
 	for i := range k.Fields {
-		r.values[i] = valueOf(k.Fields[i].Get(rec))
+		r.values[i] = valueOf(k.Fields[i].Listed(rec))
 	}
 	if custom != nil {
 		r.custom = cs.customValues(custom)

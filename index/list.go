@@ -82,7 +82,13 @@ func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched 
 			must(err)
 			return r
 		}}
-		found := matched{part: p, docs: e.matches(m.live(i)), count: p.size}
+		in := m.live(i)
+		if plan.within != nil {
+			if in = p.among(plan.members, in); in.count() == 0 {
+				continue
+			}
+		}
+		found := matched{part: p, docs: e.matches(in), count: p.size}
 		if found.docs != nil {
 			found.count = found.docs.count()
 		}
@@ -94,6 +100,9 @@ func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched 
 // scan decides the records that the index does not hold yet.
 func (s *shelf) scan(tx *store.Tx, above uuid.UUID, rows *collector) error {
 	return tx.Records(s.kind.table, above, func(id uuid.UUID, _ uint64, public []byte) (bool, error) {
+		if !rows.plan.has(id) {
+			return true, nil // without decoding it
+		}
 		r, err := s.kind.row(rows.plan.customs, id, public)
 		if err == nil {
 			rows.add(r)

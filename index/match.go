@@ -10,7 +10,7 @@ import (
 
 // Match decides whether a record is in the list.
 func (p *Plan) Match(r *row) bool {
-	return p.filter.match(r) && p.found(r)
+	return p.has(r.id) && p.filter.match(r) && p.found(r)
 }
 
 func (f *Filter) match(r *row) bool {

@@ -87,7 +87,7 @@ func TestCheckFinds(t *testing.T) {
 	row := func(v thing) *row {
 		r := &row{id: v.ID}
 		for i := range things.Fields {
-			r.values = append(r.values, valueOf(things.Fields[i].Get(&v)))
+			r.values = append(r.values, valueOf(things.Fields[i].Listed(&v)))
 		}
 		return r
 	}

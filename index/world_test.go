@@ -158,6 +158,7 @@ var (
 	customTexts = []string{"quagga", "Quagga 7", "zebu", "ZEBU-quoll", "ñandú ñu", "ql"}
 	// What stands in topics only.
 	topicTexts  = []string{"okapi", "Okapi farms", "OX", "yak-wool", "yaks"}
+	groupIDs    = []uuid.UUID{{15: 1}, {15: 2}, {15: 3}, {15: 0xab}}
 	customTypes = []shape.Type{shape.TypeText, shape.TypeNumber, shape.TypeBoolean, shape.TypeDate, shape.TypeEnum, shape.TypeMulti}
 	fieldKeys   = []string{"x", "y", "z", "name", "stage", "x2"}
 )
@@ -191,6 +192,15 @@ func (w *world) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
 	}
 	for range r.IntN(4) {
 		v.Topics = append(v.Topics, pick(r, pick(r, [][]string{nastyTexts[1:], topicTexts})))
+	}
+	for range r.IntN(3) {
+		v.Groups = append(v.Groups, group{ID: pick(r, groupIDs), Name: "x"})
+		v.Steps = append(v.Steps, step{ID: shape.Text(pick(r, nastyTexts)), move: move{Day: 1}})
+		v.Moves = append(v.Moves, move{Day: 2})
+		if v.Blocks == nil {
+			v.Blocks = map[string]move{}
+		}
+		v.Blocks[pick(r, topicTexts)] = move{Day: 3}
 	}
 	v.Color = shape.Text(pick(r, []string{"", "red", "blue"}))
 	defs, err := defsOf(tx)

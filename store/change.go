@@ -92,7 +92,7 @@ const (
 )
 
 // logChange appends to the log of the table and gives the change its number.
-func (tx *Tx) logChange(table string, c Change) (uint64, error) {
+func (tx *Tx) logChange(table string, kept time.Duration, c Change) (uint64, error) {
 	log := table + ".log"
 	c.Number = tx.sequence(log) + 1
 	c.At = tx.now
@@ -102,12 +102,12 @@ func (tx *Tx) logChange(table string, c Change) (uint64, error) {
 	if c.Number%trimEvery != 0 {
 		return c.Number, nil
 	}
-	return c.Number, tx.trim(log)
+	return c.Number, tx.trim(log, kept)
 }
 
 // trim removes entries that are past their time. It goes on where the transaction's last trim stopped, so that a
 // large transaction does not look at what it has removed over and over.
-func (tx *Tx) trim(log string) error {
+func (tx *Tx) trim(log string, kept time.Duration) error {
 	if tx.trimmed == nil {
 		tx.trimmed = map[string]uint64{}
 	}
@@ -118,7 +118,7 @@ func (tx *Tx) trim(log string) error {
 			return false, err
 		}
 		tx.trimmed[log] = entry.Number
-		if removed == trimMost || tx.now.Sub(entry.At) < historyKept {
+		if removed == trimMost || tx.now.Sub(entry.At) < kept {
 			return false, nil
 		}
 		tx.delete(log, key)

@@ -40,7 +40,7 @@ func TestAGlobalKeyThatNamesAnotherOrganization(t *testing.T) {
 // TestAGlobalKeyThatTwoOrganizationsHave stays with the one that it names.
 func TestAGlobalKeyThatTwoOrganizationsHave(t *testing.T) {
 	s, _ := healthy(t)
-	rewriteB := encodeValue((&Tx{org: orgB}).place("people.rec", eve[:]), 1, []byte(`{"token":"t"}`), []byte(`{"name":"eve","email":"a@x","tags":["red"]}`))
+	rewriteB := encodeValue((&Tx{org: orgB}).place("people.rec", eve[:]), 1, 1, []byte(`{"token":"t"}`), []byte(`{"name":"eve","email":"a@x","tags":["red"]}`))
 	plant(t, s, orgB, "people.rec", eve[:], exactly(rewriteB))
 	plantShared(t, s, tokens, []byte("e"), nothing)
 	planted := everything(t, s)

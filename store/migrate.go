@@ -14,6 +14,7 @@ type migration func(*bolt.Tx) error
 // the layout itself, which create writes.
 var migrations = []migration{
 	func(*bolt.Tx) error { return nil },
+	func(*bolt.Tx) error { return nil }, // a value that was touched has a form of its own, which programs before this one cannot read
 }
 
 // migrate runs what the store has not seen yet, each in a transaction of its own that also notes the new format.

@@ -60,6 +60,20 @@ func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
 	return value, nil
 }
 
+// Scan calls fn for all parts of a record, in order. The bytes are valid until the transaction ends.
+func (p *Parts) Scan(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) error {
+	return tx.scan(p.bucket, owner[:], func(key, v []byte) (bool, error) {
+		if !bytes.HasPrefix(key, owner[:]) {
+			return false, nil
+		}
+		value, err := p.open(tx, key, v)
+		if err != nil {
+			return false, err
+		}
+		return true, fn(binary.BigEndian.Uint32(key[len(owner):]), value)
+	})
+}
+
 // nearby is how many steps to a part are cheaper than finding it.
 const nearby = 4
 

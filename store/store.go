@@ -11,6 +11,9 @@
 //	    <table>.uniq.<key>        key → id
 //	    <table>.key.<key>         key ‖ 0 ‖ id → nothing
 //	    <name>.part               record ‖ number → part of a record (see parts.go)
+//	    <name>.set                record ‖ bound → chunk of the set of a record (see set.go)
+//	    <name>.owner              id ‖ record → nothing: whose sets have the id
+//	    <name>.counter            nothing; the sequence is the number (see derived.go)
 //	    <table>.tomb              field ‖ 0 ‖ what is gone → tombstone (see tombstone.go)
 //	    jobs                      id → job
 //	due                           due time ‖ organization ‖ id → nothing: the jobs of all, in the order they are due
@@ -39,8 +42,12 @@ import (
 // FileName is the name of the store in its data directory.
 const FileName = "prospector.db"
 
-// historyKept is how long change-log entries stay.
-const historyKept = 90 * 24 * time.Hour
+// historyKept is how long change-log entries stay, and briefKept how long those of brief tables do: long enough for an index to
+// follow.
+const (
+	historyKept = 90 * 24 * time.Hour
+	briefKept   = 24 * time.Hour
+)
 
 // A large mapping is only address space; without it every growth of the file waits for all readers.
 const mmapSize = 32 << 30
@@ -172,12 +179,18 @@ func (s *Store) Update(ctx context.Context, org uuid.UUID, actor Actor, fn func(
 	s.arrived.Signal()
 	s.mu.Unlock()
 	<-p.done
-	if p.err == nil && s.opt.Committed != nil {
+	if p.err != nil {
+		return p.err
+	}
+	if s.opt.Committed != nil {
 		if changed := p.tx.changed(); changed != nil {
 			s.opt.Committed(ctx, org, changed)
 		}
 	}
-	return p.err
+	for _, fn := range p.tx.after {
+		fn()
+	}
+	return nil
 }
 
 func (s *Store) refusal() error {

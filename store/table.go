@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -20,6 +21,7 @@ type Table[T any] struct {
 	name     string
 	rec      string // the bucket of its records
 	unlogged bool
+	kept     time.Duration // how long its log stays
 	unique   []Unique[T]
 	keys     []Key[T]
 }
@@ -58,12 +60,19 @@ type Doc[T any] struct {
 	Record T
 	JSON   []byte // the public part, as it is answered
 
-	mended []*Tombstone // what took something from it since
+	version uint64       // the number of its last change that was no touch
+	mended  []*Tombstone // what took something from it since
 }
 
 // NewTable declares a table.
 func NewTable[T any](name string, unique []Unique[T], keys []Key[T]) *Table[T] {
-	return &Table[T]{name: name, rec: name + ".rec", unique: unique, keys: keys}
+	return &Table[T]{name: name, rec: name + ".rec", kept: historyKept, unique: unique, keys: keys}
+}
+
+// Brief makes a table whose records change all the time, and whose changes need not be known for long.
+func (t *Table[T]) Brief() *Table[T] {
+	t.kept = briefKept
+	return t
 }
 
 // Unlogged makes a table whose changes nobody asks for later: its records have no change number and no history.
@@ -84,6 +93,12 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 	d, err := t.decode(tx, id, v)
 	d.JSON = bytes.Clone(d.JSON)
 	return d, err
+}
+
+// Public reads a record as it is answered.
+func (t *Table[T]) Public(tx *Tx, id uuid.UUID) ([]byte, error) {
+	d, err := t.Get(tx, id)
+	return d.JSON, err
 }
 
 // Stored reads the parts of a record as they are stored, without what that costs to decode: for tables that nothing is ever
@@ -115,6 +130,7 @@ func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
 	change, private, public, err := decodeValue(tx.place(t.rec, id[:]), v)
 	d := Doc[T]{ID: id, Change: change}
 	if err == nil {
+		d.version = versionOf(v)
 		d.JSON, d.mended, err = mend(tombs, change, public)
 	}
 	if err != nil {
@@ -152,29 +168,47 @@ func (t *Table[T]) Update(tx *Tx, old Doc[T], rec T, fields []string) (Doc[T], e
 	return t.write(tx, old, rec, Updated, fields)
 }
 
+// Touch replaces the record old, as this transaction has read it, by rec, and leaves its version as it is: for what tells how a
+// record fares and is nobody's change of it. It must not be what keys are made of.
+func (t *Table[T]) Touch(tx *Tx, old Doc[T], rec T, fields []string) error {
+	if err := t.current(tx, old); err != nil {
+		return err
+	}
+	change, err := t.log(tx, old, Updated, fields)
+	if err == nil {
+		_, err = t.put(tx, old.ID, change, old.version, &rec)
+	}
+	return err
+}
+
 func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc[T], error) {
-	d := Doc[T]{ID: old.ID, Record: rec}
 	var was *T
 	if op != Created {
 		was = &old.Record
 	}
-	if err := t.rekey(tx, d.ID, was, &rec); err != nil {
+	if err := t.rekey(tx, old.ID, was, &rec); err != nil {
 		return Doc[T]{}, err
 	}
-	var err error
-	if d.JSON, err = json.Marshal(&rec, json.Deterministic(true)); err != nil {
-		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, d.ID, err)
+	change, err := t.log(tx, old, op, fields)
+	if err != nil {
+		return Doc[T]{}, err
+	}
+	return t.put(tx, old.ID, change, change, &rec)
+}
+
+// put writes a record.
+func (t *Table[T]) put(tx *Tx, id uuid.UUID, change, version uint64, rec *T) (_ Doc[T], err error) {
+	d := Doc[T]{ID: id, Change: change, Record: *rec, version: version}
+	if d.JSON, err = json.Marshal(rec, json.Deterministic(true)); err != nil {
+		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
 	var private []byte
-	if p, ok := any(&rec).(interface{ Private() any }); ok {
+	if p, ok := any(rec).(interface{ Private() any }); ok {
 		if private, err = json.Marshal(p.Private()); err != nil {
-			return Doc[T]{}, fmt.Errorf("%s %s: private part: %w", t.name, d.ID, err)
+			return Doc[T]{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
 		}
 	}
-	if d.Change, err = t.log(tx, old, op, fields); err != nil {
-		return Doc[T]{}, err
-	}
-	tx.put(t.rec, d.ID[:], encodeValue(tx.place(t.rec, d.ID[:]), d.Change, private, d.JSON))
+	tx.put(t.rec, id[:], encodeValue(tx.place(t.rec, id[:]), change, version, private, d.JSON))
 	return d, nil
 }
 
@@ -185,7 +219,7 @@ func (t *Table[T]) log(tx *Tx, old Doc[T], op Op, fields []string) (number uint6
 	}
 	number = old.Change
 	for _, tomb := range old.mended {
-		number, err = tx.logChange(t.name, Change{Op: Updated, ID: old.ID, Prev: number, Fields: []string{tomb.Field}, Actor: tomb.Actor})
+		number, err = tx.logChange(t.name, t.kept, Change{Op: Updated, ID: old.ID, Prev: number, Fields: []string{tomb.Field}, Actor: tomb.Actor})
 		if err != nil {
 			return 0, err
 		}
@@ -193,7 +227,7 @@ func (t *Table[T]) log(tx *Tx, old Doc[T], op Op, fields []string) (number uint6
 	if op == swept {
 		return number, nil
 	}
-	return tx.logChange(t.name, Change{Op: op, ID: old.ID, Prev: number, Fields: fields, Actor: tx.actor})
+	return tx.logChange(t.name, t.kept, Change{Op: op, ID: old.ID, Prev: number, Fields: fields, Actor: tx.actor})
 }
 
 // current refuses a record that was changed since it was read: its keys would be taken from what it was.
@@ -347,6 +381,27 @@ func (t *Table[T]) IDs(tx *Tx, name string, key []byte, most int) ([]uuid.UUID, 
 	return ids, err
 }
 
+// Range calls fn for the secondary keys from on, in order, with the record that stands under each, until it says stop.
+func (t *Table[T]) Range(tx *Tx, name string, from []byte, fn func(key []byte, id uuid.UUID) (more bool)) error {
+	return tx.look(t.name+".key."+name, from, func(k, _ []byte) (bool, error) {
+		end := len(k) - 16 - 1
+		if end < 0 {
+			return false, fmt.Errorf("%s: %w: the key %x is none of %s", t.name, ErrDamaged, k, name)
+		}
+		return fn(k[:end], uuid.UUID(k[end+1:])), nil
+	})
+}
+
+// First gives the first id of a record that is not before the given one.
+func (t *Table[T]) First(tx *Tx, from uuid.UUID) (id uuid.UUID, found bool) {
+	_ = tx.look(t.rec, from[:], func(k, _ []byte) (bool, error) {
+		found = len(k) == 16
+		copy(id[:], k)
+		return false, nil
+	})
+	return id, found
+}
+
 // Oldest gives the id of the oldest record that stands under a secondary key.
 func (t *Table[T]) Oldest(tx *Tx, name string, key []byte) (id uuid.UUID, found bool, err error) {
 	ids, err := t.IDs(tx, name, key, 1)
@@ -387,7 +442,7 @@ func (d Doc[T]) Public() (public []byte, version string) { return d.JSON, d.Vers
 
 // Version tells this form of the record from every other that it had or will have.
 func (d Doc[T]) Version() string {
-	version, last := strconv.FormatUint(d.Change, 10), uint64(0)
+	version, last := strconv.FormatUint(d.version, 10), uint64(0)
 	for _, tomb := range d.mended {
 		last = max(last, tomb.Number)
 	}

@@ -21,12 +21,6 @@ type Actor struct {
 	RequestID string
 }
 
-// Event is something that happened to an object of the organization, with the object as its GET shows it.
-type Event struct {
-	Trigger string
-	Data    []byte
-}
-
 // Tx is a transaction over the data of one organization: it has no way to name another's. It buffers what it writes
 // and reads its own writes; only when its function has returned nil are they applied to the bbolt transaction that it
 // shares with others.
@@ -47,6 +41,7 @@ type Tx struct {
 	undo      *[]func() // what takes back the writes since the last Try began
 	bytes     int
 	enqueued  bool
+	after     []func()
 	raw       func(*bolt.Tx) error // done in place of the writes
 }
 
@@ -80,13 +75,9 @@ func (tx *Tx) NewID() uuid.UUID {
 	return tx.store.ids.next(tx.now.UnixMilli())
 }
 
-// Emit offers an event to whoever wants it, inside this transaction.
-func (tx *Tx) Emit(e Event) error {
-	if tx.store.opt.Events == nil {
-		return nil
-	}
-	return tx.store.opt.Events(tx, e)
-}
+// AfterCommit calls fn once the transaction is on the disk and before its Update returns. What a Try takes back is called for all
+// the same: fn is told that something may have changed, no more.
+func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
 func (tx *Tx) mustWrite() {
 	if !tx.writable {
@@ -150,7 +141,7 @@ func (tx *Tx) set(bucket string, key, value []byte) {
 		tx.writes[bucket] = w
 	}
 	insert := w.Set
-	if ascends(bucket) {
+	if ascends(bucket) || strings.HasSuffix(bucket, ownerSuffix) {
 		insert = w.Load // which is faster at the end
 	}
 	before, had := insert(string(key), value)

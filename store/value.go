@@ -9,8 +9,12 @@ import (
 )
 
 // A stored value is: format (1 byte), CRC32C of its place and of all that follows (4), the change number of its last
-// write (8), the length of the private part (uvarint), the private part, the public JSON as it is answered.
-const valueFormat = 1
+// write (8), the length of the private part (uvarint), the private part, the public JSON as it is answered. In one that was
+// touched since its last change, the number of that change (8) stands after that of the last write.
+const (
+	valueFormat   = 1
+	touchedFormat = 2
+)
 
 const valueHead = 1 + 4 + 8
 
@@ -22,10 +26,15 @@ func (tx *Tx) place(bucket string, key []byte) uint32 {
 	return crc32.Update(crc32.Update(crc32.Checksum(tx.org[:], castagnoli), castagnoli, []byte(bucket)), castagnoli, key)
 }
 
-func encodeValue(place uint32, change uint64, private, public []byte) []byte {
-	v := make([]byte, 0, valueHead+binary.MaxVarintLen32+len(private)+len(public))
+// encodeValue makes a value. version is the number of its last change; it is change unless the value was only touched then.
+func encodeValue(place uint32, change, version uint64, private, public []byte) []byte {
+	v := make([]byte, 0, valueHead+8+binary.MaxVarintLen32+len(private)+len(public))
 	v = append(v, valueFormat, 0, 0, 0, 0)
 	v = binary.BigEndian.AppendUint64(v, change)
+	if version != change {
+		v[0] = touchedFormat
+		v = binary.BigEndian.AppendUint64(v, version)
+	}
 	v = binary.AppendUvarint(v, uint64(len(private)))
 	v = append(v, private...)
 	v = append(v, public...)
@@ -35,23 +44,34 @@ func encodeValue(place uint32, change uint64, private, public []byte) []byte {
 
 // decodeValue takes a value apart without copying. A value that is not what was written there is ErrDamaged.
 func decodeValue(place uint32, v []byte) (change uint64, private, public []byte, err error) {
-	if len(v) < valueHead+1 || v[0] != valueFormat {
+	if len(v) < valueHead+1 || v[0] != valueFormat && (v[0] != touchedFormat || len(v) < valueHead+8+1) {
 		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown form", ErrDamaged)
 	}
 	if binary.BigEndian.Uint32(v[1:]) != crc32.Update(place, castagnoli, v[5:]) {
 		return 0, nil, nil, fmt.Errorf("%w: a value does not match its checksum", ErrDamaged)
 	}
 	change = binary.BigEndian.Uint64(v[5:])
-	n, used := binary.Uvarint(v[valueHead:])
-	rest := v[valueHead+max(used, 0):]
+	rest := v[valueHead:]
+	if v[0] == touchedFormat {
+		rest = rest[8:]
+	}
+	n, used := binary.Uvarint(rest)
+	rest = rest[max(used, 0):]
 	if used <= 0 || n > uint64(len(rest)) {
 		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown form", ErrDamaged)
 	}
 	return change, rest[:n], rest[n:], nil
 }
 
-// changeOf is the change number of a value that was decoded before.
+// changeOf is the change number of a value that was decoded before, and versionOf that of its last change that was no touch.
 func changeOf(v []byte) uint64 { return binary.BigEndian.Uint64(v[5:]) }
+
+func versionOf(v []byte) uint64 {
+	if v[0] == touchedFormat {
+		return binary.BigEndian.Uint64(v[valueHead:])
+	}
+	return changeOf(v)
+}
 
 // seal puts a checksum in front of a value that is not a record.
 func seal(place uint32, b []byte) []byte {

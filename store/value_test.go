@@ -11,24 +11,26 @@ import (
 )
 
 func TestValueRoundTripAndEveryFlippedBit(t *testing.T) {
-	v := encodeValue(9, 7, []byte(`{"p":1}`), []byte(`{"name":"ann"}`))
-	change, private, public, err := decodeValue(9, v)
-	if err != nil || change != 7 || string(private) != `{"p":1}` || string(public) != `{"name":"ann"}` {
-		t.Fatalf("%d %s %s %v", change, private, public, err)
+	for _, version := range []uint64{7, 3} {
+		v := encodeValue(9, 7, version, []byte(`{"p":1}`), []byte(`{"name":"ann"}`))
+		change, private, public, err := decodeValue(9, v)
+		if err != nil || change != 7 || versionOf(v) != version || string(private) != `{"p":1}` || string(public) != `{"name":"ann"}` {
+			t.Fatalf("%d %s %s %v", change, private, public, err)
+		}
+		for bit := range len(v) * 8 {
+			if _, _, _, err := decodeValue(9, flipped(v, bit)); !errors.Is(err, ErrDamaged) {
+				t.Errorf("value, bit %d: %v", bit, err)
+			}
+		}
+		for n := range v {
+			if _, _, _, err := decodeValue(9, v[:n]); !errors.Is(err, ErrDamaged) {
+				t.Errorf("value, first %d bytes: %v", n, err)
+			}
+		}
 	}
 	sealed := seal(9, []byte("body"))
 	if body, err := unseal(9, sealed); err != nil || string(body) != "body" {
 		t.Fatalf("%s %v", body, err)
-	}
-	for bit := range len(v) * 8 {
-		if _, _, _, err := decodeValue(9, flipped(v, bit)); !errors.Is(err, ErrDamaged) {
-			t.Errorf("value, bit %d: %v", bit, err)
-		}
-	}
-	for n := range v {
-		if _, _, _, err := decodeValue(9, v[:n]); !errors.Is(err, ErrDamaged) {
-			t.Errorf("value, first %d bytes: %v", n, err)
-		}
 	}
 	for bit := range len(sealed) * 8 {
 		if _, err := unseal(9, flipped(sealed, bit)); !errors.Is(err, ErrDamaged) {

@@ -89,7 +89,7 @@ func TestVerifyOfAHealthyHistory(t *testing.T) {
 
 // personValue is a value as it would stand under the key.
 func personValue(key []byte, change uint64, private, public []byte) []byte {
-	return encodeValue((&Tx{org: orgA}).place("people.rec", key), change, private, public)
+	return encodeValue((&Tx{org: orgA}).place("people.rec", key), change, change, private, public)
 }
 
 func TestVerifyFindsDamage(t *testing.T) {

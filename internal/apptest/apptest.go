@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,11 +30,29 @@ type App struct {
 	*cmd.Service
 	URL   string
 	Clock *Clock
-	Log   *bytes.Buffer // what the service logged; read it when nothing runs
+	Log   *Log // what the service logged
 
 	t        testing.TB
 	server   *httptest.Server
 	document *document
+}
+
+// Log is a log that can be read while it is written.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *Log) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // Config is what tests run with: no rate limit, and a small limit for bodies.
@@ -43,6 +62,9 @@ func Config(dir string) cmd.Config {
 	cfg.Limits.BodyBytes = 1 << 20
 	cfg.Index.CacheBytes = 64 << 20
 	cfg.Research.UnitRate, cfg.TAM.Retention = 2.5, 90*24*time.Hour
+	w := &cfg.Webhooks
+	w.AllowPrivateNetworks, w.Timeout, w.Retention, w.MaxPending, w.Concurrency = true, 5*time.Second, 30*24*time.Hour, 100_000, 64
+	w.RetrySchedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour}
 	return cfg
 }
 
@@ -53,7 +75,7 @@ func New(t testing.TB, change ...func(*cmd.Config)) *App {
 	for _, c := range change {
 		c(&cfg)
 	}
-	a := &App{t: t, Clock: &Clock{now: Start}, Log: &bytes.Buffer{}}
+	a := &App{t: t, Clock: &Clock{now: Start}, Log: &Log{}}
 	a.Service = &cmd.Service{Config: cfg}
 	a.Start()
 	t.Cleanup(a.Stop)
@@ -86,6 +108,12 @@ func (a *App) Stop() {
 func (a *App) Work() {
 	a.t.Helper()
 	a.Worker.Once(context.Background())
+}
+
+// Deliver makes the webhook deliveries that are due. Nothing else does.
+func (a *App) Deliver() {
+	a.t.Helper()
+	a.Webhooks.Sender.Once(context.Background())
 }
 
 // Restart stops the service and starts it again.

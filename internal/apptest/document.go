@@ -101,6 +101,10 @@ func (a *App) hold(req *http.Request, body []byte, r *Response) {
 	}
 }
 
+// largeBodies are not held against the document under the race detector: that takes most of the time then, and the tests without it
+// hold them all.
+const largeBodies = 4 << 10
+
 // check says what is not as the document has it: what succeeded must be allowed by it, and whatever is answered must be
 // described in it, down to the error code.
 func (a *App) check(req *http.Request, body []byte, r *Response) error {
@@ -114,13 +118,16 @@ func (a *App) check(req *http.Request, body []byte, r *Response) error {
 		PathParams: params,
 		Route:      &routers.Route{Spec: a.document.spec, Path: op.Path, PathItem: item, Method: op.Method, Operation: item.GetOperation(op.Method)},
 	}
-	if r.Status < 400 {
+	looked := !raceDetector || len(body)+len(r.Body) < largeBodies
+	if looked && r.Status < 400 {
 		if err := a.document.checkRequest(input, body); err != nil {
 			return fmt.Errorf("%s\nwas answered %d %s\nbut the API document refuses it: %w", r.what, r.Status, r.Body, err)
 		}
 	}
-	if err := a.document.checkResponse(input, r); err != nil {
-		return fmt.Errorf("%s\nwas answered %d %s\nwhich the API document does not describe: %w", r.what, r.Status, r.Body, err)
+	if looked {
+		if err := a.document.checkResponse(input, r); err != nil {
+			return fmt.Errorf("%s\nwas answered %d %s\nwhich the API document does not describe: %w", r.what, r.Status, r.Body, err)
+		}
 	}
 	code := "ok"
 	if r.Status >= 400 {
@@ -136,6 +143,11 @@ func (a *App) check(req *http.Request, body []byte, r *Response) error {
 	}
 	seen.add(op.Name, code)
 	return nil
+}
+
+// CheckEvent says what the API document refuses in the body of an event.
+func (a *App) CheckEvent(key string, body []byte) error {
+	return a.document.answered.check(body, "webhooks", key, "post", "requestBody", "content", jsonMedia, "schema")
 }
 
 // options leave a JSON body to the schemas.

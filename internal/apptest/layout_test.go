@@ -13,13 +13,16 @@ import (
 // that belong to it alone.
 var mayImport = map[string][]string{
 	".":                 {"cmd"},
-	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/tam", "internal/research", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/tam", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/tam", "internal/outreach", "internal/research", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/tam", "internal/outreach", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/console":  {},
 	"internal/crm":      {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/identity": {"internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/research": {"internal/tam", "internal/crm", "internal/shape"},
 	"internal/tam":      {"internal/identity", "internal/crm", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/outreach": {"internal/planner", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/planner":  {},
+	"internal/webhook":  {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/worker":   {"internal/fault", "store"},
 	"internal/record":   {"internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"index":             {"internal/shape", "internal/fault", "store"},
@@ -107,7 +110,7 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		for word, where := range map[string][]string{
-			"http.Status":          {"handlers", "cmd", "internal/research"},
+			"http.Status":          {"handlers", "cmd", "internal/research", "internal/webhook"},
 			"context.Background()": {"cmd"},
 			"os.Exit(":             {"cmd", "."},
 			"time.Now()":           {"handlers", "cmd"},

@@ -1,5 +1,6 @@
 // Package bench measures the service against what its users would otherwise have taken: SQLite for lists, bare bleve for
-// indexing, bare bbolt for writing, a bare handler for HTTP. Every figure stands beside one of the same run.
+// indexing, bare bbolt for writing, a bare handler for HTTP, a bare loop of requests for webhooks. Every figure stands beside one of the
+// same run.
 package bench
 
 import (

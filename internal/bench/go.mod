@@ -14,6 +14,8 @@ require (
 	prospector v0.0.0-00010101000000-000000000000
 )
 
+require golang.org/x/net v0.59.0 // indirect
+
 require (
 	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -16,6 +16,7 @@ type (
 	docs struct {
 		Title, Version, Text string
 		Groups               []group
+		Events               *events
 		Schemas              []field // each named schema, with links to the others
 		Errors               []failure
 	}
@@ -62,7 +63,7 @@ func Docs(raw []byte, version string) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	view := docs{Title: d.Info.Title, Version: version, Text: d.Info.Description, Groups: d.groups()}
+	view := docs{Title: d.Info.Title, Version: version, Text: d.Info.Description, Groups: d.groups(), Events: d.events()}
 	alone := reader{document: &d, links: true}
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
 		view.Schemas = append(view.Schemas, field{Name: name, value: alone.describe(d.Components.Schemas[name])})

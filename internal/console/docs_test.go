@@ -23,6 +23,8 @@ func TestEscaping(t *testing.T) {
 			"responses": {
 				H: {"description": H, "headers": {H: {"description": H}}, "content": {H: {"schema": {"type": H, "format": H}}}},
 				"400": {"description": H, "x-error-codes": [H]}}}}},
+		"webhooks": {H: {"post": {"operationId": H, "summary": H, "description": H, "parameters": [{"name": H, "in": "header", "description": H}],
+			"requestBody": {"content": {"application/json": {"schema": {"anyOf": [{"$ref": H}, {"$ref": H}]}, "example": {H: H}}}}, "responses": {H: {"description": H}}}}},
 		"components": {"schemas": {H: {"description": H, "properties": {H: {"const": H, "examples": [H]}, "x": {"$ref": H}}, "required": [H], "patternProperties": {H: {}}}}}
 	}`, "H", string(text))
 	page, err := Docs([]byte(doc), hostile)
@@ -75,6 +77,8 @@ func TestDescribe(t *testing.T) {
 		{`{"$ref": "#/components/schemas/Trees"}`, "Trees [Trees: array of Tree: 1 property] {children array of Tree}"},
 		{`{"$ref": "#/components/schemas/Color"}`, "Color = red blue"},
 		{`{"type": "object", "additionalProperties": {"type": "integer"}}`, "object of integer"},
+		{`{"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Pair"}, "propertyNames": {"pattern": "^[a-z]+$"}, "minProperties": 1, "maxProperties": 9}`,
+			"object of Pair (1 to 9 members) (each key matches ^[a-z]+$) [Pair: 2 properties] {b integer, a! string}"},
 		{`{"type": "object", "properties": {"a": {}}, "patternProperties": {"^x_": {"type": "string"}}, "additionalProperties": false}`, "object [2 properties] {a anything, ^x_ string}"},
 		{`{"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]}`, "string or number or null"},
 		{`{"oneOf": [{"$ref": "#/components/schemas/Color"}, {"type": "integer"}]}`, "one of [2 forms] <Color = red blue| integer>"},
@@ -187,6 +191,37 @@ func TestSamples(t *testing.T) {
 	} {
 		if got := string(sampler{doc: &document{}, most: most}.sample(&s, "", "", nil)); got != want {
 			t.Errorf("with %d members it is %s, want %s", most, got, want)
+		}
+	}
+}
+
+// Lists and objects that are keyed show one entry; an answer only where that is an object.
+func TestSamplesOfMany(t *testing.T) {
+	var d document
+	if err := json.Unmarshal([]byte(`{"components": {"schemas": {
+		"Block": {"type": "object", "required": ["content"], "properties": {"content": {"type": "string"}}},
+		"Tree": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Tree"}}}}}`), &d); err != nil {
+		t.Fatal(err)
+	}
+	for entry, want := range map[string][2]string{ // in a request and in an answer
+		`{"$ref": "#/components/schemas/Block"}`: {`{"content":"Content"}`, `{"content":"Content"}`},
+		`{"$ref": "#/components/schemas/Tree"}`:  {`{}`, `{}`},
+		`{"type": "integer"}`:                    {`1`, ``},
+	} {
+		for i, most := range []int{3, 0} {
+			for form, around := range map[string][2]string{`{"type": "array", "items": `: {`[`, `]`}, `{"type": "object", "additionalProperties": `: {`{"block_1":`, `}`}} {
+				var s schema
+				if err := json.Unmarshal([]byte(form+entry+`}`), &s); err != nil {
+					t.Fatal(err)
+				}
+				whole := around[0] + want[i] + around[1]
+				if want[i] == "" {
+					whole = around[0][:1] + around[1]
+				}
+				if got := string(sampler{doc: &d, most: most}.sample(&s, "", "blocks", nil)); got != whole {
+					t.Errorf("%s%s} with %d members is %s, want %s", form, entry, most, got, whole)
+				}
+			}
 		}
 	}
 }

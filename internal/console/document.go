@@ -14,6 +14,7 @@ type (
 		Info       info
 		Tags       []tag
 		Paths      map[string]*pathItem
+		Webhooks   map[string]*pathItem
 		Components components
 	}
 	info struct {
@@ -89,6 +90,9 @@ type (
 		AllOf       []*schema
 		Patterns    members `json:"patternProperties"`
 		Additional  *schema `json:"additionalProperties"`
+		Names       *schema `json:"propertyNames"`
+		MinMembers  int     `json:"minProperties"`
+		MaxMembers  int     `json:"maxProperties"`
 		ReadOnly    bool
 		Deprecated  bool
 
@@ -195,6 +199,11 @@ func (s *schema) choice() (forms []*schema, words string) {
 		return s.AnyOf, "any of"
 	}
 	return s.AllOf, "all of"
+}
+
+// keyed tells an object whose members have keys of their own.
+func (s *schema) keyed() bool {
+	return s.Properties == nil && s.Additional != nil && !s.Additional.never
 }
 
 // fixed tells whether a request cannot change the member, although it may name it.

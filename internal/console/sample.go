@@ -17,6 +17,11 @@ var samples = map[string]any{
 	"sort": "-created_at", "page_size": 50, "format": "csv", "reason": "asked to be left alone",
 
 	"AccountView.name": "Large accounts", "Contact.title": "VP Operations", "Key.name": "laptop", "Meeting.title": "Demo",
+	"Audience.name": "Robotics, operations", "AudienceName.name": "Robotics, operations", "EnrollBody.audience_name": "Robotics fair", "Campaign.name": "Second warehouses", "Template.name": "Warehouse introduction",
+	"Step.id": sampleID, "Step.index": 0, "Step.day": 0, "Step.hour": 9, "Step.title": "Introduction", "Block.name": "Offer",
+	"Transition.from_step_index": 0, "Campaign.template_name": "Warehouse introduction", "RenderedStep.index": 0, "SimulatedStep.step_index": 0,
+	"SimulatedStep.reason": "day 0 of the sequence at 09:00", "StepStats.step_index": 0,
+	"ContactFailure.description": "No such contact exists.", "FailureReason.description": "No such contact exists.",
 	"Opportunity.name": "100 seats", "Organization.name": "Acme Sales", "Tag.name": "Champion", "User.title": "Account Executive",
 
 	"FilterRule.field": "created_at", "FilterRule.condition": "is_after", "FilterRule.value": "2026-01-01",
@@ -67,15 +72,22 @@ func (m sampler) sample(s *schema, owner, name string, within []string) json.Raw
 	case s.Properties != nil:
 		return m.object(s, owner, within)
 	case s.Items != nil:
-		item := m.sample(s.Items, owner, name, within)
-		if item == nil || m.most == 0 && item[0] != '{' {
-			return json.RawMessage("[]")
-		}
-		return slices.Concat([]byte("["), item, []byte("]"))
+		return m.holding("[", s.Items, "]", owner, name, within)
+	case s.keyed():
+		return m.holding(`{"`+strings.TrimSuffix(name, "s")+`_1":`, s.Additional, "}", owner, name, within)
 	case s.Type == nil:
 		return m.open
 	}
 	return m.plain(s, name)
+}
+
+// holding is a list or an object with one entry; with none where that says nothing.
+func (m sampler) holding(begin string, entry *schema, end, owner, name string, within []string) json.RawMessage {
+	item := m.sample(entry, owner, name, within)
+	if item == nil || m.most == 0 && item[0] != '{' {
+		return json.RawMessage(begin[:1] + end)
+	}
+	return slices.Concat([]byte(begin), item, []byte(end))
 }
 
 func (m sampler) plain(s *schema, name string) json.RawMessage {
@@ -99,7 +111,7 @@ func (m sampler) plain(s *schema, name string) json.RawMessage {
 	switch s.Format {
 	case "uuid":
 		if m.most > 0 {
-			return encoded("$" + variable(name))
+			return encoded("$" + variable(strings.TrimSuffix(name, "s"))) // one of a list is one
 		}
 		return encoded(sampleID)
 	case "date-time":

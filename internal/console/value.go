@@ -61,8 +61,11 @@ func (d reader) describe(s *schema, within ...string) value {
 		v.choose(d, forms, words, within)
 	case s.Items != nil:
 		v.hold("array of", d.describe(s.Items, within...))
-	case s.Properties == nil && s.Additional != nil && !s.Additional.never:
+	case s.keyed():
 		v.hold("object of", d.describe(s.Additional, within...))
+		if s.Names != nil && s.Names.Pattern != "" {
+			v.Notes = append(v.Notes, "each key matches "+s.Names.Pattern)
+		}
 	case s.Type == nil:
 		v.Type = "anything"
 	default:
@@ -155,6 +158,7 @@ func (s *schema) notes() []string {
 	}
 	add(between(s.MinLength, s.MaxLength, "character", "characters"))
 	add(between(s.MinItems, s.MaxItems, "item", "items"))
+	add(between(s.MinMembers, s.MaxMembers, "member", "members"))
 	switch {
 	case s.Minimum != nil && s.Maximum != nil:
 		add(number(*s.Minimum) + " to " + number(*s.Maximum))

@@ -33,7 +33,7 @@ type Account struct {
 func (a *Account) Private() any { return &a.Origin }
 
 var accountRules = record.Rules[Account]{
-	Object: "account", Entity: "accounts",
+	Object: "account", Entity: "accounts", Example: accountExample,
 	Match: map[string]func(string) string{"website": FoldDomain},
 	Keys:  []store.Key[Account]{sourceKey(func(a *Account) *Origin { return &a.Origin })},
 }

@@ -1,6 +1,8 @@
 package crm
 
 import (
+	"strings"
+
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
@@ -36,10 +38,27 @@ type Scoring struct {
 	HeatScore shape.Text `json:"heat_score" rule:"enum=hot|warm|cold"`
 }
 
-var contactRules = record.Rules[Contact]{
-	Object: "contact", Entity: "contacts", Check: checkContact,
-	Match: map[string]func(string) string{"email": FoldEmail, "linkedin_url": FoldLinkedIn},
-	Keys:  []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
+func (c *CRM) contactRules() record.Rules[Contact] {
+	return record.Rules[Contact]{
+		Object: "contact", Entity: "contacts", Check: checkContact, Example: contactExample,
+		Triggers: []store.Trigger{{
+			Event: "unsubscribed", Description: "A contact has opted out of outreach: its do_not_contact turned true.", Example: optedOut(contactExample),
+		}},
+		Turns: func(before, after *Contact) []string {
+			if !before.DoNotContact && after.DoNotContact {
+				return []string{"updated", "unsubscribed"}
+			}
+			return []string{"updated"}
+		},
+		Deleted: func(tx *store.Tx, contact *Contact) error {
+			if c.Hooks.ContactDeleted == nil {
+				return nil
+			}
+			return c.Hooks.ContactDeleted(tx, contact.ID)
+		},
+		Match: map[string]func(string) string{"email": FoldEmail, "linkedin_url": FoldLinkedIn},
+		Keys:  []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
+	}
 }
 
 // checkContact wants a new contact to be someone: reachable, or at least known by name.
@@ -49,4 +68,53 @@ func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {
 		p.Invalid("email", "is required, or linkedin_url, or first_name and last_name")
 	}
 	return nil
+}
+
+// Recipient is what messages need to know of a contact.
+type Recipient struct {
+	FirstName, LastName string
+	Email               string
+	Company             string // the name of its account
+	OptedOut            bool
+}
+
+// Recipients reads contacts as recipients. It decodes no more of them than that: they are often many.
+type Recipients struct{ contacts, accounts *store.Reader }
+
+// Recipients makes a reader that is valid until the transaction ends.
+func (c *CRM) Recipients(tx *store.Tx) *Recipients {
+	return &Recipients{tx.Reader(c.Contacts.Table.Name()), tx.Reader(c.Accounts.Table.Name())}
+}
+
+// Reach gives the address of a contact and whether it has opted out.
+func (r *Recipients) Reach(id uuid.UUID) (email string, optedOut, found bool, err error) {
+	_, public, err := r.contacts.Public(id)
+	if err != nil || public == nil {
+		return "", false, false, err
+	}
+	email, optedOut = reach(string(public))
+	return email, optedOut, true, nil
+}
+
+func reach(contact string) (email string, optedOut bool) {
+	return shape.MemberText(contact, `"email":"`), strings.Contains(contact, `"do_not_contact":true`)
+}
+
+// Read gives a recipient.
+func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
+	_, public, err := r.contacts.Public(id)
+	if err != nil || public == nil {
+		return to, false, err
+	}
+	contact := string(public)
+	to.Email, to.OptedOut = reach(contact)
+	to.FirstName, to.LastName = shape.MemberText(contact, `"first_name":"`), shape.MemberText(contact, `"last_name":"`)
+	if account, err := shape.ParseID(shape.MemberText(contact, `"account_id":"`)); err == nil {
+		_, public, err := r.accounts.Public(account)
+		if err != nil {
+			return to, false, err
+		}
+		to.Company = shape.MemberText(string(public), `"name":"`)
+	}
+	return to, true, nil
 }

@@ -5,7 +5,9 @@ package crm
 import (
 	"github.com/google/uuid"
 
+	"prospector/index"
 	"prospector/internal/record"
+	"prospector/store"
 )
 
 // CRM holds the kinds of this package.
@@ -20,21 +22,29 @@ type CRM struct {
 	Views         *record.Kind[AccountView]
 	Suppressions  *record.Kind[Suppression]
 
+	Hooks Hooks
+
 	set    *record.Set
-	custom customFields
+	custom *store.Derived[map[string]*index.Customs]
+}
+
+// Hooks are what others do, in the same transaction, when something becomes of a record. They are set before anything is written.
+type Hooks struct {
+	ContactDeleted func(tx *store.Tx, contact uuid.UUID) error
 }
 
 // New declares the kinds in the set, which must have the users already.
 func New(set *record.Set) *CRM {
-	c := &CRM{set: set, custom: customFields{orgs: map[uuid.UUID]orgFields{}}}
+	c := &CRM{set: set}
 	set.Customs = c.customs
 	c.Accounts = record.Add(set, accountRules)
-	c.Contacts = record.Add(set, contactRules)
+	c.Contacts = record.Add(set, c.contactRules())
 	c.Opportunities = record.Add(set, opportunityRules)
 	c.Tasks = record.Add(set, taskRules)
 	c.Meetings = record.Add(set, meetingRules)
 	c.Tags = record.Add(set, tagRules)
 	c.Fields = record.Add(set, c.fieldRules())
+	c.custom = store.NewDerived(c.Fields.Table.Counter(), c.readFields)
 	c.Views = record.Add(set, c.viewRules())
 	c.Suppressions = record.Add(set, suppressionRules)
 	return c

@@ -1,10 +1,8 @@
 package crm
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -72,11 +70,20 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 				return fault.Taken(fault.FieldKeyTaken, "key", other.String(), "%q is that of another field of %s", f.Key, f.Entity)
 			},
 		}},
-		Check: c.checkField,
+		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
 		Deleted: func(tx *store.Tx, f *Field) error {
 			custom := f.Custom()
 			return c.set.ForgetField(tx, f.Entity, &custom)
 		},
+	}
+}
+
+func checkAllowed(f *Field, at, value string, p *fault.Problems) {
+	if utf8.RuneCountInString(value) > allowedMax {
+		p.Invalid(at, "must have at most %d characters", allowedMax)
+	}
+	if f.DataType == MultiSelectField && strings.ContainsAny(value, "|;") {
+		p.Invalid(at, "must not have | or ; in it, which stand between the values of a table")
 	}
 }
 
@@ -91,15 +98,6 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 		p.Invalid("allowed_values", "must not be empty for %s", f.DataType)
 	case !chosen && len(f.AllowedValues) > 0:
 		p.Invalid("allowed_values", "must not be given for %s", f.DataType)
-	}
-	for i, v := range f.AllowedValues {
-		at := fmt.Sprintf("allowed_values[%d]", i)
-		if utf8.RuneCountInString(v) > allowedMax {
-			p.Invalid(at, "must have at most %d characters", allowedMax)
-		}
-		if f.DataType == MultiSelectField && strings.ContainsAny(v, "|;") {
-			p.Invalid(at, "must not have | or ; in it, which stand between the values of a table")
-		}
 	}
 	if f.AI != nil && f.Entity != c.Accounts.Entity && !p.Has("entity") {
 		p.Invalid("ai", "must not be given for %s, only for accounts", f.Entity)
@@ -131,57 +129,27 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 	return nil
 }
 
-// customFields keeps the custom fields of organizations, each as of the last change of its fields.
-type customFields struct {
-	mu   sync.Mutex
-	orgs map[uuid.UUID]orgFields
-}
-
-type orgFields struct {
-	number   uint64
-	byEntity map[string]*index.Customs
-}
-
 // customs gives the custom fields of an entity in the transaction's organization.
 func (c *CRM) customs(tx *store.Tx, entity string) (*index.Customs, error) {
-	table := c.Fields.Table.Name()
-	number := tx.LastChange(table)
-	if number == 0 {
-		return index.NoCustoms, nil
-	}
-	own := tx.Changed(table) // what is not committed is nobody else's
-	c.custom.mu.Lock()
-	known := c.custom.orgs[tx.Org()]
-	c.custom.mu.Unlock()
-	if own || known.number != number {
-		fresh, err := c.readFields(tx, number)
-		if err != nil {
-			return nil, err
-		}
-		if !own && known.number < number {
-			c.custom.mu.Lock()
-			c.custom.orgs[tx.Org()] = fresh
-			c.custom.mu.Unlock()
-		}
-		known = fresh
-	}
-	if customs := known.byEntity[entity]; customs != nil {
+	byEntity, err := c.custom.Of(tx)
+	if customs := byEntity[entity]; customs != nil {
 		return customs, nil
 	}
-	return index.NoCustoms, nil
+	return index.NoCustoms, err
 }
 
-func (c *CRM) readFields(tx *store.Tx, number uint64) (orgFields, error) {
+// readFields gives the custom fields of the transaction's organization by their entities.
+func (c *CRM) readFields(tx *store.Tx) (map[string]*index.Customs, error) {
 	fields := map[string][]shape.CustomField{}
 	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
 		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.Custom())
 		return true, nil
 	})
-	o := orgFields{number: number, byEntity: map[string]*index.Customs{}}
+	byEntity := map[string]*index.Customs{}
 	for entity, list := range fields {
-		o.byEntity[entity] = index.NewCustoms(list)
+		byEntity[entity] = index.NewCustoms(list)
 	}
-	return o, err
+	return byEntity, err
 }
 
 // ListFields gives the custom fields of an entity, or of all when it is empty, in the order of entities and then of

@@ -25,7 +25,7 @@ type Meeting struct {
 }
 
 var meetingRules = record.Rules[Meeting]{
-	Object: "meeting", Entity: "meetings",
+	Object: "meeting", Entity: "meetings", Example: meetingExample,
 	Check: func(_ *store.Tx, _, m *Meeting, p *fault.Problems) error {
 		if m.EndsAt.Valid() && m.StartsAt.Valid() && m.EndsAt.Milli() < m.StartsAt.Milli() && !p.Has("starts_at") && !p.Has("ends_at") {
 			p.Invalid("ends_at", "must not be before starts_at")

@@ -22,4 +22,4 @@ type Opportunity struct {
 	Common
 }
 
-var opportunityRules = record.Rules[Opportunity]{Object: "opportunity", Entity: "opportunities"}
+var opportunityRules = record.Rules[Opportunity]{Object: "opportunity", Entity: "opportunities", Example: opportunityExample}

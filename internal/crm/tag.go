@@ -17,7 +17,7 @@ type Tag struct {
 }
 
 var tagRules = record.Rules[Tag]{
-	Object: "tag", Entity: "tags",
+	Object: "tag", Entity: "tags", Example: tagExample,
 	Unique: []store.Unique[Tag]{{
 		Name: "name",
 		Of:   func(t *Tag) []byte { return tagKey(t.Name, t.ObjectType) },
@@ -26,7 +26,7 @@ var tagRules = record.Rules[Tag]{
 		},
 	}},
 	Check: func(_ *store.Tx, _, t *Tag, p *fault.Problems) error {
-		checkName(t.Name, p)
+		CheckName("name", t.Name, p)
 		return nil
 	},
 	Named: tagKey,

@@ -34,7 +34,7 @@ type Task struct {
 	Common
 }
 
-var taskRules = record.Rules[Task]{Object: "task", Entity: "tasks", Check: checkTask}
+var taskRules = record.Rules[Task]{Object: "task", Entity: "tasks", Check: checkTask, Example: taskExample}
 
 // checkTask lets completed_at follow the status.
 func checkTask(tx *store.Tx, before, t *Task, _ *fault.Problems) error {

@@ -36,7 +36,7 @@ func (c *CRM) viewRules() record.Rules[AccountView] {
 			},
 		}},
 		Check: func(tx *store.Tx, before, v *AccountView, p *fault.Problems) error {
-			checkName(v.Name, p)
+			CheckName("name", v.Name, p)
 			if before != nil && reflect.DeepEqual(before.FilteringRules, v.FilteringRules) {
 				return nil // a field of it may be gone; that is no reason against a new name
 			}
@@ -49,9 +49,9 @@ func (c *CRM) viewRules() record.Rules[AccountView] {
 	}
 }
 
-// checkName refuses a unique name that is only spaces.
-func checkName(name string, p *fault.Problems) {
+// CheckName refuses a unique name that is only spaces.
+func CheckName(path, name string, p *fault.Problems) {
 	if name != "" && FoldName(name) == "" {
-		p.Invalid("name", "must not be only spaces")
+		p.Invalid(path, "must not be only spaces")
 	}
 }

@@ -13,32 +13,38 @@ import (
 type Code string
 
 const (
-	InvalidJSON          Code = "invalid_json"
-	Unauthorized         Code = "unauthorized"
-	Forbidden            Code = "forbidden"
-	NotFound             Code = "not_found"
-	MethodNotAllowed     Code = "method_not_allowed"
-	TagNameTaken         Code = "tag_name_taken"
-	FieldKeyTaken        Code = "field_key_taken"
-	ViewNameTaken        Code = "view_name_taken"
-	ExternalIDTaken      Code = "external_id_taken"
-	InUse                Code = "in_use"
-	RequestIDReused      Code = "request_id_reused"
-	PreviewNotReady      Code = "preview_not_ready"
-	PreviewNotPreparing  Code = "preview_not_preparing"
-	ImportAccepted       Code = "import_accepted"
-	NothingToImport      Code = "nothing_to_import"
-	ImportLimitExceeded  Code = "import_limit_exceeded"
-	IdempotencyKeyReused Code = "idempotency_key_reused"
-	PreconditionFailed   Code = "precondition_failed"
-	BodyTooLarge         Code = "body_too_large"
-	UnsupportedMediaType Code = "unsupported_media_type"
-	ValidationFailed     Code = "validation_failed"
-	InvalidFilter        Code = "invalid_filter"
-	InvalidSort          Code = "invalid_sort"
-	RateLimited          Code = "rate_limited"
-	Internal             Code = "internal"
-	Unavailable          Code = "unavailable"
+	InvalidJSON           Code = "invalid_json"
+	Unauthorized          Code = "unauthorized"
+	Forbidden             Code = "forbidden"
+	NotFound              Code = "not_found"
+	MethodNotAllowed      Code = "method_not_allowed"
+	TagNameTaken          Code = "tag_name_taken"
+	FieldKeyTaken         Code = "field_key_taken"
+	ViewNameTaken         Code = "view_name_taken"
+	ExternalIDTaken       Code = "external_id_taken"
+	InUse                 Code = "in_use"
+	RequestIDReused       Code = "request_id_reused"
+	PreviewNotReady       Code = "preview_not_ready"
+	PreviewNotPreparing   Code = "preview_not_preparing"
+	ImportAccepted        Code = "import_accepted"
+	NothingToImport       Code = "nothing_to_import"
+	AudienceNameTaken     Code = "audience_name_taken"
+	AudienceArchived      Code = "audience_archived"
+	CampaignNotEnrollable Code = "campaign_not_enrollable"
+	LastAudience          Code = "last_audience"
+	InvalidTransition     Code = "invalid_transition"
+	SubscriptionNotActive Code = "subscription_not_active"
+	ImportLimitExceeded   Code = "import_limit_exceeded"
+	IdempotencyKeyReused  Code = "idempotency_key_reused"
+	PreconditionFailed    Code = "precondition_failed"
+	BodyTooLarge          Code = "body_too_large"
+	UnsupportedMediaType  Code = "unsupported_media_type"
+	ValidationFailed      Code = "validation_failed"
+	InvalidFilter         Code = "invalid_filter"
+	InvalidSort           Code = "invalid_sort"
+	RateLimited           Code = "rate_limited"
+	Internal              Code = "internal"
+	Unavailable           Code = "unavailable"
 )
 
 // Error is a refusal with its code. Details name each problem by its path in the request.
@@ -119,6 +125,11 @@ func (p *Problems) Has(path string) bool {
 		rest, under := strings.CutPrefix(d.Path, path)
 		return under && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
+}
+
+// At tells whether a problem of exactly what stands at path was noted.
+func (p *Problems) At(path string) bool {
+	return slices.ContainsFunc(p.list, func(d Detail) bool { return d.Path == path })
 }
 
 // Details are the problems that were noted.

@@ -20,8 +20,15 @@ type Identity struct {
 	Users         *record.Kind[User]
 	Keys          *record.Kind[Key]
 
+	Hooks Hooks
+
 	store *store.Store
 	uses  *uses
+}
+
+// Hooks are what others do, in the same transaction, when something becomes of a record. They are set before anything is written.
+type Hooks struct {
+	OrganizationChanged func(tx *store.Tx, before, after *Organization) error
 }
 
 // New declares the kinds in the set.
@@ -29,6 +36,12 @@ func New(s *store.Store, set *record.Set) *Identity {
 	i := &Identity{store: s, uses: newUses(s)}
 	i.Organizations = record.Add(set, record.Rules[Organization]{
 		Object: "organization", Entity: "organizations", Silent: true, Check: checkOrganization,
+		Changed: func(tx *store.Tx, before, after *Organization) error {
+			if i.Hooks.OrganizationChanged == nil {
+				return nil
+			}
+			return i.Hooks.OrganizationChanged(tx, before, after)
+		},
 	})
 	i.Users = record.Add(set, record.Rules[User]{Object: "user", Entity: "users", Silent: true})
 	i.Keys = record.Add(set, record.Rules[Key]{
@@ -45,12 +58,12 @@ type Organization struct {
 	TimeZone      string        `json:"time_zone" rule:"default=UTC,format=time_zone,max=64"`
 	BusinessDays  []int         `json:"business_days" rule:"from=1,to=7,max=7" doc:"1 is Monday, 7 is Sunday."`
 	Holidays      []shape.Date  `json:"holidays" rule:"max=1000"`
-	SendingWindow SendingWindow `json:"sending_window"`
+	SendingWindow SendingWindow `json:"sending_window" doc:"The hours of business days in which mail goes out. One that begins later than it ends goes over midnight."`
 	BillingMode   string        `json:"billing_mode" rule:"readonly,default=platform,enum=platform|usage_based"`
 	Limits        Limits        `json:"limits" rule:"readonly"`
 }
 
-// SendingWindow is the hours of the day in which mail goes out.
+// SendingWindow is the hours of the day in which mail goes out. One that begins later than it ends goes over midnight.
 type SendingWindow struct {
 	FromHour int `json:"from_hour" rule:"from=0,to=23"`
 	ToHour   int `json:"to_hour" rule:"from=1,to=24,default=24"`
@@ -73,8 +86,8 @@ func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) e
 	if after.Holidays == nil {
 		after.Holidays = []shape.Date{} // answered as a list also when it is empty
 	}
-	if w := after.SendingWindow; w.FromHour >= w.ToHour && !p.Has("sending_window.from_hour") {
-		p.Invalid("sending_window.from_hour", "must be before to_hour")
+	if w := after.SendingWindow; w.FromHour == w.ToHour && !p.Has("sending_window") {
+		p.Invalid("sending_window.from_hour", "must not be to_hour")
 	}
 	return nil
 }

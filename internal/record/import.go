@@ -55,7 +55,7 @@ func (k *Kind[T]) importTargets(tx *store.Tx) (map[string]*target, error) {
 		add("id", target{Target: rows.Target{Member: "id", Field: *k.shape.Field("id")}})
 	}
 	for _, f := range k.List.Fields {
-		if f.ReadOnly || f.Key == sourceField {
+		if f.ReadOnly || f.Key == sourceField || f.OfObjects() { // objects fit no cell
 			continue
 		}
 		_, ids := f.Get(new(T)).(shape.IDs)

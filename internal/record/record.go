@@ -5,6 +5,7 @@ package record
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -37,13 +38,28 @@ type Rules[T any] struct {
 	Entity      string // "contacts": its path, its schema, what a reference to it names
 	DefaultSort string // -created_at when empty
 	Silent      bool   // emits no events
-	Unique      []store.Unique[T]
-	Keys        []store.Key[T]
+	Brief       bool   // changes all the time, and has no history to speak of
+	// Example is such a record, for those who want to know what its events look like.
+	Example T
+	// Triggers are what can happen to a record beside being created, updated and deleted, and Turns tells what an update is: updated,
+	// when it is nil.
+	Triggers []store.Trigger
+	Turns    func(before, after *T) []string
+	QuietEnd bool // that a record is deleted is no event
+	Unique   []store.Unique[T]
+	Keys     []store.Key[T]
 	// Match gives, for fields by which a batch finds records, the form in which their texts are compared. Records that have an
 	// external_id are also found by that.
 	Match map[string]func(string) string
 	// Check notes what is wrong with a record; before is nil for a new one. It may also put the record in order.
 	Check func(tx *store.Tx, before, after *T, p *fault.Problems) error
+	// CheckEntry notes what is wrong with a text of the list that Entries names, at its place in the body: a record has each once.
+	Entries    string
+	CheckEntry func(rec *T, at, entry string, p *fault.Problems)
+	// Together are fields that an update must give together, or not at all.
+	Together []string
+	// Changed is called when a record was changed, in the same transaction.
+	Changed func(tx *store.Tx, before, after *T) error
 	// Deleted is called when a record is deleted, in the same transaction.
 	Deleted func(tx *store.Tx, rec *T) error
 	// Named gives the unique key "name" of what has the name among the records that fit the object; nil where names are not
@@ -88,6 +104,7 @@ type related interface {
 	holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error)
 	verify(tx *store.Tx, report store.Report) error
 	list() *index.Kind
+	source() (_ store.Source, emits bool)
 }
 
 // Lists gives what the lists of each kind need to know.
@@ -128,6 +145,9 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		keys = append(keys, store.Key[T]{Name: customKey, Of: k.customKeys})
 	}
 	k.Table = store.NewTable(r.Entity, unique, keys)
+	if r.Brief {
+		k.Table = k.Table.Brief()
+	}
 	k.List = index.NewKind(r.Entity, r.DefaultSort, k.Table, customs)
 	set.kinds = append(set.kinds, k)
 	return k
@@ -157,6 +177,19 @@ func NewDraft[T any](body shape.Value) Draft[T] {
 	d := Draft[T]{body: body}
 	shape.Decode(body, &d.record, shape.Create, &d.problems)
 	return d
+}
+
+// Open gives what was decoded, and what is wrong with it.
+func (d Draft[T]) Open() (T, fault.Problems) { return d.record, d.problems }
+
+// Place is where in a list of the body an id stands first.
+func (d Draft[T]) Place(key string, id uuid.UUID) string {
+	for i, item := range d.body.Get(key).Items {
+		if given, err := shape.ParseID(item.Text); err == nil && given == id {
+			return fmt.Sprintf("%s[%d]", key, i)
+		}
+	}
+	return key
 }
 
 // Create makes a record from a draft. All that is wrong with its body is reported at once, and then nothing is made.
@@ -192,7 +225,7 @@ func (k *Kind[T]) insert(tx *store.Tx, id uuid.UUID, rec T) (store.Doc[T], error
 	if err != nil {
 		return store.Doc[T]{}, err
 	}
-	return doc, k.emit(tx, "created", doc.JSON)
+	return doc, k.emit(tx, "created", id, doc.JSON)
 }
 
 // Precondition refuses a change to a record of the version; a nil one refuses nothing.
@@ -238,7 +271,21 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 	if err != nil {
 		return store.Doc[T]{}, err
 	}
-	return doc, k.emit(tx, "updated", doc.JSON)
+	if k.Changed != nil {
+		if err := k.Changed(tx, &old.Record, &rec); err != nil {
+			return store.Doc[T]{}, err
+		}
+	}
+	events := []string{"updated"}
+	if k.Turns != nil {
+		events = k.Turns(&old.Record, &rec)
+	}
+	for _, event := range events {
+		if err := k.emit(tx, event, doc.ID, doc.JSON); err != nil {
+			return store.Doc[T]{}, err
+		}
+	}
+	return doc, nil
 }
 
 // Delete removes a record and every reference to it. One that another cannot be without is in_use.
@@ -266,18 +313,21 @@ func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	if err := k.Table.Delete(tx, old); err != nil {
 		return err
 	}
+	if k.QuietEnd {
+		return nil
+	}
 	gone, err := json.Marshal(struct {
 		ID uuid.UUID `json:"id"`
 	}{id})
 	if err != nil {
 		return err
 	}
-	return k.emit(tx, "deleted", gone)
+	return k.emit(tx, "deleted", id, gone)
 }
 
-func (k *Kind[T]) emit(tx *store.Tx, event string, data []byte) error {
+func (k *Kind[T]) emit(tx *store.Tx, event string, id uuid.UUID, data []byte) error {
 	if k.Silent {
 		return nil
 	}
-	return tx.Emit(store.Event{Trigger: k.Object + "." + event, Data: data})
+	return tx.Emit(store.Event{Trigger: k.Object + "." + event, ID: id, Data: data})
 }

@@ -29,6 +29,9 @@ func (k *Kind[T]) referenceKeys() []store.Key[T] {
 			panic("record: " + k.Entity + "." + f.Key + " is a reference of a type that is not looked after")
 		}
 		k.refs = append(k.refs, f)
+		if f.Input { // no record holds it
+			continue
+		}
 		keys = append(keys, store.Key[T]{Name: f.Key, Of: func(_ *store.Tx, rec *T) ([][]byte, error) { return idKeys(&f, rec), nil }})
 	}
 	return keys
@@ -83,12 +86,37 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 			}
 		}
 	}
+	if before != nil {
+		k.checkTogether(body, p)
+	}
+	if k.CheckEntry != nil {
+		for i, entry := range body.Get(k.Entries).Items {
+			if entry.Kind == shape.String && entry.Text != "" {
+				k.CheckEntry(after, fmt.Sprintf("%s[%d]", k.Entries, i), entry.Text, p)
+			}
+		}
+	}
 	if k.Check != nil {
 		if err := k.Check(tx, before, after, p); err != nil {
 			return err
 		}
 	}
 	return p.Err()
+}
+
+// checkTogether notes the fields that a body lacks though it gives others that they belong to.
+func (k *Kind[T]) checkTogether(body shape.Value, p *fault.Problems) {
+	var given string
+	for _, key := range k.Together {
+		if body.Get(key).Kind != shape.Absent {
+			given = key
+		}
+	}
+	for _, key := range k.Together {
+		if given != "" && body.Get(key).Kind == shape.Absent {
+			p.Invalid(key, "must be given together with %s", given)
+		}
+	}
 }
 
 // placesOf is where in the body each reference of a field stands.
@@ -147,14 +175,14 @@ func (k *Kind[T]) Needed() bool {
 }
 
 func (k *Kind[T]) needs(entity string) bool {
-	return slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Ref == entity && f.Required })
+	return slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Ref == entity && f.Required && !f.Input })
 }
 
 // release nulls the references of this kind's records to one that is going. It is a clean-up: the records keep their
 // updated_at and emit nothing, but the change log has it. A reference that a record needs keeps the other from going.
 func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
 	for _, f := range k.refs {
-		if f.Ref != entity {
+		if f.Ref != entity || f.Input {
 			continue
 		}
 		bearers, err := k.Table.IDs(tx, f.Key, id[:], 1)

@@ -21,11 +21,12 @@ const (
 	Create Mode = iota // a new record or an input: defaults apply, fixed fields may be set
 	Update             // over an existing record: what is absent stays
 	Part               // what is to be laid over a record that may exist: nothing is required
+	shown              // what is held against a record: as Create, with the read-only members of answers
 )
 
 // Decode sets the members of object in into, a pointer to a struct, and notes every problem by its path. Under Update
 // an absent member stays and null clears; read-only members are accepted when they say what is already there.
-// The slices of into are replaced, never written into, so that a copy of the record may share them.
+// The slices and maps of into are replaced, never written into, so that a copy of the record may share them.
 func Decode(object Value, into any, mode Mode, p *fault.Problems) {
 	d := decoder{mode: mode, p: p}
 	d.object(object, reflect.ValueOf(into).Elem(), "")
@@ -37,7 +38,12 @@ type decoder struct {
 }
 
 // forNew decodes what was not there before, whatever it is within.
-func (d *decoder) forNew() *decoder { return &decoder{mode: Create, p: d.p} }
+func (d *decoder) forNew() *decoder {
+	if d.mode == shown {
+		return d
+	}
+	return &decoder{mode: Create, p: d.p}
+}
 
 func join(path, key string) string {
 	if path == "" {
@@ -53,6 +59,9 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 	for _, m := range v.Members {
 		at := join(path, m.Key)
 		i, known := s.byKey[m.Key]
+		if known && d.mode == Update && s.Fields[i].Input {
+			known = false
+		}
 		if !known {
 			forCustom := s.custom != nil && strings.HasPrefix(m.Key, CustomPrefix) // those are for DecodeCustom
 			if !forCustom && !(d.mode == Update && s.edits(m, edits)) {
@@ -66,7 +75,11 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 			d.p.Invalid(at, "is read-only")
 			continue
 		}
-		if f.ReadOnly || f.Fixed && d.mode == Update {
+		if f.Later && d.mode == Create {
+			d.p.Invalid(at, "cannot be set at creation")
+			continue
+		}
+		if f.ReadOnly && d.mode != shown || f.Fixed && d.mode == Update {
 			d.unchanged(m.Value, field, f, at)
 			continue
 		}
@@ -75,7 +88,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 		} else {
 			field.Set(f.zero())
 		}
-		if f.Required && m.Value.Kind == List && len(m.Value.Items) == 0 && f.typ.Kind() == reflect.Slice {
+		if f.Required && f.hasNone(m.Value) {
 			d.p.Invalid(at, "must not be empty")
 		}
 	}
@@ -85,11 +98,11 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 		if e, edited := edits[i]; edited {
 			d.edit(e, f, field, path)
 		}
-		if d.mode == Create && !given[i] && field.IsZero() {
+		if (d.mode == Create || d.mode == shown) && !given[i] && field.IsZero() {
 			field.Set(f.zero())
 		}
 		at := join(path, f.Key)
-		if f.Required && d.mode != Part && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
+		if f.Required && d.mode != Part && !(f.Input && d.mode == Update) && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
 			d.p.Invalid(at, "is required")
 		}
 	}
@@ -100,11 +113,22 @@ func (f *Field) isNone(v Value) bool {
 	return v.Kind == Null || v.Kind == String && v.Text == "" && isString(f.typ)
 }
 
+// hasNone tells a list without entries and an object without members.
+func (f *Field) hasNone(v Value) bool {
+	switch f.typ.Kind() {
+	case reflect.Slice:
+		return v.Kind == List && len(v.Items) == 0
+	case reflect.Map:
+		return v.Kind == Object && len(v.Members) == 0
+	}
+	return false
+}
+
 // zero is what a field holds when nothing is said: its default, or no value.
 func (f *Field) zero() reflect.Value {
 	v := reflect.New(f.typ).Elem()
 	switch kind := f.typ.Kind(); {
-	case kind == reflect.Struct && !isScalar(f.typ):
+	case isObject(f.typ):
 		for _, inner := range describe(f.typ).Fields {
 			v.FieldByIndex(inner.index).Set(inner.zero())
 		}
@@ -126,7 +150,7 @@ func (d *decoder) unchanged(v Value, field reflect.Value, f *Field, path string)
 	copied := reflect.New(f.typ).Elem()
 	var quiet fault.Problems
 	if v.Kind != Null {
-		(&decoder{mode: Create, p: &quiet}).value(v, copied, f, path)
+		(&decoder{mode: shown, p: &quiet}).value(v, copied, f, path)
 	}
 	if quiet.Err() != nil || !same(copied, field) {
 		d.p.Invalid(path, "is read-only")
@@ -173,6 +197,8 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 		}
 	case reflect.Slice:
 		d.list(v, dst, f, path)
+	case reflect.Map:
+		d.keyed(v, dst, f, path)
 	case reflect.Pointer: // an object that may be absent; that of another copy of the record is not written into
 		object := reflect.New(dst.Type().Elem())
 		if dst.IsNil() {
@@ -261,8 +287,8 @@ func (d *decoder) number(v Value, f *Field, path string) (float64, bool) {
 	return 0, false
 }
 
-// list decodes a list whose entries each satisfy the rules of its field. An entry that stands twice is kept once:
-// the lists of records are sets.
+// list decodes a list whose entries each satisfy the rules of its field. A plain value that stands twice is kept once:
+// such lists are sets. Objects stand in an order, and two may be alike.
 func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	if v.Kind != List {
 		d.p.Invalid(path, "must be a list")
@@ -281,15 +307,15 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	for i, item := range v.Items {
 		e := reflect.New(entry.typ).Elem()
 		before, at := d.p.Count(), fmt.Sprintf("%s[%d]", path, i)
-		if item.Kind == String && item.Text == "" {
+		if item.Kind == String && item.Text == "" && !isObject(entry.typ) {
 			d.p.Invalid(at, "must not be empty")
 			continue
 		}
 		d.value(item, e, &entry, at)
-		if d.p.Count() > before {
+		if d.p.Count() > before && !isObject(entry.typ) {
 			continue // a later rule must not complain of what stands in its place
 		}
-		if entry.typ.Comparable() {
+		if !isObject(entry.typ) && entry.typ.Comparable() {
 			if seen[e.Interface()] {
 				continue
 			}

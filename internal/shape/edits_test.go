@@ -315,6 +315,15 @@ func TestDefaultsOfWhatAnUpdateMakes(t *testing.T) {
 	}
 }
 
+// Two objects of a list may be alike, and both stay.
+func TestObjectsThatAreAlike(t *testing.T) {
+	var rec plan
+	var p fault.Problems
+	if Decode(objectOf(t, `{"steps": [{"hour": 1}, {"hour": 2}, {"hour": 1}]}`), &rec, Create, &p); len(rec.Steps) != 3 || rec.Steps[0] != rec.Steps[2] {
+		t.Errorf("%+v %s", rec.Steps, said(&p))
+	}
+}
+
 type twoLists struct {
 	A []string `json:"a" rule:"max=2,edits"`
 	B []string `json:"b" rule:"max=2,edits"`

@@ -31,6 +31,8 @@ type Schema struct {
 	Patterns    *Properties `json:"patternProperties,omitempty"`
 	Additional  *Schema     `json:"additionalProperties,omitempty"`
 	Names       *Schema     `json:"propertyNames,omitempty"`
+	MinMembers  int         `json:"minProperties,omitempty"`
+	MaxMembers  int         `json:"maxProperties,omitempty"`
 
 	nothing bool
 }
@@ -62,10 +64,14 @@ type Properties struct {
 	schemas []*Schema
 }
 
-// Set adds a property at the end.
+// Set adds a property at the end, or puts it in the place of the one that has the key.
 func (p *Properties) Set(key string, s *Schema) *Properties {
 	if p == nil {
 		p = &Properties{}
+	}
+	if i := slices.Index(p.keys, key); i >= 0 {
+		p.schemas[i] = s
+		return p
 	}
 	p.keys, p.schemas = append(p.keys, key), append(p.schemas, s)
 	return p
@@ -152,11 +158,11 @@ func (f *Field) nullable(view View) bool {
 
 // plain is the schema of the type alone.
 func (c Components) plain(f *Field, view View) *Schema {
+	if f.Component != "" {
+		return RefTo(f.Component)
+	}
 	switch f.typ {
 	case valueType:
-		if f.Component != "" {
-			return RefTo(f.Component)
-		}
 		return &Schema{}
 	case numberType:
 		if f.Integer {
@@ -182,11 +188,18 @@ func (c Components) plain(f *Field, view View) *Schema {
 	case reflect.Pointer:
 		return c.plain(&Field{typ: f.typ.Elem()}, view)
 	case reflect.Map:
-		return &Schema{Type: Types{"object"}, Additional: c.plain(&Field{typ: f.typ.Elem()}, view)}
+		s := &Schema{Type: Types{"object"}, Additional: c.plain(&Field{typ: f.typ.Elem()}, f.entryView(view))}
+		if view != Answer {
+			s.Names, s.MaxMembers = &Schema{Pattern: f.Pattern.String()}, f.Max
+			if f.Required {
+				s.MinMembers = 1
+			}
+		}
+		return s
 	case reflect.Slice:
 		entry := *f
-		entry.typ, entry.Doc, entry.Required, entry.Max = f.typ.Elem(), "", true, 0
-		s := &Schema{Type: Types{"array"}, Items: c.schema(&entry, view)}
+		entry.typ, entry.Doc, entry.Required, entry.Max, entry.ReadOnly, entry.Fixed = f.typ.Elem(), "", true, 0, false, false
+		s := &Schema{Type: Types{"array"}, Items: c.schema(&entry, f.entryView(view))}
 		if view != Answer {
 			s.MaxItems = f.Max
 			if f.Required {
@@ -266,7 +279,7 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 		s := &Schema{Type: Types{"object"}}
 		c[name] = s
 		for _, f := range describe(t).Fields {
-			if f.ReadOnly && view == CreateInput {
+			if (f.ReadOnly || f.Later) && view == CreateInput || f.Input && view != CreateInput {
 				continue
 			}
 			s.Properties = s.Properties.Set(f.Key, c.schema(&f, view))

@@ -5,9 +5,10 @@
 // The tags of a field:
 //
 //	json:"first_name"       its key
+//	input:"contact_ids"     beside json:"-": the key of what is taken at creation, and is no part of the record
 //	label:"First name"      its name for people, made from the key when absent
 //	rule:"required,max=80"  what a value must satisfy, see parseRules
-//	pattern:"^[a-z]+$"      a regular expression that text must match
+//	pattern:"^[a-z]+$"      a regular expression that text must match, and of a map its keys
 //	says:"must have …"      the same in words, for who did not
 //	doc:"…"                 a sentence for the API document
 package shape
@@ -46,7 +47,7 @@ type Field struct {
 	Key     string
 	Label   string
 	Doc     string
-	Type    Type // empty for what a list cannot filter: objects and lists of objects
+	Type    Type // empty for what a list cannot filter: objects, and lists of objects without ids
 	Enum    []string
 	Ref     string // the entity that a reference names
 	Default string
@@ -54,6 +55,8 @@ type Field struct {
 	Required bool // must have a value
 	ReadOnly bool // set by the service alone
 	Fixed    bool // set at creation, read-only afterwards
+	Later    bool // set by updates alone
+	Input    bool // taken at creation alone, and never answered
 	Optional bool // may be missing from answers
 	Integer  bool
 	Long     bool // long text, which lists do not sort by
@@ -61,7 +64,7 @@ type Field struct {
 	Searched bool // a selection's words are looked for in it
 	Edits    bool // a list that an update can also add to and remove from, by add_<key> and remove_<key>
 
-	Max     int // characters of a text, entries of a list
+	Max     int // characters of a text, entries of a list or a map
 	Min     *float64
 	MaxNum  *float64
 	Pattern *regexp.Regexp
@@ -72,6 +75,7 @@ type Field struct {
 
 	index []int
 	typ   reflect.Type
+	id    []int // where the objects of a list have their ids, nil for all else
 }
 
 // Struct is the description of a struct type.
@@ -124,17 +128,27 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 			continue
 		}
 		key, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		if key == "" || key == "-" {
+		input := sf.Tag.Get("input")
+		if key == "-" {
+			key = input
+		}
+		if key == "" {
 			continue
 		}
-		f := Field{Key: key, Label: sf.Tag.Get("label"), Doc: sf.Tag.Get("doc"), index: index, typ: sf.Type}
+		f := Field{Key: key, Input: input != "", Label: sf.Tag.Get("label"), Doc: sf.Tag.Get("doc"), index: index, typ: sf.Type}
 		if f.Label == "" {
 			f.Label = Humanize(key)
 		}
 		if p := sf.Tag.Get("pattern"); p != "" {
 			f.Pattern, f.Says = regexp.MustCompile(p), sf.Tag.Get("says")
 		}
+		if f.Pattern == nil && sf.Type.Kind() == reflect.Map {
+			f.Pattern, f.Says = keyPattern, keySays
+		}
 		f.parseRules(sf.Tag.Get("rule"))
+		if sf.Type.Kind() == reflect.Slice {
+			f.id = idIn(sf.Type.Elem())
+		}
 		f.Type = f.listType()
 		if f.Max == 0 && isText(sf.Type) {
 			f.Max = TextMax
@@ -155,6 +169,8 @@ func (f *Field) parseRules(tag string) {
 			f.ReadOnly = true
 		case "fixed":
 			f.Fixed = true
+		case "later":
+			f.Later = true
 		case "optional":
 			f.Optional = true
 		case "integer":
@@ -228,6 +244,9 @@ func isScalar(t reflect.Type) bool {
 	return false
 }
 
+// isObject tells the types whose values are JSON objects with members of their own.
+func isObject(t reflect.Type) bool { return t.Kind() == reflect.Struct && !isScalar(t) }
+
 func (f *Field) listType() Type {
 	switch f.typ {
 	case numberType:
@@ -250,7 +269,11 @@ func (f *Field) listType() Type {
 		}
 		return TypeText
 	case reflect.Slice:
-		if e := f.typ.Elem(); e == uuidType || isText(e) {
+		if e := f.typ.Elem(); e == uuidType || isText(e) || f.id != nil {
+			return TypeMulti
+		}
+	case reflect.Map:
+		if isObject(f.typ.Elem()) {
 			return TypeMulti
 		}
 	}
@@ -272,11 +295,15 @@ func (f *Field) Set(rec, v any) {
 	reflect.ValueOf(rec).Elem().FieldByIndex(f.index).Set(reflect.ValueOf(v))
 }
 
-// Flat gives the fields that a list filters and sorts by: those of a nested object as "object.field".
+// Flat gives the fields that a list filters and sorts by: those of a nested object as "object.field". Objects in a list or a
+// map stand there as their ids.
 func (s *Struct) Flat() []Field {
 	var flat []Field
 	for _, f := range s.Fields {
-		if f.typ.Kind() == reflect.Struct && !isScalar(f.typ) {
+		if f.Input {
+			continue
+		}
+		if isObject(f.typ) {
 			for _, inner := range describe(f.typ).Flat() {
 				inner.Key = f.Key + "." + inner.Key
 				inner.index = append(slices.Clone(f.index), inner.index...)
@@ -306,15 +333,44 @@ func (s *Struct) Diff(a, b any) []string {
 	return changed
 }
 
-// same compares by what is answered: no list and an empty one are alike.
+// same compares by what is answered: no list and an empty one are alike, and so are no map and an empty one, also within
+// objects.
 func same(a, b reflect.Value) bool {
-	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
+	switch a.Kind() {
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !same(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
 		return true
+	case reflect.Slice:
+		if a.Len() != b.Len() {
+			return false
+		}
+		for i := range a.Len() {
+			if !same(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Map:
+		if a.Len() != b.Len() {
+			return false
+		}
+		for entries := a.MapRange(); entries.Next(); {
+			if other := b.MapIndex(entries.Key()); !other.IsValid() || !same(entries.Value(), other) {
+				return false
+			}
+		}
+		return true
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() {
+			return a.IsNil() == b.IsNil()
+		}
+		return same(a.Elem(), b.Elem())
 	}
-	if a.Comparable() && a.Kind() != reflect.Pointer {
-		return a.Equal(b)
-	}
-	return reflect.DeepEqual(a.Interface(), b.Interface())
+	return a.Equal(b)
 }
 
 // Humanize is a key for people.

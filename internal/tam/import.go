@@ -138,7 +138,7 @@ func charge(p *Preview, operation uuid.UUID) *Cost {
 
 // emitImport tells whoever wants to know that an Import was accepted, or is over.
 func emitImport(tx *store.Tx, doc store.Doc[Import]) error {
-	return tx.Emit(store.Event{Trigger: "tam_import." + string(doc.Record.Status), Data: doc.JSON})
+	return tx.Emit(store.Event{Trigger: "tam_import." + string(doc.Record.Status), ID: doc.ID, Data: doc.JSON})
 }
 
 // mustRest refuses that a Preview goes whose Import still needs it.

@@ -116,7 +116,7 @@ func (t *TAM) move(tx *store.Tx, old store.Doc[Preview], rec Preview, status Sta
 		return err
 	}
 	triggers := map[Status]string{Ready: "ready", Failed: "failed", Cancelled: "cancelled"}
-	return tx.Emit(store.Event{Trigger: "tam_preview." + triggers[status], Data: doc.JSON})
+	return tx.Emit(store.Event{Trigger: "tam_preview." + triggers[status], ID: doc.ID, Data: doc.JSON})
 }
 
 // Delete removes a Preview. Its members are gone with it; the room that they take is freed in the background. While its Import

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"prospector/index"
@@ -44,38 +43,15 @@ type sourcePerson struct {
 	public    string
 }
 
-// textOf gives a text of a record, as the store has it, by the beginning of its member: "key":". That stands nowhere else in the
-// record, which is flat: within a text a quote has a backslash before it. To decode the whole record would take ten times as long.
-func textOf(public, member string) string {
-	_, rest, found := strings.Cut(public, member)
-	if !found {
-		return ""
-	}
-	end := 0
-	for ; rest[end] != '"'; end++ {
-		if rest[end] == '\\' {
-			end++ // whatever is behind it is no end
-		}
-	}
-	if text := rest[:end]; strings.IndexByte(text, '\\') < 0 {
-		return text
-	}
-	text, err := jsontext.AppendUnquote(nil, `"`+rest[:end]+`"`)
-	if err != nil {
-		panic(err) // the store has checked that it is what was written
-	}
-	return string(text)
-}
-
 func newSourceCompany(public string) sourceCompany {
-	return sourceCompany{id: textOf(public, `"id":"`), name: textOf(public, `"name":"`), website: textOf(public, `"website":"`), public: public}
+	return sourceCompany{id: shape.MemberText(public, `"id":"`), name: shape.MemberText(public, `"name":"`), website: shape.MemberText(public, `"website":"`), public: public}
 }
 
 func newSourcePerson(public string) sourcePerson {
-	id := textOf(public, `"id":"`)
+	id := shape.MemberText(public, `"id":"`)
 	return sourcePerson{
-		id: id, order: shape.Fold(id), title: textOf(public, `"title":"`), seniority: textOf(public, `"seniority":"`), country: textOf(public, `"country":"`),
-		email: textOf(public, `"email":"`), linkedIn: textOf(public, `"linkedin_url":"`), public: public,
+		id: id, order: shape.Fold(id), title: shape.MemberText(public, `"title":"`), seniority: shape.MemberText(public, `"seniority":"`), country: shape.MemberText(public, `"country":"`),
+		email: shape.MemberText(public, `"email":"`), linkedIn: shape.MemberText(public, `"linkedin_url":"`), public: public,
 	}
 }
 

@@ -1,0 +1,354 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const hookClients = 8
+
+// TestKill9Webhook kills the server again and again while many events are under way, clients make more of them, and the subscriber
+// fails, hangs up or hangs. In the end everything that was acknowledged has been told, what was told again was told under the same
+// id, and nothing was told that is not so. PROSPECTOR_SOAK is the number of kills, with 20,000 events under way at the first of them.
+func TestKill9Webhook(t *testing.T) {
+	t.Parallel()
+	queued, rounds := 800, soakRounds(t)
+	if soaking() {
+		queued = 20_000
+	} else if raceDetector {
+		queued = 300
+	}
+	random := rand.New(rand.NewPCG(soakSeed, 30))
+	d := hooksPlace(t, "PROSPECTOR_LOG_LEVEL=info", "PROSPECTOR_WEBHOOKS_TIMEOUT=500ms",
+		"PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE="+strings.TrimSuffix(strings.Repeat("100ms,", 40), ","))
+	k := &hookKills{subscriber: newSubscriber(t, nil), tries: map[string]int{}, acknowledged: map[string]string{}}
+	k.answers(k.receive)
+	s := d.serve()
+	k.subscribe(s, d.key, "contact.*")
+	s.stop()
+	names := make([]string, queued)
+	for i := range names {
+		names[i] = fmt.Sprint("row", i)
+	}
+	d.imports("contacts", rowsOf(names...)).past().ok()
+
+	for round := range rounds {
+		// Of two lives one ends after so many writes, the other after so many deliveries.
+		life := &hookLife{ofWrites: round%2 == 0, left: 40 + random.Int64N(40), over: make(chan struct{})}
+		if !life.ofWrites {
+			life.left = 1 + random.Int64N(int64(1+queued/rounds))
+		}
+		k.run(d, life, time.Duration(random.Int64N(int64(5*time.Millisecond))))
+		if t.Failed() {
+			return
+		}
+	}
+	s = d.serve()
+	late := time.Now().Add(patience)
+	for more := -1; s.pending() != "0"; { // as long as it gets on
+		if n := len(k.all()); n != more {
+			more, late = n, time.Now().Add(patience)
+		} else if time.Now().After(late) {
+			t.Fatalf("%s deliveries wait, and none is made", s.pending())
+		}
+	}
+	k.holds(s, d)
+	s.stop()
+	s.hasNoErrors()
+	s.isDiscreet(k.subscriber)
+	d.sound()
+}
+
+// hookKills is what the clients and the subscriber know.
+type hookKills struct {
+	*subscriber
+	life atomic.Pointer[hookLife]
+
+	noting       sync.Mutex
+	made         int
+	tries        map[string]int    // of each event
+	acknowledged map[string]string // the contact, by trigger and data of what was acknowledged
+	unanswered   int
+}
+
+// hookLife is one life of the server.
+type hookLife struct {
+	url      string
+	ofWrites bool // are counted, else deliveries
+	killed   atomic.Bool
+
+	mu   sync.Mutex
+	left int64
+	over chan struct{} // closed when enough has happened
+}
+
+// goesOn counts what happens.
+func (l *hookLife) goesOn(written bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if written == l.ofWrites {
+		if l.left--; l.left == 0 {
+			close(l.over)
+		}
+	}
+}
+
+// receive answers a delivery: of some events the first one or two in a bad way.
+func (k *hookKills) receive(w http.ResponseWriter, r *http.Request, d taken) {
+	k.life.Load().goesOn(false)
+	k.noting.Lock()
+	k.tries[d.id]++
+	tries := k.tries[d.id]
+	k.noting.Unlock()
+	if kind := crc32.ChecksumIEEE([]byte(d.id)) % 200; kind < 11 && tries <= 1+int(kind)%2 {
+		switch {
+		case kind < 5:
+			fail(w, r, d)
+		case kind < 10:
+			panic(http.ErrAbortHandler) // hangs up
+		default:
+			hang(w, r, d)
+		}
+	}
+}
+
+// run lets the clients write until enough has happened and the server is killed, while all goes on.
+func (k *hookKills) run(d *desk, life *hookLife, delay time.Duration) {
+	k.t.Helper()
+	k.life.Store(life)
+	s := d.serve()
+	life.url = s.url
+	transport := &http.Transport{MaxIdleConnsPerHost: hookClients}
+	defer transport.CloseIdleConnections()
+	var running sync.WaitGroup
+	for range hookClients {
+		running.Go(func() { k.write(life, &http.Client{Transport: transport, Timeout: patience}, d.key) })
+	}
+	select {
+	case <-life.over:
+	case <-time.After(patience):
+		k.t.Error("so much does not happen in one life")
+	}
+	time.AfterFunc(delay, func() {
+		life.killed.Store(true)
+		_ = s.process.Kill()
+	})
+	s.ends(-1)
+	running.Wait()
+}
+
+// write makes contacts, and changes and deletes some of them, and takes note of what is acknowledged.
+func (k *hookKills) write(life *hookLife, client *http.Client, key string) {
+	for !k.t.Failed() {
+		k.noting.Lock()
+		k.made++
+		n := k.made
+		k.noting.Unlock()
+		id, ok := k.ask(life, client, key, "contact.created", "POST", "", fmt.Sprintf(`{"email": "c%d@%s"}`, n, hushAddress), "")
+		if ok && n%3 == 0 {
+			_, ok = k.ask(life, client, key, "contact.updated", "PATCH", "/"+id, fmt.Sprintf(`{"title": "VP %d"}`, n), id)
+		}
+		if ok && n%5 == 0 {
+			_, ok = k.ask(life, client, key, "contact.deleted", "DELETE", "/"+id, "", id)
+		}
+		if !ok {
+			return
+		}
+	}
+}
+
+// ask makes a request; it tells that there was no answer.
+func (k *hookKills) ask(life *hookLife, client *http.Client, key, trigger, method, path, body, id string) (made string, answered bool) {
+	answer, err := send(client, method, life.url+"/v1/contacts"+path, body, "Authorization", "Bearer "+key, "Content-Type", "application/json")
+	k.noting.Lock()
+	defer k.noting.Unlock()
+	if err != nil {
+		k.unanswered++
+		if !life.killed.Load() {
+			k.t.Errorf("%s %s: %v", method, path, err)
+		}
+		return "", false
+	}
+	if answer.status/100 != 2 {
+		k.t.Errorf("%s %s %s: %d %s", method, path, body, answer.status, answer.body)
+		return "", false
+	}
+	data := fmt.Sprintf(`{"id":%q}`, id)
+	if method != "DELETE" {
+		var item struct{ Data json.RawMessage }
+		if err := json.Unmarshal(answer.body, &item); err != nil {
+			k.t.Error(err)
+			return "", false
+		}
+		e, _ := answer.item()
+		id, data = e.Data.ID, inOrder(item.Data)
+	}
+	k.acknowledged[trigger+" "+data] = id
+	life.goesOn(true)
+	return id, true
+}
+
+// holds holds what was told against what was acknowledged, what is in the store, and what is on record.
+func (k *hookKills) holds(s *server, d *desk) {
+	t := k.t
+	t.Helper()
+	type event struct{ trigger, object, data string }
+	events := map[string]event{}
+	idOf := map[string]string{}    // of the event, by trigger and data
+	created := map[string]string{} // of the event, by contact
+	deliveries := k.all()
+	for _, got := range deliveries {
+		e := event{got.trigger, got.object, got.data}
+		if other, again := events[got.id]; again && other != e {
+			t.Errorf("the event %s is\n%v and\n%v", got.id, other, e)
+		}
+		events[got.id] = e
+		if id := idOf[e.trigger+" "+e.data]; id != "" && id != got.id {
+			t.Errorf("the events %s and %s are the same: %v", id, got.id, e)
+		}
+		idOf[e.trigger+" "+e.data] = got.id
+		if e.trigger == "contact.created" {
+			created[e.object] = got.id
+		}
+	}
+	for what, id := range k.acknowledged {
+		if idOf[what] == "" {
+			t.Errorf("nobody was told of contact %s: %s", id, what)
+		}
+	}
+	rows, contacts := 0, d.ids(d.org)
+	for _, id := range contacts {
+		e, told := events[created[id]]
+		if !told {
+			t.Errorf("nobody was told of the contact %s, which is there", id)
+		}
+		if !strings.Contains(e.data, `"email":"row`) {
+			continue
+		}
+		if rows++; rows%20 == 0 {
+			if want := inOrder(s.item(d.key, "/v1/contacts/"+id)); e.data != want {
+				t.Errorf("the event of contact %s is\n%s, want\n%s", id, e.data, want)
+			}
+		}
+	}
+	extra := len(events) - len(k.acknowledged) - rows
+	if extra < 0 || extra > k.unanswered {
+		t.Errorf("there are %d events, %d writes were acknowledged, %d had no answer, and %d rows imported", len(events), len(k.acknowledged), k.unanswered, rows)
+	}
+	if _, total := k.attempts(s, "status=succeeded"); total != len(events) {
+		t.Errorf("%d attempts succeeded as is on record, of %d events", total, len(events))
+	}
+	_, failed := k.attempts(s, "status=failed")
+	if failed == 0 || len(deliveries) < len(events)+failed/2 {
+		t.Errorf("%d attempts failed, there were %d deliveries", failed, len(deliveries))
+	}
+	t.Logf("%d events in %d deliveries, %d of which failed; %d writes acknowledged, %d without an answer, %d of them done; %d contacts",
+		len(events), len(deliveries), failed, len(k.acknowledged), k.unanswered, extra, len(contacts))
+}
+
+// TestWebhookShutdown: a server that is told to stop writes down what is answered, and does not wait for what is not; that is
+// sent again.
+func TestWebhookShutdown(t *testing.T) {
+	t.Parallel()
+	d := hooksPlace(t)
+	slow, hanging := newSubscriber(t, nil), newSubscriber(t, nil)
+	gate, open := slow.gate()
+	slow.answers(func(http.ResponseWriter, *http.Request, taken) { <-gate })
+	hanging.answers(hang)
+	s := d.serve()
+	slow.subscribe(s, d.key, "contact.created")
+	hanging.subscribe(s, d.key, "contact.created")
+	id, _ := s.contact(d.key, "ada")
+	slow.awaits(1)
+	hanging.awaits(1)
+	asked := time.Now()
+	s.signal(syscall.SIGTERM)
+	s.refusesConnections()
+	open()
+	s.ends(0)
+	if took := time.Since(asked); took > 10*time.Second { // it waits five seconds for an answer
+		t.Errorf("the server took %v to stop", took)
+	}
+	s.hasNoErrors()
+	s.isDiscreet(slow, hanging)
+	d.sound()
+
+	s = d.serve()
+	if last := slow.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || last.Attempt != 1 {
+		t.Errorf("on record is %+v", last)
+	}
+	again := hanging.awaits(2)
+	if again[0] != again[1] || again[0].object != id {
+		t.Errorf("it is sent again as %+v", again)
+	}
+	if _, total := hanging.attempts(s, ""); total != 0 {
+		t.Errorf("%d attempts are on record that had no end", total)
+	}
+	hanging.answers(nil)
+	s.kill()
+	s = d.serve()
+	if last := hanging.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || last.Attempt != 1 || last.SourceEventID != again[0].id {
+		t.Errorf("on record is %+v", last)
+	}
+	s.settles()
+	slow.once(s, id)
+	s.stop()
+	s.hasNoErrors()
+	d.sound()
+}
+
+// TestWebhookStopAndGo: servers that are told to stop in the middle of many deliveries send each of them once all together.
+func TestWebhookStopAndGo(t *testing.T) {
+	t.Parallel()
+	n := 600
+	if raceDetector {
+		n = 200
+	}
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprint("c", i))
+	}
+	d, b := queue(t, names...)
+	const stops = 4
+	for i := range stops {
+		gate, open := b.gate()
+		enough := (i + 1) * n / (stops + 2)
+		b.answers(func(http.ResponseWriter, *http.Request, taken) {
+			if len(b.all()) > enough { // these are under way when it stops
+				<-gate
+			}
+		})
+		s := d.serve()
+		b.awaits(enough + 1)
+		s.signal(syscall.SIGTERM)
+		s.refusesConnections()
+		open()
+		s.ends(0)
+		s.hasNoErrors()
+	}
+	b.answers(nil)
+	if len(b.all()) == n {
+		t.Error("all were sent before the last stop")
+	}
+	s := d.serve()
+	s.settles()
+	if _, total := b.attempts(s, "status=succeeded"); total != n {
+		t.Errorf("%d attempts are on record, want %d", total, n)
+	}
+	b.once(s, d.ids(d.org)...)
+	if len(b.all()) != n {
+		t.Errorf("there were %d deliveries, want %d", len(b.all()), n)
+	}
+	s.stop()
+	s.hasNoErrors()
+	d.sound()
+}

@@ -1,0 +1,236 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+)
+
+// campaigner makes campaigns in an organization: what they need, and a way to make one.
+type campaigner struct {
+	key, template, audience string
+}
+
+func newCampaigner(s *server, key string) *campaigner {
+	s.t.Helper()
+	return &campaigner{
+		key:      key,
+		template: s.id(s.do(http.StatusCreated, key, "POST", "/v1/sequence-templates", `{"name": "Hello", "steps": [{"index": 0, "type": "call"}]}`)),
+		audience: s.id(s.do(http.StatusCreated, key, "POST", "/v1/audiences", `{"name": "All"}`)),
+	}
+}
+
+// campaign makes one and brings it into a status.
+func (c *campaigner) campaign(s *server, name, status string) (id string) {
+	s.t.Helper()
+	first := map[string]string{"completed": "active", "archived": "draft"}[status]
+	if first == "" {
+		first = status
+	}
+	id = s.id(s.do(http.StatusCreated, c.key, "POST", "/v1/campaigns",
+		fmt.Sprintf(`{"name": %q, "template_id": %q, "audience_ids": [%q], "status": %q}`, name, c.template, c.audience, first)))
+	c.patch(s, id, `{"status": "`+status+`"}`)
+	return id
+}
+
+func (c *campaigner) patch(s *server, id, body string) {
+	s.t.Helper()
+	s.do(http.StatusOK, c.key, "PATCH", "/v1/campaigns/"+id, body)
+}
+
+// campaigns are all of an organization as it shows them, by their ids.
+func (s *server) campaigns(key string) map[string]map[string]any {
+	s.t.Helper()
+	var list struct{ Data []map[string]any }
+	if r := s.do(http.StatusOK, key, "POST", "/v1/campaigns/list", `{"page_size": 500}`); json.Unmarshal(r.body, &list) != nil {
+		s.t.Fatalf("%s", r.body)
+	}
+	all := map[string]map[string]any{}
+	for _, c := range list.Data {
+		id := c["id"].(string)
+		if read := inOrder(s.item(key, "/v1/campaigns/"+id)); read != asJSON(c) {
+			s.t.Errorf("listed is %s, and read is %s", asJSON(c), read)
+		}
+		all[id] = c
+	}
+	return all
+}
+
+// haveStatus wants the campaigns of an organization to have these statuses, by their ids.
+func (s *server) haveStatus(what, key string, want map[string]string) {
+	s.t.Helper()
+	got := map[string]string{}
+	for id, c := range s.campaigns(key) {
+		got[id] = c["status"].(string)
+	}
+	if !maps.Equal(got, want) {
+		s.t.Errorf("%s: the campaigns are %v, want %v", what, got, want)
+	}
+}
+
+// TestRestoreCampaigns: a restore pauses the active campaigns and changes no other; resume makes them active again, but for those that
+// somebody has decided about meanwhile. Subscribers are told of all of it once deliveries go on.
+func TestRestoreCampaigns(t *testing.T) {
+	t.Parallel()
+	d := hooksPlace(t)
+	_, otherKey := d.place.org("Umbrella")
+	s := d.serve()
+	acme, umbrella := newCampaigner(s, d.key), newCampaigner(s, otherKey)
+	then := map[string]string{}
+	for _, status := range []string{"draft", "paused", "completed", "archived"} {
+		then[acme.campaign(s, status, status)] = status
+	}
+	ids := map[string]string{}
+	for _, name := range []string{"left alone", "renamed", "paused as it is", "activated", "paused anew", "archived"} {
+		ids[name] = acme.campaign(s, name, "active")
+		then[ids[name]] = "active"
+	}
+	far := umbrella.campaign(s, "Far", "active")
+	b := newSubscriber(t, nil)
+	b.subscribe(s, d.key, "campaign.*")
+	before := s.campaigns(d.key)
+	d.run("backup", "then.backup").past().ok()
+	acme.patch(s, ids["left alone"], `{"status": "archived", "name": "Later"}`)
+	b.awaits(1)
+	s.stop()
+	b.forget()
+
+	d.run("restore", "then.backup").past().ok()
+	s = d.serve()
+	held := maps.Clone(then)
+	for _, id := range ids {
+		held[id] = "paused"
+	}
+	s.haveStatus("restored", d.key, held)
+	s.haveStatus("restored, the other organization", otherKey, map[string]string{far: "paused"})
+	for id, c := range s.campaigns(d.key) {
+		was := before[id]
+		if then[id] == "active" {
+			was = maps.Clone(was)
+			was["status"], was["updated_at"] = c["status"], c["updated_at"]
+		}
+		if asJSON(c) != asJSON(was) {
+			t.Errorf("restored is %s, and it was %s", asJSON(c), asJSON(was))
+		}
+	}
+	s.stop()
+	s = d.serve() // which decides nothing
+	s.haveStatus("started again", d.key, held)
+
+	acme.patch(s, ids["renamed"], `{"name": "Renamed", "prioritized": true}`)
+	acme.patch(s, ids["paused as it is"], `{"status": "paused"}`)
+	acme.patch(s, ids["activated"], `{"status": "active"}`)
+	acme.patch(s, ids["paused anew"], `{"status": "active"}`)
+	acme.patch(s, ids["paused anew"], `{"status": "paused"}`)
+	acme.patch(s, ids["archived"], `{"status": "archived"}`)
+	if got := b.all(); len(got) > 0 {
+		t.Errorf("while deliveries are held, these came: %v", got)
+	}
+	var resumed struct{ Campaigns, Deliveries *int }
+	if r := d.run("resume", "--json").ok(); json.Unmarshal([]byte(r.stdout), &resumed) != nil || resumed.Campaigns == nil || *resumed.Campaigns != 4 || resumed.Deliveries == nil {
+		t.Errorf("resume says %s", r.stdout)
+	}
+	held[ids["left alone"]], held[ids["renamed"]], held[ids["paused as it is"]] = "active", "active", "active"
+	held[ids["activated"]], held[ids["archived"]] = "active", "archived"
+	s.haveStatus("resumed", d.key, held)
+	s.haveStatus("resumed, the other organization", otherKey, map[string]string{far: "active"})
+
+	// Each was paused, and then came what was done to it.
+	var want []string
+	for name, events := range map[string]string{
+		"left alone": "paused activated", "renamed": "paused updated activated", "paused as it is": "paused activated", "activated": "paused activated",
+		"paused anew": "paused activated paused", "archived": "paused archived",
+	} {
+		for _, event := range strings.Fields(events) {
+			want = append(want, name+" "+event)
+		}
+	}
+	var got []string
+	for _, told := range b.awaits(len(want)) {
+		for name, id := range ids {
+			if id == told.object {
+				got = append(got, name+" "+strings.TrimPrefix(told.trigger, "campaign."))
+			}
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("told is %q, want %q", got, want)
+	}
+
+	d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
+	acme.patch(s, ids["left alone"], `{"status": "paused"}`) // and what is paused from now on stays so
+	d.run("resume").says("Resumed 0 campaigns and 0 deliveries\n")
+	held[ids["left alone"]] = "paused"
+	s.haveStatus("resumed again", d.key, held)
+	s.stop()
+	s = d.serve()
+	s.haveStatus("started once more", d.key, held)
+	s.stop()
+	s.hasNoErrors()
+	d.sound()
+}
+
+// TestRestoreHeldCampaigns restores a backup that was made while campaigns were paused by a restore, and resumes without a server: what
+// nobody has decided about is active again.
+func TestRestoreHeldCampaigns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
+	_, key := p.org("Acme")
+	s := p.serve()
+	c := newCampaigner(s, key)
+	active, paused := c.campaign(s, "Active", "active"), c.campaign(s, "Paused", "paused")
+	s.stop()
+	p.run("backup", "first").past().ok()
+	p.run("restore", "first").past().ok()
+	p.run("backup", "held").past().ok()
+	p.run("resume").says("Resumed 1 campaigns and 0 deliveries\n")
+	p.run("restore", "held").past().ok()
+	s = p.serve()
+	s.haveStatus("restored", key, map[string]string{active: "paused", paused: "paused"})
+	s.stop()
+	p.run("resume", "--json").prints(`{"campaigns": 1, "deliveries": 0}`)
+	p.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
+	s = p.serve()
+	s.haveStatus("resumed", key, map[string]string{active: "active", paused: "paused"})
+	s.stop()
+	s.hasNoErrors()
+	p.sound()
+}
+
+// TestRestoreEndedCampaigns: a campaign whose end_date has passed since the backup was made is completed, held or not, and not resumed.
+func TestRestoreEndedCampaigns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
+	var key string
+	ids := map[string]string{}
+	t.Run("then", func(t *testing.T) { // in March 2026
+		app := apptest.New(t, func(c *cmd.Config) { c.DataDir = p.path("data") })
+		org := app.Org("Acme")
+		key = org.Admin.Key
+		template := org.Write.Post("/v1/sequence-templates", `{"name": "Hello", "steps": [{"index": 0, "type": "call"}]}`).Is(201).ID()
+		audience := org.Write.Post("/v1/audiences", `{"name": "All"}`).Is(201).ID()
+		for name, end := range map[string]any{"ends": "2026-03-05", "goes on": nil, "ends later": "9999-12-31"} {
+			ids[name] = org.Write.Post("/v1/campaigns", map[string]any{"name": name, "template_id": template, "audience_ids": []string{audience}, "status": "active", "end_date": end}).Is(201).ID()
+		}
+	})
+	p.run("backup", "then.backup").past().ok()
+	p.run("restore", "then.backup").past().ok()
+	s := p.serve()
+	s.reaches(moment{"the end has passed", func() bool {
+		return strings.Contains(string(s.item(key, "/v1/campaigns/"+ids["ends"])), `"status":"completed"`)
+	}})
+	s.haveStatus("restored", key, map[string]string{ids["ends"]: "completed", ids["goes on"]: "paused", ids["ends later"]: "paused"})
+	p.run("resume", "--json").prints(`{"campaigns": 2, "deliveries": 0}`)
+	s.haveStatus("resumed", key, map[string]string{ids["ends"]: "completed", ids["goes on"]: "active", ids["ends later"]: "active"})
+	s.stop()
+	p.sound()
+}

@@ -1,0 +1,398 @@
+package cmd_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// rowsOf is a file of contacts.
+func rowsOf(names ...string) string {
+	rows := "email,external_id,title\n"
+	for _, name := range names {
+		rows += name + "@" + hushAddress + "," + name + ",Head of " + name + "\n"
+	}
+	return rows
+}
+
+// once wants a subscriber to have been told of every contact once, and of nothing else.
+func (b *subscriber) once(s *server, ids ...string) {
+	b.t.Helper()
+	var told []string
+	for _, d := range b.awaits(len(ids)) {
+		if want := inOrder(s.item(b.key, "/v1/contacts/"+d.object)); d.trigger != "contact.created" || d.data != want {
+			b.t.Errorf("it is told %+v, want %s", d, want)
+		}
+		told = append(told, d.object)
+	}
+	slices.Sort(told)
+	slices.Sort(ids)
+	if !slices.Equal(told, ids) {
+		b.t.Errorf("it is told of %v, want %v", told, ids)
+	}
+}
+
+// queue makes a place with deliveries that wait: they were written down while no server ran.
+func queue(t *testing.T, names ...string) (*desk, *subscriber) {
+	t.Helper()
+	d := hooksPlace(t)
+	b := newSubscriber(t, nil)
+	s := d.serve()
+	b.subscribe(s, d.key, "contact.created")
+	s.stop()
+	d.imports("contacts", rowsOf(names...)).says(fmt.Sprintf("Imported contacts: %d added, 0 updated, 0 skipped\n", len(names)))
+	return d, b
+}
+
+// TestWebhookOffline: what commands do without a server is told when one runs.
+func TestWebhookOffline(t *testing.T) {
+	t.Parallel()
+	d, b := queue(t, "ada", "bob", "eve")
+	ids := d.ids(d.org)
+	d.sound()
+	d.imports("contacts", rowsOf("ada", "bob"), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // as they are
+	d.imports("contacts", strings.Replace(rowsOf("ada", "joe"), "Head", "Heart", 1), "--match-on", "external_id", "--dry-run").past()
+	d.imports("accounts", "name\nInitech\n").past().ok() // nobody wants to know
+	s := d.serve()
+	b.once(s, ids...)
+	all := newSubscriber(t, nil)
+	all.subscribe(s, d.key, "*")
+	s.settles()
+	s.stop()
+	s.hasNoErrors()
+	s.isDiscreet(b, all)
+
+	d.imports("contacts", strings.Replace(rowsOf("ada", "bob"), "Head", "Heart", 1), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // one of them as it is
+	d.imports("contacts", rowsOf("zoe")).past().ok()
+	d.imports("accounts", "name\nInitrode\n").past().ok()
+	d.sound()
+	s = d.serve()
+	var told []string
+	for _, e := range all.awaits(3) {
+		told = append(told, e.trigger)
+	}
+	slices.Sort(told)
+	if want := []string{"account.created", "contact.created", "contact.updated"}; !slices.Equal(told, want) {
+		t.Errorf("it is told %v, want %v", told, want)
+	}
+	if zoe := b.awaits(4)[3]; !strings.Contains(zoe.data, `"zoe@`) {
+		t.Errorf("it is told %+v", zoe)
+	}
+	s.settles()
+	s.stop()
+	s.hasNoErrors()
+	s.isDiscreet(b, all)
+	d.sound()
+	if len(all.all()) != 3 || len(b.all()) != 4 {
+		t.Errorf("there were %d and %d deliveries", len(all.all()), len(b.all()))
+	}
+}
+
+// TestWebhookHeld: of a store that was restored nothing is sent, neither what waited nor what comes, through any number of
+// restarts, until somebody says so.
+func TestWebhookHeld(t *testing.T) {
+	t.Parallel()
+	for _, running := range []bool{false, true} {
+		t.Run(fmt.Sprintf("resumed with server %t", running), func(t *testing.T) {
+			t.Parallel()
+			if raceDetector && !running {
+				t.Skip("the race detector has seen that with a server")
+			}
+			d, b := queue(t, "ada", "bob")
+			d.run("backup", "then").past().ok()
+			s := d.serve()
+			b.once(s, d.ids(d.org)...) // they were sent already
+			s.stop()
+			b.forget()
+			d.run("restore", "then").past().ok()
+
+			var log *server
+			for round := range 2 {
+				log = d.serve()
+				log.await(log.stderr, heldWarning)
+				log.contact(d.key, fmt.Sprint("new", round))
+				log.do(http.StatusAccepted, d.key, "POST", "/v1/webhooks/subscriptions/"+b.id+"/test", "")
+				log.do(http.StatusOK, d.key, "PATCH", "/v1/webhooks/subscriptions/"+b.id, `{"description": "changed"}`)
+				d.imports("contacts", rowsOf(fmt.Sprint("row", round))).past().ok()
+				if n := log.pending(); n != fmt.Sprint(2+3*(round+1)) {
+					t.Errorf("%s deliveries wait", n)
+				}
+				d.sound()
+				if round == 0 || !running {
+					log.stop()
+					log.isDiscreet(b)
+				}
+			}
+			if got := b.all(); len(got) > 0 {
+				t.Errorf("it is told %+v", got)
+			}
+			d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 8}`)
+			d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
+			s = log
+			if !running {
+				s = d.serve()
+			}
+			want := d.ids(d.org)
+			if n := len(want); n != 6 {
+				t.Errorf("there are %d contacts", n)
+			}
+			tests := 0
+			for _, e := range b.awaits(8) {
+				if e.trigger == "webhook.test" && e.object == b.id {
+					tests++
+				} else if i := slices.Index(want, e.object); i >= 0 && e.trigger == "contact.created" {
+					want = slices.Delete(want, i, i+1)
+				}
+			}
+			if len(want) > 0 || tests != 2 {
+				t.Errorf("it is told of %d tests, and not of %v", tests, want)
+			}
+			s.contact(d.key, "after") // all is as ever
+			b.awaits(9)
+			s.settles()
+			s.stop()
+			s.isDiscreet(b)
+			if !running {
+				s.hasNoErrors()
+			}
+			d.sound()
+			if n := len(b.all()); n != 9 {
+				t.Errorf("there were %d deliveries", n)
+			}
+		})
+	}
+}
+
+// TestWebhookOrgDelete: what waits for an organization that is deleted is not sent, and an attempt that is under way then troubles
+// nobody.
+func TestWebhookOrgDelete(t *testing.T) {
+	t.Parallel()
+	for _, running := range []bool{false, true} {
+		t.Run(fmt.Sprintf("server %t", running), func(t *testing.T) {
+			t.Parallel()
+			d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=300ms,300ms")
+			gone, key := d.place.org("Gone")
+			failing, hanging, other := newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil)
+			failing.answers(fail)
+			hanging.answers(hang)
+			s := d.serve()
+			failing.subscribe(s, key, "contact.*")
+			hanging.subscribe(s, key, "*")
+			other.subscribe(s, d.key, "*")
+			for i := range 5 { // one is tried, the others wait behind it
+				s.contact(key, i)
+			}
+			failing.awaits(1)
+			hanging.awaits(1)
+			if !running {
+				s.kill()
+			}
+			d.run("org", "delete", "--org", gone, "--yes").ok()
+			before := len(failing.all()) + 1 // it may be at an attempt
+			if running {
+				hanging.CloseClientConnections()
+			} else {
+				d.sound()
+				s = d.serve()
+			}
+			other.answers(fail)
+			s.contact(d.key, "late")
+			other.awaits(3) // which takes longer than it would take the others to be tried again
+			if n := len(failing.all()); n > before {
+				t.Errorf("there were %d deliveries, now there are %d", before, n)
+			}
+			if n := len(hanging.all()); n != 1 {
+				t.Errorf("there were %d deliveries to one that hangs", n)
+			}
+			s.settles()
+			d.isGone("Gone", gone)
+			s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
+			d.sound()
+			s.stop()
+			s.hasNoErrors()
+			s.isDiscreet(failing, hanging, other)
+			d.sound()
+		})
+	}
+}
+
+// TestWebhookSettings: what the settings say is what happens.
+func TestWebhookSettings(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(t *testing.T){
+		"timeout and retry_schedule": func(t *testing.T) {
+			d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=300ms", "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=200ms,600ms")
+			b := newSubscriber(t, nil)
+			b.answers(hang)
+			s := d.serve()
+			b.subscribe(s, d.key, "contact.*")
+			s.contact(d.key, "ada")
+			attempts := b.awaitAttempts(s, 3) // the last one first
+			for i, a := range attempts {
+				if a.Attempt != 3-i || a.Error != "timeout: the endpoint did not answer in time" || a.DurationMS < 250 || a.DurationMS > 5000 {
+					t.Errorf("%+v", a)
+				}
+			}
+			for i, least := range []time.Duration{0.9*600 + 250, 0.9*200 + 250} {
+				if after := attempts[i].CreatedAt.Sub(attempts[i+1].CreatedAt); after < least*time.Millisecond {
+					t.Errorf("attempt %d is %v after the one before", attempts[i].Attempt, after)
+				}
+			}
+			s.settles() // it is given up
+			s.stop()
+			s.hasNoErrors()
+			s.isDiscreet(b)
+			if n := len(b.all()); n != 3 {
+				t.Errorf("there were %d deliveries", n)
+			}
+		},
+		"no retry_schedule": func(t *testing.T) {
+			d := hooksPlace(t)
+			d.write("settings.yaml", "webhooks: {retry_schedule: []}")
+			b := newSubscriber(t, nil)
+			b.answers(fail)
+			s := d.serve("--config", "settings.yaml")
+			b.subscribe(s, d.key, "contact.*")
+			s.contact(d.key, "ada")
+			b.awaits(1)
+			s.settles()
+			if last := b.awaitAttempts(s, 1)[0]; last.Attempt != 1 || !strings.HasPrefix(last.Error, "http_500: ") {
+				t.Errorf("%+v", last)
+			}
+			s.stop()
+			s.hasNoErrors()
+		},
+		"retention": func(t *testing.T) {
+			d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_RETENTION=3s")
+			b := newSubscriber(t, nil)
+			s := d.serve()
+			b.subscribe(s, d.key, "contact.*")
+			s.contact(d.key, "ada")
+			b.awaitAttempts(s, 1)
+			b.awaitAttempts(s, 0)
+			d.sound()
+			s.stop()
+			s.hasNoErrors()
+		},
+		"max_pending": func(t *testing.T) {
+			d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_MAX_PENDING=3")
+			b, other := newSubscriber(t, nil), newSubscriber(t, nil)
+			b.answers(hang)
+			s := d.serve()
+			b.subscribe(s, d.key, "contact.*")
+			other.subscribe(s, d.key, "account.*")
+			s.contact(d.key, "ada")
+			b.awaits(1)
+			disabled := func(b *subscriber) {
+				t.Helper()
+				shown := string(s.item(d.key, "/v1/webhooks/subscriptions/"+b.id))
+				if !strings.Contains(shown, `"status":"disabled","disabled_reason":"backlog"`) {
+					t.Errorf("it is not disabled: %s", shown)
+				}
+			}
+			warning := func(b *subscriber) string {
+				return `level=WARN msg="a webhook subscription is disabled" organization=` + d.org + ` subscription=` + b.id + ` reason=backlog`
+			}
+			d.imports("contacts", rowsOf("bob", "eve", "joe", "zoe")).ok()
+			disabled(b)
+			s.await(s.stderr, regexp.MustCompile(warning(b)))
+			s.kill()
+			s.isDiscreet(b, other)
+			d.sound()
+			// A command that does without a server says so itself.
+			if r := d.imports("accounts", "name\nA\nB\nC\nD\n"); r.status != 0 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, warning(other)) {
+				t.Errorf("%+v", r)
+			}
+			d.sound()
+			s = d.serve()
+			disabled(b)
+			disabled(other)
+			if n := s.pending(); n != "6" {
+				t.Errorf("%s deliveries wait, want 3 and 3", n)
+			}
+			b.answers(nil)
+			for _, b := range []*subscriber{b, other} {
+				s.do(http.StatusOK, d.key, "PATCH", "/v1/webhooks/subscriptions/"+b.id, `{"status": "active"}`)
+			}
+			s.settles()
+			s.stop()
+			s.hasNoErrors()
+			if len(b.all()) != 1+3 || len(other.all()) != 3 {
+				t.Errorf("there were %d and %d deliveries", len(b.all()), len(other.all()))
+			}
+		},
+		"allow_private_networks": func(t *testing.T) {
+			d, b := queue(t, "ada")
+			d.env = append(d.env, "PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=false")
+			s := d.serve()
+			if last := b.awaitAttempts(s, 1)[0]; !strings.HasPrefix(last.Error, "blocked_address: ") || len(b.all()) > 0 {
+				t.Errorf("%+v", last)
+			}
+			for _, url := range []string{b.URL, "http://hooks.example.com", "https://127.0.0.1", "https://localhost:8443/"} {
+				s.do(http.StatusUnprocessableEntity, d.key, "POST", "/v1/webhooks/subscriptions", fmt.Sprintf(`{"url": %q, "triggers": ["*"]}`, url))
+			}
+			s.stop()
+			s.hasNoErrors()
+			s.isDiscreet(b)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// TestWebhookConcurrency: one endpoint gets a quarter of what is sent at the same time, and that in full.
+func TestWebhookConcurrency(t *testing.T) {
+	t.Parallel()
+	for concurrency, want := range map[int]int{8: 2, 64: 16} {
+		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
+			t.Parallel()
+			var names []string
+			for i := range 600 {
+				names = append(names, fmt.Sprint("c", i))
+			}
+			d, b := queue(t, names...)
+			d.env = append(d.env, fmt.Sprint("PROSPECTOR_WEBHOOKS_CONCURRENCY=", concurrency))
+			witness := newSubscriber(t, nil)
+			gate, open := b.gate()
+			full := make(chan struct{})
+			fill := sync.OnceFunc(func() { close(full) })
+			var underWay, most atomic.Int64
+			b.answers(func(http.ResponseWriter, *http.Request, taken) {
+				n := underWay.Add(1)
+				defer underWay.Add(-1)
+				for is := most.Load(); n > is && !most.CompareAndSwap(is, n); is = most.Load() {
+				}
+				if n == int64(want) {
+					fill()
+				}
+				select {
+				case <-full:
+					<-gate
+				case <-time.After(5 * time.Millisecond): // it is answered promptly, which is why more are sent
+				}
+			})
+			s := d.serve()
+			witness.subscribe(s, d.key, "tag.created")
+			within(t, full, fmt.Sprintf("%d are under way", want))
+			s.tag(d.key, "Seen") // if there were more, they would be sent before this
+			witness.awaits(1)
+			open()
+			b.awaits(len(names))
+			if n := most.Load(); n != int64(want) {
+				t.Errorf("%d were under way, want %d", n, want)
+			}
+			s.settles()
+			s.stop()
+			s.hasNoErrors()
+		})
+	}
+}

@@ -1,0 +1,396 @@
+package cmd_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// taken is a delivery as a subscriber got it.
+type taken struct {
+	id, trigger string
+	data        string // with its members in order
+	object      string // the id in it
+	proto       int
+}
+
+// subscriber is whom a subscription names: a real server on loopback. It wants all that it gets to be signed with the
+// subscription's secret, by the word of a library that nobody here wrote.
+type subscriber struct {
+	*httptest.Server
+	t   *testing.T
+	id  string
+	key string // of the organization
+
+	mu     sync.Mutex
+	secret string
+	got    []taken
+	grown  chan struct{} // closed at the next delivery
+	answer func(w http.ResponseWriter, r *http.Request, d taken)
+}
+
+// newSubscriber makes one that answers 200 until it is told otherwise. The pair is for https, a nil one is for http.
+func newSubscriber(t *testing.T, secure *pair) *subscriber {
+	t.Helper()
+	b := &subscriber{t: t, grown: make(chan struct{})}
+	b.Server = httptest.NewUnstartedServer(http.HandlerFunc(b.take))
+	b.Config.ErrorLog = log.New(io.Discard, "", 0) // some do not trust it, and some are killed
+	if secure == nil {
+		b.Start()
+	} else {
+		cert, err := tls.X509KeyPair([]byte(secure.cert), []byte(secure.key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+		b.EnableHTTP2 = true
+		b.StartTLS()
+	}
+	t.Cleanup(func() {
+		b.CloseClientConnections() // whoever hangs does not wait for his caller any longer
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			b.Close()
+		}()
+		within(t, closed, "the answers of a subscriber end")
+	})
+	return b
+}
+
+// within waits for what is closed or comes in when something happens.
+func within[T any](t *testing.T, happens <-chan T, what string) (got T) {
+	t.Helper()
+	select {
+	case got = <-happens:
+	case <-time.After(patience):
+		t.Fatalf("it does not come to it that %s", what)
+	}
+	return got
+}
+
+// gate is where answers wait until it is opened, at the end of the test at the latest.
+func (b *subscriber) gate() (closed <-chan struct{}, open func()) {
+	gate := make(chan struct{})
+	open = sync.OnceFunc(func() { close(gate) })
+	b.t.Cleanup(open)
+	return gate, open
+}
+
+// The path of a subscriber and the addresses of the contacts that it hears of are found in no log.
+const (
+	hushPath    = "/in/hush-hush"
+	hushAddress = "hush.example"
+)
+
+// subscribe makes the subscription.
+func (b *subscriber) subscribe(s *server, key string, triggers ...string) {
+	b.t.Helper()
+	r := s.do(http.StatusCreated, key, "POST", "/v1/webhooks/subscriptions", fmt.Sprintf(`{"url": %q, "triggers": %s}`, b.URL+hushPath, asJSON(triggers)))
+	var made struct{ Data struct{ Secret string } }
+	if err := json.Unmarshal(r.body, &made); err != nil || !strings.HasPrefix(made.Data.Secret, "whsec_") {
+		b.t.Fatalf("%v: %s", err, r.body)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.id, b.key, b.secret = s.id(r), key, made.Data.Secret
+}
+
+// answers changes how it answers; nil is with 200.
+func (b *subscriber) answers(fn func(w http.ResponseWriter, r *http.Request, d taken)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer = fn
+}
+
+// hang is an answer that never comes.
+func hang(_ http.ResponseWriter, r *http.Request, _ taken) { <-r.Context().Done() }
+
+func fail(w http.ResponseWriter, _ *http.Request, _ taken) {
+	http.Error(w, "no, "+hushAddress, http.StatusInternalServerError)
+}
+
+func (b *subscriber) take(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the server was killed while it sent
+	}
+	d, err := b.read(r, body)
+	if err != nil {
+		b.t.Errorf("a delivery: %v\n%v\n%s", err, r.Header, body)
+	}
+	b.mu.Lock()
+	b.got = append(b.got, d)
+	close(b.grown)
+	b.grown = make(chan struct{})
+	answer := b.answer
+	b.mu.Unlock()
+	if answer != nil {
+		answer(w, r, d)
+	}
+}
+
+func (b *subscriber) read(r *http.Request, body []byte) (taken, error) {
+	b.mu.Lock()
+	secret := b.secret
+	b.mu.Unlock()
+	hook, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		return taken{}, err
+	}
+	if err := hook.Verify(body, r.Header); err != nil {
+		return taken{}, err
+	}
+	var e struct {
+		ID         string
+		TriggerKey string `json:"trigger_key"`
+		Data       json.RawMessage
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return taken{}, err
+	}
+	d := taken{id: e.ID, trigger: e.TriggerKey, data: inOrder(e.Data), proto: r.ProtoMajor}
+	var head struct{ ID string }
+	if err := json.Unmarshal(e.Data, &head); err != nil {
+		return d, err
+	}
+	if d.object = head.ID; d.id == "" || d.object == "" || d.id != r.Header.Get("Webhook-Id") || r.URL.Path != hushPath {
+		return d, fmt.Errorf("at %s, %+v", r.URL, d)
+	}
+	return d, nil
+}
+
+// inOrder is a JSON object with its members in order.
+func inOrder(object []byte) string {
+	var members map[string]any
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	if err := d.Decode(&members); err != nil {
+		return err.Error()
+	}
+	return asJSON(members)
+}
+
+// all is what it got until now.
+func (b *subscriber) all() []taken {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]taken{}, b.got...)
+}
+
+// forget lets it begin anew.
+func (b *subscriber) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.got = nil
+}
+
+// awaits waits until it got so many deliveries, and gives them.
+func (b *subscriber) awaits(n int) []taken {
+	b.t.Helper()
+	late := time.After(patience)
+	for {
+		b.mu.Lock()
+		got, grown := b.got, b.grown
+		b.mu.Unlock()
+		if len(got) >= n {
+			return append([]taken{}, got...)
+		}
+		select {
+		case <-grown:
+		case <-late:
+			b.t.Fatalf("there are %d deliveries, want %d", len(got), n)
+		}
+	}
+}
+
+// attempt is what of an attempt these tests look at.
+type attempt struct {
+	SourceEventID string `json:"source_event_id"`
+	Attempt       int
+	Status        string
+	DurationMS    int       `json:"duration_ms"`
+	CreatedAt     time.Time `json:"created_at"`
+	ResponseCode  *int      `json:"response_code"`
+	Error         string
+}
+
+// attempts gives the last attempts that are on record, and how many there are.
+func (b *subscriber) attempts(s *server, query string) (page []attempt, total int) {
+	b.t.Helper()
+	var list struct {
+		Data       []attempt
+		Pagination struct {
+			TotalCount int `json:"total_count"`
+		}
+	}
+	r := s.do(http.StatusOK, b.key, "GET", "/v1/webhooks/subscriptions/"+b.id+"/deliveries?"+query, "")
+	if err := json.Unmarshal(r.body, &list); err != nil {
+		b.t.Fatalf("%v: %s", err, r.body)
+	}
+	return list.Data, list.Pagination.TotalCount
+}
+
+// awaitAttempts waits until so many are on record.
+func (b *subscriber) awaitAttempts(s *server, n int) (page []attempt) {
+	b.t.Helper()
+	s.reaches(moment{fmt.Sprintf("%d attempts are on record", n), func() bool {
+		var total int
+		page, total = b.attempts(s, "page_size=100")
+		return total == n
+	}})
+	return page
+}
+
+// pending is how many deliveries wait, as the metrics tell.
+func (s *server) pending() string {
+	s.t.Helper()
+	r, err := send(client, "GET", s.url+"/metrics", "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^prospector_webhook_deliveries_pending (\S+)$`).FindSubmatch(r.body)
+	if m == nil {
+		s.t.Fatalf("the metrics do not tell how many deliveries wait: %s", r.body)
+	}
+	return string(m[1])
+}
+
+// settles waits until nothing waits to be delivered.
+func (s *server) settles() {
+	s.t.Helper()
+	s.reaches(moment{"nothing waits to be delivered", func() bool { return s.pending() == "0" }})
+}
+
+// isDiscreet wants a log to have nothing of what a subscriber is told, nor where and how.
+func (s *server) isDiscreet(of ...*subscriber) {
+	s.t.Helper()
+	log := s.stderr.String()
+	for _, b := range of {
+		bare := strings.TrimPrefix(b.secret, "whsec_")
+		raw, err := base64.StdEncoding.DecodeString(bare)
+		if err != nil || len(raw) == 0 {
+			s.t.Fatalf("%q: %v", bare, err)
+		}
+		for _, text := range []string{bare, fmt.Sprintf("%x", raw), b.Listener.Addr().String(), hushPath, hushAddress} {
+			if strings.Contains(log, text) {
+				s.t.Errorf("the log has %q in it", text)
+			}
+		}
+	}
+}
+
+// hooksPlace is a place that may call this machine, with an organization. The log has all that it can have.
+func hooksPlace(t *testing.T, env ...string) *desk {
+	t.Helper()
+	d := &desk{place: newPlace(t, append([]string{"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=debug",
+		"PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}, env...)...)}
+	d.org, d.key = d.place.org("Acme")
+	return d
+}
+
+// contact makes a contact, and gives its id and how it shows itself.
+func (s *server) contact(key string, name any) (id, data string) {
+	s.t.Helper()
+	id = s.id(s.do(http.StatusCreated, key, "POST", "/v1/contacts", fmt.Sprintf(`{"email": "%v@%s", "notes": "ünï\u2028 <b>"}`, name, hushAddress)))
+	return id, inOrder(s.item(key, "/v1/contacts/"+id))
+}
+
+// item is the data of an answer.
+func (s *server) item(key, path string) []byte {
+	s.t.Helper()
+	r := s.do(http.StatusOK, key, "GET", path, "")
+	var item struct{ Data json.RawMessage }
+	if err := json.Unmarshal(r.body, &item); err != nil {
+		s.t.Fatalf("%v: %s", err, r.body)
+	}
+	return item.Data
+}
+
+// ids are those of all contacts of an organization.
+func (p *place) ids(org string) (ids []string) {
+	p.t.Helper()
+	var contacts []contact
+	if err := json.Unmarshal([]byte(p.exported(org, "contacts")), &contacts); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, c := range contacts {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// TestWebhook: what happens is told to whoever subscribed to it, over https too, with a certificate that the machine trusts. One
+// that it does not trust gets nothing. Proxies of the environment are not asked.
+func TestWebhook(t *testing.T) {
+	t.Parallel()
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	go func() {
+		for {
+			conn, err := proxy.Accept()
+			if err != nil {
+				return
+			}
+			t.Error("a proxy was asked")
+			conn.Close()
+		}
+	}()
+	d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1h", "PROSPECTOR_WEBHOOKS_TIMEOUT=5s")
+	d.env = append(d.env, "SSL_CERT_FILE="+d.path("trusted.pem"), "SSL_CERT_DIR="+d.dir, "NO_PROXY=", "no_proxy=")
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		d.env = append(d.env, name+"=http://"+proxy.Addr().String(), strings.ToLower(name)+"=http://"+proxy.Addr().String())
+	}
+	trusted, stranger := newPair(t, "trusted", tomorrow), newPair(t, "stranger", tomorrow)
+	d.write("trusted.pem", trusted.cert)
+	plain, safe, strange := newSubscriber(t, nil), newSubscriber(t, &trusted), newSubscriber(t, &stranger)
+	nowhere := &subscriber{t: t, Server: &httptest.Server{URL: "http://hooks.invalid"}}
+	s := d.serve()
+	for _, b := range []*subscriber{plain, safe, strange, nowhere} {
+		b.subscribe(s, d.key, "contact.created")
+	}
+	id, data := s.contact(d.key, "ada")
+	for b, proto := range map[*subscriber]int{plain: 1, safe: 2} {
+		if got := b.awaits(1)[0]; got.trigger != "contact.created" || got.object != id || got.data != data || got.proto != proto {
+			t.Errorf("%s got %+v, want HTTP/%d and %s", b.URL, got, proto, data)
+		}
+		if last := b.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || *last.ResponseCode != 200 {
+			t.Errorf("%s: %+v", b.URL, last)
+		}
+	}
+	for b, class := range map[*subscriber]string{strange: "^tls: ", nowhere: "^(dns|timeout): "} { // where no DNS answers it is that
+		last := b.awaitAttempts(s, 1)[0]
+		if last.Status != "failed" || !regexp.MustCompile(class).MatchString(last.Error) || last.ResponseCode != nil {
+			t.Errorf("%s: %+v", b.URL, last)
+		}
+	}
+	if got := strange.all(); len(got) > 0 {
+		t.Errorf("a stranger got %+v", got)
+	}
+	// Nobody is told the secret again, and nobody sees it on the way out.
+	if all := string(d.all(d.org)); !strings.Contains(all, plain.URL) || strings.Contains(all, plain.secret[10:]) {
+		t.Errorf("the export of the organization is %s", all)
+	}
+	d.sound()
+	s.stop()
+	s.hasNoErrors()
+	s.isDiscreet(plain, safe, strange)
+	d.sound()
+}

@@ -1,0 +1,107 @@
+package handlers
+
+import (
+	"math"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/crm"
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/outreach"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// AddContactsBody says who comes into an audience.
+type AddContactsBody struct {
+	ContactIDs shape.IDs   `json:"contact_ids" rule:"max=10000" doc:"Either these, or all contacts that a list with the filters and the search would have."`
+	Filters    shape.Value `json:"filters" rule:"component=Filters"`
+	Search     string      `json:"search" doc:"As that of a list of contacts."`
+}
+
+// RemoveContactsBody says who leaves an audience.
+type RemoveContactsBody struct {
+	ContactIDs shape.IDs `json:"contact_ids" rule:"required,max=10000"`
+}
+
+// audienceOperations are those of audiences and of the contacts in them.
+func (a *API) audienceOperations() []Operation {
+	o := a.Outreach
+	k := o.Audiences
+	const contacts = "/v1/audiences/{id}/contacts"
+	return []Operation{
+		write(Operation{
+			Name: "create_audience", Method: http.MethodPost, Path: "/v1/audiences", Access: identity.Write, Status: http.StatusCreated,
+			Codes: []fault.Code{fault.AudienceNameTaken}, Summary: "Create an audience, with the contacts that it begins with",
+		}, func(_ *call, tx *store.Tx, in creates[outreach.Audience]) (store.Doc[outreach.Audience], error) {
+			return o.CreateAudience(tx, in.Draft)
+		}),
+		getOperation(k),
+		updateOperation(k, "update_audience", "/v1/audiences/{id}", fault.AudienceNameTaken),
+		deleteOperation(k, fault.InUse),
+		listOperation(k),
+		listingWithin[crm.Contact](Operation{
+			Name: "list_audience_contacts", Path: contacts + "/list", Summary: "List the contacts of an audience, filtered, searched and sorted",
+		}, a.CRM.Contacts.List, (*call).org, func(c *call, tx *store.Tx) ([]uuid.UUID, error) {
+			id, err := c.pathID(0)
+			if err != nil {
+				return nil, err
+			}
+			return o.Members(tx, id)
+		}),
+		writeAfter(Operation{
+			Name: "add_audience_contacts", Method: http.MethodPost, Path: contacts + "/add", Access: identity.Write,
+			Codes:   []fault.Code{fault.AudienceArchived, fault.InvalidFilter},
+			Summary: "Put contacts into an audience: up to 10,000 by their ids, or all that a list has",
+			example: []byte(`{"filters": [{"field": "title", "condition": "contains", "value": "operations"}]}`),
+		}, a.chosen, func(c *call, tx *store.Tx, _ creates[AddContactsBody], chosen chosenContacts) (outreach.Added, error) {
+			id, err := c.pathID(0)
+			if err != nil {
+				return outreach.Added{}, err
+			}
+			if chosen.found {
+				return o.AddFound(tx, id, chosen.ids)
+			}
+			return o.AddContacts(tx, id, chosen.ids)
+		}),
+		write(Operation{
+			Name: "remove_audience_contacts", Method: http.MethodPost, Path: contacts + "/remove", Access: identity.Write,
+			Summary: "Take contacts out of an audience; those that are not in it are ignored",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in RemoveContactsBody) (outreach.Removed, error) {
+			return o.RemoveContacts(tx, id, in.ContactIDs)
+		})),
+	}
+}
+
+// chosenContacts are those that a body names, or those that were found for it.
+type chosenContacts struct {
+	ids   []uuid.UUID
+	found bool
+}
+
+// chosen gives the contacts that a body names or describes.
+func (a *API) chosen(c *call, in creates[AddContactsBody]) (chosenContacts, error) {
+	body, p := in.Open()
+	given := func(key string) bool {
+		return c.body.Get(key).Kind != shape.Absent && c.body.Get(key).Kind != shape.Null
+	}
+	named, described := given("contact_ids"), given("filters") || len(shape.Words(body.Search)) > 0
+	switch {
+	case named && described:
+		p.Invalid("contact_ids", "must not be given together with filters or search")
+	case named && len(body.ContactIDs) == 0 && !p.Has("contact_ids"):
+		p.Invalid("contact_ids", "must not be empty")
+	case !named && !described && !p.Has("search"):
+		p.Invalid("contact_ids", "is required, or filters or search")
+	}
+	if named || !described {
+		return chosenContacts{ids: body.ContactIDs}, p.Err()
+	}
+	k := a.CRM.Contacts.List
+	query := index.ListBody{Filters: body.Filters, Search: body.Search, Page: 1, PageSize: 1}
+	ids, _, err := a.Index.Select(c.org(), k, compiled(k, query, p), math.MaxInt)
+	return chosenContacts{ids, true}, err
+}

@@ -1,0 +1,384 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+	"prospector/store"
+)
+
+const audiencesPath = "/v1/audiences"
+
+// nobodyID is an id that nothing has.
+const nobodyID = "0190b2f0-0000-7000-8000-000000000000"
+
+// audienceOf makes an audience of contacts and gives its path.
+func audienceOf(o *apptest.Org, name string, contacts ...string) (path string) {
+	return audiencesPath + "/" + o.Write.Post(audiencesPath, map[string]any{"name": name, "contact_ids": append([]string{}, contacts...)}).Is(201).ID()
+}
+
+// idIn is the id at the end of a path.
+func idIn(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// contactsOf makes contacts with the names as addresses.
+func contactsOf(o *apptest.Org, names ...string) (ids []string) {
+	for _, name := range names {
+		ids = append(ids, o.Write.Post("/v1/contacts", map[string]string{"email": name + "@initech.example", "first_name": name}).Is(201).ID())
+	}
+	return ids
+}
+
+// campaignFor makes a campaign of the status that has the audiences, given by their paths.
+func campaignFor(o *apptest.Org, status string, audiences ...string) (path string) {
+	var ids []string
+	for _, a := range audiences {
+		ids = append(ids, idIn(a))
+	}
+	template := o.Write.Post("/v1/sequence-templates", `{"name": "T", "steps": [{"index": 0, "day": 0, "hour": 9, "type": "call"}]}`).Is(201).ID()
+	first := map[string]string{"completed": "active", "archived": "draft"}[status]
+	if first == "" {
+		first = status
+	}
+	path = "/v1/campaigns/" + o.Write.Post("/v1/campaigns", map[string]any{"name": "C", "template_id": template, "audience_ids": ids, "status": first}).Is(201).ID()
+	o.Write.Patch(path, map[string]string{"status": status}).Is(200)
+	return path
+}
+
+// listedIDs gives the ids of a list of contacts, page by page, whose count must be true on each.
+func listedIDs(t *testing.T, o *apptest.Org, path, rest string, size int) (ids []string) {
+	t.Helper()
+	for page := 1; ; page++ {
+		var got struct {
+			Data       []struct{ ID string }
+			Pagination struct {
+				TotalCount int `json:"total_count"`
+				TotalPages int `json:"total_pages"`
+			}
+		}
+		if err := json.Unmarshal(raw(t, o, path+"/list", fmt.Sprintf(`{"page": %d, "page_size": %d%s}`, page, size, rest)), &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got.Data {
+			ids = append(ids, c.ID)
+		}
+		if n := got.Pagination.TotalCount; page >= got.Pagination.TotalPages || len(got.Data) == 0 {
+			if n != len(ids) || got.Pagination.TotalPages != (n+size-1)/size {
+				t.Errorf("%s %s says that it has %d in %d pages, and has %d", path, rest, n, got.Pagination.TotalPages, len(ids))
+			}
+			return ids
+		}
+	}
+}
+
+// hasContacts wants that an audience has exactly these, and says so.
+func hasContacts(t *testing.T, o *apptest.Org, path string, want ...string) {
+	t.Helper()
+	if n := o.Read.Get(path).Is(200).Int("data.contact_count"); n != len(want) {
+		t.Errorf("contact_count is %d, want %d", n, len(want))
+	}
+	if got := sorted(listedIDs(t, o, path+"/contacts", "", 500)); !slices.Equal(got, sorted(want)) {
+		t.Errorf("it has %d contacts: %.200q\nwant %d: %.200q", len(got), got, len(want), sorted(want))
+	}
+}
+
+// namely is a body that names contacts.
+func namely(ids ...string) map[string]any { return map[string]any{"contact_ids": ids} }
+
+// soundSets wants the members of audiences to be in order in the store.
+func soundSets(t *testing.T, app *apptest.App, org *apptest.Org) {
+	t.Helper()
+	err := app.Store.View(org.ID, func(tx *store.Tx) error {
+		return app.Outreach.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf("sets: "+format, args...) })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAudience(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	people := contactsOf(org, "ann", "bob")
+	const shown = `{"data": {"id": "<id>", "name": %q, "type": "static", "status": %q, "contact_count": %d, "created_at": "2026-03-02T09:00:00.000Z", "updated_at": %q}, "meta": {"timestamp": "<time>"}}`
+	const then, later = "2026-03-02T09:00:00.000Z", "2026-03-02T09:00:01.000Z"
+	for _, body := range []string{`{"name": "Nobody"}`, `{"name": "Nobody 2", "contact_ids": []}`, `{"name": "Nobody 3", "contact_ids": null}`} {
+		org.Write.Post(audiencesPath, body).Is(201, fmt.Sprintf(shown, apptest.Object(body)["name"], "active", 0, then))
+	}
+	// Who is named twice is in it once.
+	body := map[string]any{"name": "  Two <&> \u2028ü ", "contact_ids": []string{people[1], people[0], strings.ToUpper(people[1]), people[1]}}
+	made := org.Write.Post(audiencesPath, body).Is(201, fmt.Sprintf(shown, body["name"], "active", 2, then))
+	path := audiencesPath + "/" + made.ID()
+	got := org.Read.Get(path).Is(200, fmt.Sprintf(shown, body["name"], "active", 2, then))
+	if got.Header.Get("ETag") == "" || got.Header.Get("ETag") != made.Header.Get("ETag") {
+		t.Errorf("the ETags are %q and %q", made.Header.Get("ETag"), got.Header.Get("ETag"))
+	}
+	hasContacts(t, org, path, people...)
+
+	app.Clock.Advance(time.Second)
+	for _, same := range []any{`{}`, `{"status": "active"}`, `{"status": null}`, got.Value("data"), `{"contact_count": 2, "type": "static"}`} {
+		again := org.Write.Patch(path, same).Is(200, fmt.Sprintf(shown, body["name"], "active", 2, then))
+		if again.Header.Get("ETag") != got.Header.Get("ETag") {
+			t.Errorf("%v made a new version", same)
+		}
+	}
+	org.Write.Patch(path, `{"status": "archived"}`).Is(200, fmt.Sprintf(shown, body["name"], "archived", 2, later))
+	patched := org.Write.Patch(path, `{"status": "active", "name": "Both"}`).Is(200, fmt.Sprintf(shown, "Both", "active", 2, later))
+	hasContacts(t, org, path, people...)
+	org.Write.Do(http.MethodPatch, path, `{"name": "Late"}`, "If-Match", got.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
+	org.Write.Do(http.MethodDelete, path, nil, "If-Match", got.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
+	renamed := org.Write.Do(http.MethodPatch, path, `{"name": "In time"}`, "If-Match", patched.Header.Get("ETag")).Is(200, fmt.Sprintf(shown, "In time", "active", 2, later))
+	org.Write.Do(http.MethodDelete, path, nil, "If-Match", renamed.Header.Get("ETag")).Is(204)
+	org.Read.Get(path).Fails(404, "not_found", "Resource not found")
+	for _, at := range []string{path, audiencesPath + "/" + nobodyID, audiencesPath + "/x"} {
+		org.Write.Delete(at).Fails(404, "not_found", "Resource not found")
+		org.Write.Patch(at, `{"name": "x"}`).Fails(404, "not_found", "Resource not found")
+		org.Read.Post(at+"/contacts/list", nil).Fails(404, "not_found", "Resource not found")
+		org.Write.Post(at+"/contacts/add", map[string]any{"contact_ids": people}).Fails(404, "not_found", "Resource not found")
+		org.Write.Post(at+"/contacts/add", `{"filters": []}`).Fails(404, "not_found", "Resource not found")
+		org.Write.Post(at+"/contacts/remove", map[string]any{"contact_ids": people}).Fails(404, "not_found", "Resource not found")
+	}
+	for _, id := range people { // the contacts stay
+		org.Read.Get("/v1/contacts/" + id).Is(200)
+	}
+}
+
+func TestAudienceRefusals(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	mine, foreign := contactsOf(org, "ann")[0], contactsOf(other, "eve")[0]
+	account := makers["accounts"](org)
+	path := audienceOf(org, "Mine", mine)
+	before := org.Dump()
+	for _, c := range []struct {
+		body  string
+		paths []string
+	}{
+		{``, []string{"name"}},
+		{`{"name": null}`, []string{"name"}},
+		{`{"name": ""}`, []string{"name"}},
+		{`{"name": " \t  "}`, []string{"name"}},
+		{`{"name": "a\u0000b"}`, []string{"name"}},
+		{`{"name": "` + strings.Repeat("ü", 256) + `"}`, []string{"name"}},
+		{`{"name": 1, "contact_ids": "x"}`, []string{"name", "contact_ids"}},
+		{`{"name": "X", "contact_ids": {"0": "x"}}`, []string{"contact_ids"}},
+		{`{"name": "X", "contact_ids": ["` + mine + `", "x", 1, null, "", "` + strings.ReplaceAll(mine, "-", "") + `"]}`, []string{"contact_ids[1]", "contact_ids[2]", "contact_ids[3]", "contact_ids[4]", "contact_ids[5]"}},
+		{`{"name": "X", "contact_ids": ["` + mine + `", "` + nobodyID + `", "` + mine + `", "` + foreign + `", "` + account + `"]}`, []string{"contact_ids[1]", "contact_ids[3]", "contact_ids[4]"}},
+		{`{"contact_ids": ["` + foreign + `"], "colour": "red"}`, []string{"name", "colour", "contact_ids[0]"}},
+		{`{"name": "X", "contact_ids": [` + strings.Repeat(`"`+mine+`", `, 10_000) + `"` + mine + `"]}`, []string{"contact_ids"}},
+		{`{"name": "X", "filters": []}`, []string{"filters"}},
+		{`{"name": "X", "type": "static", "status": "active", "contact_count": 0, "id": "` + nobodyID + `", "created_at": null}`, []string{"type", "status", "contact_count", "id", "created_at"}},
+	} {
+		res := org.Write.Post(audiencesPath, c.body).Fails(422, "validation_failed", "")
+		if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
+			t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
+		}
+	}
+	for _, c := range []struct{ body, path, message string }{
+		{`{"name": null}`, "name", "is required"}, {`{"name": ""}`, "name", "is required"}, {`{"name": "  "}`, "name", "must not be only spaces"},
+		{`{"name": "` + strings.Repeat("a", 256) + `"}`, "name", "must have at most 255 characters"}, {`{"name": ["x"]}`, "name", "must be a text"},
+		{`{"status": "paused"}`, "status", "must be one of active, archived"}, {`{"status": "Active"}`, "status", "must be one of"}, {`{"status": 1}`, "status", "must be a text"},
+		{`{"type": "dynamic"}`, "type", "is read-only"}, {`{"type": null}`, "type", "is read-only"}, {`{"contact_count": 2}`, "contact_count", "is read-only"},
+		{`{"contact_count": "1"}`, "contact_count", "is read-only"}, {`{"id": "` + nobodyID + `"}`, "id", "is read-only"}, {`{"updated_at": "2026-03-03T09:00:00Z"}`, "updated_at", "is read-only"},
+		{`{"contact_ids": ["` + mine + `"]}`, "contact_ids", "is not a known field"}, {`{"colour": 1}`, "colour", "is not a known field"},
+	} {
+		hasProblems(t, org.Write.Patch(path, c.body).Fails(422, "validation_failed", c.path+" "+c.message), c.path)
+	}
+	for at, body := range map[string]string{audiencesPath: `{"name": "X"}`, path + "/contacts/add": `{"filters": []}`, path + "/contacts/remove": `{"contact_ids": ["` + mine + `"]}`} {
+		org.Read.Post(at, body).Fails(403, "forbidden", "write")
+		org.Write.Post(at, body[1:]).Fails(400, "invalid_json", "")
+	}
+	// Whatever another organization names here is unknown to it.
+	other.Read.Get(path).Fails(404, "not_found", "Resource not found")
+	other.Read.Post(path+"/contacts/list", nil).Fails(404, "not_found", "Resource not found")
+	other.Write.Patch(path, `{"name": "Theirs"}`).Fails(404, "not_found", "Resource not found")
+	other.Write.Delete(path).Fails(404, "not_found", "Resource not found")
+	other.Write.Post(path+"/contacts/add", `{"filters": []}`).Fails(404, "not_found", "Resource not found")
+	other.Write.Post(path+"/contacts/remove", map[string]any{"contact_ids": []string{mine}}).Fails(404, "not_found", "Resource not found")
+	if n := other.Read.Post(audiencesPath+"/list", nil).Is(200).Int("pagination.total_count"); n != 0 {
+		t.Errorf("%d audiences of another organization are listed", n)
+	}
+	if org.Dump() != before {
+		t.Error("a refused request changed something")
+	}
+	org.Write.Patch(path, map[string]string{"name": strings.Repeat("ü", 255)}).Is(200)
+	audienceOf(org, "x") // a name of one character
+}
+
+// Names are compared without case, trimmed, with runs of spaces as one, within an organization.
+func TestAudienceNames(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	first, second := audienceOf(org, "Key  Äccount"), audienceOf(org, "Partner")
+	audienceOf(other, "Key Äccount")
+	before := org.Dump()
+	for _, name := range []string{"Key  Äccount", "key äccount", " KEY\t \nÄCCOUNT ", "KEY\u00a0äccount"} {
+		taken := fmt.Sprintf(`{"error": {"code": "audience_name_taken", "message": "<any>", "details": [{"path": "name", "message": "<any>", "id": %q}]}}`, idIn(first))
+		org.Write.Post(audiencesPath, map[string]any{"name": name}).Is(409, taken)
+		org.Write.Patch(second, map[string]any{"name": name, "status": "archived"}).Is(409, taken)
+	}
+	if org.Dump() != before {
+		t.Error("a refused name changed something")
+	}
+	org.Write.Patch(first, `{"name": "KEY Äccount"}`).Is(200) // its own name, otherwise written
+	org.Write.Patch(first, `{"name": "Strategic", "status": "archived"}`).Is(200)
+	org.Write.Post(audiencesPath, `{"name": "strategic"}`).Fails(409, "audience_name_taken", `"strategic" is the name of another audience`) // archived ones keep theirs
+	org.Write.Patch(second, `{"name": "key äccount"}`).Is(200)                                                                              // free by now
+	org.Write.Delete(second).Is(204)
+	audienceOf(org, "Key äccount")
+}
+
+// An audience of a campaign stays, whatever the campaign's status; it goes when no campaign has it.
+func TestAudienceInUse(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	for _, status := range []string{"draft", "active", "paused", "completed", "archived"} {
+		used, spare := audienceOf(org, "Used "+status, contactsOf(org, "ann")...), audienceOf(org, "Spare "+status)
+		campaign := campaignFor(org, status, used, spare)
+		org.Write.Patch(used, `{"status": "archived"}`).Is(200) // which does not detach it
+		before := org.Dump()
+		org.Write.Delete(used).Is(409, fmt.Sprintf(`{"error": {"code": "in_use", "message": "<any>", "details": [{"path": "<any>", "message": "<any>", "id": %q}]}}`, idIn(campaign)))
+		if org.Dump() != before {
+			t.Errorf("%s: a refused deletion changed something", status)
+		}
+		switch status {
+		case "draft", "archived":
+			org.Write.Delete(campaign).Is(204)
+		default:
+			org.Write.Post(campaign+"/audiences/remove", map[string]any{"audience_ids": []string{idIn(used)}}).Is(200)
+			org.Write.Delete(spare).Fails(409, "in_use", "")
+		}
+		org.Write.Delete(used).Is(204)
+	}
+	// One that two campaigns have stays until both have let it go.
+	shared := audienceOf(org, "Shared")
+	a, b := campaignFor(org, "draft", shared), campaignFor(org, "draft", shared)
+	org.Write.Delete(a).Is(204)
+	if res := org.Write.Delete(shared).Fails(409, "in_use", ""); res.Text("error.details.0.id") != idIn(b) {
+		t.Errorf("%s", res.Body)
+	}
+	org.Write.Delete(b).Is(204)
+	org.Write.Delete(shared).Is(204)
+}
+
+func TestAudienceList(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	people := contactsOf(org, "ann", "bob", "cid")
+	ids := map[string]string{}
+	for i, name := range []string{"Robotics, operations", "airlines", "Farms (old)", "boats"} {
+		path := audienceOf(org, name, people[:i]...)
+		ids[name[:1]] = idIn(path)
+		app.Clock.Advance(time.Hour)
+		if name[0] == 'F' {
+			org.Write.Patch(path, `{"status": "archived"}`).Is(200) // an hour after it was made
+		}
+	}
+	initials := func(body string) (initials string) {
+		for _, name := range org.Read.Post(audiencesPath+"/list", withIDs(body, ids)).Is(200).Column("name") {
+			initials += name[:1]
+		}
+		return initials
+	}
+	for rule, want := range map[string]string{
+		`"name", "condition": "is", "value": ["boats", "Boats", "airlines"]`: "ab", `"name", "condition": "contains", "value": "OPER"`: "R", `"name", "condition": "not_contains", "value": "AIR"`: "FRb",
+		`"name", "condition": "is_empty"`: "", `"name", "condition": "is_not", "value": "boats"`: "FRa", `"name", "condition": "equals", "value": "boats"`: "b",
+		`"status", "condition": "is", "value": "archived"`: "F", `"status", "condition": "is_not", "value": ["archived"]`: "Rab", `"type", "condition": "is", "value": "static"`: "FRab", `"type", "condition": "is_empty"`: "",
+		`"contact_count", "condition": "is", "value": [0, 3]`: "Rb", `"contact_count", "condition": "greater_than", "value": 1`: "Fb", `"contact_count", "condition": "less_than", "value": 1`: "R",
+		`"contact_count", "condition": "equals", "value": 2`: "F", `"contact_count", "condition": "is_not", "value": 2`: "Rab", `"contact_count", "condition": "is_empty"`: "",
+		`"created_at", "condition": "is", "value": "2026-03-02T10:00:00Z"`: "a", `"created_at", "condition": "is_after", "value": "2026-03-02T10:00:00Z"`: "Fb", `"created_at", "condition": "is", "value": "2026-03-02"`: "FRab",
+		`"updated_at", "condition": "is", "value": "2026-03-02T12:00:00Z"`: "Fb", `"updated_at", "condition": "is_before", "value": "2026-03-02T12:00:00Z"`: "Ra",
+		`"id", "condition": "is", "value": ["{F}", "{b}"]`: "Fb", `"id", "condition": "is_not", "value": "{F}"`: "Rab",
+	} {
+		if got := strings.Join(sorted(strings.Split(initials(`{"filters": [{"field": `+rule+`}]}`), "")), ""); got != want {
+			t.Errorf("%s gives %q, want %q", rule, got, want)
+		}
+	}
+	for body, want := range map[string]string{
+		``: "bFaR", `{"sort": "created_at"}`: "RaFb", `{"sort": "name"}`: "abFR", `{"sort": "-name"}`: "RFba", `{"sort": "contact_count"}`: "RaFb", `{"sort": "-contact_count"}`: "bFaR",
+		`{"sort": "-updated_at,name"}`: "bFaR", `{"sort": "status,-name"}`: "RbaF", `{"sort": "type,id"}`: "RaFb", `{"sort": "-id"}`: "bFaR", `{"search": "OPER robot"}`: "R", `{"search": "old"}`: "F", `{"search": "perations"}`: "",
+		`{"search": "b", "filters": [{"field": "contact_count", "condition": "is", "value": 3}]}`: "b", `{"sort": "name", "page": 2, "page_size": 3}`: "R", `{"page": 3, "page_size": 3}`: "",
+		`{"sort": "name", "filters": {"operator": "or", "filters": [{"field": "status", "condition": "is", "value": "archived"}, {"field": "contact_count", "condition": "is", "value": 0}]}}`: "FR",
+	} {
+		if got := initials(body); got != want {
+			t.Errorf("%s gives %q, want %q", body, got, want)
+		}
+	}
+	org.Read.Post(audiencesPath+"/list", `{"page_size": 1, "sort": "name"}`).Is(200, withIDs(`{"data": [{"id": "{a}", "name": "airlines", "type": "static", "status": "active", "contact_count": 1,
+		"created_at": "2026-03-02T10:00:00.000Z", "updated_at": "2026-03-02T10:00:00.000Z"}], "pagination": {"page": 1, "page_size": 1, "total_count": 4, "total_pages": 4}, "meta": {"timestamp": "<time>"}}`, ids))
+	org.Read.Post(audiencesPath+"/list", `{"filters": [{"field": "status", "condition": "is", "value": "paused"}]}`).Fails(422, "invalid_filter", "filters[0].value")
+	org.Read.Post(audiencesPath+"/list", `{"filters": [{"field": "contact_ids", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")
+	org.Read.Post(audiencesPath+"/list", `{"sort": "contacts"}`).Fails(422, "invalid_sort", "contacts")
+	// What a list shows of a count follows every change of it.
+	org.Write.Post(audiencesPath+"/"+ids["R"]+"/contacts/add", `{"filters": []}`).Is(200)
+	org.Write.Delete("/v1/contacts/" + people[0]).Is(204)
+	if got := initials(`{"sort": "-contact_count,name", "filters": [{"field": "contact_count", "condition": "greater_than", "value": 0}]}`); got != "bRF" {
+		t.Errorf("by its count now: %q", got)
+	}
+}
+
+// TestAudienceEvents holds what happens to an audience against what is told of it. What follows from a contact's deletion is no change
+// that anybody made to the audience, and an audience's new name none to its campaigns.
+func TestAudienceEvents(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	people := contactsOf(org, "ann", "bob", "cid")
+	rec := newReceiver(t)
+	var want []happening
+	rec.subscribe(org, "audience.*", "contact.deleted", "campaign.updated")
+	path := audienceOf(org, "A", people[0])
+	happens := func(event string) {
+		want = append(want, readEvent(org, "audience."+event, path))
+		app.Clock.Advance(time.Second)
+	}
+	happens("created")
+	campaign := campaignFor(org, "draft", path)
+	was := org.Read.Get(campaign).Is(200)
+	org.Write.Patch(path, `{"name": "B"}`).Is(200)
+	happens("updated")
+	now := org.Read.Get(campaign).Is(200)
+	if now.Text("data.audiences.0.name") != "B" || now.Text("data.updated_at") != was.Text("data.updated_at") || now.Header.Get("ETag") != was.Header.Get("ETag") {
+		t.Errorf("the campaign of an audience that got another name: %s", now.Body)
+	}
+	org.Write.Post(path+"/contacts/add", namely(people[0], people[1], nobodyID)).Is(200)
+	happens("updated")
+	org.Write.Post(path+"/contacts/add", `{"search": "cid"}`).Is(200)
+	happens("updated")
+	org.Write.Post(path+"/contacts/remove", namely(people[1], nobodyID)).Is(200)
+	happens("updated")
+
+	// Nothing of this changes it, or is told.
+	org.Write.Patch(path, `{"name": "B", "status": "active"}`).Is(200)
+	org.Write.Post(path+"/contacts/add", namely(people[0], nobodyID)).Is(200)
+	org.Write.Post(path+"/contacts/add", `{"search": "cid"}`).Is(200)
+	org.Write.Post(path+"/contacts/remove", namely(people[1])).Is(200)
+	org.Write.Patch(path, `{"contact_count": 7}`).Is(422)
+	org.Write.Delete(path).Is(409)
+
+	before := org.Read.Get(path).Is(200)
+	org.Write.Delete("/v1/contacts/" + people[0]).Is(204)
+	want = append(want, happening{"contact.deleted", `{"id":"` + people[0] + `"}`})
+	after := org.Read.Get(path).Is(200)
+	if after.Int("data.contact_count") != 1 || after.Text("data.updated_at") != before.Text("data.updated_at") || after.Header.Get("ETag") != before.Header.Get("ETag") {
+		t.Errorf("it was %s\nand is without the contact %s", before.Body, after.Body)
+	}
+	app.Clock.Advance(time.Second)
+	org.Write.Do(http.MethodPatch, path, `{"status": "archived"}`, "If-Match", before.Header.Get("ETag")).Is(200)
+	happens("updated")
+	org.Write.Post(path+"/contacts/add", namely(people[1])).Is(409)
+	org.Write.Delete(campaign).Is(204)
+	org.Write.Delete(path).Is(204)
+	want = append(want, happening{"audience.deleted", `{"id":"` + idIn(path) + `"}`})
+	app.Deliver()
+	for _, h := range rec.all() {
+		if err := app.CheckEvent(h.event(t).TriggerKey, []byte(h.body)); err != nil {
+			t.Errorf("%s: %v", h.body, err)
+		}
+	}
+	rec.wantsExactly("audience", want)
+}

@@ -1,0 +1,386 @@
+package handlers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+)
+
+// audienceIDs is a body that names audiences.
+func audienceIDs(ids ...string) map[string]any { return map[string]any{"audience_ids": ids} }
+
+// hasAudiences wants that a campaign was answered with these audiences, by their names, in this order, and that GET shows the same.
+func (r *runner) hasAudiences(t *testing.T, res *apptest.Response, names ...string) {
+	t.Helper()
+	var got []string
+	for _, a := range res.Is(200).Value("data.audiences").([]any) {
+		got = append(got, a.(map[string]any)["name"].(string))
+	}
+	if !slices.Equal(got, names) {
+		t.Errorf("the audiences are %q, want %q: %s", got, names, res.Body)
+	}
+	read := r.Read.Get("/v1/campaigns/" + res.ID()).Is(200)
+	if string(dataOf(read)) != string(dataOf(res)) || read.Header.Get("ETag") != res.Header.Get("ETag") {
+		t.Errorf("answered was %s, and read is %s", res.Body, read.Body)
+	}
+}
+
+func TestCampaignAudiences(t *testing.T) {
+	app := apptest.New(t)
+	org := newRunner(app, "Acme")
+	path := org.newCampaign("")
+	add, remove := path+"/audiences/add", path+"/audiences/remove"
+	// changes wants that what is done makes a new version of the campaign at this moment, or none.
+	changes := func(what string, want bool, do func()) {
+		t.Helper()
+		app.Clock.Advance(time.Second)
+		before := org.Read.Get(path).Is(200)
+		do()
+		after := org.Read.Get(path).Is(200)
+		etag := after.Header.Get("ETag") != before.Header.Get("ETag")
+		at := after.Text("data.updated_at") == app.Clock.Now().Format("2006-01-02T15:04:05.000Z")
+		if etag != want || at != want {
+			t.Errorf("%s: a new ETag %v, a new updated_at %v, want %v", what, etag, at, want)
+		}
+	}
+	changes("one more", true, func() { org.hasAudiences(t, org.Write.Post(add, audienceIDs(org.south)), "North", "South") })
+	changes("the same again", false, func() { org.hasAudiences(t, org.Write.Post(add, audienceIDs(org.south)), "North", "South") })
+	changes("both again", false, func() { org.hasAudiences(t, org.Write.Post(add, audienceIDs(org.south, org.north)), "North", "South") })
+	changes("one of them new, twice", true, func() {
+		org.hasAudiences(t, org.Write.Post(add, audienceIDs(org.south, org.west, org.west, org.north)), "North", "South", "West")
+	})
+
+	// An archived audience stays attached and is ignored as any other; it cannot be attached.
+	org.Write.Patch("/v1/audiences/"+org.south, `{"status": "archived"}`).Is(200)
+	changes("an archived one that it has", false, func() { org.hasAudiences(t, org.Write.Post(add, audienceIDs(org.south)), "North", "South", "West") })
+	changes("removal", true, func() { org.hasAudiences(t, org.Write.Post(remove, audienceIDs(org.south)), "North", "West") })
+	changes("removal again", false, func() { org.hasAudiences(t, org.Write.Post(remove, audienceIDs(org.south)), "North", "West") })
+	changes("removal of what there is not", false, func() {
+		org.hasAudiences(t, org.Write.Post(remove, audienceIDs("0190b2f0-0000-7000-8000-000000000000", org.template)), "North", "West")
+	})
+	changes("removal of one and others", true, func() {
+		org.hasAudiences(t, org.Write.Post(remove, audienceIDs(org.south, org.north, org.north)), "West")
+	})
+	changes("first comes last", true, func() { org.hasAudiences(t, org.Write.Post(add, audienceIDs(org.north)), "West", "North") })
+}
+
+func TestCampaignAudienceRefusals(t *testing.T) {
+	app := apptest.New(t)
+	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
+	path := org.newCampaign(fmt.Sprintf(`"audience_ids": [%q, %q]`, org.north, org.south))
+	old := org.newAudience("Old")
+	org.Write.Patch("/v1/audiences/"+old, `{"status": "archived"}`).Is(200)
+	const unknown = "0190b2f0-0000-7000-8000-000000000000"
+	before := org.Dump()
+
+	add, remove := path+"/audiences/add", path+"/audiences/remove"
+	for _, at := range []string{add, remove} {
+		for body, message := range map[string]string{
+			``:                                     "audience_ids is required",
+			`{}`:                                   "audience_ids is required",
+			`{"audience_ids": null}`:               "audience_ids is required",
+			`{"audience_ids": []}`:                 "audience_ids ",
+			`{"audience_ids": "` + org.west + `"}`: "audience_ids must be a list",
+			`{"audience_ids": ["` + org.west + `", 1]}`:                 "audience_ids[1] must be a UUID",
+			`{"audience_ids": ["x"]}`:                                   "audience_ids[0] must be a UUID",
+			`{"audience_ids": [null]}`:                                  "audience_ids[0] must be a UUID",
+			`{"audience_ids": ["` + org.west + `"], "contact_ids": []}`: "contact_ids is not a known field",
+		} {
+			res := org.Write.Post(at, body).Fails(422, "validation_failed", message)
+			if place, _, _ := strings.Cut(message, " "); res.Text("error.details.0.path") != place {
+				t.Errorf("%s %s: %s", at, body, res.Body)
+			}
+		}
+		// A campaign that is not there, and one of another organization's.
+		org.Write.Post(strings.Replace(at, path, "/v1/campaigns/"+unknown, 1), audienceIDs(org.west)).Fails(404, "not_found", "Resource not found")
+		other.Write.Post(at, audienceIDs(other.north)).Fails(404, "not_found", "Resource not found")
+		org.Read.Post(at, audienceIDs(org.west)).Fails(403, "forbidden", "write")
+	}
+	// One that does not fit keeps the others out too; all that do not are named.
+	res := org.Write.Post(add, audienceIDs(org.west, unknown, org.north, old, other.north, org.template))
+	hasProblems(t, res, "audience_ids[1]", "audience_ids[3]", "audience_ids[4]", "audience_ids[5]")
+	if got := res.Text("error.details.1.message"); !strings.Contains(got, "archived") {
+		t.Error(got)
+	}
+	// A removal that would leave none detaches nothing.
+	for _, ids := range [][]string{{org.north, org.south}, {org.south, unknown, org.north, org.south, org.west}} {
+		org.Write.Post(remove, audienceIDs(ids...)).Fails(409, "last_audience", "at least one audience")
+	}
+	if org.Dump() != before {
+		t.Error("a refused request changed something")
+	}
+	org.Write.Post(remove, audienceIDs(org.north)).Is(200)
+	before = org.Dump()
+	org.Write.Post(remove, audienceIDs(org.south)).Fails(409, "last_audience", "at least one audience")
+	if org.Dump() != before {
+		t.Error("a refused request changed something")
+	}
+}
+
+// TestCampaignAudienceStatus attaches and detaches in every status: what is over takes nobody, and lets go whom it has.
+func TestCampaignAudienceStatus(t *testing.T) {
+	app := apptest.New(t)
+	org := newRunner(app, "Acme")
+	for status, takes := range map[string]bool{"draft": true, "active": true, "paused": true, "completed": false, "archived": false} {
+		path := org.campaignAs(status, fmt.Sprintf(`"audience_ids": [%q, %q]`, org.north, org.south))
+		before := org.Dump()
+		res := org.Write.Post(path+"/audiences/add", audienceIDs(org.west))
+		if takes {
+			org.hasAudiences(t, res, "North", "South", "West")
+		} else {
+			res.Fails(409, "campaign_not_enrollable", status)
+			org.Write.Post(path+"/audiences/add", audienceIDs(org.north)).Fails(409, "campaign_not_enrollable", status)
+			if org.Dump() != before {
+				t.Errorf("%s: a refused request changed something", status)
+			}
+		}
+		org.hasAudiences(t, org.Write.Post(path+"/audiences/remove", audienceIDs(org.north, org.west)), "South")
+		org.Write.Post(path+"/audiences/remove", audienceIDs(org.south)).Fails(409, "last_audience", "")
+	}
+}
+
+// TestCampaignNames has what a campaign is named after renamed: the campaign shows it, and nobody has changed the campaign.
+func TestCampaignNames(t *testing.T) {
+	app := apptest.New(t)
+	org := newRunner(app, "Acme")
+	paths := map[string]string{}
+	for _, status := range []string{"draft", "active", "paused", "completed", "archived"} {
+		paths[status] = org.campaignAs(status, fmt.Sprintf(`"audience_ids": [%q, %q]`, org.north, org.south))
+	}
+	elsewhere := org.newCampaign(fmt.Sprintf(`"audience_ids": [%q], "template_id": %q`, org.west, org.newTemplate("Cold call")))
+	untouched := org.Read.Get(elsewhere).Is(200)
+	rec := newReceiver(t)
+	rec.subscribe(org.Org, "campaign.*")
+	versions := map[string]string{}
+	for status, path := range paths {
+		versions[status] = org.Read.Get(path).Header.Get("ETag")
+	}
+	app.Clock.Advance(time.Hour)
+	org.Write.Patch("/v1/audiences/"+org.south, `{"name": "Süd", "status": "archived"}`).Is(200)
+	org.Write.Patch("/v1/sequence-templates/"+org.template, `{"name": "Warm hello", "status": "INACTIVE"}`).Is(200)
+	for status, path := range paths {
+		res := org.Read.Get(path).Is(200, fmt.Sprintf(`{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "2026-03-02T09:00:00.000Z", "name": "Spring", "status": %q, "prioritized": false,
+			"end_date": null, "template_id": %q, "template_name": "Warm hello", "audiences": [{"id": %q, "name": "North"}, {"id": %q, "name": "Süd"}], "owner_id": "%s"},
+			"meta": {"timestamp": "<time>"}}`, status, org.template, org.north, org.south, org.User))
+		if res.Header.Get("ETag") != versions[status] {
+			t.Errorf("%s: the ETag was %s and is %s", status, versions[status], res.Header.Get("ETag"))
+		}
+		// So what was read before can still be written, and what is read now be sent back.
+		org.Write.Do("PATCH", path, res.Value("data"), "If-Match", versions[status]).Is(200)
+	}
+	if now := org.Read.Get(elsewhere).Is(200); string(dataOf(now)) != string(dataOf(untouched)) {
+		t.Errorf("another campaign is %s", now.Body)
+	}
+	app.Deliver()
+	rec.wantsExactly("renamed", nil)
+	for body, want := range map[string]int{
+		`{"filters": [{"field": "template_name", "condition": "is", "value": "Warm hello"}]}`:   5,
+		`{"filters": [{"field": "template_name", "condition": "is", "value": "Warm welcome"}]}`: 0,
+		`{"search": "hello"}`:   5,
+		`{"search": "welcome"}`: 0,
+		`{"filters": [{"field": "audiences", "condition": "is", "value": "` + org.south + `"}]}`: 5,
+	} {
+		res := org.Read.Post("/v1/campaigns/list", body).Is(200)
+		if got := res.Int("pagination.total_count"); got != want {
+			t.Errorf("%s finds %d, want %d", body, got, want)
+		}
+		if want > 0 && res.Text("data.0.audiences.1.name") != "Süd" {
+			t.Errorf("%s lists %s", body, res.Body)
+		}
+	}
+	// A campaign is made with the names of the moment, and the next rename finds those that came since.
+	org.Write.Post(elsewhere+"/audiences/add", audienceIDs(org.north)).Is(200)
+	org.Write.Patch("/v1/audiences/"+org.north, `{"name": "Nord"}`).Is(200)
+	org.hasAudiences(t, org.Read.Get(elsewhere), "West", "Nord")
+	org.Write.Post(elsewhere+"/audiences/remove", audienceIDs(org.north)).Is(200)
+	org.Write.Patch("/v1/audiences/"+org.north, `{"name": "Norden"}`).Is(200)
+	org.hasAudiences(t, org.Read.Get(elsewhere), "West")
+	sound(t, app, org.Org)
+}
+
+// TestCampaignHold: an audience and a template cannot go while a campaign has them.
+func TestCampaignHold(t *testing.T) {
+	app := apptest.New(t)
+	org := newRunner(app, "Acme")
+	template := org.newTemplate("Cold call")
+	path := org.newCampaign(fmt.Sprintf(`"audience_ids": [%q, %q]`, org.north, org.south))
+	id := strings.TrimPrefix(path, "/v1/campaigns/")
+	held := func(what string) {
+		t.Helper()
+		org.Write.Delete(what).Is(409, fmt.Sprintf(`{"error": {"code": "in_use", "message": "<any>", "details": [{"path": "<any>", "message": "<any>", "id": %q}]}}`, id))
+	}
+	held("/v1/audiences/" + org.south)
+	held("/v1/sequence-templates/" + org.template)
+	org.Write.Post(path+"/audiences/remove", audienceIDs(org.south)).Is(200)
+	org.Write.Delete("/v1/audiences/" + org.south).Is(204)
+	org.Write.Patch(path, map[string]string{"template_id": template}).Is(200)
+	org.Write.Delete("/v1/sequence-templates/" + org.template).Is(204)
+	held("/v1/audiences/" + org.north)
+	held("/v1/sequence-templates/" + template)
+	org.Write.Patch(path, `{"status": "archived"}`).Is(200)
+	held("/v1/audiences/" + org.north)
+	held("/v1/sequence-templates/" + template)
+	org.Write.Delete(path).Is(204)
+	org.Write.Delete("/v1/audiences/" + org.north).Is(204)
+	org.Write.Delete("/v1/sequence-templates/" + template).Is(204)
+	sound(t, app, org.Org)
+}
+
+// TestCampaignDelete: a draft and an archived campaign can go, and what named them is as if they had never been.
+func TestCampaignDelete(t *testing.T) {
+	app := apptest.New(t)
+	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
+	for _, status := range campaignStatuses {
+		path := org.campaignAs(status, "")
+		id := strings.TrimPrefix(path, "/v1/campaigns/")
+		task := "/v1/tasks/" + org.Write.Post("/v1/tasks", map[string]string{"title": "Call", "campaign_id": id}).Is(201).ID()
+		was := org.Read.Get(task).Is(200)
+		if was.Text("data.campaign_id") != id {
+			t.Fatalf("%s", was.Body)
+		}
+		inCampaign := map[string]any{"filters": jsonText(fmt.Sprintf(`[{"field": "campaign_id", "condition": "is", "value": %q}]`, id))}
+		if got := org.Read.Post("/v1/tasks/list", inCampaign).Is(200).Int("pagination.total_count"); got != 1 {
+			t.Errorf("%d tasks are the campaign's", got)
+		}
+		before := org.Dump()
+		other.Write.Delete(path).Fails(404, "not_found", "Resource not found")
+		org.Read.Delete(path).Fails(403, "forbidden", "write")
+		if status != "draft" && status != "archived" {
+			org.Write.Delete(path).Fails(409, "invalid_transition", status)
+			if org.Dump() != before {
+				t.Errorf("%s: a refused request changed something", status)
+			}
+			continue
+		}
+		org.Write.Do("DELETE", path, nil, "If-Match", `"9999"`).Fails(412, "precondition_failed", "another version")
+		rec := newReceiver(t)
+		rec.subscribe(org.Org, "*")
+		app.Clock.Advance(time.Minute)
+		org.Write.Do("DELETE", path, nil, "If-Match", org.Read.Get(path).Header.Get("ETag")).Is(204)
+		org.Read.Get(path).Fails(404, "not_found", "Resource not found")
+		org.Write.Delete(path).Fails(404, "not_found", "Resource not found")
+		org.Write.Patch(path, `{"name": "x"}`).Fails(404, "not_found", "Resource not found")
+		org.Read.Get(path+"/stats").Fails(404, "not_found", "Resource not found")
+		org.Write.Post(path+"/audiences/add", audienceIDs(org.west)).Fails(404, "not_found", "Resource not found")
+		now := org.Read.Get(task).Is(200)
+		if now.Value("data.campaign_id") != nil || now.Text("data.updated_at") != was.Text("data.updated_at") {
+			t.Errorf("%s: the task is %s", status, now.Body)
+		}
+		if got := org.Read.Post("/v1/tasks/list", inCampaign).Is(200).Int("pagination.total_count"); got != 0 {
+			t.Errorf("%d tasks are the campaign's", got)
+		}
+		org.Write.Post("/v1/tasks", map[string]string{"title": "Call", "campaign_id": id}).Fails(422, "validation_failed", "campaign_id names nothing that exists")
+		app.Work()
+		app.Deliver()
+		rec.wantsExactly("deletion of "+status, nil)
+	}
+	for _, bad := range []string{`"` + org.template + `"`, `"` + strings.TrimPrefix(other.newCampaign(""), "/v1/campaigns/") + `"`} {
+		org.Write.Post("/v1/tasks", `{"title": "Call", "campaign_id": `+bad+`}`).Fails(422, "validation_failed", "campaign_id names nothing that exists")
+	}
+	sound(t, app, org.Org)
+}
+
+// TestCampaignStats counts each contact once, in however many audiences it is, and shows every step in the order of the indexes.
+func TestCampaignStats(t *testing.T) {
+	app := apptest.New(t)
+	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
+	var contacts []string
+	for i := range 5 {
+		contacts = append(contacts, org.Write.Post("/v1/contacts", fmt.Sprintf(`{"email": "c%d@x.example"}`, i)).Is(201).ID())
+	}
+	in := func(audience string, ids ...string) {
+		org.Write.Post("/v1/audiences/"+audience+"/contacts/add", map[string]any{"contact_ids": ids}).Is(200)
+	}
+	in(org.north, contacts[:3]...)
+	in(org.south, contacts[1:4]...)
+	in(org.west, contacts...)
+	steps := `[{"index": 7, "type": "call"}, {"index": 0, "type": "task"}, {"index": 3, "type": "gift"}]`
+	template := org.Write.Post("/v1/sequence-templates", map[string]any{"name": "Three", "steps": jsonText(steps)}).Is(201).ID()
+	has := func(what, path string, enrolled int, indexes ...int) {
+		t.Helper()
+		var shown []string
+		for _, i := range indexes {
+			shown = append(shown, fmt.Sprintf(`{"step_index": %d, "waiting": 0, "done": 0, "skipped": 0, "failed": 0}`, i))
+		}
+		res := org.Read.Get(path+"/stats").Is(200, fmt.Sprintf(`{"data": {"enrolled": %d, "active": 0, "completed": 0, "stopped": 0, "stopped_by_reason": {}, "messages_sent": 0,
+			"messages_failed": 0, "tasks_open": 0, "steps": [%s]}, "meta": {"timestamp": "<time>"}}`, enrolled, strings.Join(shown, ", ")))
+		if t.Failed() {
+			t.Fatalf("%s: %s", what, res.Body)
+		}
+	}
+	for _, status := range campaignStatuses {
+		has(status, org.campaignAs(status, fmt.Sprintf(`"template_id": %q, "audience_ids": [%q, %q]`, template, org.north, org.south)), 4, 0, 3, 7)
+	}
+	path := org.campaignAs("active", "")
+	has("one audience", path, 3, 0)
+	org.Write.Post(path+"/audiences/add", audienceIDs(org.west)).Is(200)
+	has("one that has all", path, 5, 0)
+	org.Write.Delete("/v1/contacts/" + contacts[0]).Is(204)
+	has("a contact is gone", path, 4, 0)
+	org.Write.Post("/v1/audiences/"+org.west+"/contacts/remove", map[string]any{"contact_ids": contacts}).Is(200)
+	has("an audience is empty", path, 2, 0)
+	org.Write.Post(path+"/audiences/remove", audienceIDs(org.north)).Is(200)
+	has("nobody", path, 0, 0)
+	org.Write.Patch("/v1/audiences/"+org.north, `{"status": "archived"}`).Is(200) // which says nothing about those in it
+	other.Read.Get(path+"/stats").Fails(404, "not_found", "Resource not found")
+	org.Read.Get("/v1/campaigns/x/stats").Fails(404, "not_found", "Resource not found")
+}
+
+// TestCampaignProtocol: versions, repeated requests and who may do what.
+func TestCampaignProtocol(t *testing.T) {
+	app := apptest.New(t)
+	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
+	body := org.campaignBody(`"status": "active"`)
+	rec := newReceiver(t)
+	rec.subscribe(org.Org, "campaign.*")
+	made := org.Write.Do("POST", "/v1/campaigns", body, "Idempotency-Key", "one").Is(201)
+	path := "/v1/campaigns/" + made.ID()
+	again := func(at string, body any, key string, first *apptest.Response) {
+		t.Helper()
+		res := org.Write.Do("POST", at, body, "Idempotency-Key", key).Is(first.Status)
+		if string(res.Body) != string(first.Body) || res.Header.Get("Idempotent-Replayed") != "true" || res.Header.Get("ETag") != first.Header.Get("ETag") {
+			t.Errorf("repeated is %s, and was %s", res.Body, first.Body)
+		}
+	}
+	again("/v1/campaigns", body, "one", made)
+	added := org.Write.Do("POST", path+"/audiences/add", audienceIDs(org.south), "Idempotency-Key", "two").Is(200)
+	removed := org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.north), "Idempotency-Key", "three").Is(200)
+	again(path+"/audiences/add", audienceIDs(org.south), "two", added)
+	again(path+"/audiences/remove", audienceIDs(org.north), "three", removed)
+	org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.north), "Idempotency-Key", "two").Fails(409, "idempotency_key_reused", "another request")
+	// A refusal is not kept: what was refused is done when it can be.
+	org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.south), "Idempotency-Key", "four").Fails(409, "last_audience", "")
+	org.Write.Post(path+"/audiences/add", audienceIDs(org.west)).Is(200)
+	org.hasAudiences(t, org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.south), "Idempotency-Key", "four"), "West")
+	app.Deliver()
+	var keys []string
+	for _, h := range rec.take() {
+		keys = append(keys, strings.TrimPrefix(h.event(t).TriggerKey, "campaign."))
+	}
+	if got := strings.Join(keys, " "); got != "created updated updated updated updated" {
+		t.Errorf("told is %s", got)
+	}
+
+	// If-Match: the version before an audience was taken away is another one.
+	before := org.Dump()
+	org.Write.Do("PATCH", path, `{"status": "paused"}`, "If-Match", removed.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
+	org.Write.Do("PATCH", path, `{"status": "draft"}`, "If-Match", removed.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
+	for _, c := range []apptest.Client{other.Write, other.Admin} {
+		c.Get(path).Fails(404, "not_found", "Resource not found")
+		c.Patch(path, `{"name": "Mine"}`).Fails(404, "not_found", "Resource not found")
+	}
+	if n := other.Read.Post("/v1/campaigns/list", `{}`).Is(200).Int("pagination.total_count"); n != 0 {
+		t.Errorf("another organization lists %d", n)
+	}
+	org.Read.Post("/v1/campaigns", body).Fails(403, "forbidden", "write")
+	org.Read.Patch(path, `{"name": "x"}`).Fails(403, "forbidden", "write")
+	app.Anonymous().Get(path).Is(401)
+	if org.Dump() != before {
+		t.Error("a refused request changed something")
+	}
+	org.Write.Do("PATCH", path, `{"status": "paused"}`, "If-Match", org.Read.Get(path).Header.Get("ETag")).Is(200)
+}

@@ -1,0 +1,337 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+	"prospector/internal/crm"
+	"prospector/internal/record"
+	"prospector/store"
+)
+
+// enrolling is the body of an enrollment.
+func enrolling(name string, ids ...string) map[string]any {
+	return map[string]any{"audience_name": name, "contact_ids": ids}
+}
+
+// enrolled is what became of an enrollment: how many succeeded and failed, and why, in the order of the codes.
+func enrolled(t *testing.T, res *apptest.Response) string {
+	t.Helper()
+	var why []string
+	failed := 0
+	for _, r := range res.Is(200).Value("data.failure_reasons").([]any) {
+		reason := r.(map[string]any)
+		why = append(why, fmt.Sprintf(" %v %v", reason["code"], reason["count"]))
+		failed += int(reason["count"].(float64))
+		if reason["description"] == "" {
+			t.Errorf("a reason has no description: %s", res.Body)
+		}
+	}
+	if failed != res.Int("data.failure_count") {
+		t.Errorf("the reasons do not add up: %s", res.Body)
+	}
+	return fmt.Sprint(res.Int("data.success_count"), strings.Join(sorted(why), ""))
+}
+
+// audienceNamed gives the path of the audience with the name, or nothing.
+func audienceNamed(o *apptest.Org, name string) string {
+	res := o.Read.Post(audiencesPath+"/list", map[string]any{"filters": []any{map[string]any{"field": "name", "condition": "is", "value": name}}}).Is(200)
+	if res.Int("pagination.total_count") == 0 {
+		return ""
+	}
+	return audiencesPath + "/" + res.Text("data.0.id")
+}
+
+func TestEnroll(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	newField(org, "contacts", "remark", "text", "")
+	ids := map[string]string{"nobody": nobodyID, "foreign": contactsOf(other, "zoe")[0]}
+	for name, body := range map[string]string{
+		"ann":     `{"email": "ann@initech.example"}`,
+		"bob":     `{"email": "bob@initech.example", "notes": "\"do_not_contact\":true, \"email\":\"out@initech.example\"", "custom_field_remark": "{\"do_not_contact\":true}"}`,
+		"letter":  `{"linkedin_url": "https://linkedin.example/in/l", "custom_field_remark": "\"email\":\"out@initech.example\""}`, // who has no address
+		"opted":   `{"email": "opted@initech.example", "do_not_contact": true}`,
+		"both":    `{"email": "both@globex.example", "do_not_contact": true}`,
+		"address": `{"email": "OUT@Initech.example"}`,
+		"quoted":  `{"email": "\"a \\\"b\\\" c\"@initech.example"}`,
+		"domain":  `{"email": "x@GLOBEX.example"}`,
+		"sub":     `{"email": "x@mail.eu.globex.example"}`,
+		"umlaut":  `{"email": "x@BÜCHER.example"}`,
+		"near":    `{"email": "x@notglobex.example"}`,
+		"above":   `{"email": "globex.example@initech.example"}`,
+		"gone":    `{"email": "gone@initech.example"}`,
+	} {
+		ids[name] = org.Write.Post("/v1/contacts", body).Is(201).ID()
+	}
+	org.Write.Delete("/v1/contacts/" + ids["gone"]).Is(204)
+	for _, body := range []string{`{"email": "out@initech.example"}`, `{"email": "\"A \\\"b\\\" c\"@INITECH.example"}`, `{"domain": "Globex.example"}`, `{"domain": "bücher.example"}`} {
+		org.Admin.Post("/v1/suppressions", body).Is(201)
+	}
+	other.Admin.Post("/v1/suppressions", `{"domain": "initech.example"}`).Is(201) // of another organization
+	of := func(names string) (list []string) {
+		for _, name := range strings.Fields(names) {
+			list = append(list, ids[name])
+		}
+		return list
+	}
+	first := audienceOf(org, "First", of("ann")...)
+	for _, status := range []string{"active", "paused"} {
+		campaign := campaignFor(org, status, first)
+		was := org.Read.Get(campaign).Is(200)
+		app.Clock.Advance(time.Second)
+		for i, c := range []struct{ who, want, in string }{
+			{"ann", "1", "ann"}, // who is enrolled already is counted all the same
+			{"ann bob letter near above", "5", "ann bob letter near above"},
+			{"bob ann bob bob ann nobody nobody", "2 contact_not_found 1", "ann bob"},
+			{"nobody foreign gone ann", "1 contact_not_found 3", "ann"},
+			{"opted ann", "1 contact_opted_out 1", "ann"},
+			{"both", "0 contact_opted_out 1", ""}, // which is looked at first
+			{"address domain sub quoted umlaut", "0 contact_suppressed 5", ""},
+			{"sub gone both nobody ann opted address foreign bob sub", "2 contact_not_found 3 contact_opted_out 2 contact_suppressed 2", "ann bob"},
+			{"nobody", "0 contact_not_found 1", ""},
+		} {
+			name := fmt.Sprintf("  %s %d <&>", status, i)
+			if got := enrolled(t, org.Write.Post(campaign+"/enroll", enrolling(name, of(c.who)...))); got != c.want {
+				t.Errorf("%s: %q were enrolled as %q, want %q", status, c.who, got, c.want)
+			}
+			// The audience is there, and attached, whoever is in it.
+			path := audienceNamed(org, name)
+			hasContacts(t, org, path, of(c.in)...)
+			org.Read.Get(path).Is(200, fmt.Sprintf(`{"data": {"id": "<id>", "name": %q, "type": "static", "status": "active", "contact_count": %d, "created_at": "<time>", "updated_at": "<time>"}, "meta": {"timestamp": "<time>"}}`, name, len(of(c.in))))
+			now := org.Read.Get(campaign).Is(200)
+			if at := fmt.Sprintf("data.audiences.%d", i+1); now.Text(at+".id") != idIn(path) || now.Text(at+".name") != name || len(now.Value("data.audiences").([]any)) != i+2 {
+				t.Errorf("the campaign has %v", now.Value("data.audiences"))
+			}
+			if now.Text("data.updated_at") == was.Text("data.updated_at") || now.Header.Get("ETag") == was.Header.Get("ETag") || now.Text("data.status") != status {
+				t.Errorf("the campaign was enrolled into: %s", now.Body)
+			}
+			was = now
+			app.Clock.Advance(time.Second)
+		}
+		if n := org.Read.Get(campaign + "/stats").Is(200).Int("data.enrolled"); n != 5 {
+			t.Errorf("%d are enrolled, want each of 5 once", n)
+		}
+	}
+	hasContacts(t, org, first, of("ann")...)
+
+	// Who is released can be enrolled, and who is in a shared audience is in every campaign that has it.
+	a, b := campaignFor(org, "active", first), campaignFor(org, "active", first)
+	suppression := org.Read.Post("/v1/suppressions/list", `{"filters": [{"field": "domain", "condition": "is", "value": "globex.example"}]}`).Is(200).Text("data.0.id")
+	org.Admin.Delete("/v1/suppressions/" + suppression).Is(204)
+	org.Write.Patch("/v1/contacts/"+ids["opted"], `{"do_not_contact": false}`).Is(200)
+	if got := enrolled(t, org.Write.Post(a+"/enroll", enrolling("Released", of("opted sub domain both")...))); got != "3 contact_opted_out 1" {
+		t.Errorf("after their release: %s", got)
+	}
+	released := audienceNamed(org, "Released")
+	org.Write.Post(b+"/audiences/add", map[string]any{"audience_ids": []string{idIn(released)}}).Is(200)
+	org.Write.Post(released+"/contacts/add", namely(of("near both")...)).Is(200)
+	for _, c := range []string{a, b} {
+		if n := org.Read.Get(c + "/stats").Is(200).Int("data.enrolled"); n != 6 {
+			t.Errorf("%d are enrolled, want 6", n)
+		}
+	}
+	org.Write.Delete(released).Fails(409, "in_use", "")
+	soundSets(t, app, org)
+	sound(t, app, org)
+}
+
+func TestEnrollRefusals(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	ann := contactsOf(org, "ann")[0]
+	first := audienceOf(org, "Key  Äccounts", ann)
+	paths := map[string]string{}
+	for _, status := range []string{"draft", "active", "paused", "completed", "archived"} {
+		paths[status] = campaignFor(org, status, first)
+	}
+	foreign := campaignFor(other, "active", audienceOf(other, "Theirs"))
+	before := org.Dump()
+	theirs := other.Dump()
+	for _, status := range []string{"draft", "completed", "archived"} {
+		org.Write.Post(paths[status]+"/enroll", enrolling("New", ann)).Fails(409, "campaign_not_enrollable", "the campaign is "+status)
+		org.Write.Post(paths[status]+"/enroll", enrolling("New", nobodyID)).Fails(409, "campaign_not_enrollable", status)
+	}
+	for _, path := range []string{foreign, "/v1/campaigns/" + nobodyID, "/v1/campaigns/x", "/v1/campaigns/" + idIn(first)} {
+		org.Write.Post(path+"/enroll", enrolling("New", ann)).Fails(404, "not_found", "Resource not found")
+	}
+	org.Read.Post(paths["active"]+"/enroll", enrolling("New", ann)).Fails(403, "forbidden", "write")
+	for _, status := range []string{"active", "paused"} {
+		for _, name := range []string{"Key  Äccounts", " KEY \täccounts "} {
+			org.Write.Post(paths[status]+"/enroll", enrolling(name, ann)).Is(409, fmt.Sprintf(`{"error": {"code": "audience_name_taken", "message": "<any>",
+				"details": [{"path": "audience_name", "message": "<any>", "id": %q}]}}`, idIn(first)))
+		}
+		for _, c := range []struct {
+			body  string
+			paths []string
+		}{
+			{``, []string{"audience_name", "contact_ids"}},
+			{`{"audience_name": null, "contact_ids": null}`, []string{"audience_name", "contact_ids"}},
+			{`{"audience_name": "", "contact_ids": []}`, []string{"audience_name", "contact_ids"}},
+			{`{"audience_name": " \t ", "contact_ids": "{a}", "colour": 1}`, []string{"audience_name", "contact_ids", "colour"}},
+			{`{"audience_name": 1, "contact_ids": ["{a}", "x", null, 1, ""]}`, []string{"audience_name", "contact_ids[1]", "contact_ids[2]", "contact_ids[3]", "contact_ids[4]"}},
+			{`{"audience_name": "` + strings.Repeat("ü", 256) + `", "contact_ids": ["{a}"]}`, []string{"audience_name"}},
+			{`{"audience_name": "New", "contact_ids": [` + strings.Repeat(`"{a}", `, 10_000) + `"{a}"]}`, []string{"contact_ids"}},
+			{`{"audience_name": "New", "contact_ids": ["{a}"], "name": "New", "filters": []}`, []string{"name", "filters"}},
+			{`{"audience_name": "New"}`, []string{"contact_ids"}},
+			{`{"contact_ids": ["{a}"]}`, []string{"audience_name"}},
+		} {
+			res := org.Write.Post(paths[status]+"/enroll", strings.ReplaceAll(c.body, "{a}", ann)).Fails(422, "validation_failed", "")
+			if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
+				t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
+			}
+		}
+	}
+	if org.Dump() != before || other.Dump() != theirs {
+		t.Error("a refused enrollment changed something")
+	}
+	// The bounds themselves are fine, and a name that only another organization has.
+	for _, name := range []string{"x", strings.Repeat("ü", 255), "Theirs"} {
+		if got := enrolled(t, org.Write.Post(paths["active"]+"/enroll", enrolling(name, ann))); got != "1" {
+			t.Errorf("%.10s: %s", name, got)
+		}
+	}
+	// A name that is free again can be taken.
+	org.Write.Patch(first, `{"name": "Other"}`).Is(200)
+	enrolled(t, org.Write.Post(paths["paused"]+"/enroll", enrolling("key äccounts", ann)))
+}
+
+func TestEnrollEvents(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	people := contactsOf(org, "ann", "bob")
+	first := audienceOf(org, "First")
+	campaign, second := campaignFor(org, "active", first), campaignFor(org, "active", first)
+	rec := newReceiver(t)
+	rec.subscribe(org, "*")
+	app.Clock.Advance(time.Second)
+	body := enrolling("New", people...)
+	done := org.Write.Do("POST", campaign+"/enroll", body, "Idempotency-Key", "k").Is(200)
+	want := []happening{readEvent(org, "audience.created", audienceNamed(org, "New")), readEvent(org, "campaign.updated", campaign)}
+	// The same again is the answer of before; the same name under another key, or none, is taken.
+	again := org.Write.Do("POST", campaign+"/enroll", body, "Idempotency-Key", "k").Is(200)
+	if again.Header.Get("Idempotent-Replayed") != "true" || string(again.Body) != string(done.Body) {
+		t.Errorf("%v %s", again.Header, again.Body)
+	}
+	org.Write.Do("POST", campaign+"/enroll", enrolling("New", people[0]), "Idempotency-Key", "k").Fails(409, "idempotency_key_reused", "")
+	org.Write.Do("POST", second+"/enroll", body, "Idempotency-Key", "k").Fails(409, "idempotency_key_reused", "")
+	org.Write.Do("POST", campaign+"/enroll", body, "Idempotency-Key", "l").Fails(409, "audience_name_taken", "")
+	org.Write.Post(campaign+"/enroll", body).Fails(409, "audience_name_taken", "")
+	// A refusal is not kept.
+	org.Write.Patch(second, `{"status": "paused"}`).Is(200)
+	want = append(want, readEvent(org, "campaign.paused", second))
+	org.Write.Patch(second, `{"status": "completed"}`).Is(200)
+	want = append(want, readEvent(org, "campaign.completed", second))
+	org.Write.Do("POST", second+"/enroll", enrolling("Newer", nobodyID), "Idempotency-Key", "m").Fails(409, "campaign_not_enrollable", "")
+	org.Write.Do("POST", campaign+"/enroll", enrolling("Newer", nobodyID), "Idempotency-Key", "m").Is(200)
+	want = append(want, readEvent(org, "audience.created", audienceNamed(org, "Newer")), readEvent(org, "campaign.updated", campaign))
+	app.Deliver()
+	rec.wantsExactly("enrollments", want)
+
+	// Of those that come at once under one name, one is enrolled.
+	var all sync.WaitGroup
+	statuses := make([]int, 6)
+	for i := range statuses {
+		all.Go(func() { statuses[i] = org.Write.Post(campaign+"/enroll", enrolling("At once", people...)).Status })
+	}
+	all.Wait()
+	if slices.Sort(statuses); !slices.Equal(statuses, []int{200, 409, 409, 409, 409, 409}) {
+		t.Errorf("at once they are answered %v", statuses)
+	}
+	for _, name := range []string{"New", "At once"} {
+		hasContacts(t, org, audienceNamed(org, name), people...)
+	}
+	if n := len(org.Read.Get(campaign).Is(200).Value("data.audiences").([]any)); n != 4 {
+		t.Errorf("the campaign has %d audiences, want 4", n)
+	}
+}
+
+// throng makes very many contacts, half of them with the title Director.
+func throng(t *testing.T, app *apptest.App, org *apptest.Org, n int) (ids []string) {
+	t.Helper()
+	for len(ids) < n {
+		err := app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
+			for range min(2000, n-len(ids)) {
+				i := len(ids)
+				doc, err := app.CRM.Contacts.Create(tx, record.NewDraft[crm.Contact](apptest.Body(t, map[string]any{
+					"first_name": "Ann", "email": fmt.Sprintf("n%d@initech.example", i), "title": []string{"VP Sales", "Director"}[i%2]})))
+				if err != nil {
+					return err
+				}
+				ids = append(ids, doc.ID.String())
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ids
+}
+
+// membersLeft is how many contacts the store still has of an audience that is gone.
+func membersLeft(o *apptest.Org, audience string) int {
+	return strings.Count(o.Dump(), strings.ReplaceAll(audience, "-", "")+` ""`)
+}
+
+// TestThrong has very many contacts added by a filter, enrolled at once, and an audience of all of them deleted.
+func TestThrong(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	n := 10_400
+	if raceDetector {
+		n = 5_200 // which is still more than one transaction clears
+	}
+	ids := throng(t, app, org, n)
+	if err := app.Index.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	path, half := audienceOf(org, "All"), audienceOf(org, "Half", ids[1])
+	org.Write.Post(path+"/contacts/add", `{"filters": []}`).Is(200, fmt.Sprintf(`{"data": {"audience_id": %q, "added": %d, "failures": []}, "meta": {"timestamp": "<time>"}}`, idIn(path), n))
+	org.Write.Post(path+"/contacts/add", `{"filters": {"filters": []}, "search": "ann"}`).Is(200, fmt.Sprintf(`{"data": {"audience_id": %q, "added": 0, "failures": []}, "meta": {"timestamp": "<time>"}}`, idIn(path)))
+	if added := org.Write.Post(half+"/contacts/add", `{"search": "direc"}`).Is(200).Int("data.added"); added != n/2-1 {
+		t.Errorf("%d were added, want %d", added, n/2-1)
+	}
+	var directors []string
+	for i := 1; i < n; i += 2 {
+		directors = append(directors, ids[i])
+	}
+	hasContacts(t, org, path, ids...)
+	hasContacts(t, org, half, directors...)
+
+	// As many as may be named, some of them in vain.
+	named := slices.Concat(ids[:min(n, 9_990)], ids[:8], []string{nobodyID, nobodyID})
+	org.Admin.Post("/v1/suppressions", `{"email": "N4@initech.example"}`).Is(201)
+	campaign := campaignFor(org, "active", half)
+	if got, want := enrolled(t, org.Write.Post(campaign+"/enroll", enrolling("Named", named...))), fmt.Sprintf("%d contact_not_found 1 contact_suppressed 1", min(n, 9_990)-1); got != want {
+		t.Errorf("enrolled %s, want %s", got, want)
+	}
+	hasContacts(t, org, audienceNamed(org, "Named"), slices.Delete(slices.Clone(ids[:min(n, 9_990)]), 4, 5)...)
+
+	// What is left of a large audience is cleared in the background, also after a restart, and is seen by nobody.
+	org.Write.Delete(path).Is(204)
+	org.Read.Post(path+"/contacts/list", nil).Fails(404, "not_found", "Resource not found")
+	if membersLeft(org, idIn(path)) == 0 {
+		t.Error("a large audience is cleared in one transaction")
+	}
+	anew := audienceOf(org, "all")
+	hasContacts(t, org, anew)
+	for _, id := range []string{ids[1], ids[n-2]} { // who are still in what is left, or were
+		org.Write.Delete("/v1/contacts/" + id).Is(204)
+	}
+	org.Write.Post(anew+"/contacts/add", namely(ids[5], ids[n-2], ids[n-1])).Is(200)
+	app.Restart()
+	app.Work()
+	if left := membersLeft(org, idIn(path)); left != 0 {
+		t.Errorf("%d members are left of an audience that is gone", left)
+	}
+	hasContacts(t, org, anew, ids[5], ids[n-1])
+	hasContacts(t, org, half, directors[1:]...)
+	soundSets(t, app, org)
+}

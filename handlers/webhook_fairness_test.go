@@ -1,0 +1,393 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+)
+
+// jam is an endpoint that keeps requests waiting until it is told to let them go, and counts those that are there by their paths.
+type jam struct {
+	*target
+	mu      sync.Mutex
+	there   map[string]int
+	most    map[string]int
+	changed *sync.Cond
+	gate    chan struct{}
+}
+
+func newJam(t *testing.T, waits func(n int, r *http.Request) bool) *jam {
+	c := &jam{there: map[string]int{}, most: map[string]int{}, gate: make(chan struct{})}
+	c.changed = sync.NewCond(&c.mu)
+	c.target = newTarget(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		if !waits(n, r) {
+			return
+		}
+		c.count(r.URL.Path, 1)
+		<-c.gate
+		c.count(r.URL.Path, -1)
+	})
+	t.Cleanup(c.open) // before the server is closed, which waits for its requests
+	return c
+}
+
+func (c *jam) count(path string, by int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range []string{path, ""} {
+		c.there[name] += by
+		c.most[name] = max(c.most[name], c.there[name])
+	}
+	c.changed.Broadcast()
+}
+
+// open lets all go, now and from now on.
+func (c *jam) open() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.gate:
+	default:
+		close(c.gate)
+	}
+}
+
+// fill waits until so many are there, of a path or in all.
+func (c *jam) fill(t *testing.T, path string, n int) {
+	t.Helper()
+	if !c.fills(path, n, 30*time.Second) {
+		there, _ := c.now(path)
+		t.Fatalf("only %d wait there, want %d", there, n)
+	}
+}
+
+// fills tells whether so many are there by some time.
+func (c *jam) fills(path string, n int, most time.Duration) bool {
+	late := false
+	timer := time.AfterFunc(most, func() { c.mu.Lock(); late = true; c.mu.Unlock(); c.changed.Broadcast() })
+	defer timer.Stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.there[path] < n && !late {
+		c.changed.Wait()
+	}
+	return c.there[path] >= n
+}
+
+func (c *jam) now(path string) (there, most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.there[path], c.most[path]
+}
+
+// delivering makes deliveries, which end when those that wait are let go; done waits for that.
+func (h *hooked) delivering(waiting *jam) (done func()) {
+	var running sync.WaitGroup
+	running.Go(h.Deliver)
+	h.t.Cleanup(func() { waiting.open(); running.Wait() })
+	return func() { waiting.open(); running.Wait() }
+}
+
+func patient(c *cmd.Config) { c.Webhooks.Timeout = 10 * time.Minute }
+
+// However many endpoints hang, one that does not gets its events, though it is as new as they are and was subscribed last.
+func TestWebhookHealthyAmongHanging(t *testing.T) {
+	hanging := 200
+	if raceDetector {
+		hanging = 60
+	}
+	h := newHooked(t, nil, patient)
+	h.org.Admin.Delete(h.path(h.id)).Is(204)
+	dead := newJam(t, func(int, *http.Request) bool { return true })
+	for i := range hanging {
+		h.subscribe(h.org, fmt.Sprint(dead.URL, "/", i))
+	}
+	h.subscribe(h.org, h.to.URL)
+	h.happen(1)
+	done := h.delivering(dead)
+	h.to.await(t, 1)
+	dead.fill(t, "", hanging) // they do not keep each other waiting either
+	for i := 2; i < 6; i++ {
+		h.happen(1)
+		h.to.await(t, i)
+	}
+	if there, most := dead.now(""); there != hanging || most != hanging {
+		t.Errorf("%d hang, and at most %d did, of %d", there, most, hanging)
+	}
+	done()
+	h.wantPending(0, "at the end")
+}
+
+// One endpoint gets a quarter of the concurrency, and no more. It gets that only while it answers at once, which on a machine
+// that is busy elsewhere it may not: then it is tried again.
+func TestWebhookPerSubscription(t *testing.T) {
+	for _, c := range []struct{ concurrency, most int }{{64, 16}, {8, 2}, {1, 1}} {
+		filled := false
+		for try := 0; try < 20 && !filled; try++ {
+			filled = fillsEndpoint(t, c.concurrency, c.most)
+		}
+		if !filled {
+			t.Errorf("concurrency %d: there were never %d at one endpoint", c.concurrency, c.most)
+		}
+	}
+}
+
+func fillsEndpoint(t *testing.T, concurrency, most int) (filled bool) {
+	h := newHooked(t, nil, patient, func(cfg *cmd.Config) { cfg.Webhooks.Concurrency = concurrency })
+	busy := newJam(t, func(n int, _ *http.Request) bool { return n > 40 })
+	h.subscribe(h.org, busy.URL+"/busy")
+	h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, 100), ",")+`]}`).Is(200)
+	done := h.delivering(busy)
+	h.to.await(t, 100)
+	filled = busy.fills("/busy", most, time.Second)
+	for i := range 5 { // the other goes on meanwhile
+		h.happen(1)
+		h.to.await(t, 101+i)
+	}
+	if there, _ := busy.now("/busy"); filled && there != most {
+		t.Errorf("concurrency %d: %d wait at one endpoint, want %d", concurrency, there, most)
+	}
+	done()
+	if _, got := busy.now("/busy"); got > most {
+		t.Errorf("concurrency %d: %d were at one endpoint, want at most %d", concurrency, got, most)
+	}
+	h.wantPending(0, "at the end")
+	return filled
+}
+
+// Endpoints that have failed before have a share of what may be under way, in an organization and in all; what answers is
+// delivered beside them, there and elsewhere.
+func TestWebhookPerOrganization(t *testing.T) {
+	t.Parallel()
+	const (
+		each  = 20
+		share = 16 // a quarter of 64, for each of the attempts that an organization may begin
+	)
+	var bad *jam
+	hang := make(chan struct{})
+	h := newHooked(t, nil, patient, func(c *cmd.Config) { c.Webhooks.Concurrency = 2 })
+	bad = newJam(t, func(int, *http.Request) bool {
+		select {
+		case <-hang:
+			return true
+		default:
+			panic(http.ErrAbortHandler) // the connection breaks
+		}
+	})
+	orgs := []*apptest.Org{h.org, h.Org("Umbrella"), h.Org("Initech")}
+	for i, org := range orgs {
+		for range each {
+			h.subscribe(org, fmt.Sprint(bad.URL, "/", i))
+		}
+		happen(org, &h.n, 1)
+	}
+	quiet := h.Org("Hooli")
+	h.subscribe(quiet, h.to.URL)
+	happen(quiet, &h.n, 1)
+	h.Deliver()
+	for _, later := range []time.Duration{6 * time.Second, 6 * time.Minute} { // a third failure makes them bad
+		h.Clock.Advance(later)
+		h.Deliver()
+	}
+	h.wantAsked(2, "the first time")
+	close(hang)
+	h.Clock.Advance(40 * time.Minute)
+	done := h.delivering(bad)
+	bad.fill(t, "", 2*share)
+	for i := range 3 {
+		happen(quiet, &h.n, 1)
+		h.to.await(t, 3+2*i)
+		h.happen(1) // in an organization that is full of them
+		h.to.await(t, 4+2*i)
+	}
+	if there, most := bad.now(""); there != 2*share || most != 2*share {
+		t.Errorf("%d wait in all, at most %d did, want %d", there, most, 2*share)
+	}
+	for i := range orgs {
+		if _, most := bad.now(fmt.Sprint("/", i)); most > share {
+			t.Errorf("%d wait of one organization, want at most %d", most, share)
+		}
+	}
+	done()
+	h.wantPending(0, "at the end")
+}
+
+// running has the sender run as it does in the service, until stop is called.
+func (h *hooked) running() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ends := h.sends(ctx)
+	stop = func() { cancel(); ends() }
+	h.t.Cleanup(stop)
+	return stop
+}
+
+// sends has the sender run; ends wants it to end.
+func (h *hooked) sends(ctx context.Context) (ends func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.Webhooks.Sender.Run(ctx)
+	}()
+	return func() {
+		select {
+		case <-ended:
+		case <-time.After(30 * time.Second):
+			h.t.Error("the sender does not end")
+		}
+	}
+}
+
+// An endpoint that is overloaded is left alone, with all that waits for it, until the time it said; or until somebody asks.
+func TestWebhookRest(t *testing.T) {
+	const events = 8
+	for _, c := range []struct {
+		name string
+		wake func(h *hooked)
+		want int // requests in all
+	}{
+		{"time", func(h *hooked) { h.Clock.Advance(10 * time.Minute); h.happen(1) }, 1 + events + 1},
+		{"PATCH", func(h *hooked) { h.org.Admin.Patch(h.path(h.id), `{"description": "Now"}`).Is(200) }, events},
+		{"test", func(h *hooked) { h.org.Admin.Post(h.path(h.id)+"/test", nil).Is(202) }, events + 1},
+		{"redeliver", func(h *hooked) {
+			h.org.Admin.Post(h.path(h.id)+"/deliveries/"+h.history(h.id)[0].ID+"/redeliver", nil).Is(202)
+		}, 1 + events},
+	} {
+		for _, code := range []int{429, 503} {
+			t.Run(fmt.Sprint(c.name, " ", code), func(t *testing.T) {
+				h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+					if n == 1 {
+						w.Header().Set("Retry-After", "600")
+						w.WriteHeader(code)
+					}
+				})
+				beside := newTarget(t, nil)
+				h.subscribe(h.org, beside.URL)
+				stop := h.running()
+				for i := range events {
+					h.happen(1)
+					h.to.await(t, 1)
+					beside.await(t, i+1)
+				}
+				for len(h.history(h.id)) == 0 { // it is written down beside all that
+				}
+				h.wantAsked(1, "while it rests")
+				c.wake(h)
+				h.to.await(t, c.want)
+				stop()
+				h.wantAsked(c.want, "at the end")
+			})
+		}
+	}
+	t.Run("another status", func(t *testing.T) { // says nothing of the others that wait
+		h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "600")
+			w.WriteHeader(500)
+		})
+		h.happen(events)
+		h.Deliver()
+		h.wantAsked(events, "each once")
+	})
+}
+
+// A subscription that turns out to have nothing to send does not keep those that stand behind it waiting.
+func TestWebhookNoneIsForgotten(t *testing.T) {
+	for name, silence := range map[string]func(h *hooked, id string){
+		"paused":  func(h *hooked, id string) { h.org.Admin.Patch(h.path(id), `{"status": "paused"}`).Is(200) },
+		"deleted": func(h *hooked, id string) { h.org.Admin.Delete(h.path(id)).Is(204) },
+	} {
+		var h *hooked
+		var between []string
+		h = newHooked(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
+			if n == 1 {
+				for _, id := range between {
+					silence(h, id)
+				}
+			}
+		}, patient, func(c *cmd.Config) { c.Webhooks.Concurrency = 4 }) // one at a time of those that are new
+		last := newTarget(t, nil)
+		for range 3 {
+			between = append(between, h.subscribe(h.org, last.URL+"/silent"))
+		}
+		h.subscribe(h.org, last.URL+"/last")
+		h.happen(1)
+		h.Deliver()
+		if !slices.ContainsFunc(last.asked(), func(a asked) bool { return a.path == "/last" }) {
+			t.Errorf("%s: the one behind them was not asked", name)
+		}
+	}
+}
+
+// Endpoints that have always answered promptly, and then hang all at once, do not stop one that goes on.
+func TestWebhookHangingAfterHealth(t *testing.T) {
+	if raceDetector {
+		t.Skip("it is mostly waiting, and the same as the others")
+	}
+	t.Parallel()
+	const many = 70 // more than may wait in an organization that begins one at a time
+	hang := make(chan struct{})
+	h := newHooked(t, nil, patient, func(c *cmd.Config) { c.Webhooks.Concurrency = 2 })
+	dead := newJam(t, func(int, *http.Request) bool {
+		select {
+		case <-hang:
+			return true
+		default:
+			return false
+		}
+	})
+	for i := range many {
+		h.subscribe(h.org, fmt.Sprint(dead.URL, "/", i))
+	}
+	h.happen(1)
+	h.Deliver()
+	h.wantPending(0, "while all are healthy")
+	close(hang)
+	h.happen(1)
+	done := h.delivering(dead)
+	h.to.await(t, 2)
+	dead.fill(t, "", 60)
+	for i := range 10 {
+		h.happen(1)
+		h.to.await(t, 3+i)
+	}
+	done()
+	h.wantPending(0, "at the end")
+}
+
+// An old secret is not signed with when its day is over, however long what waits has been waiting.
+func TestWebhookRestOverRotation(t *testing.T) {
+	h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			w.Header().Set("Retry-After", "7200")
+			w.WriteHeader(503)
+		}
+	})
+	h.org.Admin.Post(h.path(h.id)+"/rotate-secret", nil).Is(200)
+	h.Clock.Advance(23 * time.Hour)
+	h.happen(5)
+	beside := newTarget(t, nil)
+	h.subscribe(h.org, beside.URL)
+	stop := h.running()
+	for i := range 3 {
+		h.happen(1)
+		beside.await(t, i+1)
+	}
+	h.wantAsked(1, "while it rests")
+	h.Clock.Advance(2 * time.Hour)
+	h.happen(1)
+	h.to.await(t, 10)
+	stop()
+	for i, got := range h.to.asked() {
+		signatures := strings.Fields(got.header.Get("Webhook-Signature"))
+		if i == 0 && len(signatures) != 2 || i > 0 && len(signatures) != 1 {
+			t.Errorf("request %d has %d signatures", i+1, len(signatures))
+		}
+	}
+}

@@ -1,0 +1,399 @@
+package handlers_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+)
+
+func (h *hooked) patch(status string) {
+	h.t.Helper()
+	h.org.Admin.Patch(h.path(h.id), map[string]any{"status": status}).Is(200)
+}
+
+// wantSilent wants a subscription that is not active to take nothing in and to send nothing.
+func (h *hooked) wantSilent(waiting int, status string) {
+	h.t.Helper()
+	before := len(h.to.asked())
+	h.happen(3)
+	h.pass(48 * time.Hour)
+	h.wantAsked(before, "while it is "+status)
+	h.wantPending(waiting, "while it is "+status)
+	h.org.Admin.Post(h.path(h.id)+"/test", nil).Fails(409, "subscription_not_active", status)
+	if all := h.history(h.id); len(all) > 0 {
+		h.org.Admin.Post(h.path(h.id)+"/deliveries/"+all[0].ID+"/redeliver", nil).Fails(409, "subscription_not_active", status)
+	}
+}
+
+func TestWebhookGone(t *testing.T) {
+	h := newHooked(t, answers(200, 410, 200))
+	h.happen(1)
+	h.Deliver()
+	h.Clock.Advance(time.Minute)
+	h.happen(5)
+	h.Deliver()
+	h.wantAsked(2, "by the time that it is gone")
+	h.wantState(h.id, "disabled gone 1 0s 1m0s")
+	if a := h.history(h.id)[1]; a.Error != "http_410: the endpoint answered with status 410" || *a.ResponseCode != 410 || a.Status != "failed" {
+		t.Errorf("on record is %+v", a)
+	}
+	h.wantSilent(5, "disabled")
+	h.patch("active")
+	h.wantState(h.id, "active - 1 0s 1m0s")
+	h.Deliver()
+	h.wantAsked(7, "active again")
+	h.wantState(h.id, "active - 0 48h1m0s 1m0s")
+	h.wantPending(0, "at the end")
+	h.happen(1)
+	h.Deliver()
+	h.wantAsked(8, "active again")
+}
+
+func TestWebhookFailing(t *testing.T) {
+	const day = 24 * time.Hour
+	good := map[int]bool{}
+	h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if !good[n] {
+			w.WriteHeader(502)
+		}
+	}, func(c *cmd.Config) { c.Webhooks.RetrySchedule = nil })
+	fail := func(after time.Duration, want string) {
+		t.Helper()
+		h.Clock.Advance(after)
+		h.happen(1)
+		h.Deliver()
+		h.wantState(h.id, want)
+	}
+	fail(0, "active - 1 - 0s")
+	fail(4*day, "active - 2 - 96h0m0s")
+	good[3] = true
+	fail(0, "active - 0 96h0m0s 96h0m0s")
+	fail(day, "active - 1 96h0m0s 120h0m0s") // begins anew
+	fail(5*day-time.Millisecond, "active - 2 96h0m0s 239h59m59.999s")
+	fail(time.Millisecond, "disabled failing 3 96h0m0s 240h0m0s")
+	h.wantSilent(0, "disabled")
+	h.patch("active")
+	h.wantState(h.id, "active - 3 96h0m0s 240h0m0s")
+	fail(0, "active - 4 96h0m0s 288h0m0s")
+	fail(5*day-time.Millisecond, "active - 5 96h0m0s 407h59m59.999s")
+	fail(time.Millisecond, "disabled failing 6 96h0m0s 408h0m0s")
+}
+
+// At exactly so many that wait it is disabled, and not before; none of them is lost.
+func TestWebhookBacklog(t *testing.T) {
+	var bad = true
+	h := newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		if bad {
+			w.WriteHeader(500)
+		}
+	}, func(c *cmd.Config) { c.Webhooks.MaxPending = 5 })
+	h.happen(4)
+	h.wantState(h.id, "active - 0 - -")
+	h.Deliver() // they wait for their next attempts, which is waiting too
+	h.wantState(h.id, "active - 4 - 0s")
+	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+h.history(h.id)[0].ID+"/redeliver", nil).Is(202) // waits already
+	h.wantState(h.id, "active - 4 - 0s")
+	h.happen(1)
+	h.wantState(h.id, "disabled backlog 4 - 0s")
+	h.wantSilent(5, "disabled")
+	bad = false
+	h.patch("active")
+	h.wantState(h.id, "active - 4 - 0s")
+	h.Deliver()
+	h.wantAsked(9, "active again")
+	h.wantState(h.id, "active - 0 48h0m0s 0s")
+	h.wantPending(0, "active again")
+	seen := map[string]int{}
+	for _, got := range h.to.asked() {
+		seen[got.header.Get("Webhook-Id")]++
+	}
+	if len(seen) != 5 {
+		t.Errorf("the events delivered are %v", seen)
+	}
+	res := h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.Repeat(`{"title": "a"},`, 9)+`{"title": "b"}]}`)
+	if res.Is(200).Int("data.succeeded") != 10 {
+		t.Errorf("a backlog is in the way of a write: %s", res.Body)
+	}
+	h.wantState(h.id, "disabled backlog 0 48h0m0s 0s")
+	h.wantPending(5, "after a batch")
+}
+
+func TestWebhookPaused(t *testing.T) {
+	var h *hooked
+	h = newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			h.patch("paused") // while there are others to send
+			w.WriteHeader(500)
+		}
+	})
+	h.happen(4)
+	h.Deliver()
+	h.wantAsked(1, "paused after the first")
+	h.wantState(h.id, "paused - 1 - 0s")
+	h.wantSilent(4, "paused")
+	h.patch("active")
+	h.Deliver()
+	h.wantAsked(5, "active again")
+	if all := h.history(h.id); len(all) != 5 || all[0].Attempt != 1 {
+		t.Errorf("the history is %+v", all)
+	}
+	h.wantPending(0, "active again")
+}
+
+// What waited before a restart goes after it, under the same id, at its time.
+func TestWebhookRestart(t *testing.T) {
+	h := newHooked(t, answers(500, 500, 200))
+	h.happen(2)
+	h.Restart()
+	h.wantPending(2, "after a restart")
+	h.Deliver()
+	h.Restart()
+	h.pass(4499 * time.Millisecond)
+	h.wantAsked(2, "too early")
+	h.Restart()
+	h.happen(1)
+	h.pass(time.Second + time.Millisecond)
+	h.wantAsked(5, "in time")
+	h.wantState(h.id, "active - 0 5.5s 0s")
+	all, asked := h.history(h.id), h.to.asked()
+	ids, came := map[string]int{}, map[string]int{}
+	for i, a := range all {
+		ids[a.SourceEventID]++
+		came[asked[i].header.Get("Webhook-Id")]++ // some are made at the same time, and may be written down in another order
+		if a.Attempt != ids[a.SourceEventID] {
+			t.Errorf("attempt %d is %+v", i, a)
+		}
+	}
+	if !maps.Equal(ids, came) {
+		t.Errorf("on record is %v, there came %v", ids, came)
+	}
+	if len(all) != 5 || len(ids) != 3 {
+		t.Errorf("the attempts are %+v", all)
+	}
+	h.Restart()
+	h.pass(24 * time.Hour)
+	h.wantAsked(5, "when all is delivered")
+	h.wantPending(0, "when all is delivered")
+}
+
+// wantHistory wants so many attempts of each status, in pages that are right.
+func (h *hooked) wantHistory(succeeded, failed int) {
+	h.t.Helper()
+	all := h.history(h.id)
+	h.wantCount("status=succeeded&page_size=2", succeeded)
+	h.wantCount("status=failed&page_size=2", failed)
+	if len(all) != succeeded+failed {
+		h.t.Fatalf("%d attempts are on record, want %d and %d", len(all), succeeded, failed)
+	}
+}
+
+func (h *hooked) wantCount(query string, want int) {
+	h.t.Helper()
+	seen := map[string]bool{}
+	for page := 1; ; page++ {
+		res := h.org.Read.Get(fmt.Sprintf("%s/deliveries?%s&page=%d", h.path(h.id), query, page)).Is(200)
+		if got := res.Int("pagination.total_count"); got != want {
+			h.t.Fatalf("%s: %d attempts, want %d", query, got, want)
+		}
+		ids := res.Column("id")
+		for _, id := range ids {
+			seen[id] = true
+		}
+		if len(ids) == 0 {
+			break
+		}
+	}
+	if len(seen) != want {
+		h.t.Fatalf("%s: the pages have %d attempts, want %d", query, len(seen), want)
+	}
+}
+
+// days lets days pass, each with its work.
+func (h *hooked) days(n int) {
+	for range n {
+		h.Clock.Advance(24 * time.Hour)
+		h.Work()
+	}
+}
+
+func TestWebhookRetention(t *testing.T) {
+	h := newHooked(t, answers(500, 200, 200, 500, 200))
+	h.happen(1)
+	h.Deliver()
+	first := h.history(h.id)[0].SourceEventID
+	h.pass(time.Minute) // 1 failed, 1 succeeded
+	h.wantHistory(1, 1)
+	h.days(10)
+	h.happen(2)
+	h.Deliver() // 1 succeeded, 1 failed, which waits
+	h.wantHistory(2, 2)
+	h.days(19)
+	h.Clock.Advance(24*time.Hour - time.Minute - time.Millisecond)
+	h.Work()
+	h.wantHistory(2, 2)
+	h.Clock.Advance(time.Millisecond)
+	h.Work() // the very first is thirty days old
+	h.wantHistory(2, 1)
+	h.wantCount("source_event_id="+first, 1)
+	h.Clock.Advance(time.Minute)
+	h.Work()
+	h.wantHistory(1, 1)
+	h.wantCount("source_event_id="+first, 0)
+	h.wantCount("source_event_id="+first+"&status=failed", 0)
+	h.Deliver() // the one that waited
+	h.wantHistory(2, 1)
+	h.days(10)
+	h.wantHistory(1, 0)
+	last := h.history(h.id)[0]
+	if last.Attempt != 2 {
+		t.Errorf("the last is %+v", last)
+	}
+	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+last.ID+"/redeliver", nil).Is(202)
+	h.Deliver()
+	if all := h.history(h.id); len(all) != 2 || all[1].Attempt != 3 || all[1].SourceEventID != last.SourceEventID {
+		t.Errorf("sent again it is %+v", all)
+	}
+	h.days(40)
+	h.wantHistory(0, 0)
+	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+last.ID+"/redeliver", nil).Fails(404, "not_found", "")
+	h.happen(1)
+	h.Deliver()
+	h.wantHistory(1, 0)
+	h.days(31)
+	h.wantHistory(0, 0)
+	h.wantPending(0, "at the end")
+}
+
+// A deleted subscription's history stays for its time; what waits, and the secrets, go at once.
+func TestWebhookDeleted(t *testing.T) {
+	many := 600 // more than are removed at once
+	if raceDetector {
+		many = 50
+	}
+	h := newHooked(t, nil)
+	created := h.org.Admin.Do("POST", "/v1/webhooks/subscriptions", map[string]any{"url": h.to.URL, "triggers": []string{"task.*"}}, "Idempotency-Key", "one").Is(201)
+	h.org.Admin.Delete(h.path(h.id)).Is(204)
+	h.id = created.ID()
+	secrets := []string{created.Text("data.secret"), h.org.Admin.Post(h.path(h.id)+"/rotate-secret", nil).Is(200).Text("data.secret")}
+	has := func(secret string) (has bool) {
+		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dump, quoted := h.org.Dump(), fmt.Sprintf("%q", raw)
+		return strings.Contains(dump, strings.TrimPrefix(secret, "whsec_")) || strings.Contains(dump, quoted[1:len(quoted)-1])
+	}
+	batch := `{"records": [` + strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, many), ",") + `]}`
+	h.org.Write.Post("/v1/tasks/batch", batch).Is(200)
+	h.Deliver()
+	h.wantAsked(many, "before")
+	h.org.Write.Post("/v1/tasks/batch", batch).Is(200)
+	h.wantPending(many, "before")
+	for _, secret := range secrets {
+		if !has(secret) {
+			t.Fatal("this test does not find a secret that is there")
+		}
+	}
+	h.days(1)
+	h.org.Admin.Delete(h.path(h.id)).Is(204)
+	for _, secret := range secrets {
+		if has(secret) {
+			t.Error("the store has the secret of a deleted subscription")
+		}
+	}
+	h.Deliver()
+	h.wantAsked(many, "deleted")
+	h.Work()
+	h.wantPending(0, "deleted")
+	h.happen(1)
+	h.Restart()
+	h.Deliver()
+	h.wantAsked(many, "deleted")
+	h.wantHistory(many, 0)
+	h.org.Read.Get(h.path(h.id)).Fails(404, "not_found", "")
+	h.days(28)
+	h.wantHistory(many, 0)
+	h.days(1)
+	h.wantHistory(0, 0)
+	h.days(1) // thirty since it was deleted
+	h.org.Read.Get(h.path(h.id)+"/deliveries").Fails(404, "not_found", "")
+	h.sound()
+	if dump := h.org.Dump(); strings.Contains(dump, h.id) && strings.Contains(dump, "webhook.expire") {
+		t.Error("there is work left for it")
+	}
+}
+
+// An attempt that is under way when its subscription is deleted is on record, and is the last.
+func TestWebhookDeletedMeanwhile(t *testing.T) {
+	for _, code := range []int{200, 500, 410} {
+		var h *hooked
+		h = newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			h.org.Admin.Delete(h.path(h.id)).Is(204)
+			w.WriteHeader(code)
+		})
+		h.happen(3)
+		h.Deliver()
+		h.wantAsked(1, "deleted")
+		h.Work()
+		h.wantPending(0, "deleted")
+		if all := h.history(h.id); len(all) != 1 || *all[0].ResponseCode != code {
+			t.Errorf("the history is %+v", all)
+		}
+		h.pass(24 * time.Hour)
+		h.wantAsked(1, "deleted")
+		h.days(31)
+		h.org.Read.Get(h.path(h.id)+"/deliveries").Fails(404, "not_found", "")
+		if text := h.Log.String(); strings.Contains(text, "level=ERROR") {
+			t.Errorf("the log says %s", text)
+		}
+		h.sound()
+	}
+}
+
+// What is on record of attempts, and how a subscription fares as they go.
+func TestWebhookRecord(t *testing.T) {
+	var h *hooked
+	codes := []int{500, 404, 204, 299, 200, 429, 201, 400}
+	h = newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		h.Clock.Advance(time.Duration(n)*100*time.Millisecond + 999*time.Microsecond)
+		w.WriteHeader(codes[n-1])
+	})
+	h.wantState(h.id, "active - 0 - -")
+	h.happen(1)
+	h.Deliver()
+	h.wantState(h.id, "active - 1 - 100ms")
+	h.pass(time.Minute)
+	h.wantState(h.id, "active - 2 - 1m0.301s")
+	h.pass(time.Hour)
+	h.wantState(h.id, "active - 0 1h1m0.602s 1m0.301s")
+	h.happen(2)
+	h.Deliver()
+	h.wantState(h.id, "active - 0 1h1m1.504s 1m0.301s")
+	h.happen(1)
+	h.Deliver()
+	h.pass(time.Minute)
+	h.wantState(h.id, "active - 0 1h2m2.806s 1h1m2.105s")
+	h.happen(1)
+	h.Deliver()
+	h.wantState(h.id, "active - 1 1h2m2.806s 1h2m3.607s")
+	numbers := []int{1, 2, 3, 1, 1, 1, 2, 1}
+	for i, a := range h.history(h.id) {
+		status, text := "failed", fmt.Sprintf("http_%d: the endpoint answered with status %d", codes[i], codes[i])
+		if codes[i] < 300 {
+			status, text = "succeeded", ""
+		}
+		if a.Status != status || a.Error != text || *a.ResponseCode != codes[i] || a.Attempt != numbers[i] || a.DurationMS != (i+1)*100 {
+			t.Errorf("attempt %d is on record as %+v", i+1, a)
+		}
+		if event := h.to.asked()[i].header.Get("Webhook-Id"); a.SourceEventID != event {
+			t.Errorf("attempt %d is on record for %s, but %s was sent", i+1, a.SourceEventID, event)
+		}
+	}
+	h.wantPending(1, "at the end")
+}

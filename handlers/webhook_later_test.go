@@ -1,0 +1,370 @@
+package handlers_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+	"prospector/internal/record"
+	"prospector/internal/webhook"
+	"prospector/store"
+)
+
+// An endpoint that would go on in another protocol has failed, and its connection is given back at once: no deadline ends it.
+func TestWebhookSwitching(t *testing.T) {
+	ended := make(chan error, 2)
+	h := newHooked(t, nil, patient)
+	id := h.subscribe(h.org, wire(t, func(c *net.TCPConn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: canary\r\n\r\n")
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second)) // passes only when the service keeps it
+		_, err := io.Copy(io.Discard, c)
+		ended <- err
+	}))
+	h.happen(1)
+	for i := 1; i <= 2; i++ {
+		h.pass(6 * time.Second) // returns though the endpoint keeps the connection
+		if err := <-ended; err != nil {
+			t.Fatalf("attempt %d: the connection was held: %v", i, err)
+		}
+		all := h.history(id)
+		if len(all) != i {
+			t.Fatalf("%d attempts are on record, want %d", len(all), i)
+		}
+		if a := all[i-1]; a.Attempt != i || a.Status != "failed" || *a.ResponseCode != 101 || a.Error != "http_101: the endpoint answered with status 101" {
+			t.Errorf("on record is %+v", a)
+		}
+	}
+	h.wantState(id, "active - 2 - 12s")
+	h.wantPending(1, "after two attempts")
+}
+
+// hangsUp is an endpoint that answers one request of each connection with 200, says that it keeps the connection, and hangs up
+// when end returns. It counts the deliveries that it has read by their ids.
+func hangsUp(t *testing.T, end func(*bufio.Reader)) (url string, read func() map[string]int) {
+	t.Helper()
+	var mu sync.Mutex
+	ids := map[string]int{}
+	addr := apptest.Listen(t, func(conn *net.TCPConn) {
+		from := bufio.NewReader(conn)
+		req, err := http.ReadRequest(from)
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, req.Body)
+		mu.Lock()
+		ids[req.Header.Get("Webhook-Id")]++
+		mu.Unlock()
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n")
+		end(from)
+	})
+	return "http://" + addr, func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return ids
+	}
+}
+
+// That an endpoint hangs up a connection that was kept is no failure: the request goes again over a new one.
+func TestWebhookHangsUp(t *testing.T) {
+	events, bursts, burst := 100, 3, 30
+	if raceDetector {
+		events, bursts = 30, 2
+	}
+	long := strings.Repeat("d", 30_000)
+	var crossed atomic.Int64
+	for name, end := range map[string]func(*bufio.Reader){
+		"at once":               func(*bufio.Reader) {},
+		"after a while":         func(*bufio.Reader) { <-time.After(3 * time.Millisecond) },
+		"as a request comes in": func(r *bufio.Reader) { _, err := r.Peek(1); crossed.Add(map[bool]int64{true: 1}[err == nil]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHooked(t, nil)
+			url, read := hangsUp(t, end)
+			id := h.subscribe(h.org, url)
+			for i := range events {
+				h.n++
+				// Some have more than is sent in one piece.
+				h.org.Write.Post("/v1/tasks", map[string]any{"title": fmt.Sprint("Task ", h.n), "notes": strings.Repeat("d", i%3*30_000)}).Is(201)
+				h.Deliver()
+			}
+			for range bursts { // over many connections at a time
+				h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call", "notes": "`+long+`"},`, burst), ",")+`]}`).Is(200)
+				h.Deliver()
+			}
+			for _, a := range h.history(id) {
+				if a.Status != "succeeded" || a.Attempt != 1 {
+					t.Errorf("on record is %+v", a)
+				}
+			}
+			if got := read(); len(got) != events+bursts*burst {
+				t.Errorf("%d events arrived, want %d", len(got), events+bursts*burst)
+			}
+			h.wantState(id, "active - 0 0s -")
+			h.wantPending(0, "at the end")
+		})
+	}
+	if crossed.Load() < int64(events)/4 {
+		t.Errorf("only %d requests crossed the hanging up", crossed.Load())
+	}
+}
+
+// gated answers 500 at first, and then so when it is let go.
+func gated(code int, headers ...string) (answer func(int, http.ResponseWriter, *http.Request), open func()) {
+	gate := make(chan struct{})
+	return func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			w.WriteHeader(500)
+			return
+		}
+		<-gate
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(code)
+	}, sync.OnceFunc(func() { close(gate) })
+}
+
+// What the endpoint that a subscription had says after it has another is on record, and is not held against the other, which gets
+// at once what the former one did not take.
+func TestWebhookFormerURL(t *testing.T) {
+	for _, code := range []int{410, 500, 200} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			answer, open := gated(code)
+			h := newHooked(t, answer)
+			defer open()
+			now := newTarget(t, answers(500))
+			h.happen(1)
+			h.Deliver()
+			h.wantState(h.id, "active - 1 - 0s")
+			h.Clock.Advance(6 * time.Second)
+			var delivering sync.WaitGroup
+			delivering.Go(h.Deliver)
+			h.to.await(t, 2)
+			h.org.Admin.Patch(h.path(h.id), map[string]any{"url": now.URL}).Is(200)
+			h.Clock.Advance(time.Minute)
+			open()
+			delivering.Wait()
+			all := h.history(h.id)
+			if len(all) < 2 || all[1].Attempt != 2 || *all[1].ResponseCode != code {
+				t.Fatalf("on record is %+v", all)
+			}
+			h.wantAsked(2, "of the former url")
+			if code == 200 {
+				h.wantState(h.id, "active - 1 - 0s") // as it was
+				h.wantPending(0, "it is delivered")
+				return
+			}
+			if got := now.asked(); len(got) != 1 || len(all) != 3 || all[2].Attempt != 3 || *all[2].ResponseCode != 500 {
+				t.Fatalf("the new url got %d requests, and on record is %+v", len(got), all)
+			}
+			h.wantState(h.id, "active - 2 - 1m6s") // not three
+			h.wantPending(1, "for the new url")
+		})
+	}
+}
+
+// That the former endpoint wants to be left alone says nothing of the one there is now.
+func TestWebhookFormerRest(t *testing.T) {
+	answer, open := gated(503, "Retry-After", "3600")
+	h := newHooked(t, answer)
+	defer open()
+	now := newTarget(t, nil)
+	h.happen(1)
+	h.Deliver()
+	h.Clock.Advance(6 * time.Second)
+	stop := h.running()
+	h.to.await(t, 2)
+	h.org.Admin.Patch(h.path(h.id), map[string]any{"url": now.URL}).Is(200)
+	open()
+	for len(h.history(h.id)) < 2 {
+	}
+	now.await(t, 1) // what the other did not take
+	h.happen(1)
+	now.await(t, 2)
+	stop()
+	h.wantAsked(2, "of the former url")
+	h.wantPending(0, "at the end")
+}
+
+// What waits for its retry goes at once when the subscription is made active again or has another url, and not otherwise.
+func TestWebhookHurried(t *testing.T) {
+	const events = 3
+	for _, c := range []struct {
+		name  string
+		codes []int // of the first attempts; then 200
+		patch []string
+		want  int
+	}{
+		{"paused and active", []int{500, 500, 500}, []string{`{"status": "paused"}`, `{"status": "active"}`}, events},
+		{"disabled and active", []int{500, 500, 410}, []string{`{"status": "active"}`}, events},
+		{"disabled, paused and active", []int{500, 500, 410}, []string{`{"status": "paused"}`, `{"status": "active"}`}, events},
+		{"another url", []int{500, 500, 500}, []string{`{"url": "<another>"}`}, events},
+		{"another url while it is paused", []int{500, 500, 500}, []string{`{"status": "paused"}`, `{"url": "<another>"}`, `{"status": "active"}`}, events},
+		{"paused with another url", []int{500, 500, 500}, []string{`{"status": "paused", "url": "<another>"}`}, 0},
+		{"pausing", []int{500, 500, 500}, []string{`{"status": "paused"}`}, 0},
+		{"description", []int{500, 500, 500}, []string{`{"description": "Now"}`}, 0},
+		{"triggers", []int{500, 500, 500}, []string{`{"triggers": ["*"]}`}, 0},
+		{"as it is", []int{500, 500, 500}, []string{`{"status": "active", "url": "<same>"}`}, 0},
+		{"disabled", []int{500, 500, 410}, []string{`{"description": "Now"}`}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHooked(t, answers(append(c.codes, 200)...))
+			h.happen(events)
+			h.Deliver()
+			h.wantAsked(events, "the first time")
+			another := strings.NewReplacer("<another>", h.to.URL+"/another", "<same>", h.to.URL+"/in")
+			for _, patch := range c.patch {
+				h.org.Admin.Patch(h.path(h.id), another.Replace(patch)).Is(200)
+			}
+			h.Deliver()
+			h.Work()
+			h.Deliver()
+			h.wantAsked(events+c.want, "without any time passing")
+			h.wantPending(events-c.want, "without any time passing")
+			for _, got := range h.to.asked()[events:] {
+				if want := map[bool]string{true: "/another", false: "/in"}[strings.Contains(fmt.Sprint(c.patch), "<another>")]; got.path != want {
+					t.Errorf("%s was asked, want %s", got.path, want)
+				}
+			}
+		})
+	}
+}
+
+// Of very many, a job makes the rest due.
+func TestWebhookManyHurried(t *testing.T) {
+	const events = 1100
+	var fine atomic.Bool
+	h := newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		if !fine.Load() {
+			w.WriteHeader(500)
+		}
+	})
+	for range 2 {
+		h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, events/2), ",")+`]}`).Is(200)
+	}
+	h.Deliver()
+	h.wantAsked(events, "the first time")
+	fine.Store(true)
+	h.org.Admin.Patch(h.path(h.id), map[string]any{"url": h.to.URL + "/another"}).Is(200)
+	h.Deliver()
+	if got := len(h.to.asked()); got <= events || got == 2*events {
+		t.Errorf("%d requests came before the job", got)
+	}
+	h.Work()
+	h.Deliver()
+	h.wantAsked(2*events, "after the job")
+	h.wantPending(0, "at the end")
+}
+
+// However often it is made due, an event is given up after the eighth attempt.
+func TestWebhookHurriedAndGivenUp(t *testing.T) {
+	h := newHooked(t, answers(500))
+	h.happen(1)
+	for i := range 8 {
+		h.Deliver()
+		h.wantAsked(i+1, "made due")
+		switch i % 2 {
+		case 0:
+			h.patch("paused")
+			h.patch("active")
+		default:
+			h.org.Admin.Patch(h.path(h.id), map[string]any{"url": fmt.Sprint(h.to.URL, "/", i)}).Is(200)
+		}
+	}
+	h.pass(48 * time.Hour)
+	h.wantAsked(8, "given up")
+	h.wantPending(0, "given up")
+	for i, a := range h.history(h.id) {
+		if a.Attempt != i+1 || a.Status != "failed" {
+			t.Errorf("on record is %+v", a)
+		}
+	}
+}
+
+// A request line is ASCII: a query must be.
+func TestWebhookQueries(t *testing.T) {
+	h := newHooked(t, nil)
+	for _, query := range []string{"y=ä", "ä", "a=b&c=\u00a0", "a=日本", "%C3%A4=ä", "a=\U0001F600"} {
+		url := h.to.URL + "/in?" + query
+		hasProblems(t, h.org.Admin.Post(hooksPath, map[string]any{"url": url, "triggers": []string{"*"}}), "url")
+		hasProblems(t, h.org.Admin.Patch(h.path(h.id), map[string]any{"url": url}), "url")
+	}
+	for i, query := range []string{"y=%C3%A4", "%c3%a4", "a=b&a=c;d", "a=%E6%97%A5+%20", "a=b%0D%0AX:%20y"} {
+		h.org.Admin.Patch(h.path(h.id), map[string]any{"url": h.to.URL + "/in?" + query}).Is(200)
+		h.happen(1)
+		h.Deliver()
+		h.wantAsked(i+1, query)
+		if got := h.to.asked()[i]; got.query != query || got.header.Get("X") != "" {
+			t.Errorf("%s is asked as %s", query, got.query)
+		}
+	}
+}
+
+// An organization has 2,000 subscriptions at most; others are not told how many it has.
+func TestWebhookMany(t *testing.T) {
+	const most = 2000
+	app := apptest.New(t)
+	acme, globex := app.Org("Acme"), app.Org("Globex")
+	body := apptest.Body(t, map[string]any{"url": "http://127.0.0.1:1/in", "triggers": []string{"tag.created"}})
+	var last string
+	err := app.Store.Update(t.Context(), acme.ID, store.Actor{}, func(tx *store.Tx) error {
+		for range most - 1 {
+			doc, _, err := app.Webhooks.Create(tx, record.NewDraft[webhook.Subscription](body))
+			if err != nil {
+				return err
+			}
+			last = doc.ID.String()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	make := map[string]any{"url": "http://127.0.0.1:1/in", "triggers": []string{"*"}}
+	acme.Admin.Post(hooksPath, make).Is(201)
+	for range 2 {
+		hasProblems(t, acme.Admin.Post(hooksPath, make), "url")
+	}
+	if got := acme.Read.Post(hooksPath+"/list", `{}`).Is(200).Int("pagination.total_count"); got != most {
+		t.Errorf("there are %d", got)
+	}
+	acme.Admin.Patch(hooksPath+"/"+last, `{"url": "http://127.0.0.1:1/other", "status": "paused"}`).Is(200) // what there is can be changed
+	hasProblems(t, acme.Admin.Post(hooksPath, make), "url")                                                 // whatever its status
+	globex.Admin.Post(hooksPath, make).Is(201)
+	acme.Admin.Delete(hooksPath + "/" + last).Is(204)
+	acme.Admin.Post(hooksPath, make).Is(201)
+	hasProblems(t, acme.Admin.Post(hooksPath, make), "url")
+}
+
+// A test is for the subscription that it tests, and for no other that wants to know of tests.
+func TestWebhookTestAlone(t *testing.T) {
+	app := apptest.New(t, func(c *cmd.Config) { c.Webhooks.RetrySchedule = nil })
+	acme, globex := app.Org("Acme"), app.Org("Globex")
+	rec := newReceiver(t)
+	var ids []string
+	for _, trigger := range []string{"*", "webhook.*", "webhook.test", "tag.created"} {
+		ids = append(ids, rec.subscribe(acme, trigger))
+	}
+	rec.subscribe(globex, "*")
+	for i, id := range ids {
+		acme.Admin.Post(hooksPath+"/"+id+"/test", nil).Is(202)
+		app.Deliver()
+		rec.wants("a test", map[string]string{"it": id}, fmt.Sprintf("/%d webhook.test it", i))
+		for _, other := range slices.Concat(ids[:i], ids[i+1:]) {
+			if all := historyOf(acme, other, ""); len(all) > 1 { // its own
+				t.Errorf("on record is %v", all)
+			}
+		}
+	}
+	hasPending(t, app, 0)
+}

@@ -1,0 +1,278 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+)
+
+// marked is a text that is looked for in all that an organization has.
+const marked = "Zyzzyva"
+
+// stored is how often the text stands in what webhooks keep.
+func stored(org *apptest.Org) (times int) {
+	of := false
+	for line := range strings.Lines(org.Dump()) {
+		switch {
+		case !strings.HasPrefix(line, " "):
+			of = strings.Contains(line, "webhook")
+		case of:
+			times += strings.Count(line, marked)
+		}
+	}
+	return times
+}
+
+// everywhere is how often it stands in all that there is.
+func everywhere(org *apptest.Org) int { return strings.Count(org.Dump(), marked) }
+
+// mark makes a task with the text, and gives its id.
+func (h *hooked) mark() (id string) {
+	h.t.Helper()
+	return h.org.Write.Post("/v1/tasks", `{"title": "`+marked+`"}`).Is(201).ID()
+}
+
+// What an event tells of is kept once, however many want to know, and no longer than one of them waits for it.
+func TestWebhookStoredOnce(t *testing.T) {
+	const subscriptions = 20
+	for _, c := range []struct {
+		name  string
+		codes []int // of every endpoint
+		some  func(h *hooked, ids []string)
+		rest  func(h *hooked, ids []string)
+	}{
+		{
+			name: "delivered", codes: []int{200},
+			some: func(h *hooked, ids []string) { h.Deliver() },
+		}, {
+			name: "given up", codes: []int{500},
+			some: func(h *hooked, ids []string) { h.pass(0) },
+			rest: func(h *hooked, ids []string) { h.pass(time.Minute) },
+		}, {
+			name: "deleted", codes: []int{500},
+			some: func(h *hooked, ids []string) {
+				h.Deliver()
+				for _, id := range ids[1:] {
+					h.org.Admin.Delete(h.path(id)).Is(204)
+				}
+				h.Work()
+			},
+			rest: func(h *hooked, ids []string) { h.org.Admin.Delete(h.path(ids[0])).Is(204); h.Work() },
+		}, {
+			name: "paused and deleted", codes: []int{500},
+			some: func(h *hooked, ids []string) {
+				for _, id := range ids {
+					h.org.Admin.Patch(h.path(id), `{"status": "paused"}`).Is(200)
+				}
+				h.pass(time.Hour)
+				h.wantAsked(0, "paused")
+			},
+			rest: func(h *hooked, ids []string) {
+				for _, id := range ids {
+					h.org.Admin.Delete(h.path(id)).Is(204)
+				}
+				h.Work()
+			},
+		}, {
+			name: "delivered, given up and deleted", codes: []int{500, 200},
+			some: func(h *hooked, ids []string) { h.Deliver() },
+			rest: func(h *hooked, ids []string) {
+				for _, id := range ids[:subscriptions/2] {
+					h.org.Admin.Delete(h.path(id)).Is(204)
+				}
+				h.Work()
+				h.pass(time.Minute)
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			per := map[string]int{}
+			h := newHooked(t, nil, func(cfg *cmd.Config) { cfg.Webhooks.RetrySchedule = []time.Duration{5 * time.Second} })
+			h.org.Admin.Delete(h.path(h.id)).Is(204)
+			h.Work()
+			h.mark() // that nobody wants to know of
+			alone := everywhere(h.org)
+			if alone == 0 || stored(h.org) != 0 {
+				t.Fatalf("a task alone is there %d times", alone)
+			}
+			h.to = newTarget(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+				h.to.mu.Lock()
+				per[r.URL.Path]++
+				n := per[r.URL.Path]
+				h.to.mu.Unlock()
+				w.WriteHeader(c.codes[min(n, len(c.codes))-1])
+			})
+			var ids []string
+			for i := range subscriptions {
+				ids = append(ids, h.subscribe(h.org, fmt.Sprint(h.to.URL, "/", i)))
+			}
+			h.mark()
+			if n, all := stored(h.org), everywhere(h.org); n != 1 || all != 2*alone+1 {
+				t.Errorf("while %d wait, an event is kept %d times, and the text is there %d times; a task alone %d times", subscriptions, n, all, alone)
+			}
+			h.sound()
+			c.some(h, ids)
+			if c.rest != nil {
+				if n := stored(h.org); n != 1 {
+					t.Errorf("while some wait, it is kept %d times", n)
+				}
+				h.sound()
+				h.Restart()
+				c.rest(h, ids)
+			}
+			if n, all := stored(h.org), everywhere(h.org); n != 0 || all != 2*alone {
+				t.Errorf("at the end it is kept %d times, and the text is there %d times, want %d", n, all, 2*alone)
+			}
+			h.wantPending(0, "at the end")
+		})
+	}
+}
+
+// An event that is delivered again to one tells it of the object as it is now; another that still waits for it the first time is
+// told of the object as it was.
+func TestWebhookStoredForOthers(t *testing.T) {
+	for _, again := range []int{200, 500} { // what the one answers to the second delivery
+		t.Run(fmt.Sprint(again), func(t *testing.T) {
+			h := newHooked(t, answers(200, again, 200))
+			slow := newTarget(t, answers(500, 500, 200))
+			other := h.subscribe(h.org, slow.URL)
+			task := h.mark()
+			h.Deliver()
+			h.org.Write.Patch("/v1/tasks/"+task, `{"title": "Changed"}`).Is(200)
+			first := h.history(h.id)[0]
+			h.org.Admin.Post(h.path(h.id)+"/deliveries/"+first.ID+"/redeliver", nil).Is(202)
+			h.sound()
+			h.Deliver()
+			h.wantAsked(2, "delivered again")
+			if got := stored(h.org); got != 1 {
+				t.Errorf("while the other waits the event is kept %d times", got)
+			}
+			h.pass(6 * time.Second)
+			h.Restart()
+			h.org.Write.Delete("/v1/tasks/" + task).Is(204)
+			h.pass(6 * time.Minute)
+			titles := func(of *target) (titles string) {
+				for _, got := range of.asked() {
+					switch {
+					case strings.Contains(got.body, marked):
+						titles += " before"
+					case strings.Contains(got.body, `"title":"Changed"`):
+						titles += " after"
+					default:
+						titles += " " + got.body
+					}
+				}
+				return titles
+			}
+			want := " before after"
+			if again == 500 {
+				want += " after" // its retry is of what was rendered for it
+			}
+			if got := titles(h.to); got != want {
+				t.Errorf("the one was told%s, want%s", got, want)
+			}
+			if got := titles(slow); got != " before before before" {
+				t.Errorf("the other was told%s", got)
+			}
+			if all := h.history(other); len(all) != 3 || all[2].SourceEventID != first.SourceEventID || all[2].Status != "succeeded" {
+				t.Errorf("on record is %+v", all)
+			}
+			if got := stored(h.org); got != 0 {
+				t.Errorf("at the end the event is kept %d times", got)
+			}
+			h.wantPending(0, "at the end")
+		})
+	}
+}
+
+// One failure does not put an endpoint into the queue of those that are dead, be they of its own organization or of others.
+func TestWebhookOnceFailedAmongDead(t *testing.T) {
+	t.Parallel()
+	const (
+		each  = 50
+		share = 32 // the dead of one organization that may hang at a time
+	)
+	hang := make(chan struct{})
+	h := newHooked(t, nil, patient, func(c *cmd.Config) { c.Webhooks.Concurrency = 4 })
+	h.org.Admin.Delete(h.path(h.id)).Is(204)
+	dead := newJam(t, func(int, *http.Request) bool {
+		select {
+		case <-hang:
+			return true
+		default:
+			panic(http.ErrAbortHandler) // the connection breaks
+		}
+	})
+	orgs := []*apptest.Org{h.org, h.Org("Umbrella")}
+	for i, org := range orgs {
+		for range each {
+			h.subscribe(org, fmt.Sprint(dead.URL, "/", i))
+		}
+		happen(org, &h.n, 1)
+	}
+	h.Deliver()
+	for _, later := range []time.Duration{6 * time.Second, 6 * time.Minute} { // until they count as dead
+		h.pass(later)
+	}
+	close(hang)
+	h.Clock.Advance(time.Hour)
+	done := h.delivering(dead)
+	dead.fill(t, "", 2*share) // there is no room for another of the dead
+	quiet := h.Org("Hooli")
+	for name, org := range map[string]*apptest.Org{"among its own": h.org, "elsewhere": quiet} {
+		failing := newTarget(t, answers(500, 200))
+		id := h.subscribe(org, failing.URL)
+		happen(org, &h.n, 1)
+		failing.await(t, 1)
+		path := h.path(id) + "/deliveries"
+		for org.Read.Get(path).Is(200).Int("pagination.total_count") < 1 {
+		}
+		h.Clock.Advance(6 * time.Second)
+		happen(org, &h.n, 1) // the clock tells nobody that it was moved
+		failing.await(t, 3)
+		var again int
+		for _, got := range failing.asked() {
+			if got.header.Get("Webhook-Id") == failing.asked()[0].header.Get("Webhook-Id") {
+				again++
+			}
+		}
+		if again != 2 {
+			t.Errorf("%s: the event that failed was sent %d times", name, again)
+		}
+	}
+	if there, most := dead.now(""); there != 2*share || most != 2*share {
+		t.Errorf("%d hang, and at most %d did, want %d", there, most, 2*share)
+	}
+	done()
+}
+
+// brief is a context that has ended when it is asked after so many times.
+type brief struct {
+	context.Context
+	times int
+}
+
+func (b *brief) Err() error {
+	if b.times--; b.times < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// What comes in at the very moment when the service is told to stop is taken in, and the sender stops: an answer, and that it is
+// written down.
+func TestWebhookStops(t *testing.T) {
+	for times := 1; times <= 2; times++ {
+		h := newHooked(t, nil)
+		h.happen(1)
+		h.sends(&brief{t.Context(), times})()
+		h.wantAsked(1, "before it stopped")
+		h.wantPending(0, "after it stopped")
+	}
+}

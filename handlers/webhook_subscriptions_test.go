@@ -1,0 +1,393 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+)
+
+// publicOnly is how the service runs unless it is told otherwise.
+func publicOnly(c *cmd.Config) { c.Webhooks.AllowPrivateNetworks = false }
+
+// hasProblems wants that a body is refused for exactly these fields, all named at once.
+func hasProblems(t *testing.T, res *apptest.Response, paths ...string) {
+	t.Helper()
+	res.Fails(422, "validation_failed", paths[0])
+	var got []string
+	for _, d := range res.Value("error.details").([]any) {
+		got = append(got, d.(map[string]any)["path"].(string))
+	}
+	if !slices.Equal(got, paths) {
+		t.Errorf("the problems are with %q, want %q: %s", got, paths, res.Body)
+	}
+}
+
+func TestWebhookCreate(t *testing.T) {
+	app := apptest.New(t, publicOnly)
+	org := app.Org("Acme")
+	const shown = `"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:00.000Z", "url": "https://hooks.example.com/in?x=1",
+		"disabled_reason": null, "consecutive_failures": 0, "last_success_at": null, "last_failure_at": null`
+	for _, c := range []struct{ body, want string }{
+		{`{"url": "https://hooks.example.com/in?x=1", "triggers": ["contact.*"]}`, `"triggers": ["contact.*"], "description": null, "status": "active"`},
+		{`{"url": "https://hooks.example.com/in?x=1", "triggers": ["*"], "description": null, "status": null}`, `"triggers": ["*"], "description": null, "status": "active"`},
+		{`{"url": "https://hooks.example.com/in?x=1", "triggers": ["tag.created", "contact.*", "tag.created", "*"], "description": "For Ada", "status": "paused"}`,
+			`"triggers": ["tag.created", "contact.*", "*"], "description": "For Ada", "status": "paused"`},
+	} {
+		res := org.Admin.Post(hooksPath, c.body).Is(201, `{"data": {"secret": "<any>", `+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
+		if secret := res.Text("data.secret"); !strings.HasPrefix(secret, "whsec_") || len(secret) < 6+32 {
+			t.Errorf("the secret is %q", secret)
+		}
+		read := org.Read.Get(hooksPath+"/"+res.ID()).Is(200, `{"data": {`+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
+		if read.Header.Get("ETag") == "" || read.Header.Get("ETag") != res.Header.Get("ETag") {
+			t.Errorf("the ETags are %q and %q", res.Header.Get("ETag"), read.Header.Get("ETag"))
+		}
+	}
+}
+
+// badURLs are refused unless private networks are allowed; worseURLs always are.
+var (
+	badURLs = []string{"http://hooks.example.com/in", "https://127.0.0.1/in", "https://localhost/in", "https://10.1.2.3/", "https://192.168.0.1/", "https://172.16.0.1/", "https://[::1]/",
+		"https://[fe80::1]/", "https://[fd00::1]/", "https://[::ffff:127.0.0.1]/", "https://100.64.0.1/", "https://0.0.0.0/"}
+	worseURLs = []string{"hooks.example.com/in", "/in", "//hooks.example.com", "ftp://hooks.example.com", "https://", "https:hooks.example.com", "https://u@hooks.example.com/",
+		"https://u:p@hooks.example.com/", "https://hooks.example.com/#top", "https://hooks.example.com/#", "https://hooks example.com/", "https://hooks.example.com/a b", "https://hooks.example.com:0/",
+		"https://hooks.example.com:65536/", "https://hooks.example.com:x/", "https://a..b/", "https://169.254.169.254/latest", "https://[fd00:ec2::254]/", "https://2130706433/", "https://0x7f.1/",
+		"https://hooks.example.com/\u0007", "https://" + strings.Repeat("a", 2000) + ".example/"}
+)
+
+func TestWebhookURLs(t *testing.T) {
+	strict, open := apptest.New(t, publicOnly), apptest.New(t)
+	acme, globex := strict.Org("Acme"), open.Org("Globex")
+	id, free := makeHook(acme, "https://hooks.example.com/"), makeHook(globex, "http://127.0.0.1:1/")
+	for _, url := range append(badURLs, worseURLs...) {
+		hasProblems(t, acme.Admin.Post(hooksPath, map[string]any{"url": url, "triggers": []string{"*"}}), "url")
+		hasProblems(t, acme.Admin.Patch(hooksPath+"/"+id, map[string]any{"url": url}), "url")
+	}
+	for _, url := range badURLs {
+		if url != "https://0.0.0.0/" { // it is for the guard's own tests to say what that is
+			globex.Admin.Patch(hooksPath+"/"+free, map[string]any{"url": url}).Is(200)
+		}
+	}
+	for _, url := range worseURLs {
+		hasProblems(t, globex.Admin.Post(hooksPath, map[string]any{"url": url, "triggers": []string{"*"}}), "url")
+		hasProblems(t, globex.Admin.Patch(hooksPath+"/"+free, map[string]any{"url": url}), "url")
+	}
+	for _, url := range []string{"https://no-such-host.invalid/in", "https://hooks.example.com", "https://hooks.example.com:8443/a/b?c=d&e=f%20g", "https://HOOKS.Example.com/", "https://93.184.216.34/",
+		"https://[2606:4700:4700::1111]:8443/", "https://bücher.example/in", "https://x.example/" + strings.Repeat("p", 2000-18)} {
+		if res := acme.Admin.Patch(hooksPath+"/"+id, map[string]any{"url": url}).Is(200); res.Text("data.url") != url {
+			t.Errorf("%s is kept as %s", url, res.Text("data.url"))
+		}
+	}
+}
+
+func makeHook(o *apptest.Org, url string) string {
+	return o.Admin.Post(hooksPath, map[string]any{"url": url, "triggers": []string{"*"}}).Is(201).ID()
+}
+
+func TestWebhookRefusals(t *testing.T) {
+	app := apptest.New(t, publicOnly)
+	org := app.Org("Acme")
+	id := makeHook(org, "https://hooks.example.com/")
+	before := org.Dump()
+	for _, c := range []struct {
+		body  string
+		paths []string
+	}{
+		{`{}`, []string{"url", "triggers"}},
+		{`{"url": "https://x.example"}`, []string{"triggers"}},
+		{`{"triggers": ["*"]}`, []string{"url"}},
+		{`{"url": null, "triggers": null}`, []string{"url", "triggers"}},
+		{`{"url": "", "triggers": []}`, []string{"url", "triggers"}},
+		{`{"url": 1, "triggers": "*", "description": 2, "status": 3}`, []string{"url", "triggers", "description", "status"}},
+		{`{"url": ["https://x.example"], "triggers": {"0": "*"}}`, []string{"url", "triggers"}},
+		{`{"url": "http://x.example", "triggers": ["contact.*", "", "contact.exploded", "nothing.*", "Contact.created", "contact", "*.*", "contact.created.*", ".*", " *"], "status": "asleep"}`,
+			[]string{"url", "triggers[1]", "triggers[2]", "triggers[3]", "triggers[4]", "triggers[5]", "triggers[6]", "triggers[7]", "triggers[8]", "triggers[9]", "status"}},
+		{`{"url": "https://x.example", "triggers": [1, null, "*"]}`, []string{"triggers[0]", "triggers[1]"}},
+		{`{"url": "https://x.example", "triggers": ["*"], "description": "` + strings.Repeat("d", 1001) + `"}`, []string{"description"}},
+		{`{"url": "https://x.example", "triggers": ["*"], "status": "disabled"}`, []string{"status"}},
+		{`{"url": "https://x.example", "triggers": ["*"], "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`, []string{"secret"}},
+		{`{"url": "https://x.example", "triggers": ["*"], "id": "` + id + `", "created_at": "2026-03-02T09:00:00Z", "disabled_reason": "gone", "consecutive_failures": 1, "last_success_at": "2026-03-02T09:00:00Z"}`,
+			[]string{"id", "created_at", "disabled_reason", "consecutive_failures", "last_success_at"}},
+	} {
+		res := org.Admin.Post(hooksPath, c.body).Fails(422, "validation_failed", "")
+		got := problemPaths(res)
+		if !slices.Equal(sorted(got), sorted(c.paths)) {
+			t.Errorf("%s\nthe problems are with %q, want %q: %s", c.body, got, c.paths, res.Body)
+		}
+	}
+	for _, c := range []struct{ body, path string }{
+		{`{"url": null}`, "url"}, {`{"url": ""}`, "url"}, {`{"triggers": null}`, "triggers"}, {`{"triggers": []}`, "triggers"}, {`{"triggers": ["contact.exploded"]}`, "triggers[0]"},
+		{`{"status": "disabled"}`, "status"}, {`{"status": "asleep"}`, "status"}, {`{"description": "` + strings.Repeat("d", 1001) + `"}`, "description"},
+		{`{"disabled_reason": "gone"}`, "disabled_reason"}, {`{"consecutive_failures": 7}`, "consecutive_failures"}, {`{"last_success_at": "2026-03-01T09:00:00Z"}`, "last_success_at"},
+		{`{"last_failure_at": "2026-03-01T09:00:00Z"}`, "last_failure_at"}, {`{"secret": "x"}`, "secret"}, {`{"created_at": "2026-03-01T09:00:00Z"}`, "created_at"},
+	} {
+		hasProblems(t, org.Admin.Patch(hooksPath+"/"+id, c.body), c.path)
+	}
+	if org.Dump() != before {
+		t.Error("a refusal changed something")
+	}
+}
+
+func problemPaths(res *apptest.Response) (paths []string) {
+	for _, d := range res.Value("error.details").([]any) {
+		paths = append(paths, d.(map[string]any)["path"].(string))
+	}
+	return paths
+}
+
+func TestWebhookUpdate(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	rec := newReceiver(t)
+	id := rec.subscribe(org, "account.created")
+	path := hooksPath + "/" + id
+	app.Clock.Advance(time.Second)
+	first := org.Read.Get(path).Is(200)
+	// What GET gave can be sent back, and changes nothing.
+	same := org.Admin.Do(http.MethodPatch, path, []byte(dataOf(first)), "If-Match", first.Header.Get("ETag")).Is(200)
+	if string(dataOf(same)) != string(dataOf(first)) || same.Header.Get("ETag") != first.Header.Get("ETag") {
+		t.Errorf("%s, want %s", same.Body, first.Body)
+	}
+	changed := org.Admin.Patch(path, map[string]any{"url": rec.URL + "/moved", "triggers": []string{"account.deleted", "account.deleted"}, "description": "d"}).Is(200)
+	if changed.Text("data.updated_at") != "2026-03-02T09:00:01.000Z" || changed.Header.Get("ETag") == first.Header.Get("ETag") || len(changed.Value("data.triggers").([]any)) != 1 {
+		t.Errorf("%s", changed.Body)
+	}
+	org.Admin.Do(http.MethodPatch, path, `{"description": null}`, "If-Match", first.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
+	if res := org.Admin.Do(http.MethodPatch, path, `{"description": null}`, "If-Match", changed.Header.Get("ETag")).Is(200); res.Value("data.description") != nil {
+		t.Errorf("%s", res.Body)
+	}
+	account := org.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201).ID()
+	org.Write.Delete("/v1/accounts/" + account).Is(204)
+	app.Deliver()
+	rec.wants("the new url and triggers", map[string]string{"it": account}, "/moved account.deleted it")
+
+	// How it fares is shown, and is no other version.
+	fares := org.Read.Get(path).Is(200)
+	etag := fares.Header.Get("ETag")
+	rec.answers(500)
+	app.Clock.Advance(time.Second)
+	attempted(app, org, id)
+	res := org.Read.Get(path).Is(200)
+	if res.Header.Get("ETag") != etag || res.Int("data.consecutive_failures") != 1 || res.Text("data.last_failure_at") != "2026-03-02T09:00:02.000Z" || res.Text("data.last_success_at") != "2026-03-02T09:00:01.000Z" ||
+		res.Text("data.updated_at") != fares.Text("data.updated_at") {
+		t.Errorf("it was %s\nand is %s", fares.Body, res.Body)
+	}
+	// A client that read it before the attempt can still write.
+	stale := apptest.Object(string(dataOf(fares)))
+	delete(stale, "consecutive_failures")
+	delete(stale, "last_failure_at")
+	stale["description"] = "again"
+	if res := org.Admin.Do(http.MethodPatch, path, stale, "If-Match", etag).Is(200); res.Int("data.consecutive_failures") != 1 || res.Text("data.description") != "again" {
+		t.Errorf("%s", res.Body)
+	}
+	list := org.Read.Post(hooksPath+"/list", nil).Is(200)
+	if list.Int("data.0.consecutive_failures") != 1 || list.Text("data.0.last_failure_at") != "2026-03-02T09:00:02.000Z" {
+		t.Errorf("the list does not say how it fares: %s", list.Body)
+	}
+	paused := org.Admin.Patch(path, `{"status": "paused"}`).Is(200)
+	if paused.Text("data.status") != "paused" || paused.Int("data.consecutive_failures") != 1 {
+		t.Errorf("%s", paused.Body)
+	}
+}
+
+// TestWebhookDisabled writes to a subscription that the service has disabled.
+func TestWebhookDisabled(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	rec := newReceiver(t)
+	rec.answers(410)
+	id := rec.subscribe(org, "account.*")
+	path := hooksPath + "/" + id
+	before := org.Read.Get(path).Header.Get("ETag")
+	attempted(app, org, id)
+	read := org.Read.Get(path).Is(200)
+	if read.Text("data.status") != "disabled" || read.Text("data.disabled_reason") != "gone" || read.Header.Get("ETag") == before {
+		t.Errorf("%s", read.Body)
+	}
+	if same := org.Admin.Patch(path, []byte(dataOf(read))).Is(200); string(dataOf(same)) != string(dataOf(read)) || same.Header.Get("ETag") != read.Header.Get("ETag") {
+		t.Errorf("what GET gave, sent back, is %s", same.Body)
+	}
+	for _, c := range []struct{ body, status, reason string }{
+		{`{"description": "d"}`, "disabled", "gone"}, {`{"status": "paused"}`, "paused", "<nil>"}, {`{"status": "active"}`, "active", "<nil>"},
+	} {
+		if res := org.Admin.Patch(path, c.body).Is(200); res.Text("data.status") != c.status || fmt.Sprint(res.Value("data.disabled_reason")) != c.reason {
+			t.Errorf("%s: %s", c.body, res.Body)
+		}
+	}
+	hasProblems(t, org.Admin.Patch(path, `{"status": "disabled"}`), "status")
+}
+
+func TestWebhookList(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	makeHook(other, "https://hooks.umbrella.example/")
+	for i, body := range []string{
+		`{"url": "https://a.example/in", "triggers": ["*"], "description": "Warehouse sync"}`,
+		`{"url": "https://b.example/in", "triggers": ["contact.*", "tag.created"], "status": "paused"}`,
+		`{"url": "https://c.example/out", "triggers": ["tag.created"], "description": "Alarms"}`,
+	} {
+		org.Admin.Post(hooksPath, body).Is(201)
+		app.Clock.Advance(time.Duration(i+1) * time.Second)
+	}
+	for _, c := range []struct{ body, want string }{
+		{``, "c b a"}, {`{"sort": "url"}`, "a b c"}, {`{"sort": "-status,url"}`, "b a c"}, {`{"sort": "updated_at"}`, "a b c"},
+		{`{"filters": [{"field": "status", "condition": "is", "value": "paused"}]}`, "b"},
+		{`{"filters": [{"field": "triggers", "condition": "is", "value": "tag.created"}]}`, "c b"},
+		{`{"filters": [{"field": "triggers", "condition": "contains", "value": ["tag.created", "contact.*"]}]}`, "b"},
+		{`{"filters": [{"field": "url", "condition": "contains", "value": "/OUT"}]}`, "c"},
+		{`{"filters": [{"field": "description", "condition": "is_empty"}]}`, "b"},
+		{`{"filters": [{"field": "disabled_reason", "condition": "is_empty"}]}`, "c b a"},
+		{`{"search": "ware"}`, "a"}, {`{"search": "example out"}`, "c"}, {`{"page": 2, "page_size": 2}`, "a"},
+	} {
+		var body any
+		if c.body != "" {
+			body = c.body
+		}
+		var got []string
+		for _, url := range org.Read.Post(hooksPath+"/list", body).Is(200).Column("url") {
+			got = append(got, url[len("https://"):len("https://")+1])
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s gives %v, want %s", c.body, got, c.want)
+		}
+	}
+	for _, field := range []string{"secret", "secrets", "failing_since"} {
+		org.Read.Post(hooksPath+"/list", `{"filters": [{"field": "`+field+`", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")
+		org.Read.Post(hooksPath+"/list", `{"sort": "`+field+`"}`).Fails(422, "invalid_sort", field)
+	}
+}
+
+// TestWebhookListFares lists by how subscriptions fare: a list knows what was written down before it began.
+func TestWebhookListFares(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	good, bad := newReceiver(t), newReceiver(t)
+	bad.answers(500)
+	names := map[string]string{good.subscribe(org, "account.*"): "good", bad.subscribe(org, "account.*"): "bad", makeHook(org, "http://127.0.0.1:1/"): "never"}
+	org.Admin.Patch(hooksPath+"/"+sorted(slices.Collect(maps.Keys(names)))[2], `{"triggers": ["tag.created"]}`).Is(200)
+	lists := func(body, want string) {
+		t.Helper()
+		var got []string
+		for _, id := range org.Read.Post(hooksPath+"/list", body).Is(200).Column("id") {
+			got = append(got, names[id])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s gives %v, want %s", body, got, want)
+		}
+	}
+	lists(`{"filters": [{"field": "consecutive_failures", "condition": "greater_than", "value": 0}]}`, "")
+	for range 3 {
+		app.Clock.Advance(time.Second)
+		org.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201)
+		app.Deliver()
+	}
+	lists(`{"filters": [{"field": "consecutive_failures", "condition": "is", "value": 3}]}`, "bad")
+	lists(`{"filters": [{"field": "consecutive_failures", "condition": "is", "value": 0}], "sort": "created_at"}`, "good never")
+	lists(`{"filters": [{"field": "last_success_at", "condition": "is_empty"}], "sort": "created_at"}`, "bad never")
+	lists(`{"filters": [{"field": "last_failure_at", "condition": "is_after", "value": "2026-03-02T09:00:02Z"}]}`, "bad")
+	lists(`{"filters": [{"field": "last_success_at", "condition": "is", "value": "2026-03-02T09:00:03Z"}]}`, "good")
+	lists(`{"sort": "-consecutive_failures,created_at"}`, "bad good never")
+	lists(`{"sort": "last_success_at,created_at"}`, "good bad never")
+	bad.answers(410)
+	attempted(app, org, sorted(slices.Collect(maps.Keys(names)))[1])
+	lists(`{"filters": [{"field": "disabled_reason", "condition": "is", "value": "gone"}]}`, "bad")
+	lists(`{"filters": [{"field": "status", "condition": "is", "value": "disabled"}]}`, "bad")
+}
+
+func TestWebhookDelete(t *testing.T) {
+	app := apptest.New(t)
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	rec := newReceiver(t)
+	id, stays := rec.subscribe(org, "account.*"), rec.subscribe(org, "account.created")
+	path := hooksPath + "/" + id
+	org.Write.Post("/v1/accounts", `{"name": "First"}`).Is(201)
+	app.Deliver()
+	rec.take()
+	rec.answers(500)
+	account := org.Write.Post("/v1/accounts", `{"name": "Second"}`).Is(201).ID()
+	app.Deliver()
+	rec.take()
+	hasPending(t, app, 2)
+	etag := org.Read.Get(path).Header.Get("ETag")
+	history := dataOf(org.Read.Get(path + "/deliveries").Is(200))
+	org.Admin.Do(http.MethodDelete, path, nil, "If-Match", `"9999"`).Fails(412, "precondition_failed", "")
+	if res := org.Admin.Do(http.MethodDelete, path, nil, "If-Match", etag).Is(204); len(res.Body) > 0 {
+		t.Errorf("%s", res.Body)
+	}
+	gone := func() {
+		t.Helper()
+		for _, res := range []*apptest.Response{org.Read.Get(path), org.Admin.Patch(path, `{"status": "active"}`), org.Admin.Delete(path), org.Admin.Post(path+"/test", nil),
+			org.Admin.Post(path+"/rotate-secret", nil), org.Admin.Post(path+"/deliveries/"+org.Read.Get(path+"/deliveries").Text("data.0.id")+"/redeliver", nil), other.Read.Get(path + "/deliveries")} {
+			res.Fails(404, "not_found", "Resource not found")
+		}
+		if list := org.Read.Post(hooksPath+"/list", nil).Is(200).Column("id"); !slices.Equal(list, []string{stays}) {
+			t.Errorf("the list has %v", list)
+		}
+		if got := dataOf(org.Read.Get(path + "/deliveries").Is(200)); string(got) != string(history) {
+			t.Errorf("its history was\n%s\nand is\n%s", history, got)
+		}
+	}
+	gone()
+	rec.answers(200)
+	app.Clock.Advance(time.Minute)
+	org.Write.Delete("/v1/accounts/" + account).Is(204)
+	app.Deliver()
+	rec.wants("after the deletion", map[string]string{"second": account}, "/1 account.created second")
+	app.Work()
+	hasPending(t, app, 0)
+	gone()
+	app.Restart()
+	app.Clock.Advance(time.Hour)
+	app.Deliver()
+	rec.wants("after a restart", nil)
+	gone()
+}
+
+// TestWebhookTriggers holds the catalogue of events against the contract.
+func TestWebhookTriggers(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	var want []string
+	for _, object := range []string{"account", "contact", "opportunity", "task", "meeting", "tag", "audience", "sequence_template"} {
+		want = append(want, object+".created", object+".updated", object+".deleted")
+	}
+	want = append(want, "contact.unsubscribed", "tam_preview.ready", "tam_preview.failed", "tam_preview.cancelled", "tam_import.accepted", "tam_import.completed", "tam_import.failed", "webhook.test",
+		"campaign.created", "campaign.updated", "campaign.activated", "campaign.paused", "campaign.completed", "campaign.archived")
+	res := org.Read.Get("/v1/webhooks/triggers").Is(200)
+	if got := res.Column("key"); !slices.Equal(sorted(got), sorted(want)) {
+		t.Errorf("the triggers are\n%v, want\n%v", sorted(got), sorted(want))
+	}
+	var answer struct {
+		Data []struct {
+			Key, Description string
+			Example          event
+		}
+	}
+	if err := json.Unmarshal(res.Body, &answer); err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range answer.Data {
+		if tr.Description == "" || tr.Example.TriggerKey != tr.Key || tr.Example.ID == "" || tr.Example.OrgID == "" || tr.Example.CreatedAt == "" {
+			t.Errorf("%+v", tr)
+		}
+		if strings.HasSuffix(tr.Key, ".deleted") {
+			if diff := apptest.Diff(`{"id": "<id>"}`, string(tr.Example.Data)); diff != "" {
+				t.Errorf("%s: %s", tr.Key, diff)
+			}
+		}
+		if len(tr.Example.Data) == 0 || strings.Contains(string(tr.Example.Data), `"members"`) {
+			t.Errorf("%s: %s", tr.Key, tr.Example.Data)
+		}
+		org.Admin.Post(hooksPath, map[string]any{"url": "http://127.0.0.1:1/", "triggers": []string{tr.Key, strings.Split(tr.Key, ".")[0] + ".*"}}).Is(201)
+	}
+	if n := org.Read.Post(hooksPath+"/list", nil).Int("pagination.total_count"); n != len(want) {
+		t.Error(fmt.Sprint(n))
+	}
+}

@@ -1,0 +1,345 @@
+package handlers_test
+
+import (
+	"bufio"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+)
+
+// wire is an endpoint that says on each connection whatever the test wants, after it has read a request.
+func wire(t *testing.T, talk func(*net.TCPConn)) (url string) {
+	t.Helper()
+	return "http://" + apptest.Listen(t, func(conn *net.TCPConn) {
+		if req, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			_, _ = io.Copy(io.Discard, req.Body)
+		}
+		talk(conn)
+	})
+}
+
+// says answers with a text and hangs up.
+func says(t *testing.T, text string) (url string) {
+	return wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, text) })
+}
+
+// secure is an endpoint behind TLS that the service has no reason to trust.
+func secure(t *testing.T, change func(*tls.Config)) (url string) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{}
+	change(s.TLS)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+const (
+	dnsText      = "dns: the host name could not be resolved"
+	connectText  = "connect: the connection was refused or broken"
+	tlsText      = "tls: no secure connection could be made"
+	timeoutText  = "timeout: the endpoint did not answer in time"
+	blockedText  = "blocked_address: the host is at an address that nothing is sent to"
+	redirectText = "redirect: the endpoint answered with a redirect, which is not followed"
+)
+
+// trouble is an endpoint that fails, and what is to be on record of it.
+type trouble struct {
+	name, url string
+	code      int // 0: none
+	text      string
+}
+
+// wantTroubles subscribes all of them, lets an event happen, and wants one attempt of each to be on record as it says.
+func wantTroubles(t *testing.T, troubles []trouble, change func(*cmd.Config)) {
+	t.Helper()
+	h := newHooked(t, nil, change)
+	ids := map[string]string{}
+	for _, c := range troubles {
+		ids[c.name] = h.subscribe(h.org, c.url)
+	}
+	h.happen(1)
+	h.Deliver()
+	h.wantAsked(1, "the one without trouble")
+	for _, c := range troubles {
+		h.wantTrouble(ids[c.name], c)
+	}
+	h.wantPending(len(troubles), "all that failed")
+	if text := h.Log.String(); strings.Contains(text, "127.0.0.1") || strings.Contains(text, "canary") || strings.Contains(text, "level=ERROR") {
+		t.Errorf("the log says %s", text)
+	}
+}
+
+func (h *hooked) wantTrouble(id string, c trouble) {
+	h.t.Helper()
+	all := h.history(id)
+	if len(all) != 1 {
+		h.t.Errorf("%s: %d attempts are on record", c.name, len(all))
+		return
+	}
+	a, code := all[0], 0
+	if a.ResponseCode != nil {
+		code = *a.ResponseCode
+	}
+	if a.Status != "failed" || code != c.code || a.Error != c.text {
+		h.t.Errorf("%s: on record is %s %d %q", c.name, a.Status, code, a.Error)
+	}
+	h.wantState(id, "active - 1 - 0s")
+}
+
+func TestWebhookTroubles(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	var wrote atomic.Int64
+	troubles := []trouble{
+		{"no such host", "http://nowhere.invalid/", 0, dnsText},
+		{"refused", closed.URL, 0, connectText},
+		{"reset", wire(t, func(c *net.TCPConn) { _ = c.SetLinger(0) }), 0, connectText},
+		{"reset in the answer", wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "HTTP/1.1 200"); _ = c.SetLinger(0) }), 0, connectText},
+		{"hung up", says(t, ""), 0, connectText},
+		{"hung up in the answer", says(t, "HTTP/1.1 200 OK\r\nContent-"), 0, connectText},
+		{"no HTTP", says(t, "SSH-2.0-canary\r\n"), 0, connectText},
+		{"no status", says(t, "HTTP/1.1 canary OK\r\n\r\n"), 0, connectText},
+		{"broken header", says(t, "HTTP/1.1 200 OK\r\ncanary\r\n\r\n"), 0, connectText},
+		{"two lengths", says(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc"), 0, connectText},
+		{"large headers", wire(t, func(c *net.TCPConn) {
+			_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\n")
+			for err == nil && wrote.Load() < 64<<20 {
+				var n int
+				n, err = io.WriteString(c, "X-Canary: "+strings.Repeat("a", 1000)+"\r\n")
+				wrote.Add(int64(n))
+			}
+		}), 0, connectText},
+		{"one large header", wire(t, func(c *net.TCPConn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("a", 4<<20)+"\r\n\r\n")
+		}), 0, connectText},
+		{"another protocol", wire(t, func(c *net.TCPConn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: canary\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c) // until the service hangs up
+		}), 101, "http_101: the endpoint answered with status 101"},
+		{"unknown certificate", secure(t, func(*tls.Config) {}), 0, tlsText},
+		{"old TLS", secure(t, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }), 0, tlsText},
+		{"wants a certificate", secure(t, func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert }), 0, tlsText},
+		{"plain under https", "https" + strings.TrimPrefix(newTarget(t, nil).URL, "http"), 0, tlsText},
+		{"no TLS under https", "https" + strings.TrimPrefix(says(t, "SSH-2.0-canary\r\n"), "http"), 0, tlsText},
+	}
+	for _, code := range []int{400, 401, 403, 404, 405, 406, 408, 413, 418, 425, 429, 451, 499, 500, 501, 502, 503, 504, 599, 600, 999} {
+		url := says(t, fmt.Sprintf("HTTP/1.1 %d Canary\r\nContent-Length: 6\r\n\r\ncanary", code))
+		troubles = append(troubles, trouble{fmt.Sprint("status ", code), url, code, fmt.Sprintf("http_%d: the endpoint answered with status %d", code, code)})
+	}
+	wantTroubles(t, troubles, func(c *cmd.Config) { c.Webhooks.Timeout = time.Minute })
+	if wrote.Load() >= 64<<20 {
+		t.Error("megabytes of headers are read")
+	}
+}
+
+// None of them would ever end, so that all must be cut off.
+func TestWebhookTimeouts(t *testing.T) {
+	t.Parallel()
+	hang := func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
+	drip := func(c *net.TCPConn, text string) {
+		for i := 0; ; i++ {
+			if _, err := io.WriteString(c, text[i%len(text):i%len(text)+1]); err != nil {
+				return
+			}
+			<-time.After(time.Millisecond)
+		}
+	}
+	silent := wire(t, hang)
+	wantTroubles(t, []trouble{
+		{"says nothing", silent, 0, timeoutText},
+		{"no handshake", "https" + strings.TrimPrefix(silent, "http"), 0, timeoutText},
+		{"half a status", wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "HTTP/1.1 2"); hang(c) }), 0, timeoutText},
+		{"no end of headers", wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nA: b\r\n"); hang(c) }), 0, timeoutText},
+		{"drips a header", wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nA: "); drip(c, "a") }), 0, timeoutText},
+		{"drips headers", wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"); drip(c, "A: b\r\n") }), 0, timeoutText},
+		{"goes on to continue", wire(t, func(c *net.TCPConn) { drip(c, "HTTP/1.1 102 Processing\r\n\r\n") }), 0, timeoutText},
+	}, func(c *cmd.Config) { c.Webhooks.Timeout = 500 * time.Millisecond })
+}
+
+// Nobody is sent where an endpoint points to.
+func TestWebhookRedirects(t *testing.T) {
+	canary := newTarget(t, nil)
+	var troubles []trouble
+	for _, code := range []int{300, 301, 302, 303, 304, 305, 307, 308, 399} {
+		for _, location := range []string{canary.URL, "//" + strings.TrimPrefix(canary.URL, "http://") + "/x", "/again", ""} {
+			to := newTarget(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+				if n > 1 {
+					t.Errorf("%d to %q is followed", code, location)
+				}
+				if location != "" {
+					w.Header().Set("Location", location)
+				}
+				w.Header().Set("Refresh", "0; url="+canary.URL)
+				w.WriteHeader(code)
+			})
+			troubles = append(troubles, trouble{fmt.Sprint(code, " to ", location), to.URL, code, redirectText})
+		}
+	}
+	wantTroubles(t, troubles, func(*cmd.Config) {})
+	if got := canary.asked(); len(got) != 0 {
+		t.Errorf("the target of the redirects was asked: %v", got)
+	}
+}
+
+// An address that was allowed once is not any more.
+func TestWebhookBlocked(t *testing.T) {
+	h := newHooked(t, nil)
+	for _, url := range []string{"http://169.254.169.254/latest", "http://[fd00:ec2::254]/"} {
+		h.org.Admin.Post("/v1/webhooks/subscriptions", map[string]any{"url": url, "triggers": []string{"*"}}).Fails(422, "validation_failed", "url")
+	}
+	name := h.subscribe(h.org, strings.Replace(h.to.URL, "127.0.0.1", "localhost", 1))
+	h.happen(1)
+	h.Config.Webhooks.AllowPrivateNetworks = false
+	h.Restart()
+	h.Deliver()
+	h.wantTrouble(h.id, trouble{name: "an address", text: blockedText})
+	h.wantTrouble(name, trouble{name: "a name", text: blockedText})
+	h.wantAsked(0, "blocked")
+	h.Config.Webhooks.AllowPrivateNetworks = true
+	h.Restart()
+	h.pass(6 * time.Second)
+	h.wantAsked(2, "allowed again")
+}
+
+// Whatever comes after a good status changes nothing, and is not read. The time-out is an hour: nothing here waits for it.
+func TestWebhookEndlessAnswers(t *testing.T) {
+	const most = 64 << 20 // far more than the buffers between the two of them
+	flood := func(c net.Conn, head string) {
+		_, err := io.WriteString(c, head)
+		sent, chunk := 0, "3ff0\r\n"+strings.Repeat("a", 0x3ff0)+"\r\n"
+		for err == nil && sent < most {
+			var n int
+			n, err = io.WriteString(c, chunk)
+			sent += n
+		}
+		if err == nil {
+			t.Errorf("%q: all of %d bytes were read", head, sent)
+		}
+	}
+	wait := func(c net.Conn, head string) {
+		_, _ = io.WriteString(c, head)
+		_, _ = io.Copy(io.Discard, c) // until the service hangs up
+	}
+	drip := func(c net.Conn, head string) {
+		_, err := io.WriteString(c, head)
+		for err == nil {
+			_, err = io.WriteString(c, "1\r\na\r\n")
+			<-time.After(time.Millisecond)
+		}
+	}
+	const chunked = " Fine\r\nTransfer-Encoding: chunked\r\n\r\n"
+	h := newHooked(t, nil, func(c *cmd.Config) { c.Webhooks.Timeout = time.Hour })
+	var over sync.WaitGroup
+	want := map[string]string{}
+	for _, code := range []string{"200", "500"} {
+		for name, talk := range map[string]func(c *net.TCPConn){
+			"gigabyte":   func(c *net.TCPConn) { flood(c, "HTTP/1.1 "+code+" Fine\r\nContent-Length: 1073741824\r\n\r\n") },
+			"endless":    func(c *net.TCPConn) { flood(c, "HTTP/1.1 "+code+chunked) },
+			"one chunk":  func(c *net.TCPConn) { flood(c, "HTTP/1.1 "+code+chunked+"7fffffff\r\n") },
+			"no length":  func(c *net.TCPConn) { flood(c, "HTTP/1.0 "+code+" Fine\r\n\r\n") },
+			"drips":      func(c *net.TCPConn) { drip(c, "HTTP/1.1 "+code+chunked) },
+			"stops":      func(c *net.TCPConn) { wait(c, "HTTP/1.1 "+code+chunked+"5\r\nab") },
+			"says none":  func(c *net.TCPConn) { wait(c, "HTTP/1.1 "+code+" Fine\r\nContent-Length: 9\r\n\r\n") },
+			"bad chunks": func(c *net.TCPConn) { wait(c, "HTTP/1.1 "+code+chunked+"canary") },
+			"bad gzip": func(c *net.TCPConn) {
+				_, _ = io.WriteString(c, "HTTP/1.1 "+code+" Fine\r\nContent-Encoding: gzip\r\nContent-Length: 6\r\n\r\ncanary")
+			},
+		} {
+			over.Add(1)
+			url := wire(t, func(c *net.TCPConn) { talk(c); over.Done() })
+			want[h.subscribe(h.org, url)] = code + " " + name
+		}
+	}
+	h.happen(1)
+	h.Deliver()
+	for id, name := range want {
+		all := h.history(id)
+		if len(all) != 1 || !strings.HasPrefix(name, fmt.Sprint(*all[0].ResponseCode)) || (all[0].Status == "succeeded") != strings.HasPrefix(name, "200") {
+			t.Errorf("%s: on record is %+v", name, all)
+		}
+		if dump := h.org.Dump(); strings.Contains(dump, "canary") {
+			t.Fatal("the store has what an endpoint said")
+		}
+	}
+	h.wantPending(len(want)/2, "those that failed")
+	over.Wait() // each of them was hung up on
+}
+
+// What is sent: nothing but what Standard Webhooks has, and the same again but for the time and the signature.
+func TestWebhookManners(t *testing.T) {
+	h := newHooked(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "1", Path: "/", MaxAge: 1000})
+		w.Header().Set("WWW-Authenticate", "Basic")
+		w.WriteHeader([]int{401, 503, 200}[n-1])
+	})
+	created := h.org.Admin.Post("/v1/webhooks/subscriptions", map[string]any{"url": h.to.URL + "/a%20b/c?token=x%2Fy&z=", "triggers": []string{"task.*"}}).Is(201)
+	h.org.Admin.Patch(h.path(h.id), `{"status": "paused"}`).Is(200)
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(created.Text("data.secret"), "whsec_"))
+	if err != nil || len(key) < 24 || len(key) > 64 {
+		t.Fatalf("the secret is %d bytes: %v", len(key), err)
+	}
+	h.Clock.Advance(1234 * time.Millisecond)
+	task := h.org.Write.Post("/v1/tasks", `{"title": "Call – \u2028 <b>&amp;"}`).Is(201)
+	var data struct{ Data json.RawMessage }
+	if err := json.Unmarshal(task.Body, &data); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		h.Deliver()
+		h.Clock.Advance(time.Hour)
+	}
+	h.wantAsked(3, "in all")
+	id := h.history(created.ID())[0].SourceEventID
+	var at []string
+	for i, got := range h.to.asked() {
+		names := slices.Sorted(maps.Keys(got.header))
+		if want := []string{"Content-Length", "Content-Type", "User-Agent", "Webhook-Id", "Webhook-Signature", "Webhook-Timestamp"}; !slices.Equal(names, want) {
+			t.Errorf("the headers are %v", got.header)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "application/json", "User-Agent": "Prospector/" + cmd.Version, "Webhook-Id": id, "Content-Length": strconv.Itoa(len(got.body)),
+			"Webhook-Timestamp": strconv.FormatInt(apptest.Start.Add(1234*time.Millisecond+time.Duration(i)*time.Hour).Unix(), 10),
+		} {
+			if all := got.header[name]; len(all) != 1 || all[0] != want {
+				t.Errorf("%s is %q, want %q", name, all, want)
+			}
+		}
+		stamp := got.header.Get("Webhook-Timestamp")
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(id + "." + stamp + "." + got.body))
+		if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); got.header.Get("Webhook-Signature") != want {
+			t.Errorf("the signature is %s, want %s", got.header.Get("Webhook-Signature"), want)
+		}
+		if got.method != "POST" || got.path != "/a b/c" || got.query != "token=x%2Fy&z=" || got.cookies != 0 || len(got.encoding) != 0 {
+			t.Errorf("asked with %+v", got)
+		}
+		want := fmt.Sprintf(`{"id": %q, "trigger_key": "task.created", "created_at": "2026-03-02T09:00:01.234Z", "org_id": %q, "data": %s}`, id, h.org.ID, data.Data)
+		if diff := apptest.Diff(want, got.body); diff != "" || strings.TrimSpace(got.body) != got.body {
+			t.Errorf("%s\n%s", diff, got.body)
+		}
+		at = append(at, stamp)
+	}
+	if len(slices.Compact(at)) != 3 {
+		t.Errorf("the attempts are said to be of %v", at)
+	}
+}

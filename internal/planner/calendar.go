@@ -1,0 +1,244 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Calendar is what an organization calls a day, a business day, and the hours in which it sends. It may be shared.
+type Calendar struct {
+	zone     *time.Location
+	business [7]bool // by weekday, Sunday is 0
+	weekly   int     // how many of them
+	holidays []date  // ascending; only those on a day of business
+	reopens  []date  // by holiday: the next business day
+	from, to int64   // the sending window, in seconds of the local day
+	last     atomic.Pointer[span]
+}
+
+// date is a day of the local calendar, counted from 1970-01-01.
+type date int64
+
+// span is a stretch of time, in Unix seconds, in which the zone keeps its offset. Not every bound is a change of it.
+type span struct{ start, end, offset int64 }
+
+const (
+	hour = 3600
+	day  = 24 * hour
+	// widest is more than any zone is away from UTC, and more than any clock change.
+	widest = 26 * hour
+)
+
+// horizon is about the latest day that a delay leads to: far enough for anybody, and a year that can still be written with four
+// digits.
+const horizon date = 2567654 // 8999-12-31
+
+// NewCalendar is the calendar of a zone: its business days (1 is Monday, 7 Sunday), its holidays ("2006-01-02"), and the hours
+// between which it sends. From 0 to 24 is all day; a window whose end is not after its beginning goes over midnight.
+func NewCalendar(zone *time.Location, businessDays []int, holidays []string, from, to int) (*Calendar, error) {
+	if from < 0 || from > 23 || to < 1 || to > 24 {
+		return nil, fmt.Errorf("a sending window from %d to %d: must begin at 0 to 23 and end at 1 to 24", from, to)
+	}
+	c := &Calendar{zone: zone, from: int64(from) * hour, to: int64(to) * hour}
+	for _, d := range businessDays {
+		if d < 1 || d > 7 {
+			return nil, fmt.Errorf("business day %d: must be 1 (Monday) to 7 (Sunday)", d)
+		}
+		if !c.business[d%7] {
+			c.business[d%7] = true
+			c.weekly++
+		}
+	}
+	if c.weekly == 0 {
+		return nil, errors.New("no business days: at least one is needed")
+	}
+	for _, h := range holidays {
+		d, err := parseDate(h)
+		if err != nil {
+			return nil, fmt.Errorf("holiday %w", err)
+		}
+		if c.business[d.weekday()] {
+			c.holidays = append(c.holidays, d)
+		}
+	}
+	slices.Sort(c.holidays)
+	c.holidays = slices.Compact(c.holidays)
+	c.reopens = make([]date, len(c.holidays))
+	for i := len(c.holidays) - 1; i >= 0; i-- {
+		c.reopens[i] = c.nextBusiness(c.holidays[i])
+	}
+	return c, nil
+}
+
+// nextBusiness is the first business day after a date. Of many holidays in a row it asks the first alone.
+func (c *Calendar) nextBusiness(d date) date {
+	for d++; !c.business[d.weekday()]; d++ {
+	}
+	if i, holiday := slices.BinarySearch(c.holidays, d); holiday {
+		return c.reopens[i]
+	}
+	return d
+}
+
+func parseDate(s string) (date, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return 0, fmt.Errorf("%q: must be a date such as 2006-01-02", s)
+	}
+	return date(t.Unix() / day), nil
+}
+
+// DayAfter is the first instant after a date ("2006-01-02"): when something that includes the date is over.
+func (c *Calendar) DayAfter(d string) (time.Time, error) {
+	parsed, err := parseDate(d)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return c.at(parsed+1, 0), nil
+}
+
+// Open tells whether messages may go out at an instant: on a business day that is no holiday, within the sending window.
+func (c *Calendar) Open(t time.Time) bool { return c.opening(t.Unix()) == t.Unix() }
+
+// Opening is the first open instant that is not before t: t itself if it is open.
+func (c *Calendar) Opening(t time.Time) time.Time {
+	sec := t.Unix()
+	open := c.opening(sec)
+	if open == sec {
+		return t.UTC()
+	}
+	return time.Unix(open, 0).UTC()
+}
+
+// opening goes on from one piece of time to the next, each of them of one local date and one offset.
+func (c *Calendar) opening(sec int64) int64 {
+	for {
+		s := c.span(sec)
+		d := dateOf(sec + s.offset)
+		if !c.isBusiness(d) {
+			sec = s.leave(c.nextBusiness(d) - 1)
+			continue
+		}
+		midnight := int64(d)*day - s.offset
+		if c.from < c.to {
+			if open := max(sec, midnight+c.from); open < min(s.end, midnight+c.to) {
+				return open
+			}
+		} else {
+			if sec < min(s.end, midnight+c.to) {
+				return sec
+			}
+			if open := max(sec, midnight+c.from); open < min(s.end, midnight+day) {
+				return open
+			}
+		}
+		sec = s.leave(d)
+	}
+}
+
+// leave is when the span or a date within it ends, whichever comes first.
+func (s span) leave(d date) int64 { return min(s.end, int64(d+1)*day-s.offset) }
+
+// date is the local date of an instant.
+func (c *Calendar) date(t time.Time) date {
+	sec := t.Unix()
+	return dateOf(sec + c.span(sec).offset)
+}
+
+// at is the first instant whose local clock is at or after that hour of the date: when clocks skip the hour, the instant at which
+// they do; when they show it twice, the first time.
+func (c *Calendar) at(d date, h int) time.Time {
+	local := int64(d)*day + int64(h)*hour
+	s := c.span(local - c.span(local).offset)
+	if sec := local - s.offset; sec < s.end && sec-widest >= s.start {
+		return time.Unix(sec, 0).UTC()
+	}
+	for sec := local - widest; ; sec = s.end {
+		s = c.span(sec)
+		if sec = max(sec, local-s.offset); sec < s.end {
+			return time.Unix(sec, 0).UTC()
+		}
+	}
+}
+
+// span is the span of an instant. The last one is remembered: most questions are about the same months.
+func (c *Calendar) span(sec int64) span {
+	if s := c.last.Load(); s != nil && s.start <= sec && sec < s.end {
+		return *s
+	}
+	s := c.bounds(sec)
+	// Past the changes that a zone lists, Go begins a span with its year, even when the last listed change is in it.
+	if s.start != math.MinInt64 && c.bounds(s.start).end <= sec {
+		s.start = sec
+	}
+	c.last.Store(&s)
+	return s
+}
+
+func (c *Calendar) bounds(sec int64) span {
+	t := time.Unix(sec, 0).In(c.zone)
+	_, offset := t.Zone()
+	s := span{start: math.MinInt64, end: math.MaxInt64, offset: int64(offset)}
+	start, end := t.ZoneBounds()
+	if !start.IsZero() {
+		s.start = start.Unix()
+	}
+	if !end.IsZero() {
+		s.end = end.Unix()
+	}
+	// There, Go takes each year for 365 days: the last day of a leap year comes after the end of its span.
+	if s.end <= sec {
+		s.end = (sec/day + 1) * day
+	}
+	return s
+}
+
+// isBusiness tells whether a date is a business day and no holiday.
+func (c *Calendar) isBusiness(d date) bool {
+	if !c.business[d.weekday()] {
+		return false
+	}
+	if len(c.holidays) == 0 {
+		return true
+	}
+	_, holiday := slices.BinarySearch(c.holidays, d)
+	return !holiday
+}
+
+// businessDay is the n-th business day after a date, the date itself for 0.
+func (c *Calendar) businessDay(d date, n int) date {
+	for n > 0 && d < horizon {
+		weeks := (n - 1) / c.weekly // so that the last step ends on a business day
+		if weeks == 0 {
+			if d++; c.isBusiness(d) {
+				n--
+			}
+			continue
+		}
+		weeks = min(weeks, int(horizon-d)/7+1)
+		after := d + date(7*weeks)
+		n -= weeks*c.weekly - c.holidaysThrough(after) + c.holidaysThrough(d)
+		d = after
+	}
+	return d
+}
+
+func (c *Calendar) holidaysThrough(d date) int {
+	n, _ := slices.BinarySearch(c.holidays, d+1)
+	return n
+}
+
+func dateOf(local int64) date {
+	d := local / day
+	if local%day < 0 {
+		d--
+	}
+	return date(d)
+}
+
+// weekday is 0 on Sundays; 1970-01-01 was a Thursday.
+func (d date) weekday() int { return int(((d+4)%7 + 7) % 7) }

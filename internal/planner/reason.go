@@ -1,0 +1,125 @@
+package planner
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ending is how a step of a simulation came to be over.
+type ending uint8
+
+const (
+	happened   ending = iota // as a matter of fact, or because its message was sent
+	assumedDue               // a task, when it is due
+	assumedNow               // a task that is overdue
+	skipped
+)
+
+// cause is what made the due time of a step.
+type cause struct {
+	step   *step
+	link   *link // the transition that decided; nil where there is none
+	end    ending
+	passed bool // that time had passed
+	moved  bool // to the next opening
+}
+
+// What is added to the words of a due time.
+const (
+	movedToOpening = "; moved to the next opening of the sending window"
+	wasOverdue     = "; was overdue"
+	hasEnded       = "; the campaign has ended by then"
+)
+
+// reason is a cause in words.
+func (w cause) reason() string {
+	var buffer [160]byte
+	b := buffer[:0]
+	if w.link == nil {
+		b = append(b, "day "...)
+		b = strconv.AppendInt(b, int64(w.step.Day), 10)
+		b = append(b, " of the sequence at "...)
+		b = appendHour(b, w.step.Hour)
+		if w.passed {
+			b = append(b, " had passed: at once"...)
+		}
+	} else {
+		b = appendFiring(b, w)
+		if w.passed {
+			b = append(b, "; that had passed: at once"...)
+		}
+	}
+	if w.moved {
+		b = append(b, movedToOpening...)
+	}
+	return string(b)
+}
+
+// appendFiring says what a due time counts from: "1 hour and 2 days after step 0 was due".
+func appendFiring(b []byte, w cause) []byte {
+	l := w.link
+	began := len(b)
+	for _, d := range [...]Delay{l.Pre, l.Post} {
+		if d.Unit == "" {
+			continue
+		}
+		if len(b) > began {
+			b = append(b, " and "...)
+		}
+		b = appendDelay(b, d)
+	}
+	if len(b) > began {
+		b = append(b, " after step "...)
+	} else {
+		b = append(b, "when step "...)
+	}
+	b = strconv.AppendInt(b, int64(l.From), 10)
+	switch {
+	case l.Type == Scheduled:
+		b = append(b, " was due"...)
+	case w.end == skipped:
+		b = append(b, " was skipped"...)
+	case w.end == assumedDue:
+		b = append(b, " was completed, which is assumed to be when it is due"...)
+	case w.end == assumedNow:
+		b = append(b, " was completed, which is assumed to be now"...)
+	default:
+		b = append(b, " was completed"...)
+	}
+	if n := len(w.step.in); w.step.all && n > 1 {
+		b = append(b, "; the last of the "...)
+		b = strconv.AppendInt(b, int64(n), 10)
+		b = append(b, " that it waits for"...)
+	}
+	return b
+}
+
+func appendDelay(b []byte, d Delay) []byte {
+	b = strconv.AppendInt(b, int64(d.N), 10)
+	b = append(b, ' ')
+	unit := string(d.Unit)
+	if d.Unit == BusinessDays {
+		unit = "business days"
+	}
+	if d.N == 1 {
+		unit = unit[:len(unit)-1]
+	}
+	return append(b, unit...)
+}
+
+func appendHour(b []byte, h int) []byte {
+	return append(b, byte('0'+h/10), byte('0'+h%10), ':', '0', '0')
+}
+
+// shortDuration is a duration without the zeros at its end: 1h, not 1h0m0s.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,48 @@
+package record
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"prospector/store"
+)
+
+// Sources are the kinds that emit events.
+func (s *Set) Sources() []store.Source {
+	var sources []store.Source
+	for _, k := range s.kinds {
+		if source, emits := k.source(); emits {
+			sources = append(sources, source)
+		}
+	}
+	return sources
+}
+
+func (k *Kind[T]) source() (_ store.Source, emits bool) {
+	if k.Silent {
+		return store.Source{}, false
+	}
+	a := k.InWords()
+	a = strings.ToUpper(a[:1]) + a[1:]
+	fresh := k.Example
+	head := headOf(&fresh)
+	head.UpdatedAt = head.CreatedAt
+	triggers := []store.Trigger{
+		{Event: "created", Description: a + " was created.", Example: &fresh},
+		{Event: "updated", Description: a + " was changed."},
+	}
+	if !k.QuietEnd {
+		triggers = append(triggers, store.Trigger{Event: "deleted", Description: a + " was deleted.", Gone: true})
+	}
+	return store.Source{Object: k.Object, Triggers: append(triggers, k.Triggers...), Example: &k.Example, Read: k.Table.Public}, true
+}
+
+// Example is the record that a JSON text shows. It panics on a text that shows none: examples are written in the source.
+func Example[T any](text string) T {
+	var rec T
+	if err := json.Unmarshal([]byte(text), &rec, json.RejectUnknownMembers(true)); err != nil {
+		panic("record: an example: " + err.Error())
+	}
+	return rec
+}

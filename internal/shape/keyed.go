@@ -1,0 +1,108 @@
+package shape
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// keyPattern is what the keys of a map are like, unless its field has a pattern for them.
+var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+
+const keySays = "must have a key of 1 to 100 letters, digits, - and _"
+
+// keyed decodes an object whose members have keys of the caller's own into a map. Each member is decoded as new, and
+// together they replace what was there.
+func (d *decoder) keyed(v Value, dst reflect.Value, f *Field, path string) {
+	if v.Kind != Object {
+		d.p.Invalid(path, "must be an object")
+		return
+	}
+	if f.Max > 0 && len(v.Members) > f.Max {
+		d.p.Invalid(path, "must have at most %d entries", f.Max)
+		return
+	}
+	entry := Field{typ: dst.Type().Elem(), Max: TextMax}
+	d = d.forNew()
+	out := reflect.MakeMapWithSize(dst.Type(), len(v.Members))
+	for _, m := range v.Members {
+		at := join(path, m.Key)
+		if !f.Pattern.MatchString(m.Key) {
+			d.p.Invalid(at, "%s", f.Says)
+			continue
+		}
+		e := reflect.New(entry.typ).Elem()
+		d.value(m.Value, e, &entry, at)
+		out.SetMapIndex(reflect.ValueOf(m.Key).Convert(dst.Type().Key()), e)
+	}
+	dst.Set(out)
+}
+
+// entryView is the side from which a schema looks at the objects of a list or a map: in an update they are new too, and
+// those that cannot be changed are repeated as they are answered.
+func (f *Field) entryView(view View) View {
+	switch {
+	case view != UpdateInput || !isObject(f.typ.Elem()):
+		return view
+	case f.ReadOnly || f.Fixed:
+		return Answer
+	}
+	return CreateInput
+}
+
+// idIn finds the id of an object, a UUID or a text, nil when it has none.
+func idIn(t reflect.Type) []int {
+	if !isObject(t) {
+		return nil
+	}
+	for _, sf := range reflect.VisibleFields(t) {
+		if key, _, _ := strings.Cut(sf.Tag.Get("json"), ","); key == "id" && (sf.Type == uuidType || isText(sf.Type)) {
+			return sf.Index
+		}
+	}
+	return nil
+}
+
+// OfObjects tells a list or a map of objects, which lists know by their ids.
+func (f *Field) OfObjects() bool {
+	return f.id != nil || f.typ.Kind() == reflect.Map && isObject(f.typ.Elem())
+}
+
+// HasUUIDs tells whether what lists have of the field are UUIDs.
+func (f *Field) HasUUIDs() bool {
+	switch {
+	case f.id != nil:
+		return f.typ.Elem().FieldByIndex(f.id).Type == uuidType
+	case f.typ.Kind() == reflect.Slice:
+		return f.typ.Elem() == uuidType
+	}
+	return f.Type == TypeReference
+}
+
+// Listed gives what lists have of the field in rec, a pointer to its struct: its value or, of objects, their ids.
+func (f *Field) Listed(rec any) any {
+	if !f.OfObjects() {
+		return f.Get(rec)
+	}
+	objects := reflect.ValueOf(rec).Elem().FieldByIndex(f.index)
+	ids := make([]string, 0, objects.Len())
+	if f.id == nil {
+		for _, key := range objects.MapKeys() {
+			ids = append(ids, key.String())
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	for i := range objects.Len() {
+		id := objects.Index(i).FieldByIndex(f.id)
+		if id.Type() == uuidType {
+			ids = append(ids, id.Interface().(uuid.UUID).String())
+		} else if id.Len() > 0 {
+			ids = append(ids, id.String())
+		}
+	}
+	return ids
+}

@@ -1,0 +1,294 @@
+package shape
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+)
+
+// letter has lists of objects and objects keyed by ids, some that a caller sets and some that they do not.
+type letter struct {
+	Steps  []letterStep     `json:"steps" rule:"required,max=3"`
+	Blocks map[string]block `json:"blocks" rule:"max=2"`
+	Short  map[string]block `json:"short" rule:"required" pattern:"^[a-z]$" says:"must have a key of one letter"`
+	Cast   []actor          `json:"cast" rule:"readonly"`
+	Props  map[string]actor `json:"props" rule:"readonly"`
+	Seals  map[string]block `json:"seals" rule:"fixed"`
+}
+
+type letterStep struct {
+	ID     Text             `json:"id"`
+	Kind   string           `json:"kind" rule:"required,enum=email|call"`
+	Hour   int              `json:"hour" rule:"from=0,to=23,default=9"`
+	Words  []string         `json:"words" rule:"max=2"`
+	Remark string           `json:"remark,omitempty" rule:"optional"`
+	Once   Text             `json:"once" rule:"fixed"`
+	SentAt Time             `json:"sent_at" rule:"readonly"`
+	Blocks map[string]block `json:"blocks"`
+}
+
+type block struct {
+	Name    string `json:"name" rule:"required,max=5"`
+	Type    string `json:"type" rule:"default=MANUAL,enum=MANUAL"`
+	Content Text   `json:"content"`
+}
+
+type actor struct {
+	ID   uuid.UUID `json:"id" rule:"readonly"`
+	Name Text      `json:"name"`
+}
+
+// sent is a letter as it is kept and answered.
+func sent() letter {
+	a, b := actor{uuid.UUID{1}, "Ann"}, actor{uuid.UUID{2}, ""}
+	return letter{
+		Steps:  []letterStep{{ID: "s", Kind: "email", Hour: 8}},
+		Blocks: map[string]block{"old": {"Old", "MANUAL", "x"}},
+		Short:  map[string]block{"a": {"A", "MANUAL", ""}},
+		Cast:   []actor{a, b}, Props: map[string]actor{"p": b},
+		Seals: map[string]block{"wax": {"Wax", "MANUAL", ""}},
+	}
+}
+
+func TestKeyed(t *testing.T) {
+	for _, c := range []struct {
+		body, problem string
+		want          map[string]block
+	}{
+		{`{"blocks": {"intro": {"name": "Intro", "content": "hi"}}}`, "", map[string]block{"intro": {"Intro", "MANUAL", "hi"}}},
+		{`{"blocks": {"-_9Z": {"name": "a"}, "old": {"name": "b"}}}`, "", map[string]block{"-_9Z": {"a", "MANUAL", ""}, "old": {"b", "MANUAL", ""}}},
+		{`{"blocks": {}}`, "", nil},
+		{`{"blocks": null}`, "", nil},
+		{`{"blocks": []}`, "blocks must be an object", nil},
+		{`{"blocks": ""}`, "blocks must be an object", nil},
+		{`{"blocks": {"a": null, "b": "x"}}`, "blocks.a must be an object; blocks.b must be an object", nil},
+		{`{"blocks": {"a": {}, "b": {"name": "123456", "type": "AUTO", "x": 1}}}`,
+			"blocks.b.name must have at most 5 characters; blocks.b.type must be one of MANUAL; blocks.b.x is not a known field; blocks.a.name is required", nil},
+		{`{"blocks": {"a": {"name": "a"}, "b": {"name": "b"}, "c": {"name": "c"}}}`, "blocks must have at most 2 entries", nil},
+		{`{"blocks": {"": {"name": "a"}, "a.b": {}}}`, "blocks. " + keySays + "; blocks.a.b " + keySays, nil},
+		{`{"blocks": {"é": {"name": "a"}, "` + strings.Repeat("x", 101) + `": {"name": "a"}}}`,
+			"blocks.é " + keySays + "; blocks." + strings.Repeat("x", 101) + " " + keySays, nil},
+		{`{"short": {"ab": {"name": "a"}}}`, "short.ab must have a key of one letter", nil},
+		{`{"short": {}}`, "short must not be empty", nil},
+		{`{"short": null}`, "short is required", nil},
+	} {
+		for _, mode := range []Mode{Create, Update} {
+			rec, before := letter{}, sent()
+			body := c.body
+			if mode == Update {
+				rec = before
+			} else {
+				body = `{"steps": [{"kind": "call"}], ` + body[1:]
+				if !strings.Contains(body, "short") {
+					body = body[:len(body)-1] + `, "short": {"a": {"name": "a"}}}`
+				}
+			}
+			var p fault.Problems
+			Decode(objectOf(t, body), &rec, mode, &p)
+			if !sameProblems(said(&p), c.problem) || c.problem == "" && !(len(rec.Blocks) == 0 && len(c.want) == 0) && !reflect.DeepEqual(rec.Blocks, c.want) {
+				t.Errorf("mode %d, %s: %+v, %s; want %+v, %s", mode, body, rec.Blocks, said(&p), c.want, c.problem)
+			}
+			if !reflect.DeepEqual(before, sent()) {
+				t.Errorf("%s: the original became %+v", body, before)
+			}
+		}
+	}
+}
+
+// sameProblems compares what was said, in any order.
+func sameProblems(a, b string) bool {
+	count := map[string]int{}
+	for _, s := range strings.Split(a, "; ") {
+		count[s]++
+	}
+	for _, s := range strings.Split(b, "; ") {
+		count[s]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// The objects of a list are as new under either mode, stand in their order, and are told by their places.
+func TestListOfObjects(t *testing.T) {
+	for _, c := range []struct {
+		steps, problem string
+		want           []letterStep
+	}{
+		{`[{"kind": "call"}, {"kind": "call"}]`, "", []letterStep{{Kind: "call", Hour: 9}, {Kind: "call", Hour: 9}}},
+		{`[{"id": "s", "kind": "email", "hour": 0, "words": ["a", "a"], "remark": "r", "once": "o", "blocks": {"b": {"name": "B"}}}]`, "",
+			[]letterStep{{ID: "s", Kind: "email", Words: []string{"a"}, Remark: "r", Once: "o", Blocks: map[string]block{"b": {"B", "MANUAL", ""}}}}},
+		{`[{"kind": "call", "hour": null}]`, "", []letterStep{{Kind: "call", Hour: 9}}},
+		{`[{"kind": "call"}, {"kind": "call"}, {"kind": "fax", "hour": 24, "words": ["a", ""], "blocks": {"b": {}}}]`,
+			"steps[2].kind must be one of email, call; steps[2].hour must be between 0 and 23; steps[2].words[1] must not be empty; steps[2].blocks.b.name is required", nil},
+		{`[{"id": "s"}]`, "steps[0].kind is required", nil},
+		{`[{"kind": "call", "sent_at": null}]`, "steps[0].sent_at is read-only", nil},
+		{`[null, "", 1]`, "steps[0] must be an object; steps[1] must be an object; steps[2] must be an object", nil},
+		{`[]`, "steps must not be empty", nil},
+		{`null`, "steps is required", nil},
+		{`[{}, {}, {}, {}]`, "steps must have at most 3 entries", nil},
+	} {
+		for _, mode := range []Mode{Create, Update} {
+			rec, body := letter{}, `{"short": {"a": {"name": "a"}}, "steps": `+c.steps+`}`
+			if mode == Update {
+				rec = sent()
+			}
+			var p fault.Problems
+			Decode(objectOf(t, body), &rec, mode, &p)
+			if !sameProblems(said(&p), c.problem) || c.problem == "" && !reflect.DeepEqual(rec.Steps, c.want) {
+				t.Errorf("mode %d, %s: %+v, %s; want %+v, %s", mode, body, rec.Steps, said(&p), c.want, c.problem)
+			}
+		}
+	}
+}
+
+// What cannot be changed may be repeated as it was answered, with the members that nobody can set.
+func TestObjectsThatCannotBeChanged(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}, {"id": "02000000-0000-0000-0000-000000000000", "name": null}]}`: "",
+		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}]}`:                                                               "cast is read-only",
+		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}, {"id": "03000000-0000-0000-0000-000000000000"}]}`:               "cast is read-only",
+		`{"cast": [], "props": {}}`: "cast is read-only; props is read-only",
+		`{"cast": null}`:            "cast is read-only",
+		`{"props": {"p": {"id": "02000000-0000-0000-0000-000000000000", "name": null}}}`: "",
+		`{"props": {"q": {"id": "02000000-0000-0000-0000-000000000000", "name": null}}}`: "props is read-only",
+		`{"props": {"p": {"id": "02000000-0000-0000-0000-000000000000", "x": 1}}}`:       "props is read-only",
+		`{"seals": {"wax": {"name": "Wax"}}}`:                                            "",
+		`{"seals": {"wax": {"name": "Lead"}}}`:                                           "seals is read-only",
+		`{"seals": {}}`:                                                                  "seals is read-only",
+	} {
+		rec := sent()
+		var p fault.Problems
+		if Decode(objectOf(t, body), &rec, Update, &p); said(&p) != want || !reflect.DeepEqual(rec, sent()) {
+			t.Errorf("%s: %s, want %s; %+v", body, said(&p), want, rec)
+		}
+	}
+	var rec letter
+	var p fault.Problems
+	Decode(objectOf(t, `{"short": {"a": {"name": "a"}}, "steps": [{"kind": "call"}], "cast": [], "props": {}, "seals": {"x": {"name": "x"}}}`), &rec, Create, &p)
+	if said(&p) != "cast is read-only; props is read-only" || rec.Seals["x"].Name != "x" {
+		t.Errorf("on create: %s, %+v", said(&p), rec)
+	}
+}
+
+// A record with none of it answers empty lists and objects, always in the same bytes, and nothing but a change is a change.
+func TestObjectsAnsweredAndCompared(t *testing.T) {
+	raw, err := jsonv2.Marshal(letter{Steps: []letterStep{{}}}, jsonv2.Deterministic(true))
+	const want = `{"steps":[{"id":null,"kind":"","hour":0,"words":[],"once":null,"sent_at":null,"blocks":{}}],"blocks":{},"short":{},"cast":[],"props":{},"seals":{}}`
+	if err != nil || string(raw) != want {
+		t.Errorf("%s, %v", raw, err)
+	}
+	s := Of[letter]()
+	for _, rec := range []letter{{}, {Steps: []letterStep{{}}}, sent()} {
+		raw, _ := jsonv2.Marshal(&rec)
+		var back letter
+		if err := jsonv2.Unmarshal(raw, &back); err != nil || s.Diff(&rec, &back) != nil || s.Diff(&back, &rec) != nil {
+			t.Errorf("%s reads back with other %v, %v", raw, s.Diff(&rec, &back), err)
+		}
+	}
+	for want, change := range map[string]func(l *letter){
+		"[steps]":       func(l *letter) { l.Steps[0].Hour++ },
+		"[blocks]":      func(l *letter) { l.Blocks = map[string]block{"old": {"Old", "MANUAL", "y"}} },
+		"[short]":       func(l *letter) { l.Short = map[string]block{"b": l.Short["a"]} },
+		"[cast]":        func(l *letter) { l.Cast = l.Cast[:1] },
+		"[blocks cast]": func(l *letter) { l.Blocks, l.Cast[0].Name = nil, "" },
+	} {
+		before, after := sent(), sent()
+		change(&after)
+		if got := fmt.Sprint(s.Diff(&before, &after)); got != want {
+			t.Errorf("changed %s, want %s", got, want)
+		}
+	}
+}
+
+func TestSchemaOfObjects(t *testing.T) {
+	c := Components{}
+	for _, view := range []View{Answer, CreateInput, UpdateInput} {
+		c.Of(reflect.TypeFor[letter](), view)
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]struct {
+		Required   []string
+		Properties map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	const names = `"propertyNames":{"pattern":"^[A-Za-z0-9_-]{1,100}$"}`
+	for at, want := range map[string]string{
+		"letter.steps":        `{"type":"array","items":{"$ref":"#/components/schemas/letterStep"}}`,
+		"letter.blocks":       `{"type":"object","additionalProperties":{"$ref":"#/components/schemas/block"}}`,
+		"letterCreate.steps":  `{"type":"array","items":{"$ref":"#/components/schemas/letterStepCreate"},"minItems":1,"maxItems":3}`,
+		"letterCreate.blocks": `{"type":["object","null"],"additionalProperties":{"$ref":"#/components/schemas/blockCreate"},` + names + `,"maxProperties":2}`,
+		"letterCreate.short":  `{"type":"object","additionalProperties":{"$ref":"#/components/schemas/blockCreate"},"propertyNames":{"pattern":"^[a-z]$"},"minProperties":1}`,
+		"letterUpdate.steps":  `{"type":"array","items":{"$ref":"#/components/schemas/letterStepCreate"},"minItems":1,"maxItems":3}`,
+		"letterUpdate.blocks": `{"type":["object","null"],"additionalProperties":{"$ref":"#/components/schemas/blockCreate"},` + names + `,"maxProperties":2}`,
+		"letterUpdate.cast": `{"type":["array","null"],"description":"Read-only: accepted when it says what is already there.",` +
+			`"items":{"$ref":"#/components/schemas/actor"}}`,
+	} {
+		of, key, _ := strings.Cut(at, ".")
+		if got := string(got[of].Properties[key]); got != want {
+			t.Errorf("%s is %s, want %s", at, got, want)
+		}
+	}
+	if _, has := got["letterStepCreate"].Properties["sent_at"]; has || fmt.Sprint(got["letterStepCreate"].Required) != "[kind]" {
+		t.Errorf("a new step is %+v", got["letterStepCreate"])
+	}
+	if _, has := got["letterStepUpdate"]; has {
+		t.Error("a step can be changed in place")
+	}
+	if fmt.Sprint(got["letterStep"].Required) != "[id kind hour words once sent_at blocks]" {
+		t.Errorf("a step is %+v", got["letterStep"])
+	}
+}
+
+// Lists know objects by their ids, or their keys; without ids they are no field.
+func TestListedObjects(t *testing.T) {
+	type noID struct {
+		Day int `json:"day"`
+	}
+	type odd struct {
+		letter
+		Tags  IDs           `json:"tags"`
+		Moves []noID        `json:"moves"`
+		Owner uuid.NullUUID `json:"owner"`
+		Inner struct {
+			Steps []letterStep `json:"steps"`
+		} `json:"inner"`
+		Counts map[string]int `json:"counts"`
+	}
+	rec := odd{letter: sent(), Moves: []noID{{1}}, Tags: tagsOf("a"), Counts: map[string]int{"x": 1}}
+	rec.Steps = append(rec.Steps, letterStep{}, letterStep{ID: "t"})
+	rec.Blocks = map[string]block{"b": {}, "c": {}, "a": {}}
+	type listed struct {
+		typ            Type
+		objects, uuids bool
+		values         string
+	}
+	got := map[string]listed{}
+	for _, f := range Of[odd]().Flat() {
+		got[f.Key] = listed{f.Type, f.OfObjects(), f.HasUUIDs(), TextOf(f.Listed(&rec))}
+	}
+	want := map[string]listed{
+		"steps": {TypeMulti, true, false, "s|t"}, "blocks": {TypeMulti, true, false, "a|b|c"}, "short": {TypeMulti, true, false, "a"},
+		"cast":  {TypeMulti, true, true, uuid.UUID{1}.String() + "|" + uuid.UUID{2}.String()},
+		"props": {TypeMulti, true, false, "p"}, "seals": {TypeMulti, true, false, "wax"},
+		"tags": {TypeMulti, false, true, tag('a').String()}, "owner": {TypeReference, false, true, ""}, "inner.steps": {TypeMulti, true, false, ""},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}

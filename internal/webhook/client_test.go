@@ -1,0 +1,164 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+func TestRetryAfterHeader(t *testing.T) {
+	in := func(d time.Duration) string { return monday.Add(d).Format(http.TimeFormat) }
+	day := monday.Add(24 * time.Hour)
+	for header, want := range map[string]time.Time{
+		"": {}, " ": {}, "soon": {}, "-1": {}, "+1": {}, "1.5": {}, "0x10": {}, "1_000": {}, "1,2": {}, "Inf": {}, "1 0": {},
+		"0": monday, "00": monday, "60": monday.Add(time.Minute), " 60\t": monday.Add(time.Minute), "060": monday.Add(time.Minute),
+		"86399": day.Add(-time.Second), "86400": day, "86401": day, "4294967295": day, "4294967296": day,
+		"9223372036854775807": day, "18446744073709551616": day, strings.Repeat("9", 400): day,
+		in(time.Minute): monday.Add(time.Minute), in(0): monday, in(-time.Hour): monday.Add(-time.Hour), in(24 * time.Hour): day, in(25 * time.Hour): day,
+		monday.Add(time.Hour).Format("Monday, 02-Jan-06 15:04:05 MST"): monday.Add(time.Hour), monday.Add(time.Hour).Format(time.ANSIC): monday.Add(time.Hour),
+		monday.Add(time.Hour).Format(time.RFC3339): {}, "Fri, 31 Dec 9999 23:59:59 GMT": day, "Thu, 01 Jan 1970 00:00:00 GMT": time.Unix(0, 0),
+	} {
+		if got := retryAfter(header, monday); !got.Equal(want) {
+			t.Errorf("%.60q is %v, want %v", header, got, want)
+		}
+	}
+}
+
+// The next attempt is within a tenth of its delay, and anywhere there.
+func TestNextTry(t *testing.T) {
+	w := &Webhooks{Options: Options{RetrySchedule: []time.Duration{5 * time.Second, 14 * time.Hour, 0}}}
+	for tries, delay := range w.RetrySchedule {
+		earliest, latest := 2*delay, time.Duration(0)
+		for range 2000 {
+			after := w.nextTry(monday, tries, monday.Add(-time.Hour)).Sub(monday)
+			earliest, latest = min(earliest, after), max(latest, after)
+		}
+		if earliest < delay/10*9 || latest > delay/10*11 || delay > 0 && (earliest > delay/100*91 || latest < delay/100*109) {
+			t.Errorf("%v is %v to %v", delay, earliest, latest)
+		}
+		if at := w.nextTry(monday, tries, monday.Add(20*time.Hour)); !at.Equal(monday.Add(20 * time.Hour)) {
+			t.Errorf("%v: put off until then, the next is at %v", delay, at)
+		}
+	}
+}
+
+func TestClasses(t *testing.T) {
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	on := t.Context()
+	op := func(name string, err error) error { return &net.OpError{Op: name, Net: "tcp", Err: err} }
+	call := func(no syscall.Errno) error { return op("dial", os.NewSyscallError("connect", no)) }
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want class
+	}{
+		{on, errBlocked, blockedClass}, {on, op("dial", errBlocked), blockedClass}, {late, op("dial", errBlocked), blockedClass},
+		{on, call(syscall.ECONNREFUSED), connectClass}, {on, call(syscall.ECONNRESET), connectClass}, {on, call(syscall.EHOSTUNREACH), connectClass},
+		{on, call(syscall.ENETUNREACH), connectClass}, {on, call(syscall.EPIPE), connectClass}, {on, call(syscall.ETIMEDOUT), timeoutClass},
+		{on, io.EOF, connectClass}, {on, io.ErrUnexpectedEOF, connectClass}, {on, errors.New("malformed HTTP response"), connectClass},
+		{on, call(syscall.EMFILE), localClass}, {on, call(syscall.ENFILE), localClass}, {on, call(syscall.ENOBUFS), localClass},
+		{on, &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}, dnsClass},
+		{on, op("dial", &net.DNSError{Err: "server misbehaving", Name: "x", IsTemporary: true}), dnsClass},
+		{on, op("dial", &net.DNSError{Err: "i/o timeout", Name: "x", IsTimeout: true}), dnsClass},
+		{late, context.DeadlineExceeded, timeoutClass}, {late, io.EOF, timeoutClass}, {on, os.ErrDeadlineExceeded, timeoutClass},
+		{over, context.Canceled, connectClass},
+		{on, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, tlsClass},
+		{on, tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, tlsClass},
+		{on, tls.AlertError(40), tlsClass}, {on, op("remote error", tls.AlertError(40)), tlsClass}, {on, errors.New("tls: no cipher suite"), tlsClass},
+		{on, errors.New("http: server gave HTTP response to HTTPS client"), tlsClass},
+	} {
+		for _, err := range []error{c.err, &url.Error{Op: "Post", URL: "https://x.example/in", Err: c.err}, fmt.Errorf("somewhere: %w", c.err)} {
+			if got := classOf(c.ctx, err); got != c.want {
+				t.Errorf("%v is %s, want %s", err, got, c.want)
+			}
+		}
+	}
+	for code := 100; code < 1000; code++ {
+		want := statusClass
+		switch {
+		case code/100 == 2:
+			want = ""
+		case code/100 == 3:
+			want = redirectClass
+		case code == 410:
+			want = statusClass
+		}
+		if got := classOfStatus(code); got != want {
+			t.Errorf("%d is %q, want %q", code, got, want)
+		}
+	}
+}
+
+// The client itself: no proxy, no cookies, nothing added, nothing followed.
+func TestClientIsBare(t *testing.T) {
+	c := newClient(guard{allowPrivate: true}, 4, Options{})
+	transport := c.Transport.(*http.Transport)
+	if c.Jar != nil || transport.Proxy != nil || !transport.DisableCompression || transport.TLSClientConfig.InsecureSkipVerify {
+		t.Errorf("the client is %+v with %+v", c, transport)
+	}
+	if c.Timeout != 0 { // it would cut off a body that is being thrown away, too
+		t.Errorf("the client has a time-out of its own: %v", c.Timeout)
+	}
+}
+
+// A name without an address, and a certificate for another name or of an authority that is not trusted.
+func TestClientFailures(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	trusted := x509.NewCertPool()
+	trusted.AddCert(server.Certificate())
+	here := func(kind dnsmessage.Type, _ int) []string {
+		if kind == dnsmessage.TypeA {
+			return []string{"127.0.0.1"}
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		host   string
+		answer answers
+		roots  *x509.CertPool
+		want   class
+	}{
+		{"nowhere.example", func(dnsmessage.Type, int) []string { return nil }, trusted, dnsClass},
+		{"example.com", here, trusted, ""}, // which the certificate is for
+		{"another.example", here, trusted, tlsClass},
+		{"example.com", here, x509.NewCertPool(), tlsClass},
+	} {
+		client := newClient(guard{allowPrivate: true}, 1, Options{Resolver: resolver(t, c.answer), RootCAs: c.roots})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+c.host+":"+port, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got class
+		if res, err := client.Do(req); err != nil {
+			got = classOf(t.Context(), err)
+		} else {
+			res.Body.Close()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.host, got, c.want)
+		}
+		client.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,308 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// canary is a server on this machine's loopback addresses that must not be reached.
+type canary struct {
+	port    string
+	six     bool // it listens on ::1 too
+	reached atomic.Int64
+}
+
+func newCanary(t *testing.T) *canary {
+	t.Helper()
+	four, six, err := listenBoth()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(four.Addr().String())
+	c := &canary{port: port, six: six != nil}
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				c.reached.Add(1)
+			}
+		},
+	}
+	t.Cleanup(func() { server.Close() })
+	go server.Serve(four)
+	if c.six {
+		go server.Serve(six)
+	}
+	return c
+}
+
+// listenBoth listens on one port of 127.0.0.1 and of ::1, where there is one.
+func listenBoth() (four, six net.Listener, err error) {
+	for range 20 {
+		if four, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+			return nil, nil, err
+		}
+		_, port, _ := net.SplitHostPort(four.Addr().String())
+		six, err = net.Listen("tcp6", net.JoinHostPort("::1", port))
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+		four.Close()
+	}
+	if err != nil && errors.Is(err, syscall.EADDRINUSE) {
+		return nil, nil, err
+	}
+	return four, six, nil
+}
+
+// answers says what a name resolves to when it is asked for the nth time, from 0, by A or AAAA.
+type answers func(t dnsmessage.Type, nth int) []string
+
+// resolver asks a DNS server of the test's own on loopback, which knows every name.
+func resolver(t *testing.T, answer answers) *net.Resolver {
+	t.Helper()
+	server, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	done.Go(func() { serveDNS(server, answer) })
+	t.Cleanup(func() { server.Close(); done.Wait() })
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp4", server.LocalAddr().String())
+	}}
+}
+
+func serveDNS(server net.PacketConn, answer answers) {
+	asked := map[dnsmessage.Type]int{}
+	buffer := make([]byte, 4096)
+	for {
+		n, from, err := server.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		var query dnsmessage.Message
+		if query.Unpack(buffer[:n]) != nil || len(query.Questions) != 1 {
+			continue
+		}
+		q := query.Questions[0]
+		reply := dnsmessage.Message{
+			Header:    dnsmessage.Header{ID: query.ID, Response: true, Authoritative: true, RecursionAvailable: true},
+			Questions: query.Questions,
+		}
+		for _, text := range answer(q.Type, asked[q.Type]) {
+			addr := netip.MustParseAddr(text)
+			var body dnsmessage.ResourceBody = &dnsmessage.AAAAResource{AAAA: addr.As16()}
+			if q.Type == dnsmessage.TypeA {
+				body = &dnsmessage.AResource{A: addr.As4()}
+			}
+			header := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
+			reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: header, Body: body})
+		}
+		asked[q.Type]++
+		if packed, err := reply.Pack(); err == nil {
+			server.WriteTo(packed, from)
+		}
+	}
+}
+
+// errAway takes the place of a connection to another machine.
+var errAway = errors.New("not in a test")
+
+// caller calls as a guard lets it, and leaves this machine alone.
+type caller struct {
+	dialer net.Dialer
+	client http.Client
+
+	mu      sync.Mutex
+	dialled []string // the addresses that the guard let through
+	blocked []string // and the others
+}
+
+func newCaller(g guard, r *net.Resolver) *caller {
+	c := &caller{}
+	c.dialer = net.Dialer{Timeout: 5 * time.Second, Resolver: r, ControlContext: func(ctx context.Context, network, address string, raw syscall.RawConn) error {
+		err := g.control(ctx, network, address, raw)
+		to, _ := netip.ParseAddrPort(address)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err != nil {
+			c.blocked = append(c.blocked, to.Addr().String())
+			return err
+		}
+		c.dialled = append(c.dialled, to.Addr().String())
+		if !to.Addr().IsLoopback() && !to.Addr().IsUnspecified() {
+			return errAway
+		}
+		return nil
+	}}
+	c.client = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: c.dialer.DialContext}}
+	return c
+}
+
+// seen is what was dialled and what was not, so far.
+func (c *caller) seen() (dialled, blocked []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.dialled), slices.Clone(c.blocked)
+}
+
+// get is an error unless the canary answers.
+func (c *caller) get(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}
+
+// everyLoopback is what a resolver gone bad answers: whatever looks like an address or a name is this machine.
+func everyLoopback(t dnsmessage.Type, _ int) []string {
+	if t == dnsmessage.TypeA {
+		return []string{"127.0.0.1"}
+	}
+	return []string{"::1", "::ffff:127.0.0.1"}
+}
+
+func TestGuardCanary(t *testing.T) {
+	canary := newCanary(t)
+	names := resolver(t, everyLoopback)
+	strict := newCaller(guard{}, names)
+	cases := slices.Concat(loopbacks, spellings(netip.MustParseAddr("127.0.0.1"), inside), spellings(netip.MustParseAddr("127.255.255.254"), inside),
+		spellings(netip.MustParseAddr("0.0.0.0"), inside), []spelled{{"hooks.example.com", open}, {"127.0.0.1.nip.io", open}, {"intranet", open}})
+	blocked := 0
+	for _, c := range cases {
+		err := strict.get(t.Context(), "http://"+c.host+":"+canary.port+"/")
+		if err == nil {
+			t.Errorf("%q: called", c.host)
+		}
+		if errors.Is(err, errBlocked) {
+			blocked++
+		}
+		// And as whoever takes the host out of the url in another way.
+		host := strings.Trim(strings.ReplaceAll(c.host, "%25", "%"), "[]")
+		if conn, err := strict.dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(host, canary.port)); err == nil {
+			conn.Close()
+			t.Errorf("%q: dialled", host)
+		}
+	}
+	if dialled, _ := strict.seen(); len(dialled) > 0 {
+		t.Errorf("dialled %q", dialled)
+	}
+	if blocked < 70 {
+		t.Errorf("only %d of %d spellings came as far as the guard", blocked, len(cases))
+	}
+	if n := canary.reached.Load(); n != 0 {
+		t.Fatalf("the canary was reached %d times", n)
+	}
+	t.Logf("%d spellings, %d blocked when dialled, the others not understood", len(cases), blocked)
+
+	// The canary can be reached: and as it takes connections in their order, it has seen all that there were.
+	lax := newCaller(guard{allowPrivate: true}, names)
+	plain := []string{"127.0.0.1", "localhost", "０.０.０.０", "127。0。0。1", "0.0.0.0", "[::ffff:127.0.0.1]", "hooks.example.com"}
+	if canary.six {
+		plain = append(plain, "[::1]", "[::]", "[::1%25lo]")
+	}
+	for _, host := range plain {
+		if err := lax.get(t.Context(), "http://"+host+":"+canary.port+"/"); err != nil {
+			t.Errorf("%q, private networks allowed: %v", host, err)
+		}
+	}
+	if n := canary.reached.Load(); n != int64(len(plain)) {
+		t.Errorf("the canary was reached %d times, not %d", n, len(plain))
+	}
+}
+
+func TestGuardRebinding(t *testing.T) {
+	const public = "93.184.216.34"
+	// only answers one type, the nth question with the nth list and the last one from then on.
+	only := func(which dnsmessage.Type, lists ...[]string) answers {
+		return func(t dnsmessage.Type, nth int) []string {
+			if t != which {
+				return nil
+			}
+			return lists[min(nth, len(lists)-1)]
+		}
+	}
+	both := func(a, aaaa []string) answers {
+		return func(t dnsmessage.Type, _ int) []string {
+			if t == dnsmessage.TypeA {
+				return a
+			}
+			return aaaa
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		answer answers
+		target string // as it is dialled
+		never  bool   // even with private networks allowed
+		six    bool   // dialled only where there is IPv6
+	}{
+		{name: "public first", answer: only(dnsmessage.TypeA, []string{public}, []string{"127.0.0.1"}), target: "127.0.0.1"},
+		{name: "public and loopback", answer: only(dnsmessage.TypeA, []string{public, "127.0.0.1"}), target: "127.0.0.1"},
+		{name: "loopback and public", answer: only(dnsmessage.TypeA, []string{"127.0.0.1", public}), target: "127.0.0.1"},
+		{name: "unspecified", answer: only(dnsmessage.TypeA, []string{public}, []string{"0.0.0.0"}), target: "0.0.0.0"},
+		{name: "IPv6", answer: only(dnsmessage.TypeAAAA, []string{"2606:2800:220:1::1"}, []string{"::1"}), target: "::1", six: true},
+		{name: "mapped", answer: only(dnsmessage.TypeAAAA, []string{"::ffff:" + public}, []string{"::ffff:127.0.0.1"}), target: "127.0.0.1"},
+		{name: "public, IPv6 loopback", answer: both([]string{public}, []string{"::1"}), target: "::1", six: true},
+		{name: "loopback, IPv6 public", answer: both([]string{"127.0.0.1"}, []string{"2606:2800:220:1::1"}), target: "127.0.0.1"},
+		{name: "NAT64", answer: only(dnsmessage.TypeAAAA, []string{"64:ff9b::a9fe:a9fe"}), target: "64:ff9b::a9fe:a9fe", never: true, six: true},
+		{name: "metadata", answer: only(dnsmessage.TypeA, []string{public}, []string{"169.254.169.254"}), target: "169.254.169.254", never: true},
+		{name: "metadata IPv6", answer: both([]string{"168.63.129.16"}, []string{"fd00:ec2::254"}), target: "fd00:ec2::254", never: true, six: true},
+		{name: "mapped metadata", answer: only(dnsmessage.TypeAAAA, []string{"::ffff:169.254.169.254"}), target: "169.254.169.254", never: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			canary := newCanary(t)
+			if c.six && !canary.six {
+				t.Skip("there is no IPv6 here")
+			}
+			url := "http://rebind.example:" + canary.port + "/"
+			for _, g := range guards {
+				if wrong := g.checkURL("https://rebind.example/"); wrong != "" {
+					t.Fatalf("the url itself %s", wrong)
+				}
+				caller := newCaller(g, resolver(t, c.answer))
+				refused := !g.allowPrivate || c.never
+				reached := 0
+				for range 4 {
+					if caller.get(t.Context(), url) == nil {
+						reached++
+					}
+				}
+				dialled, blocked := caller.seen()
+				if refused && (reached > 0 || slices.Contains(dialled, c.target)) {
+					t.Errorf("%+v: dialled %q", g, dialled)
+				}
+				if refused != slices.Contains(blocked, c.target) {
+					t.Errorf("%+v: blocked %q", g, blocked)
+				}
+				if !refused && reached == 0 {
+					t.Errorf("%+v: not reached, dialled %q", g, dialled)
+				}
+				if n := canary.reached.Load(); refused && n != 0 {
+					t.Errorf("%+v: the canary was reached %d times", g, n)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,334 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/google/uuid"
+)
+
+// Sets are sets of ids that belong to records, such as the members of an audience. They are kept both ways: the ids of a record
+// in order, and the records whose sets have an id. They have no history, and go only when they are dropped.
+//
+// The ids of a set stand in chunks. A chunk has those above its low and up to its bound, which is in its key, so that one seek finds
+// the chunk of an id. The low of each is the bound of the one before it, nothing for the first, and the last bound is the greatest id
+// that there can be: a chunk that went missing is noticed. An empty set has no chunks.
+type Sets struct {
+	chunks string // record ‖ bound → low ‖ ids, ascending
+	owners string // id ‖ record → nothing
+}
+
+// NewSets declares sets.
+func NewSets(name string) *Sets { return &Sets{chunks: name + ".set", owners: name + ownerSuffix} }
+
+const ownerSuffix = ".owner"
+
+const (
+	chunkMost = 512           // ids; one with more is split
+	chunkFew  = chunkMost / 8 // one with fewer becomes part of the next
+	chunkGood = chunkMost * 3 / 4
+)
+
+var lastID = uuid.Max
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+
+// pairKey is the key of two ids.
+func pairKey(a, b uuid.UUID) []byte { return append(append(make([]byte, 0, 32), a[:]...), b[:]...) }
+
+// idChunk is a chunk of the set of an owner.
+type idChunk struct {
+	owner, low, bound uuid.UUID
+	ids               []byte // one after the other
+}
+
+func (c *idChunk) len() int { return len(c.ids) / 16 }
+
+func (c *idChunk) id(i int) uuid.UUID { return uuid.UUID(c.ids[16*i:]) }
+
+// after is how many of its ids come before those above the id.
+func (c *idChunk) after(id uuid.UUID) int {
+	return sort.Search(c.len(), func(i int) bool { return bytes.Compare(c.ids[16*i:16*i+16], id[:]) > 0 })
+}
+
+func (c *idChunk) has(id uuid.UUID) bool {
+	i := c.after(id)
+	return i > 0 && c.id(i-1) == id
+}
+
+// open reads a chunk. What is not one, or not one that stands there, is ErrDamaged.
+func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
+	damaged := func(what string) error { return fmt.Errorf("%s %x: %w: %s", s.chunks, key, ErrDamaged, what) }
+	if len(key) != 32 {
+		return c, damaged("the key is no chunk's")
+	}
+	value, err := unseal(tx.place(s.chunks, key), v)
+	if err != nil {
+		return c, fmt.Errorf("%s %x: %w", s.chunks, key, err)
+	}
+	if len(value) < 16 || len(value)%16 != 0 {
+		return c, damaged("it has no whole ids")
+	}
+	c = idChunk{owner: uuid.UUID(key), low: uuid.UUID(value), bound: uuid.UUID(key[16:]), ids: value[16:]}
+	rest := value
+	if c.low == uuid.Nil { // the first, which may have that very id
+		rest = c.ids
+	}
+	for ; len(rest) > 16; rest = rest[16:] {
+		a, b := binary.BigEndian.Uint64(rest), binary.BigEndian.Uint64(rest[16:])
+		if a > b || a == b && bytes.Compare(rest[8:16], rest[24:32]) >= 0 {
+			return c, damaged("its ids are in disorder")
+		}
+	}
+	if len(c.ids) > 0 && bytes.Compare(rest[:16], c.bound[:]) > 0 || compareIDs(c.low, c.bound) >= 0 {
+		return c, damaged("its ids are above its bound")
+	}
+	return c, nil
+}
+
+func (s *Sets) errMissing(owner, near uuid.UUID) error {
+	return fmt.Errorf("%s %s: %w: a chunk is missing at %s", s.chunks, owner, ErrDamaged, near)
+}
+
+// each calls fn for the chunks of an owner, from that of an id on, until it says stop. fn writes none.
+func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool)) error {
+	first, last := true, idChunk{}
+	more := true
+	err := tx.look(s.chunks, pairKey(owner, from), func(key, v []byte) (bool, error) {
+		if !bytes.HasPrefix(key, owner[:]) {
+			return false, nil
+		}
+		c, err := s.open(tx, key, v)
+		if err != nil {
+			return false, err
+		}
+		if first && c.low != uuid.Nil && compareIDs(from, c.low) <= 0 {
+			return false, s.errMissing(owner, from)
+		} else if !first && c.low != last.bound {
+			return false, s.errMissing(owner, last.bound)
+		}
+		first, last = false, c
+		more = fn(c)
+		return more, nil
+	})
+	if err != nil || !more || last.bound == lastID {
+		return err
+	}
+	if !first {
+		return s.errMissing(owner, last.bound)
+	}
+	// There is no chunk for the id, so there may be none at all.
+	return tx.look(s.chunks, owner[:], func(key, _ []byte) (bool, error) {
+		if bytes.HasPrefix(key, owner[:]) {
+			return false, s.errMissing(owner, from)
+		}
+		return false, nil
+	})
+}
+
+// find gives the chunk that an id belongs to; of an empty set one without ids.
+func (s *Sets) find(tx *Tx, owner, id uuid.UUID) (idChunk, error) {
+	c := idChunk{owner: owner, bound: lastID}
+	err := s.each(tx, owner, id, func(found idChunk) bool { c = found; return false })
+	return c, err
+}
+
+// put writes a chunk that has other ids now: in pieces when they are too many, and together with the next when they are too few.
+func (s *Sets) put(tx *Tx, c idChunk) error {
+	n := c.len()
+	if n < chunkFew {
+		switch {
+		case c.bound != lastID:
+			next, err := s.behind(tx, c)
+			if err != nil {
+				return err
+			}
+			tx.delete(s.chunks, pairKey(c.owner, c.bound))
+			next.low, next.ids = c.low, slices.Concat(c.ids, next.ids)
+			return s.put(tx, next)
+		case n == 0 && c.low == uuid.Nil:
+			tx.delete(s.chunks, pairKey(c.owner, c.bound))
+			return nil
+		}
+	}
+	pieces := 1
+	if n > chunkMost {
+		pieces = (n + chunkGood - 1) / chunkGood
+	}
+	for ; pieces > 1; pieces-- {
+		cut := c.len() / pieces
+		piece := c
+		piece.bound, piece.ids = c.id(cut-1), c.ids[:16*cut]
+		s.write(tx, piece)
+		c.low, c.ids = piece.bound, c.ids[16*cut:]
+	}
+	s.write(tx, c)
+	return nil
+}
+
+// behind gives the chunk that comes after one which is not the last.
+func (s *Sets) behind(tx *Tx, c idChunk) (next idChunk, err error) {
+	from := append(pairKey(c.owner, c.bound), 0)
+	err = tx.look(s.chunks, from, func(key, v []byte) (_ bool, err error) {
+		if bytes.HasPrefix(key, c.owner[:]) {
+			next, err = s.open(tx, key, v)
+		}
+		return false, err
+	})
+	if err == nil && next.low != c.bound {
+		err = s.errMissing(c.owner, c.bound)
+	}
+	return next, err
+}
+
+func (s *Sets) write(tx *Tx, c idChunk) {
+	key := pairKey(c.owner, c.bound)
+	tx.put(s.chunks, key, seal(tx.place(s.chunks, key), slices.Concat(c.low[:], c.ids)))
+}
+
+// Add adds ids, in any order, to the set of a record and gives those that were not in it, in order.
+func (s *Sets) Add(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (added []uuid.UUID, err error) {
+	added, err = s.change(tx, owner, ids, func(c *idChunk, ids, added []uuid.UUID) []uuid.UUID {
+		all := make([]byte, 0, len(c.ids)+16*len(ids))
+		at := 0
+		for _, id := range ids {
+			i := at + (&idChunk{ids: c.ids[16*at:]}).after(id)
+			all, at = append(all, c.ids[16*at:16*i]...), i
+			if i == 0 || c.id(i-1) != id {
+				all, added = append(all, id[:]...), append(added, id)
+			}
+		}
+		c.ids = append(all, c.ids[16*at:]...)
+		return added
+	})
+	if err == nil {
+		s.own(tx, owner, added, []byte{})
+	}
+	return added, err
+}
+
+// Remove takes ids, in any order, out of the set of a record and gives those that were in it, in order.
+func (s *Sets) Remove(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (removed []uuid.UUID, err error) {
+	removed, err = s.change(tx, owner, ids, func(c *idChunk, ids, removed []uuid.UUID) []uuid.UUID {
+		left := make([]byte, 0, len(c.ids))
+		at := 0
+		for _, id := range ids {
+			if i := at + (&idChunk{ids: c.ids[16*at:]}).after(id); i > at && c.id(i-1) == id {
+				left, at = append(left, c.ids[16*at:16*(i-1)]...), i
+				removed = append(removed, id)
+			}
+		}
+		c.ids = append(left, c.ids[16*at:]...)
+		return removed
+	})
+	if err == nil {
+		s.own(tx, owner, removed, nil)
+	}
+	return removed, err
+}
+
+// change brings ids to the chunks that they belong to. alter changes the ids of a chunk by some and adds those that made a difference
+// to the others.
+func (s *Sets) change(tx *Tx, owner uuid.UUID, ids []uuid.UUID, alter func(c *idChunk, ids, changed []uuid.UUID) []uuid.UUID) (changed []uuid.UUID, err error) {
+	ids = slices.Clone(ids)
+	slices.SortFunc(ids, compareIDs)
+	ids = slices.Compact(ids)
+	changed = make([]uuid.UUID, 0, len(ids))
+	for len(ids) > 0 {
+		c, err := s.find(tx, owner, ids[0])
+		if err != nil {
+			return nil, err
+		}
+		n := sort.Search(len(ids), func(i int) bool { return compareIDs(ids[i], c.bound) > 0 })
+		before := len(changed)
+		changed = alter(&c, ids[:n], changed)
+		if len(changed) > before {
+			if err := s.put(tx, c); err != nil {
+				return nil, err
+			}
+		}
+		ids = ids[n:]
+	}
+	return changed, nil
+}
+
+// own notes of ids, which are in order, that the record has them; or, when the value is nil, that it has not.
+func (s *Sets) own(tx *Tx, owner uuid.UUID, ids []uuid.UUID, value []byte) {
+	for _, id := range ids {
+		tx.set(s.owners, pairKey(id, owner), value)
+	}
+}
+
+// Has tells whether an id is in the set of a record.
+func (s *Sets) Has(tx *Tx, owner, id uuid.UUID) (bool, error) {
+	c, err := s.find(tx, owner, id)
+	return err == nil && c.has(id), err
+}
+
+// All gives the set of a record in order.
+func (s *Sets) All(tx *Tx, owner uuid.UUID) ([]uuid.UUID, error) {
+	var chunks []idChunk
+	n := 0
+	err := s.each(tx, owner, uuid.Nil, func(c idChunk) bool {
+		chunks, n = append(chunks, c), n+c.len()
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]uuid.UUID, 0, n)
+	for _, c := range chunks {
+		ids = c.appendTo(ids, 0, n)
+	}
+	return ids, nil
+}
+
+// appendTo adds ids from the i-th on, as far as there are not most then.
+func (c *idChunk) appendTo(ids []uuid.UUID, i, most int) []uuid.UUID {
+	for b := c.ids[16*i:]; len(b) >= 16 && len(ids) < most; b = b[16:] {
+		ids = append(ids, uuid.UUID(b[:16]))
+	}
+	return ids
+}
+
+// After gives the ids of the set of a record above an id, in order and at most so many.
+func (s *Sets) After(tx *Tx, owner, after uuid.UUID, most int) (ids []uuid.UUID, err error) {
+	err = s.each(tx, owner, after, func(c idChunk) bool {
+		ids = c.appendTo(ids, c.after(after), most)
+		return len(ids) < most
+	})
+	return ids, err
+}
+
+// Owners gives the records whose sets have the id, in order.
+func (s *Sets) Owners(tx *Tx, id uuid.UUID) (owners []uuid.UUID, err error) {
+	err = tx.look(s.owners, id[:], func(key, _ []byte) (bool, error) {
+		if !bytes.HasPrefix(key, id[:]) {
+			return false, nil
+		}
+		if len(key) != 32 {
+			return false, fmt.Errorf("%s %x: %w: the key is no id's", s.owners, key, ErrDamaged)
+		}
+		owners = append(owners, uuid.UUID(key[16:]))
+		return true, nil
+	})
+	return owners, err
+}
+
+// Drop takes everything out of the set of a record, at most so many ids, and tells whether there are more.
+func (s *Sets) Drop(tx *Tx, owner uuid.UUID, most int) (more bool, err error) {
+	var ids []uuid.UUID
+	err = s.each(tx, owner, uuid.Nil, func(c idChunk) bool {
+		ids = c.appendTo(ids, 0, most+1)
+		return len(ids) <= most
+	})
+	if err != nil {
+		return false, err
+	}
+	more = len(ids) > most
+	_, err = s.Remove(tx, owner, ids[:min(most, len(ids))])
+	return more, err
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"hash/maphash"
+
+	"github.com/google/uuid"
+)
+
+// Verify reads all sets of the transaction's organization and reports chunks that cannot be read or are missing, and where the
+// two ways of a set do not agree. In an Update it mends what follows from the chunks alone: which records have an id. What a
+// chunk that cannot be read may have is left alone.
+func (s *Sets) Verify(tx *Tx, report Report) error {
+	seed, sum := maphash.MakeSeed(), uint64(0)
+	last := idChunk{bound: lastID}
+	ended := func() {
+		if last.bound != lastID {
+			report(false, "%v", s.errMissing(last.owner, last.bound))
+		}
+	}
+	err := tx.scan(s.chunks, nil, func(key, v []byte) (bool, error) {
+		c, err := s.open(tx, key, v)
+		if err != nil {
+			report(false, "%v", err)
+			if len(key) != 32 {
+				return true, nil
+			}
+			c.owner, c.bound = uuid.UUID(key), uuid.UUID(key[16:])
+		}
+		low := last.bound
+		if last.bound == lastID || c.owner != last.owner {
+			ended()
+			low = uuid.Nil
+		}
+		if err == nil && c.low != low {
+			report(false, "%v", s.errMissing(c.owner, low))
+		}
+		last = c
+		if err != nil {
+			return true, nil
+		}
+		for i := range c.len() {
+			entry := pairKey(c.id(i), c.owner)
+			sum += maphash.Bytes(seed, entry)
+			if tx.get(s.owners, entry) == nil {
+				if tx.writable {
+					tx.put(s.owners, entry, nil)
+				}
+				report(tx.writable, "%s: %s is in the set of %s, and does not say so", s.owners, c.id(i), c.owner)
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	ended()
+	return s.leftOvers(tx, seed, sum, report)
+}
+
+// leftOvers finds the ids that say they are in a set and are not. The sum of those that are tells first whether there can be any.
+func (s *Sets) leftOvers(tx *Tx, seed maphash.Seed, sum uint64, report Report) error {
+	err := tx.scan(s.owners, nil, func(key, _ []byte) (bool, error) {
+		sum -= maphash.Bytes(seed, key)
+		return true, nil
+	})
+	if err != nil || sum == 0 {
+		return err
+	}
+	return tx.scan(s.owners, nil, func(key, _ []byte) (bool, error) {
+		if len(key) != 32 {
+			report(tx.forget(s.owners, key), "%s: the key %x is no id's", s.owners, key)
+			return true, nil
+		}
+		id, owner := uuid.UUID(key), uuid.UUID(key[16:])
+		if has, err := s.Has(tx, owner, id); err == nil && !has {
+			report(tx.forget(s.owners, key), "%s: %s says that it is in the set of %s, and is not", s.owners, id, owner)
+		}
+		return true, nil
+	})
+}
