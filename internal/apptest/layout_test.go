@@ -13,15 +13,16 @@ import (
 // that belong to it alone.
 var mayImport = map[string][]string{
 	".":                 {"cmd"},
-	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/tam", "internal/outreach", "internal/research", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/tam", "internal/outreach", "internal/mail", "internal/research", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/tam", "internal/outreach", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/console":  {},
 	"internal/crm":      {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/identity": {"internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/research": {"internal/tam", "internal/crm", "internal/shape"},
 	"internal/tam":      {"internal/identity", "internal/crm", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"internal/outreach": {"internal/planner", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/outreach": {"internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/planner":  {},
+	"internal/mail":     {},
 	"internal/webhook":  {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/worker":   {"internal/fault", "store"},
 	"internal/record":   {"internal/rows", "internal/shape", "internal/fault", "index", "store"},
@@ -44,6 +45,7 @@ var owners = map[string]string{
 	"github.com/spf13/viper":              "cmd",
 	"github.com/getkin/kin-openapi":       "internal/apptest",
 	"github.com/santhosh-tekuri":          "internal/apptest",
+	"github.com/wneessen/go-mail":         "internal/mail",
 	"golang.org/x/text":                   "internal/rows",
 }
 
