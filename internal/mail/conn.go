@@ -1,0 +1,218 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail/smtp"
+)
+
+const (
+	answerMost  = 64 << 10 // of what a server may say at once
+	quitTimeout = time.Second
+)
+
+// conn is a connection whose server has greeted and taken the login. One goroutine has it at a time.
+type conn struct {
+	raw     net.Conn // under the encryption
+	client  *smtp.Client
+	options *Options
+	late    *time.Timer // cuts the connection when an answer takes too long
+	idle    *time.Timer // belongs to the SMTP that keeps the connection
+	message bytes.Buffer
+	size    int  // the largest message that the server takes, 0 for any
+	utf8    bool // whether it takes addresses that are not ASCII
+	begun   bool // whether a transaction was begun and not finished
+	broken  bool // whether what the server says next cannot be trusted
+}
+
+// open connects, encrypts and logs in. Its error tells at which stage it failed.
+func open(ctx context.Context, o *Options) (*conn, error) {
+	dialer := net.Dialer{Timeout: o.DialTimeout}
+	raw, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
+	if err != nil {
+		return nil, fmt.Errorf("connect: %s", why(ctx, err))
+	}
+	c := &conn{raw: &bounded{Conn: raw, left: answerMost}, options: o}
+	c.late = time.AfterFunc(o.CommandTimeout, c.cut)
+	release := context.AfterFunc(ctx, c.cut)
+	stage, err := c.begin(ctx)
+	if !release() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		c.drop()
+		return nil, fmt.Errorf("%s: %s", stage, why(ctx, err))
+	}
+	return c, nil
+}
+
+// begin brings the connection to where messages can be sent, or tells the stage that failed.
+func (c *conn) begin(ctx context.Context) (stage string, err error) {
+	o := c.options
+	settings := &tls.Config{ServerName: o.Host, RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}
+	over := c.raw
+	if o.TLS == TLS {
+		secure := tls.Client(c.raw, settings)
+		if err := c.command(func() error { return secure.HandshakeContext(ctx) }); err != nil {
+			return "TLS", err
+		}
+		over = secure
+	}
+	if err := c.command(func() (err error) { c.client, err = smtp.NewClient(over, o.Host); return err }); err != nil {
+		return "greeting", err
+	}
+	if err := c.command(func() error { return c.client.Hello(o.Hello) }); err != nil {
+		return "EHLO", err
+	}
+	if o.TLS == StartTLS {
+		if offered, _ := c.client.Extension("STARTTLS"); !offered {
+			return "STARTTLS", errors.New("the server does not offer it")
+		}
+		if err := c.command(func() error { return c.client.StartTLS(settings) }); err != nil {
+			return "STARTTLS", err
+		}
+	}
+	if o.Username != "" {
+		if err := c.login(); err != nil {
+			return "login", err
+		}
+	}
+	_, size := c.client.Extension("SIZE")
+	c.size, _ = strconv.Atoi(size)
+	c.utf8, _ = c.client.Extension("SMTPUTF8")
+	return "", nil
+}
+
+// login tells the server who sends, in the first way of these that it offers. The options were checked: the connection is encrypted,
+// or the server is on this machine.
+func (c *conn) login() error {
+	o := c.options
+	_, offered := c.client.Extension("AUTH")
+	for _, way := range []struct {
+		name string
+		auth smtp.Auth
+	}{
+		{"PLAIN", smtp.PlainAuth("", o.Username, o.Password, o.Host, true)},
+		{"LOGIN", smtp.LoginAuth(o.Username, o.Password, o.Host, true)},
+		{"CRAM-MD5", smtp.CRAMMD5Auth(o.Username, o.Password)},
+	} {
+		for name := range strings.FieldsSeq(offered) {
+			if strings.EqualFold(name, way.name) {
+				return c.command(func() error { return c.client.Auth(way.auth) })
+			}
+		}
+	}
+	return errors.New("the server offers none of PLAIN, LOGIN and CRAM-MD5")
+}
+
+// send sends a message. The connection is gone if it was lost, or the server wanted no more of it, before the server had answered
+// to this message.
+func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
+	from, to := asciiDomain(m.From.Email), asciiDomain(m.To.Email)
+	international := !isASCII(from) || !isASCII(to)
+	if international && !c.utf8 {
+		return Result{Refused, "the server takes no address with letters outside ASCII before the @ (SMTPUTF8)"}, false
+	}
+	c.message.Reset()
+	m.appendTo(&c.message)
+	if c.size > 0 && c.message.Len() > c.size {
+		return Result{Refused, fmt.Sprintf("the message has %d bytes, and the server takes %d", c.message.Len(), c.size)}, false
+	}
+	if c.begun {
+		if err := c.command(c.client.Reset); err != nil {
+			return trouble(ctx, "RSET", err), c.broken
+		}
+	}
+	c.client.SkipSMTPUTF8(!international)
+	if err := c.command(func() error { return c.client.Mail("<" + from + ">") }); err != nil {
+		return trouble(ctx, "MAIL FROM", err), c.broken
+	}
+	c.begun = true
+	if err := c.command(func() error { return c.client.Rcpt("<" + to + ">") }); err != nil {
+		return ofRecipient(ctx, err), false
+	}
+	return c.data(ctx), false
+}
+
+// data sends the content of the message that is in the buffer.
+func (c *conn) data(ctx context.Context) Result {
+	var content *smtp.DataCloser
+	if err := c.command(func() error {
+		writer, err := c.client.Data()
+		content, _ = writer.(*smtp.DataCloser)
+		return err
+	}); err != nil {
+		return ofCommand(ctx, err)
+	}
+	err := c.within(c.options.AnswerTimeout, func() error {
+		_, _ = content.Write(c.message.Bytes()) // a server that hung up may have said why, which Close reads
+		return content.Close()
+	})
+	if err != nil {
+		return ofContent(ctx, err)
+	}
+	c.begun = false
+	return Result{Sent, "250 " + content.ServerResponse()}
+}
+
+// command is within the time that a command has.
+func (c *conn) command(f func() error) error {
+	return c.within(c.options.CommandTimeout, f)
+}
+
+// within does what waits for the server, cuts the connection after a time, and notes whether it can be used after that.
+func (c *conn) within(d time.Duration, f func() error) error {
+	c.late.Reset(d)
+	err := f()
+	inTime := c.late.Stop()
+	answer, answered := errors.AsType[*textproto.Error](err)
+	if !inTime || err != nil && (!answered || answer.Code < 400 || answer.Code == closing) {
+		c.broken = true
+	}
+	return err
+}
+
+// cut ends what the connection waits for. It may be called by any goroutine.
+func (c *conn) cut() {
+	_ = c.raw.SetDeadline(time.Unix(1, 0))
+}
+
+func (c *conn) drop() {
+	c.late.Stop()
+	_ = c.raw.Close()
+}
+
+// quit takes leave of the server, which may be gone.
+func (c *conn) quit() {
+	_ = c.within(quitTimeout, c.client.Quit)
+	c.drop()
+}
+
+// bounded is a connection over which the other side may say only so much before it is spoken to again.
+type bounded struct {
+	net.Conn
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errors.New("the server does not stop talking")
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.left = answerMost
+	return b.Conn.Write(p)
+}
