@@ -175,7 +175,9 @@ func (c *conn) within(d time.Duration, f func() error) error {
 	err := f()
 	inTime := c.late.Stop()
 	answer, answered := errors.AsType[*textproto.Error](err)
-	if !inTime || err != nil && (!answered || answer.Code < 400 || answer.Code == closing) {
+	lost := err != nil && (!answered || answer.Code < 400 || answer.Code == closing)
+	saysMore := c.client != nil && c.client.Text.R.Buffered() > 0 // which would be taken for the answer to what is asked next
+	if !inTime || lost || saysMore {
 		c.broken = true
 	}
 	return err

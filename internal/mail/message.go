@@ -79,10 +79,11 @@ func checkEmail(email string) error {
 	return nil
 }
 
-// isID tells whether a text can stand between the brackets of a Message-ID.
+// isID tells whether a text can stand between the brackets of a Message-ID, and is not taken for anything else there.
 func isID(id string) bool {
 	id = asciiDomain(id)
-	return strings.Contains(id, "@") && isToken(id)
+	left, right, _ := strings.Cut(id, "@")
+	return left != "" && right != "" && isToken(id) && !strings.Contains(right, "@") && !strings.ContainsAny(id, `"(),;\`) && !strings.Contains(id, "=?")
 }
 
 func isLink(link string) bool {

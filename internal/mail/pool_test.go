@@ -1,0 +1,291 @@
+package mail
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// await takes from a channel, or fails the test.
+func await[T any](t *testing.T, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(deadline):
+		t.Fatal("it did not happen")
+	}
+	return v
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	s := (&server{}).start(t)
+	c := s.client(nil)
+	for range 20 {
+		send(t, c, aMessage(), Sent, "")
+	}
+	connections, commands, messages := s.seen()
+	if connections != 1 || len(messages) != 20 || slices.Contains(commands, "RSET") {
+		t.Errorf("%d connections for %d messages: %q", connections, len(messages), commands)
+	}
+}
+
+// Messages at once have a connection each up to the most there may be, and the others wait.
+func TestConnectionsAtMost(t *testing.T) {
+	const most = 3
+	inside, proceed := make(chan struct{}, 100), make(chan struct{})
+	var at, peak atomic.Int32
+	s := (&server{answer: func(_ int, stage string) string {
+		if stage == content {
+			now := at.Add(1)
+			for old := peak.Load(); now > old && !peak.CompareAndSwap(old, now); old = peak.Load() {
+			}
+			inside <- struct{}{}
+			<-proceed
+			at.Add(-1)
+		}
+		return ""
+	}}).start(t)
+	c := s.client(func(o *Options) { o.Connections = most })
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() { send(t, c, aMessage(), Sent, "") })
+	}
+	for range most {
+		await(t, inside)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waiting := make(chan Result, 1)
+	go func() { waiting <- c.Send(ctx, aMessage()) }()
+	cancel()
+	if r := await(t, waiting); r.Status != Trouble || r.Text != "cancelled" {
+		t.Errorf("who waits for a connection and is cancelled: %v %q", r.Status, r.Text)
+	}
+	close(proceed)
+	all.Wait()
+	connections, _, messages := s.seen()
+	if connections != most || len(messages) != 12 {
+		t.Errorf("%d connections, %d at once, %d messages", connections, peak.Load(), len(messages))
+	}
+}
+
+// A refusal ends the transaction and not the connection.
+func TestConnectionIsKeptAfterRefusal(t *testing.T) {
+	for _, stage := range []string{"RCPT", "DATA", content} {
+		t.Run(stage, func(t *testing.T) {
+			var refused atomic.Bool
+			s := &server{answer: func(_ int, at string) string {
+				if at != stage || refused.Swap(true) {
+					return ""
+				}
+				return "550 5.7.1 not this one"
+			}}
+			s.start(t)
+			c := s.client(nil)
+			send(t, c, aMessage(), Refused, "550 5.7.1 not this one")
+			send(t, c, aMessage(), Sent, "")
+			connections, commands, _ := s.seen()
+			if connections != 1 || !slices.Contains(commands, "RSET") {
+				t.Errorf("%d connections: %q", connections, commands)
+			}
+		})
+	}
+}
+
+// A kept connection that turns out to be gone is not the message's fault, nor the server's.
+func TestKeptConnectionIsGone(t *testing.T) {
+	for name, answer := range map[string]func(stage string, messages int) string{
+		"hung up while idle": func(stage string, messages int) string {
+			if stage == content {
+				return "250 fine" + last
+			}
+			return ""
+		},
+		"421": func(stage string, messages int) string {
+			if stage == "MAIL" && messages > 0 {
+				return "421 4.4.2 too long idle" + last
+			}
+			return ""
+		},
+		"hung up at MAIL": func(stage string, messages int) string {
+			if stage == "MAIL" && messages > 0 {
+				return drop
+			}
+			return ""
+		},
+		"garbage": func(stage string, messages int) string {
+			if stage == "MAIL" && messages > 0 {
+				return "bye"
+			}
+			return ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{}
+			s.answer = func(n int, stage string) string {
+				if n > 1 {
+					return ""
+				}
+				_, _, messages := s.seen()
+				return answer(stage, len(messages))
+			}
+			s.start(t)
+			c := s.client(nil)
+			send(t, c, aMessage(), Sent, "")
+			send(t, c, aMessage(), Sent, "")
+			if connections, _, messages := s.seen(); connections != 2 || len(messages) != 2 {
+				t.Errorf("%d connections, %d messages", connections, len(messages))
+			}
+		})
+	}
+}
+
+// A server that says more than it was asked would answer the next message with what it said of this one.
+func TestConnectionIsNotKeptAfterTooManyAnswers(t *testing.T) {
+	for stage, want := range map[string]Status{content: Sent, middle: Refused, "RCPT": Bounced} {
+		t.Run(stage, func(t *testing.T) {
+			s := (&server{answer: func(n int, at string) string {
+				if n > 1 || at != stage {
+					return ""
+				}
+				if stage == content {
+					return "250 fine\r\n250 fine"
+				}
+				return "550 no\r\n250 fine"
+			}}).start(t)
+			c := s.client(nil)
+			send(t, c, aMessage(), want, "")
+			send(t, c, aMessage(), Sent, "queued")
+			if connections, _, _ := s.seen(); connections != 2 {
+				t.Errorf("%d connections", connections)
+			}
+		})
+	}
+}
+
+// What fails on a fresh connection too is trouble, and is tried once more only once.
+func TestFreshConnectionFailsToo(t *testing.T) {
+	s := &server{}
+	s.answer = func(_ int, stage string) string {
+		if _, _, messages := s.seen(); stage == "MAIL" && len(messages) > 0 {
+			return "421 4.3.2 going down" + last
+		}
+		return ""
+	}
+	s.start(t)
+	c := s.client(nil)
+	send(t, c, aMessage(), Sent, "")
+	send(t, c, aMessage(), Trouble, "MAIL FROM: 421 4.3.2 going down")
+	if connections, _, _ := s.seen(); connections != 2 {
+		t.Errorf("%d connections", connections)
+	}
+}
+
+// A message of which the server has heard is not sent over another connection.
+func TestNothingIsSentTwice(t *testing.T) {
+	for _, stage := range []string{"RCPT", "DATA", content} {
+		t.Run(stage, func(t *testing.T) {
+			s := &server{}
+			s.answer = func(_ int, at string) string {
+				if _, commands, _ := s.seen(); at == stage && strings.Count(strings.Join(commands, "\n"), "MAIL FROM") == 2 {
+					return drop
+				}
+				return ""
+			}
+			s.start(t)
+			c := s.client(nil)
+			send(t, c, aMessage(), Sent, "")
+			if r := c.Send(t.Context(), aMessage()); r.Status == Sent || r.Status == Trouble {
+				t.Errorf("got %v %q", r.Status, r.Text)
+			}
+			if connections, _, _ := s.seen(); connections != 1 {
+				t.Errorf("%d connections", connections)
+			}
+		})
+	}
+}
+
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	s := (&server{reached: make(chan string, 100)}).start(t)
+	c := s.client(func(o *Options) { o.IdleTimeout = time.Millisecond })
+	send(t, c, aMessage(), Sent, "")
+	for stage := ""; stage != "QUIT"; {
+		stage = await(t, s.reached)
+	}
+	send(t, c, aMessage(), Sent, "")
+	if connections, _, _ := s.seen(); connections != 2 {
+		t.Errorf("%d connections", connections)
+	}
+}
+
+func TestClose(t *testing.T) {
+	s := (&server{reached: make(chan string, 100)}).start(t)
+	c := s.client(nil)
+	send(t, c, aMessage(), Sent, "")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for stage := ""; stage != "QUIT"; {
+		stage = await(t, s.reached)
+	}
+	send(t, c, aMessage(), Trouble, "closed")
+}
+
+// A message that is on its way while the SMTP is closed gets through.
+func TestCloseWhileSending(t *testing.T) {
+	inside, proceed := make(chan struct{}), make(chan struct{})
+	s := (&server{reached: make(chan string, 100), answer: func(_ int, stage string) string {
+		if stage == content {
+			close(inside)
+			<-proceed
+		}
+		return ""
+	}}).start(t)
+	c := s.client(nil)
+	result := make(chan Result, 1)
+	go func() { result <- c.Send(t.Context(), aMessage()) }()
+	await(t, inside)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	close(proceed)
+	if r := await(t, result); r.Status != Sent {
+		t.Errorf("got %v %q", r.Status, r.Text)
+	}
+	for stage := ""; stage != "QUIT"; {
+		stage = await(t, s.reached)
+	}
+}
+
+// Every message arrives once with what it says, however many go at once.
+func TestManyAtOnce(t *testing.T) {
+	s := (&server{}).start(t)
+	c := s.client(func(o *Options) { o.Connections = 4 })
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			m := aMessage()
+			m.To.Email = fmt.Sprintf("to%d@globex.example", i)
+			m.Body = fmt.Sprintf("This is %d.", i)
+			send(t, c, m, Sent, "")
+		})
+	}
+	all.Wait()
+	connections, _, messages := s.seen()
+	if connections > 4 || len(messages) != 200 {
+		t.Fatalf("%d connections, %d messages", connections, len(messages))
+	}
+	to := map[string]bool{}
+	for _, m := range messages {
+		n := strings.TrimSuffix(strings.TrimPrefix(m.to, "TO:<to"), "@globex.example>")
+		if to[n] || !strings.HasSuffix(m.data, "\n\nThis is "+n+".\n") {
+			t.Errorf("%s has %q", m.to, m.data)
+		}
+		to[n] = true
+	}
+}

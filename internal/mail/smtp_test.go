@@ -1,0 +1,227 @@
+package mail
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// The answer of a server at a stage decides what became of a message.
+func TestAnswers(t *testing.T) {
+	for _, test := range []struct {
+		stage, answer string
+		want          Status
+		text          string
+	}{
+		{"EHLO", "", Sent, "250 2.0.0 queued"},
+		{greeting, "554 5.7.1 not you", Trouble, "greeting: 554 5.7.1 not you"},
+		{greeting, "421 busy", Trouble, "greeting: 421 busy"},
+		{greeting, "hello there", Trouble, "greeting: "},
+		{"MAIL", "451 4.3.0 later", Trouble, "MAIL FROM: 451 4.3.0 later"},
+		{"MAIL", "550 5.1.8 not that sender", Trouble, "MAIL FROM: 550 5.1.8 not that sender"},
+		{"MAIL", "421 closing" + last, Trouble, "MAIL FROM: 421 closing"},
+		{"MAIL", "what?", Trouble, "MAIL FROM: "},
+		{"MAIL", "354 go", Trouble, "MAIL FROM: 354 go"},
+		{"RCPT", "450 4.2.0 greylisted", Later, "450 4.2.0 greylisted"},
+		{"RCPT", "450 greylisted", Later, "450 greylisted"},
+		{"RCPT", "421 closing" + last, Later, "421 closing"},
+		{"RCPT", "251 will forward", Sent, ""},
+		{"RCPT", "550 5.1.1 no such user", Bounced, "550 5.1.1 no such user"},
+		{"RCPT", "550-5.1.1 no such\r\n550 5.1.1 user", Bounced, "550 5.1.1 no such 5.1.1 user"},
+		{"RCPT", "550 no such user", Bounced, "550 no such user"},
+		{"RCPT", "551 moved", Bounced, "551 moved"},
+		{"RCPT", "553 5.1.3 bad address", Bounced, "553 5.1.3 bad address"},
+		{"RCPT", "553 5.10.1 odd", Refused, "553 5.10.1 odd"},
+		{"RCPT", "550 5.7.1 policy", Refused, "550 5.7.1 policy"},
+		{"RCPT", "550 4.1.1 confused", Refused, "550 4.1.1 confused"},
+		{"RCPT", "552 5.2.2 full", Refused, "552 5.2.2 full"},
+		{"RCPT", "554 no", Refused, "554 no"},
+		{"RCPT", "503 5.1.1 sequence", Refused, "503 5.1.1 sequence"},
+		{"RCPT", "eh", Later, ""},
+		{"RCPT", "354 go", Later, "354 go"},
+		{"DATA", "451 4.3.0 later", Later, "451 4.3.0 later"},
+		{"DATA", "554 5.5.1 no valid recipients", Refused, "554 5.5.1 no valid recipients"},
+		{"DATA", "550 5.1.1 no such user", Refused, "550 5.1.1 no such user"},
+		{"DATA", "421 closing" + last, Later, "421 closing"},
+		{"DATA", "250 what", Later, "250 what"},
+		{"DATA", "\xff\x00\xfe", Later, ""},
+		{content, "451 4.7.1 later", Later, "451 4.7.1 later"},
+		{content, "421 closing" + last, Later, "421 closing"},
+		{content, "552 5.3.4 too big", Refused, "552 5.3.4 too big"},
+		{content, "550 5.1.1 no such user", Refused, "550 5.1.1 no such user"},
+		{content, "550 spam", Refused, "550 spam"},
+		{content, "251 forwarded", Sent, "251 forwarded"},
+		{content, "354 go on", Unknown, "354 go on"},
+		{content, "!!!", Unknown, ""},
+		{middle, "552 5.3.4 too big", Refused, "552 5.3.4 too big"},
+	} {
+		t.Run(test.stage+" "+strings.TrimSuffix(test.answer, last), func(t *testing.T) {
+			t.Parallel()
+			s := (&server{answer: only(test.stage, test.answer)}).start(t)
+			send(t, s.client(nil), aMessage(), test.want, test.text)
+		})
+	}
+}
+
+// stages are those of a message to a server without encryption and login, and what becomes of it when the server is lost there.
+var stages = []struct {
+	name string
+	lost Status
+}{
+	{greeting, Trouble}, {"EHLO", Trouble}, {"MAIL", Trouble}, {"RCPT", Later}, {"DATA", Later}, {middle, Unknown}, {content, Unknown},
+}
+
+func TestServerHangsUp(t *testing.T) {
+	for _, stage := range stages {
+		t.Run(stage.name, func(t *testing.T) {
+			t.Parallel()
+			s := (&server{answer: only(stage.name, drop)}).start(t)
+			r := s.client(nil).Send(t.Context(), aMessage())
+			if r.Status != stage.lost || !strings.Contains(r.Text, "hung up") && !strings.Contains(r.Text, "reset") && !strings.Contains(r.Text, "broken pipe") {
+				t.Errorf("got %v %q, want %v", r.Status, r.Text, stage.lost)
+			}
+		})
+	}
+}
+
+func TestServerIsSilent(t *testing.T) {
+	for _, stage := range stages {
+		t.Run(stage.name, func(t *testing.T) {
+			t.Parallel()
+			s := (&server{answer: only(stage.name, hang)}).start(t)
+			c := s.client(func(o *Options) { o.CommandTimeout, o.AnswerTimeout = 2*time.Second, 2*time.Second })
+			send(t, c, aMessage(), stage.lost, "no answer in time")
+		})
+	}
+}
+
+// Who waits for a message has longer than who waits for a command.
+func TestContentHasItsOwnTimeout(t *testing.T) {
+	s := (&server{answer: only(content, hang)}).start(t)
+	c := s.client(func(o *Options) { o.CommandTimeout, o.AnswerTimeout = deadline, 10*time.Millisecond })
+	send(t, c, aMessage(), Unknown, "no answer in time")
+}
+
+func TestCancel(t *testing.T) {
+	for _, stage := range stages {
+		t.Run(stage.name, func(t *testing.T) {
+			t.Parallel()
+			s := (&server{answer: only(stage.name, hang), reached: make(chan string, 100)}).start(t)
+			c := s.client(nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			result := make(chan Result, 1)
+			go func() { result <- c.Send(ctx, aMessage()) }()
+			for reached := ""; reached != stage.name; {
+				reached = <-s.reached
+			}
+			cancel()
+			if r := <-result; r.Status != stage.lost || !strings.Contains(r.Text, "cancelled") {
+				t.Errorf("got %v %q, want %v", r.Status, r.Text, stage.lost)
+			}
+		})
+	}
+}
+
+func TestCancelledBefore(t *testing.T) {
+	s := (&server{}).start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := s.client(nil).Send(ctx, aMessage()); r.Status != Trouble || !strings.Contains(r.Text, "cancelled") {
+		t.Errorf("got %v %q", r.Status, r.Text)
+	}
+	if _, _, messages := s.seen(); len(messages) != 0 {
+		t.Error("it was sent")
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	s := (&server{}).start(t)
+	c := s.client(nil)
+	_ = s.listener.Close()
+	send(t, c, aMessage(), Trouble, "connect: connection refused")
+}
+
+// What a server says is bounded, in memory and in the text, however it is said.
+func TestEndlessAnswers(t *testing.T) {
+	for name, part := range map[string]string{"line": strings.Repeat("x", 1000), "lines": "250-and more\r\n", "nothing": "\r\n"} {
+		for _, stage := range stages {
+			t.Run(name+" at "+stage.name, func(t *testing.T) {
+				t.Parallel()
+				s := (&server{answer: only(stage.name, strings.Repeat(part, 1<<20/len(part)))}).start(t)
+				r := s.client(nil).Send(t.Context(), aMessage())
+				if r.Status != stage.lost || utf8.RuneCountInString(r.Text) > textMost {
+					t.Errorf("got %v with a text of %d, want %v", r.Status, len(r.Text), stage.lost)
+				}
+			})
+		}
+	}
+}
+
+func TestTextIsOneLine(t *testing.T) {
+	s := (&server{answer: only("RCPT", "550-5.7.1 "+strings.Repeat("ä", 300)+"\r\n550 5.7.1 \x1b[31m\xff\ttail")}).start(t)
+	r := s.client(nil).Send(t.Context(), aMessage())
+	if n := utf8.RuneCountInString(r.Text); r.Status != Refused || n != textMost || !strings.HasPrefix(r.Text, "550 5.7.1 ää") {
+		t.Errorf("got %v, %d characters: %q", r.Status, n, r.Text)
+	}
+	s = (&server{answer: only("RCPT", "550-5.7.1 first\r\n550 5.7.1 \x1b[31m\xff\ttail")}).start(t)
+	if r := s.client(nil).Send(t.Context(), aMessage()); r.Text != "550 5.7.1 first 5.7.1  [31m\uFFFD tail" {
+		t.Errorf("got %q", r.Text)
+	}
+}
+
+// What can never be sent does not reach the server.
+func TestNoMessage(t *testing.T) {
+	s := (&server{}).start(t)
+	m := aMessage()
+	m.To.Email = "bob@globex.example>\r\nRCPT TO:<eve@evil.example"
+	send(t, s.client(nil), m, Refused, "to: not an email address")
+	if connections, _, _ := s.seen(); connections != 0 {
+		t.Error("it connected")
+	}
+}
+
+func TestLongerThanTheServerTakes(t *testing.T) {
+	s := (&server{extensions: []string{"SIZE 2000"}}).start(t)
+	c := s.client(nil)
+	m := aMessage()
+	m.Body = strings.Repeat("x", 2000)
+	send(t, c, m, Refused, "the server takes 2000")
+	send(t, c, aMessage(), Sent, "")
+}
+
+func TestInternationalAddresses(t *testing.T) {
+	for _, test := range []struct {
+		email    string
+		ext      string
+		want     Status
+		envelope string
+	}{
+		{"bob@bücher.example", "X", Sent, "TO:<bob@xn--bcher-kva.example>"},
+		{"bob@bücher.example", "SMTPUTF8", Sent, "TO:<bob@xn--bcher-kva.example>"},
+		{"jörg@globex.example", "X", Refused, ""},
+		{"jörg@bücher.example", "SMTPUTF8", Sent, "TO:<jörg@xn--bcher-kva.example>"},
+	} {
+		t.Run(test.email+" "+test.ext, func(t *testing.T) {
+			s := (&server{extensions: []string{test.ext}}).start(t)
+			m := aMessage()
+			m.To.Email = test.email
+			send(t, s.client(nil), m, test.want, "")
+			_, _, messages := s.seen()
+			if test.want != Sent {
+				if len(messages) != 0 {
+					t.Error("it was sent")
+				}
+				return
+			}
+			if messages[0].to != test.envelope {
+				t.Errorf("to %q", messages[0].to)
+			}
+			if asks := strings.Contains(messages[0].from, "SMTPUTF8"); asks == isASCII(test.envelope) {
+				t.Errorf("from %q", messages[0].from)
+			}
+		})
+	}
+}
