@@ -51,6 +51,9 @@ func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string)
 	if err != nil {
 		return err
 	}
+	if err := cfg.checkMail(); err != nil {
+		return err
+	}
 	s, err := Open(cfg, log, nil)
 	if err != nil {
 		return err
@@ -64,6 +67,9 @@ func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string)
 	if secure != nil {
 		url = "https://" + ln.Addr().String()
 		ln = secure.listen(ln)
+	}
+	if cfg.PublicURL == "" {
+		s.Outreach.PublicURL = url
 	}
 	var say string
 	if prepare != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/mail"
 	"prospector/internal/outreach"
 	"prospector/internal/record"
 	"prospector/internal/tam"
@@ -46,6 +48,7 @@ type Service struct {
 	Worker   *worker.Worker
 
 	log      *slog.Logger
+	mail     *mail.SMTP      // nil when nothing leaves the machine
 	stopping context.Context // ends when the service begins to shut down
 }
 
@@ -92,6 +95,9 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 		return nil, errors.Join(err, st.Close())
 	}
 	s.TAM.Index = s.Index
+	if err := s.Outreach.Start(context.Background()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	jobs := s.TAM.Jobs()
 	maps.Copy(jobs, s.Outreach.Jobs())
 	maps.Copy(jobs, s.Webhooks.Jobs())
@@ -133,9 +139,18 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
 		Researcher: cfg.researcher(s.log, st.Now), AskedAtOnce: cfg.Research.Concurrency,
 	})
-	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Options{DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap})
+	s.mail = cfg.smtp()
+	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Options{
+		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, Speed: cfg.Sequences.Speed, PublicURL: cfg.PublicURL, Lines: smtpConnections, Log: s.log,
+		Transport: func(uuid.UUID) outreach.Transport {
+			if s.mail == nil {
+				return nil
+			}
+			return s.mail
+		},
+	})
 	hooks := cfg.Webhooks
-	s.Webhooks, err = webhook.New(st, s.Kinds, append(s.Kinds.Sources(), s.TAM.Sources()...), webhook.Options{
+	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.TAM.Sources(), s.Outreach.Sources()), webhook.Options{
 		AllowPrivateNetworks: hooks.AllowPrivateNetworks, Timeout: hooks.Timeout, RetrySchedule: hooks.RetrySchedule,
 		Retention: hooks.Retention, MaxPending: hooks.MaxPending, Concurrency: hooks.Concurrency,
 		Agent: "Prospector/" + Version, Log: s.log,
@@ -144,7 +159,9 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 }
 
 // lists gives what the lists of each kind need to know.
-func (s *Service) lists() []*index.Kind { return append(s.Kinds.Lists(), s.TAM.Lists()...) }
+func (s *Service) lists() []*index.Kind {
+	return slices.Concat(s.Kinds.Lists(), s.TAM.Lists(), s.Outreach.Lists())
+}
 
 // outward are the kinds of jobs that reach outside: a store that was restored holds them until 'prospector resume'.
 var outward []string
@@ -152,6 +169,9 @@ var outward []string
 // Close closes the index and the store of a service that does not run.
 func (s *Service) Close() error {
 	s.Index.Close()
+	if s.mail != nil {
+		_ = s.mail.Close()
+	}
 	return s.Store.Close()
 }
 
@@ -216,6 +236,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	servers.Wait()
 	stopWorkers()
 	workers.Wait()
+	s.Outreach.Wait()
 	err = errors.Join(err, s.Close(), removeAdmin(s.Config.DataDir))
 	s.log.Info("stopped")
 	return err

@@ -76,7 +76,7 @@ type Config struct {
 }
 
 // withoutEffect are the settings, and groups of them, that nothing uses yet.
-var withoutEffect = []string{"public_url", "mail.transport", "mail.smtp", "sequences"}
+var withoutEffect []string
 
 func defaults() Config {
 	c := Config{Addr: "127.0.0.1:8080", DataDir: "./data"}

@@ -81,6 +81,7 @@ func (a *API) table() []Operation {
 		a.audienceOperations(),
 		a.templateOperations(),
 		a.campaignOperations(),
+		a.sequenceOperations(),
 		a.webhookOperations(),
 		a.serviceOperations(),
 		a.metricsOperation(),

@@ -43,14 +43,11 @@ func (a *API) audienceOperations() []Operation {
 		updateOperation(k, "update_audience", "/v1/audiences/{id}", fault.AudienceNameTaken),
 		deleteOperation(k, fault.InUse),
 		listOperation(k),
-		listingWithin[crm.Contact](Operation{
+		listingSome[crm.Contact](Operation{
 			Name: "list_audience_contacts", Path: contacts + "/list", Summary: "List the contacts of an audience, filtered, searched and sorted",
-		}, a.CRM.Contacts.List, (*call).org, func(c *call, tx *store.Tx) ([]uuid.UUID, error) {
+		}, a.CRM.Contacts.List, (*call).org, func(c *call, all index.Compiled) (index.Compiled, error) {
 			id, err := c.pathID(0)
-			if err != nil {
-				return nil, err
-			}
-			return o.Members(tx, id)
+			return within(all, func(tx *store.Tx) ([]uuid.UUID, error) { return o.Members(tx, id) }), err
 		}),
 		writeAfter(Operation{
 			Name: "add_audience_contacts", Method: http.MethodPost, Path: contacts + "/add", Access: identity.Write,

@@ -150,8 +150,16 @@ func (c *call) done(sent *sentStatus, took time.Duration) {
 	c.log(sent.status, took)
 }
 
+// path is that of the request for the log. One that lets whoever knows it do something is not written there.
+func (c *call) path() string {
+	if c.op != nil && strings.HasPrefix(c.op.Path, unsubscribePath) {
+		return c.op.Path
+	}
+	return c.request.URL.Path
+}
+
 func (c *call) log(status int, took time.Duration) {
-	attrs := []any{"request_id", c.requestID, "method", c.request.Method, "path", c.request.URL.Path, "status", status,
+	attrs := []any{"request_id", c.requestID, "method", c.request.Method, "path", c.path(), "status", status,
 		"duration_ms", float64(took.Microseconds()) / 1000}
 	if c.op != nil {
 		attrs = append(attrs, "operation", c.op.Name)

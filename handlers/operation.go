@@ -164,12 +164,11 @@ func listing[T any](o Operation, kind *index.Kind) Operation {
 
 // listingOf makes the list operation of a kind of some organization.
 func listingOf[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID) Operation {
-	return listingWithin[T](o, kind, org, nil)
+	return listingSome[T](o, kind, org, func(_ *call, all index.Compiled) (index.Compiled, error) { return all, nil })
 }
 
-// listingWithin makes the list operation of some records of a kind: those whose ids members gives, in the transaction of the list, or
-// all when it is nil.
-func listingWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID, members func(*call, *store.Tx) ([]uuid.UUID, error)) Operation {
+// listingSome makes the list operation of some records of a kind: those that a query is restricted to.
+func listingSome[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID, restrict func(*call, index.Compiled) (index.Compiled, error)) Operation {
 	o.Method, o.Access = http.MethodPost, identity.Read
 	o.lists = kind
 	return plain(o, func(c *call, body queries) (page[T], error) {
@@ -177,11 +176,11 @@ func listingWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UU
 		var p fault.Problems
 		shape.Decode(body.Value, &q, shape.Create, &p)
 		var out page[T]
-		compile := compiled(kind, q, p)
-		if members != nil {
-			compile = within(compile, func(tx *store.Tx) ([]uuid.UUID, error) { return members(c, tx) })
+		compile, err := restrict(c, compiled(kind, q, p))
+		if err != nil {
+			return out, err
 		}
-		err := c.api.Index.List(org(c), kind, compile, func(p index.Page) error {
+		err = c.api.Index.List(org(c), kind, compile, func(p index.Page) error {
 			out.envelope = c.api.listEnvelope(p.Records, paginate(q.Page, q.PageSize, p.Total))
 			return nil
 		})
@@ -206,6 +205,17 @@ func within(compile index.Compiled, members func(*store.Tx) ([]uuid.UUID, error)
 			return nil, err
 		}
 		return plan.Within(members), nil
+	}
+}
+
+// where is a query among the records that have an id in a field.
+func where(compile index.Compiled, field string, id uuid.UUID) index.Compiled {
+	return func(cs *index.Customs) (*index.Plan, error) {
+		plan, err := compile(cs)
+		if err != nil {
+			return nil, err
+		}
+		return plan.Where(field, id), nil
 	}
 }
 

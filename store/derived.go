@@ -15,6 +15,9 @@ func NewCounter(name string) Counter { return Counter{name + ".counter"} }
 // Next counts.
 func (c Counter) Next(tx *Tx) { tx.setSequence(c.bucket, tx.sequence(c.bucket)+1) }
 
+// Of is how far the counter of the transaction's organization has come.
+func (c Counter) Of(tx *Tx) uint64 { return tx.sequence(c.bucket) }
+
 // Counter counts the changes of the table.
 func (t *Table[T]) Counter() Counter { return Counter{t.name + ".log"} }
 

@@ -61,6 +61,7 @@ func Config(dir string) cmd.Config {
 	cfg.Log.Level, cfg.Log.Format = "info", "text"
 	cfg.Limits.BodyBytes = 1 << 20
 	cfg.Index.CacheBytes = 64 << 20
+	cfg.Sequences.Speed = 1
 	cfg.Research.UnitRate, cfg.TAM.Retention = 2.5, 90*24*time.Hour
 	w := &cfg.Webhooks
 	w.AllowPrivateNetworks, w.Timeout, w.Retention, w.MaxPending, w.Concurrency = true, 5*time.Second, 30*24*time.Hour, 100_000, 64
@@ -92,6 +93,9 @@ func (a *App) Start() {
 	a.Service = s
 	a.server = httptest.NewServer(s.API)
 	a.URL = a.server.URL
+	if s.Outreach.PublicURL == "" {
+		s.Outreach.PublicURL = a.URL
+	}
 	a.document = loadDocument(a.t, a.URL)
 }
 

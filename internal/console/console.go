@@ -22,6 +22,8 @@ var (
 	pageText string
 	//go:embed page.css
 	pageStyle string
+	//go:embed unsubscribe.html
+	unsubscribeText string
 	//go:embed docs.html
 	docsText string
 	//go:embed docs.css
@@ -34,6 +36,7 @@ var (
 type assets struct {
 	Style  template.CSS
 	Script template.JS
+	Forms  bool // it has some, which lead to where it is
 }
 
 // Home is the page at /, with the version and links; that to the metrics when they are beside it.
@@ -48,6 +51,15 @@ func Home(version string, metrics bool) (Page, error) {
 	}{version, metrics})
 }
 
+// Unsubscribe is the page on which the recipient of a message opts out, or sees that it is done. It tells nothing of the sender.
+func Unsubscribe(done bool) (Page, error) {
+	t, err := template.New("unsubscribe").Parse(unsubscribeText)
+	if err != nil {
+		return Page{}, err
+	}
+	return render(t, assets{Style: template.CSS(pageStyle), Forms: true}, struct{ Done bool }{done})
+}
+
 func render(t *template.Template, a assets, data any) (Page, error) {
 	var b bytes.Buffer
 	err := t.Execute(&b, struct {
@@ -58,7 +70,11 @@ func render(t *template.Template, a assets, data any) (Page, error) {
 }
 
 func (a assets) policy() string {
-	p := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src " + source(string(a.Style))
+	forms := "'none'"
+	if a.Forms {
+		forms = "'self'"
+	}
+	p := "default-src 'none'; base-uri 'none'; form-action " + forms + "; frame-ancestors 'none'; style-src " + source(string(a.Style))
 	if a.Script != "" {
 		p += "; script-src " + source(string(a.Script))
 	}

@@ -69,7 +69,7 @@ func Docs(raw []byte, version string) (Page, error) {
 		view.Schemas = append(view.Schemas, field{Name: name, value: alone.describe(d.Components.Schemas[name])})
 	}
 	view.Errors = allFailures(view.Groups)
-	return render(t, assets{template.CSS(docsStyle), template.JS(docsScript)}, view)
+	return render(t, assets{Style: template.CSS(docsStyle), Script: template.JS(docsScript)}, view)
 }
 
 // groups files the operations under their tags: in the order that the document has them, and those it does not list after.

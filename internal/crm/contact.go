@@ -50,6 +50,12 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			}
 			return []string{"updated"}
 		},
+		Changed: func(tx *store.Tx, before, after *Contact) error {
+			if c.Hooks.ContactChanged == nil {
+				return nil
+			}
+			return c.Hooks.ContactChanged(tx, before, after)
+		},
 		Deleted: func(tx *store.Tx, contact *Contact) error {
 			if c.Hooks.ContactDeleted == nil {
 				return nil
@@ -74,6 +80,7 @@ func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {
 type Recipient struct {
 	FirstName, LastName string
 	Email               string
+	AccountID           uuid.NullUUID
 	Company             string // the name of its account
 	OptedOut            bool
 }
@@ -110,6 +117,7 @@ func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
 	to.Email, to.OptedOut = reach(contact)
 	to.FirstName, to.LastName = shape.MemberText(contact, `"first_name":"`), shape.MemberText(contact, `"last_name":"`)
 	if account, err := shape.ParseID(shape.MemberText(contact, `"account_id":"`)); err == nil {
+		to.AccountID = uuid.NullUUID{UUID: account, Valid: true}
 		_, public, err := r.accounts.Public(account)
 		if err != nil {
 			return to, false, err

@@ -30,7 +30,13 @@ type CRM struct {
 
 // Hooks are what others do, in the same transaction, when something becomes of a record. They are set before anything is written.
 type Hooks struct {
+	ContactChanged func(tx *store.Tx, before, after *Contact) error
 	ContactDeleted func(tx *store.Tx, contact uuid.UUID) error
+	// TaskClosed is told of a task that was open and is not any more, or is gone: after is nil then.
+	TaskClosed func(tx *store.Tx, task uuid.UUID, after *Task) error
+	// Suppressed and Released are told of what comes onto the list of suppressions, and leaves it.
+	Suppressed func(tx *store.Tx, s *Suppression) error
+	Released   func(tx *store.Tx, s *Suppression) error
 }
 
 // New declares the kinds in the set, which must have the users already.
@@ -40,12 +46,12 @@ func New(set *record.Set) *CRM {
 	c.Accounts = record.Add(set, accountRules)
 	c.Contacts = record.Add(set, c.contactRules())
 	c.Opportunities = record.Add(set, opportunityRules)
-	c.Tasks = record.Add(set, taskRules)
+	c.Tasks = record.Add(set, c.taskRules())
 	c.Meetings = record.Add(set, meetingRules)
 	c.Tags = record.Add(set, tagRules)
 	c.Fields = record.Add(set, c.fieldRules())
 	c.custom = store.NewDerived(c.Fields.Table.Counter(), c.readFields)
 	c.Views = record.Add(set, c.viewRules())
-	c.Suppressions = record.Add(set, suppressionRules)
+	c.Suppressions = record.Add(set, c.suppressionRules())
 	return c
 }

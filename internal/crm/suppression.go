@@ -28,22 +28,31 @@ func (s *Suppression) key() []byte {
 	return []byte(s.Domain)
 }
 
-var suppressionRules = record.Rules[Suppression]{
-	Object: "suppression", Entity: "suppressions", Silent: true,
-	Unique: []store.Unique[Suppression]{{
-		Name: "what", Of: (*Suppression).key,
-		Taken: func(_ *Suppression, other uuid.UUID) error { return suppressed(other) },
-	}},
-	Check: func(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
-		switch {
-		case p.Has("email") || p.Has("domain"):
-		case s.Email == "" && s.Domain == "":
-			p.Invalid("email", "is required, or domain")
-		case s.Email != "" && s.Domain != "":
-			p.Invalid("domain", "must not be given together with email")
-		}
-		return nil
-	},
+func (c *CRM) suppressionRules() record.Rules[Suppression] {
+	return record.Rules[Suppression]{
+		Object: "suppression", Entity: "suppressions", Silent: true, Check: checkSuppression,
+		Unique: []store.Unique[Suppression]{{
+			Name: "what", Of: (*Suppression).key,
+			Taken: func(_ *Suppression, other uuid.UUID) error { return suppressed(other) },
+		}},
+		Deleted: func(tx *store.Tx, s *Suppression) error {
+			if c.Hooks.Released == nil {
+				return nil
+			}
+			return c.Hooks.Released(tx, s)
+		},
+	}
+}
+
+func checkSuppression(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
+	switch {
+	case p.Has("email") || p.Has("domain"):
+	case s.Email == "" && s.Domain == "":
+		p.Invalid("email", "is required, or domain")
+	case s.Email != "" && s.Domain != "":
+		p.Invalid("domain", "must not be given together with email")
+	}
+	return nil
 }
 
 // suppressed says that what is to be suppressed is, by this record.
@@ -59,7 +68,29 @@ func (c *CRM) Suppress(tx *store.Tx, draft record.Draft[Suppression]) (doc store
 		doc, err = c.Suppressions.Get(tx, uuid.UUID(already))
 		return doc, false, err
 	}
+	if err == nil {
+		err = c.tellSuppressed(tx, &doc.Record)
+	}
 	return doc, true, err
+}
+
+func (c *CRM) tellSuppressed(tx *store.Tx, s *Suppression) error {
+	if c.Hooks.Suppressed == nil {
+		return nil
+	}
+	return c.Hooks.Suppressed(tx, s)
+}
+
+// SuppressEmail puts an address on the list, unless it is there already.
+func (c *CRM) SuppressEmail(tx *store.Tx, email, reason string) error {
+	if c.isListed(tx, FoldEmail(email)) {
+		return nil
+	}
+	doc, err := c.Suppressions.Insert(tx, Suppression{Email: shape.Text(email), Reason: shape.Text(reason)})
+	if err != nil {
+		return err
+	}
+	return c.tellSuppressed(tx, &doc.Record)
 }
 
 // SuppressAll puts each of the items on the list, but for those that are wrong.

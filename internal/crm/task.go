@@ -34,7 +34,18 @@ type Task struct {
 	Common
 }
 
-var taskRules = record.Rules[Task]{Object: "task", Entity: "tasks", Check: checkTask, Example: taskExample}
+func (c *CRM) taskRules() record.Rules[Task] {
+	closed := func(tx *store.Tx, before, after *Task) error {
+		if c.Hooks.TaskClosed == nil || before.Status != TaskOpen || after != nil && after.Status == TaskOpen {
+			return nil
+		}
+		return c.Hooks.TaskClosed(tx, before.ID, after)
+	}
+	return record.Rules[Task]{
+		Object: "task", Entity: "tasks", Check: checkTask, Example: taskExample,
+		Changed: closed, Deleted: func(tx *store.Tx, t *Task) error { return closed(tx, t, nil) },
+	}
+}
 
 // checkTask lets completed_at follow the status.
 func checkTask(tx *store.Tx, before, t *Task, _ *fault.Problems) error {

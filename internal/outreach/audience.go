@@ -143,7 +143,10 @@ func (o *Outreach) AddContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid
 		return done, err
 	}
 	done.Added = len(added)
-	return done, o.recount(tx, doc, len(added))
+	if err := o.recount(tx, doc, len(added)); err != nil {
+		return done, err
+	}
+	return done, o.joined(tx, audience, added)
 }
 
 // AddFound puts contacts into an audience that were found and not named: those that are gone since are no failures.
@@ -164,7 +167,10 @@ func (o *Outreach) RemoveContacts(tx *store.Tx, audience uuid.UUID, contacts []u
 	if err != nil {
 		return done, err
 	}
-	return done, o.recount(tx, doc, -len(removed))
+	if err := o.recount(tx, doc, -len(removed)); err != nil {
+		return done, err
+	}
+	return done, o.recheckContacts(tx, removed)
 }
 
 // recount changes the count of an audience that the caller has named: it is a change of the audience.
@@ -175,8 +181,12 @@ func (o *Outreach) recount(tx *store.Tx, doc store.Doc[Audience], by int) error 
 	return err
 }
 
-// contactDeleted takes a contact that goes out of its audiences, which is no change that anybody made to them.
+// contactDeleted stops the sequences of a contact that goes, and takes it out of its audiences, which is no change that anybody made
+// to them.
 func (o *Outreach) contactDeleted(tx *store.Tx, contact uuid.UUID) error {
+	if err := o.stopContact(tx, contact, StopContactDeleted); err != nil {
+		return err
+	}
 	audiences, err := o.members.Owners(tx, contact)
 	if err != nil {
 		return err

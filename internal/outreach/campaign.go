@@ -1,15 +1,11 @@
 package outreach
 
 import (
-	"context"
-	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
-	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -66,8 +62,11 @@ type held struct {
 // Private is kept beside the record and never answered.
 func (c *Campaign) Private() any { return &c.held }
 
-// byAudience is the key under which campaigns stand by their audiences.
-const byAudience = "audience"
+// The keys under which campaigns stand beside what they refer to.
+const (
+	byAudience = "audience"
+	byStatus   = "status"
+)
 
 func (o *Outreach) campaignRules() record.Rules[Campaign] {
 	return record.Rules[Campaign]{
@@ -93,7 +92,8 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 				keys = append(keys, c.Audiences[i].ID[:])
 			}
 			return keys, nil
-		}}},
+		}}, store.TextKey(byStatus, func(c *Campaign) string { return string(c.Status) })},
+		Changed: o.campaignChanged,
 		Deleted: func(_ *store.Tx, c *Campaign) error {
 			if c.Status != CampaignDraft && c.Status != CampaignArchived {
 				return fault.New(fault.InvalidTransition, "a campaign that is %s cannot be deleted: archive it first", c.Status)
@@ -138,7 +138,43 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 		}
 		c.TemplateName = t.Record.Name
 	}
-	return o.watchEnd(tx, before, c)
+	if before == nil && c.Status == CampaignActive {
+		return o.start(tx, c)
+	}
+	return nil
+}
+
+// start begins the sequences of a campaign, and takes those further that have begun.
+func (o *Outreach) start(tx *store.Tx, c *Campaign) error {
+	if err := o.promiseBegin(tx, beginWork{Campaign: uuid.NullUUID{UUID: c.ID, Valid: true}}); err != nil {
+		return err
+	}
+	return o.wake(tx)
+}
+
+// campaignChanged lets the sequences of a campaign begin, go on or end as it does.
+func (o *Outreach) campaignChanged(tx *store.Tx, before, after *Campaign) error {
+	lost := slices.ContainsFunc(before.Audiences, func(a AudienceName) bool { return !after.has(a.ID) })
+	if after.over() && !before.over() || lost {
+		if err := o.recheckCampaign(tx, after.ID); err != nil {
+			return err
+		}
+	}
+	if after.Status == CampaignActive && before.Status != CampaignActive {
+		return o.start(tx, after)
+	}
+	for _, a := range after.Audiences {
+		if !before.has(a.ID) && after.Status == CampaignActive {
+			work := beginWork{Campaign: uuid.NullUUID{UUID: after.ID, Valid: true}, Audience: uuid.NullUUID{UUID: a.ID, Valid: true}}
+			if err := o.promiseBegin(tx, work); err != nil {
+				return err
+			}
+		}
+	}
+	if !after.goesOn() {
+		return nil
+	}
+	return o.wake(tx) // another owner, priority or end_date may have something be due
 }
 
 // attach adds an audience to those of a campaign.
@@ -247,91 +283,4 @@ func (o *Outreach) mention(tx *store.Tx, key string, id uuid.UUID, field string,
 		}
 	}
 	return nil
-}
-
-// endJob is the kind of the job that completes a campaign when its end_date has passed.
-const endJob = "campaign.end"
-
-// watchEnd promises to complete a campaign that goes on when its end_date has passed.
-func (o *Outreach) watchEnd(tx *store.Tx, before, c *Campaign) error {
-	if c.EndDate == "" || !c.goesOn() || before != nil && before.EndDate == c.EndDate && before.goesOn() {
-		return nil // there is nothing to watch, or it is watched already
-	}
-	return o.promiseEnd(tx, c)
-}
-
-// lastYear is the last that a job can be due in. Whatever is to end later does not end.
-const lastYear = 9999
-
-func (o *Outreach) promiseEnd(tx *store.Tx, c *Campaign) error {
-	end, err := o.end(tx, c)
-	if err == nil && end.Year() <= lastYear {
-		_, err = tx.Enqueue(endJob, end, endWork{c.ID, c.EndDate})
-	}
-	return err
-}
-
-// organizationChanged watches the ends of campaigns anew when the days of the organization are others.
-func (o *Outreach) organizationChanged(tx *store.Tx, before, after *identity.Organization) error {
-	if before.TimeZone == after.TimeZone {
-		return nil
-	}
-	return o.Campaigns.Table.Scan(tx, func(doc store.Doc[Campaign]) (bool, error) {
-		if c := &doc.Record; c.EndDate != "" && c.goesOn() {
-			return true, o.promiseEnd(tx, c)
-		}
-		return true, nil
-	})
-}
-
-// endWork is what such a job has to do.
-type endWork struct {
-	Campaign uuid.UUID
-	EndDate  shape.Date
-}
-
-// end is the moment from which on nothing goes out for a campaign; zero when it has no end.
-func (o *Outreach) end(tx *store.Tx, c *Campaign) (time.Time, error) {
-	if c.EndDate == "" {
-		return time.Time{}, nil
-	}
-	cal, err := o.calendar(tx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return cal.DayAfter(string(c.EndDate))
-}
-
-// endCampaign completes a campaign whose end_date has passed. Another date or another time zone may have been set meanwhile: that is
-// watched by a job of its own.
-func (o *Outreach) endCampaign(ctx context.Context, job store.Job) error {
-	var work endWork
-	if err := json.Unmarshal(job.Payload, &work); err != nil {
-		return err
-	}
-	return o.store.Update(ctx, job.Org, store.Actor{Operation: endJob}, func(tx *store.Tx) error {
-		doc, err := o.Campaigns.Get(tx, work.Campaign)
-		if fault.CodeOf(err) == fault.NotFound {
-			return tx.Done(job.ID)
-		}
-		if err != nil {
-			return err
-		}
-		rec := doc.Record
-		if rec.EndDate != work.EndDate || !rec.goesOn() {
-			return tx.Done(job.ID)
-		}
-		end, err := o.end(tx, &rec)
-		if err != nil {
-			return err
-		}
-		if end.After(tx.Now()) {
-			return tx.Done(job.ID)
-		}
-		rec.Status, rec.held.Restored = CampaignCompleted, false
-		if _, err := o.Campaigns.Replace(tx, doc, rec); err != nil {
-			return err
-		}
-		return tx.Done(job.ID)
-	})
 }

@@ -125,11 +125,13 @@ func (o *Outreach) plan(tx *store.Tx, c *Campaign, content *Content, recipients 
 	if err != nil {
 		return nil, err
 	}
-	end, err := o.end(tx, c)
-	if err != nil {
-		return nil, err
+	var end time.Time
+	if c.EndDate != "" {
+		if end, err = cal.DayAfter(string(c.EndDate)); err != nil {
+			return nil, err
+		}
 	}
-	template := content.plan()
+	template, now := content.plan(), o.now(tx)
 	plans := make([][]planner.Planned, len(recipients))
 	var sequences []planner.Sequence
 	var of []int // the recipient of each
@@ -142,13 +144,13 @@ func (o *Outreach) plan(tx *store.Tx, c *Campaign, content *Content, recipients 
 			}
 			continue
 		}
-		s := planner.Sequence{Template: template, Start: tx.Now(), Prioritized: c.Prioritized, End: end}
+		s := planner.Sequence{Template: template, Start: now, Prioritized: c.Prioritized, End: end}
 		if r.Email == "" {
-			s.SkipMail = "the contact has no email address"
+			s.SkipMail = noAddress
 		}
 		sequences, of = append(sequences, s), append(of, i)
 	}
-	for i, plan := range planner.Simulate(planner.NewLedger(cal, o.DailyCap, o.MinGap), tx.Now(), sequences) {
+	for i, plan := range planner.Simulate(planner.NewLedger(cal, o.DailyCap, o.MinGap), now, sequences) {
 		plans[of[i]] = plan
 	}
 	return plans, nil

@@ -32,19 +32,32 @@ type StepStats struct {
 	Failed    int `json:"failed"`
 }
 
-// Stats tells how a campaign fares. No sequence has begun yet in any: what is counted of them is nothing.
-func (o *Outreach) Stats(tx *store.Tx, campaign uuid.UUID) (CampaignStats, error) {
-	s := CampaignStats{StoppedByReason: map[string]int{}, Steps: []StepStats{}}
+// Stats tells how a campaign fares.
+func (o *Outreach) Stats(tx *store.Tx, campaign uuid.UUID) (s CampaignStats, err error) {
 	doc, err := o.Campaigns.Get(tx, campaign)
 	if err != nil {
 		return s, err
+	}
+	t, err := o.tallyOf(tx, campaign)
+	if err != nil {
+		return s, err
+	}
+	s = CampaignStats{
+		Active: t.Active, Completed: t.Completed, Stopped: t.Stopped, StoppedByReason: t.Reasons,
+		MessagesSent: t.Sent, MessagesFailed: t.Failed, TasksOpen: t.Tasks,
 	}
 	template, err := o.Templates.Get(tx, doc.Record.TemplateID.UUID)
 	if err != nil {
 		return s, err
 	}
-	for _, step := range template.Record.Steps {
-		s.Steps = append(s.Steps, StepStats{StepIndex: step.Index})
+	for _, step := range template.Record.Steps { // those of versions that sequences began with are counted too
+		if t.Steps[step.Index] == nil {
+			t.Steps[step.Index] = &steps{}
+		}
+	}
+	s.Steps = make([]StepStats, 0, len(t.Steps))
+	for index, of := range t.Steps {
+		s.Steps = append(s.Steps, StepStats{index, of.Waiting, of.Done, of.Skipped, of.Failed})
 	}
 	slices.SortFunc(s.Steps, func(a, b StepStats) int { return cmp.Compare(a.StepIndex, b.StepIndex) })
 	contacts, err := o.contacts(tx, &doc.Record, math.MaxInt)

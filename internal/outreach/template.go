@@ -47,8 +47,13 @@ type Content struct {
 type StepType string
 
 const (
-	AutoEmail   StepType = "auto_email"
-	ManualEmail StepType = "manual_email"
+	AutoEmail          StepType = "auto_email"
+	ManualEmail        StepType = "manual_email"
+	LinkedInConnection StepType = "auto_linkedin_connection"
+	LinkedInMessage    StepType = "auto_linkedin_message"
+	Call               StepType = "call"
+	ToDo               StepType = "task"
+	Gift               StepType = "gift"
 )
 
 // Step is one touch of the contact.

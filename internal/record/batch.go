@@ -42,6 +42,11 @@ func (k *Kind[T]) MatchFields() []string {
 	return append(slices.Sorted(maps.Keys(k.Match)), externalID)
 }
 
+// FindAll gives the records that have the text in a field by which the kind is matched.
+func (k *Kind[T]) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
+	return k.Table.IDs(tx, matchName(field), []byte(k.Match[field](text)), 0)
+}
+
 // Find gives the oldest record that has the text in a field by which the kind is matched.
 func (k *Kind[T]) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if field == externalID {

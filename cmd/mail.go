@@ -1,0 +1,33 @@
+package cmd
+
+import (
+	"errors"
+	"net/url"
+
+	"prospector/internal/mail"
+)
+
+// smtpConnections is how many connections to the mail server there may be.
+const smtpConnections = 8
+
+// smtp is the mail server that messages go to; nil when they stay in the outbox.
+func (c *Config) smtp() *mail.SMTP {
+	if c.Mail.Transport != "smtp" {
+		return nil
+	}
+	s := c.Mail.SMTP
+	return mail.NewSMTP(mail.Options{
+		Host: s.Host, Port: s.Port, Username: s.Username, Password: string(s.Password), TLS: s.TLS, Connections: smtpConnections,
+	})
+}
+
+// checkMail refuses to send messages whose links to unsubscribe would lead nowhere, or could be read on the way.
+func (c *Config) checkMail() error {
+	if c.Mail.Transport != "smtp" || mail.IsLoopback(c.Mail.SMTP.Host) {
+		return nil
+	}
+	if u, err := url.Parse(c.PublicURL); err != nil || u.Scheme != "https" {
+		return errors.New("settings: public_url must be the https URL of this service when mail.transport is smtp: messages have links to unsubscribe under it")
+	}
+	return nil
+}

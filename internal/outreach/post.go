@@ -1,0 +1,224 @@
+package outreach
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/mail"
+	"prospector/store"
+)
+
+// Transport takes messages to their recipients.
+type Transport interface {
+	Send(ctx context.Context, m *mail.Message) mail.Result
+}
+
+// outgoing is a message that is on the disk as being on its way.
+type outgoing struct {
+	org, message, sequence uuid.UUID
+	letter                 *mail.Message
+	transport              Transport
+	seen                   uint64 // see Outreach.stirred
+}
+
+// result is what came of handing a message over.
+type result struct {
+	*outgoing
+	mail.Result
+}
+
+// withheld is the status of a message that was not handed over after all.
+const withheld mail.Status = 0
+
+const (
+	// inHandMost is how many messages may be on their way. What is on its way when the machine dies is unknown afterwards.
+	inHandMost = 256
+	// When no message can be sent, sending holds for firstHold, and for twice as long each time, up to lastHold.
+	firstHold = 5 * time.Second
+	lastHold  = 5 * time.Minute
+	// recordAgain is how long results wait that could not be written down.
+	recordAgain = time.Second
+	// lastWord is how long a message that is on its way when the service stops may take.
+	lastWord = 20 * time.Second
+)
+
+// post hands messages to their transports and has what came of them written down. It has no goroutine while there is nothing to send.
+type post struct {
+	outreach *Outreach
+	log      *slog.Logger
+	lines    int // how many messages are handed over at the same time
+
+	running sync.WaitGroup
+	mu      sync.Mutex
+	inHand  int // messages that are reserved for, on their way, or not written down
+	queue   []*outgoing
+	sending int // goroutines that hand over
+	came    []result
+	records bool               // a goroutine writes down what came
+	starved map[uuid.UUID]bool // organizations whose messages wait for room
+
+	trouble string // why no message can be sent
+	until   time.Time
+	hold    time.Duration
+}
+
+// reserve makes room for as many messages as may be handed over. Whoever reserves hands over, nothing at the least.
+func (p *post) reserve() (room int) {
+	now := p.outreach.store.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	room = inHandMost - p.inHand
+	if p.trouble != "" { // one goes first, to see whether it can
+		room = min(1, 1-p.inHand)
+	}
+	if p.trouble != "" && now.Before(p.until) || room < 0 {
+		room = 0
+	}
+	p.inHand += room
+	return room
+}
+
+// held tells until when no message is handed over.
+func (p *post) held(now time.Time) (until time.Time, held bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.until, p.trouble != "" && now.Before(p.until)
+}
+
+// Trouble is why no message can be sent; empty when there is no reason known.
+func (p *post) troubled() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trouble
+}
+
+// starve notes that messages of an organization wait for room alone.
+func (p *post) starve(org uuid.UUID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starved[org] = true
+}
+
+// hand hands messages over, for which the caller had reserved room.
+func (p *post) hand(ctx context.Context, out []*outgoing, room int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inHand -= room - len(out)
+	p.queue = append(p.queue, out...)
+	for ; p.sending < min(p.lines, len(p.queue)); p.sending++ {
+		p.running.Go(func() { p.send(ctx) })
+	}
+}
+
+// send hands over what is in the queue until it is empty.
+func (p *post) send(ctx context.Context) {
+	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, cancel) })
+	defer stop()
+	for {
+		p.mu.Lock()
+		if len(p.queue) == 0 {
+			p.sending--
+			p.mu.Unlock()
+			return
+		}
+		m := p.queue[0]
+		p.queue = p.queue[1:]
+		held := p.trouble != "" && p.sending > 1
+		p.mu.Unlock()
+		r := result{outgoing: m}
+		if ctx.Err() == nil && !held && p.outreach.wanted(m) {
+			r.Result = m.transport.Send(last, m.letter)
+		}
+		p.take(ctx, r)
+	}
+}
+
+// take takes what came of a message, and has it written down.
+func (p *post) take(ctx context.Context, r result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notice(r)
+	p.came = append(p.came, r)
+	if !p.records {
+		p.records = true
+		p.running.Go(func() { p.record(ctx) })
+	}
+}
+
+// notice learns from what came of a message whether any can be sent.
+func (p *post) notice(r result) {
+	now := p.outreach.store.Now()
+	switch {
+	case r.Status == withheld:
+	case r.Status != mail.Trouble:
+		if p.trouble != "" {
+			p.log.Info("mail is sent again")
+		}
+		p.trouble, p.hold = "", 0
+	case p.trouble == "" || !now.Before(p.until): // those that were under way with the first say nothing more
+		p.hold = min(max(firstHold, 2*p.hold), lastHold)
+		p.trouble, p.until = r.Text, now.Add(p.hold)
+		p.log.Warn("mail cannot be sent and is held", "for", p.hold, "error", r.Text)
+	}
+}
+
+// record writes down what came of messages, those of one organization together, and in the same transaction takes its sequences
+// further: that brings the next messages.
+func (p *post) record(ctx context.Context) {
+	for {
+		p.mu.Lock()
+		came := map[uuid.UUID][]result{}
+		for _, r := range p.came {
+			came[r.org] = append(came[r.org], r)
+		}
+		if p.inHand-len(p.came) < inHandMost {
+			for org := range p.starved {
+				came[org] = append(came[org], []result{}...)
+			}
+			clear(p.starved)
+		}
+		p.came = nil
+		if len(came) == 0 {
+			p.records = false
+			p.mu.Unlock()
+			return
+		}
+		p.mu.Unlock()
+		for org, results := range came {
+			p.writeDown(ctx, org, results)
+		}
+	}
+}
+
+// writeDown writes results down. Those that cannot be, because the service ends, are unknown to the next one that starts.
+func (p *post) writeDown(ctx context.Context, org uuid.UUID, results []result) {
+	p.mu.Lock()
+	p.inHand -= len(results)
+	p.mu.Unlock()
+	for {
+		err := p.outreach.pass(context.WithoutCancel(ctx), org, results, func(tx *store.Tx, more bool, next time.Time) error {
+			switch {
+			case more:
+				return p.outreach.wake(tx)
+			case !next.IsZero():
+				return p.outreach.promise(tx, advancePart, advanceJob, next)
+			}
+			return nil
+		})
+		if err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.NotFound {
+			return
+		}
+		p.log.Error("what came of messages cannot be written down yet", "messages", len(results), "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(recordAgain):
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package planner
+
+import "time"
+
+// Standing is all that a ledger knows, for whoever keeps it.
+type Standing struct {
+	Last   time.Time // when the last message went
+	Capped time.Time // messages that were due before have waited for the end of a date whose cap was reached
+	Days   [2]Day
+}
+
+// Day is how many messages went on a local date, which is a number.
+type Day struct{ Date, Sent int }
+
+// Standing gives what the ledger knows.
+func (l *Ledger) Standing() Standing {
+	s := Standing{Last: l.last, Capped: l.capped}
+	for i, d := range l.days {
+		s.Days[i] = Day{int(d.date), d.sent}
+	}
+	return s
+}
+
+// Resume has a ledger know what another, of the same sender, did.
+func (l *Ledger) Resume(s Standing) {
+	l.last, l.capped = s.Last, s.Capped
+	for i, d := range s.Days {
+		l.days[i] = tally{date(d.Date), d.Sent}
+	}
+}
