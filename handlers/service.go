@@ -27,7 +27,7 @@ func (a *API) serviceOperations() []Operation {
 			if a.draining.Load() {
 				return Health{}, fault.New(fault.Unavailable, "the service is shutting down")
 			}
-			if why := a.Outreach.MailTrouble(); why != "" {
+			if why := a.Outreach.MailStats().Trouble; why != "" {
 				return Health{}, fault.New(fault.Unavailable, "mail cannot be sent and is held: %s", why)
 			}
 			return Health{Status: "ok"}, a.Store.Writable(c.request.Context())

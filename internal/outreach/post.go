@@ -65,6 +65,7 @@ type post struct {
 	trouble string // why no message can be sent
 	until   time.Time
 	hold    time.Duration
+	results map[mail.Status]uint64 // how many there were of each
 }
 
 // reserve makes room for as many messages as may be handed over. Whoever reserves hands over, nothing at the least.
@@ -90,11 +91,23 @@ func (p *post) held(now time.Time) (until time.Time, held bool) {
 	return p.until, p.trouble != "" && now.Before(p.until)
 }
 
-// Trouble is why no message can be sent; empty when there is no reason known.
-func (p *post) troubled() string {
+// MailStats is how sending stands.
+type MailStats struct {
+	Trouble    string            // why no message can be sent; empty when there is no reason known
+	InHand     int               // messages that are on their way
+	HandedOver map[string]uint64 // since the service began, by what came of it
+}
+
+// MailStats tells how sending stands.
+func (o *Outreach) MailStats() MailStats {
+	p := o.post
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.trouble
+	s := MailStats{Trouble: p.trouble, InHand: len(p.queue) + p.sending, HandedOver: map[string]uint64{}}
+	for status := mail.Sent; status <= mail.Trouble; status++ {
+		s.HandedOver[status.String()] = p.results[status]
+	}
+	return s
 }
 
 // starve notes that messages of an organization wait for room alone.
@@ -145,6 +158,7 @@ func (p *post) take(ctx context.Context, r result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notice(r)
+	p.results[r.Status]++
 	p.came = append(p.came, r)
 	if !p.records {
 		p.records = true
