@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -27,11 +26,11 @@ type conn struct {
 	options *Options
 	late    *time.Timer // cuts the connection when an answer takes too long
 	idle    *time.Timer // belongs to the SMTP that keeps the connection
-	message bytes.Buffer
-	size    int  // the largest message that the server takes, 0 for any
-	utf8    bool // whether it takes addresses that are not ASCII
-	begun   bool // whether a transaction was begun and not finished
-	broken  bool // whether what the server says next cannot be trusted
+	message []byte      // the last one that was sent: the next is made in its place
+	size    int         // the largest message that the server takes, 0 for any
+	utf8    bool        // whether it takes addresses that are not ASCII
+	begun   bool        // whether a transaction was begun and not finished
+	broken  bool        // whether what the server says next cannot be trusted
 }
 
 // open connects, encrypts and logs in. Its error tells at which stage it failed.
@@ -122,10 +121,9 @@ func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
 	if international && !c.utf8 {
 		return Result{Refused, "the server takes no address with letters outside ASCII before the @ (SMTPUTF8)"}, false
 	}
-	c.message.Reset()
-	m.appendTo(&c.message)
-	if c.size > 0 && c.message.Len() > c.size {
-		return Result{Refused, fmt.Sprintf("the message has %d bytes, and the server takes %d", c.message.Len(), c.size)}, false
+	c.message = m.appendTo(c.message[:0])
+	if c.size > 0 && len(c.message) > c.size {
+		return Result{Refused, fmt.Sprintf("the message has %d bytes, and the server takes %d", len(c.message), c.size)}, false
 	}
 	if c.begun {
 		if err := c.command(c.client.Reset); err != nil {
@@ -143,25 +141,30 @@ func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
 	return c.data(ctx), false
 }
 
-// data sends the content of the message that is in the buffer.
+// data sends the content of the message that was made. It does without the library's writer, which looks at every byte for dots
+// and line ends that are as they should be.
 func (c *conn) data(ctx context.Context) Result {
-	var content *smtp.DataCloser
+	text := c.client.Text
 	if err := c.command(func() error {
-		writer, err := c.client.Data()
-		content, _ = writer.(*smtp.DataCloser)
+		if err := text.PrintfLine("DATA"); err != nil {
+			return err
+		}
+		_, _, err := text.ReadResponse(354)
 		return err
 	}); err != nil {
 		return ofCommand(ctx, err)
 	}
-	err := c.within(c.options.AnswerTimeout, func() error {
-		_, _ = content.Write(c.message.Bytes()) // a server that hung up may have said why, which Close reads
-		return content.Close()
-	})
-	if err != nil {
+	said := ""
+	if err := c.within(c.options.AnswerTimeout, func() (err error) {
+		_, _ = text.W.Write(c.message)
+		_ = text.PrintfLine(".") // a server that hung up may have said why
+		_, said, err = text.ReadResponse(250)
+		return err
+	}); err != nil {
 		return ofContent(ctx, err)
 	}
 	c.begun = false
-	return Result{Sent, "250 " + content.ServerResponse()}
+	return Result{Sent, "250 " + said}
 }
 
 // command is within the time that a command has.

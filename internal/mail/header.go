@@ -182,7 +182,6 @@ func sizeQ(c byte) int {
 }
 
 func appendQ(b []byte, s string) []byte {
-	const digits = "0123456789ABCDEF"
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == ' ':
@@ -190,7 +189,7 @@ func appendQ(b []byte, s string) []byte {
 		case sizeQ(c) == 1:
 			b = append(b, c)
 		default:
-			b = append(b, '=', digits[c>>4], digits[c&15])
+			b = appendEscape(b, c)
 		}
 	}
 	return b
