@@ -45,7 +45,7 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 	release := context.AfterFunc(ctx, c.cut)
 	stage, err := c.begin(ctx)
 	if !release() && err == nil {
-		err = ctx.Err()
+		stage, err = "connect", ctx.Err()
 	}
 	if err != nil {
 		c.drop()
@@ -127,7 +127,8 @@ func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
 	}
 	if c.begun {
 		if err := c.command(c.client.Reset); err != nil {
-			return trouble(ctx, "RSET", err), c.broken
+			c.broken = true
+			return trouble(ctx, "RSET", err), true
 		}
 	}
 	c.client.SkipSMTPUTF8(!international)
@@ -167,9 +168,13 @@ func (c *conn) data(ctx context.Context) Result {
 	return Result{Sent, "250 " + said}
 }
 
-// command is within the time that a command has.
+// command is within the time that a command has. It fails too if the server's next answer would not be to the next command.
 func (c *conn) command(f func() error) error {
-	return c.within(c.options.CommandTimeout, f)
+	err := c.within(c.options.CommandTimeout, f)
+	if err == nil && c.broken {
+		return errors.New("the server's answers are out of step")
+	}
+	return err
 }
 
 // within does what waits for the server, cuts the connection after a time, and notes whether it can be used after that.
@@ -179,7 +184,7 @@ func (c *conn) within(d time.Duration, f func() error) error {
 	inTime := c.late.Stop()
 	answer, answered := errors.AsType[*textproto.Error](err)
 	lost := err != nil && (!answered || answer.Code < 400 || answer.Code == closing)
-	saysMore := c.client != nil && c.client.Text.R.Buffered() > 0 // which would be taken for the answer to what is asked next
+	saysMore := c.client != nil && c.client.Text.R.Buffered() > 0
 	if !inTime || lost || saysMore {
 		c.broken = true
 	}

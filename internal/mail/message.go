@@ -94,7 +94,7 @@ func isToken(s string) bool {
 
 // asciiDomain is the address with its domain as mail servers know it. An address whose domain cannot be written so stays as it is.
 func asciiDomain(email string) string {
-	if isASCII(email) {
+	if isASCII(email) || len(email) > tokenMost { // the conversion takes the square of the length
 		return email
 	}
 	at := strings.LastIndexByte(email, '@') + 1
