@@ -97,7 +97,7 @@ func newCollector(a *API) *collector {
 		attempts: prometheus.NewDesc("prospector_webhook_attempts_total",
 			"Attempts to deliver to webhook subscriptions, by result: succeeded, or why they failed.", []string{"result"}, nil),
 		mails: prometheus.NewDesc("prospector_mail_handed_over_total",
-			"Messages that were handed to the mail server, by what came of it: sent, later (tried again), refused, bounced, unknown, or trouble (held, and tried again).", []string{"result"}, nil),
+			"Messages that were handed to the mail server, by what came of it: sent, later (tried again), refused, bounced, unknown, or trouble and unwelcome (held, and tried again).", []string{"result"}, nil),
 	}
 	for _, measures := range [][]measure{storeMeasures, indexMeasures, jobMeasures, webhookMeasures, mailMeasures} {
 		for _, m := range measures {

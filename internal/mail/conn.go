@@ -133,7 +133,11 @@ func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
 	}
 	c.client.SkipSMTPUTF8(!international)
 	if err := c.command(func() error { return c.client.Mail("<" + from + ">") }); err != nil {
-		return trouble(ctx, "MAIL FROM", err), c.broken
+		r := trouble(ctx, "MAIL FROM", err)
+		if _, answered := errors.AsType[*textproto.Error](err); answered && !c.broken {
+			r.Status = Unwelcome
+		}
+		return r, c.broken
 	}
 	c.begun = true
 	if err := c.command(func() error { return c.client.Rcpt("<" + to + ">") }); err != nil {

@@ -72,7 +72,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, op
 		sequences: newSequences(), messages: newMessages(), counts: store.NewParts("campaigns.counts"), sentBy: store.NewParts("senders.sent"),
 		kept: store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"), courses: courses{all: map[courseID]*course{}},
 	}
-	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}, results: map[mail.Status]uint64{}}
+	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}, holds: map[uuid.UUID]*hold{}, bySender: map[uuid.UUID]int{}, results: map[mail.Status]uint64{}}
 	o.SequenceList = index.NewKind("sequences", "-started_at", o.sequences, nil)
 	o.MessageList = index.NewKind("messages", "-created_at", o.messages, nil)
 	o.Audiences = record.Add(set, o.audienceRules())
