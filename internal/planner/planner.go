@@ -3,8 +3,6 @@
 // clock and keeps nothing. A simulation and the engine that sends call the same functions, so that one says what the other does.
 package planner
 
-import "time"
-
 // Action is what becomes of a step.
 type Action string
 
@@ -125,11 +123,4 @@ func New(steps []Step, transitions []Transition) *Template {
 		}
 	}
 	return t
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
