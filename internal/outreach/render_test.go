@@ -1,0 +1,3 @@
+package outreach
+
+func replyTo(subject string) string { return string(appendReply(nil, []byte(subject))) }
