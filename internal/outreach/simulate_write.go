@@ -1,7 +1,6 @@
 package outreach
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -55,11 +54,9 @@ func (w *writer) simulation(b []byte, contact uuid.UUID, plan []planner.Planned,
 	return append(b, "]}"...)
 }
 
-// address finds the subjects, in the order in which messages are sent: a reply has that of the one before.
+// address finds the subjects, in the order in which messages are sent: a reply has that of the one before. The others go their own ways.
 func (w *writer) address(plan []planner.Planned, v *values) {
-	slices.SortStableFunc(w.sent, func(a, b *stepWriter) int {
-		return cmp.Or(cmp.Compare(plan[a.position].Nth, plan[b.position].Nth), cmp.Compare(a.step.Index, b.step.Index))
-	})
+	slices.SortFunc(w.sent, func(a, b *stepWriter) int { return plan[a.position].Nth - plan[b.position].Nth })
 	w.lines = w.lines[:0]
 	t := thread{form: quoted}
 	for _, s := range w.sent {

@@ -50,12 +50,13 @@ func (q *queue) first() *Turn {
 }
 
 func (q *queue) push(t Turn) {
-	if q.next == len(q.inOrder) {
-		q.inOrder, q.next = q.inOrder[:0], 0
-	}
-	if n := len(q.inOrder); n > 0 && t.Before(&q.inOrder[n-1]) {
+	n := len(q.inOrder)
+	if n > q.next && t.Before(&q.inOrder[n-1]) {
 		q.others.push(t)
 		return
+	}
+	if n == cap(q.inOrder) && q.next > n/2 { // there is more room before them than they need
+		q.inOrder, q.next = q.inOrder[:copy(q.inOrder, q.inOrder[q.next:])], 0
 	}
 	q.inOrder = append(q.inOrder, t)
 }
