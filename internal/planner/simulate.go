@@ -79,6 +79,7 @@ func (s *simulation) begin() {
 		steps += len(s.sequences[i].Template.steps)
 	}
 	states, plans := make([]state, steps), make([]Planned, steps)
+	s.others.inOrder, s.overs.inOrder = make([]Turn, 0, 2*len(s.runs)), make([]Turn, 0, 2*len(s.runs))
 	for i := range s.sequences {
 		sequence := &s.sequences[i]
 		n := len(sequence.Template.steps)
