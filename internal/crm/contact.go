@@ -1,7 +1,6 @@
 package crm
 
 import (
-
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"

@@ -15,10 +15,7 @@ func TestSimulateAmongOthers(t *testing.T) {
 		c := (*choices)(&data)
 		now := c.instant(t)
 		r := c.reference(t, now)
-		cal, err := NewCalendar(r.zone, r.days, r.holidays, r.from, r.to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cal := calendar(t, r.zone.String(), r.days, r.from, r.to, r.holidays...)
 		ledger := NewLedger(cal, 0, 0)
 		first := c.contact(cal, now)
 		var sequences []Sequence

@@ -1,6 +1,7 @@
 // Package planner says when the steps of a sequence are due and when its messages go out. It owns that arithmetic and nothing
 // else: a template, what has happened so far, the organization's calendar and an instant go in, a plan comes out. It reads no
 // clock and keeps nothing. A simulation and the engine that sends call the same functions, so that one says what the other does.
+// It counts in microseconds: what is finer in an instant that goes in is cut off.
 package planner
 
 // Action is what becomes of a step.
