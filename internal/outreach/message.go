@@ -210,11 +210,11 @@ func (w *walk) compose(i int, from *sender, t Transport) error {
 		return err
 	}
 	h := &w.s.History[i]
-	th := thread{subject: w.s.state.Subject}
-	r := c.render[h.StepIndex]
-	isReply := r.step.Subject == ""
-	body, subject, _ := th.render(nil, r, from.valuesFor(&w.to))
-	w.s.state.Subject = th.subject
+	r, v := c.render[h.StepIndex], from.valuesFor(&w.to)
+	th := thread{subject: []byte(w.s.state.Subject)}
+	own, _ := r.subject.render(nil, plain, &v.subject, nil)
+	body, subject, _ := th.render(nil, r, v)
+	w.s.state.Subject = string(th.subject)
 	id := w.tx.NewID()
 	m := Message{
 		MessageHead: MessageHead{
@@ -224,7 +224,7 @@ func (w *walk) compose(i int, from *sender, t Transport) error {
 		Body:  shape.Text(body),
 		state: messageState{MessageID: id.String() + "@" + from.from.Email[strings.LastIndexByte(from.from.Email, '@')+1:]},
 	}
-	if isReply {
+	if len(own) == 0 {
 		m.state.References = slices.Clone(w.s.state.Thread)
 	}
 	letter := w.letter(&m, from)
