@@ -92,7 +92,7 @@ func (a *App) Start() {
 	a.Service = s
 	a.server = httptest.NewServer(s.API)
 	a.URL = a.server.URL
-	a.document = loadDocument(a.t, a.URL)
+	a.document = loadDocument(a.t, a.URL, s.API.Operations())
 }
 
 // Stop stops the service.
