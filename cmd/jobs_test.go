@@ -76,6 +76,9 @@ func TestShutdownWhileSweeping(t *testing.T) {
 // is due in an hour, so that nothing is cleaned up meanwhile.
 func TestCheckUnswept(t *testing.T) {
 	for _, running := range []bool{false, true} {
+		if raceDetector && !running { // nothing happens at the same time then
+			continue
+		}
 		t.Run(fmt.Sprintf("server %t", running), func(t *testing.T) {
 			t.Parallel()
 			const n, soon = 2500, time.Hour
@@ -294,7 +297,7 @@ func (w *sweep) done() {
 // sound wants check to find nothing.
 func (p *place) sound() {
 	p.t.Helper()
-	if r := p.run("check", "--json"); r.status != 0 || !strings.Contains(r.stdout, `"problems": []`) {
+	if r := p.judge().run("check", "--json"); r.status != 0 || !strings.Contains(r.stdout, `"problems": []`) {
 		p.t.Errorf("%d %.2000s %.2000s", r.status, r.stdout, r.stderr)
 	}
 }
