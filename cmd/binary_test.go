@@ -23,6 +23,10 @@ import (
 // patience bounds every wait. It is long because it only ever passes when something is broken.
 const patience = 2 * time.Minute
 
+// unhurried is less than a server that is told to stop waits for what is under way, which is half a minute: one that took no longer
+// did not wait, however busy the machine was.
+const unhurried = 25 * time.Second
+
 // binary is the program under test. plain is the same without the race detector, which takes a fraction of the time: it is for the
 // short commands that prepare most tests, and for what a test runs only to judge by.
 var binary, plain string
