@@ -88,7 +88,7 @@ func TestImportCut(t *testing.T) {
 	}
 	cuts, step := 0, 1
 	if raceDetector {
-		step = 3 // the cuts are one after the other
+		step = 2
 	}
 	for write := 1; ; write += step {
 		operation := begin(fmt.Sprintf("Cut %d", write))
