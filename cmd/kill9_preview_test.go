@@ -66,7 +66,7 @@ func TestKill9Preview(t *testing.T) {
 	t.Parallel()
 	rounds, companies := 4, 1100
 	if raceDetector {
-		rounds, companies = 2, 300
+		rounds, companies = 2, 500
 	}
 	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
 		var err error
