@@ -35,7 +35,7 @@ func (a *API) serviceOperations() []Operation {
 		plain(Operation{
 			Name: "get_openapi", Method: http.MethodGet, Path: "/openapi.json", Summary: "Read this document",
 		}, func(*call, nothing) (document, error) {
-			return document{raw{"application/json", a.document}}, nil
+			return document{raw{"application/json", a.document()}}, nil
 		}),
 		plain(Operation{
 			Name: "get_page", Method: http.MethodGet, Path: "/", Summary: "Show a page with the version and links",
