@@ -3,6 +3,7 @@
 package outreach
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -66,6 +67,7 @@ type Options struct {
 
 // New declares what the package keeps in the store, and has the contacts that go leave their audiences.
 func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, opt Options) *Outreach {
+	opt.Speed = cmp.Or(opt.Speed, 1)
 	o := &Outreach{
 		Options: opt, store: st, identity: id, crm: c,
 		members: store.NewSets("audiences.members"), versions: store.NewParts("templates.versions"),
