@@ -8,6 +8,8 @@ type Past struct {
 	Due    time.Time
 	Over   time.Time // when it was sent, completed, skipped, or failed
 	Reason string    // of its due time, as Fix gave it; for a simulation, which repeats it
+	// Skipped tells that it was over without having been done.
+	Skipped bool
 }
 
 // settled tells whether the step has a due time, or needs none any more.
@@ -95,8 +97,8 @@ func (f *fixing) due(s *step) (at time.Time, reason string, fixed bool) {
 			return at, "", false
 		}
 		at, why.link, why.passed = fired.due, fired.link, fired.passed
-		if f.ends != nil && fired.link.Type == Completes {
-			why.end = f.ends[fired.link.from]
+		if fired.link.Type == Completes {
+			why.end = f.ending(fired.link.from)
 		}
 	}
 	if s.Action == Send {
@@ -104,6 +106,17 @@ func (f *fixing) due(s *step) (at time.Time, reason string, fixed bool) {
 		at, why.moved = open, !open.Equal(at)
 	}
 	return at, why.reason(), true
+}
+
+// ending is how a step that is over came to be so.
+func (f *fixing) ending(step int) ending {
+	switch {
+	case f.past[step].Skipped:
+		return skipped
+	case f.ends != nil:
+		return f.ends[step]
+	}
+	return happened
 }
 
 // firing is a transition that has fired, and the due time that it leads to.
