@@ -190,10 +190,10 @@ func (w *walk) mail(i int, from *sender, t Transport, slot planner.Slot) error {
 		w.over(i, StepSkipped, "the campaign has no owner who could send it")
 	default:
 		if ideal := from.ledger.Next(h.DueAt.Std(), h.DueAt.Std()); w.now.Sub(ideal.At) < lateMost {
-			h.Reason += from.ledger.Reason(ideal)
-		} else {
-			h.Reason += from.ledger.Reason(slot)
+			ideal.At = slot.At // the same, but counted from the due time, it knows what moved it
+			slot = ideal
 		}
+		h.Reason += from.ledger.Reason(slot)
 		from.ledger.Take(slot)
 		from.sent = true
 		if err := w.compose(i, from, t); err != nil {

@@ -182,7 +182,7 @@ func (s *Sequence) past(c *course) []planner.Past {
 		h := &s.History[i]
 		p := planner.Past{Fixed: s.state.Steps[i].Fixed.Std(), Due: h.DueAt.Std()}
 		if h.Status.over() {
-			p.Over = h.At.Std()
+			p.Over, p.Skipped = h.At.Std(), h.Status == StepSkipped
 		}
 		past[c.position[h.StepIndex]] = p
 	}

@@ -8,6 +8,8 @@ type Past struct {
 	Due    time.Time
 	Over   time.Time // when it was sent, completed, skipped, or failed
 	Reason string    // of its due time, as Fix gave it; for a simulation, which repeats it
+	// Skipped tells that it was over without having been done.
+	Skipped bool
 }
 
 // Due is a due time that is fixed now.
@@ -54,6 +56,9 @@ func (f *fixing) begin(past []Past) {
 	for i := range min(len(past), len(f.states)) {
 		p := &past[i]
 		f.states[i] = state{fixed: momentOf(p.Fixed), due: momentOf(p.Due), over: momentOf(p.Over)}
+		if p.Skipped {
+			f.states[i].end = skipped
+		}
 	}
 }
 

@@ -1,0 +1,158 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+)
+
+// told is what a subscriber was told, in the order of what happened.
+func (p *play) told(rec *receiver) (events []event) {
+	p.t.Helper()
+	p.app.Deliver()
+	for _, h := range rec.take() {
+		e := h.event(p.t)
+		if err := p.app.CheckEvent(e.TriggerKey, []byte(h.body)); err != nil {
+			p.t.Errorf("%s: %v", h.body, err)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// tells wants exactly these to be told, each with the contact that it is about: "sequence.started c0".
+func (p *play) tells(rec *receiver, contacts []string, want ...string) (events []event) {
+	p.t.Helper()
+	events = p.told(rec)
+	var got []string
+	for _, e := range events {
+		var data struct {
+			Contact string `json:"contact_id"`
+		}
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			p.t.Fatal(err)
+		}
+		got = append(got, e.TriggerKey+" c"+string(rune('0'+slices.Index(contacts, data.Contact))))
+	}
+	if !slices.Equal(got, want) {
+		p.t.Errorf("told were\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	return events
+}
+
+// sequenceText and messageText are what lists show of the sequence of a contact, and of its last message without its texts.
+func (p *play) sequenceText(campaign, contact string) string {
+	p.t.Helper()
+	return string(wholeList[json.RawMessage](p, campaign+"/sequences", isRule("contact_id", contact))[0])
+}
+
+func (p *play) messageText(contact string) string {
+	p.t.Helper()
+	all := wholeList[json.RawMessage](p, "/v1/outbox", isRule("contact_id", contact))
+	message := apptest.Object(string(all[len(all)-1]))
+	delete(message, "body")
+	delete(message, "headers")
+	return asJSON(message)
+}
+
+// carry wants the last events to have this data.
+func (p *play) carry(events []event, want ...string) {
+	p.t.Helper()
+	for i, e := range events[len(events)-len(want):] {
+		if diff := apptest.Diff(want[i], string(e.Data)); diff != "" {
+			p.t.Errorf("%s: %s\nit has %s", e.TriggerKey, diff, e.Data)
+		}
+	}
+}
+
+// TestEngineEvents: what happens to sequences and messages is told once, in the order in which it happens, with the sequence as it is
+// listed and the message without its texts.
+func TestEngineEvents(t *testing.T) {
+	p := newPlay(t)
+	rec := newReceiver(t)
+	rec.subscribe(p.Org, "sequence.*", "message.*")
+	ids := p.contacts(3)
+	p.Write.Patch("/v1/contacts/"+ids[2], `{"email": null}`).Is(200)
+	campaign := simCampaign(p.Org, simAudience(p.Org, ids[0]), map[string]any{"status": "active"}, []simStep{simMail(0, 0, 10), simCall(1, 0, 9), simMail(2, 0, 9)},
+		simAfter(0, 1, completes, "1 hours"), simAfter(1, 2, completes, "1 hours"))
+	p.app.Work()
+	began := p.tells(rec, ids, "sequence.started c0")
+	p.carry(began, p.sequenceText(campaign, ids[0]))
+	p.to("03-02 10:00")
+	sent := p.tells(rec, ids, "message.sent c0", "sequence.step_completed c0")
+	p.carry(sent, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]))
+	if at := sent[0].CreatedAt; at != "2026-03-02T10:00:00.000Z" {
+		t.Errorf("it was told at %s", at)
+	}
+	p.to("03-02 11:00") // a Task was made, which completes nothing
+	p.tells(rec, ids)
+	p.completeTasks()
+	done := p.tells(rec, ids, "sequence.step_completed c0")
+	p.carry(done, p.sequenceText(campaign, ids[0]))
+	p.to("03-02 12:00")
+	over := p.tells(rec, ids, "message.sent c0", "sequence.step_completed c0", "sequence.completed c0")
+	p.carry(over, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]), p.sequenceText(campaign, ids[0]))
+
+	// One that is stopped: what it waited for is skipped by that, and is no step completed. Who has no address is told of too.
+	p.Write.Post(campaign+"/enroll", enrolling("Late", ids[1:]...)).Is(200)
+	p.app.Work()
+	p.tells(rec, ids, "sequence.started c1", "sequence.started c2", "sequence.step_completed c2", "message.sent c1", "sequence.step_completed c1")
+	p.Write.Patch("/v1/contacts/"+ids[1], `{"do_not_contact": true}`).Is(200)
+	stopped := p.tells(rec, ids, "sequence.stopped c1")
+	p.carry(stopped, p.sequenceText(campaign, ids[1]))
+	p.Write.Patch("/v1/contacts/"+ids[1], `{"do_not_contact": false}`).Is(200)
+	p.Write.Patch(campaign, `{"status": "paused"}`).Is(200)
+	p.to("03-03 09:00")
+	p.tells(rec, ids)
+	p.Write.Patch(campaign, `{"status": "archived"}`).Is(200)
+	p.app.Work()
+	archived := p.tells(rec, ids, "sequence.stopped c2")
+	p.carry(archived, p.sequenceText(campaign, ids[2]))
+	p.app.Restart()
+	p.to("03-20 09:00")
+	p.tells(rec, ids)
+	hasPending(t, p.app, 0)
+}
+
+// TestEngineEventsFailed: a message that cannot be sent at all has failed. Its step is over, and the sequence goes on.
+func TestEngineEventsFailed(t *testing.T) {
+	p := newPlay(t)
+	rec := newReceiver(t)
+	ids := p.contacts(1)
+	long := strings.Repeat("o", 250) + "@x.example" // no server would take it
+	user := p.Admin.Post("/v1/users", map[string]string{"email": long, "first_name": "Bo"}).Is(201).ID()
+	rec.subscribe(p.Org, "message.failed", "message.sent", "sequence.step_completed")
+	campaign := p.campaign(ids, map[string]any{"owner_id": user}, []simStep{simMail(0, 0, 9), simCall(1, 0, 9)}, simAfter(0, 1, completes, "1 hours"))
+	p.is(campaign, ids[0], "active", "0 failed 03-02 09:00 | from: not an email address", "1 waiting 03-02 10:00 | 1 hour after step 0 was completed")
+	events := p.tells(rec, ids, "message.failed c0", "sequence.step_completed c0")
+	p.carry(events, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]))
+	if m := p.outbox()[0]; m.Status != "failed" || *m.Error != "from: not an email address" {
+		t.Errorf("%+v", m)
+	}
+	if n := p.Read.Get(campaign + "/stats").Is(200).Int("data.messages_failed"); n != 1 {
+		t.Errorf("%d messages have failed", n)
+	}
+	p.runTo(p.app.Clock.Now().Add(48*time.Hour), p.completeTasks)
+	p.is(campaign, ids[0], "completed", "0 failed 03-02 09:00", "1 done 03-02 10:00")
+	p.agrees(campaign)
+}
+
+// TestEngineEventsWanted: an event exists when somebody wants it at the moment, and not for those who ask later.
+func TestEngineEventsWanted(t *testing.T) {
+	p := newPlay(t)
+	ids := p.contacts(1)
+	p.campaign(ids, nil, []simStep{simMail(0, 0, 9), simMail(1, 0, 10), simMail(2, 0, 11)})
+	p.to("03-02 10:00")
+	rec := newReceiver(t)
+	hook := rec.subscribe(p.Org, "message.sent", "sequence.completed")
+	p.tells(rec, ids)
+	p.to("03-02 11:00")
+	p.tells(rec, ids, "message.sent c0", "sequence.completed c0")
+	p.Admin.Delete(hooksPath + "/" + hook).Is(204)
+	p.to("03-09 11:00")
+	p.tells(rec, ids)
+}

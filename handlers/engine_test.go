@@ -1,0 +1,404 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+	"prospector/store"
+)
+
+// play is an organization whose campaigns run, on a clock that goes from one thing that is due to the next.
+type play struct {
+	*apptest.Org
+	t   *testing.T
+	app *apptest.App
+}
+
+// newPlay begins on Monday, March 2nd, 09:00, in an organization of which simUTC tells the days.
+func newPlay(t *testing.T, change ...func(*cmd.Config)) *play {
+	t.Helper()
+	app := apptest.New(t, change...)
+	p := &play{app.Org("Acme"), t, app}
+	p.Admin.Patch("/v1/organization", simUTC).Is(200)
+	return p
+}
+
+// sequence is one as it is listed.
+type sequence struct {
+	ID       string
+	Campaign string `json:"campaign_id"`
+	Contact  string `json:"contact_id"`
+	Status   string
+	Reason   *string
+	Started  time.Time  `json:"started_at"`
+	Step     *int       `json:"current_step_index"`
+	Next     *time.Time `json:"next_due_at"`
+	History  []pastStep
+}
+
+type pastStep struct {
+	Index   int `json:"step_index"`
+	Type    string
+	Status  string
+	Due     time.Time `json:"due_at"`
+	At      *time.Time
+	Reason  string
+	Message *string `json:"message_id"`
+	Task    *string `json:"task_id"`
+	Version int     `json:"template_version"`
+}
+
+// outboxMessage is a message as it is listed.
+type outboxMessage struct {
+	ID       string
+	Campaign string `json:"campaign_id"`
+	Sequence string `json:"sequence_id"`
+	Contact  string `json:"contact_id"`
+	Step     int    `json:"step_index"`
+	From, To string
+	Subject  *string
+	Body     *string
+	Headers  map[string]string
+	Status   string
+	Error    *string
+	Created  time.Time `json:"created_at"`
+}
+
+type stepTask struct {
+	ID       string
+	Title    string
+	Type     string
+	Status   string
+	Due      *time.Time `json:"due_at"`
+	Contact  *string    `json:"contact_id"`
+	Campaign *string    `json:"campaign_id"`
+	Owner    *string    `json:"owner_id"`
+	Notes    *string
+}
+
+// wholeList reads a whole list, in the order in which its records were made.
+func wholeList[T any](p *play, path string, rules ...string) (all []T) {
+	p.t.Helper()
+	for page := 1; ; page++ {
+		res := p.Read.Post(path+"/list", fmt.Sprintf(`{"sort": "id", "page_size": 500, "page": %d, "filters": [%s]}`, page, strings.Join(rules, ", "))).Is(200)
+		var answer struct{ Data []T }
+		if err := json.Unmarshal(res.Body, &answer); err != nil {
+			p.t.Fatal(err)
+		}
+		all = append(all, answer.Data...)
+		if page >= res.Int("pagination.total_pages") {
+			return all
+		}
+	}
+}
+
+func isRule(field, value string) string {
+	return fmt.Sprintf(`{"field": %q, "condition": "is", "value": %q}`, field, value)
+}
+
+func idOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+func (p *play) sequences(campaign string) []sequence {
+	p.t.Helper()
+	return wholeList[sequence](p, campaign+"/sequences")
+}
+
+// sequence gives that of a contact; nil when there is none.
+func (p *play) sequence(campaign, contact string) *sequence {
+	p.t.Helper()
+	of := wholeList[sequence](p, campaign+"/sequences", isRule("contact_id", contact))
+	switch len(of) {
+	case 0:
+		return nil
+	case 1:
+		return &of[0]
+	}
+	p.t.Fatalf("%s has %d sequences", contact, len(of))
+	return nil
+}
+
+func (p *play) outbox(rules ...string) []outboxMessage {
+	p.t.Helper()
+	return wholeList[outboxMessage](p, "/v1/outbox", rules...)
+}
+
+func (p *play) tasks(rules ...string) []stepTask {
+	p.t.Helper()
+	return wholeList[stepTask](p, "/v1/tasks", rules...)
+}
+
+// contacts makes so many contacts with addresses, in an order of their own.
+func (p *play) contacts(n int) (ids []string) {
+	p.t.Helper()
+	for chunk := range slices.Chunk(make([]struct{}, n), 500) {
+		records := make([]map[string]string, len(chunk))
+		for i := range records {
+			who := fmt.Sprintf("c%d", len(ids)+i)
+			records[i] = map[string]string{"email": who + "@x.example", "first_name": strings.ToUpper(who), "last_name": "Lee"}
+		}
+		for _, made := range p.Write.Post("/v1/contacts/batch", map[string]any{"records": records}).Is(200).Value("data.results").([]any) {
+			ids = append(ids, made.(map[string]any)["id"].(string))
+		}
+	}
+	return ids
+}
+
+// campaign makes an active campaign of an audience of contacts, and begins it; more are further fields.
+func (p *play) campaign(contacts []string, more map[string]any, steps []simStep, links ...simLink) string {
+	p.t.Helper()
+	body := map[string]any{"status": "active"}
+	maps.Copy(body, more)
+	path := simCampaign(p.Org, simAudience(p.Org, contacts...), body, steps, links...)
+	p.app.Work()
+	return path
+}
+
+// next is when the first job is due that is not yet; zero when there is none.
+func (p *play) next() time.Time {
+	p.t.Helper()
+	due, next, err := p.app.Store.Due(p.app.Clock.Now(), 1, nil)
+	if err != nil || len(due) > 0 {
+		p.t.Fatalf("%d jobs are due still: %v", len(due), err)
+	}
+	return next
+}
+
+// runTo goes from one due time to the next up to a moment, which it includes, and calls after, where it is given, at each.
+func (p *play) runTo(moment time.Time, after ...func()) {
+	p.t.Helper()
+	for {
+		p.app.Work()
+		for _, do := range after {
+			do()
+		}
+		p.app.Work()
+		next := p.next()
+		if next.IsZero() || next.After(moment) {
+			simAdvance(p.t, p.app, moment)
+			p.app.Work()
+			return
+		}
+		simAdvance(p.t, p.app, next)
+	}
+}
+
+// to is runTo a minute of 2026, such as "03-02 09:00".
+func (p *play) to(minute string) {
+	p.t.Helper()
+	at, err := time.Parse("2006-01-02 15:04", "2026-"+minute)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.runTo(at)
+}
+
+// minute is a time as tests write it: no more of it than says something.
+func minute(at time.Time) string {
+	layout := "01-02 15:04"
+	if !at.Equal(at.Truncate(time.Minute)) {
+		layout = "01-02 15:04:05.000"
+	}
+	return at.UTC().Format(layout)
+}
+
+// line is a step of a history in words: "0 sent 03-02 09:00", and where it came to its status at another time than it was due
+// "0 sent 03-02 09:00 at 03-02 09:30".
+func (h *pastStep) line() string {
+	line := fmt.Sprintf("%d %s %s", h.Index, h.Status, minute(h.Due))
+	if h.At != nil && !h.At.Equal(h.Due) {
+		line += " at " + minute(*h.At)
+	}
+	return line
+}
+
+// is wants the sequence of a contact to be so: "active", "stopped opted_out", the steps of its history in words and, after a bar, the
+// end of their reasons. The status "none" is that there is none.
+func (p *play) is(campaign, contact, status string, want ...string) *sequence {
+	p.t.Helper()
+	s := p.sequence(campaign, contact)
+	if s == nil {
+		if status != "none" {
+			p.t.Errorf("there is no sequence, want one that is %s", status)
+		}
+		return &sequence{}
+	}
+	got := s.Status
+	if s.Reason != nil {
+		got += " " + *s.Reason
+	}
+	same := len(want) == len(s.History)
+	var lines []string
+	for i, h := range s.History {
+		lines = append(lines, h.line()+" | "+h.Reason)
+		if same {
+			line, reason, told := strings.Cut(want[i], " | ")
+			same = line == h.line() && (!told || strings.HasSuffix(h.Reason, reason))
+		}
+	}
+	if got != status || !same {
+		p.t.Errorf("it is %s:\n%s\nwant %s:\n%s", got, strings.Join(lines, "\n"), status, strings.Join(want, "\n"))
+	}
+	return s
+}
+
+// sentAll wants exactly these messages in the outbox, each as "c0@x.example 0 03-02 09:00".
+func (p *play) sentAll(want ...string) {
+	p.t.Helper()
+	got := []string{}
+	for _, m := range p.outbox() {
+		got = append(got, fmt.Sprintf("%s %d %s", m.To, m.Step, minute(m.Created)))
+	}
+	if !slices.Equal(sorted(got), sorted(want)) {
+		p.t.Errorf("sent were\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// agrees holds what is shown of a campaign against itself: the sequences, their Tasks, the messages, the stats, and what the store
+// keeps beside them.
+func (p *play) agrees(campaign string) {
+	p.t.Helper()
+	messages, tasks := map[string]outboxMessage{}, map[string]stepTask{}
+	for _, m := range p.outbox(isRule("campaign_id", idOf(campaign))) {
+		messages[m.ID] = m
+	}
+	for _, task := range p.tasks(isRule("campaign_id", idOf(campaign))) {
+		tasks[task.ID] = task
+	}
+	counts := newCounts()
+	once := map[string]bool{}
+	for _, s := range p.sequences(campaign) {
+		counts.add(&s)
+		p.settled(&s)
+		for _, h := range s.History {
+			key := fmt.Sprint(s.Contact, h.Index)
+			if once[key] {
+				p.t.Errorf("%s has step %d twice", s.Contact, h.Index)
+			}
+			once[key] = true
+			p.stepAgrees(&s, &h, messages, tasks)
+		}
+	}
+	if len(messages) > 0 {
+		p.t.Errorf("%d messages are of no step: %v", len(messages), messages)
+	}
+	if p.Read.Get(campaign).Status == 200 { // one that is gone has no stats
+		counts.are(p.t, p.Read.Get(campaign+"/stats").Is(200))
+	}
+	p.verify()
+}
+
+// stepAgrees holds a step of a history against its message or its Task, and takes the message away.
+func (p *play) stepAgrees(s *sequence, h *pastStep, messages map[string]outboxMessage, tasks map[string]stepTask) {
+	p.t.Helper()
+	if (h.At == nil) != (h.Status == "waiting") || h.At != nil && (h.At.Before(h.Due) && h.Status != "skipped") {
+		p.t.Errorf("%s: at %v", h.line(), h.At)
+	}
+	if h.Message != nil {
+		m, found := messages[*h.Message]
+		if !found || m.Status != h.Status || m.Sequence != s.ID || m.Contact != s.Contact || m.Step != h.Index || !m.Created.Equal(*h.At) {
+			p.t.Errorf("%s has the message %+v", h.line(), m)
+		}
+		delete(messages, *h.Message)
+	} else if h.Status == "sent" || h.Status == "failed" {
+		p.t.Errorf("%s has no message", h.line())
+	}
+	if h.Task == nil {
+		if h.Status == "task_open" || h.Status == "done" {
+			p.t.Errorf("%s has no Task", h.line())
+		}
+		return
+	}
+	task, found := tasks[*h.Task]
+	if found && (task.Status == "open") != (h.Status == "task_open") || !found && h.Status == "task_open" || h.Type == "auto_email" {
+		p.t.Errorf("%s has the Task %+v", h.line(), task)
+	}
+}
+
+// settled holds what a sequence shows of itself against its history.
+func (p *play) settled(s *sequence) {
+	p.t.Helper()
+	var next *pastStep
+	waiting := 0
+	for i := range s.History {
+		h := &s.History[i]
+		if h.Status == "waiting" || h.Status == "task_open" {
+			waiting++
+		}
+		if h.Status == "waiting" && (next == nil || h.Due.Before(next.Due)) {
+			next = h
+		}
+	}
+	switch {
+	case next == nil:
+		if s.Next != nil || len(s.History) > 0 && s.Step == nil {
+			p.t.Errorf("%+v waits for nothing", s)
+		}
+	case s.Next == nil || !s.Next.Equal(next.Due) || *s.Step != next.Index:
+		p.t.Errorf("%+v waits for %s", s, next.line())
+	}
+	if (waiting > 0) != (s.Status == "active") {
+		p.t.Errorf("%+v is %s", s, s.Status)
+	}
+}
+
+// verify holds what the store has of the organization's outreach against itself.
+func (p *play) verify() {
+	p.t.Helper()
+	err := p.app.Store.View(p.ID, func(tx *store.Tx) error {
+		return p.app.Outreach.Verify(tx, func(_ bool, format string, args ...any) { p.t.Errorf(format, args...) })
+	})
+	if err != nil {
+		p.t.Error(err)
+	}
+}
+
+// counts are the stats of sequences, counted anew.
+type counts struct {
+	Status  map[string]int
+	Reasons map[string]int
+	Steps   map[int]map[string]int
+	of      map[string]int // statuses of steps
+}
+
+func newCounts() *counts {
+	return &counts{map[string]int{}, map[string]int{}, map[int]map[string]int{}, map[string]int{}}
+}
+
+func (c *counts) add(s *sequence) {
+	c.Status[s.Status]++
+	if s.Reason != nil {
+		c.Reasons[*s.Reason]++
+	}
+	for _, h := range s.History {
+		if c.Steps[h.Index] == nil {
+			c.Steps[h.Index] = map[string]int{}
+		}
+		column := map[string]string{"waiting": "waiting", "task_open": "waiting", "sent": "done", "done": "done", "skipped": "skipped", "failed": "failed", "unknown": "failed"}[h.Status]
+		c.Steps[h.Index][column]++
+		c.of[h.Status]++
+	}
+}
+
+// are wants stats to say what was counted. Steps that nobody has come to may be among them.
+func (c *counts) are(t *testing.T, stats *apptest.Response) {
+	t.Helper()
+	steps := []string{}
+	for _, step := range stats.Value("data.steps").([]any) {
+		i := int(step.(map[string]any)["step_index"].(float64))
+		of := c.Steps[i]
+		steps = append(steps, fmt.Sprintf(`{"step_index": %d, "waiting": %d, "done": %d, "skipped": %d, "failed": %d}`, i, of["waiting"], of["done"], of["skipped"], of["failed"]))
+		delete(c.Steps, i)
+	}
+	if len(c.Steps) > 0 {
+		t.Errorf("the stats leave out %v", c.Steps)
+	}
+	stats.Is(200, fmt.Sprintf(`{"data": {"enrolled": "<any>", "active": %d, "completed": %d, "stopped": %d, "stopped_by_reason": %s, "messages_sent": %d, "messages_failed": %d, "tasks_open": %d, "steps": [%s]},
+		"meta": {"timestamp": "<time>"}}`, c.Status["active"], c.Status["completed"], c.Status["stopped"], asJSON(c.Reasons), c.of["sent"], c.of["failed"]+c.of["unknown"], c.of["task_open"], strings.Join(steps, ", ")))
+}

@@ -1,0 +1,251 @@
+package handlers_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+)
+
+// easter is an organization in Berlin: its clocks change on March 29th, and Good Friday and Easter Monday are holidays.
+var easter = simOrg{"Europe/Berlin", simWeek, []string{"2026-04-03", "2026-04-06"}, simWindow{9, 17}}
+
+// spring is a template of ten steps that takes six weeks from March 2nd on.
+func spring() (steps []simStep, links []simLink) {
+	mail := func(index, hour int, subject string) simStep {
+		return simStep{Type: "auto_email", Index: index, Hour: hour, Subject: subject, Message: fmt.Sprintf("Message %d to {{recipient.first_name}} {{recipient.last_name}}", index)}
+	}
+	task := func(kind string, index, hour int) simStep { return simStep{Type: kind, Index: index, Hour: hour} }
+	steps = []simStep{
+		mail(0, 10, "Hello {{recipient.first_name}}"), task("call", 1, 11), mail(2, 9, ""), {Type: "auto_linkedin_connection", Index: 3, Day: 7, Hour: 15}, mail(4, 13, "A question"),
+		task("manual_email", 5, 9), mail(6, 18, ""), task("gift", 7, 12), task("task", 8, 7), mail(9, 8, "Goodbye"),
+	}
+	return steps, []simLink{
+		simAfter(0, 1, completes, "2 business_days"), simAfter(0, 2, scheduled, "3 days, 2 hours"),
+		simAll(simAfter(1, 4, completes, "1 days")), simAll(simAfter(2, 4, completes, "1 business_days")),
+		simAfter(3, 5, completes, "90 minutes"), simAfter(4, 6, completes, "15 business_days"), simAfter(5, 6, scheduled, "10 days"),
+		simAfter(4, 7, scheduled, "1 business_days, 1 days"), simAll(simAfter(6, 8, completes, "1 days")), simAfter(7, 8, completes, "2 hours"),
+		simAfter(8, 9, completes, "10 business_days"),
+	}
+}
+
+// unraced is a number, or a smaller one where the race detector makes everything many times as slow.
+func unraced(n, raced int) int {
+	if raceDetector {
+		return raced
+	}
+	return n
+}
+
+// completeTasks completes every Task that is open.
+func (p *play) completeTasks() {
+	p.t.Helper()
+	for chunk := range slices.Chunk(p.tasks(isRule("status", "open")), 1000) {
+		var records []map[string]string
+		for _, task := range chunk {
+			if !task.Due.Equal(p.app.Clock.Now()) {
+				p.t.Fatalf("it is %s and there is the Task %+v", minute(p.app.Clock.Now()), task)
+			}
+			records = append(records, map[string]string{"id": task.ID, "status": "completed"})
+		}
+		if n := p.Write.Post("/v1/tasks/batch", map[string]any{"records": records}).Is(200).Int("data.failed"); n != 0 {
+			p.t.Fatalf("%d Tasks are not completed", n)
+		}
+	}
+}
+
+var springEnd = time.Date(2026, time.May, 31, 0, 0, 0, 0, time.UTC)
+
+// foretold is what simulate says of a contact, step by step in the words of fateOf.
+func foretold(plan simPlan) map[int]string {
+	words := map[int]string{}
+	for _, s := range plan.Steps {
+		words[s.Index] = fateOf(s.Action, *s.Due, s.Reason, s.Subject, s.Message)
+	}
+	return words
+}
+
+// fateOf is what becomes of a step. A simulation assumes when Tasks are completed, and says so.
+func fateOf(action string, at time.Time, reason string, subject, message *string) string {
+	reason = strings.ReplaceAll(reason, ", which is assumed to be when it is due", "")
+	text := func(s *string) string {
+		if s == nil {
+			return "-"
+		}
+		return *s
+	}
+	return fmt.Sprintf("%s %s | %s | %s | %s", action, at.UTC().Format(time.RFC3339Nano), reason, text(subject), text(message))
+}
+
+// cameTrue holds the sequences of a campaign against what was foretold of their contacts.
+func (p *play) cameTrue(campaign string, told map[string]map[int]string) {
+	p.t.Helper()
+	messages := map[string]outboxMessage{}
+	for _, m := range p.outbox() {
+		messages[m.ID] = m
+	}
+	all := p.sequences(campaign)
+	if len(all) != len(told) {
+		p.t.Errorf("there are %d sequences, want %d", len(all), len(told))
+	}
+	for _, s := range all {
+		if s.Status != "completed" || len(s.History) != len(told[s.Contact]) {
+			p.t.Fatalf("%+v is not over", s)
+		}
+		for _, h := range s.History {
+			var m outboxMessage
+			action := map[string]string{"sent": "send", "done": "task", "skipped": "skip"}[h.Status]
+			if h.Message != nil {
+				m = messages[*h.Message]
+			}
+			if got, want := fateOf(action, *h.At, h.Reason, m.Subject, m.Body), told[s.Contact][h.Index]; got != want {
+				p.t.Fatalf("%s, step %d:\n%s\nwas foretold as\n%s", s.Contact, h.Index, got, want)
+			}
+		}
+	}
+}
+
+// TestEngineThousand takes a thousand contacts, who come in ten groups at ten times, through six weeks. All happens to each of them at
+// the minute, for the reason and in the words that simulate told when the group came.
+func TestEngineThousand(t *testing.T) {
+	p := newPlay(t)
+	p.Admin.Patch("/v1/organization", easter).Is(200)
+	size := unraced(100, 8)
+	contacts := p.contacts(10 * size)
+	for i, id := range contacts { // some have no address, and some no first name
+		switch i % 25 {
+		case 7:
+			p.Write.Patch("/v1/contacts/"+id, `{"email": null}`).Is(200)
+		case 3:
+			p.Write.Patch("/v1/contacts/"+id, `{"first_name": null}`).Is(200)
+		}
+	}
+	steps, links := spring()
+	campaign := p.campaign(nil, nil, steps, links...)
+	told := map[string]map[int]string{}
+	for group := range 10 {
+		p.runTo(p.app.Clock.Now().Add(time.Duration(group)*19*time.Hour+7*time.Minute), p.completeTasks)
+		who := contacts[group*size : (group+1)*size]
+		for _, plan := range simulated(t, p.Org, campaign, map[string]any{"contact_ids": who}) {
+			told[plan.Contact] = foretold(plan)
+		}
+		p.Write.Post(campaign+"/enroll", enrolling(fmt.Sprint("Group ", group), who...)).Is(200)
+	}
+	p.runTo(springEnd, p.completeTasks)
+	p.cameTrue(campaign, told)
+	p.agrees(campaign)
+}
+
+// limits sets a daily cap and a gap.
+func limits(most int, gap time.Duration) func(*cmd.Config) {
+	return func(cfg *cmd.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = most, gap }
+}
+
+// TestEngineLimits is the same for one group whose sender has a cap and a gap, both of which messages wait for.
+func TestEngineLimits(t *testing.T) {
+	n := unraced(100, 40)
+	p := newPlay(t, limits(n/4, 11*time.Minute))
+	p.Admin.Patch("/v1/organization", easter).Is(200)
+	steps, links := spring()
+	campaign := simCampaign(p.Org, simAudience(p.Org, p.contacts(n)...), nil, steps, links...)
+	told := map[string]map[int]string{}
+	plans := simulated(t, p.Org, campaign, nil)
+	for _, plan := range plans {
+		told[plan.Contact] = foretold(plan)
+	}
+	for _, words := range []string{"daily cap of", "11m after the sender's message before", "moved to the next opening"} {
+		if !strings.Contains(fmt.Sprint(told), words) {
+			t.Errorf("no reason has %q", words)
+		}
+	}
+	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
+	p.runTo(springEnd, p.completeTasks)
+	p.cameTrue(campaign, told)
+	p.agrees(campaign)
+}
+
+// TestEngineThousandLimits has a thousand contacts wait for the cap and the gap of one sender. The messages go out in the order in which
+// they are due, each at the first minute that the days, the window, the cap and the gap leave.
+func TestEngineThousandLimits(t *testing.T) {
+	n := unraced(1000, 60)
+	most, gap := n/5, 2*time.Minute
+	p := newPlay(t, limits(most, gap))
+	p.Admin.Patch("/v1/organization", easter).Is(200)
+	steps, links := spring()
+	campaign := p.campaign(p.contacts(n), nil, steps, links...)
+	p.runTo(springEnd, p.completeTasks)
+	p.agrees(campaign)
+	var mails []pastStep
+	for _, s := range p.sequences(campaign) {
+		if s.Status != "completed" || len(s.History) != len(steps) {
+			t.Fatalf("%+v is not over", s)
+		}
+		for _, h := range s.History {
+			if h.Type == "auto_email" {
+				mails = append(mails, h)
+			}
+		}
+	}
+	// Those of one due time go in the order of the sequences, which the list has, and then of the steps.
+	slices.SortStableFunc(mails, func(a, b pastStep) int { return a.Due.Compare(b.Due) })
+	queue := newPostman(t, easter, most, gap)
+	for _, h := range mails {
+		if want := queue.send(h.Due); h.Status != "sent" || !h.At.Equal(want) {
+			t.Fatalf("%s, want %s: %s", h.line(), minute(want), h.Reason)
+		}
+	}
+	if queue.capped == 0 || queue.gapped == 0 {
+		t.Errorf("%d messages waited for the cap and %d for the gap", queue.capped, queue.gapped)
+	}
+}
+
+// postman is a sender who sends one message after the other as soon as it is allowed, found minute by minute.
+type postman struct {
+	org            simOrg
+	zone           *time.Location
+	most           int
+	gap            time.Duration
+	last           time.Time
+	sent           map[string]int // by date
+	capped, gapped int            // messages that waited for these
+}
+
+func newPostman(t *testing.T, org simOrg, most int, gap time.Duration) *postman {
+	zone, err := time.LoadLocation(org.Zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &postman{org: org, zone: zone, most: most, gap: gap, sent: map[string]int{}}
+}
+
+// send gives the first minute at which a message that is due then may go.
+func (q *postman) send(due time.Time) time.Time {
+	at := due
+	if free := q.last.Add(q.gap); free.After(at) {
+		at = free
+		q.gapped++
+	}
+	capped := false
+	for ; ; at = at.Truncate(time.Minute).Add(time.Minute) {
+		local := at.In(q.zone)
+		date := local.Format(time.DateOnly)
+		day := cmp.Or(int(local.Weekday()), 7)
+		if !slices.Contains(q.org.Days, day) || slices.Contains(q.org.Holidays, date) || local.Hour() < q.org.Window.From || local.Hour() >= q.org.Window.To {
+			continue
+		}
+		if q.sent[date] < q.most {
+			q.sent[date]++
+			break
+		}
+		capped = true
+	}
+	if capped {
+		q.capped++
+	}
+	q.last = at
+	return at
+}
