@@ -93,3 +93,36 @@ func (k *mailKills) answer(stage, _ string) string {
 	}
 	return ""
 }
+
+// TestKill9MailBurst: of many messages that wait for those that are on their way when the server is killed, each is sent by the next
+// one; those that were on their way are unknown.
+func TestKill9MailBurst(t *testing.T) {
+	t.Parallel()
+	const contacts = 600
+	o := newPostOffice(t)
+	s := o.serve()
+	campaign := o.campaign(s, oneMail, contacts)
+	came, killed := make(chan string, contacts), make(chan struct{})
+	t.Cleanup(func() { close(killed) })
+	o.sink.Answers(func(stage, to string) string {
+		if stage != apptest.MailContent {
+			return ""
+		}
+		came <- to
+		<-killed // before it has its answer
+		return apptest.MailDrop
+	})
+	o.begin(s, campaign)
+	within(t, came, "a message comes")
+	s.kill()
+	o.sink.Answers(nil)
+	s = o.serve()
+	o.ended(s, campaign)
+	sent, unknown := o.agree(s)
+	if sent+unknown != contacts || sent == 0 || unknown == 0 {
+		t.Errorf("%d are sent and %d unknown, want %d", sent, unknown, contacts)
+	}
+	s.stop()
+	s.hasNoErrors()
+	o.sound()
+}
