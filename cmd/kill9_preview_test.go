@@ -76,7 +76,7 @@ func TestKill9Preview(t *testing.T) {
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	org, key := p.org("Acme")
-	p.run("catalog", "generate", "--companies", fmt.Sprint(companies), "--people-per-company", "3").done().ok()
+	p.judge().run("catalog", "generate", "--companies", fmt.Sprint(companies), "--people-per-company", "3").done().ok()
 	m := &previewKills{p: p, org: uuid.MustParse(org), key: key, random: rand.New(rand.NewPCG(soakSeed, 12))}
 	s := p.serve()
 	m.known(s)
