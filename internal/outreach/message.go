@@ -287,6 +287,9 @@ func (w *walk) retry(i int) error {
 	state := &w.s.state.Steps[i]
 	m := doc.Record
 	switch open := cal.Opening(w.now); {
+	case w.refusal(w.tx, m.To, false) != "": // the contact has another address since
+		m.Status, m.Error = MessageFailed, "the address is suppressed"
+		w.over(i, StepFailed, "the address is suppressed")
 	case open.After(w.now):
 		state.Retry = shape.At(open)
 		return nil

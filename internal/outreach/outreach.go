@@ -200,7 +200,7 @@ func (o *Outreach) wanted(m *outgoing) (wanted bool) {
 			return err
 		}
 		why, err := w.obstacle()
-		wanted = err == nil && why == "" && w.goes()
+		wanted = err == nil && why == "" && w.goes() && o.refusal(tx, m.letter.To.Email, false) == ""
 		return err
 	})
 	if err != nil {
