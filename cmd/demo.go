@@ -51,7 +51,7 @@ func demoCommand() *cobra.Command {
 	}
 	c.Flags().String("addr", "", "`address` to listen on (default 127.0.0.1:8080)")
 	c.Flags().Int("companies", demoCompanies, "how many `companies` the made-up market has")
-	c.Flags().String("speed", "", "how many `times` as fast campaigns run (default 1); it has no effect until campaigns run")
+	c.Flags().String("speed", "", "how many `times` as fast campaigns run (default 1)")
 	return c
 }
 
