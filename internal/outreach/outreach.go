@@ -72,7 +72,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, op
 		sequences: newSequences(), messages: newMessages(), counts: store.NewParts("campaigns.counts"), sentBy: store.NewParts("senders.sent"),
 		kept: store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"), courses: courses{all: map[courseID]*course{}},
 	}
-	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}}
+	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}, holds: map[uuid.UUID]*hold{}, bySender: map[uuid.UUID]int{}, results: map[mail.Status]uint64{}}
 	o.SequenceList = index.NewKind("sequences", "-started_at", o.sequences, nil)
 	o.MessageList = index.NewKind("messages", "-created_at", o.messages, nil)
 	o.SequenceList.ReadOnly, o.MessageList.ReadOnly = true, true
@@ -132,9 +132,6 @@ func (o *Outreach) recover(ctx context.Context, org uuid.UUID) error {
 
 // Wait returns when nothing is on its way and what came of it is written down.
 func (o *Outreach) Wait() { o.post.running.Wait() }
-
-// MailTrouble is why no message can be sent; empty when there is no reason known.
-func (o *Outreach) MailTrouble() string { return o.post.troubled() }
 
 // Lists gives what lists need to know.
 func (o *Outreach) Lists() []*index.Kind { return []*index.Kind{o.SequenceList, o.MessageList} }
