@@ -302,7 +302,7 @@ func (m *previewKills) leavesNothing() {
 	isParts := false
 	for line := range strings.Lines(dump) {
 		if !strings.HasPrefix(line, "  ") {
-			isParts = strings.Contains(line, ".part ")
+			isParts = strings.HasPrefix(line, "previews.") && strings.Contains(line, ".part ")
 		} else if owner := line[2:34]; isParts && !slices.Contains(got, owner) {
 			got = append(got, owner)
 		}

@@ -77,6 +77,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, op
 	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}, holds: map[uuid.UUID]*hold{}, bySender: map[uuid.UUID]int{}, results: map[mail.Status]uint64{}}
 	o.SequenceList = index.NewKind("sequences", "-started_at", o.sequences, nil)
 	o.MessageList = index.NewKind("messages", "-created_at", o.messages, nil)
+	o.SequenceList.ReadOnly, o.MessageList.ReadOnly = true, true
 	o.Audiences = record.Add(set, o.audienceRules())
 	o.Templates = record.Add(set, o.templateRules())
 	o.Campaigns = record.Add(set, o.campaignRules())
