@@ -55,13 +55,19 @@ func (s *server) everyKind(key string) map[string]string {
 	made("account-views", `{"name": "Software", "filtering_rules": [{"field": "industry", "condition": "is", "value": "Software"}]}`)
 	made("webhooks/subscriptions", `{"url": "https://hooks.example.com/in", "triggers": ["task.deleted"]}`)
 	audience := made("audiences", fmt.Sprintf(`{"name": "Buyers", "contact_ids": [%q]}`, contact))
-	template := made("sequence-templates", `{"name": "Calls", "steps": [{"index": 0, "type": "call", "hour": 9, "message": "Call"}]}`)
-	made("campaigns", fmt.Sprintf(`{"name": "Spring", "template_id": %q, "audience_ids": [%q]}`, template, audience))
+	s.do(http.StatusOK, key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7], "sending_window": {"from_hour": 0, "to_hour": 24}}`)
+	template := made("sequence-templates", `{"name": "Mail", "steps": [{"index": 0, "type": "auto_email", "hour": 0, "subject": "Hello", "message": "Hello"}]}`)
+	campaign := made("campaigns", fmt.Sprintf(`{"name": "Spring", "status": "active", "template_id": %q, "audience_ids": [%q]}`, template, audience))
+	sequences := "/v1/campaigns/" + campaign + "/sequences/list"
+	s.reaches(moment{"the sequence is over", func() bool {
+		return strings.Contains(string(s.do(http.StatusOK, key, "POST", sequences, "{}").body), `"status":"completed"`)
+	}})
 	s.do(http.StatusCreated, key, "POST", "/v1/suppressions", `{"domain": "never.example", "reason": "asked to"}`)
 	one(s.do(http.StatusOK, key, "GET", "/v1/organization", ""))
 	for _, list := range []reply{
 		s.do(http.StatusOK, key, "GET", "/v1/users", ""), s.do(http.StatusOK, key, "GET", "/v1/api-keys", ""),
 		s.do(http.StatusOK, key, "GET", "/v1/fields", ""), s.do(http.StatusOK, key, "POST", "/v1/suppressions/list", "{}"),
+		s.do(http.StatusOK, key, "POST", sequences, "{}"), s.do(http.StatusOK, key, "POST", "/v1/outbox/list", "{}"),
 	} {
 		var all struct{ Data []json.RawMessage }
 		if err := json.Unmarshal(list.body, &all); err != nil || len(all.Data) == 0 {
@@ -79,7 +85,7 @@ func (p *place) kinds() (entities []string) {
 	p.t.Helper()
 	service, _, end := p.open(0)
 	defer end()
-	for _, k := range service.Kinds.Lists() {
+	for _, k := range slices.Concat(service.Kinds.Lists(), service.Outreach.Lists()) {
 		entities = append(entities, k.Entity)
 	}
 	slices.Sort(entities)

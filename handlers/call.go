@@ -152,8 +152,8 @@ func (c *call) done(sent *sentStatus, took time.Duration) {
 
 // path is that of the request for the log. One that lets whoever knows it do something is not written there.
 func (c *call) path() string {
-	if c.op != nil && strings.HasPrefix(c.op.Path, unsubscribePath) {
-		return c.op.Path
+	if strings.HasPrefix(c.request.URL.Path, unsubscribePath) {
+		return unsubscribePath + "{token}"
 	}
 	return c.request.URL.Path
 }

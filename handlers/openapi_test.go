@@ -241,8 +241,13 @@ func TestDocumentEvents(t *testing.T) {
 	for _, update := range []string{`{"prioritized": true}`, `{"status": "active"}`, `{"status": "paused"}`, `{"status": "completed"}`, `{"status": "archived"}`} {
 		org.Write.Do(http.MethodPatch, campaign, update).Is(200)
 	}
+	newToken(org)
+	running := makers["campaigns"](org)
+	org.Write.Post("/v1/campaigns/"+running+"/sequences/"+begin(org, running)+"/stop", `{"reason": "replied"}`).Is(200)
+	app.Outreach.PublicURL = "nowhere" // no message can have such a link
+	newToken(org)
 	attempted(app, org, hook)
-	for _, attempt := range org.Read.Get(hooksPath + "/" + hook + "/deliveries").Is(200).Column("id") {
+	for _, attempt := range org.Read.Get(hooksPath + "/" + hook + "/deliveries?page_size=100").Is(200).Column("id") {
 		org.Admin.Post(hooksPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
 	}
 	app.Deliver()

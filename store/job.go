@@ -84,9 +84,12 @@ func (tx *Tx) Done(id uuid.UUID) error {
 	return nil
 }
 
+// endOfTime is the last millisecond of the year 9999.
+const endOfTime = 253402300799999
+
 func (tx *Tx) putJob(j Job) error {
-	// Keys hold unsigned milliseconds; whatever was due before 1970 is due now all the same.
-	j.Due = time.UnixMilli(max(0, j.Due.UnixMilli())).UTC()
+	// Keys hold unsigned milliseconds; whatever was due before 1970 is due now all the same. JSON has no times after the year 9999.
+	j.Due = time.UnixMilli(min(max(0, j.Due.UnixMilli()), endOfTime)).UTC()
 	j.Org = tx.org
 	body, err := json.Marshal(j)
 	if err != nil {

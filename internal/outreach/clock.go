@@ -30,21 +30,31 @@ func (c *clock) at(wall time.Time) time.Time {
 	if c.wall.IsZero() {
 		return wall.UTC().Truncate(time.Millisecond)
 	}
-	passed := max(0, wall.Sub(c.wall))
-	return c.time.Add(time.Duration(float64(passed) * c.speed)).Truncate(time.Millisecond)
+	passed := float64(max(0, wall.Sub(c.wall))) / float64(time.Millisecond)
+	return time.UnixMilli(min(endOfTime, c.time.UnixMilli()+int64(min(passed*c.speed, endOfTime)))).UTC()
 }
 
-// when is the first moment of the wall, to the millisecond, at which the clock shows a time.
+// endOfTime is the last millisecond of the year 9999: a clock that runs fast comes to it, and no later time can be written.
+const endOfTime = 253402300799999
+
+// farAhead is how far ahead, by the wall, something is looked at again that is due even later.
+const farAhead = 100 * 365 * 24 * time.Hour
+
+// when is the first moment of the wall, to the millisecond, at which the clock shows a time, unless that is farAhead.
 func (c *clock) when(t time.Time) time.Time {
 	if c.wall.IsZero() || t.IsZero() {
 		return t
 	}
-	left := t.Sub(c.time)
+	left := min(t.UnixMilli(), endOfTime) - c.time.UnixMilli()
 	if left <= 0 {
 		return c.wall
 	}
-	wall := c.wall.Add(time.Duration(float64(left) / c.speed)).Truncate(time.Millisecond)
-	for c.at(wall).Before(t) {
+	ahead := float64(left) * float64(time.Millisecond) / c.speed
+	if ahead >= float64(farAhead) {
+		return c.wall.Add(farAhead)
+	}
+	wall := c.wall.Add(time.Duration(ahead)).Truncate(time.Millisecond)
+	for c.at(wall).UnixMilli() < c.time.UnixMilli()+left {
 		wall = wall.Add(time.Millisecond)
 	}
 	return wall

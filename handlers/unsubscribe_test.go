@@ -1,0 +1,217 @@
+package handlers_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"prospector/internal/apptest"
+	"prospector/store"
+)
+
+// recipient is a contact who was sent a message.
+type recipient struct {
+	*outreached
+	contact, email, sequence string
+	link                     string // the path in the message
+}
+
+// newRecipient has a message be sent to a new contact.
+func newRecipient(org *outreached, name string) *recipient {
+	contact := contactsOf(org.Org, name)[0]
+	campaign := org.run("To "+name, helloAndCall, contact)
+	sequence := org.Read.Post(campaign+"/sequences/list", nil).Is(200).Text("data.0.id")
+	return &recipient{org, contact, name + "@initech.example", sequence, "/u/" + tokenOf(org.Org, idIn(campaign))}
+}
+
+// optedOut wants the contact to be opted out, or not, the address to be suppressed with it, and the sequence to have stopped.
+func (r *recipient) optedOut(t *testing.T, what string, want bool) {
+	t.Helper()
+	contact := r.Read.Get("/v1/contacts/" + r.contact).Is(200)
+	listed := r.Read.Post("/v1/suppressions/list", map[string]any{"filters": []any{map[string]string{"field": "email", "condition": "is", "value": r.email}}}).Is(200)
+	reasons := listed.Column("reason")
+	if contact.Value("data.do_not_contact") != want || want != slices.Equal(reasons, []string{"unsubscribed"}) || !want && len(reasons) > 0 {
+		t.Errorf("%s: the contact is %s, and suppressed is %s", what, contact.Body, listed.Body)
+	}
+	status := r.sequenceOf(r.sequence)
+	if want != (status == "stopped opted_out") || !want && status != "active <nil>" {
+		t.Errorf("%s: the sequence is %s", what, status)
+	}
+}
+
+// sequenceOf gives the status and the reason of a sequence.
+func (o *outreached) sequenceOf(id string) string {
+	sent := o.Read.Post("/v1/outbox/list", map[string]any{"filters": []any{map[string]string{"field": "sequence_id", "condition": "is", "value": id}}}).Is(200)
+	list := o.Read.Post("/v1/campaigns/"+sent.Text("data.0.campaign_id")+"/sequences/list", map[string]any{"filters": []any{map[string]string{"field": "id", "condition": "is", "value": id}}}).Is(200)
+	return fmt.Sprint(list.Text("data.0.status"), " ", list.Value("data.0.reason"))
+}
+
+// TestUnsubscribePage: to look at the page, as mail programs and scanners do, changes nothing.
+func TestUnsubscribePage(t *testing.T) {
+	app := apptest.New(t)
+	r := newRecipient(newOutreached(app, "Acme"), "dan")
+	before := r.Dump()
+	page := app.Anonymous().Get(r.link).Is(200)
+	head := app.Anonymous().Do(http.MethodHead, r.link, nil).Is(200)
+	if len(head.Body) > 0 || head.Header.Get("Content-Length") != fmt.Sprint(len(page.Body)) {
+		t.Errorf("HEAD answers %v %s", head.Header, head.Body)
+	}
+	if r.Dump() != before {
+		t.Error("to look at the page changed something")
+	}
+	r.optedOut(t, "looked at", false)
+	for header, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
+		if got := page.Header.Get(header); got != want {
+			t.Errorf("%s is %q, want %q", header, got, want)
+		}
+	}
+	policy := page.Header.Get("Content-Security-Policy")
+	for _, rule := range []string{"default-src 'none'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+		if !slices.Contains(strings.Split(policy, "; "), rule) {
+			t.Errorf("the policy of the page is %q, without %q", policy, rule)
+		}
+	}
+	text := string(page.Body)
+	if strings.Count(text, `<form method="post">`) != 1 || !strings.Contains(text, `<button type="submit"`) || strings.Contains(text, "<script") {
+		t.Errorf("the page is %s", text)
+	}
+	done := string(app.Anonymous().Post(r.link, nil).Is(200).Body)
+	if !strings.Contains(done, "You are unsubscribed") || strings.Contains(done, "<form") {
+		t.Errorf("after it the page is %s", done)
+	}
+	for _, told := range []string{r.email, r.contact, r.ID.String(), "dan", "Acme"} { // whoever has the link learns nothing
+		if strings.Contains(text+done, told) {
+			t.Errorf("the pages tell %q", told)
+		}
+	}
+	app.Anonymous().Get(r.link).Is(200)
+	app.Anonymous().Do(http.MethodPut, r.link, nil).Fails(405, "method_not_allowed", "GET, POST")
+}
+
+// TestUnsubscribe: whatever the body is, a POST opts out, tells subscribers, and does so once.
+func TestUnsubscribe(t *testing.T) {
+	app := apptest.New(t)
+	org := newOutreached(app, "Acme")
+	rec := newReceiver(t)
+	rec.subscribe(org.Org, "contact.*", "sequence.*")
+	for name, c := range map[string]struct{ media, body string }{
+		"form":      {"application/x-www-form-urlencoded", "List-Unsubscribe=One-Click"},
+		"multipart": {"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n"},
+		"json":      {"application/json", `{"List-Unsubscribe": "One-Click"}`},
+		"broken":    {"application/json", `{"`},
+		"untyped":   {"", "List-Unsubscribe=One-Click"},
+		"empty":     {"application/x-www-form-urlencoded", ""},
+		"large":     {"text/plain", strings.Repeat("x", 2<<20)},
+	} {
+		r := newRecipient(org, name)
+		app.Deliver()
+		rec.take()
+		app.Anonymous().Do(http.MethodPost, r.link, c.body, "Content-Type", c.media).Is(200)
+		r.optedOut(t, name, true)
+		app.Deliver()
+		rec.wants(name, map[string]string{"contact": r.contact, "sequence": r.sequence}, "/0 contact.unsubscribed contact", "/0 contact.updated contact", "/0 sequence.stopped sequence")
+		before := r.Dump()
+		app.Anonymous().Do(http.MethodPost, r.link, c.body, "Content-Type", c.media).Is(200)
+		app.Deliver()
+		if rec.wants(name+" again", nil); r.Dump() != before {
+			t.Errorf("%s: again it changed something", name)
+		}
+	}
+	app.Work()
+	soundSets(t, app, org.Org)
+}
+
+// TestUnsubscribeLater: a link works for as long as the message is there, whatever became of the contact, the campaign, and the list.
+func TestUnsubscribeLater(t *testing.T) {
+	app := apptest.New(t)
+	org := newOutreached(app, "Acme")
+	suppressed := func(email string) []string {
+		return org.Read.Post("/v1/suppressions/list", map[string]any{"filters": []any{map[string]string{"field": "email", "condition": "is", "value": email}}}).Is(200).Column("reason")
+	}
+	gone := newRecipient(org, "gone")
+	org.Write.Delete("/v1/contacts/" + gone.contact).Is(204)
+	app.Anonymous().Get(gone.link).Is(200)
+	app.Anonymous().Post(gone.link, nil).Is(200)
+	if got := suppressed(gone.email); !slices.Equal(got, []string{"unsubscribed"}) {
+		t.Errorf("the address of a deleted contact is suppressed for %v", got)
+	}
+	moved := newRecipient(org, "moved") // the address that was written to is the one that is suppressed
+	org.Write.Patch("/v1/contacts/"+moved.contact, `{"email": "elsewhere@initech.example"}`).Is(200)
+	app.Anonymous().Post(moved.link, nil).Is(200)
+	if got := suppressed(moved.email); !slices.Equal(got, []string{"unsubscribed"}) || len(suppressed("elsewhere@initech.example")) > 0 ||
+		org.Read.Get("/v1/contacts/"+moved.contact).Is(200).Value("data.do_not_contact") != true {
+		t.Errorf("who has another address since is suppressed for %v", got)
+	}
+	listed := newRecipient(org, "listed") // somebody else was first: their reason stays
+	org.Admin.Post("/v1/suppressions", map[string]string{"email": listed.email, "reason": "asked by phone"}).Is(201)
+	app.Anonymous().Post(listed.link, nil).Is(200)
+	if got := suppressed(listed.email); !slices.Equal(got, []string{"asked by phone"}) {
+		t.Errorf("who is on the list is there for %v", got)
+	}
+	back := newRecipient(org, "back")
+	app.Anonymous().Post(back.link, nil).Is(200)
+	org.Write.Patch("/v1/contacts/"+back.contact, `{"do_not_contact": false}`).Is(200)
+	app.Restart()
+	app.Anonymous().Post(back.link, nil).Is(200)
+	back.optedOut(t, "after a restart", true)
+}
+
+// TestUnsubscribeTokens: only what the service made is taken, nothing of it is logged, and it goes with its organization.
+func TestUnsubscribeTokens(t *testing.T) {
+	app := apptest.New(t)
+	r, other := newRecipient(newOutreached(app, "Acme"), "dan"), newRecipient(newOutreached(app, "Umbrella"), "dan")
+	token := strings.TrimPrefix(r.link, "/u/")
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(other.link, "/u/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	forged := []string{"x", token[:len(token)-1], token[1:], token + "A", token + "=", token + token, strings.ToLower(token), encode(raw[:32]), encode(make([]byte, 48)),
+		encode(slices.Concat(raw[:16], foreign[16:])), encode(slices.Concat(raw[:32], foreign[32:])), encode(slices.Concat(foreign[:16], raw[16:]))}
+	for i := range raw {
+		flipped := slices.Clone(raw)
+		flipped[i] ^= 1
+		forged = append(forged, encode(flipped))
+	}
+	before, theirs := r.Dump(), other.Dump()
+	for _, bad := range forged {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			app.Anonymous().Do(method, "/u/"+bad, nil).Fails(404, "not_found", "Resource not found")
+		}
+	}
+	for _, path := range []string{"/u/", "/u", r.link + "/", r.link + "/x"} {
+		app.Anonymous().Get(path).Fails(404, "not_found", "")
+	}
+	if r.Dump() != before || other.Dump() != theirs {
+		t.Error("a forged token changed something")
+	}
+	app.Anonymous().Do(http.MethodDelete, r.link, nil).Fails(405, "method_not_allowed", "")
+	app.Anonymous().Get(r.link).Is(200)
+	app.Anonymous().Post(r.link, nil).Is(200)
+	if log := app.Log.String(); strings.Contains(log, token[:20]) || !strings.Contains(log, "path=/u/{token}") {
+		t.Errorf("the log is %s", log)
+	}
+	other.optedOut(t, "the other organization", false)
+
+	err = app.Store.Update(t.Context(), r.ID, store.Actor{}, func(tx *store.Tx) error {
+		tx.DropOrganization()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app.Index.Forget(r.ID)
+	app.Anonymous().Get(r.link).Fails(404, "not_found", "")
+	app.Anonymous().Post(r.link, nil).Fails(404, "not_found", "")
+	if orgs, err := app.Store.Organizations(); err != nil || slices.Contains(orgs, r.ID) {
+		t.Errorf("there are the organizations %v (%v)", orgs, err)
+	}
+	app.Anonymous().Post(other.link, nil).Is(200)
+}
