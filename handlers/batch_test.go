@@ -343,7 +343,7 @@ func TestBatchMembers(t *testing.T) {
 		if got := outcome(t, batch(step.match, step.record)); got != step.outcome {
 			t.Errorf("%s is %s", step.record, got)
 		}
-		if got := namesOf(ids, org.Read.Get("/v1/contacts/"+first).Value("data.tags")); got != step.tags {
+		if got := namesOf(ids, org.Read.Get("/v1/contacts/"+first).Value("data.tags").([]any)); got != step.tags {
 			t.Errorf("%s leaves the tags %s, want %s", step.record, got, step.tags)
 		}
 	}
@@ -358,7 +358,7 @@ func TestBatchMembers(t *testing.T) {
 		t.Error(got)
 	}
 	for i, want := range []string{"A", "B C", ""} {
-		if got := namesOf(ids, org.Read.Get("/v1/contacts/"+resultIDs(res)[i]).Value("data.tags")); got != want {
+		if got := namesOf(ids, org.Read.Get("/v1/contacts/"+resultIDs(res)[i]).Value("data.tags").([]any)); got != want {
 			t.Errorf("new record %d has the tags %s, want %s", i, got, want)
 		}
 	}

@@ -51,20 +51,6 @@ func (o *outreached) stop(name, reason string) *apptest.Response {
 	return o.Write.Post(o.campaign+"/sequences/"+o.ids[name]+"/stop", map[string]string{"reason": reason})
 }
 
-// nameEach gives the names whose ids these are.
-func nameEach(ids []string, names map[string]string) string {
-	var list []string
-	for _, id := range ids {
-		for name, is := range names {
-			if is == id {
-				id = name
-			}
-		}
-		list = append(list, id)
-	}
-	return strings.Join(list, " ")
-}
-
 func TestSequenceList(t *testing.T) {
 	app := apptest.New(t)
 	org := newOutreached(app, "Acme")
@@ -99,7 +85,7 @@ func TestSequenceList(t *testing.T) {
 		`{"filters": [{"field": "campaign_id", "condition": "is", "value": "{spring}"}]}`:                  "cid bob ann",
 		`{"filters": {"operator": "or", "filters": [{"field": "campaign_id", "condition": "is", "value": "{other}"}, {"field": "contact_id", "condition": "is", "value": "{Ann}"}]}}`: "ann",
 	} {
-		if got := nameEach(org.Read.Post(path, withIDs(body, names)).Is(200).Column("id"), org.ids); got != want {
+		if got := namesOf(org.ids, org.Read.Post(path, withIDs(body, names)).Is(200).Column("id")); got != want {
 			t.Errorf("%s lists %q, want %q", body, got, want)
 		}
 	}

@@ -40,13 +40,14 @@ func withIDs(text string, ids map[string]string) string {
 }
 
 // namesOf gives the names of ids, in their order.
-func namesOf(ids map[string]string, got any) string {
+func namesOf[ID any](ids map[string]string, got []ID) string {
 	names := []string{}
-	for _, id := range got.([]any) {
+	for _, id := range got {
 		name := fmt.Sprint(id)
 		for n, known := range ids {
-			if known == id {
+			if known == name {
 				name = n
+				break
 			}
 		}
 		names = append(names, name)
@@ -75,10 +76,10 @@ func TestTagEdits(t *testing.T) {
 			{`{"tags": [], "remove_tags": ["{C}"]}`, ""},
 		} {
 			res := org.Write.Patch(path, withIDs(step.body, ids)).Is(200)
-			if got := namesOf(ids, res.Value("data.tags")); got != step.want {
+			if got := namesOf(ids, res.Value("data.tags").([]any)); got != step.want {
 				t.Errorf("%s: %s gives %s, want %s", entity, step.body, got, step.want)
 			}
-			if got := namesOf(ids, org.Read.Get(path).Is(200).Value("data.tags")); got != step.want {
+			if got := namesOf(ids, org.Read.Get(path).Is(200).Value("data.tags").([]any)); got != step.want {
 				t.Errorf("%s: %s is kept as %s, want %s", entity, step.body, got, step.want)
 			}
 		}
