@@ -17,8 +17,8 @@ demo: build ## build and serve a demo organization, with a key and three request
 test: ## run all tests
 	go test ./...
 
-race: ## run all tests with the race detector
-	CGO_ENABLED=1 go test -race -timeout 15m ./...
+race: ## run all tests with the race detector; test has vetted the same files
+	CGO_ENABLED=1 go test -race -vet off -timeout 15m ./...
 
 client: ## make a Go client from the API document with oapi-codegen, and run it against the demo
 	cd internal/clienttest && go test -count 1 .
@@ -29,7 +29,7 @@ lint-api: ## show what Redocly's linter says of the API document
 bench: ## measure lists against SQLite, writing and enrolling against bare bbolt and bleve, webhooks against a bare loop, simulating against a list; SIZE=1000000 for a million contacts
 	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench . -benchtime 1x -timeout 2h .
 
-fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the list engine, research, the guard of webhooks and the planner for FUZZ_TIME each
+fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the list engine, research, the guard of webhooks, the planner and messages for FUZZ_TIME each
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
 	go test ./internal/rows -run '^$$' -fuzz FuzzCSV -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/rows -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME)
@@ -39,6 +39,7 @@ fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the
 	go test ./internal/research -run '^$$' -fuzz FuzzOpenAIAnswer -fuzztime $(FUZZ_TIME)
 	go test ./internal/webhook -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/planner -run '^$$' -fuzz FuzzPlan -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
+	go test ./internal/mail -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, after fuzzing
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run TestPreviewReference -count 1 -timeout 4h -v

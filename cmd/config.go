@@ -211,9 +211,6 @@ func assignDurations(setting *[]time.Duration, value any) error {
 
 // warn logs what somebody set in vain, or not far enough.
 func (c *Config) warn(log *slog.Logger, environ []string) {
-	if keys := c.changedWithoutEffect(); len(keys) > 0 {
-		log.Warn("a setting that was changed has no effect yet: what it is for is still to come", "settings", strings.Join(keys, ", "))
-	}
 	if key := c.missingForResearch(); key != "" {
 		log.Warn("nobody can be asked about companies: research.provider is openai, and a setting is empty that it needs", "setting", key)
 	}

@@ -200,24 +200,24 @@ func TestBadSettings(t *testing.T) {
 // demoProgress is what the demo says while it makes up its market: that is no log.
 var demoProgress = regexp.MustCompile(`Making up a market of \d+ companies:\n|\d+ of \d+ records\n`)
 
-// TestSettingsInVain: what was set and has no effect is said once, by the server alone, and never its value.
+// TestSettingsInVain: a variable that is no setting is said once, by the server alone, and never its value; settings that are far from
+// their defaults, as the demo's speed, are nothing to warn of.
 func TestSettingsInVain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_MAIL_SMTP_PASSWORD=hunter2", "PROSPECTOR_RATELIMIT=hunter2", "PROSPECTOR_LOG_LEVEL=debug")
-	p.write("settings.yaml", "mail: {transport: smtp, smtp: {host: mail.example}}\nsequences: {speed: 1.0}\n")
+	p.write("settings.yaml", "mail: {transport: smtp, smtp: {host: 127.0.0.1}}\nsequences: {speed: 2}\n")
 	s := p.serve("--config", "settings.yaml")
 	p.run("org", "create", "--name", "Acme", "--config", "settings.yaml").ok()
 	s.stop()
 	log := s.stderr.String()
-	if strings.Count(log, "level=WARN") != 2 || strings.Contains(log, "hunter2") ||
-		!strings.Contains(log, `settings="mail.smtp.host, mail.smtp.password, mail.transport"`) || !strings.Contains(log, "variables=PROSPECTOR_RATELIMIT") {
-		t.Errorf("want two warnings without values: %s", log)
+	if strings.Count(log, "level=WARN") != 1 || strings.Contains(log, "hunter2") || !strings.Contains(log, "variables=PROSPECTOR_RATELIMIT") {
+		t.Errorf("want one warning without values: %s", log)
 	}
 
 	d := newPlace(t).start("demo", "--addr", "127.0.0.1:0", "--companies", "10", "--speed", "86400")
 	d.await(d.stdout, demoAddress)
 	d.stop()
-	if log := demoProgress.ReplaceAllString(d.stderr.String(), ""); strings.Count(log, "\n") != 1 || !strings.Contains(log, "settings=sequences.speed") {
-		t.Errorf("the demo says of its speed: %s", log)
+	if log := demoProgress.ReplaceAllString(d.stderr.String(), ""); log != "" {
+		t.Errorf("the demo says: %s", log)
 	}
 }

@@ -44,6 +44,7 @@ func demoCommand() *cobra.Command {
 			if err != nil || companies < 1 {
 				return usage("--companies must be 1 or more")
 			}
+			cfg.Webhooks.AllowPrivateNetworks = cfg.Webhooks.AllowPrivateNetworks || cfg.Sequences.Speed != 1 // what is printed comes by a webhook
 			return serve(cfg, func(ctx context.Context, s *Service, url string) (string, error) {
 				return prepareDemo(ctx, s, url, companies)
 			})
@@ -51,7 +52,7 @@ func demoCommand() *cobra.Command {
 	}
 	c.Flags().String("addr", "", "`address` to listen on (default 127.0.0.1:8080)")
 	c.Flags().Int("companies", demoCompanies, "how many `companies` the made-up market has")
-	c.Flags().String("speed", "", "how many `times` as fast campaigns run (default 1); it has no effect until campaigns run")
+	c.Flags().String("speed", "", "how many `times` as fast the clock of campaigns runs: 86400 is a day a second; with it a campaign is running, and what it does is printed")
 	return c
 }
 
@@ -101,6 +102,10 @@ func prepareDemo(ctx context.Context, s *Service, url string, companies int) (st
 			if err == nil {
 				told.campaign, err = s.planOutreach(ctx, id)
 			}
+			if err == nil && s.Config.Sequences.Speed != 1 {
+				told.speed = s.Config.Sequences.Speed
+				told.running, err = s.showCampaign(ctx, id)
+			}
 		}
 		if err != nil {
 			return "", fmt.Errorf("demo: %w", err)
@@ -149,6 +154,8 @@ type demoTold struct {
 	keys     [len(demoOrgs)]string
 	someone  crm.Contact
 	campaign uuid.UUID
+	speed    float64   // 0 when nothing runs
+	running  uuid.UUID // a campaign
 	preview  tam.Preview
 	site     string // of a company in it
 }
@@ -199,7 +206,7 @@ Three things to try:
    %s
    %s
    %s
-
+%s
 Ctrl-C stops it.
 `, d.base, demoOrgs[0].name, demoOrgs[1].name, d.base, d.keys[0], demoOrgs[1].name, d.keys[1],
 		curl(d.keys[0], body("/v1/contacts/list", `{"filters": [{"field": "title", "condition": "contains", "value": "vp"}, {"field": "scoring.heat_score", "condition": "is", "value": "hot"}, {"field": "do_not_contact", "condition": "is", "value": false}], "sort": "last_name", "page_size": 5}`)),
@@ -207,7 +214,21 @@ Ctrl-C stops it.
 		name, curl(d.keys[0], "-X PATCH "+body(contact, `{"do_not_contact": true}`)), curl(d.keys[0], d.base+contact+"/history"),
 		d.counts(), curl(d.keys[0], d.base+preview+"?page_size=5"), curl(d.keys[0], "'"+d.base+preview+"/members?selected=true&page_size=5'"), curl(d.keys[1], d.base+preview),
 		curl(d.keys[0], body(preview+"/exclude", `{"company_websites": ["`+d.site+`"]}`)), curl(d.keys[0], "-X POST "+d.base+preview+"/import"),
-		curl(d.keys[0], body("/v1/tam/imports/list", `{}`)))
+		curl(d.keys[0], body("/v1/tam/imports/list", `{}`)), d.runs(curl, body))
+}
+
+// runs tells of the campaign that runs, if one does.
+func (d demoTold) runs(curl, body func(string, string) string) string {
+	if d.speed == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`
+4. The campaign %q runs at %v times the speed of the clock. Its webhook tells below what happens. Where is each contact, and why?
+   What was written to them? Nothing leaves this machine:
+   %s
+   %s
+`, runningCampaign, d.speed, curl(d.keys[0], body("/v1/campaigns/"+d.running.String()+"/sequences/list", `{"page_size": 2}`)),
+		curl(d.keys[0], body("/v1/outbox/list", `{"page_size": 2}`)))
 }
 
 // demoOrganization finds a demo organization, or makes it.

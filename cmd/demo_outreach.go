@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/google/uuid"
@@ -14,8 +15,12 @@ import (
 	"prospector/store"
 )
 
-// demoCampaign is the name of the campaign that can be simulated. It stays a draft, so that nothing of it runs.
-const demoCampaign = "Hot leads"
+// demoCampaign is the name of the campaign that can be simulated. It stays a draft, so that nothing of it runs; what runs at a speed of
+// its own is runningCampaign.
+const (
+	demoCampaign    = "Hot leads"
+	runningCampaign = "Buyers, by email"
+)
 
 // demoAudience is an audience of the demo, and who is in it: whoever has opted out too, so that a simulation shows what becomes of that.
 type demoAudience struct {
@@ -67,6 +72,20 @@ var demoTemplates = [...]string{
 
 // planOutreach gives the campaign that can be simulated. What it needs is made, unless it is there.
 func (s *Service) planOutreach(ctx context.Context, org uuid.UUID) (campaign uuid.UUID, err error) {
+	return s.makeCampaign(ctx, org, func(audiences, templates []uuid.UUID) map[string]any {
+		return map[string]any{"name": demoCampaign, "template_id": templates[1], "audience_ids": audiences[:1]}
+	})
+}
+
+// runOutreach gives a campaign that runs.
+func (s *Service) runOutreach(ctx context.Context, org uuid.UUID) (campaign uuid.UUID, err error) {
+	return s.makeCampaign(ctx, org, func(audiences, templates []uuid.UUID) map[string]any {
+		return map[string]any{"name": runningCampaign, "template_id": templates[0], "audience_ids": audiences[1:], "status": outreach.CampaignActive}
+	})
+}
+
+// makeCampaign makes a campaign of the demo's audiences and templates, unless there is one of the name.
+func (s *Service) makeCampaign(ctx context.Context, org uuid.UUID, of func(audiences, templates []uuid.UUID) map[string]any) (campaign uuid.UUID, err error) {
 	actor := demoActor
 	err = s.Store.View(org, func(tx *store.Tx) error {
 		return s.Identity.Users.Table.Scan(tx, func(u store.Doc[identity.User]) (bool, error) {
@@ -78,19 +97,20 @@ func (s *Service) planOutreach(ctx context.Context, org uuid.UUID) (campaign uui
 		return campaign, err
 	}
 	err = s.Store.Update(ctx, org, actor, func(tx *store.Tx) error {
-		campaign, err = s.makeCampaign(tx)
-		return err
+		d := &demoMaker{tx: tx}
+		campaign, err = s.makeCampaignOf(d, of)
+		return errors.Join(err, d.err)
 	})
 	return campaign, err
 }
 
-func (s *Service) makeCampaign(tx *store.Tx) (uuid.UUID, error) {
+func (s *Service) makeCampaignOf(d *demoMaker, of func(audiences, templates []uuid.UUID) map[string]any) (uuid.UUID, error) {
 	o := s.Outreach
-	is := func(c *outreach.Campaign) bool { return c.Name == demoCampaign }
-	if id, err := find(tx, o.Campaigns, is); err != nil || id != uuid.Nil {
+	name := of(make([]uuid.UUID, len(demoAudiences)), make([]uuid.UUID, len(demoTemplates)))["name"]
+	is := func(c *outreach.Campaign) bool { return c.Name == name }
+	if id, err := find(d.tx, o.Campaigns, is); err != nil || id != uuid.Nil {
 		return id, err
 	}
-	d := &demoMaker{tx: tx}
 	var audiences, templates []uuid.UUID
 	for _, a := range demoAudiences {
 		audiences = append(audiences, s.makeAudience(d, a))
@@ -98,10 +118,7 @@ func (s *Service) makeCampaign(tx *store.Tx) (uuid.UUID, error) {
 	for _, template := range demoTemplates {
 		templates = append(templates, s.makeTemplate(d, template))
 	}
-	campaign := create(d, o.Campaigns.Create, map[string]any{
-		"name": demoCampaign, "template_id": templates[1], "audience_ids": audiences[:1],
-	})
-	return campaign, d.err
+	return create(d, o.Campaigns.Create, of(audiences, templates)), nil
 }
 
 // makeAudience makes an audience, unless there is one of the name.

@@ -24,7 +24,10 @@ import (
 // finishes them.
 func TestShutdownWhileSweeping(t *testing.T) {
 	t.Parallel()
-	const n = 4000
+	n := 4000
+	if raceDetector {
+		n = 2500 // still more than one transaction cleans up
+	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	org, key := p.org("Acme")
 	s := p.serve()
@@ -54,7 +57,7 @@ func TestShutdownWhileSweeping(t *testing.T) {
 	asked := time.Now()
 	s.signal(syscall.SIGTERM)
 	s.ends(0)
-	if took := time.Since(asked); took > 10*time.Second { // what is in the index must be written down
+	if took := time.Since(asked); took > unhurried { // what is in the index must be written down
 		t.Errorf("the server took %v to stop", took)
 	}
 	s.hasNoErrors()
@@ -76,6 +79,9 @@ func TestShutdownWhileSweeping(t *testing.T) {
 // is due in an hour, so that nothing is cleaned up meanwhile.
 func TestCheckUnswept(t *testing.T) {
 	for _, running := range []bool{false, true} {
+		if raceDetector && !running { // nothing happens at the same time then
+			continue
+		}
 		t.Run(fmt.Sprintf("server %t", running), func(t *testing.T) {
 			t.Parallel()
 			const n, soon = 2500, time.Hour
@@ -149,6 +155,9 @@ func TestCheckUnswept(t *testing.T) {
 // TestCheckReindexedUnswept: an index that was made while one thing was gone from its contacts, and is read when a second one is,
 // has them as they were neither before nor after. That is nothing wrong.
 func TestCheckReindexedUnswept(t *testing.T) {
+	if raceDetector {
+		t.Skip("nothing happens at the same time")
+	}
 	t.Parallel()
 	const n, soon = 2500, time.Hour
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -294,7 +303,7 @@ func (w *sweep) done() {
 // sound wants check to find nothing.
 func (p *place) sound() {
 	p.t.Helper()
-	if r := p.run("check", "--json"); r.status != 0 || !strings.Contains(r.stdout, `"problems": []`) {
+	if r := p.judge().run("check", "--json"); r.status != 0 || !strings.Contains(r.stdout, `"problems": []`) {
 		p.t.Errorf("%d %.2000s %.2000s", r.status, r.stdout, r.stderr)
 	}
 }

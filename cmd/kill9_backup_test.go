@@ -150,7 +150,7 @@ func TestKill9Restore(t *testing.T) {
 		}
 		org, _ := p.org(name)
 		p.contacts(uuid.MustParse(org), n-3)
-		p.run("backup", name).past().ok()
+		p.judge().run("backup", name).past().ok()
 	}
 	whole := func(dir string) string { // says which of them a directory has
 		t.Helper()
@@ -158,7 +158,7 @@ func TestKill9Restore(t *testing.T) {
 			OK      bool
 			Records int
 		}
-		r := p.run("check", "--json", "--data-dir", dir).past()
+		r := p.judge().run("check", "--json", "--data-dir", dir).past()
 		if err := json.Unmarshal([]byte(r.stdout), &c); err != nil || r.status != 0 || !c.OK || records[c.Records] == "" {
 			t.Fatalf("%s: %v, %d %s %s", dir, err, r.status, r.stdout, r.stderr)
 		}

@@ -77,6 +77,7 @@ func TestKill9Catalog(t *testing.T) {
 	}
 	whole := []string{"catalog", "import", "--companies", "companies.csv", "--people", "people.csv"}
 	finish := func(p *place) string {
+		p = p.judge()
 		p.run(whole...).past().ok()
 		p.run("catalog", "import", "--companies", "late.csv").past().ok()
 		p.sound()

@@ -269,7 +269,7 @@ func TestKill9TAMImport(t *testing.T) {
 		companies = "300"
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
-	p.run("catalog", "generate", "--companies", companies, "--people-per-company", "3").done().ok()
+	p.judge().run("catalog", "generate", "--companies", companies, "--people-per-company", "3").done().ok()
 	random := rand.New(rand.NewPCG(soakSeed, 14))
 	s := p.serve()
 	left := []*importer{p.importer(s, "Left", 1), p.importer(s, "Left with two", 2)}

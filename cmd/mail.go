@@ -16,8 +16,12 @@ func (c *Config) smtp() *mail.SMTP {
 		return nil
 	}
 	s := c.Mail.SMTP
+	hello := ""
+	if u, err := url.Parse(c.PublicURL); err == nil {
+		hello = u.Hostname()
+	}
 	return mail.NewSMTP(mail.Options{
-		Host: s.Host, Port: s.Port, Username: s.Username, Password: string(s.Password), TLS: s.TLS, Connections: smtpConnections,
+		Host: s.Host, Port: s.Port, Username: s.Username, Password: string(s.Password), TLS: s.TLS, Connections: smtpConnections, Hello: hello,
 	})
 }
 

@@ -72,7 +72,7 @@ func TestRestore(t *testing.T) {
 	if now := p.run("org", "list", "--json", "--data-dir", aside).ok().stdout; now != before {
 		t.Errorf("aside are the organizations %s, before there were %s", now, before)
 	}
-	p.run("check", "--data-dir", aside).past().says(`Checked 2046 records, found 0 problems\n`)
+	p.judge().run("check", "--data-dir", aside).past().says(`Checked 2046 records, found 0 problems\n`)
 	if now := p.stored(id); !reflect.DeepEqual(now, then) {
 		t.Errorf("there are %d contacts, there were %d, or others", len(now), len(then))
 	}

@@ -69,7 +69,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 }
 
-// TestInVain: what was changed and has no effect is named, what was not changed is not.
+// TestInVain: what was set in vain, or not far enough, is named; what has an effect is not.
 func TestInVain(t *testing.T) {
 	withoutVariables(t)
 	warnings := func(content string, environ ...string) string {
@@ -82,23 +82,19 @@ func TestInVain(t *testing.T) {
 		cfg.warn(slog.New(slog.NewTextHandler(&b, nil)), environ)
 		return b.String()
 	}
-	same := "addr: 127.0.0.1:1\nrate_limit: {per_minute: 7}\nmail: {min_gap: 0m30s}\nsequences: {speed: 1.0}\n" +
-		"webhooks: {retry_schedule: [5s, 5m, 30m, 120m, 5h, 10h, 14h]}\n"
-	if got := warnings(same, "PATH=/bin", "PROSPECTOR_ADDR=127.0.0.1:1", "PROSPECTOR_MAIL_SMTP_TLS=none", "PROSPECTOR_EMPTY="); got != "" {
+	changed := "addr: 127.0.0.1:1\nrate_limit: {per_minute: 7}\npublic_url: https://crm.example\nsequences: {speed: 2}\ntam: {retention: 1h}\n" +
+		"mail: {transport: smtp, smtp: {host: mail.example, password: hunter2, port: 25}, daily_cap: 5, min_gap: 1s}\n" +
+		"research: {model: small, unit_rate: 2, concurrency: 3}\n" +
+		"webhooks: {allow_private_networks: true, timeout: 1s, retry_schedule: [], retention: 1h, max_pending: 1, concurrency: 1}\n"
+	if got := warnings(changed, "PATH=/bin", "PROSPECTOR_ADDR=127.0.0.1:1", "PROSPECTOR_MAIL_SMTP_TLS=none", "PROSPECTOR_EMPTY="); got != "" {
 		t.Errorf("nothing is in vain, but: %s", got)
-	}
-	got := warnings("public_url: https://crm.example\nmail: {smtp: {password: hunter2, port: 25}, daily_cap: 5}\nresearch: {model: small, unit_rate: 2, concurrency: 3}\ntam: {retention: 1h}\n" +
-		"webhooks: {allow_private_networks: true, timeout: 1s, retry_schedule: [], retention: 1h, max_pending: 1, concurrency: 1}\n")
-	if strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "has no effect yet") || strings.Contains(got, "hunter2") ||
-		!strings.Contains(got, `settings="mail.smtp.password, mail.smtp.port, public_url"`) {
-		t.Errorf("says %s", got)
 	}
 	for content, key := range map[string]string{"research: {provider: openai}": "research.base_url", "research: {provider: openai, base_url: 'http://127.0.0.1:1/v1'}": "research.model"} {
 		if got := warnings(content); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "nobody can be asked") || !strings.Contains(got, "setting="+key) {
 			t.Errorf("%s says %s", content, got)
 		}
 	}
-	got = warnings("", "PROSPECTOR_RATE_LIMIT=5", "PROSPECTOR_PORT=hunter2", "PROSPECTOR_LOG_LEVEL=info")
+	got := warnings("", "PROSPECTOR_RATE_LIMIT=5", "PROSPECTOR_PORT=hunter2", "PROSPECTOR_LOG_LEVEL=info")
 	if strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, `variables="PROSPECTOR_PORT, PROSPECTOR_RATE_LIMIT"`) || strings.Contains(got, "hunter2") {
 		t.Errorf("says %s", got)
 	}

@@ -75,9 +75,6 @@ type Config struct {
 	} `key:"tam"`
 }
 
-// withoutEffect are the settings, and groups of them, that nothing uses yet.
-var withoutEffect []string
-
 func defaults() Config {
 	c := Config{Addr: "127.0.0.1:8080", DataDir: "./data"}
 	c.Log.Level, c.Log.Format = "info", "text"
@@ -117,20 +114,6 @@ func (c *Config) fields() map[string]any {
 	}
 	walk(reflect.ValueOf(c).Elem(), "")
 	return all
-}
-
-// changedWithoutEffect are the settings that somebody changed in vain.
-func (c *Config) changedWithoutEffect() (keys []string) {
-	usual := defaults()
-	other := usual.fields()
-	for key, value := range c.fields() {
-		vain := slices.ContainsFunc(withoutEffect, func(name string) bool { return key == name || strings.HasPrefix(key, name+".") })
-		if vain && !reflect.DeepEqual(value, other[key]) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // mistake says what is wrong with a setting, in words that go on from its key.

@@ -235,7 +235,7 @@ func TestWebhookSettings(t *testing.T) {
 			s.contact(d.key, "ada")
 			attempts := b.awaitAttempts(s, 3) // the last one first
 			for i, a := range attempts {
-				if a.Attempt != 3-i || a.Error != "timeout: the endpoint did not answer in time" || a.DurationMS < 250 || a.DurationMS > 5000 {
+				if a.Attempt != 3-i || a.Error != "timeout: the endpoint did not answer in time" || a.DurationMS < 250 || a.DurationMS > 14_000 { // the default is 15 seconds
 					t.Errorf("%+v", a)
 				}
 			}
@@ -349,49 +349,66 @@ func TestWebhookSettings(t *testing.T) {
 	}
 }
 
-// TestWebhookConcurrency: one endpoint gets a quarter of what is sent at the same time, and that in full. It has the machine to
-// itself: only an endpoint that answers promptly gets its full share.
+// TestWebhookConcurrency: one endpoint gets a quarter of what is sent at the same time, and that in full. It gets that only while it
+// answers promptly, which on a machine that is busy elsewhere it may not: then it is tried again.
 func TestWebhookConcurrency(t *testing.T) {
 	for concurrency, want := range map[int]int{8: 2, 16: 4} {
 		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
-			var names []string
-			for i := range 600 {
-				names = append(names, fmt.Sprint("c", i))
+			filled := false
+			for try := 0; try < 10 && !filled; try++ {
+				filled = fillsEndpoint(t, concurrency, want)
 			}
-			d, b := queue(t, names...)
-			d.env = append(d.env, fmt.Sprint("PROSPECTOR_WEBHOOKS_CONCURRENCY=", concurrency))
-			witness := newSubscriber(t, nil)
-			gate, open := b.gate()
-			full := make(chan struct{})
-			fill := sync.OnceFunc(func() { close(full) })
-			var underWay, most atomic.Int64
-			b.answers(func(http.ResponseWriter, *http.Request, taken) {
-				n := underWay.Add(1)
-				defer underWay.Add(-1)
-				for is := most.Load(); n > is && !most.CompareAndSwap(is, n); is = most.Load() {
-				}
-				if n == int64(want) {
-					fill()
-				}
-				select {
-				case <-full:
-					<-gate
-				case <-time.After(15 * time.Millisecond): // it is answered promptly, which is why more are sent
-				}
-			})
-			s := d.serve()
-			witness.subscribe(s, d.key, "tag.created")
-			within(t, full, fmt.Sprintf("%d are under way", want))
-			s.tag(d.key, "Seen") // if there were more, they would be sent before this
-			witness.awaits(1)
-			open()
-			b.awaits(len(names))
-			if n := most.Load(); n != int64(want) {
-				t.Errorf("%d were under way, want %d", n, want)
+			if !filled {
+				t.Errorf("there were never %d under way", want)
 			}
-			s.settles()
-			s.stop()
-			s.hasNoErrors()
 		})
 	}
+}
+
+// fillsEndpoint sends many events to one endpoint and tells whether so many were under way before all were answered. More never may be.
+func fillsEndpoint(t *testing.T, concurrency, want int) (filled bool) {
+	t.Helper()
+	var names []string
+	for i := range 600 {
+		names = append(names, fmt.Sprint("c", i))
+	}
+	d, b := queue(t, names...)
+	d.env = append(d.env, fmt.Sprint("PROSPECTOR_WEBHOOKS_CONCURRENCY=", concurrency))
+	witness := newSubscriber(t, nil)
+	gate, open := b.gate()
+	full, decided := make(chan struct{}), make(chan struct{})
+	fill, decide := sync.OnceFunc(func() { close(full) }), sync.OnceFunc(func() { close(decided) })
+	var underWay, most, come atomic.Int64
+	b.answers(func(http.ResponseWriter, *http.Request, taken) {
+		n := underWay.Add(1)
+		defer underWay.Add(-1)
+		for is := most.Load(); n > is && !most.CompareAndSwap(is, n); is = most.Load() {
+		}
+		if n == int64(want) {
+			fill()
+			decide()
+		}
+		if come.Add(1) == int64(len(names)) {
+			decide()
+		}
+		select {
+		case <-full:
+			<-gate
+		case <-time.After(15 * time.Millisecond): // it is answered promptly, which is why more are sent
+		}
+	})
+	s := d.serve()
+	witness.subscribe(s, d.key, "tag.created")
+	within(t, decided, fmt.Sprintf("%d are under way, or all have come", want))
+	s.tag(d.key, "Seen") // if there were more, they would be sent before this
+	witness.awaits(1)
+	open()
+	b.awaits(len(names))
+	if n := most.Load(); n > int64(want) {
+		t.Errorf("%d were under way, want %d", n, want)
+	}
+	s.settles()
+	s.stop()
+	s.hasNoErrors()
+	return most.Load() == int64(want)
 }

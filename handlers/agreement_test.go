@@ -23,7 +23,7 @@ const many = 2200
 func TestEveryKindAgrees(t *testing.T) {
 	kinds := []string{"contacts", "tasks", "accounts", "opportunities", "meetings"}
 	if raceDetector { // which makes it ten times as slow, and sees the same in each
-		kinds = kinds[:2]
+		kinds = kinds[:1]
 	}
 	for seed, entity := range kinds {
 		t.Run(entity, func(t *testing.T) {
@@ -34,10 +34,15 @@ func TestEveryKindAgrees(t *testing.T) {
 				a.add(app, i)
 			}
 			a.load()
-			a.ask(12)
-			a.forget()
-			a.askEach()
-			a.ask(8)
+			if raceDetector { // it asks one question after the other
+				a.ask(4)
+				a.forget()
+			} else {
+				a.ask(12)
+				a.forget()
+				a.askEach()
+				a.ask(8)
+			}
 			app.Work()
 			a.ask(8)
 			if _, err := app.Index.Check(t.Context(), false, func(int, int) {}, func(what string, _ bool) { t.Error(what) }); err != nil {

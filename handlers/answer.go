@@ -59,13 +59,20 @@ func (a *API) listEnvelope(records [][]byte, p Pagination) []byte {
 	for _, r := range records {
 		size += len(r) + 1
 	}
-	b := append(make([]byte, 0, size), `{"data":[`...)
+	b := append(make([]byte, 0, size), openList...)
 	for i, r := range records {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(b, r...)
 	}
+	return a.closeList(b, p)
+}
+
+// openList is how a List begins: its records follow, and closeList.
+const openList = `{"data":[`
+
+func (a *API) closeList(b []byte, p Pagination) []byte {
 	b = append(b, `],"pagination":`...)
 	return a.closeEnvelope(append(b, mustJSON(p)...))
 }

@@ -53,7 +53,7 @@ type API struct {
 	router     *httprouter.Router
 	rates      *rates
 	answers    *answers
-	document   []byte
+	document   func() []byte                // made when it is first asked for: most commands never show it
 	docs       func() (console.Page, error) // shows the document
 	draining   atomic.Bool
 	metrics    *metrics
@@ -64,8 +64,8 @@ func New(o Options) *API {
 	a := &API{Options: o, rates: newRates(), answers: newAnswers()}
 	a.operations = a.table()
 	a.router = a.mount()
-	a.document = a.openAPI()
-	a.docs = sync.OnceValues(func() (console.Page, error) { return console.Docs(a.document, a.Version) })
+	a.document = sync.OnceValue(a.openAPI)
+	a.docs = sync.OnceValues(func() (console.Page, error) { return console.Docs(a.document(), a.Version) })
 	a.metrics = newMetrics(a)
 	return a
 }

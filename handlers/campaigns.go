@@ -12,14 +12,17 @@ import (
 	"prospector/store"
 )
 
-// simulations are those of some contacts, as JSON.
-type simulations [][]byte
+// simulations are those of some contacts: a List of them, as far as its records go.
+type simulations struct {
+	json []byte
+	n    int
+}
 
 func (simulations) output() outputSource {
 	return outputSource{typ: reflect.TypeFor[outreach.Simulation](), list: true}
 }
 
-func (s simulations) list(a *API) ([]byte, error) { return a.listEnvelope(s, onePage(len(s))), nil }
+func (s simulations) list(a *API) ([]byte, error) { return a.closeList(s.json, onePage(s.n)), nil }
 
 // campaignOperations are those of campaigns.
 func (a *API) campaignOperations() []Operation {
@@ -61,7 +64,8 @@ func (a *API) campaignOperations() []Operation {
 			Name: "simulate_campaign", Method: http.MethodPost, Path: path + "/simulate", Access: identity.Read,
 			Summary: "Show who would get what and when if a campaign began now, and why; nothing is sent or changed",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in creates[outreach.SimulateBody]) (simulations, error) {
-			return o.Simulate(tx, id, in.Draft)
+			json, n, err := o.Simulate(tx, []byte(openList), id, in.Draft)
+			return simulations{json, n}, err
 		})),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"prospector/index"
+	"prospector/internal/outreach"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -15,6 +16,7 @@ type standing struct {
 	index index.Stats
 	jobs  worker.Stats
 	hooks webhook.Stats
+	mail  outreach.MailStats
 }
 
 // measure is a metric that is read from a standing.
@@ -65,6 +67,11 @@ var webhookMeasures = []measure{
 	{"prospector_webhook_attempts_running", "Attempts to deliver that are under way.", gauge, func(s *standing) float64 { return float64(s.hooks.Running) }},
 }
 
+var mailMeasures = []measure{
+	{"prospector_mail_held", "1 while no message can be sent because of trouble with the mail server, else 0.", gauge, func(s *standing) float64 { return truth(s.mail.Trouble != "") }},
+	{"prospector_mail_in_hand", "Messages that are on their way to the mail server.", gauge, func(s *standing) float64 { return float64(s.mail.InHand) }},
+}
+
 func truth(b bool) float64 {
 	if b {
 		return 1
@@ -78,6 +85,7 @@ type collector struct {
 	descs            map[string]*prometheus.Desc // of the measures, by name
 	commits, jobRuns *prometheus.Desc
 	attempts         *prometheus.Desc
+	mails            *prometheus.Desc
 }
 
 func newCollector(a *API) *collector {
@@ -88,8 +96,10 @@ func newCollector(a *API) *collector {
 			"How long jobs ran, by kind and outcome: done, failed (tried again later) or cut (short, by the end of the service).", []string{"kind", "outcome"}, nil),
 		attempts: prometheus.NewDesc("prospector_webhook_attempts_total",
 			"Attempts to deliver to webhook subscriptions, by result: succeeded, or why they failed.", []string{"result"}, nil),
+		mails: prometheus.NewDesc("prospector_mail_handed_over_total",
+			"Messages that were handed to the mail server, by what came of it: sent, later (tried again), refused, bounced, unknown, or trouble and unwelcome (held, and tried again).", []string{"result"}, nil),
 	}
-	for _, measures := range [][]measure{storeMeasures, indexMeasures, jobMeasures, webhookMeasures} {
+	for _, measures := range [][]measure{storeMeasures, indexMeasures, jobMeasures, webhookMeasures, mailMeasures} {
 		for _, m := range measures {
 			c.descs[m.name] = prometheus.NewDesc(m.name, m.help, nil, nil)
 		}
@@ -102,6 +112,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.commits
 	to <- c.jobRuns
 	to <- c.attempts
+	to <- c.mails
 	for _, d := range c.descs {
 		to <- d
 	}
@@ -126,6 +137,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.show(to, &s, jobMeasures)
 	for run, took := range s.jobs.Runs {
 		to <- durations(c.jobRuns, took, run.Kind, string(run.Outcome))
+	}
+	s.mail = c.api.Outreach.MailStats()
+	c.show(to, &s, mailMeasures)
+	for result, n := range s.mail.HandedOver {
+		to <- prometheus.MustNewConstMetric(c.mails, counter, float64(n), result)
 	}
 	if s.hooks, err = c.api.Webhooks.Stats(); err != nil {
 		to <- prometheus.NewInvalidMetric(c.attempts, err)

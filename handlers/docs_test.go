@@ -221,6 +221,12 @@ func TestDocsExamples(t *testing.T) {
 		if strings.Contains(codes[0], "$ATTEMPT_ID") {
 			vars["ATTEMPT_ID"] = attempted(app, org, vars["SUBSCRIPTION_ID"])
 		}
+		if strings.Contains(codes[0], "$SEQUENCE_ID") {
+			vars["SEQUENCE_ID"] = begin(org, vars["ID"])
+		}
+		if strings.Contains(codes[0], "$TOKEN") {
+			vars["TOKEN"] = newToken(org)
+		}
 		res := paste(t, app, codes[0], vars).Is(op.Status)
 		if strings.HasPrefix(op.Name, "batch_") && res.Int("data.failed") != 0 {
 			t.Errorf("%s: %s", op.Name, res.Body)

@@ -18,7 +18,8 @@ import (
 func triggerKeys() []string {
 	keys := []string{"contact.unsubscribed", "tam_preview.ready", "tam_preview.failed", "tam_preview.cancelled",
 		"tam_import.accepted", "tam_import.completed", "tam_import.failed", "webhook.test",
-		"campaign.created", "campaign.updated", "campaign.activated", "campaign.paused", "campaign.completed", "campaign.archived"}
+		"campaign.created", "campaign.updated", "campaign.activated", "campaign.paused", "campaign.completed", "campaign.archived",
+		"sequence.started", "sequence.step_completed", "sequence.completed", "sequence.stopped", "message.sent", "message.failed"}
 	for _, object := range []string{"account", "contact", "opportunity", "task", "meeting", "tag", "audience", "sequence_template"} {
 		keys = append(keys, object+".created", object+".updated", object+".deleted")
 	}

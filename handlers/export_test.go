@@ -202,7 +202,11 @@ func TestExportFormulas(t *testing.T) {
 // An export of many, from rows and from an index, is that of all pages of the list.
 func TestExportOfMany(t *testing.T) {
 	app := apptest.New(t)
-	for _, n := range []int{1500, 2500} {
+	sizes := []int{1500, 2500}
+	if raceDetector { // one request after the other; the few are exported in other tests
+		sizes = sizes[1:]
+	}
+	for _, n := range sizes {
 		org := app.Org(fmt.Sprint("Acme ", n))
 		crowd(t, org, n, func(i int) string { return fmt.Sprintf(`"email": "c%d@x.example", "title": "T%d"`, i*7%n, i%13) })
 		if err := app.Index.Settle(); err != nil {

@@ -59,6 +59,7 @@ var examples = map[string]string{
 	"add_campaign_audiences":      `{"audience_ids": ["<audiences>"]}`,
 	"remove_campaign_audiences":   `{"audience_ids": ["<audiences>"]}`,
 	"simulate_campaign":           `{"contact_ids": ["<contacts>"]}`,
+	"stop_campaign_sequence":      `{"reason": "replied"}`,
 	"create_suppression":          `{"email": "bill@initech.example"}`,
 	"estimate_tam_preview":        `{"request_id": "0191d8a0-0000-7000-8000-000000000001", "company_filters": {}}`,
 	"prepare_tam_preview":         `{"request_id": "0191d8a0-0000-7000-8000-000000000001", "company_filters": {}}`,
@@ -137,6 +138,32 @@ func newCampaign(o *apptest.Org, status string) string {
 	}).Is(201).ID()
 }
 
+// begin has a new contact be enrolled in a campaign, and gives the sequence that begins.
+func begin(o *apptest.Org, campaign string) (sequence string) {
+	at := "/v1/campaigns/" + campaign
+	o.Write.Post(at+"/enroll", map[string]any{"audience_name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](o)}}).Is(200)
+	o.Work()
+	return o.Read.Post(at+"/sequences/list", `{"page_size": 1}`).Is(200).Text("data.0.id")
+}
+
+// newToken has a message be sent, and gives the token of the link in it.
+func newToken(o *apptest.Org) string {
+	template := o.Write.Post("/v1/sequence-templates", examples["create_sequence_template"]).Is(201).ID()
+	audience := o.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](o)}}).Is(201).ID()
+	campaign := o.Write.Post("/v1/campaigns", map[string]any{
+		"name": "Mail", "status": "active", "template_id": template, "audience_ids": []string{audience}, "owner_id": o.User,
+	}).Is(201).ID()
+	o.Work()
+	return tokenOf(o, campaign)
+}
+
+// tokenOf gives the token of the link in the newest message of a campaign.
+func tokenOf(o *apptest.Org, campaign string) string {
+	sent := o.Read.Post("/v1/outbox/list", map[string]any{"filters": []any{map[string]any{"field": "campaign_id", "condition": "is", "value": campaign}}}).Is(200)
+	_, token, _ := strings.Cut(sent.Text("data.0.headers.List-Unsubscribe"), "/u/")
+	return strings.TrimSuffix(token, ">")
+}
+
 // path fills the parameters of an operation: ids with a fresh record of the organization.
 func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operation) string {
 	t.Helper()
@@ -147,6 +174,10 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 			segments[i] = op.Entities[0]
 		case s == "{attempt_id}":
 			segments[i] = attempted(app, org, segments[i-2])
+		case s == "{sequence_id}":
+			segments[i] = begin(org, segments[i-2])
+		case s == "{token}":
+			segments[i] = newToken(org)
 		case strings.HasPrefix(s, "{"):
 			maker := makers[segments[i-1]]
 			switch op.Name {
@@ -206,7 +237,7 @@ func TestEveryOperation(t *testing.T) {
 	for i := range ops {
 		op := &ops[i]
 		if op.Access == handlers.Public {
-			app.Anonymous().Do(op.Method, op.Path, nil).Is(op.Status)
+			app.Anonymous().Do(op.Method, path(t, app, app.Org("Acme "+op.Name), op), nil).Is(op.Status)
 			continue
 		}
 		everyOperation(t, app, op)

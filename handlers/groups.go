@@ -14,6 +14,7 @@ var groups = []apiTag{
 	{"audiences", "Named sets of contacts."},
 	{"sequence-templates", "What contacts are taken through: steps, what leads from one to another, and reusable texts."},
 	{"campaigns", "Sequence templates that are run against audiences."},
+	{outboxGroup, "The messages of campaigns, and the page on which whoever gets them opts out."},
 	{"opportunities", "The deals with accounts."},
 	{"tasks", "What somebody has to do."},
 	{"meetings", "Appointments with contacts."},
@@ -29,12 +30,16 @@ var groups = []apiTag{
 }
 
 const (
+	outboxGroup  = "outbox"
 	serviceGroup = "service"
 	webhookGroup = "webhooks"
 )
 
 // group is the one that an operation is filed under.
 func (o *Operation) group() string {
+	if strings.HasPrefix(o.Path, unsubscribePath) {
+		return outboxGroup
+	}
 	path := strings.TrimPrefix(o.Path, "/v1/preview/") // the older path of a contact
 	path = strings.TrimPrefix(path, "/v1/")
 	if group, _, _ := strings.Cut(path, "/"); group != "" {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists, err := index.Open(st, append(kinds.Lists(), market.Lists()...), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	lists, err := index.Open(st, slices.Concat(kinds.Lists(), market.Lists(), reach.Lists()), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,8 +167,11 @@ func (o *Operation) parameters() []apiParameter {
 	var ps []apiParameter
 	for _, name := range o.params {
 		p := apiParameter{Name: name, In: "path", Required: true, Description: "The id of the record.", Schema: text(shape.Schema{Format: "uuid"})}
-		if name == "entity" {
+		switch name {
+		case "entity":
 			p.Description, p.Schema = "Whose fields are asked for.", text(shape.Schema{Enum: o.Entities})
+		case "token":
+			p.Description, p.Schema = "That of the link in a message.", text(shape.Schema{})
 		}
 		ps = append(ps, p)
 	}

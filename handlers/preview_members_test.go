@@ -67,6 +67,9 @@ func TestPreviewMembers(t *testing.T) {
 	// Every combination of filters is what counting says.
 	sizes, reached := []int{500, 50, 13, 29}, 0
 	choices := []string{"", "true", "false"}
+	if raceDetector { // one request after the other
+		choices = choices[:2]
+	}
 	for _, kind := range []string{"", "company", "person"} {
 		for _, selected := range choices {
 			for _, existing := range choices {

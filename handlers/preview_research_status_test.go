@@ -26,7 +26,7 @@ func working(t *testing.T, app *apptest.App) (wait func()) {
 		t.Helper()
 		select {
 		case <-done:
-		case <-time.After(time.Minute):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("the jobs do not end")
 		}
 	}

@@ -118,7 +118,7 @@ func (s *scripted) next(t *testing.T) string {
 	select {
 	case id := <-s.began:
 		return id
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("nobody is asked")
 		return ""
 	}

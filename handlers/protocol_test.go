@@ -322,8 +322,8 @@ func TestService(t *testing.T) {
 	if doc.Text("openapi") != "3.1.0" || doc.Text("info.version") != "1.0.0" {
 		t.Error(string(doc.Body))
 	}
+	paths := doc.Value("paths").(map[string]any)
 	for _, op := range app.API.Operations() {
-		paths := doc.Value("paths").(map[string]any)
 		method := paths[op.Path].(map[string]any)[strings.ToLower(op.Method)].(map[string]any)
 		needs := "Needs no key."
 		if op.Access != handlers.Public {

@@ -23,6 +23,7 @@ func (a *API) sequenceOperations() []Operation {
 	return []Operation{
 		listingSome[outreach.Sequence](Operation{
 			Name: "list_campaign_sequences", Path: sequences + "/list", Summary: "List the sequences of a campaign, also of one that was deleted, with the history of each",
+			example: []byte(`{"filters": [{"field": "status", "condition": "is", "value": "stopped"}], "sort": "-started_at", "page_size": 50}`),
 		}, o.SequenceList, (*call).org, func(c *call, all index.Compiled) (index.Compiled, error) {
 			id, err := c.pathID(0)
 			if err != nil {

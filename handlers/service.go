@@ -27,7 +27,7 @@ func (a *API) serviceOperations() []Operation {
 			if a.draining.Load() {
 				return Health{}, fault.New(fault.Unavailable, "the service is shutting down")
 			}
-			if why := a.Outreach.MailTrouble(); why != "" {
+			if why := a.Outreach.MailStats().Trouble; why != "" {
 				return Health{}, fault.New(fault.Unavailable, "mail cannot be sent and is held: %s", why)
 			}
 			return Health{Status: "ok"}, a.Store.Writable(c.request.Context())
@@ -35,7 +35,7 @@ func (a *API) serviceOperations() []Operation {
 		plain(Operation{
 			Name: "get_openapi", Method: http.MethodGet, Path: "/openapi.json", Summary: "Read this document",
 		}, func(*call, nothing) (document, error) {
-			return document{raw{"application/json", a.document}}, nil
+			return document{raw{"application/json", a.document()}}, nil
 		}),
 		plain(Operation{
 			Name: "get_page", Method: http.MethodGet, Path: "/", Summary: "Show a page with the version and links",

@@ -66,7 +66,7 @@ func (to *target) asked() []asked {
 // await waits until so many requests have come.
 func (to *target) await(t *testing.T, n int) {
 	t.Helper()
-	late := time.AfterFunc(30*time.Second, func() { to.mu.Lock(); to.late = true; to.mu.Unlock(); to.more.Broadcast() })
+	late := time.AfterFunc(2*time.Minute, func() { to.mu.Lock(); to.late = true; to.mu.Unlock(); to.more.Broadcast() })
 	defer late.Stop()
 	to.mu.Lock()
 	defer to.mu.Unlock()

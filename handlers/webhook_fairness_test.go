@@ -63,7 +63,7 @@ func (c *jam) open() {
 // fill waits until so many are there, of a path or in all.
 func (c *jam) fill(t *testing.T, path string, n int) {
 	t.Helper()
-	if !c.fills(path, n, 30*time.Second) {
+	if !c.fills(path, n, 2*time.Minute) {
 		there, _ := c.now(path)
 		t.Fatalf("only %d wait there, want %d", there, n)
 	}
@@ -239,7 +239,7 @@ func (h *hooked) sends(ctx context.Context) (ends func()) {
 	return func() {
 		select {
 		case <-ended:
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			h.t.Error("the sender does not end")
 		}
 	}

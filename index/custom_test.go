@@ -68,8 +68,8 @@ func TestFieldMadeAgain(t *testing.T) {
 	sorted := `{"page_size": 500, "sort": %q}`
 	types := slices.Concat(customTypes, []shape.Type{shape.TypeText, shape.TypeText})
 	times := 2
-	if raceDetector { // ten times as slow
-		times = 1
+	if raceDetector { // ten times as slow, and nothing happens at the same time
+		times, types = 1, types[len(types)-3:]
 	}
 	for i := range times { // each type comes after several others
 		w.rand.Shuffle(len(types), func(i, j int) { types[i], types[j] = types[j], types[i] })

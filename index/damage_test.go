@@ -138,6 +138,9 @@ func TestDamage(t *testing.T) {
 		times = 1
 	}
 	for trial := range times * len(damages) {
+		if raceDetector && trial%3 > 0 { // one at a time
+			continue
+		}
 		d := damages[trial%len(damages)]
 		path := w.path()
 		w.close()
@@ -166,7 +169,11 @@ func TestDamage(t *testing.T) {
 // A segment that has one other bit, wherever that is, is not taken for what was written.
 func TestFlippedSegments(t *testing.T) {
 	w := grown(t, 12)
-	for range 8 {
+	times := 8
+	if raceDetector { // ten times as slow, and one at a time
+		times = 2
+	}
+	for range times {
 		w.settle()
 		s := w.engine.shelf(w.org, things)
 		w.close()

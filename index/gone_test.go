@@ -62,7 +62,11 @@ func filterBody(field string, cond Condition, values ...any) string {
 // TestGone deletes a tag and an owner that many records have. From the next list on nothing has them, be it in the index,
 // beside it, above its cursor or in memory alone, and however far they are swept up.
 func TestGone(t *testing.T) {
-	for _, where := range []string{"index", "rows", "building", "memory"} {
+	places := []string{"index", "rows", "building", "memory"}
+	if raceDetector { // ten times as slow; what happens at the same time is in TestForgottenWhileBusy
+		places = places[2:3]
+	}
+	for _, where := range places {
 		t.Run(where, func(t *testing.T) {
 			w := newWorld(t, 131)
 			w.close()
@@ -269,7 +273,11 @@ func (w *world) searcher(gone *graves, stop <-chan struct{}) {
 // records are written, lists read, and the index is followed, closed and made anew. A deletion rewrites at least one
 // record itself, so that no list can take the moments before and after it for the same.
 func TestForgottenWhileBusy(t *testing.T) {
-	const many, rounds = 4, 40
+	const many = 4
+	rounds := 40
+	if raceDetector { // ten times as slow
+		rounds = 15
+	}
 	w := newWorld(t, 23)
 	for range 4 {
 		w.change(50)

@@ -64,7 +64,7 @@ func Config(dir string) cmd.Config {
 	cfg.Sequences.Speed = 1
 	cfg.Research.UnitRate, cfg.TAM.Retention = 2.5, 90*24*time.Hour
 	w := &cfg.Webhooks
-	w.AllowPrivateNetworks, w.Timeout, w.Retention, w.MaxPending, w.Concurrency = true, 5*time.Second, 30*24*time.Hour, 100_000, 64
+	w.AllowPrivateNetworks, w.Timeout, w.Retention, w.MaxPending, w.Concurrency = true, time.Minute, 30*24*time.Hour, 100_000, 64
 	w.RetrySchedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour}
 	return cfg
 }
@@ -96,7 +96,7 @@ func (a *App) Start() {
 	if s.Outreach.PublicURL == "" {
 		s.Outreach.PublicURL = a.URL
 	}
-	a.document = loadDocument(a.t, a.URL)
+	a.document = loadDocument(a.t, a.URL, s.API.Operations())
 }
 
 // Stop stops the service.

@@ -71,7 +71,7 @@ func TestHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/json")
-		err = app.check(req, []byte(body), &r)
+		err = app.check(req, []byte(body), &r, func(string, int) bool { return true })
 		if (err != nil) != (c.refusal != "") || err != nil && !strings.Contains(err.Error(), c.refusal) {
 			t.Errorf("%+v: %v", c, err)
 		}

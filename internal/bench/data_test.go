@@ -48,22 +48,28 @@ func size(b *testing.B) int {
 
 // service is the whole service on a directory, as serve runs it with its default settings but without a rate limit, and that webhooks may be on this machine.
 func service(b *testing.B, dir string) *cmd.Service {
+	s, err := cmd.Open(settings(dir), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// settings are the usual ones.
+func settings(dir string) cmd.Config {
 	cfg := cmd.Config{DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "error", "text"
 	cfg.Limits.BodyBytes = 8 << 20
 	cfg.Index.CacheBytes = 256 << 20
 	cfg.Research.UnitRate, cfg.TAM.Retention = 1, 24*time.Hour
+	cfg.Sequences.Speed = 1
 	cfg.Mail.DailyCap, cfg.Mail.MinGap = 200, 30*time.Second
 	hooks := &cfg.Webhooks
 	hooks.AllowPrivateNetworks, hooks.Timeout, hooks.Retention = true, 15*time.Second, 30*24*time.Hour
 	hooks.MaxPending, hooks.Concurrency = 100_000, 64
 	hooks.RetrySchedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute,
 		2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour}
-	s, err := cmd.Open(cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return s
+	return cfg
 }
 
 // tenant is an organization with a key.

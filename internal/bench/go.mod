@@ -14,7 +14,11 @@ require (
 	prospector v0.0.0-00010101000000-000000000000
 )
 
-require golang.org/x/net v0.59.0 // indirect
+require (
+	github.com/wneessen/go-mail v0.8.1 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
+	golang.org/x/net v0.59.0 // indirect
+)
 
 require (
 	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect

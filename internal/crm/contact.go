@@ -1,8 +1,6 @@
 package crm
 
 import (
-	"strings"
-
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
@@ -86,11 +84,14 @@ type Recipient struct {
 }
 
 // Recipients reads contacts as recipients. It decodes no more of them than that: they are often many.
-type Recipients struct{ contacts, accounts *store.Reader }
+type Recipients struct {
+	contacts, accounts *store.Reader
+	companies          map[uuid.UUID]string // by account: those that were read
+}
 
 // Recipients makes a reader that is valid until the transaction ends.
 func (c *CRM) Recipients(tx *store.Tx) *Recipients {
-	return &Recipients{tx.Reader(c.Contacts.Table.Name()), tx.Reader(c.Accounts.Table.Name())}
+	return &Recipients{tx.Reader(c.Contacts.Table.Name()), tx.Reader(c.Accounts.Table.Name()), map[uuid.UUID]string{}}
 }
 
 // Reach gives the address of a contact and whether it has opted out.
@@ -99,12 +100,14 @@ func (r *Recipients) Reach(id uuid.UUID) (email string, optedOut, found bool, er
 	if err != nil || public == nil {
 		return "", false, false, err
 	}
-	email, optedOut = reach(string(public))
+	contact := shape.NewMembers(string(public))
+	email, optedOut = reach(&contact)
 	return email, optedOut, true, nil
 }
 
-func reach(contact string) (email string, optedOut bool) {
-	return shape.MemberText(contact, `"email":"`), strings.Contains(contact, `"do_not_contact":true`)
+func reach(contact *shape.Members) (email string, optedOut bool) {
+	email = contact.Text(`"email":"`)
+	return email, contact.Flag(`"do_not_contact":`)
 }
 
 // Read gives a recipient.
@@ -113,16 +116,29 @@ func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
 	if err != nil || public == nil {
 		return to, false, err
 	}
-	contact := string(public)
-	to.Email, to.OptedOut = reach(contact)
-	to.FirstName, to.LastName = shape.MemberText(contact, `"first_name":"`), shape.MemberText(contact, `"last_name":"`)
-	if account, err := shape.ParseID(shape.MemberText(contact, `"account_id":"`)); err == nil {
+	contact := shape.NewMembers(string(public))
+	if account, err := shape.ParseID(contact.Text(`"account_id":"`)); err == nil {
 		to.AccountID = uuid.NullUUID{UUID: account, Valid: true}
-		_, public, err := r.accounts.Public(account)
-		if err != nil {
-			return to, false, err
-		}
-		to.Company = shape.MemberText(string(public), `"name":"`)
 	}
-	return to, true, nil
+	to.FirstName, to.LastName = contact.Text(`"first_name":"`), contact.Text(`"last_name":"`)
+	to.Email, to.OptedOut = reach(&contact)
+	if to.AccountID.Valid {
+		to.Company, err = r.company(to.AccountID.UUID)
+	}
+	return to, err == nil, err
+}
+
+// company is the name of an account; "" when there is none.
+func (r *Recipients) company(id uuid.UUID) (string, error) {
+	name, known := r.companies[id]
+	if known {
+		return name, nil
+	}
+	_, public, err := r.accounts.Public(id)
+	if err != nil {
+		return "", err
+	}
+	name = shape.MemberText(string(public), `"name":"`)
+	r.companies[id] = name
+	return name, nil
 }

@@ -97,10 +97,8 @@ func BenchmarkSMTP(b *testing.B) {
 	addr := sink(b)
 	template := aMessage()
 	template.Body = strings.Repeat("A line of a message that is about as long as one is.\n", 15)
-	var made bytes.Buffer
-	template.appendTo(&made)
 	commands := [][]byte{
-		[]byte("MAIL FROM:<ada@acme.example>\r\n"), []byte("RCPT TO:<bob@globex.example>\r\n"), []byte("DATA\r\n"), append(made.Bytes(), "\r\n.\r\n"...),
+		[]byte("MAIL FROM:<ada@acme.example>\r\n"), []byte("RCPT TO:<bob@globex.example>\r\n"), []byte("DATA\r\n"), append(template.appendTo(nil), ".\r\n"...),
 	}
 	loops := make([]*bare, connections)
 	for i := range loops {

@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -27,11 +26,11 @@ type conn struct {
 	options *Options
 	late    *time.Timer // cuts the connection when an answer takes too long
 	idle    *time.Timer // belongs to the SMTP that keeps the connection
-	message bytes.Buffer
-	size    int  // the largest message that the server takes, 0 for any
-	utf8    bool // whether it takes addresses that are not ASCII
-	begun   bool // whether a transaction was begun and not finished
-	broken  bool // whether what the server says next cannot be trusted
+	message []byte      // the last one that was sent: the next is made in its place
+	size    int         // the largest message that the server takes, 0 for any
+	utf8    bool        // whether it takes addresses that are not ASCII
+	begun   bool        // whether a transaction was begun and not finished
+	broken  bool        // whether what the server says next cannot be trusted
 }
 
 // open connects, encrypts and logs in. Its error tells at which stage it failed.
@@ -46,7 +45,7 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 	release := context.AfterFunc(ctx, c.cut)
 	stage, err := c.begin(ctx)
 	if !release() && err == nil {
-		err = ctx.Err()
+		stage, err = "connect", ctx.Err()
 	}
 	if err != nil {
 		c.drop()
@@ -122,19 +121,23 @@ func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
 	if international && !c.utf8 {
 		return Result{Refused, "the server takes no address with letters outside ASCII before the @ (SMTPUTF8)"}, false
 	}
-	c.message.Reset()
-	m.appendTo(&c.message)
-	if c.size > 0 && c.message.Len() > c.size {
-		return Result{Refused, fmt.Sprintf("the message has %d bytes, and the server takes %d", c.message.Len(), c.size)}, false
+	c.message = m.appendTo(c.message[:0])
+	if c.size > 0 && len(c.message) > c.size {
+		return Result{Refused, fmt.Sprintf("the message has %d bytes, and the server takes %d", len(c.message), c.size)}, false
 	}
 	if c.begun {
 		if err := c.command(c.client.Reset); err != nil {
-			return trouble(ctx, "RSET", err), c.broken
+			c.broken = true
+			return trouble(ctx, "RSET", err), true
 		}
 	}
 	c.client.SkipSMTPUTF8(!international)
 	if err := c.command(func() error { return c.client.Mail("<" + from + ">") }); err != nil {
-		return trouble(ctx, "MAIL FROM", err), c.broken
+		r := trouble(ctx, "MAIL FROM", err)
+		if _, answered := errors.AsType[*textproto.Error](err); answered && !c.broken {
+			r.Status = Unwelcome
+		}
+		return r, c.broken
 	}
 	c.begun = true
 	if err := c.command(func() error { return c.client.Rcpt("<" + to + ">") }); err != nil {
@@ -143,30 +146,39 @@ func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
 	return c.data(ctx), false
 }
 
-// data sends the content of the message that is in the buffer.
+// data sends the content of the message that was made. It does without the library's writer, which looks at every byte for dots
+// and line ends that are as they should be.
 func (c *conn) data(ctx context.Context) Result {
-	var content *smtp.DataCloser
+	text := c.client.Text
 	if err := c.command(func() error {
-		writer, err := c.client.Data()
-		content, _ = writer.(*smtp.DataCloser)
+		if err := text.PrintfLine("DATA"); err != nil {
+			return err
+		}
+		_, _, err := text.ReadResponse(354)
 		return err
 	}); err != nil {
 		return ofCommand(ctx, err)
 	}
-	err := c.within(c.options.AnswerTimeout, func() error {
-		_, _ = content.Write(c.message.Bytes()) // a server that hung up may have said why, which Close reads
-		return content.Close()
-	})
-	if err != nil {
+	said := ""
+	if err := c.within(c.options.AnswerTimeout, func() (err error) {
+		_, _ = text.W.Write(c.message)
+		_ = text.PrintfLine(".") // a server that hung up may have said why
+		_, said, err = text.ReadResponse(250)
+		return err
+	}); err != nil {
 		return ofContent(ctx, err)
 	}
 	c.begun = false
-	return Result{Sent, "250 " + content.ServerResponse()}
+	return Result{Sent, "250 " + said}
 }
 
-// command is within the time that a command has.
+// command is within the time that a command has. It fails too if the server's next answer would not be to the next command.
 func (c *conn) command(f func() error) error {
-	return c.within(c.options.CommandTimeout, f)
+	err := c.within(c.options.CommandTimeout, f)
+	if err == nil && c.broken {
+		return errors.New("the server's answers are out of step")
+	}
+	return err
 }
 
 // within does what waits for the server, cuts the connection after a time, and notes whether it can be used after that.
@@ -176,7 +188,7 @@ func (c *conn) within(d time.Duration, f func() error) error {
 	inTime := c.late.Stop()
 	answer, answered := errors.AsType[*textproto.Error](err)
 	lost := err != nil && (!answered || answer.Code < 400 || answer.Code == closing)
-	saysMore := c.client != nil && c.client.Text.R.Buffered() > 0 // which would be taken for the answer to what is asked next
+	saysMore := c.client != nil && c.client.Text.R.Buffered() > 0
 	if !inTime || lost || saysMore {
 		c.broken = true
 	}

@@ -125,7 +125,7 @@ func appendFolded(b []byte, s string) []byte {
 // appendEncoded writes a text as encoded words (RFC 2047), each on a line of its own and none ending inside a character.
 func appendEncoded(b []byte, s string) []byte {
 	escape, opening := appendQ, openQ
-	if size(s, sizeQ) > base64.StdEncoding.EncodedLen(len(s)) {
+	if sizeQ(s) > base64.StdEncoding.EncodedLen(len(s)) {
 		escape, opening = appendB, openB
 	}
 	room := encodedMost - column(b)
@@ -155,7 +155,7 @@ func fitting(s string, room int, inBase64 bool) int {
 		if inBase64 {
 			used = base64.StdEncoding.EncodedLen(end)
 		} else {
-			used += size(s[i:end], sizeQ)
+			used += sizeQ(s[i:end])
 		}
 		if used > room && n > 0 {
 			return n
@@ -165,32 +165,31 @@ func fitting(s string, room int, inBase64 bool) int {
 	return n
 }
 
-func size(s string, of func(byte) int) int {
-	n := 0
+// sizeQ is how long a text is in an encoded word.
+func sizeQ(s string) int {
+	n := len(s)
 	for i := range len(s) {
-		n += of(s[i])
+		if !isPlainQ(s[i]) {
+			n += 2
+		}
 	}
 	return n
 }
 
-// sizeQ is how long a byte is in an encoded word. What needs no escape is what needs none in a phrase (RFC 2047, 5).
-func sizeQ(c byte) int {
-	if c == ' ' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!*+-/", c) >= 0 {
-		return 1
-	}
-	return 3
+// isPlainQ tells whether a byte needs no escape in an encoded word, also in one that stands in a phrase (RFC 2047, 5).
+func isPlainQ(c byte) bool {
+	return c == ' ' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!*+-/", c) >= 0
 }
 
 func appendQ(b []byte, s string) []byte {
-	const digits = "0123456789ABCDEF"
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == ' ':
 			b = append(b, '_')
-		case sizeQ(c) == 1:
+		case isPlainQ(c):
 			b = append(b, c)
 		default:
-			b = append(b, '=', digits[c>>4], digits[c&15])
+			b = appendEscape(b, c)
 		}
 	}
 	return b

@@ -20,9 +20,10 @@ const (
 	Bounced
 	// Unknown: the content began to go and no answer came: the message may have been delivered.
 	Unknown
-	// Trouble: no message can be sent: connecting, TLS, login or the sender were refused. It says nothing of this message, of which
-	// nothing has gone.
+	// Trouble: no message can be sent: connecting, TLS or login failed. It says nothing of this message, of which nothing has gone.
 	Trouble
+	// Unwelcome: no message of this sender can be sent: the server refused it. It says nothing of this message either.
+	Unwelcome
 )
 
 func (s Status) String() string {
@@ -39,6 +40,8 @@ func (s Status) String() string {
 		return "unknown"
 	case Trouble:
 		return "trouble"
+	case Unwelcome:
+		return "unwelcome"
 	}
 	return "no status"
 }

@@ -1,13 +1,8 @@
 package mail
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
-	"mime/quotedprintable"
 	"net/mail"
-	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -43,11 +38,11 @@ type Message struct {
 
 // Check tells what keeps the message from being sent at all. Names, subject and body never do: they are cleaned.
 func (m *Message) Check() error {
-	if err := checkEmail(m.From.Email); err != nil {
-		return fmt.Errorf("from: %w", err)
+	if !isEmail(m.From.Email) {
+		return errors.New("from: not an email address")
 	}
-	if err := checkEmail(m.To.Email); err != nil {
-		return fmt.Errorf("to: %w", err)
+	if !isEmail(m.To.Email) {
+		return errors.New("to: not an email address")
 	}
 	if !isID(m.ID) {
 		return errors.New("the message id is none")
@@ -63,20 +58,16 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// checkEmail accepts one addr-spec and nothing around it, whose domain can be written in ASCII.
-func checkEmail(email string) error {
-	bad := errors.New("not an email address")
+// isEmail tells whether a text is one addr-spec with nothing around it, whose domain can be written in ASCII.
+func isEmail(email string) bool {
 	if len(email) > emailMost || !utf8.ValidString(email) || strings.ContainsFunc(email, unbalances) {
-		return bad
+		return false
 	}
 	a, err := mail.ParseAddress(email)
 	if err != nil || (&mail.Address{Address: a.Address}).String() != "<"+email+">" {
-		return bad
+		return false
 	}
-	if !isASCII(domainOf(asciiDomain(email))) {
-		return bad
-	}
-	return nil
+	return isASCII(domainOf(asciiDomain(email)))
 }
 
 // isID tells whether a text can stand between the brackets of a Message-ID, and is not taken for anything else there.
@@ -87,8 +78,11 @@ func isID(id string) bool {
 }
 
 func isLink(link string) bool {
-	u, err := url.Parse(link)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && isToken(link)
+	rest, isSecure := strings.CutPrefix(link, "https://")
+	if !isSecure {
+		rest = strings.TrimPrefix(link, "http://")
+	}
+	return len(rest) < len(link) && isToken(rest) && rest[0] != '/' && len(link) <= tokenMost
 }
 
 // isToken tells whether a text can stand in <> on a line: printable ASCII without a space or a bracket.
@@ -100,7 +94,7 @@ func isToken(s string) bool {
 
 // asciiDomain is the address with its domain as mail servers know it. An address whose domain cannot be written so stays as it is.
 func asciiDomain(email string) string {
-	if isASCII(email) {
+	if isASCII(email) || len(email) > tokenMost { // the conversion takes the square of the length
 		return email
 	}
 	at := strings.LastIndexByte(email, '@') + 1
@@ -128,40 +122,38 @@ func unbalances(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 }
 
-// field is one header: its value as people read it, and how that is written where it cannot go out as it is.
+// field is one header: a value that goes out as it is, an address, or a text.
 type field struct {
 	name, value string
-	write       func(b []byte) []byte
+	address     *Address
+	isText      bool
 }
 
-// fields are the headers in the order in which they go out.
-func (m *Message) fields() []field {
-	subject := clean(m.Subject)
-	fields := make([]field, 0, 12)
-	fields = append(fields,
-		field{"Date", m.Date.Format(time.RFC1123Z), nil},
-		field{"From", m.From.String(), m.From.appendTo},
-		field{"To", m.To.String(), m.To.appendTo},
-		field{"Subject", subject, func(b []byte) []byte { return appendText(b, subject) }},
-		field{"Message-ID", bracketed(m.ID), nil},
-	)
-	if n := len(m.References); n > 0 {
-		fields = append(fields,
-			field{"In-Reply-To", bracketed(m.References[n-1]), nil},
-			field{"References", bracketed(m.References...), nil},
-		)
-	}
+// fields are the headers in the order in which they go out. Those of a thread and of the link are empty where there is none.
+func (m *Message) fields() [12]field {
+	reply, post, link := m.References[max(len(m.References)-1, 0):], "", ""
 	if m.Unsubscribe != "" {
-		fields = append(fields,
-			field{"List-Unsubscribe", "<" + m.Unsubscribe + ">", nil},
-			field{"List-Unsubscribe-Post", "List-Unsubscribe=One-Click", nil},
-		)
+		link, post = "<"+m.Unsubscribe+">", "List-Unsubscribe=One-Click"
 	}
-	return append(fields,
-		field{"MIME-Version", "1.0", nil},
-		field{"Content-Type", "text/plain; charset=utf-8", nil},
-		field{"Content-Transfer-Encoding", "quoted-printable", nil},
-	)
+	return [...]field{
+		{name: "Date", value: m.Date.Format(time.RFC1123Z)},
+		{name: "From", address: &m.From},
+		{name: "To", address: &m.To},
+		{name: "Subject", value: clean(m.Subject), isText: true},
+		{name: "Message-ID", value: bracketed(m.ID)},
+		{name: "In-Reply-To", value: bracketed(reply...)},
+		{name: "References", value: bracketed(m.References...)},
+		{name: "List-Unsubscribe", value: link},
+		{name: "List-Unsubscribe-Post", value: post},
+		{name: "MIME-Version", value: "1.0"},
+		{name: "Content-Type", value: "text/plain; charset=utf-8"},
+		{name: "Content-Transfer-Encoding", value: "quoted-printable"},
+	}
+}
+
+// isThere tells whether the message has the header. It has a subject even if that is empty.
+func (f *field) isThere() bool {
+	return f.value != "" || f.address != nil || f.isText
 }
 
 // bracketed is ids as a header has them.
@@ -183,31 +175,39 @@ func bracketed(ids ...string) string {
 func (m *Message) Headers() map[string]string {
 	fields := m.fields()
 	headers := make(map[string]string, len(fields))
-	for _, f := range fields {
-		headers[f.name] = f.value
+	for i := range fields {
+		switch f := &fields[i]; {
+		case f.address != nil:
+			headers[f.name] = f.address.String()
+		case f.isThere():
+			headers[f.name] = f.value
+		}
 	}
 	return headers
 }
 
-// appendTo writes a message that was checked as it goes out, but for the dots that SMTP adds. Quoted-printable carries every body:
-// long lines, lone dots and what is not text.
-func (m *Message) appendTo(b *bytes.Buffer) {
-	b.Write(m.appendHeaders(b.AvailableBuffer()))
-	body := quotedprintable.NewWriter(b)
-	_, _ = io.WriteString(body, strings.ToValidUTF8(m.Body, "\uFFFD"))
-	_ = body.Close() // a bytes.Buffer fails no write
+// appendTo writes a message that was checked as it goes out. None of its lines begins with a dot.
+func (m *Message) appendTo(b []byte) []byte {
+	fields := m.fields()
+	for i := range fields {
+		if f := &fields[i]; f.isThere() {
+			b = f.appendTo(b)
+		}
+	}
+	b = append(b, "\r\n"...)
+	return appendBody(b, strings.ToValidUTF8(m.Body, "\uFFFD"))
 }
 
-func (m *Message) appendHeaders(b []byte) []byte {
-	for _, f := range m.fields() {
-		b = append(b, f.name...)
-		b = append(b, ": "...)
-		if f.write == nil {
-			b = appendFolded(b, f.value)
-		} else {
-			b = f.write(b)
-		}
-		b = append(b, "\r\n"...)
+func (f *field) appendTo(b []byte) []byte {
+	b = append(b, f.name...)
+	b = append(b, ": "...)
+	switch {
+	case f.address != nil:
+		b = f.address.appendTo(b)
+	case f.isText:
+		b = appendText(b, f.value)
+	default:
+		b = appendFolded(b, f.value)
 	}
 	return append(b, "\r\n"...)
 }

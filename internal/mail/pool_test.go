@@ -11,17 +11,6 @@ import (
 	"time"
 )
 
-// await takes from a channel, or fails the test.
-func await[T any](t *testing.T, from <-chan T) (v T) {
-	t.Helper()
-	select {
-	case v = <-from:
-	case <-time.After(deadline):
-		t.Fatal("it did not happen")
-	}
-	return v
-}
-
 func TestConnectionsAreKept(t *testing.T) {
 	s := (&server{}).start(t)
 	c := s.client(nil)
@@ -168,6 +157,22 @@ func TestConnectionIsNotKeptAfterTooManyAnswers(t *testing.T) {
 	}
 }
 
+// A server that will not forget a refused message gets the next one over another connection.
+func TestResetIsRefused(t *testing.T) {
+	s := (&server{answer: func(n int, stage string) string {
+		if n > 1 {
+			return ""
+		}
+		return map[string]string{"RCPT": "550 no such user", "RSET": "502 what?"}[stage]
+	}}).start(t)
+	c := s.client(nil)
+	send(t, c, aMessage(), Bounced, "550 no such user")
+	send(t, c, aMessage(), Sent, "")
+	if connections, _, _ := s.seen(); connections != 2 {
+		t.Errorf("%d connections", connections)
+	}
+}
+
 // What fails on a fresh connection too is trouble, and is tried once more only once.
 func TestFreshConnectionFailsToo(t *testing.T) {
 	s := &server{}
@@ -214,9 +219,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	s := (&server{reached: make(chan string, 100)}).start(t)
 	c := s.client(func(o *Options) { o.IdleTimeout = time.Millisecond })
 	send(t, c, aMessage(), Sent, "")
-	for stage := ""; stage != "QUIT"; {
-		stage = await(t, s.reached)
-	}
+	s.await("QUIT")
 	send(t, c, aMessage(), Sent, "")
 	if connections, _, _ := s.seen(); connections != 2 {
 		t.Errorf("%d connections", connections)
@@ -230,9 +233,7 @@ func TestClose(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for stage := ""; stage != "QUIT"; {
-		stage = await(t, s.reached)
-	}
+	s.await("QUIT")
 	send(t, c, aMessage(), Trouble, "closed")
 }
 
@@ -257,9 +258,7 @@ func TestCloseWhileSending(t *testing.T) {
 	if r := await(t, result); r.Status != Sent {
 		t.Errorf("got %v %q", r.Status, r.Text)
 	}
-	for stage := ""; stage != "QUIT"; {
-		stage = await(t, s.reached)
-	}
+	s.await("QUIT")
 }
 
 // Every message arrives once with what it says, however many go at once.

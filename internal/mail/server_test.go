@@ -3,6 +3,7 @@ package mail
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/md5"
 	"crypto/tls"
@@ -106,6 +107,26 @@ func (s *server) seen() (connections int, commands []string, messages []received
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connections, append([]string(nil), s.commands...), append([]received(nil), s.messages...)
+}
+
+// await waits until the server is at a stage.
+func (s *server) await(stage string) {
+	s.t.Helper()
+	for at := ""; at != stage; {
+		at = await(s.t, s.reached)
+	}
+}
+
+// cancelAt sends a message and cancels that when the server is at a stage.
+func (s *server) cancelAt(stage string, c *SMTP) Result {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	defer cancel()
+	result := make(chan Result, 1)
+	go func() { result <- c.Send(ctx, aMessage()) }()
+	s.await(stage)
+	cancel()
+	return await(s.t, result)
 }
 
 // dialogue is one connection of a server.
@@ -284,4 +305,15 @@ func send(t *testing.T, c *SMTP, m *Message, want Status, text string) {
 	if r.Status != want || !strings.Contains(r.Text, text) {
 		t.Errorf("got %v %q, want %v with %q", r.Status, r.Text, want, text)
 	}
+}
+
+// await takes from a channel, or fails the test.
+func await[T any](t *testing.T, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(deadline):
+		t.Fatal("it did not happen")
+	}
+	return v
 }

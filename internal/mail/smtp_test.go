@@ -3,6 +3,7 @@ package mail
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -19,8 +20,8 @@ func TestAnswers(t *testing.T) {
 		{greeting, "554 5.7.1 not you", Trouble, "greeting: 554 5.7.1 not you"},
 		{greeting, "421 busy", Trouble, "greeting: 421 busy"},
 		{greeting, "hello there", Trouble, "greeting: "},
-		{"MAIL", "451 4.3.0 later", Trouble, "MAIL FROM: 451 4.3.0 later"},
-		{"MAIL", "550 5.1.8 not that sender", Trouble, "MAIL FROM: 550 5.1.8 not that sender"},
+		{"MAIL", "451 4.3.0 later", Unwelcome, "MAIL FROM: 451 4.3.0 later"},
+		{"MAIL", "550 5.1.8 not that sender", Unwelcome, "MAIL FROM: 550 5.1.8 not that sender"},
 		{"MAIL", "421 closing" + last, Trouble, "MAIL FROM: 421 closing"},
 		{"MAIL", "what?", Trouble, "MAIL FROM: "},
 		{"MAIL", "354 go", Trouble, "MAIL FROM: 354 go"},
@@ -55,6 +56,10 @@ func TestAnswers(t *testing.T) {
 		{content, "251 forwarded", Sent, "251 forwarded"},
 		{content, "354 go on", Unknown, "354 go on"},
 		{content, "!!!", Unknown, ""},
+		{greeting, "220 hello\r\n250 hello", Trouble, "greeting: the server's answers are out of step"},
+		{"MAIL", "250 fine\r\n250 fine", Trouble, "MAIL FROM: the server's answers are out of step"},
+		{"RCPT", "250 fine\r\n354 go", Later, "out of step"},
+		{"DATA", "354 go\r\n250 fine", Later, "out of step"},
 		{middle, "552 5.3.4 too big", Refused, "552 5.3.4 too big"},
 	} {
 		t.Run(test.stage+" "+strings.TrimSuffix(test.answer, last), func(t *testing.T) {
@@ -87,13 +92,12 @@ func TestServerHangsUp(t *testing.T) {
 }
 
 func TestServerIsSilent(t *testing.T) {
+	var all sync.WaitGroup
+	defer all.Wait()
 	for _, stage := range stages {
-		t.Run(stage.name, func(t *testing.T) {
-			t.Parallel()
-			s := (&server{answer: only(stage.name, hang)}).start(t)
-			c := s.client(func(o *Options) { o.CommandTimeout, o.AnswerTimeout = 2*time.Second, 2*time.Second })
-			send(t, c, aMessage(), stage.lost, "no answer in time")
-		})
+		s := (&server{answer: only(stage.name, hang)}).start(t)
+		c := s.client(func(o *Options) { o.CommandTimeout, o.AnswerTimeout = 3*time.Second, 3*time.Second })
+		all.Go(func() { send(t, c, aMessage(), stage.lost, "no answer in time") })
 	}
 }
 
@@ -109,16 +113,7 @@ func TestCancel(t *testing.T) {
 		t.Run(stage.name, func(t *testing.T) {
 			t.Parallel()
 			s := (&server{answer: only(stage.name, hang), reached: make(chan string, 100)}).start(t)
-			c := s.client(nil)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			result := make(chan Result, 1)
-			go func() { result <- c.Send(ctx, aMessage()) }()
-			for reached := ""; reached != stage.name; {
-				reached = <-s.reached
-			}
-			cancel()
-			if r := <-result; r.Status != stage.lost || !strings.Contains(r.Text, "cancelled") {
+			if r := s.cancelAt(stage.name, s.client(nil)); r.Status != stage.lost || !strings.Contains(r.Text, "cancelled") {
 				t.Errorf("got %v %q, want %v", r.Status, r.Text, stage.lost)
 			}
 		})

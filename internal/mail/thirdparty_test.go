@@ -103,7 +103,7 @@ func TestServerOfOthers(t *testing.T) {
 		t.Fatalf("%d messages", len(box.mail))
 	}
 	got := parse(t, []byte(box.mail[1].data))
-	if box.mail[1].from != "ada@acme.example" || box.mail[1].to != "bob@globex.example" || got.subject != clean(m.Subject) || strings.TrimSuffix(got.body, "\r\n") != lines(m.Body) {
+	if box.mail[1].from != "ada@acme.example" || box.mail[1].to != "bob@globex.example" || got.subject != clean(m.Subject) || got.body != lines(m.Body) {
 		t.Errorf("got %.300q", box.mail[1].data)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"math/big"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -157,6 +158,37 @@ func TestLogin(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// A server that is lost before it has taken the login fails no message.
+func TestServerIsLostWhileOpening(t *testing.T) {
+	ours := newAuthority(t)
+	config := ours.server(t, "127.0.0.1", time.Now().Add(time.Hour))
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, test := range []struct{ stage, how, says string }{
+		{"STARTTLS", StartTLS, "STARTTLS: "}, {"AUTH", StartTLS, "login: "}, {"AUTH", TLS, "login: "}, {greeting, TLS, "TLS: "},
+	} {
+		lost := func(answer string) (*server, *SMTP) {
+			s := (&server{
+				// A server that is lost at the greeting is lost before it encrypts.
+				tls: config, implicit: test.how == TLS && test.stage != greeting, extensions: []string{"STARTTLS", "AUTH PLAIN"},
+				username: "ada", password: "secret", answer: only(test.stage, answer), reached: make(chan string, 100),
+			}).start(t)
+			return s, s.client(func(o *Options) {
+				o.TLS, o.RootCAs, o.Username, o.Password, o.CommandTimeout = test.how, ours.pool, "ada", "secret", 3*time.Second
+			})
+		}
+		_, hungUp := lost(drop)
+		send(t, hungUp, aMessage(), Trouble, test.says)
+		_, silent := lost(hang)
+		all.Go(func() { send(t, silent, aMessage(), Trouble, test.says+"no answer in time") })
+
+		s, cancelled := lost(hang)
+		if r := s.cancelAt(test.stage, cancelled); r.Status != Trouble || !strings.HasSuffix(r.Text, ": cancelled") {
+			t.Errorf("%s %s: got %v %q", test.stage, test.how, r.Status, r.Text)
 		}
 	}
 }

@@ -119,9 +119,16 @@ func (e *engine) send(a *agenda, owner uuid.UUID, due []entry, most int) (visite
 	}
 	transport := e.Transport(owner)
 	if transport != nil {
-		if until, held := e.post.held(e.tx.Now()); held {
+		until, held, one := e.post.held(owner, e.tx.Now())
+		if held {
 			a.later(e.clock.at(until))
 			return 0, nil
+		}
+		if one { // what comes of it tells whether others can go
+			most = min(most, 1)
+			if e.post.has(owner) {
+				return 0, nil
+			}
 		}
 	}
 	slices.SortFunc(due, func(a, b entry) int {
@@ -203,11 +210,11 @@ func (w *walk) compose(i int, from *sender, t Transport) error {
 		return err
 	}
 	h := &w.s.History[i]
-	th := thread{subject: w.s.state.Subject}
-	r := c.render[h.StepIndex]
-	isReply := r.step.Subject == ""
-	body, subject, _ := th.render(nil, r, from.valuesFor(&w.to))
-	w.s.state.Subject = th.subject
+	r, v := c.render[h.StepIndex], from.valuesFor(&w.to)
+	th := thread{subject: []byte(w.s.state.Subject)}
+	own, _ := r.subject.render(nil, plain, &v.subject, nil)
+	body, subject, _ := th.render(nil, r, v)
+	w.s.state.Subject = string(th.subject)
 	id := w.tx.NewID()
 	m := Message{
 		MessageHead: MessageHead{
@@ -217,7 +224,7 @@ func (w *walk) compose(i int, from *sender, t Transport) error {
 		Body:  shape.Text(body),
 		state: messageState{MessageID: id.String() + "@" + from.from.Email[strings.LastIndexByte(from.from.Email, '@')+1:]},
 	}
-	if isReply {
+	if len(own) == 0 {
 		m.state.References = slices.Clone(w.s.state.Thread)
 	}
 	letter := w.letter(&m, from)
@@ -255,7 +262,7 @@ func (w *walk) sent(i int, m *Message) {
 // handOver has a message be handed to its transport when the transaction is on the disk.
 func (w *walk) handOver(m *Message, letter *mail.Message, t Transport) {
 	w.room--
-	w.out = append(w.out, &outgoing{org: w.tx.Org(), message: m.ID, sequence: w.s.ID, letter: letter, transport: t})
+	w.out = append(w.out, &outgoing{org: w.tx.Org(), message: m.ID, sequence: w.s.ID, sender: w.campaign.OwnerID.UUID, letter: letter, transport: t})
 }
 
 // retryAfter is how long after each refusal for now a message is tried again. After the last it has failed.
@@ -276,10 +283,13 @@ func (w *walk) retry(i int) error {
 		return err
 	}
 	t := w.Transport(w.campaign.OwnerID.UUID)
-	until, held := w.post.held(w.tx.Now())
+	until, held, _ := w.post.held(w.campaign.OwnerID.UUID, w.tx.Now())
 	state := &w.s.state.Steps[i]
 	m := doc.Record
 	switch open := cal.Opening(w.now); {
+	case w.refusal(w.tx, m.To, false) != "": // the contact has another address since
+		m.Status, m.Error = MessageFailed, "the address is suppressed"
+		w.over(i, StepFailed, "the address is suppressed")
 	case open.After(w.now):
 		state.Retry = shape.At(open)
 		return nil
@@ -363,8 +373,11 @@ func (w *walk) came(doc store.Doc[Message], r result) error {
 		w.over(i, StepSkipped, "the sequence was stopped: "+string(w.s.Reason))
 	case r.Status == mail.Later:
 		again(w.now.Add(retryAfter[m.state.Tries-1]))
-	case r.Status == mail.Trouble:
-		until, _ := w.post.held(w.tx.Now())
+	case r.Status == mail.Trouble || r.Status == mail.Unwelcome:
+		until, held, _ := w.post.held(r.sender, w.tx.Now())
+		if !held {
+			until = w.tx.Now()
+		}
 		again(w.clock.at(until))
 	default: // it was withheld
 		again(w.now)

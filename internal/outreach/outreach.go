@@ -3,6 +3,7 @@
 package outreach
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -66,15 +67,17 @@ type Options struct {
 
 // New declares what the package keeps in the store, and has the contacts that go leave their audiences.
 func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, opt Options) *Outreach {
+	opt.Speed = cmp.Or(opt.Speed, 1)
 	o := &Outreach{
 		Options: opt, store: st, identity: id, crm: c,
 		members: store.NewSets("audiences.members"), versions: store.NewParts("templates.versions"),
 		sequences: newSequences(), messages: newMessages(), counts: store.NewParts("campaigns.counts"), sentBy: store.NewParts("senders.sent"),
 		kept: store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"), courses: courses{all: map[courseID]*course{}},
 	}
-	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}}
+	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}, holds: map[uuid.UUID]*hold{}, bySender: map[uuid.UUID]int{}, results: map[mail.Status]uint64{}}
 	o.SequenceList = index.NewKind("sequences", "-started_at", o.sequences, nil)
 	o.MessageList = index.NewKind("messages", "-created_at", o.messages, nil)
+	o.SequenceList.ReadOnly, o.MessageList.ReadOnly = true, true
 	o.Audiences = record.Add(set, o.audienceRules())
 	o.Templates = record.Add(set, o.templateRules())
 	o.Campaigns = record.Add(set, o.campaignRules())
@@ -131,9 +134,6 @@ func (o *Outreach) recover(ctx context.Context, org uuid.UUID) error {
 
 // Wait returns when nothing is on its way and what came of it is written down.
 func (o *Outreach) Wait() { o.post.running.Wait() }
-
-// MailTrouble is why no message can be sent; empty when there is no reason known.
-func (o *Outreach) MailTrouble() string { return o.post.troubled() }
 
 // Lists gives what lists need to know.
 func (o *Outreach) Lists() []*index.Kind { return []*index.Kind{o.SequenceList, o.MessageList} }
@@ -201,7 +201,7 @@ func (o *Outreach) wanted(m *outgoing) (wanted bool) {
 			return err
 		}
 		why, err := w.obstacle()
-		wanted = err == nil && why == "" && w.goes()
+		wanted = err == nil && why == "" && w.goes() && o.refusal(tx, m.letter.To.Email, false) == ""
 		return err
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ type Transport interface {
 // outgoing is a message that is on the disk as being on its way.
 type outgoing struct {
 	org, message, sequence uuid.UUID
+	sender                 uuid.UUID
 	letter                 *mail.Message
 	transport              Transport
 	seen                   uint64 // see Outreach.stirred
@@ -53,18 +54,25 @@ type post struct {
 	log      *slog.Logger
 	lines    int // how many messages are handed over at the same time
 
-	running sync.WaitGroup
-	mu      sync.Mutex
-	inHand  int // messages that are reserved for, on their way, or not written down
-	queue   []*outgoing
-	sending int // goroutines that hand over
-	came    []result
-	records bool               // a goroutine writes down what came
-	starved map[uuid.UUID]bool // organizations whose messages wait for room
+	running  sync.WaitGroup
+	mu       sync.Mutex
+	inHand   int // messages that are reserved for, on their way, or not written down
+	queue    []*outgoing
+	sending  int // goroutines that hand over
+	came     []result
+	records  bool               // a goroutine writes down what came
+	bySender map[uuid.UUID]int  // messages that are on their way or not written down
+	starved  map[uuid.UUID]bool // organizations whose messages wait for room
 
-	trouble string // why no message can be sent
-	until   time.Time
-	hold    time.Duration
+	holds   map[uuid.UUID]*hold    // by sender; everybody's stands under none
+	results map[mail.Status]uint64 // how many there were of each
+}
+
+// hold is why no message can be sent, and until when none is tried.
+type hold struct {
+	why   string
+	until time.Time
+	delay time.Duration
 }
 
 // reserve makes room for as many messages as may be handed over. Whoever reserves hands over, nothing at the least.
@@ -73,28 +81,51 @@ func (p *post) reserve() (room int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	room = inHandMost - p.inHand
-	if p.trouble != "" { // one goes first, to see whether it can
-		room = min(1, 1-p.inHand)
+	if h := p.holds[uuid.Nil]; h != nil { // one goes first, to see whether it can
+		if room = 1 - p.inHand; now.Before(h.until) {
+			room = 0
+		}
 	}
-	if p.trouble != "" && now.Before(p.until) || room < 0 {
-		room = 0
-	}
+	room = max(0, room)
 	p.inHand += room
 	return room
 }
 
-// held tells until when no message is handed over.
-func (p *post) held(now time.Time) (until time.Time, held bool) {
+// held tells until when no message of a sender is handed over, and whether one is to go first then.
+func (p *post) held(sender uuid.UUID, now time.Time) (until time.Time, held, one bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.until, p.trouble != "" && now.Before(p.until)
+	for _, of := range []uuid.UUID{uuid.Nil, sender} {
+		if h := p.holds[of]; h != nil {
+			one = true
+			if now.Before(h.until) && h.until.After(until) {
+				until, held = h.until, true
+			}
+		}
+	}
+	return until, held, one
 }
 
-// Trouble is why no message can be sent; empty when there is no reason known.
-func (p *post) troubled() string {
+// MailStats is how sending stands.
+type MailStats struct {
+	Trouble    string            // why no message can be sent; empty when there is no reason known
+	InHand     int               // messages that are on their way
+	HandedOver map[string]uint64 // since the service began, by what came of it
+}
+
+// MailStats tells how sending stands.
+func (o *Outreach) MailStats() MailStats {
+	p := o.post
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.trouble
+	s := MailStats{InHand: len(p.queue) + p.sending, HandedOver: map[string]uint64{}}
+	for _, h := range p.holds {
+		s.Trouble = h.why
+	}
+	for status := mail.Sent; status <= mail.Unwelcome; status++ {
+		s.HandedOver[status.String()] = p.results[status]
+	}
+	return s
 }
 
 // starve notes that messages of an organization wait for room alone.
@@ -110,6 +141,9 @@ func (p *post) hand(ctx context.Context, out []*outgoing, room int) {
 	defer p.mu.Unlock()
 	p.inHand -= room - len(out)
 	p.queue = append(p.queue, out...)
+	for _, m := range out {
+		p.bySender[m.sender]++
+	}
 	for ; p.sending < min(p.lines, len(p.queue)); p.sending++ {
 		p.running.Go(func() { p.send(ctx) })
 	}
@@ -130,14 +164,19 @@ func (p *post) send(ctx context.Context) {
 		}
 		m := p.queue[0]
 		p.queue = p.queue[1:]
-		held := p.trouble != "" && p.sending > 1
 		p.mu.Unlock()
 		r := result{outgoing: m}
-		if ctx.Err() == nil && !held && p.outreach.wanted(m) {
+		if ctx.Err() == nil && !p.stuck(m) && p.outreach.wanted(m) {
 			r.Result = m.transport.Send(last, m.letter)
 		}
 		p.take(ctx, r)
 	}
+}
+
+// stuck tells whether sending was held after a message was claimed.
+func (p *post) stuck(m *outgoing) bool {
+	_, held, _ := p.held(m.sender, p.outreach.store.Now())
+	return held
 }
 
 // take takes what came of a message, and has it written down.
@@ -145,6 +184,7 @@ func (p *post) take(ctx context.Context, r result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notice(r)
+	p.results[r.Status]++
 	p.came = append(p.came, r)
 	if !p.records {
 		p.records = true
@@ -154,18 +194,43 @@ func (p *post) take(ctx context.Context, r result) {
 
 // notice learns from what came of a message whether any can be sent.
 func (p *post) notice(r result) {
+	switch r.Status {
+	case withheld:
+	case mail.Trouble:
+		p.holdBack(uuid.Nil, r)
+	case mail.Unwelcome:
+		p.letGo(uuid.Nil)
+		p.holdBack(r.sender, r)
+	default:
+		p.letGo(uuid.Nil)
+		p.letGo(r.sender)
+	}
+}
+
+// holdBack holds the messages of a sender, or everybody's. What was under way with the first that failed says nothing more.
+func (p *post) holdBack(sender uuid.UUID, r result) {
 	now := p.outreach.store.Now()
-	switch {
-	case r.Status == withheld:
-	case r.Status != mail.Trouble:
-		if p.trouble != "" {
-			p.log.Info("mail is sent again")
-		}
-		p.trouble, p.hold = "", 0
-	case p.trouble == "" || !now.Before(p.until): // those that were under way with the first say nothing more
-		p.hold = min(max(firstHold, 2*p.hold), lastHold)
-		p.trouble, p.until = r.Text, now.Add(p.hold)
-		p.log.Warn("mail cannot be sent and is held", "for", p.hold, "error", r.Text)
+	h := p.holds[sender]
+	if h == nil {
+		h = &hold{}
+		p.holds[sender] = h
+	} else if now.Before(h.until) {
+		return
+	}
+	h.delay = min(max(firstHold, 2*h.delay), lastHold)
+	h.why, h.until = r.Text, now.Add(h.delay)
+	attrs := []any{"for", h.delay, "error", r.Text}
+	if sender != uuid.Nil {
+		attrs = append(attrs, "organization", r.org, "sender", sender)
+	}
+	p.log.Warn("mail cannot be sent and is held", attrs...)
+}
+
+// letGo ends a hold, if there is one.
+func (p *post) letGo(sender uuid.UUID) {
+	if p.holds[sender] != nil {
+		delete(p.holds, sender)
+		p.log.Info("mail is sent again")
 	}
 }
 
@@ -201,6 +266,11 @@ func (p *post) record(ctx context.Context) {
 func (p *post) writeDown(ctx context.Context, org uuid.UUID, results []result) {
 	p.mu.Lock()
 	p.inHand -= len(results)
+	for _, r := range results {
+		if p.bySender[r.sender]--; p.bySender[r.sender] == 0 {
+			delete(p.bySender, r.sender)
+		}
+	}
 	p.mu.Unlock()
 	for {
 		err := p.outreach.pass(context.WithoutCancel(ctx), org, results, func(tx *store.Tx, more bool, next time.Time) error {
@@ -221,4 +291,11 @@ func (p *post) writeDown(ctx context.Context, org uuid.UUID, results []result) {
 		case <-time.After(recordAgain):
 		}
 	}
+}
+
+// has tells whether a message of a sender is on its way.
+func (p *post) has(sender uuid.UUID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bySender[sender] > 0
 }

@@ -31,8 +31,13 @@ func newForms(s string) inForms {
 	if s == "" {
 		return inForms{}
 	}
-	q := appendQuoted(nil, s)
-	return inForms{plain: s, quoted: string(q[1 : len(q)-1])}
+	var room [128]byte
+	q := appendQuoted(room[:0], s)
+	q = q[1 : len(q)-1]
+	if len(q) == len(s) { // nothing in it is written in another way
+		return inForms{plain: s, quoted: s}
+	}
+	return inForms{plain: s, quoted: string(q)}
 }
 
 // appendQuoted appends a text as a JSON string.
@@ -97,6 +102,24 @@ func newText(s string, blocks map[string]Block) (t text) {
 	return t
 }
 
+// fill puts what tokens stand for into the text, of those that have a value: of many messages that is the same.
+func (t text) fill(v *[tokens]inForms) (filled text) {
+	for _, part := range t {
+		if part.text == (inForms{}) {
+			part.text = v[part.token]
+		}
+		last := len(filled) - 1
+		if last < 0 || part.text == (inForms{}) || filled[last].text == (inForms{}) {
+			filled = append(filled, part)
+			continue
+		}
+		for f := range part.text {
+			filled[last].text[f] += part.text[f]
+		}
+	}
+	return filled
+}
+
 // render appends the text to b. The names of tokens without a value, which render as nothing, are added to missing.
 func (t text) render(b []byte, f form, v *[tokens]inForms, missing []string) ([]byte, []string) {
 	for i := range t {
@@ -145,36 +168,47 @@ const missingSubject = "subject"
 // thread is the emails that one contact gets, as far as their subjects depend on each other.
 type thread struct {
 	form    form
-	subject string // of the last email that had one of its own
+	subject []byte // of the last email that had one of its own
 }
 
 // render appends the message of a step to b, and gives its subject and what is missing, for whom the values are of. Emails are rendered
 // in the order in which they are sent.
 func (t *thread) render(b []byte, r *rendering, v *values) (message []byte, subject string, missing []string) {
-	line, missing := r.subject.render(nil, t.form, &v.subject, nil)
-	message, missing = r.message.render(b, t.form, &v.message, missing)
-	subject = string(line)
-	if r.step.Type != AutoEmail {
-		return message, subject, missing
-	}
-	switch {
-	case subject != "":
-		t.subject = subject
-	case t.subject != "":
-		subject = replyTo(t.subject)
-	default:
-		missing = append(missing, missingSubject)
-	}
-	return message, subject, missing
+	line, missing := t.line(nil, r, v, nil)
+	message, missing = r.body(b, t.form, v, len(line) > 0, missing)
+	return message, string(line), missing
 }
 
-// replyTo is the subject of a reply.
-func replyTo(subject string) string {
-	const re = "Re: "
-	if len(subject) >= len(re) && strings.EqualFold(subject[:len(re)], re) {
-		return subject
+// line appends the subject of a step to b. That of an email without one of its own is a reply to the one before.
+func (t *thread) line(b []byte, r *rendering, v *values, missing []string) ([]byte, []string) {
+	from := len(b)
+	b, missing = r.subject.render(b, t.form, &v.subject, missing)
+	switch own := b[from:]; {
+	case r.step.Type != AutoEmail:
+	case len(own) > 0:
+		t.subject = own
+	case len(t.subject) > 0:
+		b = appendReply(b, t.subject)
 	}
-	return re + subject
+	return b, missing
+}
+
+// body appends the message of a step to b, and to missing what it misses.
+func (r *rendering) body(b []byte, f form, v *values, hasSubject bool, missing []string) ([]byte, []string) {
+	b, missing = r.message.render(b, f, &v.message, missing)
+	if r.step.Type == AutoEmail && !hasSubject {
+		missing = append(missing, missingSubject)
+	}
+	return b, missing
+}
+
+// appendReply appends the subject of a reply to an email with a subject.
+func appendReply(b, subject []byte) []byte {
+	const re = "Re: "
+	if len(subject) < len(re) || !strings.EqualFold(string(subject[:len(re)]), re) {
+		b = append(b, re...)
+	}
+	return append(b, subject...)
 }
 
 // oneLine keeps what a value brings into a subject from ending it.

@@ -1,9 +1,7 @@
 package outreach
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,48 +42,47 @@ type SimulatedStep struct {
 	Rendered
 }
 
-// Simulate tells what a campaign would do if its contacts began now, in a Simulation of each, as JSON. It changes nothing and sends
-// nothing. Tasks are taken to be done when they are due.
-func (o *Outreach) Simulate(tx *store.Tx, campaign uuid.UUID, d record.Draft[SimulateBody]) ([][]byte, error) {
+// Simulate tells what a campaign would do if its contacts began now: it appends a Simulation of each to b, as JSON with commas
+// between, and says how many they are. It changes nothing and sends nothing. Tasks are taken to be done when they are due.
+func (o *Outreach) Simulate(tx *store.Tx, b []byte, campaign uuid.UUID, d record.Draft[SimulateBody]) ([]byte, int, error) {
 	doc, err := o.Campaigns.Get(tx, campaign)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	template, err := o.Templates.Get(tx, doc.Record.TemplateID.UUID)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	recipients, err := o.simulated(tx, &doc.Record, d)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	plans, err := o.plan(tx, &doc.Record, &template.Record.Content, recipients)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	v, err := o.senderValues(tx, doc.Record.OwnerID.UUID)
 	if err != nil && fault.CodeOf(err) != fault.NotFound { // a campaign that was made without a user has no owner
-		return nil, err
+		return nil, 0, err
 	}
-	w := writer{renderings: template.Record.renderings()}
-	ends := make([]int, len(recipients)) // of each in what is written
+	w := newWriter(template.Record.renderings(), &v)
 	for i, r := range recipients {
+		from := len(b)
 		v.recipient(&r.Recipient)
-		w.simulation(r.id, plans[i], &v)
+		b = w.simulation(b, r.id, plans[i], &v)
 		if i == 0 {
-			w.json = slices.Grow(w.json, min(len(w.json)*len(recipients)*9/8, simulatedBytes)) // they are about alike
+			b = slices.Grow(b, min((len(b)-from)*len(recipients)*9/8, simulatedBytes)) // they are about alike
 		}
-		if ends[i] = len(w.json); ends[i] > simulatedBytes {
+		if len(b) > simulatedBytes {
 			var p fault.Problems
 			p.Invalid("contact_ids", "would make an answer of more than %d MB: name fewer contacts", simulatedBytes>>20)
-			return nil, p.Err()
+			return nil, 0, p.Err()
+		}
+		if i < len(recipients)-1 {
+			b = append(b, ',')
 		}
 	}
-	out, from := make([][]byte, len(recipients)), 0
-	for i, end := range ends {
-		out[i], from = w.json[from:end], end
-	}
-	return out, nil
+	return b, len(recipients), nil
 }
 
 // simulatedRecipient is somebody who is simulated.
@@ -165,85 +162,6 @@ func noSequence(c *Campaign, r Refusal) string {
 		return strings.ToLower(r.description()[:1]) + strings.TrimSuffix(r.description()[1:], ".")
 	}
 	return ""
-}
-
-// writer writes simulations. There may be thousands of steps, which are nothing but text: to make records of them first would take
-// several times as long.
-type writer struct {
-	renderings []rendering
-	json       []byte
-	order      []int      // room for simulation
-	messages   [][]byte   // by rendering: those of the contact at hand
-	subjects   []string   // the same
-	missing    [][]string // the same
-	texts      []byte     // room for the messages
-}
-
-// simulation writes what becomes of a contact. Messages are rendered in the order in which they are sent, for a reply has the subject
-// of the one before.
-func (w *writer) simulation(contact uuid.UUID, plan []planner.Planned, v *values) {
-	n := len(w.renderings)
-	if w.order == nil {
-		w.order, w.messages, w.subjects, w.missing = make([]int, 0, n), make([][]byte, n), make([]string, n), make([][]string, n)
-	}
-	w.order, w.texts = w.order[:0], w.texts[:0]
-	for i := range w.renderings {
-		w.order = append(w.order, i)
-	}
-	slices.SortStableFunc(w.order, func(a, b int) int {
-		return cmp.Compare(plan[w.renderings[a].position].Nth, plan[w.renderings[b].position].Nth)
-	})
-	t := thread{form: quoted}
-	for _, i := range w.order {
-		r, from := &w.renderings[i], len(w.texts)
-		w.messages[i], w.subjects[i], w.missing[i] = nil, "", nil
-		if plan[r.position].Action != planner.Skip {
-			w.texts, w.subjects[i], w.missing[i] = t.render(w.texts, r, v)
-			w.messages[i] = w.texts[from:]
-		}
-	}
-	b := append(w.json, `{"contact_id":"`...)
-	b = append(append(b, contact.String()...), `","steps":[`...)
-	for i := range w.renderings {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = w.step(b, i, &plan[w.renderings[i].position])
-	}
-	w.json = append(b, "]}"...)
-}
-
-// step appends a SimulatedStep.
-func (w *writer) step(b []byte, i int, p *planner.Planned) []byte {
-	s := w.renderings[i].step
-	b = strconv.AppendInt(append(b, `{"step_index":`...), int64(s.Index), 10)
-	b = append(append(b, `,"type":"`...), s.Type...)
-	b = append(append(b, `","action":"`...), p.Action...)
-	b = append(b, `","due_at":`...)
-	if p.At.IsZero() {
-		b = append(b, "null"...)
-	} else {
-		b = append(shape.At(p.At).AppendTo(append(b, '"')), '"')
-	}
-	b = appendQuoted(append(b, `,"reason":`...), p.Reason)
-	b = appendText(append(b, `,"subject":`...), w.subjects[i])
-	b = appendText(append(b, `,"message":`...), w.messages[i])
-	b = append(b, `,"missing":[`...)
-	for j, name := range w.missing[i] {
-		if j > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, '"'), name...), '"')
-	}
-	return append(b, "]}"...)
-}
-
-// appendText appends a text that is quoted already; null when there is none.
-func appendText[T string | []byte](b []byte, text T) []byte {
-	if len(text) == 0 {
-		return append(b, "null"...)
-	}
-	return append(append(append(b, '"'), text...), '"')
 }
 
 // calendar is the organization's.

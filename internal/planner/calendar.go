@@ -12,16 +12,19 @@ import (
 // Calendar is what an organization calls a day, a business day, and the hours in which it sends. It may be shared.
 type Calendar struct {
 	zone     *time.Location
-	business [7]bool // by weekday, Sunday is 0
-	weekly   int     // how many of them
-	holidays []date  // ascending; only those on a day of business
-	reopens  []date  // by holiday: the next business day
-	from, to int64   // the sending window, in seconds of the local day
+	business [7]bool  // by weekday, Sunday is 0
+	weekly   int      // how many of them
+	holidays []date   // ascending; only those on a day of business
+	reopens  []date   // by holiday: the next business day
+	windows  []window // in which it sends, in their order
 	last     atomic.Pointer[span]
 }
 
 // date is a day of the local calendar, counted from 1970-01-01.
 type date int64
+
+// window is a part of the local day, in its seconds.
+type window struct{ from, to int64 }
 
 // span is a stretch of time, in Unix seconds, in which the zone keeps its offset. Not every bound is a change of it.
 type span struct{ start, end, offset int64 }
@@ -43,7 +46,10 @@ func NewCalendar(zone *time.Location, businessDays []int, holidays []string, fro
 	if from < 0 || from > 23 || to < 1 || to > 24 {
 		return nil, fmt.Errorf("a sending window from %d to %d: must begin at 0 to 23 and end at 1 to 24", from, to)
 	}
-	c := &Calendar{zone: zone, from: int64(from) * hour, to: int64(to) * hour}
+	c := &Calendar{zone: zone, windows: []window{{int64(from) * hour, int64(to) * hour}}}
+	if from >= to {
+		c.windows = []window{{0, int64(to) * hour}, {int64(from) * hour, day}}
+	}
 	for _, d := range businessDays {
 		if d < 1 || d > 7 {
 			return nil, fmt.Errorf("business day %d: must be 1 (Monday) to 7 (Sunday)", d)
@@ -98,24 +104,38 @@ func (c *Calendar) DayAfter(d string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return c.at(parsed+1, 0), nil
+	return c.first(parsed+1, 0).time(), nil
 }
 
 // Open tells whether messages may go out at an instant: on a business day that is no holiday, within the sending window.
-func (c *Calendar) Open(t time.Time) bool { return c.opening(t.Unix()) == t.Unix() }
+func (c *Calendar) Open(t time.Time) bool { return c.opening(t.Unix()).start == t.Unix() }
 
 // Opening is the first open instant that is not before t: t itself if it is open.
 func (c *Calendar) Opening(t time.Time) time.Time {
 	sec := t.Unix()
-	open := c.opening(sec)
-	if open == sec {
-		return t.UTC()
+	if open := c.opening(sec).start; open != sec {
+		return time.Unix(open, 0).UTC()
 	}
-	return time.Unix(open, 0).UTC()
+	return t.UTC()
 }
 
-// opening goes on from one piece of time to the next, each of them of one local date and one offset.
-func (c *Calendar) opening(sec int64) int64 {
+// stretch is some time of one date, in Unix seconds, all of which is open. It may go on behind its end.
+type stretch struct {
+	start, end int64
+	date       date
+}
+
+// enter is the first moment of a stretch that is not before m, which must not be after it.
+func (s stretch) enter(m moment) moment {
+	if m.unix() >= s.start {
+		return m
+	}
+	return momentAt(s.start)
+}
+
+// opening is the first open stretch from a second on: it begins then, if that is open. It goes on from one piece of time to the
+// next, each of them of one local date and one offset.
+func (c *Calendar) opening(sec int64) stretch {
 	for {
 		s := c.span(sec)
 		d := dateOf(sec + s.offset)
@@ -124,16 +144,9 @@ func (c *Calendar) opening(sec int64) int64 {
 			continue
 		}
 		midnight := int64(d)*day - s.offset
-		if c.from < c.to {
-			if open := max(sec, midnight+c.from); open < min(s.end, midnight+c.to) {
-				return open
-			}
-		} else {
-			if sec < min(s.end, midnight+c.to) {
-				return sec
-			}
-			if open := max(sec, midnight+c.from); open < min(s.end, midnight+day) {
-				return open
+		for _, w := range c.windows {
+			if start, end := max(sec, midnight+w.from), min(s.end, midnight+w.to); start < end {
+				return stretch{start, end, d}
 			}
 		}
 		sec = s.leave(d)
@@ -143,24 +156,24 @@ func (c *Calendar) opening(sec int64) int64 {
 // leave is when the span or a date within it ends, whichever comes first.
 func (s span) leave(d date) int64 { return min(s.end, int64(d+1)*day-s.offset) }
 
-// date is the local date of an instant.
-func (c *Calendar) date(t time.Time) date {
-	sec := t.Unix()
+// dateOf is the local date of a moment.
+func (c *Calendar) dateOf(m moment) date {
+	sec := m.unix()
 	return dateOf(sec + c.span(sec).offset)
 }
 
-// at is the first instant whose local clock is at or after that hour of the date: when clocks skip the hour, the instant at which
+// first is the first moment whose local clock is at or after that hour of the date: when clocks skip the hour, the moment at which
 // they do; when they show it twice, the first time.
-func (c *Calendar) at(d date, h int) time.Time {
+func (c *Calendar) first(d date, h int) moment {
 	local := int64(d)*day + int64(h)*hour
 	s := c.span(local - c.span(local).offset)
 	if sec := local - s.offset; sec < s.end && sec-widest >= s.start {
-		return time.Unix(sec, 0).UTC()
+		return momentAt(sec)
 	}
 	for sec := local - widest; ; sec = s.end {
 		s = c.span(sec)
 		if sec = max(sec, local-s.offset); sec < s.end {
-			return time.Unix(sec, 0).UTC()
+			return momentAt(sec)
 		}
 	}
 }

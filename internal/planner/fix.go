@@ -12,9 +12,6 @@ type Past struct {
 	Skipped bool
 }
 
-// settled tells whether the step has a due time, or needs none any more.
-func (p *Past) settled() bool { return !p.Fixed.IsZero() || !p.Over.IsZero() }
-
 // Due is a due time that is fixed now.
 type Due struct {
 	Step   int // its position in the template
@@ -26,32 +23,59 @@ type Due struct {
 // fires the transitions that wait for no more than that. The past of a step stands at its position and is left as it is; where it
 // ends nothing has happened. The caller notes what it is given as the past: asked again, Fix gives the same steps no second time.
 func Fix(t *Template, c *Calendar, start time.Time, past []Past, now time.Time) []Due {
-	f := fixing{Template: t, cal: c, start: start, past: make([]Past, len(t.steps))}
-	copy(f.past, past)
-	return f.fixAll(nil, now)
+	f := fixing{Template: t, cal: c, start: momentOf(start), states: make([]state, len(t.steps))}
+	f.begin(past)
+	var dues []Due
+	for _, i := range f.fixAll(nil, momentOf(now)) {
+		s := &f.states[i]
+		dues = append(dues, Due{Step: i, At: s.due.time(), Reason: s.why.reason(&t.steps[i])})
+	}
+	return dues
 }
 
 // fixing is a sequence whose due times are being fixed.
 type fixing struct {
 	*Template
-	cal   *Calendar
-	start time.Time
-	past  []Past
-	ends  []ending // of a simulation: how each step came to be over
+	cal    *Calendar
+	start  moment
+	states []state // of the step at each position
 }
 
-// fixAll adds the due times that are new to dues and notes them in the past. Steps come after those that they wait for, so that
-// one pass finds all.
-func (f *fixing) fixAll(dues []Due, now time.Time) []Due {
-	for _, i := range f.order {
-		dues, _ = f.fix(dues, i, now)
+// state is how far a step has come.
+type state struct {
+	fixed, due, over moment // as in its Past
+	why              cause  // of the due time
+	before           bool   // it was fixed before: of why, the past alone knows
+	end              ending
+}
+
+// settled tells whether the step has a due time, or needs none any more.
+func (s *state) settled() bool { return s.fixed != 0 || s.over != 0 }
+
+func (f *fixing) begin(past []Past) {
+	for i := range min(len(past), len(f.states)) {
+		p := &past[i]
+		f.states[i] = state{fixed: momentOf(p.Fixed), due: momentOf(p.Due), over: momentOf(p.Over)}
+		if p.Skipped {
+			f.states[i].end = skipped
+		}
 	}
-	return dues
+}
+
+// fixAll fixes the due times that can be, and adds the positions of their steps to fixed. Steps come after those that they wait for,
+// so that one pass finds all.
+func (f *fixing) fixAll(fixed []int, now moment) []int {
+	for _, i := range f.order {
+		if f.fix(i, now) {
+			fixed = append(fixed, i)
+		}
+	}
+	return fixed
 }
 
 // fixSome is fixAll where something happened only to steps that lead to those places in the order, which it uses up. It looks at
 // no other steps than those that may be due by that.
-func (f *fixing) fixSome(dues []Due, places []int, now time.Time) []Due {
+func (f *fixing) fixSome(fixed, places []int, now moment) []int {
 	for len(places) > 0 {
 		first := 0
 		for j := range places {
@@ -62,67 +86,55 @@ func (f *fixing) fixSome(dues []Due, places []int, now time.Time) []Due {
 		i := f.order[places[first]]
 		places[first] = places[len(places)-1]
 		places = places[:len(places)-1]
-		var fixed bool
-		if dues, fixed = f.fix(dues, i, now); fixed {
+		if f.fix(i, now) {
+			fixed = append(fixed, i)
 			places = append(places, f.steps[i].out...)
 		}
 	}
-	return dues
+	return fixed
 }
 
 // fix fixes the due time of a step, if it has none yet and can have one.
-func (f *fixing) fix(dues []Due, i int, now time.Time) ([]Due, bool) {
-	if f.past[i].settled() {
-		return dues, false
+func (f *fixing) fix(i int, now moment) bool {
+	s := &f.states[i]
+	if s.settled() {
+		return false
 	}
-	at, reason, fixed := f.due(&f.steps[i])
-	if !fixed {
-		return dues, false
+	due, why, can := f.due(&f.steps[i])
+	if can {
+		s.fixed, s.due, s.why = now, due, why
 	}
-	f.past[i].Fixed, f.past[i].Due, f.past[i].Reason = now, at, reason
-	return append(dues, Due{Step: i, At: at, Reason: reason}), true
+	return can
 }
 
-// due is when a step is due, if that is fixed by now.
-func (f *fixing) due(s *step) (at time.Time, reason string, fixed bool) {
-	why := cause{step: s}
+// due is when a step is due, if that can be said by now.
+func (f *fixing) due(s *step) (at moment, why cause, can bool) {
 	if len(s.in) == 0 {
-		at = f.cal.at(f.cal.date(f.start)+date(s.Day), s.Hour)
-		if at.Before(f.start) {
-			at, why.passed = f.start.UTC(), true
+		at = f.cal.first(f.cal.dateOf(f.start)+date(s.Day), s.Hour)
+		if at < f.start {
+			at, why.passed = f.start, true
 		}
 	} else {
 		fired, ok := f.decide(s)
 		if !ok {
-			return at, "", false
+			return at, why, false
 		}
 		at, why.link, why.passed = fired.due, fired.link, fired.passed
 		if fired.link.Type == Completes {
-			why.end = f.ending(fired.link.from)
+			why.end = f.states[fired.link.from].end
 		}
 	}
 	if s.Action == Send {
-		open := f.cal.Opening(at)
-		at, why.moved = open, !open.Equal(at)
+		open := f.cal.opening(at.unix()).enter(at)
+		at, why.moved = open, open != at
 	}
-	return at, why.reason(), true
-}
-
-// ending is how a step that is over came to be so.
-func (f *fixing) ending(step int) ending {
-	switch {
-	case f.past[step].Skipped:
-		return skipped
-	case f.ends != nil:
-		return f.ends[step]
-	}
-	return happened
+	return at, why, true
 }
 
 // firing is a transition that has fired, and the due time that it leads to.
 type firing struct {
 	link    *link
-	at, due time.Time
+	at, due moment
 	passed  bool // the due time is later than the delays say, because that had passed
 }
 
@@ -134,7 +146,7 @@ func (f *fixing) decide(s *step) (decides firing, ok bool) {
 		switch {
 		case !fired && s.all:
 			return firing{}, false
-		case !fired, ok && !s.all && next.at.After(decides.at):
+		case !fired, ok && !s.all && decides.at < next.at:
 			continue
 		}
 		f.lead(&next, s.Hour)
@@ -147,12 +159,12 @@ func (f *fixing) decide(s *step) (decides firing, ok bool) {
 
 // fire tells whether a transition has fired, and when.
 func (f *fixing) fire(l *link) (firing, bool) {
-	from := &f.past[l.from]
+	from := &f.states[l.from]
 	switch l.Type {
 	case Scheduled:
-		return firing{link: l, at: from.Fixed, due: from.Due}, !from.Fixed.IsZero()
+		return firing{link: l, at: from.fixed, due: from.due}, from.fixed != 0
 	case Completes:
-		return firing{link: l, at: from.Over, due: from.Over}, !from.Over.IsZero()
+		return firing{link: l, at: from.over, due: from.over}, from.over != 0
 	}
 	return firing{}, false
 }
@@ -160,53 +172,51 @@ func (f *fixing) fire(l *link) (firing, bool) {
 // lead adds the delays of a transition to what they count from. Nothing is due before its transition fired.
 func (f *fixing) lead(next *firing, hour int) {
 	var pre, post bool
-	next.due, pre = f.cal.after(next.due, next.link.Pre, hour)
-	next.due, post = f.cal.after(next.due, next.link.Post, hour)
+	next.due, pre = f.cal.over(next.due, next.link.Pre, hour)
+	next.due, post = f.cal.over(next.due, next.link.Post, hour)
 	next.passed = post || pre && next.link.Post.Unit == ""
-	if next.due.Before(next.at) {
+	if next.due < next.at {
 		next.due, next.passed = next.at, true
 	}
-	next.due = next.due.UTC()
 }
 
 func (a firing) beats(b firing, all bool) bool {
-	if !all && !a.at.Equal(b.at) {
-		return a.at.Before(b.at)
+	if !all && a.at != b.at {
+		return a.at < b.at
 	}
-	if !a.due.Equal(b.due) {
-		return a.due.Before(b.due) != all
+	if a.due != b.due {
+		return a.due < b.due != all
 	}
 	return a.link.From < b.link.From
 }
 
-// after is when a delay is over that begins at an instant, for a step of that hour, and whether that hour had passed.
-func (c *Calendar) after(t time.Time, d Delay, hour int) (over time.Time, passed bool) {
-	from := c.date(t)
+// over is when a delay is over that begins at a moment, for a step of that hour, and whether that hour had passed.
+func (c *Calendar) over(m moment, d Delay, hour int) (over moment, passed bool) {
 	n := max(d.N, 0)
 	switch d.Unit {
 	case Minutes:
-		return elapse(t, n, time.Minute), false
+		return elapse(m, n, minute), false
 	case Hours:
-		return elapse(t, n, time.Hour), false
+		return elapse(m, n, 60*minute), false
 	case Days:
-		over = c.at(min(from+date(min(n, int(horizon))), max(from, horizon)), hour)
+		from := c.dateOf(m)
+		over = c.first(min(from+date(min(n, int(horizon))), max(from, horizon)), hour)
 	case BusinessDays:
-		over = c.at(c.businessDay(from, n), hour)
+		over = c.first(c.businessDay(c.dateOf(m), n), hour)
 	default:
-		return t, false
+		return m, false
 	}
-	if over.Before(t) {
-		return t, true
+	if over < m {
+		return m, true
 	}
 	return over, false
 }
 
 // elapse adds a number of units, as far as the horizon.
-func elapse(t time.Time, n int, unit time.Duration) time.Time {
-	seconds := int64(unit / time.Second)
-	room := max(int64(horizon)*day-t.Unix(), 0)
-	if int64(n) > room/seconds {
-		return latest(t, time.Unix(int64(horizon)*day, 0))
+func elapse(m moment, n int, unit moment) moment {
+	far := momentAt(int64(horizon) * day)
+	if room := max(far-m, 0); moment(n) > room/unit {
+		return max(m, far)
 	}
-	return time.Unix(t.Unix()+int64(n)*seconds, int64(t.Nanosecond()))
+	return m + moment(n)*unit
 }

@@ -10,13 +10,14 @@ import (
 type Ledger struct {
 	cal      *Calendar
 	cap      int
-	gap      time.Duration
+	gap      moment // in the same microseconds
 	capWords string
 	gapWords string
-	last     time.Time // of the last message
+	last     moment // of the last message
 	// days counts the messages of the last two dates, at their parity: clocks that are put back at midnight show one date again.
 	days   [2]tally
-	capped time.Time // messages that were due before have waited for the end of a date whose cap was reached
+	capped moment  // messages that were due before have waited for the end of a date whose cap was reached
+	open   stretch // the last one that was found
 }
 
 type tally struct {
@@ -26,8 +27,13 @@ type tally struct {
 
 // Slot is an instant at which a sender may send a message, and what moved it there.
 type Slot struct {
-	At     time.Time
-	capped time.Time // when the last date ended whose cap was reached
+	At time.Time
+	slot
+}
+
+type slot struct {
+	at     moment
+	capped moment // when the last date ended whose cap was reached
 	waited moves
 }
 
@@ -42,15 +48,17 @@ const (
 
 // NewLedger is the ledger of a sender who has sent nothing. No cap, or no gap, is 0.
 func NewLedger(c *Calendar, cap int, gap time.Duration) *Ledger {
-	return &Ledger{cal: c, cap: cap, gap: gap,
+	return &Ledger{cal: c, cap: cap, gap: moment(gap.Microseconds()),
 		capWords: "; the sender's daily cap of " + strconv.Itoa(cap) + " was reached",
 		gapWords: "; " + shortDuration(gap) + " after the sender's message before"}
 }
 
 // Sent notes that n messages went out on the local date of at, the last of them then.
-func (l *Ledger) Sent(at time.Time, n int) {
-	l.last = latest(l.last, at)
-	d := l.cal.date(at)
+func (l *Ledger) Sent(at time.Time, n int) { l.sent(momentOf(at), n) }
+
+func (l *Ledger) sent(at moment, n int) {
+	l.last = max(l.last, at)
+	d := l.dateOf(at)
 	switch of := &l.days[d&1]; {
 	case of.date == d:
 		of.sent += n
@@ -62,52 +70,79 @@ func (l *Ledger) Sent(at time.Time, n int) {
 // Next is the first slot for a message that is due then, as of an instant before which nothing is sent any more. Whoever sends at
 // it says so with Take.
 func (l *Ledger) Next(due, now time.Time) Slot {
-	s := Slot{At: due}
-	if due.Before(now) {
-		s.At, s.waited = now, overdue
+	s := l.next(momentOf(due), momentOf(now))
+	return Slot{At: s.at.time(), slot: s}
+}
+
+func (l *Ledger) next(due, now moment) slot {
+	s := slot{at: due}
+	if due < now {
+		s.at, s.waited = now, overdue
 	}
-	if due.Before(l.capped) {
+	if due < l.capped {
 		s.waited |= byCap
 	}
-	if free := l.last.Add(l.gap); !l.last.IsZero() && free.After(s.At) {
-		s.At = free
+	if free := l.last + l.gap; l.last != 0 && s.at < free {
+		s.at = free
 		if l.gap > 0 {
 			s.waited |= byGap
 		}
 	}
 	for {
-		open := l.cal.Opening(s.At)
-		if !open.Equal(s.At) && s.capped.IsZero() {
+		open := l.opening(s.at).enter(s.at)
+		if open != s.at && s.capped == 0 {
 			s.waited |= byWindow
 		}
-		s.At = open
+		s.at = open
 		if l.cap <= 0 {
 			return s
 		}
-		d := l.cal.date(open)
+		d := l.open.date
 		if of := l.days[d&1]; of.date != d || of.sent < l.cap {
 			return s
 		}
-		s.At = time.Unix(l.cal.span(open.Unix()).leave(d), 0)
-		s.capped = s.At
+		s.at = momentAt(l.cal.span(open.unix()).leave(d))
+		s.capped = s.at
 		s.waited = s.waited&^(byGap|byWindow) | byCap
 	}
 }
 
+// opening is the first open stretch from a moment on. It is remembered: the next message most often goes out in the same.
+func (l *Ledger) opening(m moment) stretch {
+	if sec := m.unix(); sec < l.open.start || sec >= l.open.end {
+		l.open = l.cal.opening(sec)
+	}
+	return l.open
+}
+
+func (l *Ledger) dateOf(m moment) date {
+	if sec := m.unix(); l.open.start <= sec && sec < l.open.end {
+		return l.open.date
+	}
+	return l.cal.dateOf(m)
+}
+
 // Take notes that a message goes out at a slot.
 func (l *Ledger) Take(s Slot) {
-	l.capped = latest(l.capped, s.capped)
-	l.Sent(s.At, 1)
+	s.at = momentOf(s.At)
+	l.take(s.slot)
+}
+
+func (l *Ledger) take(s slot) {
+	l.capped = max(l.capped, s.capped)
+	l.sent(s.at, 1)
 }
 
 // Reason is what moved a message to its slot, in words that are added to those of its due time: "" for nothing.
-func (l *Ledger) Reason(s Slot) string {
+func (l *Ledger) Reason(s Slot) string { return l.words(s.waited) }
+
+func (l *Ledger) words(waited moves) string {
 	words := ""
 	for _, w := range [...]struct {
 		move moves
 		text string
 	}{{overdue, wasOverdue}, {byCap, l.capWords}, {byGap, l.gapWords}, {byWindow, movedToOpening}} {
-		if s.waited&w.move != 0 {
+		if waited&w.move != 0 {
 			words += w.text
 		}
 	}

@@ -1,9 +1,8 @@
 // Package planner says when the steps of a sequence are due and when its messages go out. It owns that arithmetic and nothing
 // else: a template, what has happened so far, the organization's calendar and an instant go in, a plan comes out. It reads no
 // clock and keeps nothing. A simulation and the engine that sends call the same functions, so that one says what the other does.
+// It counts in microseconds: what is finer in an instant that goes in is cut off.
 package planner
-
-import "time"
 
 // Action is what becomes of a step.
 type Action string
@@ -125,11 +124,4 @@ func New(steps []Step, transitions []Transition) *Template {
 		}
 	}
 	return t
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

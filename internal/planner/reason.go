@@ -18,7 +18,6 @@ const (
 
 // cause is what made the due time of a step.
 type cause struct {
-	step   *step
 	link   *link // the transition that decided; nil where there is none
 	end    ending
 	passed bool // that time had passed
@@ -32,20 +31,20 @@ const (
 	hasEnded       = "; the campaign has ended by then"
 )
 
-// reason is a cause in words.
-func (w cause) reason() string {
+// reason is the cause of the due time of a step in words.
+func (w cause) reason(s *step) string {
 	var buffer [160]byte
 	b := buffer[:0]
 	if w.link == nil {
 		b = append(b, "day "...)
-		b = strconv.AppendInt(b, int64(w.step.Day), 10)
+		b = strconv.AppendInt(b, int64(s.Day), 10)
 		b = append(b, " of the sequence at "...)
-		b = appendHour(b, w.step.Hour)
+		b = appendHour(b, s.Hour)
 		if w.passed {
 			b = append(b, " had passed: at once"...)
 		}
 	} else {
-		b = appendFiring(b, w)
+		b = appendFiring(b, w, s)
 		if w.passed {
 			b = append(b, "; that had passed: at once"...)
 		}
@@ -57,7 +56,7 @@ func (w cause) reason() string {
 }
 
 // appendFiring says what a due time counts from: "1 hour and 2 days after step 0 was due".
-func appendFiring(b []byte, w cause) []byte {
+func appendFiring(b []byte, w cause, s *step) []byte {
 	l := w.link
 	began := len(b)
 	for _, d := range [...]Delay{l.Pre, l.Post} {
@@ -87,7 +86,7 @@ func appendFiring(b []byte, w cause) []byte {
 	default:
 		b = append(b, " was completed"...)
 	}
-	if n := len(w.step.in); w.step.all && n > 1 {
+	if n := len(s.in); s.all && n > 1 {
 		b = append(b, "; the last of the "...)
 		b = strconv.AppendInt(b, int64(n), 10)
 		b = append(b, " that it waits for"...)

@@ -28,30 +28,40 @@ type Planned struct {
 
 // simulation goes through the sequences of one sender in the order of time.
 type simulation struct {
-	ledger    Ledger
-	now       time.Time // when it begins
-	sent      int
-	clock     time.Time // how far it has come
-	sequences []Sequence
-	runs      []run
-	overs     heap  // tasks and skipped steps, by when they are over
-	due       heap  // messages, by when they are due
-	ready     heap  // those that are due, in the order in which they are sent
-	dues      []Due // room for those that are fixed at an instant
-	places    []int // room for those that may be
+	ledger      Ledger
+	now         moment // when it begins
+	sent        int
+	clock       moment // how far it has come
+	sequences   []Sequence
+	runs        []run
+	overs       queue // tasks and skipped steps, by when they are over
+	prioritized queue // messages, by when they are due
+	others      queue // the same
+	fixed       []int // room for the steps whose due times are fixed at an instant
+	places      []int // room for those that may be
 }
 
 // run is a sequence on its way.
 type run struct {
 	fixing
+	end  moment
 	plan []Planned
+	said []said // of the step at each position; one for all sequences in a row that have the same template
+}
+
+// said is the last that was said of a step. There is mostly the same to say of it to all who come to it.
+type said struct {
+	why    cause
+	waited moves
+	also   string
+	words  string
 }
 
 // Simulate runs the sequences of one sender to their end and says what becomes of each step, by its position. A task is taken to be
 // done when it is due, a message is over when it is sent, a skipped step when it is due. Nothing happens before now: what is
 // overdue is planned from there, under the same caps. The ledger is left as it is.
 func Simulate(l *Ledger, now time.Time, sequences []Sequence) [][]Planned {
-	s := simulation{ledger: *l, now: now, clock: now, sequences: sequences, runs: make([]run, len(sequences))}
+	s := simulation{ledger: *l, now: momentOf(now), clock: momentOf(now), sequences: sequences, runs: make([]run, len(sequences))}
 	s.begin()
 	for s.step() {
 	}
@@ -68,141 +78,175 @@ func (s *simulation) begin() {
 	for i := range s.sequences {
 		steps += len(s.sequences[i].Template.steps)
 	}
-	s.overs, s.due, s.ready = make(heap, 0, len(s.runs)), make(heap, 0, len(s.runs)), make(heap, 0, len(s.runs))
-	pasts, plans, ends := make([]Past, steps), make([]Planned, steps), make([]ending, steps)
+	states, plans := make([]state, steps), make([]Planned, steps)
+	s.others.inOrder, s.overs.inOrder = make([]Turn, 0, 2*len(s.runs)), make([]Turn, 0, 2*len(s.runs))
 	for i := range s.sequences {
 		sequence := &s.sequences[i]
 		n := len(sequence.Template.steps)
 		r := &s.runs[i]
-		r.fixing = fixing{Template: sequence.Template, cal: s.ledger.cal, start: sequence.Start, past: pasts[:n:n], ends: ends[:n:n]}
-		r.plan = plans[:n:n]
-		pasts, plans, ends = pasts[n:], plans[n:], ends[n:]
-		copy(r.past, sequence.Past)
-		for j := range r.past {
-			switch p := &r.past[j]; {
-			case !p.Over.IsZero():
-				r.plan[j] = Planned{Step: j, Action: r.steps[j].Action, At: p.Over.UTC(), Reason: p.Reason, Over: true}
-			case !p.Fixed.IsZero():
-				if p.Reason == "" {
-					p.Reason = "its due time was fixed before"
-				}
-				s.plan(i, j)
-			}
+		r.fixing = fixing{Template: sequence.Template, cal: s.ledger.cal, start: momentOf(sequence.Start), states: states[:n:n]}
+		r.end, r.plan = momentOf(sequence.End), plans[:n:n]
+		states, plans = states[n:], plans[n:]
+		if i > 0 && s.runs[i-1].Template == r.Template {
+			r.said = s.runs[i-1].said
+		} else {
+			r.said = make([]said, n)
 		}
-		s.dues = r.fixAll(s.dues[:0], latest(s.now, sequence.Start))
-		s.planDues(i)
+		s.enter(i)
 	}
+}
+
+// enter takes up a sequence where it is.
+func (s *simulation) enter(i int) {
+	r, past := &s.runs[i], s.sequences[i].Past
+	r.begin(past)
+	for j := range r.states {
+		switch state := &r.states[j]; {
+		case state.over != 0:
+			r.plan[j] = Planned{Step: j, Action: r.steps[j].Action, At: state.over.time(), Reason: past[j].Reason, Over: true}
+		case state.fixed != 0:
+			state.before = true
+			s.plan(i, j)
+		}
+	}
+	s.fixed = r.fixAll(s.fixed[:0], max(s.now, r.start))
+	s.planFixed(i)
 }
 
 // step goes on to what happens next. Tasks and skipped steps that are over at an instant count before the messages of that
 // instant, and each message before the next one is chosen.
 func (s *simulation) step() bool {
-	earliest, mail := s.clock, true
-	if len(s.ready) == 0 {
-		if mail = len(s.due) > 0; mail {
-			earliest = latest(earliest, s.due[0].at())
-		}
-	}
-	if !mail || len(s.overs) > 0 && !s.overs[0].at().After(earliest) {
+	mail := s.due()
+	if mail == nil {
 		return s.finish()
 	}
-	slot := s.ledger.Next(earliest, earliest).At
-	if len(s.overs) > 0 && !s.overs[0].at().After(slot) {
+	slot := s.ledger.next(mail.due, s.now)
+	if over := s.overs.first(); over != nil && slot.at >= over.due {
 		return s.finish()
 	}
-	for len(s.due) > 0 && !s.due[0].at().After(slot) {
-		m := s.due.pop()
-		m.last = !s.sequences[m.sequence].Prioritized
-		s.ready.push(m)
+	if first := s.prioritized.first(); first != nil && slot.at >= first.due {
+		m := s.prioritized.pop()
+		s.send(m, s.ledger.next(m.due, s.now)) // the same slot, which knows what moved this message
+	} else {
+		s.send(s.others.pop(), slot)
 	}
-	s.send(s.ready.pop())
 	return true
 }
 
-// send sends a message at the sender's next slot, or finds that its campaign has ended by then. Counted from its own due time the
-// slot is the same, and knows what moved it.
-func (s *simulation) send(m Turn) {
+// due is the message that is due first; nil when there is none.
+func (s *simulation) due() *Turn {
+	a, b := s.prioritized.first(), s.others.first()
+	if a == nil || b != nil && b.due < a.due {
+		return b
+	}
+	return a
+}
+
+// send sends a message at its slot, or finds that its campaign has ended by then.
+func (s *simulation) send(m Turn, at slot) {
 	r := &s.runs[m.sequence]
-	p := &r.past[m.step]
-	slot := s.ledger.Next(p.Due, s.now)
-	reason := p.Reason + s.ledger.Reason(slot)
-	if ends := s.sequences[m.sequence].End; !ends.IsZero() && !slot.At.Before(ends) {
-		r.plan[m.step] = Planned{Step: m.step, Action: Skip, At: p.Due.UTC(), Reason: reason + hasEnded}
+	state := &r.states[m.step]
+	if r.endsBy(at.at) {
+		r.plan[m.step] = Planned{Step: m.step, Action: Skip, At: state.due.time(), Reason: s.reason(m.sequence, m.step, at.waited, hasEnded)}
 		return
 	}
 	s.sent++
-	r.plan[m.step] = Planned{Step: m.step, Action: Send, At: slot.At, Reason: reason, Nth: s.sent}
-	s.ledger.Take(slot)
-	s.clock, p.Over = slot.At, slot.At
+	r.plan[m.step] = Planned{Step: m.step, Action: Send, At: at.at.time(), Reason: s.reason(m.sequence, m.step, at.waited, ""), Nth: s.sent}
+	s.ledger.take(at)
+	s.clock, state.over = at.at, at.at
 	s.places = append(s.places[:0], r.steps[m.step].out...)
 	s.fix(m.sequence)
 }
 
 // finish ends the tasks and the skipped steps of a sequence that are over next, at the same instant, if there are any.
 func (s *simulation) finish() bool {
-	if len(s.overs) == 0 {
+	first := s.overs.first()
+	if first == nil {
 		return false
 	}
-	next := s.overs[0]
-	s.clock = next.at()
-	r := &s.runs[next.sequence]
-	s.places = s.places[:0]
-	for len(s.overs) > 0 && s.overs[0].sequence == next.sequence && s.overs[0].sec == next.sec && s.overs[0].nsec == next.nsec {
+	i := first.sequence
+	s.clock, s.places = first.due, s.places[:0]
+	r := &s.runs[i]
+	for next := first; next != nil && next.sequence == i && next.due == s.clock; next = s.overs.first() {
 		step := s.overs.pop().step
-		r.past[step].Over = s.clock
+		r.states[step].over = s.clock
 		s.places = append(s.places, r.steps[step].out...)
 	}
-	s.fix(next.sequence)
+	s.fix(i)
 	return true
 }
 
 // fix plans the steps of a sequence whose due times are fixed now, of those at the places.
 func (s *simulation) fix(i int) {
-	s.dues = s.runs[i].fixSome(s.dues[:0], s.places, s.clock)
-	s.planDues(i)
+	s.fixed = s.runs[i].fixSome(s.fixed[:0], s.places, s.clock)
+	s.planFixed(i)
 }
 
-func (s *simulation) planDues(i int) {
-	for _, d := range s.dues {
-		s.plan(i, d.Step)
+func (s *simulation) planFixed(i int) {
+	for _, step := range s.fixed {
+		s.plan(i, step)
 	}
 }
 
-// plan plans a step whose due time is fixed.
+// plan plans a step whose due time is fixed. What becomes of a message is seen when it is sent.
 func (s *simulation) plan(i, step int) {
 	r, sequence := &s.runs[i], &s.sequences[i]
-	p := &r.past[step]
-	at := latest(p.Due, s.clock).UTC()
-	plan := Planned{Step: step, Action: r.steps[step].Action, At: p.Due.UTC(), Reason: p.Reason}
+	state := &r.states[step]
+	over := max(state.due, s.clock)
+	action, also := r.steps[step].Action, ""
 	switch {
-	case !sequence.End.IsZero() && !at.Before(sequence.End):
-		plan.Action, plan.Reason = Skip, plan.Reason+hasEnded
-	case plan.Action != Send:
-		r.ends[step] = assumedDue
-		if p.Due.Before(at) {
-			r.ends[step] = assumedNow
+	case r.endsBy(over):
+		action, also = Skip, hasEnded
+	case action == Send && sequence.SkipMail == "":
+		if sequence.Prioritized {
+			s.prioritized.push(r.turn(state.due, i, step))
+		} else {
+			s.others.push(r.turn(state.due, i, step))
 		}
-		s.overs.push(s.turn(at, i, step))
-	case sequence.SkipMail != "":
-		plan.Action, plan.Reason = Skip, plan.Reason+"; "+sequence.SkipMail
-		r.ends[step] = skipped
-		s.overs.push(s.turn(at, i, step))
+		return
+	case action == Send:
+		action, also = Skip, "; "+sequence.SkipMail
+		state.end = skipped
+		s.overs.push(r.turn(over, i, step))
 	default:
-		s.due.push(s.turn(p.Due, i, step))
+		state.end = assumedDue
+		if over != state.due {
+			state.end = assumedNow
+		}
+		s.overs.push(r.turn(over, i, step))
 	}
-	r.plan[step] = plan
+	r.plan[step] = Planned{Step: step, Action: action, At: state.due.time(), Reason: s.reason(i, step, 0, also)}
 }
 
-func (s *simulation) turn(at time.Time, i, step int) Turn {
-	t := NewTurn(true, at, i, s.runs[i].steps[step].Index)
-	t.step = step
-	return t
+// reason says in words what led to the due time of a step, what moved it, and what else there is to say.
+func (s *simulation) reason(i, step int, waited moves, also string) string {
+	r := &s.runs[i]
+	why := r.states[step].why
+	if r.states[step].before {
+		words := s.sequences[i].Past[step].Reason
+		if words == "" {
+			words = "its due time was fixed before"
+		}
+		return words + s.ledger.words(waited) + also
+	}
+	last := &r.said[step]
+	if last.words == "" || last.why != why || last.waited != waited || last.also != also {
+		*last = said{why, waited, also, why.reason(&r.steps[step]) + s.ledger.words(waited) + also}
+	}
+	return last.words
+}
+
+// endsBy tells whether the campaign of a sequence has ended by a moment.
+func (r *run) endsBy(m moment) bool { return r.end != 0 && m >= r.end }
+
+func (r *run) turn(at moment, i, step int) Turn {
+	return Turn{due: at, sequence: i, index: r.steps[step].Index, step: step}
 }
 
 // close says of the steps that were never due what they wait for.
 func (r *run) close() {
 	for i := range r.plan {
-		if r.past[i].settled() {
+		if r.states[i].settled() {
 			continue
 		}
 		s := &r.steps[i]

@@ -14,7 +14,7 @@ type Day struct{ Date, Sent int }
 
 // Standing gives what the ledger knows.
 func (l *Ledger) Standing() Standing {
-	s := Standing{Last: l.last, Capped: l.capped}
+	s := Standing{Last: l.last.time(), Capped: l.capped.time()}
 	for i, d := range l.days {
 		s.Days[i] = Day{int(d.date), d.sent}
 	}
@@ -23,7 +23,7 @@ func (l *Ledger) Standing() Standing {
 
 // Resume has a ledger know what another, of the same sender, did.
 func (l *Ledger) Resume(s Standing) {
-	l.last, l.capped = s.Last, s.Capped
+	l.last, l.capped = momentOf(s.Last), momentOf(s.Capped)
 	for i, d := range s.Days {
 		l.days[i] = tally{date(d.Date), d.Sent}
 	}

@@ -5,35 +5,70 @@ import "time"
 // Turn is the place of a message among those that its sender could send at the same instant. It holds no pointers, so that many
 // can be moved about without the garbage collector being told.
 type Turn struct {
-	sec      int64
+	due      moment
 	sequence int
 	index    int
-	step     int // its position, which has no part in the order
-	nsec     int32
+	step     int  // its position, which has no part in the order
 	last     bool // not prioritized
 }
 
 // NewTurn is the turn of a message that is due then, of the sequence that stands at a place among the sender's, and of the step
 // with an index.
 func NewTurn(prioritized bool, due time.Time, sequence, index int) Turn {
-	return Turn{last: !prioritized, sec: due.Unix(), nsec: int32(due.Nanosecond()), sequence: sequence, index: index}
+	return Turn{last: !prioritized, due: momentOf(due), sequence: sequence, index: index}
 }
-
-func (t *Turn) at() time.Time { return time.Unix(t.sec, int64(t.nsec)).UTC() }
 
 // Before tells who goes first: prioritized campaigns, then what was due earlier, then the order of the sequences and the steps.
 func (t *Turn) Before(other *Turn) bool {
 	switch {
 	case t.last != other.last:
 		return other.last
-	case t.sec != other.sec:
-		return t.sec < other.sec
-	case t.nsec != other.nsec:
-		return t.nsec < other.nsec
+	case t.due != other.due:
+		return t.due < other.due
 	case t.sequence != other.sequence:
 		return t.sequence < other.sequence
 	}
 	return t.index < other.index
+}
+
+// queue gives turns in their order. Most come in it and need no more than to be kept; the others go through a heap.
+type queue struct {
+	inOrder []Turn
+	next    int // of those in order
+	others  heap
+}
+
+// first is the turn that comes first, nil when there is none. It is valid until the queue changes.
+func (q *queue) first() *Turn {
+	switch {
+	case q.next == len(q.inOrder) && len(q.others) == 0:
+		return nil
+	case q.next == len(q.inOrder), len(q.others) > 0 && q.others[0].Before(&q.inOrder[q.next]):
+		return &q.others[0]
+	}
+	return &q.inOrder[q.next]
+}
+
+func (q *queue) push(t Turn) {
+	n := len(q.inOrder)
+	if n > q.next && t.Before(&q.inOrder[n-1]) {
+		q.others.push(t)
+		return
+	}
+	if n == cap(q.inOrder) && q.next > n/2 { // there is more room before them than they need
+		q.inOrder, q.next = q.inOrder[:copy(q.inOrder, q.inOrder[q.next:])], 0
+	}
+	q.inOrder = append(q.inOrder, t)
+}
+
+// pop takes the first turn out of the queue, which must have one.
+func (q *queue) pop() Turn {
+	t := q.first()
+	if len(q.others) > 0 && t == &q.others[0] {
+		return q.others.pop()
+	}
+	q.next++
+	return *t
 }
 
 // heap gives turns in their order. container/heap would do so too, in several times the time.

@@ -129,22 +129,23 @@ func (t Time) AppendTo(b []byte) []byte {
 		return std.AppendFormat(b, timeLayout)
 	}
 	hour, minute, second := std.Clock()
-	b = appendDigits(b, year, 4)
-	b = appendDigits(append(b, '-'), int(month), 2)
-	b = appendDigits(append(b, '-'), day, 2)
-	b = appendDigits(append(b, 'T'), hour, 2)
-	b = appendDigits(append(b, ':'), minute, 2)
-	b = appendDigits(append(b, ':'), second, 2)
-	return append(appendDigits(append(b, '.'), std.Nanosecond()/1e6, 3), 'Z')
+	b = append(b, "0000-00-00T00:00:00.000Z"...)
+	at := b[len(b)-24:]
+	putDigits(at[0:4], year)
+	putDigits(at[5:7], int(month))
+	putDigits(at[8:10], day)
+	putDigits(at[11:13], hour)
+	putDigits(at[14:16], minute)
+	putDigits(at[17:19], second)
+	putDigits(at[20:23], std.Nanosecond()/1e6)
+	return b
 }
 
-// appendDigits appends a number with zeros before it, so many digits in all.
-func appendDigits(b []byte, n, digits int) []byte {
-	b = append(b, "0000"[:digits]...)
-	for at := len(b) - 1; n > 0; n, at = n/10, at-1 {
-		b[at] = byte('0' + n%10)
+// putDigits writes a number over the zeros in which it ends.
+func putDigits(zeros []byte, n int) {
+	for at := len(zeros) - 1; n > 0; n, at = n/10, at-1 {
+		zeros[at] = byte('0' + n%10)
 	}
-	return b
 }
 
 // ParseTime reads an RFC 3339 time of the years 0 to 9999 and cuts it to milliseconds.

@@ -134,7 +134,7 @@ type caller struct {
 
 func newCaller(g guard, r *net.Resolver) *caller {
 	c := &caller{}
-	c.dialer = net.Dialer{Timeout: 5 * time.Second, Resolver: r, ControlContext: func(ctx context.Context, network, address string, raw syscall.RawConn) error {
+	c.dialer = net.Dialer{Timeout: time.Minute, Resolver: r, ControlContext: func(ctx context.Context, network, address string, raw syscall.RawConn) error {
 		err := g.control(ctx, network, address, raw)
 		to, _ := netip.ParseAddrPort(address)
 		c.mu.Lock()
@@ -149,7 +149,7 @@ func newCaller(g guard, r *net.Resolver) *caller {
 		}
 		return nil
 	}}
-	c.client = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: c.dialer.DialContext}}
+	c.client = http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DialContext: c.dialer.DialContext}}
 	return c
 }
 

@@ -103,7 +103,7 @@ var (
 var errFailed = errors.New("the other side hung up")
 
 // late bounds a wait for what must happen.
-func (b *bench) late() <-chan time.Time { return time.After(30 * time.Second) }
+func (b *bench) late() <-chan time.Time { return time.After(2 * time.Minute) }
 
 func receive[T any](b *bench, from <-chan T, what string) (v T) {
 	b.t.Helper()

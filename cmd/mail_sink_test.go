@@ -1,0 +1,132 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"prospector/internal/apptest"
+)
+
+// postOffice is a place whose campaigns send to a mail server.
+type postOffice struct {
+	*desk
+	sink *apptest.MailServer
+}
+
+// newPostOffice makes one that sends on every day and at every hour, as fast as it can.
+func newPostOffice(t *testing.T, env ...string) *postOffice {
+	t.Helper()
+	o := &postOffice{sink: apptest.NewMailServer(t)}
+	o.desk = &desk{place: newPlace(t, append([]string{
+		"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=debug", "PROSPECTOR_MAIL_DAILY_CAP=0", "PROSPECTOR_MAIL_MIN_GAP=0s",
+		"PROSPECTOR_MAIL_TRANSPORT=smtp", "PROSPECTOR_MAIL_SMTP_HOST=127.0.0.1", "PROSPECTOR_MAIL_SMTP_TLS=none",
+		fmt.Sprint("PROSPECTOR_MAIL_SMTP_PORT=", o.sink.Addr.Port),
+	}, env...)...)}
+	o.org, o.key = o.place.org("Acme")
+	return o
+}
+
+// twoMails is a template of two messages, the second as soon as the first is over.
+const twoMails = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "One"}, {"index": 1, "type": "auto_email", "subject": "Hello again", "message": "Two"}],
+	"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_COMPLETES"}]`
+
+// campaign makes contacts and a campaign that waits to be started with them, and gives its path.
+func (o *postOffice) campaign(s *server, template string, contacts int) (path string) {
+	s.t.Helper()
+	s.do(http.StatusOK, o.key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7]}`)
+	ids := s.load(o.key, contacts, func(int) string { return `"first_name": "Ann"` })
+	made := s.id(s.do(http.StatusCreated, o.key, "POST", "/v1/sequence-templates", `{"name": "Hello", `+template+`}`))
+	audience := s.id(s.do(http.StatusCreated, o.key, "POST", "/v1/audiences", fmt.Sprintf(`{"name": "All", "contact_ids": %s}`, asJSON(ids))))
+	return "/v1/campaigns/" + s.id(s.do(http.StatusCreated, o.key, "POST", "/v1/campaigns",
+		fmt.Sprintf(`{"name": "C", "template_id": %q, "audience_ids": [%q]}`, made, audience)))
+}
+
+func (o *postOffice) begin(s *server, campaign string) {
+	s.t.Helper()
+	s.do(http.StatusOK, o.key, "PATCH", campaign, `{"status": "active"}`)
+}
+
+// letter is a message as it is on record; one is named by its Message-ID.
+type letter struct {
+	ID, To, Status, Error string
+	Headers               map[string]string
+}
+
+// outbox gives all messages on record by their Message-IDs.
+func (o *postOffice) outbox(s *server) map[string]letter {
+	s.t.Helper()
+	all := map[string]letter{}
+	for page := 1; ; page++ {
+		var list struct{ Data []letter }
+		r := s.do(http.StatusOK, o.key, "POST", "/v1/outbox/list", fmt.Sprintf(`{"sort": "created_at", "page_size": 500, "page": %d}`, page))
+		if err := json.Unmarshal(r.body, &list); err != nil {
+			s.t.Fatalf("%v: %s", err, r.body)
+		}
+		for _, l := range list.Data {
+			all[l.Headers["Message-ID"]] = l
+		}
+		if len(list.Data) < 500 {
+			return all
+		}
+	}
+}
+
+// ended waits until every sequence of the campaign is over.
+func (o *postOffice) ended(s *server, campaign string) {
+	s.t.Helper()
+	s.reaches(moment{"the campaign is through", func() bool {
+		var stats struct {
+			Data struct{ Enrolled, Active, Completed int }
+		}
+		r := s.do(http.StatusOK, o.key, "GET", campaign+"/stats", "")
+		if err := json.Unmarshal(r.body, &stats); err != nil {
+			s.t.Fatalf("%v: %s", err, r.body)
+		}
+		return stats.Data.Enrolled > 0 && stats.Data.Completed == stats.Data.Enrolled && stats.Data.Active == 0
+	}})
+}
+
+// agree wants the sink and the outbox to agree: nothing came twice, all that came is on record, what is sent came, and what is unknown
+// is on record as such. It gives how many are unknown.
+func (o *postOffice) agree(s *server) (sent, unknown int) {
+	t := s.t
+	t.Helper()
+	kept := o.outbox(s)
+	came, perStep := map[string]bool{}, map[string]string{}
+	for _, m := range o.sink.Mails() {
+		id := m.Header.Get("Message-ID")
+		what := strings.Join(m.To, ",") + " " + m.Header.Get("Subject")
+		if came[id] || perStep[what] != "" {
+			t.Errorf("this came twice: %s, as %s and %s", what, perStep[what], id)
+		}
+		came[id], perStep[what] = true, id
+		if l, known := kept[id]; !known || l.To != strings.Join(m.To, ",") || l.Status == "failed" {
+			t.Errorf("this came: %s to %s, on record is %+v", id, m.To, l)
+		}
+	}
+	for id, l := range kept {
+		switch l.Status {
+		case "sent":
+			sent++
+			if !came[id] {
+				t.Errorf("%s is sent, and did not come", id)
+			}
+		case "unknown":
+			unknown++
+		case "failed":
+			t.Errorf("%s to %s failed: %s", id, l.To, l.Error)
+		}
+	}
+	return sent, unknown
+}
+
+// isDiscreetOfMail wants a log to have no address of those who write or are written to.
+func (s *server) isDiscreetOfMail() {
+	s.t.Helper()
+	if strings.Contains(s.stderr.String(), "@acme.example") {
+		s.t.Error("the log has an address in it")
+	}
+}

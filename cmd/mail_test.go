@@ -1,0 +1,196 @@
+package cmd_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+)
+
+const oneMail = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "One"}]`
+
+// TestMailNeedsLinks: messages do not go to another machine unless their links to unsubscribe lead here, and safely.
+func TestMailNeedsLinks(t *testing.T) {
+	t.Parallel()
+	smtp := func(host, url string) *place {
+		return newPlace(t, "PROSPECTOR_MAIL_TRANSPORT=smtp", "PROSPECTOR_MAIL_SMTP_HOST="+host, "PROSPECTOR_PUBLIC_URL="+url)
+	}
+	for _, c := range []struct{ host, url string }{{"mail.acme.example", ""}, {"mail.acme.example", "http://acme.example"}, {"192.0.2.1", ""}, {"localhost.acme.example", ""}} {
+		smtp(c.host, c.url).run("serve", "--addr", "127.0.0.1:0").fails(2, "public_url", "https", "mail.transport")
+	}
+	for _, c := range []struct{ host, url string }{{"mail.acme.example", "https://acme.example"}, {"localhost", ""}, {"127.0.0.1", ""}, {"127.8.9.1", "http://acme.example"}, {"::1", ""}} {
+		s := smtp(c.host, c.url).serve()
+		s.stop()
+		s.hasNoErrors()
+	}
+}
+
+// TestMailLinks: links to unsubscribe are under public_url, else under the address, and lead there.
+func TestMailLinks(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"", "https://mail.acme.example", "https://mail.acme.example/out/"} {
+		t.Run(base, func(t *testing.T) {
+			t.Parallel()
+			o := newPostOffice(t, "PROSPECTOR_PUBLIC_URL="+base)
+			s := o.serve()
+			o.begin(s, o.campaign(s, oneMail, 1))
+			mail := o.sink.Await(1)[0]
+			want := strings.TrimSuffix(base, "/")
+			if want == "" {
+				want = s.url
+			}
+			link := regexp.MustCompile(`^<` + regexp.QuoteMeta(want) + `(/u/[A-Za-z0-9_-]+)>$`).FindStringSubmatch(mail.Header.Get("List-Unsubscribe"))
+			if link == nil {
+				t.Fatalf("the link is %s", mail.Header.Get("List-Unsubscribe"))
+			}
+			if r, err := send(client, "POST", s.url+link[1], "List-Unsubscribe=One-Click", "Content-Type", "application/x-www-form-urlencoded"); err != nil || r.status != http.StatusOK {
+				t.Errorf("%v %d %s", err, r.status, r.body)
+			}
+			if n := s.total(o.key, "suppressions", "{}"); n != 1 {
+				t.Errorf("%d are suppressed", n)
+			}
+			s.stop()
+			s.hasNoErrors()
+			if token := strings.TrimPrefix(link[1], "/u/"); strings.Contains(s.stderr.String(), token) {
+				t.Error("the log has the token")
+			}
+			s.isDiscreetOfMail()
+		})
+	}
+}
+
+// TestMailEncrypted: messages go to a server whose certificate is trusted, after a login; the password is in no log and no answer,
+// also when the server repeats it.
+func TestMailEncrypted(t *testing.T) {
+	t.Parallel()
+	const password = "hush-Correct-Horse"
+	pair := newPair(t, "mail", tomorrow)
+	certificate, err := tls.X509KeyPair([]byte(pair.cert), []byte(pair.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newPostOffice(t, "PROSPECTOR_MAIL_SMTP_TLS=starttls", "PROSPECTOR_MAIL_SMTP_USERNAME=ada", "PROSPECTOR_MAIL_SMTP_PASSWORD="+password, "SSL_CERT_FILE=cert.pem", "SSL_CERT_DIR=none")
+	o.write("cert.pem", pair.cert)
+	o.sink.OfferTLS(&tls.Config{Certificates: []tls.Certificate{certificate}})
+	o.sink.Username, o.sink.Password = "ada", "another"
+	s := o.serve()
+	campaign := o.campaign(s, oneMail, 3)
+	o.begin(s, campaign)
+	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent and is held" for=5s error="login: 535 5\.7\.8 not you, PLAIN \*\*\*"`))
+	r, err := send(client, "GET", s.url+"/readyz", "")
+	if err != nil || r.status != http.StatusServiceUnavailable || !strings.Contains(string(r.body), "mail cannot be sent and is held: login: 535 5.7.8") {
+		t.Errorf("%v %d %s", err, r.status, r.body)
+	}
+	said := string(r.body) + string(s.do(http.StatusOK, o.key, "POST", "/v1/outbox/list", "{}").body)
+	s.stop()
+	said += s.stderr.String()
+	o.sink.Password = password
+	s = o.serve()
+	o.ended(s, campaign)
+	if sent, unknown := o.agree(s); sent != 3 || unknown != 0 {
+		t.Errorf("%d were sent and %d are unknown", sent, unknown)
+	}
+	s.stop()
+	s.hasNoErrors()
+	said += s.stderr.String() + o.run("config", "show").stdout
+	for _, secret := range []string{password, "AGFkYQ"} { // the latter begins what PLAIN is on the wire
+		if strings.Contains(said, secret) {
+			t.Errorf("it is told: %s", said)
+		}
+	}
+	s.isDiscreetOfMail()
+}
+
+// TestMailUntrusted: nothing goes to a server whose certificate is not trusted.
+func TestMailUntrusted(t *testing.T) {
+	t.Parallel()
+	pair := newPair(t, "mail", tomorrow)
+	certificate, err := tls.X509KeyPair([]byte(pair.cert), []byte(pair.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newPostOffice(t, "PROSPECTOR_MAIL_SMTP_TLS=starttls")
+	o.sink.OfferTLS(&tls.Config{Certificates: []tls.Certificate{certificate}})
+	s := o.serve()
+	o.begin(s, o.campaign(s, oneMail, 1))
+	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent and is held" for=5s error="STARTTLS: tls: failed to verify certificate`))
+	s.stop()
+	if o.sink.Asked("MAIL", "") > 0 {
+		t.Error("it was sent")
+	}
+}
+
+// TestMailStopAndGo: servers that are told to stop in the middle of sending finish what is on its way and leave the rest to the next,
+// so that everything is sent once, and nothing is unknown.
+func TestMailStopAndGo(t *testing.T) {
+	t.Parallel()
+	contacts, stops := 1200, 3
+	if raceDetector {
+		contacts, stops = 300, 2
+	}
+	o := newPostOffice(t)
+	s := o.serve()
+	campaign := o.campaign(s, twoMails, contacts)
+	o.sink.Answers(func(stage, _ string) string {
+		if stage == apptest.MailContent {
+			<-time.After(2 * time.Millisecond) // as a server that is not on this machine
+		}
+		return ""
+	})
+	o.begin(s, campaign)
+	for i := range stops {
+		o.sink.Await((i + 1) * contacts / 10)
+		s.stop()
+		if n := len(o.sink.Mails()); n > contacts {
+			t.Fatalf("%d messages have come at stop %d: it does not stop before all are sent", n, i)
+		}
+		s.hasNoErrors()
+		s = o.serve()
+		if sent, unknown := o.agree(s); unknown > 0 || sent == 0 {
+			t.Errorf("%d are sent and %d unknown after stop %d", sent, unknown, i)
+		}
+	}
+	o.sink.Await(2 * contacts)
+	o.ended(s, campaign)
+	if sent, unknown := o.agree(s); sent != 2*contacts || unknown > 0 || len(o.sink.Mails()) != 2*contacts {
+		t.Errorf("%d are sent and %d unknown, %d came, want %d", sent, unknown, len(o.sink.Mails()), 2*contacts)
+	}
+	s.stop()
+	s.hasNoErrors()
+	o.sound()
+}
+
+// TestMailShutdown: a server that is told to stop waits for the answer to a message that has gone, and sends nothing more.
+func TestMailShutdown(t *testing.T) {
+	t.Parallel()
+	o := newPostOffice(t)
+	gate, at := make(chan struct{}), make(chan string, 100)
+	o.sink.Answers(func(stage, to string) string {
+		if stage == apptest.MailContent {
+			at <- to
+			<-gate
+		}
+		return ""
+	})
+	s := o.serve()
+	campaign := o.campaign(s, oneMail, 1)
+	o.begin(s, campaign)
+	within(t, at, "the message comes")
+	s.signal(syscall.SIGTERM)
+	s.await(s.stderr, shuttingDown)
+	s.refusesConnections()
+	close(gate)
+	s.ends(0)
+	s.hasNoErrors()
+	s = o.serve()
+	if sent, unknown := o.agree(s); sent != 1 || unknown != 0 {
+		t.Errorf("%d are sent and %d unknown: %s", sent, unknown, fmt.Sprint(o.outbox(s)))
+	}
+	s.stop()
+}

@@ -1,0 +1,214 @@
+package handlers_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+)
+
+// TestMailOutcomes: what the server says of a message decides what becomes of it, of its recipient and of the sequence.
+func TestMailOutcomes(t *testing.T) {
+	m := newMailer(t)
+	cases := []struct {
+		name, stage, answer string
+		status, text, goes  string
+		bounced             bool
+	}{
+		{"fine", "", "", "sent", "", "completed sent sent", false},
+		{"nobody", "RCPT", "550 5.1.1 no such user", "failed", "550 5.1.1 no such user", "stopped:suppressed failed skipped", true},
+		{"nocode", "RCPT", "550 who is that", "failed", "550 who is that", "stopped:suppressed failed skipped", true},
+		{"moved", "RCPT", "551 5.1.6 went away", "failed", "551 5.1.6", "stopped:suppressed failed skipped", true},
+		{"unlike", "RCPT", "553 5.1.3 no address", "failed", "553 5.1.3", "stopped:suppressed failed skipped", true},
+		{"policy", "RCPT", "550 5.7.1 not from you", "failed", "550 5.7.1 not from you", "completed failed sent", false},
+		{"full", "RCPT", "552 5.2.2 mailbox full", "failed", "552 5.2.2", "completed failed sent", false},
+		{"other", "RCPT", "554 5.1.1 no", "failed", "554 5.1.1", "completed failed sent", false},
+		{"nodata", "DATA", "554 5.5.1 nothing valid", "failed", "554 5.5.1", "completed failed sent", false},
+		{"spam", apptest.MailContent, "550 5.1.1 spam", "failed", "550 5.1.1 spam", "completed failed sent", false},
+		{"dropped", apptest.MailContent, apptest.MailDrop, "unknown", "no answer to the content", "completed unknown sent", false},
+	}
+	var names []string
+	for _, c := range cases {
+		names = append(names, c.name)
+	}
+	m.server.Answers(func(stage, to string) string {
+		for _, c := range cases {
+			if c.name+"@initech.example" == to && c.stage == stage && m.server.Asked(stage, to) == 1 {
+				return c.answer
+			}
+		}
+		return ""
+	})
+	ids := contactsOf(m.Org, names...)
+	campaign := m.sends(twoMails, "", ids...)
+	m.run()
+	m.after(time.Hour)
+	m.after(24 * time.Hour)
+
+	var bounced, arrived []string
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			m := &mailer{m.Org, t, m.app, m.server}
+			m.is(c.name, 0, c.status, c.text)
+			m.goes(campaign, ids[i], c.goes)
+		})
+		if c.bounced {
+			bounced = append(bounced, c.name+"@initech.example bounce")
+			continue
+		}
+		if c.status != "failed" {
+			arrived = append(arrived, c.name+" Hello "+c.name)
+		}
+		arrived = append(arrived, c.name+" Re: Hello "+c.name)
+		m.is(c.name, 1, "sent", "")
+	}
+	m.arrived(arrived...)
+	slices.Sort(bounced)
+	if got := m.suppressed(); !slices.Equal(got, bounced) {
+		t.Errorf("suppressed are %q, want %q", got, bounced)
+	}
+	stats := m.Read.Get(campaign + "/stats").Is(200)
+	if sent, failed := stats.Int("data.messages_sent"), stats.Int("data.messages_failed"); sent != 1+7 || failed != 10 {
+		t.Errorf("%d were sent and %d failed: %s", sent, failed, stats.Body)
+	}
+	m.ready("")
+	m.sound()
+}
+
+// TestMailRetry: a message that the server does not want now is tried again after 5, 15 and 60 minutes, to the millisecond, and has
+// failed then.
+func TestMailRetry(t *testing.T) {
+	m := newMailer(t)
+	ids := contactsOf(m.Org, "never", "late", "content")
+	m.server.Answers(func(stage, to string) string {
+		switch n := m.server.Asked(stage, to); {
+		case to == "never@initech.example" && stage == "RCPT":
+			return "450 4.2.1 busy"
+		case to == "late@initech.example" && stage == "DATA" && n < 4:
+			return "451 4.3.0 not now"
+		case to == "content@initech.example" && stage == apptest.MailContent && n < 2:
+			return "452 4.3.1 no room"
+		}
+		return ""
+	})
+	campaign := m.sends(twoMails, "", ids...)
+	m.run()
+	tries := 1
+	for _, wait := range []time.Duration{5 * time.Minute, 15 * time.Minute, 60 * time.Minute} {
+		m.is("never", 0, "retrying", "450 4.2.1 busy")
+		m.goes(campaign, ids[0], "active waiting")
+		if next := m.course(campaign, ids[0]).Next; next == nil || !next.Equal(m.app.Clock.Now().Add(wait)) {
+			t.Errorf("after %d tries the next is at %v, not %v from now", tries, next, wait)
+		}
+		m.after(wait - time.Millisecond)
+		if n := m.server.Asked("RCPT", "never@initech.example"); n != tries {
+			t.Errorf("there were %d tries, want %d", n, tries)
+		}
+		m.after(time.Millisecond)
+		tries++
+		if n := m.server.Asked("RCPT", "never@initech.example"); n != tries {
+			t.Errorf("there were %d tries after %v, want %d", n, wait, tries)
+		}
+	}
+	m.is("never", 0, "failed", "450 4.2.1 busy")
+	m.goes(campaign, ids[0], "active failed waiting")
+	m.is("late", 0, "sent", "")
+	m.is("content", 0, "sent", "")
+	m.goes(campaign, ids[1], "active sent waiting")
+	m.server.Answers(nil)
+	m.after(24 * time.Hour)
+	m.arrived("late Hello late", "content Hello content", "never Re: Hello never", "late Re: Hello late", "content Re: Hello content")
+	if len(m.suppressed()) > 0 {
+		t.Errorf("suppressed are %q", m.suppressed())
+	}
+	m.sound()
+}
+
+// TestMailRetryRestart: what is to be tried again is, at its time and in the same words, also by a service that was started meanwhile.
+func TestMailRetryRestart(t *testing.T) {
+	m := newMailer(t)
+	ids := contactsOf(m.Org, "bob")
+	m.server.Answers(func(stage, _ string) string {
+		if stage == "RCPT" {
+			return "450 4.2.1 busy"
+		}
+		return ""
+	})
+	campaign := m.sends(oneMail, "", ids...)
+	m.run()
+	was := m.message("bob", 0)
+	m.server.Answers(nil)
+	m.app.Restart()
+	m.run()
+	m.arrived()
+	m.after(5 * time.Minute)
+	m.arrived("bob Hello bob")
+	m.goes(campaign, ids[0], "completed sent")
+	if now := m.message("bob", 0); now.ID != was.ID || now.Headers["Message-ID"] != was.Headers["Message-ID"] || m.server.Mails()[0].Header.Get("Message-ID") != was.Headers["Message-ID"] {
+		t.Errorf("it was %+v and is %+v", was, now)
+	}
+	m.app.Restart()
+	m.after(48 * time.Hour)
+	m.arrived("bob Hello bob")
+}
+
+// TestMailRetryWindow: a message is tried again when the sending window is open, and not before.
+func TestMailRetryWindow(t *testing.T) {
+	m := newMailer(t)
+	m.Admin.Patch("/v1/organization", `{"sending_window": {"from_hour": 9, "to_hour": 10}}`).Is(200)
+	ids := contactsOf(m.Org, "bob")
+	m.server.Answers(func(stage, to string) string {
+		if stage == "RCPT" && m.server.Asked(stage, to) < 4 {
+			return "450 4.2.1 busy"
+		}
+		return ""
+	})
+	campaign := m.sends(oneMail, "", ids...)
+	m.run()
+	m.after(5 * time.Minute)
+	m.after(15 * time.Minute) // it is 9:20, and the next try would be at 10:20
+	m.after(time.Hour)
+	m.after(22*time.Hour + 39*time.Minute)
+	m.arrived()
+	m.goes(campaign, ids[0], "active waiting")
+	m.after(time.Minute)
+	m.arrived("bob Hello bob")
+	m.goes(campaign, ids[0], "completed sent")
+}
+
+// TestMailBounceStopsAll: nothing of any sequence follows when a mailbox is not there, not even what would follow at once.
+func TestMailBounceStopsAll(t *testing.T) {
+	m := newMailer(t)
+	m.server.Answers(func(stage, to string) string {
+		if stage == "RCPT" && to == "bob@initech.example" {
+			return "550 5.1.1 no such user"
+		}
+		return ""
+	})
+	bob := contactsOf(m.Org, "bob")[0]
+	later := m.sends(`"steps": [{"index": 0, "day": 1, "type": "auto_email", "subject": "Other", "message": "Hi"}]`, "", bob)
+	m.run()
+	first := m.sends(`"steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "Hi"}, {"index": 1, "type": "call"}, {"index": 2, "type": "auto_email", "message": "Hi"}],
+		"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_COMPLETES"},
+			{"from_step_index": 0, "to_step_index": 2, "transition_type": "PREVIOUS_STEP_COMPLETES"}]`, "", bob)
+	m.run()
+	m.after(48 * time.Hour)
+	m.arrived()
+	m.goes(later, bob, "stopped:suppressed skipped")
+	if c := m.course(first, bob); c.Status != "stopped" || c.Reason != "suppressed" || c.History[0].Status != "failed" {
+		t.Errorf("the sequence is %+v", c)
+	}
+	if n := m.server.Asked("RCPT", "bob@initech.example"); n != 1 {
+		t.Errorf("the server was asked for bob %d times", n)
+	}
+	for _, status := range m.Read.Post("/v1/tasks/list", `{}`).Is(200).Column("status") {
+		if status != "cancelled" {
+			t.Errorf("a Task is %s", status)
+		}
+	}
+	if n := m.Read.Get(first + "/stats").Is(200).Int("data.tasks_open"); n != 0 {
+		t.Errorf("%d Tasks are open", n)
+	}
+	m.sound()
+}

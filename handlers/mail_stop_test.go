@@ -1,0 +1,269 @@
+package handlers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+)
+
+// mailStop is something after whose answer nothing is sent to a contact.
+type mailStop struct {
+	name   string
+	do     func(m *mailer, campaign, contact string)
+	reason string // of the sequence; empty when it goes on one day
+}
+
+func mailStops() []mailStop {
+	return []mailStop{
+		{"opts out", func(m *mailer, _, contact string) {
+			m.Write.Patch("/v1/contacts/"+contact, `{"do_not_contact": true}`).Is(200)
+		}, "opted_out"},
+		{"address suppressed", func(m *mailer, _, _ string) {
+			m.Admin.Post("/v1/suppressions", `{"email": "BOB@initech.example"}`).Is(201)
+		}, "suppressed"},
+		{"domain suppressed", func(m *mailer, _, _ string) {
+			m.Admin.Post("/v1/suppressions", `{"domain": "initech.example"}`).Is(201)
+		}, "suppressed"},
+		{"leaves", func(m *mailer, campaign, contact string) {
+			audience := m.Read.Get(campaign).Is(200).Text("data.audiences.0.id")
+			m.Write.Post("/v1/audiences/"+audience+"/contacts/remove", namely(contact)).Is(200)
+		}, "left_audience"},
+		{"deleted", func(m *mailer, _, contact string) { m.Write.Delete("/v1/contacts/" + contact).Is(204) }, "contact_deleted"},
+		{"stopped", func(m *mailer, campaign, contact string) {
+			m.Write.Post(campaign+"/sequences/"+m.course(campaign, contact).ID+"/stop", `{"reason": "replied"}`).Is(200)
+		}, "replied"},
+		{"paused", func(m *mailer, campaign, _ string) { m.Write.Patch(campaign, `{"status": "paused"}`).Is(200) }, ""},
+		{"completed", func(m *mailer, campaign, _ string) {
+			m.Write.Patch(campaign, `{"status": "completed"}`).Is(200)
+		}, "campaign_ended"},
+		{"archived", func(m *mailer, campaign, _ string) {
+			m.Write.Patch(campaign, `{"status": "archived"}`).Is(200)
+		}, "campaign_archived"},
+	}
+}
+
+// TestMailStopRetry: a message that waits to be tried again is not, after the answer to what stops it.
+func TestMailStopRetry(t *testing.T) {
+	for _, c := range mailStops() {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMailer(t)
+			bob := contactsOf(m.Org, "bob")[0]
+			m.server.Answers(answering("RCPT", "450 4.2.1 busy"))
+			campaign := m.sends(twoMails, "", bob)
+			m.run()
+			m.is("bob", 0, "retrying", "busy")
+			c.do(m, campaign, bob)
+			m.server.Answers(nil)
+			m.after(24 * time.Hour)
+			m.arrived()
+			m.ends(c, campaign, bob)
+		})
+	}
+}
+
+// ends wants a sequence to have been stopped before anything arrived; one that was paused goes on when it may.
+func (m *mailer) ends(c mailStop, campaign, contact string) {
+	m.t.Helper()
+	if c.reason == "" {
+		m.Write.Patch(campaign, `{"status": "active"}`).Is(200)
+		m.run()
+		m.arrived("bob Hello bob")
+		m.goes(campaign, contact, "active sent waiting")
+		return
+	}
+	m.goes(campaign, contact, "stopped:"+c.reason+" skipped")
+	m.is("bob", 0, "failed", "the sequence was stopped: "+c.reason)
+	m.sound()
+}
+
+// TestMailStopQueue: of the messages that wait for others, with which the server takes its time, none goes after the answer to what
+// stops it. What the server had got already has gone.
+func TestMailStopQueue(t *testing.T) {
+	for _, c := range mailStops() {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMailer(t)
+			// As many as are sent at the same time stand at the gate, and bob, who comes last, behind them.
+			const lines = 8
+			var names, others []string
+			for i := range lines {
+				names = append(names, fmt.Sprint("other", i))
+				others = append(others, fmt.Sprintf("other%d Hello other%d", i, i))
+			}
+			gate, at := make(chan struct{}), make(chan string, lines)
+			open := func() { close(gate) }
+			t.Cleanup(func() {
+				if open != nil {
+					open()
+				}
+			})
+			m.server.Answers(func(stage, to string) string {
+				if stage == apptest.MailContent && strings.HasPrefix(to, "other") {
+					at <- to
+					<-gate
+				}
+				return ""
+			})
+			crowd := m.sends(oneMail, "", contactsOf(m.Org, names...)...)
+			m.app.Work()
+			for range lines {
+				receive(t, at)
+			}
+			bob := contactsOf(m.Org, "bob")[0]
+			campaign := m.sends(twoMails, "", bob)
+			m.app.Work()
+			m.is("bob", 0, "sending", "")
+			m.goes(campaign, bob, "active waiting")
+			c.do(m, campaign, bob)
+			open()
+			open = nil
+			m.run()
+			m.after(24 * time.Hour)
+			got := m.Read.Get(crowd + "/stats").Is(200).Int("data.messages_sent")
+			if got != lines || m.server.Asked("RCPT", "bob@initech.example") > 0 {
+				t.Errorf("%d others were sent, and bob was asked for %d times", got, m.server.Asked("RCPT", "bob@initech.example"))
+			}
+			if c.reason == "" {
+				m.Write.Patch(campaign, `{"status": "active"}`).Is(200)
+				m.run()
+				m.arrived(append(others, "bob Hello bob")...)
+				return
+			}
+			m.arrived(others...)
+			m.goes(campaign, bob, "stopped:"+c.reason+" skipped")
+			m.is("bob", 0, "failed", "the sequence was stopped: "+c.reason)
+			m.sound()
+		})
+	}
+}
+
+func receive(t *testing.T, from <-chan string) string {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not come")
+		return ""
+	}
+}
+
+// TestMailStopOnItsWay: what is being sent when the sequence is stopped has gone, is on record as such, and nothing follows it.
+func TestMailStopOnItsWay(t *testing.T) {
+	for _, c := range []struct{ answer, status, text string }{
+		{"", "sent", ""}, {apptest.MailDrop, "unknown", "no answer"}, {"451 4.3.0 not now", "failed", "451 4.3.0"}, {"554 no", "failed", "554 no"},
+	} {
+		t.Run(c.status+c.answer, func(t *testing.T) {
+			m := newMailer(t)
+			gate, at := make(chan string), make(chan string, 1)
+			m.server.Answers(func(stage, to string) string {
+				if stage != apptest.MailContent {
+					return ""
+				}
+				at <- to
+				return <-gate
+			})
+			bob := contactsOf(m.Org, "bob")[0]
+			campaign := m.sends(twoMails, "", bob)
+			m.app.Work()
+			receive(t, at)
+			m.Write.Post(campaign+"/sequences/"+m.course(campaign, bob).ID+"/stop", `{"reason": "manual"}`).Is(200)
+			m.goes(campaign, bob, "stopped:manual waiting")
+			gate <- c.answer
+			m.run()
+			m.after(24 * time.Hour)
+			m.is("bob", 0, c.status, c.text)
+			if n := m.server.Asked(apptest.MailContent, "bob@initech.example"); n != 1 {
+				t.Errorf("it was sent %d times", n)
+			}
+			want := map[string]string{"451 4.3.0 not now": "skipped"}[c.answer]
+			if want == "" {
+				want = c.status
+			}
+			m.goes(campaign, bob, "stopped:manual "+want)
+			m.sound()
+		})
+	}
+}
+
+// TestMailOldAddress: nothing is sent to an address that is suppressed while a message to it waits, also when the contact has another
+// address since.
+func TestMailOldAddress(t *testing.T) {
+	m := newMailer(t)
+	bob := contactsOf(m.Org, "bob")[0]
+	m.server.Answers(answering("RCPT", "450 4.2.1 busy"))
+	m.sends(oneMail, "", bob)
+	m.run()
+	m.Write.Patch("/v1/contacts/"+bob, `{"email": "robert@initech.example"}`).Is(200)
+	m.Admin.Post("/v1/suppressions", `{"email": "bob@initech.example"}`).Is(201)
+	m.server.Answers(nil)
+	m.after(24 * time.Hour)
+	for _, mail := range m.server.Mails() {
+		if mail.To[0] == "bob@initech.example" {
+			t.Error("it was sent to the address that is suppressed")
+		}
+	}
+}
+
+// TestMailSenders: over a mail server each sender keeps to the cap and the gap, and prioritized campaigns go first.
+func TestMailSenders(t *testing.T) {
+	m := newMailer(t, func(cfg *cmd.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = 3, time.Minute })
+	slow := m.sends(oneMail, "", contactsOf(m.Org, "s0", "s1", "s2")...)
+	first := m.sends(oneMail, `, "prioritized": true`, contactsOf(m.Org, "p0", "p1")...)
+	user := m.Admin.Post("/v1/users", `{"email": "eve@acme.example", "first_name": "Eve"}`).Is(201).ID()
+	m.sends(oneMail, fmt.Sprintf(`, "owner_id": %q`, user), contactsOf(m.Org, "e0")...)
+	counts := func(minutes, want int) {
+		t.Helper()
+		if n := len(m.server.Mails()); n != want {
+			t.Errorf("after %d minutes %d arrived, want %d", minutes, n, want)
+		}
+	}
+	m.run()
+	counts(0, 2)
+	m.arrived("e0 Hello e0", "p0 Hello p0")
+	for minute := 1; minute <= 30; minute++ {
+		m.after(time.Minute - time.Millisecond)
+		counts(minute-1, min(2+minute-1, 4))
+		m.after(time.Millisecond)
+		counts(minute, min(2+minute, 4))
+	}
+	if p, s := m.Read.Get(first+"/stats").Int("data.messages_sent"), m.Read.Get(slow+"/stats").Int("data.messages_sent"); p != 2 || s != 1 {
+		t.Errorf("%d of the prioritized campaign and %d of the other were sent", p, s)
+	}
+	m.after(24 * time.Hour)
+	m.after(time.Minute)
+	counts(24*60, 6)
+	for _, mail := range m.server.Mails() {
+		if from := map[bool]string{true: "eve@acme.example", false: "ada@acme.example"}[mail.To[0] == "e0@initech.example"]; mail.From != from || !strings.Contains(mail.Header.Get("From"), from) {
+			t.Errorf("%s is from %s, %s", mail.To, mail.From, mail.Header.Get("From"))
+		}
+	}
+}
+
+// TestMailTransportChanged: what was to be tried again stays in the outbox of a service that was started without a mail server, and
+// what is sent then does not reach the one there was.
+func TestMailTransportChanged(t *testing.T) {
+	m := newMailer(t)
+	ids := contactsOf(m.Org, "bob")
+	m.server.Answers(answering("RCPT", "450 4.2.1 busy"))
+	campaign := m.sends(twoMails, "", ids...)
+	m.run()
+	m.server.Answers(nil)
+	m.app.Stop()
+	m.app.Config.Mail.Transport = "outbox"
+	m.app.Start()
+	m.after(5 * time.Minute)
+	m.is("bob", 0, "sent", "")
+	m.app.Stop()
+	m.app.Config.Mail.Transport = "smtp"
+	m.app.Start()
+	m.after(24 * time.Hour)
+	m.goes(campaign, ids[0], "completed sent sent")
+	m.arrived("bob Re: Hello bob")
+	if in, was := m.server.Mails()[0].Header.Get("In-Reply-To"), m.message("bob", 0).Headers["Message-ID"]; in != was {
+		t.Errorf("it is in reply to %s, not to %s", in, was)
+	}
+}

@@ -1,0 +1,195 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+)
+
+// mailer is an organization whose campaigns send to a mail server.
+type mailer struct {
+	*apptest.Org
+	t      *testing.T
+	app    *apptest.App
+	server *apptest.MailServer
+}
+
+func newMailer(t *testing.T, change ...func(*cmd.Config)) *mailer {
+	t.Helper()
+	server := apptest.NewMailServer(t)
+	app := apptest.New(t, append([]func(*cmd.Config){server.Settings}, change...)...)
+	return &mailer{app.Org("Acme"), t, app, server}
+}
+
+// oneMail is a template of one message; twoMails has a reply an hour after that is over.
+const (
+	oneMail  = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello {{recipient.first_name}}", "message": "Shall we talk?"}]`
+	twoMails = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello {{recipient.first_name}}", "message": "Shall we talk?"},
+		{"index": 1, "type": "auto_email", "message": "And now?"}],
+		"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_COMPLETES", "post_check_delay": 1, "post_check_time_unit": "hours"}]`
+)
+
+// sends makes an active campaign of the template, and members of its own, for contacts, and gives its path.
+func (m *mailer) sends(template, members string, contacts ...string) (path string) {
+	m.t.Helper()
+	id := m.Write.Post("/v1/sequence-templates", `{"name": "Hello", `+template+`}`).Is(201).ID()
+	audience := idIn(audienceOf(m.Org, "All of "+id, contacts...))
+	return "/v1/campaigns/" + m.Write.Post("/v1/campaigns", fmt.Sprintf(`{"name": "C", "template_id": %q, "audience_ids": [%q], "status": "active"%s}`, id, audience, members)).Is(201).ID()
+}
+
+// run does all that is due, to its end.
+func (m *mailer) run() {
+	m.t.Helper()
+	for range 1000 {
+		m.app.Work()
+		m.app.Outreach.Wait()
+		due, _, err := m.app.Store.Due(m.app.Clock.Now(), 1, nil)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if len(due) == 0 {
+			return
+		}
+	}
+	m.t.Fatal("what is due does not come to an end")
+}
+
+// after does all that is due some time from now.
+func (m *mailer) after(d time.Duration) {
+	m.t.Helper()
+	m.app.Clock.Advance(d)
+	m.run()
+}
+
+// posted is a message as it is on record.
+type posted struct {
+	ID         string
+	To         string
+	From       string
+	Subject    string
+	Step       int    `json:"step_index"`
+	CampaignID string `json:"campaign_id"`
+	Status     string
+	Error      string
+	Headers    map[string]string
+}
+
+func (m *mailer) outbox() (all []posted) {
+	m.t.Helper()
+	var list struct{ Data []posted }
+	if err := json.Unmarshal(m.Read.Post("/v1/outbox/list", `{"sort": "created_at", "page_size": 500}`).Is(200).Body, &list); err != nil {
+		m.t.Fatal(err)
+	}
+	return list.Data
+}
+
+// message is the message of a step to somebody.
+func (m *mailer) message(name string, step int) posted {
+	m.t.Helper()
+	all := m.outbox()
+	at := slices.IndexFunc(all, func(p posted) bool { return p.To == name+"@initech.example" && p.Step == step })
+	if at < 0 {
+		m.t.Fatalf("there is no message of step %d to %s: %+v", step, name, all)
+	}
+	return all[at]
+}
+
+// is wants a message to have a status, and an error with a text in it; none has no error.
+func (m *mailer) is(name string, step int, status, text string) {
+	m.t.Helper()
+	if got := m.message(name, step); got.Status != status || !strings.Contains(got.Error, text) || text == "" && got.Error != "" {
+		m.t.Errorf("the message of step %d to %s is %s (%s), want %s (%s)", step, name, got.Status, got.Error, status, text)
+	}
+}
+
+// course is a sequence as it is listed.
+type course struct {
+	ID      string
+	Contact string `json:"contact_id"`
+	Status  string
+	Reason  string
+	Next    *time.Time `json:"next_due_at"`
+	History []struct {
+		Step    int `json:"step_index"`
+		Status  string
+		Reason  string
+		Message string `json:"message_id"`
+	}
+}
+
+func (m *mailer) course(campaign, contact string) course {
+	m.t.Helper()
+	var list struct{ Data []course }
+	if err := json.Unmarshal(m.Read.Post(campaign+"/sequences/list", `{"page_size": 500}`).Is(200).Body, &list); err != nil {
+		m.t.Fatal(err)
+	}
+	at := slices.IndexFunc(list.Data, func(c course) bool { return c.Contact == contact })
+	if at < 0 {
+		m.t.Fatalf("%s has no sequence", contact)
+	}
+	return list.Data[at]
+}
+
+// goes wants a sequence to be so: its status, its reason after a colon, and what became of each step.
+func (m *mailer) goes(campaign, contact, want string) {
+	m.t.Helper()
+	c := m.course(campaign, contact)
+	got := c.Status
+	if c.Reason != "" {
+		got += ":" + c.Reason
+	}
+	for _, h := range c.History {
+		got += " " + h.Status
+	}
+	if got != want {
+		m.t.Errorf("the sequence is %q, want %q: %+v", got, want, c)
+	}
+}
+
+// arrived wants the server to have the messages, given as recipient and subject, in whatever order.
+func (m *mailer) arrived(want ...string) {
+	m.t.Helper()
+	var got []string
+	for _, mail := range m.server.Mails() {
+		name, _, _ := strings.Cut(strings.Join(mail.To, ","), "@initech.example")
+		got = append(got, name+" "+mail.Header.Get("Subject"))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		m.t.Errorf("these arrived: %q, want %q", got, want)
+	}
+}
+
+// ready wants the service to say that it can serve, or why not.
+func (m *mailer) ready(trouble string) {
+	m.t.Helper()
+	if trouble == "" {
+		m.app.Anonymous().Get("/readyz").Is(200)
+		return
+	}
+	m.app.Anonymous().Get("/readyz").Fails(503, "unavailable", trouble)
+}
+
+// suppressed gives the addresses that nothing is sent to, with the reasons.
+func (m *mailer) suppressed() (all []string) {
+	m.t.Helper()
+	res := m.Read.Post("/v1/suppressions/list", `{"page_size": 500}`).Is(200)
+	for i, email := range res.Column("email") {
+		all = append(all, email+" "+res.Column("reason")[i])
+	}
+	slices.Sort(all)
+	return all
+}
+
+// sound wants what is stored to agree with itself.
+func (m *mailer) sound() {
+	m.t.Helper()
+	soundSets(m.t, m.app, m.Org)
+}

@@ -1,0 +1,224 @@
+package handlers_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/cmd"
+	"prospector/internal/apptest"
+	"prospector/internal/mail"
+	"prospector/internal/outreach"
+)
+
+const (
+	mailHeld   = "mail cannot be sent and is held"
+	mailAgain  = "mail is sent again"
+	mailSecret = "correct-horse"
+)
+
+// answering is a mail server's answer at one stage.
+func answering(at, answer string) func(string, string) string {
+	return func(stage, _ string) string {
+		if stage == at {
+			return answer
+		}
+		return ""
+	}
+}
+
+// mailTrouble is something that keeps all mail from being sent.
+type mailTrouble struct {
+	name    string
+	breaks  func(*mailer)
+	mends   func(*mailer)
+	reason  string
+	encrypt bool
+}
+
+func mailTroubles(t *testing.T, right, wrong *tls.Config) []mailTrouble {
+	t.Helper()
+	answers := func(name, stage, answer, reason string) mailTrouble {
+		return mailTrouble{name, func(m *mailer) { m.server.Answers(answering(stage, answer)) }, func(m *mailer) { m.server.Answers(nil) }, reason, false}
+	}
+	offers := func(name string, bad *tls.Config, reason string) mailTrouble {
+		return mailTrouble{name, func(m *mailer) { m.server.OfferTLS(bad) }, func(m *mailer) { m.server.OfferTLS(right) }, reason, true}
+	}
+	return []mailTrouble{
+		{"refuses connections", func(m *mailer) { m.server.Down() }, func(m *mailer) { m.server.Up() }, "connect: connection refused", false},
+		answers("hangs up", "greeting", apptest.MailDrop, "greeting: the server hung up"),
+		answers("is too busy", "greeting", "421 4.3.2 too busy", "greeting: 421 4.3.2 too busy"),
+		answers("refuses the login", "AUTH", "535 5.7.8 not with "+mailSecret, "login: 535 5.7.8 not with ***"),
+		answers("refuses the sender", "MAIL", "553 5.7.1 not for you", "MAIL FROM: 553 5.7.1 not for you"),
+		answers("puts the sender off", "MAIL", "451 4.7.1 slowly", "MAIL FROM: 451 4.7.1 slowly"),
+		offers("does not encrypt", nil, "STARTTLS: the server does not offer it"),
+		offers("is another", wrong, "STARTTLS: tls: failed to verify certificate"),
+	}
+}
+
+// TestMailTrouble: while no message can be sent none fails; sending holds for longer and longer, the service says so, and when it can
+// be sent again everything is, once.
+func TestMailTrouble(t *testing.T) {
+	web := httptest.NewUnstartedServer(nil)
+	web.StartTLS()
+	defer web.Close()
+	right := &tls.Config{Certificates: web.TLS.Certificates}
+	roots := x509.NewCertPool()
+	roots.AddCert(web.Certificate())
+	for _, c := range mailTroubles(t, right, selfMade(t)) {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMailer(t, func(cfg *cmd.Config) { cfg.Mail.SMTP.Username, cfg.Mail.SMTP.Password = "ada", mailSecret })
+			m.server.Username, m.server.Password = "ada", mailSecret
+			if c.encrypt {
+				m.encrypts(roots)
+			}
+			m.holds(c)
+		})
+	}
+}
+
+// encrypts makes the service send over STARTTLS, and trust the roots.
+func (m *mailer) encrypts(roots *x509.CertPool) {
+	m.t.Helper()
+	s := mail.NewSMTP(mail.Options{Host: m.server.Addr.IP.String(), Port: m.server.Addr.Port, Username: "ada", Password: mailSecret, RootCAs: roots})
+	m.t.Cleanup(func() { _ = s.Close() })
+	m.app.Outreach.Transport = func(uuid.UUID) outreach.Transport { return s }
+}
+
+// selfMade is a certificate that nobody trusts.
+func selfMade(t *testing.T) *tls.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+}
+
+// holds goes through a trouble from its beginning to its end.
+func (m *mailer) holds(c mailTrouble) {
+	m.t.Helper()
+	const all = 20
+	var names, first, both []string
+	for i := range all {
+		names = append(names, fmt.Sprint("c", i))
+		first = append(first, fmt.Sprintf("c%d Hello c%d", i, i))
+		both = append(both, first[i], fmt.Sprintf("c%d Re: Hello c%d", i, i))
+	}
+	m.ready("")
+	c.breaks(m)
+	campaign := m.sends(twoMails, "", contactsOf(m.Org, names...)...)
+	m.run()
+	for i, hold := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300} {
+		hold *= time.Second
+		m.ready(mailHeld + ": " + c.reason)
+		if n := strings.Count(m.app.Log.String(), mailHeld); n != i+1 {
+			m.t.Fatalf("the log tells %d times that mail is held, want %d:\n%s", n, i+1, m.app.Log)
+		}
+		if !strings.Contains(m.app.Log.String(), fmt.Sprintf("%q for=%v", mailHeld, hold)) {
+			m.t.Fatalf("mail is not held for %v:\n%s", hold, m.app.Log)
+		}
+		greeted := m.server.Asked("greeting", "") // how many have come
+		m.after(hold - time.Millisecond)
+		if n := m.server.Asked("greeting", ""); n != greeted {
+			m.t.Errorf("%d connections were made while mail was held for %v", n-greeted, hold)
+		}
+		m.after(time.Millisecond)
+		if n := m.server.Asked("greeting", ""); n > greeted+1 {
+			m.t.Errorf("%d connections were made to see whether mail can be sent after %v", n-greeted, hold)
+		}
+	}
+	m.arrived()
+	stopped := 0
+	for _, p := range m.outbox() {
+		if p.Status != "retrying" || p.Error != "" && !strings.Contains(p.Error, c.reason) {
+			m.t.Errorf("a message is %s: %s", p.Status, p.Error)
+		}
+		stopped++
+	}
+	if stopped == 0 {
+		m.t.Error("there is no message")
+	}
+	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_failed"); n != 0 || len(m.suppressed()) > 0 {
+		m.t.Errorf("%d messages failed, suppressed are %q", n, m.suppressed())
+	}
+	c.mends(m)
+	m.after(5 * time.Minute) // one goes, to see whether it can
+	m.after(time.Second)
+	m.arrived(first...)
+	m.ready("")
+	if n := strings.Count(m.app.Log.String(), mailAgain); n != 1 {
+		m.t.Errorf("the log tells %d times that mail is sent again", n)
+	}
+	m.after(2 * time.Hour)
+	m.arrived(both...)
+	if log := m.app.Log.String(); strings.Contains(log, mailSecret) {
+		m.t.Errorf("the log has the password:\n%s", log)
+	}
+	m.sound()
+}
+
+// TestMailTroubleAgain: a trouble after the end of another is held as if it were the first.
+func TestMailTroubleAgain(t *testing.T) {
+	m := newMailer(t)
+	campaign := m.sends(oneMail, "")
+	audience := m.Read.Get(campaign).Text("data.audiences.0.id")
+	for i := range 3 {
+		m.server.Answers(answering("MAIL", "451 4.7.1 slowly"))
+		m.Write.Post("/v1/audiences/"+audience+"/contacts/add", namely(contactsOf(m.Org, fmt.Sprint("c", i))...)).Is(200)
+		m.run()
+		m.ready("slowly")
+		m.server.Answers(nil)
+		m.after(5 * time.Second)
+		m.ready("")
+	}
+	m.arrived("c0 Hello c0", "c1 Hello c1", "c2 Hello c2")
+	if n := strings.Count(m.app.Log.String(), "for=5s"); n != 3 || strings.Count(m.app.Log.String(), mailHeld) != 3 {
+		t.Errorf("%s", m.app.Log)
+	}
+}
+
+// TestMailTroubleOverWindow: what is held until the sending window has closed goes out when it opens, also after a restart.
+func TestMailTroubleOverWindow(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarted %t", restarted), func(t *testing.T) {
+			m := newMailer(t)
+			m.Admin.Patch("/v1/organization", `{"sending_window": {"from_hour": 8, "to_hour": 10}}`).Is(200)
+			m.app.Clock.Advance(59*time.Minute + 58*time.Second) // it is two seconds to ten
+			m.server.Down()
+			ids := contactsOf(m.Org, "bob", "eve", "zoe")
+			campaign := m.sends(oneMail, "", ids...)
+			m.run()
+			m.ready(mailHeld)
+			m.server.Up()
+			if restarted {
+				m.app.Restart()
+			}
+			m.after(5 * time.Second)
+			m.after(22*time.Hour - 4*time.Second)
+			m.arrived()
+			m.goes(campaign, ids[0], "active waiting")
+			m.after(time.Second)
+			m.after(time.Second) // one went at eight, to see whether it can
+			m.arrived("bob Hello bob", "eve Hello eve", "zoe Hello zoe")
+			m.goes(campaign, ids[0], "completed sent")
+			m.ready("")
+		})
+	}
+}

@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// idleTime is how long a server that has nothing to do is looked at.
+const idleTime = 20 * time.Second
+
+// BenchmarkIdle prints what sequences that wait cost a server: its memory and its CPU, against one on an empty store.
+func BenchmarkIdle(b *testing.B) {
+	c := newCampaignBench(b, 0, "")
+	c.begin(waiting, 9, 30)
+	dir := c.s.Config.DataDir
+	if err := c.s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	program := filepath.Join(b.TempDir(), "prospector")
+	build := exec.Command("go", "build", "-o", program, "prospector")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		b.Fatal(err)
+	}
+	full, busy := idle(b, program, dir)
+	empty, lazy := idle(b, program, b.TempDir())
+	fmt.Printf("\nwith %d sequences that wait: %d MB (RssAnon) against %d MB on an empty store, bar 50 more %s; CPU in %v: %v against %v\n",
+		waiting, full>>20, empty>>20, verdict(full-empty <= 50<<20), idleTime, busy, lazy)
+}
+
+// idle runs a server, and tells what memory it has and what CPU it takes while there is nothing to do.
+func idle(b *testing.B, program, dir string) (anon int64, cpu time.Duration) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	server := exec.Command(program, "serve", "--data-dir", dir, "--addr", addr)
+	if err := server.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		_ = server.Process.Signal(os.Interrupt)
+		_ = server.Wait()
+	}()
+	for {
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			conn.Close()
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	time.Sleep(idleTime / 2) // what it does at its start is over
+	before := cpuTime(b, server.Process.Pid)
+	time.Sleep(idleTime)
+	return anonOf(server.Process.Pid), cpuTime(b, server.Process.Pid) - before
+}
+
+// cpuTime is what a process has used, as Linux tells it: in hundredths of a second.
+func cpuTime(b *testing.B, pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}

@@ -1,0 +1,344 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/smtp"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/cmd"
+	"prospector/internal/crm"
+	"prospector/internal/mail"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+const (
+	mailed      = 20_000
+	overdue     = 10_000
+	waiting     = 100_000
+	connections = 8 // as many as the service has
+)
+
+// BenchmarkEngine prints how fast campaigns send: over SMTP against a bare loop, and into the outbox against bare group commits.
+func BenchmarkEngine(b *testing.B) {
+	b.Run("smtp", func(b *testing.B) {
+		addr := sink(b)
+		var c comparison
+		for range 3 {
+			c.note(newCampaignBench(b, mailed, addr).send(), bareMails(b, addr))
+		}
+		fmt.Printf("\n%d messages to a sink on loopback, each on the disk before it goes, against a bare loop over %d connections:\n", mailed, connections)
+		c.print("sending", 3)
+	})
+	b.Run("outbox", func(b *testing.B) {
+		var c comparison
+		for range 3 {
+			c.note(newCampaignBench(b, overdue, "").send(), bareCommits(b))
+		}
+		fmt.Printf("\n%d overdue steps to the outbox, against as many bare group commits of %d writers:\n", overdue, bareWriters)
+		c.print("sending (bar: 10 times as long)", 10)
+	})
+}
+
+// campaignBench is a campaign whose contacts wait for a message that is due at nine.
+type campaignBench struct {
+	outreachBench
+	s        *cmd.Service
+	campaign uuid.UUID
+	clock    atomic.Int64 // what is added to that of the wall
+}
+
+func newCampaignBench(b *testing.B, contacts int, addr string) *campaignBench {
+	c := &campaignBench{outreachBench: outreachBench{b: b, client: &http.Client{}}}
+	eight := time.Now().UTC().Truncate(24 * time.Hour).Add(8 * time.Hour)
+	c.clock.Store(int64(time.Until(eight)))
+	cfg := settings(b.TempDir())
+	cfg.Mail.DailyCap, cfg.Mail.MinGap, cfg.RateLimit.PerMinute = 0, 0, 0
+	if host, port, err := net.SplitHostPort(addr); err == nil {
+		cfg.Mail.Transport, cfg.Mail.SMTP.Host, cfg.Mail.SMTP.TLS = "smtp", host, mail.None
+		cfg.Mail.SMTP.Port, _ = strconv.Atoi(port)
+	}
+	s, err := cmd.Open(cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		func() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) })
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.s = s
+	b.Cleanup(func() { s.Close() })
+	c.org = newTenant(b, s, "Sending", 1)
+	server := httptest.NewServer(s.API)
+	b.Cleanup(server.Close)
+	c.url = server.URL
+	c.campaign = c.begin(contacts, 9, 0)
+	return c
+}
+
+// begin makes a campaign that runs, and has all its sequences begin.
+func (c *campaignBench) begin(contacts, hour, day int) uuid.UUID {
+	b, s := c.b, c.s
+	ids := make([]uuid.UUID, 0, contacts)
+	err := s.Store.Update(context.Background(), c.org.id, store.Actor{}, func(tx *store.Tx) error {
+		org, err := s.Identity.Organizations.Get(tx, c.org.id)
+		if err != nil {
+			return err
+		}
+		always := org.Record
+		always.BusinessDays = []int{1, 2, 3, 4, 5, 6, 7}
+		if _, err = s.Identity.Organizations.Replace(tx, org, always); err != nil {
+			return err
+		}
+		for i := range contacts {
+			doc, err := s.CRM.Contacts.Insert(tx, crm.Contact{FirstName: "Ada", LastName: "Smith", Email: mailbox(i)})
+			if err != nil {
+				return err
+			}
+			ids = append(ids, doc.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	template := fmt.Sprintf(`{"name": "One", "steps": [{"index": 0, "type": "auto_email", "hour": %d, "day": %d, "subject": "Hello {{recipient.first_name}}", "message": %q}]}`, hour, day, letterText)
+	chosen, _ := c.post("/v1/sequence-templates", template, http.StatusCreated)
+	audience, _ := c.post("/v1/audiences", `{"name": "All"}`, http.StatusCreated)
+	for len(ids) > 0 {
+		n := min(len(ids), 10_000)
+		c.post("/v1/audiences/"+audience.String()+"/contacts/add", map[string]any{"contact_ids": ids[:n]}, http.StatusOK)
+		ids = ids[n:]
+	}
+	campaign, _ := c.post("/v1/campaigns", map[string]any{"name": "All", "template_id": chosen, "audience_ids": []uuid.UUID{audience}, "status": "active"}, http.StatusCreated)
+	s.Worker.Once(context.Background())
+	if err := s.Index.Settle(); err != nil {
+		b.Fatal(err)
+	}
+	return campaign
+}
+
+const letterText = "Hello {{recipient.first_name}},\n\nteams like yours lose a day a week to lists that nobody trusts. Ours are right.\nShall we talk about it on Thursday?\n\n{{sender.first_name}}"
+
+func mailbox(i int) shape.Text { return shape.Text(fmt.Sprintf("contact%d@sink.example", i)) }
+
+// send lets the time come, and tells how long it takes until all messages have gone and are on record. Meanwhile lists are looked at.
+func (c *campaignBench) send() time.Duration {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	c.clock.Add(int64(time.Hour))
+	start := time.Now()
+	running.Go(func() { c.s.Worker.Run(ctx) })
+	total := c.stats().Active + c.stats().Completed
+	var took time.Duration
+	for before := 0; before < total; {
+		listed := c.listed()
+		after := c.stats().MessagesSent
+		if listed < before || listed > after {
+			c.b.Fatalf("a list has %d messages that were sent, and there were %d before it and %d after", listed, before, after)
+		}
+		before, took = after, time.Since(start)
+	}
+	cancel()
+	running.Wait()
+	c.s.Outreach.Wait()
+	if n := c.listed(); n != total {
+		c.b.Fatalf("%d of %d messages are listed", n, total)
+	}
+	return took
+}
+
+type campaignStats struct {
+	Active, Completed int
+	MessagesSent      int `json:"messages_sent"`
+}
+
+func (c *campaignBench) stats() campaignStats {
+	answer, err := send(c.client, c.org, http.MethodGet, c.url+"/v1/campaigns/"+c.campaign.String()+"/stats", "")
+	var stats struct{ Data campaignStats }
+	if err == nil {
+		err = json.Unmarshal(answer, &stats)
+	}
+	if err != nil {
+		c.b.Fatal(err)
+	}
+	return stats.Data
+}
+
+// listed is how many messages a list says were sent.
+func (c *campaignBench) listed() int {
+	answer, err := send(c.client, c.org, http.MethodPost, c.url+"/v1/outbox/list", `{"filters": [{"field": "status", "condition": "is", "value": "sent"}], "page_size": 1}`)
+	var page struct {
+		Pagination struct {
+			TotalCount int `json:"total_count"`
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(answer, &page)
+	}
+	if err != nil {
+		c.b.Fatal(err)
+	}
+	return page.Pagination.TotalCount
+}
+
+// bareMails sends as many messages of the same size over as many connections, and does nothing else.
+func bareMails(b *testing.B, addr string) time.Duration {
+	m := mail.Message{
+		ID: uuid.NewString() + "@bench.example", Date: time.Now(), Subject: "Hello Ada", Body: letterText,
+		From: mail.Address{Name: "Ann Smith", Email: "ann@bench.example"}, To: mail.Address{Name: "Ada Smith", Email: "contact10000@sink.example"},
+		Unsubscribe: "http://127.0.0.1:8080/u/" + strings.Repeat("x", 64),
+	}
+	var text strings.Builder
+	for name, value := range m.Headers() {
+		fmt.Fprintf(&text, "%s: %s\r\n", name, value)
+	}
+	text.WriteString("\r\n" + strings.ReplaceAll(letterText, "\n", "\r\n") + "\r\n")
+	content := []byte(text.String())
+	start := time.Now()
+	var all sync.WaitGroup
+	for i := range connections {
+		all.Go(func() {
+			if err := bareMail(addr, content, mailed/connections, i); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(start)
+}
+
+func bareMail(addr string, content []byte, n, first int) error {
+	c, err := smtp.Dial(addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for i := range n {
+		if err := c.Mail("ann@bench.example"); err != nil {
+			return err
+		}
+		if err := c.Rcpt(string(mailbox(first*n + i))); err != nil {
+			return err
+		}
+		w, err := c.Data()
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(content); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	return c.Quit()
+}
+
+// bareWriters is how many write at the same time.
+const bareWriters = 64
+
+// bareCommits makes as many bare group commits.
+func bareCommits(b *testing.B) time.Duration {
+	ids := make([]uuid.UUID, overdue)
+	for i := range ids {
+		ids[i] = uuid.Must(uuid.NewV7())
+	}
+	c := newBareCommitter(b, ids, 1000)
+	start := time.Now()
+	var all sync.WaitGroup
+	for range bareWriters {
+		all.Go(func() {
+			for i := range overdue / bareWriters {
+				if err := c.update(i); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(start)
+}
+
+// sink is a mail server on loopback that takes everything: Postfix's smtp-sink when it is there, else one of our own.
+func sink(b *testing.B) (addr string) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr = ln.Addr().String()
+	program, err := exec.LookPath("smtp-sink")
+	if err != nil {
+		fmt.Println("smtp-sink is not installed: the sink is one in this process")
+		b.Cleanup(func() { ln.Close() })
+		go ownSink(ln)
+		return addr
+	}
+	ln.Close()
+	command := exec.Command(program, addr, "1000")
+	command.Stderr = os.Stderr
+	if os.Geteuid() == 0 {
+		command.Args = append(command.Args[:1], append([]string{"-u", "nobody"}, command.Args[1:]...)...)
+	}
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	for {
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			conn.Close()
+			return addr
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// ownSink answers each command and each message with 250.
+func ownSink(ln net.Listener) {
+	for {
+		conn, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			r := bufio.NewReader(conn)
+			fmt.Fprint(conn, "220 sink\r\n")
+			for content := false; ; {
+				line, err := r.ReadString('\n')
+				if err != nil {
+					return
+				}
+				switch {
+				case content && line != ".\r\n":
+					continue
+				case !content && strings.HasPrefix(line, "DATA"):
+					content = true
+					fmt.Fprint(conn, "354 go\r\n")
+					continue
+				case !content && strings.HasPrefix(line, "QUIT"):
+					fmt.Fprint(conn, "221 bye\r\n")
+					return
+				}
+				content = false
+				fmt.Fprint(conn, "250 ok\r\n")
+			}
+		}()
+	}
+}

@@ -1,0 +1,23 @@
+package planner
+
+import "time"
+
+// What tests ask of the inside of the planner, which counts in moments, they ask with a time.Time.
+
+func (c *Calendar) at(d date, h int) time.Time { return c.first(d, h).time() }
+
+func (c *Calendar) date(t time.Time) date { return c.dateOf(momentOf(t)) }
+
+func (c *Calendar) after(t time.Time, d Delay, hour int) (over time.Time, passed bool) {
+	m, passed := c.over(momentOf(t), d, hour)
+	return m.time(), passed
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (p *Past) settled() bool { return !p.Fixed.IsZero() || !p.Over.IsZero() }

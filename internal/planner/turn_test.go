@@ -1,0 +1,46 @@
+package planner
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A queue gives turns in their order, however they came.
+func TestQueue(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 7))
+	for round := range 200 {
+		var q queue
+		var want []Turn
+		var clock moment
+		for i := range 300 {
+			if random.IntN(3) > 0 {
+				clock += moment(random.IntN(3))
+				turn := Turn{due: clock, sequence: i}
+				if round%2 == 0 && random.IntN(4) == 0 {
+					turn.due -= moment(random.IntN(20))
+				}
+				q.push(turn)
+				want = append(want, turn)
+				continue
+			}
+			if first := q.first(); len(want) == 0 {
+				if first != nil {
+					t.Fatalf("%v comes out of an empty queue", *first)
+				}
+				continue
+			}
+			slices.SortFunc(want, func(a, b Turn) int {
+				if a.Before(&b) {
+					return -1
+				}
+				return 1
+			})
+			first := *q.first()
+			if got := q.pop(); first != want[0] || got != want[0] {
+				t.Fatalf("round %d: first is %v, then comes %v, want %v", round, first, got, want[0])
+			}
+			want = want[1:]
+		}
+	}
+}
