@@ -124,7 +124,9 @@ func (o *Outreach) MailStats() MailStats {
 	defer p.mu.Unlock()
 	s := MailStats{InHand: len(p.queue) + p.sending, HandedOver: map[string]uint64{}}
 	for _, h := range p.holds {
-		s.Trouble = h.why
+		if o.store.Now().Before(h.until.Add(lastHold)) { // else nobody has wanted to send for long, and nothing is known
+			s.Trouble = h.why
+		}
 	}
 	for status := mail.Sent; status <= mail.Unwelcome; status++ {
 		s.HandedOver[status.String()] = p.results[status]
