@@ -62,6 +62,9 @@ func (p *play) messageText(contact string) string {
 // carry wants the last events to have this data.
 func (p *play) carry(events []event, want ...string) {
 	p.t.Helper()
+	if len(events) < len(want) {
+		p.t.Fatalf("%d events came, want %d", len(events), len(want))
+	}
 	for i, e := range events[len(events)-len(want):] {
 		if diff := apptest.Diff(want[i], string(e.Data)); diff != "" {
 			p.t.Errorf("%s: %s\nit has %s", e.TriggerKey, diff, e.Data)

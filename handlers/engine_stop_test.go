@@ -276,55 +276,62 @@ func (p *play) work(kind string) {
 // TestEngineStopsMany: when more stop than one transaction takes, the rest is done by a job. Nothing goes out meanwhile, and no Task is
 // made, even if all is due before that job comes to its turn.
 func TestEngineStopsMany(t *testing.T) {
-	const many = 230
 	for _, of := range stopCases() {
 		if !of.everybody && of.name != "the domain" && of.name != "removal" || of.later {
 			continue
 		}
-		t.Run(of.name, func(t *testing.T) {
-			app := apptest.New(t)
-			c := &stopping{play: &play{app.Org("Acme"), t, app}, stopCase: of}
-			c.Admin.Patch("/v1/organization", simUTC).Is(200)
-			ids := c.contacts(many)
-			c.audience = simAudience(c.Org, ids...)
-			c.campaign = simCampaign(c.Org, c.audience, map[string]any{"status": "active"}, []simStep{simMail(0, 0, 9), simCall(1, 0, 8), simMail(2, 1, 9), simCall(3, 1, 9)})
-			c.Write.Post(c.campaign+"/audiences/add", audienceIDs(simAudience(c.Org))).Is(200)
-			c.to("03-02 12:00")
-			messages, tasks := len(c.outbox()), len(c.tasks())
-			if messages != many || tasks != many {
-				t.Fatalf("there are %d messages and %d Tasks", messages, tasks)
-			}
-			switch of.name {
-			case "the domain":
-				c.Admin.Post("/v1/suppressions", `{"domain": "x.example"}`).Is(201)
-			case "removal":
-				c.Write.Post("/v1/audiences/"+c.audience+"/contacts/remove", map[string]any{"contact_ids": ids}).Is(200)
-			default:
-				c.stop(c)
-			}
-			simAdvance(t, app, app.Clock.Now().Add(48*time.Hour))
-			c.work("sequences.advance")
-			if n := len(c.outbox()); n != messages {
-				t.Errorf("%d messages went out afterwards", n-messages)
-			}
-			if n := len(c.tasks()); n != tasks {
-				t.Errorf("%d Tasks were made afterwards", n-tasks)
-			}
-			app.Work()
-			for _, s := range c.sequences(c.campaign) {
-				if s.Status != "stopped" || *s.Reason != of.reason {
-					t.Fatalf("%+v goes on", s)
-				}
-			}
-			if n := len(c.tasks(isRule("status", "cancelled"))); n != tasks || len(c.outbox()) != messages || len(c.tasks()) != tasks {
-				t.Errorf("%d Tasks of %d are cancelled, %d messages were sent", n, len(c.tasks()), len(c.outbox()))
-			}
-			if c.Read.Get(c.campaign).Status == 200 {
-				if got := asJSON(c.Read.Get(c.campaign + "/stats").Is(200).Value("data.stopped_by_reason")); got != fmt.Sprintf(`{"%s":%d}`, of.reason, many) {
-					t.Errorf("the stats say %s", got)
-				}
-			}
-			c.agrees(c.campaign)
-		})
+		for kind, next := range map[string]simStep{" before a message": simMail(2, 1, 9), " before a Task": simCall(2, 1, 9)} {
+			t.Run(of.name+kind, func(t *testing.T) { stopsMany(t, of, next) })
+		}
 	}
+}
+
+// manySequences is more than one transaction stops.
+const manySequences = 230
+
+// stopsMany stops many when the next thing to happen to them is a step.
+func stopsMany(t *testing.T, of stopCase, next simStep) {
+	app := apptest.New(t)
+	c := &stopping{play: &play{app.Org("Acme"), t, app}, stopCase: of}
+	c.Admin.Patch("/v1/organization", simUTC).Is(200)
+	ids := c.contacts(manySequences)
+	c.audience = simAudience(c.Org, ids...)
+	c.campaign = simCampaign(c.Org, c.audience, map[string]any{"status": "active"}, []simStep{simMail(0, 0, 9), simCall(1, 0, 8), next})
+	c.Write.Post(c.campaign+"/audiences/add", audienceIDs(simAudience(c.Org))).Is(200)
+	c.to("03-02 12:00")
+	messages, tasks := len(c.outbox()), len(c.tasks())
+	if messages != manySequences || tasks != manySequences {
+		t.Fatalf("there are %d messages and %d Tasks", messages, tasks)
+	}
+	switch of.name {
+	case "the domain":
+		c.Admin.Post("/v1/suppressions", `{"domain": "x.example"}`).Is(201)
+	case "removal":
+		c.Write.Post("/v1/audiences/"+c.audience+"/contacts/remove", map[string]any{"contact_ids": ids}).Is(200)
+	default:
+		c.stop(c)
+	}
+	simAdvance(t, app, app.Clock.Now().Add(48*time.Hour))
+	c.work("sequences.advance")
+	if n := len(c.outbox()); n != messages {
+		t.Errorf("%d messages went out afterwards", n-messages)
+	}
+	if n := len(c.tasks()); n != tasks {
+		t.Errorf("%d Tasks were made afterwards", n-tasks)
+	}
+	app.Work()
+	for _, s := range c.sequences(c.campaign) {
+		if s.Status != "stopped" || *s.Reason != of.reason {
+			t.Fatalf("%+v goes on", s)
+		}
+	}
+	if n := len(c.tasks(isRule("status", "cancelled"))); n != tasks || len(c.outbox()) != messages || len(c.tasks()) != tasks {
+		t.Errorf("%d Tasks of %d are cancelled, %d messages were sent", n, len(c.tasks()), len(c.outbox()))
+	}
+	if c.Read.Get(c.campaign).Status == 200 {
+		if got := asJSON(c.Read.Get(c.campaign + "/stats").Is(200).Value("data.stopped_by_reason")); got != fmt.Sprintf(`{"%s":%d}`, of.reason, manySequences) {
+			t.Errorf("the stats say %s", got)
+		}
+	}
+	c.agrees(c.campaign)
 }

@@ -211,10 +211,11 @@ func TestMailOldAddress(t *testing.T) {
 // TestMailSenders: over a mail server each sender keeps to the cap and the gap, and prioritized campaigns go first.
 func TestMailSenders(t *testing.T) {
 	m := newMailer(t, func(cfg *cmd.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = 3, time.Minute })
-	slow := m.sends(oneMail, "", contactsOf(m.Org, "s0", "s1", "s2")...)
-	first := m.sends(oneMail, `, "prioritized": true`, contactsOf(m.Org, "p0", "p1")...)
+	atTen := strings.Replace(oneMail, `"index": 0,`, `"index": 0, "hour": 10,`, 1) // when all sequences have begun
+	slow := m.sends(atTen, "", contactsOf(m.Org, "s0", "s1", "s2")...)
+	first := m.sends(atTen, `, "prioritized": true`, contactsOf(m.Org, "p0", "p1")...)
 	user := m.Admin.Post("/v1/users", `{"email": "eve@acme.example", "first_name": "Eve"}`).Is(201).ID()
-	m.sends(oneMail, fmt.Sprintf(`, "owner_id": %q`, user), contactsOf(m.Org, "e0")...)
+	m.sends(atTen, fmt.Sprintf(`, "owner_id": %q`, user), contactsOf(m.Org, "e0")...)
 	counts := func(minutes, want int) {
 		t.Helper()
 		if n := len(m.server.Mails()); n != want {
@@ -222,6 +223,8 @@ func TestMailSenders(t *testing.T) {
 		}
 	}
 	m.run()
+	m.arrived()
+	m.after(time.Hour)
 	counts(0, 2)
 	m.arrived("e0 Hello e0", "p0 Hello p0")
 	for minute := 1; minute <= 30; minute++ {

@@ -158,6 +158,7 @@ func (m *mailer) holds(c mailTrouble) {
 	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_failed"); n != 0 || len(m.suppressed()) > 0 {
 		m.t.Errorf("%d messages failed, suppressed are %q", n, m.suppressed())
 	}
+	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 1, "prospector_mail_in_hand": 0, `prospector_mail_handed_over_total{result="sent"}`: 0})
 	c.mends(m)
 	m.after(5 * time.Minute) // one goes, to see whether it can
 	m.after(time.Second)
@@ -168,6 +169,7 @@ func (m *mailer) holds(c mailTrouble) {
 	}
 	m.after(2 * time.Hour)
 	m.arrived(both...)
+	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 0, "prospector_mail_in_hand": 0, `prospector_mail_handed_over_total{result="sent"}`: 2 * all})
 	if log := m.app.Log.String(); strings.Contains(log, mailSecret) {
 		m.t.Errorf("the log has the password:\n%s", log)
 	}

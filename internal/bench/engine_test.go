@@ -70,6 +70,7 @@ func newCampaignBench(b *testing.B, contacts int, addr string) *campaignBench {
 	c.clock.Store(int64(time.Until(eight)))
 	cfg := settings(b.TempDir())
 	cfg.Mail.DailyCap, cfg.Mail.MinGap, cfg.RateLimit.PerMinute = 0, 0, 0
+	cfg.PublicURL = "http://127.0.0.1:8080"
 	if host, port, err := net.SplitHostPort(addr); err == nil {
 		cfg.Mail.Transport, cfg.Mail.SMTP.Host, cfg.Mail.SMTP.TLS = "smtp", host, mail.None
 		cfg.Mail.SMTP.Port, _ = strconv.Atoi(port)
@@ -145,12 +146,16 @@ func (c *campaignBench) send() time.Duration {
 	total := c.stats().Active + c.stats().Completed
 	var took time.Duration
 	for before := 0; before < total; {
+		if c.stats().MessagesFailed > 0 {
+			c.b.Fatal("messages have failed")
+		}
 		listed := c.listed()
 		after := c.stats().MessagesSent
 		if listed < before || listed > after {
 			c.b.Fatalf("a list has %d messages that were sent, and there were %d before it and %d after", listed, before, after)
 		}
 		before, took = after, time.Since(start)
+		time.Sleep(20 * time.Millisecond)
 	}
 	cancel()
 	running.Wait()
@@ -164,6 +169,7 @@ func (c *campaignBench) send() time.Duration {
 type campaignStats struct {
 	Active, Completed int
 	MessagesSent      int `json:"messages_sent"`
+	MessagesFailed    int `json:"messages_failed"`
 }
 
 func (c *campaignBench) stats() campaignStats {

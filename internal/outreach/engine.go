@@ -134,11 +134,16 @@ func (o *Outreach) rest(tx *store.Tx, job store.Job, next time.Time) error {
 }
 
 // pass does what is due in an organization, as much as fits into a transaction, after what came of messages was written down.
-// then is called in it with whether there is more, and else when there is.
+// then is called in it with whether there is more, and else when there is. What came is written down also when ctx has ended; nothing
+// is sent after that.
 func (o *Outreach) pass(ctx context.Context, org uuid.UUID, came []result, then func(tx *store.Tx, more bool, next time.Time) error) error {
-	room := o.post.reserve()
+	room := o.post.reserve(ctx)
 	var done *engine
-	err := o.store.Update(ctx, org, engineActor, func(tx *store.Tx) error {
+	writing := ctx
+	if len(came) > 0 {
+		writing = context.WithoutCancel(ctx)
+	}
+	err := o.store.Update(writing, org, engineActor, func(tx *store.Tx) error {
 		var more bool
 		var next time.Time
 		err := o.engage(tx, func(e *engine) (err error) {

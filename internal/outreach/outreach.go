@@ -105,7 +105,8 @@ func (o *Outreach) Start(ctx context.Context) error {
 	return err
 }
 
-// recover ends what was on its way in an organization, and looks at it anew when its clock is another than it was.
+// recover ends what was on its way in an organization, and looks at it anew: its clock may be another than it was, and nobody has
+// promised to go on with what waited for room alone.
 func (o *Outreach) recover(ctx context.Context, org uuid.UUID) error {
 	return o.store.Update(ctx, org, store.Actor{Operation: "serve"}, func(tx *store.Tx) error {
 		ids, err := o.messages.IDs(tx, bySending, []byte(bySending), 0)
@@ -124,9 +125,6 @@ func (o *Outreach) recover(ctx context.Context, org uuid.UUID) error {
 			if err := o.engage(tx, func(e *engine) error { return e.record(came) }); err != nil {
 				return err
 			}
-		}
-		if o.clock.wall.IsZero() {
-			return nil
 		}
 		return o.organizationChanged(tx, nil, nil)
 	})

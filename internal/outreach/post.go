@@ -75,11 +75,15 @@ type hold struct {
 	delay time.Duration
 }
 
-// reserve makes room for as many messages as may be handed over. Whoever reserves hands over, nothing at the least.
-func (p *post) reserve() (room int) {
+// reserve makes room for as many messages as may be handed over: none when the service ends. Whoever reserves hands over, nothing at
+// the least.
+func (p *post) reserve(ctx context.Context) (room int) {
 	now := p.outreach.store.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ctx.Err() != nil {
+		return 0
+	}
 	room = inHandMost - p.inHand
 	if h := p.holds[uuid.Nil]; h != nil { // one goes first, to see whether it can
 		if room = 1 - p.inHand; now.Before(h.until) {
@@ -120,7 +124,9 @@ func (o *Outreach) MailStats() MailStats {
 	defer p.mu.Unlock()
 	s := MailStats{InHand: len(p.queue) + p.sending, HandedOver: map[string]uint64{}}
 	for _, h := range p.holds {
-		s.Trouble = h.why
+		if o.store.Now().Before(h.until.Add(lastHold)) { // else nobody has wanted to send for long, and nothing is known
+			s.Trouble = h.why
+		}
 	}
 	for status := mail.Sent; status <= mail.Unwelcome; status++ {
 		s.HandedOver[status.String()] = p.results[status]
@@ -273,7 +279,7 @@ func (p *post) writeDown(ctx context.Context, org uuid.UUID, results []result) {
 	}
 	p.mu.Unlock()
 	for {
-		err := p.outreach.pass(context.WithoutCancel(ctx), org, results, func(tx *store.Tx, more bool, next time.Time) error {
+		err := p.outreach.pass(ctx, org, results, func(tx *store.Tx, more bool, next time.Time) error {
 			switch {
 			case more:
 				return p.outreach.wake(tx)
