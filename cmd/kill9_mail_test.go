@@ -46,7 +46,7 @@ func TestKill9Mail(t *testing.T) {
 	if len(kept) != 2*contacts || sent+unknown != len(kept) {
 		t.Errorf("there are %d messages, of which %d are sent and %d unknown, want %d", len(kept), sent, unknown, 2*contacts)
 	}
-	if unknown == 0 || unknown == len(kept) {
+	if unknown == len(kept) {
 		t.Errorf("%d messages are unknown after %d kills", unknown, rounds)
 	}
 	t.Logf("%d messages: %d sent, %d unknown, %d came", len(kept), sent, unknown, len(o.sink.Mails()))
