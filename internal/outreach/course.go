@@ -3,6 +3,7 @@ package outreach
 import (
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/internal/planner"
@@ -13,18 +14,31 @@ import (
 type course struct {
 	content  *Content
 	plan     *planner.Template
+	steps    []rendering        // in the order of their indexes
 	position map[int]int        // of the steps, by their indexes
 	render   map[int]*rendering // the same
 }
 
 func newCourse(c *Content) *course {
-	made := &course{content: c, plan: c.plan(), position: make(map[int]int, len(c.Steps)), render: make(map[int]*rendering, len(c.Steps))}
-	all := c.renderings()
-	for i := range all {
-		r := &all[i]
+	made := &course{content: c, plan: c.plan(), steps: c.renderings(), position: make(map[int]int, len(c.Steps)), render: make(map[int]*rendering, len(c.Steps))}
+	for i := range made.steps {
+		r := &made.steps[i]
 		made.position[r.step.Index], made.render[r.step.Index] = r.position, r
 	}
 	return made
+}
+
+// present gives the content that a template has now.
+func (o *Outreach) present(tx *store.Tx, template uuid.UUID) (*course, error) {
+	_, private, _, err := o.Templates.Table.Stored(tx, template)
+	if err != nil {
+		return nil, err
+	}
+	var state templateState
+	if err := json.Unmarshal(private, &state); err != nil {
+		return nil, err
+	}
+	return o.course(tx, template, state.Version)
 }
 
 // coursesMost is how many courses are kept at hand. A template is read anew in a fraction of a millisecond.

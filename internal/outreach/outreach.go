@@ -14,6 +14,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/mail"
+	"prospector/internal/planner"
 	"prospector/internal/record"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -44,8 +45,10 @@ type Outreach struct {
 	clock   clock
 	secret  []byte // see unsubscribe.go
 	courses courses
-	post    *post
-	engaged *engine // see engage
+	// calendars are those of the organizations.
+	calendars *store.Derived[*planner.Calendar]
+	post      *post
+	engaged   *engine // see engage
 }
 
 // Options are the settings of the package.
@@ -74,6 +77,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, op
 		sequences: newSequences(), messages: newMessages(), counts: store.NewParts("campaigns.counts"), sentBy: store.NewParts("senders.sent"),
 		kept: store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"), courses: courses{all: map[courseID]*course{}},
 	}
+	o.calendars = store.NewDerived(id.Organizations.Table.Counter(), o.readCalendar)
 	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}, holds: map[uuid.UUID]*hold{}, bySender: map[uuid.UUID]int{}, results: map[mail.Status]uint64{}}
 	o.SequenceList = index.NewKind("sequences", "-started_at", o.sequences, nil)
 	o.MessageList = index.NewKind("messages", "-created_at", o.messages, nil)

@@ -49,7 +49,7 @@ func (o *Outreach) Simulate(tx *store.Tx, b []byte, campaign uuid.UUID, d record
 	if err != nil {
 		return nil, 0, err
 	}
-	template, err := o.Templates.Get(tx, doc.Record.TemplateID.UUID)
+	course, err := o.present(tx, doc.Record.TemplateID.UUID)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -57,7 +57,7 @@ func (o *Outreach) Simulate(tx *store.Tx, b []byte, campaign uuid.UUID, d record
 	if err != nil {
 		return nil, 0, err
 	}
-	plans, err := o.plan(tx, &doc.Record, &template.Record.Content, recipients)
+	plans, err := o.plan(tx, &doc.Record, course, recipients)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -65,7 +65,7 @@ func (o *Outreach) Simulate(tx *store.Tx, b []byte, campaign uuid.UUID, d record
 	if err != nil && fault.CodeOf(err) != fault.NotFound { // a campaign that was made without a user has no owner
 		return nil, 0, err
 	}
-	w := newWriter(template.Record.renderings(), &v)
+	w := newWriter(course.steps, &v)
 	for i, r := range recipients {
 		from := len(b)
 		v.recipient(&r.Recipient)
@@ -115,9 +115,9 @@ func (o *Outreach) simulated(tx *store.Tx, c *Campaign, d record.Draft[SimulateB
 	return out, p.Err()
 }
 
-// plan has the planner go through a content for everybody, who begins now. Whoever no sequence begins for has no plan, but a reason
+// plan has the planner go through a course for everybody, who begins now. Whoever no sequence begins for has no plan, but a reason
 // for each step.
-func (o *Outreach) plan(tx *store.Tx, c *Campaign, content *Content, recipients []simulatedRecipient) ([][]planner.Planned, error) {
+func (o *Outreach) plan(tx *store.Tx, c *Campaign, way *course, recipients []simulatedRecipient) ([][]planner.Planned, error) {
 	cal, err := o.calendar(tx)
 	if err != nil {
 		return nil, err
@@ -128,20 +128,20 @@ func (o *Outreach) plan(tx *store.Tx, c *Campaign, content *Content, recipients 
 			return nil, err
 		}
 	}
-	template, now := content.plan(), o.now(tx)
+	now := o.now(tx)
 	plans := make([][]planner.Planned, len(recipients))
 	var sequences []planner.Sequence
 	var of []int // the recipient of each
 	for i, r := range recipients {
 		why := noSequence(c, r.refusal)
 		if why != "" {
-			plans[i] = make([]planner.Planned, len(content.Steps))
+			plans[i] = make([]planner.Planned, len(way.steps))
 			for step := range plans[i] {
 				plans[i][step] = planner.Planned{Step: step, Action: planner.Skip, Reason: why}
 			}
 			continue
 		}
-		s := planner.Sequence{Template: template, Start: now, Prioritized: c.Prioritized, End: end}
+		s := planner.Sequence{Template: way.plan, Start: now, Prioritized: c.Prioritized, End: end}
 		if r.Email == "" {
 			s.SkipMail = noAddress
 		}
@@ -165,7 +165,9 @@ func noSequence(c *Campaign, r Refusal) string {
 }
 
 // calendar is the organization's.
-func (o *Outreach) calendar(tx *store.Tx) (*planner.Calendar, error) {
+func (o *Outreach) calendar(tx *store.Tx) (*planner.Calendar, error) { return o.calendars.Of(tx) }
+
+func (o *Outreach) readCalendar(tx *store.Tx) (*planner.Calendar, error) {
 	doc, err := o.identity.Organizations.Get(tx, tx.Org())
 	if err != nil {
 		return nil, err
