@@ -132,12 +132,21 @@ func (o *Outreach) contactChanged(tx *store.Tx, before, after *crm.Contact) erro
 	if err := o.recheckContact(tx, after.ID); err != nil {
 		return err
 	}
+	audiences, err := o.members.Owners(tx, after.ID)
+	if err != nil || len(audiences) == 0 {
+		return err
+	}
 	return o.promiseBegin(tx, beginWork{Contacts: packIDs(after.ID)})
 }
 
 // suppressed stops the sequences of those whom nothing may be sent to any more: those of an address at once, those of a domain in a job.
 func (o *Outreach) suppressed(tx *store.Tx, s *crm.Suppression) error {
 	if s.Email == "" {
+		running := false
+		err := o.sequences.Range(tx, byActive, nil, func([]byte, uuid.UUID) bool { running = true; return false })
+		if err != nil || !running {
+			return err
+		}
 		return o.promise(tx, recheckPart, recheckJob, o.now(tx))
 	}
 	contacts, err := o.crm.Contacts.FindAll(tx, "email", string(s.Email))
@@ -154,6 +163,10 @@ func (o *Outreach) suppressed(tx *store.Tx, s *crm.Suppression) error {
 
 // released begins the sequences of those who may be written to again.
 func (o *Outreach) released(tx *store.Tx, _ *crm.Suppression) error {
+	running, err := o.Campaigns.Table.IDs(tx, byStatus, []byte(CampaignActive), 1)
+	if err != nil || len(running) == 0 {
+		return err
+	}
 	return o.promise(tx, beginPart, beginAllJob, o.now(tx))
 }
 
