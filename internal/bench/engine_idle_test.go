@@ -17,10 +17,9 @@ const idleTime = 20 * time.Second
 
 // BenchmarkIdle prints what sequences that wait cost a server: its memory and its CPU, against one on an empty store.
 func BenchmarkIdle(b *testing.B) {
-	c := newCampaignBench(b, 0, "")
-	c.begin(waiting, 9, 30)
+	c := newCampaignBench(b, waiting, 30, "")
 	dir := c.s.Config.DataDir
-	if err := c.s.Close(); err != nil {
+	if err := c.s.Close(); err != nil { // its cleanup finds it closed
 		b.Fatal(err)
 	}
 	program := filepath.Join(b.TempDir(), "prospector")

@@ -252,6 +252,9 @@ func (e *engine) look(a *agenda, id uuid.UUID, most int) error {
 		return err
 	}
 	a.wakes = append(a.wakes, wakes...)
+	if e.Transport(c.OwnerID.UUID) != nil {
+		most = min(most, max(1, e.room)) // no more can go now
+	}
 	mails, err := e.due(a, byMail, c, most)
 	if len(mails) > 0 {
 		a.mails[c.OwnerID.UUID] = append(a.mails[c.OwnerID.UUID], mails...)
