@@ -50,16 +50,9 @@ func idle(b *testing.B, program, dir string) (anon int64, cpu time.Duration) {
 		_ = server.Process.Signal(os.Interrupt)
 		_ = server.Wait()
 	}()
-	for {
-		if conn, err := net.Dial("tcp", addr); err == nil {
-			conn.Close()
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	time.Sleep(idleTime / 2) // what it does at its start is over
+	await(b, func() bool { return indexesBehind(addr) == "0 0" })
 	before := cpuTime(b, server.Process.Pid)
-	time.Sleep(idleTime)
+	<-time.After(idleTime) // what is measured
 	return anonOf(server.Process.Pid), cpuTime(b, server.Process.Pid) - before
 }
 

@@ -145,7 +145,8 @@ func (c *campaignBench) send() time.Duration {
 	running.Go(func() { c.s.Worker.Run(ctx) })
 	total := c.stats().Active + c.stats().Completed
 	var took time.Duration
-	for before := 0; before < total; {
+	before := 0
+	await(c.b, func() bool {
 		if c.stats().MessagesFailed > 0 {
 			c.b.Fatal("messages have failed")
 		}
@@ -155,8 +156,8 @@ func (c *campaignBench) send() time.Duration {
 			c.b.Fatalf("a list has %d messages that were sent, and there were %d before it and %d after", listed, before, after)
 		}
 		before, took = after, time.Since(start)
-		time.Sleep(200 * time.Millisecond)
-	}
+		return before >= total
+	})
 	cancel()
 	running.Wait()
 	c.s.Outreach.Wait()
@@ -306,13 +307,14 @@ func sink(b *testing.B) (addr string) {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	})
-	for {
-		if conn, err := net.Dial("tcp", addr); err == nil {
+	await(b, func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
 			conn.Close()
-			return addr
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return err == nil
+	})
+	return addr
 }
 
 // ownSink answers each command and each message with 250.

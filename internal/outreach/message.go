@@ -80,9 +80,6 @@ func newMessages() *store.Table[Message] {
 		})}).Brief()
 }
 
-// Outbox gives the messages of an organization as lists have them.
-func (o *Outreach) Outbox() *store.Table[Message] { return o.messages }
-
 // putMessage writes a message, and tells of its end.
 func (e *engine) putMessage(doc store.Doc[Message], m Message) (err error) {
 	if doc.ID == uuid.Nil {

@@ -99,15 +99,6 @@ func (e *engine) recheckAll(ids []uuid.UUID) error {
 	return nil
 }
 
-// recheckContact looks at the sequences of a contact again.
-func (o *Outreach) recheckContact(tx *store.Tx, contact uuid.UUID) error {
-	ids, err := o.sequences.IDs(tx, byContact, contact[:], 0)
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	return o.engage(tx, func(e *engine) error { return e.recheckAll(ids) })
-}
-
 // stopContact stops the sequences of a contact.
 func (o *Outreach) stopContact(tx *store.Tx, contact uuid.UUID, why StopReason) error {
 	ids, err := o.sequences.IDs(tx, byContact, contact[:], 0)
@@ -129,7 +120,7 @@ func (o *Outreach) contactChanged(tx *store.Tx, before, after *crm.Contact) erro
 	if before.DoNotContact == after.DoNotContact && before.Email == after.Email {
 		return nil
 	}
-	if err := o.recheckContact(tx, after.ID); err != nil {
+	if err := o.recheckContacts(tx, []uuid.UUID{after.ID}); err != nil {
 		return err
 	}
 	audiences, err := o.members.Owners(tx, after.ID)
@@ -153,12 +144,7 @@ func (o *Outreach) suppressed(tx *store.Tx, s *crm.Suppression) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range contacts {
-		if err := o.recheckContact(tx, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.recheckContacts(tx, contacts)
 }
 
 // released begins the sequences of those who may be written to again.
