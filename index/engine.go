@@ -31,14 +31,21 @@ type Options struct {
 	batch int // batchMost when 0
 }
 
+// pace is how far the index of a kind may be behind. Changes come together before they are written to it: until there were none
+// for quietTime, or plenty of them wait, or the first has waited for wait. When it is more than most behind, writers wait for it.
+type pace struct {
+	wait         time.Duration
+	plenty, most uint64
+}
+
+var (
+	usualPace = pace{wait: 2 * time.Second, plenty: 12_000, most: 25_000}
+	// What changes all the time will soon change again, and would be written each time.
+	restlessPace = pace{wait: 10 * time.Second, plenty: 50_000, most: 75_000}
+)
+
 const (
-	// Changes come together before they are written to an index: until there were none for quietTime, or plenty of
-	// them wait, or the first has waited for waitMost.
 	quietTime = 100 * time.Millisecond
-	waitMost  = 2 * time.Second
-	plenty    = 12_000
-	// lagMost is how many changes an index may be behind before writers wait for it.
-	lagMost = 25_000
 	// lookEvery is how often shelves are looked at, and idleLooks after how many without use one is closed.
 	lookEvery = time.Minute
 	idleLooks = 10
@@ -66,8 +73,8 @@ type Engine struct {
 
 	mu      sync.Mutex
 	shelves map[shelfKey]*shelf
-	dirty   map[*shelf]bool
-	moved   chan struct{} // closed when an index has advanced
+	dirty   map[*shelf]time.Time // since when
+	moved   chan struct{}        // closed when an index has advanced
 	closed  bool
 
 	wake    chan struct{}
@@ -93,7 +100,7 @@ func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
 		cache: newCache(opt.CacheBytes), limit: opt.CacheBytes,
 		small: cmp.Or(opt.small, smallMost), batch: cmp.Or(opt.batch, batchMost),
 		queue: bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)), scans: make(chan struct{}, 2),
-		shelves: map[shelfKey]*shelf{}, dirty: map[*shelf]bool{}, moved: make(chan struct{}),
+		shelves: map[shelfKey]*shelf{}, dirty: map[*shelf]time.Time{}, moved: make(chan struct{}),
 		wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1), tidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	for _, k := range kinds {
@@ -247,13 +254,15 @@ func (s *shelf) tell(number uint64) {
 // stir says that a shelf has something to write to its index.
 func (e *Engine) stir(s *shelf) {
 	e.mu.Lock()
-	fresh := !e.dirty[s]
-	e.dirty[s] = true
+	_, known := e.dirty[s]
+	if !known {
+		e.dirty[s] = time.Now()
+	}
 	e.mu.Unlock()
-	if fresh {
+	if !known {
 		signal(e.wake)
 	}
-	if s.lag() >= plenty {
+	if s.lag() >= s.kind.pace.plenty {
 		signal(e.plenty)
 	}
 }
@@ -281,11 +290,11 @@ func (s *shelf) behind() (indexed, lag uint64) {
 }
 
 func (e *Engine) hold(ctx context.Context, s *shelf) {
-	for s.lag() > lagMost {
+	for s.lag() > s.kind.pace.most {
 		e.mu.Lock()
 		moved, closed := e.moved, e.closed
 		e.mu.Unlock()
-		if closed || s.lag() <= lagMost {
+		if closed || s.lag() <= s.kind.pace.most {
 			return
 		}
 		select {
@@ -324,36 +333,52 @@ func (e *Engine) run() {
 			continue
 		case <-e.wake:
 		}
-		e.await()
-		e.followDirty(e.stop)
+		e.followDirty(e.stop, e.await())
 	}
 }
 
-// await lets changes come together.
-func (e *Engine) await() {
-	most := time.NewTimer(waitMost)
+// await lets changes come together, and tells whether there are none any more.
+func (e *Engine) await() (quiet bool) {
+	most := time.NewTimer(usualPace.wait)
 	defer most.Stop()
-	for quiet := false; !quiet; {
+	for !quiet {
 		before := e.changes.Load()
 		select {
 		case <-e.stop:
-			return
+			return false
 		case <-e.plenty:
-			return
+			return false
 		case <-most.C:
-			return
+			return false
 		case <-time.After(quietTime):
 			quiet = e.changes.Load() == before
 		}
 	}
+	return true
 }
 
-// followDirty takes the changes of all shelves into their indexes, a batch of each in turn, until there are none.
-func (e *Engine) followDirty(stop <-chan struct{}) {
+// takeDirty gives the shelves whose changes are to be written to their indexes now: all, or those that have waited for long enough
+// or have plenty. The others are looked at again.
+func (e *Engine) takeDirty(all bool) map[*shelf]time.Time {
 	e.mu.Lock()
-	dirty := e.dirty
-	e.dirty = map[*shelf]bool{}
-	e.mu.Unlock()
+	defer e.mu.Unlock()
+	taken := map[*shelf]time.Time{}
+	for s, since := range e.dirty {
+		if all || time.Since(since) >= s.kind.pace.wait || s.lag() >= s.kind.pace.plenty {
+			taken[s] = since
+			delete(e.dirty, s)
+		}
+	}
+	if len(e.dirty) > 0 {
+		signal(e.wake)
+	}
+	return taken
+}
+
+// followDirty takes the changes of shelves into their indexes, a batch of each in turn, until there are none: of all shelves, or of
+// those whose time has come.
+func (e *Engine) followDirty(stop <-chan struct{}, all bool) {
+	dirty := e.takeDirty(all)
 	for len(dirty) > 0 {
 		for s := range dirty {
 			select {
@@ -375,10 +400,7 @@ func (e *Engine) followDirty(stop <-chan struct{}) {
 			}
 		}
 		if len(dirty) > 0 { // it may take long: others get their turn meanwhile
-			e.mu.Lock()
-			maps.Copy(dirty, e.dirty)
-			clear(e.dirty)
-			e.mu.Unlock()
+			maps.Copy(dirty, e.takeDirty(false))
 		}
 	}
 }

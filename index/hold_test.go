@@ -9,17 +9,18 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 )
 
 // held is an engine that has a shelf so far behind that writers wait, and nothing that runs.
 func held() (*Engine, *shelf) {
-	e := &Engine{moved: make(chan struct{}), stop: make(chan struct{}), dirty: map[*shelf]bool{}, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1),
+	e := &Engine{moved: make(chan struct{}), stop: make(chan struct{}), dirty: map[*shelf]time.Time{}, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1),
 		byTable: map[string]*Kind{things.table: things}, shelves: map[shelfKey]*shelf{}, log: slog.New(slog.DiscardHandler)}
 	s := e.shelf(uuid.Nil, things)
 	s.indexed.Store(5)
-	s.told.Store(5 + lagMost + 1)
+	s.told.Store(5 + usualPace.most + 1)
 	return e, s
 }
 
@@ -52,7 +53,7 @@ func TestHold(t *testing.T) {
 				t.Errorf("%s: it waits", name)
 			}
 			cancel()
-			s.told.Store(s.indexed.Load() + lagMost)
+			s.told.Store(s.indexed.Load() + usualPace.most)
 			e.hold(t.Context(), s) // no longer too far
 		}
 	})
@@ -66,12 +67,12 @@ func TestCommittedHolds(t *testing.T) {
 	before := s.told.Load()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	w.engine.Committed(ctx, w.org, map[string]uint64{things.table: before + lagMost + 2, "another": 7})
-	if s.told.Load() != before+lagMost+2 || s.lag() <= lagMost {
+	w.engine.Committed(ctx, w.org, map[string]uint64{things.table: before + usualPace.most + 2, "another": 7})
+	if s.told.Load() != before+usualPace.most+2 || s.lag() <= usualPace.most {
 		t.Errorf("told of %d, behind by %d", s.told.Load(), s.lag())
 	}
 	w.engine.Committed(ctx, w.org, map[string]uint64{things.table: before + 1}) // an older one comes late
-	if s.told.Load() != before+lagMost+2 {
+	if s.told.Load() != before+usualPace.most+2 {
 		t.Error("the number went back")
 	}
 	s.writing.Unlock()
@@ -90,7 +91,7 @@ func TestWaitersOfFailingIndex(t *testing.T) {
 		}
 		w.must(os.RemoveAll(filepath.Dir(s.path)))
 		w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // so that it can be neither opened nor removed
-		s.told.Store(s.indexed.Load() + lagMost + 1)
+		s.told.Store(s.indexed.Load() + usualPace.most + 1)
 	})
 	done := make(chan struct{})
 	go func() {
@@ -118,14 +119,14 @@ func TestIndexThatCannotBeMade(t *testing.T) {
 	}
 	w.still(func() {
 		w.engine.look()
-		w.engine.followDirty(nil)
+		w.engine.followDirty(nil, true)
 		w.listAgrees(`{"page_size": 500}`)
 		if s.isOpen() || s.lag() != 0 {
 			t.Errorf("it has an index, or writers wait for it: %d behind", s.lag())
 		}
 		w.must(os.Remove(filepath.Dir(s.path)))
 		w.engine.look() // tries again
-		w.engine.followDirty(nil)
+		w.engine.followDirty(nil, true)
 	})
 	if !s.isOpen() || s.disk.state.Cursor != end {
 		t.Error("it has no index yet")

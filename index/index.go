@@ -39,6 +39,7 @@ type Kind struct {
 	ReadOnly    bool // callers can change none of it
 
 	table   string
+	pace    pace
 	byKey   map[string]int
 	tie     *Field // the id, where that is a text: what ties are ordered by before the store's own id
 	shape   *shape.Struct
@@ -59,6 +60,9 @@ func (f *Field) isNumeric() bool {
 // when the kind has none.
 func NewKind[T any](entity, defaultSort string, table *store.Table[T], customs func(*store.Tx) (*Customs, error)) *Kind {
 	k := &Kind{Entity: entity, DefaultSort: defaultSort, table: table.Name(), byKey: map[string]int{}, shape: shape.Of[T](), customs: customs}
+	if k.pace = usualPace; table.IsBrief() {
+		k.pace = restlessPace
+	}
 	for _, f := range k.shape.Flat() {
 		valueOf(f.Listed(new(T))) // a type that has no value panics here, at the start, and not in a list
 		at := len(k.Fields)

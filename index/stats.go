@@ -58,7 +58,8 @@ func (e *Engine) Stats() (Stats, error) {
 func (e *Engine) isDirty(s *shelf) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.dirty[s]
+	_, dirty := e.dirty[s]
+	return dirty
 }
 
 // ageAfter is how long ago the change was made that comes after the one of this number.

@@ -50,7 +50,7 @@ func TestStatsOfLag(t *testing.T) {
 		w.settle()
 	}
 	w.still(func() {
-		w.engine.followDirty(nil)
+		w.engine.followDirty(nil, true)
 		w.lags(0, 0, 0, 0)
 		w.org = first
 		insert(2)
@@ -61,7 +61,7 @@ func TestStatsOfLag(t *testing.T) {
 		w.org = first
 		w.settle()
 		w.lags(3, 3, time.Second, 2) // the follower has not looked yet
-		w.engine.followDirty(nil)
+		w.engine.followDirty(nil, true)
 		w.lags(0, 0, 0, 0)
 	})
 }

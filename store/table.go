@@ -75,6 +75,9 @@ func (t *Table[T]) Brief() *Table[T] {
 	return t
 }
 
+// IsBrief tells whether the records change all the time.
+func (t *Table[T]) IsBrief() bool { return t.kept == briefKept }
+
 // Unlogged makes a table whose changes nobody asks for later: its records have no change number and no history.
 func (t *Table[T]) Unlogged() *Table[T] {
 	t.unlogged = true
@@ -93,6 +96,18 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 	d, err := t.decode(tx, id, v)
 	d.JSON = bytes.Clone(d.JSON)
 	return d, err
+}
+
+// Again reads a record that was read or written before, perhaps in another transaction. One that is still the same need not be decoded.
+func (t *Table[T]) Again(tx *Tx, old Doc[T]) (Doc[T], error) {
+	if change, _, public, err := t.Stored(tx, old.ID); err != nil || change != old.Change || !bytes.Equal(public, old.JSON) {
+		return t.Get(tx, old.ID)
+	}
+	tombs, err := tx.Tombstones(t.name)
+	if err != nil || len(tombs) > 0 {
+		return t.Get(tx, old.ID)
+	}
+	return old, nil
 }
 
 // Public reads a record as it is answered.

@@ -140,10 +140,10 @@ func mailbox(i int) shape.Text { return shape.Text(fmt.Sprintf("contact%d@sink.e
 func (c *campaignBench) send() time.Duration {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	total := c.stats().Active
 	c.clock.Add(int64(time.Hour))
 	start := time.Now()
 	running.Go(func() { c.s.Worker.Run(ctx) })
-	total := c.stats().Active + c.stats().Completed
 	var took time.Duration
 	before := 0
 	await(c.b, func() bool {

@@ -305,7 +305,12 @@ func (e *engine) perform(a *agenda, most int) (done int, err error) {
 
 // visit lets a sequence take steps, and writes down what has become of it.
 func (e *engine) visit(id uuid.UUID, step func(*walk) error) error {
-	w, err := e.walk(id)
+	return e.visitAgain(store.Doc[Sequence]{ID: id}, step)
+}
+
+// visitAgain is visit for a sequence that was written before.
+func (e *engine) visitAgain(doc store.Doc[Sequence], step func(*walk) error) error {
+	w, err := e.walk(doc)
 	if err != nil {
 		return err
 	}

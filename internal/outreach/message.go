@@ -81,20 +81,20 @@ func newMessages() *store.Table[Message] {
 }
 
 // putMessage writes a message, and tells of its end.
-func (e *engine) putMessage(doc store.Doc[Message], m Message) (err error) {
+func (e *engine) putMessage(doc store.Doc[Message], m Message) (_ store.Doc[Message], err error) {
 	if doc.ID == uuid.Nil {
 		doc, err = e.messages.Insert(e.tx, m.ID, m)
 	} else {
 		doc, err = e.messages.Update(e.tx, doc, m, messageShape.Diff(&doc.Record, &m))
 	}
 	if err != nil || m.Status != MessageSent && m.Status != MessageFailed {
-		return err
+		return doc, err
 	}
 	data, err := json.Marshal(&doc.Record.MessageHead)
 	if err != nil {
-		return err
+		return doc, err
 	}
-	return e.tx.Emit(store.Event{Trigger: "message." + string(m.Status), ID: m.ID, Data: data})
+	return doc, e.tx.Emit(store.Event{Trigger: "message." + string(m.Status), ID: m.ID, Data: data})
 }
 
 var messageShape = shape.Of[Message]()
@@ -234,10 +234,12 @@ func (w *walk) compose(i int, from *sender, t Transport) error {
 	case t == nil:
 		m.Status = MessageSent
 		w.sent(i, &m)
-	default:
-		w.handOver(&m, letter, t)
 	}
-	return w.putMessage(store.Doc[Message]{}, m)
+	doc, err := w.putMessage(store.Doc[Message]{}, m)
+	if err == nil && m.Status == MessageSending {
+		w.handOver(doc, letter, t)
+	}
+	return err
 }
 
 // letter is a message as it goes out.
@@ -257,9 +259,11 @@ func (w *walk) sent(i int, m *Message) {
 }
 
 // handOver has a message be handed to its transport when the transaction is on the disk.
-func (w *walk) handOver(m *Message, letter *mail.Message, t Transport) {
+func (w *walk) handOver(m store.Doc[Message], letter *mail.Message, t Transport) {
 	w.room--
-	w.out = append(w.out, &outgoing{org: w.tx.Org(), message: m.ID, sequence: w.s.ID, sender: w.campaign.OwnerID.UUID, letter: letter, transport: t})
+	handed := &outgoing{org: w.tx.Org(), message: m, sender: w.campaign.OwnerID.UUID, letter: letter, transport: t}
+	w.handed = append(w.handed, handed)
+	w.out = append(w.out, handed)
 }
 
 // retryAfter is how long after each refusal for now a message is tried again. After the last it has failed.
@@ -301,9 +305,12 @@ func (w *walk) retry(i int) error {
 		return nil
 	default:
 		m.Status, state.Retry = MessageSending, shape.Time{}
-		w.handOver(&m, w.letter(&m, from), t)
 	}
-	return w.putMessage(doc, m)
+	doc, err = w.putMessage(doc, m)
+	if err == nil && m.Status == MessageSending {
+		w.handOver(doc, w.letter(&m, from), t)
+	}
+	return err
 }
 
 // abandon gives a message up that was to be tried again.
@@ -314,13 +321,14 @@ func (w *walk) abandon(id uuid.UUID, why StopReason) error {
 	}
 	m := doc.Record
 	m.Status, m.Error = MessageFailed, shape.Text("the sequence was stopped: "+why)
-	return w.putMessage(doc, m)
+	_, err = w.putMessage(doc, m)
+	return err
 }
 
 // record writes down what came of messages.
 func (e *engine) record(came []result) error {
 	for _, r := range came {
-		doc, err := e.messages.Get(e.tx, r.message)
+		doc, err := e.messages.Again(e.tx, r.message)
 		if fault.CodeOf(err) == fault.NotFound { // the organization is new in its place
 			continue
 		}
@@ -330,7 +338,7 @@ func (e *engine) record(came []result) error {
 		if doc.Record.Status != MessageSending {
 			continue
 		}
-		if err := e.visit(r.sequence, func(w *walk) error { return w.came(doc, r) }); err != nil {
+		if err := e.visitAgain(r.sequence, func(w *walk) error { return w.came(doc, r) }); err != nil {
 			return err
 		}
 		if r.Status == mail.Bounced {
@@ -379,7 +387,7 @@ func (w *walk) came(doc store.Doc[Message], r result) error {
 	default: // it was withheld
 		again(w.now)
 	}
-	if err := w.putMessage(doc, m); err != nil {
+	if _, err := w.putMessage(doc, m); err != nil {
 		return err
 	}
 	return w.advance()

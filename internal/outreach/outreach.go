@@ -123,7 +123,7 @@ func (o *Outreach) recover(ctx context.Context, org uuid.UUID) error {
 			if err != nil {
 				return err
 			}
-			came[i] = result{&outgoing{message: id, sequence: doc.Record.SequenceID}, mail.Result{Status: mail.Unknown, Text: "the service ended while the message was on its way"}}
+			came[i] = result{&outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}}, mail.Result{Status: mail.Unknown, Text: "the service ended while the message was on its way"}}
 		}
 		if len(came) > 0 {
 			if err := o.engage(tx, func(e *engine) error { return e.record(came) }); err != nil {
@@ -207,7 +207,7 @@ func (o *Outreach) wanted(m *outgoing) (wanted bool) {
 		return err
 	})
 	if err != nil {
-		o.Log.Error("it cannot be told whether a message is still wanted, so it is not sent now", "message", m.message, "error", err)
+		o.Log.Error("it cannot be told whether a message is still wanted, so it is not sent now", "message", m.message.ID, "error", err)
 	}
 	return wanted && err == nil
 }

@@ -20,11 +20,13 @@ type Transport interface {
 
 // outgoing is a message that is on the disk as being on its way.
 type outgoing struct {
-	org, message, sequence uuid.UUID
-	sender                 uuid.UUID
-	letter                 *mail.Message
-	transport              Transport
-	seen                   uint64 // see Outreach.stirred
+	org       uuid.UUID
+	message   store.Doc[Message]
+	sequence  store.Doc[Sequence]
+	sender    uuid.UUID
+	letter    *mail.Message
+	transport Transport
+	seen      uint64 // see Outreach.stirred
 }
 
 // result is what came of handing a message over.

@@ -22,11 +22,12 @@ type walk struct {
 	found    bool        // the contact is there
 	events   []string    // what has happened, in order
 	cancel   []uuid.UUID // Tasks that nobody needs to do any more
+	handed   []*outgoing // its messages that are handed over
 }
 
-// walk takes a sequence up.
-func (e *engine) walk(id uuid.UUID) (*walk, error) {
-	doc, err := e.sequences.Get(e.tx, id)
+// walk takes a sequence up, as it may have been before.
+func (e *engine) walk(doc store.Doc[Sequence]) (*walk, error) {
+	doc, err := e.sequences.Again(e.tx, doc)
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +175,9 @@ func (w *walk) put() error {
 	}
 	if err := w.count(&w.s, 1); err != nil {
 		return err
+	}
+	for _, m := range w.handed {
+		m.sequence = w.doc
 	}
 	w.woken = w.woken || w.goes() && w.s.NextDueAt.Valid()
 	for _, event := range w.events {
