@@ -64,9 +64,10 @@ func TestKill9Indexing(t *testing.T) {
 		t.Logf("round %d: %s, %d contacts", round, damage, len(want))
 		s.kill()
 	}
-	p.run("check", "--repair")
-	if r := p.run("check", "--json"); r.status != 0 || !strings.Contains(r.stdout, `"ok": true`) {
-		t.Errorf("%d %s %s", r.status, r.stdout, r.stderr)
+	for _, flags := range [][]string{{"--repair", "--json"}, {"--json"}} {
+		if r := p.run(append([]string{"check"}, flags...)...); r.status != 0 || !strings.Contains(r.stdout, `"ok": true`) {
+			t.Errorf("check %v: %d %s %s", flags, r.status, r.stdout, r.stderr)
+		}
 	}
 }
 

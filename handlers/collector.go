@@ -54,7 +54,7 @@ var indexMeasures = []measure{
 	{"prospector_index_cache_bytes", "Memory for what lists keep ready.", gauge, func(s *standing) float64 { return float64(s.index.Bytes) }},
 	{"prospector_index_cache_limit_bytes", "What that memory may be (index.cache_bytes).", gauge, func(s *standing) float64 { return float64(s.index.MostBytes) }},
 	{"prospector_index_builds_total", "Indexes that were begun from nothing: the first time, after damage, or by reindex.", counter, func(s *standing) float64 { return float64(s.index.Builds) }},
-	{"prospector_index_damaged_total", "Indexes that were found wrong, and made anew in part or as a whole.", counter, func(s *standing) float64 { return float64(s.index.Damaged) }},
+	{"prospector_index_damaged_total", "Indexes that were found wrong, and made anew.", counter, func(s *standing) float64 { return float64(s.index.Damaged) }},
 	{"prospector_index_failures_total", "How often an index could not be kept; its lists are slower until it can.", counter, func(s *standing) float64 { return float64(s.index.Failures) }},
 }
 

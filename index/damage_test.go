@@ -195,34 +195,3 @@ func TestFlippedSegments(t *testing.T) {
 		w.agree(`{"page_size": 500}`)
 	}
 }
-
-// TestUnbegunIndex: whoever was killed before anything was written to an index has damaged nothing.
-func TestUnbegunIndex(t *testing.T) {
-	for name, make := range map[string]func(w *world, path string){
-		"empty": func(w *world, path string) {
-			d, err := openDisk(path, w.engine.queue)
-			w.must(err)
-			w.must(d.close())
-		},
-		"not even a root": func(w *world, path string) {
-			w.must(os.MkdirAll(path, 0o700))
-			w.must(os.WriteFile(filepath.Join(path, rootFile), nil, 0o600))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 171)
-			w.many(40, thing{Name: "someone"})
-			w.settle()
-			path := w.path()
-			w.still(func() {
-				w.closeShelf(w.engine.shelf(w.org, things))
-				w.must(os.RemoveAll(path))
-				make(w, path)
-			})
-			w.check()
-			w.settle()
-			w.check()
-			w.listAgrees(`{}`)
-		})
-	}
-}

@@ -7,12 +7,14 @@ import (
 	"hash/crc32"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	bleve "github.com/blevesearch/bleve_index_api"
@@ -107,6 +109,16 @@ func diskExists(path string) bool {
 	return err == nil && root.Size() > 0 // whoever began it may have been killed before it wrote anything
 }
 
+// removeDisk removes the index at the path. Its root file goes first: what a kill leaves then is no index, rather than one
+// that lacks segments.
+func removeDisk(path string) error {
+	_ = os.Remove(filepath.Join(path, rootFile)) // when it stays, the rest of it says why
+	return os.RemoveAll(path)
+}
+
+// lockTime is how long another process may still have the root file.
+const lockTime = 2 * time.Second
+
 // openDisk opens the index at the path, and makes it when it is not there.
 func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 	d := &disk{path: path, failed: make(chan struct{})}
@@ -114,7 +126,7 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 	err := guarded(func() (err error) {
 		d.index, err = scorch.NewScorch(scorch.Name, map[string]any{
 			"path":                   path,
-			"bolt_timeout":           "2s",
+			"bolt_timeout":           lockTime.String(),
 			"asyncErrorCallbackName": callbackName,
 		}, queue)
 		if err != nil {
@@ -129,27 +141,24 @@ func openDisk(path string, queue *bleve.AnalysisQueue) (*disk, error) {
 	return d, nil
 }
 
-// removeDamaged removes the segments in a directory that do not match their checksums, before bleve opens it: bleve
-// writes checksums and never reads them, and what it makes of a damaged segment can end the process. It falls back to
-// what it had before a segment that is missing. A segment that a killed process has half written goes the same way, but is
-// no damage: the index, which has the segments in use, does not know it. It tells how many of those it removed.
-func removeDamaged(path string, inUse map[string]bool) (removed int, err error) {
-	files, err := filepath.Glob(filepath.Join(path, "*"+segmentSuffix))
-	if err != nil {
-		return 0, err
-	}
-	var count atomic.Int64
-	err = eachAtOnce(len(files), func(i int) error {
-		sound, err := isSound(files[i])
-		if err == nil && !sound {
-			if inUse[filepath.Base(files[i])] {
-				count.Add(1)
-			}
-			err = os.Remove(files[i])
+// checkSegments wants the segments to be there and to match their checksums, before bleve opens them: bleve writes
+// checksums and never reads them, and what it makes of a damaged segment can end the process.
+func checkSegments(path string, segments []string) error {
+	var wrong atomic.Int64
+	err := eachAtOnce(len(segments), func(i int) error {
+		sound, err := isSound(filepath.Join(path, segments[i]))
+		if !sound {
+			wrong.Add(1)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
 		return err
 	})
-	return int(count.Load()), err
+	if err == nil && wrong.Load() > 0 {
+		err = fmt.Errorf("%w: segments that are gone or do not match their checksums: %d", errIndex, wrong.Load())
+	}
+	return err
 }
 
 // isSound tells whether the last four bytes of a file are the checksum of the others.
@@ -173,9 +182,6 @@ func isSound(path string) (bool, error) {
 }
 
 // readState reads what the index says about itself.
-// errNoState says that nothing was ever written to an index, or that all of it is lost.
-var errNoState = fmt.Errorf("%w: its state cannot be read", errIndex)
-
 func (d *disk) readState() error {
 	return guarded(func() error {
 		snapshot := d.snapshot()
@@ -183,9 +189,6 @@ func (d *disk) readState() error {
 		b, err := snapshot.GetInternal(stateKey)
 		if err != nil {
 			return err
-		}
-		if b == nil {
-			return errNoState
 		}
 		return d.state.decode(b)
 	})

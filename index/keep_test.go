@@ -207,14 +207,7 @@ func TestFindMissing(t *testing.T) {
 func TestFewAreLeft(t *testing.T) {
 	w := grown(t, 108)
 	for len(w.ids) > 5 {
-		w.update(func(tx *store.Tx) error {
-			doc, err := thingTable.Get(tx, w.ids[0])
-			if err != nil {
-				return err
-			}
-			w.ids = w.ids[1:]
-			return thingTable.Delete(tx, doc)
-		})
+		w.update(func(tx *store.Tx) error { return w.remove(tx, 0) })
 		w.agree(`{"page_size": 500}`)
 	}
 	w.settle()

@@ -3,7 +3,6 @@ package index
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	bleve "github.com/blevesearch/bleve_index_api"
 
@@ -42,13 +41,11 @@ func (s *shelf) loadAsIs() (why, err error) {
 		return nil, nil
 	}
 	if diskExists(s.path) {
-		damage, err := s.open()
-		switch {
-		case err == nil:
-			return damage, nil
-		case damage != nil:
-			why = damage // and the rest follows from it
-		case !errors.Is(err, errUnbegun):
+		err := s.open()
+		if err == nil {
+			return nil, nil
+		}
+		if !errors.Is(err, errUnbegun) {
 			why = err
 		}
 	}
@@ -57,35 +54,28 @@ func (s *shelf) loadAsIs() (why, err error) {
 
 func (s *shelf) warn(why error) {
 	s.engine.counts.damaged.Add(1)
-	s.engine.log.Warn("an index is made anew, in part or as a whole", "organization", s.org, "kind", s.kind.Entity, "reason", why)
+	s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", why)
 }
 
-// errUnbegun says that whoever made the index was killed before anything was written to it. That is no damage.
-var errUnbegun = errors.New("nothing was written to it yet")
-
-// open opens the index on the disk, when it is of this store. damage is what it could do without.
-func (s *shelf) open() (damage, err error) {
-	inUse, err := checkRoot(s.path)
-	if err != nil {
-		return nil, err
+// open opens the index on the disk, when it is of this store and nothing of it is damaged.
+func (s *shelf) open() error {
+	if err := checkRoot(s.path); err != nil {
+		return err
 	}
-	removed, err := removeDamaged(s.path, inUse)
+	segments, err := keepNewest(s.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if removed > 0 {
-		damage = fmt.Errorf("%w: segments that do not match their checksums: %d", errIndex, removed)
+	if err := checkSegments(s.path, segments); err != nil {
+		return err
 	}
 	d, err := openDisk(s.path, s.engine.queue)
 	if err != nil {
-		return damage, err
+		return err
 	}
 	v, err := s.attach(d)
-	if errors.Is(err, errNoState) && len(inUse) == 0 {
-		err = errUnbegun
-	}
 	if err != nil {
-		return damage, errors.Join(err, d.close())
+		return errors.Join(err, d.close())
 	}
 	s.disk = d
 	s.indexed.Store(d.state.Number)
@@ -94,7 +84,7 @@ func (s *shelf) open() (damage, err error) {
 	if d.state.Cursor != end || s.lag() > 0 {
 		s.engine.stir(s)
 	}
-	return damage, nil
+	return nil
 }
 
 func (s *shelf) attach(d *disk) (*view, error) {
@@ -149,7 +139,7 @@ func markAt(tx *store.Tx, table string, number uint64) (mark uint64, found bool,
 // done, lists read the store.
 func (s *shelf) restart() error {
 	s.drop()
-	problem := os.RemoveAll(s.path)
+	problem := removeDisk(s.path)
 	first := state{Epoch: s.engine.store.Epoch(), Org: s.org, Kind: s.kind.signature()}
 	count := 0
 	err := s.engine.store.View(s.org, func(tx *store.Tx) (err error) {

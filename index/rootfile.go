@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -18,20 +17,24 @@ const segmentSuffix = ".zap"
 
 // checkRoot walks the root file of an index before bleve does. Bleve reads it in goroutines of its own, where a page
 // that points outside of the file, or in a circle, would end the process. What the pages say is not looked at: a
-// wrong list of segments shows when the ids are counted. segments are the files that it names.
-func checkRoot(path string) (segments map[string]bool, err error) {
+// wrong list of segments shows when the ids are counted. A root file that is alone and that whoever made it had no time to
+// begin is errUnbegun.
+func checkRoot(path string) (err error) {
 	data, err := os.ReadFile(filepath.Join(path, rootFile))
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if files, err := os.ReadDir(path); err == nil && len(files) == 1 && len(data) < firstBytes {
+		return errUnbegun
 	}
 	defer func() {
 		if r := recover(); r != nil { // an index out of range: the file says more than it has
 			err = fmt.Errorf("%w: its root file is torn: %v", errIndex, r)
 		}
 	}()
-	w := rootWalk{data: data, used: map[uint64]bool{}, segments: map[string]bool{}}
+	w := rootWalk{data: data, used: map[uint64]bool{}}
 	w.meta()
-	return w.segments, nil
+	return nil
 }
 
 type rootWalk struct {
@@ -39,8 +42,10 @@ type rootWalk struct {
 	pageSize uint64
 	pages    uint64
 	used     map[uint64]bool
-	segments map[string]bool
 }
+
+// firstBytes is what bbolt begins a file with: four pages, which a kill may cut short.
+const firstBytes = 4 * 4096
 
 // The layout of bbolt's pages.
 const (
@@ -137,9 +142,6 @@ func (w *rootWalk) leaf(p []byte) {
 		key, size := native.Uint32(element[8:]), native.Uint32(element[12:])
 		value := keyAndValue[key:][:size]
 		if native.Uint32(element)&bucketLeaf == 0 {
-			if bytes.HasSuffix(value, []byte(segmentSuffix)) {
-				w.segments[string(value)] = true
-			}
 			continue
 		}
 		if root := native.Uint64(value[:16]); root != 0 {

@@ -180,14 +180,7 @@ func TestDeletedWhileWritten(t *testing.T) {
 		w.must(s.disk.write(g.batch, g.state)())
 		v, err := s.disk.view(things, w.engine.cache, s.view)
 		w.must(err)
-		w.update(func(tx *store.Tx) error {
-			doc, err := thingTable.Get(tx, w.ids[len(w.ids)-1])
-			if err != nil {
-				return err
-			}
-			w.ids = w.ids[:len(w.ids)-1]
-			return thingTable.Delete(tx, doc)
-		})
+		w.update(func(tx *store.Tx) error { return w.remove(tx, len(w.ids)-1) })
 		w.agree(`{"page_size": 500}`)
 		s.show(v)
 		s.writing.Unlock()

@@ -18,7 +18,7 @@ type Stats struct {
 	Bytes     int           // of memory for what lists keep ready
 	MostBytes int           // what those may be
 	Builds    uint64        // indexes that were begun from nothing
-	Damaged   uint64        // indexes that were found wrong, and made anew in part or as a whole
+	Damaged   uint64        // indexes that were found wrong, and made anew
 	Failures  uint64        // how often an index could not be kept
 }
 

@@ -270,6 +270,11 @@ func (w *world) changeOne(tx *store.Tx) error {
 	if k < 8 {
 		return w.replace(tx, w.ids[i])
 	}
+	return w.remove(tx, i)
+}
+
+// remove deletes one record.
+func (w *world) remove(tx *store.Tx, i int) error {
 	doc, err := thingTable.Get(tx, w.ids[i])
 	if err != nil {
 		return err
