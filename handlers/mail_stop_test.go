@@ -87,13 +87,12 @@ func TestMailStopQueue(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMailer(t)
 			// As many as are sent at the same time stand at the gate, and bob, who comes last, behind them.
-			const lines = 8
 			var names, others []string
-			for i := range lines {
+			for i := range mailLines {
 				names = append(names, fmt.Sprint("other", i))
 				others = append(others, fmt.Sprintf("other%d Hello other%d", i, i))
 			}
-			gate, at := make(chan struct{}), make(chan string, lines)
+			gate, at := make(chan struct{}), make(chan string, mailLines)
 			open := func() { close(gate) }
 			t.Cleanup(func() {
 				if open != nil {
@@ -109,7 +108,7 @@ func TestMailStopQueue(t *testing.T) {
 			})
 			crowd := m.sends(oneMail, "", contactsOf(m.Org, names...)...)
 			m.app.Work()
-			for range lines {
+			for range mailLines {
 				receive(t, at)
 			}
 			bob := contactsOf(m.Org, "bob")[0]
@@ -123,7 +122,7 @@ func TestMailStopQueue(t *testing.T) {
 			m.run()
 			m.after(24 * time.Hour)
 			got := m.Read.Get(crowd + "/stats").Is(200).Int("data.messages_sent")
-			if got != lines || m.server.Asked("RCPT", "bob@initech.example") > 0 {
+			if got != mailLines || m.server.Asked("RCPT", "bob@initech.example") > 0 {
 				t.Errorf("%d others were sent, and bob was asked for %d times", got, m.server.Asked("RCPT", "bob@initech.example"))
 			}
 			if c.reason == "" {

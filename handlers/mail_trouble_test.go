@@ -161,7 +161,8 @@ func (m *mailer) holds(c mailTrouble) {
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 1, "prospector_mail_in_hand": 0, `prospector_mail_handed_over_total{result="sent"}`: 0})
 	c.mends(m)
 	m.after(5 * time.Minute) // one goes, to see whether it can
-	m.after(time.Second)
+	m.after(time.Second)     // as many as may be on their way
+	m.after(time.Second)     // the others
 	m.arrived(first...)
 	m.ready("")
 	if n := strings.Count(m.app.Log.String(), mailAgain); n != 1 {

@@ -126,7 +126,7 @@ func BenchmarkSMTP(b *testing.B) {
 	ours := func(worker, i int) error {
 		m := *template
 		m.ID = fmt.Sprintf("%d-%d@acme.example", worker, i)
-		if r := client.Send(b.Context(), &m); r.Status != Sent {
+		if r := client.Send(b.Context(), &m, nil); r.Status != Sent {
 			return fmt.Errorf("%v %s", r.Status, r.Text)
 		}
 		return nil

@@ -115,7 +115,7 @@ func (c *conn) login() error {
 
 // send sends a message. The connection is gone if it was lost, or the server wanted no more of it, before the server had answered
 // to this message.
-func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
+func (c *conn) send(ctx context.Context, m *Message, wanted func() bool) (r Result, gone bool) {
 	from, to := asciiDomain(m.From.Email), asciiDomain(m.To.Email)
 	international := !isASCII(from) || !isASCII(to)
 	if international && !c.utf8 {
@@ -142,6 +142,9 @@ func (c *conn) send(ctx context.Context, m *Message) (r Result, gone bool) {
 	c.begun = true
 	if err := c.command(func() error { return c.client.Rcpt("<" + to + ">") }); err != nil {
 		return ofRecipient(ctx, err), false
+	}
+	if wanted != nil && !wanted() {
+		return Result{}, false // the next message begins with RSET
 	}
 	return c.data(ctx), false
 }

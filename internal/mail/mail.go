@@ -10,8 +10,10 @@ package mail
 type Status int
 
 const (
+	// Withheld: the message was not to go any more when its content was about to.
+	Withheld Status = iota
 	// Sent: the server has taken the message.
-	Sent Status = iota + 1
+	Sent
 	// Later: the server refused this message for now (4xx), or was lost before any of its content had gone.
 	Later
 	// Refused: the server will not take this message (5xx), or it is none that can be sent.
@@ -28,6 +30,8 @@ const (
 
 func (s Status) String() string {
 	switch s {
+	case Withheld:
+		return "withheld"
 	case Sent:
 		return "sent"
 	case Later:

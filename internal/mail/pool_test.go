@@ -49,7 +49,7 @@ func TestConnectionsAtMost(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := make(chan Result, 1)
-	go func() { waiting <- c.Send(ctx, aMessage()) }()
+	go func() { waiting <- c.Send(ctx, aMessage(), nil) }()
 	cancel()
 	if r := await(t, waiting); r.Status != Trouble || r.Text != "cancelled" {
 		t.Errorf("who waits for a connection and is cancelled: %v %q", r.Status, r.Text)
@@ -205,7 +205,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 			s.start(t)
 			c := s.client(nil)
 			send(t, c, aMessage(), Sent, "")
-			if r := c.Send(t.Context(), aMessage()); r.Status == Sent || r.Status == Trouble {
+			if r := c.Send(t.Context(), aMessage(), nil); r.Status == Sent || r.Status == Trouble {
 				t.Errorf("got %v %q", r.Status, r.Text)
 			}
 			if connections, _, _ := s.seen(); connections != 1 {
@@ -249,7 +249,7 @@ func TestCloseWhileSending(t *testing.T) {
 	}}).start(t)
 	c := s.client(nil)
 	result := make(chan Result, 1)
-	go func() { result <- c.Send(t.Context(), aMessage()) }()
+	go func() { result <- c.Send(t.Context(), aMessage(), nil) }()
 	await(t, inside)
 	if err := c.Close(); err != nil {
 		t.Fatal(err)

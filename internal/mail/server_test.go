@@ -123,7 +123,7 @@ func (s *server) cancelAt(stage string, c *SMTP) Result {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
 	result := make(chan Result, 1)
-	go func() { result <- c.Send(ctx, aMessage()) }()
+	go func() { result <- c.Send(ctx, aMessage(), nil) }()
 	s.await(stage)
 	cancel()
 	return await(s.t, result)
@@ -301,7 +301,7 @@ func aMessage() *Message {
 // send sends one message and checks what became of it.
 func send(t *testing.T, c *SMTP, m *Message, want Status, text string) {
 	t.Helper()
-	r := c.Send(t.Context(), m)
+	r := c.Send(t.Context(), m, nil)
 	if r.Status != want || !strings.Contains(r.Text, text) {
 		t.Errorf("got %v %q, want %v with %q", r.Status, r.Text, want, text)
 	}

@@ -109,14 +109,14 @@ func hiding(o Options) *strings.Replacer {
 
 // Send hands a message to the server, and tells what became of it. Many may be sent at once: they wait for a connection. A ctx that
 // is done ends it wherever it is: that is Trouble before the server has taken the sender, Later before the content goes, and Unknown
-// from then on.
-func (s *SMTP) Send(ctx context.Context, m *Message) Result {
-	r := s.send(ctx, m)
+// from then on. wanted is asked last before the content goes, however long the server took until then; nil: it is.
+func (s *SMTP) Send(ctx context.Context, m *Message, wanted func() bool) Result {
+	r := s.send(ctx, m, wanted)
 	r.Text = line(s.secrets.Replace(r.Text))
 	return r
 }
 
-func (s *SMTP) send(ctx context.Context, m *Message) Result {
+func (s *SMTP) send(ctx context.Context, m *Message, wanted func() bool) Result {
 	if s.wrong != nil {
 		return Result{Trouble, s.wrong.Error()}
 	}
@@ -134,7 +134,7 @@ func (s *SMTP) send(ctx context.Context, m *Message) Result {
 		return Result{Trouble, err.Error()}
 	}
 	if kept != nil {
-		if r, gone := s.over(ctx, kept, m); !gone {
+		if r, gone := s.over(ctx, kept, m, wanted); !gone {
 			return r
 		}
 	}
@@ -142,15 +142,15 @@ func (s *SMTP) send(ctx context.Context, m *Message) Result {
 	if err != nil {
 		return Result{Trouble, err.Error()}
 	}
-	r, _ := s.over(ctx, fresh, m)
+	r, _ := s.over(ctx, fresh, m, wanted)
 	return r
 }
 
 // over sends a message over a connection and then keeps or drops it. A connection is gone if it was lost before the server had
 // answered to this message: then the message may go over another.
-func (s *SMTP) over(ctx context.Context, c *conn, m *Message) (r Result, gone bool) {
+func (s *SMTP) over(ctx context.Context, c *conn, m *Message, wanted func() bool) (r Result, gone bool) {
 	release := context.AfterFunc(ctx, c.cut)
-	r, gone = c.send(ctx, m)
+	r, gone = c.send(ctx, m, wanted)
 	if release() && !c.broken {
 		s.keep(c)
 	} else {

@@ -83,7 +83,7 @@ func TestServerHangsUp(t *testing.T) {
 		t.Run(stage.name, func(t *testing.T) {
 			t.Parallel()
 			s := (&server{answer: only(stage.name, drop)}).start(t)
-			r := s.client(nil).Send(t.Context(), aMessage())
+			r := s.client(nil).Send(t.Context(), aMessage(), nil)
 			if r.Status != stage.lost || !strings.Contains(r.Text, "hung up") && !strings.Contains(r.Text, "reset") && !strings.Contains(r.Text, "broken pipe") {
 				t.Errorf("got %v %q, want %v", r.Status, r.Text, stage.lost)
 			}
@@ -124,7 +124,7 @@ func TestCancelledBefore(t *testing.T) {
 	s := (&server{}).start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := s.client(nil).Send(ctx, aMessage()); r.Status != Trouble || !strings.Contains(r.Text, "cancelled") {
+	if r := s.client(nil).Send(ctx, aMessage(), nil); r.Status != Trouble || !strings.Contains(r.Text, "cancelled") {
 		t.Errorf("got %v %q", r.Status, r.Text)
 	}
 	if _, _, messages := s.seen(); len(messages) != 0 {
@@ -146,7 +146,7 @@ func TestEndlessAnswers(t *testing.T) {
 			t.Run(name+" at "+stage.name, func(t *testing.T) {
 				t.Parallel()
 				s := (&server{answer: only(stage.name, strings.Repeat(part, 1<<20/len(part)))}).start(t)
-				r := s.client(nil).Send(t.Context(), aMessage())
+				r := s.client(nil).Send(t.Context(), aMessage(), nil)
 				if r.Status != stage.lost || utf8.RuneCountInString(r.Text) > textMost {
 					t.Errorf("got %v with a text of %d, want %v", r.Status, len(r.Text), stage.lost)
 				}
@@ -157,12 +157,12 @@ func TestEndlessAnswers(t *testing.T) {
 
 func TestTextIsOneLine(t *testing.T) {
 	s := (&server{answer: only("RCPT", "550-5.7.1 "+strings.Repeat("ä", 300)+"\r\n550 5.7.1 \x1b[31m\xff\ttail")}).start(t)
-	r := s.client(nil).Send(t.Context(), aMessage())
+	r := s.client(nil).Send(t.Context(), aMessage(), nil)
 	if n := utf8.RuneCountInString(r.Text); r.Status != Refused || n != textMost || !strings.HasPrefix(r.Text, "550 5.7.1 ää") {
 		t.Errorf("got %v, %d characters: %q", r.Status, n, r.Text)
 	}
 	s = (&server{answer: only("RCPT", "550-5.7.1 first\r\n550 5.7.1 \x1b[31m\xff\ttail")}).start(t)
-	if r := s.client(nil).Send(t.Context(), aMessage()); r.Text != "550 5.7.1 first 5.7.1  [31m\uFFFD tail" {
+	if r := s.client(nil).Send(t.Context(), aMessage(), nil); r.Text != "550 5.7.1 first 5.7.1  [31m\uFFFD tail" {
 		t.Errorf("got %q", r.Text)
 	}
 }

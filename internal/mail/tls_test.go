@@ -147,7 +147,7 @@ func TestLogin(t *testing.T) {
 					return s.client(func(o *Options) { o.TLS, o.RootCAs, o.Username, o.Password = how, ours.pool, "ada", password })
 				}
 				send(t, with("pa ss: wörd"), aMessage(), Sent, "")
-				r := with("wrong word").Send(t.Context(), aMessage())
+				r := with("wrong word").Send(t.Context(), aMessage(), nil)
 				if r.Status != Trouble || !strings.HasPrefix(r.Text, "login: 535 5.7.8 who are you") {
 					t.Errorf("got %v %q", r.Status, r.Text)
 				}
@@ -223,7 +223,7 @@ func TestOptionsAreRefused(t *testing.T) {
 			if err := o.Check(); err == nil {
 				t.Error("taken")
 			}
-			if r := NewSMTP(o).Send(t.Context(), aMessage()); r.Status != Trouble {
+			if r := NewSMTP(o).Send(t.Context(), aMessage(), nil); r.Status != Trouble {
 				t.Errorf("got %v %q", r.Status, r.Text)
 			}
 		})

@@ -29,7 +29,7 @@ type engine struct {
 	versionOf map[uuid.UUID]uint32    // of templates
 	senders   map[uuid.UUID]*sender
 	tallies   map[uuid.UUID]*tally
-	room      int         // how many messages may still be handed to a transport
+	room      int         // how many messages may still be claimed for a transport
 	starved   bool        // some wait for room alone
 	out       []*outgoing // messages to hand to their transports once the transaction is on the disk
 	woken     bool        // something is to be looked at again
@@ -137,7 +137,6 @@ func (o *Outreach) rest(tx *store.Tx, job store.Job, next time.Time) error {
 // then is called in it with whether there is more, and else when there is. What came is written down also when ctx has ended; nothing
 // is sent after that.
 func (o *Outreach) pass(ctx context.Context, org uuid.UUID, came []result, then func(tx *store.Tx, more bool, next time.Time) error) error {
-	room := o.post.reserve(ctx)
 	var done *engine
 	writing := ctx
 	if len(came) > 0 {
@@ -147,7 +146,10 @@ func (o *Outreach) pass(ctx context.Context, org uuid.UUID, came []result, then 
 		var more bool
 		var next time.Time
 		err := o.engage(tx, func(e *engine) (err error) {
-			done, e.room = e, room
+			if done != nil { // the transaction is tried once more
+				o.post.release(done.out)
+			}
+			done, e.room = e, o.post.room(ctx)
 			if err = e.record(came); err == nil {
 				more, next, err = e.run()
 			}
@@ -159,12 +161,14 @@ func (o *Outreach) pass(ctx context.Context, org uuid.UUID, came []result, then 
 		return then(tx, more, next)
 	})
 	if err != nil {
-		o.post.hand(ctx, nil, room)
+		if done != nil {
+			o.post.disown(ctx, done.out)
+		}
 		return err
 	}
-	o.post.hand(ctx, done.out, room)
-	if done.starved {
-		o.post.starve(org)
+	o.post.hand(ctx, done.out)
+	if done.starved && ctx.Err() == nil {
+		o.post.starve(ctx, org)
 	}
 	return nil
 }

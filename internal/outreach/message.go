@@ -116,16 +116,13 @@ func (e *engine) send(a *agenda, owner uuid.UUID, due []entry, most int) (visite
 	}
 	transport := e.Transport(owner)
 	if transport != nil {
-		until, held, one := e.post.held(owner, e.tx.Now())
-		if held {
+		until, one := e.post.turn(owner, e.tx.Now())
+		if !until.IsZero() {
 			a.later(e.clock.at(until))
 			return 0, nil
 		}
-		if one { // what comes of it tells whether others can go
+		if one {
 			most = min(most, 1)
-			if e.post.has(owner) {
-				return 0, nil
-			}
 		}
 	}
 	slices.SortFunc(due, func(a, b entry) int {
@@ -261,6 +258,7 @@ func (w *walk) sent(i int, m *Message) {
 // handOver has a message be handed to its transport when the transaction is on the disk.
 func (w *walk) handOver(m store.Doc[Message], letter *mail.Message, t Transport) {
 	w.room--
+	w.post.claim(w.campaign.OwnerID.UUID)
 	handed := &outgoing{org: w.tx.Org(), message: m, sender: w.campaign.OwnerID.UUID, letter: letter, transport: t}
 	w.handed = append(w.handed, handed)
 	w.out = append(w.out, handed)
@@ -284,7 +282,7 @@ func (w *walk) retry(i int) error {
 		return err
 	}
 	t := w.Transport(w.campaign.OwnerID.UUID)
-	until, held, _ := w.post.held(w.campaign.OwnerID.UUID, w.tx.Now())
+	until, _ := w.post.turn(w.campaign.OwnerID.UUID, w.tx.Now())
 	state := &w.s.state.Steps[i]
 	m := doc.Record
 	switch open := cal.Opening(w.now); {
@@ -297,7 +295,7 @@ func (w *walk) retry(i int) error {
 	case t == nil:
 		m.Status, m.Error = MessageSent, ""
 		w.sent(i, &m)
-	case held:
+	case !until.IsZero():
 		state.Retry = shape.At(w.clock.at(until))
 		return nil
 	case w.room == 0:
@@ -379,8 +377,8 @@ func (w *walk) came(doc store.Doc[Message], r result) error {
 	case r.Status == mail.Later:
 		again(w.now.Add(retryAfter[m.state.Tries-1]))
 	case r.Status == mail.Trouble || r.Status == mail.Unwelcome:
-		until, held, _ := w.post.held(r.sender, w.tx.Now())
-		if !held {
+		until := w.post.held(r.sender, w.tx.Now())
+		if until.IsZero() {
 			until = w.tx.Now()
 		}
 		again(w.clock.at(until))

@@ -78,7 +78,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, op
 		kept: store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"), courses: courses{all: map[courseID]*course{}},
 	}
 	o.calendars = store.NewDerived(id.Organizations.Table.Counter(), o.readCalendar)
-	o.post = &post{outreach: o, log: opt.Log, lines: opt.Lines, starved: map[uuid.UUID]bool{}, holds: map[uuid.UUID]*hold{}, bySender: map[uuid.UUID]int{}, results: map[mail.Status]uint64{}}
+	o.post = newPost(o)
 	o.SequenceList = index.NewKind("sequences", "-started_at", o.sequences, nil)
 	o.MessageList = index.NewKind("messages", "-created_at", o.messages, nil)
 	o.SequenceList.ReadOnly, o.MessageList.ReadOnly = true, true
@@ -126,6 +126,7 @@ func (o *Outreach) recover(ctx context.Context, org uuid.UUID) error {
 			came[i] = result{&outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}}, mail.Result{Status: mail.Unknown, Text: "the service ended while the message was on its way"}}
 		}
 		if len(came) > 0 {
+			o.Log.Warn("messages were on their way when the service ended: whether they have gone is unknown, and they are not sent again", "organization", org, "messages", len(came))
 			if err := o.engage(tx, func(e *engine) error { return e.record(came) }); err != nil {
 				return err
 			}

@@ -15,7 +15,8 @@ import (
 
 // Transport takes messages to their recipients.
 type Transport interface {
-	Send(ctx context.Context, m *mail.Message) mail.Result
+	// Send asks last before the content goes whether the message is still wanted.
+	Send(ctx context.Context, m *mail.Message, wanted func() bool) mail.Result
 }
 
 // outgoing is a message that is on the disk as being on its way.
@@ -35,12 +36,12 @@ type result struct {
 	mail.Result
 }
 
-// withheld is the status of a message that was not handed over after all.
-const withheld mail.Status = 0
-
 const (
-	// inHandMost is how many messages may be on their way. What is on its way when the machine dies is unknown afterwards.
+	// inHandMost is how many messages may be on their way when many can be handed over while the results of others are written down.
+	// What is on its way when the machine dies is unknown afterwards, so there are no more of them than that takes.
 	inHandMost = 256
+	// lookAgain is how long others wait while one goes first, to see whether it can.
+	lookAgain = time.Second
 	// When no message can be sent, sending holds for firstHold, and for twice as long each time, up to lastHold.
 	firstHold = 5 * time.Second
 	lastHold  = 5 * time.Minute
@@ -58,7 +59,8 @@ type post struct {
 
 	running  sync.WaitGroup
 	mu       sync.Mutex
-	inHand   int // messages that are reserved for, on their way, or not written down
+	inHand   int // messages that are claimed, on their way, or not written down
+	window   int // how many may be
 	queue    []*outgoing
 	sending  int // goroutines that hand over
 	came     []result
@@ -77,39 +79,67 @@ type hold struct {
 	delay time.Duration
 }
 
-// reserve makes room for as many messages as may be handed over: none when the service ends. Whoever reserves hands over, nothing at
-// the least.
-func (p *post) reserve(ctx context.Context) (room int) {
-	now := p.outreach.store.Now()
+func newPost(o *Outreach) *post {
+	return &post{
+		outreach: o, log: o.Log, lines: o.Lines, window: 2 * o.Lines, bySender: map[uuid.UUID]int{}, starved: map[uuid.UUID]bool{},
+		holds: map[uuid.UUID]*hold{}, results: map[mail.Status]uint64{},
+	}
+}
+
+// room tells how many messages may be claimed: none when the service ends. Those who claim do so one after the other, for it is done
+// in transactions that write.
+func (p *post) room(ctx context.Context) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ctx.Err() != nil {
 		return 0
 	}
-	room = inHandMost - p.inHand
-	if h := p.holds[uuid.Nil]; h != nil { // one goes first, to see whether it can
-		if room = 1 - p.inHand; now.Before(h.until) {
-			room = 0
-		}
-	}
-	room = max(0, room)
-	p.inHand += room
-	return room
+	return max(0, p.window-p.inHand)
 }
 
-// held tells until when no message of a sender is handed over, and whether one is to go first then.
-func (p *post) held(sender uuid.UUID, now time.Time) (until time.Time, held, one bool) {
+// claim makes a message of a sender one that is in hand.
+func (p *post) claim(sender uuid.UUID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inHand++
+	p.bySender[sender]++
+}
+
+// release takes messages from those that are in hand.
+func (p *post) release(messages []*outgoing) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inHand -= len(messages)
+	for _, m := range messages {
+		if p.bySender[m.sender]--; p.bySender[m.sender] == 0 {
+			delete(p.bySender, m.sender)
+		}
+	}
+}
+
+// held tells until when no message of a sender is handed over; zero when they are.
+func (p *post) held(sender uuid.UUID, now time.Time) (until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, of := range []uuid.UUID{uuid.Nil, sender} {
-		if h := p.holds[of]; h != nil {
-			one = true
-			if now.Before(h.until) && h.until.After(until) {
-				until, held = h.until, true
-			}
+		if h := p.holds[of]; h != nil && now.Before(h.until) && h.until.After(until) {
+			until = h.until
 		}
 	}
-	return until, held, one
+	return until
+}
+
+// turn tells until when no message of a sender is claimed, and whether only one is then: after a hold one goes first, and what comes of
+// it tells whether others can.
+func (p *post) turn(sender uuid.UUID, now time.Time) (until time.Time, one bool) {
+	until = p.held(sender, now)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	everybody, own := p.holds[uuid.Nil] != nil, p.holds[sender] != nil
+	if until.IsZero() && (everybody && p.inHand > 0 || own && p.bySender[sender] > 0) {
+		until = now.Add(lookAgain)
+	}
+	return until, everybody || own
 }
 
 // MailStats is how sending stands.
@@ -136,25 +166,30 @@ func (o *Outreach) MailStats() MailStats {
 	return s
 }
 
-// starve notes that messages of an organization wait for room alone.
-func (p *post) starve(org uuid.UUID) {
+// starve notes that messages of an organization wait for room alone, and has them be looked at when there is some.
+func (p *post) starve(ctx context.Context, org uuid.UUID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starved[org] = true
+	p.writeAway(ctx)
 }
 
-// hand hands messages over, for which the caller had reserved room.
-func (p *post) hand(ctx context.Context, out []*outgoing, room int) {
+// hand hands over messages that were claimed.
+func (p *post) hand(ctx context.Context, out []*outgoing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inHand -= room - len(out)
 	p.queue = append(p.queue, out...)
-	for _, m := range out {
-		p.bySender[m.sender]++
-	}
 	for ; p.sending < min(p.lines, len(p.queue)); p.sending++ {
 		p.running.Go(func() { p.send(ctx) })
 	}
+}
+
+// disown gives up messages that were claimed in a transaction that was not written.
+func (p *post) disown(ctx context.Context, out []*outgoing) {
+	p.release(out)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writeAway(ctx)
 }
 
 // send hands over what is in the queue until it is empty.
@@ -175,7 +210,7 @@ func (p *post) send(ctx context.Context) {
 		p.mu.Unlock()
 		r := result{outgoing: m}
 		if ctx.Err() == nil && !p.stuck(m) && p.outreach.wanted(m) {
-			r.Result = m.transport.Send(last, m.letter)
+			r.Result = m.transport.Send(last, m.letter, func() bool { return p.outreach.wanted(m) })
 		}
 		p.take(ctx, r)
 	}
@@ -183,8 +218,7 @@ func (p *post) send(ctx context.Context) {
 
 // stuck tells whether sending was held after a message was claimed.
 func (p *post) stuck(m *outgoing) bool {
-	_, held, _ := p.held(m.sender, p.outreach.store.Now())
-	return held
+	return !p.held(m.sender, p.outreach.store.Now()).IsZero()
 }
 
 // take takes what came of a message, and has it written down.
@@ -194,6 +228,11 @@ func (p *post) take(ctx context.Context, r result) {
 	p.notice(r)
 	p.results[r.Status]++
 	p.came = append(p.came, r)
+	p.writeAway(ctx)
+}
+
+// writeAway has what came be written down, and those be looked at who wait for room.
+func (p *post) writeAway(ctx context.Context) {
 	if !p.records {
 		p.records = true
 		p.running.Go(func() { p.record(ctx) })
@@ -203,7 +242,7 @@ func (p *post) take(ctx context.Context, r result) {
 // notice learns from what came of a message whether any can be sent.
 func (p *post) notice(r result) {
 	switch r.Status {
-	case withheld:
+	case mail.Withheld:
 	case mail.Trouble:
 		p.holdBack(uuid.Nil, r)
 	case mail.Unwelcome:
@@ -251,7 +290,10 @@ func (p *post) record(ctx context.Context) {
 		for _, r := range p.came {
 			came[r.org] = append(came[r.org], r)
 		}
-		if p.inHand-len(p.came) < inHandMost {
+		if len(p.came) > 0 {
+			p.window = min(p.lines+2*len(p.came), inHandMost)
+		}
+		if p.inHand-len(p.came) < p.window {
 			for org := range p.starved {
 				came[org] = append(came[org], []result{}...)
 			}
@@ -272,14 +314,11 @@ func (p *post) record(ctx context.Context) {
 
 // writeDown writes results down. Those that cannot be, because the service ends, are unknown to the next one that starts.
 func (p *post) writeDown(ctx context.Context, org uuid.UUID, results []result) {
-	p.mu.Lock()
-	p.inHand -= len(results)
-	for _, r := range results {
-		if p.bySender[r.sender]--; p.bySender[r.sender] == 0 {
-			delete(p.bySender, r.sender)
-		}
+	done := make([]*outgoing, len(results))
+	for i, r := range results {
+		done[i] = r.outgoing
 	}
-	p.mu.Unlock()
+	p.release(done)
 	for {
 		err := p.outreach.pass(ctx, org, results, func(tx *store.Tx, more bool, next time.Time) error {
 			switch {
@@ -299,11 +338,4 @@ func (p *post) writeDown(ctx context.Context, org uuid.UUID, results []result) {
 		case <-time.After(recordAgain):
 		}
 	}
-}
-
-// has tells whether a message of a sender is on its way.
-func (p *post) has(sender uuid.UUID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.bySender[sender] > 0
 }

@@ -1,0 +1,112 @@
+package handlers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"prospector/internal/apptest"
+)
+
+// mailLines is how many messages are handed over at the same time.
+const mailLines = 8
+
+// TestMailStopAtRecipient: a server that takes its time with the recipient is not given the content after the answer to what stops it.
+func TestMailStopAtRecipient(t *testing.T) {
+	for _, c := range mailStops() {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMailer(t)
+			gate, at := make(chan string), make(chan string, 1)
+			m.server.Answers(func(stage, to string) string {
+				if stage != "RCPT" {
+					return ""
+				}
+				at <- to
+				return <-gate
+			})
+			bob := contactsOf(m.Org, "bob")[0]
+			campaign := m.sends(twoMails, "", bob)
+			m.app.Work()
+			receive(t, at)
+			c.do(m, campaign, bob)
+			gate <- ""
+			m.run()
+			m.server.Answers(nil)
+			m.after(24 * time.Hour)
+			if n := m.server.Asked("DATA", "bob@initech.example"); n != 0 {
+				t.Errorf("the content was sent %d times", n)
+			}
+			m.ends(c, campaign, bob)
+		})
+	}
+}
+
+// TestMailFewOnTheirWay: no more messages are on their way than can go soon, for of those nobody knows after a crash. As the server
+// takes them faster there may be more.
+func TestMailFewOnTheirWay(t *testing.T) {
+	m := newMailer(t)
+	gate, at := make(chan struct{}), make(chan string, 1000)
+	m.server.Answers(func(stage, to string) string {
+		if stage == apptest.MailContent {
+			at <- to
+			<-gate
+		}
+		return ""
+	})
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprint("c", i))
+	}
+	campaign := m.sends(oneMail, "", contactsOf(m.Org, names...)...)
+	m.app.Work()
+	for range mailLines {
+		receive(t, at)
+	}
+	sending := 0
+	for _, p := range m.outbox() {
+		if p.Status == "sending" {
+			sending++
+		}
+	}
+	if sending < mailLines || sending > 2*mailLines {
+		t.Errorf("%d messages are on their way", sending)
+	}
+	close(gate)
+	m.run()
+	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_sent"); n != 100 {
+		t.Errorf("%d were sent", n)
+	}
+	m.sound()
+}
+
+// TestMailNothingWaits: whoever finds no room for a message is called when there is some, however the passes of the engine and the
+// results of messages meet.
+func TestMailNothingWaits(t *testing.T) {
+	const contacts, steps = 30, 6
+	m := newMailer(t)
+	var body, transitions []string
+	for i := range steps {
+		body = append(body, fmt.Sprintf(`{"index": %d, "type": "auto_email", "subject": "No %d", "message": "Shall we talk?"}`, i, i))
+		if i > 0 {
+			transitions = append(transitions, fmt.Sprintf(`{"from_step_index": %d, "to_step_index": %d, "transition_type": "PREVIOUS_STEP_COMPLETES", "post_check_delay": 1, "post_check_time_unit": "minutes"}`, i-1, i))
+		}
+	}
+	campaign := m.sends(fmt.Sprintf(`"steps": [%s], "transitions": [%s]`, strings.Join(body, ","), strings.Join(transitions, ",")), "")
+	audience := m.Read.Get(campaign).Is(200).Text("data.audiences.0.id")
+	for i := range contacts { // one message is due after the other
+		m.Write.Post("/v1/audiences/"+audience+"/contacts/add", namely(contactsOf(m.Org, fmt.Sprint("c", i))...)).Is(200)
+		m.after(time.Second)
+	}
+	for range steps * 70 { // results are written down while the engine looks at what is due since
+		m.app.Clock.Advance(time.Second)
+		m.app.Work()
+	}
+	for range steps { // sending may have taken longer than that
+		m.after(time.Minute)
+	}
+	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_sent"); n != steps*contacts {
+		t.Errorf("%d messages were sent, want %d", n, steps*contacts)
+	}
+	m.sound()
+}
