@@ -17,14 +17,7 @@ func TestMailStopAtRecipient(t *testing.T) {
 	for _, c := range mailStops() {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMailer(t)
-			gate, at := make(chan string), make(chan string, 1)
-			m.server.Answers(func(stage, to string) string {
-				if stage != "RCPT" {
-					return ""
-				}
-				at <- to
-				return <-gate
-			})
+			gate, at := m.gate("RCPT")
 			bob := contactsOf(m.Org, "bob")[0]
 			campaign := m.sends(twoMails, "", bob)
 			m.app.Work()
@@ -40,6 +33,19 @@ func TestMailStopAtRecipient(t *testing.T) {
 			m.ends(c, campaign, bob)
 		})
 	}
+}
+
+// gate makes the server wait at a stage until it is told what to answer. recipients are those it waits with.
+func (m *mailer) gate(at string) (answers chan<- string, recipients <-chan string) {
+	gate, to := make(chan string), make(chan string, 1)
+	m.server.Answers(func(stage, recipient string) string {
+		if stage != at {
+			return ""
+		}
+		to <- recipient
+		return <-gate
+	})
+	return gate, to
 }
 
 // TestMailFewOnTheirWay: no more messages are on their way than can go soon, for of those nobody knows after a crash. As the server

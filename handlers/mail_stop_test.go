@@ -157,14 +157,7 @@ func TestMailStopOnItsWay(t *testing.T) {
 	} {
 		t.Run(c.status+c.answer, func(t *testing.T) {
 			m := newMailer(t)
-			gate, at := make(chan string), make(chan string, 1)
-			m.server.Answers(func(stage, to string) string {
-				if stage != apptest.MailContent {
-					return ""
-				}
-				at <- to
-				return <-gate
-			})
+			gate, at := m.gate(apptest.MailContent)
 			bob := contactsOf(m.Org, "bob")[0]
 			campaign := m.sends(twoMails, "", bob)
 			m.app.Work()

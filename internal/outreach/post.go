@@ -242,7 +242,7 @@ func (p *post) writeAway(ctx context.Context) {
 // notice learns from what came of a message whether any can be sent.
 func (p *post) notice(r result) {
 	switch r.Status {
-	case mail.Withheld:
+	case mail.Withheld, mail.Unknown: // the server has said nothing
 	case mail.Trouble:
 		p.holdBack(uuid.Nil, r)
 	case mail.Unwelcome:
