@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ func TestMailStopAtRecipient(t *testing.T) {
 // gate makes the server wait at a stage until it is told what to answer. recipients are those it waits with.
 func (m *mailer) gate(at string) (answers chan<- string, recipients <-chan string) {
 	gate, to := make(chan string), make(chan string, 1)
+	m.t.Cleanup(func() { close(gate) })
 	m.server.Answers(func(stage, recipient string) string {
 		if stage != at {
 			return ""
@@ -53,6 +55,8 @@ func (m *mailer) gate(at string) (answers chan<- string, recipients <-chan strin
 func TestMailFewOnTheirWay(t *testing.T) {
 	m := newMailer(t)
 	gate, at := make(chan struct{}), make(chan string, 1000)
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
 	m.server.Answers(func(stage, to string) string {
 		if stage == apptest.MailContent {
 			at <- to
@@ -78,11 +82,39 @@ func TestMailFewOnTheirWay(t *testing.T) {
 	if sending < mailLines || sending > 2*mailLines {
 		t.Errorf("%d messages are on their way", sending)
 	}
-	close(gate)
+	open()
 	m.run()
 	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_sent"); n != 100 {
 		t.Errorf("%d were sent", n)
 	}
+	m.sound()
+}
+
+// TestMailSlowRecipient: a message with which the server takes its time keeps no other from going.
+func TestMailSlowRecipient(t *testing.T) {
+	m := newMailer(t)
+	gate, at := make(chan struct{}), make(chan string, mailLines)
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	m.server.Answers(func(stage, to string) string {
+		if stage == apptest.MailContent {
+			at <- to
+			if strings.HasPrefix(to, "slow") {
+				<-gate
+			}
+		}
+		return ""
+	})
+	for _, name := range []string{"slow", "bob", "slow2", "eve"} {
+		m.sends(oneMail, "", contactsOf(m.Org, name)...)
+		m.app.Work()
+		if to := receive(t, at); to != name+"@initech.example" {
+			t.Errorf("the server has one for %s, not for %s", to, name)
+		}
+	}
+	open()
+	m.run()
+	m.arrived("slow Hello slow", "bob Hello bob", "slow2 Hello slow2", "eve Hello eve")
 	m.sound()
 }
 

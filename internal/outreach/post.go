@@ -179,7 +179,8 @@ func (p *post) hand(ctx context.Context, out []*outgoing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = append(p.queue, out...)
-	for ; p.sending < min(p.lines, len(p.queue)); p.sending++ {
+	for range min(p.lines-p.sending, len(p.queue)) { // those that send already may take long
+		p.sending++
 		p.running.Go(func() { p.send(ctx) })
 	}
 }
