@@ -46,6 +46,8 @@ func TestEngineNoOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	simSays(t, simulated(t, p.Org, campaign, nil)[0], "skip 2026-03-02T09:00:00Z | day 0 of the sequence at 09:00; the campaign has no owner who could send it",
+		"task 2026-03-02T10:00:00Z | 1 hour after step 0 was skipped")
 	p.to("03-02 10:00")
 	p.is(campaign, ids[0], "active", "0 skipped 03-02 09:00 | the campaign has no owner who could send it", "1 task_open 03-02 10:00")
 	if tasks := p.tasks(); len(tasks) != 1 || tasks[0].Owner != nil || len(p.outbox()) > 0 {
@@ -65,7 +67,9 @@ func TestEngineTasks(t *testing.T) {
 		{"index": 2, "type": "auto_linkedin_message"},
 		{"index": 3, "type": "call", "title": "Ask about Q2"},
 		{"index": 4, "type": "task"},
-		{"index": 5, "type": "gift", "gift_id": "mug", "message": "Enjoy"}]}`).Is(201).ID()
+		{"index": 5, "type": "gift", "gift_id": "mug", "message": "Enjoy"},
+		{"index": 6, "type": "call", "title": "Ring {{ recipient.first_name }} of {{recipient.company}} {{sender.title}}for {{sender.first_name}}"},
+		{"index": 7, "type": "call", "title": "{{sender.title}} {{sender.title}}"}]}`).Is(201).ID()
 	campaign := p.Write.Post("/v1/campaigns", map[string]any{"name": "C", "template_id": template, "audience_ids": []string{simAudience(p.Org, contact...)}, "status": "active"}).Is(201).ID()
 	p.app.Work()
 	var got []string
@@ -83,6 +87,7 @@ func TestEngineTasks(t *testing.T) {
 	want := []string{
 		"email | Write an email: Zoë Neil | Subject: For Müller\n\nHi Zoë\nBye, Ada", "linkedin | Connect on LinkedIn: Zoë Neil | Hello ", "linkedin | Write on LinkedIn: Zoë Neil | -",
 		"call | Ask about Q2: Zoë Neil | -", "todo | To do: Zoë Neil | -", "gift | Send a gift: Zoë Neil | Enjoy\n\nGift: mug",
+		"call | Ring Zoë of Müller for Ada: Zoë Neil | -", "call | Call: Zoë Neil | -",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("there are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -145,15 +150,12 @@ func TestEngineThread(t *testing.T) {
 		if text(m.Subject) != want || text(m.Body) != "Hi Ann of ." || m.To != "a@x.example" || m.From != "ada@acme.example" || m.Status != "sent" {
 			t.Errorf("message %d is %+v", i, m)
 		}
-		answers, refers := "", ""
-		if i == 0 || i == 2 || i == 4 {
-			refers = strings.Join(ref, " ")
-			if len(ref) > 0 {
-				answers = ref[len(ref)-1]
-			}
+		answers := ""
+		if i == 2 || i == 4 {
+			answers = ref[i-1]
 		}
-		if h["In-Reply-To"] != answers || h["References"] != refers {
-			t.Errorf("message %d answers %q among %q, want %q among %q", i, h["In-Reply-To"], h["References"], answers, refers)
+		if h["In-Reply-To"] != answers || h["References"] != answers {
+			t.Errorf("message %d answers %q among %q, want %q alone", i, h["In-Reply-To"], h["References"], answers)
 		}
 		if !strings.HasSuffix(h["Message-ID"], "@acme.example>") || slices.Contains(ref, h["Message-ID"]) || h["List-Unsubscribe-Post"] != "List-Unsubscribe=One-Click" ||
 			!strings.HasPrefix(h["List-Unsubscribe"], "<"+p.app.URL+"/u/") {

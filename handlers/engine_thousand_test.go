@@ -168,6 +168,38 @@ func TestEngineLimits(t *testing.T) {
 	p.agrees(campaign)
 }
 
+// TestEngineWindow has twelve emails wait for a window that is open for three of them a day. Whichever day an email goes, its reason says
+// that the window was closed meanwhile, in the words of simulate, also when the service was started in between.
+func TestEngineWindow(t *testing.T) {
+	p := newPlay(t, limits(0, 20*time.Minute))
+	p.Admin.Patch("/v1/organization", simOrg{"UTC", simWeek, []string{}, simWindow{9, 10}}).Is(200)
+	campaign := simCampaign(p.Org, simAudience(p.Org, p.contacts(12)...), nil, []simStep{simMail(0, 0, 9)})
+	told := map[string]map[int]string{}
+	for i, plan := range simulated(t, p.Org, campaign, nil) {
+		told[plan.Contact] = foretold(plan)
+		day, nth := i/3, i%3
+		want := "day 0 of the sequence at 09:00"
+		if day > 1 || day == 1 && nth > 0 {
+			want += "; the sending window closed before its turn"
+		}
+		if i > 0 {
+			want += "; 20m after the sender's message before"
+		}
+		if day > 0 && nth == 0 {
+			want += simMoved
+		}
+		simSays(t, plan, fmt.Sprintf("send 2026-03-%02dT09:%02d:00Z | %s", 2+day, 20*nth, want))
+	}
+	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
+	for day := 2; day < 6; day++ {
+		p.to(fmt.Sprintf("03-%02d 09:10", day))
+		p.app.Restart()
+	}
+	p.to("03-06 09:00")
+	p.cameTrue(campaign, told)
+	p.agrees(campaign)
+}
+
 // TestEngineThousandLimits has a thousand contacts wait for the cap and the gap of one sender. The messages go out in the order in which
 // they are due, each at the first minute that the days, the window, the cap and the gap leave.
 func TestEngineThousandLimits(t *testing.T) {

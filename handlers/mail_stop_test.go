@@ -77,6 +77,7 @@ func (m *mailer) ends(c mailStop, campaign, contact string) {
 	}
 	m.goes(campaign, contact, "stopped:"+c.reason+" skipped")
 	m.is("bob", 0, "failed", "the sequence was stopped: "+c.reason)
+	m.counted(campaign)
 	m.sound()
 }
 
@@ -134,6 +135,7 @@ func TestMailStopQueue(t *testing.T) {
 			m.arrived(others...)
 			m.goes(campaign, bob, "stopped:"+c.reason+" skipped")
 			m.is("bob", 0, "failed", "the sequence was stopped: "+c.reason)
+			m.counted(campaign)
 			m.sound()
 		})
 	}
@@ -176,6 +178,7 @@ func TestMailStopOnItsWay(t *testing.T) {
 				want = c.status
 			}
 			m.goes(campaign, bob, "stopped:manual "+want)
+			m.counted(campaign)
 			m.sound()
 		})
 	}

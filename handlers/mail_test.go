@@ -188,6 +188,21 @@ func (m *mailer) suppressed() (all []string) {
 	return all
 }
 
+// counted wants the stats of a campaign to count the messages that the outbox has.
+func (m *mailer) counted(campaign string) {
+	m.t.Helper()
+	of := map[string]int{}
+	for _, p := range m.outbox() {
+		if p.CampaignID == idOf(campaign) {
+			of[p.Status]++
+		}
+	}
+	stats := m.Read.Get(campaign + "/stats").Is(200)
+	if sent, failed := stats.Int("data.messages_sent"), stats.Int("data.messages_failed"); sent != of["sent"] || failed != of["failed"]+of["unknown"] {
+		m.t.Errorf("%d were sent and %d failed by the stats, and the outbox has %v", sent, failed, of)
+	}
+}
+
 // sound wants what is stored to agree with itself.
 func (m *mailer) sound() {
 	m.t.Helper()

@@ -93,6 +93,11 @@ func (r *simRef) open(t time.Time) bool {
 	return inside && r.businessDay(r.date(t))
 }
 
+// closedBetween tells whether no message may go out at some time between two.
+func (r *simRef) closedBetween(from, to time.Time) bool {
+	return r.first(from, func(t time.Time) bool { return !t.Before(to) || !r.open(t) }).Before(to)
+}
+
 // first is the first instant from t on that is fit.
 func (r *simRef) first(t time.Time, fit func(time.Time) bool) time.Time {
 	for !fit(t) {
@@ -335,6 +340,12 @@ func (r *simRef) says(t *testing.T, what, reason string, kind simKind, s *simSte
 	}
 	if capped, gapped := strings.Contains(reason, "daily cap"), strings.Contains(reason, "the sender's message before"); !ended && (capped || gapped) != waited || capped && r.cap == 0 || gapped && r.gap == 0 {
 		t.Errorf("%s: it waits for the sender: %t; the reason is %q", what, waited, reason)
+	}
+	if closed := r.closedBetween(want.due, want.at); waited && r.gap < simTick && strings.Contains(reason, "sending window") != (closed || want.moved) && !strings.Contains(reason, "daily cap") {
+		t.Errorf("%s: the window was closed meanwhile: %t; the reason is %q", what, closed, reason)
+	}
+	if strings.Contains(reason, "window closed before its turn") && waited && !r.closedBetween(want.due, want.at) {
+		t.Errorf("%s: the window was not closed meanwhile; the reason is %q", what, reason)
 	}
 	for words, so := range says {
 		if strings.Contains(reason, words) != so {

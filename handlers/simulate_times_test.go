@@ -206,7 +206,7 @@ func TestSimulateTimes(t *testing.T) {
 // A sender has a cap on a day of the organization, and a least gap; what is left over goes out at the next opening. What counts from
 // the due time of a message does not wait for it, what counts from its end does.
 func TestSimulateSender(t *testing.T) {
-	const gap, ended = "; 30m after the sender's message before", "; the campaign has ended by then"
+	const gap, closed, ended = "; 30m after the sender's message before", "; the sending window closed before its turn", "; the campaign has ended by then"
 	for _, c := range []struct {
 		name string
 		cap  int
@@ -234,7 +234,16 @@ func TestSimulateSender(t *testing.T) {
 			{"send 2026-03-02T10:00:00Z", "task 2026-03-02T11:00:00Z", "task 2026-03-02T11:00:00Z"},
 			{"send 2026-03-02T10:30:00Z", "task 2026-03-02T11:00:00Z", "task 2026-03-02T11:30:00Z"},
 			{"send 2026-03-03T10:00:00Z | day 0 of the sequence at 10:00" + gap + simMoved, "task 2026-03-02T11:00:00Z", "task 2026-03-03T11:00:00Z"},
-			{"send 2026-03-03T10:30:00Z | day 0 of the sequence at 10:00" + gap, "task 2026-03-02T11:00:00Z", "task 2026-03-03T11:30:00Z"}}},
+			{"send 2026-03-03T10:30:00Z | day 0 of the sequence at 10:00" + closed + gap, "task 2026-03-02T11:00:00Z", "task 2026-03-03T11:30:00Z"},
+			{"send 2026-03-04T10:00:00Z | day 0 of the sequence at 10:00" + closed + gap + simMoved, "task 2026-03-02T11:00:00Z", "task 2026-03-04T11:00:00Z"}}},
+		{"a cap and the end of the window", 3, 30 * time.Minute, "2026-03-02T09:00:00Z", simOrg{"UTC", simWeek, nil, simWindow{10, 12}}, 11, nil, [][]string{
+			{"send 2026-03-02T11:00:00Z", "task 2026-03-02T12:00:00Z", "task 2026-03-02T12:00:00Z"},
+			{"send 2026-03-02T11:30:00Z", "task 2026-03-02T12:00:00Z", "task 2026-03-02T12:30:00Z"},
+			{"send 2026-03-03T10:00:00Z | day 0 of the sequence at 11:00" + gap + simMoved, "task 2026-03-02T12:00:00Z", "task 2026-03-03T11:00:00Z"},
+			{"send 2026-03-03T10:30:00Z | day 0 of the sequence at 11:00" + closed + gap, "task 2026-03-02T12:00:00Z", "task 2026-03-03T11:30:00Z"},
+			{"send 2026-03-03T11:00:00Z | day 0 of the sequence at 11:00" + closed + gap, "task 2026-03-02T12:00:00Z", "task 2026-03-03T12:00:00Z"},
+			{"send 2026-03-04T10:00:00Z | day 0 of the sequence at 11:00; the sender's daily cap of 3 was reached" + closed, "task 2026-03-02T12:00:00Z", "task 2026-03-04T11:00:00Z"},
+			{"send 2026-03-04T10:30:00Z | day 0 of the sequence at 11:00; the sender's daily cap of 3 was reached" + closed + gap, "task 2026-03-02T12:00:00Z", "task 2026-03-04T11:30:00Z"}}},
 		{"the day is the organization's", 1, 0, "2026-03-02T22:00:00-05:00", simOrg{"America/New_York", simWeek, nil, simWindow{0, 24}}, 23, nil, [][]string{
 			{"send 2026-03-02T23:00:00-05:00", "task 2026-03-03T00:00:00-05:00", "task 2026-03-03T00:00:00-05:00"},
 			{"send 2026-03-03T00:00:00-05:00", "task 2026-03-03T00:00:00-05:00", "task 2026-03-03T01:00:00-05:00"},

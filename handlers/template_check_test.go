@@ -177,8 +177,11 @@ func TestTemplateTexts(t *testing.T) {
 		return map[string]any{"name": "T", "transitions": []any{}, "blocks": map[string]any{"x": map[string]string{"name": "X", "content": content}, "Y-1_": map[string]string{"name": "Y"}},
 			"steps": []any{map[string]any{"index": 3, "type": "call"}, map[string]any{"index": 1, "type": "auto_email", "subject": subject, "message": "m" + message}}}
 	}
+	titled := func(title string) map[string]any {
+		return map[string]any{"name": "T", "transitions": []any{}, "steps": []any{map[string]any{"index": 3, "type": "call", "title": title}, map[string]any{"index": 1, "type": "auto_email", "title": title, "message": "m"}}}
+	}
 	before := org.Dump()
-	// In a subject, a message and a block alike.
+	// In a title, a subject, a message and a block alike.
 	for text, want := range map[string]string{
 		"{{first_name}}":                       "has the unknown token {{first_name}}",
 		"a {{ recipient.phone }} b":            "has the unknown token {{ recipient.phone }}",
@@ -200,11 +203,15 @@ func TestTemplateTexts(t *testing.T) {
 		"[[block:x]":                           "has [[block: without its end",
 		"[[block:{{recipient.email}}":          "has [[block: without its end",
 	} {
+		if len(text) < 255 { // as long as titles are
+			tplRefused(t, org, path, titled(text), "steps[0].title "+want, "steps[1].title "+want)
+		}
 		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject "+want)
 		tplRefused(t, org, path, with("", text, ""), "steps[1].message "+want)
 		tplRefused(t, org, path, with("", "", text), "blocks.x.content "+want)
 	}
 	for _, text := range []string{"[[block:x]]", "[[block:Y-1_]]", "[[block:nope]]"} {
+		tplRefused(t, org, path, titled(text), "steps[0].title has "+text+": a title cannot include a block", "steps[1].title has "+text+": a title cannot include a block")
 		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject has "+text+": a subject cannot include a block")
 		tplRefused(t, org, path, with("", "", text), "blocks.x.content has "+text+": a block cannot include another")
 	}
@@ -224,6 +231,9 @@ func TestTemplateTexts(t *testing.T) {
 			t.Errorf("%q is kept as %s", text, res.Body)
 		}
 		org.Write.Post(tplPath, body).Is(201)
+		if got := org.Write.Post(tplPath, titled(text)).Is(201).Text("data.steps.0.title"); got != text {
+			t.Errorf("the title %q is kept as %q", text, got)
+		}
 	}
 }
 

@@ -32,20 +32,22 @@ type Options struct {
 }
 
 // pace is how far the index of a kind may be behind. Changes come together before they are written to it: until there were none
-// for quietTime, or plenty of them wait, or the first has waited for wait. When it is more than most behind, writers wait for it.
+// for quietTime, or plenty of them wait, or the first has waited for some rounds. When it is more than most behind, writers wait for it.
 type pace struct {
-	wait         time.Duration
+	rounds       int // that it is passed over
 	plenty, most uint64
 }
 
 var (
-	usualPace = pace{wait: 2 * time.Second, plenty: 12_000, most: 25_000}
+	usualPace = pace{plenty: 12_000, most: 25_000}
 	// What changes all the time will soon change again, and would be written each time.
-	restlessPace = pace{wait: 10 * time.Second, plenty: 50_000, most: 75_000}
+	restlessPace = pace{rounds: 4, plenty: 50_000, most: 75_000}
 )
 
 const (
 	quietTime = 100 * time.Millisecond
+	// roundTime is how long a round is while there is something to write all the time.
+	roundTime = 2 * time.Second
 	// lookEvery is how often shelves are looked at, and idleLooks after how many without use one is closed.
 	lookEvery = time.Minute
 	idleLooks = 10
@@ -73,8 +75,9 @@ type Engine struct {
 
 	mu      sync.Mutex
 	shelves map[shelfKey]*shelf
-	dirty   map[*shelf]time.Time // since when
-	moved   chan struct{}        // closed when an index has advanced
+	dirty   map[*shelf]int // since which round
+	round   int
+	moved   chan struct{} // closed when an index has advanced
 	closed  bool
 
 	wake    chan struct{}
@@ -100,7 +103,7 @@ func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
 		cache: newCache(opt.CacheBytes), limit: opt.CacheBytes,
 		small: cmp.Or(opt.small, smallMost), batch: cmp.Or(opt.batch, batchMost),
 		queue: bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)), scans: make(chan struct{}, 2),
-		shelves: map[shelfKey]*shelf{}, dirty: map[*shelf]time.Time{}, moved: make(chan struct{}),
+		shelves: map[shelfKey]*shelf{}, dirty: map[*shelf]int{}, moved: make(chan struct{}),
 		wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1), tidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	for _, k := range kinds {
@@ -256,7 +259,7 @@ func (e *Engine) stir(s *shelf) {
 	e.mu.Lock()
 	_, known := e.dirty[s]
 	if !known {
-		e.dirty[s] = time.Now()
+		e.dirty[s] = e.round
 	}
 	e.mu.Unlock()
 	if !known {
@@ -333,13 +336,17 @@ func (e *Engine) run() {
 			continue
 		case <-e.wake:
 		}
-		e.followDirty(e.stop, e.await())
+		quiet := e.await()
+		e.mu.Lock()
+		e.round++
+		e.mu.Unlock()
+		e.followDirty(e.stop, quiet)
 	}
 }
 
 // await lets changes come together, and tells whether there are none any more.
 func (e *Engine) await() (quiet bool) {
-	most := time.NewTimer(usualPace.wait)
+	most := time.NewTimer(roundTime)
 	defer most.Stop()
 	for !quiet {
 		before := e.changes.Load()
@@ -359,12 +366,12 @@ func (e *Engine) await() (quiet bool) {
 
 // takeDirty gives the shelves whose changes are to be written to their indexes now: all, or those that have waited for long enough
 // or have plenty. The others are looked at again.
-func (e *Engine) takeDirty(all bool) map[*shelf]time.Time {
+func (e *Engine) takeDirty(all bool) map[*shelf]int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	taken := map[*shelf]time.Time{}
+	taken := map[*shelf]int{}
 	for s, since := range e.dirty {
-		if all || time.Since(since) >= s.kind.pace.wait || s.lag() >= s.kind.pace.plenty {
+		if all || e.round-since > s.kind.pace.rounds || s.lag() >= s.kind.pace.plenty {
 			taken[s] = since
 			delete(e.dirty, s)
 		}

@@ -9,14 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/uuid"
 )
 
 // held is an engine that has a shelf so far behind that writers wait, and nothing that runs.
 func held() (*Engine, *shelf) {
-	e := &Engine{moved: make(chan struct{}), stop: make(chan struct{}), dirty: map[*shelf]time.Time{}, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1),
+	e := &Engine{moved: make(chan struct{}), stop: make(chan struct{}), dirty: map[*shelf]int{}, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1),
 		byTable: map[string]*Kind{things.table: things}, shelves: map[shelfKey]*shelf{}, log: slog.New(slog.DiscardHandler)}
 	s := e.shelf(uuid.Nil, things)
 	s.indexed.Store(5)

@@ -47,12 +47,12 @@ const (
 		"history": [
 			{
 				"step_index": 0, "type": "auto_email", "status": "sent", "due_at": "2026-03-10T09:42:11.908Z", "at": "2026-03-10T09:42:11.908Z",
-				"reason": "on the day the sequence started, at once: 09:00 had passed",
+				"reason": "day 0 of the sequence at 09:00 had passed: at once",
 				"message_id": "019cd721-4a02-7b35-9d10-6c2f8e1a7b44", "task_id": null, "template_version": 1
 			},
 			{
 				"step_index": 1, "type": "call", "status": "waiting", "due_at": "2026-03-12T14:00:00.000Z", "at": null,
-				"reason": "2 business days after step 0 was over, at 14:00",
+				"reason": "2 business days after step 0 was completed",
 				"message_id": null, "task_id": null, "template_version": 1
 			}
 		]

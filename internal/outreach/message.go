@@ -181,7 +181,7 @@ func (w *walk) mail(i int, from *sender, t Transport, slot planner.Slot) error {
 	case w.to.Email == "":
 		w.over(i, StepSkipped, noAddress)
 	case from.user == nil:
-		w.over(i, StepSkipped, "the campaign has no owner who could send it")
+		w.over(i, StepSkipped, noOwner)
 	default:
 		if ideal := from.ledger.Next(h.DueAt.Std(), h.DueAt.Std()); w.now.Sub(ideal.At) < lateMost {
 			ideal.At = slot.At // the same, but counted from the due time, it knows what moved it
@@ -205,10 +205,8 @@ func (w *walk) compose(i int, from *sender, t Transport) error {
 	}
 	h := &w.s.History[i]
 	r, v := c.render[h.StepIndex], from.valuesFor(&w.to)
-	th := thread{subject: []byte(w.s.state.Subject)}
-	own, _ := r.subject.render(nil, plain, &v.subject, nil)
+	th := w.s.state.thread(c)
 	body, subject, _ := th.render(nil, r, v)
-	w.s.state.Subject = string(th.subject)
 	id := w.tx.NewID()
 	m := Message{
 		MessageHead: MessageHead{
@@ -218,9 +216,7 @@ func (w *walk) compose(i int, from *sender, t Transport) error {
 		Body:  shape.Text(body),
 		state: messageState{MessageID: id.String() + "@" + from.from.Email[strings.LastIndexByte(from.from.Email, '@')+1:]},
 	}
-	if len(own) == 0 {
-		m.state.References = slices.Clone(w.s.state.Thread)
-	}
+	m.state.References = w.s.state.join(th, m.state.MessageID)
 	letter := w.letter(&m, from)
 	m.Headers = letter.Headers()
 	h.MessageID = uuid.NullUUID{UUID: id, Valid: true}
@@ -230,7 +226,7 @@ func (w *walk) compose(i int, from *sender, t Transport) error {
 		w.over(i, StepFailed, err.Error())
 	case t == nil:
 		m.Status = MessageSent
-		w.sent(i, &m)
+		w.over(i, StepSent, "")
 	}
 	doc, err := w.putMessage(store.Doc[Message]{}, m)
 	if err == nil && m.Status == MessageSending {
@@ -247,12 +243,6 @@ func (w *walk) letter(m *Message, from *sender) *mail.Message {
 		To:          mail.Address{Name: strings.TrimSpace(w.to.FirstName + " " + w.to.LastName), Email: m.To},
 		Unsubscribe: w.unsubscribeLink(w.tx.Org(), m.ID),
 	}
-}
-
-// sent notes that the message of a step has gone.
-func (w *walk) sent(i int, m *Message) {
-	w.s.state.Thread = append(slices.Clip(w.s.state.Thread), m.state.MessageID)
-	w.over(i, StepSent, "")
 }
 
 // handOver has a message be handed to its transport when the transaction is on the disk.
@@ -294,7 +284,7 @@ func (w *walk) retry(i int) error {
 		return nil
 	case t == nil:
 		m.Status, m.Error = MessageSent, ""
-		w.sent(i, &m)
+		w.over(i, StepSent, "")
 	case !until.IsZero():
 		state.Retry = shape.At(w.clock.at(until))
 		return nil
@@ -362,10 +352,9 @@ func (w *walk) came(doc store.Doc[Message], r result) error {
 	switch active := w.s.Status == SequenceActive; {
 	case r.Status == mail.Sent:
 		m.Status, m.Error = MessageSent, ""
-		w.sent(i, &m)
+		w.over(i, StepSent, "")
 	case r.Status == mail.Unknown:
 		m.Status = MessageUnknown
-		w.s.state.Thread = append(slices.Clip(w.s.state.Thread), m.state.MessageID)
 		w.over(i, StepUnknown, r.Text)
 	case r.Status == mail.Refused || r.Status == mail.Bounced || r.Status == mail.Later && m.state.Tries > len(retryAfter):
 		m.Status = MessageFailed

@@ -140,6 +140,7 @@ func (t text) render(b []byte, f form, v *[tokens]inForms, missing []string) ([]
 type rendering struct {
 	step     *Step
 	position int // among the steps of the template
+	title    text
 	subject  text
 	message  text
 }
@@ -149,7 +150,9 @@ func (c *Content) renderings() []rendering {
 	all := make([]rendering, len(c.Steps))
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		all[i] = rendering{step: s, position: i, subject: newText(string(s.Subject), nil), message: newText(string(s.Message), c.Blocks)}
+		all[i] = rendering{
+			step: s, position: i, title: newText(string(s.Title), nil), subject: newText(string(s.Subject), nil), message: newText(string(s.Message), c.Blocks),
+		}
 	}
 	slices.SortFunc(all, func(a, b rendering) int { return a.step.Index - b.step.Index })
 	return all
@@ -157,41 +160,13 @@ func (c *Content) renderings() []rendering {
 
 // Rendered is a step as a contact would see it.
 type Rendered struct {
-	Subject shape.Text `json:"subject" doc:"That of an email without one of its own is a reply to the thread before."`
+	Subject shape.Text `json:"subject" doc:"That of an email without one of its own is a reply in the thread before."`
 	Message shape.Text `json:"message"`
-	Missing []string   `json:"missing" doc:"The tokens without a value, which render as nothing, and subject where a first email has none."`
+	Missing []string   `json:"missing" doc:"The tokens without a value, which render as nothing, those in the title of a Task too; and subject where a first email has none."`
 }
 
 // missingSubject is what a first email without a subject misses.
 const missingSubject = "subject"
-
-// thread is the emails that one contact gets, as far as their subjects depend on each other.
-type thread struct {
-	form    form
-	subject []byte // of the last email that had one of its own
-}
-
-// render appends the message of a step to b, and gives its subject and what is missing, for whom the values are of. Emails are rendered
-// in the order in which they are sent.
-func (t *thread) render(b []byte, r *rendering, v *values) (message []byte, subject string, missing []string) {
-	line, missing := t.line(nil, r, v, nil)
-	message, missing = r.body(b, t.form, v, len(line) > 0, missing)
-	return message, string(line), missing
-}
-
-// line appends the subject of a step to b. That of an email without one of its own is a reply to the one before.
-func (t *thread) line(b []byte, r *rendering, v *values, missing []string) ([]byte, []string) {
-	from := len(b)
-	b, missing = r.subject.render(b, t.form, &v.subject, missing)
-	switch own := b[from:]; {
-	case r.step.Type != AutoEmail:
-	case len(own) > 0:
-		t.subject = own
-	case len(t.subject) > 0:
-		b = appendReply(b, t.subject)
-	}
-	return b, missing
-}
 
 // body appends the message of a step to b, and to missing what it misses.
 func (r *rendering) body(b []byte, f form, v *values, hasSubject bool, missing []string) ([]byte, []string) {
@@ -200,15 +175,6 @@ func (r *rendering) body(b []byte, f form, v *values, hasSubject bool, missing [
 		missing = append(missing, missingSubject)
 	}
 	return b, missing
-}
-
-// appendReply appends the subject of a reply to an email with a subject.
-func appendReply(b, subject []byte) []byte {
-	const re = "Re: "
-	if len(subject) < len(re) || !strings.EqualFold(string(subject[:len(re)]), re) {
-		b = append(b, re...)
-	}
-	return append(b, subject...)
 }
 
 // oneLine keeps what a value brings into a subject from ending it.

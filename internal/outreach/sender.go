@@ -28,6 +28,7 @@ type sender struct {
 type standing struct {
 	Last   shape.Time  `json:"last"`
 	Capped shape.Time  `json:"capped"`
+	Opened shape.Time  `json:"opened"`
 	Days   [2]standDay `json:"days"`
 }
 
@@ -74,7 +75,7 @@ func (e *engine) sender(id uuid.UUID) (*sender, error) {
 }
 
 func (s *standing) planner() planner.Standing {
-	out := planner.Standing{Last: timeOf(s.Last), Capped: timeOf(s.Capped)}
+	out := planner.Standing{Last: timeOf(s.Last), Capped: timeOf(s.Capped), Opened: timeOf(s.Opened)}
 	for i, d := range s.Days {
 		out.Days[i] = planner.Day{Date: d.Date, Sent: d.Sent}
 	}
@@ -102,7 +103,7 @@ func (e *engine) closeSenders() error {
 			continue
 		}
 		is := s.ledger.Standing()
-		keep := standing{Last: timeFrom(is.Last), Capped: timeFrom(is.Capped)}
+		keep := standing{Last: timeFrom(is.Last), Capped: timeFrom(is.Capped), Opened: timeFrom(is.Opened)}
 		for i, d := range is.Days {
 			keep.Days[i] = standDay{d.Date, d.Sent}
 		}

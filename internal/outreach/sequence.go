@@ -59,7 +59,7 @@ type Sequence struct {
 	Reason           StopReason     `json:"reason" rule:"enum=opted_out|suppressed|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual" doc:"What stopped it."`
 	StartedAt        shape.Time     `json:"started_at" rule:"required"`
 	CurrentStepIndex shape.Number   `json:"current_step_index" rule:"integer" doc:"The step that is due next or that it waits for; the last when it is over."`
-	NextDueAt        shape.Time     `json:"next_due_at" doc:"When the next step is due; null when it waits for a Task, or is over."`
+	NextDueAt        shape.Time     `json:"next_due_at" doc:"When the next step is due; null when it waits for a Task, or is over. In the past while an email waits for its sender's turn."`
 	History          []HistoryStep  `json:"history" rule:"required" doc:"Every step that has a due time, in the order in which they got it."`
 
 	state sequenceState
@@ -70,7 +70,7 @@ type HistoryStep struct {
 	StepIndex       int           `json:"step_index"`
 	Type            StepType      `json:"type" rule:"enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift"`
 	Status          StepStatus    `json:"status" rule:"enum=waiting|sent|task_open|done|skipped|failed|unknown"`
-	DueAt           shape.Time    `json:"due_at"`
+	DueAt           shape.Time    `json:"due_at" doc:"When it is due by the template and the sending window. An email may go later, when the cap and the gaps of its sender let it: at says when it did."`
 	At              shape.Time    `json:"at" doc:"When it came to its status; null while it waits."`
 	Reason          string        `json:"reason" doc:"What made it due then, and what became of it."`
 	MessageID       uuid.NullUUID `json:"message_id" doc:"The record in the outbox."`
@@ -84,9 +84,8 @@ type sequenceState struct {
 	Version  uint32      `json:"version"`
 	Steps    []stepState `json:"steps"` // those of the history
 	// Mute says that the contact had no address when last seen: its messages wait for nobody's turn, and are skipped.
-	Mute    bool     `json:"mute,omitzero"`
-	Subject string   `json:"subject,omitzero"` // of the thread
-	Thread  []string `json:"thread,omitzero"`  // the Message-IDs of what was sent
+	Mute bool `json:"mute,omitzero"`
+	threadState
 }
 
 // stepState is what is known of a step in the history beyond what is shown.
@@ -175,6 +174,9 @@ func (s *Sequence) due(i int) (at time.Time, takesTurn, waits bool) {
 	}
 }
 
+// endings are how steps are over that were neither sent nor done.
+var endings = map[StepStatus]planner.Ending{StepSkipped: planner.Skipped, StepFailed: planner.Failed, StepUnknown: planner.Unknown}
+
 // past is the history as the planner wants it: by the positions of the steps in the template.
 func (s *Sequence) past(c *course) []planner.Past {
 	past := make([]planner.Past, len(c.content.Steps))
@@ -182,7 +184,7 @@ func (s *Sequence) past(c *course) []planner.Past {
 		h := &s.History[i]
 		p := planner.Past{Fixed: s.state.Steps[i].Fixed.Std(), Due: h.DueAt.Std()}
 		if h.Status.over() {
-			p.Over, p.Skipped = h.At.Std(), h.Status == StepSkipped
+			p.Over, p.End = h.At.Std(), endings[h.Status]
 		}
 		past[c.position[h.StepIndex]] = p
 	}

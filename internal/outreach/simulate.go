@@ -37,7 +37,7 @@ type SimulatedStep struct {
 	StepIndex int            `json:"step_index"`
 	Type      StepType       `json:"type" rule:"enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift"`
 	Action    planner.Action `json:"action" rule:"enum=send|task|skip"`
-	DueAt     shape.Time     `json:"due_at" doc:"Null for a step that is never due."`
+	DueAt     shape.Time     `json:"due_at" doc:"When the email goes out, under the cap and the gaps of its sender, or when the Task is due. Null for a step that is never due."`
 	Reason    string         `json:"reason" doc:"What makes it due then, or why it is skipped."`
 	Rendered
 }
@@ -57,12 +57,16 @@ func (o *Outreach) Simulate(tx *store.Tx, b []byte, campaign uuid.UUID, d record
 	if err != nil {
 		return nil, 0, err
 	}
-	plans, err := o.plan(tx, &doc.Record, course, recipients)
+	v, err := o.senderValues(tx, doc.Record.OwnerID.UUID)
+	skipMail := ""
+	if fault.CodeOf(err) == fault.NotFound { // a campaign that was made without a user has no owner
+		skipMail, err = noOwner, nil
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	v, err := o.senderValues(tx, doc.Record.OwnerID.UUID)
-	if err != nil && fault.CodeOf(err) != fault.NotFound { // a campaign that was made without a user has no owner
+	plans, err := o.plan(tx, &doc.Record, course, recipients, skipMail)
+	if err != nil {
 		return nil, 0, err
 	}
 	w := newWriter(course.steps, &v)
@@ -116,8 +120,8 @@ func (o *Outreach) simulated(tx *store.Tx, c *Campaign, d record.Draft[SimulateB
 }
 
 // plan has the planner go through a course for everybody, who begins now. Whoever no sequence begins for has no plan, but a reason
-// for each step.
-func (o *Outreach) plan(tx *store.Tx, c *Campaign, way *course, recipients []simulatedRecipient) ([][]planner.Planned, error) {
+// for each step. skipMail is why no message can be sent to anybody, "" if they can.
+func (o *Outreach) plan(tx *store.Tx, c *Campaign, way *course, recipients []simulatedRecipient, skipMail string) ([][]planner.Planned, error) {
 	cal, err := o.calendar(tx)
 	if err != nil {
 		return nil, err
@@ -141,7 +145,7 @@ func (o *Outreach) plan(tx *store.Tx, c *Campaign, way *course, recipients []sim
 			}
 			continue
 		}
-		s := planner.Sequence{Template: way.plan, Start: now, Prioritized: c.Prioritized, End: end}
+		s := planner.Sequence{Template: way.plan, Start: now, Prioritized: c.Prioritized, SkipMail: skipMail, End: end}
 		if r.Email == "" {
 			s.SkipMail = noAddress
 		}

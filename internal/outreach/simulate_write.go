@@ -32,7 +32,7 @@ type stepWriter struct {
 func newWriter(renderings []rendering, sender *values) *writer {
 	w := &writer{steps: make([]stepWriter, len(renderings)), sent: make([]*stepWriter, len(renderings))}
 	for i, r := range renderings {
-		r.subject, r.message = r.subject.fill(&sender.subject), r.message.fill(&sender.message)
+		r.title, r.subject, r.message = r.title.fill(&sender.subject), r.subject.fill(&sender.subject), r.message.fill(&sender.message)
 		w.steps[i] = stepWriter{rendering: r, head: `{"step_index":` + strconv.Itoa(r.step.Index) + `,"type":"` + string(r.step.Type) + `","action":"`}
 		w.sent[i] = &w.steps[i]
 	}
@@ -54,7 +54,7 @@ func (w *writer) simulation(b []byte, contact uuid.UUID, plan []planner.Planned,
 	return append(b, "]}"...)
 }
 
-// address finds the subjects, in the order in which messages are sent: a reply has that of the one before. The others go their own ways.
+// address finds the subjects, in the order in which messages are sent: see thread. The others go their own ways.
 func (w *writer) address(plan []planner.Planned, v *values) {
 	slices.SortFunc(w.sent, func(a, b *stepWriter) int { return plan[a.position].Nth - plan[b.position].Nth })
 	w.lines = w.lines[:0]

@@ -18,7 +18,7 @@ type CampaignStats struct {
 	Stopped         int            `json:"stopped"`
 	StoppedByReason map[string]int `json:"stopped_by_reason"`
 	MessagesSent    int            `json:"messages_sent"`
-	MessagesFailed  int            `json:"messages_failed"`
+	MessagesFailed  int            `json:"messages_failed" doc:"Those that are failed or unknown in the outbox."`
 	TasksOpen       int            `json:"tasks_open"`
 	Steps           []StepStats    `json:"steps"`
 }

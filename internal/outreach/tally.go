@@ -88,6 +88,9 @@ func (t *tally) add(s *Sequence, by int) {
 			of.Done += by
 		case StepSkipped:
 			of.Skipped += by
+			if h.MessageID.Valid { // it was given up when the sequence stopped, and has failed
+				t.Failed += by
+			}
 		case StepFailed, StepUnknown:
 			of.Failed += by
 			t.Failed += by

@@ -26,12 +26,12 @@ func (w *walk) task(i int) error {
 	if err != nil {
 		return err
 	}
-	step := c.render[h.StepIndex].step
+	r, v := c.render[h.StepIndex], from.valuesFor(&w.to)
 	doc, err := w.crm.Tasks.Insert(w.tx, crm.Task{
-		Title: w.taskTitle(step), Type: taskTypes[step.Type], Status: crm.TaskOpen, DueAt: h.DueAt,
+		Title: taskTitle(r, v, &w.to), Type: taskTypes[r.step.Type], Status: crm.TaskOpen, DueAt: h.DueAt,
 		ContactID: uuid.NullUUID{UUID: w.s.ContactID, Valid: true}, AccountID: w.to.AccountID,
 		CampaignID: uuid.NullUUID{UUID: w.s.CampaignID, Valid: true}, OwnerID: w.campaign.OwnerID,
-		Notes: shape.Text(taskNotes(c.render[h.StepIndex], from.valuesFor(&w.to))),
+		Notes: shape.Text(taskNotes(r, v)),
 	})
 	if err != nil {
 		return err
@@ -40,18 +40,22 @@ func (w *walk) task(i int) error {
 	return nil
 }
 
+// taskTitles are what Tasks are called whose steps have no title.
+var taskTitles = map[StepType]string{
+	ManualEmail: "Write an email", LinkedInConnection: "Connect on LinkedIn", LinkedInMessage: "Write on LinkedIn", Call: "Call", ToDo: "To do", Gift: "Send a gift",
+}
+
 // taskTitle is what is to be done, and whom for.
-func (w *walk) taskTitle(step *Step) string {
-	title := string(step.Title)
-	if title == "" {
-		title = map[StepType]string{
-			ManualEmail: "Write an email", LinkedInConnection: "Connect on LinkedIn", LinkedInMessage: "Write on LinkedIn", Call: "Call", ToDo: "To do", Gift: "Send a gift",
-		}[step.Type]
+func taskTitle(r *rendering, v *values, to *crm.Recipient) string {
+	rendered, _ := r.title.render(nil, plain, &v.subject, nil)
+	title := string(rendered)
+	if strings.TrimSpace(title) == "" {
+		title = taskTitles[r.step.Type]
 	}
-	if who := strings.TrimSpace(w.to.FirstName + " " + w.to.LastName); who != "" {
+	if who := strings.TrimSpace(to.FirstName + " " + to.LastName); who != "" {
 		title += ": " + who
 	}
-	return title
+	return firstRunes(title, shape.TextMax)
 }
 
 // taskNotes are the texts of a step as the contact would see them, and the gift.
@@ -64,15 +68,22 @@ func taskNotes(r *rendering, v *values) string {
 			parts = append(parts, part.label+part.text)
 		}
 	}
-	notes := strings.Join(parts, "\n\n")
-	if runes := []rune(notes); len(runes) > notesMost {
-		notes = string(runes[:notesMost])
-	}
-	return notes
+	return firstRunes(strings.Join(parts, "\n\n"), notesMost)
 }
 
 // notesMost is how many characters the notes of a Task have at most.
 const notesMost = 100_000
+
+// firstRunes is as much of a text as there is room for.
+func firstRunes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most])
+	}
+	return s
+}
 
 // taskClosed ends the step of a Task that was completed, cancelled or deleted; after is nil then.
 func (o *Outreach) taskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error {

@@ -61,7 +61,7 @@ type Step struct {
 	ID      string     `json:"id" rule:"max=100" pattern:"^[A-Za-z0-9_-]{1,100}$" says:"must be 1 to 100 letters, digits, hyphens and underscores" doc:"Made when none is given."`
 	Type    StepType   `json:"type" rule:"required,enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift" doc:"An auto_email is sent; every other is a Task for the campaign's owner."`
 	Index   int        `json:"index" rule:"required,from=0,to=100000" doc:"Its position, which transitions refer to. No two steps have the same."`
-	Title   shape.Text `json:"title" rule:"max=255"`
+	Title   shape.Text `json:"title" rule:"max=255" doc:"What the Task of the step is called, with tokens as in the message."`
 	Day     int        `json:"day" rule:"from=0,to=365" doc:"Days after the sequence's start; it means nothing on a step that a transition leads to."`
 	Hour    int        `json:"hour" rule:"from=0,to=23" doc:"Hour of the day, in the organization's time zone."`
 	Subject shape.Text `json:"subject" rule:"max=998" doc:"An email after the first without one is a reply in the same thread."`

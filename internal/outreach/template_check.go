@@ -70,7 +70,8 @@ func (c *Content) checkStep(i int, blocks map[string]size, p *fault.Problems) (a
 	if strings.ContainsAny(string(s.Subject), "\r\n") {
 		p.Invalid(at+".subject", "must be one line")
 	}
-	all = checkText(at+".subject", string(s.Subject), nil, "a subject cannot include a block", p)
+	all = checkText(at+".title", string(s.Title), nil, "a title cannot include a block", p)
+	all.add(checkText(at+".subject", string(s.Subject), nil, "a subject cannot include a block", p))
 	message := checkText(at+".message", string(s.Message), blocks, "", p)
 	if message.characters > messageMost {
 		p.Invalid(at+".message", "has more than %d characters with its blocks", messageMost)

@@ -138,8 +138,11 @@ func (w *walk) perform() (did bool, err error) {
 	return did, nil
 }
 
-// noAddress is why a message is not sent.
-const noAddress = "the contact has no email address"
+// Why a message is not sent.
+const (
+	noAddress = "the contact has no email address"
+	noOwner   = "the campaign has no owner who could send it"
+)
 
 // over notes what has become of a step, and why.
 func (w *walk) over(i int, status StepStatus, why string) {
@@ -149,8 +152,12 @@ func (w *walk) over(i int, status StepStatus, why string) {
 	if why != "" {
 		h.Reason += "; " + why
 	}
-	if w.s.Status == SequenceActive {
-		w.events = append(w.events, "step_completed")
+	if w.s.Status != SequenceActive {
+		return
+	}
+	w.events = append(w.events, "step_completed")
+	if h.Type == AutoEmail && (status == StepSkipped || status == StepFailed) {
+		w.s.state.miss(h.StepIndex, h.MessageID)
 	}
 }
 

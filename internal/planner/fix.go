@@ -7,9 +7,8 @@ type Past struct {
 	Fixed  time.Time // when its due time was fixed
 	Due    time.Time
 	Over   time.Time // when it was sent, completed, skipped, or failed
+	End    Ending    // how it is over
 	Reason string    // of its due time, as Fix gave it; for a simulation, which repeats it
-	// Skipped tells that it was over without having been done.
-	Skipped bool
 }
 
 // Due is a due time that is fixed now.
@@ -46,7 +45,7 @@ type state struct {
 	fixed, due, over moment // as in its Past
 	why              cause  // of the due time
 	before           bool   // it was fixed before: of why, the past alone knows
-	end              ending
+	end              Ending
 }
 
 // settled tells whether the step has a due time, or needs none any more.
@@ -55,10 +54,7 @@ func (s *state) settled() bool { return s.fixed != 0 || s.over != 0 }
 func (f *fixing) begin(past []Past) {
 	for i := range min(len(past), len(f.states)) {
 		p := &past[i]
-		f.states[i] = state{fixed: momentOf(p.Fixed), due: momentOf(p.Due), over: momentOf(p.Over)}
-		if p.Skipped {
-			f.states[i].end = skipped
-		}
+		f.states[i] = state{fixed: momentOf(p.Fixed), due: momentOf(p.Due), over: momentOf(p.Over), end: p.End}
 	}
 }
 

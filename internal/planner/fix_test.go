@@ -115,7 +115,10 @@ func TestFixSeveral(t *testing.T) {
 		return Transition{From: from, To: 9, Type: typ, Pre: Delay{n, Hours}, RequireAll: all}
 	}
 	fixed := func(due int) Past { return Past{Fixed: at(0), Due: at(due)} }
-	over := func(due, over int) Past { return Past{Fixed: at(0), Due: at(due), Over: at(over)} }
+	ended := func(due, over int, end Ending) Past {
+		return Past{Fixed: at(0), Due: at(due), Over: at(over), End: end}
+	}
+	over := func(due, over int) Past { return ended(due, over, Completed) }
 	for _, c := range []struct {
 		name        string
 		transitions []Transition
@@ -129,6 +132,10 @@ func TestFixSeveral(t *testing.T) {
 		{"fixed before it was over", []Transition{hours(1, 1, Completes, false), hours(2, 9, Scheduled, false)}, []Past{over(1, 3), fixed(2)}, 11, "9 hours after step 2 was due"},
 		{"at once: the earlier due time", []Transition{hours(1, 5, Scheduled, false), hours(2, 2, Scheduled, false)}, []Past{fixed(1), fixed(2)}, 4, "2 hours after step 2 was due"},
 		{"at once and alike: the lower index", []Transition{hours(2, 2, Scheduled, false), hours(1, 3, Scheduled, false)}, []Past{fixed(1), fixed(2)}, 4, "3 hours after step 1 was due"},
+		{"skipped", []Transition{hours(1, 1, Completes, false)}, []Past{ended(1, 5, Skipped), fixed(2)}, 6, "1 hour after step 1 was skipped"},
+		{"failed", []Transition{hours(1, 1, Completes, false)}, []Past{ended(1, 5, Failed), fixed(2)}, 6, "1 hour after step 1 failed"},
+		{"unknown", []Transition{hours(1, 0, Completes, false)}, []Past{ended(1, 5, Unknown), fixed(2)}, 5, "0 hours after step 1 became unknown"},
+		{"failed, of no account", []Transition{hours(1, 2, Scheduled, false)}, []Past{ended(1, 5, Failed), fixed(2)}, 3, "2 hours after step 1 was due"},
 		{"all, one is missing", []Transition{hours(1, 1, Completes, true), hours(2, 1, Completes, false)}, []Past{fixed(1), over(2, 5)}, -1, ""},
 		{"all: the latest due time", []Transition{hours(1, 9, Completes, false), hours(2, 1, Completes, true)}, []Past{over(1, 3), over(2, 5)}, 12, "9 hours after step 1 was completed; the last of the 2 that it waits for"},
 		{"all and alike: the lower index", []Transition{hours(2, 1, Completes, true), hours(1, 3, Completes, true)}, []Past{over(1, 3), over(2, 5)}, 6, "3 hours after step 1 was completed; the last of the 2 that it waits for"},

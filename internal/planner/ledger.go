@@ -17,6 +17,7 @@ type Ledger struct {
 	// days counts the messages of the last two dates, at their parity: clocks that are put back at midnight show one date again.
 	days   [2]tally
 	capped moment  // messages that were due before have waited for the end of a date whose cap was reached
+	opened moment  // messages that were due before have waited for the sending window to open then
 	open   stretch // the last one that was found
 }
 
@@ -34,6 +35,7 @@ type Slot struct {
 type slot struct {
 	at     moment
 	capped moment // when the last date ended whose cap was reached
+	opened moment // when the sending window opened that it waited for
 	waited moves
 }
 
@@ -42,6 +44,7 @@ type moves uint8
 const (
 	overdue moves = 1 << iota
 	byCap
+	byClosing // the sending window was closed meanwhile, as for the messages before it
 	byGap
 	byWindow
 )
@@ -82,6 +85,9 @@ func (l *Ledger) next(due, now moment) slot {
 	if due < l.capped {
 		s.waited |= byCap
 	}
+	if s.at < l.opened {
+		s.waited |= byClosing
+	}
 	if free := l.last + l.gap; l.last != 0 && s.at < free {
 		s.at = free
 		if l.gap > 0 {
@@ -92,6 +98,7 @@ func (l *Ledger) next(due, now moment) slot {
 		open := l.opening(s.at).enter(s.at)
 		if open != s.at && s.capped == 0 {
 			s.waited |= byWindow
+			s.opened = open
 		}
 		s.at = open
 		if l.cap <= 0 {
@@ -104,6 +111,7 @@ func (l *Ledger) next(due, now moment) slot {
 		s.at = momentAt(l.cal.span(open.unix()).leave(d))
 		s.capped = s.at
 		s.waited = s.waited&^(byGap|byWindow) | byCap
+		s.opened = 0
 	}
 }
 
@@ -129,7 +137,7 @@ func (l *Ledger) Take(s Slot) {
 }
 
 func (l *Ledger) take(s slot) {
-	l.capped = max(l.capped, s.capped)
+	l.capped, l.opened = max(l.capped, s.capped), max(l.opened, s.opened)
 	l.sent(s.at, 1)
 }
 
@@ -141,7 +149,7 @@ func (l *Ledger) words(waited moves) string {
 	for _, w := range [...]struct {
 		move moves
 		text string
-	}{{overdue, wasOverdue}, {byCap, l.capWords}, {byGap, l.gapWords}, {byWindow, movedToOpening}} {
+	}{{overdue, wasOverdue}, {byCap, l.capWords}, {byClosing, closedBefore}, {byGap, l.gapWords}, {byWindow, movedToOpening}} {
 		if waited&w.move != 0 {
 			words += w.text
 		}

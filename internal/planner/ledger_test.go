@@ -31,6 +31,20 @@ func TestLedger(t *testing.T) {
 		{"a gap over closing time", berlin, 9, 17, 0, time.Hour, "2026-11-20T16:30:00+01:00", []row{
 			{"2026-11-20T16:30:00+01:00", "2026-11-20T16:30:00+01:00", ""},
 			{"2026-11-20T16:30:00+01:00", "2026-11-23T09:00:00+01:00", "; 1h after the sender's message before; moved to the next opening of the sending window"},
+			{"2026-11-20T16:59:00+01:00", "2026-11-23T10:00:00+01:00", "; the sending window closed before its turn; 1h after the sender's message before"},
+			{"2026-11-23T09:00:00+01:00", "2026-11-23T11:00:00+01:00", "; 1h after the sender's message before"},
+		}},
+		{"a gap over two closing times", berlin, 9, 10, 0, 30 * time.Minute, "2026-11-20T09:30:00+01:00", []row{
+			{"2026-11-20T09:30:00+01:00", "2026-11-20T09:30:00+01:00", ""},
+			{"2026-11-20T09:30:00+01:00", "2026-11-23T09:00:00+01:00", "; 30m after the sender's message before; moved to the next opening of the sending window"},
+			{"2026-11-23T09:00:00+01:00", "2026-11-23T09:30:00+01:00", "; 30m after the sender's message before"},
+			{"2026-11-20T09:30:00+01:00", "2026-11-24T09:00:00+01:00", "; the sending window closed before its turn; 30m after the sender's message before; moved to the next opening of the sending window"},
+		}},
+		{"a cap and closing time", berlin, 9, 10, 2, 40 * time.Minute, "2026-11-20T09:20:00+01:00", []row{
+			{"2026-11-20T09:20:00+01:00", "2026-11-20T09:20:00+01:00", ""},
+			{"2026-11-20T09:20:00+01:00", "2026-11-23T09:00:00+01:00", "; 40m after the sender's message before; moved to the next opening of the sending window"},
+			{"2026-11-20T09:20:00+01:00", "2026-11-23T09:40:00+01:00", "; the sending window closed before its turn; 40m after the sender's message before"},
+			{"2026-11-20T09:20:00+01:00", "2026-11-24T09:00:00+01:00", "; the sending window closed before its turn; 40m after the sender's message before; moved to the next opening of the sending window"},
 		}},
 		{"a cap, over a weekend", berlin, 9, 17, 2, 30 * time.Second, "2026-11-20T10:00:00+01:00", []row{
 			{"2026-11-20T10:00:00+01:00", "2026-11-20T10:00:00+01:00", ""},
@@ -66,6 +80,9 @@ func TestLedger(t *testing.T) {
 				t.Errorf("%s, due %s: %q, want %q", c.name, r.due, got, r.reason)
 			}
 			l.Take(slot)
+			again := NewLedger(l.cal, c.cap, c.gap) // one that is told of it goes on alike
+			again.Resume(l.Standing())
+			l = again
 		}
 	}
 }

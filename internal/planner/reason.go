@@ -6,20 +6,28 @@ import (
 	"time"
 )
 
-// ending is how a step of a simulation came to be over.
-type ending uint8
+// Ending is how a step came to be over.
+type Ending uint8
 
 const (
-	happened   ending = iota // as a matter of fact, or because its message was sent
-	assumedDue               // a task, when it is due
-	assumedNow               // a task that is overdue
-	skipped
+	Completed  Ending = iota // its message was sent, or its task done
+	Skipped                  // it was not done
+	Failed                   // its message could not be sent
+	Unknown                  // whether its message was sent cannot be known
+	assumedDue               // a task of a simulation, done when it is due
+	assumedNow               // the same, of one that is overdue
 )
+
+// endings are the words for them, after the step that they are of.
+var endings = [...]string{
+	Completed: " was completed", Skipped: " was skipped", Failed: " failed", Unknown: " became unknown",
+	assumedDue: " was completed, which is assumed to be when it is due", assumedNow: " was completed, which is assumed to be now",
+}
 
 // cause is what made the due time of a step.
 type cause struct {
 	link   *link // the transition that decided; nil where there is none
-	end    ending
+	end    Ending
 	passed bool // that time had passed
 	moved  bool // to the next opening
 }
@@ -27,6 +35,7 @@ type cause struct {
 // What is added to the words of a due time.
 const (
 	movedToOpening = "; moved to the next opening of the sending window"
+	closedBefore   = "; the sending window closed before its turn"
 	wasOverdue     = "; was overdue"
 	hasEnded       = "; the campaign has ended by then"
 )
@@ -74,17 +83,10 @@ func appendFiring(b []byte, w cause, s *step) []byte {
 		b = append(b, "when step "...)
 	}
 	b = strconv.AppendInt(b, int64(l.From), 10)
-	switch {
-	case l.Type == Scheduled:
+	if l.Type == Scheduled {
 		b = append(b, " was due"...)
-	case w.end == skipped:
-		b = append(b, " was skipped"...)
-	case w.end == assumedDue:
-		b = append(b, " was completed, which is assumed to be when it is due"...)
-	case w.end == assumedNow:
-		b = append(b, " was completed, which is assumed to be now"...)
-	default:
-		b = append(b, " was completed"...)
+	} else {
+		b = append(b, endings[w.end]...)
 	}
 	if n := len(s.in); s.all && n > 1 {
 		b = append(b, "; the last of the "...)

@@ -206,7 +206,7 @@ func (s *simulation) plan(i, step int) {
 		return
 	case action == Send:
 		action, also = Skip, "; "+sequence.SkipMail
-		state.end = skipped
+		state.end = Skipped
 		s.overs.push(r.turn(over, i, step))
 	default:
 		state.end = assumedDue

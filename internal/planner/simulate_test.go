@@ -102,7 +102,7 @@ func TestSimulate(t *testing.T) {
 			{Template: New(steps[:1], nil), Start: start, Past: []Past{{Fixed: start, Due: at("2026-11-16T12:00"), Reason: "third"}}}}, []string{
 			"0 send Fri 2026-11-20 09:00:00: first; was overdue; 1m after the sender's message before; moved to the next opening of the sending window\n",
 			"0 send Thu 2026-11-19 16:59:00: second; was overdue\n",
-			"0 send Fri 2026-11-20 09:01:00: third; was overdue; 1m after the sender's message before\n",
+			"0 send Fri 2026-11-20 09:01:00: third; was overdue; the sending window closed before its turn; 1m after the sender's message before\n",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import "time"
 type Standing struct {
 	Last   time.Time // when the last message went
 	Capped time.Time // messages that were due before have waited for the end of a date whose cap was reached
+	Opened time.Time // messages that were due before have waited for the sending window to open then
 	Days   [2]Day
 }
 
@@ -14,7 +15,7 @@ type Day struct{ Date, Sent int }
 
 // Standing gives what the ledger knows.
 func (l *Ledger) Standing() Standing {
-	s := Standing{Last: l.last.time(), Capped: l.capped.time()}
+	s := Standing{Last: l.last.time(), Capped: l.capped.time(), Opened: l.opened.time()}
 	for i, d := range l.days {
 		s.Days[i] = Day{int(d.date), d.sent}
 	}
@@ -23,7 +24,7 @@ func (l *Ledger) Standing() Standing {
 
 // Resume has a ledger know what another, of the same sender, did.
 func (l *Ledger) Resume(s Standing) {
-	l.last, l.capped = momentOf(s.Last), momentOf(s.Capped)
+	l.last, l.capped, l.opened = momentOf(s.Last), momentOf(s.Capped), momentOf(s.Opened)
 	for i, d := range s.Days {
 		l.days[i] = tally{date(d.Date), d.Sent}
 	}
