@@ -43,6 +43,7 @@ type Outreach struct {
 	stops     store.Counter // of sequences that were stopped
 
 	clock   clock
+	limit   limit  // see clock_keep.go
 	secret  []byte // see unsubscribe.go
 	courses courses
 	// calendars are those of the organizations.
