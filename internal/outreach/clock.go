@@ -65,7 +65,7 @@ const (
 	anchorPart  uint32 = iota // in the installation's own
 	advancePart               // the job that advances the sequences
 	beginPart                 // the job that begins sequences in all campaigns
-	recheckPart               // the job that looks at all sequences again
+	cleanUpPart               // the clean-ups that are not done, see cleanup.go
 	secretPart                // in the installation's own: what links to unsubscribe are signed with
 )
 

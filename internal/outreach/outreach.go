@@ -144,7 +144,7 @@ func (o *Outreach) Lists() []*index.Kind { return []*index.Kind{o.SequenceList, 
 // Jobs are the jobs of the package.
 func (o *Outreach) Jobs() map[string]worker.Handler {
 	return map[string]worker.Handler{
-		dropJob: o.dropMembers, advanceJob: o.advance, beginJob: o.beginSome, beginAllJob: o.beginAll, recheckJob: o.recheckMany,
+		dropJob: o.dropMembers, advanceJob: o.advance, beginJob: o.beginSome, beginAllJob: o.beginAll, cleanUpJob: o.cleanUp,
 	}
 }
 
