@@ -168,6 +168,7 @@ var outward []string
 
 // Close closes the index and the store of a service that does not run.
 func (s *Service) Close() error {
+	s.Outreach.StopClock(context.Background())
 	s.Index.Close()
 	if s.mail != nil {
 		_ = s.mail.Close()
@@ -195,6 +196,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 		s.Identity.KeepUses(workerCtx, func(err error) { s.log.Warn("last uses of keys are not written down", "error", err) })
 	})
 
+	workers.Go(func() { s.Outreach.KeepTime(workerCtx) })
 	workers.Go(func() { s.Worker.Run(workerCtx) })
 	workers.Go(func() { s.Webhooks.Sender.Run(workerCtx) })
 	workers.Go(func() {
@@ -217,11 +219,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 		s.log.Info("serving metrics", "address", "http://"+metrics.Addr().String()+"/metrics")
 	}
 	ready()
-	if since, err := s.Store.Held(); err != nil {
-		s.log.Warn("it is not known whether a restored store holds deliveries", "error", err)
-	} else if !since.IsZero() {
-		s.log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since)
-	}
+	s.warn()
 
 	select {
 	case <-ctx.Done():
@@ -240,6 +238,21 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	err = errors.Join(err, s.Close(), removeAdmin(s.Config.DataDir))
 	s.log.Info("stopped")
 	return err
+}
+
+// aheadMost is how far the clock of sequences may be ahead at the wall's speed before that is worth a warning.
+const aheadMost = time.Minute
+
+// warn says what an operator should know of the data that is served.
+func (s *Service) warn() {
+	if since, err := s.Store.Held(); err != nil {
+		s.log.Warn("it is not known whether a restored store holds deliveries", "error", err)
+	} else if !since.IsZero() {
+		s.log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since)
+	}
+	if ahead := s.Outreach.ClockAhead(); s.Config.Sequences.Speed == 1 && ahead > aheadMost {
+		s.log.Warn("the clock of sequences is ahead of the wall's, and stays so: it has run faster on this data, and never goes back. Emails go out that much before their hour", "ahead", ahead.Round(time.Second))
+	}
 }
 
 // listenMetrics listens where the metrics are to be; nil when that is beside the API.

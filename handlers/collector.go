@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"prospector/index"
@@ -17,6 +19,7 @@ type standing struct {
 	jobs  worker.Stats
 	hooks webhook.Stats
 	mail  outreach.MailStats
+	ahead time.Duration // the clock of sequences, of the wall's
 }
 
 // measure is a metric that is read from a standing.
@@ -72,6 +75,10 @@ var mailMeasures = []measure{
 	{"prospector_mail_in_hand", "Messages that are on their way to the mail server.", gauge, func(s *standing) float64 { return float64(s.mail.InHand) }},
 }
 
+var sequenceMeasures = []measure{
+	{"prospector_sequences_clock_ahead_seconds", "How far the clock of sequences is ahead of the wall's: it is once it has run faster, and stays so.", gauge, func(s *standing) float64 { return s.ahead.Seconds() }},
+}
+
 func truth(b bool) float64 {
 	if b {
 		return 1
@@ -99,7 +106,7 @@ func newCollector(a *API) *collector {
 		mails: prometheus.NewDesc("prospector_mail_handed_over_total",
 			"Messages that were handed to the mail server, by what came of it: sent, later (tried again), refused, bounced, unknown, or trouble and unwelcome (held, and tried again).", []string{"result"}, nil),
 	}
-	for _, measures := range [][]measure{storeMeasures, indexMeasures, jobMeasures, webhookMeasures, mailMeasures} {
+	for _, measures := range [][]measure{storeMeasures, indexMeasures, jobMeasures, webhookMeasures, mailMeasures, sequenceMeasures} {
 		for _, m := range measures {
 			c.descs[m.name] = prometheus.NewDesc(m.name, m.help, nil, nil)
 		}
@@ -138,6 +145,8 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for run, took := range s.jobs.Runs {
 		to <- durations(c.jobRuns, took, run.Kind, string(run.Outcome))
 	}
+	s.ahead = c.api.Outreach.ClockAhead()
+	c.show(to, &s, sequenceMeasures)
 	s.mail = c.api.Outreach.MailStats()
 	c.show(to, &s, mailMeasures)
 	for result, n := range s.mail.HandedOver {

@@ -52,6 +52,20 @@ func (p *Parts) Get(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
 	return p.open(tx, key, v)
 }
 
+// Before is Get for a part as it was when the transaction began.
+func (p *Parts) Before(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
+	key := partKey(owner, n)
+	b := tx.bucket(p.bucket)
+	if b == nil {
+		return nil, nil
+	}
+	v := b.Get(key)
+	if v == nil {
+		return nil, nil
+	}
+	return p.open(tx, key, v)
+}
+
 func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
 	value, err := unseal(tx.place(p.bucket, key), v)
 	if err != nil {

@@ -165,10 +165,31 @@ func (s *Store) View(org uuid.UUID, fn func(*Tx) error) error {
 	return err
 }
 
+// First is the error of an Update's fn that has to wait for something else.
+type First struct {
+	// Do does that. It may write: it is called when nothing of fn is left.
+	Do func(ctx context.Context) error
+}
+
+func (*First) Error() string { return "something else is to be done first" }
+
 // Update runs fn in a transaction of the organization and returns once it is on the disk. Either all that fn wrote is
 // there or, when Update returns an error, nothing of it. fn runs alone, never beside another Update, so it must not
-// wait for anything.
+// wait for anything; when it answers First, nothing of it is kept, that is done, and it runs again.
 func (s *Store) Update(ctx context.Context, org uuid.UUID, actor Actor, fn func(*Tx) error) error {
+	for {
+		err := s.update(ctx, org, actor, fn)
+		var first *First
+		if !errors.As(err, &first) {
+			return err
+		}
+		if err := first.Do(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) update(ctx context.Context, org uuid.UUID, actor Actor, fn func(*Tx) error) error {
 	p := &pending{ctx: ctx, org: org, actor: actor, fn: fn, done: make(chan struct{})}
 	s.mu.Lock()
 	if err := s.refusal(); err != nil {

@@ -108,9 +108,22 @@ func (a *App) Stop() {
 	}
 }
 
+// Crash ends the service as a kill would, as far as the store goes: nothing is written down at the end.
+func (a *App) Crash() {
+	a.t.Helper()
+	a.server.Close()
+	a.Index.Close()
+	if err := a.Store.Close(); err != nil {
+		a.t.Error(err)
+	}
+}
+
 // Work does the background jobs that are due. Nothing else does: a test decides when they run.
 func (a *App) Work() {
 	a.t.Helper()
+	if err := a.Outreach.KeepTimeOnce(context.Background()); err != nil {
+		a.t.Error(err)
+	}
 	a.Worker.Once(context.Background())
 }
 

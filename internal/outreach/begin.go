@@ -37,6 +37,9 @@ func (o *Outreach) joined(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID
 	if err != nil || len(campaigns) == 0 || len(contacts) == 0 {
 		return err
 	}
+	if err := o.settled(tx); err != nil {
+		return err
+	}
 	return o.promiseBegin(tx, beginWork{Contacts: packIDs(contacts...)})
 }
 
@@ -47,7 +50,7 @@ func (o *Outreach) beginSome(ctx context.Context, job store.Job) error {
 		return err
 	}
 	if work.Contacts != nil {
-		return o.chunks(ctx, job, unpackIDs(work.Contacts), (*engine).beginWherever)
+		return o.chunks(ctx, job, unpackIDs(work.Contacts), (*engine).beginWherever, (*store.Tx).Done)
 	}
 	var contacts []uuid.UUID
 	err := o.store.View(job.Org, func(tx *store.Tx) (err error) {
@@ -59,7 +62,7 @@ func (o *Outreach) beginSome(ctx context.Context, job store.Job) error {
 	}
 	return o.chunks(ctx, job, contacts, func(e *engine, contact uuid.UUID) error {
 		return e.beginIn(work.Campaign.UUID, contact)
-	})
+	}, (*store.Tx).Done)
 }
 
 // toBegin gives whom sequences of a campaign may begin for.

@@ -155,7 +155,13 @@ func (o *Outreach) start(tx *store.Tx, c *Campaign) error {
 // campaignChanged lets the sequences of a campaign begin, go on or end as it does.
 func (o *Outreach) campaignChanged(tx *store.Tx, before, after *Campaign) error {
 	lost := slices.ContainsFunc(before.Audiences, func(a AudienceName) bool { return !after.has(a.ID) })
-	if after.over() && !before.over() || lost {
+	gained := slices.ContainsFunc(after.Audiences, func(a AudienceName) bool { return !before.has(a.ID) })
+	if gained {
+		if err := o.settled(tx); err != nil {
+			return err
+		}
+	}
+	if after.over() && after.Status != before.Status || lost {
 		if err := o.recheckCampaign(tx, after.ID); err != nil {
 			return err
 		}

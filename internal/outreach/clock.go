@@ -1,28 +1,17 @@
 package outreach
 
 import (
-	"context"
-	"encoding/binary"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"prospector/internal/shape"
 	"prospector/store"
 )
 
-// clock is the time by which sequences go: that of the wall, or one that runs faster from an anchor on.
+// clock is the time by which sequences go: that of the wall, or one that goes on from an anchor at a speed of its own.
 type clock struct {
 	wall, time time.Time // the anchor: what it showed at a moment of the wall; zero where it is the wall's
 	speed      float64
-}
-
-// anchor is a clock as it is kept in the store.
-type anchor struct {
-	Wall  shape.Time `json:"wall"`
-	Time  shape.Time `json:"time"`
-	Speed float64    `json:"speed"`
 }
 
 // at is what the clock shows at a moment of the wall.
@@ -68,86 +57,21 @@ func (c *clock) second() time.Duration {
 	return max(time.Millisecond, time.Duration(c.speed*float64(time.Second)))
 }
 
-// now is the time by which the transaction's sequences go.
-func (o *Outreach) now(tx *store.Tx) time.Time { return o.clock.at(tx.Now()) }
+// own tells whether the clock runs at another speed than the wall's, so that the wall does not tell what it has shown.
+func (c *clock) own() bool { return !c.wall.IsZero() && c.speed != 1 }
 
 // Numbers of what the engine keeps for each organization, and the anchor for the installation.
 const (
 	anchorPart  uint32 = iota // in the installation's own
-	reachedPart               // how far the clock had come
 	advancePart               // the job that advances the sequences
 	beginPart                 // the job that begins sequences in all campaigns
-	recheckPart               // the job that looks at all sequences again
+	cleanUpPart               // the clean-ups that are not done, see cleanup.go
 	secretPart                // in the installation's own: what links to unsubscribe are signed with
 )
 
-// startClock lets the clock go on from where it was. One that runs at another speed than the wall's stands still while nothing runs:
-// what it had come to is kept with whatever it had a part in.
-func (o *Outreach) startClock(ctx context.Context) error {
-	wall := o.store.Now()
-	var was anchor
-	err := o.store.View(uuid.Nil, func(tx *store.Tx) error {
-		body, err := o.kept.Get(tx, uuid.Nil, anchorPart)
-		if err != nil || body == nil {
-			return err
-		}
-		return json.Unmarshal(body, &was)
-	})
-	if err != nil {
-		return err
-	}
-	if !was.Wall.Valid() && o.Speed == 1 {
-		return nil
-	}
-	now := wall
-	if was.Wall.Valid() {
-		old := clock{was.Wall.Std(), was.Time.Std(), was.Speed}
-		if now = old.at(wall); was.Speed != 1 {
-			if now, err = o.reached(old.time); err != nil {
-				return err
-			}
-		}
-	}
-	o.clock = clock{wall, now.Truncate(time.Millisecond), o.Speed}
-	return o.store.Update(ctx, uuid.Nil, store.Actor{Operation: "serve"}, func(tx *store.Tx) error {
-		body, err := json.Marshal(anchor{shape.At(wall), shape.At(o.clock.time), o.Speed})
-		if err == nil {
-			o.kept.Put(tx, uuid.Nil, anchorPart, body)
-		}
-		return err
-	})
-}
-
-// reached is the latest time that any organization has come to by a clock that ran at a speed of its own.
-func (o *Outreach) reached(from time.Time) (time.Time, error) {
-	orgs, err := o.store.Organizations()
-	for _, org := range orgs {
-		if err != nil {
-			break
-		}
-		err = o.store.View(org, func(tx *store.Tx) error {
-			body, err := o.kept.Get(tx, org, reachedPart)
-			if len(body) == 8 {
-				if at := time.UnixMilli(int64(binary.BigEndian.Uint64(body))).UTC(); at.After(from) {
-					from = at
-				}
-			}
-			return err
-		})
-	}
-	return from, err
-}
-
-// noteTime keeps how far the clock has come, where that cannot be told by the wall.
-func (o *Outreach) noteTime(tx *store.Tx, now time.Time) {
-	if !o.clock.wall.IsZero() && o.clock.speed != 1 {
-		o.kept.Put(tx, tx.Org(), reachedPart, binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli())))
-	}
-}
-
 // promise has a job of the organization be due then, or when it is already if that is sooner. There is one of each part.
 func (o *Outreach) promise(tx *store.Tx, part uint32, kind string, at time.Time) error {
-	at = o.clock.when(at)
+	at = o.wallAt(tx, at)
 	body, err := o.kept.Get(tx, tx.Org(), part)
 	if err != nil {
 		return err

@@ -66,7 +66,6 @@ func (e *engine) close() error {
 	if err := e.closeSenders(); err != nil {
 		return err
 	}
-	e.noteTime(e.tx, e.now)
 	if !e.woken {
 		return nil
 	}
@@ -127,7 +126,7 @@ func (o *Outreach) advance(ctx context.Context, job store.Job) error {
 // rest puts the job off until then; when there is nothing to wait for it is done.
 func (o *Outreach) rest(tx *store.Tx, job store.Job, next time.Time) error {
 	if !next.IsZero() {
-		return tx.Reschedule(job.ID, o.clock.when(next), 0)
+		return tx.Reschedule(job.ID, o.wallAt(tx, next), 0)
 	}
 	o.redeem(tx, advancePart)
 	return tx.Done(job.ID)

@@ -43,6 +43,7 @@ type Outreach struct {
 	stops     store.Counter // of sequences that were stopped
 
 	clock   clock
+	limit   limit  // see clock_keep.go
 	secret  []byte // see unsubscribe.go
 	courses courses
 	// calendars are those of the organizations.
@@ -144,7 +145,7 @@ func (o *Outreach) Lists() []*index.Kind { return []*index.Kind{o.SequenceList, 
 // Jobs are the jobs of the package.
 func (o *Outreach) Jobs() map[string]worker.Handler {
 	return map[string]worker.Handler{
-		dropJob: o.dropMembers, advanceJob: o.advance, beginJob: o.beginSome, beginAllJob: o.beginAll, recheckJob: o.recheckMany,
+		dropJob: o.dropMembers, advanceJob: o.advance, beginJob: o.beginSome, beginAllJob: o.beginAll, cleanUpJob: o.cleanUp,
 	}
 }
 

@@ -2,7 +2,6 @@ package outreach
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -30,18 +29,18 @@ func (w *walk) obstacle() (StopReason, error) {
 	case ContactSuppressed:
 		return StopSuppressed, nil
 	}
-	end, err := w.end(w.campaign)
+	audiences, err := w.members.Owners(w.tx, w.s.ContactID)
 	if err != nil {
 		return "", err
 	}
-	if !end.IsZero() && !end.After(w.now) {
-		return StopCampaignEnded, nil
+	if !slices.ContainsFunc(audiences, w.campaign.has) { // before end_date, which may pass while those who left are stopped
+		return StopLeftAudience, nil
 	}
-	audiences, err := w.members.Owners(w.tx, w.s.ContactID)
-	if err != nil || slices.ContainsFunc(audiences, w.campaign.has) {
+	end, err := w.end(w.campaign)
+	if err != nil || end.IsZero() || end.After(w.now) {
 		return "", err
 	}
-	return StopLeftAudience, nil
+	return StopCampaignEnded, nil
 }
 
 // stop ends a sequence before its time: what it waited for does not happen. A message that is on its way cannot be called back; what
@@ -105,6 +104,9 @@ func (o *Outreach) stopContact(tx *store.Tx, contact uuid.UUID, why StopReason) 
 	if err != nil || len(ids) == 0 {
 		return err
 	}
+	if err := o.settled(tx); err != nil {
+		return err
+	}
 	return o.engage(tx, func(e *engine) error {
 		for _, id := range ids {
 			if err := e.visit(id, func(w *walk) error { return w.stop(why) }); err != nil {
@@ -138,7 +140,10 @@ func (o *Outreach) suppressed(tx *store.Tx, s *crm.Suppression) error {
 		if err != nil || !running {
 			return err
 		}
-		return o.promise(tx, recheckPart, recheckJob, o.now(tx))
+		if err := o.settled(tx); err != nil {
+			return err
+		}
+		return o.promiseCleanUp(tx, cleanUpWork{})
 	}
 	contacts, err := o.crm.Contacts.FindAll(tx, "email", string(s.Email))
 	if err != nil {
@@ -149,6 +154,9 @@ func (o *Outreach) suppressed(tx *store.Tx, s *crm.Suppression) error {
 
 // released begins the sequences of those who may be written to again.
 func (o *Outreach) released(tx *store.Tx, _ *crm.Suppression) error {
+	if err := o.settled(tx); err != nil {
+		return err
+	}
 	running, err := o.Campaigns.Table.IDs(tx, byStatus, []byte(CampaignActive), 1)
 	if err != nil || len(running) == 0 {
 		return err
@@ -156,100 +164,8 @@ func (o *Outreach) released(tx *store.Tx, _ *crm.Suppression) error {
 	return o.promise(tx, beginPart, beginAllJob, o.now(tx))
 }
 
-// stopMost is how many sequences are looked at in the transaction of what may stop them; the rest is a job's.
-const stopMost = 200
-
-// recheckJob is the kind of the job that looks at sequences again: all of the organization, or those that its work names.
-const recheckJob = "sequences.recheck"
-
-// recheckWork is what such a job has to do. Nothing: all of the organization.
-type recheckWork struct {
-	Campaign uuid.NullUUID
-	Contacts []byte // their ids
-}
-
-// recheckCampaign looks at the sequences of a campaign again.
-func (o *Outreach) recheckCampaign(tx *store.Tx, campaign uuid.UUID) error {
-	ids, err := o.sequences.IDs(tx, byActive, campaign[:], stopMost+1)
-	if err != nil {
-		return err
-	}
-	return o.recheckSome(tx, ids, recheckWork{Campaign: uuid.NullUUID{UUID: campaign, Valid: true}})
-}
-
-// recheckContacts looks at the sequences of contacts again.
-func (o *Outreach) recheckContacts(tx *store.Tx, contacts []uuid.UUID) error {
-	var ids []uuid.UUID
-	for _, contact := range contacts {
-		of, err := o.sequences.IDs(tx, byContact, contact[:], 0)
-		if err != nil {
-			return err
-		}
-		if ids = append(ids, of...); len(ids) > stopMost {
-			break
-		}
-	}
-	return o.recheckSome(tx, ids, recheckWork{Contacts: packIDs(contacts...)})
-}
-
-// recheckSome looks at sequences again; where they are too many, a job does the work.
-func (o *Outreach) recheckSome(tx *store.Tx, ids []uuid.UUID, work recheckWork) error {
-	if len(ids) > stopMost {
-		_, err := tx.Enqueue(recheckJob, tx.Now(), work)
-		return err
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return o.engage(tx, func(e *engine) error { return e.recheckAll(ids) })
-}
-
-func (o *Outreach) recheckMany(ctx context.Context, job store.Job) error {
-	var work recheckWork
-	if err := json.Unmarshal(job.Payload, &work); err != nil {
-		return err
-	}
-	ids, err := o.toRecheck(ctx, job, work)
-	if err != nil {
-		return err
-	}
-	return o.chunks(ctx, job, ids, func(e *engine, id uuid.UUID) error {
-		if !e.sequences.Has(e.tx, id) {
-			return nil
-		}
-		return e.recheck(id)
-	})
-}
-
-// toRecheck gives the sequences that a job is to look at. What is promised from here on is another job's.
-func (o *Outreach) toRecheck(ctx context.Context, job store.Job, work recheckWork) (ids []uuid.UUID, err error) {
-	err = o.store.Update(ctx, job.Org, store.Actor{Operation: recheckJob}, func(tx *store.Tx) error {
-		ids = nil
-		switch {
-		case work.Campaign.Valid:
-			ids, err = o.sequences.IDs(tx, byActive, work.Campaign.UUID[:], 0)
-			return err
-		case work.Contacts != nil:
-			for _, contact := range unpackIDs(work.Contacts) {
-				of, err := o.sequences.IDs(tx, byContact, contact[:], 0)
-				if err != nil {
-					return err
-				}
-				ids = append(ids, of...)
-			}
-			return nil
-		}
-		o.redeem(tx, recheckPart)
-		return o.sequences.Range(tx, byActive, nil, func(_ []byte, id uuid.UUID) bool {
-			ids = append(ids, id)
-			return true
-		})
-	})
-	return ids, err
-}
-
 // chunks does something for each of many, some in each transaction, and ends the job with the last.
-func (o *Outreach) chunks(ctx context.Context, job store.Job, ids []uuid.UUID, do func(*engine, uuid.UUID) error) error {
+func (o *Outreach) chunks(ctx context.Context, job store.Job, ids []uuid.UUID, do func(*engine, uuid.UUID) error, end func(*store.Tx, uuid.UUID) error) error {
 	for more := true; more; {
 		n := min(len(ids), passMost)
 		more = n < len(ids)
@@ -265,7 +181,7 @@ func (o *Outreach) chunks(ctx context.Context, job store.Job, ids []uuid.UUID, d
 			if err != nil || more {
 				return err
 			}
-			return tx.Done(job.ID)
+			return end(tx, job.ID)
 		})
 		if err != nil {
 			return err
@@ -295,6 +211,9 @@ func (o *Outreach) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopB
 		return doc, nil
 	case s.Status != SequenceActive:
 		return doc, fault.New(fault.InvalidTransition, "the sequence is %s already", s.Status)
+	}
+	if err := o.settled(tx); err != nil {
+		return doc, err
 	}
 	err = o.engage(tx, func(e *engine) error {
 		return e.visit(id, func(w *walk) error { return w.stop(body.Reason) })
