@@ -40,8 +40,8 @@ const (
 	// inHandMost is how many messages may be on their way when many can be handed over while the results of others are written down.
 	// What is on its way when the machine dies is unknown afterwards, so there are no more of them than that takes.
 	inHandMost = 256
-	// lookAgain is how long others wait while one goes first, to see whether it can.
-	lookAgain = time.Second
+	// askAgain is how long others wait while one goes first, to see whether it can.
+	askAgain = time.Second
 	// When no message can be sent, sending holds for firstHold, and for twice as long each time, up to lastHold.
 	firstHold = 5 * time.Second
 	lastHold  = 5 * time.Minute
@@ -137,7 +137,7 @@ func (p *post) turn(sender uuid.UUID, now time.Time) (until time.Time, one bool)
 	defer p.mu.Unlock()
 	everybody, own := p.holds[uuid.Nil] != nil, p.holds[sender] != nil
 	if until.IsZero() && (everybody && p.inHand > 0 || own && p.bySender[sender] > 0) {
-		until = now.Add(lookAgain)
+		until = now.Add(askAgain)
 	}
 	return until, everybody || own
 }
