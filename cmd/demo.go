@@ -172,8 +172,9 @@ func (d demoTold) text() string {
 	curl := func(key, rest string) string {
 		return fmt.Sprintf("curl -s -H 'Authorization: Bearer %s' %s", key, rest)
 	}
+	at := func(path string) string { return "'" + d.base + path + "'" } // shells make something of a ? and a &
 	body := func(path, json string) string {
-		return fmt.Sprintf("-H 'Content-Type: application/json' %s%s -d '%s'", d.base, path, json)
+		return fmt.Sprintf("-H 'Content-Type: application/json' %s -d '%s'", at(path), json)
 	}
 	contact, preview := "/v1/contacts/"+d.someone.ID.String(), "/v1/tam/preview/"+d.preview.PreviewID.String()
 	name := strings.TrimSpace(string(d.someone.FirstName + " " + d.someone.LastName))
@@ -211,9 +212,9 @@ Ctrl-C stops it.
 `, d.base, demoOrgs[0].name, demoOrgs[1].name, d.base, d.keys[0], demoOrgs[1].name, d.keys[1],
 		curl(d.keys[0], body("/v1/contacts/list", `{"filters": [{"field": "title", "condition": "contains", "value": "vp"}, {"field": "scoring.heat_score", "condition": "is", "value": "hot"}, {"field": "do_not_contact", "condition": "is", "value": false}], "sort": "last_name", "page_size": 5}`)),
 		name, curl(d.keys[0], body("/v1/campaigns/"+d.campaign.String()+"/simulate", `{"contact_ids": ["`+d.someone.ID.String()+`"]}`)),
-		name, curl(d.keys[0], "-X PATCH "+body(contact, `{"do_not_contact": true}`)), curl(d.keys[0], d.base+contact+"/history"),
-		d.counts(), curl(d.keys[0], d.base+preview+"?page_size=5"), curl(d.keys[0], "'"+d.base+preview+"/members?selected=true&page_size=5'"), curl(d.keys[1], d.base+preview),
-		curl(d.keys[0], body(preview+"/exclude", `{"company_websites": ["`+d.site+`"]}`)), curl(d.keys[0], "-X POST "+d.base+preview+"/import"),
+		name, curl(d.keys[0], "-X PATCH "+body(contact, `{"do_not_contact": true}`)), curl(d.keys[0], at(contact+"/history")),
+		d.counts(), curl(d.keys[0], at(preview+"?page_size=5")), curl(d.keys[0], at(preview+"/members?selected=true&page_size=5")), curl(d.keys[1], at(preview)),
+		curl(d.keys[0], body(preview+"/exclude", `{"company_websites": ["`+d.site+`"]}`)), curl(d.keys[0], "-X POST "+at(preview+"/import")),
 		curl(d.keys[0], body("/v1/tam/imports/list", `{}`)), d.runs(curl, body))
 }
 

@@ -53,7 +53,9 @@ func (d *demo) curl(line string) reply {
 			name, content, _ := strings.Cut(value(), ": ")
 			headers = append(headers, name, content)
 		case strings.HasPrefix(w, "http://127.0.0.1:"):
-			url = w
+			if url = w; !strings.Contains(line, "'"+url+"'") {
+				d.t.Errorf("%s: the URL is not quoted, and some shells make something of it", line)
+			}
 		default:
 			d.t.Fatalf("%s: this test does not know %q", line, w)
 		}

@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"errors"
+	"log/slog"
+	"net"
 	"net/url"
 
 	"prospector/internal/mail"
@@ -34,4 +36,24 @@ func (c *Config) checkMail() error {
 		return errors.New("settings: public_url must be the https URL of this service when mail.transport is smtp: messages have links to unsubscribe under it")
 	}
 	return nil
+}
+
+// linkBase is the base of links in messages when no public_url is set: the address that is served, or this machine when all of its
+// addresses are, which no link can say.
+func linkBase(served string) string {
+	u, err := url.Parse(served)
+	if err != nil {
+		return served
+	}
+	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsUnspecified() {
+		u.Host = net.JoinHostPort("localhost", u.Port())
+	}
+	return u.String()
+}
+
+// warnOfLinks tells that the links to unsubscribe in messages that really leave lead to this machine alone.
+func (c *Config) warnOfLinks(log *slog.Logger, base string) {
+	if c.Mail.Transport == "smtp" {
+		log.Warn("public_url is not set: the links to unsubscribe in messages work on this machine or its network alone", "links", base)
+	}
 }

@@ -82,6 +82,7 @@ func (a *API) table() []Operation {
 		a.templateOperations(),
 		a.campaignOperations(),
 		a.sequenceOperations(),
+		a.unsubscribeOperations(),
 		a.webhookOperations(),
 		a.serviceOperations(),
 		a.metricsOperation(),

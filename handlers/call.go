@@ -152,7 +152,7 @@ func (c *call) done(sent *sentStatus, took time.Duration) {
 
 // path is that of the request for the log. One that lets whoever knows it do something is not written there.
 func (c *call) path() string {
-	if strings.HasPrefix(c.request.URL.Path, unsubscribePath) {
+	if isForPeople(c.request.URL.Path) {
 		return unsubscribePath + "{token}"
 	}
 	return c.request.URL.Path

@@ -71,7 +71,8 @@ var webhookMeasures = []measure{
 }
 
 var mailMeasures = []measure{
-	{"prospector_mail_held", "1 while no message can be sent because of trouble with the mail server, else 0.", gauge, func(s *standing) float64 { return truth(s.mail.Trouble != "") }},
+	{"prospector_mail_held", "1 while nobody's messages can be sent because of trouble with the mail server, else 0.", gauge, func(s *standing) float64 { return truth(s.mail.Trouble != "") }},
+	{"prospector_mail_senders_held", "Senders whose messages alone cannot be sent: the mail server does not take them.", gauge, func(s *standing) float64 { return float64(s.mail.SendersHeld) }},
 	{"prospector_mail_in_hand", "Messages that are on their way to the mail server.", gauge, func(s *standing) float64 { return float64(s.mail.InHand) }},
 }
 

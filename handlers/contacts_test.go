@@ -95,6 +95,8 @@ func TestBadContacts(t *testing.T) {
 		{"email", `"bill@initech.example, b@initech.example"`, "email must be an email address"},
 		{"email", `" bill@initech.example"`, "email must be an email address"},
 		{"email", `"bill@initech.example (Bill)"`, "email must be an email address"},
+		{"email", `"` + strings.Repeat("b", 254-len("@initech.example")+1) + `@initech.example"`, "email must have at most 254 characters"},
+		{"email", `"` + strings.Repeat("ü", 120) + `@initech.example"`, "email must have at most 254 bytes"},
 		{"email", `7`, "email must be a text"},
 		{"title", `["VP"]`, "title must be a text"},
 		{"title", `"a\u0000b"`, "title must not contain the character NUL"},

@@ -422,8 +422,6 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f index.SchemaFi
 		list = "/v1/webhooks/" + entity + "/list"
 	case "sequences":
 		list = "/v1/campaigns/" + makers["campaigns"](org) + "/sequences/list"
-	case "messages":
-		list = "/v1/outbox/list"
 	}
 	value := map[string]string{"text": `"x"`, "number": `1`, "boolean": `true`, "date": `"2026-03-01"`, "datetime": `"2026-03-01"`,
 		"multi": `"0190b2f0-0000-7000-8000-000000000000"`, "reference": `"0190b2f0-0000-7000-8000-000000000000"`}[f.Type]
@@ -465,7 +463,7 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f index.SchemaFi
 	}
 	fixed := []string{"id", "created_at", "updated_at", "source", "object_type", "completed_at",
 		"disabled_reason", "consecutive_failures", "last_success_at", "last_failure_at"}
-	readOnly := slices.Contains([]string{"companies", "people", "previews", "imports", "sequences", "messages"}, entity)
+	readOnly := slices.Contains([]string{"companies", "people", "previews", "imports", "sequences", "outbox"}, entity)
 	fixedOf := map[string][]string{"audiences": {"type", "contact_count"}, "campaigns": {"template_name", "audiences"},
 		"sequence-templates": {"kind", "owner_id", "is_default", "archived_at"}}
 	if f.ReadOnly != (readOnly || slices.Contains(fixed, f.Key) || slices.Contains(fixedOf[entity], f.Key)) {

@@ -109,7 +109,7 @@ func (c *call) errorAnswer(err error) answer {
 		return a
 	}
 	a.body = mustJSON(Error{Error: errorBody(f)})
-	return a
+	return c.forPeople(a)
 }
 
 func errorBody(f *fault.Error) ErrorBody {

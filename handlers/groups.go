@@ -37,7 +37,7 @@ const (
 
 // group is the one that an operation is filed under.
 func (o *Operation) group() string {
-	if strings.HasPrefix(o.Path, unsubscribePath) {
+	if isForPeople(o.Path) {
 		return outboxGroup
 	}
 	path := strings.TrimPrefix(o.Path, "/v1/preview/") // the older path of a contact

@@ -131,8 +131,14 @@ func TestUsers(t *testing.T) {
 	org.Admin.Patch("/v1/users/"+id, `{"first_name": "Grace", "email": "g@acme.example"}`).Is(200)
 	org.Admin.Patch("/v1/users/"+id, `{"email": null}`).Fails(422, "validation_failed", "email is required")
 	org.Admin.Post("/v1/users", `{"email": "nobody"}`).Fails(422, "validation_failed", "email must be an email address")
+	for unit, long := range map[string]string{"characters": strings.Repeat("g", 245), "bytes": strings.Repeat("ü", 123)} {
+		body := `{"email": "` + long + `@x.example"}`
+		org.Admin.Post("/v1/users", body).Fails(422, "validation_failed", "email must have at most 254 "+unit)
+		org.Admin.Patch("/v1/users/"+id, body).Fails(422, "validation_failed", "email must have at most 254 "+unit)
+	}
+	longest := org.Admin.Post("/v1/users", `{"email": "`+strings.Repeat("g", 244)+`@x.example"}`).Is(201).Text("data.email")
 	org.Admin.Post("/v1/users", `{"first_name": "Grace"}`).Fails(422, "validation_failed", "email is required")
-	if got := org.Read.Get("/v1/users").Is(200).Column("email"); fmt.Sprint(got) != "[ada@acme.example g@acme.example]" {
+	if got := org.Read.Get("/v1/users").Is(200).Column("email"); fmt.Sprint(got) != "[ada@acme.example g@acme.example "+longest+"]" {
 		t.Error(got)
 	}
 }

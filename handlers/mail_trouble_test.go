@@ -45,18 +45,19 @@ type mailTrouble struct {
 	mends   func(*mailer)
 	reason  string
 	encrypt bool
+	sender  bool // it keeps the mail of a sender alone
 }
 
 func mailTroubles(t *testing.T, right, wrong *tls.Config) []mailTrouble {
 	t.Helper()
 	answers := func(name, stage, answer, reason string) mailTrouble {
-		return mailTrouble{name, func(m *mailer) { m.server.Answers(answering(stage, answer)) }, func(m *mailer) { m.server.Answers(nil) }, reason, false}
+		return mailTrouble{name, func(m *mailer) { m.server.Answers(answering(stage, answer)) }, func(m *mailer) { m.server.Answers(nil) }, reason, false, stage == "MAIL"}
 	}
 	offers := func(name string, bad *tls.Config, reason string) mailTrouble {
-		return mailTrouble{name, func(m *mailer) { m.server.OfferTLS(bad) }, func(m *mailer) { m.server.OfferTLS(right) }, reason, true}
+		return mailTrouble{name, func(m *mailer) { m.server.OfferTLS(bad) }, func(m *mailer) { m.server.OfferTLS(right) }, reason, true, false}
 	}
 	return []mailTrouble{
-		{"refuses connections", func(m *mailer) { m.server.Down() }, func(m *mailer) { m.server.Up() }, "connect: connection refused", false},
+		{"refuses connections", func(m *mailer) { m.server.Down() }, func(m *mailer) { m.server.Up() }, "connect: connection refused", false, false},
 		answers("hangs up", "greeting", apptest.MailDrop, "greeting: the server hung up"),
 		answers("is too busy", "greeting", "421 4.3.2 too busy", "greeting: 421 4.3.2 too busy"),
 		answers("refuses the login", "AUTH", "535 5.7.8 not with "+mailSecret, "login: 535 5.7.8 not with ***"),
@@ -127,7 +128,7 @@ func (m *mailer) holds(c mailTrouble) {
 	m.run()
 	for i, hold := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300} {
 		hold *= time.Second
-		m.ready(mailHeld + ": " + c.reason)
+		m.tellsOf(c)
 		if n := strings.Count(m.app.Log.String(), mailHeld); n != i+1 {
 			m.t.Fatalf("the log tells %d times that mail is held, want %d:\n%s", n, i+1, m.app.Log)
 		}
@@ -158,7 +159,7 @@ func (m *mailer) holds(c mailTrouble) {
 	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_failed"); n != 0 || len(m.suppressed()) > 0 {
 		m.t.Errorf("%d messages failed, suppressed are %q", n, m.suppressed())
 	}
-	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 1, "prospector_mail_in_hand": 0, `prospector_mail_handed_over_total{result="sent"}`: 0})
+	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_in_hand": 0, `prospector_mail_handed_over_total{result="sent"}`: 0})
 	c.mends(m)
 	m.after(5 * time.Minute) // one goes, to see whether it can
 	m.after(time.Second)     // as many as may be on their way
@@ -177,6 +178,80 @@ func (m *mailer) holds(c mailTrouble) {
 	m.sound()
 }
 
+// tellsOf wants the service to say which trouble there is, in nobody's words: that of everybody keeps it from being ready.
+func (m *mailer) tellsOf(c mailTrouble) {
+	m.t.Helper()
+	if c.sender {
+		m.heldAlone(1)
+		return
+	}
+	stage, _, _ := strings.Cut(c.reason, ": ")
+	res := m.app.Anonymous().Get("/readyz").Fails(503, "unavailable", mailHeld)
+	if said := res.Text("error.message"); said != mailHeld+": "+stage {
+		m.t.Errorf("/readyz says %q", said)
+	}
+	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 1, "prospector_mail_senders_held": 0})
+}
+
+// heldAlone wants so many senders to be held while the service is ready.
+func (m *mailer) heldAlone(senders int) {
+	m.t.Helper()
+	want := `{"status": "ok"}`
+	if senders > 0 {
+		want = fmt.Sprintf(`{"status": "ok", "senders_held": %d}`, senders)
+	}
+	m.app.Anonymous().Get("/readyz").Is(200, `{"data": `+want+`, "meta": {"timestamp": "<time>"}}`)
+	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 0, "prospector_mail_senders_held": float64(senders)})
+}
+
+// TestMailTroubleOfSender: a sender whom the server does not take keeps neither the others from sending nor the service from being ready,
+// and what the server says of it is told to nobody but those who may know.
+func TestMailTroubleOfSender(t *testing.T) {
+	m := newMailer(t)
+	eve := m.Admin.Post("/v1/users", `{"email": "eve@acme.example"}`).Is(201).ID()
+	m.server.Unwelcome = func(from string) string {
+		if from == "eve@acme.example" {
+			return "553 5.7.1 <eve@acme.example>: Sender address rejected: not owned by user usr"
+		}
+		return ""
+	}
+	ids := contactsOf(m.Org, "bob", "zoe")
+	m.sends(oneMail, "", ids[0])
+	hers := m.sends(oneMail, `, "owner_id": "`+eve+`"`, ids[1])
+	m.run()
+	m.arrived("bob Hello bob")
+	m.heldAlone(1)
+	if said := m.app.Log.String(); strings.Count(said, mailHeld) != 1 || !strings.Contains(said, "not owned by user usr") {
+		t.Errorf("the log says\n%s", said)
+	}
+	m.after(5 * time.Second)
+	m.heldAlone(1)
+	m.Write.Patch(hers, `{"status": "archived"}`).Is(200)
+	m.after(time.Minute)
+	m.after(5 * time.Minute) // nothing waits any more, and nobody can know whether it would go
+	m.heldAlone(0)
+}
+
+// TestMailTroubleForgotten: that mail could not be sent keeps the service from being ready for as long as something waits to be, and for
+// minutes after that.
+func TestMailTroubleForgotten(t *testing.T) {
+	m := newMailer(t)
+	m.server.Down()
+	campaign := m.sends(oneMail, "", contactsOf(m.Org, "bob")...)
+	m.run()
+	m.ready(mailHeld)
+	m.Write.Patch(campaign, `{"status": "archived"}`).Is(200)
+	m.after(5*time.Minute + 5*time.Second - time.Millisecond)
+	m.ready(mailHeld)
+	m.after(time.Millisecond)
+	m.ready("")
+	m.server.Up()
+	m.sends(oneMail, "", contactsOf(m.Org, "eve")...)
+	m.run()
+	m.arrived("eve Hello eve")
+	m.ready("")
+}
+
 // TestMailTroubleAgain: a trouble after the end of another is held as if it were the first.
 func TestMailTroubleAgain(t *testing.T) {
 	m := newMailer(t)
@@ -186,7 +261,7 @@ func TestMailTroubleAgain(t *testing.T) {
 		m.server.Answers(answering("MAIL", "451 4.7.1 slowly"))
 		m.Write.Post("/v1/audiences/"+audience+"/contacts/add", namely(contactsOf(m.Org, fmt.Sprint("c", i))...)).Is(200)
 		m.run()
-		m.ready("slowly")
+		m.heldAlone(1)
 		m.server.Answers(nil)
 		m.after(5 * time.Second)
 		m.ready("")

@@ -150,6 +150,9 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 			if code == fault.RateLimited {
 				r.Headers = rateHeaders
 			}
+			if isForPeople(o.Path) {
+				r.Content["text/html"] = apiMedia{Schema: text(shape.Schema{})}
+			}
 			m.Responses[status] = r
 		}
 		r.Description = strings.TrimSpace(r.Description + " `" + string(code) + "`: " + row.when)

@@ -116,6 +116,9 @@ func (a *API) unrouted(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(allow)
 	refusal := c.errorAnswer(methodNotAllowed(allow))
-	refusal.header = http.Header{"Allow": {strings.Join(allow, ", ")}}
+	if refusal.header == nil {
+		refusal.header = http.Header{}
+	}
+	refusal.header.Set("Allow", strings.Join(allow, ", "))
 	refusal.write(w)
 }

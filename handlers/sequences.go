@@ -6,17 +6,13 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
-	"prospector/internal/console"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
 	"prospector/store"
 )
 
-// unsubscribePath is where links in messages lead.
-const unsubscribePath = "/u/"
-
-// sequenceOperations are those of what campaigns do: sequences, messages, and the way out for whoever gets them.
+// sequenceOperations are those of what campaigns do: sequences and messages.
 func (a *API) sequenceOperations() []Operation {
 	o := a.Outreach
 	const sequences = "/v1/campaigns/{id}/sequences"
@@ -45,30 +41,5 @@ func (a *API) sequenceOperations() []Operation {
 		listing[outreach.Message](Operation{
 			Name: "list_outbox", Path: "/v1/outbox/list", Summary: "List the messages that were sent, or are to be",
 		}, o.MessageList),
-		plain(Operation{
-			Name: "get_unsubscribe_page", Method: http.MethodGet, Path: unsubscribePath + "{token}", Summary: "Show a page on which the recipient of a message can opt out",
-			Codes: []fault.Code{fault.NotFound},
-		}, func(c *call, _ nothing) (htmlPage, error) {
-			if err := o.KnowsToken(c.params["token"]); err != nil {
-				return htmlPage{}, err
-			}
-			p, err := console.Unsubscribe(false)
-			return htmlPage{p}, err
-		}),
-		plain(Operation{
-			Name: "unsubscribe", Method: http.MethodPost, Path: unsubscribePath + "{token}", Summary: "Opt the recipient of a message out, with one click (RFC 8058); whatever the body is",
-			Codes: []fault.Code{fault.NotFound},
-		}, func(c *call, _ anyBody) (htmlPage, error) {
-			if err := o.Unsubscribe(c.request.Context(), c.params["token"], store.Actor{Operation: c.op.Name, RequestID: c.requestID}); err != nil {
-				return htmlPage{}, err
-			}
-			p, err := console.Unsubscribe(true)
-			return htmlPage{p}, err
-		}),
 	}
 }
-
-// anyBody is that of a POST whose body is not looked at.
-type anyBody struct{}
-
-func (anyBody) source() schemaSource { return schemaSource{} }

@@ -10,6 +10,8 @@ import (
 // Health is what the probes answer.
 type Health struct {
 	Status string `json:"status" rule:"enum=ok"`
+	// SendersHeld is no reason against serving: one organization must not keep the others from being served.
+	SendersHeld int `json:"senders_held,omitzero" rule:"optional" doc:"How many senders have messages held because the mail server does not take them."`
 }
 
 // serviceOperations need no key and show no organization's data.
@@ -27,10 +29,11 @@ func (a *API) serviceOperations() []Operation {
 			if a.draining.Load() {
 				return Health{}, fault.New(fault.Unavailable, "the service is shutting down")
 			}
-			if why := a.Outreach.MailStats().Trouble; why != "" {
-				return Health{}, fault.New(fault.Unavailable, "mail cannot be sent and is held: %s", why)
+			mail := a.Outreach.MailStats()
+			if mail.Trouble != "" {
+				return Health{}, fault.New(fault.Unavailable, "mail cannot be sent and is held: %s", mail.Trouble)
 			}
-			return Health{Status: "ok"}, a.Store.Writable(c.request.Context())
+			return Health{Status: "ok", SendersHeld: mail.SendersHeld}, a.Store.Writable(c.request.Context())
 		}),
 		plain(Operation{
 			Name: "get_openapi", Method: http.MethodGet, Path: "/openapi.json", Summary: "Read this document",

@@ -87,8 +87,41 @@ func TestUnsubscribePage(t *testing.T) {
 			t.Errorf("the pages tell %q", told)
 		}
 	}
-	app.Anonymous().Get(r.link).Is(200)
+	if again := string(app.Anonymous().Get(r.link).Is(200).Body); again != done {
+		t.Errorf("opened again the page is %s", again)
+	}
+	r.Write.Patch("/v1/contacts/"+r.contact, `{"do_not_contact": false}`).Is(200) // who is written to again can opt out again
+	if again := string(app.Anonymous().Get(r.link).Is(200).Body); again != text {
+		t.Errorf("for one who is back the page is %s", again)
+	}
 	app.Anonymous().Do(http.MethodPut, r.link, nil).Fails(405, "method_not_allowed", "GET, POST")
+}
+
+// TestUnsubscribeDamaged: who follows a link that lost a part of itself sees a page; a mail program gets the error as all programs do.
+func TestUnsubscribeDamaged(t *testing.T) {
+	app := apptest.New(t)
+	r := newRecipient(newOutreached(app, "Acme"), "dan")
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	damaged := r.link[:len(r.link)-5]
+	for _, path := range []string{damaged, r.link + "=", r.link + "/", "/u/", "/u/nothing"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			page := app.Anonymous().Do(method, path, nil, "Accept", browser).Is(404)
+			text := string(page.Body)
+			if page.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(text, "This link does not work") || strings.Contains(text, "<form") || strings.Contains(text, "not_found") {
+				t.Errorf("%s %s: %v %s", method, path, page.Header, text)
+			}
+			if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "form-action 'none'") {
+				t.Errorf("the policy of the page is %q", policy)
+			}
+		}
+	}
+	for _, accept := range []string{"", "*/*", "application/json"} {
+		app.Anonymous().Do(http.MethodPost, damaged, "List-Unsubscribe=One-Click", "Content-Type", "application/x-www-form-urlencoded", "Accept", accept).Fails(404, "not_found", "Resource not found")
+		app.Anonymous().Do(http.MethodGet, damaged, nil, "Accept", accept).Fails(404, "not_found", "Resource not found")
+	}
+	app.Anonymous().Do(http.MethodGet, "/v1/contacts", nil, "Accept", browser).Is(401)
+	app.Anonymous().Do(http.MethodGet, "/nowhere", nil, "Accept", browser).Fails(404, "not_found", "")
+	r.optedOut(t, "after all that", false)
 }
 
 // TestUnsubscribe: whatever the body is, a POST opts out, tells subscribers, and does so once.

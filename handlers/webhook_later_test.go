@@ -196,6 +196,58 @@ func TestWebhookFormerRest(t *testing.T) {
 	h.wantPending(0, "at the end")
 }
 
+// An endpoint that wants to be left alone is so also after restarts, with what waited and what is new; until somebody asks, before
+// the restart or after it.
+func TestWebhookRestOverRestart(t *testing.T) {
+	type move func(h *hooked)
+	restart := func(h *hooked) { h.Restart() }
+	patch := func(h *hooked) { h.org.Admin.Patch(h.path(h.id), `{"description": "Now"}`).Is(200) }
+	test := func(h *hooked) { h.org.Admin.Post(h.path(h.id)+"/test", nil).Is(202) }
+	for _, c := range []struct {
+		name  string
+		moves []move
+		want  int // requests in all after them, with 3 events that wait
+	}{
+		{"rests", []move{restart}, 1},
+		{"rests after two", []move{restart, (*hooked).Deliver, restart}, 1},
+		{"PATCH before", []move{patch, restart}, 3},
+		{"PATCH after", []move{restart, patch}, 3},
+		{"test before", []move{test, restart}, 4},
+		{"test after", []move{restart, test}, 4},
+		{"rotation", []move{restart, func(h *hooked) { h.org.Admin.Post(h.path(h.id)+"/rotate-secret", nil).Is(200) }}, 3},
+		{"paused meanwhile", []move{func(h *hooked) { h.patch("paused") }, restart, func(h *hooked) { h.patch("active") }}, 4},
+	} {
+		for _, code := range []int{429, 503} {
+			t.Run(fmt.Sprint(c.name, " ", code), func(t *testing.T) {
+				h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+					if n == 1 {
+						w.Header().Set("Retry-After", "600")
+						w.WriteHeader(code)
+					}
+				})
+				h.happen(1)
+				h.Deliver()
+				h.happen(2)
+				h.Deliver()
+				h.wantAsked(1, "while it rests")
+				for _, move := range c.moves {
+					move(h)
+				}
+				h.Deliver()
+				h.wantAsked(c.want, "after all that")
+				h.happen(1)
+				h.pass(10*time.Minute - time.Millisecond)
+				if c.want == 1 {
+					h.wantAsked(1, "right before its time")
+				}
+				h.pass(time.Millisecond)
+				h.wantPending(0, "at its time")
+				h.sound()
+			})
+		}
+	}
+}
+
 // What waits for its retry goes at once when the subscription is made active again or has another url, and not otherwise.
 func TestWebhookHurried(t *testing.T) {
 	const events = 3

@@ -72,6 +72,7 @@ func (a *API) webhookOperations() []Operation {
 		write(Operation{
 			Name: "update_webhook_subscription", Method: http.MethodPatch, Path: path + "/{subscription_id}", Access: identity.Admin,
 			Summary: "Change a webhook subscription: pause it, or make it active again, which delivers what has waited",
+			example: []byte(`{"status": "paused"}`),
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updates[webhook.Subscription]) (store.Doc[webhook.Subscription], error) {
 			return w.Update(tx, id, ifMatch(c.request), in.Value)
 		})),

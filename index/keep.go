@@ -42,6 +42,21 @@ func (e *Engine) findMissing() {
 	for _, entry := range entries {
 		if org, err := uuid.Parse(entry.Name()); err != nil || !slices.Contains(orgs, org) {
 			e.remove(filepath.Join(e.dir, entry.Name()))
+			continue
+		}
+		e.removeUnknown(filepath.Join(e.dir, entry.Name()))
+	}
+}
+
+// removeUnknown removes the indexes of an organization that are of no kind: one that has another name by now, or is no more.
+func (e *Engine) removeUnknown(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		e.log.Error("the indexes are not looked after", "error", err)
+	}
+	for _, entry := range entries {
+		if !slices.ContainsFunc(e.kinds, func(k *Kind) bool { return k.Entity == entry.Name() }) {
+			e.remove(filepath.Join(dir, entry.Name()))
 		}
 	}
 }

@@ -182,6 +182,8 @@ func TestFindMissing(t *testing.T) {
 	gone := filepath.Join(w.opt.Dir, uuid.New().String())
 	w.must(os.MkdirAll(filepath.Join(gone, "things"), 0o700))
 	w.must(os.WriteFile(filepath.Join(w.opt.Dir, "stray"), nil, 0o600))
+	former := filepath.Join(filepath.Dir(path), "former") // the index of a kind that has another name by now
+	w.must(os.MkdirAll(former, 0o700))
 	w.open()
 	s := w.engine.shelf(w.org, things)
 	for {
@@ -195,6 +197,9 @@ func TestFindMissing(t *testing.T) {
 			break
 		}
 		<-moved
+	}
+	if _, err := os.Stat(former); !os.IsNotExist(err) {
+		t.Errorf("an index of no kind is still there: %v", err)
 	}
 	entries, err := os.ReadDir(w.opt.Dir)
 	if err != nil || len(entries) != 1 || entries[0].Name() != w.org.String() {

@@ -139,6 +139,9 @@ func (a *App) check(req *http.Request, body []byte, r *Response, looks func(op s
 		}
 	}
 	code := "ok"
+	if r.Status >= 400 && !isJSON(r.Header) {
+		return nil // a page, which has no code
+	}
 	if r.Status >= 400 {
 		code = "unauthorized"
 		if r.Status != http.StatusUnauthorized {

@@ -39,6 +39,8 @@ type MailServer struct {
 	Addr *net.TCPAddr
 	// Username and Password, if set, are those of whom it takes mail from, by AUTH PLAIN.
 	Username, Password string
+	// Unwelcome, if set, is what it answers to MAIL of a sender; "" takes it. It is set before any message comes.
+	Unwelcome func(from string) string
 
 	t       testing.TB
 	running sync.WaitGroup
@@ -235,6 +237,9 @@ func (d *mailDialogue) do(line string) (goes bool) {
 		return d.at(verb, "235 2.7.0 welcome")
 	case "MAIL":
 		d.mail = Mail{From: envelope(rest)}
+		if d.Unwelcome != nil {
+			return d.at(verb, cmp.Or(d.Unwelcome(d.mail.From), "250 2.1.0 fine"))
+		}
 	case "RCPT":
 		d.mail.To = append(d.mail.To, envelope(rest))
 	case "DATA":

@@ -51,13 +51,24 @@ func Home(version string, metrics bool) (Page, error) {
 	}{version, metrics})
 }
 
-// Unsubscribe is the page on which the recipient of a message opts out, or sees that it is done. It tells nothing of the sender.
-func Unsubscribe(done bool) (Page, error) {
+// UnsubscribeState is what the recipient of a message is to see.
+type UnsubscribeState string
+
+const (
+	UnsubscribeAsks    UnsubscribeState = "asks"
+	UnsubscribeDone    UnsubscribeState = "done"
+	UnsubscribeUnknown UnsubscribeState = "unknown" // the link is none that the service made
+	UnsubscribeFailed  UnsubscribeState = "failed"
+)
+
+// Unsubscribe is the page on which the recipient of a message opts out, or sees that it is done or why not. It tells nothing of the
+// sender.
+func Unsubscribe(state UnsubscribeState) (Page, error) {
 	t, err := template.New("unsubscribe").Parse(unsubscribeText)
 	if err != nil {
 		return Page{}, err
 	}
-	return render(t, assets{Style: template.CSS(pageStyle), Forms: true}, struct{ Done bool }{done})
+	return render(t, assets{Style: template.CSS(pageStyle), Forms: state == UnsubscribeAsks}, state)
 }
 
 func render(t *template.Template, a assets, data any) (Page, error) {

@@ -81,7 +81,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, op
 	o.calendars = store.NewDerived(id.Organizations.Table.Counter(), o.readCalendar)
 	o.post = newPost(o)
 	o.SequenceList = index.NewKind("sequences", "-started_at", o.sequences, nil)
-	o.MessageList = index.NewKind("messages", "-created_at", o.messages, nil)
+	o.MessageList = index.NewKind("outbox", "-created_at", o.messages, nil)
 	o.SequenceList.ReadOnly, o.MessageList.ReadOnly = true, true
 	o.Audiences = record.Add(set, o.audienceRules())
 	o.Templates = record.Add(set, o.templateRules())

@@ -1,6 +1,7 @@
 package outreach
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -74,7 +75,7 @@ type post struct {
 
 // hold is why no message can be sent, and until when none is tried.
 type hold struct {
-	why   string
+	why   string // the stage at which the trouble was met
 	until time.Time
 	delay time.Duration
 }
@@ -144,9 +145,12 @@ func (p *post) turn(sender uuid.UUID, now time.Time) (until time.Time, one bool)
 
 // MailStats is how sending stands.
 type MailStats struct {
-	Trouble    string            // why no message can be sent; empty when there is no reason known
-	InHand     int               // messages that are on their way
-	HandedOver map[string]uint64 // since the service began, by what came of it
+	// Trouble is why nobody's messages can be sent: the stage at which it was met, and nothing of what the server said. It is empty when
+	// no reason is known.
+	Trouble     string
+	SendersHeld int               // senders whose messages alone cannot be sent
+	InHand      int               // messages that are on their way
+	HandedOver  map[string]uint64 // since the service began, by what came of it
 }
 
 // MailStats tells how sending stands.
@@ -155,9 +159,13 @@ func (o *Outreach) MailStats() MailStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := MailStats{InHand: len(p.queue) + p.sending, HandedOver: map[string]uint64{}}
-	for _, h := range p.holds {
-		if o.store.Now().Before(h.until.Add(lastHold)) { // else nobody has wanted to send for long, and nothing is known
+	for sender, h := range p.holds {
+		switch {
+		case !o.store.Now().Before(h.until.Add(lastHold)): // nobody has wanted to send for long, and nothing is known
+		case sender == uuid.Nil:
 			s.Trouble = h.why
+		default:
+			s.SendersHeld++
 		}
 	}
 	for status := mail.Sent; status <= mail.Unwelcome; status++ {
@@ -266,7 +274,7 @@ func (p *post) holdBack(sender uuid.UUID, r result) {
 		return
 	}
 	h.delay = min(max(firstHold, 2*h.delay), lastHold)
-	h.why, h.until = r.Text, now.Add(h.delay)
+	h.why, h.until = cmp.Or(r.Stage(), "unknown"), now.Add(h.delay)
 	attrs := []any{"for", h.delay, "error", r.Text}
 	if sender != uuid.Nil {
 		attrs = append(attrs, "organization", r.org, "sender", sender)

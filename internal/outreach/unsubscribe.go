@@ -45,18 +45,23 @@ func (o *Outreach) readToken(token string) (org, message uuid.UUID, ok bool) {
 	return uuid.UUID(raw[:16]), uuid.UUID(raw[16:signedBytes]), true
 }
 
-// KnowsToken tells whether a token is that of a message; any other is not_found.
-func (o *Outreach) KnowsToken(token string) error {
+// IsUnsubscribed tells whether the recipient of the message that a token names is opted out: the contact, if it is still there, and the
+// address. A token of no message is not_found.
+func (o *Outreach) IsUnsubscribed(token string) (done bool, err error) {
 	org, message, ok := o.readToken(token)
 	if !ok {
-		return fault.ErrNotFound
+		return false, fault.ErrNotFound
 	}
-	return o.store.View(org, func(tx *store.Tx) error {
-		if !o.messages.Has(tx, message) {
-			return fault.ErrNotFound
+	err = o.store.View(org, func(tx *store.Tx) error {
+		m, err := o.messages.Get(tx, message)
+		if err != nil {
+			return err
 		}
-		return nil
+		_, optedOut, found, err := o.crm.Recipients(tx).Reach(m.Record.ContactID)
+		done = (optedOut || !found) && o.refusal(tx, m.Record.To, false) != ""
+		return err
 	})
+	return done, err
 }
 
 // Unsubscribe opts the recipient of the message that a token names out: the contact, if it is still there, and the address. Done again

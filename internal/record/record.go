@@ -60,7 +60,8 @@ type Rules[T any] struct {
 	Together []string
 	// Changed is called when a record was changed, in the same transaction.
 	Changed func(tx *store.Tx, before, after *T) error
-	// Deleted is called when a record is deleted, in the same transaction.
+	// Deleted is called when a record was deleted, in the same transaction. Nothing refers to it any more, so that what else changes
+	// and is told of shows nothing of it. An error undoes the deletion.
 	Deleted func(tx *store.Tx, rec *T) error
 	// Named gives the unique key "name" of what has the name among the records that fit the object; nil where names are not
 	// unique.
@@ -297,11 +298,7 @@ func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	if err := cond.check(old.Version()); err != nil {
 		return err
 	}
-	if k.Deleted != nil {
-		if err := k.Deleted(tx, &old.Record); err != nil {
-			return err
-		}
-	}
+	rec := old.Record
 	for _, other := range k.set.kinds {
 		if err := other.release(tx, k.Entity, id); err != nil {
 			return err
@@ -312,6 +309,11 @@ func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	}
 	if err := k.Table.Delete(tx, old); err != nil {
 		return err
+	}
+	if k.Deleted != nil {
+		if err := k.Deleted(tx, &rec); err != nil {
+			return err
+		}
 	}
 	if k.QuietEnd {
 		return nil

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"errors"
+	"fmt"
 	"net/mail"
 	"regexp"
 	"strings"
@@ -26,8 +27,14 @@ func (f *Field) HasFormat(text string) bool {
 	return err == nil
 }
 
+// emailMost is how many bytes an address may have: no mail server need take a longer one (RFC 5321, 4.5.3.1.3).
+const emailMost = 254
+
 // checkEmail accepts one addr-spec and nothing around it: no display name, comment or space.
 func checkEmail(s string) error {
+	if len(s) > emailMost {
+		return fmt.Errorf("must have at most %d bytes", emailMost)
+	}
 	a, err := mail.ParseAddress(s)
 	if err != nil || (&mail.Address{Address: a.Address}).String() != "<"+s+">" {
 		return errors.New("must be an email address such as ada@acme.example")

@@ -150,7 +150,11 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 			f.id = idIn(sf.Type.Elem())
 		}
 		f.Type = f.listType()
-		if f.Max == 0 && isText(sf.Type) {
+		switch {
+		case f.Max > 0:
+		case f.Format == "email":
+			f.Max = emailMost
+		case isText(sf.Type):
 			f.Max = TextMax
 		}
 		s.Fields = append(s.Fields, f)

@@ -67,6 +67,12 @@ func (s *Sender) load(l *line) {
 		if l.to, err = s.endpointOf(tx, l); err != nil || l.to.url == "" {
 			return err
 		}
+		if !l.known {
+			l.known = true
+			if l.rest, err = s.hooks.restOf(tx, l.id); err != nil || l.rest.After(tx.Now()) {
+				return err
+			}
+		}
 		l.loaded, l.look, l.next, err = s.hooks.due(tx, l.id, l.most(), l.taken)
 		return err
 	})

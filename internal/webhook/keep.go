@@ -53,7 +53,9 @@ func (w *Webhooks) hurry(tx *store.Tx, subscription uuid.UUID) (more bool, err e
 
 func (w *Webhooks) hurryJob(ctx context.Context, job store.Job) error {
 	return w.inSteps(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
-		w.atOnce(tx, subscription)
+		if err := w.atOnce(tx, subscription); err != nil {
+			return false, err
+		}
 		if more, err = w.hurry(tx, subscription); err != nil || more {
 			return more, err
 		}

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,6 +30,7 @@ type line struct {
 	look    bool                  // the store may have more that is due
 	next    time.Time             // when the first of the others is due
 	rest    time.Time             // the endpoint wants to be left alone until then
+	known   bool                  // what it wanted before the service began is known
 	wakes   time.Time             // the first time in the timetable
 	placed  bool
 
@@ -84,8 +84,8 @@ func (l *line) learn(o outcome, most int) {
 		if l.failures >= failuresMost || o.class == timeoutClass {
 			l.pace = bad
 		}
-		if (o.code == http.StatusTooManyRequests || o.code == http.StatusServiceUnavailable) && o.retryAfter.After(l.rest) {
-			l.rest = o.retryAfter
+		if rest := o.rest(); rest.After(l.rest) {
+			l.rest = rest
 		}
 	case o.took > promptTime:
 		l.pace, l.window, l.failures = unknown, min(l.window+1, most), 0

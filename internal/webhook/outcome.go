@@ -75,6 +75,9 @@ func (w *Webhooks) record(ctx context.Context, org, subscription uuid.UUID, outc
 		if _, err := w.tallies.Update(tx, old, t, nil); err != nil || !isThere {
 			return err
 		}
+		if err := w.keepRest(tx, subscription, to.Record.URL, outcomes); err != nil {
+			return err
+		}
 		return w.fare(tx, to, outcomes)
 	})
 }

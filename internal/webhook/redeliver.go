@@ -21,7 +21,9 @@ func (w *Webhooks) Test(tx *store.Tx, subscription uuid.UUID) (Queued, error) {
 	if err != nil {
 		return Queued{}, err
 	}
-	w.atOnce(tx, subscription)
+	if err := w.atOnce(tx, subscription); err != nil {
+		return Queued{}, err
+	}
 	event := tx.NewID()
 	return Queued{event}, w.enqueue(tx, delivery{Subscription: subscription, Event: event, Trigger: testKey, Object: subscription, Data: doc.JSON})
 }
@@ -50,7 +52,9 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 		}
 		d.Attempts++
 	}
-	w.atOnce(tx, subscription)
+	if err := w.atOnce(tx, subscription); err != nil {
+		return Queued{}, err
+	}
 	if d.Data, err = w.render(tx, d.Trigger, object); err != nil {
 		return Queued{}, err
 	}
@@ -86,10 +90,4 @@ func (w *Webhooks) mustBeActive(tx *store.Tx, id uuid.UUID) (store.Doc[Subscript
 		err = fault.New(fault.SubscriptionNotActive, "the subscription is %s; make it active first", doc.Record.Status)
 	}
 	return doc, err
-}
-
-// atOnce has the sender look at a subscription however long its endpoint wanted to be left alone.
-func (w *Webhooks) atOnce(tx *store.Tx, subscription uuid.UUID) {
-	org := tx.Org()
-	tx.AfterCommit(func() { w.Sender.changed(org, subscription) })
 }

@@ -123,8 +123,9 @@ func (w *Webhooks) RotateSecret(tx *store.Tx, id uuid.UUID) (doc store.Doc[Subsc
 	rec := old.Record
 	secret = rec.kept.Secrets.renew(tx.Now())
 	rec.UpdatedAt = shape.At(tx.Now())
-	doc, err = w.Subscriptions.Table.Update(tx, old, rec, []string{"secret"})
-	w.changed(tx, id)
+	if doc, err = w.Subscriptions.Table.Update(tx, old, rec, []string{"secret"}); err == nil {
+		err = w.changed(tx, id)
+	}
 	return doc, secret, err
 }
 
@@ -137,7 +138,9 @@ func (w *Webhooks) Update(tx *store.Tx, id uuid.UUID, cond record.Precondition, 
 	if doc, err = w.Subscriptions.Update(tx, id, cond, body); err != nil {
 		return doc, err
 	}
-	w.changed(tx, id)
+	if err := w.changed(tx, id); err != nil {
+		return doc, err
+	}
 	was, is := &old.Record, &doc.Record
 	if is.Status != Active || was.Status == Active && was.URL == is.URL {
 		return doc, nil
@@ -166,27 +169,30 @@ func (w *Webhooks) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) 
 	if _, err := w.tallies.Update(tx, old, t, nil); err != nil {
 		return err
 	}
-	w.changed(tx, id)
+	if err := w.changed(tx, id); err != nil {
+		return err
+	}
 	_, err = tx.Enqueue(clearKind, tx.Now(), work{Subscription: id})
 	return err
 }
 
 // changed notes that a subscription is another, and tells the sender once the transaction is on the disk.
-func (w *Webhooks) changed(tx *store.Tx, id uuid.UUID) {
+func (w *Webhooks) changed(tx *store.Tx, id uuid.UUID) error {
 	w.settings.Next(tx)
-	w.atOnce(tx, id)
+	return w.atOnce(tx, id)
 }
 
 // disable disables a subscription, which then waits for somebody to look at it.
 func (w *Webhooks) disable(tx *store.Tx, old store.Doc[Subscription], rec Subscription, why Reason) error {
 	rec.Status, rec.DisabledReason, rec.UpdatedAt = Disabled, why, shape.At(tx.Now())
-	_, err := w.Subscriptions.Table.Update(tx, old, rec, []string{"status", "disabled_reason"})
-	w.changed(tx, rec.ID)
+	if _, err := w.Subscriptions.Table.Update(tx, old, rec, []string{"status", "disabled_reason"}); err != nil {
+		return err
+	}
 	org := tx.Org()
 	tx.AfterCommit(func() {
 		w.Log.Warn("a webhook subscription is disabled", "organization", org, "subscription", rec.ID, "reason", string(why))
 	})
-	return err
+	return w.changed(tx, rec.ID)
 }
 
 // wanting are the active subscriptions of an organization by the triggers that they want, each in the order of creation.

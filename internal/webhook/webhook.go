@@ -55,6 +55,7 @@ type Webhooks struct {
 	deliveries *store.Table[delivery]
 	events     *store.Parts // the data of events that deliveries wait for
 	pending    *store.Parts // how many deliveries wait, by subscription
+	rests      *store.Parts // see rest.go
 	tallies    *store.Table[tally]
 	attempts   attempts
 }
@@ -63,7 +64,8 @@ type Webhooks struct {
 func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) (*Webhooks, error) {
 	w := &Webhooks{
 		Options: opt, store: st, guard: guard{allowPrivate: opt.AllowPrivateNetworks}, settings: store.NewCounter("webhook_settings"),
-		deliveries: newDeliveries(), events: store.NewParts("webhook_events"), pending: store.NewParts("webhook_pending"), tallies: newTallies(), attempts: newAttempts(),
+		deliveries: newDeliveries(), events: store.NewParts("webhook_events"), pending: store.NewParts("webhook_pending"), rests: store.NewParts("webhook_rests"),
+		tallies: newTallies(), attempts: newAttempts(),
 	}
 	w.Subscriptions = record.Add(set, w.subscriptionRules())
 	w.active = store.NewDerived(w.settings, w.readActive)
@@ -84,7 +86,7 @@ func (w *Webhooks) Jobs() map[string]worker.Handler {
 func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
 	for _, part := range []interface {
 		Verify(*store.Tx, store.Report) error
-	}{w.deliveries, w.events, w.pending, w.tallies, w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.ofEvent} {
+	}{w.deliveries, w.events, w.pending, w.rests, w.tallies, w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.ofEvent} {
 		if err := part.Verify(tx, report); err != nil {
 			return err
 		}
