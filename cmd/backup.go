@@ -105,7 +105,7 @@ func (s *Service) count() (orgs, records int, err error) {
 // recordsOf tells how many records the organization of a transaction has.
 func (s *Service) recordsOf(tx *store.Tx) (records int) {
 	for _, k := range s.lists() {
-		records += tx.RecordCount(k.Entity)
+		records += tx.RecordCount(k.Table())
 	}
 	return records
 }

@@ -14,6 +14,9 @@ import (
 	"prospector/internal/apptest"
 )
 
+// noPublicURL is in the log of a service that sends without one.
+const noPublicURL = "public_url is not set"
+
 const oneMail = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "One"}]`
 
 // TestMailNeedsLinks: messages do not go to another machine unless their links to unsubscribe lead here, and safely.
@@ -28,7 +31,7 @@ func TestMailNeedsLinks(t *testing.T) {
 	for _, c := range []struct{ host, url string }{{"mail.acme.example", "https://acme.example"}, {"localhost", ""}, {"127.0.0.1", ""}, {"127.8.9.1", "http://acme.example"}, {"::1", ""}} {
 		s := smtp(c.host, c.url).serve()
 		s.stop()
-		s.hasNoErrors()
+		s.hasNoErrors(noPublicURL)
 	}
 }
 
@@ -57,7 +60,7 @@ func TestMailLinks(t *testing.T) {
 				t.Errorf("%d are suppressed", n)
 			}
 			s.stop()
-			s.hasNoErrors()
+			s.hasNoErrors(noPublicURL)
 			if token := strings.TrimPrefix(link[1], "/u/"); strings.Contains(s.stderr.String(), token) {
 				t.Error("the log has the token")
 			}
@@ -98,7 +101,7 @@ func TestMailEncrypted(t *testing.T) {
 		t.Errorf("%d were sent and %d are unknown", sent, unknown)
 	}
 	s.stop()
-	s.hasNoErrors()
+	s.hasNoErrors(noPublicURL)
 	said += s.stderr.String() + o.run("config", "show").stdout
 	for _, secret := range []string{password, "AGFkYQ"} { // the latter begins what PLAIN is on the wire
 		if strings.Contains(said, secret) {
@@ -151,7 +154,7 @@ func TestMailStopAndGo(t *testing.T) {
 		if n := len(o.sink.Mails()); n > contacts {
 			t.Fatalf("%d messages have come at stop %d: it does not stop before all are sent", n, i)
 		}
-		s.hasNoErrors()
+		s.hasNoErrors(noPublicURL)
 		s = o.serve()
 		if sent, unknown := o.agree(s); unknown > 0 || sent == 0 {
 			t.Errorf("%d are sent and %d unknown after stop %d", sent, unknown, i)
@@ -163,7 +166,7 @@ func TestMailStopAndGo(t *testing.T) {
 		t.Errorf("%d are sent and %d unknown, %d came, want %d", sent, unknown, len(o.sink.Mails()), 2*contacts)
 	}
 	s.stop()
-	s.hasNoErrors()
+	s.hasNoErrors(noPublicURL)
 	o.sound()
 }
 
@@ -190,7 +193,7 @@ func TestMailShutdown(t *testing.T) {
 	s.refusesConnections()
 	open()
 	s.ends(0)
-	s.hasNoErrors()
+	s.hasNoErrors(noPublicURL)
 	s = o.serve()
 	if sent, unknown := o.agree(s); sent != 1 || unknown != 0 {
 		t.Errorf("%d are sent and %d unknown: %s", sent, unknown, fmt.Sprint(o.outbox(s)))

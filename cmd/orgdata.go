@@ -39,7 +39,7 @@ var orgExport = adminOp[body, exportedOrg]{
 				total := s.recordsOf(tx)
 				lines := bufio.NewWriterSize(w, 1<<20)
 				for _, k := range s.lists() {
-					err := tx.Records(k.Entity, uuid.Nil, func(id uuid.UUID, _ uint64, public []byte) (_ bool, err error) {
+					err := tx.Records(k.Table(), uuid.Nil, func(id uuid.UUID, _ uint64, public []byte) (_ bool, err error) {
 						if k == s.Identity.Keys.List { // when one was last used is kept beside its record
 							var key store.Doc[identity.Key]
 							key, err = s.Identity.Key(tx, id)

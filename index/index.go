@@ -82,6 +82,9 @@ func NewKind[T any](entity, defaultSort string, table *store.Table[T], customs f
 	return k
 }
 
+// Table is the name of the table that has its records.
+func (k *Kind) Table() string { return k.table }
+
 // signature tells the indexes of this kind from those of other fields or another form.
 func (k *Kind) signature() uint64 {
 	h := fnv.New64a()
