@@ -300,7 +300,7 @@ func (p *post) record(ctx context.Context) {
 			came[r.org] = append(came[r.org], r)
 		}
 		if len(p.came) > 0 {
-			p.window = min(p.lines+2*len(p.came), inHandMost)
+			p.window = min(p.lines+4*len(p.came), inHandMost)
 		}
 		if p.inHand-len(p.came) < p.window {
 			for org := range p.starved {
