@@ -185,7 +185,7 @@ The API is described at %s/docs.
 API key: %s
 Key of %s: %s
 
-Three things to try:
+Things to try:
 
 1. Who is a VP, is hot, and may be contacted? By last name, with an exact total:
    %s
