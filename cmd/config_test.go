@@ -205,7 +205,7 @@ var demoProgress = regexp.MustCompile(`Making up a market of \d+ companies:\n|\d
 func TestSettingsInVain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_MAIL_SMTP_PASSWORD=hunter2", "PROSPECTOR_RATELIMIT=hunter2", "PROSPECTOR_LOG_LEVEL=debug")
-	p.write("settings.yaml", "mail: {transport: smtp, smtp: {host: 127.0.0.1}}\nsequences: {speed: 2}\n")
+	p.write("settings.yaml", "public_url: https://acme.example\nmail: {transport: smtp, smtp: {host: 127.0.0.1}}\nsequences: {speed: 2}\n")
 	s := p.serve("--config", "settings.yaml")
 	p.run("org", "create", "--name", "Acme", "--config", "settings.yaml").ok()
 	s.stop()
