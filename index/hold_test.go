@@ -58,6 +58,42 @@ func TestHold(t *testing.T) {
 	})
 }
 
+// TestPace: while changes keep coming, the index of what changes all the time is passed over for some rounds, unless there is plenty or
+// there are none any more; any other is not.
+func TestPace(t *testing.T) {
+	restless := *things
+	restless.pace = restlessPace
+	e, s := held()
+	taken := func(all bool) bool {
+		_, is := e.takeDirty(all)[s]
+		e.round++
+		return is
+	}
+	e.stir(s)
+	if !taken(false) {
+		t.Error("an index of the usual kind is passed over")
+	}
+	s.kind = &restless
+	s.told.Store(s.indexed.Load() + 1)
+	for round := range 2 * restlessPace.rounds {
+		e.stir(s)
+		if got, want := taken(false), round == restlessPace.rounds+1; got != want {
+			t.Errorf("round %d: it is taken: %t", round, got)
+		} else if got {
+			break
+		}
+	}
+	e.stir(s)
+	if !taken(true) {
+		t.Error("it is passed over when there are no more changes")
+	}
+	e.stir(s)
+	s.told.Store(s.indexed.Load() + restlessPace.plenty)
+	if !taken(false) {
+		t.Error("it is passed over with plenty of changes")
+	}
+}
+
 // A writer is held in Committed, and what it wrote is told before.
 func TestCommittedHolds(t *testing.T) {
 	w := grown(t, 105)
