@@ -23,7 +23,7 @@ func (c *Config) smtp() *mail.SMTP {
 		hello = u.Hostname()
 	}
 	return mail.NewSMTP(mail.Options{
-		Host: s.Host, Port: s.Port, Username: s.Username, Password: string(s.Password), TLS: s.TLS, Connections: smtpConnections, Hello: hello,
+		Host: s.Host, Port: s.Port, Username: s.Username, Password: string(s.Password), TLS: s.TLS, Connections: smtpConnections, LocalName: hello,
 	})
 }
 

@@ -35,7 +35,7 @@ func (a *API) events(schemas shape.Components) map[string]map[string]*apiMethod 
 	event := &shape.Schema{AnyOf: []*shape.Schema{shape.RefTo(goneEvent)}}
 	schemas[goneEvent] = eventSchema(schemas.Of(reflect.TypeFor[webhook.Gone](), shape.Answer))
 	schemas[goneEvent].Description = "An event about what is gone: its deletion, or an earlier event that is delivered again after that."
-	for _, t := range a.Webhooks.Catalogue.Triggers {
+	for _, t := range a.Webhooks.TriggerRegistry.Triggers {
 		body := shape.RefTo(goneEvent)
 		if !t.Gone {
 			name := t.Record.Name() + "Event"
@@ -64,7 +64,7 @@ func eventMethod(t *webhook.Trigger, body *shape.Schema) *apiMethod {
 // keysOf are the keys of the events that have such a record.
 func (a *API) keysOf(record reflect.Type) []string {
 	var keys []string
-	for _, t := range a.Webhooks.Catalogue.Triggers {
+	for _, t := range a.Webhooks.TriggerRegistry.Triggers {
 		if t.Record == record && !t.Gone {
 			keys = append(keys, t.Key)
 		}

@@ -315,7 +315,7 @@ func TestEventDocs(t *testing.T) {
 			t.Errorf("%s shows %s, want %s", key, shown[id], d.example())
 		}
 	}
-	for _, trigger := range app.Webhooks.Catalogue.Triggers {
+	for _, trigger := range app.Webhooks.TriggerRegistry.Triggers {
 		if !strings.Contains(text["event-"+trigger.Key], strings.TrimSuffix(trigger.Description, ".")) {
 			t.Errorf("%s does not say %q", trigger.Key, trigger.Description)
 		}

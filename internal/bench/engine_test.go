@@ -72,7 +72,7 @@ func newCampaignBench(b *testing.B, contacts, day int, addr string) *campaignBen
 	cfg.Mail.DailyCap, cfg.Mail.MinGap, cfg.RateLimit.PerMinute = 0, 0, 0
 	cfg.PublicURL = "http://127.0.0.1:8080"
 	if host, port, err := net.SplitHostPort(addr); err == nil {
-		cfg.Mail.Transport, cfg.Mail.SMTP.Host, cfg.Mail.SMTP.TLS = "smtp", host, mail.None
+		cfg.Mail.Transport, cfg.Mail.SMTP.Host, cfg.Mail.SMTP.TLS = "smtp", host, mail.NoTLS
 		cfg.Mail.SMTP.Port, _ = strconv.Atoi(port)
 	}
 	s, err := cmd.Open(cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),

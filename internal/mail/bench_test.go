@@ -104,7 +104,7 @@ func BenchmarkSMTP(b *testing.B) {
 	for i := range loops {
 		loops[i] = dialBare(b, addr)
 	}
-	client := NewSMTP(Options{Host: "127.0.0.1", Port: addr.Port, TLS: None, Connections: connections})
+	client := NewSMTP(Options{Host: "127.0.0.1", Port: addr.Port, TLS: NoTLS, Connections: connections})
 	defer func() { _ = client.Close() }()
 
 	spread := func(send func(worker, i int) error) time.Duration {

@@ -69,7 +69,7 @@ func (c *conn) begin(ctx context.Context) (stage string, err error) {
 	if err := c.command(func() (err error) { c.client, err = smtp.NewClient(over, o.Host); return err }); err != nil {
 		return "greeting", err
 	}
-	if err := c.command(func() error { return c.client.Hello(o.Hello) }); err != nil {
+	if err := c.command(func() error { return c.client.Hello(o.LocalName) }); err != nil {
 		return "EHLO", err
 	}
 	if o.TLS == StartTLS {
@@ -119,11 +119,11 @@ func (c *conn) send(ctx context.Context, m *Message, wanted func() bool) (r Resu
 	from, to := asciiDomain(m.From.Email), asciiDomain(m.To.Email)
 	international := !isASCII(from) || !isASCII(to)
 	if international && !c.utf8 {
-		return Result{Refused, "the server takes no address with letters outside ASCII before the @ (SMTPUTF8)"}, false
+		return Result{Rejected, "the server takes no address with letters outside ASCII before the @ (SMTPUTF8)"}, false
 	}
 	c.message = m.appendTo(c.message[:0])
 	if c.size > 0 && len(c.message) > c.size {
-		return Result{Refused, fmt.Sprintf("the message has %d bytes, and the server takes %d", len(c.message), c.size)}, false
+		return Result{Rejected, fmt.Sprintf("the message has %d bytes, and the server takes %d", len(c.message), c.size)}, false
 	}
 	if c.begun {
 		if err := c.command(c.client.Reset); err != nil {
@@ -135,7 +135,7 @@ func (c *conn) send(ctx context.Context, m *Message, wanted func() bool) (r Resu
 	if err := c.command(func() error { return c.client.Mail("<" + from + ">") }); err != nil {
 		r := trouble(ctx, "MAIL FROM", err)
 		if _, answered := errors.AsType[*textproto.Error](err); answered && !c.broken {
-			r.Status = Unwelcome
+			r.Status = SenderRejected
 		}
 		return r, c.broken
 	}

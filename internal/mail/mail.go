@@ -10,41 +10,41 @@ package mail
 type Status int
 
 const (
-	// Withheld: the message was not to go any more when its content was about to.
-	Withheld Status = iota
+	// Canceled: the message was not to go any more when its content was about to.
+	Canceled Status = iota
 	// Sent: the server has taken the message.
 	Sent
-	// Later: the server refused this message for now (4xx), or was lost before any of its content had gone.
-	Later
-	// Refused: the server will not take this message (5xx), or it is none that can be sent.
-	Refused
+	// Deferred: the server refused this message for now (4xx), or was lost before any of its content had gone.
+	Deferred
+	// Rejected: the server will not take this message (5xx), or it is none that can be sent.
+	Rejected
 	// Bounced: the server says that the recipient's mailbox is not there.
 	Bounced
 	// Unknown: the content began to go and no answer came: the message may have been delivered.
 	Unknown
-	// Trouble: no message can be sent: connecting, TLS or login failed. It says nothing of this message, of which nothing has gone.
-	Trouble
-	// Unwelcome: no message of this sender can be sent: the server refused it. It says nothing of this message either.
-	Unwelcome
+	// ServerUnavailable: no message can be sent: connecting, TLS or login failed. It says nothing of this message, of which nothing has gone.
+	ServerUnavailable
+	// SenderRejected: no message of this sender can be sent: the server refused it. It says nothing of this message either.
+	SenderRejected
 )
 
 func (s Status) String() string {
 	switch s {
-	case Withheld:
+	case Canceled:
 		return "withheld"
 	case Sent:
 		return "sent"
-	case Later:
+	case Deferred:
 		return "later"
-	case Refused:
+	case Rejected:
 		return "refused"
 	case Bounced:
 		return "bounced"
 	case Unknown:
 		return "unknown"
-	case Trouble:
+	case ServerUnavailable:
 		return "trouble"
-	case Unwelcome:
+	case SenderRejected:
 		return "unwelcome"
 	}
 	return "no status"

@@ -186,7 +186,7 @@ func (m *Message) Headers() map[string]string {
 	return headers
 }
 
-// appendTo writes a message that was checked as it goes out. None of its lines begins with a dot.
+// appendTo writes a message that was checked as it goes out. NoTLS of its lines begins with a dot.
 func (m *Message) appendTo(b []byte) []byte {
 	fields := m.fields()
 	for i := range fields {

@@ -19,7 +19,7 @@ const (
 
 // trouble is the result of what failed before the server had taken the sender.
 func trouble(ctx context.Context, stage string, err error) Result {
-	return Result{Trouble, stage + ": " + why(ctx, err)}
+	return Result{ServerUnavailable, stage + ": " + why(ctx, err)}
 }
 
 // enhanced is the code that an answer may begin with (RFC 3463).
@@ -28,7 +28,7 @@ var enhanced = regexp.MustCompile(`^[245]\.(\d{1,3})\.\d{1,3}(\s|$)`)
 // ofRecipient is the result of an error at RCPT TO.
 func ofRecipient(ctx context.Context, err error) Result {
 	r := ofCommand(ctx, err)
-	if answer, answered := errors.AsType[*textproto.Error](err); answered && r.Status == Refused && isNoMailbox(answer) {
+	if answer, answered := errors.AsType[*textproto.Error](err); answered && r.Status == Rejected && isNoMailbox(answer) {
 		r.Status = Bounced
 	}
 	return r
@@ -47,9 +47,9 @@ func isNoMailbox(answer *textproto.Error) bool {
 // ofCommand is the result of an error at a command after the server has taken the sender and before it asked for the content.
 func ofCommand(ctx context.Context, err error) Result {
 	if answer, answered := errors.AsType[*textproto.Error](err); answered && answer.Code >= 500 {
-		return Result{Refused, why(ctx, err)}
+		return Result{Rejected, why(ctx, err)}
 	}
-	return Result{Later, why(ctx, err)}
+	return Result{Deferred, why(ctx, err)}
 }
 
 // ofContent is the result of an error after the server had asked for the content: only what it said of it tells.
@@ -57,9 +57,9 @@ func ofContent(ctx context.Context, err error) Result {
 	answer, answered := errors.AsType[*textproto.Error](err)
 	switch {
 	case answered && answer.Code >= 500:
-		return Result{Refused, why(ctx, err)}
+		return Result{Rejected, why(ctx, err)}
 	case answered && answer.Code >= 400:
-		return Result{Later, why(ctx, err)}
+		return Result{Deferred, why(ctx, err)}
 	case answered && answer.Code >= 200 && answer.Code < 300:
 		return Result{Sent, why(ctx, err)}
 	}

@@ -51,7 +51,7 @@ func TestConnectionsAtMost(t *testing.T) {
 	waiting := make(chan Result, 1)
 	go func() { waiting <- c.Send(ctx, aMessage(), nil) }()
 	cancel()
-	if r := await(t, waiting); r.Status != Trouble || r.Text != "cancelled" {
+	if r := await(t, waiting); r.Status != ServerUnavailable || r.Text != "cancelled" {
 		t.Errorf("who waits for a connection and is cancelled: %v %q", r.Status, r.Text)
 	}
 	close(proceed)
@@ -75,7 +75,7 @@ func TestConnectionIsKeptAfterRefusal(t *testing.T) {
 			}}
 			s.start(t)
 			c := s.client(nil)
-			send(t, c, aMessage(), Refused, "550 5.7.1 not this one")
+			send(t, c, aMessage(), Rejected, "550 5.7.1 not this one")
 			send(t, c, aMessage(), Sent, "")
 			connections, commands, _ := s.seen()
 			if connections != 1 || !slices.Contains(commands, "RSET") {
@@ -136,7 +136,7 @@ func TestKeptConnectionIsGone(t *testing.T) {
 
 // A server that says more than it was asked would answer the next message with what it said of this one.
 func TestConnectionIsNotKeptAfterTooManyAnswers(t *testing.T) {
-	for stage, want := range map[string]Status{content: Sent, middle: Refused, "RCPT": Bounced} {
+	for stage, want := range map[string]Status{content: Sent, middle: Rejected, "RCPT": Bounced} {
 		t.Run(stage, func(t *testing.T) {
 			s := (&server{answer: func(n int, at string) string {
 				if n > 1 || at != stage {
@@ -185,7 +185,7 @@ func TestFreshConnectionFailsToo(t *testing.T) {
 	s.start(t)
 	c := s.client(nil)
 	send(t, c, aMessage(), Sent, "")
-	send(t, c, aMessage(), Trouble, "MAIL FROM: 421 4.3.2 going down")
+	send(t, c, aMessage(), ServerUnavailable, "MAIL FROM: 421 4.3.2 going down")
 	if connections, _, _ := s.seen(); connections != 2 {
 		t.Errorf("%d connections", connections)
 	}
@@ -205,7 +205,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 			s.start(t)
 			c := s.client(nil)
 			send(t, c, aMessage(), Sent, "")
-			if r := c.Send(t.Context(), aMessage(), nil); r.Status == Sent || r.Status == Trouble {
+			if r := c.Send(t.Context(), aMessage(), nil); r.Status == Sent || r.Status == ServerUnavailable {
 				t.Errorf("got %v %q", r.Status, r.Text)
 			}
 			if connections, _, _ := s.seen(); connections != 1 {
@@ -234,7 +234,7 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.await("QUIT")
-	send(t, c, aMessage(), Trouble, "closed")
+	send(t, c, aMessage(), ServerUnavailable, "closed")
 }
 
 // A message that is on its way while the SMTP is closed gets through.

@@ -90,7 +90,7 @@ func (s *server) start(t *testing.T) *server {
 // client is an SMTP for the server.
 func (s *server) client(change func(*Options)) *SMTP {
 	s.t.Helper()
-	o := Options{Host: "127.0.0.1", Port: s.listener.Addr().(*net.TCPAddr).Port, TLS: None, Hello: "client.example"}
+	o := Options{Host: "127.0.0.1", Port: s.listener.Addr().(*net.TCPAddr).Port, TLS: NoTLS, LocalName: "client.example"}
 	if change != nil {
 		change(&o)
 	}

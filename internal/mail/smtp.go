@@ -17,7 +17,7 @@ import (
 const (
 	StartTLS = "starttls"
 	TLS      = "tls"
-	None     = "none"
+	NoTLS    = "none"
 )
 
 // Options are the settings of an SMTP. What is zero has a default.
@@ -26,12 +26,12 @@ type Options struct {
 	Port int
 	// Username is empty where the server wants no login. A password goes only over TLS, or to this machine.
 	Username, Password string
-	// TLS is StartTLS, TLS or None. There is no way back from one to another.
+	// TLS is StartTLS, TLS or NoTLS. There is no way back from one to another.
 	TLS string
 	// Connections is how many there may be at once.
 	Connections int
-	// Hello is the name by which this machine introduces itself.
-	Hello string
+	// LocalName is the host name sent in EHLO.
+	LocalName string
 	// RootCAs are whom certificates must come from; nil for those that the machine trusts.
 	RootCAs *x509.CertPool
 	// DialTimeout is for a connection, CommandTimeout for the answer to each command, AnswerTimeout for a message to go and the server
@@ -43,7 +43,7 @@ func (o Options) withDefaults() Options {
 	o.Port = cmp.Or(o.Port, 587)
 	o.TLS = cmp.Or(o.TLS, StartTLS)
 	o.Connections = cmp.Or(o.Connections, 8)
-	o.Hello = cmp.Or(o.Hello, "localhost")
+	o.LocalName = cmp.Or(o.LocalName, "localhost")
 	o.DialTimeout = cmp.Or(o.DialTimeout, 15*time.Second)
 	o.CommandTimeout = cmp.Or(o.CommandTimeout, 30*time.Second)
 	o.AnswerTimeout = cmp.Or(o.AnswerTimeout, 2*time.Minute)
@@ -59,13 +59,13 @@ func (o Options) Check() error {
 		return errors.New("the host is missing")
 	case o.Port < 1 || o.Port > 65535:
 		return errors.New("the port must be from 1 to 65535")
-	case o.TLS != StartTLS && o.TLS != TLS && o.TLS != None:
+	case o.TLS != StartTLS && o.TLS != TLS && o.TLS != NoTLS:
 		return errors.New("tls must be starttls, tls or none")
-	case o.TLS == None && o.Username != "" && !IsLoopback(o.Host):
+	case o.TLS == NoTLS && o.Username != "" && !IsLoopback(o.Host):
 		return errors.New("a password must not go over an unencrypted connection to another machine")
 	case o.Connections < 1:
 		return errors.New("there must be a connection at least")
-	case !isToken(o.Hello):
+	case !isToken(o.LocalName):
 		return errors.New("the name to say hello with is none")
 	}
 	return nil
@@ -108,7 +108,7 @@ func hiding(o Options) *strings.Replacer {
 }
 
 // Send hands a message to the server, and tells what became of it. Many may be sent at once: they wait for a connection. A ctx that
-// is done ends it wherever it is: that is Trouble before the server has taken the sender, Later before the content goes, and Unknown
+// is done ends it wherever it is: that is ServerUnavailable before the server has taken the sender, Deferred before the content goes, and Unknown
 // from then on. wanted is asked last before the content goes, however long the server took until then; nil: it is.
 func (s *SMTP) Send(ctx context.Context, m *Message, wanted func() bool) Result {
 	r := s.send(ctx, m, wanted)
@@ -118,20 +118,20 @@ func (s *SMTP) Send(ctx context.Context, m *Message, wanted func() bool) Result 
 
 func (s *SMTP) send(ctx context.Context, m *Message, wanted func() bool) Result {
 	if s.wrong != nil {
-		return Result{Trouble, s.wrong.Error()}
+		return Result{ServerUnavailable, s.wrong.Error()}
 	}
 	if err := m.Check(); err != nil {
-		return Result{Refused, err.Error()}
+		return Result{Rejected, err.Error()}
 	}
 	select {
 	case s.turns <- struct{}{}:
 		defer func() { <-s.turns }()
 	case <-ctx.Done():
-		return Result{Trouble, why(ctx, ctx.Err())}
+		return Result{ServerUnavailable, why(ctx, ctx.Err())}
 	}
 	kept, err := s.take()
 	if err != nil {
-		return Result{Trouble, err.Error()}
+		return Result{ServerUnavailable, err.Error()}
 	}
 	if kept != nil {
 		if r, gone := s.over(ctx, kept, m, wanted); !gone {
@@ -140,7 +140,7 @@ func (s *SMTP) send(ctx context.Context, m *Message, wanted func() bool) Result 
 	}
 	fresh, err := open(ctx, &s.options)
 	if err != nil {
-		return Result{Trouble, err.Error()}
+		return Result{ServerUnavailable, err.Error()}
 	}
 	r, _ := s.over(ctx, fresh, m, wanted)
 	return r

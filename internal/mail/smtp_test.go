@@ -17,50 +17,50 @@ func TestAnswers(t *testing.T) {
 		text          string
 	}{
 		{"EHLO", "", Sent, "250 2.0.0 queued"},
-		{greeting, "554 5.7.1 not you", Trouble, "greeting: 554 5.7.1 not you"},
-		{greeting, "421 busy", Trouble, "greeting: 421 busy"},
-		{greeting, "hello there", Trouble, "greeting: "},
-		{"MAIL", "451 4.3.0 later", Unwelcome, "MAIL FROM: 451 4.3.0 later"},
-		{"MAIL", "550 5.1.8 not that sender", Unwelcome, "MAIL FROM: 550 5.1.8 not that sender"},
-		{"MAIL", "421 closing" + last, Trouble, "MAIL FROM: 421 closing"},
-		{"MAIL", "what?", Trouble, "MAIL FROM: "},
-		{"MAIL", "354 go", Trouble, "MAIL FROM: 354 go"},
-		{"RCPT", "450 4.2.0 greylisted", Later, "450 4.2.0 greylisted"},
-		{"RCPT", "450 greylisted", Later, "450 greylisted"},
-		{"RCPT", "421 closing" + last, Later, "421 closing"},
+		{greeting, "554 5.7.1 not you", ServerUnavailable, "greeting: 554 5.7.1 not you"},
+		{greeting, "421 busy", ServerUnavailable, "greeting: 421 busy"},
+		{greeting, "hello there", ServerUnavailable, "greeting: "},
+		{"MAIL", "451 4.3.0 later", SenderRejected, "MAIL FROM: 451 4.3.0 later"},
+		{"MAIL", "550 5.1.8 not that sender", SenderRejected, "MAIL FROM: 550 5.1.8 not that sender"},
+		{"MAIL", "421 closing" + last, ServerUnavailable, "MAIL FROM: 421 closing"},
+		{"MAIL", "what?", ServerUnavailable, "MAIL FROM: "},
+		{"MAIL", "354 go", ServerUnavailable, "MAIL FROM: 354 go"},
+		{"RCPT", "450 4.2.0 greylisted", Deferred, "450 4.2.0 greylisted"},
+		{"RCPT", "450 greylisted", Deferred, "450 greylisted"},
+		{"RCPT", "421 closing" + last, Deferred, "421 closing"},
 		{"RCPT", "251 will forward", Sent, ""},
 		{"RCPT", "550 5.1.1 no such user", Bounced, "550 5.1.1 no such user"},
 		{"RCPT", "550-5.1.1 no such\r\n550 5.1.1 user", Bounced, "550 5.1.1 no such 5.1.1 user"},
 		{"RCPT", "550 no such user", Bounced, "550 no such user"},
 		{"RCPT", "551 moved", Bounced, "551 moved"},
 		{"RCPT", "553 5.1.3 bad address", Bounced, "553 5.1.3 bad address"},
-		{"RCPT", "553 5.10.1 odd", Refused, "553 5.10.1 odd"},
-		{"RCPT", "550 5.7.1 policy", Refused, "550 5.7.1 policy"},
-		{"RCPT", "550 4.1.1 confused", Refused, "550 4.1.1 confused"},
-		{"RCPT", "552 5.2.2 full", Refused, "552 5.2.2 full"},
-		{"RCPT", "554 no", Refused, "554 no"},
-		{"RCPT", "503 5.1.1 sequence", Refused, "503 5.1.1 sequence"},
-		{"RCPT", "eh", Later, ""},
-		{"RCPT", "354 go", Later, "354 go"},
-		{"DATA", "451 4.3.0 later", Later, "451 4.3.0 later"},
-		{"DATA", "554 5.5.1 no valid recipients", Refused, "554 5.5.1 no valid recipients"},
-		{"DATA", "550 5.1.1 no such user", Refused, "550 5.1.1 no such user"},
-		{"DATA", "421 closing" + last, Later, "421 closing"},
-		{"DATA", "250 what", Later, "250 what"},
-		{"DATA", "\xff\x00\xfe", Later, ""},
-		{content, "451 4.7.1 later", Later, "451 4.7.1 later"},
-		{content, "421 closing" + last, Later, "421 closing"},
-		{content, "552 5.3.4 too big", Refused, "552 5.3.4 too big"},
-		{content, "550 5.1.1 no such user", Refused, "550 5.1.1 no such user"},
-		{content, "550 spam", Refused, "550 spam"},
+		{"RCPT", "553 5.10.1 odd", Rejected, "553 5.10.1 odd"},
+		{"RCPT", "550 5.7.1 policy", Rejected, "550 5.7.1 policy"},
+		{"RCPT", "550 4.1.1 confused", Rejected, "550 4.1.1 confused"},
+		{"RCPT", "552 5.2.2 full", Rejected, "552 5.2.2 full"},
+		{"RCPT", "554 no", Rejected, "554 no"},
+		{"RCPT", "503 5.1.1 sequence", Rejected, "503 5.1.1 sequence"},
+		{"RCPT", "eh", Deferred, ""},
+		{"RCPT", "354 go", Deferred, "354 go"},
+		{"DATA", "451 4.3.0 later", Deferred, "451 4.3.0 later"},
+		{"DATA", "554 5.5.1 no valid recipients", Rejected, "554 5.5.1 no valid recipients"},
+		{"DATA", "550 5.1.1 no such user", Rejected, "550 5.1.1 no such user"},
+		{"DATA", "421 closing" + last, Deferred, "421 closing"},
+		{"DATA", "250 what", Deferred, "250 what"},
+		{"DATA", "\xff\x00\xfe", Deferred, ""},
+		{content, "451 4.7.1 later", Deferred, "451 4.7.1 later"},
+		{content, "421 closing" + last, Deferred, "421 closing"},
+		{content, "552 5.3.4 too big", Rejected, "552 5.3.4 too big"},
+		{content, "550 5.1.1 no such user", Rejected, "550 5.1.1 no such user"},
+		{content, "550 spam", Rejected, "550 spam"},
 		{content, "251 forwarded", Sent, "251 forwarded"},
 		{content, "354 go on", Unknown, "354 go on"},
 		{content, "!!!", Unknown, ""},
-		{greeting, "220 hello\r\n250 hello", Trouble, "greeting: the server's answers are out of step"},
-		{"MAIL", "250 fine\r\n250 fine", Trouble, "MAIL FROM: the server's answers are out of step"},
-		{"RCPT", "250 fine\r\n354 go", Later, "out of step"},
-		{"DATA", "354 go\r\n250 fine", Later, "out of step"},
-		{middle, "552 5.3.4 too big", Refused, "552 5.3.4 too big"},
+		{greeting, "220 hello\r\n250 hello", ServerUnavailable, "greeting: the server's answers are out of step"},
+		{"MAIL", "250 fine\r\n250 fine", ServerUnavailable, "MAIL FROM: the server's answers are out of step"},
+		{"RCPT", "250 fine\r\n354 go", Deferred, "out of step"},
+		{"DATA", "354 go\r\n250 fine", Deferred, "out of step"},
+		{middle, "552 5.3.4 too big", Rejected, "552 5.3.4 too big"},
 	} {
 		t.Run(test.stage+" "+strings.TrimSuffix(test.answer, last), func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +75,7 @@ var stages = []struct {
 	name string
 	lost Status
 }{
-	{greeting, Trouble}, {"EHLO", Trouble}, {"MAIL", Trouble}, {"RCPT", Later}, {"DATA", Later}, {middle, Unknown}, {content, Unknown},
+	{greeting, ServerUnavailable}, {"EHLO", ServerUnavailable}, {"MAIL", ServerUnavailable}, {"RCPT", Deferred}, {"DATA", Deferred}, {middle, Unknown}, {content, Unknown},
 }
 
 func TestServerHangsUp(t *testing.T) {
@@ -124,7 +124,7 @@ func TestCancelledBefore(t *testing.T) {
 	s := (&server{}).start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := s.client(nil).Send(ctx, aMessage(), nil); r.Status != Trouble || !strings.Contains(r.Text, "cancelled") {
+	if r := s.client(nil).Send(ctx, aMessage(), nil); r.Status != ServerUnavailable || !strings.Contains(r.Text, "cancelled") {
 		t.Errorf("got %v %q", r.Status, r.Text)
 	}
 	if _, _, messages := s.seen(); len(messages) != 0 {
@@ -136,7 +136,7 @@ func TestNobodyListens(t *testing.T) {
 	s := (&server{}).start(t)
 	c := s.client(nil)
 	_ = s.listener.Close()
-	send(t, c, aMessage(), Trouble, "connect: connection refused")
+	send(t, c, aMessage(), ServerUnavailable, "connect: connection refused")
 }
 
 // What a server says is bounded, in memory and in the text, however it is said.
@@ -158,7 +158,7 @@ func TestEndlessAnswers(t *testing.T) {
 func TestTextIsOneLine(t *testing.T) {
 	s := (&server{answer: only("RCPT", "550-5.7.1 "+strings.Repeat("ä", 300)+"\r\n550 5.7.1 \x1b[31m\xff\ttail")}).start(t)
 	r := s.client(nil).Send(t.Context(), aMessage(), nil)
-	if n := utf8.RuneCountInString(r.Text); r.Status != Refused || n != textMost || !strings.HasPrefix(r.Text, "550 5.7.1 ää") {
+	if n := utf8.RuneCountInString(r.Text); r.Status != Rejected || n != textMost || !strings.HasPrefix(r.Text, "550 5.7.1 ää") {
 		t.Errorf("got %v, %d characters: %q", r.Status, n, r.Text)
 	}
 	s = (&server{answer: only("RCPT", "550-5.7.1 first\r\n550 5.7.1 \x1b[31m\xff\ttail")}).start(t)
@@ -172,7 +172,7 @@ func TestNoMessage(t *testing.T) {
 	s := (&server{}).start(t)
 	m := aMessage()
 	m.To.Email = "bob@globex.example>\r\nRCPT TO:<eve@evil.example"
-	send(t, s.client(nil), m, Refused, "to: not an email address")
+	send(t, s.client(nil), m, Rejected, "to: not an email address")
 	if connections, _, _ := s.seen(); connections != 0 {
 		t.Error("it connected")
 	}
@@ -183,7 +183,7 @@ func TestLongerThanTheServerTakes(t *testing.T) {
 	c := s.client(nil)
 	m := aMessage()
 	m.Body = strings.Repeat("x", 2000)
-	send(t, c, m, Refused, "the server takes 2000")
+	send(t, c, m, Rejected, "the server takes 2000")
 	send(t, c, aMessage(), Sent, "")
 }
 
@@ -196,7 +196,7 @@ func TestInternationalAddresses(t *testing.T) {
 	}{
 		{"bob@bücher.example", "X", Sent, "TO:<bob@xn--bcher-kva.example>"},
 		{"bob@bücher.example", "SMTPUTF8", Sent, "TO:<bob@xn--bcher-kva.example>"},
-		{"jörg@globex.example", "X", Refused, ""},
+		{"jörg@globex.example", "X", Rejected, ""},
 		{"jörg@bücher.example", "SMTPUTF8", Sent, "TO:<jörg@xn--bcher-kva.example>"},
 	} {
 		t.Run(test.email+" "+test.ext, func(t *testing.T) {

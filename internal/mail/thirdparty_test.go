@@ -98,7 +98,7 @@ func TestServerOfOthers(t *testing.T) {
 	nobody.To.Email = "nobody@globex.example"
 	send(t, c, nobody, Bounced, "550 5.1.1 no such user")
 	send(t, c, m, Sent, "250 ")
-	send(t, with("wrong"), m, Trouble, "login: ")
+	send(t, with("wrong"), m, ServerUnavailable, "login: ")
 	if len(box.mail) != 2 || box.mail[0] != box.mail[1] {
 		t.Fatalf("%d messages", len(box.mail))
 	}

@@ -80,12 +80,12 @@ func TestEncryption(t *testing.T) {
 		refused string // at STARTTLS
 	}{
 		{"good", ours.server(t, "127.0.0.1", hour), Sent, "", ""},
-		{"another name", ours.server(t, "127.0.0.2", hour), Trouble, "127.0.0.2, not 127.0.0.1", ""},
-		{"expired", ours.server(t, "127.0.0.1", time.Now().Add(-time.Hour)), Trouble, "expired", ""},
-		{"unknown authority", other.server(t, "127.0.0.1", hour), Trouble, "unknown authority", ""},
-		{"old version", old, Trouble, "protocol version", ""},
-		{"hangs up", &tls.Config{}, Trouble, "", ""},
-		{"refused", ours.server(t, "127.0.0.1", hour), Trouble, "STARTTLS: 454 4.7.0 not now", "454 4.7.0 not now"},
+		{"another name", ours.server(t, "127.0.0.2", hour), ServerUnavailable, "127.0.0.2, not 127.0.0.1", ""},
+		{"expired", ours.server(t, "127.0.0.1", time.Now().Add(-time.Hour)), ServerUnavailable, "expired", ""},
+		{"unknown authority", other.server(t, "127.0.0.1", hour), ServerUnavailable, "unknown authority", ""},
+		{"old version", old, ServerUnavailable, "protocol version", ""},
+		{"hangs up", &tls.Config{}, ServerUnavailable, "", ""},
+		{"refused", ours.server(t, "127.0.0.1", hour), ServerUnavailable, "STARTTLS: 454 4.7.0 not now", "454 4.7.0 not now"},
 	} {
 		for _, how := range []string{StartTLS, TLS} {
 			if how == TLS && test.refused != "" {
@@ -111,7 +111,7 @@ func TestStrippedStartTLS(t *testing.T) {
 	for _, extensions := range [][]string{{"SIZE 1000000"}, {"XXXXXXXX"}} {
 		s := (&server{extensions: extensions, username: "ada", password: "secret"}).start(t)
 		c := s.client(func(o *Options) { o.TLS, o.Username, o.Password = StartTLS, "ada", "secret" })
-		send(t, c, aMessage(), Trouble, "STARTTLS: the server does not offer it")
+		send(t, c, aMessage(), ServerUnavailable, "STARTTLS: the server does not offer it")
 		_, commands, _ := s.seen()
 		if all := strings.Join(commands, "\n"); strings.Contains(all, "MAIL") || strings.Contains(all, "AUTH") {
 			t.Errorf("it went on: %q", commands)
@@ -127,7 +127,7 @@ func TestInjectedBeforeTLS(t *testing.T) {
 		answer: only("STARTTLS", "220 go\r\n250-evil.example\r\n250 AUTH PLAIN"),
 	}).start(t)
 	c := s.client(func(o *Options) { o.TLS, o.RootCAs, o.Username, o.Password = StartTLS, ours.pool, "ada", "secret" })
-	send(t, c, aMessage(), Trouble, "")
+	send(t, c, aMessage(), ServerUnavailable, "")
 	if _, commands, _ := s.seen(); strings.Contains(strings.Join(commands, "\n"), "AUTH") {
 		t.Errorf("it logged in: %q", commands)
 	}
@@ -137,7 +137,7 @@ func TestLogin(t *testing.T) {
 	ours := newAuthority(t)
 	config := ours.server(t, "127.0.0.1", time.Now().Add(time.Hour))
 	for _, offered := range []string{"PLAIN", "LOGIN", "CRAM-MD5", "LOGIN PLAIN CRAM-MD5", "GSSAPI LOGIN"} {
-		for _, how := range []string{StartTLS, TLS, None} {
+		for _, how := range []string{StartTLS, TLS, NoTLS} {
 			t.Run(offered+" "+how, func(t *testing.T) {
 				t.Parallel()
 				s := (&server{
@@ -148,7 +148,7 @@ func TestLogin(t *testing.T) {
 				}
 				send(t, with("pa ss: wörd"), aMessage(), Sent, "")
 				r := with("wrong word").Send(t.Context(), aMessage(), nil)
-				if r.Status != Trouble || !strings.HasPrefix(r.Text, "login: 535 5.7.8 who are you") {
+				if r.Status != ServerUnavailable || !strings.HasPrefix(r.Text, "login: 535 5.7.8 who are you") {
 					t.Errorf("got %v %q", r.Status, r.Text)
 				}
 				base := base64.StdEncoding
@@ -182,12 +182,12 @@ func TestServerIsLostWhileOpening(t *testing.T) {
 			})
 		}
 		_, hungUp := lost(drop)
-		send(t, hungUp, aMessage(), Trouble, test.says)
+		send(t, hungUp, aMessage(), ServerUnavailable, test.says)
 		_, silent := lost(hang)
-		all.Go(func() { send(t, silent, aMessage(), Trouble, test.says+"no answer in time") })
+		all.Go(func() { send(t, silent, aMessage(), ServerUnavailable, test.says+"no answer in time") })
 
 		s, cancelled := lost(hang)
-		if r := s.cancelAt(test.stage, cancelled); r.Status != Trouble || !strings.HasSuffix(r.Text, ": cancelled") {
+		if r := s.cancelAt(test.stage, cancelled); r.Status != ServerUnavailable || !strings.HasSuffix(r.Text, ": cancelled") {
 			t.Errorf("%s %s: got %v %q", test.stage, test.how, r.Status, r.Text)
 		}
 	}
@@ -197,7 +197,7 @@ func TestNoWayToLogIn(t *testing.T) {
 	for _, extension := range []string{"SIZE 1000000", "AUTH GSSAPI"} {
 		s := (&server{extensions: []string{extension}}).start(t)
 		c := s.client(func(o *Options) { o.Username, o.Password = "ada", "secret" })
-		send(t, c, aMessage(), Trouble, "login: the server offers none of PLAIN, LOGIN and CRAM-MD5")
+		send(t, c, aMessage(), ServerUnavailable, "login: the server offers none of PLAIN, LOGIN and CRAM-MD5")
 	}
 }
 
@@ -212,10 +212,10 @@ func TestOptionsAreRefused(t *testing.T) {
 		"port":                      func(o *Options) { o.Port = 65536 },
 		"tls":                       func(o *Options) { o.TLS = "maybe" },
 		"connections":               func(o *Options) { o.Connections = -1 },
-		"hello":                     func(o *Options) { o.Hello = "a\r\nMAIL FROM:<eve@evil.example>" },
-		"password in the clear":     func(o *Options) { o.TLS, o.Username = None, "ada" },
-		"not quite this machine":    func(o *Options) { o.TLS, o.Username, o.Host = None, "ada", "localhost.evil.example" },
-		"not this machine's number": func(o *Options) { o.TLS, o.Username, o.Host = None, "ada", "10.0.0.1" },
+		"hello":                     func(o *Options) { o.LocalName = "a\r\nMAIL FROM:<eve@evil.example>" },
+		"password in the clear":     func(o *Options) { o.TLS, o.Username = NoTLS, "ada" },
+		"not quite this machine":    func(o *Options) { o.TLS, o.Username, o.Host = NoTLS, "ada", "localhost.evil.example" },
+		"not this machine's number": func(o *Options) { o.TLS, o.Username, o.Host = NoTLS, "ada", "10.0.0.1" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := good
@@ -223,7 +223,7 @@ func TestOptionsAreRefused(t *testing.T) {
 			if err := o.Check(); err == nil {
 				t.Error("taken")
 			}
-			if r := NewSMTP(o).Send(t.Context(), aMessage(), nil); r.Status != Trouble {
+			if r := NewSMTP(o).Send(t.Context(), aMessage(), nil); r.Status != ServerUnavailable {
 				t.Errorf("got %v %q", r.Status, r.Text)
 			}
 		})

@@ -275,7 +275,7 @@ func (w *walk) retry(i int) error {
 	until, _ := w.post.turn(w.campaign.OwnerID.UUID, w.tx.Now())
 	state := &w.s.state.Steps[i]
 	m := doc.Record
-	switch open := cal.Opening(w.now); {
+	switch open := cal.NextOpen(w.now); {
 	case w.refusal(w.tx, m.To, false) != "": // the contact has another address since
 		m.Status, m.Error = MessageFailed, "the address is suppressed"
 		w.over(i, StepFailed, "the address is suppressed")
@@ -346,7 +346,7 @@ func (w *walk) came(doc store.Doc[Message], r result) error {
 	again := func(at time.Time) {
 		m.Status, w.s.state.Steps[i].Retry = MessageRetrying, shape.At(at)
 	}
-	if r.Status == mail.Later {
+	if r.Status == mail.Deferred {
 		m.state.Tries++
 	}
 	switch active := w.s.Status == SequenceActive; {
@@ -356,16 +356,16 @@ func (w *walk) came(doc store.Doc[Message], r result) error {
 	case r.Status == mail.Unknown:
 		m.Status = MessageUnknown
 		w.over(i, StepUnknown, r.Text)
-	case r.Status == mail.Refused || r.Status == mail.Bounced || r.Status == mail.Later && m.state.Tries > len(retryAfter):
+	case r.Status == mail.Rejected || r.Status == mail.Bounced || r.Status == mail.Deferred && m.state.Tries > len(retryAfter):
 		m.Status = MessageFailed
 		w.over(i, StepFailed, r.Text)
 	case !active:
 		m.Status = MessageFailed
 		m.Error = cmp.Or(m.Error, shape.Text("the sequence was stopped: "+w.s.Reason))
 		w.over(i, StepSkipped, "the sequence was stopped: "+string(w.s.Reason))
-	case r.Status == mail.Later:
+	case r.Status == mail.Deferred:
 		again(w.now.Add(retryAfter[m.state.Tries-1]))
-	case r.Status == mail.Trouble || r.Status == mail.Unwelcome:
+	case r.Status == mail.ServerUnavailable || r.Status == mail.SenderRejected:
 		until := w.post.held(r.sender, w.tx.Now())
 		if until.IsZero() {
 			until = w.tx.Now()

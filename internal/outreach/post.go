@@ -168,7 +168,7 @@ func (o *Outreach) MailStats() MailStats {
 			s.SendersHeld++
 		}
 	}
-	for status := mail.Sent; status <= mail.Unwelcome; status++ {
+	for status := mail.Sent; status <= mail.SenderRejected; status++ {
 		s.HandedOver[status.String()] = p.results[status]
 	}
 	return s
@@ -251,10 +251,10 @@ func (p *post) writeAway(ctx context.Context) {
 // notice learns from what came of a message whether any can be sent.
 func (p *post) notice(r result) {
 	switch r.Status {
-	case mail.Withheld, mail.Unknown: // the server has said nothing
-	case mail.Trouble:
+	case mail.Canceled, mail.Unknown: // the server has said nothing
+	case mail.ServerUnavailable:
 		p.holdBack(uuid.Nil, r)
-	case mail.Unwelcome:
+	case mail.SenderRejected:
 		p.letGo(uuid.Nil)
 		p.holdBack(r.sender, r)
 	default:

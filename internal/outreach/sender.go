@@ -68,14 +68,14 @@ func (e *engine) sender(id uuid.UUID) (*sender, error) {
 		if err := json.Unmarshal(body, &was); err != nil {
 			return nil, err
 		}
-		s.ledger.Resume(was.planner())
+		s.ledger.Restore(was.planner())
 	}
 	e.senders[id] = s
 	return s, nil
 }
 
-func (s *standing) planner() planner.Standing {
-	out := planner.Standing{Last: timeOf(s.Last), Capped: timeOf(s.Capped), Opened: timeOf(s.Opened)}
+func (s *standing) planner() planner.LedgerState {
+	out := planner.LedgerState{Last: timeOf(s.Last), Capped: timeOf(s.Capped), Opened: timeOf(s.Opened)}
 	for i, d := range s.Days {
 		out.Days[i] = planner.Day{Date: d.Date, Sent: d.Sent}
 	}
@@ -102,7 +102,7 @@ func (e *engine) closeSenders() error {
 		if !s.sent {
 			continue
 		}
-		is := s.ledger.Standing()
+		is := s.ledger.State()
 		keep := standing{Last: timeFrom(is.Last), Capped: timeFrom(is.Capped), Opened: timeFrom(is.Opened)}
 		for i, d := range is.Days {
 			keep.Days[i] = standDay{d.Date, d.Sent}

@@ -175,16 +175,16 @@ func (s *Sequence) due(i int) (at time.Time, takesTurn, waits bool) {
 }
 
 // endings are how steps are over that were neither sent nor done.
-var endings = map[StepStatus]planner.Ending{StepSkipped: planner.Skipped, StepFailed: planner.Failed, StepUnknown: planner.Unknown}
+var endings = map[StepStatus]planner.Outcome{StepSkipped: planner.Skipped, StepFailed: planner.Failed, StepUnknown: planner.Unknown}
 
 // past is the history as the planner wants it: by the positions of the steps in the template.
-func (s *Sequence) past(c *course) []planner.Past {
-	past := make([]planner.Past, len(c.content.Steps))
+func (s *Sequence) past(c *course) []planner.StepHistory {
+	past := make([]planner.StepHistory, len(c.content.Steps))
 	for i := range s.History {
 		h := &s.History[i]
-		p := planner.Past{Fixed: s.state.Steps[i].Fixed.Std(), Due: h.DueAt.Std()}
+		p := planner.StepHistory{ScheduledAt: s.state.Steps[i].Fixed.Std(), Due: h.DueAt.Std()}
 		if h.Status.over() {
-			p.Over, p.End = h.At.Std(), endings[h.Status]
+			p.EndedAt, p.Outcome = h.At.Std(), endings[h.Status]
 		}
 		past[c.position[h.StepIndex]] = p
 	}

@@ -104,7 +104,7 @@ func (w *walk) fix() (fixed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	dues := planner.Fix(c.plan, cal, w.s.StartedAt.Std(), w.s.past(c), w.now)
+	dues := planner.Schedule(c.plan, cal, w.s.StartedAt.Std(), w.s.past(c), w.now)
 	for _, d := range dues {
 		step := &c.content.Steps[d.Step]
 		w.s.History = append(w.s.History, HistoryStep{

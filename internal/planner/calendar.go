@@ -108,10 +108,10 @@ func (c *Calendar) DayAfter(d string) (time.Time, error) {
 }
 
 // Open tells whether messages may go out at an instant: on a business day that is no holiday, within the sending window.
-func (c *Calendar) Open(t time.Time) bool { return c.opening(t.Unix()).start == t.Unix() }
+func (c *Calendar) IsOpen(t time.Time) bool { return c.opening(t.Unix()).start == t.Unix() }
 
 // Opening is the first open instant that is not before t: t itself if it is open.
-func (c *Calendar) Opening(t time.Time) time.Time {
+func (c *Calendar) NextOpen(t time.Time) time.Time {
 	sec := t.Unix()
 	if open := c.opening(sec).start; open != sec {
 		return time.Unix(open, 0).UTC()
@@ -125,12 +125,12 @@ type stretch struct {
 	date       date
 }
 
-// enter is the first moment of a stretch that is not before m, which must not be after it.
-func (s stretch) enter(m moment) moment {
+// enter is the first instant of a stretch that is not before m, which must not be after it.
+func (s stretch) enter(m instant) instant {
 	if m.unix() >= s.start {
 		return m
 	}
-	return momentAt(s.start)
+	return instantAt(s.start)
 }
 
 // opening is the first open stretch from a second on: it begins then, if that is open. It goes on from one piece of time to the
@@ -156,24 +156,24 @@ func (c *Calendar) opening(sec int64) stretch {
 // leave is when the span or a date within it ends, whichever comes first.
 func (s span) leave(d date) int64 { return min(s.end, int64(d+1)*day-s.offset) }
 
-// dateOf is the local date of a moment.
-func (c *Calendar) dateOf(m moment) date {
+// dateOf is the local date of a instant.
+func (c *Calendar) dateOf(m instant) date {
 	sec := m.unix()
 	return dateOf(sec + c.span(sec).offset)
 }
 
-// first is the first moment whose local clock is at or after that hour of the date: when clocks skip the hour, the moment at which
+// first is the first instant whose local clock is at or after that hour of the date: when clocks skip the hour, the instant at which
 // they do; when they show it twice, the first time.
-func (c *Calendar) first(d date, h int) moment {
+func (c *Calendar) first(d date, h int) instant {
 	local := int64(d)*day + int64(h)*hour
 	s := c.span(local - c.span(local).offset)
 	if sec := local - s.offset; sec < s.end && sec-widest >= s.start {
-		return momentAt(sec)
+		return instantAt(sec)
 	}
 	for sec := local - widest; ; sec = s.end {
 		s = c.span(sec)
 		if sec = max(sec, local-s.offset); sec < s.end {
-			return momentAt(sec)
+			return instantAt(sec)
 		}
 	}
 }

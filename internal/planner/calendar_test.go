@@ -48,7 +48,7 @@ func TestDateAtHour(t *testing.T) {
 	}
 }
 
-func TestOpening(t *testing.T) {
+func TestNextOpen(t *testing.T) {
 	for _, c := range []struct {
 		name, zone string
 		days       []int
@@ -58,8 +58,8 @@ func TestOpening(t *testing.T) {
 	}{
 		{"open", berlin, weekdays, 9, 17, nil, "2026-11-16T10:30:00.5+01:00", "2026-11-16T10:30:00.5+01:00"},
 		{"its first instant", berlin, weekdays, 9, 17, nil, "2026-11-16T09:00:00+01:00", "2026-11-16T09:00:00+01:00"},
-		{"a moment before", berlin, weekdays, 9, 17, nil, "2026-11-16T08:59:59.999+01:00", "2026-11-16T09:00:00+01:00"},
-		{"its last moment", berlin, weekdays, 9, 17, nil, "2026-11-16T16:59:59.999+01:00", "2026-11-16T16:59:59.999+01:00"},
+		{"a instant before", berlin, weekdays, 9, 17, nil, "2026-11-16T08:59:59.999+01:00", "2026-11-16T09:00:00+01:00"},
+		{"its last instant", berlin, weekdays, 9, 17, nil, "2026-11-16T16:59:59.999+01:00", "2026-11-16T16:59:59.999+01:00"},
 		{"closing", berlin, weekdays, 9, 17, nil, "2026-11-16T17:00:00+01:00", "2026-11-17T09:00:00+01:00"},
 		{"Friday evening", berlin, weekdays, 9, 17, nil, "2026-11-20T18:00:00+01:00", "2026-11-23T09:00:00+01:00"},
 		{"Saturday, all day open", berlin, weekdays, 0, 24, nil, "2026-11-21T12:00:00+01:00", "2026-11-23T00:00:00+01:00"},
@@ -90,11 +90,11 @@ func TestOpening(t *testing.T) {
 		{"the last day of a leap year", newYork, allDays, 9, 17, nil, "2040-12-31T08:00:00-05:00", "2040-12-31T09:00:00-05:00"},
 	} {
 		cal := calendar(t, c.zone, c.days, c.from, c.to, c.holidays...)
-		at := instant(t, c.at)
-		got := cal.Opening(at)
+		at := parseTime(t, c.at)
+		got := cal.NextOpen(at)
 		same(t, c.name, got, c.want)
-		if !cal.Open(got) || cal.Open(at) != got.Equal(at) {
-			t.Errorf("%s: open at %s is %v, then %v", c.name, c.at, cal.Open(at), cal.Open(got))
+		if !cal.IsOpen(got) || cal.IsOpen(at) != got.Equal(at) {
+			t.Errorf("%s: open at %s is %v, then %v", c.name, c.at, cal.IsOpen(at), cal.IsOpen(got))
 		}
 	}
 }

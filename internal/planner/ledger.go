@@ -10,14 +10,14 @@ import (
 type Ledger struct {
 	cal      *Calendar
 	cap      int
-	gap      moment // in the same microseconds
+	gap      instant // in the same microseconds
 	capWords string
 	gapWords string
-	last     moment // of the last message
+	last     instant // of the last message
 	// days counts the messages of the last two dates, at their parity: clocks that are put back at midnight show one date again.
 	days   [2]tally
-	capped moment  // messages that were due before have waited for the end of a date whose cap was reached
-	opened moment  // messages that were due before have waited for the sending window to open then
+	capped instant // messages that were due before have waited for the end of a date whose cap was reached
+	opened instant // messages that were due before have waited for the sending window to open then
 	open   stretch // the last one that was found
 }
 
@@ -33,9 +33,9 @@ type Slot struct {
 }
 
 type slot struct {
-	at     moment
-	capped moment // when the last date ended whose cap was reached
-	opened moment // when the sending window opened that it waited for
+	at     instant
+	capped instant // when the last date ended whose cap was reached
+	opened instant // when the sending window opened that it waited for
 	waited moves
 }
 
@@ -51,15 +51,15 @@ const (
 
 // NewLedger is the ledger of a sender who has sent nothing. No cap, or no gap, is 0.
 func NewLedger(c *Calendar, cap int, gap time.Duration) *Ledger {
-	return &Ledger{cal: c, cap: cap, gap: moment(gap.Microseconds()),
+	return &Ledger{cal: c, cap: cap, gap: instant(gap.Microseconds()),
 		capWords: "; the sender's daily cap of " + strconv.Itoa(cap) + " was reached",
 		gapWords: "; " + shortDuration(gap) + " after the sender's message before"}
 }
 
 // Sent notes that n messages went out on the local date of at, the last of them then.
-func (l *Ledger) Sent(at time.Time, n int) { l.sent(momentOf(at), n) }
+func (l *Ledger) Sent(at time.Time, n int) { l.sent(instantOf(at), n) }
 
-func (l *Ledger) sent(at moment, n int) {
+func (l *Ledger) sent(at instant, n int) {
 	l.last = max(l.last, at)
 	d := l.dateOf(at)
 	switch of := &l.days[d&1]; {
@@ -73,11 +73,11 @@ func (l *Ledger) sent(at moment, n int) {
 // Next is the first slot for a message that is due then, as of an instant before which nothing is sent any more. Whoever sends at
 // it says so with Take.
 func (l *Ledger) Next(due, now time.Time) Slot {
-	s := l.next(momentOf(due), momentOf(now))
+	s := l.next(instantOf(due), instantOf(now))
 	return Slot{At: s.at.time(), slot: s}
 }
 
-func (l *Ledger) next(due, now moment) slot {
+func (l *Ledger) next(due, now instant) slot {
 	s := slot{at: due}
 	if due < now {
 		s.at, s.waited = now, overdue
@@ -108,22 +108,22 @@ func (l *Ledger) next(due, now moment) slot {
 		if of := l.days[d&1]; of.date != d || of.sent < l.cap {
 			return s
 		}
-		s.at = momentAt(l.cal.span(open.unix()).leave(d))
+		s.at = instantAt(l.cal.span(open.unix()).leave(d))
 		s.capped = s.at
 		s.waited = s.waited&^(byGap|byWindow) | byCap
 		s.opened = 0
 	}
 }
 
-// opening is the first open stretch from a moment on. It is remembered: the next message most often goes out in the same.
-func (l *Ledger) opening(m moment) stretch {
+// opening is the first open stretch from a instant on. It is remembered: the next message most often goes out in the same.
+func (l *Ledger) opening(m instant) stretch {
 	if sec := m.unix(); sec < l.open.start || sec >= l.open.end {
 		l.open = l.cal.opening(sec)
 	}
 	return l.open
 }
 
-func (l *Ledger) dateOf(m moment) date {
+func (l *Ledger) dateOf(m instant) date {
 	if sec := m.unix(); l.open.start <= sec && sec < l.open.end {
 		return l.open.date
 	}
@@ -132,7 +132,7 @@ func (l *Ledger) dateOf(m moment) date {
 
 // Take notes that a message goes out at a slot.
 func (l *Ledger) Take(s Slot) {
-	s.at = momentOf(s.At)
+	s.at = instantOf(s.At)
 	l.take(s.slot)
 }
 

@@ -74,14 +74,14 @@ func TestLedger(t *testing.T) {
 	} {
 		l := NewLedger(calendar(t, c.zone, weekdays, c.from, c.to), c.cap, c.gap)
 		for _, r := range c.rows {
-			slot := l.Next(instant(t, r.due), instant(t, c.now))
+			slot := l.Next(parseTime(t, r.due), parseTime(t, c.now))
 			same(t, c.name+", due "+r.due, slot.At, r.at)
 			if got := l.Reason(slot); got != r.reason {
 				t.Errorf("%s, due %s: %q, want %q", c.name, r.due, got, r.reason)
 			}
 			l.Take(slot)
 			again := NewLedger(l.cal, c.cap, c.gap) // one that is told of it goes on alike
-			again.Resume(l.Standing())
+			again.Restore(l.State())
 			l = again
 		}
 	}
@@ -90,10 +90,10 @@ func TestLedger(t *testing.T) {
 // What was sent before counts: the last message for the gap, those of the local date for the cap.
 func TestLedgerSent(t *testing.T) {
 	l := NewLedger(calendar(t, newYork, weekdays, 9, 17), 5, time.Minute)
-	l.Sent(instant(t, "2026-11-13T16:00:00-05:00"), 5) // Friday
-	l.Sent(instant(t, "2026-11-16T12:00:00-05:00"), 4) // Monday
-	l.Sent(instant(t, "2026-11-12T12:00:00-05:00"), 5) // of no account any more
-	now := instant(t, "2026-11-16T12:00:30-05:00")
+	l.Sent(parseTime(t, "2026-11-13T16:00:00-05:00"), 5) // Friday
+	l.Sent(parseTime(t, "2026-11-16T12:00:00-05:00"), 4) // Monday
+	l.Sent(parseTime(t, "2026-11-12T12:00:00-05:00"), 5) // of no account any more
+	now := parseTime(t, "2026-11-16T12:00:30-05:00")
 	slot := l.Next(now, now)
 	same(t, "the fifth", slot.At, "2026-11-16T12:01:00-05:00")
 	l.Take(slot)
@@ -103,7 +103,7 @@ func TestLedgerSent(t *testing.T) {
 // Clocks put back over midnight show a date, the next for a minute, and the first again: each of them has one cap.
 func TestLedgerDateAgain(t *testing.T) {
 	l := NewLedger(calendar(t, johns, allDays, 0, 24), 1, 0)
-	now := instant(t, "2010-11-06T23:30:00-02:30")
+	now := parseTime(t, "2010-11-06T23:30:00-02:30")
 	for _, want := range []string{"2010-11-06T23:30:00-02:30", "2010-11-07T00:00:00-02:30", "2010-11-08T00:00:00-03:30"} {
 		slot := l.Next(now, now)
 		same(t, "one a day", slot.At, want)

@@ -35,7 +35,7 @@ func calendar(t testing.TB, zone string, days []int, from, to int, holidays ...s
 }
 
 // instant reads an instant with its offset, as tables write them.
-func instant(t testing.TB, s string) time.Time {
+func parseTime(t testing.TB, s string) time.Time {
 	t.Helper()
 	if s == "" {
 		return time.Time{}
@@ -50,7 +50,7 @@ func instant(t testing.TB, s string) time.Time {
 // same compares an instant with one of a table, and shows it with the table's offset.
 func same(t testing.TB, what string, got time.Time, want string) {
 	t.Helper()
-	if w := instant(t, want); !got.Equal(w) {
+	if w := parseTime(t, want); !got.Equal(w) {
 		t.Errorf("%s: %s, want %s", what, got.In(w.Location()).Format(time.RFC3339Nano), want)
 	}
 }

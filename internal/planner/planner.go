@@ -73,7 +73,7 @@ type link struct {
 	Transition
 }
 
-// New prepares a template. What is known of a step (Past, Due, Planned) stands at its position in steps. Transitions that name no
+// New prepares a template. What is known of a step (StepHistory, Due, Planned) stands at its position in steps. Transitions that name no
 // step are left out; steps on a cycle, which a template must not have, may never be due.
 func New(steps []Step, transitions []Transition) *Template {
 	t := &Template{steps: make([]step, len(steps)), order: make([]int, 0, len(steps))}

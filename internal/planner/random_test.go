@@ -32,7 +32,7 @@ var around = []string{
 }
 
 func (c *choices) instant(t testing.TB) time.Time {
-	return instant(t, pick(c, around...)).Add(time.Duration(c.below(40)) * 15 * time.Minute).Add(time.Duration(c.below(3)) * 1500 * time.Millisecond)
+	return parseTime(t, pick(c, around...)).Add(time.Duration(c.below(40)) * 15 * time.Minute).Add(time.Duration(c.below(3)) * 1500 * time.Millisecond)
 }
 
 func (c *choices) reference(t testing.TB, near time.Time) *reference {
@@ -88,11 +88,11 @@ func (c *choices) contact(cal *Calendar, now time.Time) *contact {
 	}
 	if c.below(2) == 0 {
 		s.Start = now.Add(-time.Duration(c.below(100)) * time.Hour)
-		s.Past = make([]Past, len(steps))
-		for _, d := range Fix(s.Template, cal, s.Start, nil, s.Start) {
-			s.Past[d.Step] = Past{Fixed: s.Start, Due: d.At, Reason: d.Reason}
+		s.History = make([]StepHistory, len(steps))
+		for _, d := range Schedule(s.Template, cal, s.Start, nil, s.Start) {
+			s.History[d.Step] = StepHistory{ScheduledAt: s.Start, Due: d.At, Reason: d.Reason}
 			if over := d.At.Add(time.Duration(c.below(30)) * time.Hour); c.below(2) == 0 && over.Before(now) {
-				s.Past[d.Step].Over = over
+				s.History[d.Step].EndedAt = over
 			}
 		}
 	}
@@ -139,13 +139,13 @@ func agree(t *testing.T, data []byte) {
 		}
 		for j, p := range plan {
 			w := want.plan[j]
-			if p.Step != j || p.Action != w.Action || !p.At.Equal(w.At) || p.Over != w.Over {
+			if p.Step != j || p.Action != w.Action || !p.At.Equal(w.At) || p.Done != w.Done {
 				t.Errorf("sequence %d, step %d: %s at %s (%s), want %s at %s", i, j, p.Action, p.At, p.Reason, w.Action, w.At)
 			}
-			if p.Reason == "" && !p.Over {
+			if p.Reason == "" && !p.Done {
 				t.Errorf("sequence %d, step %d: no reason", i, j)
 			}
-			if p.Action != Send || p.Over {
+			if p.Action != Send || p.Done {
 				continue
 			}
 			if p.At.Before(now) || p.At.Before(want.past[j].Due) {
@@ -206,7 +206,7 @@ func TestRandomOpenings(t *testing.T) {
 		near := c.instant(t)
 		r := c.reference(t, near)
 		if c.below(4) == 0 {
-			near = instant(t, pick(c, "2010-11-07T02:00:00Z", "2010-03-14T03:00:00Z"))
+			near = parseTime(t, pick(c, "2010-11-07T02:00:00Z", "2010-03-14T03:00:00Z"))
 			r.zone, _ = time.LoadLocation(johns)
 		}
 		r.tick = 60
@@ -216,7 +216,7 @@ func TestRandomOpenings(t *testing.T) {
 		}
 		for range 5 {
 			at := near.Add(time.Duration(c.below(3000)-1500) * 100 * time.Second)
-			if got, want := cal.Opening(at), r.opening(at); !got.Equal(want) {
+			if got, want := cal.NextOpen(at), r.opening(at); !got.Equal(want) {
 				t.Errorf("%s, window %d to %d, days %v: after %s opens %s, want %s", r.zone, r.from, r.to, r.days, at, got, want)
 			}
 			h := c.below(24)

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Ending is how a step came to be over.
-type Ending uint8
+// Outcome is how a step came to be over.
+type Outcome uint8
 
 const (
-	Completed  Ending = iota // its message was sent, or its task done
-	Skipped                  // it was not done
-	Failed                   // its message could not be sent
-	Unknown                  // whether its message was sent cannot be known
-	assumedDue               // a task of a simulation, done when it is due
-	assumedNow               // the same, of one that is overdue
+	Completed  Outcome = iota // its message was sent, or its task done
+	Skipped                   // it was not done
+	Failed                    // its message could not be sent
+	Unknown                   // whether its message was sent cannot be known
+	assumedDue                // a task of a simulation, done when it is due
+	assumedNow                // the same, of one that is overdue
 )
 
 // endings are the words for them, after the step that they are of.
@@ -27,7 +27,7 @@ var endings = [...]string{
 // cause is what made the due time of a step.
 type cause struct {
 	link   *link // the transition that decided; nil where there is none
-	end    Ending
+	end    Outcome
 	passed bool // that time had passed
 	moved  bool // to the next opening
 }

@@ -79,7 +79,7 @@ func (r *reference) after(t time.Time, d Delay, hour int) time.Time {
 }
 
 // due finds the due time of a step after those of the steps that it waits for, and notes it.
-func (r *reference) due(steps []Step, transitions []Transition, start time.Time, past []Past, i int, now time.Time) {
+func (r *reference) due(steps []Step, transitions []Transition, start time.Time, past []StepHistory, i int, now time.Time) {
 	if past[i].settled() {
 		return
 	}
@@ -95,9 +95,9 @@ func (r *reference) due(steps []Step, transitions []Transition, start time.Time,
 		from := slices.IndexFunc(steps, func(s Step) bool { return s.Index == tr.From })
 		r.due(steps, transitions, start, past, from, now)
 		p := past[from]
-		when, base := p.Fixed, p.Due
+		when, base := p.ScheduledAt, p.Due
 		if tr.Type == Completes {
-			when, base = p.Over, p.Over
+			when, base = p.EndedAt, p.EndedAt
 		}
 		if when.IsZero() {
 			continue
@@ -124,7 +124,7 @@ func (r *reference) due(steps []Step, transitions []Transition, start time.Time,
 	if steps[i].Action == Send {
 		result = r.opening(result)
 	}
-	past[i].Fixed, past[i].Due = now, result
+	past[i].ScheduledAt, past[i].Due = now, result
 }
 
 // slot is the first instant from t on at which the sender may send.
@@ -154,7 +154,7 @@ type contact struct {
 	Sequence
 	steps       []Step
 	transitions []Transition
-	past        []Past
+	past        []StepHistory
 	plan        []Planned
 }
 
@@ -162,11 +162,11 @@ type contact struct {
 func (r *reference) simulate(now time.Time, contacts []*contact) {
 	clock := now
 	for _, c := range contacts {
-		c.past = append(slices.Clone(c.Past), make([]Past, len(c.steps)-len(c.Past))...)
+		c.past = append(slices.Clone(c.History), make([]StepHistory, len(c.steps)-len(c.History))...)
 		c.plan = make([]Planned, len(c.steps))
 		for i, p := range c.past {
-			if c.plan[i] = (Planned{Step: i}); !p.Over.IsZero() {
-				c.plan[i] = Planned{Step: i, Action: c.steps[i].Action, At: p.Over, Over: true}
+			if c.plan[i] = (Planned{Step: i}); !p.EndedAt.IsZero() {
+				c.plan[i] = Planned{Step: i, Action: c.steps[i].Action, At: p.EndedAt, Done: true}
 			}
 		}
 		for i := range c.steps {
@@ -178,7 +178,7 @@ func (r *reference) simulate(now time.Time, contacts []*contact) {
 		var over, slot time.Time
 		for order, c := range contacts {
 			for i, p := range c.past {
-				if p.Fixed.IsZero() || c.plan[i].Action != "" {
+				if p.ScheduledAt.IsZero() || c.plan[i].Action != "" {
 					continue
 				}
 				at := latest(p.Due, clock)
@@ -220,7 +220,7 @@ func (r *reference) simulate(now time.Time, contacts []*contact) {
 			c.plan[i] = Planned{Step: i, Action: Skip, At: c.past[i].Due}
 			if c.End.IsZero() || slot.Before(c.End) {
 				c.plan[i] = Planned{Step: i, Action: Send, At: slot}
-				c.past[i].Over = slot
+				c.past[i].EndedAt = slot
 				r.sent = append(r.sent, slot)
 			}
 		}
@@ -235,7 +235,7 @@ func (r *reference) simulate(now time.Time, contacts []*contact) {
 // finish ends the tasks and the skipped steps that are over at an instant.
 func (c *contact) finish(clock time.Time) {
 	for i, p := range c.past {
-		if p.Fixed.IsZero() || c.plan[i].Action != "" || p.Due.After(clock) {
+		if p.ScheduledAt.IsZero() || c.plan[i].Action != "" || p.Due.After(clock) {
 			continue
 		}
 		ended := !c.End.IsZero() && !clock.Before(c.End)
@@ -247,7 +247,7 @@ func (c *contact) finish(clock time.Time) {
 			c.plan[i].Action = Skip
 		}
 		if !ended {
-			c.past[i].Over = clock
+			c.past[i].EndedAt = clock
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 type Sequence struct {
 	Template    *Template
 	Start       time.Time
-	Past        []Past // of the step at each position; where it ends nothing has happened
+	History     []StepHistory // of the step at each position; where it ends nothing has happened
 	Prioritized bool
 	SkipMail    string    // why none of its messages can be sent, "" if they can
 	End         time.Time // from then on nothing of it happens; zero: no end
@@ -22,16 +22,16 @@ type Planned struct {
 	// At is when the message goes out, or when a task or a step that is skipped is due; zero when the step is never due.
 	At     time.Time
 	Reason string
-	Over   bool // it was over before, at that time
+	Done   bool // it was over before, at that time
 	Nth    int  // of a message: its place among all that are sent, from 1
 }
 
 // simulation goes through the sequences of one sender in the order of time.
 type simulation struct {
 	ledger      Ledger
-	now         moment // when it begins
+	now         instant // when it begins
 	sent        int
-	clock       moment // how far it has come
+	clock       instant // how far it has come
 	sequences   []Sequence
 	runs        []run
 	overs       queue // tasks and skipped steps, by when they are over
@@ -44,7 +44,7 @@ type simulation struct {
 // run is a sequence on its way.
 type run struct {
 	fixing
-	end  moment
+	end  instant
 	plan []Planned
 	said []said // of the step at each position; one for all sequences in a row that have the same template
 }
@@ -61,7 +61,7 @@ type said struct {
 // done when it is due, a message is over when it is sent, a skipped step when it is due. Nothing happens before now: what is
 // overdue is planned from there, under the same caps. The ledger is left as it is.
 func Simulate(l *Ledger, now time.Time, sequences []Sequence) [][]Planned {
-	s := simulation{ledger: *l, now: momentOf(now), clock: momentOf(now), sequences: sequences, runs: make([]run, len(sequences))}
+	s := simulation{ledger: *l, now: instantOf(now), clock: instantOf(now), sequences: sequences, runs: make([]run, len(sequences))}
 	s.begin()
 	for s.step() {
 	}
@@ -79,13 +79,13 @@ func (s *simulation) begin() {
 		steps += len(s.sequences[i].Template.steps)
 	}
 	states, plans := make([]state, steps), make([]Planned, steps)
-	s.others.inOrder, s.overs.inOrder = make([]Turn, 0, 2*len(s.runs)), make([]Turn, 0, 2*len(s.runs))
+	s.others.inOrder, s.overs.inOrder = make([]queuedStep, 0, 2*len(s.runs)), make([]queuedStep, 0, 2*len(s.runs))
 	for i := range s.sequences {
 		sequence := &s.sequences[i]
 		n := len(sequence.Template.steps)
 		r := &s.runs[i]
-		r.fixing = fixing{Template: sequence.Template, cal: s.ledger.cal, start: momentOf(sequence.Start), states: states[:n:n]}
-		r.end, r.plan = momentOf(sequence.End), plans[:n:n]
+		r.fixing = fixing{Template: sequence.Template, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states[:n:n]}
+		r.end, r.plan = instantOf(sequence.End), plans[:n:n]
 		states, plans = states[n:], plans[n:]
 		if i > 0 && s.runs[i-1].Template == r.Template {
 			r.said = s.runs[i-1].said
@@ -98,12 +98,12 @@ func (s *simulation) begin() {
 
 // enter takes up a sequence where it is.
 func (s *simulation) enter(i int) {
-	r, past := &s.runs[i], s.sequences[i].Past
+	r, past := &s.runs[i], s.sequences[i].History
 	r.begin(past)
 	for j := range r.states {
 		switch state := &r.states[j]; {
 		case state.over != 0:
-			r.plan[j] = Planned{Step: j, Action: r.steps[j].Action, At: state.over.time(), Reason: past[j].Reason, Over: true}
+			r.plan[j] = Planned{Step: j, Action: r.steps[j].Action, At: state.over.time(), Reason: past[j].Reason, Done: true}
 		case state.fixed != 0:
 			state.before = true
 			s.plan(i, j)
@@ -134,7 +134,7 @@ func (s *simulation) step() bool {
 }
 
 // due is the message that is due first; nil when there is none.
-func (s *simulation) due() *Turn {
+func (s *simulation) due() *queuedStep {
 	a, b := s.prioritized.first(), s.others.first()
 	if a == nil || b != nil && b.due < a.due {
 		return b
@@ -143,7 +143,7 @@ func (s *simulation) due() *Turn {
 }
 
 // send sends a message at its slot, or finds that its campaign has ended by then.
-func (s *simulation) send(m Turn, at slot) {
+func (s *simulation) send(m queuedStep, at slot) {
 	r := &s.runs[m.sequence]
 	state := &r.states[m.step]
 	if r.endsBy(at.at) {
@@ -199,21 +199,21 @@ func (s *simulation) plan(i, step int) {
 		action, also = Skip, hasEnded
 	case action == Send && sequence.SkipMail == "":
 		if sequence.Prioritized {
-			s.prioritized.push(r.turn(state.due, i, step))
+			s.prioritized.push(r.queuedStep(state.due, i, step))
 		} else {
-			s.others.push(r.turn(state.due, i, step))
+			s.others.push(r.queuedStep(state.due, i, step))
 		}
 		return
 	case action == Send:
 		action, also = Skip, "; "+sequence.SkipMail
 		state.end = Skipped
-		s.overs.push(r.turn(over, i, step))
+		s.overs.push(r.queuedStep(over, i, step))
 	default:
 		state.end = assumedDue
 		if over != state.due {
 			state.end = assumedNow
 		}
-		s.overs.push(r.turn(over, i, step))
+		s.overs.push(r.queuedStep(over, i, step))
 	}
 	r.plan[step] = Planned{Step: step, Action: action, At: state.due.time(), Reason: s.reason(i, step, 0, also)}
 }
@@ -223,7 +223,7 @@ func (s *simulation) reason(i, step int, waited moves, also string) string {
 	r := &s.runs[i]
 	why := r.states[step].why
 	if r.states[step].before {
-		words := s.sequences[i].Past[step].Reason
+		words := s.sequences[i].History[step].Reason
 		if words == "" {
 			words = "its due time was fixed before"
 		}
@@ -236,11 +236,11 @@ func (s *simulation) reason(i, step int, waited moves, also string) string {
 	return last.words
 }
 
-// endsBy tells whether the campaign of a sequence has ended by a moment.
-func (r *run) endsBy(m moment) bool { return r.end != 0 && m >= r.end }
+// endsBy tells whether the campaign of a sequence has ended by a instant.
+func (r *run) endsBy(m instant) bool { return r.end != 0 && m >= r.end }
 
-func (r *run) turn(at moment, i, step int) Turn {
-	return Turn{due: at, sequence: i, index: r.steps[step].Index, step: step}
+func (r *run) queuedStep(at instant, i, step int) queuedStep {
+	return queuedStep{due: at, sequence: i, index: r.steps[step].Index, step: step}
 }
 
 // close says of the steps that were never due what they wait for.

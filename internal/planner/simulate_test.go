@@ -18,7 +18,7 @@ func shown(zone *time.Location, plan []Planned) string {
 			at = p.At.In(zone).Format("Mon 2006-01-02 15:04:05")
 		}
 		over := ""
-		if p.Over {
+		if p.Done {
 			over = " (over)"
 		}
 		fmt.Fprintf(&b, "%d %s %s%s: %s\n", p.Step, p.Action, at, over, p.Reason)
@@ -28,8 +28,8 @@ func shown(zone *time.Location, plan []Planned) string {
 
 func TestSimulate(t *testing.T) {
 	cal := calendar(t, berlin, weekdays, 9, 17, "2026-11-17")
-	start := instant(t, "2026-11-16T08:00:00+01:00") // a Monday; the Tuesday is a holiday
-	at := func(s string) time.Time { return instant(t, s+":00+01:00") }
+	start := parseTime(t, "2026-11-16T08:00:00+01:00") // a Monday; the Tuesday is a holiday
+	at := func(s string) time.Time { return parseTime(t, s+":00+01:00") }
 	// A mail, a call two days after it was sent, a mail a business day after the call, and a mail beside them on day 4.
 	steps := []Step{{0, Send, 0, 10}, {1, Task, 0, 11}, {2, Send, 0, 9}, {3, Send, 4, 18}}
 	transitions := []Transition{
@@ -85,11 +85,11 @@ func TestSimulate(t *testing.T) {
 			"0 skip Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached; the campaign has ended by then\n",
 			"0 send Wed 2026-11-18 09:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
 		}},
-		{"under way: one over, a task overdue", "2026-11-19T12:00", 0, 0, []Sequence{{Template: tmpl, Start: start, Past: []Past{
-			{Fixed: start, Due: at("2026-11-16T10:00"), Over: at("2026-11-16T10:00"), Reason: "day 0 of the sequence at 10:00"},
-			{Fixed: at("2026-11-16T10:00"), Due: at("2026-11-18T11:00")},
+		{"under way: one over, a task overdue", "2026-11-19T12:00", 0, 0, []Sequence{{Template: tmpl, Start: start, History: []StepHistory{
+			{ScheduledAt: start, Due: at("2026-11-16T10:00"), EndedAt: at("2026-11-16T10:00"), Reason: "day 0 of the sequence at 10:00"},
+			{ScheduledAt: at("2026-11-16T10:00"), Due: at("2026-11-18T11:00")},
 			{},
-			{Fixed: start, Due: at("2026-11-23T09:00"), Reason: "as it was"},
+			{ScheduledAt: start, Due: at("2026-11-23T09:00"), Reason: "as it was"},
 		}}}, []string{
 			`0 send Mon 2026-11-16 10:00:00 (over): day 0 of the sequence at 10:00
 1 task Wed 2026-11-18 11:00:00: its due time was fixed before
@@ -97,9 +97,9 @@ func TestSimulate(t *testing.T) {
 3 send Mon 2026-11-23 09:00:00: as it was
 `}},
 		{"overdue, and never a burst", "2026-11-19T16:59", 0, time.Minute, []Sequence{
-			{Template: New(steps[:1], nil), Start: start, Past: []Past{{Fixed: start, Due: at("2026-11-16T11:00"), Reason: "first"}}},
-			{Template: New(steps[:1], nil), Start: start, Past: []Past{{Fixed: start, Due: at("2026-11-16T10:00"), Reason: "second"}}},
-			{Template: New(steps[:1], nil), Start: start, Past: []Past{{Fixed: start, Due: at("2026-11-16T12:00"), Reason: "third"}}}}, []string{
+			{Template: New(steps[:1], nil), Start: start, History: []StepHistory{{ScheduledAt: start, Due: at("2026-11-16T11:00"), Reason: "first"}}},
+			{Template: New(steps[:1], nil), Start: start, History: []StepHistory{{ScheduledAt: start, Due: at("2026-11-16T10:00"), Reason: "second"}}},
+			{Template: New(steps[:1], nil), Start: start, History: []StepHistory{{ScheduledAt: start, Due: at("2026-11-16T12:00"), Reason: "third"}}}}, []string{
 			"0 send Fri 2026-11-20 09:00:00: first; was overdue; 1m after the sender's message before; moved to the next opening of the sending window\n",
 			"0 send Thu 2026-11-19 16:59:00: second; was overdue\n",
 			"0 send Fri 2026-11-20 09:01:00: third; was overdue; the sending window closed before its turn; 1m after the sender's message before\n",
@@ -119,7 +119,7 @@ func TestSimulate(t *testing.T) {
 // A cycle, which no template may have, and a template without steps end all the same.
 func TestSimulateOdd(t *testing.T) {
 	cal := calendar(t, "UTC", weekdays, 9, 17)
-	now := instant(t, "2026-11-16T10:00:00Z")
+	now := parseTime(t, "2026-11-16T10:00:00Z")
 	cycle := New([]Step{{Index: 0, Action: Send}, {Index: 1, Action: Task}, {Index: 2, Action: Task}},
 		[]Transition{{From: 0, To: 1, Type: Completes}, {From: 1, To: 0, Type: Completes}, {From: 2, To: 2, Type: Scheduled}})
 	for i, plan := range Simulate(NewLedger(cal, 0, 0), now, []Sequence{{Template: New(nil, nil), Start: now}, {Template: cycle, Start: now}}) {
@@ -148,7 +148,7 @@ func market(t testing.TB) (*Ledger, time.Time, []Sequence) {
 			transitions = append(transitions, Transition{From: i - 1, To: i, Type: Completes, Pre: Delay{2, BusinessDays}})
 		}
 	}
-	now := instant(t, "2026-11-16T12:00:00Z")
+	now := parseTime(t, "2026-11-16T12:00:00Z")
 	sequences := make([]Sequence, 100)
 	for i := range sequences {
 		sequences[i] = Sequence{Template: New(steps, transitions), Start: now, Prioritized: i%7 == 0}
@@ -164,10 +164,10 @@ func BenchmarkSimulate(b *testing.B) {
 	}
 }
 
-func BenchmarkFix(b *testing.B) {
+func BenchmarkSchedule(b *testing.B) {
 	l, now, sequences := market(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		Fix(sequences[0].Template, l.cal, now, nil, now)
+		Schedule(sequences[0].Template, l.cal, now, nil, now)
 	}
 }

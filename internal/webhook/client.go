@@ -37,7 +37,7 @@ const (
 
 // newClient makes the client that deliveries go through. It has no cookies, follows nothing, asks no proxy, and dials no address
 // that the guard refuses.
-func newClient(g guard, perHost int, opt Options) *http.Client {
+func newClient(g addressPolicy, perHost int, opt Options) *http.Client {
 	dialer := &net.Dialer{ControlContext: g.control, Resolver: opt.Resolver}
 	return &http.Client{
 		Transport: &http.Transport{

@@ -109,7 +109,7 @@ func TestClasses(t *testing.T) {
 
 // The client itself: no proxy, no cookies, nothing added, nothing followed.
 func TestClientIsBare(t *testing.T) {
-	c := newClient(guard{allowPrivate: true}, 4, Options{})
+	c := newClient(addressPolicy{allowPrivate: true}, 4, Options{})
 	transport := c.Transport.(*http.Transport)
 	if c.Jar != nil || transport.Proxy != nil || !transport.DisableCompression || transport.TLSClientConfig.InsecureSkipVerify {
 		t.Errorf("the client is %+v with %+v", c, transport)
@@ -145,7 +145,7 @@ func TestClientFailures(t *testing.T) {
 		{"another.example", here, trusted, tlsClass},
 		{"example.com", here, x509.NewCertPool(), tlsClass},
 	} {
-		client := newClient(guard{allowPrivate: true}, 1, Options{Resolver: resolver(t, c.answer), RootCAs: c.roots})
+		client := newClient(addressPolicy{allowPrivate: true}, 1, Options{Resolver: resolver(t, c.answer), RootCAs: c.roots})
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+c.host+":"+port, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ type Sender struct {
 
 func newSender(w *Webhooks) *Sender {
 	bound := max(1, w.Concurrency)
-	client := newClient(w.guard, lineMost(bound), w.Options)
+	client := newClient(w.addresses, lineMost(bound), w.Options)
 	return &Sender{
 		hooks: w, client: client, fresh: keepingNone(client), log: w.Log, wake: make(chan struct{}, 1),
 		lines: map[uuid.UUID]*line{}, total: lanes{bound: bound}, orgs: map[uuid.UUID]*orgLanes{},

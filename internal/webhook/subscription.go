@@ -70,7 +70,7 @@ func (w *Webhooks) subscriptionRules() record.Rules[Subscription] {
 
 func (w *Webhooks) checkSubscription(tx *store.Tx, before, s *Subscription, p *fault.Problems) error {
 	if before == nil || before.URL != s.URL {
-		if wrong := w.guard.checkURL(s.URL); wrong != "" && !p.Has("url") {
+		if wrong := w.addresses.checkURL(s.URL); wrong != "" && !p.Has("url") {
 			p.Invalid("url", "%s", wrong)
 		}
 	}
@@ -87,7 +87,7 @@ func (w *Webhooks) checkSubscription(tx *store.Tx, before, s *Subscription, p *f
 }
 
 // isKnown tells whether a subscription can name it: a trigger, all of an object, or all.
-func (c *Catalogue) isKnown(key string) bool {
+func (c *TriggerRegistry) isKnown(key string) bool {
 	object, all := strings.CutSuffix(key, ".*")
 	if all {
 		_, known := c.sources[object]
@@ -204,7 +204,7 @@ func (w *Webhooks) readActive(tx *store.Tx) (wanting, error) {
 		if d.Record.Status != Active {
 			return true, nil
 		}
-		for _, t := range w.Catalogue.Triggers {
+		for _, t := range w.TriggerRegistry.Triggers {
 			if d.Record.wants(&t) {
 				active[t.Key] = append(active[t.Key], d.ID)
 			}

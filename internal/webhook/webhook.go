@@ -42,14 +42,14 @@ type Options struct {
 
 // Webhooks holds the subscriptions, what waits to be delivered to them, and the record of what was.
 type Webhooks struct {
-	*Catalogue
+	*TriggerRegistry
 	Subscriptions *record.Kind[Subscription]
 	// Sender delivers what waits, while it runs.
 	Sender *Sender
 	Options
 
 	store      *store.Store
-	guard      guard
+	addresses  addressPolicy
 	settings   store.Counter // of the changes to subscriptions, without how they fare
 	active     *store.Derived[wanting]
 	deliveries *store.Table[delivery]
@@ -63,14 +63,14 @@ type Webhooks struct {
 // New declares what the package keeps in the store. The sources are what events tell of.
 func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) (*Webhooks, error) {
 	w := &Webhooks{
-		Options: opt, store: st, guard: guard{allowPrivate: opt.AllowPrivateNetworks}, settings: store.NewCounter("webhook_settings"),
+		Options: opt, store: st, addresses: addressPolicy{allowPrivate: opt.AllowPrivateNetworks}, settings: store.NewCounter("webhook_settings"),
 		deliveries: newDeliveries(), events: store.NewParts("webhook_events"), pending: store.NewParts("webhook_pending"), rests: store.NewParts("webhook_rests"),
 		tallies: newTallies(), attempts: newAttempts(),
 	}
 	w.Subscriptions = record.Add(set, w.subscriptionRules())
 	w.active = store.NewDerived(w.settings, w.readActive)
 	var err error
-	if w.Catalogue, err = NewCatalogue(append(sources, w.source())); err != nil {
+	if w.TriggerRegistry, err = newTriggerRegistry(append(sources, w.source())); err != nil {
 		return nil, err
 	}
 	w.Sender = newSender(w)

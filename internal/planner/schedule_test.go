@@ -17,7 +17,7 @@ func after(typ TransitionType, delays ...Delay) Transition {
 }
 
 // Steps with no incoming transition count from the start.
-func TestFixRoot(t *testing.T) {
+func TestScheduleRoot(t *testing.T) {
 	for _, c := range []struct {
 		name, zone   string
 		action       Action
@@ -42,8 +42,8 @@ func TestFixRoot(t *testing.T) {
 	} {
 		cal := calendar(t, c.zone, weekdays, 9, 17, "2026-11-17")
 		tmpl := New([]Step{{Index: 0, Action: c.action, Day: c.day, Hour: c.hour}}, nil)
-		start := instant(t, c.start)
-		dues := Fix(tmpl, cal, start, nil, start)
+		start := parseTime(t, c.start)
+		dues := Schedule(tmpl, cal, start, nil, start)
 		if len(dues) != 1 {
 			t.Fatalf("%s: %v", c.name, dues)
 		}
@@ -55,7 +55,7 @@ func TestFixRoot(t *testing.T) {
 }
 
 // A transition counts its delays from the due time of its step, or from when that was over.
-func TestFixTransition(t *testing.T) {
+func TestScheduleTransition(t *testing.T) {
 	const fixed = "2026-11-13T10:00:00+01:00" // a Friday
 	for _, c := range []struct {
 		name             string
@@ -88,8 +88,8 @@ func TestFixTransition(t *testing.T) {
 	} {
 		cal := calendar(t, c.zone, weekdays, 9, 17, "2026-11-17")
 		tmpl := New([]Step{{Index: 0, Action: Task}, {Index: 1, Action: c.action, Day: 300, Hour: c.hour}}, []Transition{c.tr})
-		past := []Past{{Fixed: instant(t, c.fixed), Due: instant(t, c.due), Over: instant(t, c.over)}}
-		dues := Fix(tmpl, cal, past[0].Fixed, past, past[0].Fixed.Add(1000*time.Hour))
+		past := []StepHistory{{ScheduledAt: parseTime(t, c.fixed), Due: parseTime(t, c.due), EndedAt: parseTime(t, c.over)}}
+		dues := Schedule(tmpl, cal, past[0].ScheduledAt, past, past[0].ScheduledAt.Add(1000*time.Hour))
 		if len(dues) != 1 || dues[0].Step != 1 {
 			t.Fatalf("%s: %v", c.name, dues)
 		}
@@ -100,49 +100,49 @@ func TestFixTransition(t *testing.T) {
 	}
 }
 
-func TestFixHugeBusinessDays(t *testing.T) {
+func TestScheduleHugeBusinessDays(t *testing.T) {
 	cal := calendar(t, "UTC", []int{3}, 9, 17)
-	at, _ := cal.after(instant(t, "2026-11-16T00:00:00Z"), Delay{math.MaxInt, BusinessDays}, 9)
+	at, _ := cal.after(parseTime(t, "2026-11-16T00:00:00Z"), Delay{math.MaxInt, BusinessDays}, 9)
 	if y := at.Year(); y != 8999 && y != 9000 {
 		t.Errorf("%s, want about the year 9000", at)
 	}
 }
 
 // Of several transitions the first that fired decides, or all of them.
-func TestFixSeveral(t *testing.T) {
+func TestScheduleSeveral(t *testing.T) {
 	at := func(h int) time.Time { return time.Date(2026, 11, 16, h, 0, 0, 0, time.UTC) }
 	hours := func(from, n int, typ TransitionType, all bool) Transition {
 		return Transition{From: from, To: 9, Type: typ, Pre: Delay{n, Hours}, RequireAll: all}
 	}
-	fixed := func(due int) Past { return Past{Fixed: at(0), Due: at(due)} }
-	ended := func(due, over int, end Ending) Past {
-		return Past{Fixed: at(0), Due: at(due), Over: at(over), End: end}
+	fixed := func(due int) StepHistory { return StepHistory{ScheduledAt: at(0), Due: at(due)} }
+	ended := func(due, over int, end Outcome) StepHistory {
+		return StepHistory{ScheduledAt: at(0), Due: at(due), EndedAt: at(over), Outcome: end}
 	}
-	over := func(due, over int) Past { return ended(due, over, Completed) }
+	over := func(due, over int) StepHistory { return ended(due, over, Completed) }
 	for _, c := range []struct {
 		name        string
 		transitions []Transition
-		past        []Past
+		past        []StepHistory
 		want        int // the hour, -1: not due
 		reason      string
 	}{
-		{"none fired", []Transition{hours(1, 1, Completes, false), hours(2, 1, Completes, false)}, []Past{fixed(1), fixed(2)}, -1, ""},
-		{"one fired", []Transition{hours(1, 1, Completes, false), hours(2, 1, Completes, false)}, []Past{fixed(1), over(2, 5)}, 6, "1 hour after step 2 was completed"},
-		{"the first, though it leads further", []Transition{hours(1, 9, Completes, false), hours(2, 1, Completes, false)}, []Past{over(1, 3), over(2, 5)}, 12, "9 hours after step 1 was completed"},
-		{"fixed before it was over", []Transition{hours(1, 1, Completes, false), hours(2, 9, Scheduled, false)}, []Past{over(1, 3), fixed(2)}, 11, "9 hours after step 2 was due"},
-		{"at once: the earlier due time", []Transition{hours(1, 5, Scheduled, false), hours(2, 2, Scheduled, false)}, []Past{fixed(1), fixed(2)}, 4, "2 hours after step 2 was due"},
-		{"at once and alike: the lower index", []Transition{hours(2, 2, Scheduled, false), hours(1, 3, Scheduled, false)}, []Past{fixed(1), fixed(2)}, 4, "3 hours after step 1 was due"},
-		{"skipped", []Transition{hours(1, 1, Completes, false)}, []Past{ended(1, 5, Skipped), fixed(2)}, 6, "1 hour after step 1 was skipped"},
-		{"failed", []Transition{hours(1, 1, Completes, false)}, []Past{ended(1, 5, Failed), fixed(2)}, 6, "1 hour after step 1 failed"},
-		{"unknown", []Transition{hours(1, 0, Completes, false)}, []Past{ended(1, 5, Unknown), fixed(2)}, 5, "0 hours after step 1 became unknown"},
-		{"failed, of no account", []Transition{hours(1, 2, Scheduled, false)}, []Past{ended(1, 5, Failed), fixed(2)}, 3, "2 hours after step 1 was due"},
-		{"all, one is missing", []Transition{hours(1, 1, Completes, true), hours(2, 1, Completes, false)}, []Past{fixed(1), over(2, 5)}, -1, ""},
-		{"all: the latest due time", []Transition{hours(1, 9, Completes, false), hours(2, 1, Completes, true)}, []Past{over(1, 3), over(2, 5)}, 12, "9 hours after step 1 was completed; the last of the 2 that it waits for"},
-		{"all and alike: the lower index", []Transition{hours(2, 1, Completes, true), hours(1, 3, Completes, true)}, []Past{over(1, 3), over(2, 5)}, 6, "3 hours after step 1 was completed; the last of the 2 that it waits for"},
+		{"none fired", []Transition{hours(1, 1, Completes, false), hours(2, 1, Completes, false)}, []StepHistory{fixed(1), fixed(2)}, -1, ""},
+		{"one fired", []Transition{hours(1, 1, Completes, false), hours(2, 1, Completes, false)}, []StepHistory{fixed(1), over(2, 5)}, 6, "1 hour after step 2 was completed"},
+		{"the first, though it leads further", []Transition{hours(1, 9, Completes, false), hours(2, 1, Completes, false)}, []StepHistory{over(1, 3), over(2, 5)}, 12, "9 hours after step 1 was completed"},
+		{"fixed before it was over", []Transition{hours(1, 1, Completes, false), hours(2, 9, Scheduled, false)}, []StepHistory{over(1, 3), fixed(2)}, 11, "9 hours after step 2 was due"},
+		{"at once: the earlier due time", []Transition{hours(1, 5, Scheduled, false), hours(2, 2, Scheduled, false)}, []StepHistory{fixed(1), fixed(2)}, 4, "2 hours after step 2 was due"},
+		{"at once and alike: the lower index", []Transition{hours(2, 2, Scheduled, false), hours(1, 3, Scheduled, false)}, []StepHistory{fixed(1), fixed(2)}, 4, "3 hours after step 1 was due"},
+		{"skipped", []Transition{hours(1, 1, Completes, false)}, []StepHistory{ended(1, 5, Skipped), fixed(2)}, 6, "1 hour after step 1 was skipped"},
+		{"failed", []Transition{hours(1, 1, Completes, false)}, []StepHistory{ended(1, 5, Failed), fixed(2)}, 6, "1 hour after step 1 failed"},
+		{"unknown", []Transition{hours(1, 0, Completes, false)}, []StepHistory{ended(1, 5, Unknown), fixed(2)}, 5, "0 hours after step 1 became unknown"},
+		{"failed, of no account", []Transition{hours(1, 2, Scheduled, false)}, []StepHistory{ended(1, 5, Failed), fixed(2)}, 3, "2 hours after step 1 was due"},
+		{"all, one is missing", []Transition{hours(1, 1, Completes, true), hours(2, 1, Completes, false)}, []StepHistory{fixed(1), over(2, 5)}, -1, ""},
+		{"all: the latest due time", []Transition{hours(1, 9, Completes, false), hours(2, 1, Completes, true)}, []StepHistory{over(1, 3), over(2, 5)}, 12, "9 hours after step 1 was completed; the last of the 2 that it waits for"},
+		{"all and alike: the lower index", []Transition{hours(2, 1, Completes, true), hours(1, 3, Completes, true)}, []StepHistory{over(1, 3), over(2, 5)}, 6, "3 hours after step 1 was completed; the last of the 2 that it waits for"},
 	} {
 		cal := calendar(t, "UTC", allDays, 0, 24)
 		tmpl := New([]Step{{Index: 1, Action: Task}, {Index: 2, Action: Task}, {Index: 9, Action: Task}}, c.transitions)
-		dues := Fix(tmpl, cal, at(0), c.past, at(23))
+		dues := Schedule(tmpl, cal, at(0), c.past, at(23))
 		if c.want < 0 {
 			if len(dues) != 0 {
 				t.Errorf("%s: %v", c.name, dues)
@@ -156,9 +156,9 @@ func TestFixSeveral(t *testing.T) {
 }
 
 // A due time that is fixed fires what waits for that, and so on, whatever the order of the steps.
-func TestFixChain(t *testing.T) {
+func TestScheduleChain(t *testing.T) {
 	cal := calendar(t, "UTC", weekdays, 9, 17)
-	start := instant(t, "2026-11-20T16:30:00Z") // a Friday
+	start := parseTime(t, "2026-11-20T16:30:00Z") // a Friday
 	tmpl := New([]Step{
 		{Index: 30, Action: Send, Hour: 9},
 		{Index: 20, Action: Send, Hour: 9},
@@ -170,27 +170,27 @@ func TestFixChain(t *testing.T) {
 		{From: 30, To: 40, Type: Completes},
 		{From: 77, To: 10, Type: Scheduled}, // names no step
 	})
-	dues := Fix(tmpl, cal, start, nil, start)
+	dues := Schedule(tmpl, cal, start, nil, start)
 	want := []Due{
 		{2, start, "day 0 of the sequence at 00:00 had passed: at once"},
-		{1, instant(t, "2026-11-23T09:00:00Z").UTC(), "1 hour after step 10 was due; moved to the next opening of the sending window"},
-		{0, instant(t, "2026-11-24T09:00:00Z").UTC(), "1 business day after step 20 was due"},
+		{1, parseTime(t, "2026-11-23T09:00:00Z").UTC(), "1 hour after step 10 was due; moved to the next opening of the sending window"},
+		{0, parseTime(t, "2026-11-24T09:00:00Z").UTC(), "1 business day after step 20 was due"},
 	}
 	if !slices.EqualFunc(dues, want, func(a, b Due) bool { return a.Step == b.Step && a.At.Equal(b.At) && a.Reason == b.Reason }) {
 		t.Fatalf("%v, want %v", dues, want)
 	}
-	past := make([]Past, 4)
+	past := make([]StepHistory, 4)
 	for _, d := range dues {
-		past[d.Step] = Past{Fixed: start, Due: d.At}
+		past[d.Step] = StepHistory{ScheduledAt: start, Due: d.At}
 	}
-	if again := Fix(tmpl, cal, start, past, start.Add(time.Hour)); len(again) != 0 {
+	if again := Schedule(tmpl, cal, start, past, start.Add(time.Hour)); len(again) != 0 {
 		t.Errorf("fixed a second time: %v", again)
 	}
 	// Two ways to a step that fire in one pass: the one that leads to the earlier due time decides, though found later.
 	tmpl = New([]Step{{Index: 0, Action: Task}, {Index: 1, Action: Task}, {Index: 2, Action: Task}}, []Transition{
 		{From: 0, To: 1, Type: Scheduled, Pre: Delay{3, Hours}}, {From: 0, To: 2, Type: Scheduled}, {From: 2, To: 1, Type: Scheduled},
 	})
-	for _, d := range Fix(tmpl, cal, start, nil, start) {
+	for _, d := range Schedule(tmpl, cal, start, nil, start) {
 		if !d.At.Equal(start) {
 			t.Errorf("step %d is due at %s, want the start", d.Step, d.At)
 		}

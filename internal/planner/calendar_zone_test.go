@@ -16,7 +16,7 @@ func TestSpanAfterLastChange(t *testing.T) {
 		}
 		return b
 	}
-	change := instant(t, "2030-06-01T00:00:00Z")
+	change := parseTime(t, "2030-06-01T00:00:00Z")
 	data := header(header(nil, 0, 0, 0), 1, 2, 8)
 	data = binary.BigEndian.AppendUint64(data, uint64(change.Unix()))
 	data = append(data, 1)

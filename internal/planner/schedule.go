@@ -2,13 +2,13 @@ package planner
 
 import "time"
 
-// Past is what is known of one step of a sequence. What has not happened yet is zero.
-type Past struct {
-	Fixed  time.Time // when its due time was fixed
-	Due    time.Time
-	Over   time.Time // when it was sent, completed, skipped, or failed
-	End    Ending    // how it is over
-	Reason string    // of its due time, as Fix gave it; for a simulation, which repeats it
+// StepHistory is what is known of one step of a sequence. What has not happened yet is zero.
+type StepHistory struct {
+	ScheduledAt time.Time // when its due time was fixed
+	Due         time.Time
+	EndedAt     time.Time // when it was sent, completed, skipped, or failed
+	Outcome     Outcome   // how it is over
+	Reason      string    // of its due time, as Fix gave it; for a simulation, which repeats it
 }
 
 // Due is a due time that is fixed now.
@@ -21,11 +21,11 @@ type Due struct {
 // Fix gives every step that has no due time yet, and gets one by what has happened: it is fixed at the instant now, which also
 // fires the transitions that wait for no more than that. The past of a step stands at its position and is left as it is; where it
 // ends nothing has happened. The caller notes what it is given as the past: asked again, Fix gives the same steps no second time.
-func Fix(t *Template, c *Calendar, start time.Time, past []Past, now time.Time) []Due {
-	f := fixing{Template: t, cal: c, start: momentOf(start), states: make([]state, len(t.steps))}
+func Schedule(t *Template, c *Calendar, start time.Time, past []StepHistory, now time.Time) []Due {
+	f := fixing{Template: t, cal: c, start: instantOf(start), states: make([]state, len(t.steps))}
 	f.begin(past)
 	var dues []Due
-	for _, i := range f.fixAll(nil, momentOf(now)) {
+	for _, i := range f.fixAll(nil, instantOf(now)) {
 		s := &f.states[i]
 		dues = append(dues, Due{Step: i, At: s.due.time(), Reason: s.why.reason(&t.steps[i])})
 	}
@@ -36,31 +36,31 @@ func Fix(t *Template, c *Calendar, start time.Time, past []Past, now time.Time) 
 type fixing struct {
 	*Template
 	cal    *Calendar
-	start  moment
+	start  instant
 	states []state // of the step at each position
 }
 
 // state is how far a step has come.
 type state struct {
-	fixed, due, over moment // as in its Past
-	why              cause  // of the due time
-	before           bool   // it was fixed before: of why, the past alone knows
-	end              Ending
+	fixed, due, over instant // as in its StepHistory
+	why              cause   // of the due time
+	before           bool    // it was fixed before: of why, the past alone knows
+	end              Outcome
 }
 
 // settled tells whether the step has a due time, or needs none any more.
 func (s *state) settled() bool { return s.fixed != 0 || s.over != 0 }
 
-func (f *fixing) begin(past []Past) {
+func (f *fixing) begin(past []StepHistory) {
 	for i := range min(len(past), len(f.states)) {
 		p := &past[i]
-		f.states[i] = state{fixed: momentOf(p.Fixed), due: momentOf(p.Due), over: momentOf(p.Over), end: p.End}
+		f.states[i] = state{fixed: instantOf(p.ScheduledAt), due: instantOf(p.Due), over: instantOf(p.EndedAt), end: p.Outcome}
 	}
 }
 
 // fixAll fixes the due times that can be, and adds the positions of their steps to fixed. Steps come after those that they wait for,
 // so that one pass finds all.
-func (f *fixing) fixAll(fixed []int, now moment) []int {
+func (f *fixing) fixAll(fixed []int, now instant) []int {
 	for _, i := range f.order {
 		if f.fix(i, now) {
 			fixed = append(fixed, i)
@@ -71,7 +71,7 @@ func (f *fixing) fixAll(fixed []int, now moment) []int {
 
 // fixSome is fixAll where something happened only to steps that lead to those places in the order, which it uses up. It looks at
 // no other steps than those that may be due by that.
-func (f *fixing) fixSome(fixed, places []int, now moment) []int {
+func (f *fixing) fixSome(fixed, places []int, now instant) []int {
 	for len(places) > 0 {
 		first := 0
 		for j := range places {
@@ -91,7 +91,7 @@ func (f *fixing) fixSome(fixed, places []int, now moment) []int {
 }
 
 // fix fixes the due time of a step, if it has none yet and can have one.
-func (f *fixing) fix(i int, now moment) bool {
+func (f *fixing) fix(i int, now instant) bool {
 	s := &f.states[i]
 	if s.settled() {
 		return false
@@ -104,7 +104,7 @@ func (f *fixing) fix(i int, now moment) bool {
 }
 
 // due is when a step is due, if that can be said by now.
-func (f *fixing) due(s *step) (at moment, why cause, can bool) {
+func (f *fixing) due(s *step) (at instant, why cause, can bool) {
 	if len(s.in) == 0 {
 		at = f.cal.first(f.cal.dateOf(f.start)+date(s.Day), s.Hour)
 		if at < f.start {
@@ -130,7 +130,7 @@ func (f *fixing) due(s *step) (at moment, why cause, can bool) {
 // firing is a transition that has fired, and the due time that it leads to.
 type firing struct {
 	link    *link
-	at, due moment
+	at, due instant
 	passed  bool // the due time is later than the delays say, because that had passed
 }
 
@@ -186,8 +186,8 @@ func (a firing) beats(b firing, all bool) bool {
 	return a.link.From < b.link.From
 }
 
-// over is when a delay is over that begins at a moment, for a step of that hour, and whether that hour had passed.
-func (c *Calendar) over(m moment, d Delay, hour int) (over moment, passed bool) {
+// over is when a delay is over that begins at a instant, for a step of that hour, and whether that hour had passed.
+func (c *Calendar) over(m instant, d Delay, hour int) (over instant, passed bool) {
 	n := max(d.N, 0)
 	switch d.Unit {
 	case Minutes:
@@ -209,10 +209,10 @@ func (c *Calendar) over(m moment, d Delay, hour int) (over moment, passed bool) 
 }
 
 // elapse adds a number of units, as far as the horizon.
-func elapse(m moment, n int, unit moment) moment {
-	far := momentAt(int64(horizon) * day)
-	if room := max(far-m, 0); moment(n) > room/unit {
+func elapse(m instant, n int, unit instant) instant {
+	far := instantAt(int64(horizon) * day)
+	if room := max(far-m, 0); instant(n) > room/unit {
 		return max(m, far)
 	}
-	return m + moment(n)*unit
+	return m + instant(n)*unit
 }

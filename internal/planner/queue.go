@@ -1,28 +1,17 @@
 package planner
 
-import "time"
-
-// Turn is the place of a message among those that its sender could send at the same instant. It holds no pointers, so that many
+// queuedStep is the place of a message among those that its sender could send at the same instant. It holds no pointers, so that many
 // can be moved about without the garbage collector being told.
-type Turn struct {
-	due      moment
+type queuedStep struct {
+	due      instant
 	sequence int
 	index    int
-	step     int  // its position, which has no part in the order
-	last     bool // not prioritized
-}
-
-// NewTurn is the turn of a message that is due then, of the sequence that stands at a place among the sender's, and of the step
-// with an index.
-func NewTurn(prioritized bool, due time.Time, sequence, index int) Turn {
-	return Turn{last: !prioritized, due: momentOf(due), sequence: sequence, index: index}
+	step     int // its position, which has no part in the order
 }
 
 // Before tells who goes first: prioritized campaigns, then what was due earlier, then the order of the sequences and the steps.
-func (t *Turn) Before(other *Turn) bool {
+func (t *queuedStep) before(other *queuedStep) bool {
 	switch {
-	case t.last != other.last:
-		return other.last
 	case t.due != other.due:
 		return t.due < other.due
 	case t.sequence != other.sequence:
@@ -33,25 +22,25 @@ func (t *Turn) Before(other *Turn) bool {
 
 // queue gives turns in their order. Most come in it and need no more than to be kept; the others go through a heap.
 type queue struct {
-	inOrder []Turn
+	inOrder []queuedStep
 	next    int // of those in order
 	others  heap
 }
 
 // first is the turn that comes first, nil when there is none. It is valid until the queue changes.
-func (q *queue) first() *Turn {
+func (q *queue) first() *queuedStep {
 	switch {
 	case q.next == len(q.inOrder) && len(q.others) == 0:
 		return nil
-	case q.next == len(q.inOrder), len(q.others) > 0 && q.others[0].Before(&q.inOrder[q.next]):
+	case q.next == len(q.inOrder), len(q.others) > 0 && q.others[0].before(&q.inOrder[q.next]):
 		return &q.others[0]
 	}
 	return &q.inOrder[q.next]
 }
 
-func (q *queue) push(t Turn) {
+func (q *queue) push(t queuedStep) {
 	n := len(q.inOrder)
-	if n > q.next && t.Before(&q.inOrder[n-1]) {
+	if n > q.next && t.before(&q.inOrder[n-1]) {
 		q.others.push(t)
 		return
 	}
@@ -62,7 +51,7 @@ func (q *queue) push(t Turn) {
 }
 
 // pop takes the first turn out of the queue, which must have one.
-func (q *queue) pop() Turn {
+func (q *queue) pop() queuedStep {
 	t := q.first()
 	if len(q.others) > 0 && t == &q.others[0] {
 		return q.others.pop()
@@ -72,15 +61,15 @@ func (q *queue) pop() Turn {
 }
 
 // heap gives turns in their order. container/heap would do so too, in several times the time.
-type heap []Turn
+type heap []queuedStep
 
-func (h *heap) push(x Turn) {
+func (h *heap) push(x queuedStep) {
 	*h = append(*h, x)
 	items := *h
 	i := len(items) - 1
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !x.Before(&items[parent]) {
+		if !x.before(&items[parent]) {
 			break
 		}
 		items[i] = items[parent]
@@ -89,7 +78,7 @@ func (h *heap) push(x Turn) {
 	items[i] = x
 }
 
-func (h *heap) pop() Turn {
+func (h *heap) pop() queuedStep {
 	items := *h
 	first, x := items[0], items[len(items)-1]
 	items = items[:len(items)-1]
@@ -103,10 +92,10 @@ func (h *heap) pop() Turn {
 		if child >= len(items) {
 			break
 		}
-		if child+1 < len(items) && items[child+1].Before(&items[child]) {
+		if child+1 < len(items) && items[child+1].before(&items[child]) {
 			child++
 		}
-		if !items[child].Before(&x) {
+		if !items[child].before(&x) {
 			break
 		}
 		items[i] = items[child]

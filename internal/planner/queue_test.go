@@ -11,14 +11,14 @@ func TestQueue(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 7))
 	for round := range 200 {
 		var q queue
-		var want []Turn
-		var clock moment
+		var want []queuedStep
+		var clock instant
 		for i := range 300 {
 			if random.IntN(3) > 0 {
-				clock += moment(random.IntN(3))
-				turn := Turn{due: clock, sequence: i}
+				clock += instant(random.IntN(3))
+				turn := queuedStep{due: clock, sequence: i}
 				if round%2 == 0 && random.IntN(4) == 0 {
-					turn.due -= moment(random.IntN(20))
+					turn.due -= instant(random.IntN(20))
 				}
 				q.push(turn)
 				want = append(want, turn)
@@ -30,8 +30,8 @@ func TestQueue(t *testing.T) {
 				}
 				continue
 			}
-			slices.SortFunc(want, func(a, b Turn) int {
-				if a.Before(&b) {
+			slices.SortFunc(want, func(a, b queuedStep) int {
+				if a.before(&b) {
 					return -1
 				}
 				return 1

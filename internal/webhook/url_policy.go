@@ -23,7 +23,7 @@ var loopbackNames = []string{"localhost", "localhost4", "localhost6", "ip6-local
 // checkURL says what is wrong with a subscription's url, in words that go on from the field's name, or "" when it is
 // fine. A host need not resolve yet; but one that is an address, in whatever spelling some client would take for one, is
 // judged here, so that whoever subscribes hears of it at once. It is no replacement for control.
-func (g guard) checkURL(text string) string {
+func (p addressPolicy) checkURL(text string) string {
 	switch {
 	case utf8.RuneCountInString(text) > urlMax:
 		return fmt.Sprintf("must have at most %d characters", urlMax)
@@ -34,9 +34,9 @@ func (g guard) checkURL(text string) string {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case g.allowPrivate && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == ""):
+	case p.allowPrivate && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == ""):
 		return "must be an http or https URL such as http://127.0.0.1:8080/in"
-	case err != nil || !g.allowPrivate && u.Scheme != "https" || u.Hostname() == "":
+	case err != nil || !p.allowPrivate && u.Scheme != "https" || u.Hostname() == "":
 		return "must be an https URL such as https://hooks.example.com/in"
 	case u.User != nil:
 		return "must not have a user name or password in it"
@@ -49,17 +49,17 @@ func (g guard) checkURL(text string) string {
 			return "must have a port from 1 to 65535, or none"
 		}
 	}
-	return g.checkHost(u.Hostname())
+	return p.checkHost(u.Hostname())
 }
 
 // checkHost judges the host of a url, without brackets and port.
-func (g guard) checkHost(host string) string {
+func (p addressPolicy) checkHost(host string) string {
 	if strings.Contains(host, ":") {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || strings.ContainsFunc(addr.Zone(), func(r rune) bool { return !ofName(r) && r != '.' }) {
 			return "must have a valid IPv6 address between the brackets"
 		}
-		return g.checkAddr(addr)
+		return p.checkAddr(addr)
 	}
 	name := strings.ToLower(host)
 	if strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -69,7 +69,7 @@ func (g guard) checkHost(host string) string {
 			return "must have a valid host name"
 		}
 	}
-	if wrong := g.checkName(name); wrong != "" {
+	if wrong := p.checkName(name); wrong != "" {
 		return wrong
 	}
 	// A client that reads the labels that begin with xn-- and maps what it read may find an address in them. They need not
@@ -81,7 +81,7 @@ func (g guard) checkHost(host string) string {
 	mapped, _ := idna.Lookup.ToASCII(read)
 	switch {
 	case numeric(lastLabel(mapped)), isLoopbackName(mapped):
-		return g.checkName(mapped)
+		return p.checkName(mapped)
 	case numeric(lastLabel(read)):
 		return notFourNumbers
 	}
@@ -92,15 +92,15 @@ const notFourNumbers = "must write an IPv4 address as four decimal numbers with 
 
 // checkName judges a host name in ASCII and lower case. A last label that is a number makes it an IPv4 address for some
 // client (127.1, 0x7f.1, 0177.0.0.1, 2130706433), and is the end of no name: then only the one plain spelling will do.
-func (g guard) checkName(name string) string {
+func (p addressPolicy) checkName(name string) string {
 	if numeric(lastLabel(name)) {
 		addr, err := netip.ParseAddr(name)
 		if err != nil {
 			return notFourNumbers
 		}
-		return g.checkAddr(addr)
+		return p.checkAddr(addr)
 	}
-	if isLoopbackName(name) && !g.allowPrivate {
+	if isLoopbackName(name) && !p.allowPrivate {
 		return notPublic
 	}
 	bare := strings.TrimSuffix(name, ".")
@@ -117,11 +117,11 @@ func (g guard) checkName(name string) string {
 
 const notPublic = "must not name a loopback, private, link-local or other special address"
 
-func (g guard) checkAddr(addr netip.Addr) string {
+func (p addressPolicy) checkAddr(addr netip.Addr) string {
 	switch {
-	case !g.refuses(addr):
+	case !p.refuses(addr):
 		return ""
-	case g.allowPrivate:
+	case p.allowPrivate:
 		return "must not name a cloud's metadata service, nor a multicast or broadcast address"
 	}
 	return notPublic

@@ -13,7 +13,7 @@ var errBlocked = errors.New("the address may not be called")
 
 // guard decides which addresses may be dialled. Whoever may subscribe gives urls that the server calls from where it
 // stands: without the guard they could reach what only the server can reach.
-type guard struct{ allowPrivate bool }
+type addressPolicy struct{ allowPrivate bool }
 
 // metadata are the addresses where clouds give a machine its credentials. No setting opens them.
 var metadata = addresses(
@@ -80,19 +80,19 @@ var (
 )
 
 // refuses reports whether addr may not be dialled. An address that stands for others is refused with any of them.
-func (g guard) refuses(addr netip.Addr) bool {
-	if !addr.IsValid() || addr.Zone() != "" && !g.allowPrivate {
+func (p addressPolicy) refuses(addr netip.Addr) bool {
+	if !addr.IsValid() || addr.Zone() != "" && !p.allowPrivate {
 		return true
 	}
 	addr = addr.WithZone("").Unmap()
-	if slices.Contains(metadata, addr) || within(notUnicast, addr) || slices.ContainsFunc(embedded(addr), g.refuses) {
+	if slices.Contains(metadata, addr) || within(notUnicast, addr) || slices.ContainsFunc(embedded(addr), p.refuses) {
 		return true
 	}
 	// These two are nothing but the IPv4 addresses in them. A network of IPv6 alone reaches all of IPv4 by the first.
 	if nat64.Contains(addr) || teredo.Contains(addr) {
 		return false
 	}
-	return !g.allowPrivate && within(private, addr)
+	return !p.allowPrivate && within(private, addr)
 }
 
 // embedded are the IPv4 addresses that a translator or a tunnel may take addr for.
@@ -123,9 +123,9 @@ func embedded(addr netip.Addr) []netip.Addr {
 
 // control is for net.Dialer.ControlContext. It sees each address that is about to be dialled, after all names are
 // resolved, and refuses with errBlocked; what a name meant when it was looked at before does not matter.
-func (g guard) control(_ context.Context, network, address string, _ syscall.RawConn) error {
+func (p addressPolicy) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
-	if err != nil || network != "tcp4" && network != "tcp6" || g.refuses(to.Addr()) {
+	if err != nil || network != "tcp4" && network != "tcp6" || p.refuses(to.Addr()) {
 		return errBlocked
 	}
 	return nil

@@ -19,9 +19,9 @@ const (
 func (v verdict) String() string { return [...]string{"open", "inside", "never"}[v] }
 
 // refused is what a guard must say.
-func (v verdict) refused(g guard) bool { return v == never || v == inside && !g.allowPrivate }
+func (v verdict) refused(g addressPolicy) bool { return v == never || v == inside && !g.allowPrivate }
 
-var guards = []guard{{}, {allowPrivate: true}}
+var guards = []addressPolicy{{}, {allowPrivate: true}}
 
 // ranges are written down apart from the guard's own, with what is next to them. A range of one address is a metadata
 // service or broadcast.
@@ -219,7 +219,7 @@ func TestGuardMiddles(t *testing.T) {
 		low, size := binary.BigEndian.Uint32(b[:]), uint64(1)<<(32-prefix.Bits())
 		for part := range uint64(16) {
 			binary.BigEndian.PutUint32(b[:], low+uint32(size*part/16))
-			if addr := netip.AddrFrom4(b); !(guard{}).refuses(addr) {
+			if addr := netip.AddrFrom4(b); !(addressPolicy{}).refuses(addr) {
 				t.Errorf("%s of %s is let through", addr, r.prefix)
 			}
 		}

@@ -6,10 +6,10 @@ import "time"
 
 func (c *Calendar) at(d date, h int) time.Time { return c.first(d, h).time() }
 
-func (c *Calendar) date(t time.Time) date { return c.dateOf(momentOf(t)) }
+func (c *Calendar) date(t time.Time) date { return c.dateOf(instantOf(t)) }
 
 func (c *Calendar) after(t time.Time, d Delay, hour int) (over time.Time, passed bool) {
-	m, passed := c.over(momentOf(t), d, hour)
+	m, passed := c.over(instantOf(t), d, hour)
 	return m.time(), passed
 }
 
@@ -20,4 +20,4 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-func (p *Past) settled() bool { return !p.Fixed.IsZero() || !p.Over.IsZero() }
+func (p *StepHistory) settled() bool { return !p.ScheduledAt.IsZero() || !p.EndedAt.IsZero() }

@@ -205,10 +205,10 @@ func TestGuardURLWords(t *testing.T) {
 		{home + "\x00", blanks, blanks}, {home + "\x7f", blanks, blanks}, {home + "\u0085", blanks, blanks}, {home + "\u00a0", blanks, blanks},
 		{home + "\u2028", blanks, blanks}, {home + "\u3000", blanks, blanks}, {home + "\xff", blanks, blanks},
 	} {
-		if got := (guard{}).checkURL(c.text); got != c.strict {
+		if got := (addressPolicy{}).checkURL(c.text); got != c.strict {
 			t.Errorf("%q: %q, not %q", c.text, got, c.strict)
 		}
-		if got := (guard{allowPrivate: true}).checkURL(c.text); got != c.lax {
+		if got := (addressPolicy{allowPrivate: true}).checkURL(c.text); got != c.lax {
 			t.Errorf("%q, private networks allowed: %q, not %q", c.text, got, c.lax)
 		}
 	}

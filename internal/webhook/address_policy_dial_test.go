@@ -132,7 +132,7 @@ type caller struct {
 	blocked []string // and the others
 }
 
-func newCaller(g guard, r *net.Resolver) *caller {
+func newCaller(g addressPolicy, r *net.Resolver) *caller {
 	c := &caller{}
 	c.dialer = net.Dialer{Timeout: time.Minute, Resolver: r, ControlContext: func(ctx context.Context, network, address string, raw syscall.RawConn) error {
 		err := g.control(ctx, network, address, raw)
@@ -186,7 +186,7 @@ func everyLoopback(t dnsmessage.Type, _ int) []string {
 func TestGuardCanary(t *testing.T) {
 	canary := newCanary(t)
 	names := resolver(t, everyLoopback)
-	strict := newCaller(guard{}, names)
+	strict := newCaller(addressPolicy{}, names)
 	cases := slices.Concat(loopbacks, spellings(netip.MustParseAddr("127.0.0.1"), inside), spellings(netip.MustParseAddr("127.255.255.254"), inside),
 		spellings(netip.MustParseAddr("0.0.0.0"), inside), []spelled{{"hooks.example.com", open}, {"127.0.0.1.nip.io", open}, {"intranet", open}})
 	blocked := 0
@@ -217,7 +217,7 @@ func TestGuardCanary(t *testing.T) {
 	t.Logf("%d spellings, %d blocked when dialled, the others not understood", len(cases), blocked)
 
 	// The canary can be reached: and as it takes connections in their order, it has seen all that there were.
-	lax := newCaller(guard{allowPrivate: true}, names)
+	lax := newCaller(addressPolicy{allowPrivate: true}, names)
 	plain := []string{"127.0.0.1", "localhost", "０.０.０.０", "127。0。0。1", "0.0.0.0", "[::ffff:127.0.0.1]", "hooks.example.com"}
 	if canary.six {
 		plain = append(plain, "[::1]", "[::]", "[::1%25lo]")
