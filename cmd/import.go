@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"prospector/internal/crm"
 	"prospector/internal/record"
 	"prospector/internal/rows"
 	"prospector/store"
@@ -132,8 +133,8 @@ func (s *Service) imported(ctx context.Context, entity string, result rows.Resul
 }
 
 func importCommand() *cobra.Command {
-	contacts := importCommandOf("contacts", []string{"email", "linkedin_url", "external_id"}, `  prospector import contacts people.csv --org "Acme Sales" --match-on email --map "E-Mail=email" --map "Job title=title"`)
-	accounts := importCommandOf("accounts", []string{"website", "external_id"}, `  prospector import accounts companies.csv.gz --org "Acme Sales" --match-on website`)
+	contacts := importCommandOf("contacts", crm.MatchFields("contacts"), `  prospector import contacts people.csv --org "Acme Sales" --match-on email --map "E-Mail=email" --map "Job title=title"`)
+	accounts := importCommandOf("accounts", crm.MatchFields("accounts"), `  prospector import accounts companies.csv.gz --org "Acme Sales" --match-on website`)
 	suppressions := importCommandOf("suppressions", nil, `  prospector import suppressions opted-out.csv --org "Acme Sales"`)
 	return group("import", "Import records from CSV or JSON lines", contacts, accounts, suppressions)
 }

@@ -193,7 +193,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	workerCtx, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorkers()
 	workers.Go(func() {
-		s.Identity.KeepUses(workerCtx, func(err error) { s.log.Warn("last uses of keys are not written down", "error", err) })
+		s.Identity.PersistKeyUses(workerCtx, func(err error) { s.log.Warn("last uses of keys are not written down", "error", err) })
 	})
 
 	workers.Go(func() { s.Outreach.KeepTime(workerCtx) })

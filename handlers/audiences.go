@@ -17,14 +17,14 @@ import (
 
 // AddContactsBody says who comes into an audience.
 type AddContactsBody struct {
-	ContactIDs shape.IDs   `json:"contact_ids" rule:"max=10000" doc:"Either these, or all contacts that a list with the filters and the search would have."`
+	ContactIDs shape.IDs   `json:"contact_ids" rule:"maxlen=10000" doc:"Either these, or all contacts that a list with the filters and the search would have."`
 	Filters    shape.Value `json:"filters" rule:"component=Filters"`
 	Search     string      `json:"search" doc:"As that of a list of contacts."`
 }
 
 // RemoveContactsBody says who leaves an audience.
 type RemoveContactsBody struct {
-	ContactIDs shape.IDs `json:"contact_ids" rule:"required,max=10000"`
+	ContactIDs shape.IDs `json:"contact_ids" rule:"required,maxlen=10000"`
 }
 
 // audienceOperations are those of audiences and of the contacts in them.

@@ -16,7 +16,7 @@ import (
 
 // BatchBody is the body of a batch.
 type BatchBody struct {
-	Records []shape.Value `json:"records" rule:"required,max=1000" doc:"Each as the body of a creation or, with an id, of an update. One that is refused does not stop the others."`
+	Records []shape.Value `json:"records" rule:"required,maxlen=1000" doc:"Each as the body of a creation or, with an id, of an update. One that is refused does not stop the others."`
 	MatchOn string        `json:"match_on" doc:"A record without an id updates the oldest that has the same value, compared without case, instead of creating a second: external_id; for contacts also email or linkedin_url, for accounts website. Then add_tags and remove_tags may stand in every record."`
 }
 

@@ -134,5 +134,5 @@ func cell(typ shape.Type, v any) string {
 	if typ != shape.TypeText && typ != shape.TypeEnum && typ != shape.TypeMulti {
 		return text
 	}
-	return rows.Guard(text)
+	return rows.EscapeFormula(text)
 }

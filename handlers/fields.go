@@ -11,7 +11,7 @@ import (
 
 // FieldQuery selects custom fields.
 type FieldQuery struct {
-	Entity string `json:"entity" rule:"enum=accounts|contacts|opportunities|tasks|meetings" doc:"Only the fields of this entity."`
+	Entity crm.Entity `json:"entity" doc:"Only the fields of this entity."`
 }
 
 // fieldOperations are those of custom fields.

@@ -15,7 +15,7 @@ import (
 func historyOperation[T any](k *record.Kind[T]) Operation {
 	return read(Operation{
 		Name: "get_" + k.Object + "_history", Method: http.MethodGet, Path: "/v1/" + k.Entity + "/{id}/history", Access: identity.Read,
-		Summary: "Read who changed " + k.InWords() + " in the last 90 days, when and which fields, the newest first",
+		Summary: "Read who changed " + k.WithArticle() + " in the last 90 days, when and which fields, the newest first",
 	}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in PageQuery) (part[record.Change], error) {
 		changes, err := k.History(tx, id)
 		return part[record.Change]{changes, in}, err

@@ -15,8 +15,8 @@ import (
 
 // MemberPageQuery is which page of members is asked for.
 type MemberPageQuery struct {
-	CurrentPage int `json:"current_page" rule:"from=1,default=1" doc:"Which page, from 1."`
-	PageSize    int `json:"page_size" rule:"from=1,to=500,default=50" doc:"How many members a page has."`
+	CurrentPage int `json:"current_page" rule:"min=1,default=1" doc:"Which page, from 1."`
+	PageSize    int `json:"page_size" rule:"min=1,max=500,default=50" doc:"How many members a page has."`
 }
 
 // MemberQuery is which members are asked for.

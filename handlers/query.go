@@ -13,8 +13,8 @@ import (
 
 // PageQuery is which part of a long answer is asked for.
 type PageQuery struct {
-	Page     int `json:"page" rule:"from=1,default=1" doc:"Which page, from 1."`
-	PageSize int `json:"page_size" rule:"from=1,to=500,default=50" doc:"How many entries a page has."`
+	Page     int `json:"page" rule:"min=1,default=1" doc:"Which page, from 1."`
+	PageSize int `json:"page_size" rule:"min=1,max=500,default=50" doc:"How many entries a page has."`
 }
 
 // readQuery reads the query of an operation as an object, which its input is then decoded from. An operation whose input

@@ -32,7 +32,7 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 func getOperation[T any](k *record.Kind[T]) Operation {
 	return read(Operation{
 		Name: "get_" + k.Object, Method: http.MethodGet, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Read,
-		Summary: "Read " + k.InWords(),
+		Summary: "Read " + k.WithArticle(),
 	}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[T], error) {
 		return k.Get(tx, id)
 	}))
@@ -41,7 +41,7 @@ func getOperation[T any](k *record.Kind[T]) Operation {
 func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 	return write(Operation{
 		Name: "create_" + k.Object, Method: http.MethodPost, Path: "/v1/" + k.Entity, Access: identity.Write, Status: http.StatusCreated,
-		Codes: codes, Summary: "Create " + k.InWords(),
+		Codes: codes, Summary: "Create " + k.WithArticle(),
 	}, func(_ *call, tx *store.Tx, in creates[T]) (store.Doc[T], error) {
 		return k.Create(tx, in.Draft)
 	})
@@ -51,7 +51,7 @@ func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault.Code) Operation {
 	return write(Operation{
 		Name: name, Method: http.MethodPatch, Path: path, Access: identity.Write, Codes: codes,
-		Summary: "Change " + k.InWords() + ": an absent field stays, null clears",
+		Summary: "Change " + k.WithArticle() + ": an absent field stays, null clears",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updates[T]) (store.Doc[T], error) {
 		return k.Update(tx, id, ifMatch(c.request), in.Value)
 	}))
@@ -59,12 +59,12 @@ func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault
 
 // deleteOperation deletes a record. codes are why it may not go, beside that another names it.
 func deleteOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
-	if k.Needed() {
+	if k.MayBeInUse() {
 		codes = append(codes, fault.InUse)
 	}
 	return write(Operation{
 		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
-		Codes: codes, Summary: "Delete " + k.InWords() + " and every reference to it",
+		Codes: codes, Summary: "Delete " + k.WithArticle() + " and every reference to it",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 	}))

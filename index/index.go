@@ -103,8 +103,8 @@ type ListBody struct {
 	Filters  shape.Value `json:"filters" rule:"component=Filters"`
 	Sort     string      `json:"sort" doc:"A field key, - before it for descending; several with commas."`
 	Search   string      `json:"search" doc:"Words; each must begin some word of the record's text fields, without case."`
-	Page     int         `json:"page" rule:"from=1,default=1"`
-	PageSize int         `json:"page_size" rule:"from=1,to=500,default=50"`
+	Page     int         `json:"page" rule:"min=1,default=1"`
+	PageSize int         `json:"page_size" rule:"min=1,max=500,default=50"`
 }
 
 // Page is one page of a list: the public JSON of its records, and how many there are in all. The bytes are those of the

@@ -13,20 +13,20 @@ import (
 
 // Letter has lists of objects and objects keyed by ids.
 type Letter struct {
-	Steps  []Step           `json:"steps" rule:"required,max=2"`
-	Blocks map[string]Block `json:"blocks" rule:"max=2"`
+	Steps  []Step           `json:"steps" rule:"required,maxlen=2"`
+	Blocks map[string]Block `json:"blocks" rule:"maxlen=2"`
 	Cast   []Actor          `json:"cast" rule:"readonly"`
 }
 
 type Step struct {
 	Kind   string     `json:"kind" rule:"required,enum=email|call"`
-	Hour   int        `json:"hour" rule:"from=0,to=23,default=9"`
+	Hour   int        `json:"hour" rule:"min=0,max=23,default=9"`
 	Remark string     `json:"remark,omitempty" rule:"optional"`
 	SentAt shape.Time `json:"sent_at" rule:"readonly"`
 }
 
 type Block struct {
-	Content shape.Text `json:"content" rule:"required,max=5"`
+	Content shape.Text `json:"content" rule:"required,maxlen=5"`
 }
 
 type Actor struct {

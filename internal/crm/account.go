@@ -14,17 +14,17 @@ type Account struct {
 	Name          string        `json:"name" rule:"required"`
 	Website       shape.Text    `json:"website" rule:"format=domain" doc:"Kept as a lower-case domain without scheme, www and path."`
 	Industry      shape.Text    `json:"industry"`
-	EmployeeCount shape.Number  `json:"employee_count" rule:"integer,from=0"`
+	EmployeeCount shape.Number  `json:"employee_count" rule:"integer,min=0"`
 	AnnualRevenue shape.Number  `json:"annual_revenue"`
-	FoundedYear   shape.Number  `json:"founded_year" rule:"integer,from=0"`
-	Description   shape.Text    `json:"description" rule:"max=100000,long"`
+	FoundedYear   shape.Number  `json:"founded_year" rule:"integer,min=0"`
+	Description   shape.Text    `json:"description" rule:"maxlen=100000,long"`
 	Country       shape.Text    `json:"country"`
 	Location      shape.Text    `json:"location"`
 	LinkedinURL   shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`
 	PhoneNumber   shape.Text    `json:"phone_number"`
-	Source        string        `json:"source" rule:"fixed,default=api,enum=api|csv|tam_import|demo"`
+	Source        Source        `json:"source" rule:"fixed,default=api"`
 	OwnerID       uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
-	Notes         shape.Text    `json:"notes" rule:"max=100000,long"`
+	Notes         shape.Text    `json:"notes" rule:"maxlen=100000,long"`
 	Common
 	Origin Origin `json:"-"`
 }
@@ -34,6 +34,6 @@ func (a *Account) Private() any { return &a.Origin }
 
 var accountRules = record.Rules[Account]{
 	Object: "account", Entity: "accounts", Example: accountExample,
-	Match: map[string]func(string) string{"website": FoldDomain},
+	Match: matchable["accounts"],
 	Keys:  []store.Key[Account]{sourceKey(func(a *Account) *Origin { return &a.Origin })},
 }

@@ -13,15 +13,12 @@ import (
 // Common is what each of the five entities has beside its own fields.
 type Common struct {
 	ExternalID shape.Text   `json:"external_id" label:"External ID" doc:"The record's id in another system. No two records of an entity have the same."`
-	Tags       shape.IDs    `json:"tags" rule:"ref=tags,max=1000,edits"`
+	Tags       shape.IDs    `json:"tags" rule:"ref=tags,maxlen=1000,edits"`
 	Custom     shape.Custom `json:",embed"`
 }
 
-// TagsMost is how many tags a record may have, as its rule says too.
-const TagsMost = 1000
-
-// SourceTAMImport is the source of what a TAM Import has created.
-const SourceTAMImport = "tam_import"
+// MaxTags is the number of tags that a record may have.
+var MaxTags = shape.Of[Common]().Field("tags").MaxLen
 
 // Origin is where a record was taken over from, which it keeps to itself.
 type Origin struct {
@@ -36,7 +33,7 @@ func sourceKey[T any](origin func(*T) *Origin) store.Key[T] {
 }
 
 // FromSource gives the oldest record of a kind that was taken over from a row of the catalogue.
-func FromSource[T any](tx *store.Tx, k *record.Kind[T], sourceID string) (uuid.UUID, bool, error) {
+func FindBySource[T any](tx *store.Tx, k *record.Kind[T], sourceID string) (uuid.UUID, bool, error) {
 	return k.Table.Oldest(tx, bySource, []byte(sourceID))
 }
 

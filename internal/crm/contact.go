@@ -20,9 +20,9 @@ type Contact struct {
 	PhoneNumber  shape.Text    `json:"phone_number"`
 	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`
 	Location     shape.Text    `json:"location"`
-	Source       string        `json:"source" rule:"fixed,default=api,enum=api|csv|tam_import|demo"`
+	Source       Source        `json:"source" rule:"fixed,default=api"`
 	DoNotContact bool          `json:"do_not_contact" doc:"The contact has opted out of outreach."`
-	Notes        shape.Text    `json:"notes" rule:"max=100000,long"`
+	Notes        shape.Text    `json:"notes" rule:"maxlen=100000,long"`
 	Scoring      Scoring       `json:"scoring"`
 	Common
 	Origin Origin `json:"-"`
@@ -42,25 +42,25 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 		Triggers: []store.Trigger{{
 			Event: "unsubscribed", Description: "A contact has opted out of outreach: its do_not_contact turned true.", Example: optedOut(contactExample),
 		}},
-		Turns: func(before, after *Contact) []string {
+		UpdateEvents: func(before, after *Contact) []string {
 			if !before.DoNotContact && after.DoNotContact {
 				return []string{"updated", "unsubscribed"}
 			}
 			return []string{"updated"}
 		},
-		Changed: func(tx *store.Tx, before, after *Contact) error {
+		AfterUpdate: func(tx *store.Tx, before, after *Contact) error {
 			if c.Hooks.ContactChanged == nil {
 				return nil
 			}
 			return c.Hooks.ContactChanged(tx, before, after)
 		},
-		Deleted: func(tx *store.Tx, contact *Contact) error {
+		AfterDelete: func(tx *store.Tx, contact *Contact) error {
 			if c.Hooks.ContactDeleted == nil {
 				return nil
 			}
 			return c.Hooks.ContactDeleted(tx, contact.ID)
 		},
-		Match: map[string]func(string) string{"email": FoldEmail, "linkedin_url": FoldLinkedIn},
+		Match: matchable["contacts"],
 		Keys:  []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
 	}
 }

@@ -42,12 +42,11 @@ type Hooks struct {
 // New declares the kinds in the set, which must have the users already.
 func New(set *record.Set) *CRM {
 	c := &CRM{set: set}
-	set.Customs = c.customs
-	c.Accounts = record.Add(set, accountRules)
-	c.Contacts = record.Add(set, c.contactRules())
-	c.Opportunities = record.Add(set, opportunityRules)
-	c.Tasks = record.Add(set, c.taskRules())
-	c.Meetings = record.Add(set, meetingRules)
+	c.Accounts = addEntity(c, accountRules)
+	c.Contacts = addEntity(c, c.contactRules())
+	c.Opportunities = addEntity(c, opportunityRules)
+	c.Tasks = addEntity(c, c.taskRules())
+	c.Meetings = addEntity(c, meetingRules)
 	c.Tags = record.Add(set, tagRules)
 	c.Fields = record.Add(set, c.fieldRules())
 	c.custom = store.NewDerived(c.Fields.Table.Counter(), c.readFields)

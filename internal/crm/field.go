@@ -1,6 +1,7 @@
 package crm
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -42,11 +43,11 @@ var listTypes = map[DataType]shape.Type{
 // Field is a custom field: one that the organization has given an entity. Records have it as custom_field_<key>.
 type Field struct {
 	record.Head
-	Entity        string   `json:"entity" rule:"required,fixed,enum=accounts|contacts|opportunities|tasks|meetings"`
-	Key           string   `json:"key" rule:"required,fixed" pattern:"^[a-z][a-z0-9_]{0,62}$" says:"must be a lower-case letter and up to 62 letters, digits and underscores"`
-	Label         string   `json:"label" rule:"max=255" doc:"Its name for people; made from the key when absent."`
+	Entity        Entity   `json:"entity" rule:"required,fixed"`
+	Key           string   `json:"key" rule:"required,fixed" pattern:"^[a-z][a-z0-9_]{0,62}$" hint:"must be a lower-case letter and up to 62 letters, digits and underscores"`
+	Label         string   `json:"label" rule:"maxlen=255" doc:"Its name for people; made from the key when absent."`
 	DataType      DataType `json:"data_type" rule:"required,fixed,enum=text|number|boolean|date|enum|multi_select"`
-	AllowedValues []string `json:"allowed_values" rule:"max=1000" doc:"For enum and multi_select. One that records hold cannot be removed."`
+	AllowedValues []string `json:"allowed_values" rule:"maxlen=1000" doc:"For enum and multi_select. One that records hold cannot be removed."`
 	AI            *AI      `json:"ai" label:"AI" doc:"Makes it an AI-filled field, for accounts alone."`
 }
 
@@ -65,15 +66,15 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 		Object: "field", Entity: "fields", Silent: true,
 		Unique: []store.Unique[Field]{{
 			Name: "key",
-			Of:   func(f *Field) []byte { return []byte(f.Entity + "\x00" + f.Key) },
+			Of:   func(f *Field) []byte { return []byte(string(f.Entity) + "\x00" + f.Key) },
 			Taken: func(f *Field, other uuid.UUID) error {
 				return fault.Taken(fault.FieldKeyTaken, "key", other.String(), "%q is that of another field of %s", f.Key, f.Entity)
 			},
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
-		Deleted: func(tx *store.Tx, f *Field) error {
+		AfterDelete: func(tx *store.Tx, f *Field) error {
 			custom := f.Custom()
-			return c.set.ForgetField(tx, f.Entity, &custom)
+			return c.set.RemoveCustomField(tx, string(f.Entity), &custom)
 		},
 	}
 }
@@ -99,13 +100,13 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 	case !chosen && len(f.AllowedValues) > 0:
 		p.Invalid("allowed_values", "must not be given for %s", f.DataType)
 	}
-	if f.AI != nil && f.Entity != c.Accounts.Entity && !p.Has("entity") {
+	if f.AI != nil && string(f.Entity) != c.Accounts.Entity && !p.Has("entity") {
 		p.Invalid("ai", "must not be given for %s, only for accounts", f.Entity)
 	}
 	if before != nil {
 		return c.checkRemoved(tx, before, f)
 	}
-	customs, err := c.customs(tx, f.Entity)
+	customs, err := c.customs(tx, string(f.Entity))
 	if err == nil && len(customs.Fields) >= fieldsMost {
 		p.Invalid("entity", "has %d fields already, which is the most", fieldsMost)
 	}
@@ -118,7 +119,7 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 		if slices.Contains(after.AllowedValues, v) {
 			continue
 		}
-		id, held, err := c.set.HoldsValue(tx, after.Entity, after.ID, v)
+		id, held, err := c.set.FindCustomValue(tx, string(after.Entity), after.ID, v)
 		if err != nil {
 			return err
 		}
@@ -140,21 +141,21 @@ func (c *CRM) customs(tx *store.Tx, entity string) (*index.Customs, error) {
 
 // readFields gives the custom fields of the transaction's organization by their entities.
 func (c *CRM) readFields(tx *store.Tx) (map[string]*index.Customs, error) {
-	fields := map[string][]shape.CustomField{}
+	fields := map[Entity][]shape.CustomField{}
 	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
 		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.Custom())
 		return true, nil
 	})
 	byEntity := map[string]*index.Customs{}
 	for entity, list := range fields {
-		byEntity[entity] = index.NewCustoms(list)
+		byEntity[string(entity)] = index.NewCustoms(list)
 	}
 	return byEntity, err
 }
 
 // ListFields gives the custom fields of an entity, or of all when it is empty, in the order of entities and then of
 // creation.
-func (c *CRM) ListFields(tx *store.Tx, entity string) ([]Field, error) {
+func (c *CRM) ListFields(tx *store.Tx, entity Entity) ([]Field, error) {
 	fields := []Field{}
 	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
 		if entity == "" || d.Record.Entity == entity {
@@ -162,6 +163,6 @@ func (c *CRM) ListFields(tx *store.Tx, entity string) ([]Field, error) {
 		}
 		return true, nil
 	})
-	slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Entity, b.Entity) })
+	slices.SortStableFunc(fields, func(a, b Field) int { return cmp.Compare(a.Entity, b.Entity) })
 	return fields, err
 }

@@ -20,7 +20,7 @@ type Meeting struct {
 	ContactID uuid.NullUUID `json:"contact_id" label:"Contact" rule:"ref=contacts"`
 	AccountID uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
 	OwnerID   uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
-	Notes     shape.Text    `json:"notes" rule:"max=100000,long"`
+	Notes     shape.Text    `json:"notes" rule:"maxlen=100000,long"`
 	Common
 }
 

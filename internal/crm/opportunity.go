@@ -18,7 +18,7 @@ type Opportunity struct {
 	Amount    shape.Number  `json:"amount"`
 	Currency  shape.Text    `json:"currency"`
 	CloseDate shape.Date    `json:"close_date"`
-	Notes     shape.Text    `json:"notes" rule:"max=100000,long"`
+	Notes     shape.Text    `json:"notes" rule:"maxlen=100000,long"`
 	Common
 }
 

@@ -35,7 +35,7 @@ func (c *CRM) suppressionRules() record.Rules[Suppression] {
 			Name: "what", Of: (*Suppression).key,
 			Taken: func(_ *Suppression, other uuid.UUID) error { return suppressed(other) },
 		}},
-		Deleted: func(tx *store.Tx, s *Suppression) error {
+		AfterDelete: func(tx *store.Tx, s *Suppression) error {
 			if c.Hooks.Released == nil {
 				return nil
 			}
@@ -115,16 +115,16 @@ func (c *CRM) SuppressAll(tx *store.Tx, items []record.Item[Suppression]) ([]rec
 }
 
 // Suppressed tells whether nothing may be sent to an email address: it is on the list, or its domain is, or one above that.
-func (c *CRM) Suppressed(tx *store.Tx, email string) bool {
+func (c *CRM) IsSuppressed(tx *store.Tx, email string) bool {
 	if email == "" || c.Suppressions.Table.Count(tx) == 0 {
 		return false
 	}
 	folded := FoldEmail(email)
-	return c.isListed(tx, folded) || c.SuppressedDomain(tx, folded[strings.LastIndexByte(folded, '@')+1:])
+	return c.isListed(tx, folded) || c.IsDomainSuppressed(tx, folded[strings.LastIndexByte(folded, '@')+1:])
 }
 
 // SuppressedDomain tells whether a domain, or one above it, is on the list.
-func (c *CRM) SuppressedDomain(tx *store.Tx, domain string) bool {
+func (c *CRM) IsDomainSuppressed(tx *store.Tx, domain string) bool {
 	if c.Suppressions.Table.Count(tx) == 0 {
 		return false
 	}

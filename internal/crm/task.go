@@ -30,7 +30,7 @@ type Task struct {
 	AccountID   uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
 	CampaignID  uuid.NullUUID `json:"campaign_id" label:"Campaign" rule:"ref=campaigns"`
 	OwnerID     uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`
-	Notes       shape.Text    `json:"notes" rule:"max=100000,long"`
+	Notes       shape.Text    `json:"notes" rule:"maxlen=100000,long"`
 	Common
 }
 
@@ -43,7 +43,7 @@ func (c *CRM) taskRules() record.Rules[Task] {
 	}
 	return record.Rules[Task]{
 		Object: "task", Entity: "tasks", Check: checkTask, Example: taskExample,
-		Changed: closed, Deleted: func(tx *store.Tx, t *Task) error { return closed(tx, t, nil) },
+		AfterUpdate: closed, AfterDelete: func(tx *store.Tx, t *Task) error { return closed(tx, t, nil) },
 	}
 }
 

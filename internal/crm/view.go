@@ -15,7 +15,7 @@ import (
 // AccountView is a selection of accounts that was given a name.
 type AccountView struct {
 	record.Head
-	Name           string      `json:"name" rule:"required,max=255"`
+	Name           string      `json:"name" rule:"required,maxlen=255"`
 	FilteringRules shape.Value `json:"filtering_rules" rule:"component=Filters" doc:"As the filters of a list of accounts."`
 	SearchingRule  *SearchRule `json:"searching_rule"`
 }

@@ -36,7 +36,7 @@ func New(s *store.Store, set *record.Set) *Identity {
 	i := &Identity{store: s, uses: newUses(s)}
 	i.Organizations = record.Add(set, record.Rules[Organization]{
 		Object: "organization", Entity: "organizations", Silent: true, Check: checkOrganization,
-		Changed: func(tx *store.Tx, before, after *Organization) error {
+		AfterUpdate: func(tx *store.Tx, before, after *Organization) error {
 			if i.Hooks.OrganizationChanged == nil {
 				return nil
 			}
@@ -54,10 +54,10 @@ func New(s *store.Store, set *record.Set) *Identity {
 // Organization is a tenant: whatever a key reaches belongs to its organization.
 type Organization struct {
 	record.Head
-	Name          string        `json:"name" rule:"required,max=255"`
-	TimeZone      string        `json:"time_zone" rule:"default=UTC,format=time_zone,max=64"`
-	BusinessDays  []int         `json:"business_days" rule:"from=1,to=7,max=7" doc:"1 is Monday, 7 is Sunday."`
-	Holidays      []shape.Date  `json:"holidays" rule:"max=1000"`
+	Name          string        `json:"name" rule:"required,maxlen=255"`
+	TimeZone      string        `json:"time_zone" rule:"default=UTC,format=time_zone,maxlen=64"`
+	BusinessDays  []int         `json:"business_days" rule:"min=1,max=7,maxlen=7" doc:"1 is Monday, 7 is Sunday."`
+	Holidays      []shape.Date  `json:"holidays" rule:"maxlen=1000"`
 	SendingWindow SendingWindow `json:"sending_window" doc:"The hours of business days in which mail goes out. One that begins later than it ends goes over midnight."`
 	BillingMode   string        `json:"billing_mode" rule:"readonly,default=platform,enum=platform|usage_based"`
 	Limits        Limits        `json:"limits" rule:"readonly"`
@@ -65,15 +65,15 @@ type Organization struct {
 
 // SendingWindow is the hours of the day in which mail goes out. One that begins later than it ends goes over midnight.
 type SendingWindow struct {
-	FromHour int `json:"from_hour" rule:"from=0,to=23"`
-	ToHour   int `json:"to_hour" rule:"from=1,to=24,default=24"`
+	FromHour int `json:"from_hour" rule:"min=0,max=23"`
+	ToHour   int `json:"to_hour" rule:"min=1,max=24,default=24"`
 }
 
 // Limits are set by the operator; null is the installation's default rate and no monthly limit.
 type Limits struct {
-	RateLimitPerMinute shape.Number `json:"rate_limit_per_minute" rule:"integer,from=0"`
-	AccountsPerMonth   shape.Number `json:"accounts_per_month" rule:"integer,from=0"`
-	ContactsPerMonth   shape.Number `json:"contacts_per_month" rule:"integer,from=0"`
+	RateLimitPerMinute shape.Number `json:"rate_limit_per_minute" rule:"integer,min=0"`
+	AccountsPerMonth   shape.Number `json:"accounts_per_month" rule:"integer,min=0"`
+	ContactsPerMonth   shape.Number `json:"contacts_per_month" rule:"integer,min=0"`
 }
 
 func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) error {
@@ -108,7 +108,7 @@ func (i *Identity) CreateOrganization(ctx context.Context, actor store.Actor, bo
 // Settings are what an operator sets of an organization.
 type Settings struct {
 	Limits
-	TimeZone    string `json:"time_zone" rule:"default=UTC,format=time_zone,max=64"`
+	TimeZone    string `json:"time_zone" rule:"default=UTC,format=time_zone,maxlen=64"`
 	BillingMode string `json:"billing_mode" rule:"default=platform,enum=platform|usage_based"`
 }
 

@@ -41,7 +41,7 @@ func (a Access) Covers(needed Access) bool {
 // Key is an API key as it is shown: the key itself is not kept, only its hash.
 type Key struct {
 	record.Head
-	Name          string        `json:"name" rule:"required,max=255"`
+	Name          string        `json:"name" rule:"required,maxlen=255"`
 	UserID        uuid.NullUUID `json:"user_id" rule:"ref=users" doc:"Whom the key acts for; whoever makes the key when absent."`
 	Access        Access        `json:"access" rule:"default=write,enum=read|write|admin"`
 	Active        bool          `json:"active" rule:"readonly"`

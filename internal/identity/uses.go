@@ -116,7 +116,7 @@ func (u *uses) write(tx *store.Tx, key uuid.UUID, rec use) error {
 
 // KeepUses writes down the last uses of keys from time to time, until ctx ends, and once more then. A failed write
 // loses nothing: what it should have written is tried again with the next.
-func (i *Identity) KeepUses(ctx context.Context, report func(error)) {
+func (i *Identity) PersistKeyUses(ctx context.Context, report func(error)) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {

@@ -56,7 +56,7 @@ func TestUsesAreWrittenDown(t *testing.T) {
 		stopped := make(chan struct{})
 		go func() {
 			defer close(stopped)
-			id.KeepUses(ctx, func(err error) { t.Error(err) })
+			id.PersistKeyUses(ctx, func(err error) { t.Error(err) })
 		}()
 		lastUse := func() (at shape.Time) {
 			fresh := identity.New(st, &record.Set{}) // which remembers nothing itself

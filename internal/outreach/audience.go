@@ -24,13 +24,13 @@ const (
 // Audience is a named set of contacts.
 type Audience struct {
 	record.Head
-	Name         string         `json:"name" rule:"required,max=255"`
+	Name         string         `json:"name" rule:"required,maxlen=255"`
 	Type         string         `json:"type" rule:"readonly,default=static,enum=static"`
-	Status       AudienceStatus `json:"status" rule:"later,default=active,enum=active|archived" doc:"An archived audience takes no contacts and cannot be attached to a campaign."`
+	Status       AudienceStatus `json:"status" rule:"updateonly,default=active,enum=active|archived" doc:"An archived audience takes no contacts and cannot be attached to a campaign."`
 	ContactCount int            `json:"contact_count" rule:"readonly"`
 
 	// ContactIDs are whom a new audience begins with.
-	ContactIDs shape.IDs `json:"-" input:"contact_ids" rule:"ref=contacts,max=10000"`
+	ContactIDs shape.IDs `json:"-" input:"contact_ids" rule:"ref=contacts,maxlen=10000"`
 }
 
 func (o *Outreach) audienceRules() record.Rules[Audience] {
@@ -48,19 +48,19 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			}
 			return nil
 		},
-		Fits: func(a *Audience, _ string) string {
+		CheckReference: func(a *Audience, _ string) string {
 			if a.Status == AudienceArchived {
 				return "names an archived audience"
 			}
 			return ""
 		},
-		Changed: func(tx *store.Tx, before, after *Audience) error {
+		AfterUpdate: func(tx *store.Tx, before, after *Audience) error {
 			if before.Name == after.Name {
 				return nil
 			}
 			return o.renameAudience(tx, after)
 		},
-		Deleted: func(tx *store.Tx, a *Audience) error {
+		MayDelete: func(tx *store.Tx, a *Audience) error {
 			campaigns, err := o.Campaigns.Table.IDs(tx, byAudience, a.ID[:], 1)
 			if err != nil {
 				return err
@@ -68,8 +68,9 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			if len(campaigns) > 0 {
 				return fault.Taken(fault.InUse, "audiences", campaigns[0].String(), "of a campaign names it")
 			}
-			return o.drop(tx, a.ID)
+			return nil
 		},
+		AfterDelete: func(tx *store.Tx, a *Audience) error { return o.drop(tx, a.ID) },
 	}
 }
 

@@ -32,7 +32,7 @@ var moves = map[CampaignStatus][]CampaignStatus{
 // Campaign runs a sequence template against audiences.
 type Campaign struct {
 	record.Head
-	Name         string         `json:"name" rule:"required,max=255"`
+	Name         string         `json:"name" rule:"required,maxlen=255"`
 	Status       CampaignStatus `json:"status" rule:"default=draft,enum=draft|active|paused|completed|archived" doc:"draft becomes active; active and paused become each other and completed; every one becomes archived. A new campaign is draft, active or paused."`
 	Prioritized  bool           `json:"prioritized" doc:"Its messages go before those of the sender's other campaigns."`
 	EndDate      shape.Date     `json:"end_date" doc:"The last day on which anything goes out, in the organization's time zone."`
@@ -42,7 +42,7 @@ type Campaign struct {
 	OwnerID      uuid.NullUUID  `json:"owner_id" label:"Owner" rule:"ref=users" doc:"Who sends. The user of the key when nobody is named."`
 
 	// AudienceIDs are the audiences that a new campaign begins with.
-	AudienceIDs shape.IDs `json:"-" input:"audience_ids" rule:"required,ref=audiences,max=1000"`
+	AudienceIDs shape.IDs `json:"-" input:"audience_ids" rule:"required,ref=audiences,maxlen=1000"`
 
 	held held
 }
@@ -70,14 +70,14 @@ const (
 
 func (o *Outreach) campaignRules() record.Rules[Campaign] {
 	return record.Rules[Campaign]{
-		Object: "campaign", Entity: "campaigns", Example: campaignExample, Check: o.checkCampaign, QuietEnd: true,
+		Object: "campaign", Entity: "campaigns", Example: campaignExample, Check: o.checkCampaign, NoDeleteEvent: true,
 		Triggers: []store.Trigger{
 			{Event: "activated", Description: "A campaign became active."},
 			{Event: "paused", Description: "A campaign was paused.", Example: campaignAs(CampaignPaused)},
 			{Event: "completed", Description: "A campaign was completed, by hand or because its end_date has passed.", Example: campaignAs(CampaignCompleted)},
 			{Event: "archived", Description: "A campaign was archived.", Example: campaignAs(CampaignArchived)},
 		},
-		Turns: func(before, after *Campaign) []string {
+		UpdateEvents: func(before, after *Campaign) []string {
 			switch {
 			case before.Status == after.Status:
 				return []string{"updated"}
@@ -93,8 +93,8 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 			}
 			return keys, nil
 		}}, store.TextKey(byStatus, func(c *Campaign) string { return string(c.Status) })},
-		Changed: o.campaignChanged,
-		Deleted: func(_ *store.Tx, c *Campaign) error {
+		AfterUpdate: o.campaignChanged,
+		MayDelete: func(_ *store.Tx, c *Campaign) error {
 			if c.Status != CampaignDraft && c.Status != CampaignArchived {
 				return fault.New(fault.InvalidTransition, "a campaign that is %s cannot be deleted: archive it first", c.Status)
 			}
@@ -209,7 +209,7 @@ func notEnrollable(c *Campaign) error {
 
 // AudiencesBody names audiences.
 type AudiencesBody struct {
-	AudienceIDs shape.IDs `json:"audience_ids" rule:"required,max=1000"`
+	AudienceIDs shape.IDs `json:"audience_ids" rule:"required,maxlen=1000"`
 }
 
 // AttachAudiences adds audiences to a campaign; those that it has already are ignored.
@@ -224,7 +224,7 @@ func (o *Outreach) AttachAudiences(tx *store.Tx, id uuid.UUID, d record.Draft[Au
 		if rec.has(audience) {
 			continue
 		}
-		why, err := o.Audiences.Misfit(tx, audience, o.Campaigns.Object)
+		why, err := o.Audiences.ReferenceProblem(tx, audience, o.Campaigns.Object)
 		if err == nil && why == "" {
 			err = o.attach(tx, &rec, audience)
 		}
@@ -232,7 +232,7 @@ func (o *Outreach) AttachAudiences(tx *store.Tx, id uuid.UUID, d record.Draft[Au
 			return doc, err
 		}
 		if why != "" {
-			p.Invalid(d.Place("audience_ids", audience), "%s", why)
+			p.Invalid(d.PathOf("audience_ids", audience), "%s", why)
 		}
 	}
 	if err := p.Err(); err != nil {

@@ -14,8 +14,8 @@ import (
 
 // EnrollBody names contacts who are to go through a campaign, and the audience that they become.
 type EnrollBody struct {
-	AudienceName string    `json:"audience_name" rule:"required,max=255" doc:"A new audience is made under this name, which no other may have."`
-	ContactIDs   shape.IDs `json:"contact_ids" rule:"required,max=10000"`
+	AudienceName string    `json:"audience_name" rule:"required,maxlen=255" doc:"A new audience is made under this name, which no other may have."`
+	ContactIDs   shape.IDs `json:"contact_ids" rule:"required,maxlen=10000"`
 }
 
 // Enrolled is what became of an enrollment.

@@ -31,7 +31,7 @@ func (o *Outreach) refusal(tx *store.Tx, email string, optedOut bool) Refusal {
 	switch {
 	case optedOut:
 		return ContactOptedOut
-	case o.crm.Suppressed(tx, email):
+	case o.crm.IsSuppressed(tx, email):
 		return ContactSuppressed
 	}
 	return ""

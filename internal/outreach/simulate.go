@@ -17,7 +17,7 @@ import (
 
 // SimulateBody says who is simulated.
 type SimulateBody struct {
-	ContactIDs shape.IDs `json:"contact_ids" rule:"max=100" doc:"Whether they are in an audience of the campaign or not. The first hundred who are when nobody is named."`
+	ContactIDs shape.IDs `json:"contact_ids" rule:"maxlen=100" doc:"Whether they are in an audience of the campaign or not. The first hundred who are when nobody is named."`
 }
 
 // simulatedMost is how many contacts are simulated when nobody is named.
@@ -112,7 +112,7 @@ func (o *Outreach) simulated(tx *store.Tx, c *Campaign, d record.Draft[SimulateB
 			return nil, err
 		}
 		if !found {
-			p.Invalid(d.Place("contact_ids", id), "names nothing that exists")
+			p.Invalid(d.PathOf("contact_ids", id), "names nothing that exists")
 		}
 		out = append(out, simulatedRecipient{r, id, o.refusal(tx, r.Email, r.OptedOut)})
 	}

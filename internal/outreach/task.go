@@ -55,7 +55,7 @@ func taskTitle(r *rendering, v *values, to *crm.Recipient) string {
 	if who := strings.TrimSpace(to.FirstName + " " + to.LastName); who != "" {
 		title += ": " + who
 	}
-	return firstRunes(title, shape.TextMax)
+	return firstRunes(title, shape.MaxText)
 }
 
 // taskNotes are the texts of a step as the contact would see them, and the gift.

@@ -38,8 +38,12 @@ func matchKey[T any](text func(*T) string, name string, fold func(string) string
 func matchName(field string) string { return "match." + field }
 
 // MatchFields are the fields by which a batch can find records.
-func (k *Kind[T]) MatchFields() []string {
-	return append(slices.Sorted(maps.Keys(k.Match)), externalID)
+func (k *Kind[T]) MatchFields() []string { return MatchFields(k.Match) }
+
+// MatchFields returns the fields by which a batch can find records of a kind that has an external_id
+// and the given Rules.Match.
+func MatchFields(match map[string]func(string) string) []string {
+	return append(slices.Sorted(maps.Keys(match)), externalID)
 }
 
 // FindAll gives the records that have the text in a field by which the kind is matched.

@@ -19,10 +19,10 @@ import (
 // guest has all that a batch is about: it is found by two fields, has tags, and cannot be without a name.
 type guest struct {
 	record.Head
-	Name       string       `json:"name" rule:"required,max=20"`
+	Name       string       `json:"name" rule:"required,maxlen=20"`
 	Email      shape.Text   `json:"email"`
 	ExternalID shape.Text   `json:"external_id"`
-	Tags       shape.IDs    `json:"tags" rule:"ref=groups,max=3,edits"`
+	Tags       shape.IDs    `json:"tags" rule:"ref=groups,maxlen=3,edits"`
 	Custom     shape.Custom `json:",embed"`
 }
 
@@ -67,9 +67,9 @@ func newHouse(t *testing.T, committed func(changed map[string]uint64)) *house {
 			t.Error(err)
 		}
 	})
-	h.set.Customs = func(*store.Tx, string) (*index.Customs, error) { return h.customs, nil }
+	customs := func(*store.Tx, string) (*index.Customs, error) { return h.customs, nil }
 	h.groups = record.Add(h.set, record.Rules[group]{Object: "group", Entity: "groups", Silent: true})
-	h.guests = record.Add(h.set, record.Rules[guest]{Object: "guest", Entity: "guests", Match: map[string]func(string) string{
+	h.guests = record.Add(h.set, record.Rules[guest]{Object: "guest", Entity: "guests", Customs: customs, Match: map[string]func(string) string{
 		"email": func(s string) string { return strings.TrimPrefix(shape.Fold(s), "mailto:") },
 	}})
 	return h

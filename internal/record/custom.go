@@ -20,7 +20,7 @@ func (k *Kind[T]) decodeCustom(tx *store.Tx, body shape.Value, rec *T, p *fault.
 	if custom == nil {
 		return nil
 	}
-	fields, err := k.set.Customs(tx, k.Entity)
+	fields, err := k.Customs(tx, k.Entity)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (k *Kind[T]) customKeys(tx *store.Tx, rec *T) ([][]byte, error) {
 	if len(custom) == 0 {
 		return nil, nil
 	}
-	fields, err := k.set.Customs(tx, k.Entity)
+	fields, err := k.Customs(tx, k.Entity)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +65,12 @@ func valueKey(field uuid.UUID, value string) []byte {
 }
 
 // ForgetField takes a custom field away from all records of an entity, at once.
-func (s *Set) ForgetField(tx *store.Tx, entity string, field *shape.CustomField) error {
+func (s *Set) RemoveCustomField(tx *store.Tx, entity string, field *shape.CustomField) error {
 	return s.find(entity).bury(tx, store.Tombstone{Field: field.Key, Key: customKey, Prefix: field.ID[:]})
 }
 
 // HoldsValue gives a record of the entity that has one of the allowed values of a custom field, when there is one.
-func (s *Set) HoldsValue(tx *store.Tx, entity string, field uuid.UUID, value string) (uuid.UUID, bool, error) {
+func (s *Set) FindCustomValue(tx *store.Tx, entity string, field uuid.UUID, value string) (uuid.UUID, bool, error) {
 	return s.find(entity).holds(tx, field, value)
 }
 

@@ -23,7 +23,7 @@ func (k *Kind[T]) source() (_ store.Source, emits bool) {
 	if k.Silent {
 		return store.Source{}, false
 	}
-	a := k.InWords()
+	a := k.WithArticle()
 	a = strings.ToUpper(a[:1]) + a[1:]
 	fresh := k.Example
 	head := headOf(&fresh)
@@ -32,7 +32,7 @@ func (k *Kind[T]) source() (_ store.Source, emits bool) {
 		{Event: "created", Description: a + " was created.", Example: &fresh},
 		{Event: "updated", Description: a + " was changed."},
 	}
-	if !k.QuietEnd {
+	if !k.NoDeleteEvent {
 		triggers = append(triggers, store.Trigger{Event: "deleted", Description: a + " was deleted.", Gone: true})
 	}
 	return store.Source{Object: k.Object, Triggers: append(triggers, k.Triggers...), Example: &k.Example, Read: k.Table.Public}, true

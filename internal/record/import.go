@@ -75,7 +75,7 @@ func (k *Kind[T]) importTargets(tx *store.Tx) (map[string]*target, error) {
 		}
 	}
 	if k.shape.HasCustom() {
-		fields, err := k.set.Customs(tx, k.Entity)
+		fields, err := k.Customs(tx, k.Entity)
 		if err != nil {
 			return nil, err
 		}
@@ -120,10 +120,10 @@ func (k *Kind[T]) named(tx *store.Tx, by, text, object string) (uuid.UUID, bool,
 	if by != "" {
 		return k.Find(tx, by, text)
 	}
-	if k.Named == nil {
+	if k.NameKey == nil {
 		return uuid.Nil, false, nil
 	}
-	id, found := k.Table.Find(tx, "name", k.Named(text, object))
+	id, found := k.Table.Find(tx, "name", k.NameKey(text, object))
 	return id, found, nil
 }
 

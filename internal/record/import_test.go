@@ -41,10 +41,10 @@ type heat struct {
 type lead struct {
 	record.Head
 	FirmID     uuid.NullUUID `json:"firm_id" rule:"ref=firms"`
-	FirstName  shape.Text    `json:"first_name" rule:"max=40"`
+	FirstName  shape.Text    `json:"first_name" rule:"maxlen=40"`
 	Email      shape.Text    `json:"email" rule:"format=email"`
 	Phone      shape.Text    `json:"phone"`
-	Size       shape.Number  `json:"size" rule:"integer,from=0"`
+	Size       shape.Number  `json:"size" rule:"integer,min=0"`
 	Ratio      shape.Number  `json:"ratio"`
 	Active     bool          `json:"active"`
 	Since      shape.Date    `json:"since"`
@@ -53,7 +53,7 @@ type lead struct {
 	Source     string        `json:"source" rule:"fixed,default=api,enum=api|csv"`
 	Heat       heat          `json:"heat"`
 	ExternalID shape.Text    `json:"external_id"`
-	Tags       shape.IDs     `json:"tags" rule:"ref=labels,max=3,edits"`
+	Tags       shape.IDs     `json:"tags" rule:"ref=labels,maxlen=3,edits"`
 	Custom     shape.Custom  `json:",embed"`
 }
 
@@ -89,28 +89,23 @@ func newOffice(t *testing.T) *office {
 		fields = append(fields, shape.NewCustomField(uuid.New(), string(f.typ), string(f.typ), f.typ, f.allowed))
 	}
 	o.customs = index.NewCustoms(fields)
-	o.set.Customs = func(_ *store.Tx, entity string) (*index.Customs, error) {
-		if entity != "leads" {
-			return index.NoCustoms, nil
-		}
-		return o.customs, nil
-	}
+	customs := func(*store.Tx, string) (*index.Customs, error) { return o.customs, nil }
 	domain := func(s string) string { d, _ := shape.Domain(s); return d }
 	o.firms = record.Add(o.set, record.Rules[firm]{Object: "firm", Entity: "firms", Match: map[string]func(string) string{"website": domain}})
 	named := func(name, object string) []byte {
 		return []byte(object + "\x00" + strings.Join(strings.Fields(shape.Fold(name)), " "))
 	}
 	o.labels = record.Add(o.set, record.Rules[label]{
-		Object: "label", Entity: "labels", Named: named,
+		Object: "label", Entity: "labels", NameKey: named,
 		Unique: []store.Unique[label]{{Name: "name", Of: func(l *label) []byte { return named(l.Name, l.For) }, Taken: func(*label, uuid.UUID) error { return errBroken }}},
-		Fits: func(l *label, object string) string {
+		CheckReference: func(l *label, object string) string {
 			if l.For != object {
 				return "is for another"
 			}
 			return ""
 		},
 	})
-	o.leads = record.Add(o.set, record.Rules[lead]{Object: "lead", Entity: "leads", Match: map[string]func(string) string{
+	o.leads = record.Add(o.set, record.Rules[lead]{Object: "lead", Entity: "leads", Customs: customs, Match: map[string]func(string) string{
 		"email": shape.Fold,
 		"phone": func(s string) string { return strings.ReplaceAll(s, " ", "") },
 	}})

@@ -34,20 +34,20 @@ func headOf[T any](rec *T) *Head { return any(rec).(interface{ head() *Head }).h
 
 // Rules are what a kind has beyond its struct.
 type Rules[T any] struct {
-	Object      string // "contact": how tags and events call it
-	Entity      string // "contacts": its path, its schema, what a reference to it names
-	DefaultSort string // -created_at when empty
-	Silent      bool   // emits no events
-	Brief       bool   // changes all the time, and has no history to speak of
+	Object       string // "contact": how tags and events call it
+	Entity       string // "contacts": its path, its schema, what a reference to it names
+	DefaultSort  string // -created_at when empty
+	Silent       bool   // emits no events
+	ShortHistory bool   // changes often: the table keeps a one-day change log
 	// Example is such a record, for those who want to know what its events look like.
 	Example T
-	// Triggers are what can happen to a record beside being created, updated and deleted, and Turns tells what an update is: updated,
-	// when it is nil.
+	// Triggers are the kind's events beside created, updated and deleted.
 	Triggers []store.Trigger
-	Turns    func(before, after *T) []string
-	QuietEnd bool // that a record is deleted is no event
-	Unique   []store.Unique[T]
-	Keys     []store.Key[T]
+	// UpdateEvents returns the events that an update emits. If it is nil, every update emits "updated".
+	UpdateEvents  func(before, after *T) []string
+	NoDeleteEvent bool // a deletion emits no event
+	Unique        []store.Unique[T]
+	Keys          []store.Key[T]
 	// Match gives, for fields by which a batch finds records, the form in which their texts are compared. Records that have an
 	// external_id are also found by that.
 	Match map[string]func(string) string
@@ -56,18 +56,24 @@ type Rules[T any] struct {
 	// CheckEntry notes what is wrong with a text of the list that Entries names, at its place in the body: a record has each once.
 	Entries    string
 	CheckEntry func(rec *T, at, entry string, p *fault.Problems)
-	// Together are fields that an update must give together, or not at all.
-	Together []string
-	// Changed is called when a record was changed, in the same transaction.
-	Changed func(tx *store.Tx, before, after *T) error
-	// Deleted is called when a record was deleted, in the same transaction. Nothing refers to it any more, so that what else changes
-	// and is told of shows nothing of it. An error undoes the deletion.
-	Deleted func(tx *store.Tx, rec *T) error
-	// Named gives the unique key "name" of what has the name among the records that fit the object; nil where names are not
-	// unique.
-	Named func(name, object string) []byte
-	// Fits says why a record cannot be referred to from records of the object; empty when it can.
-	Fits func(rec *T, object string) string
+	// UpdateTogether lists fields that an update must set together or not at all.
+	UpdateTogether []string
+	// AfterUpdate is called in the same transaction after a record was changed. An error undoes the
+	// change.
+	AfterUpdate func(tx *store.Tx, before, after *T) error
+	// MayDelete is called before anything is written. An error refuses the deletion.
+	MayDelete func(tx *store.Tx, rec *T) error
+	// AfterDelete is called in the same transaction after a record and all references to it were
+	// deleted. An error undoes the deletion.
+	AfterDelete func(tx *store.Tx, rec *T) error
+	// NameKey returns the value of the unique key "name" for a name among the records that can be
+	// referred to from records of the object. It is nil if names are not unique.
+	NameKey func(name, object string) []byte
+	// CheckReference returns why records of the object cannot refer to rec, or "" if they can.
+	CheckReference func(rec *T, object string) string
+	// Customs returns the custom fields that an entity has in the organization of the transaction. It
+	// is required if T embeds shape.Custom.
+	Customs func(tx *store.Tx, entity string) (*index.Customs, error)
 }
 
 // Kind is a kind of record with its table and its lists.
@@ -83,16 +89,13 @@ type Kind[T any] struct {
 
 // Set is the kinds of a service, which refer to each other by their entity.
 type Set struct {
-	// Customs gives the custom fields that an entity has in the organization of a transaction.
-	Customs func(tx *store.Tx, entity string) (*index.Customs, error)
-
 	kinds []related
 }
 
 // related is a kind as the others see it.
 type related interface {
 	entity() string
-	Misfit(tx *store.Tx, id uuid.UUID, object string) (string, error)
+	ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error)
 	// release takes every reference to the record away.
 	release(tx *store.Tx, entity string, id uuid.UUID) error
 	// needs tells whether its records cannot be without one of the entity.
@@ -142,11 +145,11 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	}
 	var customs func(*store.Tx) (*index.Customs, error)
 	if k.shape.HasCustom() {
-		customs = func(tx *store.Tx) (*index.Customs, error) { return set.Customs(tx, r.Entity) }
+		customs = func(tx *store.Tx) (*index.Customs, error) { return r.Customs(tx, r.Entity) }
 		keys = append(keys, store.Key[T]{Name: customKey, Of: k.customKeys})
 	}
 	k.Table = store.NewTable(r.Entity, unique, keys)
-	if r.Brief {
+	if r.ShortHistory {
 		k.Table = k.Table.Brief()
 	}
 	k.List = index.NewKind(r.Entity, r.DefaultSort, k.Table, customs)
@@ -155,7 +158,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 }
 
 // InWords is a record of the kind in words: "an account view".
-func (k *Kind[T]) InWords() string {
+func (k *Kind[T]) WithArticle() string {
 	one := strings.ReplaceAll(k.Object, "_", " ")
 	if strings.ContainsAny(one[:1], "aeio") {
 		return "an " + one
@@ -184,7 +187,7 @@ func NewDraft[T any](body shape.Value) Draft[T] {
 func (d Draft[T]) Open() (T, fault.Problems) { return d.record, d.problems }
 
 // Place is where in a list of the body an id stands first.
-func (d Draft[T]) Place(key string, id uuid.UUID) string {
+func (d Draft[T]) PathOf(key string, id uuid.UUID) string {
 	for i, item := range d.body.Get(key).Items {
 		if given, err := shape.ParseID(item.Text); err == nil && given == id {
 			return fmt.Sprintf("%s[%d]", key, i)
@@ -272,14 +275,14 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 	if err != nil {
 		return store.Doc[T]{}, err
 	}
-	if k.Changed != nil {
-		if err := k.Changed(tx, &old.Record, &rec); err != nil {
+	if k.AfterUpdate != nil {
+		if err := k.AfterUpdate(tx, &old.Record, &rec); err != nil {
 			return store.Doc[T]{}, err
 		}
 	}
 	events := []string{"updated"}
-	if k.Turns != nil {
-		events = k.Turns(&old.Record, &rec)
+	if k.UpdateEvents != nil {
+		events = k.UpdateEvents(&old.Record, &rec)
 	}
 	for _, event := range events {
 		if err := k.emit(tx, event, doc.ID, doc.JSON); err != nil {
@@ -299,6 +302,11 @@ func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 		return err
 	}
 	rec := old.Record
+	if k.MayDelete != nil {
+		if err := k.MayDelete(tx, &rec); err != nil {
+			return err
+		}
+	}
 	for _, other := range k.set.kinds {
 		if err := other.release(tx, k.Entity, id); err != nil {
 			return err
@@ -310,12 +318,12 @@ func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	if err := k.Table.Delete(tx, old); err != nil {
 		return err
 	}
-	if k.Deleted != nil {
-		if err := k.Deleted(tx, &rec); err != nil {
+	if k.AfterDelete != nil {
+		if err := k.AfterDelete(tx, &rec); err != nil {
 			return err
 		}
 	}
-	if k.QuietEnd {
+	if k.NoDeleteEvent {
 		return nil
 	}
 	gone, err := json.Marshal(struct {

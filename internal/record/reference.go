@@ -13,8 +13,8 @@ import (
 	"prospector/store"
 )
 
-// misfitNothing is why a reference to what is not there is refused.
-const misfitNothing = "names nothing that exists"
+// doesNotExist is why a reference to what is not there is refused.
+const doesNotExist = "names nothing that exists"
 
 // referenceKeys finds the fields that refer to other records, and makes the keys that find who refers to one.
 func (k *Kind[T]) referenceKeys() []store.Key[T] {
@@ -74,7 +74,7 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 			if kept[id] {
 				continue
 			}
-			why, err := k.set.misfit(tx, f.Ref, id, k.Object)
+			why, err := k.set.referenceProblem(tx, f.Ref, id, k.Object)
 			if err != nil {
 				return err
 			}
@@ -107,12 +107,12 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 // checkTogether notes the fields that a body lacks though it gives others that they belong to.
 func (k *Kind[T]) checkTogether(body shape.Value, p *fault.Problems) {
 	var given string
-	for _, key := range k.Together {
+	for _, key := range k.UpdateTogether {
 		if body.Get(key).Kind != shape.Absent {
 			given = key
 		}
 	}
-	for _, key := range k.Together {
+	for _, key := range k.UpdateTogether {
 		if given != "" && body.Get(key).Kind == shape.Absent {
 			p.Invalid(key, "must be given together with %s", given)
 		}
@@ -136,11 +136,11 @@ func placesOf(f *shape.Field, body shape.Value) map[uuid.UUID]string {
 	return places
 }
 
-func (s *Set) misfit(tx *store.Tx, entity string, id uuid.UUID, object string) (string, error) {
+func (s *Set) referenceProblem(tx *store.Tx, entity string, id uuid.UUID, object string) (string, error) {
 	if k := s.find(entity); k != nil {
-		return k.Misfit(tx, id, object)
+		return k.ReferenceProblem(tx, id, object)
 	}
-	return misfitNothing, nil // a kind that the service does not have yet
+	return doesNotExist, nil // a kind that the service does not have yet
 }
 
 func (k *Kind[T]) entity() string { return k.Entity }
@@ -152,25 +152,25 @@ func (k *Kind[T]) verify(tx *store.Tx, report store.Report) error {
 }
 
 // Misfit says why id cannot be referred to from records of the object; empty when it can.
-func (k *Kind[T]) Misfit(tx *store.Tx, id uuid.UUID, object string) (string, error) {
-	if k.Fits == nil {
+func (k *Kind[T]) ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error) {
+	if k.CheckReference == nil {
 		if !k.Table.Has(tx, id) {
-			return misfitNothing, nil
+			return doesNotExist, nil
 		}
 		return "", nil
 	}
 	doc, err := k.Table.Get(tx, id)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
-		return misfitNothing, nil
+		return doesNotExist, nil
 	case err != nil:
 		return "", err
 	}
-	return k.Fits(&doc.Record, object), nil
+	return k.CheckReference(&doc.Record, object), nil
 }
 
 // Needed tells whether other records may need one of this kind, so that it is in_use.
-func (k *Kind[T]) Needed() bool {
+func (k *Kind[T]) MayBeInUse() bool {
 	return slices.ContainsFunc(k.set.kinds, func(other related) bool { return other.needs(k.Entity) })
 }
 
@@ -192,7 +192,7 @@ func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
 		switch {
 		case len(bearers) == 0:
 		case f.Required:
-			return fault.Taken(fault.InUse, f.Key, bearers[0].String(), "of %s names it", k.InWords())
+			return fault.Taken(fault.InUse, f.Key, bearers[0].String(), "of %s names it", k.WithArticle())
 		default:
 			if err := k.bury(tx, store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}); err != nil {
 				return err

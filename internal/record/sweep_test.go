@@ -307,12 +307,12 @@ func TestForgetField(t *testing.T) {
 	use := func(fields ...shape.CustomField) { h.customs = index.NewCustoms(fields) }
 	forget := func(f shape.CustomField) {
 		t.Helper()
-		h.write(func(tx *store.Tx) error { return h.set.ForgetField(tx, "guests", &f) })
+		h.write(func(tx *store.Tx) error { return h.set.RemoveCustomField(tx, "guests", &f) })
 		use()
 	}
 	holds := func(f shape.CustomField, value string) (held bool) {
 		h.read(func(tx *store.Tx) (err error) {
-			_, held, err = h.set.HoldsValue(tx, "guests", f.ID, value)
+			_, held, err = h.set.FindCustomValue(tx, "guests", f.ID, value)
 			return err
 		})
 		return held

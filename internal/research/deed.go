@@ -9,8 +9,8 @@ import (
 
 // textMost cuts a text to what a field holds.
 func textMost(s string) string {
-	if n := []rune(s); len(n) > shape.TextMax {
-		return string(n[:shape.TextMax])
+	if n := []rune(s); len(n) > shape.MaxText {
+		return string(n[:shape.MaxText])
 	}
 	return s
 }

@@ -123,9 +123,9 @@ func TestTextsThatDoNotTell(t *testing.T) {
 	check(t, crm.MultiSelectField, "Consumers|Hospitals|Schools", []row{
 		{"Who does it sell to?", about("We sell to both hospitals and schools."), "Hospitals|Schools", "We sell to both hospitals and schools."},
 	})
-	long := co{about: strings.Repeat("é", 2*shape.TextMax)}.company()
+	long := co{about: strings.Repeat("é", 2*shape.MaxText)}.company()
 	got, _ := NewCatalog().Research(t.Context(), tam.Question{Text: "What is the description?", Type: crm.TextField}, long)
-	if n := len([]rune(got.Answer.Text)); n != shape.TextMax {
+	if n := len([]rune(got.Answer.Text)); n != shape.MaxText {
 		t.Errorf("a text of %d characters", n)
 	}
 }

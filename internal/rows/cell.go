@@ -19,7 +19,7 @@ func beginsFormula(text string) bool {
 }
 
 // Guard puts an apostrophe before a text that a spreadsheet would take for a formula, which keeps it a text.
-func Guard(text string) string {
+func EscapeFormula(text string) string {
 	if beginsFormula(text) {
 		return "'" + text
 	}
@@ -27,7 +27,7 @@ func Guard(text string) string {
 }
 
 // Unguard takes away the apostrophe that Guard put before a text, or a spreadsheet for the same reason.
-func Unguard(text string) string {
+func UnescapeFormula(text string) string {
 	if rest, has := strings.CutPrefix(text, "'"); has && beginsFormula(rest) {
 		return rest
 	}

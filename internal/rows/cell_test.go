@@ -14,8 +14,8 @@ import (
 // formula.
 func guarded(t *testing.T, text string) {
 	t.Helper()
-	cell := rows.Guard(text)
-	if back := rows.Unguard(cell); back != text {
+	cell := rows.EscapeFormula(text)
+	if back := rows.UnescapeFormula(cell); back != text {
 		t.Errorf("%q is guarded as %q and comes back as %q", text, cell, back)
 	}
 	if cell != text && cell != "'"+text {
@@ -34,7 +34,7 @@ func TestGuard(t *testing.T) {
 		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", " =1": "' =1", "\u00a0=1": "'\u00a0=1", " \t": "' \t", "|a": "'|a", "%a": "'%a",
 		"'": "''", "''": "'''", "'tis": "''tis", "'=1": "''=1", " 'tis": "' 'tis", "\ufeff=1": "\ufeff=1", "\xff=1": "\xff=1",
 	} {
-		if got := rows.Guard(text); got != want {
+		if got := rows.EscapeFormula(text); got != want {
 			t.Errorf("%q is guarded as %q, want %q", text, got, want)
 		}
 		if text != "\ufeff=1" {
@@ -58,7 +58,7 @@ func TestUnguard(t *testing.T) {
 		"": "", "'": "'", "'tis": "'tis", "'a=1": "'a=1", "'Ada'": "'Ada'", "' a": "' a", "=1": "=1", "-5": "-5",
 		"'=1": "=1", "'+49 30": "+49 30", "'-5": "-5", "' =1": " =1", "''": "'", "''tis": "'tis", "'''": "''", " '=1": " '=1", "’=1": "’=1", "'0049": "'0049",
 	} {
-		if got := rows.Unguard(cell); got != want {
+		if got := rows.UnescapeFormula(cell); got != want {
 			t.Errorf("%q is %q without its guard, want %q", cell, got, want)
 		}
 	}

@@ -196,7 +196,7 @@ func (c *Columns[T]) members(path string, object shape.Value, given *[]string, p
 
 // cell is the value of a cell.
 func (t *Target) cell(cell string) shape.Value {
-	cell = Unguard(cell)
+	cell = UnescapeFormula(cell)
 	if t.List {
 		return t.Entries(cell)
 	}

@@ -34,12 +34,12 @@ func NewCustomField(id uuid.UUID, key, label string, typ Type, allowed []string)
 		TypeText: textType, TypeEnum: textType, TypeNumber: numberType, TypeBoolean: reflect.TypeFor[bool](), TypeDate: dateType,
 		TypeMulti: reflect.TypeFor[[]string](),
 	}
-	f := CustomField{ID: id, Field: Field{Key: CustomPrefix + key, Label: label, Type: typ, Max: TextMax, typ: types[typ]}}
+	f := CustomField{ID: id, Field: Field{Key: CustomPrefix + key, Label: label, Type: typ, MaxLen: MaxText, typ: types[typ]}}
 	switch typ {
 	case TypeEnum:
 		f.Enum = allowed
 	case TypeMulti:
-		f.Enum, f.Max = allowed, multiMax
+		f.Enum, f.MaxLen = allowed, multiMax
 	}
 	return f
 }

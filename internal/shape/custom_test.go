@@ -63,7 +63,7 @@ func quoteAll(values []string) string {
 
 func TestDecodeCustom(t *testing.T) {
 	type try struct{ value, want, problem string }
-	longest := strings.Repeat("é", TextMax)
+	longest := strings.Repeat("é", MaxText)
 	for key, tries := range map[string][]try{
 		"text": {
 			{`"x"`, `"x"`, ""},

@@ -18,10 +18,10 @@ import (
 type Mode int
 
 const (
-	Create Mode = iota // a new record or an input: defaults apply, fixed fields may be set
-	Update             // over an existing record: what is absent stays
-	Part               // what is to be laid over a record that may exist: nothing is required
-	shown              // what is held against a record: as Create, with the read-only members of answers
+	Create  Mode = iota // a new record or an input: defaults apply, fixed fields may be set
+	Update              // over an existing record: what is absent stays
+	Partial             // what is to be laid over a record that may exist: nothing is required
+	shown               // what is held against a record: as Create, with the read-only members of answers
 )
 
 // Decode sets the members of object in into, a pointer to a struct, and notes every problem by its path. Under Update
@@ -75,7 +75,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 			d.p.Invalid(at, "is read-only")
 			continue
 		}
-		if f.Later && d.mode == Create {
+		if f.UpdateOnly && d.mode == Create {
 			d.p.Invalid(at, "cannot be set at creation")
 			continue
 		}
@@ -102,7 +102,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 			field.Set(f.zero())
 		}
 		at := join(path, f.Key)
-		if f.Required && d.mode != Part && !(f.Input && d.mode == Update) && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
+		if f.Required && d.mode != Partial && !(f.Input && d.mode == Update) && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
 			d.p.Invalid(at, "is required")
 		}
 	}
@@ -253,12 +253,12 @@ func (f *Field) checkText(s string) (string, error) {
 		return s, nil
 	case strings.Contains(s, "\x00"):
 		return "", fmt.Errorf("must not contain the character NUL")
-	case utf8.RuneCountInString(s) > f.Max:
-		return "", fmt.Errorf("must have at most %d characters", f.Max)
+	case utf8.RuneCountInString(s) > f.MaxLen:
+		return "", fmt.Errorf("must have at most %d characters", f.MaxLen)
 	case f.Enum != nil && !slices.Contains(f.Enum, s):
 		return "", fmt.Errorf("must be one of %s", strings.Join(f.Enum, ", "))
 	case f.Pattern != nil && !f.Pattern.MatchString(s):
-		return "", errors.New(f.Says)
+		return "", errors.New(f.Hint)
 	case f.Format != "":
 		return formats[f.Format](s)
 	}
@@ -277,8 +277,8 @@ func (d *decoder) number(v Value, f *Field, path string) (float64, bool) {
 		d.p.Invalid(path, "must be between -2^53 and 2^53")
 	case whole && n != math.Trunc(n):
 		d.p.Invalid(path, "must be an integer")
-	case f.Min != nil && f.MaxNum != nil && (n < *f.Min || n > *f.MaxNum):
-		d.p.Invalid(path, "must be between %v and %v", *f.Min, *f.MaxNum)
+	case f.Min != nil && f.Max != nil && (n < *f.Min || n > *f.Max):
+		d.p.Invalid(path, "must be between %v and %v", *f.Min, *f.Max)
 	case f.Min != nil && n < *f.Min:
 		d.p.Invalid(path, "must be at least %v", *f.Min)
 	default:
@@ -294,13 +294,13 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 		d.p.Invalid(path, "must be a list")
 		return
 	}
-	if f.Max > 0 && len(v.Items) > f.Max {
-		d.p.Invalid(path, "must have at most %d entries", f.Max)
+	if f.MaxLen > 0 && len(v.Items) > f.MaxLen {
+		d.p.Invalid(path, "must have at most %d entries", f.MaxLen)
 		return
 	}
 	entry := *f
 	entry.typ = dst.Type().Elem()
-	entry.Max = TextMax
+	entry.MaxLen = MaxText
 	d = d.forNew()
 	out := reflect.MakeSlice(dst.Type(), 0, len(v.Items))
 	seen := make(map[any]bool, len(v.Items))
@@ -378,8 +378,8 @@ func (d *decoder) edit(e edit, f *Field, list reflect.Value, path string) {
 			}
 		}
 	}
-	if edited.Len() > f.Max && edited.Len() > list.Len() {
-		d.p.Invalid(join(path, f.Key), "must have at most %d entries", f.Max)
+	if edited.Len() > f.MaxLen && edited.Len() > list.Len() {
+		d.p.Invalid(join(path, f.Key), "must have at most %d entries", f.MaxLen)
 	}
 	list.Set(edited)
 }

@@ -12,10 +12,10 @@ import (
 
 type sample struct {
 	ID     uuid.UUID     `json:"id" rule:"readonly,required"`
-	Name   string        `json:"name" rule:"required,max=5"`
+	Name   string        `json:"name" rule:"required,maxlen=5"`
 	Stage  string        `json:"stage" rule:"default=new,enum=new|won"`
 	Amount Number        `json:"amount"`
-	Count  Number        `json:"count" rule:"integer,from=0"`
+	Count  Number        `json:"count" rule:"integer,min=0"`
 	Due    Date          `json:"due"`
 	At     Time          `json:"at"`
 	Owner  uuid.NullUUID `json:"owner"`
@@ -26,7 +26,7 @@ type sample struct {
 }
 
 type inner struct {
-	Hour int `json:"hour" rule:"from=0,to=23,default=9"`
+	Hour int `json:"hour" rule:"min=0,max=23,default=9"`
 }
 
 // TestRoundTrip writes a record as JSON and reads it back, by the standard library and as an update of itself.

@@ -18,15 +18,15 @@ import (
 // edited has a list that an update can add to, one that it cannot, one that must not be empty, and an object that may be
 // absent.
 type edited struct {
-	Tags   IDs      `json:"tags" rule:"max=5,edits"`
-	Words  []string `json:"words" rule:"max=5"`
-	Needed []string `json:"needed" rule:"required,max=3"`
+	Tags   IDs      `json:"tags" rule:"maxlen=5,edits"`
+	Words  []string `json:"words" rule:"maxlen=5"`
+	Needed []string `json:"needed" rule:"required,maxlen=3"`
 	Rule   *rule    `json:"rule"`
 	Filter Value    `json:"filter"`
 }
 
 type rule struct {
-	Value string `json:"value" rule:"required,max=5"`
+	Value string `json:"value" rule:"required,maxlen=5"`
 	Note  Text   `json:"note"`
 }
 
@@ -294,7 +294,7 @@ func TestAValueIsKeptAsGiven(t *testing.T) {
 }
 
 type step struct {
-	Hour int    `json:"hour" rule:"from=0,to=23,default=9"`
+	Hour int    `json:"hour" rule:"min=0,max=23,default=9"`
 	Kind string `json:"kind" rule:"default=email,enum=email|call"`
 }
 
@@ -325,8 +325,8 @@ func TestObjectsThatAreAlike(t *testing.T) {
 }
 
 type twoLists struct {
-	A []string `json:"a" rule:"max=2,edits"`
-	B []string `json:"b" rule:"max=2,edits"`
+	A []string `json:"a" rule:"maxlen=2,edits"`
+	B []string `json:"b" rule:"maxlen=2,edits"`
 }
 
 // What is added to one list may be removed from another, and a full list takes one for another.

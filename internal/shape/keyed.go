@@ -12,7 +12,7 @@ import (
 // keyPattern is what the keys of a map are like, unless its field has a pattern for them.
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
-const keySays = "must have a key of 1 to 100 letters, digits, - and _"
+const keyHint = "must have a key of 1 to 100 letters, digits, - and _"
 
 // keyed decodes an object whose members have keys of the caller's own into a map. Each member is decoded as new, and
 // together they replace what was there.
@@ -21,17 +21,17 @@ func (d *decoder) keyed(v Value, dst reflect.Value, f *Field, path string) {
 		d.p.Invalid(path, "must be an object")
 		return
 	}
-	if f.Max > 0 && len(v.Members) > f.Max {
-		d.p.Invalid(path, "must have at most %d entries", f.Max)
+	if f.MaxLen > 0 && len(v.Members) > f.MaxLen {
+		d.p.Invalid(path, "must have at most %d entries", f.MaxLen)
 		return
 	}
-	entry := Field{typ: dst.Type().Elem(), Max: TextMax}
+	entry := Field{typ: dst.Type().Elem(), MaxLen: MaxText}
 	d = d.forNew()
 	out := reflect.MakeMapWithSize(dst.Type(), len(v.Members))
 	for _, m := range v.Members {
 		at := join(path, m.Key)
 		if !f.Pattern.MatchString(m.Key) {
-			d.p.Invalid(at, "%s", f.Says)
+			d.p.Invalid(at, "%s", f.Hint)
 			continue
 		}
 		e := reflect.New(entry.typ).Elem()

@@ -15,9 +15,9 @@ import (
 
 // letter has lists of objects and objects keyed by ids, some that a caller sets and some that they do not.
 type letter struct {
-	Steps  []letterStep     `json:"steps" rule:"required,max=3"`
-	Blocks map[string]block `json:"blocks" rule:"max=2"`
-	Short  map[string]block `json:"short" rule:"required" pattern:"^[a-z]$" says:"must have a key of one letter"`
+	Steps  []letterStep     `json:"steps" rule:"required,maxlen=3"`
+	Blocks map[string]block `json:"blocks" rule:"maxlen=2"`
+	Short  map[string]block `json:"short" rule:"required" pattern:"^[a-z]$" hint:"must have a key of one letter"`
 	Cast   []actor          `json:"cast" rule:"readonly"`
 	Props  map[string]actor `json:"props" rule:"readonly"`
 	Seals  map[string]block `json:"seals" rule:"fixed"`
@@ -26,8 +26,8 @@ type letter struct {
 type letterStep struct {
 	ID     Text             `json:"id"`
 	Kind   string           `json:"kind" rule:"required,enum=email|call"`
-	Hour   int              `json:"hour" rule:"from=0,to=23,default=9"`
-	Words  []string         `json:"words" rule:"max=2"`
+	Hour   int              `json:"hour" rule:"min=0,max=23,default=9"`
+	Words  []string         `json:"words" rule:"maxlen=2"`
 	Remark string           `json:"remark,omitempty" rule:"optional"`
 	Once   Text             `json:"once" rule:"fixed"`
 	SentAt Time             `json:"sent_at" rule:"readonly"`
@@ -35,7 +35,7 @@ type letterStep struct {
 }
 
 type block struct {
-	Name    string `json:"name" rule:"required,max=5"`
+	Name    string `json:"name" rule:"required,maxlen=5"`
 	Type    string `json:"type" rule:"default=MANUAL,enum=MANUAL"`
 	Content Text   `json:"content"`
 }
@@ -72,9 +72,9 @@ func TestKeyed(t *testing.T) {
 		{`{"blocks": {"a": {}, "b": {"name": "123456", "type": "AUTO", "x": 1}}}`,
 			"blocks.b.name must have at most 5 characters; blocks.b.type must be one of MANUAL; blocks.b.x is not a known field; blocks.a.name is required", nil},
 		{`{"blocks": {"a": {"name": "a"}, "b": {"name": "b"}, "c": {"name": "c"}}}`, "blocks must have at most 2 entries", nil},
-		{`{"blocks": {"": {"name": "a"}, "a.b": {}}}`, "blocks. " + keySays + "; blocks.a.b " + keySays, nil},
+		{`{"blocks": {"": {"name": "a"}, "a.b": {}}}`, "blocks. " + keyHint + "; blocks.a.b " + keyHint, nil},
 		{`{"blocks": {"é": {"name": "a"}, "` + strings.Repeat("x", 101) + `": {"name": "a"}}}`,
-			"blocks.é " + keySays + "; blocks." + strings.Repeat("x", 101) + " " + keySays, nil},
+			"blocks.é " + keyHint + "; blocks." + strings.Repeat("x", 101) + " " + keyHint, nil},
 		{`{"short": {"ab": {"name": "a"}}}`, "short.ab must have a key of one letter", nil},
 		{`{"short": {}}`, "short must not be empty", nil},
 		{`{"short": null}`, "short is required", nil},

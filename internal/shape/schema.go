@@ -190,7 +190,7 @@ func (c Components) plain(f *Field, view View) *Schema {
 	case reflect.Map:
 		s := &Schema{Type: Types{"object"}, Additional: c.plain(&Field{typ: f.typ.Elem()}, f.entryView(view))}
 		if view != Answer {
-			s.Names, s.MaxMembers = &Schema{Pattern: f.Pattern.String()}, f.Max
+			s.Names, s.MaxMembers = &Schema{Pattern: f.Pattern.String()}, f.MaxLen
 			if f.Required {
 				s.MinMembers = 1
 			}
@@ -198,10 +198,10 @@ func (c Components) plain(f *Field, view View) *Schema {
 		return s
 	case reflect.Slice:
 		entry := *f
-		entry.typ, entry.Doc, entry.Required, entry.Max, entry.ReadOnly, entry.Fixed = f.typ.Elem(), "", true, 0, false, false
+		entry.typ, entry.Doc, entry.Required, entry.MaxLen, entry.ReadOnly, entry.Fixed = f.typ.Elem(), "", true, 0, false, false
 		s := &Schema{Type: Types{"array"}, Items: c.schema(&entry, f.entryView(view))}
 		if view != Answer {
-			s.MaxItems = f.Max
+			s.MaxItems = f.MaxLen
 			if f.Required {
 				s.MinItems = 1
 			}
@@ -219,12 +219,12 @@ func (f *Field) bounds(s *Schema, view View) {
 	if view == Answer {
 		return
 	}
-	s.Minimum, s.Maximum = f.Min, f.MaxNum
+	s.Minimum, s.Maximum = f.Min, f.Max
 	if f.typ == numberType {
-		s.Minimum, s.Maximum = orBound(f.Min, -MaxNumber), orBound(f.MaxNum, MaxNumber)
+		s.Minimum, s.Maximum = orBound(f.Min, -MaxNumber), orBound(f.Max, MaxNumber)
 	}
 	if isText(f.typ) && f.Enum == nil {
-		s.MaxLength = f.Max
+		s.MaxLength = f.MaxLen
 		if f.Required {
 			s.MinLength = 1
 		}
@@ -279,7 +279,7 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 		s := &Schema{Type: Types{"object"}}
 		c[name] = s
 		for _, f := range describe(t).Fields {
-			if (f.ReadOnly || f.Later) && view == CreateInput || f.Input && view != CreateInput {
+			if (f.ReadOnly || f.UpdateOnly) && view == CreateInput || f.Input && view != CreateInput {
 				continue
 			}
 			s.Properties = s.Properties.Set(f.Key, c.schema(&f, view))

@@ -7,9 +7,9 @@
 //	json:"first_name"       its key
 //	input:"contact_ids"     beside json:"-": the key of what is taken at creation, and is no part of the record
 //	label:"First name"      its name for people, made from the key when absent
-//	rule:"required,max=80"  what a value must satisfy, see parseRules
+//	rule:"required,maxlen=80"  what a value must satisfy, see parseRules
 //	pattern:"^[a-z]+$"      a regular expression that text must match, and of a map its keys
-//	says:"must have …"      the same in words, for who did not
+//	hint:"must have …"      the same in words, for who did not
 //	doc:"…"                 a sentence for the API document
 package shape
 
@@ -39,8 +39,14 @@ const (
 	TypeReference Type = "reference"
 )
 
-// TextMax is the most characters a text may have unless its field says otherwise.
-const TextMax = 10_000
+// MaxText is the most characters a text may have unless its field says otherwise.
+const MaxText = 10_000
+
+// Enumerated is implemented by string types whose allowed values are computed, for example from a
+// list of kinds, so that a tag need not repeat them.
+type Enumerated interface {
+	Values() []string
+}
 
 // Field is one member of a struct.
 type Field struct {
@@ -52,23 +58,23 @@ type Field struct {
 	Ref     string // the entity that a reference names
 	Default string
 
-	Required bool // must have a value
-	ReadOnly bool // set by the service alone
-	Fixed    bool // set at creation, read-only afterwards
-	Later    bool // set by updates alone
-	Input    bool // taken at creation alone, and never answered
-	Optional bool // may be missing from answers
-	Integer  bool
-	Long     bool // long text, which lists do not sort by
-	Grams    bool // text of which lists find any piece quickly, at a price when it is written
-	Searched bool // a selection's words are looked for in it
-	Edits    bool // a list that an update can also add to and remove from, by add_<key> and remove_<key>
+	Required   bool // must have a value
+	ReadOnly   bool // set by the service alone
+	Fixed      bool // set at creation, read-only afterwards
+	UpdateOnly bool // set by updates alone
+	Input      bool // taken at creation alone, and never answered
+	Optional   bool // may be missing from answers
+	Integer    bool
+	Long       bool // long text, which lists do not sort by
+	Grams      bool // text of which lists find any piece quickly, at a price when it is written
+	Searched   bool // a selection's words are looked for in it
+	Edits      bool // a list that an update can also add to and remove from, by add_<key> and remove_<key>
 
-	Max     int // characters of a text, entries of a list or a map
+	MaxLen  int // characters of a text, entries of a list or a map
 	Min     *float64
-	MaxNum  *float64
+	Max     *float64
 	Pattern *regexp.Regexp
-	Says    string // the pattern in words
+	Hint    string // the pattern in words
 	Format  string
 	// Component names the schema of a value that the struct cannot describe.
 	Component string
@@ -140,10 +146,13 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 			f.Label = Humanize(key)
 		}
 		if p := sf.Tag.Get("pattern"); p != "" {
-			f.Pattern, f.Says = regexp.MustCompile(p), sf.Tag.Get("says")
+			f.Pattern, f.Hint = regexp.MustCompile(p), sf.Tag.Get("says")
 		}
 		if f.Pattern == nil && sf.Type.Kind() == reflect.Map {
-			f.Pattern, f.Says = keyPattern, keySays
+			f.Pattern, f.Hint = keyPattern, keyHint
+		}
+		if e, ok := reflect.Zero(sf.Type).Interface().(Enumerated); ok {
+			f.Enum = e.Values()
 		}
 		f.parseRules(sf.Tag.Get("rule"))
 		if sf.Type.Kind() == reflect.Slice {
@@ -151,11 +160,11 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 		}
 		f.Type = f.listType()
 		switch {
-		case f.Max > 0:
+		case f.MaxLen > 0:
 		case f.Format == "email":
-			f.Max = emailMost
+			f.MaxLen = emailMost
 		case isText(sf.Type):
-			f.Max = TextMax
+			f.MaxLen = MaxText
 		}
 		s.Fields = append(s.Fields, f)
 	}
@@ -173,8 +182,8 @@ func (f *Field) parseRules(tag string) {
 			f.ReadOnly = true
 		case "fixed":
 			f.Fixed = true
-		case "later":
-			f.Later = true
+		case "updateonly":
+			f.UpdateOnly = true
 		case "optional":
 			f.Optional = true
 		case "integer":
@@ -187,14 +196,17 @@ func (f *Field) parseRules(tag string) {
 			f.Searched = true
 		case "edits":
 			f.Edits = true
-		case "max":
-			f.Max = int(number(rule, arg))
-		case "from":
+		case "maxlen":
+			f.MaxLen = int(number(rule, arg))
+		case "min":
 			n := number(rule, arg)
 			f.Min = &n
-		case "to":
+		case "max":
+			if isText(f.typ) {
+				panic(fmt.Sprintf("shape: field %s has the rule %q, which is for numbers; use maxlen", f.Key, rule))
+			}
 			n := number(rule, arg)
-			f.MaxNum = &n
+			f.Max = &n
 		case "enum":
 			f.Enum = strings.Split(arg, "|")
 		case "ref":

@@ -16,15 +16,15 @@ var CatalogOrg = uuid.Nil
 
 // Company is a company of the catalogue. Its id is that of the source, so a text; the store keeps it under an id of its own.
 type Company struct {
-	ID            string       `json:"id" label:"ID" rule:"required,max=255"`
+	ID            string       `json:"id" label:"ID" rule:"required,maxlen=255"`
 	Name          string       `json:"name" rule:"required,searched"`
 	Website       shape.Text   `json:"website" rule:"format=domain,searched" doc:"Kept as a lower-case domain without scheme, www and path."`
 	Industry      shape.Text   `json:"industry" rule:"searched"`
 	SubIndustry   shape.Text   `json:"sub_industry" rule:"searched"`
-	EmployeeCount shape.Number `json:"employee_count" rule:"integer,from=0"`
+	EmployeeCount shape.Number `json:"employee_count" rule:"integer,min=0"`
 	AnnualRevenue shape.Number `json:"annual_revenue"`
-	FoundedYear   shape.Number `json:"founded_year" rule:"integer,from=0"`
-	Description   shape.Text   `json:"description" rule:"max=100000,long,searched"`
+	FoundedYear   shape.Number `json:"founded_year" rule:"integer,min=0"`
+	Description   shape.Text   `json:"description" rule:"maxlen=100000,long,searched"`
 	Keywords      []string     `json:"keywords" rule:"searched"`
 	Technologies  []string     `json:"technologies" rule:"searched"`
 	Country       shape.Text   `json:"country" rule:"searched"`
@@ -35,8 +35,8 @@ type Company struct {
 
 // Person is a person of the catalogue. CompanyID is the id of the employer, whether the catalogue has it or not.
 type Person struct {
-	ID          string     `json:"id" label:"ID" rule:"required,max=255"`
-	CompanyID   shape.Text `json:"company_id" label:"Company ID" rule:"max=255"`
+	ID          string     `json:"id" label:"ID" rule:"required,maxlen=255"`
+	CompanyID   shape.Text `json:"company_id" label:"Company ID" rule:"maxlen=255"`
 	FirstName   shape.Text `json:"first_name"`
 	LastName    shape.Text `json:"last_name"`
 	Title       shape.Text `json:"title"`

@@ -121,10 +121,10 @@ func newItem[T any](columns *rows.Columns[*rows.Target], row *rows.Row) item[T] 
 		}
 	})
 	before := problems
-	shape.Decode(body, &it.rec, shape.Part, &problems)
+	shape.Decode(body, &it.rec, shape.Partial, &problems)
 	if problems.Count() > before.Count() && it.loses(&body) {
 		problems = before
-		shape.Decode(body, &it.rec, shape.Part, &problems)
+		shape.Decode(body, &it.rec, shape.Partial, &problems)
 	}
 	it.problem = problems.Err()
 	return it

@@ -15,10 +15,10 @@ import (
 
 // ExcludeBody names members to remove. A company takes its people with it.
 type ExcludeBody struct {
-	CompanyIDs      []string    `json:"company_ids" rule:"max=1000" doc:"The source_id of company rows."`
-	PersonIDs       []string    `json:"person_ids" rule:"max=1000" doc:"The source_id of person rows."`
-	MemberIDs       []uuid.UUID `json:"member_ids" rule:"max=1000"`
-	CompanyWebsites []string    `json:"company_websites" rule:"max=1000" doc:"Every company row that has one of these domains."`
+	CompanyIDs      []string    `json:"company_ids" rule:"maxlen=1000" doc:"The source_id of company rows."`
+	PersonIDs       []string    `json:"person_ids" rule:"maxlen=1000" doc:"The source_id of person rows."`
+	MemberIDs       []uuid.UUID `json:"member_ids" rule:"maxlen=1000"`
+	CompanyWebsites []string    `json:"company_websites" rule:"maxlen=1000" doc:"Every company row that has one of these domains."`
 }
 
 // Exclusion is what an exclusion did.

@@ -12,7 +12,7 @@ func (t *TAM) accountOf(tx *store.Tx, source, website string) (id uuid.UUID, fou
 	if t.crm.Accounts.Table.Count(tx) == 0 {
 		return uuid.Nil, false, nil
 	}
-	id, found, err = crm.FromSource(tx, t.crm.Accounts, source)
+	id, found, err = crm.FindBySource(tx, t.crm.Accounts, source)
 	if err == nil && !found && website != "" {
 		id, found, err = t.crm.Accounts.Find(tx, "website", website)
 	}
@@ -25,7 +25,7 @@ func (t *TAM) contactOf(tx *store.Tx, source, email, linkedIn string) (id uuid.U
 	if t.crm.Contacts.Table.Count(tx) == 0 {
 		return uuid.Nil, false, nil
 	}
-	id, found, err = crm.FromSource(tx, t.crm.Contacts, source)
+	id, found, err = crm.FindBySource(tx, t.crm.Contacts, source)
 	if err == nil && !found && email != "" {
 		id, found, err = t.crm.Contacts.Find(tx, "email", email)
 	}

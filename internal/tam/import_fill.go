@@ -59,7 +59,7 @@ func withTags(have, more shape.IDs) shape.IDs {
 	}
 	tags := slices.Clone(have)
 	for _, tag := range more {
-		if !held[tag] && len(tags) < crm.TagsMost {
+		if !held[tag] && len(tags) < crm.MaxTags {
 			tags = append(tags, tag)
 		}
 	}

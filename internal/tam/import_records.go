@@ -167,7 +167,7 @@ func (k *taking) mayCreate(r *importRow) bool {
 
 func (k *taking) company(r *importRow) (outcome, error) {
 	website := string(r.company.Website)
-	k.rec.kept.Account, k.rec.kept.Suppressed = uuid.NullUUID{}, k.crm.SuppressedDomain(k.tx, website)
+	k.rec.kept.Account, k.rec.kept.Suppressed = uuid.NullUUID{}, k.crm.IsDomainSuppressed(k.tx, website)
 	if k.rec.kept.Suppressed {
 		return skipped, nil
 	}
@@ -226,7 +226,7 @@ func (k *taking) writeAnswer(a *crm.Account, answer shape.Value) {
 }
 
 func (k *taking) contact(r *importRow) (outcome, error) {
-	if k.rec.kept.Suppressed || k.crm.Suppressed(k.tx, string(r.person.Email)) {
+	if k.rec.kept.Suppressed || k.crm.IsSuppressed(k.tx, string(r.person.Email)) {
 		return skipped, nil
 	}
 	account := k.rec.kept.Account

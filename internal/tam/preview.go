@@ -127,9 +127,9 @@ type Research struct {
 	FieldID    uuid.NullUUID  `json:"field_id"`
 	FieldName  shape.Text     `json:"field_name"`
 	Question   shape.Text     `json:"question"`
-	Passed     shape.Number   `json:"passed" rule:"integer,from=0"`
-	NotMatched shape.Number   `json:"not_matched" rule:"integer,from=0"`
-	Failed     shape.Number   `json:"failed" rule:"integer,from=0"`
+	Passed     shape.Number   `json:"passed" rule:"integer,min=0"`
+	NotMatched shape.Number   `json:"not_matched" rule:"integer,min=0"`
+	Failed     shape.Number   `json:"failed" rule:"integer,min=0"`
 	StartedAt  shape.Time     `json:"started_at"`
 	FinishedAt shape.Time     `json:"finished_at"`
 	Cost       *Cost          `json:"cost" doc:"The estimate while PREPARING, the actual cost once READY."`

@@ -20,8 +20,8 @@ type PreviewRequest struct {
 	CompanyFilters                CompanyFilters `json:"company_filters" rule:"required"`
 	ContactFilters                ContactFilters `json:"contact_filters"`
 	ExcludeCompaniesWithoutTitles bool           `json:"exclude_companies_without_titles" doc:"Leave out companies of which no person is kept."`
-	TagIDs                        shape.IDs      `json:"tag_ids" rule:"max=1000" doc:"Tags for Accounts."`
-	ContactTagIDs                 shape.IDs      `json:"contact_tag_ids" rule:"max=1000" doc:"Tags for Contacts."`
+	TagIDs                        shape.IDs      `json:"tag_ids" rule:"maxlen=1000" doc:"Tags for Accounts."`
+	ContactTagIDs                 shape.IDs      `json:"contact_tag_ids" rule:"maxlen=1000" doc:"Tags for Contacts."`
 	TagExistingAccounts           bool           `json:"tag_existing_accounts" rule:"default=true" doc:"Tag also the Accounts that are there already."`
 	TagExistingContacts           bool           `json:"tag_existing_contacts" rule:"default=true" doc:"Tag also the Contacts that are there already."`
 	QualifierSignalID             uuid.NullUUID  `json:"qualifier_signal_id" doc:"An AI-filled field of accounts, whose researched answer decides which companies pass."`
@@ -38,10 +38,10 @@ type CompanyFilters struct {
 
 // ContactFilters select people by their titles and countries. Keywords are whole words of a title or phrases, without case.
 type ContactFilters struct {
-	IncludeKeywords []string   `json:"include_keywords" rule:"max=1000" doc:"The title must have any of them: as whole words, one after the other where a keyword has several."`
-	ExcludeKeywords []string   `json:"exclude_keywords" rule:"max=1000" doc:"The title must have none of them."`
+	IncludeKeywords []string   `json:"include_keywords" rule:"maxlen=1000" doc:"The title must have any of them: as whole words, one after the other where a keyword has several."`
+	ExcludeKeywords []string   `json:"exclude_keywords" rule:"maxlen=1000" doc:"The title must have none of them."`
 	Seniority       shape.Text `json:"seniority" rule:"enum=Individual Contributor|Senior Individual Contributor|Manager|Senior Manager|Director|Senior Director|VP|SVP|EVP|C-Level|Founder"`
-	Countries       []string   `json:"countries" rule:"max=1000" doc:"The person's country must be any of them, without case."`
+	Countries       []string   `json:"countries" rule:"maxlen=1000" doc:"The person's country must be any of them, without case."`
 }
 
 // QualifierRule decides which researched answers pass.
@@ -58,9 +58,9 @@ type SearchInput struct {
 	GroupingRule          shape.Value      `json:"grouping_rule" rule:"component=GroupingRule" doc:"Companies that have the same value of this field stand together, those without one last."`
 	SortingRules          shape.Value      `json:"sorting_rules" rule:"component=SortingRules" doc:"The order of the companies, by name when there is none."`
 	WithTitles            bool             `json:"with_titles" doc:"Leave out companies of which no person is kept."`
-	TitleSearch           []string         `json:"title_search" rule:"max=1000" doc:"Keywords of which the title must have any."`
+	TitleSearch           []string         `json:"title_search" rule:"maxlen=1000" doc:"Keywords of which the title must have any."`
 	ExcludeCompaniesInTAM bool             `json:"exclude_companies_in_tam" doc:"Leave out companies that are Accounts already."`
-	MaxCandidates         int              `json:"max_candidates" rule:"from=1,to=100000,default=10000" doc:"How many of the matching companies are looked at, the first in the order; the others are not in the Preview."`
+	MaxCandidates         int              `json:"max_candidates" rule:"min=1,max=100000,default=10000" doc:"How many of the matching companies are looked at, the first in the order; the others are not in the Preview."`
 	QueryID               uuid.NullUUID    `json:"query_id" doc:"Kept and answered, for the caller."`
 	AccountViewID         uuid.NullUUID    `json:"account_view_id"`
 }
@@ -68,7 +68,7 @@ type SearchInput struct {
 // TitleEnrichment is a condition on titles, without case.
 type TitleEnrichment struct {
 	Condition string   `json:"condition" rule:"required,enum=is|contains|not_contains"`
-	Criterias []string `json:"criterias" rule:"max=1000" doc:"Any of them; for not_contains none of them."`
+	Criterias []string `json:"criterias" rule:"maxlen=1000" doc:"Any of them; for not_contains none of them."`
 }
 
 // resolved is what a request named, as it was when the request was made: what is prepared later is what was asked for.
@@ -151,7 +151,7 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 		ids         shape.IDs
 	}{{"tag_ids", "account", r.TagIDs}, {"contact_tag_ids", "contact", r.ContactTagIDs}} {
 		for _, id := range list.ids {
-			why, err := t.crm.Tags.Misfit(tx, id, list.object)
+			why, err := t.crm.Tags.ReferenceProblem(tx, id, list.object)
 			if err != nil {
 				return named, err
 			}

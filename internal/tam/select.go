@@ -83,7 +83,7 @@ func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
 	case r.duplicate:
 	case r.existing && p.request.search().ExcludeCompaniesInTAM:
 		r.reason = alreadyInTAM
-	case p.crm.SuppressedDomain(tx, c.website):
+	case p.crm.IsDomainSuppressed(tx, c.website):
 		r.reason = suppressed
 	}
 	return r, nil
@@ -104,7 +104,7 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 			return err
 		}
 		r.duplicate = p.isRepeated(person)
-		if !r.duplicate && p.crm.Suppressed(tx, person.email) {
+		if !r.duplicate && p.crm.IsSuppressed(tx, person.email) {
 			r.reason = suppressed
 		}
 		if r.importable() {

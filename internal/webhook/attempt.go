@@ -21,7 +21,7 @@ type Attempt struct {
 	SubscriptionID uuid.UUID     `json:"subscription_id"`
 	SourceEventID  string        `json:"source_event_id" doc:"The id of the envelope that was sent; retries share it."`
 	TriggerKey     string        `json:"trigger_key"`
-	Attempt        int           `json:"attempt" rule:"from=1" doc:"Which attempt for the envelope it was, from 1."`
+	Attempt        int           `json:"attempt" rule:"min=1" doc:"Which attempt for the envelope it was, from 1."`
 	Status         AttemptStatus `json:"status" rule:"enum=succeeded|failed"`
 	DurationMS     int           `json:"duration_ms"`
 	CreatedAt      shape.Time    `json:"created_at" doc:"When it was over and written down."`
@@ -152,8 +152,8 @@ func (a *attempts) removeOldest(tx *store.Tx, t *tally, rec Attempt) error {
 
 // AttemptQuery is which attempts are asked for.
 type AttemptQuery struct {
-	Page          int           `json:"page" rule:"from=1,default=1" doc:"Which page, from 1."`
-	PageSize      int           `json:"page_size" rule:"from=1,to=100,default=50" doc:"How many attempts a page has."`
+	Page          int           `json:"page" rule:"min=1,default=1" doc:"Which page, from 1."`
+	PageSize      int           `json:"page_size" rule:"min=1,max=100,default=50" doc:"How many attempts a page has."`
 	Status        AttemptStatus `json:"status" rule:"enum=succeeded|failed" doc:"Only the attempts that ended so."`
 	SourceEventID shape.Text    `json:"source_event_id" doc:"The id of an envelope: only the attempts to deliver it."`
 }

@@ -15,9 +15,9 @@ import (
 // Subscription is an endpoint that wants to know of events.
 type Subscription struct {
 	record.Head
-	URL         string     `json:"url" rule:"required,max=2000" doc:"Where events are sent to: https, without a user or a fragment, and on a public address."`
+	URL         string     `json:"url" rule:"required,maxlen=2000" doc:"Where events are sent to: https, without a user or a fragment, and on a public address."`
 	Triggers    []string   `json:"triggers" rule:"required" doc:"Which events it wants: keys of triggers, object.* for all of an object, or * for all there are."`
-	Description shape.Text `json:"description" rule:"max=1000,long"`
+	Description shape.Text `json:"description" rule:"maxlen=1000,long"`
 	Status      Status     `json:"status" rule:"enum=active|paused|disabled,default=active" doc:"While it is not active no event is kept for it, and what waits goes on waiting. It can be set to active and paused; the service disables it."`
 
 	DisabledReason      Reason     `json:"disabled_reason" rule:"readonly,enum=backlog|gone|failing" doc:"Why the service has disabled it: too many deliveries wait, the endpoint answered 410, or nothing but failures for five days."`
@@ -58,7 +58,7 @@ const (
 
 func (w *Webhooks) subscriptionRules() record.Rules[Subscription] {
 	return record.Rules[Subscription]{
-		Object: "webhook_subscription", Entity: "subscriptions", Silent: true, Brief: true,
+		Object: "webhook_subscription", Entity: "subscriptions", Silent: true, ShortHistory: true,
 		Check: w.checkSubscription, Entries: "triggers",
 		CheckEntry: func(_ *Subscription, at, key string, p *fault.Problems) {
 			if !w.isKnown(key) {
