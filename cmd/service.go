@@ -133,8 +133,22 @@ func openStore(dir string, cfg Config, log *slog.Logger) (*Service, error) {
 // declare says what kinds of records there are.
 func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	s.Store = st
-	s.Identity = identity.New(st, s.Kinds)
-	s.CRM = crm.New(s.Kinds)
+	s.Identity = identity.New(st, s.Kinds, identity.Hooks{
+		OrganizationChanged: func(tx *store.Tx, before, after *identity.Organization) error {
+			return s.Outreach.OrganizationChanged(tx, before, after)
+		},
+	})
+	s.CRM = crm.New(s.Kinds, crm.Hooks{
+		ContactChanged: func(tx *store.Tx, before, after *crm.Contact) error {
+			return s.Outreach.ContactChanged(tx, before, after)
+		},
+		ContactDeleted: func(tx *store.Tx, contact uuid.UUID) error { return s.Outreach.ContactDeleted(tx, contact) },
+		TaskClosed: func(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
+			return s.Outreach.TaskClosed(tx, task, after)
+		},
+		Suppressed: func(tx *store.Tx, sup *crm.Suppression) error { return s.Outreach.Suppressed(tx, sup) },
+		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Outreach.Released(tx, sup) },
+	})
 	s.TAM = tam.New(st, s.Identity, s.CRM, tam.Options{
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
 		Researcher: cfg.researcher(s.log, st.Now), AskedAtOnce: cfg.Research.Concurrency,

@@ -33,7 +33,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		t.Fatal(err)
 	}
 	kinds := &record.Set{}
-	users, records := identity.New(st, kinds), crm.New(kinds)
+	users, records := identity.New(st, kinds, identity.Hooks{}), crm.New(kinds, crm.Hooks{})
 	market := tam.New(st, users, records, tam.Options{})
 	reach := outreach.New(st, kinds, users, records, outreach.Options{})
 	hooks, err := webhook.New(st, kinds, nil, webhook.Options{})

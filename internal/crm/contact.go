@@ -49,16 +49,16 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			return []string{"updated"}
 		},
 		AfterUpdate: func(tx *store.Tx, before, after *Contact) error {
-			if c.Hooks.ContactChanged == nil {
+			if c.hooks.ContactChanged == nil {
 				return nil
 			}
-			return c.Hooks.ContactChanged(tx, before, after)
+			return c.hooks.ContactChanged(tx, before, after)
 		},
 		AfterDelete: func(tx *store.Tx, contact *Contact) error {
-			if c.Hooks.ContactDeleted == nil {
+			if c.hooks.ContactDeleted == nil {
 				return nil
 			}
-			return c.Hooks.ContactDeleted(tx, contact.ID)
+			return c.hooks.ContactDeleted(tx, contact.ID)
 		},
 		Match: matchable["contacts"],
 		Keys:  []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},

@@ -22,26 +22,26 @@ type CRM struct {
 	Views         *record.Kind[AccountView]
 	Suppressions  *record.Kind[Suppression]
 
-	Hooks Hooks
-
+	hooks  Hooks
 	set    *record.Set
 	custom *store.Derived[map[string]*index.Customs]
 }
 
-// Hooks are what others do, in the same transaction, when something becomes of a record. They are set before anything is written.
+// Hooks let other features react to changes of records, in the same transaction. An error undoes the change. A nil hook is
+// not called.
 type Hooks struct {
 	ContactChanged func(tx *store.Tx, before, after *Contact) error
 	ContactDeleted func(tx *store.Tx, contact uuid.UUID) error
-	// TaskClosed is told of a task that was open and is not any more, or is gone: after is nil then.
+	// TaskClosed is called when an open task is completed, cancelled or deleted. after is nil if it is deleted.
 	TaskClosed func(tx *store.Tx, task uuid.UUID, after *Task) error
-	// Suppressed and Released are told of what comes onto the list of suppressions, and leaves it.
+	// Suppressed is called when a suppression is added, Released when one is removed.
 	Suppressed func(tx *store.Tx, s *Suppression) error
 	Released   func(tx *store.Tx, s *Suppression) error
 }
 
-// New declares the kinds in the set, which must have the users already.
-func New(set *record.Set) *CRM {
-	c := &CRM{set: set}
+// New declares the kinds in the set, which must already contain the users.
+func New(set *record.Set, hooks Hooks) *CRM {
+	c := &CRM{set: set, hooks: hooks}
 	c.Accounts = addEntity(c, accountRules)
 	c.Contacts = addEntity(c, c.contactRules())
 	c.Opportunities = addEntity(c, opportunityRules)

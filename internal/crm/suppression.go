@@ -36,10 +36,10 @@ func (c *CRM) suppressionRules() record.Rules[Suppression] {
 			Taken: func(_ *Suppression, other uuid.UUID) error { return suppressed(other) },
 		}},
 		AfterDelete: func(tx *store.Tx, s *Suppression) error {
-			if c.Hooks.Released == nil {
+			if c.hooks.Released == nil {
 				return nil
 			}
-			return c.Hooks.Released(tx, s)
+			return c.hooks.Released(tx, s)
 		},
 	}
 }
@@ -75,10 +75,10 @@ func (c *CRM) Suppress(tx *store.Tx, draft record.Draft[Suppression]) (doc store
 }
 
 func (c *CRM) tellSuppressed(tx *store.Tx, s *Suppression) error {
-	if c.Hooks.Suppressed == nil {
+	if c.hooks.Suppressed == nil {
 		return nil
 	}
-	return c.Hooks.Suppressed(tx, s)
+	return c.hooks.Suppressed(tx, s)
 }
 
 // SuppressEmail puts an address on the list, unless it is there already.

@@ -36,10 +36,10 @@ type Task struct {
 
 func (c *CRM) taskRules() record.Rules[Task] {
 	closed := func(tx *store.Tx, before, after *Task) error {
-		if c.Hooks.TaskClosed == nil || before.Status != TaskOpen || after != nil && after.Status == TaskOpen {
+		if c.hooks.TaskClosed == nil || before.Status != TaskOpen || after != nil && after.Status == TaskOpen {
 			return nil
 		}
-		return c.Hooks.TaskClosed(tx, before.ID, after)
+		return c.hooks.TaskClosed(tx, before.ID, after)
 	}
 	return record.Rules[Task]{
 		Object: "task", Entity: "tasks", Check: checkTask, Example: taskExample,

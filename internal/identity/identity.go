@@ -20,27 +20,26 @@ type Identity struct {
 	Users         *record.Kind[User]
 	Keys          *record.Kind[Key]
 
-	Hooks Hooks
-
 	store *store.Store
 	uses  *uses
 }
 
-// Hooks are what others do, in the same transaction, when something becomes of a record. They are set before anything is written.
+// Hooks let other features react to changes of records, in the same transaction. An error undoes the change. A nil hook is
+// not called.
 type Hooks struct {
 	OrganizationChanged func(tx *store.Tx, before, after *Organization) error
 }
 
 // New declares the kinds in the set.
-func New(s *store.Store, set *record.Set) *Identity {
+func New(s *store.Store, set *record.Set, hooks Hooks) *Identity {
 	i := &Identity{store: s, uses: newUses(s)}
 	i.Organizations = record.Add(set, record.Rules[Organization]{
 		Object: "organization", Entity: "organizations", Silent: true, Check: checkOrganization,
 		AfterUpdate: func(tx *store.Tx, before, after *Organization) error {
-			if i.Hooks.OrganizationChanged == nil {
+			if hooks.OrganizationChanged == nil {
 				return nil
 			}
-			return i.Hooks.OrganizationChanged(tx, before, after)
+			return hooks.OrganizationChanged(tx, before, after)
 		},
 	})
 	i.Users = record.Add(set, record.Rules[User]{Object: "user", Entity: "users", Silent: true})

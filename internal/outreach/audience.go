@@ -182,9 +182,9 @@ func (o *Outreach) recount(tx *store.Tx, doc store.Doc[Audience], by int) error 
 	return err
 }
 
-// contactDeleted stops the sequences of a contact that goes, and takes it out of its audiences, which is no change that anybody made
+// ContactDeleted stops the sequences of a contact that goes, and takes it out of its audiences, which is no change that anybody made
 // to them.
-func (o *Outreach) contactDeleted(tx *store.Tx, contact uuid.UUID) error {
+func (o *Outreach) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 	if err := o.stopContact(tx, contact, StopContactDeleted); err != nil {
 		return err
 	}

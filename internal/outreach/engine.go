@@ -348,8 +348,8 @@ func (e *engine) completeCampaign(id uuid.UUID) error {
 	return err
 }
 
-// organizationChanged looks at everything again when the days or the hours of the organization are others.
-func (o *Outreach) organizationChanged(tx *store.Tx, _, _ *identity.Organization) error {
+// OrganizationChanged looks at everything again when the days or the hours of the organization are others.
+func (o *Outreach) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) error {
 	running, err := o.Campaigns.Table.IDs(tx, byStatus, []byte(CampaignActive), 1)
 	if err == nil && len(running) == 0 {
 		running, err = o.Campaigns.Table.IDs(tx, byStatus, []byte(CampaignPaused), 1)

@@ -86,10 +86,6 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, op
 	o.Audiences = record.Add(set, o.audienceRules())
 	o.Templates = record.Add(set, o.templateRules())
 	o.Campaigns = record.Add(set, o.campaignRules())
-	c.Hooks = crm.Hooks{
-		ContactChanged: o.contactChanged, ContactDeleted: o.contactDeleted, TaskClosed: o.taskClosed, Suppressed: o.suppressed, Released: o.released,
-	}
-	id.Hooks.OrganizationChanged = o.organizationChanged
 	return o
 }
 
@@ -132,7 +128,7 @@ func (o *Outreach) recover(ctx context.Context, org uuid.UUID) error {
 				return err
 			}
 		}
-		return o.organizationChanged(tx, nil, nil)
+		return o.OrganizationChanged(tx, nil, nil)
 	})
 }
 

@@ -117,8 +117,8 @@ func (o *Outreach) stopContact(tx *store.Tx, contact uuid.UUID, why StopReason) 
 	})
 }
 
-// contactChanged stops the sequences of a contact who has opted out, and begins those of one who has come back.
-func (o *Outreach) contactChanged(tx *store.Tx, before, after *crm.Contact) error {
+// ContactChanged stops the sequences of a contact who has opted out, and begins those of one who has come back.
+func (o *Outreach) ContactChanged(tx *store.Tx, before, after *crm.Contact) error {
 	if before.DoNotContact == after.DoNotContact && before.Email == after.Email {
 		return nil
 	}
@@ -132,8 +132,8 @@ func (o *Outreach) contactChanged(tx *store.Tx, before, after *crm.Contact) erro
 	return o.promiseBegin(tx, beginWork{Contacts: packIDs(after.ID)})
 }
 
-// suppressed stops the sequences of those whom nothing may be sent to any more: those of an address at once, those of a domain in a job.
-func (o *Outreach) suppressed(tx *store.Tx, s *crm.Suppression) error {
+// Suppressed stops the sequences of those whom nothing may be sent to any more: those of an address at once, those of a domain in a job.
+func (o *Outreach) Suppressed(tx *store.Tx, s *crm.Suppression) error {
 	if s.Email == "" {
 		running := false
 		err := o.sequences.Range(tx, byActive, nil, func([]byte, uuid.UUID) bool { running = true; return false })
@@ -152,8 +152,8 @@ func (o *Outreach) suppressed(tx *store.Tx, s *crm.Suppression) error {
 	return o.recheckContacts(tx, contacts)
 }
 
-// released begins the sequences of those who may be written to again.
-func (o *Outreach) released(tx *store.Tx, _ *crm.Suppression) error {
+// Released begins the sequences of those who may be written to again.
+func (o *Outreach) Released(tx *store.Tx, _ *crm.Suppression) error {
 	if err := o.settled(tx); err != nil {
 		return err
 	}

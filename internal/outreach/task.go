@@ -85,8 +85,8 @@ func firstRunes(s string, most int) string {
 	return s
 }
 
-// taskClosed ends the step of a Task that was completed, cancelled or deleted; after is nil then.
-func (o *Outreach) taskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
+// TaskClosed ends the step of a Task that was completed, cancelled or deleted; after is nil then.
+func (o *Outreach) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
 	ids, err := o.sequences.IDs(tx, byTask, task[:], 1)
 	if err != nil || len(ids) == 0 {
 		return err

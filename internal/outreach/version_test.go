@@ -37,8 +37,8 @@ func newDrawer(t *testing.T) *drawer {
 		}
 	})
 	set := &record.Set{}
-	id := identity.New(st, set)
-	d := &drawer{Outreach: New(st, set, id, crm.New(set), Options{}), t: t}
+	id := identity.New(st, set, identity.Hooks{})
+	d := &drawer{Outreach: New(st, set, id, crm.New(set, crm.Hooks{}), Options{}), t: t}
 	org, err := id.CreateOrganization(context.Background(), store.Actor{}, drawn(t, `{"name": "Acme"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func market(t testing.TB, companies int) []tam.Company {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	catalog := tam.New(st, nil, crm.New(&record.Set{}), tam.Options{}).Catalog
+	catalog := tam.New(st, nil, crm.New(&record.Set{}, crm.Hooks{}), tam.Options{}).Catalog
 	if err := catalog.Generate(context.Background(), st, tam.Generation{Companies: companies, Seed: 1}, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func newMarket(t *testing.T) *market {
 		t.Fatal(err)
 	}
 	kinds := &record.Set{}
-	m := &market{TAM: New(st, identity.New(st, kinds), crm.New(kinds), Options{}), t: t, st: st}
+	m := &market{TAM: New(st, identity.New(st, kinds, identity.Hooks{}), crm.New(kinds, crm.Hooks{}), Options{}), t: t, st: st}
 	t.Cleanup(func() {
 		if !t.Failed() {
 			m.sound()

@@ -47,8 +47,8 @@ func newOffice(t *testing.T) *office {
 		t.Fatal(err)
 	}
 	kinds := &record.Set{}
-	users := identity.New(st, kinds)
-	o.TAM = New(st, users, crm.New(kinds), Options{UnitRate: 2})
+	users := identity.New(st, kinds, identity.Hooks{})
+	o.TAM = New(st, users, crm.New(kinds, crm.Hooks{}), Options{UnitRate: 2})
 	o.worker = worker.New(st, slog.New(slog.DiscardHandler), o.Jobs())
 	t.Cleanup(func() {
 		o.view(func(tx *store.Tx) error {
