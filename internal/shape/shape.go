@@ -146,7 +146,7 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 			f.Label = Humanize(key)
 		}
 		if p := sf.Tag.Get("pattern"); p != "" {
-			f.Pattern, f.Hint = regexp.MustCompile(p), sf.Tag.Get("says")
+			f.Pattern, f.Hint = regexp.MustCompile(p), sf.Tag.Get("hint")
 		}
 		if f.Pattern == nil && sf.Type.Kind() == reflect.Map {
 			f.Pattern, f.Hint = keyPattern, keyHint
