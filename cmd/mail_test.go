@@ -88,7 +88,7 @@ func TestMailEncrypted(t *testing.T) {
 	o.begin(s, campaign)
 	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent and is held" for=5s error="login: 535 5\.7\.8 not you, PLAIN \*\*\*"`))
 	r, err := send(client, "GET", s.url+"/readyz", "")
-	if err != nil || r.status != http.StatusServiceUnavailable || !strings.Contains(string(r.body), `"mail cannot be sent and is held: login"`) {
+	if err != nil || r.status != http.StatusServiceUnavailable || !strings.Contains(string(r.body), `"sending is paused: login"`) {
 		t.Errorf("%v %d %s", err, r.status, r.body)
 	}
 	said := string(r.body) + string(s.do(http.StatusOK, o.key, "POST", "/v1/outbox/list", "{}").body)

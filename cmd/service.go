@@ -108,7 +108,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	s.Worker.Limit(tam.ImportJob, importedAtOnce)
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, TAM: s.TAM, Outreach: s.Outreach, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version,
-		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, MetricsElsewhere: cfg.MetricsAddr != "",
+		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, SeparateMetrics: cfg.MetricsAddr != "",
 	})
 	return s, nil
 }

@@ -1,5 +1,8 @@
-// Package handlers is the HTTP side of the service: one table of operations, strict decoding, envelopes, access, the
-// rate limit, errors and the API document. It alone speaks of status codes; what an operation does is decided below.
+// Package handlers is the HTTP layer of the service. It owns the table of operations and everything
+// derived from it: routing, access checks, strict decoding of requests, response envelopes, the rate
+// limit, idempotent replays, error responses, request metrics and the OpenAPI document. It is the only
+// package that uses HTTP status codes. What an operation does is decided by the feature packages below;
+// handlers must not contain business rules.
 package handlers
 
 import (
@@ -26,7 +29,7 @@ import (
 	"prospector/store"
 )
 
-// Options are what the API is made of.
+// Options contains the components that the API serves, and its limits.
 type Options struct {
 	Store    *store.Store
 	Index    *index.Engine
@@ -38,30 +41,30 @@ type Options struct {
 	Worker   *worker.Worker
 	Log      *slog.Logger
 	Version  string
-	// RatePerMinute is the limit of organizations that have none of their own; 0 is none.
+	// RatePerMinute is the rate limit of organizations without a limit of their own. 0 means no limit.
 	RatePerMinute int
-	// BodyBytes is the largest body that is read.
+	// BodyBytes is the maximum size of a request body.
 	BodyBytes int64
-	// MetricsElsewhere leaves the metrics out of the table of operations: they are served by Metrics alone.
-	MetricsElsewhere bool
+	// SeparateMetrics removes the metrics from the table of operations. Only Metrics serves them then.
+	SeparateMetrics bool
 }
 
 // API serves the operations.
 type API struct {
 	Options
-	operations []Operation
-	router     *httprouter.Router
-	rates      *rates
-	answers    *answers
-	document   func() []byte                // made when it is first asked for: most commands never show it
-	docs       func() (console.Page, error) // shows the document
-	draining   atomic.Bool
-	metrics    *metrics
+	operations  []Operation
+	router      *httprouter.Router
+	rateLimiter *rateLimiter
+	responses   *responseStore
+	document    func() []byte                // the OpenAPI document, built on first use
+	docs        func() (console.Page, error) // the page at /docs, built on first use
+	draining    atomic.Bool
+	metrics     *metrics
 }
 
-// New makes the API of a service.
+// New returns the API of a service.
 func New(o Options) *API {
-	a := &API{Options: o, rates: newRates(), answers: newAnswers()}
+	a := &API{Options: o, rateLimiter: newRateLimiter(), responses: newResponseStore()}
 	a.operations = a.table()
 	a.router = a.mount()
 	a.document = sync.OnceValue(a.openAPI)
@@ -70,7 +73,7 @@ func New(o Options) *API {
 	return a
 }
 
-// table is every operation there is.
+// table returns all operations.
 func (a *API) table() []Operation {
 	ops := slices.Concat(
 		a.identityOperations(),
@@ -90,15 +93,16 @@ func (a *API) table() []Operation {
 	return append(ops, schemaOperation(ops))
 }
 
-// Operations is the table, for the tests that are made from it.
+// Operations returns the table of operations. Tests are generated from it.
 func (a *API) Operations() []Operation { return a.operations }
 
-// Drain makes /readyz say that the service is going away.
+// Drain makes /readyz report that the service is shutting down.
 func (a *API) Drain() { a.draining.Store(true) }
 
 type contextKey struct{}
 
-// ServeHTTP takes a request through the checks in their order: key, rate, path, access, and then the operation.
+// ServeHTTP checks the API key and the rate limit of a request under /v1, and routes it. The operation
+// then checks the access of the key.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	c := &call{api: a, request: r, requestID: requestID(r)}
@@ -114,31 +118,31 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			a.Log.Error("panic", "request_id", c.requestID, "operation", c.opName(), "panic", p, "stack", string(debug.Stack()))
 			if sent.status == 0 {
-				c.errorAnswer(c.internal()).write(sent)
+				c.errorResponse(c.internal()).write(sent)
 			}
 		}
 		c.done(sent, time.Since(started))
 	}()
 	if underV1(r.URL.Path) {
 		if err := c.admit(sent.Header()); err != nil {
-			c.errorAnswer(err).write(sent)
+			c.errorResponse(err).write(sent)
 			return
 		}
 	}
 	routed := r.WithContext(context.WithValue(r.Context(), contextKey{}, c))
 	if r.Method == http.MethodHead {
-		routed.Method = http.MethodGet // in the copy alone: the server must know that it sends no body
+		routed.Method = http.MethodGet // only in the copy: the server must still see HEAD to omit the body
 	}
 	a.router.ServeHTTP(sent, routed)
 }
 
 func underV1(path string) bool { return path == "/v1" || strings.HasPrefix(path, "/v1/") }
 
-// sentStatus remembers the status for the log and the metrics.
+// sentStatus records the status that was sent, for the log and the metrics.
 type sentStatus struct {
 	http.ResponseWriter
 	status int
-	cut    bool // the answer was cut off
+	cut    bool // the response was aborted after its beginning was sent
 }
 
 func (s *sentStatus) WriteHeader(status int) {

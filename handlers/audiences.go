@@ -15,19 +15,19 @@ import (
 	"prospector/store"
 )
 
-// AddContactsBody says who comes into an audience.
+// AddContactsBody selects the contacts to add to an audience, by their ids or with a query.
 type AddContactsBody struct {
-	ContactIDs shape.IDs   `json:"contact_ids" rule:"maxlen=10000" doc:"Either these, or all contacts that a list with the filters and the search would have."`
+	ContactIDs shape.IDs   `json:"contact_ids" rule:"maxlen=10000" doc:"The contacts to add. Alternatively, give filters or search to add all matching contacts."`
 	Filters    shape.Value `json:"filters" rule:"component=Filters"`
-	Search     string      `json:"search" doc:"As that of a list of contacts."`
+	Search     string      `json:"search" doc:"Search words, as in a list of contacts."`
 }
 
-// RemoveContactsBody says who leaves an audience.
+// RemoveContactsBody selects the contacts to remove from an audience.
 type RemoveContactsBody struct {
 	ContactIDs shape.IDs `json:"contact_ids" rule:"required,maxlen=10000"`
 }
 
-// audienceOperations are those of audiences and of the contacts in them.
+// audienceOperations returns the operations on audiences and their members.
 func (a *API) audienceOperations() []Operation {
 	o := a.Outreach
 	k := o.Audiences
@@ -35,26 +35,26 @@ func (a *API) audienceOperations() []Operation {
 	return []Operation{
 		write(Operation{
 			Name: "create_audience", Method: http.MethodPost, Path: "/v1/audiences", Access: identity.Write, Status: http.StatusCreated,
-			Codes: []fault.Code{fault.AudienceNameTaken}, Summary: "Create an audience, with the contacts that it begins with",
-		}, func(_ *call, tx *store.Tx, in creates[outreach.Audience]) (store.Doc[outreach.Audience], error) {
+			Codes: []fault.Code{fault.AudienceNameTaken}, Summary: "Create an audience with its initial contacts",
+		}, func(_ *call, tx *store.Tx, in createBody[outreach.Audience]) (store.Doc[outreach.Audience], error) {
 			return o.CreateAudience(tx, in.Draft)
 		}),
 		getOperation(k),
 		updateOperation(k, "update_audience", "/v1/audiences/{id}", fault.AudienceNameTaken),
 		deleteOperation(k, fault.InUse),
 		listOperation(k),
-		listingSome[crm.Contact](Operation{
-			Name: "list_audience_contacts", Path: contacts + "/list", Summary: "List the contacts of an audience, filtered, searched and sorted",
+		listWithin[crm.Contact](Operation{
+			Name: "list_audience_contacts", Path: contacts + "/list", Summary: "List the contacts of an audience, with filters, search and sorting",
 		}, a.CRM.Contacts.List, (*call).org, func(c *call, all index.Compiled) (index.Compiled, error) {
 			id, err := c.pathID(0)
-			return within(all, func(tx *store.Tx) ([]uuid.UUID, error) { return o.Members(tx, id) }), err
+			return restrictTo(all, func(tx *store.Tx) ([]uuid.UUID, error) { return o.Members(tx, id) }), err
 		}),
-		writeAfter(Operation{
+		writeWithLookup(Operation{
 			Name: "add_audience_contacts", Method: http.MethodPost, Path: contacts + "/add", Access: identity.Write,
 			Codes:   []fault.Code{fault.AudienceArchived, fault.InvalidFilter},
-			Summary: "Put contacts into an audience: up to 10,000 by their ids, or all that a list has",
+			Summary: "Add contacts to an audience: up to 10,000 by id, or all that match a query",
 			example: []byte(`{"filters": [{"field": "title", "condition": "contains", "value": "operations"}]}`),
-		}, a.chosen, func(c *call, tx *store.Tx, _ creates[AddContactsBody], chosen chosenContacts) (outreach.Added, error) {
+		}, a.chosen, func(c *call, tx *store.Tx, _ createBody[AddContactsBody], chosen chosenContacts) (outreach.Added, error) {
 			id, err := c.pathID(0)
 			if err != nil {
 				return outreach.Added{}, err
@@ -66,21 +66,22 @@ func (a *API) audienceOperations() []Operation {
 		}),
 		write(Operation{
 			Name: "remove_audience_contacts", Method: http.MethodPost, Path: contacts + "/remove", Access: identity.Write,
-			Summary: "Take contacts out of an audience; those that are not in it are ignored",
+			Summary: "Remove contacts from an audience; contacts that are not in it are ignored",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in RemoveContactsBody) (outreach.Removed, error) {
 			return o.RemoveContacts(tx, id, in.ContactIDs)
 		})),
 	}
 }
 
-// chosenContacts are those that a body names, or those that were found for it.
+// chosenContacts are the contacts that a request selects.
 type chosenContacts struct {
 	ids   []uuid.UUID
-	found bool
+	found bool // by a query, so that all of them exist
 }
 
-// chosen gives the contacts that a body names or describes.
-func (a *API) chosen(c *call, in creates[AddContactsBody]) (chosenContacts, error) {
+// chosen returns the contacts that the body selects. It refuses a body with both ids and a query, and
+// a body with neither.
+func (a *API) chosen(c *call, in createBody[AddContactsBody]) (chosenContacts, error) {
 	body, p := in.Open()
 	given := func(key string) bool {
 		return c.body.Get(key).Kind != shape.Absent && c.body.Get(key).Kind != shape.Null
@@ -88,17 +89,17 @@ func (a *API) chosen(c *call, in creates[AddContactsBody]) (chosenContacts, erro
 	named, described := given("contact_ids"), given("filters") || len(shape.Words(body.Search)) > 0
 	switch {
 	case named && described:
-		p.Invalid("contact_ids", "must not be given together with filters or search")
+		p.Invalid("contact_ids", "must not be combined with filters or search")
 	case named && len(body.ContactIDs) == 0 && !p.Has("contact_ids"):
 		p.Invalid("contact_ids", "must not be empty")
 	case !named && !described && !p.Has("search"):
-		p.Invalid("contact_ids", "is required, or filters or search")
+		p.Invalid("contact_ids", "required, unless filters or search is given")
 	}
 	if named || !described {
 		return chosenContacts{ids: body.ContactIDs}, p.Err()
 	}
 	k := a.CRM.Contacts.List
 	query := index.ListBody{Filters: body.Filters, Search: body.Search, Page: 1, PageSize: 1}
-	ids, _, err := a.Index.Select(c.org(), k, compiled(k, query, p), math.MaxInt)
+	ids, _, err := a.Index.Select(c.org(), k, compileQuery(k, query, p), math.MaxInt)
 	return chosenContacts{ids, true}, err
 }

@@ -14,20 +14,20 @@ import (
 	"prospector/store"
 )
 
-// BatchBody is the body of a batch.
+// BatchBody is the body of a batch request.
 type BatchBody struct {
-	Records []shape.Value `json:"records" rule:"required,maxlen=1000" doc:"Each as the body of a creation or, with an id, of an update. One that is refused does not stop the others."`
-	MatchOn string        `json:"match_on" doc:"A record without an id updates the oldest that has the same value, compared without case, instead of creating a second: external_id; for contacts also email or linkedin_url, for accounts website. Then add_tags and remove_tags may stand in every record."`
+	Records []shape.Value `json:"records" rule:"required,maxlen=1000" doc:"Each record has the form of a create request or, with an id, of an update request. An invalid record does not stop the others."`
+	MatchOn string        `json:"match_on" doc:"The field that identifies existing records. A record without an id updates the oldest record with the same value, ignoring case, instead of creating another one. One of external_id; for contacts also email or linkedin_url; for accounts also website. With match_on, every record may have add_tags and remove_tags."`
 }
 
-// BatchResult is what became of a batch.
+// BatchResult reports the outcome of a batch.
 type BatchResult struct {
 	Succeeded int           `json:"succeeded"`
 	Failed    int           `json:"failed"`
 	Results   []BatchRecord `json:"results"`
 }
 
-// BatchRecord is what became of one record of it.
+// BatchRecord reports the outcome of one record of a batch: its id, or an error.
 type BatchRecord struct {
 	Index   int        `json:"index"`
 	ID      *uuid.UUID `json:"id,omitempty" rule:"optional"`
@@ -35,16 +35,16 @@ type BatchRecord struct {
 	Error   *ErrorBody `json:"error,omitempty" rule:"optional"`
 }
 
-// batches is the body of a batch of the records T, decoded as far as it can be without a transaction.
-type batches[T any] struct {
+// batchBody is the decoded body of a batch of records T. References are checked later, in the transaction.
+type batchBody[T any] struct {
 	BatchBody
 	items []record.Item[T]
 	err   error
 }
 
-func (batches[T]) source() schemaSource { return inputOf[BatchBody]() }
+func (batchBody[T]) source() schemaSource { return inputOf[BatchBody]() }
 
-func (b *batches[T]) set(v shape.Value) {
+func (b *batchBody[T]) set(v shape.Value) {
 	var p fault.Problems
 	shape.Decode(v, &b.BatchBody, shape.Create, &p)
 	if b.err = p.Err(); b.err != nil {
@@ -55,12 +55,12 @@ func (b *batches[T]) set(v shape.Value) {
 	}
 }
 
-// batchOperation makes and changes many records at once.
+// batchOperation creates and updates many records in one transaction.
 func batchOperation[T any](k *record.Kind[T]) Operation {
 	return write(Operation{
 		Name: "batch_" + k.Entity, Method: http.MethodPost, Path: "/v1/" + k.Entity + "/batch", Access: identity.Write,
-		Summary: "Create and update up to 1000 " + k.Entity + ", each by itself",
-	}, func(_ *call, tx *store.Tx, in batches[T]) (BatchResult, error) {
+		Summary: "Create and update up to 1000 " + k.Entity + " in one request",
+	}, func(_ *call, tx *store.Tx, in batchBody[T]) (BatchResult, error) {
 		if in.err != nil {
 			return BatchResult{}, in.err
 		}

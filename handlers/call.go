@@ -17,7 +17,7 @@ import (
 	"prospector/store"
 )
 
-// call is a request on its way through its operation.
+// call is the state of one request while it is served.
 type call struct {
 	api       *API
 	op        *Operation
@@ -27,17 +27,17 @@ type call struct {
 	params    map[string]string
 	raw       []byte
 	body      shape.Value
-	code      fault.Code // of the error it was answered with, for the log
+	code      fault.Code // of the error response, if any, for the log
 }
 
 func (c *call) actor() store.Actor {
 	return store.Actor{Key: c.principal.Key, User: c.principal.User, Operation: c.op.Name, RequestID: c.requestID}
 }
 
-// org is the organization of the caller.
+// org returns the organization of the caller.
 func (c *call) org() uuid.UUID { return c.principal.Org }
 
-// admit finds out who calls and takes one request from what the organization may make.
+// admit authenticates the caller and counts the request against the rate limit of the organization.
 func (c *call) admit(h http.Header) error {
 	p, err := c.api.Identity.Authenticate(apiKey(c.request))
 	if err != nil {
@@ -48,10 +48,10 @@ func (c *call) admit(h http.Header) error {
 	if p.RateLimit.Valid {
 		limit = int(p.RateLimit.Float)
 	}
-	return c.api.rates.take(p.Org, limit, c.api.Store.Now(), h)
+	return c.api.rateLimiter.allow(p.Org, limit, c.api.Store.Now(), h)
 }
 
-// apiKey is the key of a request; Authorization wins over the header of our own.
+// apiKey returns the API key of a request. Authorization takes precedence over X-Prospector-Api-Key.
 func apiKey(r *http.Request) string {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, key, _ := strings.Cut(auth, " ")
@@ -72,28 +72,28 @@ func requestID(r *http.Request) string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// serve runs one operation for a request that reached it.
-func (c *call) serve() answer {
+// serve checks access, reads the input and runs the operation.
+func (c *call) serve() response {
 	if c.op.Access != Public && !c.principal.Access.Covers(c.op.Access) {
-		return c.errorAnswer(forbidden(c.op.Access))
+		return c.errorResponse(forbidden(c.op.Access))
 	}
 	if err := c.readBody(); err != nil {
-		return c.errorAnswer(err)
+		return c.errorResponse(err)
 	}
 	if c.op.Access != Public {
 		if err := c.readQuery(); err != nil {
-			return c.errorAnswer(err)
+			return c.errorResponse(err)
 		}
 	}
 	a, err := c.op.run(c)
 	if err != nil {
-		return c.errorAnswer(err)
+		return c.errorResponse(err)
 	}
 	return a
 }
 
-// readBody reads the body of an operation that takes one. No body on a POST is the empty object: what is required is
-// then missing by name.
+// readBody reads the body of an operation that takes one. A POST without a body counts as an empty
+// object, so that missing fields are reported by name.
 func (c *call) readBody() error {
 	if c.op.input.typ == nil {
 		return nil
@@ -105,21 +105,21 @@ func (c *call) readBody() error {
 	media, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type"))
 	encoding := c.request.Header.Get("Content-Encoding")
 	if err != nil || media != "application/json" || encoding != "" && encoding != "identity" {
-		// A body of unknown length may still turn out to be none.
+		// A body of unknown length may still be empty.
 		if c.request.ContentLength < 0 && c.emptyBody() {
 			return c.noBody()
 		}
-		return fault.New(fault.UnsupportedMediaType, "the body must be application/json, without an encoding")
+		return fault.New(fault.UnsupportedMediaType, "the request body must be application/json without a content encoding")
 	}
 	c.raw, err = io.ReadAll(http.MaxBytesReader(nil, c.request.Body, c.api.BodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		// A caller who writes all before it reads would else never see the answer.
-		_, _ = io.CopyN(io.Discard, c.request.Body, drainMost)
-		return fault.New(fault.BodyTooLarge, "the body must have at most %d bytes", c.api.BodyBytes)
+		// A client that sends its whole request before it reads would otherwise never see the response.
+		_, _ = io.CopyN(io.Discard, c.request.Body, maxDrain)
+		return fault.New(fault.BodyTooLarge, "the request body must be at most %d bytes", c.api.BodyBytes)
 	case err != nil:
-		return fault.New(fault.InvalidJSON, "the body could not be read to its end")
+		return fault.New(fault.InvalidJSON, "the request body is incomplete")
 	case len(c.raw) == 0:
 		return c.noBody()
 	}
@@ -127,15 +127,15 @@ func (c *call) readBody() error {
 	return err
 }
 
-// drainMost bounds what is read of a body that is too large.
-const drainMost = 64 << 20
+// maxDrain is how many bytes of an oversized body are read and discarded.
+const maxDrain = 64 << 20
 
-// noBody is the empty object for a POST, whose body may be left out; a PATCH says what is to change.
+// noBody accepts a missing body for a POST, where the body is optional, and refuses it for a PATCH.
 func (c *call) noBody() error {
 	if c.op.Method == http.MethodPost {
 		return nil
 	}
-	return fault.New(fault.InvalidJSON, "the body must be one JSON object: there is none")
+	return fault.New(fault.InvalidJSON, "the request body is missing; it must be a JSON object")
 }
 
 func (c *call) emptyBody() bool {
@@ -143,16 +143,16 @@ func (c *call) emptyBody() bool {
 	return n == 0 && err == io.EOF
 }
 
-// done counts and logs a request that was answered.
+// done updates the metrics and logs the request.
 func (c *call) done(sent *sentStatus, took time.Duration) {
 	c.api.metrics.inFlight.Dec()
-	c.api.metrics.answered(c, sent, took)
+	c.api.metrics.observe(c, sent, took)
 	c.log(sent.status, took)
 }
 
-// path is that of the request for the log. One that lets whoever knows it do something is not written there.
+// path returns the path of the request for the log. Unsubscribe tokens are credentials and are left out.
 func (c *call) path() string {
-	if isForPeople(c.request.URL.Path) {
+	if isRecipientPage(c.request.URL.Path) {
 		return unsubscribePath + "{token}"
 	}
 	return c.request.URL.Path

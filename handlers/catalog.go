@@ -7,7 +7,7 @@ import (
 	"prospector/internal/tam"
 )
 
-// catalogOperations are those of the market, which all organizations share and none can change.
+// catalogOperations returns the operations on the catalog, which all organizations share and none can change.
 func (a *API) catalogOperations() []Operation {
 	return []Operation{
 		catalogList[tam.Company](a.TAM.CompanyList, `{"filters": [{"field": "technologies", "condition": "is", "value": "Kubernetes"}], "search": "software", "page_size": 50}`),
@@ -16,8 +16,8 @@ func (a *API) catalogOperations() []Operation {
 }
 
 func catalogList[T any](kind *index.Kind, example string) Operation {
-	return listingOf[T](Operation{
+	return listOfOrg[T](Operation{
 		Name: "list_" + kind.Entity, Path: "/v1/" + kind.Entity + "/list", example: []byte(example),
-		Summary: "List the " + kind.Entity + " of the catalogue, filtered, searched and sorted",
+		Summary: "List the " + kind.Entity + " of the catalog, with filters, search and sorting",
 	}, kind, func(*call) uuid.UUID { return tam.CatalogOrg })
 }

@@ -6,11 +6,11 @@ import (
 	"prospector/internal/fault"
 )
 
-// crmOperations are those of the records that a sales team works with.
+// crmOperations returns the operations on the records of a sales team.
 func (a *API) crmOperations() []Operation {
 	c := a.CRM
 	alias := updateOperation(c.Contacts, "update_preview_contact", "/v1/preview/contacts/{contact_id}", fault.ExternalIDTaken)
-	alias.Summary = "The same as update_contact, at its older path"
+	alias.Summary = "Update a contact at the older path of update_contact"
 	return slices.Concat(
 		entityOperations(c.Accounts),
 		entityOperations(c.Contacts),

@@ -10,7 +10,7 @@ import (
 	"prospector/internal/identity"
 )
 
-// errorRow is one row of the table of errors: the status that a code becomes, and when it is answered.
+// errorRow maps an error code to its HTTP status and documents when it occurs.
 type errorRow struct {
 	code   fault.Code
 	status int
@@ -18,41 +18,41 @@ type errorRow struct {
 }
 
 var errorTable = []errorRow{
-	{fault.InvalidJSON, http.StatusBadRequest, "The body is not one JSON object of valid UTF-8."},
+	{fault.InvalidJSON, http.StatusBadRequest, "The request body is not a JSON object in UTF-8."},
 	{fault.Unauthorized, http.StatusUnauthorized, "The API key is missing, malformed, unknown, expired or deactivated."},
-	{fault.ImportLimitExceeded, http.StatusPaymentRequired, "The Import would go over the balance of the month."},
-	{fault.Forbidden, http.StatusForbidden, "The key's access does not cover the operation."},
-	{fault.NotFound, http.StatusNotFound, "The path or the id is unknown, or the id belongs to another organization."},
-	{fault.MethodNotAllowed, http.StatusMethodNotAllowed, "The path has no such method."},
-	{fault.TagNameTaken, http.StatusConflict, "Another tag of the object type has the name."},
-	{fault.FieldKeyTaken, http.StatusConflict, "Another field of the entity has the key."},
-	{fault.ViewNameTaken, http.StatusConflict, "Another view has the name."},
-	{fault.ExternalIDTaken, http.StatusConflict, "Another record of the entity has the external_id."},
-	{fault.AudienceNameTaken, http.StatusConflict, "Another audience has the name."},
+	{fault.ImportLimitExceeded, http.StatusPaymentRequired, "The Import would exceed the balance of the month."},
+	{fault.Forbidden, http.StatusForbidden, "The API key does not have the access that the operation requires."},
+	{fault.NotFound, http.StatusNotFound, "The path or the record does not exist, or the record belongs to another organization."},
+	{fault.MethodNotAllowed, http.StatusMethodNotAllowed, "The path does not support this method. Allow lists the methods that it supports."},
+	{fault.TagNameTaken, http.StatusConflict, "Another tag of the same object type has this name."},
+	{fault.FieldKeyTaken, http.StatusConflict, "Another field of the entity has this key."},
+	{fault.ViewNameTaken, http.StatusConflict, "Another view has this name."},
+	{fault.ExternalIDTaken, http.StatusConflict, "Another record of the entity has this external_id."},
+	{fault.AudienceNameTaken, http.StatusConflict, "Another audience has this name."},
 	{fault.AudienceArchived, http.StatusConflict, "The audience is archived."},
-	{fault.CampaignNotEnrollable, http.StatusConflict, "The campaign takes nobody: it is not active or paused."},
-	{fault.LastAudience, http.StatusConflict, "The campaign would be left without an audience."},
-	{fault.InvalidTransition, http.StatusConflict, "The status does not allow it."},
-	{fault.InUse, http.StatusConflict, "Something still needs what would go."},
-	{fault.RequestIDReused, http.StatusConflict, "The request_id came with another request before."},
+	{fault.CampaignNotEnrollable, http.StatusConflict, "The campaign is neither active nor paused, so it accepts no contacts."},
+	{fault.LastAudience, http.StatusConflict, "The campaign must keep at least one audience."},
+	{fault.InvalidTransition, http.StatusConflict, "The current status does not allow this change."},
+	{fault.InUse, http.StatusConflict, "Another record still uses this one."},
+	{fault.RequestIDReused, http.StatusConflict, "The request_id was used before with a different request."},
 	{fault.PreviewNotReady, http.StatusConflict, "The Preview is not READY."},
-	{fault.PreviewNotPreparing, http.StatusConflict, "The Preview is over already."},
-	{fault.ImportAccepted, http.StatusConflict, "An Import of the Preview was accepted."},
+	{fault.PreviewNotPreparing, http.StatusConflict, "The Preview is no longer being prepared."},
+	{fault.ImportAccepted, http.StatusConflict, "An Import of the Preview was already accepted."},
 	{fault.NothingToImport, http.StatusConflict, "No member of the Preview is selected."},
 	{fault.SubscriptionNotActive, http.StatusConflict, "The webhook subscription is not active."},
-	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key came with another request before."},
-	{fault.PreconditionFailed, http.StatusPreconditionFailed, "If-Match names another version."},
-	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is over the configured limit."},
-	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType, "The body is not application/json."},
-	{fault.ValidationFailed, http.StatusUnprocessableEntity, "A field is missing, of the wrong type, out of bounds or not known."},
-	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter names an unknown or unsupported field, condition or value."},
-	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort names a field that cannot be sorted by."},
-	{fault.RateLimited, http.StatusTooManyRequests, "The organization has used up its requests of this minute."},
-	{fault.Internal, http.StatusInternalServerError, "A bug; the log has the request id."},
-	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down, or the disk refuses writes."},
+	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key was used before with a different request."},
+	{fault.PreconditionFailed, http.StatusPreconditionFailed, "The record has a version other than the one in If-Match."},
+	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The request body exceeds the configured limit."},
+	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType, "The request body is not application/json."},
+	{fault.ValidationFailed, http.StatusUnprocessableEntity, "A field is missing, unknown, of the wrong type or out of range."},
+	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value."},
+	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
+	{fault.RateLimited, http.StatusTooManyRequests, "The organization has reached its requests per minute."},
+	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
+	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down or cannot write to its disk."},
 }
 
-func rowOf(code fault.Code) errorRow {
+func errorRowOf(code fault.Code) errorRow {
 	for _, row := range errorTable {
 		if row.code == code {
 			return row
@@ -61,19 +61,19 @@ func rowOf(code fault.Code) errorRow {
 	return errorRow{fault.Internal, http.StatusInternalServerError, ""}
 }
 
-// Error is the body of every error but 401.
+// Error is the body of every error response except 401.
 type Error struct {
 	Error ErrorBody `json:"error"`
 }
 
-// ErrorBody says what is wrong: the message names the first problem, the details list all.
+// ErrorBody describes an error. The message contains the first problem, the details list all of them.
 type ErrorBody struct {
 	Code    string        `json:"code"`
 	Message string        `json:"message"`
 	Details []ErrorDetail `json:"details,omitempty" rule:"optional"`
 }
 
-// ErrorDetail is one problem, by its path in the request. The id is that of the record a name or reference collides with.
+// ErrorDetail is one problem and its path in the request. ID is the record that a unique value conflicts with.
 type ErrorDetail struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
@@ -85,12 +85,12 @@ type Unauthorized struct {
 	Detail string `json:"detail"`
 }
 
-// errorAnswer is the answer to an error. What is no fault is a bug or a broken disk: the caller learns the request id
-// and the log the rest.
-func (c *call) errorAnswer(err error) answer {
+// errorResponse returns the response to an error. An error that is not a fault.Error is a bug or a disk
+// failure: it is logged, and the caller receives only the request id.
+func (c *call) errorResponse(err error) response {
 	var f *fault.Error
 	if errors.Is(err, context.Canceled) && c.request.Context().Err() != nil {
-		f = fault.New(fault.Unavailable, "the caller went away before the request was begun")
+		f = fault.New(fault.Unavailable, "the client disconnected before the request was processed")
 	} else if !errors.As(err, &f) {
 		attrs := []any{"request_id", c.requestID, "operation", c.opName(), "error", err}
 		var panicked interface{ Stack() string }
@@ -100,16 +100,16 @@ func (c *call) errorAnswer(err error) answer {
 		c.api.Log.Error("request failed", attrs...)
 		f = c.internal()
 	}
-	row := rowOf(f.Code)
+	row := errorRowOf(f.Code)
 	c.code = f.Code
-	a := answer{status: row.status}
+	a := response{status: row.status}
 	if f.Code == fault.Unauthorized {
 		a.body = mustJSON(Unauthorized{Detail: f.Message})
 		a.header = http.Header{"Www-Authenticate": {"Bearer"}}
 		return a
 	}
 	a.body = mustJSON(Error{Error: errorBody(f)})
-	return c.forPeople(a)
+	return c.asRecipientPage(a)
 }
 
 func errorBody(f *fault.Error) ErrorBody {
@@ -120,9 +120,9 @@ func errorBody(f *fault.Error) ErrorBody {
 	return body
 }
 
-// internal is what a caller learns of a bug.
+// internal returns the error that a caller receives for a bug. It reveals nothing but the request id.
 func (c *call) internal() *fault.Error {
-	return fault.New(fault.Internal, "something went wrong; the log has it under request id %s", c.requestID)
+	return fault.New(fault.Internal, "internal error; the server log has details under request id %s", c.requestID)
 }
 
 func (c *call) opName() string {
@@ -132,7 +132,7 @@ func (c *call) opName() string {
 	return c.op.Name
 }
 
-// ErrorCodes are all the errors that an operation may answer, in the order of the table.
+// ErrorCodes returns all error codes that the operation may return, in the order of the table.
 func (o *Operation) ErrorCodes() []fault.Code {
 	may := map[fault.Code]bool{fault.Internal: true, fault.ValidationFailed: true}
 	for _, c := range o.Codes {
@@ -148,11 +148,11 @@ func (o *Operation) ErrorCodes() []fault.Code {
 	if o.input.typ != nil {
 		may[fault.InvalidJSON], may[fault.BodyTooLarge], may[fault.UnsupportedMediaType] = true, true, true
 	}
-	if o.lists != nil {
+	if o.listKind != nil {
 		may[fault.InvalidFilter], may[fault.InvalidSort] = true, true
 	}
 	may[fault.NotFound] = may[fault.NotFound] || len(o.params) > 0
-	may[fault.PreconditionFailed] = o.guarded
+	may[fault.PreconditionFailed] = o.honorsIfMatch
 	may[fault.IdempotencyKeyReused] = o.idempotent()
 	var codes []fault.Code
 	for _, row := range errorTable {
@@ -163,13 +163,13 @@ func (o *Operation) ErrorCodes() []fault.Code {
 	return codes
 }
 
-// idempotent tells whether the operation honours Idempotency-Key.
+// idempotent reports whether the operation honors Idempotency-Key.
 func (o *Operation) idempotent() bool { return o.writes && o.Method == http.MethodPost }
 
 func methodNotAllowed(allow []string) *fault.Error {
-	return fault.New(fault.MethodNotAllowed, "this path takes %s", strings.Join(allow, ", "))
+	return fault.New(fault.MethodNotAllowed, "method not allowed; this path supports %s", strings.Join(allow, ", "))
 }
 
 func forbidden(needed identity.Access) *fault.Error {
-	return fault.New(fault.Forbidden, "this operation needs a key with %s access", needed)
+	return fault.New(fault.Forbidden, "this operation requires an API key with %s access", needed)
 }

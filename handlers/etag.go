@@ -8,7 +8,7 @@ import (
 	"prospector/internal/record"
 )
 
-// ifMatch is the precondition of a request; nil when it has none.
+// ifMatch returns the precondition of a request, or nil if it has no If-Match header.
 func ifMatch(r *http.Request) record.Precondition {
 	values := r.Header.Values("If-Match")
 	if len(values) == 0 {
@@ -20,6 +20,6 @@ func ifMatch(r *http.Request) record.Precondition {
 				return nil
 			}
 		}
-		return fault.New(fault.PreconditionFailed, "the record has another version, %s", etag(version))
+		return fault.New(fault.PreconditionFailed, "the record was changed; its current version is %s", etag(version))
 	}
 }

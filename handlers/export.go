@@ -12,15 +12,15 @@ import (
 	"prospector/internal/shape"
 )
 
-// ExportBody is the body of an export: that of a list, without paging.
+// ExportBody is the body of an export: the body of a list without paging.
 type ExportBody struct {
 	Filters shape.Value `json:"filters" rule:"component=Filters"`
-	Sort    string      `json:"sort" doc:"A field key, - before it for descending; several with commas."`
-	Search  string      `json:"search" doc:"Words; each must begin some word of the record's text fields, without case."`
-	Format  string      `json:"format" rule:"default=jsonl,enum=jsonl|csv" doc:"A record in JSON on each line, or a table with a header, in which lists are joined with | and a text that a spreadsheet would take for a formula, or that begins with an apostrophe, has an apostrophe before it."`
+	Sort    string      `json:"sort" doc:"Field keys separated by commas, each with a leading - for descending order."`
+	Search  string      `json:"search" doc:"Search words. Each must be the beginning of a word in a text field of the record, ignoring case."`
+	Format  string      `json:"format" rule:"default=jsonl,enum=jsonl|csv" doc:"jsonl writes one JSON record per line. csv writes a table with a header row, in which lists are joined with |. In csv, an apostrophe is put before text that a spreadsheet would interpret as a formula, and before text that begins with an apostrophe."`
 }
 
-// exported is what an export answers.
+// exported is the result of an export.
 type exported struct {
 	format string
 	write  func(out *stream) error
@@ -33,16 +33,17 @@ const (
 
 func (exported) output() outputSource { return outputSource{streams: []string{typeJSONL, "text/csv"}} }
 
-// exportOperation streams a whole list. Records are read some at a time, so that a slow reader holds nothing open.
+// exportOperation streams a whole list. Records are read in chunks, so that a slow client never pins a
+// read transaction.
 func exportOperation(kind *index.Kind) Operation {
-	return plain(Operation{
-		Name: "export_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export", Access: identity.Read, lists: kind,
-		Summary: "Stream all " + kind.Entity + " of a list, as JSON lines or CSV",
-	}, func(c *call, body exports) (exported, error) {
+	return withoutTx(Operation{
+		Name: "export_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export", Access: identity.Read, listKind: kind,
+		Summary: "Export all matching " + kind.Entity + " as JSON lines or CSV",
+	}, func(c *call, body exportBody) (exported, error) {
 		var in ExportBody
 		var p fault.Problems
 		shape.Decode(body.Value, &in, shape.Create, &p)
-		compile := compiled(kind, index.ListBody{Filters: in.Filters, Sort: in.Sort, Search: in.Search, Page: 1, PageSize: 1}, p)
+		compile := compileQuery(kind, index.ListBody{Filters: in.Filters, Sort: in.Sort, Search: in.Search, Page: 1, PageSize: 1}, p)
 		format := jsonLines
 		if in.Format == "csv" {
 			format = (&table{kind: kind}).write
@@ -55,8 +56,8 @@ func exportOperation(kind *index.Kind) Operation {
 	})
 }
 
-func (e exported) answer(kind *index.Kind) answer {
-	a := answer{status: http.StatusOK, contentType: typeJSONL, stream: e.write}
+func (e exported) response(kind *index.Kind) response {
+	a := response{status: http.StatusOK, contentType: typeJSONL, stream: e.write}
 	if e.format == "csv" {
 		a.contentType = typeCSV
 	}
@@ -69,15 +70,15 @@ func jsonLines(out *stream, _ *index.Customs, lines []byte) error {
 	return err
 }
 
-// table writes records as CSV. Its columns are the fields that there are when it begins.
+// table writes records as CSV. Its columns are the fields that exist when the export begins.
 type table struct {
 	kind    *index.Kind
-	columns *index.Customs // nil before the header
+	columns *index.Customs // nil until the header is written
 }
 
 func (t *table) write(out *stream, cs *index.Customs, lines []byte) error {
 	var b bytes.Buffer
-	w := csv.NewWriter(&b) // with bare line feeds: for others it would take the carriage returns out of the cells
+	w := csv.NewWriter(&b) // lines end with LF: with UseCRLF the writer would remove carriage returns from cells
 	if t.columns == nil {
 		t.columns = cs
 		var header []string
@@ -118,7 +119,7 @@ func (t *table) cells(cs *index.Customs, public []byte) ([]string, error) {
 		cells = append(cells, cell(f.Type, f.Listed(rec)))
 	}
 	for _, f := range t.columns.Fields {
-		if now := cs.Find(f.Key); now == nil || now.ID != f.ID { // the column is that of a field which is gone
+		if now := cs.Find(f.Key); now == nil || now.ID != f.ID { // the field was deleted during the export
 			cells = append(cells, "")
 		} else {
 			cells = append(cells, cell(f.Type, custom[f.Key]))
@@ -127,8 +128,8 @@ func (t *table) cells(cs *index.Customs, public []byte) ([]string, error) {
 	return cells, nil
 }
 
-// cell is a value as the cell of a table. Numbers and times are what they seem; of texts spreadsheets are kept from making
-// formulas.
+// cell returns a value as the text of a CSV cell. Text that a spreadsheet would interpret as a formula is
+// escaped.
 func cell(typ shape.Type, v any) string {
 	text := shape.TextOf(v)
 	if typ != shape.TypeText && typ != shape.TypeEnum && typ != shape.TypeMulti {

@@ -11,26 +11,26 @@ import (
 	"prospector/store"
 )
 
-// historyOperation tells what became of a record.
+// historyOperation lists the recent changes of a record.
 func historyOperation[T any](k *record.Kind[T]) Operation {
 	return read(Operation{
 		Name: "get_" + k.Object + "_history", Method: http.MethodGet, Path: "/v1/" + k.Entity + "/{id}/history", Access: identity.Read,
-		Summary: "Read who changed " + k.WithArticle() + " in the last 90 days, when and which fields, the newest first",
-	}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in PageQuery) (part[record.Change], error) {
+		Summary: "List the changes of " + k.WithArticle() + " in the last 90 days, newest first: who, when and which fields",
+	}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in PageQuery) (listSlice[record.Change], error) {
 		changes, err := k.History(tx, id)
-		return part[record.Change]{changes, in}, err
+		return listSlice[record.Change]{changes, in}, err
 	}))
 }
 
-// part is a page of a list that is at hand as a whole.
-type part[T any] struct {
+// listSlice is one page of a list that is completely in memory.
+type listSlice[T any] struct {
 	all   all[T]
 	query PageQuery
 }
 
-func (part[T]) output() outputSource { return outputSource{typ: reflect.TypeFor[T](), list: true} }
+func (listSlice[T]) output() outputSource { return outputSource{typ: reflect.TypeFor[T](), list: true} }
 
-func (p part[T]) list(api *API) ([]byte, error) {
+func (p listSlice[T]) list(api *API) ([]byte, error) {
 	total, size := len(p.all), p.query.PageSize
 	from := total
 	if p.query.Page-1 < (total+size-1)/size {

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	answersKept = 24 * time.Hour
-	answersMost = 100_000
+	responseRetention  = 24 * time.Hour
+	maxStoredResponses = 100_000
 )
 
-// keptAnswer is the answer to a request that came with an Idempotency-Key.
-type keptAnswer struct {
+// storedResponse is the response to a request with an Idempotency-Key.
+type storedResponse struct {
 	Key     []byte    `json:"key"`
 	Request []byte    `json:"request"`
 	At      time.Time `json:"at"`
@@ -23,21 +23,22 @@ type keptAnswer struct {
 	ETag    string    `json:"etag"`
 }
 
-// answers keeps them, each in the transaction of its change.
-type answers struct {
-	table *store.Table[keptAnswer]
-	most  int
+// responseStore stores responses, each in the transaction of the change that it reports.
+type responseStore struct {
+	table *store.Table[storedResponse]
+	max   int // per organization
 }
 
-func newAnswers() *answers {
-	byKey := store.Unique[keptAnswer]{Name: "key", Of: func(k *keptAnswer) []byte { return k.Key }}
-	return &answers{
-		table: store.NewTable("idempotency", []store.Unique[keptAnswer]{byKey}, nil).Unlogged(),
-		most:  answersMost,
+func newResponseStore() *responseStore {
+	byKey := store.Unique[storedResponse]{Name: "key", Of: func(k *storedResponse) []byte { return k.Key }}
+	return &responseStore{
+		table: store.NewTable("idempotency", []store.Unique[storedResponse]{byKey}, nil).Unlogged(),
+		max:   maxStoredResponses,
 	}
 }
 
-// idempotencyKey is the key of a request, empty when it has none or the operation does not honour one.
+// idempotencyKey returns the Idempotency-Key of a request. It is empty if the request has no key or the
+// operation does not honor it.
 func idempotencyKey(c *call) (string, error) {
 	values, given := c.request.Header["Idempotency-Key"]
 	if !given || !c.op.idempotent() {
@@ -51,13 +52,13 @@ func idempotencyKey(c *call) (string, error) {
 	}
 	if len(values) > 1 || len(key) < 1 || len(key) > 255 {
 		var p fault.Problems
-		p.Invalid("Idempotency-Key", "must be one header of 1 to 255 printable characters")
+		p.Invalid("Idempotency-Key", "must be a single header of 1 to 255 printable ASCII characters")
 		return "", p.Err()
 	}
 	return key, nil
 }
 
-// fingerprint tells one request from another.
+// fingerprint returns a hash of the method, path and body of the request.
 func (c *call) fingerprint() []byte {
 	h := sha256.New()
 	h.Write([]byte(c.request.Method + " " + c.request.URL.Path + "\x00"))
@@ -70,31 +71,32 @@ func hashOf(key string) []byte {
 	return sum[:]
 }
 
-// find gives the answer that is kept under the key. Another request under the same key is a conflict.
-func (s *answers) find(tx *store.Tx, key string, c *call) (answer, bool, error) {
+// find returns the response stored under the key. It fails with idempotency_key_reused if the key was
+// used with a different request.
+func (s *responseStore) find(tx *store.Tx, key string, c *call) (response, bool, error) {
 	id, ok := s.table.Find(tx, "key", hashOf(key))
 	if !ok {
-		return answer{}, false, nil
+		return response{}, false, nil
 	}
 	doc, err := s.table.Get(tx, id)
 	if err != nil {
-		return answer{}, false, err
+		return response{}, false, err
 	}
 	k := doc.Record
-	if tx.Now().Sub(k.At) >= answersKept {
-		return answer{}, false, nil // keep puts another in its place
+	if tx.Now().Sub(k.At) >= responseRetention {
+		return response{}, false, nil // expired; put replaces it
 	}
 	if string(k.Request) != string(c.fingerprint()) {
-		return answer{}, false, fault.New(fault.IdempotencyKeyReused, "this Idempotency-Key came with another request before")
+		return response{}, false, fault.New(fault.IdempotencyKeyReused, "the Idempotency-Key was used before with a different request")
 	}
-	return answer{status: k.Status, body: k.Body, etag: k.ETag, replayed: true}, true, nil
+	return response{status: k.Status, body: k.Body, etag: k.ETag, replayed: true}, true, nil
 }
 
-// keep stores an answer and removes the oldest when they are past their time or too many.
-func (s *answers) keep(tx *store.Tx, key string, c *call, a answer) error {
+// put stores a response and removes a few that are expired or exceed the maximum.
+func (s *responseStore) put(tx *store.Tx, key string, c *call, a response) error {
 	body := a.body
-	if a.kept != nil {
-		body = a.kept
+	if a.replayBody != nil {
+		body = a.replayBody
 	}
 	if old, there := s.table.Find(tx, "key", hashOf(key)); there {
 		doc, err := s.table.Get(tx, old)
@@ -105,7 +107,7 @@ func (s *answers) keep(tx *store.Tx, key string, c *call, a answer) error {
 			return err
 		}
 	}
-	_, err := s.table.Insert(tx, tx.NewID(), keptAnswer{
+	_, err := s.table.Insert(tx, tx.NewID(), storedResponse{
 		Key: hashOf(key), Request: c.fingerprint(), At: tx.Now(), Status: a.status, Body: body, ETag: a.etag,
 	})
 	if err != nil {
@@ -114,17 +116,18 @@ func (s *answers) keep(tx *store.Tx, key string, c *call, a answer) error {
 	return s.sweep(tx)
 }
 
-// sweep removes a few of what is due: twice as many as are added, so that they cannot pile up.
-func (s *answers) sweep(tx *store.Tx) error {
-	const few = 2
-	var old []store.Doc[keptAnswer]
-	over := s.table.Count(tx) - s.most
-	err := s.table.Scan(tx, func(d store.Doc[keptAnswer]) (bool, error) {
-		if tx.Now().Sub(d.Record.At) < answersKept && len(old) >= over {
+// sweep removes the oldest responses that are expired or exceed the maximum. It removes up to two per
+// call, twice as many as are added, so that they cannot accumulate.
+func (s *responseStore) sweep(tx *store.Tx) error {
+	const limit = 2
+	var old []store.Doc[storedResponse]
+	excess := s.table.Count(tx) - s.max
+	err := s.table.Scan(tx, func(d store.Doc[storedResponse]) (bool, error) {
+		if tx.Now().Sub(d.Record.At) < responseRetention && len(old) >= excess {
 			return false, nil
 		}
 		old = append(old, d)
-		return len(old) < few, nil
+		return len(old) < limit, nil
 	})
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Me is whom a key acts for.
+// Me is the user and organization of an API key.
 type Me struct {
 	OrgID         uuid.UUID  `json:"org_id"`
 	UserID        uuid.UUID  `json:"user_id"`
@@ -20,22 +20,22 @@ type Me struct {
 	OrgName       string     `json:"org_name"`
 }
 
-// NewKey is a key at its creation, the only time that its plaintext is shown.
+// NewKey is an API key with its plaintext, which is shown only when the key is created.
 type NewKey struct {
 	identity.Key
-	Plaintext string `json:"key" rule:"optional" doc:"The key itself, in this answer alone: an answer repeated for an Idempotency-Key is without it."`
+	Plaintext string `json:"key" rule:"optional" doc:"The API key itself. Only this response contains it; a replay for the same Idempotency-Key does not."`
 
 	version string
 }
 
-func (k NewKey) secret() (shown, kept any, version string) { return k, k.Key, k.version }
+func (k NewKey) redact() (full, redacted any, version string) { return k, k.Key, k.version }
 
 func (a *API) identityOperations() []Operation {
 	id := a.Identity
 	return []Operation{
 		read(Operation{
 			Name: "get_me", Method: http.MethodGet, Path: "/v1/me", Access: identity.Read,
-			Summary: "Read the user and organization of the key",
+			Summary: "Get the user and organization of the API key",
 		}, func(c *call, tx *store.Tx, _ nothing) (me Me, err error) {
 			org, err := id.Organizations.Get(tx, c.principal.Org)
 			if err != nil {
@@ -51,19 +51,19 @@ func (a *API) identityOperations() []Operation {
 		}),
 		read(Operation{
 			Name: "get_organization", Method: http.MethodGet, Path: "/v1/organization", Access: identity.Read,
-			Summary: "Read the organization of the key, with its limits",
+			Summary: "Get the organization of the API key, with its limits",
 		}, func(c *call, tx *store.Tx, _ nothing) (store.Doc[identity.Organization], error) {
 			return id.Organizations.Get(tx, tx.Org())
 		}),
 		write(Operation{
 			Name: "update_organization", Method: http.MethodPatch, Path: "/v1/organization", Access: identity.Admin,
-			Summary: "Change the settings of the organization",
-		}, func(c *call, tx *store.Tx, in updates[identity.Organization]) (store.Doc[identity.Organization], error) {
+			Summary: "Update the settings of the organization",
+		}, func(c *call, tx *store.Tx, in updateBody[identity.Organization]) (store.Doc[identity.Organization], error) {
 			return id.Organizations.Update(tx, tx.Org(), ifMatch(c.request), in.Value)
 		}),
 		read(Operation{
 			Name: "list_users", Method: http.MethodGet, Path: "/v1/users", Access: identity.Read,
-			Summary: "List the users of the organization, all on one page",
+			Summary: "List all users of the organization on one page",
 		}, func(c *call, tx *store.Tx, _ nothing) (users all[identity.User], err error) {
 			err = id.Users.Table.Scan(tx, func(d store.Doc[identity.User]) (bool, error) {
 				users = append(users, d.Record)
@@ -74,27 +74,27 @@ func (a *API) identityOperations() []Operation {
 		write(Operation{
 			Name: "create_user", Method: http.MethodPost, Path: "/v1/users", Access: identity.Admin, Status: http.StatusCreated,
 			Summary: "Create a user",
-		}, func(_ *call, tx *store.Tx, in creates[identity.User]) (store.Doc[identity.User], error) {
+		}, func(_ *call, tx *store.Tx, in createBody[identity.User]) (store.Doc[identity.User], error) {
 			return id.Users.Create(tx, in.Draft)
 		}),
 		withAccess(identity.Admin, updateOperation(id.Users, "update_user", "/v1/users/{id}")),
 		read(Operation{
 			Name: "list_api_keys", Method: http.MethodGet, Path: "/v1/api-keys", Access: identity.Admin,
-			Summary: "List the API keys of the organization, all on one page",
+			Summary: "List all API keys of the organization on one page",
 		}, func(c *call, tx *store.Tx, _ nothing) (all[identity.Key], error) {
 			keys, err := id.ListKeys(tx)
 			return keys, err
 		}),
 		write(Operation{
 			Name: "create_api_key", Method: http.MethodPost, Path: "/v1/api-keys", Access: identity.Admin, Status: http.StatusCreated,
-			Summary: "Create an API key; its plaintext is in this answer alone",
-		}, func(_ *call, tx *store.Tx, in creates[identity.Key]) (NewKey, error) {
+			Summary: "Create an API key; only this response contains its plaintext",
+		}, func(_ *call, tx *store.Tx, in createBody[identity.Key]) (NewKey, error) {
 			doc, plaintext, err := id.CreateKey(tx, in.Draft)
 			return NewKey{Key: doc.Record, Plaintext: plaintext, version: doc.Version()}, err
 		}),
 		write(Operation{
 			Name: "deactivate_api_key", Method: http.MethodPost, Path: "/v1/api-keys/{id}/deactivate", Access: identity.Admin,
-			Summary: "Deactivate an API key, at once and for good",
+			Summary: "Deactivate an API key immediately and permanently",
 		}, byID(func(_ *call, tx *store.Tx, key uuid.UUID, _ nothing) (store.Doc[identity.Key], error) {
 			return id.DeactivateKey(tx, key)
 		})),

@@ -9,37 +9,38 @@ import (
 	"prospector/internal/shape"
 )
 
-// schemaSource tells where the schema of a body comes from; the zero value is no body.
+// schemaSource is the type and view that the schema of a body is generated from. The zero value means no body.
 type schemaSource struct {
 	typ  reflect.Type
 	view shape.View
 }
 
-// nothing is the input of an operation without a body and the output of one that answers 204.
+// nothing is the input of an operation without a body, and the output of an operation that responds with 204.
 type nothing struct{}
 
-// NoBody is the body of a POST that needs none: it may be left out, and has no fields.
+// NoBody is the body of a POST without fields. It may be omitted.
 type NoBody struct{}
 
-// creates and updates are bodies of the record T, queries is that of a list and exports that of an export. An update is
-// decoded over the record that it changes, and a list against its kind.
+// createBody and updateBody are bodies for the record T. listBody and exportBody are the bodies of a list
+// and an export. They stay undecoded: an update is decoded over the record that it changes, and a list
+// with the fields of its kind.
 type (
-	creates[T any] struct{ record.Draft[T] }
-	updates[T any] struct{ shape.Value }
-	queries        struct{ shape.Value }
-	exports        struct{ shape.Value }
+	createBody[T any] struct{ record.Draft[T] }
+	updateBody[T any] struct{ shape.Value }
+	listBody          struct{ shape.Value }
+	exportBody        struct{ shape.Value }
 )
 
-func (creates[T]) source() schemaSource {
+func (createBody[T]) source() schemaSource {
 	return schemaSource{reflect.TypeFor[T](), shape.CreateInput}
 }
-func (updates[T]) source() schemaSource {
+func (updateBody[T]) source() schemaSource {
 	return schemaSource{reflect.TypeFor[T](), shape.UpdateInput}
 }
-func (queries) source() schemaSource { return inputOf[index.ListBody]() }
-func (exports) source() schemaSource { return inputOf[ExportBody]() }
+func (listBody) source() schemaSource   { return inputOf[index.ListBody]() }
+func (exportBody) source() schemaSource { return inputOf[ExportBody]() }
 
-// decode reads the body as In. A body that the operation has no use for is not looked at.
+// decode decodes the body as In.
 func decode[In any](c *call) (in In, err error) {
 	switch v := any(&in).(type) {
 	case interface{ set(shape.Value) }:
@@ -52,7 +53,7 @@ func decode[In any](c *call) (in In, err error) {
 	return in, err
 }
 
-func (b *creates[T]) set(v shape.Value) { b.Draft = record.NewDraft[T](v) }
-func (b *updates[T]) set(v shape.Value) { b.Value = v }
-func (b *queries) set(v shape.Value)    { b.Value = v }
-func (b *exports) set(v shape.Value)    { b.Value = v }
+func (b *createBody[T]) set(v shape.Value) { b.Draft = record.NewDraft[T](v) }
+func (b *updateBody[T]) set(v shape.Value) { b.Value = v }
+func (b *listBody) set(v shape.Value)      { b.Value = v }
+func (b *exportBody) set(v shape.Value)    { b.Value = v }

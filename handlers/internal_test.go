@@ -57,7 +57,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	a := newAPI(t, &log)
-	a.operations = append(a.operations, plain(Operation{Name: "panic", Method: http.MethodGet, Path: "/panic"}, func(*call, nothing) (Health, error) {
+	a.operations = append(a.operations, withoutTx(Operation{Name: "panic", Method: http.MethodGet, Path: "/panic"}, func(*call, nothing) (Health, error) {
 		panic("secret detail")
 	}))
 	a.router = a.mount()
@@ -65,7 +65,7 @@ func TestPanic(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/panic", nil)
 	r.Header.Set("X-Request-Id", "r-1")
 	a.ServeHTTP(w, r)
-	want := `{"error":{"code":"internal","message":"something went wrong; the log has it under request id r-1"}}`
+	want := `{"error":{"code":"internal","message":"internal error; the server log has details under request id r-1"}}`
 	if w.Code != http.StatusInternalServerError || w.Body.String() != want {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -82,7 +82,7 @@ func TestGivenUp(t *testing.T) {
 	cancel()
 	c := &call{api: a, op: &a.operations[0], request: httptest.NewRequest(http.MethodPost, "/v1/contacts", nil).WithContext(ctx)}
 	err := a.Store.Update(ctx, uuid.New(), store.Actor{}, func(*store.Tx) error { return nil })
-	if got := c.errorAnswer(err); got.status != http.StatusServiceUnavailable || log.Len() != 0 {
+	if got := c.errorResponse(err); got.status != http.StatusServiceUnavailable || log.Len() != 0 {
 		t.Errorf("%d %s; logged %s", got.status, got.body, log.String())
 	}
 }
@@ -90,7 +90,7 @@ func TestGivenUp(t *testing.T) {
 // TestKeptAnswersAreBounded keeps more answers than an organization may have: the oldest go. Those past their time go
 // first.
 func TestKeptAnswersAreBounded(t *testing.T) {
-	if answersMost != 100_000 || answersKept != 24*time.Hour {
+	if maxStoredResponses != 100_000 || responseRetention != 24*time.Hour {
 		t.Error("the bounds are not those of the contract")
 	}
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
@@ -99,8 +99,8 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	kept := newAnswers()
-	kept.most = 3
+	kept := newResponseStore()
+	kept.max = 3
 	org := uuid.New()
 	request := func(key string) *call {
 		return &call{request: httptest.NewRequest(http.MethodPost, "/v1/contacts", nil), raw: []byte(key)}
@@ -109,7 +109,7 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 		t.Helper()
 		for _, key := range keys {
 			err := st.Update(t.Context(), org, store.Actor{}, func(tx *store.Tx) error {
-				return kept.keep(tx, key, request(key), answer{status: 201, body: []byte(key)})
+				return kept.put(tx, key, request(key), response{status: 201, body: []byte(key)})
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -144,7 +144,7 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 	if got := found(); got != "[3 4 5]" {
 		t.Error(got)
 	}
-	now = now.Add(answersKept)
+	now = now.Add(responseRetention)
 	keep("6")
 	err = st.View(org, func(tx *store.Tx) error {
 		if n := kept.table.Count(tx); n != 2 { // 3 and 4 were swept, 5 goes with the next
@@ -161,19 +161,19 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 }
 
 func TestRateWindows(t *testing.T) {
-	r, org := newRates(), uuid.New()
+	r, org := newRateLimiter(), uuid.New()
 	start := time.Date(2026, 3, 2, 9, 0, 0, 250e6, time.UTC)
 	h := http.Header{}
-	if err := r.take(org, 1, start, h); err != nil || h.Get("X-RateLimit-Reset") != fmt.Sprint(start.Unix()+61) {
+	if err := r.allow(org, 1, start, h); err != nil || h.Get("X-RateLimit-Reset") != fmt.Sprint(start.Unix()+61) {
 		t.Errorf("a window that ends within a second resets at %s: %v", h.Get("X-RateLimit-Reset"), err)
 	}
-	if err := r.take(org, 1, start.Add(-time.Hour), h); err != nil {
+	if err := r.allow(org, 1, start.Add(-time.Hour), h); err != nil {
 		t.Errorf("a clock that was set back keeps the organization waiting: %v", err)
 	}
 	for range 100 {
-		_ = r.take(uuid.New(), 1, start, h)
+		_ = r.allow(uuid.New(), 1, start, h)
 	}
-	_ = r.take(org, 1, start.Add(2*time.Minute), h)
+	_ = r.allow(org, 1, start.Add(2*time.Minute), h)
 	if len(r.windows) != 1 {
 		t.Errorf("%d windows are remembered", len(r.windows))
 	}

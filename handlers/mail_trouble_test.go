@@ -24,6 +24,7 @@ import (
 
 const (
 	mailHeld   = "mail cannot be sent and is held"
+	mailPaused = "sending is paused" // in /readyz
 	mailAgain  = "mail is sent again"
 	mailSecret = "correct-horse"
 )
@@ -186,8 +187,8 @@ func (m *mailer) tellsOf(c mailTrouble) {
 		return
 	}
 	stage, _, _ := strings.Cut(c.reason, ": ")
-	res := m.app.Anonymous().Get("/readyz").Fails(503, "unavailable", mailHeld)
-	if said := res.Text("error.message"); said != mailHeld+": "+stage {
+	res := m.app.Anonymous().Get("/readyz").Fails(503, "unavailable", mailPaused)
+	if said := res.Text("error.message"); said != mailPaused+": "+stage {
 		m.t.Errorf("/readyz says %q", said)
 	}
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 1, "prospector_mail_senders_held": 0})
@@ -239,10 +240,10 @@ func TestMailTroubleForgotten(t *testing.T) {
 	m.server.Down()
 	campaign := m.sends(oneMail, "", contactsOf(m.Org, "bob")...)
 	m.run()
-	m.ready(mailHeld)
+	m.ready(mailPaused)
 	m.Write.Patch(campaign, `{"status": "archived"}`).Is(200)
 	m.after(5*time.Minute + 5*time.Second - time.Millisecond)
-	m.ready(mailHeld)
+	m.ready(mailPaused)
 	m.after(time.Millisecond)
 	m.ready("")
 	m.server.Up()
@@ -283,7 +284,7 @@ func TestMailTroubleOverWindow(t *testing.T) {
 			ids := contactsOf(m.Org, "bob", "eve", "zoe")
 			campaign := m.sends(oneMail, "", ids...)
 			m.run()
-			m.ready(mailHeld)
+			m.ready(mailPaused)
 			m.server.Up()
 			if restarted {
 				m.app.Restart()

@@ -14,19 +14,20 @@ import (
 	"prospector/internal/fault"
 )
 
-// metricsPath is where the metrics are, on whichever address.
+// metricsPath is the path of the metrics, whether they are served with the API or separately.
 const metricsPath = "/metrics"
 
-// noOperation stands in labels for requests that reached no operation: an unknown path, a key or a rate that was refused.
+// noOperation is the operation label of requests that reached no operation, because of an unknown path,
+// a rejected key or the rate limit.
 const noOperation = "none"
 
-// cutOff stands for the status of an answer that was cut off, whatever status it had begun with.
+// cutOff is the status label of a response that was aborted after its beginning was sent.
 const cutOff = "cut_off"
 
-// durationBuckets are the seconds that requests are counted by.
+// durationBuckets are the histogram buckets of request durations, in seconds.
 var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
-// metrics are what Prometheus reads. They show how the service does, and nothing of an organization.
+// metrics are the Prometheus metrics of the service. They contain no data of organizations.
 type metrics struct {
 	registry     *prometheus.Registry
 	requests     *prometheus.HistogramVec
@@ -40,20 +41,20 @@ func newMetrics(a *API) *metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "prospector_http_request_duration_seconds", Buckets: durationBuckets,
-			Help: "How long requests took, by operation (none for what reached none) and status (cut_off for an answer that was).",
+			Help: "Duration of requests by operation (none if no operation was reached) and status (cut_off if the response was aborted).",
 		}, []string{"operation", "status"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "prospector_http_requests_in_flight", Help: "Requests that are being answered, this one too when it is one of the API.",
+			Name: "prospector_http_requests_in_flight", Help: "Requests in progress, including this one if the metrics are served with the API.",
 		}),
 		rateLimited: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "prospector_http_rate_limited_total", Help: "Requests refused because their organization had used up its minute.",
+			Name: "prospector_http_rate_limited_total", Help: "Requests refused because their organization exceeded its rate limit.",
 		}),
 		keysRejected: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "prospector_http_keys_rejected_total", Help: "Requests refused for a key that is missing, unknown, expired or deactivated.",
+			Name: "prospector_http_keys_rejected_total", Help: "Requests refused because the API key is missing, unknown, expired or deactivated.",
 		}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "prospector_build_info", Help: "Always 1; the labels say what is running.",
+		Name: "prospector_build_info", Help: "Always 1; the labels contain the version.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "go": runtime.Version()},
 	})
 	build.Set(1)
@@ -62,8 +63,8 @@ func newMetrics(a *API) *metrics {
 	return m
 }
 
-// answered counts a request.
-func (m *metrics) answered(c *call, sent *sentStatus, took time.Duration) {
+// observe records a finished request.
+func (m *metrics) observe(c *call, sent *sentStatus, took time.Duration) {
 	operation, status := noOperation, cutOff
 	if c.op != nil {
 		operation = c.op.Name
@@ -80,12 +81,12 @@ func (m *metrics) answered(c *call, sent *sentStatus, took time.Duration) {
 	}
 }
 
-// metricsText is the metrics as Prometheus reads them. What cannot be read is left out, and logged: the rest is needed all the
-// more then.
+// metricsText returns the metrics in the Prometheus text format. Metrics that cannot be read are logged
+// and left out, because the others are still useful.
 func (a *API) metricsText() (metricsText, error) {
 	families, err := a.metrics.registry.Gather()
 	if err != nil {
-		a.Log.Error("some metrics cannot be read", "error", err)
+		a.Log.Error("reading some metrics failed", "error", err)
 	}
 	var text bytes.Buffer
 	format := expfmt.NewFormat(expfmt.TypeTextPlain)
@@ -102,27 +103,27 @@ type metricsText struct{ raw }
 
 func (metricsText) output() outputSource { return outputSource{raw: "text/plain"} }
 
-// metricsOperation serves the metrics beside the API, unless they have an address of their own.
+// metricsOperation serves the metrics with the API, unless they have a separate address.
 func (a *API) metricsOperation() []Operation {
-	if a.MetricsElsewhere {
+	if a.SeparateMetrics {
 		return nil
 	}
-	return []Operation{plain(Operation{
-		Name: "get_metrics", Method: http.MethodGet, Path: metricsPath, Summary: "Read how the service does, as text for Prometheus",
+	return []Operation{withoutTx(Operation{
+		Name: "get_metrics", Method: http.MethodGet, Path: metricsPath, Summary: "Get the metrics of the service in the Prometheus text format",
 	}, func(*call, nothing) (metricsText, error) { return a.metricsText() })}
 }
 
-// Metrics serves the metrics and nothing else.
+// Metrics returns a handler that serves only the metrics.
 func (a *API) Metrics() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, r *http.Request) {
 		text, err := a.metricsText()
 		if err != nil {
-			http.Error(w, "the metrics cannot be written; the log says why", http.StatusInternalServerError)
-			a.Log.Error("metrics", "error", err)
+			http.Error(w, "encoding the metrics failed; see the server log", http.StatusInternalServerError)
+			a.Log.Error("encoding the metrics failed", "error", err)
 			return
 		}
-		answer{status: http.StatusOK, contentType: text.contentType, body: text.body}.write(w)
+		response{status: http.StatusOK, contentType: text.contentType, body: text.body}.write(w)
 	})
 	return mux
 }

@@ -13,7 +13,7 @@ import (
 	"prospector/internal/shape"
 )
 
-// The API document (OpenAPI 3.1), as far as this service needs it.
+// The parts of an OpenAPI 3.1 document that this service uses.
 type (
 	apiDocument struct {
 		OpenAPI    string                           `json:"openapi"`
@@ -84,15 +84,15 @@ type (
 	}
 )
 
-// openAPI writes the document from the table.
+// openAPI generates the API document from the table of operations.
 func (a *API) openAPI() []byte {
 	d := apiDocument{
 		OpenAPI: "3.1.0",
 		Info: apiInfo{
 			Title: "Prospector", Version: "1.0.0",
-			Description: "Sales prospecting and outreach, self-hosted. Bodies are strict: an unknown property is refused. " +
-				"An empty text given for a field is no value, as null is. Every POST that writes honours Idempotency-Key. " +
-				"A path that has no such method answers 405 with Allow.",
+			Description: "Self-hosted sales prospecting and outreach. Request bodies are strict: unknown properties are refused. " +
+				"An empty string clears a field, as null does. Every POST that changes data honors Idempotency-Key. " +
+				"A method that a path does not support returns 405 with an Allow header.",
 		},
 		Servers:  []apiServer{{URL: "/"}},
 		Security: []map[string][]string{{"bearer": {}}, {"key": {}}},
@@ -122,10 +122,10 @@ func (a *API) openAPI() []byte {
 func (o *Operation) document(schemas shape.Components) *apiMethod {
 	m := &apiMethod{OperationID: o.Name, Summary: o.Summary, Tags: []string{o.group()}, Parameters: o.parameters()}
 	if o.Access == Public {
-		m.Description = "Needs no key."
+		m.Description = "Requires no API key."
 		m.Security = &[]map[string][]string{}
 	} else {
-		m.Description = "Needs a key with " + string(o.Access) + " access."
+		m.Description = "Requires an API key with " + string(o.Access) + " access."
 	}
 	if o.input.typ != nil {
 		schema := schemas.Of(o.input.typ, o.input.view)
@@ -133,12 +133,12 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 		m.Body = &apiBody{Required: required, Content: map[string]apiMedia{"application/json": {Schema: schema, Example: o.example}}}
 	}
 	m.Responses = map[string]*apiResponse{strconv.Itoa(o.Status): o.success(schemas)}
-	if o.orExisting {
+	if o.mayExist {
 		m.Responses["200"] = o.success(schemas)
-		m.Responses["200"].Description = "It was there already."
+		m.Responses["200"].Description = "It already existed."
 	}
 	for _, code := range o.ErrorCodes() {
-		row := rowOf(code)
+		row := errorRowOf(code)
 		status := strconv.Itoa(row.status)
 		r := m.Responses[status]
 		if r == nil {
@@ -150,7 +150,7 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 			if code == fault.RateLimited {
 				r.Headers = rateHeaders
 			}
-			if isForPeople(o.Path) {
+			if isRecipientPage(o.Path) {
 				r.Content["text/html"] = apiMedia{Schema: text(shape.Schema{})}
 			}
 			m.Responses[status] = r
@@ -172,9 +172,9 @@ func (o *Operation) parameters() []apiParameter {
 		p := apiParameter{Name: name, In: "path", Required: true, Description: "The id of the record.", Schema: text(shape.Schema{Format: "uuid"})}
 		switch name {
 		case "entity":
-			p.Description, p.Schema = "Whose fields are asked for.", text(shape.Schema{Enum: o.Entities})
+			p.Description, p.Schema = "The entity to describe.", text(shape.Schema{Enum: o.Entities})
 		case "token":
-			p.Description, p.Schema = "That of the link in a message.", text(shape.Schema{})
+			p.Description, p.Schema = "The token of the unsubscribe link in a message.", text(shape.Schema{})
 		}
 		ps = append(ps, p)
 	}
@@ -186,17 +186,17 @@ func (o *Operation) parameters() []apiParameter {
 	}
 	if o.idempotent() {
 		ps = append(ps, apiParameter{Name: "Idempotency-Key", In: "header", Schema: text(shape.Schema{MinLength: 1, MaxLength: 255}),
-			Description: "For 24 hours the same key with the same request gets the same answer again, and nothing is done twice."})
+			Description: "Makes the request safe to retry. For 24 hours, the same request with the same key returns the same response and has no further effect."})
 	}
-	if o.guarded {
+	if o.honorsIfMatch {
 		ps = append(ps, apiParameter{Name: "If-Match", In: "header", Schema: text(shape.Schema{}),
-			Description: "The ETag of the version that the change is meant for."})
+			Description: "The ETag of the version to change. If the record has another version, the request fails with 412."})
 	}
 	return ps
 }
 
 func (o *Operation) success(schemas shape.Components) *apiResponse {
-	r := &apiResponse{Description: "Done.", Headers: o.headers()}
+	r := &apiResponse{Description: "Success.", Headers: o.headers()}
 	switch {
 	case o.output.raw != "":
 		schema := &shape.Schema{Type: shape.Types{"object"}}
@@ -215,19 +215,19 @@ func (o *Operation) success(schemas shape.Components) *apiResponse {
 	return r
 }
 
-// headers are those of a success.
+// headers returns the headers of a successful response.
 func (o *Operation) headers() map[string]apiHeader {
-	h := map[string]apiHeader{"X-Request-Id": {"The caller's, or a new one; the log has it.", text(shape.Schema{})}}
+	h := map[string]apiHeader{"X-Request-Id": {"The request id given by the caller, or a new one. The server log contains it.", text(shape.Schema{})}}
 	if o.Access != Public {
 		for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
 			h[name] = rateHeaders[name]
 		}
 	}
-	if o.versioned {
+	if o.isVersioned {
 		h["ETag"] = apiHeader{"The version of the record, for If-Match.", text(shape.Schema{})}
 	}
 	if o.idempotent() {
-		h["Idempotent-Replayed"] = apiHeader{"true when this is the answer to an earlier request with the same Idempotency-Key.", text(shape.Schema{})}
+		h["Idempotent-Replayed"] = apiHeader{"true if this is the stored response of an earlier request with the same Idempotency-Key.", text(shape.Schema{})}
 	}
 	return h
 }
@@ -250,18 +250,19 @@ func (o *Operation) envelope(schemas shape.Components) *shape.Schema {
 }
 
 var rateHeaders = map[string]apiHeader{
-	"X-RateLimit-Limit":     {"The most requests in a window.", &shape.Schema{Type: shape.Types{"integer"}}},
-	"X-RateLimit-Remaining": {"What is left of them.", &shape.Schema{Type: shape.Types{"integer"}}},
-	"X-RateLimit-Reset":     {"When the window ends, as a Unix time.", &shape.Schema{Type: shape.Types{"integer"}}},
-	"Retry-After":           {"Seconds until then.", &shape.Schema{Type: shape.Types{"integer"}}},
+	"X-RateLimit-Limit":     {"The maximum number of requests in a window of one minute.", &shape.Schema{Type: shape.Types{"integer"}}},
+	"X-RateLimit-Remaining": {"The number of requests left in the window.", &shape.Schema{Type: shape.Types{"integer"}}},
+	"X-RateLimit-Reset":     {"The end of the window as a Unix timestamp.", &shape.Schema{Type: shape.Types{"integer"}}},
+	"Retry-After":           {"Seconds until the end of the window.", &shape.Schema{Type: shape.Types{"integer"}}},
 }
 
-const conditionsInWords = "is and is_not take one value or a list and compare exactly; equals takes one value. On text, contains and not_contains " +
-	"find any part without case. On a list of ids, is has any of them, is_not none, contains all, and not_contains lacks one. " +
-	"greater_than and less_than are for numbers and dates, is_before and is_after for dates; a date against a time is its start in UTC, " +
-	"and the whole day for is. A record without a value satisfies is_not, not_contains and is_empty alone."
+const conditionsInWords = "is and is_not take a value or a list of values and compare exactly. equals takes one value. On text, contains and " +
+	"not_contains look for a substring, ignoring case. On a list of ids, is matches any of the given ids, is_not none of them, contains all of them, " +
+	"and not_contains matches if at least one is missing. greater_than and less_than are for numbers and dates, is_before and is_after for dates. " +
+	"A date compared with a time means the start of that day in UTC, and with is the whole day. A record without a value matches only is_not, " +
+	"not_contains and is_empty."
 
-// addFilterSchemas writes down the recursive filter expression.
+// addFilterSchemas adds the schemas of the recursive filter expression.
 func addFilterSchemas(schemas shape.Components) {
 	var names []string
 	for _, c := range index.AllConditions {
@@ -274,7 +275,7 @@ func addFilterSchemas(schemas shape.Components) {
 	schemas["FilterRule"] = closed(rule.
 		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).
 		Set("condition", text(shape.Schema{Enum: slices.Sorted(slices.Values(names)), Description: conditionsInWords})).
-		Set("value", &shape.Schema{Description: "One value, or a list for is and is_not, and for contains and not_contains of a list; absent for is_empty and is_not_empty."}),
+		Set("value", &shape.Schema{Description: "A value. is and is_not also take a list, as do contains and not_contains for a list field. Absent for is_empty and is_not_empty."}),
 		"field", "condition")
 	schemas["FilterExpression"] = closed(expression.
 		Set("operator", text(shape.Schema{Enum: []string{"and", "or"}, Default: "and"})).
@@ -289,11 +290,11 @@ func addFilterSchemas(schemas shape.Components) {
 	var grouping *shape.Properties
 	schemas["GroupingRule"] = closed(grouping.Set("field", text(shape.Schema{Description: "A key of the entity's schema."})), "field")
 	schemas["SortingRules"] = &shape.Schema{
-		Description: "Each a field, with - before it for descending, or an object.", Type: shape.Types{"array"},
+		Description: "Field keys, each with a leading - for descending order, or objects.", Type: shape.Types{"array"},
 		Items: &shape.Schema{OneOf: []*shape.Schema{text(shape.Schema{}), shape.RefTo("SortingRule")}},
 	}
 	schemas["Filters"] = &shape.Schema{
-		Description: "Rules that all must hold, or an expression of rules and expressions: nested at most 200 deep, with at most 10000 rules.",
+		Description: "A list of rules that must all match, or an expression that combines rules and expressions. At most 200 levels deep, with at most 10000 rules.",
 		OneOf:       []*shape.Schema{shape.RefTo("FilterList"), shape.RefTo("FilterExpression")},
 	}
 }

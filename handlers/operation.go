@@ -15,11 +15,11 @@ import (
 	"prospector/store"
 )
 
-// Public is the access of operations that need no key.
+// Public is the access of operations that require no API key.
 const Public identity.Access = ""
 
-// Operation is one operation of the API. The router, the access check, the API document, the log and the generated
-// tests are all made from the table of these values.
+// Operation is one operation of the API. The router, the access check, the API document, the metrics and
+// the generated tests are derived from the table of these values.
 type Operation struct {
 	Name    string
 	Method  string
@@ -27,45 +27,43 @@ type Operation struct {
 	Access  identity.Access
 	Summary string
 	Status  int          // of success
-	Codes   []fault.Code // the errors that follow from what the operation does, beyond those of its form
+	Codes   []fault.Code // specific to what the operation does; ErrorCodes adds those of every such operation
 
-	Entities []string // what {entity} may be
+	Entities []string // the allowed values of {entity}
 
-	example json.RawMessage // a body, where one that is made from its schema would not do
-	params  []string        // the names of the parameters in the path
-	writes  bool
-	lists   *index.Kind  // of a list or an export
-	query   reflect.Type // of what a GET takes
-	guarded bool         // honours If-Match
-	// versioned answers carry an ETag
-	versioned bool
-	// orExisting answers 200 with what was there already
-	orExisting bool
-	input      schemaSource
-	output     outputSource
-	run        func(*call) (answer, error)
+	example       json.RawMessage // a body for the documentation, if one generated from the schema is not realistic
+	params        []string        // names of the path parameters
+	writes        bool
+	listKind      *index.Kind  // of a list or an export
+	query         reflect.Type // the query parameters of a GET
+	honorsIfMatch bool
+	isVersioned   bool // successful responses have an ETag
+	mayExist      bool // responds with 200 if the record already existed
+	input         schemaSource
+	output        outputSource
+	run           func(*call) (response, error)
 }
 
-// plain makes an operation that opens no transaction itself.
-func plain[In, Out any](o Operation, fn func(*call, In) (Out, error)) Operation {
+// withoutTx makes an operation whose function receives no transaction.
+func withoutTx[In, Out any](o Operation, fn func(*call, In) (Out, error)) Operation {
 	describe[In, Out](&o)
-	o.run = func(c *call) (answer, error) {
+	o.run = func(c *call) (response, error) {
 		in, err := decode[In](c)
 		if err != nil {
-			return answer{}, err
+			return response{}, err
 		}
 		out, err := fn(c, in)
 		if err != nil {
-			return answer{}, err
+			return response{}, err
 		}
-		return o.answer(c, out)
+		return o.response(c, out)
 	}
 	return o
 }
 
-// read makes an operation over one moment of the organization's data.
+// read makes an operation that reads the caller's organization in one read transaction.
 func read[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error)) Operation {
-	return plain(o, func(c *call, in In) (out Out, err error) {
+	return withoutTx(o, func(c *call, in In) (out Out, err error) {
 		err = c.api.Store.View(c.principal.Org, func(tx *store.Tx) error {
 			out, err = fn(c, tx, in)
 			return err
@@ -74,43 +72,44 @@ func read[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error)) 
 	})
 }
 
-// write makes an operation that is one transaction. On a POST the answer is kept in it under the caller's
-// Idempotency-Key, and a request that repeats one gets that answer again instead.
+// write makes an operation that changes the caller's organization in one transaction. For a POST with an
+// Idempotency-Key, the transaction also stores the response, and repeated requests receive that response.
 func write[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error)) Operation {
-	return writeAfter(o, func(*call, In) (nothing, error) { return nothing{}, nil }, func(c *call, tx *store.Tx, in In, _ nothing) (Out, error) {
+	return writeWithLookup(o, func(*call, In) (nothing, error) { return nothing{}, nil }, func(c *call, tx *store.Tx, in In, _ nothing) (Out, error) {
 		return fn(c, tx, in)
 	})
 }
 
-// writeAfter is write for what must find something before its transaction begins: a list, which has a transaction of its own.
-func writeAfter[In, Found, Out any](o Operation, find func(*call, In) (Found, error), fn func(*call, *store.Tx, In, Found) (Out, error)) Operation {
+// writeWithLookup is like write, but calls find before the transaction begins. It is for operations that
+// query the index, which uses transactions of its own.
+func writeWithLookup[In, Found, Out any](o Operation, find func(*call, In) (Found, error), fn func(*call, *store.Tx, In, Found) (Out, error)) Operation {
 	describe[In, Out](&o)
 	o.writes = true
-	o.guarded = o.Method == http.MethodPatch || o.Method == http.MethodDelete
-	o.run = func(c *call) (a answer, err error) {
+	o.honorsIfMatch = o.Method == http.MethodPatch || o.Method == http.MethodDelete
+	o.run = func(c *call) (a response, err error) {
 		key, err := idempotencyKey(c)
 		if err != nil {
-			return answer{}, err
+			return response{}, err
 		}
-		if key != "" { // what was answered before is not looked at again
-			kept, known, err := c.kept(key)
-			if err != nil || known {
-				return kept, err
+		if key != "" { // a repeated request is replayed without validating it again
+			stored, found, err := c.storedResponse(key)
+			if err != nil || found {
+				return stored, err
 			}
 		}
 		in, err := decode[In](c)
 		if err != nil {
-			return answer{}, err
+			return response{}, err
 		}
 		found, err := find(c, in)
 		if err != nil {
-			return answer{}, err
+			return response{}, err
 		}
 		err = c.api.Store.Update(c.request.Context(), c.principal.Org, c.actor(), func(tx *store.Tx) error {
 			if key != "" {
-				kept, found, err := c.api.answers.find(tx, key, c)
+				stored, found, err := c.api.responses.find(tx, key, c)
 				if err != nil || found {
-					a = kept
+					a = stored
 					return err
 				}
 			}
@@ -118,26 +117,26 @@ func writeAfter[In, Found, Out any](o Operation, find func(*call, In) (Found, er
 			if err != nil {
 				return err
 			}
-			if a, err = o.answer(c, out); err != nil || key == "" {
+			if a, err = o.response(c, out); err != nil || key == "" {
 				return err
 			}
-			return c.api.answers.keep(tx, key, c, a)
+			return c.api.responses.put(tx, key, c, a)
 		})
 		return a, err
 	}
 	return o
 }
 
-// kept is what the request was answered before, under the same key.
-func (c *call) kept(key string) (a answer, known bool, err error) {
+// storedResponse returns the response to an earlier request with the same Idempotency-Key.
+func (c *call) storedResponse(key string) (a response, found bool, err error) {
 	err = c.api.Store.View(c.principal.Org, func(tx *store.Tx) (err error) {
-		a, known, err = c.api.answers.find(tx, key, c)
+		a, found, err = c.api.responses.find(tx, key, c)
 		return err
 	})
-	return a, known, err
+	return a, found, err
 }
 
-// byID makes the function of an operation whose path begins with the id of a record.
+// byID adapts a function that takes the id in the first path parameter.
 func byID[In, Out any](fn func(*call, *store.Tx, uuid.UUID, In) (Out, error)) func(*call, *store.Tx, In) (Out, error) {
 	return func(c *call, tx *store.Tx, in In) (out Out, err error) {
 		id, err := c.pathID(0)
@@ -148,7 +147,7 @@ func byID[In, Out any](fn func(*call, *store.Tx, uuid.UUID, In) (Out, error)) fu
 	}
 }
 
-// pathID is the id that the n-th parameter of the path is. One that is no UUID names nothing.
+// pathID returns the id in the n-th path parameter. A value that is not an id is reported as not found.
 func (c *call) pathID(n int) (uuid.UUID, error) {
 	id, err := shape.ParseID(c.params[c.op.params[n]])
 	if err != nil {
@@ -157,69 +156,7 @@ func (c *call) pathID(n int) (uuid.UUID, error) {
 	return id, nil
 }
 
-// listing makes the list operation of a kind of the caller's organization.
-func listing[T any](o Operation, kind *index.Kind) Operation {
-	return listingOf[T](o, kind, (*call).org)
-}
-
-// listingOf makes the list operation of a kind of some organization.
-func listingOf[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID) Operation {
-	return listingSome[T](o, kind, org, func(_ *call, all index.Compiled) (index.Compiled, error) { return all, nil })
-}
-
-// listingSome makes the list operation of some records of a kind: those that a query is restricted to.
-func listingSome[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID, restrict func(*call, index.Compiled) (index.Compiled, error)) Operation {
-	o.Method, o.Access = http.MethodPost, identity.Read
-	o.lists = kind
-	return plain(o, func(c *call, body queries) (page[T], error) {
-		var q index.ListBody
-		var p fault.Problems
-		shape.Decode(body.Value, &q, shape.Create, &p)
-		var out page[T]
-		compile, err := restrict(c, compiled(kind, q, p))
-		if err != nil {
-			return out, err
-		}
-		err = c.api.Index.List(org(c), kind, compile, func(p index.Page) error {
-			out.envelope = c.api.listEnvelope(p.Records, paginate(q.Page, q.PageSize, p.Total))
-			return nil
-		})
-		return out, err
-	})
-}
-
-// compiled is a query whose decoding has found problems already, which are reported with those of compiling it.
-func compiled(kind *index.Kind, q index.ListBody, decoding fault.Problems) index.Compiled {
-	return func(cs *index.Customs) (*index.Plan, error) {
-		p := decoding
-		plan := index.Compile(kind, cs, q, &p)
-		return plan, p.Err()
-	}
-}
-
-// within is a query among the records of a set.
-func within(compile index.Compiled, members func(*store.Tx) ([]uuid.UUID, error)) index.Compiled {
-	return func(cs *index.Customs) (*index.Plan, error) {
-		plan, err := compile(cs)
-		if err != nil {
-			return nil, err
-		}
-		return plan.Within(members), nil
-	}
-}
-
-// where is a query among the records that have an id in a field.
-func where(compile index.Compiled, field string, id uuid.UUID) index.Compiled {
-	return func(cs *index.Customs) (*index.Plan, error) {
-		plan, err := compile(cs)
-		if err != nil {
-			return nil, err
-		}
-		return plan.Where(field, id), nil
-	}
-}
-
-// describe fills in what follows from the types of an operation.
+// describe fills in the fields that follow from the input and output types of an operation.
 func describe[In, Out any](o *Operation) {
 	var in In
 	switch v := any(in).(type) {
@@ -242,11 +179,11 @@ func describe[In, Out any](o *Operation) {
 	case interface{ output() outputSource }:
 		o.output = v.output()
 	case interface{ RecordType() reflect.Type }:
-		o.output, o.versioned = outputSource{typ: v.RecordType()}, true
-		_, o.orExisting = v.(interface{ status() int })
+		o.output, o.isVersioned = outputSource{typ: v.RecordType()}, true
+		_, o.mayExist = v.(interface{ status() int })
 	default:
 		o.output = outputSource{typ: reflect.TypeFor[Out]()}
-		_, o.versioned = v.(secret)
+		_, o.isVersioned = v.(secretItem)
 	}
 	if o.Status == 0 {
 		o.Status = http.StatusOK

@@ -5,16 +5,15 @@ import (
 	"reflect"
 )
 
-// outputSource tells what a success answers.
+// outputSource describes a successful response for the API document.
 type outputSource struct {
-	typ  reflect.Type // nil for no body
-	list bool
-	raw  string // the media type of an answer that is no envelope
-	// streams are the media types that a streamed answer can have.
-	streams []string
+	typ     reflect.Type // of the data in the envelope; nil means no body
+	list    bool
+	raw     string   // the media type of a response without an envelope
+	streams []string // the possible media types of a streamed response
 }
 
-// page is a page of the records T; all is all of them on one.
+// page is one page of records T, already encoded. all is a complete list on one page.
 type (
 	page[T any] struct{ envelope []byte }
 	all[T any]  []T
@@ -23,15 +22,15 @@ type (
 func (page[T]) output() outputSource { return outputSource{typ: reflect.TypeFor[T](), list: true} }
 func (all[T]) output() outputSource  { return outputSource{typ: reflect.TypeFor[T](), list: true} }
 
-// answer makes the envelope of an operation's result.
-func (o *Operation) answer(c *call, out any) (answer, error) {
-	a := answer{status: o.Status}
+// response encodes the result of an operation.
+func (o *Operation) response(c *call, out any) (response, error) {
+	a := response{status: o.Status}
 	var err error
 	switch v := out.(type) {
 	case nothing:
 		a.status = http.StatusNoContent
 	case exported:
-		return v.answer(o.lists), nil
+		return v.response(o.listKind), nil
 	case interface{ media() (string, []byte) }:
 		a.contentType, a.body = v.media()
 		if more, is := v.(interface{ header() http.Header }); is {
@@ -47,11 +46,11 @@ func (o *Operation) answer(c *call, out any) (answer, error) {
 		list(*API) ([]byte, error)
 	}:
 		a.body, err = v.list(c.api)
-	case secret:
-		shown, kept, version := v.secret()
+	case secretItem:
+		full, redacted, version := v.redact()
 		a.etag = etag(version)
-		if a.body, err = c.api.encodeItem(shown); err == nil {
-			a.kept, err = c.api.encodeItem(kept)
+		if a.body, err = c.api.encodeItem(full); err == nil {
+			a.replayBody, err = c.api.encodeItem(redacted)
 		}
 	default:
 		a.body, err = c.api.encodeItem(v)
@@ -80,17 +79,18 @@ func (a all[T]) list(api *API) ([]byte, error) {
 	return api.listEnvelope(records, onePage(len(a))), nil
 }
 
-// onePage is a page with all of a list.
+// onePage returns the pagination of a complete list on one page.
 func onePage(n int) Pagination {
 	return Pagination{Page: 1, PageSize: n, TotalCount: n, TotalPages: min(1, n)}
 }
 
-// secret is an item of which a repeated request is answered less than the first.
-type secret interface {
-	secret() (shown, kept any, version string)
+// secretItem is an item with a secret that only the first response contains. Replays for the same
+// Idempotency-Key contain the redacted item.
+type secretItem interface {
+	redact() (full, redacted any, version string)
 }
 
-// raw is an answer that is no envelope.
+// raw is a response without an envelope.
 type raw struct {
 	contentType string
 	body        []byte

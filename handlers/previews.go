@@ -13,19 +13,19 @@ import (
 	"prospector/store"
 )
 
-// MemberPageQuery is which page of members is asked for.
+// MemberPageQuery selects a page of the members of a Preview.
 type MemberPageQuery struct {
-	CurrentPage int `json:"current_page" rule:"min=1,default=1" doc:"Which page, from 1."`
-	PageSize    int `json:"page_size" rule:"min=1,max=500,default=50" doc:"How many members a page has."`
+	CurrentPage int `json:"current_page" rule:"min=1,default=1" doc:"The number of the page, starting at 1."`
+	PageSize    int `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of members per page."`
 }
 
-// MemberQuery is which members are asked for.
+// MemberQuery selects members of a Preview.
 type MemberQuery struct {
 	MemberPageQuery
-	Kind        string `json:"kind" rule:"enum=company|person" doc:"Only these."`
-	Selected    *bool  `json:"selected" doc:"Those that are selected, or those that are not."`
-	Existing    *bool  `json:"existing" doc:"Those that are Accounts or Contacts already, or those that are not."`
-	IsQualified *bool  `json:"is_qualified" doc:"Those that have the verdict."`
+	Kind        string `json:"kind" rule:"enum=company|person" doc:"Only members of this kind."`
+	Selected    *bool  `json:"selected" doc:"Only members that are selected (true) or not selected (false)."`
+	Existing    *bool  `json:"existing" doc:"Only members that are already Accounts or Contacts (true) or not (false)."`
+	IsQualified *bool  `json:"is_qualified" doc:"Only members with this research verdict."`
 }
 
 // previewRequest is the body of a request for a Preview.
@@ -34,19 +34,19 @@ type previewRequest struct{ tam.Draft }
 func (previewRequest) source() schemaSource { return inputOf[tam.PreviewRequest]() }
 func (r *previewRequest) set(v shape.Value) { r.Draft = tam.NewDraft(v) }
 
-// Estimate is what the research of a Preview would cost.
+// Estimate is the maximum cost of the research of a Preview.
 type Estimate struct {
 	Companies int      `json:"companies"`
 	Cost      tam.Cost `json:"cost"`
 }
 
-// preview is a Preview as it is answered, with a page of its members.
+// preview is an encoded Preview with a page of its members.
 type preview struct{ tam.Answer }
 
 func (preview) RecordType() reflect.Type   { return reflect.TypeFor[tam.PreviewAnswer]() }
 func (p preview) Public() ([]byte, string) { return p.JSON, p.Version }
 
-// prepared is a Preview that was begun, or was there already.
+// prepared is a Preview that this request created, or the existing one with the same request_id.
 type prepared struct {
 	preview
 	created bool
@@ -64,23 +64,23 @@ type members struct{ preview }
 
 func (members) RecordType() reflect.Type { return reflect.TypeFor[tam.PreviewMembers]() }
 
-// requestExample is a market as somebody could describe it.
+// requestExample is an example request for the documentation.
 const requestExample = `{"request_id": "c2a1f0de-58b3-4a0b-8d0e-6a1f5c8f2b77",
 	"company_filters": {"filtering_rules": {"filters": [{"field": "country", "condition": "is", "value": "Germany"}]}},
 	"contact_filters": {"include_keywords": ["vp", "head of"]}}`
 
-// previewOperations are those of Previews.
+// previewOperations returns the operations on Previews.
 func (a *API) previewOperations() []Operation {
 	const path = "/v1/tam/preview/{preview_id}"
 	requestCodes := []fault.Code{fault.InvalidFilter, fault.InvalidSort}
-	list := listing[tam.Preview](Operation{
+	previews := list[tam.Preview](Operation{
 		Name: "list_tam_previews", Path: "/v1/tam/previews/list", Summary: "List Previews, without their members",
 	}, a.TAM.PreviewList)
 	return []Operation{
-		plain(Operation{
+		withoutTx(Operation{
 			Name: "estimate_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview/estimate", Access: identity.Read, Codes: requestCodes,
 			example: []byte(requestExample),
-			Summary: "Price the research of a Preview before it runs: every matching company but duplicates, so at most that; nothing is created or charged",
+			Summary: "Estimate the maximum research cost of a Preview, one unit per matching company; nothing is created or charged",
 		}, func(c *call, in previewRequest) (Estimate, error) {
 			companies, cost, err := a.TAM.Estimate(c.principal.Org, in.Draft)
 			return Estimate{companies, cost}, err
@@ -88,7 +88,7 @@ func (a *API) previewOperations() []Operation {
 		write(Operation{
 			Name: "prepare_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview", Access: identity.Write, Status: http.StatusAccepted,
 			Codes: append(requestCodes, fault.RequestIDReused), example: []byte(requestExample),
-			Summary: "Prepare a fixed Preview of the companies and people that match; a request_id that is known answers its Preview",
+			Summary: "Prepare a Preview of the matching companies and people; a known request_id returns its existing Preview",
 		}, func(_ *call, tx *store.Tx, in previewRequest) (prepared, error) {
 			doc, created, err := a.TAM.Prepare(tx, in.Draft)
 			if err != nil {
@@ -99,23 +99,23 @@ func (a *API) previewOperations() []Operation {
 		}),
 		read(Operation{
 			Name: "get_tam_import_preview", Method: http.MethodGet, Path: path, Access: identity.Read,
-			Summary: "Read a Preview with a page of its members",
+			Summary: "Get a Preview with a page of its members",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberPageQuery) (preview, error) {
-			answer, err := a.TAM.Read(tx, id, tam.PageAt{Page: in.CurrentPage, Size: in.PageSize}, nil)
-			return preview{answer}, err
+			response, err := a.TAM.Read(tx, id, tam.PageAt{Page: in.CurrentPage, Size: in.PageSize}, nil)
+			return preview{response}, err
 		})),
 		read(Operation{
 			Name: "list_tam_preview_members", Method: http.MethodGet, Path: path + "/members", Access: identity.Read,
 			Summary: "List the members of a Preview",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberQuery) (members, error) {
 			filter := tam.MemberFilter{Kind: in.Kind, Selected: in.Selected, Existing: in.Existing, IsQualified: in.IsQualified}
-			answer, err := a.TAM.ReadMembers(tx, id, tam.PageAt{Page: in.CurrentPage, Size: in.PageSize, Filter: filter})
-			return members{preview{answer}}, err
+			response, err := a.TAM.ReadMembers(tx, id, tam.PageAt{Page: in.CurrentPage, Size: in.PageSize, Filter: filter})
+			return members{preview{response}}, err
 		})),
 		write(Operation{
 			Name: "exclude_tam_preview_members", Method: http.MethodPost, Path: path + "/exclude", Access: identity.Write,
 			Codes: []fault.Code{fault.PreviewNotReady, fault.ImportAccepted}, example: []byte(`{"company_websites": ["acme.example"]}`),
-			Summary: "Remove members from a Preview; a company takes its people with it, and what is unknown is told",
+			Summary: "Exclude members from a Preview; excluding a company excludes its people, and unknown members are reported",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in tam.ExcludeBody) (preview, error) {
 			done, err := a.TAM.Exclude(tx, id, in)
 			if err != nil {
@@ -134,16 +134,16 @@ func (a *API) previewOperations() []Operation {
 		})),
 		write(Operation{
 			Name: "delete_tam_preview", Method: http.MethodDelete, Path: path, Access: identity.Write, Status: http.StatusNoContent,
-			Codes: []fault.Code{fault.ImportAccepted}, Summary: "Delete a Preview with its members, unless its Import goes on",
+			Codes: []fault.Code{fault.ImportAccepted}, Summary: "Delete a Preview and its members, unless its Import is running",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 			return nothing{}, a.TAM.Delete(tx, id, ifMatch(c.request))
 		})),
-		list,
+		previews,
 	}
 }
 
-// preview is a Preview with the first page of its members.
+// preview returns a Preview with the first page of its members.
 func (a *API) preview(tx *store.Tx, id uuid.UUID, done *tam.Exclusion) (preview, error) {
-	answer, err := a.TAM.Read(tx, id, tam.PageAt{Page: 1, Size: 50}, done)
-	return preview{answer}, err
+	response, err := a.TAM.Read(tx, id, tam.PageAt{Page: 1, Size: 50}, done)
+	return preview{response}, err
 }

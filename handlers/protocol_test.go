@@ -49,7 +49,7 @@ func TestRateLimit(t *testing.T) {
 	app.Clock.Advance(20*time.Second + 300*time.Millisecond)
 	want(org.Write.Post("/v1/contacts", `{`).Is(400), 0, "")
 	// A 429 does not count, and its order is before 404, 403 and 400.
-	want(org.Read.Get("/v1/me").Fails(429, "rate_limited", "3 requests a minute"), 0, "40")
+	want(org.Read.Get("/v1/me").Fails(429, "rate_limited", "rate limit of 3 requests per minute exceeded"), 0, "40")
 	want(org.Read.Get("/v1/nothing").Fails(429, "rate_limited", ""), 0, "40")
 	want(org.Read.Post("/v1/contacts", `{`).Fails(429, "rate_limited", ""), 0, "40")
 	other.Read.Get("/v1/me").Is(200)
@@ -145,7 +145,7 @@ func TestBodies(t *testing.T) {
 	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Encoding", "identity").Is(201)
 	org.Write.Post("/v1/contacts", `{"tags": `+strings.Repeat("[", 511)+strings.Repeat("]", 511)+`}`).Is(422)
 	id := org.Write.Post("/v1/accounts", `{"name": "A"}`).Is(201).ID()
-	org.Write.Patch("/v1/accounts/"+id, nil).Fails(400, "invalid_json", "there is none")
+	org.Write.Patch("/v1/accounts/"+id, nil).Fails(400, "invalid_json", "the request body is missing")
 	// Escapes are what they stand for, also in keys.
 	if got := org.Write.Post("/v1/contacts", `{"\u0065mail": "\u0061@b.example", "title": "\ud83d\ude00"}`).Is(201); got.Text("data.email") != "a@b.example" || got.Text("data.title") != "😀" {
 		t.Error(string(got.Body))
@@ -325,9 +325,9 @@ func TestService(t *testing.T) {
 	paths := doc.Value("paths").(map[string]any)
 	for _, op := range app.API.Operations() {
 		method := paths[op.Path].(map[string]any)[strings.ToLower(op.Method)].(map[string]any)
-		needs := "Needs no key."
+		needs := "Requires no API key."
 		if op.Access != handlers.Public {
-			needs = "Needs a key with " + string(op.Access) + " access."
+			needs = "Requires an API key with " + string(op.Access) + " access."
 		}
 		if method["operationId"] != op.Name || method["summary"] == "" || method["description"] != needs {
 			t.Errorf("%s is documented as %v", op.Name, method)
@@ -428,7 +428,7 @@ func TestInternal(t *testing.T) {
 	}
 	app.Start()
 	org.Read.Do("GET", "/v1/contacts/"+bad, nil, "X-Request-Id", "r-500").Is(500,
-		`{"error": {"code": "internal", "message": "something went wrong; the log has it under request id r-500"}}`)
+		`{"error": {"code": "internal", "message": "internal error; the server log has details under request id r-500"}}`)
 	org.Read.Post("/v1/contacts/list", nil).Fails(500, "internal", "request id")
 	org.Read.Get("/v1/contacts/" + good).Is(200)
 	app.Stop()

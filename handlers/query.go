@@ -11,14 +11,14 @@ import (
 	"prospector/internal/shape"
 )
 
-// PageQuery is which part of a long answer is asked for.
+// PageQuery selects a page of a list that is read with GET.
 type PageQuery struct {
-	Page     int `json:"page" rule:"min=1,default=1" doc:"Which page, from 1."`
-	PageSize int `json:"page_size" rule:"min=1,max=500,default=50" doc:"How many entries a page has."`
+	Page     int `json:"page" rule:"min=1,default=1" doc:"The number of the page, starting at 1."`
+	PageSize int `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of entries per page."`
 }
 
-// readQuery reads the query of an operation as an object, which its input is then decoded from. An operation whose input
-// is a body, or nothing, has no query.
+// readQuery converts the query parameters to an object, from which the input is then decoded. An
+// operation whose input is a body, or nothing, accepts no query parameters.
 func (c *call) readQuery() error {
 	query, err := url.ParseQuery(c.request.URL.RawQuery)
 	var p fault.Problems
@@ -49,7 +49,7 @@ func (o *Operation) queryField(name string) *shape.Field {
 	return shape.OfType(o.query).Field(name)
 }
 
-// queryValue is a text of the query as JSON would have it.
+// queryValue converts a query parameter to the JSON value that the field expects.
 func queryValue(f *shape.Field, text string) shape.Value {
 	if _, err := strconv.Atoi(text); err == nil && f.Type == shape.TypeNumber {
 		return shape.Value{Kind: shape.Num, Text: text}
@@ -60,5 +60,5 @@ func queryValue(f *shape.Field, text string) shape.Value {
 	return shape.Value{Kind: shape.String, Text: text}
 }
 
-// inputOf is where the schema of a plain input comes from.
+// inputOf returns the source of the schema of an input that is an ordinary struct.
 func inputOf[In any]() schemaSource { return schemaSource{reflect.TypeFor[In](), shape.CreateInput} }

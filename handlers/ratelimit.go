@@ -13,8 +13,9 @@ import (
 
 const rateWindow = time.Minute
 
-// rates counts the requests of each organization in fixed windows, each begun by its first request.
-type rates struct {
+// rateLimiter counts the requests of each organization in fixed windows. A window begins with its first
+// request.
+type rateLimiter struct {
 	mu      sync.Mutex
 	windows map[uuid.UUID]*window
 	swept   time.Time
@@ -25,11 +26,11 @@ type window struct {
 	used  int
 }
 
-func newRates() *rates { return &rates{windows: map[uuid.UUID]*window{}} }
+func newRateLimiter() *rateLimiter { return &rateLimiter{windows: map[uuid.UUID]*window{}} }
 
-// take counts one request and says in the header what is left. Past the limit it is rate_limited and not counted;
-// a limit of 0 is none.
-func (r *rates) take(org uuid.UUID, limit int, now time.Time, h http.Header) error {
+// allow counts one request and sets the rate limit headers. Above the limit it returns rate_limited and
+// does not count the request. A limit of 0 means no limit.
+func (r *rateLimiter) allow(org uuid.UUID, limit int, now time.Time, h http.Header) error {
 	if limit == 0 {
 		return nil
 	}
@@ -54,11 +55,11 @@ func (r *rates) take(org uuid.UUID, limit int, now time.Time, h http.Header) err
 	}
 	wait := seconds(ends.Sub(now))
 	h.Set("Retry-After", strconv.Itoa(wait))
-	return fault.New(fault.RateLimited, "the limit is %d requests a minute; try again in %d seconds", limit, wait)
+	return fault.New(fault.RateLimited, "rate limit of %d requests per minute exceeded; try again in %d seconds", limit, wait)
 }
 
-// sweep forgets windows that are over, once a window.
-func (r *rates) sweep(now time.Time) {
+// sweep removes windows that have ended, at most once per window.
+func (r *rateLimiter) sweep(now time.Time) {
 	if now.Sub(r.swept) < rateWindow {
 		return
 	}

@@ -12,12 +12,14 @@ import (
 	"prospector/store"
 )
 
-// entityOperations are the operations of an entity: those of every record, and what its many records need.
+// entityOperations returns the operations on an entity: those of every kind of record, and batch, history
+// and export.
 func entityOperations[T any](k *record.Kind[T]) []Operation {
 	return append(recordOperations(k, fault.ExternalIDTaken), batchOperation(k), historyOperation(k), exportOperation(k.List))
 }
 
-// recordOperations are the operations that every kind of record has. codes are the conflicts over its unique keys.
+// recordOperations returns the operations that every kind of record has. codes are the conflicts over its
+// unique keys.
 func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation {
 	path := "/v1/" + k.Entity
 	return []Operation{
@@ -32,7 +34,7 @@ func recordOperations[T any](k *record.Kind[T], codes ...fault.Code) []Operation
 func getOperation[T any](k *record.Kind[T]) Operation {
 	return read(Operation{
 		Name: "get_" + k.Object, Method: http.MethodGet, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Read,
-		Summary: "Read " + k.WithArticle(),
+		Summary: "Get " + k.WithArticle(),
 	}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[T], error) {
 		return k.Get(tx, id)
 	}))
@@ -42,37 +44,37 @@ func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 	return write(Operation{
 		Name: "create_" + k.Object, Method: http.MethodPost, Path: "/v1/" + k.Entity, Access: identity.Write, Status: http.StatusCreated,
 		Codes: codes, Summary: "Create " + k.WithArticle(),
-	}, func(_ *call, tx *store.Tx, in creates[T]) (store.Doc[T], error) {
+	}, func(_ *call, tx *store.Tx, in createBody[T]) (store.Doc[T], error) {
 		return k.Create(tx, in.Draft)
 	})
 }
 
-// updateOperation changes a record: absent fields stay, null clears.
+// updateOperation updates a record: absent fields stay unchanged, null clears a field.
 func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault.Code) Operation {
 	return write(Operation{
 		Name: name, Method: http.MethodPatch, Path: path, Access: identity.Write, Codes: codes,
-		Summary: "Change " + k.WithArticle() + ": an absent field stays, null clears",
-	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updates[T]) (store.Doc[T], error) {
+		Summary: "Update " + k.WithArticle() + "; absent fields stay unchanged, null clears a field",
+	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updateBody[T]) (store.Doc[T], error) {
 		return k.Update(tx, id, ifMatch(c.request), in.Value)
 	}))
 }
 
-// deleteOperation deletes a record. codes are why it may not go, beside that another names it.
+// deleteOperation deletes a record. codes are the reasons why it may refuse to, besides in_use.
 func deleteOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 	if k.MayBeInUse() {
 		codes = append(codes, fault.InUse)
 	}
 	return write(Operation{
 		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
-		Codes: codes, Summary: "Delete " + k.WithArticle() + " and every reference to it",
+		Codes: codes, Summary: "Delete " + k.WithArticle() + " and all references to it",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 		return nothing{}, k.Delete(tx, id, ifMatch(c.request))
 	}))
 }
 
 func listOperation[T any](k *record.Kind[T]) Operation {
-	return listing[T](Operation{
+	return list[T](Operation{
 		Name: "list_" + strings.ReplaceAll(k.Entity, "-", "_"), Path: "/v1/" + k.Entity + "/list",
-		Summary: "List " + strings.ReplaceAll(k.Entity, "-", " ") + ", filtered, searched and sorted",
+		Summary: "List " + strings.ReplaceAll(k.Entity, "-", " ") + ", with filters, search and sorting",
 	}, k.List)
 }

@@ -10,9 +10,10 @@ import (
 	"prospector/internal/fault"
 )
 
-// mount puts the table into a router. httprouter takes no literal beside a parameter, such as campaigns/list beside
-// campaigns/{id}: so every segment is folded to a parameter where any operation of the method has one there, and the
-// few operations that then share a route are told apart by their literals.
+// mount builds a router from the table of operations. httprouter does not support a literal next to a
+// parameter, such as campaigns/list and campaigns/{id}. Therefore a segment becomes a parameter wherever
+// any operation of the same method has a parameter there. The handler of a route that several operations
+// share then selects the one whose path matches.
 func (a *API) mount() *httprouter.Router {
 	router := httprouter.New()
 	router.RedirectTrailingSlash, router.RedirectFixedPath = false, false
@@ -33,10 +34,10 @@ func (a *API) mount() *httprouter.Router {
 				if params, ok := o.Match(r.URL.Path); ok {
 					c := callOf(r)
 					c.op, c.params = o, params
-					if answer := c.serve(); answer.stream != nil {
-						c.send(w, answer)
+					if response := c.serve(); response.stream != nil {
+						c.send(w, response)
 					} else {
-						answer.write(w)
+						response.write(w)
 					}
 					return
 				}
@@ -49,10 +50,11 @@ func (a *API) mount() *httprouter.Router {
 
 func callOf(r *http.Request) *call { return r.Context().Value(contextKey{}).(*call) }
 
-// byLiterals puts the operation with fewer parameters first: campaigns/list is no campaign called list.
+// byLiterals sorts operations with fewer parameters first, so that campaigns/list matches before
+// campaigns/{id}.
 func byLiterals(a, b *Operation) int { return len(a.params) - len(b.params) }
 
-// fold writes the path for httprouter.
+// fold returns the path of the operation for httprouter.
 func (a *API) fold(o *Operation) string {
 	segments := strings.Split(o.Path, "/")
 	folded := make([]string, len(segments))
@@ -74,7 +76,7 @@ func (a *API) fold(o *Operation) string {
 
 func isParam(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// sameUpTo tells whether a request could match both paths in their first n segments.
+// sameUpTo reports whether a request could match both paths in their first n segments.
 func sameUpTo(a, b []string, n int) bool {
 	for i := range n {
 		if a[i] != b[i] && !isParam(a[i]) && !isParam(b[i]) {
@@ -84,7 +86,7 @@ func sameUpTo(a, b []string, n int) bool {
 	return true
 }
 
-// Match holds a request's path against the operation's and gives its parameters.
+// Match reports whether a request path matches the path of the operation, and returns its parameters.
 func (o *Operation) Match(path string) (map[string]string, bool) {
 	have, want := strings.Split(path, "/"), strings.Split(o.Path, "/")
 	if len(have) != len(want) {
@@ -101,7 +103,7 @@ func (o *Operation) Match(path string) (map[string]string, bool) {
 	return params, true
 }
 
-// unrouted answers a path that the method does not have: 405 when another method does, else 404.
+// unrouted responds to a path without an operation for the method: 405 if another method has one, otherwise 404.
 func (a *API) unrouted(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)
 	var allow []string
@@ -111,11 +113,11 @@ func (a *API) unrouted(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if allow == nil {
-		c.errorAnswer(fault.ErrNotFound).write(w)
+		c.errorResponse(fault.ErrNotFound).write(w)
 		return
 	}
 	slices.Sort(allow)
-	refusal := c.errorAnswer(methodNotAllowed(allow))
+	refusal := c.errorResponse(methodNotAllowed(allow))
 	if refusal.header == nil {
 		refusal.header = http.Header{}
 	}

@@ -9,15 +9,15 @@ import (
 	"prospector/store"
 )
 
-// schemaOperation describes every kind that one of the operations lists.
+// schemaOperation describes every entity that one of the operations lists.
 func schemaOperation(ops []Operation) Operation {
 	kinds := map[string]*index.Kind{}
 	o := Operation{
 		Name: "get_schema", Method: http.MethodGet, Path: "/v1/schemas/{entity}", Access: identity.Read,
-		Summary: "Read which fields an entity has and how its lists filter and sort by them",
+		Summary: "Get the fields of an entity, and how its lists can filter and sort by them",
 	}
-	for _, listing := range ops {
-		if k := listing.lists; k != nil && kinds[k.Entity] == nil {
+	for _, op := range ops {
+		if k := op.listKind; k != nil && kinds[k.Entity] == nil {
 			kinds[k.Entity] = k
 			o.Entities = append(o.Entities, k.Entity)
 		}

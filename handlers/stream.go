@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// chunkTime is how long a reader may take for a part of a streamed answer.
-const chunkTime = 2 * time.Minute
+// chunkTimeout is how long a client may take to receive one part of a streamed response.
+const chunkTimeout = 2 * time.Minute
 
-// stream writes an answer of unknown length. Its head goes out with the first part: until then the answer can still be
-// an error.
+// stream writes a response of unknown length. The status and headers are sent with the first part, so
+// that an earlier failure can still become an error response.
 type stream struct {
 	w      http.ResponseWriter
 	head   func()
 	begun  bool
-	failed bool // the reader is gone
+	failed bool // the client has disconnected
 }
 
 func (s *stream) Write(b []byte) (int, error) {
 	s.begin()
-	_ = http.NewResponseController(s.w).SetWriteDeadline(time.Now().Add(chunkTime)) // a writer that has none needs none
+	_ = http.NewResponseController(s.w).SetWriteDeadline(time.Now().Add(chunkTimeout)) // best effort: test recorders support no deadlines
 	n, err := s.w.Write(b)
 	s.failed = err != nil
 	return n, err
@@ -32,18 +32,19 @@ func (s *stream) begin() {
 	}
 }
 
-// send streams an answer. One that fails after its beginning is cut off, so that nobody takes a part for the whole.
-func (c *call) send(w http.ResponseWriter, a answer) {
+// send streams a response. If it fails after the beginning was sent, the connection is aborted, so that the
+// client does not mistake a part for the whole.
+func (c *call) send(w http.ResponseWriter, a response) {
 	s := &stream{w: w, head: func() { a.writeHead(w) }}
 	err := a.stream(s)
 	switch {
 	case err == nil:
 		s.begin()
 	case !s.begun:
-		c.errorAnswer(err).write(w)
+		c.errorResponse(err).write(w)
 	default:
 		if !s.failed {
-			c.api.Log.Error("an answer was cut off", "request_id", c.requestID, "operation", c.opName(), "error", err)
+			c.api.Log.Error("streamed response aborted", "request_id", c.requestID, "operation", c.opName(), "error", err)
 		}
 		panic(http.ErrAbortHandler)
 	}

@@ -8,30 +8,30 @@ import (
 	"prospector/store"
 )
 
-// suppressionOperations are those of the list of whom nothing may be sent to.
+// suppressionOperations returns the operations on suppressions.
 func (a *API) suppressionOperations() []Operation {
 	k := a.CRM.Suppressions
 	return []Operation{
 		write(Operation{
 			Name: "create_suppression", Method: http.MethodPost, Path: "/v1/suppressions", Access: identity.Admin, Status: http.StatusCreated,
-			Summary: "Suppress an email address, or a domain with its subdomains; what is suppressed already is answered as it is",
-		}, func(_ *call, tx *store.Tx, in creates[crm.Suppression]) (made[crm.Suppression], error) {
+			Summary: "Suppress an email address, or a domain and its subdomains; an existing suppression is returned unchanged",
+		}, func(_ *call, tx *store.Tx, in createBody[crm.Suppression]) (createdOrExisting[crm.Suppression], error) {
 			doc, created, err := a.CRM.Suppress(tx, in.Draft)
-			return made[crm.Suppression]{doc, created}, err
+			return createdOrExisting[crm.Suppression]{doc, created}, err
 		}),
 		withAccess(identity.Admin, deleteOperation(k)),
 		listOperation(k),
 	}
 }
 
-// made is a record that was created, or was there already.
-type made[T any] struct {
+// createdOrExisting is a record that this request created, or that already existed.
+type createdOrExisting[T any] struct {
 	store.Doc[T]
 	created bool
 }
 
-// status is that of the answer: 200 for what was there.
-func (m made[T]) status() int {
+// status returns 201 for a created record and 200 for an existing one.
+func (m createdOrExisting[T]) status() int {
 	if m.created {
 		return http.StatusCreated
 	}

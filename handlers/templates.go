@@ -10,22 +10,22 @@ import (
 	"prospector/store"
 )
 
-// templateSample is a template as somebody could write it.
+// templateSample is an example template for the documentation.
 const templateSample = `{"name": "Introduction", "steps": [
 	{"index": 0, "type": "auto_email", "day": 0, "hour": 9, "subject": "Hello {{recipient.first_name}}", "message": "[[block:offer]]\n\n{{sender.first_name}}"},
 	{"index": 1, "type": "call", "hour": 14, "message": "Ask {{recipient.first_name}} what they think."}],
 	"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_COMPLETES", "pre_check_delay": 2, "pre_check_time_unit": "business_days"}],
 	"blocks": {"offer": {"name": "Offer", "content": "Would a demo interest you?"}}}`
 
-// templateOperations are those of sequence templates.
+// templateOperations returns the operations on sequence templates.
 func (a *API) templateOperations() []Operation {
 	k := a.Outreach.Templates
 	ops := recordOperations(k)
 	ops[0].example, ops[2].example = []byte(templateSample), []byte(`{"status": "INACTIVE"}`)
 	return append(ops, read(Operation{
 		Name: "render_sequence_template", Method: http.MethodPost, Path: "/v1/sequence-templates/{id}/render", Access: identity.Read,
-		Summary: "Show the steps of a sequence template as a contact would see them",
-	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in creates[outreach.RenderBody]) (outreach.RenderedTemplate, error) {
+		Summary: "Render the steps of a sequence template for a contact",
+	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.RenderBody]) (outreach.RenderedTemplate, error) {
 		return a.Outreach.Render(tx, id, in.Draft, c.principal.User)
 	})))
 }

@@ -9,15 +9,16 @@ import (
 	"prospector/store"
 )
 
-// unsubscribePath is where links in messages lead.
+// unsubscribePath is the path of the unsubscribe links in messages, without the token.
 const unsubscribePath = "/u/"
 
-// unsubscribeOperations need no key: the token in the link is as good as one for this alone.
+// unsubscribeOperations returns the operations for recipients of messages. They require no API key: the
+// token in the link authorizes them.
 func (a *API) unsubscribeOperations() []Operation {
 	o := a.Outreach
 	return []Operation{
-		plain(Operation{
-			Name: "get_unsubscribe_page", Method: http.MethodGet, Path: unsubscribePath + "{token}", Summary: "Show a page on which the recipient of a message can opt out",
+		withoutTx(Operation{
+			Name: "get_unsubscribe_page", Method: http.MethodGet, Path: unsubscribePath + "{token}", Summary: "Show the unsubscribe page for the recipient of a message",
 			Codes: []fault.Code{fault.NotFound},
 		}, func(c *call, _ nothing) (htmlPage, error) {
 			done, err := o.IsUnsubscribed(c.params["token"])
@@ -27,10 +28,10 @@ func (a *API) unsubscribeOperations() []Operation {
 			if done {
 				return unsubscribePage(console.UnsubscribeDone)
 			}
-			return unsubscribePage(console.UnsubscribeAsks)
+			return unsubscribePage(console.UnsubscribeConfirm)
 		}),
-		plain(Operation{
-			Name: "unsubscribe", Method: http.MethodPost, Path: unsubscribePath + "{token}", Summary: "Opt the recipient of a message out, with one click (RFC 8058); whatever the body is",
+		withoutTx(Operation{
+			Name: "unsubscribe", Method: http.MethodPost, Path: unsubscribePath + "{token}", Summary: "Unsubscribe the recipient of a message with one click (RFC 8058); the body is ignored",
 			Codes: []fault.Code{fault.NotFound},
 		}, func(c *call, _ anyBody) (htmlPage, error) {
 			if err := o.Unsubscribe(c.request.Context(), c.params["token"], store.Actor{Operation: c.op.Name, RequestID: c.requestID}); err != nil {
@@ -41,7 +42,7 @@ func (a *API) unsubscribeOperations() []Operation {
 	}
 }
 
-// anyBody is that of a POST whose body is not looked at.
+// anyBody is the input of a POST whose body is ignored.
 type anyBody struct{}
 
 func (anyBody) source() schemaSource { return schemaSource{} }
@@ -51,18 +52,18 @@ func unsubscribePage(state console.UnsubscribeState) (htmlPage, error) {
 	return htmlPage{p}, err
 }
 
-// isForPeople tells whether the recipients of messages come there with their browsers.
-func isForPeople(path string) bool { return strings.HasPrefix(path, unsubscribePath) }
+// isRecipientPage reports whether recipients of messages open the path in a browser.
+func isRecipientPage(path string) bool { return strings.HasPrefix(path, unsubscribePath) }
 
-// forPeople makes a page of the answer to an error that the recipient of a message sees in a browser. Mail programs, which ask for no
-// page, get it as all others do.
-func (c *call) forPeople(a answer) answer {
-	if !isForPeople(c.request.URL.Path) || !strings.Contains(c.request.Header.Get("Accept"), "text/html") {
+// asRecipientPage turns an error response into a web page if the recipient of a message sees it in a
+// browser. Mail clients, which do not accept HTML, receive the JSON error.
+func (c *call) asRecipientPage(a response) response {
+	if !isRecipientPage(c.request.URL.Path) || !strings.Contains(c.request.Header.Get("Accept"), "text/html") {
 		return a
 	}
 	state := console.UnsubscribeFailed
 	if a.status == http.StatusNotFound {
-		state = console.UnsubscribeUnknown
+		state = console.UnsubscribeInvalid
 	}
 	page, err := unsubscribePage(state)
 	if err != nil {

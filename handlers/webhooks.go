@@ -12,10 +12,10 @@ import (
 	"prospector/store"
 )
 
-// NewSubscription is a subscription with a new secret, the only time that it is shown.
+// NewSubscription is a subscription with its secret, which is shown only when it is created or rotated.
 type NewSubscription struct {
 	webhook.Subscription
-	Secret string `json:"secret" rule:"optional" doc:"What deliveries are signed with, in this answer alone: an answer repeated for an Idempotency-Key is without it."`
+	Secret string `json:"secret" rule:"optional" doc:"The secret that signs deliveries. Only this response contains it; a replay for the same Idempotency-Key does not."`
 
 	version string
 }
@@ -24,11 +24,11 @@ func newSubscription(doc store.Doc[webhook.Subscription], secret string) NewSubs
 	return NewSubscription{Subscription: doc.Record, Secret: secret, version: doc.Version()}
 }
 
-func (s NewSubscription) secret() (shown, kept any, version string) {
+func (s NewSubscription) redact() (full, redacted any, version string) {
 	return s, s.Subscription, s.version
 }
 
-// attemptPage is a page of attempts, as they are stored.
+// attemptPage is a page of delivery attempts, already encoded.
 type attemptPage struct {
 	query   webhook.AttemptQuery
 	records [][]byte
@@ -43,68 +43,68 @@ func (p attemptPage) list(a *API) ([]byte, error) {
 	return a.listEnvelope(p.records, paginate(p.query.Page, p.query.PageSize, p.total)), nil
 }
 
-// webhookOperations are those of subscriptions to events, and of what was delivered to them.
+// webhookOperations returns the operations on webhook subscriptions and their deliveries.
 func (a *API) webhookOperations() []Operation {
 	const path = "/v1/webhooks/subscriptions"
 	w := a.Webhooks
 	return []Operation{
-		plain(Operation{
+		withoutTx(Operation{
 			Name: "list_webhook_triggers", Method: http.MethodGet, Path: "/v1/webhooks/triggers", Access: identity.Read,
-			Summary: "List the events that a subscription can want, each with an example of what is sent",
+			Summary: "List the triggers that a subscription can select, each with an example event",
 		}, func(*call, nothing) (all[webhook.Trigger], error) { return w.Triggers, nil }),
 		write(Operation{
 			Name: "create_webhook_subscription", Method: http.MethodPost, Path: path, Access: identity.Admin, Status: http.StatusCreated,
-			Summary: "Subscribe an endpoint to events; its secret is in this answer alone",
+			Summary: "Subscribe an endpoint to events; only this response contains the secret",
 			example: []byte(`{"url": "https://hooks.example.com/prospector", "triggers": ["contact.*", "tam_import.completed"]}`),
-		}, func(_ *call, tx *store.Tx, in creates[webhook.Subscription]) (NewSubscription, error) {
+		}, func(_ *call, tx *store.Tx, in createBody[webhook.Subscription]) (NewSubscription, error) {
 			doc, secret, err := w.Create(tx, in.Draft)
 			return newSubscription(doc, secret), err
 		}),
-		listing[webhook.Subscription](Operation{
-			Name: "list_webhook_subscriptions", Path: path + "/list", Summary: "List webhook subscriptions, filtered, searched and sorted",
+		list[webhook.Subscription](Operation{
+			Name: "list_webhook_subscriptions", Path: path + "/list", Summary: "List webhook subscriptions, with filters, search and sorting",
 		}, w.Subscriptions.List),
 		read(Operation{
 			Name: "get_webhook_subscription", Method: http.MethodGet, Path: path + "/{subscription_id}", Access: identity.Read,
-			Summary: "Read a webhook subscription, and how it fares",
+			Summary: "Get a webhook subscription with its delivery status",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[webhook.Subscription], error) {
 			return w.Subscriptions.Get(tx, id)
 		})),
 		write(Operation{
 			Name: "update_webhook_subscription", Method: http.MethodPatch, Path: path + "/{subscription_id}", Access: identity.Admin,
-			Summary: "Change a webhook subscription: pause it, or make it active again, which delivers what has waited",
+			Summary: "Update a webhook subscription; activating a paused subscription delivers its pending events",
 			example: []byte(`{"status": "paused"}`),
-		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updates[webhook.Subscription]) (store.Doc[webhook.Subscription], error) {
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updateBody[webhook.Subscription]) (store.Doc[webhook.Subscription], error) {
 			return w.Update(tx, id, ifMatch(c.request), in.Value)
 		})),
 		write(Operation{
 			Name: "delete_webhook_subscription", Method: http.MethodDelete, Path: path + "/{subscription_id}", Access: identity.Admin, Status: http.StatusNoContent,
-			Summary: "Delete a webhook subscription: nothing more is delivered, its secret is gone, and its delivery history stays",
+			Summary: "Delete a webhook subscription and its secret; its delivery history stays",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 			return nothing{}, w.Delete(tx, id, ifMatch(c.request))
 		})),
 		write(Operation{
 			Name: "rotate_webhook_secret", Method: http.MethodPost, Path: path + "/{subscription_id}/rotate-secret", Access: identity.Admin,
-			Summary: "Give a webhook subscription a new secret; for 24 hours deliveries are signed with the old one too",
+			Summary: "Rotate the secret of a webhook subscription; for 24 hours, deliveries are signed with the old secret too",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (NewSubscription, error) {
 			doc, secret, err := w.RotateSecret(tx, id)
 			return newSubscription(doc, secret), err
 		})),
 		write(Operation{
 			Name: "test_webhook_subscription", Method: http.MethodPost, Path: path + "/{subscription_id}/test", Access: identity.Admin, Status: http.StatusAccepted,
-			Codes: []fault.Code{fault.SubscriptionNotActive}, Summary: "Send webhook.test to the endpoint, whatever it wants to know",
+			Codes: []fault.Code{fault.SubscriptionNotActive}, Summary: "Send a webhook.test event to the endpoint, whatever its triggers",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (webhook.Queued, error) {
 			return w.Test(tx, id)
 		})),
 		read(Operation{
 			Name: "list_webhook_deliveries", Method: http.MethodGet, Path: path + "/{subscription_id}/deliveries", Access: identity.Read,
-			Summary: "List the attempts to deliver to a subscription, also to one that was deleted, the newest first",
+			Summary: "List the delivery attempts of a subscription, newest first, also after it was deleted",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in webhook.AttemptQuery) (attemptPage, error) {
 			records, total, err := w.Attempts(tx, id, in)
 			return attemptPage{in, records, total}, err
 		})),
 		write(Operation{
 			Name: "redeliver_webhook", Method: http.MethodPost, Path: path + "/{subscription_id}/deliveries/{attempt_id}/redeliver", Access: identity.Admin, Status: http.StatusAccepted,
-			Codes: []fault.Code{fault.SubscriptionNotActive}, Summary: "Deliver the event of an attempt again, with its object as it is now and under the same envelope id",
+			Codes: []fault.Code{fault.SubscriptionNotActive}, Summary: "Redeliver the event of an attempt with the current state of its object and the same event id",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (webhook.Queued, error) {
 			attempt, err := c.pathID(1)
 			if err != nil {

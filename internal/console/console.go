@@ -1,5 +1,7 @@
-// Package console is the web pages that the service shows: the one at its address, and the API document for readers. They
-// are made by the binary alone: nothing in them is fetched from elsewhere.
+// Package console renders the web pages of the service: the home page, the API documentation at /docs and
+// the unsubscribe page. The pages are self-contained: a browser loads nothing from elsewhere. The package
+// does not know the operations or the data of the service; the documentation is rendered from the OpenAPI
+// document alone.
 package console
 
 import (
@@ -10,8 +12,7 @@ import (
 	"html/template"
 )
 
-// Page is an HTML page and the Content-Security-Policy that it is to be shown under, which allows the style and script that
-// came with the binary and nothing else.
+// Page is an HTML page with its Content-Security-Policy, which allows only the embedded style and script.
 type Page struct {
 	HTML   []byte
 	Policy string
@@ -32,14 +33,14 @@ var (
 	docsScript string
 )
 
-// assets are the parts of a page that a browser acts upon.
+// assets are the parts of a page that its policy must allow.
 type assets struct {
 	Style  template.CSS
 	Script template.JS
-	Forms  bool // it has some, which lead to where it is
+	Forms  bool // the page contains a form that posts to its own address
 }
 
-// Home is the page at /, with the version and links; that to the metrics when they are beside it.
+// Home returns the page at /, with the version and links. It links to the metrics if metrics is true.
 func Home(version string, metrics bool) (Page, error) {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
@@ -51,24 +52,24 @@ func Home(version string, metrics bool) (Page, error) {
 	}{version, metrics})
 }
 
-// UnsubscribeState is what the recipient of a message is to see.
+// UnsubscribeState selects the content of the unsubscribe page.
 type UnsubscribeState string
 
 const (
-	UnsubscribeAsks    UnsubscribeState = "asks"
+	UnsubscribeConfirm UnsubscribeState = "confirm" // asks the recipient to confirm
 	UnsubscribeDone    UnsubscribeState = "done"
-	UnsubscribeUnknown UnsubscribeState = "unknown" // the link is none that the service made
-	UnsubscribeFailed  UnsubscribeState = "failed"
+	UnsubscribeInvalid UnsubscribeState = "invalid" // the link is not valid
+	UnsubscribeFailed  UnsubscribeState = "failed"  // the service cannot process the request now
 )
 
-// Unsubscribe is the page on which the recipient of a message opts out, or sees that it is done or why not. It tells nothing of the
-// sender.
+// Unsubscribe returns the page on which the recipient of a message unsubscribes, or sees the result. It
+// reveals nothing about the sender.
 func Unsubscribe(state UnsubscribeState) (Page, error) {
 	t, err := template.New("unsubscribe").Parse(unsubscribeText)
 	if err != nil {
 		return Page{}, err
 	}
-	return render(t, assets{Style: template.CSS(pageStyle), Forms: state == UnsubscribeAsks}, state)
+	return render(t, assets{Style: template.CSS(pageStyle), Forms: state == UnsubscribeConfirm}, state)
 }
 
 func render(t *template.Template, a assets, data any) (Page, error) {
@@ -92,7 +93,7 @@ func (a assets) policy() string {
 	return p
 }
 
-// source allows one text, by its hash.
+// source returns the policy source that allows a style or script by its hash.
 func source(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The page of the API document, ready to be shown.
+// The data of the documentation page.
 type (
 	docs struct {
 		Title, Version, Text string
@@ -31,7 +31,7 @@ type (
 		Parameters              []param
 		Body                    *body
 		Curl                    curl
-		Answers                 []answer
+		Responses               []response
 		Failures                []failure
 	}
 	param struct {
@@ -43,17 +43,17 @@ type (
 		Required bool
 		value
 	}
-	answer struct {
+	response struct {
 		Status, Text string
 		Bodies       []body
 		Headers      []field
 		Example      string
 	}
-	// failure is an error code and when it is answered.
+	// failure is an error code with its status and the description of when it occurs.
 	failure struct{ Status, Code, Text string }
 )
 
-// Docs is the page that shows an API document (OpenAPI 3.1).
+// Docs returns the page that documents an API, given its OpenAPI 3.1 document.
 func Docs(raw []byte, version string) (Page, error) {
 	var d document
 	if err := json.Unmarshal(raw, &d); err != nil {
@@ -64,15 +64,15 @@ func Docs(raw []byte, version string) (Page, error) {
 		return Page{}, err
 	}
 	view := docs{Title: d.Info.Title, Version: version, Text: d.Info.Description, Groups: d.groups(), Events: d.events()}
-	alone := reader{document: &d, links: true}
+	linked := describer{document: &d, links: true}
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
-		view.Schemas = append(view.Schemas, field{Name: name, value: alone.describe(d.Components.Schemas[name])})
+		view.Schemas = append(view.Schemas, field{Name: name, value: linked.describe(d.Components.Schemas[name])})
 	}
 	view.Errors = allFailures(view.Groups)
 	return render(t, assets{Style: template.CSS(docsStyle), Script: template.JS(docsScript)}, view)
 }
 
-// groups files the operations under their tags: in the order that the document has them, and those it does not list after.
+// groups returns the operations by tag, in the order of the tags in the document. Undeclared tags follow.
 func (d *document) groups() []group {
 	var groups []group
 	for _, t := range d.Tags {
@@ -101,8 +101,9 @@ func (d *document) groups() []group {
 	return slices.DeleteFunc(groups, func(g group) bool { return g.Operations == nil })
 }
 
-// access finds what the description says of it: the document has no other place for that.
-var access = regexp.MustCompile(`Needs a key with (\w+) access\.\s*|Needs no key\.\s*`)
+// access matches the sentence about the required access in the description of an operation. The document
+// has no other place for it.
+var access = regexp.MustCompile(`Requires an API key with (\w+) access\.\s*|Requires no API key\.\s*`)
 
 func (d *document) operation(verb, path string, m *method) operation {
 	o := operation{
@@ -112,25 +113,25 @@ func (d *document) operation(verb, path string, m *method) operation {
 	if found := access.FindStringSubmatch(m.Description); found != nil {
 		o.Access = found[1]
 	}
-	asked := reader{document: d}
+	requests := describer{document: d}
 	public := m.Security != nil && len(*m.Security) == 0
 	shown := path
 	for _, p := range slices.Concat(d.Paths[path].Parameters, m.Parameters) {
-		p = at(p, p.Ref, d.Components.Parameters)
-		f := field{Name: p.Name, value: asked.describe(p.Schema)}
+		p = resolve(p, p.Ref, d.Components.Parameters)
+		f := field{Name: p.Name, value: requests.describe(p.Schema)}
 		f.Text = cmp.Or(p.Description, f.Text)
 		if p.Required {
 			f.Presence = "required"
 		}
 		o.Parameters = append(o.Parameters, param{p.In, f})
 		if p.In == "path" {
-			shown = strings.ReplaceAll(shown, "{"+p.Name+"}", filled(p))
+			shown = strings.ReplaceAll(shown, "{"+p.Name+"}", exampleParam(p))
 		}
 	}
 	var example json.RawMessage
 	if m.RequestBody != nil {
-		r := at(m.RequestBody, m.RequestBody.Ref, d.Components.RequestBodies)
-		if bodies := asked.bodies(r); len(bodies) > 0 {
+		r := resolve(m.RequestBody, m.RequestBody.Ref, d.Components.RequestBodies)
+		if bodies := requests.bodies(r); len(bodies) > 0 {
 			o.Body = &bodies[0]
 			o.Body.Required = r.Required
 		}
@@ -138,38 +139,40 @@ func (d *document) operation(verb, path string, m *method) operation {
 	}
 	o.Curl = newCurl(verb, shown, public, example)
 	for _, status := range slices.Sorted(maps.Keys(m.Responses)) {
-		r := at(m.Responses[status], m.Responses[status].Ref, d.Components.Responses)
+		r := resolve(m.Responses[status], m.Responses[status].Ref, d.Components.Responses)
 		if len(r.Codes) > 0 {
 			o.Failures = append(o.Failures, failures(status, r)...)
 		} else {
-			o.Answers = append(o.Answers, d.answer(status, r))
+			o.Responses = append(o.Responses, d.response(status, r))
 		}
 	}
 	return o
 }
 
-// filled is what stands for a parameter in an example: the first value it may have, or a shell variable.
-func filled(p *parameter) string {
+// exampleParam returns the value of a path parameter in an example: its first allowed value, or a shell
+// variable.
+func exampleParam(p *parameter) string {
 	if p.Schema != nil && len(p.Schema.Enum) > 0 {
 		return fmt.Sprint(p.Schema.Enum[0])
 	}
 	return "$" + variable(p.Name)
 }
 
-// request is an example of a body: that of the document, or one that its schema allows. What a batch leaves open is what creates one record at the path above it.
+// request returns an example of a request body: the one in the document, or one generated from the
+// schema. The records of a batch are examples of the create operation at the parent path.
 func (d *document) request(verb, path string, r *content) json.RawMessage {
 	body := r.Content["application/json"]
 	s := body.Schema
 	if s == nil || body.Example != nil {
 		return body.Example
 	}
-	m := sampler{doc: d, most: 3}
+	m := sampler{doc: d, maxMembers: 3}
 	if verb == "PATCH" {
-		m.most = 1
+		m.maxMembers = 1
 	}
 	if above, is := strings.CutSuffix(path, "/batch"); is && d.Paths[above] != nil && d.Paths[above].Post != nil {
 		if creates := d.Paths[above].Post.RequestBody; creates != nil {
-			m.open = d.request("POST", above, at(creates, creates.Ref, d.Components.RequestBodies))
+			m.anyValue = d.request("POST", above, resolve(creates, creates.Ref, d.Components.RequestBodies))
 		}
 	}
 	if sample := m.sample(s, "", "", nil); r.Required || string(sample) != "{}" {
@@ -178,7 +181,7 @@ func (d *document) request(verb, path string, r *content) json.RawMessage {
 	return nil
 }
 
-func (d reader) bodies(r *content) []body {
+func (d describer) bodies(r *content) []body {
 	var bodies []body
 	for _, media := range slices.Sorted(maps.Keys(r.Content)) {
 		bodies = append(bodies, body{Media: media, value: d.describe(r.Content[media].Schema)})
@@ -186,12 +189,12 @@ func (d reader) bodies(r *content) []body {
 	return bodies
 }
 
-func (d *document) answer(status string, r *content) answer {
-	told := reader{document: d, answers: true}
-	a := answer{Status: status, Text: r.Description, Bodies: told.bodies(r)}
+func (d *document) response(status string, r *content) response {
+	responses := describer{document: d, responses: true}
+	a := response{Status: status, Text: r.Description, Bodies: responses.bodies(r)}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
-		h := at(r.Headers[name], r.Headers[name].Ref, d.Components.Headers)
-		f := field{Name: name, value: told.describe(h.Schema)}
+		h := resolve(r.Headers[name], r.Headers[name].Ref, d.Components.Headers)
+		f := field{Name: name, value: responses.describe(h.Schema)}
 		f.Text = cmp.Or(h.Description, f.Text)
 		a.Headers = append(a.Headers, f)
 	}
@@ -201,7 +204,7 @@ func (d *document) answer(status string, r *content) answer {
 	return a
 }
 
-// failures takes the description of a response apart, which has "`code`: when" for each of its codes.
+// failures splits the description of an error response, which contains "`code`: when" for each code.
 func failures(status string, r *content) []failure {
 	var all []failure
 	for _, code := range r.Codes {
@@ -217,7 +220,7 @@ func failures(status string, r *content) []failure {
 	return all
 }
 
-// allFailures are the errors that there are, each once.
+// allFailures returns each error code once, by status.
 func allFailures(groups []group) []failure {
 	var all []failure
 	for _, g := range groups {
@@ -229,13 +232,13 @@ func allFailures(groups []group) []failure {
 	return slices.CompactFunc(all, func(a, b failure) bool { return a.Code == b.Code })
 }
 
-// span is a piece of prose.
+// span is a piece of text, or of code in backticks.
 type span struct {
 	Text string
 	Code bool
 }
 
-// prose takes a text apart at its backticks, in paragraphs.
+// prose splits a text into paragraphs of spans.
 func prose(text string) [][]span {
 	var paragraphs [][]span
 	for p := range strings.SplitSeq(text, "\n\n") {
@@ -252,7 +255,7 @@ func prose(text string) [][]span {
 	return paragraphs
 }
 
-// inWords writes a name as a heading: api-keys is API keys.
+// inWords returns a name as a heading: "api-keys" becomes "API keys".
 func inWords(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
 	for i, w := range words {

@@ -2,13 +2,13 @@ package console
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestEscaping puts a hostile text wherever a document can have one.
+// TestEscaping puts hostile text wherever a document can contain text.
 func TestEscaping(t *testing.T) {
 	const hostile = `</code></style></script><script>alert("x")</script><img src=x onerror='alert(1)'>{{.}}`
 	text, err := json.Marshal(hostile)
@@ -33,7 +33,7 @@ func TestEscaping(t *testing.T) {
 	}
 	shown := string(page.HTML)
 	if n := strings.Count(shown, "<script"); n != 1 {
-		t.Errorf("the page has %d scripts", n)
+		t.Errorf("the page has %d scripts, want 1", n)
 	}
 	if strings.Contains(shown, "<img") || strings.Count(shown, "</style>") != 1 || !strings.Contains(shown, "&lt;img src=x") {
 		t.Error("the text of the document is not escaped")
@@ -41,12 +41,12 @@ func TestEscaping(t *testing.T) {
 	attribute := regexp.MustCompile(`<[a-z0-9]+( [a-z-]+(="[^"<>]*")?)*>`)
 	for _, tag := range regexp.MustCompile(`<[a-z][^>]*>`).FindAllString(strings.ReplaceAll(shown, docsScript, ""), -1) {
 		if attribute.FindString(tag) != tag {
-			t.Errorf("the page has %s", tag)
+			t.Errorf("the page contains the tag %s", tag)
 		}
 	}
 	home, err := Home(hostile, true)
 	if err != nil || strings.Contains(string(home.HTML), "<script") {
-		t.Error(err, string(home.HTML))
+		t.Errorf("home page: %v\n%s", err, home.HTML)
 	}
 }
 
@@ -87,21 +87,21 @@ func TestDescribe(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.schema), &s); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.TrimSpace(inOneLine(reader{document: &d}.describe(&s))); got != strings.TrimSpace(c.want) {
-			t.Errorf("%s\nis described as %s\nwant            %s", c.schema, got, c.want)
+		if got := strings.TrimSpace(inOneLine(describer{document: &d}.describe(&s))); got != strings.TrimSpace(c.want) {
+			t.Errorf("describe(%s)\n= %s\nwant %s", c.schema, got, c.want)
 		}
 	}
 	s := schema{Ref: "#/components/schemas/Pair"}
-	if got := inOneLine(reader{document: &d, links: true}.describe(&s)); strings.TrimSpace(got) != "Pair" {
-		t.Errorf("a link is described as %s", got)
+	if got := inOneLine(describer{document: &d, links: true}.describe(&s)); strings.TrimSpace(got) != "Pair" {
+		t.Errorf("a link is described as %s, want Pair", got)
 	}
 	s = *d.Components.Schemas["Pair"]
-	if got := inOneLine(reader{document: &d, answers: true}.describe(&s)); !strings.Contains(got, "{b? integer, a string}") {
-		t.Errorf("an answer is described as %s", got)
+	if got := inOneLine(describer{document: &d, responses: true}.describe(&s)); !strings.Contains(got, "{b? integer, a string}") {
+		t.Errorf("a response is described as %s", got)
 	}
 }
 
-// inOneLine writes a value for comparing.
+// inOneLine formats a value for comparison.
 func inOneLine(v value) string {
 	line := " " + strings.TrimSpace(v.Type+" "+v.Link)
 	if v.Nullable {
@@ -133,12 +133,12 @@ func inOneLine(v value) string {
 	return line
 }
 
-// TestReferences reads a document whose parameters, bodies, responses and headers stand apart.
+// TestReferences reads a document whose parameters, bodies, responses and headers are components.
 func TestReferences(t *testing.T) {
 	var d document
 	if err := json.Unmarshal([]byte(`{"paths": {"/v1/things/{id}": {
 			"parameters": [{"$ref": "#/components/parameters/ID"}],
-			"patch": {"operationId": "update_thing", "description": "Needs a key with write access. More.", "requestBody": {"$ref": "#/components/requestBodies/Thing"},
+			"patch": {"operationId": "update_thing", "description": "Requires an API key with write access. More.", "requestBody": {"$ref": "#/components/requestBodies/Thing"},
 				"responses": {"200": {"$ref": "#/components/responses/Done"}, "409": {"$ref": "#/components/responses/Taken"}}}}},
 		"components": {
 			"parameters": {"ID": {"name": "id", "in": "path", "required": true, "description": "Which.", "schema": {"type": "string"}}},
@@ -151,11 +151,12 @@ func TestReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := d.groups()[0].Operations[0]
-	if o.Access != "write" || o.Text != "More." || o.Parameters[0].Text != "Which." || !o.Body.Required || o.Answers[0].Headers[0].Text != "How many." {
+	if o.Access != "write" || o.Text != "More." || o.Parameters[0].Text != "Which." || !o.Body.Required || o.Responses[0].Headers[0].Text != "How many." {
 		t.Errorf("%+v", o)
 	}
-	if got := fmt.Sprint(o.Failures); got != "[{409 a_taken First.} {409 b_taken Second.}]" {
-		t.Errorf("it fails with %s", got)
+	failures := []failure{{"409", "a_taken", "First."}, {"409", "b_taken", "Second."}}
+	if !slices.Equal(o.Failures, failures) {
+		t.Errorf("failures = %v, want %v", o.Failures, failures)
 	}
 	const want = `curl -X PATCH "|/v1/things/$ID" \
   -H "Authorization: Bearer $KEY" \
@@ -165,11 +166,12 @@ func TestReferences(t *testing.T) {
     "owner_id": "'$OWNER_ID'"
   }'`
 	if got := o.Curl.Before + "|" + o.Curl.After; got != want {
-		t.Errorf("its request is\n%s\nwant\n%s", got, want)
+		t.Errorf("request\n%s\nwant\n%s", got, want)
 	}
 }
 
-// A request shows what it must have and a few more members, none that it cannot change; an answer has all that is always there.
+// TestSamples checks that a sample request has its required members and some optional ones, but no
+// read-only members, and that a sample response has all members.
 func TestSamples(t *testing.T) {
 	var s schema
 	if err := json.Unmarshal([]byte(`{"type": "object", "required": ["kind", "email"], "properties": {
@@ -183,19 +185,19 @@ func TestSamples(t *testing.T) {
 		"last_name": {"type": "string"}}}`), &s); err != nil {
 		t.Fatal(err)
 	}
-	for most, want := range map[int]string{
+	for maxMembers, want := range map[int]string{
 		1: `{"kind":"a","email":"ada@acme.example"}`,
 		3: `{"kind":"a","first_name":"Ada","email":"ada@acme.example"}`,
 		4: `{"kind":"a","first_name":"Ada","email":"ada@acme.example","title":1}`,
 		0: `{"name":"Acme","label":"Tier","kind":"a","first_name":"Ada","email":"ada@acme.example","title":1,"last_name":"Marsh"}`,
 	} {
-		if got := string(sampler{doc: &document{}, most: most}.sample(&s, "", "", nil)); got != want {
-			t.Errorf("with %d members it is %s, want %s", most, got, want)
+		if got := string(sampler{doc: &document{}, maxMembers: maxMembers}.sample(&s, "", "", nil)); got != want {
+			t.Errorf("sample with %d members = %s, want %s", maxMembers, got, want)
 		}
 	}
 }
 
-// Lists and objects that are keyed show one entry; an answer only where that is an object.
+// TestSamplesOfMany checks that lists and maps have one entry, in responses only if it is an object.
 func TestSamplesOfMany(t *testing.T) {
 	var d document
 	if err := json.Unmarshal([]byte(`{"components": {"schemas": {
@@ -203,12 +205,12 @@ func TestSamplesOfMany(t *testing.T) {
 		"Tree": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Tree"}}}}}`), &d); err != nil {
 		t.Fatal(err)
 	}
-	for entry, want := range map[string][2]string{ // in a request and in an answer
+	for entry, want := range map[string][2]string{ // in a request and in a response
 		`{"$ref": "#/components/schemas/Block"}`: {`{"content":"Content"}`, `{"content":"Content"}`},
 		`{"$ref": "#/components/schemas/Tree"}`:  {`{}`, `{}`},
 		`{"type": "integer"}`:                    {`1`, ``},
 	} {
-		for i, most := range []int{3, 0} {
+		for i, maxMembers := range []int{3, 0} {
 			for form, around := range map[string][2]string{`{"type": "array", "items": `: {`[`, `]`}, `{"type": "object", "additionalProperties": `: {`{"block_1":`, `}`}} {
 				var s schema
 				if err := json.Unmarshal([]byte(form+entry+`}`), &s); err != nil {
@@ -218,8 +220,8 @@ func TestSamplesOfMany(t *testing.T) {
 				if want[i] == "" {
 					whole = around[0][:1] + around[1]
 				}
-				if got := string(sampler{doc: &d, most: most}.sample(&s, "", "blocks", nil)); got != whole {
-					t.Errorf("%s%s} with %d members is %s, want %s", form, entry, most, got, whole)
+				if got := string(sampler{doc: &d, maxMembers: maxMembers}.sample(&s, "", "blocks", nil)); got != whole {
+					t.Errorf("sample of %s%s} with %d members = %s, want %s", form, entry, maxMembers, got, whole)
 				}
 			}
 		}

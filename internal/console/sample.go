@@ -3,18 +3,17 @@ package console
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// samples are values for members whose name says more than their schema does; before a name may stand whose it is. A
-// request shows what it must have, and of the rest what is here.
+// samples are example values by member name, optionally preceded by the name of the component. An example
+// request contains its required members, and optional members only if they are listed here.
 var samples = map[string]any{
 	"name": "Acme", "website": "acme.example", "industry": "Software", "employee_count": 250, "country": "Germany", "phone_number": "+49 30 1234567",
 	"first_name": "Ada", "last_name": "Marsh", "email": "ada@acme.example", "title": "Call back", "source": "api", "time_zone": "Europe/Berlin",
 	"amount": 12000, "currency": "EUR", "color": "green", "key": "tier", "label": "Tier", "access": "read", "active": true,
-	"sort": "-created_at", "page_size": 50, "format": "csv", "reason": "asked to be left alone",
+	"sort": "-created_at", "page_size": 50, "format": "csv", "reason": "asked not to be contacted",
 
 	"AccountView.name": "Large accounts", "Contact.title": "VP Operations", "Key.name": "laptop", "Meeting.title": "Demo",
 	"Audience.name": "Robotics, operations", "AudienceName.name": "Robotics, operations", "EnrollBody.audience_name": "Robotics fair", "Campaign.name": "Second warehouses", "Template.name": "Warehouse introduction",
@@ -41,18 +40,20 @@ const (
 	sampleTime = "2026-04-01T09:00:00.000Z"
 )
 
-// sampler makes example values.
+// sampler generates example values from schemas.
 type sampler struct {
 	doc *document
-	// most is how many members an object of a request shows, unless it must have more; 0 makes an answer, which has all.
-	most int
-	// open stands where the schema allows anything.
-	open json.RawMessage
+	// maxMembers limits the members of an object in a request to the required ones or this many. 0 means
+	// that the example is a response, which has all members.
+	maxMembers int
+	// anyValue is the example where a schema allows anything.
+	anyValue json.RawMessage
 }
 
-// sample is a value that s allows, or nil. It stands in the member name of the component owner.
+// sample returns a value that s allows, or nil. The value is for the member name of the component owner.
+// within contains the components around it, because a schema may contain itself.
 func (m sampler) sample(s *schema, owner, name string, within []string) json.RawMessage {
-	s, nullable := s.settled()
+	s, nullable := s.simplified()
 	forms, _ := s.choice()
 	ref := component(s.Ref)
 	switch known, is := known(owner, name); {
@@ -60,7 +61,7 @@ func (m sampler) sample(s *schema, owner, name string, within []string) json.Raw
 		return s.Examples[0]
 	case is && s.allows(known):
 		return encoded(known)
-	case nullable && m.most == 0:
+	case nullable && m.maxMembers == 0:
 		return json.RawMessage("null")
 	case ref != "":
 		if slices.Contains(within, ref) || m.doc.Components.Schemas[ref] == nil {
@@ -72,19 +73,20 @@ func (m sampler) sample(s *schema, owner, name string, within []string) json.Raw
 	case s.Properties != nil:
 		return m.object(s, owner, within)
 	case s.Items != nil:
-		return m.holding("[", s.Items, "]", owner, name, within)
-	case s.keyed():
-		return m.holding(`{"`+strings.TrimSuffix(name, "s")+`_1":`, s.Additional, "}", owner, name, within)
+		return m.collection("[", s.Items, "]", owner, name, within)
+	case s.isMap():
+		return m.collection(`{"`+strings.TrimSuffix(name, "s")+`_1":`, s.Additional, "}", owner, name, within)
 	case s.Type == nil:
-		return m.open
+		return m.anyValue
 	}
 	return m.plain(s, name)
 }
 
-// holding is a list or an object with one entry; with none where that says nothing.
-func (m sampler) holding(begin string, entry *schema, end, owner, name string, within []string) json.RawMessage {
+// collection returns a list or an object with one entry. In a response it is empty unless the entry is an
+// object.
+func (m sampler) collection(begin string, entry *schema, end, owner, name string, within []string) json.RawMessage {
 	item := m.sample(entry, owner, name, within)
-	if item == nil || m.most == 0 && item[0] != '{' {
+	if item == nil || m.maxMembers == 0 && item[0] != '{' {
 		return json.RawMessage(begin[:1] + end)
 	}
 	return slices.Concat([]byte(begin), item, []byte(end))
@@ -110,8 +112,8 @@ func (m sampler) plain(s *schema, name string) json.RawMessage {
 	}
 	switch s.Format {
 	case "uuid":
-		if m.most > 0 {
-			return encoded("$" + variable(strings.TrimSuffix(name, "s"))) // one of a list is one
+		if m.maxMembers > 0 {
+			return encoded("$" + variable(strings.TrimSuffix(name, "s"))) // an entry of contact_ids is $CONTACT_ID
 		}
 		return encoded(sampleID)
 	case "date-time":
@@ -124,7 +126,7 @@ func (m sampler) plain(s *schema, name string) json.RawMessage {
 	return encoded(inWords(name))
 }
 
-// object has the members that it must have, which are most of an answer, and a few that are known.
+// object returns an object with its required members and some of the optional ones.
 func (m sampler) object(s *schema, owner string, within []string) json.RawMessage {
 	shown := len(s.Required)
 	var b bytes.Buffer
@@ -132,8 +134,8 @@ func (m sampler) object(s *schema, owner string, within []string) json.RawMessag
 	for _, p := range s.Properties {
 		if !slices.Contains(s.Required, p.name) {
 			_, is := known(owner, p.name)
-			is = is || p.name == "filters" // which are made of the sample of a rule
-			if !is || m.most > 0 && (shown >= m.most || p.schema.fixed()) {
+			is = is || p.name == "filters" // generated from the sample of a rule
+			if !is || m.maxMembers > 0 && (shown >= m.maxMembers || p.schema.isReadOnly()) {
 				continue
 			}
 			shown++
@@ -151,7 +153,8 @@ func (m sampler) object(s *schema, owner string, within []string) json.RawMessag
 	return b.Bytes()
 }
 
-// known is the sample of a member; the forms of a component that creates or changes share those of the record.
+// known returns the sample of a member. The components of create and update requests share the samples of
+// the record.
 func known(owner, name string) (any, bool) {
 	owner = strings.TrimSuffix(strings.TrimSuffix(owner, "Create"), "Update")
 	if v, is := samples[owner+"."+name]; is {
@@ -161,7 +164,7 @@ func known(owner, name string) (any, bool) {
 	return v, is
 }
 
-// allows tells whether s is for values such as v.
+// allows reports whether s allows values of the type of v.
 func (s *schema) allows(v any) bool {
 	forms, _ := s.choice()
 	if s.Ref != "" || forms != nil || s.Enum != nil && !slices.Contains(s.Enum, v) {
@@ -198,32 +201,3 @@ func indented(raw json.RawMessage, margin string) string {
 	}
 	return b.String()
 }
-
-// curl is a request to paste, in the parts before and after the address of the service.
-type curl struct{ Before, After string }
-
-var inQuotes = regexp.MustCompile(`"\$[A-Z_]+"`)
-
-// newCurl writes a request. $KEY and the ids that it needs are left to the shell.
-func newCurl(verb, path string, public bool, body json.RawMessage) curl {
-	c := curl{Before: "curl "}
-	if verb != "GET" && (verb != "POST" || body == nil) {
-		c.Before += "-X " + verb + " "
-	}
-	if strings.Contains(path, "$") {
-		c.Before, path = c.Before+`"`, path+`"`
-	}
-	c.After = path
-	if !public {
-		c.After += " \\\n  -H \"Authorization: Bearer $KEY\""
-	}
-	if body != nil {
-		text := strings.ReplaceAll(indented(body, "  "), "'", `'\''`)
-		text = inQuotes.ReplaceAllStringFunc(text, func(s string) string { return `"'` + strings.Trim(s, `"`) + `'"` })
-		c.After += " \\\n  -H 'Content-Type: application/json' \\\n  -d '" + text + "'"
-	}
-	return c
-}
-
-// variable is the name of a shell variable for the member or parameter.
-func variable(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }

@@ -9,19 +9,19 @@ import (
 	"prospector/store"
 )
 
-// FieldQuery selects custom fields.
+// FieldQuery is the query of list_fields.
 type FieldQuery struct {
 	Entity crm.Entity `json:"entity" doc:"Only the fields of this entity."`
 }
 
-// fieldOperations are those of custom fields.
+// fieldOperations returns the operations on custom fields.
 func (a *API) fieldOperations() []Operation {
 	fields := a.CRM.Fields
 	return []Operation{
 		withAccess(identity.Admin, createOperation(fields, fault.FieldKeyTaken)),
 		read(Operation{
 			Name: "list_fields", Method: http.MethodGet, Path: "/v1/fields", Access: identity.Read,
-			Summary: "List the custom fields, all on one page",
+			Summary: "List all custom fields on one page",
 		}, func(_ *call, tx *store.Tx, in FieldQuery) (all[crm.Field], error) {
 			list, err := a.CRM.ListFields(tx, in.Entity)
 			return list, err

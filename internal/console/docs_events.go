@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// The events of an API document, ready to be shown.
+// The data of the events on the documentation page.
 type (
 	events struct {
-		Headers []field // those that every event comes with
-		Answers []answer
-		All     []event
+		Headers   []field // shared by all events
+		Responses []response
+		All       []event
 	}
 	event struct {
 		Key, Summary, Text string
@@ -20,7 +20,8 @@ type (
 	}
 )
 
-// events are what the service sends, nil when there is none. What all of them share is taken from the first.
+// events returns the webhook events of the document, or nil if it has none. The shared headers and
+// responses are taken from the first event.
 func (d *document) events() *events {
 	var e *events
 	for _, key := range slices.Sorted(maps.Keys(d.Webhooks)) {
@@ -31,12 +32,12 @@ func (d *document) events() *events {
 		if e == nil {
 			e = &events{Headers: d.eventHeaders(m)}
 			for _, status := range slices.Sorted(maps.Keys(m.Responses)) {
-				e.Answers = append(e.Answers, d.answer(status, at(m.Responses[status], m.Responses[status].Ref, d.Components.Responses)))
+				e.Responses = append(e.Responses, d.response(status, resolve(m.Responses[status], m.Responses[status].Ref, d.Components.Responses)))
 			}
 		}
 		shown := event{Key: key, Summary: cmp.Or(m.Summary, key), Text: m.Description}
 		if m.RequestBody != nil {
-			body := at(m.RequestBody, m.RequestBody.Ref, d.Components.RequestBodies).Content["application/json"]
+			body := resolve(m.RequestBody, m.RequestBody.Ref, d.Components.RequestBodies).Content["application/json"]
 			shown.Forms, shown.Example = d.forms(body.Schema), indented(body.Example, "")
 		}
 		e.All = append(e.All, shown)
@@ -47,8 +48,8 @@ func (d *document) events() *events {
 func (d *document) eventHeaders(m *method) []field {
 	var headers []field
 	for _, p := range m.Parameters {
-		if p = at(p, p.Ref, d.Components.Parameters); p.In == "header" {
-			f := field{Name: p.Name, value: reader{document: d}.describe(p.Schema)}
+		if p = resolve(p, p.Ref, d.Components.Parameters); p.In == "header" {
+			f := field{Name: p.Name, value: describer{document: d}.describe(p.Schema)}
 			f.Text = cmp.Or(p.Description, f.Text)
 			headers = append(headers, f)
 		}
@@ -56,12 +57,12 @@ func (d *document) eventHeaders(m *method) []field {
 	return headers
 }
 
-// forms are the named schemas that a value may be of.
+// forms returns the names of the schemas that a value may have.
 func (d *document) forms(s *schema) []string {
 	if s == nil {
 		return nil
 	}
-	v := reader{document: d, links: true}.describe(s)
+	v := describer{document: d, links: true}.describe(s)
 	var names []string
 	for _, form := range append([]value{v}, v.Forms...) {
 		if form.Link != "" {

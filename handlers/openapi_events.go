@@ -8,33 +8,34 @@ import (
 	"prospector/internal/webhook"
 )
 
-// What a subscriber gets with every event (Standard Webhooks), and what becomes of the answer.
+// The headers of every event (Standard Webhooks), and the meaning of the subscriber's response.
 var (
 	eventHeaders = []apiParameter{
 		{Name: "webhook-id", In: "header", Required: true, Schema: text(shape.Schema{Format: "uuid"}),
-			Description: "The id of the event. It is the same in every attempt: one that was seen before needs nothing more."},
+			Description: "The id of the event, the same in every attempt. Use it to ignore events that you have already processed."},
 		{Name: "webhook-timestamp", In: "header", Required: true, Schema: &shape.Schema{Type: shape.Types{"integer"}},
-			Description: "When this attempt was made, as a Unix time. Refuse one that is minutes old."},
+			Description: "The time of this attempt as a Unix timestamp. Reject requests that are several minutes old."},
 		{Name: "webhook-signature", In: "header", Required: true, Schema: text(shape.Schema{}),
-			Description: "`v1,` and a signature in base64: the HMAC-SHA256 of id, timestamp and body with dots between them, under the secret " +
-				"of the subscription. After the secret was rotated there is one for each secret of the last day, with spaces between; any will do."},
+			Description: "`v1,` followed by a base64 signature: the HMAC-SHA256 of id, timestamp and body, joined with dots, using the secret " +
+				"of the subscription. For a day after a rotation, the header contains one signature per secret, separated by spaces. Accept the " +
+				"request if any of them is valid."},
 	}
-	eventAnswers = map[string]*apiResponse{
-		"2XX":     {Description: "The event was taken."},
-		"410":     {Description: "Nobody is there any more: the subscription is disabled."},
-		"default": {Description: "The attempt has failed, as it has without an answer. It is made again, later and later, until it is given up. Redirects are not followed."},
+	eventResponses = map[string]*apiResponse{
+		"2XX":     {Description: "The event was received."},
+		"410":     {Description: "The endpoint no longer exists. The subscription is disabled."},
+		"default": {Description: "The attempt failed. It is retried with increasing delays until the last retry fails. A missing response is a failure too, and redirects are not followed."},
 	}
 )
 
 const goneEvent = "GoneEvent"
 
-// events documents what subscribers are sent: the request for each kind of event, and the schemas of its body. They are
-// components of the document; Event is any of them, for an answer that shows one.
+// events documents the requests that subscribers receive, one per trigger, and adds the schemas of their
+// bodies to the components. The component Event is any of these bodies.
 func (a *API) events(schemas shape.Components) map[string]map[string]*apiMethod {
 	requests := map[string]map[string]*apiMethod{}
 	event := &shape.Schema{AnyOf: []*shape.Schema{shape.RefTo(goneEvent)}}
 	schemas[goneEvent] = eventSchema(schemas.Of(reflect.TypeFor[webhook.Gone](), shape.Answer))
-	schemas[goneEvent].Description = "An event about what is gone: its deletion, or an earlier event that is delivered again after that."
+	schemas[goneEvent].Description = "An event about a deleted object: its deletion, or an earlier event that is redelivered after the deletion."
 	for _, t := range a.Webhooks.TriggerRegistry.Triggers {
 		body := shape.RefTo(goneEvent)
 		if !t.Gone {
@@ -54,14 +55,14 @@ func (a *API) events(schemas shape.Components) map[string]map[string]*apiMethod 
 func eventMethod(t *webhook.Trigger, body *shape.Schema) *apiMethod {
 	return &apiMethod{
 		OperationID: "on_" + strings.ReplaceAll(t.Key, ".", "_"), Summary: strings.TrimSuffix(t.Description, "."),
-		Description: "Sent to every active subscription that wants `" + t.Key + "`, at least once.",
+		Description: "Delivered at least once to every active subscription to `" + t.Key + "`.",
 		Tags:        []string{webhookGroup}, Security: &[]map[string][]string{}, Parameters: eventHeaders,
 		Body:      &apiBody{Required: true, Content: map[string]apiMedia{"application/json": {Schema: body, Example: mustJSON(t.Example)}}},
-		Responses: eventAnswers,
+		Responses: eventResponses,
 	}
 }
 
-// keysOf are the keys of the events that have such a record.
+// keysOf returns the keys of the triggers whose events contain this type of record.
 func (a *API) keysOf(record reflect.Type) []string {
 	var keys []string
 	for _, t := range a.Webhooks.TriggerRegistry.Triggers {
@@ -72,7 +73,8 @@ func (a *API) keysOf(record reflect.Type) []string {
 	return keys
 }
 
-// eventSchema is the envelope with such data, and with these keys if any are given.
+// eventSchema returns the schema of the event envelope with the given data. If keys are given, only they
+// are allowed as trigger_key.
 func eventSchema(data *shape.Schema, keys ...string) *shape.Schema {
 	own := shape.Components{}
 	own.Of(reflect.TypeFor[webhook.Envelope](), shape.Answer)

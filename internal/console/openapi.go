@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The parts of an OpenAPI 3.1 document that are shown.
+// The parts of an OpenAPI 3.1 document that the page shows.
 type (
 	document struct {
 		Info       info
@@ -96,7 +96,7 @@ type (
 		ReadOnly    bool
 		Deprecated  bool
 
-		never bool // the schema false
+		isFalse bool // the schema false, which allows no value
 	}
 	types   []string
 	members []member
@@ -118,14 +118,14 @@ func (t *types) UnmarshalJSON(b []byte) error {
 func (s *schema) UnmarshalJSON(b []byte) error {
 	switch string(b) {
 	case "true", "false":
-		s.never = string(b) == "false"
+		s.isFalse = string(b) == "false"
 		return nil
 	}
 	type plain schema
 	return json.Unmarshal(b, (*plain)(s))
 }
 
-// UnmarshalJSON keeps the order of the document, which is the one that a reader expects.
+// UnmarshalJSON keeps the order of the members in the document.
 func (m *members) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if _, err := d.Token(); err != nil {
@@ -145,20 +145,20 @@ func (m *members) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// at is what stands in the place of v: v itself, or what it refers to by name.
-func at[T any](v *T, ref string, named map[string]*T) *T {
+// resolve returns the component that ref refers to, or v if there is no such component.
+func resolve[T any](v *T, ref string, named map[string]*T) *T {
 	if found := named[component(ref)]; ref != "" && found != nil {
 		return found
 	}
 	return v
 }
 
-// component is the name that a reference within the document ends with.
+// component returns the name of the component that a reference points to.
 func component(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// settled is a schema without its forms for no value: null, and the empty text beside a stricter one. What is left of a choice
-// with one form is that form.
-func (s *schema) settled() (out *schema, nullable bool) {
+// simplified returns the schema without its alternatives for "no value", which are null and the empty
+// string, and whether null was one of them. A choice with one remaining alternative becomes that one.
+func (s *schema) simplified() (out *schema, nullable bool) {
 	c := *s
 	if len(c.Type) > 1 && slices.Contains(c.Type, "null") {
 		c.Type = slices.DeleteFunc(slices.Clone(c.Type), func(t string) bool { return t == "null" })
@@ -177,7 +177,7 @@ func (s *schema) settled() (out *schema, nullable bool) {
 		}
 		*choice = left
 		if len(left) == 1 && c.Ref == "" && c.Type == nil {
-			only, also := left[0].settled()
+			only, also := left[0].simplified()
 			if c.Description != "" {
 				only.Description = c.Description
 			}
@@ -190,7 +190,7 @@ func (s *schema) settled() (out *schema, nullable bool) {
 	return &c, nullable
 }
 
-// choice is the forms that a value may take, and how they are joined.
+// choice returns the alternatives of a schema and how they are combined.
 func (s *schema) choice() (forms []*schema, words string) {
 	switch {
 	case s.OneOf != nil:
@@ -201,10 +201,12 @@ func (s *schema) choice() (forms []*schema, words string) {
 	return s.AllOf, "all of"
 }
 
-// keyed tells an object whose members have keys of their own.
-func (s *schema) keyed() bool {
-	return s.Properties == nil && s.Additional != nil && !s.Additional.never
+// isMap reports whether the schema is an object with arbitrary keys.
+func (s *schema) isMap() bool {
+	return s.Properties == nil && s.Additional != nil && !s.Additional.isFalse
 }
 
-// fixed tells whether a request cannot change the member, although it may name it.
-func (s *schema) fixed() bool { return s.ReadOnly || strings.Contains(s.Description, "Read-only:") }
+// isReadOnly reports whether a request cannot change the member, although it may contain it.
+func (s *schema) isReadOnly() bool {
+	return s.ReadOnly || strings.Contains(s.Description, "Read-only:")
+}

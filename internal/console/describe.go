@@ -8,42 +8,43 @@ import (
 	"strings"
 )
 
-// value is what may stand in a place of a body, in words.
+// value describes a schema in words.
 type value struct {
-	Type     string // string, array of, one of
-	Link     string // the named schema that the type is, or is made of
+	Type     string // such as "string", "array of" or "one of"
+	Link     string // the named schema that the type is, or consists of
 	Nullable bool
 	Enum     []string
-	Notes    []string // bounds and the like
+	Notes    []string // limits and the default
 	Text     string
 	Fields   []field // of an object
 	Forms    []value // of a choice
-	Inside   string  // what fields and forms it has, in short
-	Open     bool    // they are shown at once
+	Inside   string  // summary of Fields and Forms
+	Open     bool    // Fields and Forms are initially visible
 }
 
 // field is a member of an object.
 type field struct {
 	Name       string
 	Pattern    bool   // the name is a pattern
-	Presence   string // required, or may be absent: what is not expected
+	Presence   string // "required" or "may be absent", if that differs from what a reader expects
 	Deprecated bool
 	value
 }
 
-// reader puts schemas into words.
-type reader struct {
+// describer describes the schemas of a document.
+type describer struct {
 	*document
-	answers bool // of answers, where members are expected; in requests they are not
-	links   bool // references stay links, else what they refer to is described in their place
+	responses bool // members are expected to be present, unlike in requests
+	links     bool // references stay links; otherwise the schema is described in place
 }
 
-// describe puts a schema into words. What is within already is not described once more: a schema may hold itself.
-func (d reader) describe(s *schema, within ...string) value {
+// describe returns the description of a schema. References to schemas in within stay links, because a
+// schema may contain itself.
+func (d describer) describe(s *schema, within ...string) value {
 	if s == nil {
 		return value{Type: "anything"}
 	}
-	s, nullable := s.settled()
+	s, nullable := s.simplified()
 	v := value{Nullable: nullable, Text: s.Description, Notes: s.notes()}
 	for _, e := range s.Enum {
 		if e != "" || !nullable {
@@ -60,9 +61,9 @@ func (d reader) describe(s *schema, within ...string) value {
 	case len(forms) > 0:
 		v.choose(d, forms, words, within)
 	case s.Items != nil:
-		v.hold("array of", d.describe(s.Items, within...))
-	case s.keyed():
-		v.hold("object of", d.describe(s.Additional, within...))
+		v.collect("array of", d.describe(s.Items, within...))
+	case s.isMap():
+		v.collect("object of", d.describe(s.Additional, within...))
 		if s.Names != nil && s.Names.Pattern != "" {
 			v.Notes = append(v.Notes, "each key matches "+s.Names.Pattern)
 		}
@@ -81,7 +82,8 @@ func (d reader) describe(s *schema, within ...string) value {
 	return v
 }
 
-func (v *value) refer(d reader, name string, within []string) {
+// refer describes a reference to a named schema.
+func (v *value) refer(d describer, name string, within []string) {
 	v.Link = name
 	named := d.Components.Schemas[name]
 	if named == nil || d.links || slices.Contains(within, name) {
@@ -101,8 +103,8 @@ func (v *value) refer(d reader, name string, within []string) {
 	}
 }
 
-// choose describes a choice: in one line when its forms are plain, else as a list.
-func (v *value) choose(d reader, forms []*schema, words string, within []string) {
+// choose describes a choice: in one line if its alternatives are simple types, otherwise as a list.
+func (v *value) choose(d describer, forms []*schema, words string, within []string) {
 	var names []string
 	for _, form := range forms {
 		f := d.describe(form, within...)
@@ -117,8 +119,8 @@ func (v *value) choose(d reader, forms []*schema, words string, within []string)
 	}
 }
 
-// hold makes v a collection of what inner describes.
-func (v *value) hold(words string, inner value) {
+// collect makes v a collection of inner.
+func (v *value) collect(words string, inner value) {
 	v.Type, v.Link, v.Fields, v.Forms = strings.TrimSpace(words+" "+inner.Type), inner.Link, inner.Fields, inner.Forms
 	v.Enum, v.Inside = inner.Enum, inner.Inside
 	for _, n := range inner.Notes {
@@ -129,17 +131,17 @@ func (v *value) hold(words string, inner value) {
 	}
 }
 
-func (d reader) fields(s *schema, within []string) []field {
+func (d describer) fields(s *schema, within []string) []field {
 	var fields []field
 	for _, m := range s.Properties {
 		f := field{Name: m.name, Deprecated: m.schema.Deprecated, value: d.describe(m.schema, within...)}
 		switch required := slices.Contains(s.Required, m.name); {
-		case required && !d.answers:
+		case required && !d.responses:
 			f.Presence = "required"
-		case !required && d.answers:
+		case !required && d.responses:
 			f.Presence = "may be absent"
 		}
-		f.Open = d.answers && m.name == "data"
+		f.Open = d.responses && m.name == "data"
 		fields = append(fields, f)
 	}
 	for _, m := range s.Patterns {
@@ -148,7 +150,7 @@ func (d reader) fields(s *schema, within []string) []field {
 	return fields
 }
 
-// notes are the bounds of a value.
+// notes returns the limits and the default of a value.
 func (s *schema) notes() []string {
 	var notes []string
 	add := func(note string) {
@@ -199,7 +201,7 @@ func plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// number writes the largest numbers that JSON carries exactly as what they are.
+// number formats a number. The limits of exact integers in JSON are written as powers.
 func number(f float64) string {
 	switch f {
 	case 1 << 53:

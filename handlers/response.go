@@ -11,24 +11,24 @@ import (
 	"prospector/internal/shape"
 )
 
-// answer is a response before it is written.
-type answer struct {
+// response is an HTTP response before it is written.
+type response struct {
 	status      int
 	body        []byte
-	kept        []byte // what a repeated request gets instead of body, when that holds a secret
-	contentType string // application/json when empty
+	replayBody  []byte // stored for replays instead of body, when body contains a secret
+	contentType string // empty means application/json
 	etag        string
 	header      http.Header
 	replayed    bool
-	stream      func(*stream) error // writes the body, when it is not at hand
+	stream      func(*stream) error // if set, writes the body in parts
 }
 
-// Meta is in every envelope.
+// Meta is part of every response envelope.
 type Meta struct {
 	Timestamp shape.Time `json:"timestamp" rule:"required"`
 }
 
-// Pagination says which part of a list a page is.
+// Pagination describes the position of a page in its list.
 type Pagination struct {
 	Page       int `json:"page"`
 	PageSize   int `json:"page_size"`
@@ -40,7 +40,7 @@ func paginate(page, size, total int) Pagination {
 	return Pagination{Page: page, PageSize: size, TotalCount: total, TotalPages: (total + size - 1) / size}
 }
 
-// itemEnvelope splices data, which is JSON already, into an Item.
+// itemEnvelope splices data, which is already encoded, into the envelope of one item.
 func (a *API) itemEnvelope(data []byte) []byte {
 	b := make([]byte, 0, len(data)+64)
 	b = append(b, `{"data":`...)
@@ -53,7 +53,7 @@ func (a *API) encodeItem(v any) ([]byte, error) {
 	return a.itemEnvelope(data), err
 }
 
-// listEnvelope splices records into a List.
+// listEnvelope splices records, which are already encoded, into the envelope of a list.
 func (a *API) listEnvelope(records [][]byte, p Pagination) []byte {
 	size := 256
 	for _, r := range records {
@@ -69,7 +69,7 @@ func (a *API) listEnvelope(records [][]byte, p Pagination) []byte {
 	return a.closeList(b, p)
 }
 
-// openList is how a List begins: its records follow, and closeList.
+// openList begins the envelope of a list. The records follow, separated by commas, and then closeList.
 const openList = `{"data":[`
 
 func (a *API) closeList(b []byte, p Pagination) []byte {
@@ -91,7 +91,7 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// mustJSON encodes what cannot fail: structs of this package.
+// mustJSON encodes structs of this package, whose encoding cannot fail.
 func mustJSON(v any) []byte {
 	b, err := marshal(v)
 	if err != nil {
@@ -102,13 +102,13 @@ func mustJSON(v any) []byte {
 
 func etag(version string) string { return `"` + version + `"` }
 
-// write sends the answer.
-func (a answer) write(w http.ResponseWriter) {
+// write sends the response.
+func (a response) write(w http.ResponseWriter) {
 	a.writeHead(w)
-	_, _ = w.Write(a.body) // a caller who went away has nobody to tell
+	_, _ = w.Write(a.body) // fails only if the client has disconnected, and then nobody is left to receive an error
 }
 
-func (a answer) writeHead(w http.ResponseWriter) {
+func (a response) writeHead(w http.ResponseWriter) {
 	h := w.Header()
 	for k, v := range a.header {
 		h[k] = v
@@ -130,7 +130,7 @@ func (a answer) writeHead(w http.ResponseWriter) {
 	w.WriteHeader(a.status)
 }
 
-// seconds rounds a duration up to whole seconds, at least one.
+// seconds rounds d up to whole seconds, with a minimum of one.
 func seconds(d time.Duration) int {
 	return max(1, int((d+time.Second-1)/time.Second))
 }

@@ -1,0 +1,50 @@
+package handlers
+
+import "strings"
+
+// groups are the tags of the API document. An operation belongs to the group named by the first part of
+// its path.
+var groups = []apiTag{
+	{"organization", "The organization of the API key: its settings and limits."},
+	{"users", "The users of the organization."},
+	{"api-keys", "The API keys of the organization."},
+	{"me", "The user and organization of the API key."},
+	{"accounts", "The companies that the organization sells to."},
+	{"contacts", "The people at these companies."},
+	{"tam", "The total addressable market: Previews of matching companies and people, and their Imports."},
+	{"audiences", "Named sets of contacts."},
+	{"sequence-templates", "Templates of sequences: steps, the transitions between them, and reusable blocks of text."},
+	{"campaigns", "Campaigns run sequence templates against audiences."},
+	{outboxGroup, "The messages of campaigns, and the unsubscribe page for their recipients."},
+	{"opportunities", "Deals with accounts."},
+	{"tasks", "Things that users have to do."},
+	{"meetings", "Appointments with contacts."},
+	{"account-views", "Saved views of accounts."},
+	{"tags", "Colored labels of records."},
+	{"fields", "The custom fields that an organization adds to its records."},
+	{"suppressions", "Email addresses and domains that never receive messages."},
+	{"companies", "The companies of the catalog, which all organizations of the installation share."},
+	{"people", "The people at these companies."},
+	{webhookGroup, "Subscriptions to events, and the history of their deliveries. The events are documented under `webhooks`."},
+	{"schemas", "The fields of each entity, and how lists can filter and sort by them."},
+	{serviceGroup, "Health, metrics and documentation of the service. These operations need no API key."},
+}
+
+const (
+	outboxGroup  = "outbox"
+	serviceGroup = "service"
+	webhookGroup = "webhooks"
+)
+
+// group returns the group of an operation.
+func (o *Operation) group() string {
+	if isRecipientPage(o.Path) {
+		return outboxGroup
+	}
+	path := strings.TrimPrefix(o.Path, "/v1/preview/") // the older path of update_contact
+	path = strings.TrimPrefix(path, "/v1/")
+	if group, _, _ := strings.Cut(path, "/"); group != "" {
+		return group
+	}
+	return serviceGroup
+}
