@@ -33,7 +33,7 @@ func TestCheckQueuesJobs(t *testing.T) {
 				s = p.serve()
 			}
 			for _, repair := range []bool{false, true} {
-				if found := p.checked(fmt.Sprint("--repair=", repair)); found.has(t, "organization "+org, "stands in no queue") != repair || len(found.Problems) != 1 {
+				if found := p.checked(fmt.Sprint("--repair=", repair)); found.has(t, "organization "+org, "is not in the queue") != repair || len(found.Problems) != 1 {
 					t.Errorf("--repair=%t: %+v", repair, found)
 				}
 			}

@@ -92,13 +92,6 @@ var ailments = []ailment{
 	{"the queue has no job's", func(c *clinic, tx *bolt.Tx, _ func(string) *bolt.Bucket) error {
 		return tx.Bucket([]byte("due")).Put(slices.Concat(bytes.Repeat([]byte{0x10}, 8), c.org[:], raw(absent)), nil)
 	}, []string{"jobs: the queue has " + absent}, nil},
-	{"what is held is no job's", func(c *clinic, tx *bolt.Tx, _ func(string) *bolt.Bucket) error {
-		b, err := tx.CreateBucketIfNotExists([]byte("held"))
-		if err != nil {
-			return err
-		}
-		return b.Put(slices.Concat(bytes.Repeat([]byte{0x10}, 8), c.org[:], raw(absent)), nil)
-	}, []string{"jobs: the queue has " + absent}, nil},
 	{"the queue has noise", func(c *clinic, tx *bolt.Tx, _ func(string) *bolt.Bucket) error {
 		return tx.Bucket([]byte("due")).Put([]byte("noise"), nil)
 	}, []string{"jobs: the queue has", "no job's"}, nil},

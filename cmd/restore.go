@@ -63,7 +63,7 @@ func unpack(c *cobra.Command, cfg Config, file string) (records int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	if err := store.Free(cfg.DataDir); err != nil {
+	if err := store.CheckUnlocked(cfg.DataDir); err != nil {
 		return 0, fmt.Errorf("%w; stop the server first", err)
 	}
 	work := workPath(cfg.DataDir)
@@ -87,7 +87,7 @@ func unpack(c *cobra.Command, cfg Config, file string) (records int, err error) 
 		return 0, err
 	}
 	have, err := checkCopy(c.Context(), work, cfg, cfg.logger(), func(s *Service) error {
-		return errors.Join(s.Outreach.PauseRestored(c.Context()), s.Store.BeginLife(c.Context()))
+		return errors.Join(s.Outreach.PauseRestored(c.Context()), s.Store.BeginEpoch(c.Context()))
 	})
 	if err == nil && (have.Records != manifest.Records || have.Organizations != manifest.Organizations) {
 		err = fmt.Errorf("it has %d records of %d organizations, its manifest says %d of %d", have.Records, have.Organizations, manifest.Records, manifest.Organizations)
@@ -114,10 +114,11 @@ var resume = adminOp[struct{}, resumed]{
 		if r.Deliveries, err = s.Webhooks.Pending(); err != nil {
 			return r, err
 		}
-		jobs, err := s.Store.Resume(ctx)
-		r.Deliveries += jobs
+		if err := s.Store.Resume(ctx); err != nil {
+			return r, err
+		}
 		s.Webhooks.Sender.Resume()
-		return r, err
+		return r, nil
 	},
 }
 

@@ -72,10 +72,9 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	}
 	s := &Service{Config: cfg, Kinds: &record.Set{}, log: log}
 	st, err := store.Open(cfg.DataDir, store.Options{
-		Clock:   clock,
-		Log:     log,
-		Outward: outward,
-		Events:  func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
+		Clock:  clock,
+		Log:    log,
+		Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 			s.Index.Committed(ctx, org, changed)
 		},
@@ -119,7 +118,7 @@ func indexPath(dataDir string) string { return filepath.Join(dataDir, "index") }
 func openStore(dir string, cfg Config, log *slog.Logger) (*Service, error) {
 	s := &Service{Kinds: &record.Set{}, log: log}
 	st, err := store.Open(dir, store.Options{
-		Log: log, Outward: outward, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
+		Log: log, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 	})
 	if err != nil {
 		return nil, err
@@ -176,9 +175,6 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 func (s *Service) lists() []*index.Kind {
 	return slices.Concat(s.Kinds.Lists(), s.TAM.Lists(), s.Outreach.Lists())
 }
-
-// outward are the kinds of jobs that reach outside: a store that was restored holds them until 'prospector resume'.
-var outward []string
 
 // Close closes the index and the store of a service that does not run.
 func (s *Service) Close() error {

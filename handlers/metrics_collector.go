@@ -43,7 +43,6 @@ var storeMetrics = []statMetric{
 	{"prospector_store_free_bytes", "Unused space inside the store file, which is reused before the file grows.", gauge, func(s *componentStats) float64 { return float64(s.store.FreeBytes) }},
 	{"prospector_jobs_waiting", "Jobs that are not finished, whether due or not.", gauge, func(s *componentStats) float64 { return float64(s.store.Jobs.All) }},
 	{"prospector_jobs_due", "Jobs that are due, including those that are running.", gauge, func(s *componentStats) float64 { return float64(s.store.Jobs.Due) }},
-	{"prospector_jobs_held", "Jobs that a restored store holds until 'prospector resume'.", gauge, func(s *componentStats) float64 { return float64(s.store.Jobs.Held) }},
 	{"prospector_jobs_oldest_due_seconds", "How long the oldest due job has been due; 0 if no job is due.", gauge, func(s *componentStats) float64 { return s.store.Jobs.Late.Seconds() }},
 }
 

@@ -60,7 +60,7 @@ func (f *Field) isNumeric() bool {
 // when the kind has none.
 func NewKind[T any](entity, defaultSort string, table *store.Table[T], customs func(*store.Tx) (*Customs, error)) *Kind {
 	k := &Kind{Entity: entity, DefaultSort: defaultSort, table: table.Name(), byKey: map[string]int{}, shape: shape.Of[T](), customs: customs}
-	if k.pace = usualPace; table.IsBrief() {
+	if k.pace = usualPace; table.HasShortHistory() {
 		k.pace = restlessPace
 	}
 	for _, f := range k.shape.Flat() {

@@ -12,8 +12,6 @@ import (
 	"prospector/store"
 )
 
-func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
-
 // someIDs are those of some records, of none or of all, and some that no record has.
 func (w *world) someIDs() (ids []uuid.UUID) {
 	share := pick(w.rand, []int{0, 1, 10, 50, 100})
@@ -30,7 +28,7 @@ func (w *world) someIDs() (ids []uuid.UUID) {
 		}
 		ids = append(ids, near)
 	}
-	slices.SortFunc(ids, compareIDs)
+	slices.SortFunc(ids, store.CompareIDs)
 	return slices.Compact(ids)
 }
 

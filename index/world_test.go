@@ -342,7 +342,7 @@ func forget(tx *store.Tx, d store.Doc[def], some int) error {
 		}
 		tomb = store.Tombstone{Field: d.Record.Key, Value: d.ID.String(), Key: d.Record.Key, Prefix: d.ID[:]}
 	}
-	tomb, err := thingTable.Bury(tx, tomb)
+	tomb, err := thingTable.AddTombstone(tx, tomb)
 	if err == nil && some > 0 {
 		_, err = thingTable.Sweep(tx, tomb, some)
 	}

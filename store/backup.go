@@ -24,8 +24,8 @@ import (
 // A backup is a gzipped tar of two files: the manifest, and the store as it was at one moment.
 
 const (
-	manifestName = "manifest.json"
-	manifestMost = 1 << 20
+	manifestName     = "manifest.json"
+	maxManifestBytes = 1 << 20
 )
 
 // Manifest says what a backup holds. It has nothing of what the organizations keep.
@@ -142,7 +142,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error
 	if err := next(packed, manifestName); err != nil {
 		return m, notWhole(err)
 	}
-	manifest, err := io.ReadAll(io.LimitReader(packed, manifestMost))
+	manifest, err := io.ReadAll(io.LimitReader(packed, maxManifestBytes))
 	if err == nil {
 		err = json.Unmarshal(manifest, &m)
 	}

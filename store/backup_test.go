@@ -24,7 +24,7 @@ func snapshot(t *testing.T, s *Store, progress func(done, total int64)) *Store {
 	if err := s.Snapshot(t.Context(), dir, progress); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, dir, Options{Clock: s.opt.Clock, Outward: s.opt.Outward})
+	return open(t, dir, Options{Clock: s.opt.Clock})
 }
 
 // wantSound holds a file against the rules of bbolt: no page lost, none used twice.

@@ -88,7 +88,7 @@ func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 // are any. So it stays bounded with nothing running beside it.
 const (
 	trimEvery = 16
-	trimMost  = 2 * trimEvery
+	maxTrim   = 2 * trimEvery
 )
 
 // logChange appends to the log of the table and gives the change its number.
@@ -118,7 +118,7 @@ func (tx *Tx) trim(log string, kept time.Duration) error {
 			return false, err
 		}
 		tx.trimmed[log] = entry.Number
-		if removed == trimMost || tx.now.Sub(entry.At) < kept {
+		if removed == maxTrim || tx.now.Sub(entry.At) < kept {
 			return false, nil
 		}
 		tx.delete(log, key)

@@ -13,7 +13,7 @@ import (
 )
 
 // Verify walks the whole file, whatever it holds, and reports keys out of order, and jobs and global keys that are not
-// what the organizations say. With repair it mends those.
+// what the organizations say. With repair it repairs those.
 func (s *Store) Verify(ctx context.Context, repair bool, report Report) error {
 	err := guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) error {
@@ -53,10 +53,8 @@ func bucketName(k []byte) string {
 
 // verifyShared holds what stands beside the organizations against what they have.
 func (tx *Tx) verifyShared(report Report) error {
-	for _, queue := range []string{dueShared, heldShared} {
-		if err := tx.verifyQueue(queue, report); err != nil {
-			return err
-		}
+	if err := tx.verifyQueue(report); err != nil {
+		return err
 	}
 	orgs := tx.btx.Bucket(orgsBucket)
 	err := orgs.ForEachBucket(func(org []byte) error {
@@ -85,22 +83,22 @@ func (tx *Tx) verifyShared(report Report) error {
 
 // verifyQueue finds the entries of a queue that name no job. One that names a job which cannot be read stays: nobody can say
 // that it is wrong.
-func (tx *Tx) verifyQueue(queue string, report Report) error {
-	return tx.scan(queue, nil, func(k, _ []byte) (bool, error) {
+func (tx *Tx) verifyQueue(report Report) error {
+	return tx.scan(dueShared, nil, func(k, _ []byte) (bool, error) {
 		if len(k) != dueKeySize {
-			report(tx.forget(queue, k), "jobs: the queue has %x, which is no job's", k)
+			report(tx.forget(dueShared, k), "jobs: the queue has %x, which is no job's", k)
 			return true, nil
 		}
 		_, org, id := readDueKey(k)
 		j, err := newTx(tx.store, tx.btx, org).Job(id)
 		if fault.CodeOf(err) == fault.NotFound || err == nil && !bytes.Equal(j.dueKey(), k) {
-			report(tx.forget(queue, k), "jobs: the queue has %s of organization %s at a time when there is none", id, org)
+			report(tx.forget(dueShared, k), "jobs: the queue has %s of organization %s at a time when there is none", id, org)
 		}
 		return true, nil
 	})
 }
 
-// verifyJobs finds the jobs of an organization that stand in no queue, or in the wrong one.
+// verifyJobs reports the jobs of an organization that are missing in the queue.
 func (tx *Tx) verifyJobs(of *Tx, report Report) error {
 	return of.scan(jobsBucket, nil, func(k, _ []byte) (bool, error) {
 		if len(k) != 16 {
@@ -112,24 +110,14 @@ func (tx *Tx) verifyJobs(of *Tx, report Report) error {
 			report(false, "organization %s: %v", of.org, err)
 			return true, nil
 		}
-		right, wrong := tx.queue(j.Kind), heldShared
-		if right == heldShared {
-			wrong = dueShared
-		}
-		here, there := tx.get(right, j.dueKey()) != nil, tx.get(wrong, j.dueKey()) != nil
-		if here && !there {
+		if tx.get(dueShared, j.dueKey()) != nil {
 			return true, nil
 		}
 		if tx.writable {
-			tx.unqueue(j)
-			tx.put(right, j.dueKey(), nil)
+			tx.put(dueShared, j.dueKey(), nil)
 			tx.enqueued = true
 		}
-		if there {
-			report(tx.writable, "organization %s: job %s stands in the wrong queue", of.org, j.ID)
-		} else {
-			report(tx.writable, "organization %s: job %s stands in no queue", of.org, j.ID)
-		}
+		report(tx.writable, "organization %s: job %s is not in the queue", of.org, j.ID)
 		return true, nil
 	})
 }

@@ -107,7 +107,7 @@ func TestVerifyUnderATombstone(t *testing.T) {
 			ids = append(ids, d.ID)
 		}
 		var err error
-		tomb, err = table.Bury(tx, deadReference("tags", dead))
+		tomb, err = table.AddTombstone(tx, deadReference("tags", dead))
 		return err
 	})
 	check := func(repair bool) (found findings) {

@@ -57,7 +57,7 @@ func TestTouch(t *testing.T) {
 func TestBrief(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock.options())
-	brief, lasting := NewTable[person]("brief", nil, nil).Brief(), NewTable[person]("lasting", nil, nil)
+	brief, lasting := NewTable[person]("brief", nil, nil).ShortHistory(), NewTable[person]("lasting", nil, nil)
 	for range 40 {
 		for _, table := range []*Table[person]{brief, lasting} {
 			write(t, s, orgA, func(tx *Tx) error {

@@ -1,26 +1,22 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-var heldKey = []byte("held")
-
 const metaShared = sharedPrefix + "meta"
 
-// hold puts all jobs that reach outside, also those that come, into a queue that nobody takes from, until Resume.
-func (tx *Tx) hold() error {
-	tx.put(metaShared, heldKey, tx.now.AppendFormat(nil, time.RFC3339))
-	_, err := tx.requeue(dueShared, heldShared)
-	return err
-}
+var heldKey = []byte("held")
 
-// Held is since when the store holds jobs; zero when it does not.
+// hold records that outbound traffic waits for Resume.
+func (tx *Tx) hold() { tx.put(metaShared, heldKey, tx.now.AppendFormat(nil, time.RFC3339)) }
+
+// Held returns the time since which outbound traffic is held, or the zero time if it is not. A store that came out
+// of a backup is held until Resume: most of what it would send was sent after the backup was taken. The store only
+// keeps the mark. Whatever sends (campaigns, webhook deliveries) must honor it.
 func (s *Store) Held() (since time.Time, err error) {
 	err = s.View(uuid.Nil, func(tx *Tx) error {
 		if v := tx.get(metaShared, heldKey); v != nil {
@@ -31,42 +27,12 @@ func (s *Store) Held() (since time.Time, err error) {
 	return since, err
 }
 
-// Resume lets go what the store holds, and tells how many jobs that were.
-func (s *Store) Resume(ctx context.Context) (jobs int, err error) {
-	err = s.Update(ctx, uuid.Nil, Actor{Operation: "resume"}, func(tx *Tx) error {
-		tx.delete(metaShared, heldKey)
-		tx.enqueued = true
-		jobs, err = tx.requeue(heldShared, dueShared)
-		return err
-	})
-	return jobs, err
-}
-
-// requeue moves the jobs that reach outside from one queue to another.
-func (tx *Tx) requeue(from, to string) (moved int, err error) {
-	err = tx.scan(from, nil, func(k, _ []byte) (bool, error) {
-		if from == dueShared {
-			_, org, id := readDueKey(k)
-			j, err := newTx(tx.store, tx.btx, org).Job(id)
-			if err != nil || !tx.outward(j.Kind) {
-				return err == nil, err
-			}
+// Resume ends the hold. It is idempotent.
+func (s *Store) Resume(ctx context.Context) error {
+	return s.Update(ctx, uuid.Nil, Actor{Operation: "resume"}, func(tx *Tx) error {
+		if tx.get(metaShared, heldKey) != nil {
+			tx.delete(metaShared, heldKey)
 		}
-		k = bytes.Clone(k)
-		tx.delete(from, k)
-		tx.put(to, k, nil)
-		moved++
-		return true, nil
+		return nil
 	})
-	return moved, err
 }
-
-// queue is where a job of the kind stands.
-func (tx *Tx) queue(kind string) string {
-	if tx.outward(kind) && tx.get(metaShared, heldKey) != nil {
-		return heldShared
-	}
-	return dueShared
-}
-
-func (tx *Tx) outward(kind string) bool { return slices.Contains(tx.store.opt.Outward, kind) }

@@ -27,10 +27,7 @@ type Job struct {
 const (
 	jobsBucket = "jobs"
 	dueShared  = sharedPrefix + "due"
-	heldShared = sharedPrefix + "held"
 )
-
-var heldBucket = []byte("held")
 
 // Enqueue promises a job of this organization, due at the given time, and gives its id.
 func (tx *Tx) Enqueue(kind string, due time.Time, payload any) (uuid.UUID, error) {
@@ -65,7 +62,7 @@ func (tx *Tx) Reschedule(id uuid.UUID, due time.Time, tries int) error {
 	if err != nil {
 		return err
 	}
-	tx.unqueue(j)
+	tx.delete(dueShared, j.dueKey())
 	j.Due, j.Tries = due, tries
 	return tx.putJob(j)
 }
@@ -79,7 +76,7 @@ func (tx *Tx) Done(id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	tx.unqueue(j)
+	tx.delete(dueShared, j.dueKey())
 	tx.delete(jobsBucket, id[:])
 	return nil
 }
@@ -96,18 +93,9 @@ func (tx *Tx) putJob(j Job) error {
 		return err
 	}
 	tx.put(jobsBucket, j.ID[:], seal(tx.place(jobsBucket, j.ID[:]), body))
-	tx.put(tx.queue(j.Kind), j.dueKey(), nil)
+	tx.put(dueShared, j.dueKey(), nil)
 	tx.enqueued = true
 	return nil
-}
-
-// unqueue takes a job out of the queue that it stands in.
-func (tx *Tx) unqueue(j Job) {
-	key := j.dueKey()
-	tx.delete(dueShared, key)
-	if tx.get(heldShared, key) != nil {
-		tx.delete(heldShared, key)
-	}
 }
 
 const dueKeySize = 8 + 16 + 16

@@ -150,7 +150,7 @@ func healthy(t *testing.T) (s *Store, jobs []Job) {
 func atOneOClock(j Job) *Job { j.Due = j.Due.Add(3600e9); return &j }
 
 func inNoQueue(j Job) string {
-	return fmt.Sprintf(wasMended+"organization %s: job %s stands in no queue", j.Org, j.ID)
+	return fmt.Sprintf(wasMended+"organization %s: job %s is not in the queue", j.Org, j.ID)
 }
 
 func strayJob(id, org uuid.UUID) string {

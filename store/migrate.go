@@ -14,7 +14,25 @@ type migration func(*bolt.Tx) error
 // the layout itself, which create writes.
 var migrations = []migration{
 	func(*bolt.Tx) error { return nil },
-	func(*bolt.Tx) error { return nil }, // a value that was touched has a form of its own, which programs before this one cannot read
+	func(*bolt.Tx) error { return nil }, // values that were touched have a format that older programs cannot read
+	releaseHeldJobs,
+}
+
+var heldBucket = []byte("held")
+
+// releaseHeldJobs moves jobs from the bucket "held", which programs up to format 2 could keep beside the queue, to the
+// queue.
+func releaseHeldJobs(btx *bolt.Tx) error {
+	held := btx.Bucket(heldBucket)
+	if held == nil {
+		return nil
+	}
+	due := btx.Bucket(dueBucket)
+	err := held.ForEach(func(k, v []byte) error { return due.Put(k, v) })
+	if err != nil {
+		return err
+	}
+	return btx.DeleteBucket(heldBucket)
 }
 
 // migrate runs what the store has not seen yet, each in a transaction of its own that also notes the new format.

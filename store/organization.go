@@ -17,8 +17,8 @@ var (
 	trashBucket = []byte("trash")
 )
 
-// trashMost is how many entries of a deleted organization one commit takes out of the file, so that others do not wait.
-const trashMost = 5_000
+// maxTrashPerCommit is how many entries of a deleted organization one commit takes out of the file, so that others do not wait.
+const maxTrashPerCommit = 5_000
 
 // Organizations lists every organization by its id.
 func (s *Store) Organizations() ([]uuid.UUID, error) {
@@ -65,7 +65,7 @@ func (tx *Tx) DropOrganization() {
 func (tx *Tx) dropShared(btx *bolt.Tx) error {
 	return btx.ForEach(func(name []byte, b *bolt.Bucket) error {
 		bucket := sharedPrefix + string(name)
-		queue := bucket == dueShared || bucket == heldShared
+		queue := bucket == dueShared
 		if !queue && !strings.HasPrefix(string(name), globalPrefix) {
 			return nil
 		}
@@ -114,7 +114,7 @@ func (s *Store) EmptyTrash(ctx context.Context) error {
 		err = s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error {
 			tx.bytes++
 			tx.raw = func(btx *bolt.Tx) error {
-				_, err := empty(btx.Bucket(trashBucket), trashMost)
+				_, err := empty(btx.Bucket(trashBucket), maxTrashPerCommit)
 				return err
 			}
 			return nil
@@ -127,10 +127,10 @@ func (s *Store) EmptyTrash(ctx context.Context) error {
 }
 
 // empty deletes up to most entries of a bucket and of those in it, and tells how many of them are left to be deleted.
-func empty(b *bolt.Bucket, most int) (left int, err error) {
+func empty(b *bolt.Bucket, limit int) (left int, err error) {
 	var keys, buckets [][]byte
 	c := b.Cursor()
-	for k, v := c.First(); k != nil && len(keys)+len(buckets) < most; k, v = c.Next() {
+	for k, v := c.First(); k != nil && len(keys)+len(buckets) < limit; k, v = c.Next() {
 		if v == nil {
 			buckets = append(buckets, bytes.Clone(k))
 		} else {
@@ -142,7 +142,7 @@ func empty(b *bolt.Bucket, most int) (left int, err error) {
 			return 0, err
 		}
 	}
-	left = most - len(keys)
+	left = limit - len(keys)
 	for _, k := range buckets {
 		if left <= 0 {
 			return 0, nil

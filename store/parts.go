@@ -32,13 +32,14 @@ func (p *Parts) Put(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 	tx.put(p.bucket, key, seal(tx.place(p.bucket, key), value))
 }
 
-// Room is how many bytes a value that is taken must leave free at its beginning.
-const Room = 4
+// PutReserve is the number of bytes that a value for PutOwned leaves free at its beginning.
+const PutReserve = 4
 
-// Take is Put for a value that the store may keep as it is, but for its first Room bytes: nobody may change it any more.
-func (p *Parts) Take(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
+// PutOwned is Put without a copy. The store keeps value and fills its first PutReserve bytes: the caller must not
+// change it any more.
+func (p *Parts) PutOwned(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 	key := partKey(owner, n)
-	binary.BigEndian.PutUint32(value, crc32.Update(tx.place(p.bucket, key), castagnoli, value[Room:]))
+	binary.BigEndian.PutUint32(value, crc32.Update(tx.place(p.bucket, key), castagnoli, value[PutReserve:]))
 	tx.put(p.bucket, key, value)
 }
 
@@ -131,13 +132,13 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 }
 
 // Delete deletes parts of a record from the number on, at most so many, and tells whether there are more.
-func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, most int) (more bool, err error) {
+func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bool, err error) {
 	deleted := 0
 	err = tx.scan(p.bucket, partKey(owner, from), func(key, _ []byte) (bool, error) {
 		if !bytes.HasPrefix(key, owner[:]) {
 			return false, nil
 		}
-		if deleted == most {
+		if deleted == limit {
 			more = true
 			return false, nil
 		}

@@ -50,7 +50,7 @@ func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) 
 	}
 	change, _, public, err = decodeValue(crc32.Update(r.place, castagnoli, r.key[:]), v)
 	if err == nil && len(r.tombs) > 0 {
-		public, _, err = mend(r.tombs, change, public)
+		public, _, err = applyTombstones(r.tombs, change, public)
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s %s: %w", r.table, id, err)
@@ -98,7 +98,7 @@ func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, chang
 			err = ErrDamaged
 		}
 		if err == nil {
-			public, _, err = mend(tombs, change, public)
+			public, _, err = applyTombstones(tombs, change, public)
 		}
 		if err != nil {
 			return false, fmt.Errorf("%s %x: %w", table, key, err)

@@ -13,17 +13,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// BeginLife makes a store that came out of a backup one of its own: with a new epoch, so that whatever was derived from the
+// BeginEpoch makes a store that came out of a backup one of its own: with a new epoch, so that whatever was derived from the
 // data is made anew, and holding the jobs that reach outside, most of which were done in the life that the backup is older
 // than. The store is to be closed and opened again.
-func (s *Store) BeginLife(ctx context.Context) error {
+func (s *Store) BeginEpoch(ctx context.Context) error {
 	epoch, err := uuid.NewRandom()
 	if err != nil {
 		return err
 	}
 	return s.Update(ctx, uuid.Nil, Actor{Operation: "restore"}, func(tx *Tx) error {
 		tx.put(metaShared, epochKey, epoch[:])
-		return tx.hold()
+		tx.hold()
+		return nil
 	})
 }
 
@@ -55,8 +56,8 @@ func Replace(dir, from string, now time.Time) (aside string, err error) {
 	return aside, syncDir(dir)
 }
 
-// Free is ErrLocked while another process has the store in dir. There need not be one.
-func Free(dir string) error {
+// CheckUnlocked is ErrLocked while another process has the store in dir. There need not be one.
+func CheckUnlocked(dir string) error {
 	f, err := lock(dir)
 	if f != nil {
 		unlock(f)

@@ -190,7 +190,7 @@ func TestReplaceWhileItIsOpen(t *testing.T) {
 	storeOf(t, from, "new")
 	refused := func(who string) {
 		t.Helper()
-		if err := Free(dir); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), dir) {
+		if err := CheckUnlocked(dir); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: free answers %v", who, err)
 		}
 		aside, err := Replace(dir, from, newClock().Now())
@@ -211,10 +211,10 @@ func TestReplaceWhileItIsOpen(t *testing.T) {
 	release := holdInAnother(t, dir)
 	refused("another process")
 	release()
-	if err := Free(dir); err != nil {
+	if err := CheckUnlocked(dir); err != nil {
 		t.Errorf("free of a closed one: %v", err)
 	}
-	if err := Free(filepath.Join(root, "none")); err != nil {
+	if err := CheckUnlocked(filepath.Join(root, "none")); err != nil {
 		t.Errorf("free of none: %v", err)
 	}
 	wantStore(t, dir, "old still")

@@ -27,17 +27,18 @@ func NewSets(name string) *Sets { return &Sets{chunks: name + ".set", owners: na
 const ownerSuffix = ".owner"
 
 const (
-	chunkMost = 512           // ids; one with more is split
-	chunkFew  = chunkMost / 8 // one with fewer becomes part of the next
-	chunkGood = chunkMost * 3 / 4
+	maxChunk   = 512          // ids; one with more is split
+	minChunk   = maxChunk / 8 // one with fewer becomes part of the next
+	splitChunk = maxChunk * 3 / 4
 )
 
 var lastID = uuid.Max
 
-func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+// CompareIDs orders ids as the store does: by their bytes.
+func CompareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// pairKey is the key of two ids.
-func pairKey(a, b uuid.UUID) []byte { return append(append(make([]byte, 0, 32), a[:]...), b[:]...) }
+// PairKey returns a key made of two ids.
+func PairKey(a, b uuid.UUID) []byte { return append(append(make([]byte, 0, 32), a[:]...), b[:]...) }
 
 // idChunk is a chunk of the set of an owner.
 type idChunk struct {
@@ -83,7 +84,7 @@ func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
 			return c, damaged("its ids are in disorder")
 		}
 	}
-	if len(c.ids) > 0 && bytes.Compare(rest[:16], c.bound[:]) > 0 || compareIDs(c.low, c.bound) >= 0 {
+	if len(c.ids) > 0 && bytes.Compare(rest[:16], c.bound[:]) > 0 || CompareIDs(c.low, c.bound) >= 0 {
 		return c, damaged("its ids are above its bound")
 	}
 	return c, nil
@@ -97,7 +98,7 @@ func (s *Sets) errMissing(owner, near uuid.UUID) error {
 func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool)) error {
 	first, last := true, idChunk{}
 	more := true
-	err := tx.look(s.chunks, pairKey(owner, from), func(key, v []byte) (bool, error) {
+	err := tx.look(s.chunks, PairKey(owner, from), func(key, v []byte) (bool, error) {
 		if !bytes.HasPrefix(key, owner[:]) {
 			return false, nil
 		}
@@ -105,7 +106,7 @@ func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool))
 		if err != nil {
 			return false, err
 		}
-		if first && c.low != uuid.Nil && compareIDs(from, c.low) <= 0 {
+		if first && c.low != uuid.Nil && CompareIDs(from, c.low) <= 0 {
 			return false, s.errMissing(owner, from)
 		} else if !first && c.low != last.bound {
 			return false, s.errMissing(owner, last.bound)
@@ -139,24 +140,24 @@ func (s *Sets) find(tx *Tx, owner, id uuid.UUID) (idChunk, error) {
 // put writes a chunk that has other ids now: in pieces when they are too many, and together with the next when they are too few.
 func (s *Sets) put(tx *Tx, c idChunk) error {
 	n := c.len()
-	if n < chunkFew {
+	if n < minChunk {
 		switch {
 		case c.bound != lastID:
 			next, err := s.behind(tx, c)
 			if err != nil {
 				return err
 			}
-			tx.delete(s.chunks, pairKey(c.owner, c.bound))
+			tx.delete(s.chunks, PairKey(c.owner, c.bound))
 			next.low, next.ids = c.low, slices.Concat(c.ids, next.ids)
 			return s.put(tx, next)
 		case n == 0 && c.low == uuid.Nil:
-			tx.delete(s.chunks, pairKey(c.owner, c.bound))
+			tx.delete(s.chunks, PairKey(c.owner, c.bound))
 			return nil
 		}
 	}
 	pieces := 1
-	if n > chunkMost {
-		pieces = (n + chunkGood - 1) / chunkGood
+	if n > maxChunk {
+		pieces = (n + splitChunk - 1) / splitChunk
 	}
 	for ; pieces > 1; pieces-- {
 		cut := c.len() / pieces
@@ -171,7 +172,7 @@ func (s *Sets) put(tx *Tx, c idChunk) error {
 
 // behind gives the chunk that comes after one which is not the last.
 func (s *Sets) behind(tx *Tx, c idChunk) (next idChunk, err error) {
-	from := append(pairKey(c.owner, c.bound), 0)
+	from := append(PairKey(c.owner, c.bound), 0)
 	err = tx.look(s.chunks, from, func(key, v []byte) (_ bool, err error) {
 		if bytes.HasPrefix(key, c.owner[:]) {
 			next, err = s.open(tx, key, v)
@@ -185,7 +186,7 @@ func (s *Sets) behind(tx *Tx, c idChunk) (next idChunk, err error) {
 }
 
 func (s *Sets) write(tx *Tx, c idChunk) {
-	key := pairKey(c.owner, c.bound)
+	key := PairKey(c.owner, c.bound)
 	tx.put(s.chunks, key, seal(tx.place(s.chunks, key), slices.Concat(c.low[:], c.ids)))
 }
 
@@ -234,7 +235,7 @@ func (s *Sets) Remove(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (removed []uuid.
 // to the others.
 func (s *Sets) change(tx *Tx, owner uuid.UUID, ids []uuid.UUID, alter func(c *idChunk, ids, changed []uuid.UUID) []uuid.UUID) (changed []uuid.UUID, err error) {
 	ids = slices.Clone(ids)
-	slices.SortFunc(ids, compareIDs)
+	slices.SortFunc(ids, CompareIDs)
 	ids = slices.Compact(ids)
 	changed = make([]uuid.UUID, 0, len(ids))
 	for len(ids) > 0 {
@@ -242,7 +243,7 @@ func (s *Sets) change(tx *Tx, owner uuid.UUID, ids []uuid.UUID, alter func(c *id
 		if err != nil {
 			return nil, err
 		}
-		n := sort.Search(len(ids), func(i int) bool { return compareIDs(ids[i], c.bound) > 0 })
+		n := sort.Search(len(ids), func(i int) bool { return CompareIDs(ids[i], c.bound) > 0 })
 		before := len(changed)
 		changed = alter(&c, ids[:n], changed)
 		if len(changed) > before {
@@ -258,7 +259,7 @@ func (s *Sets) change(tx *Tx, owner uuid.UUID, ids []uuid.UUID, alter func(c *id
 // own notes of ids, which are in order, that the record has them; or, when the value is nil, that it has not.
 func (s *Sets) own(tx *Tx, owner uuid.UUID, ids []uuid.UUID, value []byte) {
 	for _, id := range ids {
-		tx.set(s.owners, pairKey(id, owner), value)
+		tx.set(s.owners, PairKey(id, owner), value)
 	}
 }
 
@@ -287,18 +288,18 @@ func (s *Sets) All(tx *Tx, owner uuid.UUID) ([]uuid.UUID, error) {
 }
 
 // appendTo adds ids from the i-th on, as far as there are not most then.
-func (c *idChunk) appendTo(ids []uuid.UUID, i, most int) []uuid.UUID {
-	for b := c.ids[16*i:]; len(b) >= 16 && len(ids) < most; b = b[16:] {
+func (c *idChunk) appendTo(ids []uuid.UUID, i, limit int) []uuid.UUID {
+	for b := c.ids[16*i:]; len(b) >= 16 && len(ids) < limit; b = b[16:] {
 		ids = append(ids, uuid.UUID(b[:16]))
 	}
 	return ids
 }
 
 // After gives the ids of the set of a record above an id, in order and at most so many.
-func (s *Sets) After(tx *Tx, owner, after uuid.UUID, most int) (ids []uuid.UUID, err error) {
+func (s *Sets) After(tx *Tx, owner, after uuid.UUID, limit int) (ids []uuid.UUID, err error) {
 	err = s.each(tx, owner, after, func(c idChunk) bool {
-		ids = c.appendTo(ids, c.after(after), most)
-		return len(ids) < most
+		ids = c.appendTo(ids, c.after(after), limit)
+		return len(ids) < limit
 	})
 	return ids, err
 }
@@ -319,16 +320,16 @@ func (s *Sets) Owners(tx *Tx, id uuid.UUID) (owners []uuid.UUID, err error) {
 }
 
 // Drop takes everything out of the set of a record, at most so many ids, and tells whether there are more.
-func (s *Sets) Drop(tx *Tx, owner uuid.UUID, most int) (more bool, err error) {
+func (s *Sets) Drop(tx *Tx, owner uuid.UUID, limit int) (more bool, err error) {
 	var ids []uuid.UUID
 	err = s.each(tx, owner, uuid.Nil, func(c idChunk) bool {
-		ids = c.appendTo(ids, 0, most+1)
-		return len(ids) <= most
+		ids = c.appendTo(ids, 0, limit+1)
+		return len(ids) <= limit
 	})
 	if err != nil {
 		return false, err
 	}
-	more = len(ids) > most
-	_, err = s.Remove(tx, owner, ids[:min(most, len(ids))])
+	more = len(ids) > limit
+	_, err = s.Remove(tx, owner, ids[:min(limit, len(ids))])
 	return more, err
 }

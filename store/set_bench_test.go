@@ -50,7 +50,7 @@ func BenchmarkSets(b *testing.B) {
 					bucket, err := btx.CreateBucketIfNotExists([]byte("bare"))
 					for _, id := range ids {
 						if err == nil {
-							err = do(bucket, pairKey(id, owner))
+							err = do(bucket, PairKey(id, owner))
 						}
 					}
 					return err
@@ -62,7 +62,7 @@ func BenchmarkSets(b *testing.B) {
 			add := func(b *bolt.Bucket, key []byte) error { return b.Put(key, nil) }
 			bare(rest, add)
 			sorted := slices.Clone(changed)
-			slices.SortFunc(sorted, compareIDs)
+			slices.SortFunc(sorted, CompareIDs)
 			b.Run("add", func(b *testing.B) {
 				for b.Loop() {
 					bare(sorted, add)

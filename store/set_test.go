@@ -46,7 +46,7 @@ func (r reference) change(owner uuid.UUID, ids []uuid.UUID, add bool) (changed [
 			delete(r[owner], id)
 		}
 	}
-	slices.SortFunc(changed, compareIDs)
+	slices.SortFunc(changed, CompareIDs)
 	return changed
 }
 
@@ -55,7 +55,7 @@ func (r reference) compare(tx *Tx, rnd *rand.Rand) error {
 	have := map[uuid.UUID][]uuid.UUID{} // owners by id
 	for n := range 4 {
 		owner := ownerOf(n)
-		want := slices.SortedFunc(maps.Keys(r[owner]), compareIDs)
+		want := slices.SortedFunc(maps.Keys(r[owner]), CompareIDs)
 		got, err := members.All(tx, owner)
 		if err != nil || !slices.Equal(got, want) {
 			return fmt.Errorf("the set of %s has %d, not %d: %w", owner, len(got), len(want), err)
@@ -71,7 +71,7 @@ func (r reference) compare(tx *Tx, rnd *rand.Rand) error {
 			if has, err := members.Has(tx, owner, id); err != nil || has != r[owner][id] {
 				return fmt.Errorf("%s in %s is %v: %w", id, owner, has, err)
 			}
-			at, found := slices.BinarySearchFunc(want, id, compareIDs)
+			at, found := slices.BinarySearchFunc(want, id, CompareIDs)
 			if found {
 				at++
 			}
@@ -189,7 +189,7 @@ func TestChunksOfABigSet(t *testing.T) {
 	s.db.NoSync = true
 	ids, owner := shuffledIDs(100_000), ownerOf(1)
 	sizes := func() (n, least, most int) {
-		least = chunkMost
+		least = maxChunk
 		read(t, s, orgA, func(tx *Tx) error {
 			return members.each(tx, owner, uuid.Nil, func(c idChunk) bool {
 				if n++; c.bound != lastID {
@@ -203,17 +203,17 @@ func TestChunksOfABigSet(t *testing.T) {
 	}
 	check := func(what string, chunks int) {
 		t.Helper()
-		if n, least, most := sizes(); n > chunks || least < chunkFew || most > chunkMost {
+		if n, least, most := sizes(); n > chunks || least < minChunk || most > maxChunk {
 			t.Errorf("%s: %d chunks of %d to %d ids", what, n, least, most)
 		}
 	}
 	for part := range slices.Chunk(ids, 10_000) {
 		write(t, s, orgA, func(tx *Tx) error { _, err := members.Add(tx, owner, part); return err })
 	}
-	check("filled", 100_000/chunkMost*2)
+	check("filled", 100_000/maxChunk*2)
 	read(t, s, orgA, func(tx *Tx) error {
 		got, err := members.All(tx, owner)
-		if slices.SortFunc(ids, compareIDs); !slices.Equal(got, ids) {
+		if slices.SortFunc(ids, CompareIDs); !slices.Equal(got, ids) {
 			t.Errorf("it has %d ids", len(got))
 		}
 		if allocs := testing.AllocsPerRun(1, func() { _, _ = members.All(tx, owner) }); allocs > 1000 {
@@ -228,14 +228,14 @@ func TestChunksOfABigSet(t *testing.T) {
 		}
 	}
 	write(t, s, orgA, func(tx *Tx) error { _, err := members.Remove(tx, owner, out); return err })
-	check("one of fifty left", 2000/chunkFew+1)
+	check("one of fifty left", 2000/minChunk+1)
 	for _, id := range ids[1:400] { // one after the other
 		write(t, s, orgA, func(tx *Tx) error { _, err := members.Add(tx, owner, []uuid.UUID{id}); return err })
 	}
-	check("filled slowly", 2400/chunkFew+1)
+	check("filled slowly", 2400/minChunk+1)
 	write(t, s, orgA, func(tx *Tx) error {
 		more, err := members.Drop(tx, owner, 100_000)
-		if more || tx.get(members.chunks, pairKey(owner, lastID)) != nil {
+		if more || tx.get(members.chunks, PairKey(owner, lastID)) != nil {
 			t.Error("it was not dropped")
 		}
 		return err
@@ -285,7 +285,7 @@ func TestADamagedChunk(t *testing.T) {
 		says  string
 	}{
 		{"a flipped bit", second, func(_ idChunk, _, v []byte) []byte { v[99] ^= 4; return v }, "does not match its checksum"},
-		{"of another place", second, func(c idChunk, _, _ []byte) []byte { return c.sealed(pairKey(c.owner, c.low)) }, "does not match its checksum"},
+		{"of another place", second, func(c idChunk, _, _ []byte) []byte { return c.sealed(PairKey(c.owner, c.low)) }, "does not match its checksum"},
 		{"an id cut short", second, func(c idChunk, key, _ []byte) []byte { c.ids = c.ids[:len(c.ids)-1]; return c.sealed(key) }, "has no whole ids"},
 		{"nothing in it", second, func(_ idChunk, key, _ []byte) []byte {
 			return seal((&Tx{org: orgA}).place(members.chunks, key), nil)
@@ -303,7 +303,7 @@ func TestADamagedChunk(t *testing.T) {
 		t.Run(damage.name, func(t *testing.T) {
 			s, chunks := damagedSet(t)
 			hit := chunks[damage.at(chunks)]
-			key := pairKey(hit.owner, hit.bound)
+			key := PairKey(hit.owner, hit.bound)
 			within, first := hit.id(0), chunks[0].id(0)
 			plant(t, s, orgA, members.chunks, key, func(v []byte) []byte { return damage.plant(hit, key, v) })
 			before, err := s.Dump(orgA)
@@ -379,8 +379,8 @@ func TestASetThatIsMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := numberedID(2, 77)
-	plant(t, s, orgA, members.owners, pairKey(id, ownerOf(1)), nothing)
-	plant(t, s, orgA, members.owners, pairKey(id, ownerOf(0)), exactly([]byte{}))
+	plant(t, s, orgA, members.owners, PairKey(id, ownerOf(1)), nothing)
+	plant(t, s, orgA, members.owners, PairKey(id, ownerOf(0)), exactly([]byte{}))
 	plant(t, s, orgA, members.owners, []byte("short"), exactly([]byte{}))
 	want := []string{
 		fmt.Sprintf("members.owner: %s is in the set of %s, and does not say so", id, ownerOf(1)),

@@ -7,7 +7,7 @@ import (
 )
 
 // Verify reads all sets of the transaction's organization and reports chunks that cannot be read or are missing, and where the
-// two ways of a set do not agree. In an Update it mends what follows from the chunks alone: which records have an id. What a
+// two ways of a set do not agree. In an Update it repairs what follows from the chunks alone: which records have an id. What a
 // chunk that cannot be read may have is left alone.
 func (s *Sets) Verify(tx *Tx, report Report) error {
 	seed, sum := maphash.MakeSeed(), uint64(0)
@@ -39,7 +39,7 @@ func (s *Sets) Verify(tx *Tx, report Report) error {
 			return true, nil
 		}
 		for i := range c.len() {
-			entry := pairKey(c.id(i), c.owner)
+			entry := PairKey(c.id(i), c.owner)
 			sum += maphash.Bytes(seed, entry)
 			if tx.get(s.owners, entry) == nil {
 				if tx.writable {

@@ -26,7 +26,6 @@ type JobStats struct {
 	Due int // their time has come; those that run are among them
 	// Late is how long the first of the due ones has been due.
 	Late time.Duration
-	Held int // until Resume, beside the others
 }
 
 // counts are the parts of Stats that add up.
@@ -68,9 +67,6 @@ func jobStats(btx *bolt.Tx, now time.Time) (st JobStats) {
 		} else if st.Due++; st.Due == 1 {
 			st.Late = now.Sub(due)
 		}
-	}
-	if held := btx.Bucket(heldBucket); held != nil {
-		st.Held = held.Stats().KeyN
 	}
 	return st
 }

@@ -3,7 +3,7 @@
 //
 // The bucket tree of prospector.db:
 //
-//	meta                          format, epoch, since when jobs are held
+//	meta                          format, epoch, since when outbound traffic is held (see hold.go)
 //	orgs/<organization>/          all that one organization has; the sequence of "orgs" is the last id given out
 //	    <table>.rec               id → value (see value.go); the sequence is the number of records
 //	    <table>.log               change number → entry (see change.go); the sequence is the last change number
@@ -17,7 +17,6 @@
 //	    <table>.tomb              field ‖ 0 ‖ what is gone → tombstone (see tombstone.go)
 //	    jobs                      id → job
 //	due                           due time ‖ organization ‖ id → nothing: the jobs of all, in the order they are due
-//	held                          the same, of those that are held (see hold.go)
 //	global.<table>.<key>          key → organization ‖ id: unique keys that find their organization, such as API keys
 //	gone                          organization → when it was deleted
 //	trash/<organization>/         what is left of it until all of it is deleted
@@ -42,11 +41,11 @@ import (
 // FileName is the name of the store in its data directory.
 const FileName = "prospector.db"
 
-// historyKept is how long change-log entries stay, and briefKept how long those of brief tables do: long enough for an index to
+// historyKept is how long change-log entries stay, and shortHistoryKept how long those of brief tables do: long enough for an index to
 // follow.
 const (
-	historyKept = 90 * 24 * time.Hour
-	briefKept   = 24 * time.Hour
+	historyKept      = 90 * 24 * time.Hour
+	shortHistoryKept = 24 * time.Hour
 )
 
 // A large mapping is only address space; without it every growth of the file waits for all readers.
@@ -79,8 +78,6 @@ type Options struct {
 	// Events is called inside the transaction for each event that it emits. Whoever wants the event writes it down
 	// through the transaction; an event that nobody wants is gone.
 	Events func(*Tx, Event) error
-	// Outward are the kinds of jobs that reach outside: a store that was restored holds them.
-	Outward []string
 	// Log is told how migrations go; slog.Default when nil.
 	Log *slog.Logger
 
@@ -165,25 +162,26 @@ func (s *Store) View(org uuid.UUID, fn func(*Tx) error) error {
 	return err
 }
 
-// First is the error of an Update's fn that has to wait for something else.
-type First struct {
-	// Do does that. It may write: it is called when nothing of fn is left.
+// RetryAfter is an error with which the function of an Update asks for other work to be done first. Update rolls the
+// function back, calls Do, and runs the function again.
+type RetryAfter struct {
+	// Do may run transactions of its own.
 	Do func(ctx context.Context) error
 }
 
-func (*First) Error() string { return "something else is to be done first" }
+func (*RetryAfter) Error() string { return "the transaction must be retried after other work" }
 
 // Update runs fn in a transaction of the organization and returns once it is on the disk. Either all that fn wrote is
 // there or, when Update returns an error, nothing of it. fn runs alone, never beside another Update, so it must not
-// wait for anything; when it answers First, nothing of it is kept, that is done, and it runs again.
+// wait for anything. When it returns a RetryAfter, it is rolled back, the named work is done, and it runs again.
 func (s *Store) Update(ctx context.Context, org uuid.UUID, actor Actor, fn func(*Tx) error) error {
 	for {
 		err := s.update(ctx, org, actor, fn)
-		var first *First
-		if !errors.As(err, &first) {
+		var retry *RetryAfter
+		if !errors.As(err, &retry) {
 			return err
 		}
-		if err := first.Do(ctx); err != nil {
+		if err := retry.Do(ctx); err != nil {
 			return err
 		}
 	}

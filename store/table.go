@@ -61,7 +61,7 @@ type Doc[T any] struct {
 	JSON   []byte // the public part, as it is answered
 
 	version uint64       // the number of its last change that was no touch
-	mended  []*Tombstone // what took something from it since
+	applied []*Tombstone // what took something from it since
 }
 
 // NewTable declares a table.
@@ -70,13 +70,13 @@ func NewTable[T any](name string, unique []Unique[T], keys []Key[T]) *Table[T] {
 }
 
 // Brief makes a table whose records change all the time, and whose changes need not be known for long.
-func (t *Table[T]) Brief() *Table[T] {
-	t.kept = briefKept
+func (t *Table[T]) ShortHistory() *Table[T] {
+	t.kept = shortHistoryKept
 	return t
 }
 
-// IsBrief tells whether the records change all the time.
-func (t *Table[T]) IsBrief() bool { return t.kept == briefKept }
+// HasShortHistory tells whether the records change all the time.
+func (t *Table[T]) HasShortHistory() bool { return t.kept == shortHistoryKept }
 
 // Unlogged makes a table whose changes nobody asks for later: its records have no change number and no history.
 func (t *Table[T]) Unlogged() *Table[T] {
@@ -99,7 +99,7 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 }
 
 // Again reads a record that was read or written before, perhaps in another transaction. One that is still the same need not be decoded.
-func (t *Table[T]) Again(tx *Tx, old Doc[T]) (Doc[T], error) {
+func (t *Table[T]) Reload(tx *Tx, old Doc[T]) (Doc[T], error) {
 	if change, _, public, err := t.Stored(tx, old.ID); err != nil || change != old.Change || !bytes.Equal(public, old.JSON) {
 		return t.Get(tx, old.ID)
 	}
@@ -146,7 +146,7 @@ func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
 	d := Doc[T]{ID: id, Change: change}
 	if err == nil {
 		d.version = versionOf(v)
-		d.JSON, d.mended, err = mend(tombs, change, public)
+		d.JSON, d.applied, err = applyTombstones(tombs, change, public)
 	}
 	if err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
@@ -233,7 +233,7 @@ func (t *Table[T]) log(tx *Tx, old Doc[T], op Op, fields []string) (number uint6
 		return 0, nil
 	}
 	number = old.Change
-	for _, tomb := range old.mended {
+	for _, tomb := range old.applied {
 		number, err = tx.logChange(t.name, t.kept, Change{Op: Updated, ID: old.ID, Prev: number, Fields: []string{tomb.Field}, Actor: tomb.Actor})
 		if err != nil {
 			return 0, err
@@ -361,12 +361,12 @@ func keyPrefix(key []byte) []byte { return append(bytes.Clone(bounded(key)), 0) 
 
 // bounded keeps keys well below what bbolt takes: the rest of a long one is told apart by its hash.
 func bounded(key []byte) []byte {
-	const most = 256
-	if len(key) <= most {
+	const maxKey = 256
+	if len(key) <= maxKey {
 		return key
 	}
 	sum := sha256.Sum256(key)
-	return append(bytes.Clone(key[:most-len(sum)]), sum[:]...)
+	return append(bytes.Clone(key[:maxKey-len(sum)]), sum[:]...)
 }
 
 // Find gives the id of the record that has the unique key.
@@ -383,7 +383,7 @@ func (t *Table[T]) Find(tx *Tx, name string, key []byte) (uuid.UUID, bool) {
 }
 
 // IDs gives the ids of the records that stand under a secondary key, the oldest first: most of them, or all when it is 0.
-func (t *Table[T]) IDs(tx *Tx, name string, key []byte, most int) ([]uuid.UUID, error) {
+func (t *Table[T]) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID, error) {
 	prefix := keyPrefix(key)
 	var ids []uuid.UUID
 	err := tx.look(t.name+".key."+name, prefix, func(k, _ []byte) (bool, error) {
@@ -391,7 +391,7 @@ func (t *Table[T]) IDs(tx *Tx, name string, key []byte, most int) ([]uuid.UUID, 
 			return false, nil
 		}
 		ids = append(ids, uuid.UUID(k[len(prefix):]))
-		return len(ids) != most, nil
+		return len(ids) != limit, nil
 	})
 	return ids, err
 }
@@ -458,7 +458,7 @@ func (d Doc[T]) Public() (public []byte, version string) { return d.JSON, d.Vers
 // Version tells this form of the record from every other that it had or will have.
 func (d Doc[T]) Version() string {
 	version, last := strconv.FormatUint(d.version, 10), uint64(0)
-	for _, tomb := range d.mended {
+	for _, tomb := range d.applied {
 		last = max(last, tomb.Number)
 	}
 	if last > 0 {

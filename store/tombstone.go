@@ -59,7 +59,7 @@ func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
 }
 
 // Bury puts a tombstone on the table. Sweep must be called until there is no more to do.
-func (t *Table[T]) Bury(tx *Tx, tomb Tombstone) (Tombstone, error) {
+func (t *Table[T]) AddTombstone(tx *Tx, tomb Tombstone) (Tombstone, error) {
 	bucket, key := tombBucket(t.name), tomb.key()
 	tomb.Change, tomb.Number, tomb.Actor = tx.LastChange(t.name), tx.sequence(bucket)+1, tx.actor
 	body, err := json.Marshal(tomb)
@@ -74,14 +74,14 @@ func (t *Table[T]) Bury(tx *Tx, tomb Tombstone) (Tombstone, error) {
 
 // Sweep rewrites up to most of the records that bear what the tombstone says is gone, and tells whether there are more;
 // when there are none, the tombstone goes too.
-func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, most int) (more bool, err error) {
+func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
 	bucket := t.name + ".key." + tomb.Key
 	var entries [][]byte
 	err = tx.scan(bucket, tomb.Prefix, func(key, _ []byte) (bool, error) {
 		if !bytes.HasPrefix(key, tomb.Prefix) {
 			return false, nil
 		}
-		if more = len(entries) == most; more {
+		if more = len(entries) == limit; more {
 			return false, nil
 		}
 		entries = append(entries, bytes.Clone(key))
@@ -98,7 +98,7 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, most int) (more bool, err error
 		id := uuid.UUID(entry[len(entry)-16:])
 		if v := tx.get(t.rec, id[:]); v != nil && changeOf(v) <= tomb.Change {
 			doc, err := t.Get(tx, id)
-			if err == nil && doc.mended != nil {
+			if err == nil && doc.applied != nil {
 				_, err = t.write(tx, doc, doc.Record, swept, nil)
 			}
 			if err != nil {
@@ -114,9 +114,9 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, most int) (more bool, err error
 	return more, nil
 }
 
-// mend gives a record, as it was stored at the change, without what tombstones say is gone, and those that took something
+// applyTombstones gives a record, as it was stored at the change, without what tombstones say is gone, and those that took something
 // from it.
-func mend(tombs []Tombstone, change uint64, public []byte) (mended []byte, by []*Tombstone, err error) {
+func applyTombstones(tombs []Tombstone, change uint64, public []byte) (without []byte, by []*Tombstone, err error) {
 	for i := range tombs {
 		if t := &tombs[i]; change <= t.Change && t.mayBeIn(public) {
 			without, err := t.without(public)

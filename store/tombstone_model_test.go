@@ -110,7 +110,7 @@ func (w *noteWorld) id() uuid.UUID {
 
 // bury does as the kinds of the service do: what is buried is swept a little at once.
 func (w *noteWorld) bury(tx *Tx, tomb Tombstone) error {
-	tomb, err := w.table.Bury(tx, tomb)
+	tomb, err := w.table.AddTombstone(tx, tomb)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func TestTombstonesAgainstAModel(t *testing.T) {
 			}
 			for _, id := range w.order {
 				d, _ := w.table.Get(tx, id)
-				if stored, err := storedNote(tx, id); err != nil || d.mended != nil || !bytes.Equal(stored, d.JSON) {
+				if stored, err := storedNote(tx, id); err != nil || d.applied != nil || !bytes.Equal(stored, d.JSON) {
 					t.Errorf("seed %d: %s is stored as %s and read as %s, %v", seed, id, stored, d.JSON, err)
 				}
 			}

@@ -160,7 +160,7 @@ func TestMending(t *testing.T) {
 				return nil
 			})
 		}
-		write(t, s, orgA, func(tx *Tx) error { _, err := table.Bury(tx, c.tomb); return err })
+		write(t, s, orgA, func(tx *Tx) error { _, err := table.AddTombstone(tx, c.tomb); return err })
 		read(t, s, orgA, func(tx *Tx) error {
 			for i, d := range docs {
 				got, err := table.Get(tx, d.ID)
@@ -217,7 +217,7 @@ func TestAMemberThatComesBackTwice(t *testing.T) {
 			bury := func() {
 				t.Helper()
 				write(t, w.s, orgA, func(tx *Tx) error {
-					tomb, err := w.table.Bury(tx, deadMember(member, ids[member]))
+					tomb, err := w.table.AddTombstone(tx, deadMember(member, ids[member]))
 					w.tombs = append(w.tombs, tomb)
 					for id, n := range w.model {
 						w.model[id] = n.withoutMember(member)
@@ -265,7 +265,7 @@ func TestADamagedTombstone(t *testing.T) {
 	write(t, s, orgA, func(tx *Tx) error {
 		d, err := table.Insert(tx, tx.NewID(), note{Tags: []uuid.UUID{x}})
 		id = d.ID
-		_, second := table.Bury(tx, tomb)
+		_, second := table.AddTombstone(tx, tomb)
 		return errors.Join(err, second)
 	})
 	var good []byte
@@ -326,7 +326,7 @@ func TestTwoBurialsAreTwoVersions(t *testing.T) {
 		return err
 	})
 	for _, gone := range []uuid.UUID{x, y} {
-		write(t, s, orgA, func(tx *Tx) error { _, err := table.Bury(tx, deadReference("tags", gone)); return err })
+		write(t, s, orgA, func(tx *Tx) error { _, err := table.AddTombstone(tx, deadReference("tags", gone)); return err })
 		read(t, s, orgA, func(tx *Tx) error {
 			d, err := table.Get(tx, id)
 			if was, known := forms[d.Version()]; known && was != string(d.JSON) {

@@ -97,7 +97,7 @@ func TestEmptyTrash(t *testing.T) {
 		t.Fatalf("in the trash there were %v", trash)
 	}
 	for i, n := range trash[1:] {
-		if was := trash[i]; n >= was || was-n > trashMost {
+		if was := trash[i]; n >= was || was-n > maxTrashPerCommit {
 			t.Errorf("one commit made %d of %d", n, was)
 		}
 	}
@@ -158,8 +158,8 @@ func TestTheTrashOfMany(t *testing.T) {
 		})
 	}
 	insert(t, s, orgB, person{Name: "b"})
-	put(numberedID(6, 99), "x", trashMost/2)
-	for i, n := range []int{trashMost, trashMost - 1, trashMost + 1, 1, 0, 2*trashMost - 2} {
+	put(numberedID(6, 99), "x", maxTrashPerCommit/2)
+	for i, n := range []int{maxTrashPerCommit, maxTrashPerCommit - 1, maxTrashPerCommit + 1, 1, 0, 2*maxTrashPerCommit - 2} {
 		org := numberedID(6, i)
 		put(org, "x", n)
 		put(org, "y", 1)

@@ -117,7 +117,7 @@ func prepared(t *testing.T, clock *fakeClock) *Store {
 		for n := range 20 {
 			putPerson(tx, n, n)
 		}
-		_, err := people.Bury(tx, deadTag(4))
+		_, err := people.AddTombstone(tx, deadTag(4))
 		return errors.Join(err, deletePerson(tx, 3), putTried(tx, 0, tx.Now()), putTried(tx, 1, tx.Now().Add(time.Hour)))
 	})
 	return s
@@ -188,7 +188,7 @@ func attempts(rng *rand.Rand, depth int) (list []attempt) {
 			do = func(tx *Tx) error { return tx.Done(numberedID(2, n%4)) }
 		case 7:
 			do = func(tx *Tx) error {
-				tomb, err := people.Bury(tx, deadTag(v%5))
+				tomb, err := people.AddTombstone(tx, deadTag(v%5))
 				if err == nil && v%2 == 0 {
 					_, err = people.Sweep(tx, tomb, 2)
 				}
@@ -282,7 +282,7 @@ func TestATombstoneThatIsTakenBack(t *testing.T) {
 		}
 		for _, fails := range []error{errRefused, nil} {
 			err := tx.Try(func() error {
-				if _, err := people.Bury(tx, deadTag(1)); err != nil {
+				if _, err := people.AddTombstone(tx, deadTag(1)); err != nil {
 					return err
 				}
 				return errors.Join(reads(tx, after), fails)

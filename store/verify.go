@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Report is told of each thing that a check finds wrong, and whether it was mended.
-type Report func(mended bool, format string, args ...any)
+// Report is told of each thing that a check finds wrong, and whether it was repaired.
+type Report func(repaired bool, format string, args ...any)
 
 // Verify reads the whole table of the transaction's organization and reports every record that cannot be read, every
 // key that is missing, wrong or left over, a count that is not true, and every record whose version the change log
-// does not name. In an Update it mends what follows from the records alone: keys and the count. It reads everything; it
+// does not name. In an Update it repairs what follows from the records alone: keys and the count. It reads everything; it
 // is for checks, not for requests.
 func (t *Table[T]) Verify(tx *Tx, report Report) error {
 	v := verifier[T]{Table: t, tx: tx, report: report, seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{}}
@@ -24,13 +24,13 @@ func (t *Table[T]) Verify(tx *Tx, report Report) error {
 		if len(k) == 16 {
 			records++
 		}
-		return true, v.record(k, value)
+		return true, v.checkRecord(k, value)
 	})
 	if err != nil {
 		return err
 	}
 	if n := t.Count(tx); n != records {
-		report(v.mend(func() { tx.setSequence(t.rec, uint64(records)) }), "%s: the count says %d, there are %d records", t.name, n, records)
+		report(v.repair(func() { tx.setSequence(t.rec, uint64(records)) }), "%s: the count says %d, there are %d records", t.name, n, records)
 	}
 	if err := v.leftOvers(); err != nil {
 		return err
@@ -51,15 +51,15 @@ type verifier[T any] struct {
 	versions map[uuid.UUID]uint64
 }
 
-// mend runs fix when the transaction may write, and tells whether it did.
-func (v *verifier[T]) mend(fix func()) bool {
+// repair runs fix when the transaction may write, and tells whether it did.
+func (v *verifier[T]) repair(fix func()) bool {
 	if v.tx.writable {
 		fix()
 	}
 	return v.tx.writable
 }
 
-func (v *verifier[T]) record(k, value []byte) error {
+func (v *verifier[T]) checkRecord(k, value []byte) error {
 	if len(k) != 16 {
 		v.report(false, "%s: the key %x is no id", v.name, k)
 		return nil
@@ -87,7 +87,7 @@ func (v *verifier[T]) record(k, value []byte) error {
 		for _, value := range values {
 			entry := keyEntry(value, id)
 			if v.tx.get(bucket, entry) == nil {
-				v.report(v.mend(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.Name)
+				v.report(v.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.Name)
 			}
 			v.add(bucket, entry)
 		}
@@ -107,7 +107,7 @@ func (v *verifier[T]) uniqueKey(u *Unique[T], d *Doc[T]) {
 		v.report(false, "%s %s: its unique key %s is also that of %x", v.name, d.ID, u.Name, have)
 		return
 	default:
-		v.report(v.mend(func() { v.tx.put(bucket, key, want) }), "%s %s: its unique key %s names another record or none", v.name, d.ID, u.Name)
+		v.report(v.repair(func() { v.tx.put(bucket, key, want) }), "%s %s: its unique key %s names another record or none", v.name, d.ID, u.Name)
 	}
 	v.add(bucket, key)
 }

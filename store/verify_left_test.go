@@ -27,7 +27,7 @@ func TestRepairLeaves(t *testing.T) {
 	damagedRecord := fmt.Sprintf("people %s: the store is damaged: a value does not match its checksum", ann)
 	for _, c := range []struct {
 		damageCase
-		mended []entry // what a repair takes away
+		repaired []entry // what a repair takes away
 	}{
 		{damageCase{"an unreadable record", func(t *testing.T, s *Store, _ []Job) {
 			plant(t, s, orgA, "people.rec", ann[:], flip)
@@ -145,7 +145,7 @@ func TestRepairLeaves(t *testing.T) {
 			if found := look(t, s, true); !slices.Equal(found, left) {
 				t.Errorf("after the repair:\n%q, want\n%q", found, left)
 			}
-			for _, m := range c.mended { // once it is put back, all is as it was
+			for _, m := range c.repaired { // once it is put back, all is as it was
 				plant(t, s, orgA, m.bucket, m.key, func(v []byte) []byte {
 					if v != nil {
 						t.Errorf("%s still has %q", m.bucket, m.key)

@@ -89,7 +89,7 @@ func (v *vandal) strike() {
 		v.set(org, bucket, stray, unique.value(org, v.someone(org, uuid.Nil)), "people: the unique key %s has %q, which no record has", unique.Name, stray)
 	case 5:
 		j := v.jobs[v.r.IntN(len(v.jobs))]
-		v.set(j.Org, dueShared, j.dueKey(), nil, "organization %s: job %s stands in no queue", j.Org, j.ID)
+		v.set(j.Org, dueShared, j.dueKey(), nil, "organization %s: job %s is not in the queue", j.Org, j.ID)
 	case 6:
 		j := v.jobs[v.r.IntN(len(v.jobs))]
 		j.Due = j.Due.Add(1e9)

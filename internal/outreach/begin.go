@@ -111,7 +111,7 @@ func (e *engine) beginWherever(contact uuid.UUID) error {
 		}
 		campaigns = append(campaigns, of...)
 	}
-	slices.SortFunc(campaigns, compareIDs)
+	slices.SortFunc(campaigns, store.CompareIDs)
 	for _, id := range slices.Compact(campaigns) {
 		if err := e.beginIn(id, contact); err != nil {
 			return err
@@ -126,7 +126,7 @@ func (e *engine) beginIn(campaign, contact uuid.UUID) error {
 	if err != nil || c == nil || c.Status != CampaignActive {
 		return err
 	}
-	if _, begun := e.sequences.Find(e.tx, bySubject, pairKey(campaign, contact)); begun {
+	if _, begun := e.sequences.Find(e.tx, bySubject, store.PairKey(campaign, contact)); begun {
 		return nil
 	}
 	version, known := e.versionOf[c.TemplateID.UUID]

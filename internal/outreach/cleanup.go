@@ -35,7 +35,7 @@ func (o *Outreach) settled(tx *store.Tx) error {
 		return err
 	}
 	org := tx.Org()
-	return &store.First{Do: func(ctx context.Context) error { return o.cleanUpAll(ctx, org) }}
+	return &store.RetryAfter{Do: func(ctx context.Context) error { return o.cleanUpAll(ctx, org) }}
 }
 
 // cleanUpAll does what the clean-ups of an organization have left to do. Jobs may be at the same: a sequence stops once.

@@ -283,7 +283,7 @@ func (e *engine) due(a *agenda, key string, c *Campaign, most int) (due []entry,
 }
 
 func compareEntries(a, b entry) int {
-	return cmp.Or(a.due.Compare(b.due), compareIDs(a.sequence, b.sequence))
+	return cmp.Or(a.due.Compare(b.due), store.CompareIDs(a.sequence, b.sequence))
 }
 
 // perform does what is on the agenda, as far as senders may send and at most so much, and tells how much it did.
@@ -297,7 +297,7 @@ func (e *engine) perform(a *agenda, most int) (done int, err error) {
 	if done > 0 {
 		return done, nil // what it has led to may be due, and come before any message
 	}
-	for _, owner := range slices.SortedFunc(maps.Keys(a.mails), compareIDs) {
+	for _, owner := range slices.SortedFunc(maps.Keys(a.mails), store.CompareIDs) {
 		n, err := e.send(a, owner, a.mails[owner], most-done)
 		if done += n; err != nil || done >= most {
 			return done, err

@@ -1,7 +1,6 @@
 package outreach
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/google/uuid"
@@ -51,7 +50,7 @@ func (o *Outreach) Enroll(tx *store.Tx, campaign uuid.UUID, d record.Draft[Enrol
 	if other, taken := o.Audiences.Table.Find(tx, byName, nameKey(body.AudienceName)); taken {
 		return done, nameTaken("audience_name", body.AudienceName, other)
 	}
-	ids := slices.SortedFunc(slices.Values(body.ContactIDs), compareIDs)
+	ids := slices.SortedFunc(slices.Values(body.ContactIDs), store.CompareIDs)
 	contacts := o.crm.Recipients(tx)
 	enrolled, refused := ids[:0], map[Refusal]int{}
 	for _, id := range ids {
@@ -78,8 +77,6 @@ func (o *Outreach) Enroll(tx *store.Tx, campaign uuid.UUID, d record.Draft[Enrol
 	done.SuccessCount = len(enrolled)
 	return done, o.enrol(tx, doc, body.AudienceName, enrolled)
 }
-
-func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // enrol makes the audience and attaches it.
 func (o *Outreach) enrol(tx *store.Tx, doc store.Doc[Campaign], name string, contacts []uuid.UUID) error {

@@ -77,7 +77,7 @@ func newMessages() *store.Table[Message] {
 				return ""
 			}
 			return bySending
-		})}).Brief()
+		})}).ShortHistory()
 }
 
 // putMessage writes a message, and tells of its end.
@@ -316,7 +316,7 @@ func (w *walk) abandon(id uuid.UUID, why StopReason) error {
 // record writes down what came of messages.
 func (e *engine) record(came []result) error {
 	for _, r := range came {
-		doc, err := e.messages.Again(e.tx, r.message)
+		doc, err := e.messages.Reload(e.tx, r.message)
 		if fault.CodeOf(err) == fault.NotFound { // the organization is new in its place
 			continue
 		}

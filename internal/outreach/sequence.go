@@ -110,14 +110,14 @@ const (
 
 func newSequences() *store.Table[Sequence] {
 	return store.NewTable("sequences",
-		[]store.Unique[Sequence]{{Name: bySubject, Of: func(s *Sequence) []byte { return pairKey(s.CampaignID, s.ContactID) }}},
+		[]store.Unique[Sequence]{{Name: bySubject, Of: func(s *Sequence) []byte { return store.PairKey(s.CampaignID, s.ContactID) }}},
 		[]store.Key[Sequence]{
 			sequenceKey(byContact, func(s *Sequence) [][]byte { return [][]byte{s.ContactID[:]} }),
 			sequenceKey(byActive, func(s *Sequence) [][]byte { return [][]byte{s.CampaignID[:]} }),
 			sequenceKey(byTask, (*Sequence).openTasks),
 			sequenceKey(byWake, func(s *Sequence) [][]byte { return s.dueKeys(false) }),
 			sequenceKey(byMail, func(s *Sequence) [][]byte { return s.dueKeys(true) }),
-		}).Brief()
+		}).ShortHistory()
 }
 
 // sequenceKey is a key of active sequences.
@@ -129,8 +129,6 @@ func sequenceKey(name string, of func(*Sequence) [][]byte) store.Key[Sequence] {
 		return of(s), nil
 	}}
 }
-
-func pairKey(a, b uuid.UUID) []byte { return append(append(make([]byte, 0, 32), a[:]...), b[:]...) }
 
 // dueKey is where something of a campaign that is due then stands in the order of time.
 func dueKey(campaign uuid.UUID, at time.Time) []byte {

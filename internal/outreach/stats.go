@@ -75,7 +75,7 @@ func (o *Outreach) contacts(tx *store.Tx, c *Campaign, most int) (all []uuid.UUI
 		all = append(all, members...)
 	}
 	if len(c.Audiences) > 1 {
-		slices.SortFunc(all, compareIDs)
+		slices.SortFunc(all, store.CompareIDs)
 		all = slices.Compact(all)
 	}
 	return all[:min(len(all), most)], nil

@@ -26,7 +26,7 @@ var tokenEncoding = base64.RawURLEncoding.Strict()
 
 // unsubscribeLink is where the recipient of a message opts out.
 func (o *Outreach) unsubscribeLink(org, message uuid.UUID) string {
-	named := pairKey(org, message)
+	named := store.PairKey(org, message)
 	return strings.TrimSuffix(o.PublicURL, "/") + "/u/" + tokenEncoding.EncodeToString(append(named, o.sign(named)...))
 }
 

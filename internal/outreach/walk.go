@@ -27,7 +27,7 @@ type walk struct {
 
 // walk takes a sequence up, as it may have been before.
 func (e *engine) walk(doc store.Doc[Sequence]) (*walk, error) {
-	doc, err := e.sequences.Again(e.tx, doc)
+	doc, err := e.sequences.Reload(e.tx, doc)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	}
 	k.Table = store.NewTable(r.Entity, unique, keys)
 	if r.ShortHistory {
-		k.Table = k.Table.Brief()
+		k.Table = k.Table.ShortHistory()
 	}
 	k.List = index.NewKind(r.Entity, r.DefaultSort, k.Table, customs)
 	set.kinds = append(set.kinds, k)

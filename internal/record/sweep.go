@@ -23,7 +23,7 @@ type sweepWork struct {
 // bury makes something gone from all records of the kind at once, and rewrites those that bear it: here when they are
 // few, else in a job. Some are always rewritten here: lists tell by the changes of a table which moment comes after which.
 func (k *Kind[T]) bury(tx *store.Tx, tomb store.Tombstone) error {
-	tomb, err := k.Table.Bury(tx, tomb)
+	tomb, err := k.Table.AddTombstone(tx, tomb)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (p *preparation) askAll(ctx context.Context, in <-chan chunk, out chan<- ch
 	defer drain(in)
 	for c := range in {
 		if c.err == nil {
-			c.err = guarded(func() error { return p.askAbout(ctx, &c, &asking) })
+			c.err = fault.CatchPanic(func() error { return p.askAbout(ctx, &c, &asking) })
 		}
 		if !give(ctx, out, c) || c.err != nil {
 			return
@@ -80,7 +80,7 @@ func (p *preparation) askAbout(ctx context.Context, c *chunk, asking *sync.WaitG
 		c.answered.Add(1)
 		asking.Go(func() {
 			defer c.answered.Done()
-			if s.err = guarded(func() error { return p.askInTurn(ctx, s) }); s.err != nil {
+			if s.err = fault.CatchPanic(func() error { return p.askInTurn(ctx, s) }); s.err != nil {
 				p.abort(s.err)
 			}
 		})

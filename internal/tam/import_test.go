@@ -122,7 +122,7 @@ func (o *office) preview(signal *Signal, companies ...researched) (id uuid.UUID)
 				if c.answer != "" {
 					stored = []byte(strings.Replace(string(stored), `"qualification":null`, `"qualification":{"answer":`+c.answer+`,"confidence":1}`, 1))
 				}
-				o.members.Take(tx, id, uint32(rows[j].ordinal), stored)
+				o.members.PutOwned(tx, id, uint32(rows[j].ordinal), stored)
 			}
 			s.add(people, rows[1].ordinal)
 		}

@@ -111,7 +111,7 @@ func (r *row) encode(preview uuid.UUID) []byte {
 		}
 	}
 	b := make([]byte, 0, len(r.data)+len(r.source)+len(r.company)+len(r.companyName)+len(qualification)+384)
-	b = append(b, make([]byte, store.Room)...)
+	b = append(b, make([]byte, store.PutReserve)...)
 	b = append(b, flags)
 	b = append(b, `{"member_id":"`...)
 	b = append(b, memberID(preview, r.ordinal).String()...)

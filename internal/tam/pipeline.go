@@ -2,13 +2,12 @@ package tam
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -40,7 +39,7 @@ func stage(ctx context.Context, in <-chan chunk, out chan<- chunk, do func([]sel
 	defer drain(in)
 	for c := range in {
 		if c.err == nil {
-			c.err = guarded(func() error { return do(c.companies) })
+			c.err = fault.CatchPanic(func() error { return do(c.companies) })
 		}
 		if !give(ctx, out, c) || c.err != nil {
 			return
@@ -69,7 +68,7 @@ func (p *preparation) selectAll(ctx context.Context, in <-chan chunk, out chan<-
 	next := batch{}
 	for c := range in {
 		var members [][]byte
-		err := guarded(func() (err error) {
+		err := fault.CatchPanic(func() (err error) {
 			members, err = p.members(c)
 			return err
 		})
@@ -91,16 +90,6 @@ func (p *preparation) selectAll(ctx context.Context, in <-chan chunk, out chan<-
 	if len(next.members) > 0 {
 		give(ctx, out, next)
 	}
-}
-
-// guarded runs fn, of which a bug fails the preparation and not the process.
-func guarded(fn func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return fn()
 }
 
 // members gives the members that a chunk comes to, in order and as they are stored, when all is known about it.
@@ -169,7 +158,7 @@ func (p *preparation) take(r *row) {
 func (p *preparation) write(ctx context.Context, b batch) error {
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
 		for i, member := range b.members {
-			p.TAM.members.Take(tx, p.id, uint32(b.from+i), member)
+			p.TAM.members.PutOwned(tx, p.id, uint32(b.from+i), member)
 		}
 		return p.advance(tx, doc, rec, b.progress)
 	})

@@ -5,10 +5,8 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -202,15 +200,10 @@ func (w *Worker) do(ctx context.Context, job store.Job) {
 	}
 }
 
-func (w *Worker) handle(ctx context.Context, job store.Job) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+func (w *Worker) handle(ctx context.Context, job store.Job) error {
 	handler := w.handlers[job.Kind]
 	if handler == nil {
-		return errors.New("there is nobody for this kind of job")
+		return fmt.Errorf("no handler for jobs of kind %q", job.Kind)
 	}
-	return handler(ctx, job)
+	return fault.CatchPanic(func() error { return handler(ctx, job) })
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestFirst: an Update that has to wait for something else keeps nothing of its first run, and sees what was done in between. A part
+// TestRetryAfter: an Update that has to wait for something else keeps nothing of its first run, and sees what was done in between. A part
 // can be read as it was before the transaction wrote to it.
-func TestFirst(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	ctx, parts := context.Background(), NewParts("parts")
 	put := func(n uint32, value string) error {
@@ -31,7 +31,7 @@ func TestFirst(t *testing.T) {
 			}
 			if string(before) != "ready" {
 				parts.Put(tx, orgA, 2, []byte("in vain"))
-				return tx.Try(func() error { return &First{Do: do} })
+				return tx.Try(func() error { return &RetryAfter{Do: do} })
 			}
 			return nil
 		}
