@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 	"prospector/store"
 )
 
@@ -94,8 +94,8 @@ func (s *Service) count() (orgs, records int, err error) {
 		}
 	}
 	if err == nil {
-		err = s.Store.View(tam.CatalogOrg, func(tx *store.Tx) error {
-			records += s.TAM.Companies.Count(tx) + s.TAM.People.Count(tx)
+		err = s.Store.View(catalog.Org, func(tx *store.Tx) error {
+			records += s.Catalog.Companies.Count(tx) + s.Catalog.People.Count(tx)
 			return nil
 		})
 	}

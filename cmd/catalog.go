@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prospector/internal/catalog"
 	"prospector/internal/rows"
-	"prospector/internal/tam"
 )
 
 // catalogInput says what a file is to be imported as.
@@ -41,9 +41,9 @@ var catalogImport = adminOp[catalogInput, catalogLoaded]{
 				delete(in.Map, column)
 			}
 		}
-		load := s.TAM.ImportCompanies
+		load := s.Catalog.ImportCompanies
 		if in.Entity == people {
-			load = s.TAM.ImportPeople
+			load = s.Catalog.ImportPeople
 		}
 		result, err := load(ctx, s.Store, t, in.Map)
 		r.Result, err = s.imported(ctx, in.Entity, result, err)
@@ -160,8 +160,8 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 func shareMapping(renamed map[string]string, first, second *catalogInput) error {
 	first.Map, second.Map = map[string]string{}, map[string]string{}
 	for column, field := range renamed {
-		_, ofCompanies := tam.CompanyFields().Targets[field]
-		_, ofPeople := tam.PersonFields().Targets[field]
+		_, ofCompanies := catalog.CompanyFields().Targets[field]
+		_, ofPeople := catalog.PersonFields().Targets[field]
 		switch {
 		case !ofCompanies && !ofPeople:
 			return fmt.Errorf("%q is mapped to %q, which is a field of neither companies nor people", column, field)

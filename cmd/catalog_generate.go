@@ -7,20 +7,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // generated is what the catalogue has afterwards.
 type generated struct {
-	tam.Stats
+	catalog.Stats
 	Failed string `json:"failed,omitempty"` // why not all was generated
 }
 
-var catalogGenerate = adminOp[tam.Generation, generated]{
+var catalogGenerate = adminOp[catalog.Generation, generated]{
 	name: "catalog-generate", makes: true,
-	long: func(ctx context.Context, s *Service, in tam.Generation, report progress) (g generated, err error) {
+	long: func(ctx context.Context, s *Service, in catalog.Generation, report progress) (g generated, err error) {
 		written := 0
-		err = s.TAM.Generate(ctx, s.Store, in, func(done, total int) {
+		err = s.Catalog.Generate(ctx, s.Store, in, func(done, total int) {
 			written = done
 			report(done, total)
 		})
@@ -33,15 +33,15 @@ var catalogGenerate = adminOp[tam.Generation, generated]{
 		} else if err != nil {
 			return g, err
 		}
-		g.Stats, err = s.TAM.Stats(ctx, s.Store, func(int, int) {})
+		g.Stats, err = s.Catalog.Stats(ctx, s.Store, func(int, int) {})
 		return g, err
 	},
 }
 
-var catalogStats = adminOp[struct{}, tam.Stats]{
+var catalogStats = adminOp[struct{}, catalog.Stats]{
 	name: "catalog-stats",
-	long: func(ctx context.Context, s *Service, _ struct{}, report progress) (tam.Stats, error) {
-		return s.TAM.Stats(ctx, s.Store, report)
+	long: func(ctx context.Context, s *Service, _ struct{}, report progress) (catalog.Stats, error) {
+		return s.Catalog.Stats(ctx, s.Store, report)
 	},
 }
 
@@ -49,7 +49,7 @@ var catalogStats = adminOp[struct{}, tam.Stats]{
 const generateMost = 100_000_000
 
 func catalogGenerateCommand() *cobra.Command {
-	in := tam.Generation{}
+	in := catalog.Generation{}
 	c := &cobra.Command{
 		Use: "generate", Short: "Generate made-up companies and people", Args: noArgs,
 		Long: "Generate a made-up market to try things with: every name is invented, every domain is reserved for examples. The same\n" +
@@ -96,6 +96,6 @@ func catalogStatsCommand() *cobra.Command {
 	}
 }
 
-func showStats(w io.Writer, s tam.Stats) {
+func showStats(w io.Writer, s catalog.Stats) {
 	fmt.Fprintf(w, "The catalogue has %d companies and %d people, %d of them without an employer\n", s.Companies, s.People, s.PeopleWithoutEmployer)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/record"
@@ -40,15 +41,15 @@ const (
 )
 
 // isInMarket says the same of one company, as far as its own fields tell.
-func isInMarket(c *tam.Company) bool {
+func isInMarket(c *catalog.Company) bool {
 	return c.Country == shownCountry && c.EmployeeCount.Float > 50 && c.Website != "" && strings.Contains(string(c.Description), "It is hiring")
 }
 
 // fillMarket makes up a catalogue, unless there is one of the size.
 func (s *Service) fillMarket(ctx context.Context, companies int) error {
 	have := 0
-	err := s.Store.View(tam.CatalogOrg, func(tx *store.Tx) error {
-		have = s.TAM.Companies.Count(tx)
+	err := s.Store.View(catalog.Org, func(tx *store.Tx) error {
+		have = s.Catalog.Companies.Count(tx)
 		return nil
 	})
 	if err != nil || have >= companies {
@@ -57,12 +58,12 @@ func (s *Service) fillMarket(ctx context.Context, companies int) error {
 	fmt.Fprintf(os.Stderr, "Making up a market of %d companies:\n", companies)
 	report, finish := showProgress(os.Stderr, inRecords)
 	defer finish()
-	return s.TAM.Generate(ctx, s.Store, tam.Generation{Companies: companies, PeoplePerCompany: demoPeople, Seed: 1}, seldom(report))
+	return s.Catalog.Generate(ctx, s.Store, catalog.Generation{Companies: companies, PeoplePerCompany: demoPeople, Seed: 1}, seldom(report))
 }
 
 // knowMarket makes Accounts of the first two companies of the market and suppresses the third, so that a Preview shows what that
 // comes to.
-func (s *Service) knowMarket(d *demoMaker, market []tam.Company) {
+func (s *Service) knowMarket(d *demoMaker, market []catalog.Company) {
 	for i, c := range market {
 		if i < 2 {
 			create(d, s.CRM.Accounts.Create, map[string]any{"name": c.Name, "website": c.Website, "industry": c.Industry, "country": c.Country, "source": "demo"})
@@ -76,9 +77,9 @@ func (s *Service) knowMarket(d *demoMaker, market []tam.Company) {
 }
 
 // firstOfMarket gives three companies of the market.
-func (s *Service) firstOfMarket() (market []tam.Company, err error) {
-	err = s.Store.View(tam.CatalogOrg, func(tx *store.Tx) error {
-		return s.TAM.Companies.Scan(tx, func(d store.Doc[tam.Company]) (bool, error) {
+func (s *Service) firstOfMarket() (market []catalog.Company, err error) {
+	err = s.Store.View(catalog.Org, func(tx *store.Tx) error {
+		return s.Catalog.Companies.Scan(tx, func(d store.Doc[catalog.Company]) (bool, error) {
 			if isInMarket(&d.Record) {
 				market = append(market, d.Record)
 			}
@@ -93,11 +94,11 @@ func (s *Service) firstSelected(org, preview uuid.UUID) (website string, err err
 	yes := true
 	var page struct {
 		Members []struct {
-			Data tam.Company `json:"data"`
+			Data catalog.Company `json:"data"`
 		} `json:"members"`
 	}
 	err = s.Store.View(org, func(tx *store.Tx) error {
-		answer, err := s.TAM.ReadMembers(tx, preview, tam.PageAt{Page: 1, Size: 50, Filter: tam.MemberFilter{Kind: "company", Selected: &yes}})
+		answer, err := s.TAM.ReadMembers(tx, preview, tam.PageQuery{Page: 1, Size: 50, Filter: tam.MemberFilter{Kind: "company", Selected: &yes}})
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 	"prospector/store"
 )
 
@@ -31,7 +31,7 @@ func (p *place) catalogue() string {
 	defer end()
 	made := regexp.MustCompile(anID)
 	var lines []string
-	err := service.Store.View(tam.CatalogOrg, func(tx *store.Tx) error {
+	err := service.Store.View(catalog.Org, func(tx *store.Tx) error {
 		for _, table := range []string{"companies", "people"} {
 			err := tx.Records(table, uuid.Nil, func(_ uuid.UUID, _ uint64, public []byte) (bool, error) {
 				lines = append(lines, table+" "+made.ReplaceAllString(string(public), "<id>"))

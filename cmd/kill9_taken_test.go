@@ -17,9 +17,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/record"
-	"prospector/internal/tam"
 	"prospector/store"
 )
 
@@ -166,8 +166,8 @@ func (o *importer) look() (said string, over bool) {
 		}
 		o.records[name] = takenRecord{company, fmt.Sprint(fields, tags, changes, " at ", company)}
 	}
-	err := errors.Join(service.Store.View(tam.CatalogOrg, func(tx *store.Tx) error {
-		return service.TAM.People.Scan(tx, func(p store.Doc[tam.Person]) (bool, error) {
+	err := errors.Join(service.Store.View(catalog.Org, func(tx *store.Tx) error {
+		return service.Catalog.People.Scan(tx, func(p store.Doc[catalog.Person]) (bool, error) {
 			employers[p.Record.ID] = string(p.Record.CompanyID)
 			return true, nil
 		})

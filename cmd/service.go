@@ -19,6 +19,7 @@ import (
 
 	"prospector/handlers"
 	"prospector/index"
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/mail"
@@ -40,6 +41,8 @@ type Service struct {
 	Kinds    *record.Set
 	Identity *identity.Identity
 	CRM      *crm.CRM
+	Catalog  *catalog.Catalog
+	Previews *tam.Tables
 	TAM      *tam.TAM
 	Outreach *outreach.Outreach
 	Webhooks *webhook.Webhooks
@@ -93,7 +96,10 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	s.TAM.Index = s.Index
+	s.TAM = tam.New(st, s.Index, s.Previews, s.Catalog, s.Identity, s.CRM, tam.Options{
+		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
+		Researcher: cfg.researcher(s.log, st.Now), MaxConcurrentQuestions: cfg.Research.Concurrency,
+	})
 	if err := s.Outreach.Start(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -106,7 +112,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	s.Worker.Limit(tam.ResearchJob, researchedAtOnce)
 	s.Worker.Limit(tam.ImportJob, importedAtOnce)
 	s.API = handlers.New(handlers.Options{
-		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, TAM: s.TAM, Outreach: s.Outreach, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version,
+		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, SeparateMetrics: cfg.MetricsAddr != "",
 	})
 	return s, nil
@@ -148,10 +154,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		Suppressed: func(tx *store.Tx, sup *crm.Suppression) error { return s.Outreach.Suppressed(tx, sup) },
 		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Outreach.Released(tx, sup) },
 	})
-	s.TAM = tam.New(st, s.Identity, s.CRM, tam.Options{
-		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
-		Researcher: cfg.researcher(s.log, st.Now), AskedAtOnce: cfg.Research.Concurrency,
-	})
+	s.Catalog, s.Previews = catalog.New(), tam.NewTables()
 	s.mail = cfg.smtp()
 	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Options{
 		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, Speed: cfg.Sequences.Speed, PublicURL: cfg.PublicURL, Lines: smtpConnections, Log: s.log,
@@ -163,7 +166,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		},
 	})
 	hooks := cfg.Webhooks
-	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.TAM.Sources(), s.Outreach.Sources()), webhook.Options{
+	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.Previews.Sources(), s.Outreach.Sources()), webhook.Options{
 		AllowPrivateNetworks: hooks.AllowPrivateNetworks, Timeout: hooks.Timeout, RetrySchedule: hooks.RetrySchedule,
 		Retention: hooks.Retention, MaxPending: hooks.MaxPending, Concurrency: hooks.Concurrency,
 		Agent: "Prospector/" + Version, Log: s.log,
@@ -173,7 +176,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 
 // lists gives what the lists of each kind need to know.
 func (s *Service) lists() []*index.Kind {
-	return slices.Concat(s.Kinds.Lists(), s.TAM.Lists(), s.Outreach.Lists())
+	return slices.Concat(s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Outreach.Lists())
 }
 
 // Close closes the index and the store of a service that does not run.

@@ -19,6 +19,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"prospector/index"
+	"prospector/internal/catalog"
 	"prospector/internal/console"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
@@ -35,6 +36,7 @@ type Options struct {
 	Index    *index.Engine
 	Identity *identity.Identity
 	CRM      *crm.CRM
+	Catalog  *catalog.Catalog
 	TAM      *tam.TAM
 	Outreach *outreach.Outreach
 	Webhooks *webhook.Webhooks

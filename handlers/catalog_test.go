@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
 	"prospector/internal/rows"
-	"prospector/internal/tam"
 )
 
 // fillCatalogue puts tables into the catalogue.
@@ -15,10 +15,10 @@ func fillCatalogue(t *testing.T, app *apptest.App, companies, people string) {
 	t.Helper()
 	for text, load := range map[string]func(*rows.Reader) (rows.Result, error){
 		companies: func(table *rows.Reader) (rows.Result, error) {
-			return app.TAM.ImportCompanies(t.Context(), app.Store, table, nil)
+			return app.Service.Catalog.ImportCompanies(t.Context(), app.Store, table, nil)
 		},
 		people: func(table *rows.Reader) (rows.Result, error) {
-			return app.TAM.ImportPeople(t.Context(), app.Store, table, nil)
+			return app.Service.Catalog.ImportPeople(t.Context(), app.Store, table, nil)
 		},
 	} {
 		table, err := rows.NewReader(strings.NewReader(text))
@@ -87,8 +87,8 @@ p3,Hank,,CEO,hank@globex.example,nowhere.example,
 func TestCatalogueFollows(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	g := tam.Generation{Companies: 2500, PeoplePerCompany: 1, Seed: 5}
-	if err := app.TAM.Generate(t.Context(), app.Store, g, func(int, int) {}); err != nil {
+	g := catalog.Generation{Companies: 2500, PeoplePerCompany: 1, Seed: 5}
+	if err := app.Service.Catalog.Generate(t.Context(), app.Store, g, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	count := func(want int, entity, filter string) {

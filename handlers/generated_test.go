@@ -12,8 +12,8 @@ import (
 	"prospector/cmd"
 	"prospector/handlers"
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
 	"prospector/internal/identity"
-	"prospector/internal/tam"
 )
 
 // examples are a body for each operation that takes one, with which it succeeds. An entity in angle brackets stands for
@@ -88,11 +88,11 @@ var makers = map[string]func(*apptest.Org) string{
 	"campaigns":          func(o *apptest.Org) string { return newCampaign(o, "active") },
 	"drafts":             func(o *apptest.Org) string { return newCampaign(o, "draft") },
 	"preview": func(o *apptest.Org) string {
-		o.Catalog([]tam.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
+		o.Catalog([]catalog.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
 		return readyPreview(o, `{}`)
 	},
 	"imports": func(o *apptest.Org) string {
-		o.Catalog([]tam.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
+		o.Catalog([]catalog.Company{{ID: uuid.NewString(), Name: "Globex"}}, nil)
 		return accept(o, readyPreview(o, `{}`))
 	},
 	"preparing": func(o *apptest.Org) string {

@@ -11,19 +11,19 @@ import (
 
 	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // fullFirm and fullWorker have a value of each field that an Import takes over.
-func fullFirm(id string) tam.Company {
+func fullFirm(id string) catalog.Company {
 	c := firm(id)
 	c.Industry, c.EmployeeCount, c.AnnualRevenue, c.FoundedYear = "Wood", shape.NumberOf(12), shape.NumberOf(1.5), shape.NumberOf(1999)
 	c.Description, c.Country, c.Location, c.LinkedinURL, c.PhoneNumber = "They saw", "Norway", "Oslo", shape.Text("linkedin.com/company/"+id), "+47 1"
 	return c
 }
 
-func fullWorker(id, company string) tam.Person {
+func fullWorker(id, company string) catalog.Person {
 	p := worker(id, company, "CEO")
 	p.LastName, p.PhoneNumber, p.LinkedinURL, p.Location = "Ås", "+47 2", shape.Text("linkedin.com/in/"+id), "Oslo"
 	return p
@@ -33,7 +33,7 @@ func fullWorker(id, company string) tam.Person {
 func TestImportFills(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{fullFirm("c1"), fullFirm("c2")}, []tam.Person{fullWorker("p1", "c1"), fullWorker("p2", "c1"), fullWorker("p3", "c2")})
+	app.Catalog([]catalog.Company{fullFirm("c1"), fullFirm("c2")}, []catalog.Person{fullWorker("p1", "c1"), fullWorker("p2", "c1"), fullWorker("p3", "c2")})
 	mine := org.Write.Post("/v1/accounts", `{"name": "Mine", "website": "mine.example"}`).Is(201).ID()
 	full := org.Write.Post("/v1/accounts", `{"name": "My c1", "website": "c1.example", "industry": "Steel", "employee_count": 0, "annual_revenue": 0, "founded_year": 0, "description": "d",
 		"country": "Chile", "location": "Lima", "linkedin_url": "x", "phone_number": "1", "notes": "n", "external_id": "e"}`).Is(201)
@@ -84,7 +84,7 @@ func TestImportFills(t *testing.T) {
 func TestImportTags(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1"), firm("c2")}, []tam.Person{worker("p1", "c1", "CEO"), worker("p2", "c2", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2")}, []catalog.Person{worker("p1", "c1", "CEO"), worker("p2", "c2", "CEO")})
 	names := map[string]string{}
 	tag := func(name, object string) string {
 		id := org.Write.Post("/v1/tags", fmt.Sprintf(`{"name": %q, "color": "red", "object_type": %q}`, name, object)).Is(201).ID()
@@ -149,8 +149,8 @@ func TestImportTags(t *testing.T) {
 func TestImportSince(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	var firms []tam.Company
-	var workers []tam.Person
+	var firms []catalog.Company
+	var workers []catalog.Person
 	for i := range 6 {
 		c := fmt.Sprintf("c%d", i)
 		firms = append(firms, firm(c))
@@ -187,7 +187,7 @@ func TestImportSince(t *testing.T) {
 	}
 
 	// When the limit leaves none, what has to be created after all is skipped; what was reserved is not.
-	app.Catalog([]tam.Company{firm("c6")}, []tam.Person{worker("pc6", "c6", "CEO")})
+	app.Catalog([]catalog.Company{firm("c6")}, []catalog.Person{worker("pc6", "c6", "CEO")})
 	next := readyPreview(org, `{}`)
 	hasBalance(t, org, next, "4/6 left 2 +1=5 over 0, 8/12 left 4 +1=9 over 0, exceeded false")
 	operation = accept(org, next)
@@ -211,7 +211,7 @@ func TestImportSince(t *testing.T) {
 func TestImportAnswers(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
-	app.Catalog([]tam.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
 	app.TAM.Researcher = newScripted(false, map[string]string{"c1": "true", "c2": "true", "c3": "false"})
 	for key, c := range map[string]struct {
 		change string
@@ -249,7 +249,7 @@ func TestImportAnswers(t *testing.T) {
 func TestCredits(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t, func(c *cmd.Config) { c.Research.UnitRate = 0.1 })
-	app.Catalog([]tam.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
 	org := app.Org("Acme")
 	field := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Is it?"}`)
 	res := org.Read.Post(previewPath+"/estimate", `{"request_id": "`+uuid.NewString()+`", "company_filters": {}, "qualifier_signal_id": "`+field+`", "qualifier_rule": {"value": true}}`).Is(200)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 	"prospector/store"
 )
 
@@ -91,9 +91,9 @@ func hasBalance(t *testing.T, o *apptest.Org, preview, want string) {
 func TestImport(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
-	catalogue := []tam.Company{{ID: "c1", Name: "Alder", Website: "alder.example", Industry: "Wood", SubIndustry: "Saws", EmployeeCount: shape.NumberOf(12), AnnualRevenue: shape.NumberOf(1.5),
+	catalogue := []catalog.Company{{ID: "c1", Name: "Alder", Website: "alder.example", Industry: "Wood", SubIndustry: "Saws", EmployeeCount: shape.NumberOf(12), AnnualRevenue: shape.NumberOf(1.5),
 		FoundedYear: shape.NumberOf(1999), Description: "They \"saw\"", Keywords: []string{"saw"}, Country: "Norway", Location: "Oslo", LinkedinURL: "linkedin.com/company/alder", PhoneNumber: "+47 1"}}
-	app.Catalog(catalogue, []tam.Person{
+	app.Catalog(catalogue, []catalog.Person{
 		{ID: "p1", CompanyID: "c1", FirstName: "Ada", LastName: "Ås", Title: "CEO", Email: "ada@alder.example", PhoneNumber: "+47 2", LinkedinURL: "linkedin.com/in/ada", Country: "Norway", Location: "Oslo"},
 		{ID: "p2", CompanyID: "c1", FirstName: "Nobody"}, // of whom nobody could make a Contact by hand
 	})
@@ -178,7 +178,7 @@ func TestImportRefused(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	failed := readyPreview(org, `{}`) // the catalogue is empty
-	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	empty, none := readyPreview(org, `{}`), readyPreview(org, `{"company_filters": {"searching_rule": {"value": "nothing"}}}`)
 	org.Write.Post(previewPath+"/"+empty+"/exclude", `{"company_ids": ["c1"]}`).Is(200)
 	cancelled, preparing := askedPreview(org, `{}`), askedPreview(org, `{}`)
@@ -202,7 +202,7 @@ func TestImportRefused(t *testing.T) {
 func TestImportExcluded(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1"), firm("c2"), firm("c3")}, []tam.Person{
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3")}, []catalog.Person{
 		worker("p1", "c1", "CEO"), worker("p2", "c1", "CEO"), worker("p3", "c2", "CEO"), worker("p4", "c3", "CEO"),
 	})
 	preview := readyPreview(org, `{}`)
@@ -235,7 +235,7 @@ func TestImportBalance(t *testing.T) {
 		"period": {"kind": "calendar_month", "start": "2026-03-01T00:00:00.000Z", "end": "2026-04-01T00:00:00.000Z"},
 		"accounts": {"limit": null, "used": 0, "remaining": null, "would_add": null, "after_import": null, "over_by": null},
 		"contacts": {"limit": null, "used": 0, "remaining": null, "would_add": null, "after_import": null, "over_by": null}, "exceeded": null}, "meta": {"timestamp": "<time>"}}`)
-	app.Catalog([]tam.Company{firm("c1"), firm("c2")}, []tam.Person{worker("p1", "c1", "CEO"), worker("p2", "c2", "CEO"), worker("p3", "c2", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2")}, []catalog.Person{worker("p1", "c1", "CEO"), worker("p2", "c2", "CEO"), worker("p3", "c2", "CEO")})
 	first, second := readyPreview(org, `{}`), readyPreview(org, `{}`)
 	one := readyPreview(org, `{"company_filters": {"filtering_rules": [{"field": "id", "condition": "is", "value": "c1"}]}}`)
 
@@ -293,7 +293,7 @@ func TestImportBalance(t *testing.T) {
 func TestImportMonth(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1"), firm("c2")}, nil)
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2")}, nil)
 	limit(t, app, org, 2, nil)
 	first, second := readyPreview(org, `{}`), readyPreview(org, `{}`)
 	accept(org, first)
@@ -314,7 +314,7 @@ func TestImportMonth(t *testing.T) {
 func TestImportsAtOnce(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1"), firm("c2"), firm("c3")}, []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	limit(t, app, org, 5, nil)
 	previews := []string{readyPreview(org, `{}`), readyPreview(org, `{}`)}
 	var mu sync.Mutex

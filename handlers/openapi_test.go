@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // TestDocumentForm holds the API document against what linters and code generators ask of its form.
@@ -227,7 +227,7 @@ func TestDocumentEvents(t *testing.T) {
 	rec := newReceiver(t)
 	hook := rec.subscribe(org, "*")
 	readyPreview(org, `{}`) // the catalogue is empty
-	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	org.Write.Post(previewPath+"/"+askedPreview(org, `{}`)+"/cancel", nil).Is(200)
 	imports(t, org, readyPreview(org, `{}`))
 	newField(org, "contacts", "tier", "text", "")

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // TestPreviewOrder is in which order companies come, and where they are cut: the first step of the selection.
@@ -20,13 +20,13 @@ func TestPreviewOrder(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	count := func(n float64) shape.Number { return shape.NumberOf(n) }
-	app.Catalog([]tam.Company{
+	app.Catalog([]catalog.Company{
 		{ID: "c", Name: "Álamo", Industry: "Energy", Country: "DE", EmployeeCount: count(500)},
 		{ID: "B", Name: "Birch", Country: "NO"},
 		{ID: "9", Name: "Alder", Industry: "wood", Country: "de", EmployeeCount: count(50)},
 		{ID: "a", Name: "Cedar", Industry: "Energy", EmployeeCount: count(5)},
 		{ID: "10", Name: "alder", Industry: "Wood", Country: "NO", EmployeeCount: count(5)},
-	}, []tam.Person{worker("p2", "B", "CEO"), worker("p1", "B", "CTO"), worker("p3", "c", "CEO")})
+	}, []catalog.Person{worker("p2", "B", "CEO"), worker("p1", "B", "CTO"), worker("p3", "c", "CEO")})
 	cases := map[string][]string{}
 	for input, want := range map[string][]string{
 		`null`:                         {"10", "9", "B", "B/p1", "B/p2", "a", "c", "c/p3"}, // by name, without case, by code point; ties by id, as texts
@@ -63,7 +63,7 @@ func TestPreviewMatch(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	const word = "Zebra"
-	app.Catalog([]tam.Company{ // each but the last three has the word in another of the fields that are searched
+	app.Catalog([]catalog.Company{ // each but the last three has the word in another of the fields that are searched
 		{ID: "c1", Name: "One zebra", Country: "NO"},
 		{ID: "c2", Name: "Two", Description: "Of (zebra)s."},
 		{ID: "c3", Name: "Three", Industry: word},
@@ -171,17 +171,17 @@ func TestPreviewMatch(t *testing.T) {
 func TestPreviewKnown(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
-	at := func(id string, website shape.Text) tam.Company {
-		return tam.Company{ID: id, Name: id, Website: website}
+	at := func(id string, website shape.Text) catalog.Company {
+		return catalog.Company{ID: id, Name: id, Website: website}
 	}
-	companies := []tam.Company{
+	companies := []catalog.Company{
 		at("a1", "one.example"), at("a2", "one.example"), at("a3", "one.example"), // the first stays
 		at("b1", "shop.one.example"), at("b2", ""), at("b3", ""), // others, and none, are no duplicates
 		at("c1", "known.example"), at("c2", "known.example"),
 		at("d1", "bad.example"), at("d2", "sub.bad.example"), at("d3", "notbad.example"), at("d4", "bad.example"), at("d5", "known.bad.example"),
 		at("e1", "deep.ugly.example"), at("e2", "ugly.example"), at("e3", "mail.example"),
 	}
-	var people []tam.Person
+	var people []catalog.Person
 	for _, c := range companies {
 		people = append(people, worker("p-"+c.ID, c.ID, "CEO"))
 	}

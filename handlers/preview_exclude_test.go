@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // exclusion is what an exclusion did, in short: how many companies and contacts, then the four lists.
@@ -31,7 +31,7 @@ func TestPreviewExclude(t *testing.T) {
 	org := app.Org("Acme")
 	again, noSite := firm("c1b"), firm("c5")
 	again.Website, noSite.Website = "c1.example", ""
-	app.Catalog([]tam.Company{firm("c1"), again, firm("c2"), firm("c3"), firm("c4"), noSite, firm("c6"), firm("c7")}, []tam.Person{
+	app.Catalog([]catalog.Company{firm("c1"), again, firm("c2"), firm("c3"), firm("c4"), noSite, firm("c6"), firm("c7")}, []catalog.Person{
 		worker("p1", "c1", "CEO"), worker("p2", "c1", "CEO"), worker("p3", "c2", "CEO"), worker("p4", "c2", "CEO"), worker("p5", "c4", "CEO"),
 		worker("p6", "c5", "CEO"), worker("p7", "c6", "CEO"), worker("p8", "c6", "CEO"), worker("p9", "c7", "CEO"),
 	})
@@ -152,7 +152,7 @@ func TestPreviewFixed(t *testing.T) {
 	org := app.Org("Acme")
 	const body = `{"company_ids": ["c1"]}`
 	failed := readyPreview(org, `{}`) // the catalogue is empty
-	app.Catalog([]tam.Company{firm("c1")}, nil)
+	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	cancelled, ready := askedPreview(org, `{}`), readyPreview(org, `{}`)
 	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Fails(409, "preview_not_preparing", "READY")
 	cancelled = askedPreview(org, `{}`)
@@ -175,11 +175,11 @@ func TestPreviewFixed(t *testing.T) {
 func TestPreviewExcludeAtOnce(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	var people []tam.Person
+	var people []catalog.Person
 	for i := range 30 {
 		people = append(people, worker(fmt.Sprintf("p%02d", i), fmt.Sprintf("c%d", i%3), "CEO"))
 	}
-	app.Catalog([]tam.Company{firm("c0"), firm("c1"), firm("c2")}, people)
+	app.Catalog([]catalog.Company{firm("c0"), firm("c1"), firm("c2")}, people)
 	id := readyPreview(org, `{}`)
 	var mu sync.Mutex
 	var wg sync.WaitGroup

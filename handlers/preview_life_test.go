@@ -14,7 +14,7 @@ import (
 
 	"prospector/cmd"
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // statusOf is the status of a Preview and, when it failed, why. One that is not READY must have nothing that only a READY one has.
@@ -38,7 +38,7 @@ func statusOf(t *testing.T, o *apptest.Org, id string) string {
 func TestPreviewCancel(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	id := askedPreview(org, `{}`)
 	cancel := previewPath + "/" + id + "/cancel"
 	app.Clock.Advance(time.Second)
@@ -72,7 +72,7 @@ func TestPreviewCancel(t *testing.T) {
 func TestPreviewDelete(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
-	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	kept := readyPreview(org, `{}`)
 	before := org.Dump()
 	id := readyPreview(org, `{}`)
@@ -106,7 +106,7 @@ func TestPreviewRetention(t *testing.T) {
 	const day = 24 * time.Hour
 	app := apptest.New(t, func(c *cmd.Config) { c.TAM.Retention = 10*day + time.Hour })
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1")}, nil)
+	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	names := map[string]string{}
 	names[readyPreview(org, `{}`)] = "ready"
 	imported := readyPreview(org, `{}`)
@@ -167,12 +167,12 @@ func TestPreviewFailed(t *testing.T) {
 		}
 	}
 	wants("no catalogue", askedPreview(org, `{}`), "FAILED catalogue_empty")
-	app.Catalog(nil, []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog(nil, []catalog.Person{worker("p1", "c1", "CEO")})
 	empty := askedPreview(org, `{}`)
 	wants("a catalogue without companies", empty, "FAILED catalogue_empty")
 	org.Write.Post(previewPath+"/"+empty+"/cancel", nil).Fails(409, "preview_not_preparing", "FAILED")
 	org.Read.Post(previewPath+"/estimate", previewBody(`{}`)).Is(200)
-	app.Catalog([]tam.Company{firm("c1")}, nil)
+	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	wants("what failed stays so", empty, "FAILED catalogue_empty")
 
 	none := askedPreview(org, `{"company_filters": {"searching_rule": {"value": "nobody"}}}`)
@@ -207,7 +207,7 @@ func TestPreviewDamaged(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1"), firm("c2")}, []tam.Person{worker("p1", "c1", "A damaged title")})
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2")}, []catalog.Person{worker("p1", "c1", "A damaged title")})
 	good, bad := askedPreview(org, `{"company_filters": {"searching_rule": {"value": "c2"}}}`), askedPreview(org, `{}`)
 	app.Stop()
 	file := filepath.Join(app.Config.DataDir, "prospector.db")
@@ -247,7 +247,7 @@ func TestPreviewList(t *testing.T) {
 	}
 	name("failed", ask(5))
 	app.Work()
-	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	name("imported", ask(1))
 	app.Work()
 	accept(org, ids["imported"])
@@ -345,7 +345,7 @@ func TestPreviewList(t *testing.T) {
 func TestPreviewIsolation(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
-	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	body := previewBody(`{"request_id": "` + uuid.NewString() + `"}`)
 	ours, theirs := org.Write.Post(previewPath, body).Is(202).Text("data.preview_id"), other.Write.Post(previewPath, body).Is(202).Text("data.preview_id")
 	app.Work()

@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // manyMembers is a Preview in which every filter of the listing has something to tell apart, in several words of the bitmaps.
 func manyMembers(t *testing.T) (app *apptest.App, org *apptest.Org, id string) {
 	app = apptest.New(t)
 	org = app.Org("Acme")
-	var companies []tam.Company
-	var people []tam.Person
+	var companies []catalog.Company
+	var people []catalog.Person
 	for i := range 60 {
 		c := firm(fmt.Sprintf("c%02d", i))
 		if i%7 == 3 {
@@ -148,13 +148,13 @@ func TestPreviewLarge(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	const piece = 1 << 16
-	people := make([]tam.Person, piece+100)
+	people := make([]catalog.Person, piece+100)
 	for i := range people {
-		people[i] = tam.Person{ID: fmt.Sprintf("p%05d", i), CompanyID: "c1"}
+		people[i] = catalog.Person{ID: fmt.Sprintf("p%05d", i), CompanyID: "c1"}
 	}
 	people[piece-1].Email, people[piece+1].Email = "known@c1.example", "known@c1.example"
 	org.Write.Post("/v1/contacts", `{"email": "known@c1.example"}`).Is(201)
-	app.Catalog([]tam.Company{firm("c1"), firm("c2")}, people)
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2")}, people)
 	id := readyPreview(org, `{}`)
 	path := previewPath + "/" + id
 	// The person with the number n is the member n+1: the company is before them.

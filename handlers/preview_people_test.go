@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 	"prospector/store"
 )
 
@@ -17,12 +17,12 @@ func TestPreviewTitles(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	person := func(id, title string, seniority, country shape.Text) tam.Person {
+	person := func(id, title string, seniority, country shape.Text) catalog.Person {
 		p := worker(id, "c1", title)
 		p.Seniority, p.Country = seniority, country
 		return p
 	}
-	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{
+	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{
 		person("9", "VP Sales", "VP", "Norway"),
 		person("10", "MVP Program Lead", "Senior Individual Contributor", "Norway"),
 		person("C", "Vice-President of Sales", "VP", "Chile"),
@@ -88,17 +88,17 @@ func TestPreviewPeople(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
-	person := func(id, company string, email, linkedIn shape.Text) tam.Person {
-		return tam.Person{ID: id, CompanyID: shape.Text(company), FirstName: "Ada", Title: "CEO", Email: email, LinkedinURL: linkedIn}
+	person := func(id, company string, email, linkedIn shape.Text) catalog.Person {
+		return catalog.Person{ID: id, CompanyID: shape.Text(company), FirstName: "Ada", Title: "CEO", Email: email, LinkedinURL: linkedIn}
 	}
 	intern := person("a0", "c1", "rex@c2.example", "")
 	intern.Title = "Intern"
-	var companies []tam.Company
+	var companies []catalog.Company
 	for i := 1; i <= 8; i++ {
 		companies = append(companies, firm(fmt.Sprint("c", i)))
 	}
-	companies = append(companies, tam.Company{ID: "x1", Name: "Firm c1 again", Website: "c1.example"})
-	app.Catalog(companies, []tam.Person{
+	companies = append(companies, catalog.Company{ID: "x1", Name: "Firm c1 again", Website: "c1.example"})
+	app.Catalog(companies, []catalog.Person{
 		intern,
 		person("a1", "c1", "Ada@c1.example", "https://www.linkedin.com/in/Ada/"),
 		person("a2", "c1", "ADA@C1.example", "linkedin.com/in/second"), // the email of a1
@@ -173,7 +173,7 @@ func TestPreviewOrigin(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
-	app.Catalog([]tam.Company{firm("c1"), firm("c2"), firm("c3"), {ID: "c4", Name: "Firm c4"}, {ID: "c9", Name: "Firm c9", Website: "c1.example"}}, []tam.Person{worker("p1", "c1", "CEO"), worker("p2", "c1", "CTO"),
+	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3"), {ID: "c4", Name: "Firm c4"}, {ID: "c9", Name: "Firm c9", Website: "c1.example"}}, []catalog.Person{worker("p1", "c1", "CEO"), worker("p2", "c1", "CTO"),
 		worker("c2", "c2", "CEO"), worker("p3", "c2", "CTO"), {ID: "p4", CompanyID: "c4", FirstName: "Ada", LastName: "Marsh"}})
 	accounts, contacts := fromCatalog(t, app, org, []string{"c1", "c4", "p3"}, []string{"p2", "c1", "p4", "p2"})
 	fromCatalog(t, app, other, []string{"c2"}, []string{"p1"})
@@ -233,7 +233,7 @@ func TestPreviewOddTexts(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	const company, person = "c\"1\\ü😀</a>\u2028&", "p\t\"é\u0001"
-	app.Catalog([]tam.Company{{ID: company, Name: "A \"quoted\" \\ name\n<&> 😀", Website: "bücher.example"}}, []tam.Person{
+	app.Catalog([]catalog.Company{{ID: company, Name: "A \"quoted\" \\ name\n<&> 😀", Website: "bücher.example"}}, []catalog.Person{
 		{ID: person, CompanyID: company, Title: "Chef \"de\" cuisine\\bar", Email: "Ö\u00c4@mail.example", Country: "Côte d\"Ivoire"},
 		{ID: "p2", CompanyID: company, Title: "Chef de cuisine bar", Email: "öä@mail.example", Country: "CÔTE D\"IVOIRE"},
 	})

@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
+	"prospector/internal/research"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // refSignal is a field that is filled by research.
@@ -253,14 +254,14 @@ func (w *refWorld) researcher(signals map[string]*refSignal, costly bool, wrong 
 	for _, row := range w.companies {
 		rows[row.text("id")] = row
 	}
-	return &scripted{costly: costly, says: func(q tam.Question, c *tam.Company) tam.Qualification {
+	return &scripted{costly: costly, says: func(q research.Question, c *catalog.Company) research.Qualification {
 		signal := byQuestion[q.Text]
 		var row refRow
 		if refRecode(c, &row); !reflect.DeepEqual(row, rows[c.ID]) || string(q.Type) != signal.dataType || !slices.Equal(q.Allowed, refAllowed[signal.dataType]) {
 			wrong(fmt.Sprintf("asked %+v about %v", q, row))
 		}
 		r := signal.said(row)
-		found := tam.Qualification{Status: shape.Text(r.status), Reason: shape.Text(r.reason), Source: "script"}
+		found := research.Qualification{Status: shape.Text(r.status), Reason: shape.Text(r.reason), Source: "script"}
 		if r.confidence != nil {
 			found.Confidence = shape.NumberOf(r.confidence.(float64))
 		}

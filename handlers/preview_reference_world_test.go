@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // refWorld is a catalogue made at random, of few distinct values, so that every rule has something to bite.
@@ -123,8 +123,8 @@ func (w *refWorld) id(taken map[string]bool, n int) string {
 
 // load puts the world into the catalogue.
 func (w *refWorld) load(app *apptest.App) {
-	var companies []tam.Company
-	var people []tam.Person
+	var companies []catalog.Company
+	var people []catalog.Person
 	refRecode(w.companies, &companies)
 	refRecode(w.people, &people)
 	app.Catalog(companies, people)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // TestPreviewRepeated asks again under the same request_id: what means the same is answered the same Preview, and all else refused.
@@ -19,7 +19,7 @@ func TestPreviewRepeated(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	fill := named(org, other)
-	app.Catalog([]tam.Company{firm("c1")}, nil)
+	app.Catalog([]catalog.Company{firm("c1")}, nil)
 
 	for first, c := range map[string]struct{ same, others []string }{
 		`{"company_filters": {}}`: {
@@ -136,7 +136,7 @@ func upperIDs(fill func(string) string, text string) string {
 func TestPreviewRepeatedLater(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1")}, nil)
+	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	view := org.Write.Post("/v1/account-views", `{"name": "All"}`).Is(201).ID()
 	body := fmt.Sprintf(`{"request_id": %q, "company_filters": {"account_view_id": %q}}`, uuid.New(), view)
 	ask := func(status int) *apptest.Response { return org.Write.Post(previewPath, body).Is(status) }
@@ -174,7 +174,7 @@ func TestPreviewRepeatedLater(t *testing.T) {
 func TestPreviewAtOnce(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{firm("c1")}, nil)
+	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	at := func(n int, body func(i int) string) (statuses map[int]int, ids map[string]bool) {
 		answers := make([]*apptest.Response, n)
 		var wg sync.WaitGroup

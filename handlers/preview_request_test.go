@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // problemsOf are the details of an error, each as path and message.
@@ -249,7 +249,7 @@ func TestPreviewQualifier(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	fill := named(org, other)
-	app.Catalog([]tam.Company{firm("c1")}, nil)
+	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	const signal, rule = "qualifier_signal_id", "qualifier_rule"
 	for _, c := range []struct{ id, rule, want string }{
 		{`null`, `{"value": "x"}`, signal + " is required together"},

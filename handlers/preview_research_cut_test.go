@@ -13,7 +13,8 @@ import (
 
 	"prospector/cmd"
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
+	"prospector/internal/research"
 	"prospector/store"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestPreviewResearchStopped(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = 2 })
-	app.Catalog(firms(30), []tam.Person{worker("p1", "c1", "CEO")})
+	app.Catalog(firms(30), []catalog.Person{worker("p1", "c1", "CEO")})
 	for _, c := range []struct {
 		what     string
 		stop     func(org *apptest.Org, preview, signal string)
@@ -37,7 +38,7 @@ func TestPreviewResearchStopped(t *testing.T) {
 			for _, costly := range []bool{true, false} {
 				what := fmt.Sprintf("%s %s costly %v", c.what, answer, costly)
 				org := app.Org(what)
-				research := (&scripted{costly: costly, says: func(tam.Question, *tam.Company) tam.Qualification { return said(answer) }}).held()
+				research := (&scripted{costly: costly, says: func(research.Question, *catalog.Company) research.Qualification { return said(answer) }}).held()
 				app.TAM.Researcher = research
 				signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
 				id := askedPreview(org, qualified(signal, `{"value": true}`, ``))
@@ -84,7 +85,7 @@ func TestPreviewResearchStalled(t *testing.T) {
 	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
 	for i := range 12 {
 		answer := []string{"true", "failed timeout"}[i%2]
-		research := (&scripted{costly: true, stalls: true, says: func(tam.Question, *tam.Company) tam.Qualification { return said(answer) }}).held()
+		research := (&scripted{costly: true, stalls: true, says: func(research.Question, *catalog.Company) research.Qualification { return said(answer) }}).held()
 		app.TAM.Researcher = research
 		id := askedPreview(org, qualified(signal, `{"value": true}`, ``))
 		wait := working(t, app)
@@ -116,7 +117,7 @@ func TestPreviewResearchCut(t *testing.T) {
 	const atOnce, companies = 4, 270 // of which 250 are asked about first
 	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = atOnce })
 	org := app.Org("Acme")
-	var people []tam.Person
+	var people []catalog.Person
 	for i := range companies / 3 {
 		people = append(people, worker(fmt.Sprint("p", i), fmt.Sprint("c", 1+i), "CEO"))
 	}
@@ -125,7 +126,7 @@ func TestPreviewResearchCut(t *testing.T) {
 	isFailed := func(id string) bool { return strings.HasSuffix(id, "7") || strings.HasSuffix(id, "13") }
 	var left atomic.Int64 // how many answers there are until the service stops
 	var stop context.CancelFunc
-	research := &scripted{costly: true, says: func(_ tam.Question, c *tam.Company) tam.Qualification {
+	research := &scripted{costly: true, says: func(_ research.Question, c *catalog.Company) research.Qualification {
 		if left.Add(-1) == 0 {
 			stop()
 		}
@@ -330,7 +331,7 @@ func TestPreviewResearchPanics(t *testing.T) {
 		app.Catalog(firms(4), nil)
 		signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
 		most, panics := 0, 0
-		research := &scripted{costly: costly, says: func(_ tam.Question, c *tam.Company) tam.Qualification {
+		research := &scripted{costly: costly, says: func(_ research.Question, c *catalog.Company) research.Qualification {
 			if c.ID == "c2" && panics < most {
 				panics++
 				panic("a bug")

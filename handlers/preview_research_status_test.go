@@ -10,8 +10,9 @@ import (
 
 	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
+	"prospector/internal/research"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // working does the background jobs beside the test, and gives a function that waits until there are none.
@@ -33,7 +34,7 @@ func working(t *testing.T, app *apptest.App) (wait func()) {
 }
 
 // firms are companies c1, c2 and so on, as many, which stand in this order.
-func firms(n int) (list []tam.Company) {
+func firms(n int) (list []catalog.Company) {
 	for i := range n {
 		f := firm(fmt.Sprint("c", i+1))
 		f.Name = fmt.Sprintf("Firm %04d", i)
@@ -55,7 +56,7 @@ func TestPreviewResearchStatus(t *testing.T) {
 	for _, costly := range []bool{false, true} {
 		app := apptest.New(t)
 		org := app.Org("Acme")
-		app.Catalog(append(firms(4), tam.Company{ID: "x", Name: "X", Website: "c1.example"}), nil)
+		app.Catalog(append(firms(4), catalog.Company{ID: "x", Name: "X", Website: "c1.example"}), nil)
 		signal := newField(org, "accounts", "fit", "boolean", `, "label": "A fit", "ai": {"question": "Does it fit?"}`)
 		research, became := inTurn(costly, "failed timeout", "true", "false", "true")
 		research.held()
@@ -176,17 +177,17 @@ func TestPreviewQualification(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog(firms(8), []tam.Person{worker("p1", "c2", "CEO")})
+	app.Catalog(firms(8), []catalog.Person{worker("p1", "c2", "CEO")})
 	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
 	yes := answerOf("true")
 	long := "x" + strings.Repeat("é", 2000)
-	script := map[string]tam.Qualification{
+	script := map[string]research.Qualification{
 		"c1": {Answer: yes}, "c2": {Answer: yes, Evidence: shape.Text(long), Confidence: shape.NumberOf(1)}, "c3": {Answer: yes, Confidence: shape.NumberOf(1.5)},
 		"c4": {Answer: yes, Confidence: shape.NumberOf(-1)}, "c5": {Answer: yes, Confidence: shape.NumberOf(math.NaN())}, "c6": {Answer: yes, Evidence: "cut \xc3"},
 		"c7": {Answer: yes, Status: "failed", Reason: "timeout", Evidence: "none", Confidence: shape.NumberOf(1), Source: "script"}, "c8": {Answer: yes, Evidence: "\"a\"\n\u2028<b>", Source: "s"},
 	}
 	for _, costly := range []bool{false, true} {
-		app.TAM.Researcher = &scripted{costly: costly, says: func(_ tam.Question, c *tam.Company) tam.Qualification { return script[c.ID] }}
+		app.TAM.Researcher = &scripted{costly: costly, says: func(_ research.Question, c *catalog.Company) research.Qualification { return script[c.ID] }}
 		id := readyPreview(org, qualified(signal, `{"value": true}`, ``))
 		if got := statusOf(t, org, id); got != "READY" {
 			t.Fatalf("it is %s: %s", got, app.Log)
@@ -220,7 +221,7 @@ func TestPreviewResearchChanged(t *testing.T) {
 	app.Catalog(firms(3), nil)
 	signal := newField(org, "accounts", "tier", "enum", `, "label": "Tier", "allowed_values": ["Gold", "Silver"], "ai": {"question": "Which tier?"}`)
 	var questions []string
-	app.TAM.Researcher = &scripted{says: func(q tam.Question, c *tam.Company) tam.Qualification {
+	app.TAM.Researcher = &scripted{says: func(q research.Question, c *catalog.Company) research.Qualification {
 		questions = append(questions, fmt.Sprint(q.Text, q.Type, q.Allowed))
 		return said(map[string]string{"c1": `"Gold"`, "c2": `"Bronze"`, "c3": `"Silver"`}[c.ID])
 	}}
@@ -243,7 +244,7 @@ func TestPreviewResearchAtOnce(t *testing.T) {
 	const atOnce, companies = 3, 20
 	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = atOnce })
 	app.Catalog(firms(companies), nil)
-	research := (&scripted{costly: true, says: func(tam.Question, *tam.Company) tam.Qualification { return said("true") }}).held()
+	research := (&scripted{costly: true, says: func(research.Question, *catalog.Company) research.Qualification { return said("true") }}).held()
 	app.TAM.Researcher = research
 	previews := map[*apptest.Org]string{}
 	for _, name := range []string{"Acme", "Umbrella"} {

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
+	"prospector/internal/research"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // scripted is a researcher that says what a test wants it to.
 type scripted struct {
-	says   func(q tam.Question, c *tam.Company) tam.Qualification
+	says   func(q research.Question, c *catalog.Company) research.Qualification
 	costly bool
 	gate   chan struct{} // an answer waits for one of it, unless it is nil
 	began  chan string   // receives the company of each question, when there is a gate
@@ -31,13 +32,13 @@ type scripted struct {
 
 // newScripted answers by the id of the company: with JSON, or with a status and its reason such as "failed timeout".
 func newScripted(costly bool, script map[string]string) *scripted {
-	return &scripted{costly: costly, says: func(_ tam.Question, c *tam.Company) tam.Qualification { return said(script[c.ID]) }}
+	return &scripted{costly: costly, says: func(_ research.Question, c *catalog.Company) research.Qualification { return said(script[c.ID]) }}
 }
 
 // inTurn answers by turns, whichever company it is asked about, and notes which became what. It must be asked about one at a time.
 func inTurn(costly bool, answers ...string) (*scripted, map[string]string) {
 	became, turn := map[string]string{}, 0
-	return &scripted{costly: costly, says: func(_ tam.Question, c *tam.Company) tam.Qualification {
+	return &scripted{costly: costly, says: func(_ research.Question, c *catalog.Company) research.Qualification {
 		found := said(answers[turn])
 		became[c.ID] = c.ID + map[string]string{"false": " QUALIFIER_NOT_MATCHED", "true": ""}[answers[turn]]
 		if found.Status != "" {
@@ -49,13 +50,13 @@ func inTurn(costly bool, answers ...string) (*scripted, map[string]string) {
 }
 
 // said is what is said about a company, from how a script has it.
-func said(text string) tam.Qualification {
+func said(text string) research.Qualification {
 	for _, status := range []string{"failed", "unanswered"} {
 		if reason, is := strings.CutPrefix(text, status+" "); is {
-			return tam.Qualification{Status: shape.Text(status), Reason: shape.Text(reason)}
+			return research.Qualification{Status: shape.Text(status), Reason: shape.Text(reason)}
 		}
 	}
-	return tam.Qualification{Answer: answerOf(text), Confidence: shape.NumberOf(0.75), Evidence: "it says so", Source: "script"}
+	return research.Qualification{Answer: answerOf(text), Confidence: shape.NumberOf(0.75), Evidence: "it says so", Source: "script"}
 }
 
 func answerOf(text string) shape.Value {
@@ -74,9 +75,9 @@ func (s *scripted) held() *scripted {
 
 func (s *scripted) Costly() bool { return s.costly }
 
-func (s *scripted) Research(ctx context.Context, q tam.Question, c *tam.Company) (tam.Qualification, error) {
+func (s *scripted) Research(ctx context.Context, q research.Question, c *catalog.Company) (research.Qualification, error) {
 	if err := ctx.Err(); err != nil { // nothing is sent any more
-		return tam.Qualification{}, err
+		return research.Qualification{}, err
 	}
 	s.mu.Lock()
 	stalls := s.stalls && len(s.asked) == 0
@@ -97,7 +98,7 @@ func (s *scripted) Research(ctx context.Context, q tam.Question, c *tam.Company)
 		select {
 		case <-gate:
 		case <-ctx.Done():
-			return tam.Qualification{}, ctx.Err()
+			return research.Qualification{}, ctx.Err()
 		}
 	}
 	return s.says(q, c), nil
@@ -135,17 +136,17 @@ func TestPreviewResearch(t *testing.T) {
 	for _, costly := range []bool{false, true} {
 		app := apptest.New(t)
 		org := app.Org("Acme")
-		var companies []tam.Company
+		var companies []catalog.Company
 		for i := 1; i <= 9; i++ {
 			companies = append(companies, firm(fmt.Sprint("c", i)))
 		}
 		companies[6].Website = companies[0].Website
-		shared := func(id, company, email string) tam.Person {
+		shared := func(id, company, email string) catalog.Person {
 			p := worker(id, company, "CEO")
 			p.Email = shape.Text(email)
 			return p
 		}
-		app.Catalog(companies, []tam.Person{
+		app.Catalog(companies, []catalog.Person{
 			worker("p1", "c1", "CEO"), shared("p2", "c1", "p1@mail.example"), shared("p3", "c1", "x@bad.example"),
 			worker("q1", "c2", "CEO"), shared("q2", "c2", "y@bad.example"), shared("q3", "c2", "p1@mail.example"),
 			worker("r1", "c3", "CEO"), shared("r2", "c3", "z@bad.example"), worker("s1", "c4", "CEO"), shared("s2", "c4", "s1@mail.example"),
@@ -277,7 +278,7 @@ func TestPreviewVerdicts(t *testing.T) {
 		{"date", ``, []string{`"2026-03-01"`, `"2026-03-02"`, `"2026-3-1"`, `"2026-03-01T00:00:00Z"`, `"2026-02-30"`, `"March"`, `""`, `null`, `20260301`, `["2026-03-01"]`}, map[string]string{
 			`{"value": "2026-03-01"}`: `+-!!!!??!!`, `{"value": "2026-03-02"}`: `-+!!!!??!!`}},
 	}
-	var companies []tam.Company
+	var companies []catalog.Company
 	for i := range 15 {
 		companies = append(companies, firm(fmt.Sprintf("c%02d", i)))
 	}

@@ -101,7 +101,7 @@ func (a *API) previewOperations() []Operation {
 			Name: "get_tam_import_preview", Method: http.MethodGet, Path: path, Access: identity.Read,
 			Summary: "Get a Preview with a page of its members",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberPageQuery) (preview, error) {
-			response, err := a.TAM.Read(tx, id, tam.PageAt{Page: in.CurrentPage, Size: in.PageSize}, nil)
+			response, err := a.TAM.Read(tx, id, tam.PageQuery{Page: in.CurrentPage, Size: in.PageSize}, nil)
 			return preview{response}, err
 		})),
 		read(Operation{
@@ -109,7 +109,7 @@ func (a *API) previewOperations() []Operation {
 			Summary: "List the members of a Preview",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberQuery) (members, error) {
 			filter := tam.MemberFilter{Kind: in.Kind, Selected: in.Selected, Existing: in.Existing, IsQualified: in.IsQualified}
-			response, err := a.TAM.ReadMembers(tx, id, tam.PageAt{Page: in.CurrentPage, Size: in.PageSize, Filter: filter})
+			response, err := a.TAM.ReadMembers(tx, id, tam.PageQuery{Page: in.CurrentPage, Size: in.PageSize, Filter: filter})
 			return members{preview{response}}, err
 		})),
 		write(Operation{
@@ -144,6 +144,6 @@ func (a *API) previewOperations() []Operation {
 
 // preview returns a Preview with the first page of its members.
 func (a *API) preview(tx *store.Tx, id uuid.UUID, done *tam.Exclusion) (preview, error) {
-	response, err := a.TAM.Read(tx, id, tam.PageAt{Page: 1, Size: 50}, done)
+	response, err := a.TAM.Read(tx, id, tam.PageQuery{Page: 1, Size: 50}, done)
 	return preview{response}, err
 }

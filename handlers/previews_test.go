@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/apptest"
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
 	"prospector/internal/tam"
 )
@@ -210,24 +211,24 @@ func sameTexts(t *testing.T, what string, got []string, want ...string) {
 }
 
 // firm is a company of the catalogue with a website made of its id.
-func firm(id string) tam.Company {
-	return tam.Company{ID: id, Name: "Firm " + id, Website: shape.Text(id + ".example")}
+func firm(id string) catalog.Company {
+	return catalog.Company{ID: id, Name: "Firm " + id, Website: shape.Text(id + ".example")}
 }
 
 // worker is a person of the catalogue with an email made of the id.
-func worker(id, company, title string) tam.Person {
-	return tam.Person{ID: id, CompanyID: shape.Text(company), FirstName: "Ada", Title: shape.Text(title), Email: shape.Text(id + "@mail.example")}
+func worker(id, company, title string) catalog.Person {
+	return catalog.Person{ID: id, CompanyID: shape.Text(company), FirstName: "Ada", Title: shape.Text(title), Email: shape.Text(id + "@mail.example")}
 }
 
 func TestPreview(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	app.Catalog([]tam.Company{
+	app.Catalog([]catalog.Company{
 		{ID: "c1", Name: "Alder", Website: "alder.example", Industry: "Wood", SubIndustry: "Saws", EmployeeCount: shape.NumberOf(12), AnnualRevenue: shape.NumberOf(1.5),
 			FoundedYear: shape.NumberOf(1999), Description: "They \"saw\"", Keywords: []string{"saw", "log"}, Technologies: []string{"Go"}, Country: "Norway",
 			Location: "Oslo", LinkedinURL: "linkedin.com/company/alder", PhoneNumber: "+47 1"},
 		{ID: "c2", Name: "Birch"},
-	}, []tam.Person{{ID: "p1", CompanyID: "c1", FirstName: "Ada", LastName: "Ås", Title: "CEO", Seniority: "C-Level", Department: "Board", Email: "ada@alder.example",
+	}, []catalog.Person{{ID: "p1", CompanyID: "c1", FirstName: "Ada", LastName: "Ås", Title: "CEO", Seniority: "C-Level", Department: "Board", Email: "ada@alder.example",
 		PhoneNumber: "+47 2", LinkedinURL: "linkedin.com/in/ada", Country: "Norway", Location: "Oslo"}})
 	org.Write.Post("/v1/accounts", `{"name": "Alder", "website": "alder.example"}`).Is(201)
 
@@ -285,7 +286,7 @@ func TestPreview(t *testing.T) {
 	// A Preview is fixed: what changes after it changes nothing in it.
 	org.Write.Post("/v1/contacts", `{"email": "ada@alder.example"}`).Is(201)
 	org.Admin.Post("/v1/suppressions", `{"domain": "alder.example"}`).Is(201)
-	app.Catalog([]tam.Company{firm("c3")}, []tam.Person{worker("p2", "c1", "CTO")})
+	app.Catalog([]catalog.Company{firm("c3")}, []catalog.Person{worker("p2", "c1", "CTO")})
 	app.Work()
 	if now := org.Read.Get(path).Is(200); string(dataOf(now)) != string(dataOf(after)) || now.Header.Get("ETag") != after.Header.Get("ETag") {
 		t.Errorf("it changed: %s", now.Body)

@@ -13,7 +13,7 @@ import (
 
 	"prospector/cmd"
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // happening is an event that must come: what of, and with which data, byte for byte.
@@ -170,7 +170,7 @@ func TestWebhookTAM(t *testing.T) {
 	}
 	failed := readyPreview(org, `{}`)
 	want := []happening{listed("failed", failed)}
-	app.Catalog([]tam.Company{fullFirm("c1"), fullFirm("c2")}, []tam.Person{fullWorker("p1", "c1"), fullWorker("p2", "c2")})
+	app.Catalog([]catalog.Company{fullFirm("c1"), fullFirm("c2")}, []catalog.Person{fullWorker("p1", "c1"), fullWorker("p2", "c2")})
 	cancelled := askedPreview(org, `{}`)
 	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Is(200)
 	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Is(200)
@@ -224,7 +224,7 @@ func TestWebhookFailedImport(t *testing.T) {
 	org := app.Org("Acme")
 	rec := newReceiver(t)
 	rec.subscribe(org, "tam_import.failed", "tam_import.completed")
-	app.Catalog([]tam.Company{firm("c1")}, []tam.Person{worker("p1", "c1", "A damaged title")})
+	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "A damaged title")})
 	operation := accept(org, readyPreview(org, `{}`))
 	app.Stop()
 	file := filepath.Join(app.Config.DataDir, "prospector.db")

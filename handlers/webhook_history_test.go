@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/apptest"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // historyOf is the attempts to deliver to a subscription, the oldest first, in short: the trigger, which attempt it was, its
@@ -149,7 +149,7 @@ func TestWebhookRedeliverKinds(t *testing.T) {
 	org := app.Org("Acme")
 	rec := newReceiver(t)
 	id := rec.subscribe(org, "*")
-	app.Catalog([]tam.Company{firm("c1")}, nil)
+	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	for _, kind := range []string{"opportunities", "tasks", "meetings", "tags"} {
 		makers[kind](org)
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/cmd"
+	"prospector/internal/catalog"
 	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 	"prospector/store"
 )
 
@@ -286,4 +286,6 @@ func Object(text string) map[string]any {
 
 func (o *Org) Work() { o.app.Work() }
 
-func (o *Org) Catalog(companies []tam.Company, people []tam.Person) { o.app.Catalog(companies, people) }
+func (o *Org) Catalog(companies []catalog.Company, people []catalog.Person) {
+	o.app.Catalog(companies, people)
+}

@@ -3,21 +3,21 @@ package apptest
 import (
 	"context"
 
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 	"prospector/store"
 )
 
 // Catalog adds companies and people to the catalogue, as they are.
-func (a *App) Catalog(companies []tam.Company, people []tam.Person) {
+func (a *App) Catalog(companies []catalog.Company, people []catalog.Person) {
 	a.t.Helper()
-	err := a.Store.Update(context.Background(), tam.CatalogOrg, store.Actor{}, func(tx *store.Tx) error {
+	err := a.Store.Update(context.Background(), catalog.Org, store.Actor{}, func(tx *store.Tx) error {
 		for _, c := range companies {
-			if _, err := a.TAM.Companies.Insert(tx, tx.NewID(), c); err != nil {
+			if _, err := a.Service.Catalog.Companies.Insert(tx, tx.NewID(), c); err != nil {
 				return err
 			}
 		}
 		for _, p := range people {
-			if _, err := a.TAM.People.Insert(tx, tx.NewID(), p); err != nil {
+			if _, err := a.Service.Catalog.People.Insert(tx, tx.NewID(), p); err != nil {
 				return err
 			}
 		}

@@ -13,13 +13,14 @@ import (
 // that belong to it alone.
 var mayImport = map[string][]string{
 	".":                 {"cmd"},
-	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/tam", "internal/outreach", "internal/mail", "internal/research", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/tam", "internal/outreach", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/mail", "internal/research", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/console":  {},
 	"internal/crm":      {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/identity": {"internal/record", "internal/shape", "internal/fault", "index", "store"},
-	"internal/research": {"internal/tam", "internal/crm", "internal/shape"},
-	"internal/tam":      {"internal/identity", "internal/crm", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/research": {"internal/catalog", "internal/crm", "internal/shape", "internal/fault"},
+	"internal/catalog":  {"internal/crm", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
+	"internal/tam":      {"internal/catalog", "internal/research", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/outreach": {"internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/planner":  {},
 	"internal/mail":     {},

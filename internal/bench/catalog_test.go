@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"prospector/index"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // peoplePerCompany is how many people the catalogue has for each company.
@@ -39,9 +39,9 @@ func BenchmarkCatalog(b *testing.B) {
 		took, anon := loadCatalog(b, binary, dir, companies, people)
 		s := service(b, dir)
 		var bare time.Duration
-		for _, k := range []*index.Kind{s.TAM.CompanyList, s.TAM.PersonList} {
-			x := newBareBleve(b, &lists{b: b, s: s, org: tam.CatalogOrg, kind: k})
-			if want := map[*index.Kind]int{s.TAM.CompanyList: n, s.TAM.PersonList: n * peoplePerCompany}[k]; len(x.ids) != want {
+		for _, k := range []*index.Kind{s.Catalog.CompanyList, s.Catalog.PersonList} {
+			x := newBareBleve(b, &lists{b: b, s: s, org: catalog.Org, kind: k})
+			if want := map[*index.Kind]int{s.Catalog.CompanyList: n, s.Catalog.PersonList: n * peoplePerCompany}[k]; len(x.ids) != want {
 				b.Errorf("%d %s of %d", len(x.ids), k.Entity, want)
 			}
 			bare += x.took

@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"prospector/cmd"
+	"prospector/internal/catalog"
 	"prospector/internal/tam"
 	"prospector/store"
 )
@@ -25,7 +26,7 @@ func BenchmarkPreview(b *testing.B) {
 	n := size(b)
 	s := service(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
-	err := s.TAM.Generate(context.Background(), s.Store, tam.Generation{Companies: n, PeoplePerCompany: 3, Seed: 1}, func(int, int) {})
+	err := s.Catalog.Generate(context.Background(), s.Store, catalog.Generation{Companies: n, PeoplePerCompany: 3, Seed: 1}, func(int, int) {})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -126,14 +127,14 @@ func (m *previews) bare(id uuid.UUID) *bareMembers {
 	bare.db, err = bolt.Open(filepath.Join(m.b.TempDir(), "bare.db"), 0o600, &bolt.Options{InitialMmapSize: 1 << 30, FreelistType: bolt.FreelistMapType})
 	m.must(err)
 	start := time.Now()
-	for from := 0; from < len(bare.keys); from += tam.WriteMost {
+	for from := 0; from < len(bare.keys); from += tam.MembersPerWrite {
 		m.must(bare.db.Update(func(tx *bolt.Tx) error {
 			bucket, err := tx.CreateBucketIfNotExists(bareBucket)
 			if err != nil {
 				return err
 			}
 			bucket.FillPercent = 1
-			for i := from; i < min(from+tam.WriteMost, len(bare.keys)); i++ {
+			for i := from; i < min(from+tam.MembersPerWrite, len(bare.keys)); i++ {
 				if err := bucket.Put(bare.keys[i], bare.values[i]); err != nil {
 					return err
 				}
@@ -155,7 +156,7 @@ func (m *previews) pages(id uuid.UUID, bare *bareMembers, f tam.MemberFilter) fl
 		m.must(m.s.Store.View(m.org, func(tx *store.Tx) error {
 			var answer tam.Answer
 			var err error
-			if at := (tam.PageAt{Page: page, Size: pageSize, Filter: f}); at.Filter == (tam.MemberFilter{}) {
+			if at := (tam.PageQuery{Page: page, Size: pageSize, Filter: f}); at.Filter == (tam.MemberFilter{}) {
 				answer, err = m.s.TAM.Read(tx, id, at, nil)
 			} else {
 				answer, err = m.s.TAM.ReadMembers(tx, id, at)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/cmd"
+	"prospector/internal/catalog"
 	"prospector/internal/tam"
 	"prospector/store"
 )
@@ -21,7 +22,7 @@ import (
 func BenchmarkTAMImport(b *testing.B) {
 	s := service(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
-	err := s.TAM.Generate(context.Background(), s.Store, tam.Generation{Companies: 10_000, PeoplePerCompany: 3, Seed: 1}, func(int, int) {})
+	err := s.Catalog.Generate(context.Background(), s.Store, catalog.Generation{Companies: 10_000, PeoplePerCompany: 3, Seed: 1}, func(int, int) {})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func readMarket(b *testing.B, s *cmd.Service, t tenant, preview uuid.UUID) *mark
 	for page := 1; ; page++ {
 		var answer tam.Answer
 		err := s.Store.View(t.id, func(tx *store.Tx) (err error) {
-			answer, err = s.TAM.ReadMembers(tx, preview, tam.PageAt{Page: page, Size: 500, Filter: tam.MemberFilter{Selected: &selected}})
+			answer, err = s.TAM.ReadMembers(tx, preview, tam.PageQuery{Page: page, Size: 500, Filter: tam.MemberFilter{Selected: &selected}})
 			return err
 		})
 		var got struct {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // Why a question stays without an answer.
@@ -35,9 +35,7 @@ type Catalog struct {
 }
 
 // reading is a question, read once and asked of many companies.
-type reading func(*facts) tam.Qualification
-
-var _ tam.Researcher = (*Catalog)(nil)
+type reading func(*facts) Qualification
 
 // NewCatalog makes a Catalog.
 func NewCatalog() *Catalog { return &Catalog{readings: map[string]reading{}} }
@@ -45,16 +43,16 @@ func NewCatalog() *Catalog { return &Catalog{readings: map[string]reading{}} }
 // Costly is false: an answer takes microseconds.
 func (*Catalog) Costly() bool { return false }
 
-// Research implements tam.Researcher.
-func (c *Catalog) Research(ctx context.Context, q tam.Question, company *tam.Company) (tam.Qualification, error) {
+// Research answers the question from the catalogue.
+func (c *Catalog) Research(ctx context.Context, q Question, company *catalog.Company) (Qualification, error) {
 	if err := ctx.Err(); err != nil {
-		return tam.Qualification{}, err
+		return Qualification{}, err
 	}
 	return c.reading(q)(&facts{c: company}), nil
 }
 
 // reading gives a question as it was read before, or reads it.
-func (c *Catalog) reading(q tam.Question) reading {
+func (c *Catalog) reading(q Question) reading {
 	key := string(q.Type) + "\x00" + q.Text + "\x00" + strings.Join(q.Allowed, "\x00")
 	c.mu.RLock()
 	r := c.readings[key]
@@ -72,7 +70,7 @@ func (c *Catalog) reading(q tam.Question) reading {
 	return r
 }
 
-func read(q tam.Question) reading {
+func read(q Question) reading {
 	ts, ok := asked(q.Text)
 	if !ok {
 		return nothing(notUnderstood)
@@ -80,7 +78,7 @@ func read(q tam.Question) reading {
 	switch q.Type {
 	case crm.BooleanField:
 		j := boolean(ts)
-		return func(f *facts) tam.Qualification {
+		return func(f *facts) Qualification {
 			found := j(f)
 			if found.verdict == open {
 				return unanswered(found.reason)
@@ -98,16 +96,16 @@ func read(q tam.Question) reading {
 }
 
 func nothing(reason string) reading {
-	return func(*facts) tam.Qualification { return unanswered(reason) }
+	return func(*facts) Qualification { return unanswered(reason) }
 }
 
-func unanswered(reason string) tam.Qualification {
-	return tam.Qualification{Status: tam.ResearchUnanswered, Reason: shape.Text(reason)}
+func unanswered(reason string) Qualification {
+	return Qualification{Status: StatusUnanswered, Reason: shape.Text(reason)}
 }
 
 // answer is a finding as the answer that it is evidence for.
-func (f finding) answer(v shape.Value) tam.Qualification {
-	return tam.Qualification{Answer: v, Confidence: shape.NumberOf(f.confidence), Evidence: shape.Text(f.evidence), Source: shape.Text(f.source)}
+func (f finding) answer(v shape.Value) Qualification {
+	return Qualification{Answer: v, Confidence: shape.NumberOf(f.confidence), Evidence: shape.Text(f.evidence), Source: shape.Text(f.source)}
 }
 
 func text(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }

@@ -8,28 +8,27 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
-	"prospector/internal/record"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 	"prospector/store"
 )
 
 // market is a made-up catalogue.
-func market(t testing.TB, companies int) []tam.Company {
+func market(t testing.TB, companies int) []catalog.Company {
 	t.Helper()
 	st, err := store.Open(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	catalog := tam.New(st, nil, crm.New(&record.Set{}, crm.Hooks{}), tam.Options{}).Catalog
-	if err := catalog.Generate(context.Background(), st, tam.Generation{Companies: companies, Seed: 1}, func(int, int) {}); err != nil {
+	companiesAndPeople := catalog.New()
+	if err := companiesAndPeople.Generate(context.Background(), st, catalog.Generation{Companies: companies, Seed: 1}, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
-	var list []tam.Company
-	err = st.View(tam.CatalogOrg, func(tx *store.Tx) error {
-		return catalog.Companies.Scan(tx, func(d store.Doc[tam.Company]) (bool, error) {
+	var list []catalog.Company
+	err = st.View(catalog.Org, func(tx *store.Tx) error {
+		return companiesAndPeople.Companies.Scan(tx, func(d store.Doc[catalog.Company]) (bool, error) {
 			list = append(list, d.Record)
 			return true, nil
 		})
@@ -44,9 +43,9 @@ func market(t testing.TB, companies int) []tam.Company {
 // answer is what the company was made with.
 func TestMarket(t *testing.T) {
 	companies := market(t, 2000)
-	has := func(c *tam.Company, words string) bool { return strings.Contains(string(c.Description), words) }
-	says := func(yes, no string) func(*tam.Company) string {
-		return func(c *tam.Company) string {
+	has := func(c *catalog.Company, words string) bool { return strings.Contains(string(c.Description), words) }
+	says := func(yes, no string) func(*catalog.Company) string {
+		return func(c *catalog.Company) string {
 			switch {
 			case has(c, yes):
 				return "true"
@@ -57,49 +56,49 @@ func TestMarket(t *testing.T) {
 		}
 	}
 	questions := []struct {
-		q    tam.Question
-		want func(*tam.Company) string
+		q    Question
+		want func(*catalog.Company) string
 	}{
-		{tam.Question{Text: "Is the company hiring?", Type: crm.BooleanField}, says("It is hiring", "It is not hiring")},
-		{tam.Question{Text: "Does it ship worldwide?", Type: crm.BooleanField}, says("It ships worldwide.", "")},
-		{tam.Question{Text: "Does it hold certifications?", Type: crm.BooleanField}, says("It holds certifications", "It holds no certifications.")},
-		{tam.Question{Text: "Is it ISO 27001 certified?", Type: crm.BooleanField}, says("ISO 27001", "")},
-		{tam.Question{Text: "Does it offer a free trial?", Type: crm.BooleanField}, says("It offers a free trial.", "")},
-		{tam.Question{Text: "Is it part of a larger group?", Type: crm.BooleanField}, says("part of a larger group", "")},
-		{tam.Question{Text: "Does the company use Kubernetes?", Type: crm.BooleanField}, func(c *tam.Company) string {
+		{Question{Text: "Is the company hiring?", Type: crm.BooleanField}, says("It is hiring", "It is not hiring")},
+		{Question{Text: "Does it ship worldwide?", Type: crm.BooleanField}, says("It ships worldwide.", "")},
+		{Question{Text: "Does it hold certifications?", Type: crm.BooleanField}, says("It holds certifications", "It holds no certifications.")},
+		{Question{Text: "Is it ISO 27001 certified?", Type: crm.BooleanField}, says("ISO 27001", "")},
+		{Question{Text: "Does it offer a free trial?", Type: crm.BooleanField}, says("It offers a free trial.", "")},
+		{Question{Text: "Is it part of a larger group?", Type: crm.BooleanField}, says("part of a larger group", "")},
+		{Question{Text: "Does the company use Kubernetes?", Type: crm.BooleanField}, func(c *catalog.Company) string {
 			if strings.Contains(fmt.Sprint(c.Technologies), "Kubernetes") {
 				return "true"
 			}
 			return ""
 		}},
-		{tam.Question{Text: "Does it sell to consumers?", Type: crm.BooleanField}, func(c *tam.Company) string {
+		{Question{Text: "Does it sell to consumers?", Type: crm.BooleanField}, func(c *catalog.Company) string {
 			if has(c, "(B2C)") || has(c, "and B2C)") || strings.Contains(fmt.Sprint(c.Keywords), "B2C") {
 				return "true"
 			}
 			return ""
 		}},
-		{tam.Question{Text: "Does it have more than 200 employees?", Type: crm.BooleanField}, func(c *tam.Company) string {
+		{Question{Text: "Does it have more than 200 employees?", Type: crm.BooleanField}, func(c *catalog.Company) string {
 			if !c.EmployeeCount.Valid {
 				return ""
 			}
 			return fmt.Sprint(c.EmployeeCount.Float > 200)
 		}},
-		{tam.Question{Text: "Is it based in Germany?", Type: crm.BooleanField}, func(c *tam.Company) string { return fmt.Sprint(c.Country == "Germany") }},
-		{tam.Question{Text: "Which industry is it in?", Type: crm.EnumField, Allowed: []string{"Software", "Retail"}}, func(c *tam.Company) string {
+		{Question{Text: "Is it based in Germany?", Type: crm.BooleanField}, func(c *catalog.Company) string { return fmt.Sprint(c.Country == "Germany") }},
+		{Question{Text: "Which industry is it in?", Type: crm.EnumField, Allowed: []string{"Software", "Retail"}}, func(c *catalog.Company) string {
 			if c.Industry == "Software" || c.Industry == "Retail" {
 				return string(c.Industry)
 			}
 			return ""
 		}},
 	}
-	catalog := NewCatalog()
+	rules := NewCatalog()
 	var wg sync.WaitGroup
 	for _, q := range questions {
 		wg.Go(func() {
 			counts := map[string]int{}
 			for i := range companies {
 				c := &companies[i]
-				got, err := catalog.Research(t.Context(), q.q, c)
+				got, err := rules.Research(t.Context(), q.q, c)
 				if answer := shown(got.Answer); err != nil || answer != q.want(c) {
 					t.Errorf("%s %+v: %q, %v", q.q.Text, c, answer, err)
 					return
@@ -114,24 +113,24 @@ func TestMarket(t *testing.T) {
 
 func BenchmarkCatalog(b *testing.B) {
 	companies := market(b, 1000)
-	catalog := NewCatalog()
+	rules := NewCatalog()
 	long := companies[0]
 	long.Description = shape.Text(strings.Repeat("We use it, and they sell to nobody but consumers ", 2000))
 	for _, text := range []string{"Does the company use Kubernetes?", "Is the company hiring?", "Does it have more than 200 employees?"} {
-		q := tam.Question{Text: text, Type: crm.BooleanField}
+		q := Question{Text: text, Type: crm.BooleanField}
 		b.Run(text, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := range b.N {
-				if _, err := catalog.Research(b.Context(), q, &companies[i%len(companies)]); err != nil {
+				if _, err := rules.Research(b.Context(), q, &companies[i%len(companies)]); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	}
 	b.Run("100 kB", func(b *testing.B) {
-		q := tam.Question{Text: "Does it sell to consumers?", Type: crm.BooleanField}
+		q := Question{Text: "Does it sell to consumers?", Type: crm.BooleanField}
 		for range b.N {
-			if _, err := catalog.Research(b.Context(), q, &long); err != nil {
+			if _, err := rules.Research(b.Context(), q, &long); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -159,23 +158,23 @@ func FuzzCatalog(f *testing.F) {
 				t.Skip("the store has no such text")
 			}
 		}
-		q := tam.Question{Text: text, Type: types[(kind%len(types)+len(types))%len(types)]}
+		q := Question{Text: text, Type: types[(kind%len(types)+len(types))%len(types)]}
 		if q.Type == crm.EnumField || q.Type == crm.MultiSelectField {
 			q.Allowed = strings.Split(allowed, "|")
 		}
 		c := co{about: about, tech: tech, country: country, place: country, tags: tech, industry: tech, people: 12}.company()
-		catalog := NewCatalog()
-		got, err := catalog.Research(t.Context(), q, c)
+		rules := NewCatalog()
+		got, err := rules.Research(t.Context(), q, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _ := catalog.Research(t.Context(), q, c)
+		again, _ := rules.Research(t.Context(), q, c)
 		other, _ := NewCatalog().Research(t.Context(), q, c)
 		if a := fmt.Sprint(got); a != fmt.Sprint(again) || a != fmt.Sprint(other) {
 			t.Fatalf("%v, %v and %v", got, again, other)
 		}
 		if got.Status != "" {
-			if got.Status != tam.ResearchUnanswered || got.Reason == "" || got.Answer.Kind != shape.Absent || got.Evidence != "" {
+			if got.Status != StatusUnanswered || got.Reason == "" || got.Answer.Kind != shape.Absent || got.Evidence != "" {
 				t.Fatalf("%+v", got)
 			}
 			return
@@ -195,7 +194,7 @@ func FuzzCatalog(f *testing.F) {
 	})
 }
 
-func fits(t *testing.T, q tam.Question, v shape.Value) {
+func fits(t *testing.T, q Question, v shape.Value) {
 	t.Helper()
 	allowed := func(v shape.Value) bool {
 		return v.Kind == shape.String && strings.Contains("|"+strings.Join(q.Allowed, "|")+"|", "|"+v.Text+"|")

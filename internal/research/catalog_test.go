@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // co is a company of a test, short to write. A number that is 0 is none.
@@ -19,7 +19,7 @@ type co struct {
 	tags, tech                                 string // with | between them
 }
 
-func (c co) company() *tam.Company {
+func (c co) company() *catalog.Company {
 	number := func(f float64) shape.Number {
 		if f == 0 {
 			return shape.Number{}
@@ -35,7 +35,7 @@ func (c co) company() *tam.Company {
 	if c.name == "" {
 		c.name = "Acme Tools Inc."
 	}
-	return &tam.Company{
+	return &catalog.Company{
 		ID: "1", Name: c.name, Industry: shape.Text(c.industry), SubIndustry: shape.Text(c.sub), Description: shape.Text(c.about), Country: shape.Text(c.country),
 		Location: shape.Text(c.place), EmployeeCount: number(c.people), AnnualRevenue: number(c.revenue), FoundedYear: number(c.year),
 		Keywords: list(c.tags), Technologies: list(c.tech), Website: "acme.example",
@@ -70,14 +70,14 @@ func shown(v shape.Value) string {
 
 func check(t *testing.T, dataType crm.DataType, allowed string, rows []row) {
 	t.Helper()
-	catalog := NewCatalog()
-	q := tam.Question{Type: dataType}
+	rules := NewCatalog()
+	q := Question{Type: dataType}
 	if allowed != "" {
 		q.Allowed = strings.Split(allowed, "|")
 	}
 	for _, r := range rows {
 		q.Text = r.question
-		got, err := catalog.Research(t.Context(), q, r.company.company())
+		got, err := rules.Research(t.Context(), q, r.company.company())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,23 +262,23 @@ func TestTextAnswers(t *testing.T) {
 
 // TestCatalogKeepsFew: questions are kept as they were read, and not more of them than is said; who has gone gets no answer.
 func TestCatalogKeepsFew(t *testing.T) {
-	catalog := NewCatalog()
-	if catalog.Costly() {
+	rules := NewCatalog()
+	if rules.Costly() {
 		t.Error("it is costly")
 	}
 	for i := range 3 * readingsMost {
-		q := tam.Question{Text: fmt.Sprintf("Does it have more than %d employees?", i), Type: crm.BooleanField}
-		got, err := catalog.Research(t.Context(), q, co{people: 300}.company())
+		q := Question{Text: fmt.Sprintf("Does it have more than %d employees?", i), Type: crm.BooleanField}
+		got, err := rules.Research(t.Context(), q, co{people: 300}.company())
 		if err != nil || got.Answer.True != (i < 300) {
 			t.Fatal(q.Text, got, err)
 		}
 	}
-	if n := len(catalog.readings); n == 0 || n > readingsMost {
+	if n := len(rules.readings); n == 0 || n > readingsMost {
 		t.Errorf("%d are kept", n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := catalog.Research(ctx, tam.Question{}, co{}.company()); !errors.Is(err, context.Canceled) {
+	if _, err := rules.Research(ctx, Question{}, co{}.company()); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

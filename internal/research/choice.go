@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // option is an allowed value, and how it is found that it is the company's.
@@ -18,7 +17,7 @@ type option struct {
 func choice(ts []token, allowed []string, several bool) reading {
 	if yesIs, noIs, ok := choices(allowed); ok && !several {
 		j := boolean(ts)
-		return func(f *facts) tam.Qualification {
+		return func(f *facts) Qualification {
 			found := j(f)
 			switch found.verdict {
 			case yes:
@@ -36,7 +35,7 @@ func choice(ts []token, allowed []string, several bool) reading {
 	if !ok {
 		return nothing(notUnderstood)
 	}
-	return func(f *facts) tam.Qualification {
+	return func(f *facts) Qualification {
 		var held []finding
 		var values []shape.Value
 		reason := notInCatalogue

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // textMost cuts a text to what a field holds.
@@ -16,7 +15,7 @@ func textMost(s string) string {
 }
 
 // deed answers with the first sentence that says what the company does.
-func (f *facts) deed() tam.Qualification {
+func (f *facts) deed() Qualification {
 	for i := range f.description() {
 		if f.doing(i) {
 			return f.cited(i)
@@ -25,7 +24,7 @@ func (f *facts) deed() tam.Qualification {
 	return unanswered(notInCatalogue)
 }
 
-func (f *facts) cited(i int) tam.Qualification {
+func (f *facts) cited(i int) Qualification {
 	s := f.text[i]
 	cited := cite(string(f.c.Description), s, s.start)
 	return finding{yes, cited, catalogSource + "description", sureSentence, ""}.answer(text(cited))

@@ -6,7 +6,6 @@ import (
 
 	"prospector/internal/crm"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // TestSentencesThatDoNotTell: a sentence has the words of the question and does not say it of the company, of all of it, or of now.
@@ -124,7 +123,7 @@ func TestTextsThatDoNotTell(t *testing.T) {
 		{"Who does it sell to?", about("We sell to both hospitals and schools."), "Hospitals|Schools", "We sell to both hospitals and schools."},
 	})
 	long := co{about: strings.Repeat("é", 2*shape.MaxText)}.company()
-	got, _ := NewCatalog().Research(t.Context(), tam.Question{Text: "What is the description?", Type: crm.TextField}, long)
+	got, _ := NewCatalog().Research(t.Context(), Question{Text: "What is the description?", Type: crm.TextField}, long)
 	if n := len([]rune(got.Answer.Text)); n != shape.MaxText {
 		t.Errorf("a text of %d characters", n)
 	}

@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // facts is a company as it is read: its fields, and its description once somebody looks at it.
 type facts struct {
-	c    *tam.Company
+	c    *catalog.Company
 	name []token // without its legal form
 	read bool
 	text []sentence

@@ -5,14 +5,14 @@ import (
 	"strconv"
 	"strings"
 
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // numeric is a numeric field, the phrases that name it, and the words that may stand beside them in a question about it.
 type numeric struct {
 	field   string
-	of      func(*tam.Company) shape.Number
+	of      func(*catalog.Company) shape.Number
 	phrases []string
 	beside  map[string]bool
 }
@@ -22,14 +22,14 @@ var besideAny = set(`what which is are does do has have it its they their the a 
 	please currently now today of`)
 
 var numerics = []*numeric{
-	{"employee_count", func(c *tam.Company) shape.Number { return positive(c.EmployeeCount) }, []string{
+	{"employee_count", func(c *catalog.Company) shape.Number { return positive(c.EmployeeCount) }, []string{
 		"number of employees", "employee count", "employee headcount", "team members", "staff members", "company size", "team size", "head count",
 		"employees", "employee", "headcount", "staff", "workforce", "workers", "personnel", "ftes", "fte", "people", "person",
 	}, set("how many much big large number total in there work works working for at on employ employs employed size range with worldwide globally overall")},
-	{"annual_revenue", func(c *tam.Company) shape.Number { return positive(c.AnnualRevenue) }, []string{
+	{"annual_revenue", func(c *catalog.Company) shape.Number { return positive(c.AnnualRevenue) }, []string{
 		"annual revenue", "annual revenues", "yearly revenue", "annual turnover", "yearly turnover", "annual sales", "revenue", "revenues", "turnover",
 	}, set("how much high large big in total make makes generate generates earn earns report reports with usd dollars eur euros year per range worldwide globally overall")},
-	{"founded_year", func(c *tam.Company) shape.Number { return positive(c.FoundedYear) }, []string{
+	{"founded_year", func(c *catalog.Company) shape.Number { return positive(c.FoundedYear) }, []string{
 		"founding year", "year founded", "founded year", "year of foundation", "year of establishment", "founded", "established",
 	}, set("when in year what that been was were did")},
 }

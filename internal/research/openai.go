@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 	openAITimeout = 30 * time.Second
 )
 
-// Why there is no answer, beside tam.ProviderUnreachable and http_ with a status. Nothing of what a server said is ever in one.
+// Why there is no answer, beside ProviderUnreachable and http_ with a status. Nothing of what a server said is ever in one.
 const (
 	openAINotKnown = "not_known"
 	openAIBroken   = "connection_broken"
@@ -71,8 +71,6 @@ type openAIWarning struct {
 	since int
 }
 
-var _ tam.Researcher = (*OpenAI)(nil)
-
 // NewOpenAI makes a researcher; it connects to nothing yet.
 func NewOpenAI(o OpenAIOptions) *OpenAI {
 	if o.Timeout <= 0 {
@@ -95,21 +93,21 @@ func NewOpenAI(o OpenAIOptions) *OpenAI {
 func (a *OpenAI) Costly() bool { return true }
 
 // Research asks the model about a company. An error says that ctx has ended; every other failure is a Qualification.
-func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (tam.Qualification, error) {
+func (a *OpenAI) Research(ctx context.Context, q Question, c *catalog.Company) (Qualification, error) {
 	user := openAIUserText(q, c)
 	form := openAIForm(a.form.Load())
 	reason := ""
 	for try := 1; ; {
 		reply := a.send(ctx, form, q, user)
 		if err := ctx.Err(); err != nil && !reply.ok() {
-			return tam.Qualification{}, err
+			return Qualification{}, err
 		}
 		if reply.ok() {
 			a.keep(form)
 			return a.judge(q, reply.body), nil
 		}
 		// The last tries may not have come through, but one that did was asked: its failure is the one to tell.
-		if reason == "" || reply.failure != tam.ProviderUnreachable {
+		if reason == "" || reply.failure != ProviderUnreachable {
 			reason = reply.failure
 		}
 		if reply.refusesForm() && form < openAIBare {
@@ -128,7 +126,7 @@ func (a *OpenAI) Research(ctx context.Context, q tam.Question, c *tam.Company) (
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
-			return tam.Qualification{}, err
+			return Qualification{}, err
 		}
 		// Some servers answer 500 to a schema that they cannot use.
 		if try++; try == openAITries && reply.status == http.StatusInternalServerError && !a.worked.Load() {
@@ -157,20 +155,20 @@ func (a *OpenAI) keep(form openAIForm) {
 }
 
 // judge makes of a reply what is kept of it.
-func (a *OpenAI) judge(q tam.Question, body []byte) tam.Qualification {
+func (a *OpenAI) judge(q Question, body []byte) Qualification {
 	found, reason := openAIRead(q, body)
 	switch reason {
 	case "":
 		found.Source = shape.Text("openai:" + a.o.Model)
 		return found
 	case openAINotKnown:
-		return tam.Qualification{Status: tam.ResearchUnanswered, Reason: openAINotKnown}
+		return Qualification{Status: StatusUnanswered, Reason: openAINotKnown}
 	}
 	return a.fail(reason)
 }
 
 // fail says why there is no answer, and warns of that kind of failure once a minute.
-func (a *OpenAI) fail(reason string) tam.Qualification {
+func (a *OpenAI) fail(reason string) Qualification {
 	a.mu.Lock()
 	w, known := a.warned[reason]
 	w.since++
@@ -185,7 +183,7 @@ func (a *OpenAI) fail(reason string) tam.Qualification {
 	if warn {
 		a.o.Log.Warn("the model gave no usable answer", "reason", reason, "companies", w.since)
 	}
-	return tam.Qualification{Status: tam.ResearchFailed, Reason: shape.Text(reason)}
+	return Qualification{Status: StatusFailed, Reason: shape.Text(reason)}
 }
 
 // pause is how long to wait after a try: what the server asks for, or a while of our own.

@@ -13,7 +13,6 @@ import (
 
 	"prospector/internal/crm"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 const (
@@ -67,27 +66,27 @@ func (c *openAIContent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 // openAIRead finds the answer in a reply, or says why there is none.
-func openAIRead(q tam.Question, body []byte) (tam.Qualification, string) {
+func openAIRead(q Question, body []byte) (Qualification, string) {
 	var reply openAICompletion
 	if err := json.Unmarshal(body, &reply); err != nil || len(reply.Choices) == 0 {
-		return tam.Qualification{}, openAIInvalid
+		return Qualification{}, openAIInvalid
 	}
 	first := &reply.Choices[0]
 	if first.Message.Refusal != "" || first.Message.Content.refused || first.FinishReason == "content_filter" {
-		return tam.Qualification{}, openAIRefused
+		return Qualification{}, openAIRefused
 	}
 	object, found := openAIFind(first.Message.Content.text)
 	switch {
 	case !found && first.FinishReason == "length":
-		return tam.Qualification{}, openAICutOff
+		return Qualification{}, openAICutOff
 	case !found:
-		return tam.Qualification{}, openAIInvalid
+		return Qualification{}, openAIInvalid
 	}
 	answer, reason := openAIAnswer(q, object.Get("answer"))
 	if reason != "" {
-		return tam.Qualification{}, reason
+		return Qualification{}, reason
 	}
-	return tam.Qualification{Answer: answer, Confidence: openAIConfidence(object.Get("confidence")), Evidence: openAIEvidence(object.Get("evidence"))}, ""
+	return Qualification{Answer: answer, Confidence: openAIConfidence(object.Get("confidence")), Evidence: openAIEvidence(object.Get("evidence"))}, ""
 }
 
 // openAIFind finds the object in what a model wrote: thoughts, prose and code fences may be around it. There is none when an object is
@@ -133,7 +132,7 @@ func openAIFind(content string) (shape.Value, bool) {
 }
 
 // openAIAnswer is the value of an answer, if it is what the question wants, or why there is none.
-func openAIAnswer(q tam.Question, v shape.Value) (shape.Value, string) {
+func openAIAnswer(q Question, v shape.Value) (shape.Value, string) {
 	if v.Kind == shape.String {
 		if allowed, is := openAIAllowed(q, v.Text); is {
 			v.Text = allowed
@@ -170,7 +169,7 @@ func openAIAnswer(q tam.Question, v shape.Value) (shape.Value, string) {
 }
 
 // openAIChosen is the values of a list, each once, if all of them are allowed.
-func openAIChosen(q tam.Question, v shape.Value) (shape.Value, bool) {
+func openAIChosen(q Question, v shape.Value) (shape.Value, bool) {
 	chosen := shape.Value{Kind: shape.List}
 	taken := map[string]bool{}
 	for _, item := range v.Items {
@@ -187,7 +186,7 @@ func openAIChosen(q tam.Question, v shape.Value) (shape.Value, bool) {
 }
 
 // openAIAllowed finds the allowed value that a model means: that very one, or the only one that differs in case alone.
-func openAIAllowed(q tam.Question, text string) (string, bool) {
+func openAIAllowed(q Question, text string) (string, bool) {
 	if slices.Contains(q.Allowed, text) {
 		return text, true
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"prospector/internal/crm"
-	"prospector/internal/tam"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +49,7 @@ func TestOpenAIAnswers(t *testing.T) {
 		},
 		"geography": {`"x"`: invalid, `true`: invalid},
 	} {
-		q := tam.Question{Text: "?", Type: kind}
+		q := Question{Text: "?", Type: kind}
 		if kind == crm.EnumField || kind == crm.MultiSelectField {
 			q.Allowed = values
 		}
@@ -207,7 +206,7 @@ func FuzzOpenAIAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content string) {
 		for _, kind := range []crm.DataType{crm.TextField, crm.NumberField, crm.BooleanField, crm.DateField, crm.EnumField, crm.MultiSelectField} {
-			q := tam.Question{Type: kind}
+			q := Question{Type: kind}
 			if kind == crm.EnumField || kind == crm.MultiSelectField {
 				q.Allowed = []string{"a", "B"}
 			}
@@ -224,7 +223,7 @@ func FuzzOpenAIAnswer(f *testing.F) {
 }
 
 // openAICheck reads an answer as its caller will.
-func openAICheck(t *testing.T, kind crm.DataType, got tam.Qualification) {
+func openAICheck(t *testing.T, kind crm.DataType, got Qualification) {
 	t.Helper()
 	var err error
 	answer := []byte(openAIQuote(got.Answer))

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"prospector/internal/catalog"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // openAIDataMost is how many characters of a company are sent.
@@ -17,7 +17,7 @@ const openAIEntryMore = 3
 
 // openAICut is what is sent of a company: all but its id, and of the longest fields only so much that all together have at most
 // openAIDataMost characters.
-func openAICut(c *tam.Company) *tam.Company {
+func openAICut(c *catalog.Company) *catalog.Company {
 	cut := *c
 	cut.ID = ""
 	texts := []*shape.Text{&cut.Website, &cut.Industry, &cut.SubIndustry, &cut.Description, &cut.Country, &cut.Location, &cut.LinkedinURL, &cut.PhoneNumber}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 	"testing"
 	"time"
 )
@@ -65,7 +65,7 @@ func TestOpenAITimeouts(t *testing.T) {
 
 // TestOpenAIEnds ends the context in each phase of a request. It returns at once, with the context's error, and hangs up.
 func TestOpenAIEnds(t *testing.T) {
-	c := &tam.Company{Name: openAIName}
+	c := &catalog.Company{Name: openAIName}
 	ended := func(t *testing.T, b *openAIBench, ctx context.Context) {
 		t.Helper()
 		got, err := b.model.Research(ctx, openAIYes, c)

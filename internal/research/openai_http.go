@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"prospector/internal/tam"
 )
 
 const (
@@ -55,7 +53,7 @@ func (r *openAIReply) refusesForm() bool {
 }
 
 // send asks once. The time-out covers all of it, so that a server cannot hold it up by dripping.
-func (a *OpenAI) send(ctx context.Context, form openAIForm, q tam.Question, user string) openAIReply {
+func (a *OpenAI) send(ctx context.Context, form openAIForm, q Question, user string) openAIReply {
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
 	var connected atomic.Bool
@@ -66,7 +64,7 @@ func (a *OpenAI) send(ctx context.Context, form openAIForm, q tam.Question, user
 	}
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, a.url, bytes.NewReader(body))
 	if err != nil {
-		return openAIReply{failure: tam.ProviderUnreachable}
+		return openAIReply{failure: ProviderUnreachable}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -99,7 +97,7 @@ func (a *OpenAI) send(ctx context.Context, form openAIForm, q tam.Question, user
 func openAICause(ctx context.Context, connected bool) string {
 	switch {
 	case !connected:
-		return tam.ProviderUnreachable
+		return ProviderUnreachable
 	case ctx.Err() != nil:
 		return openAILate
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"prospector/internal/tam"
+	"prospector/internal/catalog"
 )
 
 // openAIStatus answers with a status, and with what the model says when that is 200.
@@ -181,7 +181,7 @@ func TestOpenAIUnreachable(t *testing.T) {
 	defer unknownCA.Close()
 	for url, waits := range map[string]int{"http://" + closed.Addr().String(): 2, unknownCA.URL: 2, "gopher://example": 2, "http://a b": 0, "": 2} {
 		b.model.url, b.waits = url, nil
-		if got := b.ask(openAIYes); got != openAIFailed(tam.ProviderUnreachable) || len(b.waits) != waits {
+		if got := b.ask(openAIYes); got != openAIFailed(ProviderUnreachable) || len(b.waits) != waits {
 			t.Errorf("%s: %s after %d waits", url, got, len(b.waits))
 		}
 	}
@@ -259,7 +259,7 @@ func (b *openAIBench) askAtOnce(companies int) {
 	var all sync.WaitGroup
 	for range companies {
 		all.Go(func() {
-			got, err := b.model.Research(b.t.Context(), openAIYes, &tam.Company{Name: openAIName})
+			got, err := b.model.Research(b.t.Context(), openAIYes, &catalog.Company{Name: openAIName})
 			if err != nil || openAIShown(b.t, got) != openAITrueShown {
 				b.t.Error(openAIShown(b.t, got), err)
 			}

@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // openAIForm is how much a request asks of a server, the most first.
@@ -63,7 +63,7 @@ type openAIJSONSchema struct {
 }
 
 // openAIBody is the body of a request.
-func openAIBody(model string, form openAIForm, q tam.Question, user string) ([]byte, error) {
+func openAIBody(model string, form openAIForm, q Question, user string) ([]byte, error) {
 	r := openAIRequest{Model: model, Messages: []openAIMessage{{"system", openAISystem}, {"user", user}}}
 	switch form {
 	case openAISchemaCold, openAISchema:
@@ -78,7 +78,7 @@ func openAIBody(model string, form openAIForm, q tam.Question, user string) ([]b
 }
 
 // openAIAnswerSchema is the schema of a reply to q, within what services take as a strict one: all is required, and may be null.
-func openAIAnswerSchema(q tam.Question) *shape.Schema {
+func openAIAnswerSchema(q Question) *shape.Schema {
 	orNull := func(s *shape.Schema) *shape.Schema {
 		return &shape.Schema{AnyOf: []*shape.Schema{s, {Type: shape.Types{"null"}}}}
 	}
@@ -104,7 +104,7 @@ func openAIAnswerSchema(q tam.Question) *shape.Schema {
 
 // openAIUserText is the message about a company. All that others wrote is JSON in it, each on a line of its own that it cannot
 // leave: line breaks are escaped, and so is what the markers of chat templates begin with.
-func openAIUserText(q tam.Question, c *tam.Company) string {
+func openAIUserText(q Question, c *catalog.Company) string {
 	var b strings.Builder
 	b.WriteString("Question: " + openAIQuote(q.Text) + "\nKind of answer: " + openAIKind(q.Type) + "\n")
 	if len(q.Allowed) > 0 {

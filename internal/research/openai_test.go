@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
-	"prospector/internal/tam"
 )
 
 // openAIKey and openAIName are what no log and no reason may hold.
@@ -24,7 +24,7 @@ const (
 	openAIName = "Wonka Industries"
 )
 
-var openAIYes = tam.Question{Text: "Do they sell to companies?", Type: crm.BooleanField}
+var openAIYes = Question{Text: "Do they sell to companies?", Type: crm.BooleanField}
 
 // openAIBench is a server on loopback in place of the model, and what it was asked, what was waited for and what was logged.
 type openAIBench struct {
@@ -118,16 +118,16 @@ func (b *openAIBench) wait(ctx context.Context, d time.Duration) error {
 }
 
 // ask asks about a company, and gives what came of it as JSON without nulls.
-func (b *openAIBench) ask(q tam.Question) string {
+func (b *openAIBench) ask(q Question) string {
 	b.t.Helper()
-	got, err := b.model.Research(b.t.Context(), q, &tam.Company{ID: "1", Name: openAIName, Description: "They make chocolate."})
+	got, err := b.model.Research(b.t.Context(), q, &catalog.Company{ID: "1", Name: openAIName, Description: "They make chocolate."})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return openAIShown(b.t, got)
 }
 
-func openAIShown(t *testing.T, q tam.Qualification) string {
+func openAIShown(t *testing.T, q Qualification) string {
 	t.Helper()
 	var shown []string
 	for _, part := range []struct {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"prospector/internal/shape"
-	"prospector/internal/tam"
 )
 
 // numericAsked is the numeric field that a question asks for, if it asks for nothing else.
@@ -22,7 +21,7 @@ func numberAsked(ts []token) reading {
 		return nothing(today)
 	}
 	if n := numericAsked(plain(ts)); n != nil {
-		return func(f *facts) tam.Qualification {
+		return func(f *facts) Qualification {
 			v := n.of(f.c)
 			if !v.Valid {
 				return unanswered(notInCatalogue)
@@ -72,7 +71,7 @@ func counted(ts []token) (c count, ok bool) {
 	return c, true
 }
 
-func (c *count) read(f *facts) tam.Qualification {
+func (c *count) read(f *facts) Qualification {
 	found, value, reason := finding{}, 0.0, notInCatalogue
 	for i, s := range f.description() {
 		if !c.ask.mentioned(s.tokens) {
@@ -156,7 +155,7 @@ func textAsked(ts []token) reading {
 	}
 	ws := plain(ts)
 	if n := numericAsked(ws); n != nil {
-		return func(f *facts) tam.Qualification {
+		return func(f *facts) Qualification {
 			v := n.of(f.c)
 			if !v.Valid {
 				return unanswered(notInCatalogue)
@@ -165,7 +164,7 @@ func textAsked(ts []token) reading {
 		}
 	}
 	if field := fieldNamed(ws, nil); field != "" {
-		return func(f *facts) tam.Qualification {
+		return func(f *facts) Qualification {
 			field, values := field, f.textOf(field)
 			if len(values) == 0 && field == "location" && !slices.Contains(ws, "city") && !slices.Contains(ws, "location") {
 				field, values = "country", f.textOf("country")

@@ -48,7 +48,7 @@ func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (done Exclus
 	case p.OperationID.Valid:
 		return done, fault.New(fault.ImportAccepted, "an Import of the Preview was accepted; its members are fixed")
 	}
-	e := &exclusion{TAM: t, tx: tx, doc: doc, sets: t.setsOf(tx, id, doc.Record.kept.Members), removed: map[int]bool{}, done: Exclusion{
+	e := &exclusion{tam: t, tx: tx, doc: doc, sets: t.memberSetsOf(tx, id, doc.Record.kept.Members), removed: map[int]bool{}, done: Exclusion{
 		AlreadyExcluded: []string{}, UnknownIDs: []string{}, UnknownWebsites: []string{}, CompaniesWithoutPeople: []string{},
 	}}
 	if err := e.name(body); err != nil {
@@ -62,10 +62,10 @@ func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (done Exclus
 
 // exclusion is one that goes on. Nothing is removed before all is named: what is named twice is removed once.
 type exclusion struct {
-	*TAM
+	tam     *TAM
 	tx      *store.Tx
 	doc     store.Doc[Preview]
-	sets    *sets
+	sets    *memberSets
 	removed map[int]bool
 	done    Exclusion
 }
@@ -87,7 +87,7 @@ func (e *exclusion) name(body ExcludeBody) error {
 			var found []int
 			if text := list.text(s); text != "" {
 				var err error
-				if found, err = e.lookUp(e.tx, e.doc.ID, e.doc.Record.kept.Pages, nameOf(list.kind, text)); err != nil {
+				if found, err = e.tam.lookUp(e.tx, e.doc.ID, e.doc.Record.kept.Pages, nameOf(list.kind, text)); err != nil {
 					return err
 				}
 			}
@@ -138,7 +138,7 @@ func (e *exclusion) save() error {
 	for _, n := range ordinals {
 		e.sets.remove(n)
 	}
-	y := tallyOf(&e.doc.Record)
+	y := countsOf(&e.doc.Record)
 	var lost []int        // companies that have lost a person
 	company, end := -1, 0 // of the last of them
 	for _, n := range ordinals {
@@ -164,7 +164,7 @@ func (e *exclusion) save() error {
 	rec := e.doc.Record
 	y.put(&rec)
 	rec.UpdatedAt = shape.At(e.tx.Now())
-	_, err = e.Previews.Update(e.tx, e.doc, rec, []string{"result", "totals", "contacts_by_account"})
+	_, err = e.tam.Previews.Update(e.tx, e.doc, rec, []string{"result", "totals", "contacts_by_account"})
 	return err
 }
 
@@ -180,7 +180,7 @@ func (e *exclusion) withoutPeople(companies []int) error {
 			empty = append(empty, uint32(company))
 		}
 	}
-	return e.members.Each(e.tx, e.doc.ID, empty, func(_ uint32, stored []byte) error {
+	return e.tam.members.Each(e.tx, e.doc.ID, empty, func(_ uint32, stored []byte) error {
 		source, err := sourceOf(stored)
 		e.done.CompaniesWithoutPeople = append(e.done.CompaniesWithoutPeople, source)
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/record"
 	"prospector/internal/shape"
@@ -13,7 +14,7 @@ import (
 )
 
 // fillAccount gives an Account what it has no value of.
-func fillAccount(a *crm.Account, c *Company) {
+func fillAccount(a *crm.Account, c *catalog.Company) {
 	a.Name = cmp.Or(a.Name, c.Name)
 	a.Website = cmp.Or(a.Website, c.Website)
 	a.Industry = cmp.Or(a.Industry, c.Industry)
@@ -28,7 +29,7 @@ func fillAccount(a *crm.Account, c *Company) {
 }
 
 // fillContact gives a Contact what it has no value of.
-func fillContact(c *crm.Contact, p *Person, account uuid.NullUUID) {
+func fillContact(c *crm.Contact, p *catalog.Person, account uuid.NullUUID) {
 	if !c.AccountID.Valid {
 		c.AccountID = account
 	}

@@ -21,7 +21,7 @@ const importMost = 1000
 
 // importJob does an Import, from where it was left.
 func (t *TAM) importJob(ctx context.Context, job store.Job) error {
-	m := &importing{TAM: t, job: job}
+	m := &importRun{tam: t, job: job}
 	err := m.open()
 	if err == nil {
 		err = m.run(ctx)
@@ -38,9 +38,9 @@ func (t *TAM) importJob(ctx context.Context, job store.Job) error {
 // errImported says that an Import is over.
 var errImported = errors.New("the Import is over")
 
-// importing is an Import that goes on.
-type importing struct {
-	*TAM
+// importRun is an Import that goes on.
+type importRun struct {
+	tam     *TAM
 	job     store.Job
 	id      uuid.UUID
 	by      store.Actor
@@ -53,35 +53,35 @@ type importing struct {
 }
 
 // actor is who accepted the Import; what it changes is its own doing.
-func (m *importing) actor() store.Actor {
+func (m *importRun) actor() store.Actor {
 	by := m.by
 	by.Operation = ImportJob
 	return by
 }
 
 // open reads the Import and its Preview.
-func (m *importing) open() error {
+func (m *importRun) open() error {
 	var about importJobBody
 	if err := json.Unmarshal(m.job.Payload, &about); err != nil {
 		return fmt.Errorf("job %s: %w", m.job.ID, err)
 	}
 	m.id = about.Import
-	return m.store.View(m.job.Org, func(tx *store.Tx) error {
+	return m.tam.store.View(m.job.Org, func(tx *store.Tx) error {
 		doc, err := m.current(tx)
 		if err != nil {
 			return err
 		}
 		rec := doc.Record
 		m.by, m.preview, m.members, m.done = rec.kept.By, rec.PreviewID, rec.kept.Members, rec.kept.Done
-		p, err := m.Previews.Get(tx, m.preview)
+		p, err := m.tam.Previews.Get(tx, m.preview)
 		m.request, m.signal, m.rows = p.Record.Request, p.Record.kept.Named.Signal, p.Record.kept.Members
 		return err
 	})
 }
 
 // current reads the Import, which must not be over.
-func (m *importing) current(tx *store.Tx) (store.Doc[Import], error) {
-	doc, err := m.Imports.Get(tx, m.id)
+func (m *importRun) current(tx *store.Tx) (store.Doc[Import], error) {
+	doc, err := m.tam.Imports.Get(tx, m.id)
 	if err == nil && doc.Record.isOver() {
 		err = errImported
 	}
@@ -96,7 +96,7 @@ type importBatch struct {
 }
 
 // run takes the members over, some at a time. While they are written the next are read.
-func (m *importing) run(ctx context.Context) error {
+func (m *importRun) run(ctx context.Context) error {
 	work, stop := context.WithCancel(ctx)
 	batches := make(chan importBatch, 1)
 	go m.readAll(work, batches)
@@ -113,7 +113,7 @@ func (m *importing) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (m *importing) readAll(ctx context.Context, out chan<- importBatch) {
+func (m *importRun) readAll(ctx context.Context, out chan<- importBatch) {
 	defer close(out)
 	for from := m.done; from < m.members; {
 		b := importBatch{from: from}
@@ -126,16 +126,16 @@ func (m *importing) readAll(ctx context.Context, out chan<- importBatch) {
 }
 
 // read reads selected members. Which are is fixed since the Import was accepted.
-func (m *importing) read(from int) (rows []importRow, err error) {
+func (m *importRun) read(from int) (rows []importRow, err error) {
 	selected := true
-	err = m.store.View(m.job.Org, func(tx *store.Tx) error {
-		s := m.setsOf(tx, m.preview, m.rows)
+	err = m.tam.store.View(m.job.Org, func(tx *store.Tx) error {
+		s := m.tam.memberSetsOf(tx, m.preview, m.rows)
 		ordinals, total := s.find(MemberFilter{Selected: &selected}, from, importMost)
 		if total != m.members {
 			return errors.Join(s.err, fmt.Errorf("Import %s: %d members are selected, and %d were", m.id, total, m.members))
 		}
 		rows = make([]importRow, 0, len(ordinals))
-		err := m.TAM.members.Each(tx, m.preview, ordinals, func(n uint32, stored []byte) error {
+		err := m.tam.members.Each(tx, m.preview, ordinals, func(n uint32, stored []byte) error {
 			row, err := newImportRow(s.has(people, int(n)), stored)
 			rows = append(rows, row)
 			return err
@@ -147,8 +147,8 @@ func (m *importing) read(from int) (rows []importRow, err error) {
 
 // write takes members over in one transaction, with how far the Import is then: whatever is cut off, no member is taken over
 // twice and none is left out. The last members end the Import.
-func (m *importing) write(ctx context.Context, b importBatch) error {
-	return m.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
+func (m *importRun) write(ctx context.Context, b importBatch) error {
+	return m.tam.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
 		doc, err := m.current(tx)
 		if err != nil {
 			return err
@@ -166,26 +166,26 @@ func (m *importing) write(ctx context.Context, b importBatch) error {
 			return m.end(tx, doc, rec, importCompleted)
 		}
 		rec.Status, rec.Progress = importRunning, shape.NumberOf(float64(100*rec.kept.Done/m.members)/100)
-		_, err = m.Imports.Update(tx, doc, rec, []string{"status", "progress", "accounts", "contacts"})
+		_, err = m.tam.Imports.Update(tx, doc, rec, []string{"status", "progress", "accounts", "contacts"})
 		return err
 	})
 }
 
 // fail ends an Import that cannot go on. What it still had from the month's balance is given back.
-func (m *importing) fail(ctx context.Context) error {
-	return m.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
+func (m *importRun) fail(ctx context.Context) error {
+	return m.tam.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
 		doc, err := m.current(tx)
 		if err != nil {
 			return err
 		}
 		rec := doc.Record
 		at := rec.CreatedAt.Std()
-		used, err := m.usedIn(tx, at)
+		used, err := m.tam.usedIn(tx, at)
 		if err != nil {
 			return err
 		}
 		left := rec.kept.Reserved
-		if err := m.use(tx, at, amount{used.Accounts - left.Accounts, used.Contacts - left.Contacts}); err != nil {
+		if err := m.tam.use(tx, at, amount{used.Accounts - left.Accounts, used.Contacts - left.Contacts}); err != nil {
 			return err
 		}
 		rec.kept.Reserved, rec.FailureReason = amount{}, internalFault
@@ -194,9 +194,9 @@ func (m *importing) fail(ctx context.Context) error {
 }
 
 // end ends the Import and its job.
-func (m *importing) end(tx *store.Tx, old store.Doc[Import], rec Import, status ImportStatus) error {
+func (m *importRun) end(tx *store.Tx, old store.Doc[Import], rec Import, status ImportStatus) error {
 	rec.Status, rec.FinishedAt = status, shape.At(tx.Now())
-	doc, err := m.Imports.Update(tx, old, rec, []string{"status"})
+	doc, err := m.tam.Imports.Update(tx, old, rec, []string{"status"})
 	if err == nil {
 		err = emitImport(tx, doc)
 	}

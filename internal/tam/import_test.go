@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/record"
@@ -48,7 +49,7 @@ func newOffice(t *testing.T) *office {
 	}
 	kinds := &record.Set{}
 	users := identity.New(st, kinds, identity.Hooks{})
-	o.TAM = New(st, users, crm.New(kinds, crm.Hooks{}), Options{UnitRate: 2})
+	o.TAM = New(st, nil, NewTables(), catalog.New(), users, crm.New(kinds, crm.Hooks{}), Options{UnitRate: 2})
 	o.worker = worker.New(st, slog.New(slog.DiscardHandler), o.Jobs())
 	t.Cleanup(func() {
 		o.view(func(tx *store.Tx) error {
@@ -108,8 +109,8 @@ func (o *office) preview(signal *Signal, companies ...researched) (id uuid.UUID)
 	o.t.Helper()
 	o.update(func(tx *store.Tx) error {
 		id = tx.NewID()
-		var s newSets
-		y := newTally()
+		var s newMemberSets
+		y := newPreviewCounts()
 		for i, c := range companies {
 			rows := []row{
 				{ordinal: 2 * i, source: c.id, company: c.id, data: fmt.Sprintf(`{"id":%q,"name":%q,"website":"%s.example"}`, c.id, c.id, c.id)},
@@ -126,7 +127,7 @@ func (o *office) preview(signal *Signal, companies ...researched) (id uuid.UUID)
 			}
 			s.add(people, rows[1].ordinal)
 		}
-		s.put(tx, o.sets, id)
+		s.put(tx, o.memberSets, id)
 		p := Preview{PreviewID: id, RequestID: id, Status: Ready, Request: &PreviewRequest{}, Research: &Research{Status: researchSkipped},
 			kept: kept{Named: resolved{Signal: signal}, Ready: true, Members: 2 * len(companies)}}
 		if signal != nil {
@@ -311,12 +312,12 @@ func TestImportAccountGone(t *testing.T) {
 	}
 	preview := o.preview(nil, companies...)
 	o.update(func(tx *store.Tx) error { // the first person is none, so that a chunk ends with a company
-		s := o.setsOf(tx, preview, 2*len(companies))
+		s := o.memberSetsOf(tx, preview, 2*len(companies))
 		s.remove(1)
 		s.save()
 		doc, err := o.Previews.Get(tx, preview)
 		rec := doc.Record
-		y := tallyOf(&rec)
+		y := countsOf(&rec)
 		y.remove(true, false, false)
 		y.put(&rec)
 		if err == nil {

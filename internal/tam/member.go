@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"prospector/internal/research"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -30,20 +31,20 @@ const (
 
 // Member is one row of a Preview: a company, or a person of the company before it.
 type Member struct {
-	MemberID                   uuid.UUID      `json:"member_id" rule:"required"`
-	SourceOrdinal              int            `json:"source_ordinal"`
-	Kind                       string         `json:"kind" rule:"enum=company|person"`
-	SourceID                   shape.Text     `json:"source_id"`
-	CompanyID                  shape.Text     `json:"company_id"`
-	Selected                   bool           `json:"selected" doc:"It is importable, and was not removed."`
-	IsImportable               bool           `json:"is_importable"`
-	IsQualified                *bool          `json:"is_qualified" doc:"The verdict of the Qualifier; null without an answer."`
-	PreparationExclusionReason shape.Text     `json:"preparation_exclusion_reason" rule:"enum=ALREADY_IN_TAM|SUPPRESSED|NO_MATCHING_TITLES|QUALIFIER_NOT_MATCHED"`
-	IsDuplicateSourceRow       bool           `json:"is_duplicate_source_row"`
-	Existing                   *bool          `json:"existing"`
-	ExclusionReason            shape.Text     `json:"exclusion_reason" rule:"enum=QUALIFIER_FAILED|EXCLUDED_BY_USER"`
-	Data                       shape.Value    `json:"data" rule:"required,component=MemberData" doc:"The fields of the catalogue; of a person also company_name."`
-	Qualification              *Qualification `json:"qualification"`
+	MemberID                   uuid.UUID               `json:"member_id" rule:"required"`
+	SourceOrdinal              int                     `json:"source_ordinal"`
+	Kind                       string                  `json:"kind" rule:"enum=company|person"`
+	SourceID                   shape.Text              `json:"source_id"`
+	CompanyID                  shape.Text              `json:"company_id"`
+	Selected                   bool                    `json:"selected" doc:"It is importable, and was not removed."`
+	IsImportable               bool                    `json:"is_importable"`
+	IsQualified                *bool                   `json:"is_qualified" doc:"The verdict of the Qualifier; null without an answer."`
+	PreparationExclusionReason shape.Text              `json:"preparation_exclusion_reason" rule:"enum=ALREADY_IN_TAM|SUPPRESSED|NO_MATCHING_TITLES|QUALIFIER_NOT_MATCHED"`
+	IsDuplicateSourceRow       bool                    `json:"is_duplicate_source_row"`
+	Existing                   *bool                   `json:"existing"`
+	ExclusionReason            shape.Text              `json:"exclusion_reason" rule:"enum=QUALIFIER_FAILED|EXCLUDED_BY_USER"`
+	Data                       shape.Value             `json:"data" rule:"required,component=MemberData" doc:"The fields of the catalogue; of a person also company_name."`
+	Qualification              *research.Qualification `json:"qualification"`
 }
 
 // row is a member on its way into the store.

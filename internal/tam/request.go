@@ -164,14 +164,14 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 	checkKeywords(body, "contact_filters", "include_keywords", p)
 	checkKeywords(body, "contact_filters", "exclude_keywords", p)
 	checkKeywords(body, "search_input", "title_search", p)
-	index.CompileSelection(t.CompanyList, index.NoCustoms, r.selection(named, p), p)
+	index.CompileSelection(t.catalog.CompanyList, index.NoCustoms, r.selection(named, p), p)
 	return named, t.findQualifier(tx, r, &named, p)
 }
 
 // fitsCompanies tells whether the rules of a view can be used for companies, and notes why not.
 func (t *TAM) fitsCompanies(view *crm.AccountView, path string, p *fault.Problems) bool {
 	var unfit fault.Problems
-	index.CheckFilter(t.CompanyList, index.NoCustoms, view.FilteringRules, "filtering_rules", &unfit)
+	index.CheckFilter(t.catalog.CompanyList, index.NoCustoms, view.FilteringRules, "filtering_rules", &unfit)
 	for _, d := range unfit.Details() {
 		p.Add(fault.InvalidFilter, path, "names the view %q, whose %s %s", view.Name, d.Path, d.Message)
 	}

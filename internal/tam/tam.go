@@ -1,9 +1,13 @@
+// Package tam owns Previews and Imports. A Preview is a fixed selection of companies and people of the catalog that an
+// organization asked for. An Import turns the selected members of a Preview into Accounts and Contacts, within the
+// organization's monthly balance. The package knows how to ask a Researcher about companies, but not how providers answer.
 package tam
 
 import (
 	"time"
 
 	"prospector/index"
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/worker"
@@ -12,45 +16,37 @@ import (
 
 // Options are the settings of the package.
 type Options struct {
-	// UnitRate is what one researched answer costs, in AI signal credits.
+	// UnitRate is the price of one researched answer, in AI signal credits.
 	UnitRate float64
-	// Retention is how long a Preview is kept that is never imported.
+	// Retention is how long Previews that are never imported are kept.
 	Retention time.Duration
-	// Researcher answers the questions of Qualifiers; nil when there is nobody to ask.
+	// Researcher answers the questions of Qualifiers. It is nil when no provider is configured.
 	Researcher Researcher
-	// AskedAtOnce is how many companies a costly Researcher is asked about at the same time.
-	AskedAtOnce int
+	// MaxConcurrentQuestions is how many questions a costly Researcher is asked at the same time.
+	MaxConcurrentQuestions int
 }
 
-// TAM holds the catalogue, the Previews and their Imports.
-type TAM struct {
-	*Catalog
+// Tables are the tables of Previews and Imports. They are declared before the index is opened, because the index needs their
+// lists. A store can be checked with its Tables alone.
+type Tables struct {
 	Previews    *store.Table[Preview]
 	PreviewList *index.Kind
 	Imports     *store.Table[Import]
 	ImportList  *index.Kind
-	Options
-	// Index answers which companies a Preview is about. It is set before anything is prepared.
-	Index *index.Engine
 
-	store     *store.Store
-	identity  *identity.Identity
-	crm       *crm.CRM
-	months    *store.Table[amount]     // see balance.go
-	answers   *store.Table[heldAnswer] // see ask.go
-	members   *store.Parts             // by ordinal
-	sets      *store.Parts             // see sets.go
-	directory *store.Parts             // see directory.go
-	slots     chan struct{}            // holds one for each company that is being asked about
+	months     *store.Table[amount]       // see balance.go
+	answers    *store.Table[storedAnswer] // see preparation_questions.go
+	members    *store.Parts               // by ordinal, see member.go
+	memberSets *store.Parts               // see member_sets.go
+	directory  *store.Parts               // see member_directory.go
 }
 
-// New declares what the package keeps in the store.
-func New(st *store.Store, id *identity.Identity, c *crm.CRM, opt Options) *TAM {
-	t := &TAM{
-		Catalog: newCatalog(), Previews: newPreviews(), Imports: store.NewTable[Import]("imports", nil, nil), Options: opt,
-		store: st, identity: id, crm: c, months: newMonths(),
-		members: store.NewParts("previews.members"), sets: store.NewParts("previews.sets"), directory: store.NewParts("previews.directory"),
-		answers: newAnswers(), slots: make(chan struct{}, max(1, opt.AskedAtOnce)),
+// NewTables declares the tables and lists of the package.
+func NewTables() *Tables {
+	t := &Tables{
+		Previews: newPreviews(), Imports: store.NewTable[Import]("imports", nil, nil),
+		months: newMonths(), answers: newAnswers(), members: store.NewParts("previews.members"),
+		memberSets: store.NewParts("previews.sets"), directory: store.NewParts("previews.directory"),
 	}
 	t.PreviewList = index.NewKind("previews", "-created_at", t.Previews, nil)
 	t.ImportList = index.NewKind("imports", "-created_at", t.Imports, nil)
@@ -58,26 +54,47 @@ func New(st *store.Store, id *identity.Identity, c *crm.CRM, opt Options) *TAM {
 	return t
 }
 
-// Lists gives what the lists of each kind need to know.
-func (t *TAM) Lists() []*index.Kind {
-	return []*index.Kind{t.CompanyList, t.PersonList, t.PreviewList, t.ImportList}
-}
+// Lists returns the list kinds of Previews and Imports.
+func (t *Tables) Lists() []*index.Kind { return []*index.Kind{t.PreviewList, t.ImportList} }
 
-// Jobs are the jobs of the package.
-func (t *TAM) Jobs() map[string]worker.Handler {
-	return map[string]worker.Handler{
-		PrepareJob: t.prepareJob, ResearchJob: t.prepareJob, ImportJob: t.importJob, clearKind: t.clearJob, expireKind: t.expireJob,
-	}
-}
-
-// Verify holds all that the transaction's organization has of the package against its keys, logs and checksums.
-func (t *TAM) Verify(tx *store.Tx, report store.Report) error {
-	for _, part := range []interface {
+// Verify checks the records of the transaction's organization against their keys, change logs and checksums.
+func (t *Tables) Verify(tx *store.Tx, report store.Report) error {
+	for _, table := range []interface {
 		Verify(*store.Tx, store.Report) error
-	}{t.Companies, t.People, t.Previews, t.Imports, t.months, t.answers, t.members, t.sets, t.directory} {
-		if err := part.Verify(tx, report); err != nil {
+	}{t.Previews, t.Imports, t.months, t.answers, t.members, t.memberSets, t.directory} {
+		if err := table.Verify(tx, report); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// TAM prepares Previews and imports them.
+type TAM struct {
+	*Tables
+	Options
+
+	store    *store.Store
+	index    *index.Engine
+	catalog  *catalog.Catalog
+	identity *identity.Identity
+	crm      *crm.CRM
+	slots    chan struct{} // one element for each question to a costly Researcher that has no answer yet
+}
+
+// New returns a TAM over tables whose lists the index has opened.
+func New(
+	st *store.Store, ix *index.Engine, tables *Tables, market *catalog.Catalog, id *identity.Identity, c *crm.CRM, opt Options,
+) *TAM {
+	return &TAM{
+		Tables: tables, Options: opt, store: st, index: ix, catalog: market, identity: id, crm: c,
+		slots: make(chan struct{}, max(1, opt.MaxConcurrentQuestions)),
+	}
+}
+
+// Jobs returns the handlers of the package's jobs.
+func (t *TAM) Jobs() map[string]worker.Handler {
+	return map[string]worker.Handler{
+		PrepareJob: t.prepareJob, ResearchJob: t.prepareJob, ImportJob: t.importJob, clearJob: t.clear, expireJob: t.expire,
+	}
 }

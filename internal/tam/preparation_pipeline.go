@@ -78,7 +78,7 @@ func (p *preparation) selectAll(ctx context.Context, in <-chan chunk, out chan<-
 		}
 		next.progress = c.progress
 		for _, member := range members {
-			if next.members = append(next.members, member); len(next.members) < WriteMost {
+			if next.members = append(next.members, member); len(next.members) < MembersPerWrite {
 				continue
 			}
 			if !give(ctx, out, next) {
@@ -130,7 +130,7 @@ func give[T any](ctx context.Context, out chan<- T, v T) bool {
 func (p *preparation) take(r *row) {
 	r.ordinal = p.count
 	p.count++
-	p.tally.add(r)
+	p.counts.add(r)
 	kind := byte(companyName)
 	if r.person {
 		kind = personName
@@ -158,7 +158,7 @@ func (p *preparation) take(r *row) {
 func (p *preparation) write(ctx context.Context, b batch) error {
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
 		for i, member := range b.members {
-			p.TAM.members.PutOwned(tx, p.id, uint32(b.from+i), member)
+			p.tam.members.PutOwned(tx, p.id, uint32(b.from+i), member)
 		}
 		return p.advance(tx, doc, rec, b.progress)
 	})
@@ -170,6 +170,6 @@ func (p *preparation) advance(tx *store.Tx, doc store.Doc[Preview], rec Preview,
 		return nil
 	}
 	rec.Progress = shape.NumberOf(float64(int(progress*100)) / 100)
-	_, err := p.Previews.Update(tx, doc, rec, []string{"progress"})
+	_, err := p.tam.Previews.Update(tx, doc, rec, []string{"progress"})
 	return err
 }

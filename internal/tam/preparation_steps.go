@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
+	"prospector/internal/research"
 	"prospector/store"
 )
 
@@ -16,7 +18,7 @@ type selected struct {
 	people []sourcePerson
 	rows   []row // of the people
 	// found is what research found, nil when the company was not asked about; err is why it could not go on.
-	found *Qualification
+	found *research.Qualification
 	err   error
 }
 
@@ -25,12 +27,12 @@ func (s *selected) kept() bool { return s.row.importable() }
 
 // choose takes companies through the steps 2 and 3 of the selection.
 func (p *preparation) choose(ids []uuid.UUID) ([]selected, error) {
-	companies, err := p.readCompanies(ids)
+	companies, err := p.tam.readCompanies(ids)
 	if err != nil {
 		return nil, err
 	}
 	chosen := make([]selected, len(companies))
-	return chosen, p.store.View(p.org, func(tx *store.Tx) error {
+	return chosen, p.tam.store.View(p.org, func(tx *store.Tx) error {
 		for i := range companies {
 			if chosen[i].row, err = p.company(tx, &companies[i]); err != nil {
 				return err
@@ -42,13 +44,13 @@ func (p *preparation) choose(ids []uuid.UUID) ([]selected, error) {
 
 // meet reads the people of the companies that are kept.
 func (p *preparation) meet(chosen []selected) error {
-	return p.store.View(CatalogOrg, func(tx *store.Tx) (err error) {
-		records := tx.Reader(p.People.Name())
+	return p.tam.store.View(catalog.Org, func(tx *store.Tx) (err error) {
+		records := tx.Reader(p.tam.catalog.People.Name())
 		for i := range chosen {
 			if !chosen[i].kept() {
 				continue
 			}
-			if chosen[i].people, err = p.readPeople(tx, records, chosen[i].row.source, p.filter); err != nil {
+			if chosen[i].people, err = p.tam.readPeople(tx, records, chosen[i].row.source, p.filter); err != nil {
 				return err
 			}
 		}
@@ -58,7 +60,7 @@ func (p *preparation) meet(chosen []selected) error {
 
 // decide takes companies and their people through the steps 4 and 5.
 func (p *preparation) decide(chosen []selected) error {
-	return p.store.View(p.org, func(tx *store.Tx) error {
+	return p.tam.store.View(p.org, func(tx *store.Tx) error {
 		for i := range chosen {
 			if err := p.people(tx, &chosen[i]); err != nil {
 				return err
@@ -72,7 +74,7 @@ func (p *preparation) decide(chosen []selected) error {
 func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
 	r := row{source: c.id, company: c.id, website: c.website, data: c.public, companyName: c.name}
 	var err error
-	if _, r.existing, err = p.accountOf(tx, c.id, c.website); err != nil {
+	if _, r.existing, err = p.tam.accountOf(tx, c.id, c.website); err != nil {
 		return r, err
 	}
 	if c.website != "" {
@@ -83,7 +85,7 @@ func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
 	case r.duplicate:
 	case r.existing && p.request.search().ExcludeCompaniesInTAM:
 		r.reason = alreadyInTAM
-	case p.crm.IsDomainSuppressed(tx, c.website):
+	case p.tam.crm.IsDomainSuppressed(tx, c.website):
 		r.reason = suppressed
 	}
 	return r, nil
@@ -100,11 +102,11 @@ func (p *preparation) people(tx *store.Tx, s *selected) error {
 			employerExisting: s.row.existing,
 		}
 		var err error
-		if _, r.existing, err = p.contactOf(tx, person.id, person.email, person.linkedIn); err != nil {
+		if _, r.existing, err = p.tam.contactOf(tx, person.id, person.email, person.linkedIn); err != nil {
 			return err
 		}
 		r.duplicate = p.isRepeated(person)
-		if !r.duplicate && p.crm.IsSuppressed(tx, person.email) {
+		if !r.duplicate && p.tam.crm.IsSuppressed(tx, person.email) {
 			r.reason = suppressed
 		}
 		if r.importable() {
@@ -155,12 +157,12 @@ func (p *preparation) qualify(s *selected) error {
 	}
 	v := &verdict{}
 	switch n := &p.researched; {
-	case !s.found.isAsked():
+	case !s.found.ReachedProvider():
 		n.unasked++
 		n.reason = s.found.Reason
 	case s.found.Status != "":
 		n.failed++
-		if s.found.Status == ResearchFailed {
+		if s.found.Status == research.StatusFailed {
 			n.failures[s.found.Reason]++
 		}
 	default:
@@ -173,7 +175,7 @@ func (p *preparation) qualify(s *selected) error {
 		}
 	}
 	var err error
-	if v.qualification, err = s.found.encode(); err != nil {
+	if v.qualification, err = s.found.Encode(); err != nil {
 		return err
 	}
 	s.row.judge(v)

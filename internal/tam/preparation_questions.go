@@ -9,7 +9,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/fault"
+	"prospector/internal/research"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -57,12 +59,12 @@ func (p *preparation) askAbout(ctx context.Context, c *chunk, asking *sync.WaitG
 		}
 	}
 	switch {
-	case p.Researcher == nil:
+	case p.tam.Researcher == nil:
 		for _, s := range kept {
-			s.found = &Qualification{Status: ResearchFailed, Reason: providerNotConfigured}
+			s.found = &research.Qualification{Status: research.StatusFailed, Reason: research.ProviderNotConfigured}
 		}
 		return nil
-	case !p.Researcher.Costly():
+	case !p.tam.Researcher.Costly():
 		for _, s := range kept {
 			if err := p.ask(ctx, s); err != nil {
 				return err
@@ -92,13 +94,13 @@ func (p *preparation) askAbout(ctx context.Context, c *chunk, asking *sync.WaitG
 // companies are asked about twice than may be at the same time.
 func (p *preparation) askInTurn(ctx context.Context, s *selected) error {
 	select {
-	case p.slots <- struct{}{}:
+	case p.tam.slots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-p.slots }()
+	defer func() { <-p.tam.slots }()
 	// Nobody is asked for a Preview that was cancelled, or is bound to fail.
-	err := p.store.View(p.org, func(tx *store.Tx) error {
+	err := p.tam.store.View(p.org, func(tx *store.Tx) error {
 		if _, err := p.preparing(tx); err != nil {
 			return err
 		}
@@ -112,8 +114,8 @@ func (p *preparation) askInTurn(ctx context.Context, s *selected) error {
 	}
 	done := float64(p.answered.Add(1)) / float64(p.estimated+1)
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
-		if s.found.Status != ResearchFailed {
-			if _, err := p.answers.Insert(tx, answerID(p.id, s.row.source), heldAnswer{p.id, *s.found}); err != nil {
+		if s.found.Status != research.StatusFailed {
+			if _, err := p.tam.answers.Insert(tx, answerID(p.id, s.row.source), storedAnswer{p.id, *s.found}); err != nil {
 				return err
 			}
 		}
@@ -123,20 +125,20 @@ func (p *preparation) askInTurn(ctx context.Context, s *selected) error {
 
 // ask asks about a company.
 func (p *preparation) ask(ctx context.Context, s *selected) error {
-	var c Company
+	var c catalog.Company
 	if err := json.Unmarshal([]byte(s.row.data), &c); err != nil {
 		return err
 	}
 	if err := p.dispatched(ctx); err != nil {
 		return err
 	}
-	found, err := p.Researcher.Research(ctx, p.question, &c)
+	found, err := p.tam.Researcher.Research(ctx, p.question, &c)
 	if err != nil {
 		return err
 	}
-	found = p.question.checked(found)
+	found = p.question.Check(found)
 	s.found = &found
-	if found.Status == ResearchFailed {
+	if found.Status == research.StatusFailed {
 		return nil
 	}
 	return p.running(ctx)
@@ -162,7 +164,7 @@ func (p *preparation) once(status ResearchStatus) func(context.Context) error {
 				research.StartedAt = shape.At(tx.Now())
 			}
 			rec.Research = &research
-			_, err := p.Previews.Update(tx, doc, rec, []string{"research"})
+			_, err := p.tam.Previews.Update(tx, doc, rec, []string{"research"})
 			return err
 		})
 		done = err == nil
@@ -173,17 +175,17 @@ func (p *preparation) once(status ResearchStatus) func(context.Context) error {
 // rank is the order of the statuses that research goes through.
 var rank = map[ResearchStatus]int{researchNotStarted: 0, researchDispatched: 1, researchRunning: 2}
 
-// heldAnswer is one that was given in a preparation. It is kept until that is over: one that is begun again does not ask again.
-type heldAnswer struct {
-	Preview       uuid.UUID     `json:"preview"`
-	Qualification Qualification `json:"qualification"`
+// storedAnswer is one that was given in a preparation. It is kept until that is over: one that is begun again does not ask again.
+type storedAnswer struct {
+	Preview       uuid.UUID              `json:"preview"`
+	Qualification research.Qualification `json:"qualification"`
 }
 
 const byPreview = "preview"
 
-func newAnswers() *store.Table[heldAnswer] {
-	return store.NewTable("previews.answers", nil, []store.Key[heldAnswer]{{
-		Name: byPreview, Of: func(_ *store.Tx, a *heldAnswer) ([][]byte, error) { return [][]byte{a.Preview[:]}, nil },
+func newAnswers() *store.Table[storedAnswer] {
+	return store.NewTable("previews.answers", nil, []store.Key[storedAnswer]{{
+		Name: byPreview, Of: func(_ *store.Tx, a *storedAnswer) ([][]byte, error) { return [][]byte{a.Preview[:]}, nil },
 	}}).Unlogged()
 }
 
@@ -194,9 +196,9 @@ func answerID(preview uuid.UUID, company string) uuid.UUID {
 
 // recall takes up the answers that were given before the preparation was cut off.
 func (p *preparation) recall(companies []*selected) error {
-	return p.store.View(p.org, func(tx *store.Tx) error {
+	return p.tam.store.View(p.org, func(tx *store.Tx) error {
 		for _, s := range companies {
-			doc, err := p.answers.Get(tx, answerID(p.id, s.row.source))
+			doc, err := p.tam.answers.Get(tx, answerID(p.id, s.row.source))
 			switch {
 			case err == nil:
 				s.found = &doc.Record.Qualification

@@ -1,4 +1,4 @@
-package tam
+package catalog
 
 import (
 	"context"
@@ -35,14 +35,14 @@ func TestGenerateAgain(t *testing.T) {
 	if err := m.generate(t.Context(), few, func(done, total int) { last = done * 1000 / total }); err != nil || last != 1000 {
 		t.Fatal(err, last)
 	}
-	before, err := m.st.Dump(CatalogOrg)
+	before, err := m.st.Dump(Org)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := m.generate(t.Context(), few, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := m.st.Dump(CatalogOrg); err != nil || after != before {
+	if after, err := m.st.Dump(Org); err != nil || after != before {
 		t.Errorf("the same again changed something (%v)", err)
 	}
 	companies := shown(m, m.Companies, "id", "name", "website", "description")
@@ -120,7 +120,7 @@ func TestGenerated(t *testing.T) {
 		}
 		values[kind][value] = true
 	}
-	err := m.st.View(CatalogOrg, func(tx *store.Tx) error {
+	err := m.st.View(Org, func(tx *store.Tx) error {
 		err := m.Companies.Scan(tx, func(d store.Doc[Company]) (bool, error) {
 			c := d.Record
 			isID(c.ID)

@@ -6,7 +6,7 @@ import (
 )
 
 // Sources are what the package emits events about.
-func (t *TAM) Sources() []store.Source {
+func (t *Tables) Sources() []store.Source {
 	ready, completed := record.Example[Preview](previewExample), record.Example[Import](importExample)
 	return []store.Source{
 		{

@@ -34,7 +34,7 @@ func pieceNumber(kind setKind, piece int) uint32 { return uint32(int(kind)*piece
 
 // sets are the sets of a Preview, read from the store as far as they are asked for. When one cannot be read it seems to be
 // empty, and err says so.
-type sets struct {
+type memberSets struct {
 	tx      *store.Tx
 	parts   *store.Parts
 	preview uuid.UUID
@@ -44,12 +44,12 @@ type sets struct {
 	err     error
 }
 
-func (t *TAM) setsOf(tx *store.Tx, preview uuid.UUID, members int) *sets {
-	return &sets{tx: tx, parts: t.sets, preview: preview, members: members, pieces: map[uint32][]byte{}, changed: map[int]bool{}}
+func (t *TAM) memberSetsOf(tx *store.Tx, preview uuid.UUID, members int) *memberSets {
+	return &memberSets{tx: tx, parts: t.memberSets, preview: preview, members: members, pieces: map[uint32][]byte{}, changed: map[int]bool{}}
 }
 
 // piece gives a piece of a set, as it is stored: a bit for each member. What it lacks at its end are members that are not in it.
-func (s *sets) piece(kind setKind, piece int) []byte {
+func (s *memberSets) piece(kind setKind, piece int) []byte {
 	n := pieceNumber(kind, piece)
 	stored, read := s.pieces[n]
 	if !read {
@@ -70,21 +70,23 @@ func word(piece []byte, i int) uint64 {
 	return binary.LittleEndian.Uint64(piece[i*8:])
 }
 
-func (s *sets) wordsIn(piece int) int { return (min(pieceBits, s.members-piece*pieceBits) + 63) / 64 }
+func (s *memberSets) wordsIn(piece int) int {
+	return (min(pieceBits, s.members-piece*pieceBits) + 63) / 64
+}
 
 // has tells whether a member is in a set.
-func (s *sets) has(kind setKind, ordinal int) bool {
+func (s *memberSets) has(kind setKind, ordinal int) bool {
 	at := ordinal % pieceBits
 	return word(s.piece(kind, ordinal/pieceBits), at/64)>>(at%64)&1 != 0
 }
 
 // selected tells whether a member is importable and was not removed.
-func (s *sets) selected(ordinal int) bool {
+func (s *memberSets) selected(ordinal int) bool {
 	return s.has(importableRows, ordinal) && !s.has(removedRows, ordinal)
 }
 
 // remove puts a member among those that the user removed.
-func (s *sets) remove(ordinal int) {
+func (s *memberSets) remove(ordinal int) {
 	piece, at := ordinal/pieceBits, ordinal%pieceBits
 	removed := s.piece(removedRows, piece)
 	if !s.changed[piece] { // the bytes are the store's
@@ -95,7 +97,7 @@ func (s *sets) remove(ordinal int) {
 }
 
 // companyOf gives the company of a person: the last one before. It looks at 64 members at once: a company may have many.
-func (s *sets) companyOf(person int) int {
+func (s *memberSets) companyOf(person int) int {
 	for at := person; at >= 0; at = at/64*64 - 1 {
 		companies := ^s.peopleAmong(at)
 		companies <<= 63 - at%64 // without those behind it
@@ -107,7 +109,7 @@ func (s *sets) companyOf(person int) int {
 }
 
 // endOf gives the member behind the people of a company.
-func (s *sets) endOf(company int) int {
+func (s *memberSets) endOf(company int) int {
 	for at := company + 1; at < s.members; at = (at/64 + 1) * 64 {
 		companies := ^s.peopleAmong(at)
 		companies >>= at % 64 // without those before it
@@ -119,12 +121,12 @@ func (s *sets) endOf(company int) int {
 }
 
 // peopleAmong tells which of the 64 members around one are people.
-func (s *sets) peopleAmong(ordinal int) uint64 {
+func (s *memberSets) peopleAmong(ordinal int) uint64 {
 	return word(s.piece(people, ordinal/pieceBits), ordinal%pieceBits/64)
 }
 
 // save writes down which members were removed.
-func (s *sets) save() {
+func (s *memberSets) save() {
 	for piece := range s.changed {
 		n := pieceNumber(removedRows, piece)
 		s.parts.Put(s.tx, s.preview, n, s.pieces[n])
@@ -150,7 +152,7 @@ type MemberFilter struct {
 func (f MemberFilter) isEmpty() bool { return f == MemberFilter{} }
 
 // matching gives the words of a piece of the members that a filter matches.
-func (s *sets) matching(f MemberFilter, piece int) []uint64 {
+func (s *memberSets) matching(f MemberFilter, piece int) []uint64 {
 	out := make([]uint64, s.wordsIn(piece))
 	for i := range out {
 		out[i] = ^uint64(0)
@@ -191,7 +193,7 @@ func (s *sets) matching(f MemberFilter, piece int) []uint64 {
 
 // find gives the ordinals of the members from the given place on that a filter matches, at most so many, and how many it
 // matches in all.
-func (s *sets) find(f MemberFilter, from, most int) (ordinals []uint32, total int) {
+func (s *memberSets) find(f MemberFilter, from, most int) (ordinals []uint32, total int) {
 	for piece := 0; piece*pieceBits < s.members; piece++ {
 		for i, w := range s.matching(f, piece) {
 			first := total // how many come before those of the word
@@ -207,10 +209,10 @@ func (s *sets) find(f MemberFilter, from, most int) (ordinals []uint32, total in
 	return ordinals, total
 }
 
-// newSets are the sets of a Preview that is being prepared, in memory.
-type newSets [setKinds][]uint64
+// newMemberSets are the sets of a Preview that is being prepared, in memory.
+type newMemberSets [setKinds][]uint64
 
-func (s *newSets) add(kind setKind, ordinal int) {
+func (s *newMemberSets) add(kind setKind, ordinal int) {
 	for len(s[kind]) <= ordinal/64 {
 		s[kind] = append(s[kind], 0)
 	}
@@ -218,7 +220,7 @@ func (s *newSets) add(kind setKind, ordinal int) {
 }
 
 // put writes them down.
-func (s *newSets) put(tx *store.Tx, parts *store.Parts, preview uuid.UUID) {
+func (s *newMemberSets) put(tx *store.Tx, parts *store.Parts, preview uuid.UUID) {
 	for kind, words := range s {
 		for piece := 0; len(words) > 0; piece++ {
 			n := min(len(words), pieceWords)

@@ -33,8 +33,8 @@ type PaginationMeta struct {
 	TotalCount  *int `json:"total_count" doc:"Null before READY."`
 }
 
-// PageAt is which members are asked for.
-type PageAt struct {
+// PageQuery is which members are asked for.
+type PageQuery struct {
 	Page, Size int
 	Filter     MemberFilter
 }
@@ -46,7 +46,7 @@ type Answer struct {
 }
 
 // Read answers a Preview with a page of its members and, when it is given, what an exclusion did.
-func (t *TAM) Read(tx *store.Tx, id uuid.UUID, at PageAt, done *Exclusion) (Answer, error) {
+func (t *TAM) Read(tx *store.Tx, id uuid.UUID, at PageQuery, done *Exclusion) (Answer, error) {
 	p, err := t.stored(tx, id)
 	if err != nil {
 		return Answer{}, err
@@ -67,7 +67,7 @@ func (t *TAM) Read(tx *store.Tx, id uuid.UUID, at PageAt, done *Exclusion) (Answ
 }
 
 // ReadMembers answers a page of the members of a Preview. It costs the page, however many members there are.
-func (t *TAM) ReadMembers(tx *store.Tx, id uuid.UUID, at PageAt) (Answer, error) {
+func (t *TAM) ReadMembers(tx *store.Tx, id uuid.UUID, at PageQuery) (Answer, error) {
 	p, err := t.stored(tx, id)
 	if err != nil {
 		return Answer{}, err
@@ -98,14 +98,14 @@ func (t *TAM) stored(tx *store.Tx, id uuid.UUID) (*storedPreview, error) {
 func (p *storedPreview) version() string { return strconv.FormatUint(p.change, 10) }
 
 // room is about how much a page takes.
-func (p *storedPreview) room(at PageAt) int { return 512 + 1024*min(at.Size, p.kept.Members) }
+func (p *storedPreview) room(at PageQuery) int { return 512 + 1024*min(at.Size, p.kept.Members) }
 
 // appendPage appends the members of a page, and where it is among all.
-func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageAt) ([]byte, error) {
+func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageQuery) ([]byte, error) {
 	b = append(b, `"members":[`...)
 	total := -1
 	if p.kept.Ready {
-		s := t.setsOf(tx, p.id, p.kept.Members)
+		s := t.memberSetsOf(tx, p.id, p.kept.Members)
 		var ordinals []uint32
 		ordinals, total = s.page(at)
 		comma := false
@@ -132,7 +132,7 @@ func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageAt) ([
 }
 
 // page gives the ordinals of the members on a page, and how many there are on all pages.
-func (s *sets) page(at PageAt) (ordinals []uint32, total int) {
+func (s *memberSets) page(at PageQuery) (ordinals []uint32, total int) {
 	first := s.members // behind the last
 	// Compared before it is multiplied: a page number may be as large as a number can be.
 	if at.Page-1 <= s.members/at.Size {

@@ -1,18 +1,18 @@
 package tam
 
 // tally counts members as they come, and as they are removed.
-type tally struct {
+type previewCounts struct {
 	accounts, contacts Counts
 	byAccount          ContactsByAccount
 }
 
-func newTally() *tally {
-	return &tally{accounts: Counts{Exclusions: map[string]int{}}, contacts: Counts{Exclusions: map[string]int{}}}
+func newPreviewCounts() *previewCounts {
+	return &previewCounts{accounts: Counts{Exclusions: map[string]int{}}, contacts: Counts{Exclusions: map[string]int{}}}
 }
 
-// tallyOf takes up the counts of a Preview that is READY.
-func tallyOf(p *Preview) *tally {
-	return &tally{accounts: p.Result.Accounts.clone(), contacts: p.Result.Contacts.clone(), byAccount: *p.ContactsByAccount}
+// countsOf takes up the counts of a Preview that is READY.
+func countsOf(p *Preview) *previewCounts {
+	return &previewCounts{accounts: p.Result.Accounts.clone(), contacts: p.Result.Contacts.clone(), byAccount: *p.ContactsByAccount}
 }
 
 func (c Counts) clone() Counts {
@@ -33,7 +33,7 @@ func (c *Counts) count(existing bool, n int) {
 	}
 }
 
-func (y *tally) of(person bool) *Counts {
+func (y *previewCounts) of(person bool) *Counts {
 	if person {
 		return &y.contacts
 	}
@@ -41,7 +41,7 @@ func (y *tally) of(person bool) *Counts {
 }
 
 // add counts a member.
-func (y *tally) add(r *row) {
+func (y *previewCounts) add(r *row) {
 	c := y.of(r.person)
 	c.Matched++
 	switch {
@@ -57,13 +57,13 @@ func (y *tally) add(r *row) {
 }
 
 // remove counts a member that is removed by the user.
-func (y *tally) remove(person, existing, employerExisting bool) {
+func (y *previewCounts) remove(person, existing, employerExisting bool) {
 	y.of(person).Exclusions[excludedByUser]++
 	y.chosen(person, existing, employerExisting, -1)
 }
 
 // chosen counts members that are selected, or are no more.
-func (y *tally) chosen(person, existing, employerExisting bool, n int) {
+func (y *previewCounts) chosen(person, existing, employerExisting bool, n int) {
 	y.of(person).count(existing, n)
 	if !person {
 		return
@@ -81,7 +81,7 @@ func (y *tally) chosen(person, existing, employerExisting bool, n int) {
 }
 
 // put writes the counts into a Preview.
-func (y *tally) put(p *Preview) {
+func (y *previewCounts) put(p *Preview) {
 	result := PreviewResult{Accounts: y.accounts, Contacts: y.contacts}
 	if p.Result != nil {
 		result.Qualifier = p.Result.Qualifier

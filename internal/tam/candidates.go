@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
+	"prospector/internal/catalog"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -15,9 +16,9 @@ import (
 
 // candidates gives the companies that a request is about, in its order: step 1 of the selection.
 func (t *TAM) candidates(r *PreviewRequest, named resolved) ([]uuid.UUID, error) {
-	ids, _, err := t.Index.Select(CatalogOrg, t.CompanyList, func(cs *index.Customs) (*index.Plan, error) {
+	ids, _, err := t.index.Select(catalog.Org, t.catalog.CompanyList, func(cs *index.Customs) (*index.Plan, error) {
 		var p fault.Problems
-		plan := index.CompileSelection(t.CompanyList, cs, r.selection(named, &p), &p)
+		plan := index.CompileSelection(t.catalog.CompanyList, cs, r.selection(named, &p), &p)
 		return plan, p.Err()
 	}, r.search().MaxCandidates)
 	return ids, err
@@ -58,8 +59,8 @@ func newSourcePerson(public string) sourcePerson {
 // readCompanies reads companies of the catalogue.
 func (t *TAM) readCompanies(ids []uuid.UUID) ([]sourceCompany, error) {
 	companies := make([]sourceCompany, len(ids))
-	err := t.store.View(CatalogOrg, func(tx *store.Tx) error {
-		records := tx.Reader(t.Companies.Name())
+	err := t.store.View(catalog.Org, func(tx *store.Tx) error {
+		records := tx.Reader(t.catalog.Companies.Name())
 		for i, id := range ids {
 			_, public, err := records.Public(id)
 			if err != nil {
@@ -77,7 +78,7 @@ func (t *TAM) readCompanies(ids []uuid.UUID) ([]sourceCompany, error) {
 
 // readPeople reads the people of a company that a filter matches, in the order of their ids.
 func (t *TAM) readPeople(tx *store.Tx, records *store.Reader, company string, filter *personFilter) ([]sourcePerson, error) {
-	ids, err := t.People.IDs(tx, byCompany, []byte(company), membersMost+1)
+	ids, err := t.catalog.EmployeeIDs(tx, company, membersMost+1)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
@@ -18,18 +19,18 @@ import (
 type importRow struct {
 	source   string
 	existing bool // as the Preview has it
-	company  *Company
-	person   *Person
+	company  *catalog.Company
+	person   *catalog.Person
 	answer   shape.Value // of research, about the company
 }
 
 func newImportRow(person bool, stored []byte) (importRow, error) {
 	text := append(slices.Clone(stored[1:]), '}')
 	if person {
-		m, err := memberOf[Person](text)
+		m, err := memberOf[catalog.Person](text)
 		return importRow{source: m.SourceID, existing: m.Existing, person: &m.Data}, err
 	}
-	m, err := memberOf[Company](text)
+	m, err := memberOf[catalog.Company](text)
 	r := importRow{source: m.SourceID, existing: m.Existing, company: &m.Data}
 	if m.Qualification != nil {
 		r.answer = m.Qualification.Answer
@@ -72,9 +73,9 @@ func (c *ImportCounts) add(o outcome) {
 	}
 }
 
-// taking is members being taken over, in their transaction.
-type taking struct {
-	*importing
+// importTx is members being taken over, in their transaction.
+type importTx struct {
+	run    *importRun
 	tx     *store.Tx
 	rec    *Import
 	limits identity.Limits
@@ -86,8 +87,8 @@ type taking struct {
 }
 
 // take takes members over, and counts them.
-func (m *importing) take(tx *store.Tx, rec *Import, rows []importRow) error {
-	k := &taking{importing: m, tx: tx, rec: rec}
+func (m *importRun) take(tx *store.Tx, rec *Import, rows []importRow) error {
+	k := &importTx{run: m, tx: tx, rec: rec}
 	if err := k.begin(); err != nil {
 		return err
 	}
@@ -96,44 +97,44 @@ func (m *importing) take(tx *store.Tx, rec *Import, rows []importRow) error {
 			return err
 		}
 	}
-	return m.use(tx, rec.CreatedAt.Std(), k.used)
+	return m.tam.use(tx, rec.CreatedAt.Std(), k.used)
 }
 
 // begin reads what may have changed since the members before.
-func (k *taking) begin() error {
-	org, err := k.organization(k.tx)
+func (k *importTx) begin() error {
+	org, err := k.run.tam.organization(k.tx)
 	if err != nil {
 		return err
 	}
 	k.limits = org.Limits
-	if k.used, err = k.usedIn(k.tx, k.rec.CreatedAt.Std()); err != nil {
+	if k.used, err = k.run.tam.usedIn(k.tx, k.rec.CreatedAt.Std()); err != nil {
 		return err
 	}
-	isGone := func(tag uuid.UUID) bool { return !k.crm.Tags.Table.Has(k.tx, tag) }
-	k.accountTags = slices.DeleteFunc(slices.Clone(k.request.TagIDs), isGone)
-	k.contactTags = slices.DeleteFunc(slices.Clone(k.request.ContactTagIDs), isGone)
-	if k.signal == nil {
+	isGone := func(tag uuid.UUID) bool { return !k.run.tam.crm.Tags.Table.Has(k.tx, tag) }
+	k.accountTags = slices.DeleteFunc(slices.Clone(k.run.request.TagIDs), isGone)
+	k.contactTags = slices.DeleteFunc(slices.Clone(k.run.request.ContactTagIDs), isGone)
+	if k.run.signal == nil {
 		return nil
 	}
-	if field, err := k.crm.Fields.Get(k.tx, k.signal.ID); err != nil || field.Record.AI == nil { // it is gone, or the user's own by now
+	if field, err := k.run.tam.crm.Fields.Get(k.tx, k.run.signal.ID); err != nil || field.Record.AI == nil { // it is gone, or the user's own by now
 		if fault.CodeOf(err) == fault.NotFound {
 			err = nil
 		}
 		return err
 	}
-	customs, err := k.crm.Accounts.List.Customs(k.tx)
+	customs, err := k.run.tam.crm.Accounts.List.Customs(k.tx)
 	if err != nil {
 		return err
 	}
 	k.customs = customs.Customs
-	if at := slices.IndexFunc(k.customs.Fields, func(f shape.CustomField) bool { return f.ID == k.signal.ID }); at >= 0 {
+	if at := slices.IndexFunc(k.customs.Fields, func(f shape.CustomField) bool { return f.ID == k.run.signal.ID }); at >= 0 {
 		k.field = &k.customs.Fields[at]
 	}
 	return nil
 }
 
 // row takes a member over. The month was told of each that the Preview had as new: one that is none after all is given back.
-func (k *taking) row(r *importRow) error {
+func (k *importTx) row(r *importRow) error {
 	person := r.person != nil
 	become := k.company
 	if person {
@@ -157,7 +158,7 @@ func (k *taking) row(r *importRow) error {
 }
 
 // mayCreate tells whether the balance has room for a member: it was reserved, unless the Preview had it as existing.
-func (k *taking) mayCreate(r *importRow) bool {
+func (k *importTx) mayCreate(r *importRow) bool {
 	limit := k.limits.AccountsPerMonth
 	if r.person != nil {
 		limit = k.limits.ContactsPerMonth
@@ -165,13 +166,13 @@ func (k *taking) mayCreate(r *importRow) bool {
 	return !r.existing || !limit.Valid || float64(*k.used.of(r.person != nil)) < limit.Float
 }
 
-func (k *taking) company(r *importRow) (outcome, error) {
+func (k *importTx) company(r *importRow) (outcome, error) {
 	website := string(r.company.Website)
-	k.rec.kept.Account, k.rec.kept.Suppressed = uuid.NullUUID{}, k.crm.IsDomainSuppressed(k.tx, website)
+	k.rec.kept.Account, k.rec.kept.Suppressed = uuid.NullUUID{}, k.run.tam.crm.IsDomainSuppressed(k.tx, website)
 	if k.rec.kept.Suppressed {
 		return skipped, nil
 	}
-	id, found, err := k.accountOf(k.tx, r.source, website)
+	id, found, err := k.run.tam.accountOf(k.tx, r.source, website)
 	if err != nil || !found && !k.mayCreate(r) {
 		return skipped, err
 	}
@@ -187,33 +188,33 @@ func (k *taking) company(r *importRow) (outcome, error) {
 	return created, err
 }
 
-func (k *taking) createAccount(r *importRow) (uuid.UUID, error) {
+func (k *importTx) createAccount(r *importRow) (uuid.UUID, error) {
 	a := crm.Account{Source: crm.SourceTAMImport, Origin: crm.Origin{SourceID: r.source}}
 	fillAccount(&a, r.company)
 	a.Tags = k.accountTags
 	k.writeAnswer(&a, r.answer)
-	doc, err := k.crm.Accounts.Insert(k.tx, a)
+	doc, err := k.run.tam.crm.Accounts.Insert(k.tx, a)
 	return doc.ID, err
 }
 
-func (k *taking) reuseAccount(id uuid.UUID, r *importRow) error {
-	old, err := k.crm.Accounts.Get(k.tx, id)
+func (k *importTx) reuseAccount(id uuid.UUID, r *importRow) error {
+	old, err := k.run.tam.crm.Accounts.Get(k.tx, id)
 	if err != nil {
 		return err
 	}
 	a := old.Record
 	fillAccount(&a, r.company)
-	if k.request.TagExistingAccounts {
+	if k.run.request.TagExistingAccounts {
 		a.Tags = withTags(a.Tags, k.accountTags)
 	}
 	k.writeAnswer(&a, r.answer)
 	a.Origin.SourceID = cmp.Or(a.Origin.SourceID, r.source)
-	return replace(k.tx, k.crm.Accounts, old, a, a.Origin != old.Record.Origin)
+	return replace(k.tx, k.run.tam.crm.Accounts, old, a, a.Origin != old.Record.Origin)
 }
 
 // writeAnswer writes an answer of research into its field, whatever that held. One that the field does not take, since it was
 // changed or is gone, is left out.
-func (k *taking) writeAnswer(a *crm.Account, answer shape.Value) {
+func (k *importTx) writeAnswer(a *crm.Account, answer shape.Value) {
 	if k.field == nil || answer.Kind == shape.Absent {
 		return
 	}
@@ -225,16 +226,16 @@ func (k *taking) writeAnswer(a *crm.Account, answer shape.Value) {
 	}
 }
 
-func (k *taking) contact(r *importRow) (outcome, error) {
-	if k.rec.kept.Suppressed || k.crm.IsSuppressed(k.tx, string(r.person.Email)) {
+func (k *importTx) contact(r *importRow) (outcome, error) {
+	if k.rec.kept.Suppressed || k.run.tam.crm.IsSuppressed(k.tx, string(r.person.Email)) {
 		return skipped, nil
 	}
 	account := k.rec.kept.Account
-	if account.Valid && !k.crm.Accounts.Table.Has(k.tx, account.UUID) { // it was deleted since its company was taken over
+	if account.Valid && !k.run.tam.crm.Accounts.Table.Has(k.tx, account.UUID) { // it was deleted since its company was taken over
 		account = uuid.NullUUID{}
 	}
 	p := r.person
-	id, found, err := k.contactOf(k.tx, r.source, string(p.Email), string(p.LinkedinURL))
+	id, found, err := k.run.tam.contactOf(k.tx, r.source, string(p.Email), string(p.LinkedinURL))
 	switch {
 	case err != nil:
 		return skipped, err
@@ -247,20 +248,20 @@ func (k *taking) contact(r *importRow) (outcome, error) {
 	if !k.mayCreate(r) {
 		return skipped, nil
 	}
-	_, err = k.crm.Contacts.Insert(k.tx, c)
+	_, err = k.run.tam.crm.Contacts.Insert(k.tx, c)
 	return created, err
 }
 
-func (k *taking) reuseContact(id uuid.UUID, r *importRow, account uuid.NullUUID) error {
-	old, err := k.crm.Contacts.Get(k.tx, id)
+func (k *importTx) reuseContact(id uuid.UUID, r *importRow, account uuid.NullUUID) error {
+	old, err := k.run.tam.crm.Contacts.Get(k.tx, id)
 	if err != nil {
 		return err
 	}
 	c := old.Record
 	fillContact(&c, r.person, account)
-	if k.request.TagExistingContacts {
+	if k.run.request.TagExistingContacts {
 		c.Tags = withTags(c.Tags, k.contactTags)
 	}
 	c.Origin.SourceID = cmp.Or(c.Origin.SourceID, r.source)
-	return replace(k.tx, k.crm.Contacts, old, c, c.Origin != old.Record.Origin)
+	return replace(k.tx, k.run.tam.crm.Contacts, old, c, c.Origin != old.Record.Origin)
 }

@@ -19,8 +19,8 @@ const (
 	PrepareJob = "tam.prepare"
 	// ResearchJob prepares a Preview too. It mostly waits for answers, so that others need not wait for it.
 	ResearchJob = "tam.research"
-	clearKind   = "tam.clear"
-	expireKind  = "tam.expire"
+	clearJob    = "tam.clear"
+	expireJob   = "tam.expire"
 )
 
 // clearMost is how many members are deleted at once.
@@ -53,7 +53,7 @@ func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bo
 	if _, err = tx.Enqueue(kind, tx.Now(), previewJob{id}); err != nil {
 		return doc, false, err
 	}
-	_, err = tx.Enqueue(expireKind, t.nextLook(tx.Now(), tx.Now()), previewJob{id})
+	_, err = tx.Enqueue(expireJob, t.nextLook(tx.Now(), tx.Now()), previewJob{id})
 	return doc, true, err
 }
 
@@ -141,7 +141,7 @@ func (t *TAM) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error
 }
 
 func (t *TAM) enqueueClear(tx *store.Tx, id uuid.UUID) error {
-	_, err := tx.Enqueue(clearKind, tx.Now(), previewJob{id})
+	_, err := tx.Enqueue(clearJob, tx.Now(), previewJob{id})
 	return err
 }
 
@@ -155,10 +155,10 @@ func previewOf(job store.Job) (uuid.UUID, error) {
 
 // clearJob deletes what a Preview that is over does not need any more, some at a time: of one that is READY the answers that were
 // kept for a preparation that starts over, of another the members too.
-func (t *TAM) clearJob(ctx context.Context, job store.Job) error {
+func (t *TAM) clear(ctx context.Context, job store.Job) error {
 	id, err := previewOf(job)
 	for more := true; more && err == nil; {
-		err = t.store.Update(ctx, job.Org, store.Actor{Operation: clearKind}, func(tx *store.Tx) error {
+		err = t.store.Update(ctx, job.Org, store.Actor{Operation: clearJob}, func(tx *store.Tx) error {
 			if more, err = t.forget(tx, id, clearMost); err != nil || more {
 				return err
 			}
@@ -169,7 +169,7 @@ func (t *TAM) clearJob(ctx context.Context, job store.Job) error {
 			if err != nil && fault.CodeOf(err) != fault.NotFound {
 				return err
 			}
-			for _, parts := range []*store.Parts{t.members, t.sets, t.directory} {
+			for _, parts := range []*store.Parts{t.members, t.memberSets, t.directory} {
 				if more, err = parts.Delete(tx, id, 0, clearMost); err != nil || more {
 					return err
 				}
@@ -191,12 +191,12 @@ func (t *TAM) nextLook(created, now time.Time) time.Time {
 }
 
 // expireJob deletes a Preview that was never imported when its time is over.
-func (t *TAM) expireJob(ctx context.Context, job store.Job) error {
+func (t *TAM) expire(ctx context.Context, job store.Job) error {
 	id, err := previewOf(job)
 	if err != nil {
 		return err
 	}
-	return t.store.Update(ctx, job.Org, store.Actor{Operation: expireKind}, func(tx *store.Tx) error {
+	return t.store.Update(ctx, job.Org, store.Actor{Operation: expireJob}, func(tx *store.Tx) error {
 		doc, err := t.Previews.Get(tx, id)
 		switch {
 		case fault.CodeOf(err) == fault.NotFound || err == nil && doc.Record.OperationID.Valid:

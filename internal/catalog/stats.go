@@ -1,4 +1,4 @@
-package tam
+package catalog
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (c *Catalog) Stats(ctx context.Context, st *store.Store, report func(done, 
 			return s, err
 		}
 		more = false
-		err := st.View(CatalogOrg, func(tx *store.Tx) error {
+		err := st.View(Org, func(tx *store.Tx) error {
 			s.Companies, s.People = c.Companies.Count(tx), c.People.Count(tx)
 			employed, last, n := false, "", 0
 			return tx.Records(c.People.Name(), after, func(id uuid.UUID, _ uint64, public []byte) (bool, error) {

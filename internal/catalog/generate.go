@@ -1,4 +1,4 @@
-package tam
+package catalog
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package tam
+package catalog
 
 import (
 	"context"
@@ -88,7 +88,7 @@ func load[T any](ctx context.Context, st *store.Store, table *rows.Reader, renam
 // putAll writes items down in one transaction, but for those that are refused.
 func putAll[T any](ctx context.Context, st *store.Store, operation string, items []item[T], put putting[T]) ([]rows.Outcome, error) {
 	done := make([]rows.Outcome, len(items))
-	err := st.Update(ctx, CatalogOrg, store.Actor{Operation: operation}, func(tx *store.Tx) error {
+	err := st.Update(ctx, Org, store.Actor{Operation: operation}, func(tx *store.Tx) error {
 		for i := range items {
 			if done[i].Err = items[i].problem; done[i].Err != nil {
 				continue

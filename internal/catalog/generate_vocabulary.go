@@ -1,4 +1,4 @@
-package tam
+package catalog
 
 // What a made-up market is made of. All of it is invented; every domain is reserved for examples.
 

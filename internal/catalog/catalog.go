@@ -1,6 +1,7 @@
-// Package tam owns the market and what is made of it: the catalogue of companies and people, which all organizations share,
-// Previews, each of which holds the part of it that an organization asked for, and Imports, which make Accounts and Contacts of that.
-package tam
+// Package catalog owns the companies and people of the market. All organizations of an installation share one catalog, which
+// is stored under the reserved organization Org. The package imports catalog files and generates a made-up market. It must not
+// know Previews, Imports or anything else that an organization does with the catalog.
+package catalog
 
 import (
 	"github.com/google/uuid"
@@ -11,8 +12,8 @@ import (
 	"prospector/store"
 )
 
-// CatalogOrg is where the catalogue is kept: it is the installation's, not an organization's.
-var CatalogOrg = uuid.Nil
+// Org is the reserved organization that stores the catalog.
+var Org = uuid.Nil
 
 // Company is a company of the catalogue. Its id is that of the source, so a text; the store keeps it under an id of its own.
 type Company struct {
@@ -68,8 +69,8 @@ type Catalog struct {
 	PersonList  *index.Kind
 }
 
-// newCatalog declares the tables.
-func newCatalog() *Catalog {
+// New declares the tables and lists of the catalog.
+func New() *Catalog {
 	c := &Catalog{
 		Companies: store.NewTable("companies", []store.Unique[Company]{{
 			Name: byID, Of: func(c *Company) []byte { return []byte(c.ID) },
@@ -91,7 +92,23 @@ func newCatalog() *Catalog {
 	return c
 }
 
-// The keys of the catalogue's tables.
+// Lists returns the list kinds of companies and people.
+func (c *Catalog) Lists() []*index.Kind { return []*index.Kind{c.CompanyList, c.PersonList} }
+
+// EmployeeIDs returns the store ids of at most limit people whose employer has the given catalog id.
+func (c *Catalog) EmployeeIDs(tx *store.Tx, companyID string, limit int) ([]uuid.UUID, error) {
+	return c.People.IDs(tx, byCompany, []byte(companyID), limit)
+}
+
+// Verify checks the catalog's records against their keys, change logs and checksums.
+func (c *Catalog) Verify(tx *store.Tx, report store.Report) error {
+	if err := c.Companies.Verify(tx, report); err != nil {
+		return err
+	}
+	return c.People.Verify(tx, report)
+}
+
+// The keys of the catalog's tables.
 const (
 	byID       = "id"       // unique: the id of the source
 	byWebsite  = "website"  // companies: the domain

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/catalog"
 	"prospector/internal/fault"
+	"prospector/internal/research"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -16,10 +18,10 @@ import (
 const (
 	// membersMost is how many members a Preview may have.
 	membersMost = 500_000
-	// readMost is how many companies are read at once, and WriteMost how many members are written at once: other writers
+	// readMost is how many companies are read at once, and MembersPerWrite how many members are written at once: other writers
 	// wait meanwhile.
-	readMost  = 250
-	WriteMost = 500
+	readMost        = 250
+	MembersPerWrite = 500
 	// askedAhead is how many times as many companies are asked about while some of the first have no answer yet.
 	askedAhead = 3
 	// progressStep is how much more must be done before that is written down.
@@ -43,7 +45,7 @@ type previewJob struct {
 
 // prepareJob prepares a Preview. One that was begun before, and cut off, is begun again.
 func (t *TAM) prepareJob(ctx context.Context, job store.Job) error {
-	p := &preparation{TAM: t, org: job.Org, job: job, tally: newTally(), websites: map[key]bool{}, reached: map[key]bool{},
+	p := &preparation{tam: t, org: job.Org, job: job, counts: newPreviewCounts(), websites: map[key]bool{}, reached: map[key]bool{},
 		researched: researchCounts{failures: map[shape.Text]int{}}}
 	err := p.open()
 	if err == nil && job.Tries >= triesMost {
@@ -66,7 +68,7 @@ func (t *TAM) prepareJob(ctx context.Context, job store.Job) error {
 
 // preparation is one that goes on.
 type preparation struct {
-	*TAM
+	tam     *TAM
 	org     uuid.UUID
 	job     store.Job
 	id      uuid.UUID // of the Preview
@@ -75,13 +77,13 @@ type preparation struct {
 	filter  *personFilter
 
 	count    int // of the members so far
-	sets     newSets
+	sets     newMemberSets
 	entries  []dirEntry
-	tally    *tally
+	counts   *previewCounts
 	websites map[key]bool // of the companies so far
 	reached  map[key]bool // the emails and LinkedIn URLs of the people so far
 
-	question            Question
+	question            research.Question
 	estimated           int          // companies to be asked about at most
 	answered            atomic.Int64 // those that were
 	researched          researchCounts
@@ -97,7 +99,7 @@ func (p *preparation) open() error {
 	if p.id, err = previewOf(p.job); err != nil {
 		return err
 	}
-	return p.store.View(p.org, func(tx *store.Tx) error {
+	return p.tam.store.View(p.org, func(tx *store.Tx) error {
 		doc, err := p.preparing(tx)
 		if err == nil {
 			p.request, p.named = doc.Record.Request, doc.Record.kept.Named
@@ -113,7 +115,7 @@ func (p *preparation) open() error {
 
 // preparing reads the Preview, which must be on its way still.
 func (p *preparation) preparing(tx *store.Tx) (store.Doc[Preview], error) {
-	doc, err := p.Previews.Get(tx, p.id)
+	doc, err := p.tam.Previews.Get(tx, p.id)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && doc.Record.Status != Preparing {
 		err = errOver
 	}
@@ -122,7 +124,7 @@ func (p *preparation) preparing(tx *store.Tx) (store.Doc[Preview], error) {
 
 // update changes what there is of the Preview in the store, as long as it is being prepared.
 func (p *preparation) update(ctx context.Context, fn func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error) error {
-	return p.store.Update(ctx, p.org, p.actor(), func(tx *store.Tx) error {
+	return p.tam.store.Update(ctx, p.org, p.actor(), func(tx *store.Tx) error {
 		doc, err := p.preparing(tx)
 		if err != nil {
 			return err
@@ -133,7 +135,7 @@ func (p *preparation) update(ctx context.Context, fn func(tx *store.Tx, doc stor
 
 // end moves the Preview on, and ends the job.
 func (p *preparation) end(tx *store.Tx, doc store.Doc[Preview], rec Preview, status Status) error {
-	if err := p.move(tx, doc, rec, status); err != nil {
+	if err := p.tam.move(tx, doc, rec, status); err != nil {
 		return err
 	}
 	return tx.Done(p.job.ID)
@@ -141,17 +143,17 @@ func (p *preparation) end(tx *store.Tx, doc store.Doc[Preview], rec Preview, sta
 
 // run does the whole selection. While members are written the next are selected.
 func (p *preparation) run(ctx context.Context) error {
-	if err := p.store.View(p.org, func(tx *store.Tx) error { return p.checkNamed(tx) }); err != nil {
+	if err := p.tam.store.View(p.org, func(tx *store.Tx) error { return p.checkNamed(tx) }); err != nil {
 		return err
 	}
-	ids, err := p.candidates(p.request, p.named)
+	ids, err := p.tam.candidates(p.request, p.named)
 	if err != nil {
 		return err
 	}
 	if len(ids) == 0 {
 		empty := false
-		err := p.store.View(CatalogOrg, func(tx *store.Tx) error {
-			empty = p.Companies.Count(tx) == 0
+		err := p.tam.store.View(catalog.Org, func(tx *store.Tx) error {
+			empty = p.tam.catalog.Companies.Count(tx) == 0
 			return nil
 		})
 		if err == nil && empty {
@@ -199,12 +201,12 @@ func (p *preparation) run(ctx context.Context) error {
 // checkNamed fails when something that the request names is gone.
 func (p *preparation) checkNamed(tx *store.Tx) error {
 	for _, view := range p.named.Views {
-		if !p.crm.Views.Table.Has(tx, view.ID) {
+		if !p.tam.crm.Views.Table.Has(tx, view.ID) {
 			return failure(viewDeleted)
 		}
 	}
 	if s := p.named.Signal; s != nil {
-		field, err := p.crm.Fields.Get(tx, s.ID)
+		field, err := p.tam.crm.Fields.Get(tx, s.ID)
 		switch {
 		case fault.CodeOf(err) == fault.NotFound || err == nil && field.Record.AI == nil:
 			return failure(signalDeleted)
@@ -213,7 +215,7 @@ func (p *preparation) checkNamed(tx *store.Tx) error {
 		}
 	}
 	for _, tag := range slices.Concat(p.request.TagIDs, p.request.ContactTagIDs) {
-		if !p.crm.Tags.Table.Has(tx, tag) {
+		if !p.tam.crm.Tags.Table.Has(tx, tag) {
 			return failure(tagDeleted)
 		}
 	}
@@ -225,16 +227,16 @@ func (p *preparation) estimate(ctx context.Context, ids []uuid.UUID) error {
 	if p.named.Signal == nil {
 		return nil
 	}
-	kept, err := p.distinct(ids)
+	kept, err := p.tam.distinct(ids)
 	if err != nil {
 		return err
 	}
 	p.estimated = kept
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
-		research, cost := *rec.Research, p.estimatedCost(kept, true)
+		research, cost := *rec.Research, p.tam.estimatedCost(kept, true)
 		research.Cost = &cost
 		rec.Research = &research
-		_, err := p.Previews.Update(tx, doc, rec, []string{"research"})
+		_, err := p.tam.Previews.Update(tx, doc, rec, []string{"research"})
 		return err
 	})
 }

@@ -1,13 +1,10 @@
-package tam
+package catalog
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"prospector/internal/crm"
-	"prospector/internal/identity"
-	"prospector/internal/record"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -15,7 +12,7 @@ import (
 
 // market is a catalogue over a store of its own.
 type market struct {
-	*TAM
+	*Catalog
 	t  *testing.T
 	st *store.Store
 }
@@ -26,8 +23,7 @@ func newMarket(t *testing.T) *market {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := &record.Set{}
-	m := &market{TAM: New(st, identity.New(st, kinds, identity.Hooks{}), crm.New(kinds, crm.Hooks{}), Options{}), t: t, st: st}
+	m := &market{Catalog: New(), t: t, st: st}
 	t.Cleanup(func() {
 		if !t.Failed() {
 			m.sound()
@@ -42,7 +38,7 @@ func newMarket(t *testing.T) *market {
 // sound holds the tables against their keys.
 func (m *market) sound() {
 	m.t.Helper()
-	err := m.st.View(CatalogOrg, func(tx *store.Tx) error {
+	err := m.st.View(Org, func(tx *store.Tx) error {
 		return m.Verify(tx, func(_ bool, format string, args ...any) { m.t.Errorf(format, args...) })
 	})
 	if err != nil {
@@ -90,7 +86,7 @@ func (m *market) people(text string, want ...string) { m.t.Helper(); m.imports(t
 func shown[T any](m *market, table *store.Table[T], fields ...string) string {
 	m.t.Helper()
 	var lines []string
-	err := m.st.View(CatalogOrg, func(tx *store.Tx) error {
+	err := m.st.View(Org, func(tx *store.Tx) error {
 		return table.Scan(tx, func(d store.Doc[T]) (bool, error) {
 			var values []string
 			for _, key := range fields {

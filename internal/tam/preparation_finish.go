@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"prospector/internal/research"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -17,10 +18,10 @@ func (p *preparation) finish(ctx context.Context) error {
 		if err := p.checkNamed(tx); err != nil {
 			return err
 		}
-		p.sets.put(tx, p.TAM.sets, p.id)
+		p.sets.put(tx, p.tam.memberSets, p.id)
 		rec.kept.Ready, rec.kept.Members, rec.kept.Pages = true, p.count, pagesFor(len(p.entries))
 		rec.Progress = shape.NumberOf(1)
-		p.tally.put(&rec)
+		p.counts.put(&rec)
 		if p.named.Signal != nil {
 			p.conclude(tx, &rec)
 		}
@@ -32,10 +33,10 @@ func (p *preparation) finish(ctx context.Context) error {
 func (p *preparation) writeDirectory(ctx context.Context) error {
 	for more := true; more; {
 		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) (err error) {
-			if more, err = p.TAM.members.Delete(tx, p.id, uint32(p.count), WriteMost); err != nil || more {
+			if more, err = p.tam.members.Delete(tx, p.id, uint32(p.count), MembersPerWrite); err != nil || more {
 				return err
 			}
-			more, err = p.directory.Delete(tx, p.id, uint32(pagesFor(len(p.entries))), WriteMost)
+			more, err = p.tam.directory.Delete(tx, p.id, uint32(pagesFor(len(p.entries))), MembersPerWrite)
 			return err
 		})
 		if err != nil {
@@ -43,10 +44,10 @@ func (p *preparation) writeDirectory(ctx context.Context) error {
 		}
 	}
 	number := uint32(0)
-	for pages := range slices.Chunk(dirPages(p.entries), WriteMost/4) {
+	for pages := range slices.Chunk(dirPages(p.entries), MembersPerWrite/4) {
 		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) error {
 			for i, page := range pages {
-				p.directory.Put(tx, p.id, number+uint32(i), page)
+				p.tam.directory.Put(tx, p.id, number+uint32(i), page)
 			}
 			return nil
 		})
@@ -60,26 +61,26 @@ func (p *preparation) writeDirectory(ctx context.Context) error {
 
 // conclude says what research came to.
 func (p *preparation) conclude(tx *store.Tx, rec *Preview) {
-	n, research := p.researched, *rec.Research
-	research.Status = researchCompleted
+	n, progress := p.researched, *rec.Research
+	progress.Status = researchCompleted
 	rec.Result.Qualifier = &QualifierAvailability{Available: true, Signal: *p.named.Signal}
-	if p.Researcher == nil {
-		n.reason = providerNotConfigured
+	if p.tam.Researcher == nil {
+		n.reason = research.ProviderNotConfigured
 	}
 	answers := n.passed + n.notMatched
 	if n.reason != "" && answers+n.failed == 0 { // not one could be asked about
-		research.Status, research.Reason = researchFailed, n.reason
+		progress.Status, progress.Reason = researchFailed, n.reason
 		rec.Result.Qualifier.Available, rec.Result.Qualifier.Reason = false, n.reason
 	}
-	if answers == 0 && research.Status == researchCompleted { // something may be wrong with the one who is asked
-		research.Reason = n.mostly()
+	if answers == 0 && progress.Status == researchCompleted { // something may be wrong with the one who is asked
+		progress.Reason = n.mostly()
 	}
-	research.Passed, research.NotMatched = shape.NumberOf(float64(n.passed)), shape.NumberOf(float64(n.notMatched))
-	research.Failed = shape.NumberOf(float64(n.failed + n.unasked))
-	research.FinishedAt = shape.At(tx.Now())
-	cost := p.cost(answers+n.failed, answers)
-	cost.Estimated = research.Cost.Estimated
-	cost.Actual = p.credits(answers)
-	research.Cost = &cost
-	rec.Research = &research
+	progress.Passed, progress.NotMatched = shape.NumberOf(float64(n.passed)), shape.NumberOf(float64(n.notMatched))
+	progress.Failed = shape.NumberOf(float64(n.failed + n.unasked))
+	progress.FinishedAt = shape.At(tx.Now())
+	cost := p.tam.cost(answers+n.failed, answers)
+	cost.Estimated = progress.Cost.Estimated
+	cost.Actual = p.tam.credits(answers)
+	progress.Cost = &cost
+	rec.Research = &progress
 }
