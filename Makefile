@@ -29,7 +29,7 @@ lint-api: ## show what Redocly's linter says of the API document
 bench: ## measure lists against SQLite, writing and enrolling against bare bbolt and bleve, webhooks against a bare loop, simulating against a list; SIZE=1000000 for a million contacts
 	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench . -benchtime 1x -timeout 2h .
 
-fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the list engine, research, the guard of webhooks, the planner and messages for FUZZ_TIME each
+fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the list engine, research, the URL check of webhooks, the planner and messages for FUZZ_TIME each
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
 	go test ./internal/rows -run '^$$' -fuzz FuzzCSV -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/rows -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME)
@@ -37,7 +37,7 @@ fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
 	go test ./internal/research -run '^$$' -fuzz FuzzCatalog -fuzztime $(FUZZ_TIME)
 	go test ./internal/research -run '^$$' -fuzz FuzzOpenAIAnswer -fuzztime $(FUZZ_TIME)
-	go test ./internal/webhook -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
+	go test ./internal/webhook -run '^$$' -fuzz FuzzCheckURL -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/planner -run '^$$' -fuzz FuzzPlan -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/mail -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 

@@ -297,7 +297,7 @@ func TestWebhookSettings(t *testing.T) {
 				}
 			}
 			warning := func(b *subscriber) string {
-				return `level=WARN msg="a webhook subscription is disabled" organization=` + d.org + ` subscription=` + b.id + ` reason=backlog`
+				return `level=WARN msg="webhook subscription disabled" organization=` + d.org + ` subscription=` + b.id + ` reason=backlog`
 			}
 			d.imports("contacts", rowsOf("bob", "eve", "joe", "zoe")).ok()
 			disabled(b)

@@ -55,11 +55,11 @@ func secure(t *testing.T, change func(*tls.Config)) (url string) {
 
 const (
 	dnsText      = "dns: the host name could not be resolved"
-	connectText  = "connect: the connection was refused or broken"
-	tlsText      = "tls: no secure connection could be made"
+	connectText  = "connect: the connection was refused or reset"
+	tlsText      = "tls: the TLS handshake failed"
 	timeoutText  = "timeout: the endpoint did not answer in time"
-	blockedText  = "blocked_address: the host is at an address that nothing is sent to"
-	redirectText = "redirect: the endpoint answered with a redirect, which is not followed"
+	blockedText  = "blocked_address: the host resolves to an address that deliveries may not use"
+	redirectText = "redirect: the endpoint answered with a redirect; redirects are not followed"
 )
 
 // trouble is an endpoint that fails, and what is to be on record of it.

@@ -8,14 +8,16 @@ import (
 	"syscall"
 )
 
-// errBlocked says that the address behind a url is one that the server does not call.
-var errBlocked = errors.New("the address may not be called")
+// errBlocked reports that a URL resolves to an address that the server does not call.
+var errBlocked = errors.New("address not allowed")
 
-// guard decides which addresses may be dialled. Whoever may subscribe gives urls that the server calls from where it
-// stands: without the guard they could reach what only the server can reach.
+// addressPolicy decides which addresses may be dialed. Subscribers choose URLs that the server
+// calls from its own network. Without the policy they could reach hosts that only the server can
+// reach.
 type addressPolicy struct{ allowPrivate bool }
 
-// metadata are the addresses where clouds give a machine its credentials. No setting opens them.
+// metadata lists the addresses at which clouds serve the credentials of a machine. No setting
+// allows them.
 var metadata = addresses(
 	"169.254.169.254",    // AWS, Azure, Google, Oracle, OpenStack and most others
 	"169.254.170.2",      // AWS ECS, credentials of a task
@@ -24,7 +26,7 @@ var metadata = addresses(
 	"169.254.42.42",      // Scaleway
 	"100.100.100.200",    // Alibaba
 	"100.96.0.96",        // Volcengine
-	"168.63.129.16",      // Azure, wire server; public by its number only
+	"168.63.129.16",      // Azure, wire server; looks public
 	"192.0.0.192",        // Oracle, classic
 	"fd00:ec2::254",      // AWS
 	"fd00:ec2::23",       // AWS EKS
@@ -35,19 +37,19 @@ var metadata = addresses(
 	"fe80::a9fe:a9fe",    // OpenStack
 )
 
-// notUnicast are no single machine's addresses: there is nothing to call, whatever is allowed.
+// notUnicast lists addresses that do not belong to a single host. No setting allows them.
 var notUnicast = prefixes(
 	"224.0.0.0/4",        // multicast
 	"255.255.255.255/32", // broadcast
 	"ff00::/8",           // multicast
 )
 
-// private is all that is not out in the public internet, for whoever allows private networks to allow. The unspecified
-// addresses are here because they reach this machine.
+// private lists all addresses outside the public internet. AllowPrivateNetworks allows them. The
+// unspecified addresses are here because they reach this machine.
 var private = prefixes(
 	"0.0.0.0/8",       // unspecified, "this network"
 	"10.0.0.0/8",      // private
-	"100.64.0.0/10",   // shared by the customers of a carrier
+	"100.64.0.0/10",   // carrier-grade NAT
 	"127.0.0.0/8",     // loopback
 	"169.254.0.0/16",  // link-local
 	"172.16.0.0/12",   // private
@@ -59,17 +61,17 @@ var private = prefixes(
 	"198.51.100.0/24", // documentation
 	"203.0.113.0/24",  // documentation
 	"240.0.0.0/4",     // reserved
-	// Of IPv6 only 2000::/3 is global unicast; these three are the rest.
+	// In IPv6 only 2000::/3 is global unicast. These three prefixes cover the rest.
 	"::/3",     // unspecified, loopback, IPv4-compatible, discard 100::/64, local NAT64 64:ff9b:1::/48
-	"4000::/2", // never given out, but for segment routing 5f00::/16
+	"4000::/2", // unassigned, except segment routing 5f00::/16
 	"8000::/1", // private fc00::/7, link-local fe80::/10, site-local fec0::/10
-	// And these are in 2000::/3 and are not out there.
+	// These are in 2000::/3 and not public.
 	"2001::/23",     // protocol assignments: benchmarking 2001:2::/48, ORCHID 2001:10::/28 and 2001:20::/28
 	"2001:db8::/32", // documentation
 	"3fff::/20",     // documentation
 )
 
-// Prefixes of IPv6 addresses that stand for an IPv4 address.
+// Prefixes of IPv6 addresses that embed an IPv4 address.
 var (
 	compatible = netip.MustParsePrefix("::/96")
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
@@ -79,23 +81,24 @@ var (
 	teredo     = netip.MustParsePrefix("2001::/32")
 )
 
-// refuses reports whether addr may not be dialled. An address that stands for others is refused with any of them.
-func (p addressPolicy) refuses(addr netip.Addr) bool {
+// blocks reports whether addr may not be dialed. An address that embeds others is blocked if any of
+// them is.
+func (p addressPolicy) blocks(addr netip.Addr) bool {
 	if !addr.IsValid() || addr.Zone() != "" && !p.allowPrivate {
 		return true
 	}
 	addr = addr.WithZone("").Unmap()
-	if slices.Contains(metadata, addr) || within(notUnicast, addr) || slices.ContainsFunc(embedded(addr), p.refuses) {
+	if slices.Contains(metadata, addr) || within(notUnicast, addr) || slices.ContainsFunc(embedded(addr), p.blocks) {
 		return true
 	}
-	// These two are nothing but the IPv4 addresses in them. A network of IPv6 alone reaches all of IPv4 by the first.
+	// For these two only the embedded addresses count. IPv6-only networks reach all of IPv4 through NAT64.
 	if nat64.Contains(addr) || teredo.Contains(addr) {
 		return false
 	}
 	return !p.allowPrivate && within(private, addr)
 }
 
-// embedded are the IPv4 addresses that a translator or a tunnel may take addr for.
+// embedded returns the IPv4 addresses that a translator or a tunnel may take addr for.
 func embedded(addr netip.Addr) []netip.Addr {
 	if addr.Is4() {
 		return nil
@@ -107,12 +110,12 @@ func embedded(addr netip.Addr) []netip.Addr {
 	case compatible.Contains(addr), translated.Contains(addr), nat64.Contains(addr):
 		found = append(found, last)
 	case localNAT64.Contains(addr):
-		// RFC 6052: the place depends on the length of the network's prefix (48, 56, 64, 96), and byte 8 is left out.
+		// RFC 6052: the position depends on the prefix length (48, 56, 64, 96). Byte 8 is skipped.
 		found = append(found, netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}), netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
 			netip.AddrFrom4([4]byte(b[9:])), last)
 	case sixToFour.Contains(addr):
 		found = append(found, netip.AddrFrom4([4]byte(b[2:])))
-	case teredo.Contains(addr): // its server, and its client with all bits turned
+	case teredo.Contains(addr): // its server, and its client with all bits inverted
 		found = append(found, netip.AddrFrom4([4]byte(b[4:])), netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}))
 	}
 	if b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe { // ISATAP, in any network
@@ -121,11 +124,12 @@ func embedded(addr netip.Addr) []netip.Addr {
 	return found
 }
 
-// control is for net.Dialer.ControlContext. It sees each address that is about to be dialled, after all names are
-// resolved, and refuses with errBlocked; what a name meant when it was looked at before does not matter.
+// control implements net.Dialer.ControlContext. It checks every address right before it is dialed,
+// after name resolution, and returns errBlocked for addresses that the policy blocks. An earlier
+// lookup of the name is irrelevant.
 func (p addressPolicy) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
-	if err != nil || network != "tcp4" && network != "tcp6" || p.refuses(to.Addr()) {
+	if err != nil || network != "tcp4" && network != "tcp6" || p.blocks(to.Addr()) {
 		return errBlocked
 	}
 	return nil

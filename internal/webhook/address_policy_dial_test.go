@@ -18,10 +18,10 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// canary is a server on this machine's loopback addresses that must not be reached.
+// canary is a server on the loopback addresses of this machine that must not be reached.
 type canary struct {
 	port    string
-	six     bool // it listens on ::1 too
+	six     bool // whether it listens on ::1 too
 	reached atomic.Int64
 }
 
@@ -49,7 +49,7 @@ func newCanary(t *testing.T) *canary {
 	return c
 }
 
-// listenBoth listens on one port of 127.0.0.1 and of ::1, where there is one.
+// listenBoth listens on the same port of 127.0.0.1 and, if it exists, of ::1.
 func listenBoth() (four, six net.Listener, err error) {
 	for range 20 {
 		if four, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
@@ -68,10 +68,10 @@ func listenBoth() (four, six net.Listener, err error) {
 	return four, six, nil
 }
 
-// answers says what a name resolves to when it is asked for the nth time, from 0, by A or AAAA.
+// answers returns what a name resolves to in the nth query of a type, from 0.
 type answers func(t dnsmessage.Type, nth int) []string
 
-// resolver asks a DNS server of the test's own on loopback, which knows every name.
+// resolver returns a resolver that queries a test server on loopback, which answers for every name.
 func resolver(t *testing.T, answer answers) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -119,23 +119,23 @@ func serveDNS(server net.PacketConn, answer answers) {
 	}
 }
 
-// errAway takes the place of a connection to another machine.
+// errAway replaces a connection to another machine.
 var errAway = errors.New("not in a test")
 
-// caller calls as a guard lets it, and leaves this machine alone.
+// caller makes requests under a policy and connects only to loopback addresses.
 type caller struct {
 	dialer net.Dialer
 	client http.Client
 
 	mu      sync.Mutex
-	dialled []string // the addresses that the guard let through
-	blocked []string // and the others
+	dialed  []string // addresses that the policy allowed
+	blocked []string // addresses that the policy blocked
 }
 
-func newCaller(g addressPolicy, r *net.Resolver) *caller {
+func newCaller(policy addressPolicy, r *net.Resolver) *caller {
 	c := &caller{}
 	c.dialer = net.Dialer{Timeout: time.Minute, Resolver: r, ControlContext: func(ctx context.Context, network, address string, raw syscall.RawConn) error {
-		err := g.control(ctx, network, address, raw)
+		err := policy.control(ctx, network, address, raw)
 		to, _ := netip.ParseAddrPort(address)
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -143,7 +143,7 @@ func newCaller(g addressPolicy, r *net.Resolver) *caller {
 			c.blocked = append(c.blocked, to.Addr().String())
 			return err
 		}
-		c.dialled = append(c.dialled, to.Addr().String())
+		c.dialed = append(c.dialed, to.Addr().String())
 		if !to.Addr().IsLoopback() && !to.Addr().IsUnspecified() {
 			return errAway
 		}
@@ -153,14 +153,14 @@ func newCaller(g addressPolicy, r *net.Resolver) *caller {
 	return c
 }
 
-// seen is what was dialled and what was not, so far.
-func (c *caller) seen() (dialled, blocked []string) {
+// seen returns the addresses that were dialed and blocked so far.
+func (c *caller) seen() (dialed, blocked []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.dialled), slices.Clone(c.blocked)
+	return slices.Clone(c.dialed), slices.Clone(c.blocked)
 }
 
-// get is an error unless the canary answers.
+// get returns an error unless the canary answers.
 func (c *caller) get(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *caller) get(ctx context.Context, url string) error {
 	return err
 }
 
-// everyLoopback is what a resolver gone bad answers: whatever looks like an address or a name is this machine.
+// everyLoopback resolves every name to this machine.
 func everyLoopback(t dnsmessage.Type, _ int) []string {
 	if t == dnsmessage.TypeA {
 		return []string{"127.0.0.1"}
@@ -183,7 +183,7 @@ func everyLoopback(t dnsmessage.Type, _ int) []string {
 	return []string{"::1", "::ffff:127.0.0.1"}
 }
 
-func TestGuardCanary(t *testing.T) {
+func TestAddressPolicyDialsNoLoopback(t *testing.T) {
 	canary := newCanary(t)
 	names := resolver(t, everyLoopback)
 	strict := newCaller(addressPolicy{}, names)
@@ -198,25 +198,25 @@ func TestGuardCanary(t *testing.T) {
 		if errors.Is(err, errBlocked) {
 			blocked++
 		}
-		// And as whoever takes the host out of the url in another way.
+		// The same for a client that extracts the host in another way.
 		host := strings.Trim(strings.ReplaceAll(c.host, "%25", "%"), "[]")
 		if conn, err := strict.dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(host, canary.port)); err == nil {
 			conn.Close()
-			t.Errorf("%q: dialled", host)
+			t.Errorf("%q: dialed", host)
 		}
 	}
-	if dialled, _ := strict.seen(); len(dialled) > 0 {
-		t.Errorf("dialled %q", dialled)
+	if dialed, _ := strict.seen(); len(dialed) > 0 {
+		t.Errorf("dialed %q", dialed)
 	}
 	if blocked < 70 {
-		t.Errorf("only %d of %d spellings came as far as the guard", blocked, len(cases))
+		t.Errorf("only %d of %d spellings reached the policy", blocked, len(cases))
 	}
 	if n := canary.reached.Load(); n != 0 {
 		t.Fatalf("the canary was reached %d times", n)
 	}
 	t.Logf("%d spellings, %d blocked when dialled, the others not understood", len(cases), blocked)
 
-	// The canary can be reached: and as it takes connections in their order, it has seen all that there were.
+	// The canary can be reached. It accepts connections in order, so it has seen all earlier ones.
 	lax := newCaller(addressPolicy{allowPrivate: true}, names)
 	plain := []string{"127.0.0.1", "localhost", "０.０.０.０", "127。0。0。1", "0.0.0.0", "[::ffff:127.0.0.1]", "hooks.example.com"}
 	if canary.six {
@@ -232,7 +232,7 @@ func TestGuardCanary(t *testing.T) {
 	}
 }
 
-func TestGuardRebinding(t *testing.T) {
+func TestAddressPolicyRebinding(t *testing.T) {
 	const public = "93.184.216.34"
 	// only answers one type, the nth question with the nth list and the last one from then on.
 	only := func(which dnsmessage.Type, lists ...[]string) answers {
@@ -254,9 +254,9 @@ func TestGuardRebinding(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer answers
-		target string // as it is dialled
-		never  bool   // even with private networks allowed
-		six    bool   // dialled only where there is IPv6
+		target string // as it is dialed
+		never  bool   // blocked even with private networks allowed
+		six    bool   // dialed only on machines with IPv6
 	}{
 		{name: "public first", answer: only(dnsmessage.TypeA, []string{public}, []string{"127.0.0.1"}), target: "127.0.0.1"},
 		{name: "public and loopback", answer: only(dnsmessage.TypeA, []string{public, "127.0.0.1"}), target: "127.0.0.1"},
@@ -277,30 +277,30 @@ func TestGuardRebinding(t *testing.T) {
 				t.Skip("there is no IPv6 here")
 			}
 			url := "http://rebind.example:" + canary.port + "/"
-			for _, g := range guards {
-				if wrong := g.checkURL("https://rebind.example/"); wrong != "" {
-					t.Fatalf("the url itself %s", wrong)
+			for _, policy := range policies {
+				if wrong := policy.checkURL("https://rebind.example/"); wrong != "" {
+					t.Fatalf("checkURL: %s", wrong)
 				}
-				caller := newCaller(g, resolver(t, c.answer))
-				refused := !g.allowPrivate || c.never
+				caller := newCaller(policy, resolver(t, c.answer))
+				wantBlocked := !policy.allowPrivate || c.never
 				reached := 0
 				for range 4 {
 					if caller.get(t.Context(), url) == nil {
 						reached++
 					}
 				}
-				dialled, blocked := caller.seen()
-				if refused && (reached > 0 || slices.Contains(dialled, c.target)) {
-					t.Errorf("%+v: dialled %q", g, dialled)
+				dialed, blocked := caller.seen()
+				if wantBlocked && (reached > 0 || slices.Contains(dialed, c.target)) {
+					t.Errorf("%+v: dialed %q", policy, dialed)
 				}
-				if refused != slices.Contains(blocked, c.target) {
-					t.Errorf("%+v: blocked %q", g, blocked)
+				if wantBlocked != slices.Contains(blocked, c.target) {
+					t.Errorf("%+v: blocked %q", policy, blocked)
 				}
-				if !refused && reached == 0 {
-					t.Errorf("%+v: not reached, dialled %q", g, dialled)
+				if !wantBlocked && reached == 0 {
+					t.Errorf("%+v: not reached, dialed %q", policy, dialed)
 				}
-				if n := canary.reached.Load(); refused && n != 0 {
-					t.Errorf("%+v: the canary was reached %d times", g, n)
+				if n := canary.reached.Load(); wantBlocked && n != 0 {
+					t.Errorf("%+v: the canary was reached %d times", policy, n)
 				}
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// verdict is who may call an address.
+// verdict says who may call an address.
 type verdict int
 
 const (
@@ -18,13 +18,15 @@ const (
 
 func (v verdict) String() string { return [...]string{"open", "inside", "never"}[v] }
 
-// refused is what a guard must say.
-func (v verdict) refused(g addressPolicy) bool { return v == never || v == inside && !g.allowPrivate }
+// blocked is the result that a policy must have.
+func (v verdict) blocked(policy addressPolicy) bool {
+	return v == never || v == inside && !policy.allowPrivate
+}
 
-var guards = []addressPolicy{{}, {allowPrivate: true}}
+var policies = []addressPolicy{{}, {allowPrivate: true}}
 
-// ranges are written down apart from the guard's own, with what is next to them. A range of one address is a metadata
-// service or broadcast.
+// ranges repeats the ranges of the policy independently, with their neighbors. A range of one
+// address is a metadata service or broadcast.
 var ranges = []struct {
 	prefix              string
 	is, before, after   verdict
@@ -85,13 +87,13 @@ var ranges = []struct {
 	{prefix: "fe80::a9fe:a9fe/128", is: never, before: inside, after: inside},
 }
 
-// judged is an address and who may call it.
+// judged is an address with its verdict.
 type judged struct {
 	addr netip.Addr
 	is   verdict
 }
 
-// atEnds are the first and the last address of each range and those next to them.
+// atEnds returns the first and last address of each range and their neighbors.
 func atEnds() []judged {
 	var all []judged
 	for _, r := range ranges {
@@ -117,8 +119,8 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// carriers are the ways in which an IPv6 address stands for an IPv4 one. A way that is not out in the public internet
-// is not open even when what it carries is.
+// carriers are the ways in which an IPv6 address embeds an IPv4 address. A way that is not public is
+// not open even if the embedded address is.
 var carriers = []struct {
 	name   string
 	inside bool
@@ -150,7 +152,7 @@ func at(addr string, four [4]byte, places ...int) string {
 	return netip.AddrFrom16(b).String()
 }
 
-// carried are the IPv4 addresses at the ends of the ranges in every form that carries one.
+// carried returns the IPv4 addresses at the ends of the ranges in every form that embeds one.
 func carried() []judged {
 	var all []judged
 	for _, j := range atEnds() {
@@ -168,7 +170,7 @@ func carried() []judged {
 	return all
 }
 
-func TestGuardRanges(t *testing.T) {
+func TestAddressPolicyRanges(t *testing.T) {
 	cases := slices.Concat(atEnds(), carried(), []judged{
 		{netip.Addr{}, never},
 		{netip.MustParseAddr("fe80::1%eth0"), inside},
@@ -188,9 +190,9 @@ func TestGuardRanges(t *testing.T) {
 	seen := map[verdict]int{}
 	for _, c := range cases {
 		seen[c.is]++
-		for _, g := range guards {
-			if got := g.refuses(c.addr); got != c.is.refused(g) {
-				t.Errorf("%+v: %s is %s, but refused is %v", g, c.addr, c.is, got)
+		for _, policy := range policies {
+			if got := policy.blocks(c.addr); got != c.is.blocked(policy) {
+				t.Errorf("%+v: %s is %s, but blocks returns %v", policy, c.addr, c.is, got)
 			}
 			if !c.addr.IsValid() {
 				continue
@@ -200,16 +202,16 @@ func TestGuardRanges(t *testing.T) {
 				network = "tcp4"
 			}
 			address := netip.AddrPortFrom(c.addr, 443).String()
-			if err := g.control(t.Context(), network, address, nil); (err == errBlocked) != c.is.refused(g) {
-				t.Errorf("%+v: %s is %s, but control says %v", g, address, c.is, err)
+			if err := policy.control(t.Context(), network, address, nil); (err == errBlocked) != c.is.blocked(policy) {
+				t.Errorf("%+v: %s is %s, but control returns %v", policy, address, c.is, err)
 			}
 		}
 	}
 	t.Log(len(cases), "addresses:", seen)
 }
 
-// Whatever the mask of the range, no address inside it is let through: one that is not at the ends.
-func TestGuardMiddles(t *testing.T) {
+// No address inside a range is allowed, whatever its mask.
+func TestAddressPolicyInsideRanges(t *testing.T) {
 	for _, r := range ranges {
 		prefix := netip.MustParsePrefix(r.prefix)
 		if r.is == open || !prefix.Addr().Is4() {
@@ -219,22 +221,22 @@ func TestGuardMiddles(t *testing.T) {
 		low, size := binary.BigEndian.Uint32(b[:]), uint64(1)<<(32-prefix.Bits())
 		for part := range uint64(16) {
 			binary.BigEndian.PutUint32(b[:], low+uint32(size*part/16))
-			if addr := netip.AddrFrom4(b); !(addressPolicy{}).refuses(addr) {
-				t.Errorf("%s of %s is let through", addr, r.prefix)
+			if addr := netip.AddrFrom4(b); !(addressPolicy{}).blocks(addr) {
+				t.Errorf("%s of %s is allowed", addr, r.prefix)
 			}
 		}
 	}
 }
 
-func TestGuardControlRefusesWhatItCannotRead(t *testing.T) {
+func TestAddressPolicyBlocksInvalidAddresses(t *testing.T) {
 	for _, c := range []struct{ network, address string }{
 		{"tcp4", ""}, {"tcp4", ":80"}, {"tcp6", ":80"}, {"tcp4", "8.8.8.8"}, {"tcp4", "8.8.8.8:"}, {"tcp4", "8.8.8.8:http"},
 		{"tcp4", "010.8.8.8:80"}, {"tcp4", "hooks.example.com:443"}, {"tcp6", "2606:2800::1:80:x"}, {"tcp6", "[2606:2800::1"},
 		{"unix", "/run/docker.sock"}, {"unix", "8.8.8.8:80"}, {"udp4", "8.8.8.8:53"}, {"ip4", "8.8.8.8"}, {"", "8.8.8.8:80"},
 	} {
-		for _, g := range guards {
-			if err := g.control(t.Context(), c.network, c.address, nil); err != errBlocked {
-				t.Errorf("%+v: %s %q: %v", g, c.network, c.address, err)
+		for _, policy := range policies {
+			if err := policy.control(t.Context(), c.network, c.address, nil); err != errBlocked {
+				t.Errorf("%+v: %s %q: %v", policy, c.network, c.address, err)
 			}
 		}
 	}

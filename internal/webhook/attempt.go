@@ -19,17 +19,17 @@ import (
 type Attempt struct {
 	ID             uuid.UUID     `json:"id"`
 	SubscriptionID uuid.UUID     `json:"subscription_id"`
-	SourceEventID  string        `json:"source_event_id" doc:"The id of the envelope that was sent; retries share it."`
+	SourceEventID  string        `json:"source_event_id" doc:"The id of the envelope. Retries have the same id."`
 	TriggerKey     string        `json:"trigger_key"`
-	Attempt        int           `json:"attempt" rule:"min=1" doc:"Which attempt for the envelope it was, from 1."`
+	Attempt        int           `json:"attempt" rule:"min=1" doc:"The number of the attempt to deliver the envelope, from 1."`
 	Status         AttemptStatus `json:"status" rule:"enum=succeeded|failed"`
 	DurationMS     int           `json:"duration_ms"`
-	CreatedAt      shape.Time    `json:"created_at" doc:"When it was over and written down."`
-	ResponseCode   shape.Number  `json:"response_code" rule:"integer" doc:"The HTTP status that the endpoint answered; null when it did not."`
-	Error          shape.Text    `json:"error" doc:"Why it failed: dns, connect, tls, timeout, blocked_address, redirect or http_ and the status, and the same in words."`
+	CreatedAt      shape.Time    `json:"created_at" doc:"When the attempt ended and was stored."`
+	ResponseCode   shape.Number  `json:"response_code" rule:"integer" doc:"The HTTP status of the answer. Null without an answer."`
+	Error          shape.Text    `json:"error" doc:"Why the attempt failed: dns, connect, tls, timeout, blocked_address, redirect or http_ with the status, followed by a description."`
 }
 
-// AttemptStatus is what became of an attempt.
+// AttemptStatus is the result of an attempt.
 type AttemptStatus string
 
 const (
@@ -37,60 +37,61 @@ const (
 	Failed    AttemptStatus = "failed"
 )
 
-// tally is what is counted for a subscription.
-type tally struct {
-	All       span `json:"all"`
-	Succeeded span `json:"succeeded"`
-	Failed    span `json:"failed"`
-	// DeletedAt is when the subscription was deleted, whose attempts stay on record.
+// attemptCounters counts the stored attempts of a subscription.
+type attemptCounters struct {
+	All       numberRange `json:"all"`
+	Succeeded numberRange `json:"succeeded"`
+	Failed    numberRange `json:"failed"`
+	// DeletedAt is when the subscription was deleted. Its attempts are kept for the retention time.
 	DeletedAt shape.Time `json:"deleted_at"`
-	Expiring  bool       `json:"expiring"` // a job removes what is past its time
+	Expiring  bool       `json:"expiring"` // an expire job is scheduled
 }
 
-// span are the numbers of attempts that are on record: they are added at one end and removed at the other.
-type span struct {
+// numberRange is the range of numbers of the stored attempts. Attempts are added at its end and
+// deleted at its start.
+type numberRange struct {
 	First uint32 `json:"first"`
 	Next  uint32 `json:"next"`
 }
 
-func (s span) count() int { return int(s.Next - s.First) }
+func (s numberRange) count() int { return int(s.Next - s.First) }
 
-func (t *tally) of(status AttemptStatus) *span {
+func (t *attemptCounters) of(status AttemptStatus) *numberRange {
 	if status == Succeeded {
 		return &t.Succeeded
 	}
 	return &t.Failed
 }
 
-func newTallies() *store.Table[tally] {
-	return store.NewTable[tally]("webhook_tallies", nil, nil).Unlogged()
+func newAttemptCounters() *store.Table[attemptCounters] {
+	return store.NewTable[attemptCounters]("webhook_tallies", nil, nil).Unlogged()
 }
 
-// attempts are all attempts by subscription and number, and for each status and each event the numbers of theirs. So any page of
-// them is found without counting.
-type attempts struct {
+// attemptLog stores attempts by subscription and number. For each status and each event it also
+// stores their numbers, so that any page is found without scanning.
+type attemptLog struct {
 	all       *store.Parts
 	succeeded *store.Parts
 	failed    *store.Parts
-	ofEvent   *store.Parts // by delivery and attempt
+	byEvent   *store.Parts // by delivery id and attempt
 }
 
-func newAttempts() attempts {
-	return attempts{
+func newAttemptLog() attemptLog {
+	return attemptLog{
 		all: store.NewParts("webhook_attempts"), succeeded: store.NewParts("webhook_attempts.succeeded"),
-		failed: store.NewParts("webhook_attempts.failed"), ofEvent: store.NewParts("webhook_attempts.event"),
+		failed: store.NewParts("webhook_attempts.failed"), byEvent: store.NewParts("webhook_attempts.event"),
 	}
 }
 
-func (a *attempts) of(status AttemptStatus) *store.Parts {
+func (a *attemptLog) of(status AttemptStatus) *store.Parts {
 	if status == Succeeded {
 		return a.succeeded
 	}
 	return a.failed
 }
 
-// add writes an attempt down. object is what its event told of, for redelivering it.
-func (a *attempts) add(tx *store.Tx, t *tally, rec Attempt, object, delivery uuid.UUID) error {
+// add stores an attempt. object is the object of its event, which redelivery needs.
+func (a *attemptLog) add(tx *store.Tx, t *attemptCounters, rec Attempt, object, delivery uuid.UUID) error {
 	public, err := json.Marshal(&rec)
 	if err != nil {
 		return err
@@ -101,15 +102,15 @@ func (a *attempts) add(tx *store.Tx, t *tally, rec Attempt, object, delivery uui
 	same := t.of(rec.Status)
 	a.of(rec.Status).Put(tx, rec.SubscriptionID, same.Next, number)
 	same.Next++
-	a.ofEvent.Put(tx, delivery, uint32(rec.Attempt), number)
+	a.byEvent.Put(tx, delivery, uint32(rec.Attempt), number)
 	return nil
 }
 
-// get reads an attempt: what its event told of, and itself as it is answered.
-func (a *attempts) get(tx *store.Tx, subscription uuid.UUID, number uint32) (object uuid.UUID, public []byte, err error) {
+// get reads an attempt: the object of its event, and its JSON.
+func (a *attemptLog) get(tx *store.Tx, subscription uuid.UUID, number uint32) (object uuid.UUID, public []byte, err error) {
 	v, err := a.all.Get(tx, subscription, number)
 	if err == nil && len(v) < 16 {
-		err = fmt.Errorf("attempt %d of subscription %s: %w: it is not there", number, subscription, store.ErrDamaged)
+		err = fmt.Errorf("attempt %d of subscription %s: %w: missing", number, subscription, store.ErrDamaged)
 	}
 	if err != nil {
 		return uuid.Nil, nil, err
@@ -117,7 +118,7 @@ func (a *attempts) get(tx *store.Tx, subscription uuid.UUID, number uint32) (obj
 	return uuid.UUID(v[:16]), v[16:], nil
 }
 
-func (a *attempts) decode(tx *store.Tx, subscription uuid.UUID, number uint32) (object uuid.UUID, rec Attempt, err error) {
+func (a *attemptLog) decode(tx *store.Tx, subscription uuid.UUID, number uint32) (object uuid.UUID, rec Attempt, err error) {
 	object, public, err := a.get(tx, subscription, number)
 	if err == nil {
 		err = json.Unmarshal(public, &rec)
@@ -125,8 +126,8 @@ func (a *attempts) decode(tx *store.Tx, subscription uuid.UUID, number uint32) (
 	return object, rec, err
 }
 
-// removeOldest removes the oldest attempt of a subscription.
-func (a *attempts) removeOldest(tx *store.Tx, t *tally, rec Attempt) error {
+// removeOldest deletes the oldest attempt of a subscription.
+func (a *attemptLog) removeOldest(tx *store.Tx, t *attemptCounters, rec Attempt) error {
 	event, err := uuid.Parse(rec.SourceEventID)
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func (a *attempts) removeOldest(tx *store.Tx, t *tally, rec Attempt) error {
 	}{
 		{a.all, rec.SubscriptionID, t.All.First},
 		{a.of(rec.Status), rec.SubscriptionID, same.First},
-		{a.ofEvent, deliveryID(event, rec.SubscriptionID), uint32(rec.Attempt)},
+		{a.byEvent, deliveryID(event, rec.SubscriptionID), uint32(rec.Attempt)},
 	} {
 		if _, err := part.of.Delete(tx, part.owner, part.number, 1); err != nil {
 			return err
@@ -150,25 +151,25 @@ func (a *attempts) removeOldest(tx *store.Tx, t *tally, rec Attempt) error {
 	return nil
 }
 
-// AttemptQuery is which attempts are asked for.
+// AttemptQuery selects a page of attempts.
 type AttemptQuery struct {
-	Page          int           `json:"page" rule:"min=1,default=1" doc:"Which page, from 1."`
-	PageSize      int           `json:"page_size" rule:"min=1,max=100,default=50" doc:"How many attempts a page has."`
-	Status        AttemptStatus `json:"status" rule:"enum=succeeded|failed" doc:"Only the attempts that ended so."`
-	SourceEventID shape.Text    `json:"source_event_id" doc:"The id of an envelope: only the attempts to deliver it."`
+	Page          int           `json:"page" rule:"min=1,default=1" doc:"The page number, from 1."`
+	PageSize      int           `json:"page_size" rule:"min=1,max=100,default=50" doc:"The number of attempts per page."`
+	Status        AttemptStatus `json:"status" rule:"enum=succeeded|failed" doc:"Only attempts with this status."`
+	SourceEventID shape.Text    `json:"source_event_id" doc:"Only attempts to deliver the envelope with this id."`
 }
 
-// Attempts gives a page of the attempts of a subscription, the newest first, as they are answered, and how many there are. That
-// the subscription is deleted changes nothing as long as there is a record of it.
+// Attempts returns a page of the attempts of a subscription as JSON, newest first, and their total
+// number. It also works for a deleted subscription as long as some of its attempts are stored.
 func (w *Webhooks) Attempts(tx *store.Tx, subscription uuid.UUID, q AttemptQuery) (page [][]byte, total int, err error) {
-	doc, err := w.tallies.Get(tx, subscription)
+	doc, err := w.counters.Get(tx, subscription)
 	if err != nil {
 		return nil, 0, err
 	}
 	var numbers []uint32 // of the page
 	switch t := doc.Record; {
 	case q.SourceEventID != "":
-		if numbers, err = w.attemptsOf(tx, subscription, string(q.SourceEventID), q.Status); err != nil {
+		if numbers, err = w.attemptNumbersOf(tx, subscription, string(q.SourceEventID), q.Status); err != nil {
 			return nil, 0, err
 		}
 		total = len(numbers)
@@ -196,7 +197,8 @@ func (w *Webhooks) Attempts(tx *store.Tx, subscription uuid.UUID, q AttemptQuery
 	return page, total, nil
 }
 
-// pageStart is how many come before the page; beyond any count when that would be too large.
+// pageStart is the number of attempts before the page. It is larger than any count if the product
+// would overflow.
 func pageStart(q AttemptQuery) int {
 	const beyond = 1 << 40
 	if q.Page > beyond/q.PageSize {
@@ -205,8 +207,8 @@ func pageStart(q AttemptQuery) int {
 	return (q.Page - 1) * q.PageSize
 }
 
-// page gives the numbers of a page, the newest first.
-func (s span) page(q AttemptQuery) (numbers []uint32) {
+// page returns the numbers of the attempts on a page, newest first.
+func (s numberRange) page(q AttemptQuery) (numbers []uint32) {
 	from := min(pageStart(q), s.count())
 	for i := from; i < min(from+q.PageSize, s.count()); i++ {
 		numbers = append(numbers, s.Next-1-uint32(i))
@@ -214,13 +216,13 @@ func (s span) page(q AttemptQuery) (numbers []uint32) {
 	return numbers
 }
 
-// attemptsOf gives the numbers of the attempts to deliver an event, the newest first.
-func (w *Webhooks) attemptsOf(tx *store.Tx, subscription uuid.UUID, event string, status AttemptStatus) (numbers []uint32, err error) {
+// attemptNumbersOf returns the numbers of the attempts to deliver an event, newest first.
+func (w *Webhooks) attemptNumbersOf(tx *store.Tx, subscription uuid.UUID, event string, status AttemptStatus) (numbers []uint32, err error) {
 	id, err := shape.ParseID(event)
-	if err != nil { // there is no such event
+	if err != nil { // not an id, so there is no such event
 		return nil, nil
 	}
-	err = w.attempts.ofEvent.Scan(tx, deliveryID(id, subscription), func(_ uint32, v []byte) error {
+	err = w.attempts.byEvent.Scan(tx, deliveryID(id, subscription), func(_ uint32, v []byte) error {
 		number := binary.BigEndian.Uint32(v)
 		_, rec, err := w.attempts.decode(tx, subscription, number)
 		if status == "" || rec.Status == status {
@@ -232,9 +234,9 @@ func (w *Webhooks) attemptsOf(tx *store.Tx, subscription uuid.UUID, event string
 	return numbers, err
 }
 
-// find finds an attempt by its id: ids grow with the numbers.
+// find returns the attempt with an id by binary search, because ids increase with the numbers.
 func (w *Webhooks) find(tx *store.Tx, subscription, id uuid.UUID) (object uuid.UUID, rec Attempt, err error) {
-	doc, err := w.tallies.Get(tx, subscription)
+	doc, err := w.counters.Get(tx, subscription)
 	if err != nil {
 		return uuid.Nil, Attempt{}, err
 	}

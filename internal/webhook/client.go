@@ -22,21 +22,22 @@ import (
 )
 
 const (
-	// What an endpoint says is read to drainMost, and for drainTime, so that its connection can be used again.
-	drainMost = 4 << 10
-	drainTime = 100 * time.Millisecond
-	// idleTime is how long a connection is kept. Servers commonly keep them for five seconds: a request that crosses their hanging up
-	// would be lost.
-	idleTime = 4 * time.Second
-	// silentTime is how long an HTTP/2 connection may be silent before it is asked whether it lives, and how long it may take to say
-	// so: all requests to a host share it, and would all time out with it.
-	silentTime  = 2 * time.Second
-	headersMost = 64 << 10
-	idleMost    = 512
+	// A response body is read up to maxDrainBytes and for maxDrainTime, so that its connection can be
+	// reused.
+	maxDrainBytes = 4 << 10
+	maxDrainTime  = 100 * time.Millisecond
+	// idleConnTimeout is how long an idle connection is kept. Servers commonly close theirs after
+	// five seconds, and a request that crosses the close would be lost.
+	idleConnTimeout = 4 * time.Second
+	// pingTimeout is how long an HTTP/2 connection may be silent before it is pinged, and how long
+	// the answer may take. All requests to a host share the connection and would time out with it.
+	pingTimeout    = 2 * time.Second
+	maxHeaderBytes = 64 << 10
+	maxIdleConns   = 512
 )
 
-// newClient makes the client that deliveries go through. It has no cookies, follows nothing, asks no proxy, and dials no address
-// that the guard refuses.
+// newClient returns the client for deliveries. It keeps no cookies, follows no redirects, uses no
+// proxy, and dials only addresses that the policy allows.
 func newClient(g addressPolicy, perHost int, opt Options) *http.Client {
 	dialer := &net.Dialer{ControlContext: g.control, Resolver: opt.Resolver}
 	return &http.Client{
@@ -44,28 +45,28 @@ func newClient(g addressPolicy, perHost int, opt Options) *http.Client {
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        &tls.Config{RootCAs: opt.RootCAs, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:      true,
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: silentTime, PingTimeout: silentTime},
-			MaxIdleConns:           idleMost,
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout},
+			MaxIdleConns:           maxIdleConns,
 			MaxIdleConnsPerHost:    perHost,
-			IdleConnTimeout:        idleTime,
+			IdleConnTimeout:        idleConnTimeout,
 			DisableCompression:     true,
-			MaxResponseHeaderBytes: headersMost,
+			MaxResponseHeaderBytes: maxHeaderBytes,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// keepingNone is a client like another that makes a connection for every request.
-func keepingNone(c *http.Client) *http.Client {
+// withoutKeepAlives returns a copy of a client that opens a connection for every request.
+func withoutKeepAlives(c *http.Client) *http.Client {
 	transport := c.Transport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true
 	return &http.Client{Transport: transport, CheckRedirect: c.CheckRedirect}
 }
 
-// noData stands where the data of an event, its last member, goes.
-var noData = []byte("null")
+// dataPlaceholder is replaced by the data of the event, which is the last member of the envelope.
+var dataPlaceholder = []byte("null")
 
-// endpoint is where a subscription's deliveries go, and how they are signed.
+// endpoint is the URL of a subscription and the secrets that sign its deliveries.
 type endpoint struct {
 	url     string
 	secrets secrets
@@ -74,35 +75,36 @@ type endpoint struct {
 // send makes one attempt to deliver.
 func (s *Sender) send(ctx context.Context, org uuid.UUID, to endpoint, doc store.Doc[delivery]) (o outcome) {
 	o.delivery, o.url = doc, to.url
-	o.delivery.Record.Data = nil // which may wait for a while to be written down, and is not
-	ctx, cancel := context.WithTimeout(ctx, s.hooks.Timeout)
+	o.delivery.Record.Data = nil // not needed to record the outcome, which may take a while
+	ctx, cancel := context.WithTimeout(ctx, s.webhooks.Timeout)
 	defer cancel()
 	req, err := s.request(ctx, org, to, &doc.Record)
 	if err != nil {
-		o.class = connectClass
+		o.class = connectFailure
 		return o
 	}
-	watch := s.hooks.store.Stopwatch()
+	watch := s.webhooks.store.Stopwatch()
 	res, err := s.do(req)
-	o.took = watch()
+	o.duration = watch()
 	if err != nil {
-		o.class = classOf(ctx, err)
+		o.class = classifyError(ctx, err)
 		return o
 	}
-	o.code, o.class = res.StatusCode, classOfStatus(res.StatusCode)
+	o.code, o.class = res.StatusCode, classifyStatus(res.StatusCode)
 	if !o.succeeded() {
-		o.retryAfter = retryAfter(res.Header.Get("Retry-After"), s.hooks.store.Now())
+		o.retryAfter = retryAfter(res.Header.Get("Retry-After"), s.webhooks.store.Now())
 	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		_ = res.Body.Close() // it is the connection itself, which no deadline ends
+		_ = res.Body.Close() // the body is the connection itself, and no deadline applies to it
 		return o
 	}
 	discard(res.Body, cancel)
 	return o
 }
 
-// do makes a request. One that went over a kept connection which the endpoint had hung up goes once more, over a connection of its
-// own: net/http does so by itself only when it had written nothing. The envelope has its id, should the endpoint have read it.
+// do sends a request. If a kept-alive connection turns out to be closed by the endpoint, it sends
+// the request once more over a new connection. net/http does this only if it has written nothing.
+// Should the endpoint have read the first request, it recognizes the envelope by its id.
 func (s *Sender) do(req *http.Request) (*http.Response, error) {
 	var kept, answered atomic.Bool
 	trace := &httptrace.ClientTrace{
@@ -120,18 +122,18 @@ func (s *Sender) do(req *http.Request) (*http.Response, error) {
 }
 
 func (s *Sender) request(ctx context.Context, org uuid.UUID, to endpoint, d *delivery) (*http.Request, error) {
-	head, err := json.Marshal(envelope(d.Event, d.Trigger, org, noData))
+	head, err := json.Marshal(envelope(d.Event, d.Trigger, org, dataPlaceholder))
 	if err != nil {
 		return nil, err
 	}
-	body := slices.Concat(head[:len(head)-len(noData)-1], d.Data, []byte("}")) // it is JSON: it need not be read again
+	body := slices.Concat(head[:len(head)-len(dataPlaceholder)-1], d.Data, []byte("}")) // the data is valid JSON already
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	now := s.hooks.store.Now()
+	now := s.webhooks.store.Now()
 	for name, value := range map[string]string{
-		"Content-Type": "application/json", "User-Agent": s.hooks.Agent,
+		"Content-Type": "application/json", "User-Agent": s.webhooks.Agent,
 		"Webhook-Id": d.Event.String(), "Webhook-Timestamp": strconv.FormatInt(now.Unix(), 10),
 		"Webhook-Signature": to.secrets.valid(now).sign(d.Event.String(), now, body),
 	} {
@@ -140,22 +142,22 @@ func (s *Sender) request(ctx context.Context, org uuid.UUID, to endpoint, d *del
 	return req, nil
 }
 
-// discard reads what an endpoint says as far as it costs nothing, and throws it away.
+// discard drains a response body within limits, so that the connection can be reused.
 func discard(body io.ReadCloser, cancel func()) {
-	late := time.AfterFunc(drainTime, cancel)
-	_, _ = io.CopyN(io.Discard, body, drainMost)
+	late := time.AfterFunc(maxDrainTime, cancel)
+	_, _ = io.CopyN(io.Discard, body, maxDrainBytes)
 	late.Stop()
 	_ = body.Close()
 }
 
-// retryAfter reads the header that says, in seconds or as a date, when an endpoint wants to be asked again; zero when it says
-// nothing that can be read.
+// retryAfter parses a Retry-After header in seconds or as a date. The result is zero if the header
+// is missing or invalid, and at most maxRetryAfter from now.
 func retryAfter(header string, now time.Time) time.Time {
-	most := now.Add(retryAfterMost)
+	latest := now.Add(maxRetryAfter)
 	seconds, err := strconv.ParseUint(strings.TrimSpace(header), 10, 64)
 	switch {
-	case errors.Is(err, strconv.ErrRange) || err == nil && seconds > uint64(retryAfterMost/time.Second):
-		return most
+	case errors.Is(err, strconv.ErrRange) || err == nil && seconds > uint64(maxRetryAfter/time.Second):
+		return latest
 	case err == nil:
 		return now.Add(time.Duration(seconds) * time.Second)
 	}
@@ -163,8 +165,8 @@ func retryAfter(header string, now time.Time) time.Time {
 	switch {
 	case err != nil:
 		return time.Time{}
-	case at.After(most):
-		return most
+	case at.After(latest):
+		return latest
 	}
 	return at
 }

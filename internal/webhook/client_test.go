@@ -39,25 +39,25 @@ func TestRetryAfterHeader(t *testing.T) {
 	}
 }
 
-// The next attempt is within a tenth of its delay, and anywhere there.
-func TestNextTry(t *testing.T) {
+// The next attempt is within a tenth of its delay, spread over that interval.
+func TestNextAttemptAt(t *testing.T) {
 	w := &Webhooks{Options: Options{RetrySchedule: []time.Duration{5 * time.Second, 14 * time.Hour, 0}}}
 	for tries, delay := range w.RetrySchedule {
 		earliest, latest := 2*delay, time.Duration(0)
 		for range 2000 {
-			after := w.nextTry(monday, tries, monday.Add(-time.Hour)).Sub(monday)
+			after := w.nextAttemptAt(monday, tries, monday.Add(-time.Hour)).Sub(monday)
 			earliest, latest = min(earliest, after), max(latest, after)
 		}
 		if earliest < delay/10*9 || latest > delay/10*11 || delay > 0 && (earliest > delay/100*91 || latest < delay/100*109) {
-			t.Errorf("%v is %v to %v", delay, earliest, latest)
+			t.Errorf("delay %v became %v to %v", delay, earliest, latest)
 		}
-		if at := w.nextTry(monday, tries, monday.Add(20*time.Hour)); !at.Equal(monday.Add(20 * time.Hour)) {
-			t.Errorf("%v: put off until then, the next is at %v", delay, at)
+		if at := w.nextAttemptAt(monday, tries, monday.Add(20*time.Hour)); !at.Equal(monday.Add(20 * time.Hour)) {
+			t.Errorf("delay %v: Retry-After ignored, the next attempt is at %v", delay, at)
 		}
 	}
 }
 
-func TestClasses(t *testing.T) {
+func TestFailureClasses(t *testing.T) {
 	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	over, stop := context.WithCancel(t.Context())
@@ -68,58 +68,59 @@ func TestClasses(t *testing.T) {
 	for _, c := range []struct {
 		ctx  context.Context
 		err  error
-		want class
+		want failureClass
 	}{
-		{on, errBlocked, blockedClass}, {on, op("dial", errBlocked), blockedClass}, {late, op("dial", errBlocked), blockedClass},
-		{on, call(syscall.ECONNREFUSED), connectClass}, {on, call(syscall.ECONNRESET), connectClass}, {on, call(syscall.EHOSTUNREACH), connectClass},
-		{on, call(syscall.ENETUNREACH), connectClass}, {on, call(syscall.EPIPE), connectClass}, {on, call(syscall.ETIMEDOUT), timeoutClass},
-		{on, io.EOF, connectClass}, {on, io.ErrUnexpectedEOF, connectClass}, {on, errors.New("malformed HTTP response"), connectClass},
-		{on, call(syscall.EMFILE), localClass}, {on, call(syscall.ENFILE), localClass}, {on, call(syscall.ENOBUFS), localClass},
-		{on, &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}, dnsClass},
-		{on, op("dial", &net.DNSError{Err: "server misbehaving", Name: "x", IsTemporary: true}), dnsClass},
-		{on, op("dial", &net.DNSError{Err: "i/o timeout", Name: "x", IsTimeout: true}), dnsClass},
-		{late, context.DeadlineExceeded, timeoutClass}, {late, io.EOF, timeoutClass}, {on, os.ErrDeadlineExceeded, timeoutClass},
-		{over, context.Canceled, connectClass},
-		{on, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, tlsClass},
-		{on, tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, tlsClass},
-		{on, tls.AlertError(40), tlsClass}, {on, op("remote error", tls.AlertError(40)), tlsClass}, {on, errors.New("tls: no cipher suite"), tlsClass},
-		{on, errors.New("http: server gave HTTP response to HTTPS client"), tlsClass},
+		{on, errBlocked, blockedAddressFailure}, {on, op("dial", errBlocked), blockedAddressFailure}, {late, op("dial", errBlocked), blockedAddressFailure},
+		{on, call(syscall.ECONNREFUSED), connectFailure}, {on, call(syscall.ECONNRESET), connectFailure}, {on, call(syscall.EHOSTUNREACH), connectFailure},
+		{on, call(syscall.ENETUNREACH), connectFailure}, {on, call(syscall.EPIPE), connectFailure}, {on, call(syscall.ETIMEDOUT), timeoutFailure},
+		{on, io.EOF, connectFailure}, {on, io.ErrUnexpectedEOF, connectFailure}, {on, errors.New("malformed HTTP response"), connectFailure},
+		{on, call(syscall.EMFILE), localFailure}, {on, call(syscall.ENFILE), localFailure}, {on, call(syscall.ENOBUFS), localFailure},
+		{on, &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}, dnsFailure},
+		{on, op("dial", &net.DNSError{Err: "server misbehaving", Name: "x", IsTemporary: true}), dnsFailure},
+		{on, op("dial", &net.DNSError{Err: "i/o timeout", Name: "x", IsTimeout: true}), dnsFailure},
+		{late, context.DeadlineExceeded, timeoutFailure}, {late, io.EOF, timeoutFailure}, {on, os.ErrDeadlineExceeded, timeoutFailure},
+		{over, context.Canceled, connectFailure},
+		{on, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, tlsFailure},
+		{on, tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, tlsFailure},
+		{on, tls.AlertError(40), tlsFailure}, {on, op("remote error", tls.AlertError(40)), tlsFailure}, {on, errors.New("tls: no cipher suite"), tlsFailure},
+		{on, errors.New("http: server gave HTTP response to HTTPS client"), tlsFailure},
 	} {
 		for _, err := range []error{c.err, &url.Error{Op: "Post", URL: "https://x.example/in", Err: c.err}, fmt.Errorf("somewhere: %w", c.err)} {
-			if got := classOf(c.ctx, err); got != c.want {
+			if got := classifyError(c.ctx, err); got != c.want {
 				t.Errorf("%v is %s, want %s", err, got, c.want)
 			}
 		}
 	}
 	for code := 100; code < 1000; code++ {
-		want := statusClass
+		want := statusFailure
 		switch {
 		case code/100 == 2:
 			want = ""
 		case code/100 == 3:
-			want = redirectClass
+			want = redirectFailure
 		case code == 410:
-			want = statusClass
+			want = statusFailure
 		}
-		if got := classOfStatus(code); got != want {
+		if got := classifyStatus(code); got != want {
 			t.Errorf("%d is %q, want %q", code, got, want)
 		}
 	}
 }
 
-// The client itself: no proxy, no cookies, nothing added, nothing followed.
+// The client uses no proxy and no cookies, adds no headers and follows no redirects.
 func TestClientIsBare(t *testing.T) {
 	c := newClient(addressPolicy{allowPrivate: true}, 4, Options{})
 	transport := c.Transport.(*http.Transport)
 	if c.Jar != nil || transport.Proxy != nil || !transport.DisableCompression || transport.TLSClientConfig.InsecureSkipVerify {
-		t.Errorf("the client is %+v with %+v", c, transport)
+		t.Errorf("client is %+v with %+v", c, transport)
 	}
-	if c.Timeout != 0 { // it would cut off a body that is being thrown away, too
-		t.Errorf("the client has a time-out of its own: %v", c.Timeout)
+	if c.Timeout != 0 { // it would also apply to draining the body
+		t.Errorf("client has a time-out of its own: %v", c.Timeout)
 	}
 }
 
-// A name without an address, and a certificate for another name or of an authority that is not trusted.
+// A name that does not resolve, and certificates for another name or from an untrusted authority,
+// have their own classes.
 func TestClientFailures(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -138,21 +139,21 @@ func TestClientFailures(t *testing.T) {
 		host   string
 		answer answers
 		roots  *x509.CertPool
-		want   class
+		want   failureClass
 	}{
-		{"nowhere.example", func(dnsmessage.Type, int) []string { return nil }, trusted, dnsClass},
-		{"example.com", here, trusted, ""}, // which the certificate is for
-		{"another.example", here, trusted, tlsClass},
-		{"example.com", here, x509.NewCertPool(), tlsClass},
+		{"nowhere.example", func(dnsmessage.Type, int) []string { return nil }, trusted, dnsFailure},
+		{"example.com", here, trusted, ""}, // the name in the certificate
+		{"another.example", here, trusted, tlsFailure},
+		{"example.com", here, x509.NewCertPool(), tlsFailure},
 	} {
 		client := newClient(addressPolicy{allowPrivate: true}, 1, Options{Resolver: resolver(t, c.answer), RootCAs: c.roots})
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+c.host+":"+port, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got class
+		var got failureClass
 		if res, err := client.Do(req); err != nil {
-			got = classOf(t.Context(), err)
+			got = classifyError(t.Context(), err)
 		} else {
 			res.Body.Close()
 		}

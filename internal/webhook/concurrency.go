@@ -2,60 +2,64 @@ package webhook
 
 import "time"
 
-// Attempts are bounded in two ways. Only so many are being begun at a time, which takes the processor's time; and only so many
-// wait for an answer, which takes a socket and some memory. An attempt that has no answer after promptTime stops counting as the
-// one and begins to count as the other, so that endpoints that hang do not keep others from being asked. Of both bounds, endpoints
-// that fail have a quarter, and those that nothing is known of or that answer slowly half: however many are dead, there is
-// room for one that answers promptly. An organization has half of what there is.
-const promptTime = 50 * time.Millisecond
+// slowAfter is when an attempt without an answer counts as waiting instead of starting.
+//
+// Concurrency is bounded in two ways. The number of starting attempts is bounded because starting
+// one takes processor time. The number of waiting attempts is bounded because each holds a socket
+// and some memory. An attempt moves from the first count to the second after slowAfter, so that
+// endpoints that hang do not block the others. Of both bounds, failing endpoints may use a quarter,
+// and slow or unproven ones half. However many endpoints are dead, there is room for one that
+// answers quickly. An organization may use half of each bound.
+const slowAfter = 50 * time.Millisecond
 
-// pace is how an endpoint has answered last.
-type pace int
+// tier groups endpoints by how they answered last.
+type tier int
 
 const (
-	prompt pace = iota
-	unknown
-	bad
-	paces
+	fastTier     tier = iota
+	unprovenTier      // slow, recently failed, or not called yet
+	failingTier       // timed out, or failed several times in a row
+	tierCount
 )
 
-// waitingFactor is how many attempts may wait for an answer, for each that may be begun.
-const waitingFactor = 64
+// waitingPerStarting is how many attempts may wait for an answer, for each that may be starting.
+const waitingPerStarting = 64
 
-// share is how much of a bound endpoints of a pace may take.
-func (p pace) share(bound int) int {
-	switch p {
-	case unknown:
+// share is the part of a bound that the endpoints of a tier may use.
+func (t tier) share(bound int) int {
+	switch t {
+	case unprovenTier:
 		bound /= 2
-	case bad:
+	case failingTier:
 		bound /= 4
 	}
 	return max(1, bound)
 }
 
-// lanes counts the attempts of the installation, or of an organization.
-type lanes struct {
-	bound   int // of those being begun
-	begun   [paces]int
-	waiting [paces]int
+// concurrencyLimit counts the attempts of the installation or of one organization.
+type concurrencyLimit struct {
+	bound    int // of starting attempts
+	starting [tierCount]int
+	waiting  [tierCount]int
 }
 
-// mayBegin tells whether there is room for an attempt. One that will likely wait must find room for that too. Of the others some
-// turn out to hang, which they could not know: for them there is as much room again.
-func (l *lanes) mayBegin(p pace) bool {
-	if sum(l.begun) >= l.bound || l.begun[p] >= p.share(l.bound) {
+// hasRoom reports whether an attempt may start. An attempt of a slower tier will probably wait, so it
+// must find room for that too. An attempt of the fast tier may still turn out to hang; for those
+// there is as much room again.
+func (l *concurrencyLimit) hasRoom(t tier) bool {
+	if sum(l.starting) >= l.bound || l.starting[t] >= t.share(l.bound) {
 		return false
 	}
-	waiting := l.bound * waitingFactor
-	if p == prompt {
+	waiting := l.bound * waitingPerStarting
+	if t == fastTier {
 		return sum(l.waiting) < 2*waiting
 	}
-	return l.begun[p]+l.waiting[p] < p.share(waiting)
+	return l.starting[t]+l.waiting[t] < t.share(waiting)
 }
 
-func sum(counts [paces]int) (all int) {
+func sum(counts [tierCount]int) (total int) {
 	for _, n := range counts {
-		all += n
+		total += n
 	}
-	return all
+	return total
 }

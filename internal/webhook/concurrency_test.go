@@ -8,11 +8,12 @@ import (
 	"prospector/internal/shape"
 )
 
-// begins counts how many attempts of a pace can be begun, one after the other; with wait, each of them waits once it is begun.
-func begins(in [2]*lanes, p pace, wait bool) (flights []*flight) {
-	for in[0].mayBegin(p) && in[1].mayBegin(p) && len(flights) < 100_000 {
-		f := &flight{pace: p, in: in}
-		f.begin()
+// begins starts attempts of a tier until the limits have no room and returns them. With wait, each
+// one is moved to the waiting attempts as soon as it has started.
+func begins(in [2]*concurrencyLimit, p tier, wait bool) (flights []*inflightAttempt) {
+	for in[0].hasRoom(p) && in[1].hasRoom(p) && len(flights) < 100_000 {
+		f := &inflightAttempt{tier: p, limits: in}
+		f.start()
 		if wait {
 			f.wait()
 		}
@@ -21,76 +22,76 @@ func begins(in [2]*lanes, p pace, wait bool) (flights []*flight) {
 	return flights
 }
 
-func TestLaneShares(t *testing.T) {
+func TestTierShares(t *testing.T) {
 	for bound, c := range map[int]struct {
-		begun   [paces]int // of each pace, that may be begun at once
-		waiting [paces]int // of each pace, that may be under way in all
+		starting [tierCount]int // attempts per tier that may be starting at once
+		waiting  [tierCount]int // attempts per tier that may be in flight
 	}{
-		64: {begun: [paces]int{64, 32, 16}, waiting: [paces]int{8192, 2048, 1024}},
-		8:  {begun: [paces]int{8, 4, 2}, waiting: [paces]int{1024, 256, 128}},
-		4:  {begun: [paces]int{4, 2, 1}, waiting: [paces]int{512, 128, 64}},
-		2:  {begun: [paces]int{2, 1, 1}, waiting: [paces]int{256, 64, 32}},
-		1:  {begun: [paces]int{1, 1, 1}, waiting: [paces]int{128, 32, 16}},
+		64: {starting: [tierCount]int{64, 32, 16}, waiting: [tierCount]int{8192, 2048, 1024}},
+		8:  {starting: [tierCount]int{8, 4, 2}, waiting: [tierCount]int{1024, 256, 128}},
+		4:  {starting: [tierCount]int{4, 2, 1}, waiting: [tierCount]int{512, 128, 64}},
+		2:  {starting: [tierCount]int{2, 1, 1}, waiting: [tierCount]int{256, 64, 32}},
+		1:  {starting: [tierCount]int{1, 1, 1}, waiting: [tierCount]int{128, 32, 16}},
 	} {
-		for p := range paces {
+		for p := range tierCount {
 			for narrow := range 2 { // the installation, or the organization
-				fresh := func() (in [2]*lanes) {
-					in[narrow], in[1-narrow] = &lanes{bound: bound}, &lanes{bound: 1 << 20}
+				fresh := func() (in [2]*concurrencyLimit) {
+					in[narrow], in[1-narrow] = &concurrencyLimit{bound: bound}, &concurrencyLimit{bound: 1 << 20}
 					return in
 				}
-				if got := len(begins(fresh(), p, false)); got != c.begun[p] {
-					t.Errorf("bound %d, pace %d: %d can be begun, want %d", bound, p, got, c.begun[p])
+				if got := len(begins(fresh(), p, false)); got != c.starting[p] {
+					t.Errorf("bound %d, tier %d: %d attempts can start, want %d", bound, p, got, c.starting[p])
 				}
 				if got := len(begins(fresh(), p, true)); got != c.waiting[p] {
-					t.Errorf("bound %d, pace %d: %d can wait, want %d", bound, p, got, c.waiting[p])
+					t.Errorf("bound %d, tier %d: %d attempts can wait, want %d", bound, p, got, c.waiting[p])
 				}
 			}
 		}
 	}
 }
 
-// However many of the worse wait, those that are better have all of their share.
-func TestLaneRoomForBetter(t *testing.T) {
+// However many attempts of the slower tiers are waiting, the faster tiers have their full share.
+func TestSlowTiersLeaveRoom(t *testing.T) {
 	for bound := 1; bound <= 128; bound++ {
-		in := [2]*lanes{{bound: bound}, {bound: bound}}
-		begins(in, bad, true)
-		begins(in, unknown, true)
-		if got := len(begins(in, prompt, false)); got != bound {
-			t.Errorf("bound %d: %d that are prompt can begin beside the others", bound, got)
+		in := [2]*concurrencyLimit{{bound: bound}, {bound: bound}}
+		begins(in, failingTier, true)
+		begins(in, unprovenTier, true)
+		if got := len(begins(in, fastTier, false)); got != bound {
+			t.Errorf("bound %d: %d attempts of the fast tier can start beside the others", bound, got)
 		}
-		in = [2]*lanes{{bound: bound}, {bound: bound}}
-		begins(in, unknown, true)
-		if hanging := len(begins(in, prompt, true)); hanging < bound*waitingFactor || in[0].mayBegin(unknown) {
-			t.Errorf("bound %d: %d that hang after they were prompt have room", bound, hanging)
+		in = [2]*concurrencyLimit{{bound: bound}, {bound: bound}}
+		begins(in, unprovenTier, true)
+		if hanging := len(begins(in, fastTier, true)); hanging < bound*waitingPerStarting || in[0].hasRoom(unprovenTier) {
+			t.Errorf("bound %d: %d hanging attempts of the fast tier have room", bound, hanging)
 		}
 	}
-	for bound := 2; bound <= 128; bound++ { // nor do those that have just begun take all
-		for p := unknown; p <= bad; p++ {
-			in := [2]*lanes{{bound: bound}, {bound: bound}}
-			if begun := len(begins(in, p, false)); begun >= bound || !in[0].mayBegin(prompt) {
-				t.Errorf("bound %d: %d of pace %d are begun", bound, begun, p)
+	for bound := 2; bound <= 128; bound++ { // starting attempts of a slower tier do not use the whole bound either
+		for p := unprovenTier; p <= failingTier; p++ {
+			in := [2]*concurrencyLimit{{bound: bound}, {bound: bound}}
+			if starting := len(begins(in, p, false)); starting >= bound || !in[0].hasRoom(fastTier) {
+				t.Errorf("bound %d: %d attempts of tier %d are starting", bound, starting, p)
 			}
 		}
 	}
 }
 
-// What is counted in is counted out, in whatever order attempts begin, wait and end.
-func TestFlights(t *testing.T) {
+// The limits count every attempt exactly once, in whatever order attempts start, wait and end.
+func TestInflightAttemptCounts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	total := &lanes{bound: 16}
-	orgs := []*lanes{{bound: 8}, {bound: 8}, {bound: 8}}
-	var under []*flight
+	total := &concurrencyLimit{bound: 16}
+	orgs := []*concurrencyLimit{{bound: 8}, {bound: 8}, {bound: 8}}
+	var under []*inflightAttempt
 	for step := range 20_000 {
 		switch random.IntN(3) {
 		case 0:
-			f := &flight{pace: pace(random.IntN(int(paces))), in: [2]*lanes{total, orgs[random.IntN(3)]}}
-			if f.in[0].mayBegin(f.pace) && f.in[1].mayBegin(f.pace) {
-				f.begin()
+			f := &inflightAttempt{tier: tier(random.IntN(int(tierCount))), limits: [2]*concurrencyLimit{total, orgs[random.IntN(3)]}}
+			if f.limits[0].hasRoom(f.tier) && f.limits[1].hasRoom(f.tier) {
+				f.start()
 				under = append(under, f)
 			}
 		case 1:
 			if len(under) > 0 {
-				if f := under[random.IntN(len(under))]; !f.waiting {
+				if f := under[random.IntN(len(under))]; !f.isWaiting {
 					f.wait()
 				}
 			}
@@ -102,116 +103,116 @@ func TestFlights(t *testing.T) {
 				under = under[:len(under)-1]
 			}
 		}
-		var all lanes
+		var all concurrencyLimit
 		for _, f := range under {
-			if f.waiting {
-				all.waiting[f.pace]++
+			if f.isWaiting {
+				all.waiting[f.tier]++
 			} else {
-				all.begun[f.pace]++
+				all.starting[f.tier]++
 			}
 		}
-		var ofOrgs lanes
+		var ofOrgs concurrencyLimit
 		for _, org := range orgs {
-			for p := range paces {
-				ofOrgs.begun[p] += org.begun[p]
+			for p := range tierCount {
+				ofOrgs.starting[p] += org.starting[p]
 				ofOrgs.waiting[p] += org.waiting[p]
 			}
 		}
-		if all.begun != total.begun || all.waiting != total.waiting || ofOrgs.begun != total.begun || ofOrgs.waiting != total.waiting {
-			t.Fatalf("step %d: counted are %+v and %+v, there are %+v", step, *total, ofOrgs, all)
+		if all.starting != total.starting || all.waiting != total.waiting || ofOrgs.starting != total.starting || ofOrgs.waiting != total.waiting {
+			t.Fatalf("step %d: limits are %+v and %+v, want %+v", step, *total, ofOrgs, all)
 		}
-		for p := range paces {
-			if total.begun[p] > p.share(16) || sum(total.begun) > 16 || total.waiting[prompt] > 0 {
-				t.Fatalf("step %d: too many: %+v", step, *total)
+		for p := range tierCount {
+			if total.starting[p] > p.share(16) || sum(total.starting) > 16 || total.waiting[fastTier] > 0 {
+				t.Fatalf("step %d: over the limit: %+v", step, *total)
 			}
 		}
 	}
 	for _, f := range under {
 		f.end()
 	}
-	if total.begun != [paces]int{} || total.waiting != [paces]int{} {
-		t.Errorf("when all is over, %+v is left", *total)
+	if total.starting != [tierCount]int{} || total.waiting != [tierCount]int{} {
+		t.Errorf("after all attempts ended: %+v, want zero", *total)
 	}
 }
 
-// An attempt that is late makes room for another, however many wait; it was not prompt.
-func TestFlightLate(t *testing.T) {
-	for before, after := range map[pace]pace{prompt: unknown, unknown: unknown, bad: bad} {
-		in := [2]*lanes{{bound: 4}, {bound: 1}}
-		for p := range paces {
-			in[1].waiting[p] = 10 * waitingFactor
+// A slow attempt makes room for another, however many are waiting, and leaves the fast tier.
+func TestInflightAttemptWait(t *testing.T) {
+	for before, after := range map[tier]tier{fastTier: unprovenTier, unprovenTier: unprovenTier, failingTier: failingTier} {
+		in := [2]*concurrencyLimit{{bound: 4}, {bound: 1}}
+		for p := range tierCount {
+			in[1].waiting[p] = 10 * waitingPerStarting
 		}
-		f := &flight{pace: before, in: in}
-		f.begin()
-		if in[0].begun[before] != 1 || in[1].begun[before] != 1 {
-			t.Errorf("pace %d: begun, it is not counted: %+v", before, *in[0])
+		f := &inflightAttempt{tier: before, limits: in}
+		f.start()
+		if in[0].starting[before] != 1 || in[1].starting[before] != 1 {
+			t.Errorf("tier %d: the started attempt is not counted: %+v", before, *in[0])
 		}
 		f.wait()
-		if sum(in[0].begun) != 0 || sum(in[1].begun) != 0 || in[0].waiting[after] != 1 || in[1].waiting[after] != 10*waitingFactor+1 {
-			t.Errorf("pace %d: late, it is not counted so: %+v", before, *in[0])
+		if sum(in[0].starting) != 0 || sum(in[1].starting) != 0 || in[0].waiting[after] != 1 || in[1].waiting[after] != 10*waitingPerStarting+1 {
+			t.Errorf("tier %d: the waiting attempt is not counted as waiting: %+v", before, *in[0])
 		}
 		f.end()
-		if sum(in[0].waiting) != 0 || sum(in[1].waiting) != 3*10*waitingFactor || sum(in[0].begun) != 0 {
-			t.Errorf("pace %d: over, it is counted: %+v", before, *in[0])
+		if sum(in[0].waiting) != 0 || sum(in[1].waiting) != 3*10*waitingPerStarting || sum(in[0].starting) != 0 {
+			t.Errorf("tier %d: the ended attempt is still counted: %+v", before, *in[0])
 		}
 	}
 }
 
-// How an endpoint answers decides how much it gets.
-func TestLineLearns(t *testing.T) {
+// The answers of an endpoint decide its tier, its window and its back-off.
+func TestEndpointQueueAdapts(t *testing.T) {
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	l := &line{window: 1, pace: unknown}
+	q := &endpointQueue{window: 1, tier: unprovenTier}
 	for i, c := range []struct {
-		outcome outcome
-		window  int
-		pace    pace
-		rest    time.Time
+		outcome      outcome
+		window       int
+		tier         tier
+		backOffUntil time.Time
 	}{
-		{outcome: outcome{took: promptTime}, window: 2, pace: prompt},
-		{outcome: outcome{}, window: 4, pace: prompt},
-		{outcome: outcome{}, window: 8, pace: prompt},
-		{outcome: outcome{took: promptTime + 1}, window: 9, pace: unknown},
-		{outcome: outcome{}, window: 16, pace: prompt},
-		{outcome: outcome{}, window: 16, pace: prompt},
-		{outcome: outcome{took: time.Second}, window: 16, pace: unknown},
-		{outcome: outcome{class: statusClass, code: 500, retryAfter: now}, window: 8, pace: unknown},
-		{outcome: outcome{class: connectClass}, window: 4, pace: unknown},
-		{outcome: outcome{}, window: 8, pace: prompt},
-		{outcome: outcome{class: timeoutClass}, window: 4, pace: bad}, // at once: it takes the most
-		{outcome: outcome{class: dnsClass}, window: 2, pace: unknown},
-		{outcome: outcome{}, window: 4, pace: prompt},
-		{outcome: outcome{class: statusClass, code: 500}, window: 2, pace: unknown},
-		{outcome: outcome{class: statusClass, code: 500}, window: 1, pace: unknown},
-		{outcome: outcome{class: statusClass, code: 500}, window: 1, pace: bad}, // the third in a row
-		{outcome: outcome{}, window: 2, pace: prompt},
-		{outcome: outcome{}, window: 4, pace: prompt},
-		{outcome: outcome{class: timeoutClass}, window: 2, pace: bad},
-		{outcome: outcome{class: timeoutClass}, window: 1, pace: bad},
-		{outcome: outcome{class: statusClass, code: 429, retryAfter: now.Add(time.Hour)}, window: 1, pace: bad, rest: now.Add(time.Hour)},
-		{outcome: outcome{class: statusClass, code: 503, retryAfter: now}, window: 1, pace: bad, rest: now.Add(time.Hour)},
-		{outcome: outcome{class: statusClass, code: 503, retryAfter: now.Add(2 * time.Hour)}, window: 1, pace: bad, rest: now.Add(2 * time.Hour)},
-		{outcome: outcome{}, window: 2, pace: prompt, rest: now.Add(2 * time.Hour)},
+		{outcome: outcome{duration: slowAfter}, window: 2, tier: fastTier},
+		{outcome: outcome{}, window: 4, tier: fastTier},
+		{outcome: outcome{}, window: 8, tier: fastTier},
+		{outcome: outcome{duration: slowAfter + 1}, window: 9, tier: unprovenTier},
+		{outcome: outcome{}, window: 16, tier: fastTier},
+		{outcome: outcome{}, window: 16, tier: fastTier},
+		{outcome: outcome{duration: time.Second}, window: 16, tier: unprovenTier},
+		{outcome: outcome{class: statusFailure, code: 500, retryAfter: now}, window: 8, tier: unprovenTier},
+		{outcome: outcome{class: connectFailure}, window: 4, tier: unprovenTier},
+		{outcome: outcome{}, window: 8, tier: fastTier},
+		{outcome: outcome{class: timeoutFailure}, window: 4, tier: failingTier}, // a single time-out is enough
+		{outcome: outcome{class: dnsFailure}, window: 2, tier: unprovenTier},
+		{outcome: outcome{}, window: 4, tier: fastTier},
+		{outcome: outcome{class: statusFailure, code: 500}, window: 2, tier: unprovenTier},
+		{outcome: outcome{class: statusFailure, code: 500}, window: 1, tier: unprovenTier},
+		{outcome: outcome{class: statusFailure, code: 500}, window: 1, tier: failingTier}, // the third in a row
+		{outcome: outcome{}, window: 2, tier: fastTier},
+		{outcome: outcome{}, window: 4, tier: fastTier},
+		{outcome: outcome{class: timeoutFailure}, window: 2, tier: failingTier},
+		{outcome: outcome{class: timeoutFailure}, window: 1, tier: failingTier},
+		{outcome: outcome{class: statusFailure, code: 429, retryAfter: now.Add(time.Hour)}, window: 1, tier: failingTier, backOffUntil: now.Add(time.Hour)},
+		{outcome: outcome{class: statusFailure, code: 503, retryAfter: now}, window: 1, tier: failingTier, backOffUntil: now.Add(time.Hour)},
+		{outcome: outcome{class: statusFailure, code: 503, retryAfter: now.Add(2 * time.Hour)}, window: 1, tier: failingTier, backOffUntil: now.Add(2 * time.Hour)},
+		{outcome: outcome{}, window: 2, tier: fastTier, backOffUntil: now.Add(2 * time.Hour)},
 	} {
-		l.learn(c.outcome, 16)
-		if l.window != c.window || l.pace != c.pace || !l.rest.Equal(c.rest) {
-			t.Errorf("answer %d: window %d, pace %d, rest %v", i, l.window, l.pace, l.rest)
+		q.adapt(c.outcome, 16)
+		if q.window != c.window || q.tier != c.tier || !q.backOffUntil.Equal(c.backOffUntil) {
+			t.Errorf("answer %d: window %d, tier %d, back-off until %v", i, q.window, q.tier, q.backOffUntil)
 		}
 	}
-	for before, after := range map[pace]pace{prompt: unknown, unknown: unknown, bad: bad} {
-		late := &line{window: 16, pace: before}
-		if late.slow(); late.window != 1 || late.pace != after {
-			t.Errorf("pace %d: with an attempt that is late it has the window %d and the pace %d", before, late.window, late.pace)
+	for before, after := range map[tier]tier{fastTier: unprovenTier, unprovenTier: unprovenTier, failingTier: failingTier} {
+		late := &endpointQueue{window: 16, tier: before}
+		if late.noteSlow(); late.window != 1 || late.tier != after {
+			t.Errorf("tier %d: a slow attempt leads to window %d and tier %d", before, late.window, late.tier)
 		}
 	}
 	for _, c := range []struct {
 		s    Subscription
-		want pace
+		want tier
 	}{
-		{Subscription{}, unknown}, {Subscription{LastSuccessAt: shape.At(now)}, prompt}, {Subscription{ConsecutiveFailures: 3}, bad},
-		{Subscription{ConsecutiveFailures: 2, LastSuccessAt: shape.At(now)}, unknown}, {Subscription{LastFailureAt: shape.At(now), LastSuccessAt: shape.At(now)}, prompt},
+		{Subscription{}, unprovenTier}, {Subscription{LastSuccessAt: shape.At(now)}, fastTier}, {Subscription{ConsecutiveFailures: 3}, failingTier},
+		{Subscription{ConsecutiveFailures: 2, LastSuccessAt: shape.At(now)}, unprovenTier}, {Subscription{LastFailureAt: shape.At(now), LastSuccessAt: shape.At(now)}, fastTier},
 	} {
-		if got := paceOf(&c.s); got != c.want {
-			t.Errorf("the pace of %+v is %d, want %d", c.s, got, c.want)
+		if got := initialTier(&c.s); got != c.want {
+			t.Errorf("initial tier of %+v is %d, want %d", c.s, got, c.want)
 		}
 	}
 }

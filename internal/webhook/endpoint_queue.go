@@ -9,98 +9,101 @@ import (
 )
 
 const (
-	// loadMost is how many deliveries of a subscription are read at once, at most.
-	loadMost = 64
-	// unrecordedMost is how many attempts may be over and not written down before no more are made: what is delivered while somebody
-	// else's large commit is being made. recordMost is how many are written down at once.
-	unrecordedMost = 4096
-	recordMost     = 1024
+	// maxLoaded bounds how many deliveries of a subscription are read at once.
+	maxLoaded = 64
+	// maxUnrecorded bounds how many outcomes of a subscription may wait to be stored before no
+	// further attempts start. It covers what is delivered while a large transaction of somebody
+	// else commits. maxRecordBatch is how many outcomes one transaction stores.
+	maxUnrecorded  = 4096
+	maxRecordBatch = 1024
 )
 
-// lineMost is how many attempts are made to one endpoint at the same time.
-func lineMost(bound int) int { return max(1, bound/4) }
+// maxInFlightPerEndpoint is how many attempts may be in flight to one endpoint.
+func maxInFlightPerEndpoint(bound int) int { return max(1, bound/4) }
 
-// line is what the sender knows of a subscription.
-type line struct {
+// endpointQueue is the scheduling state of one subscription. The goroutine of Sender.run owns it.
+type endpointQueue struct {
 	org, id uuid.UUID
-	pace    pace
+	tier    tier
 	to      endpoint
-	loaded  []store.Doc[delivery] // due, and not begun yet
-	taken   map[uuid.UUID]bool    // the deliveries that are loaded, under way or not written down yet
-	look    bool                  // the store may have more that is due
-	next    time.Time             // when the first of the others is due
-	rest    time.Time             // the endpoint wants to be left alone until then
-	known   bool                  // what it wanted before the service began is known
-	wakes   time.Time             // the first time in the timetable
-	placed  bool
+	loaded  []store.Doc[delivery] // due deliveries whose attempt has not started
+	taken   map[uuid.UUID]bool    // deliveries that are loaded, in flight or not recorded yet
+	stale   bool                  // the store may have more due deliveries
+	nextDue time.Time             // when the next delivery that is not due yet becomes due
 
-	// window is how many attempts may be under way: it grows while the endpoint answers, and shrinks when it does not.
-	window   int
-	inFlight int
-	failures int // in a row
+	backOffUntil  time.Time // the endpoint asked not to be called before then
+	backOffLoaded bool      // whether the stored back-off of an earlier run was read
+	wakesAt       time.Time // the earliest entry in Sender.wakeups
+	isReady       bool      // whether the ready queues of the organization have it
+	window        int       // how many attempts may be in flight; adapts to the endpoint
+	inFlight      int
+	failures      int
 
-	outcomes  []outcome // not written down yet
+	outcomes  []outcome // not recorded yet
 	recording bool
-	gone      bool // it answered that it is: nothing more is begun before that is written down
+	gone      bool // the endpoint answered 410: no attempt starts before that is recorded
 }
 
-// full tells that a line must wait for its own attempts.
-func (l *line) full() bool {
-	return l.inFlight >= l.window || len(l.outcomes) >= unrecordedMost || l.gone
+// isFull reports whether the queue must wait for its own attempts or recordings.
+func (q *endpointQueue) isFull() bool {
+	return q.inFlight >= q.window || len(q.outcomes) >= maxUnrecorded || q.gone
 }
 
-// most is how many deliveries are read at once: enough for a while at the pace that the endpoint has.
-func (l *line) most() int { return min(loadMost, 4*l.window) }
+// loadSize is how many deliveries to read at once: a few rounds at the current window.
+func (q *endpointQueue) loadSize() int { return min(maxLoaded, 4*q.window) }
 
-// slow notes that an attempt has no answer yet: no more are begun meanwhile.
-func (l *line) slow() {
-	l.window = 1
-	if l.pace == prompt {
-		l.pace = unknown
+// noteSlow records that an attempt has taken longer than slowAfter. The window shrinks to one until
+// the endpoint answers.
+func (q *endpointQueue) noteSlow() {
+	q.window = 1
+	if q.tier == fastTier {
+		q.tier = unprovenTier
 	}
 }
 
-// mayGo tells that an attempt may be begun.
-func (l *line) mayGo(now time.Time) bool { return !l.full() && !l.rest.After(now) }
-
-// forget drops what was loaded and not begun.
-func (l *line) forget() {
-	for i := range l.loaded {
-		delete(l.taken, l.loaded[i].ID)
-	}
-	l.loaded = nil
+// mayStart reports whether an attempt may start.
+func (q *endpointQueue) mayStart(now time.Time) bool {
+	return !q.isFull() && !q.backOffUntil.After(now)
 }
 
-// failuresMost is how many failures in a row an endpoint may have before it counts with the dead: one that answers at all takes no
-// room for long.
-const failuresMost = 3
+// unload drops the deliveries that are loaded and not started.
+func (q *endpointQueue) unload() {
+	for i := range q.loaded {
+		delete(q.taken, q.loaded[i].ID)
+	}
+	q.loaded = nil
+}
 
-// learn takes from an answer how to go on with the endpoint.
-func (l *line) learn(o outcome, most int) {
+// failingAfter is how many consecutive failures put an endpoint into the failing tier. Fewer do not,
+// because an endpoint that answers at all does not occupy a connection for long.
+const failingAfter = 3
+
+// adapt updates the tier, the window and the back-off from the outcome of an attempt.
+func (q *endpointQueue) adapt(o outcome, maxWindow int) {
 	switch {
 	case !o.succeeded():
-		l.failures++
-		l.pace, l.window, l.gone = unknown, max(1, l.window/2), o.gone()
-		if l.failures >= failuresMost || o.class == timeoutClass {
-			l.pace = bad
+		q.failures++
+		q.tier, q.window, q.gone = unprovenTier, max(1, q.window/2), o.gone()
+		if q.failures >= failingAfter || o.class == timeoutFailure {
+			q.tier = failingTier
 		}
-		if rest := o.rest(); rest.After(l.rest) {
-			l.rest = rest
+		if until := o.backOffUntil(); until.After(q.backOffUntil) {
+			q.backOffUntil = until
 		}
-	case o.took > promptTime:
-		l.pace, l.window, l.failures = unknown, min(l.window+1, most), 0
+	case o.duration > slowAfter:
+		q.tier, q.window, q.failures = unprovenTier, min(q.window+1, maxWindow), 0
 	default:
-		l.pace, l.window, l.failures = prompt, min(2*l.window, most), 0
+		q.tier, q.window, q.failures = fastTier, min(2*q.window, maxWindow), 0
 	}
 }
 
-// paceOf is the pace of an endpoint that has not been asked since the service began.
-func paceOf(s *Subscription) pace {
+// initialTier is the tier of an endpoint that has not been called since the service started.
+func initialTier(s *Subscription) tier {
 	switch {
-	case s.ConsecutiveFailures >= failuresMost:
-		return bad
+	case s.ConsecutiveFailures >= failingAfter:
+		return failingTier
 	case s.ConsecutiveFailures == 0 && s.LastSuccessAt.Valid():
-		return prompt
+		return fastTier
 	}
-	return unknown
+	return unprovenTier
 }

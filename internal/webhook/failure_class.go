@@ -12,31 +12,31 @@ import (
 	"prospector/internal/shape"
 )
 
-// class is why an attempt failed. What is said of it is fixed: an error's own words may have an address in them, or what the
-// endpoint said.
-type class string
+// failureClass says why an attempt failed. The text of each class is fixed, because the text of an
+// error may contain an address or something the endpoint sent.
+type failureClass string
 
 const (
-	dnsClass      class = "dns"
-	connectClass  class = "connect"
-	tlsClass      class = "tls"
-	timeoutClass  class = "timeout"
-	blockedClass  class = "blocked_address"
-	redirectClass class = "redirect"
-	statusClass   class = "http"
-	// localClass is a failure that is none of the endpoint's, and no attempt.
-	localClass class = "local"
+	dnsFailure            failureClass = "dns"
+	connectFailure        failureClass = "connect"
+	tlsFailure            failureClass = "tls"
+	timeoutFailure        failureClass = "timeout"
+	blockedAddressFailure failureClass = "blocked_address"
+	redirectFailure       failureClass = "redirect"
+	statusFailure         failureClass = "http"
+	// localFailure is a failure of this machine. It is not recorded as an attempt.
+	localFailure failureClass = "local"
 )
 
-// text is what a record of an attempt says.
-func (c class) text(code int) shape.Text {
-	words := map[class]string{
-		dnsClass:      "the host name could not be resolved",
-		connectClass:  "the connection was refused or broken",
-		tlsClass:      "no secure connection could be made",
-		timeoutClass:  "the endpoint did not answer in time",
-		blockedClass:  "the host is at an address that nothing is sent to",
-		redirectClass: "the endpoint answered with a redirect, which is not followed",
+// text is the error that is stored with the attempt.
+func (c failureClass) text(code int) shape.Text {
+	words := map[failureClass]string{
+		dnsFailure:            "the host name could not be resolved",
+		connectFailure:        "the connection was refused or reset",
+		tlsFailure:            "the TLS handshake failed",
+		timeoutFailure:        "the endpoint did not answer in time",
+		blockedAddressFailure: "the host resolves to an address that deliveries may not use",
+		redirectFailure:       "the endpoint answered with a redirect; redirects are not followed",
 	}[c]
 	if words == "" {
 		status := strconv.Itoa(code)
@@ -45,39 +45,40 @@ func (c class) text(code int) shape.Text {
 	return shape.Text(string(c) + ": " + words)
 }
 
-// classOfStatus is what an answer means.
-func classOfStatus(code int) class {
+// classifyStatus returns the class of an answer; empty for success.
+func classifyStatus(code int) failureClass {
 	switch {
 	case code >= 200 && code < 300:
 		return ""
 	case code >= 300 && code < 400:
-		return redirectClass
+		return redirectFailure
 	}
-	return statusClass
+	return statusFailure
 }
 
-// classOf is what an error of a request means.
-func classOf(ctx context.Context, err error) class {
+// classifyError returns the class of an error of the HTTP client.
+func classifyError(ctx context.Context, err error) failureClass {
 	var lookup *net.DNSError
 	var slow net.Error
 	switch {
 	case errors.Is(err, errBlocked):
-		return blockedClass
+		return blockedAddressFailure
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOBUFS):
-		return localClass
+		return localFailure
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return timeoutClass
+		return timeoutFailure
 	case errors.As(err, &lookup):
-		return dnsClass
+		return dnsFailure
 	case errors.As(err, &slow) && slow.Timeout():
-		return timeoutClass
+		return timeoutFailure
 	case isTLS(err):
-		return tlsClass
+		return tlsFailure
 	}
-	return connectClass
+	return connectFailure
 }
 
-// isTLS tells the failures of a handshake. Some of them have no type of their own.
+// isTLS reports whether an error is a failed handshake. Some of these errors have no type of their
+// own.
 func isTLS(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError

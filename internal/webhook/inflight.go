@@ -8,168 +8,178 @@ import (
 	"prospector/store"
 )
 
-// flight is an attempt under way, in the lanes that it is counted in.
-type flight struct {
-	line    *line
-	pace    pace
-	in      [2]*lanes
-	waiting bool
-	over    bool
+// inflightAttempt is an attempt that has started and not ended, with the limits that count it.
+type inflightAttempt struct {
+	queue     *endpointQueue
+	tier      tier
+	limits    [2]*concurrencyLimit // of the installation and of the organization
+	isWaiting bool
+	ended     bool
 }
 
-func (f *flight) count(begun, waiting int) {
-	for _, l := range f.in {
-		l.begun[f.pace] += begun
-		l.waiting[f.pace] += waiting
+func (a *inflightAttempt) count(starting, waiting int) {
+	for _, l := range a.limits {
+		l.starting[a.tier] += starting
+		l.waiting[a.tier] += waiting
 	}
 }
 
-func (f *flight) begin() { f.count(1, 0) }
+func (a *inflightAttempt) start() { a.count(1, 0) }
 
-// wait makes an attempt that has no answer yet one that waits. It was not prompt, whatever its endpoint was before.
-func (f *flight) wait() {
-	f.count(-1, 0)
-	f.waiting, f.pace = true, max(f.pace, unknown)
-	f.count(0, 1)
+// wait moves an attempt without an answer from the starting to the waiting ones. Its tier is no
+// longer the fast one.
+func (a *inflightAttempt) wait() {
+	a.count(-1, 0)
+	a.isWaiting, a.tier = true, max(a.tier, unprovenTier)
+	a.count(0, 1)
 }
 
-func (f *flight) end() {
-	f.over = true
-	if f.waiting {
-		f.count(0, -1)
+func (a *inflightAttempt) end() {
+	a.ended = true
+	if a.isWaiting {
+		a.count(0, -1)
 	} else {
-		f.count(-1, 0)
+		a.count(-1, 0)
 	}
 }
 
-// endpointOf reads where a line goes; nowhere when its subscription is not active.
-func (s *Sender) endpointOf(tx *store.Tx, l *line) (to endpoint, err error) {
-	doc, err := s.hooks.Subscriptions.Get(tx, l.id)
+// endpointOf reads the endpoint of a subscription. The result is zero if the subscription is not
+// active.
+func (s *Sender) endpointOf(tx *store.Tx, q *endpointQueue) (to endpoint, err error) {
+	doc, err := s.webhooks.Subscriptions.Get(tx, q.id)
 	if err == nil && doc.Record.Status == Active {
-		to = endpoint{url: doc.Record.URL, secrets: doc.Record.kept.Secrets}
+		to = endpoint{url: doc.Record.URL, secrets: doc.Record.private.Secrets}
 	}
 	return to, err
 }
 
-// readEndpoint sees whether a line goes elsewhere now, before what is under way comes back.
-func (s *Sender) readEndpoint(l *line) {
-	l.to = endpoint{}
-	_ = s.hooks.store.View(l.org, func(tx *store.Tx) (err error) { // what is wrong is told when it is loaded
-		l.to, err = s.endpointOf(tx, l)
+// readEndpoint reads the endpoint again, so that outcomes of attempts to a former URL are recognized.
+func (s *Sender) readEndpoint(q *endpointQueue) {
+	q.to = endpoint{}
+	_ = s.webhooks.store.View(q.org, func(tx *store.Tx) (err error) { // load logs the error
+		q.to, err = s.endpointOf(tx, q)
 		return err
 	})
 }
 
-// load reads what is due for a line, and where it goes.
-func (s *Sender) load(l *line) {
-	l.look, l.next = false, time.Time{}
-	err := s.hooks.store.View(l.org, func(tx *store.Tx) (err error) {
-		if l.to, err = s.endpointOf(tx, l); err != nil || l.to.url == "" {
+// load reads the endpoint of a queue and its due deliveries.
+func (s *Sender) load(q *endpointQueue) {
+	q.stale, q.nextDue = false, time.Time{}
+	err := s.webhooks.store.View(q.org, func(tx *store.Tx) (err error) {
+		if q.to, err = s.endpointOf(tx, q); err != nil || q.to.url == "" {
 			return err
 		}
-		if !l.known {
-			l.known = true
-			if l.rest, err = s.hooks.restOf(tx, l.id); err != nil || l.rest.After(tx.Now()) {
+		if !q.backOffLoaded {
+			q.backOffLoaded = true
+			if q.backOffUntil, err = s.webhooks.backOffOf(tx, q.id); err != nil || q.backOffUntil.After(tx.Now()) {
 				return err
 			}
 		}
-		l.loaded, l.look, l.next, err = s.hooks.due(tx, l.id, l.most(), l.taken)
+		q.loaded, q.stale, q.nextDue, err = s.webhooks.due(tx, q.id, q.loadSize(), q.taken)
 		return err
 	})
 	if fault.CodeOf(err) == fault.NotFound {
-		delete(s.lines, l.id)
+		delete(s.queues, q.id)
 	} else if err != nil {
-		s.log.Error("what waits for a webhook subscription cannot be read", "organization", l.org, "subscription", l.id, "error", err)
-		if l.next.IsZero() {
-			l.next = s.hooks.store.Now().Add(recordAgain)
+		s.log.Error("cannot read pending webhook deliveries of a subscription",
+			"organization", q.org, "subscription", q.id, "error", err)
+		if q.nextDue.IsZero() {
+			q.nextDue = s.webhooks.store.Now().Add(recordRetryDelay)
 		}
 	}
 }
 
-// attempt begins an attempt to deliver the first that a line has loaded.
-func (s *Sender) attempt(ctx context.Context, l *line, p pace) {
-	doc, to := l.loaded[0], l.to
-	l.loaded = l.loaded[1:]
-	l.inFlight++
+// attempt starts an attempt to deliver the first loaded delivery of a queue.
+func (s *Sender) attempt(ctx context.Context, q *endpointQueue, t tier) {
+	doc, to := q.loaded[0], q.to
+	q.loaded = q.loaded[1:]
+	q.inFlight++
 	s.busy++
-	f := &flight{line: l, pace: p, in: [2]*lanes{&s.total, &s.lanesOf(l.org).lanes}}
-	f.begin()
+	a := &inflightAttempt{
+		queue: q, tier: t,
+		limits: [2]*concurrencyLimit{&s.total, &s.queuesOf(q.org).concurrencyLimit},
+	}
+	a.start()
 	s.counts.running.Add(1)
-	late := time.AfterFunc(promptTime, func() {
+	slow := time.AfterFunc(slowAfter, func() {
 		s.post(func() {
-			if f.over {
+			if a.ended {
 				return
 			}
-			f.wait()
-			l.slow()
-			s.requeue(l.org)
+			a.wait()
+			q.noteSlow()
+			s.requeue(q.org)
 		})
 	})
 	go func() {
-		o := s.send(ctx, l.org, to, doc)
-		late.Stop()
-		cut := ctx.Err() != nil && !o.succeeded()
-		s.post(func() { s.ended(ctx, f, o, cut) })
+		o := s.send(ctx, q.org, to, doc)
+		slow.Stop()
+		cutOff := ctx.Err() != nil && !o.succeeded()
+		s.post(func() { s.attemptEnded(ctx, a, o, cutOff) })
 	}()
 }
 
-// ended takes in what became of an attempt.
-func (s *Sender) ended(ctx context.Context, f *flight, o outcome, cut bool) {
-	l := f.line
-	f.end()
-	l.inFlight--
+// attemptEnded handles the outcome of an attempt. cutOff marks an attempt that was canceled because
+// the service stops: it is repeated after the next start.
+func (s *Sender) attemptEnded(ctx context.Context, a *inflightAttempt, o outcome, cutOff bool) {
+	q := a.queue
+	a.end()
+	q.inFlight--
 	s.busy--
 	s.counts.running.Add(-1)
 	switch {
-	case cut: // the service stops: it is sent again when it runs again
-	case o.class == localClass:
-		l.rest = s.hooks.store.Now().Add(time.Second)
-		l.forget()
-		delete(l.taken, o.delivery.ID)
-		l.look = true
-		s.log.Warn("a webhook delivery waits: this machine has no room for another connection")
+	case cutOff:
+	case o.class == localFailure:
+		q.backOffUntil = s.webhooks.store.Now().Add(time.Second)
+		q.unload()
+		delete(q.taken, o.delivery.ID)
+		q.stale = true
+		s.log.Warn("webhook delivery delayed: no file descriptor or buffer for another connection",
+			"organization", q.org, "subscription", q.id)
 	default:
 		s.counts.count(o)
-		if o.url == l.to.url { // what another said, which it had before, is nothing to go by
-			l.learn(o, lineMost(s.total.bound))
+		if o.url == q.to.url { // an outcome of a former URL does not describe the current endpoint
+			q.adapt(o, maxInFlightPerEndpoint(s.total.bound))
 		}
-		l.outcomes = append(l.outcomes, o)
-		s.record(ctx, l)
+		q.outcomes = append(q.outcomes, o)
+		s.record(ctx, q)
 	}
-	s.requeue(l.org)
-	s.place(l)
+	s.requeue(q.org)
+	s.schedule(q)
 }
 
-// record writes down what became of a line's attempts: those that there are by the time that the last writing ends.
-func (s *Sender) record(ctx context.Context, l *line) {
-	if l.recording || len(l.outcomes) == 0 {
+// record stores the outcomes of a queue, one batch at a time. Outcomes that arrive while a batch is
+// being stored are part of the next one.
+func (s *Sender) record(ctx context.Context, q *endpointQueue) {
+	if q.recording || len(q.outcomes) == 0 {
 		return
 	}
-	l.recording = true
+	q.recording = true
 	s.busy++
-	n := min(len(l.outcomes), recordMost)
-	batch := l.outcomes[:n:n]
-	l.outcomes = l.outcomes[n:]
+	n := min(len(q.outcomes), maxRecordBatch)
+	batch := q.outcomes[:n:n]
+	q.outcomes = q.outcomes[n:]
 	go func() {
-		err := s.hooks.record(context.WithoutCancel(ctx), l.org, l.id, batch)
-		s.post(func() { s.recorded(ctx, l, batch, err) })
+		err := s.webhooks.record(context.WithoutCancel(ctx), q.org, q.id, batch)
+		s.post(func() { s.recorded(ctx, q, batch, err) })
 	}()
 }
 
-func (s *Sender) recorded(ctx context.Context, l *line, batch []outcome, err error) {
+func (s *Sender) recorded(ctx context.Context, q *endpointQueue, batch []outcome, err error) {
 	s.busy--
-	l.recording = false
-	if err != nil && fault.CodeOf(err) != fault.NotFound { // an organization that was deleted has no records
-		s.log.Error("webhook attempts cannot be written down; they will be", "organization", l.org, "subscription", l.id, "attempts", len(batch), "error", err)
-		l.outcomes = append(batch, l.outcomes...)
-		l.rest = s.hooks.store.Now().Add(recordAgain)
-		time.AfterFunc(recordAgain, func() { s.post(func() { s.record(ctx, l) }) })
+	q.recording = false
+	if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: the organization was deleted
+		s.log.Error("cannot store webhook attempts, will retry", "organization", q.org, "subscription", q.id,
+			"attempts", len(batch), "retry_in", recordRetryDelay, "error", err)
+		q.outcomes = append(batch, q.outcomes...)
+		q.backOffUntil = s.webhooks.store.Now().Add(recordRetryDelay)
+		time.AfterFunc(recordRetryDelay, func() { s.post(func() { s.record(ctx, q) }) })
 		return
 	}
 	for i := range batch {
-		delete(l.taken, batch[i].delivery.ID)
+		delete(q.taken, batch[i].delivery.ID)
 	}
-	l.look, l.gone = true, false // what failed is due again some time
-	s.record(ctx, l)
-	s.place(l)
+	q.stale, q.gone = true, false // failed deliveries have a new due time
+	s.record(ctx, q)
+	s.schedule(q)
 }

@@ -10,25 +10,27 @@ import (
 	"prospector/store"
 )
 
-// Queued is a delivery that was asked for.
+// Queued is the answer to a request for a delivery.
 type Queued struct {
-	SourceEventID uuid.UUID `json:"source_event_id" doc:"The id of the envelope, by which its attempts are found."`
+	SourceEventID uuid.UUID `json:"source_event_id" doc:"The id of the envelope. Use it to find the attempts to deliver it."`
 }
 
-// Test sends an event to a subscription, whatever it wants.
+// Test queues a test event for a subscription, whatever its triggers are. It returns
+// SubscriptionNotActive unless the subscription is active.
 func (w *Webhooks) Test(tx *store.Tx, subscription uuid.UUID) (Queued, error) {
 	doc, err := w.mustBeActive(tx, subscription)
 	if err != nil {
 		return Queued{}, err
 	}
-	if err := w.atOnce(tx, subscription); err != nil {
+	if err := w.endBackOff(tx, subscription); err != nil {
 		return Queued{}, err
 	}
 	event := tx.NewID()
 	return Queued{event}, w.enqueue(tx, delivery{Subscription: subscription, Event: event, Trigger: testKey, Object: subscription, Data: doc.JSON})
 }
 
-// Redeliver sends the event of an attempt once more, under the same envelope id and with its object as it is now.
+// Redeliver queues the event of an attempt again, with the same envelope id and the current state
+// of its object. It returns SubscriptionNotActive unless the subscription is active.
 func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Queued, error) {
 	if _, err := w.mustBeActive(tx, subscription); err != nil {
 		return Queued{}, err
@@ -42,8 +44,8 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 		return Queued{}, err
 	}
 	d := delivery{Subscription: subscription, Event: event, Trigger: rec.TriggerKey, Object: object, Attempts: rec.Attempt}
-	for { // to the last attempt there was
-		v, err := w.attempts.ofEvent.Get(tx, deliveryID(event, subscription), uint32(d.Attempts+1))
+	for { // find the number of the last attempt
+		v, err := w.attempts.byEvent.Get(tx, deliveryID(event, subscription), uint32(d.Attempts+1))
 		if err != nil {
 			return Queued{}, err
 		}
@@ -52,7 +54,7 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 		}
 		d.Attempts++
 	}
-	if err := w.atOnce(tx, subscription); err != nil {
+	if err := w.endBackOff(tx, subscription); err != nil {
 		return Queued{}, err
 	}
 	if d.Data, err = w.render(tx, d.Trigger, object); err != nil {
@@ -60,7 +62,7 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 	}
 	waiting, err := w.deliveries.Get(tx, deliveryID(event, subscription))
 	switch {
-	case err == nil: // it is begun anew
+	case err == nil: // still pending: start its retry schedule again
 		d.Due, d.Asked = tx.Now().UnixMilli(), waiting.Record.Asked+1
 		_, err = w.deliveries.Update(tx, waiting, d, nil)
 	case fault.CodeOf(err) == fault.NotFound:
@@ -69,11 +71,11 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 	return Queued{event}, err
 }
 
-// render gives an object as it is now.
+// render returns the current JSON of an object, or a Gone if it was deleted.
 func (w *Webhooks) render(tx *store.Tx, trigger string, object uuid.UUID) ([]byte, error) {
 	kind, _, _ := strings.Cut(trigger, ".")
 	source, known := w.sources[kind]
-	if !known { // a version before this one knew it
+	if !known { // the trigger is from an older version
 		return json.Marshal(Gone{ID: object, Deleted: true})
 	}
 	data, err := source.Read(tx, object)
@@ -83,11 +85,11 @@ func (w *Webhooks) render(tx *store.Tx, trigger string, object uuid.UUID) ([]byt
 	return data, err
 }
 
-// mustBeActive refuses to send anything to a subscription that is not.
+// mustBeActive returns the subscription, or SubscriptionNotActive if it is not active.
 func (w *Webhooks) mustBeActive(tx *store.Tx, id uuid.UUID) (store.Doc[Subscription], error) {
 	doc, err := w.Subscriptions.Get(tx, id)
 	if err == nil && doc.Record.Status != Active {
-		err = fault.New(fault.SubscriptionNotActive, "the subscription is %s; make it active first", doc.Record.Status)
+		err = fault.New(fault.SubscriptionNotActive, "the subscription is %s; set its status to active first", doc.Record.Status)
 	}
 	return doc, err
 }

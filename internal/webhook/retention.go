@@ -13,26 +13,27 @@ import (
 )
 
 const (
-	// clearKind removes what waits for a subscription that was deleted; hurryKind makes due what waits for one; expireKind removes attempts
-	// that are past their time.
-	clearKind  = "webhook.clear"
-	hurryKind  = "webhook.hurry"
-	expireKind = "webhook.expire"
-	// stepMost is how many are removed or made due at once: more would keep other writers waiting for longer than they notice.
-	stepMost = 500
-	// lookEvery is how long a job for what is past its time waits at most before it looks: the setting may have changed.
-	lookEvery = 24 * time.Hour
+	// Kinds of jobs. They are stored. clearKind deletes the pending deliveries of a deleted
+	// subscription, makeDueKind makes pending deliveries due, expireKind deletes old attempts.
+	clearKind   = "webhook.clear"
+	makeDueKind = "webhook.hurry"
+	expireKind  = "webhook.expire"
+	// maxPerTransaction is how many records one transaction deletes or changes. More would make
+	// other writers wait noticeably.
+	maxPerTransaction = 500
+	// maxExpireDelay bounds the delay of an expire job, because the retention setting may change.
+	maxExpireDelay = 24 * time.Hour
 )
 
-// work is what the jobs of the package are about.
-type work struct {
+// jobPayload is the payload of all jobs of this package.
+type jobPayload struct {
 	Subscription uuid.UUID `json:"subscription"`
 }
 
-// clearJob removes the deliveries to a subscription that is gone, some with each commit.
+// clearJob deletes the pending deliveries of a deleted subscription, one batch per transaction.
 func (w *Webhooks) clearJob(ctx context.Context, job store.Job) error {
-	return w.inSteps(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
-		if more, err = w.each(tx, subscription, 0, w.remove); err != nil || more {
+	return w.runInBatches(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
+		if more, err = w.forEachPending(tx, subscription, 0, w.remove); err != nil || more {
 			return more, err
 		}
 		_, err = w.pending.Delete(tx, subscription, 0, 1)
@@ -40,10 +41,11 @@ func (w *Webhooks) clearJob(ctx context.Context, job store.Job) error {
 	})
 }
 
-// hurry makes some of what waits for a subscription due, and tells whether there is more.
-func (w *Webhooks) hurry(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
+// makeDue makes one batch of the pending deliveries of a subscription due and reports whether there
+// are more.
+func (w *Webhooks) makeDue(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
 	now := tx.Now().UnixMilli()
-	return w.each(tx, subscription, now+1, func(tx *store.Tx, old store.Doc[delivery]) error {
+	return w.forEachPending(tx, subscription, now+1, func(tx *store.Tx, old store.Doc[delivery]) error {
 		d := old.Record
 		d.Due = now
 		_, err := w.deliveries.Update(tx, old, d, nil)
@@ -51,25 +53,27 @@ func (w *Webhooks) hurry(tx *store.Tx, subscription uuid.UUID) (more bool, err e
 	})
 }
 
-func (w *Webhooks) hurryJob(ctx context.Context, job store.Job) error {
-	return w.inSteps(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
-		if err := w.atOnce(tx, subscription); err != nil {
+func (w *Webhooks) makeDueJob(ctx context.Context, job store.Job) error {
+	return w.runInBatches(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
+		if err := w.endBackOff(tx, subscription); err != nil {
 			return false, err
 		}
-		if more, err = w.hurry(tx, subscription); err != nil || more {
+		if more, err = w.makeDue(tx, subscription); err != nil || more {
 			return more, err
 		}
 		return false, tx.Done(job.ID)
 	})
 }
 
-// each does something with some of the deliveries to a subscription that are due at from or later, and tells whether there are more.
-func (w *Webhooks) each(tx *store.Tx, subscription uuid.UUID, from int64, do func(*store.Tx, store.Doc[delivery]) error) (more bool, err error) {
+// forEachPending calls do for one batch of the deliveries to a subscription that are due at from or
+// later, and reports whether there are more.
+func (w *Webhooks) forEachPending(tx *store.Tx, subscription uuid.UUID, from int64, do func(*store.Tx, store.Doc[delivery]) error,
+) (more bool, err error) {
 	var ids []uuid.UUID
 	err = w.deliveries.Range(tx, byDue, dueKey(subscription, from), func(key []byte, id uuid.UUID) bool {
 		if uuid.UUID(key[:16]) == subscription {
 			ids = append(ids, id)
-			return len(ids) < stepMost
+			return len(ids) < maxPerTransaction
 		}
 		return false
 	})
@@ -82,24 +86,25 @@ func (w *Webhooks) each(tx *store.Tx, subscription uuid.UUID, from int64, do fun
 			err = do(tx, doc)
 		}
 	}
-	return len(ids) == stepMost, err
+	return len(ids) == maxPerTransaction, err
 }
 
-// keepExpiring sees to it that somebody removes what a tally counts when it is past its time.
-func (w *Webhooks) keepExpiring(tx *store.Tx, subscription uuid.UUID, t *tally) error {
+// ensureExpireJob schedules the job that deletes the old attempts of a subscription, unless it is
+// scheduled already or not needed.
+func (w *Webhooks) ensureExpireJob(tx *store.Tx, subscription uuid.UUID, t *attemptCounters) error {
 	if t.Expiring || t.All.count() == 0 && !t.DeletedAt.Valid() {
 		return nil
 	}
 	t.Expiring = true
-	_, err := tx.Enqueue(expireKind, tx.Now().Add(min(w.Retention, lookEvery)), work{Subscription: subscription})
+	_, err := tx.Enqueue(expireKind, tx.Now().Add(min(w.Retention, maxExpireDelay)), jobPayload{Subscription: subscription})
 	return err
 }
 
-// expireJob removes the attempts of a subscription that are past their time, and what is counted of a deleted one when nothing is
-// left of it.
+// expireJob deletes the attempts of a subscription that are older than the retention time. It
+// deletes the counters of a deleted subscription with its last attempt.
 func (w *Webhooks) expireJob(ctx context.Context, job store.Job) error {
-	return w.inSteps(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
-		old, err := w.tallies.Get(tx, subscription)
+	return w.runInBatches(ctx, job, func(tx *store.Tx, subscription uuid.UUID) (more bool, err error) {
+		old, err := w.counters.Get(tx, subscription)
 		if fault.CodeOf(err) == fault.NotFound {
 			return false, tx.Done(job.ID)
 		}
@@ -116,7 +121,7 @@ func (w *Webhooks) expireJob(ctx context.Context, job store.Job) error {
 		case !next.IsZero():
 			err = tx.Reschedule(job.ID, next, 0)
 		case t.DeletedAt.Valid():
-			return false, errors.Join(w.tallies.Delete(tx, old), tx.Done(job.ID))
+			return false, errors.Join(w.counters.Delete(tx, old), tx.Done(job.ID))
 		default:
 			t.Expiring = false
 			err = tx.Done(job.ID)
@@ -124,17 +129,18 @@ func (w *Webhooks) expireJob(ctx context.Context, job store.Job) error {
 		if err != nil {
 			return false, err
 		}
-		_, err = w.tallies.Update(tx, old, t, nil)
+		_, err = w.counters.Update(tx, old, t, nil)
 		return more, err
 	})
 }
 
-// expire removes some of what is past its time. When there is no more of it, next is when to look again; zero when nothing is left.
-func (w *Webhooks) expire(tx *store.Tx, subscription uuid.UUID, t *tally) (next time.Time, more bool, err error) {
-	for range stepMost {
+// expire deletes one batch of old attempts. If more is false, next is when to run again; zero if
+// nothing is left.
+func (w *Webhooks) expire(tx *store.Tx, subscription uuid.UUID, t *attemptCounters) (next time.Time, more bool, err error) {
+	for range maxPerTransaction {
 		if t.All.count() == 0 {
 			if ends := t.DeletedAt.Std().Add(w.Retention); t.DeletedAt.Valid() && tx.Now().Before(ends) {
-				return w.lookAgain(tx, ends), false, nil
+				return w.nextExpireRun(tx, ends), false, nil
 			}
 			return time.Time{}, false, nil
 		}
@@ -143,7 +149,7 @@ func (w *Webhooks) expire(tx *store.Tx, subscription uuid.UUID, t *tally) (next 
 			return time.Time{}, false, err
 		}
 		if ends := rec.CreatedAt.Std().Add(w.Retention); tx.Now().Before(ends) {
-			return w.lookAgain(tx, ends), false, nil
+			return w.nextExpireRun(tx, ends), false, nil
 		}
 		if err := w.attempts.removeOldest(tx, t, rec); err != nil {
 			return time.Time{}, false, err
@@ -152,11 +158,11 @@ func (w *Webhooks) expire(tx *store.Tx, subscription uuid.UUID, t *tally) (next 
 	return time.Time{}, true, nil
 }
 
-// lookEvenly keeps the job from running for every single attempt.
-const lookEvenly = time.Minute
+// minExpireDelay keeps the job from running for every single attempt.
+const minExpireDelay = time.Minute
 
-func (w *Webhooks) lookAgain(tx *store.Tx, ends time.Time) time.Time {
-	soonest, latest := tx.Now().Add(lookEvenly), tx.Now().Add(lookEvery)
+func (w *Webhooks) nextExpireRun(tx *store.Tx, ends time.Time) time.Time {
+	soonest, latest := tx.Now().Add(minExpireDelay), tx.Now().Add(maxExpireDelay)
 	switch {
 	case ends.Before(soonest):
 		return soonest
@@ -166,9 +172,12 @@ func (w *Webhooks) lookAgain(tx *store.Tx, ends time.Time) time.Time {
 	return ends
 }
 
-// inSteps does a job in as many transactions as it needs.
-func (w *Webhooks) inSteps(ctx context.Context, job store.Job, step func(tx *store.Tx, subscription uuid.UUID) (more bool, err error)) error {
-	var todo work
+// runInBatches calls step in one transaction after another until it reports that there is no more
+// to do.
+func (w *Webhooks) runInBatches(ctx context.Context, job store.Job,
+	step func(tx *store.Tx, subscription uuid.UUID) (more bool, err error),
+) error {
+	var todo jobPayload
 	if err := json.Unmarshal(job.Payload, &todo); err != nil {
 		return err
 	}

@@ -11,55 +11,56 @@ import (
 	"prospector/store"
 )
 
-// An endpoint that is overloaded says until when it wants to be left alone, with all that waits for it. That is kept in the store, so
-// that a restart does not end it: until then, or until somebody asks.
+// An overloaded endpoint answers 429 or 503 with a Retry-After header. The sender then backs off: it
+// makes no attempt to that endpoint until the requested time, or until a user asks for a delivery or
+// changes the subscription. The back-off is stored, so that it survives a restart.
 
-// rest is until when the endpoint wants to be left alone; zero when it did not say so.
-func (o *outcome) rest() time.Time {
+// backOffUntil is when the endpoint wants to be called again; zero if it did not ask for a back-off.
+func (o *outcome) backOffUntil() time.Time {
 	if o.code == http.StatusTooManyRequests || o.code == http.StatusServiceUnavailable {
 		return o.retryAfter
 	}
 	return time.Time{}
 }
 
-// restOf is until when the endpoint of a subscription wants to be left alone, as far as is written down.
-func (w *Webhooks) restOf(tx *store.Tx, subscription uuid.UUID) (time.Time, error) {
-	v, err := w.rests.Get(tx, subscription, 0)
+// backOffOf reads the stored back-off of a subscription; zero if there is none.
+func (w *Webhooks) backOffOf(tx *store.Tx, subscription uuid.UUID) (time.Time, error) {
+	v, err := w.backOffs.Get(tx, subscription, 0)
 	if err != nil || v == nil {
 		return time.Time{}, err
 	}
 	if len(v) != 8 {
-		return time.Time{}, fmt.Errorf("the rest of webhook subscription %s: %w", subscription, store.ErrDamaged)
+		return time.Time{}, fmt.Errorf("back-off of webhook subscription %s: %w", subscription, store.ErrDamaged)
 	}
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(v))), nil
 }
 
-// keepRest writes down until when an endpoint wants to be left alone, and forgets what is over. url is the one that the subscription
-// has now: what another said, which it had before, is nothing to go by.
-func (w *Webhooks) keepRest(tx *store.Tx, subscription uuid.UUID, url string, outcomes []outcome) error {
-	kept, err := w.restOf(tx, subscription)
+// storeBackOff stores the latest back-off that the outcomes ask for and deletes one that has passed.
+// It ignores outcomes of other URLs than url, the current one of the subscription.
+func (w *Webhooks) storeBackOff(tx *store.Tx, subscription uuid.UUID, url string, outcomes []outcome) error {
+	stored, err := w.backOffOf(tx, subscription)
 	if err != nil {
 		return err
 	}
-	until := kept
+	latest := stored
 	for i := range outcomes {
-		if rest := outcomes[i].rest(); outcomes[i].url == url && rest.After(until) {
-			until = rest
+		if until := outcomes[i].backOffUntil(); outcomes[i].url == url && until.After(latest) {
+			latest = until
 		}
 	}
 	switch {
-	case until.After(kept):
-		w.rests.Put(tx, subscription, 0, binary.BigEndian.AppendUint64(nil, uint64(until.UnixMilli())))
-	case !kept.IsZero() && !kept.After(tx.Now()):
-		_, err = w.rests.Delete(tx, subscription, 0, 1)
+	case latest.After(stored):
+		w.backOffs.Put(tx, subscription, 0, binary.BigEndian.AppendUint64(nil, uint64(latest.UnixMilli())))
+	case !stored.IsZero() && !stored.After(tx.Now()):
+		_, err = w.backOffs.Delete(tx, subscription, 0, 1)
 	}
 	return err
 }
 
-// atOnce has the sender look at a subscription however long its endpoint wanted to be left alone.
-func (w *Webhooks) atOnce(tx *store.Tx, subscription uuid.UUID) error {
+// endBackOff deletes the back-off of a subscription and makes the sender look at it after the commit.
+func (w *Webhooks) endBackOff(tx *store.Tx, subscription uuid.UUID) error {
 	org := tx.Org()
-	tx.AfterCommit(func() { w.Sender.changed(org, subscription) })
-	_, err := w.rests.Delete(tx, subscription, 0, 1)
+	tx.AfterCommit(func() { w.Sender.subscriptionChanged(org, subscription) })
+	_, err := w.backOffs.Delete(tx, subscription, 0, 1)
 	return err
 }

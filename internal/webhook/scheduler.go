@@ -8,166 +8,171 @@ import (
 	"github.com/google/uuid"
 )
 
-// look has the queue of a subscription looked at. The pace is for one that nothing is known of.
-func (s *Sender) look(org, subscription uuid.UUID, p pace) {
-	l := s.lines[subscription]
-	if l == nil {
-		l = &line{org: org, id: subscription, pace: p, window: 1, taken: map[uuid.UUID]bool{}}
-		s.lines[subscription] = l
+// refresh marks the queue of a subscription as possibly having due deliveries in the store. The
+// tier applies if the queue is created by this call.
+func (s *Sender) refresh(org, subscription uuid.UUID, t tier) {
+	q := s.queues[subscription]
+	if q == nil {
+		q = &endpointQueue{org: org, id: subscription, tier: t, window: 1, taken: map[uuid.UUID]bool{}}
+		s.queues[subscription] = q
 	}
-	l.look = true
-	s.place(l)
+	q.stale = true
+	s.schedule(q)
 }
 
-// place puts a line where it is found when it can go on. One that waits for its own attempts is placed again when they end.
-func (s *Sender) place(l *line) {
+// schedule puts a queue where it is found when it can start its next attempt: among the ready
+// queues, or among the wake-ups. A queue that waits for its own attempts is scheduled again when
+// one of them ends.
+func (s *Sender) schedule(q *endpointQueue) {
 	switch {
-	case l.placed || l.full():
-	case l.rest.After(s.hooks.store.Now()):
-		s.wakeAt(l, l.rest)
-	case l.look || len(l.loaded) > 0:
-		l.placed = true
-		org := s.lanesOf(l.org)
-		org.ready[l.pace].push(l)
-		s.queue(org, l.pace)
-	case !l.next.IsZero():
-		s.wakeAt(l, l.next)
+	case q.isReady || q.isFull():
+	case q.backOffUntil.After(s.webhooks.store.Now()):
+		s.wakeAt(q, q.backOffUntil)
+	case q.stale || len(q.loaded) > 0:
+		q.isReady = true
+		org := s.queuesOf(q.org)
+		org.ready[q.tier].push(q)
+		s.enqueueOrg(org, q.tier)
+	case !q.nextDue.IsZero():
+		s.wakeAt(q, q.nextDue)
 	}
 }
 
-func (s *Sender) wakeAt(l *line, at time.Time) {
-	if l.wakes.IsZero() || at.Before(l.wakes) {
-		l.wakes = at
-		heap.Push(&s.later, appointment{at, l})
+func (s *Sender) wakeAt(q *endpointQueue, at time.Time) {
+	if q.wakesAt.IsZero() || at.Before(q.wakesAt) {
+		q.wakesAt = at
+		heap.Push(&s.wakeups, wakeup{at, q})
 	}
 }
 
-// begin begins all attempts that may be, and tells when to look again.
-func (s *Sender) begin(ctx context.Context) (next time.Time) {
+// startAttempts starts every attempt that may start now. It returns when to call it again; zero
+// means not before something is posted.
+func (s *Sender) startAttempts(ctx context.Context) (next time.Time) {
 	for {
 		next = s.wakeDue()
 		if s.held {
 			return time.Time{}
 		}
-		l, p := s.pick()
-		if l == nil {
+		q, t := s.pick()
+		if q == nil {
 			return next
 		}
-		l.placed = false
-		if l.mayGo(s.hooks.store.Now()) && len(l.loaded) == 0 {
-			s.load(l)
+		q.isReady = false
+		if q.mayStart(s.webhooks.store.Now()) && len(q.loaded) == 0 {
+			s.load(q)
 		}
-		if l.mayGo(s.hooks.store.Now()) && len(l.loaded) > 0 {
-			s.attempt(ctx, l, p)
+		if q.mayStart(s.webhooks.store.Now()) && len(q.loaded) > 0 {
+			s.attempt(ctx, q, t)
 		}
-		s.place(l)
-		s.catchUp() // what was deleted or paused meanwhile is not begun
+		s.schedule(q)
+		s.runPosted() // so that a subscription deleted or paused by now gets no further attempt
 	}
 }
 
-// wakeDue places the lines whose time has come, and tells when the next one's does.
+// wakeDue schedules the queues whose wake-up time has passed and returns the next wake-up time.
 func (s *Sender) wakeDue() (next time.Time) {
-	now := s.hooks.store.Now()
-	for len(s.later) > 0 {
-		if first := s.later[0]; first.at.After(now) {
+	now := s.webhooks.store.Now()
+	for len(s.wakeups) > 0 {
+		if first := s.wakeups[0]; first.at.After(now) {
 			return first.at
 		}
-		l := heap.Pop(&s.later).(appointment).line
-		l.wakes = time.Time{}
-		if s.lines[l.id] == l {
-			l.look = true
-			s.place(l)
+		q := heap.Pop(&s.wakeups).(wakeup).queue
+		q.wakesAt = time.Time{}
+		if s.queues[q.id] == q {
+			q.stale = true
+			s.schedule(q)
 		}
 	}
 	return time.Time{}
 }
 
-// pick takes the line whose turn it is, of those that there is room for: paces take turns, of each the organizations, and of these
-// their lines.
-func (s *Sender) pick() (*line, pace) {
-	for range paces {
-		p := s.turn
-		s.turn = (s.turn + 1) % paces
-		for s.total.mayBegin(p) {
-			org := s.turns[p].pop()
+// pick removes and returns the next ready queue that the concurrency limits have room for, or nil.
+// It is a nested round robin: over the tiers, over the organizations of a tier, and over the queues
+// of an organization.
+func (s *Sender) pick() (*endpointQueue, tier) {
+	for range tierCount {
+		t := s.next
+		s.next = (s.next + 1) % tierCount
+		for s.total.hasRoom(t) {
+			org := s.ready[t].pop()
 			if org == nil {
 				break
 			}
-			org.queued[p] = false
-			if !org.mayBegin(p) {
-				continue // until there is room in it
+			org.queued[t] = false
+			if !org.hasRoom(t) {
+				continue // requeue adds it again when an attempt ends
 			}
-			if l := org.ready[p].pop(); l != nil {
-				s.queue(org, p)
-				return l, p
+			if q := org.ready[t].pop(); q != nil {
+				s.enqueueOrg(org, t)
+				return q, t
 			}
 		}
 	}
 	return nil, 0
 }
 
-// orgLanes are the lanes of an organization, and its lines that are ready.
-type orgLanes struct {
-	lanes
-	ready  [paces]ring[line]
-	queued [paces]bool // it has a turn
+// orgQueues is the concurrency limit of an organization and its ready queues.
+type orgQueues struct {
+	concurrencyLimit
+	ready  [tierCount]fifo[endpointQueue]
+	queued [tierCount]bool // whether Sender.ready has the organization
 }
 
-func (s *Sender) lanesOf(org uuid.UUID) *orgLanes {
-	l := s.orgs[org]
-	if l == nil {
-		l = &orgLanes{lanes: lanes{bound: max(1, s.total.bound/2)}}
-		s.orgs[org] = l
+func (s *Sender) queuesOf(org uuid.UUID) *orgQueues {
+	o := s.orgs[org]
+	if o == nil {
+		o = &orgQueues{concurrencyLimit: concurrencyLimit{bound: max(1, s.total.bound/2)}}
+		s.orgs[org] = o
 	}
-	return l
+	return o
 }
 
-// queue gives an organization a turn that has lines which are ready.
-func (s *Sender) queue(org *orgLanes, p pace) {
-	if !org.queued[p] && len(org.ready[p].items) > 0 {
-		org.queued[p] = true
-		s.turns[p].push(org)
+// enqueueOrg adds an organization to the round robin of a tier if it has ready queues.
+func (s *Sender) enqueueOrg(org *orgQueues, t tier) {
+	if !org.queued[t] && len(org.ready[t].items) > 0 {
+		org.queued[t] = true
+		s.ready[t].push(org)
 	}
 }
 
-// requeue gives an organization its turns after it has room for another attempt.
+// requeue adds an organization to the round robins again after one of its attempts made room.
 func (s *Sender) requeue(org uuid.UUID) {
-	for p := range paces {
-		s.queue(s.lanesOf(org), p)
+	for t := range tierCount {
+		s.enqueueOrg(s.queuesOf(org), t)
 	}
 }
 
-// ring is a queue.
-type ring[T any] struct{ items []*T }
+// fifo is a first-in, first-out queue.
+type fifo[T any] struct{ items []*T }
 
-func (r *ring[T]) push(item *T) { r.items = append(r.items, item) }
+func (f *fifo[T]) push(item *T) { f.items = append(f.items, item) }
 
-// pop takes the first; nil when there is none.
-func (r *ring[T]) pop() *T {
-	if len(r.items) == 0 {
+// pop removes and returns the first item, or nil if there is none.
+func (f *fifo[T]) pop() *T {
+	if len(f.items) == 0 {
 		return nil
 	}
-	first := r.items[0]
-	r.items[0] = nil
-	r.items = r.items[1:]
+	first := f.items[0]
+	f.items[0] = nil
+	f.items = f.items[1:]
 	return first
 }
 
-// timetable is when lines are to be looked at, the first of it first.
-type timetable []appointment
+// wakeupHeap orders wake-ups by time. It implements heap.Interface.
+type wakeupHeap []wakeup
 
-type appointment struct {
-	at   time.Time
-	line *line
+type wakeup struct {
+	at    time.Time
+	queue *endpointQueue
 }
 
-func (t timetable) Len() int           { return len(t) }
-func (t timetable) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
-func (t timetable) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
-func (t *timetable) Push(x any)        { *t = append(*t, x.(appointment)) }
+func (h wakeupHeap) Len() int           { return len(h) }
+func (h wakeupHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h wakeupHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *wakeupHeap) Push(x any)        { *h = append(*h, x.(wakeup)) }
 
-func (t *timetable) Pop() any {
-	last := (*t)[len(*t)-1]
-	*t = (*t)[:len(*t)-1]
+func (h *wakeupHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
 	return last
 }

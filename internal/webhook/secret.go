@@ -15,35 +15,35 @@ import (
 const (
 	secretPrefix = "whsec_"
 	secretBytes  = 32
-	// secretOverlap is how long deliveries are signed with a secret after another has taken its place.
+	// secretOverlap is how long a replaced secret still signs deliveries.
 	secretOverlap = 24 * time.Hour
-	// secretsMost bounds how many are signed with, however often a secret is renewed in a day.
-	secretsMost = 50
+	// maxSecrets bounds the number of signatures when a secret is rotated often within a day.
+	maxSecrets = 50
 )
 
-// secrets are what deliveries are signed with, the newest first.
+// secrets are the signing secrets of a subscription, newest first.
 type secrets []secret
 
 type secret struct {
 	Key     []byte     `json:"key"`
-	Expires shape.Time `json:"expires"` // none for the newest
+	Expires shape.Time `json:"expires"` // zero for the newest
 }
 
-// renew puts a new secret first, and gives it as its owner is to keep it.
+// renew adds a new secret and returns it in the form that is shown to its owner.
 func (s *secrets) renew(now time.Time) string {
 	kept := secrets{{Key: make([]byte, secretBytes)}}
-	_, _ = rand.Read(kept[0].Key) // which never fails
+	_, _ = rand.Read(kept[0].Key) // never fails
 	for _, old := range s.valid(now) {
 		if !old.Expires.Valid() {
 			old.Expires = shape.At(now.Add(secretOverlap))
 		}
 		kept = append(kept, old)
 	}
-	*s = kept[:min(len(kept), secretsMost)]
+	*s = kept[:min(len(kept), maxSecrets)]
 	return secretPrefix + base64.StdEncoding.EncodeToString(kept[0].Key)
 }
 
-// valid are those that have not expired.
+// valid returns the secrets that have not expired.
 func (s secrets) valid(now time.Time) secrets {
 	var valid secrets
 	for _, one := range s {
@@ -54,7 +54,8 @@ func (s secrets) valid(now time.Time) secrets {
 	return valid
 }
 
-// sign gives the signatures of a message, as the header of Standard Webhooks has them.
+// sign returns the value of the Webhook-Signature header (Standard Webhooks): one signature per
+// secret.
 func (s secrets) sign(id string, at time.Time, body []byte) string {
 	head := id + "." + strconv.FormatInt(at.Unix(), 10) + "."
 	signatures := make([]string, len(s))

@@ -11,7 +11,7 @@ import (
 var monday = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
 // The example of the Standard Webhooks libraries.
-func TestSignatureOfTheStandard(t *testing.T) {
+func TestSignStandardExample(t *testing.T) {
 	key, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
 		t.Fatal(err)
@@ -22,14 +22,14 @@ func TestSignatureOfTheStandard(t *testing.T) {
 	}
 }
 
-func TestSecretsRenewed(t *testing.T) {
+func TestRenewSecrets(t *testing.T) {
 	var s secrets
 	var shown []string
 	now := monday
 	renew := func() {
 		shown = append(shown, s.renew(now))
 	}
-	// valid tells which of those that were shown are signed with, the newest first.
+	// valid returns which of the returned secrets sign deliveries, newest first.
 	valid := func() (which []int) {
 		for _, one := range s.valid(now) {
 			for i, text := range shown {
@@ -67,18 +67,18 @@ func TestSecretsRenewed(t *testing.T) {
 	now = now.Add(23 * time.Hour)
 	want(2)
 	if len(s) != 3 {
-		t.Errorf("%d are kept before the next renewal", len(s))
+		t.Errorf("%d secrets before the next renewal", len(s))
 	}
 	renew()
 	want(3, 2)
 	if len(s) != 2 {
-		t.Errorf("%d are kept, want only those that are signed with", len(s))
+		t.Errorf("%d secrets, want only the valid ones", len(s))
 	}
 	for range 60 {
 		renew()
 	}
 	var newest []int
-	for n := 63; len(newest) < secretsMost; n-- {
+	for n := 63; len(newest) < maxSecrets; n-- {
 		newest = append(newest, n)
 	}
 	want(newest...)
@@ -86,7 +86,7 @@ func TestSecretsRenewed(t *testing.T) {
 	for _, text := range shown {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "whsec_"))
 		if err != nil || len(key) != 32 || bytes.Equal(key, make([]byte, 32)) || seen[text] || !strings.HasPrefix(text, "whsec_") {
-			t.Errorf("a secret is %q: %v", text, err)
+			t.Errorf("invalid secret %q: %v", text, err)
 		}
 		seen[text] = true
 	}

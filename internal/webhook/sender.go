@@ -14,51 +14,55 @@ import (
 )
 
 const (
-	// drainFor is how long attempts may take to end when the service stops. What is cut off then is sent again.
-	drainFor = 5 * time.Second
-	// recordAgain is when what could not be written down is written down after all.
-	recordAgain = 10 * time.Second
-	// sleepMost is how long the sender sleeps at most: the clock may be set.
-	sleepMost = 10 * time.Minute
+	// shutdownGrace is how long attempts in flight may take when the service stops. Attempts that
+	// are cut off are repeated after the next start.
+	shutdownGrace = 5 * time.Second
+	// recordRetryDelay is the delay before outcomes that could not be stored are stored again.
+	recordRetryDelay = 10 * time.Second
+	// maxSleep bounds how long the sender sleeps, because the system clock may be set.
+	maxSleep = 10 * time.Minute
 )
 
-// Sender delivers what waits. One goroutine decides what is begun; attempts and their recording run beside it and come back to it
-// as functions that it calls. So what it knows of each subscription needs no lock.
+// Sender delivers pending events. One goroutine owns the scheduling state and decides which attempt
+// starts next. Attempts and the transactions that record them run in goroutines of their own and
+// report back by posting functions to the owner, so the scheduling state needs no lock.
 type Sender struct {
-	hooks  *Webhooks
-	client *http.Client
-	fresh  *http.Client // for what met a connection that was hung up
-	log    *slog.Logger
-	counts counts
+	webhooks *Webhooks
+	client   *http.Client
+	fresh    *http.Client // never reuses a connection; see do
+	log      *slog.Logger
+	counts   counts
 
 	mu      sync.Mutex
 	running bool
 	posted  []func()
 	wake    chan struct{}
 
-	held  bool // a restore holds all deliveries
-	lines map[uuid.UUID]*line
-	total lanes
-	orgs  map[uuid.UUID]*orgLanes
-	turns [paces]ring[orgLanes] // the organizations that have lines which are ready
-	later timetable
-	turn  pace
-	busy  int // attempts and recordings under way
+	// The fields below belong to the goroutine in run.
+
+	held    bool // the outbound hold of a restored backup is in force
+	queues  map[uuid.UUID]*endpointQueue
+	total   concurrencyLimit
+	orgs    map[uuid.UUID]*orgQueues
+	ready   [tierCount]fifo[orgQueues] // organizations with queues that can start an attempt
+	wakeups wakeupHeap
+	next    tier // the tier that picks first
+	busy    int  // attempts and recordings in progress
 }
 
 func newSender(w *Webhooks) *Sender {
 	bound := max(1, w.Concurrency)
-	client := newClient(w.addresses, lineMost(bound), w.Options)
+	client := newClient(w.addresses, maxInFlightPerEndpoint(bound), w.Options)
 	return &Sender{
-		hooks: w, client: client, fresh: keepingNone(client), log: w.Log, wake: make(chan struct{}, 1),
-		lines: map[uuid.UUID]*line{}, total: lanes{bound: bound}, orgs: map[uuid.UUID]*orgLanes{},
+		webhooks: w, client: client, fresh: withoutKeepAlives(client), log: w.Log, wake: make(chan struct{}, 1),
+		queues: map[uuid.UUID]*endpointQueue{}, total: concurrencyLimit{bound: bound}, orgs: map[uuid.UUID]*orgQueues{},
 	}
 }
 
-// Run delivers until ctx ends, and then waits for what is under way.
+// Run delivers until ctx ends, and then waits for the attempts in flight.
 func (s *Sender) Run(ctx context.Context) { s.run(ctx, false) }
 
-// Once delivers what is due now, and what becomes so meanwhile, and returns when that is done.
+// Once delivers everything that is due now or becomes due before it finishes.
 func (s *Sender) Once(ctx context.Context) { s.run(ctx, true) }
 
 func (s *Sender) run(ctx context.Context, once bool) {
@@ -66,16 +70,16 @@ func (s *Sender) run(ctx context.Context, once bool) {
 	defer cut()
 	s.start()
 	defer s.stop()
-	s.survey()
+	s.loadQueues()
 	for ctx.Err() == nil {
-		s.catchUp()
-		next := s.begin(sending)
+		s.runPosted()
+		next := s.startAttempts(sending)
 		if once && s.busy == 0 && !s.hasPosted() {
 			return
 		}
-		wait := sleepMost
+		wait := maxSleep
 		if !next.IsZero() {
-			wait = min(wait, next.Sub(s.hooks.store.Now()))
+			wait = min(wait, next.Sub(s.webhooks.store.Now()))
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -85,14 +89,14 @@ func (s *Sender) run(ctx context.Context, once bool) {
 		}
 		timer.Stop()
 	}
-	late := time.AfterFunc(drainFor, cut)
+	late := time.AfterFunc(shutdownGrace, cut)
 	defer late.Stop()
-	for s.catchUp(); s.busy > 0; s.catchUp() { // first what woke it as ctx ended
+	for s.runPosted(); s.busy > 0; s.runPosted() { // the first call handles what arrived as ctx ended
 		<-s.wake
 	}
 }
 
-// post has fn called by the goroutine that decides, as soon as it is free.
+// post schedules fn to run in the goroutine of run. It drops fn when the sender is not running.
 func (s *Sender) post(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,14 +116,14 @@ func (s *Sender) start() {
 	s.running = true
 }
 
-// stop forgets all: the next to run finds everything in the store.
+// stop discards the scheduling state. The next run reads it from the store again.
 func (s *Sender) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running, s.posted = false, nil
-	clear(s.lines)
+	clear(s.queues)
 	clear(s.orgs)
-	s.later, s.turns = nil, [paces]ring[orgLanes]{}
+	s.wakeups, s.ready = nil, [tierCount]fifo[orgQueues]{}
 }
 
 func (s *Sender) hasPosted() bool {
@@ -128,8 +132,8 @@ func (s *Sender) hasPosted() bool {
 	return len(s.posted) > 0
 }
 
-// catchUp calls what was posted.
-func (s *Sender) catchUp() {
+// runPosted calls the functions that were posted since the last call.
+func (s *Sender) runPosted() {
 	s.mu.Lock()
 	posted := s.posted
 	s.posted = nil
@@ -139,67 +143,67 @@ func (s *Sender) catchUp() {
 	}
 }
 
-// survey makes a line for every subscription that something waits for.
-func (s *Sender) survey() {
-	since, err := s.hooks.store.Held()
+// loadQueues creates a queue for every subscription that has pending deliveries.
+func (s *Sender) loadQueues() {
+	since, err := s.webhooks.store.Held()
 	s.held = !since.IsZero()
-	orgs, failed := s.hooks.store.Organizations()
+	orgs, failed := s.webhooks.store.Organizations()
 	for _, org := range orgs {
-		failed = errors.Join(failed, s.hooks.store.View(org, func(tx *store.Tx) error {
-			if s.hooks.deliveries.Count(tx) == 0 {
+		failed = errors.Join(failed, s.webhooks.store.View(org, func(tx *store.Tx) error {
+			if s.webhooks.deliveries.Count(tx) == 0 {
 				return nil
 			}
-			return s.hooks.Subscriptions.Table.Scan(tx, func(d store.Doc[Subscription]) (bool, error) {
-				waiting, err := s.hooks.waiting(tx, d.ID)
-				if waiting > 0 {
-					s.look(org, d.ID, paceOf(&d.Record))
+			return s.webhooks.Subscriptions.Table.Scan(tx, func(d store.Doc[Subscription]) (bool, error) {
+				pending, err := s.webhooks.pendingOf(tx, d.ID)
+				if pending > 0 {
+					s.refresh(org, d.ID, initialTier(&d.Record))
 				}
 				return true, err
 			})
 		}))
 	}
 	if err := errors.Join(err, failed); err != nil {
-		s.log.Error("what waits to be delivered cannot be read", "error", err)
+		s.log.Error("cannot read pending webhook deliveries", "error", err)
 	}
 }
 
-// arrived tells that something may be due for subscriptions, and changed that a subscription itself is another, or wants to be
-// looked at at once.
-func (s *Sender) arrived(org uuid.UUID, subscriptions []uuid.UUID) {
+// deliveriesAdded reports that subscriptions may have deliveries that are due.
+func (s *Sender) deliveriesAdded(org uuid.UUID, subscriptions []uuid.UUID) {
 	s.post(func() {
 		for _, id := range subscriptions {
-			s.look(org, id, unknown)
+			s.refresh(org, id, unprovenTier)
 		}
 	})
 }
 
-func (s *Sender) changed(org, subscription uuid.UUID) {
+// subscriptionChanged reports that a subscription was changed, or that its back-off ends now.
+func (s *Sender) subscriptionChanged(org, subscription uuid.UUID) {
 	s.post(func() {
-		if l := s.lines[subscription]; l != nil {
-			l.forget()
-			l.rest = time.Time{}
-			s.readEndpoint(l)
+		if q := s.queues[subscription]; q != nil {
+			q.unload()
+			q.backOffUntil = time.Time{}
+			s.readEndpoint(q)
 		}
-		s.look(org, subscription, unknown)
+		s.refresh(org, subscription, unprovenTier)
 	})
 }
 
-// Forget drops what is in hand of an organization that was deleted.
+// Forget drops the queues of an organization that was deleted.
 func (s *Sender) Forget(org uuid.UUID) {
 	s.post(func() {
-		for id, l := range s.lines {
-			if l.org == org {
-				l.forget()
-				delete(s.lines, id)
+		for id, q := range s.queues {
+			if q.org == org {
+				q.unload()
+				delete(s.queues, id)
 			}
 		}
 	})
 }
 
-// Resume begins to deliver what a restore has held.
+// Resume ends the outbound hold of a restored backup and starts delivering.
 func (s *Sender) Resume() {
 	s.post(func() {
 		s.held = false
-		s.survey()
+		s.loadQueues()
 	})
 }

@@ -2,9 +2,9 @@ package webhook
 
 import "sync/atomic"
 
-// Stats is how deliveries stand.
+// Stats are the numbers that the metrics show.
 type Stats struct {
-	Attempts map[string]uint64 // that are over since the service began, by "succeeded" and the classes of failures
+	Attempts map[string]uint64 // ended since the service started, by "succeeded" or failure class
 	Running  int64
 	Pending  int
 }
@@ -15,8 +15,8 @@ type counts struct {
 	failed    [len(failures)]atomic.Uint64
 }
 
-// failures are the classes that are counted; every status is one.
-var failures = [...]class{dnsClass, connectClass, tlsClass, timeoutClass, blockedClass, redirectClass, statusClass}
+// failures lists the classes that are counted. All HTTP statuses are one class.
+var failures = [...]failureClass{dnsFailure, connectFailure, tlsFailure, timeoutFailure, blockedAddressFailure, redirectFailure, statusFailure}
 
 func (c *counts) count(o outcome) {
 	if o.succeeded() {
@@ -32,10 +32,10 @@ func (c *counts) count(o outcome) {
 	c.failed[at].Add(1)
 }
 
-// Running is how many attempts are under way.
+// Running is the number of attempts in flight.
 func (s *Sender) Running() int64 { return s.counts.running.Load() }
 
-// Stats reads how deliveries stand.
+// Stats returns the current numbers.
 func (w *Webhooks) Stats() (Stats, error) {
 	c := &w.Sender.counts
 	st := Stats{Attempts: map[string]uint64{string(Succeeded): c.succeeded.Load()}, Running: w.Sender.Running()}

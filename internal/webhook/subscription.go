@@ -12,33 +12,34 @@ import (
 	"prospector/store"
 )
 
-// Subscription is an endpoint that wants to know of events.
+// Subscription is an endpoint that receives events.
 type Subscription struct {
 	record.Head
-	URL         string     `json:"url" rule:"required,maxlen=2000" doc:"Where events are sent to: https, without a user or a fragment, and on a public address."`
-	Triggers    []string   `json:"triggers" rule:"required" doc:"Which events it wants: keys of triggers, object.* for all of an object, or * for all there are."`
+	URL         string     `json:"url" rule:"required,maxlen=2000" doc:"The endpoint. An https URL with a public address, without a user name or a fragment."`
+	Triggers    []string   `json:"triggers" rule:"required" doc:"The events to send: trigger keys, object.* for all events of an object, or * for all events."`
 	Description shape.Text `json:"description" rule:"maxlen=1000,long"`
-	Status      Status     `json:"status" rule:"enum=active|paused|disabled,default=active" doc:"While it is not active no event is kept for it, and what waits goes on waiting. It can be set to active and paused; the service disables it."`
+	Status      Status     `json:"status" rule:"enum=active|paused|disabled,default=active" doc:"While the subscription is not active, new events are not queued and pending deliveries wait. You can set it to active or paused. The service sets it to disabled."`
 
-	DisabledReason      Reason     `json:"disabled_reason" rule:"readonly,enum=backlog|gone|failing" doc:"Why the service has disabled it: too many deliveries wait, the endpoint answered 410, or nothing but failures for five days."`
-	ConsecutiveFailures int        `json:"consecutive_failures" rule:"readonly" doc:"The failed attempts since the last that succeeded."`
+	DisabledReason      Reason     `json:"disabled_reason" rule:"readonly,enum=backlog|gone|failing" doc:"Why the service disabled the subscription: too many pending deliveries, the endpoint answered 410, or every attempt failed for five days."`
+	ConsecutiveFailures int        `json:"consecutive_failures" rule:"readonly" doc:"The number of failed attempts since the last success."`
 	LastSuccessAt       shape.Time `json:"last_success_at" rule:"readonly"`
 	LastFailureAt       shape.Time `json:"last_failure_at" rule:"readonly"`
 
-	kept keptSubscription
+	private privateSubscription
 }
 
-// keptSubscription is what a subscription keeps to itself.
-type keptSubscription struct {
+// privateSubscription holds the fields of a subscription that are never returned.
+type privateSubscription struct {
 	Secrets secrets `json:"secrets"`
-	// FailingSince is when the first of the attempts failed since the last that succeeded, or since it was made active.
+	// FailingSince is the time of the first failed attempt since the last success or since the
+	// subscription became active.
 	FailingSince shape.Time `json:"failing_since"`
 }
 
-// Private is not answered.
-func (s *Subscription) Private() any { return &s.kept }
+// Private returns the fields that are stored and never returned.
+func (s *Subscription) Private() any { return &s.private }
 
-// Status is whether a subscription gets events.
+// Status says whether a subscription receives events.
 type Status string
 
 const (
@@ -47,7 +48,7 @@ const (
 	Disabled Status = "disabled"
 )
 
-// Reason is why a subscription is disabled; its empty form is answered as null.
+// Reason says why a subscription is disabled. The empty value is returned as null.
 type Reason = shape.Text
 
 const (
@@ -61,8 +62,8 @@ func (w *Webhooks) subscriptionRules() record.Rules[Subscription] {
 		Object: "webhook_subscription", Entity: "subscriptions", Silent: true, ShortHistory: true,
 		Check: w.checkSubscription, Entries: "triggers",
 		CheckEntry: func(_ *Subscription, at, key string, p *fault.Problems) {
-			if !w.isKnown(key) {
-				p.Invalid(at, "must be the key of a trigger, object.* or *, not %q", key)
+			if !w.isValidKey(key) {
+				p.Invalid(at, "%q is not a trigger key, object.* or *", key)
 			}
 		},
 	}
@@ -74,54 +75,56 @@ func (w *Webhooks) checkSubscription(tx *store.Tx, before, s *Subscription, p *f
 			p.Invalid("url", "%s", wrong)
 		}
 	}
-	if before == nil && w.Subscriptions.Table.Count(tx) >= subscriptionsMost {
-		p.Invalid("url", "is one too many: an organization has %d subscriptions at most", subscriptionsMost)
+	if before == nil && w.Subscriptions.Table.Count(tx) >= maxSubscriptions {
+		p.Invalid("url", "an organization can have at most %d subscriptions", maxSubscriptions)
 	}
 	if s.Status == Disabled && (before == nil || before.Status != Disabled) {
-		p.Invalid("status", "must be active or paused: only the service disables a subscription")
+		p.Invalid("status", "must be one of: active, paused; only the service disables a subscription")
 	}
 	if before != nil && before.Status != s.Status {
-		s.DisabledReason, s.kept.FailingSince = "", shape.Time{}
+		s.DisabledReason, s.private.FailingSince = "", shape.Time{}
 	}
 	return nil
 }
 
-// isKnown tells whether a subscription can name it: a trigger, all of an object, or all.
-func (c *TriggerRegistry) isKnown(key string) bool {
+// isValidKey reports whether a subscription can name key: a trigger, object.* or *.
+func (c *TriggerRegistry) isValidKey(key string) bool {
 	object, all := strings.CutSuffix(key, ".*")
 	if all {
 		_, known := c.sources[object]
 		return known
 	}
-	return key == everything || slices.ContainsFunc(c.Triggers, func(t Trigger) bool { return t.Key == key })
+	return key == allTriggers || slices.ContainsFunc(c.Triggers, func(t Trigger) bool { return t.Key == key })
 }
 
-// subscriptionsMost bounds how many deliveries one event can make, in the transaction that others wait for.
-const subscriptionsMost = 2_000
+// maxSubscriptions bounds how many deliveries one event can queue within the transaction of its
+// change.
+const maxSubscriptions = 2_000
 
-// everything is what a subscription names that wants every event.
-const everything = "*"
+// allTriggers is the key that stands for every event.
+const allTriggers = "*"
 
-// Create makes a subscription, and gives its secret: it cannot be read again.
+// Create creates a subscription and returns its secret, which cannot be read again.
 func (w *Webhooks) Create(tx *store.Tx, draft record.Draft[Subscription]) (doc store.Doc[Subscription], secret string, err error) {
 	doc, err = w.Subscriptions.CreateAs(tx, tx.NewID(), draft, func(s *Subscription) {
-		secret = s.kept.Secrets.renew(tx.Now())
+		secret = s.private.Secrets.renew(tx.Now())
 	})
 	if err == nil {
 		w.settings.Next(tx)
-		_, err = w.tallies.Insert(tx, doc.ID, tally{})
+		_, err = w.counters.Insert(tx, doc.ID, attemptCounters{})
 	}
 	return doc, secret, err
 }
 
-// RotateSecret gives a subscription a new secret. For a day, deliveries are signed with the old one as well.
+// RotateSecret gives a subscription a new secret and returns it. The old one signs deliveries for
+// another day.
 func (w *Webhooks) RotateSecret(tx *store.Tx, id uuid.UUID) (doc store.Doc[Subscription], secret string, err error) {
 	old, err := w.Subscriptions.Get(tx, id)
 	if err != nil {
 		return doc, "", err
 	}
 	rec := old.Record
-	secret = rec.kept.Secrets.renew(tx.Now())
+	secret = rec.private.Secrets.renew(tx.Now())
 	rec.UpdatedAt = shape.At(tx.Now())
 	if doc, err = w.Subscriptions.Table.Update(tx, old, rec, []string{"secret"}); err == nil {
 		err = w.changed(tx, id)
@@ -129,7 +132,8 @@ func (w *Webhooks) RotateSecret(tx *store.Tx, id uuid.UUID) (doc store.Doc[Subsc
 	return doc, secret, err
 }
 
-// Update changes a subscription. Made active again, or given another url, it gets at once what has waited.
+// Update changes a subscription. When it becomes active or gets another URL, its pending deliveries
+// become due.
 func (w *Webhooks) Update(tx *store.Tx, id uuid.UUID, cond record.Precondition, body shape.Value) (doc store.Doc[Subscription], err error) {
 	old, err := w.Subscriptions.Get(tx, id)
 	if err != nil {
@@ -145,44 +149,45 @@ func (w *Webhooks) Update(tx *store.Tx, id uuid.UUID, cond record.Precondition, 
 	if is.Status != Active || was.Status == Active && was.URL == is.URL {
 		return doc, nil
 	}
-	more, err := w.hurry(tx, id)
+	more, err := w.makeDue(tx, id)
 	if err == nil && more {
-		_, err = tx.Enqueue(hurryKind, tx.Now(), work{Subscription: id})
+		_, err = tx.Enqueue(makeDueKind, tx.Now(), jobPayload{Subscription: id})
 	}
 	return doc, err
 }
 
-// Delete removes a subscription with its secret, and what waits for it. The record of its attempts stays for its time.
+// Delete deletes a subscription with its secret and its pending deliveries. Its attempts are kept
+// for the retention time.
 func (w *Webhooks) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error {
 	if err := w.Subscriptions.Delete(tx, id, cond); err != nil {
 		return err
 	}
-	old, err := w.tallies.Get(tx, id)
+	old, err := w.counters.Get(tx, id)
 	if err != nil {
 		return err
 	}
 	t := old.Record
 	t.DeletedAt = shape.At(tx.Now())
-	if err := w.keepExpiring(tx, id, &t); err != nil {
+	if err := w.ensureExpireJob(tx, id, &t); err != nil {
 		return err
 	}
-	if _, err := w.tallies.Update(tx, old, t, nil); err != nil {
+	if _, err := w.counters.Update(tx, old, t, nil); err != nil {
 		return err
 	}
 	if err := w.changed(tx, id); err != nil {
 		return err
 	}
-	_, err = tx.Enqueue(clearKind, tx.Now(), work{Subscription: id})
+	_, err = tx.Enqueue(clearKind, tx.Now(), jobPayload{Subscription: id})
 	return err
 }
 
-// changed notes that a subscription is another, and tells the sender once the transaction is on the disk.
+// changed makes the change of a subscription visible to Emit and, after the commit, to the sender.
 func (w *Webhooks) changed(tx *store.Tx, id uuid.UUID) error {
 	w.settings.Next(tx)
-	return w.atOnce(tx, id)
+	return w.endBackOff(tx, id)
 }
 
-// disable disables a subscription, which then waits for somebody to look at it.
+// disable disables a subscription. It stays disabled until a user activates it.
 func (w *Webhooks) disable(tx *store.Tx, old store.Doc[Subscription], rec Subscription, why Reason) error {
 	rec.Status, rec.DisabledReason, rec.UpdatedAt = Disabled, why, shape.At(tx.Now())
 	if _, err := w.Subscriptions.Table.Update(tx, old, rec, []string{"status", "disabled_reason"}); err != nil {
@@ -190,16 +195,17 @@ func (w *Webhooks) disable(tx *store.Tx, old store.Doc[Subscription], rec Subscr
 	}
 	org := tx.Org()
 	tx.AfterCommit(func() {
-		w.Log.Warn("a webhook subscription is disabled", "organization", org, "subscription", rec.ID, "reason", string(why))
+		w.Log.Warn("webhook subscription disabled", "organization", org, "subscription", rec.ID, "reason", string(why))
 	})
 	return w.changed(tx, rec.ID)
 }
 
-// wanting are the active subscriptions of an organization by the triggers that they want, each in the order of creation.
-type wanting map[string][]uuid.UUID
+// subscribersByTrigger maps a trigger key to the active subscriptions that want it, in order of
+// creation.
+type subscribersByTrigger map[string][]uuid.UUID
 
-func (w *Webhooks) readActive(tx *store.Tx) (wanting, error) {
-	active := wanting{}
+func (w *Webhooks) readActive(tx *store.Tx) (subscribersByTrigger, error) {
+	active := subscribersByTrigger{}
 	err := w.Subscriptions.Table.Scan(tx, func(d store.Doc[Subscription]) (bool, error) {
 		if d.Record.Status != Active {
 			return true, nil
@@ -215,17 +221,17 @@ func (w *Webhooks) readActive(tx *store.Tx) (wanting, error) {
 }
 
 func (s *Subscription) wants(t *Trigger) bool {
-	return slices.ContainsFunc(s.Triggers, func(key string) bool { return key == t.Key || key == t.Object+".*" || key == everything })
+	return slices.ContainsFunc(s.Triggers, func(key string) bool { return key == t.Key || key == t.Object+".*" || key == allTriggers })
 }
 
-// testKey is the event that only a test of a subscription is.
+// testKey is the trigger of test events.
 const testKey = "webhook.test"
 
-// source is what the package emits events about itself: the subscription under test.
+// source describes the events that this package emits itself: tests of subscriptions.
 func (w *Webhooks) source() store.Source {
 	return store.Source{
 		Object:   "webhook",
-		Triggers: []store.Trigger{{Event: "test", Description: "A test of the subscription was asked for."}},
+		Triggers: []store.Trigger{{Event: "test", Description: "A test of the subscription was requested."}},
 		Example:  &exampleSubscription,
 		Read:     w.Subscriptions.Table.Public,
 	}

@@ -10,24 +10,24 @@ import (
 	"prospector/store"
 )
 
-// Trigger is a kind of event that a subscription can want.
+// Trigger is a kind of event that a subscription can name.
 type Trigger struct {
 	Key         string   `json:"key"`
 	Description string   `json:"description"`
 	Example     Envelope `json:"example" rule:"component=Event"`
 
 	Object string       `json:"-"`
-	Gone   bool         `json:"-"` // the data has the object's id alone
-	Record reflect.Type `json:"-"` // of what the data is otherwise
+	Gone   bool         `json:"-"` // the data is a Gone
+	Record reflect.Type `json:"-"` // type of the data otherwise
 }
 
-// TriggerRegistry is every kind of event there is.
+// TriggerRegistry lists every kind of event.
 type TriggerRegistry struct {
 	Triggers []Trigger
 	sources  map[string]store.Source // by object
 }
 
-// newTriggerRegistry makes the catalogue of the sources, with an example of each kind of event.
+// newTriggerRegistry builds the registry from the sources, with an example of each kind of event.
 func newTriggerRegistry(sources []store.Source) (*TriggerRegistry, error) {
 	c := &TriggerRegistry{sources: map[string]store.Source{}}
 	for _, s := range sources {
@@ -36,7 +36,7 @@ func newTriggerRegistry(sources []store.Source) (*TriggerRegistry, error) {
 			key := s.Object + "." + t.Event
 			data, err := exampleData(s, t)
 			if err != nil {
-				return nil, fmt.Errorf("the example of %s: %w", key, err)
+				return nil, fmt.Errorf("example of trigger %s: %w", key, err)
 			}
 			c.Triggers = append(c.Triggers, Trigger{
 				Key: key, Description: t.Description, Object: s.Object, Gone: t.Gone, Record: reflect.TypeOf(s.Example).Elem(),
@@ -63,7 +63,8 @@ func exampleData(s store.Source, t store.Trigger) ([]byte, error) {
 	return json.Marshal(gone)
 }
 
-// The examples are of one organization. The event is later than what the examples of records tell.
+// The examples share one organization. The example event is later than every time in the example
+// records.
 var (
 	exampleEvent = uuid.MustParse("019cd74b-e0bd-74cf-bbd0-63257982bd64")
 	exampleOrg   = uuid.MustParse("019cd6c2-8c00-7438-ae6b-a7bca9d37914")

@@ -13,24 +13,24 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// urlMax is how many characters a url may have.
-const urlMax = 2000
+// maxURLLength is the maximum length of a URL in characters.
+const maxURLLength = 2000
 
-// loopbackNames are the names that this machine has for itself, after RFC 6761 and the hosts files of the usual systems.
+// loopbackNames are the names of this machine in RFC 6761 and in the hosts files of common systems.
 var loopbackNames = []string{"localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback",
 	"localhost.localdomain", "localhost4.localdomain4", "localhost6.localdomain6"}
 
-// checkURL says what is wrong with a subscription's url, in words that go on from the field's name, or "" when it is
-// fine. A host need not resolve yet; but one that is an address, in whatever spelling some client would take for one, is
-// judged here, so that whoever subscribes hears of it at once. It is no replacement for control.
+// checkURL returns what is wrong with the URL of a subscription, or "". The host need not resolve
+// yet. A host that is an address, in any spelling that some client would accept as one, is checked
+// here, so that the subscriber learns of the problem at once. The check does not replace control.
 func (p addressPolicy) checkURL(text string) string {
 	switch {
-	case utf8.RuneCountInString(text) > urlMax:
-		return fmt.Sprintf("must have at most %d characters", urlMax)
+	case utf8.RuneCountInString(text) > maxURLLength:
+		return fmt.Sprintf("must be at most %d characters, not %d", maxURLLength, utf8.RuneCountInString(text))
 	case !utf8.ValidString(text), strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
-		return "must not have spaces or control characters in it"
+		return "must not contain spaces or control characters"
 	case strings.Contains(text, "#"):
-		return "must not have a fragment (# and what follows it)"
+		return "must not have a fragment (the part after #)"
 	}
 	u, err := url.Parse(text)
 	switch {
@@ -39,24 +39,24 @@ func (p addressPolicy) checkURL(text string) string {
 	case err != nil || !p.allowPrivate && u.Scheme != "https" || u.Hostname() == "":
 		return "must be an https URL such as https://hooks.example.com/in"
 	case u.User != nil:
-		return "must not have a user name or password in it"
+		return "must not contain a user name or password"
 	}
 	if strings.ContainsFunc(u.RawQuery, func(r rune) bool { return r > unicode.MaxASCII }) {
-		return "must have its query percent-encoded"
+		return "must have a percent-encoded query"
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return "must have a port from 1 to 65535, or none"
+			return "must have no port or one from 1 to 65535"
 		}
 	}
 	return p.checkHost(u.Hostname())
 }
 
-// checkHost judges the host of a url, without brackets and port.
+// checkHost checks the host of a URL, without brackets and port.
 func (p addressPolicy) checkHost(host string) string {
 	if strings.Contains(host, ":") {
 		addr, err := netip.ParseAddr(host)
-		if err != nil || strings.ContainsFunc(addr.Zone(), func(r rune) bool { return !ofName(r) && r != '.' }) {
+		if err != nil || strings.ContainsFunc(addr.Zone(), func(r rune) bool { return !isHostChar(r) && r != '.' }) {
 			return "must have a valid IPv6 address between the brackets"
 		}
 		return p.checkAddr(addr)
@@ -64,7 +64,7 @@ func (p addressPolicy) checkHost(host string) string {
 	name := strings.ToLower(host)
 	if strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		var err error
-		// The very mapping that net/http dials by: full-width digits become digits, and so on.
+		// net/http applies the same mapping before it dials: full-width digits become digits, and so on.
 		if name, err = idna.Lookup.ToASCII(host); err != nil || !utf8.ValidString(host) {
 			return "must have a valid host name"
 		}
@@ -72,28 +72,29 @@ func (p addressPolicy) checkHost(host string) string {
 	if wrong := p.checkName(name); wrong != "" {
 		return wrong
 	}
-	// A client that reads the labels that begin with xn-- and maps what it read may find an address in them. They need not
-	// be valid labels for that, nor for DNS, so what is wrong with them is no reason to refuse.
-	read, _ := idna.Punycode.ToUnicode(name)
-	if read == name {
+	// A client that decodes labels beginning with xn-- and maps the result may find an address in
+	// them. Neither that client nor DNS requires valid labels, so errors are ignored here.
+	decoded, _ := idna.Punycode.ToUnicode(name)
+	if decoded == name {
 		return ""
 	}
-	mapped, _ := idna.Lookup.ToASCII(read)
+	mapped, _ := idna.Lookup.ToASCII(decoded)
 	switch {
-	case numeric(lastLabel(mapped)), isLoopbackName(mapped):
+	case isNumeric(lastLabel(mapped)), isLoopbackName(mapped):
 		return p.checkName(mapped)
-	case numeric(lastLabel(read)):
+	case isNumeric(lastLabel(decoded)):
 		return notFourNumbers
 	}
 	return ""
 }
 
-const notFourNumbers = "must write an IPv4 address as four decimal numbers with dots between them"
+const notFourNumbers = "must write an IPv4 address as four decimal numbers separated by dots"
 
-// checkName judges a host name in ASCII and lower case. A last label that is a number makes it an IPv4 address for some
-// client (127.1, 0x7f.1, 0177.0.0.1, 2130706433), and is the end of no name: then only the one plain spelling will do.
+// checkName checks a host name in ASCII and lower case. Some clients take a name whose last label
+// is a number for an IPv4 address (127.1, 0x7f.1, 0177.0.0.1, 2130706433). No registered name ends
+// so, and only the plain spelling of an address is accepted.
 func (p addressPolicy) checkName(name string) string {
-	if numeric(lastLabel(name)) {
+	if isNumeric(lastLabel(name)) {
 		addr, err := netip.ParseAddr(name)
 		if err != nil {
 			return notFourNumbers
@@ -108,21 +109,21 @@ func (p addressPolicy) checkName(name string) string {
 		return "must have a valid host name"
 	}
 	for label := range strings.SplitSeq(bare, ".") {
-		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool { return !ofName(r) }) {
+		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool { return !isHostChar(r) }) {
 			return "must have a valid host name"
 		}
 	}
 	return ""
 }
 
-const notPublic = "must not name a loopback, private, link-local or other special address"
+const notPublic = "must not be a loopback, private, link-local or other special-purpose address"
 
 func (p addressPolicy) checkAddr(addr netip.Addr) string {
 	switch {
-	case !p.refuses(addr):
+	case !p.blocks(addr):
 		return ""
 	case p.allowPrivate:
-		return "must not name a cloud's metadata service, nor a multicast or broadcast address"
+		return "must not be the address of a cloud metadata service, nor a multicast or broadcast address"
 	}
 	return notPublic
 }
@@ -137,16 +138,17 @@ func lastLabel(name string) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// numeric reports whether a label is a number, with the digits of any script or as 0x7f, 0o177 or 0b1.
-func numeric(label string) bool {
+// isNumeric reports whether a label is a number, in the digits of any script or as 0x7f, 0o177 or
+// 0b1.
+func isNumeric(label string) bool {
 	if len(label) > 1 && label[0] == '0' && strings.IndexByte("xob", label[1]) >= 0 {
 		return strings.Trim(label[2:], "0123456789abcdef") == ""
 	}
 	return label != "" && !strings.ContainsFunc(label, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
-// ofName reports whether a host's name may have r in it. Underscores are in none that is registered and in many that
-// resolve.
-func ofName(r rune) bool {
+// isHostChar reports whether a host name may contain r. Registered names have no underscores, but
+// many names that resolve do.
+func isHostChar(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 }

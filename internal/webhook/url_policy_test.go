@@ -13,13 +13,13 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// spelled is a host as it stands in a url, and who may call it.
+// spelled is a host as it appears in a URL, with its verdict.
 type spelled struct {
 	host string
 	is   verdict
 }
 
-// digits writes a text with other digits, and with another dot.
+// digits writes a text with the digits of another script and another dot.
 func digits(text string, zero rune, dot string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -35,8 +35,8 @@ func digits(text string, zero rune, dot string) string {
 	return b.String()
 }
 
-// spellings are the ways to write an IPv4 address that some client understands. net/http understands the dotted one and
-// what IDNA makes of it; the others are a mistake for everyone, and an attack for some.
+// spellings returns the ways to write an IPv4 address that some client understands. net/http
+// understands the dotted one and what IDNA maps to it. The others are mistakes or attacks.
 func spellings(addr netip.Addr, is verdict) []spelled {
 	b := addr.As4()
 	n := binary.BigEndian.Uint32(b[:])
@@ -65,7 +65,7 @@ func spellings(addr netip.Addr, is verdict) []spelled {
 	for _, host := range []string{
 		plain + ".", plain + "..", escaped, "[" + plain + "]",
 		fmt.Sprint(n), fmt.Sprintf("%#x", n), fmt.Sprintf("0X%X", n), fmt.Sprintf("%#o", n), fmt.Sprintf("0%#o", n), fmt.Sprintf("%d.", n),
-		fmt.Sprint(uint64(n) + 1<<32), // some clients let it wrap
+		fmt.Sprint(uint64(n) + 1<<32), // some clients let it overflow
 		fmt.Sprintf("%#x.%#x.%#x.%#x", b[0], b[1], b[2], b[3]), fmt.Sprintf("0X%02X.0X%02X.0X%02X.0X%02X", b[0], b[1], b[2], b[3]),
 		fmt.Sprintf("0%o.0%o.0%o.0%o", b[0], b[1], b[2], b[3]), fmt.Sprintf("%04o.%04o.%04o.%04o.", b[0], b[1], b[2], b[3]),
 		fmt.Sprintf("0000%o.%d.%d.%d", b[0], b[1], b[2], b[3]), fmt.Sprintf("%d.%d.%d.%#x", b[0], b[1], b[2], b[3]),
@@ -80,7 +80,7 @@ func spellings(addr netip.Addr, is verdict) []spelled {
 	return all
 }
 
-// loopbacks are spellings of this machine that are no IPv4 address in numbers.
+// loopbacks are spellings of this machine other than a numeric IPv4 address.
 var loopbacks = []spelled{
 	{"localhost", inside}, {"LOCALHOST", inside}, {"LocalHost.", inside}, {"localhost.", inside}, {"a.localhost", inside},
 	{"a.b.LOCALHOST.", inside}, {"ｌｏｃａｌｈｏｓｔ", inside}, {"ⓛⓞⓒⓐⓛⓗⓞⓢⓣ", inside}, {"localho\u017ft", inside}, {"local\u00adhost", inside},
@@ -98,7 +98,7 @@ var loopbacks = []spelled{
 	{"[v1.::1]", never}, {"[::00001]", never}, {"127.0.0.1%25lo", never}, {"127.0.0.1\\", never}, {"127.0.0.1,8.8.8.8", never},
 }
 
-// others are hosts that are something else.
+// others are hosts that are neither.
 var others = []spelled{
 	{"hooks.example.com", open}, {"HOOKS.Example.COM", open}, {"hooks.example.com.", open}, {"does-not-resolve.invalid", open},
 	{"intranet", open}, {"my_service.example.com", open}, {"r3---sn-x.example.com", open}, {"bücher.example", open}, {"BÜCHER.example", open},
@@ -119,7 +119,7 @@ var others = []spelled{
 	{strings.Repeat("a", 64) + ".example", never}, {strings.Repeat("a.", 127) + "a", never},
 }
 
-// hosts is the whole table.
+// hosts returns the whole table.
 func hosts() []spelled {
 	all := slices.Concat(loopbacks, others)
 	for _, j := range slices.Concat(atEnds(), carried()) {
@@ -140,7 +140,7 @@ func hosts() []spelled {
 	return all
 }
 
-func TestGuardURLHosts(t *testing.T) {
+func TestCheckURLHosts(t *testing.T) {
 	cases := hosts()
 	if len(cases) < 300 {
 		t.Errorf("only %d hosts", len(cases))
@@ -148,16 +148,16 @@ func TestGuardURLHosts(t *testing.T) {
 	seen := map[verdict]int{}
 	for _, c := range cases {
 		seen[c.is]++
-		for _, g := range guards {
+		for _, policy := range policies {
 			schemes := []string{"https"}
-			if g.allowPrivate {
+			if policy.allowPrivate {
 				schemes = append(schemes, "http")
 			}
 			for _, scheme := range schemes {
 				for _, rest := range []string{"", "/", ":8443/in?a=b"} {
 					text := scheme + "://" + c.host + rest
-					if wrong := g.checkURL(text); (wrong != "") != c.is.refused(g) {
-						t.Errorf("%+v: %q is %s, but checkURL says %q", g, text, c.is, wrong)
+					if wrong := policy.checkURL(text); (wrong != "") != c.is.blocked(policy) {
+						t.Errorf("%+v: %q is %s, but checkURL returns %q", policy, text, c.is, wrong)
 					}
 				}
 			}
@@ -166,15 +166,15 @@ func TestGuardURLHosts(t *testing.T) {
 	t.Log(len(cases), "hosts:", seen)
 }
 
-func TestGuardURLWords(t *testing.T) {
+func TestCheckURLMessages(t *testing.T) {
 	const (
 		https  = "must be an https URL such as https://hooks.example.com/in"
 		either = "must be an http or https URL such as http://127.0.0.1:8080/in"
-		blanks = "must not have spaces or control characters in it"
-		hash   = "must not have a fragment (# and what follows it)"
-		user   = "must not have a user name or password in it"
-		port   = "must have a port from 1 to 65535, or none"
-		long   = "must have at most 2000 characters"
+		blanks = "must not contain spaces or control characters"
+		hash   = "must not have a fragment (the part after #)"
+		user   = "must not contain a user name or password"
+		port   = "must have no port or one from 1 to 65535"
+		long   = "must be at most 2000 characters, not 2001"
 		name   = "must have a valid host name"
 	)
 	const home = "https://hooks.example.com/"
@@ -188,7 +188,7 @@ func TestGuardURLWords(t *testing.T) {
 		{"https://127.0.0.1/", notPublic, ""}, {"https://localhost/", notPublic, ""}, {"https://127.1/", notFourNumbers, notFourNumbers},
 		{"https://a!b/", name, name}, {"https://१२७.०.०.१/", notFourNumbers, notFourNumbers},
 		{"https://[::1%25é]/", "must have a valid IPv6 address between the brackets", "must have a valid IPv6 address between the brackets"},
-		{"https://169.254.169.254/", notPublic, "must not name a cloud's metadata service, nor a multicast or broadcast address"},
+		{"https://169.254.169.254/", notPublic, "must not be the address of a cloud metadata service, nor a multicast or broadcast address"},
 		{"", https, either}, {"hooks.example.com", https, either}, {"//hooks.example.com/", https, either}, {"/in", https, either},
 		{"https:", https, either}, {"https://", https, either}, {"https:///in", https, either}, {"https:hooks.example.com", https, either},
 		{"https:/hooks.example.com", https, either}, {"https:\\\\hooks.example.com", https, either}, {"https://:443/", https, either},
@@ -206,15 +206,15 @@ func TestGuardURLWords(t *testing.T) {
 		{home + "\u2028", blanks, blanks}, {home + "\u3000", blanks, blanks}, {home + "\xff", blanks, blanks},
 	} {
 		if got := (addressPolicy{}).checkURL(c.text); got != c.strict {
-			t.Errorf("%q: %q, not %q", c.text, got, c.strict)
+			t.Errorf("%q: %q, want %q", c.text, got, c.strict)
 		}
 		if got := (addressPolicy{allowPrivate: true}).checkURL(c.text); got != c.lax {
-			t.Errorf("%q, private networks allowed: %q, not %q", c.text, got, c.lax)
+			t.Errorf("%q, private networks allowed: %q, want %q", c.text, got, c.lax)
 		}
 	}
 }
 
-// aton reads a host as the C library's inet_aton does, and takes 0o1 and 0b1 too.
+// aton parses a host like inet_aton of the C library, and accepts 0o1 and 0b1 too.
 func aton(host string) (netip.Addr, bool) {
 	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
 	var n uint64
@@ -234,15 +234,16 @@ func aton(host string) (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
-// What checkURL lets through is no address that refuses would not, neither for net/http nor for who reads it like inet_aton.
-func FuzzGuard(f *testing.F) {
+// checkURL accepts no URL whose host is a blocked address, neither for net/http nor for a client
+// that parses hosts like inet_aton.
+func FuzzCheckURL(f *testing.F) {
 	for _, c := range slices.Concat(loopbacks, others, spellings(netip.MustParseAddr("127.0.0.1"), inside)) {
 		f.Add("https://" + c.host + "/")
 		f.Add("http://" + c.host + ":80")
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, g := range guards {
-			if g.checkURL(text) != "" {
+		for _, policy := range policies {
+			if policy.checkURL(text) != "" {
 				continue
 			}
 			u, err := url.Parse(text)
@@ -253,11 +254,11 @@ func FuzzGuard(f *testing.F) {
 			if mapped, err := idna.Lookup.ToASCII(host); err == nil {
 				host = mapped
 			}
-			if addr, err := netip.ParseAddr(host); err == nil && g.refuses(addr) {
-				t.Errorf("%+v lets %q through, which is %s", g, text, addr)
+			if addr, err := netip.ParseAddr(host); err == nil && policy.blocks(addr) {
+				t.Errorf("%+v accepts %q, which is %s", policy, text, addr)
 			}
-			if addr, is := aton(host); is && g.refuses(addr) {
-				t.Errorf("%+v lets %q through, which some read as %s", g, text, addr)
+			if addr, is := aton(host); is && policy.blocks(addr) {
+				t.Errorf("%+v accepts %q, which some clients take for %s", policy, text, addr)
 			}
 		}
 	})

@@ -1,6 +1,7 @@
-// Package webhook owns the subscriptions to events and what becomes of an event: it is written down in the transaction of its
-// change for every active subscription that wants it, signed and sent in the background until it is delivered or given up, and
-// every attempt is on record. It does not know what the events tell of.
+// Package webhook owns subscriptions to events and the delivery of events to them. It queues an
+// event for every active subscription in the transaction of the change, signs it and sends it in
+// the background until it is delivered or given up, and stores every attempt. It does not know what
+// the events are about.
 package webhook
 
 import (
@@ -18,54 +19,62 @@ import (
 
 // Options are the settings of the package.
 type Options struct {
-	// AllowPrivateNetworks lets subscriptions name, and deliveries reach, addresses that are not public, and http.
+	// AllowPrivateNetworks allows URLs with addresses that are not public, and http.
 	AllowPrivateNetworks bool
 	// Timeout is how long an endpoint may take to answer.
 	Timeout time.Duration
-	// RetrySchedule is how long after each failed attempt the next one is made. After the last of them an event is given up.
+	// RetrySchedule has the delay after each failed attempt. After the last one the event is given
+	// up.
 	RetrySchedule []time.Duration
-	// Retention is how long attempts stay on record.
+	// Retention is how long attempts are stored.
 	Retention time.Duration
-	// MaxPending is how many deliveries may wait for a subscription before it is disabled.
+	// MaxPending is the number of pending deliveries at which a subscription is disabled.
 	MaxPending int
-	// Concurrency is how many attempts are begun at the same time.
+	// Concurrency is how many attempts may be starting at the same time.
 	Concurrency int
-	// Agent is what deliveries call themselves.
+	// Agent is the User-Agent of deliveries.
 	Agent string
-	// Log is told what an operator should know.
+	// Log receives messages for the operator.
 	Log *slog.Logger
 
-	// Resolver and RootCAs are those of the system when nil.
+	// Resolver and RootCAs default to those of the system.
 	Resolver *net.Resolver
 	RootCAs  *x509.CertPool
 }
 
-// Webhooks holds the subscriptions, what waits to be delivered to them, and the record of what was.
+// Webhooks holds the subscriptions, their pending deliveries and the attempts.
 type Webhooks struct {
 	*TriggerRegistry
 	Subscriptions *record.Kind[Subscription]
-	// Sender delivers what waits, while it runs.
+	// Sender delivers pending events while it runs.
 	Sender *Sender
 	Options
 
 	store      *store.Store
 	addresses  addressPolicy
-	settings   store.Counter // of the changes to subscriptions, without how they fare
-	active     *store.Derived[wanting]
+	settings   store.Counter // changes when a subscription changes, except its health
+	active     *store.Derived[subscribersByTrigger]
 	deliveries *store.Table[delivery]
-	events     *store.Parts // the data of events that deliveries wait for
-	pending    *store.Parts // how many deliveries wait, by subscription
-	rests      *store.Parts // see rest.go
-	tallies    *store.Table[tally]
-	attempts   attempts
+	events     *store.Parts // data of events that have pending deliveries
+	pending    *store.Parts // number of pending deliveries, by subscription
+	backOffs   *store.Parts // see retry_after.go
+	counters   *store.Table[attemptCounters]
+	attempts   attemptLog
 }
 
-// New declares what the package keeps in the store. The sources are what events tell of.
+// New declares the tables of the package. The sources describe the events that exist.
 func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) (*Webhooks, error) {
 	w := &Webhooks{
-		Options: opt, store: st, addresses: addressPolicy{allowPrivate: opt.AllowPrivateNetworks}, settings: store.NewCounter("webhook_settings"),
-		deliveries: newDeliveries(), events: store.NewParts("webhook_events"), pending: store.NewParts("webhook_pending"), rests: store.NewParts("webhook_rests"),
-		tallies: newTallies(), attempts: newAttempts(),
+		Options:    opt,
+		store:      st,
+		addresses:  addressPolicy{allowPrivate: opt.AllowPrivateNetworks},
+		settings:   store.NewCounter("webhook_settings"),
+		deliveries: newDeliveries(),
+		events:     store.NewParts("webhook_events"),
+		pending:    store.NewParts("webhook_pending"),
+		backOffs:   store.NewParts("webhook_rests"),
+		counters:   newAttemptCounters(),
+		attempts:   newAttemptLog(),
 	}
 	w.Subscriptions = record.Add(set, w.subscriptionRules())
 	w.active = store.NewDerived(w.settings, w.readActive)
@@ -77,16 +86,16 @@ func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) 
 	return w, nil
 }
 
-// Jobs are the jobs of the package.
+// Jobs returns the job handlers of the package.
 func (w *Webhooks) Jobs() map[string]worker.Handler {
-	return map[string]worker.Handler{clearKind: w.clearJob, hurryKind: w.hurryJob, expireKind: w.expireJob}
+	return map[string]worker.Handler{clearKind: w.clearJob, makeDueKind: w.makeDueJob, expireKind: w.expireJob}
 }
 
-// Verify holds all that the transaction's organization has of the package against its keys and checksums.
+// Verify checks the tables of the transaction's organization against their keys and checksums.
 func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
 	for _, part := range []interface {
 		Verify(*store.Tx, store.Report) error
-	}{w.deliveries, w.events, w.pending, w.rests, w.tallies, w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.ofEvent} {
+	}{w.deliveries, w.events, w.pending, w.backOffs, w.counters, w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.byEvent} {
 		if err := part.Verify(tx, report); err != nil {
 			return err
 		}
@@ -94,7 +103,7 @@ func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
 	return w.verifyPending(tx, report)
 }
 
-// Pending is how many deliveries wait, of all organizations.
+// Pending returns the number of pending deliveries of all organizations.
 func (w *Webhooks) Pending() (pending int, err error) {
 	orgs, err := w.store.Organizations()
 	for _, org := range orgs {
@@ -108,7 +117,8 @@ func (w *Webhooks) Pending() (pending int, err error) {
 	return pending, err
 }
 
-// verifyPending counts what waits for each subscription, and looks for the data of each event.
+// verifyPending compares the number of pending deliveries with the stored count of each
+// subscription and checks that the data of each event exists.
 func (w *Webhooks) verifyPending(tx *store.Tx, report store.Report) error {
 	waiting := map[uuid.UUID]int{}
 	err := w.deliveries.Scan(tx, func(d store.Doc[delivery]) (bool, error) {
@@ -124,8 +134,8 @@ func (w *Webhooks) verifyPending(tx *store.Tx, report store.Report) error {
 		return err
 	}
 	return w.Subscriptions.Table.Scan(tx, func(d store.Doc[Subscription]) (bool, error) {
-		if counted, err := w.waiting(tx, d.ID); err == nil && counted != waiting[d.ID] {
-			report(false, "webhook subscription %s: %d deliveries wait, its count says %d", d.ID, waiting[d.ID], counted)
+		if counted, err := w.pendingOf(tx, d.ID); err == nil && counted != waiting[d.ID] {
+			report(false, "webhook subscription %s: %d pending deliveries, but the stored count is %d", d.ID, waiting[d.ID], counted)
 		}
 		return true, nil
 	})
