@@ -27,7 +27,7 @@ func TestKill9Mail(t *testing.T) {
 	campaign := o.campaign(s, twoMails, contacts)
 	s.stop()
 	k := &mailKills{postOffice: o, random: rand.New(rand.NewPCG(soakSeed, 41))}
-	o.sink.Answers(k.answer)
+	o.sink.Reply(k.answer)
 	for round := range rounds {
 		k.lives(1 + random.Int64N(int64(2*contacts/(rounds+2))))
 		s = o.serve()
@@ -104,7 +104,7 @@ func TestKill9MailBurst(t *testing.T) {
 	campaign := o.campaign(s, oneMail, contacts)
 	came, killed := make(chan string, contacts), make(chan struct{})
 	t.Cleanup(func() { close(killed) })
-	o.sink.Answers(func(stage, to string) string {
+	o.sink.Reply(func(stage, to string) string {
 		if stage != apptest.MailContent {
 			return ""
 		}
@@ -115,7 +115,7 @@ func TestKill9MailBurst(t *testing.T) {
 	o.begin(s, campaign)
 	within(t, came, "a message comes")
 	s.kill()
-	o.sink.Answers(nil)
+	o.sink.Reply(nil)
 	s = o.serve()
 	o.ended(s, campaign)
 	sent, unknown := o.agree(s)

@@ -125,7 +125,7 @@ func TestMailUntrusted(t *testing.T) {
 	o.begin(s, o.campaign(s, oneMail, 1))
 	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent and is held" for=5s error="STARTTLS: tls: failed to verify certificate`))
 	s.stop()
-	if o.sink.Asked("MAIL", "") > 0 {
+	if o.sink.Reached("MAIL", "") > 0 {
 		t.Error("it was sent")
 	}
 }
@@ -141,7 +141,7 @@ func TestMailStopAndGo(t *testing.T) {
 	o := newPostOffice(t)
 	s := o.serve()
 	campaign := o.campaign(s, twoMails, contacts)
-	o.sink.Answers(func(stage, _ string) string {
+	o.sink.Reply(func(stage, _ string) string {
 		if stage == apptest.MailContent {
 			<-time.After(2 * time.Millisecond) // as a server that is not on this machine
 		}
@@ -177,7 +177,7 @@ func TestMailShutdown(t *testing.T) {
 	gate, at := make(chan struct{}), make(chan string, 100)
 	open := sync.OnceFunc(func() { close(gate) })
 	t.Cleanup(open)
-	o.sink.Answers(func(stage, to string) string {
+	o.sink.Reply(func(stage, to string) string {
 		if stage == apptest.MailContent {
 			at <- to
 			<-gate

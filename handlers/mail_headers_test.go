@@ -149,7 +149,7 @@ func TestMailForeign(t *testing.T) {
 		}
 		taken++
 	}
-	if n := m.server.Asked("RCPT", "evil@evil.example"); taken != len(foreign) || n > 0 {
+	if n := m.server.Reached("RCPT", "evil@evil.example"); taken != len(foreign) || n > 0 {
 		t.Errorf("%d were looked at, and evil was asked for %d times", taken, n)
 	}
 }

@@ -26,9 +26,9 @@ func TestMailStopAtRecipient(t *testing.T) {
 			c.do(m, campaign, bob)
 			gate <- ""
 			m.run()
-			m.server.Answers(nil)
+			m.server.Reply(nil)
 			m.after(24 * time.Hour)
-			if n := m.server.Asked("DATA", "bob@initech.example"); n != 0 {
+			if n := m.server.Reached("DATA", "bob@initech.example"); n != 0 {
 				t.Errorf("the content was sent %d times", n)
 			}
 			m.ends(c, campaign, bob)
@@ -40,7 +40,7 @@ func TestMailStopAtRecipient(t *testing.T) {
 func (m *mailer) gate(at string) (answers chan<- string, recipients <-chan string) {
 	gate, to := make(chan string), make(chan string, 1)
 	m.t.Cleanup(func() { close(gate) })
-	m.server.Answers(func(stage, recipient string) string {
+	m.server.Reply(func(stage, recipient string) string {
 		if stage != at {
 			return ""
 		}
@@ -57,7 +57,7 @@ func TestMailFewOnTheirWay(t *testing.T) {
 	gate, at := make(chan struct{}), make(chan string, 1000)
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
-	m.server.Answers(func(stage, to string) string {
+	m.server.Reply(func(stage, to string) string {
 		if stage == apptest.MailContent {
 			at <- to
 			<-gate
@@ -96,7 +96,7 @@ func TestMailSlowRecipient(t *testing.T) {
 	gate, at := make(chan struct{}), make(chan string, mailLines)
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
-	m.server.Answers(func(stage, to string) string {
+	m.server.Reply(func(stage, to string) string {
 		if stage == apptest.MailContent {
 			at <- to
 			if strings.HasPrefix(to, "slow") {

@@ -32,9 +32,9 @@ func TestMailOutcomes(t *testing.T) {
 	for _, c := range cases {
 		names = append(names, c.name)
 	}
-	m.server.Answers(func(stage, to string) string {
+	m.server.Reply(func(stage, to string) string {
 		for _, c := range cases {
-			if c.name+"@initech.example" == to && c.stage == stage && m.server.Asked(stage, to) == 1 {
+			if c.name+"@initech.example" == to && c.stage == stage && m.server.Reached(stage, to) == 1 {
 				return c.answer
 			}
 		}
@@ -81,8 +81,8 @@ func TestMailOutcomes(t *testing.T) {
 func TestMailRetry(t *testing.T) {
 	m := newMailer(t)
 	ids := contactsOf(m.Org, "never", "late", "content")
-	m.server.Answers(func(stage, to string) string {
-		switch n := m.server.Asked(stage, to); {
+	m.server.Reply(func(stage, to string) string {
+		switch n := m.server.Reached(stage, to); {
 		case to == "never@initech.example" && stage == "RCPT":
 			return "450 4.2.1 busy"
 		case to == "late@initech.example" && stage == "DATA" && n < 4:
@@ -102,12 +102,12 @@ func TestMailRetry(t *testing.T) {
 			t.Errorf("after %d tries the next is at %v, not %v from now", tries, next, wait)
 		}
 		m.after(wait - time.Millisecond)
-		if n := m.server.Asked("RCPT", "never@initech.example"); n != tries {
+		if n := m.server.Reached("RCPT", "never@initech.example"); n != tries {
 			t.Errorf("there were %d tries, want %d", n, tries)
 		}
 		m.after(time.Millisecond)
 		tries++
-		if n := m.server.Asked("RCPT", "never@initech.example"); n != tries {
+		if n := m.server.Reached("RCPT", "never@initech.example"); n != tries {
 			t.Errorf("there were %d tries after %v, want %d", n, wait, tries)
 		}
 	}
@@ -116,7 +116,7 @@ func TestMailRetry(t *testing.T) {
 	m.is("late", 0, "sent", "")
 	m.is("content", 0, "sent", "")
 	m.goes(campaign, ids[1], "active sent waiting")
-	m.server.Answers(nil)
+	m.server.Reply(nil)
 	m.after(24 * time.Hour)
 	m.arrived("late Hello late", "content Hello content", "never Hello never", "late Re: Hello late", "content Re: Hello content")
 	if len(m.suppressed()) > 0 {
@@ -129,7 +129,7 @@ func TestMailRetry(t *testing.T) {
 func TestMailRetryRestart(t *testing.T) {
 	m := newMailer(t)
 	ids := contactsOf(m.Org, "bob")
-	m.server.Answers(func(stage, _ string) string {
+	m.server.Reply(func(stage, _ string) string {
 		if stage == "RCPT" {
 			return "450 4.2.1 busy"
 		}
@@ -138,7 +138,7 @@ func TestMailRetryRestart(t *testing.T) {
 	campaign := m.sends(oneMail, "", ids...)
 	m.run()
 	was := m.message("bob", 0)
-	m.server.Answers(nil)
+	m.server.Reply(nil)
 	m.app.Restart()
 	m.run()
 	m.arrived()
@@ -158,8 +158,8 @@ func TestMailRetryWindow(t *testing.T) {
 	m := newMailer(t)
 	m.Admin.Patch("/v1/organization", `{"sending_window": {"from_hour": 9, "to_hour": 10}}`).Is(200)
 	ids := contactsOf(m.Org, "bob")
-	m.server.Answers(func(stage, to string) string {
-		if stage == "RCPT" && m.server.Asked(stage, to) < 4 {
+	m.server.Reply(func(stage, to string) string {
+		if stage == "RCPT" && m.server.Reached(stage, to) < 4 {
 			return "450 4.2.1 busy"
 		}
 		return ""
@@ -180,7 +180,7 @@ func TestMailRetryWindow(t *testing.T) {
 // TestMailBounceStopsAll: nothing of any sequence follows when a mailbox is not there, not even what would follow at once.
 func TestMailBounceStopsAll(t *testing.T) {
 	m := newMailer(t)
-	m.server.Answers(func(stage, to string) string {
+	m.server.Reply(func(stage, to string) string {
 		if stage == "RCPT" && to == "bob@initech.example" {
 			return "550 5.1.1 no such user"
 		}
@@ -199,7 +199,7 @@ func TestMailBounceStopsAll(t *testing.T) {
 	if c := m.course(first, bob); c.Status != "stopped" || c.Reason != "suppressed" || c.History[0].Status != "failed" {
 		t.Errorf("the sequence is %+v", c)
 	}
-	if n := m.server.Asked("RCPT", "bob@initech.example"); n != 1 {
+	if n := m.server.Reached("RCPT", "bob@initech.example"); n != 1 {
 		t.Errorf("the server was asked for bob %d times", n)
 	}
 	for _, status := range m.Read.Post("/v1/tasks/list", `{}`).Is(200).Column("status") {

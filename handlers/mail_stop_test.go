@@ -52,12 +52,12 @@ func TestMailStopRetry(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMailer(t)
 			bob := contactsOf(m.Org, "bob")[0]
-			m.server.Answers(answering("RCPT", "450 4.2.1 busy"))
+			m.server.Reply(answering("RCPT", "450 4.2.1 busy"))
 			campaign := m.sends(twoMails, "", bob)
 			m.run()
 			m.is("bob", 0, "retrying", "busy")
 			c.do(m, campaign, bob)
-			m.server.Answers(nil)
+			m.server.Reply(nil)
 			m.after(24 * time.Hour)
 			m.arrived()
 			m.ends(c, campaign, bob)
@@ -100,7 +100,7 @@ func TestMailStopQueue(t *testing.T) {
 					open()
 				}
 			})
-			m.server.Answers(func(stage, to string) string {
+			m.server.Reply(func(stage, to string) string {
 				if stage == apptest.MailContent && strings.HasPrefix(to, "other") {
 					at <- to
 					<-gate
@@ -123,8 +123,8 @@ func TestMailStopQueue(t *testing.T) {
 			m.run()
 			m.after(24 * time.Hour)
 			got := m.Read.Get(crowd + "/stats").Is(200).Int("data.messages_sent")
-			if got != mailLines || m.server.Asked("RCPT", "bob@initech.example") > 0 {
-				t.Errorf("%d others were sent, and bob was asked for %d times", got, m.server.Asked("RCPT", "bob@initech.example"))
+			if got != mailLines || m.server.Reached("RCPT", "bob@initech.example") > 0 {
+				t.Errorf("%d others were sent, and bob was asked for %d times", got, m.server.Reached("RCPT", "bob@initech.example"))
 			}
 			if c.reason == "" {
 				m.Write.Patch(campaign, `{"status": "active"}`).Is(200)
@@ -170,7 +170,7 @@ func TestMailStopOnItsWay(t *testing.T) {
 			m.run()
 			m.after(24 * time.Hour)
 			m.is("bob", 0, c.status, c.text)
-			if n := m.server.Asked(apptest.MailContent, "bob@initech.example"); n != 1 {
+			if n := m.server.Reached(apptest.MailContent, "bob@initech.example"); n != 1 {
 				t.Errorf("it was sent %d times", n)
 			}
 			want := map[string]string{"451 4.3.0 not now": "skipped"}[c.answer]
@@ -189,12 +189,12 @@ func TestMailStopOnItsWay(t *testing.T) {
 func TestMailOldAddress(t *testing.T) {
 	m := newMailer(t)
 	bob := contactsOf(m.Org, "bob")[0]
-	m.server.Answers(answering("RCPT", "450 4.2.1 busy"))
+	m.server.Reply(answering("RCPT", "450 4.2.1 busy"))
 	m.sends(oneMail, "", bob)
 	m.run()
 	m.Write.Patch("/v1/contacts/"+bob, `{"email": "robert@initech.example"}`).Is(200)
 	m.Admin.Post("/v1/suppressions", `{"email": "bob@initech.example"}`).Is(201)
-	m.server.Answers(nil)
+	m.server.Reply(nil)
 	m.after(24 * time.Hour)
 	for _, mail := range m.server.Mails() {
 		if mail.To[0] == "bob@initech.example" {
@@ -246,10 +246,10 @@ func TestMailSenders(t *testing.T) {
 func TestMailTransportChanged(t *testing.T) {
 	m := newMailer(t)
 	ids := contactsOf(m.Org, "bob")
-	m.server.Answers(answering("RCPT", "450 4.2.1 busy"))
+	m.server.Reply(answering("RCPT", "450 4.2.1 busy"))
 	campaign := m.sends(twoMails, "", ids...)
 	m.run()
-	m.server.Answers(nil)
+	m.server.Reply(nil)
 	m.app.Stop()
 	m.app.Config.Mail.Transport = "outbox"
 	m.app.Start()

@@ -52,7 +52,7 @@ type mailTrouble struct {
 func mailTroubles(t *testing.T, right, wrong *tls.Config) []mailTrouble {
 	t.Helper()
 	answers := func(name, stage, answer, reason string) mailTrouble {
-		return mailTrouble{name, func(m *mailer) { m.server.Answers(answering(stage, answer)) }, func(m *mailer) { m.server.Answers(nil) }, reason, false, stage == "MAIL"}
+		return mailTrouble{name, func(m *mailer) { m.server.Reply(answering(stage, answer)) }, func(m *mailer) { m.server.Reply(nil) }, reason, false, stage == "MAIL"}
 	}
 	offers := func(name string, bad *tls.Config, reason string) mailTrouble {
 		return mailTrouble{name, func(m *mailer) { m.server.OfferTLS(bad) }, func(m *mailer) { m.server.OfferTLS(right) }, reason, true, false}
@@ -136,13 +136,13 @@ func (m *mailer) holds(c mailTrouble) {
 		if !strings.Contains(m.app.Log.String(), fmt.Sprintf("%q for=%v", mailHeld, hold)) {
 			m.t.Fatalf("mail is not held for %v:\n%s", hold, m.app.Log)
 		}
-		greeted := m.server.Asked("greeting", "") // how many have come
+		greeted := m.server.Reached("greeting", "") // how many have come
 		m.after(hold - time.Millisecond)
-		if n := m.server.Asked("greeting", ""); n != greeted {
+		if n := m.server.Reached("greeting", ""); n != greeted {
 			m.t.Errorf("%d connections were made while mail was held for %v", n-greeted, hold)
 		}
 		m.after(time.Millisecond)
-		if n := m.server.Asked("greeting", ""); n > greeted+1 {
+		if n := m.server.Reached("greeting", ""); n > greeted+1 {
 			m.t.Errorf("%d connections were made to see whether mail can be sent after %v", n-greeted, hold)
 		}
 	}
@@ -210,7 +210,7 @@ func (m *mailer) heldAlone(senders int) {
 func TestMailTroubleOfSender(t *testing.T) {
 	m := newMailer(t)
 	eve := m.Admin.Post("/v1/users", `{"email": "eve@acme.example"}`).Is(201).ID()
-	m.server.Unwelcome = func(from string) string {
+	m.server.RejectSender = func(from string) string {
 		if from == "eve@acme.example" {
 			return "553 5.7.1 <eve@acme.example>: Sender address rejected: not owned by user usr"
 		}
@@ -259,11 +259,11 @@ func TestMailTroubleAgain(t *testing.T) {
 	campaign := m.sends(oneMail, "")
 	audience := m.Read.Get(campaign).Text("data.audiences.0.id")
 	for i := range 3 {
-		m.server.Answers(answering("MAIL", "451 4.7.1 slowly"))
+		m.server.Reply(answering("MAIL", "451 4.7.1 slowly"))
 		m.Write.Post("/v1/audiences/"+audience+"/contacts/add", namely(contactsOf(m.Org, fmt.Sprint("c", i))...)).Is(200)
 		m.run()
 		m.heldAlone(1)
-		m.server.Answers(nil)
+		m.server.Reply(nil)
 		m.after(5 * time.Second)
 		m.ready("")
 	}

@@ -76,9 +76,9 @@ func TestThreadLost(t *testing.T) {
 	for _, c := range cases {
 		names = append(names, c.name)
 	}
-	m.server.Answers(func(stage, to string) string {
+	m.server.Reply(func(stage, to string) string {
 		for _, c := range cases {
-			if stage == apptest.MailContent && to == c.name+"@initech.example" && slices.Contains(c.lost, m.server.Asked(stage, to)-1) {
+			if stage == apptest.MailContent && to == c.name+"@initech.example" && slices.Contains(c.lost, m.server.Reached(stage, to)-1) {
 				return c.answer
 			}
 		}
@@ -107,8 +107,8 @@ func TestThreadLost(t *testing.T) {
 // worse for that, and the thread goes on from there, after a restart too.
 func TestThreadOnItsWay(t *testing.T) {
 	m := newMailer(t)
-	m.server.Answers(func(stage, to string) string {
-		if n := m.server.Asked(stage, to); stage == apptest.MailContent && n != 2 && n <= 5 { // the second is step 1
+	m.server.Reply(func(stage, to string) string {
+		if n := m.server.Reached(stage, to); stage == apptest.MailContent && n != 2 && n <= 5 { // the second is step 1
 			return "451 4.3.0 not now"
 		}
 		return ""

@@ -1,5 +1,6 @@
-// Package apptest is the whole service for tests: the real store, index and HTTP server on a temporary directory and a
-// free port, with a clock that can be moved. Every request that goes through it is held against the API document.
+// Package apptest runs the whole service in tests: the real store, index and HTTP server on a temporary
+// directory and a free port, with a clock that the test moves. It validates every request and response
+// against the API document. It may import any package; only tests import it.
 package apptest
 
 import (
@@ -30,14 +31,14 @@ type App struct {
 	*cmd.Service
 	URL   string
 	Clock *Clock
-	Log   *Log // what the service logged
+	Log   *Log // the output of the service's logger
 
 	t        testing.TB
 	server   *httptest.Server
 	document *document
 }
 
-// Log is a log that can be read while it is written.
+// Log collects log output. A test can read it while the service writes to it.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -55,7 +56,7 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Config is what tests run with: no rate limit, and a small limit for bodies.
+// Config returns the settings of tests: no rate limit, and small request bodies.
 func Config(dir string) cmd.Config {
 	cfg := cmd.Config{Addr: "127.0.0.1:0", DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "info", "text"
@@ -69,7 +70,8 @@ func Config(dir string) cmd.Config {
 	return cfg
 }
 
-// New starts a service on an empty directory; change may alter its settings first.
+// New starts a service on an empty directory. The change functions may alter its settings first. The
+// service stops at the end of the test.
 func New(t testing.TB, change ...func(*cmd.Config)) *App {
 	t.Helper()
 	cfg := Config(t.TempDir())
@@ -108,7 +110,7 @@ func (a *App) Stop() {
 	}
 }
 
-// Crash ends the service as a kill would, as far as the store goes: nothing is written down at the end.
+// Crash stops the service without a graceful shutdown, so that pending state is not persisted.
 func (a *App) Crash() {
 	a.t.Helper()
 	a.server.Close()
@@ -118,7 +120,8 @@ func (a *App) Crash() {
 	}
 }
 
-// Work does the background jobs that are due. Nothing else does: a test decides when they run.
+// Work runs the background jobs that are due. No other goroutine runs jobs, so the test controls when
+// they run.
 func (a *App) Work() {
 	a.t.Helper()
 	if err := a.Outreach.KeepTimeOnce(context.Background()); err != nil {
@@ -127,7 +130,7 @@ func (a *App) Work() {
 	a.Worker.Once(context.Background())
 }
 
-// Deliver makes the webhook deliveries that are due. Nothing else does.
+// Deliver makes the webhook deliveries that are due. No other goroutine delivers.
 func (a *App) Deliver() {
 	a.t.Helper()
 	a.Webhooks.Sender.Once(context.Background())
@@ -140,7 +143,7 @@ func (a *App) Restart() {
 	a.Start()
 }
 
-// Org is an organization with a key of each access.
+// Org is an organization with a client for each access level.
 type Org struct {
 	ID                 uuid.UUID
 	User               uuid.UUID
@@ -148,7 +151,7 @@ type Org struct {
 	app                *App
 }
 
-// Org makes an organization with one user.
+// Org creates an organization with one user.
 func (a *App) Org(name string) *Org {
 	a.t.Helper()
 	ctx := context.Background()
@@ -180,7 +183,7 @@ func (a *App) Org(name string) *Org {
 
 func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, " ", "-")) }
 
-// Body is a value as it would come over HTTP.
+// Body returns v as the decoded body of a request.
 func Body(t testing.TB, v any) shape.Value {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -194,7 +197,7 @@ func Body(t testing.TB, v any) shape.Value {
 	return value
 }
 
-// Dump is all that the organization has, for comparing what it had before and after.
+// Dump returns everything that the store contains of the organization, for comparison.
 func (o *Org) Dump() string {
 	o.app.t.Helper()
 	s, err := o.app.Store.Dump(o.ID)
@@ -204,19 +207,27 @@ func (o *Org) Dump() string {
 	return s
 }
 
-// Anonymous is a client without a key.
+// Anonymous returns a client without an API key.
 func (a *App) Anonymous() Client { return Client{app: a} }
 
-// Client makes requests with one key.
+// Client makes requests with one API key. It fails its test if a request or response does not conform to
+// the API document.
 type Client struct {
 	Key string
 	app *App
+	t   testing.TB // nil means the test of the app
 }
 
-// URL is the address of a path.
+// In returns a client whose failures belong to the subtest t.
+func (c Client) In(t testing.TB) Client {
+	c.t = t
+	return c
+}
+
+// URL returns the address of a path.
 func (c Client) URL(path string) string { return c.app.URL + path }
 
-// Get, Delete, Post and Patch make a request; a body is JSON as text, or a value to encode.
+// Get, Delete, Post and Patch make a request. A body is JSON text, or a value to encode.
 func (c Client) Get(path string) *Response { return c.Do(http.MethodGet, path, nil) }
 
 func (c Client) Delete(path string) *Response { return c.Do(http.MethodDelete, path, nil) }
@@ -225,9 +236,12 @@ func (c Client) Post(path string, body any) *Response { return c.Do(http.MethodP
 
 func (c Client) Patch(path string, body any) *Response { return c.Do(http.MethodPatch, path, body) }
 
-// Do makes a request, with further headers as name and value.
+// Do makes a request with additional headers, given as names and values. An empty value removes a header.
 func (c Client) Do(method, path string, body any, headers ...string) *Response {
-	t := c.app.t
+	t := c.t
+	if t == nil {
+		t = c.app.t
+	}
 	t.Helper()
 	var raw []byte
 	switch b := body.(type) {
@@ -269,11 +283,13 @@ func (c Client) Do(method, path string, body any, headers ...string) *Response {
 		t.Fatal(err)
 	}
 	r := &Response{Status: res.StatusCode, Header: res.Header, Body: answer, t: t, what: method + " " + path + " " + string(raw)}
-	c.app.hold(req, raw, r)
+	if err := c.app.validate(req, raw, r, shouldValidate); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
-// Object reads a JSON object.
+// Object decodes a JSON object. It panics if the text is not one.
 func Object(text string) map[string]any {
 	var object map[string]any
 	if err := json.Unmarshal([]byte(text), &object); err != nil {
@@ -282,10 +298,10 @@ func Object(text string) map[string]any {
 	return object
 }
 
-// Work and Catalog are those of the service.
-
+// Work calls App.Work.
 func (o *Org) Work() { o.app.Work() }
 
+// Catalog calls App.Catalog.
 func (o *Org) Catalog(companies []catalog.Company, people []catalog.Person) {
 	o.app.Catalog(companies, people)
 }

@@ -7,7 +7,7 @@ import (
 	"prospector/store"
 )
 
-// Catalog adds companies and people to the catalogue, as they are.
+// Catalog adds companies and people to the catalog without validating them.
 func (a *App) Catalog(companies []catalog.Company, people []catalog.Person) {
 	a.t.Helper()
 	err := a.Store.Update(context.Background(), catalog.Org, store.Actor{}, func(tx *store.Tx) error {

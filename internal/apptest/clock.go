@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Clock is a clock that stands still until it is moved.
+// Clock is a clock that advances only when the test moves it.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// Start is when every test begins: a Monday morning.
+// Start is the time at which the clock of every test starts, a Monday morning.
 var Start = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 
-// Now is the time it is.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Advance moves the clock on.
+// Advance moves the clock forward by d.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

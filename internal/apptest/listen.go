@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Listen calls talk for every connection that comes to the address that it gives, and hangs up when that returns.
+// Listen listens on a free port of the loopback interface until the test ends, and returns its address.
+// It calls talk for every connection, and closes the connection when talk returns.
 func Listen(t testing.TB, talk func(*net.TCPConn)) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

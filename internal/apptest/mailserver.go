@@ -11,6 +11,7 @@ import (
 	"net/mail"
 	"net/textproto"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,46 +20,47 @@ import (
 	"prospector/cmd"
 )
 
-// MailDrop is what a mail server does in place of an answer: it hangs up.
+// MailDrop is a reply that makes the mail server close the connection instead.
 const MailDrop = "\x00drop"
 
-// MailContent is the stage of a dialogue at which the whole message is there. The others are named by their commands.
+// MailContent is the stage of a dialogue after the whole message was received. The other stages have the
+// names of their commands.
 const MailContent = "content"
 
-// Mail is a message as a mail server has taken it.
+// Mail is a message that the mail server accepted.
 type Mail struct {
 	From   string
-	To     []string // of the envelope
+	To     []string // the recipients of the envelope
 	Header mail.Header
 	Body   string
 	Raw    string
 }
 
-// MailServer is a mail server on loopback. It keeps what it takes, and answers as it is told.
+// MailServer is an SMTP server on the loopback interface. It stores the messages that it accepts, and
+// replies as the test configures it.
 type MailServer struct {
 	Addr *net.TCPAddr
-	// Username and Password, if set, are those of whom it takes mail from, by AUTH PLAIN.
+	// Username and Password, if set, are the credentials that it accepts with AUTH PLAIN.
 	Username, Password string
-	// Unwelcome, if set, is what it answers to MAIL of a sender; "" takes it. It is set before any message comes.
-	Unwelcome func(from string) string
+	// RejectSender, if set, returns the reply to MAIL from a sender; "" accepts it. Set it before the first message.
+	RejectSender func(from string) string
 
 	t       testing.TB
 	running sync.WaitGroup
 
-	mu       sync.Mutex
+	state    State // guards the following fields
 	listener net.Listener
 	open     map[net.Conn]bool
 	tls      *tls.Config
-	answer   func(stage, to string) string
-	asked    map[[2]string]int // by stage and recipient
+	reply    func(stage, to string) string
+	reached  map[[2]string]int // by stage and recipients
 	mails    []Mail
-	grown    chan struct{} // closed at the next message
 }
 
-// NewMailServer starts a mail server, which ends with the test.
+// NewMailServer starts a mail server that stops at the end of the test.
 func NewMailServer(t testing.TB) *MailServer {
 	t.Helper()
-	s := &MailServer{t: t, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, open: map[net.Conn]bool{}, asked: map[[2]string]int{}, grown: make(chan struct{})}
+	s := &MailServer{t: t, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, open: map[net.Conn]bool{}, reached: map[[2]string]int{}}
 	s.Up()
 	t.Cleanup(func() {
 		s.Down()
@@ -67,100 +69,80 @@ func NewMailServer(t testing.TB) *MailServer {
 	return s
 }
 
-// Settings make a service send its messages to the server.
+// Settings configures a service to send its messages to the server.
 func (s *MailServer) Settings(cfg *cmd.Config) {
 	cfg.Mail.Transport = "smtp"
 	cfg.Mail.SMTP.Host, cfg.Mail.SMTP.Port, cfg.Mail.SMTP.TLS = s.Addr.IP.String(), s.Addr.Port, "none"
 }
 
-// Up makes it listen, at the same address as before.
+// Up starts listening, at the same address as before.
 func (s *MailServer) Up() {
 	s.t.Helper()
 	listener, err := net.ListenTCP("tcp", s.Addr)
-	for late := time.Now().Add(mailPatience); err != nil && time.Now().Before(late); { // somebody may have had the port meanwhile
+	for deadline := time.Now().Add(Timeout); err != nil && time.Now().Before(deadline); { // another process may use the port for a connection
 		listener, err = net.ListenTCP("tcp", s.Addr)
 	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.Addr = listener.Addr().(*net.TCPAddr)
-	s.mu.Lock()
-	s.listener = listener
-	s.mu.Unlock()
+	s.state.Change(func() { s.listener = listener })
 	s.running.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			s.running.Go(func() { s.talk(conn) })
+			s.running.Go(func() { s.serve(conn) })
 		}
 	})
 }
 
-// Down makes it refuse connections, and hang up on all there are.
+// Down refuses new connections and closes the open ones.
 func (s *MailServer) Down() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.listener.Close()
-	for conn := range s.open {
-		_ = conn.Close()
-	}
+	s.state.Change(func() {
+		_ = s.listener.Close()
+		for conn := range s.open {
+			_ = conn.Close()
+		}
+	})
 }
 
-// OfferTLS makes it offer STARTTLS; nil that it does not.
+// OfferTLS makes the server offer STARTTLS, or no longer if with is nil.
 func (s *MailServer) OfferTLS(with *tls.Config) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tls = with
+	s.state.Change(func() { s.tls = with })
 }
 
-// Answers changes what it says at a stage of a dialogue, which may have a recipient already; "" is what a good server says. It may take
-// its time. A message whose content is answered with 4xx or 5xx is not taken.
-func (s *MailServer) Answers(answer func(stage, to string) string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answer = answer
+// Reply sets the function that chooses the replies of the server, given the stage of the dialogue and the
+// recipients so far, separated by commas. "" means success. The function may block. A message is rejected if the reply to its content is
+// 4xx or 5xx.
+func (s *MailServer) Reply(reply func(stage, to string) string) {
+	s.state.Change(func() { s.reply = reply })
 }
 
-// Mails are all messages that it has taken.
-func (s *MailServer) Mails() []Mail {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.mails)
+// Mails returns all accepted messages.
+func (s *MailServer) Mails() (mails []Mail) {
+	s.state.Read(func() { mails = slices.Clone(s.mails) })
+	return mails
 }
 
-// Asked is how often a stage was reached with a recipient.
-func (s *MailServer) Asked(stage, to string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.asked[[2]string{stage, to}]
+// Reached returns how often dialogues reached the stage with the recipients.
+func (s *MailServer) Reached(stage, to string) (n int) {
+	s.state.Read(func() { n = s.reached[[2]string{stage, to}] })
+	return n
 }
 
-// mailPatience bounds every wait. It only ever passes when something is broken.
-const mailPatience = 30 * time.Second
-
-// Await waits until it has so many messages, and gives them.
-func (s *MailServer) Await(n int) []Mail {
+// Await waits until the server has accepted n messages, and returns all accepted messages.
+func (s *MailServer) Await(n int) (mails []Mail) {
 	s.t.Helper()
-	late := time.After(mailPatience)
-	for {
-		s.mu.Lock()
-		mails, grown := slices.Clone(s.mails), s.grown
-		s.mu.Unlock()
-		if len(mails) >= n {
-			return mails
-		}
-		select {
-		case <-grown:
-			late = time.After(mailPatience)
-		case <-late:
-			s.t.Fatalf("%d messages came, want %d", len(mails), n)
-		}
-	}
+	s.state.Wait(s.t, strconv.Itoa(n)+" messages", func() bool {
+		mails = slices.Clone(s.mails)
+		return len(mails) >= n
+	})
+	return mails
 }
 
-// mailDialogue is one connection of a mail server.
+// mailDialogue is one connection to a mail server.
 type mailDialogue struct {
 	*MailServer
 	conn net.Conn
@@ -168,24 +150,20 @@ type mailDialogue struct {
 	mail Mail
 }
 
-func (s *MailServer) talk(conn net.Conn) {
-	s.mu.Lock()
-	s.open[conn] = true
-	s.mu.Unlock()
+func (s *MailServer) serve(conn net.Conn) {
+	s.state.Change(func() { s.open[conn] = true })
 	defer func() {
-		s.mu.Lock()
-		delete(s.open, conn)
-		s.mu.Unlock()
+		s.state.Change(func() { delete(s.open, conn) })
 		_ = conn.Close()
 	}()
 	d := &mailDialogue{MailServer: s}
 	d.use(conn)
-	for goes := d.at("greeting", "220 mail.example ready"); goes; {
+	for more := d.at("greeting", "220 mail.example ready"); more; {
 		line, err := d.in.ReadLine()
 		if err != nil {
 			return
 		}
-		goes = d.do(line)
+		more = d.do(line)
 	}
 }
 
@@ -193,38 +171,40 @@ func (d *mailDialogue) use(conn net.Conn) {
 	d.conn, d.in = conn, textproto.NewReader(bufio.NewReader(conn))
 }
 
-// at answers at a stage, and tells whether the dialogue goes on.
-func (d *mailDialogue) at(stage, good string) (goes bool) { return d.say(d.decide(stage, good)) }
+// at sends the reply of a stage, and reports whether the dialogue continues.
+func (d *mailDialogue) at(stage, success string) (more bool) { return d.send(d.decide(stage, success)) }
 
-func (d *mailDialogue) decide(stage, good string) string {
+// decide returns the reply of a stage: the one that the test chooses, or success.
+func (d *mailDialogue) decide(stage, success string) string {
 	to := strings.Join(d.mail.To, ",")
-	d.mu.Lock()
-	answer := d.answer
-	d.asked[[2]string{stage, to}]++
-	d.mu.Unlock()
-	if answer == nil {
-		return good
+	var reply func(stage, to string) string
+	d.state.Change(func() {
+		reply = d.reply
+		d.reached[[2]string{stage, to}]++
+	})
+	if reply == nil {
+		return success
 	}
-	return cmp.Or(answer(stage, to), good)
+	return cmp.Or(reply(stage, to), success)
 }
 
-func (d *mailDialogue) say(answer string) (goes bool) {
-	if answer == MailDrop {
+func (d *mailDialogue) send(reply string) (more bool) {
+	if reply == MailDrop {
 		return false
 	}
-	_, err := io.WriteString(d.conn, answer+"\r\n")
+	_, err := io.WriteString(d.conn, reply+"\r\n")
 	return err == nil
 }
 
-func (d *mailDialogue) do(line string) (goes bool) {
+// do executes a command, and reports whether the dialogue continues.
+func (d *mailDialogue) do(line string) (more bool) {
 	verb, rest, _ := strings.Cut(line, " ")
 	switch verb = strings.ToUpper(verb); verb {
 	case "EHLO":
 		return d.hello()
 	case "STARTTLS":
-		d.mu.Lock()
-		with := d.tls
-		d.mu.Unlock()
+		var with *tls.Config
+		d.state.Read(func() { with = d.tls })
 		if !d.at(verb, "220 go") {
 			return false
 		}
@@ -237,8 +217,8 @@ func (d *mailDialogue) do(line string) (goes bool) {
 		return d.at(verb, "235 2.7.0 welcome")
 	case "MAIL":
 		d.mail = Mail{From: envelope(rest)}
-		if d.Unwelcome != nil {
-			return d.at(verb, cmp.Or(d.Unwelcome(d.mail.From), "250 2.1.0 fine"))
+		if d.RejectSender != nil {
+			return d.at(verb, cmp.Or(d.RejectSender(d.mail.From), "250 2.1.0 fine"))
 		}
 	case "RCPT":
 		d.mail.To = append(d.mail.To, envelope(rest))
@@ -248,58 +228,55 @@ func (d *mailDialogue) do(line string) (goes bool) {
 	return d.at(verb, "250 2.0.0 fine") && verb != "QUIT"
 }
 
-func (d *mailDialogue) hello() (goes bool) {
-	d.mu.Lock()
+func (d *mailDialogue) hello() (more bool) {
+	offersTLS := false
+	d.state.Read(func() { offersTLS = d.tls != nil })
 	offers := "250-mail.example\r\n"
-	if _, secure := d.conn.(*tls.Conn); d.tls != nil && !secure {
+	if _, secure := d.conn.(*tls.Conn); offersTLS && !secure {
 		offers += "250-STARTTLS\r\n"
 	}
 	if d.Username != "" {
 		offers += "250-AUTH PLAIN\r\n"
 	}
-	d.mu.Unlock()
 	return d.at("EHLO", offers+"250 8BITMIME")
 }
 
-// envelope is the address in FROM:<…> and TO:<…>.
+// envelope returns the address in FROM:<…> or TO:<…>.
 func envelope(arg string) string {
 	_, arg, _ = strings.Cut(arg, "<")
 	address, _, _ := strings.Cut(arg, ">")
 	return address
 }
 
-func (d *mailDialogue) data() (goes bool) {
-	answer := d.decide("DATA", "354 go")
-	if !d.say(answer) || !strings.HasPrefix(answer, "354") {
-		return answer != MailDrop
+func (d *mailDialogue) data() (more bool) {
+	reply := d.decide("DATA", "354 go")
+	if !d.send(reply) || !strings.HasPrefix(reply, "354") {
+		return reply != MailDrop
 	}
 	content, err := d.in.ReadDotBytes()
 	if err != nil {
 		return false
 	}
-	answer = d.decide(MailContent, "250 2.0.0 queued")
-	if answer[0] != '4' && answer[0] != '5' {
-		d.keep(content)
+	reply = d.decide(MailContent, "250 2.0.0 queued")
+	if reply[0] != '4' && reply[0] != '5' {
+		d.accept(content)
 	}
-	return d.say(answer)
+	return d.send(reply)
 }
 
-func (d *mailDialogue) keep(content []byte) {
+// accept stores a message.
+func (d *mailDialogue) accept(content []byte) {
 	m := d.mail
 	m.Raw = string(content)
 	parsed, err := mail.ReadMessage(strings.NewReader(m.Raw))
 	if err != nil {
-		d.t.Errorf("a message came that is none: %v\n%s", err, m.Raw)
+		d.t.Errorf("invalid message: %v\n%s", err, m.Raw)
 		return
 	}
 	body, err := io.ReadAll(quotedprintable.NewReader(parsed.Body))
 	if err != nil {
-		d.t.Errorf("the body of a message: %v\n%s", err, m.Raw)
+		d.t.Errorf("invalid message body: %v\n%s", err, m.Raw)
 	}
 	m.Header, m.Body = parsed.Header, string(body)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.mails = append(d.mails, m)
-	close(d.grown)
-	d.grown = make(chan struct{})
+	d.state.Change(func() { d.mails = append(d.mails, m) })
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Response is what a request was answered.
+// Response is the response to a request.
 type Response struct {
 	Status int
 	Header http.Header
@@ -21,12 +21,12 @@ type Response struct {
 	what string
 }
 
-// Is wants a status and, where a JSON text is given, exactly that body. "<id>", "<time>" and "<any>" stand for any
-// UUID, any time and anything.
+// Is requires a status and, if JSON is given, exactly that body. In the JSON, "<id>" matches any UUID,
+// "<time>" any time and "<any>" any value.
 func (r *Response) Is(status int, want ...string) *Response {
 	r.t.Helper()
 	if r.Status != status {
-		r.t.Fatalf("%s\nanswered %d, want %d: %s", r.what, r.Status, status, r.Body)
+		r.t.Fatalf("%s\nstatus %d, want %d: %s", r.what, r.Status, status, r.Body)
 	}
 	for _, w := range want {
 		if diff := Diff(w, string(r.Body)); diff != "" {
@@ -36,25 +36,25 @@ func (r *Response) Is(status int, want ...string) *Response {
 	return r
 }
 
-// Fails wants an error with the status and code, whose message has the text in it.
+// Fails requires an error with the status and code, whose message contains the text.
 func (r *Response) Fails(status int, code, message string) *Response {
 	r.t.Helper()
 	r.Is(status)
 	if got := r.Text("error.code"); got != code {
-		r.t.Fatalf("%s\nanswered the code %q, want %q: %s", r.what, got, code, r.Body)
+		r.t.Fatalf("%s\nerror code %q, want %q: %s", r.what, got, code, r.Body)
 	}
 	if got := r.Text("error.message"); !strings.Contains(got, message) {
-		r.t.Fatalf("%s\nanswered the message %q, want %q in it", r.what, got, message)
+		r.t.Fatalf("%s\nerror message %q does not contain %q", r.what, got, message)
 	}
 	return r
 }
 
-// Value is the value at a path such as "data.tags.0".
+// Value returns the value at a path such as "data.tags.0".
 func (r *Response) Value(path string) any {
 	r.t.Helper()
 	var v any
 	if err := json.Unmarshal(r.Body, &v); err != nil {
-		r.t.Fatalf("%s\nanswered no JSON: %s", r.what, r.Body)
+		r.t.Fatalf("%s\nthe response is not JSON: %s", r.what, r.Body)
 	}
 	for _, key := range strings.Split(path, ".") {
 		switch at := v.(type) {
@@ -73,33 +73,33 @@ func (r *Response) Value(path string) any {
 	return v
 }
 
-// Text is a text at a path.
+// Text returns the string at a path.
 func (r *Response) Text(path string) string {
 	r.t.Helper()
 	s, ok := r.Value(path).(string)
 	if !ok {
-		r.t.Fatalf("%s\n%s is no text: %s", r.what, path, r.Body)
+		r.t.Fatalf("%s\n%s is not a string: %s", r.what, path, r.Body)
 	}
 	return s
 }
 
-// Int is a number at a path.
+// Int returns the number at a path.
 func (r *Response) Int(path string) int {
 	r.t.Helper()
 	n, ok := r.Value(path).(float64)
 	if !ok {
-		r.t.Fatalf("%s\n%s is no number: %s", r.what, path, r.Body)
+		r.t.Fatalf("%s\n%s is not a number: %s", r.what, path, r.Body)
 	}
 	return int(n)
 }
 
-// ID is the id of an item.
+// ID returns the id of an item.
 func (r *Response) ID() string {
 	r.t.Helper()
 	return r.Text("data.id")
 }
 
-// Column is one field of all records of a list, as text.
+// Column returns one field of all records of a list, as text.
 func (r *Response) Column(field string) []string {
 	r.t.Helper()
 	column := []string{}
@@ -110,18 +110,19 @@ func (r *Response) Column(field string) []string {
 }
 
 var (
-	idHole   = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	timeHole = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
+	idPattern   = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 )
 
-// Diff says where a JSON text is not what was wanted, or nothing.
+// Diff compares two JSON texts and describes the first difference. It returns "" if there is none. See
+// Response.Is for the placeholders in want.
 func Diff(want, got string) string {
 	var w, g any
 	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		return "the expectation is no JSON: " + err.Error()
+		return "the expectation is not JSON: " + err.Error()
 	}
 	if err := json.Unmarshal([]byte(got), &g); err != nil {
-		return "the answer is no JSON: " + err.Error()
+		return "the response is not JSON: " + err.Error()
 	}
 	return diff("", w, g)
 }
@@ -130,13 +131,13 @@ func diff(path string, w, g any) string {
 	switch w := w.(type) {
 	case string:
 		s, isText := g.(string)
-		if w == "<any>" || w == "<id>" && isText && idHole.MatchString(s) || w == "<time>" && isText && timeHole.MatchString(s) {
+		if w == "<any>" || w == "<id>" && isText && idPattern.MatchString(s) || w == "<time>" && isText && timePattern.MatchString(s) {
 			return ""
 		}
 	case map[string]any:
 		m, ok := g.(map[string]any)
 		if !ok {
-			return fmt.Sprintf("%s: want an object, got %v", path, g)
+			return fmt.Sprintf("%s: got %v, want an object", path, g)
 		}
 		var keys []string
 		for k := range w {
@@ -144,7 +145,7 @@ func diff(path string, w, g any) string {
 		}
 		for k := range m {
 			if _, ok := w[k]; !ok {
-				return fmt.Sprintf("%s.%s: not wanted, got %v", path, k, m[k])
+				return fmt.Sprintf("%s.%s: unexpected, got %v", path, k, m[k])
 			}
 		}
 		sort.Strings(keys)
@@ -160,7 +161,7 @@ func diff(path string, w, g any) string {
 	case []any:
 		l, ok := g.([]any)
 		if !ok || len(l) != len(w) {
-			return fmt.Sprintf("%s: want %d entries, got %v", path, len(w), g)
+			return fmt.Sprintf("%s: got %v, want %d entries", path, g, len(w))
 		}
 		for i := range w {
 			if d := diff(fmt.Sprintf("%s[%d]", path, i), w[i], l[i]); d != "" {
@@ -170,7 +171,7 @@ func diff(path string, w, g any) string {
 		return ""
 	}
 	if !reflect.DeepEqual(w, g) {
-		return fmt.Sprintf("%s: want %v, got %v", path, w, g)
+		return fmt.Sprintf("%s: got %v, want %v", path, g, w)
 	}
 	return ""
 }

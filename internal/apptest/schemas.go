@@ -12,17 +12,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemas are the JSON schemas of a document for one side of it, the bodies asked with or those answered. Each is compiled
-// when it is first wanted and kept: kin-openapi compiles a schema for every body, which takes far longer than the request.
+// schemas are the JSON schemas of a document, for requests or for responses. Each schema is compiled on
+// first use and cached. kin-openapi would compile a schema for every body, which takes far longer than
+// the request.
 type schemas struct {
 	mu       sync.Mutex
-	compiler *jsonschema.Compiler // keeps what it compiled
+	compiler *jsonschema.Compiler // caches compiled schemas
 }
 
-// documentURL names the document to the compiler; nothing is read from there.
+// documentURL identifies the document to the compiler. Nothing is fetched from it.
 const documentURL = "https://prospector.example/openapi.json"
 
-// newSchemas asserts formats, which in OpenAPI 3.1 are annotations: the library's own, but for those given.
+// newSchemas returns schemas that also check formats, which are only annotations in OpenAPI 3.1. The given
+// formats replace those of the library.
 func newSchemas(document any, formats ...*jsonschema.Format) (*schemas, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -33,7 +35,7 @@ func newSchemas(document any, formats ...*jsonschema.Format) (*schemas, error) {
 	return &schemas{compiler: c}, c.AddResource(documentURL, document)
 }
 
-// at compiles the schema that the keys lead to in the document. It serves any number of tests at once.
+// at returns the compiled schema at a path of the document. Tests may call it concurrently.
 func (s *schemas) at(keys ...string) (*jsonschema.Schema, error) {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	pointer := documentURL + "#"
@@ -45,7 +47,7 @@ func (s *schemas) at(keys ...string) (*jsonschema.Schema, error) {
 	return s.compiler.Compile(pointer)
 }
 
-// check says what the schema refuses of a JSON text.
+// check validates a JSON text against the schema at a path of the document.
 func (s *schemas) check(body []byte, keys ...string) error {
 	schema, err := s.at(keys...)
 	if err != nil {
@@ -58,9 +60,9 @@ func (s *schemas) check(body []byte, keys ...string) error {
 	return schema.Validate(value)
 }
 
-// inRequests are the formats of requests. Each holds for the empty text too, which there is no value, and an address may
-// be an international one.
-func inRequests() (formats []*jsonschema.Format) {
+// requestFormats returns the formats of requests. Each also allows the empty string, which clears a field,
+// and email addresses may be international.
+func requestFormats() (formats []*jsonschema.Format) {
 	for name, pattern := range map[string]string{
 		"date":      openapi3.FormatOfStringDate,
 		"date-time": openapi3.FormatOfStringDateTime,
@@ -78,7 +80,7 @@ func inRequests() (formats []*jsonschema.Format) {
 	return formats
 }
 
-// jsonMedia is the media type of the bodies that schemas check. To kin-openapi all others are texts.
+// jsonMedia is the media type of the bodies that are checked against schemas.
 const jsonMedia = "application/json"
 
 func isJSON(h http.Header) bool {

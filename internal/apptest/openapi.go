@@ -20,18 +20,18 @@ import (
 	"prospector/handlers"
 )
 
-// document is the API document that requests and responses are held against.
+// document is the API document that requests and responses are validated against.
 type document struct {
-	spec            *openapi3.T
-	asked, answered *schemas // of the JSON bodies
+	spec                *openapi3.T
+	requests, responses *schemas // of JSON bodies
 }
 
-// documents are those that the tests of a process have read, by the operations that they are made from, each as a
-// func() (*document, error).
+// documents caches the documents that the tests of a process have loaded, by the names of their
+// operations. The values are of type func() (*document, error).
 var documents sync.Map
 
-// To the library a page and a streamed table are texts.
-var knowTexts = sync.OnceFunc(func() {
+// registerTextTypes makes the library treat web pages and exports as text.
+var registerTextTypes = sync.OnceFunc(func() {
 	for _, media := range []string{"text/html", "text/csv", "application/x-ndjson"} {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.RegisteredBodyDecoder("text/plain"))
 	}
@@ -39,7 +39,7 @@ var knowTexts = sync.OnceFunc(func() {
 
 func loadDocument(t testing.TB, url string, ops []handlers.Operation) *document {
 	t.Helper()
-	knowTexts()
+	registerTextTypes()
 	var names strings.Builder
 	for i := range ops {
 		fmt.Fprintln(&names, ops[i].Name)
@@ -70,7 +70,7 @@ func readDocument(raw []byte) (*document, error) {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return nil, err
 	}
-	shut(doc)
+	forbidUnknown(doc)
 	raw, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err
@@ -82,16 +82,16 @@ func readDocument(raw []byte) (*document, error) {
 	if err := d.spec.Validate(context.Background()); err != nil {
 		return nil, err
 	}
-	if d.asked, err = newSchemas(doc, inRequests()...); err != nil {
+	if d.requests, err = newSchemas(doc, requestFormats()...); err != nil {
 		return nil, err
 	}
-	d.answered, err = newSchemas(doc)
+	d.responses, err = newSchemas(doc)
 	return d, err
 }
 
-// shut forbids in every schema what it does not name, so that an answer with an undocumented field is found out. An
-// answer with custom fields is open only for code generators.
-func shut(doc map[string]any) {
+// forbidUnknown forbids properties that a schema does not declare, so that undocumented fields in a
+// response are detected. Schemas with custom fields allow other properties only for code generators.
+func forbidUnknown(doc map[string]any) {
 	for _, s := range doc["components"].(map[string]any)["schemas"].(map[string]any) {
 		schema := s.(map[string]any)
 		_, named := schema["properties"]
@@ -102,24 +102,20 @@ func shut(doc map[string]any) {
 	}
 }
 
-// hold holds a request and its response against the document.
-func (a *App) hold(req *http.Request, body []byte, r *Response) {
-	a.t.Helper()
-	if err := a.check(req, body, r, sampled); err != nil {
-		a.t.Fatal(err)
-	}
+// shouldValidate reports whether a request and its response are validated against the schemas. All of
+// them are, except under the race detector. There validation takes most of the time, so that only the
+// first request of each operation and status is validated.
+func shouldValidate(op string, status int) bool {
+	return !raceDetector || seen.add(op, strconv.Itoa(status))
 }
 
-// sampled tells whether a request and its answer are held against the schemas: all of them are, but under the race detector, where that
-// takes most of the time, only the first of an operation and status.
-func sampled(op string, status int) bool { return !raceDetector || seen.add(op, strconv.Itoa(status)) }
-
-// check says what is not as the document has it: what succeeded must be allowed by it, and whatever is answered must be
-// described in it, down to the error code. Those that looks is false of are held against all but the schemas.
-func (a *App) check(req *http.Request, body []byte, r *Response, looks func(op string, status int) bool) error {
+// validate checks a request and its response against the document. The document must allow a request that
+// succeeded, and must describe every response, including its error code. If useSchemas returns false,
+// the bodies are not checked against their schemas.
+func (a *App) validate(req *http.Request, body []byte, r *Response, useSchemas func(op string, status int) bool) error {
 	op, params := a.operation(req)
 	if op == nil {
-		return nil // an unknown path or method, which no document can describe
+		return nil // an unknown path or method, which is not in the document
 	}
 	item := a.document.spec.Paths.Value(op.Path)
 	input := &openapi3filter.RequestValidationInput{
@@ -127,20 +123,20 @@ func (a *App) check(req *http.Request, body []byte, r *Response, looks func(op s
 		PathParams: params,
 		Route:      &routers.Route{Spec: a.document.spec, Path: op.Path, PathItem: item, Method: op.Method, Operation: item.GetOperation(op.Method)},
 	}
-	looked := looks(op.Name, r.Status)
-	if looked && r.Status < 400 {
+	withSchemas := useSchemas(op.Name, r.Status)
+	if withSchemas && r.Status < 400 {
 		if err := a.document.checkRequest(input, body); err != nil {
-			return fmt.Errorf("%s\nwas answered %d %s\nbut the API document refuses it: %w", r.what, r.Status, r.Body, err)
+			return fmt.Errorf("%s\nreturned %d %s\nbut the API document does not allow the request: %w", r.what, r.Status, r.Body, err)
 		}
 	}
-	if looked {
+	if withSchemas {
 		if err := a.document.checkResponse(input, r); err != nil {
-			return fmt.Errorf("%s\nwas answered %d %s\nwhich the API document does not describe: %w", r.what, r.Status, r.Body, err)
+			return fmt.Errorf("%s\nreturned %d %s\nbut the API document does not describe this response: %w", r.what, r.Status, r.Body, err)
 		}
 	}
 	code := "ok"
 	if r.Status >= 400 && !isJSON(r.Header) {
-		return nil // a page, which has no code
+		return nil // a web page, which has no code
 	}
 	if r.Status >= 400 {
 		code = "unauthorized"
@@ -150,19 +146,19 @@ func (a *App) check(req *http.Request, body []byte, r *Response, looks func(op s
 		codes, _ := json.Marshal(input.Route.Operation.Responses.Status(r.Status).Value.Extensions["x-error-codes"])
 		var documented []string
 		if err := json.Unmarshal(codes, &documented); err != nil || !slices.Contains(documented, code) {
-			return fmt.Errorf("%s\nwas answered %d %s, a code that the API document does not have there", r.what, r.Status, code)
+			return fmt.Errorf("%s\nreturned %d with the undocumented error code %s", r.what, r.Status, code)
 		}
 	}
 	seen.add(op.Name, code)
 	return nil
 }
 
-// CheckEvent says what the API document refuses in the body of an event.
+// CheckEvent checks the body of a webhook event against the API document.
 func (a *App) CheckEvent(key string, body []byte) error {
-	return a.document.answered.check(body, "webhooks", key, "post", "requestBody", "content", jsonMedia, "schema")
+	return a.document.responses.check(body, "webhooks", key, "post", "requestBody", "content", jsonMedia, "schema")
 }
 
-// options leave a JSON body to the schemas.
+// options returns the options of the library. JSON bodies are validated with schemas instead.
 func options(isJSON bool) *openapi3filter.Options {
 	return &openapi3filter.Options{
 		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true,
@@ -174,7 +170,7 @@ func (d *document) checkRequest(input *openapi3filter.RequestValidationInput, bo
 	op := input.Route.Operation
 	for name := range input.Request.URL.Query() {
 		if op.Parameters.GetByInAndName(openapi3.ParameterInQuery, name) == nil {
-			return fmt.Errorf("it has no query parameter %s", name)
+			return fmt.Errorf("undocumented query parameter %s", name)
 		}
 	}
 	described := len(body) > 0 && isJSON(input.Request.Header) && op.RequestBody != nil && op.RequestBody.Value.Content[jsonMedia] != nil
@@ -183,7 +179,7 @@ func (d *document) checkRequest(input *openapi3filter.RequestValidationInput, bo
 	if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil || !described {
 		return err
 	}
-	return d.asked.check(body, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "requestBody", "content", jsonMedia, "schema")
+	return d.requests.check(body, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "requestBody", "content", jsonMedia, "schema")
 }
 
 func (d *document) checkResponse(input *openapi3filter.RequestValidationInput, r *Response) error {
@@ -194,7 +190,7 @@ func (d *document) checkResponse(input *openapi3filter.RequestValidationInput, r
 	if err := openapi3filter.ValidateResponse(context.Background(), response); err != nil || !described {
 		return err
 	}
-	return d.answered.check(r.Body, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "responses", strconv.Itoa(r.Status), "content", jsonMedia, "schema")
+	return d.responses.check(r.Body, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "responses", strconv.Itoa(r.Status), "content", jsonMedia, "schema")
 }
 
 func (a *App) operation(req *http.Request) (found *handlers.Operation, params map[string]string) {
@@ -203,7 +199,7 @@ func (a *App) operation(req *http.Request) (found *handlers.Operation, params ma
 		if ops[i].Method != req.Method {
 			continue
 		}
-		// Among several that match, the one with fewer parameters is meant.
+		// Several operations may match; the one with the fewest parameters wins.
 		if p, ok := ops[i].Match(req.URL.Path); ok && (found == nil || len(p) < len(params)) {
 			found, params = &ops[i], p
 		}
@@ -211,7 +207,7 @@ func (a *App) operation(req *http.Request) (found *handlers.Operation, params ma
 	return found, params
 }
 
-// seen is which operations were answered how, by status and by code, over all tests of a process.
+// seen records which operations returned which status and code, over all tests of a process.
 var seen = outcomes{m: map[string]map[string]bool{}}
 
 type outcomes struct {
@@ -219,7 +215,7 @@ type outcomes struct {
 	m  map[string]map[string]bool
 }
 
-// add takes down how an operation was answered, and tells whether it was so for the first time.
+// add records an outcome of an operation, and reports whether it is the first of its kind.
 func (o *outcomes) add(op, code string) (first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -231,7 +227,7 @@ func (o *outcomes) add(op, code string) (first bool) {
 	return first
 }
 
-// Seen tells whether a test saw the operation answer the code; "ok" is success.
+// Seen reports whether the operation has returned the code in any test of this process. "ok" means success.
 func Seen(op, code string) bool {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
