@@ -39,7 +39,7 @@ var owners = map[string][]string{
 	"go.etcd.io/bbolt":                    {"store", "index"}, // index for the root file of bleve, which is such a file
 	"github.com/tidwall/btree":            {"store"},
 	"github.com/blevesearch":              {"index"},
-	"github.com/RoaringBitmap":            {"index"},
+	"github.com/RoaringBitmap":            {"index", "internal/tam"},
 	"github.com/julienschmidt/httprouter": {"handlers"},
 	"github.com/prometheus":               {"handlers"},
 	"github.com/spf13/cobra":              {"cmd"},

@@ -110,7 +110,7 @@ func (e *exclusion) take(given string, found []int, unknown *[]string) {
 		note(unknown, given)
 		return
 	}
-	chosen := slices.DeleteFunc(found, func(n int) bool { return !e.sets.selected(n) })
+	chosen := slices.DeleteFunc(found, func(n int) bool { return !e.sets.isSelected(n) })
 	if len(chosen) == 0 {
 		note(&e.done.AlreadyExcluded, given)
 	}
@@ -118,7 +118,7 @@ func (e *exclusion) take(given string, found []int, unknown *[]string) {
 		e.removed[n] = true
 		if !e.sets.has(people, n) {
 			for person, end := n+1, e.sets.endOf(n); person < end; person++ {
-				if e.sets.selected(person) {
+				if e.sets.isSelected(person) {
 					e.removed[person] = true
 				}
 			}
@@ -142,7 +142,7 @@ func (e *exclusion) save() error {
 	var lost []int        // companies that have lost a person
 	company, end := -1, 0 // of the last of them
 	for _, n := range ordinals {
-		existing := e.sets.has(existingRows, n)
+		existing := e.sets.has(existingMembers, n)
 		if !e.sets.has(people, n) {
 			y.remove(false, existing, false)
 			e.done.Excluded.Companies++
@@ -153,7 +153,7 @@ func (e *exclusion) save() error {
 			end = e.sets.endOf(company)
 			lost = append(lost, company)
 		}
-		y.remove(true, existing, e.sets.has(existingRows, company))
+		y.remove(true, existing, e.sets.has(existingMembers, company))
 		e.done.Excluded.Contacts++
 	}
 	err := e.withoutPeople(lost)
@@ -174,9 +174,9 @@ func (e *exclusion) withoutPeople(companies []int) error {
 	for _, company := range companies {
 		left := false
 		for person, end := company+1, e.sets.endOf(company); person < end && !left; person++ {
-			left = e.sets.selected(person)
+			left = e.sets.isSelected(person)
 		}
-		if !left && e.sets.selected(company) {
+		if !left && e.sets.isSelected(company) {
 			empty = append(empty, uint32(company))
 		}
 	}

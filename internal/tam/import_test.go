@@ -118,7 +118,7 @@ func (o *office) preview(signal *Signal, companies ...researched) (id uuid.UUID)
 			}
 			for j := range rows {
 				y.add(&rows[j])
-				s.add(importableRows, rows[j].ordinal)
+				s.add(importableMembers, rows[j].ordinal)
 				stored := rows[j].encode(id)
 				if c.answer != "" {
 					stored = []byte(strings.Replace(string(stored), `"qualification":null`, `"qualification":{"answer":`+c.answer+`,"confidence":1}`, 1))

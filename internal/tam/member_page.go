@@ -114,7 +114,7 @@ func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageQuery)
 				b = append(b, ',')
 			}
 			comma = true
-			b = appendMember(b, stored, s.has(removedRows, int(n)))
+			b = appendMember(b, stored, s.has(removedMembers, int(n)))
 			return nil
 		})
 		if err = errors.Join(err, s.err); err != nil {

@@ -2,135 +2,45 @@ package tam
 
 import (
 	"encoding/binary"
-	"math/bits"
+	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/google/uuid"
 
 	"prospector/store"
 )
 
-// setKind names one of the sets of members that are kept with a Preview: what the listing of members filters by, and what
-// exclusion needs to know of members without reading them.
+// setKind identifies one of the sets of members that a Preview stores. Listing filters members by these sets, and
+// exclusion looks members up in them without reading the members themselves.
 type setKind int
 
 const (
-	people setKind = iota // the others are companies
-	existingRows
-	importableRows
-	qualifiedRows
-	unqualifiedRows
-	removedRows // by the user; the only one that changes
+	people setKind = iota // all other members are companies
+	existingMembers
+	importableMembers
+	qualifiedMembers
+	unqualifiedMembers
+	removedMembers // by the user; the only set that changes after preparation
 	setKinds
 )
 
-// A set is kept in pieces, so that a change writes the piece that it is in.
+// A set is stored in pieces, so that a change writes only the piece it is in. A piece is a dense bitmap of little-endian
+// 64-bit words with one bit for each member. Missing words at its end are zero.
 const (
-	pieceBits  = 1 << 16
-	pieceWords = pieceBits / 64
-	pieceMost  = 1 << 8 // how many pieces a set may have
+	pieceSize  = 1 << 16 // members
+	pieceWords = pieceSize / 64
+	maxPieces  = 1 << 8 // per set
 )
 
-func pieceNumber(kind setKind, piece int) uint32 { return uint32(int(kind)*pieceMost + piece) }
+// partNumber returns the number under which a piece of a set is stored.
+func partNumber(kind setKind, piece int) uint32 { return uint32(int(kind)*maxPieces + piece) }
 
-// sets are the sets of a Preview, read from the store as far as they are asked for. When one cannot be read it seems to be
-// empty, and err says so.
-type memberSets struct {
-	tx      *store.Tx
-	parts   *store.Parts
-	preview uuid.UUID
-	members int
-	pieces  map[uint32][]byte // those that were read
-	changed map[int]bool      // which of the pieces of those removed are copies
-	err     error
-}
-
-func (t *TAM) memberSetsOf(tx *store.Tx, preview uuid.UUID, members int) *memberSets {
-	return &memberSets{tx: tx, parts: t.memberSets, preview: preview, members: members, pieces: map[uint32][]byte{}, changed: map[int]bool{}}
-}
-
-// piece gives a piece of a set, as it is stored: a bit for each member. What it lacks at its end are members that are not in it.
-func (s *memberSets) piece(kind setKind, piece int) []byte {
-	n := pieceNumber(kind, piece)
-	stored, read := s.pieces[n]
-	if !read {
-		var err error
-		if stored, err = s.parts.Get(s.tx, s.preview, n); err != nil {
-			s.err = err
-		}
-		s.pieces[n] = stored
+func decodePiece(stored []byte) *roaring.Bitmap {
+	words := make([]uint64, len(stored)/8)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint64(stored[8*i:])
 	}
-	return stored
-}
-
-// word gives 64 members of a piece.
-func word(piece []byte, i int) uint64 {
-	if len(piece) < (i+1)*8 {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(piece[i*8:])
-}
-
-func (s *memberSets) wordsIn(piece int) int {
-	return (min(pieceBits, s.members-piece*pieceBits) + 63) / 64
-}
-
-// has tells whether a member is in a set.
-func (s *memberSets) has(kind setKind, ordinal int) bool {
-	at := ordinal % pieceBits
-	return word(s.piece(kind, ordinal/pieceBits), at/64)>>(at%64)&1 != 0
-}
-
-// selected tells whether a member is importable and was not removed.
-func (s *memberSets) selected(ordinal int) bool {
-	return s.has(importableRows, ordinal) && !s.has(removedRows, ordinal)
-}
-
-// remove puts a member among those that the user removed.
-func (s *memberSets) remove(ordinal int) {
-	piece, at := ordinal/pieceBits, ordinal%pieceBits
-	removed := s.piece(removedRows, piece)
-	if !s.changed[piece] { // the bytes are the store's
-		removed = append(make([]byte, 0, 8*s.wordsIn(piece)), removed...)[:8*s.wordsIn(piece)]
-		s.pieces[pieceNumber(removedRows, piece)], s.changed[piece] = removed, true
-	}
-	removed[at/8] |= 1 << (at % 8) // little-endian words are bytes in order
-}
-
-// companyOf gives the company of a person: the last one before. It looks at 64 members at once: a company may have many.
-func (s *memberSets) companyOf(person int) int {
-	for at := person; at >= 0; at = at/64*64 - 1 {
-		companies := ^s.peopleAmong(at)
-		companies <<= 63 - at%64 // without those behind it
-		if companies != 0 {
-			return at - bits.LeadingZeros64(companies)
-		}
-	}
-	return 0
-}
-
-// endOf gives the member behind the people of a company.
-func (s *memberSets) endOf(company int) int {
-	for at := company + 1; at < s.members; at = (at/64 + 1) * 64 {
-		companies := ^s.peopleAmong(at)
-		companies >>= at % 64 // without those before it
-		if companies != 0 {
-			return min(s.members, at+bits.TrailingZeros64(companies))
-		}
-	}
-	return s.members
-}
-
-// peopleAmong tells which of the 64 members around one are people.
-func (s *memberSets) peopleAmong(ordinal int) uint64 {
-	return word(s.piece(people, ordinal/pieceBits), ordinal%pieceBits/64)
-}
-
-// save writes down which members were removed.
-func (s *memberSets) save() {
-	for piece := range s.changed {
-		n := pieceNumber(removedRows, piece)
-		s.parts.Put(s.tx, s.preview, n, s.pieces[n])
-	}
+	return roaring.FromDense(words, false)
 }
 
 func encodeWords(words []uint64) []byte {
@@ -141,7 +51,83 @@ func encodeWords(words []uint64) []byte {
 	return b
 }
 
-// MemberFilter is what the listing of members filters by; nil is anything.
+// memberSets are the sets of a Preview. Pieces are read from the store when they are first needed. A piece that cannot be
+// read is treated as empty, and err is set: callers check err before they use a result.
+type memberSets struct {
+	tx      *store.Tx
+	parts   *store.Parts
+	preview uuid.UUID
+	members int                        // of the Preview
+	pieces  map[uint32]*roaring.Bitmap // by part number, with ordinals relative to the piece
+	changed map[int]bool               // pieces of removedMembers that save must write
+	err     error
+}
+
+func (t *TAM) memberSetsOf(tx *store.Tx, preview uuid.UUID, members int) *memberSets {
+	return &memberSets{
+		tx: tx, parts: t.memberSets, preview: preview, members: members,
+		pieces: map[uint32]*roaring.Bitmap{}, changed: map[int]bool{},
+	}
+}
+
+func (s *memberSets) piece(kind setKind, piece int) *roaring.Bitmap {
+	n := partNumber(kind, piece)
+	bitmap, ok := s.pieces[n]
+	if !ok {
+		stored, err := s.parts.Get(s.tx, s.preview, n)
+		if err != nil {
+			s.err = err
+		}
+		bitmap = decodePiece(stored)
+		s.pieces[n] = bitmap
+	}
+	return bitmap
+}
+
+// has reports whether a member is in a set.
+func (s *memberSets) has(kind setKind, ordinal int) bool {
+	return s.piece(kind, ordinal/pieceSize).Contains(uint32(ordinal % pieceSize))
+}
+
+// isSelected reports whether a member is importable and was not removed by the user.
+func (s *memberSets) isSelected(ordinal int) bool {
+	return s.has(importableMembers, ordinal) && !s.has(removedMembers, ordinal)
+}
+
+// remove adds a member to those that the user removed.
+func (s *memberSets) remove(ordinal int) {
+	piece := ordinal / pieceSize
+	s.piece(removedMembers, piece).Add(uint32(ordinal % pieceSize))
+	s.changed[piece] = true
+}
+
+// companyOf returns the company of a person: the last company before the person.
+func (s *memberSets) companyOf(person int) int {
+	company := person
+	for company > 0 && s.has(people, company) {
+		company--
+	}
+	return company
+}
+
+// endOf returns the ordinal after the last person of a company.
+func (s *memberSets) endOf(company int) int {
+	end := company + 1
+	for end < s.members && s.has(people, end) {
+		end++
+	}
+	return end
+}
+
+// save stores which members were removed.
+func (s *memberSets) save() {
+	for piece := range s.changed {
+		n := partNumber(removedMembers, piece)
+		s.parts.Put(s.tx, s.preview, n, encodeWords(s.pieces[n].ToDense()))
+	}
+}
+
+// MemberFilter restricts a list of members. The zero value matches every member.
 type MemberFilter struct {
 	Kind        string
 	Selected    *bool
@@ -151,81 +137,65 @@ type MemberFilter struct {
 
 func (f MemberFilter) isEmpty() bool { return f == MemberFilter{} }
 
-// matching gives the words of a piece of the members that a filter matches.
-func (s *memberSets) matching(f MemberFilter, piece int) []uint64 {
-	out := make([]uint64, s.wordsIn(piece))
-	for i := range out {
-		out[i] = ^uint64(0)
-	}
-	if rest := s.members - piece*pieceBits; rest < len(out)*64 {
-		out[len(out)-1] >>= len(out)*64 - rest
-	}
-	narrow := func(want bool, in func(i int) uint64) {
-		for i := range out {
-			if want {
-				out[i] &= in(i)
-			} else {
-				out[i] &^= in(i)
-			}
+// matching returns the members of one piece that a filter matches.
+func (s *memberSets) matching(f MemberFilter, piece int) *roaring.Bitmap {
+	result := roaring.New()
+	result.AddRange(0, uint64(min(pieceSize, s.members-piece*pieceSize)))
+	restrict := func(want bool, set *roaring.Bitmap) {
+		if want {
+			result.And(set)
+		} else {
+			result.AndNot(set)
 		}
 	}
-	of := func(kind setKind) func(i int) uint64 {
-		stored := s.piece(kind, piece)
-		return func(i int) uint64 { return word(stored, i) }
-	}
 	if f.Kind != "" {
-		narrow(f.Kind == kindPerson, of(people))
+		restrict(f.Kind == kindPerson, s.piece(people, piece))
 	}
 	if f.Existing != nil {
-		narrow(*f.Existing, of(existingRows))
+		restrict(*f.Existing, s.piece(existingMembers, piece))
 	}
 	if f.IsQualified != nil && *f.IsQualified {
-		narrow(true, of(qualifiedRows))
+		restrict(true, s.piece(qualifiedMembers, piece))
 	} else if f.IsQualified != nil {
-		narrow(true, of(unqualifiedRows))
+		restrict(true, s.piece(unqualifiedMembers, piece))
 	}
 	if f.Selected != nil {
-		importable, removed := of(importableRows), of(removedRows)
-		narrow(*f.Selected, func(i int) uint64 { return importable(i) &^ removed(i) })
+		restrict(*f.Selected, roaring.AndNot(s.piece(importableMembers, piece), s.piece(removedMembers, piece)))
 	}
-	return out
+	return result
 }
 
-// find gives the ordinals of the members from the given place on that a filter matches, at most so many, and how many it
-// matches in all.
-func (s *memberSets) find(f MemberFilter, from, most int) (ordinals []uint32, total int) {
-	for piece := 0; piece*pieceBits < s.members; piece++ {
-		for i, w := range s.matching(f, piece) {
-			first := total // how many come before those of the word
-			total += bits.OnesCount64(w)
-			for ; w != 0 && total > from && len(ordinals) < most; w &= w - 1 {
-				if first >= from {
-					ordinals = append(ordinals, uint32(piece*pieceBits+i*64+bits.TrailingZeros64(w)))
-				}
-				first++
-			}
+// find returns the ordinals of at most limit members that a filter matches, after skipping the first from of them, and the
+// number of all members that it matches.
+func (s *memberSets) find(f MemberFilter, from, limit int) (ordinals []uint32, total int) {
+	for piece := 0; piece*pieceSize < s.members; piece++ {
+		matching := s.matching(f, piece)
+		before := total
+		total += int(matching.GetCardinality())
+		if from >= total || len(ordinals) >= limit {
+			continue
+		}
+		first, _ := matching.Select(uint32(max(0, from-before))) // exists, because from < total
+		it := matching.Iterator()
+		for it.AdvanceIfNeeded(first); it.HasNext() && len(ordinals) < limit; {
+			ordinals = append(ordinals, uint32(piece*pieceSize)+it.Next())
 		}
 	}
 	return ordinals, total
 }
 
-// newMemberSets are the sets of a Preview that is being prepared, in memory.
-type newMemberSets [setKinds][]uint64
+// newMemberSets are the sets of a Preview that is being prepared.
+type newMemberSets [setKinds]roaring.Bitmap
 
-func (s *newMemberSets) add(kind setKind, ordinal int) {
-	for len(s[kind]) <= ordinal/64 {
-		s[kind] = append(s[kind], 0)
-	}
-	s[kind][ordinal/64] |= 1 << (ordinal % 64)
-}
+func (s *newMemberSets) add(kind setKind, ordinal int) { s[kind].Add(uint32(ordinal)) }
 
-// put writes them down.
+// put stores the sets.
 func (s *newMemberSets) put(tx *store.Tx, parts *store.Parts, preview uuid.UUID) {
-	for kind, words := range s {
-		for piece := 0; len(words) > 0; piece++ {
-			n := min(len(words), pieceWords)
-			parts.Put(tx, preview, pieceNumber(setKind(kind), piece), encodeWords(words[:n]))
-			words = words[n:]
+	for kind := range s {
+		piece := 0
+		for words := range slices.Chunk(s[kind].ToDense(), pieceWords) {
+			parts.Put(tx, preview, partNumber(setKind(kind), piece), encodeWords(words))
+			piece++
 		}
 	}
 }

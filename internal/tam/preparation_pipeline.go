@@ -140,18 +140,18 @@ func (p *preparation) take(r *row) {
 	}
 	p.entries = append(p.entries, dirEntry{nameOf(kind, r.source), uint32(r.ordinal)})
 	if r.existing {
-		p.sets.add(existingRows, r.ordinal)
+		p.sets.add(existingMembers, r.ordinal)
 	}
 	if r.importable() {
-		p.sets.add(importableRows, r.ordinal)
+		p.sets.add(importableMembers, r.ordinal)
 	}
 	if r.verdict == nil || r.verdict.qualified == nil {
 		return
 	}
 	if *r.verdict.qualified {
-		p.sets.add(qualifiedRows, r.ordinal)
+		p.sets.add(qualifiedMembers, r.ordinal)
 	} else {
-		p.sets.add(unqualifiedRows, r.ordinal)
+		p.sets.add(unqualifiedMembers, r.ordinal)
 	}
 }
 
