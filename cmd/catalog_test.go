@@ -31,18 +31,18 @@ func TestCatalogImport(t *testing.T) {
 `))
 		args := []string{"catalog", "import", "--companies", "companies.csv", "--people", "people.jsonl.gz", "--map", "Firm=name", "--map", "Staff=employee_count"}
 		// Without a map for it, the column of the website is one that nobody knows.
-		first := d.run(append(args, "--json")...).past().tells("warning: companies.csv: the column \"Web\" is ignored: companies have no such field\n" +
-			"warning: people.jsonl.gz: the column \"Web\" is ignored: people have no such field\n")
+		first := d.run(append(args, "--json")...).past().tells("warning: companies.csv: column \"Web\" was ignored: companies have no such field\n" +
+			"warning: people.jsonl.gz: column \"Web\" was ignored: people have no such field\n")
 		first.prints(`{"companies": {"added": 2, "updated": 0, "skipped": 2}, "people": {"added": 2, "updated": 0, "skipped": 1}, "errors": [
-			{"file": "companies.csv", "line": 4, "message": "employee_count must be an integer"},
-			{"file": "companies.csv", "line": 6, "message": "name is required"},
-			{"file": "people.jsonl.gz", "line": 3, "message": "email is required, or linkedin_url, or first_name or last_name"}], "warnings": "<any>"}`)
+			{"file": "companies.csv", "line": 4, "message": "employee_count: \"51-200\" is not an integer"},
+			{"file": "companies.csv", "line": 6, "message": "name: required"},
+			{"file": "people.jsonl.gz", "line": 3, "message": "email: required, or linkedin_url, or first_name or last_name"}], "warnings": "<any>"}`)
 		d.run("catalog", "stats", "--json").past().prints(`{"companies": 2, "people": 2, "people_without_employer": 2}`)
 		// With one it is known, in the file that has it: companies have no company_website, and people no website.
 		d.run(append(args, "--map", "Web=website")...).past().tells("warning: companies.csv: rows kept without website because theirs is none: 1 (line 5)\n" +
-			"warning: people.jsonl.gz: the column \"Web\" is ignored: people have no such field\n" +
-			"companies.csv line 4: employee_count must be an integer\ncompanies.csv line 6: name is required\n" +
-			"people.jsonl.gz line 3: email is required, or linkedin_url, or first_name or last_name\n").
+			"warning: people.jsonl.gz: column \"Web\" was ignored: people have no such field\n" +
+			"companies.csv line 4: employee_count: \"51-200\" is not an integer\ncompanies.csv line 6: name: required\n" +
+			"people.jsonl.gz line 3: email: required, or linkedin_url, or first_name or last_name\n").
 			says("Imported companies: 0 added, 2 updated, 2 skipped\nImported people: 0 added, 2 updated, 1 skipped\n")
 		d.run("catalog", "stats").past().says("The catalogue has 2 companies and 2 people, 1 of them without an employer\n")
 		// Either file alone will do, also from standard input; the company that somebody waits for comes later.
@@ -86,8 +86,8 @@ func TestCatalogMapping(t *testing.T) {
 		says("Imported companies: 1 added, 0 updated, 0 skipped\nImported people: 1 added, 0 updated, 0 skipped\n")
 	p.run("catalog", "stats", "--json").past().prints(`{"companies": 1, "people": 1, "people_without_employer": 0}`)
 	p.run(append(args, "--map", "Land=land")...).fails(1, `"Land" is mapped to "land", which is a field of neither companies nor people`)
-	p.run(append(args, "--map", "Town=sub_industry")...).past().fails(1, `c.csv: "Town" is mapped, but the file has no such column; it has Key, Land, Firm`)
-	p.run("catalog", "import", "--companies", "c.csv", "--map", "Key=id", "--map", "Town=country").past().fails(1, `c.csv: "Town" is mapped, but the file has no such column`)
+	p.run(append(args, "--map", "Town=sub_industry")...).past().fails(1, `c.csv: "Town" is mapped, but the file does not have it; its columns are: Key, Land, Firm`)
+	p.run("catalog", "import", "--companies", "c.csv", "--map", "Key=id", "--map", "Town=country").past().fails(1, `c.csv: "Town" is mapped, but the file does not have it`)
 }
 
 // TestCatalogRefusals: what makes no sense imports nothing, and what was kept before a file that makes none is told.
@@ -110,15 +110,15 @@ func TestCatalogRefusals(t *testing.T) {
 			return d.run(append([]string{"catalog", "import"}, args...)...).past()
 		}
 		imports("--companies", "good.csv", "--people", "nosuch.csv").fails(1, "nosuch.csv", "no such file")
-		imports("--companies", "other.csv").fails(1, "other.csv: none of its columns is a field of companies: pet")
+		imports("--companies", "other.csv").fails(1, "other.csv: no column is a field of companies: pet")
 		imports("--companies", "header.csv").fails(1, "there are no rows; nothing was imported")
 		imports("--companies", "bad.csv", "--json").fails1(`{"companies": {"added": 0, "updated": 0, "skipped": 2}, "people": {"added": 0, "updated": 0, "skipped": 0}, "errors": [
-			{"file": "bad.csv", "line": 2, "message": "name is required"}, {"file": "bad.csv", "line": 3, "message": "employee_count must be an integer"}], "warnings": []}`,
+			{"file": "bad.csv", "line": 2, "message": "name: required"}, {"file": "bad.csv", "line": 3, "message": "employee_count: \"many\" is not an integer"}], "warnings": []}`,
 			"not one row was good; nothing was imported")
 		d.run("catalog", "stats", "--json").past().prints(`{"companies": 0, "people": 0, "people_without_employer": 0}`)
 		imports("--companies", "good.csv", "--people", "other.csv", "--json").fails1(`{"companies": {"added": 1, "updated": 0, "skipped": 0}, "people": {"added": 0, "updated": 0, "skipped": 0},
-			"errors": [], "warnings": [], "failed": "other.csv: none of its columns is a field of people: pet (--map names those that are called otherwise)"}`,
-			"the import ended early: other.csv: none of its columns", "1 companies and 0 people were added or updated before, and are kept")
+			"errors": [], "warnings": [], "failed": "other.csv: no column is a field of people: pet (rename columns with --map)"}`,
+			"the import ended early: other.csv: no column", "1 companies and 0 people were added or updated before, and are kept")
 		// One good row of either file is enough.
 		d.write("person.csv", "first_name\nAda\n")
 		r := imports("--companies", "bad.csv", "--people", "person.csv", "--json")

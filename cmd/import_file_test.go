@@ -143,19 +143,19 @@ func TestImportRefusals(t *testing.T) {
 			{"nosuch.csv", "", []string{"nosuch.csv", "no such file or directory"}},
 			{"people.csv/more", "", []string{"people.csv/more", "not a directory"}},
 			{"people", "", []string{"people is a directory"}},
-			{"empty.csv", "", []string{"it is empty"}},
-			{"/dev/null", "", []string{"it is empty"}},
-			{"blank.csv", "", []string{"it is empty"}},
-			{"not.gz", "", []string{"it is not gzip"}},
-			{"quote.csv", "", []string{"its header", "a quote that opens in it is not closed"}},
-			{"other.csv", "", []string{"none of its columns is a field of contacts: Name of pet, Color", "--map"}},
-			{"twice.csv", "", []string{`"email" and "Email" are both for email`}},
-			{"people.csv", "--map Rank=title --map Job=title", []string{`"Job" and "Rank" are both for title`}},
+			{"empty.csv", "", []string{"the file is empty"}},
+			{"/dev/null", "", []string{"the file is empty"}},
+			{"blank.csv", "", []string{"the file is empty"}},
+			{"not.gz", "", []string{"invalid gzip header"}},
+			{"quote.csv", "", []string{"header: ", "unclosed quote"}},
+			{"other.csv", "", []string{"no column is a field of contacts: Name of pet, Color", "--map"}},
+			{"twice.csv", "", []string{`"email" and "Email" both set email`}},
+			{"people.csv", "--map Rank=title --map Job=title", []string{`"Job" and "Rank" both set title`}},
 			{"people.csv", "--map Rank=rank", []string{`"Rank" is mapped to "rank"`, "first_name", "title"}},
 			{"people.csv", "--map Rank=source", []string{`"Rank" is mapped to "source"`}},
 			{"people.csv", "--map Rank=created_at", []string{`"Rank" is mapped to "created_at"`}},
 			{"people.csv", "--map Rank=custom_field_rank", []string{`"Rank" is mapped to "custom_field_rank"`}},
-			{"people.csv", "--map Salary=notes", []string{`"Salary" is mapped`, "no such column", "email, Job, Rank"}},
+			{"people.csv", "--map Salary=notes", []string{`"Salary" is mapped`, "does not have it", "email, Job, Rank"}},
 			{"people.csv", "--org Nobody", []string{`there is no organization "Nobody"`, "prospector org list"}},
 			{"people.csv", "--org " + absent, []string{`there is no organization "` + absent + `"`}},
 			{"people.csv", "--org Twin", []string{`2 organizations are called "Twin"`, first, second}},
@@ -191,7 +191,7 @@ func TestImportRefusals(t *testing.T) {
 		// The name of a column may have anything in it, also what --map puts between column and field.
 		d.imports("contacts", "a=b, Mail \nCEO,ada@x.example\n", "--map", "a=b=title", "--map", "Mail=email").says("Imported contacts: 1 added, 0 updated, 0 skipped\n")
 		// What is mapped wins over what has the name.
-		d.imports("contacts", "title,Job,email\nDr.,CTO,bob@x.example\n", "--map", "Job=title").tells("warning: the column \"title\" is ignored: another is mapped to it\n").ok()
+		d.imports("contacts", "title,Job,email\nDr.,CTO,bob@x.example\n", "--map", "Job=title").tells("warning: column \"title\" was ignored: another column is mapped to this field\n").ok()
 		d.keeps("contacts", imported("contacts", `"email": "ada@x.example", "title": "CEO"`), imported("contacts", `"email": "bob@x.example", "title": "CTO"`))
 	})
 }
@@ -217,8 +217,8 @@ func TestImportRefusedEarly(t *testing.T) {
 		d.write("large.csv", manyRows("Mail,Job,Words", n))
 		d.write("large.csv.gz", zipped(manyRows("Mail,Job,Words", n)))
 		args := []string{"import", "contacts", "large.csv", "--org", "Acme"}
-		d.run(args...).past().fails(1, "none of its columns is a field of contacts: Mail, Job, Words")
-		d.run("import", "contacts", "large.csv.gz", "--org", "Acme").past().fails(1, "none of its columns is a field of contacts: Mail, Job, Words")
+		d.run(args...).past().fails(1, "no column is a field of contacts: Mail, Job, Words")
+		d.run("import", "contacts", "large.csv.gz", "--org", "Acme").past().fails(1, "no column is a field of contacts: Mail, Job, Words")
 		d.run(append(args, "--org", "Nobody")...).past().fails(1, `there is no organization "Nobody"`)
 		d.run(append(args, "--map", "Mail=mail")...).past().fails(1, `"Mail" is mapped to "mail"`)
 		large, err := os.Open(d.path("large.csv"))
@@ -227,7 +227,7 @@ func TestImportRefusedEarly(t *testing.T) {
 		}
 		defer large.Close()
 		args[2] = "-"
-		d.feed(large, args...).fails(1, "none of its columns is a field of contacts")
+		d.feed(large, args...).fails(1, "no column is a field of contacts")
 		// Nobody waits for the end of what comes through a pipe.
 		for _, input := range []string{"Mail,Job\n", "email\n"} {
 			r, w, err := os.Pipe()
@@ -241,7 +241,7 @@ func TestImportRefusedEarly(t *testing.T) {
 			if input == "email\n" {
 				args[len(args)-1] = "Nobody"
 			}
-			d.feed(r, args...).fails(1, map[string]string{"Mail,Job\n": "none of its columns", "email\n": `no organization "Nobody"`}[input])
+			d.feed(r, args...).fails(1, map[string]string{"Mail,Job\n": "no column", "email\n": `no organization "Nobody"`}[input])
 			r.Close()
 		}
 		d.keeps("contacts")
@@ -303,7 +303,7 @@ func TestImportManyBadRows(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
 	if last := len(lines) - 1; last != 10_000 || lines[0] != "warning: of 10500 bad rows only the first 10000 are told" ||
-		lines[1] != "line 2: it has 1 cells, the header has 2" || !strings.HasPrefix(lines[last], "line 10001: ") {
+		lines[1] != "line 2: 1 cells, but the header has 2" || !strings.HasPrefix(lines[last], "line 10001: ") {
 		t.Errorf("%d lines: %s … %s", len(lines), lines[0], lines[len(lines)-1])
 	}
 }

@@ -218,7 +218,7 @@ func TestImportOfAnExport(t *testing.T) {
 		take := func(entity string, flags ...string) result {
 			return d.run(append([]string{"import", entity, "acme.jsonl", "--org", "Beta"}, flags...)...).past()
 		}
-		if r := take("contacts"); r.status != 1 || !strings.Contains(r.stderr, "id names nothing that exists") {
+		if r := take("contacts"); r.status != 1 || !strings.Contains(r.stderr, "id: does not exist") {
 			t.Errorf("%+v", r)
 		}
 		for entity, flags := range map[string][]string{"accounts": {"--map", "id=external_id"}, "contacts": {"--map", "id=external_id"}, "suppressions": nil} {

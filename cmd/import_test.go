@@ -158,14 +158,14 @@ Dan,Fox,dan@x.example,,Nosuch,nowhere.example,,,
 ,,,,,,,,
 Fay,"""Q"", etc.",fay@x.example,silver,,,,,
 `
-		const warnings = "warning: the column \"Shoe size\" is ignored: contacts have no such field\n" +
-			"warning: the column \"source\" is ignored: the service sets it\n"
+		const warnings = "warning: column \"Shoe size\" was ignored: contacts have no such field\n" +
+			"warning: column \"source\" was ignored: the field is read-only\n"
 		bad := []struct{ line, message string }{
-			{"4", "email must be an email address such as ada@acme.example"},
-			{"5", "it has 2 cells, the header has 9"},
-			{"7", "custom_field_tier must be one of gold, silver"},
-			{"8", `tags names "Nosuch", which is neither an id nor the name of one; account_website is "nowhere.example", which none of the accounts has`},
-			{"9", "email is required, or linkedin_url, or first_name and last_name"},
+			{"4", `email: "not an address" is not an email address`},
+			{"5", "2 cells, but the header has 9"},
+			{"7", `custom_field_tier: "bronze" is not one of: gold, silver`},
+			{"8", `tags: "Nosuch" is neither an id nor a known name; account_website: none of the accounts has "nowhere.example"`},
+			{"9", "email: required, unless linkedin_url or both first_name and last_name are set"},
 		}
 		var errors, lines []string
 		for _, b := range bad {
@@ -221,13 +221,13 @@ func TestImportAccounts(t *testing.T) {
 
 {"name": "Hooli", "name": "Twice"}
 `
-		const warnings = "warning: the column \"color\" is ignored: accounts have no such field\n"
+		const warnings = "warning: column \"color\" was ignored: accounts have no such field\n"
 		first := d.imports("accounts", file, "--json").tells(warnings)
 		if strings.Contains(first.stdout, "invalid_json") {
 			t.Errorf("the code of an error is for programs: %s", first.stdout)
 		}
 		first.prints(`{"added": 2, "updated": 0, "skipped": 5, "errors": [
-			{"line": 3, "message": "name is required"}, {"line": 4, "message": "<any>"}, {"line": 5, "message": "employee_count must be an integer"},
+			{"line": 3, "message": "name: required"}, {"line": 4, "message": "<any>"}, {"line": 5, "message": "employee_count: \"many\" is not an integer"},
 			{"line": 6, "message": "<any>"}, {"line": 8, "message": "<any>"}], "warnings": "<any>"}`)
 		initech := `"name": "Initech", "website": "initech.example", "employee_count": 250, "external_id": "a1"`
 		hooli := `"name": "Hooli", "employee_count": 40`
@@ -254,8 +254,8 @@ func TestImportSuppressions(t *testing.T) {
 	bothDesks(t, func(t *testing.T, d *desk) {
 		const file = "Email,domain,reason\nstop@x.example,,asked to\n,never.example,\nSTOP@X.example,,again\n,,nobody\nboth@x.example,x.example,\nno address,,\n"
 		d.imports("suppressions", file, "--json").prints(`{"added": 2, "updated": 1, "skipped": 3, "errors": [
-			{"line": 5, "message": "email is required, or domain"}, {"line": 6, "message": "domain must not be given together with email"},
-			{"line": 7, "message": "email must be an email address such as ada@acme.example"}], "warnings": []}`)
+			{"line": 5, "message": "email: required, unless domain is set"}, {"line": 6, "message": "domain: not allowed together with email"},
+			{"line": 7, "message": "email: \"no address\" is not an email address"}], "warnings": []}`)
 		list := []string{
 			imported("suppressions", `"email": "stop@x.example", "reason": "asked to"`), imported("suppressions", `"domain": "never.example"`),
 		}

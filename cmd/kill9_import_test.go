@@ -163,7 +163,7 @@ func TestShutdownWhileImporting(t *testing.T) {
 	d.sound()
 }
 
-// TestImportCutShort: of a file that ends too early all rows before its end are kept, and told.
+// TestImportCutShort: of a file that unexpected end all rows before its end are kept, and told.
 func TestImportCutShort(t *testing.T) {
 	t.Parallel()
 	bothDesks(t, func(t *testing.T, d *desk) {
@@ -173,10 +173,10 @@ func TestImportCutShort(t *testing.T) {
 		}
 		whole := zipped(strings.Join(rows, ""))
 		r := d.imports("contacts", whole[:len(whole)-len(whole)/20], "--json")
-		if n := r.endedEarly("it is cut short: unexpected EOF"); n != d.kept() || n < 1000 || n >= 1500 {
+		if n := r.endedEarly("truncated: unexpected EOF"); n != d.kept() || n < 1000 || n >= 1500 {
 			t.Errorf("%d contacts were kept, it says %d", d.kept(), n)
 		}
-		if want := `"failed": "it is cut short: unexpected EOF"`; !strings.Contains(r.stdout, want) {
+		if want := `"failed": "truncated: unexpected EOF"`; !strings.Contains(r.stdout, want) {
 			t.Errorf("%s\ndoes not say %s", r.stdout, want)
 		}
 		d.imports("contacts", whole, "--match-on", "external_id").past()

@@ -68,7 +68,7 @@ func TestLinesByName(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	p.write("empty.ndjson", "")
-	p.run("import", "contacts", "empty.ndjson", "--org", "Acme").past().fails(1, "it is empty")
+	p.run("import", "contacts", "empty.ndjson", "--org", "Acme").past().fails(1, "the file is empty")
 }
 
 // TestInterrupted: a command that is told to end says that it did, and leaves nothing half done behind.

@@ -23,26 +23,26 @@ func TestAccount(t *testing.T) {
 		t.Error(string(got.Body))
 	}
 	for body, message := range map[string]string{
-		`{"name": null}`:                             "name is required",
-		`{"name": ""}`:                               "name is required",
-		`{"employee_count": -1}`:                     "employee_count must be at least 0",
-		`{"employee_count": 1.5}`:                    "employee_count must be an integer",
-		`{"employee_count": "5"}`:                    "employee_count must be an integer",
-		`{"founded_year": 1e400}`:                    "founded_year must be between",
-		`{"annual_revenue": 9007199254740993}`:       "annual_revenue must be between -2^53 and 2^53",
-		`{"annual_revenue": true}`:                   "annual_revenue must be a number",
-		`{"owner_id": "` + id + `"}`:                 "owner_id names nothing that exists",
-		`{"website": "http://"}`:                     "website must be a website or domain",
-		`{"website": "not a domain"}`:                "website must be a website or domain",
-		`{"website": "info@acme.example"}`:           "website must be a website or domain",
-		`{"website": "mailto:info@acme.example"}`:    "website must be a website or domain",
-		`{"website": "localhost"}`:                   "website must be a website or domain",
-		`{"website": "a..example"}`:                  "website must be a website or domain",
-		`{"website": "javascript:alert(1).example"}`: "website must be a website or domain",
+		`{"name": null}`:                             "name: required",
+		`{"name": ""}`:                               "name: required",
+		`{"employee_count": -1}`:                     "employee_count: must be at least 0",
+		`{"employee_count": 1.5}`:                    "employee_count: 1.5 is not an integer",
+		`{"employee_count": "5"}`:                    "employee_count: \"5\" is not an integer",
+		`{"founded_year": 1e400}`:                    "founded_year: must be between",
+		`{"annual_revenue": 9007199254740993}`:       "annual_revenue: must be between -2^53 and 2^53",
+		`{"annual_revenue": true}`:                   "annual_revenue: must be a number",
+		`{"owner_id": "` + id + `"}`:                 "owner_id: does not exist",
+		`{"website": "http://"}`:                     "website: \"http://\" is not a website or domain",
+		`{"website": "not a domain"}`:                "website: \"not a domain\" is not a website or domain",
+		`{"website": "info@acme.example"}`:           "website: \"info@acme.example\" is not a website or domain",
+		`{"website": "mailto:info@acme.example"}`:    "website: \"mailto:info@acme.example\" is not a website or domain",
+		`{"website": "localhost"}`:                   "website: \"localhost\" is not a website or domain",
+		`{"website": "a..example"}`:                  "website: \"a..example\" is not a website or domain",
+		`{"website": "javascript:alert(1).example"}`: "website: \"javascript:alert(1).example\" is not a website or domain",
 	} {
 		org.Write.Patch("/v1/accounts/"+id, body).Fails(422, "validation_failed", message)
 	}
-	org.Write.Post("/v1/accounts", nil).Fails(422, "validation_failed", "name is required")
+	org.Write.Post("/v1/accounts", nil).Fails(422, "validation_failed", "name: required")
 	org.Write.Patch("/v1/accounts/"+id, `{"annual_revenue": 9007199254740992, "employee_count": 9007199254740992}`).Is(200)
 }
 
@@ -100,5 +100,5 @@ func TestDeletingWhatIsReferredTo(t *testing.T) {
 			t.Errorf("%s finds %d", filter, n)
 		}
 	}
-	org.Write.Patch("/v1/contacts/"+ids[0], fmt.Sprintf(`{"account_id": %q}`, account)).Fails(422, "validation_failed", "account_id names nothing that exists")
+	org.Write.Patch("/v1/contacts/"+ids[0], fmt.Sprintf(`{"account_id": %q}`, account)).Fails(422, "validation_failed", "account_id: does not exist")
 }

@@ -180,14 +180,14 @@ func TestAudienceRefusals(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ body, path, message string }{
-		{`{"name": null}`, "name", "is required"}, {`{"name": ""}`, "name", "is required"}, {`{"name": "  "}`, "name", "must not be only spaces"},
-		{`{"name": "` + strings.Repeat("a", 256) + `"}`, "name", "must have at most 255 characters"}, {`{"name": ["x"]}`, "name", "must be a text"},
-		{`{"status": "paused"}`, "status", "must be one of active, archived"}, {`{"status": "Active"}`, "status", "must be one of"}, {`{"status": 1}`, "status", "must be a text"},
-		{`{"type": "dynamic"}`, "type", "is read-only"}, {`{"type": null}`, "type", "is read-only"}, {`{"contact_count": 2}`, "contact_count", "is read-only"},
-		{`{"contact_count": "1"}`, "contact_count", "is read-only"}, {`{"id": "` + nobodyID + `"}`, "id", "is read-only"}, {`{"updated_at": "2026-03-03T09:00:00Z"}`, "updated_at", "is read-only"},
-		{`{"contact_ids": ["` + mine + `"]}`, "contact_ids", "is not a known field"}, {`{"colour": 1}`, "colour", "is not a known field"},
+		{`{"name": null}`, "name", "required"}, {`{"name": ""}`, "name", "required"}, {`{"name": "  "}`, "name", "must not be blank"},
+		{`{"name": "` + strings.Repeat("a", 256) + `"}`, "name", "must be at most 255 characters"}, {`{"name": ["x"]}`, "name", "must be a string"},
+		{`{"status": "paused"}`, "status", "must be one of active, archived"}, {`{"status": "Active"}`, "status", "must be one of"}, {`{"status": 1}`, "status", "must be a string"},
+		{`{"type": "dynamic"}`, "type", "read-only field"}, {`{"type": null}`, "type", "read-only field"}, {`{"contact_count": 2}`, "contact_count", "read-only field"},
+		{`{"contact_count": "1"}`, "contact_count", "read-only field"}, {`{"id": "` + nobodyID + `"}`, "id", "read-only field"}, {`{"updated_at": "2026-03-03T09:00:00Z"}`, "updated_at", "read-only field"},
+		{`{"contact_ids": ["` + mine + `"]}`, "contact_ids", "unknown field"}, {`{"colour": 1}`, "colour", "unknown field"},
 	} {
-		hasProblems(t, org.Write.Patch(path, c.body).Fails(422, "validation_failed", c.path+" "+c.message), c.path)
+		hasProblems(t, org.Write.Patch(path, c.body).Fails(422, "validation_failed", c.path+": "+c.message), c.path)
 	}
 	for at, body := range map[string]string{audiencesPath: `{"name": "X"}`, path + "/contacts/add": `{"filters": []}`, path + "/contacts/remove": `{"contact_ids": ["` + mine + `"]}`} {
 		org.Read.Post(at, body).Fails(403, "forbidden", "write")

@@ -93,6 +93,6 @@ func checkMatchOn(field string, known []string) error {
 	if field == "" || slices.Contains(known, field) {
 		return nil
 	}
-	p.Invalid("match_on", "must be one of %s", strings.Join(known, ", "))
+	p.Invalid("match_on", "%s is not one of: %s", shape.Quote(field), strings.Join(known, ", "))
 	return p.Err()
 }

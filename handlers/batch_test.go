@@ -86,12 +86,12 @@ func TestBatch(t *testing.T) {
 			t.Errorf("%s: %v", entity, ids)
 		}
 		// An error is as that of a request of its own.
-		if diff := apptest.Diff(`{"code": "validation_failed", "message": "nope is not a known field", "details": [
-			{"path": "nope", "message": "is not a known field"}, {"path": "tags", "message": "must be a list"}]}`, at(t, res, "data.results.3.error")); diff != "" {
+		if diff := apptest.Diff(`{"code": "validation_failed", "message": "nope: unknown field", "details": [
+			{"path": "nope", "message": "unknown field"}, {"path": "tags", "message": "must be a list"}]}`, at(t, res, "data.results.3.error")); diff != "" {
 			t.Errorf("%s: %s", entity, diff)
 		}
-		if diff := apptest.Diff(fmt.Sprintf(`{"code": "external_id_taken", "message": "external_id \"NEW\" is that of another record",
-			"details": [{"path": "external_id", "message": "\"NEW\" is that of another record", "id": %q}]}`, ids[0]), at(t, res, "data.results.8.error")); diff != "" {
+		if diff := apptest.Diff(fmt.Sprintf(`{"code": "external_id_taken", "message": "external_id: \"NEW\" is used by another record",
+			"details": [{"path": "external_id", "message": "\"NEW\" is used by another record", "id": %q}]}`, ids[0]), at(t, res, "data.results.8.error")); diff != "" {
 			t.Errorf("%s: %s", entity, diff)
 		}
 		if diff := apptest.Diff(`{"index": 4, "error": {"code": "not_found", "message": "Resource not found"}}`, at(t, res, "data.results.4")); diff != "" {
@@ -135,23 +135,23 @@ func TestBatchBounds(t *testing.T) {
 	}
 	before := org.Dump()
 	for body, message := range map[string]string{
-		``:                  "records is required",
-		`{}`:                "records is required",
-		`{"records": []}`:   "records must not be empty",
-		`{"records": {}}`:   "records must be a list",
-		`{"records": null}`: "records is required",
-		many(1001):          "records must have at most 1000 entries",
-		`{"records": [{"title": "Call"}], "match_on": "title"}`:         "match_on must be one of external_id",
-		`{"records": [{"title": "Call"}], "match_on": "id"}`:            "match_on must be one of external_id",
-		`{"records": [{"title": "Call"}], "match_on": ["external_id"]}`: "match_on must be a text",
-		`{"records": [{"title": "Call"}], "atomic": true}`:              "atomic is not a known field",
+		``:                  "records: required",
+		`{}`:                "records: required",
+		`{"records": []}`:   "records: must not be empty",
+		`{"records": {}}`:   "records: must be a list",
+		`{"records": null}`: "records: required",
+		many(1001):          "records: must have at most 1000 entries",
+		`{"records": [{"title": "Call"}], "match_on": "title"}`:         "match_on: \"title\" is not one of: external_id",
+		`{"records": [{"title": "Call"}], "match_on": "id"}`:            "match_on: \"id\" is not one of: external_id",
+		`{"records": [{"title": "Call"}], "match_on": ["external_id"]}`: "match_on: must be a string",
+		`{"records": [{"title": "Call"}], "atomic": true}`:              "atomic: unknown field",
 	} {
 		org.Write.Post("/v1/tasks/batch", body).Fails(422, "validation_failed", message)
 	}
 	for entity, fields := range map[string]string{"accounts": "website, external_id", "contacts": "email, linkedin_url, external_id", "opportunities": "external_id", "meetings": "external_id"} {
 		for _, field := range []string{"name", "Email", "website", "email"} {
 			if !strings.Contains(fields, field) {
-				org.Write.Post("/v1/"+entity+"/batch", map[string]any{"records": []any{7}, "match_on": field}).Fails(422, "validation_failed", "match_on must be one of "+fields)
+				org.Write.Post("/v1/"+entity+"/batch", map[string]any{"records": []any{7}, "match_on": field}).Fails(422, "validation_failed", fmt.Sprintf("match_on: %q is not one of: %s", field, fields))
 			}
 		}
 	}

@@ -80,15 +80,15 @@ func TestCampaignAudienceRefusals(t *testing.T) {
 	add, remove := path+"/audiences/add", path+"/audiences/remove"
 	for _, at := range []string{add, remove} {
 		for body, message := range map[string]string{
-			``:                                     "audience_ids is required",
-			`{}`:                                   "audience_ids is required",
-			`{"audience_ids": null}`:               "audience_ids is required",
-			`{"audience_ids": []}`:                 "audience_ids ",
-			`{"audience_ids": "` + org.west + `"}`: "audience_ids must be a list",
-			`{"audience_ids": ["` + org.west + `", 1]}`:                 "audience_ids[1] must be a UUID",
-			`{"audience_ids": ["x"]}`:                                   "audience_ids[0] must be a UUID",
-			`{"audience_ids": [null]}`:                                  "audience_ids[0] must be a UUID",
-			`{"audience_ids": ["` + org.west + `"], "contact_ids": []}`: "contact_ids is not a known field",
+			``:                                     "audience_ids: required",
+			`{}`:                                   "audience_ids: required",
+			`{"audience_ids": null}`:               "audience_ids: required",
+			`{"audience_ids": []}`:                 "audience_ids: ",
+			`{"audience_ids": "` + org.west + `"}`: "audience_ids: must be a list",
+			`{"audience_ids": ["` + org.west + `", 1]}`:                 "audience_ids[1]: must be a UUID",
+			`{"audience_ids": ["x"]}`:                                   "audience_ids[0]: \"x\" is not a UUID",
+			`{"audience_ids": [null]}`:                                  "audience_ids[0]: must be a UUID",
+			`{"audience_ids": ["` + org.west + `"], "contact_ids": []}`: "contact_ids: unknown field",
 		} {
 			res := org.Write.Post(at, body).Fails(422, "validation_failed", message)
 			if place, _, _ := strings.Cut(message, " "); res.Text("error.details.0.path") != place {
@@ -273,13 +273,13 @@ func TestCampaignDelete(t *testing.T) {
 		if got := org.Read.Post("/v1/tasks/list", inCampaign).Is(200).Int("pagination.total_count"); got != 0 {
 			t.Errorf("%d tasks are the campaign's", got)
 		}
-		org.Write.Post("/v1/tasks", map[string]string{"title": "Call", "campaign_id": id}).Fails(422, "validation_failed", "campaign_id names nothing that exists")
+		org.Write.Post("/v1/tasks", map[string]string{"title": "Call", "campaign_id": id}).Fails(422, "validation_failed", "campaign_id: does not exist")
 		app.Work()
 		app.Deliver()
 		rec.wantsExactly("deletion of "+status, nil)
 	}
 	for _, bad := range []string{`"` + org.template + `"`, `"` + strings.TrimPrefix(other.newCampaign(""), "/v1/campaigns/") + `"`} {
-		org.Write.Post("/v1/tasks", `{"title": "Call", "campaign_id": `+bad+`}`).Fails(422, "validation_failed", "campaign_id names nothing that exists")
+		org.Write.Post("/v1/tasks", `{"title": "Call", "campaign_id": `+bad+`}`).Fails(422, "validation_failed", "campaign_id: does not exist")
 	}
 	sound(t, app, org.Org)
 }

@@ -20,12 +20,12 @@ import (
 
 // customTypes are the six types, with the members that a field of it needs, values in ascending order, and a value that it refuses.
 var customTypes = []struct{ dataType, typ, more, low, high, bad, message string }{
-	{"text", "text", ``, `"Apple pie"`, `"banana = split"`, `7`, " must be a text"},
-	{"number", "number", ``, `-2.5`, `1e3`, `"7"`, " must be a number"},
-	{"boolean", "boolean", ``, `false`, `true`, `"true"`, " must be true or false"},
-	{"date", "date", ``, `"2026-01-31"`, `"2026-02-28"`, `"2026-02-29"`, " must be a date such as"},
-	{"enum", "enum", `, "allowed_values": ["a b", "c"]`, `"a b"`, `"c"`, `"C"`, " must be one of a b, c"},
-	{"multi_select", "multi", `, "allowed_values": ["x", "y", "z"]`, `["y", "x"]`, `["z"]`, `["x", "q"]`, "[1] must be one of x, y, z"},
+	{"text", "text", ``, `"Apple pie"`, `"banana = split"`, `7`, ": must be a string"},
+	{"number", "number", ``, `-2.5`, `1e3`, `"7"`, ": must be a number"},
+	{"boolean", "boolean", ``, `false`, `true`, `"true"`, ": must be true or false"},
+	{"date", "date", ``, `"2026-01-31"`, `"2026-02-28"`, `"2026-02-29"`, ": must be a date such as"},
+	{"enum", "enum", `, "allowed_values": ["a b", "c"]`, `"a b"`, `"c"`, `"C"`, ": must be one of a b, c"},
+	{"multi_select", "multi", `, "allowed_values": ["x", "y", "z"]`, `["y", "x"]`, `["z"]`, `["x", "q"]`, "[1]: must be one of x, y, z"},
 }
 
 // newField makes a custom field.
@@ -44,9 +44,9 @@ func TestCustomFields(t *testing.T) {
 			field := "custom_field_" + key
 			path := "/v1/" + entity
 			body := func(value string) string { return newBody(entity, account, fmt.Sprintf(`%q: %s`, field, value)) }
-			org.Write.Post(path, body(c.low)).Fails(422, "validation_failed", field+" is not a known field")
+			org.Write.Post(path, body(c.low)).Fails(422, "validation_failed", field+": unknown field")
 			id := newField(org, entity, key, c.dataType, c.more)
-			other.Write.Post(path, body(c.low)).Fails(422, "validation_failed", field+" is not a known field")
+			other.Write.Post(path, body(c.low)).Fails(422, "validation_failed", field+": unknown field")
 
 			low, high := org.Write.Post(path, body(c.low)).Is(201).ID(), org.Write.Post(path, body(c.high)).Is(201).ID()
 			none := org.Write.Post(path, body("null")).Is(201)
@@ -182,11 +182,11 @@ func forgotten(t *testing.T, org *apptest.Org, entity, id, field, body string) {
 		t.Errorf("%s: %d are found by a word of %s", entity, n, field)
 	}
 	filter := fmt.Sprintf(`{"filters": [{"field": %q, "condition": "is_not_empty"}]}`, field)
-	org.Read.Post(path+"/list", filter).Fails(422, "invalid_filter", fmt.Sprintf("filters[0].field %q is not a field of %s", field, entity))
+	org.Read.Post(path+"/list", filter).Fails(422, "invalid_filter", fmt.Sprintf("filters[0].field: %q is not a field of %s", field, entity))
 	org.Read.Post(path+"/export", filter).Fails(422, "invalid_filter", field)
 	org.Read.Post(path+"/list", map[string]string{"sort": field}).Fails(422, "invalid_sort", field)
-	org.Write.Post(path, body).Fails(422, "validation_failed", field+" is not a known field")
-	org.Write.Patch(path+"/"+id, fmt.Sprintf(`{%q: null}`, field)).Fails(422, "validation_failed", field+" is not a known field")
+	org.Write.Post(path, body).Fails(422, "validation_failed", field+": unknown field")
+	org.Write.Patch(path+"/"+id, fmt.Sprintf(`{%q: null}`, field)).Fails(422, "validation_failed", field+": unknown field")
 	batch := org.Write.Post(path+"/batch", `{"records": [`+body+`]}`).Is(200)
 	if batch.Int("data.failed") != 1 || batch.Text("data.results.0.error.details.0.path") != field {
 		t.Errorf("%s: %s", entity, batch.Body)
@@ -204,44 +204,44 @@ func TestFieldRules(t *testing.T) {
 		"label": "  Fleet & Co ", "data_type": "enum", "allowed_values": ["big", "small"], "ai": {"question": "Do they have vans?"}}, "meta": {"timestamp": "<time>"}}`).ID()
 	before := org.Dump()
 	for _, c := range []struct{ body, message string }{
-		{`{"key": "x", "data_type": "text"}`, "entity is required"},
-		{`{"entity": "tags", "key": "x", "data_type": "text"}`, "entity must be one of accounts, contacts, opportunities, tasks, meetings"},
-		{`{"entity": "account", "key": "x", "data_type": "text"}`, "entity must be one of"},
-		{`{"entity": "contacts", "data_type": "text"}`, "key is required"},
-		{`{"entity": "contacts", "key": "", "data_type": "text"}`, "key is required"},
-		{`{"entity": "contacts", "key": "X", "data_type": "text"}`, "key must be a lower-case letter and up to 62"},
-		{`{"entity": "contacts", "key": "1x", "data_type": "text"}`, "key must be a lower-case letter"},
-		{`{"entity": "contacts", "key": "_x", "data_type": "text"}`, "key must be a lower-case letter"},
-		{`{"entity": "contacts", "key": "x-y", "data_type": "text"}`, "key must be a lower-case letter"},
-		{`{"entity": "contacts", "key": "x\n", "data_type": "text"}`, "key must be a lower-case letter"},
-		{`{"entity": "contacts", "key": "ü", "data_type": "text"}`, "key must be a lower-case letter"},
-		{`{"entity": "contacts", "key": "` + strings.Repeat("k", 64) + `", "data_type": "text"}`, "key must be a lower-case letter"},
-		{`{"entity": "contacts", "key": "x"}`, "data_type is required"},
-		{`{"entity": "contacts", "key": "x", "data_type": "datetime"}`, "data_type must be one of text, number, boolean, date, enum, multi_select"},
-		{`{"entity": "contacts", "key": "x", "data_type": "text", "label": "` + strings.Repeat("l", 256) + `"}`, "label must have at most 255 characters"},
-		{`{"entity": "contacts", "key": "x", "data_type": "enum"}`, "allowed_values must not be empty for enum"},
-		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": []}`, "allowed_values must not be empty for multi_select"},
-		{`{"entity": "contacts", "key": "x", "data_type": "text", "allowed_values": ["a"]}`, "allowed_values must not be given for text"},
-		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": "a"}`, "allowed_values must be a list"},
-		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["a", 1]}`, "allowed_values[1] must be a text"},
-		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["a", ""]}`, "allowed_values[1] must not be empty"},
-		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["` + strings.Repeat("v", 256) + `"]}`, "allowed_values[0] must have at most 255 characters"},
-		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": ["a", "b|c", "d;e"]}`, "allowed_values[1] must not have | or ; in it"},
-		{`{"entity": "contacts", "key": "x", "data_type": "text", "ai": {"question": "Why?"}}`, "ai must not be given for contacts, only for accounts"},
-		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {}}`, "ai.question is required"},
-		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": ""}}`, "ai.question is required"},
-		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": true}`, "ai must be an object"},
-		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": "a", "model": "b"}}`, "ai.model is not a known field"},
-		{`{"entity": "accounts", "key": "x", "data_type": "text", "required": true}`, "required is not a known field"},
+		{`{"key": "x", "data_type": "text"}`, "entity: required"},
+		{`{"entity": "tags", "key": "x", "data_type": "text"}`, "entity: \"tags\" is not one of: accounts, contacts, opportunities, tasks, meetings"},
+		{`{"entity": "account", "key": "x", "data_type": "text"}`, "entity: must be one of"},
+		{`{"entity": "contacts", "data_type": "text"}`, "key: required"},
+		{`{"entity": "contacts", "key": "", "data_type": "text"}`, "key: required"},
+		{`{"entity": "contacts", "key": "X", "data_type": "text"}`, "key: must be a lower-case letter and up to 62"},
+		{`{"entity": "contacts", "key": "1x", "data_type": "text"}`, "key: must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "_x", "data_type": "text"}`, "key: must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "x-y", "data_type": "text"}`, "key: must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "x\n", "data_type": "text"}`, "key: must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "ü", "data_type": "text"}`, "key: must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "` + strings.Repeat("k", 64) + `", "data_type": "text"}`, "key: must be a lower-case letter"},
+		{`{"entity": "contacts", "key": "x"}`, "data_type: required"},
+		{`{"entity": "contacts", "key": "x", "data_type": "datetime"}`, "data_type: \"datetime\" is not one of: text, number, boolean, date, enum, multi_select"},
+		{`{"entity": "contacts", "key": "x", "data_type": "text", "label": "` + strings.Repeat("l", 256) + `"}`, "label: must be at most 255 characters"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum"}`, "allowed_values: must not be empty for enum"},
+		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": []}`, "allowed_values: must not be empty for multi_select"},
+		{`{"entity": "contacts", "key": "x", "data_type": "text", "allowed_values": ["a"]}`, "allowed_values: must not be given for text"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": "a"}`, "allowed_values: must be a list"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["a", 1]}`, "allowed_values[1]: must be a string"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["a", ""]}`, "allowed_values[1]: must not be empty"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["` + strings.Repeat("v", 256) + `"]}`, "allowed_values[0]: must be at most 255 characters"},
+		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": ["a", "b|c", "d;e"]}`, "allowed_values[1]: must not have | or ; in it"},
+		{`{"entity": "contacts", "key": "x", "data_type": "text", "ai": {"question": "Why?"}}`, "ai: must not be given for contacts, only for accounts"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {}}`, "ai.question: required"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": ""}}`, "ai.question: required"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": true}`, "ai: must be an object"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": "a", "model": "b"}}`, "ai.model: unknown field"},
+		{`{"entity": "accounts", "key": "x", "data_type": "text", "required": true}`, "required: unknown field"},
 	} {
 		org.Admin.Post("/v1/fields", c.body).Fails(422, "validation_failed", c.message)
 	}
 	// What a field is stays what it is.
 	for _, body := range []string{`{"entity": "contacts"}`, `{"key": "vans"}`, `{"data_type": "text"}`, `{"key": null}`, `{"id": null}`} {
-		org.Admin.Patch("/v1/fields/"+made.ID(), body).Fails(422, "validation_failed", "is read-only")
+		org.Admin.Patch("/v1/fields/"+made.ID(), body).Fails(422, "validation_failed", "read-only field")
 	}
-	org.Admin.Patch("/v1/fields/"+ai, `{"allowed_values": null}`).Fails(422, "validation_failed", "allowed_values must not be empty for enum")
-	org.Admin.Patch("/v1/fields/"+made.ID(), `{"allowed_values": ["a"]}`).Fails(422, "validation_failed", "allowed_values must not be given for number")
+	org.Admin.Patch("/v1/fields/"+ai, `{"allowed_values": null}`).Fails(422, "validation_failed", "allowed_values: must not be empty for enum")
+	org.Admin.Patch("/v1/fields/"+made.ID(), `{"allowed_values": ["a"]}`).Fails(422, "validation_failed", "allowed_values: must not be given for number")
 	for _, c := range []apptest.Client{org.Read, org.Write} {
 		c.Patch("/v1/fields/"+ai, `{"label": "x"}`).Fails(403, "forbidden", "admin")
 	}
@@ -287,8 +287,8 @@ func TestAllowedValues(t *testing.T) {
 			lose := func(left string) *apptest.Response {
 				return org.Admin.Patch("/v1/fields/"+field, `{"allowed_values": `+left+`}`)
 			}
-			lose(`["c"]`).Is(409, fmt.Sprintf(`{"error": {"code": "in_use", "message": "allowed_values cannot lose \"a\", which a record holds",
-				"details": [{"path": "allowed_values", "message": "cannot lose \"a\", which a record holds", "id": %q}]}}`, first))
+			lose(`["c"]`).Is(409, fmt.Sprintf(`{"error": {"code": "in_use", "message": "allowed_values: cannot remove \"a\": a record has this value",
+				"details": [{"path": "allowed_values", "message": "cannot remove \"a\": a record has this value", "id": %q}]}}`, first))
 			org.Write.Delete("/v1/" + entity + "/" + first).Is(204)
 			if res := lose(`["c", "b"]`).Fails(409, "in_use", "a"); res.Text("error.details.0.id") != second {
 				t.Error(string(res.Body))
@@ -327,12 +327,12 @@ func TestListFields(t *testing.T) {
 		t.Error(got)
 	}
 	for query, message := range map[string]string{
-		"?entity=tags":               "entity must be one of accounts, contacts, opportunities, tasks, meetings",
-		"?entity=Tasks":              "entity must be one of",
-		"?entity=tasks&entity=tasks": "entity is given more than once",
-		"?entity=tasks&page=1":       "page is not a known query parameter",
-		"?entity=%zz":                "query is malformed",
-		"?entity=accounts%20":        "entity must be one of",
+		"?entity=tags":               `entity: "tags" is not one of: accounts, contacts, opportunities, tasks, meetings`,
+		"?entity=Tasks":              "entity: must be one of",
+		"?entity=tasks&entity=tasks": "entity: given more than once",
+		"?entity=tasks&page=1":       "page: unknown query parameter",
+		"?entity=%zz":                "query: malformed",
+		"?entity=accounts%20":        "entity: must be one of",
 	} {
 		list(query).Fails(422, "validation_failed", message)
 	}
@@ -361,7 +361,7 @@ func TestMostFields(t *testing.T) {
 	}
 	newField(org, "tasks", "almost", "text", "")
 	one := `{"entity": "tasks", "key": "more", "data_type": "text"}`
-	org.Admin.Post("/v1/fields", one).Fails(422, "validation_failed", "entity has 500 fields already, which is the most")
+	org.Admin.Post("/v1/fields", one).Fails(422, "validation_failed", "entity: must have at most 500 custom fields")
 	newField(org, "meetings", "more", "text", "")
 	org.Admin.Delete("/v1/fields/" + last).Is(204)
 	org.Admin.Post("/v1/fields", one).Is(201)

@@ -31,7 +31,7 @@ func TestExternalIDs(t *testing.T) {
 	for entity := range entities {
 		path := "/v1/" + entity
 		first := org.Write.Post(path, newBody(entity, account, `"external_id": "SF-1"`)).Is(201).ID()
-		res := org.Write.Post(path, newBody(entity, account, `"external_id": "sf-1"`)).Fails(409, "external_id_taken", `external_id "sf-1" is that of another record`)
+		res := org.Write.Post(path, newBody(entity, account, `"external_id": "sf-1"`)).Fails(409, "external_id_taken", `external_id: "sf-1" is used by another record`)
 		if res.Text("error.details.0.id") != first || res.Text("error.details.0.path") != "external_id" {
 			t.Error(string(res.Body))
 		}
@@ -60,7 +60,7 @@ func TestListRefusals(t *testing.T) {
 			at := path(t, app, org, op)
 			org.Read.Post(at, `{"filters": [{"field": "nope", "condition": "is", "value": 1}]}`).Fails(422, "invalid_filter", "filters[0].field")
 			org.Read.Post(at, `{"sort": "nope"}`).Fails(422, "invalid_sort", "nope")
-			org.Read.Post(at, `{"sort": 1, "filters": 2}`).Fails(422, "validation_failed", "sort must be a text")
+			org.Read.Post(at, `{"sort": 1, "filters": 2}`).Fails(422, "validation_failed", "sort: must be a string")
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestAccountViews(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	const rules = `{"operator": "or", "filters": [{"field": "employee_count", "condition": "greater_than", "value": 1.50}, {"field": "custom_field_tier", "condition": "is", "value": "gold"}]}`
-	org.Write.Post("/v1/account-views", `{"name": "Large", "filtering_rules": `+rules+`}`).Fails(422, "invalid_filter", `filtering_rules.filters[1].field "custom_field_tier" is not a field of accounts`)
+	org.Write.Post("/v1/account-views", `{"name": "Large", "filtering_rules": `+rules+`}`).Fails(422, "invalid_filter", `filtering_rules.filters[1].field: "custom_field_tier" is not a field of accounts`)
 	field := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "tier", "data_type": "text"}`).Is(201).ID()
 	view := `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Large", "filtering_rules": ` + rules + `, "searching_rule": {"value": "paper"}}, "meta": {"timestamp": "<time>"}}`
 	id := org.Write.Post("/v1/account-views", `{"name": "Large", "filtering_rules": `+rules+`, "searching_rule": {"value": "paper"}}`).Is(201, view).ID()
@@ -79,14 +79,14 @@ func TestAccountViews(t *testing.T) {
 		t.Error(string(taken.Body))
 	}
 	for body, message := range map[string]string{
-		`{"name": "  "}`:                           "name must not be only spaces",
-		`{}`:                                       "name is required",
-		`{"name": "x", "filtering_rules": 1}`:      "filtering_rules must be a list of rules or an expression",
-		`{"name": "x", "searching_rule": {}}`:      "searching_rule.value is required",
-		`{"name": "x", "searching_rule": "paper"}`: "searching_rule must be an object",
-		`{"name": "x", "filtering_rules": [{"field": "name"}]}`:      "filtering_rules[0].condition is required",
-		`{"name": "` + strings.Repeat("x", 256) + `"}`:               "name must have at most 255 characters",
-		`{"name": "x", "searching_rule": {"value": "a", "more": 1}}`: "searching_rule.more is not a known field",
+		`{"name": "  "}`:                           "name: must not be blank",
+		`{}`:                                       "name: required",
+		`{"name": "x", "filtering_rules": 1}`:      "filtering_rules: must be a list of rules or an expression",
+		`{"name": "x", "searching_rule": {}}`:      "searching_rule.value: required",
+		`{"name": "x", "searching_rule": "paper"}`: "searching_rule: must be an object",
+		`{"name": "x", "filtering_rules": [{"field": "name"}]}`:      "filtering_rules[0].condition: required",
+		`{"name": "` + strings.Repeat("x", 256) + `"}`:               "name: must be at most 255 characters",
+		`{"name": "x", "searching_rule": {"value": "a", "more": 1}}`: "searching_rule.more: unknown field",
 	} {
 		res := org.Write.Post("/v1/account-views", body).Is(422)
 		if !strings.Contains(res.Text("error.message"), message) {
@@ -110,7 +110,7 @@ func TestFieldConflicts(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	id := org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "tier", "data_type": "enum", "allowed_values": ["gold", "silver"]}`).Is(201).ID()
-	taken := org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "tier", "data_type": "text"}`).Fails(409, "field_key_taken", `key "tier" is that of another field of contacts`)
+	taken := org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "tier", "data_type": "text"}`).Fails(409, "field_key_taken", `key: "tier" is the key of another field of contacts`)
 	if taken.Text("error.details.0.id") != id {
 		t.Error(string(taken.Body))
 	}
@@ -122,7 +122,7 @@ func TestFieldConflicts(t *testing.T) {
 	}
 	org.Write.Patch("/v1/contacts/"+contact, `{"custom_field_tier": "silver"}`).Is(200)
 	org.Admin.Patch("/v1/fields/"+id, `{"allowed_values": ["silver"]}`).Is(200)
-	org.Write.Patch("/v1/contacts/"+contact, `{"custom_field_tier": "gold"}`).Fails(422, "validation_failed", "custom_field_tier must be one of silver")
+	org.Write.Patch("/v1/contacts/"+contact, `{"custom_field_tier": "gold"}`).Fails(422, "validation_failed", "custom_field_tier: \"gold\" is not one of: silver")
 }
 
 // An account that opportunities name stays; one that only others name goes, and they lose it.
@@ -132,11 +132,11 @@ func TestAccountInUse(t *testing.T) {
 	account := makers["accounts"](org)
 	opportunity := org.Write.Post("/v1/opportunities", newBody("opportunities", account, "")).Is(201).ID()
 	contact := org.Write.Post("/v1/contacts", newBody("contacts", "", fmt.Sprintf(`"account_id": %q`, account))).Is(201).ID()
-	res := org.Write.Delete("/v1/accounts/"+account).Fails(409, "in_use", "account_id of an opportunity names it")
+	res := org.Write.Delete("/v1/accounts/"+account).Fails(409, "in_use", "account_id: an opportunity refers to this record")
 	if res.Text("error.details.0.id") != opportunity || org.Read.Get("/v1/contacts/"+contact).Text("data.account_id") != account {
 		t.Error(string(res.Body))
 	}
-	org.Write.Patch("/v1/opportunities/"+opportunity, `{"account_id": null}`).Fails(422, "validation_failed", "account_id is required")
+	org.Write.Patch("/v1/opportunities/"+opportunity, `{"account_id": null}`).Fails(422, "validation_failed", "account_id: required")
 	org.Write.Delete("/v1/opportunities/" + opportunity).Is(204)
 	org.Write.Delete("/v1/accounts/" + account).Is(204)
 	if v := org.Read.Get("/v1/contacts/" + contact).Value("data.account_id"); v != nil {

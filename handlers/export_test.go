@@ -59,8 +59,8 @@ func TestExport(t *testing.T) {
 		t.Error(got)
 	}
 	for body, message := range map[string]string{
-		`{"page": 1}`: "page is not a known field", `{"page_size": 10}`: "page_size is not a known field", `{"format": "xlsx"}`: "format must be one of jsonl, csv",
-		`{"format": 1}`: "format must be a text", `{"search": 1}`: "search must be a text", `{"columns": []}`: "columns is not a known field",
+		`{"page": 1}`: "page: unknown field", `{"page_size": 10}`: "page_size: unknown field", `{"format": "xlsx"}`: "format: \"xlsx\" is not one of: jsonl, csv",
+		`{"format": 1}`: "format: must be a string", `{"search": 1}`: "search: must be a string", `{"columns": []}`: "columns: unknown field",
 	} {
 		org.Read.Post("/v1/accounts/export", body).Fails(422, "validation_failed", message)
 	}

@@ -256,7 +256,7 @@ func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
 		}
 	}
 
-	app.Anonymous().Do(op.Method, at, body).Is(401, `{"detail": "a valid API key is required"}`)
+	app.Anonymous().Do(op.Method, at, body).Is(401, `{"detail": "a valid API key required"}`)
 	unchanged("a request without a key")
 
 	for _, access := range []identity.Access{identity.Read, identity.Write} {
@@ -267,7 +267,7 @@ func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
 	unchanged("a request with too little access")
 
 	as := client(org, op.Access)
-	as.Do(op.Method, at+"?colour=red", body).Fails(422, "validation_failed", "colour is not a known query parameter")
+	as.Do(op.Method, at+"?colour=red", body).Fails(422, "validation_failed", "colour: unknown query parameter")
 	res := as.Do(http.MethodPut, at, nil).Fails(405, "method_not_allowed", "")
 	if allow := strings.Split(res.Header.Get("Allow"), ", "); !slices.Contains(allow, op.Method) || !slices.IsSorted(allow) {
 		t.Fatalf("Allow is %q", allow)
@@ -279,7 +279,7 @@ func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
 		as.Do(op.Method, at, body, "Content-Type", "text/plain").Fails(415, "unsupported_media_type", "application/json")
 		as.Do(op.Method, at, body, "Content-Type", "").Fails(415, "unsupported_media_type", "application/json")
 		as.Do(op.Method, at, `{"x": "`+strings.Repeat("a", 64<<10)+`"}`).Fails(413, "body_too_large", "65536")
-		as.Do(op.Method, at, `{"colour": 1}`).Fails(422, "validation_failed", "colour is not a known field")
+		as.Do(op.Method, at, `{"colour": 1}`).Fails(422, "validation_failed", "colour: unknown field")
 		unchanged("a refused body")
 	}
 

@@ -100,9 +100,9 @@ func TestHistoryPages(t *testing.T) {
 		}
 	}
 	for query, message := range map[string]string{
-		"?page=0": "page must be at least 1", "?page=-1": "page must be at least 1", "?page=x": "page must be an integer", "?page=1.5": "page must be an integer",
-		"?page=": "page must be an integer", "?page_size=0": "page_size must be between 1 and 500", "?page_size=501": "page_size must be between 1 and 500",
-		"?page=1&page=2": "page is given more than once", "?sort=at": "sort is not a known query parameter",
+		"?page=0": "page: must be at least 1", "?page=-1": "page: must be at least 1", "?page=x": `page: "x" is not an integer`, "?page=1.5": `page: "1.5" is not an integer`,
+		"?page=": `page: "" is not an integer`, "?page_size=0": "page_size: must be between 1 and 500", "?page_size=501": "page_size: must be between 1 and 500",
+		"?page=1&page=2": "page: given more than once", "?sort=at": "sort: unknown query parameter",
 	} {
 		org.Read.Get("/v1/tasks/"+id+"/history"+query).Fails(422, "validation_failed", message)
 	}

@@ -21,7 +21,7 @@ func TestAuthentication(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	nobody, key := app.Anonymous(), org.Read.Key
-	denied := `{"detail": "a valid API key is required"}`
+	denied := `{"detail": "a valid API key required"}`
 	wrong := key[:len(key)-1] + "x"
 	if strings.HasSuffix(key, "x") {
 		wrong = key[:len(key)-1] + "y"
@@ -68,19 +68,19 @@ func TestKeys(t *testing.T) {
 		t.Error(string(byHer.Body))
 	}
 	for body, message := range map[string]string{
-		`{}`:                             "name is required",
-		`{"name": "x", "access": "all"}`: "access must be one of read, write, admin",
-		`{"name": "x", "key": "pro_x"}`:  "key is not a known field",
-		`{"name": "x", "active": false}`: "active is read-only",
-		`{"name": "x", "expires_at": "2026-03-02T09:00:00Z"}`:             "expires_at must be in the future",
-		`{"name": "x", "expires_at": "tomorrow"}`:                         "expires_at must be a time such as",
-		fmt.Sprintf(`{"name": "x", "user_id": %q}`, other.User):           "user_id names nothing that exists",
-		`{"name": "x", "user_id": "1"}`:                                   "user_id must be a UUID",
-		`{"name": "` + strings.Repeat("x", 256) + `"}`:                    "name must have at most 255 characters",
-		`{"name": "x", "expires_at": "2026-03-02T09:00:00"}`:              "expires_at must be a time",
+		`{}`:                             "name: required",
+		`{"name": "x", "access": "all"}`: "access: \"all\" is not one of: read, write, admin",
+		`{"name": "x", "key": "pro_x"}`:  "key: unknown field",
+		`{"name": "x", "active": false}`: "active: read-only field",
+		`{"name": "x", "expires_at": "2026-03-02T09:00:00Z"}`:             "expires_at: must be in the future",
+		`{"name": "x", "expires_at": "tomorrow"}`:                         "expires_at: \"tomorrow\" is not a time such as",
+		fmt.Sprintf(`{"name": "x", "user_id": %q}`, other.User):           "user_id: does not exist",
+		`{"name": "x", "user_id": "1"}`:                                   "user_id: \"1\" is not a UUID",
+		`{"name": "` + strings.Repeat("x", 256) + `"}`:                    "name: must be at most 255 characters",
+		`{"name": "x", "expires_at": "2026-03-02T09:00:00"}`:              "expires_at: \"2026-03-02T09:00:00\" is not a time",
 		`{"name": "x", "expires_at": "9999-12-31T23:59:59-01:00"}`:        "years 0 to 9999",
-		`{"name": "x", "expires_at": "2026-02-30T09:00:00Z"}`:             "expires_at must be a time",
-		`{"name": "x", "last_used_at": "2026-03-02T09:00:00Z", "id": ""}`: "last_used_at is read-only",
+		`{"name": "x", "expires_at": "2026-02-30T09:00:00Z"}`:             "expires_at: \"2026-02-30T09:00:00Z\" is not a time",
+		`{"name": "x", "last_used_at": "2026-03-02T09:00:00Z", "id": ""}`: "last_used_at: read-only field",
 	} {
 		org.Admin.Post("/v1/api-keys", body).Fails(422, "validation_failed", message)
 	}
@@ -129,15 +129,15 @@ func TestUsers(t *testing.T) {
 	id := org.Admin.Post("/v1/users", `{"email": "grace@acme.example", "title": "CTO"}`).Is(201, `{"data": {"id": "<id>", "created_at": "<time>",
 		"updated_at": "<time>", "email": "grace@acme.example", "first_name": null, "last_name": null, "title": "CTO"}, "meta": {"timestamp": "<time>"}}`).ID()
 	org.Admin.Patch("/v1/users/"+id, `{"first_name": "Grace", "email": "g@acme.example"}`).Is(200)
-	org.Admin.Patch("/v1/users/"+id, `{"email": null}`).Fails(422, "validation_failed", "email is required")
-	org.Admin.Post("/v1/users", `{"email": "nobody"}`).Fails(422, "validation_failed", "email must be an email address")
+	org.Admin.Patch("/v1/users/"+id, `{"email": null}`).Fails(422, "validation_failed", "email: required")
+	org.Admin.Post("/v1/users", `{"email": "nobody"}`).Fails(422, "validation_failed", "email: \"nobody\" is not an email address")
 	for unit, long := range map[string]string{"characters": strings.Repeat("g", 245), "bytes": strings.Repeat("ü", 123)} {
 		body := `{"email": "` + long + `@x.example"}`
-		org.Admin.Post("/v1/users", body).Fails(422, "validation_failed", "email must have at most 254 "+unit)
-		org.Admin.Patch("/v1/users/"+id, body).Fails(422, "validation_failed", "email must have at most 254 "+unit)
+		org.Admin.Post("/v1/users", body).Fails(422, "validation_failed", "email: must have at most 254 "+unit)
+		org.Admin.Patch("/v1/users/"+id, body).Fails(422, "validation_failed", "email: must have at most 254 "+unit)
 	}
 	longest := org.Admin.Post("/v1/users", `{"email": "`+strings.Repeat("g", 244)+`@x.example"}`).Is(201).Text("data.email")
-	org.Admin.Post("/v1/users", `{"first_name": "Grace"}`).Fails(422, "validation_failed", "email is required")
+	org.Admin.Post("/v1/users", `{"first_name": "Grace"}`).Fails(422, "validation_failed", "email: required")
 	if got := org.Read.Get("/v1/users").Is(200).Column("email"); fmt.Sprint(got) != "[ada@acme.example g@acme.example "+longest+"]" {
 		t.Error(got)
 	}
@@ -166,24 +166,24 @@ func TestOrganization(t *testing.T) {
 		t.Errorf("an empty time zone is %q", got)
 	}
 	for body, message := range map[string]string{
-		`{"time_zone": "Mars/Olympus"}`:                        "time_zone must be an IANA time zone",
-		`{"time_zone": "posixrules"}`:                          "time_zone must be an IANA time zone",
-		`{"time_zone": "right/UTC"}`:                           "time_zone must be an IANA time zone",
-		`{"business_days": [1, 2, 3, 4, 5, 6, 7, 1]}`:          "business_days must have at most 7 entries",
-		`{"time_zone": "Local"}`:                               "time_zone must be an IANA time zone",
-		`{"business_days": [0]}`:                               "business_days[0] must be between 1 and 7",
-		`{"business_days": [1, 8]}`:                            "business_days[1] must be between 1 and 7",
-		`{"business_days": [1.5]}`:                             "business_days[0] must be an integer",
-		`{"holidays": ["25.12.2026"]}`:                         "holidays[0] must be a date",
-		`{"holidays": ["2026-02-30"]}`:                         "holidays[0] must be a date",
-		`{"sending_window": {"from_hour": 18, "to_hour": 18}}`: "sending_window.from_hour must not be to_hour",
-		`{"sending_window": {"to_hour": 25}}`:                  "sending_window.to_hour must be between 1 and 24",
-		`{"sending_window": {"from_hour": -1}}`:                "sending_window.from_hour must be between 0 and 23",
-		`{"limits": {"accounts_per_month": 5}}`:                "limits is read-only",
-		`{"billing_mode": "usage_based"}`:                      "billing_mode is read-only",
-		`{"name": ""}`:                                         "name is required",
-		`{"name": " \n"}`:                                      "name must not be only spaces",
-		`{"id": "` + org.User.String() + `"}`:                  "id is read-only",
+		`{"time_zone": "Mars/Olympus"}`:                        "time_zone: \"Mars/Olympus\" is not an IANA time zone",
+		`{"time_zone": "posixrules"}`:                          "time_zone: \"posixrules\" is not an IANA time zone",
+		`{"time_zone": "right/UTC"}`:                           "time_zone: \"right/UTC\" is not an IANA time zone",
+		`{"business_days": [1, 2, 3, 4, 5, 6, 7, 1]}`:          "business_days: must have at most 7 entries",
+		`{"time_zone": "Local"}`:                               "time_zone: \"Local\" is not an IANA time zone",
+		`{"business_days": [0]}`:                               "business_days[0]: must be between 1 and 7",
+		`{"business_days": [1, 8]}`:                            "business_days[1]: must be between 1 and 7",
+		`{"business_days": [1.5]}`:                             "business_days[0]: 1.5 is not an integer",
+		`{"holidays": ["25.12.2026"]}`:                         "holidays[0]: \"25.12.2026\" is not a date",
+		`{"holidays": ["2026-02-30"]}`:                         "holidays[0]: \"2026-02-30\" is not a date",
+		`{"sending_window": {"from_hour": 18, "to_hour": 18}}`: "sending_window.from_hour: must differ from to_hour",
+		`{"sending_window": {"to_hour": 25}}`:                  "sending_window.to_hour: must be between 1 and 24",
+		`{"sending_window": {"from_hour": -1}}`:                "sending_window.from_hour: must be between 0 and 23",
+		`{"limits": {"accounts_per_month": 5}}`:                "limits: read-only field",
+		`{"billing_mode": "usage_based"}`:                      "billing_mode: read-only field",
+		`{"name": ""}`:                                         "name: required",
+		`{"name": " \n"}`:                                      "name: must not be blank",
+		`{"id": "` + org.User.String() + `"}`:                  "id: read-only field",
 	} {
 		org.Admin.Patch("/v1/organization", body).Fails(422, "validation_failed", message)
 	}

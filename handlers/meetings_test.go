@@ -48,24 +48,24 @@ func TestBadMeetings(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	id := makers["meetings"](org)
-	org.Write.Post("/v1/meetings", `{}`).Is(422, `{"error": {"code": "validation_failed", "message": "title is required", "details": [
-		{"path": "title", "message": "is required"}, {"path": "starts_at", "message": "is required"}]}}`)
+	org.Write.Post("/v1/meetings", `{}`).Is(422, `{"error": {"code": "validation_failed", "message": "title: required", "details": [
+		{"path": "title", "message": "required"}, {"path": "starts_at", "message": "required"}]}}`)
 	refused(t, org, "meetings", "", id, []refusal{
-		{"title", `""`, "title is required"},
-		{"starts_at", `null`, "starts_at is required"},
-		{"starts_at", `""`, "starts_at is required"},
-		{"starts_at", `"2026-04-01"`, "starts_at must be a time such as"},
-		{"ends_at", `"tomorrow"`, "ends_at must be a time such as"},
-		{"ends_at", `"2026-04-01T08:59:59.999Z"`, "ends_at must not be before starts_at"},
-		{"status", `"held"`, "status must be one of scheduled, completed, cancelled, no_show"},
-		{"location", `{}`, "location must be a text"},
-		{"location", `"` + strings.Repeat("n", 10_001) + `"`, "location must have at most 10000 characters"},
-		{"contact_id", `"` + makers["contacts"](other) + `"`, "contact_id names nothing that exists"},
-		{"account_id", `"` + makers["accounts"](other) + `"`, "account_id names nothing that exists"},
-		{"owner_id", `"` + other.User.String() + `"`, "owner_id names nothing that exists"},
-		{"notes", `"` + strings.Repeat("n", 100_001) + `"`, "notes must have at most 100000 characters"},
-		{"tags", `["` + makers["tags"](org) + `"]`, "tags[0] names a tag for another object type, account"},
-		{"due_at", `"2026-04-01T09:00:00Z"`, "due_at is not a known field"},
+		{"title", `""`, "title: required"},
+		{"starts_at", `null`, "starts_at: required"},
+		{"starts_at", `""`, "starts_at: required"},
+		{"starts_at", `"2026-04-01"`, "starts_at: \"2026-04-01\" is not a time such as"},
+		{"ends_at", `"tomorrow"`, "ends_at: \"tomorrow\" is not a time such as"},
+		{"ends_at", `"2026-04-01T08:59:59.999Z"`, "ends_at: must not be before starts_at"},
+		{"status", `"held"`, "status: \"held\" is not one of: scheduled, completed, cancelled, no_show"},
+		{"location", `{}`, "location: must be a string"},
+		{"location", `"` + strings.Repeat("n", 10_001) + `"`, "location: must be at most 10000 characters"},
+		{"contact_id", `"` + makers["contacts"](other) + `"`, "contact_id: does not exist"},
+		{"account_id", `"` + makers["accounts"](other) + `"`, "account_id: does not exist"},
+		{"owner_id", `"` + other.User.String() + `"`, "owner_id: does not exist"},
+		{"notes", `"` + strings.Repeat("n", 100_001) + `"`, "notes: must be at most 100000 characters"},
+		{"tags", `["` + makers["tags"](org) + `"]`, "tags[0]: the tag is for another object type, account"},
+		{"due_at", `"2026-04-01T09:00:00Z"`, "due_at: unknown field"},
 	})
 }
 
@@ -73,9 +73,9 @@ func TestBadMeetings(t *testing.T) {
 func TestMeetingTimes(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	const early = "ends_at must not be before starts_at"
+	const early = "ends_at: must not be before starts_at"
 	org.Write.Post("/v1/meetings", `{"title": "Demo", "starts_at": "2026-04-01T09:00:00Z", "ends_at": "2026-04-01T09:30:00+02:00"}`).Is(422,
-		`{"error": {"code": "validation_failed", "message": "ends_at must not be before starts_at", "details": [{"path": "ends_at", "message": "must not be before starts_at"}]}}`)
+		`{"error": {"code": "validation_failed", "message": "ends_at: must not be before starts_at", "details": [{"path": "ends_at", "message": "must not be before starts_at"}]}}`)
 	id := org.Write.Post("/v1/meetings", `{"title": "Demo", "starts_at": "2026-04-01T09:00:00Z", "ends_at": "2026-04-01T10:00:00Z"}`).Is(201).ID()
 	path := "/v1/meetings/" + id
 	before := org.Dump()

@@ -54,38 +54,38 @@ func TestBadOpportunities(t *testing.T) {
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	account := makers["accounts"](org)
 	id := org.Write.Post("/v1/opportunities", newBody("opportunities", account, "")).Is(201).ID()
-	org.Write.Post("/v1/opportunities", fmt.Sprintf(`{"account_id": %q}`, account)).Fails(422, "validation_failed", "name is required")
-	org.Write.Post("/v1/opportunities", `{"name": "Printers"}`).Fails(422, "validation_failed", "account_id is required")
+	org.Write.Post("/v1/opportunities", fmt.Sprintf(`{"account_id": %q}`, account)).Fails(422, "validation_failed", "name: required")
+	org.Write.Post("/v1/opportunities", `{"name": "Printers"}`).Fails(422, "validation_failed", "account_id: required")
 	org.Write.Post("/v1/opportunities", `{"name": "", "account_id": null, "stage": "maybe"}`).Is(422, `{"error": {"code": "validation_failed", "message": "<any>", "details": [
 		{"path": "stage", "message": "must be one of prospecting, qualification, proposal, negotiation, won, lost"},
-		{"path": "name", "message": "is required"}, {"path": "account_id", "message": "is required"}]}}`)
+		{"path": "name", "message": "required"}, {"path": "account_id", "message": "required"}]}}`)
 	refused(t, org, "opportunities", account, id, []refusal{
-		{"name", `null`, "name is required"},
-		{"name", `""`, "name is required"},
-		{"name", `7`, "name must be a text"},
-		{"name", `"` + strings.Repeat("n", 10_001) + `"`, "name must have at most 10000 characters"},
-		{"account_id", `null`, "account_id is required"},
-		{"account_id", `""`, "account_id is required"},
-		{"account_id", `"` + makers["accounts"](other) + `"`, "account_id names nothing that exists"},
-		{"account_id", `"` + makers["contacts"](org) + `"`, "account_id names nothing that exists"},
-		{"account_id", `"x"`, "account_id must be a UUID"},
-		{"contact_id", `"` + makers["contacts"](other) + `"`, "contact_id names nothing that exists"},
-		{"owner_id", `"` + other.User.String() + `"`, "owner_id names nothing that exists"},
-		{"owner_id", `7`, "owner_id must be a UUID"},
-		{"stage", `"Won"`, "stage must be one of prospecting, qualification, proposal, negotiation, won, lost"},
-		{"stage", `true`, "stage must be a text"},
-		{"amount", `"5"`, "amount must be a number"},
-		{"amount", `9007199254740993`, "amount must be between -2^53 and 2^53"},
-		{"amount", `1e400`, "amount must be between -2^53 and 2^53"},
-		{"currency", `["EUR"]`, "currency must be a text"},
-		{"close_date", `"2026-02-29"`, "close_date must be a date"},
-		{"close_date", `"2026-02-28T00:00:00Z"`, "close_date must be a date"},
-		{"close_date", `20260228`, "close_date must be a date"},
-		{"notes", `"` + strings.Repeat("n", 100_001) + `"`, "notes must have at most 100000 characters"},
-		{"notes", `"a\u0000b"`, "notes must not contain the character NUL"},
-		{"tags", `["` + makers["tags"](org) + `"]`, "tags[0] names a tag for another object type, account"},
-		{"external_id", `1`, "external_id must be a text"},
-		{"website", `"x.example"`, "website is not a known field"},
+		{"name", `null`, "name: required"},
+		{"name", `""`, "name: required"},
+		{"name", `7`, "name: must be a string"},
+		{"name", `"` + strings.Repeat("n", 10_001) + `"`, "name: must be at most 10000 characters"},
+		{"account_id", `null`, "account_id: required"},
+		{"account_id", `""`, "account_id: required"},
+		{"account_id", `"` + makers["accounts"](other) + `"`, "account_id: does not exist"},
+		{"account_id", `"` + makers["contacts"](org) + `"`, "account_id: does not exist"},
+		{"account_id", `"x"`, "account_id: \"x\" is not a UUID"},
+		{"contact_id", `"` + makers["contacts"](other) + `"`, "contact_id: does not exist"},
+		{"owner_id", `"` + other.User.String() + `"`, "owner_id: does not exist"},
+		{"owner_id", `7`, "owner_id: must be a UUID"},
+		{"stage", `"Won"`, "stage: \"Won\" is not one of: prospecting, qualification, proposal, negotiation, won, lost"},
+		{"stage", `true`, "stage: must be a string"},
+		{"amount", `"5"`, "amount: \"5\" is not a number"},
+		{"amount", `9007199254740993`, "amount: must be between -2^53 and 2^53"},
+		{"amount", `1e400`, "amount: must be between -2^53 and 2^53"},
+		{"currency", `["EUR"]`, "currency: must be a string"},
+		{"close_date", `"2026-02-29"`, "close_date: \"2026-02-29\" is not a date"},
+		{"close_date", `"2026-02-28T00:00:00Z"`, "close_date: \"2026-02-28T00:00:00Z\" is not a date"},
+		{"close_date", `20260228`, "close_date: must be a date"},
+		{"notes", `"` + strings.Repeat("n", 100_001) + `"`, "notes: must be at most 100000 characters"},
+		{"notes", `"a\u0000b"`, "notes: must not contain NUL characters"},
+		{"tags", `["` + makers["tags"](org) + `"]`, "tags[0]: the tag is for another object type, account"},
+		{"external_id", `1`, "external_id: must be a string"},
+		{"website", `"x.example"`, "website: unknown field"},
 	})
 	org.Write.Patch("/v1/opportunities/"+id, fmt.Sprintf(`{"amount": 9007199254740992, "notes": %q, "name": %q}`, strings.Repeat("ü", 100_000), strings.Repeat("ü", 10_000))).Is(200)
 }
@@ -100,13 +100,13 @@ func refused(t *testing.T, org *apptest.Org, entity, account, id string, refusal
 	path := "/v1/" + entity
 	before := org.Dump()
 	for _, r := range append(refusals,
-		refusal{"id", `"0190b2f0-0000-7000-8000-000000000000"`, "id is read-only"},
-		refusal{"created_at", `"2020-01-01T00:00:00Z"`, "created_at is read-only"},
-		refusal{"updated_at", `null`, "updated_at is read-only"},
-		refusal{"tags", `["x"]`, "tags[0] must be a UUID"},
-		refusal{"tags", `["0190b2f0-0000-7000-8000-000000000000"]`, "tags[0] names nothing that exists"},
-		refusal{"custom_field_x", `1`, "custom_field_x is not a known field"},
-		refusal{"nope", `null`, "nope is not a known field"},
+		refusal{"id", `"0190b2f0-0000-7000-8000-000000000000"`, "id: read-only field"},
+		refusal{"created_at", `"2020-01-01T00:00:00Z"`, "created_at: read-only field"},
+		refusal{"updated_at", `null`, "updated_at: read-only field"},
+		refusal{"tags", `["x"]`, "tags[0]: \"x\" is not a UUID"},
+		refusal{"tags", `["0190b2f0-0000-7000-8000-000000000000"]`, "tags[0]: does not exist"},
+		refusal{"custom_field_x", `1`, "custom_field_x: unknown field"},
+		refusal{"nope", `null`, "nope: unknown field"},
 	) {
 		org.Write.Patch(path+"/"+id, fmt.Sprintf(`{%q: %s}`, r.field, r.value)).Fails(422, "validation_failed", r.message)
 		body := map[string]json.RawMessage{}

@@ -114,16 +114,16 @@ func TestPreviewExclude(t *testing.T) {
 	before := org.Dump()
 	many := func(n int, entry string) string { return "[" + strings.Repeat(entry+", ", n-1) + entry + "]" }
 	for body, want := range map[string]string{
-		`{"company_ids": "c1"}`:                          "company_ids must be a list",
-		`{"company_ids": ["c1", 5]}`:                     "company_ids[1] must be a text",
-		`{"person_ids": [null]}`:                         "person_ids[0] must be a text",
-		`{"member_ids": ["` + id + `", "c1"]}`:           "member_ids[1] must be a UUID",
-		`{"company_websites": {"a": 1}}`:                 "company_websites must be a list",
-		`{"websites": ["c1.example"]}`:                   "websites is not a known field",
-		`{"company_ids": ` + many(1001, `"c7"`) + `}`:    "company_ids must have at most 1000 entries",
-		`{"person_ids": ` + many(1001, `"p"`) + `}`:      "person_ids must have at most 1000 entries",
-		`{"member_ids": ` + many(1001, `"<c7>"`) + `}`:   "member_ids must have at most 1000 entries",
-		`{"company_websites": ` + many(1001, `""`) + `}`: "company_websites must have at most 1000 entries",
+		`{"company_ids": "c1"}`:                          "company_ids: must be a list",
+		`{"company_ids": ["c1", 5]}`:                     "company_ids[1]: must be a string",
+		`{"person_ids": [null]}`:                         "person_ids[0]: must be a string",
+		`{"member_ids": ["` + id + `", "c1"]}`:           `member_ids[1]: "c1" is not a UUID`,
+		`{"company_websites": {"a": 1}}`:                 "company_websites: must be a list",
+		`{"websites": ["c1.example"]}`:                   "websites: unknown field",
+		`{"company_ids": ` + many(1001, `"c7"`) + `}`:    "company_ids: must have at most 1000 entries",
+		`{"person_ids": ` + many(1001, `"p"`) + `}`:      "person_ids: must have at most 1000 entries",
+		`{"member_ids": ` + many(1001, `"<c7>"`) + `}`:   "member_ids: must have at most 1000 entries",
+		`{"company_websites": ` + many(1001, `""`) + `}`: "company_websites: must have at most 1000 entries",
 	} {
 		res := org.Write.Post(path, fill(body)).Fails(422, "validation_failed", want)
 		if got := problemsOf(res); len(got) != 1 {

@@ -121,21 +121,21 @@ func TestPreviewMembers(t *testing.T) {
 		t.Errorf("a page has %d members", n)
 	}
 	for query, message := range map[string]string{
-		"current_page=0": "current_page must be at least 1", "current_page=-1": "current_page must be at least 1", "current_page=1.5": "current_page must be an integer",
-		"current_page=x": "current_page must be an integer", "page_size=0": "page_size must be between 1 and 500", "page_size=501": "page_size must be between 1 and 500",
-		"page_size=ten": "page_size must be an integer", "page=1": "page is not a known query parameter",
+		"current_page=0": "current_page: must be at least 1", "current_page=-1": "current_page: must be at least 1", "current_page=1.5": `current_page: "1.5" is not an integer`,
+		"current_page=x": `current_page: "x" is not an integer`, "page_size=0": "page_size: must be between 1 and 500", "page_size=501": "page_size: must be between 1 and 500",
+		"page_size=ten": `page_size: "ten" is not an integer`, "page=1": "page: unknown query parameter",
 	} {
 		for _, path := range []string{"", "/members"} {
 			org.Read.Get(previewPath+"/"+id+path+"?"+query).Fails(422, "validation_failed", message)
 		}
 	}
 	for query, message := range map[string]string{
-		"kind=companies": "kind must be one of company, person", "kind=Company": "kind must be one of company, person", "selected=yes": "selected must be true or false",
-		"existing=1": "existing must be true or false", "is_qualified=null": "is_qualified must be true or false", "search=x": "search is not a known query parameter",
+		"kind=companies": `kind: "companies" is not one of: company, person`, "kind=Company": `kind: "Company" is not one of: company, person`, "selected=yes": `selected: "yes" is not true or false`,
+		"existing=1": `existing: "1" is not true or false`, "is_qualified=null": `is_qualified: "null" is not true or false`, "search=x": "search: unknown query parameter",
 	} {
 		org.Read.Get(previewPath+"/"+id+"/members?"+query).Fails(422, "validation_failed", message)
 		name, _, _ := strings.Cut(query, "=")
-		org.Read.Get(previewPath+"/"+id+"?"+query).Fails(422, "validation_failed", name+" is not a known query parameter")
+		org.Read.Get(previewPath+"/"+id+"?"+query).Fails(422, "validation_failed", name+": unknown query parameter")
 	}
 }
 

@@ -156,7 +156,7 @@ func TestPreviewRepeatedLater(t *testing.T) {
 	org.Write.Post(previewPath, strings.Replace(body, "{", `{"colour": 1, `, 1)).Fails(422, "validation_failed", "colour")
 	// A deleted Preview has no request_id: the request is a new one, and is looked at anew.
 	org.Write.Delete(previewPath + "/" + id).Is(204)
-	org.Write.Post(previewPath, body).Fails(422, "validation_failed", "company_filters.account_view_id names nothing")
+	org.Write.Post(previewPath, body).Fails(422, "validation_failed", "company_filters.account_view_id: does not exist")
 	body = strings.Replace(body, `"account_view_id": "`+view+`"`, "", 1)
 	second := ask(202).Text("data.preview_id")
 	org.Write.Post(previewPath+"/"+second+"/cancel", nil).Is(200)

@@ -17,7 +17,7 @@ func problemsOf(r *apptest.Response) []string {
 	details, _ := r.Value("error.details").([]any)
 	for _, d := range details {
 		d := d.(map[string]any)
-		texts = append(texts, fmt.Sprint(d["path"], " ", d["message"]))
+		texts = append(texts, fmt.Sprint(d["path"], ": ", d["message"]))
 	}
 	return texts
 }
@@ -90,60 +90,60 @@ func TestPreviewRequest(t *testing.T) {
 	fill := named(org, other)
 	before := org.Dump()
 	for _, body := range []string{``, `{}`, `{"request_id": null, "company_filters": null}`, `{"request_id": ""}`} {
-		refuses(t, org, body, "validation_failed", "request_id is required", "company_filters is required")
+		refuses(t, org, body, "validation_failed", "request_id: required", "company_filters: required")
 	}
-	const isUnknown = " is not a known field"
+	const isUnknown = ": unknown field"
 	for fields, want := range map[string]string{ // of several problems each has a line
-		`{"request_id": "7"}`: "request_id must be a UUID",
-		`{"request_id": 7}`:   "request_id must be a UUID",
-		`{"request_id": "{0190b2f0-0000-7000-8000-000000000000}"}`:                               "request_id must be a UUID",
+		`{"request_id": "7"}`: "request_id: \"7\" is not a UUID",
+		`{"request_id": 7}`:   "request_id: must be a UUID",
+		`{"request_id": "{0190b2f0-0000-7000-8000-000000000000}"}`:                               "request_id: \"{0190b2f0-0000-7000-8000-000000000000}\" is not a UUID",
 		`{"colour": 1, "preview_id": null}`:                                                      "colour" + isUnknown + "\npreview_id" + isUnknown,
-		`{"company_filters": []}`:                                                                "company_filters must be an object",
+		`{"company_filters": []}`:                                                                "company_filters: must be an object",
 		`{"company_filters": {"industry": "x"}}`:                                                 "company_filters.industry" + isUnknown,
-		`{"company_filters": {"account_view_id": "x"}}`:                                          "company_filters.account_view_id must be a UUID",
-		`{"company_filters": {"account_view_id": ["<view>"]}}`:                                   "company_filters.account_view_id must be a UUID",
-		`{"company_filters": {"account_view_id": "<unknown>"}}`:                                  "company_filters.account_view_id names nothing",
-		`{"company_filters": {"account_view_id": "<foreign view>"}}`:                             "company_filters.account_view_id names nothing",
-		`{"company_filters": {"account_view_id": "<account tag>"}}`:                              "company_filters.account_view_id names nothing",
-		`{"company_filters": {"searching_rule": "alder"}}`:                                       "company_filters.searching_rule must be an object",
-		`{"company_filters": {"searching_rule": {}}}`:                                            "company_filters.searching_rule.value is required",
-		`{"company_filters": {"searching_rule": {"value": 5, "x": 1}}}`:                          "company_filters.searching_rule.value must be a text\ncompany_filters.searching_rule.x" + isUnknown,
-		`{"contact_filters": "vp"}`:                                                              "contact_filters must be an object",
+		`{"company_filters": {"account_view_id": "x"}}`:                                          "company_filters.account_view_id: \"x\" is not a UUID",
+		`{"company_filters": {"account_view_id": ["<view>"]}}`:                                   "company_filters.account_view_id: must be a UUID",
+		`{"company_filters": {"account_view_id": "<unknown>"}}`:                                  "company_filters.account_view_id: does not exist",
+		`{"company_filters": {"account_view_id": "<foreign view>"}}`:                             "company_filters.account_view_id: does not exist",
+		`{"company_filters": {"account_view_id": "<account tag>"}}`:                              "company_filters.account_view_id: does not exist",
+		`{"company_filters": {"searching_rule": "alder"}}`:                                       "company_filters.searching_rule: must be an object",
+		`{"company_filters": {"searching_rule": {}}}`:                                            "company_filters.searching_rule.value: required",
+		`{"company_filters": {"searching_rule": {"value": 5, "x": 1}}}`:                          "company_filters.searching_rule.value: must be a string\ncompany_filters.searching_rule.x" + isUnknown,
+		`{"contact_filters": "vp"}`:                                                              "contact_filters: must be an object",
 		`{"contact_filters": {"titles": ["vp"]}}`:                                                "contact_filters.titles" + isUnknown,
-		`{"contact_filters": {"include_keywords": "vp"}}`:                                        "contact_filters.include_keywords must be a list",
-		`{"contact_filters": {"include_keywords": ["vp", 1, "", null]}}`:                         "contact_filters.include_keywords[1] must be a text\ncontact_filters.include_keywords[2] must not be empty\ncontact_filters.include_keywords[3] must be a text",
-		`{"contact_filters": {"include_keywords": ["vp", "vp", "--"]}}`:                          "contact_filters.include_keywords[2] must have a letter or a digit",
-		`{"contact_filters": {"exclude_keywords": [{}, " "]}}`:                                   "contact_filters.exclude_keywords[0] must be a text\ncontact_filters.exclude_keywords[1] must have a letter or a digit",
-		`{"contact_filters": {"seniority": "vp"}}`:                                               "contact_filters.seniority must be one of Individual Contributor, ",
-		`{"contact_filters": {"seniority": ["VP"]}}`:                                             "contact_filters.seniority must be a text",
-		`{"contact_filters": {"countries": {"x": 1}}}`:                                           "contact_filters.countries must be a list",
-		`{"contact_filters": {"countries": ["Norway", 47]}}`:                                     "contact_filters.countries[1] must be a text",
-		`{"exclude_companies_without_titles": "yes", "tag_existing_accounts": 1}`:                "exclude_companies_without_titles must be true or false\ntag_existing_accounts must be true or false",
-		`{"tag_existing_contacts": []}`:                                                          "tag_existing_contacts must be true or false",
-		`{"tag_ids": "<account tag>"}`:                                                           "tag_ids must be a list",
-		`{"tag_ids": ["<account tag>", "x", 5]}`:                                                 "tag_ids[1] must be a UUID\ntag_ids[2] must be a UUID",
-		`{"tag_ids": ["<account tag>", "<account tag>", "<unknown>"]}`:                           "tag_ids[2] names nothing",
-		`{"tag_ids": ["<foreign tag>", "<view>"]}`:                                               "tag_ids[0] names nothing\ntag_ids[1] names nothing",
-		`{"tag_ids": ["<contact tag>", "<task tag>"]}`:                                           "tag_ids[0] names a tag for another object type, contact\ntag_ids[1] names a tag for another object type, task",
-		`{"contact_tag_ids": ["<contact tag>", "<account tag>"]}`:                                "contact_tag_ids[1] names a tag for another object type, account",
-		`{"contact_tag_ids": ["<unknown>"]}`:                                                     "contact_tag_ids[0] names nothing",
-		`{"search_input": []}`:                                                                   "search_input must be an object",
+		`{"contact_filters": {"include_keywords": "vp"}}`:                                        "contact_filters.include_keywords: must be a list",
+		`{"contact_filters": {"include_keywords": ["vp", 1, "", null]}}`:                         "contact_filters.include_keywords[1]: must be a string\ncontact_filters.include_keywords[2]: must not be empty\ncontact_filters.include_keywords[3]: must be a string",
+		`{"contact_filters": {"include_keywords": ["vp", "vp", "--"]}}`:                          "contact_filters.include_keywords[2]: must have a letter or a digit",
+		`{"contact_filters": {"exclude_keywords": [{}, " "]}}`:                                   "contact_filters.exclude_keywords[0]: must be a string\ncontact_filters.exclude_keywords[1]: must have a letter or a digit",
+		`{"contact_filters": {"seniority": "vp"}}`:                                               "contact_filters.seniority: \"vp\" is not one of: Individual Contributor, ",
+		`{"contact_filters": {"seniority": ["VP"]}}`:                                             "contact_filters.seniority: must be a string",
+		`{"contact_filters": {"countries": {"x": 1}}}`:                                           "contact_filters.countries: must be a list",
+		`{"contact_filters": {"countries": ["Norway", 47]}}`:                                     "contact_filters.countries[1]: must be a string",
+		`{"exclude_companies_without_titles": "yes", "tag_existing_accounts": 1}`:                "exclude_companies_without_titles: \"yes\" is not true or false\ntag_existing_accounts: must be true or false",
+		`{"tag_existing_contacts": []}`:                                                          "tag_existing_contacts: must be true or false",
+		`{"tag_ids": "<account tag>"}`:                                                           "tag_ids: must be a list",
+		`{"tag_ids": ["<account tag>", "x", 5]}`:                                                 "tag_ids[1]: \"x\" is not a UUID\ntag_ids[2]: must be a UUID",
+		`{"tag_ids": ["<account tag>", "<account tag>", "<unknown>"]}`:                           "tag_ids[2]: does not exist",
+		`{"tag_ids": ["<foreign tag>", "<view>"]}`:                                               "tag_ids[0]: does not exist\ntag_ids[1]: does not exist",
+		`{"tag_ids": ["<contact tag>", "<task tag>"]}`:                                           "tag_ids[0]: the tag is for another object type, contact\ntag_ids[1]: the tag is for another object type, task",
+		`{"contact_tag_ids": ["<contact tag>", "<account tag>"]}`:                                "contact_tag_ids[1]: the tag is for another object type, account",
+		`{"contact_tag_ids": ["<unknown>"]}`:                                                     "contact_tag_ids[0]: does not exist",
+		`{"search_input": []}`:                                                                   "search_input: must be an object",
 		`{"search_input": {"limit": 5}}`:                                                         "search_input.limit" + isUnknown,
-		`{"search_input": {"max_candidates": 0}}`:                                                "search_input.max_candidates must be between 1 and 100000",
-		`{"search_input": {"max_candidates": 100001}}`:                                           "search_input.max_candidates must be between 1 and 100000",
-		`{"search_input": {"max_candidates": 1.5}}`:                                              "search_input.max_candidates must be an integer",
-		`{"search_input": {"max_candidates": "10"}}`:                                             "search_input.max_candidates must be an integer",
-		`{"search_input": {"query_id": "x", "with_titles": "no"}}`:                               "search_input.query_id must be a UUID\nsearch_input.with_titles must be true or false",
-		`{"search_input": {"exclude_companies_in_tam": 0}}`:                                      "search_input.exclude_companies_in_tam must be true or false",
-		`{"search_input": {"account_view_id": "<unknown>"}}`:                                     "search_input.account_view_id names nothing",
-		`{"search_input": {"searching_rule": {"value": null}}}`:                                  "search_input.searching_rule.value is required",
-		`{"search_input": {"title_search": "vp"}}`:                                               "search_input.title_search must be a list",
-		`{"search_input": {"title_search": ["&"]}}`:                                              "search_input.title_search[0] must have a letter or a digit",
-		`{"search_input": {"title_enrichment": "vp"}}`:                                           "search_input.title_enrichment must be an object",
-		`{"search_input": {"title_enrichment": {}}}`:                                             "search_input.title_enrichment.condition is required",
-		`{"search_input": {"title_enrichment": {"condition": "equals", "criterias": ["vp"]}}}`:   "search_input.title_enrichment.condition must be one of is, contains, not_contains",
-		`{"search_input": {"title_enrichment": {"condition": "is", "criterias": "vp"}}}`:         "search_input.title_enrichment.criterias must be a list",
-		`{"search_input": {"title_enrichment": {"condition": "is", "criterias": ["a", 5, ""]}}}`: "search_input.title_enrichment.criterias[1] must be a text\nsearch_input.title_enrichment.criterias[2] must not be empty",
+		`{"search_input": {"max_candidates": 0}}`:                                                "search_input.max_candidates: must be between 1 and 100000",
+		`{"search_input": {"max_candidates": 100001}}`:                                           "search_input.max_candidates: must be between 1 and 100000",
+		`{"search_input": {"max_candidates": 1.5}}`:                                              "search_input.max_candidates: 1.5 is not an integer",
+		`{"search_input": {"max_candidates": "10"}}`:                                             "search_input.max_candidates: \"10\" is not an integer",
+		`{"search_input": {"query_id": "x", "with_titles": "no"}}`:                               "search_input.query_id: \"x\" is not a UUID\nsearch_input.with_titles: \"no\" is not true or false",
+		`{"search_input": {"exclude_companies_in_tam": 0}}`:                                      "search_input.exclude_companies_in_tam: must be true or false",
+		`{"search_input": {"account_view_id": "<unknown>"}}`:                                     "search_input.account_view_id: does not exist",
+		`{"search_input": {"searching_rule": {"value": null}}}`:                                  "search_input.searching_rule.value: required",
+		`{"search_input": {"title_search": "vp"}}`:                                               "search_input.title_search: must be a list",
+		`{"search_input": {"title_search": ["&"]}}`:                                              "search_input.title_search[0]: must have a letter or a digit",
+		`{"search_input": {"title_enrichment": "vp"}}`:                                           "search_input.title_enrichment: must be an object",
+		`{"search_input": {"title_enrichment": {}}}`:                                             "search_input.title_enrichment.condition: required",
+		`{"search_input": {"title_enrichment": {"condition": "equals", "criterias": ["vp"]}}}`:   "search_input.title_enrichment.condition: \"equals\" is not one of: is, contains, not_contains",
+		`{"search_input": {"title_enrichment": {"condition": "is", "criterias": "vp"}}}`:         "search_input.title_enrichment.criterias: must be a list",
+		`{"search_input": {"title_enrichment": {"condition": "is", "criterias": ["a", 5, ""]}}}`: "search_input.title_enrichment.criterias[1]: must be a string\nsearch_input.title_enrichment.criterias[2]: must not be empty",
 		`{"search_input": {"title_enrichment": {"condition": "is", "values": ["a"]}}}`:           "search_input.title_enrichment.values" + isUnknown,
 	} {
 		refuses(t, org, previewBody(fill(fields)), "validation_failed", strings.Split(want, "\n")...)
@@ -153,9 +153,9 @@ func TestPreviewRequest(t *testing.T) {
 		"company_filters": {"account_view_id": "<unknown>", "filtering_rules": {"filters": [{"field": "x", "condition": "is", "value": 1}]}},
 		"contact_filters": {"seniority": "Boss", "include_keywords": ["-"]}, "search_input": {"max_candidates": 0, "account_view_id": "<owner view>",
 		"sorting_rules": ["x"], "grouping_rule": {"field": "y"}, "filtering_rules": [{"field": "name", "condition": "like", "value": "a"}]}}`)), "validation_failed",
-		"colour"+isUnknown, "tag_ids[0] names a tag", "contact_tag_ids[0] names nothing", "qualifier_signal_id names no field", "qualifier_rule is required",
-		"company_filters.account_view_id names nothing", "company_filters.filtering_rules.filters[0].field", "contact_filters.seniority must be",
-		"contact_filters.include_keywords[0] must", "search_input.max_candidates must", "search_input.account_view_id names the view",
+		"colour"+isUnknown, "tag_ids[0]: names a tag", "contact_tag_ids[0]: does not exist", "qualifier_signal_id: names no field", "qualifier_rule: required",
+		"company_filters.account_view_id: does not exist", "company_filters.filtering_rules.filters[0].field", "contact_filters.seniority: must be",
+		"contact_filters.include_keywords[0]: must", "search_input.max_candidates: must", "search_input.account_view_id: names the view",
 		"search_input.sorting_rules[0]", "search_input.grouping_rule.field", "search_input.filtering_rules[0].condition")
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
@@ -167,29 +167,29 @@ func TestPreviewFilterFaults(t *testing.T) {
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	fill := named(org, other)
 	for rules, want := range map[string]string{ // of filters, as the path behind filtering_rules and the message
-		`"x"`:                                 " must be a list of rules or an expression",
-		`5`:                                   " must be a list of rules or an expression",
-		`{}`:                                  ".filters is required",
-		`{"filters": null}`:                   ".filters must be a list",
-		`{"filters": [], "operator": "xor"}`:  ".operator must be",
-		`{"filters": [], "operator": "AND"}`:  ".operator must be",
-		`{"filters": [], "colour": 1}`:        ".colour is not a known field",
-		`{"filters": ["x"]}`:                  ".filters[0] must be a rule",
-		`[{"field": "name"}]`:                 "[0].condition is required",
-		`[{"condition": "is", "value": "x"}]`: "[0].field is required",
-		`[{"field": "colour", "condition": "is", "value": "x"}]`:                                                           `[0].field "colour" is not a field of companies`,
-		`[{"field": "owner_id", "condition": "is_empty"}]`:                                                                 `[0].field "owner_id" is not a field of companies`,
-		`[{"field": "created_at", "condition": "is_empty"}]`:                                                               `[0].field "created_at" is not a field of companies`,
-		`[{"field": "custom_field_tier", "condition": "is_empty"}]`:                                                        `[0].field "custom_field_tier" is not a field of companies`,
-		`[{"field": "name", "condition": "greater_than", "value": "x"}]`:                                                   `[0].condition "greater_than" is not a condition of name`,
-		`[{"field": "employee_count", "condition": "contains", "value": 1}]`:                                               `[0].condition "contains" is not a condition of employee_count`,
-		`[{"field": "employee_count", "condition": "is", "value": "many"}]`:                                                "[0].value must be a number",
-		`[{"field": "employee_count", "condition": "is", "value": [1, "2"]}]`:                                              "[0].value[1] must be a number",
-		`[{"field": "name", "condition": "is"}]`:                                                                           "[0].value is required",
-		`[{"field": "name", "condition": "is", "value": null}]`:                                                            "[0].value must be a text",
-		`[{"field": "name", "condition": "is_empty", "value": "x"}]`:                                                       "[0].value must not be given",
-		`[{"field": "name", "condition": "is", "value": "x", "not": true}]`:                                                "[0].not is not a known field",
-		`{"filters": [{"filters": [{"operator": "or", "filters": [{"field": "name", "condition": "is", "value": ""}]}]}]}`: ".filters[0].filters[0].filters[0].value must not be empty",
+		`"x"`:                                 ": must be a list of rules or an expression",
+		`5`:                                   ": must be a list of rules or an expression",
+		`{}`:                                  ".filters: required",
+		`{"filters": null}`:                   ".filters: must be a list",
+		`{"filters": [], "operator": "xor"}`:  ".operator: must be",
+		`{"filters": [], "operator": "AND"}`:  ".operator: must be",
+		`{"filters": [], "colour": 1}`:        ".colour: unknown field",
+		`{"filters": ["x"]}`:                  ".filters[0]: must be a rule",
+		`[{"field": "name"}]`:                 "[0].condition: required",
+		`[{"condition": "is", "value": "x"}]`: "[0].field: required",
+		`[{"field": "colour", "condition": "is", "value": "x"}]`:                                                           `[0].field: "colour" is not a field of companies`,
+		`[{"field": "owner_id", "condition": "is_empty"}]`:                                                                 `[0].field: "owner_id" is not a field of companies`,
+		`[{"field": "created_at", "condition": "is_empty"}]`:                                                               `[0].field: "created_at" is not a field of companies`,
+		`[{"field": "custom_field_tier", "condition": "is_empty"}]`:                                                        `[0].field: "custom_field_tier" is not a field of companies`,
+		`[{"field": "name", "condition": "greater_than", "value": "x"}]`:                                                   `[0].condition: "greater_than" is not a condition of name`,
+		`[{"field": "employee_count", "condition": "contains", "value": 1}]`:                                               `[0].condition: "contains" is not a condition of employee_count`,
+		`[{"field": "employee_count", "condition": "is", "value": "many"}]`:                                                "[0].value: must be a number",
+		`[{"field": "employee_count", "condition": "is", "value": [1, "2"]}]`:                                              "[0].value[1]: must be a number",
+		`[{"field": "name", "condition": "is"}]`:                                                                           "[0].value: required",
+		`[{"field": "name", "condition": "is", "value": null}]`:                                                            "[0].value: must be a string",
+		`[{"field": "name", "condition": "is_empty", "value": "x"}]`:                                                       "[0].value: must not be given",
+		`[{"field": "name", "condition": "is", "value": "x", "not": true}]`:                                                "[0].not: unknown field",
+		`{"filters": [{"filters": [{"operator": "or", "filters": [{"field": "name", "condition": "is", "value": ""}]}]}]}`: ".filters[0].filters[0].filters[0].value: must not be empty",
 	} {
 		refuses(t, org, previewBody(`{"company_filters": {"filtering_rules": `+rules+`}}`), "invalid_filter", "company_filters.filtering_rules"+want)
 		refuses(t, org, previewBody(`{"search_input": {"filtering_rules": `+rules+`}}`), "invalid_filter", "search_input.filtering_rules"+want)
@@ -210,8 +210,8 @@ func TestPreviewFilterFaults(t *testing.T) {
 		refuses(t, org, previewBody(`{"company_filters": `+at+`, "search_input": `+at+`}`), "invalid_filter", append(inCompanies, inSearch...)...)
 	}
 	for rules, want := range map[string]string{
-		`"name"`:                                 " must be a list",
-		`{"field": "name"}`:                      " must be a list",
+		`"name"`:                                 ": must be a list",
+		`{"field": "name"}`:                      ": must be a list",
 		`["colour"]`:                             "[0]",
 		`["-colour", "name"]`:                    "[0]",
 		`["name", "+country"]`:                   "[1]",
@@ -220,24 +220,24 @@ func TestPreviewFilterFaults(t *testing.T) {
 		`["description"]`:                        "[0]",
 		`["created_at"]`:                         "[0]",
 		`[""]`:                                   "[0]",
-		`[5]`:                                    "[0] must be",
-		`[["name"]]`:                             "[0] must be",
-		`[null]`:                                 "[0] must be",
-		`[{}]`:                                   "[0].field is required",
-		`[{"field": null}]`:                      "[0].field is required",
-		`[{"direction": "asc"}]`:                 "[0].field is required",
+		`[5]`:                                    "[0]: must be",
+		`[["name"]]`:                             "[0]: must be",
+		`[null]`:                                 "[0]: must be",
+		`[{}]`:                                   "[0].field: required",
+		`[{"field": null}]`:                      "[0].field: required",
+		`[{"direction": "asc"}]`:                 "[0].field: required",
 		`[{"field": "-name"}]`:                   "[0].field",
 		`[{"field": "technologies"}]`:            "[0].field",
 		`["name", {"field": "x"}]`:               "[1].field",
-		`[{"field": "name", "direction": "up"}]`: "[0].direction must be asc or desc",
-		`[{"field": "name", "direction": "DESC"}]`: "[0].direction must be asc or desc",
-		`[{"field": "name", "direction": -1}]`:     "[0].direction must be asc or desc",
-		`[{"field": "name", "order": "asc"}]`:      "[0].order is not a known field",
+		`[{"field": "name", "direction": "up"}]`: "[0].direction: must be asc or desc",
+		`[{"field": "name", "direction": "DESC"}]`: "[0].direction: must be asc or desc",
+		`[{"field": "name", "direction": -1}]`:     "[0].direction: must be asc or desc",
+		`[{"field": "name", "order": "asc"}]`:      "[0].order: unknown field",
 	} {
 		refuses(t, org, previewBody(`{"search_input": {"sorting_rules": `+rules+`}}`), "invalid_sort", "search_input.sorting_rules"+want)
 	}
-	for rule, want := range map[string]string{`{}`: ".field is required", `{"field": 5}`: ".field is required", `"country"`: " must be an object",
-		`{"field": "name", "direction": "asc"}`: ".direction is not a known field"} {
+	for rule, want := range map[string]string{`{}`: ".field: required", `{"field": 5}`: ".field: required", `"country"`: ": must be an object",
+		`{"field": "name", "direction": "asc"}`: ".direction: unknown field"} {
 		refuses(t, org, previewBody(`{"search_input": {"grouping_rule": `+rule+`}}`), "invalid_sort", "search_input.grouping_rule"+want)
 	}
 	for _, field := range []string{"colour", "keywords", "description", "-name", "custom_field_tier"} {
@@ -252,22 +252,22 @@ func TestPreviewQualifier(t *testing.T) {
 	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	const signal, rule = "qualifier_signal_id", "qualifier_rule"
 	for _, c := range []struct{ id, rule, want string }{
-		{`null`, `{"value": "x"}`, signal + " is required together"},
-		{`""`, `{"value": "x"}`, signal + " is required together"},
-		{`"<text>"`, `null`, rule + " is required together"},
-		{`"x"`, `{"value": "x"}`, signal + " must be a UUID"},
-		{`7`, `null`, signal + " must be a UUID\n" + rule + " is required together"},
-		{`"<unknown>"`, `{"value": "x"}`, signal + " names no field of accounts that is AI-filled"},
-		{`"<foreign field>"`, `{"value": "x"}`, signal + " names no field of accounts that is AI-filled"},
-		{`"<view>"`, `{"value": "x"}`, signal + " names no field of accounts that is AI-filled"},
-		{`"<plain field>"`, `{"value": "x"}`, signal + " names a field that is not AI-filled"},
-		{`"<contact field>"`, `{"value": "x"}`, signal + " names a field that is not AI-filled"},
-		{`"<text>"`, `"x"`, rule + " must be an object"},
-		{`"<text>"`, `{}`, rule + ".value is required"},
-		{`"<text>"`, `{"value": null, "operator": "contains"}`, rule + ".value is required"},
-		{`"<text>"`, `{"value": "x", "operator": "is"}`, rule + ".operator must be one of equals, contains"},
-		{`"<text>"`, `{"value": "x", "operator": 5}`, rule + ".operator must be a text"},
-		{`"<text>"`, `{"value": "x", "colour": 5}`, rule + ".colour is not a known field"},
+		{`null`, `{"value": "x"}`, signal + ": required together"},
+		{`""`, `{"value": "x"}`, signal + ": required together"},
+		{`"<text>"`, `null`, rule + ": required together"},
+		{`"x"`, `{"value": "x"}`, signal + ": must be a UUID"},
+		{`7`, `null`, signal + ": must be a UUID\n" + rule + ": required together"},
+		{`"<unknown>"`, `{"value": "x"}`, signal + ": names no field of accounts that is AI-filled"},
+		{`"<foreign field>"`, `{"value": "x"}`, signal + ": names no field of accounts that is AI-filled"},
+		{`"<view>"`, `{"value": "x"}`, signal + ": names no field of accounts that is AI-filled"},
+		{`"<plain field>"`, `{"value": "x"}`, signal + ": names a field that is not AI-filled"},
+		{`"<contact field>"`, `{"value": "x"}`, signal + ": names a field that is not AI-filled"},
+		{`"<text>"`, `"x"`, rule + ": must be an object"},
+		{`"<text>"`, `{}`, rule + ".value: required"},
+		{`"<text>"`, `{"value": null, "operator": "contains"}`, rule + ".value: required"},
+		{`"<text>"`, `{"value": "x", "operator": "is"}`, rule + ".operator: \"is\" is not one of: equals, contains"},
+		{`"<text>"`, `{"value": "x", "operator": 5}`, rule + ".operator: must be a string"},
+		{`"<text>"`, `{"value": "x", "colour": 5}`, rule + ".colour: unknown field"},
 	} {
 		refuses(t, org, previewBody(fill(fmt.Sprintf(`{%q: %s, %q: %s}`, signal, c.id, rule, c.rule))), "validation_failed", strings.Split(c.want, "\n")...)
 	}
@@ -290,7 +290,7 @@ func TestPreviewQualifier(t *testing.T) {
 				}
 				got := problemsOf(org.Read.Post(previewPath+"/estimate", body).Fails(422, "validation_failed", rule+"."))
 				for _, problem := range got {
-					if !strings.HasPrefix(problem, rule+".value must") && !(takes == nil && strings.HasPrefix(problem, rule+".operator must be equals")) {
+					if !strings.HasPrefix(problem, rule+".value: must") && !(takes == nil && strings.HasPrefix(problem, rule+".operator: must be equals")) {
 						t.Errorf("%s %s %s: %q", c.dataType, operator, value, problem)
 					}
 				}

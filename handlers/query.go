@@ -23,7 +23,7 @@ func (c *call) readQuery() error {
 	query, err := url.ParseQuery(c.request.URL.RawQuery)
 	var p fault.Problems
 	if err != nil {
-		p.Invalid("query", "is malformed")
+		p.Invalid("query", "malformed")
 	}
 	if c.op.query != nil {
 		c.body = shape.Value{Kind: shape.Object}
@@ -32,9 +32,9 @@ func (c *call) readQuery() error {
 		f := c.op.queryField(name)
 		switch {
 		case f == nil:
-			p.Invalid(name, "is not a known query parameter")
+			p.Invalid(name, "unknown query parameter")
 		case len(query[name]) > 1:
-			p.Invalid(name, "is given more than once")
+			p.Invalid(name, "given more than once")
 		default:
 			c.body.Members = append(c.body.Members, shape.Member{Key: name, Value: queryValue(f, query[name][0])})
 		}

@@ -100,7 +100,7 @@ func TestDeletionOfReferred(t *testing.T) {
 				}
 			}
 			// It cannot be named again.
-			org.Write.Patch(path, fmt.Sprintf(`{%q: %q}`, c.field, gone)).Fails(422, "validation_failed", c.field+" names nothing that exists")
+			org.Write.Patch(path, fmt.Sprintf(`{%q: %q}`, c.field, gone)).Fails(422, "validation_failed", c.field+": does not exist")
 		}
 		for _, entity := range c.bearers {
 			org.Write.Delete("/v1/" + entity + "/" + strings.Split(paths[entity], "/")[3]).Is(204)
@@ -270,9 +270,9 @@ func TestBearersMeanwhile(t *testing.T) {
 	// A field with the same key is another one, which starts empty: also for those that are not rewritten yet.
 	newField(org, "contacts", "colour", "enum", `, "allowed_values": ["vermilion", "red"]`)
 	path := func(back int) string { return "/v1/contacts/" + contacts[n-back] }
-	org.Write.Patch(path(1), withIDs(`{"add_tags": ["{gone}"]}`, ids)).Fails(422, "validation_failed", "add_tags[0] names nothing that exists")
-	org.Write.Patch(path(1), withIDs(`{"tags": ["{stays}", "{gone}"]}`, ids)).Fails(422, "validation_failed", "tags[1] names nothing that exists")
-	org.Write.Patch(path(1), withIDs(`{"account_id": "{account}"}`, ids)).Fails(422, "validation_failed", "account_id names nothing that exists")
+	org.Write.Patch(path(1), withIDs(`{"add_tags": ["{gone}"]}`, ids)).Fails(422, "validation_failed", "add_tags[0]: does not exist")
+	org.Write.Patch(path(1), withIDs(`{"tags": ["{stays}", "{gone}"]}`, ids)).Fails(422, "validation_failed", "tags[1]: does not exist")
+	org.Write.Patch(path(1), withIDs(`{"account_id": "{account}"}`, ids)).Fails(422, "validation_failed", "account_id: does not exist")
 	org.Write.Patch(path(1), withIDs(`{"remove_tags": ["{gone}"], "account_id": null, "custom_field_colour": null}`, ids)).Is(200)
 	if got := org.Read.Get(path(1)).Text("data.updated_at"); got != "2026-03-02T09:00:00.000Z" {
 		t.Error("taking away what is gone was a change")

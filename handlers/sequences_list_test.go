@@ -219,7 +219,7 @@ func TestStopSequence(t *testing.T) {
 		org.stop(name, c.other).Fails(409, "invalid_transition", "the sequence is stopped already")
 	}
 
-	for body, says := range map[string]string{`{}`: "reason is required", `{"reason": "opted_out"}`: "reason must be one of replied, manual", `{"reason": null}`: "reason"} {
+	for body, says := range map[string]string{`{}`: "reason: required", `{"reason": "opted_out"}`: "reason: \"opted_out\" is not one of: replied, manual", `{"reason": null}`: "reason"} {
 		org.Write.Post(org.campaign+"/sequences/"+org.ids["cid"]+"/stop", body).Fails(422, "validation_failed", says)
 	}
 	other := org.run("Summer", helloAndCall)

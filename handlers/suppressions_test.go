@@ -48,22 +48,22 @@ func TestSuppressions(t *testing.T) {
 	other.Admin.Post(path, `{"email": "bill.l@initech.example"}`).Is(201)
 
 	for body, message := range map[string]string{
-		``:                                    "email is required, or domain",
-		`{}`:                                  "email is required, or domain",
-		`{"reason": "x"}`:                     "email is required, or domain",
-		`{"email": "", "domain": null}`:       "email is required, or domain",
-		`{"email": "bill"}`:                   "email must be an email address",
-		`{"email": "Bill <b@x.example>"}`:     "email must be an email address",
-		`{"email": 1}`:                        "email must be a text",
-		`{"domain": "example"}`:               "domain must be a website or domain",
-		`{"domain": "b@x.example"}`:           "domain must be a website or domain",
-		`{"domain": "*.x.example"}`:           "domain must be a website or domain",
-		`{"domain": ["x.example"]}`:           "domain must be a text",
-		`{"domain": "a.example", "email": 1}`: "email must be a text",
-		`{"email": "a@b.example", "domain": "b.example"}`:                           "domain must not be given together with email",
-		`{"email": "a@b.example", "reason": "` + strings.Repeat("r", 10_001) + `"}`: "reason must have at most 10000 characters",
-		`{"email": "a@b.example", "note": "x"}`:                                     "note is not a known field",
-		`{"email": "a@b.example", "id": null}`:                                      "id is read-only",
+		``:                                    "email: required, unless domain is set",
+		`{}`:                                  "email: required, unless domain is set",
+		`{"reason": "x"}`:                     "email: required, unless domain is set",
+		`{"email": "", "domain": null}`:       "email: required, unless domain is set",
+		`{"email": "bill"}`:                   "email: \"bill\" is not an email address",
+		`{"email": "Bill <b@x.example>"}`:     "email: \"Bill <b@x.example>\" is not an email address",
+		`{"email": 1}`:                        "email: must be a string",
+		`{"domain": "example"}`:               "domain: \"example\" is not a website or domain",
+		`{"domain": "b@x.example"}`:           "domain: \"b@x.example\" is not a website or domain",
+		`{"domain": "*.x.example"}`:           "domain: \"*.x.example\" is not a website or domain",
+		`{"domain": ["x.example"]}`:           "domain: must be a string",
+		`{"domain": "a.example", "email": 1}`: "email: must be a string",
+		`{"email": "a@b.example", "domain": "b.example"}`:                           "domain: not allowed together with email",
+		`{"email": "a@b.example", "reason": "` + strings.Repeat("r", 10_001) + `"}`: "reason: must be at most 10000 characters",
+		`{"email": "a@b.example", "note": "x"}`:                                     "note: unknown field",
+		`{"email": "a@b.example", "id": null}`:                                      "id: read-only field",
 	} {
 		org.Admin.Post(path, body).Fails(422, "validation_failed", message)
 	}

@@ -94,29 +94,29 @@ func TestBadTagEdits(t *testing.T) {
 	id := org.Write.Post("/v1/contacts", newBody("contacts", "", withIDs(`"tags": ["{A}"]`, ids))).Is(201).ID()
 	before := org.Dump()
 	for body, message := range map[string]string{
-		`{"add_tags": ["0190b2f0-0000-7000-8000-000000000000"]}`: "add_tags[0] names nothing that exists",
-		`{"add_tags": ["{B}", "{foreign}"]}`:                     "add_tags[1] names nothing that exists",
-		`{"add_tags": ["{account}"]}`:                            "add_tags[0] names a tag for another object type, account",
-		`{"tags": ["{foreign}"], "add_tags": ["{B}"]}`:           "tags[0] names nothing that exists",
-		`{"add_tags": ["{B}"], "remove_tags": ["{B}"]}`:          "remove_tags names {B}, which is also to be added",
-		`{"remove_tags": ["{A}"], "add_tags": ["{A}"]}`:          "remove_tags names {A}, which is also to be added",
-		`{"add_tags": "{B}"}`:                                    "add_tags must be a list",
-		`{"remove_tags": {}}`:                                    "remove_tags must be a list",
-		`{"add_tags": ["x"]}`:                                    "add_tags[0] must be a UUID",
-		`{"remove_tags": ["{A}", ""]}`:                           "remove_tags[1] must not be empty",
-		`{"remove_tags": [null]}`:                                "remove_tags[0] must be a UUID",
-		`{"add_notes": ["x"]}`:                                   "add_notes is not a known field",
-		`{"remove_account_id": ["x"]}`:                           "remove_account_id is not a known field",
-		`{"add_add_tags": []}`:                                   "add_add_tags is not a known field",
+		`{"add_tags": ["0190b2f0-0000-7000-8000-000000000000"]}`: "add_tags[0]: does not exist",
+		`{"add_tags": ["{B}", "{foreign}"]}`:                     "add_tags[1]: does not exist",
+		`{"add_tags": ["{account}"]}`:                            "add_tags[0]: the tag is for another object type, account",
+		`{"tags": ["{foreign}"], "add_tags": ["{B}"]}`:           "tags[0]: does not exist",
+		`{"add_tags": ["{B}"], "remove_tags": ["{B}"]}`:          "remove_tags names {B} is also in add_tags",
+		`{"remove_tags": ["{A}"], "add_tags": ["{A}"]}`:          "remove_tags names {A} is also in add_tags",
+		`{"add_tags": "{B}"}`:                                    "add_tags: must be a list",
+		`{"remove_tags": {}}`:                                    "remove_tags: must be a list",
+		`{"add_tags": ["x"]}`:                                    "add_tags[0]: \"x\" is not a UUID",
+		`{"remove_tags": ["{A}", ""]}`:                           "remove_tags[1]: must not be empty",
+		`{"remove_tags": [null]}`:                                "remove_tags[0]: must be a UUID",
+		`{"add_notes": ["x"]}`:                                   "add_notes: unknown field",
+		`{"remove_account_id": ["x"]}`:                           "remove_account_id: unknown field",
+		`{"add_add_tags": []}`:                                   "add_add_tags: unknown field",
 	} {
 		org.Write.Patch("/v1/contacts/"+id, withIDs(body, ids)).Fails(422, "validation_failed", withIDs(message, ids))
 		org.Write.Patch("/v1/preview/contacts/"+id, withIDs(body, ids)).Fails(422, "validation_failed", withIDs(message, ids))
 	}
 	// A new record has nothing to add to, or to remove from.
 	for _, field := range []string{"add_tags", "remove_tags"} {
-		org.Write.Post("/v1/contacts", newBody("contacts", "", withIDs(`"`+field+`": ["{A}"]`, ids))).Fails(422, "validation_failed", field+" is not a known field")
+		org.Write.Post("/v1/contacts", newBody("contacts", "", withIDs(`"`+field+`": ["{A}"]`, ids))).Fails(422, "validation_failed", field+": unknown field")
 	}
-	org.Write.Patch("/v1/tags/"+ids["A"], `{"add_tags": []}`).Fails(422, "validation_failed", "add_tags is not a known field")
+	org.Write.Patch("/v1/tags/"+ids["A"], `{"add_tags": []}`).Fails(422, "validation_failed", "add_tags: unknown field")
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
 	}

@@ -33,23 +33,23 @@ func TestTags(t *testing.T) {
 	org.Write.Patch("/v1/tags/"+second, `{"name": "Key account"}`).Is(200) // free by now
 
 	for body, message := range map[string]string{
-		`{"object_type": "contact"}`: "object_type is read-only",
-		`{"name": ""}`:               "name is required",
-		`{"name": null}`:             "name is required",
-		`{"name": "   "}`:            "name must not be only spaces",
-		`{"name": "a-b"}`:            "name must have only letters from a to z, digits and spaces",
-		`{"name": "größe"}`:          "name must have only letters",
-		`{"name": "` + strings.Repeat("a", 101) + `"}`: "name must have at most 100 characters",
-		`{"color": "pink"}`:                            "color must be one of green, blue, red, yellow, purple, berry, peach, gray",
-		`{"color": null}`:                              "color is required",
+		`{"object_type": "contact"}`: "object_type: read-only field",
+		`{"name": ""}`:               "name: required",
+		`{"name": null}`:             "name: required",
+		`{"name": "   "}`:            "name: must not be blank",
+		`{"name": "a-b"}`:            "name: must contain only letters from a to z, digits and spaces",
+		`{"name": "größe"}`:          "name: must contain only letters",
+		`{"name": "` + strings.Repeat("a", 101) + `"}`: "name: must be at most 100 characters",
+		`{"color": "pink"}`:                            "color: \"pink\" is not one of: green, blue, red, yellow, purple, berry, peach, gray",
+		`{"color": null}`:                              "color: required",
 	} {
 		org.Write.Patch("/v1/tags/"+first, body).Fails(422, "validation_failed", message)
 	}
 	org.Write.Patch("/v1/tags/"+first, `{"object_type": "account", "name": "`+strings.Repeat("a", 100)+`"}`).Is(200)
-	org.Write.Post("/v1/tags", `{}`).Is(422, `{"error": {"code": "validation_failed", "message": "name is required", "details": [
-		{"path": "name", "message": "is required"}, {"path": "color", "message": "is required"}, {"path": "object_type", "message": "is required"}]}}`)
+	org.Write.Post("/v1/tags", `{}`).Is(422, `{"error": {"code": "validation_failed", "message": "name: required", "details": [
+		{"path": "name", "message": "required"}, {"path": "color", "message": "required"}, {"path": "object_type", "message": "required"}]}}`)
 	org.Write.Post("/v1/tags", `{"name": "A", "color": "red", "object_type": "deal"}`).
-		Fails(422, "validation_failed", "object_type must be one of account, contact, opportunity, task, meeting")
+		Fails(422, "validation_failed", `object_type: "deal" is not one of: account, contact, opportunity, task, meeting`)
 
 	// A deleted tag's name is free again.
 	org.Write.Delete("/v1/tags/" + second).Is(204)

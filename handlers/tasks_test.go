@@ -77,13 +77,13 @@ func TestTaskCompletedAt(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"completed_at": "2026-03-02T09:11:00Z"}`, `{"completed_at": null}`, `{"status": "open", "completed_at": null}`} {
-		org.Write.Patch(path, body).Fails(422, "validation_failed", "completed_at is read-only")
+		org.Write.Patch(path, body).Fails(422, "validation_failed", "completed_at: read-only field")
 	}
 	// A new task may be over already.
 	if got := org.Write.Post("/v1/tasks", `{"title": "Said hello", "status": "completed"}`).Is(201).Text("data.completed_at"); got != "2026-03-02T09:11:00.000Z" {
 		t.Error(got)
 	}
-	org.Write.Post("/v1/tasks", `{"title": "Said hello", "completed_at": "2026-03-02T09:00:00Z"}`).Fails(422, "validation_failed", "completed_at is read-only")
+	org.Write.Post("/v1/tasks", `{"title": "Said hello", "completed_at": "2026-03-02T09:00:00Z"}`).Fails(422, "validation_failed", "completed_at: read-only field")
 	for body, want := range map[string]int{
 		`{"field": "completed_at", "condition": "is_not_empty"}`:                     2,
 		`{"field": "completed_at", "condition": "is", "value": "2026-03-02"}`:        2,
@@ -101,30 +101,30 @@ func TestBadTasks(t *testing.T) {
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	id := makers["tasks"](org)
 	for _, body := range []string{``, `{}`, `{"title": ""}`, `{"title": null}`} {
-		org.Write.Post("/v1/tasks", body).Fails(422, "validation_failed", "title is required")
+		org.Write.Post("/v1/tasks", body).Fails(422, "validation_failed", "title: required")
 	}
 	refused(t, org, "tasks", "", id, []refusal{
-		{"title", `null`, "title is required"},
-		{"title", `[]`, "title must be a text"},
-		{"title", `"` + strings.Repeat("n", 10_001) + `"`, "title must have at most 10000 characters"},
-		{"type", `"fax"`, "type must be one of todo, email, call, linkedin, gift"},
-		{"status", `"done"`, "status must be one of open, completed, cancelled"},
-		{"status", `1`, "status must be a text"},
-		{"due_at", `"2026-03-04"`, "due_at must be a time such as"},
-		{"due_at", `"2026-03-04T09:00:00"`, "due_at must be a time such as"},
-		{"due_at", `1772442000`, "due_at must be a time such as"},
-		{"due_at", `"9999-12-31T23:59:59-01:00"`, "due_at must be a time of the years 0 to 9999 in UTC"},
-		{"completed_at", `"2026-03-04T09:00:00Z"`, "completed_at is read-only"},
-		{"contact_id", `"` + makers["contacts"](other) + `"`, "contact_id names nothing that exists"},
-		{"account_id", `"` + makers["accounts"](other) + `"`, "account_id names nothing that exists"},
-		{"owner_id", `"` + other.User.String() + `"`, "owner_id names nothing that exists"},
+		{"title", `null`, "title: required"},
+		{"title", `[]`, "title: must be a string"},
+		{"title", `"` + strings.Repeat("n", 10_001) + `"`, "title: must be at most 10000 characters"},
+		{"type", `"fax"`, "type: \"fax\" is not one of: todo, email, call, linkedin, gift"},
+		{"status", `"done"`, "status: \"done\" is not one of: open, completed, cancelled"},
+		{"status", `1`, "status: must be a string"},
+		{"due_at", `"2026-03-04"`, "due_at: \"2026-03-04\" is not a time such as"},
+		{"due_at", `"2026-03-04T09:00:00"`, "due_at: \"2026-03-04T09:00:00\" is not a time such as"},
+		{"due_at", `1772442000`, "due_at: must be a time such as"},
+		{"due_at", `"9999-12-31T23:59:59-01:00"`, "due_at: \"9999-12-31T23:59:59-01:00\" is not a time of the years 0 to 9999 in UTC"},
+		{"completed_at", `"2026-03-04T09:00:00Z"`, "completed_at: read-only field"},
+		{"contact_id", `"` + makers["contacts"](other) + `"`, "contact_id: does not exist"},
+		{"account_id", `"` + makers["accounts"](other) + `"`, "account_id: does not exist"},
+		{"owner_id", `"` + other.User.String() + `"`, "owner_id: does not exist"},
 		// There is no campaign that it could name yet.
-		{"campaign_id", `"0190b2f0-0000-7000-8000-000000000000"`, "campaign_id names nothing that exists"},
-		{"campaign_id", `"` + makers["contacts"](org) + `"`, "campaign_id names nothing that exists"},
-		{"campaign_id", `"x"`, "campaign_id must be a UUID"},
-		{"notes", `"` + strings.Repeat("n", 100_001) + `"`, "notes must have at most 100000 characters"},
-		{"tags", `["` + makers["tags"](org) + `"]`, "tags[0] names a tag for another object type, account"},
-		{"stage", `"won"`, "stage is not a known field"},
+		{"campaign_id", `"0190b2f0-0000-7000-8000-000000000000"`, "campaign_id: does not exist"},
+		{"campaign_id", `"` + makers["contacts"](org) + `"`, "campaign_id: does not exist"},
+		{"campaign_id", `"x"`, "campaign_id: \"x\" is not a UUID"},
+		{"notes", `"` + strings.Repeat("n", 100_001) + `"`, "notes: must be at most 100000 characters"},
+		{"tags", `["` + makers["tags"](org) + `"]`, "tags[0]: the tag is for another object type, account"},
+		{"stage", `"won"`, "stage: unknown field"},
 	})
 	org.Write.Patch("/v1/tasks/"+id, `{"campaign_id": null, "due_at": "0001-01-01T00:00:00Z"}`).Is(200)
 }

@@ -46,31 +46,31 @@ func TestTemplateBounds(t *testing.T) {
 	before := org.Dump()
 	long := func(n int) string { return `"` + strings.Repeat("ü", n) + `"` }
 	for _, c := range []struct{ members, want string }{
-		{`"name": ""`, "name is required"},
-		{`"name": null`, "name is required"},
-		{`"name": 7`, "name must be a text"},
-		{`"name": ` + long(256), "name must have at most 255 characters"},
-		{`"description": ["x"]`, "description must be a text"},
-		{`"description": ` + long(100_001), "description must have at most 100000 characters"},
-		{`"steps": []`, "steps must not be empty"},
-		{`"steps": null`, "steps is required"},
-		{`"steps": {}`, "steps must be a list"},
-		{`"steps": "x"`, "steps must be a list"},
-		{`"steps": [7]`, "steps[0] must be an object"},
-		{`"steps": [null]`, "steps[0] must be an object"},
-		{`"steps": [[]]`, "steps[0] must be an object"},
-		{`"steps": [` + strings.Repeat(`{"index": 0, "type": "call"},`, 100) + `{"index": 0, "type": "call"}]`, "steps must have at most 100 entries"},
-		{`"transitions": {}`, "transitions must be a list"},
-		{`"transitions": [7]`, "transitions[0] must be an object"},
-		{`"blocks": []`, "blocks must be an object"},
-		{`"blocks": {"x": "y"}`, "blocks.x must be an object"},
-		{`"blocks": {"x": null}`, "blocks.x must be an object"},
-		{`"blocks": {"x": {}}`, "blocks.x.name is required"},
-		{`"blocks": {"x": {"name": ""}}`, "blocks.x.name is required"},
-		{`"blocks": {"x": {"name": "X", "block_type": "AI"}}`, "blocks.x.block_type must be one of MANUAL"},
-		{`"blocks": {"x": {"name": "X", "content": 7}}`, "blocks.x.content must be a text"},
-		{`"blocks": {"x": {"name": "X", "content": ` + long(100_001) + `}}`, "blocks.x.content must have at most 100000 characters"},
-		{`"blocks": {"x": {"name": "X", "id": "x"}}`, "blocks.x.id is not a known field"},
+		{`"name": ""`, "name: required"},
+		{`"name": null`, "name: required"},
+		{`"name": 7`, "name: must be a string"},
+		{`"name": ` + long(256), "name: must be at most 255 characters"},
+		{`"description": ["x"]`, "description: must be a string"},
+		{`"description": ` + long(100_001), "description: must be at most 100000 characters"},
+		{`"steps": []`, "steps: must not be empty"},
+		{`"steps": null`, "steps: required"},
+		{`"steps": {}`, "steps: must be a list"},
+		{`"steps": "x"`, "steps: must be a list"},
+		{`"steps": [7]`, "steps[0]: must be an object"},
+		{`"steps": [null]`, "steps[0]: must be an object"},
+		{`"steps": [[]]`, "steps[0]: must be an object"},
+		{`"steps": [` + strings.Repeat(`{"index": 0, "type": "call"},`, 100) + `{"index": 0, "type": "call"}]`, "steps: must have at most 100 entries"},
+		{`"transitions": {}`, "transitions: must be a list"},
+		{`"transitions": [7]`, "transitions[0]: must be an object"},
+		{`"blocks": []`, "blocks: must be an object"},
+		{`"blocks": {"x": "y"}`, "blocks.x: must be an object"},
+		{`"blocks": {"x": null}`, "blocks.x: must be an object"},
+		{`"blocks": {"x": {}}`, "blocks.x.name: required"},
+		{`"blocks": {"x": {"name": ""}}`, "blocks.x.name: required"},
+		{`"blocks": {"x": {"name": "X", "block_type": "AI"}}`, "blocks.x.block_type: \"AI\" is not one of: MANUAL"},
+		{`"blocks": {"x": {"name": "X", "content": 7}}`, "blocks.x.content: must be a string"},
+		{`"blocks": {"x": {"name": "X", "content": ` + long(100_001) + `}}`, "blocks.x.content: must be at most 100000 characters"},
+		{`"blocks": {"x": {"name": "X", "id": "x"}}`, "blocks.x.id: unknown field"},
 		{`"blocks": {"x y": {"name": "X"}}`, "blocks.x y must be 1 to 100 letters"},
 		{`"blocks": {"": {"name": "X"}}`, "blocks. must be 1 to 100 letters"},
 		{`"blocks": {"` + strings.Repeat("x", 101) + `": {"name": "X"}}`, "blocks.xx"},
@@ -79,15 +79,15 @@ func TestTemplateBounds(t *testing.T) {
 	}
 	// Steps and transitions with one member that is not as it should be.
 	for _, c := range []struct{ member, want string }{
-		{`"index": -1`, "index must be between 0 and"}, {`"index": 1.5`, "index must be an integer"}, {`"index": "1"`, "index must be an integer"}, {`"index": null`, "index is required"}, {`"index": 1e9`, "index must be between"},
-		{`"day": -1`, "day must be between 0 and 365"}, {`"day": 366`, "day must be between 0 and 365"}, {`"day": 0.5`, "day must be an integer"}, {`"day": true`, "day must be an integer"},
-		{`"hour": -1`, "hour must be between 0 and 23"}, {`"hour": 24`, "hour must be between 0 and 23"}, {`"hour": "9"`, "hour must be an integer"},
-		{`"type": null`, "type is required"}, {`"type": ""`, "type is required"}, {`"type": "email"`, "type must be one of auto_email, manual_email, auto_linkedin_connection, auto_linkedin_message, call, task, gift"}, {`"type": "CALL"`, "type must be one of"},
-		{`"id": 7`, "id must be a text"}, {`"id": "a b"`, "id must be 1 to 100 letters"}, {`"id": "ü"`, "id must be 1 to 100 letters"}, {`"id": "` + strings.Repeat("x", 101) + `"`, "id must "},
-		{`"title": ` + long(256), "title must have at most 255 characters"}, {`"gift_id": ` + long(256), "gift_id must have at most 255 characters"}, {`"gift_id": 7`, "gift_id must be a text"},
-		{`"subject": ` + long(999), "subject must have at most 998 characters"}, {`"subject": "a\nBcc: b@x.example"`, "subject must be one line"}, {`"subject": "a\r"`, "subject must be one line"},
-		{`"message": ` + long(100_001), "message must have at most 100000 characters"}, {`"message": "a\u0000"`, "message must not contain the character NUL"}, {`"message": {}`, "message must be a text"},
-		{`"delay": 1`, "delay is not a known field"},
+		{`"index": -1`, "index: must be between 0 and"}, {`"index": 1.5`, "index: must be an integer"}, {`"index": "1"`, "index: must be an integer"}, {`"index": null`, "index: required"}, {`"index": 1e9`, "index: must be between"},
+		{`"day": -1`, "day: must be between 0 and 365"}, {`"day": 366`, "day: must be between 0 and 365"}, {`"day": 0.5`, "day: must be an integer"}, {`"day": true`, "day: must be an integer"},
+		{`"hour": -1`, "hour: must be between 0 and 23"}, {`"hour": 24`, "hour: must be between 0 and 23"}, {`"hour": "9"`, "hour: must be an integer"},
+		{`"type": null`, "type: required"}, {`"type": ""`, "type: required"}, {`"type": "email"`, "type: must be one of auto_email, manual_email, auto_linkedin_connection, auto_linkedin_message, call, task, gift"}, {`"type": "CALL"`, "type: must be one of"},
+		{`"id": 7`, "id: must be a string"}, {`"id": "a b"`, "id: must be 1 to 100 letters"}, {`"id": "ü"`, "id: must be 1 to 100 letters"}, {`"id": "` + strings.Repeat("x", 101) + `"`, "id: must "},
+		{`"title": ` + long(256), "title: must be at most 255 characters"}, {`"gift_id": ` + long(256), "gift_id: must be at most 255 characters"}, {`"gift_id": 7`, "gift_id: must be a string"},
+		{`"subject": ` + long(999), "subject: must be at most 998 characters"}, {`"subject": "a\nBcc: b@x.example"`, "subject: must be one line"}, {`"subject": "a\r"`, "subject: must be one line"},
+		{`"message": ` + long(100_001), "message: must be at most 100000 characters"}, {`"message": "a\u0000"`, "message: must not contain NUL characters"}, {`"message": {}`, "message: must be a string"},
+		{`"delay": 1`, "delay: unknown field"},
 	} {
 		var step, wanted map[string]json.RawMessage
 		_ = json.Unmarshal([]byte(`{"index": 1, "type": "call"}`), &step)
@@ -101,26 +101,26 @@ func TestTemplateBounds(t *testing.T) {
 		tplRefused(t, org, path, tplBody(`"steps": [{"index": 0, "type": "call"}, `+string(raw)+`]`), "steps[1]."+c.want)
 	}
 	for _, message := range []string{``, `, "message": null`, `, "message": ""`, `, "message": " \n\t "`} {
-		tplRefused(t, org, path, tplBody(`"steps": [{"index": 0, "type": "auto_email", "subject": "S"`+message+`}]`), "steps[0].message is required in an auto_email")
+		tplRefused(t, org, path, tplBody(`"steps": [{"index": 0, "type": "auto_email", "subject": "S"`+message+`}]`), "steps[0].message: required in an auto_email")
 	}
-	tplRefused(t, org, path, tplBody(`"steps": [{}]`), "steps[0].index is required", "steps[0].type is required")
+	tplRefused(t, org, path, tplBody(`"steps": [{}]`), "steps[0].index: required", "steps[0].type: required")
 	for _, c := range []struct{ member, want string }{
-		{`"transition_type": "NEVER"`, "transition_type must be one of PREVIOUS_STEP_SCHEDULED, PREVIOUS_STEP_COMPLETES"},
-		{`"pre_check_time_unit": "weeks"`, "pre_check_time_unit must be one of minutes, hours, days, business_days"}, {`"post_check_time_unit": "Days"`, "post_check_time_unit must be one of minutes, hours, days, business_days"},
-		{`"pre_check_delay": -1`, "pre_check_delay must be between 0 and"}, {`"post_check_delay": -1`, "post_check_delay must be between 0 and"},
-		{`"pre_check_delay": 1.5`, "pre_check_delay must be an integer"}, {`"post_check_delay": "1"`, "post_check_delay must be an integer"},
-		{`"pre_check_delay": 1`, "pre_check_time_unit is required with a delay"}, {`"post_check_delay": 1`, "post_check_time_unit is required with a delay"},
-		{`"pre_check_delay": 1, "post_check_time_unit": "days"`, "pre_check_time_unit is required with a delay"}, {`"post_check_delay": 1, "pre_check_time_unit": "days", "post_check_time_unit": null`, "post_check_time_unit is required with a delay"},
-		{`"pre_check_delay": 1001, "pre_check_time_unit": "days"`, "pre_check_delay must be at most 1000 days"}, {`"post_check_delay": 1001, "post_check_time_unit": "business_days"`, "post_check_delay must be at most 1000 business days"},
-		{`"pre_check_delay": 10001, "pre_check_time_unit": "minutes"`, "pre_check_delay must be between 0 and 10000"}, {`"post_check_delay": 10001, "post_check_time_unit": "hours"`, "post_check_delay must be between 0 and 10000"},
-		{`"require_all": "yes"`, "require_all must be true or false"}, {`"id": "x"`, "id is not a known field"},
+		{`"transition_type": "NEVER"`, "transition_type: \"NEVER\" is not one of: PREVIOUS_STEP_SCHEDULED, PREVIOUS_STEP_COMPLETES"},
+		{`"pre_check_time_unit": "weeks"`, "pre_check_time_unit: \"weeks\" is not one of: minutes, hours, days, business_days"}, {`"post_check_time_unit": "Days"`, "post_check_time_unit: \"Days\" is not one of: minutes, hours, days, business_days"},
+		{`"pre_check_delay": -1`, "pre_check_delay: must be between 0 and"}, {`"post_check_delay": -1`, "post_check_delay: must be between 0 and"},
+		{`"pre_check_delay": 1.5`, "pre_check_delay: 1.5 is not an integer"}, {`"post_check_delay": "1"`, "post_check_delay: \"1\" is not an integer"},
+		{`"pre_check_delay": 1`, "pre_check_time_unit: required with a delay"}, {`"post_check_delay": 1`, "post_check_time_unit: required with a delay"},
+		{`"pre_check_delay": 1, "post_check_time_unit": "days"`, "pre_check_time_unit: required with a delay"}, {`"post_check_delay": 1, "pre_check_time_unit": "days", "post_check_time_unit": null`, "post_check_time_unit: required with a delay"},
+		{`"pre_check_delay": 1001, "pre_check_time_unit": "days"`, "pre_check_delay: must be at most 1000 days"}, {`"post_check_delay": 1001, "post_check_time_unit": "business_days"`, "post_check_delay: must be at most 1000 business days"},
+		{`"pre_check_delay": 10001, "pre_check_time_unit": "minutes"`, "pre_check_delay: must be between 0 and 10000"}, {`"post_check_delay": 10001, "post_check_time_unit": "hours"`, "post_check_delay: must be between 0 and 10000"},
+		{`"require_all": "yes"`, "require_all: \"yes\" is not true or false"}, {`"id": "x"`, "id: unknown field"},
 	} {
 		if !strings.Contains(c.member, "transition_type") {
 			c.member += `, "transition_type": "PREVIOUS_STEP_SCHEDULED"`
 		}
 		tplRefused(t, org, path, tplBody(`"transitions": [{"from_step_index": 0, "to_step_index": 1, `+c.member+`}]`), "transitions[0]."+c.want)
 	}
-	tplRefused(t, org, path, tplBody(`"transitions": [{}]`), "transitions[0].from_step_index is required", "transitions[0].to_step_index is required", "transitions[0].transition_type is required")
+	tplRefused(t, org, path, tplBody(`"transitions": [{}]`), "transitions[0].from_step_index: required", "transitions[0].to_step_index: required", "transitions[0].transition_type: required")
 	// What messages have counts with their blocks.
 	copies := func(steps int, message, content string) map[string]json.RawMessage {
 		var list []string
@@ -132,10 +132,10 @@ func TestTemplateBounds(t *testing.T) {
 	const tooLong = "message has more than 100000 characters with its blocks"
 	tplRefused(t, org, path, copies(2, strings.Repeat("a", 50_000)+"[[block:x]]b", strings.Repeat("ü", 50_000)), "steps[0]."+tooLong, "steps[1]."+tooLong)
 	tplRefused(t, org, path, copies(1, "[[block:x]][[block:x]]b", strings.Repeat("a", 50_000)), "steps[0]."+tooLong)
-	tplRefused(t, org, path, copies(11, "[[block:x]]", strings.Repeat("a", 91_000)), "steps have texts of more than 1000000 characters")
-	tplRefused(t, org, path, copies(91, "[[block:x]]{{sender.email}}", strings.Repeat("{{sender.title}}", 10)), "steps have more than 1000 tokens")
+	tplRefused(t, org, path, copies(11, "[[block:x]]", strings.Repeat("a", 91_000)), "steps: have texts of more than 1000000 characters")
+	tplRefused(t, org, path, copies(91, "[[block:x]]{{sender.email}}", strings.Repeat("{{sender.title}}", 10)), "steps: have more than 1000 tokens")
 	for _, body := range []string{`{}`, `{"description": "d"}`} {
-		if got := sorted(problemsOf(org.Write.Post(tplPath, body).Is(422))); !slices.Equal(got, []string{"name is required", "steps is required"}) {
+		if got := sorted(problemsOf(org.Write.Post(tplPath, body).Is(422))); !slices.Equal(got, []string{"name: required", "steps: required"}) {
 			t.Errorf("%s has the problems %q", body, got)
 		}
 	}
@@ -153,14 +153,14 @@ func TestTemplateBounds(t *testing.T) {
 			transitions = append(transitions, fmt.Sprintf(`{"from_step_index": %d, "to_step_index": %d, "transition_type": "PREVIOUS_STEP_SCHEDULED"}`, 2*(i/2), 198))
 		}
 	}
-	tplRefused(t, org, path, tplBody(`"transitions": [`+strings.Join(append(transitions, transitions[0]), ",")+`]`), "transitions must have at most 1000 entries")
+	tplRefused(t, org, path, tplBody(`"transitions": [`+strings.Join(append(transitions, transitions[0]), ",")+`]`), "transitions: must have at most 1000 entries")
 	res := org.Write.Post(tplPath, tplBody(fmt.Sprintf(`"name": %s, "description": %s, "steps": [%s], "transitions": [%s], "blocks": %s`,
 		long(255), long(100_000), strings.Join(steps, ","), strings.Join(transitions, ","), encoded(t, blocks)))).Is(201)
 	if len(res.Value("data.steps").([]any)) != 100 || len(res.Value("data.blocks").(map[string]any)) != 100 {
 		t.Errorf("%.500s", res.Body)
 	}
 	blocks["x"] = blocks[fmt.Sprintf("%099d_", 0)]
-	tplRefused(t, org, path, tplBody(`"blocks": `+encoded(t, blocks)), "blocks must have at most 100 entries")
+	tplRefused(t, org, path, tplBody(`"blocks": `+encoded(t, blocks)), "blocks: must have at most 100 entries")
 	for _, body := range []any{copies(2, "[[block:x]][[block:x]]", strings.Repeat("ü", 50_000)), copies(10, "[[block:x]]", strings.Repeat("a", 100_000)), copies(100, "[[block:x]]", strings.Repeat("{{sender.title}}", 10)),
 		tplBody(`"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_SCHEDULED", "pre_check_delay": 1000, "pre_check_time_unit": "days", "post_check_delay": 10000, "post_check_time_unit": "minutes"}]`)} {
 		org.Write.Patch(path, body).Is(200)
@@ -211,15 +211,15 @@ func TestTemplateTexts(t *testing.T) {
 		tplRefused(t, org, path, with("", "", text), "blocks.x.content "+want)
 	}
 	for _, text := range []string{"[[block:x]]", "[[block:Y-1_]]", "[[block:nope]]"} {
-		tplRefused(t, org, path, titled(text), "steps[0].title has "+text+": a title cannot include a block", "steps[1].title has "+text+": a title cannot include a block")
-		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject has "+text+": a subject cannot include a block")
-		tplRefused(t, org, path, with("", "", text), "blocks.x.content has "+text+": a block cannot include another")
+		tplRefused(t, org, path, titled(text), "steps[0].title: has "+text+": a title cannot include a block", "steps[1].title: has "+text+": a title cannot include a block")
+		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject: has "+text+": a subject cannot include a block")
+		tplRefused(t, org, path, with("", "", text), "blocks.x.content: has "+text+": a block cannot include another")
 	}
 	for _, text := range []string{"[[block:nope]]", "[[block:X]]", "[[block:]]", "[[block:x y]]", "[[block:{{recipient.email}}]]", "[[block:Y-1]]"} {
-		tplRefused(t, org, path, with("", text, ""), "steps[1].message has "+text+", and there is no such block")
+		tplRefused(t, org, path, with("", text, ""), "steps[1].message: has "+text+", and there is no such block")
 	}
-	tplRefused(t, org, path, with("{{a}} {{b}}", "{{a}} [[block:a]] {{c.d}} {{", "{{e}}"), "steps[1].subject has the unknown token {{a}}", "steps[1].subject has the unknown token {{b}}",
-		"steps[1].message has the unknown token {{a}}", "steps[1].message has [[block:a]]", "steps[1].message has the unknown token {{c.d}}", "steps[1].message has {{ without", "blocks.x.content has the unknown token {{e}}")
+	tplRefused(t, org, path, with("{{a}} {{b}}", "{{a}} [[block:a]] {{c.d}} {{", "{{e}}"), "steps[1].subject: has the unknown token {{a}}", "steps[1].subject: has the unknown token {{b}}",
+		"steps[1].message: has the unknown token {{a}}", "steps[1].message: has [[block:a]]", "steps[1].message: has the unknown token {{c.d}}", "steps[1].message: has {{ without", "blocks.x.content: has the unknown token {{e}}")
 	if org.Dump() != before {
 		t.Error("a refusal changed something")
 	}
@@ -292,29 +292,29 @@ func TestTemplateAtOnce(t *testing.T) {
 		want    []string
 	}{
 		{`"steps": [{"index": 0, "type": "call", "id": "a"}, {"index": 0, "type": "call", "id": "b"}, {"index": 1, "type": "call", "id": "a"}, {"index": 0, "type": "call", "id": "b"}]`,
-			[]string{"steps[1].index is that of steps[0]", "steps[2].id is that of steps[0]", "steps[3].index is that of steps[0]", "steps[3].id is that of steps[1]"}},
+			[]string{"steps[1].index: is that of steps[0]", "steps[2].id: is that of steps[0]", "steps[3].index: is that of steps[0]", "steps[3].id: is that of steps[1]"}},
 		// Positions are those of the body, whatever stands before.
 		{`"steps": [7, null, {"index": 5, "type": "auto_email"}, [], {"index": 5, "type": "call", "message": "{{x}}"}]`,
-			[]string{"steps[0] must be an object", "steps[1] must be an object", "steps[2].message is required", "steps[3] must be an object", "steps[4].index is that of steps[2]", "steps[4].message has the unknown token"}},
-		{`"steps": ["", {"index": 5, "type": "auto_email"}]`, []string{"steps[0] must", "steps[1].message is required"}},
-		{tplLinks([2]int{0, 1})[:16] + `"", ` + tplLinks([2]int{0, 1}, [2]int{4, 1})[16:], []string{"transitions[0] must", "transitions[2].from_step_index is the index of no step"}},
+			[]string{"steps[0]: must be an object", "steps[1]: must be an object", "steps[2].message: required", "steps[3]: must be an object", "steps[4].index: is that of steps[2]", "steps[4].message: has the unknown token"}},
+		{`"steps": ["", {"index": 5, "type": "auto_email"}]`, []string{"steps[0]: must", "steps[1].message: required"}},
+		{tplLinks([2]int{0, 1})[:16] + `"", ` + tplLinks([2]int{0, 1}, [2]int{4, 1})[16:], []string{"transitions[0]: must", "transitions[2].from_step_index: is the index of no step"}},
 		{`"transitions": [7, null, {"from_step_index": 0, "to_step_index": 0, "transition_type": "PREVIOUS_STEP_COMPLETES"}]`,
-			[]string{"transitions[0] must be an object", "transitions[1] must be an object", "transitions[2].to_step_index leads back"}},
+			[]string{"transitions[0]: must be an object", "transitions[1]: must be an object", "transitions[2].to_step_index: leads back"}},
 		// What is wrong with one field of a step hides nothing of another.
-		{`"steps": [{"index": 0, "type": "call"}, {"index": 0, "type": "call", "hour": 24}]`, []string{"steps[1].hour must", "steps[1].index is that of steps[0]"}},
-		{`"steps": [{"index": 0, "type": "call", "day": "x"}, {"index": 0, "type": "call"}]`, []string{"steps[0].day must", "steps[1].index is that of steps[0]"}},
-		{`"steps": [{"index": "0", "type": "call"}, {"index": 0, "type": "call"}]`, []string{"steps[0].index must be an integer"}},
-		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "message": "{{x}}"}], ` + tplLinks([2]int{0, 7}), []string{"steps[1].message has the unknown token", "transitions[0].to_step_index is the index of no step"}},
-		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "hour": 24}], ` + tplLinks([2]int{1, 1}, [2]int{0, 7}), []string{"steps[1].hour must", "transitions[0].to_step_index leads back", "transitions[1].to_step_index is the index of no step"}},
-		{`"transitions": [{"from_step_index": 0, "to_step_index": 7, "transition_type": "PREVIOUS_STEP_COMPLETES", "pre_check_time_unit": "weeks"}]`, []string{"transitions[0].pre_check_time_unit must", "transitions[0].to_step_index is the index of no step"}},
-		{`"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "NEVER", "pre_check_delay": 2}]`, []string{"transitions[0].transition_type must", "transitions[0].pre_check_time_unit is required"}},
+		{`"steps": [{"index": 0, "type": "call"}, {"index": 0, "type": "call", "hour": 24}]`, []string{"steps[1].hour: must", "steps[1].index: is that of steps[0]"}},
+		{`"steps": [{"index": 0, "type": "call", "day": "x"}, {"index": 0, "type": "call"}]`, []string{"steps[0].day: must", "steps[1].index: is that of steps[0]"}},
+		{`"steps": [{"index": "0", "type": "call"}, {"index": 0, "type": "call"}]`, []string{"steps[0].index: \"0\" is not an integer"}},
+		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "message": "{{x}}"}], ` + tplLinks([2]int{0, 7}), []string{"steps[1].message: has the unknown token", "transitions[0].to_step_index: is the index of no step"}},
+		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "hour": 24}], ` + tplLinks([2]int{1, 1}, [2]int{0, 7}), []string{"steps[1].hour: must", "transitions[0].to_step_index: leads back", "transitions[1].to_step_index: is the index of no step"}},
+		{`"transitions": [{"from_step_index": 0, "to_step_index": 7, "transition_type": "PREVIOUS_STEP_COMPLETES", "pre_check_time_unit": "weeks"}]`, []string{"transitions[0].pre_check_time_unit: must", "transitions[0].to_step_index: is the index of no step"}},
+		{`"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "NEVER", "pre_check_delay": 2}]`, []string{"transitions[0].transition_type: must", "transitions[0].pre_check_time_unit: required"}},
 		// Nobody knows which step has the index that cannot be read.
-		{`"steps": [{"index": 0, "type": "call"}, {"index": "1", "type": "call"}], ` + tplLinks([2]int{0, 1}), []string{"steps[1].index must be an integer"}},
+		{`"steps": [{"index": 0, "type": "call"}, {"index": "1", "type": "call"}], ` + tplLinks([2]int{0, 1}), []string{`steps[1].index: "1" is not an integer`}},
 		{`"blocks": {"e": {"name": "E", "content": "{{x}}"}, "d": {"name": "D", "content": "{{x}}"}, "c": {"name": "C", "content": "[[block:d]]"}, "b": {"name": "B", "content": "{{"}, "a": {"name": "A", "content": "[[block:a]]"}}`,
 			[]string{"blocks.a.content", "blocks.b.content", "blocks.c.content", "blocks.d.content", "blocks.e.content"}},
 		{`"name": "", "description": 1, "x": 2, "steps": [{"index": 0, "type": "auto_email", "subject": "a\nb {{c}}", "y": 1}], "blocks": {"a": {"name": "A", "content": "{{z}}"}, "b b": {}}, ` + tplLinks([2]int{0, 0}),
-			[]string{"name is required", "description must be a text", "x is not a known field", "steps[0].y is not a known", "steps[0].message is required", "steps[0].subject must be one line", "steps[0].subject has the unknown token",
-				"blocks.a.content has", "blocks.b b must", "transitions[0].to_step_index leads back"}},
+			[]string{"name: required", "description: must be a string", "x: unknown field", "steps[0].y: is not a known", "steps[0].message: required", "steps[0].subject: must be one line", "steps[0].subject: has the unknown token",
+				"blocks.a.content has", "blocks.b b must", "transitions[0].to_step_index: leads back"}},
 	} {
 		tplRefused(t, org, path, tplBody(c.members), c.want...)
 	}

@@ -64,24 +64,24 @@ func TestRender(t *testing.T) {
 		body string
 		want []string
 	}{
-		{`{}`, []string{"contact_id is required"}},
-		{`{"contact_id": null}`, []string{"contact_id is required"}},
-		{`{"contact_id": "x"}`, []string{"contact_id must be a UUID"}},
-		{`{"contact_id": ["` + bill + `"]}`, []string{"contact_id must be a UUID"}},
-		{`{"contact_id": "` + nobody + `"}`, []string{"contact_id names nothing that exists"}},
-		{`{"contact_id": "` + foreign + `"}`, []string{"contact_id names nothing that exists"}},
-		{`{"contact_id": "` + account + `"}`, []string{"contact_id names nothing that exists"}},
-		{`{"contact_id": "` + bill + `", "user_id": "` + nobody + `"}`, []string{"user_id names nothing that exists"}},
-		{`{"contact_id": "` + bill + `", "user_id": "` + other.User.String() + `"}`, []string{"user_id names nothing that exists"}},
-		{`{"contact_id": "` + foreign + `", "user_id": "` + bill + `"}`, []string{"contact_id names nothing that exists", "user_id names nothing that exists"}},
-		{`{"contact_id": "` + bill + `", "user_id": 7, "x": 1}`, []string{"user_id must be a UUID", "x is not a known field"}},
-		{`{"contact": "` + bill + `"}`, []string{"contact is not a known field", "contact_id is required"}},
+		{`{}`, []string{"contact_id: required"}},
+		{`{"contact_id": null}`, []string{"contact_id: required"}},
+		{`{"contact_id": "x"}`, []string{"contact_id: \"x\" is not a UUID"}},
+		{`{"contact_id": ["` + bill + `"]}`, []string{"contact_id: must be a UUID"}},
+		{`{"contact_id": "` + nobody + `"}`, []string{"contact_id: does not exist"}},
+		{`{"contact_id": "` + foreign + `"}`, []string{"contact_id: does not exist"}},
+		{`{"contact_id": "` + account + `"}`, []string{"contact_id: does not exist"}},
+		{`{"contact_id": "` + bill + `", "user_id": "` + nobody + `"}`, []string{"user_id: does not exist"}},
+		{`{"contact_id": "` + bill + `", "user_id": "` + other.User.String() + `"}`, []string{"user_id: does not exist"}},
+		{`{"contact_id": "` + foreign + `", "user_id": "` + bill + `"}`, []string{"contact_id: does not exist", "user_id: does not exist"}},
+		{`{"contact_id": "` + bill + `", "user_id": 7, "x": 1}`, []string{"user_id: must be a UUID", "x: unknown field"}},
+		{`{"contact": "` + bill + `"}`, []string{"contact: unknown field", "contact_id: required"}},
 	} {
 		if got := sorted(problemsOf(org.Read.Post(path+"/render", c.body).Fails(422, "validation_failed", ""))); !slices.Equal(got, c.want) {
 			t.Errorf("%s has the problems %q, want %q", c.body, got, c.want)
 		}
 	}
-	org.Read.Post(path+"/render", nil).Fails(422, "validation_failed", "contact_id is required")
+	org.Read.Post(path+"/render", nil).Fails(422, "validation_failed", "contact_id: required")
 	org.Read.Post(tplPath+"/"+nobody+"/render", map[string]string{"contact_id": bill}).Fails(404, "not_found", "Resource not found")
 	org.Read.Post(tplPath+"/x/render", map[string]string{"contact_id": bill}).Fails(404, "not_found", "Resource not found")
 	other.Read.Post(path+"/render", map[string]string{"contact_id": foreign}).Fails(404, "not_found", "Resource not found")
@@ -135,7 +135,7 @@ func TestRenderMissing(t *testing.T) {
 		t.Errorf("%s", res.Body)
 	}
 	org.Write.Delete("/v1/contacts/" + full).Is(204)
-	org.Read.Post(path+"/render", map[string]string{"contact_id": full}).Fails(422, "validation_failed", "contact_id names nothing that exists")
+	org.Read.Post(path+"/render", map[string]string{"contact_id": full}).Fails(422, "validation_failed", "contact_id: does not exist")
 }
 
 // TestRenderThread has emails with and without subjects: one without is a reply to the last that had one.

@@ -170,11 +170,11 @@ func (c *compiler) expression(v shape.Value, path string, depth int) Filter {
 			}
 			f.subs = c.list(m.Value, at, depth)
 		default:
-			c.fail(at, "is not a known field")
+			c.fail(at, "unknown field")
 		}
 	}
 	if v.Get("filters").Kind == shape.Absent {
-		c.fail(path+".filters", "is required")
+		c.fail(path+".filters", "required")
 	}
 	return f
 }
@@ -188,25 +188,25 @@ func (c *compiler) rule(v shape.Value, path string) Filter {
 	}
 	for _, m := range v.Members {
 		if m.Key != "field" && m.Key != "condition" && m.Key != "value" {
-			c.fail(path+"."+m.Key, "is not a known field")
+			c.fail(path+"."+m.Key, "unknown field")
 		}
 	}
 	name, cond, given := v.Get("field"), v.Get("condition"), v.Get("value")
 	f := c.field(name.Text)
 	switch {
 	case name.Kind == shape.Absent:
-		c.fail(path+".field", "is required")
+		c.fail(path+".field", "required")
 	case name.Kind != shape.String:
-		c.fail(path+".field", "must be a text")
+		c.fail(path+".field", "must be a string")
 	case f == nil:
 		c.fail(path+".field", "%q is not a field of %s", name.Text, c.kind.Entity)
 	}
 	switch {
 	case cond.Kind == shape.Absent:
-		c.fail(path+".condition", "is required")
+		c.fail(path+".condition", "required")
 		return Filter{}
 	case cond.Kind != shape.String:
-		c.fail(path+".condition", "must be a text")
+		c.fail(path+".condition", "must be a string")
 		return Filter{}
 	case name.Kind != shape.String || f == nil:
 		return Filter{}
@@ -237,7 +237,7 @@ func (c *compiler) operands(r *rule, f *Field, v shape.Value, path string) {
 	}
 	switch {
 	case v.Kind == shape.Absent:
-		c.fail(path, "is required")
+		c.fail(path, "required")
 	case v.Kind != shape.List:
 		c.operand(r, f, v, path)
 	case !takesList(r.typ, r.cond):
@@ -279,7 +279,7 @@ func (c *compiler) operand(r *rule, f *Field, v shape.Value, path string) {
 func (r *rule) addText(f *Field, v shape.Value) error {
 	switch {
 	case v.Kind != shape.String:
-		return errors.New("must be a text")
+		return errors.New("must be a string")
 	case v.Text == "":
 		return errors.New("must not be empty")
 	case f.HasUUIDs():

@@ -27,7 +27,7 @@ func (c *Catalog) putCompany(tx *store.Tx, it *item[Company]) (added bool, err e
 	}
 	if in.Name == "" {
 		var p fault.Problems
-		p.Invalid("name", "is required")
+		p.Invalid("name", "required")
 		return false, p.Err()
 	}
 	if id = tx.NewID(); in.ID == "" {

@@ -115,7 +115,7 @@ func newItem[T any](columns *rows.Columns[*rows.Target], row *rows.Row) item[T] 
 		case t.Member != employerColumn:
 			body.Members = append(body.Members, shape.Member{Key: t.Member, Value: v})
 		case v.Kind != shape.String:
-			problems.Invalid(employerColumn, "must be a text")
+			problems.Invalid(employerColumn, "must be a string")
 		default:
 			it.named(v.Text)
 		}

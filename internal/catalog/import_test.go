@@ -141,8 +141,8 @@ func TestImportCompanies(t *testing.T) {
 		",Nowhere,n/a,0,,,,\r\n"+
 		"c4,,nameless.example,,,,,\r\n"+
 		"c5,Short\r\n",
-		"3+0-3", "4: employee_count must be an integer", "7: name is required", "8: it has 2 cells, the header has 8",
-		`the column "Color" is ignored: companies have no such field`, "rows kept without website because theirs is none: 2 (line 5, 6)")
+		"3+0-3", `4: employee_count: "51-200" is not an integer`, "7: name: required", "8: 2 cells, but the header has 8",
+		`column "Color" was ignored: companies have no such field`, "rows kept without website because theirs is none: 2 (line 5, 6)")
 	fields := "id name website employee_count keywords technologies description"
 	acme := "c1|Acme|acme.com|250|saas|cloud|b2b||makes \"things\",\r\nand more"
 	m.hasCompanies(fields, acme, "c3|Hooli||||Go|", "made|Nowhere||0|||")
@@ -152,7 +152,7 @@ func TestImportCompanies(t *testing.T) {
 	acme = strings.Replace(acme, "250", "300", 1)
 	m.hasCompanies(fields, acme, "c3|Hooli Inc.||||Go|", "made|Nowhere||0|||")
 	// Without one, by the domain of the website; of several the oldest.
-	m.companies("website,industry\nwww.ACME.com,Tools\nhttps://other.example/,\n", "0+1-1", "3: name is required")
+	m.companies("website,industry\nwww.ACME.com,Tools\nhttps://other.example/,\n", "0+1-1", "3: name: required")
 	m.companies("id,website,name\nc6,acme.com,Acme II\n,acme.com,Acme I\n", "1+1-0")
 	m.hasCompanies("id name website industry", "c1|Acme I|acme.com|Tools", "c3|Hooli Inc.||", "made|Nowhere||", "c6|Acme II|acme.com|")
 	// A row with neither is another company, whatever its name.
@@ -187,8 +187,8 @@ func TestImportPeople(t *testing.T) {
 		"p5,Eve,,not an address,,Owner,,,n/a\n"+
 		"p6,,,not an address,,CEO,,,\n"+
 		"p7,,,,,CEO,,c1,\n",
-		"4+0-3", "5: seniority must be one of Individual Contributor, Senior Individual Contributor, Manager, Senior Manager, Director, Senior Director, VP, SVP, EVP, C-Level, Founder",
-		"7: email is required, or linkedin_url, or first_name or last_name", "8: email is required, or linkedin_url, or first_name or last_name",
+		"4+0-3", `5: seniority: "Chief" is not one of: Individual Contributor, Senior Individual Contributor, Manager, Senior Manager, Director, Senior Director, VP, SVP, EVP, C-Level, Founder`,
+		"7: email: required, or linkedin_url, or first_name or last_name", "8: email: required, or linkedin_url, or first_name or last_name",
 		"rows kept without company_website because theirs is none: 1 (line 6)", "rows kept without email because theirs is none: 1 (line 6)")
 	fields := "id first_name last_name email title seniority company_id"
 	m.hasPeople(fields, "p1|Ada||ada@acme.example|VP Sales|VP|c1", "p2||Berg||Engineer|VP|c3", "p3||||||c9", "p5|Eve|||Owner|Founder|")
@@ -259,13 +259,13 @@ func TestImportLines(t *testing.T) {
 {"id": 23, "name": "Twice", "Name": "Again"}
 {"id": true, "name": "True"}
 {"id": 24, "name": "Half"
-`, "1+1-9", "3: name is required", "4: name must not contain the character NUL", "5: website must be a text", "6: keywords[0] must be a text",
-		"7: id must have at most 255 characters", "8: name must have at most 10000 characters", "9: name is given twice", "10: id must be a text",
-		"11: the line must be one JSON object: it ends too early")
+`, "1+1-9", "3: name: required", "4: name: must not contain NUL characters", "5: website: must be a string", "6: keywords[0]: must be a string",
+		"7: id: must be at most 255 characters, not 256", "8: name: must be at most 10000 characters, not 10001", "9: name: given twice", "10: id: must be a string",
+		"11: the line must be one JSON object: unexpected end")
 	m.hasCompanies("id name website employee_count keywords technologies country", "17|Acme|acme.example|40|saas|cloud|Go|Java|DE")
 	m.people(`{"id": 1, "first_name": "Ada", "company_id": 17}
 {"id": 2, "first_name": "Bob", "company_website": 17}
-`, "1+0-1", "2: company_website must be a text")
+`, "1+0-1", "2: company_website: must be a string")
 	m.hasPeople("id company_id", "1|17")
 }
 
@@ -278,10 +278,10 @@ func TestImportRefusals(t *testing.T) {
 		renamed map[string]string
 		want    string
 	}{
-		{false, "pet,color\nRex,red\n", nil, "none of its columns is a field of companies"},
-		{false, "name,Name\na,b\n", nil, `the columns "name" and "Name" are both for name`},
-		{false, "name,web\na,b\n", map[string]string{"web": "company_website"}, `"web" is mapped to "company_website", which is no field of companies`},
-		{true, "name,web\na,b\n", map[string]string{"mail": "email"}, `"mail" is mapped, but the file has no such column`},
+		{false, "pet,color\nRex,red\n", nil, "no column is a field of companies"},
+		{false, "name,Name\na,b\n", nil, `columns "name" and "Name" both set name`},
+		{false, "name,web\na,b\n", map[string]string{"web": "company_website"}, `"web" is mapped to "company_website", which is not an importable field of companies`},
+		{true, "name,web\na,b\n", map[string]string{"mail": "email"}, `"mail" is mapped, but the file does not have it`},
 	} {
 		if _, err := m.load(c.people, c.text, c.renamed); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)

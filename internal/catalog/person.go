@@ -21,7 +21,7 @@ func (c *Catalog) putPerson(tx *store.Tx, it *item[Person]) (added bool, err err
 	}
 	if !found && in.FirstName == "" && in.LastName == "" && in.Email == "" && in.LinkedinURL == "" {
 		var p fault.Problems
-		p.Invalid("email", "is required, or linkedin_url, or first_name or last_name")
+		p.Invalid("email", "required, or linkedin_url, or first_name or last_name")
 		return false, p.Err()
 	}
 	if in.CompanyID == "" && it.employer != "" {

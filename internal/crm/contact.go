@@ -69,7 +69,7 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {
 	known := c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
 	if before == nil && !known && !p.Has("email") && !p.Has("linkedin_url") && !p.Has("first_name") && !p.Has("last_name") {
-		p.Invalid("email", "is required, or linkedin_url, or first_name and last_name")
+		p.Invalid("email", "required, unless linkedin_url or both first_name and last_name are set")
 	}
 	return nil
 }

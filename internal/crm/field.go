@@ -44,7 +44,7 @@ var listTypes = map[DataType]shape.Type{
 type Field struct {
 	record.Head
 	Entity        Entity   `json:"entity" rule:"required,fixed"`
-	Key           string   `json:"key" rule:"required,fixed" pattern:"^[a-z][a-z0-9_]{0,62}$" hint:"must be a lower-case letter and up to 62 letters, digits and underscores"`
+	Key           string   `json:"key" rule:"required,fixed" pattern:"^[a-z][a-z0-9_]{0,62}$" hint:"must be a lower-case letter followed by up to 62 lower-case letters, digits and underscores"`
 	Label         string   `json:"label" rule:"maxlen=255" doc:"Its name for people; made from the key when absent."`
 	DataType      DataType `json:"data_type" rule:"required,fixed,enum=text|number|boolean|date|enum|multi_select"`
 	AllowedValues []string `json:"allowed_values" rule:"maxlen=1000" doc:"For enum and multi_select. One that records hold cannot be removed."`
@@ -68,7 +68,7 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			Name: "key",
 			Of:   func(f *Field) []byte { return []byte(string(f.Entity) + "\x00" + f.Key) },
 			Taken: func(f *Field, other uuid.UUID) error {
-				return fault.Taken(fault.FieldKeyTaken, "key", other.String(), "%q is that of another field of %s", f.Key, f.Entity)
+				return fault.Taken(fault.FieldKeyTaken, "key", other.String(), "%q is the key of another field of %s", f.Key, f.Entity)
 			},
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
@@ -81,10 +81,10 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 
 func checkAllowed(f *Field, at, value string, p *fault.Problems) {
 	if utf8.RuneCountInString(value) > allowedMax {
-		p.Invalid(at, "must have at most %d characters", allowedMax)
+		p.Invalid(at, "must be at most %d characters, not %d", allowedMax, utf8.RuneCountInString(value))
 	}
 	if f.DataType == MultiSelectField && strings.ContainsAny(value, "|;") {
-		p.Invalid(at, "must not have | or ; in it, which stand between the values of a table")
+		p.Invalid(at, "must not contain | or ;, which separate values in tables")
 	}
 }
 
@@ -96,19 +96,19 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 	switch {
 	case f.DataType == "" || p.Has("data_type"):
 	case chosen && len(f.AllowedValues) == 0 && !p.Has("allowed_values"):
-		p.Invalid("allowed_values", "must not be empty for %s", f.DataType)
+		p.Invalid("allowed_values", "required for %s", f.DataType)
 	case !chosen && len(f.AllowedValues) > 0:
-		p.Invalid("allowed_values", "must not be given for %s", f.DataType)
+		p.Invalid("allowed_values", "not allowed for %s", f.DataType)
 	}
 	if f.AI != nil && string(f.Entity) != c.Accounts.Entity && !p.Has("entity") {
-		p.Invalid("ai", "must not be given for %s, only for accounts", f.Entity)
+		p.Invalid("ai", "not allowed for %s, only for accounts", f.Entity)
 	}
 	if before != nil {
 		return c.checkRemoved(tx, before, f)
 	}
 	customs, err := c.customs(tx, string(f.Entity))
 	if err == nil && len(customs.Fields) >= fieldsMost {
-		p.Invalid("entity", "has %d fields already, which is the most", fieldsMost)
+		p.Invalid("entity", "must have at most %d custom fields", fieldsMost)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 			return err
 		}
 		if held {
-			return fault.Taken(fault.InUse, "allowed_values", id.String(), "cannot lose %q, which a record holds", v)
+			return fault.Taken(fault.InUse, "allowed_values", id.String(), "cannot remove %s: a record has this value", shape.Quote(v))
 		}
 	}
 	return nil

@@ -48,9 +48,9 @@ func checkSuppression(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
 	switch {
 	case p.Has("email") || p.Has("domain"):
 	case s.Email == "" && s.Domain == "":
-		p.Invalid("email", "is required, or domain")
+		p.Invalid("email", "required, unless domain is set")
 	case s.Email != "" && s.Domain != "":
-		p.Invalid("domain", "must not be given together with email")
+		p.Invalid("domain", "not allowed together with email")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // Tag labels the records of one object type.
 type Tag struct {
 	record.Head
-	Name       string     `json:"name" rule:"required,maxlen=100" pattern:"^[a-zA-Z0-9\\s]+$" hint:"must have only letters from a to z, digits and spaces"`
+	Name       string     `json:"name" rule:"required,maxlen=100" pattern:"^[a-zA-Z0-9\\s]+$" hint:"must contain only letters from a to z, digits and spaces"`
 	Color      string     `json:"color" rule:"required,enum=green|blue|red|yellow|purple|berry|peach|gray"`
 	ObjectType ObjectType `json:"object_type" rule:"required,fixed"`
 }
@@ -32,7 +32,7 @@ var tagRules = record.Rules[Tag]{
 	NameKey: tagKey,
 	CheckReference: func(t *Tag, object string) string {
 		if string(t.ObjectType) != object {
-			return "names a tag for another object type, " + string(t.ObjectType)
+			return "the tag is for another object type, " + string(t.ObjectType)
 		}
 		return ""
 	},

@@ -52,6 +52,6 @@ func (c *CRM) viewRules() record.Rules[AccountView] {
 // CheckName refuses a unique name that is only spaces.
 func CheckName(path, name string, p *fault.Problems) {
 	if name != "" && FoldName(name) == "" {
-		p.Invalid(path, "must not be only spaces")
+		p.Invalid(path, "must not be blank")
 	}
 }

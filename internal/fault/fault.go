@@ -74,7 +74,7 @@ var ErrNotFound = New(NotFound, "Resource not found")
 // Taken is a conflict over path with the record id.
 func Taken(code Code, path, id, format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)
-	return &Error{Code: code, Message: path + " " + message, Details: []Detail{{Path: path, Message: message, ID: id}}}
+	return &Error{Code: code, Message: path + ": " + message, Details: []Detail{{Path: path, Message: message, ID: id}}}
 }
 
 // CodeOf tells the code of err, Internal for an error that is no fault.
@@ -145,7 +145,7 @@ func (p *Problems) Err() error {
 	}
 	first, details := p.list[0], p.list
 	if more := p.count - len(details); more > 0 {
-		details = append(details, Detail{Path: first.Path, Message: fmt.Sprintf("is the first of %d problems, of which %d are not listed", p.count, more)})
+		details = append(details, Detail{Path: first.Path, Message: fmt.Sprintf("first of %d problems; %d are not listed", p.count, more)})
 	}
-	return &Error{Code: p.code, Message: first.Path + " " + first.Message, Details: details}
+	return &Error{Code: p.code, Message: first.Path + ": " + first.Message, Details: details}
 }

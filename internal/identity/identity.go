@@ -77,7 +77,7 @@ type Limits struct {
 
 func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) error {
 	if strings.TrimSpace(after.Name) == "" && after.Name != "" || strings.ContainsFunc(after.Name, unicode.IsControl) {
-		p.Invalid("name", "must not be only spaces, nor have control characters in it")
+		p.Invalid("name", "must not be blank or contain control characters")
 	}
 	if len(after.BusinessDays) == 0 {
 		after.BusinessDays = []int{1, 2, 3, 4, 5}
@@ -86,7 +86,7 @@ func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) e
 		after.Holidays = []shape.Date{} // answered as a list also when it is empty
 	}
 	if w := after.SendingWindow; w.FromHour == w.ToHour && !p.Has("sending_window") {
-		p.Invalid("sending_window.from_hour", "must not be to_hour")
+		p.Invalid("sending_window.from_hour", "must differ from to_hour")
 	}
 	return nil
 }

@@ -220,7 +220,7 @@ func (o *Outreach) Render(tx *store.Tx, template uuid.UUID, d record.Draft[Rende
 	}
 	v, err := o.senderValues(tx, user)
 	if fault.CodeOf(err) == fault.NotFound && !p.Has("user_id") {
-		p.Invalid("user_id", "names nothing that exists")
+		p.Invalid("user_id", "does not exist")
 	} else if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return RenderedTemplate{}, err
 	}
@@ -229,7 +229,7 @@ func (o *Outreach) Render(tx *store.Tx, template uuid.UUID, d record.Draft[Rende
 		return RenderedTemplate{}, err
 	}
 	if !found && !p.Has("contact_id") {
-		p.Invalid("contact_id", "names nothing that exists")
+		p.Invalid("contact_id", "does not exist")
 	}
 	if err := p.Err(); err != nil {
 		return RenderedTemplate{}, err

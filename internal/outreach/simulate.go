@@ -112,7 +112,7 @@ func (o *Outreach) simulated(tx *store.Tx, c *Campaign, d record.Draft[SimulateB
 			return nil, err
 		}
 		if !found {
-			p.Invalid(d.PathOf("contact_ids", id), "names nothing that exists")
+			p.Invalid(d.PathOf("contact_ids", id), "does not exist")
 		}
 		out = append(out, simulatedRecipient{r, id, o.refusal(tx, r.Email, r.OptedOut)})
 	}

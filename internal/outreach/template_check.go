@@ -65,7 +65,7 @@ func (c *Content) checkStep(i int, blocks map[string]size, p *fault.Problems) (a
 		}
 	}
 	if s.Type == AutoEmail && strings.TrimSpace(string(s.Message)) == "" && !p.Has(at+".message") {
-		p.Invalid(at+".message", "is required in an auto_email")
+		p.Invalid(at+".message", "required in an auto_email")
 	}
 	if strings.ContainsAny(string(s.Subject), "\r\n") {
 		p.Invalid(at+".subject", "must be one line")
@@ -170,7 +170,7 @@ func checkDelay(at string, delay int, unit string, p *fault.Problems) {
 	switch {
 	case p.At(at+"_time_unit") || p.At(at+"_delay"):
 	case delay > 0 && unit == "":
-		p.Invalid(at+"_time_unit", "is required with a delay")
+		p.Invalid(at+"_time_unit", "required with a delay")
 	case delay > daysMost && strings.HasSuffix(unit, "days"):
 		p.Invalid(at+"_delay", "must be at most %d %s", daysMost, strings.ReplaceAll(unit, "_", " "))
 	}

@@ -26,7 +26,7 @@ func externalIDs[T any](text func(*T) string) store.Unique[T] {
 		Name: externalID,
 		Of:   func(rec *T) []byte { return []byte(shape.Fold(text(rec))) },
 		Taken: func(rec *T, other uuid.UUID) error {
-			return fault.Taken(fault.ExternalIDTaken, externalID, other.String(), "%q is that of another record", text(rec))
+			return fault.Taken(fault.ExternalIDTaken, externalID, other.String(), "%s is used by another record", shape.Quote(text(rec)))
 		},
 	}
 }

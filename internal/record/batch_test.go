@@ -211,9 +211,9 @@ func TestBatch(t *testing.T) {
 		"first", // the oldest of two
 		"new new 2",
 		"the same",
-		"validation_failed: name must be a text",
+		"validation_failed: name: must be a string",
 		"new good",
-		`external_id_taken: external_id "ext-1" is that of another record`,
+		`external_id_taken: external_id: "ext-1" is used by another record`,
 		"new free",
 		"second",
 		"not_found: Resource not found",
@@ -223,8 +223,8 @@ func TestBatch(t *testing.T) {
 		"new no email", "new no email", "new no email", "new null id",
 		"unavailable: not now",
 		"new kept",
-		"validation_failed: name is required",
-		"validation_failed: email must be a text",
+		"validation_failed: name: required",
+		"validation_failed: email: must be a string",
 		"first",
 		"first",
 		"first", // and nothing changed
@@ -304,8 +304,8 @@ func TestBatchTags(t *testing.T) {
 		{"email", `{"email": "3@x", "name": "n", "remove_tags": ["a"]}`, ""},
 		{"email", `{"email": "4@x", "name": "n", "tags": null, "add_tags": ["a"]}`, "a"},
 		{"email", `{"email": "5@x", "name": "n", "tags": ["a"], "add_tags": null}`, "a"},
-		{"email", `{"email": "6@x", "name": "n", "add_tags": 7}`, "tags must be a list"},
-		{"", `{"email": "7@x", "name": "n", "add_tags": ["a"]}`, "add_tags is not a known field"},
+		{"email", `{"email": "6@x", "name": "n", "add_tags": 7}`, "tags: must be a list"},
+		{"", `{"email": "7@x", "name": "n", "add_tags": ["a"]}`, "add_tags: unknown field"},
 	} {
 		record := try.record
 		for id, name := range names {

@@ -21,7 +21,7 @@ func TestImportByID(t *testing.T) {
 		",c@x.example,Cy\n"+
 		" "+other+" ,A@x.example,Bo\n"+
 		id+",nope,\n", "email",
-		"+~~", "3: Resource not found", "4: Resource not found", "5: Resource not found", "8: email must be an email address such as ada@acme.example")
+		"+~~", "3: Resource not found", "4: Resource not found", "5: Resource not found", `8: email: "nope" is not an email address`)
 	// The id wins over a match.
 	o.has("a@x.example", `{"id": "`+id+`", "first_name": "Eve", "source": "api"}`)
 	o.has("A@x.example", `{"id": "`+other+`", "first_name": "Bo", "source": "api"}`)
@@ -47,7 +47,7 @@ func TestImportMatches(t *testing.T) {
 		}
 		n := len(o.all())
 		o.imports(fmt.Sprintf("first_name,size,%s\nfound,,%s\nnew,,%s\nnew 2,,%s\nsize,x,%s\n,7,%s\nnone,,\n", c.match, c.same, c.other, strings.ToLower(c.other), c.other, c.other), c.match,
-			"++~~~", "5: size must be an integer")
+			"++~~~", `5: size: "x" is not an integer`)
 		list := o.all()
 		var names []string
 		for _, rec := range list {
@@ -65,7 +65,7 @@ func TestImportMatches(t *testing.T) {
 	o := newOffice(t)
 	o.imports("email\na@x.example\na@x.example\n", "", "++")
 	// What another has is told.
-	o.imports("email,external_id\nb@x.example,E\nc@x.example,e\na@x.example,e\n", "email", "+", `3: external_id "e" is that of another record`, `4: external_id "e" is that of another record`)
+	o.imports("email,external_id\nb@x.example,E\nc@x.example,e\na@x.example,e\n", "email", "+", `3: external_id: "e" is used by another record`, `4: external_id: "e" is used by another record`)
 }
 
 // TestImportManyOfOne: rows of one file are one lead over the borders of batches too.
@@ -94,14 +94,14 @@ func TestImportTags(t *testing.T) {
 	o.has("b@x.example", tags(hot, vip))
 	o.has("c@x.example", `{"tags": []}`)
 	o.imports("email,tags\nd@x.example,tepid\nd@x.example,big\nd@x.example,"+big+"\nd@x.example,hot|tepid|mild\nd@x.example,"+uuid.Nil.String()+"\n", "", "",
-		`2: tags names "tepid", which is neither an id nor the name of one`,
-		`3: tags names "big", which is neither an id nor the name of one`, // that is one for firms
-		`4: tags[0] is for another`,
-		`5: tags names "tepid", which is neither an id nor the name of one; tags names "mild", which is neither an id nor the name of one`,
-		`6: tags[0] names nothing that exists`)
+		`2: tags: "tepid" is neither an id nor a known name`,
+		`3: tags: "big" is neither an id nor a known name`, // that is one for firms
+		`4: tags[0]: is for another`,
+		`5: tags: "tepid" is neither an id nor a known name; tags: "mild" is neither an id nor a known name`,
+		`6: tags[0]: does not exist`)
 	// They are set, or edited, of a new lead as well.
 	o.imports("email,add_tags,remove_tags\na@x.example,cold,Hot\nb@x.example,,hot\nc@x.example,"+cold+",\ne@x.example,hot|cold,vip guest\nf@x.example,tepid,\n", "email", "+~~~",
-		`6: add_tags names "tepid", which is neither an id nor the name of one`)
+		`6: add_tags: "tepid" is neither an id nor a known name`)
 	o.has("a@x.example", tags(vip, cold))
 	o.has("b@x.example", tags(vip))
 	o.has("c@x.example", tags(cold))
@@ -111,11 +111,11 @@ func TestImportTags(t *testing.T) {
 	o.has("g@x.example", tags(hot, cold))
 	o.imports(fmt.Sprintf(`{"email": "a@x.example", "tags": ["vip guest", %q]}`, cold)+"\n"+
 		`{"email": "b@x.example", "tags": []}`+"\n"+`{"email": "c@x.example", "add_tags": ["HOT"], "remove_tags": ["cold"]}`+"\n"+`{"email": "c@x.example", "tags": ["hot", "tepid"]}`, "email", "~~~",
-		`4: tags names "tepid", which is neither an id nor the name of one`)
+		`4: tags: "tepid" is neither an id nor a known name`)
 	o.has("a@x.example", tags(vip, cold))
 	o.has("b@x.example", `{"tags": []}`)
 	o.has("c@x.example", tags(hot))
-	o.imports("email,add_tags,remove_tags\na@x.example,hot,hot\n", "email", "", fmt.Sprintf("2: remove_tags names %s, which is also to be added", hot))
+	o.imports("email,add_tags,remove_tags\na@x.example,hot,hot\n", "email", "", fmt.Sprintf("2: remove_tags: %s is also in add_tags", hot))
 }
 
 // TestImportReferences names a firm by its id, its website or its external id.
@@ -124,16 +124,16 @@ func TestImportReferences(t *testing.T) {
 	first := put(o, o.firms, `{"name": "First", "website": "acme.example", "external_id": "F-1"}`)
 	second := put(o, o.firms, `{"name": "Second", "website": "www.acme.example"}`)
 	o.imports("email,firm_id\n1@x.example,"+second+"\n2@x.example,"+uuid.Nil.String()+"\n3@x.example,First\n", "", "+",
-		"3: firm_id names nothing that exists", `4: firm_id names "First", which is neither an id nor the name of one`)
+		"3: firm_id: does not exist", `4: firm_id: "First" is neither an id nor a known name`)
 	o.has("1@x.example", `{"firm_id": "`+second+`"}`)
 	o.imports("email,Firm Website\n4@x.example, HTTPS://www.Acme.example/about\n5@x.example,beta.example\n6@x.example,no website\n7@x.example,\n8@x.example,"+first+"\n", "", "++",
-		`3: firm_website is "beta.example", which none of the firms has`, `4: firm_website is "no website", which none of the firms has`,
-		fmt.Sprintf("6: firm_website is %q, which none of the firms has", first))
+		`3: firm_website: none of the firms has "beta.example"`, `4: firm_website: none of the firms has "no website"`,
+		fmt.Sprintf("6: firm_website: none of the firms has %q", first))
 	o.has("4@x.example", `{"firm_id": "`+first+`"}`) // the oldest of two
 	o.has("7@x.example", `{"firm_id": null}`)
-	o.imports("email,firm_external_id\n8@x.example,f-1\n9@x.example,F-2\n", "", "+", `3: firm_external_id is "F-2", which none of the firms has`)
+	o.imports("email,firm_external_id\n8@x.example,f-1\n9@x.example,F-2\n", "", "+", `3: firm_external_id: none of the firms has "F-2"`)
 	o.has("8@x.example", `{"firm_id": "`+first+`"}`)
-	o.imports(`{"email": "10@x.example", "firm_website": "acme.example"}`+"\n"+`{"email": "11@x.example", "firm_external_id": "x"}`, "", "+", `2: firm_external_id is "x", which none of the firms has`)
+	o.imports(`{"email": "10@x.example", "firm_website": "acme.example"}`+"\n"+`{"email": "11@x.example", "firm_external_id": "x"}`, "", "+", `2: firm_external_id: none of the firms has "x"`)
 	o.has("10@x.example", `{"firm_id": "`+first+`"}`)
 	// One that is changed may be told so too.
 	o.imports("email,firm_external_id\n1@x.example,F-1\n", "email", "~")
@@ -144,7 +144,7 @@ func TestImportReferences(t *testing.T) {
 func TestImportNested(t *testing.T) {
 	o := newOffice(t)
 	o.imports("email,heat.score,Heat.Since\na@x.example,hot,2026-01-31\nb@x.example,,2026-01-31\nc@x.example,,\nd@x.example,tepid,soon\n", "", "+++",
-		"5: heat.score must be one of hot, cold; heat.since must be a date such as 2026-03-01")
+		`5: heat.score: "tepid" is not one of: hot, cold; heat.since: "soon" is not a date such as 2026-03-01`)
 	o.has("a@x.example", `{"heat": {"score": "hot", "since": "2026-01-31"}}`)
 	o.has("b@x.example", `{"heat": {"score": null, "since": "2026-01-31"}}`)
 	o.has("c@x.example", `{"heat": {"score": null, "since": null}}`)

@@ -158,7 +158,7 @@ func (o *office) load(text, match string, renamed map[string]string) (rows.Resul
 					if out.Err != nil {
 						var all []string
 						for _, d := range out.Err.Details {
-							all = append(all, d.Path+" "+d.Message)
+							all = append(all, d.Path+": "+d.Message)
 						}
 						if one.Err = errors.New(strings.Join(all, "; ")); all == nil {
 							one.Err = errors.New(out.Err.Message)
@@ -288,18 +288,18 @@ func TestImportBadColumns(t *testing.T) {
 		renamed map[string]string
 		want    string
 	}{
-		{"a,b\n", nil, "none of its columns is a field of leads: a, b (--map"},
-		{"created_at,source\n", nil, "none of its columns is a field of leads"},
-		{"email,Email\n", nil, `the columns "email" and "Email" are both for email`},
-		{"email,mail\n", map[string]string{"mail": "phone", "email": "phone"}, `both for phone`},
-		{"firm_id,firm_website\n", nil, `the columns "firm_id" and "firm_website" are both for firm_id`},
-		{"firm_external_id,x,firm_website\n", nil, `are both for firm_id`},
-		{"email,x\n", map[string]string{"x": "nope"}, `"x" is mapped to "nope", which is no field of leads that can be imported; there are active, add_tags, custom_field_boolean, custom_field_date,`},
-		{"email,x\n", map[string]string{"x": "created_at"}, `"x" is mapped to "created_at", which is no field`},
-		{"email,x\n", map[string]string{"x": "source"}, `"x" is mapped to "source", which is no field`},
-		{"email,x\n", map[string]string{"x": "custom_field_gone"}, `no field of leads`},
-		{"email,x\n", map[string]string{"x": "heat"}, `no field of leads`},
-		{"email,x\n", map[string]string{"y": "phone"}, `"y" is mapped, but the file has no such column; it has email, x`},
+		{"a,b\n", nil, "no column is a field of leads: a, b (rename columns with --map)"},
+		{"created_at,source\n", nil, "no column is a field of leads"},
+		{"email,Email\n", nil, `columns "email" and "Email" both set email`},
+		{"email,mail\n", map[string]string{"mail": "phone", "email": "phone"}, `both set phone`},
+		{"firm_id,firm_website\n", nil, `columns "firm_id" and "firm_website" both set firm_id`},
+		{"firm_external_id,x,firm_website\n", nil, `both set firm_id`},
+		{"email,x\n", map[string]string{"x": "nope"}, `"x" is mapped to "nope", which is not an importable field of leads; use one of: active, add_tags, custom_field_boolean, custom_field_date,`},
+		{"email,x\n", map[string]string{"x": "created_at"}, `"x" is mapped to "created_at", which is not an importable field`},
+		{"email,x\n", map[string]string{"x": "source"}, `"x" is mapped to "source", which is not an importable field`},
+		{"email,x\n", map[string]string{"x": "custom_field_gone"}, `which is not an importable field of leads`},
+		{"email,x\n", map[string]string{"x": "heat"}, `which is not an importable field of leads`},
+		{"email,x\n", map[string]string{"y": "phone"}, `"y" is mapped, but the file does not have it; its columns are: email, x`},
 		{"{}\n", map[string]string{"y": "nope"}, `"y" is mapped to "nope"`},
 	} {
 		if _, err := o.load(c.text, "", c.renamed); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -315,11 +315,11 @@ func TestImportBadColumns(t *testing.T) {
 func TestImportWarnings(t *testing.T) {
 	o := newOffice(t)
 	want := []string{
-		`the column "created_at" is ignored: the service sets it`,
-		`the column "source" is ignored: the service sets it`,
-		`the column "shoe size" is ignored: leads have no such field`,
-		`a column without a name is ignored`,
-		`the column "custom_field_gone" is ignored: leads have no such field`,
+		`column "created_at" was ignored: the field is read-only`,
+		`column "source" was ignored: the field is read-only`,
+		`column "shoe size" was ignored: leads have no such field`,
+		`a column without a name was ignored`,
+		`column "custom_field_gone" was ignored: leads have no such field`,
 	}
 	r := o.imports("email,created_at,source,shoe size,,custom_field_gone,shoe size,\na@x.example,never,tam,44,x,y,45,z\n", "", "+")
 	if !slices.Equal(r.Warnings, want) {
@@ -334,7 +334,7 @@ func TestImportWarnings(t *testing.T) {
 	o.has("c@x.example", `{"source": "csv"}`)
 	// How a column is written does not matter, nor whether another takes its place.
 	r, err := o.load("Created At,email,Phone,Source,tel\nx,d@x.example,1,api,2\n", "", map[string]string{"tel": "phone"})
-	want = []string{`the column "Created At" is ignored: the service sets it`, `the column "Phone" is ignored: another is mapped to it`, `the column "Source" is ignored: the service sets it`}
+	want = []string{`column "Created At" was ignored: the field is read-only`, `column "Phone" was ignored: another column is mapped to this field`, `column "Source" was ignored: the field is read-only`}
 	if err != nil || r.Added != 1 || !slices.Equal(r.Warnings, want) {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -345,8 +345,8 @@ func TestImportWarnings(t *testing.T) {
 		fmt.Fprintf(&b, `{"email": "e@x.example", "key %d": {"a": 1}, "key": 1, "heat": null}`+"\n", i)
 	}
 	r, err = o.load(b.String(), "email", nil)
-	if err != nil || r.Added != 1 || r.Updated != 2999 || len(r.Warnings) != 51 || r.Warnings[50] != "2951 more columns are ignored" ||
-		r.Warnings[49] != `the column "key 48" is ignored: leads have no such field` {
+	if err != nil || r.Added != 1 || r.Updated != 2999 || len(r.Warnings) != 51 || r.Warnings[50] != "2951 more columns were ignored" ||
+		r.Warnings[49] != `column "key 48" was ignored: leads have no such field` {
 		t.Errorf("%d added, %d updated, %q, %v", r.Added, r.Updated, r.Warnings, err)
 	}
 }

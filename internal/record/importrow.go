@@ -44,9 +44,9 @@ func (r *importRow) refer(t *target, v *shape.Value) {
 	case err != nil:
 		r.err = errors.Join(r.err, err)
 	case !found && t.by == "":
-		r.problems.Invalid(t.Column, "names %q, which is neither an id nor the name of one", v.Text)
+		r.problems.Invalid(t.Column, "%s is neither an id nor a known name", shape.Quote(v.Text))
 	case !found:
-		r.problems.Invalid(t.Column, "is %q, which none of the %s has", v.Text, t.refers.entity())
+		r.problems.Invalid(t.Column, "none of the %s has %s", t.refers.entity(), shape.Quote(v.Text))
 	default:
 		v.Text = id.String()
 	}

@@ -138,7 +138,7 @@ func TestReferencesToNothing(t *testing.T) {
 		return err
 	})
 	e, ok := err.(*fault.Error)
-	if !ok || fmt.Sprint(e.Details) != "[{others[0] must be a UUID } {group names nothing that exists } {others[3] names nothing that exists }]" {
+	if !ok || fmt.Sprint(e.Details) != "[{others[0] \"x\" is not a UUID } {group does not exist } {others[3] does not exist }]" {
 		t.Error(err, e)
 	}
 }

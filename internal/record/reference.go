@@ -14,7 +14,7 @@ import (
 )
 
 // doesNotExist is why a reference to what is not there is refused.
-const doesNotExist = "names nothing that exists"
+const doesNotExist = "does not exist"
 
 // referenceKeys finds the fields that refer to other records, and makes the keys that find who refers to one.
 func (k *Kind[T]) referenceKeys() []store.Key[T] {
@@ -114,7 +114,7 @@ func (k *Kind[T]) checkTogether(body shape.Value, p *fault.Problems) {
 	}
 	for _, key := range k.UpdateTogether {
 		if given != "" && body.Get(key).Kind == shape.Absent {
-			p.Invalid(key, "must be given together with %s", given)
+			p.Invalid(key, "required together with %s", given)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
 		switch {
 		case len(bearers) == 0:
 		case f.Required:
-			return fault.Taken(fault.InUse, f.Key, bearers[0].String(), "of %s names it", k.WithArticle())
+			return fault.Taken(fault.InUse, f.Key, bearers[0].String(), "%s refers to this record", k.WithArticle())
 		default:
 			if err := k.bury(tx, store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}); err != nil {
 				return err

@@ -46,7 +46,7 @@ func (s *Set) Sweep(ctx context.Context, st *store.Store, job store.Job) error {
 	}
 	k := s.find(work.Entity)
 	if k == nil {
-		return fault.New(fault.Internal, "a sweep of %s, which is no kind", work.Entity)
+		return fault.New(fault.Internal, "sweep job for the unknown entity %q", work.Entity)
 	}
 	for more := true; more; {
 		err := st.Update(ctx, job.Org, work.Tomb.Actor, func(tx *store.Tx) (err error) {

@@ -236,7 +236,7 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *fault.Error
-	if err := h.deleteGroup(issuer); !errors.As(err, &e) || e.Code != fault.InUse || e.Message != "issuer of a ticket names it" || e.Details[0].ID != ids[0].String() {
+	if err := h.deleteGroup(issuer); !errors.As(err, &e) || e.Code != fault.InUse || e.Message != "issuer: a ticket refers to this record" || e.Details[0].ID != ids[0].String() {
 		t.Fatalf("got %v", err)
 	}
 	if after, err := h.st.Dump(h.org); err != nil || after != before {

@@ -56,11 +56,11 @@ func NewColumns[T targeting](columns []string, renamed map[string]string, fields
 	for _, column := range slices.Sorted(maps.Keys(renamed)) {
 		t, known := fields.Targets[renamed[column]]
 		if !known {
-			return nil, fmt.Errorf("%q is mapped to %q, which is no field of %s that can be imported; there are %s",
+			return nil, fmt.Errorf("column %q is mapped to %q, which is not an importable field of %s; use one of: %s",
 				column, renamed[column], fields.Entity, strings.Join(slices.Sorted(maps.Keys(fields.Targets)), ", "))
 		}
 		if columns != nil && !slices.Contains(columns, column) {
-			return nil, fmt.Errorf("%q is mapped, but the file has no such column; it has %s", column, listed(columns))
+			return nil, fmt.Errorf("column %q is mapped, but the file does not have it; its columns are: %s", column, listed(columns))
 		}
 		c.mapped[t.target().Member] = true
 	}
@@ -78,12 +78,12 @@ func NewColumns[T targeting](columns []string, renamed map[string]string, fields
 		}
 		member := t.target().Member
 		if other, twice := taken[member]; twice {
-			return nil, fmt.Errorf("the columns %q and %q are both for %s", other, column, member)
+			return nil, fmt.Errorf("columns %q and %q both set %s", other, column, member)
 		}
 		taken[member] = column
 	}
 	if columns != nil && len(taken) == 0 {
-		return nil, fmt.Errorf("none of its columns is a field of %s: %s (--map names those that are called otherwise)", fields.Entity, listed(columns))
+		return nil, fmt.Errorf("no column is a field of %s: %s (rename columns with --map)", fields.Entity, listed(columns))
 	}
 	return c, nil
 }
@@ -132,17 +132,17 @@ func (c *Columns[T]) Warnings() []string {
 		_, mapped := c.fields.Targets[fieldName(column)]
 		switch {
 		case column == "":
-			list = append(list, "a column without a name is ignored")
+			list = append(list, "a column without a name was ignored")
 		case mapped:
-			list = append(list, fmt.Sprintf("the column %q is ignored: another is mapped to it", column))
+			list = append(list, fmt.Sprintf("column %q was ignored: another column is mapped to this field", column))
 		case c.fields.Sets != nil && c.fields.Sets(fieldName(column)):
-			list = append(list, fmt.Sprintf("the column %q is ignored: the service sets it", column))
+			list = append(list, fmt.Sprintf("column %q was ignored: the field is read-only", column))
 		default:
-			list = append(list, fmt.Sprintf("the column %q is ignored: %s have no such field", column, c.fields.Entity))
+			list = append(list, fmt.Sprintf("column %q was ignored: %s have no such field", column, c.fields.Entity))
 		}
 	}
 	if more := len(c.ignored) - len(c.warned); more > 0 {
-		list = append(list, fmt.Sprintf("%d more columns are ignored", more))
+		list = append(list, fmt.Sprintf("%d more columns were ignored", more))
 	}
 	return list
 }
@@ -186,7 +186,7 @@ func (c *Columns[T]) members(path string, object shape.Value, given *[]string, p
 		}
 		member := t.target().Member
 		if slices.Contains(*given, member) {
-			p.Invalid(member, "is given twice")
+			p.Invalid(member, "given twice")
 			continue
 		}
 		*given = append(*given, member)

@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	errOpen  = errors.New("a quote that opens in it is not closed")
-	errQuote = errors.New("a quote is not closed, or closed where no cell ends; a quote inside of quotes is written twice")
+	errOpen  = errors.New("unclosed quote")
+	errQuote = errors.New("unexpected text after a closing quote; write a quote inside quotes twice")
 )
 
 // cellsMore is how many cells too many a row may have before it is given up while a quote is open. Without a bound each line of a

@@ -51,8 +51,8 @@ func tellAll(table []rows.Row) []string {
 }
 
 const (
-	open   = "a quote that opens in it is not closed"
-	closed = "a quote is not closed, or closed where no cell ends; a quote inside of quotes is written twice"
+	open   = "unclosed quote"
+	closed = "unexpected text after a closing quote; write a quote inside quotes twice"
 )
 
 // TestCSV reads tables of two columns, a and b, as they come from other programs.
@@ -78,7 +78,7 @@ func TestCSV(t *testing.T) {
 		"spaces around quotes":      {" \"1\" ,\t \"2\"  \n 3,\"4\"\t\r\n", []string{`2 ["1" "2"]`, `3 [" 3" "4"]`}},
 		"spaces inside of quotes":   {"\" 1 \",\" 2\"\n", []string{`2 [" 1 " " 2"]`}},
 		"bare quotes":               {"5\" disk,a \"b\" c\n3,4\n", []string{`2 ["5\" disk" "a \"b\" c"]`, `3 ["3" "4"]`}},
-		"too few, too many":         {"1\n1,2,3\n4,5\n", []string{"2: it has 1 cells, the header has 2", "3: it has 3 cells, the header has 2", `4 ["4" "5"]`}},
+		"too few, too many":         {"1\n1,2,3\n4,5\n", []string{"2: 1 cells, but the header has 2", "3: 3 cells, but the header has 2", `4 ["4" "5"]`}},
 		"an open quote":             {"1,2\n\"3,4\n5,6\n\n7,8", []string{`2 ["1" "2"]`, "3: " + open, `4 ["5" "6"]`, `6 ["7" "8"]`}},
 		"open on the last line":     {"1,2\n3,\"4\n", []string{`2 ["1" "2"]`, "3: " + open}},
 		"a quote is all":            {"\"", []string{"2: " + open}},
@@ -90,7 +90,7 @@ func TestCSV(t *testing.T) {
 		"no UTF-8":                  {"1,2\nM\xfcller,4\n5,6\n", []string{`2 ["1" "2"]`, "3: cell 1 is not valid UTF-8; save the file as UTF-8", `4 ["5" "6"]`}},
 		"no UTF-8 in quotes":        {"1,\"2\n\xff\"\n5,6\n", []string{"2: cell 2 is not valid UTF-8; save the file as UTF-8", `4 ["5" "6"]`}},
 		"NUL":                       {"1,\x00\n\"\x00\",2\n", []string{`2 ["1" "\x00"]`, `3 ["\x00" "2"]`}},
-		"a JSON line":               {"{\"a\": 1}\n1,2\n", []string{"2: it has 1 cells, the header has 2", `3 ["1" "2"]`}},
+		"a JSON line":               {"{\"a\": 1}\n1,2\n", []string{"2: 1 cells, but the header has 2", `3 ["1" "2"]`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns, table, err := all(t, strings.NewReader("a,b\n"+c.text))
@@ -140,13 +140,13 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ text, want string }{
-		{"", "it is empty"},
-		{"\n\r\n \t\n", "it is empty"},
-		{"\ufeff", "it is empty"},
-		{"a,\"b\n1,2\n", "its header: " + open},
-		{"\"a\"x,b\n1,2\n", "its header: " + closed},
-		{"a,\xff\n1,2\n", "its header: cell 2 is not valid UTF-8"},
-		{strings.Repeat("a,", 4<<20) + "a\n1,2\n", "it is longer than 8388608 bytes"},
+		{"", "the file is empty"},
+		{"\n\r\n \t\n", "the file is empty"},
+		{"\ufeff", "the file is empty"},
+		{"a,\"b\n1,2\n", "header: " + open},
+		{"\"a\"x,b\n1,2\n", "header: " + closed},
+		{"a,\xff\n1,2\n", "header: cell 2 is not valid UTF-8"},
+		{strings.Repeat("a,", 4<<20) + "a\n1,2\n", "longer than 8388608 bytes"},
 	} {
 		if _, _, err := all(t, strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.20q: %v, want %s", c.text, err, c.want)
@@ -302,7 +302,7 @@ func agree(t *testing.T, text string, table []rows.Row) {
 		}
 		line, _ := std.FieldPos(0)
 		if want = append(want, fmt.Sprintf("%d %q", line, cells)); len(cells) != 2 {
-			want[len(want)-1] = fmt.Sprintf("%d: it has %d cells, the header has 2", line, len(cells))
+			want[len(want)-1] = fmt.Sprintf("%d: %d cells, but the header has 2", line, len(cells))
 		}
 	}
 	if got := tellAll(table); !slices.Equal(got, want[1:]) {

@@ -147,13 +147,13 @@ func said(err error) string {
 	case !errors.As(err, &wrong):
 		return err.Error()
 	case wrong.Code == fault.NotFound:
-		return "id names nothing that exists"
+		return "id: does not exist"
 	case len(wrong.Details) == 0:
 		return wrong.Message
 	}
 	var all []string
 	for _, d := range wrong.Details {
-		all = append(all, d.Path+" "+d.Message)
+		all = append(all, d.Path+": "+d.Message)
 	}
 	return strings.Join(all, "; ")
 }

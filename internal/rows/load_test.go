@@ -100,9 +100,9 @@ func TestLoad(t *testing.T) {
 			sizes []int
 		}{
 			{"a\n", rows.Result{}, nil},
-			{"a\n1,2\n\n", rows.Result{Skipped: 1, Errors: []rows.RowError{{2, "it has 2 cells, the header has 1"}}}, nil},
+			{"a\n1,2\n\n", rows.Result{Skipped: 1, Errors: []rows.RowError{{2, "2 cells, but the header has 1"}}}, nil},
 			{"a\nnew\n\nold\n\"x\"y\nbad one\nnew\n1,2\nbad two\n", rows.Result{Added: 2, Updated: 1, Skipped: 4, Errors: []rows.RowError{
-				{5, closed}, {6, "bad one is bad"}, {8, "it has 2 cells, the header has 1"}, {9, "bad two is bad"}}}, []int{5}},
+				{5, closed}, {6, "bad one is bad"}, {8, "2 cells, but the header has 1"}, {9, "bad two is bad"}}}, []int{5}},
 			{numbered(together, always("new")), rows.Result{Added: together}, []int{together}},
 			{numbered(together+1, always("new")), rows.Result{Added: together + 1}, []int{together, 1}},
 			{numbered(5*together, always("old")), rows.Result{Updated: 5 * together}, []int{together, together, together, together, together}},
@@ -177,7 +177,7 @@ func TestLoadInOrder(t *testing.T) {
 		t.Error("the errors are not in order")
 	}
 	for _, e := range got.Errors {
-		if want := map[int]string{1: fmt.Sprintf("bad %d is bad", e.Line), 3: "it has 2 cells, the header has 1"}[e.Line%7]; e.Message != want {
+		if want := map[int]string{1: fmt.Sprintf("bad %d is bad", e.Line), 3: "2 cells, but the header has 1"}[e.Line%7]; e.Message != want {
 			t.Fatalf("%+v, want %s", e, want)
 		}
 	}

@@ -63,7 +63,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 			continue
 		}
 		if array := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("["))); text[0] == '[' && (len(array) == 0 || array[0] == '{') {
-			return nil, errors.New("it is a JSON array; put each object on a line of its own, without the brackets and commas")
+			return nil, errors.New("the file is a JSON array; put each object on its own line, without brackets and commas")
 		}
 		if text[0] != '{' {
 			return t, t.readHeader(line)
@@ -72,7 +72,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return t, nil
 	}
 	if err == io.EOF {
-		err = errors.New("it is empty")
+		err = errEmpty
 	}
 	return nil, err
 }
@@ -86,7 +86,7 @@ func NewLineReader(r io.Reader) (*Reader, error) {
 		}
 	}
 	if err == io.EOF {
-		err = errors.New("it is empty")
+		err = errEmpty
 	}
 	return t, err
 }
@@ -98,11 +98,11 @@ func newReader(r io.Reader) (*Reader, error) {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		plain, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, fmt.Errorf("it is not gzip: %w", err)
+			return nil, fmt.Errorf("invalid gzip header: %w", err)
 		}
 		in = bufio.NewReaderSize(plain, 1<<16)
 	case bytes.Equal(magic, []byte("PK\x03\x04")):
-		return nil, errors.New("it is a spreadsheet or a zip archive; save it as CSV")
+		return nil, errors.New("the file is a spreadsheet or a zip archive; save it as CSV")
 	}
 	// Spreadsheets write UTF-16 too; a mark at the beginning tells.
 	in = bufio.NewReaderSize(transform.NewReader(in, unicode.BOMOverride(encoding.Nop.NewDecoder())), 1<<16)
@@ -126,7 +126,7 @@ func (t *Reader) readHeader(first []byte) error {
 	}
 	header := t.cellsFrom(first)
 	if header.Err != nil {
-		return fmt.Errorf("its header: %w", header.Err)
+		return fmt.Errorf("header: %w", header.Err)
 	}
 	t.Columns = header.Cells
 	for i, name := range t.Columns {
@@ -157,7 +157,7 @@ func (t *Reader) Next() (Row, error) {
 		default:
 			row = t.cellsFrom(line)
 			if row.Err == nil && len(row.Cells) != len(t.Columns) {
-				row.Err = fmt.Errorf("it has %d cells, the header has %d", len(row.Cells), len(t.Columns))
+				row.Err = fmt.Errorf("%d cells, but the header has %d", len(row.Cells), len(t.Columns))
 			}
 		}
 		return row, nil
@@ -184,7 +184,9 @@ func parseObject(line []byte) (shape.Value, error) {
 	return v, err
 }
 
-var errLong = fmt.Errorf("it is longer than %d bytes", rowMost)
+var errEmpty = errors.New("the file is empty")
+
+var errLong = fmt.Errorf("longer than %d bytes", rowMost)
 
 // readLine gives the next line with its end, which the last may lack. One that is too long is read and gone.
 func (t *Reader) readLine() ([]byte, error) {
@@ -216,7 +218,7 @@ func (t *Reader) readLine() ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, fmt.Errorf("it is cut short: %w", err)
+			return nil, fmt.Errorf("truncated: %w", err)
 		case err != nil && err != io.EOF:
 			return nil, err
 		case err == io.EOF && len(line) == 0 && !long:

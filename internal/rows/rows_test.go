@@ -142,7 +142,7 @@ func TestJSONLines(t *testing.T) {
 		if got := strings.Join(good, "; "); got != "3 [a] true; 4 [b] true; 13 [] true; 14 [z] true" {
 			t.Errorf("%s: %s", name, got)
 		}
-		for i, want := range []string{"6: ends too early", "7: not an object", "8: not an object", `9: same key twice, "a"`, "10: invalid UTF-8", "11: something follows", "12: "} {
+		for i, want := range []string{"6: unexpected end", "7: not an object", "8: not an object", `9: duplicate key "a"`, "10: invalid UTF-8", "11: unexpected data", "12: "} {
 			line, reason, _ := strings.Cut(want, ": ")
 			if len(bad) != 7 || !strings.HasPrefix(bad[i], line+": ") || !strings.Contains(bad[i], reason) {
 				t.Errorf("%s: %q, want %s", name, bad, want)
@@ -172,16 +172,16 @@ func TestLongLines(t *testing.T) {
 	}
 	long := strings.Repeat("x", most)
 	for name, c := range map[string]struct{ text, want string }{
-		"CSV":              {"a,b\n1,2\n" + long + ",3\n4,5\n", `2 ["1" "2"]; 3: it is longer than 8388608 bytes; 4 ["4" "5"]`},
-		"the last":         {"a,b\n1,2\n" + long + ",3", `2 ["1" "2"]; 3: it is longer than 8388608 bytes`},
-		"twice":            {"a,b\n" + long + ",\n" + long + ",\n4,5", `2: it is longer than 8388608 bytes; 3: it is longer than 8388608 bytes; 4 ["4" "5"]`},
-		"quoted":           {"a,b\n\"" + long + "\",3\n4,5\n", `2: it is longer than 8388608 bytes; 3 ["4" "5"]`},
-		"in a quote":       {"a,b\n1,\"2\n" + long + "\"\n4,5\n", "2: " + open + `; 3: it is longer than 8388608 bytes; 4 ["4" "5"]`},
-		"behind a quote":   {"a,b\n1,\"2\n3,4\n5,6\n" + long + "x\n7,8\n", "2: " + open + `; 3 ["3" "4"]; 4 ["5" "6"]; 5: it is longer than 8388608 bytes; 6 ["7" "8"]`},
-		"behind two":       {"a,b\n1,\"2\nx\",\"y\n3,4\n" + long + "x\n7,8\n", "2: " + open + "; 3: " + open + `; 4 ["3" "4"]; 5: it is longer than 8388608 bytes; 6 ["7" "8"]`},
-		"behind many":      {"a,b\n1,\"2\nx\",\"y\n" + long + "x\n7,8\n", "2: " + open + "; 3: " + open + `; 4: it is longer than 8388608 bytes; 5 ["7" "8"]`},
-		"behind too many":  {"a,b\n1,2,\"3\n" + long + "x\n7,8\n", "2: " + open + `; 3: it is longer than 8388608 bytes; 4 ["7" "8"]`},
-		"JSON":             {"{}\n{\"a\": \"" + long + "\"}\n{}", "1 []; 2: it is longer than 8388608 bytes; 3 []"},
+		"CSV":              {"a,b\n1,2\n" + long + ",3\n4,5\n", `2 ["1" "2"]; 3: longer than 8388608 bytes; 4 ["4" "5"]`},
+		"the last":         {"a,b\n1,2\n" + long + ",3", `2 ["1" "2"]; 3: longer than 8388608 bytes`},
+		"twice":            {"a,b\n" + long + ",\n" + long + ",\n4,5", `2: longer than 8388608 bytes; 3: longer than 8388608 bytes; 4 ["4" "5"]`},
+		"quoted":           {"a,b\n\"" + long + "\",3\n4,5\n", `2: longer than 8388608 bytes; 3 ["4" "5"]`},
+		"in a quote":       {"a,b\n1,\"2\n" + long + "\"\n4,5\n", "2: " + open + `; 3: longer than 8388608 bytes; 4 ["4" "5"]`},
+		"behind a quote":   {"a,b\n1,\"2\n3,4\n5,6\n" + long + "x\n7,8\n", "2: " + open + `; 3 ["3" "4"]; 4 ["5" "6"]; 5: longer than 8388608 bytes; 6 ["7" "8"]`},
+		"behind two":       {"a,b\n1,\"2\nx\",\"y\n3,4\n" + long + "x\n7,8\n", "2: " + open + "; 3: " + open + `; 4 ["3" "4"]; 5: longer than 8388608 bytes; 6 ["7" "8"]`},
+		"behind many":      {"a,b\n1,\"2\nx\",\"y\n" + long + "x\n7,8\n", "2: " + open + "; 3: " + open + `; 4: longer than 8388608 bytes; 5 ["7" "8"]`},
+		"behind too many":  {"a,b\n1,2,\"3\n" + long + "x\n7,8\n", "2: " + open + `; 3: longer than 8388608 bytes; 4 ["7" "8"]`},
+		"JSON":             {"{}\n{\"a\": \"" + long + "\"}\n{}", "1 []; 2: longer than 8388608 bytes; 3 []"},
 		"exactly the most": {"a\n" + long[1:] + "\n1\n", fmt.Sprintf(`2 [%q]; 3 ["1"]`, long[1:])},
 	} {
 		_, table, err := all(t, strings.NewReader(c.text))

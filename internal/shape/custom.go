@@ -89,7 +89,7 @@ func DecodeCustom(object Value, into *Custom, fields *Customs, p *fault.Problems
 		}
 		f := fields.Find(m.Key)
 		if f == nil {
-			p.Invalid(m.Key, "is not a known field")
+			p.Invalid(m.Key, "unknown field")
 			continue
 		}
 		if changed == nil {

@@ -51,7 +51,7 @@ func said(p *fault.Problems) string {
 	}
 	var list []string
 	for _, d := range e.Details {
-		list = append(list, d.Path+" "+d.Message)
+		list = append(list, d.Path+": "+d.Message)
 	}
 	return strings.Join(list, "; ")
 }
@@ -69,37 +69,37 @@ func TestDecodeCustom(t *testing.T) {
 			{`"x"`, `"x"`, ""},
 			{`" <é>\n\"\u0001 "`, `" <é>\n\"\u0001 "`, ""},
 			{`"` + longest + `"`, `"` + longest + `"`, ""},
-			{`"` + longest + `x"`, "", " must have at most 10000 characters"},
-			{`"a\u0000b"`, "", " must not contain the character NUL"},
-			{`1`, "", " must be a text"}, {`true`, "", " must be a text"}, {`[]`, "", " must be a text"}, {`{}`, "", " must be a text"},
+			{`"` + longest + `x"`, "", ": must be at most 10000 characters, not 10001"},
+			{`"a\u0000b"`, "", ": must not contain NUL characters"},
+			{`1`, "", ": must be a string"}, {`true`, "", ": must be a string"}, {`[]`, "", ": must be a string"}, {`{}`, "", ": must be a string"},
 		},
 		"number": {
 			{`0`, `0`, ""}, {`-0`, `0`, ""}, {`1.50`, `1.5`, ""}, {`-1e3`, `-1000`, ""}, {`9007199254740992`, `9007199254740992`, ""},
-			{`9007199254740993`, "", " must be between -2^53 and 2^53"}, {`-1e999`, "", " must be between -2^53 and 2^53"},
-			{`""`, "", " must be a number"}, {`"1"`, "", " must be a number"}, {`true`, "", " must be a number"}, {`[1]`, "", " must be a number"}, {`{}`, "", " must be a number"},
+			{`9007199254740993`, "", ": must be between -2^53 and 2^53"}, {`-1e999`, "", ": must be between -2^53 and 2^53"},
+			{`""`, "", `: "" is not a number`}, {`"1"`, "", `: "1" is not a number`}, {`true`, "", ": must be a number"}, {`[1]`, "", ": must be a number"}, {`{}`, "", ": must be a number"},
 		},
 		"flag": {
 			{`true`, `true`, ""}, {`false`, `false`, ""},
-			{`""`, "", " must be true or false"}, {`1`, "", " must be true or false"}, {`"true"`, "", " must be true or false"}, {`[]`, "", " must be true or false"},
+			{`""`, "", `: "" is not true or false`}, {`1`, "", ": must be true or false"}, {`"true"`, "", `: "true" is not true or false`}, {`[]`, "", ": must be true or false"},
 		},
 		"day": {
 			{`"2024-02-29"`, `"2024-02-29"`, ""},
-			{`"2023-02-29"`, "", " must be a date such as 2026-03-01"},
-			{`"2026-03-01T00:00:00Z"`, "", " must be a date such as 2026-03-01"},
-			{`20260301`, "", " must be a date such as 2026-03-01"}, {`[]`, "", " must be a date such as 2026-03-01"},
+			{`"2023-02-29"`, "", `: "2023-02-29" is not a date such as 2026-03-01`},
+			{`"2026-03-01T00:00:00Z"`, "", `: "2026-03-01T00:00:00Z" is not a date such as 2026-03-01`},
+			{`20260301`, "", ": must be a date such as 2026-03-01"}, {`[]`, "", ": must be a date such as 2026-03-01"},
 		},
 		"enum": {
 			{`"one"`, `"one"`, ""}, {`"three four"`, `"three four"`, ""},
-			{`"two"`, "", " must be one of one, Two, three four"},
-			{`1`, "", " must be a text"}, {`["one"]`, "", " must be a text"},
+			{`"two"`, "", `: "two" is not one of: one, Two, three four`},
+			{`1`, "", ": must be a string"}, {`["one"]`, "", ": must be a string"},
 		},
 		"multi": {
 			{`["b"]`, `["b"]`, ""},
 			{`["b", "a", "b", "a"]`, `["b","a"]`, ""}, // it is a set in the order it was given
-			{`""`, "", " must be a list"}, {`"a"`, "", " must be a list"}, {`1`, "", " must be a list"}, {`{}`, "", " must be a list"},
-			{`["a", 1]`, "", "[1] must be a text"}, {`["", "a"]`, "", "[0] must not be empty"}, {`[null]`, "", "[0] must be a text"},
+			{`""`, "", ": must be a list"}, {`"a"`, "", ": must be a list"}, {`1`, "", ": must be a list"}, {`{}`, "", ": must be a list"},
+			{`["a", 1]`, "", "[1]: must be a string"}, {`["", "a"]`, "", "[0]: must not be empty"}, {`[null]`, "", "[0]: must be a string"},
 			{quoteAll(manyValues()[:multiMax]), quoteAll(manyValues()[:multiMax]), ""},
-			{quoteAll(manyValues()[:multiMax+1]), "", " must have at most 1000 entries"},
+			{quoteAll(manyValues()[:multiMax+1]), "", ": must have at most 1000 entries, not 1001"},
 		},
 	} {
 		key = CustomPrefix + key
@@ -136,9 +136,9 @@ func TestEveryProblemOfCustomFieldsIsReported(t *testing.T) {
 	var p fault.Problems
 	var into Custom
 	DecodeCustom(v, &into, customs, &p)
-	allowed := "must be one of " + strings.Join(manyValues(), ", ")
-	want := strings.Join([]string{"custom_field_multi[1] " + allowed, "custom_field_multi[3] " + allowed, "custom_field_nope is not a known field",
-		"custom_field_ is not a known field", "custom_field_number must be a number", "custom_field_Text is not a known field"}, "; ")
+	allowed := "is not one of: " + strings.Join(manyValues(), ", ")
+	want := strings.Join([]string{`custom_field_multi[1]: "x" ` + allowed, `custom_field_multi[3]: "y" ` + allowed, "custom_field_nope: unknown field",
+		"custom_field_: unknown field", `custom_field_number: "1" is not a number`, "custom_field_Text: unknown field"}, "; ")
 	if got := said(&p); got != want {
 		t.Errorf("got  %s\nwant %s", strings.ReplaceAll(got, allowed, "…"), strings.ReplaceAll(want, allowed, "…"))
 	}
@@ -238,11 +238,11 @@ func TestCustomFieldsOfARecord(t *testing.T) {
 			t.Errorf("%s changes %v and back %v, want %s; %s", body, changed, reverse, want, problem)
 		}
 	}
-	if _, problem := decode(`{"custom_field_text": 1, "nope": 2}`, flexible{}, Create); problem != "nope is not a known field; name is required; custom_field_text must be a text" {
+	if _, problem := decode(`{"custom_field_text": 1, "nope": 2}`, flexible{}, Create); problem != "nope: unknown field; name: required; custom_field_text: must be a string" {
 		t.Error(problem)
 	}
 	var p fault.Problems // a struct without custom fields knows no such member
-	if Decode(objectOf(t, `{"name": "x", "custom_field_text": "x"}`), &sample{}, Create, &p); said(&p) != "custom_field_text is not a known field" {
+	if Decode(objectOf(t, `{"name": "x", "custom_field_text": "x"}`), &sample{}, Create, &p); said(&p) != "custom_field_text: unknown field" {
 		t.Error(said(&p))
 	}
 }

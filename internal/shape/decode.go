@@ -65,14 +65,14 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 		if !known {
 			forCustom := s.custom != nil && strings.HasPrefix(m.Key, CustomPrefix) // those are for DecodeCustom
 			if !forCustom && !(d.mode == Update && s.edits(m, edits)) {
-				d.p.Invalid(at, "is not a known field")
+				d.p.Invalid(at, "unknown field")
 			}
 			continue
 		}
 		f := &s.Fields[i]
 		field := dst.FieldByIndex(f.index)
 		if f.ReadOnly && d.mode == Create {
-			d.p.Invalid(at, "is read-only")
+			d.p.Invalid(at, "read-only field")
 			continue
 		}
 		if f.UpdateOnly && d.mode == Create {
@@ -103,7 +103,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 		}
 		at := join(path, f.Key)
 		if f.Required && d.mode != Partial && !(f.Input && d.mode == Update) && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
-			d.p.Invalid(at, "is required")
+			d.p.Invalid(at, "required")
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (d *decoder) unchanged(v Value, field reflect.Value, f *Field, path string)
 		(&decoder{mode: shown, p: &quiet}).value(v, copied, f, path)
 	}
 	if quiet.Err() != nil || !same(copied, field) {
-		d.p.Invalid(path, "is read-only")
+		d.p.Invalid(path, "read-only field")
 	}
 }
 
@@ -186,11 +186,14 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 	case reflect.String:
 		d.text(v, dst, f, path)
 	case reflect.Bool:
-		if v.Kind != Bool {
+		switch v.Kind {
+		case Bool:
+			dst.SetBool(v.True)
+		case String:
+			d.p.Invalid(path, "%s is not true or false", Quote(v.Text))
+		default:
 			d.p.Invalid(path, "must be true or false")
-			return
 		}
-		dst.SetBool(v.True)
 	case reflect.Int:
 		if n, ok := d.number(v, f, path); ok {
 			dst.SetInt(int64(n))
@@ -235,7 +238,7 @@ func parsed[T any](d *decoder, v Value, dst reflect.Value, path, want string, pa
 
 func (d *decoder) text(v Value, dst reflect.Value, f *Field, path string) {
 	if v.Kind != String {
-		d.p.Invalid(path, "must be a text")
+		d.p.Invalid(path, "must be a string")
 		return
 	}
 	text, err := f.checkText(v.Text)
@@ -252,11 +255,11 @@ func (f *Field) checkText(s string) (string, error) {
 	case s == "":
 		return s, nil
 	case strings.Contains(s, "\x00"):
-		return "", fmt.Errorf("must not contain the character NUL")
+		return "", errors.New("must not contain NUL characters")
 	case utf8.RuneCountInString(s) > f.MaxLen:
-		return "", fmt.Errorf("must have at most %d characters", f.MaxLen)
+		return "", fmt.Errorf("must be at most %d characters, not %d", f.MaxLen, utf8.RuneCountInString(s))
 	case f.Enum != nil && !slices.Contains(f.Enum, s):
-		return "", fmt.Errorf("must be one of %s", strings.Join(f.Enum, ", "))
+		return "", fmt.Errorf("%s is not one of: %s", Quote(s), strings.Join(f.Enum, ", "))
 	case f.Pattern != nil && !f.Pattern.MatchString(s):
 		return "", errors.New(f.Hint)
 	case f.Format != "":
@@ -269,6 +272,10 @@ func (d *decoder) number(v Value, f *Field, path string) (float64, bool) {
 	whole := f.Integer || f.typ.Kind() == reflect.Int
 	n := ParseNumber(v.Text)
 	switch {
+	case v.Kind == String && whole:
+		d.p.Invalid(path, "%s is not an integer", Quote(v.Text))
+	case v.Kind == String:
+		d.p.Invalid(path, "%s is not a number", Quote(v.Text))
 	case v.Kind != Num && whole:
 		d.p.Invalid(path, "must be an integer")
 	case v.Kind != Num:
@@ -276,11 +283,11 @@ func (d *decoder) number(v Value, f *Field, path string) (float64, bool) {
 	case math.Abs(n) > MaxNumber:
 		d.p.Invalid(path, "must be between -2^53 and 2^53")
 	case whole && n != math.Trunc(n):
-		d.p.Invalid(path, "must be an integer")
+		d.p.Invalid(path, "%s is not an integer", cut(v.Text))
 	case f.Min != nil && f.Max != nil && (n < *f.Min || n > *f.Max):
-		d.p.Invalid(path, "must be between %v and %v", *f.Min, *f.Max)
+		d.p.Invalid(path, "must be between %v and %v, not %s", *f.Min, *f.Max, cut(v.Text))
 	case f.Min != nil && n < *f.Min:
-		d.p.Invalid(path, "must be at least %v", *f.Min)
+		d.p.Invalid(path, "must be at least %v, not %s", *f.Min, cut(v.Text))
 	default:
 		return n, true
 	}
@@ -295,7 +302,7 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 		return
 	}
 	if f.MaxLen > 0 && len(v.Items) > f.MaxLen {
-		d.p.Invalid(path, "must have at most %d entries", f.MaxLen)
+		d.p.Invalid(path, "must have at most %d entries, not %d", f.MaxLen, len(v.Items))
 		return
 	}
 	entry := *f
@@ -366,7 +373,7 @@ func (d *decoder) edit(e edit, f *Field, list reflect.Value, path string) {
 	_, removed := read("remove_", e.remove)
 	for entry := range removed {
 		if added[entry] {
-			d.p.Invalid(join(path, "remove_"+f.Key), "names %v, which is also to be added", entry)
+			d.p.Invalid(join(path, "remove_"+f.Key), "%v is also in add_%s", entry, f.Key)
 		}
 	}
 	edited, has := reflect.MakeSlice(list.Type(), 0, list.Len()+adds.Len()), map[any]bool{}
@@ -379,7 +386,7 @@ func (d *decoder) edit(e edit, f *Field, list reflect.Value, path string) {
 		}
 	}
 	if edited.Len() > f.MaxLen && edited.Len() > list.Len() {
-		d.p.Invalid(join(path, f.Key), "must have at most %d entries", f.MaxLen)
+		d.p.Invalid(join(path, f.Key), "must have at most %d entries, not %d", f.MaxLen, edited.Len())
 	}
 	list.Set(edited)
 }

@@ -84,13 +84,13 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("null is not the default: %+v, %v", rec, err)
 	}
 	for body, want := range map[string]string{
-		`{"kind": "b"}`:            "validation_failed: kind is read-only",
-		`{"secret": ""}`:           "validation_failed: secret is not a known field",
-		`{"name": "123456"}`:       "validation_failed: name must have at most 5 characters",
-		`{"inner": {"hour": 24}}`:  "validation_failed: inner.hour must be between 0 and 23",
-		`{"inner": {"hour": "9"}}`: "validation_failed: inner.hour must be an integer",
-		`{"due": "2026-3-1"}`:      "validation_failed: due must be a date such as 2026-03-01",
-		`{"at": "2026-03-01"}`:     "validation_failed: at must be a time such as 2026-03-01T09:30:00Z",
+		`{"kind": "b"}`:            "validation_failed: kind: read-only field",
+		`{"secret": ""}`:           "validation_failed: secret: unknown field",
+		`{"name": "123456"}`:       "validation_failed: name: must be at most 5 characters, not 6",
+		`{"inner": {"hour": 24}}`:  "validation_failed: inner.hour: must be between 0 and 23, not 24",
+		`{"inner": {"hour": "9"}}`: "validation_failed: inner.hour: \"9\" is not an integer",
+		`{"due": "2026-3-1"}`:      "validation_failed: due: \"2026-3-1\" is not a date such as 2026-03-01",
+		`{"at": "2026-03-01"}`:     "validation_failed: at: \"2026-03-01\" is not a time such as 2026-03-01T09:30:00Z",
 	} {
 		before := rec
 		if err := decode(body, &before, Update); err == nil || err.Error() != want {

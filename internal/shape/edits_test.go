@@ -94,24 +94,24 @@ func TestEdits(t *testing.T) {
 		{"ab", `{"tags": null, "add_tags": 'c'}`, "c", ""},
 		{"ab", `{"tags": [], "remove_tags": 'a'}`, "", ""},
 
-		{"ab", `{"add_tags": 'cd', "remove_tags": 'd'}`, "", "remove_tags names " + tag('d').String() + ", which is also to be added"},
-		{"ab", `{"remove_tags": 'a', "add_tags": 'a'}`, "", "remove_tags names " + tag('a').String() + ", which is also to be added"},
+		{"ab", `{"add_tags": 'cd', "remove_tags": 'd'}`, "", "remove_tags: " + tag('d').String() + " is also in add_tags"},
+		{"ab", `{"remove_tags": 'a', "add_tags": 'a'}`, "", "remove_tags: " + tag('a').String() + " is also in add_tags"},
 
 		{"abc", `{"add_tags": 'de'}`, "abcde", ""},
 		{"abc", `{"add_tags": 'abcde'}`, "abcde", ""},
-		{"abc", `{"add_tags": 'def'}`, "", "tags must have at most 5 entries"},
-		{"abc", `{"add_tags": 'defghi'}`, "", "add_tags must have at most 5 entries"},
+		{"abc", `{"add_tags": 'def'}`, "", "tags: must have at most 5 entries, not 6"},
+		{"abc", `{"add_tags": 'defghi'}`, "", "add_tags: must have at most 5 entries, not 6"},
 		{"abcdefg", `{"remove_tags": 'g'}`, "abcdef", ""}, // one that was too long can be made shorter
 		{"abcdefg", `{"add_tags": 'a'}`, "abcdefg", ""},
-		{"ab", `{"tags": 'abcde', "add_tags": 'f'}`, "", "tags must have at most 5 entries"},
+		{"ab", `{"tags": 'abcde', "add_tags": 'f'}`, "", "tags: must have at most 5 entries, not 6"},
 
-		{"ab", `{"add_tags": "a"}`, "", "add_tags must be a list"},
-		{"ab", `{"remove_tags": {}}`, "", "remove_tags must be a list"},
-		{"ab", `{"add_tags": ["x", null, 1]}`, "", "add_tags[0] must be a UUID; add_tags[1] must be a UUID; add_tags[2] must be a UUID"},
-		{"ab", `{"remove_tags": [""]}`, "", "remove_tags[0] must not be empty"},
-		{"ab", `{"add_words": ["x"]}`, "", "add_words is not a known field"},
+		{"ab", `{"add_tags": "a"}`, "", "add_tags: must be a list"},
+		{"ab", `{"remove_tags": {}}`, "", "remove_tags: must be a list"},
+		{"ab", `{"add_tags": ["x", null, 1]}`, "", "add_tags[0]: \"x\" is not a UUID; add_tags[1]: must be a UUID; add_tags[2]: must be a UUID"},
+		{"ab", `{"remove_tags": [""]}`, "", "remove_tags[0]: must not be empty"},
+		{"ab", `{"add_words": ["x"]}`, "", "add_words: unknown field"},
 		{"ab", `{"add_": [], "add_nope": [], "add_add_tags": [], "remove_rule": null}`, "",
-			"add_ is not a known field; add_nope is not a known field; add_add_tags is not a known field; remove_rule is not a known field"},
+			"add_: unknown field; add_nope: unknown field; add_add_tags: unknown field; remove_rule: unknown field"},
 	} {
 		original := tagsOf(c.before)
 		rec := edited{Tags: original, Needed: []string{"x"}}
@@ -135,7 +135,7 @@ func TestEdits(t *testing.T) {
 		t.Errorf("two copies are %q and %q", lettersOf(a.Tags), lettersOf(b.Tags))
 	}
 	var rec edited
-	want := "add_tags is not a known field; remove_tags is not a known field"
+	want := "add_tags: unknown field; remove_tags: unknown field"
 	if problem := decodeEdited(t, `{"needed": ["x"], "add_tags": 'a', "remove_tags": null}`, &rec, Create); problem != want {
 		t.Errorf("on create: %s", problem)
 	}
@@ -145,13 +145,13 @@ func TestARequiredListIsNotEmpty(t *testing.T) {
 	for _, c := range []struct {
 		body, create, update string
 	}{
-		{`{}`, "needed is required", ""},
-		{`{"needed": null}`, "needed is required", "needed is required"},
-		{`{"needed": []}`, "needed must not be empty", "needed must not be empty"},
-		{`{"needed": [""]}`, "needed[0] must not be empty", "needed[0] must not be empty"},
-		{`{"needed": "x"}`, "needed must be a list", "needed must be a list"},
+		{`{}`, "needed: required", ""},
+		{`{"needed": null}`, "needed: required", "needed: required"},
+		{`{"needed": []}`, "needed: must not be empty", "needed: must not be empty"},
+		{`{"needed": [""]}`, "needed[0]: must not be empty", "needed[0]: must not be empty"},
+		{`{"needed": "x"}`, "needed: must be a list", "needed: must be a list"},
 		{`{"needed": ["x", "x"]}`, "", ""},
-		{`{"needed": ["a", "b", "c", "d"]}`, "needed must have at most 3 entries", "needed must have at most 3 entries"},
+		{`{"needed": ["a", "b", "c", "d"]}`, "needed: must have at most 3 entries, not 4", "needed: must have at most 3 entries, not 4"},
 	} {
 		var fresh edited
 		if got := decodeEdited(t, c.body, &fresh, Create); got != c.create {
@@ -179,18 +179,18 @@ func TestAnObjectThatMayBeAbsent(t *testing.T) {
 		{nil, `{"rule": null}`, nil, "", "", true},
 		{nil, `{"rule": {"value": "a"}}`, &rule{Value: "a"}, "", "", false},
 		{&rule{"a", "n"}, `{}`, &rule{"a", "n"}, "", "", true},
-		{&rule{"a", "n"}, `{"rule": {}}`, &rule{"a", "n"}, "", "rule.value is required", true},
+		{&rule{"a", "n"}, `{"rule": {}}`, &rule{"a", "n"}, "", "rule.value: required", true},
 		{&rule{"a", "n"}, `{"rule": {"value": "a", "note": "n"}}`, &rule{"a", "n"}, "", "", true},
 		{&rule{"a", "n"}, `{"rule": {"value": "b"}}`, &rule{"b", "n"}, "", "", false},
-		{&rule{"a", "n"}, `{"rule": {"note": null}}`, &rule{"a", ""}, "", "rule.value is required", false},
+		{&rule{"a", "n"}, `{"rule": {"note": null}}`, &rule{"a", ""}, "", "rule.value: required", false},
 		{&rule{"a", "n"}, `{"rule": null}`, nil, "", "", false},
-		{nil, `{"rule": {}}`, nil, "rule.value is required", "rule.value is required", false},
-		{nil, `{"rule": {"value": ""}}`, nil, "rule.value is required", "rule.value is required", false},
-		{&rule{"a", "n"}, `{"rule": {"value": null}}`, nil, "rule.value is required", "rule.value is required", false},
-		{&rule{"a", "n"}, `{"rule": {"value": "123456", "x": 1}}`, nil, "rule.value must have at most 5 characters; rule.x is not a known field",
-			"rule.value must have at most 5 characters; rule.x is not a known field", false},
-		{&rule{"a", "n"}, `{"rule": []}`, nil, "rule must be an object", "rule must be an object", false},
-		{&rule{"a", "n"}, `{"rule": "a"}`, nil, "rule must be an object", "rule must be an object", false},
+		{nil, `{"rule": {}}`, nil, "rule.value: required", "rule.value: required", false},
+		{nil, `{"rule": {"value": ""}}`, nil, "rule.value: required", "rule.value: required", false},
+		{&rule{"a", "n"}, `{"rule": {"value": null}}`, nil, "rule.value: required", "rule.value: required", false},
+		{&rule{"a", "n"}, `{"rule": {"value": "123456", "x": 1}}`, nil, "rule.value: must be at most 5 characters, not 6; rule.x: unknown field",
+			"rule.value: must be at most 5 characters, not 6; rule.x: unknown field", false},
+		{&rule{"a", "n"}, `{"rule": []}`, nil, "rule: must be an object", "rule: must be an object", false},
+		{&rule{"a", "n"}, `{"rule": "a"}`, nil, "rule: must be an object", "rule: must be an object", false},
 	} {
 		before, after := base, base
 		before.Rule, after.Rule = c.before, c.before

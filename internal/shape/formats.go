@@ -1,7 +1,6 @@
 package shape
 
 import (
-	"errors"
 	"fmt"
 	"net/mail"
 	"regexp"
@@ -33,11 +32,11 @@ const emailMost = 254
 // checkEmail accepts one addr-spec and nothing around it: no display name, comment or space.
 func checkEmail(s string) error {
 	if len(s) > emailMost {
-		return fmt.Errorf("must have at most %d bytes", emailMost)
+		return fmt.Errorf("must be at most %d bytes, not %d", emailMost, len(s))
 	}
 	a, err := mail.ParseAddress(s)
 	if err != nil || (&mail.Address{Address: a.Address}).String() != "<"+s+">" {
-		return errors.New("must be an email address such as ada@acme.example")
+		return fmt.Errorf("%s is not an email address", Quote(s))
 	}
 	return nil
 }
@@ -48,7 +47,7 @@ var notZones = regexp.MustCompile(`^(Local|localtime|posixrules|Factory|posix/.*
 
 func checkTimeZone(s string) error {
 	if _, err := time.LoadLocation(s); err != nil || notZones.MatchString(s) {
-		return errors.New("must be an IANA time zone such as Europe/Berlin")
+		return fmt.Errorf("%s is not an IANA time zone such as Europe/Berlin", Quote(s))
 	}
 	return nil
 }
@@ -57,7 +56,7 @@ var domainLabel = regexp.MustCompile(`^[\p{L}\p{M}\p{Nd}_]([\p{L}\p{M}\p{Nd}_-]*
 
 // Domain is the lower-case domain of a website: without scheme, user, www, port, path and query.
 func Domain(s string) (string, error) {
-	bad := errors.New("must be a website or domain such as acme.example")
+	bad := fmt.Errorf("%s is not a website or domain such as acme.example", Quote(s))
 	d := strings.TrimSpace(Fold(s))
 	_, rest, hasScheme := strings.Cut(d, "//")
 	if hasScheme {

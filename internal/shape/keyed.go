@@ -12,7 +12,7 @@ import (
 // keyPattern is what the keys of a map are like, unless its field has a pattern for them.
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
-const keyHint = "must have a key of 1 to 100 letters, digits, - and _"
+const keyHint = "the key must be 1 to 100 letters, digits, hyphens and underscores"
 
 // keyed decodes an object whose members have keys of the caller's own into a map. Each member is decoded as new, and
 // together they replace what was there.
@@ -22,7 +22,7 @@ func (d *decoder) keyed(v Value, dst reflect.Value, f *Field, path string) {
 		return
 	}
 	if f.MaxLen > 0 && len(v.Members) > f.MaxLen {
-		d.p.Invalid(path, "must have at most %d entries", f.MaxLen)
+		d.p.Invalid(path, "must have at most %d entries, not %d", f.MaxLen, len(v.Members))
 		return
 	}
 	entry := Field{typ: dst.Type().Elem(), MaxLen: MaxText}

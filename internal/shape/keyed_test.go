@@ -66,18 +66,19 @@ func TestKeyed(t *testing.T) {
 		{`{"blocks": {"-_9Z": {"name": "a"}, "old": {"name": "b"}}}`, "", map[string]block{"-_9Z": {"a", "MANUAL", ""}, "old": {"b", "MANUAL", ""}}},
 		{`{"blocks": {}}`, "", nil},
 		{`{"blocks": null}`, "", nil},
-		{`{"blocks": []}`, "blocks must be an object", nil},
-		{`{"blocks": ""}`, "blocks must be an object", nil},
-		{`{"blocks": {"a": null, "b": "x"}}`, "blocks.a must be an object; blocks.b must be an object", nil},
+		{`{"blocks": []}`, "blocks: must be an object", nil},
+		{`{"blocks": ""}`, "blocks: must be an object", nil},
+		{`{"blocks": {"a": null, "b": "x"}}`, "blocks.a: must be an object; blocks.b: must be an object", nil},
 		{`{"blocks": {"a": {}, "b": {"name": "123456", "type": "AUTO", "x": 1}}}`,
-			"blocks.b.name must have at most 5 characters; blocks.b.type must be one of MANUAL; blocks.b.x is not a known field; blocks.a.name is required", nil},
-		{`{"blocks": {"a": {"name": "a"}, "b": {"name": "b"}, "c": {"name": "c"}}}`, "blocks must have at most 2 entries", nil},
-		{`{"blocks": {"": {"name": "a"}, "a.b": {}}}`, "blocks. " + keyHint + "; blocks.a.b " + keyHint, nil},
+			`blocks.b.name: must be at most 5 characters, not 6; blocks.b.type: "AUTO" is not one of: MANUAL; ` +
+				"blocks.b.x: unknown field; blocks.a.name: required", nil},
+		{`{"blocks": {"a": {"name": "a"}, "b": {"name": "b"}, "c": {"name": "c"}}}`, "blocks: must have at most 2 entries, not 3", nil},
+		{`{"blocks": {"": {"name": "a"}, "a.b": {}}}`, "blocks.: " + keyHint + "; blocks.a.b: " + keyHint, nil},
 		{`{"blocks": {"é": {"name": "a"}, "` + strings.Repeat("x", 101) + `": {"name": "a"}}}`,
-			"blocks.é " + keyHint + "; blocks." + strings.Repeat("x", 101) + " " + keyHint, nil},
-		{`{"short": {"ab": {"name": "a"}}}`, "short.ab must have a key of one letter", nil},
-		{`{"short": {}}`, "short must not be empty", nil},
-		{`{"short": null}`, "short is required", nil},
+			"blocks.é: " + keyHint + "; blocks." + strings.Repeat("x", 101) + ": " + keyHint, nil},
+		{`{"short": {"ab": {"name": "a"}}}`, "short.ab: must have a key of one letter", nil},
+		{`{"short": {}}`, "short: must not be empty", nil},
+		{`{"short": null}`, "short: required", nil},
 	} {
 		for _, mode := range []Mode{Create, Update} {
 			rec, before := letter{}, sent()
@@ -130,13 +131,14 @@ func TestListOfObjects(t *testing.T) {
 			[]letterStep{{ID: "s", Kind: "email", Words: []string{"a"}, Remark: "r", Once: "o", Blocks: map[string]block{"b": {"B", "MANUAL", ""}}}}},
 		{`[{"kind": "call", "hour": null}]`, "", []letterStep{{Kind: "call", Hour: 9}}},
 		{`[{"kind": "call"}, {"kind": "call"}, {"kind": "fax", "hour": 24, "words": ["a", ""], "blocks": {"b": {}}}]`,
-			"steps[2].kind must be one of email, call; steps[2].hour must be between 0 and 23; steps[2].words[1] must not be empty; steps[2].blocks.b.name is required", nil},
-		{`[{"id": "s"}]`, "steps[0].kind is required", nil},
-		{`[{"kind": "call", "sent_at": null}]`, "steps[0].sent_at is read-only", nil},
-		{`[null, "", 1]`, "steps[0] must be an object; steps[1] must be an object; steps[2] must be an object", nil},
-		{`[]`, "steps must not be empty", nil},
-		{`null`, "steps is required", nil},
-		{`[{}, {}, {}, {}]`, "steps must have at most 3 entries", nil},
+			`steps[2].kind: "fax" is not one of: email, call; steps[2].hour: must be between 0 and 23, not 24; ` +
+				"steps[2].words[1]: must not be empty; steps[2].blocks.b.name: required", nil},
+		{`[{"id": "s"}]`, "steps[0].kind: required", nil},
+		{`[{"kind": "call", "sent_at": null}]`, "steps[0].sent_at: read-only field", nil},
+		{`[null, "", 1]`, "steps[0]: must be an object; steps[1]: must be an object; steps[2]: must be an object", nil},
+		{`[]`, "steps: must not be empty", nil},
+		{`null`, "steps: required", nil},
+		{`[{}, {}, {}, {}]`, "steps: must have at most 3 entries, not 4", nil},
 	} {
 		for _, mode := range []Mode{Create, Update} {
 			rec, body := letter{}, `{"short": {"a": {"name": "a"}}, "steps": `+c.steps+`}`
@@ -156,16 +158,16 @@ func TestListOfObjects(t *testing.T) {
 func TestObjectsThatCannotBeChanged(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}, {"id": "02000000-0000-0000-0000-000000000000", "name": null}]}`: "",
-		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}]}`:                                                               "cast is read-only",
-		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}, {"id": "03000000-0000-0000-0000-000000000000"}]}`:               "cast is read-only",
-		`{"cast": [], "props": {}}`: "cast is read-only; props is read-only",
-		`{"cast": null}`:            "cast is read-only",
+		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}]}`:                                                               "cast: read-only field",
+		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}, {"id": "03000000-0000-0000-0000-000000000000"}]}`:               "cast: read-only field",
+		`{"cast": [], "props": {}}`: "cast: read-only field; props: read-only field",
+		`{"cast": null}`:            "cast: read-only field",
 		`{"props": {"p": {"id": "02000000-0000-0000-0000-000000000000", "name": null}}}`: "",
-		`{"props": {"q": {"id": "02000000-0000-0000-0000-000000000000", "name": null}}}`: "props is read-only",
-		`{"props": {"p": {"id": "02000000-0000-0000-0000-000000000000", "x": 1}}}`:       "props is read-only",
+		`{"props": {"q": {"id": "02000000-0000-0000-0000-000000000000", "name": null}}}`: "props: read-only field",
+		`{"props": {"p": {"id": "02000000-0000-0000-0000-000000000000", "x": 1}}}`:       "props: read-only field",
 		`{"seals": {"wax": {"name": "Wax"}}}`:                                            "",
-		`{"seals": {"wax": {"name": "Lead"}}}`:                                           "seals is read-only",
-		`{"seals": {}}`:                                                                  "seals is read-only",
+		`{"seals": {"wax": {"name": "Lead"}}}`:                                           "seals: read-only field",
+		`{"seals": {}}`:                                                                  "seals: read-only field",
 	} {
 		rec := sent()
 		var p fault.Problems
@@ -176,7 +178,7 @@ func TestObjectsThatCannotBeChanged(t *testing.T) {
 	var rec letter
 	var p fault.Problems
 	Decode(objectOf(t, `{"short": {"a": {"name": "a"}}, "steps": [{"kind": "call"}], "cast": [], "props": {}, "seals": {"x": {"name": "x"}}}`), &rec, Create, &p)
-	if said(&p) != "cast is read-only; props is read-only" || rec.Seals["x"].Name != "x" {
+	if said(&p) != "cast: read-only field; props: read-only field" || rec.Seals["x"].Name != "x" {
 		t.Errorf("on create: %s, %+v", said(&p), rec)
 	}
 }

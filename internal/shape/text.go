@@ -48,6 +48,23 @@ func TextOf(v any) string {
 	return fmt.Sprint(v)
 }
 
+// maxQuoted is the number of characters of an offending value that a message shows.
+const maxQuoted = 60
+
+// Quote returns an offending value for an error message: in quotes, cut at 60 characters. Do not pass
+// secrets such as passwords or API keys.
+func Quote(s string) string { return strconv.Quote(cut(s)) }
+
+func cut(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > maxQuoted {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
 // Words are the runs of letters and digits of a text, folded.
 func Words(s string) []string {
 	return strings.FieldsFunc(Fold(s), func(r rune) bool { return !InWord(r) })

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -152,10 +153,10 @@ func putDigits(zeros []byte, n int) {
 func ParseTime(s string) (Time, error) {
 	var at time.Time
 	if err := at.UnmarshalText([]byte(s)); err != nil {
-		return Time{}, errors.New("must be a time such as 2026-03-01T09:30:00Z")
+		return Time{}, fmt.Errorf("%s is not a time such as 2026-03-01T09:30:00Z", Quote(s))
 	}
 	if y := at.UTC().Year(); y < 0 || y > 9999 {
-		return Time{}, errors.New("must be a time of the years 0 to 9999 in UTC")
+		return Time{}, errors.New("must be in the years 0 to 9999 in UTC")
 	}
 	return At(at), nil
 }
@@ -163,7 +164,7 @@ func ParseTime(s string) (Time, error) {
 // ParseDate reads a calendar day.
 func ParseDate(s string) (Date, error) {
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		return "", errors.New("must be a date such as 2026-03-01")
+		return "", fmt.Errorf("%s is not a date such as 2026-03-01", Quote(s))
 	}
 	return Date(s), nil
 }
@@ -172,7 +173,7 @@ func ParseDate(s string) (Date, error) {
 func ParseID(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
 	if err != nil || len(s) != 36 {
-		return uuid.Nil, errors.New("must be a UUID")
+		return uuid.Nil, fmt.Errorf("%s is not a UUID", Quote(s))
 	}
 	return id, nil
 }

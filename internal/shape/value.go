@@ -106,7 +106,7 @@ func (v Value) write(e *jsontext.Encoder, begin, end jsontext.Token) error {
 func ParseObject(body []byte) (Value, error) {
 	v, err := parse(body)
 	if err == nil && v.Kind != Object {
-		err = errors.New("it is not an object")
+		err = errors.New("not an object")
 	}
 	if err != nil {
 		return Value{}, fault.New(fault.InvalidJSON, "the body must be one JSON object: %s", reason(err))
@@ -121,7 +121,7 @@ func parse(body []byte) (Value, error) {
 		return Value{}, err
 	}
 	if _, err := d.ReadToken(); err != io.EOF {
-		return Value{}, errors.New("something follows it")
+		return Value{}, errors.New("unexpected data after the object")
 	}
 	return v, nil
 }
@@ -133,10 +133,10 @@ func read(d *jsontext.Decoder, count *int) (Value, error) {
 		return Value{}, err
 	}
 	if *count++; *count > maxValues {
-		return Value{}, fmt.Errorf("it has more than %d values", maxValues)
+		return Value{}, fmt.Errorf("more than %d values", maxValues)
 	}
 	if d.StackDepth() > MaxDepth {
-		return Value{}, errors.New("it nests too deep")
+		return Value{}, fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	}
 	switch k := tok.Kind(); k {
 	case jsontext.KindTrue, jsontext.KindFalse:
@@ -181,9 +181,9 @@ func reason(err error) string {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "it ends too early"
+		return "unexpected end"
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
-		return "it has the same key twice, " + strconv.Quote(syntax.JSONPointer.LastToken())
+		return "duplicate key " + Quote(syntax.JSONPointer.LastToken())
 	case errors.As(err, &syntax):
 		return syntax.Err.Error() + " at byte " + strconv.FormatInt(syntax.ByteOffset, 10)
 	}

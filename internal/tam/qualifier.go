@@ -27,9 +27,9 @@ func (t *TAM) findQualifier(tx *store.Tx, r *PreviewRequest, named *resolved, p 
 	hasID, hasRule := r.QualifierSignalID.Valid || p.Has(idPath), r.QualifierRule != nil || p.Has(rulePath)
 	switch {
 	case hasRule && !hasID:
-		p.Invalid(idPath, "is required together with qualifier_rule")
+		p.Invalid(idPath, "required together with qualifier_rule")
 	case hasID && !hasRule:
-		p.Invalid(rulePath, "is required together with qualifier_signal_id")
+		p.Invalid(rulePath, "required together with qualifier_signal_id")
 	}
 	if !r.QualifierSignalID.Valid {
 		return nil

@@ -137,7 +137,7 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 		view, err := t.crm.Views.Get(tx, ref.id.UUID)
 		switch {
 		case fault.CodeOf(err) == fault.NotFound:
-			p.Invalid(ref.path, "names nothing that exists")
+			p.Invalid(ref.path, "does not exist")
 		case err != nil:
 			return named, err
 		default:
@@ -266,12 +266,12 @@ func groupingField(given shape.Value, path string, p *fault.Problems) string {
 	}
 	for _, m := range given.Members {
 		if m.Key != "field" {
-			p.Add(fault.InvalidSort, path+"."+m.Key, "is not a known field")
+			p.Add(fault.InvalidSort, path+"."+m.Key, "unknown field")
 		}
 	}
 	field := given.Get("field")
 	if field.Kind != shape.String || field.Text == "" {
-		p.Add(fault.InvalidSort, path+".field", "is required, as a text")
+		p.Add(fault.InvalidSort, path+".field", "required, as a text")
 		return ""
 	}
 	return field.Text
@@ -298,14 +298,14 @@ func sortRules(given shape.Value, path string, p *fault.Problems) []index.SortAt
 			for _, m := range item.Members {
 				switch {
 				case m.Key != "field" && m.Key != "direction":
-					bad(at+"."+m.Key, "is not a known field")
+					bad(at+"."+m.Key, "unknown field")
 				case m.Key == "direction" && m.Value.Text != "asc" && m.Value.Text != "desc":
 					bad(at+".direction", "must be asc or desc")
 				}
 			}
 			field := item.Get("field")
 			if field.Kind != shape.String {
-				bad(at+".field", "is required, as a text")
+				bad(at+".field", "required, as a text")
 				continue
 			}
 			rule.Field, rule.Desc = field.Text, item.Get("direction").Text == "desc"
