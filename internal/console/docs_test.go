@@ -176,7 +176,7 @@ func TestSamples(t *testing.T) {
 	var s schema
 	if err := json.Unmarshal([]byte(`{"type": "object", "required": ["kind", "email"], "properties": {
 		"id": {"type": "string", "format": "uuid"},
-		"name": {"type": "string", "description": "Read-only: accepted when it says what is already there."},
+		"name": {"type": "string", "description": "Read-only. Accepted if it equals the current value."},
 		"label": {"type": "string", "readOnly": true},
 		"kind": {"type": "string", "enum": ["a", "b"]},
 		"first_name": {"type": ["string", "null"]},

@@ -1,5 +1,6 @@
-// Package fault is the one error type for what a caller did wrong or what the service cannot do for them right now.
-// It knows codes and words; which HTTP status a code becomes is decided in handlers alone.
+// Package fault is the error type for requests that the service refuses or cannot serve right now. It
+// owns the error codes and the way in which problems of a request are collected. It knows no HTTP: the
+// handlers package maps codes to statuses.
 package fault
 
 import (
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// Code is the machine-readable name of an error, as answered in error.code.
+// Code is the machine-readable name of an error. The API returns it as error.code.
 type Code string
 
 const (
@@ -47,14 +48,14 @@ const (
 	Unavailable           Code = "unavailable"
 )
 
-// Error is a refusal with its code. Details name each problem by its path in the request.
+// Error is a refused request. Details lists each problem with its path in the request.
 type Error struct {
 	Code    Code
 	Message string
 	Details []Detail
 }
 
-// Detail is one problem of a request. ID names the record that a name or a reference collides with.
+// Detail is one problem of a request. ID is the record that the request conflicts with, if any.
 type Detail struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
@@ -63,21 +64,22 @@ type Detail struct {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// New makes an error without details.
+// New returns an error without details.
 func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrNotFound is the one answer for what does not exist and for what belongs to somebody else.
+// ErrNotFound is returned both for records that do not exist and for records of other organizations,
+// so that callers cannot tell them apart.
 var ErrNotFound = New(NotFound, "Resource not found")
 
-// Taken is a conflict over path with the record id.
+// Taken returns the error for a value at path that conflicts with the record id.
 func Taken(code Code, path, id, format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)
 	return &Error{Code: code, Message: path + ": " + message, Details: []Detail{{Path: path, Message: message, ID: id}}}
 }
 
-// CodeOf tells the code of err, Internal for an error that is no fault.
+// CodeOf returns the code of err, or Internal if err is not an Error.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {
@@ -86,20 +88,21 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// maxDetails bounds what an answer lists, so that a hostile body cannot make it larger than itself.
+// maxDetails is the number of problems that a response lists. Without it, a hostile body could cause
+// a response larger than itself.
 const maxDetails = 1000
 
-// maxPath is how many bytes of a path are answered: those of a filter of 200 levels, and more.
+// maxPath is the number of bytes of a path that a response repeats. A filter of 200 levels fits.
 const maxPath = 4000
 
-// Problems collects all that is wrong with one request, so that it is reported at once.
+// Problems collects the problems of one request, so that all of them are reported at once.
 type Problems struct {
 	code  Code
 	list  []Detail
 	count int
 }
 
-// Add notes one problem under code. The first code added is the code of the whole error.
+// Add records a problem. The first code added is the code of the resulting error.
 func (p *Problems) Add(code Code, path, format string, args ...any) {
 	if p.code == "" {
 		p.code = code
@@ -107,19 +110,19 @@ func (p *Problems) Add(code Code, path, format string, args ...any) {
 	if p.count++; p.count > maxDetails {
 		return
 	}
-	if len(path) > maxPath { // somebody's key, which need not be answered as a whole
+	if len(path) > maxPath { // a key that the caller chose
 		path = strings.ToValidUTF8(path[:maxPath], "") + "…"
 	}
 	p.list = append(p.list, Detail{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// Invalid notes one problem of the body as validation_failed.
+// Invalid records a problem of the body under the code validation_failed.
 func (p *Problems) Invalid(path, format string, args ...any) {
 	p.Add(ValidationFailed, path, format, args...)
 }
 
-// Has tells whether a problem at path, or within what stands there, was noted, so that a later rule need not complain
-// about the same field again.
+// Has reports whether there is a problem at path or below it, so that later rules need not report the
+// same field again.
 func (p *Problems) Has(path string) bool {
 	return slices.ContainsFunc(p.list, func(d Detail) bool {
 		rest, under := strings.CutPrefix(d.Path, path)
@@ -127,25 +130,27 @@ func (p *Problems) Has(path string) bool {
 	})
 }
 
-// At tells whether a problem of exactly what stands at path was noted.
+// At reports whether there is a problem at exactly path.
 func (p *Problems) At(path string) bool {
 	return slices.ContainsFunc(p.list, func(d Detail) bool { return d.Path == path })
 }
 
-// Details are the problems that were noted.
+// Details returns the problems recorded so far, at most maxDetails.
 func (p *Problems) Details() []Detail { return p.list }
 
-// Count is how many problems were noted.
+// Count returns the number of problems recorded so far.
 func (p *Problems) Count() int { return p.count }
 
-// Err is nil when nothing was noted, else the error whose message names the first problem and whose details list all.
+// Err returns nil if there are no problems. Otherwise it returns an error whose message is the first
+// problem and whose details list all of them.
 func (p *Problems) Err() error {
 	if len(p.list) == 0 {
 		return nil
 	}
 	first, details := p.list[0], p.list
 	if more := p.count - len(details); more > 0 {
-		details = append(details, Detail{Path: first.Path, Message: fmt.Sprintf("first of %d problems; %d are not listed", p.count, more)})
+		message := fmt.Sprintf("first of %d problems; %d are not listed", p.count, more)
+		details = append(details, Detail{Path: first.Path, Message: message})
 	}
 	return &Error{Code: p.code, Message: first.Path + ": " + first.Message, Details: details}
 }

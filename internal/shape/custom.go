@@ -11,30 +11,31 @@ import (
 	"prospector/internal/fault"
 )
 
-// CustomPrefix begins the key that a custom field has in a record.
+// CustomPrefix starts the key of every custom field in a record.
 const CustomPrefix = "custom_field_"
 
-// multiMax is how many entries a custom list may have.
+// multiMax is the number of entries that a custom field of type multi may have.
 const multiMax = 1000
 
-// Custom is the custom fields of a record that have a value, by their keys with the prefix. A value is what JSON makes
-// of it: string, float64, bool, or a []any of strings. A struct has it as a field with the tag json:",embed".
+// Custom holds the custom fields of a record that have a value, by key including CustomPrefix. A value
+// is a string, float64, bool or []any of strings, as encoding/json decodes it. A record struct has a
+// field of this type with the tag json:",embed".
 type Custom map[string]any
 
-// CustomField is a field that an organization has given an entity.
+// CustomField is a field that an organization added to an entity.
 type CustomField struct {
 	Field
 	ID uuid.UUID
 }
 
-// NewCustomField makes a field of one of the types that a custom field can have; allowed are the values of an enum or of
-// a multi.
+// NewCustomField returns a custom field. allowed lists the values of the types enum and multi.
 func NewCustomField(id uuid.UUID, key, label string, typ Type, allowed []string) CustomField {
 	types := map[Type]reflect.Type{
-		TypeText: textType, TypeEnum: textType, TypeNumber: numberType, TypeBoolean: reflect.TypeFor[bool](), TypeDate: dateType,
-		TypeMulti: reflect.TypeFor[[]string](),
+		TypeText: textType, TypeEnum: textType, TypeNumber: numberType, TypeDate: dateType,
+		TypeBoolean: reflect.TypeFor[bool](), TypeMulti: reflect.TypeFor[[]string](),
 	}
-	f := CustomField{ID: id, Field: Field{Key: CustomPrefix + key, Label: label, Type: typ, MaxLen: MaxText, typ: types[typ]}}
+	field := Field{Key: CustomPrefix + key, Label: label, Type: typ, MaxLen: MaxText, typ: types[typ]}
+	f := CustomField{ID: id, Field: field}
 	switch typ {
 	case TypeEnum:
 		f.Enum = allowed
@@ -44,13 +45,13 @@ func NewCustomField(id uuid.UUID, key, label string, typ Type, allowed []string)
 	return f
 }
 
-// Customs are the custom fields of an entity in one organization, at one moment.
+// Customs is a snapshot of the custom fields of an entity in one organization.
 type Customs struct {
 	Fields []CustomField
 	byKey  map[string]int
 }
 
-// NewCustoms is a set of fields.
+// NewCustoms returns the set of the given fields.
 func NewCustoms(fields []CustomField) *Customs {
 	c := &Customs{Fields: fields, byKey: make(map[string]int, len(fields))}
 	for i, f := range fields {
@@ -59,7 +60,7 @@ func NewCustoms(fields []CustomField) *Customs {
 	return c
 }
 
-// Find gives the field that has the key, nil when there is none.
+// Find returns the field with the key, or nil.
 func (c *Customs) Find(key string) *CustomField {
 	if i, known := c.byKey[key]; known {
 		return &c.Fields[i]
@@ -67,7 +68,8 @@ func (c *Customs) Find(key string) *CustomField {
 	return nil
 }
 
-// Custom gives the custom fields of rec, a pointer to the struct; nil when the struct has none.
+// Custom returns a pointer to the custom fields of rec, which is a pointer to the struct. It returns nil
+// if records of this type have no custom fields.
 func (s *Struct) Custom(rec any) *Custom {
 	if s.custom == nil {
 		return nil
@@ -75,11 +77,11 @@ func (s *Struct) Custom(rec any) *Custom {
 	return reflect.ValueOf(rec).Elem().FieldByIndex(s.custom).Addr().Interface().(*Custom)
 }
 
-// HasCustom tells whether the struct has custom fields.
+// HasCustom reports whether records of this type have custom fields.
 func (s *Struct) HasCustom() bool { return s.custom != nil }
 
-// DecodeCustom sets the custom fields that are members of the object, and notes every problem by its path. null and what
-// is empty clear one. The map of into is replaced, never written into.
+// DecodeCustom sets the custom fields that are members of object and adds every problem to p. null and
+// empty values clear a field. DecodeCustom replaces the map in into and never modifies it.
 func DecodeCustom(object Value, into *Custom, fields *Customs, p *fault.Problems) {
 	var changed Custom
 	d := decoder{mode: Update, p: p}
@@ -108,7 +110,7 @@ func DecodeCustom(object Value, into *Custom, fields *Customs, p *fault.Problems
 	}
 }
 
-// custom gives a value as it is kept, nil for none.
+// custom returns a value in the form in which records store it, or nil for no value.
 func (d *decoder) custom(v Value, f *CustomField) any {
 	if f.isNone(v) {
 		return nil
@@ -137,7 +139,7 @@ func (d *decoder) custom(v Value, f *CustomField) any {
 	return dst.String()
 }
 
-// diffCustom names the custom fields in which two records differ.
+// diffCustom returns the keys of the custom fields in which two records differ.
 func diffCustom(a, b Custom) []string {
 	var changed []string
 	for key := range a {
@@ -154,14 +156,17 @@ func diffCustom(a, b Custom) []string {
 	return changed
 }
 
-// openToCustom lets an object have custom fields: which there are, and of which type, GET /v1/fields says. Code generators
-// pass patternProperties over and make a map of an open object; so it is open, and the names of an input close it again.
+// openToCustom allows custom fields in the schema of an object. Code generators ignore
+// patternProperties and turn an open object into a map, so the object is open. For inputs,
+// propertyNames closes it again.
 func (s *Schema) openToCustom(view View) {
 	key := CustomPrefix + "[a-z][a-z0-9_]{0,62}"
 	value := &Schema{
-		Description: "A custom field of the organization, as GET /v1/fields lists them; there when it has a value.",
-		AnyOf: []*Schema{{Type: Types{"string"}}, {Type: Types{"number"}}, {Type: Types{"boolean"}},
-			{Type: Types{"array"}, Items: &Schema{Type: Types{"string"}}}},
+		Description: "A custom field of the organization. GET /v1/fields lists them. Fields without a value are absent.",
+		AnyOf: []*Schema{
+			{Type: Types{"string"}}, {Type: Types{"number"}}, {Type: Types{"boolean"}},
+			{Type: Types{"array"}, Items: &Schema{Type: Types{"string"}}},
+		},
 	}
 	if view != Answer {
 		value.AnyOf = append(value.AnyOf, &Schema{Type: Types{"null"}})

@@ -14,19 +14,20 @@ import (
 	"prospector/internal/fault"
 )
 
-// Mode says what an object is decoded for.
+// Mode is the purpose for which an object is decoded.
 type Mode int
 
 const (
-	Create  Mode = iota // a new record or an input: defaults apply, fixed fields may be set
-	Update              // over an existing record: what is absent stays
-	Partial             // what is to be laid over a record that may exist: nothing is required
-	shown               // what is held against a record: as Create, with the read-only members of answers
+	Create  Mode = iota // a new record or another input: defaults apply, fixed fields may be set
+	Update              // changes to an existing record: absent members keep their value
+	Partial             // may turn out to be new or a change: nothing is required
+	shown               // a record as the API returns it: like Create, with read-only members
 )
 
-// Decode sets the members of object in into, a pointer to a struct, and notes every problem by its path. Under Update
-// an absent member stays and null clears; read-only members are accepted when they say what is already there.
-// The slices and maps of into are replaced, never written into, so that a copy of the record may share them.
+// Decode sets the members of object in into, a pointer to a struct, and adds every problem to p. In
+// mode Update, absent members keep their value, null clears a field, and read-only members are accepted
+// if they equal the current value. Decode replaces slices and maps and never modifies them, so a copy
+// of the record may share them.
 func Decode(object Value, into any, mode Mode, p *fault.Problems) {
 	d := decoder{mode: mode, p: p}
 	d.object(object, reflect.ValueOf(into).Elem(), "")
@@ -37,7 +38,7 @@ type decoder struct {
 	p    *fault.Problems
 }
 
-// forNew decodes what was not there before, whatever it is within.
+// forNew returns the decoder for a value that is new even if the record around it is updated.
 func (d *decoder) forNew() *decoder {
 	if d.mode == shown {
 		return d
@@ -55,7 +56,7 @@ func join(path, key string) string {
 func (d *decoder) object(v Value, dst reflect.Value, path string) {
 	s := describe(dst.Type())
 	given := make([]bool, len(s.Fields))
-	edits := map[int]edit{} // by field
+	edits := map[int]edit{} // by index of the field
 	for _, m := range v.Members {
 		at := join(path, m.Key)
 		i, known := s.byKey[m.Key]
@@ -63,7 +64,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 			known = false
 		}
 		if !known {
-			forCustom := s.custom != nil && strings.HasPrefix(m.Key, CustomPrefix) // those are for DecodeCustom
+			forCustom := s.custom != nil && strings.HasPrefix(m.Key, CustomPrefix) // DecodeCustom decodes these
 			if !forCustom && !(d.mode == Update && s.edits(m, edits)) {
 				d.p.Invalid(at, "unknown field")
 			}
@@ -102,18 +103,19 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 			field.Set(f.zero())
 		}
 		at := join(path, f.Key)
-		if f.Required && d.mode != Partial && !(f.Input && d.mode == Update) && !f.ReadOnly && !given[i] && field.IsZero() && !d.p.Has(at) {
+		required := f.Required && !f.ReadOnly && d.mode != Partial && !(f.Input && d.mode == Update)
+		if required && !given[i] && field.IsZero() && !d.p.Has(at) {
 			d.p.Invalid(at, "required")
 		}
 	}
 }
 
-// isNone tells whether a value is none: null is, and an empty text is none of what is written as a text.
+// isNone reports whether v means no value: null, or "" for a type that is a JSON string.
 func (f *Field) isNone(v Value) bool {
 	return v.Kind == Null || v.Kind == String && v.Text == "" && isString(f.typ)
 }
 
-// hasNone tells a list without entries and an object without members.
+// hasNone reports whether v is an empty list for a slice or an empty object for a map.
 func (f *Field) hasNone(v Value) bool {
 	switch f.typ.Kind() {
 	case reflect.Slice:
@@ -124,7 +126,7 @@ func (f *Field) hasNone(v Value) bool {
 	return false
 }
 
-// zero is what a field holds when nothing is said: its default, or no value.
+// zero returns the value of a field that is not set: its default, or no value.
 func (f *Field) zero() reflect.Value {
 	v := reflect.New(f.typ).Elem()
 	switch kind := f.typ.Kind(); {
@@ -145,7 +147,7 @@ func (f *Field) zero() reflect.Value {
 	return v
 }
 
-// unchanged lets a read-only member pass when it repeats what is there.
+// unchanged accepts a read-only member only if it equals the current value.
 func (d *decoder) unchanged(v Value, field reflect.Value, f *Field, path string) {
 	copied := reflect.New(f.typ).Elem()
 	var quiet fault.Problems
@@ -202,7 +204,7 @@ func (d *decoder) value(v Value, dst reflect.Value, f *Field, path string) {
 		d.list(v, dst, f, path)
 	case reflect.Map:
 		d.keyed(v, dst, f, path)
-	case reflect.Pointer: // an object that may be absent; that of another copy of the record is not written into
+	case reflect.Pointer: // an optional object; copies of the record may share it, so it is replaced
 		object := reflect.New(dst.Type().Elem())
 		if dst.IsNil() {
 			d = d.forNew()
@@ -249,7 +251,8 @@ func (d *decoder) text(v Value, dst reflect.Value, f *Field, path string) {
 	dst.SetString(text)
 }
 
-// checkText gives the form of a text that is kept. An empty text is no value and satisfies everything but required.
+// checkText returns s in the form in which it is stored. The empty string means no value and satisfies
+// every rule except required.
 func (f *Field) checkText(s string) (string, error) {
 	switch {
 	case s == "":
@@ -294,8 +297,8 @@ func (d *decoder) number(v Value, f *Field, path string) (float64, bool) {
 	return 0, false
 }
 
-// list decodes a list whose entries each satisfy the rules of its field. A plain value that stands twice is kept once:
-// such lists are sets. Objects stand in an order, and two may be alike.
+// list decodes a list. Each entry must satisfy the rules of the field. Lists of plain values are sets,
+// so duplicates are dropped. Lists of objects are ordered and may contain equal objects.
 func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	if v.Kind != List {
 		d.p.Invalid(path, "must be a list")
@@ -320,7 +323,7 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 		}
 		d.value(item, e, &entry, at)
 		if d.p.Count() > before && !isObject(entry.typ) {
-			continue // a later rule must not complain of what stands in its place
+			continue // later rules must not see an invalid entry
 		}
 		if !isObject(entry.typ) && entry.typ.Comparable() {
 			if seen[e.Interface()] {
@@ -333,10 +336,10 @@ func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	dst.Set(out)
 }
 
-// edit is what a body adds to a list, and removes from it.
+// edit holds the entries that a body adds to a list and removes from it.
 type edit struct{ add, remove Value }
 
-// edits reads a member that adds to a list or removes from it.
+// edits stores m in into if it is the add_ or remove_ member of a list, and reports whether it is.
 func (s *Struct) edits(m Member, into map[int]edit) bool {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -357,7 +360,7 @@ func (s *Struct) edits(m Member, into map[int]edit) bool {
 	return false
 }
 
-// edit adds to a list and removes from it, after the list itself was set.
+// edit applies an edit to a list. The list itself has been decoded before.
 func (d *decoder) edit(e edit, f *Field, list reflect.Value, path string) {
 	read := func(verb string, v Value) (entries reflect.Value, has map[any]bool) {
 		entries, has = reflect.New(list.Type()).Elem(), map[any]bool{}

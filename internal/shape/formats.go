@@ -6,17 +6,18 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	_ "time/tzdata" // the zones must not depend on the machine
+	_ "time/tzdata" // time zones must not depend on the host
 )
 
-// formats turn a text into the form that is kept, or say what is wrong with it.
+// formats maps the names of formats to functions that return a string in the form in which it is
+// stored, or an error that describes what is wrong with it.
 var formats = map[string]func(string) (string, error){
 	"email":     func(s string) (string, error) { return s, checkEmail(s) },
 	"domain":    Domain,
 	"time_zone": func(s string) (string, error) { return s, checkTimeZone(s) },
 }
 
-// HasFormat tells whether a text is of the field's format, such as an email address.
+// HasFormat reports whether text satisfies the format of the field, such as an email address.
 func (f *Field) HasFormat(text string) bool {
 	check := formats[f.Format]
 	if check == nil {
@@ -26,10 +27,11 @@ func (f *Field) HasFormat(text string) bool {
 	return err == nil
 }
 
-// emailMost is how many bytes an address may have: no mail server need take a longer one (RFC 5321, 4.5.3.1.3).
+// emailMost is the maximum length of an address in bytes. Mail servers need not accept longer ones
+// (RFC 5321, 4.5.3.1.3).
 const emailMost = 254
 
-// checkEmail accepts one addr-spec and nothing around it: no display name, comment or space.
+// checkEmail accepts a bare addr-spec: no display name, comment or surrounding space.
 func checkEmail(s string) error {
 	if len(s) > emailMost {
 		return fmt.Errorf("must be at most %d bytes, not %d", emailMost, len(s))
@@ -41,8 +43,8 @@ func checkEmail(s string) error {
 	return nil
 }
 
-// notZones are names that the zone database of a machine may have and that are no IANA zones: what the machine itself
-// is set to, and other ways of counting time.
+// notZones matches names that time.LoadLocation may accept but that are not IANA zones: the zone of the
+// host, and variants of the database.
 var notZones = regexp.MustCompile(`^(Local|localtime|posixrules|Factory|posix/.*|right/.*)$`)
 
 func checkTimeZone(s string) error {
@@ -54,7 +56,7 @@ func checkTimeZone(s string) error {
 
 var domainLabel = regexp.MustCompile(`^[\p{L}\p{M}\p{Nd}_]([\p{L}\p{M}\p{Nd}_-]*[\p{L}\p{M}\p{Nd}_])?$`)
 
-// Domain is the lower-case domain of a website: without scheme, user, www, port, path and query.
+// Domain returns the lower-case domain of a website, without scheme, user, www, port, path and query.
 func Domain(s string) (string, error) {
 	bad := fmt.Errorf("%s is not a website or domain such as acme.example", Quote(s))
 	d := strings.TrimSpace(Fold(s))
@@ -67,7 +69,7 @@ func Domain(s string) (string, error) {
 	}
 	if at := strings.LastIndex(d, "@"); at >= 0 {
 		if !hasScheme {
-			return "", bad // an email address is no website
+			return "", bad // an email address, not a website
 		}
 		d = d[at+1:]
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// keyPattern is what the keys of a map are like, unless its field has a pattern for them.
+// keyPattern is the pattern for the keys of a map whose field has no pattern tag.
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
 const keyHint = "the key must be 1 to 100 letters, digits, hyphens and underscores"
 
-// keyed decodes an object whose members have keys of the caller's own into a map. Each member is decoded as new, and
-// together they replace what was there.
+// keyed decodes an object whose keys the caller chooses into a map. Each member is decoded as new, and
+// the result replaces the whole map.
 func (d *decoder) keyed(v Value, dst reflect.Value, f *Field, path string) {
 	if v.Kind != Object {
 		d.p.Invalid(path, "must be an object")
@@ -41,8 +41,8 @@ func (d *decoder) keyed(v Value, dst reflect.Value, f *Field, path string) {
 	dst.Set(out)
 }
 
-// entryView is the side from which a schema looks at the objects of a list or a map: in an update they are new too, and
-// those that cannot be changed are repeated as they are answered.
+// entryView returns the view for the entries of a list or map. An update replaces the entries, so they
+// use the view for creation. Entries that cannot be changed use the view of a response.
 func (f *Field) entryView(view View) View {
 	switch {
 	case view != UpdateInput || !isObject(f.typ.Elem()):
@@ -53,7 +53,7 @@ func (f *Field) entryView(view View) View {
 	return CreateInput
 }
 
-// idIn finds the id of an object, a UUID or a text, nil when it has none.
+// idIn returns the index of the field "id" of an object if it is a UUID or a string, or nil.
 func idIn(t reflect.Type) []int {
 	if !isObject(t) {
 		return nil
@@ -66,12 +66,13 @@ func idIn(t reflect.Type) []int {
 	return nil
 }
 
-// OfObjects tells a list or a map of objects, which lists know by their ids.
+// OfObjects reports whether the field is a list or a map of objects. List queries see such a field as
+// the ids of its objects.
 func (f *Field) OfObjects() bool {
 	return f.id != nil || f.typ.Kind() == reflect.Map && isObject(f.typ.Elem())
 }
 
-// HasUUIDs tells whether what lists have of the field are UUIDs.
+// HasUUIDs reports whether the values that list queries see are UUIDs.
 func (f *Field) HasUUIDs() bool {
 	switch {
 	case f.id != nil:
@@ -82,7 +83,8 @@ func (f *Field) HasUUIDs() bool {
 	return f.Type == TypeReference
 }
 
-// Listed gives what lists have of the field in rec, a pointer to its struct: its value or, of objects, their ids.
+// Listed returns the value that list queries see for the field in rec, a pointer to its struct: the ids
+// of a list or map of objects, and the plain value of any other field.
 func (f *Field) Listed(rec any) any {
 	if !f.OfObjects() {
 		return f.Get(rec)

@@ -238,7 +238,7 @@ func TestSchemaOfObjects(t *testing.T) {
 		"letterCreate.short":  `{"type":"object","additionalProperties":{"$ref":"#/components/schemas/blockCreate"},"propertyNames":{"pattern":"^[a-z]$"},"minProperties":1}`,
 		"letterUpdate.steps":  `{"type":"array","items":{"$ref":"#/components/schemas/letterStepCreate"},"minItems":1,"maxItems":3}`,
 		"letterUpdate.blocks": `{"type":["object","null"],"additionalProperties":{"$ref":"#/components/schemas/blockCreate"},` + names + `,"maxProperties":2}`,
-		"letterUpdate.cast": `{"type":["array","null"],"description":"Read-only: accepted when it says what is already there.",` +
+		"letterUpdate.cast": `{"type":["array","null"],"description":"Read-only. Accepted if it equals the current value.",` +
 			`"items":{"$ref":"#/components/schemas/actor"}}`,
 	} {
 		of, key, _ := strings.Cut(at, ".")

@@ -6,25 +6,26 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MemberText gives a text of a record, as the store has it, by the beginning of its member: "key":". That must stand nowhere else in
-// the record, which is so where no object in it has the key: within a text a quote has a backslash before it. To decode the whole
-// record would take ten times as long.
+// MemberText returns the string value of one member of a stored record. member is the start of the
+// member as it is encoded, "key":". It must occur only once in the record, which holds if no nested
+// object has the same key, because quotes inside strings are escaped. Decoding the whole record would
+// take ten times as long.
 func MemberText(public, member string) string {
 	m := NewMembers(public)
 	return m.Text(member)
 }
 
-// Members gives several members of a record, as MemberText does. It is fastest when they are asked for in the order in which they
-// stand in the record.
+// Members reads several members of a stored record, like MemberText. It is fastest if they are read in
+// the order in which the record has them.
 type Members struct {
 	public string
-	rest   string // behind what was found last
+	rest   string // what follows the member found last
 }
 
-// NewMembers gives the members of a record as the store has it.
+// NewMembers returns a reader for the members of a stored record.
 func NewMembers(public string) Members { return Members{public, public} }
 
-// find goes to what is behind the beginning of a member.
+// find moves to the value of a member.
 func (m *Members) find(member string) bool {
 	for _, part := range [...]string{m.rest, m.public} {
 		if _, rest, found := strings.Cut(part, member); found {
@@ -35,12 +36,13 @@ func (m *Members) find(member string) bool {
 	return false
 }
 
-// Flag tells whether a member is true. It is named by its beginning: "key":
+// Flag reports whether a member is true. member is its encoded start, "key":
 func (m *Members) Flag(member string) bool {
 	return m.find(member) && strings.HasPrefix(m.rest, "true")
 }
 
-// Text gives the text of a member, "" when there is none. It is named by its beginning: "key":"
+// Text returns the string value of a member, or "" if it is absent or null. member is its encoded
+// start, "key":"
 func (m *Members) Text(member string) string {
 	if !m.find(member) {
 		return ""
@@ -48,7 +50,7 @@ func (m *Members) Text(member string) string {
 	rest, end := m.rest, 0
 	for ; rest[end] != '"'; end++ {
 		if rest[end] == '\\' {
-			end++ // whatever is behind it is no end
+			end++ // skip the escaped character
 		}
 	}
 	m.rest = rest[end:]
@@ -57,7 +59,7 @@ func (m *Members) Text(member string) string {
 	}
 	text, err := jsontext.AppendUnquote(nil, `"`+rest[:end]+`"`)
 	if err != nil {
-		panic(err) // the store has checked that it is what was written
+		panic(err) // the store verified the checksum, so this cannot happen
 	}
 	return string(text)
 }

@@ -37,7 +37,7 @@ type Schema struct {
 	nothing bool
 }
 
-// Nothing is the schema that no value satisfies.
+// Nothing is the schema that no value satisfies: false.
 var Nothing = &Schema{nothing: true}
 
 func (s *Schema) MarshalJSON() ([]byte, error) {
@@ -48,7 +48,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	return json.Marshal((*plain)(s))
 }
 
-// Types is the type keyword: one name, or several where null is among them.
+// Types is the type keyword. It is written as a string if it has one element.
 type Types []string
 
 func (t Types) MarshalJSON() ([]byte, error) {
@@ -58,13 +58,13 @@ func (t Types) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(t))
 }
 
-// Properties keeps the members of an object in the order a reader expects them.
+// Properties is a map of schemas that keeps its order in JSON.
 type Properties struct {
 	keys    []string
 	schemas []*Schema
 }
 
-// Set adds a property at the end, or puts it in the place of the one that has the key.
+// Set appends a property, or replaces the one with the same key. The receiver may be nil.
 func (p *Properties) Set(key string, s *Schema) *Properties {
 	if p == nil {
 		p = &Properties{}
@@ -96,24 +96,24 @@ func (p *Properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// View is the side from which a schema looks at a struct.
+// View selects which side of a struct a schema describes.
 type View string
 
 const (
-	Answer      View = ""       // as the service answers it: every field is there
-	CreateInput View = "Create" // what creates it, and every other input
-	UpdateInput View = "Update" // what changes it: nothing is required
+	Answer      View = ""       // a response: every field is present
+	CreateInput View = "Create" // the body that creates a record, and every other input
+	UpdateInput View = "Update" // the body that changes a record: nothing is required
 )
 
 // Components are the named schemas of a document.
 type Components map[string]*Schema
 
-// Of is the schema of the type t; structs become components that are referred to.
+// Of returns the schema of the type t. Structs become components, and the schema refers to them.
 func (c Components) Of(t reflect.Type, view View) *Schema {
 	return c.schema(&Field{typ: t, Required: true}, view)
 }
 
-// OfField is the schema of a field that stands alone, such as a parameter.
+// OfField returns the schema of a field outside of a struct, such as a query parameter.
 func (c Components) OfField(f *Field) *Schema {
 	s := c.plain(f, CreateInput)
 	f.bounds(s, CreateInput)
@@ -133,13 +133,13 @@ func (c Components) schema(f *Field, view View) *Schema {
 	}
 	s.Description = f.Doc
 	if view == UpdateInput && (f.ReadOnly || f.Fixed) {
-		s.Description = strings.TrimSpace(f.Doc + " Read-only: accepted when it says what is already there.")
+		s.Description = strings.TrimSpace(f.Doc + " Read-only. Accepted if it equals the current value.")
 	}
 	return s
 }
 
-// nullable tells whether null may stand for the field: in an input wherever nothing is required, in an answer where
-// the type has a form for no value and nothing keeps it from being used.
+// nullable reports whether the field may be null: in an input if it is not required, in a response if
+// its type can represent no value and it has no default.
 func (f *Field) nullable(view View) bool {
 	switch {
 	case f.Required || f.typ == valueType && f.Component == "":
@@ -156,7 +156,7 @@ func (f *Field) nullable(view View) bool {
 	return f.typ.Kind() == reflect.Pointer
 }
 
-// plain is the schema of the type alone.
+// plain returns the schema of the type, without the rules of the field.
 func (c Components) plain(f *Field, view View) *Schema {
 	if f.Component != "" {
 		return RefTo(f.Component)
@@ -198,7 +198,8 @@ func (c Components) plain(f *Field, view View) *Schema {
 		return s
 	case reflect.Slice:
 		entry := *f
-		entry.typ, entry.Doc, entry.Required, entry.MaxLen, entry.ReadOnly, entry.Fixed = f.typ.Elem(), "", true, 0, false, false
+		entry.typ, entry.Doc, entry.MaxLen = f.typ.Elem(), "", 0
+		entry.Required, entry.ReadOnly, entry.Fixed = true, false, false
 		s := &Schema{Type: Types{"array"}, Items: c.schema(&entry, f.entryView(view))}
 		if view != Answer {
 			s.MaxItems = f.MaxLen
@@ -211,7 +212,7 @@ func (c Components) plain(f *Field, view View) *Schema {
 	panic("shape: no schema for " + f.typ.String())
 }
 
-// bounds writes the limits of a single value. Answers carry no limits beyond their type.
+// bounds adds the limits of a single value. Schemas of responses have no limits beyond the type.
 func (f *Field) bounds(s *Schema, view View) {
 	if f.Enum != nil {
 		s.Enum = f.Enum
@@ -235,7 +236,7 @@ func (f *Field) bounds(s *Schema, view View) {
 			s.Format = "email"
 		}
 	}
-	if f.Default != "" && view == CreateInput { // in an update what is absent stays
+	if f.Default != "" && view == CreateInput { // an update keeps absent members
 		s.Default = f.zero().Interface()
 	}
 }
@@ -247,8 +248,8 @@ func orBound(given *float64, bound float64) *float64 {
 	return given
 }
 
-// orEmpty allows the empty text, which in an input is no value either. A format needs nothing: it is an annotation,
-// and code generators make a type of it only where it stands alone.
+// orEmpty also allows the empty string, which means no value in an input. It leaves the format alone:
+// formats are annotations, and code generators derive a type only from a format that stands alone.
 func (s *Schema) orEmpty() {
 	if s.Enum != nil {
 		s.Enum = append(slices.Clone(s.Enum), "")
@@ -258,7 +259,8 @@ func (s *Schema) orEmpty() {
 	}
 }
 
-// orNullSchema allows null beside s. A nullable enum or reference is written as anyOf, which code generators understand.
+// orNullSchema also allows null. A nullable enum or reference becomes an anyOf, which code generators
+// understand.
 func orNullSchema(s *Schema) *Schema {
 	if s.Enum == nil && s.Ref == "" {
 		s.Type = append(s.Type, "null")
@@ -269,10 +271,10 @@ func orNullSchema(s *Schema) *Schema {
 	return &Schema{AnyOf: []*Schema{&inner, {Type: Types{"null"}}}, Default: s.Default}
 }
 
-// object refers to the component for the struct t, which is made when it is first asked for.
+// object returns a reference to the component of the struct t, and adds the component on first use.
 func (c Components) object(t reflect.Type, view View) *Schema {
 	name := t.Name()
-	if !strings.HasSuffix(name, "Body") { // a …Body is only ever an input
+	if !strings.HasSuffix(name, "Body") { // a type named …Body is only used as an input
 		name += string(view)
 	}
 	if _, ok := c[name]; !ok {
@@ -284,7 +286,9 @@ func (c Components) object(t reflect.Type, view View) *Schema {
 			}
 			s.Properties = s.Properties.Set(f.Key, c.schema(&f, view))
 			if f.Edits && view == UpdateInput {
-				s.Properties = s.Properties.Set("add_"+f.Key, c.edit(&f, "Added to "+f.Key+".")).Set("remove_"+f.Key, c.edit(&f, "Taken from "+f.Key+"."))
+				s.Properties = s.Properties.
+					Set("add_"+f.Key, c.edit(&f, "Entries to add to "+f.Key+".")).
+					Set("remove_"+f.Key, c.edit(&f, "Entries to remove from "+f.Key+"."))
 			}
 			if view == Answer && !f.Optional || view == CreateInput && f.Required {
 				s.Required = append(s.Required, f.Key)
@@ -306,5 +310,5 @@ func (c Components) edit(f *Field, doc string) *Schema {
 	return s
 }
 
-// RefTo refers to a component.
+// RefTo returns a reference to a component.
 func RefTo(component string) *Schema { return &Schema{Ref: "#/components/schemas/" + component} }

@@ -1,16 +1,17 @@
-// Package shape says what a JSON value may look like. A Go struct with tags is the one definition of a record or an
-// input: the strict decoder, the JSON Schema of the API document and the fields of a list are all read from it.
-// It knows no kind of record, no store and no HTTP.
+// Package shape defines records and inputs as Go structs with tags. One struct is the only definition
+// of a kind: the strict decoder, the JSON Schema in the API document and the fields of list queries are
+// derived from it. The package owns the value types, the decoder and the schema. It knows no kind of
+// record, no store and no HTTP.
 //
 // The tags of a field:
 //
-//	json:"first_name"       its key
-//	input:"contact_ids"     beside json:"-": the key of what is taken at creation, and is no part of the record
-//	label:"First name"      its name for people, made from the key when absent
-//	rule:"required,maxlen=80"  what a value must satisfy, see parseRules
-//	pattern:"^[a-z]+$"      a regular expression that text must match, and of a map its keys
-//	hint:"must have …"      the same in words, for who did not
-//	doc:"…"                 a sentence for the API document
+//	json:"first_name"       the key
+//	input:"contact_ids"     with json:"-": the key of a member that is accepted at creation only
+//	label:"First name"      the display name; derived from the key if absent
+//	rule:"required,min=0"   what a value must satisfy, see parseRules
+//	pattern:"^[a-z]+$"      a regular expression for strings, or for the keys of a map
+//	hint:"must have …"      the pattern in words, used as the error message
+//	doc:"…"                 the description in the API document
 package shape
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Type is the type of a field as schemas name it.
+// Type is the type of a field in list queries, as GET /v1/schemas/{entity} names it.
 type Type string
 
 const (
@@ -39,7 +40,7 @@ const (
 	TypeReference Type = "reference"
 )
 
-// MaxText is the most characters a text may have unless its field says otherwise.
+// MaxText is the maximum length of a string in characters unless its field has the rule maxlen.
 const MaxText = 10_000
 
 // Enumerated is implemented by string types whose allowed values are computed, for example from a
@@ -53,22 +54,22 @@ type Field struct {
 	Key     string
 	Label   string
 	Doc     string
-	Type    Type // empty for what a list cannot filter: objects, and lists of objects without ids
+	Type    Type // empty if list queries cannot use it: objects, and lists of objects without ids
 	Enum    []string
-	Ref     string // the entity that a reference names
+	Ref     string // the entity that a reference points to
 	Default string
 
 	Required   bool // must have a value
-	ReadOnly   bool // set by the service alone
+	ReadOnly   bool // set only by the service
 	Fixed      bool // set at creation, read-only afterwards
-	UpdateOnly bool // set by updates alone
-	Input      bool // taken at creation alone, and never answered
-	Optional   bool // may be missing from answers
+	UpdateOnly bool // set only by updates
+	Input      bool // accepted at creation only, never returned
+	Optional   bool // may be absent from responses
 	Integer    bool
-	Long       bool // long text, which lists do not sort by
-	Grams      bool // text of which lists find any piece quickly, at a price when it is written
-	Searched   bool // a selection's words are looked for in it
-	Edits      bool // a list that an update can also add to and remove from, by add_<key> and remove_<key>
+	Long       bool // long text that lists cannot be sorted by
+	Grams      bool // indexed by n-grams: fast substring search, slower writes
+	Searched   bool // keyword searches in Previews look at this field
+	Edits      bool // an update can also use add_<key> and remove_<key>
 
 	MaxLen  int // characters of a text, entries of a list or a map
 	Min     *float64
@@ -76,12 +77,12 @@ type Field struct {
 	Pattern *regexp.Regexp
 	Hint    string // the pattern in words
 	Format  string
-	// Component names the schema of a value that the struct cannot describe.
+	// Component is the name of the schema of a value that a struct cannot describe.
 	Component string
 
 	index []int
 	typ   reflect.Type
-	id    []int // where the objects of a list have their ids, nil for all else
+	id    []int // index of the id in the objects of a list, else nil
 }
 
 // Struct is the description of a struct type.
@@ -89,12 +90,12 @@ type Struct struct {
 	Name   string
 	Fields []Field
 	byKey  map[string]int
-	custom []int // where the custom fields are, nil for a struct that has none
+	custom []int // index of the field of type Custom, nil if there is none
 }
 
-var described sync.Map // reflect.Type → *Struct; descriptions never change
+var described sync.Map // reflect.Type → *Struct; a cache, as descriptions never change
 
-// Field gives the field that has the key, nil when there is none.
+// Field returns the field with the key, or nil.
 func (s *Struct) Field(key string) *Field {
 	if i, known := s.byKey[key]; known {
 		return &s.Fields[i]
@@ -102,10 +103,10 @@ func (s *Struct) Field(key string) *Field {
 	return nil
 }
 
-// Of describes the struct type T.
+// Of returns the description of the struct type T.
 func Of[T any]() *Struct { return OfType(reflect.TypeFor[T]()) }
 
-// OfType describes the struct type t.
+// OfType returns the description of the struct type t.
 func OfType(t reflect.Type) *Struct { return describe(t) }
 
 func describe(t reflect.Type) *Struct {
@@ -141,7 +142,10 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 		if key == "" {
 			continue
 		}
-		f := Field{Key: key, Input: input != "", Label: sf.Tag.Get("label"), Doc: sf.Tag.Get("doc"), index: index, typ: sf.Type}
+		f := Field{
+			Key: key, Input: input != "", Label: sf.Tag.Get("label"), Doc: sf.Tag.Get("doc"),
+			index: index, typ: sf.Type,
+		}
 		if f.Label == "" {
 			f.Label = Humanize(key)
 		}
@@ -170,7 +174,18 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 	}
 }
 
-// parseRules reads the rule tag. A rule that it does not know is a mistake of the programmer and panics.
+// parseRules reads the rule tag: flags such as required, readonly and fixed, which set the fields of
+// Field of the same name, and
+//
+//	maxlen=N     at most N characters of a string, or N entries of a list or map
+//	min=N max=N  the range of a number
+//	enum=a|b     the allowed values
+//	ref=contacts the entity that a reference points to
+//	default=V    the value of a field that is absent at creation
+//	format=F     one of the formats in formats.go
+//	component=C  the schema of a value that a struct cannot describe
+//
+// It panics on an unknown rule, which is a programming error.
 func (f *Field) parseRules(tag string) {
 	for _, rule := range strings.Split(tag, ",") {
 		name, arg, _ := strings.Cut(rule, "=")
@@ -246,12 +261,12 @@ func isText(t reflect.Type) bool {
 	return t.Kind() == reflect.String && t != dateType
 }
 
-// isString tells the types whose values are JSON strings.
+// isString reports whether the values of t are JSON strings.
 func isString(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t == timeType || t == uuidType || t == nullUUIDType
 }
 
-// isScalar tells the struct and array types that stand for one JSON value.
+// isScalar reports whether t is a struct or array type that represents a single JSON value.
 func isScalar(t reflect.Type) bool {
 	switch t {
 	case numberType, timeType, uuidType, nullUUIDType, valueType:
@@ -260,7 +275,7 @@ func isScalar(t reflect.Type) bool {
 	return false
 }
 
-// isObject tells the types whose values are JSON objects with members of their own.
+// isObject reports whether the values of t are JSON objects with their own members.
 func isObject(t reflect.Type) bool { return t.Kind() == reflect.Struct && !isScalar(t) }
 
 func (f *Field) listType() Type {
@@ -301,18 +316,18 @@ func (f *Field) IsBool() bool {
 	return f.typ.Kind() == reflect.Bool || f.typ.Kind() == reflect.Pointer && f.typ.Elem().Kind() == reflect.Bool
 }
 
-// Get gives the value of the field in rec, a pointer to its struct.
+// Get returns the value of the field in rec, a pointer to its struct.
 func (f *Field) Get(rec any) any {
 	return reflect.ValueOf(rec).Elem().FieldByIndex(f.index).Interface()
 }
 
-// Set sets the field in rec, a pointer to its struct.
+// Set assigns v to the field in rec, a pointer to its struct.
 func (f *Field) Set(rec, v any) {
 	reflect.ValueOf(rec).Elem().FieldByIndex(f.index).Set(reflect.ValueOf(v))
 }
 
-// Flat gives the fields that a list filters and sorts by: those of a nested object as "object.field". Objects in a list or a
-// map stand there as their ids.
+// Flat returns the fields that list queries can use. Fields of a nested object have keys such as
+// "object.field". Lists and maps of objects appear as the ids of the objects.
 func (s *Struct) Flat() []Field {
 	var flat []Field
 	for _, f := range s.Fields {
@@ -334,7 +349,7 @@ func (s *Struct) Flat() []Field {
 	return flat
 }
 
-// Diff names the fields in which two records, given as pointers, differ.
+// Diff returns the keys of the fields in which the records a and b, given as pointers, differ.
 func (s *Struct) Diff(a, b any) []string {
 	av, bv := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	var changed []string
@@ -349,8 +364,8 @@ func (s *Struct) Diff(a, b any) []string {
 	return changed
 }
 
-// same compares by what is answered: no list and an empty one are alike, and so are no map and an empty one, also within
-// objects.
+// same compares values as the API returns them: nil and empty slices are equal, and so are nil and empty
+// maps, also within objects.
 func same(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Struct:
@@ -389,7 +404,7 @@ func same(a, b reflect.Value) bool {
 	return a.Equal(b)
 }
 
-// Humanize is a key for people.
+// Humanize returns the display name for a key: "first_name" becomes "First name".
 func Humanize(key string) string {
 	words := strings.Split(key, "_")
 	for i, w := range words {

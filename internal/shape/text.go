@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TextOf is a value as a table shows it: empty for none, the entries of a list with | between them.
+// TextOf returns a value as a CSV cell: "" for no value, and list entries joined with |.
 func TextOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -65,10 +65,10 @@ func cut(s string) string {
 	return s
 }
 
-// Words are the runs of letters and digits of a text, folded.
+// Words returns the runs of letters and digits in s, in folded form.
 func Words(s string) []string {
 	return strings.FieldsFunc(Fold(s), func(r rune) bool { return !InWord(r) })
 }
 
-// InWord tells the characters that words are made of.
+// InWord reports whether r is a letter or a digit.
 func InWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

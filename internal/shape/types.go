@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Text is a text whose empty form is no value: it is answered as null.
+// Text is a string whose empty form means no value. It is encoded as null.
 type Text string
 
 // Number is a number or no value.
@@ -26,22 +26,22 @@ type Number struct {
 // Date is a calendar day, "2006-01-02", or no value.
 type Date string
 
-// Time is a moment in UTC, to the millisecond, or no value.
+// Time is a time in UTC with millisecond precision, or no value.
 type Time struct {
 	milli int64
 	valid bool
 }
 
-// IDs is a set of references in the order they were given. Its empty form is answered as [].
+// IDs is a set of references in the order in which they were given. Its nil form is encoded as [].
 type IDs []uuid.UUID
 
-// MaxNumber bounds the numbers of records: beyond it a float64 no longer holds every integer.
+// MaxNumber bounds the numbers in records. Beyond it, a float64 cannot represent every integer.
 const MaxNumber = 1 << 53
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// MarshalJSONTo and UnmarshalJSONFrom are for the store and the index, whose time goes into reading and writing
-// records; MarshalJSON and UnmarshalJSON say the same to the standard library.
+// The store and the index use MarshalJSONTo and UnmarshalJSONFrom, because they spend most of their time
+// encoding and decoding records. MarshalJSON and UnmarshalJSON do the same for the standard library.
 
 func (t Text) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteToken(textToken(string(t))) }
 func (d Date) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteToken(textToken(string(d))) }
@@ -105,24 +105,24 @@ func (ids IDs) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]uuid.UUID(ids))
 }
 
-// NumberOf is the number f.
+// NumberOf returns the number f.
 func NumberOf(f float64) Number { return Number{Float: f, Valid: true} }
 
-// At is the moment t, cut to milliseconds.
+// At returns t truncated to milliseconds.
 func At(t time.Time) Time { return Time{milli: t.UnixMilli(), valid: true} }
 
-// Valid tells whether t is a moment at all.
+// Valid reports whether t has a value.
 func (t Time) Valid() bool { return t.valid }
 
-// Milli is the moment in milliseconds since 1970.
+// Milli returns the time in milliseconds since 1970.
 func (t Time) Milli() int64 { return t.milli }
 
-// Std is the moment as the standard library has it.
+// Std returns the time as a time.Time in UTC.
 func (t Time) Std() time.Time { return time.UnixMilli(t.milli).UTC() }
 
 func (t Time) String() string { return string(t.AppendTo(nil)) }
 
-// AppendTo appends the moment as it is answered. Formatting by a layout takes several times as long.
+// AppendTo appends the time as the API returns it. Formatting with a layout takes several times as long.
 func (t Time) AppendTo(b []byte) []byte {
 	std := t.Std()
 	year, month, day := std.Date()
@@ -142,14 +142,14 @@ func (t Time) AppendTo(b []byte) []byte {
 	return b
 }
 
-// putDigits writes a number over the zeros in which it ends.
+// putDigits writes n right-aligned over zeros.
 func putDigits(zeros []byte, n int) {
 	for at := len(zeros) - 1; n > 0; n, at = n/10, at-1 {
 		zeros[at] = byte('0' + n%10)
 	}
 }
 
-// ParseTime reads an RFC 3339 time of the years 0 to 9999 and cuts it to milliseconds.
+// ParseTime parses an RFC 3339 time in the years 0 to 9999 and truncates it to milliseconds.
 func ParseTime(s string) (Time, error) {
 	var at time.Time
 	if err := at.UnmarshalText([]byte(s)); err != nil {
@@ -161,7 +161,7 @@ func ParseTime(s string) (Time, error) {
 	return At(at), nil
 }
 
-// ParseDate reads a calendar day.
+// ParseDate parses a calendar day.
 func ParseDate(s string) (Date, error) {
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
 		return "", fmt.Errorf("%s is not a date such as 2026-03-01", Quote(s))
@@ -169,7 +169,7 @@ func ParseDate(s string) (Date, error) {
 	return Date(s), nil
 }
 
-// ParseID reads a UUID in its usual form of 36 characters, the only one that the service answers.
+// ParseID parses a UUID in its form of 36 characters, the only one that the service uses.
 func ParseID(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
 	if err != nil || len(s) != 36 {
@@ -178,12 +178,12 @@ func ParseID(s string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// ParseNumber reads the literal of a JSON number. One beyond every float64 is infinite; one beyond MaxNumber stays
-// beyond it, also where its float64 would be MaxNumber itself.
+// ParseNumber parses a JSON number. A number too large for a float64 becomes infinite. A number beyond
+// MaxNumber stays beyond it, even if it would round to MaxNumber.
 func ParseNumber(literal string) float64 {
 	f, _ := strconv.ParseFloat(literal, 64)
 	if math.Abs(f) == MaxNumber {
-		// Nobody writes 2^53 in more characters than these but to keep us busy.
+		// Longer literals are not parsed exactly: they could be sent to waste time.
 		exact, ok := new(big.Rat), len(literal) <= 100
 		if ok {
 			exact, ok = exact.SetString(literal)
@@ -193,10 +193,10 @@ func ParseNumber(literal string) float64 {
 		}
 	}
 	if f == 0 {
-		return 0 // also for -0, which JSON can write
+		return 0 // also for -0
 	}
 	return f
 }
 
-// Fold is the form in which texts are compared without case: lower-cased rune by rune.
+// Fold returns s in lower case, rune by rune, for comparisons that ignore case.
 func Fold(s string) string { return strings.ToLower(s) }

@@ -12,13 +12,14 @@ import (
 	"prospector/internal/fault"
 )
 
-// MaxDepth is how deep the objects and lists of a body may nest.
+// MaxDepth is the maximum nesting depth of objects and lists in a body.
 const MaxDepth = 512
 
-// maxValues is how many values a body may have: each takes much more memory than a small body has bytes for it.
+// maxValues is the maximum number of values in a body. A parsed value takes much more memory than the
+// few bytes that it may have in the body.
 const maxValues = 500_000
 
-// Kind is the kind of a JSON value, by the character it begins with; every number is '0' and both booleans are 't'.
+// Kind is the kind of a JSON value, named by its first character. Numbers are '0', booleans 't'.
 type Kind byte
 
 const (
@@ -31,22 +32,23 @@ const (
 	List   Kind = '['
 )
 
-// Value is a parsed JSON value. Numbers keep their literal, so that nothing is lost before a field says what it wants.
+// Value is a parsed JSON value. Numbers keep their literal, so that no precision is lost before the
+// type of the field is known.
 type Value struct {
 	Kind    Kind
-	Text    string // of a string its content, of a number its literal
+	Text    string // the content of a string, or the literal of a number
 	True    bool
 	Members []Member
 	Items   []Value
 }
 
-// Member is one member of an object, in the order it was written.
+// Member is one member of an object. Members keep the order of the body.
 type Member struct {
 	Key   string
 	Value Value
 }
 
-// Get gives the member of an object, or an absent value.
+// Get returns the value of a member of an object, or an absent value.
 func (v Value) Get(key string) Value {
 	for _, m := range v.Members {
 		if m.Key == key {
@@ -56,7 +58,7 @@ func (v Value) Get(key string) Value {
 	return Value{}
 }
 
-// UnmarshalJSONFrom and MarshalJSONTo keep a value within a record as it was given; an absent one is null.
+// UnmarshalJSONFrom and MarshalJSONTo store a Value inside a record unchanged. An absent value is null.
 
 func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
 	if *v, err = read(d, new(int)); v.Kind == Null {
@@ -101,8 +103,9 @@ func (v Value) write(e *jsontext.Encoder, begin, end jsontext.Token) error {
 	return e.WriteToken(end)
 }
 
-// ParseObject reads a body that must be exactly one JSON object of valid UTF-8, without duplicate keys, trailing data
-// or nesting deeper than MaxDepth. Anything else is invalid_json.
+// ParseObject parses a body that must be exactly one JSON object in valid UTF-8, without duplicate keys,
+// trailing data or nesting deeper than MaxDepth. Otherwise it returns an error with the code
+// invalid_json.
 func ParseObject(body []byte) (Value, error) {
 	v, err := parse(body)
 	if err == nil && v.Kind != Object {
@@ -126,7 +129,7 @@ func parse(body []byte) (Value, error) {
 	return v, nil
 }
 
-// read reads a value; count is how many there were before it.
+// read parses a value. count is the number of values before it.
 func read(d *jsontext.Decoder, count *int) (Value, error) {
 	tok, err := d.ReadToken()
 	if err != nil {
@@ -176,7 +179,7 @@ func read(d *jsontext.Decoder, count *int) (Value, error) {
 	return Value{Kind: Null}, nil
 }
 
-// reason puts a decoder's error into words for a caller.
+// reason returns the message for an error of the JSON decoder.
 func reason(err error) string {
 	var syntax *jsontext.SyntacticError
 	switch {
