@@ -39,7 +39,7 @@ func TestCatalogImport(t *testing.T) {
 			{"file": "people.jsonl.gz", "line": 3, "message": "email: required, or linkedin_url, or first_name or last_name"}], "warnings": "<any>"}`)
 		d.run("catalog", "stats", "--json").past().prints(`{"companies": 2, "people": 2, "people_without_employer": 2}`)
 		// With one it is known, in the file that has it: companies have no company_website, and people no website.
-		d.run(append(args, "--map", "Web=website")...).past().tells("warning: companies.csv: rows kept without website because theirs is none: 1 (line 5)\n" +
+		d.run(append(args, "--map", "Web=website")...).past().tells("warning: companies.csv: rows imported without their invalid website: 1 (line 5)\n" +
 			"warning: people.jsonl.gz: column \"Web\" was ignored: people have no such field\n" +
 			"companies.csv line 4: employee_count: \"51-200\" is not an integer\ncompanies.csv line 6: name: required\n" +
 			"people.jsonl.gz line 3: email: required, or linkedin_url, or first_name or last_name\n").

@@ -1,6 +1,7 @@
-// Package catalog owns the companies and people of the market. All organizations of an installation share one catalog, which
-// is stored under the reserved organization Org. The package imports catalog files and generates a made-up market. It must not
-// know Previews, Imports or anything else that an organization does with the catalog.
+// Package catalog owns the companies and people of the market. All organizations of an installation
+// share one catalog, which is stored under the reserved organization Org. The package imports
+// catalog files and generates a made-up market. It must not know Previews, Imports or anything else
+// that an organization does with the catalog.
 package catalog
 
 import (
@@ -15,11 +16,12 @@ import (
 // Org is the reserved organization that stores the catalog.
 var Org = uuid.Nil
 
-// Company is a company of the catalogue. Its id is that of the source, so a text; the store keeps it under an id of its own.
+// Company is a company of the catalog. ID is the id that the data source uses. The store has its
+// own id for the record.
 type Company struct {
 	ID            string       `json:"id" label:"ID" rule:"required,maxlen=255"`
 	Name          string       `json:"name" rule:"required,searched"`
-	Website       shape.Text   `json:"website" rule:"format=domain,searched" doc:"Kept as a lower-case domain without scheme, www and path."`
+	Website       shape.Text   `json:"website" rule:"format=domain,searched" doc:"A lower-case domain, without scheme, www. and path."`
 	Industry      shape.Text   `json:"industry" rule:"searched"`
 	SubIndustry   shape.Text   `json:"sub_industry" rule:"searched"`
 	EmployeeCount shape.Number `json:"employee_count" rule:"integer,min=0"`
@@ -34,7 +36,8 @@ type Company struct {
 	PhoneNumber   shape.Text   `json:"phone_number"`
 }
 
-// Person is a person of the catalogue. CompanyID is the id of the employer, whether the catalogue has it or not.
+// Person is a person of the catalog. CompanyID is the catalog id of the employer, which the catalog
+// may not contain.
 type Person struct {
 	ID          string     `json:"id" label:"ID" rule:"required,maxlen=255"`
 	CompanyID   shape.Text `json:"company_id" label:"Company ID" rule:"maxlen=255"`
@@ -49,18 +52,19 @@ type Person struct {
 	Country     shape.Text `json:"country"`
 	Location    shape.Text `json:"location"`
 
-	awaits awaits
+	pending pendingEmployer
 }
 
-// awaits is the employer that a person named by a website which the catalogue does not have yet.
-type awaits struct {
+// pendingEmployer is the website of an employer that the catalog does not contain yet. When a
+// company with this website is added, the person gets its id.
+type pendingEmployer struct {
 	Website string `json:"website,omitzero"`
 }
 
-// Private is kept beside the record and never answered.
-func (p *Person) Private() any { return &p.awaits }
+// Private returns the part of the record that is stored but never shown.
+func (p *Person) Private() any { return &p.pending }
 
-// Catalog is the companies and people of the installation.
+// Catalog holds the tables and lists of companies and people.
 type Catalog struct {
 	Companies *store.Table[Company]
 	People    *store.Table[Person]
@@ -81,7 +85,7 @@ func New() *Catalog {
 			Name: byID, Of: func(p *Person) []byte { return []byte(p.ID) },
 		}}, []store.Key[Person]{
 			store.TextKey(byCompany, func(p *Person) string { return string(p.CompanyID) }),
-			store.TextKey(byAwaited, func(p *Person) string { return p.awaits.Website }),
+			store.TextKey(byAwaited, func(p *Person) string { return p.pending.Website }),
 			store.TextKey(byLinkedIn, func(p *Person) string { return crm.FoldLinkedIn(string(p.LinkedinURL)) }),
 			store.TextKey(byEmail, func(p *Person) string { return crm.FoldEmail(string(p.Email)) }),
 		}),
@@ -95,7 +99,8 @@ func New() *Catalog {
 // Lists returns the list kinds of companies and people.
 func (c *Catalog) Lists() []*index.Kind { return []*index.Kind{c.CompanyList, c.PersonList} }
 
-// EmployeeIDs returns the store ids of at most limit people whose employer has the given catalog id.
+// EmployeeIDs returns the store ids of at most limit people whose employer has the given catalog
+// id.
 func (c *Catalog) EmployeeIDs(tx *store.Tx, companyID string, limit int) ([]uuid.UUID, error) {
 	return c.People.IDs(tx, byCompany, []byte(companyID), limit)
 }
@@ -110,10 +115,10 @@ func (c *Catalog) Verify(tx *store.Tx, report store.Report) error {
 
 // The keys of the catalog's tables.
 const (
-	byID       = "id"       // unique: the id of the source
+	byID       = "id"       // unique: the id that the data source uses
 	byWebsite  = "website"  // companies: the domain
-	byCompany  = "company"  // people: the id of the employer
-	byAwaited  = "awaited"  // people: the domain of an employer that the catalogue does not have
+	byCompany  = "company"  // people: the catalog id of the employer
+	byAwaited  = "awaited"  // people: the domain of an employer that the catalog does not contain yet
 	byLinkedIn = "linkedin" // people
 	byEmail    = "email"    // people
 )

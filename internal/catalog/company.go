@@ -10,15 +10,16 @@ import (
 	"prospector/store"
 )
 
-// putCompany adds a company or updates the one that it is: by its id or, when it has none, the oldest with its website.
-// People who wait for a company with that website are employed.
+// putCompany adds a company, or updates the existing one. A company with an id is found by it. A
+// company without one is found by its website; if several companies have the website, the oldest is
+// updated. People whose pending employer has the website get the company's id.
 func (c *Catalog) putCompany(tx *store.Tx, it *item[Company]) (added bool, err error) {
 	in := it.rec
 	id, found := uuid.Nil, false
 	if in.ID != "" {
 		id, found = c.Companies.Find(tx, byID, []byte(in.ID))
 	} else if in.Website != "" {
-		if id, found, err = c.withWebsite(tx, string(in.Website)); err != nil {
+		if id, found, err = c.oldestByWebsite(tx, string(in.Website)); err != nil {
 			return false, err
 		}
 	}
@@ -34,7 +35,7 @@ func (c *Catalog) putCompany(tx *store.Tx, it *item[Company]) (added bool, err e
 		in.ID = id.String()
 	}
 	if _, err = c.Companies.Insert(tx, id, in); err == nil {
-		err = c.employ(tx, in)
+		err = c.assignPendingEmployees(tx, in)
 	}
 	return true, err
 }
@@ -44,7 +45,7 @@ func (c *Catalog) updateCompany(tx *store.Tx, id uuid.UUID, in Company) error {
 	if err != nil {
 		return err
 	}
-	rec := old.Record.with(in)
+	rec := old.Record.merge(in)
 	changed := shape.Of[Company]().Diff(&old.Record, &rec)
 	if len(changed) == 0 {
 		return nil
@@ -52,11 +53,11 @@ func (c *Catalog) updateCompany(tx *store.Tx, id uuid.UUID, in Company) error {
 	if _, err := c.Companies.Update(tx, old, rec, changed); err != nil || rec.Website == old.Record.Website {
 		return err
 	}
-	return c.employ(tx, rec)
+	return c.assignPendingEmployees(tx, rec)
 }
 
-// withWebsite finds the oldest company that has the domain.
-func (c *Catalog) withWebsite(tx *store.Tx, domain string) (uuid.UUID, bool, error) {
+// oldestByWebsite finds the oldest company that has the domain.
+func (c *Catalog) oldestByWebsite(tx *store.Tx, domain string) (uuid.UUID, bool, error) {
 	return oldest(tx, c.Companies, byWebsite, domain)
 }
 
@@ -67,8 +68,9 @@ func oldest[T any](tx *store.Tx, table *store.Table[T], key, value string) (uuid
 	return table.Oldest(tx, key, []byte(value))
 }
 
-// with gives the company with what an update says of it. What that has no value for stays.
-func (c Company) with(in Company) Company {
+// merge returns the company with the values of an update. Fields without a value in the update stay
+// as they are.
+func (c Company) merge(in Company) Company {
 	c.Name = cmp.Or(in.Name, c.Name)
 	c.Website = cmp.Or(in.Website, c.Website)
 	c.Industry = cmp.Or(in.Industry, c.Industry)

@@ -10,18 +10,20 @@ import (
 	"prospector/store"
 )
 
-// Generation says how much of a made-up market there is to be. A company depends on the seed and its number alone, and a person
-// on those of the company and on their own: the same again changes nothing, and more of either adds to what is there.
+// Generation describes a made-up market. Each company depends only on the seed and its number. Each
+// person depends only on the company and the number of the person. Generating the same market again
+// changes nothing, and generating a larger one adds records to the existing ones.
 type Generation struct {
 	Companies        int    `json:"companies"`
 	PeoplePerCompany int    `json:"people_per_company"`
 	Seed             uint64 `json:"seed"`
 }
 
-// generateChunk is how many companies, or people, are written in one transaction.
+// generateChunk is how many companies or people one transaction writes.
 const generateChunk = 1000
 
-// Generate puts a made-up market into the catalogue. When it fails, whole chunks are kept.
+// Generate adds a made-up market to the catalog. If it fails, the chunks that were written before
+// stay.
 func (c *Catalog) Generate(ctx context.Context, st *store.Store, g Generation, report func(done, total int)) error {
 	const operation = "catalog generate"
 	done, total := 0, g.Companies*(1+g.PeoplePerCompany)
@@ -56,7 +58,7 @@ func (c *Catalog) Generate(ctx context.Context, st *store.Store, g Generation, r
 	return write()
 }
 
-// dice are what is left to chance in one record.
+// dice is the random source of one record.
 type dice struct{ *rand.Rand }
 
 func (g Generation) dice(numbers ...int) dice {
@@ -67,7 +69,7 @@ func (g Generation) dice(numbers ...int) dice {
 	return dice{rand.New(rand.NewPCG(g.Seed, state))}
 }
 
-// mixed is the finalizer of splitmix64.
+// mixed is the finalizer of the splitmix64 generator.
 func mixed(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -77,10 +79,10 @@ func mixed(x uint64) uint64 {
 
 func (d dice) one(of []string) string { return of[d.IntN(len(of))] }
 
-// chance comes true in so many of a hundred.
+// chance returns true with the given probability in percent.
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 
-// some gives some of a list, in its order.
+// some returns between least and most entries of a list, in the order of the list.
 func (d dice) some(of []string, least, most int) []string {
 	n := least + d.IntN(most-least+1)
 	var list []string
@@ -92,16 +94,17 @@ func (d dice) some(of []string, least, most int) []string {
 	return list
 }
 
-// id is a UUID of version 7, whose time counts the companies.
+// id returns a version 7 UUID whose timestamp increases with the number of the company.
 func (d dice) id(i int) string {
-	const since = 1_735_689_600_000 // the year 2025
+	const epoch = 1_735_689_600_000 // start of 2025, in milliseconds
 	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:], uint64(since+i)<<16|0x7000|d.Uint64()&0xfff)
+	binary.BigEndian.PutUint64(id[:], uint64(epoch+i)<<16|0x7000|d.Uint64()&0xfff)
 	binary.BigEndian.PutUint64(id[8:], 1<<63|d.Uint64()>>2)
 	return id.String()
 }
 
-// What tells the dice of one kind of record from those of another.
+// The first argument of Generation.dice, so that companies and people have independent random
+// sources.
 const (
 	companyDice = iota
 	personDice

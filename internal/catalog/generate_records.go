@@ -8,10 +8,12 @@ import (
 	"prospector/internal/shape"
 )
 
-// companyName is the name of a company, and its domain: no two have the same.
+// companyName returns the name and the domain of a company. Both are unique within a generated
+// market.
 func (g Generation) companyName(i int) (name, domain string) {
 	names := len(companyFirst) * len(companySecond)
-	n := int((uint64(i)*7919 + mixed(g.Seed)%uint64(names)) % uint64(names)) // 7919 is prime, so that all come before one comes again
+	// 7919 is prime, so every combination occurs before one repeats.
+	n := int((uint64(i)*7919 + mixed(g.Seed)%uint64(names)) % uint64(names))
 	name = companyFirst[n%len(companyFirst)] + " " + companySecond[n/len(companyFirst)]
 	domain = slug(name)
 	if round := i / names; round > 0 {
@@ -30,7 +32,7 @@ func (g Generation) company(i int) Company {
 	d := g.dice(companyDice, i)
 	c := Company{ID: d.id(i)}
 	name, domain := g.companyName(i)
-	if i > 0 && d.chance(1) { // the same company once more, as another source has it
+	if i > 0 && d.chance(1) { // a duplicate, as another data source would list it
 		name, domain = g.companyName(i - 1 - d.IntN(min(i, 50)))
 		name += " " + d.one([]string{"Inc.", "GmbH", "Ltd.", "Group"})
 	}
@@ -51,14 +53,14 @@ func (g Generation) company(i int) Company {
 	c.LinkedinURL = shape.Text("https://linkedin.example/company/" + strings.TrimSuffix(domain, ".example"))
 	c.PhoneNumber = shape.Text(phone(d))
 	c.Description = shape.Text(describe(d, c, in))
-	for _, left := range []*shape.Text{&c.Website, &c.Description, &c.SubIndustry, &c.Location, &c.LinkedinURL, &c.PhoneNumber} {
+	for _, field := range []*shape.Text{&c.Website, &c.Description, &c.SubIndustry, &c.Location, &c.LinkedinURL, &c.PhoneNumber} {
 		if d.chance(3) {
-			*left = ""
+			*field = ""
 		}
 	}
-	for _, left := range []*shape.Number{&c.EmployeeCount, &c.AnnualRevenue, &c.FoundedYear} {
+	for _, field := range []*shape.Number{&c.EmployeeCount, &c.AnnualRevenue, &c.FoundedYear} {
 		if d.chance(4) {
-			*left = shape.Number{}
+			*field = shape.Number{}
 		}
 	}
 	return c
@@ -66,10 +68,11 @@ func (g Generation) company(i int) Company {
 
 func phone(d dice) string { return fmt.Sprintf("+1 555 01%02d %03d", d.IntN(100), d.IntN(1000)) }
 
-// describe says in a few sentences what somebody could ask about the company.
+// describe writes a few sentences that research questions about the company can be answered from.
 func describe(d dice, c Company, in industry) string {
 	sentences := []string{
-		fmt.Sprintf("%s %s %s %s.", c.Name, d.one([]string{"makes", "offers", "develops"}), d.one(in.products), d.one(in.customers)),
+		fmt.Sprintf("%s %s %s %s.", c.Name, d.one([]string{"makes", "offers",
+			"develops"}), d.one(in.products), d.one(in.customers)),
 		fmt.Sprintf("It was founded in %.0f in %s and has about %.0f employees.", c.FoundedYear.Float, c.Location, c.EmployeeCount.Float),
 	}
 	for _, facts := range companyFacts {
@@ -83,8 +86,8 @@ func describe(d dice, c Company, in industry) string {
 	return strings.Join(sentences, " ")
 }
 
-// personName is the name of a person, and what the address of their profile ends in. The first so many at a company have first
-// names of their own.
+// personName returns the name of a person and the last part of the profile's address. First names
+// repeat within a company only when all of them are used.
 func (g Generation) personName(i, j int) (first, last, profile string) {
 	at := g.dice(personDice, i).IntN(len(firstNames))
 	first, last = firstNames[(at+j)%len(firstNames)], g.dice(personDice, i, j).one(lastNames)
@@ -95,7 +98,7 @@ func (g Generation) person(i, j int, company Company) Person {
 	d := g.dice(personDice, i, j)
 	first, last, profile := g.personName(i, j)
 	p := Person{ID: d.id(i), CompanyID: shape.Text(company.ID), Country: company.Country, Location: company.Location}
-	if j > 0 && d.chance(2) { // a colleague once more, as another source has them
+	if j > 0 && d.chance(2) { // a duplicate, as another data source would list it
 		first, last, profile = g.personName(i, j-1)
 	}
 	domain := string(company.Website)
@@ -112,20 +115,20 @@ func (g Generation) person(i, j int, company Company) Person {
 		where := companyPlaces[d.IntN(len(companyPlaces))]
 		p.Country, p.Location = shape.Text(where.country), shape.Text(where.city)
 	}
-	for _, left := range []*shape.Text{&p.CompanyID, &p.Title} {
+	for _, field := range []*shape.Text{&p.CompanyID, &p.Title} {
 		if d.chance(1) {
-			*left = ""
+			*field = ""
 		}
 	}
-	for _, left := range []*shape.Text{&p.Email, &p.LinkedinURL, &p.PhoneNumber, &p.Department} {
+	for _, field := range []*shape.Text{&p.Email, &p.LinkedinURL, &p.PhoneNumber, &p.Department} {
 		if d.chance(8) {
-			*left = ""
+			*field = ""
 		}
 	}
 	return p
 }
 
-// title is one of any seniority. The first at a company are mostly those who lead it.
+// title returns a title of any seniority. The first person of a company mostly leads it.
 func title(d dice, dept department, j int) string {
 	if j == 0 && d.chance(60) {
 		return d.one(leaders)
@@ -134,6 +137,7 @@ func title(d dice, dept department, j int) string {
 	return d.one([]string{
 		dept.chief, "EVP " + area, "Executive Vice President, " + area, "SVP " + area, "Senior Vice President " + area, "VP " + area, "VP of " + area,
 		"Vice President of " + area, "Senior Director of " + area, "Director of " + area, "Head of " + area, "Senior " + area + " Manager",
-		area + " Manager", area + " Manager", "Team Lead " + area, "Senior " + role, "Senior " + role, "Lead " + role, role, role, role,
+		area + " Manager", area + " Manager",
+		"Team Lead " + area, "Senior " + role, "Senior " + role, "Lead " + role, role, role, role,
 	})
 }

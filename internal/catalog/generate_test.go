@@ -16,7 +16,7 @@ func (m *market) generate(ctx context.Context, g Generation, report func(done, t
 	return m.Generate(ctx, m.st, g, report)
 }
 
-// everything is all that the catalogue answers.
+// everything returns all fields of all companies and people.
 func (m *market) everything() string {
 	fields := func(s *shape.Struct) (keys []string) {
 		for _, f := range s.Fields {
@@ -24,10 +24,11 @@ func (m *market) everything() string {
 		}
 		return keys
 	}
-	return shown(m, m.Companies, fields(shape.Of[Company]())...) + "\n\n" + shown(m, m.People, fields(shape.Of[Person]())...)
+	return valuesOf(m, m.Companies, fields(shape.Of[Company]())...) + "\n\n" + valuesOf(m, m.People, fields(shape.Of[Person]())...)
 }
 
-// TestGenerateAgain: the same again changes nothing, more adds, and what was cut short is completed.
+// TestGenerateAgain generates a market repeatedly. The same market changes nothing, a larger one
+// adds records, and one that was interrupted is completed.
 func TestGenerateAgain(t *testing.T) {
 	few, more := Generation{Companies: 300, PeoplePerCompany: 2, Seed: 7}, Generation{Companies: 1200, PeoplePerCompany: 3, Seed: 7}
 	m := newMarket(t)
@@ -43,9 +44,9 @@ func TestGenerateAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, err := m.st.Dump(Org); err != nil || after != before {
-		t.Errorf("the same again changed something (%v)", err)
+		t.Errorf("generating the same market again changed something (%v)", err)
 	}
-	companies := shown(m, m.Companies, "id", "name", "website", "description")
+	companies := valuesOf(m, m.Companies, "id", "name", "website", "description")
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := m.generate(ctx, more, func(int, int) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -53,8 +54,8 @@ func TestGenerateAgain(t *testing.T) {
 	if err := m.generate(t.Context(), more, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
-	if now := shown(m, m.Companies, "id", "name", "website", "description"); !strings.HasPrefix(now, companies+"\n") {
-		t.Error("more companies changed those that were there")
+	if now := valuesOf(m, m.Companies, "id", "name", "website", "description"); !strings.HasPrefix(now, companies+"\n") {
+		t.Error("generating more companies changed existing ones")
 	}
 
 	whole := newMarket(t)
@@ -62,7 +63,7 @@ func TestGenerateAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !sameLines(whole.everything(), m.everything()) {
-		t.Error("step by step it is another market")
+		t.Error("a market that was generated in steps differs from one that was generated at once")
 	}
 	other := newMarket(t)
 	more.Seed++
@@ -70,11 +71,11 @@ func TestGenerateAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if id, _, _ := strings.Cut(other.everything(), "|"); strings.Contains(m.everything(), id) {
-		t.Error("another seed gives the same ids")
+		t.Error("another seed generates the same ids")
 	}
 }
 
-// sameLines compares texts without the order of their lines.
+// sameLines reports whether two texts have the same lines in any order.
 func sameLines(a, b string) bool {
 	count := map[string]int{}
 	for line := range strings.Lines(strings.TrimSpace(a) + "\n") {
@@ -91,8 +92,8 @@ func sameLines(a, b string) bool {
 	return true
 }
 
-// TestGenerated looks at what a market is made of: every seniority and department is there, and a little of what makes Previews
-// interesting.
+// TestGenerated checks the contents of a market. It has every seniority and department, and some
+// duplicates and missing values.
 func TestGenerated(t *testing.T) {
 	m := newMarket(t)
 	const companies, each = 3000, 3
@@ -163,7 +164,7 @@ func TestGenerated(t *testing.T) {
 			t.Errorf("%s: %d, want %d to %d", what, n, least, most)
 		}
 	}
-	between("ids that stand twice", twice["id"], 0, 0)
+	between("duplicate ids", twice["id"], 0, 0)
 	between("companies that share a domain", twice["website"], companies/200, companies/50)
 	between("companies without a website", missing["website"], companies/100, companies/20)
 	between("people who share an email", twice["email"], companies*each/200, companies*each/40)
@@ -174,21 +175,21 @@ func TestGenerated(t *testing.T) {
 	}
 	between("industries", len(values["industry"]), len(companyIndustries), len(companyIndustries))
 	between("countries", len(values["country"]), 25, 40)
-	between("departments and none", len(values["department"]), len(departments)+1, len(departments)+1)
+	between("departments, including an empty one", len(values["department"]), len(departments)+1, len(departments)+1)
 	for _, s := range shape.Of[Person]().Field("seniority").Enum {
 		if !values["seniority"][s] {
-			t.Errorf("nobody is %s", s)
+			t.Errorf("nobody has the seniority %s", s)
 		}
 	}
 }
 
-// TestCompanyNames: no two companies of a market have the same domain by their names, also when all words were used.
+// TestCompanyNames checks that domains are unique, also after every combination of words was used.
 func TestCompanyNames(t *testing.T) {
 	g, seen := Generation{Seed: 3}, map[string]bool{}
-	for i := range 130_000 { // past where domains are numbered
+	for i := range 130_000 { // enough to need numbered domains
 		_, domain := g.companyName(i)
 		if seen[domain] {
-			t.Fatalf("%s stands twice, the second time at %d", domain, i)
+			t.Fatalf("the domain %s occurs again at company %d", domain, i)
 		}
 		seen[domain] = true
 	}

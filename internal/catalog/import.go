@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"prospector/internal/fault"
@@ -13,22 +14,23 @@ import (
 	"prospector/store"
 )
 
-// An item is a company or a person on the way into the catalogue: what is known of it. What has no value in rec leaves what is
-// there.
+// item is a company or a person that is being added to the catalog. Fields without a value in rec
+// do not change an existing record.
 type item[T any] struct {
 	rec      T
-	employer string   // of a person: the domain of the company, which counts when rec names none
-	line     int      // of the row that it is made of
-	lost     []string // the columns whose values are none of theirs, and are left out
-	problem  error
+	employer string   // of a person: the domain of the employer, used when rec has no company id
+	line     int      // of the row
+	dropped  []string // the columns whose invalid values are dropped
+	problem  error    // why the row is refused, or nil
 }
 
-// employerColumn is the column of people that names the employer by its website.
+// employerColumn is the column of a table of people that names the employer by its website.
 const employerColumn = "company_website"
 
-// CompanyFields and PersonFields are what tables of the catalogue can have.
+// CompanyFields returns the fields that the columns of a table of companies can set.
 func CompanyFields() rows.Fields[*rows.Target] { return fieldsOf[Company]("companies") }
 
+// PersonFields returns the fields that the columns of a table of people can set.
 func PersonFields() rows.Fields[*rows.Target] {
 	fields := fieldsOf[Person]("people")
 	fields.Targets[employerColumn] = &rows.Target{Column: employerColumn, Member: employerColumn, Field: *shape.Of[Company]().Field("website")}
@@ -43,26 +45,36 @@ func fieldsOf[T any](entity string) rows.Fields[*rows.Target] {
 	return fields
 }
 
-// ImportCompanies adds the companies of a table to the catalogue, or updates them: by their id or, where a row has none, by the
-// domain of the website. renamed gives other columns the names of fields. What was put before a failure stays.
-func (c *Catalog) ImportCompanies(ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string) (rows.Result, error) {
+// ImportCompanies adds the companies of a table to the catalog, or updates them. Companies are
+// found by their id or, if a row has no id, by the domain of their website. renamed maps column
+// names to field names. If the import fails, the rows that were written before stay.
+func (c *Catalog) ImportCompanies(
+	ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string,
+) (rows.Result, error) {
 	return load(ctx, st, table, renamed, CompanyFields(), c.putCompany)
 }
 
-// ImportPeople does the same for people, who are found by their id, else by their LinkedIn URL, else by their email.
-func (c *Catalog) ImportPeople(ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string) (rows.Result, error) {
+// ImportPeople does the same for people. They are found by their id, or else by their LinkedIn URL,
+// or else by their email.
+func (c *Catalog) ImportPeople(
+	ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string,
+) (rows.Result, error) {
 	return load(ctx, st, table, renamed, PersonFields(), c.putPerson)
 }
 
-// putting writes an item down. One that is refused is a fault, and has written nothing.
-type putting[T any] func(*store.Tx, *item[T]) (added bool, err error)
+// putFunc stores an item. When it refuses the item, it returns a fault.Error and has written
+// nothing.
+type putFunc[T any] func(*store.Tx, *item[T]) (added bool, err error)
 
-func load[T any](ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string, fields rows.Fields[*rows.Target], put putting[T]) (rows.Result, error) {
+func load[T any](
+	ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string, fields rows.Fields[*rows.Target],
+	put putFunc[T],
+) (rows.Result, error) {
 	columns, err := rows.NewColumns(table.Columns, renamed, fields)
 	if err != nil {
 		return rows.Result{}, err
 	}
-	lost := losses{}
+	dropped := droppedValues{}
 	result, err := rows.Load(ctx, table, rows.Sink[item[T]]{
 		Make: func(table []rows.Row) ([]item[T], error) {
 			items := make([]item[T], len(table))
@@ -75,18 +87,20 @@ func load[T any](ctx context.Context, st *store.Store, table *rows.Reader, renam
 			done, err := putAll(ctx, st, "catalog import", items, put)
 			for i := range items {
 				if err == nil && done[i].Err == nil {
-					lost.note(items[i].line, items[i].lost)
+					dropped.add(items[i].line, items[i].dropped)
 				}
 			}
 			return done, err
 		},
 	})
-	result.Warnings = append(columns.Warnings(), lost.warnings()...)
+	result.Warnings = append(columns.Warnings(), dropped.warnings()...)
 	return result, err
 }
 
-// putAll writes items down in one transaction, but for those that are refused.
-func putAll[T any](ctx context.Context, st *store.Store, operation string, items []item[T], put putting[T]) ([]rows.Outcome, error) {
+// putAll stores items in one transaction, except those that are refused.
+func putAll[T any](
+	ctx context.Context, st *store.Store, operation string, items []item[T], put putFunc[T],
+) ([]rows.Outcome, error) {
 	done := make([]rows.Outcome, len(items))
 	err := st.Update(ctx, Org, store.Actor{Operation: operation}, func(tx *store.Tx) error {
 		for i := range items {
@@ -117,12 +131,12 @@ func newItem[T any](columns *rows.Columns[*rows.Target], row *rows.Row) item[T] 
 		case v.Kind != shape.String:
 			problems.Invalid(employerColumn, "must be a string")
 		default:
-			it.named(v.Text)
+			it.setEmployer(v.Text)
 		}
 	})
 	before := problems
 	shape.Decode(body, &it.rec, shape.Partial, &problems)
-	if problems.Count() > before.Count() && it.loses(&body) {
+	if problems.Count() > before.Count() && it.dropInvalid(&body) {
 		problems = before
 		shape.Decode(body, &it.rec, shape.Partial, &problems)
 	}
@@ -130,31 +144,33 @@ func newItem[T any](columns *rows.Columns[*rows.Target], row *rows.Row) item[T] 
 	return it
 }
 
-// named takes in the website of a person's employer.
-func (it *item[T]) named(website string) {
+// setEmployer sets the website of a person's employer.
+func (it *item[T]) setEmployer(website string) {
 	domain, err := shape.Domain(website)
 	if err != nil {
-		it.lost = append(it.lost, employerColumn)
+		it.dropped = append(it.dropped, employerColumn)
 	}
 	it.employer = domain
 }
 
-// loses takes the texts out of a row that are none of their format: a website such as "http://" is no reason to refuse the rest.
-func (it *item[T]) loses(body *shape.Value) bool {
+// dropInvalid removes the strings that do not have the format of their field, and reports whether
+// there were any. A website such as "http://" is not a reason to refuse the whole row.
+func (it *item[T]) dropInvalid(body *shape.Value) bool {
 	fields := shape.Of[T]()
 	body.Members = slices.DeleteFunc(body.Members, func(m shape.Member) bool {
 		f := fields.Field(m.Key)
-		lost := f != nil && m.Value.Kind == shape.String && !strings.Contains(m.Value.Text, "\x00") && !f.HasFormat(m.Value.Text)
-		if lost {
-			it.lost = append(it.lost, m.Key)
+		invalid := f != nil && m.Value.Kind == shape.String && !strings.Contains(m.Value.Text, "\x00") && !f.HasFormat(m.Value.Text)
+		if invalid {
+			it.dropped = append(it.dropped, m.Key)
 		}
-		return lost
+		return invalid
 	})
-	return len(it.lost) > 0
+	return len(it.dropped) > 0
 }
 
-// clean gives a value in the form that is kept; absent when it is none. Around what is no free text spaces mean nothing, a number
-// is as good an id as a text, and a key is taken in whatever case.
+// clean returns a value in the form that is stored, or an absent value if it is empty. It removes
+// spaces around everything except free text, accepts numbers as ids, and accepts the values of an
+// enum in any case.
 func clean(t *rows.Target, v shape.Value) shape.Value {
 	isID := t.Member == "id" || t.Member == "company_id"
 	if isID && v.Kind == shape.Num {
@@ -194,37 +210,36 @@ func clean(t *rows.Target, v shape.Value) shape.Value {
 	return v
 }
 
-// losses are the lines of the rows that were kept without a value, by its column.
-type losses map[string]*loss
+// droppedValues are the rows that were imported without an invalid value, by column.
+type droppedValues map[string]*droppedColumn
 
-type loss struct {
+type droppedColumn struct {
 	count int
-	lines []string // the first of them
+	lines []string // the first maxDroppedLines
 }
 
-// lossesTold is how many lines are told.
-const lossesTold = 5
+// maxDroppedLines is how many lines a warning lists.
+const maxDroppedLines = 5
 
-// note notes what a row that is kept has lost.
-func (l losses) note(line int, columns []string) {
+func (d droppedValues) add(line int, columns []string) {
 	for _, column := range columns {
-		if l[column] == nil {
-			l[column] = &loss{}
+		if d[column] == nil {
+			d[column] = &droppedColumn{}
 		}
-		if l[column].count++; l[column].count <= lossesTold {
-			l[column].lines = append(l[column].lines, fmt.Sprint(line))
+		if d[column].count++; d[column].count <= maxDroppedLines {
+			d[column].lines = append(d[column].lines, strconv.Itoa(line))
 		}
 	}
 }
 
-func (l losses) warnings() []string {
+func (d droppedValues) warnings() []string {
 	var list []string
-	for column, lost := range l {
-		lines := strings.Join(lost.lines, ", ")
-		if lost.count > lossesTold {
+	for column, dropped := range d {
+		lines := strings.Join(dropped.lines, ", ")
+		if dropped.count > maxDroppedLines {
 			lines += ", …"
 		}
-		list = append(list, fmt.Sprintf("rows kept without %s because theirs is none: %d (line %s)", column, lost.count, lines))
+		list = append(list, fmt.Sprintf("rows imported without their invalid %s: %d (line %s)", column, dropped.count, lines))
 	}
 	slices.Sort(list)
 	return list

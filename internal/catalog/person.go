@@ -11,8 +11,9 @@ import (
 	"prospector/store"
 )
 
-// putPerson adds a person or updates the one that it is: by the id or, when there is none, the oldest with the LinkedIn URL, else
-// with the email.
+// putPerson adds a person, or updates the existing one. A person with an id is found by it. Without
+// an id, it is the oldest person with the same LinkedIn URL, or else the oldest with the same email
+// address.
 func (c *Catalog) putPerson(tx *store.Tx, it *item[Person]) (added bool, err error) {
 	in := it.rec
 	id, found, err := c.findPerson(tx, in)
@@ -25,11 +26,11 @@ func (c *Catalog) putPerson(tx *store.Tx, it *item[Person]) (added bool, err err
 		return false, p.Err()
 	}
 	if in.CompanyID == "" && it.employer != "" {
-		if in.CompanyID, err = c.companyAt(tx, it.employer); err != nil {
+		if in.CompanyID, err = c.companyIDByWebsite(tx, it.employer); err != nil {
 			return false, err
 		}
 		if in.CompanyID == "" {
-			in.awaits.Website = it.employer
+			in.pending.Website = it.employer
 		}
 	}
 	if found {
@@ -57,9 +58,10 @@ func (c *Catalog) findPerson(tx *store.Tx, in Person) (id uuid.UUID, found bool,
 	return id, found, err
 }
 
-// companyAt is the id of the oldest company that has the domain; empty when there is none.
-func (c *Catalog) companyAt(tx *store.Tx, domain string) (shape.Text, error) {
-	id, found, err := c.withWebsite(tx, domain)
+// companyIDByWebsite returns the catalog id of the oldest company that has the domain, or "" if
+// there is no such company.
+func (c *Catalog) companyIDByWebsite(tx *store.Tx, domain string) (shape.Text, error) {
+	id, found, err := c.oldestByWebsite(tx, domain)
 	if err != nil || !found {
 		return "", err
 	}
@@ -72,35 +74,39 @@ func (c *Catalog) updatePerson(tx *store.Tx, id uuid.UUID, in Person) error {
 	if err != nil {
 		return err
 	}
-	rec := old.Record.with(in)
+	rec := old.Record.merge(in)
 	changed := shape.Of[Person]().Diff(&old.Record, &rec)
-	if len(changed) == 0 && rec.awaits == old.Record.awaits {
+	if len(changed) == 0 && rec.pending == old.Record.pending {
 		return nil
 	}
 	_, err = c.People.Update(tx, old, rec, changed)
 	return err
 }
 
-// employ gives the company to the people who name its website and have waited for it.
-func (c *Catalog) employ(tx *store.Tx, company Company) error {
+// assignPendingEmployees sets the employer of the people whose pending employer has the website of
+// the company.
+func (c *Catalog) assignPendingEmployees(tx *store.Tx, company Company) error {
 	if company.Website == "" {
 		return nil
 	}
-	waiting, err := c.People.IDs(tx, byAwaited, []byte(company.Website), 0)
-	for _, id := range waiting {
-		if err == nil {
-			err = c.updatePerson(tx, id, Person{CompanyID: shape.Text(company.ID)})
+	ids, err := c.People.IDs(tx, byAwaited, []byte(company.Website), 0)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := c.updatePerson(tx, id, Person{CompanyID: shape.Text(company.ID)}); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
-// with gives the person with what an update says of them. What that has no value for stays. A seniority that follows from the
-// title goes on following from it.
-func (p Person) with(in Person) Person {
+// merge returns the person with the values of an update. Fields without a value in the update stay
+// as they are. A seniority that was derived from the title is derived again when the title changes.
+func (p Person) merge(in Person) Person {
 	old := p
-	if in.CompanyID != "" || in.awaits.Website != "" { // another employer, or the same
-		p.CompanyID, p.awaits = in.CompanyID, in.awaits
+	if in.CompanyID != "" || in.pending.Website != "" { // the update names an employer
+		p.CompanyID, p.pending = in.CompanyID, in.pending
 	}
 	p.FirstName = cmp.Or(in.FirstName, p.FirstName)
 	p.LastName = cmp.Or(in.LastName, p.LastName)

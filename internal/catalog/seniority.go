@@ -7,13 +7,16 @@ import (
 	"prospector/internal/shape"
 )
 
-// The words of titles below are whole words without case; between the two halves of a phrase with a * there may be others.
+// Phrases match whole words of a title and ignore case. A * in a phrase matches any words between
+// its two halves.
 
-// others begin what a title says of somebody else: an "Assistant to the CEO" is none.
-var others = phrases("assistant to", "secretary to", "adviser to", "advisor to", "support to", "reports to", "reporting to", "office of")
+// delegations introduce the title of somebody else. An "Assistant to the CEO" is not a CEO.
+var delegations = phrases("assistant to", "secretary to", "adviser to", "advisor to", "support to", "reports to",
+	"reporting to", "office of")
 
-// seniorities are what titles say; the first that fits wins, so that the higher of two come first, and what means less than a word
-// in it before that word.
+// seniorities maps phrases to seniorities. The first match wins. Higher seniorities come first,
+// except that a longer phrase with a lower meaning ("product owner") comes before the word that it
+// contains ("owner").
 var seniorities = []struct {
 	seniority string
 	phrases   [][]string
@@ -22,7 +25,8 @@ var seniorities = []struct {
 	{seniorIndividual, phrases("senior * owner", "lead * owner", "principal * owner")},
 	{individual, phrases("product owner", "process owner", "service owner", "system owner", "data owner")},
 	{"Founder", phrases("founder", "cofounder", "founding partner", "owner", "proprietor")},
-	{"C-Level", phrases("chief * officer", "ceo", "c e o", "cfo", "coo", "cto", "cio", "ciso", "cmo", "cro", "cpo", "chro", "cco", "cdo", "cso", "clo",
+	{"C-Level", phrases("chief * officer", "ceo", "c e o", "cfo", "coo", "cto", "cio", "ciso", "cmo", "cro",
+		"cpo", "chro", "cco", "cdo", "cso", "clo",
 		"managing director", "managing partner", "geschäftsführer", "geschäftsführerin")},
 	{"EVP", phrases("evp", "executive vp", "executive * vice president")},
 	{"SVP", phrases("svp", "senior vp", "sr vp", "senior * vice president", "sr * vice president")},
@@ -32,15 +36,17 @@ var seniorities = []struct {
 	{"Director", phrases("director", "head", "chief of staff", "general manager")},
 	{"Senior Manager", phrases("senior * manager", "sr * manager", "group manager")},
 	{"Manager", phrases("manager", "team lead", "team leader", "supervisor", "foreman")},
-	{seniorIndividual, phrases("senior", "sr", "lead", "principal", "staff", "chief", "architect", "expert", "distinguished", "fellow")},
+	{seniorIndividual, phrases("senior", "sr", "lead", "principal", "staff", "chief", "architect", "expert",
+		"distinguished", "fellow")},
 }
 
 const (
-	individual       = "Individual Contributor" // also of whose title says nothing else
+	individual       = "Individual Contributor" // the default for a title without a match
 	seniorIndividual = "Senior Individual Contributor"
 )
 
-// phrases are the halves of each, with the spaces around them.
+// phrases splits each phrase into its halves and surrounds every half with spaces, so that it
+// matches whole words.
 func phrases(list ...string) [][]string {
 	var all [][]string
 	for _, phrase := range list {
@@ -53,23 +59,23 @@ func phrases(list ...string) [][]string {
 	return all
 }
 
-// seniorityOf is what a title says of the seniority; empty for no title.
+// seniorityOf derives the seniority from a title. It returns "" for an empty title.
 func seniorityOf(title string) string {
 	words := strings.FieldsFunc(shape.Fold(title), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if len(words) == 0 {
 		return ""
 	}
 	text := " " + strings.Join(words, " ") + " "
-	for _, other := range others {
-		before, _, found := strings.Cut(text, other[0])
+	for _, phrase := range delegations {
+		before, _, found := strings.Cut(text, phrase[0])
 		if found {
 			text = before + " "
 		}
 	}
 	first := len(seniorities)
 	for _, word := range words {
-		for _, c := range candidates[word] {
-			if c.rank < first && has(text, c.phrase) {
+		for _, c := range phrasesByFirstWord[word] {
+			if c.rank < first && hasHalves(text, c.phrase) {
 				first = c.rank
 			}
 		}
@@ -80,26 +86,27 @@ func seniorityOf(title string) string {
 	return seniorities[first].seniority
 }
 
-// candidate is a phrase, and its place among the seniorities.
-type candidate struct {
+// rankedPhrase is a phrase and its index in seniorities.
+type rankedPhrase struct {
 	rank   int
 	phrase []string
 }
 
-// candidates are the phrases by the words that they begin with: of all there are, few can be in a title.
-var candidates = func() map[string][]candidate {
-	all := map[string][]candidate{}
+// phrasesByFirstWord indexes the phrases by their first word, so that only a few are compared with
+// each title.
+var phrasesByFirstWord = func() map[string][]rankedPhrase {
+	all := map[string][]rankedPhrase{}
 	for rank, s := range seniorities {
 		for _, phrase := range s.phrases {
 			word, _, _ := strings.Cut(strings.TrimSpace(phrase[0]), " ")
-			all[word] = append(all[word], candidate{rank, phrase})
+			all[word] = append(all[word], rankedPhrase{rank, phrase})
 		}
 	}
 	return all
 }()
 
-// has tells whether a text has the halves of a phrase, one behind the other.
-func has(text string, phrase []string) bool {
+// hasHalves reports whether a text contains the halves of a phrase in order.
+func hasHalves(text string, phrase []string) bool {
 	for _, half := range phrase {
 		at := strings.Index(text, half)
 		if at < 0 {

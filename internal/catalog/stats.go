@@ -10,18 +10,19 @@ import (
 	"prospector/store"
 )
 
-// Stats is how much the catalogue has. A person is without an employer when they name none, or one that the catalogue does not
-// have.
+// Stats are the sizes of the catalog. PeopleWithoutEmployer counts people without a company id and
+// people whose company is not in the catalog.
 type Stats struct {
 	Companies             int `json:"companies"`
 	People                int `json:"people"`
 	PeopleWithoutEmployer int `json:"people_without_employer"`
 }
 
-// statsChunk is how many people are looked at in one transaction: one that is held for long makes the file grow.
+// statsChunk is how many people one transaction reads. A long read transaction makes the store's
+// file grow.
 const statsChunk = 10_000
 
-// Stats counts the catalogue. What is imported meanwhile may be counted or not.
+// Stats counts the catalog. It may or may not count records that are imported concurrently.
 func (c *Catalog) Stats(ctx context.Context, st *store.Store, report func(done, total int)) (s Stats, err error) {
 	seen, after := 0, uuid.Nil
 	for more := true; more; {
@@ -39,7 +40,7 @@ func (c *Catalog) Stats(ctx context.Context, st *store.Store, report func(done, 
 				if err := json.Unmarshal(public, &p); err != nil {
 					return false, fmt.Errorf("people %s: %w", id, err)
 				}
-				if p.CompanyID != last { // colleagues mostly stand together
+				if p.CompanyID != last { // colleagues are mostly adjacent
 					last = p.CompanyID
 					_, employed = c.Companies.Find(tx, byID, []byte(last))
 				}
