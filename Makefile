@@ -35,8 +35,8 @@ fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the
 	go test ./internal/rows -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
-	go test ./internal/research -run '^$$' -fuzz FuzzCatalog -fuzztime $(FUZZ_TIME)
-	go test ./internal/research -run '^$$' -fuzz FuzzOpenAIAnswer -fuzztime $(FUZZ_TIME)
+	go test ./internal/research/offline -run '^$$' -fuzz FuzzResearch -fuzztime $(FUZZ_TIME)
+	go test ./internal/research/openai -run '^$$' -fuzz FuzzAnswer -fuzztime $(FUZZ_TIME)
 	go test ./internal/webhook -run '^$$' -fuzz FuzzCheckURL -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/planner -run '^$$' -fuzz FuzzPlan -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/mail -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x

@@ -5,7 +5,8 @@ import (
 	"os"
 	"time"
 
-	"prospector/internal/research"
+	"prospector/internal/research/offline"
+	"prospector/internal/research/openai"
 	"prospector/internal/tam"
 )
 
@@ -20,9 +21,9 @@ func (c *Config) researcher(log *slog.Logger, now func() time.Time) tam.Research
 	r := c.Research
 	switch {
 	case r.Provider == catalogProvider:
-		return research.NewCatalog()
+		return offline.New()
 	case r.Provider == openAIProvider && c.missingForResearch() == "":
-		return research.NewOpenAI(research.OpenAIOptions{
+		return openai.New(openai.Options{
 			BaseURL: r.BaseURL, Model: r.Model, APIKey: os.Getenv(r.APIKeyEnv), Timeout: r.Timeout, Log: log, Now: now,
 		})
 	}

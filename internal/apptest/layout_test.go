@@ -12,26 +12,28 @@ import (
 // mayImport is who may know whom: for each package the packages of this module that it may import, and the libraries
 // that belong to it alone.
 var mayImport = map[string][]string{
-	".":                 {"cmd"},
-	"cmd":               {"handlers", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/mail", "internal/research", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"handlers":          {"internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"internal/console":  {},
-	"internal/crm":      {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
-	"internal/identity": {"internal/record", "internal/shape", "internal/fault", "index", "store"},
-	"internal/research": {"internal/catalog", "internal/crm", "internal/shape", "internal/fault"},
-	"internal/catalog":  {"internal/crm", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
-	"internal/tam":      {"internal/catalog", "internal/research", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"internal/outreach": {"internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"internal/planner":  {},
-	"internal/mail":     {},
-	"internal/webhook":  {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"internal/worker":   {"internal/fault", "store"},
-	"internal/record":   {"internal/rows", "internal/shape", "internal/fault", "index", "store"},
-	"index":             {"internal/shape", "internal/fault", "store"},
-	"store":             {"internal/fault"},
-	"internal/rows":     {"internal/shape", "internal/fault"},
-	"internal/shape":    {"internal/fault"},
-	"internal/fault":    {},
+	".":                         {"cmd"},
+	"cmd":                       {"handlers", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/mail", "internal/research/offline", "internal/research/openai", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"handlers":                  {"internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/console":          {},
+	"internal/crm":              {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
+	"internal/identity":         {"internal/record", "internal/shape", "internal/fault", "index", "store"},
+	"internal/research":         {"internal/crm", "internal/shape", "internal/fault"},
+	"internal/research/offline": {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
+	"internal/research/openai":  {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
+	"internal/catalog":          {"internal/crm", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
+	"internal/tam":              {"internal/catalog", "internal/research", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/outreach":         {"internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/planner":          {},
+	"internal/mail":             {},
+	"internal/webhook":          {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/worker":           {"internal/fault", "store"},
+	"internal/record":           {"internal/rows", "internal/shape", "internal/fault", "index", "store"},
+	"index":                     {"internal/shape", "internal/fault", "store"},
+	"store":                     {"internal/fault"},
+	"internal/rows":             {"internal/shape", "internal/fault"},
+	"internal/shape":            {"internal/fault"},
+	"internal/fault":            {},
 }
 
 // owners are the libraries that some packages alone may import.
@@ -113,7 +115,7 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		for word, where := range map[string][]string{
-			"http.Status":          {"handlers", "cmd", "internal/research", "internal/webhook"},
+			"http.Status":          {"handlers", "cmd", "internal/research/openai", "internal/webhook"},
 			"context.Background()": {"cmd"},
 			"os.Exit(":             {"cmd", "."},
 			"time.Now()":           {"handlers", "cmd"},

@@ -1,3 +1,4 @@
-// Package research is who answers the questions of Qualifiers: the catalogue itself, offline, or a language model behind an
-// endpoint that speaks the protocol of chat completions. It knows companies and questions, and nothing of Previews.
+// Package research defines what a research provider is asked about a company and what it answers,
+// and validates the answers. The providers are in internal/research/offline and
+// internal/research/openai. The package does not know Previews, nor how answers are used.
 package research
