@@ -63,7 +63,7 @@ func (s *Service) checkStore(ctx context.Context, repair bool, note func(what st
 				if err := s.Kinds.Verify(tx, report); err != nil {
 					return err
 				}
-				return errors.Join(s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report), s.Webhooks.Verify(tx, report))
+				return errors.Join(s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report), s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report))
 			}
 			if mend {
 				return s.Store.Update(ctx, org, store.Actor{Operation: "check"}, verify)

@@ -85,7 +85,7 @@ func (p *place) kinds() (entities []string) {
 	p.t.Helper()
 	service, _, end := p.open(0)
 	defer end()
-	for _, k := range slices.Concat(service.Kinds.Lists(), service.Outreach.Lists()) {
+	for _, k := range slices.Concat(service.Kinds.Lists(), service.Sequences.Lists()) {
 		entities = append(entities, k.Entity)
 	}
 	slices.Sort(entities)

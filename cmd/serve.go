@@ -69,8 +69,8 @@ func serve(cfg Config, prepare func(ctx context.Context, s *Service, url string)
 		ln = secure.listen(ln)
 	}
 	if cfg.PublicURL == "" {
-		s.Outreach.PublicURL = linkBase(url)
-		cfg.warnOfLinks(log, s.Outreach.PublicURL)
+		s.LinkBase = linkBase(url)
+		cfg.warnOfLinks(log, s.LinkBase)
 	}
 	var say string
 	if prepare != nil {

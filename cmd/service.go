@@ -24,7 +24,9 @@ import (
 	"prospector/internal/identity"
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
+	"prospector/internal/planner"
 	"prospector/internal/record"
+	"prospector/internal/sequence"
 	"prospector/internal/tam"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
@@ -36,19 +38,24 @@ const shutdownTime = 30 * time.Second
 
 // Service is the whole service, wired together.
 type Service struct {
-	Config   Config
-	Store    *store.Store
-	Kinds    *record.Set
-	Identity *identity.Identity
-	CRM      *crm.CRM
-	Catalog  *catalog.Catalog
-	Previews *tam.Tables
-	TAM      *tam.TAM
-	Outreach *outreach.Outreach
-	Webhooks *webhook.Webhooks
-	Index    *index.Engine
-	API      *handlers.API
-	Worker   *worker.Worker
+	Config    Config
+	Store     *store.Store
+	Kinds     *record.Set
+	Identity  *identity.Identity
+	CRM       *crm.CRM
+	Catalog   *catalog.Catalog
+	Previews  *tam.Tables
+	TAM       *tam.TAM
+	Outreach  *outreach.Outreach
+	Sequences *sequence.Engine
+	Webhooks  *webhook.Webhooks
+	Index     *index.Engine
+	API       *handlers.API
+	Worker    *worker.Worker
+
+	// LinkBase is the base of the links in emails. It is public_url or, if that is not set, known when the
+	// service listens.
+	LinkBase string
 
 	log      *slog.Logger
 	mail     *mail.SMTP      // nil when nothing leaves the machine
@@ -100,11 +107,12 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
 		Researcher: cfg.researcher(s.log, st.Now), MaxConcurrentQuestions: cfg.Research.Concurrency,
 	})
-	if err := s.Outreach.Start(context.Background()); err != nil {
+	if err := s.Sequences.Start(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	jobs := s.TAM.Jobs()
 	maps.Copy(jobs, s.Outreach.Jobs())
+	maps.Copy(jobs, s.Sequences.Jobs())
 	maps.Copy(jobs, s.Webhooks.Jobs())
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
 	s.Worker = worker.New(st, log, jobs)
@@ -112,7 +120,7 @@ func Open(cfg Config, log *slog.Logger, clock func() time.Time) (*Service, error
 	s.Worker.Limit(tam.ResearchJob, researchedAtOnce)
 	s.Worker.Limit(tam.ImportJob, importedAtOnce)
 	s.API = handlers.New(handlers.Options{
-		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version,
+		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach, Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version,
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, SeparateMetrics: cfg.MetricsAddr != "",
 	})
 	return s, nil
@@ -140,25 +148,42 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	s.Store = st
 	s.Identity = identity.New(st, s.Kinds, identity.Hooks{
 		OrganizationChanged: func(tx *store.Tx, before, after *identity.Organization) error {
-			return s.Outreach.OrganizationChanged(tx, before, after)
+			return s.Sequences.OrganizationChanged(tx, before, after)
 		},
 	})
 	s.CRM = crm.New(s.Kinds, crm.Hooks{
 		ContactChanged: func(tx *store.Tx, before, after *crm.Contact) error {
-			return s.Outreach.ContactChanged(tx, before, after)
+			return s.Sequences.ContactChanged(tx, before, after)
 		},
-		ContactDeleted: func(tx *store.Tx, contact uuid.UUID) error { return s.Outreach.ContactDeleted(tx, contact) },
+		ContactDeleted: func(tx *store.Tx, contact uuid.UUID) error { return s.Sequences.ContactDeleted(tx, contact) },
 		TaskClosed: func(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
-			return s.Outreach.TaskClosed(tx, task, after)
+			return s.Sequences.TaskClosed(tx, task, after)
 		},
-		Suppressed: func(tx *store.Tx, sup *crm.Suppression) error { return s.Outreach.Suppressed(tx, sup) },
-		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Outreach.Released(tx, sup) },
+		Suppressed: func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Suppressed(tx, sup) },
+		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Released(tx, sup) },
 	})
 	s.Catalog, s.Previews = catalog.New(), tam.NewTables()
 	s.mail = cfg.smtp()
-	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Options{
-		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, Speed: cfg.Sequences.Speed, PublicURL: cfg.PublicURL, Lines: smtpConnections, Log: s.log,
-		Transport: func(uuid.UUID) outreach.Transport {
+	s.LinkBase = cfg.PublicURL
+	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Hooks{
+		CampaignChanged: func(tx *store.Tx, before, after *outreach.Campaign) error {
+			return s.Sequences.CampaignChanged(tx, before, after)
+		},
+		ContactsAdded: func(tx *store.Tx, contacts []uuid.UUID) error {
+			return s.Sequences.ContactsAdded(tx, contacts)
+		},
+		ContactsRemoved: func(tx *store.Tx, contacts []uuid.UUID) error {
+			return s.Sequences.ContactsRemoved(tx, contacts)
+		},
+		Now: func(tx *store.Tx) time.Time { return s.Sequences.Now(tx) },
+		SenderLedger: func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error) {
+			return s.Sequences.SenderLedger(tx, sender)
+		},
+	})
+	s.Sequences = sequence.New(st, s.Identity, s.CRM, s.Outreach, sequence.Options{
+		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, Speed: cfg.Sequences.Speed,
+		PublicURL: func() string { return s.LinkBase }, Connections: smtpConnections, Log: s.log,
+		Transport: func(uuid.UUID) sequence.Transport {
 			if s.mail == nil {
 				return nil
 			}
@@ -166,7 +191,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		},
 	})
 	hooks := cfg.Webhooks
-	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.Previews.Sources(), s.Outreach.Sources()), webhook.Options{
+	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.Previews.Sources(), s.Sequences.Sources()), webhook.Options{
 		AllowPrivateNetworks: hooks.AllowPrivateNetworks, Timeout: hooks.Timeout, RetrySchedule: hooks.RetrySchedule,
 		Retention: hooks.Retention, MaxPending: hooks.MaxPending, Concurrency: hooks.Concurrency,
 		Agent: "Prospector/" + Version, Log: s.log,
@@ -176,12 +201,12 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 
 // lists gives what the lists of each kind need to know.
 func (s *Service) lists() []*index.Kind {
-	return slices.Concat(s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Outreach.Lists())
+	return slices.Concat(s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Sequences.Lists())
 }
 
 // Close closes the index and the store of a service that does not run.
 func (s *Service) Close() error {
-	s.Outreach.StopClock(context.Background())
+	s.Sequences.StopClock(context.Background())
 	s.Index.Close()
 	if s.mail != nil {
 		_ = s.mail.Close()
@@ -209,7 +234,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 		s.Identity.PersistKeyUses(workerCtx, func(err error) { s.log.Warn("last uses of keys are not written down", "error", err) })
 	})
 
-	workers.Go(func() { s.Outreach.KeepTime(workerCtx) })
+	workers.Go(func() { s.Sequences.RunClock(workerCtx) })
 	workers.Go(func() { s.Worker.Run(workerCtx) })
 	workers.Go(func() { s.Webhooks.Sender.Run(workerCtx) })
 	workers.Go(func() {
@@ -247,7 +272,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func()) error 
 	servers.Wait()
 	stopWorkers()
 	workers.Wait()
-	s.Outreach.Wait()
+	s.Sequences.Wait()
 	err = errors.Join(err, s.Close(), removeAdmin(s.Config.DataDir))
 	s.log.Info("stopped")
 	return err
@@ -263,7 +288,7 @@ func (s *Service) warn() {
 	} else if !since.IsZero() {
 		s.log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since)
 	}
-	if ahead := s.Outreach.ClockAhead(); s.Config.Sequences.Speed == 1 && ahead > aheadMost {
+	if ahead := s.Sequences.ClockAhead(); s.Config.Sequences.Speed == 1 && ahead > aheadMost {
 		s.log.Warn("the clock of sequences is ahead of the wall's, and stays so: it has run faster on this data, and never goes back. Emails go out that much before their hour", "ahead", ahead.Round(time.Second))
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
+	"prospector/internal/sequence"
 	"prospector/internal/tam"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
@@ -32,17 +33,18 @@ import (
 
 // Options contains the components that the API serves, and its limits.
 type Options struct {
-	Store    *store.Store
-	Index    *index.Engine
-	Identity *identity.Identity
-	CRM      *crm.CRM
-	Catalog  *catalog.Catalog
-	TAM      *tam.TAM
-	Outreach *outreach.Outreach
-	Webhooks *webhook.Webhooks
-	Worker   *worker.Worker
-	Log      *slog.Logger
-	Version  string
+	Store     *store.Store
+	Index     *index.Engine
+	Identity  *identity.Identity
+	CRM       *crm.CRM
+	Catalog   *catalog.Catalog
+	TAM       *tam.TAM
+	Outreach  *outreach.Outreach
+	Sequences *sequence.Engine
+	Webhooks  *webhook.Webhooks
+	Worker    *worker.Worker
+	Log       *slog.Logger
+	Version   string
 	// RatePerMinute is the rate limit of organizations without a limit of their own. 0 means no limit.
 	RatePerMinute int
 	// BodyBytes is the maximum size of a request body.

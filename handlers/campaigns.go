@@ -9,6 +9,7 @@ import (
 	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
+	"prospector/internal/sequence"
 	"prospector/store"
 )
 
@@ -57,8 +58,8 @@ func (a *API) campaignOperations() []Operation {
 		read(Operation{
 			Name: "get_campaign_stats", Method: http.MethodGet, Path: path + "/stats", Access: identity.Read,
 			Summary: "Get the statistics of a campaign",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (outreach.CampaignStats, error) {
-			return o.Stats(tx, id)
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (sequence.CampaignStats, error) {
+			return a.Sequences.Stats(tx, id)
 		})),
 		read(Operation{
 			Name: "simulate_campaign", Method: http.MethodPost, Path: path + "/simulate", Access: identity.Read,

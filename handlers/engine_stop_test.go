@@ -263,7 +263,7 @@ func (p *play) work(kind string) {
 	for _, job := range jobs {
 		if job.Kind == kind {
 			done++
-			if err := p.app.Outreach.Jobs()[kind](context.Background(), job); err != nil {
+			if err := p.app.Sequences.Jobs()[kind](context.Background(), job); err != nil {
 				p.t.Fatal(err)
 			}
 		}

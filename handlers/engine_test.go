@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -352,7 +353,8 @@ func (p *play) settled(s *sequence) {
 func (p *play) verify() {
 	p.t.Helper()
 	err := p.app.Store.View(p.ID, func(tx *store.Tx) error {
-		return p.app.Outreach.Verify(tx, func(_ bool, format string, args ...any) { p.t.Errorf(format, args...) })
+		report := func(_ bool, format string, args ...any) { p.t.Errorf(format, args...) }
+		return errors.Join(p.app.Outreach.Verify(tx, report), p.app.Sequences.Verify(tx, report))
 	})
 	if err != nil {
 		p.t.Error(err)

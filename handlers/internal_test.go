@@ -20,6 +20,7 @@ import (
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
 	"prospector/internal/record"
+	"prospector/internal/sequence"
 	"prospector/internal/tam"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
@@ -36,12 +37,13 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	kinds := &record.Set{}
 	users, records := identity.New(st, kinds, identity.Hooks{}), crm.New(kinds, crm.Hooks{})
 	market, previews := catalog.New(), tam.NewTables()
-	reach := outreach.New(st, kinds, users, records, outreach.Options{})
+	reach := outreach.New(st, kinds, users, records, outreach.Hooks{})
+	sequences := sequence.New(st, users, records, reach, sequence.Options{})
 	hooks, err := webhook.New(st, kinds, nil, webhook.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists, err := index.Open(st, slices.Concat(kinds.Lists(), market.Lists(), previews.Lists(), reach.Lists()), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	lists, err := index.Open(st, slices.Concat(kinds.Lists(), market.Lists(), previews.Lists(), sequences.Lists()), index.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		st.Close()
 	})
 	return New(Options{
-		Store: st, Index: lists, Identity: users, CRM: records, Catalog: market, TAM: tam.New(st, lists, previews, market, users, records, tam.Options{}), Outreach: reach, Webhooks: hooks, Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
+		Store: st, Index: lists, Identity: users, CRM: records, Catalog: market, TAM: tam.New(st, lists, previews, market, users, records, tam.Options{}), Outreach: reach, Sequences: sequences, Webhooks: hooks, Worker: worker.New(st, slog.New(slog.DiscardHandler), nil),
 		Log: slog.New(slog.NewTextHandler(log, nil)), BodyBytes: 1 << 20,
 	})
 }

@@ -48,7 +48,7 @@ func (m *mailer) run() {
 	m.t.Helper()
 	for range 1000 {
 		m.app.Work()
-		m.app.Outreach.Wait()
+		m.app.Sequences.Wait()
 		due, _, err := m.app.Store.Due(m.app.Clock.Now(), 1, nil)
 		if err != nil {
 			m.t.Fatal(err)

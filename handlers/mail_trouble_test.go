@@ -19,7 +19,7 @@ import (
 	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/mail"
-	"prospector/internal/outreach"
+	engine "prospector/internal/sequence"
 )
 
 const (
@@ -95,7 +95,7 @@ func (m *mailer) encrypts(roots *x509.CertPool) {
 	m.t.Helper()
 	s := mail.NewSMTP(mail.Options{Host: m.server.Addr.IP.String(), Port: m.server.Addr.Port, Username: "ada", Password: mailSecret, RootCAs: roots})
 	m.t.Cleanup(func() { _ = s.Close() })
-	m.app.Outreach.Transport = func(uuid.UUID) outreach.Transport { return s }
+	m.app.Sequences.Options.Transport = func(uuid.UUID) engine.Transport { return s }
 }
 
 // selfMade is a certificate that nobody trusts.

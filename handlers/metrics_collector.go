@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"prospector/index"
-	"prospector/internal/outreach"
+	"prospector/internal/sequence"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -18,7 +18,7 @@ type componentStats struct {
 	index index.Stats
 	jobs  worker.Stats
 	hooks webhook.Stats
-	mail  outreach.MailStats
+	mail  sequence.MailStats
 	ahead time.Duration // of the clock of sequences
 }
 
@@ -70,9 +70,9 @@ var webhookMetrics = []statMetric{
 }
 
 var mailMetrics = []statMetric{
-	{"prospector_mail_held", "1 while sending of all messages is paused because of the mail server, otherwise 0.", gauge, func(s *componentStats) float64 { return truth(s.mail.Trouble != "") }},
-	{"prospector_mail_senders_held", "Senders whose messages are paused because the mail server does not accept them.", gauge, func(s *componentStats) float64 { return float64(s.mail.SendersHeld) }},
-	{"prospector_mail_in_hand", "Messages being handed to the mail server.", gauge, func(s *componentStats) float64 { return float64(s.mail.InHand) }},
+	{"prospector_mail_held", "1 while sending of all messages is paused because of the mail server, otherwise 0.", gauge, func(s *componentStats) float64 { return truth(s.mail.OutageStage != "") }},
+	{"prospector_mail_senders_held", "Senders whose messages are paused because the mail server does not accept them.", gauge, func(s *componentStats) float64 { return float64(s.mail.SendersBackedOff) }},
+	{"prospector_mail_in_hand", "Messages being handed to the mail server.", gauge, func(s *componentStats) float64 { return float64(s.mail.InFlight) }},
 }
 
 var sequenceMetrics = []statMetric{
@@ -146,11 +146,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for run, took := range s.jobs.Runs {
 		to <- durations(c.jobRuns, took, run.Kind, string(run.Outcome))
 	}
-	s.ahead = c.api.Outreach.ClockAhead()
+	s.ahead = c.api.Sequences.ClockAhead()
 	c.show(to, &s, sequenceMetrics)
-	s.mail = c.api.Outreach.MailStats()
+	s.mail = c.api.Sequences.MailStats()
 	c.show(to, &s, mailMetrics)
-	for result, n := range s.mail.HandedOver {
+	for result, n := range s.mail.Results {
 		to <- prometheus.MustNewConstMetric(c.mails, counter, float64(n), result)
 	}
 	if s.hooks, err = c.api.Webhooks.Stats(); err != nil {

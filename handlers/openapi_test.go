@@ -244,7 +244,7 @@ func TestDocumentEvents(t *testing.T) {
 	newToken(org)
 	running := makers["campaigns"](org)
 	org.Write.Post("/v1/campaigns/"+running+"/sequences/"+begin(org, running)+"/stop", `{"reason": "replied"}`).Is(200)
-	app.Outreach.PublicURL = "nowhere" // no message can have such a link
+	app.LinkBase = "nowhere" // no message can have such a link
 	newToken(org)
 	attempted(app, org, hook)
 	for _, attempt := range org.Read.Get(hooksPath + "/" + hook + "/deliveries?page_size=100").Is(200).Column("id") {

@@ -29,11 +29,11 @@ func (a *API) serviceOperations() []Operation {
 			if a.draining.Load() {
 				return Health{}, fault.New(fault.Unavailable, "the service is shutting down")
 			}
-			mail := a.Outreach.MailStats()
-			if mail.Trouble != "" {
-				return Health{}, fault.New(fault.Unavailable, "sending is paused: %s", mail.Trouble)
+			mail := a.Sequences.MailStats()
+			if mail.OutageStage != "" {
+				return Health{}, fault.New(fault.Unavailable, "sending is paused: %s", mail.OutageStage)
 			}
-			return Health{Status: "ok", SendersHeld: mail.SendersHeld}, a.Store.Writable(c.request.Context())
+			return Health{Status: "ok", SendersHeld: mail.SendersBackedOff}, a.Store.Writable(c.request.Context())
 		}),
 		withoutTx(Operation{
 			Name: "get_openapi", Method: http.MethodGet, Path: "/openapi.json", Summary: "Get this document",

@@ -197,7 +197,7 @@ func (r simRandom) run(t *testing.T, rounds int) {
 		if r.chance(2) {
 			ref.cap, ref.gap = r.IntN(5), []time.Duration{0, 30 * time.Second, 7 * time.Minute, 3 * time.Hour}[r.IntN(4)]
 		}
-		app.Outreach.DailyCap, app.Outreach.MinGap = ref.cap, ref.gap
+		app.Sequences.Options.DailyCap, app.Sequences.Options.MinGap = ref.cap, ref.gap
 		simRaw(t, org.Admin, "PATCH", "/v1/organization", ref.simOrg, 200)
 		var err error
 		if ref.zone, err = time.LoadLocation(m.zone); err != nil {

@@ -15,13 +15,13 @@ const unsubscribePath = "/u/"
 // unsubscribeOperations returns the operations for recipients of messages. They require no API key: the
 // token in the link authorizes them.
 func (a *API) unsubscribeOperations() []Operation {
-	o := a.Outreach
+	e := a.Sequences
 	return []Operation{
 		withoutTx(Operation{
 			Name: "get_unsubscribe_page", Method: http.MethodGet, Path: unsubscribePath + "{token}", Summary: "Show the unsubscribe page for the recipient of a message",
 			Codes: []fault.Code{fault.NotFound},
 		}, func(c *call, _ nothing) (htmlPage, error) {
-			done, err := o.IsUnsubscribed(c.params["token"])
+			done, err := e.IsUnsubscribed(c.params["token"])
 			if err != nil {
 				return htmlPage{}, err
 			}
@@ -34,7 +34,7 @@ func (a *API) unsubscribeOperations() []Operation {
 			Name: "unsubscribe", Method: http.MethodPost, Path: unsubscribePath + "{token}", Summary: "Unsubscribe the recipient of a message with one click (RFC 8058); the body is ignored",
 			Codes: []fault.Code{fault.NotFound},
 		}, func(c *call, _ anyBody) (htmlPage, error) {
-			if err := o.Unsubscribe(c.request.Context(), c.params["token"], store.Actor{Operation: c.op.Name, RequestID: c.requestID}); err != nil {
+			if err := e.Unsubscribe(c.request.Context(), c.params["token"], store.Actor{Operation: c.op.Name, RequestID: c.requestID}); err != nil {
 				return htmlPage{}, err
 			}
 			return unsubscribePage(console.UnsubscribeDone)

@@ -43,6 +43,7 @@ type Tx struct {
 	enqueued  bool
 	after     []func()
 	raw       func(*bolt.Tx) error // done in place of the writes
+	values    map[any]any          // see TxValue
 }
 
 // sharedPrefix marks the buckets that stand beside the organizations'. Only code of this package names one, and every

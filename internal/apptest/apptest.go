@@ -5,6 +5,7 @@ package apptest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -95,9 +96,7 @@ func (a *App) Start() {
 	a.Service = s
 	a.server = httptest.NewServer(s.API)
 	a.URL = a.server.URL
-	if s.Outreach.PublicURL == "" {
-		s.Outreach.PublicURL = a.URL
-	}
+	s.LinkBase = cmp.Or(s.LinkBase, a.URL)
 	a.document = loadDocument(a.t, a.URL, s.API.Operations())
 }
 
@@ -124,7 +123,7 @@ func (a *App) Crash() {
 // they run.
 func (a *App) Work() {
 	a.t.Helper()
-	if err := a.Outreach.KeepTimeOnce(context.Background()); err != nil {
+	if err := a.Sequences.ExtendClock(context.Background()); err != nil {
 		a.t.Error(err)
 	}
 	a.Worker.Once(context.Background())

@@ -13,8 +13,8 @@ import (
 // that belong to it alone.
 var mayImport = map[string][]string{
 	".":                         {"cmd"},
-	"cmd":                       {"handlers", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/mail", "internal/research/offline", "internal/research/openai", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"handlers":                  {"internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"cmd":                       {"handlers", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/planner", "internal/mail", "internal/research/offline", "internal/research/openai", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"handlers":                  {"internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/console":          {},
 	"internal/crm":              {"internal/identity", "internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/identity":         {"internal/record", "internal/shape", "internal/fault", "index", "store"},
@@ -23,7 +23,9 @@ var mayImport = map[string][]string{
 	"internal/research/openai":  {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
 	"internal/catalog":          {"internal/crm", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"internal/tam":              {"internal/catalog", "internal/research", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"internal/outreach":         {"internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/sequence":         {"internal/outreach", "internal/template", "internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/outreach":         {"internal/template", "internal/planner", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/template":         {"internal/planner", "internal/shape", "internal/fault"},
 	"internal/planner":          {},
 	"internal/mail":             {},
 	"internal/webhook":          {"internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},

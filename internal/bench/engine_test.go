@@ -160,7 +160,7 @@ func (c *campaignBench) send() time.Duration {
 	})
 	cancel()
 	running.Wait()
-	c.s.Outreach.Wait()
+	c.s.Sequences.Wait()
 	if n := c.listed(); n != total {
 		c.b.Fatalf("%d of %d messages are listed", n, total)
 	}

@@ -18,7 +18,7 @@ type AudienceStatus string
 
 const (
 	AudienceActive   AudienceStatus = "active"
-	AudienceArchived AudienceStatus = "archived" // it takes no contacts and cannot be attached
+	AudienceArchived AudienceStatus = "archived" // takes no contacts and cannot be attached
 )
 
 // Audience is a named set of contacts.
@@ -29,7 +29,7 @@ type Audience struct {
 	Status       AudienceStatus `json:"status" rule:"updateonly,default=active,enum=active|archived" doc:"An archived audience takes no contacts and cannot be attached to a campaign."`
 	ContactCount int            `json:"contact_count" rule:"readonly"`
 
-	// ContactIDs are whom a new audience begins with.
+	// ContactIDs are the contacts that a new audience starts with.
 	ContactIDs shape.IDs `json:"-" input:"contact_ids" rule:"ref=contacts,maxlen=10000"`
 }
 
@@ -58,10 +58,10 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			if before.Name == after.Name {
 				return nil
 			}
-			return o.renameAudience(tx, after)
+			return o.updateAudienceName(tx, after)
 		},
 		MayDelete: func(tx *store.Tx, a *Audience) error {
-			campaigns, err := o.Campaigns.Table.IDs(tx, byAudience, a.ID[:], 1)
+			campaigns, err := o.CampaignsWithAudience(tx, a.ID, 1)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 			}
 			return nil
 		},
-		AfterDelete: func(tx *store.Tx, a *Audience) error { return o.drop(tx, a.ID) },
+		AfterDelete: func(tx *store.Tx, a *Audience) error { return o.startDroppingMembers(tx, a.ID) },
 	}
 }
 
@@ -83,7 +83,7 @@ func nameTaken(path, name string, other uuid.UUID) error {
 	return fault.Taken(fault.AudienceNameTaken, path, other.String(), "%q is the name of another audience", name)
 }
 
-// CreateAudience makes an audience with the contacts that it begins with.
+// CreateAudience creates an audience with its first contacts.
 func (o *Outreach) CreateAudience(tx *store.Tx, d record.Draft[Audience]) (store.Doc[Audience], error) {
 	doc, err := o.Audiences.Create(tx, d)
 	if err == nil {
@@ -92,7 +92,8 @@ func (o *Outreach) CreateAudience(tx *store.Tx, d record.Draft[Audience]) (store
 	return doc, err
 }
 
-// Members gives the contacts of an audience, in the order of their ids.
+// Members returns the contacts of an audience, ordered by id. It fails with not_found if the audience
+// does not exist.
 func (o *Outreach) Members(tx *store.Tx, audience uuid.UUID) ([]uuid.UUID, error) {
 	if !o.Audiences.Table.Has(tx, audience) {
 		return nil, fault.ErrNotFound
@@ -100,94 +101,112 @@ func (o *Outreach) Members(tx *store.Tx, audience uuid.UUID) ([]uuid.UUID, error
 	return o.members.All(tx, audience)
 }
 
-// Added is what became of an addition to an audience.
+// AudiencesOf returns the audiences that a contact belongs to.
+func (o *Outreach) AudiencesOf(tx *store.Tx, contact uuid.UUID) ([]uuid.UUID, error) {
+	return o.members.Owners(tx, contact)
+}
+
+// Added is the result of adding contacts to an audience.
 type Added struct {
 	AudienceID uuid.UUID        `json:"audience_id"`
-	Added      int              `json:"added" doc:"How many were not in it before."`
+	Added      int              `json:"added" doc:"The number of contacts that were not in the audience before."`
 	Failures   []ContactFailure `json:"failures"`
 }
 
-// Removed is what became of a removal from an audience.
+// Removed is the result of removing contacts from an audience.
 type Removed struct {
 	AudienceID uuid.UUID        `json:"audience_id"`
 	Failures   []ContactFailure `json:"failures"`
 }
 
-// ContactFailure says why a contact was passed over.
+// ContactFailure is why a contact was not added or removed.
 type ContactFailure struct {
 	ContactID   uuid.UUID `json:"contact_id"`
 	Code        Refusal   `json:"code" rule:"enum=contact_not_found"`
 	Description string    `json:"description"`
 }
 
-// AddContacts puts contacts into an audience, whoever they are: who may be written to is decided when something is sent. Those that
-// do not exist are failures.
+// AddContacts adds contacts to an audience. Contacts that opted out or are suppressed are added too,
+// because that is checked when something is sent. Contacts that do not exist are reported as failures.
+// An archived audience is refused with audience_archived.
 func (o *Outreach) AddContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID) (Added, error) {
-	done := Added{AudienceID: audience, Failures: []ContactFailure{}}
+	result := Added{AudienceID: audience, Failures: []ContactFailure{}}
 	doc, err := o.Audiences.Get(tx, audience)
 	if err != nil {
-		return done, err
+		return result, err
 	}
 	if doc.Record.Status == AudienceArchived {
-		return done, fault.New(fault.AudienceArchived, "the audience is archived and takes no contacts")
+		return result, fault.New(fault.AudienceArchived, "the audience is archived and takes no contacts")
 	}
 	known := make([]uuid.UUID, 0, len(contacts))
 	for _, id := range contacts {
 		if o.crm.Contacts.Table.Has(tx, id) {
 			known = append(known, id)
 		} else {
-			done.Failures = append(done.Failures, ContactFailure{id, ContactNotFound, ContactNotFound.description()})
+			result.Failures = append(result.Failures, ContactFailure{id, ContactNotFound, ContactNotFound.Description()})
 		}
 	}
 	added, err := o.members.Add(tx, audience, known)
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	done.Added = len(added)
-	if err := o.recount(tx, doc, len(added)); err != nil {
-		return done, err
+	result.Added = len(added)
+	if err := o.addToCount(tx, doc, len(added)); err != nil {
+		return result, err
 	}
-	return done, o.joined(tx, audience, added)
+	return result, o.contactsAdded(tx, audience, added)
 }
 
-// AddFound puts contacts into an audience that were found and not named: those that are gone since are no failures.
+// contactsAdded calls the hook if the audience is attached to a campaign.
+func (o *Outreach) contactsAdded(tx *store.Tx, audience uuid.UUID, added []uuid.UUID) error {
+	if o.hooks.ContactsAdded == nil || len(added) == 0 {
+		return nil
+	}
+	campaigns, err := o.CampaignsWithAudience(tx, audience, 1)
+	if err != nil || len(campaigns) == 0 {
+		return err
+	}
+	return o.hooks.ContactsAdded(tx, added)
+}
+
+// AddFound adds contacts that a search found. Unlike AddContacts, it ignores those that were deleted since.
 func (o *Outreach) AddFound(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID) (Added, error) {
-	done, err := o.AddContacts(tx, audience, contacts)
-	done.Failures = []ContactFailure{}
-	return done, err
+	result, err := o.AddContacts(tx, audience, contacts)
+	result.Failures = []ContactFailure{}
+	return result, err
 }
 
-// RemoveContacts takes contacts out of an audience; those that are not in it are ignored.
+// RemoveContacts removes contacts from an audience. Contacts that are not in it are ignored.
 func (o *Outreach) RemoveContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID) (Removed, error) {
-	done := Removed{AudienceID: audience, Failures: []ContactFailure{}}
+	result := Removed{AudienceID: audience, Failures: []ContactFailure{}}
 	doc, err := o.Audiences.Get(tx, audience)
 	if err != nil {
-		return done, err
+		return result, err
 	}
 	removed, err := o.members.Remove(tx, audience, contacts)
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	if err := o.recount(tx, doc, -len(removed)); err != nil {
-		return done, err
+	if err := o.addToCount(tx, doc, -len(removed)); err != nil {
+		return result, err
 	}
-	return done, o.recheckContacts(tx, removed)
+	if o.hooks.ContactsRemoved == nil {
+		return result, nil
+	}
+	return result, o.hooks.ContactsRemoved(tx, removed)
 }
 
-// recount changes the count of an audience that the caller has named: it is a change of the audience.
-func (o *Outreach) recount(tx *store.Tx, doc store.Doc[Audience], by int) error {
+// addToCount changes contact_count, as a change that the caller made to the audience.
+func (o *Outreach) addToCount(tx *store.Tx, doc store.Doc[Audience], by int) error {
 	rec := doc.Record
 	rec.ContactCount += by
 	_, err := o.Audiences.Replace(tx, doc, rec)
 	return err
 }
 
-// ContactDeleted stops the sequences of a contact that goes, and takes it out of its audiences, which is no change that anybody made
-// to them.
-func (o *Outreach) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
-	if err := o.stopContact(tx, contact, StopContactDeleted); err != nil {
-		return err
-	}
+// ForgetContact removes a deleted contact from its audiences. Nobody changed the audiences themselves, so
+// that they keep their versions.
+func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 	audiences, err := o.members.Owners(tx, contact)
 	if err != nil {
 		return err
@@ -197,7 +216,7 @@ func (o *Outreach) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 			return err
 		}
 		doc, err := o.Audiences.Get(tx, id)
-		if fault.CodeOf(err) == fault.NotFound { // its members are being dropped
+		if fault.CodeOf(err) == fault.NotFound { // deleted, and its members are still being dropped
 			continue
 		}
 		if err != nil {
@@ -212,17 +231,19 @@ func (o *Outreach) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 	return nil
 }
 
-// dropJob is the kind of the job that clears the members of an audience that is gone.
-const dropJob = "audience.drop"
+// dropMembersJob is the kind of job that drops the members of a deleted audience.
+const dropMembersJob = "audience.drop"
 
-// dropMost is how many members go in one transaction: more would keep other writers waiting for longer than they notice.
-const dropMost = 5_000
+// maxDroppedMembers is how many members are dropped in one transaction, so that other writers do not
+// wait noticeably.
+const maxDroppedMembers = 5_000
 
-// drop clears the members of an audience that goes: here when they are few, else in a job.
-func (o *Outreach) drop(tx *store.Tx, audience uuid.UUID) error {
-	more, err := o.members.Drop(tx, audience, dropMost)
+// startDroppingMembers drops the members of a deleted audience. A job drops what does not fit into this
+// transaction.
+func (o *Outreach) startDroppingMembers(tx *store.Tx, audience uuid.UUID) error {
+	more, err := o.members.Drop(tx, audience, maxDroppedMembers)
 	if err == nil && more {
-		_, err = tx.Enqueue(dropJob, tx.Now(), audience)
+		_, err = tx.Enqueue(dropMembersJob, tx.Now(), audience)
 	}
 	return err
 }
@@ -233,8 +254,9 @@ func (o *Outreach) dropMembers(ctx context.Context, job store.Job) error {
 		return err
 	}
 	for more := true; more; {
-		err := o.store.Update(ctx, job.Org, store.Actor{Operation: "delete_audience"}, func(tx *store.Tx) (err error) {
-			if more, err = o.members.Drop(tx, audience, dropMost); err == nil && !more {
+		actor := store.Actor{Operation: "delete_audience"}
+		err := o.store.Update(ctx, job.Org, actor, func(tx *store.Tx) (err error) {
+			if more, err = o.members.Drop(tx, audience, maxDroppedMembers); err == nil && !more {
 				err = tx.Done(job.ID)
 			}
 			return err

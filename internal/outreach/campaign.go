@@ -11,7 +11,7 @@ import (
 	"prospector/store"
 )
 
-// CampaignStatus is how far a campaign is.
+// CampaignStatus is the stage of a campaign.
 type CampaignStatus string
 
 const (
@@ -22,50 +22,64 @@ const (
 	CampaignArchived  CampaignStatus = "archived"
 )
 
-// moves are what a campaign of each status may become; archived it may become from every one.
-var moves = map[CampaignStatus][]CampaignStatus{
+// transitions are the statuses that can follow each status. Every status can become archived.
+var transitions = map[CampaignStatus][]CampaignStatus{
 	CampaignDraft:  {CampaignActive},
 	CampaignActive: {CampaignPaused, CampaignCompleted},
 	CampaignPaused: {CampaignActive, CampaignCompleted},
 }
 
-// Campaign runs a sequence template against audiences.
+// Campaign runs a sequence template for the contacts of audiences.
 type Campaign struct {
 	record.Head
 	Name         string         `json:"name" rule:"required,maxlen=255"`
-	Status       CampaignStatus `json:"status" rule:"default=draft,enum=draft|active|paused|completed|archived" doc:"draft becomes active; active and paused become each other and completed; every one becomes archived. A new campaign is draft, active or paused."`
-	Prioritized  bool           `json:"prioritized" doc:"Its messages go before those of the sender's other campaigns."`
-	EndDate      shape.Date     `json:"end_date" doc:"The last day on which anything goes out, in the organization's time zone."`
-	TemplateID   uuid.NullUUID  `json:"template_id" label:"Template" rule:"required,ref=sequence-templates" doc:"Another can be chosen while the campaign is a draft."`
+	Status       CampaignStatus `json:"status" rule:"default=draft,enum=draft|active|paused|completed|archived" doc:"A new campaign is draft, active or paused. A draft can become active. An active campaign can become paused or completed, a paused one active or completed. Every campaign can be archived."`
+	Prioritized  bool           `json:"prioritized" doc:"Its messages are sent before those of the sender's other campaigns."`
+	EndDate      shape.Date     `json:"end_date" doc:"The last day on which anything is sent, in the organization's time zone."`
+	TemplateID   uuid.NullUUID  `json:"template_id" label:"Template" rule:"required,ref=sequence-templates" doc:"Can be changed while the campaign is a draft."`
 	TemplateName string         `json:"template_name" rule:"readonly"`
 	Audiences    []AudienceName `json:"audiences" rule:"readonly"`
-	OwnerID      uuid.NullUUID  `json:"owner_id" label:"Owner" rule:"ref=users" doc:"Who sends. The user of the key when nobody is named."`
+	OwnerID      uuid.NullUUID  `json:"owner_id" label:"Owner" rule:"ref=users" doc:"The sender. Defaults to the user of the API key."`
 
-	// AudienceIDs are the audiences that a new campaign begins with.
+	// AudienceIDs are the audiences that a new campaign starts with.
 	AudienceIDs shape.IDs `json:"-" input:"audience_ids" rule:"required,ref=audiences,maxlen=1000"`
 
-	held held
+	state campaignState
 }
 
-// AudienceName is an audience as a campaign names it.
+// AudienceName is an audience as campaigns show it.
 type AudienceName struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
 }
 
-// held is what a campaign keeps to itself.
-type held struct {
-	// Restored says that it was active in a backup, and is paused since that was restored.
+// campaignState is the private part of a campaign.
+type campaignState struct {
+	// Restored is set while a campaign that was active in a restored backup is paused.
 	Restored bool `json:"restored,omitzero"`
 }
 
-// Private is kept beside the record and never answered.
-func (c *Campaign) Private() any { return &c.held }
+// Private returns the part that is stored beside the record and never shown.
+func (c *Campaign) Private() any { return &c.state }
 
-// The keys under which campaigns stand beside what they refer to.
+// HasAudience reports whether an audience is attached to the campaign.
+func (c *Campaign) HasAudience(audience uuid.UUID) bool {
+	return slices.ContainsFunc(c.Audiences, func(a AudienceName) bool { return a.ID == audience })
+}
+
+// IsRunning reports whether the campaign is active or paused.
+func (c *Campaign) IsRunning() bool { return c.Status == CampaignActive || c.Status == CampaignPaused }
+
+// IsFinished reports whether the campaign is completed or archived.
+func (c *Campaign) IsFinished() bool {
+	return c.Status == CampaignCompleted || c.Status == CampaignArchived
+}
+
+// The keys by which campaigns are found. The reference to the template is a third one.
 const (
 	byAudience = "audience"
 	byStatus   = "status"
+	byTemplate = "template_id"
 )
 
 func (o *Outreach) campaignRules() record.Rules[Campaign] {
@@ -74,7 +88,10 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 		Triggers: []store.Trigger{
 			{Event: "activated", Description: "A campaign became active."},
 			{Event: "paused", Description: "A campaign was paused.", Example: campaignAs(CampaignPaused)},
-			{Event: "completed", Description: "A campaign was completed, by hand or because its end_date has passed.", Example: campaignAs(CampaignCompleted)},
+			{
+				Event: "completed", Example: campaignAs(CampaignCompleted),
+				Description: "A campaign was completed, by a user or because its end_date has passed.",
+			},
 			{Event: "archived", Description: "A campaign was archived.", Example: campaignAs(CampaignArchived)},
 		},
 		UpdateEvents: func(before, after *Campaign) []string {
@@ -103,15 +120,16 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 	}
 }
 
-// checkCampaign holds a campaign to the moves that it may make, and fills in what follows from what it names.
+// checkCampaign refuses changes of status and template that are not allowed, and derives the fields that
+// follow from the others.
 func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Problems) error {
 	if !c.OwnerID.Valid {
 		c.OwnerID = actingUser(tx)
 	}
-	if before == nil && (c.Status == CampaignCompleted || c.Status == CampaignArchived) {
+	if before == nil && c.IsFinished() {
 		p.Invalid("status", "must be one of draft, active, paused in a new campaign")
 	}
-	if p.Err() != nil { // what it names may not be there
+	if p.Err() != nil { // the template or an audience may not exist
 		return nil
 	}
 	if before == nil {
@@ -120,16 +138,8 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 				return err
 			}
 		}
-	} else {
-		if before.Status != c.Status && c.Status != CampaignArchived && !slices.Contains(moves[before.Status], c.Status) {
-			return fault.New(fault.InvalidTransition, "status cannot become %s: the campaign is %s", c.Status, before.Status)
-		}
-		if before.TemplateID != c.TemplateID && before.Status != CampaignDraft {
-			return fault.New(fault.InvalidTransition, "template_id cannot be changed: the campaign is %s", before.Status)
-		}
-		if before.Status != c.Status {
-			c.held.Restored = false // somebody has decided
-		}
+	} else if err := checkCampaignUpdate(before, c); err != nil {
+		return err
 	}
 	if before == nil || before.TemplateID != c.TemplateID {
 		t, err := o.Templates.Get(tx, c.TemplateID.UUID)
@@ -138,130 +148,81 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 		}
 		c.TemplateName = t.Record.Name
 	}
-	if before == nil && c.Status == CampaignActive {
-		return o.start(tx, c)
+	if before == nil {
+		return o.campaignChanged(tx, nil, c)
 	}
 	return nil
 }
 
-// start begins the sequences of a campaign, and takes those further that have begun.
-func (o *Outreach) start(tx *store.Tx, c *Campaign) error {
-	if err := o.promiseBegin(tx, beginWork{Campaign: uuid.NullUUID{UUID: c.ID, Valid: true}}); err != nil {
-		return err
+func checkCampaignUpdate(before, c *Campaign) error {
+	hasNewStatus := before.Status != c.Status
+	if hasNewStatus && c.Status != CampaignArchived && !slices.Contains(transitions[before.Status], c.Status) {
+		return fault.New(fault.InvalidTransition, "status cannot become %s: the campaign is %s", c.Status, before.Status)
 	}
-	return o.wake(tx)
+	if before.TemplateID != c.TemplateID && before.Status != CampaignDraft {
+		return fault.New(fault.InvalidTransition, "template_id cannot be changed: the campaign is %s", before.Status)
+	}
+	if hasNewStatus {
+		c.state.Restored = false // a user decided, so that ResumeRestored must not
+	}
+	return nil
 }
 
-// campaignChanged lets the sequences of a campaign begin, go on or end as it does.
 func (o *Outreach) campaignChanged(tx *store.Tx, before, after *Campaign) error {
-	lost := slices.ContainsFunc(before.Audiences, func(a AudienceName) bool { return !after.has(a.ID) })
-	gained := slices.ContainsFunc(after.Audiences, func(a AudienceName) bool { return !before.has(a.ID) })
-	if gained {
-		if err := o.settled(tx); err != nil {
-			return err
-		}
-	}
-	if after.over() && after.Status != before.Status || lost {
-		if err := o.recheckCampaign(tx, after.ID); err != nil {
-			return err
-		}
-	}
-	if after.Status == CampaignActive && before.Status != CampaignActive {
-		return o.start(tx, after)
-	}
-	for _, a := range after.Audiences {
-		if !before.has(a.ID) && after.Status == CampaignActive {
-			work := beginWork{Campaign: uuid.NullUUID{UUID: after.ID, Valid: true}, Audience: uuid.NullUUID{UUID: a.ID, Valid: true}}
-			if err := o.promiseBegin(tx, work); err != nil {
-				return err
-			}
-		}
-	}
-	if !after.goesOn() {
+	if o.hooks.CampaignChanged == nil {
 		return nil
 	}
-	return o.wake(tx) // another owner, priority or end_date may have something be due
+	return o.hooks.CampaignChanged(tx, before, after)
 }
 
-// attach adds an audience to those of a campaign.
-func (o *Outreach) attach(tx *store.Tx, c *Campaign, audience uuid.UUID) error {
-	doc, err := o.Audiences.Get(tx, audience)
-	if err == nil {
-		c.Audiences = append(slices.Clip(c.Audiences), AudienceName{ID: doc.ID, Name: doc.Record.Name})
+// CompleteCampaign completes a campaign whose end_date has passed.
+func (o *Outreach) CompleteCampaign(tx *store.Tx, id uuid.UUID) error {
+	doc, err := o.Campaigns.Get(tx, id)
+	if err != nil {
+		return err
 	}
+	rec := doc.Record
+	rec.Status, rec.state.Restored = CampaignCompleted, false
+	_, err = o.Campaigns.Replace(tx, doc, rec)
 	return err
 }
 
-func (c *Campaign) has(audience uuid.UUID) bool {
-	return slices.ContainsFunc(c.Audiences, func(a AudienceName) bool { return a.ID == audience })
+// CampaignsWithStatus returns the first limit campaigns with a status, or all of them if limit is 0.
+func (o *Outreach) CampaignsWithStatus(tx *store.Tx, status CampaignStatus, limit int) ([]uuid.UUID, error) {
+	return o.Campaigns.Table.IDs(tx, byStatus, []byte(status), limit)
 }
 
-// goesOn tells whether a campaign takes contacts through its template, or would if it were not paused.
-func (c *Campaign) goesOn() bool { return c.Status == CampaignActive || c.Status == CampaignPaused }
-
-// over tells whether a campaign takes nobody any more.
-func (c *Campaign) over() bool { return c.Status == CampaignCompleted || c.Status == CampaignArchived }
-
-// notEnrollable says that a campaign takes nobody.
-func notEnrollable(c *Campaign) error {
-	return fault.New(fault.CampaignNotEnrollable, "the campaign is %s: it takes nobody", c.Status)
-}
-
-// AudiencesBody names audiences.
-type AudiencesBody struct {
-	AudienceIDs shape.IDs `json:"audience_ids" rule:"required,maxlen=1000"`
-}
-
-// AttachAudiences adds audiences to a campaign; those that it has already are ignored.
-func (o *Outreach) AttachAudiences(tx *store.Tx, id uuid.UUID, d record.Draft[AudiencesBody]) (store.Doc[Campaign], error) {
-	body, p := d.Open()
-	doc, err := o.Campaigns.Get(tx, id)
-	if err != nil {
-		return doc, err
+// HasCampaign reports whether a campaign with one of the statuses exists.
+func (o *Outreach) HasCampaign(tx *store.Tx, statuses ...CampaignStatus) (bool, error) {
+	for _, status := range statuses {
+		ids, err := o.CampaignsWithStatus(tx, status, 1)
+		if err != nil || len(ids) > 0 {
+			return len(ids) > 0, err
+		}
 	}
-	rec := doc.Record
-	for _, audience := range body.AudienceIDs {
-		if rec.has(audience) {
-			continue
-		}
-		why, err := o.Audiences.ReferenceProblem(tx, audience, o.Campaigns.Object)
-		if err == nil && why == "" {
-			err = o.attach(tx, &rec, audience)
-		}
+	return false, nil
+}
+
+// CampaignContacts returns the contacts in the audiences of a campaign, each once and ordered by id, at
+// most limit of them.
+func (o *Outreach) CampaignContacts(tx *store.Tx, c *Campaign, limit int) (all []uuid.UUID, err error) {
+	for _, a := range c.Audiences {
+		members, err := o.members.After(tx, a.ID, uuid.Nil, limit)
 		if err != nil {
-			return doc, err
+			return nil, err
 		}
-		if why != "" {
-			p.Invalid(d.PathOf("audience_ids", audience), "%s", why)
-		}
+		all = append(all, members...)
 	}
-	if err := p.Err(); err != nil {
-		return doc, err
+	if len(c.Audiences) > 1 {
+		slices.SortFunc(all, store.CompareIDs)
+		all = slices.Compact(all)
 	}
-	if rec.over() {
-		return doc, notEnrollable(&rec)
-	}
-	return o.Campaigns.Replace(tx, doc, rec)
+	return all[:min(len(all), limit)], nil
 }
 
-// DetachAudiences takes audiences from a campaign, which keeps at least one; those that it has not are ignored.
-func (o *Outreach) DetachAudiences(tx *store.Tx, id uuid.UUID, body AudiencesBody) (store.Doc[Campaign], error) {
-	doc, err := o.Campaigns.Get(tx, id)
-	if err != nil {
-		return doc, err
-	}
-	rec := doc.Record
-	rec.Audiences = slices.DeleteFunc(slices.Clone(rec.Audiences), func(a AudienceName) bool { return slices.Contains(body.AudienceIDs, a.ID) })
-	if len(rec.Audiences) == 0 {
-		return doc, fault.New(fault.LastAudience, "a campaign keeps at least one audience: attach another first")
-	}
-	return o.Campaigns.Replace(tx, doc, rec)
-}
-
-// renameAudience writes the new name of an audience into the campaigns that have it. It follows from the audience, and is no change
-// that anybody made to them.
-func (o *Outreach) renameAudience(tx *store.Tx, a *Audience) error {
-	return o.mention(tx, byAudience, a.ID, "audiences", func(c *Campaign) {
+// updateAudienceName copies the name of a renamed audience into its campaigns.
+func (o *Outreach) updateAudienceName(tx *store.Tx, a *Audience) error {
+	return o.touchCampaigns(tx, byAudience, a.ID, "audiences", func(c *Campaign) {
 		c.Audiences = slices.Clone(c.Audiences)
 		for i := range c.Audiences {
 			if c.Audiences[i].ID == a.ID {
@@ -271,13 +232,21 @@ func (o *Outreach) renameAudience(tx *store.Tx, a *Audience) error {
 	})
 }
 
-// mention changes what the campaigns that stand under a key say of the record that they name.
-func (o *Outreach) mention(tx *store.Tx, key string, id uuid.UUID, field string, change func(*Campaign)) error {
-	ids, err := o.Campaigns.Table.IDs(tx, key, id[:], 0)
+// updateTemplateName copies the name of a renamed template into its campaigns.
+func (o *Outreach) updateTemplateName(tx *store.Tx, t *Template) error {
+	return o.touchCampaigns(tx, byTemplate, t.ID, "template_name", func(c *Campaign) { c.TemplateName = t.Name })
+}
+
+// touchCampaigns changes a field of the campaigns that have id under a key. The field follows from another
+// record, so that the campaigns keep their versions.
+func (o *Outreach) touchCampaigns(
+	tx *store.Tx, key string, id uuid.UUID, field string, change func(*Campaign),
+) error {
+	campaigns, err := o.Campaigns.Table.IDs(tx, key, id[:], 0)
 	if err != nil {
 		return err
 	}
-	for _, campaign := range ids {
+	for _, campaign := range campaigns {
 		doc, err := o.Campaigns.Get(tx, campaign)
 		if err != nil {
 			return err

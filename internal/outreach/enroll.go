@@ -11,13 +11,13 @@ import (
 	"prospector/store"
 )
 
-// EnrollBody names contacts who are to go through a campaign, and the audience that they become.
+// EnrollBody names contacts to enroll in a campaign, and the new audience that they become.
 type EnrollBody struct {
-	AudienceName string    `json:"audience_name" rule:"required,maxlen=255" doc:"A new audience is made under this name, which no other may have."`
+	AudienceName string    `json:"audience_name" rule:"required,maxlen=255" doc:"The name of the new audience. No other audience can have it."`
 	ContactIDs   shape.IDs `json:"contact_ids" rule:"required,maxlen=10000"`
 }
 
-// Enrolled is what became of an enrollment.
+// Enrolled is the result of an enrollment.
 type Enrolled struct {
 	SuccessCount   int             `json:"success_count"`
 	FailureCount   int             `json:"failure_count"`
@@ -31,56 +31,72 @@ type FailureReason struct {
 	Count       int     `json:"count"`
 }
 
-// Enroll makes an audience of contacts and attaches it to a campaign that is active or paused. Those who cannot be written to are
-// left out of it.
+// Enroll creates an audience from contacts and attaches it to a campaign that is active or paused. It
+// leaves out the contacts that cannot be written to and reports why. Another status is refused with
+// campaign_not_enrollable, a name that is in use with audience_name_taken.
 func (o *Outreach) Enroll(tx *store.Tx, campaign uuid.UUID, d record.Draft[EnrollBody]) (Enrolled, error) {
-	done := Enrolled{FailureReasons: []FailureReason{}}
+	result := Enrolled{FailureReasons: []FailureReason{}}
 	body, p := d.Open()
 	crm.CheckName("audience_name", body.AudienceName, &p)
 	doc, err := o.Campaigns.Get(tx, campaign)
 	if err != nil {
-		return done, err
+		return result, err
 	}
 	if err := p.Err(); err != nil {
-		return done, err
+		return result, err
 	}
-	if !doc.Record.goesOn() {
-		return done, notEnrollable(&doc.Record)
+	if !doc.Record.IsRunning() {
+		return result, notEnrollable(&doc.Record)
 	}
 	if other, taken := o.Audiences.Table.Find(tx, byName, nameKey(body.AudienceName)); taken {
-		return done, nameTaken("audience_name", body.AudienceName, other)
+		return result, nameTaken("audience_name", body.AudienceName, other)
 	}
-	ids := slices.SortedFunc(slices.Values(body.ContactIDs), store.CompareIDs)
-	contacts := o.crm.Recipients(tx)
-	enrolled, refused := ids[:0], map[Refusal]int{}
-	for _, id := range ids {
-		email, optedOut, found, err := contacts.Reach(id)
-		if err != nil {
-			return done, err
-		}
-		why := ContactNotFound
-		if found {
-			why = o.refusal(tx, email, optedOut)
-		}
-		if why == "" {
-			enrolled = append(enrolled, id)
-		} else {
-			refused[why]++
+	enrolled, refused, err := o.splitRefused(tx, body.ContactIDs)
+	if err != nil {
+		return result, err
+	}
+	for _, refusal := range refusals {
+		if n := refused[refusal]; n > 0 {
+			result.FailureCount += n
+			result.FailureReasons = append(result.FailureReasons, FailureReason{refusal, refusal.Description(), n})
 		}
 	}
-	for _, why := range refusals {
-		if n := refused[why]; n > 0 {
-			done.FailureCount += n
-			done.FailureReasons = append(done.FailureReasons, FailureReason{why, why.description(), n})
-		}
-	}
-	done.SuccessCount = len(enrolled)
-	return done, o.enrol(tx, doc, body.AudienceName, enrolled)
+	result.SuccessCount = len(enrolled)
+	return result, o.attachNewAudience(tx, doc, body.AudienceName, enrolled)
 }
 
-// enrol makes the audience and attaches it.
-func (o *Outreach) enrol(tx *store.Tx, doc store.Doc[Campaign], name string, contacts []uuid.UUID) error {
-	audience, err := o.Audiences.Insert(tx, Audience{Name: name, Type: "static", Status: AudienceActive, ContactCount: len(contacts)})
+// splitRefused returns the contacts that can be written to, ordered by id, and counts the others by
+// refusal.
+func (o *Outreach) splitRefused(
+	tx *store.Tx, contacts []uuid.UUID,
+) (accepted []uuid.UUID, refused map[Refusal]int, err error) {
+	recipients := o.crm.Recipients(tx)
+	refused = map[Refusal]int{}
+	for _, id := range slices.SortedFunc(slices.Values(contacts), store.CompareIDs) {
+		email, optedOut, found, err := recipients.Reach(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		refusal := ContactNotFound
+		if found {
+			refusal = o.Refusal(tx, email, optedOut)
+		}
+		if refusal == "" {
+			accepted = append(accepted, id)
+		} else {
+			refused[refusal]++
+		}
+	}
+	return accepted, refused, nil
+}
+
+// attachNewAudience creates an audience and attaches it to a campaign.
+func (o *Outreach) attachNewAudience(
+	tx *store.Tx, doc store.Doc[Campaign], name string, contacts []uuid.UUID,
+) error {
+	audience, err := o.Audiences.Insert(tx, Audience{
+		Name: name, Type: "static", Status: AudienceActive, ContactCount: len(contacts),
+	})
 	if err != nil {
 		return err
 	}

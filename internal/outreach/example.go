@@ -2,7 +2,7 @@ package outreach
 
 import "prospector/internal/record"
 
-// The examples belong to those of the records that a sales team works with: the same morning, the same people.
+// The examples tell the same story as those of the crm records: the same morning, the same people.
 var (
 	audienceExample = record.Example[Audience](`{
 		"id": "019cd71d-25a8-7c12-9a50-0d6b2f7f9e31",
@@ -59,7 +59,7 @@ var (
 	}`)
 )
 
-// campaignAs is the example in another status.
+// campaignAs returns the example with another status.
 func campaignAs(s CampaignStatus) *Campaign {
 	c := campaignExample
 	c.Status = s

@@ -2,7 +2,7 @@ package outreach
 
 import "prospector/store"
 
-// Refusal is why a contact is not enrolled; empty when it is.
+// Refusal is why a contact cannot be enrolled or written to. It is empty if the contact can.
 type Refusal string
 
 const (
@@ -11,10 +11,11 @@ const (
 	ContactSuppressed Refusal = "contact_suppressed"
 )
 
-// refusals are all of them, in the order in which they are looked at.
+// refusals are all refusals, in the order in which they are checked.
 var refusals = []Refusal{ContactNotFound, ContactOptedOut, ContactSuppressed}
 
-func (r Refusal) description() string {
+// Description explains the refusal in a sentence.
+func (r Refusal) Description() string {
 	switch r {
 	case ContactNotFound:
 		return "No such contact exists."
@@ -26,8 +27,9 @@ func (r Refusal) description() string {
 	return ""
 }
 
-// refusal tells why a contact cannot be written to. That it has opted out is looked at first.
-func (o *Outreach) refusal(tx *store.Tx, email string, optedOut bool) Refusal {
+// Refusal returns why nothing may be sent to a contact with an address. Opting out takes precedence over
+// a suppression.
+func (o *Outreach) Refusal(tx *store.Tx, email string, optedOut bool) Refusal {
 	switch {
 	case optedOut:
 		return ContactOptedOut

@@ -12,178 +12,203 @@ import (
 	"prospector/internal/planner"
 	"prospector/internal/record"
 	"prospector/internal/shape"
+	"prospector/internal/template"
 	"prospector/store"
 )
 
-// SimulateBody says who is simulated.
+// SimulateBody selects the contacts of a simulation.
 type SimulateBody struct {
-	ContactIDs shape.IDs `json:"contact_ids" rule:"maxlen=100" doc:"Whether they are in an audience of the campaign or not. The first hundred who are when nobody is named."`
+	ContactIDs shape.IDs `json:"contact_ids" rule:"maxlen=100" doc:"They need not be in an audience of the campaign. Defaults to the first 100 contacts in its audiences."`
 }
 
-// simulatedMost is how many contacts are simulated when nobody is named.
-const simulatedMost = 100
+const (
+	maxSimulatedContacts = 100      // when the body names none
+	maxSimulationBytes   = 32 << 20 // of the JSON
+)
 
-// simulatedBytes is how much text a simulation may have.
-const simulatedBytes = 32 << 20
-
-// Simulation is what a campaign would do to a contact from now on.
+// Simulation is what a campaign would do for a contact from now on.
 type Simulation struct {
 	ContactID uuid.UUID       `json:"contact_id"`
 	Steps     []SimulatedStep `json:"steps"`
 }
 
-// SimulatedStep is a step of it.
+// SimulatedStep is a step of a simulation.
 type SimulatedStep struct {
-	StepIndex int            `json:"step_index"`
-	Type      StepType       `json:"type" rule:"enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift"`
-	Action    planner.Action `json:"action" rule:"enum=send|task|skip"`
-	DueAt     shape.Time     `json:"due_at" doc:"When the email goes out, under the cap and the gaps of its sender, or when the Task is due. Null for a step that is never due."`
-	Reason    string         `json:"reason" doc:"What makes it due then, or why it is skipped."`
+	StepIndex int               `json:"step_index"`
+	Type      template.StepType `json:"type" rule:"enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift"`
+	Action    planner.Action    `json:"action" rule:"enum=send|task|skip"`
+	DueAt     shape.Time        `json:"due_at" doc:"When the email is sent, given the daily cap and minimum gap of its sender, or when the Task is due. Null for a step that is never due."`
+	Reason    string            `json:"reason" doc:"Why the step is due then, or why it is skipped."`
 	Rendered
 }
 
-// Simulate tells what a campaign would do if its contacts began now: it appends a Simulation of each to b, as JSON with commas
-// between, and says how many they are. It changes nothing and sends nothing. Tasks are taken to be done when they are due.
-func (o *Outreach) Simulate(tx *store.Tx, b []byte, campaign uuid.UUID, d record.Draft[SimulateBody]) ([]byte, int, error) {
+// Reasons why an email is skipped. The engine uses the same ones.
+const (
+	NoAddress = "the contact has no email address"
+	NoOwner   = "the campaign has no owner who could send it"
+)
+
+// Simulate computes what a campaign would do if its contacts started now. It changes nothing and sends
+// nothing, and assumes that Tasks are completed when they are due. It appends a Simulation of each
+// contact to b, as JSON separated by commas, and returns how many there are.
+func (o *Outreach) Simulate(
+	tx *store.Tx, b []byte, campaign uuid.UUID, d record.Draft[SimulateBody],
+) ([]byte, int, error) {
 	doc, err := o.Campaigns.Get(tx, campaign)
 	if err != nil {
 		return nil, 0, err
 	}
-	course, err := o.present(tx, doc.Record.TemplateID.UUID)
+	c := &doc.Record
+	version, err := o.TemplateVersion(tx, c.TemplateID.UUID)
 	if err != nil {
 		return nil, 0, err
 	}
-	recipients, err := o.simulated(tx, &doc.Record, d)
+	compiled, err := o.CompiledTemplate(tx, c.TemplateID.UUID, version)
 	if err != nil {
 		return nil, 0, err
 	}
-	v, err := o.senderValues(tx, doc.Record.OwnerID.UUID)
+	recipients, err := o.simulatedRecipients(tx, c, d)
+	if err != nil {
+		return nil, 0, err
+	}
+	values, err := o.SenderValues(tx, c.OwnerID.UUID)
 	skipMail := ""
-	if fault.CodeOf(err) == fault.NotFound { // a campaign that was made without a user has no owner
-		skipMail, err = noOwner, nil
+	if fault.CodeOf(err) == fault.NotFound { // a campaign created without a user has no owner
+		skipMail, err = NoOwner, nil
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	plans, err := o.plan(tx, &doc.Record, course, recipients, skipMail)
+	plans, err := o.planRecipients(tx, c, compiled, recipients, skipMail)
 	if err != nil {
 		return nil, 0, err
 	}
-	w := newWriter(course.steps, &v)
+	b, err = appendSimulations(b, compiled, recipients, plans, &values)
+	return b, len(recipients), err
+}
+
+// appendSimulations appends the simulations of all recipients, given the sender's values.
+func appendSimulations(
+	b []byte, compiled *template.Compiled, recipients []simulatedRecipient, plans [][]planner.Planned, values *template.Values,
+) ([]byte, error) {
+	w := newSimulationWriter(compiled.Fill(values))
 	for i, r := range recipients {
-		from := len(b)
-		v.recipient(&r.Recipient)
-		b = w.simulation(b, r.id, plans[i], &v)
-		if i == 0 {
-			b = slices.Grow(b, min((len(b)-from)*len(recipients)*9/8, simulatedBytes)) // they are about alike
+		start := len(b)
+		values.SetRecipient(RecipientValues(&r.Recipient))
+		b = w.append(b, r.id, plans[i], values)
+		if i == 0 { // the others are about as long
+			b = slices.Grow(b, min((len(b)-start)*len(recipients)*9/8, maxSimulationBytes))
 		}
-		if len(b) > simulatedBytes {
+		if len(b) > maxSimulationBytes {
 			var p fault.Problems
-			p.Invalid("contact_ids", "would make an answer of more than %d MB: name fewer contacts", simulatedBytes>>20)
-			return nil, 0, p.Err()
+			p.Invalid("contact_ids", "would make an answer of more than %d MB: name fewer contacts", maxSimulationBytes>>20)
+			return nil, p.Err()
 		}
 		if i < len(recipients)-1 {
 			b = append(b, ',')
 		}
 	}
-	return b, len(recipients), nil
+	return b, nil
 }
 
-// simulatedRecipient is somebody who is simulated.
+// simulatedRecipient is a contact of a simulation.
 type simulatedRecipient struct {
 	crm.Recipient
 	id      uuid.UUID
 	refusal Refusal
 }
 
-// simulated gives those who are simulated: those named, or the first in the audiences of the campaign.
-func (o *Outreach) simulated(tx *store.Tx, c *Campaign, d record.Draft[SimulateBody]) (out []simulatedRecipient, err error) {
+// simulatedRecipients returns the contacts that the body names, else the first ones of the campaign.
+func (o *Outreach) simulatedRecipients(
+	tx *store.Tx, c *Campaign, d record.Draft[SimulateBody],
+) (all []simulatedRecipient, err error) {
 	body, p := d.Open()
 	ids := body.ContactIDs
 	if len(ids) == 0 && p.Err() == nil {
-		if ids, err = o.contacts(tx, c, simulatedMost); err != nil {
+		if ids, err = o.CampaignContacts(tx, c, maxSimulatedContacts); err != nil {
 			return nil, err
 		}
 	}
-	read := o.crm.Recipients(tx)
+	recipients := o.crm.Recipients(tx)
 	for _, id := range ids {
-		r, found, err := read.Read(id)
+		r, found, err := recipients.Read(id)
 		if err != nil {
 			return nil, err
 		}
 		if !found {
 			p.Invalid(d.PathOf("contact_ids", id), "does not exist")
 		}
-		out = append(out, simulatedRecipient{r, id, o.refusal(tx, r.Email, r.OptedOut)})
+		all = append(all, simulatedRecipient{r, id, o.Refusal(tx, r.Email, r.OptedOut)})
 	}
-	return out, p.Err()
+	return all, p.Err()
 }
 
-// plan has the planner go through a course for everybody, who begins now. Whoever no sequence begins for has no plan, but a reason
-// for each step. skipMail is why no message can be sent to anybody, "" if they can.
-func (o *Outreach) plan(tx *store.Tx, c *Campaign, way *course, recipients []simulatedRecipient, skipMail string) ([][]planner.Planned, error) {
-	cal, err := o.calendar(tx)
+// planRecipients plans the template for all recipients, who start now. Every step of a recipient for whom
+// no sequence would start is skipped with the reason. skipMail is why no email can be sent at all, if
+// that is so.
+func (o *Outreach) planRecipients(
+	tx *store.Tx, c *Campaign, compiled *template.Compiled, recipients []simulatedRecipient, skipMail string,
+) ([][]planner.Planned, error) {
+	end, err := o.CampaignEnd(tx, c)
 	if err != nil {
 		return nil, err
 	}
-	var end time.Time
-	if c.EndDate != "" {
-		if end, err = cal.DayAfter(string(c.EndDate)); err != nil {
-			return nil, err
-		}
+	ledger, err := o.hooks.SenderLedger(tx, c.OwnerID.UUID)
+	if err != nil {
+		return nil, err
 	}
-	now := o.now(tx)
+	now := o.hooks.Now(tx)
 	plans := make([][]planner.Planned, len(recipients))
 	var sequences []planner.Sequence
-	var of []int // the recipient of each
+	var positions []int // in recipients, of each sequence
 	for i, r := range recipients {
-		why := noSequence(c, r.refusal)
-		if why != "" {
-			plans[i] = make([]planner.Planned, len(way.steps))
-			for step := range plans[i] {
-				plans[i][step] = planner.Planned{Step: step, Action: planner.Skip, Reason: why}
-			}
+		if reason := reasonNotStarted(c, r.refusal); reason != "" {
+			plans[i] = skippedPlan(len(compiled.Steps), reason)
 			continue
 		}
-		s := planner.Sequence{Template: way.plan, Start: now, Prioritized: c.Prioritized, SkipMail: skipMail, End: end}
-		if r.Email == "" {
-			s.SkipMail = noAddress
+		s := planner.Sequence{
+			Template: compiled.Plan, Start: now, Prioritized: c.Prioritized, SkipMail: skipMail, End: end,
 		}
-		sequences, of = append(sequences, s), append(of, i)
+		if r.Email == "" {
+			s.SkipMail = NoAddress
+		}
+		sequences, positions = append(sequences, s), append(positions, i)
 	}
-	for i, plan := range planner.Simulate(planner.NewLedger(cal, o.DailyCap, o.MinGap), now, sequences) {
-		plans[of[i]] = plan
+	for i, plan := range planner.Simulate(ledger, now, sequences) {
+		plans[positions[i]] = plan
 	}
 	return plans, nil
 }
 
-// noSequence is why no sequence of a campaign begins for somebody; empty when one does.
-func noSequence(c *Campaign, r Refusal) string {
+func skippedPlan(steps int, reason string) []planner.Planned {
+	plan := make([]planner.Planned, steps)
+	for step := range plan {
+		plan[step] = planner.Planned{Step: step, Action: planner.Skip, Reason: reason}
+	}
+	return plan
+}
+
+// reasonNotStarted is why no sequence of a campaign starts for a recipient. It is empty if one does.
+func reasonNotStarted(c *Campaign, r Refusal) string {
 	switch {
-	case c.over():
+	case c.IsFinished():
 		return "the campaign is " + string(c.Status)
 	case r != "":
-		return strings.ToLower(r.description()[:1]) + strings.TrimSuffix(r.description()[1:], ".")
+		sentence := r.Description()
+		return strings.ToLower(sentence[:1]) + strings.TrimSuffix(sentence[1:], ".")
 	}
 	return ""
 }
 
-// calendar is the organization's.
-func (o *Outreach) calendar(tx *store.Tx) (*planner.Calendar, error) { return o.calendars.Of(tx) }
-
-func (o *Outreach) readCalendar(tx *store.Tx) (*planner.Calendar, error) {
-	doc, err := o.identity.Organizations.Get(tx, tx.Org())
+// CampaignEnd returns the time from which on nothing is sent for a campaign. It is zero if the campaign
+// has no end_date.
+func (o *Outreach) CampaignEnd(tx *store.Tx, c *Campaign) (time.Time, error) {
+	if c.EndDate == "" {
+		return time.Time{}, nil
+	}
+	cal, err := o.Calendar(tx)
 	if err != nil {
-		return nil, err
+		return time.Time{}, err
 	}
-	org := &doc.Record
-	zone, err := time.LoadLocation(org.TimeZone)
-	if err != nil {
-		return nil, err
-	}
-	holidays := make([]string, len(org.Holidays))
-	for i, h := range org.Holidays {
-		holidays[i] = string(h)
-	}
-	return planner.NewCalendar(zone, org.BusinessDays, holidays, org.SendingWindow.FromHour, org.SendingWindow.ToHour)
+	return cal.DayAfter(string(c.EndDate))
 }

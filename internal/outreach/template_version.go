@@ -7,45 +7,78 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/template"
 	"prospector/store"
 )
 
-// keepVersion counts the versions of a template's content, and keeps the one that another takes the place of: whatever began with it
-// goes on with it. The present one is in the template itself, so that each is stored once.
-func (o *Outreach) keepVersion(tx *store.Tx, before, t *Template) error {
+// Each change of a template's content makes a new version. Sequences continue with the version that
+// they started with. The current version is stored in the template, the previous ones beside it, so
+// that each is stored once.
+
+// saveVersion numbers the content of a template that is being written, and saves the content that it
+// replaces.
+func (o *Outreach) saveVersion(tx *store.Tx, before, t *Template) error {
 	if before == nil {
 		t.state.Version = 1
 		return nil
 	}
-	old, err := json.Marshal(&before.Content, json.Deterministic(true))
+	previous, err := json.Marshal(&before.Content, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
-	fresh, err := json.Marshal(&t.Content, json.Deterministic(true))
-	if err != nil || bytes.Equal(old, fresh) {
+	current, err := json.Marshal(&t.Content, json.Deterministic(true))
+	if err != nil || bytes.Equal(previous, current) {
 		return err
 	}
-	o.versions.Put(tx, t.ID, before.state.Version, old)
+	o.versions.Put(tx, t.ID, before.state.Version, previous)
 	t.state.Version++
 	return nil
 }
 
-// version reads the content that a template had in a version.
-func (o *Outreach) version(tx *store.Tx, template uuid.UUID, n uint32) (*Content, error) {
-	doc, err := o.Templates.Get(tx, template)
-	if err == nil && doc.Record.state.Version == n {
-		return &doc.Record.Content, nil
-	}
+// storedVersion is a version of a template's content as it is stored.
+type storedVersion struct {
+	isCurrent bool
+	bytes     []byte // the whole record if isCurrent, else the content; valid until the transaction ends
+}
+
+// storedVersion reads a version of a template without decoding it. It fails with not_found if the
+// template or the version does not exist.
+func (o *Outreach) storedVersion(tx *store.Tx, id uuid.UUID, version uint32) (storedVersion, error) {
+	_, private, public, err := o.Templates.Table.Stored(tx, id)
 	if err != nil {
-		return nil, err
+		return storedVersion{}, err
 	}
-	kept, err := o.versions.Get(tx, template, n)
-	switch {
-	case err != nil:
-		return nil, err
-	case kept == nil:
-		return nil, fault.ErrNotFound
+	var state templateState
+	if err := json.Unmarshal(private, &state); err != nil {
+		return storedVersion{}, err
 	}
-	c := new(Content)
-	return c, json.Unmarshal(kept, c)
+	if state.Version == version {
+		return storedVersion{true, public}, nil
+	}
+	saved, err := o.versions.Get(tx, id, version)
+	if err == nil && saved == nil {
+		err = fault.ErrNotFound
+	}
+	return storedVersion{false, saved}, err
+}
+
+// decodeVersion decodes a version of the template with an id.
+func (o *Outreach) decodeVersion(tx *store.Tx, id uuid.UUID, v storedVersion) (*template.Content, error) {
+	if v.isCurrent {
+		doc, err := o.Templates.Get(tx, id)
+		return &doc.Record.Content, err
+	}
+	c := new(template.Content)
+	return c, json.Unmarshal(v.bytes, c)
+}
+
+// TemplateVersion returns the number of a template's current version.
+func (o *Outreach) TemplateVersion(tx *store.Tx, id uuid.UUID) (uint32, error) {
+	_, private, _, err := o.Templates.Table.Stored(tx, id)
+	if err != nil {
+		return 0, err
+	}
+	var state templateState
+	err = json.Unmarshal(private, &state)
+	return state.Version, err
 }

@@ -1,0 +1,200 @@
+package sequence
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/crm"
+	"prospector/internal/identity"
+	"prospector/internal/outreach"
+	"prospector/store"
+)
+
+// This file has the hooks of other packages. Each runs in the transaction of the change that it reacts to.
+
+// CampaignChanged starts, advances or stops the sequences of a campaign that was created or changed.
+func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign) error {
+	if before == nil {
+		if after.Status != outreach.CampaignActive {
+			return nil
+		}
+		return e.startCampaign(tx, after)
+	}
+	gained := missingAudiences(after, before)
+	if len(gained) > 0 {
+		if err := e.awaitStopJobs(tx); err != nil {
+			return err
+		}
+	}
+	hasEnded := after.IsFinished() && after.Status != before.Status
+	if hasEnded || len(missingAudiences(before, after)) > 0 {
+		if err := e.recheckCampaign(tx, after.ID); err != nil {
+			return err
+		}
+	}
+	if after.Status == outreach.CampaignActive && before.Status != outreach.CampaignActive {
+		return e.startCampaign(tx, after)
+	}
+	if after.Status == outreach.CampaignActive {
+		for _, audience := range gained {
+			err := e.enqueueStart(tx, startWork{
+				Campaign: uuid.NullUUID{UUID: after.ID, Valid: true}, Audience: uuid.NullUUID{UUID: audience, Valid: true},
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if !after.IsRunning() {
+		return nil
+	}
+	return e.advanceNow(tx) // a new owner, priority or end_date can make something due
+}
+
+// startCampaign starts the sequences of a campaign, and advances those that exist.
+func (e *Engine) startCampaign(tx *store.Tx, c *outreach.Campaign) error {
+	if err := e.enqueueStart(tx, startWork{Campaign: uuid.NullUUID{UUID: c.ID, Valid: true}}); err != nil {
+		return err
+	}
+	return e.advanceNow(tx)
+}
+
+// missingAudiences returns the audiences of one state of a campaign that another does not have.
+func missingAudiences(of, in *outreach.Campaign) (ids []uuid.UUID) {
+	for _, a := range of.Audiences {
+		if !in.HasAudience(a.ID) {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}
+
+// ContactsAdded starts the sequences of contacts that joined an audience of a campaign.
+func (e *Engine) ContactsAdded(tx *store.Tx, contacts []uuid.UUID) error {
+	if err := e.awaitStopJobs(tx); err != nil {
+		return err
+	}
+	return e.enqueueStart(tx, startWork{Contacts: packIDs(contacts...)})
+}
+
+// ContactsRemoved stops the sequences of contacts that left the last audience of a campaign.
+func (e *Engine) ContactsRemoved(tx *store.Tx, contacts []uuid.UUID) error {
+	return e.recheckContacts(tx, contacts)
+}
+
+// ContactChanged stops the sequences of a contact that opted out, and starts those of one that can be
+// written to again.
+func (e *Engine) ContactChanged(tx *store.Tx, before, after *crm.Contact) error {
+	if before.DoNotContact == after.DoNotContact && before.Email == after.Email {
+		return nil
+	}
+	if err := e.recheckContacts(tx, []uuid.UUID{after.ID}); err != nil {
+		return err
+	}
+	audiences, err := e.outreach.AudiencesOf(tx, after.ID)
+	if err != nil || len(audiences) == 0 {
+		return err
+	}
+	return e.enqueueStart(tx, startWork{Contacts: packIDs(after.ID)})
+}
+
+// ContactDeleted stops the sequences of a deleted contact, and then removes it from its audiences. In the
+// other order the sequences would stop because the contact left the audience.
+func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
+	ids, err := e.sequences.IDs(tx, byContact, contact[:], 0)
+	if err != nil {
+		return err
+	}
+	if len(ids) > 0 {
+		if err := e.awaitStopJobs(tx); err != nil {
+			return err
+		}
+		err := e.withEngine(tx, func(x *engineTx) error {
+			for _, id := range ids {
+				err := x.update(id, func(r *sequenceRun) error { return r.stop(StopContactDeleted) })
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return e.outreach.ForgetContact(tx, contact)
+}
+
+// Suppressed stops the sequences that a new suppression affects: those of an address now, those of a domain
+// in a job.
+func (e *Engine) Suppressed(tx *store.Tx, s *crm.Suppression) error {
+	if s.Email != "" {
+		contacts, err := e.crm.Contacts.FindAll(tx, "email", string(s.Email))
+		if err != nil {
+			return err
+		}
+		return e.recheckContacts(tx, contacts)
+	}
+	hasActive := false
+	err := e.sequences.Range(tx, byCampaign, nil, func([]byte, uuid.UUID) bool {
+		hasActive = true
+		return false
+	})
+	if err != nil || !hasActive {
+		return err
+	}
+	if err := e.awaitStopJobs(tx); err != nil {
+		return err
+	}
+	return e.enqueueStopJob(tx, stopWork{})
+}
+
+// Released starts the sequences of contacts that can be written to again after a suppression was removed.
+func (e *Engine) Released(tx *store.Tx, _ *crm.Suppression) error {
+	if err := e.awaitStopJobs(tx); err != nil {
+		return err
+	}
+	hasActive, err := e.outreach.HasCampaign(tx, outreach.CampaignActive)
+	if err != nil || !hasActive {
+		return err
+	}
+	return e.scheduleJob(tx, startAllJobPart, startAllJob, e.clock.now(tx))
+}
+
+// TaskClosed finishes the step of a Task that was completed, canceled or deleted, and continues the
+// sequence. after is nil if the Task was deleted.
+func (e *Engine) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
+	ids, err := e.sequences.IDs(tx, byTask, task[:], 1)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	status, reason := StepDone, ""
+	switch {
+	case after == nil:
+		status, reason = StepSkipped, "its Task was deleted"
+	case after.Status == crm.TaskCancelled:
+		status, reason = StepSkipped, "its Task was cancelled"
+	}
+	return e.withEngine(tx, func(x *engineTx) error {
+		return x.update(ids[0], func(r *sequenceRun) error {
+			i := slices.IndexFunc(r.s.History, func(h HistoryStep) bool {
+				return h.Status == StepTaskOpen && h.TaskID.UUID == task
+			})
+			if i >= 0 {
+				r.finishStep(i, status, reason)
+			}
+			return r.advance()
+		})
+	})
+}
+
+// OrganizationChanged advances all sequences, because the business days or the sending window may have
+// changed.
+func (e *Engine) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) error {
+	hasRunning, err := e.outreach.HasCampaign(tx, outreach.CampaignActive, outreach.CampaignPaused)
+	if err != nil || !hasRunning {
+		return err
+	}
+	return e.advanceNow(tx)
+}

@@ -1,0 +1,152 @@
+package sequence
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// campaignCounters count the sequences of a campaign. They are updated in the transaction of each change,
+// because counting on demand is O(sequences).
+type campaignCounters struct {
+	Active    int                   `json:"active"`
+	Completed int                   `json:"completed"`
+	Stopped   int                   `json:"stopped"`
+	Reasons   map[string]int        `json:"reasons,omitzero"` // stopped sequences by reason
+	Sent      int                   `json:"sent"`
+	Failed    int                   `json:"failed"`
+	OpenTasks int                   `json:"tasks"`
+	Steps     map[int]*stepCounters `json:"steps,omitzero"` // by step index
+}
+
+// stepCounters count the sequences of a campaign by the status of one step.
+type stepCounters struct {
+	Waiting int `json:"waiting"`
+	Done    int `json:"done"`
+	Skipped int `json:"skipped"`
+	Failed  int `json:"failed"`
+}
+
+func newCampaignCounters() *campaignCounters {
+	return &campaignCounters{Reasons: map[string]int{}, Steps: map[int]*stepCounters{}}
+}
+
+// readCounters reads the counters of a campaign. They are zero if it never had sequences.
+func (e *Engine) readCounters(tx *store.Tx, campaign uuid.UUID) (*campaignCounters, error) {
+	c := newCampaignCounters()
+	body, err := e.counters.Get(tx, campaign, 0)
+	if err == nil && body != nil {
+		err = json.Unmarshal(body, c)
+	}
+	return c, err
+}
+
+// step returns the counters of a step.
+func (c *campaignCounters) step(index int) *stepCounters {
+	s := c.Steps[index]
+	if s == nil {
+		s = &stepCounters{}
+		c.Steps[index] = s
+	}
+	return s
+}
+
+// add adds a sequence n times. n is -1 to subtract it.
+func (c *campaignCounters) add(s *Sequence, n int) {
+	switch s.Status {
+	case SequenceActive:
+		c.Active += n
+	case SequenceCompleted:
+		c.Completed += n
+	case SequenceStopped:
+		c.Stopped += n
+		reason := string(s.Reason)
+		if c.Reasons[reason] += n; c.Reasons[reason] == 0 {
+			delete(c.Reasons, reason)
+		}
+	}
+	for i := range s.History {
+		h := &s.History[i]
+		step := c.step(h.StepIndex)
+		switch h.Status {
+		case StepWaiting:
+			step.Waiting += n
+		case StepTaskOpen:
+			step.Waiting += n
+			c.OpenTasks += n
+		case StepSent:
+			step.Done += n
+			c.Sent += n
+		case StepDone:
+			step.Done += n
+		case StepSkipped:
+			step.Skipped += n
+			if h.MessageID.Valid { // its message failed because the sequence stopped
+				c.Failed += n
+			}
+		case StepFailed, StepUnknown:
+			step.Failed += n
+			c.Failed += n
+		}
+	}
+}
+
+// count adds a sequence n times to the counters of its campaign.
+func (x *engineTx) count(s *Sequence, n int) (err error) {
+	c := x.counters[s.CampaignID]
+	if c == nil {
+		if c, err = x.engine.readCounters(x.tx, s.CampaignID); err != nil {
+			return err
+		}
+		x.counters[s.CampaignID] = c
+	}
+	c.add(s, n)
+	return nil
+}
+
+// saveCounters stores the counters that changed.
+func (x *engineTx) saveCounters() error {
+	for id, c := range x.counters {
+		body, err := json.Marshal(c, json.Deterministic(true))
+		if err != nil {
+			return err
+		}
+		x.engine.counters.Put(x.tx, id, 0, body)
+	}
+	clear(x.counters)
+	return nil
+}
+
+// verifyCounters compares the stored counters with the sequences.
+func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
+	counted := map[uuid.UUID]*campaignCounters{}
+	err := e.sequences.Scan(tx, func(doc store.Doc[Sequence]) (bool, error) {
+		c := counted[doc.Record.CampaignID]
+		if c == nil {
+			c = newCampaignCounters()
+			counted[doc.Record.CampaignID] = c
+		}
+		c.add(&doc.Record, 1)
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for campaign, want := range counted {
+		stored, err := e.readCounters(tx, campaign)
+		if err != nil {
+			return err
+		}
+		if !stored.equal(want) {
+			report(false, "campaign %s: its counters do not match its sequences", campaign)
+		}
+	}
+	return nil
+}
+
+// equal compares the totals.
+func (c *campaignCounters) equal(o *campaignCounters) bool {
+	return c.Active == o.Active && c.Completed == o.Completed && c.Stopped == o.Stopped &&
+		c.Sent == o.Sent && c.Failed == o.Failed && c.OpenTasks == o.OpenTasks
+}

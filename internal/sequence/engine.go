@@ -1,0 +1,160 @@
+// Package sequence owns the engine that takes contacts through the steps of campaigns, and the dispatcher
+// that hands emails to a transport. It stores sequences, messages, campaign counters and what senders have
+// sent.
+//
+// It reads campaigns, audiences and templates from package outreach and learns of their changes through
+// hooks. It knows neither webhooks nor HTTP.
+//
+// An email goes from due to delivered in this order:
+//
+//	advance.go     the job that finds what is due in an organization
+//	send.go        takes a slot of the sender, composes the message and claims it for the dispatcher
+//	dispatcher.go  hands claimed messages to the transport after the commit, and collects the results
+//	results.go     stores the results and continues the sequences
+//
+// backoff.go delays sending while the mail server has problems. recovery.go handles messages that were in
+// flight when the process died.
+package sequence
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/crm"
+	"prospector/internal/identity"
+	"prospector/internal/outreach"
+	"prospector/internal/planner"
+	"prospector/internal/worker"
+	"prospector/store"
+)
+
+// Engine runs the sequences of all organizations.
+type Engine struct {
+	// SequenceList and MessageList are the lists of sequences and of the outbox.
+	SequenceList *index.Kind
+	MessageList  *index.Kind
+	// Options must not change while the engine runs.
+	Options Options
+
+	store    *store.Store
+	identity *identity.Identity
+	crm      *crm.CRM
+	outreach *outreach.Outreach
+
+	sequences *store.Table[Sequence]
+	messages  *store.Table[Message]
+	counters  *store.Parts  // by campaign, see counters.go
+	ledgers   *store.Parts  // by sender, see sender.go
+	parts     *store.Parts  // by organization, see org_jobs.go
+	stops     store.Counter // counts stopped sequences
+	current   *store.TxValue[*engineTx]
+
+	clock         *sequenceClock
+	unsubscribing signer
+	dispatcher    *dispatcher
+}
+
+// Options are the settings of the engine.
+type Options struct {
+	DailyCap int           // messages per sender and day; 0 means no limit
+	MinGap   time.Duration // between two messages of a sender
+	Speed    float64       // of the clock that sequences follow; 1, the default, is real time
+	// PublicURL returns the base of the links in messages.
+	PublicURL func() string
+	// Transport returns what delivers the messages of a sender. Nil means that they stay in the outbox.
+	Transport   func(sender uuid.UUID) Transport
+	Connections int // how many messages are handed to transports at the same time
+	Log         *slog.Logger
+}
+
+// New declares the tables of the package. Call Start before anything else.
+func New(st *store.Store, id *identity.Identity, c *crm.CRM, o *outreach.Outreach, opt Options) *Engine {
+	opt.Speed = cmp.Or(opt.Speed, 1)
+	e := &Engine{
+		Options: opt, store: st, identity: id, crm: c, outreach: o,
+		sequences: newSequences(), messages: newMessages(),
+		counters: store.NewParts("campaigns.counts"), ledgers: store.NewParts("senders.sent"),
+		parts: store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"),
+		current: store.NewTxValue[*engineTx](),
+	}
+	e.clock = &sequenceClock{store: st, parts: e.parts, log: opt.Log, speed: opt.Speed}
+	e.dispatcher = newDispatcher(e)
+	e.SequenceList = index.NewKind("sequences", "-started_at", e.sequences, nil)
+	e.MessageList = index.NewKind("outbox", "-created_at", e.messages, nil)
+	e.SequenceList.ReadOnly, e.MessageList.ReadOnly = true, true
+	return e
+}
+
+// Start makes the engine ready to run: it continues the clock, reads the secret of unsubscribe links, and
+// settles messages that were in flight when the process ended.
+func (e *Engine) Start(ctx context.Context) error {
+	if err := e.clock.start(ctx); err != nil {
+		return err
+	}
+	if err := e.readSecret(ctx); err != nil {
+		return err
+	}
+	return e.recoverAll(ctx)
+}
+
+// Wait returns when no message is in flight and all results are stored.
+func (e *Engine) Wait() { e.dispatcher.running.Wait() }
+
+// Lists returns the lists of the package.
+func (e *Engine) Lists() []*index.Kind { return []*index.Kind{e.SequenceList, e.MessageList} }
+
+// Jobs returns the handlers of the package's jobs.
+func (e *Engine) Jobs() map[string]worker.Handler {
+	return map[string]worker.Handler{
+		advanceJob: e.advance, startJob: e.runStartJob, startAllJob: e.runStartAllJob, stopJob: e.runStopJob,
+	}
+}
+
+// Now returns the time that sequences follow, in a transaction.
+func (e *Engine) Now(tx *store.Tx) time.Time { return e.clock.now(tx) }
+
+// ClockAhead returns how far the clock of sequences is ahead of the wall clock.
+func (e *Engine) ClockAhead() time.Duration { return e.clock.ahead() }
+
+// RunClock keeps a clock with a speed other than 1 running until ctx ends.
+func (e *Engine) RunClock(ctx context.Context) { e.clock.run(ctx) }
+
+// ExtendClock lets a clock with a speed other than 1 run on for a moment. RunClock does so regularly.
+func (e *Engine) ExtendClock(ctx context.Context) error { return e.clock.extend(ctx) }
+
+// StopClock stores the time that the clock shows, so that it continues from there. Call it when nothing
+// else uses the engine.
+func (e *Engine) StopClock(ctx context.Context) { e.clock.stop(ctx) }
+
+// SenderLedger returns an unused ledger with the limits that apply to every sender.
+func (e *Engine) SenderLedger(tx *store.Tx, _ uuid.UUID) (*planner.Ledger, error) {
+	cal, err := e.outreach.Calendar(tx)
+	if err != nil {
+		return nil, err
+	}
+	return planner.NewLedger(cal, e.Options.DailyCap, e.Options.MinGap), nil
+}
+
+// stopVersion changes whenever anything changes that can stop a message.
+func (e *Engine) stopVersion(tx *store.Tx) uint64 {
+	return tx.LastChange(e.outreach.Campaigns.Table.Name()) + tx.LastChange(e.outreach.Audiences.Table.Name()) +
+		tx.LastChange(e.crm.Suppressions.Table.Name()) + e.stops.Of(tx)
+}
+
+// Verify checks the tables of the transaction's organization, and the campaign counters against the
+// sequences.
+func (e *Engine) Verify(tx *store.Tx, report store.Report) error {
+	for _, part := range []interface {
+		Verify(*store.Tx, store.Report) error
+	}{e.sequences, e.messages, e.counters, e.ledgers, e.parts} {
+		if err := part.Verify(tx, report); err != nil {
+			return err
+		}
+	}
+	return e.verifyCounters(tx, report)
+}

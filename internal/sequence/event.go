@@ -1,0 +1,122 @@
+package sequence
+
+import (
+	"github.com/google/uuid"
+
+	"prospector/internal/record"
+	"prospector/internal/template"
+	"prospector/store"
+)
+
+// Sources returns the objects that the engine emits events about. Those of audiences, templates and campaigns
+// come from their kinds.
+func (e *Engine) Sources() []store.Source {
+	sequence := record.Example[Sequence](sequenceExample)
+	message := record.Example[MessageHead](messageExample)
+	return []store.Source{
+		{
+			Object: "sequence",
+			Triggers: []store.Trigger{
+				{Event: "started", Description: "A sequence started for a contact.", Example: startedSequence()},
+				{
+					Event:       "step_completed",
+					Description: "A step of a sequence ended: its message was sent, its Task was closed, or it was skipped or failed.",
+				},
+				{
+					Event: "completed", Example: completedSequence(),
+					Description: "A sequence was completed: all of its steps have ended.",
+				},
+				{Event: "stopped", Description: "A sequence was stopped. See reason.", Example: stoppedSequence()},
+			},
+			Example: &sequence,
+			Read:    e.sequences.Public,
+		},
+		{
+			Object: "message",
+			Triggers: []store.Trigger{
+				{Event: "sent", Description: "A message was sent."},
+				{
+					Event: "failed", Example: failedMessage(message),
+					Description: "A message could not be sent and is not tried again.",
+				},
+			},
+			Example: &message,
+			Read:    e.messageHead,
+		},
+	}
+}
+
+const (
+	sequenceExample = `{
+		"id": "019cd721-3c40-7a11-8e21-4b6a0c9d8f53",
+		"campaign_id": "019cd720-1c3f-7d88-b1c4-7e0a9d5b6f42",
+		"contact_id": "019cd6c9-63a4-7cd1-9f2e-3a8b5d7c1e90",
+		"status": "active",
+		"reason": null,
+		"started_at": "2026-03-10T09:42:11.908Z",
+		"current_step_index": 1,
+		"next_due_at": "2026-03-12T14:00:00.000Z",
+		"history": [
+			{
+				"step_index": 0, "type": "auto_email", "status": "sent",
+				"due_at": "2026-03-10T09:42:11.908Z", "at": "2026-03-10T09:42:11.908Z",
+				"reason": "day 0 of the sequence at 09:00 had passed: at once",
+				"message_id": "019cd721-4a02-7b35-9d10-6c2f8e1a7b44", "task_id": null, "template_version": 1
+			},
+			{
+				"step_index": 1, "type": "call", "status": "waiting", "due_at": "2026-03-12T14:00:00.000Z", "at": null,
+				"reason": "2 business days after step 0 was completed",
+				"message_id": null, "task_id": null, "template_version": 1
+			}
+		]
+	}`
+	messageExample = `{
+		"id": "019cd721-4a02-7b35-9d10-6c2f8e1a7b44",
+		"campaign_id": "019cd720-1c3f-7d88-b1c4-7e0a9d5b6f42",
+		"sequence_id": "019cd721-3c40-7a11-8e21-4b6a0c9d8f53",
+		"contact_id": "019cd6c9-63a4-7cd1-9f2e-3a8b5d7c1e90",
+		"step_index": 0,
+		"from": "sam@robots.example",
+		"to": "ada@packers.example",
+		"subject": "Packing at Packers",
+		"status": "sent",
+		"error": null,
+		"created_at": "2026-03-10T09:42:11.908Z"
+	}`
+)
+
+func startedSequence() *Sequence {
+	s := record.Example[Sequence](sequenceExample)
+	s.History = s.History[:1]
+	first := &s.History[0]
+	s.History[0] = HistoryStep{
+		StepIndex: 0, Type: template.AutoEmail, Status: StepWaiting, DueAt: first.DueAt, Reason: first.Reason,
+		TemplateVersion: 1,
+	}
+	s.updateSummary()
+	return &s
+}
+
+func completedSequence() *Sequence {
+	s := record.Example[Sequence](sequenceExample)
+	call := &s.History[1]
+	call.Status, call.At = StepDone, call.DueAt
+	call.TaskID = uuid.NullUUID{UUID: uuid.MustParse("019ce1a3-77d0-7f21-8b09-5a4e3d2c1b60"), Valid: true}
+	s.Status = SequenceCompleted
+	s.updateSummary()
+	return &s
+}
+
+func stoppedSequence() *Sequence {
+	s := record.Example[Sequence](sequenceExample)
+	call := &s.History[1]
+	call.Status, call.At, call.Reason = StepSkipped, s.StartedAt, call.Reason+"; "+stoppedBecause(StopReplied)
+	s.Status, s.Reason = SequenceStopped, StopReplied
+	s.updateSummary()
+	return &s
+}
+
+func failedMessage(m MessageHead) *MessageHead {
+	m.Status, m.Error = MessageFailed, "550 5.1.1 no such mailbox"
+	return &m
+}

@@ -1,0 +1,220 @@
+package sequence
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/mail"
+	"prospector/internal/outreach"
+	"prospector/internal/planner"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// sendDue sends the due emails of a sender, as far as its ledger, the back-off and the capacity of the
+// dispatcher allow, and at most limit. It returns how many sequences it changed.
+func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit int) (changed int, err error) {
+	from, err := x.sender(sender)
+	if err != nil {
+		return 0, err
+	}
+	transport := x.engine.Options.Transport(sender)
+	if transport != nil {
+		until, onlyOne := x.engine.dispatcher.mayClaim(sender, x.tx.Now())
+		if !until.IsZero() {
+			a.noteNext(x.engine.clock.scale.at(until))
+			return 0, nil
+		}
+		if onlyOne {
+			limit = min(limit, 1)
+		}
+	}
+	slices.SortFunc(due, comparePriority)
+	for _, entry := range due[:min(limit, len(due))] {
+		slot := from.ledger.Next(entry.due, x.now)
+		if slot.At.After(x.now) {
+			a.noteNext(slot.At)
+			return changed, nil
+		}
+		if transport != nil && x.capacity == 0 {
+			x.lacksCapacity = true
+			return changed, nil
+		}
+		hasAnother := false
+		err := x.update(entry.sequence, func(r *sequenceRun) error {
+			i, found := r.dueEmail()
+			if !found {
+				return nil
+			}
+			if err := r.sendEmail(i, from, transport, slot); err != nil {
+				return err
+			}
+			_, hasAnother = r.dueEmail()
+			return nil
+		})
+		changed++
+		if err != nil || hasAnother { // the email that just became due may come before the others
+			return changed, err
+		}
+	}
+	return changed, nil
+}
+
+// comparePriority orders entries of prioritized campaigns first, then by due time.
+func comparePriority(a, b dueEntry) int {
+	if a.campaign.Prioritized != b.campaign.Prioritized {
+		if a.campaign.Prioritized {
+			return -1
+		}
+		return 1
+	}
+	return compareEntries(a, b)
+}
+
+// maxOnTime is how late an email may be sent without its reason saying that it is overdue.
+const maxOnTime = time.Minute
+
+// sendEmail sends the email of a step in a slot of its sender, and continues the sequence. It skips the
+// step if the contact has no address or the campaign no owner, and stops the sequence if it must.
+func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.Slot) error {
+	reason, err := r.stopReason()
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return r.stop(reason)
+	}
+	h := &r.s.History[i]
+	switch {
+	case r.recipient.Email == "":
+		r.finishStep(i, StepSkipped, outreach.NoAddress)
+	case from.user == nil:
+		r.finishStep(i, StepSkipped, outreach.NoOwner)
+	default:
+		// Counted from the due time, the same slot explains what delayed it.
+		if fromDue := from.ledger.Next(h.DueAt.Std(), h.DueAt.Std()); r.x.now.Sub(fromDue.At) < maxOnTime {
+			fromDue.At = slot.At
+			slot = fromDue
+		}
+		h.Reason += from.ledger.Reason(slot)
+		from.ledger.Take(slot)
+		from.hasSent = true
+		if err := r.createMessage(i, from, t); err != nil {
+			return err
+		}
+	}
+	return r.proceed()
+}
+
+// createMessage composes the message of a step and stores it. It claims the message for the dispatcher or,
+// without a transport, marks it as sent.
+func (r *sequenceRun) createMessage(i int, from *sender, t Transport) error {
+	c, err := r.template()
+	if err != nil {
+		return err
+	}
+	h := &r.s.History[i]
+	thread := &r.s.state.Thread
+	composer := thread.Composer(c)
+	body, subject, _ := composer.Compose(nil, c.Step(h.StepIndex), from.valuesFor(&r.recipient))
+	id := r.x.tx.NewID()
+	m := Message{
+		MessageHead: MessageHead{
+			ID: id, CampaignID: r.s.CampaignID, SequenceID: r.s.ID, ContactID: r.s.ContactID, StepIndex: h.StepIndex,
+			From: from.address.Email, To: r.recipient.Email, Subject: shape.Text(subject),
+			Status: MessageSending, CreatedAt: shape.At(r.x.tx.Now()),
+		},
+		Body:  shape.Text(body),
+		state: messageState{MessageID: id.String() + "@" + domainOf(from.address.Email)},
+	}
+	m.state.References = thread.Add(composer, m.state.MessageID)
+	email := r.email(&m, from)
+	m.Headers = email.Headers()
+	h.MessageID = uuid.NullUUID{UUID: id, Valid: true}
+	switch err := email.Check(); {
+	case err != nil:
+		m.Status, m.Error = MessageFailed, shape.Text(err.Error())
+		r.finishStep(i, StepFailed, err.Error())
+	case t == nil:
+		m.Status = MessageSent
+		r.finishStep(i, StepSent, "")
+	}
+	doc, err := r.x.saveMessage(store.Doc[Message]{}, m)
+	if err == nil && m.Status == MessageSending {
+		r.claim(doc, email, t)
+	}
+	return err
+}
+
+func domainOf(email string) string { return email[strings.LastIndexByte(email, '@')+1:] }
+
+// email returns a message in the form in which it is delivered.
+func (r *sequenceRun) email(m *Message, from *sender) *mail.Message {
+	return &mail.Message{
+		ID: m.state.MessageID, Date: m.CreatedAt.Std(), Subject: string(m.Subject), Body: string(m.Body),
+		References: m.state.References,
+		From:       mail.Address{Name: from.address.Name, Email: m.From},
+		To: mail.Address{
+			Name: strings.TrimSpace(r.recipient.FirstName + " " + r.recipient.LastName), Email: m.To,
+		},
+		Unsubscribe: r.x.engine.unsubscribeLink(r.x.tx.Org(), m.ID),
+	}
+}
+
+// claim reserves capacity for a message, which is dispatched after the commit.
+func (r *sequenceRun) claim(m store.Doc[Message], email *mail.Message, t Transport) {
+	sender := r.campaign.OwnerID.UUID
+	r.x.capacity--
+	r.x.engine.dispatcher.claim(sender)
+	claimed := &outgoing{org: r.x.tx.Org(), message: m, sender: sender, email: email, transport: t}
+	r.claimed = append(r.claimed, claimed)
+	r.x.claimed = append(r.x.claimed, claimed)
+}
+
+// retry sends the message of a step again if it can be sent now, and else sets the next time to try.
+func (r *sequenceRun) retry(i int) error {
+	x, sender := r.x, r.campaign.OwnerID.UUID
+	doc, err := x.engine.messages.Get(x.tx, r.s.History[i].MessageID.UUID)
+	if err != nil {
+		return err
+	}
+	cal, err := x.cal()
+	if err != nil {
+		return err
+	}
+	from, err := x.sender(sender)
+	if err != nil {
+		return err
+	}
+	t := x.engine.Options.Transport(sender)
+	backoff, _ := x.engine.dispatcher.mayClaim(sender, x.tx.Now())
+	state := &r.s.state.Steps[i]
+	m := doc.Record
+	switch open := cal.NextOpen(x.now); {
+	case x.engine.outreach.Refusal(x.tx, m.To, false) != "": // the contact has another address by now
+		m.Status, m.Error = MessageFailed, "the address is suppressed"
+		r.finishStep(i, StepFailed, "the address is suppressed")
+	case open.After(x.now):
+		state.Retry = shape.At(open)
+		return nil
+	case t == nil:
+		m.Status, m.Error = MessageSent, ""
+		r.finishStep(i, StepSent, "")
+	case !backoff.IsZero():
+		state.Retry = shape.At(x.engine.clock.scale.at(backoff))
+		return nil
+	case x.capacity == 0:
+		state.Retry = shape.At(x.now.Add(x.engine.clock.scale.perSecond()))
+		return nil
+	default:
+		m.Status, state.Retry = MessageSending, shape.Time{}
+	}
+	doc, err = x.saveMessage(doc, m)
+	if err == nil && m.Status == MessageSending {
+		r.claim(doc, r.email(&m, from), t)
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+package sequence
+
+import (
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"prospector/internal/crm"
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/mail"
+	"prospector/internal/outreach"
+	"prospector/internal/planner"
+	"prospector/internal/shape"
+	"prospector/internal/template"
+)
+
+// sender is the owner of campaigns, who sends their emails.
+type sender struct {
+	user    *identity.User // nil if the campaign was created without a user
+	address mail.Address
+	values  template.Values
+	ledger  *planner.Ledger
+	hasSent bool // since it was loaded
+}
+
+// sender returns a sender with the ledger of what it has sent.
+func (x *engineTx) sender(id uuid.UUID) (*sender, error) {
+	if s := x.senders[id]; s != nil {
+		return s, nil
+	}
+	s := &sender{}
+	doc, err := x.engine.identity.Users.Get(x.tx, id)
+	switch {
+	case err == nil:
+		u := &doc.Record
+		name := strings.TrimSpace(string(u.FirstName) + " " + string(u.LastName))
+		s.user, s.address = u, mail.Address{Name: name, Email: u.Email}
+		if s.values, err = x.engine.outreach.SenderValues(x.tx, id); err != nil {
+			return nil, err
+		}
+	case fault.CodeOf(err) != fault.NotFound:
+		return nil, err
+	}
+	if s.ledger, err = x.loadLedger(id); err != nil {
+		return nil, err
+	}
+	x.senders[id] = s
+	return s, nil
+}
+
+// valuesFor returns the token values for messages to a recipient. They are valid until the next call.
+func (s *sender) valuesFor(to *crm.Recipient) *template.Values {
+	s.values.SetRecipient(outreach.RecipientValues(to))
+	return &s.values
+}
+
+// storedLedger is the stored form of planner.LedgerState.
+type storedLedger struct {
+	Last   shape.Time   `json:"last"`
+	Capped shape.Time   `json:"capped"`
+	Opened shape.Time   `json:"opened"`
+	Days   [2]ledgerDay `json:"days"`
+}
+
+type ledgerDay struct {
+	Date int `json:"date"`
+	Sent int `json:"sent"`
+}
+
+func (x *engineTx) loadLedger(sender uuid.UUID) (*planner.Ledger, error) {
+	cal, err := x.cal()
+	if err != nil {
+		return nil, err
+	}
+	ledger := planner.NewLedger(cal, x.engine.Options.DailyCap, x.engine.Options.MinGap)
+	body, err := x.engine.ledgers.Get(x.tx, sender, 0)
+	if err != nil || body == nil {
+		return ledger, err
+	}
+	var stored storedLedger
+	if err := json.Unmarshal(body, &stored); err != nil {
+		return nil, err
+	}
+	state := planner.LedgerState{
+		Last: stdTime(stored.Last), Capped: stdTime(stored.Capped), Opened: stdTime(stored.Opened),
+	}
+	for i, d := range stored.Days {
+		state.Days[i] = planner.Day{Date: d.Date, Sent: d.Sent}
+	}
+	ledger.Restore(state)
+	return ledger, nil
+}
+
+// saveLedgers stores the ledgers of senders that have sent something.
+func (x *engineTx) saveLedgers() error {
+	for id, s := range x.senders {
+		if !s.hasSent {
+			continue
+		}
+		state := s.ledger.State()
+		stored := storedLedger{
+			Last: shapeTime(state.Last), Capped: shapeTime(state.Capped), Opened: shapeTime(state.Opened),
+		}
+		for i, d := range state.Days {
+			stored.Days[i] = ledgerDay{d.Date, d.Sent}
+		}
+		body, err := json.Marshal(&stored)
+		if err != nil {
+			return err
+		}
+		x.engine.ledgers.Put(x.tx, id, 0, body)
+		s.hasSent = false
+	}
+	return nil
+}
+
+// stdTime converts a time, where null is zero.
+func stdTime(t shape.Time) time.Time {
+	if !t.Valid() {
+		return time.Time{}
+	}
+	return t.Std()
+}
+
+// shapeTime converts a time, where zero is null.
+func shapeTime(t time.Time) shape.Time {
+	if t.IsZero() {
+		return shape.Time{}
+	}
+	return shape.At(t)
+}

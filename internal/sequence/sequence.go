@@ -1,0 +1,240 @@
+package sequence
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/planner"
+	"prospector/internal/shape"
+	"prospector/internal/template"
+	"prospector/store"
+)
+
+// SequenceStatus is the stage of a sequence.
+type SequenceStatus string
+
+const (
+	SequenceActive    SequenceStatus = "active"
+	SequenceCompleted SequenceStatus = "completed"
+	SequenceStopped   SequenceStatus = "stopped"
+)
+
+// StopReason is why a sequence was stopped.
+type StopReason = shape.Text
+
+const (
+	StopOptedOut         StopReason = "opted_out"
+	StopSuppressed       StopReason = "suppressed"
+	StopLeftAudience     StopReason = "left_audience"
+	StopContactDeleted   StopReason = "contact_deleted"
+	StopCampaignEnded    StopReason = "campaign_ended"
+	StopCampaignArchived StopReason = "campaign_archived"
+	StopReplied          StopReason = "replied"
+	StopManual           StopReason = "manual"
+)
+
+// StepStatus is the stage of a step in a sequence.
+type StepStatus string
+
+const (
+	StepWaiting  StepStatus = "waiting" // has a due time, or its message is in flight or to be retried
+	StepSent     StepStatus = "sent"
+	StepTaskOpen StepStatus = "task_open"
+	StepDone     StepStatus = "done" // its Task was completed
+	StepSkipped  StepStatus = "skipped"
+	StepFailed   StepStatus = "failed"
+	StepUnknown  StepStatus = "unknown" // its message may have been delivered
+)
+
+func (s StepStatus) isFinal() bool { return s != StepWaiting && s != StepTaskOpen }
+
+// Sequence is the progress of a contact through the template of a campaign. A contact has at most one
+// sequence per campaign.
+type Sequence struct {
+	ID               uuid.UUID      `json:"id" label:"ID" rule:"required"`
+	CampaignID       uuid.UUID      `json:"campaign_id" label:"Campaign" rule:"required"`
+	ContactID        uuid.UUID      `json:"contact_id" label:"Contact" rule:"required" doc:"The contact may have been deleted."`
+	Status           SequenceStatus `json:"status" rule:"required,enum=active|completed|stopped"`
+	Reason           StopReason     `json:"reason" rule:"enum=opted_out|suppressed|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual" doc:"Why the sequence was stopped."`
+	StartedAt        shape.Time     `json:"started_at" rule:"required"`
+	CurrentStepIndex shape.Number   `json:"current_step_index" rule:"integer" doc:"The step that is due next or whose Task is open. The last step if the sequence has ended."`
+	NextDueAt        shape.Time     `json:"next_due_at" doc:"When the next step is due. Null if the sequence waits for a Task or has ended. In the past while an email waits for its sender's cap or gap."`
+	History          []HistoryStep  `json:"history" rule:"required" doc:"Every step that has a due time, in the order in which they were scheduled."`
+
+	state sequenceState
+}
+
+// HistoryStep is a step that was scheduled, and what became of it.
+type HistoryStep struct {
+	StepIndex       int               `json:"step_index"`
+	Type            template.StepType `json:"type" rule:"enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift"`
+	Status          StepStatus        `json:"status" rule:"enum=waiting|sent|task_open|done|skipped|failed|unknown"`
+	DueAt           shape.Time        `json:"due_at" doc:"When the step is due, given the template and the sending window. An email can be sent later because of its sender's cap and gap. See at."`
+	At              shape.Time        `json:"at" doc:"When the step got its status. Null while it waits."`
+	Reason          string            `json:"reason" doc:"Why the step was due then, and what became of it."`
+	MessageID       uuid.NullUUID     `json:"message_id" doc:"The message in the outbox."`
+	TaskID          uuid.NullUUID     `json:"task_id" doc:"The Task may have been deleted."`
+	TemplateVersion int               `json:"template_version" doc:"The version of the template's content, which is the one that the sequence started with."`
+}
+
+// sequenceState is the private part of a sequence.
+type sequenceState struct {
+	Template uuid.UUID   `json:"template"`
+	Version  uint32      `json:"version"`
+	Steps    []stepState `json:"steps"` // parallel to History
+	// LacksAddress is set if the contact had no email address when last seen. Its email steps need no slot
+	// of the sender then, and are skipped.
+	LacksAddress bool `json:"mute,omitzero"`
+	template.Thread
+}
+
+// stepState is the private part of a step in the history.
+type stepState struct {
+	ScheduledAt shape.Time `json:"fixed"` // when the due time was computed
+	// Retry is when the step's message is tried again. A waiting step that has a message but no Retry is in
+	// flight.
+	Retry shape.Time `json:"retry"`
+}
+
+// Private returns the part that is stored beside the record and never shown.
+func (s *Sequence) Private() any { return &s.state }
+
+// The keys of sequences. All but the first contain only active sequences.
+const (
+	byCampaignAndContact = "campaign_contact" // unique
+	byContact            = "contact"
+	byCampaign           = "campaign"
+	byTask               = "task" // open Tasks
+	byImmediate          = "wake" // by campaign and time: what needs no slot of the sender
+	byEmail              = "mail" // by campaign and time: emails, which need a slot of the sender
+)
+
+func newSequences() *store.Table[Sequence] {
+	return store.NewTable("sequences",
+		[]store.Unique[Sequence]{{
+			Name: byCampaignAndContact,
+			Of:   func(s *Sequence) []byte { return store.PairKey(s.CampaignID, s.ContactID) },
+		}},
+		[]store.Key[Sequence]{
+			activeKey(byContact, func(s *Sequence) [][]byte { return [][]byte{s.ContactID[:]} }),
+			activeKey(byCampaign, func(s *Sequence) [][]byte { return [][]byte{s.CampaignID[:]} }),
+			activeKey(byTask, (*Sequence).openTasks),
+			activeKey(byImmediate, func(s *Sequence) [][]byte { return s.dueKeys(false) }),
+			activeKey(byEmail, func(s *Sequence) [][]byte { return s.dueKeys(true) }),
+		}).ShortHistory()
+}
+
+// activeKey returns a key that contains only active sequences.
+func activeKey(name string, of func(*Sequence) [][]byte) store.Key[Sequence] {
+	return store.Key[Sequence]{Name: name, Of: func(_ *store.Tx, s *Sequence) ([][]byte, error) {
+		if s.Status != SequenceActive {
+			return nil, nil
+		}
+		return of(s), nil
+	}}
+}
+
+func (s *Sequence) openTasks() (keys [][]byte) {
+	for i := range s.History {
+		if h := &s.History[i]; h.Status == StepTaskOpen {
+			keys = append(keys, h.TaskID.UUID[:])
+		}
+	}
+	return keys
+}
+
+// dueKeys returns the due times of steps that need a slot of the sender, or of those that do not.
+func (s *Sequence) dueKeys(withSlot bool) (keys [][]byte) {
+	for i := range s.History {
+		if at, needsSlot, waits := s.due(i); waits && needsSlot == withSlot {
+			keys = append(keys, dueKey(s.CampaignID, at))
+		}
+	}
+	slices.SortFunc(keys, slices.Compare)
+	return slices.CompactFunc(keys, slices.Equal)
+}
+
+// dueKey orders what is due by campaign and time.
+func dueKey(campaign uuid.UUID, at time.Time) []byte {
+	key := append(make([]byte, 0, 24), campaign[:]...)
+	return binary.BigEndian.AppendUint64(key, uint64(max(0, at.UnixMilli())))
+}
+
+// timeOfDueKey returns the time in a dueKey.
+func timeOfDueKey(key []byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(key[16:]))).UTC()
+}
+
+// due reports whether a step of the history waits for a time, which time that is, and whether it then needs
+// a slot of the sender.
+func (s *Sequence) due(i int) (at time.Time, needsSlot, waits bool) {
+	switch h := &s.History[i]; {
+	case h.Status != StepWaiting:
+		return time.Time{}, false, false
+	case h.MessageID.Valid:
+		retry := s.state.Steps[i].Retry
+		return retry.Std(), false, retry.Valid()
+	default:
+		return h.DueAt.Std(), h.Type == template.AutoEmail && !s.state.LacksAddress, true
+	}
+}
+
+// outcomes are the outcomes, for the planner, of steps that were neither sent nor done.
+var outcomes = map[StepStatus]planner.Outcome{
+	StepSkipped: planner.Skipped, StepFailed: planner.Failed, StepUnknown: planner.Unknown,
+}
+
+// plannerHistory returns the history in the planner's form: by the positions of the steps in the template.
+func (s *Sequence) plannerHistory(c *template.Compiled) []planner.StepHistory {
+	history := make([]planner.StepHistory, len(c.Content.Steps))
+	for i := range s.History {
+		h := &s.History[i]
+		p := planner.StepHistory{ScheduledAt: s.state.Steps[i].ScheduledAt.Std(), Due: h.DueAt.Std()}
+		if h.Status.isFinal() {
+			p.EndedAt, p.Outcome = h.At.Std(), outcomes[h.Status]
+		}
+		history[c.Step(h.StepIndex).Position] = p
+	}
+	return history
+}
+
+// updateSummary derives current_step_index and next_due_at from the history.
+func (s *Sequence) updateSummary() {
+	s.NextDueAt, s.CurrentStepIndex = shape.Time{}, shape.Number{}
+	open := -1 // the step with an open Task
+	for i := range s.History {
+		h := &s.History[i]
+		switch at, _, waits := s.due(i); {
+		case waits:
+			if !s.NextDueAt.Valid() || at.Before(s.NextDueAt.Std()) {
+				s.NextDueAt, s.CurrentStepIndex = shape.At(at), shape.NumberOf(float64(h.StepIndex))
+			}
+		case !h.Status.isFinal():
+			open = i
+		}
+	}
+	if s.NextDueAt.Valid() {
+		return
+	}
+	if open < 0 {
+		open = len(s.History) - 1
+	}
+	if open >= 0 {
+		s.CurrentStepIndex = shape.NumberOf(float64(s.History[open].StepIndex))
+	}
+}
+
+// isFinished reports whether all scheduled steps are final.
+func (s *Sequence) isFinished() bool {
+	return !slices.ContainsFunc(s.History, func(h HistoryStep) bool { return !h.Status.isFinal() })
+}
+
+// clone returns a copy whose history can be changed.
+func (s *Sequence) clone() Sequence {
+	c := *s
+	c.History, c.state.Steps = slices.Clone(s.History), slices.Clone(s.state.Steps)
+	return c
+}

@@ -1,0 +1,241 @@
+package sequence
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/crm"
+	"prospector/internal/outreach"
+	"prospector/internal/planner"
+	"prospector/internal/shape"
+	"prospector/internal/template"
+	"prospector/store"
+)
+
+// sequenceRun is a sequence in a transaction: it is loaded, changed and saved.
+type sequenceRun struct {
+	x *engineTx
+
+	doc          store.Doc[Sequence] // as stored; without an ID while the sequence is new
+	s            Sequence            // as changed
+	campaign     *outreach.Campaign  // nil if it was deleted
+	compiled     *template.Compiled  // nil until it is needed
+	recipient    crm.Recipient
+	contactFound bool
+
+	events      []string    // to emit, in order
+	cancelTasks []uuid.UUID // open Tasks that are no longer needed
+	claimed     []*outgoing // its messages that were claimed
+}
+
+// load loads a sequence, which may have been read before.
+func (x *engineTx) load(doc store.Doc[Sequence]) (*sequenceRun, error) {
+	doc, err := x.engine.sequences.Reload(x.tx, doc)
+	if err != nil {
+		return nil, err
+	}
+	r := &sequenceRun{x: x, doc: doc, s: doc.Record.clone()}
+	return r, r.loadReferences()
+}
+
+// start starts the sequence of a contact in a campaign, unless something would stop it at once.
+func (x *engineTx) start(c *outreach.Campaign, version uint32, contact uuid.UUID) error {
+	r := &sequenceRun{x: x, s: Sequence{
+		ID: x.tx.NewID(), CampaignID: c.ID, ContactID: contact, Status: SequenceActive,
+		StartedAt: shape.At(x.now), History: []HistoryStep{},
+		state: sequenceState{Template: c.TemplateID.UUID, Version: version},
+	}}
+	if err := r.loadReferences(); err != nil {
+		return err
+	}
+	if reason, err := r.stopReason(); err != nil || reason != "" {
+		return err
+	}
+	if err := r.advance(); err != nil {
+		return err
+	}
+	return r.save()
+}
+
+// loadReferences loads the campaign and the contact.
+func (r *sequenceRun) loadReferences() (err error) {
+	if r.campaign, err = r.x.campaign(r.s.CampaignID); err != nil {
+		return err
+	}
+	r.recipient, r.contactFound, err = r.x.recipients.Read(r.s.ContactID)
+	return err
+}
+
+// template returns the content that the sequence started with.
+func (r *sequenceRun) template() (_ *template.Compiled, err error) {
+	if r.compiled == nil {
+		r.compiled, err = r.x.template(r.s.state.Template, r.s.state.Version)
+	}
+	return r.compiled, err
+}
+
+// isRunning reports whether steps of the sequence may happen now: it and its campaign are active.
+func (r *sequenceRun) isRunning() bool {
+	return r.s.Status == SequenceActive && r.campaign != nil && r.campaign.Status == outreach.CampaignActive
+}
+
+// advance does what is due and needs no slot of the sender, and schedules the steps that follow. It stops
+// the sequence instead if it must stop.
+func (r *sequenceRun) advance() error {
+	if r.s.Status != SequenceActive {
+		return nil
+	}
+	reason, err := r.stopReason()
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return r.stop(reason)
+	}
+	return r.proceed()
+}
+
+// proceed is advance for a sequence that need not stop.
+func (r *sequenceRun) proceed() (err error) {
+	r.s.state.LacksAddress = r.recipient.Email == ""
+	for more := true; more; {
+		if more, err = r.schedule(); err != nil {
+			return err
+		}
+		performed := false
+		if r.isRunning() {
+			if performed, err = r.performDue(); err != nil {
+				return err
+			}
+		}
+		more = more || performed
+	}
+	if r.s.isFinished() {
+		r.s.Status = SequenceCompleted
+		r.events = append(r.events, "completed")
+	}
+	return nil
+}
+
+// schedule computes the due times of the steps that follow from the history, and reports whether there were
+// any.
+func (r *sequenceRun) schedule() (scheduled bool, err error) {
+	c, err := r.template()
+	if err != nil {
+		return false, err
+	}
+	cal, err := r.x.cal()
+	if err != nil {
+		return false, err
+	}
+	dues := planner.Schedule(c.Plan, cal, r.s.StartedAt.Std(), r.s.plannerHistory(c), r.x.now)
+	for _, d := range dues {
+		step := &c.Content.Steps[d.Step]
+		r.s.History = append(r.s.History, HistoryStep{
+			StepIndex: step.Index, Type: step.Type, Status: StepWaiting, DueAt: shape.At(d.At), Reason: d.Reason,
+			TemplateVersion: int(r.s.state.Version),
+		})
+		r.s.state.Steps = append(r.s.state.Steps, stepState{ScheduledAt: shape.At(r.x.now)})
+	}
+	return len(dues) > 0, nil
+}
+
+// performDue does the due steps that need no slot of the sender, and reports whether there were any.
+func (r *sequenceRun) performDue() (performed bool, err error) {
+	for i := range r.s.History {
+		at, needsSlot, waits := r.s.due(i)
+		if !waits || needsSlot || at.After(r.x.now) {
+			continue
+		}
+		performed = true
+		switch h := &r.s.History[i]; {
+		case h.MessageID.Valid:
+			err = r.retry(i)
+		case h.Type == template.AutoEmail:
+			r.finishStep(i, StepSkipped, outreach.NoAddress)
+		default:
+			err = r.createTask(i)
+		}
+		if err != nil {
+			return performed, err
+		}
+	}
+	return performed, nil
+}
+
+// dueEmail returns the position in the history of the first email that is due and needs a slot of the
+// sender.
+func (r *sequenceRun) dueEmail() (i int, found bool) {
+	var due time.Time
+	for j := range r.s.History {
+		at, needsSlot, waits := r.s.due(j)
+		if !waits || !needsSlot || at.After(r.x.now) {
+			continue
+		}
+		isEarlier := at.Before(due) || at.Equal(due) && r.s.History[j].StepIndex < r.s.History[i].StepIndex
+		if !found || isEarlier {
+			due, i, found = at, j, true
+		}
+	}
+	return i, found
+}
+
+// finishStep sets the final status of a step. The reason, if there is one, is added to that of its due time.
+func (r *sequenceRun) finishStep(i int, status StepStatus, reason string) {
+	h := &r.s.History[i]
+	h.Status, h.At = status, shape.At(r.x.now)
+	r.s.state.Steps[i].Retry = shape.Time{}
+	if reason != "" {
+		h.Reason += "; " + reason
+	}
+	if r.s.Status != SequenceActive {
+		return
+	}
+	r.events = append(r.events, "step_completed")
+	if h.Type == template.AutoEmail && (status == StepSkipped || status == StepFailed) {
+		r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
+	}
+}
+
+var sequenceShape = shape.Of[Sequence]()
+
+// save stores the sequence, updates the campaign counters, emits events and cancels Tasks.
+func (r *sequenceRun) save() error {
+	r.s.updateSummary()
+	if err := r.write(); err != nil {
+		return err
+	}
+	for _, m := range r.claimed {
+		m.sequence = r.doc
+	}
+	if r.isRunning() && r.s.NextDueAt.Valid() {
+		r.x.needsAdvancing = true
+	}
+	for _, event := range r.events {
+		err := r.x.tx.Emit(store.Event{Trigger: "sequence." + event, ID: r.s.ID, Data: r.doc.JSON})
+		if err != nil {
+			return err
+		}
+	}
+	return r.cancelOpenTasks()
+}
+
+// write inserts or updates the sequence, and updates the campaign counters.
+func (r *sequenceRun) write() (err error) {
+	if r.doc.ID == uuid.Nil {
+		r.events = append([]string{"started"}, r.events...)
+		r.doc, err = r.x.engine.sequences.Insert(r.x.tx, r.s.ID, r.s)
+	} else {
+		before := r.doc.Record
+		if err := r.x.count(&before, -1); err != nil {
+			return err
+		}
+		fields := sequenceShape.Diff(&before, &r.s)
+		r.doc, err = r.x.engine.sequences.Update(r.x.tx, r.doc, r.s, fields)
+	}
+	if err != nil {
+		return err
+	}
+	return r.x.count(&r.s, 1)
+}

@@ -1,0 +1,64 @@
+package sequence
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// CampaignStats are the statistics of a campaign.
+type CampaignStats struct {
+	Enrolled        int            `json:"enrolled" doc:"The number of contacts in its audiences, each counted once."`
+	Active          int            `json:"active" doc:"The number of sequences that have not ended."`
+	Completed       int            `json:"completed"`
+	Stopped         int            `json:"stopped"`
+	StoppedByReason map[string]int `json:"stopped_by_reason"`
+	MessagesSent    int            `json:"messages_sent"`
+	MessagesFailed  int            `json:"messages_failed" doc:"The number of messages with status failed or unknown."`
+	TasksOpen       int            `json:"tasks_open"`
+	Steps           []StepStats    `json:"steps"`
+}
+
+// StepStats are the numbers of sequences by the status of a step.
+type StepStats struct {
+	StepIndex int `json:"step_index"`
+	Waiting   int `json:"waiting"`
+	Done      int `json:"done"`
+	Skipped   int `json:"skipped"`
+	Failed    int `json:"failed"`
+}
+
+// Stats returns the statistics of a campaign.
+func (e *Engine) Stats(tx *store.Tx, campaign uuid.UUID) (s CampaignStats, err error) {
+	doc, err := e.outreach.Campaigns.Get(tx, campaign)
+	if err != nil {
+		return s, err
+	}
+	c, err := e.readCounters(tx, campaign)
+	if err != nil {
+		return s, err
+	}
+	s = CampaignStats{
+		Active: c.Active, Completed: c.Completed, Stopped: c.Stopped, StoppedByReason: c.Reasons,
+		MessagesSent: c.Sent, MessagesFailed: c.Failed, TasksOpen: c.OpenTasks,
+	}
+	t, err := e.outreach.Templates.Get(tx, doc.Record.TemplateID.UUID)
+	if err != nil {
+		return s, err
+	}
+	for _, step := range t.Record.Steps { // in addition to the steps of versions that sequences started with
+		c.step(step.Index)
+	}
+	s.Steps = make([]StepStats, 0, len(c.Steps))
+	for index, step := range c.Steps {
+		s.Steps = append(s.Steps, StepStats{index, step.Waiting, step.Done, step.Skipped, step.Failed})
+	}
+	slices.SortFunc(s.Steps, func(a, b StepStats) int { return cmp.Compare(a.StepIndex, b.StepIndex) })
+	contacts, err := e.outreach.CampaignContacts(tx, &doc.Record, math.MaxInt)
+	s.Enrolled = len(contacts)
+	return s, err
+}

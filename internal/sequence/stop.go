@@ -1,0 +1,139 @@
+package sequence
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/crm"
+	"prospector/internal/fault"
+	"prospector/internal/outreach"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// stopReason returns why the sequence must stop. It is empty if the sequence can continue.
+//
+// The engine calls it whenever something is about to happen. Nothing is sent after the request that stops a
+// sequence was answered, even if the sequence itself is stopped later, by a job.
+func (r *sequenceRun) stopReason() (StopReason, error) {
+	switch {
+	case r.campaign == nil || r.campaign.Status == outreach.CampaignArchived:
+		return StopCampaignArchived, nil
+	case r.campaign.Status == outreach.CampaignCompleted:
+		return StopCampaignEnded, nil
+	case !r.contactFound:
+		return StopContactDeleted, nil
+	}
+	o := r.x.engine.outreach
+	switch o.Refusal(r.x.tx, r.recipient.Email, r.recipient.OptedOut) {
+	case outreach.ContactOptedOut:
+		return StopOptedOut, nil
+	case outreach.ContactSuppressed:
+		return StopSuppressed, nil
+	}
+	audiences, err := o.AudiencesOf(r.x.tx, r.s.ContactID)
+	if err != nil {
+		return "", err
+	}
+	// This comes before end_date, which may pass while a job stops those who left.
+	if !slices.ContainsFunc(audiences, r.campaign.HasAudience) {
+		return StopLeftAudience, nil
+	}
+	end, err := o.CampaignEnd(r.x.tx, r.campaign)
+	if err != nil || end.IsZero() || end.After(r.x.now) {
+		return "", err
+	}
+	return StopCampaignEnded, nil
+}
+
+// stop stops the sequence: its waiting steps are skipped and its open Tasks canceled. A message in flight
+// cannot be recalled. Its result is stored when it arrives.
+func (r *sequenceRun) stop(reason StopReason) error {
+	r.s.Status, r.s.Reason = SequenceStopped, reason
+	for i := range r.s.History {
+		h := &r.s.History[i]
+		_, _, waits := r.s.due(i)
+		switch {
+		case h.Status == StepTaskOpen:
+			r.cancelTasks = append(r.cancelTasks, h.TaskID.UUID)
+		case !waits:
+			continue
+		case h.MessageID.Valid:
+			if err := r.failMessage(h.MessageID.UUID, reason); err != nil {
+				return err
+			}
+		}
+		r.finishStep(i, StepSkipped, stoppedBecause(reason))
+	}
+	r.events = append(r.events, "stopped")
+	r.x.engine.stops.Next(r.x.tx)
+	return nil
+}
+
+// stoppedBecause is the reason of a step or message that ends with its sequence.
+func stoppedBecause(reason StopReason) string { return "the sequence was stopped: " + string(reason) }
+
+// cancelOpenTasks cancels the Tasks of steps that are final.
+func (r *sequenceRun) cancelOpenTasks() error {
+	tasks := r.x.engine.crm.Tasks
+	for _, id := range r.cancelTasks {
+		doc, err := tasks.Get(r.x.tx, id)
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		rec := doc.Record
+		rec.Status = crm.TaskCancelled
+		if _, err := tasks.Replace(r.x.tx, doc, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StopBody is the reason to stop a sequence.
+type StopBody struct {
+	Reason shape.Text `json:"reason" rule:"required,enum=replied|manual"`
+}
+
+// StopSequence stops a sequence of a campaign. It is idempotent. A sequence that ended in another way is
+// refused with invalid_transition.
+func (e *Engine) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopBody) (store.Doc[Sequence], error) {
+	doc, err := e.sequences.Get(tx, id)
+	if err != nil {
+		return doc, err
+	}
+	s := &doc.Record
+	switch {
+	case s.CampaignID != campaign:
+		return doc, fault.ErrNotFound
+	case s.Status == SequenceStopped && s.Reason == body.Reason:
+		return doc, nil
+	case s.Status != SequenceActive:
+		return doc, fault.New(fault.InvalidTransition, "the sequence is %s already", s.Status)
+	}
+	if err := e.awaitStopJobs(tx); err != nil {
+		return doc, err
+	}
+	err = e.withEngine(tx, func(x *engineTx) error {
+		return x.update(id, func(r *sequenceRun) error { return r.stop(body.Reason) })
+	})
+	if err != nil {
+		return doc, err
+	}
+	return e.sequences.Get(tx, id)
+}
+
+// CheckCampaign fails with not_found unless the campaign exists or, before it was deleted, had sequences.
+func (e *Engine) CheckCampaign(tx *store.Tx, campaign uuid.UUID) error {
+	if e.outreach.Campaigns.Table.Has(tx, campaign) {
+		return nil
+	}
+	if stored, err := e.counters.Get(tx, campaign, 0); err != nil || stored != nil {
+		return err
+	}
+	return fault.ErrNotFound
+}

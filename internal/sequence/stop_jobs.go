@@ -1,0 +1,271 @@
+package sequence
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/store"
+)
+
+// A change that stops more sequences than fit into its transaction leaves them to a stop job. The job finds
+// the sequences by their stop reason. A later change that would alter that reason, because it lets them
+// continue or stops them for another reason, must wait until the job is done: see awaitStopJobs. Nothing is
+// sent before that, because stopReason is checked whenever something is about to happen.
+
+// maxStopsPerChange is how many sequences are checked in the transaction of the change itself.
+const maxStopsPerChange = 200
+
+// stopJob is the kind of job that stops sequences.
+const stopJob = "sequences.clean_up"
+
+// stopWork is what a stop job checks: the sequences of a campaign, of contacts or, if it is empty, of the
+// whole organization.
+type stopWork struct {
+	Campaign uuid.NullUUID
+	Contacts []byte // packed ids
+}
+
+// awaitStopJobs must be called before a change of who may be written to. If stop jobs are not done, it
+// returns an error that makes the store run them and then retry the transaction.
+func (e *Engine) awaitStopJobs(tx *store.Tx) error {
+	pending, err := e.parts.Before(tx, tx.Org(), stopJobsPart)
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	org := tx.Org()
+	return &store.RetryAfter{Do: func(ctx context.Context) error { return e.runPendingStopJobs(ctx, org) }}
+}
+
+// runPendingStopJobs runs all stop jobs of an organization. Workers may run the same jobs concurrently: a
+// sequence stops only once.
+func (e *Engine) runPendingStopJobs(ctx context.Context, org uuid.UUID) error {
+	var jobs []store.Job
+	err := e.store.View(org, func(tx *store.Tx) error {
+		pending, err := e.parts.Get(tx, org, stopJobsPart)
+		if err != nil {
+			return err
+		}
+		for _, id := range unpackIDs(pending) {
+			job, err := tx.Job(id)
+			if fault.CodeOf(err) == fault.NotFound { // a repair of the store removed it
+				job, err = checkAllJob(org, id)
+			}
+			if err != nil {
+				return err
+			}
+			jobs = append(jobs, job)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		if err := e.runStopJob(ctx, job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAllJob replaces a lost stop job. What it was to stop is not known, so that it checks all sequences.
+func checkAllJob(org, id uuid.UUID) (store.Job, error) {
+	work, err := json.Marshal(stopWork{})
+	return store.Job{ID: id, Org: org, Kind: stopJob, Payload: work}, err
+}
+
+// enqueueStopJob enqueues a stop job, unless one with the same work is pending.
+func (e *Engine) enqueueStopJob(tx *store.Tx, work stopWork) error {
+	pending, err := e.parts.Get(tx, tx.Org(), stopJobsPart)
+	if err != nil {
+		return err
+	}
+	payload, err := json.Marshal(work)
+	if err != nil {
+		return err
+	}
+	for _, id := range unpackIDs(pending) {
+		if job, err := tx.Job(id); err == nil && bytes.Equal(job.Payload, payload) {
+			return nil
+		}
+	}
+	id, err := tx.Enqueue(stopJob, tx.Now(), work)
+	if err == nil {
+		e.parts.Put(tx, tx.Org(), stopJobsPart, append(slices.Clone(pending), id[:]...))
+	}
+	return err
+}
+
+// finishStopJob ends a stop job.
+func (e *Engine) finishStopJob(tx *store.Tx, job uuid.UUID) error {
+	pending, err := e.parts.Get(tx, tx.Org(), stopJobsPart)
+	if err != nil {
+		return err
+	}
+	ids := slices.DeleteFunc(unpackIDs(pending), func(id uuid.UUID) bool { return id == job })
+	e.parts.Put(tx, tx.Org(), stopJobsPart, packIDs(ids...))
+	return tx.Done(job)
+}
+
+func (e *Engine) runStopJob(ctx context.Context, job store.Job) error {
+	var work stopWork
+	if err := json.Unmarshal(job.Payload, &work); err != nil {
+		return err
+	}
+	var ids []uuid.UUID
+	err := e.store.View(job.Org, func(tx *store.Tx) (err error) {
+		ids, err = e.sequencesToCheck(tx, work)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	check := (*engineTx).stopIfBlocked
+	if work.Contacts != nil {
+		check = (*engineTx).recheck // their addresses may have changed
+	}
+	return e.forEach(ctx, job, ids, func(x *engineTx, id uuid.UUID) error {
+		if !e.sequences.Has(x.tx, id) {
+			return nil
+		}
+		return check(x, id)
+	}, e.finishStopJob)
+}
+
+// sequencesToCheck returns the active sequences that a stop job checks.
+func (e *Engine) sequencesToCheck(tx *store.Tx, work stopWork) (ids []uuid.UUID, err error) {
+	switch {
+	case work.Campaign.Valid:
+		return e.sequences.IDs(tx, byCampaign, work.Campaign.UUID[:], 0)
+	case work.Contacts != nil:
+		for _, contact := range unpackIDs(work.Contacts) {
+			of, err := e.sequences.IDs(tx, byContact, contact[:], 0)
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, of...)
+		}
+		return ids, nil
+	}
+	err = e.sequences.Range(tx, byCampaign, nil, func(_ []byte, id uuid.UUID) bool {
+		ids = append(ids, id)
+		return true
+	})
+	return ids, err
+}
+
+// stopIfBlocked stops a sequence if it must stop, and else leaves it unchanged.
+func (x *engineTx) stopIfBlocked(id uuid.UUID) error {
+	r, err := x.load(store.Doc[Sequence]{ID: id})
+	if err != nil || r.s.Status != SequenceActive {
+		return err
+	}
+	reason, err := r.stopReason()
+	if err != nil || reason == "" {
+		return err
+	}
+	if err := r.stop(reason); err != nil {
+		return err
+	}
+	return r.save()
+}
+
+// recheck stops a sequence if it must stop, and else advances it.
+func (x *engineTx) recheck(id uuid.UUID) error { return x.update(id, (*sequenceRun).advance) }
+
+// recheckCampaign checks the sequences of a campaign.
+func (e *Engine) recheckCampaign(tx *store.Tx, campaign uuid.UUID) error {
+	ids, err := e.sequences.IDs(tx, byCampaign, campaign[:], maxStopsPerChange+1)
+	if err != nil {
+		return err
+	}
+	return e.recheckSequences(tx, ids, stopWork{Campaign: uuid.NullUUID{UUID: campaign, Valid: true}})
+}
+
+// recheckContacts checks the sequences of contacts.
+func (e *Engine) recheckContacts(tx *store.Tx, contacts []uuid.UUID) error {
+	var ids []uuid.UUID
+	for _, contact := range contacts {
+		of, err := e.sequences.IDs(tx, byContact, contact[:], 0)
+		if err != nil {
+			return err
+		}
+		if ids = append(ids, of...); len(ids) > maxStopsPerChange {
+			break
+		}
+	}
+	return e.recheckSequences(tx, ids, stopWork{Contacts: packIDs(contacts...)})
+}
+
+// recheckSequences checks sequences now, or enqueues a stop job with work if there are too many.
+func (e *Engine) recheckSequences(tx *store.Tx, ids []uuid.UUID, work stopWork) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := e.awaitStopJobs(tx); err != nil {
+		return err
+	}
+	if len(ids) > maxStopsPerChange {
+		return e.enqueueStopJob(tx, work)
+	}
+	return e.withEngine(tx, func(x *engineTx) error {
+		for _, id := range ids {
+			if err := x.recheck(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// forEach calls do for each id, maxPerTransaction of them in a transaction, and ends the job with the last
+// transaction.
+func (e *Engine) forEach(
+	ctx context.Context, job store.Job, ids []uuid.UUID,
+	do func(*engineTx, uuid.UUID) error, end func(*store.Tx, uuid.UUID) error,
+) error {
+	for more := true; more; {
+		n := min(len(ids), maxPerTransaction)
+		more = n < len(ids)
+		err := e.store.Update(ctx, job.Org, store.Actor{Operation: job.Kind}, func(tx *store.Tx) error {
+			err := e.withEngine(tx, func(x *engineTx) error {
+				for _, id := range ids[:n] {
+					if err := do(x, id); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil || more {
+				return err
+			}
+			return end(tx, job.ID)
+		})
+		if err != nil {
+			return err
+		}
+		ids = ids[n:]
+	}
+	return nil
+}
+
+// packIDs concatenates ids, for the payload of a job.
+func packIDs(ids ...uuid.UUID) []byte {
+	packed := make([]byte, 0, 16*len(ids))
+	for _, id := range ids {
+		packed = append(packed, id[:]...)
+	}
+	return packed
+}
+
+func unpackIDs(packed []byte) (ids []uuid.UUID) {
+	for chunk := range slices.Chunk(packed, 16) {
+		ids = append(ids, uuid.UUID(chunk))
+	}
+	return ids
+}

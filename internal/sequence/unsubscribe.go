@@ -1,0 +1,122 @@
+package sequence
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/store"
+)
+
+// An unsubscribe token contains the ids of the organization and the message, and a signature with the
+// installation's secret. No token needs to be stored, and nobody else can create one.
+const (
+	signedBytes = 32 // the two ids
+	tokenBytes  = 48 // with the signature
+)
+
+// unsubscribed is the reason of the suppression that unsubscribing creates.
+const unsubscribed = "unsubscribed"
+
+var tokenEncoding = base64.RawURLEncoding.Strict()
+
+// signer signs unsubscribe tokens.
+type signer struct{ secret []byte }
+
+func (s *signer) sign(data []byte) []byte {
+	mac := hmac.New(sha256.New, s.secret)
+	mac.Write(data)
+	return mac.Sum(nil)[:tokenBytes-signedBytes]
+}
+
+// token returns the token of a message.
+func (s *signer) token(org, message uuid.UUID) string {
+	ids := store.PairKey(org, message)
+	return tokenEncoding.EncodeToString(append(ids, s.sign(ids)...))
+}
+
+// open returns what a token contains. ok is false if the token is not valid.
+func (s *signer) open(token string) (org, message uuid.UUID, ok bool) {
+	raw, err := tokenEncoding.DecodeString(token)
+	if err != nil || len(raw) != tokenBytes || !hmac.Equal(raw[signedBytes:], s.sign(raw[:signedBytes])) {
+		return uuid.Nil, uuid.Nil, false
+	}
+	return uuid.UUID(raw[:16]), uuid.UUID(raw[16:signedBytes]), true
+}
+
+// unsubscribeLink returns the link with which the recipient of a message unsubscribes.
+func (e *Engine) unsubscribeLink(org, message uuid.UUID) string {
+	return strings.TrimSuffix(e.Options.PublicURL(), "/") + "/u/" + e.unsubscribing.token(org, message)
+}
+
+// IsUnsubscribed reports whether the recipient of a token's message has unsubscribed: both the contact, if
+// it still exists, and the address. An invalid token fails with not_found.
+func (e *Engine) IsUnsubscribed(token string) (done bool, err error) {
+	org, message, ok := e.unsubscribing.open(token)
+	if !ok {
+		return false, fault.ErrNotFound
+	}
+	err = e.store.View(org, func(tx *store.Tx) error {
+		m, err := e.messages.Get(tx, message)
+		if err != nil {
+			return err
+		}
+		_, optedOut, found, err := e.crm.Recipients(tx).Reach(m.Record.ContactID)
+		done = (optedOut || !found) && e.outreach.Refusal(tx, m.Record.To, false) != ""
+		return err
+	})
+	return done, err
+}
+
+// Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists, and the
+// address. It is idempotent. An invalid token fails with not_found.
+func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Actor) error {
+	org, message, ok := e.unsubscribing.open(token)
+	if !ok {
+		return fault.ErrNotFound
+	}
+	return e.store.Update(ctx, org, actor, func(tx *store.Tx) error {
+		m, err := e.messages.Get(tx, message)
+		if err != nil {
+			return err
+		}
+		doc, err := e.crm.Contacts.Get(tx, m.Record.ContactID)
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		if err == nil {
+			rec := doc.Record
+			rec.DoNotContact = true
+			if _, err := e.crm.Contacts.Replace(tx, doc, rec); err != nil {
+				return err
+			}
+		}
+		return e.crm.SuppressEmail(tx, m.Record.To, unsubscribed)
+	})
+}
+
+// readSecret reads the secret that signs unsubscribe tokens. On the first start it generates one.
+func (e *Engine) readSecret(ctx context.Context) error {
+	return e.store.Update(ctx, uuid.Nil, store.Actor{Operation: "serve"}, func(tx *store.Tx) error {
+		stored, err := e.parts.Get(tx, uuid.Nil, secretPart)
+		if err != nil {
+			return err
+		}
+		secret := append([]byte(nil), stored...)
+		if len(secret) == 0 {
+			secret = make([]byte, 32)
+			if _, err := rand.Read(secret); err != nil {
+				return err
+			}
+			e.parts.Put(tx, uuid.Nil, secretPart, secret)
+		}
+		e.unsubscribing = signer{secret}
+		return nil
+	})
+}

@@ -1,0 +1,204 @@
+package template
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"prospector/internal/fault"
+)
+
+// Limits of a whole template. Templates are rendered for many contacts, and values can be long.
+const (
+	maxMessageChars = 100_000   // of one message including its blocks
+	maxContentChars = 1_000_000 // of all texts including their blocks
+	maxTokens       = 1_000     // in all texts including their blocks
+	maxDelayDays    = 1_000     // so that due times stay within the years that can be stored
+)
+
+// Check adds everything that is wrong with the content to p, beyond the rules in the struct tags, which
+// the decoder has already checked. It skips what the decoder refused.
+func (c *Content) Check(p *fault.Problems) {
+	blocks := map[string]textSize{}
+	for _, id := range slices.Sorted(maps.Keys(c.Blocks)) {
+		at := "blocks." + id + ".content"
+		blocks[id] = checkText(at, string(c.Blocks[id].Content), nil, "a block cannot include another", p)
+	}
+	hasAllIndexes := !p.At("steps")
+	for i := range c.Steps {
+		hasAllIndexes = hasAllIndexes && hasIndex(i, p)
+	}
+	var total textSize
+	for i := range c.Steps {
+		total.add(c.checkStep(i, blocks, p))
+	}
+	if total.chars > maxContentChars {
+		p.Invalid("steps", "have texts of more than %d characters in all, with their blocks", maxContentChars)
+	}
+	if total.tokens > maxTokens {
+		p.Invalid("steps", "have more than %d tokens in all, with their blocks", maxTokens)
+	}
+	c.checkTransitions(hasAllIndexes, p)
+}
+
+// textSize counts what is in a text.
+type textSize struct{ chars, tokens int }
+
+func (s *textSize) add(o textSize) {
+	s.chars += o.chars
+	s.tokens += o.tokens
+}
+
+func stepAt(i int) string { return fmt.Sprintf("steps[%d]", i) }
+
+// hasIndex reports whether the index of a step was read and is unique so far.
+func hasIndex(i int, p *fault.Problems) bool {
+	return !p.At(stepAt(i)) && !p.At(stepAt(i)+".index")
+}
+
+func (c *Content) checkStep(i int, blocks map[string]textSize, p *fault.Problems) (total textSize) {
+	s, at := &c.Steps[i], stepAt(i)
+	for j := range i {
+		if hasIndex(j, p) && hasIndex(i, p) && c.Steps[j].Index == s.Index {
+			p.Invalid(at+".index", "is that of steps[%d] too", j)
+			break
+		}
+	}
+	for j := range i {
+		if s.ID != "" && c.Steps[j].ID == s.ID {
+			p.Invalid(at+".id", "is that of steps[%d] too", j)
+			break
+		}
+	}
+	if s.Type == AutoEmail && strings.TrimSpace(string(s.Message)) == "" && !p.Has(at+".message") {
+		p.Invalid(at+".message", "required in an auto_email")
+	}
+	if strings.ContainsAny(string(s.Subject), "\r\n") {
+		p.Invalid(at+".subject", "must be one line")
+	}
+	total = checkText(at+".title", string(s.Title), nil, "a title cannot include a block", p)
+	total.add(checkText(at+".subject", string(s.Subject), nil, "a subject cannot include a block", p))
+	message := checkText(at+".message", string(s.Message), blocks, "", p)
+	if message.chars > maxMessageChars {
+		p.Invalid(at+".message", "has more than %d characters with its blocks", maxMessageChars)
+	}
+	total.add(message)
+	return total
+}
+
+// checkText reports unknown tokens and blocks of a text, and returns its size including blocks. noBlocks
+// is the reason why the text cannot include blocks, if it cannot.
+func checkText(at, text string, blocks map[string]textSize, noBlocks string, p *fault.Problems) (total textSize) {
+	for _, piece := range parse(text) {
+		switch piece.kind {
+		case tokenPiece:
+			total.tokens++
+			if !isToken(piece.text) {
+				p.Invalid(at, "has the unknown token %s; known are %s", shorten(piece.raw), knownTokens)
+			}
+		case blockPiece:
+			block, known := blocks[piece.text]
+			total.add(block)
+			if noBlocks != "" {
+				p.Invalid(at, "has %s: %s", shorten(piece.raw), noBlocks)
+			} else if !known {
+				p.Invalid(at, "has %s, and there is no such block", shorten(piece.raw))
+			}
+		case unclosedPiece:
+			p.Invalid(at, "has %s without its end", piece.text)
+		default:
+			total.chars += utf8.RuneCountInString(piece.text)
+		}
+	}
+	return total
+}
+
+// shorten cuts a text for an error message.
+func shorten(s string) string {
+	const maxShown = 60
+	if r := []rune(s); len(r) > maxShown {
+		return string(r[:maxShown]) + "…"
+	}
+	return s
+}
+
+// checkTransitions reports invalid transitions. Unknown steps are reported only if hasAllIndexes, because
+// otherwise the transition may mean a step whose index could not be read.
+func (c *Content) checkTransitions(hasAllIndexes bool, p *fault.Problems) {
+	if p.At("transitions") { // missing, or not given together with the steps
+		return
+	}
+	known := make(map[int]bool, len(c.Steps))
+	for _, s := range c.Steps {
+		known[s.Index] = true
+	}
+	outgoing := map[int][]int{} // by step index: positions of the transitions that lead from it
+	for i, t := range c.Transitions {
+		at := fmt.Sprintf("transitions[%d]", i)
+		if p.At(at) {
+			continue
+		}
+		hasSteps := true
+		for _, end := range []struct {
+			path string
+			step int
+		}{{at + ".from_step_index", t.FromStepIndex}, {at + ".to_step_index", t.ToStepIndex}} {
+			switch {
+			case p.At(end.path):
+				hasSteps = false
+			case !known[end.step]:
+				hasSteps = false
+				if hasAllIndexes {
+					p.Invalid(end.path, "is the index of no step")
+				}
+			}
+		}
+		switch {
+		case hasSteps && t.FromStepIndex == t.ToStepIndex:
+			p.Invalid(at+".to_step_index", "leads back to the step itself")
+		case hasSteps:
+			outgoing[t.FromStepIndex] = append(outgoing[t.FromStepIndex], i)
+		}
+		checkDelay(at+".pre_check", t.PreCheckDelay, string(t.PreCheckTimeUnit), p)
+		checkDelay(at+".post_check", t.PostCheckDelay, string(t.PostCheckTimeUnit), p)
+	}
+	c.checkCycles(outgoing, p)
+}
+
+// checkDelay reports an invalid delay. prefix is the common beginning of its field names.
+func checkDelay(prefix string, delay int, unit string, p *fault.Problems) {
+	switch {
+	case p.At(prefix+"_time_unit") || p.At(prefix+"_delay"):
+	case delay > 0 && unit == "":
+		p.Invalid(prefix+"_time_unit", "required with a delay")
+	case delay > maxDelayDays && strings.HasSuffix(unit, "days"):
+		p.Invalid(prefix+"_delay", "must be at most %d %s", maxDelayDays, strings.ReplaceAll(unit, "_", " "))
+	}
+}
+
+// checkCycles reports every transition that closes a cycle, by a depth-first search.
+func (c *Content) checkCycles(outgoing map[int][]int, p *fault.Problems) {
+	const onPath, done = 1, 2
+	state := make(map[int]int, len(c.Steps))
+	var visit func(step int)
+	visit = func(step int) {
+		state[step] = onPath
+		for _, i := range outgoing[step] {
+			switch to := c.Transitions[i].ToStepIndex; state[to] {
+			case onPath:
+				p.Invalid(fmt.Sprintf("transitions[%d].to_step_index", i), "closes a cycle: step %d leads here already", to)
+			case done:
+			default:
+				visit(to)
+			}
+		}
+		state[step] = done
+	}
+	for _, s := range c.Steps {
+		if state[s.Index] == 0 {
+			visit(s.Index)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package template
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"prospector/internal/fault"
+)
+
+// The blocks and values of the texts in these tests. The values contain what would have a meaning in a
+// template.
+var (
+	testBlocks = map[string]Block{
+		"x": {Name: "X", Content: "<{{recipient.email}}|{{ sender.title }}>"}, "empty": {Name: "E"},
+	}
+	testSizes  = map[string]textSize{"x": {}, "empty": {}}
+	testValues = func() (v Values) {
+		for i, value := range []string{
+			"{{sender.email}}", "[[block:x]]", "{{", "]]", "}}[[block:", "<b>&amp;\"", "a\r\nb", "$1", "",
+		} {
+			v.set(token(i), value)
+		}
+		return v
+	}()
+)
+
+// knownPiece matches the known tokens and blocks of a valid text.
+var knownPiece = func() *regexp.Regexp {
+	const space = `[\t\n\v\f\r\x{85}\p{Z}]*`
+	names := strings.ReplaceAll(strings.Join(tokenNames[:], "|"), ".", `\.`)
+	return regexp.MustCompile(
+		`\{\{` + space + `(` + names + `)` + space + `\}\}|\[\[block:` + space + `(x|empty)` + space + `\]\]`)
+}()
+
+// renderByRegexp renders a valid text independently of the parser.
+func renderByRegexp(text string, missing *[]string) string {
+	return knownPiece.ReplaceAllStringFunc(text, func(raw string) string {
+		found := knownPiece.FindStringSubmatch(raw)
+		if found[2] != "" {
+			return renderByRegexp(string(testBlocks[found[2]].Content), missing)
+		}
+		value := testValues.message[slices.Index(tokenNames[:], found[1])][PlainText]
+		if value == "" && !slices.Contains(*missing, found[1]) {
+			*missing = append(*missing, found[1])
+		}
+		return value
+	})
+}
+
+// checkPieces checks what parse promises for any text, and returns the pieces.
+func checkPieces(t *testing.T, text string) []piece {
+	t.Helper()
+	var joined strings.Builder
+	pieces := parse(text)
+	for i, p := range pieces {
+		joined.WriteString(p.raw)
+		isWrapped := func(open, end string) bool {
+			return strings.HasPrefix(p.raw, open) && strings.HasSuffix(p.raw, end) &&
+				p.text == strings.TrimSpace(p.raw[len(open):len(p.raw)-len(end)]) && !strings.Contains(p.text, end)
+		}
+		hasMarker := strings.Contains(p.raw, tokenOpen) || strings.Contains(p.raw, blockOpen)
+		switch {
+		case p.raw == "":
+			t.Fatalf("%q has an empty piece", text)
+		case p.kind == literalPiece && (hasMarker || p.text != p.raw):
+			t.Fatalf("%q has the literal %q", text, p.raw)
+		case p.kind == tokenPiece && !isWrapped("{{", "}}"):
+			t.Fatalf("%q has the token %q", text, p.raw)
+		case p.kind == blockPiece && !isWrapped("[[block:", "]]"):
+			t.Fatalf("%q has the block %q", text, p.raw)
+		case p.kind == unclosedPiece && (i != len(pieces)-1 || !strings.HasPrefix(p.raw, p.text) ||
+			p.text != "{{" && p.text != "[[block:"):
+			t.Fatalf("%q has the unclosed piece %q", text, p.raw)
+		}
+	}
+	if joined.String() != text {
+		t.Fatalf("the pieces of %q are %q", text, joined.String())
+	}
+	return pieces
+}
+
+// checkTextPromises checks what parsing and rendering promise for any text.
+func checkTextPromises(t *testing.T, text string) {
+	t.Helper()
+	pieces := checkPieces(t, text)
+	if !utf8.ValidString(text) { // the decoder refuses it
+		return
+	}
+	var p fault.Problems
+	checkText("t", text, testSizes, "", &p)
+	got, missing := parseText(text, testBlocks).render([]byte("before "), PlainText, &testValues.message, []string{})
+
+	// The JSON form decodes to the plain form.
+	var decoded string
+	quoted, alsoMissing := parseText(text, testBlocks).render([]byte(`"before `), JSONString, &testValues.message, []string{})
+	err := json.Unmarshal(append(quoted, '"'), &decoded)
+	if err != nil || decoded != string(got) || !slices.Equal(alsoMissing, missing) {
+		t.Fatalf("%q renders as %q, and as JSON %q: %v", text, got, quoted, err)
+	}
+
+	switch {
+	case len(pieces) == 0 || len(pieces) == 1 && pieces[0].kind == literalPiece:
+		if string(got) != "before "+text || p.Err() != nil {
+			t.Fatalf("%q renders as %q (%v)", text, got, p.Err())
+		}
+	case p.Err() == nil:
+		wantMissing := []string{}
+		want := renderByRegexp(text, &wantMissing)
+		if string(got) != "before "+want || !slices.Equal(missing, wantMissing) {
+			t.Fatalf("%q renders as %q, missing %q; want %q, missing %q", text, got, missing, want, wantMissing)
+		}
+	}
+
+	// Without blocks, and with tokens that render as themselves, a text stays as it is except for the
+	// spaces inside the braces.
+	var same Values
+	for i, name := range tokenNames {
+		same.set(token(i), "{{"+name+"}}")
+	}
+	again, _ := parseText(text, nil).render(nil, PlainText, &same.message, nil)
+	var want strings.Builder
+	for _, p := range pieces {
+		if p.kind == tokenPiece && isToken(p.text) {
+			p.raw = "{{" + p.text + "}}"
+		}
+		want.WriteString(p.raw)
+	}
+	if string(again) != want.String() {
+		t.Fatalf("%q renders as %q, want %q", text, again, want.String())
+	}
+
+	// With the values for subjects, a text of one line stays on one line.
+	line, _ := parseText(text, testBlocks).render([]byte("before "), PlainText, &testValues.subject, nil)
+	oneLine := strings.NewReplacer("\r", " ", "\n", " ").Replace(string(got))
+	if !strings.ContainsAny(text, "\r\n") && string(line) != oneLine {
+		t.Fatalf("%q has the subject %q", got, line)
+	}
+}
+
+var textSeeds = []string{
+	"", "Hello", "Hi {{recipient.first_name}},", "{{ sender.title }}{{sender.email}}", "{{first_name}}", "{{", "}}", "{{}}",
+	"{{{recipient.email}}}", "[[block:x]]", "[[block: x ]]", "[[block:empty]][[block:nope]]", "[[block:{{recipient.email}}]]",
+	"{{[[block:x]]}}", "[[block:", "{{recipient.email", "a { { b } } [ [block:x] ]", "{{\u00a0recipient.company\u2003}}",
+	"\xff{{\xffsender.email}}", "{{sender.email}}}}", "[[[block:x]]]", "{{recipient.email}}\r\n[[block:x]]",
+}
+
+func FuzzText(f *testing.F) {
+	for _, text := range textSeeds {
+		f.Add(text)
+	}
+	f.Fuzz(checkTextPromises)
+}
+
+// TestRandomTexts combines fragments that have a meaning in texts.
+func TestRandomTexts(t *testing.T) {
+	fragments := []string{
+		"{{", "}}", "{", "}", "[[block:", "[[", "]]", "]", "x", "empty", "nope", " ", "\n", "\u00a0", "recipient.email",
+		"sender.title", "sender.company", "{{recipient.first_name}}", "{{ sender.email }}", "{{sender.email}}", "[[block:x]]",
+		"[[block: empty]]", "ü", ".",
+	}
+	r := rand.New(rand.NewPCG(8, 2))
+	valid := 0
+	for range 20_000 {
+		var text strings.Builder
+		for range r.IntN(9) {
+			text.WriteString(fragments[r.IntN(len(fragments))])
+		}
+		checkTextPromises(t, text.String())
+		var p fault.Problems
+		checkText("t", text.String(), testSizes, "", &p)
+		if p.Err() == nil && strings.Contains(text.String(), "{{") {
+			valid++
+		}
+	}
+	if valid < 500 {
+		t.Errorf("only %d of the random texts were valid and had tokens, want at least 500", valid)
+	}
+}
+
+func TestReplySubject(t *testing.T) {
+	for subject, want := range map[string]string{
+		"Hi": "Re: Hi", "Re: Hi": "Re: Hi", "RE: Hi": "RE: Hi", "re: ": "re: ", "Re": "Re: Re",
+		"Regarding": "Re: Regarding", "é": "Re: é", "AW: Hi": "Re: AW: Hi",
+	} {
+		if got := string(appendReply(nil, []byte(subject))); got != want {
+			t.Errorf("the reply to %q has the subject %q, want %q", subject, got, want)
+		}
+	}
+}
+
+// TestTokenNames pins the tokens of the API.
+func TestTokenNames(t *testing.T) {
+	want := []string{
+		"recipient.first_name", "recipient.last_name", "recipient.company", "recipient.email",
+		"sender.first_name", "sender.last_name", "sender.company", "sender.title", "sender.email",
+	}
+	if !slices.Equal(tokenNames[:], want) {
+		t.Errorf("the tokens are %q, want %q", tokenNames, want)
+	}
+	for _, name := range []string{
+		"", "recipient", "recipient.", "first_name", "Recipient.email", "recipient.title", "sender.phone", " sender.email",
+	} {
+		if isToken(name) {
+			t.Errorf("%q is a token", name)
+		}
+	}
+}
