@@ -1,6 +1,6 @@
-// Package fault is the error type for requests that the service refuses or cannot serve right now. It
-// owns the error codes and the way in which problems of a request are collected. It knows no HTTP: the
-// handlers package maps codes to statuses.
+// Package fault is the error type for requests that the service refuses or cannot serve right now.
+// It owns the error codes and the way in which problems of a request are collected. It knows no
+// HTTP: the handlers package maps codes to statuses.
 package fault
 
 import (
@@ -69,8 +69,8 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrNotFound is returned both for records that do not exist and for records of other organizations,
-// so that callers cannot tell them apart.
+// ErrNotFound is returned both for records that do not exist and for records of other
+// organizations, so that callers cannot tell them apart.
 var ErrNotFound = New(NotFound, "Resource not found")
 
 // Taken returns the error for a value at path that conflicts with the record id.
@@ -88,8 +88,8 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// maxDetails is the number of problems that a response lists. Without it, a hostile body could cause
-// a response larger than itself.
+// maxDetails is the number of problems that a response lists. Without it, a hostile body could
+// cause a response larger than itself.
 const maxDetails = 1000
 
 // maxPath is the number of bytes of a path that a response repeats. A filter of 200 levels fits.
@@ -121,8 +121,8 @@ func (p *Problems) Invalid(path, format string, args ...any) {
 	p.Add(ValidationFailed, path, format, args...)
 }
 
-// Has reports whether there is a problem at path or below it, so that later rules need not report the
-// same field again.
+// Has reports whether there is a problem at path or below it, so that later rules need not report
+// the same field again.
 func (p *Problems) Has(path string) bool {
 	return slices.ContainsFunc(p.list, func(d Detail) bool {
 		rest, under := strings.CutPrefix(d.Path, path)
@@ -141,8 +141,8 @@ func (p *Problems) Details() []Detail { return p.list }
 // Count returns the number of problems recorded so far.
 func (p *Problems) Count() int { return p.count }
 
-// Err returns nil if there are no problems. Otherwise it returns an error whose message is the first
-// problem and whose details list all of them.
+// Err returns nil if there are no problems. Otherwise it returns an error whose message is the
+// first problem and whose details list all of them.
 func (p *Problems) Err() error {
 	if len(p.list) == 0 {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"prospector/store"
 )
 
-// externalID is the field by which those who sync from another system find their records.
+// externalID is the field by which callers that sync from another system find their records.
 const externalID = "external_id"
 
-// textField gives the text of a field.
+// textField returns a function that reads a text field.
 func (k *Kind[T]) textField(key string) func(*T) string {
 	f := k.shape.Field(key)
 	return func(rec *T) string { return string(f.Get(rec).(shape.Text)) }
@@ -26,7 +26,8 @@ func externalIDs[T any](text func(*T) string) store.Unique[T] {
 		Name: externalID,
 		Of:   func(rec *T) []byte { return []byte(shape.Fold(text(rec))) },
 		Taken: func(rec *T, other uuid.UUID) error {
-			return fault.Taken(fault.ExternalIDTaken, externalID, other.String(), "%s is used by another record", shape.Quote(text(rec)))
+			return fault.Taken(fault.ExternalIDTaken, externalID, other.String(),
+				"%s is used by another record", shape.Quote(text(rec)))
 		},
 	}
 }
@@ -37,21 +38,21 @@ func matchKey[T any](text func(*T) string, name string, fold func(string) string
 
 func matchName(field string) string { return "match." + field }
 
-// MatchFields are the fields by which a batch can find records.
+// MatchFields returns the fields by which a batch can find records of the kind.
 func (k *Kind[T]) MatchFields() []string { return MatchFields(k.Match) }
 
-// MatchFields returns the fields by which a batch can find records of a kind that has an external_id
-// and the given Rules.Match.
+// MatchFields returns the fields by which a batch can find records of a kind that has an
+// external_id and the given Rules.Match.
 func MatchFields(match map[string]func(string) string) []string {
 	return append(slices.Sorted(maps.Keys(match)), externalID)
 }
 
-// FindAll gives the records that have the text in a field by which the kind is matched.
+// FindAll returns the records that match text in one of the fields in Match.
 func (k *Kind[T]) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
 	return k.Table.IDs(tx, matchName(field), []byte(k.Match[field](text)), 0)
 }
 
-// Find gives the oldest record that has the text in a field by which the kind is matched.
+// Find returns the oldest record that matches text in one of the MatchFields.
 func (k *Kind[T]) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if field == externalID {
 		id, found := k.Table.Find(tx, externalID, []byte(shape.Fold(text)))
@@ -67,7 +68,7 @@ func (k *Kind[T]) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error
 	return k.Table.Oldest(tx, matchName(field), []byte(folded))
 }
 
-// Item is one record of a batch: a new one or, when it has an id, changes to one that there is.
+// Item is one record of a batch: a new record or, if it has an id, changes to an existing one.
 type Item[T any] struct {
 	body    shape.Value
 	id      shape.Value
@@ -75,7 +76,8 @@ type Item[T any] struct {
 	problem error
 }
 
-// NewItem reads one record of a batch. match is the field by which it may turn out to be one that there is.
+// NewItem decodes one record of a batch. match is the field by which Batch looks for an existing
+// record, or "".
 func NewItem[T any](body shape.Value, match string) Item[T] {
 	if body.Kind != shape.Object {
 		return Item[T]{problem: fault.New(fault.ValidationFailed, "the record must be an object")}
@@ -91,20 +93,22 @@ func NewItem[T any](body shape.Value, match string) Item[T] {
 	return item
 }
 
-// newItem is an item without its draft.
+// newItem returns an item without a draft.
 func newItem[T any](body shape.Value) Item[T] {
 	item := Item[T]{body: body, id: body.Get("id")}
-	if item.id.Kind == shape.Null || item.id.Kind == shape.String && item.id.Text == "" { // it has none
+	if item.id.Kind == shape.Null || item.id.Kind == shape.String && item.id.Text == "" { // no id
 		item.id = shape.Value{}
-		item.body.Members = slices.DeleteFunc(slices.Clone(body.Members), func(m shape.Member) bool { return m.Key == "id" })
+		isID := func(m shape.Member) bool { return m.Key == "id" }
+		item.body.Members = slices.DeleteFunc(slices.Clone(body.Members), isID)
 	}
 	return item
 }
 
-// isNew tells an item that has no id.
+// isNew reports whether the item has no id.
 func (item *Item[T]) isNew() bool { return item.id.Kind == shape.Absent }
 
-// withoutEdits is a body for whatever it turns out to be, as one for a new record: what it adds to the tags is all there are.
+// withoutEdits returns the body for the case that it creates a record: add_tags becomes part of
+// tags, and remove_tags is dropped.
 func withoutEdits(body shape.Value) shape.Value {
 	add, tags := body.Get("add_tags"), body.Get("tags")
 	if add.Kind == shape.Absent && body.Get("remove_tags").Kind == shape.Absent {
@@ -127,18 +131,19 @@ func withoutEdits(body shape.Value) shape.Value {
 	return out
 }
 
-// Draft is the record that the item is when it is a new one.
+// Draft returns the draft of an item without an id.
 func (item *Item[T]) Draft() (Draft[T], error) { return item.draft, item.problem }
 
-// Outcome is what became of one record of a batch.
+// Outcome is the result for one record of a batch.
 type Outcome struct {
 	ID      uuid.UUID
 	Created bool
-	Err     *fault.Error // why nothing did
+	Err     *fault.Error // why the record was refused, or nil
 }
 
-// Batch makes or changes each record by itself: one that is refused does not stop the others. match names the field by
-// which a record without an id is found, so that it is changed instead of made a second time; empty for none.
+// Batch creates or updates each record independently: a refused record does not stop the others. If
+// match is not empty, an item without an id updates the oldest record with the same value in that
+// field instead of creating another one.
 func (k *Kind[T]) Batch(tx *store.Tx, items []Item[T], match string) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(items))
 	for i := range items {

@@ -11,10 +11,11 @@ import (
 	"prospector/store"
 )
 
-// customKey is the secondary key under which records stand by the custom fields that they have a value of.
+// customKey is the secondary key that finds records by the custom fields that they have a value
+// for.
 const customKey = "custom"
 
-// decodeCustom sets the custom fields that the body has, as the organization knows them in this transaction.
+// decodeCustom sets the custom fields in the body, as they are defined in this transaction.
 func (k *Kind[T]) decodeCustom(tx *store.Tx, body shape.Value, rec *T, p *fault.Problems) error {
 	custom := k.shape.Custom(rec)
 	if custom == nil {
@@ -28,7 +29,8 @@ func (k *Kind[T]) decodeCustom(tx *store.Tx, body shape.Value, rec *T, p *fault.
 	return nil
 }
 
-// customKeys has a key for each custom field of a record and, where values are chosen from a list, for each value.
+// customKeys returns a key for each custom field that has a value. A field with allowed values has
+// a key for each of its values.
 func (k *Kind[T]) customKeys(tx *store.Tx, rec *T) ([][]byte, error) {
 	custom := *k.shape.Custom(rec)
 	if len(custom) == 0 {
@@ -58,18 +60,19 @@ func (k *Kind[T]) customKeys(tx *store.Tx, rec *T) ([][]byte, error) {
 	return keys, nil
 }
 
-// valueKey is the key of a field and one of its allowed values, all of one length.
+// valueKey returns the key of a field and one of its allowed values. All keys have the same length.
 func valueKey(field uuid.UUID, value string) []byte {
 	sum := sha256.Sum256([]byte(value))
 	return append(field[:], sum[:8]...)
 }
 
-// ForgetField takes a custom field away from all records of an entity, at once.
+// RemoveCustomField removes a custom field from all records of an entity in one transaction.
 func (s *Set) RemoveCustomField(tx *store.Tx, entity string, field *shape.CustomField) error {
 	return s.find(entity).bury(tx, store.Tombstone{Field: field.Key, Key: customKey, Prefix: field.ID[:]})
 }
 
-// HoldsValue gives a record of the entity that has one of the allowed values of a custom field, when there is one.
+// FindCustomValue returns the oldest record of the entity that has the value in a custom field with
+// allowed values.
 func (s *Set) FindCustomValue(tx *store.Tx, entity string, field uuid.UUID, value string) (uuid.UUID, bool, error) {
 	return s.find(entity).holds(tx, field, value)
 }

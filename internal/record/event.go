@@ -8,7 +8,7 @@ import (
 	"prospector/store"
 )
 
-// Sources are the kinds that emit events.
+// Sources returns the event sources of the kinds that emit events.
 func (s *Set) Sources() []store.Source {
 	var sources []store.Source
 	for _, k := range s.kinds {
@@ -35,14 +35,16 @@ func (k *Kind[T]) source() (_ store.Source, emits bool) {
 	if !k.NoDeleteEvent {
 		triggers = append(triggers, store.Trigger{Event: "deleted", Description: a + " was deleted.", Gone: true})
 	}
-	return store.Source{Object: k.Object, Triggers: append(triggers, k.Triggers...), Example: &k.Example, Read: k.Table.Public}, true
+	return store.Source{
+		Object: k.Object, Triggers: append(triggers, k.Triggers...), Example: &k.Example, Read: k.Table.Public,
+	}, true
 }
 
-// Example is the record that a JSON text shows. It panics on a text that shows none: examples are written in the source.
+// Example decodes an example record. It panics on invalid JSON, because examples are constants.
 func Example[T any](text string) T {
 	var rec T
 	if err := json.Unmarshal([]byte(text), &rec, json.RejectUnknownMembers(true)); err != nil {
-		panic("record: an example: " + err.Error())
+		panic("record: decode example: " + err.Error())
 	}
 	return rec
 }

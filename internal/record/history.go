@@ -7,12 +7,12 @@ import (
 	"prospector/store"
 )
 
-// Change is one change of a record, as its history tells it.
+// Change is one entry in the history of a record.
 type Change struct {
 	At        shape.Time    `json:"at" rule:"required"`
 	Change    string        `json:"change" rule:"enum=created|updated|deleted"`
-	Fields    []string      `json:"fields" doc:"The fields that an update changed."`
-	Operation string        `json:"operation" doc:"What was asked for: update_contact, or delete_tag when a tag of the record was deleted."`
+	Fields    []string      `json:"fields" doc:"The fields that the update changed."`
+	Operation string        `json:"operation" doc:"The operation that caused the change: update_contact, or delete_tag if the deletion of a tag changed the record."`
 	UserID    uuid.NullUUID `json:"user_id"`
 	KeyID     uuid.NullUUID `json:"key_id"`
 	RequestID shape.Text    `json:"request_id"`
@@ -20,12 +20,15 @@ type Change struct {
 
 var changeNames = map[store.Op]string{store.Created: "created", store.Updated: "updated", store.Deleted: "deleted"}
 
-// History gives the changes of a record that are kept, the newest first, also when the last was its deletion.
+// History returns the retained changes of a record, newest first. It also works for a deleted
+// record.
 func (k *Kind[T]) History(tx *store.Tx, id uuid.UUID) ([]Change, error) {
 	var changes []Change
 	err := tx.History(k.Table.Name(), id, func(c store.Change) (bool, error) {
-		entry := Change{At: shape.At(c.At), Change: changeNames[c.Op], Fields: c.Fields, Operation: c.Actor.Operation,
-			UserID: orNull(c.Actor.User), KeyID: orNull(c.Actor.Key), RequestID: shape.Text(c.Actor.RequestID)}
+		entry := Change{
+			At: shape.At(c.At), Change: changeNames[c.Op], Fields: c.Fields, Operation: c.Actor.Operation,
+			UserID: orNull(c.Actor.User), KeyID: orNull(c.Actor.Key), RequestID: shape.Text(c.Actor.RequestID),
+		}
 		if entry.Fields == nil {
 			entry.Fields = []string{}
 		}

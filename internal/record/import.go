@@ -11,40 +11,42 @@ import (
 	"prospector/store"
 )
 
-// Importer makes records of the rows of a table. A column is a field of the kind, a custom one too; a reference may also be
-// named by what its kind is matched by, such as account_website, and tags by their names.
+// Importer converts the rows of a table to records. Columns are fields of the kind, including
+// custom fields. A reference can also be given by a match field of the other kind, such as
+// account_website, and tags by their names.
 type Importer[T any] struct {
 	*rows.Columns[*target]
 	kind *Kind[T]
 }
 
-// target is what a column is for.
+// target is the field that a column sets.
 type target struct {
 	rows.Target
-	refers related // what it refers to, if anything
-	by     string  // the field by which that is named; empty: the id, or a name
+	refers related // the kind that the field refers to, or nil
+	by     string  // the match field that identifies the referred record; "" for its id or name
 }
 
-// sourceField says where a record came from: of one from a table, that it did.
+// sourceField records how a record was created. An import sets it to fromTable.
 const (
 	sourceField = "source"
 	fromTable   = "csv"
 )
 
-// NewImporter makes the importer of a table with these columns; nil for JSON lines, which have their columns in each row.
-// renamed gives other columns the names of fields. Columns that are for no field are ignored, and Warnings tells of them.
+// NewImporter returns an importer for a table with the given columns, or nil for JSON lines, where
+// each row has its own keys. renamed maps names of columns to names of fields. Columns that match
+// no field are ignored and reported by Warnings.
 func (k *Kind[T]) NewImporter(tx *store.Tx, columns []string, renamed map[string]string) (*Importer[T], error) {
 	targets, err := k.importTargets(tx)
 	if err != nil {
 		return nil, err
 	}
 	read, err := rows.NewColumns(columns, renamed, rows.Fields[*target]{
-		Entity: k.Entity, Targets: targets, Sets: func(name string) bool { return k.shape.Field(name) != nil },
+		Entity: k.Entity, Targets: targets, ReadOnly: func(name string) bool { return k.shape.Field(name) != nil },
 	})
 	return &Importer[T]{read, k}, err
 }
 
-// importTargets are the fields that a table can have, by the names of their columns.
+// importTargets returns the fields that a table can set, by column name.
 func (k *Kind[T]) importTargets(tx *store.Tx) (map[string]*target, error) {
 	targets := map[string]*target{}
 	add := func(column string, t target) {
@@ -55,11 +57,14 @@ func (k *Kind[T]) importTargets(tx *store.Tx) (map[string]*target, error) {
 		add("id", target{Target: rows.Target{Member: "id", Field: *k.shape.Field("id")}})
 	}
 	for _, f := range k.List.Fields {
-		if f.ReadOnly || f.Key == sourceField || f.OfObjects() { // objects fit no cell
+		if f.ReadOnly || f.Key == sourceField || f.OfObjects() { // a cell cannot hold objects
 			continue
 		}
 		_, ids := f.Get(new(T)).(shape.IDs)
-		t := target{Target: rows.Target{Member: f.Key, Field: f.Field, List: ids || f.Type == shape.TypeMulti}, refers: k.set.find(f.Ref)}
+		t := target{
+			Target: rows.Target{Member: f.Key, Field: f.Field, List: ids || f.Type == shape.TypeMulti},
+			refers: k.set.find(f.Ref),
+		}
 		add(f.Key, t)
 		if t.refers != nil && !ids {
 			for _, by := range t.refers.matchFields() {
@@ -86,7 +91,7 @@ func (k *Kind[T]) importTargets(tx *store.Tx) (map[string]*target, error) {
 	return targets, nil
 }
 
-// Items makes items of rows. What is wrong with a row is reported when its item is put.
+// Items converts rows to items. Batch reports the problems of a row.
 func (im *Importer[T]) Items(tx *store.Tx, table []rows.Row) ([]Item[T], error) {
 	items := make([]Item[T], len(table))
 	for i := range table {
@@ -108,14 +113,15 @@ func (im *Importer[T]) item(r *importRow) Item[T] {
 	if item.isNew() {
 		fresh := withoutEdits(item.body)
 		if im.kind.shape.Field(sourceField) != nil {
-			fresh.Members = append(slices.Clip(fresh.Members), shape.Member{Key: sourceField, Value: shape.Value{Kind: shape.String, Text: fromTable}})
+			source := shape.Member{Key: sourceField, Value: shape.Value{Kind: shape.String, Text: fromTable}}
+			fresh.Members = append(slices.Clip(fresh.Members), source)
 		}
 		item.draft = NewDraft[T](fresh)
 	}
 	return item
 }
 
-// named finds the record that has the text in one of the fields by which the kind is matched or, when by is empty, as its name.
+// named finds the record that has the text in the match field by, or as its name if by is empty.
 func (k *Kind[T]) named(tx *store.Tx, by, text, object string) (uuid.UUID, bool, error) {
 	if by != "" {
 		return k.Find(tx, by, text)

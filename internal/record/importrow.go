@@ -10,7 +10,7 @@ import (
 	"prospector/store"
 )
 
-// importRow is a row on its way to becoming a record.
+// importRow collects the body of a record from the cells of a row.
 type importRow struct {
 	tx       *store.Tx
 	object   string
@@ -19,7 +19,7 @@ type importRow struct {
 	err      error
 }
 
-// set takes in a value. A text that names a record becomes its id.
+// set adds the value of a cell to the body. Names of referred records are replaced by their ids.
 func (r *importRow) set(t *target, v shape.Value) {
 	if t.refers != nil {
 		v.Items = slices.Clone(v.Items)
@@ -31,7 +31,7 @@ func (r *importRow) set(t *target, v shape.Value) {
 	set(&r.body, t.Member, v)
 }
 
-// refer puts the id in the place of what names a record.
+// refer replaces the name of a record by its id.
 func (r *importRow) refer(t *target, v *shape.Value) {
 	if v.Kind != shape.String {
 		return
@@ -52,7 +52,7 @@ func (r *importRow) refer(t *target, v *shape.Value) {
 	}
 }
 
-// set sets a member, in an object of its own where the key has a dot.
+// set adds a member to an object. A key with a dot sets a member of a nested object.
 func set(object *shape.Value, key string, v shape.Value) {
 	outer, inner, nested := strings.Cut(key, ".")
 	if !nested {

@@ -1,6 +1,7 @@
-// Package record is the life of a record of any kind: created, read, changed and deleted by strict bodies, with its
-// references checked, its events emitted and its lists described. A feature declares a kind as a struct with tags and
-// the few rules that tags cannot say; it knows no kind itself.
+// Package record implements the life cycle of records of any kind: create, read, update, delete,
+// batches, imports, history, references between kinds, custom fields and events. A feature declares
+// a kind as a struct with tags and the Rules that tags cannot express. The package knows no kind
+// itself.
 package record
 
 import (
@@ -17,7 +18,7 @@ import (
 	"prospector/store"
 )
 
-// Head is what every record begins with. A record embeds it.
+// Head holds the fields that every record has. Every record struct embeds it.
 type Head struct {
 	ID        uuid.UUID  `json:"id" label:"ID" rule:"readonly,required"`
 	CreatedAt shape.Time `json:"created_at" rule:"readonly,required"`
@@ -32,28 +33,31 @@ func (h *Head) begin(id uuid.UUID, now time.Time) {
 
 func headOf[T any](rec *T) *Head { return any(rec).(interface{ head() *Head }).head() }
 
-// Rules are what a kind has beyond its struct.
+// Rules describe a kind beyond its struct.
 type Rules[T any] struct {
-	Object       string // "contact": how tags and events call it
-	Entity       string // "contacts": its path, its schema, what a reference to it names
+	Object       string // the singular name, used by tags and events: "contact"
+	Entity       string // the plural name, used in paths, schemas and references: "contacts"
 	DefaultSort  string // -created_at when empty
 	Silent       bool   // emits no events
 	ShortHistory bool   // changes often: the table keeps a one-day change log
-	// Example is such a record, for those who want to know what its events look like.
+	// Example is a record for the documentation of events.
 	Example T
 	// Triggers are the kind's events beside created, updated and deleted.
 	Triggers []store.Trigger
-	// UpdateEvents returns the events that an update emits. If it is nil, every update emits "updated".
+	// UpdateEvents returns the events that an update emits. If it is nil, every update emits
+	// "updated".
 	UpdateEvents  func(before, after *T) []string
 	NoDeleteEvent bool // a deletion emits no event
 	Unique        []store.Unique[T]
 	Keys          []store.Key[T]
-	// Match gives, for fields by which a batch finds records, the form in which their texts are compared. Records that have an
-	// external_id are also found by that.
+	// Match lists the fields by which a batch finds records, each with a function that normalizes
+	// values for comparison. Records with an external_id are also found by that.
 	Match map[string]func(string) string
-	// Check notes what is wrong with a record; before is nil for a new one. It may also put the record in order.
+	// Check adds the problems of a record to p; before is nil for a new record. It may also
+	// normalize the record.
 	Check func(tx *store.Tx, before, after *T, p *fault.Problems) error
-	// CheckEntry notes what is wrong with a text of the list that Entries names, at its place in the body: a record has each once.
+	// CheckEntry checks a string in the list field Entries, with its path in the body. The record
+	// itself has no duplicates, so that positions differ from the body.
 	Entries    string
 	CheckEntry func(rec *T, at, entry string, p *fault.Problems)
 	// UpdateTogether lists fields that an update must set together or not at all.
@@ -71,8 +75,8 @@ type Rules[T any] struct {
 	NameKey func(name, object string) []byte
 	// CheckReference returns why records of the object cannot refer to rec, or "" if they can.
 	CheckReference func(rec *T, object string) string
-	// Customs returns the custom fields that an entity has in the organization of the transaction. It
-	// is required if T embeds shape.Custom.
+	// Customs returns the custom fields that an entity has in the organization of the transaction.
+	// It is required if T embeds shape.Custom.
 	Customs func(tx *store.Tx, entity string) (*index.Customs, error)
 }
 
@@ -87,22 +91,22 @@ type Kind[T any] struct {
 	set   *Set
 }
 
-// Set is the kinds of a service, which refer to each other by their entity.
+// Set is the set of all kinds of the service. Kinds refer to each other by entity.
 type Set struct {
 	kinds []related
 }
 
-// related is a kind as the others see it.
+// related is the interface through which kinds of different types use each other.
 type related interface {
 	entity() string
 	ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error)
-	// release takes every reference to the record away.
+	// release removes every reference to the record.
 	release(tx *store.Tx, entity string, id uuid.UUID) error
-	// needs tells whether its records cannot be without one of the entity.
+	// needs reports whether the kind has a required reference to the entity.
 	needs(entity string) bool
 	bury(tx *store.Tx, tomb store.Tombstone) error
 	sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error)
-	// named finds a record by its name, or by one of the fields by which its kind is matched.
+	// named finds a record by its name or by a match field.
 	named(tx *store.Tx, by, text, object string) (id uuid.UUID, found bool, err error)
 	matchFields() []string
 	holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error)
@@ -111,7 +115,7 @@ type related interface {
 	source() (_ store.Source, emits bool)
 }
 
-// Lists gives what the lists of each kind need to know.
+// Lists returns the list definition of each kind.
 func (s *Set) Lists() []*index.Kind {
 	lists := make([]*index.Kind, len(s.kinds))
 	for i, k := range s.kinds {
@@ -120,7 +124,7 @@ func (s *Set) Lists() []*index.Kind {
 	return lists
 }
 
-// Verify holds every table of the transaction's organization against its keys and its log.
+// Verify checks every table of the transaction's organization against its keys and its change log.
 func (s *Set) Verify(tx *store.Tx, report store.Report) error {
 	for _, k := range s.kinds {
 		if err := k.verify(tx, report); err != nil {
@@ -130,7 +134,7 @@ func (s *Set) Verify(tx *store.Tx, report store.Report) error {
 	return nil
 }
 
-// Add declares the kind T, a struct that embeds Head, and adds it to the set.
+// Add creates the kind of the struct T, which must embed Head, and adds it to the set.
 func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	if r.DefaultSort == "" {
 		r.DefaultSort = "-created_at"
@@ -157,7 +161,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	return k
 }
 
-// InWords is a record of the kind in words: "an account view".
+// WithArticle returns the name of the kind with its article: "an account view".
 func (k *Kind[T]) WithArticle() string {
 	one := strings.ReplaceAll(k.Object, "_", " ")
 	if strings.ContainsAny(one[:1], "aeio") {
@@ -166,27 +170,28 @@ func (k *Kind[T]) WithArticle() string {
 	return "a " + one
 }
 
-// Get reads a record.
+// Get returns a record.
 func (k *Kind[T]) Get(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) { return k.Table.Get(tx, id) }
 
-// Draft is a record to be, decoded from a body. Decoding needs no transaction, and all writers would wait for it there.
+// Draft is a new record, decoded from a body but not stored yet. Drafts are decoded before the
+// transaction begins, because all writers would wait for it.
 type Draft[T any] struct {
 	record   T
 	body     shape.Value
 	problems fault.Problems
 }
 
-// NewDraft decodes a body. What is wrong with it is kept for Create to report with the rest.
+// NewDraft decodes a body. Create reports its problems together with those found later.
 func NewDraft[T any](body shape.Value) Draft[T] {
 	d := Draft[T]{body: body}
 	shape.Decode(body, &d.record, shape.Create, &d.problems)
 	return d
 }
 
-// Open gives what was decoded, and what is wrong with it.
+// Open returns the decoded record and its problems.
 func (d Draft[T]) Open() (T, fault.Problems) { return d.record, d.problems }
 
-// Place is where in a list of the body an id stands first.
+// PathOf returns the path of the first occurrence of an id in a list of the body.
 func (d Draft[T]) PathOf(key string, id uuid.UUID) string {
 	for i, item := range d.body.Get(key).Items {
 		if given, err := shape.ParseID(item.Text); err == nil && given == id {
@@ -196,12 +201,14 @@ func (d Draft[T]) PathOf(key string, id uuid.UUID) string {
 	return key
 }
 
-// Create makes a record from a draft. All that is wrong with its body is reported at once, and then nothing is made.
+// Create stores a new record. If the draft has problems, Create returns all of them in one error
+// and stores nothing.
 func (k *Kind[T]) Create(tx *store.Tx, d Draft[T]) (store.Doc[T], error) {
 	return k.CreateAs(tx, tx.NewID(), d, nil)
 }
 
-// CreateAs makes a record under an id of the caller's, who may set what no body can.
+// CreateAs is like Create with a given id. If set is not nil, it may set fields that no body can
+// set.
 func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T)) (store.Doc[T], error) {
 	rec, p := d.record, d.problems
 	headOf(&rec).begin(id, tx.Now())
@@ -217,7 +224,8 @@ func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T))
 	return k.insert(tx, id, rec)
 }
 
-// Insert makes a record that the caller vouches for: it is as the rules of its kind want it, and what it refers to is there.
+// Insert stores a new record without checking it. The caller guarantees that it satisfies the rules
+// of its kind and that the records it refers to exist.
 func (k *Kind[T]) Insert(tx *store.Tx, rec T) (store.Doc[T], error) {
 	id := tx.NewID()
 	headOf(&rec).begin(id, tx.Now())
@@ -232,7 +240,8 @@ func (k *Kind[T]) insert(tx *store.Tx, id uuid.UUID, rec T) (store.Doc[T], error
 	return doc, k.emit(tx, "created", id, doc.JSON)
 }
 
-// Precondition refuses a change to a record of the version; a nil one refuses nothing.
+// Precondition returns an error if a record of the given version must not be changed. A nil
+// Precondition allows every change.
 type Precondition func(version string) error
 
 func (c Precondition) check(version string) error {
@@ -242,8 +251,8 @@ func (c Precondition) check(version string) error {
 	return c(version)
 }
 
-// Update changes a record by a body: what is absent stays, null clears. A body that leaves the record as it was writes
-// nothing.
+// Update changes a record: absent members keep their value, null clears a field. If the body
+// changes nothing, Update writes nothing.
 func (k *Kind[T]) Update(tx *store.Tx, id uuid.UUID, cond Precondition, body shape.Value) (store.Doc[T], error) {
 	var p fault.Problems
 	old, err := k.Table.Get(tx, id)
@@ -264,7 +273,8 @@ func (k *Kind[T]) Update(tx *store.Tx, id uuid.UUID, cond Precondition, body sha
 	return k.Replace(tx, old, rec)
 }
 
-// Replace writes rec in the place of old, with a new updated_at and an event, unless they are the same.
+// Replace stores rec in place of old, sets updated_at and emits events. It does nothing if they are
+// equal.
 func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], error) {
 	changed := k.shape.Diff(&old.Record, &rec)
 	if len(changed) == 0 {
@@ -292,7 +302,8 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 	return doc, nil
 }
 
-// Delete removes a record and every reference to it. One that another cannot be without is in_use.
+// Delete deletes a record and removes every reference to it. If another record requires it, Delete
+// returns an error with the code in_use.
 func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	old, err := k.Table.Get(tx, id)
 	if err != nil {
@@ -312,7 +323,7 @@ func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 			return err
 		}
 	}
-	if old, err = k.Table.Get(tx, id); err != nil { // it may have referred to itself
+	if old, err = k.Table.Get(tx, id); err != nil { // release changes a record that refers to itself
 		return err
 	}
 	if err := k.Table.Delete(tx, old); err != nil {

@@ -13,10 +13,11 @@ import (
 	"prospector/store"
 )
 
-// doesNotExist is why a reference to what is not there is refused.
+// doesNotExist is the problem of a reference to a record that does not exist.
 const doesNotExist = "does not exist"
 
-// referenceKeys finds the fields that refer to other records, and makes the keys that find who refers to one.
+// referenceKeys collects the fields that refer to other records and returns a secondary key for
+// each, which finds the records that refer to a given one.
 func (k *Kind[T]) referenceKeys() []store.Key[T] {
 	var keys []store.Key[T]
 	for _, f := range k.shape.Fields {
@@ -26,18 +27,19 @@ func (k *Kind[T]) referenceKeys() []store.Key[T] {
 		switch f.Get(new(T)).(type) {
 		case uuid.NullUUID, shape.IDs:
 		default:
-			panic("record: " + k.Entity + "." + f.Key + " is a reference of a type that is not looked after")
+			panic("record: " + k.Entity + "." + f.Key + " has the rule ref, but is neither a uuid.NullUUID nor shape.IDs")
 		}
 		k.refs = append(k.refs, f)
-		if f.Input { // no record holds it
+		if f.Input { // not part of the record
 			continue
 		}
-		keys = append(keys, store.Key[T]{Name: f.Key, Of: func(_ *store.Tx, rec *T) ([][]byte, error) { return idKeys(&f, rec), nil }})
+		of := func(_ *store.Tx, rec *T) ([][]byte, error) { return idKeys(&f, rec), nil }
+		keys = append(keys, store.Key[T]{Name: f.Key, Of: of})
 	}
 	return keys
 }
 
-// refIDs are the ids that a reference field names.
+// refIDs returns the ids in a reference field.
 func refIDs(f *shape.Field, rec any) []uuid.UUID {
 	switch v := f.Get(rec).(type) {
 	case uuid.NullUUID:
@@ -58,7 +60,8 @@ func idKeys(f *shape.Field, rec any) [][]byte {
 	return keys
 }
 
-// check notes references to what is not there and what the kind's own rules find.
+// check adds invalid references and the problems found by the rules of the kind to p, and returns
+// all problems as one error.
 func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fault.Problems) error {
 	for _, f := range k.refs {
 		var held []uuid.UUID
@@ -104,7 +107,7 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 	return p.Err()
 }
 
-// checkTogether notes the fields that a body lacks though it gives others that they belong to.
+// checkTogether reports the fields in UpdateTogether that a body lacks although it has others.
 func (k *Kind[T]) checkTogether(body shape.Value, p *fault.Problems) {
 	var given string
 	for _, key := range k.UpdateTogether {
@@ -119,7 +122,7 @@ func (k *Kind[T]) checkTogether(body shape.Value, p *fault.Problems) {
 	}
 }
 
-// placesOf is where in the body each reference of a field stands.
+// placesOf returns the path in the body of each reference in a field.
 func placesOf(f *shape.Field, body shape.Value) map[uuid.UUID]string {
 	places := map[uuid.UUID]string{}
 	for _, key := range []string{"add_" + f.Key, f.Key} {
@@ -127,7 +130,7 @@ func placesOf(f *shape.Field, body shape.Value) map[uuid.UUID]string {
 		if id, err := shape.ParseID(given.Text); err == nil {
 			places[id] = key
 		}
-		for i, item := range slices.Backward(given.Items) { // one that stands twice is where it stands first
+		for i, item := range slices.Backward(given.Items) { // the first occurrence of a duplicate wins
 			if id, err := shape.ParseID(item.Text); err == nil {
 				places[id] = fmt.Sprintf("%s[%d]", key, i)
 			}
@@ -140,7 +143,7 @@ func (s *Set) referenceProblem(tx *store.Tx, entity string, id uuid.UUID, object
 	if k := s.find(entity); k != nil {
 		return k.ReferenceProblem(tx, id, object)
 	}
-	return doesNotExist, nil // a kind that the service does not have yet
+	return doesNotExist, nil // no kind has this entity
 }
 
 func (k *Kind[T]) entity() string { return k.Entity }
@@ -151,7 +154,7 @@ func (k *Kind[T]) verify(tx *store.Tx, report store.Report) error {
 	return k.Table.Verify(tx, report)
 }
 
-// Misfit says why id cannot be referred to from records of the object; empty when it can.
+// ReferenceProblem returns why records of the object cannot refer to id, or "" if they can.
 func (k *Kind[T]) ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error) {
 	if k.CheckReference == nil {
 		if !k.Table.Has(tx, id) {
@@ -169,7 +172,8 @@ func (k *Kind[T]) ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (s
 	return k.CheckReference(&doc.Record, object), nil
 }
 
-// Needed tells whether other records may need one of this kind, so that it is in_use.
+// MayBeInUse reports whether another kind has a required reference to this one, so that deleting a
+// record can fail with in_use.
 func (k *Kind[T]) MayBeInUse() bool {
 	return slices.ContainsFunc(k.set.kinds, func(other related) bool { return other.needs(k.Entity) })
 }
@@ -178,8 +182,9 @@ func (k *Kind[T]) needs(entity string) bool {
 	return slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Ref == entity && f.Required && !f.Input })
 }
 
-// release nulls the references of this kind's records to one that is going. It is a clean-up: the records keep their
-// updated_at and emit nothing, but the change log has it. A reference that a record needs keeps the other from going.
+// release removes the references of this kind's records to a record that is being deleted. The
+// records keep their updated_at and emit no events, but the change log has an entry for each. A
+// required reference refuses the deletion.
 func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
 	for _, f := range k.refs {
 		if f.Ref != entity || f.Input {

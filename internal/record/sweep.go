@@ -8,20 +8,22 @@ import (
 	"prospector/store"
 )
 
-// SweepJob is the kind of the job that rewrites records which bear what is gone.
+// SweepJob is the kind of the job that rewrites records to which a tombstone applies.
 const SweepJob = "sweep"
 
-// sweepMost is how many records a transaction rewrites: more would keep other writers waiting for longer than they notice.
-const sweepMost = 250
+// sweepBatch is the number of records that one transaction rewrites. A larger batch would delay
+// other writers noticeably.
+const sweepBatch = 250
 
-// sweepWork is what such a job has to do.
+// sweepWork is the payload of a SweepJob.
 type sweepWork struct {
 	Entity string
 	Tomb   store.Tombstone
 }
 
-// bury makes something gone from all records of the kind at once, and rewrites those that bear it: here when they are
-// few, else in a job. Some are always rewritten here: lists tell by the changes of a table which moment comes after which.
+// bury removes a value from all records of the kind at once by a tombstone, and rewrites the
+// records to which it applies: immediately if they are few, otherwise in a job. It always rewrites
+// at least one batch immediately, because the index orders snapshots by the changes of a table.
 func (k *Kind[T]) bury(tx *store.Tx, tomb store.Tombstone) error {
 	tomb, err := k.Table.AddTombstone(tx, tomb)
 	if err != nil {
@@ -35,10 +37,11 @@ func (k *Kind[T]) bury(tx *store.Tx, tomb store.Tombstone) error {
 }
 
 func (k *Kind[T]) sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error) {
-	return k.Table.Sweep(tx, tomb, sweepMost)
+	return k.Table.Sweep(tx, tomb, sweepBatch)
 }
 
-// Sweep does a job of the kind SweepJob: a transaction for every so many records, the last of which ends the job.
+// Sweep runs a SweepJob. It rewrites one batch per transaction, and the last transaction completes
+// the job.
 func (s *Set) Sweep(ctx context.Context, st *store.Store, job store.Job) error {
 	var work sweepWork
 	if err := json.Unmarshal(job.Payload, &work); err != nil {
@@ -62,7 +65,7 @@ func (s *Set) Sweep(ctx context.Context, st *store.Store, job store.Job) error {
 	return nil
 }
 
-// find gives the kind of an entity, nil when there is none.
+// find returns the kind of an entity, or nil.
 func (s *Set) find(entity string) related {
 	for _, k := range s.kinds {
 		if k.entity() == entity {

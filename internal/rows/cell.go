@@ -6,19 +6,21 @@ import (
 	"unicode"
 )
 
-// formulaStarts are what spreadsheets take for the beginning of a formula, or skip before one. The apostrophe is among them
-// so that whoever takes one away again knows that it was put there.
+// formulaStarts are the characters that spreadsheets treat as the start of a formula, or skip
+// before one. The apostrophe is included, so that UnescapeFormula can tell an added apostrophe from
+// an original one.
 var formulaStarts = []rune{'=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '|', '%', '\''}
 
 func beginsFormula(text string) bool {
-	bare := strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) && !slices.Contains(formulaStarts, r) })
+	isPlainSpace := func(r rune) bool { return unicode.IsSpace(r) && !slices.Contains(formulaStarts, r) }
+	bare := strings.TrimLeftFunc(text, isPlainSpace)
 	for _, first := range bare {
 		return slices.Contains(formulaStarts, first)
 	}
 	return false
 }
 
-// Guard puts an apostrophe before a text that a spreadsheet would take for a formula, which keeps it a text.
+// EscapeFormula puts an apostrophe before a text that a spreadsheet would run as a formula.
 func EscapeFormula(text string) string {
 	if beginsFormula(text) {
 		return "'" + text
@@ -26,7 +28,7 @@ func EscapeFormula(text string) string {
 	return text
 }
 
-// Unguard takes away the apostrophe that Guard put before a text, or a spreadsheet for the same reason.
+// UnescapeFormula removes the apostrophe that EscapeFormula, or a spreadsheet, put before a text.
 func UnescapeFormula(text string) string {
 	if rest, has := strings.CutPrefix(text, "'"); has && beginsFormula(rest) {
 		return rest
@@ -34,7 +36,7 @@ func UnescapeFormula(text string) string {
 	return text
 }
 
-// Split gives the entries of a cell that holds a list, with the spaces around them.
+// Split returns the entries of a cell that holds a list. It keeps spaces around entries.
 func Split(cell string) []string {
 	entries := strings.FieldsFunc(cell, func(r rune) bool { return r == '|' || r == ';' })
 	return slices.DeleteFunc(entries, func(entry string) bool { return strings.TrimSpace(entry) == "" })

@@ -12,10 +12,10 @@ import (
 	"prospector/internal/shape"
 )
 
-// Target is what a column is for.
+// Target is the field that a column sets.
 type Target struct {
-	Column string // how the column is called
-	Member string // what it sets of a record
+	Column string // the name of the column
+	Member string // the member of the record that it sets, such as "scoring.heat_score"
 	Field  shape.Field
 	List   bool
 }
@@ -27,32 +27,36 @@ type targeting interface {
 	target() *Target
 }
 
-// Fields are what the tables of an entity can have.
+// Fields describes the columns that tables of an entity can have.
 type Fields[T any] struct {
 	Entity  string
-	Targets map[string]T // by the names of their columns
-	// Sets tells the names of fields that a table cannot have, because the service sets them.
-	Sets func(name string) bool
+	Targets map[string]T // by column name
+	// ReadOnly reports whether name is a field that tables cannot set, because the service sets it.
+	ReadOnly func(name string) bool
 }
 
-// Columns say what the columns of a table are for. T is a *Target, or has a Target embedded.
+// Columns maps the columns of a table to fields. T is *Target or embeds a Target.
 type Columns[T targeting] struct {
 	fields  Fields[T]
-	renamed map[string]string // the names of fields by those of columns
-	mapped  map[string]bool   // the members that are set by those
-	objects map[string]bool   // the paths that have fields within
-	places  []T               // those of the columns of a CSV file; none is ignored
+	renamed map[string]string // column name to field name
+	mapped  map[string]bool   // the members that renamed columns set
+	objects map[string]bool   // the paths of nested objects
+	places  []T               // the targets of the columns of a CSV file; zero for ignored columns
 	ignored map[string]bool
-	warned  []string // the first that were ignored
+	warned  []string // the first ignored columns
 }
 
-// warnMost is how many ignored columns are told by name.
+// warnMost is the number of ignored columns that are reported by name.
 const warnMost = 50
 
-// NewColumns finds out what columns are for; columns is nil for JSON lines, which have theirs in each row. renamed gives other
-// columns the names of fields. Columns that are for no field are ignored, and Warnings tells of them.
+// NewColumns maps columns to fields. columns is nil for JSON lines, where each row has its own
+// keys. renamed maps names of columns to names of fields. Columns that match no field are ignored
+// and reported by Warnings.
 func NewColumns[T targeting](columns []string, renamed map[string]string, fields Fields[T]) (*Columns[T], error) {
-	c := &Columns[T]{fields: fields, renamed: renamed, mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{}}
+	c := &Columns[T]{
+		fields: fields, renamed: renamed,
+		mapped: map[string]bool{}, objects: map[string]bool{}, ignored: map[string]bool{},
+	}
 	for _, column := range slices.Sorted(maps.Keys(renamed)) {
 		t, known := fields.Targets[renamed[column]]
 		if !known {
@@ -60,7 +64,8 @@ func NewColumns[T targeting](columns []string, renamed map[string]string, fields
 				column, renamed[column], fields.Entity, strings.Join(slices.Sorted(maps.Keys(fields.Targets)), ", "))
 		}
 		if columns != nil && !slices.Contains(columns, column) {
-			return nil, fmt.Errorf("column %q is mapped, but the file does not have it; its columns are: %s", column, listed(columns))
+			return nil, fmt.Errorf("column %q is mapped, but the file does not have it; its columns are: %s",
+				column, listed(columns))
 		}
 		c.mapped[t.target().Member] = true
 	}
@@ -83,12 +88,13 @@ func NewColumns[T targeting](columns []string, renamed map[string]string, fields
 		taken[member] = column
 	}
 	if columns != nil && len(taken) == 0 {
-		return nil, fmt.Errorf("no column is a field of %s: %s (rename columns with --map)", fields.Entity, listed(columns))
+		return nil, fmt.Errorf("no column is a field of %s: %s (rename columns with --map)",
+			fields.Entity, listed(columns))
 	}
 	return c, nil
 }
 
-// listed is names from a file, as they can be printed anywhere.
+// listed joins names from a file, with unprintable characters replaced.
 func listed(names []string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
@@ -98,12 +104,13 @@ func listed(names []string) string {
 	}, strings.Join(names, ", "))
 }
 
-// fieldName is the name of a field as a column may have it: "First Name" is first_name.
+// fieldName converts the name of a column to that of a field: "First Name" becomes first_name.
 func fieldName(column string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(column)), "_"), "-", "_")
 }
 
-// find gives what a column is for, and notes one that is for nothing. One that is mapped wins over one that has the name.
+// find returns the target of a column, and remembers columns without one. A mapped column takes
+// precedence over a column with the name of the field.
 func (c *Columns[T]) find(column string) (t T, is bool) {
 	if name, mapped := c.renamed[column]; mapped {
 		return c.fields.Targets[name], true
@@ -125,7 +132,7 @@ func (c *Columns[T]) find(column string) (t T, is bool) {
 	return none, false
 }
 
-// Warnings tells what was ignored so far.
+// Warnings describes the columns ignored so far.
 func (c *Columns[T]) Warnings() []string {
 	list := []string{}
 	for _, column := range c.warned {
@@ -135,7 +142,7 @@ func (c *Columns[T]) Warnings() []string {
 			list = append(list, "a column without a name was ignored")
 		case mapped:
 			list = append(list, fmt.Sprintf("column %q was ignored: another column is mapped to this field", column))
-		case c.fields.Sets != nil && c.fields.Sets(fieldName(column)):
+		case c.fields.ReadOnly != nil && c.fields.ReadOnly(fieldName(column)):
 			list = append(list, fmt.Sprintf("column %q was ignored: the field is read-only", column))
 		default:
 			list = append(list, fmt.Sprintf("column %q was ignored: %s have no such field", column, c.fields.Entity))
@@ -147,8 +154,8 @@ func (c *Columns[T]) Warnings() []string {
 	return list
 }
 
-// Each gives the values of a row with what they are for, and passes over what leaves a record as it is: an empty cell, null, an
-// empty text.
+// Each calls give with each value of a row and its target. It skips empty cells, null and empty
+// strings, which leave a record unchanged.
 func (c *Columns[T]) Each(row *Row, p *fault.Problems, give func(T, shape.Value)) {
 	if c.places == nil {
 		var given []string
@@ -166,8 +173,11 @@ func (c *Columns[T]) Each(row *Row, p *fault.Problems, give func(T, shape.Value)
 	}
 }
 
-// members gives the members of a JSON object, those of objects in it under their path.
-func (c *Columns[T]) members(path string, object shape.Value, given *[]string, p *fault.Problems, give func(T, shape.Value)) {
+// members calls give with the members of a JSON object. Members of nested objects have a dotted
+// path.
+func (c *Columns[T]) members(
+	path string, object shape.Value, given *[]string, p *fault.Problems, give func(T, shape.Value),
+) {
 	for _, m := range object.Members {
 		at := path + m.Key
 		switch {
@@ -194,7 +204,7 @@ func (c *Columns[T]) members(path string, object shape.Value, given *[]string, p
 	}
 }
 
-// cell is the value of a cell.
+// cell converts a cell to the JSON value that the field expects.
 func (t *Target) cell(cell string) shape.Value {
 	cell = UnescapeFormula(cell)
 	if t.List {
@@ -203,7 +213,7 @@ func (t *Target) cell(cell string) shape.Value {
 	return t.value(t.text(cell))
 }
 
-// Entries are those of a cell that holds a list.
+// Entries converts a cell that holds a list.
 func (t *Target) Entries(cell string) shape.Value {
 	entries := shape.Value{Kind: shape.List}
 	for _, entry := range Split(cell) {
@@ -212,8 +222,8 @@ func (t *Target) Entries(cell string) shape.Value {
 	return entries
 }
 
-// text is a text of a cell. What is free text is kept as it is; around everything else spaces mean nothing, unless they are allowed
-// for.
+// text converts the text of a cell. Free text is kept as it is. Other values are trimmed, unless
+// the field allows the value with its spaces.
 func (t *Target) text(s string) shape.Value {
 	free := t.Field.Type == shape.TypeText && t.Field.Format == ""
 	if !free && !slices.Contains(t.Field.Enum, s) {
@@ -224,11 +234,11 @@ func (t *Target) text(s string) shape.Value {
 
 var (
 	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-	truths     = map[string]bool{"true": true, "yes": true, "1": true, "false": false, "no": false, "0": false}
+	booleans   = map[string]bool{"true": true, "yes": true, "1": true, "false": false, "no": false, "0": false}
 )
 
-// value is a value of which a text that says a number or a truth is what it says; one that does not is refused with the rest of
-// the record.
+// value converts a string to a number or a boolean if the field expects one. A string that is
+// neither is returned unchanged, and decoding the record reports it.
 func (t *Target) value(v shape.Value) shape.Value {
 	if v.Kind != shape.String {
 		return v
@@ -239,8 +249,8 @@ func (t *Target) value(v shape.Value) shape.Value {
 			v.Kind = shape.Num
 		}
 	case shape.TypeBoolean:
-		if truth, is := truths[strings.ToLower(v.Text)]; is {
-			return shape.Value{Kind: shape.Bool, True: truth}
+		if b, ok := booleans[strings.ToLower(v.Text)]; ok {
+			return shape.Value{Kind: shape.Bool, True: b}
 		}
 	}
 	return v

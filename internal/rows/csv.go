@@ -6,17 +6,17 @@ import (
 	"io"
 )
 
-// The standard library's reader is not used here: it reads an open quote to the end of the file, gives up the rest, and takes
-// carriage returns out of cells.
+// This file does not use encoding/csv, because that reads an unclosed quote to the end of the file,
+// stops there, and removes carriage returns from cells.
 
-// place is where in a cell the reader is.
+// place is the position of the reader within a cell.
 type place int
 
 const (
-	before place = iota // nothing of it was read yet
+	before place = iota // at its start
 	plain
 	quoted
-	behind // its closing quote was read
+	behind // after its closing quote
 )
 
 var (
@@ -24,8 +24,8 @@ var (
 	errQuote = errors.New("unexpected text after a closing quote; write a quote inside quotes twice")
 )
 
-// cellsMore is how many cells too many a row may have before it is given up while a quote is open. Without a bound each line of a
-// file could be read to the end of it.
+// cellsMore is the number of excess cells after which a row with an open quote is abandoned.
+// Without this bound, every line of a file could cause a read to its end.
 const cellsMore = 100
 
 // cells collects the cells of a row.
@@ -33,23 +33,23 @@ type cells struct {
 	comma byte
 	place place
 	text  []byte
-	ends  []int // of the cells, in text
-	start int   // of the cell that is being read
+	ends  []int // the ends of the cells, in text
+	start int   // of the current cell, in text
 }
 
-// cellsFrom reads the row of a CSV file that begins with the line that was just read. When it cannot be read, the next row is what
-// begins on the line behind.
+// cellsFrom reads the row of a CSV file that starts with line. If the row is invalid, the next row
+// starts on the following line.
 func (t *Reader) cellsFrom(line []byte) Row {
 	row := Row{Line: t.line - 1}
 	c := cells{comma: t.comma}
-	var more []byte // the lines behind the first
+	var more []byte // the lines after the first
 	err := c.add(line)
 	for err == nil && c.place == quoted {
 		if t.Columns != nil && len(c.ends) > len(t.Columns)+cellsMore {
 			err = errOpen
 			break
 		}
-		if line, err = t.readLine(); err == io.EOF || len(more)+len(line) > rowMost {
+		if line, err = t.readLine(); err == io.EOF || len(more)+len(line) > maxRow {
 			err = errOpen
 		}
 		more = append(more, line...)
@@ -58,7 +58,7 @@ func (t *Reader) cellsFrom(line []byte) Row {
 		}
 	}
 	if err != nil {
-		if errors.Is(err, errLong) { // it is told of when its turn comes
+		if errors.Is(err, errLong) { // reported as a row of its own
 			t.long, err = true, errOpen
 			t.line--
 		}
@@ -71,7 +71,7 @@ func (t *Reader) cellsFrom(line []byte) Row {
 	return row
 }
 
-// add reads a line, which ends the row unless a quote is open.
+// add appends a line. The row ends with it unless a quote is open.
 func (c *cells) add(line []byte) error {
 	end := len(line)
 	for end > 0 && (line[end-1] == '\n' || line[end-1] == '\r') {
@@ -94,14 +94,14 @@ func (c *cells) add(line []byte) error {
 			}
 		}
 		switch {
-		case i >= end: // its end is no part of a cell
+		case i >= end: // the line ending is not part of a cell
 		case b == c.comma:
 			c.end()
 		case c.place == behind:
 			if b != ' ' && b != '\t' {
 				return errQuote
 			}
-		case b == '"' && len(bytes.TrimSpace(c.text[c.start:])) == 0: // some put a space before it
+		case b == '"' && len(bytes.TrimSpace(c.text[c.start:])) == 0: // programs may put spaces before a quote
 			c.text = c.text[:c.start]
 			c.place = quoted
 		default:

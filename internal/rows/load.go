@@ -11,47 +11,47 @@ import (
 	"prospector/internal/fault"
 )
 
-// A batch is so many rows, or so many bytes of them. A larger one keeps other writers waiting.
+// Limits of a batch. A larger batch would delay other writers.
 const (
 	batchRows  = 1000
 	batchBytes = 8 << 20
 )
 
-// errorsMost is how many bad rows are told one by one.
-const errorsMost = 10_000
+// maxErrors is the number of invalid rows that a Result lists.
+const maxErrors = 10_000
 
-// Result is what became of the rows of a table.
+// Result is the outcome of an import.
 type Result struct {
 	Added    int        `json:"added"`
-	Updated  int        `json:"updated"` // rows that named one that was there
-	Skipped  int        `json:"skipped"` // bad rows, of which Errors tells the first 10,000
+	Updated  int        `json:"updated"` // rows that changed an existing record
+	Skipped  int        `json:"skipped"` // invalid rows; Errors lists the first 10,000
 	Errors   []RowError `json:"errors"`
 	Warnings []string   `json:"warnings"`
-	Failed   string     `json:"failed,omitempty"` // why the rest of the table was not read
+	Failed   string     `json:"failed,omitempty"` // why the import stopped early
 }
 
-// RowError is why a row was skipped.
+// RowError describes why a row was skipped.
 type RowError struct {
 	Line    int    `json:"line"`
 	Message string `json:"message"`
 }
 
-// Outcome is what became of one row.
+// Outcome is the result for one row.
 type Outcome struct {
 	Added bool
-	Err   error // why it was skipped
+	Err   error // why the row was skipped, or nil
 }
 
-// Sink takes the rows of a table in, as items that it makes of them.
+// Sink converts rows to items of type I and stores them.
 type Sink[I any] struct {
-	// Make makes items of rows. It runs beside Put.
+	// Make converts rows to items. It runs concurrently with Put.
 	Make func([]Row) ([]I, error)
-	// Put writes items down, all of those that it can, and gives the outcome of each.
+	// Put stores the valid items and returns the outcome of each.
 	Put func([]I) ([]Outcome, error)
 }
 
-// Load puts the rows of a table into a sink. Bad rows are skipped. When it fails, what was put before stays, and the result
-// tells of it.
+// Load stores the rows of a table in a sink and skips invalid rows. If Load fails, the rows that
+// were already stored remain, and the result counts them.
 func Load[I any](ctx context.Context, t *Reader, sink Sink[I]) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	ready := make(chan made[I], 1)
@@ -66,7 +66,7 @@ func Load[I any](ctx context.Context, t *Reader, sink Sink[I]) (Result, error) {
 			}
 		}
 	}()
-	defer func() { // it reads the table no more when Load has returned
+	defer func() { // the goroutine must not read the table after Load has returned
 		stop()
 		for range ready {
 		}
@@ -79,7 +79,7 @@ func Load[I any](ctx context.Context, t *Reader, sink Sink[I]) (Result, error) {
 		}
 		slices.SortFunc(bad, func(a, b RowError) int { return cmp.Compare(a.Line, b.Line) })
 		result.Skipped += len(bad)
-		result.Errors = append(result.Errors, bad[:min(len(bad), errorsMost-len(result.Errors))]...)
+		result.Errors = append(result.Errors, bad[:min(len(bad), maxErrors-len(result.Errors))]...)
 		if m.err != nil && m.err != io.EOF {
 			return result, m.err
 		}
@@ -87,12 +87,12 @@ func Load[I any](ctx context.Context, t *Reader, sink Sink[I]) (Result, error) {
 	return result, ctx.Err()
 }
 
-// made is a batch that can be put.
+// made is a batch that is ready for Put.
 type made[I any] struct {
 	items []I
-	lines []int // of the items
+	lines []int // the lines of the items
 	bad   []RowError
-	err   error // why it is the last; io.EOF when all is well
+	err   error // set in the last batch; io.EOF at the end of the table
 }
 
 func makeBatch[I any](t *Reader, sink Sink[I]) (m made[I]) {
@@ -117,7 +117,7 @@ func makeBatch[I any](t *Reader, sink Sink[I]) (m made[I]) {
 	return m
 }
 
-// putBatch puts a batch and counts what became of it. It gives all its bad rows.
+// putBatch stores a batch, updates the counts in r and returns the invalid rows.
 func putBatch[I any](r *Result, m made[I], sink Sink[I]) ([]RowError, error) {
 	if len(m.items) == 0 {
 		return m.bad, nil
@@ -130,7 +130,7 @@ func putBatch[I any](r *Result, m made[I], sink Sink[I]) ([]RowError, error) {
 	for i, o := range outcomes {
 		switch {
 		case o.Err != nil:
-			bad = append(bad, RowError{m.lines[i], said(o.Err)})
+			bad = append(bad, RowError{m.lines[i], rowMessage(o.Err)})
 		case o.Added:
 			r.Added++
 		default:
@@ -140,8 +140,8 @@ func putBatch[I any](r *Result, m made[I], sink Sink[I]) ([]RowError, error) {
 	return bad, nil
 }
 
-// said is all that is wrong with a row, in one line and without the code that is for programs.
-func said(err error) string {
+// rowMessage returns all problems of a row in one line, without the error code.
+func rowMessage(err error) string {
 	var wrong *fault.Error
 	switch {
 	case !errors.As(err, &wrong):

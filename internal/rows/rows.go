@@ -1,6 +1,7 @@
-// Package rows reads tables of records of any size as they come from other programs: CSV with a header, or JSON lines, gzipped
-// or not, with a byte-order mark or without. It gives each row with the line that it begins on, and goes on behind one that
-// cannot be read. It knows no kind of record.
+// Package rows reads tables that other programs wrote: CSV with a header, or JSON lines, optionally
+// gzipped or with a byte-order mark, of any size. It owns the file formats, the mapping of columns
+// to fields and loading in batches. An invalid row is reported with its line number and does not
+// end the table. The package knows no kind of record.
 package rows
 
 import (
@@ -21,16 +22,16 @@ import (
 	"prospector/internal/shape"
 )
 
-// rowMost bounds a row, in bytes: it is as large as a request may be unless set otherwise. An open quote would else make a row of
-// all that follows.
-const rowMost = 8 << 20
+// maxRow is the maximum size of a row in bytes, the default maximum of a request body. Without it,
+// an unclosed quote would turn the rest of the file into one row.
+const maxRow = 8 << 20
 
-// Row is one row of a table: cells under the columns of a CSV file, or the object on a line of JSON.
+// Row is one row of a table: the cells of a CSV row, or the object on a line of JSON.
 type Row struct {
-	Line   int // the physical line that it begins on, the first is 1
+	Line   int // the physical line on which it starts, counted from 1
 	Cells  []string
 	Object shape.Value
-	Err    error // why it cannot be read
+	Err    error // why the row is invalid, or nil
 
 	size int // in bytes
 }
@@ -39,18 +40,19 @@ type Row struct {
 type Reader struct {
 	// Columns are the names in the header of a CSV file; nil for JSON lines.
 	Columns []string
-	// Entity is what of an export of an organization is read, each line of which says what it is; the rest is passed over.
+	// Entity selects the records to read from an export of an organization, in which every line
+	// names its entity. Records of other entities are skipped.
 	Entity string
 
 	in    *bufio.Reader
 	line  int    // the number of the next line
-	again []byte // lines that are read once more
-	place int    // of the next in again
-	long  bool   // behind again came a line that was too long
+	again []byte // lines to read again
+	place int    // the position of the next line in again
+	long  bool   // a line that was too long follows again
 	comma byte
 }
 
-// NewReader finds out what the table is: lines that begin with a brace are JSON, everything else is CSV.
+// NewReader detects the format: a file that starts with a brace is JSON lines, any other is CSV.
 func NewReader(r io.Reader) (*Reader, error) {
 	t, err := newReader(r)
 	for err == nil {
@@ -62,7 +64,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 		if len(text) == 0 {
 			continue
 		}
-		if array := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("["))); text[0] == '[' && (len(array) == 0 || array[0] == '{') {
+		array := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("[")))
+		if text[0] == '[' && (len(array) == 0 || array[0] == '{') {
 			return nil, errors.New("the file is a JSON array; put each object on its own line, without brackets and commas")
 		}
 		if text[0] != '{' {
@@ -77,7 +80,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return nil, err
 }
 
-// NewLineReader reads a table that is known to be JSON lines.
+// NewLineReader returns a reader for a table that is known to be JSON lines.
 func NewLineReader(r io.Reader) (*Reader, error) {
 	t, err := newReader(r)
 	if err == nil {
@@ -104,8 +107,9 @@ func newReader(r io.Reader) (*Reader, error) {
 	case bytes.Equal(magic, []byte("PK\x03\x04")):
 		return nil, errors.New("the file is a spreadsheet or a zip archive; save it as CSV")
 	}
-	// Spreadsheets write UTF-16 too; a mark at the beginning tells.
-	in = bufio.NewReaderSize(transform.NewReader(in, unicode.BOMOverride(encoding.Nop.NewDecoder())), 1<<16)
+	// Some spreadsheets write UTF-16 with a byte-order mark.
+	decoded := transform.NewReader(in, unicode.BOMOverride(encoding.Nop.NewDecoder()))
+	in = bufio.NewReaderSize(decoded, 1<<16)
 	return &Reader{in: in, line: 1}, nil
 }
 
@@ -135,7 +139,8 @@ func (t *Reader) readHeader(first []byte) error {
 	return nil
 }
 
-// Next gives the next row; io.EOF is the end. A row that cannot be read says why and does not end the table.
+// Next returns the next row, or io.EOF at the end. An invalid row has an Err and does not end the
+// table.
 func (t *Reader) Next() (Row, error) {
 	for {
 		line, err := t.readLine()
@@ -164,7 +169,7 @@ func (t *Reader) Next() (Row, error) {
 	}
 }
 
-// isOther takes a record of an export out of its envelope, and tells when it is of another entity.
+// isOther unwraps a record of an export, and reports whether it belongs to another entity.
 func (t *Reader) isOther(row *Row) bool {
 	entity, record := row.Object.Get("entity"), row.Object.Get("record")
 	if len(row.Object.Members) != 2 || entity.Kind != shape.String || record.Kind != shape.Object {
@@ -174,7 +179,7 @@ func (t *Reader) isOther(row *Row) bool {
 	return entity.Text != t.Entity
 }
 
-// parseObject reads a line of JSON. What is wrong with it is said of the body of a request elsewhere.
+// parseObject parses a line of JSON. Its errors speak of the line instead of the body of a request.
 func parseObject(line []byte) (shape.Value, error) {
 	v, err := shape.ParseObject(line)
 	var wrong *fault.Error
@@ -186,9 +191,10 @@ func parseObject(line []byte) (shape.Value, error) {
 
 var errEmpty = errors.New("the file is empty")
 
-var errLong = fmt.Errorf("longer than %d bytes", rowMost)
+var errLong = fmt.Errorf("longer than %d bytes", maxRow)
 
-// readLine gives the next line with its end, which the last may lack. One that is too long is read and gone.
+// readLine returns the next line including its line ending. A line that is too long is skipped and
+// returned as errLong.
 func (t *Reader) readLine() ([]byte, error) {
 	if rest := t.again[t.place:]; len(rest) > 0 {
 		end := bytes.IndexByte(rest, '\n') + 1
@@ -208,7 +214,7 @@ func (t *Reader) readLine() ([]byte, error) {
 	var line []byte
 	for long := false; ; {
 		part, err := t.in.ReadSlice('\n')
-		if len(line)+len(part) > rowMost {
+		if len(line)+len(part) > maxRow {
 			long, line = true, nil
 		}
 		if !long {
@@ -232,14 +238,14 @@ func (t *Reader) readLine() ([]byte, error) {
 	}
 }
 
-// back makes the lines that were just read the next ones again.
+// back unreads the lines that were read last.
 func (t *Reader) back(lines []byte) {
 	t.line -= bytes.Count(lines, []byte{'\n'})
 	if len(lines) > 0 && lines[len(lines)-1] != '\n' {
 		t.line--
 	}
 	if t.place >= len(lines) {
-		t.place -= len(lines) // they came from there
+		t.place -= len(lines) // they were read from again
 	} else {
 		t.again, t.place = lines, 0
 	}

@@ -17,9 +17,9 @@ const CustomPrefix = "custom_field_"
 // multiMax is the number of entries that a custom field of type multi may have.
 const multiMax = 1000
 
-// Custom holds the custom fields of a record that have a value, by key including CustomPrefix. A value
-// is a string, float64, bool or []any of strings, as encoding/json decodes it. A record struct has a
-// field of this type with the tag json:",embed".
+// Custom holds the custom fields of a record that have a value, by key including CustomPrefix. A
+// value is a string, float64, bool or []any of strings, as encoding/json decodes it. A record
+// struct has a field of this type with the tag json:",embed".
 type Custom map[string]any
 
 // CustomField is a field that an organization added to an entity.
@@ -68,8 +68,8 @@ func (c *Customs) Find(key string) *CustomField {
 	return nil
 }
 
-// Custom returns a pointer to the custom fields of rec, which is a pointer to the struct. It returns nil
-// if records of this type have no custom fields.
+// Custom returns a pointer to the custom fields of rec, which is a pointer to the struct. It
+// returns nil if records of this type have no custom fields.
 func (s *Struct) Custom(rec any) *Custom {
 	if s.custom == nil {
 		return nil
@@ -80,8 +80,8 @@ func (s *Struct) Custom(rec any) *Custom {
 // HasCustom reports whether records of this type have custom fields.
 func (s *Struct) HasCustom() bool { return s.custom != nil }
 
-// DecodeCustom sets the custom fields that are members of object and adds every problem to p. null and
-// empty values clear a field. DecodeCustom replaces the map in into and never modifies it.
+// DecodeCustom sets the custom fields that are members of object and adds every problem to p. null
+// and empty values clear a field. DecodeCustom replaces the map in into and never modifies it.
 func DecodeCustom(object Value, into *Custom, fields *Customs, p *fault.Problems) {
 	var changed Custom
 	d := decoder{mode: Update, p: p}

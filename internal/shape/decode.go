@@ -25,9 +25,9 @@ const (
 )
 
 // Decode sets the members of object in into, a pointer to a struct, and adds every problem to p. In
-// mode Update, absent members keep their value, null clears a field, and read-only members are accepted
-// if they equal the current value. Decode replaces slices and maps and never modifies them, so a copy
-// of the record may share them.
+// mode Update, absent members keep their value, null clears a field, and read-only members are
+// accepted if they equal the current value. Decode replaces slices and maps and never modifies
+// them, so a copy of the record may share them.
 func Decode(object Value, into any, mode Mode, p *fault.Problems) {
 	d := decoder{mode: mode, p: p}
 	d.object(object, reflect.ValueOf(into).Elem(), "")
@@ -251,8 +251,8 @@ func (d *decoder) text(v Value, dst reflect.Value, f *Field, path string) {
 	dst.SetString(text)
 }
 
-// checkText returns s in the form in which it is stored. The empty string means no value and satisfies
-// every rule except required.
+// checkText returns s in the form in which it is stored. The empty string means no value and
+// satisfies every rule except required.
 func (f *Field) checkText(s string) (string, error) {
 	switch {
 	case s == "":
@@ -297,8 +297,8 @@ func (d *decoder) number(v Value, f *Field, path string) (float64, bool) {
 	return 0, false
 }
 
-// list decodes a list. Each entry must satisfy the rules of the field. Lists of plain values are sets,
-// so duplicates are dropped. Lists of objects are ordered and may contain equal objects.
+// list decodes a list. Each entry must satisfy the rules of the field. Lists of plain values are
+// sets, so duplicates are dropped. Lists of objects are ordered and may contain equal objects.
 func (d *decoder) list(v Value, dst reflect.Value, f *Field, path string) {
 	if v.Kind != List {
 		d.p.Invalid(path, "must be a list")

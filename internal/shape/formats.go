@@ -43,8 +43,8 @@ func checkEmail(s string) error {
 	return nil
 }
 
-// notZones matches names that time.LoadLocation may accept but that are not IANA zones: the zone of the
-// host, and variants of the database.
+// notZones matches names that time.LoadLocation may accept but that are not IANA zones: the zone of
+// the host, and variants of the database.
 var notZones = regexp.MustCompile(`^(Local|localtime|posixrules|Factory|posix/.*|right/.*)$`)
 
 func checkTimeZone(s string) error {
@@ -56,7 +56,8 @@ func checkTimeZone(s string) error {
 
 var domainLabel = regexp.MustCompile(`^[\p{L}\p{M}\p{Nd}_]([\p{L}\p{M}\p{Nd}_-]*[\p{L}\p{M}\p{Nd}_])?$`)
 
-// Domain returns the lower-case domain of a website, without scheme, user, www, port, path and query.
+// Domain returns the lower-case domain of a website, without scheme, user, www, port, path and
+// query.
 func Domain(s string) (string, error) {
 	bad := fmt.Errorf("%s is not a website or domain such as acme.example", Quote(s))
 	d := strings.TrimSpace(Fold(s))

@@ -14,8 +14,8 @@ var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
 const keyHint = "the key must be 1 to 100 letters, digits, hyphens and underscores"
 
-// keyed decodes an object whose keys the caller chooses into a map. Each member is decoded as new, and
-// the result replaces the whole map.
+// keyed decodes an object whose keys the caller chooses into a map. Each member is decoded as new,
+// and the result replaces the whole map.
 func (d *decoder) keyed(v Value, dst reflect.Value, f *Field, path string) {
 	if v.Kind != Object {
 		d.p.Invalid(path, "must be an object")
@@ -41,8 +41,8 @@ func (d *decoder) keyed(v Value, dst reflect.Value, f *Field, path string) {
 	dst.Set(out)
 }
 
-// entryView returns the view for the entries of a list or map. An update replaces the entries, so they
-// use the view for creation. Entries that cannot be changed use the view of a response.
+// entryView returns the view for the entries of a list or map. An update replaces the entries, so
+// they use the view for creation. Entries that cannot be changed use the view of a response.
 func (f *Field) entryView(view View) View {
 	switch {
 	case view != UpdateInput || !isObject(f.typ.Elem()):
@@ -66,8 +66,8 @@ func idIn(t reflect.Type) []int {
 	return nil
 }
 
-// OfObjects reports whether the field is a list or a map of objects. List queries see such a field as
-// the ids of its objects.
+// OfObjects reports whether the field is a list or a map of objects. List queries see such a field
+// as the ids of its objects.
 func (f *Field) OfObjects() bool {
 	return f.id != nil || f.typ.Kind() == reflect.Map && isObject(f.typ.Elem())
 }
@@ -83,8 +83,8 @@ func (f *Field) HasUUIDs() bool {
 	return f.Type == TypeReference
 }
 
-// Listed returns the value that list queries see for the field in rec, a pointer to its struct: the ids
-// of a list or map of objects, and the plain value of any other field.
+// Listed returns the value that list queries see for the field in rec, a pointer to its struct: the
+// ids of a list or map of objects, and the plain value of any other field.
 func (f *Field) Listed(rec any) any {
 	if !f.OfObjects() {
 		return f.Get(rec)

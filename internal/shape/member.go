@@ -8,15 +8,15 @@ import (
 
 // MemberText returns the string value of one member of a stored record. member is the start of the
 // member as it is encoded, "key":". It must occur only once in the record, which holds if no nested
-// object has the same key, because quotes inside strings are escaped. Decoding the whole record would
-// take ten times as long.
+// object has the same key, because quotes inside strings are escaped. Decoding the whole record
+// would take ten times as long.
 func MemberText(public, member string) string {
 	m := NewMembers(public)
 	return m.Text(member)
 }
 
-// Members reads several members of a stored record, like MemberText. It is fastest if they are read in
-// the order in which the record has them.
+// Members reads several members of a stored record, like MemberText. It is fastest if they are read
+// in the order in which the record has them.
 type Members struct {
 	public string
 	rest   string // what follows the member found last

@@ -138,8 +138,8 @@ func (c Components) schema(f *Field, view View) *Schema {
 	return s
 }
 
-// nullable reports whether the field may be null: in an input if it is not required, in a response if
-// its type can represent no value and it has no default.
+// nullable reports whether the field may be null: in an input if it is not required, in a response
+// if its type can represent no value and it has no default.
 func (f *Field) nullable(view View) bool {
 	switch {
 	case f.Required || f.typ == valueType && f.Component == "":
@@ -248,8 +248,9 @@ func orBound(given *float64, bound float64) *float64 {
 	return given
 }
 
-// orEmpty also allows the empty string, which means no value in an input. It leaves the format alone:
-// formats are annotations, and code generators derive a type only from a format that stands alone.
+// orEmpty also allows the empty string, which means no value in an input. It leaves the format
+// alone: formats are annotations, and code generators derive a type only from a format that stands
+// alone.
 func (s *Schema) orEmpty() {
 	if s.Enum != nil {
 		s.Enum = append(slices.Clone(s.Enum), "")
@@ -259,8 +260,8 @@ func (s *Schema) orEmpty() {
 	}
 }
 
-// orNullSchema also allows null. A nullable enum or reference becomes an anyOf, which code generators
-// understand.
+// orNullSchema also allows null. A nullable enum or reference becomes an anyOf, which code
+// generators understand.
 func orNullSchema(s *Schema) *Schema {
 	if s.Enum == nil && s.Ref == "" {
 		s.Type = append(s.Type, "null")

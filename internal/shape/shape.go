@@ -1,7 +1,7 @@
-// Package shape defines records and inputs as Go structs with tags. One struct is the only definition
-// of a kind: the strict decoder, the JSON Schema in the API document and the fields of list queries are
-// derived from it. The package owns the value types, the decoder and the schema. It knows no kind of
-// record, no store and no HTTP.
+// Package shape defines records and inputs as Go structs with tags. One struct is the only
+// definition of a kind: the strict decoder, the JSON Schema in the API document and the fields of
+// list queries are derived from it. The package owns the value types, the decoder and the schema.
+// It knows no kind of record, no store and no HTTP.
 //
 // The tags of a field:
 //
@@ -174,8 +174,8 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 	}
 }
 
-// parseRules reads the rule tag: flags such as required, readonly and fixed, which set the fields of
-// Field of the same name, and
+// parseRules reads the rule tag: flags such as required, readonly and fixed, which set the fields
+// of Field of the same name, and
 //
 //	maxlen=N     at most N characters of a string, or N entries of a list or map
 //	min=N max=N  the range of a number
@@ -364,8 +364,8 @@ func (s *Struct) Diff(a, b any) []string {
 	return changed
 }
 
-// same compares values as the API returns them: nil and empty slices are equal, and so are nil and empty
-// maps, also within objects.
+// same compares values as the API returns them: nil and empty slices are equal, and so are nil and
+// empty maps, also within objects.
 func same(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Struct:

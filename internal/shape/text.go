@@ -51,8 +51,8 @@ func TextOf(v any) string {
 // maxQuoted is the number of characters of an offending value that a message shows.
 const maxQuoted = 60
 
-// Quote returns an offending value for an error message: in quotes, cut at 60 characters. Do not pass
-// secrets such as passwords or API keys.
+// Quote returns an offending value for an error message: in quotes, cut at 60 characters. Do not
+// pass secrets such as passwords or API keys.
 func Quote(s string) string { return strconv.Quote(cut(s)) }
 
 func cut(s string) string {

@@ -40,8 +40,9 @@ const MaxNumber = 1 << 53
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// The store and the index use MarshalJSONTo and UnmarshalJSONFrom, because they spend most of their time
-// encoding and decoding records. MarshalJSON and UnmarshalJSON do the same for the standard library.
+// The store and the index use MarshalJSONTo and UnmarshalJSONFrom, because they spend most of their
+// time encoding and decoding records. MarshalJSON and UnmarshalJSON do the same for the standard
+// library.
 
 func (t Text) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteToken(textToken(string(t))) }
 func (d Date) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteToken(textToken(string(d))) }
@@ -122,7 +123,8 @@ func (t Time) Std() time.Time { return time.UnixMilli(t.milli).UTC() }
 
 func (t Time) String() string { return string(t.AppendTo(nil)) }
 
-// AppendTo appends the time as the API returns it. Formatting with a layout takes several times as long.
+// AppendTo appends the time as the API returns it. Formatting with a layout takes several times as
+// long.
 func (t Time) AppendTo(b []byte) []byte {
 	std := t.Std()
 	year, month, day := std.Date()
@@ -178,8 +180,8 @@ func ParseID(s string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// ParseNumber parses a JSON number. A number too large for a float64 becomes infinite. A number beyond
-// MaxNumber stays beyond it, even if it would round to MaxNumber.
+// ParseNumber parses a JSON number. A number too large for a float64 becomes infinite. A number
+// beyond MaxNumber stays beyond it, even if it would round to MaxNumber.
 func ParseNumber(literal string) float64 {
 	f, _ := strconv.ParseFloat(literal, 64)
 	if math.Abs(f) == MaxNumber {

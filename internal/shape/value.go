@@ -15,8 +15,8 @@ import (
 // MaxDepth is the maximum nesting depth of objects and lists in a body.
 const MaxDepth = 512
 
-// maxValues is the maximum number of values in a body. A parsed value takes much more memory than the
-// few bytes that it may have in the body.
+// maxValues is the maximum number of values in a body. A parsed value takes much more memory than
+// the few bytes that it may have in the body.
 const maxValues = 500_000
 
 // Kind is the kind of a JSON value, named by its first character. Numbers are '0', booleans 't'.
@@ -58,7 +58,8 @@ func (v Value) Get(key string) Value {
 	return Value{}
 }
 
-// UnmarshalJSONFrom and MarshalJSONTo store a Value inside a record unchanged. An absent value is null.
+// UnmarshalJSONFrom and MarshalJSONTo store a Value inside a record unchanged. An absent value is
+// null.
 
 func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
 	if *v, err = read(d, new(int)); v.Kind == Null {
@@ -103,8 +104,8 @@ func (v Value) write(e *jsontext.Encoder, begin, end jsontext.Token) error {
 	return e.WriteToken(end)
 }
 
-// ParseObject parses a body that must be exactly one JSON object in valid UTF-8, without duplicate keys,
-// trailing data or nesting deeper than MaxDepth. Otherwise it returns an error with the code
+// ParseObject parses a body that must be exactly one JSON object in valid UTF-8, without duplicate
+// keys, trailing data or nesting deeper than MaxDepth. Otherwise it returns an error with the code
 // invalid_json.
 func ParseObject(body []byte) (Value, error) {
 	v, err := parse(body)
