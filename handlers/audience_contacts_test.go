@@ -92,10 +92,12 @@ func TestAudienceAddRefusals(t *testing.T) {
 		{`{"contact_ids": ["x"], "search": "bob"}`, []string{"contact_ids", "contact_ids[0]"}},
 		{`{"search": "b", "sort": "email", "page": 1}`, []string{"sort", "page"}},
 	} {
-		res := org.Write.Post(path+"/contacts/add", strings.ReplaceAll(c.body, "{b}", people[1])).Fails(422, "validation_failed", "")
-		if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
-			t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
-		}
+		t.Run(rowName(c.body), func(t *testing.T) {
+			res := org.Write.In(t).Post(path+"/contacts/add", strings.ReplaceAll(c.body, "{b}", people[1])).Fails(422, "validation_failed", "")
+			if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
+				t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
+			}
+		})
 	}
 	for filters, at := range map[string]string{
 		`[{"field": "nope", "condition": "is", "value": 1}]`:                                        "filters[0].field",
@@ -106,10 +108,12 @@ func TestAudienceAddRefusals(t *testing.T) {
 		`[{"field": "custom_field_x", "condition": "is_empty"}]`:                                    "filters[0].field",
 		`[{"field": "source", "condition": "is", "value": "crm"}, {"field": 1, "condition": "is"}]`: "filters[0].value",
 	} {
-		res := org.Write.Post(path+"/contacts/add", `{"filters": `+filters+`}`).Fails(422, "invalid_filter", at)
-		if res.Text("error.details.0.path") != at {
-			t.Errorf("%s: %s", filters, res.Body)
-		}
+		t.Run(filters, func(t *testing.T) {
+			res := org.Write.In(t).Post(path+"/contacts/add", `{"filters": `+filters+`}`).Fails(422, "invalid_filter", at)
+			if res.Text("error.details.0.path") != at {
+				t.Errorf("%s: %s", filters, res.Body)
+			}
+		})
 	}
 	// Removal, too, takes 1 to 10,000 ids.
 	for body, at := range map[string]string{``: "contact_ids", `{"contact_ids": []}`: "contact_ids", `{"contact_ids": null}`: "contact_ids", `{"contact_ids": ["{b}", "x"]}`: "contact_ids[1]", `{"filters": []}`: "filters",

@@ -174,10 +174,12 @@ func TestAudienceRefusals(t *testing.T) {
 		{`{"name": "X", "filters": []}`, []string{"filters"}},
 		{`{"name": "X", "type": "static", "status": "active", "contact_count": 0, "id": "` + nobodyID + `", "created_at": null}`, []string{"type", "status", "contact_count", "id", "created_at"}},
 	} {
-		res := org.Write.Post(audiencesPath, c.body).Fails(422, "validation_failed", "")
-		if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
-			t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
-		}
+		t.Run(rowName(c.body), func(t *testing.T) {
+			res := org.Write.In(t).Post(audiencesPath, c.body).Fails(422, "validation_failed", "")
+			if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
+				t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
+			}
+		})
 	}
 	for _, c := range []struct{ body, path, message string }{
 		{`{"name": null}`, "name", "required"}, {`{"name": ""}`, "name", "required"}, {`{"name": "  "}`, "name", "must not be blank"},
@@ -187,7 +189,9 @@ func TestAudienceRefusals(t *testing.T) {
 		{`{"contact_count": "1"}`, "contact_count", "read-only field"}, {`{"id": "` + nobodyID + `"}`, "id", "read-only field"}, {`{"updated_at": "2026-03-03T09:00:00Z"}`, "updated_at", "read-only field"},
 		{`{"contact_ids": ["` + mine + `"]}`, "contact_ids", "unknown field"}, {`{"colour": 1}`, "colour", "unknown field"},
 	} {
-		hasProblems(t, org.Write.Patch(path, c.body).Fails(422, "validation_failed", c.path+": "+c.message), c.path)
+		t.Run(c.message, func(t *testing.T) {
+			hasProblems(t, org.Write.In(t).Patch(path, c.body).Fails(422, "validation_failed", c.path+": "+c.message), c.path)
+		})
 	}
 	for at, body := range map[string]string{audiencesPath: `{"name": "X"}`, path + "/contacts/add": `{"filters": []}`, path + "/contacts/remove": `{"contact_ids": ["` + mine + `"]}`} {
 		org.Read.Post(at, body).Fails(403, "forbidden", "write")

@@ -212,18 +212,22 @@ func TestBadCampaigns(t *testing.T) {
 		{"audience_ids", `["` + org.north + `", "` + org.north + `", "` + other.north + `"]`, "audience_ids[2]: does not exist", "audience_ids"},
 		{"audience_ids", `["` + org.north + `", "` + old + `"]`, "audience_ids[1]: names an archived audience", "audience_ids"},
 	} {
-		member := fmt.Sprintf(`%q: %s`, c.field, c.value)
-		res := org.Write.Post("/v1/campaigns", org.campaignBody(member)).Fails(422, "validation_failed", c.message)
-		if place, _, _ := strings.Cut(c.message, " "); res.Text("error.details.0.path") != place {
-			t.Errorf("%s: the first problem is with %s", member, res.Text("error.details.0.path"))
-		}
-		if c.update == "" {
-			c.update = c.message
-		}
-		org.Write.Patch(path, `{`+member+`}`).Fails(422, "validation_failed", c.update)
+		t.Run(c.message, func(t *testing.T) {
+			member := fmt.Sprintf(`%q: %s`, c.field, c.value)
+			res := org.Write.In(t).Post("/v1/campaigns", org.campaignBody(member)).Fails(422, "validation_failed", c.message)
+			if place, _, _ := strings.Cut(c.message, ":"); res.Text("error.details.0.path") != place {
+				t.Errorf("%s: the first problem is with %s", member, res.Text("error.details.0.path"))
+			}
+			if c.update == "" {
+				c.update = c.message
+			}
+			org.Write.In(t).Patch(path, `{`+member+`}`).Fails(422, "validation_failed", c.update)
+		})
 	}
 	for _, status := range []string{"completed", "archived"} {
-		org.Write.Post("/v1/campaigns", org.campaignBody(`"status": "`+status+`"`)).Fails(422, "validation_failed", "status: must be one of draft, active, paused")
+		t.Run(status, func(t *testing.T) {
+			org.Write.In(t).Post("/v1/campaigns", org.campaignBody(`"status": "`+status+`"`)).Fails(422, "validation_failed", "status: must be one of draft, active, paused")
+		})
 	}
 
 	// All problems of one body are reported at once.
@@ -302,10 +306,12 @@ func TestCampaignList(t *testing.T) {
 			{"field": "audiences", "condition": "is", "value": "{west}"}]}]}`, "Alpha Äpfel"},
 		{`{"filters": []}`, "Alpha beta Gamma ray Äpfel"},
 	} {
-		res := org.Read.Post("/v1/campaigns/list", fill(`{"sort": "created_at", "filters": `+c.rules+`}`)).Is(200)
-		if got := strings.Join(res.Column("name"), " "); got != c.want {
-			t.Errorf("%s: %s, want %s", c.rules, got, c.want)
-		}
+		t.Run(c.rules, func(t *testing.T) {
+			res := org.Read.In(t).Post("/v1/campaigns/list", fill(`{"sort": "created_at", "filters": `+c.rules+`}`)).Is(200)
+			if got := strings.Join(res.Column("name"), " "); got != c.want {
+				t.Errorf("%s: %s, want %s", c.rules, got, c.want)
+			}
+		})
 	}
 	for body, want := range map[string]string{
 		`{}`:                                    "Äpfel Gamma ray beta Alpha",
@@ -322,9 +328,11 @@ func TestCampaignList(t *testing.T) {
 		`{"search": "theirs"}`:                  "",
 		`{"page": 2, "page_size": 3}`:           "Alpha",
 	} {
-		if got := strings.Join(org.Read.Post("/v1/campaigns/list", body).Is(200).Column("name"), " "); got != want {
-			t.Errorf("%s: %s, want %s", body, got, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			if got := strings.Join(org.Read.In(t).Post("/v1/campaigns/list", body).Is(200).Column("name"), " "); got != want {
+				t.Errorf("%s: %s, want %s", body, got, want)
+			}
+		})
 	}
 	// What is listed is what GET shows.
 	res := org.Read.Post("/v1/campaigns/list", `{"sort": "created_at", "page_size": 1, "page": 2}`).Is(200)
@@ -338,7 +346,9 @@ func TestCampaignList(t *testing.T) {
 		`{"field": "status", "condition": "is", "value": "running"}`:                "filters[0].value",
 		`{"field": "end_date", "condition": "is", "value": "2026-06-30T00:00:00Z"}`: "filters[0].value",
 	} {
-		org.Read.Post("/v1/campaigns/list", fill(`{"filters": [`+rule+`]}`)).Fails(422, "invalid_filter", path)
+		t.Run(rule, func(t *testing.T) {
+			org.Read.In(t).Post("/v1/campaigns/list", fill(`{"filters": [`+rule+`]}`)).Fails(422, "invalid_filter", path)
+		})
 	}
 	org.Read.Post("/v1/campaigns/list", `{"sort": "audiences"}`).Fails(422, "invalid_sort", "audiences")
 }

@@ -121,14 +121,18 @@ func TestBadContacts(t *testing.T) {
 		{"First_Name", `"Bill"`, "First_Name: unknown field"},
 		{"custom_field_x", `1`, "custom_field_x: unknown field"},
 	} {
-		body := fmt.Sprintf(`{%q: %s}`, c.field, c.value)
-		org.Write.Patch("/v1/contacts/"+id, body).Fails(422, "validation_failed", c.message)
-		org.Write.Post("/v1/contacts", `{"first_name": "A", "last_name": "B", `+body[1:]).Fails(422, "validation_failed", c.message)
+		t.Run(c.message, func(t *testing.T) {
+			body := fmt.Sprintf(`{%q: %s}`, c.field, c.value)
+			org.Write.In(t).Patch("/v1/contacts/"+id, body).Fails(422, "validation_failed", c.message)
+			org.Write.In(t).Post("/v1/contacts", `{"first_name": "A", "last_name": "B", `+body[1:]).Fails(422, "validation_failed", c.message)
+		})
 	}
 
 	// A new contact must be someone.
 	for _, body := range []string{``, `{}`, `{"first_name": "Bill"}`, `{"last_name": "Lumbergh", "email": ""}`, `{"email": null, "title": "VP"}`} {
-		org.Write.Post("/v1/contacts", body).Fails(422, "validation_failed", "email: required, unless linkedin_url or both first_name and last_name are set")
+		t.Run(body, func(t *testing.T) {
+			org.Write.In(t).Post("/v1/contacts", body).Fails(422, "validation_failed", "email: required, unless linkedin_url or both first_name and last_name are set")
+		})
 	}
 
 	// All problems of one body are reported at once.

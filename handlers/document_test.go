@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -134,11 +133,11 @@ func TestDocument(t *testing.T) {
 	}
 	schema := func(name string) map[string]any { return doc.Components.Schemas[name] }
 	for _, c := range []struct{ got, want string }{
-		{fmt.Sprint(schema("TagCreate")["required"]), "[name color object_type]"},
-		{fmt.Sprint(schema("AccountCreate")["required"]), "[name]"},
-		{fmt.Sprint(schema("FilterRule")["required"]), "[field condition]"},
-		{fmt.Sprint(schema("FilterExpression")["required"]), "[filters]"},
-		{fmt.Sprint(schema("FilterExpression")["additionalProperties"]), "false"},
+		{asJSON(schema("TagCreate"), "required"), `["name","color","object_type"]`},
+		{asJSON(schema("AccountCreate"), "required"), `["name"]`},
+		{asJSON(schema("FilterRule"), "required"), `["field","condition"]`},
+		{asJSON(schema("FilterExpression"), "required"), `["filters"]`},
+		{asJSON(schema("FilterExpression"), "additionalProperties"), "false"},
 		{asJSON(schema("FilterExpression")["properties"], "filters"), `{"$ref":"#/components/schemas/FilterList"}`},
 		{asJSON(schema("FilterList")), `{"items":{"$ref":"#/components/schemas/Filter"},"type":"array"}`},
 		{asJSON(schema("Filter")), `{"oneOf":[{"$ref":"#/components/schemas/FilterRule"},{"$ref":"#/components/schemas/FilterExpression"}]}`},
@@ -151,15 +150,15 @@ func TestDocument(t *testing.T) {
 		{asJSON(schema("Scoring")["properties"], "heat_score"), `{"anyOf":[{"enum":["hot","warm","cold"],"type":"string"},{"type":"null"}]}`},
 		{asJSON(schema("ScoringUpdate")["properties"], "heat_score"), `{"anyOf":[{"enum":["hot","warm","cold",""],"type":"string"},{"type":"null"}]}`},
 		{asJSON(schema("TaskCreate")["properties"], "due_at"), `{"format":"date-time","type":["string","null"]}`},
-		{fmt.Sprint(len(schema("Contact")["required"].([]any))), "17"},
+		{asJSON(len(schema("Contact")["required"].([]any))), "17"},
 	} {
 		if c.got != c.want {
-			t.Errorf("the document says %s, want %s", c.got, c.want)
+			t.Errorf("the document contains %s, want %s", c.got, c.want)
 		}
 	}
 }
 
-// asJSON is what stands at a path of a schema.
+// asJSON returns the JSON of the value at a path of a schema.
 func asJSON(v any, path ...string) string {
 	for _, key := range path {
 		m, _ := v.(map[string]any)

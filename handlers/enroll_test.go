@@ -155,11 +155,15 @@ func TestEnrollRefusals(t *testing.T) {
 	before := org.Dump()
 	theirs := other.Dump()
 	for _, status := range []string{"draft", "completed", "archived"} {
-		org.Write.Post(paths[status]+"/enroll", enrolling("New", ann)).Fails(409, "campaign_not_enrollable", "the campaign is "+status)
-		org.Write.Post(paths[status]+"/enroll", enrolling("New", nobodyID)).Fails(409, "campaign_not_enrollable", status)
+		t.Run(status, func(t *testing.T) {
+			org.Write.In(t).Post(paths[status]+"/enroll", enrolling("New", ann)).Fails(409, "campaign_not_enrollable", "the campaign is "+status)
+			org.Write.In(t).Post(paths[status]+"/enroll", enrolling("New", nobodyID)).Fails(409, "campaign_not_enrollable", status)
+		})
 	}
 	for _, path := range []string{foreign, "/v1/campaigns/" + nobodyID, "/v1/campaigns/x", "/v1/campaigns/" + idIn(first)} {
-		org.Write.Post(path+"/enroll", enrolling("New", ann)).Fails(404, "not_found", "Resource not found")
+		t.Run(path, func(t *testing.T) {
+			org.Write.In(t).Post(path+"/enroll", enrolling("New", ann)).Fails(404, "not_found", "Resource not found")
+		})
 	}
 	org.Read.Post(paths["active"]+"/enroll", enrolling("New", ann)).Fails(403, "forbidden", "write")
 	for _, status := range []string{"active", "paused"} {
@@ -182,10 +186,12 @@ func TestEnrollRefusals(t *testing.T) {
 			{`{"audience_name": "New"}`, []string{"contact_ids"}},
 			{`{"contact_ids": ["{a}"]}`, []string{"audience_name"}},
 		} {
-			res := org.Write.Post(paths[status]+"/enroll", strings.ReplaceAll(c.body, "{a}", ann)).Fails(422, "validation_failed", "")
-			if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
-				t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
-			}
+			t.Run(rowName(c.body), func(t *testing.T) {
+				res := org.Write.In(t).Post(paths[status]+"/enroll", strings.ReplaceAll(c.body, "{a}", ann)).Fails(422, "validation_failed", "")
+				if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
+					t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
+				}
+			})
 		}
 	}
 	if org.Dump() != before || other.Dump() != theirs {

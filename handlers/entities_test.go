@@ -88,10 +88,12 @@ func TestAccountViews(t *testing.T) {
 		`{"name": "` + strings.Repeat("x", 256) + `"}`:               "name: must be at most 255 characters",
 		`{"name": "x", "searching_rule": {"value": "a", "more": 1}}`: "searching_rule.more: unknown field",
 	} {
-		res := org.Write.Post("/v1/account-views", body).Is(422)
-		if !strings.Contains(res.Text("error.message"), message) {
-			t.Errorf("%s: %s", body, res.Body)
-		}
+		t.Run(message, func(t *testing.T) {
+			res := org.Write.In(t).Post("/v1/account-views", body).Is(422)
+			if !strings.Contains(res.Text("error.message"), message) {
+				t.Errorf("%s: %s", body, res.Body)
+			}
+		})
 	}
 	other := org.Write.Post("/v1/account-views", `{"name": "All"}`).Is(201).ID()
 	org.Write.Patch("/v1/account-views/"+other, `{"name": "large"}`).Fails(409, "view_name_taken", "")

@@ -37,22 +37,24 @@ func TestExport(t *testing.T) {
 		`{"filters": {"operator": "or", "filters": [{"field": "custom_field_score", "condition": "is", "value": 7}, {"field": "source", "condition": "is", "value": "csv"}]}}`,
 		`{"filters": null, "sort": null, "search": null, "format": null}`,
 	} {
-		body = withIDs(body, ids)
-		var list struct{ Data []json.RawMessage }
-		if err := json.Unmarshal(org.Read.Post("/v1/accounts/list", strings.Replace(body, `, "format": null`, "", 1)).Is(200).Body, &list); err != nil {
-			t.Fatal(err)
-		}
-		want := []string{}
-		for _, r := range list.Data {
-			want = append(want, string(r))
-		}
-		res := org.Read.Post("/v1/accounts/export", body).Is(200)
-		if got := lines(res); !slices.Equal(got, want) {
-			t.Errorf("%s exports\n%s\nand lists\n%s", body, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		if h := res.Header; h.Get("Content-Type") != "application/x-ndjson" || h.Get("Content-Disposition") != `attachment; filename="accounts.jsonl"` || h.Get("ETag") != "" {
-			t.Error(h)
-		}
+		t.Run(body, func(t *testing.T) {
+			body = withIDs(body, ids)
+			var list struct{ Data []json.RawMessage }
+			if err := json.Unmarshal(org.Read.In(t).Post("/v1/accounts/list", strings.Replace(body, `, "format": null`, "", 1)).Is(200).Body, &list); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{}
+			for _, r := range list.Data {
+				want = append(want, string(r))
+			}
+			res := org.Read.In(t).Post("/v1/accounts/export", body).Is(200)
+			if got := lines(res); !slices.Equal(got, want) {
+				t.Errorf("%s exports\n%s\nand lists\n%s", body, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			if h := res.Header; h.Get("Content-Type") != "application/x-ndjson" || h.Get("Content-Disposition") != `attachment; filename="accounts.jsonl"` || h.Get("ETag") != "" {
+				t.Error(h)
+			}
+		})
 	}
 	// Without a body it is all there is.
 	if got := lines(org.Read.Post("/v1/accounts/export", nil).Is(200)); len(got) != 5 {
@@ -62,7 +64,9 @@ func TestExport(t *testing.T) {
 		`{"page": 1}`: "page: unknown field", `{"page_size": 10}`: "page_size: unknown field", `{"format": "xlsx"}`: "format: \"xlsx\" is not one of: jsonl, csv",
 		`{"format": 1}`: "format: must be a string", `{"search": 1}`: "search: must be a string", `{"columns": []}`: "columns: unknown field",
 	} {
-		org.Read.Post("/v1/accounts/export", body).Fails(422, "validation_failed", message)
+		t.Run(message, func(t *testing.T) {
+			org.Read.In(t).Post("/v1/accounts/export", body).Fails(422, "validation_failed", message)
+		})
 	}
 	org.Read.Post("/v1/accounts/export", `{"format": "pdf", "sort": "x", "filters": [{"field": "x", "condition": "is", "value": 1}]}`).Is(422, `{"error": {"code": "validation_failed",
 		"message": "<any>", "details": [{"path": "format", "message": "<any>"}, {"path": "sort", "message": "<any>"}, {"path": "filters[0].field", "message": "<any>"}]}}`)
@@ -190,8 +194,12 @@ func TestExportFormulas(t *testing.T) {
 		}
 	}
 	last := rows[len(rows)-1]
-	if got := fmt.Sprint(last["amount"], " ", last["custom_field_delta"], " ", last["custom_field_choice"], " ", last["custom_field_choices"]); got != "-5 -1.5 '=1+1 '@SUM(A1)|plain" {
-		t.Error(got)
+	for column, want := range map[string]string{
+		"amount": "-5", "custom_field_delta": "-1.5", "custom_field_choice": "'=1+1", "custom_field_choices": "'@SUM(A1)|plain",
+	} {
+		if got := last[column]; got != want {
+			t.Errorf("%s is %q, want %q", column, got, want)
+		}
 	}
 	// In JSON a text is what it is.
 	if got := lines(org.Read.Post("/v1/opportunities/export", `{"sort": "created_at"}`).Is(200)); !strings.Contains(got[0], `"name":"=1+1"`) {

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,9 +50,13 @@ func TestHistory(t *testing.T) {
 		batch := res.Header.Get("X-Request-Id")
 		updated := org.Read.Get(path+"/"+id+"/history").Is(200, fmt.Sprintf(`{"data": [%s, %s, "<any>", %s], "pagination": {"page": 1, "page_size": 50, "total_count": 4, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`,
 			entry("batch_"+entity, key, batch, `["custom_field_score"]`), entry("batch_"+entity, key, batch, `["notes"]`), created))
-		if got := fmt.Sprint(sorted(texts(updated.Value("data.2.fields"))), updated.Text("data.2.operation"), updated.Text("data.2.key_id"), updated.Text("data.2.request_id")); got !=
-			fmt.Sprint("[custom_field_score external_id notes]", "update_"+object, adminKey, "req.2") {
-			t.Errorf("%s: %s", entity, got)
+		if got := sorted(texts(updated.Value("data.2.fields"))); !slices.Equal(got, []string{"custom_field_score", "external_id", "notes"}) {
+			t.Errorf("%s: the update changed %q", entity, got)
+		}
+		for field, want := range map[string]string{"operation": "update_" + object, "key_id": adminKey, "request_id": "req.2"} {
+			if got := updated.Text("data.2." + field); got != want {
+				t.Errorf("%s: the %s of the update is %q, want %q", entity, field, got, want)
+			}
 		}
 		other.Read.Get(path+"/"+id+"/history").Fails(404, "not_found", "Resource not found")
 		// What became of a deleted record can still be told.
@@ -82,29 +87,37 @@ func TestHistoryPages(t *testing.T) {
 	for i := range 6 {
 		org.Write.Patch("/v1/tasks/"+id, fmt.Sprintf(`{"notes": "%d"}`, i)).Is(200)
 	}
-	for query, want := range map[string]string{
-		"":                      "7 map[page:1 page_size:50 total_count:7 total_pages:1]",
-		"?page_size=3":          "3 map[page:1 page_size:3 total_count:7 total_pages:3]",
-		"?page=2&page_size=3":   "3 map[page:2 page_size:3 total_count:7 total_pages:3]",
-		"?page_size=3&page=3":   "1 map[page:3 page_size:3 total_count:7 total_pages:3]",
-		"?page_size=3&page=4":   "0 map[page:4 page_size:3 total_count:7 total_pages:3]",
-		"?page=900719925474099": "0 map[page:9.00719925474099e+14 page_size:50 total_count:7 total_pages:1]",
-		"?page_size=500":        "7 map[page:1 page_size:500 total_count:7 total_pages:1]",
+	for query, want := range map[string]struct{ entries, page, size, pages int }{
+		"":                      {7, 1, 50, 1},
+		"?page_size=3":          {3, 1, 3, 3},
+		"?page=2&page_size=3":   {3, 2, 3, 3},
+		"?page_size=3&page=3":   {1, 3, 3, 3},
+		"?page_size=3&page=4":   {0, 4, 3, 3},
+		"?page=900719925474099": {0, 900719925474099, 50, 1},
+		"?page_size=500":        {7, 1, 500, 1},
 	} {
-		res := org.Read.Get("/v1/tasks/" + id + "/history" + query).Is(200)
-		if got := fmt.Sprint(len(res.Value("data").([]any)), " ", res.Value("pagination")); got != want {
-			t.Errorf("%q gives %s, want %s", query, got, want)
-		}
-		if query == "?page_size=3&page=3" && res.Text("data.0.change") != "created" {
-			t.Error("the oldest is not the last")
-		}
+		t.Run(query, func(t *testing.T) {
+			res := org.Read.In(t).Get("/v1/tasks/" + id + "/history" + query).Is(200)
+			if got := len(res.Value("data").([]any)); got != want.entries {
+				t.Errorf("%d entries, want %d", got, want.entries)
+			}
+			pagination := fmt.Sprintf(`{"page": %d, "page_size": %d, "total_count": 7, "total_pages": %d}`, want.page, want.size, want.pages)
+			if got := res.Value("pagination"); !equalsJSON(got, pagination) {
+				t.Errorf("pagination %v, want %s", got, pagination)
+			}
+			if query == "?page_size=3&page=3" && res.Text("data.0.change") != "created" {
+				t.Error("the oldest change is not the last entry")
+			}
+		})
 	}
 	for query, message := range map[string]string{
 		"?page=0": "page: must be at least 1", "?page=-1": "page: must be at least 1", "?page=x": `page: "x" is not an integer`, "?page=1.5": `page: "1.5" is not an integer`,
 		"?page=": `page: "" is not an integer`, "?page_size=0": "page_size: must be between 1 and 500", "?page_size=501": "page_size: must be between 1 and 500",
 		"?page=1&page=2": "page: given more than once", "?sort=at": "sort: unknown query parameter",
 	} {
-		org.Read.Get("/v1/tasks/"+id+"/history"+query).Fails(422, "validation_failed", message)
+		t.Run(message, func(t *testing.T) {
+			org.Read.In(t).Get("/v1/tasks/"+id+"/history"+query).Fails(422, "validation_failed", message)
+		})
 	}
 }
 

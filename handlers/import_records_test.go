@@ -62,7 +62,8 @@ func TestImportFills(t *testing.T) {
 	org.Read.Get("/v1/contacts/"+bareContact).Is(200, fmt.Sprintf(filled, bare, "p3", "linkedin.com/in/p3"))
 	org.Read.Get("/v1/contacts/"+byLinkedIn).Is(200, fmt.Sprintf(filled, full.ID(), "p2", "https://www.linkedin.com/in/P2/?x=1"))
 	history := org.Read.Get("/v1/contacts/" + bareContact + "/history").Is(200)
-	if got := fmt.Sprint(history.Value("data.0.fields")); got != "[account_id first_name last_name title phone_number linkedin_url location]" || history.Text("data.0.operation") != "tam.import" {
+	if !equalsJSON(history.Value("data.0.fields"), `["account_id", "first_name", "last_name", "title", "phone_number", "linkedin_url", "location"]`) ||
+		history.Text("data.0.operation") != "tam.import" {
 		t.Errorf("%s", history.Body)
 	}
 

@@ -3,11 +3,11 @@ package handlers
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +27,7 @@ import (
 	"prospector/store"
 )
 
-// newAPI is an API over an empty store, for what no request from outside can bring about.
+// newAPI returns an API over an empty store, for states that no request can cause.
 func newAPI(t *testing.T, log *bytes.Buffer) *API {
 	t.Helper()
 	st, err := store.Open(t.TempDir(), store.Options{})
@@ -77,8 +77,9 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestGivenUp is a caller who hangs up while the request waits for its turn: nothing is done, and nobody is alarmed.
-func TestGivenUp(t *testing.T) {
+// TestClientDisconnects checks that a client that disconnects while its request waits causes no error in
+// the log.
+func TestClientDisconnects(t *testing.T) {
 	var log bytes.Buffer
 	a := newAPI(t, &log)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -90,11 +91,11 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestKeptAnswersAreBounded keeps more answers than an organization may have: the oldest go. Those past their time go
-// first.
-func TestKeptAnswersAreBounded(t *testing.T) {
+// TestStoredResponsesAreBounded stores more responses than an organization may have. The oldest are
+// removed, and expired ones first.
+func TestStoredResponsesAreBounded(t *testing.T) {
 	if maxStoredResponses != 100_000 || responseRetention != 24*time.Hour {
-		t.Error("the bounds are not those of the contract")
+		t.Error("the limits differ from the documented ones")
 	}
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	st, err := store.Open(t.TempDir(), store.Options{Clock: func() time.Time { return now }})
@@ -119,11 +120,12 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 			}
 		}
 	}
-	found := func() string {
+	wantFound := func(want ...string) {
+		t.Helper()
 		var all []string
 		err := st.Update(t.Context(), org, store.Actor{}, func(tx *store.Tx) error {
 			for i := range 9 {
-				key := fmt.Sprint(i)
+				key := strconv.Itoa(i)
 				a, ok, err := kept.find(tx, key, request(key))
 				if err != nil {
 					return err
@@ -137,47 +139,43 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprint(all)
+		if !slices.Equal(all, want) {
+			t.Errorf("found %q, want %q", all, want)
+		}
 	}
 	keep("1", "2", "3")
-	if got := found(); got != "[1 2 3]" {
-		t.Error(got)
-	}
+	wantFound("1", "2", "3")
 	keep("4", "5")
-	if got := found(); got != "[3 4 5]" {
-		t.Error(got)
-	}
+	wantFound("3", "4", "5")
 	now = now.Add(responseRetention)
 	keep("6")
 	err = st.View(org, func(tx *store.Tx) error {
-		if n := kept.table.Count(tx); n != 2 { // 3 and 4 were swept, 5 goes with the next
-			t.Errorf("%d answers are kept", n)
+		if n := kept.table.Count(tx); n != 2 { // 3 and 4 were removed; the next sweep removes 5
+			t.Errorf("%d responses are stored, want 2", n)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := found(); got != "[6]" {
-		t.Error(got)
-	}
+	wantFound("6")
 }
 
 func TestRateWindows(t *testing.T) {
 	r, org := newRateLimiter(), uuid.New()
 	start := time.Date(2026, 3, 2, 9, 0, 0, 250e6, time.UTC)
 	h := http.Header{}
-	if err := r.allow(org, 1, start, h); err != nil || h.Get("X-RateLimit-Reset") != fmt.Sprint(start.Unix()+61) {
-		t.Errorf("a window that ends within a second resets at %s: %v", h.Get("X-RateLimit-Reset"), err)
+	if err := r.allow(org, 1, start, h); err != nil || h.Get("X-RateLimit-Reset") != strconv.FormatInt(start.Unix()+61, 10) {
+		t.Errorf("the reset of a window that ends within a second is %s: %v", h.Get("X-RateLimit-Reset"), err)
 	}
 	if err := r.allow(org, 1, start.Add(-time.Hour), h); err != nil {
-		t.Errorf("a clock that was set back keeps the organization waiting: %v", err)
+		t.Errorf("after the clock was set back: %v", err)
 	}
 	for range 100 {
 		_ = r.allow(uuid.New(), 1, start, h)
 	}
 	_ = r.allow(org, 1, start.Add(2*time.Minute), h)
 	if len(r.windows) != 1 {
-		t.Errorf("%d windows are remembered", len(r.windows))
+		t.Errorf("%d windows are stored, want 1", len(r.windows))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A request is in flight until it was answered, however it ends.
+// TestRequestsInFlight checks that a request counts as in flight until it ends, in whatever way.
 func TestRequestsInFlight(t *testing.T) {
 	var log bytes.Buffer
 	a := newAPI(t, &log)
@@ -42,7 +42,7 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 }
 
-// What cannot be read is logged, and the rest is shown.
+// TestMetricsOfABrokenStore checks that a component that cannot be read is logged and the others are shown.
 func TestMetricsOfABrokenStore(t *testing.T) {
 	var log bytes.Buffer
 	a := newAPI(t, &log)

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -274,7 +275,7 @@ func unresearched(t *testing.T, app *apptest.App, org *apptest.Org, rows []strin
 	}
 	sameTexts(t, "with a Qualifier", addUp(t, org, id), want...)
 	for _, m := range previewRows(t, org, id, "", 100) {
-		failed := fmt.Sprint(m.Qualification) == "map[reason:provider_not_configured status:failed]"
+		failed := reflect.DeepEqual(m.Qualification, map[string]any{"reason": "provider_not_configured", "status": "failed"})
 		if m.Qualified != nil || m.Kind == "company" && failed != (m.Exclusion == "QUALIFIER_FAILED") || m.Exclusion == "" && m.Qualification != nil && !failed {
 			t.Errorf("%+v", m)
 		}

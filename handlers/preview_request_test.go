@@ -329,10 +329,12 @@ func TestPreviewEcho(t *testing.T) {
 			"qualifier_signal_id": "<text>", "qualifier_rule": {"operator": "equals", "value": "x"}, "search_input": null`,
 		`{` + all + `}`: all,
 	} {
-		made := org.Write.Post(previewPath, fill(asked)).Is(202)
-		if diff := apptest.Diff(fill(`{`+want+`}`), string(member(made, "request"))); diff != "" {
-			t.Errorf("%s\n%s", asked, diff)
-		}
-		org.Write.Delete(previewPath + "/" + made.Text("data.preview_id")).Is(204)
+		t.Run(asked, func(t *testing.T) {
+			made := org.Write.In(t).Post(previewPath, fill(asked)).Is(202)
+			if diff := apptest.Diff(fill(`{`+want+`}`), string(member(made, "request"))); diff != "" {
+				t.Errorf("%s\n%s", asked, diff)
+			}
+			org.Write.In(t).Delete(previewPath + "/" + made.Text("data.preview_id")).Is(204)
+		})
 	}
 }

@@ -308,9 +308,15 @@ func TestPreviewVerdicts(t *testing.T) {
 				count[want]++
 			}
 			res := org.Read.Get(previewPath + "/" + id).Is(200)
-			got := fmt.Sprint(res.Value("data.research.status"), res.Int("data.research.passed"), res.Int("data.research.not_matched"), res.Int("data.research.failed"), res.Int("data.research.cost.units"))
-			if want := fmt.Sprint("completed", count['+'], count['-'], count['!']+count['?']+count['x'], count['+']+count['-']); got != want {
-				t.Errorf("%s, rule %s: %s, want %s", c.dataType, rule, got, want)
+			if status := res.Text("data.research.status"); status != "completed" {
+				t.Errorf("%s, rule %s: the status is %s", c.dataType, rule, status)
+			}
+			for field, want := range map[string]int{
+				"passed": count['+'], "not_matched": count['-'], "failed": count['!'] + count['?'] + count['x'], "cost.units": count['+'] + count['-'],
+			} {
+				if got := res.Int("data.research." + field); got != want {
+					t.Errorf("%s, rule %s: %s is %d, want %d", c.dataType, rule, field, got, want)
+				}
 			}
 		}
 	}
@@ -319,9 +325,8 @@ func TestPreviewVerdicts(t *testing.T) {
 // verdictOf is what a company has come to, which must be said in every way in which it can be told.
 func verdictOf(t *testing.T, m previewRow, answer string) rune {
 	t.Helper()
-	told := fmt.Sprint(m.Preparation, m.Exclusion, m.Selected, m.Importable, m.Qualified == nil || *m.Qualified, m.Qualified != nil)
 	if m.Qualified == nil {
-		if told != "QUALIFIER_FAILEDfalse false true false" || len(m.Qualification) != 2 {
+		if m.Preparation+m.Exclusion != "QUALIFIER_FAILED" || m.Selected || m.Importable || len(m.Qualification) != 2 {
 			t.Errorf("%s: %+v", answer, m)
 		}
 		switch m.Qualification["status"] {
@@ -348,10 +353,10 @@ func verdictOf(t *testing.T, m previewRow, answer string) rune {
 	if !reflect.DeepEqual(got, want) || m.Qualification["confidence"] != 0.75 || m.Qualification["evidence"] != "it says so" || m.Qualification["source"] != "script" || len(m.Qualification) != 4 {
 		t.Errorf("%s: %v", answer, m.Qualification)
 	}
-	switch told {
-	case "true true true true":
+	switch excluded := m.Preparation + m.Exclusion; {
+	case excluded == "" && m.Selected && m.Importable && *m.Qualified:
 		return '+'
-	case "QUALIFIER_NOT_MATCHEDfalse false false true":
+	case excluded == "QUALIFIER_NOT_MATCHED" && !m.Selected && !m.Importable && !*m.Qualified:
 		return '-'
 	}
 	return ' '

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -193,8 +194,8 @@ func addUp(t *testing.T, o *apptest.Org, id string) []string {
 		Companies: tam.CompanyTotals{Matched: a.Matched, Eligible: a.Eligible, New: a.New, Existing: a.Existing, Excluded: a.Matched - a.Eligible},
 		People:    tam.PersonTotals{Matched: c.Matched, Eligible: c.Eligible, Excluded: c.Matched - c.Eligible},
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("the counts are\n%+v, the members\n%+v\n%v", got, want, short)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the counts are\n%+v\nbut the members add up to\n%+v\n%v", got, want, short)
 	}
 	if total := res.Int("data.pagination_meta.total_count"); total != len(short) {
 		t.Errorf("total_count is %d of %d", total, len(short))

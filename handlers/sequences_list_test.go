@@ -85,9 +85,11 @@ func TestSequenceList(t *testing.T) {
 		`{"filters": [{"field": "campaign_id", "condition": "is", "value": "{spring}"}]}`:                  "cid bob ann",
 		`{"filters": {"operator": "or", "filters": [{"field": "campaign_id", "condition": "is", "value": "{other}"}, {"field": "contact_id", "condition": "is", "value": "{Ann}"}]}}`: "ann",
 	} {
-		if got := namesOf(org.ids, org.Read.Post(path, withIDs(body, names)).Is(200).Column("id")); got != want {
-			t.Errorf("%s lists %q, want %q", body, got, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			if got := namesOf(org.ids, org.Read.In(t).Post(path, withIDs(body, names)).Is(200).Column("id")); got != want {
+				t.Errorf("%s lists %q, want %q", body, got, want)
+			}
+		})
 	}
 	if res := org.Read.Post(other+"/sequences/list", nil).Is(200); res.Int("pagination.total_count") != 1 || res.Text("data.0.contact_id") != org.contacts["ann"] {
 		t.Errorf("the other campaign has %s", res.Body)
@@ -169,9 +171,11 @@ func TestOutboxList(t *testing.T) {
 		`{"filters": [{"field": "error", "condition": "is_not_empty"}]}`:                                                "",
 		`{"filters": [{"field": "from", "condition": "contains", "value": "acme"}], "sort": "subject", "page_size": 1}`: "Hello ann",
 	} {
-		if got := strings.Join(org.Read.Post(path, withIDs(body, names)).Is(200).Column("subject"), ", "); got != want {
-			t.Errorf("%s lists %q, want %q", body, got, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			if got := strings.Join(org.Read.In(t).Post(path, withIDs(body, names)).Is(200).Column("subject"), ", "); got != want {
+				t.Errorf("%s lists %q, want %q", body, got, want)
+			}
+		})
 	}
 	org.Read.Post(path, `{"sort": "body"}`).Fails(422, "invalid_sort", "body")
 	org.Read.Post(path, `{"filters": [{"field": "headers", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "headers")
@@ -220,7 +224,9 @@ func TestStopSequence(t *testing.T) {
 	}
 
 	for body, says := range map[string]string{`{}`: "reason: required", `{"reason": "opted_out"}`: "reason: \"opted_out\" is not one of: replied, manual", `{"reason": null}`: "reason"} {
-		org.Write.Post(org.campaign+"/sequences/"+org.ids["cid"]+"/stop", body).Fails(422, "validation_failed", says)
+		t.Run(body, func(t *testing.T) {
+			org.Write.In(t).Post(org.campaign+"/sequences/"+org.ids["cid"]+"/stop", body).Fails(422, "validation_failed", says)
+		})
 	}
 	other := org.run("Summer", helloAndCall)
 	const manual = `{"reason": "manual"}`

@@ -1,7 +1,7 @@
 package handlers_test
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,10 +34,12 @@ func TestSuppressions(t *testing.T) {
 		`{"domain": "www.globex.example.", "email": null}`:               domain,
 		`{"domain": "//globex.example", "email": "", "reason": "Third"}`: domain,
 	} {
-		again := org.Admin.Post(path, body).Is(200)
-		if diff := apptest.Diff(string(dataOf(first)), string(dataOf(again))); diff != "" || again.Header.Get("ETag") != first.Header.Get("ETag") {
-			t.Errorf("%s: %s", body, diff)
-		}
+		t.Run(body, func(t *testing.T) {
+			again := org.Admin.In(t).Post(path, body).Is(200)
+			if diff := apptest.Diff(string(dataOf(first)), string(dataOf(again))); diff != "" || again.Header.Get("ETag") != first.Header.Get("ETag") {
+				t.Errorf("%s: %s", body, diff)
+			}
+		})
 	}
 	if org.Dump() != before {
 		t.Error("a repetition changed something")
@@ -65,7 +67,9 @@ func TestSuppressions(t *testing.T) {
 		`{"email": "a@b.example", "note": "x"}`:                                     "note: unknown field",
 		`{"email": "a@b.example", "id": null}`:                                      "id: read-only field",
 	} {
-		org.Admin.Post(path, body).Fails(422, "validation_failed", message)
+		t.Run(message, func(t *testing.T) {
+			org.Admin.In(t).Post(path, body).Fails(422, "validation_failed", message)
+		})
 	}
 	if n := org.Read.Post(path+"/list", nil).Is(200).Int("pagination.total_count"); n != 4 {
 		t.Error(n)
@@ -82,25 +86,27 @@ func TestSuppressionList(t *testing.T) {
 		app.Clock.Advance(24 * time.Hour)
 	}
 	for body, want := range map[string]string{
-		`{}`:                         "[<nil> ann@globex.example bill@initech.example]",
-		`{"sort": "email"}`:          "[ann@globex.example bill@initech.example <nil>]",
-		`{"sort": "-domain,-email"}`: "[<nil> bill@initech.example ann@globex.example]",
-		`{"search": "globex"}`:       "[<nil> ann@globex.example]",
-		`{"search": "us ask"}`:       "[ann@globex.example]",
-		`{"page_size": 1, "page": 2, "sort": "created_at"}`:                                                                                                         "[<nil>]",
-		`{"filters": [{"field": "domain", "condition": "is", "value": "globex.example"}]}`:                                                                          "[<nil>]",
-		`{"filters": [{"field": "email", "condition": "contains", "value": "GLOBEX"}]}`:                                                                             "[ann@globex.example]",
-		`{"filters": [{"field": "reason", "condition": "is_empty"}]}`:                                                                                               "[<nil>]",
-		`{"filters": [{"field": "created_at", "condition": "is", "value": "2026-03-04"}]}`:                                                                          "[ann@globex.example]",
-		`{"filters": {"operator": "or", "filters": [{"field": "reason", "condition": "is", "value": "bounce"}, {"field": "domain", "condition": "is_not_empty"}]}}`: "[<nil> bill@initech.example]",
+		`{}`:                         "<nil> ann@globex.example bill@initech.example",
+		`{"sort": "email"}`:          "ann@globex.example bill@initech.example <nil>",
+		`{"sort": "-domain,-email"}`: "<nil> bill@initech.example ann@globex.example",
+		`{"search": "globex"}`:       "<nil> ann@globex.example",
+		`{"search": "us ask"}`:       "ann@globex.example",
+		`{"page_size": 1, "page": 2, "sort": "created_at"}`:                                                                                                         "<nil>",
+		`{"filters": [{"field": "domain", "condition": "is", "value": "globex.example"}]}`:                                                                          "<nil>",
+		`{"filters": [{"field": "email", "condition": "contains", "value": "GLOBEX"}]}`:                                                                             "ann@globex.example",
+		`{"filters": [{"field": "reason", "condition": "is_empty"}]}`:                                                                                               "<nil>",
+		`{"filters": [{"field": "created_at", "condition": "is", "value": "2026-03-04"}]}`:                                                                          "ann@globex.example",
+		`{"filters": {"operator": "or", "filters": [{"field": "reason", "condition": "is", "value": "bounce"}, {"field": "domain", "condition": "is_not_empty"}]}}`: "<nil> bill@initech.example",
 	} {
-		got := org.Read.Post(path+"/list", body).Is(200).Column("email")
-		if !strings.Contains(body, "sort") {
-			got = sorted(got)
-		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s gives %v, want %s", body, got, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			got := org.Read.In(t).Post(path+"/list", body).Is(200).Column("email")
+			if !strings.Contains(body, "sort") {
+				got = sorted(got)
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("the list contains %q, want %s", got, want)
+			}
+		})
 	}
 
 	// Only who administrates may suppress, or release.
@@ -113,8 +119,8 @@ func TestSuppressionList(t *testing.T) {
 	org.Admin.Do("DELETE", path+"/"+ids[0], nil, "If-Match", `"9999"`).Fails(412, "precondition_failed", "")
 	org.Admin.Do("DELETE", path+"/"+ids[0], nil, "If-Match", etag).Is(204)
 	org.Admin.Delete(path+"/"+ids[0]).Fails(404, "not_found", "Resource not found")
-	if got := fmt.Sprint(sorted(org.Read.Post(path+"/list", nil).Is(200).Column("email"))); got != "[<nil> ann@globex.example]" {
-		t.Error(got)
+	if got := sorted(org.Read.Post(path+"/list", nil).Is(200).Column("email")); !slices.Equal(got, []string{"<nil>", "ann@globex.example"}) {
+		t.Errorf("the list contains %q", got)
 	}
 	// Released, it can be suppressed anew.
 	if again := org.Admin.Post(path, `{"email": "BILL@initech.example"}`).Is(201); again.ID() == ids[0] || again.Value("data.reason") != nil {

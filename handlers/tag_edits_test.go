@@ -109,8 +109,10 @@ func TestBadTagEdits(t *testing.T) {
 		`{"remove_account_id": ["x"]}`:                           "remove_account_id: unknown field",
 		`{"add_add_tags": []}`:                                   "add_add_tags: unknown field",
 	} {
-		org.Write.Patch("/v1/contacts/"+id, withIDs(body, ids)).Fails(422, "validation_failed", withIDs(message, ids))
-		org.Write.Patch("/v1/preview/contacts/"+id, withIDs(body, ids)).Fails(422, "validation_failed", withIDs(message, ids))
+		t.Run(message, func(t *testing.T) {
+			org.Write.In(t).Patch("/v1/contacts/"+id, withIDs(body, ids)).Fails(422, "validation_failed", withIDs(message, ids))
+			org.Write.In(t).Patch("/v1/preview/contacts/"+id, withIDs(body, ids)).Fails(422, "validation_failed", withIDs(message, ids))
+		})
 	}
 	// A new record has nothing to add to, or to remove from.
 	for _, field := range []string{"add_tags", "remove_tags"} {

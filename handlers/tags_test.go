@@ -43,7 +43,9 @@ func TestTags(t *testing.T) {
 		`{"color": "pink"}`:                            "color: \"pink\" is not one of: green, blue, red, yellow, purple, berry, peach, gray",
 		`{"color": null}`:                              "color: required",
 	} {
-		org.Write.Patch("/v1/tags/"+first, body).Fails(422, "validation_failed", message)
+		t.Run(message, func(t *testing.T) {
+			org.Write.In(t).Patch("/v1/tags/"+first, body).Fails(422, "validation_failed", message)
+		})
 	}
 	org.Write.Patch("/v1/tags/"+first, `{"object_type": "account", "name": "`+strings.Repeat("a", 100)+`"}`).Is(200)
 	org.Write.Post("/v1/tags", `{}`).Is(422, `{"error": {"code": "validation_failed", "message": "name: required", "details": [

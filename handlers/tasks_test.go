@@ -77,7 +77,9 @@ func TestTaskCompletedAt(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"completed_at": "2026-03-02T09:11:00Z"}`, `{"completed_at": null}`, `{"status": "open", "completed_at": null}`} {
-		org.Write.Patch(path, body).Fails(422, "validation_failed", "completed_at: read-only field")
+		t.Run(body, func(t *testing.T) {
+			org.Write.In(t).Patch(path, body).Fails(422, "validation_failed", "completed_at: read-only field")
+		})
 	}
 	// A new task may be over already.
 	if got := org.Write.Post("/v1/tasks", `{"title": "Said hello", "status": "completed"}`).Is(201).Text("data.completed_at"); got != "2026-03-02T09:11:00.000Z" {
@@ -90,9 +92,11 @@ func TestTaskCompletedAt(t *testing.T) {
 		`{"field": "completed_at", "condition": "is_after", "value": "2026-03-02"}`:  2,
 		`{"field": "completed_at", "condition": "is_before", "value": "2026-03-02"}`: 0,
 	} {
-		if got := org.Read.Post("/v1/tasks/list", `{"filters": [`+body+`]}`).Is(200).Int("pagination.total_count"); got != want {
-			t.Errorf("%s gives %d, want %d", body, got, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			if got := org.Read.In(t).Post("/v1/tasks/list", `{"filters": [`+body+`]}`).Is(200).Int("pagination.total_count"); got != want {
+				t.Errorf("%s gives %d, want %d", body, got, want)
+			}
+		})
 	}
 }
 
@@ -101,7 +105,9 @@ func TestBadTasks(t *testing.T) {
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	id := makers["tasks"](org)
 	for _, body := range []string{``, `{}`, `{"title": ""}`, `{"title": null}`} {
-		org.Write.Post("/v1/tasks", body).Fails(422, "validation_failed", "title: required")
+		t.Run(body, func(t *testing.T) {
+			org.Write.In(t).Post("/v1/tasks", body).Fails(422, "validation_failed", "title: required")
+		})
 	}
 	refused(t, org, "tasks", "", id, []refusal{
 		{"title", `null`, "title: required"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestUnsubscribePage(t *testing.T) {
 	before := r.Dump()
 	page := app.Anonymous().Get(r.link).Is(200)
 	head := app.Anonymous().Do(http.MethodHead, r.link, nil).Is(200)
-	if len(head.Body) > 0 || head.Header.Get("Content-Length") != fmt.Sprint(len(page.Body)) {
+	if len(head.Body) > 0 || head.Header.Get("Content-Length") != strconv.Itoa(len(page.Body)) {
 		t.Errorf("HEAD answers %v %s", head.Header, head.Body)
 	}
 	if r.Dump() != before {
@@ -116,8 +117,10 @@ func TestUnsubscribeDamaged(t *testing.T) {
 		}
 	}
 	for _, accept := range []string{"", "*/*", "application/json"} {
-		app.Anonymous().Do(http.MethodPost, damaged, "List-Unsubscribe=One-Click", "Content-Type", "application/x-www-form-urlencoded", "Accept", accept).Fails(404, "not_found", "Resource not found")
-		app.Anonymous().Do(http.MethodGet, damaged, nil, "Accept", accept).Fails(404, "not_found", "Resource not found")
+		t.Run(accept, func(t *testing.T) {
+			app.Anonymous().In(t).Do(http.MethodPost, damaged, "List-Unsubscribe=One-Click", "Content-Type", "application/x-www-form-urlencoded", "Accept", accept).Fails(404, "not_found", "Resource not found")
+			app.Anonymous().In(t).Do(http.MethodGet, damaged, nil, "Accept", accept).Fails(404, "not_found", "Resource not found")
+		})
 	}
 	app.Anonymous().Do(http.MethodGet, "/v1/contacts", nil, "Accept", browser).Is(401)
 	app.Anonymous().Do(http.MethodGet, "/nowhere", nil, "Accept", browser).Fails(404, "not_found", "")
@@ -220,7 +223,9 @@ func TestUnsubscribeTokens(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/u/", "/u", r.link + "/", r.link + "/x"} {
-		app.Anonymous().Get(path).Fails(404, "not_found", "")
+		t.Run(path, func(t *testing.T) {
+			app.Anonymous().In(t).Get(path).Fails(404, "not_found", "")
+		})
 	}
 	if r.Dump() != before || other.Dump() != theirs {
 		t.Error("a forged token changed something")

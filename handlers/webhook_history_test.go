@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -99,7 +100,7 @@ func TestWebhookRedeliver(t *testing.T) {
 		got := rec.one()
 		e := got.event(t)
 		if e.ID != first.ID || e.TriggerKey != "contact.created" || e.CreatedAt != first.CreatedAt || e.OrgID != first.OrgID || got.header.Get("webhook-id") != first.ID ||
-			got.header.Get("webhook-timestamp") != fmt.Sprint(app.Clock.Now().Unix()) {
+			got.header.Get("webhook-timestamp") != strconv.FormatInt(app.Clock.Now().Unix(), 10) {
 			t.Errorf("it was %+v, and came again as %s", first, got.body)
 		}
 		return e

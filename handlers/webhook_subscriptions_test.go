@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -41,14 +40,16 @@ func TestWebhookCreate(t *testing.T) {
 		{`{"url": "https://hooks.example.com/in?x=1", "triggers": ["tag.created", "contact.*", "tag.created", "*"], "description": "For Ada", "status": "paused"}`,
 			`"triggers": ["tag.created", "contact.*", "*"], "description": "For Ada", "status": "paused"`},
 	} {
-		res := org.Admin.Post(hooksPath, c.body).Is(201, `{"data": {"secret": "<any>", `+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
-		if secret := res.Text("data.secret"); !strings.HasPrefix(secret, "whsec_") || len(secret) < 6+32 {
-			t.Errorf("the secret is %q", secret)
-		}
-		read := org.Read.Get(hooksPath+"/"+res.ID()).Is(200, `{"data": {`+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
-		if read.Header.Get("ETag") == "" || read.Header.Get("ETag") != res.Header.Get("ETag") {
-			t.Errorf("the ETags are %q and %q", res.Header.Get("ETag"), read.Header.Get("ETag"))
-		}
+		t.Run(c.body, func(t *testing.T) {
+			res := org.Admin.In(t).Post(hooksPath, c.body).Is(201, `{"data": {"secret": "<any>", `+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
+			if secret := res.Text("data.secret"); !strings.HasPrefix(secret, "whsec_") || len(secret) < 6+32 {
+				t.Errorf("the secret is %q", secret)
+			}
+			read := org.Read.In(t).Get(hooksPath+"/"+res.ID()).Is(200, `{"data": {`+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
+			if read.Header.Get("ETag") == "" || read.Header.Get("ETag") != res.Header.Get("ETag") {
+				t.Errorf("the ETags are %q and %q", res.Header.Get("ETag"), read.Header.Get("ETag"))
+			}
+		})
 	}
 }
 
@@ -116,11 +117,13 @@ func TestWebhookRefusals(t *testing.T) {
 		{`{"url": "https://x.example", "triggers": ["*"], "id": "` + id + `", "created_at": "2026-03-02T09:00:00Z", "disabled_reason": "gone", "consecutive_failures": 1, "last_success_at": "2026-03-02T09:00:00Z"}`,
 			[]string{"id", "created_at", "disabled_reason", "consecutive_failures", "last_success_at"}},
 	} {
-		res := org.Admin.Post(hooksPath, c.body).Fails(422, "validation_failed", "")
-		got := problemPaths(res)
-		if !slices.Equal(sorted(got), sorted(c.paths)) {
-			t.Errorf("%s\nthe problems are with %q, want %q: %s", c.body, got, c.paths, res.Body)
-		}
+		t.Run(c.body, func(t *testing.T) {
+			res := org.Admin.In(t).Post(hooksPath, c.body).Fails(422, "validation_failed", "")
+			got := problemPaths(res)
+			if !slices.Equal(sorted(got), sorted(c.paths)) {
+				t.Errorf("%s\nthe problems are with %q, want %q: %s", c.body, got, c.paths, res.Body)
+			}
+		})
 	}
 	for _, c := range []struct{ body, path string }{
 		{`{"url": null}`, "url"}, {`{"url": ""}`, "url"}, {`{"triggers": null}`, "triggers"}, {`{"triggers": []}`, "triggers"}, {`{"triggers": ["contact.exploded"]}`, "triggers[0]"},
@@ -214,10 +217,13 @@ func TestWebhookDisabled(t *testing.T) {
 	if same := org.Admin.Patch(path, []byte(dataOf(read))).Is(200); string(dataOf(same)) != string(dataOf(read)) || same.Header.Get("ETag") != read.Header.Get("ETag") {
 		t.Errorf("what GET gave, sent back, is %s", same.Body)
 	}
-	for _, c := range []struct{ body, status, reason string }{
-		{`{"description": "d"}`, "disabled", "gone"}, {`{"status": "paused"}`, "paused", "<nil>"}, {`{"status": "active"}`, "active", "<nil>"},
+	for _, c := range []struct {
+		body, status string
+		reason       any
+	}{
+		{`{"description": "d"}`, "disabled", "gone"}, {`{"status": "paused"}`, "paused", nil}, {`{"status": "active"}`, "active", nil},
 	} {
-		if res := org.Admin.Patch(path, c.body).Is(200); res.Text("data.status") != c.status || fmt.Sprint(res.Value("data.disabled_reason")) != c.reason {
+		if res := org.Admin.Patch(path, c.body).Is(200); res.Text("data.status") != c.status || res.Value("data.disabled_reason") != c.reason {
 			t.Errorf("%s: %s", c.body, res.Body)
 		}
 	}
@@ -246,21 +252,25 @@ func TestWebhookList(t *testing.T) {
 		{`{"filters": [{"field": "disabled_reason", "condition": "is_empty"}]}`, "c b a"},
 		{`{"search": "ware"}`, "a"}, {`{"search": "example out"}`, "c"}, {`{"page": 2, "page_size": 2}`, "a"},
 	} {
-		var body any
-		if c.body != "" {
-			body = c.body
-		}
-		var got []string
-		for _, url := range org.Read.Post(hooksPath+"/list", body).Is(200).Column("url") {
-			got = append(got, url[len("https://"):len("https://")+1])
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s gives %v, want %s", c.body, got, c.want)
-		}
+		t.Run(c.body, func(t *testing.T) {
+			var body any
+			if c.body != "" {
+				body = c.body
+			}
+			var got []string
+			for _, url := range org.Read.In(t).Post(hooksPath+"/list", body).Is(200).Column("url") {
+				got = append(got, url[len("https://"):len("https://")+1])
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%s gives %v, want %s", c.body, got, c.want)
+			}
+		})
 	}
 	for _, field := range []string{"secret", "secrets", "failing_since"} {
-		org.Read.Post(hooksPath+"/list", `{"filters": [{"field": "`+field+`", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")
-		org.Read.Post(hooksPath+"/list", `{"sort": "`+field+`"}`).Fails(422, "invalid_sort", field)
+		t.Run(field, func(t *testing.T) {
+			org.Read.In(t).Post(hooksPath+"/list", `{"filters": [{"field": "`+field+`", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")
+			org.Read.In(t).Post(hooksPath+"/list", `{"sort": "`+field+`"}`).Fails(422, "invalid_sort", field)
+		})
 	}
 }
 
@@ -383,6 +393,6 @@ func TestWebhookTriggers(t *testing.T) {
 		org.Admin.Post(hooksPath, map[string]any{"url": "http://127.0.0.1:1/", "triggers": []string{tr.Key, strings.Split(tr.Key, ".")[0] + ".*"}}).Is(201)
 	}
 	if n := org.Read.Post(hooksPath+"/list", nil).Int("pagination.total_count"); n != len(want) {
-		t.Error(fmt.Sprint(n))
+		t.Error(n)
 	}
 }

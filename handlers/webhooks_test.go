@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -198,7 +199,7 @@ func TestWebhookEnvelope(t *testing.T) {
 		t.Errorf("sent was\n%s, GET answers\n%s", e.Data, dataOf(read))
 	}
 	h := got.header
-	if h.Get("webhook-id") != e.ID || h.Get("webhook-timestamp") != fmt.Sprint(app.Clock.Now().Unix()) || h.Get("content-type") != "application/json" || got.signatures() != 1 {
+	if h.Get("webhook-id") != e.ID || h.Get("webhook-timestamp") != strconv.FormatInt(app.Clock.Now().Unix(), 10) || h.Get("content-type") != "application/json" || got.signatures() != 1 {
 		t.Errorf("%v", h)
 	}
 	app.Deliver()
