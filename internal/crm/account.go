@@ -12,7 +12,7 @@ import (
 type Account struct {
 	record.Head
 	Name          string        `json:"name" rule:"required"`
-	Website       shape.Text    `json:"website" rule:"format=domain" doc:"Kept as a lower-case domain without scheme, www and path."`
+	Website       shape.Text    `json:"website" rule:"format=domain" doc:"Stored as a lower-case domain without scheme, www and path."`
 	Industry      shape.Text    `json:"industry"`
 	EmployeeCount shape.Number  `json:"employee_count" rule:"integer,min=0"`
 	AnnualRevenue shape.Number  `json:"annual_revenue"`
@@ -29,7 +29,7 @@ type Account struct {
 	Origin Origin `json:"-"`
 }
 
-// Private is kept beside the record and never answered.
+// Private returns the part of the record that is stored but never returned by the API.
 func (a *Account) Private() any { return &a.Origin }
 
 var accountRules = record.Rules[Account]{

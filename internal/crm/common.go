@@ -10,9 +10,9 @@ import (
 	"prospector/store"
 )
 
-// Common is what each of the five entities has beside its own fields.
+// Common holds the fields that accounts, contacts, opportunities, tasks and meetings share.
 type Common struct {
-	ExternalID shape.Text   `json:"external_id" label:"External ID" doc:"The record's id in another system. No two records of an entity have the same."`
+	ExternalID shape.Text   `json:"external_id" label:"External ID" doc:"The record's id in another system, unique within the entity."`
 	Tags       shape.IDs    `json:"tags" rule:"ref=tags,maxlen=1000,edits"`
 	Custom     shape.Custom `json:",embed"`
 }
@@ -20,29 +20,28 @@ type Common struct {
 // MaxTags is the number of tags that a record may have.
 var MaxTags = shape.Of[Common]().Field("tags").MaxLen
 
-// Origin is where a record was taken over from, which it keeps to itself.
+// Origin is the private part of a record that a TAM Import created.
 type Origin struct {
-	SourceID string `json:"source_id,omitzero"` // its id in the catalogue
+	SourceID string `json:"source_id,omitzero"` // the id in the catalog
 }
 
-// bySource is the key under which records stand by their source id.
+// bySource is the secondary key that finds records by their source id.
 const bySource = "source"
 
 func sourceKey[T any](origin func(*T) *Origin) store.Key[T] {
 	return store.TextKey(bySource, func(rec *T) string { return origin(rec).SourceID })
 }
 
-// FromSource gives the oldest record of a kind that was taken over from a row of the catalogue.
+// FindBySource returns the oldest record of a kind that was imported from a row of the catalog.
 func FindBySource[T any](tx *store.Tx, k *record.Kind[T], sourceID string) (uuid.UUID, bool, error) {
 	return k.Table.Oldest(tx, bySource, []byte(sourceID))
 }
 
-// Emails, LinkedIn URLs and websites are compared in these forms, wherever they are. What has none is empty.
-
-// FoldEmail is an email without case.
+// FoldEmail returns an email address in the form used for comparison: in lower case.
 func FoldEmail(s string) string { return shape.Fold(s) }
 
-// FoldLinkedIn is a LinkedIn URL without case, scheme, host prefix, query and trailing slash.
+// FoldLinkedIn returns a LinkedIn URL in the form used for comparison: in lower case, without
+// scheme, host prefix, query and trailing slash.
 func FoldLinkedIn(s string) string {
 	u := strings.TrimSpace(shape.Fold(s))
 	if _, rest, has := strings.Cut(u, "//"); has {
@@ -54,7 +53,7 @@ func FoldLinkedIn(s string) string {
 	u = strings.TrimRight(u, "/")
 	host, path, _ := strings.Cut(u, "/")
 	if host = strings.TrimPrefix(host, "www."); strings.HasSuffix(host, ".linkedin.com") {
-		host = "linkedin.com" // that of a country, or for phones
+		host = "linkedin.com" // without the prefix of a country or of the mobile site
 	}
 	if path == "" {
 		return host
@@ -62,7 +61,7 @@ func FoldLinkedIn(s string) string {
 	return host + "/" + path
 }
 
-// FoldDomain is the domain of a website.
+// FoldDomain returns the domain of a website, or "" if it has none.
 func FoldDomain(s string) string {
 	d, err := shape.Domain(s)
 	if err != nil {
@@ -71,5 +70,6 @@ func FoldDomain(s string) string {
 	return d
 }
 
-// FoldName is the form in which unique names are compared: without case, trimmed, with runs of spaces as one.
+// FoldName returns a name in the form in which unique names are compared: in lower case, trimmed,
+// with single spaces.
 func FoldName(name string) string { return strings.Join(strings.Fields(shape.Fold(name)), " ") }

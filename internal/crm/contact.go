@@ -1,6 +1,8 @@
 package crm
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
@@ -9,29 +11,29 @@ import (
 	"prospector/store"
 )
 
-// Contact is a person whom the organization may reach out to.
+// Contact is a person that the organization may contact.
 type Contact struct {
 	record.Head
 	AccountID    uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
 	FirstName    shape.Text    `json:"first_name"`
 	LastName     shape.Text    `json:"last_name"`
-	Email        shape.Text    `json:"email" rule:"format=email,grams" doc:"A new contact needs an email, a linkedin_url, or a first and a last name."`
+	Email        shape.Text    `json:"email" rule:"format=email,grams" doc:"A new contact needs an email, a linkedin_url, or both first_name and last_name."`
 	Title        shape.Text    `json:"title"`
 	PhoneNumber  shape.Text    `json:"phone_number"`
 	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`
 	Location     shape.Text    `json:"location"`
 	Source       Source        `json:"source" rule:"fixed,default=api"`
-	DoNotContact bool          `json:"do_not_contact" doc:"The contact has opted out of outreach."`
+	DoNotContact bool          `json:"do_not_contact" doc:"True if the contact has opted out of outreach."`
 	Notes        shape.Text    `json:"notes" rule:"maxlen=100000,long"`
 	Scoring      Scoring       `json:"scoring"`
 	Common
 	Origin Origin `json:"-"`
 }
 
-// Private is kept beside the record and never answered.
+// Private returns the part of the record that is stored but never returned by the API.
 func (c *Contact) Private() any { return &c.Origin }
 
-// Scoring is how promising a contact is.
+// Scoring rates how promising a contact is.
 type Scoring struct {
 	HeatScore shape.Text `json:"heat_score" rule:"enum=hot|warm|cold"`
 }
@@ -40,7 +42,9 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 	return record.Rules[Contact]{
 		Object: "contact", Entity: "contacts", Check: checkContact, Example: contactExample,
 		Triggers: []store.Trigger{{
-			Event: "unsubscribed", Description: "A contact has opted out of outreach: its do_not_contact turned true.", Example: optedOut(contactExample),
+			Event:       "unsubscribed",
+			Description: "A contact opted out of outreach: do_not_contact became true.",
+			Example:     optedOut(contactExample),
 		}},
 		UpdateEvents: func(before, after *Contact) []string {
 			if !before.DoNotContact && after.DoNotContact {
@@ -65,36 +69,41 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 	}
 }
 
-// checkContact wants a new contact to be someone: reachable, or at least known by name.
+// checkContact requires that a new contact is reachable or has a full name.
 func checkContact(_ *store.Tx, before, c *Contact, p *fault.Problems) error {
 	known := c.Email != "" || c.LinkedinURL != "" || c.FirstName != "" && c.LastName != ""
-	if before == nil && !known && !p.Has("email") && !p.Has("linkedin_url") && !p.Has("first_name") && !p.Has("last_name") {
-		p.Invalid("email", "required, unless linkedin_url or both first_name and last_name are set")
+	if before != nil || known || slices.ContainsFunc([]string{"email", "linkedin_url", "first_name", "last_name"}, p.Has) {
+		return nil
 	}
+	p.Invalid("email", "required, unless linkedin_url or both first_name and last_name are set")
 	return nil
 }
 
-// Recipient is what messages need to know of a contact.
+// Recipient holds the fields of a contact that messages use.
 type Recipient struct {
 	FirstName, LastName string
 	Email               string
 	AccountID           uuid.NullUUID
-	Company             string // the name of its account
+	Company             string // the name of the account
 	OptedOut            bool
 }
 
-// Recipients reads contacts as recipients. It decodes no more of them than that: they are often many.
+// Recipients reads contacts as recipients. For speed, it decodes only the fields of a Recipient.
 type Recipients struct {
 	contacts, accounts *store.Reader
-	companies          map[uuid.UUID]string // by account: those that were read
+	companies          map[uuid.UUID]string // cache of account names
 }
 
-// Recipients makes a reader that is valid until the transaction ends.
+// Recipients returns a reader that is valid until the transaction ends.
 func (c *CRM) Recipients(tx *store.Tx) *Recipients {
-	return &Recipients{tx.Reader(c.Contacts.Table.Name()), tx.Reader(c.Accounts.Table.Name()), map[uuid.UUID]string{}}
+	return &Recipients{
+		contacts:  tx.Reader(c.Contacts.Table.Name()),
+		accounts:  tx.Reader(c.Accounts.Table.Name()),
+		companies: map[uuid.UUID]string{},
+	}
 }
 
-// Reach gives the address of a contact and whether it has opted out.
+// Reach returns the address of a contact and whether the contact has opted out.
 func (r *Recipients) Reach(id uuid.UUID) (email string, optedOut, found bool, err error) {
 	_, public, err := r.contacts.Public(id)
 	if err != nil || public == nil {
@@ -110,7 +119,7 @@ func reach(contact *shape.Members) (email string, optedOut bool) {
 	return email, contact.Flag(`"do_not_contact":`)
 }
 
-// Read gives a recipient.
+// Read returns a contact as a recipient.
 func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
 	_, public, err := r.contacts.Public(id)
 	if err != nil || public == nil {
@@ -128,7 +137,7 @@ func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
 	return to, err == nil, err
 }
 
-// company is the name of an account; "" when there is none.
+// company returns the name of an account, or "" if the account does not exist.
 func (r *Recipients) company(id uuid.UUID) (string, error) {
 	name, known := r.companies[id]
 	if known {

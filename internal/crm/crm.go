@@ -1,5 +1,7 @@
-// Package crm owns the records that a sales team works with: accounts, contacts, opportunities, tasks and meetings, the tags
-// and custom fields on them, views of accounts, and the list of those whom nothing may be sent to.
+// Package crm owns the records that a sales team works with: accounts, contacts, opportunities,
+// tasks and meetings, their tags and custom fields, saved views of accounts, and the suppression
+// list. It knows nothing of the market, of campaigns or of HTTP: other features react to changes
+// through Hooks.
 package crm
 
 import (
@@ -27,12 +29,13 @@ type CRM struct {
 	custom *store.Derived[map[string]*index.Customs]
 }
 
-// Hooks let other features react to changes of records, in the same transaction. An error undoes the change. A nil hook is
-// not called.
+// Hooks let other features react to changes of records, in the same transaction. An error undoes
+// the change. A nil hook is not called.
 type Hooks struct {
 	ContactChanged func(tx *store.Tx, before, after *Contact) error
 	ContactDeleted func(tx *store.Tx, contact uuid.UUID) error
-	// TaskClosed is called when an open task is completed, cancelled or deleted. after is nil if it is deleted.
+	// TaskClosed is called when an open task is completed, cancelled or deleted. after is nil if it
+	// is deleted.
 	TaskClosed func(tx *store.Tx, task uuid.UUID, after *Task) error
 	// Suppressed is called when a suppression is added, Released when one is removed.
 	Suppressed func(tx *store.Tx, s *Suppression) error

@@ -15,7 +15,7 @@ type Entity string
 type ObjectType string
 
 // entities lists the kinds that have Common fields, in the order in which messages and the API
-// document list them. Every kind that New adds with addEntity must be here.
+// document list them. Every kind that New adds with addEntity must be in this list.
 var entities = []struct {
 	entity Entity
 	object ObjectType
@@ -54,8 +54,8 @@ func addEntity[T any](c *CRM, r record.Rules[T]) *record.Kind[T] {
 	return record.Add(c.set, r)
 }
 
-// matchable lists, by entity, the fields beside external_id by which batches and imports find existing
-// records, and the function that normalizes their values for comparison.
+// matchable lists, by entity, the fields beside external_id by which batches and imports find
+// existing records, and the function that normalizes their values for comparison.
 var matchable = map[Entity]map[string]func(string) string{
 	"accounts": {"website": FoldDomain},
 	"contacts": {"email": FoldEmail, "linkedin_url": FoldLinkedIn},

@@ -2,7 +2,7 @@ package crm
 
 import "prospector/internal/record"
 
-// The examples are of one sale, on one morning: the records refer to each other, and none is about anybody.
+// The examples describe one fictional sale. The records refer to each other.
 var (
 	tagExample = record.Example[Tag](`{
 		"id": "019cd6df-8be0-7811-818e-4c5767727e06",
@@ -110,7 +110,7 @@ var (
 	}`)
 )
 
-// optedOut is a contact who has opted out.
+// optedOut returns the contact with do_not_contact set.
 func optedOut(c Contact) *Contact {
 	c.DoNotContact = true
 	return &c

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// fieldsMost is how many custom fields an entity may have.
-	fieldsMost = 500
-	// allowedMax is how many characters an allowed value may have.
-	allowedMax = 255
+	// maxFields is the number of custom fields that an entity may have.
+	maxFields = 500
+	// maxAllowed is the maximum length of an allowed value in characters.
+	maxAllowed = 255
 )
 
 // DataType is the type of a custom field.
@@ -34,29 +34,34 @@ const (
 	MultiSelectField DataType = "multi_select"
 )
 
-// listTypes are the types that custom fields have in lists.
+// listTypes maps the types of custom fields to the types that list queries use.
 var listTypes = map[DataType]shape.Type{
-	TextField: shape.TypeText, NumberField: shape.TypeNumber, BooleanField: shape.TypeBoolean, DateField: shape.TypeDate,
-	EnumField: shape.TypeEnum, MultiSelectField: shape.TypeMulti,
+	TextField:        shape.TypeText,
+	NumberField:      shape.TypeNumber,
+	BooleanField:     shape.TypeBoolean,
+	DateField:        shape.TypeDate,
+	EnumField:        shape.TypeEnum,
+	MultiSelectField: shape.TypeMulti,
 }
 
-// Field is a custom field: one that the organization has given an entity. Records have it as custom_field_<key>.
+// Field is a custom field that the organization added to an entity. In records its key is
+// custom_field_<key>.
 type Field struct {
 	record.Head
 	Entity        Entity   `json:"entity" rule:"required,fixed"`
 	Key           string   `json:"key" rule:"required,fixed" pattern:"^[a-z][a-z0-9_]{0,62}$" hint:"must be a lower-case letter followed by up to 62 lower-case letters, digits and underscores"`
-	Label         string   `json:"label" rule:"maxlen=255" doc:"Its name for people; made from the key when absent."`
+	Label         string   `json:"label" rule:"maxlen=255" doc:"The display name. Derived from the key if absent."`
 	DataType      DataType `json:"data_type" rule:"required,fixed,enum=text|number|boolean|date|enum|multi_select"`
-	AllowedValues []string `json:"allowed_values" rule:"maxlen=1000" doc:"For enum and multi_select. One that records hold cannot be removed."`
-	AI            *AI      `json:"ai" label:"AI" doc:"Makes it an AI-filled field, for accounts alone."`
+	AllowedValues []string `json:"allowed_values" rule:"maxlen=1000" doc:"Required for enum and multi_select. A value that records use cannot be removed."`
+	AI            *AI      `json:"ai" label:"AI" doc:"Makes this an AI-filled field. Only for accounts."`
 }
 
-// AI is how a field is filled by research.
+// AI defines how research fills a field.
 type AI struct {
 	Question string `json:"question" rule:"required"`
 }
 
-// Custom is the field as records have it.
+// Custom returns the definition of the field in records.
 func (f *Field) Custom() shape.CustomField {
 	return shape.NewCustomField(f.ID, f.Key, f.Label, listTypes[f.DataType], f.AllowedValues)
 }
@@ -68,7 +73,8 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 			Name: "key",
 			Of:   func(f *Field) []byte { return []byte(string(f.Entity) + "\x00" + f.Key) },
 			Taken: func(f *Field, other uuid.UUID) error {
-				return fault.Taken(fault.FieldKeyTaken, "key", other.String(), "%q is the key of another field of %s", f.Key, f.Entity)
+				return fault.Taken(fault.FieldKeyTaken, "key", other.String(),
+					"%q is the key of another field of %s", f.Key, f.Entity)
 			},
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
@@ -80,8 +86,8 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 }
 
 func checkAllowed(f *Field, at, value string, p *fault.Problems) {
-	if utf8.RuneCountInString(value) > allowedMax {
-		p.Invalid(at, "must be at most %d characters, not %d", allowedMax, utf8.RuneCountInString(value))
+	if n := utf8.RuneCountInString(value); n > maxAllowed {
+		p.Invalid(at, "must be at most %d characters, not %d", maxAllowed, n)
 	}
 	if f.DataType == MultiSelectField && strings.ContainsAny(value, "|;") {
 		p.Invalid(at, "must not contain | or ;, which separate values in tables")
@@ -107,13 +113,13 @@ func (c *CRM) checkField(tx *store.Tx, before, f *Field, p *fault.Problems) erro
 		return c.checkRemoved(tx, before, f)
 	}
 	customs, err := c.customs(tx, string(f.Entity))
-	if err == nil && len(customs.Fields) >= fieldsMost {
-		p.Invalid("entity", "must have at most %d custom fields", fieldsMost)
+	if err == nil && len(customs.Fields) >= maxFields {
+		p.Invalid("entity", "must have at most %d custom fields", maxFields)
 	}
 	return err
 }
 
-// checkRemoved refuses that an allowed value goes which records hold.
+// checkRemoved refuses to remove an allowed value that records use.
 func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 	for _, v := range before.AllowedValues {
 		if slices.Contains(after.AllowedValues, v) {
@@ -124,13 +130,14 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 			return err
 		}
 		if held {
-			return fault.Taken(fault.InUse, "allowed_values", id.String(), "cannot remove %s: a record has this value", shape.Quote(v))
+			return fault.Taken(fault.InUse, "allowed_values", id.String(),
+				"cannot remove %s: a record has this value", shape.Quote(v))
 		}
 	}
 	return nil
 }
 
-// customs gives the custom fields of an entity in the transaction's organization.
+// customs returns the custom fields of an entity in the transaction's organization.
 func (c *CRM) customs(tx *store.Tx, entity string) (*index.Customs, error) {
 	byEntity, err := c.custom.Of(tx)
 	if customs := byEntity[entity]; customs != nil {
@@ -139,7 +146,7 @@ func (c *CRM) customs(tx *store.Tx, entity string) (*index.Customs, error) {
 	return index.NoCustoms, err
 }
 
-// readFields gives the custom fields of the transaction's organization by their entities.
+// readFields returns the custom fields of the transaction's organization by entity.
 func (c *CRM) readFields(tx *store.Tx) (map[string]*index.Customs, error) {
 	fields := map[Entity][]shape.CustomField{}
 	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
@@ -153,8 +160,8 @@ func (c *CRM) readFields(tx *store.Tx) (map[string]*index.Customs, error) {
 	return byEntity, err
 }
 
-// ListFields gives the custom fields of an entity, or of all when it is empty, in the order of entities and then of
-// creation.
+// ListFields returns the custom fields of an entity, or of all entities if it is empty, ordered by
+// entity and then by creation.
 func (c *CRM) ListFields(tx *store.Tx, entity Entity) ([]Field, error) {
 	fields := []Field{}
 	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {

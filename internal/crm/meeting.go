@@ -9,12 +9,12 @@ import (
 	"prospector/store"
 )
 
-// Meeting is a time that was agreed on.
+// Meeting is an appointment.
 type Meeting struct {
 	record.Head
 	Title     string        `json:"title" rule:"required"`
 	StartsAt  shape.Time    `json:"starts_at" rule:"required"`
-	EndsAt    shape.Time    `json:"ends_at" doc:"Not before starts_at."`
+	EndsAt    shape.Time    `json:"ends_at" doc:"Must not be before starts_at."`
 	Status    string        `json:"status" rule:"default=scheduled,enum=scheduled|completed|cancelled|no_show"`
 	Location  shape.Text    `json:"location"`
 	ContactID uuid.NullUUID `json:"contact_id" label:"Contact" rule:"ref=contacts"`
@@ -27,7 +27,8 @@ type Meeting struct {
 var meetingRules = record.Rules[Meeting]{
 	Object: "meeting", Entity: "meetings", Example: meetingExample,
 	Check: func(_ *store.Tx, _, m *Meeting, p *fault.Problems) error {
-		if m.EndsAt.Valid() && m.StartsAt.Valid() && m.EndsAt.Milli() < m.StartsAt.Milli() && !p.Has("starts_at") && !p.Has("ends_at") {
+		endsFirst := m.EndsAt.Valid() && m.StartsAt.Valid() && m.EndsAt.Milli() < m.StartsAt.Milli()
+		if endsFirst && !p.Has("starts_at") && !p.Has("ends_at") {
 			p.Invalid("ends_at", "must not be before starts_at")
 		}
 		return nil

@@ -7,7 +7,7 @@ import (
 	"prospector/internal/shape"
 )
 
-// Opportunity is a deal that may come about with an account.
+// Opportunity is a possible deal with an account.
 type Opportunity struct {
 	record.Head
 	Name      string        `json:"name" rule:"required"`
@@ -22,4 +22,6 @@ type Opportunity struct {
 	Common
 }
 
-var opportunityRules = record.Rules[Opportunity]{Object: "opportunity", Entity: "opportunities", Example: opportunityExample}
+var opportunityRules = record.Rules[Opportunity]{
+	Object: "opportunity", Entity: "opportunities", Example: opportunityExample,
+}

@@ -12,15 +12,16 @@ import (
 	"prospector/store"
 )
 
-// Suppression is an address, or a domain with all its subdomains, that nothing may be sent to.
+// Suppression is an email address, or a domain with all its subdomains, that must not receive
+// email.
 type Suppression struct {
 	record.Head
-	Email  shape.Text `json:"email" rule:"format=email" doc:"An email or a domain must be given, not both."`
-	Domain shape.Text `json:"domain" rule:"format=domain" doc:"Covers its subdomains."`
+	Email  shape.Text `json:"email" rule:"format=email" doc:"Set either email or domain, not both."`
+	Domain shape.Text `json:"domain" rule:"format=domain" doc:"Includes all subdomains."`
 	Reason shape.Text `json:"reason"`
 }
 
-// key is what is suppressed, in the form in which it is compared. An address has an @, a domain has none.
+// key returns the address or domain in the form used for comparison. Only an address contains an @.
 func (s *Suppression) key() []byte {
 	if s.Email != "" {
 		return []byte(FoldEmail(string(s.Email)))
@@ -55,13 +56,16 @@ func checkSuppression(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
 	return nil
 }
 
-// suppressed says that what is to be suppressed is, by this record.
+// suppressed is the error for an address or domain that the record with this id already suppresses.
 type suppressed uuid.UUID
 
-func (suppressed) Error() string { return "it is suppressed already" }
+func (suppressed) Error() string { return "already suppressed" }
 
-// Suppress puts an address or a domain on the list. What is there already stays as it is, and is given back.
-func (c *CRM) Suppress(tx *store.Tx, draft record.Draft[Suppression]) (doc store.Doc[Suppression], created bool, err error) {
+// Suppress adds an address or a domain to the suppression list. If it is already on the list,
+// Suppress returns the existing record unchanged.
+func (c *CRM) Suppress(
+	tx *store.Tx, draft record.Draft[Suppression],
+) (doc store.Doc[Suppression], created bool, err error) {
 	doc, err = c.Suppressions.Create(tx, draft)
 	var already suppressed
 	if errors.As(err, &already) {
@@ -69,19 +73,19 @@ func (c *CRM) Suppress(tx *store.Tx, draft record.Draft[Suppression]) (doc store
 		return doc, false, err
 	}
 	if err == nil {
-		err = c.tellSuppressed(tx, &doc.Record)
+		err = c.afterSuppress(tx, &doc.Record)
 	}
 	return doc, true, err
 }
 
-func (c *CRM) tellSuppressed(tx *store.Tx, s *Suppression) error {
+func (c *CRM) afterSuppress(tx *store.Tx, s *Suppression) error {
 	if c.hooks.Suppressed == nil {
 		return nil
 	}
 	return c.hooks.Suppressed(tx, s)
 }
 
-// SuppressEmail puts an address on the list, unless it is there already.
+// SuppressEmail adds an address to the suppression list if it is not there yet.
 func (c *CRM) SuppressEmail(tx *store.Tx, email, reason string) error {
 	if c.isListed(tx, FoldEmail(email)) {
 		return nil
@@ -90,10 +94,10 @@ func (c *CRM) SuppressEmail(tx *store.Tx, email, reason string) error {
 	if err != nil {
 		return err
 	}
-	return c.tellSuppressed(tx, &doc.Record)
+	return c.afterSuppress(tx, &doc.Record)
 }
 
-// SuppressAll puts each of the items on the list, but for those that are wrong.
+// SuppressAll adds each valid item to the suppression list.
 func (c *CRM) SuppressAll(tx *store.Tx, items []record.Item[Suppression]) ([]record.Outcome, error) {
 	outcomes := make([]record.Outcome, len(items))
 	for i := range items {
@@ -114,7 +118,8 @@ func (c *CRM) SuppressAll(tx *store.Tx, items []record.Item[Suppression]) ([]rec
 	return outcomes, nil
 }
 
-// Suppressed tells whether nothing may be sent to an email address: it is on the list, or its domain is, or one above that.
+// IsSuppressed reports whether an email address, its domain or a parent domain is on the
+// suppression list.
 func (c *CRM) IsSuppressed(tx *store.Tx, email string) bool {
 	if email == "" || c.Suppressions.Table.Count(tx) == 0 {
 		return false
@@ -123,7 +128,7 @@ func (c *CRM) IsSuppressed(tx *store.Tx, email string) bool {
 	return c.isListed(tx, folded) || c.IsDomainSuppressed(tx, folded[strings.LastIndexByte(folded, '@')+1:])
 }
 
-// SuppressedDomain tells whether a domain, or one above it, is on the list.
+// IsDomainSuppressed reports whether a domain or a parent domain is on the suppression list.
 func (c *CRM) IsDomainSuppressed(tx *store.Tx, domain string) bool {
 	if c.Suppressions.Table.Count(tx) == 0 {
 		return false

@@ -22,7 +22,8 @@ var tagRules = record.Rules[Tag]{
 		Name: "name",
 		Of:   func(t *Tag) []byte { return tagKey(t.Name, string(t.ObjectType)) },
 		Taken: func(t *Tag, other uuid.UUID) error {
-			return fault.Taken(fault.TagNameTaken, "name", other.String(), "%q is the name of another %s tag", t.Name, t.ObjectType)
+			return fault.Taken(fault.TagNameTaken, "name", other.String(),
+				"%q is the name of another %s tag", t.Name, t.ObjectType)
 		},
 	}},
 	Check: func(_ *store.Tx, _, t *Tag, p *fault.Problems) error {

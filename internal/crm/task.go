@@ -9,7 +9,7 @@ import (
 	"prospector/store"
 )
 
-// TaskStatus is how far a task is.
+// TaskStatus is the status of a task.
 type TaskStatus string
 
 const (
@@ -18,14 +18,14 @@ const (
 	TaskCancelled TaskStatus = "cancelled"
 )
 
-// Task is something that a user is to do.
+// Task is a piece of work for a user.
 type Task struct {
 	record.Head
 	Title       string        `json:"title" rule:"required"`
 	Type        string        `json:"type" rule:"default=todo,enum=todo|email|call|linkedin|gift"`
 	Status      TaskStatus    `json:"status" rule:"default=open,enum=open|completed|cancelled"`
 	DueAt       shape.Time    `json:"due_at"`
-	CompletedAt shape.Time    `json:"completed_at" rule:"readonly" doc:"When the status became completed."`
+	CompletedAt shape.Time    `json:"completed_at" rule:"readonly" doc:"The time at which the status became completed."`
 	ContactID   uuid.NullUUID `json:"contact_id" label:"Contact" rule:"ref=contacts"`
 	AccountID   uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
 	CampaignID  uuid.NullUUID `json:"campaign_id" label:"Campaign" rule:"ref=campaigns"`
@@ -47,7 +47,7 @@ func (c *CRM) taskRules() record.Rules[Task] {
 	}
 }
 
-// checkTask lets completed_at follow the status.
+// checkTask keeps completed_at consistent with the status.
 func checkTask(tx *store.Tx, before, t *Task, _ *fault.Problems) error {
 	switch {
 	case t.Status != TaskCompleted:

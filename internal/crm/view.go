@@ -12,11 +12,11 @@ import (
 	"prospector/store"
 )
 
-// AccountView is a selection of accounts that was given a name.
+// AccountView is a named selection of accounts.
 type AccountView struct {
 	record.Head
 	Name           string      `json:"name" rule:"required,maxlen=255"`
-	FilteringRules shape.Value `json:"filtering_rules" rule:"component=Filters" doc:"As the filters of a list of accounts."`
+	FilteringRules shape.Value `json:"filtering_rules" rule:"component=Filters" doc:"Filters, as in a list of accounts."`
 	SearchingRule  *SearchRule `json:"searching_rule"`
 }
 
@@ -32,13 +32,14 @@ func (c *CRM) viewRules() record.Rules[AccountView] {
 			Name: "name",
 			Of:   func(v *AccountView) []byte { return []byte(FoldName(v.Name)) },
 			Taken: func(v *AccountView, other uuid.UUID) error {
-				return fault.Taken(fault.ViewNameTaken, "name", other.String(), "%q is the name of another view", v.Name)
+				return fault.Taken(fault.ViewNameTaken, "name", other.String(),
+					"%q is the name of another view", v.Name)
 			},
 		}},
 		Check: func(tx *store.Tx, before, v *AccountView, p *fault.Problems) error {
 			CheckName("name", v.Name, p)
 			if before != nil && reflect.DeepEqual(before.FilteringRules, v.FilteringRules) {
-				return nil // a field of it may be gone; that is no reason against a new name
+				return nil // a field in the filter may have been deleted, which must not block other changes
 			}
 			customs, err := c.Accounts.List.Customs(tx)
 			if err == nil {
@@ -49,7 +50,7 @@ func (c *CRM) viewRules() record.Rules[AccountView] {
 	}
 }
 
-// CheckName refuses a unique name that is only spaces.
+// CheckName reports a unique name that consists only of spaces.
 func CheckName(path, name string, p *fault.Problems) {
 	if name != "" && FoldName(name) == "" {
 		p.Invalid(path, "must not be blank")

@@ -1,4 +1,5 @@
-// Package identity owns organizations, their users and their API keys: who a request comes from and what it may do.
+// Package identity owns organizations, their users and their API keys. It authenticates requests
+// and knows nothing of the other records of an organization.
 package identity
 
 import (
@@ -24,8 +25,8 @@ type Identity struct {
 	uses  *uses
 }
 
-// Hooks let other features react to changes of records, in the same transaction. An error undoes the change. A nil hook is
-// not called.
+// Hooks let other features react to changes of records, in the same transaction. An error undoes
+// the change. A nil hook is not called.
 type Hooks struct {
 	OrganizationChanged func(tx *store.Tx, before, after *Organization) error
 }
@@ -50,25 +51,27 @@ func New(s *store.Store, set *record.Set, hooks Hooks) *Identity {
 	return i
 }
 
-// Organization is a tenant: whatever a key reaches belongs to its organization.
+// Organization is a tenant. An API key gives access to the data of one organization.
 type Organization struct {
 	record.Head
 	Name          string        `json:"name" rule:"required,maxlen=255"`
 	TimeZone      string        `json:"time_zone" rule:"default=UTC,format=time_zone,maxlen=64"`
 	BusinessDays  []int         `json:"business_days" rule:"min=1,max=7,maxlen=7" doc:"1 is Monday, 7 is Sunday."`
 	Holidays      []shape.Date  `json:"holidays" rule:"maxlen=1000"`
-	SendingWindow SendingWindow `json:"sending_window" doc:"The hours of business days in which mail goes out. One that begins later than it ends goes over midnight."`
+	SendingWindow SendingWindow `json:"sending_window" doc:"The hours of business days in which email is sent. If from_hour is after to_hour, the window spans midnight."`
 	BillingMode   string        `json:"billing_mode" rule:"readonly,default=platform,enum=platform|usage_based"`
 	Limits        Limits        `json:"limits" rule:"readonly"`
 }
 
-// SendingWindow is the hours of the day in which mail goes out. One that begins later than it ends goes over midnight.
+// SendingWindow is the hours of the day in which email is sent. If FromHour is after ToHour, the
+// window spans midnight.
 type SendingWindow struct {
 	FromHour int `json:"from_hour" rule:"min=0,max=23"`
 	ToHour   int `json:"to_hour" rule:"min=1,max=24,default=24"`
 }
 
-// Limits are set by the operator; null is the installation's default rate and no monthly limit.
+// Limits are set by the operator. null means the default rate of the installation, and no monthly
+// limit.
 type Limits struct {
 	RateLimitPerMinute shape.Number `json:"rate_limit_per_minute" rule:"integer,min=0"`
 	AccountsPerMonth   shape.Number `json:"accounts_per_month" rule:"integer,min=0"`
@@ -76,14 +79,15 @@ type Limits struct {
 }
 
 func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) error {
-	if strings.TrimSpace(after.Name) == "" && after.Name != "" || strings.ContainsFunc(after.Name, unicode.IsControl) {
+	isBlank := strings.TrimSpace(after.Name) == "" && after.Name != ""
+	if isBlank || strings.ContainsFunc(after.Name, unicode.IsControl) {
 		p.Invalid("name", "must not be blank or contain control characters")
 	}
 	if len(after.BusinessDays) == 0 {
 		after.BusinessDays = []int{1, 2, 3, 4, 5}
 	}
 	if after.Holidays == nil {
-		after.Holidays = []shape.Date{} // answered as a list also when it is empty
+		after.Holidays = []shape.Date{} // encoded as [], not null
 	}
 	if w := after.SendingWindow; w.FromHour == w.ToHour && !p.Has("sending_window") {
 		p.Invalid("sending_window.from_hour", "must differ from to_hour")
@@ -91,8 +95,10 @@ func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) e
 	return nil
 }
 
-// CreateOrganization makes an organization from a body.
-func (i *Identity) CreateOrganization(ctx context.Context, actor store.Actor, body shape.Value) (doc store.Doc[Organization], err error) {
+// CreateOrganization creates an organization from a body.
+func (i *Identity) CreateOrganization(
+	ctx context.Context, actor store.Actor, body shape.Value,
+) (doc store.Doc[Organization], err error) {
 	org, err := uuid.NewV7()
 	if err != nil {
 		return doc, err
@@ -104,14 +110,14 @@ func (i *Identity) CreateOrganization(ctx context.Context, actor store.Actor, bo
 	return doc, err
 }
 
-// Settings are what an operator sets of an organization.
+// Settings are the fields of an organization that only the operator can change.
 type Settings struct {
 	Limits
 	TimeZone    string `json:"time_zone" rule:"default=UTC,format=time_zone,maxlen=64"`
 	BillingMode string `json:"billing_mode" rule:"default=platform,enum=platform|usage_based"`
 }
 
-// Configure changes, by a body of Settings, what the organization's own keys cannot.
+// Configure updates the Settings of the organization from a body.
 func (i *Identity) Configure(tx *store.Tx, body shape.Value) (store.Doc[Organization], error) {
 	old, err := i.Organizations.Get(tx, tx.Org())
 	if err != nil {
@@ -128,7 +134,8 @@ func (i *Identity) Configure(tx *store.Tx, body shape.Value) (store.Doc[Organiza
 	return i.Organizations.Replace(tx, old, rec)
 }
 
-// User is a person of the organization: whom keys act for, who owns records, whom mail comes from.
+// User is a member of the organization. Users own records, API keys act for them, and email is sent
+// in their name.
 type User struct {
 	record.Head
 	Email     string     `json:"email" rule:"required,format=email"`

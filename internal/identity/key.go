@@ -17,32 +17,32 @@ import (
 	"prospector/store"
 )
 
-// KeyPrefix begins every API key.
+// KeyPrefix starts every API key.
 const KeyPrefix = "pro_"
 
-// keyBytes is how much of a key is random; in base64 it has 48 characters.
+// keyBytes is the number of random bytes in a key. In base64 they have 48 characters.
 const keyBytes = 36
 
-// Access is what a key may do.
+// Access is the level of access of a key.
 type Access string
 
 const (
-	Read  Access = "read"  // reads, lists and whatever changes nothing
-	Write Access = "write" // everything but administration
-	Admin Access = "admin"
+	Read  Access = "read"  // operations that change nothing
+	Write Access = "write" // every operation except administration
+	Admin Access = "admin" // every operation
 )
 
-// Covers tells whether a key of this access may do what needs the other.
+// Covers reports whether a key with this access may perform operations that need the other.
 func (a Access) Covers(needed Access) bool {
 	order := []Access{Read, Write, Admin}
 	return slices.Index(order, a) >= slices.Index(order, needed)
 }
 
-// Key is an API key as it is shown: the key itself is not kept, only its hash.
+// Key is the record of an API key. The key itself is not stored, only its hash.
 type Key struct {
 	record.Head
 	Name          string        `json:"name" rule:"required,maxlen=255"`
-	UserID        uuid.NullUUID `json:"user_id" rule:"ref=users" doc:"Whom the key acts for; whoever makes the key when absent."`
+	UserID        uuid.NullUUID `json:"user_id" rule:"ref=users" doc:"The user that the key acts for. Defaults to the user of the key that creates it."`
 	Access        Access        `json:"access" rule:"default=write,enum=read|write|admin"`
 	Active        bool          `json:"active" rule:"readonly"`
 	ExpiresAt     shape.Time    `json:"expires_at"`
@@ -54,7 +54,7 @@ type Key struct {
 	}
 }
 
-// Private is what is kept beside a key and never shown.
+// Private returns the part of the record that is stored but never returned by the API.
 func (k *Key) Private() any { return &k.private }
 
 func checkKey(tx *store.Tx, before, after *Key, p *fault.Problems) error {
@@ -64,21 +64,22 @@ func checkKey(tx *store.Tx, before, after *Key, p *fault.Problems) error {
 	return nil
 }
 
-// CreateKey makes a key from a draft and gives its plaintext, which cannot be had again. Without a user_id it acts for
-// the transaction's user or, when there is none, for the organization's first.
+// CreateKey creates a key from a draft and returns its plaintext, which cannot be retrieved again.
+// A key without a user_id acts for the user of the transaction or, if there is none, for the first
+// user of the organization.
 func (i *Identity) CreateKey(tx *store.Tx, draft record.Draft[Key]) (store.Doc[Key], string, error) {
-	maker := tx.Actor().User
-	if maker == uuid.Nil {
+	user := tx.Actor().User
+	if user == uuid.Nil {
 		err := i.Users.Table.Scan(tx, func(u store.Doc[User]) (bool, error) {
-			maker = u.ID
+			user = u.ID
 			return false, nil
 		})
 		if err != nil {
 			return store.Doc[Key]{}, "", err
 		}
 	}
-	if maker == uuid.Nil {
-		return store.Doc[Key]{}, "", fault.New(fault.ValidationFailed, "the organization has no user yet; create one first")
+	if user == uuid.Nil {
+		return store.Doc[Key]{}, "", fault.New(fault.ValidationFailed, "the organization has no users; create one first")
 	}
 	random := make([]byte, keyBytes)
 	if _, err := rand.Read(random); err != nil {
@@ -89,19 +90,20 @@ func (i *Identity) CreateKey(tx *store.Tx, draft record.Draft[Key]) (store.Doc[K
 		k.Active = true
 		k.private.Hash = hashKey(key)
 		if !k.UserID.Valid {
-			k.UserID = uuid.NullUUID{UUID: maker, Valid: true}
+			k.UserID = uuid.NullUUID{UUID: user, Valid: true}
 		}
 	})
 	return doc, key, err
 }
 
-// A key has 288 random bits: a fast hash is the right one.
+// hashKey returns the SHA-256 of a key. A key has 288 random bits, so a slow hash would add
+// nothing.
 func hashKey(key string) []byte {
 	sum := sha256.Sum256([]byte(key))
 	return sum[:]
 }
 
-// DeactivateKey ends a key at once and for good. Doing so again changes nothing.
+// DeactivateKey deactivates a key immediately and permanently. It is idempotent.
 func (i *Identity) DeactivateKey(tx *store.Tx, id uuid.UUID) (store.Doc[Key], error) {
 	doc, err := i.Keys.Get(tx, id)
 	if err != nil {
@@ -113,20 +115,21 @@ func (i *Identity) DeactivateKey(tx *store.Tx, id uuid.UUID) (store.Doc[Key], er
 			return doc, err
 		}
 	}
-	return i.shown(tx, doc)
+	return i.withLastUse(tx, doc)
 }
 
-// Key gives a key as it is shown.
+// Key returns the record of a key, including its last use.
 func (i *Identity) Key(tx *store.Tx, id uuid.UUID) (store.Doc[Key], error) {
 	doc, err := i.Keys.Get(tx, id)
 	if err != nil {
 		return doc, err
 	}
-	return i.shown(tx, doc)
+	return i.withLastUse(tx, doc)
 }
 
-// shown is a key with when it was last used, which is not kept in its record: a request must not cost a write.
-func (i *Identity) shown(tx *store.Tx, doc store.Doc[Key]) (store.Doc[Key], error) {
+// withLastUse adds last_used_at to the record of a key. It is not stored in the record, because
+// then every request would cause a write.
+func (i *Identity) withLastUse(tx *store.Tx, doc store.Doc[Key]) (store.Doc[Key], error) {
 	used, err := i.uses.last(tx, doc.ID)
 	if err != nil {
 		return doc, err
@@ -136,16 +139,16 @@ func (i *Identity) shown(tx *store.Tx, doc store.Doc[Key]) (store.Doc[Key], erro
 	return doc, err
 }
 
-// Principal is whom a request comes from.
+// Principal is the authenticated origin of a request.
 type Principal struct {
 	Org       uuid.UUID
 	Key       uuid.UUID
 	User      uuid.UUID
 	Access    Access
-	RateLimit shape.Number // per minute, when the organization has its own
+	RateLimit shape.Number // requests per minute, if the organization has its own limit
 }
 
-// Authenticate finds the principal of a key. Whatever is wrong with the key, the error is the same.
+// Authenticate returns the principal of a key. The error is the same for every invalid key.
 func (i *Identity) Authenticate(key string) (Principal, error) {
 	denied := fault.New(fault.Unauthorized, "a valid API key is required")
 	if !strings.HasPrefix(key, KeyPrefix) || len(key) != len(KeyPrefix)+base64.RawURLEncoding.EncodedLen(keyBytes) {
@@ -163,7 +166,7 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 		}
 		expires := k.Record.ExpiresAt
 		if !bytes.Equal(k.Record.private.Hash, hashKey(key)) {
-			return denied // the entry that led here is not what was written
+			return denied // the lookup entry does not belong to this key
 		}
 		if !k.Record.Active || expires.Valid() && !expires.Std().After(tx.Now()) {
 			return denied
@@ -180,7 +183,7 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 	return p, nil
 }
 
-// orDenied keeps apart the faults of the store, which are not the caller's, from those of the key.
+// orDenied returns denied for a key that does not exist, and err if the store failed.
 func orDenied(err error, denied *fault.Error) error {
 	if err == nil || fault.CodeOf(err) == fault.NotFound {
 		return denied
@@ -188,11 +191,11 @@ func orDenied(err error, denied *fault.Error) error {
 	return err
 }
 
-// ListKeys gives the keys of the transaction's organization with when they were last used.
+// ListKeys returns the keys of the transaction's organization, including their last use.
 func (i *Identity) ListKeys(tx *store.Tx) ([]Key, error) {
 	keys := []Key{}
 	err := i.Keys.Table.Scan(tx, func(d store.Doc[Key]) (bool, error) {
-		d, err := i.shown(tx, d)
+		d, err := i.withLastUse(tx, d)
 		keys = append(keys, d.Record)
 		return true, err
 	})

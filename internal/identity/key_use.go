@@ -14,15 +14,17 @@ import (
 	"prospector/store"
 )
 
-// flushEvery is how often the last uses of keys are written down: a request must not cost a write.
+// flushEvery is the interval at which the last uses of keys are stored. Storing them with each
+// request would cause a write per request.
 const flushEvery = time.Minute
 
-// use is when a key was last used.
+// use is the stored last use of a key.
 type use struct {
 	At shape.Time `json:"at"`
 }
 
-// uses remembers when keys were used, in memory first and from time to time in the store.
+// uses tracks when keys were last used. It keeps recent uses in memory and flushes them to the
+// store.
 type uses struct {
 	store *store.Store
 	table *store.Table[use]
@@ -32,7 +34,11 @@ type uses struct {
 }
 
 func newUses(s *store.Store) *uses {
-	return &uses{store: s, table: store.NewTable[use]("key_uses", nil, nil).Unlogged(), recent: map[uuid.UUID]map[uuid.UUID]time.Time{}}
+	return &uses{
+		store:  s,
+		table:  store.NewTable[use]("key_uses", nil, nil).Unlogged(),
+		recent: map[uuid.UUID]map[uuid.UUID]time.Time{},
+	}
 }
 
 func (u *uses) note(p Principal, at time.Time) {
@@ -44,7 +50,7 @@ func (u *uses) note(p Principal, at time.Time) {
 	u.recent[p.Org][p.Key] = at
 }
 
-// last is when the key was used last, written down or not.
+// last returns the last use of a key, whether it is stored or still in memory.
 func (u *uses) last(tx *store.Tx, key uuid.UUID) (shape.Time, error) {
 	u.mu.Lock()
 	at, ok := u.recent[tx.Org()][key]
@@ -59,7 +65,7 @@ func (u *uses) last(tx *store.Tx, key uuid.UUID) (shape.Time, error) {
 	return d.Record.At, err
 }
 
-// flush writes down what is only in memory.
+// flush stores the uses that are only in memory.
 func (u *uses) flush(ctx context.Context) error {
 	byOrg := map[uuid.UUID]map[uuid.UUID]time.Time{}
 	u.mu.Lock()
@@ -77,7 +83,7 @@ func (u *uses) flush(ctx context.Context) error {
 			}
 			return nil
 		})
-		if fault.CodeOf(err) == fault.NotFound { // the organization is gone, and its keys with it
+		if fault.CodeOf(err) == fault.NotFound { // the organization was deleted
 			err = nil
 		}
 		if err == nil {
@@ -88,7 +94,7 @@ func (u *uses) flush(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// forget drops from memory what is written down, but for keys that were used again meanwhile.
+// forget removes stored uses from memory, except those of keys that were used again concurrently.
 func (u *uses) forget(org uuid.UUID, keys map[uuid.UUID]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,8 +120,8 @@ func (u *uses) write(tx *store.Tx, key uuid.UUID, rec use) error {
 	return err
 }
 
-// KeepUses writes down the last uses of keys from time to time, until ctx ends, and once more then. A failed write
-// loses nothing: what it should have written is tried again with the next.
+// PersistKeyUses stores the last uses of keys periodically until ctx is canceled, and once more
+// then. A failed write is passed to report and retried with the next one.
 func (i *Identity) PersistKeyUses(ctx context.Context, report func(error)) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
