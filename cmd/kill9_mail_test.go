@@ -51,7 +51,7 @@ func TestKill9Mail(t *testing.T) {
 	}
 	t.Logf("%d messages: %d sent, %d unknown, %d came", len(kept), sent, unknown, len(o.sink.Mails()))
 	s.stop()
-	s.hasNoErrors(noPublicURL, "messages were on their way when the service ended")
+	s.hasNoErrors(noPublicURL, "messages were in flight when the service stopped")
 	s.isDiscreetOfMail()
 	o.sound()
 }
@@ -123,6 +123,6 @@ func TestKill9MailBurst(t *testing.T) {
 		t.Errorf("%d are sent and %d unknown, want %d", sent, unknown, contacts)
 	}
 	s.stop()
-	s.hasNoErrors(noPublicURL, "messages were on their way when the service ended")
+	s.hasNoErrors(noPublicURL, "messages were in flight when the service stopped")
 	o.sound()
 }

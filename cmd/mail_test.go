@@ -86,7 +86,7 @@ func TestMailEncrypted(t *testing.T) {
 	s := o.serve()
 	campaign := o.campaign(s, oneMail, 3)
 	o.begin(s, campaign)
-	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent and is held" for=5s error="login: 535 5\.7\.8 not you, PLAIN \*\*\*"`))
+	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent, backing off" retry_in=5s error="login: 535 5\.7\.8 not you, PLAIN \*\*\*"`))
 	r, err := send(client, "GET", s.url+"/readyz", "")
 	if err != nil || r.status != http.StatusServiceUnavailable || !strings.Contains(string(r.body), `"sending is paused: login"`) {
 		t.Errorf("%v %d %s", err, r.status, r.body)
@@ -123,7 +123,7 @@ func TestMailUntrusted(t *testing.T) {
 	o.sink.OfferTLS(&tls.Config{Certificates: []tls.Certificate{certificate}})
 	s := o.serve()
 	o.begin(s, o.campaign(s, oneMail, 1))
-	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent and is held" for=5s error="STARTTLS: tls: failed to verify certificate`))
+	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent, backing off" retry_in=5s error="STARTTLS: tls: failed to verify certificate`))
 	s.stop()
 	if o.sink.Reached("MAIL", "") > 0 {
 		t.Error("it was sent")

@@ -184,8 +184,8 @@ func TestBadCampaigns(t *testing.T) {
 		{"template_id", `"` + gone + `"`, "template_id: does not exist", ""},
 		{"template_id", `"` + org.north + `"`, "template_id: does not exist", ""},
 		{"template_id", `"` + other.template + `"`, "template_id: does not exist", ""},
-		{"template_id", `"` + inactive + `"`, "template_id: names a template that is INACTIVE, not ACTIVE", ""},
-		{"template_id", `"` + archived + `"`, "template_id: names a template that is ARCHIVED, not ACTIVE", ""},
+		{"template_id", `"` + inactive + `"`, "template_id: the template is INACTIVE, not ACTIVE", ""},
+		{"template_id", `"` + archived + `"`, "template_id: the template is ARCHIVED, not ACTIVE", ""},
 		{"owner_id", `"x"`, "owner_id: \"x\" is not a UUID", ""},
 		{"owner_id", unknown, "owner_id: does not exist", ""},
 		{"owner_id", `"` + contact + `"`, "owner_id: does not exist", ""},
@@ -210,7 +210,7 @@ func TestBadCampaigns(t *testing.T) {
 		{"audience_ids", `["` + lost + `"]`, "audience_ids[0]: does not exist", "audience_ids"},
 		{"audience_ids", `["` + contact + `"]`, "audience_ids[0]: does not exist", "audience_ids"},
 		{"audience_ids", `["` + org.north + `", "` + org.north + `", "` + other.north + `"]`, "audience_ids[2]: does not exist", "audience_ids"},
-		{"audience_ids", `["` + org.north + `", "` + old + `"]`, "audience_ids[1]: names an archived audience", "audience_ids"},
+		{"audience_ids", `["` + org.north + `", "` + old + `"]`, "audience_ids[1]: the audience is archived", "audience_ids"},
 	} {
 		t.Run(c.message, func(t *testing.T) {
 			member := fmt.Sprintf(`%q: %s`, c.field, c.value)

@@ -46,10 +46,10 @@ func TestEngineNoOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simSays(t, simulated(t, p.Org, campaign, nil)[0], "skip 2026-03-02T09:00:00Z | day 0 of the sequence at 09:00; the campaign has no owner who could send it",
+	simSays(t, simulated(t, p.Org, campaign, nil)[0], "skip 2026-03-02T09:00:00Z | day 0 of the sequence at 09:00; the campaign has no owner to send it",
 		"task 2026-03-02T10:00:00Z | 1 hour after step 0 was skipped")
 	p.to("03-02 10:00")
-	p.is(campaign, ids[0], "active", "0 skipped 03-02 09:00 | the campaign has no owner who could send it", "1 task_open 03-02 10:00")
+	p.is(campaign, ids[0], "active", "0 skipped 03-02 09:00 | the campaign has no owner to send it", "1 task_open 03-02 10:00")
 	if tasks := p.tasks(); len(tasks) != 1 || tasks[0].Owner != nil || len(p.outbox()) > 0 {
 		t.Errorf("there are %+v", tasks)
 	}

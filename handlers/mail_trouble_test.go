@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	mailHeld   = "mail cannot be sent and is held"
+	mailDown   = "mail cannot be sent, backing off"
 	mailPaused = "sending is paused" // in /readyz
 	mailAgain  = "mail is sent again"
 	mailSecret = "correct-horse"
@@ -130,10 +130,10 @@ func (m *mailer) holds(c mailTrouble) {
 	for i, hold := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300} {
 		hold *= time.Second
 		m.tellsOf(c)
-		if n := strings.Count(m.app.Log.String(), mailHeld); n != i+1 {
+		if n := strings.Count(m.app.Log.String(), mailDown); n != i+1 {
 			m.t.Fatalf("the log tells %d times that mail is held, want %d:\n%s", n, i+1, m.app.Log)
 		}
-		if !strings.Contains(m.app.Log.String(), fmt.Sprintf("%q for=%v", mailHeld, hold)) {
+		if !strings.Contains(m.app.Log.String(), fmt.Sprintf("%q retry_in=%v", mailDown, hold)) {
 			m.t.Fatalf("mail is not held for %v:\n%s", hold, m.app.Log)
 		}
 		greeted := m.server.Reached("greeting", "") // how many have come
@@ -222,7 +222,7 @@ func TestMailTroubleOfSender(t *testing.T) {
 	m.run()
 	m.arrived("bob Hello bob")
 	m.heldAlone(1)
-	if said := m.app.Log.String(); strings.Count(said, mailHeld) != 1 || !strings.Contains(said, "not owned by user usr") {
+	if said := m.app.Log.String(); strings.Count(said, mailDown) != 1 || !strings.Contains(said, "not owned by user usr") {
 		t.Errorf("the log says\n%s", said)
 	}
 	m.after(5 * time.Second)
@@ -268,7 +268,7 @@ func TestMailTroubleAgain(t *testing.T) {
 		m.ready("")
 	}
 	m.arrived("c0 Hello c0", "c1 Hello c1", "c2 Hello c2")
-	if n := strings.Count(m.app.Log.String(), "for=5s"); n != 3 || strings.Count(m.app.Log.String(), mailHeld) != 3 {
+	if n := strings.Count(m.app.Log.String(), "retry_in=5s"); n != 3 || strings.Count(m.app.Log.String(), mailDown) != 3 {
 		t.Errorf("%s", m.app.Log)
 	}
 }

@@ -220,7 +220,7 @@ func TestStopSequence(t *testing.T) {
 		if string(dataOf(again)) != string(dataOf(res)) || again.Header.Get("ETag") != res.Header.Get("ETag") || org.Dump() != dump {
 			t.Errorf("stopped again it is %s", again.Body)
 		}
-		org.stop(name, c.other).Fails(409, "invalid_transition", "the sequence is stopped already")
+		org.stop(name, c.other).Fails(409, "invalid_transition", "the sequence is already stopped")
 	}
 
 	for body, says := range map[string]string{`{}`: "reason: required", `{"reason": "opted_out"}`: "reason: \"opted_out\" is not one of: replied, manual", `{"reason": null}`: "reason"} {
@@ -238,7 +238,7 @@ func TestStopSequence(t *testing.T) {
 	// What is completed cannot be stopped, and what is paused can.
 	done := org.run("Autumn", `[{"index": 0, "type": "auto_email", "hour": 9, "subject": "Hello", "message": "Hello"}]`, org.contacts["ann"])
 	id := org.Read.Post(done+"/sequences/list", nil).Is(200).Text("data.0.id")
-	org.Write.Post(done+"/sequences/"+id+"/stop", manual).Fails(409, "invalid_transition", "the sequence is completed already")
+	org.Write.Post(done+"/sequences/"+id+"/stop", manual).Fails(409, "invalid_transition", "the sequence is already completed")
 	org.Write.Patch(org.campaign, `{"status": "paused"}`).Is(200)
 	org.stop("cid", "manual").Is(200)
 	stats := org.Read.Get(org.campaign + "/stats").Is(200)

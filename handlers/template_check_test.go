@@ -85,7 +85,7 @@ func TestTemplateBounds(t *testing.T) {
 		{`"type": null`, "type: required"}, {`"type": ""`, "type: required"}, {`"type": "email"`, "type: must be one of auto_email, manual_email, auto_linkedin_connection, auto_linkedin_message, call, task, gift"}, {`"type": "CALL"`, "type: must be one of"},
 		{`"id": 7`, "id: must be a string"}, {`"id": "a b"`, "id: must be 1 to 100 letters"}, {`"id": "ü"`, "id: must be 1 to 100 letters"}, {`"id": "` + strings.Repeat("x", 101) + `"`, "id: must "},
 		{`"title": ` + long(256), "title: must be at most 255 characters"}, {`"gift_id": ` + long(256), "gift_id: must be at most 255 characters"}, {`"gift_id": 7`, "gift_id: must be a string"},
-		{`"subject": ` + long(999), "subject: must be at most 998 characters"}, {`"subject": "a\nBcc: b@x.example"`, "subject: must be one line"}, {`"subject": "a\r"`, "subject: must be one line"},
+		{`"subject": ` + long(999), "subject: must be at most 998 characters"}, {`"subject": "a\nBcc: b@x.example"`, "subject: must be a single line"}, {`"subject": "a\r"`, "subject: must be a single line"},
 		{`"message": ` + long(100_001), "message: must be at most 100000 characters"}, {`"message": "a\u0000"`, "message: must not contain NUL characters"}, {`"message": {}`, "message: must be a string"},
 		{`"delay": 1`, "delay: unknown field"},
 	} {
@@ -111,7 +111,7 @@ func TestTemplateBounds(t *testing.T) {
 		{`"pre_check_delay": 1.5`, "pre_check_delay: 1.5 is not an integer"}, {`"post_check_delay": "1"`, "post_check_delay: \"1\" is not an integer"},
 		{`"pre_check_delay": 1`, "pre_check_time_unit: required with a delay"}, {`"post_check_delay": 1`, "post_check_time_unit: required with a delay"},
 		{`"pre_check_delay": 1, "post_check_time_unit": "days"`, "pre_check_time_unit: required with a delay"}, {`"post_check_delay": 1, "pre_check_time_unit": "days", "post_check_time_unit": null`, "post_check_time_unit: required with a delay"},
-		{`"pre_check_delay": 1001, "pre_check_time_unit": "days"`, "pre_check_delay: must be at most 1000 days"}, {`"post_check_delay": 1001, "post_check_time_unit": "business_days"`, "post_check_delay: must be at most 1000 business days"},
+		{`"pre_check_delay": 1001, "pre_check_time_unit": "days"`, "pre_check_delay: must be at most 1000 days, not 1001"}, {`"post_check_delay": 1001, "post_check_time_unit": "business_days"`, "post_check_delay: must be at most 1000 business days, not 1001"},
 		{`"pre_check_delay": 10001, "pre_check_time_unit": "minutes"`, "pre_check_delay: must be between 0 and 10000"}, {`"post_check_delay": 10001, "post_check_time_unit": "hours"`, "post_check_delay: must be between 0 and 10000"},
 		{`"require_all": "yes"`, "require_all: \"yes\" is not true or false"}, {`"id": "x"`, "id: unknown field"},
 	} {
@@ -129,11 +129,11 @@ func TestTemplateBounds(t *testing.T) {
 		}
 		return tplBody(`"steps": [` + strings.Join(list, ",") + `], "blocks": {"x": {"name": "X", "content": "` + content + `"}}`)
 	}
-	const tooLong = "message has more than 100000 characters with its blocks"
+	const tooLong = "message: must be at most 100000 characters including blocks, not 100001"
 	tplRefused(t, org, path, copies(2, strings.Repeat("a", 50_000)+"[[block:x]]b", strings.Repeat("ü", 50_000)), "steps[0]."+tooLong, "steps[1]."+tooLong)
 	tplRefused(t, org, path, copies(1, "[[block:x]][[block:x]]b", strings.Repeat("a", 50_000)), "steps[0]."+tooLong)
-	tplRefused(t, org, path, copies(11, "[[block:x]]", strings.Repeat("a", 91_000)), "steps: have texts of more than 1000000 characters")
-	tplRefused(t, org, path, copies(91, "[[block:x]]{{sender.email}}", strings.Repeat("{{sender.title}}", 10)), "steps: have more than 1000 tokens")
+	tplRefused(t, org, path, copies(11, "[[block:x]]", strings.Repeat("a", 91_000)), "steps: must have at most 1000000 characters in total, including blocks, not 1001000")
+	tplRefused(t, org, path, copies(91, "[[block:x]]{{sender.email}}", strings.Repeat("{{sender.title}}", 10)), "steps: must have at most 1000 tokens in total, including blocks, not 1001")
 	for _, body := range []string{`{}`, `{"description": "d"}`} {
 		if got := sorted(problemsOf(org.Write.Post(tplPath, body).Is(422))); !slices.Equal(got, []string{"name: required", "steps: required"}) {
 			t.Errorf("%s has the problems %q", body, got)
@@ -183,43 +183,43 @@ func TestTemplateTexts(t *testing.T) {
 	before := org.Dump()
 	// In a title, a subject, a message and a block alike.
 	for text, want := range map[string]string{
-		"{{first_name}}":                       "has the unknown token {{first_name}}",
-		"a {{ recipient.phone }} b":            "has the unknown token {{ recipient.phone }}",
-		"{{recipient.title}}":                  "has the unknown token {{recipient.title}}",
-		"{{Recipient.first_name}}":             "has the unknown token {{Recipient.first_name}}",
-		"{{recipient .email}}":                 "has the unknown token {{recipient .email}}",
-		"{{company}}":                          "has the unknown token {{company}}",
-		"{{recipient.}}":                       "has the unknown token {{recipient.}}",
-		"{{}}":                                 "has the unknown token {{}}",
-		"{{ }}":                                "has the unknown token {{ }}",
-		"{{{recipient.email}}}":                "has the unknown token {{{recipient.email}}",
-		"{{sender.email | upper}}":             "has the unknown token {{sender.email | upper}}",
-		"{{recipient.email":                    "has {{ without its end",
-		"{{recipient.email}":                   "has {{ without its end",
-		"{{sender.title}} {{":                  "has {{ without its end",
-		"{{block:x}}":                          "has the unknown token {{block:x}}",
-		"{{" + strings.Repeat("ü", 500) + "}}": "has the unknown token {{" + strings.Repeat("ü", 58) + "…",
-		"[[block:":                             "has [[block: without its end",
-		"[[block:x]":                           "has [[block: without its end",
-		"[[block:{{recipient.email}}":          "has [[block: without its end",
+		"{{first_name}}":                       "unknown token {{first_name}}",
+		"a {{ recipient.phone }} b":            "unknown token {{ recipient.phone }}",
+		"{{recipient.title}}":                  "unknown token {{recipient.title}}",
+		"{{Recipient.first_name}}":             "unknown token {{Recipient.first_name}}",
+		"{{recipient .email}}":                 "unknown token {{recipient .email}}",
+		"{{company}}":                          "unknown token {{company}}",
+		"{{recipient.}}":                       "unknown token {{recipient.}}",
+		"{{}}":                                 "unknown token {{}}",
+		"{{ }}":                                "unknown token {{ }}",
+		"{{{recipient.email}}}":                "unknown token {{{recipient.email}}",
+		"{{sender.email | upper}}":             "unknown token {{sender.email | upper}}",
+		"{{recipient.email":                    "{{ has no closing }}",
+		"{{recipient.email}":                   "{{ has no closing }}",
+		"{{sender.title}} {{":                  "{{ has no closing }}",
+		"{{block:x}}":                          "unknown token {{block:x}}",
+		"{{" + strings.Repeat("ü", 500) + "}}": "unknown token {{" + strings.Repeat("ü", 58) + "…",
+		"[[block:":                             "[[block: has no closing ]]",
+		"[[block:x]":                           "[[block: has no closing ]]",
+		"[[block:{{recipient.email}}":          "[[block: has no closing ]]",
 	} {
 		if len(text) < 255 { // as long as titles are
-			tplRefused(t, org, path, titled(text), "steps[0].title "+want, "steps[1].title "+want)
+			tplRefused(t, org, path, titled(text), "steps[0].title: "+want, "steps[1].title: "+want)
 		}
-		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject "+want)
-		tplRefused(t, org, path, with("", text, ""), "steps[1].message "+want)
-		tplRefused(t, org, path, with("", "", text), "blocks.x.content "+want)
+		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject: "+want)
+		tplRefused(t, org, path, with("", text, ""), "steps[1].message: "+want)
+		tplRefused(t, org, path, with("", "", text), "blocks.x.content: "+want)
 	}
 	for _, text := range []string{"[[block:x]]", "[[block:Y-1_]]", "[[block:nope]]"} {
-		tplRefused(t, org, path, titled(text), "steps[0].title: has "+text+": a title cannot include a block", "steps[1].title: has "+text+": a title cannot include a block")
-		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject: has "+text+": a subject cannot include a block")
-		tplRefused(t, org, path, with("", "", text), "blocks.x.content: has "+text+": a block cannot include another")
+		tplRefused(t, org, path, titled(text), "steps[0].title: "+text+" is not allowed: a title cannot include a block", "steps[1].title: "+text+" is not allowed: a title cannot include a block")
+		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject: "+text+" is not allowed: a subject cannot include a block")
+		tplRefused(t, org, path, with("", "", text), "blocks.x.content: "+text+" is not allowed: a block cannot include another block")
 	}
 	for _, text := range []string{"[[block:nope]]", "[[block:X]]", "[[block:]]", "[[block:x y]]", "[[block:{{recipient.email}}]]", "[[block:Y-1]]"} {
-		tplRefused(t, org, path, with("", text, ""), "steps[1].message: has "+text+", and there is no such block")
+		tplRefused(t, org, path, with("", text, ""), "steps[1].message: unknown block "+text)
 	}
-	tplRefused(t, org, path, with("{{a}} {{b}}", "{{a}} [[block:a]] {{c.d}} {{", "{{e}}"), "steps[1].subject: has the unknown token {{a}}", "steps[1].subject: has the unknown token {{b}}",
-		"steps[1].message: has the unknown token {{a}}", "steps[1].message: has [[block:a]]", "steps[1].message: has the unknown token {{c.d}}", "steps[1].message: has {{ without", "blocks.x.content: has the unknown token {{e}}")
+	tplRefused(t, org, path, with("{{a}} {{b}}", "{{a}} [[block:a]] {{c.d}} {{", "{{e}}"), "steps[1].subject: unknown token {{a}}", "steps[1].subject: unknown token {{b}}",
+		"steps[1].message: unknown token {{a}}", "steps[1].message: unknown block [[block:a]]", "steps[1].message: unknown token {{c.d}}", "steps[1].message: {{ has no closing }}", "blocks.x.content: unknown token {{e}}")
 	if org.Dump() != before {
 		t.Error("a refusal changed something")
 	}
@@ -252,20 +252,20 @@ func TestTemplateTransitions(t *testing.T) {
 	org := app.Org("Acme")
 	path := newTpl(org, ``)
 	before := org.Dump()
-	const noStep, itself, cycle = "is the index of no step", "leads back to the step itself", "closes a cycle"
+	const noStep, itself, cycle = "is not the index of a step", "must not be equal to from_step_index", "closes a cycle through step"
 	for _, c := range []struct {
 		links string
 		want  []string
 	}{
-		{tplLinks([2]int{0, 3}), []string{"transitions[0].to_step_index " + noStep}},
-		{tplLinks([2]int{0, 1}, [2]int{-1, 2}), []string{"transitions[1].from_step_index " + noStep}},
-		{tplLinks([2]int{8, 9}), []string{"transitions[0].from_step_index " + noStep, "transitions[0].to_step_index " + noStep}},
-		{tplLinks([2]int{1, 1}), []string{"transitions[0].to_step_index " + itself}},
-		{tplLinks([2]int{0, 1}, [2]int{1, 0}), []string{"transitions[1].to_step_index " + cycle}},
-		{tplLinks([2]int{1, 0}, [2]int{0, 1}), []string{"transitions[0].to_step_index " + cycle}},
-		{tplLinks([2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}), []string{"transitions[2].to_step_index " + cycle}},
-		{tplLinks([2]int{0, 1}, [2]int{1, 2}, [2]int{2, 1}), []string{"transitions[2].to_step_index " + cycle}},
-		{tplLinks([2]int{0, 1}, [2]int{1, 0}, [2]int{2, 2}, [2]int{2, 4}), []string{"transitions[1].to_step_index " + cycle, "transitions[2].to_step_index " + itself, "transitions[3].to_step_index " + noStep}},
+		{tplLinks([2]int{0, 3}), []string{"transitions[0].to_step_index: 3 " + noStep}},
+		{tplLinks([2]int{0, 1}, [2]int{-1, 2}), []string{"transitions[1].from_step_index: -1 " + noStep}},
+		{tplLinks([2]int{8, 9}), []string{"transitions[0].from_step_index: 8 " + noStep, "transitions[0].to_step_index: 9 " + noStep}},
+		{tplLinks([2]int{1, 1}), []string{"transitions[0].to_step_index: " + itself}},
+		{tplLinks([2]int{0, 1}, [2]int{1, 0}), []string{"transitions[1].to_step_index: " + cycle}},
+		{tplLinks([2]int{1, 0}, [2]int{0, 1}), []string{"transitions[0].to_step_index: " + cycle}},
+		{tplLinks([2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}), []string{"transitions[2].to_step_index: " + cycle}},
+		{tplLinks([2]int{0, 1}, [2]int{1, 2}, [2]int{2, 1}), []string{"transitions[2].to_step_index: " + cycle}},
+		{tplLinks([2]int{0, 1}, [2]int{1, 0}, [2]int{2, 2}, [2]int{2, 4}), []string{"transitions[1].to_step_index: " + cycle, "transitions[2].to_step_index: " + itself, "transitions[3].to_step_index: 4 " + noStep}},
 	} {
 		tplRefused(t, org, path, tplBody(c.links), c.want...)
 	}
@@ -278,7 +278,7 @@ func TestTemplateTransitions(t *testing.T) {
 	}
 	const four = `"steps": [{"index": 40, "type": "call"}, {"index": 30, "type": "call"}, {"index": 20, "type": "call"}, {"index": 10, "type": "call"}], `
 	org.Write.Patch(path, tplBody(four+tplLinks([2]int{10, 20}, [2]int{10, 30}, [2]int{20, 40}, [2]int{30, 40}))).Is(200)
-	tplRefused(t, org, path, tplBody(four+tplLinks([2]int{10, 20}, [2]int{10, 30}, [2]int{20, 40}, [2]int{30, 40}, [2]int{40, 10})), "transitions[2].to_step_index "+cycle, "transitions[3].to_step_index "+cycle)
+	tplRefused(t, org, path, tplBody(four+tplLinks([2]int{10, 20}, [2]int{10, 30}, [2]int{20, 40}, [2]int{30, 40}, [2]int{40, 10})), "transitions[2].to_step_index: "+cycle, "transitions[3].to_step_index: "+cycle)
 }
 
 // TestTemplateAtOnce has bodies with much that is wrong: one problem hides no other, and each is named by its place in the body.
@@ -292,29 +292,29 @@ func TestTemplateAtOnce(t *testing.T) {
 		want    []string
 	}{
 		{`"steps": [{"index": 0, "type": "call", "id": "a"}, {"index": 0, "type": "call", "id": "b"}, {"index": 1, "type": "call", "id": "a"}, {"index": 0, "type": "call", "id": "b"}]`,
-			[]string{"steps[1].index: is that of steps[0]", "steps[2].id: is that of steps[0]", "steps[3].index: is that of steps[0]", "steps[3].id: is that of steps[1]"}},
+			[]string{"steps[1].index: 0 is also the index of steps[0]", "steps[2].id: \"a\" is also the id of steps[0]", "steps[3].index: 0 is also the index of steps[0]", "steps[3].id: \"b\" is also the id of steps[1]"}},
 		// Positions are those of the body, whatever stands before.
 		{`"steps": [7, null, {"index": 5, "type": "auto_email"}, [], {"index": 5, "type": "call", "message": "{{x}}"}]`,
-			[]string{"steps[0]: must be an object", "steps[1]: must be an object", "steps[2].message: required", "steps[3]: must be an object", "steps[4].index: is that of steps[2]", "steps[4].message: has the unknown token"}},
+			[]string{"steps[0]: must be an object", "steps[1]: must be an object", "steps[2].message: required", "steps[3]: must be an object", "steps[4].index: 5 is also the index of steps[2]", "steps[4].message: unknown token"}},
 		{`"steps": ["", {"index": 5, "type": "auto_email"}]`, []string{"steps[0]: must", "steps[1].message: required"}},
-		{tplLinks([2]int{0, 1})[:16] + `"", ` + tplLinks([2]int{0, 1}, [2]int{4, 1})[16:], []string{"transitions[0]: must", "transitions[2].from_step_index: is the index of no step"}},
+		{tplLinks([2]int{0, 1})[:16] + `"", ` + tplLinks([2]int{0, 1}, [2]int{4, 1})[16:], []string{"transitions[0]: must", "transitions[2].from_step_index: 4 is not the index of a step"}},
 		{`"transitions": [7, null, {"from_step_index": 0, "to_step_index": 0, "transition_type": "PREVIOUS_STEP_COMPLETES"}]`,
-			[]string{"transitions[0]: must be an object", "transitions[1]: must be an object", "transitions[2].to_step_index: leads back"}},
+			[]string{"transitions[0]: must be an object", "transitions[1]: must be an object", "transitions[2].to_step_index: must not be equal"}},
 		// What is wrong with one field of a step hides nothing of another.
-		{`"steps": [{"index": 0, "type": "call"}, {"index": 0, "type": "call", "hour": 24}]`, []string{"steps[1].hour: must", "steps[1].index: is that of steps[0]"}},
-		{`"steps": [{"index": 0, "type": "call", "day": "x"}, {"index": 0, "type": "call"}]`, []string{"steps[0].day: must", "steps[1].index: is that of steps[0]"}},
+		{`"steps": [{"index": 0, "type": "call"}, {"index": 0, "type": "call", "hour": 24}]`, []string{"steps[1].hour: must", "steps[1].index: 0 is also the index of steps[0]"}},
+		{`"steps": [{"index": 0, "type": "call", "day": "x"}, {"index": 0, "type": "call"}]`, []string{"steps[0].day: must", "steps[1].index: 0 is also the index of steps[0]"}},
 		{`"steps": [{"index": "0", "type": "call"}, {"index": 0, "type": "call"}]`, []string{"steps[0].index: \"0\" is not an integer"}},
-		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "message": "{{x}}"}], ` + tplLinks([2]int{0, 7}), []string{"steps[1].message: has the unknown token", "transitions[0].to_step_index: is the index of no step"}},
-		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "hour": 24}], ` + tplLinks([2]int{1, 1}, [2]int{0, 7}), []string{"steps[1].hour: must", "transitions[0].to_step_index: leads back", "transitions[1].to_step_index: is the index of no step"}},
-		{`"transitions": [{"from_step_index": 0, "to_step_index": 7, "transition_type": "PREVIOUS_STEP_COMPLETES", "pre_check_time_unit": "weeks"}]`, []string{"transitions[0].pre_check_time_unit: must", "transitions[0].to_step_index: is the index of no step"}},
+		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "message": "{{x}}"}], ` + tplLinks([2]int{0, 7}), []string{"steps[1].message: unknown token", "transitions[0].to_step_index: 7 is not the index of a step"}},
+		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "hour": 24}], ` + tplLinks([2]int{1, 1}, [2]int{0, 7}), []string{"steps[1].hour: must", "transitions[0].to_step_index: must not be equal", "transitions[1].to_step_index: 7 is not the index of a step"}},
+		{`"transitions": [{"from_step_index": 0, "to_step_index": 7, "transition_type": "PREVIOUS_STEP_COMPLETES", "pre_check_time_unit": "weeks"}]`, []string{"transitions[0].pre_check_time_unit: must", "transitions[0].to_step_index: 7 is not the index of a step"}},
 		{`"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "NEVER", "pre_check_delay": 2}]`, []string{"transitions[0].transition_type: must", "transitions[0].pre_check_time_unit: required"}},
 		// Nobody knows which step has the index that cannot be read.
 		{`"steps": [{"index": 0, "type": "call"}, {"index": "1", "type": "call"}], ` + tplLinks([2]int{0, 1}), []string{`steps[1].index: "1" is not an integer`}},
 		{`"blocks": {"e": {"name": "E", "content": "{{x}}"}, "d": {"name": "D", "content": "{{x}}"}, "c": {"name": "C", "content": "[[block:d]]"}, "b": {"name": "B", "content": "{{"}, "a": {"name": "A", "content": "[[block:a]]"}}`,
 			[]string{"blocks.a.content", "blocks.b.content", "blocks.c.content", "blocks.d.content", "blocks.e.content"}},
 		{`"name": "", "description": 1, "x": 2, "steps": [{"index": 0, "type": "auto_email", "subject": "a\nb {{c}}", "y": 1}], "blocks": {"a": {"name": "A", "content": "{{z}}"}, "b b": {}}, ` + tplLinks([2]int{0, 0}),
-			[]string{"name: required", "description: must be a string", "x: unknown field", "steps[0].y: is not a known", "steps[0].message: required", "steps[0].subject: must be one line", "steps[0].subject: has the unknown token",
-				"blocks.a.content has", "blocks.b b must", "transitions[0].to_step_index: leads back"}},
+			[]string{"name: required", "description: must be a string", "x: unknown field", "steps[0].y: unknown field", "steps[0].message: required", "steps[0].subject: must be a single line", "steps[0].subject: unknown token",
+				"blocks.a.content: unknown token {{z}}", "blocks.b b: must", "transitions[0].to_step_index: must not be equal"}},
 	} {
 		tplRefused(t, org, path, tplBody(c.members), c.want...)
 	}

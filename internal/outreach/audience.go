@@ -50,7 +50,7 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 		},
 		CheckReference: func(a *Audience, _ string) string {
 			if a.Status == AudienceArchived {
-				return "names an archived audience"
+				return "the audience is archived"
 			}
 			return ""
 		},
@@ -66,7 +66,7 @@ func (o *Outreach) audienceRules() record.Rules[Audience] {
 				return err
 			}
 			if len(campaigns) > 0 {
-				return fault.Taken(fault.InUse, "audiences", campaigns[0].String(), "of a campaign names it")
+				return fault.Taken(fault.InUse, "audiences", campaigns[0].String(), "a campaign uses this audience")
 			}
 			return nil
 		},
@@ -80,7 +80,7 @@ const byName = "name"
 func nameKey(name string) []byte { return []byte(crm.FoldName(name)) }
 
 func nameTaken(path, name string, other uuid.UUID) error {
-	return fault.Taken(fault.AudienceNameTaken, path, other.String(), "%q is the name of another audience", name)
+	return fault.Taken(fault.AudienceNameTaken, path, other.String(), "%s is the name of another audience", shape.Quote(name))
 }
 
 // CreateAudience creates an audience with its first contacts.
@@ -136,7 +136,7 @@ func (o *Outreach) AddContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid
 		return result, err
 	}
 	if doc.Record.Status == AudienceArchived {
-		return result, fault.New(fault.AudienceArchived, "the audience is archived and takes no contacts")
+		return result, fault.New(fault.AudienceArchived, "the audience is archived: activate it before you add contacts")
 	}
 	known := make([]uuid.UUID, 0, len(contacts))
 	for _, id := range contacts {

@@ -113,7 +113,7 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 		AfterUpdate: o.campaignChanged,
 		MayDelete: func(_ *store.Tx, c *Campaign) error {
 			if c.Status != CampaignDraft && c.Status != CampaignArchived {
-				return fault.New(fault.InvalidTransition, "a campaign that is %s cannot be deleted: archive it first", c.Status)
+				return fault.New(fault.InvalidTransition, "the campaign is %s: archive it before you delete it", c.Status)
 			}
 			return nil
 		},
@@ -127,7 +127,7 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 		c.OwnerID = actingUser(tx)
 	}
 	if before == nil && c.IsFinished() {
-		p.Invalid("status", "must be one of draft, active, paused in a new campaign")
+		p.Invalid("status", "%q is not one of: draft, active, paused (the campaign is new)", c.Status)
 	}
 	if p.Err() != nil { // the template or an audience may not exist
 		return nil
@@ -157,10 +157,10 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 func checkCampaignUpdate(before, c *Campaign) error {
 	hasNewStatus := before.Status != c.Status
 	if hasNewStatus && c.Status != CampaignArchived && !slices.Contains(transitions[before.Status], c.Status) {
-		return fault.New(fault.InvalidTransition, "status cannot become %s: the campaign is %s", c.Status, before.Status)
+		return fault.New(fault.InvalidTransition, "status cannot change from %s to %s", before.Status, c.Status)
 	}
 	if before.TemplateID != c.TemplateID && before.Status != CampaignDraft {
-		return fault.New(fault.InvalidTransition, "template_id cannot be changed: the campaign is %s", before.Status)
+		return fault.New(fault.InvalidTransition, "template_id can only change while the campaign is a draft: it is %s", before.Status)
 	}
 	if hasNewStatus {
 		c.state.Restored = false // a user decided, so that ResumeRestored must not

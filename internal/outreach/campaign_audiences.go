@@ -63,7 +63,7 @@ func (o *Outreach) DetachAudiences(tx *store.Tx, id uuid.UUID, body AudiencesBod
 		return slices.Contains(body.AudienceIDs, a.ID)
 	})
 	if len(rec.Audiences) == 0 {
-		return doc, fault.New(fault.LastAudience, "a campaign keeps at least one audience: attach another first")
+		return doc, fault.New(fault.LastAudience, "a campaign needs at least one audience: attach another one first")
 	}
 	return o.Campaigns.Replace(tx, doc, rec)
 }
@@ -79,7 +79,7 @@ func (o *Outreach) attach(tx *store.Tx, c *Campaign, audience uuid.UUID) error {
 
 // notEnrollable is the error for a campaign that cannot take contacts in its status.
 func notEnrollable(c *Campaign) error {
-	return fault.New(fault.CampaignNotEnrollable, "the campaign is %s: it takes nobody", c.Status)
+	return fault.New(fault.CampaignNotEnrollable, "a campaign that is %s cannot take contacts", c.Status)
 }
 
 // CampaignsWithAudience returns the first limit campaigns that an audience is attached to, or all of them

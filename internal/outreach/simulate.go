@@ -45,7 +45,7 @@ type SimulatedStep struct {
 // Reasons why an email is skipped. The engine uses the same ones.
 const (
 	NoAddress = "the contact has no email address"
-	NoOwner   = "the campaign has no owner who could send it"
+	NoOwner   = "the campaign has no owner to send it"
 )
 
 // Simulate computes what a campaign would do if its contacts started now. It changes nothing and sends
@@ -101,7 +101,7 @@ func appendSimulations(
 		}
 		if len(b) > maxSimulationBytes {
 			var p fault.Problems
-			p.Invalid("contact_ids", "would make an answer of more than %d MB: name fewer contacts", maxSimulationBytes>>20)
+			p.Invalid("contact_ids", "the simulation has more than %d MB: name fewer contacts", maxSimulationBytes>>20)
 			return nil, p.Err()
 		}
 		if i < len(recipients)-1 {

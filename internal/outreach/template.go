@@ -50,7 +50,7 @@ func (o *Outreach) templateRules() record.Rules[Template] {
 		UpdateTogether: []string{"steps", "transitions"},
 		CheckReference: func(t *Template, object string) string {
 			if object == "campaign" && t.Status != TemplateActive {
-				return "names a template that is " + string(t.Status) + ", not ACTIVE"
+				return "the template is " + string(t.Status) + ", not ACTIVE"
 			}
 			return ""
 		},

@@ -58,7 +58,7 @@ func (e *Engine) interruptedMessages(tx *store.Tx) ([]result, error) {
 		}
 		results[i] = result{
 			&outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}},
-			mail.Result{Status: mail.Unknown, Text: "the service ended while the message was on its way"},
+			mail.Result{Status: mail.Unknown, Text: "the service stopped while the message was in flight"},
 		}
 	}
 	return results, nil

@@ -113,7 +113,7 @@ func (e *Engine) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopBod
 	case s.Status == SequenceStopped && s.Reason == body.Reason:
 		return doc, nil
 	case s.Status != SequenceActive:
-		return doc, fault.New(fault.InvalidTransition, "the sequence is %s already", s.Status)
+		return doc, fault.New(fault.InvalidTransition, "the sequence is already %s", s.Status)
 	}
 	if err := e.awaitStopJobs(tx); err != nil {
 		return doc, err

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"prospector/internal/fault"
+	"prospector/internal/shape"
 )
 
 // Limits of a whole template. Templates are rendered for many contacts, and values can be long.
@@ -24,7 +25,7 @@ func (c *Content) Check(p *fault.Problems) {
 	blocks := map[string]textSize{}
 	for _, id := range slices.Sorted(maps.Keys(c.Blocks)) {
 		at := "blocks." + id + ".content"
-		blocks[id] = checkText(at, string(c.Blocks[id].Content), nil, "a block cannot include another", p)
+		blocks[id] = checkText(at, string(c.Blocks[id].Content), nil, "a block cannot include another block", p)
 	}
 	hasAllIndexes := !p.At("steps")
 	for i := range c.Steps {
@@ -35,10 +36,10 @@ func (c *Content) Check(p *fault.Problems) {
 		total.add(c.checkStep(i, blocks, p))
 	}
 	if total.chars > maxContentChars {
-		p.Invalid("steps", "have texts of more than %d characters in all, with their blocks", maxContentChars)
+		p.Invalid("steps", "must have at most %d characters in total, including blocks, not %d", maxContentChars, total.chars)
 	}
 	if total.tokens > maxTokens {
-		p.Invalid("steps", "have more than %d tokens in all, with their blocks", maxTokens)
+		p.Invalid("steps", "must have at most %d tokens in total, including blocks, not %d", maxTokens, total.tokens)
 	}
 	c.checkTransitions(hasAllIndexes, p)
 }
@@ -62,13 +63,13 @@ func (c *Content) checkStep(i int, blocks map[string]textSize, p *fault.Problems
 	s, at := &c.Steps[i], stepAt(i)
 	for j := range i {
 		if hasIndex(j, p) && hasIndex(i, p) && c.Steps[j].Index == s.Index {
-			p.Invalid(at+".index", "is that of steps[%d] too", j)
+			p.Invalid(at+".index", "%d is also the index of steps[%d]", s.Index, j)
 			break
 		}
 	}
 	for j := range i {
 		if s.ID != "" && c.Steps[j].ID == s.ID {
-			p.Invalid(at+".id", "is that of steps[%d] too", j)
+			p.Invalid(at+".id", "%s is also the id of steps[%d]", shape.Quote(s.ID), j)
 			break
 		}
 	}
@@ -76,13 +77,13 @@ func (c *Content) checkStep(i int, blocks map[string]textSize, p *fault.Problems
 		p.Invalid(at+".message", "required in an auto_email")
 	}
 	if strings.ContainsAny(string(s.Subject), "\r\n") {
-		p.Invalid(at+".subject", "must be one line")
+		p.Invalid(at+".subject", "must be a single line")
 	}
 	total = checkText(at+".title", string(s.Title), nil, "a title cannot include a block", p)
 	total.add(checkText(at+".subject", string(s.Subject), nil, "a subject cannot include a block", p))
 	message := checkText(at+".message", string(s.Message), blocks, "", p)
 	if message.chars > maxMessageChars {
-		p.Invalid(at+".message", "has more than %d characters with its blocks", maxMessageChars)
+		p.Invalid(at+".message", "must be at most %d characters including blocks, not %d", maxMessageChars, message.chars)
 	}
 	total.add(message)
 	return total
@@ -96,18 +97,18 @@ func checkText(at, text string, blocks map[string]textSize, noBlocks string, p *
 		case tokenPiece:
 			total.tokens++
 			if !isToken(piece.text) {
-				p.Invalid(at, "has the unknown token %s; known are %s", shorten(piece.raw), knownTokens)
+				p.Invalid(at, "unknown token %s; the tokens are %s", shorten(piece.raw), knownTokens)
 			}
 		case blockPiece:
 			block, known := blocks[piece.text]
 			total.add(block)
 			if noBlocks != "" {
-				p.Invalid(at, "has %s: %s", shorten(piece.raw), noBlocks)
+				p.Invalid(at, "%s is not allowed: %s", shorten(piece.raw), noBlocks)
 			} else if !known {
-				p.Invalid(at, "has %s, and there is no such block", shorten(piece.raw))
+				p.Invalid(at, "unknown block %s", shorten(piece.raw))
 			}
 		case unclosedPiece:
-			p.Invalid(at, "has %s without its end", piece.text)
+			p.Invalid(at, "%s has no closing %s", piece.text, closing[piece.text])
 		default:
 			total.chars += utf8.RuneCountInString(piece.text)
 		}
@@ -151,13 +152,13 @@ func (c *Content) checkTransitions(hasAllIndexes bool, p *fault.Problems) {
 			case !known[end.step]:
 				hasSteps = false
 				if hasAllIndexes {
-					p.Invalid(end.path, "is the index of no step")
+					p.Invalid(end.path, "%d is not the index of a step", end.step)
 				}
 			}
 		}
 		switch {
 		case hasSteps && t.FromStepIndex == t.ToStepIndex:
-			p.Invalid(at+".to_step_index", "leads back to the step itself")
+			p.Invalid(at+".to_step_index", "must not be equal to from_step_index")
 		case hasSteps:
 			outgoing[t.FromStepIndex] = append(outgoing[t.FromStepIndex], i)
 		}
@@ -174,7 +175,7 @@ func checkDelay(prefix string, delay int, unit string, p *fault.Problems) {
 	case delay > 0 && unit == "":
 		p.Invalid(prefix+"_time_unit", "required with a delay")
 	case delay > maxDelayDays && strings.HasSuffix(unit, "days"):
-		p.Invalid(prefix+"_delay", "must be at most %d %s", maxDelayDays, strings.ReplaceAll(unit, "_", " "))
+		p.Invalid(prefix+"_delay", "must be at most %d %s, not %d", maxDelayDays, strings.ReplaceAll(unit, "_", " "), delay)
 	}
 }
 
@@ -188,7 +189,7 @@ func (c *Content) checkCycles(outgoing map[int][]int, p *fault.Problems) {
 		for _, i := range outgoing[step] {
 			switch to := c.Transitions[i].ToStepIndex; state[to] {
 			case onPath:
-				p.Invalid(fmt.Sprintf("transitions[%d].to_step_index", i), "closes a cycle: step %d leads here already", to)
+				p.Invalid(fmt.Sprintf("transitions[%d].to_step_index", i), "closes a cycle through step %d", to)
 			case done:
 			default:
 				visit(to)

@@ -64,6 +64,9 @@ const (
 	blockOpen, blockClose = "[[block:", "]]"
 )
 
+// closing is the closing marker of each opening one.
+var closing = map[string]string{tokenOpen: tokenClose, blockOpen: blockClose}
+
 // parse splits a text into pieces. Concatenated, their raw forms are the text.
 func parse(text string) (pieces []piece) {
 	for text != "" {
