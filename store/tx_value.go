@@ -1,8 +1,8 @@
 package store
 
-// TxValue is a value that belongs to a transaction: each transaction has at most one. Features use it for
-// state that must not outlive the transaction, in place of a field of a long-lived object. A transaction
-// that is retried starts without values. Try does not restore them.
+// TxValue is a value that belongs to a transaction: each transaction has at most one. Features use
+// it for state that must not outlive the transaction, in place of a field of a long-lived object. A
+// transaction that is retried starts without values. Try does not restore them.
 type TxValue[T any] struct {
 	_ byte // pointers to values of size 0 need not be distinct
 }

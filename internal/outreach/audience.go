@@ -80,7 +80,8 @@ const byName = "name"
 func nameKey(name string) []byte { return []byte(crm.FoldName(name)) }
 
 func nameTaken(path, name string, other uuid.UUID) error {
-	return fault.Taken(fault.AudienceNameTaken, path, other.String(), "%s is the name of another audience", shape.Quote(name))
+	return fault.Taken(fault.AudienceNameTaken, path, other.String(),
+		"%s is the name of another audience", shape.Quote(name))
 }
 
 // CreateAudience creates an audience with its first contacts.
@@ -92,8 +93,8 @@ func (o *Outreach) CreateAudience(tx *store.Tx, d record.Draft[Audience]) (store
 	return doc, err
 }
 
-// Members returns the contacts of an audience, ordered by id. It fails with not_found if the audience
-// does not exist.
+// Members returns the contacts of an audience, ordered by id. It fails with not_found if the
+// audience does not exist.
 func (o *Outreach) Members(tx *store.Tx, audience uuid.UUID) ([]uuid.UUID, error) {
 	if !o.Audiences.Table.Has(tx, audience) {
 		return nil, fault.ErrNotFound
@@ -126,9 +127,9 @@ type ContactFailure struct {
 	Description string    `json:"description"`
 }
 
-// AddContacts adds contacts to an audience. Contacts that opted out or are suppressed are added too,
-// because that is checked when something is sent. Contacts that do not exist are reported as failures.
-// An archived audience is refused with audience_archived.
+// AddContacts adds contacts to an audience. Contacts that opted out or are suppressed are added
+// too, because that is checked when something is sent. Contacts that do not exist are reported as
+// failures. An archived audience is refused with audience_archived.
 func (o *Outreach) AddContacts(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID) (Added, error) {
 	result := Added{AudienceID: audience, Failures: []ContactFailure{}}
 	doc, err := o.Audiences.Get(tx, audience)
@@ -169,7 +170,8 @@ func (o *Outreach) contactsAdded(tx *store.Tx, audience uuid.UUID, added []uuid.
 	return o.hooks.ContactsAdded(tx, added)
 }
 
-// AddFound adds contacts that a search found. Unlike AddContacts, it ignores those that were deleted since.
+// AddFound adds contacts that a search found. Unlike AddContacts, it ignores those that were
+// deleted since.
 func (o *Outreach) AddFound(tx *store.Tx, audience uuid.UUID, contacts []uuid.UUID) (Added, error) {
 	result, err := o.AddContacts(tx, audience, contacts)
 	result.Failures = []ContactFailure{}
@@ -204,8 +206,8 @@ func (o *Outreach) addToCount(tx *store.Tx, doc store.Doc[Audience], by int) err
 	return err
 }
 
-// ForgetContact removes a deleted contact from its audiences. Nobody changed the audiences themselves, so
-// that they keep their versions.
+// ForgetContact removes a deleted contact from its audiences. Nobody changed the audiences
+// themselves, so they keep their versions.
 func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 	audiences, err := o.members.Owners(tx, contact)
 	if err != nil {
@@ -234,12 +236,12 @@ func (o *Outreach) ForgetContact(tx *store.Tx, contact uuid.UUID) error {
 // dropMembersJob is the kind of job that drops the members of a deleted audience.
 const dropMembersJob = "audience.drop"
 
-// maxDroppedMembers is how many members are dropped in one transaction, so that other writers do not
-// wait noticeably.
+// maxDroppedMembers is how many members are dropped in one transaction, so other writers do
+// not wait noticeably.
 const maxDroppedMembers = 5_000
 
-// startDroppingMembers drops the members of a deleted audience. A job drops what does not fit into this
-// transaction.
+// startDroppingMembers drops the members of a deleted audience. A job drops what does not fit into
+// this transaction.
 func (o *Outreach) startDroppingMembers(tx *store.Tx, audience uuid.UUID) error {
 	more, err := o.members.Drop(tx, audience, maxDroppedMembers)
 	if err == nil && more {

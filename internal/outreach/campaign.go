@@ -120,14 +120,14 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 	}
 }
 
-// checkCampaign refuses changes of status and template that are not allowed, and derives the fields that
-// follow from the others.
+// checkCampaign refuses changes of status and template that are not allowed, and derives the fields
+// that follow from the others.
 func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Problems) error {
 	if !c.OwnerID.Valid {
 		c.OwnerID = actingUser(tx)
 	}
 	if before == nil && c.IsFinished() {
-		p.Invalid("status", "%q is not one of: draft, active, paused (the campaign is new)", c.Status)
+		p.Invalid("status", "%q is not one of: draft, active, paused, which a new campaign can have", c.Status)
 	}
 	if p.Err() != nil { // the template or an audience may not exist
 		return nil
@@ -160,10 +160,11 @@ func checkCampaignUpdate(before, c *Campaign) error {
 		return fault.New(fault.InvalidTransition, "status cannot change from %s to %s", before.Status, c.Status)
 	}
 	if before.TemplateID != c.TemplateID && before.Status != CampaignDraft {
-		return fault.New(fault.InvalidTransition, "template_id can only change while the campaign is a draft: it is %s", before.Status)
+		return fault.New(fault.InvalidTransition,
+			"template_id can only change while the campaign is a draft: it is %s", before.Status)
 	}
 	if hasNewStatus {
-		c.state.Restored = false // a user decided, so that ResumeRestored must not
+		c.state.Restored = false // a user decided, so ResumeRestored must not
 	}
 	return nil
 }
@@ -187,7 +188,8 @@ func (o *Outreach) CompleteCampaign(tx *store.Tx, id uuid.UUID) error {
 	return err
 }
 
-// CampaignsWithStatus returns the first limit campaigns with a status, or all of them if limit is 0.
+// CampaignsWithStatus returns the first limit campaigns with a status, or all of them if limit is
+// 0.
 func (o *Outreach) CampaignsWithStatus(tx *store.Tx, status CampaignStatus, limit int) ([]uuid.UUID, error) {
 	return o.Campaigns.Table.IDs(tx, byStatus, []byte(status), limit)
 }
@@ -203,8 +205,8 @@ func (o *Outreach) HasCampaign(tx *store.Tx, statuses ...CampaignStatus) (bool, 
 	return false, nil
 }
 
-// CampaignContacts returns the contacts in the audiences of a campaign, each once and ordered by id, at
-// most limit of them.
+// CampaignContacts returns the contacts in the audiences of a campaign, each once and ordered by
+// id, at most limit of them.
 func (o *Outreach) CampaignContacts(tx *store.Tx, c *Campaign, limit int) (all []uuid.UUID, err error) {
 	for _, a := range c.Audiences {
 		members, err := o.members.After(tx, a.ID, uuid.Nil, limit)
@@ -237,8 +239,8 @@ func (o *Outreach) updateTemplateName(tx *store.Tx, t *Template) error {
 	return o.touchCampaigns(tx, byTemplate, t.ID, "template_name", func(c *Campaign) { c.TemplateName = t.Name })
 }
 
-// touchCampaigns changes a field of the campaigns that have id under a key. The field follows from another
-// record, so that the campaigns keep their versions.
+// touchCampaigns changes a field of the campaigns that have id under a key. The field follows from
+// another record, so the campaigns keep their versions.
 func (o *Outreach) touchCampaigns(
 	tx *store.Tx, key string, id uuid.UUID, field string, change func(*Campaign),
 ) error {

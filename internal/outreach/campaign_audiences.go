@@ -51,8 +51,8 @@ func (o *Outreach) AttachAudiences(
 	return o.Campaigns.Replace(tx, doc, rec)
 }
 
-// DetachAudiences detaches audiences from a campaign. Those that are not attached are ignored. Detaching
-// the last audience is refused with last_audience.
+// DetachAudiences detaches audiences from a campaign. Those that are not attached are ignored.
+// Detaching the last audience is refused with last_audience.
 func (o *Outreach) DetachAudiences(tx *store.Tx, id uuid.UUID, body AudiencesBody) (store.Doc[Campaign], error) {
 	doc, err := o.Campaigns.Get(tx, id)
 	if err != nil {
@@ -82,8 +82,8 @@ func notEnrollable(c *Campaign) error {
 	return fault.New(fault.CampaignNotEnrollable, "a campaign that is %s cannot take contacts", c.Status)
 }
 
-// CampaignsWithAudience returns the first limit campaigns that an audience is attached to, or all of them
-// if limit is 0.
+// CampaignsWithAudience returns the first limit campaigns that an audience is attached to, or all
+// of them if limit is 0.
 func (o *Outreach) CampaignsWithAudience(tx *store.Tx, audience uuid.UUID, limit int) ([]uuid.UUID, error) {
 	return o.Campaigns.Table.IDs(tx, byAudience, audience[:], limit)
 }

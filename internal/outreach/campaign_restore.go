@@ -8,8 +8,8 @@ import (
 	"prospector/store"
 )
 
-// PauseRestored pauses every active campaign of a restored store. What these campaigns sent after the
-// backup was taken is not in the store.
+// PauseRestored pauses every active campaign of a restored store. What these campaigns sent after
+// the backup was taken is not in the store.
 func (o *Outreach) PauseRestored(ctx context.Context) error {
 	_, err := o.changeCampaigns(ctx, "restore", func(c *Campaign) bool {
 		if c.Status != CampaignActive {
@@ -21,8 +21,8 @@ func (o *Outreach) PauseRestored(ctx context.Context) error {
 	return err
 }
 
-// ResumeRestored activates the campaigns that PauseRestored paused, except those whose status was changed
-// since. It returns how many campaigns it activated.
+// ResumeRestored activates the campaigns that PauseRestored paused, except those whose status was
+// changed since. It returns how many campaigns it activated.
 func (o *Outreach) ResumeRestored(ctx context.Context) (campaigns int, err error) {
 	return o.changeCampaigns(ctx, "resume", func(c *Campaign) bool {
 		if !c.state.Restored {

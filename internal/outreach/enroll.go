@@ -31,9 +31,9 @@ type FailureReason struct {
 	Count       int     `json:"count"`
 }
 
-// Enroll creates an audience from contacts and attaches it to a campaign that is active or paused. It
-// leaves out the contacts that cannot be written to and reports why. Another status is refused with
-// campaign_not_enrollable, a name that is in use with audience_name_taken.
+// Enroll creates an audience from contacts and attaches it to a campaign that is active or paused.
+// It leaves out the contacts that cannot be written to and reports why. Another status is refused
+// with campaign_not_enrollable, a name that is in use with audience_name_taken.
 func (o *Outreach) Enroll(tx *store.Tx, campaign uuid.UUID, d record.Draft[EnrollBody]) (Enrolled, error) {
 	result := Enrolled{FailureReasons: []FailureReason{}}
 	body, p := d.Open()

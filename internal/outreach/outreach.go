@@ -1,5 +1,5 @@
-// Package outreach owns whom an organization writes to and with what: audiences of contacts, sequence
-// templates with their versions, and the campaigns that run a template for audiences.
+// Package outreach owns whom an organization writes to and with what: audiences of contacts,
+// sequence templates with their versions, and the campaigns that run a template for audiences.
 //
 // It does not run anything. Package sequence, which imports it, runs the sequences of campaigns and
 // learns of changes through Hooks. The package knows neither the target market nor webhooks.
@@ -34,10 +34,11 @@ type Outreach struct {
 	calendars *store.Derived[*planner.Calendar]
 }
 
-// Hooks connect the package with the engine that runs sequences. All hooks run in the transaction of the
-// change, and an error undoes it. A nil hook for a change is not called.
+// Hooks connect the package with the engine that runs sequences. All hooks run in the transaction
+// of the change, and an error undoes it. A nil hook for a change is not called.
 type Hooks struct {
-	// CampaignChanged is called when a campaign is created or changed. before is nil for a new campaign.
+	// CampaignChanged is called when a campaign is created or changed. before is nil for a new
+	// campaign.
 	CampaignChanged func(tx *store.Tx, before, after *Campaign) error
 	// ContactsAdded is called when contacts join an audience that is attached to a campaign.
 	ContactsAdded func(tx *store.Tx, contacts []uuid.UUID) error

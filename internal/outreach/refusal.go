@@ -27,8 +27,8 @@ func (r Refusal) Description() string {
 	return ""
 }
 
-// Refusal returns why nothing may be sent to a contact with an address. Opting out takes precedence over
-// a suppression.
+// Refusal returns why nothing may be sent to a contact with an address. Opting out takes precedence
+// over a suppression.
 func (o *Outreach) Refusal(tx *store.Tx, email string, optedOut bool) Refusal {
 	switch {
 	case optedOut:

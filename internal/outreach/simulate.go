@@ -48,9 +48,9 @@ const (
 	NoOwner   = "the campaign has no owner to send it"
 )
 
-// Simulate computes what a campaign would do if its contacts started now. It changes nothing and sends
-// nothing, and assumes that Tasks are completed when they are due. It appends a Simulation of each
-// contact to b, as JSON separated by commas, and returns how many there are.
+// Simulate computes what a campaign would do if its contacts started now. It changes nothing and
+// sends nothing, and assumes that Tasks are completed when they are due. It appends a Simulation of
+// each contact to b, as JSON separated by commas, and returns how many there are.
 func (o *Outreach) Simulate(
 	tx *store.Tx, b []byte, campaign uuid.UUID, d record.Draft[SimulateBody],
 ) ([]byte, int, error) {
@@ -89,7 +89,8 @@ func (o *Outreach) Simulate(
 
 // appendSimulations appends the simulations of all recipients, given the sender's values.
 func appendSimulations(
-	b []byte, compiled *template.Compiled, recipients []simulatedRecipient, plans [][]planner.Planned, values *template.Values,
+	b []byte, compiled *template.Compiled, recipients []simulatedRecipient, plans [][]planner.Planned,
+	values *template.Values,
 ) ([]byte, error) {
 	w := newSimulationWriter(compiled.Fill(values))
 	for i, r := range recipients {
@@ -118,7 +119,8 @@ type simulatedRecipient struct {
 	refusal Refusal
 }
 
-// simulatedRecipients returns the contacts that the body names, else the first ones of the campaign.
+// simulatedRecipients returns the contacts that the body names, else the first ones of the
+// campaign.
 func (o *Outreach) simulatedRecipients(
 	tx *store.Tx, c *Campaign, d record.Draft[SimulateBody],
 ) (all []simulatedRecipient, err error) {
@@ -143,9 +145,9 @@ func (o *Outreach) simulatedRecipients(
 	return all, p.Err()
 }
 
-// planRecipients plans the template for all recipients, who start now. Every step of a recipient for whom
-// no sequence would start is skipped with the reason. skipMail is why no email can be sent at all, if
-// that is so.
+// planRecipients plans the template for all recipients, who start now. Every step of a recipient
+// for whom no sequence would start is skipped with the reason. skipMail is why no email can be sent
+// at all, if that is so.
 func (o *Outreach) planRecipients(
 	tx *store.Tx, c *Campaign, compiled *template.Compiled, recipients []simulatedRecipient, skipMail string,
 ) ([][]planner.Planned, error) {
@@ -188,7 +190,8 @@ func skippedPlan(steps int, reason string) []planner.Planned {
 	return plan
 }
 
-// reasonNotStarted is why no sequence of a campaign starts for a recipient. It is empty if one does.
+// reasonNotStarted is why no sequence of a campaign starts for a recipient. It is empty if one
+// does.
 func reasonNotStarted(c *Campaign, r Refusal) string {
 	switch {
 	case c.IsFinished():
@@ -200,8 +203,8 @@ func reasonNotStarted(c *Campaign, r Refusal) string {
 	return ""
 }
 
-// CampaignEnd returns the time from which on nothing is sent for a campaign. It is zero if the campaign
-// has no end_date.
+// CampaignEnd returns the time from which on nothing is sent for a campaign. It is zero if the
+// campaign has no end_date.
 func (o *Outreach) CampaignEnd(tx *store.Tx, c *Campaign) (time.Time, error) {
 	if c.EndDate == "" {
 		return time.Time{}, nil

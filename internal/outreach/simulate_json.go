@@ -11,9 +11,9 @@ import (
 	"prospector/internal/template"
 )
 
-// simulationWriter writes simulations as JSON, one contact after the other. A simulation has thousands of
-// steps whose texts are mostly the same. Writing them straight into the buffer is many times as fast as
-// building Simulation values and encoding them.
+// simulationWriter writes simulations as JSON, one contact after the other. A simulation has
+// thousands of steps whose texts are mostly the same. Writing them straight into the buffer is many
+// times as fast as building Simulation values and encoding them.
 type simulationWriter struct {
 	steps    []stepWriter  // ordered by index
 	sending  []*stepWriter // the same, in the order in which they are sent to the current contact

@@ -67,8 +67,8 @@ func (o *Outreach) templateRules() record.Rules[Template] {
 	}
 }
 
-// checkTemplate reports everything that is wrong with a template's content, and derives the fields that
-// follow from the others.
+// checkTemplate reports everything that is wrong with a template's content, and derives the fields
+// that follow from the others.
 func (o *Outreach) checkTemplate(tx *store.Tx, before, t *Template, p *fault.Problems) error {
 	if before == nil {
 		t.OwnerID = actingUser(tx)

@@ -10,18 +10,20 @@ import (
 	"prospector/store"
 )
 
-// maxCompiled is how many compiled templates are cached. Compiling one takes a fraction of a millisecond.
+// maxCompiled is how many compiled templates are cached. Compiling one takes a fraction of a
+// millisecond.
 const maxCompiled = 256
 
-// compiledCache caches compiled templates by the hash of their stored bytes. A version number would not
-// do as a key: if the commit of a version fails, the next version with that number has another text.
+// compiledCache caches compiled templates by the hash of their stored bytes. A version number would
+// not do as a key: if the commit of a version fails, the next version with that number has another
+// text.
 type compiledCache struct {
 	mu     sync.Mutex
 	byHash map[[sha256.Size]byte]*template.Compiled
 }
 
-// CompiledTemplate returns a version of a template, compiled. It fails with not_found if the template or
-// the version does not exist.
+// CompiledTemplate returns a version of a template, compiled. It fails with not_found if the
+// template or the version does not exist.
 func (o *Outreach) CompiledTemplate(tx *store.Tx, id uuid.UUID, version uint32) (*template.Compiled, error) {
 	stored, err := o.storedVersion(tx, id, version)
 	if err != nil {

@@ -86,7 +86,8 @@ func RecipientValues(r *crm.Recipient) template.Recipient {
 	return template.Recipient{FirstName: r.FirstName, LastName: r.LastName, Company: r.Company, Email: r.Email}
 }
 
-// SenderValues returns the token values of a sender. It fails with not_found if the user does not exist.
+// SenderValues returns the token values of a sender. It fails with not_found if the user does not
+// exist.
 func (o *Outreach) SenderValues(tx *store.Tx, user uuid.UUID) (v template.Values, err error) {
 	doc, err := o.identity.Users.Get(tx, user)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // they started with. The current version is stored in the template, the previous ones beside it, so
 // that each is stored once.
 
-// saveVersion numbers the content of a template that is being written, and saves the content that it
-// replaces.
+// saveVersion numbers the content of a template that is being written, and saves the content that
+// it replaces.
 func (o *Outreach) saveVersion(tx *store.Tx, before, t *Template) error {
 	if before == nil {
 		t.state.Version = 1

@@ -20,8 +20,8 @@ import (
 	"prospector/store"
 )
 
-// fixture is an organization in a store with the kinds of this package. apptest cannot be used here,
-// because it imports the package.
+// fixture is an organization in a store with the kinds of this package. apptest cannot be used
+// here, because it imports the package.
 type fixture struct {
 	*Outreach
 	t   *testing.T
@@ -100,8 +100,8 @@ func (f *fixture) content(tx *store.Tx, id uuid.UUID, version uint32) (*template
 	return f.decodeVersion(tx, id, stored)
 }
 
-// contents returns the versions of a template that can be read, as a number and JSON, and the numbers of
-// those that are stored beside it.
+// contents returns the versions of a template that can be read, as a number and JSON, and the
+// numbers of those that are stored beside it.
 func (f *fixture) contents(id uuid.UUID) (all []string, saved []uint32) {
 	f.t.Helper()
 	f.view(func(tx *store.Tx) error {
@@ -152,7 +152,8 @@ const testTemplate = `{
 	"blocks": {"x": {"name": "X", "content": "one"}, "y": {"name": "Y"}, "z": {"name": "Z"}}
 }`
 
-// TestTemplateVersions checks that every content that a template ever had can be read, and is stored once.
+// TestTemplateVersions checks that every content that a template ever had can be read, and is
+// stored once.
 func TestTemplateVersions(t *testing.T) {
 	f := newFixture(t)
 	id, other := f.createTemplate(testTemplate), f.createTemplate(testTemplate)
@@ -217,7 +218,8 @@ func TestTemplateVersions(t *testing.T) {
 	}
 }
 
-// TestDeleteTemplateVersions checks that the versions of a template are deleted with it, and no others.
+// TestDeleteTemplateVersions checks that the versions of a template are deleted with it, and no
+// others.
 func TestDeleteTemplateVersions(t *testing.T) {
 	f := newFixture(t)
 	var ids []uuid.UUID
@@ -277,8 +279,8 @@ func TestDeleteTemplateVersions(t *testing.T) {
 	})
 }
 
-// TestCompiledTemplateAfterRollback checks that a version that was compiled in a transaction that was not
-// committed is not served under the same number later.
+// TestCompiledTemplateAfterRollback checks that a version that was compiled in a transaction that
+// was not committed is not served under the same number later.
 func TestCompiledTemplateAfterRollback(t *testing.T) {
 	f := newFixture(t)
 	id := f.createTemplate(testTemplate)

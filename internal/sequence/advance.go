@@ -14,18 +14,18 @@ import (
 	"prospector/store"
 )
 
-// advanceJob is the kind of job that advances the sequences of an organization. It is due when the first
-// sequence is.
+// advanceJob is the kind of job that advances the sequences of an organization. It is due when the
+// first sequence is.
 const advanceJob = "sequences.advance"
 
-// maxPerTransaction is how many sequences one transaction changes, so that other writers do not wait
-// noticeably.
+// maxPerTransaction is how many sequences one transaction changes, so other writers do not
+// wait noticeably.
 const maxPerTransaction = 500
 
 var engineActor = store.Actor{Operation: advanceJob}
 
-// advance does everything that is due in an organization, and reschedules its job to when something is due
-// next.
+// advance does everything that is due in an organization, and reschedules its job to when something
+// is due next.
 func (e *Engine) advance(ctx context.Context, job store.Job) error {
 	for more := true; more; {
 		err := e.advanceOnce(ctx, job.Org, nil, func(tx *store.Tx, left bool, next time.Time) error {
@@ -50,9 +50,9 @@ func (e *Engine) rescheduleAdvance(tx *store.Tx, job store.Job, next time.Time) 
 	return tx.Done(job.ID)
 }
 
-// advanceOnce stores results of messages and then does what is due in an organization, as much as fits into
-// one transaction. In the transaction it calls then with whether more is due, and if not, when something
-// is. After the commit it dispatches the messages that were claimed.
+// advanceOnce stores results of messages and then does what is due in an organization, as much as
+// fits into one transaction. In the transaction it calls then with whether more is due, and if not,
+// when something is. After the commit it dispatches the messages that were claimed.
 //
 // Results are stored even if ctx has ended. Nothing is claimed then.
 func (e *Engine) advanceOnce(
@@ -120,8 +120,8 @@ func (a *agenda) noteNext(at time.Time) {
 	}
 }
 
-// doDue does what is due until nothing is, or until maxPerTransaction sequences changed. If more is false,
-// next is when something is due again, or zero.
+// doDue does what is due until nothing is, or until maxPerTransaction sequences changed. If more is
+// false, next is when something is due again, or zero.
 func (x *engineTx) doDue() (more bool, next time.Time, err error) {
 	for left := maxPerTransaction; left > 0; {
 		a, err := x.collectDue(left)
@@ -140,8 +140,8 @@ func (x *engineTx) doDue() (more bool, next time.Time, err error) {
 	return true, next, nil
 }
 
-// collectDue collects what is due in running campaigns, at most limit entries of each, and completes the
-// campaigns whose end_date has passed.
+// collectDue collects what is due in running campaigns, at most limit entries of each, and
+// completes the campaigns whose end_date has passed.
 func (x *engineTx) collectDue(limit int) (*agenda, error) {
 	a := &agenda{emails: map[uuid.UUID][]dueEntry{}}
 	for _, status := range []outreach.CampaignStatus{outreach.CampaignActive, outreach.CampaignPaused} {
@@ -194,7 +194,8 @@ func (x *engineTx) collectCampaign(a *agenda, id uuid.UUID, limit int) error {
 	return err
 }
 
-// collectByKey returns the entries of a campaign under a key that are due, and notes when the next one is.
+// collectByKey returns the entries of a campaign under a key that are due, and notes when the next
+// one is.
 func (x *engineTx) collectByKey(
 	a *agenda, key string, c *outreach.Campaign, limit int,
 ) (due []dueEntry, err error) {
@@ -213,8 +214,8 @@ func (x *engineTx) collectByKey(
 	return due, err
 }
 
-// perform does what is on the agenda, at most limit entries and as far as senders may send. It returns how
-// many sequences it changed.
+// perform does what is on the agenda, at most limit entries and as far as senders may send. It
+// returns how many sequences it changed.
 func (x *engineTx) perform(a *agenda, limit int) (done int, err error) {
 	for _, entry := range a.immediate[:min(limit, len(a.immediate))] {
 		if err := x.update(entry.sequence, (*sequenceRun).advance); err != nil {

@@ -9,9 +9,9 @@ import (
 	"prospector/internal/mail"
 )
 
-// When the mail server does not accept any message, or none of a sender, the dispatcher backs off: it sends
-// nothing for minBackoff, then for twice as long each time, up to maxBackoff. After each delay it sends a
-// single message as a probe.
+// When the mail server does not accept any message, or none of a sender, the dispatcher backs off:
+// it sends nothing for minBackoff, then for twice as long each time, up to maxBackoff. After each
+// delay it sends a single message as a probe.
 const (
 	minBackoff = 5 * time.Second
 	maxBackoff = 5 * time.Minute
@@ -43,8 +43,8 @@ func (d *dispatcher) isBackedOff(m *outgoing) bool {
 	return !d.backoffUntil(m.sender, d.engine.store.Now()).IsZero()
 }
 
-// mayClaim returns until when no message of a sender may be claimed, which is zero if one may be, and
-// whether only one may be, as a probe.
+// mayClaim returns until when no message of a sender may be claimed, which is zero if one may be,
+// and whether only one may be, as a probe.
 func (d *dispatcher) mayClaim(sender uuid.UUID, now time.Time) (until time.Time, onlyOne bool) {
 	until = d.backoffUntil(sender, now)
 	d.mu.Lock()
@@ -101,8 +101,8 @@ func (d *dispatcher) endBackoff(sender uuid.UUID) {
 
 // MailStats is the state of sending.
 type MailStats struct {
-	// OutageStage is the stage of the SMTP dialog at which all messages fail. It contains nothing of the
-	// server's response. It is empty while no outage is known.
+	// OutageStage is the stage of the SMTP dialog at which all messages fail. It contains nothing
+	// of the server's response. It is empty while no outage is known.
 	OutageStage      string
 	SendersBackedOff int               // senders whose messages alone cannot be sent
 	InFlight         int               // messages that are queued or being sent

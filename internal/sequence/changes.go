@@ -11,9 +11,11 @@ import (
 	"prospector/store"
 )
 
-// This file has the hooks of other packages. Each runs in the transaction of the change that it reacts to.
+// This file has the hooks of other packages. Each runs in the transaction of the change that it
+// reacts to.
 
-// CampaignChanged starts, advances or stops the sequences of a campaign that was created or changed.
+// CampaignChanged starts, advances or stops the sequences of a campaign that was created or
+// changed.
 func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign) error {
 	if before == nil {
 		if after.Status != outreach.CampaignActive {
@@ -83,8 +85,8 @@ func (e *Engine) ContactsRemoved(tx *store.Tx, contacts []uuid.UUID) error {
 	return e.recheckContacts(tx, contacts)
 }
 
-// ContactChanged stops the sequences of a contact that opted out, and starts those of one that can be
-// written to again.
+// ContactChanged stops the sequences of a contact that opted out, and starts those of one that can
+// be written to again.
 func (e *Engine) ContactChanged(tx *store.Tx, before, after *crm.Contact) error {
 	if before.DoNotContact == after.DoNotContact && before.Email == after.Email {
 		return nil
@@ -99,8 +101,8 @@ func (e *Engine) ContactChanged(tx *store.Tx, before, after *crm.Contact) error 
 	return e.enqueueStart(tx, startWork{Contacts: packIDs(after.ID)})
 }
 
-// ContactDeleted stops the sequences of a deleted contact, and then removes it from its audiences. In the
-// other order the sequences would stop because the contact left the audience.
+// ContactDeleted stops the sequences of a deleted contact, and then removes it from its audiences.
+// In the other order the sequences would stop because the contact left the audience.
 func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 	ids, err := e.sequences.IDs(tx, byContact, contact[:], 0)
 	if err != nil {
@@ -126,8 +128,8 @@ func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 	return e.outreach.ForgetContact(tx, contact)
 }
 
-// Suppressed stops the sequences that a new suppression affects: those of an address now, those of a domain
-// in a job.
+// Suppressed stops the sequences that a new suppression affects: those of an address now, those of
+// a domain in a job.
 func (e *Engine) Suppressed(tx *store.Tx, s *crm.Suppression) error {
 	if s.Email != "" {
 		contacts, err := e.crm.Contacts.FindAll(tx, "email", string(s.Email))
@@ -150,7 +152,8 @@ func (e *Engine) Suppressed(tx *store.Tx, s *crm.Suppression) error {
 	return e.enqueueStopJob(tx, stopWork{})
 }
 
-// Released starts the sequences of contacts that can be written to again after a suppression was removed.
+// Released starts the sequences of contacts that can be written to again after a suppression was
+// removed.
 func (e *Engine) Released(tx *store.Tx, _ *crm.Suppression) error {
 	if err := e.awaitStopJobs(tx); err != nil {
 		return err
@@ -189,8 +192,8 @@ func (e *Engine) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error
 	})
 }
 
-// OrganizationChanged advances all sequences, because the business days or the sending window may have
-// changed.
+// OrganizationChanged advances all sequences, because the business days or the sending window may
+// have changed.
 func (e *Engine) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) error {
 	hasRunning, err := e.outreach.HasCampaign(tx, outreach.CampaignActive, outreach.CampaignPaused)
 	if err != nil || !hasRunning {

@@ -2,15 +2,15 @@ package sequence
 
 import "time"
 
-// timeScale converts wall-clock time to the time that sequences follow. The zero value is the wall clock.
-// Any other runs from an anchor at its own speed.
+// timeScale converts wall-clock time to the time that sequences follow. The zero value is the wall
+// clock. Any other runs from an anchor at its own speed.
 type timeScale struct {
 	wall, time time.Time // the anchor: it showed time at wall
 	speed      float64
 }
 
-// endOfTime is the last millisecond of the year 9999, the latest time that can be stored. A fast clock
-// reaches it and stays there.
+// endOfTime is the last millisecond of the year 9999, the latest time that can be stored. A fast
+// clock reaches it and stays there.
 const endOfTime = 253402300799999
 
 // maxAhead limits how far in the future a job is scheduled, by the wall clock.
@@ -25,8 +25,8 @@ func (s *timeScale) at(wall time.Time) time.Time {
 	return time.UnixMilli(min(endOfTime, s.time.UnixMilli()+int64(min(passed*s.speed, endOfTime)))).UTC()
 }
 
-// wallAt returns the first millisecond of the wall clock at which the time is t, at most maxAhead after the
-// anchor.
+// wallAt returns the first millisecond of the wall clock at which the time is t, at most maxAhead
+// after the anchor.
 func (s *timeScale) wallAt(t time.Time) time.Time {
 	if s.wall.IsZero() || t.IsZero() {
 		return t
@@ -54,6 +54,6 @@ func (s *timeScale) perSecond() time.Duration {
 	return max(time.Millisecond, time.Duration(s.speed*float64(time.Second)))
 }
 
-// isScaled reports whether the speed is not that of the wall clock. The time must then be persisted,
-// because it cannot be computed from the wall clock alone.
+// isScaled reports whether the speed is not that of the wall clock. The time must then be
+// persisted, because it cannot be computed from the wall clock alone.
 func (s *timeScale) isScaled() bool { return !s.wall.IsZero() && s.speed != 1 }

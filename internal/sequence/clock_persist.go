@@ -13,8 +13,9 @@ import (
 	"prospector/store"
 )
 
-// sequenceClock is the clock that sequences follow. It never goes back, not even after a crash or when the
-// wall clock is set back: a scaled clock shows no time later than the limit that is stored on disk.
+// sequenceClock is the clock that sequences follow. It never goes back, not even after a crash or
+// when the wall clock is set back: a scaled clock shows no time later than the limit that is stored
+// on disk.
 type sequenceClock struct {
 	store *store.Store
 	parts *store.Parts
@@ -55,11 +56,12 @@ func (c *sequenceClock) at(wall time.Time) time.Time {
 	return c.shown
 }
 
-// limitRetry is when to try again, by the wall clock, while a scaled clock stands still at its limit.
+// limitRetry is when to try again, by the wall clock, while a scaled clock stands still at its
+// limit.
 const limitRetry = 100 * time.Millisecond
 
-// wallAt returns the wall-clock time at which the clock shows t. It is in the future as long as the clock
-// has not reached t.
+// wallAt returns the wall-clock time at which the clock shows t. It is in the future as long as the
+// clock has not reached t.
 func (c *sequenceClock) wallAt(tx *store.Tx, t time.Time) time.Time {
 	wall := c.scale.wallAt(t)
 	if c.scale.isScaled() && t.After(c.now(tx)) && !wall.After(tx.Now()) {
@@ -74,8 +76,8 @@ func (c *sequenceClock) ahead() time.Duration {
 	return c.at(wall).Sub(wall)
 }
 
-// start continues the clock from where it was. A clock that was ahead runs on at normal speed until the
-// wall clock has caught up. A scaled clock stands still while the service does not run.
+// start continues the clock from where it was. A clock that was ahead runs on at normal speed until
+// the wall clock has caught up. A scaled clock stands still while the service does not run.
 func (c *sequenceClock) start(ctx context.Context) error {
 	wall := c.store.Now()
 	stored, err := c.read()
@@ -182,7 +184,7 @@ func (c *sequenceClock) run(ctx context.Context) {
 	}
 }
 
-// stop stores the time of a scaled clock, so that it continues from there and not from its limit.
+// stop stores the time of a scaled clock, so it continues from there and not from its limit.
 func (c *sequenceClock) stop(ctx context.Context) {
 	if !c.scale.isScaled() {
 		return

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTimeScale checks that wallAt returns the first wall-clock time at which the scale shows a time, at
-// any speed, and that times far in the future are found as quickly.
+// TestTimeScale checks that wallAt returns the first wall-clock time at which the scale shows a
+// time, at any speed, and that times far in the future are found as quickly.
 func TestTimeScale(t *testing.T) {
 	anchor := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	for _, speed := range []float64{0.001, 0.5, 1, 3, 86400, 1e6} {

@@ -7,8 +7,8 @@ import (
 	"prospector/store"
 )
 
-// campaignCounters count the sequences of a campaign. They are updated in the transaction of each change,
-// because counting on demand is O(sequences).
+// campaignCounters count the sequences of a campaign. They are updated in the transaction of each
+// change, because counting on demand is O(sequences).
 type campaignCounters struct {
 	Active    int                   `json:"active"`
 	Completed int                   `json:"completed"`

@@ -15,8 +15,8 @@ import (
 
 // Transport delivers messages.
 type Transport interface {
-	// Send delivers a message. Immediately before it sends the content it calls wanted, and cancels the
-	// message if that returns false.
+	// Send delivers a message. Immediately before it sends the content it calls wanted, and cancels
+	// the message if that returns false.
 	Send(ctx context.Context, m *mail.Message, wanted func() bool) mail.Result
 }
 
@@ -38,8 +38,9 @@ type result struct {
 }
 
 const (
-	// maxWindow limits how many messages are claimed at the same time. After a crash the delivery of all
-	// of them is unknown, so that there are no more than a fast server needs while results are stored.
+	// maxWindow limits how many messages are claimed at the same time. After a crash the delivery
+	// of all of them is unknown, so there are no more than a fast server needs while results
+	// are stored.
 	maxWindow = 256
 	// saveRetryDelay is the delay after which storing results is tried again.
 	saveRetryDelay = time.Second
@@ -47,8 +48,9 @@ const (
 	shutdownGrace = 20 * time.Second
 )
 
-// dispatcher hands claimed messages to their transports and stores the results. It runs up to connections
-// goroutines that send and one that stores results, and none of them while there is nothing to do.
+// dispatcher hands claimed messages to their transports and stores the results. It runs up to
+// connections goroutines that send and one that stores results, and none of them while there is
+// nothing to do.
 type dispatcher struct {
 	engine      *Engine
 	log         *slog.Logger
@@ -79,8 +81,8 @@ func newDispatcher(e *Engine) *dispatcher {
 	}
 }
 
-// capacity returns how many messages may be claimed: none when ctx has ended. Only write transactions claim,
-// and they run one at a time.
+// capacity returns how many messages may be claimed: none when ctx has ended. Only write
+// transactions claim, and they run one at a time.
 func (d *dispatcher) capacity(ctx context.Context) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,8 +150,8 @@ func (d *dispatcher) send(ctx context.Context) {
 	}
 }
 
-// nextQueued returns the next message of the queue. It returns nil if the queue is empty; the calling
-// goroutine must end then.
+// nextQueued returns the next message of the queue. It returns nil if the queue is empty; the
+// calling goroutine must end then.
 func (d *dispatcher) nextQueued() *outgoing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,8 +164,8 @@ func (d *dispatcher) nextQueued() *outgoing {
 	return m
 }
 
-// isWanted reports whether a claimed message may still be sent: nothing has stopped its sequence since. If
-// that cannot be read, the message is not sent now.
+// isWanted reports whether a claimed message may still be sent: nothing has stopped its sequence
+// since. If that cannot be read, the message is not sent now.
 func (e *Engine) isWanted(m *outgoing) (wanted bool) {
 	err := e.store.View(m.org, func(tx *store.Tx) error {
 		if wanted = e.stopVersion(tx) == m.stopVersion; wanted {
@@ -224,9 +226,9 @@ func (d *dispatcher) save(ctx context.Context) {
 	}
 }
 
-// takeResults takes the results to store, by organization. Organizations that waited for capacity and can
-// have it now are included without results. If there is nothing to do the result is empty, and the calling
-// goroutine must end.
+// takeResults takes the results to store, by organization. Organizations that waited for capacity
+// and can have it now are included without results. If there is nothing to do the result is empty,
+// and the calling goroutine must end.
 func (d *dispatcher) takeResults() map[uuid.UUID][]result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -251,8 +253,8 @@ func (d *dispatcher) takeResults() map[uuid.UUID][]result {
 }
 
 // saveOrganization stores the results of an organization and advances its sequences in the same
-// transaction, which claims the next messages. If ctx ends before that succeeds, the next process finds the
-// messages as unknown.
+// transaction, which claims the next messages. If ctx ends before that succeeds, the next process
+// finds the messages as unknown.
 func (d *dispatcher) saveOrganization(ctx context.Context, org uuid.UUID, results []result) {
 	messages := make([]*outgoing, len(results))
 	for i, res := range results {

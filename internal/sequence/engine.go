@@ -1,9 +1,9 @@
-// Package sequence owns the engine that takes contacts through the steps of campaigns, and the dispatcher
-// that hands emails to a transport. It stores sequences, messages, campaign counters and what senders have
-// sent.
+// Package sequence owns the engine that takes contacts through the steps of campaigns, and the
+// dispatcher that hands emails to a transport. It stores sequences, messages, campaign counters and
+// what senders have sent.
 //
-// It reads campaigns, audiences and templates from package outreach and learns of their changes through
-// hooks. It knows neither webhooks nor HTTP.
+// It reads campaigns, audiences and templates from package outreach and learns of their changes
+// through hooks. It knows neither webhooks nor HTTP.
 //
 // An email goes from due to delivered in this order:
 //
@@ -12,8 +12,8 @@
 //	dispatcher.go  hands claimed messages to the transport after the commit, and collects the results
 //	results.go     stores the results and continues the sequences
 //
-// backoff.go delays sending while the mail server has problems. recovery.go handles messages that were in
-// flight when the process died.
+// backoff.go delays sending while the mail server has problems. recovery.go handles messages that
+// were in flight when the process died.
 package sequence
 
 import (
@@ -66,7 +66,8 @@ type Options struct {
 	Speed    float64       // of the clock that sequences follow; 1, the default, is real time
 	// PublicURL returns the base of the links in messages.
 	PublicURL func() string
-	// Transport returns what delivers the messages of a sender. Nil means that they stay in the outbox.
+	// Transport returns what delivers the messages of a sender. Nil means that they stay in the
+	// outbox.
 	Transport   func(sender uuid.UUID) Transport
 	Connections int // how many messages are handed to transports at the same time
 	Log         *slog.Logger
@@ -90,8 +91,8 @@ func New(st *store.Store, id *identity.Identity, c *crm.CRM, o *outreach.Outreac
 	return e
 }
 
-// Start makes the engine ready to run: it continues the clock, reads the secret of unsubscribe links, and
-// settles messages that were in flight when the process ended.
+// Start makes the engine ready to run: it continues the clock, reads the secret of unsubscribe
+// links, and settles messages that were in flight when the process ended.
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.clock.start(ctx); err != nil {
 		return err
@@ -124,11 +125,12 @@ func (e *Engine) ClockAhead() time.Duration { return e.clock.ahead() }
 // RunClock keeps a clock with a speed other than 1 running until ctx ends.
 func (e *Engine) RunClock(ctx context.Context) { e.clock.run(ctx) }
 
-// ExtendClock lets a clock with a speed other than 1 run on for a moment. RunClock does so regularly.
+// ExtendClock lets a clock with a speed other than 1 run on for a moment. RunClock does so
+// regularly.
 func (e *Engine) ExtendClock(ctx context.Context) error { return e.clock.extend(ctx) }
 
-// StopClock stores the time that the clock shows, so that it continues from there. Call it when nothing
-// else uses the engine.
+// StopClock stores the time that the clock shows, so it continues from there. Call it when
+// nothing else uses the engine.
 func (e *Engine) StopClock(ctx context.Context) { e.clock.stop(ctx) }
 
 // SenderLedger returns an unused ledger with the limits that apply to every sender.

@@ -13,8 +13,8 @@ import (
 	"prospector/store"
 )
 
-// engineTx is the engine in one transaction. It caches what the sequences of the transaction have in
-// common, and collects what close writes.
+// engineTx is the engine in one transaction. It caches what the sequences of the transaction have
+// in common, and collects what close writes.
 type engineTx struct {
 	engine *Engine
 	tx     *store.Tx
@@ -49,8 +49,8 @@ func (e *Engine) newEngineTx(tx *store.Tx) *engineTx {
 	}
 }
 
-// withEngine calls do with the engineTx of a transaction. There is only one at a time, so that a hook that
-// is called in the middle of do shares it.
+// withEngine calls do with the engineTx of a transaction. There is only one at a time, so a
+// hook that is called in the middle of do shares it.
 func (e *Engine) withEngine(tx *store.Tx, do func(*engineTx) error) error {
 	if etx, active := e.current.Get(tx); active {
 		return do(etx)
@@ -139,8 +139,8 @@ func (x *engineTx) update(id uuid.UUID, change func(*sequenceRun) error) error {
 	return x.updateKnown(store.Doc[Sequence]{ID: id}, change)
 }
 
-// updateKnown is update for a sequence that was read before, perhaps in another transaction. It is not
-// decoded again if it has not changed.
+// updateKnown is update for a sequence that was read before, perhaps in another transaction. It is
+// not decoded again if it has not changed.
 func (x *engineTx) updateKnown(doc store.Doc[Sequence], change func(*sequenceRun) error) error {
 	r, err := x.load(doc)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"prospector/store"
 )
 
-// Sources returns the objects that the engine emits events about. Those of audiences, templates and campaigns
-// come from their kinds.
+// Sources returns the objects that the engine emits events about. Those of audiences, templates and
+// campaigns come from their kinds.
 func (e *Engine) Sources() []store.Source {
 	sequence := record.Example[Sequence](sequenceExample)
 	message := record.Example[MessageHead](messageExample)

@@ -16,7 +16,7 @@ const (
 	MessageSent     MessageStatus = "sent"
 	MessageRetrying MessageStatus = "retrying"
 	MessageFailed   MessageStatus = "failed"
-	MessageUnknown  MessageStatus = "unknown" // may have been delivered, so that it is not sent again
+	MessageUnknown  MessageStatus = "unknown" // may have been delivered, so it is not sent again
 )
 
 // MessageHead is a message without its texts, as events contain it.
@@ -58,7 +58,7 @@ func (m *Message) Private() any { return &m.state }
 
 // The keys of messages.
 const (
-	byMessageID = "message_id" // unique in the installation, so that replies and bounces can be matched
+	byMessageID = "message_id" // unique in the installation, so replies and bounces can be matched
 	bySending   = "sending"    // only messages with the status sending
 )
 

@@ -18,8 +18,8 @@ const (
 	secretPart                    // of the installation: signs unsubscribe links
 )
 
-// scheduleJob makes the organization's only job of a kind due at a time of the sequence clock, unless it is
-// due earlier already.
+// scheduleJob makes the organization's only job of a kind due at a time of the sequence clock,
+// unless it is due earlier already.
 func (e *Engine) scheduleJob(tx *store.Tx, part uint32, kind string, at time.Time) error {
 	wall := e.clock.wallAt(tx, at)
 	stored, err := e.parts.Get(tx, tx.Org(), part)

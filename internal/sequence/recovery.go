@@ -23,9 +23,9 @@ func (e *Engine) recoverAll(ctx context.Context) error {
 	return nil
 }
 
-// recoverOrganization marks messages that were in flight as unknown, because they may have been delivered.
-// It then schedules the advance job: the clock may have changed, and messages that waited for capacity have
-// no job.
+// recoverOrganization marks messages that were in flight as unknown, because they may have been
+// delivered. It then schedules the advance job: the clock may have changed, and messages that
+// waited for capacity have no job.
 func (e *Engine) recoverOrganization(ctx context.Context, org uuid.UUID) error {
 	return e.store.Update(ctx, org, store.Actor{Operation: "serve"}, func(tx *store.Tx) error {
 		results, err := e.interruptedMessages(tx)
@@ -33,7 +33,7 @@ func (e *Engine) recoverOrganization(ctx context.Context, org uuid.UUID) error {
 			return err
 		}
 		if len(results) > 0 {
-			e.Options.Log.Warn("messages were in flight when the service stopped; their delivery is unknown and they are not sent again",
+			e.Options.Log.Warn("messages were in flight when the service stopped, not sending them again",
 				"organization", org, "messages", len(results))
 			err := e.withEngine(tx, func(x *engineTx) error { return x.storeResults(results) })
 			if err != nil {
@@ -44,7 +44,8 @@ func (e *Engine) recoverOrganization(ctx context.Context, org uuid.UUID) error {
 	})
 }
 
-// interruptedMessages returns the result unknown for every message that is stored as being in flight.
+// interruptedMessages returns the result unknown for every message that is stored as being in
+// flight.
 func (e *Engine) interruptedMessages(tx *store.Tx) ([]result, error) {
 	ids, err := e.messages.IDs(tx, bySending, []byte(bySending), 0)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"prospector/store"
 )
 
-// retryDelays are the delays after which a message is tried again when the server deferred it. After the
-// last one it has failed.
+// retryDelays are the delays after which a message is tried again when the server deferred it.
+// After the last one it has failed.
 var retryDelays = []time.Duration{5 * time.Minute, 15 * time.Minute, 60 * time.Minute}
 
 // storeResults stores the results of dispatched messages and continues their sequences.

@@ -14,8 +14,8 @@ import (
 	"prospector/store"
 )
 
-// sendDue sends the due emails of a sender, as far as its ledger, the back-off and the capacity of the
-// dispatcher allow, and at most limit. It returns how many sequences it changed.
+// sendDue sends the due emails of a sender, as far as its ledger, the back-off and the capacity of
+// the dispatcher allow, and at most limit. It returns how many sequences it changed.
 func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit int) (changed int, err error) {
 	from, err := x.sender(sender)
 	if err != nil {
@@ -77,8 +77,9 @@ func comparePriority(a, b dueEntry) int {
 // maxOnTime is how late an email may be sent without its reason saying that it is overdue.
 const maxOnTime = time.Minute
 
-// sendEmail sends the email of a step in a slot of its sender, and continues the sequence. It skips the
-// step if the contact has no address or the campaign no owner, and stops the sequence if it must.
+// sendEmail sends the email of a step in a slot of its sender, and continues the sequence. It skips
+// the step if the contact has no address or the campaign no owner, and stops the sequence if it
+// must.
 func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.Slot) error {
 	reason, err := r.stopReason()
 	if err != nil {
@@ -109,8 +110,8 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 	return r.proceed()
 }
 
-// createMessage composes the message of a step and stores it. It claims the message for the dispatcher or,
-// without a transport, marks it as sent.
+// createMessage composes the message of a step and stores it. It claims the message for the
+// dispatcher or, without a transport, marks it as sent.
 func (r *sequenceRun) createMessage(i int, from *sender, t Transport) error {
 	c, err := r.template()
 	if err != nil {
@@ -174,7 +175,8 @@ func (r *sequenceRun) claim(m store.Doc[Message], email *mail.Message, t Transpo
 	r.x.claimed = append(r.x.claimed, claimed)
 }
 
-// retry sends the message of a step again if it can be sent now, and else sets the next time to try.
+// retry sends the message of a step again if it can be sent now, and else sets the next time to
+// try.
 func (r *sequenceRun) retry(i int) error {
 	x, sender := r.x, r.campaign.OwnerID.UUID
 	doc, err := x.engine.messages.Get(x.tx, r.s.History[i].MessageID.UUID)

@@ -51,7 +51,8 @@ func (x *engineTx) sender(id uuid.UUID) (*sender, error) {
 	return s, nil
 }
 
-// valuesFor returns the token values for messages to a recipient. They are valid until the next call.
+// valuesFor returns the token values for messages to a recipient. They are valid until the next
+// call.
 func (s *sender) valuesFor(to *crm.Recipient) *template.Values {
 	s.values.SetRecipient(outreach.RecipientValues(to))
 	return &s.values

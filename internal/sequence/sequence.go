@@ -51,8 +51,8 @@ const (
 
 func (s StepStatus) isFinal() bool { return s != StepWaiting && s != StepTaskOpen }
 
-// Sequence is the progress of a contact through the template of a campaign. A contact has at most one
-// sequence per campaign.
+// Sequence is the progress of a contact through the template of a campaign. A contact has at most
+// one sequence per campaign.
 type Sequence struct {
 	ID               uuid.UUID      `json:"id" label:"ID" rule:"required"`
 	CampaignID       uuid.UUID      `json:"campaign_id" label:"Campaign" rule:"required"`
@@ -85,8 +85,8 @@ type sequenceState struct {
 	Template uuid.UUID   `json:"template"`
 	Version  uint32      `json:"version"`
 	Steps    []stepState `json:"steps"` // parallel to History
-	// LacksAddress is set if the contact had no email address when last seen. Its email steps need no slot
-	// of the sender then, and are skipped.
+	// LacksAddress is set if the contact had no email address when last seen. Its email steps need
+	// no slot of the sender then, and are skipped.
 	LacksAddress bool `json:"mute,omitzero"`
 	template.Thread
 }
@@ -94,8 +94,8 @@ type sequenceState struct {
 // stepState is the private part of a step in the history.
 type stepState struct {
 	ScheduledAt shape.Time `json:"fixed"` // when the due time was computed
-	// Retry is when the step's message is tried again. A waiting step that has a message but no Retry is in
-	// flight.
+	// Retry is when the step's message is tried again. A waiting step that has a message but no
+	// Retry is in flight.
 	Retry shape.Time `json:"retry"`
 }
 
@@ -168,8 +168,8 @@ func timeOfDueKey(key []byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(key[16:]))).UTC()
 }
 
-// due reports whether a step of the history waits for a time, which time that is, and whether it then needs
-// a slot of the sender.
+// due reports whether a step of the history waits for a time, which time that is, and whether it
+// then needs a slot of the sender.
 func (s *Sequence) due(i int) (at time.Time, needsSlot, waits bool) {
 	switch h := &s.History[i]; {
 	case h.Status != StepWaiting:
@@ -187,7 +187,8 @@ var outcomes = map[StepStatus]planner.Outcome{
 	StepSkipped: planner.Skipped, StepFailed: planner.Failed, StepUnknown: planner.Unknown,
 }
 
-// plannerHistory returns the history in the planner's form: by the positions of the steps in the template.
+// plannerHistory returns the history in the planner's form: by the positions of the steps in the
+// template.
 func (s *Sequence) plannerHistory(c *template.Compiled) []planner.StepHistory {
 	history := make([]planner.StepHistory, len(c.Content.Steps))
 	for i := range s.History {

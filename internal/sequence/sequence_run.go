@@ -80,8 +80,8 @@ func (r *sequenceRun) isRunning() bool {
 	return r.s.Status == SequenceActive && r.campaign != nil && r.campaign.Status == outreach.CampaignActive
 }
 
-// advance does what is due and needs no slot of the sender, and schedules the steps that follow. It stops
-// the sequence instead if it must stop.
+// advance does what is due and needs no slot of the sender, and schedules the steps that follow. It
+// stops the sequence instead if it must stop.
 func (r *sequenceRun) advance() error {
 	if r.s.Status != SequenceActive {
 		return nil
@@ -118,8 +118,8 @@ func (r *sequenceRun) proceed() (err error) {
 	return nil
 }
 
-// schedule computes the due times of the steps that follow from the history, and reports whether there were
-// any.
+// schedule computes the due times of the steps that follow from the history, and reports whether
+// there were any.
 func (r *sequenceRun) schedule() (scheduled bool, err error) {
 	c, err := r.template()
 	if err != nil {
@@ -141,7 +141,8 @@ func (r *sequenceRun) schedule() (scheduled bool, err error) {
 	return len(dues) > 0, nil
 }
 
-// performDue does the due steps that need no slot of the sender, and reports whether there were any.
+// performDue does the due steps that need no slot of the sender, and reports whether there were
+// any.
 func (r *sequenceRun) performDue() (performed bool, err error) {
 	for i := range r.s.History {
 		at, needsSlot, waits := r.s.due(i)
@@ -164,8 +165,8 @@ func (r *sequenceRun) performDue() (performed bool, err error) {
 	return performed, nil
 }
 
-// dueEmail returns the position in the history of the first email that is due and needs a slot of the
-// sender.
+// dueEmail returns the position in the history of the first email that is due and needs a slot of
+// the sender.
 func (r *sequenceRun) dueEmail() (i int, found bool) {
 	var due time.Time
 	for j := range r.s.History {
@@ -181,7 +182,8 @@ func (r *sequenceRun) dueEmail() (i int, found bool) {
 	return i, found
 }
 
-// finishStep sets the final status of a step. The reason, if there is one, is added to that of its due time.
+// finishStep sets the final status of a step. The reason, if there is one, is added to that of its
+// due time.
 func (r *sequenceRun) finishStep(i int, status StepStatus, reason string) {
 	h := &r.s.History[i]
 	h.Status, h.At = status, shape.At(r.x.now)

@@ -12,15 +12,16 @@ import (
 	"prospector/store"
 )
 
-// Sequences are started in jobs, because there may be many. A start job names what to start. A start-all
-// job, of which an organization has at most one, enqueues a start job for every active campaign.
+// Sequences are started in jobs, because there may be many. A start job names what to start. A
+// start-all job, of which an organization has at most one, enqueues a start job for every active
+// campaign.
 const (
 	startJob    = "sequences.begin"
 	startAllJob = "sequences.begin_all"
 )
 
-// startWork is what a start job starts: the sequences of everybody in a campaign, of one audience of a
-// campaign, or of contacts in all of their campaigns.
+// startWork is what a start job starts: the sequences of everybody in a campaign, of one audience
+// of a campaign, or of contacts in all of their campaigns.
 type startWork struct {
 	Campaign uuid.NullUUID
 	Audience uuid.NullUUID
@@ -84,7 +85,8 @@ func (e *Engine) runStartAllJob(ctx context.Context, job store.Job) error {
 	})
 }
 
-// startInAllCampaigns starts the sequences of a contact in all active campaigns whose audiences contain it.
+// startInAllCampaigns starts the sequences of a contact in all active campaigns whose audiences
+// contain it.
 func (x *engineTx) startInAllCampaigns(contact uuid.UUID) error {
 	campaigns, err := x.engine.outreach.CampaignsOf(x.tx, contact)
 	if err != nil {
@@ -98,8 +100,8 @@ func (x *engineTx) startInAllCampaigns(contact uuid.UUID) error {
 	return nil
 }
 
-// startIn starts the sequence of a contact in a campaign, if the campaign is active and the contact never
-// had a sequence in it.
+// startIn starts the sequence of a contact in a campaign, if the campaign is active and the contact
+// never had a sequence in it.
 func (x *engineTx) startIn(campaign, contact uuid.UUID) error {
 	c, err := x.campaign(campaign)
 	if err != nil || c == nil || c.Status != outreach.CampaignActive {

@@ -14,8 +14,8 @@ import (
 
 // stopReason returns why the sequence must stop. It is empty if the sequence can continue.
 //
-// The engine calls it whenever something is about to happen. Nothing is sent after the request that stops a
-// sequence was answered, even if the sequence itself is stopped later, by a job.
+// The engine calls it whenever something is about to happen. Nothing is sent after the request that
+// stops a sequence was answered, even if the sequence itself is stopped later, by a job.
 func (r *sequenceRun) stopReason() (StopReason, error) {
 	switch {
 	case r.campaign == nil || r.campaign.Status == outreach.CampaignArchived:
@@ -47,8 +47,8 @@ func (r *sequenceRun) stopReason() (StopReason, error) {
 	return StopCampaignEnded, nil
 }
 
-// stop stops the sequence: its waiting steps are skipped and its open Tasks canceled. A message in flight
-// cannot be recalled. Its result is stored when it arrives.
+// stop stops the sequence: its waiting steps are skipped and its open Tasks canceled. A message in
+// flight cannot be recalled. Its result is stored when it arrives.
 func (r *sequenceRun) stop(reason StopReason) error {
 	r.s.Status, r.s.Reason = SequenceStopped, reason
 	for i := range r.s.History {
@@ -99,8 +99,8 @@ type StopBody struct {
 	Reason shape.Text `json:"reason" rule:"required,enum=replied|manual"`
 }
 
-// StopSequence stops a sequence of a campaign. It is idempotent. A sequence that ended in another way is
-// refused with invalid_transition.
+// StopSequence stops a sequence of a campaign. It is idempotent. A sequence that ended in another
+// way is refused with invalid_transition.
 func (e *Engine) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopBody) (store.Doc[Sequence], error) {
 	doc, err := e.sequences.Get(tx, id)
 	if err != nil {
@@ -127,7 +127,8 @@ func (e *Engine) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopBod
 	return e.sequences.Get(tx, id)
 }
 
-// CheckCampaign fails with not_found unless the campaign exists or, before it was deleted, had sequences.
+// CheckCampaign fails with not_found unless the campaign exists or, before it was deleted, had
+// sequences.
 func (e *Engine) CheckCampaign(tx *store.Tx, campaign uuid.UUID) error {
 	if e.outreach.Campaigns.Table.Has(tx, campaign) {
 		return nil

@@ -12,10 +12,11 @@ import (
 	"prospector/store"
 )
 
-// A change that stops more sequences than fit into its transaction leaves them to a stop job. The job finds
-// the sequences by their stop reason. A later change that would alter that reason, because it lets them
-// continue or stops them for another reason, must wait until the job is done: see awaitStopJobs. Nothing is
-// sent before that, because stopReason is checked whenever something is about to happen.
+// A change that stops more sequences than fit into its transaction leaves them to a stop job. The
+// job finds the sequences by their stop reason. A later change that would alter that reason,
+// because it lets them continue or stops them for another reason, must wait until the job is done:
+// see awaitStopJobs. Nothing is sent before that, because stopReason is checked whenever something
+// is about to happen.
 
 // maxStopsPerChange is how many sequences are checked in the transaction of the change itself.
 const maxStopsPerChange = 200
@@ -23,15 +24,15 @@ const maxStopsPerChange = 200
 // stopJob is the kind of job that stops sequences.
 const stopJob = "sequences.clean_up"
 
-// stopWork is what a stop job checks: the sequences of a campaign, of contacts or, if it is empty, of the
-// whole organization.
+// stopWork is what a stop job checks: the sequences of a campaign, of contacts or, if it is empty,
+// of the whole organization.
 type stopWork struct {
 	Campaign uuid.NullUUID
 	Contacts []byte // packed ids
 }
 
-// awaitStopJobs must be called before a change of who may be written to. If stop jobs are not done, it
-// returns an error that makes the store run them and then retry the transaction.
+// awaitStopJobs must be called before a change of who may be written to. If stop jobs are not done,
+// it returns an error that makes the store run them and then retry the transaction.
 func (e *Engine) awaitStopJobs(tx *store.Tx) error {
 	pending, err := e.parts.Before(tx, tx.Org(), stopJobsPart)
 	if err != nil || len(pending) == 0 {
@@ -41,8 +42,8 @@ func (e *Engine) awaitStopJobs(tx *store.Tx) error {
 	return &store.RetryAfter{Do: func(ctx context.Context) error { return e.runPendingStopJobs(ctx, org) }}
 }
 
-// runPendingStopJobs runs all stop jobs of an organization. Workers may run the same jobs concurrently: a
-// sequence stops only once.
+// runPendingStopJobs runs all stop jobs of an organization. Workers may run the same jobs
+// concurrently: a sequence stops only once.
 func (e *Engine) runPendingStopJobs(ctx context.Context, org uuid.UUID) error {
 	var jobs []store.Job
 	err := e.store.View(org, func(tx *store.Tx) error {
@@ -73,7 +74,8 @@ func (e *Engine) runPendingStopJobs(ctx context.Context, org uuid.UUID) error {
 	return nil
 }
 
-// checkAllJob replaces a lost stop job. What it was to stop is not known, so that it checks all sequences.
+// checkAllJob replaces a lost stop job. What it was to stop is not known, so it checks all
+// sequences.
 func checkAllJob(org, id uuid.UUID) (store.Job, error) {
 	work, err := json.Marshal(stopWork{})
 	return store.Job{ID: id, Org: org, Kind: stopJob, Payload: work}, err
@@ -223,8 +225,8 @@ func (e *Engine) recheckSequences(tx *store.Tx, ids []uuid.UUID, work stopWork) 
 	})
 }
 
-// forEach calls do for each id, maxPerTransaction of them in a transaction, and ends the job with the last
-// transaction.
+// forEach calls do for each id, maxPerTransaction of them in a transaction, and ends the job with
+// the last transaction.
 func (e *Engine) forEach(
 	ctx context.Context, job store.Job, ids []uuid.UUID,
 	do func(*engineTx, uuid.UUID) error, end func(*store.Tx, uuid.UUID) error,

@@ -14,8 +14,8 @@ import (
 	"prospector/store"
 )
 
-// An unsubscribe token contains the ids of the organization and the message, and a signature with the
-// installation's secret. No token needs to be stored, and nobody else can create one.
+// An unsubscribe token contains the ids of the organization and the message, and a signature with
+// the installation's secret. No token needs to be stored, and nobody else can create one.
 const (
 	signedBytes = 32 // the two ids
 	tokenBytes  = 48 // with the signature
@@ -55,8 +55,8 @@ func (e *Engine) unsubscribeLink(org, message uuid.UUID) string {
 	return strings.TrimSuffix(e.Options.PublicURL(), "/") + "/u/" + e.unsubscribing.token(org, message)
 }
 
-// IsUnsubscribed reports whether the recipient of a token's message has unsubscribed: both the contact, if
-// it still exists, and the address. An invalid token fails with not_found.
+// IsUnsubscribed reports whether the recipient of a token's message has unsubscribed: both the
+// contact, if it still exists, and the address. An invalid token fails with not_found.
 func (e *Engine) IsUnsubscribed(token string) (done bool, err error) {
 	org, message, ok := e.unsubscribing.open(token)
 	if !ok {
@@ -74,8 +74,8 @@ func (e *Engine) IsUnsubscribed(token string) (done bool, err error) {
 	return done, err
 }
 
-// Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists, and the
-// address. It is idempotent. An invalid token fails with not_found.
+// Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists,
+// and the address. It is idempotent. An invalid token fails with not_found.
 func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Actor) error {
 	org, message, ok := e.unsubscribing.open(token)
 	if !ok {

@@ -19,8 +19,8 @@ const (
 	maxDelayDays    = 1_000     // so that due times stay within the years that can be stored
 )
 
-// Check adds everything that is wrong with the content to p, beyond the rules in the struct tags, which
-// the decoder has already checked. It skips what the decoder refused.
+// Check adds everything that is wrong with the content to p, beyond the rules in the struct tags,
+// which the decoder has already checked. It skips what the decoder refused.
 func (c *Content) Check(p *fault.Problems) {
 	blocks := map[string]textSize{}
 	for _, id := range slices.Sorted(maps.Keys(c.Blocks)) {
@@ -89,8 +89,8 @@ func (c *Content) checkStep(i int, blocks map[string]textSize, p *fault.Problems
 	return total
 }
 
-// checkText reports unknown tokens and blocks of a text, and returns its size including blocks. noBlocks
-// is the reason why the text cannot include blocks, if it cannot.
+// checkText reports unknown tokens and blocks of a text, and returns its size including blocks.
+// noBlocks is the reason why the text cannot include blocks, if it cannot.
 func checkText(at, text string, blocks map[string]textSize, noBlocks string, p *fault.Problems) (total textSize) {
 	for _, piece := range parse(text) {
 		switch piece.kind {
@@ -125,8 +125,8 @@ func shorten(s string) string {
 	return s
 }
 
-// checkTransitions reports invalid transitions. Unknown steps are reported only if hasAllIndexes, because
-// otherwise the transition may mean a step whose index could not be read.
+// checkTransitions reports invalid transitions. Unknown steps are reported only if hasAllIndexes,
+// because otherwise the transition may mean a step whose index could not be read.
 func (c *Content) checkTransitions(hasAllIndexes bool, p *fault.Problems) {
 	if p.At("transitions") { // missing, or not given together with the steps
 		return

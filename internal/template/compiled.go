@@ -76,7 +76,8 @@ func (s *CompiledStep) TaskTitle(v *Values) string {
 const MissingSubject = "subject"
 
 // AppendMessage appends the message of the step to b, and the names of tokens without a value to
-// missing. hasSubject is whether the email's subject, which the caller composed before, is not empty.
+// missing. hasSubject is whether the email's subject, which the caller composed before, is not
+// empty.
 func (s *CompiledStep) AppendMessage(
 	b []byte, f Form, v *Values, hasSubject bool, missing []string,
 ) ([]byte, []string) {

@@ -2,8 +2,8 @@ package template
 
 import "slices"
 
-// text is a parsed text of a template. Only the template itself is parsed. Values are inserted as they
-// are, so that nobody can put a token into their own name.
+// text is a parsed text of a template. Only the template itself is parsed. Values are inserted as
+// they are, so nobody can put a token into their own name.
 type text []textPart
 
 // textPart is a piece of literal text or, if that is empty, a token.
@@ -12,8 +12,8 @@ type textPart struct {
 	token   token
 }
 
-// parseText parses s and includes its blocks. Unknown tokens and blocks stay as they are. Check refuses
-// them in templates.
+// parseText parses s and includes its blocks. Unknown tokens and blocks stay as they are. Check
+// refuses them in templates.
 func parseText(s string, blocks map[string]Block) (t text) {
 	for _, p := range parse(s) {
 		block, isBlock := blocks[p.text]
@@ -48,8 +48,8 @@ func (t text) fill(v *[tokenCount]formatted) (filled text) {
 	return filled
 }
 
-// render appends the text to b. Tokens without a value render as nothing. Their names are appended to
-// missing, each once.
+// render appends the text to b. Tokens without a value render as nothing. Their names are appended
+// to missing, each once.
 func (t text) render(b []byte, f Form, v *[tokenCount]formatted, missing []string) ([]byte, []string) {
 	for i := range t {
 		part := &t[i]

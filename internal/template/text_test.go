@@ -12,8 +12,8 @@ import (
 	"prospector/internal/fault"
 )
 
-// The blocks and values of the texts in these tests. The values contain what would have a meaning in a
-// template.
+// The blocks and values of the texts in these tests. The values contain what would have a meaning
+// in a template.
 var (
 	testBlocks = map[string]Block{
 		"x": {Name: "X", Content: "<{{recipient.email}}|{{ sender.title }}>"}, "empty": {Name: "E"},
@@ -116,8 +116,8 @@ func checkTextPromises(t *testing.T, text string) {
 		}
 	}
 
-	// Without blocks, and with tokens that render as themselves, a text stays as it is except for the
-	// spaces inside the braces.
+	// Without blocks, and with tokens that render as themselves, a text stays as it is except for
+	// the spaces inside the braces.
 	var same Values
 	for i, name := range tokenNames {
 		same.set(token(i), "{{"+name+"}}")

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// This file decides which thread an email belongs to. The rules, for the emails that one contact gets
-// in the order in which they are sent:
+// This file decides which thread an email belongs to. The rules, for the emails that one contact
+// gets in the order in which they are sent:
 //
 //   - An email with a subject of its own starts a thread. A subject that renders as an empty text does
 //     not count.
@@ -20,10 +20,11 @@ import (
 // Thread is the stored state of a sequence's current thread.
 type Thread struct {
 	Subject string `json:"subject,omitzero"` // of the first email
-	// MessageIDs are the Message-IDs of the emails that were sent in the thread, may have been sent, or
-	// are being sent.
+	// MessageIDs are the Message-IDs of the emails that were sent in the thread, may have been
+	// sent, or are being sent.
 	MessageIDs []string `json:"thread,omitzero"`
-	// Unsent are the indexes of the steps whose emails were skipped or failed since the thread started.
+	// Unsent are the indexes of the steps whose emails were skipped or failed since the thread
+	// started.
 	Unsent []int `json:"missed,omitzero"`
 }
 
@@ -46,8 +47,8 @@ func (t *Thread) Add(c *Composer, messageID string) (references []string) {
 	return references
 }
 
-// MarkUnsent records that the email of a step was skipped or failed. message is the message that was
-// created for it, if there was one.
+// MarkUnsent records that the email of a step was skipped or failed. message is the message that
+// was created for it, if there was one.
 func (t *Thread) MarkUnsent(step int, message uuid.NullUUID) {
 	if !message.Valid {
 		t.Unsent = append(slices.Clip(t.Unsent), step)
@@ -64,8 +65,8 @@ func (t *Thread) MarkUnsent(step int, message uuid.NullUUID) {
 	}
 }
 
-// Composer renders emails to one contact in the order in which they are sent, and decides the thread of
-// each. The zero value starts without a thread and writes plain text.
+// Composer renders emails to one contact in the order in which they are sent, and decides the
+// thread of each. The zero value starts without a thread and writes plain text.
 type Composer struct {
 	Form Form
 
@@ -75,17 +76,17 @@ type Composer struct {
 	isReply bool            // the email composed last is a reply
 }
 
-// Compose renders a step: it appends the message to b, and returns the subject and the names of tokens
-// without a value. For an email it then continues with the thread that the email belongs to.
+// Compose renders a step: it appends the message to b, and returns the subject and the names of
+// tokens without a value. For an email it then continues with the thread that the email belongs to.
 func (c *Composer) Compose(b []byte, s *CompiledStep, v *Values) (message []byte, subject string, missing []string) {
 	line, missing := c.AppendSubject(nil, s, v, nil)
 	message, missing = s.AppendMessage(b, c.Form, v, len(line) > 0, missing)
 	return message, string(line), missing
 }
 
-// AppendSubject appends the subject of a step to b, and the names of tokens without a value to missing.
-// For an email it then continues with the thread that the email belongs to. For a Task it also reports
-// what is missing in the title.
+// AppendSubject appends the subject of a step to b, and the names of tokens without a value to
+// missing. For an email it then continues with the thread that the email belongs to. For a Task it
+// also reports what is missing in the title.
 func (c *Composer) AppendSubject(b []byte, s *CompiledStep, v *Values, missing []string) ([]byte, []string) {
 	if s.Type != AutoEmail {
 		_, missing = s.title.render(b, c.Form, &v.subject, missing)
@@ -105,8 +106,8 @@ func (c *Composer) AppendSubject(b []byte, s *CompiledStep, v *Values, missing [
 	return b, missing
 }
 
-// appendNewSubject appends the subject of the thread that an email starts: its own subject, else the
-// last subject among the unsent emails. It appends nothing if there is none.
+// appendNewSubject appends the subject of the thread that an email starts: its own subject, else
+// the last subject among the unsent emails. It appends nothing if there is none.
 func (c *Composer) appendNewSubject(b []byte, s *CompiledStep, v *Values, missing []string) ([]byte, []string) {
 	start := len(b)
 	b, missing = s.subject.render(b, c.Form, &v.subject, missing)

@@ -11,8 +11,8 @@ type Form int
 
 const (
 	PlainText Form = iota
-	// JSONString escapes text for use inside a JSON string. Most of the text of many messages is the
-	// same, so that it is escaped once instead of per message.
+	// JSONString escapes text for use inside a JSON string. Most of the text of many messages is
+	// the same, so it is escaped once instead of per message.
 	JSONString
 	formCount
 )
@@ -78,7 +78,7 @@ func (v *Values) set(t token, s string) {
 	}
 }
 
-// singleLine replaces line breaks, so that a value cannot end the subject line.
+// singleLine replaces line breaks, so a value cannot end the subject line.
 func singleLine(s string) string {
 	if !strings.ContainsAny(s, "\r\n") {
 		return s
