@@ -20,8 +20,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 var progressLines = regexp.MustCompile(`(?m)^\d+ of \d+ (bytes|records)\n`)
@@ -165,7 +165,7 @@ func TestBackup(t *testing.T) {
 		}
 		manifest, stored := string(files[0].content), files[1].content
 		want := fmt.Sprintf(`{"version": %q, "created_at": "<any>", "epoch": "<any>", "organizations": 1, "records": 3, "bytes": %d, "sha256": %q}`,
-			cmd.Version, len(stored), sumOf(stored))
+			service.Version, len(stored), sumOf(stored))
 		if diff := apptest.Diff(want, manifest); diff != "" {
 			t.Errorf("manifest: %s\n%s", diff, manifest)
 		}

@@ -1,59 +1,15 @@
 package cmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
+	"prospector/internal/admin"
 	"prospector/internal/catalog"
 	"prospector/internal/rows"
-)
-
-// catalogInput says what a file is to be imported as.
-type catalogInput struct {
-	Entity string            `json:"entity"` // companies or people
-	Map    map[string]string `json:"map,omitempty"`
-	Either []string          `json:"either,omitempty"` // the columns of Map that the file need not have, because another may
-	Lines  bool              `json:"lines,omitempty"`
-}
-
-// catalogLoaded is what became of a file.
-type catalogLoaded struct {
-	rows.Result
-	Missing []string `json:"missing,omitempty"` // of Either
-}
-
-var catalogImport = adminOp[catalogInput, catalogLoaded]{
-	name: "catalog-import", unit: inBytes, makes: true,
-	takes: func(ctx context.Context, s *Service, in catalogInput, file io.Reader) (r catalogLoaded, err error) {
-		t, err := readTable(file, in.Lines)
-		if err != nil {
-			return r, err
-		}
-		t.Entity = in.Entity
-		for _, column := range in.Either {
-			if t.Columns != nil && !slices.Contains(t.Columns, column) {
-				r.Missing = append(r.Missing, column)
-				delete(in.Map, column)
-			}
-		}
-		load := s.Catalog.ImportCompanies
-		if in.Entity == people {
-			load = s.Catalog.ImportPeople
-		}
-		result, err := load(ctx, s.Store, t, in.Map)
-		r.Result, err = s.imported(ctx, in.Entity, result, err)
-		return r, err
-	},
-}
-
-const (
-	companies = "companies"
-	people    = "people"
 )
 
 // catalogImported is what catalog import prints.
@@ -81,7 +37,7 @@ type catalogError struct {
 // catalogFile is a file with what is to be imported from it.
 type catalogFile struct {
 	*importFile
-	in     catalogInput
+	in     admin.CatalogInput
 	counts *catalogCounts
 }
 
@@ -92,7 +48,7 @@ func catalogCommand() *cobra.Command {
 func catalogImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "import", Short: "Import companies and people", Args: noArgs,
-		Long: "Import companies, people or both from files, or one of them from standard input with -: CSV with a header, or JSON lines;\n" +
+		Long: "Import admin.Companies, people or both from files, or one of them from standard input with -: CSV with a header, or JSON lines;\n" +
 			"gzipped or not. Columns have the names of fields; others are ignored with a warning, unless --map names them, in\n" +
 			"both files. A row with an id adds that company or person, or updates it. One without updates the company that has\n" +
 			"the same website, the person who has the same linkedin_url or email, else it adds. An empty cell leaves what is there.\n" +
@@ -114,8 +70,8 @@ func catalogImportCommand() *cobra.Command {
 			return result.show(c, err)
 		},
 	}
-	c.Flags().String(companies, "", "a `file` of companies")
-	c.Flags().String(people, "", "a `file` of people")
+	c.Flags().String(admin.Companies, "", "a `file` of companies")
+	c.Flags().String(admin.People, "", "a `file` of people")
 	c.Flags().StringArray("map", nil, "`column=field`: what a column that is called otherwise is for (may be repeated)")
 	return c
 }
@@ -128,7 +84,7 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 	}
 	var files []catalogFile
 	for _, f := range []catalogFile{
-		{in: catalogInput{Entity: companies}, counts: &result.Companies}, {in: catalogInput{Entity: people}, counts: &result.People},
+		{in: admin.CatalogInput{Entity: admin.Companies}, counts: &result.Companies}, {in: admin.CatalogInput{Entity: admin.People}, counts: &result.People},
 	} {
 		name, err := c.Flags().GetString(f.in.Entity)
 		if err != nil {
@@ -157,7 +113,7 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 
 // shareMapping gives each of two files the columns that are mapped to fields of its own. Where both have the field, either may
 // lack the column.
-func shareMapping(renamed map[string]string, first, second *catalogInput) error {
+func shareMapping(renamed map[string]string, first, second *admin.CatalogInput) error {
 	first.Map, second.Map = map[string]string{}, map[string]string{}
 	for column, field := range renamed {
 		_, ofCompanies := catalog.CompanyFields().Targets[field]
@@ -180,7 +136,7 @@ func shareMapping(renamed map[string]string, first, second *catalogInput) error 
 
 // take imports a file, and adds what became of it to the result.
 func (r *catalogImported) take(c *cobra.Command, f catalogFile) error {
-	loaded, err := catalogImport.runWith(c, f.in, f, f.size)
+	loaded, err := runFile(c, admin.ImportCatalog, f.in, f, f.size)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
@@ -207,7 +163,7 @@ func (r *catalogImported) show(c *cobra.Command, failed error) error {
 		return failed
 	}
 	if failed != nil {
-		r.Failed = message(failed)
+		r.Failed = admin.Message(failed)
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "warning: "+warning)
@@ -219,7 +175,7 @@ func (r *catalogImported) show(c *cobra.Command, failed error) error {
 		for _, part := range []struct {
 			entity string
 			catalogCounts
-		}{{companies, r.Companies}, {people, r.People}} {
+		}{{admin.Companies, r.Companies}, {admin.People, r.People}} {
 			if part.catalogCounts != (catalogCounts{}) {
 				fmt.Fprintf(w, "Imported %s: %d added, %d updated, %d skipped\n", part.entity, part.Added, part.Updated, part.Skipped)
 			}

@@ -1,49 +1,14 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"prospector/internal/admin"
 	"prospector/internal/catalog"
 )
-
-// generated is what the catalogue has afterwards.
-type generated struct {
-	catalog.Stats
-	Failed string `json:"failed,omitempty"` // why not all was generated
-}
-
-var catalogGenerate = adminOp[catalog.Generation, generated]{
-	name: "catalog-generate", makes: true,
-	long: func(ctx context.Context, s *Service, in catalog.Generation, report progress) (g generated, err error) {
-		written := 0
-		err = s.Catalog.Generate(ctx, s.Store, in, func(done, total int) {
-			written = done
-			report(done, total)
-		})
-		if err != nil && written > 0 {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
-			g.Failed = fmt.Sprintf("%s; %d companies and people are generated, and kept", message(err), written)
-			ctx = context.WithoutCancel(ctx)
-		} else if err != nil {
-			return g, err
-		}
-		g.Stats, err = s.Catalog.Stats(ctx, s.Store, func(int, int) {})
-		return g, err
-	},
-}
-
-var catalogStats = adminOp[struct{}, catalog.Stats]{
-	name: "catalog-stats",
-	long: func(ctx context.Context, s *Service, _ struct{}, report progress) (catalog.Stats, error) {
-		return s.Catalog.Stats(ctx, s.Store, report)
-	},
-}
 
 // generateMost bounds what is generated: a market of that size takes hours.
 const generateMost = 100_000_000
@@ -64,7 +29,7 @@ func catalogGenerateCommand() *cobra.Command {
 			case in.Companies > generateMost || in.PeoplePerCompany > generateMost/in.Companies:
 				return usage("--companies and --people-per-company must make at most %d people", generateMost)
 			}
-			result, err := catalogGenerate.run(c, in)
+			result, err := run(c, admin.GenerateCatalog, in)
 			if err != nil {
 				return err
 			}
@@ -87,7 +52,7 @@ func catalogStatsCommand() *cobra.Command {
 		Long:    "Count the companies and people of the catalogue. A person without an employer names none, or one that the catalogue does\nnot have; no Preview shows them.",
 		Example: "  prospector catalog stats",
 		RunE: func(c *cobra.Command, _ []string) error {
-			stats, err := catalogStats.run(c, struct{}{})
+			stats, err := run(c, admin.CatalogStats, struct{}{})
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 )
 
 const (
@@ -125,8 +125,8 @@ func TestKeys(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.run("version", "--json").prints(`{"version": "` + cmd.Version + `", "go": "` + runtime.Version() + `"}`)
-	p.run("version").says("prospector " + regexp.QuoteMeta(cmd.Version) + ` \(go[^)]+\)` + "\n")
+	p.run("version", "--json").prints(`{"version": "` + service.Version + `", "go": "` + runtime.Version() + `"}`)
+	p.run("version").says("prospector " + regexp.QuoteMeta(service.Version) + ` \(go[^)]+\)` + "\n")
 }
 
 func TestHelp(t *testing.T) {

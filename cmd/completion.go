@@ -4,6 +4,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"prospector/internal/admin"
 )
 
 // completionCommand prints a script that completes command lines, for each shell that cobra knows.
@@ -49,7 +51,7 @@ func completeFlags(c *cobra.Command) {
 
 // completeOrg gives the names of the organizations, when a server or a store tells them.
 func completeOrg(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	result, err := orgList.run(c, body{})
+	result, err := run(c, admin.ListOrgs, admin.Input{})
 	var names []cobra.Completion
 	for _, o := range result.Organizations {
 		names = append(names, o.Name)

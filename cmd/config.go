@@ -2,236 +2,74 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
+	"io"
 	"log/slog"
-	"maps"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
+	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/viper"
-)
 
-// variablePrefix begins the name of every environment variable that is a setting.
-const variablePrefix = "PROSPECTOR_"
+	"prospector/internal/admin"
+	"prospector/internal/service"
+)
 
 // flagSettings are the settings that some commands also have as flags.
 var flagSettings = map[string]string{"addr": "addr", "data_dir": "data-dir", "sequences.speed": "speed"}
 
-// loadConfig reads the settings: flags win over the environment, that over the file, that over the defaults. own
-// changes the defaults for one command.
-func loadConfig(c *cobra.Command, own func(*Config)) (cfg Config, err error) {
-	cfg = defaults()
-	if own != nil {
-		own(&cfg)
-	}
-	fields := cfg.fields()
-	v := viper.New()
-	// AutomaticEnv is not used: a variable with the name of a group would hide what the file says of the group.
-	for key := range fields {
-		if err := v.BindEnv(key, variable(key)); err != nil {
-			return cfg, err
+// loadConfig reads the settings of a command.
+func loadConfig(c *cobra.Command) (service.Config, error) {
+	return loadConfigOver(c, service.Defaults())
+}
+
+// loadConfigOver reads the settings of a command that has defaults of its own.
+func loadConfigOver(c *cobra.Command, defaults service.Config) (service.Config, error) {
+	from := service.Sources{Defaults: defaults, Flags: map[string]service.Flag{}}
+	from.File, _ = c.Flags().GetString("config")
+	for key, name := range flagSettings {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+			from.Flags[key] = service.Flag{Name: name, Value: f.Value.String()}
 		}
 	}
-	var found []mistake
-	if file, _ := c.Flags().GetString("config"); file != "" {
-		if found, err = readFile(v, file, fields); err != nil {
-			return cfg, fmt.Errorf("settings file %s: %w", file, err)
-		}
+	cfg, err := service.Load(from)
+	if invalid := (*service.SettingsError)(nil); errors.As(err, &invalid) && invalid.Usage {
+		return cfg, usageError{err}
 	}
-	for key, flag := range flagSettings {
-		if f := c.Flags().Lookup(flag); f != nil && f.Changed {
-			v.Set(key, f.Value.String())
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		value := v.Get(key)
-		if value == nil {
-			continue
-		}
-		if err := assign(fields[key], value); err != nil {
-			found = append(found, mistake{key, err.Error()})
-		}
-	}
-	if err := refusal(c, append(found, cfg.check()...)); err != nil {
-		return cfg, err
-	}
-	cfg.DataDir, err = filepath.Abs(cfg.DataDir)
 	return cfg, err
 }
 
-// refusal is all that is wrong with the settings as one error, a usage error when a flag is among them.
-func refusal(c *cobra.Command, found []mistake) error {
-	if len(found) == 0 {
-		return nil
-	}
-	lines := make([]string, len(found))
-	byFlag := false
-	for i, p := range found {
-		lines[i] = strings.TrimSpace(p.key + " " + p.what)
-		if f := c.Flags().Lookup(flagSettings[p.key]); f != nil && f.Changed {
-			lines[i] = "--" + f.Name + " " + p.what
-			byFlag = true
-		}
-	}
-	err := errors.New("settings: " + strings.Join(lines, "; "))
-	if byFlag {
-		return usageError{err}
-	}
-	return err
+// run runs an operation with the settings of a command and shows its progress.
+func run[In, Out any](c *cobra.Command, op admin.Operation[In, Out], in In) (Out, error) {
+	return runFile(c, op, in, nil, 0)
 }
 
-// variable is the environment variable of a setting.
-func variable(key string) string {
-	return variablePrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
-}
-
-// readFile reads a settings file, and gives what in it is no setting.
-func readFile(v *viper.Viper, file string, fields map[string]any) (found []mistake, err error) {
-	v.SetConfigFile(file)
-	if filepath.Ext(file) == "" {
-		v.SetConfigType("yaml")
-	}
-	if err := v.ReadInConfig(); err != nil {
-		if parse := (viper.ConfigParseError{}); errors.As(err, &parse) {
-			err = errors.New(strings.Join(strings.Fields(quoted.ReplaceAllString(parse.Error(), "…")), " "))
-		}
-		return nil, err
-	}
-	for _, key := range slices.Sorted(slices.Values(v.AllKeys())) {
-		if what := unknown(key, v.Get(key), fields); what != "" {
-			found = append(found, mistake{"", file + ": " + what})
-		}
-	}
-	return found, nil
-}
-
-// quoted is what a parser quotes of a file. It may be a secret; the number of the line is enough to find it.
-var quoted = regexp.MustCompile("(?s)`.*`|'.*'|\".*\"|{.*}")
-
-// unknown tells of a key of a file that is no setting. A group may be left empty.
-func unknown(key string, value any, fields map[string]any) string {
-	if _, ok := fields[key]; ok {
-		return ""
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if strings.HasPrefix(name, key+".") {
-			if value == nil {
-				return ""
-			}
-			return key + " is a group of settings, such as " + name + ", and has no value itself"
-		}
-	}
-	return fmt.Sprintf("unknown setting %q", key)
-}
-
-// assign puts a value into a setting: text, as the environment and flags have it, or what a file has. Its errors go on from
-// the key of the setting, and do not show what stands in the place of a text, which may be a secret.
-func assign(setting, value any) error {
-	switch p := setting.(type) {
-	case *string:
-		return assignText(p, value)
-	case *Secret:
-		return assignText(p, value)
-	case *bool:
-		return assignParsed(p, value, strconv.ParseBool, "true or false")
-	case *int:
-		return assignParsed(p, value, strconv.Atoi, "a whole number")
-	case *int64:
-		return assignParsed(p, value, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }, "a whole number")
-	case *float64:
-		return assignParsed(p, value, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, "a number")
-	case *time.Duration:
-		return assignParsed(p, value, time.ParseDuration, "a duration with its unit, such as 30s, 5m or 720h")
-	case *[]time.Duration:
-		return assignDurations(p, value)
-	default:
-		return fmt.Errorf("is a %T, which nothing reads", setting)
-	}
-}
-
-// assignText takes no number for text: a file's 0123 would become 83.
-func assignText[T ~string](setting *T, value any) error {
-	text, is := value.(string)
-	if !is {
-		return errors.New("must be text, in quotes")
-	}
-	*setting = T(text)
-	return nil
-}
-
-// assignParsed takes what a file has as its own type, or text that says the same.
-func assignParsed[T any](setting *T, value any, parse func(string) (T, error), want string) error {
-	var text string
-	switch value := value.(type) {
-	case string:
-		text = value
-	case bool, int, int64, uint64:
-		text = fmt.Sprint(value)
-	case float64: // JSON has no other numbers
-		text = strconv.FormatFloat(value, 'f', -1, 64)
-	default:
-		return errors.New("must be " + want)
-	}
-	v, err := parse(text)
+// runFile is run for an operation on a file.
+func runFile[In, Out any](c *cobra.Command, op admin.Operation[In, Out], in In, file io.Reader, size int) (out Out, err error) {
+	cfg, err := loadConfig(c)
 	if err != nil {
-		return fmt.Errorf("must be %s, not %q", want, text)
+		return out, err
 	}
-	*setting = v
-	return nil
+	by, finish := caller(c, cfg, op.Unit)
+	defer finish()
+	return op.RunFile(c.Context(), by, in, file, size)
 }
 
-// assignDurations takes a list, or a text with commas.
-func assignDurations(setting *[]time.Duration, value any) error {
-	const want = "durations with their units, as a list or with commas between them, such as 5s,5m,2h"
-	var items []any
-	switch value := value.(type) {
-	case []any:
-		items = value
-	case string:
-		for item := range strings.SplitSeq(value, ",") {
-			items = append(items, strings.TrimSpace(item))
-		}
-	default:
-		return errors.New("must be " + want)
-	}
-	list := make([]time.Duration, len(items))
-	for i, item := range items {
-		if err := assignParsed(&list[i], item, time.ParseDuration, want); err != nil {
-			return err
-		}
-	}
-	*setting = list
-	return nil
+// caller returns what admin operations need to know of the command. finish ends the display of progress.
+func caller(c *cobra.Command, cfg service.Config, unit admin.Unit) (by admin.Caller, finish func()) {
+	by = admin.Caller{Config: cfg, Fatal: fatal}
+	by.Progress, finish = showProgress(c.ErrOrStderr(), unit.String())
+	return by, finish
 }
 
-// warn logs what somebody set in vain, or not far enough.
-func (c *Config) warn(log *slog.Logger, environ []string) {
-	if key := c.missingForResearch(); key != "" {
-		log.Warn("nobody can be asked about companies: research.provider is openai, and a setting is empty that it needs", "setting", key)
-	}
-	if names := unknownVariables(environ); len(names) > 0 {
-		log.Warn("an environment variable is named like a setting but is none, and has no effect", "variables", strings.Join(names, ", "))
-	}
+// fatal ends the process after a commit with an unknown outcome.
+func fatal(err error) {
+	slog.Error("the service ends: " + err.Error())
+	os.Exit(exitFailure)
 }
 
-// unknownVariables are the names in the environment that look like settings and are none.
-func unknownVariables(environ []string) (names []string) {
-	var cfg Config
-	settings := map[string]bool{}
-	for key := range cfg.fields() {
-		settings[variable(key)] = true
+// newTarget makes sure that the file can be written before the work begins.
+func newTarget(c *cobra.Command, path string) (admin.Target, error) {
+	cfg, err := loadConfig(c)
+	if err != nil {
+		return admin.Target{}, err
 	}
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, variablePrefix) && !settings[name] && value != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return admin.NewTarget(cfg, path)
 }

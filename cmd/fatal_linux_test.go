@@ -10,6 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"prospector/internal/service"
+	"prospector/internal/shape"
+	"prospector/store"
 )
 
 const brokenDisk = "PROSPECTOR_TEST_BROKEN_DISK"
@@ -34,14 +38,21 @@ func TestABrokenDiskEndsTheProcess(t *testing.T) {
 
 // breakTheDisk puts a descriptor that is not open for writing in the place of the store's.
 func breakTheDisk(dir string) {
-	s, err := Open(Config{DataDir: dir}, slog.New(slog.NewTextHandler(os.Stderr, nil)), nil)
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	slog.SetDefault(log)
+	s, err := service.Open(service.Config{DataDir: dir}, service.Options{Log: log, Fatal: fatal})
 	must(err)
+	create := func(name string) error {
+		v, err := shape.ParseObject([]byte(`{"name": "` + name + `"}`))
+		must(err)
+		_, err = s.Identity.CreateOrganization(context.Background(), store.Actor{Operation: "test"}, v)
+		return err
+	}
 	// The first commit makes the file grow. That would fail before anything is written, which is no unknown outcome.
-	_, err = orgCreate.do(context.Background(), s, body{Fields: map[string]any{"name": "First"}})
+	must(create("First"))
+	file, err := filepath.EvalSymlinks(filepath.Join(dir, "prospector.db"))
 	must(err)
-	store, err := filepath.EvalSymlinks(filepath.Join(dir, "prospector.db"))
-	must(err)
-	readOnly, err := os.Open(store)
+	readOnly, err := os.Open(file)
 	must(err)
 	links, err := filepath.Glob("/proc/self/fd/*")
 	must(err)
@@ -50,11 +61,11 @@ func breakTheDisk(dir string) {
 		for _, digit := range filepath.Base(link) {
 			fd = fd*10 + int(digit-'0')
 		}
-		if to, err := os.Readlink(link); err == nil && to == store && fd != int(readOnly.Fd()) {
+		if to, err := os.Readlink(link); err == nil && to == file && fd != int(readOnly.Fd()) {
 			must(syscall.Dup3(int(readOnly.Fd()), fd, syscall.O_CLOEXEC))
 		}
 	}
-	_, err = orgCreate.do(context.Background(), s, body{Fields: map[string]any{"name": "Acme"}})
+	err = create("Acme")
 	os.Stderr.WriteString("it was answered\n")
 	must(err)
 	os.Exit(0)

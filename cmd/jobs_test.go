@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -216,10 +216,10 @@ func (s *server) hasNoErrors(but ...string) {
 
 // open opens the data directory as a server would, but runs no jobs: what is to be cleaned up stays as it is. ahead is how
 // far ahead of time its clock is.
-func (p *place) open(ahead time.Duration) (*cmd.Service, *server, func()) {
+func (p *place) open(ahead time.Duration) (*service.Service, *server, func()) {
 	p.t.Helper()
 	clock := func() time.Time { return time.Now().Add(ahead) }
-	service, err := cmd.Open(apptest.Config(p.path("data")), slog.New(slog.NewTextHandler(io.Discard, nil)), clock)
+	service, err := service.Open(apptest.Config(p.path("data")), service.Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Clock: clock})
 	if err != nil {
 		p.t.Fatal(err)
 	}

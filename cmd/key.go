@@ -1,73 +1,16 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"io"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"prospector/handlers"
-	"prospector/internal/fault"
+	"prospector/internal/admin"
 	"prospector/internal/identity"
-	"prospector/internal/record"
 	"prospector/internal/shape"
-	"prospector/store"
 )
-
-var keyCreate = adminOp[body, handlers.NewKey]{
-	name: "key-create",
-	do: func(ctx context.Context, s *Service, in body) (key handlers.NewKey, err error) {
-		v, err := in.value()
-		if err != nil {
-			return key, err
-		}
-		err = s.change(ctx, in.Org, "key create", func(tx *store.Tx) error {
-			doc, plaintext, err := s.Identity.CreateKey(tx, record.NewDraft[identity.Key](v))
-			key = handlers.NewKey{Key: doc.Record, Plaintext: plaintext}
-			return err
-		})
-		return key, err
-	},
-}
-
-// keys is what key list prints.
-type keys struct {
-	Keys []identity.Key `json:"keys"`
-}
-
-var keyList = adminOp[body, keys]{
-	name: "key-list",
-	do: func(_ context.Context, s *Service, in body) (list keys, err error) {
-		err = s.view(in.Org, func(tx *store.Tx) error {
-			list.Keys, err = s.Identity.ListKeys(tx)
-			return err
-		})
-		return list, err
-	},
-}
-
-// keyRef names a key of an organization.
-type keyRef struct {
-	Org string    `json:"org"`
-	ID  uuid.UUID `json:"id"`
-}
-
-var keyDeactivate = adminOp[keyRef, identity.Key]{
-	name: "key-deactivate",
-	do: func(ctx context.Context, s *Service, in keyRef) (key identity.Key, err error) {
-		err = s.change(ctx, in.Org, "key deactivate", func(tx *store.Tx) error {
-			doc, err := s.Identity.DeactivateKey(tx, in.ID)
-			if fault.CodeOf(err) == fault.NotFound {
-				return fmt.Errorf("the organization has no key %s; 'prospector key list' shows those it has", in.ID)
-			}
-			key = doc.Record
-			return err
-		})
-		return key, err
-	},
-}
 
 func orNever(t shape.Time) string {
 	if !t.Valid() {
@@ -96,7 +39,7 @@ func keyCommand() *cobra.Command {
 				delete(fields, "user")
 				fields["user_id"] = user
 			}
-			key, err := keyCreate.run(c, body{Org: org, Fields: fields})
+			key, err := run(c, admin.CreateKey, admin.Input{Org: org, Fields: fields})
 			if err != nil {
 				return err
 			}
@@ -118,7 +61,7 @@ func keyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := keyList.run(c, body{Org: org})
+			result, err := run(c, admin.ListKeys, admin.Input{Org: org})
 			if err != nil {
 				return err
 			}
@@ -143,7 +86,7 @@ func keyCommand() *cobra.Command {
 			if err != nil {
 				return usage("%q is no key's id; 'prospector key list' shows them", args[0])
 			}
-			key, err := keyDeactivate.run(c, keyRef{Org: org, ID: id})
+			key, err := run(c, admin.DeactivateKey, admin.KeyRef{Org: org, ID: id})
 			if err != nil {
 				return err
 			}

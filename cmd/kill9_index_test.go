@@ -21,10 +21,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/crm"
 	"prospector/internal/record"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -74,7 +74,7 @@ func TestKill9Indexing(t *testing.T) {
 // contacts makes contacts as the service does, without a server, and gives their ids.
 func (p *place) contacts(org uuid.UUID, n int) (ids []uuid.UUID) {
 	p.t.Helper()
-	s, err := cmd.Open(apptest.Config(p.path("data")), slog.New(slog.NewTextHandler(io.Discard, nil)), nil)
+	s, err := service.Open(apptest.Config(p.path("data")), service.Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -285,7 +285,7 @@ func (k *researchKills) sayTheSame(s *server) {
 }
 
 // answers are those that an organization keeps until a preparation is over.
-func (o *researchOrg) answers(service *cmd.Service) map[uuid.UUID]string {
+func (o *researchOrg) answers(service *service.Service) map[uuid.UUID]string {
 	o.p.t.Helper()
 	answers := map[uuid.UUID]string{}
 	err := service.Store.View(o.org, func(tx *store.Tx) error {

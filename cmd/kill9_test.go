@@ -18,9 +18,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/crm"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -250,7 +250,7 @@ type disk struct {
 // onDisk opens the data directory as the next server would, and reads everything.
 func onDisk(t *testing.T, dir string, org uuid.UUID) disk {
 	t.Helper()
-	s, err := cmd.Open(apptest.Config(dir), slog.New(slog.NewTextHandler(io.Discard, nil)), nil)
+	s, err := service.Open(apptest.Config(dir), service.Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,54 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prospector/internal/admin"
 	"prospector/internal/identity"
-	"prospector/store"
 )
-
-var orgCreate = adminOp[body, identity.Organization]{
-	name: "org-create", makes: true,
-	do: func(ctx context.Context, s *Service, in body) (identity.Organization, error) {
-		v, err := in.value()
-		if err != nil {
-			return identity.Organization{}, err
-		}
-		doc, err := s.Identity.CreateOrganization(ctx, store.Actor{Operation: "org create"}, v)
-		return doc.Record, err
-	},
-}
-
-// organizations is what org list prints.
-type organizations struct {
-	Organizations []identity.Organization `json:"organizations"`
-}
-
-var orgList = adminOp[body, organizations]{
-	name: "org-list",
-	do: func(_ context.Context, s *Service, in body) (organizations, error) {
-		if in.Org != "" {
-			one, err := s.organization(in.Org)
-			return organizations{[]identity.Organization{one}}, err
-		}
-		all, err := s.organizations()
-		return organizations{all}, err
-	},
-}
-
-var orgSet = adminOp[body, identity.Organization]{
-	name: "org-set",
-	do: func(ctx context.Context, s *Service, in body) (org identity.Organization, err error) {
-		v, err := in.value()
-		if err != nil {
-			return org, err
-		}
-		err = s.change(ctx, in.Org, "org set", func(tx *store.Tx) error {
-			doc, err := s.Identity.Configure(tx, v)
-			org = doc.Record
-			return err
-		})
-		return org, err
-	},
-}
 
 func orgCommand() *cobra.Command {
 	create := &cobra.Command{
@@ -67,13 +21,13 @@ func orgCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			org, err := orgCreate.run(c, body{Fields: map[string]any{"name": name}})
+			org, err := run(c, admin.CreateOrg, admin.Input{Fields: map[string]any{"name": name}})
 			if err != nil {
 				return err
 			}
 			return show(c, org, func(w io.Writer) {
 				fmt.Fprintf(w, "Created organization %q, %s\n", org.Name, org.ID)
-				all, err := orgList.run(c, body{})
+				all, err := run(c, admin.ListOrgs, admin.Input{})
 				same := slices.DeleteFunc(all.Organizations, func(o identity.Organization) bool { return o.Name != org.Name })
 				if err == nil && len(same) > 1 {
 					fmt.Fprintf(w, "%d organizations have that name now: name them by their ids\n", len(same))
@@ -91,7 +45,7 @@ func orgCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := orgList.run(c, body{Org: org})
+			result, err := run(c, admin.ListOrgs, admin.Input{Org: org})
 			if err != nil {
 				return err
 			}
@@ -116,7 +70,7 @@ func orgCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := orgSet.run(c, body{Org: org, Fields: fields})
+			result, err := run(c, admin.SetOrg, admin.Input{Org: org, Fields: fields})
 			if err != nil {
 				return err
 			}

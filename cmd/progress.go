@@ -5,19 +5,12 @@ import (
 	"io"
 	"os"
 	"strings"
-)
 
-// progress is told how much of the work is done.
-type progress func(done, total int)
-
-// What is counted.
-const (
-	inRecords = "records"
-	inBytes   = "bytes"
+	"prospector/internal/admin"
 )
 
 // showProgress shows a bar on a terminal, and elsewhere a line for each tenth of the work. finish ends the bar.
-func showProgress(w io.Writer, unit string) (report progress, finish func()) {
+func showProgress(w io.Writer, unit string) (report admin.Progress, finish func()) {
 	terminal := false
 	if f, ok := w.(*os.File); ok {
 		info, err := f.Stat()
@@ -46,40 +39,3 @@ func showProgress(w io.Writer, unit string) (report progress, finish func()) {
 		}
 	}
 }
-
-// seldom passes on what is a thousandth more than before, or the end.
-func seldom(report progress) progress {
-	last := -1
-	return func(done, total int) {
-		if total <= 0 {
-			return
-		}
-		if part := int(1000 * float64(done) / float64(total)); part != last {
-			last = part
-			report(done, total)
-		}
-	}
-}
-
-// watched tells how much of a file was read.
-type watched struct {
-	io.Reader
-	size   int
-	done   int
-	report progress
-}
-
-func (w *watched) Read(b []byte) (int, error) {
-	n, err := w.Reader.Read(b)
-	w.done += n
-	w.report(w.done, w.size)
-	if err != nil && err != io.EOF {
-		err = unreadable{err}
-	}
-	return n, err
-}
-
-// unreadable is a file that cannot be read, as opposed to one that is wrong.
-type unreadable struct{ error }
-
-func (u unreadable) Error() string { return "the file cannot be read: " + u.error.Error() }

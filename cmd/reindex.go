@@ -1,25 +1,13 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"prospector/internal/admin"
 )
-
-// reindexed is what reindex prints.
-type reindexed struct {
-	Records int `json:"records"`
-}
-
-var reindex = adminOp[struct{}, reindexed]{
-	name: "reindex",
-	long: func(ctx context.Context, s *Service, _ struct{}, report progress) (reindexed, error) {
-		n, err := s.Index.Reindex(ctx, report)
-		return reindexed{n}, err
-	},
-}
 
 func reindexCommand() *cobra.Command {
 	return &cobra.Command{
@@ -27,7 +15,7 @@ func reindexCommand() *cobra.Command {
 		Long:    "Make all indexes anew from the store. Lists go on meanwhile, but those of large organizations are slower until it\nis done. It is never needed in normal use: indexes that are missing or damaged are made anew by themselves.",
 		Example: "  prospector reindex",
 		RunE: func(c *cobra.Command, _ []string) error {
-			result, err := reindex.run(c, struct{}{})
+			result, err := run(c, admin.Reindex, struct{}{})
 			if err != nil {
 				return err
 			}

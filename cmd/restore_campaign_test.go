@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // campaigner makes campaigns in an organization: what they need, and a way to make one.
@@ -213,7 +213,7 @@ func TestRestoreEndedCampaigns(t *testing.T) {
 	var key string
 	ids := map[string]string{}
 	t.Run("then", func(t *testing.T) { // in March 2026
-		app := apptest.New(t, func(c *cmd.Config) { c.DataDir = p.path("data") })
+		app := apptest.New(t, func(c *service.Config) { c.DataDir = p.path("data") })
 		org := app.Org("Acme")
 		key = org.Admin.Key
 		template := org.Write.Post("/v1/sequence-templates", `{"name": "Hello", "steps": [{"index": 0, "type": "call"}]}`).Is(201).ID()

@@ -17,7 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"prospector/internal/fault"
+	"prospector/internal/admin"
+	"prospector/internal/service"
 )
 
 // Exit statuses.
@@ -44,7 +45,7 @@ func Execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "prospector: "+message(err))
+	fmt.Fprintln(stderr, "prospector: "+admin.Message(err))
 	var u usageError
 	if errors.As(err, &u) {
 		return exitUsage
@@ -52,21 +53,11 @@ func Execute(args []string, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
-// message is an error in one line, without the code that is for programs.
-func message(err error) string {
-	var f *fault.Error
-	text := err.Error()
-	if errors.As(err, &f) {
-		text = f.Message
-	}
-	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
-}
-
 func rootCommand() *cobra.Command {
 	root := group("prospector", "Sales prospecting and outreach on your own machine",
 		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), importCommand(), catalogCommand(),
 		backupCommand(), restoreCommand(), resumeCommand(), checkCommand(), reindexCommand(), completionCommand(), versionCommand())
-	root.Version = Version
+	root.Version = service.Version
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.SilenceErrors, root.SilenceUsage = true, true

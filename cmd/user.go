@@ -1,51 +1,14 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"prospector/internal/admin"
 	"prospector/internal/identity"
-	"prospector/internal/record"
-	"prospector/store"
 )
-
-var userCreate = adminOp[body, identity.User]{
-	name: "user-create",
-	do: func(ctx context.Context, s *Service, in body) (user identity.User, err error) {
-		v, err := in.value()
-		if err != nil {
-			return user, err
-		}
-		err = s.change(ctx, in.Org, "user create", func(tx *store.Tx) error {
-			doc, err := s.Identity.Users.Create(tx, record.NewDraft[identity.User](v))
-			user = doc.Record
-			return err
-		})
-		return user, err
-	},
-}
-
-// users is what user list prints.
-type users struct {
-	Users []identity.User `json:"users"`
-}
-
-var userList = adminOp[body, users]{
-	name: "user-list",
-	do: func(_ context.Context, s *Service, in body) (users, error) {
-		list := users{[]identity.User{}}
-		err := s.view(in.Org, func(tx *store.Tx) error {
-			return s.Identity.Users.Table.Scan(tx, func(d store.Doc[identity.User]) (bool, error) {
-				list.Users = append(list.Users, d.Record)
-				return true, nil
-			})
-		})
-		return list, err
-	},
-}
 
 func userCommand() *cobra.Command {
 	create := &cobra.Command{
@@ -63,7 +26,7 @@ func userCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			user, err := userCreate.run(c, body{Org: org, Fields: fields})
+			user, err := run(c, admin.CreateUser, admin.Input{Org: org, Fields: fields})
 			if err != nil {
 				return err
 			}
@@ -84,7 +47,7 @@ func userCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := userList.run(c, body{Org: org})
+			result, err := run(c, admin.ListUsers, admin.Input{Org: org})
 			if err != nil {
 				return err
 			}

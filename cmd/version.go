@@ -6,10 +6,9 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
-)
 
-// Version is the version of the program.
-const Version = "0.1.0"
+	"prospector/internal/service"
+)
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -19,7 +18,7 @@ func versionCommand() *cobra.Command {
 			v := struct {
 				Version string `json:"version"`
 				Go      string `json:"go"`
-			}{Version, runtime.Version()}
+			}{service.Version, runtime.Version()}
 			return show(c, v, func(w io.Writer) { fmt.Fprintf(w, "prospector %s (%s)\n", v.Version, v.Go) })
 		},
 	}

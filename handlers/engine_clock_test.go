@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 )
 
 // clockPlay is a service whose clock of sequences can be read.
@@ -14,7 +14,7 @@ type clockPlay struct {
 	probe string // a draft whose only step is due at once
 }
 
-func newClockPlay(t *testing.T, change ...func(*cmd.Config)) *clockPlay {
+func newClockPlay(t *testing.T, change ...func(*service.Config)) *clockPlay {
 	p := newPlay(t, change...)
 	return &clockPlay{p, simCampaign(p.Org, simAudience(p.Org, p.contacts(1)...), nil, []simStep{simCall(0, 0, 0)})}
 }

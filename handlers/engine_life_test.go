@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 )
 
 // TestEnginePause: nothing goes out while a campaign is paused. When it goes on, what is overdue is planned anew under the cap and the
@@ -273,8 +273,8 @@ func TestEngineLate(t *testing.T) {
 }
 
 // atSpeed sets how fast the clock of sequences runs.
-func atSpeed(speed float64) func(*cmd.Config) {
-	return func(cfg *cmd.Config) { cfg.Sequences.Speed = speed }
+func atSpeed(speed float64) func(*service.Config) {
+	return func(cfg *service.Config) { cfg.Sequences.Speed = speed }
 }
 
 // TestEngineSpeed: the clock of sequences runs faster than the wall's from where that was. It stands while the service does, goes on

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -23,7 +23,7 @@ type play struct {
 }
 
 // newPlay begins on Monday, March 2nd, 09:00, in an organization of which simUTC tells the days.
-func newPlay(t *testing.T, change ...func(*cmd.Config)) *play {
+func newPlay(t *testing.T, change ...func(*service.Config)) *play {
 	t.Helper()
 	app := apptest.New(t, change...)
 	p := &play{app.Org("Acme"), t, app}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 )
 
 // easter is an organization in Berlin: its clocks change on March 29th, and Good Friday and Easter Monday are holidays.
@@ -141,8 +141,8 @@ func TestEngineThousand(t *testing.T) {
 }
 
 // limits sets a daily cap and a gap.
-func limits(most int, gap time.Duration) func(*cmd.Config) {
-	return func(cfg *cmd.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = most, gap }
+func limits(most int, gap time.Duration) func(*service.Config) {
+	return func(cfg *service.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = most, gap }
 }
 
 // TestEngineLimits is the same for one group whose sender has a cap and a gap, both of which messages wait for.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/handlers"
 	"prospector/internal/apptest"
 	"prospector/internal/catalog"
 	"prospector/internal/identity"
+	"prospector/internal/service"
 )
 
 // examples are a body for each operation that takes one, with which it succeeds. An entity in angle brackets stands for
@@ -231,7 +231,7 @@ func example(org *apptest.Org, op *handlers.Operation) any {
 
 // TestEveryOperation runs each operation of the table through what all of them have in common.
 func TestEveryOperation(t *testing.T) {
-	app := apptest.New(t, func(c *cmd.Config) { c.Limits.BodyBytes = 64 << 10 })
+	app := apptest.New(t, func(c *service.Config) { c.Limits.BodyBytes = 64 << 10 })
 	uncovered = func() []string { return gaps(app) }
 	ops := app.API.Operations()
 	for i := range ops {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/catalog"
+	"prospector/internal/service"
 	"prospector/internal/shape"
 )
 
@@ -249,7 +249,7 @@ func TestImportAnswers(t *testing.T) {
 // TestCredits multiplies without the noise of fractions.
 func TestCredits(t *testing.T) {
 	t.Parallel()
-	app := apptest.New(t, func(c *cmd.Config) { c.Research.UnitRate = 0.1 })
+	app := apptest.New(t, func(c *service.Config) { c.Research.UnitRate = 0.1 })
 	app.Catalog([]catalog.Company{firm("c1"), firm("c2"), firm("c3")}, nil)
 	org := app.Org("Acme")
 	field := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Is it?"}`)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // mailStop is something after whose answer nothing is sent to a contact.
@@ -205,7 +205,7 @@ func TestMailOldAddress(t *testing.T) {
 
 // TestMailSenders: over a mail server each sender keeps to the cap and the gap, and prioritized campaigns go first.
 func TestMailSenders(t *testing.T) {
-	m := newMailer(t, func(cfg *cmd.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = 3, time.Minute })
+	m := newMailer(t, func(cfg *service.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = 3, time.Minute })
 	atTen := strings.Replace(oneMail, `"index": 0,`, `"index": 0, "hour": 10,`, 1) // when all sequences have begun
 	slow := m.sends(atTen, "", contactsOf(m.Org, "s0", "s1", "s2")...)
 	first := m.sends(atTen, `, "prioritized": true`, contactsOf(m.Org, "p0", "p1")...)

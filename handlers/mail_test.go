@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // mailer is an organization whose campaigns send to a mail server.
@@ -20,10 +20,10 @@ type mailer struct {
 	server *apptest.MailServer
 }
 
-func newMailer(t *testing.T, change ...func(*cmd.Config)) *mailer {
+func newMailer(t *testing.T, change ...func(*service.Config)) *mailer {
 	t.Helper()
 	server := apptest.NewMailServer(t)
-	app := apptest.New(t, append([]func(*cmd.Config){server.Settings}, change...)...)
+	app := apptest.New(t, append([]func(*service.Config){server.Settings}, change...)...)
 	return &mailer{app.Org("Acme"), t, app, server}
 }
 

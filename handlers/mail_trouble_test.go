@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/mail"
 	engine "prospector/internal/sequence"
+	"prospector/internal/service"
 )
 
 const (
@@ -80,7 +80,7 @@ func TestMailTrouble(t *testing.T) {
 	roots.AddCert(web.Certificate())
 	for _, c := range mailTroubles(t, right, selfMade(t)) {
 		t.Run(c.name, func(t *testing.T) {
-			m := newMailer(t, func(cfg *cmd.Config) { cfg.Mail.SMTP.Username, cfg.Mail.SMTP.Password = "ada", mailSecret })
+			m := newMailer(t, func(cfg *service.Config) { cfg.Mail.SMTP.Username, cfg.Mail.SMTP.Password = "ada", mailSecret })
 			m.server.Username, m.server.Password = "ada", mailSecret
 			if c.encrypt {
 				m.encrypts(roots)

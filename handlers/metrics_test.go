@@ -13,8 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -228,7 +228,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 
 // Metrics that have an address of their own are nowhere else, and nothing else is there.
 func TestMetricsElsewhere(t *testing.T) {
-	app := apptest.New(t, func(c *cmd.Config) { c.MetricsAddr = "127.0.0.1:0" })
+	app := apptest.New(t, func(c *service.Config) { c.MetricsAddr = "127.0.0.1:0" })
 	app.Anonymous().Get("/metrics").Fails(404, "not_found", "")
 	if doc := app.Anonymous().Get("/openapi.json").Is(200); bytes.Contains(doc.Body, []byte("get_metrics")) {
 		t.Error("the API document has it")

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/catalog"
+	"prospector/internal/service"
 )
 
 // statusOf is the status of a Preview and, when it failed, why. One that is not READY must have nothing that only a READY one has.
@@ -104,7 +104,7 @@ func TestPreviewDelete(t *testing.T) {
 func TestPreviewRetention(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
-	app := apptest.New(t, func(c *cmd.Config) { c.TAM.Retention = 10*day + time.Hour })
+	app := apptest.New(t, func(c *service.Config) { c.TAM.Retention = 10*day + time.Hour })
 	org := app.Org("Acme")
 	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	names := map[string]string{}

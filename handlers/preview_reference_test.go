@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // TestPreviewReference holds Previews of random requests over random catalogues against a computation of the same in plain Go: the
@@ -51,7 +51,7 @@ func TestPreviewReference(t *testing.T) {
 
 // refRun asks each of two organizations for Previews of a world.
 func refRun(t *testing.T, w *refWorld, requests int) {
-	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = 8 })
+	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = 8 })
 	w.load(app)
 	for i := range 2 {
 		org := app.Org(fmt.Sprint("Org ", i))

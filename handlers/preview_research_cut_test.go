@@ -11,17 +11,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/catalog"
 	"prospector/internal/research"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
 // TestPreviewResearchStopped ends a Preview while its companies are asked about: no more of them are, and nothing of it is left.
 func TestPreviewResearchStopped(t *testing.T) {
 	t.Parallel()
-	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = 2 })
+	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = 2 })
 	app.Catalog(firms(30), []catalog.Person{worker("p1", "c1", "CEO")})
 	for _, c := range []struct {
 		what     string
@@ -79,7 +79,7 @@ func TestPreviewResearchStopped(t *testing.T) {
 // TestPreviewResearchStalled ends a Preview while no answer comes about a company: it is not waited for.
 func TestPreviewResearchStalled(t *testing.T) {
 	t.Parallel()
-	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = 2 })
+	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = 2 })
 	org := app.Org("Acme")
 	app.Catalog(firms(30), nil)
 	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
@@ -115,7 +115,7 @@ func (s *scripted) count() int {
 func TestPreviewResearchCut(t *testing.T) {
 	t.Parallel()
 	const atOnce, companies = 4, 270 // of which 250 are asked about first
-	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = atOnce })
+	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = atOnce })
 	org := app.Org("Acme")
 	var people []catalog.Person
 	for i := range companies / 3 {

@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/catalog"
 	"prospector/internal/research"
+	"prospector/internal/service"
 	"prospector/internal/shape"
 )
 
@@ -242,7 +242,7 @@ func TestPreviewResearchChanged(t *testing.T) {
 func TestPreviewResearchAtOnce(t *testing.T) {
 	t.Parallel()
 	const atOnce, companies = 3, 20
-	app := apptest.New(t, func(c *cmd.Config) { c.Research.Concurrency = atOnce })
+	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = atOnce })
 	app.Catalog(firms(companies), nil)
 	research := (&scripted{costly: true, says: func(research.Question, *catalog.Company) research.Qualification { return said("true") }}).held()
 	app.TAM.Researcher = research

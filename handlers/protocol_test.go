@@ -20,14 +20,14 @@ import (
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 
-	"prospector/cmd"
 	"prospector/handlers"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
-func limited(n int) func(*cmd.Config) {
-	return func(c *cmd.Config) { c.RateLimit.PerMinute = n }
+func limited(n int) func(*service.Config) {
+	return func(c *service.Config) { c.RateLimit.PerMinute = n }
 }
 
 func TestRateLimit(t *testing.T) {
@@ -319,7 +319,7 @@ func TestService(t *testing.T) {
 	nobody.Get("/healthz").Is(200, `{"data": {"status": "ok"}, "meta": {"timestamp": "<time>"}}`)
 	nobody.Get("/readyz").Is(200, `{"data": {"status": "ok"}, "meta": {"timestamp": "<time>"}}`)
 	page := nobody.Get("/").Is(200)
-	if !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(page.Body), cmd.Version) || !strings.Contains(string(page.Body), `href="/openapi.json"`) {
+	if !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(page.Body), service.Version) || !strings.Contains(string(page.Body), `href="/openapi.json"`) {
 		t.Error(string(page.Body))
 	}
 	doc := nobody.Get("/openapi.json").Is(200)

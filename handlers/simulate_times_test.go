@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // simSays wants what a contact is told of its steps: of each the action, the time ("never" where there is none) and, after a bar,
@@ -254,7 +254,7 @@ func TestSimulateSender(t *testing.T) {
 				"skip never | waits for step 0, which the end of the campaign comes before"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			app := apptest.New(t, func(cfg *cmd.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = c.cap, c.gap })
+			app := apptest.New(t, func(cfg *service.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = c.cap, c.gap })
 			org := app.Org("Acme")
 			now, err := time.Parse(time.RFC3339Nano, c.now)
 			if err != nil {

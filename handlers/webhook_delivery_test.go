@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -88,7 +88,7 @@ type hooked struct {
 	n   int // events so far
 }
 
-func newHooked(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request), change ...func(*cmd.Config)) *hooked {
+func newHooked(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request), change ...func(*service.Config)) *hooked {
 	t.Helper()
 	h := &hooked{t: t, App: apptest.New(t, change...), to: newTarget(t, answer)}
 	h.org = h.Org("Acme")
@@ -286,7 +286,7 @@ func TestWebhookJitter(t *testing.T) {
 
 func TestWebhookOtherSchedules(t *testing.T) {
 	for _, delays := range [][]time.Duration{nil, {time.Hour}, {time.Minute, time.Second, time.Minute}} {
-		h := newHooked(t, answers(503), func(c *cmd.Config) { c.Webhooks.RetrySchedule = delays })
+		h := newHooked(t, answers(503), func(c *service.Config) { c.Webhooks.RetrySchedule = delays })
 		h.happen(1)
 		h.Deliver()
 		for i, delay := range delays {

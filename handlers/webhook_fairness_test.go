@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // jam is an endpoint that keeps requests waiting until it is told to let them go, and counts those that are there by their paths.
@@ -96,7 +96,7 @@ func (h *hooked) delivering(waiting *jam) (done func()) {
 	return func() { waiting.open(); running.Wait() }
 }
 
-func patient(c *cmd.Config) { c.Webhooks.Timeout = 10 * time.Minute }
+func patient(c *service.Config) { c.Webhooks.Timeout = 10 * time.Minute }
 
 // However many endpoints hang, one that does not gets its events, though it is as new as they are and was subscribed last.
 func TestWebhookHealthyAmongHanging(t *testing.T) {
@@ -141,7 +141,7 @@ func TestWebhookPerSubscription(t *testing.T) {
 }
 
 func fillsEndpoint(t *testing.T, concurrency, most int) (filled bool) {
-	h := newHooked(t, nil, patient, func(cfg *cmd.Config) { cfg.Webhooks.Concurrency = concurrency })
+	h := newHooked(t, nil, patient, func(cfg *service.Config) { cfg.Webhooks.Concurrency = concurrency })
 	busy := newJam(t, func(n int, _ *http.Request) bool { return n > 40 })
 	h.subscribe(h.org, busy.URL+"/busy")
 	h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, 100), ",")+`]}`).Is(200)
@@ -173,7 +173,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 	)
 	var bad *jam
 	hang := make(chan struct{})
-	h := newHooked(t, nil, patient, func(c *cmd.Config) { c.Webhooks.Concurrency = 2 })
+	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
 	bad = newJam(t, func(int, *http.Request) bool {
 		select {
 		case <-hang:
@@ -311,7 +311,7 @@ func TestWebhookNoneIsForgotten(t *testing.T) {
 					silence(h, id)
 				}
 			}
-		}, patient, func(c *cmd.Config) { c.Webhooks.Concurrency = 4 }) // one at a time of those that are new
+		}, patient, func(c *service.Config) { c.Webhooks.Concurrency = 4 }) // one at a time of those that are new
 		last := newTarget(t, nil)
 		for range 3 {
 			between = append(between, h.subscribe(h.org, last.URL+"/silent"))
@@ -333,7 +333,7 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 	t.Parallel()
 	const many = 70 // more than may wait in an organization that begins one at a time
 	hang := make(chan struct{})
-	h := newHooked(t, nil, patient, func(c *cmd.Config) { c.Webhooks.Concurrency = 2 })
+	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
 	dead := newJam(t, func(int, *http.Request) bool {
 		select {
 		case <-hang:

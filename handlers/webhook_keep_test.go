@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 )
 
 func (h *hooked) patch(status string) {
@@ -62,7 +62,7 @@ func TestWebhookFailing(t *testing.T) {
 		if !good[n] {
 			w.WriteHeader(502)
 		}
-	}, func(c *cmd.Config) { c.Webhooks.RetrySchedule = nil })
+	}, func(c *service.Config) { c.Webhooks.RetrySchedule = nil })
 	fail := func(after time.Duration, want string) {
 		t.Helper()
 		h.Clock.Advance(after)
@@ -92,7 +92,7 @@ func TestWebhookBacklog(t *testing.T) {
 		if bad {
 			w.WriteHeader(500)
 		}
-	}, func(c *cmd.Config) { c.Webhooks.MaxPending = 5 })
+	}, func(c *service.Config) { c.Webhooks.MaxPending = 5 })
 	h.happen(4)
 	h.wantState(h.id, "active - 0 - -")
 	h.Deliver() // they wait for their next attempts, which is waiting too

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
 	"prospector/internal/record"
+	"prospector/internal/service"
 	"prospector/internal/webhook"
 	"prospector/store"
 )
@@ -400,7 +400,7 @@ func TestWebhookMany(t *testing.T) {
 
 // A test is for the subscription that it tests, and for no other that wants to know of tests.
 func TestWebhookTestAlone(t *testing.T) {
-	app := apptest.New(t, func(c *cmd.Config) { c.Webhooks.RetrySchedule = nil })
+	app := apptest.New(t, func(c *service.Config) { c.Webhooks.RetrySchedule = nil })
 	acme, globex := app.Org("Acme"), app.Org("Globex")
 	rec := newReceiver(t)
 	var ids []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // marked is a text that is looked for in all that an organization has.
@@ -93,7 +93,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			per := map[string]int{}
-			h := newHooked(t, nil, func(cfg *cmd.Config) { cfg.Webhooks.RetrySchedule = []time.Duration{5 * time.Second} })
+			h := newHooked(t, nil, func(cfg *service.Config) { cfg.Webhooks.RetrySchedule = []time.Duration{5 * time.Second} })
 			h.org.Admin.Delete(h.path(h.id)).Is(204)
 			h.Work()
 			h.mark() // that nobody wants to know of
@@ -199,7 +199,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 		share = 32 // the dead of one organization that may hang at a time
 	)
 	hang := make(chan struct{})
-	h := newHooked(t, nil, patient, func(c *cmd.Config) { c.Webhooks.Concurrency = 4 })
+	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 4 })
 	h.org.Admin.Delete(h.path(h.id)).Is(204)
 	dead := newJam(t, func(int, *http.Request) bool {
 		select {

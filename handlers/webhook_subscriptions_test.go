@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // publicOnly is how the service runs unless it is told otherwise.
-func publicOnly(c *cmd.Config) { c.Webhooks.AllowPrivateNetworks = false }
+func publicOnly(c *service.Config) { c.Webhooks.AllowPrivateNetworks = false }
 
 // hasProblems wants that a body is refused for exactly these fields, all named at once.
 func hasProblems(t *testing.T, res *apptest.Response, paths ...string) {

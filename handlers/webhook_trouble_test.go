@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
 	"prospector/internal/apptest"
+	"prospector/internal/service"
 )
 
 // wire is an endpoint that says on each connection whatever the test wants, after it has read a request.
@@ -70,7 +70,7 @@ type trouble struct {
 }
 
 // wantTroubles subscribes all of them, lets an event happen, and wants one attempt of each to be on record as it says.
-func wantTroubles(t *testing.T, troubles []trouble, change func(*cmd.Config)) {
+func wantTroubles(t *testing.T, troubles []trouble, change func(*service.Config)) {
 	t.Helper()
 	h := newHooked(t, nil, change)
 	ids := map[string]string{}
@@ -146,7 +146,7 @@ func TestWebhookTroubles(t *testing.T) {
 		url := says(t, fmt.Sprintf("HTTP/1.1 %d Canary\r\nContent-Length: 6\r\n\r\ncanary", code))
 		troubles = append(troubles, trouble{fmt.Sprint("status ", code), url, code, fmt.Sprintf("http_%d: the endpoint answered with status %d", code, code)})
 	}
-	wantTroubles(t, troubles, func(c *cmd.Config) { c.Webhooks.Timeout = time.Minute })
+	wantTroubles(t, troubles, func(c *service.Config) { c.Webhooks.Timeout = time.Minute })
 	if wrote.Load() >= 64<<20 {
 		t.Error("megabytes of headers are read")
 	}
@@ -173,7 +173,7 @@ func TestWebhookTimeouts(t *testing.T) {
 		{"drips a header", wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nA: "); drip(c, "a") }), 0, timeoutText},
 		{"drips headers", wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"); drip(c, "A: b\r\n") }), 0, timeoutText},
 		{"goes on to continue", wire(t, func(c *net.TCPConn) { drip(c, "HTTP/1.1 102 Processing\r\n\r\n") }), 0, timeoutText},
-	}, func(c *cmd.Config) { c.Webhooks.Timeout = 500 * time.Millisecond })
+	}, func(c *service.Config) { c.Webhooks.Timeout = 500 * time.Millisecond })
 }
 
 // Nobody is sent where an endpoint points to.
@@ -195,7 +195,7 @@ func TestWebhookRedirects(t *testing.T) {
 			troubles = append(troubles, trouble{fmt.Sprint(code, " to ", location), to.URL, code, redirectText})
 		}
 	}
-	wantTroubles(t, troubles, func(*cmd.Config) {})
+	wantTroubles(t, troubles, func(*service.Config) {})
 	if got := canary.asked(); len(got) != 0 {
 		t.Errorf("the target of the redirects was asked: %v", got)
 	}
@@ -248,7 +248,7 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 		}
 	}
 	const chunked = " Fine\r\nTransfer-Encoding: chunked\r\n\r\n"
-	h := newHooked(t, nil, func(c *cmd.Config) { c.Webhooks.Timeout = time.Hour })
+	h := newHooked(t, nil, func(c *service.Config) { c.Webhooks.Timeout = time.Hour })
 	var over sync.WaitGroup
 	want := map[string]string{}
 	for _, code := range []string{"200", "500"} {
@@ -317,7 +317,7 @@ func TestWebhookManners(t *testing.T) {
 			t.Errorf("the headers are %v", got.header)
 		}
 		for name, want := range map[string]string{
-			"Content-Type": "application/json", "User-Agent": "Prospector/" + cmd.Version, "Webhook-Id": id, "Content-Length": strconv.Itoa(len(got.body)),
+			"Content-Type": "application/json", "User-Agent": "Prospector/" + service.Version, "Webhook-Id": id, "Content-Length": strconv.Itoa(len(got.body)),
 			"Webhook-Timestamp": strconv.FormatInt(apptest.Start.Add(1234*time.Millisecond+time.Duration(i)*time.Hour).Unix(), 10),
 		} {
 			if all := got.header[name]; len(all) != 1 || all[0] != want {

@@ -19,17 +19,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/catalog"
 	"prospector/internal/identity"
 	"prospector/internal/record"
+	"prospector/internal/service"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
 // App is a running service.
 type App struct {
-	*cmd.Service
+	*service.Service
 	URL   string
 	Clock *Clock
 	Log   *Log // the output of the service's logger
@@ -58,8 +58,8 @@ func (l *Log) String() string {
 }
 
 // Config returns the settings of tests: no rate limit, and small request bodies.
-func Config(dir string) cmd.Config {
-	cfg := cmd.Config{Addr: "127.0.0.1:0", DataDir: dir}
+func Config(dir string) service.Config {
+	cfg := service.Config{Addr: "127.0.0.1:0", DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "info", "text"
 	cfg.Limits.BodyBytes = 1 << 20
 	cfg.Index.CacheBytes = 64 << 20
@@ -73,14 +73,14 @@ func Config(dir string) cmd.Config {
 
 // New starts a service on an empty directory. The change functions may alter its settings first. The
 // service stops at the end of the test.
-func New(t testing.TB, change ...func(*cmd.Config)) *App {
+func New(t testing.TB, change ...func(*service.Config)) *App {
 	t.Helper()
 	cfg := Config(t.TempDir())
 	for _, c := range change {
 		c(&cfg)
 	}
 	a := &App{t: t, Clock: &Clock{now: Start}, Log: &Log{}}
-	a.Service = &cmd.Service{Config: cfg}
+	a.Service = &service.Service{Config: cfg}
 	a.Start()
 	t.Cleanup(a.Stop)
 	return a
@@ -89,7 +89,7 @@ func New(t testing.TB, change ...func(*cmd.Config)) *App {
 // Start starts a service that was stopped, on the same directory.
 func (a *App) Start() {
 	a.t.Helper()
-	s, err := cmd.Open(a.Config, slog.New(slog.NewTextHandler(a.Log, nil)), a.Clock.Now)
+	s, err := service.Open(a.Config, service.Options{Log: slog.New(slog.NewTextHandler(a.Log, nil)), Clock: a.Clock.Now})
 	if err != nil {
 		a.t.Fatal(err)
 	}

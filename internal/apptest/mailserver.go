@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 )
 
 // MailDrop is a reply that makes the mail server close the connection instead.
@@ -70,7 +70,7 @@ func NewMailServer(t testing.TB) *MailServer {
 }
 
 // Settings configures a service to send its messages to the server.
-func (s *MailServer) Settings(cfg *cmd.Config) {
+func (s *MailServer) Settings(cfg *service.Config) {
 	cfg.Mail.Transport = "smtp"
 	cfg.Mail.SMTP.Host, cfg.Mail.SMTP.Port, cfg.Mail.SMTP.TLS = s.Addr.IP.String(), s.Addr.Port, "none"
 }

@@ -13,7 +13,7 @@ import (
 func BenchmarkService(b *testing.B) {
 	n := size(b)
 	dir := b.TempDir()
-	s := service(b, dir)
+	s := openService(b, dir)
 	big := newTenant(b, s, "Large", 60)
 	start := time.Now()
 	ids := load(b, s, big, n, 1)
@@ -44,7 +44,7 @@ func BenchmarkService(b *testing.B) {
 		b.Fatal(err)
 	}
 	start = time.Now()
-	s = service(b, dir)
+	s = openService(b, dir)
 	l.s, l.kind = s, s.CRM.Contacts.List
 	l.page(plan(b, l.kind, `{}`))
 	first, within := time.Since(start), time.Second
@@ -68,7 +68,7 @@ func BenchmarkService(b *testing.B) {
 // BenchmarkRecords runs what many records at once go through: batches, exports, the deletion of what all of them bear.
 func BenchmarkRecords(b *testing.B) {
 	n := size(b)
-	s := service(b, b.TempDir())
+	s := openService(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
 	t := newTenant(b, s, "Loaded", 60)
 	start := time.Now()

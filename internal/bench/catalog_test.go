@@ -37,7 +37,7 @@ func BenchmarkCatalog(b *testing.B) {
 	for range rounds {
 		dir := b.TempDir()
 		took, anon := loadCatalog(b, binary, dir, companies, people)
-		s := service(b, dir)
+		s := openService(b, dir)
 		var bare time.Duration
 		for _, k := range []*index.Kind{s.Catalog.CompanyList, s.Catalog.PersonList} {
 			x := newBareBleve(b, &lists{b: b, s: s, org: catalog.Org, kind: k})

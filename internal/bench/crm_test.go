@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -26,7 +26,7 @@ const (
 )
 
 // measureBatch prints how fast records come in over HTTP, many in a request, against loading them in process.
-func measureBatch(b *testing.B, s *cmd.Service, n int, inProcess float64, bare *bareBleve) tenant {
+func measureBatch(b *testing.B, s *service.Service, n int, inProcess float64, bare *bareBleve) tenant {
 	t := newTenant(b, s, "Batches", 60)
 	server := httptest.NewServer(s.API)
 	defer server.Close()
@@ -90,7 +90,7 @@ func sendBatches(b *testing.B, server *httptest.Server, t tenant, entity string,
 }
 
 // measureExport prints how fast a whole list is streamed, against writing the same bytes to a socket.
-func measureExport(b *testing.B, s *cmd.Service, t tenant) {
+func measureExport(b *testing.B, s *service.Service, t tenant) {
 	server := httptest.NewServer(s.API)
 	defer server.Close()
 	export := func(body string) ([]byte, error) {
@@ -143,7 +143,7 @@ func measureExport(b *testing.B, s *cmd.Service, t tenant) {
 }
 
 // contactIDs are the ids of all contacts, in the order of creation.
-func contactIDs(b *testing.B, s *cmd.Service, t tenant) (ids []uuid.UUID) {
+func contactIDs(b *testing.B, s *service.Service, t tenant) (ids []uuid.UUID) {
 	err := s.Store.View(t.id, func(tx *store.Tx) error {
 		return tx.Records("contacts", uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
 			ids = append(ids, id)
@@ -209,7 +209,7 @@ func inPieces(w io.Writer, b []byte) error {
 }
 
 // fromStore reads records as they are stored and writes them.
-func fromStore(w io.Writer, s *cmd.Service, org uuid.UUID, ids []uuid.UUID) error {
+func fromStore(w io.Writer, s *service.Service, org uuid.UUID, ids []uuid.UUID) error {
 	var piece []byte
 	for some := range slices.Chunk(ids, 500) {
 		piece = piece[:0]
@@ -236,7 +236,7 @@ func fromStore(w io.Writer, s *cmd.Service, org uuid.UUID, ids []uuid.UUID) erro
 
 // measureTagDeletion prints how long it takes to delete a tag that all records bear, against reading one of them, and how
 // long the clean-up goes on.
-func measureTagDeletion(b *testing.B, s *cmd.Service, t tenant, n int) {
+func measureTagDeletion(b *testing.B, s *service.Service, t tenant, n int) {
 	server := httptest.NewServer(s.API)
 	defer server.Close()
 	url := server.URL

@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/record"
+	"prospector/internal/service"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -47,8 +47,8 @@ func size(b *testing.B) int {
 }
 
 // service is the whole service on a directory, as serve runs it with its default settings but without a rate limit, and that webhooks may be on this machine.
-func service(b *testing.B, dir string) *cmd.Service {
-	s, err := cmd.Open(settings(dir), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), nil)
+func openService(b *testing.B, dir string) *service.Service {
+	s, err := service.Open(settings(dir), service.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func service(b *testing.B, dir string) *cmd.Service {
 }
 
 // settings are the usual ones.
-func settings(dir string) cmd.Config {
-	cfg := cmd.Config{DataDir: dir}
+func settings(dir string) service.Config {
+	cfg := service.Config{DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "error", "text"
 	cfg.Limits.BodyBytes = 8 << 20
 	cfg.Index.CacheBytes = 256 << 20
@@ -87,7 +87,7 @@ func value(b *testing.B, text string) shape.Value {
 	return v
 }
 
-func newTenant(b *testing.B, s *cmd.Service, name string, tags int) tenant {
+func newTenant(b *testing.B, s *service.Service, name string, tags int) tenant {
 	ctx := context.Background()
 	org, err := s.Identity.CreateOrganization(ctx, store.Actor{}, value(b, fmt.Sprintf(`{"name":%q}`, name)))
 	if err != nil {
@@ -177,7 +177,7 @@ func containsText(items []shape.Value, text string) bool {
 var firstDay = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // load creates contacts, many in a transaction, and gives their ids.
-func load(b *testing.B, s *cmd.Service, t tenant, n int, seed uint64) []uuid.UUID {
+func load(b *testing.B, s *service.Service, t tenant, n int, seed uint64) []uuid.UUID {
 	r := rand.New(rand.NewPCG(seed, 7))
 	ids := make([]uuid.UUID, 0, n)
 	for len(ids) < n {

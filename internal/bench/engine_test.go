@@ -21,9 +21,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/crm"
 	"prospector/internal/mail"
+	"prospector/internal/service"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -59,7 +59,7 @@ func BenchmarkEngine(b *testing.B) {
 // campaignBench is a campaign whose contacts wait for a message that is due at nine of some day.
 type campaignBench struct {
 	outreachBench
-	s        *cmd.Service
+	s        *service.Service
 	campaign uuid.UUID
 	clock    atomic.Int64 // what is added to that of the wall
 }
@@ -75,8 +75,10 @@ func newCampaignBench(b *testing.B, contacts, day int, addr string) *campaignBen
 		cfg.Mail.Transport, cfg.Mail.SMTP.Host, cfg.Mail.SMTP.TLS = "smtp", host, mail.NoTLS
 		cfg.Mail.SMTP.Port, _ = strconv.Atoi(port)
 	}
-	s, err := cmd.Open(cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		func() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) })
+	s, err := service.Open(cfg, service.Options{
+		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Clock: func() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) },
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,14 +12,14 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 )
 
 // clients is how many callers measureHTTP has at once.
 const clients = 8
 
 // measureHTTP prints the default list over HTTP against a bare handler that writes the same bytes.
-func measureHTTP(b *testing.B, s *cmd.Service, t tenant) {
+func measureHTTP(b *testing.B, s *service.Service, t tenant) {
 	server := httptest.NewServer(s.API)
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"prospector/cmd"
+	"prospector/internal/service"
 	"prospector/internal/shape"
 )
 
@@ -26,7 +27,7 @@ import (
 func BenchmarkImport(b *testing.B) {
 	n := size(b)
 	dir := b.TempDir()
-	s := service(b, dir)
+	s := openService(b, dir)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -66,7 +67,7 @@ func BenchmarkImport(b *testing.B) {
 }
 
 // timed gives the records a second of what writes n of them, until they are indexed.
-func timed(b *testing.B, s *cmd.Service, n int, write func()) float64 {
+func timed(b *testing.B, s *service.Service, n int, write func()) float64 {
 	start := time.Now()
 	write()
 	if err := s.Index.Settle(); err != nil {
@@ -155,7 +156,7 @@ func measureImportMemory(b *testing.B, n int) {
 	}
 	peak := func(n int) int64 {
 		dir := b.TempDir()
-		s := service(b, dir)
+		s := openService(b, dir)
 		t := newTenant(b, s, "Memory", 60)
 		if err := s.Close(); err != nil {
 			b.Fatal(err)

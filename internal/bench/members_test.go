@@ -14,7 +14,7 @@ import (
 // BenchmarkMembers measures lists within sets of contacts against the same lists of all of them.
 func BenchmarkMembers(b *testing.B) {
 	n := size(b)
-	s := service(b, b.TempDir())
+	s := openService(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
 	org := newTenant(b, s, "Large", 60)
 	ids := load(b, s, org, n, 1)

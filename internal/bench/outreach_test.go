@@ -24,7 +24,7 @@ const (
 // BenchmarkOutreach prints what enrolling contacts costs over HTTP, against a bare write of the same keys, and simulating a campaign,
 // against a list.
 func BenchmarkOutreach(b *testing.B) {
-	s := service(b, b.TempDir())
+	s := openService(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
 	o := &outreachBench{b: b, org: newTenant(b, s, "Large", 60), random: rand.New(rand.NewPCG(5, 6)), client: &http.Client{}}
 	o.contacts = load(b, s, o.org, size(b), 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 
-	"prospector/cmd"
 	"prospector/internal/catalog"
+	"prospector/internal/service"
 	"prospector/internal/tam"
 	"prospector/store"
 )
@@ -24,7 +24,7 @@ import (
 // reading it, excluding 1,000 companies against writing the members that it changes.
 func BenchmarkPreview(b *testing.B) {
 	n := size(b)
-	s := service(b, b.TempDir())
+	s := openService(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
 	err := s.Catalog.Generate(context.Background(), s.Store, catalog.Generation{Companies: n, PeoplePerCompany: 3, Seed: 1}, func(int, int) {})
 	if err != nil {
@@ -57,7 +57,7 @@ func BenchmarkPreview(b *testing.B) {
 
 type previews struct {
 	b   *testing.B
-	s   *cmd.Service
+	s   *service.Service
 	org uuid.UUID
 }
 

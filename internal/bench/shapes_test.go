@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/index"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -76,7 +76,7 @@ func compared(n int, tag uuid.UUID) []shapeOf {
 // lists is the engine with the large organization.
 type lists struct {
 	b    *testing.B
-	s    *cmd.Service
+	s    *service.Service
 	org  uuid.UUID
 	kind *index.Kind
 	buf  []byte

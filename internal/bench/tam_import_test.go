@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/catalog"
+	"prospector/internal/service"
 	"prospector/internal/tam"
 	"prospector/store"
 )
@@ -20,7 +20,7 @@ import (
 // BenchmarkTAMImport prints how fast the Import of a Preview of 10,000 companies and 30,000 people makes Accounts and Contacts of them,
 // against batches of the same over HTTP.
 func BenchmarkTAMImport(b *testing.B) {
-	s := service(b, b.TempDir())
+	s := openService(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
 	err := s.Catalog.Generate(context.Background(), s.Store, catalog.Generation{Companies: 10_000, PeoplePerCompany: 3, Seed: 1}, func(int, int) {})
 	if err != nil {
@@ -80,7 +80,7 @@ var (
 	contactFields = []string{"first_name", "last_name", "email", "title", "phone_number", "linkedin_url", "location"}
 )
 
-func readMarket(b *testing.B, s *cmd.Service, t tenant, preview uuid.UUID) *marketBodies {
+func readMarket(b *testing.B, s *service.Service, t tenant, preview uuid.UUID) *marketBodies {
 	market := &marketBodies{}
 	selected := true
 	for page := 1; ; page++ {
@@ -126,7 +126,7 @@ func part(of map[string]any, keys []string) map[string]any {
 
 // send sends them as batches, the accounts and then the contacts, which name them, until they are indexed. What a client does to make
 // the bodies does not count.
-func (m *marketBodies) send(b *testing.B, s *cmd.Service, server *httptest.Server, t tenant) (took time.Duration) {
+func (m *marketBodies) send(b *testing.B, s *service.Service, server *httptest.Server, t tenant) (took time.Duration) {
 	bodies := recordBatches(b, m.accounts)
 	start := time.Now()
 	answers := sendBatches(b, server, t, "accounts", bodies)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 	"prospector/store"
 )
 
@@ -27,7 +27,7 @@ const (
 // fairness is an organization with an endpoint that answers, amid others that hang.
 type fairness struct {
 	b       *testing.B
-	s       *cmd.Service
+	s       *service.Service
 	t       tenant
 	contact uuid.UUID
 	hanging []uuid.UUID
@@ -37,7 +37,7 @@ type fairness struct {
 
 // measureFairness prints how long an event takes from its commit to an endpoint that answers: alone, and when each event also goes to
 // a thousand endpoints of the same organization that hang.
-func measureFairness(b *testing.B, s *cmd.Service) {
+func measureFairness(b *testing.B, s *service.Service) {
 	f := &fairness{b: b, s: s, t: newTenant(b, s, "Fair", 10), arrived: make(chan time.Time, 1)}
 	f.contact = load(b, s, f.t, 1, 1)[0]
 	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { f.arrived <- time.Now() }))

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bytes"
-
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -22,8 +21,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/cmd"
 	"prospector/internal/record"
+	"prospector/internal/service"
 	"prospector/internal/webhook"
 	"prospector/store"
 )
@@ -35,19 +34,19 @@ const events = 20_000
 // they are on their way to an endpoint that answers while a thousand others of its organization do not.
 func BenchmarkWebhooks(b *testing.B) {
 	b.Run("rate", func(b *testing.B) {
-		s := service(b, b.TempDir())
+		s := openService(b, b.TempDir())
 		b.Cleanup(func() { s.Close() })
 		measureDeliveries(b, s)
 	})
 	b.Run("fairness", func(b *testing.B) {
-		s := service(b, b.TempDir())
+		s := openService(b, b.TempDir())
 		b.Cleanup(func() { s.Close() })
 		measureFairness(b, s)
 	})
 }
 
 // subscribe makes a subscription of the tenant.
-func subscribe(b *testing.B, s *cmd.Service, t tenant, trigger, url string) (id uuid.UUID) {
+func subscribe(b *testing.B, s *service.Service, t tenant, trigger, url string) (id uuid.UUID) {
 	err := s.Store.Update(context.Background(), t.id, store.Actor{}, func(tx *store.Tx) error {
 		doc, _, err := s.Webhooks.Create(tx, record.NewDraft[webhook.Subscription](value(b, fmt.Sprintf(`{"url":%q,"triggers":[%q]}`, url, trigger))))
 		id = doc.ID
@@ -60,7 +59,7 @@ func subscribe(b *testing.B, s *cmd.Service, t tenant, trigger, url string) (id 
 }
 
 // sending has the service deliver until stop is called, which returns when nothing is under way any more.
-func sending(s *cmd.Service) (stop func()) {
+func sending(s *service.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Webhooks.Sender.Run(ctx) })
@@ -106,7 +105,7 @@ func (c *counter) timed(n int, run func()) float64 {
 // deliveries measures the way to one endpoint. Each turn has an organization of its own.
 type deliveries struct {
 	b      *testing.B
-	s      *cmd.Service
+	s      *service.Service
 	to     *counter
 	server *httptest.Server
 	atOnce int // as many as one endpoint gets
@@ -114,7 +113,7 @@ type deliveries struct {
 }
 
 // measureDeliveries prints the deliveries a second of what waits, and of what is written at the same time, in turns with a bare loop.
-func measureDeliveries(b *testing.B, s *cmd.Service) {
+func measureDeliveries(b *testing.B, s *service.Service) {
 	d := &deliveries{b: b, s: s, to: newCounter(b), server: httptest.NewServer(s.API), atOnce: s.Config.Webhooks.Concurrency / 4}
 	defer d.server.Close()
 	const rounds = 5

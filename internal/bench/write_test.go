@@ -20,7 +20,7 @@ import (
 	bleve "github.com/blevesearch/bleve_index_api"
 	"github.com/google/uuid"
 
-	"prospector/cmd"
+	"prospector/internal/service"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -129,7 +129,7 @@ func benchBody(n int) shape.Value {
 
 // measureUpdates prints durable updates of single records by many writers: in a burst against bare bbolt, for a minute
 // against bare bleve, with the lists beside them, and over HTTP.
-func measureUpdates(b *testing.B, s *cmd.Service, t tenant, l *lists, ids []uuid.UUID, bleve *bareBleve) {
+func measureUpdates(b *testing.B, s *service.Service, t tenant, l *lists, ids []uuid.UUID, bleve *bareBleve) {
 	inProcess := func(n int) error {
 		return s.Store.Update(context.Background(), t.id, store.Actor{Operation: "update_contact", RequestID: "bench"}, func(tx *store.Tx) error {
 			_, err := s.CRM.Contacts.Update(tx, ids[rand.IntN(len(ids))], nil, benchBody(n))
@@ -199,7 +199,7 @@ func measureUpdates(b *testing.B, s *cmd.Service, t tenant, l *lists, ids []uuid
 		bareBatch, before, again, rate["in process"]/theirs, verdict(rate["in process"]/theirs >= 0.5), rate["over HTTP"]/theirs)
 }
 
-func contactOf(s *cmd.Service, org, id uuid.UUID) (change uint64, public []byte, err error) {
+func contactOf(s *service.Service, org, id uuid.UUID) (change uint64, public []byte, err error) {
 	err = s.Store.View(org, func(tx *store.Tx) error {
 		change, public, err = tx.Reader("contacts").Public(id)
 		public = bytes.Clone(public)

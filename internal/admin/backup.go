@@ -1,0 +1,110 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"prospector/internal/catalog"
+	"prospector/internal/service"
+	"prospector/store"
+)
+
+// BackupResult is a backup that is to be handed over.
+type BackupResult struct {
+	File
+	Records int `json:"records"`
+}
+
+// backup makes a backup inside the data directory: a copy of one moment, without what was deleted, which is CheckResult and then
+// packed.
+var Backup = Operation[struct{}, BackupResult]{
+	name: "backup", Unit: Bytes,
+	doLong: func(ctx context.Context, s *service.Service, _ struct{}, report Progress) (b BackupResult, err error) {
+		work, err := workDir(s)
+		if err != nil {
+			return b, err
+		}
+		defer func() {
+			if err != nil {
+				_ = os.RemoveAll(work)
+			}
+		}()
+		copied, compact := filepath.Join(work, "copy"), filepath.Join(work, "compact")
+		half := func(before int64) func(done, total int64) {
+			return func(done, total int64) { report(int(before*total+done), int(2*total)) }
+		}
+		if err := s.Store.Snapshot(ctx, copied, half(0)); err != nil {
+			return b, err
+		}
+		if err := errors.Join(store.Compact(copied, compact), os.RemoveAll(copied)); err != nil {
+			return b, err
+		}
+		m, err := checkCopy(ctx, compact, s.Config, s.Log, nil)
+		if err != nil {
+			return b, fmt.Errorf("no backup was made: %w ('prospector check' tells more)", err)
+		}
+		m.CreatedAt = s.Store.Now()
+		b.Records = m.Records
+		b.File, err = makeFile(work, func(w io.Writer) error { return store.Pack(ctx, w, compact, m, half(1)) })
+		return b, errors.Join(err, os.RemoveAll(compact))
+	},
+}
+
+// checkCopy opens a copy of a store, finds it without fault or tells what is wrong, and lets prepare write to it.
+func checkCopy(ctx context.Context, dir string, cfg service.Config, log *slog.Logger, prepare func(*service.Service) error) (m store.Manifest, err error) {
+	s, err := service.OpenStore(dir, cfg, log)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, s.Store.Close()) }()
+	problems, first := 0, ""
+	err = checkStore(ctx, s, false, func(what string, _ bool) {
+		if problems++; problems == 1 {
+			first = what
+		}
+	})
+	if err != nil {
+		return m, err
+	}
+	if problems > 0 {
+		return m, fmt.Errorf("%d problems were found in the store: %s", problems, first)
+	}
+	m = store.Manifest{Version: service.Version, Epoch: s.Store.Epoch()}
+	if m.Organizations, m.Records, err = count(s); err != nil || prepare == nil {
+		return m, err
+	}
+	return m, prepare(s)
+}
+
+// count tells how many organizations there are, and how many records they and the catalogue have.
+func count(s *service.Service) (orgs, records int, err error) {
+	ids, err := s.Store.Organizations()
+	for _, org := range ids {
+		if err == nil {
+			err = s.Store.View(org, func(tx *store.Tx) error {
+				records += recordsOf(s, tx)
+				return nil
+			})
+		}
+	}
+	if err == nil {
+		err = s.Store.View(catalog.Org, func(tx *store.Tx) error {
+			records += s.Catalog.Companies.Count(tx) + s.Catalog.People.Count(tx)
+			return nil
+		})
+	}
+	return len(ids), records, err
+}
+
+// recordsOf tells how many records the organization of a transaction has.
+func recordsOf(s *service.Service, tx *store.Tx) (records int) {
+	for _, k := range s.Lists() {
+		records += tx.RecordCount(k.Table())
+	}
+	return records
+}

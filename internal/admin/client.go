@@ -1,0 +1,77 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"syscall"
+)
+
+func (op Operation[In, Out]) ask(ctx context.Context, dataDir string, in In, file io.Reader, report Progress) (out Out, err error) {
+	line, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	var Input io.Reader = bytes.NewReader(append(line, '\n'))
+	if file != nil {
+		Input = io.MultiReader(Input, file)
+	}
+	client := http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (conn net.Conn, err error) {
+			err = atSocket(dataDir, func(path string) error {
+				conn, err = (&net.Dialer{}).DialContext(ctx, "unix", path)
+				return err
+			})
+			return conn, err
+		},
+		DisableKeepAlives: true,
+	}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://admin/"+op.name, Input)
+	if err != nil {
+		return out, err
+	}
+	res, err := client.Do(req)
+	var dial *net.OpError
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR):
+		return out, errNoServer
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return out, fmt.Errorf("cannot reach the server: %w; run it as the user whom the server runs as", dial)
+	}
+	var unread unreadable
+	if errors.As(err, &unread) {
+		return out, unread
+	}
+	if err != nil {
+		return out, wentAway(err)
+	}
+	defer res.Body.Close()
+	for answer := json.NewDecoder(res.Body); ; {
+		var r reply[Out]
+		switch err := answer.Decode(&r); {
+		case err != nil:
+			return out, wentAway(err)
+		case r.Error != "":
+			return out, errors.New(r.Error)
+		case r.Out != nil:
+			return *r.Out, nil
+		}
+		report(r.Done, r.Total)
+	}
+}
+
+// wentAway says that the server did not answer: it was killed, most likely.
+func wentAway(err error) error {
+	var asked *url.Error
+	if errors.As(err, &asked) {
+		err = asked.Err
+	}
+	return fmt.Errorf("the server went away before it answered (%w); what it had done until then is kept", err)
+}

@@ -1,0 +1,109 @@
+// Package admin owns the operations of the operator: organizations, users and keys, imports, backups, checks. Each is one
+// Operation, which runs inside the server through the admin socket or, when no server runs, directly on the store. It must
+// not know the command line: commands pass it settings and print its results.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"prospector/internal/fault"
+	"prospector/internal/service"
+	"prospector/store"
+)
+
+// Operation is what a command does to the service. Exactly one of do, doLong and doFile is set.
+type Operation[In, Out any] struct {
+	// Unit is what the progress of the operation counts.
+	Unit Unit
+
+	name string
+	do   func(context.Context, *service.Service, In) (Out, error)
+	// doLong runs an operation that takes long enough to report its progress.
+	doLong func(context.Context, *service.Service, In, Progress) (Out, error)
+	// doFile runs an operation on a file, which is streamed because the server may not be able to open it.
+	doFile func(context.Context, *service.Service, In, io.Reader) (Out, error)
+	// createsStore lets the operation create the store if it does not exist.
+	createsStore bool
+}
+
+// Caller is the command that runs an operation.
+type Caller struct {
+	Config   service.Config
+	Progress Progress
+	Fatal    func(error) // see service.Options
+}
+
+func (op Operation[In, Out]) perform(ctx context.Context, s *service.Service, in In, file io.Reader, report Progress) (Out, error) {
+	switch {
+	case op.doLong != nil:
+		return op.doLong(ctx, s, in, report)
+	case op.doFile != nil:
+		return op.doFile(ctx, s, in, file)
+	}
+	return op.do(ctx, s, in)
+}
+
+var (
+	errNoServer    = errors.New("no server is running")
+	errStopping    = errors.New("the server is shutting down")
+	errInterrupted = errors.New("interrupted; what was done until then is kept")
+)
+
+// Run runs the operation in the server, or directly on the store if no server is running.
+func (op Operation[In, Out]) Run(ctx context.Context, by Caller, in In) (out Out, err error) {
+	return op.RunFile(ctx, by, in, nil, 0)
+}
+
+// RunFile is Run for an operation on a file. size is 0 if it is not known.
+func (op Operation[In, Out]) RunFile(ctx context.Context, by Caller, in In, file io.Reader, size int) (out Out, err error) {
+	if file != nil {
+		file = &progressReader{Reader: file, size: size, report: by.Progress}
+	}
+	// A server may start or stop between the two attempts, so both are repeated while the store is locked.
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		out, err = op.ask(ctx, by.Config.DataDir, in, file, by.Progress)
+		if errors.Is(err, errNoServer) {
+			out, err = op.direct(ctx, by, in, file)
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return out, errInterrupted
+		case !errors.Is(err, store.ErrLocked) || time.Now().After(deadline):
+			return out, err
+		}
+	}
+}
+
+// direct runs the operation on the store.
+func (op Operation[In, Out]) direct(ctx context.Context, by Caller, in In, file io.Reader) (out Out, err error) {
+	dir := by.Config.DataDir
+	if _, err := os.Stat(filepath.Join(dir, store.FileName)); errors.Is(err, os.ErrNotExist) && !op.createsStore {
+		return out, fmt.Errorf("there is no store in %s; 'prospector org create' makes one, --data-dir names another", dir)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	slog.SetDefault(log)
+	s, err := service.Open(by.Config, service.Options{Log: log, Fatal: by.Fatal})
+	if err != nil {
+		return out, err
+	}
+	out, err = op.perform(ctx, s, in, file, by.Progress)
+	return out, errors.Join(err, s.Close())
+}
+
+// Message returns the text of an error on one line, without its code, which is meant for programs.
+func Message(err error) string {
+	var f *fault.Error
+	text := err.Error()
+	if errors.As(err, &f) {
+		text = f.Message
+	}
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
+}

@@ -1,0 +1,78 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"prospector/internal/fault"
+	"prospector/internal/identity"
+	"prospector/internal/service"
+	"prospector/store"
+)
+
+// Organizations returns all organizations.
+func Organizations(s *service.Service) ([]identity.Organization, error) {
+	list := []identity.Organization{}
+	ids, err := s.Store.Organizations()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		err := s.Store.View(id, func(tx *store.Tx) error {
+			doc, err := s.Identity.Organizations.Get(tx, id)
+			if err == nil {
+				list = append(list, doc.Record)
+			}
+			return err
+		})
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// organization finds an organization by its id or, when only one has it, by its name. An id wins over a name, which
+// any organization may take.
+func organization(s *service.Service, idOrName string) (identity.Organization, error) {
+	orgs, err := Organizations(s)
+	if err != nil {
+		return identity.Organization{}, err
+	}
+	var named []identity.Organization
+	var ids []string
+	for _, o := range orgs {
+		if o.ID.String() == idOrName {
+			return o, nil
+		}
+		if o.Name == idOrName {
+			named, ids = append(named, o), append(ids, o.ID.String())
+		}
+	}
+	switch len(named) {
+	case 0:
+		return identity.Organization{}, fmt.Errorf("there is no organization %q; 'prospector org list' shows those there are", idOrName)
+	case 1:
+		return named[0], nil
+	}
+	return identity.Organization{}, fmt.Errorf("%d organizations are called %q, name one by its id: %s", len(named), idOrName, strings.Join(ids, ", "))
+}
+
+// change runs fn in a transaction of the named organization, on behalf of the operator.
+func change(ctx context.Context, s *service.Service, idOrName, operation string, fn func(*store.Tx) error) error {
+	org, err := organization(s, idOrName)
+	if err != nil {
+		return err
+	}
+	return s.Store.Update(ctx, org.ID, store.Actor{Operation: operation}, fn)
+}
+
+// view runs fn over the named organization's data.
+func view(s *service.Service, idOrName string, fn func(*store.Tx) error) error {
+	org, err := organization(s, idOrName)
+	if err != nil {
+		return err
+	}
+	return s.Store.View(org.ID, fn)
+}

@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"prospector/internal/service"
+	"prospector/store"
+)
+
+// RestoreResult is what restore prints.
+type RestoreResult struct {
+	Records int    `json:"records"`
+	Aside   string `json:"aside,omitempty"` // where the old store is
+}
+
+// Restore puts a backup in the place of all data. No server may be running.
+func Restore(ctx context.Context, by Caller, file string) (result RestoreResult, err error) {
+	if result.Records, err = unpack(ctx, by, file); err != nil {
+		return result, fmt.Errorf("nothing was changed: %w", err)
+	}
+	cfg := by.Config
+	if result.Aside, err = store.Replace(cfg.DataDir, cfg.WorkDir(), time.Now()); err != nil {
+		return result, err
+	}
+	// The indexes are of the old store; they would also be found out.
+	_ = errors.Join(os.RemoveAll(cfg.WorkDir()), os.RemoveAll(cfg.IndexDir()))
+	return result, nil
+}
+
+// unpack puts the store of a backup into the work directory, finds it without fault, and prepares it to take the place of the
+// other. When it fails, nothing is left of it.
+func unpack(ctx context.Context, by Caller, file string) (records int, err error) {
+	cfg := by.Config
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if err := store.CheckUnlocked(cfg.DataDir); err != nil {
+		return 0, fmt.Errorf("%w; stop the server first", err)
+	}
+	work := cfg.WorkDir()
+	_, missing := os.Stat(cfg.DataDir)
+	if err := errors.Join(os.RemoveAll(work), os.MkdirAll(work, 0o700)); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(work)
+			if missing != nil {
+				_ = os.Remove(cfg.DataDir)
+			}
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+	}()
+	manifest, err := store.Unpack(ctx, &progressReader{Reader: f, size: int(info.Size()), report: by.Progress}, work)
+	if err != nil {
+		return 0, err
+	}
+	have, err := checkCopy(ctx, work, cfg, cfg.Logger(), func(s *service.Service) error {
+		return errors.Join(s.Outreach.PauseRestored(ctx), s.Store.BeginEpoch(ctx))
+	})
+	if err == nil && (have.Records != manifest.Records || have.Organizations != manifest.Organizations) {
+		err = fmt.Errorf("it has %d records of %d organizations, its manifest says %d of %d", have.Records, have.Organizations, manifest.Records, manifest.Organizations)
+	}
+	return have.Records, err
+}

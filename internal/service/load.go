@@ -1,0 +1,242 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/viper"
+)
+
+// variablePrefix begins the name of every environment variable that is a setting.
+const variablePrefix = "PROSPECTOR_"
+
+// Sources are where Load reads settings from. Flags override environment variables, which override the file, which
+// overrides the defaults.
+type Sources struct {
+	Defaults Config
+	File     string          // path of the settings file, or empty
+	Flags    map[string]Flag // by setting, those given on the command line
+}
+
+// Flag is a setting given on the command line.
+type Flag struct{ Name, Value string }
+
+// SettingsError reports every invalid setting.
+type SettingsError struct {
+	problems []string
+	// Usage reports whether at least one of the invalid settings was given as a flag.
+	Usage bool
+}
+
+func (e *SettingsError) Error() string { return "settings: " + strings.Join(e.problems, "; ") }
+
+// Load reads and checks the settings. Invalid settings are reported together as a *SettingsError.
+func Load(from Sources) (cfg Config, err error) {
+	cfg = from.Defaults
+	fields := cfg.fields()
+	v := viper.New()
+	// AutomaticEnv is not used: a variable with the name of a group would hide what the file says of the group.
+	for key := range fields {
+		if err := v.BindEnv(key, variable(key)); err != nil {
+			return cfg, err
+		}
+	}
+	var found []mistake
+	if from.File != "" {
+		if found, err = readFile(v, from.File, fields); err != nil {
+			return cfg, fmt.Errorf("settings file %s: %w", from.File, err)
+		}
+	}
+	for key, flag := range from.Flags {
+		v.Set(key, flag.Value)
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		value := v.Get(key)
+		if value == nil {
+			continue
+		}
+		if err := assign(fields[key], value); err != nil {
+			found = append(found, mistake{key, err.Error()})
+		}
+	}
+	if err := refusal(from.Flags, append(found, cfg.check()...)); err != nil {
+		return cfg, err
+	}
+	cfg.DataDir, err = filepath.Abs(cfg.DataDir)
+	return cfg, err
+}
+
+// refusal returns the mistakes as one error, or nil if there are none.
+func refusal(flags map[string]Flag, found []mistake) error {
+	if len(found) == 0 {
+		return nil
+	}
+	refused := &SettingsError{problems: make([]string, len(found))}
+	for i, p := range found {
+		refused.problems[i] = strings.TrimSpace(p.key + " " + p.what)
+		if flag, given := flags[p.key]; given {
+			refused.problems[i] = "--" + flag.Name + " " + p.what
+			refused.Usage = true
+		}
+	}
+	return refused
+}
+
+// variable is the environment variable of a setting.
+func variable(key string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+// readFile reads a settings file, and gives what in it is no setting.
+func readFile(v *viper.Viper, file string, fields map[string]any) (found []mistake, err error) {
+	v.SetConfigFile(file)
+	if filepath.Ext(file) == "" {
+		v.SetConfigType("yaml")
+	}
+	if err := v.ReadInConfig(); err != nil {
+		if parse := (viper.ConfigParseError{}); errors.As(err, &parse) {
+			err = errors.New(strings.Join(strings.Fields(quoted.ReplaceAllString(parse.Error(), "…")), " "))
+		}
+		return nil, err
+	}
+	for _, key := range slices.Sorted(slices.Values(v.AllKeys())) {
+		if what := unknown(key, v.Get(key), fields); what != "" {
+			found = append(found, mistake{"", file + ": " + what})
+		}
+	}
+	return found, nil
+}
+
+// quoted is what a parser quotes of a file. It may be a secret; the number of the line is enough to find it.
+var quoted = regexp.MustCompile("(?s)`.*`|'.*'|\".*\"|{.*}")
+
+// unknown tells of a key of a file that is no setting. A group may be left empty.
+func unknown(key string, value any, fields map[string]any) string {
+	if _, ok := fields[key]; ok {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if strings.HasPrefix(name, key+".") {
+			if value == nil {
+				return ""
+			}
+			return key + " is a group of settings, such as " + name + ", and has no value itself"
+		}
+	}
+	return fmt.Sprintf("unknown setting %q", key)
+}
+
+// assign puts a value into a setting: text, as the environment and flags have it, or what a file has. Its errors go on from
+// the key of the setting, and do not show what stands in the place of a text, which may be a secret.
+func assign(setting, value any) error {
+	switch p := setting.(type) {
+	case *string:
+		return assignText(p, value)
+	case *Secret:
+		return assignText(p, value)
+	case *bool:
+		return assignParsed(p, value, strconv.ParseBool, "true or false")
+	case *int:
+		return assignParsed(p, value, strconv.Atoi, "a whole number")
+	case *int64:
+		return assignParsed(p, value, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }, "a whole number")
+	case *float64:
+		return assignParsed(p, value, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, "a number")
+	case *time.Duration:
+		return assignParsed(p, value, time.ParseDuration, "a duration with its unit, such as 30s, 5m or 720h")
+	case *[]time.Duration:
+		return assignDurations(p, value)
+	default:
+		return fmt.Errorf("is a %T, which nothing reads", setting)
+	}
+}
+
+// assignText takes no number for text: a file's 0123 would become 83.
+func assignText[T ~string](setting *T, value any) error {
+	text, is := value.(string)
+	if !is {
+		return errors.New("must be text, in quotes")
+	}
+	*setting = T(text)
+	return nil
+}
+
+// assignParsed takes what a file has as its own type, or text that says the same.
+func assignParsed[T any](setting *T, value any, parse func(string) (T, error), want string) error {
+	var text string
+	switch value := value.(type) {
+	case string:
+		text = value
+	case bool, int, int64, uint64:
+		text = fmt.Sprint(value)
+	case float64: // JSON has no other numbers
+		text = strconv.FormatFloat(value, 'f', -1, 64)
+	default:
+		return errors.New("must be " + want)
+	}
+	v, err := parse(text)
+	if err != nil {
+		return fmt.Errorf("must be %s, not %q", want, text)
+	}
+	*setting = v
+	return nil
+}
+
+// assignDurations takes a list, or a text with commas.
+func assignDurations(setting *[]time.Duration, value any) error {
+	const want = "durations with their units, as a list or with commas between them, such as 5s,5m,2h"
+	var items []any
+	switch value := value.(type) {
+	case []any:
+		items = value
+	case string:
+		for item := range strings.SplitSeq(value, ",") {
+			items = append(items, strings.TrimSpace(item))
+		}
+	default:
+		return errors.New("must be " + want)
+	}
+	list := make([]time.Duration, len(items))
+	for i, item := range items {
+		if err := assignParsed(&list[i], item, time.ParseDuration, want); err != nil {
+			return err
+		}
+	}
+	*setting = list
+	return nil
+}
+
+// warn logs what somebody set in vain, or not far enough.
+func (c *Config) warn(log *slog.Logger, environ []string) {
+	if key := c.missingForResearch(); key != "" {
+		log.Warn("nobody can be asked about companies: research.provider is openai, and a setting is empty that it needs", "setting", key)
+	}
+	if names := unknownVariables(environ); len(names) > 0 {
+		log.Warn("an environment variable is named like a setting but is none, and has no effect", "variables", strings.Join(names, ", "))
+	}
+}
+
+// unknownVariables are the names in the environment that look like settings and are none.
+func unknownVariables(environ []string) (names []string) {
+	var cfg Config
+	settings := map[string]bool{}
+	for key := range cfg.fields() {
+		settings[variable(key)] = true
+	}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, variablePrefix) && !settings[name] && value != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

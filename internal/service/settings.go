@@ -1,0 +1,237 @@
+package service
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config is the settings of the service, checked. config.example.yaml explains them.
+type Config struct {
+	Addr      string `key:"addr"`
+	DataDir   string `key:"data_dir"`
+	PublicURL string `key:"public_url"`
+	TLS       struct {
+		CertFile string `key:"cert_file"`
+		KeyFile  string `key:"key_file"`
+	} `key:"tls"`
+	MetricsAddr string `key:"metrics_addr"`
+	Log         struct {
+		Level  string `key:"level"`
+		Format string `key:"format"`
+	} `key:"log"`
+	RateLimit struct {
+		PerMinute int `key:"per_minute"`
+	} `key:"rate_limit"`
+	Limits struct {
+		BodyBytes int64 `key:"body_bytes"`
+	} `key:"limits"`
+	Index struct {
+		CacheBytes int `key:"cache_bytes"`
+	} `key:"index"`
+	Research struct {
+		Provider    string        `key:"provider"`
+		BaseURL     string        `key:"base_url"`
+		Model       string        `key:"model"`
+		APIKeyEnv   string        `key:"api_key_env"`
+		Concurrency int           `key:"concurrency"`
+		Timeout     time.Duration `key:"timeout"`
+		UnitRate    float64       `key:"unit_rate"`
+	} `key:"research"`
+	Mail struct {
+		Transport string `key:"transport"`
+		SMTP      struct {
+			Host     string `key:"host"`
+			Port     int    `key:"port"`
+			Username string `key:"username"`
+			Password Secret `key:"password"`
+			TLS      string `key:"tls"`
+		} `key:"smtp"`
+		DailyCap int           `key:"daily_cap"`
+		MinGap   time.Duration `key:"min_gap"`
+	} `key:"mail"`
+	Sequences struct {
+		Speed float64 `key:"speed"`
+	} `key:"sequences"`
+	Webhooks struct {
+		AllowPrivateNetworks bool            `key:"allow_private_networks"`
+		Timeout              time.Duration   `key:"timeout"`
+		RetrySchedule        []time.Duration `key:"retry_schedule"`
+		Retention            time.Duration   `key:"retention"`
+		MaxPending           int             `key:"max_pending"`
+		Concurrency          int             `key:"concurrency"`
+	} `key:"webhooks"`
+	TAM struct {
+		Retention time.Duration `key:"retention"`
+	} `key:"tam"`
+}
+
+// Defaults returns the settings that are in effect when nothing is set.
+func Defaults() Config {
+	c := Config{Addr: "127.0.0.1:8080", DataDir: "./data"}
+	c.Log.Level, c.Log.Format = "info", "text"
+	c.RateLimit.PerMinute = 100
+	c.Limits.BodyBytes = 8 << 20
+	c.Index.CacheBytes = 256 << 20
+
+	c.Research.Provider, c.Research.APIKeyEnv = catalogProvider, "OPENAI_API_KEY"
+	c.Research.Concurrency, c.Research.Timeout, c.Research.UnitRate = 8, 30*time.Second, 1
+
+	c.Mail.Transport, c.Mail.DailyCap, c.Mail.MinGap = "outbox", 200, 30*time.Second
+	c.Mail.SMTP.Port, c.Mail.SMTP.TLS = 587, "starttls"
+	c.Sequences.Speed = 1
+
+	w := &c.Webhooks
+	w.Timeout = 15 * time.Second
+	w.RetrySchedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute,
+		2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour}
+	w.Retention, w.MaxPending, w.Concurrency = 30*24*time.Hour, 100_000, 64
+	c.TAM.Retention = 90 * 24 * time.Hour
+	return c
+}
+
+// fields gives a pointer to every setting of c, by key.
+func (c *Config) fields() map[string]any {
+	all := map[string]any{}
+	var walk func(group reflect.Value, prefix string)
+	walk = func(group reflect.Value, prefix string) {
+		for field, v := range group.Fields() {
+			key := prefix + field.Tag.Get("key")
+			if v.Kind() == reflect.Struct {
+				walk(v, key+".")
+				continue
+			}
+			all[key] = v.Addr().Interface()
+		}
+	}
+	walk(reflect.ValueOf(c).Elem(), "")
+	return all
+}
+
+// mistake says what is wrong with a setting, in words that go on from its key.
+type mistake struct{ key, what string }
+
+// check gives all that is wrong. It shows no value that may have a secret in it.
+func (c *Config) check() (found []mistake) {
+	must := func(ok bool, key, format string, args ...any) {
+		if !ok {
+			found = append(found, mistake{key, "must " + fmt.Sprintf(format, args...)})
+		}
+	}
+	oneOf := func(v, key string, allowed ...string) {
+		last := len(allowed) - 1
+		must(slices.Contains(allowed, v), key, "be %s or %s, not %q", strings.Join(allowed[:last], ", "), allowed[last], v)
+	}
+	atLeast := func(n, least int64, key string) { must(n >= least, key, "be %d or more, not %d", least, n) }
+	baseURL := func(v, key, such string) {
+		must(v == "" || isBaseURL(v), key, "be empty or an http or https URL such as %s, without user, query and fragment", such)
+	}
+	positive := func(d time.Duration, key string) { must(d > 0, key, "be longer than 0, such as 30s, not %v", d) }
+
+	must(c.Addr != "", "addr", "not be empty")
+	_, _, wrong := net.SplitHostPort(c.Addr)
+	must(c.Addr == "" || wrong == nil, "addr", "be host:port, such as 127.0.0.1:8080, not %q", c.Addr)
+	must(c.DataDir != "", "data_dir", "not be empty")
+	baseURL(c.PublicURL, "public_url", "https://crm.example.com")
+	must((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.cert_file", "be set together with tls.key_file, or neither")
+	if c.MetricsAddr != "" {
+		must(isAddress(c.MetricsAddr), "metrics_addr", "be empty or host:port, such as 127.0.0.1:9090, not %q", c.MetricsAddr)
+		anyPort := strings.HasSuffix(c.Addr, ":0")
+		must(c.MetricsAddr != c.Addr || anyPort, "metrics_addr", "be another address than addr, or empty to serve metrics there")
+	}
+
+	_, err := c.logLevel()
+	must(err == nil, "log.level", "be debug, info, warn or error, not %q", c.Log.Level)
+	oneOf(c.Log.Format, "log.format", "text", "json")
+	atLeast(int64(c.RateLimit.PerMinute), 0, "rate_limit.per_minute")
+	atLeast(c.Limits.BodyBytes, 1, "limits.body_bytes")
+	atLeast(int64(c.Index.CacheBytes), 0, "index.cache_bytes")
+
+	r := c.Research
+	oneOf(r.Provider, "research.provider", catalogProvider, openAIProvider)
+	baseURL(r.BaseURL, "research.base_url", "https://api.openai.com/v1")
+	must(r.APIKeyEnv == "" || variableName.MatchString(r.APIKeyEnv), "research.api_key_env",
+		"be the name of an environment variable, such as OPENAI_API_KEY, and not the key itself")
+	atLeast(int64(r.Concurrency), 1, "research.concurrency")
+	positive(r.Timeout, "research.timeout")
+	must(r.UnitRate >= 0 && r.UnitRate <= unitRateMost, "research.unit_rate", "be a number of 0 or more, up to a million, not %v", r.UnitRate)
+
+	m := c.Mail
+	oneOf(m.Transport, "mail.transport", "outbox", "smtp")
+	must(m.Transport != "smtp" || m.SMTP.Host != "", "mail.smtp.host", "be set when mail.transport is smtp")
+	must(m.SMTP.Port >= 1 && m.SMTP.Port <= 65535, "mail.smtp.port", "be 1 to 65535, not %d", m.SMTP.Port)
+	oneOf(m.SMTP.TLS, "mail.smtp.tls", "starttls", "tls", "none")
+	atLeast(int64(m.DailyCap), 0, "mail.daily_cap")
+	must(m.MinGap >= 0, "mail.min_gap", "be 0 or longer, not %v", m.MinGap)
+	speed := c.Sequences.Speed
+	must(speed > 0 && !math.IsInf(speed, 0), "sequences.speed", "be a number above 0, not %v", speed)
+
+	w := c.Webhooks
+	positive(w.Timeout, "webhooks.timeout")
+	for _, d := range w.RetrySchedule {
+		must(d > 0, "webhooks.retry_schedule", "have only durations longer than 0, not %v", d)
+	}
+	positive(w.Retention, "webhooks.retention")
+	atLeast(int64(w.MaxPending), 1, "webhooks.max_pending")
+	atLeast(int64(w.Concurrency), 1, "webhooks.concurrency")
+	positive(c.TAM.Retention, "tam.retention")
+	return found
+}
+
+// unitRateMost keeps what many answers cost a number that can be told exactly.
+const unitRateMost = 1_000_000
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// isBaseURL: other paths can be put behind it.
+func isBaseURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && !strings.ContainsAny(s, "?#")
+}
+
+func isAddress(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil || port == "" {
+		return false
+	}
+	_, err = net.LookupPort("tcp", port)
+	return err == nil
+}
+
+func (c *Config) logLevel() (level slog.Level, err error) {
+	err = level.UnmarshalText([]byte(c.Log.Level))
+	return level, err
+}
+
+// Logger returns a logger that writes to stderr with the level and format of the settings.
+func (c *Config) Logger() *slog.Logger {
+	level, _ := c.logLevel() // checked when it was loaded
+	options := &slog.HandlerOptions{Level: level}
+	if c.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+// Secret is a text that does not show when it is printed or logged, by itself or with all that it is part of.
+type Secret string
+
+const hidden = "(secret)"
+
+// Format prints that it is one.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
+
+// MarshalText gives that it is one.
+func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }

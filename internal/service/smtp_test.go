@@ -1,0 +1,35 @@
+package service
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// TestLinkBase: links in messages never name an address that cannot be reached from anywhere.
+func TestLinkBase(t *testing.T) {
+	for served, want := range map[string]string{
+		"http://[::]:8080":      "http://localhost:8080",
+		"https://0.0.0.0:8443":  "https://localhost:8443",
+		"http://127.0.0.1:8080": "http://127.0.0.1:8080",
+		"http://[::1]:8080":     "http://[::1]:8080",
+		"http://192.0.2.7:80":   "http://192.0.2.7:80",
+	} {
+		if got := linkBase(served); got != want {
+			t.Errorf("%s: the base of links is %s, want %s", served, got, want)
+		}
+	}
+}
+
+// TestWarnOfLinks: who really sends without a public_url is told that the links lead nowhere.
+func TestWarnOfLinks(t *testing.T) {
+	for transport, want := range map[string]int{"outbox": 0, "smtp": 1} {
+		var log strings.Builder
+		c := &Config{}
+		c.Mail.Transport = transport
+		c.warnOfLinks(slog.New(slog.NewTextHandler(&log, nil)), "http://localhost:8080")
+		if got := strings.Count(log.String(), "public_url is not set"); got != want {
+			t.Errorf("with %s it warns %d times", transport, got)
+		}
+	}
+}
