@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	// openAITextMost is how many characters a text may have to be an answer.
+	// maxTextLength is the maximum length of a text answer in characters.
 	maxTextLength = 2000
-	// openAIEvidenceMost is how many characters of the evidence are kept.
+	// maxEvidenceLength is the maximum length of the evidence in characters.
 	maxEvidenceLength = 400
-	// openAIObjectsMost is how often a model may write its object, so that no reply keeps us busy.
+	// maxObjects bounds how many copies of its object a model may write, so that no reply takes
+	// long to parse.
 	maxObjects = 8
 )
 
-// openAICompletion is what is read of a reply.
+// completion is the part of a reply that is used.
 type completion struct {
 	Choices []struct {
 		Message struct {
@@ -36,7 +37,7 @@ type completion struct {
 	} `json:"choices"`
 }
 
-// openAIContent is the text of a message, which comes whole or in parts.
+// content is the text of a message. Servers send it as a string or as a list of parts.
 type content struct {
 	text    string
 	refused bool
@@ -66,7 +67,7 @@ func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// openAIRead finds the answer in a reply, or says why there is none.
+// readAnswer finds the answer in a reply, or returns the reason why there is none.
 func readAnswer(q research.Question, body []byte) (research.Qualification, string) {
 	var reply completion
 	if err := json.Unmarshal(body, &reply); err != nil || len(reply.Choices) == 0 {
@@ -90,8 +91,9 @@ func readAnswer(q research.Question, body []byte) (research.Qualification, strin
 	return research.Qualification{Answer: answer, Confidence: confidence(object.Get("confidence")), Evidence: evidence(object.Get("evidence"))}, ""
 }
 
-// openAIFind finds the object in what a model wrote: thoughts, prose and code fences may be around it. There is none when an object is
-// broken, or when there are two that differ: nobody is to guess which of them is meant.
+// findObject finds the JSON object in the text of a model, which may surround it with thoughts,
+// prose and code fences. It finds nothing if an object is malformed or if there are two that
+// differ, because it must not guess.
 func findObject(content string) (shape.Value, bool) {
 	if object, err := shape.ParseObject([]byte(content)); err == nil {
 		return object, true
@@ -100,7 +102,7 @@ func findObject(content string) (shape.Value, bool) {
 		content = content[i:]
 	}
 	if strings.Contains(content, "<think>") {
-		return shape.Value{}, false // it was still thinking
+		return shape.Value{}, false // the reasoning was cut off
 	}
 	var found shape.Value
 	for left := maxObjects; left > 0; {
@@ -110,7 +112,7 @@ func findObject(content string) (shape.Value, bool) {
 		}
 		content = content[i:]
 		if rest := strings.TrimLeft(content[1:], " \t\r\n"); rest != "" && rest[0] != '"' && rest[0] != '}' {
-			end := strings.IndexAny(rest, "{}") // a brace of prose: with another one in it, it may as well be an object that is broken
+			end := strings.IndexAny(rest, "{}") // a brace in prose; with another brace inside, it may be a malformed object
 			if end >= 0 && rest[end] == '{' {
 				return shape.Value{}, false
 			}
@@ -132,7 +134,8 @@ func findObject(content string) (shape.Value, bool) {
 	return shape.Value{}, false
 }
 
-// openAIAnswer is the value of an answer, if it is what the question wants, or why there is none.
+// checkAnswer returns the answer if it has the type of the question, or the reason why there is
+// none.
 func checkAnswer(q research.Question, v shape.Value) (shape.Value, string) {
 	if v.Kind == shape.String {
 		if allowed, is := matchAllowed(q, v.Text); is {
@@ -169,7 +172,7 @@ func checkAnswer(q research.Question, v shape.Value) (shape.Value, string) {
 	return v, ""
 }
 
-// openAIChosen is the values of a list, each once, if all of them are allowed.
+// checkChoices returns the values of a list without duplicates, if all of them are allowed.
 func checkChoices(q research.Question, v shape.Value) (shape.Value, bool) {
 	chosen := shape.Value{Kind: shape.List}
 	taken := map[string]bool{}
@@ -186,7 +189,8 @@ func checkChoices(q research.Question, v shape.Value) (shape.Value, bool) {
 	return chosen, v.Kind == shape.List
 }
 
-// openAIAllowed finds the allowed value that a model means: that very one, or the only one that differs in case alone.
+// matchAllowed returns the allowed value that equals text, or the only one that differs just in
+// case.
 func matchAllowed(q research.Question, text string) (string, bool) {
 	if slices.Contains(q.Allowed, text) {
 		return text, true
@@ -203,7 +207,7 @@ func matchAllowed(q research.Question, text string) (string, bool) {
 	return means[0], true
 }
 
-// openAIUnknown tells the ways in which models write that they do not know.
+// meansUnknown reports whether a text is one of the ways in which models say that they do not know.
 func meansUnknown(text string) bool {
 	switch strings.TrimRight(shape.Fold(strings.TrimSpace(text)), ".") {
 	case "", "unknown", "not known", "null", "n/a", "not available", "undetermined", "cannot be determined", "i don't know":
@@ -212,7 +216,7 @@ func meansUnknown(text string) bool {
 	return false
 }
 
-// openAIConfidence is a number from 0 to 1, or none.
+// confidence returns a number from 0 to 1, or nothing.
 func confidence(v shape.Value) shape.Number {
 	if f := shape.ParseNumber(v.Text); v.Kind == shape.Num && f >= 0 && f <= 1 {
 		return shape.NumberOf(f)
@@ -220,7 +224,7 @@ func confidence(v shape.Value) shape.Number {
 	return shape.Number{}
 }
 
-// openAIEvidence is a text of one line, without control characters, or none.
+// evidence returns a text as one line without control characters, or nothing.
 func evidence(v shape.Value) shape.Text {
 	if v.Kind != shape.String {
 		return ""

@@ -60,7 +60,7 @@ func TestAnswers(t *testing.T) {
 			}
 			content = `{"answer":` + answer + `}`
 			if got := b.ask(q); got != want {
-				t.Errorf("%s %.60s gives %.200s, want %.200s", kind, answer, got, want)
+				t.Errorf("%s %.60s: %.200s, want %.200s", kind, answer, got, want)
 			}
 		}
 	}
@@ -72,11 +72,11 @@ func TestAnswers(t *testing.T) {
 		`"confidence":"0.5","evidence":7`:                                    ``,
 		`"confidence":1e999,"evidence":"` + strings.Repeat("é", 401) + `"`:   `, evidence "` + strings.Repeat("é", 399) + `…"`,
 		`"evidence":"` + strings.Repeat("é", 400) + `"`:                      `, evidence "` + strings.Repeat("é", 400) + `"`,
-		`"status":"failed","source":"oracle","reason":"x","is_qualified":{}`: ``, // what it was not asked for has no effect
+		`"status":"failed","source":"oracle","reason":"x","is_qualified":{}`: ``, // unknown members are ignored
 	} {
 		content = `{"answer":true,` + beside + `}`
 		if got := b.ask(yesQuestion); got != "answer true"+want+`, source "openai:small"` {
-			t.Errorf("%.60s gives %s, want %s", beside, got, want)
+			t.Errorf("%.60s: %s, want %s", beside, got, want)
 		}
 	}
 	content = `{"confidence": 1}`
@@ -85,7 +85,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestReplies sends what servers and models send beside plain answers.
+// TestReplies covers replies that are not plain answers.
 func TestReplies(t *testing.T) {
 	invalid, refused, cutOff := failed("invalid_answer"), failed("refused"), failed("cut_off")
 	part := func(kind, text string) map[string]string { return map[string]string{"type": kind, "text": text} }
@@ -160,11 +160,11 @@ func TestReplies(t *testing.T) {
 		}
 	}
 	if len(b.waits) > 0 {
-		t.Errorf("waited %v for what no other try would mend", b.waits)
+		t.Errorf("waited %v although another try cannot help", b.waits)
 	}
 }
 
-// TestGzip has the transport decompress what comes: the bound is on what comes out.
+// TestGzip checks that the size limit applies after decompression.
 func TestGzip(t *testing.T) {
 	packed := func(write func(w io.Writer)) []byte {
 		var b bytes.Buffer
@@ -197,7 +197,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// FuzzOpenAIAnswer has a model write anything: what counts as an answer is of the type that was asked for.
+// FuzzAnswer lets a model write anything. An accepted answer has the type of the question.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		trueReply, "```json\n" + trueReply + "```", `<think>{</think>{"answer":"a"}`, `{"answer":["A","b"]}`, `{"answer":1e5}`, `{"answer":"2024-02-29"}`,
@@ -223,7 +223,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// openAICheck reads an answer as its caller will.
+// checkReply decodes an answer like a caller does.
 func checkReply(t *testing.T, kind crm.DataType, got research.Qualification) {
 	t.Helper()
 	var err error

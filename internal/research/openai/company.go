@@ -9,14 +9,15 @@ import (
 	"prospector/internal/shape"
 )
 
-// openAIDataMost is how many characters of a company are sent.
+// maxCompanyLength is how many characters of a company are sent.
 const maxCompanyLength = 8000
 
-// openAIEntryMore is how many characters an entry of a list takes beside its own: quotes and a comma.
+// entryOverhead is how many characters an entry of a list takes in addition to its own: quotes and
+// a comma.
 const entryOverhead = 3
 
-// openAICut is what is sent of a company: all but its id, and of the longest fields only so much that all together have at most
-// openAIDataMost characters.
+// truncateCompany returns a copy of a company for the prompt. It omits the id and truncates the
+// longest fields, so that all fields together have at most maxCompanyLength characters.
 func truncateCompany(c *catalog.Company) *catalog.Company {
 	cut := *c
 	cut.ID = ""
@@ -34,55 +35,57 @@ func truncateCompany(c *catalog.Company) *catalog.Company {
 		}
 		lengths = append(lengths, length)
 	}
-	most := fairShare(lengths, maxCompanyLength)
-	cut.Name = truncate(cut.Name, most)
+	limit := fairShare(lengths, maxCompanyLength)
+	cut.Name = truncate(cut.Name, limit)
 	for _, t := range texts {
-		*t = shape.Text(truncate(string(*t), most))
+		*t = shape.Text(truncate(string(*t), limit))
 	}
 	for _, list := range lists {
-		*list = truncateList(*list, most)
+		*list = truncateList(*list, limit)
 	}
 	return &cut
 }
 
-// openAIShare is how long a part may be so that all together are no longer than most, if the longer ones are cut to it.
-func fairShare(lengths []int, most int) int {
+// fairShare returns the length to which the longer parts must be truncated so that all parts
+// together have at most limit characters.
+func fairShare(lengths []int, limit int) int {
 	slices.Sort(lengths)
 	for i, length := range lengths {
-		share := most / (len(lengths) - i)
+		share := limit / (len(lengths) - i)
 		if length > share {
 			return share
 		}
-		most -= length
+		limit -= length
 	}
 	return math.MaxInt
 }
 
-// openAIFirst is the beginning of a text, of at most so many characters; its end shows that something is missing.
-func truncate(s string, most int) string {
-	if len(s) <= most || utf8.RuneCountInString(s) <= most {
+// truncate returns at most limit characters of a text. An ellipsis at the end shows that something
+// is missing.
+func truncate(s string, limit int) string {
+	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
 		return s
 	}
 	n := 0
 	for i := range s {
-		if n++; n >= most {
+		if n++; n >= limit {
 			return s[:i] + "…"
 		}
 	}
 	return ""
 }
 
-// openAIFirstOf is the beginning of a list likewise; nil when it is empty.
-func truncateList(list []string, most int) []string {
+// truncateList truncates a list likewise. The result is nil if it is empty.
+func truncateList(list []string, limit int) []string {
 	var first []string
 	for _, entry := range list {
-		room := most - entryOverhead
+		room := limit - entryOverhead
 		if room <= 0 {
 			break
 		}
 		entry = truncate(entry, room)
 		first = append(first, entry)
-		most = room - utf8.RuneCountInString(entry)
+		limit = room - utf8.RuneCountInString(entry)
 	}
 	return first
 }

@@ -17,15 +17,17 @@ import (
 )
 
 const (
-	// openAIBodyMost is how many bytes of a reply are read, after decompression.
+	// maxBodyBytes is how many bytes of a reply are read, after decompression.
 	maxBodyBytes = 1 << 20
-	// openAIHeaderMost is how many bytes its headers may have.
+	// maxHeaderBytes bounds the headers of a reply.
 	maxHeaderBytes = 64 << 10
-	// openAIIdle is how many connections are kept for the next companies: no fewer than anybody asks about at once.
+	// maxIdleConns is how many idle connections are kept. It is at least the highest concurrency of
+	// callers.
 	maxIdleConns = 100
 )
 
-// newOpenAIClient makes the client: its connections are its own, and it follows no redirect, which would carry the key elsewhere.
+// newClient returns a client with its own connections. It follows no redirects, which would send
+// the key to another host.
 func newClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = maxIdleConns, maxIdleConns
@@ -33,19 +35,19 @@ func newClient() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// openAIReply is what one request came to: a body, or why there is none.
+// reply is the result of one request: a body, or why there is none.
 type reply struct {
 	body       []byte
 	status     int
 	retryAfter string
 	failure    string
-	again      bool // another try may help
+	again      bool // whether another try may help
 }
 
 func (r *reply) ok() bool { return r.failure == "" }
 
-// refusesForm tells whether the server may not know a part of the request. Which one, and whether it is that at all, servers say
-// in too many ways: a simpler request shows.
+// refusesForm reports whether the server may not support a part of the request. Servers report that
+// in too many ways to recognize it, so a simpler request has to show it.
 func (r *reply) refusesForm() bool {
 	switch r.status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity:
@@ -54,7 +56,8 @@ func (r *reply) refusesForm() bool {
 	return false
 }
 
-// send asks once. The time-out covers all of it, so that a server cannot hold it up by dripping.
+// send makes one request. The time-out covers the whole reply, so that a slow server cannot delay
+// it.
 func (a *Provider) send(ctx context.Context, form requestForm, q research.Question, user string) reply {
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
@@ -95,7 +98,8 @@ func (a *Provider) send(ctx context.Context, form requestForm, q research.Questi
 	return reply{body: got, status: resp.StatusCode}
 }
 
-// openAICause says why a request failed on the way. Its error is not looked at: it may hold addresses.
+// transportFailure returns why a request failed without an answer. It does not use the error text,
+// which may contain addresses.
 func transportFailure(ctx context.Context, connected bool) string {
 	switch {
 	case !connected:
@@ -106,7 +110,8 @@ func transportFailure(ctx context.Context, connected bool) string {
 	return reasonConnectionBroken
 }
 
-// openAIRetryAfter reads a Retry-After header, seconds or a date, and tells whether there is one.
+// parseRetryAfter parses a Retry-After header in seconds or as a date, and reports whether it is
+// valid.
 func parseRetryAfter(header string, now time.Time) (time.Duration, bool) {
 	header = strings.TrimSpace(header)
 	if seconds, err := strconv.ParseUint(header, 10, 32); err == nil {

@@ -17,7 +17,7 @@ import (
 	"prospector/internal/research"
 )
 
-// openAIStatus answers with a status, and with what the model says when that is 200.
+// writeStatus answers with a status, and with a model's answer if it is 200.
 func writeStatus(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 	body := replyWith(trueReply)
@@ -27,13 +27,13 @@ func writeStatus(w http.ResponseWriter, status int) {
 	io.WriteString(w, body)
 }
 
-// openAIAbout tells whether a wait of our own is what it should be: a quarter more or less.
-func aboutCompany(got, want time.Duration) bool { return got >= want*3/4 && got <= want*5/4 }
+// nearWait reports whether a back-off is within a quarter of want.
+func nearWait(got, want time.Duration) bool { return got >= want*3/4 && got <= want*5/4 }
 
-func TestTries(t *testing.T) {
+func TestRetries(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	date := func(in time.Duration) string { return now.Add(in).Format(http.TimeFormat) }
-	const own = -1 // a wait of our own
+	const own = -1 // an exponential back-off
 	ok := http.StatusOK
 	for _, c := range []struct {
 		statuses   []int
@@ -64,7 +64,7 @@ func TestTries(t *testing.T) {
 		{statuses: []int{418}, want: failed("http_418")},
 		{statuses: []int{300}, want: failed("http_300")},
 		{statuses: []int{204}, want: failed("invalid_answer")},
-		// Each of these is the same refusal of six forms, and no try.
+		// Each of these is one refusal in all six forms, which does not count as a try.
 		{statuses: []int{400, 400, 400, 400, 400, 400}, want: failed("http_400")},
 		{statuses: []int{404, 404, 404, 404, 404, 404}, want: failed("http_404")},
 		{statuses: []int{422, 422, 422, 422, 422, 422}, want: failed("http_422")},
@@ -85,7 +85,7 @@ func TestTries(t *testing.T) {
 			t.Errorf("%s: asked %d times", name, len(b.asked))
 		}
 		for i, wait := range c.waits {
-			if wait == own && len(b.waits) > i && aboutCompany(b.waits[i], []time.Duration{time.Second, 4 * time.Second}[i]) {
+			if wait == own && len(b.waits) > i && nearWait(b.waits[i], []time.Duration{time.Second, 4 * time.Second}[i]) {
 				c.waits[i] = b.waits[i]
 			}
 		}
@@ -95,7 +95,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestRedirect answers with a place elsewhere, which must not learn the key.
+// TestRedirect answers with a redirect to another host, which must not receive the key.
 func TestRedirect(t *testing.T) {
 	elsewhere := newTestServer(t, func(_ int, w http.ResponseWriter, _ *http.Request) { writeStatus(w, http.StatusOK) })
 	for _, status := range []int{301, 302, 303, 307, 308} {
@@ -111,8 +111,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestEndless reads no more than it must of a body that never ends.
-func TestEndless(t *testing.T) {
+// TestEndlessBody limits how much of an endless body is read.
+func TestEndlessBody(t *testing.T) {
 	left := make(chan struct{})
 	b := newTestServer(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 		defer close(left)
@@ -128,7 +128,7 @@ func TestEndless(t *testing.T) {
 	<-left
 }
 
-// openAIBreak writes raw bytes and closes the connection.
+// breakConnection writes raw bytes and closes the connection.
 func breakConnection(t *testing.T, w http.ResponseWriter, raw string) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -187,7 +187,7 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 
-	// The question was sent once: that nobody was there later must not tell that it was not.
+	// The question reached the server once, so the reason must not be that it is unreachable.
 	for raw, reason := range map[string]string{
 		"": "connection_broken",
 		"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n": "http_400",
@@ -203,7 +203,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestConcurrent asks about many companies at once, of a server that lacks schemas and fails at first.
+// TestConcurrent asks about many companies at once. The server does not support schemas and fails
+// at first.
 func TestConcurrent(t *testing.T) {
 	const atOnce, rounds = 8, 8
 	var b *testServer
@@ -226,7 +227,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestConnections has so many questions under way at once, again and again: each time on the connections of the last.
+// TestConnections checks that concurrent questions reuse the connections of earlier ones.
 func TestConnections(t *testing.T) {
 	const atOnce, rounds = 8, 8
 	come, leave := make(chan struct{}), make(chan struct{})
@@ -250,12 +251,12 @@ func TestConnections(t *testing.T) {
 	for _, a := range b.asked {
 		connections[a.from] = true
 	}
-	if len(connections) > 2*atOnce { // one may be back a moment too late
+	if len(connections) > 2*atOnce { // a connection may become idle slightly too late
 		t.Errorf("%d connections", len(connections))
 	}
 }
 
-// askAtOnce asks about so many companies at the same time, each of which must be answered.
+// askAtOnce asks about many companies concurrently. All of them must be answered.
 func (b *testServer) askAtOnce(companies int) {
 	var all sync.WaitGroup
 	for range companies {
@@ -269,7 +270,7 @@ func (b *testServer) askAtOnce(companies int) {
 	all.Wait()
 }
 
-// TestWarnings fails often, and warns once a minute of each kind.
+// TestWarnings checks that each kind of failure is logged once a minute.
 func TestWarnings(t *testing.T) {
 	status := http.StatusUnauthorized
 	b := newTestServer(t, func(_ int, w http.ResponseWriter, _ *http.Request) { writeStatus(w, status) })
@@ -286,7 +287,7 @@ func TestWarnings(t *testing.T) {
 		_, line, _ = strings.Cut(line, "level=")
 		lines = append(lines, strings.TrimSpace(line))
 	}
-	const says = `WARN msg="the model gave no usable answer" reason=`
+	const says = `WARN msg="research endpoint returned no usable answer" reason=`
 	want := []string{says + "http_401 companies=1", says + "http_403 companies=1", says + "http_401 companies=5"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("logged %q, want %q", lines, want)

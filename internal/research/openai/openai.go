@@ -20,20 +20,23 @@ import (
 )
 
 const (
-	// openAITries is how often a company is asked about, while there is hope.
+	// maxTries bounds the number of tries per company.
 	maxTries = 3
-	// openAIWait is the first wait between two tries, and the next is so many times as long; each up to a quarter shorter or longer.
+	// firstWait is the wait before the second try. Each further wait is waitFactor times as long. Up
+	// to a quarter is added or subtracted at random.
 	firstWait  = time.Second
 	waitFactor = 4
-	// openAIWaitMost bounds how long a server may have us wait.
+	// maxWait bounds the wait that a Retry-After header can ask for.
 	maxWait = time.Minute
-	// openAIMissedMost is how many companies in a row must be refused in a form that was taken before, until it is given up.
+	// maxFormMisses is how many companies in a row must be refused in a form that worked before,
+	// until a simpler form is used for all.
 	maxFormMisses = 3
-	// openAITimeout is the time-out of a try where none is given.
+	// defaultTimeout is the time-out of one try if Options has none.
 	defaultTimeout = 30 * time.Second
 )
 
-// Why there is no answer, beside ProviderUnreachable and http_ with a status. Nothing of what a server said is ever in one.
+// Reasons why there is no answer, besides research.ProviderUnreachable and http_ with a status. A
+// reason never contains text from the server.
 const (
 	reasonNotKnown         = "not_known"
 	reasonConnectionBroken = "connection_broken"
@@ -44,39 +47,40 @@ const (
 	reasonCutOff           = "cut_off"
 )
 
-// OpenAIOptions are where the model is, and how it is asked.
+// Options are the settings of a Provider.
 type Options struct {
 	BaseURL, Model string
-	APIKey         string        // none when empty
-	Timeout        time.Duration // of one try, from its connection to the end of its answer
+	APIKey         string        // empty: no Authorization header
+	Timeout        time.Duration // of one try, from connecting to the end of the answer
 	Log            *slog.Logger
-	Wait           func(ctx context.Context, d time.Duration) error // between tries; a timer when nil
+	Wait           func(ctx context.Context, d time.Duration) error // between tries; nil: a timer
 	Now            func() time.Time                                 // required
 }
 
-// OpenAI asks a model behind an endpoint that speaks OpenAI's protocol of chat completions. It may be used by many goroutines at
-// once; how many is theirs to bound. It trusts nothing that comes back: what is no answer of the wanted type is none.
+// Provider asks a model behind an endpoint that implements the OpenAI chat completions API. It is
+// safe for concurrent use; callers bound the concurrency. A reply without an answer of the wanted
+// type is not an answer.
 type Provider struct {
 	o      Options
 	url    string
 	client *http.Client
 
-	form    atomic.Int32 // the openAIForm to ask in; it only ever grows
-	worked  atomic.Bool  // some form was taken
-	refused atomic.Bool  // all of them were refused once, and none was taken
-	missed  atomic.Int32 // how many companies in a row were only taken in a simpler form
+	form    atomic.Int32 // the requestForm to use; it only increases
+	worked  atomic.Bool  // some form was accepted
+	refused atomic.Bool  // all forms were refused once, and none was accepted
+	missed  atomic.Int32 // companies in a row that needed a simpler form
 
 	mu     sync.Mutex
 	warned map[string]warning // by reason
 }
 
-// openAIWarning is when a kind of failure was last logged, and how often it came since.
+// warning is when a kind of failure was last logged, and how often it happened since.
 type warning struct {
 	at    time.Time
 	since int
 }
 
-// NewOpenAI makes a researcher; it connects to nothing yet.
+// New returns a Provider. It does not connect yet.
 func New(o Options) *Provider {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
@@ -87,17 +91,18 @@ func New(o Options) *Provider {
 	if o.Wait == nil {
 		o.Wait = sleep
 	}
-	o.APIKey = strings.TrimSpace(o.APIKey) // variables filled from files end with a newline
+	o.APIKey = strings.TrimSpace(o.APIKey) // values read from files end with a newline
 	return &Provider{
 		o: o, client: newClient(), warned: map[string]warning{},
 		url: strings.TrimRight(o.BaseURL, "/") + "/chat/completions",
 	}
 }
 
-// Costly tells that answers take time, and may cost money.
+// Costly returns true, because answers take time and may cost money.
 func (a *Provider) Costly() bool { return true }
 
-// Research asks the model about a company. An error says that ctx has ended; every other failure is a Qualification.
+// Research asks the model about a company. The only error is that of an ended context; every other
+// failure is a Qualification.
 func (a *Provider) Research(ctx context.Context, q research.Question, c *catalog.Company) (research.Qualification, error) {
 	user := userPrompt(q, c)
 	form := requestForm(a.form.Load())
@@ -108,15 +113,15 @@ func (a *Provider) Research(ctx context.Context, q research.Question, c *catalog
 			return research.Qualification{}, err
 		}
 		if reply.ok() {
-			a.keep(form)
+			a.noteAccepted(form)
 			return a.judge(q, reply.body), nil
 		}
-		// The last tries may not have come through, but one that did was asked: its failure is the one to tell.
+		// Once a try has reached the endpoint, later tries that do not connect must not hide its failure.
 		if reason == "" || reply.failure != research.ProviderUnreachable {
 			reason = reply.failure
 		}
 		if reply.refusesForm() && form < plainOnly {
-			if form++; a.refused.Load() { // it is not the form that is wrong: a name, or a path
+			if form++; a.refused.Load() { // the form is not the cause; the model name or the path may be
 				form = plainOnly
 			}
 			continue
@@ -133,16 +138,16 @@ func (a *Provider) Research(ctx context.Context, q research.Question, c *catalog
 			}
 			return research.Qualification{}, err
 		}
-		// Some servers answer 500 to a schema that they cannot use.
+		// Some servers answer 500 to a schema that they do not support.
 		if try++; try == maxTries && reply.status == http.StatusInternalServerError && !a.worked.Load() {
 			form = max(form, objectOnly)
 		}
 	}
 }
 
-// keep notes that a form was taken, so that the next company is asked in it at once. One company that was refused in a form which
-// others were taken in changes nothing for them, but several in a row do.
-func (a *Provider) keep(form requestForm) {
+// noteAccepted records that a form was accepted, so that the next company is asked in it at once. A
+// single company that needed a simpler form changes nothing for the others. Several in a row do.
+func (a *Provider) noteAccepted(form requestForm) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	worked := a.worked.Swap(true)
@@ -156,10 +161,10 @@ func (a *Provider) keep(form requestForm) {
 	}
 	a.form.Store(int32(form))
 	a.missed.Store(0)
-	a.o.Log.Warn("the model's endpoint does not take every part of a request; it is asked in a simpler form", "form", form.String())
+	a.o.Log.Warn("research endpoint rejects part of the request, using a simpler form", "form", form.String())
 }
 
-// judge makes of a reply what is kept of it.
+// judge turns a reply into a Qualification.
 func (a *Provider) judge(q research.Question, body []byte) research.Qualification {
 	found, reason := readAnswer(q, body)
 	switch reason {
@@ -172,7 +177,7 @@ func (a *Provider) judge(q research.Question, body []byte) research.Qualificatio
 	return a.fail(reason)
 }
 
-// fail says why there is no answer, and warns of that kind of failure once a minute.
+// fail returns a failed Qualification and logs each kind of failure at most once a minute.
 func (a *Provider) fail(reason string) research.Qualification {
 	a.mu.Lock()
 	w, known := a.warned[reason]
@@ -186,14 +191,15 @@ func (a *Provider) fail(reason string) research.Qualification {
 	}
 	a.mu.Unlock()
 	if warn {
-		a.o.Log.Warn("the model gave no usable answer", "reason", reason, "companies", w.since)
+		a.o.Log.Warn("research endpoint returned no usable answer", "reason", reason, "companies", w.since)
 	}
 	return research.Qualification{Status: research.StatusFailed, Reason: shape.Text(reason)}
 }
 
-// pause is how long to wait after a try: what the server asks for, or a while of our own.
+// pause is how long to wait after a try: the time that the server asks for, or an exponential
+// back-off.
 func (a *Provider) pause(try int, r reply) time.Duration {
-	if d, told := parseRetryAfter(r.retryAfter, a.o.Now()); told {
+	if d, ok := parseRetryAfter(r.retryAfter, a.o.Now()); ok {
 		return d
 	}
 	d := firstWait
@@ -203,7 +209,7 @@ func (a *Provider) pause(try int, r reply) time.Duration {
 	return d*3/4 + rand.N(d/2)
 }
 
-// openAITimer waits in real time.
+// sleep waits in real time.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -19,7 +19,7 @@ import (
 	"prospector/internal/research"
 )
 
-// openAIKey and openAIName are what no log and no reason may hold.
+// No log line and no reason may contain testKey and testCompany.
 const (
 	testKey     = "sk-secret-hunter2"
 	testCompany = "Wonka Industries"
@@ -27,7 +27,8 @@ const (
 
 var yesQuestion = research.Question{Text: "Do they sell to companies?", Type: crm.BooleanField}
 
-// openAIBench is a server on loopback in place of the model, and what it was asked, what was waited for and what was logged.
+// testServer replaces the model by a server on loopback. It collects the requests, the waits and
+// the log.
 type testServer struct {
 	t      *testing.T
 	server *httptest.Server
@@ -40,7 +41,7 @@ type testServer struct {
 	log   bytes.Buffer
 }
 
-// openAIAsked is a request that came in.
+// receivedRequest is a request that the server received.
 type receivedRequest struct {
 	path   string
 	from   string
@@ -58,7 +59,7 @@ type receivedBody struct {
 	} `json:"response_format"`
 }
 
-// form is what the request asks for beside its messages.
+// form describes what the request demands besides its messages.
 func (a receivedRequest) form() string {
 	form := "plain"
 	if a.Format != nil {
@@ -70,7 +71,7 @@ func (a receivedRequest) form() string {
 	return form
 }
 
-// newOpenAIBench serves the handler, which is told how many requests there were with this one.
+// newTestServer serves the handler, which receives the number of the request, from 1.
 func newTestServer(t *testing.T, handler func(n int, w http.ResponseWriter, r *http.Request)) *testServer {
 	t.Helper()
 	b := &testServer{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
@@ -81,7 +82,7 @@ func newTestServer(t *testing.T, handler func(n int, w http.ResponseWriter, r *h
 			err = json.Unmarshal(body, &asked.receivedBody)
 		}
 		if err != nil {
-			t.Errorf("asked with %v: %s", err, body)
+			t.Errorf("request body: %v: %s", err, body)
 		}
 		b.mu.Lock()
 		b.asked = append(b.asked, asked)
@@ -98,7 +99,7 @@ func newTestServer(t *testing.T, handler func(n int, w http.ResponseWriter, r *h
 		b.server.Close()
 		for _, secret := range []string{testKey, testCompany, strings.TrimPrefix(b.server.URL, "http://"), "chocolate"} {
 			if strings.Contains(b.log.String(), secret) {
-				t.Errorf("the log holds %q: %s", secret, b.log.String())
+				t.Errorf("the log contains %q: %s", secret, b.log.String())
 			}
 		}
 	})
@@ -118,7 +119,7 @@ func (b *testServer) wait(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// ask asks about a company, and gives what came of it as JSON without nulls.
+// ask asks about a company and returns the Qualification as JSON without nulls.
 func (b *testServer) ask(q research.Question) string {
 	b.t.Helper()
 	got, err := b.model.Research(b.t.Context(), q, &catalog.Company{ID: "1", Name: testCompany, Description: "They make chocolate."})
@@ -142,7 +143,7 @@ func shown(t *testing.T, q research.Qualification) string {
 	return strings.Join(shown, ", ")
 }
 
-// forms are the forms in which it was asked since the last time.
+// forms returns the forms of the requests since the last call.
 func (b *testServer) forms() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +159,7 @@ func failed(reason string) string {
 	return fmt.Sprintf(`status "failed", reason %q`, reason)
 }
 
-// openAISays is the reply of a model that writes content, which is marshalled.
+// replyWith is the reply of a model that writes content, which is marshaled.
 func replyWith(content any) string {
 	return replyEnding(content, "stop")
 }
@@ -170,5 +171,5 @@ func replyEnding(content any, finish string) string {
 
 const trueReply = `{"answer": true, "confidence": 0.75, "evidence": "Their shop says so."}`
 
-// openAITrueShown is what openAITrue comes to.
+// trueShown is the Qualification of trueReply.
 const trueShown = `answer true, confidence 0.75, evidence "Their shop says so.", source "openai:small"`

@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// openAIStalls are the ways in which a server holds a request up until the client hangs up; begun is called once it does.
-var stalls = map[string]func(w http.ResponseWriter, r *http.Request, begun func()){
-	"before the headers": func(w http.ResponseWriter, r *http.Request, begun func()) {
-		begun()
+// stalls are the ways in which a server delays a request until the client disconnects. Each calls
+// stalled once the delay begins.
+var stalls = map[string]func(w http.ResponseWriter, r *http.Request, stalled func()){
+	"before the headers": func(w http.ResponseWriter, r *http.Request, stalled func()) {
+		stalled()
 		<-r.Context().Done()
 	},
-	"in the body": func(w http.ResponseWriter, r *http.Request, begun func()) {
+	"in the body": func(w http.ResponseWriter, r *http.Request, stalled func()) {
 		io.WriteString(w, replyWith(trueReply)[:30])
 		w.(http.Flusher).Flush()
-		begun()
+		stalled()
 		<-r.Context().Done()
 	},
-	"dripping": func(w http.ResponseWriter, r *http.Request, begun func()) {
-		begun()
+	"dripping": func(w http.ResponseWriter, r *http.Request, stalled func()) {
+		stalled()
 		for tick := time.NewTicker(5 * time.Millisecond); ; {
 			select {
 			case <-r.Context().Done():
@@ -57,14 +58,15 @@ func TestTimeouts(t *testing.T) {
 			}
 			b.mu.Unlock()
 			for range maxTries {
-				<-left // the server sees each of them hang up
+				<-left // the server sees each client disconnect
 			}
 		})
 	}
 }
 
-// TestEnds ends the context in each phase of a request. It returns at once, with the context's error, and hangs up.
-func TestEnds(t *testing.T) {
+// TestContextEnds ends the context in each phase of a request. Research returns the error of the
+// context at once and disconnects.
+func TestContextEnds(t *testing.T) {
 	c := &catalog.Company{Name: testCompany}
 	ended := func(t *testing.T, b *testServer, ctx context.Context) {
 		t.Helper()
@@ -114,7 +116,7 @@ func TestEnds(t *testing.T) {
 		}
 		defer silent.Close()
 		greeted := make(chan net.Conn, 1)
-		go func() { // it takes the greeting of TLS, and never answers it
+		go func() { // it accepts the ClientHello and never answers
 			conn, err := silent.Accept()
 			if err != nil {
 				t.Error(err)
@@ -127,7 +129,7 @@ func TestEnds(t *testing.T) {
 		b := newTestServer(t, func(int, http.ResponseWriter, *http.Request) { t.Error("asked") })
 		b.model.url = "https://" + silent.Addr().String()
 		ended(t, b, ctx)
-		(<-greeted).Close() // net/http would wait for it, for ten seconds, in case that another request can use it
+		(<-greeted).Close() // otherwise net/http waits ten seconds for the connection, in case another request can use it
 	})
 	t.Run("while waiting", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -146,11 +148,11 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-func TestTimer(t *testing.T) {
+func TestDefaults(t *testing.T) {
 	if err := sleep(t.Context(), time.Millisecond); err != nil {
 		t.Error(err)
 	}
 	if o := New(Options{Now: time.Now}); o.o.Wait == nil || o.o.Timeout != defaultTimeout || o.o.Log == nil || !o.Costly() {
-		t.Error("it has no defaults")
+		t.Error("missing defaults")
 	}
 }
