@@ -203,7 +203,7 @@ func TestDemoKeepsItsWord(t *testing.T) {
 	}
 	before := listed()
 	says(simulate, who[1], `"action":"send"`, `"action":"task"`, `"subject":"Re: A question about `, `"missing":[]`,
-		"2 hours after step 0 was due", "2 business days after step 0 was completed", "90 minutes after step 2 was completed", "the last of the 2 that it waits for")
+		"2 hours after step 0 was due", "2 business days after step 0 was completed", "90 minutes after step 2 was completed", "the last of the 2 transitions it waits for")
 	d.curl(optOut)
 	says(history, `"operation":"update_contact"`, "do_not_contact")
 	says(simulate, `"action":"skip"`, "the contact has opted out")

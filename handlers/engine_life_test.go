@@ -28,7 +28,7 @@ func TestEnginePause(t *testing.T) {
 	p.to("03-03 23:59")
 	want = append(want, "c2@x.example 0 03-03 15:05", "c3@x.example 0 03-03 15:15", "c4@x.example 0 03-03 15:25", "c5@x.example 0 03-03 15:35")
 	p.sentAll(want...)
-	p.is(campaign, ids[2], "active", "0 sent 03-02 10:00 at 03-03 15:05 | ; was overdue", "1 task_open 03-02 11:00 at 03-03 15:05")
+	p.is(campaign, ids[2], "active", "0 sent 03-02 10:00 at 03-03 15:05 | ; overdue", "1 task_open 03-02 11:00 at 03-03 15:05")
 	// Paused and resumed again nothing goes twice.
 	p.Write.Patch(campaign, `{"status": "paused"}`).Is(200)
 	p.app.Work()
@@ -190,7 +190,7 @@ func TestEnginePrioritized(t *testing.T) {
 	p.to("03-02 12:00")
 	p.sentAll("c4@x.example 0 03-02 09:00", "c0@x.example 0 03-02 10:00", "c6@x.example 0 03-02 10:00", "c5@x.example 0 03-02 10:10", "c1@x.example 0 03-02 10:20",
 		"c2@x.example 0 03-02 10:30", "c3@x.example 0 03-02 10:40")
-	p.is(plain, ids[3], "completed", "0 sent 03-02 10:00 at 03-02 10:40 | ; 10m after the sender's message before")
+	p.is(plain, ids[3], "completed", "0 sent 03-02 10:00 at 03-02 10:40 | ; 10m after the sender's previous message")
 	p.agrees(plain)
 	p.agrees(first)
 }
@@ -236,7 +236,7 @@ func TestEngineTimeZone(t *testing.T) {
 	tokyo := simOrg{"Asia/Tokyo", simWeek, []string{}, simWindow{9, 17}} // where it is 19:00, and the window opens at midnight UTC
 	p.Admin.Patch("/v1/organization", tokyo).Is(200)
 	p.to("03-04 14:59")
-	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-02 12:00 at 03-03 00:00 | ; moved to the next opening of the sending window", "3 waiting 03-06 09:00",
+	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-02 12:00 at 03-03 00:00 | ; moved to the next sending window", "3 waiting 03-06 09:00",
 		"2 task_open 03-04 00:00")
 	p.to("03-04 15:00") // midnight there
 	p.is(campaign, ids[0], "stopped campaign_ended", "0 sent 03-02 09:00", "1 sent 03-02 12:00 at 03-03 00:00", "3 skipped 03-06 09:00 at 03-04 15:00", "2 skipped 03-04 00:00 at 03-04 15:00")
@@ -268,7 +268,7 @@ func TestEngineLate(t *testing.T) {
 	p.app.Start()
 	p.to("03-02 14:00")
 	p.sentAll("c0@x.example 0 03-02 13:00", "c1@x.example 0 03-02 13:10")
-	p.is(campaign, ids[0], "active", "0 sent 03-02 10:00 at 03-02 13:00 | day 0 of the sequence at 10:00; was overdue", "1 task_open 03-02 11:00 at 03-02 13:00")
+	p.is(campaign, ids[0], "active", "0 sent 03-02 10:00 at 03-02 13:00 | day 0 of the sequence at 10:00; overdue", "1 task_open 03-02 11:00 at 03-02 13:00")
 	p.agrees(campaign)
 }
 

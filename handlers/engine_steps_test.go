@@ -123,7 +123,7 @@ func TestEngineTaskEnds(t *testing.T) {
 	p.is(campaign, ids[3], "active", "0 done 03-02 09:00 at 03-02 12:00", "1 waiting 03-02 13:00")
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
 	p.to("03-02 15:00")
-	p.is(campaign, ids[3], "completed", "0 done 03-02 09:00 at 03-02 12:00", "1 sent 03-02 13:00 at 03-02 15:00 | ; was overdue")
+	p.is(campaign, ids[3], "completed", "0 done 03-02 09:00 at 03-02 12:00", "1 sent 03-02 13:00 at 03-02 15:00 | ; overdue")
 	p.agrees(campaign)
 }
 

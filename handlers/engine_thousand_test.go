@@ -71,7 +71,7 @@ func foretold(plan simPlan) map[int]string {
 
 // fateOf is what becomes of a step. A simulation assumes when Tasks are completed, and says so.
 func fateOf(action string, at time.Time, reason string, subject, message *string) string {
-	reason = strings.ReplaceAll(reason, ", which is assumed to be when it is due", "")
+	reason = strings.ReplaceAll(reason, " (assumed at its due time)", "")
 	text := func(s *string) string {
 		if s == nil {
 			return "-"
@@ -157,7 +157,7 @@ func TestEngineLimits(t *testing.T) {
 	for _, plan := range plans {
 		told[plan.Contact] = foretold(plan)
 	}
-	for _, words := range []string{"daily cap of", "11m after the sender's message before", "moved to the next opening"} {
+	for _, words := range []string{"daily cap of", "11m after the sender's previous message", "moved to the next sending window"} {
 		if !strings.Contains(fmt.Sprint(told), words) {
 			t.Errorf("no reason has %q", words)
 		}
@@ -180,10 +180,10 @@ func TestEngineWindow(t *testing.T) {
 		day, nth := i/3, i%3
 		want := "day 0 of the sequence at 09:00"
 		if day > 1 || day == 1 && nth > 0 {
-			want += "; the sending window closed before its turn"
+			want += "; the sending window closed before it could be sent"
 		}
 		if i > 0 {
-			want += "; 20m after the sender's message before"
+			want += "; 20m after the sender's previous message"
 		}
 		if day > 0 && nth == 0 {
 			want += simMoved

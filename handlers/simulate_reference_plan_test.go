@@ -309,12 +309,12 @@ func (r *simRef) says(t *testing.T, what, reason string, kind simKind, s *simSte
 	t.Helper()
 	ended := want.action == "skip" && want.over.IsZero()
 	says := map[string]bool{
-		"opted out":         kind == simOptedOut,
-		"is suppressed":     kind == simSuppressed,
-		"waits for step":    kind <= simNoEmail && want.fixed.IsZero(),
-		"has ended by then": ended,
-		"no email address":  kind == simNoEmail && s.Type == "auto_email" && want.action == "skip" && !ended,
-		"had passed":        want.passed,
+		"opted out":                     kind == simOptedOut,
+		"is suppressed":                 kind == simSuppressed,
+		"waits for step":                kind <= simNoEmail && want.fixed.IsZero(),
+		"the campaign ends before then": ended,
+		"no email address":              kind == simNoEmail && s.Type == "auto_email" && want.action == "skip" && !ended,
+		"that time has passed":          want.passed,
 		fmt.Sprintf("day %d of the sequence at %02d:00", s.Day, s.Hour): !want.fixed.IsZero() && want.link == nil,
 	}
 	if want.link != nil {
@@ -336,15 +336,15 @@ func (r *simRef) says(t *testing.T, what, reason string, kind simKind, s *simSte
 	}
 	waited := want.action == "send" && want.at.After(want.due)
 	if !waited && !ended || want.moved {
-		says["moved to the next opening"] = want.moved
+		says["moved to the next sending window"] = want.moved
 	}
-	if capped, gapped := strings.Contains(reason, "daily cap"), strings.Contains(reason, "the sender's message before"); !ended && (capped || gapped) != waited || capped && r.cap == 0 || gapped && r.gap == 0 {
+	if capped, gapped := strings.Contains(reason, "daily cap"), strings.Contains(reason, "the sender's previous message"); !ended && (capped || gapped) != waited || capped && r.cap == 0 || gapped && r.gap == 0 {
 		t.Errorf("%s: it waits for the sender: %t; the reason is %q", what, waited, reason)
 	}
 	if closed := r.closedBetween(want.due, want.at); waited && r.gap < simTick && strings.Contains(reason, "sending window") != (closed || want.moved) && !strings.Contains(reason, "daily cap") {
 		t.Errorf("%s: the window was closed meanwhile: %t; the reason is %q", what, closed, reason)
 	}
-	if strings.Contains(reason, "window closed before its turn") && waited && !r.closedBetween(want.due, want.at) {
+	if strings.Contains(reason, "window closed before it could be sent") && waited && !r.closedBetween(want.due, want.at) {
 		t.Errorf("%s: the window was not closed meanwhile; the reason is %q", what, reason)
 	}
 	for words, so := range says {

@@ -262,7 +262,7 @@ func TestSimulateStatus(t *testing.T) {
 	org := app.Org("Acme")
 	ids := simContacts(org, `{"email": "a@x.example"}`, `{"email": "b@x.example", "do_not_contact": true}`)
 	campaign := simCampaign(org, simAudience(org, ids...), nil, []simStep{simMail(0, 0, 8), simCall(1, 1, 8)}, simLink{From: 0, To: 1, Type: completes, Post: 2, PostUnit: "days"})
-	steps := []string{"send 2026-03-02T09:00:00Z | day 0 of the sequence at 08:00 had passed: at once", "task 2026-03-04T08:00:00Z | 2 days after step 0 was completed"}
+	steps := []string{"send 2026-03-02T09:00:00Z | day 0 of the sequence at 08:00; that time has passed, due at once", "task 2026-03-04T08:00:00Z | 2 days after step 0 was completed"}
 	optedOut := slices.Repeat([]string{"skip never | the contact has opted out"}, 2)
 	over := func(status string) []string {
 		return slices.Repeat([]string{"skip never | the campaign is " + status}, 2)
@@ -295,10 +295,10 @@ func TestSimulateEnd(t *testing.T) {
 	campaign := simCampaign(org, simAudience(org, simContacts(org, `{"email": "a@x.example"}`)...), map[string]any{"end_date": "2026-03-03", "status": "active"}, steps,
 		simLink{From: 1, To: 2, Type: completes}, simLink{From: 1, To: 3, Type: scheduled, Pre: 1, PreUnit: "hours"}, simLink{From: 2, To: 4, Type: scheduled},
 		simLink{From: 0, To: 5, Type: completes, Pre: 59, PreUnit: "minutes"})
-	const ended = "; the campaign has ended by then"
+	const ended = "; the campaign ends before then"
 	simSays(t, simulated(t, org, campaign, nil)[0], "send 2026-03-03T23:00:00+09:00 | day 1 of the sequence at 23:00", "skip 2026-03-04T00:00:00+09:00 | day 2 of the sequence at 00:00"+ended,
-		"skip never | waits for step 1, which the end of the campaign comes before", "skip 2026-03-04T01:00:00+09:00 | 1 hour after step 1 was due"+ended,
-		"skip never | waits for step 2, which the end of the campaign comes before", "send 2026-03-03T23:59:00+09:00 | 59 minutes after step 0 was completed")
+		"skip never | waits for step 1, which does not end before the campaign does", "skip 2026-03-04T01:00:00+09:00 | 1 hour after step 1 was due"+ended,
+		"skip never | waits for step 2, which does not end before the campaign does", "send 2026-03-03T23:59:00+09:00 | 59 minutes after step 0 was completed")
 	org.Write.Patch(campaign, `{"end_date": "2026-03-04"}`).Is(200)
 	simSays(t, simulated(t, org, campaign, nil)[0], "send 2026-03-03T23:00:00+09:00", "task 2026-03-04T00:00:00+09:00", "send 2026-03-04T00:00:00+09:00",
 		"task 2026-03-04T01:00:00+09:00", "task 2026-03-04T00:00:00+09:00", "send 2026-03-03T23:59:00+09:00")

@@ -99,20 +99,20 @@ type simTime struct {
 	want  []string
 }
 
-const simMoved = "; moved to the next opening of the sending window"
+const simMoved = "; moved to the next sending window"
 
 // In the order of time. Where there is no other word, it is UTC, and mails go out on weekdays at any hour.
 var simTimes = []simTime{
 	{"with the start", "2026-03-02T09:00:00Z", simUTC, // a Monday
 		[]simStep{simCall(0, 0, 10), simCall(1, 0, 9), simCall(2, 0, 8), simMail(3, 5, 10), simCall(4, 5, 10), simCall(5, 365, 0), simMail(6, 1, 0)}, nil,
 		[]string{"task 2026-03-02T10:00:00Z | day 0 of the sequence at 10:00", "task 2026-03-02T09:00:00Z | day 0 of the sequence at 09:00",
-			"task 2026-03-02T09:00:00Z | day 0 of the sequence at 08:00 had passed: at once", "send 2026-03-09T00:00:00Z | day 5 of the sequence at 10:00" + simMoved,
+			"task 2026-03-02T09:00:00Z | day 0 of the sequence at 08:00; that time has passed, due at once", "send 2026-03-09T00:00:00Z | day 5 of the sequence at 10:00" + simMoved,
 			"task 2026-03-07T10:00:00Z | day 5 of the sequence at 10:00", "task 2027-03-02T00:00:00Z", "send 2026-03-03T00:00:00Z | day 1 of the sequence at 00:00"}},
 	{"each unit", "2026-03-02T09:17:30.25Z", simUTC,
 		[]simStep{simMail(0, 0, 9), simCall(1, 7, 1), simCall(2, 7, 1), simCall(3, 7, 8), simCall(4, 7, 7), simCall(5, 7, 23), simCall(6, 7, 3)},
 		[]simLink{simAfter(0, 1, scheduled, "90 minutes"), simAfter(0, 2, completes, "36 hours, 30 minutes"), simAfter(0, 3, scheduled, "2 days"), simAfter(0, 4, completes, ", 1 days"),
 			simAfter(0, 5, scheduled, ""), simAfter(0, 6, completes, "5 business_days")},
-		[]string{"send 2026-03-02T09:17:30.25Z | day 0 of the sequence at 09:00 had passed: at once", "task 2026-03-02T10:47:30.25Z | 90 minutes after step 0 was due",
+		[]string{"send 2026-03-02T09:17:30.25Z | day 0 of the sequence at 09:00; that time has passed, due at once", "task 2026-03-02T10:47:30.25Z | 90 minutes after step 0 was due",
 			"task 2026-03-03T21:47:30.25Z | 36 hours and 30 minutes after step 0 was completed", "task 2026-03-04T08:00:00Z | 2 days after step 0 was due",
 			"task 2026-03-03T07:00:00Z | 1 day after step 0 was completed", "task 2026-03-02T09:17:30.25Z | when step 0 was due", "task 2026-03-09T03:00:00Z | 5 business days after step 0 was completed"}},
 	{"one delay after the other", "2026-03-02T09:30:00Z", simUTC,
@@ -120,17 +120,17 @@ var simTimes = []simTime{
 		[]simLink{simAfter(0, 1, scheduled, "1 days, 5 hours"), simAfter(0, 2, scheduled, "20 hours, 1 days"), simAfter(0, 3, completes, "1 days, 1 business_days"),
 			simAfter(0, 4, completes, "0 days"), simAfter(0, 5, completes, "30 hours, 0 business_days")},
 		[]string{"task 2026-03-02T10:00:00Z", "task 2026-03-03T19:00:00Z | 1 day and 5 hours after step 0 was due", "task 2026-03-04T08:00:00Z | 20 hours and 1 day after step 0 was due",
-			"task 2026-03-04T06:00:00Z | 1 day and 1 business day after step 0 was completed, which is assumed to be when it is due",
-			"task 2026-03-02T10:00:00Z | 0 days after step 0 was completed, which is assumed to be when it is due; that had passed: at once", "task 2026-03-03T16:00:00Z"}},
+			"task 2026-03-04T06:00:00Z | 1 day and 1 business day after step 0 was completed (assumed at its due time)",
+			"task 2026-03-02T10:00:00Z | 0 days after step 0 was completed (assumed at its due time); that time has passed, due at once", "task 2026-03-03T16:00:00Z"}},
 	{"all of them, or one", "2026-03-02T09:30:00Z", simUTC,
 		[]simStep{simCall(0, 0, 10), simCall(1, 0, 12), simCall(2, 0, 0), simCall(3, 0, 0), simCall(4, 0, 9), simMail(5, 0, 0)},
 		[]simLink{simAfter(0, 2, completes, "5 hours"), simAll(simAfter(1, 2, completes, "1 hours")), simAfter(1, 3, completes, "1 hours"), simAfter(0, 3, completes, "1 hours"),
 			simAfter(0, 4, completes, ""), simAfter(1, 4, scheduled, "1 days"), simAll(simAfter(2, 5, completes, "1 minutes")), simAll(simAfter(3, 5, scheduled, "2 business_days"))},
 		[]string{"task 2026-03-02T10:00:00Z", "task 2026-03-02T12:00:00Z",
-			"task 2026-03-02T15:00:00Z | 5 hours after step 0 was completed, which is assumed to be when it is due; the last of the 2 that it waits for",
-			"task 2026-03-02T11:00:00Z | 1 hour after step 0 was completed, which is assumed to be when it is due",
+			"task 2026-03-02T15:00:00Z | 5 hours after step 0 was completed (assumed at its due time); the last of the 2 transitions it waits for",
+			"task 2026-03-02T11:00:00Z | 1 hour after step 0 was completed (assumed at its due time)",
 			"task 2026-03-03T09:00:00Z | 1 day after step 1 was due", // that fires first, when the due time of step 1 is fixed
-			"send 2026-03-04T00:00:00Z | 2 business days after step 3 was due; the last of the 2 that it waits for"}},
+			"send 2026-03-04T00:00:00Z | 2 business days after step 3 was due; the last of the 2 transitions it waits for"}},
 	{"the day is the organization's", "2026-03-02T20:00:00Z", simOrg{"Asia/Tokyo", simWeek, nil, simWindow{0, 24}}, // it is 05:00 of Tuesday there
 		[]simStep{simCall(0, 0, 6), simCall(1, 0, 4), simMail(2, 4, 0), simMail(3, 3, 23)}, nil,
 		[]string{"task 2026-03-03T06:00:00+09:00", "task 2026-03-03T05:00:00+09:00", "send 2026-03-09T00:00:00+09:00", "send 2026-03-06T23:00:00+09:00"}},
@@ -206,7 +206,7 @@ func TestSimulateTimes(t *testing.T) {
 // A sender has a cap on a day of the organization, and a least gap; what is left over goes out at the next opening. What counts from
 // the due time of a message does not wait for it, what counts from its end does.
 func TestSimulateSender(t *testing.T) {
-	const gap, closed, ended = "; 30m after the sender's message before", "; the sending window closed before its turn", "; the campaign has ended by then"
+	const gap, closed, ended = "; 30m after the sender's previous message", "; the sending window closed before it could be sent", "; the campaign ends before then"
 	for _, c := range []struct {
 		name string
 		cap  int
@@ -227,8 +227,8 @@ func TestSimulateSender(t *testing.T) {
 			{"send 2026-03-03T00:30:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 2 was reached" + gap, "task 2026-03-02T11:00:00Z", "task 2026-03-03T01:30:00Z"},
 			{"send 2026-03-04T00:00:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 2 was reached", "task 2026-03-02T11:00:00Z", "task 2026-03-04T01:00:00Z"}}},
 		{"a cap over the weekend", 1, 0, "2026-03-06T09:00:00Z", simOrg{"UTC", simWeek, []string{"2026-03-10"}, simWindow{9, 17}}, 8, nil, [][]string{
-			{"send 2026-03-06T09:00:00Z | day 0 of the sequence at 08:00 had passed: at once", "task 2026-03-06T10:00:00Z", "task 2026-03-06T10:00:00Z"},
-			{"send 2026-03-09T09:00:00Z | day 0 of the sequence at 08:00 had passed: at once; the sender's daily cap of 1 was reached", "task 2026-03-06T10:00:00Z", "task 2026-03-09T10:00:00Z"},
+			{"send 2026-03-06T09:00:00Z | day 0 of the sequence at 08:00; that time has passed, due at once", "task 2026-03-06T10:00:00Z", "task 2026-03-06T10:00:00Z"},
+			{"send 2026-03-09T09:00:00Z | day 0 of the sequence at 08:00; that time has passed, due at once; the sender's daily cap of 1 was reached", "task 2026-03-06T10:00:00Z", "task 2026-03-09T10:00:00Z"},
 			{"send 2026-03-11T09:00:00Z", "task 2026-03-06T10:00:00Z", "task 2026-03-11T10:00:00Z"}}},
 		{"a gap over the end of the window", 0, 30 * time.Minute, "2026-03-02T09:00:00Z", simOrg{"UTC", simWeek, nil, simWindow{10, 11}}, 10, nil, [][]string{
 			{"send 2026-03-02T10:00:00Z", "task 2026-03-02T11:00:00Z", "task 2026-03-02T11:00:00Z"},
@@ -251,7 +251,7 @@ func TestSimulateSender(t *testing.T) {
 		{"the end comes first", 1, 0, "2026-03-02T09:00:00Z", simUTC, 10, "2026-03-02", [][]string{
 			{"send 2026-03-02T10:00:00Z", "task 2026-03-02T11:00:00Z", "task 2026-03-02T11:00:00Z"},
 			{"skip 2026-03-02T10:00:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached" + ended, "task 2026-03-02T11:00:00Z",
-				"skip never | waits for step 0, which the end of the campaign comes before"}}},
+				"skip never | waits for step 0, which does not end before the campaign does"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			app := apptest.New(t, func(cfg *service.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = c.cap, c.gap })

@@ -94,7 +94,7 @@ func TestThreadLost(t *testing.T) {
 		if got := m.threaded(c.name); !slices.Equal(got, c.want) {
 			t.Errorf("%s got\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
-		want := "1 hour after step 0 " + map[string]string{"sent": "was completed", "failed": "failed", "unknown": "became unknown"}[m.message(c.name, 0).Status]
+		want := "1 hour after step 0 " + map[string]string{"sent": "was completed", "failed": "failed", "unknown": "ended with unknown delivery"}[m.message(c.name, 0).Status]
 		if h := m.course(campaign, ids[i]).History[1]; !strings.HasPrefix(h.Reason, want) {
 			t.Errorf("%s: the reason of step 1 is %q, want %q", c.name, h.Reason, want)
 		}

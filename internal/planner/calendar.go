@@ -9,42 +9,44 @@ import (
 	"time"
 )
 
-// Calendar is what an organization calls a day, a business day, and the hours in which it sends. It may be shared.
+// Calendar has the time zone, the business days and the sending window of an organization. It is
+// safe for concurrent use.
 type Calendar struct {
-	zone     *time.Location
-	business [7]bool  // by weekday, Sunday is 0
-	weekly   int      // how many of them
-	holidays []date   // ascending; only those on a day of business
-	reopens  []date   // by holiday: the next business day
-	windows  []window // in which it sends, in their order
-	last     atomic.Pointer[span]
+	zone             *time.Location
+	business         [7]bool  // by weekday, Sunday is 0
+	weekly           int      // number of business days per week
+	holidays         []date   // ascending; only those on business days
+	nextAfterHoliday []date   // for each holiday, the next business day
+	windows          []window // sending windows, in order
+	last             atomic.Pointer[offsetPeriod]
 }
 
-// date is a day of the local calendar, counted from 1970-01-01.
+// date is a local date, in days since 1970-01-01.
 type date int64
 
-// window is a part of the local day, in its seconds.
+// window is a part of the local day, in seconds.
 type window struct{ from, to int64 }
 
-// span is a stretch of time, in Unix seconds, in which the zone keeps its offset. Not every bound is a change of it.
-type span struct{ start, end, offset int64 }
+// offsetPeriod is a period, in Unix seconds, in which the zone has one UTC offset. Adjacent periods
+// may have the same offset.
+type offsetPeriod struct{ start, end, offset int64 }
 
 const (
 	hour = 3600
 	day  = 24 * hour
-	// widest is more than any zone is away from UTC, and more than any clock change.
-	widest = 26 * hour
+	// maxOffset is larger than any UTC offset and any clock change.
+	maxOffset = 26 * hour
 )
 
-// horizon is about the latest day that a delay leads to: far enough for anybody, and a year that can still be written with four
-// digits.
+// horizon is about the latest date that a delay leads to. Its year still has four digits.
 const horizon date = 2567654 // 8999-12-31
 
-// NewCalendar is the calendar of a zone: its business days (1 is Monday, 7 Sunday), its holidays ("2006-01-02"), and the hours
-// between which it sends. From 0 to 24 is all day; a window whose end is not after its beginning goes over midnight.
+// NewCalendar returns the calendar of a zone with its business days (1 is Monday, 7 is Sunday), its
+// holidays ("2006-01-02"), and the hours between which it sends. From 0 to 24 is the whole day. A
+// window whose end is not after its start spans midnight.
 func NewCalendar(zone *time.Location, businessDays []int, holidays []string, from, to int) (*Calendar, error) {
 	if from < 0 || from > 23 || to < 1 || to > 24 {
-		return nil, fmt.Errorf("a sending window from %d to %d: must begin at 0 to 23 and end at 1 to 24", from, to)
+		return nil, fmt.Errorf("sending window from %d to %d: must start at 0 to 23 and end at 1 to 24", from, to)
 	}
 	c := &Calendar{zone: zone, windows: []window{{int64(from) * hour, int64(to) * hour}}}
 	if from >= to {
@@ -60,7 +62,7 @@ func NewCalendar(zone *time.Location, businessDays []int, holidays []string, fro
 		}
 	}
 	if c.weekly == 0 {
-		return nil, errors.New("no business days: at least one is needed")
+		return nil, errors.New("no business days: at least one is required")
 	}
 	for _, h := range holidays {
 		d, err := parseDate(h)
@@ -73,19 +75,20 @@ func NewCalendar(zone *time.Location, businessDays []int, holidays []string, fro
 	}
 	slices.Sort(c.holidays)
 	c.holidays = slices.Compact(c.holidays)
-	c.reopens = make([]date, len(c.holidays))
+	c.nextAfterHoliday = make([]date, len(c.holidays))
 	for i := len(c.holidays) - 1; i >= 0; i-- {
-		c.reopens[i] = c.nextBusiness(c.holidays[i])
+		c.nextAfterHoliday[i] = c.nextBusiness(c.holidays[i])
 	}
 	return c, nil
 }
 
-// nextBusiness is the first business day after a date. Of many holidays in a row it asks the first alone.
+// nextBusiness returns the first business day after d. Runs of holidays are resolved through
+// nextAfterHoliday.
 func (c *Calendar) nextBusiness(d date) date {
 	for d++; !c.business[d.weekday()]; d++ {
 	}
 	if i, holiday := slices.BinarySearch(c.holidays, d); holiday {
-		return c.reopens[i]
+		return c.nextAfterHoliday[i]
 	}
 	return d
 }
@@ -98,7 +101,8 @@ func parseDate(s string) (date, error) {
 	return date(t.Unix() / day), nil
 }
 
-// DayAfter is the first instant after a date ("2006-01-02"): when something that includes the date is over.
+// DayAfter returns the first instant after a date ("2006-01-02"): when something that includes the
+// date ends.
 func (c *Calendar) DayAfter(d string) (time.Time, error) {
 	parsed, err := parseDate(d)
 	if err != nil {
@@ -107,10 +111,11 @@ func (c *Calendar) DayAfter(d string) (time.Time, error) {
 	return c.first(parsed+1, 0).time(), nil
 }
 
-// Open tells whether messages may go out at an instant: on a business day that is no holiday, within the sending window.
+// IsOpen reports whether messages may be sent at t: on a business day that is not a holiday, within
+// the sending window.
 func (c *Calendar) IsOpen(t time.Time) bool { return c.opening(t.Unix()).start == t.Unix() }
 
-// Opening is the first open instant that is not before t: t itself if it is open.
+// NextOpen returns the first time from t on at which messages may be sent.
 func (c *Calendar) NextOpen(t time.Time) time.Time {
 	sec := t.Unix()
 	if open := c.opening(sec).start; open != sec {
@@ -119,72 +124,75 @@ func (c *Calendar) NextOpen(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// stretch is some time of one date, in Unix seconds, all of which is open. It may go on behind its end.
-type stretch struct {
+// openPeriod is a part of one date, in Unix seconds, in which messages may be sent. The next period
+// may follow immediately.
+type openPeriod struct {
 	start, end int64
 	date       date
 }
 
-// enter is the first instant of a stretch that is not before m, which must not be after it.
-func (s stretch) enter(m instant) instant {
+// enter returns the first instant of the period from m on. m must not be after the period.
+func (s openPeriod) enter(m instant) instant {
 	if m.unix() >= s.start {
 		return m
 	}
 	return instantAt(s.start)
 }
 
-// opening is the first open stretch from a second on: it begins then, if that is open. It goes on from one piece of time to the
-// next, each of them of one local date and one offset.
-func (c *Calendar) opening(sec int64) stretch {
+// opening returns the first open period from a second on. It starts then if messages may be sent
+// then. The search proceeds in pieces that have one local date and one UTC offset.
+func (c *Calendar) opening(sec int64) openPeriod {
 	for {
-		s := c.span(sec)
+		s := c.offsetPeriod(sec)
 		d := dateOf(sec + s.offset)
 		if !c.isBusiness(d) {
-			sec = s.leave(c.nextBusiness(d) - 1)
+			sec = s.endOfDate(c.nextBusiness(d) - 1)
 			continue
 		}
 		midnight := int64(d)*day - s.offset
 		for _, w := range c.windows {
 			if start, end := max(sec, midnight+w.from), min(s.end, midnight+w.to); start < end {
-				return stretch{start, end, d}
+				return openPeriod{start, end, d}
 			}
 		}
-		sec = s.leave(d)
+		sec = s.endOfDate(d)
 	}
 }
 
-// leave is when the span or a date within it ends, whichever comes first.
-func (s span) leave(d date) int64 { return min(s.end, int64(d+1)*day-s.offset) }
+// endOfDate returns the end of a date, or of the period if that comes first.
+func (s offsetPeriod) endOfDate(d date) int64 { return min(s.end, int64(d+1)*day-s.offset) }
 
-// dateOf is the local date of a instant.
+// dateOf returns the local date of an instant.
 func (c *Calendar) dateOf(m instant) date {
 	sec := m.unix()
-	return dateOf(sec + c.span(sec).offset)
+	return dateOf(sec + c.offsetPeriod(sec).offset)
 }
 
-// first is the first instant whose local clock is at or after that hour of the date: when clocks skip the hour, the instant at which
-// they do; when they show it twice, the first time.
+// first returns the first instant whose local time is at or after that hour of the date. If clocks
+// skip the hour, that is when they do; if they show it twice, the first time.
 func (c *Calendar) first(d date, h int) instant {
 	local := int64(d)*day + int64(h)*hour
-	s := c.span(local - c.span(local).offset)
-	if sec := local - s.offset; sec < s.end && sec-widest >= s.start {
+	s := c.offsetPeriod(local - c.offsetPeriod(local).offset)
+	if sec := local - s.offset; sec < s.end && sec-maxOffset >= s.start {
 		return instantAt(sec)
 	}
-	for sec := local - widest; ; sec = s.end {
-		s = c.span(sec)
+	for sec := local - maxOffset; ; sec = s.end {
+		s = c.offsetPeriod(sec)
 		if sec = max(sec, local-s.offset); sec < s.end {
 			return instantAt(sec)
 		}
 	}
 }
 
-// span is the span of an instant. The last one is remembered: most questions are about the same months.
-func (c *Calendar) span(sec int64) span {
+// offsetPeriod returns the period that contains a second. It caches the last result, because most
+// calls are about the same months.
+func (c *Calendar) offsetPeriod(sec int64) offsetPeriod {
 	if s := c.last.Load(); s != nil && s.start <= sec && sec < s.end {
 		return *s
 	}
 	s := c.bounds(sec)
-	// Past the changes that a zone lists, Go begins a span with its year, even when the last listed change is in it.
+	// After the last transition that a zone lists, Go starts a period with the year, even if the last
+	// listed transition is within it.
 	if s.start != math.MinInt64 && c.bounds(s.start).end <= sec {
 		s.start = sec
 	}
@@ -192,10 +200,10 @@ func (c *Calendar) span(sec int64) span {
 	return s
 }
 
-func (c *Calendar) bounds(sec int64) span {
+func (c *Calendar) bounds(sec int64) offsetPeriod {
 	t := time.Unix(sec, 0).In(c.zone)
 	_, offset := t.Zone()
-	s := span{start: math.MinInt64, end: math.MaxInt64, offset: int64(offset)}
+	s := offsetPeriod{start: math.MinInt64, end: math.MaxInt64, offset: int64(offset)}
 	start, end := t.ZoneBounds()
 	if !start.IsZero() {
 		s.start = start.Unix()
@@ -203,14 +211,14 @@ func (c *Calendar) bounds(sec int64) span {
 	if !end.IsZero() {
 		s.end = end.Unix()
 	}
-	// There, Go takes each year for 365 days: the last day of a leap year comes after the end of its span.
+	// For these years Go assumes 365 days, so the last day of a leap year is after the end of its period.
 	if s.end <= sec {
 		s.end = (sec/day + 1) * day
 	}
 	return s
 }
 
-// isBusiness tells whether a date is a business day and no holiday.
+// isBusiness reports whether a date is a business day and not a holiday.
 func (c *Calendar) isBusiness(d date) bool {
 	if !c.business[d.weekday()] {
 		return false
@@ -222,10 +230,10 @@ func (c *Calendar) isBusiness(d date) bool {
 	return !holiday
 }
 
-// businessDay is the n-th business day after a date, the date itself for 0.
+// businessDay returns the n-th business day after a date, or the date itself for 0.
 func (c *Calendar) businessDay(d date, n int) date {
 	for n > 0 && d < horizon {
-		weeks := (n - 1) / c.weekly // so that the last step ends on a business day
+		weeks := (n - 1) / c.weekly // the remainder ends on a business day
 		if weeks == 0 {
 			if d++; c.isBusiness(d) {
 				n--
@@ -253,5 +261,5 @@ func dateOf(local int64) date {
 	return date(d)
 }
 
-// weekday is 0 on Sundays; 1970-01-01 was a Thursday.
+// weekday is 0 on Sundays. 1970-01-01 was a Thursday.
 func (d date) weekday() int { return int(((d+4)%7 + 7) % 7) }

@@ -39,12 +39,14 @@ func TestDateAtHour(t *testing.T) {
 		{"the next hour", johns, "2010-11-07", 1, "2010-11-07T01:00:00-03:30"},
 		{"leap day", "UTC", "2028-02-29", 0, "2028-02-29T00:00:00Z"},
 	} {
-		d, err := parseDate(c.date)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cal := calendar(t, c.zone, allDays, 0, 24)
-		same(t, c.name, cal.at(d, c.hour), c.want)
+		t.Run(c.name, func(t *testing.T) {
+			d, err := parseDate(c.date)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cal := calendar(t, c.zone, allDays, 0, 24)
+			same(t, c.name, cal.at(d, c.hour), c.want)
+		})
 	}
 }
 
@@ -89,13 +91,15 @@ func TestNextOpen(t *testing.T) {
 		{"and its second part", johns, []int{7}, 0, 1, nil, "2010-11-06T23:30:00-03:30", "2010-11-07T00:00:00-03:30"},
 		{"the last day of a leap year", newYork, allDays, 9, 17, nil, "2040-12-31T08:00:00-05:00", "2040-12-31T09:00:00-05:00"},
 	} {
-		cal := calendar(t, c.zone, c.days, c.from, c.to, c.holidays...)
-		at := parseTime(t, c.at)
-		got := cal.NextOpen(at)
-		same(t, c.name, got, c.want)
-		if !cal.IsOpen(got) || cal.IsOpen(at) != got.Equal(at) {
-			t.Errorf("%s: open at %s is %v, then %v", c.name, c.at, cal.IsOpen(at), cal.IsOpen(got))
-		}
+		t.Run(c.name, func(t *testing.T) {
+			cal := calendar(t, c.zone, c.days, c.from, c.to, c.holidays...)
+			at := parseTime(t, c.at)
+			got := cal.NextOpen(at)
+			same(t, c.name, got, c.want)
+			if !cal.IsOpen(got) || cal.IsOpen(at) != got.Equal(at) {
+				t.Errorf("IsOpen at %s is %v, at the result %v", c.at, cal.IsOpen(at), cal.IsOpen(got))
+			}
+		})
 	}
 }
 
@@ -125,16 +129,18 @@ func TestBusinessDays(t *testing.T) {
 		{"every day", allDays, nil, 365, "2026-11-16", "2027-11-16"},
 		{"a thousand", weekdays, nil, 1000, "2026-11-16", "2030-09-16"},
 	} {
-		cal := calendar(t, "UTC", c.days, 0, 24, c.holidays...)
-		from, _ := parseDate(c.from)
-		got := cal.businessDay(from, c.n)
-		if shown := time.Unix(int64(got)*day, 0).UTC().Format(time.DateOnly); shown != c.want {
-			t.Errorf("%s: %s, want %s", c.name, shown, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			cal := calendar(t, "UTC", c.days, 0, 24, c.holidays...)
+			from, _ := parseDate(c.from)
+			got := cal.businessDay(from, c.n)
+			if shown := time.Unix(int64(got)*day, 0).UTC().Format(time.DateOnly); shown != c.want {
+				t.Errorf("%s, want %s", shown, c.want)
+			}
+		})
 	}
 }
 
-func TestCalendarRefuses(t *testing.T) {
+func TestNewCalendarErrors(t *testing.T) {
 	for want, make := range map[string]func() (*Calendar, error){
 		"no business days": func() (*Calendar, error) { return NewCalendar(time.UTC, nil, nil, 0, 24) },
 		"business day 0":   func() (*Calendar, error) { return NewCalendar(time.UTC, []int{0}, nil, 0, 24) },
@@ -163,6 +169,6 @@ func TestDayAfter(t *testing.T) {
 		same(t, c[1], got, c[2])
 	}
 	if _, err := calendar(t, berlin, weekdays, 9, 17).DayAfter("2026-13-01"); err == nil {
-		t.Error("a month 13 is taken")
+		t.Error("no error for month 13")
 	}
 }

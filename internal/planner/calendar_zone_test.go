@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// A zone whose last listed change is in the middle of a summer that its rule goes on with: from UTC to three hours ahead of it, four
-// in summer. Go begins the span of that summer in March, which it was not in the zone before the change.
-func TestSpanAfterLastChange(t *testing.T) {
+// The last listed change of the zone is in the middle of a summer that its rule continues: from UTC
+// to three hours ahead, four in summer. Go starts the period of that summer in March, although the
+// zone had another offset before the change.
+func TestOffsetAfterLastListedChange(t *testing.T) {
 	header := func(b []byte, times, types, chars uint32) []byte {
 		b = append(append(b, "TZif2"...), make([]byte, 15+3*4)...)
 		for _, n := range []uint32{times, types, chars} {

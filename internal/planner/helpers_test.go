@@ -2,7 +2,7 @@ package planner
 
 import "time"
 
-// What tests ask of the inside of the planner, which counts in moments, they ask with a time.Time.
+// These methods give tests access to the internals with a time.Time instead of an instant.
 
 func (c *Calendar) at(d date, h int) time.Time { return c.first(d, h).time() }
 

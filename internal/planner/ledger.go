@@ -5,28 +5,30 @@ import (
 	"time"
 )
 
-// Ledger is what a sender has sent and may still send: at most so many messages on a local date, with at least so much time
-// between two, at open instants. It is used by one goroutine at a time, and for instants that do not go back.
+// Ledger tracks what a sender has sent and computes when it may send next: at most cap messages on
+// a local date, at least gap between two, and only while the calendar is open. A Ledger is not safe
+// for concurrent use, and times must not go backwards.
 type Ledger struct {
-	cal      *Calendar
-	cap      int
-	gap      instant // in the same microseconds
-	capWords string
-	gapWords string
-	last     instant // of the last message
-	// days counts the messages of the last two dates, at their parity: clocks that are put back at midnight show one date again.
-	days   [2]tally
-	capped instant // messages that were due before have waited for the end of a date whose cap was reached
-	opened instant // messages that were due before have waited for the sending window to open then
-	open   stretch // the last one that was found
+	cal       *Calendar
+	cap       int
+	gap       instant // in microseconds
+	capReason string
+	gapReason string
+	last      instant // time of the last message
+	// days counts the messages of the last two dates, indexed by the parity of the date. Two are
+	// needed because clocks set back at midnight show a date twice.
+	days   [2]dayCount
+	capped instant    // see LedgerState
+	opened instant    // see LedgerState
+	open   openPeriod // the last one found
 }
 
-type tally struct {
+type dayCount struct {
 	date date
 	sent int
 }
 
-// Slot is an instant at which a sender may send a message, and what moved it there.
+// Slot is a time at which a sender may send a message, and what delayed it.
 type Slot struct {
 	At time.Time
 	slot
@@ -34,29 +36,29 @@ type Slot struct {
 
 type slot struct {
 	at     instant
-	capped instant // when the last date ended whose cap was reached
-	opened instant // when the sending window opened that it waited for
-	waited moves
+	capped instant // end of the last date whose cap was reached
+	opened instant // opening of the sending window it waited for
+	waited delayReasons
 }
 
-type moves uint8
+type delayReasons uint8
 
 const (
-	overdue moves = 1 << iota
+	overdue delayReasons = 1 << iota
 	byCap
-	byClosing // the sending window was closed meanwhile, as for the messages before it
+	byClosing // the sending window closed, as for the messages before it
 	byGap
 	byWindow
 )
 
-// NewLedger is the ledger of a sender who has sent nothing. No cap, or no gap, is 0.
+// NewLedger returns the ledger of a sender who has sent nothing. A cap or gap of 0 means no limit.
 func NewLedger(c *Calendar, cap int, gap time.Duration) *Ledger {
 	return &Ledger{cal: c, cap: cap, gap: instant(gap.Microseconds()),
-		capWords: "; the sender's daily cap of " + strconv.Itoa(cap) + " was reached",
-		gapWords: "; " + shortDuration(gap) + " after the sender's message before"}
+		capReason: "; the sender's daily cap of " + strconv.Itoa(cap) + " was reached",
+		gapReason: "; " + shortDuration(gap) + " after the sender's previous message"}
 }
 
-// Sent notes that n messages went out on the local date of at, the last of them then.
+// Sent records that n messages were sent on the local date of at, the last of them at that time.
 func (l *Ledger) Sent(at time.Time, n int) { l.sent(instantOf(at), n) }
 
 func (l *Ledger) sent(at instant, n int) {
@@ -66,12 +68,12 @@ func (l *Ledger) sent(at instant, n int) {
 	case of.date == d:
 		of.sent += n
 	case of.date < d || of.sent == 0:
-		*of = tally{date: d, sent: n}
+		*of = dayCount{date: d, sent: n}
 	}
 }
 
-// Next is the first slot for a message that is due then, as of an instant before which nothing is sent any more. Whoever sends at
-// it says so with Take.
+// Next returns the first slot for a message with that due time. Nothing is sent before now. A
+// caller that sends at the slot records it with Take.
 func (l *Ledger) Next(due, now time.Time) Slot {
 	s := l.next(instantOf(due), instantOf(now))
 	return Slot{At: s.at.time(), slot: s}
@@ -108,15 +110,16 @@ func (l *Ledger) next(due, now instant) slot {
 		if of := l.days[d&1]; of.date != d || of.sent < l.cap {
 			return s
 		}
-		s.at = instantAt(l.cal.span(open.unix()).leave(d))
+		s.at = instantAt(l.cal.offsetPeriod(open.unix()).endOfDate(d))
 		s.capped = s.at
 		s.waited = s.waited&^(byGap|byWindow) | byCap
 		s.opened = 0
 	}
 }
 
-// opening is the first open stretch from a instant on. It is remembered: the next message most often goes out in the same.
-func (l *Ledger) opening(m instant) stretch {
+// opening returns the first open period from m on. It caches the result, because the next message
+// usually falls into the same period.
+func (l *Ledger) opening(m instant) openPeriod {
 	if sec := m.unix(); sec < l.open.start || sec >= l.open.end {
 		l.open = l.cal.opening(sec)
 	}
@@ -130,7 +133,7 @@ func (l *Ledger) dateOf(m instant) date {
 	return l.cal.dateOf(m)
 }
 
-// Take notes that a message goes out at a slot.
+// Take records that a message is sent at a slot.
 func (l *Ledger) Take(s Slot) {
 	s.at = instantOf(s.At)
 	l.take(s.slot)
@@ -141,15 +144,16 @@ func (l *Ledger) take(s slot) {
 	l.sent(s.at, 1)
 }
 
-// Reason is what moved a message to its slot, in words that are added to those of its due time: "" for nothing.
-func (l *Ledger) Reason(s Slot) string { return l.words(s.waited) }
+// Reason returns what delayed a message to its slot, as a suffix for the reason of its due time; ""
+// if nothing did.
+func (l *Ledger) Reason(s Slot) string { return l.reasonText(s.waited) }
 
-func (l *Ledger) words(waited moves) string {
+func (l *Ledger) reasonText(waited delayReasons) string {
 	words := ""
 	for _, w := range [...]struct {
-		move moves
+		move delayReasons
 		text string
-	}{{overdue, wasOverdue}, {byCap, l.capWords}, {byClosing, closedBefore}, {byGap, l.gapWords}, {byWindow, movedToOpening}} {
+	}{{overdue, reasonOverdue}, {byCap, l.capReason}, {byClosing, reasonWindowClosed}, {byGap, l.gapReason}, {byWindow, reasonMoved}} {
 		if waited&w.move != 0 {
 			words += w.text
 		}

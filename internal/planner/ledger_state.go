@@ -2,18 +2,18 @@ package planner
 
 import "time"
 
-// LedgerState is all that a ledger knows, for whoever keeps it.
+// LedgerState is the content of a Ledger in a form that can be stored.
 type LedgerState struct {
-	Last   time.Time // when the last message went
-	Capped time.Time // messages that were due before have waited for the end of a date whose cap was reached
-	Opened time.Time // messages that were due before have waited for the sending window to open then
+	Last   time.Time // when the last message was sent
+	Capped time.Time // messages due before this time were delayed by a reached daily cap
+	Opened time.Time // messages due before this time waited for the sending window to open
 	Days   [2]Day
 }
 
-// Day is how many messages went on a local date, which is a number.
+// Day is the number of messages sent on a local date. The date counts days from 1970-01-01.
 type Day struct{ Date, Sent int }
 
-// LedgerState gives what the ledger knows.
+// State returns the content of the ledger.
 func (l *Ledger) State() LedgerState {
 	s := LedgerState{Last: l.last.time(), Capped: l.capped.time(), Opened: l.opened.time()}
 	for i, d := range l.days {
@@ -22,10 +22,10 @@ func (l *Ledger) State() LedgerState {
 	return s
 }
 
-// Resume has a ledger know what another, of the same sender, did.
+// Restore sets the content of the ledger to that of an earlier ledger of the same sender.
 func (l *Ledger) Restore(s LedgerState) {
 	l.last, l.capped, l.opened = instantOf(s.Last), instantOf(s.Capped), instantOf(s.Opened)
 	for i, d := range s.Days {
-		l.days[i] = tally{date(d.Date), d.Sent}
+		l.days[i] = dayCount{date(d.Date), d.Sent}
 	}
 }

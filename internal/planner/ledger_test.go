@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Each row is sent in turn, through one ledger.
+// The rows of a case are sent one after the other through one ledger.
 func TestLedger(t *testing.T) {
 	type row struct{ due, at, reason string }
 	for _, c := range []struct {
@@ -20,37 +20,37 @@ func TestLedger(t *testing.T) {
 		{"neither cap nor gap", berlin, 9, 17, 0, 0, "2026-11-16T10:00:00+01:00", []row{
 			{"2026-11-16T10:00:00+01:00", "2026-11-16T10:00:00+01:00", ""},
 			{"2026-11-16T10:00:00+01:00", "2026-11-16T10:00:00+01:00", ""},
-			{"2026-11-16T09:30:00+01:00", "2026-11-16T10:00:00+01:00", "; was overdue"},
+			{"2026-11-16T09:30:00+01:00", "2026-11-16T10:00:00+01:00", "; overdue"},
 		}},
 		{"a gap", berlin, 9, 17, 0, 90 * time.Second, "2026-11-16T10:00:00+01:00", []row{
 			{"2026-11-16T10:00:00+01:00", "2026-11-16T10:00:00+01:00", ""},
-			{"2026-11-16T10:00:00+01:00", "2026-11-16T10:01:30+01:00", "; 1m30s after the sender's message before"},
-			{"2026-11-16T10:02:00+01:00", "2026-11-16T10:03:00+01:00", "; 1m30s after the sender's message before"},
+			{"2026-11-16T10:00:00+01:00", "2026-11-16T10:01:30+01:00", "; 1m30s after the sender's previous message"},
+			{"2026-11-16T10:02:00+01:00", "2026-11-16T10:03:00+01:00", "; 1m30s after the sender's previous message"},
 			{"2026-11-16T10:04:30+01:00", "2026-11-16T10:04:30+01:00", ""},
 		}},
 		{"a gap over closing time", berlin, 9, 17, 0, time.Hour, "2026-11-20T16:30:00+01:00", []row{
 			{"2026-11-20T16:30:00+01:00", "2026-11-20T16:30:00+01:00", ""},
-			{"2026-11-20T16:30:00+01:00", "2026-11-23T09:00:00+01:00", "; 1h after the sender's message before; moved to the next opening of the sending window"},
-			{"2026-11-20T16:59:00+01:00", "2026-11-23T10:00:00+01:00", "; the sending window closed before its turn; 1h after the sender's message before"},
-			{"2026-11-23T09:00:00+01:00", "2026-11-23T11:00:00+01:00", "; 1h after the sender's message before"},
+			{"2026-11-20T16:30:00+01:00", "2026-11-23T09:00:00+01:00", "; 1h after the sender's previous message; moved to the next sending window"},
+			{"2026-11-20T16:59:00+01:00", "2026-11-23T10:00:00+01:00", "; the sending window closed before it could be sent; 1h after the sender's previous message"},
+			{"2026-11-23T09:00:00+01:00", "2026-11-23T11:00:00+01:00", "; 1h after the sender's previous message"},
 		}},
 		{"a gap over two closing times", berlin, 9, 10, 0, 30 * time.Minute, "2026-11-20T09:30:00+01:00", []row{
 			{"2026-11-20T09:30:00+01:00", "2026-11-20T09:30:00+01:00", ""},
-			{"2026-11-20T09:30:00+01:00", "2026-11-23T09:00:00+01:00", "; 30m after the sender's message before; moved to the next opening of the sending window"},
-			{"2026-11-23T09:00:00+01:00", "2026-11-23T09:30:00+01:00", "; 30m after the sender's message before"},
-			{"2026-11-20T09:30:00+01:00", "2026-11-24T09:00:00+01:00", "; the sending window closed before its turn; 30m after the sender's message before; moved to the next opening of the sending window"},
+			{"2026-11-20T09:30:00+01:00", "2026-11-23T09:00:00+01:00", "; 30m after the sender's previous message; moved to the next sending window"},
+			{"2026-11-23T09:00:00+01:00", "2026-11-23T09:30:00+01:00", "; 30m after the sender's previous message"},
+			{"2026-11-20T09:30:00+01:00", "2026-11-24T09:00:00+01:00", "; the sending window closed before it could be sent; 30m after the sender's previous message; moved to the next sending window"},
 		}},
 		{"a cap and closing time", berlin, 9, 10, 2, 40 * time.Minute, "2026-11-20T09:20:00+01:00", []row{
 			{"2026-11-20T09:20:00+01:00", "2026-11-20T09:20:00+01:00", ""},
-			{"2026-11-20T09:20:00+01:00", "2026-11-23T09:00:00+01:00", "; 40m after the sender's message before; moved to the next opening of the sending window"},
-			{"2026-11-20T09:20:00+01:00", "2026-11-23T09:40:00+01:00", "; the sending window closed before its turn; 40m after the sender's message before"},
-			{"2026-11-20T09:20:00+01:00", "2026-11-24T09:00:00+01:00", "; the sending window closed before its turn; 40m after the sender's message before; moved to the next opening of the sending window"},
+			{"2026-11-20T09:20:00+01:00", "2026-11-23T09:00:00+01:00", "; 40m after the sender's previous message; moved to the next sending window"},
+			{"2026-11-20T09:20:00+01:00", "2026-11-23T09:40:00+01:00", "; the sending window closed before it could be sent; 40m after the sender's previous message"},
+			{"2026-11-20T09:20:00+01:00", "2026-11-24T09:00:00+01:00", "; the sending window closed before it could be sent; 40m after the sender's previous message; moved to the next sending window"},
 		}},
 		{"a cap, over a weekend", berlin, 9, 17, 2, 30 * time.Second, "2026-11-20T10:00:00+01:00", []row{
 			{"2026-11-20T10:00:00+01:00", "2026-11-20T10:00:00+01:00", ""},
-			{"2026-11-20T10:00:00+01:00", "2026-11-20T10:00:30+01:00", "; 30s after the sender's message before"},
+			{"2026-11-20T10:00:00+01:00", "2026-11-20T10:00:30+01:00", "; 30s after the sender's previous message"},
 			{"2026-11-20T10:00:00+01:00", "2026-11-23T09:00:00+01:00", "; the sender's daily cap of 2 was reached"},
-			{"2026-11-20T11:00:00+01:00", "2026-11-23T09:00:30+01:00", "; the sender's daily cap of 2 was reached; 30s after the sender's message before"},
+			{"2026-11-20T11:00:00+01:00", "2026-11-23T09:00:30+01:00", "; the sender's daily cap of 2 was reached; 30s after the sender's previous message"},
 			{"2026-11-23T09:00:00+01:00", "2026-11-24T09:00:00+01:00", "; the sender's daily cap of 2 was reached"},
 			{"2026-11-25T12:00:00+01:00", "2026-11-25T12:00:00+01:00", ""},
 		}},
@@ -60,7 +60,7 @@ func TestLedger(t *testing.T) {
 			{"2026-11-16T22:00:00+01:00", "2026-11-18T00:00:00+01:00", "; the sender's daily cap of 1 was reached"},
 		}},
 		{"now is closed", berlin, 9, 17, 0, 0, "2026-11-20T20:00:00+01:00", []row{
-			{"2026-11-20T10:00:00+01:00", "2026-11-23T09:00:00+01:00", "; was overdue; moved to the next opening of the sending window"},
+			{"2026-11-20T10:00:00+01:00", "2026-11-23T09:00:00+01:00", "; overdue; moved to the next sending window"},
 		}},
 		{"a cap on the day of 25 hours", newYork, 0, 24, 2, 0, "2026-10-30T23:00:00-04:00", []row{
 			{"2026-10-30T23:00:00-04:00", "2026-10-30T23:00:00-04:00", ""},
@@ -80,19 +80,19 @@ func TestLedger(t *testing.T) {
 				t.Errorf("%s, due %s: %q, want %q", c.name, r.due, got, r.reason)
 			}
 			l.Take(slot)
-			again := NewLedger(l.cal, c.cap, c.gap) // one that is told of it goes on alike
+			again := NewLedger(l.cal, c.cap, c.gap) // a restored ledger behaves the same
 			again.Restore(l.State())
 			l = again
 		}
 	}
 }
 
-// What was sent before counts: the last message for the gap, those of the local date for the cap.
+// Messages sent earlier count: the last one for the gap, those of the local date for the cap.
 func TestLedgerSent(t *testing.T) {
 	l := NewLedger(calendar(t, newYork, weekdays, 9, 17), 5, time.Minute)
 	l.Sent(parseTime(t, "2026-11-13T16:00:00-05:00"), 5) // Friday
 	l.Sent(parseTime(t, "2026-11-16T12:00:00-05:00"), 4) // Monday
-	l.Sent(parseTime(t, "2026-11-12T12:00:00-05:00"), 5) // of no account any more
+	l.Sent(parseTime(t, "2026-11-12T12:00:00-05:00"), 5) // too old to count
 	now := parseTime(t, "2026-11-16T12:00:30-05:00")
 	slot := l.Next(now, now)
 	same(t, "the fifth", slot.At, "2026-11-16T12:01:00-05:00")
@@ -100,7 +100,8 @@ func TestLedgerSent(t *testing.T) {
 	same(t, "the sixth", l.Next(now, now).At, "2026-11-17T09:00:00-05:00")
 }
 
-// Clocks put back over midnight show a date, the next for a minute, and the first again: each of them has one cap.
+// When clocks are set back over midnight, a date is shown again after a minute of the next one.
+// Each of the two dates has one cap.
 func TestLedgerDateAgain(t *testing.T) {
 	l := NewLedger(calendar(t, johns, allDays, 0, 24), 1, 0)
 	now := parseTime(t, "2010-11-06T23:30:00-02:30")

@@ -3,7 +3,7 @@ package planner
 import (
 	"testing"
 	"time"
-	_ "time/tzdata" // the zones must not depend on the machine
+	_ "time/tzdata" // so that the zones do not depend on the machine
 )
 
 const (
@@ -13,7 +13,7 @@ const (
 	apia      = "Pacific/Apia"
 	troll     = "Antarctica/Troll"
 	kathmandu = "Asia/Kathmandu"
-	johns     = "America/St_Johns" // put its clocks back from 00:01 to 23:01 of the day before, until 2011
+	johns     = "America/St_Johns" // until 2011, set clocks back from 00:01 to 23:01 of the previous day
 )
 
 var (
@@ -34,7 +34,7 @@ func calendar(t testing.TB, zone string, days []int, from, to int, holidays ...s
 	return c
 }
 
-// instant reads an instant with its offset, as tables write them.
+// parseTime parses a time with its offset, as the tables have it.
 func parseTime(t testing.TB, s string) time.Time {
 	t.Helper()
 	if s == "" {
@@ -47,7 +47,7 @@ func parseTime(t testing.TB, s string) time.Time {
 	return at
 }
 
-// same compares an instant with one of a table, and shows it with the table's offset.
+// same compares a time with one of a table and shows it with the offset of the table.
 func same(t testing.TB, what string, got time.Time, want string) {
 	t.Helper()
 	if w := parseTime(t, want); !got.Equal(w) {

@@ -1,23 +1,24 @@
-// Package planner says when the steps of a sequence are due and when its messages go out. It owns that arithmetic and nothing
-// else: a template, what has happened so far, the organization's calendar and an instant go in, a plan comes out. It reads no
-// clock and keeps nothing. A simulation and the engine that sends call the same functions, so that one says what the other does.
-// It counts in microseconds: what is finer in an instant that goes in is cut off.
+// Package planner computes when the steps of a sequence are due and when its messages are sent. It
+// is pure: a template, the history of a sequence, the calendar of the organization and a time go
+// in, a plan comes out. It reads no clock, stores nothing, and does not know campaigns, contacts or
+// the store. Simulations and the engine that sends messages call the same functions, so that a
+// simulation predicts what the engine does. Times are truncated to microseconds.
 package planner
 
-// Action is what becomes of a step.
+// Action is what happens in a step.
 type Action string
 
 const (
-	Send Action = "send" // a message that goes out by itself
-	Task Action = "task" // something to do for a person
-	Skip Action = "skip" // of a plan alone: the step does not happen
+	Send Action = "send" // a message is sent automatically
+	Task Action = "task" // a person has something to do
+	Skip Action = "skip" // only in plans: the step does not happen
 )
 
 // Step is a step of a template. Its Action is Send or Task.
 type Step struct {
-	Index  int // what transitions call it by
+	Index  int // the number that transitions use
 	Action Action
-	Day    int // of a step with no incoming transition: how many days after the start
+	Day    int // days after the start, for a step without incoming transitions
 	Hour   int // of the local day, 0 to 23
 }
 
@@ -25,19 +26,19 @@ type Step struct {
 type TransitionType string
 
 const (
-	Scheduled TransitionType = "PREVIOUS_STEP_SCHEDULED" // when the due time of From is fixed; delays count from that due time
-	Completes TransitionType = "PREVIOUS_STEP_COMPLETES" // when From is over; delays count from then
+	Scheduled TransitionType = "PREVIOUS_STEP_SCHEDULED" // when From is scheduled; delays count from its due time
+	Completes TransitionType = "PREVIOUS_STEP_COMPLETES" // when From ends; delays count from then
 )
 
-// Transition leads from one step to another, both by index.
+// Transition leads from one step to another. Both are given by index.
 type Transition struct {
 	From, To   int
 	Type       TransitionType
-	Pre, Post  Delay // before and after the check that the contact is still in: one follows the other
-	RequireAll bool  // the step waits for all of its incoming transitions
+	Pre, Post  Delay // before and after the check of the contact; they add up
+	RequireAll bool  // the step To waits for all of its incoming transitions
 }
 
-// Unit is what a delay counts.
+// Unit is the unit of a delay.
 type Unit string
 
 const (
@@ -47,34 +48,35 @@ const (
 	BusinessDays Unit = "business_days"
 )
 
-// Delay is N of its unit. Minutes and hours are exact; days and business days lead to that date at the hour of the step. Without
-// a unit it is none.
+// Delay is N units. Minutes and hours are exact. Days and business days lead to that date at the
+// hour of the step. Without a unit there is no delay.
 type Delay struct {
 	N    int
 	Unit Unit
 }
 
-// Template is a template prepared for planning. It does not change, and may be shared.
+// Template is a template prepared for planning. It is immutable and may be shared.
 type Template struct {
 	steps []step
-	order []int // positions, each after those that its transitions come from
+	order []int // positions in topological order
 }
 
-// step is a step with the transitions that lead to it.
+// step is a step with its incoming transitions.
 type step struct {
 	Step
 	in  []link
-	out []int // where its transitions lead, by place in the order
-	all bool  // one of them says RequireAll
+	out []int // targets of its transitions, as indexes into order
+	all bool  // whether any incoming transition has RequireAll
 }
 
 type link struct {
-	from int // a position
+	from int // position of the step
 	Transition
 }
 
-// New prepares a template. What is known of a step (StepHistory, Due, Planned) stands at its position in steps. Transitions that name no
-// step are left out; steps on a cycle, which a template must not have, may never be due.
+// New prepares a template. StepHistory, Due and Planned refer to a step by its position in steps.
+// Transitions with unknown steps are ignored. Steps on a cycle, which a template must not have, may
+// never be due.
 func New(steps []Step, transitions []Transition) *Template {
 	t := &Template{steps: make([]step, len(steps)), order: make([]int, 0, len(steps))}
 	position := make(map[int]int, len(steps))
@@ -83,7 +85,7 @@ func New(steps []Step, transitions []Transition) *Template {
 		position[s.Index] = i
 	}
 	out := make([][]int, len(steps))
-	waits := make([]int, len(steps)) // for so many transitions until the step can be ordered
+	waits := make([]int, len(steps)) // incoming transitions that are not ordered yet
 	for _, tr := range transitions {
 		from, known := position[tr.From]
 		to, too := position[tr.To]

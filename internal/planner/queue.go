@@ -1,15 +1,15 @@
 package planner
 
-// queuedStep is the place of a message among those that its sender could send at the same instant. It holds no pointers, so that many
-// can be moved about without the garbage collector being told.
+// queuedStep is a step in a queue of one sender, ordered by due time, then by sequence and index.
+// It has no pointers, so moving many of them is cheap for the garbage collector.
 type queuedStep struct {
 	due      instant
 	sequence int
 	index    int
-	step     int // its position, which has no part in the order
+	step     int // its position; not part of the order
 }
 
-// Before tells who goes first: prioritized campaigns, then what was due earlier, then the order of the sequences and the steps.
+// before reports whether t comes before other.
 func (t *queuedStep) before(other *queuedStep) bool {
 	switch {
 	case t.due != other.due:
@@ -20,14 +20,16 @@ func (t *queuedStep) before(other *queuedStep) bool {
 	return t.index < other.index
 }
 
-// queue gives turns in their order. Most come in it and need no more than to be kept; the others go through a heap.
+// queue is a priority queue of steps. Most steps are pushed in order and are only appended to
+// inOrder. The others use a heap.
 type queue struct {
 	inOrder []queuedStep
-	next    int // of those in order
+	next    int // first element of inOrder that is still queued
 	others  heap
 }
 
-// first is the turn that comes first, nil when there is none. It is valid until the queue changes.
+// first returns the first step, or nil if the queue is empty. The pointer is valid until the queue
+// changes.
 func (q *queue) first() *queuedStep {
 	switch {
 	case q.next == len(q.inOrder) && len(q.others) == 0:
@@ -44,13 +46,13 @@ func (q *queue) push(t queuedStep) {
 		q.others.push(t)
 		return
 	}
-	if n == cap(q.inOrder) && q.next > n/2 { // there is more room before them than they need
+	if n == cap(q.inOrder) && q.next > n/2 { // reuse the free space at the front
 		q.inOrder, q.next = q.inOrder[:copy(q.inOrder, q.inOrder[q.next:])], 0
 	}
 	q.inOrder = append(q.inOrder, t)
 }
 
-// pop takes the first turn out of the queue, which must have one.
+// pop removes and returns the first step of a queue that is not empty.
 func (q *queue) pop() queuedStep {
 	t := q.first()
 	if len(q.others) > 0 && t == &q.others[0] {
@@ -60,7 +62,7 @@ func (q *queue) pop() queuedStep {
 	return *t
 }
 
-// heap gives turns in their order. container/heap would do so too, in several times the time.
+// heap is a binary heap of steps. It is several times faster than container/heap.
 type heap []queuedStep
 
 func (h *heap) push(x queuedStep) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A queue gives turns in their order, however they came.
+// A queue returns steps in order, in whatever order they were pushed.
 func TestQueue(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 7))
 	for round := range 200 {
@@ -26,7 +26,7 @@ func TestQueue(t *testing.T) {
 			}
 			if first := q.first(); len(want) == 0 {
 				if first != nil {
-					t.Fatalf("%v comes out of an empty queue", *first)
+					t.Fatalf("first of an empty queue is %v", *first)
 				}
 				continue
 			}
@@ -38,7 +38,7 @@ func TestQueue(t *testing.T) {
 			})
 			first := *q.first()
 			if got := q.pop(); first != want[0] || got != want[0] {
-				t.Fatalf("round %d: first is %v, then comes %v, want %v", round, first, got, want[0])
+				t.Fatalf("round %d: first %v, popped %v, want %v", round, first, got, want[0])
 			}
 			want = want[1:]
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// choices turns bytes into decisions; when they run out, it takes the first of what there is.
+// choices turns bytes into decisions. After the last byte every decision is the first option.
 type choices []byte
 
 func (c *choices) below(n int) int {
@@ -25,7 +25,8 @@ func (c *choices) below(n int) int {
 
 func pick[T any](c *choices, of ...T) T { return of[c.below(len(of))] }
 
-// around are instants that something happens near: clock changes both ways, a skipped date, leap days, ends of years.
+// around are times near clock changes in both directions, a skipped date, leap days and ends of
+// years.
 var around = []string{
 	"2026-11-16T10:00:00Z", "2026-03-29T00:30:00Z", "2026-10-25T00:30:00Z", "2026-03-08T06:00:00Z", "2026-11-01T05:00:00Z", "2026-10-03T15:00:00Z",
 	"2026-04-04T14:30:00Z", "2011-12-30T08:00:00Z", "2028-02-28T20:00:00Z", "2026-12-31T20:00:00Z", "2028-12-30T20:00:00Z", "2096-12-30T20:00:00Z",
@@ -62,7 +63,7 @@ func (c *choices) delay() Delay {
 func (c *choices) template() (steps []Step, transitions []Transition) {
 	n := 1 + c.below(6)
 	for i := range n {
-		// Indexes are unique and in no order.
+		// Indexes are unique and unordered.
 		steps = append(steps, Step{Index: (i*5 + 3) % 7, Action: pick(c, Send, Task), Day: c.below(6), Hour: c.below(24)})
 	}
 	for to := 1; to < n; to++ {
@@ -76,7 +77,8 @@ func (c *choices) template() (steps []Step, transitions []Transition) {
 	return steps, transitions
 }
 
-// contact is a sequence that begins before now or then; of one that began before, some steps may be over.
+// contact returns a sequence that starts before or at now. Some steps of one that started before
+// may have ended.
 func (c *choices) contact(cal *Calendar, now time.Time) *contact {
 	steps, transitions := c.template()
 	s := &contact{steps: steps, transitions: transitions, Sequence: Sequence{Template: New(steps, transitions), Start: now, Prioritized: c.below(4) == 0}}
@@ -99,7 +101,8 @@ func (c *choices) contact(cal *Calendar, now time.Time) *contact {
 	return s
 }
 
-// agree makes a plan of what the bytes say and holds it against the reference and against what must hold of any plan.
+// agree builds a plan from the bytes and compares it with the reference and with the invariants of
+// every plan.
 func agree(t *testing.T, data []byte) {
 	t.Helper()
 	c := (*choices)(&data)
@@ -129,13 +132,13 @@ func agree(t *testing.T, data []byte) {
 	}
 	plans := Simulate(ledger, now, sequences)
 	if again := Simulate(ledger, now, sequences); !reflect.DeepEqual(plans, again) {
-		t.Fatalf("the same input gives another plan:\n%v\n%v", plans, again)
+		t.Fatalf("the same input led to another plan:\n%v\n%v", plans, again)
 	}
 	r.simulate(now, contacts)
 	for i, plan := range plans {
 		want := contacts[i]
 		if len(plan) != len(want.plan) {
-			t.Fatalf("sequence %d: %d steps are planned, want %d", i, len(plan), len(want.plan))
+			t.Fatalf("sequence %d: %d planned steps, want %d", i, len(plan), len(want.plan))
 		}
 		for j, p := range plan {
 			w := want.plan[j]
@@ -162,7 +165,7 @@ func agree(t *testing.T, data []byte) {
 			continue
 		}
 		if r.cap > 0 && perDay[r.date(at)] > r.cap {
-			t.Errorf("more than %d on the date of %s", r.cap, at)
+			t.Errorf("more than %d messages on the date of %s", r.cap, at)
 		}
 		if i > 0 && at.Sub(r.sent[i-1]) < r.gap {
 			t.Errorf("%s and %s are less than %s apart", r.sent[i-1], at, r.gap)
@@ -197,7 +200,8 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { agree(t, data) })
 }
 
-// Openings and dates are those that a search minute by minute finds, also where clocks change at one minute past midnight.
+// Open periods and dates match a search minute by minute, also where clocks change at one minute
+// past midnight.
 func TestRandomOpenings(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range rounds(250) {
@@ -217,7 +221,7 @@ func TestRandomOpenings(t *testing.T) {
 		for range 5 {
 			at := near.Add(time.Duration(c.below(3000)-1500) * 100 * time.Second)
 			if got, want := cal.NextOpen(at), r.opening(at); !got.Equal(want) {
-				t.Errorf("%s, window %d to %d, days %v: after %s opens %s, want %s", r.zone, r.from, r.to, r.days, at, got, want)
+				t.Errorf("%s, window %d to %d, days %v: NextOpen(%s) is %s, want %s", r.zone, r.from, r.to, r.days, at, got, want)
 			}
 			h := c.below(24)
 			if got, want := cal.at(cal.date(at), h), r.at(r.date(at), h); !got.Equal(want) {
@@ -227,7 +231,7 @@ func TestRandomOpenings(t *testing.T) {
 	}
 }
 
-// rounds is fewer when tests are to be short.
+// rounds returns fewer rounds in short mode.
 func rounds(n int) int {
 	if testing.Short() {
 		return n / 5

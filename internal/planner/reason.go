@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// Outcome is how a step came to be over.
+// Outcome is how a step ended.
 type Outcome uint8
 
 const (
-	Completed  Outcome = iota // its message was sent, or its task done
-	Skipped                   // it was not done
+	Completed  Outcome = iota // its message was sent, or its task was done
+	Skipped                   // it did not happen
 	Failed                    // its message could not be sent
-	Unknown                   // whether its message was sent cannot be known
-	assumedDue                // a task of a simulation, done when it is due
-	assumedNow                // the same, of one that is overdue
+	Unknown                   // whether its message was delivered is unknown
+	assumedDue                // in a simulation: a task, assumed to be done at its due time
+	assumedNow                // the same for an overdue task
 )
 
-// endings are the words for them, after the step that they are of.
+// endings are the texts for outcomes, after the name of the step.
 var endings = [...]string{
-	Completed: " was completed", Skipped: " was skipped", Failed: " failed", Unknown: " became unknown",
-	assumedDue: " was completed, which is assumed to be when it is due", assumedNow: " was completed, which is assumed to be now",
+	Completed: " was completed", Skipped: " was skipped", Failed: " failed", Unknown: " ended with unknown delivery",
+	assumedDue: " was completed (assumed at its due time)", assumedNow: " was completed (assumed now)",
 }
 
-// cause is what made the due time of a step.
+// cause is what determined the due time of a step.
 type cause struct {
-	link   *link // the transition that decided; nil where there is none
+	link   *link // the deciding transition; nil without incoming transitions
 	end    Outcome
-	passed bool // that time had passed
-	moved  bool // to the next opening
+	passed bool // the computed time had passed
+	moved  bool // moved to the next sending window
 }
 
-// What is added to the words of a due time.
+// Suffixes of reasons.
 const (
-	movedToOpening = "; moved to the next opening of the sending window"
-	closedBefore   = "; the sending window closed before its turn"
-	wasOverdue     = "; was overdue"
-	hasEnded       = "; the campaign has ended by then"
+	reasonMoved        = "; moved to the next sending window"
+	reasonWindowClosed = "; the sending window closed before it could be sent"
+	reasonOverdue      = "; overdue"
+	reasonCampaignEnds = "; the campaign ends before then"
 )
 
-// reason is the cause of the due time of a step in words.
+// reason describes the cause of a due time.
 func (w cause) reason(s *step) string {
 	var buffer [160]byte
 	b := buffer[:0]
@@ -50,21 +50,21 @@ func (w cause) reason(s *step) string {
 		b = append(b, " of the sequence at "...)
 		b = appendHour(b, s.Hour)
 		if w.passed {
-			b = append(b, " had passed: at once"...)
+			b = append(b, "; that time has passed, due at once"...)
 		}
 	} else {
 		b = appendFiring(b, w, s)
 		if w.passed {
-			b = append(b, "; that had passed: at once"...)
+			b = append(b, "; that time has passed, due at once"...)
 		}
 	}
 	if w.moved {
-		b = append(b, movedToOpening...)
+		b = append(b, reasonMoved...)
 	}
 	return string(b)
 }
 
-// appendFiring says what a due time counts from: "1 hour and 2 days after step 0 was due".
+// appendFiring appends what a due time counts from: "1 hour and 2 days after step 0 was due".
 func appendFiring(b []byte, w cause, s *step) []byte {
 	l := w.link
 	began := len(b)
@@ -91,7 +91,7 @@ func appendFiring(b []byte, w cause, s *step) []byte {
 	if n := len(s.in); s.all && n > 1 {
 		b = append(b, "; the last of the "...)
 		b = strconv.AppendInt(b, int64(n), 10)
-		b = append(b, " that it waits for"...)
+		b = append(b, " transitions it waits for"...)
 	}
 	return b
 }
@@ -113,7 +113,7 @@ func appendHour(b []byte, h int) []byte {
 	return append(b, byte('0'+h/10), byte('0'+h%10), ':', '0', '0')
 }
 
-// shortDuration is a duration without the zeros at its end: 1h, not 1h0m0s.
+// shortDuration formats a duration without trailing zeros: 1h, not 1h0m0s.
 func shortDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

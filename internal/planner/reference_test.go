@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// reference is the planner written to be plainly right and slow: it looks at one quarter of an hour after the other.
+// reference is a slow and obviously correct planner. It examines one quarter of an hour after the
+// other.
 type reference struct {
 	zone     *time.Location
 	days     []int
 	holidays []string
 	from, to int
-	tick     int64 // seconds between two looks; the bounds of dates, hours and clock changes are multiples of it
+	tick     int64 // seconds per step; the bounds of dates, hours and clock changes are multiples of it
 	cap      int
 	gap      time.Duration
 	sent     []time.Time
@@ -33,7 +34,7 @@ func (r *reference) open(t time.Time) bool {
 	return local.Hour() >= r.from || local.Hour() < r.to
 }
 
-// first is the first instant from t on for which ok holds.
+// first returns the first time from t on for which ok holds.
 func (r *reference) first(t time.Time, ok func(time.Time) bool) time.Time {
 	for !ok(t) {
 		t = time.Unix((t.Unix()/r.tick+1)*r.tick, 0).UTC()
@@ -43,13 +44,13 @@ func (r *reference) first(t time.Time, ok func(time.Time) bool) time.Time {
 
 func (r *reference) opening(t time.Time) time.Time { return r.first(t, r.open) }
 
-// at is the first instant at or after an hour of a date.
+// at returns the first time at or after an hour of a date.
 func (r *reference) at(d time.Time, hour int) time.Time {
 	want := d.Format("2006-01-02 ") + time.Date(2000, 1, 1, hour, 0, 0, 0, time.UTC).Format("15:04")
 	return r.first(d.Add(-36*time.Hour), func(t time.Time) bool { return t.In(r.zone).Format("2006-01-02 15:04") >= want })
 }
 
-// date is the local date of an instant, as its midnight in UTC.
+// date returns the local date of a time, as its midnight in UTC.
 func (r *reference) date(t time.Time) time.Time {
 	y, m, d := t.In(r.zone).Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
@@ -78,7 +79,7 @@ func (r *reference) after(t time.Time, d Delay, hour int) time.Time {
 	return latest(r.at(to, hour), t)
 }
 
-// due finds the due time of a step after those of the steps that it waits for, and notes it.
+// due computes the due time of a step after those of the steps it waits for, and stores it.
 func (r *reference) due(steps []Step, transitions []Transition, start time.Time, past []StepHistory, i int, now time.Time) {
 	if past[i].settled() {
 		return
@@ -127,7 +128,7 @@ func (r *reference) due(steps []Step, transitions []Transition, start time.Time,
 	past[i].ScheduledAt, past[i].Due = now, result
 }
 
-// slot is the first instant from t on at which the sender may send.
+// slot returns the first time from t on at which the sender may send.
 func (r *reference) slot(t time.Time) time.Time {
 	if n := len(r.sent); n > 0 {
 		t = latest(t, r.sent[n-1].Add(r.gap))
@@ -143,7 +144,7 @@ func (r *reference) slot(t time.Time) time.Time {
 	})
 }
 
-// mail is a message of the reference that waits.
+// mail is a pending message of the reference.
 type mail struct {
 	contact, step int
 	due           time.Time
@@ -158,7 +159,7 @@ type contact struct {
 	plan        []Planned
 }
 
-// simulate goes from one instant to the next, and looks at every step of every sequence each time.
+// simulate proceeds from one time to the next and examines every step of every sequence each time.
 func (r *reference) simulate(now time.Time, contacts []*contact) {
 	clock := now
 	for _, c := range contacts {
@@ -232,7 +233,7 @@ func (r *reference) simulate(now time.Time, contacts []*contact) {
 	}
 }
 
-// finish ends the tasks and the skipped steps that are over at an instant.
+// finish ends the tasks and skipped steps that end at a time.
 func (c *contact) finish(clock time.Time) {
 	for i, p := range c.past {
 		if p.ScheduledAt.IsZero() || c.plan[i].Action != "" || p.Due.After(clock) {

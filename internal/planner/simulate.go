@@ -5,61 +5,63 @@ import (
 	"time"
 )
 
-// Sequence is a contact's way through a template.
+// Sequence is a contact's progress through a template.
 type Sequence struct {
 	Template    *Template
 	Start       time.Time
-	History     []StepHistory // of the step at each position; where it ends nothing has happened
+	History     []StepHistory // by position of the step; missing entries mean that nothing has happened
 	Prioritized bool
-	SkipMail    string    // why none of its messages can be sent, "" if they can
-	End         time.Time // from then on nothing of it happens; zero: no end
+	SkipMail    string    // why no message can be sent; "" if messages can be sent
+	End         time.Time // nothing happens from then on; zero: no end
 }
 
-// Planned is what becomes of a step.
+// Planned is the plan for one step.
 type Planned struct {
-	Step   int // its position in the template
+	Step   int // position in the template
 	Action Action
-	// At is when the message goes out, or when a task or a step that is skipped is due; zero when the step is never due.
+	// At is when the message is sent, or when the task or skipped step is due; zero if the step is
+	// never due.
 	At     time.Time
 	Reason string
-	Done   bool // it was over before, at that time
-	Nth    int  // of a message: its place among all that are sent, from 1
+	Done   bool // it has ended already, at that time
+	Nth    int  // of a message: its number among all messages of the plan, from 1
 }
 
-// simulation goes through the sequences of one sender in the order of time.
+// simulation processes the sequences of one sender in order of time.
 type simulation struct {
 	ledger      Ledger
-	now         instant // when it begins
+	now         instant // start of the simulation
 	sent        int
-	clock       instant // how far it has come
+	clock       instant // current simulated time
 	sequences   []Sequence
 	runs        []run
-	overs       queue // tasks and skipped steps, by when they are over
-	prioritized queue // messages, by when they are due
-	others      queue // the same
-	fixed       []int // room for the steps whose due times are fixed at an instant
-	places      []int // room for those that may be
+	overs       queue // tasks and skipped steps, by when they end
+	prioritized queue // messages of prioritized campaigns, by due time
+	others      queue // other messages, by due time
+	scheduled   []int // scratch space: steps scheduled at one instant
+	places      []int // scratch space: steps that may be scheduled
 }
 
-// run is a sequence on its way.
+// run is the state of one sequence in a simulation.
 type run struct {
-	fixing
-	end  instant
-	plan []Planned
-	said []said // of the step at each position; one for all sequences in a row that have the same template
+	scheduling
+	end     instant
+	plan    []Planned
+	reasons []cachedReason // by position; shared by consecutive sequences with the same template
 }
 
-// said is the last that was said of a step. There is mostly the same to say of it to all who come to it.
-type said struct {
+// cachedReason is the last reason built for a step. Most sequences have the same one.
+type cachedReason struct {
 	why    cause
-	waited moves
+	waited delayReasons
 	also   string
-	words  string
+	text   string
 }
 
-// Simulate runs the sequences of one sender to their end and says what becomes of each step, by its position. A task is taken to be
-// done when it is due, a message is over when it is sent, a skipped step when it is due. Nothing happens before now: what is
-// overdue is planned from there, under the same caps. The ledger is left as it is.
+// Simulate runs the sequences of one sender to their end and returns a plan for each step, by
+// position. It assumes that a task is done and a skipped step ends at its due time, and that a
+// message ends when it is sent. Nothing happens before now: overdue messages are planned from now
+// on, under the same limits. The ledger is not changed.
 func Simulate(l *Ledger, now time.Time, sequences []Sequence) [][]Planned {
 	s := simulation{ledger: *l, now: instantOf(now), clock: instantOf(now), sequences: sequences, runs: make([]run, len(sequences))}
 	s.begin()
@@ -84,19 +86,19 @@ func (s *simulation) begin() {
 		sequence := &s.sequences[i]
 		n := len(sequence.Template.steps)
 		r := &s.runs[i]
-		r.fixing = fixing{Template: sequence.Template, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states[:n:n]}
+		r.scheduling = scheduling{Template: sequence.Template, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states[:n:n]}
 		r.end, r.plan = instantOf(sequence.End), plans[:n:n]
 		states, plans = states[n:], plans[n:]
 		if i > 0 && s.runs[i-1].Template == r.Template {
-			r.said = s.runs[i-1].said
+			r.reasons = s.runs[i-1].reasons
 		} else {
-			r.said = make([]said, n)
+			r.reasons = make([]cachedReason, n)
 		}
 		s.enter(i)
 	}
 }
 
-// enter takes up a sequence where it is.
+// enter adds a sequence in its current state.
 func (s *simulation) enter(i int) {
 	r, past := &s.runs[i], s.sequences[i].History
 	r.begin(past)
@@ -104,17 +106,17 @@ func (s *simulation) enter(i int) {
 		switch state := &r.states[j]; {
 		case state.over != 0:
 			r.plan[j] = Planned{Step: j, Action: r.steps[j].Action, At: state.over.time(), Reason: past[j].Reason, Done: true}
-		case state.fixed != 0:
+		case state.scheduled != 0:
 			state.before = true
 			s.plan(i, j)
 		}
 	}
-	s.fixed = r.fixAll(s.fixed[:0], max(s.now, r.start))
-	s.planFixed(i)
+	s.scheduled = r.scheduleAll(s.scheduled[:0], max(s.now, r.start))
+	s.planScheduled(i)
 }
 
-// step goes on to what happens next. Tasks and skipped steps that are over at an instant count before the messages of that
-// instant, and each message before the next one is chosen.
+// step processes the next event. Tasks and skipped steps that end at an instant come before the
+// messages of that instant, and each message is sent before the next one is chosen.
 func (s *simulation) step() bool {
 	mail := s.due()
 	if mail == nil {
@@ -126,14 +128,14 @@ func (s *simulation) step() bool {
 	}
 	if first := s.prioritized.first(); first != nil && slot.at >= first.due {
 		m := s.prioritized.pop()
-		s.send(m, s.ledger.next(m.due, s.now)) // the same slot, which knows what moved this message
+		s.send(m, s.ledger.next(m.due, s.now)) // the same time, with the delays of this message
 	} else {
 		s.send(s.others.pop(), slot)
 	}
 	return true
 }
 
-// due is the message that is due first; nil when there is none.
+// due returns the message with the earliest due time, or nil.
 func (s *simulation) due() *queuedStep {
 	a, b := s.prioritized.first(), s.others.first()
 	if a == nil || b != nil && b.due < a.due {
@@ -142,12 +144,12 @@ func (s *simulation) due() *queuedStep {
 	return a
 }
 
-// send sends a message at its slot, or finds that its campaign has ended by then.
+// send sends a message at its slot, or skips it if its campaign ends before.
 func (s *simulation) send(m queuedStep, at slot) {
 	r := &s.runs[m.sequence]
 	state := &r.states[m.step]
 	if r.endsBy(at.at) {
-		r.plan[m.step] = Planned{Step: m.step, Action: Skip, At: state.due.time(), Reason: s.reason(m.sequence, m.step, at.waited, hasEnded)}
+		r.plan[m.step] = Planned{Step: m.step, Action: Skip, At: state.due.time(), Reason: s.reason(m.sequence, m.step, at.waited, reasonCampaignEnds)}
 		return
 	}
 	s.sent++
@@ -155,10 +157,11 @@ func (s *simulation) send(m queuedStep, at slot) {
 	s.ledger.take(at)
 	s.clock, state.over = at.at, at.at
 	s.places = append(s.places[:0], r.steps[m.step].out...)
-	s.fix(m.sequence)
+	s.scheduleNext(m.sequence)
 }
 
-// finish ends the tasks and the skipped steps of a sequence that are over next, at the same instant, if there are any.
+// finish ends the tasks and skipped steps of one sequence that end next, at the same instant. It
+// returns false if there are none.
 func (s *simulation) finish() bool {
 	first := s.overs.first()
 	if first == nil {
@@ -172,23 +175,23 @@ func (s *simulation) finish() bool {
 		r.states[step].over = s.clock
 		s.places = append(s.places, r.steps[step].out...)
 	}
-	s.fix(i)
+	s.scheduleNext(i)
 	return true
 }
 
-// fix plans the steps of a sequence whose due times are fixed now, of those at the places.
-func (s *simulation) fix(i int) {
-	s.fixed = s.runs[i].fixSome(s.fixed[:0], s.places, s.clock)
-	s.planFixed(i)
+// scheduleNext schedules and plans the steps at s.places that have become due.
+func (s *simulation) scheduleNext(i int) {
+	s.scheduled = s.runs[i].scheduleFrom(s.scheduled[:0], s.places, s.clock)
+	s.planScheduled(i)
 }
 
-func (s *simulation) planFixed(i int) {
-	for _, step := range s.fixed {
+func (s *simulation) planScheduled(i int) {
+	for _, step := range s.scheduled {
 		s.plan(i, step)
 	}
 }
 
-// plan plans a step whose due time is fixed. What becomes of a message is seen when it is sent.
+// plan plans a scheduled step. Messages are queued; their plan is made when they are sent.
 func (s *simulation) plan(i, step int) {
 	r, sequence := &s.runs[i], &s.sequences[i]
 	state := &r.states[step]
@@ -196,7 +199,7 @@ func (s *simulation) plan(i, step int) {
 	action, also := r.steps[step].Action, ""
 	switch {
 	case r.endsBy(over):
-		action, also = Skip, hasEnded
+		action, also = Skip, reasonCampaignEnds
 	case action == Send && sequence.SkipMail == "":
 		if sequence.Prioritized {
 			s.prioritized.push(r.queuedStep(state.due, i, step))
@@ -218,45 +221,45 @@ func (s *simulation) plan(i, step int) {
 	r.plan[step] = Planned{Step: step, Action: action, At: state.due.time(), Reason: s.reason(i, step, 0, also)}
 }
 
-// reason says in words what led to the due time of a step, what moved it, and what else there is to say.
-func (s *simulation) reason(i, step int, waited moves, also string) string {
+// reason returns the reason of the due time of a step, what delayed it, and a suffix.
+func (s *simulation) reason(i, step int, waited delayReasons, also string) string {
 	r := &s.runs[i]
 	why := r.states[step].why
 	if r.states[step].before {
-		words := s.sequences[i].History[step].Reason
-		if words == "" {
-			words = "its due time was fixed before"
+		text := s.sequences[i].History[step].Reason
+		if text == "" {
+			text = "scheduled earlier"
 		}
-		return words + s.ledger.words(waited) + also
+		return text + s.ledger.reasonText(waited) + also
 	}
-	last := &r.said[step]
-	if last.words == "" || last.why != why || last.waited != waited || last.also != also {
-		*last = said{why, waited, also, why.reason(&r.steps[step]) + s.ledger.words(waited) + also}
+	last := &r.reasons[step]
+	if last.text == "" || last.why != why || last.waited != waited || last.also != also {
+		*last = cachedReason{why, waited, also, why.reason(&r.steps[step]) + s.ledger.reasonText(waited) + also}
 	}
-	return last.words
+	return last.text
 }
 
-// endsBy tells whether the campaign of a sequence has ended by a instant.
+// endsBy reports whether the campaign of a sequence has ended at m.
 func (r *run) endsBy(m instant) bool { return r.end != 0 && m >= r.end }
 
 func (r *run) queuedStep(at instant, i, step int) queuedStep {
 	return queuedStep{due: at, sequence: i, index: r.steps[step].Index, step: step}
 }
 
-// close says of the steps that were never due what they wait for.
+// close explains why steps were never due.
 func (r *run) close() {
 	for i := range r.plan {
 		if r.states[i].settled() {
 			continue
 		}
 		s := &r.steps[i]
-		words := "is never due"
+		text := "never due"
 		for j := range s.in {
-			if _, fired := r.fire(&s.in[j]); !fired {
-				words = "waits for step " + strconv.Itoa(s.in[j].From) + ", which the end of the campaign comes before"
+			if _, fired := r.firedBy(&s.in[j]); !fired {
+				text = "waits for step " + strconv.Itoa(s.in[j].From) + ", which does not end before the campaign does"
 				break
 			}
 		}
-		r.plan[i] = Planned{Step: i, Action: Skip, Reason: words}
+		r.plan[i] = Planned{Step: i, Action: Skip, Reason: text}
 	}
 }

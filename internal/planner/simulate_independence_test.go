@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Without a cap and a gap, those who begin the same template now are in nobody's way: what is planned and said of one is what it
-// would be of it alone.
-func TestSimulateAmongOthers(t *testing.T) {
+// Without a cap and a gap, sequences that start the same template now do not affect one another:
+// the plan and the reasons of each are the same as for it alone.
+func TestSimulateIndependence(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	for range rounds(300) {
 		data := randomBytes(random, 300)

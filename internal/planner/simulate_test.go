@@ -9,7 +9,7 @@ import (
 
 const noAddress = "the contact has no email address"
 
-// shown is a plan as lines: position, action, local time, reason.
+// shown formats a plan as lines: position, action, local time, reason.
 func shown(zone *time.Location, plan []Planned) string {
 	var b strings.Builder
 	for _, p := range plan {
@@ -17,11 +17,11 @@ func shown(zone *time.Location, plan []Planned) string {
 		if !p.At.IsZero() {
 			at = p.At.In(zone).Format("Mon 2006-01-02 15:04:05")
 		}
-		over := ""
+		done := ""
 		if p.Done {
-			over = " (over)"
+			done = " (done)"
 		}
-		fmt.Fprintf(&b, "%d %s %s%s: %s\n", p.Step, p.Action, at, over, p.Reason)
+		fmt.Fprintf(&b, "%d %s %s%s: %s\n", p.Step, p.Action, at, done, p.Reason)
 	}
 	return b.String()
 }
@@ -30,7 +30,8 @@ func TestSimulate(t *testing.T) {
 	cal := calendar(t, berlin, weekdays, 9, 17, "2026-11-17")
 	start := parseTime(t, "2026-11-16T08:00:00+01:00") // a Monday; the Tuesday is a holiday
 	at := func(s string) time.Time { return parseTime(t, s+":00+01:00") }
-	// A mail, a call two days after it was sent, a mail a business day after the call, and a mail beside them on day 4.
+	// An email, a call two days after it was sent, an email one business day after the call, and an
+	// independent email on day 4.
 	steps := []Step{{0, Send, 0, 10}, {1, Task, 0, 11}, {2, Send, 0, 9}, {3, Send, 4, 18}}
 	transitions := []Transition{
 		{From: 0, To: 1, Type: Completes, Pre: Delay{2, Days}},
@@ -48,14 +49,14 @@ func TestSimulate(t *testing.T) {
 		{"alone", "2026-11-16T08:00", 200, 30 * time.Second, []Sequence{{Template: tmpl, Start: start}}, []string{
 			`0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00
 1 task Wed 2026-11-18 11:00:00: 2 days after step 0 was completed
-2 send Thu 2026-11-19 09:00:00: 1 hour and 1 business day after step 1 was completed, which is assumed to be when it is due
-3 send Mon 2026-11-23 09:00:00: day 4 of the sequence at 18:00; moved to the next opening of the sending window
+2 send Thu 2026-11-19 09:00:00: 1 hour and 1 business day after step 1 was completed (assumed at its due time)
+3 send Mon 2026-11-23 09:00:00: day 4 of the sequence at 18:00; moved to the next sending window
 `}},
 		{"prioritized first, then in order, with a gap", "2026-11-16T08:00", 200, 30 * time.Second, []Sequence{
 			{Template: New(steps[:1], nil), Start: start}, {Template: New(steps[:1], nil), Start: start, Prioritized: true}, {Template: New(steps[:1], nil), Start: start}}, []string{
-			"0 send Mon 2026-11-16 10:00:30: day 0 of the sequence at 10:00; 30s after the sender's message before\n",
+			"0 send Mon 2026-11-16 10:00:30: day 0 of the sequence at 10:00; 30s after the sender's previous message\n",
 			"0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00\n",
-			"0 send Mon 2026-11-16 10:01:00: day 0 of the sequence at 10:00; 30s after the sender's message before\n",
+			"0 send Mon 2026-11-16 10:01:00: day 0 of the sequence at 10:00; 30s after the sender's previous message\n",
 		}},
 		{"a cap, over a holiday", "2026-11-16T08:00", 1, 0, []Sequence{{Template: New(steps[:1], nil), Start: start}, {Template: New(steps[:1], nil), Start: start}}, []string{
 			"0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00\n",
@@ -66,23 +67,23 @@ func TestSimulate(t *testing.T) {
 			"0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00\n",
 			"0 send Thu 2026-11-19 09:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
 			"0 task Wed 2026-11-18 09:00:00: day 2 of the sequence at 09:00\n" +
-				"1 send Wed 2026-11-18 09:00:00: when step 0 was completed, which is assumed to be when it is due\n",
+				"1 send Wed 2026-11-18 09:00:00: when step 0 was completed (assumed at its due time)\n",
 		}},
 		{"no address", "2026-11-16T08:00", 0, 0, []Sequence{{Template: tmpl, Start: start, SkipMail: noAddress}}, []string{
 			`0 skip Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00; the contact has no email address
 1 task Wed 2026-11-18 11:00:00: 2 days after step 0 was skipped
-2 skip Thu 2026-11-19 09:00:00: 1 hour and 1 business day after step 1 was completed, which is assumed to be when it is due; the contact has no email address
-3 skip Mon 2026-11-23 09:00:00: day 4 of the sequence at 18:00; moved to the next opening of the sending window; the contact has no email address
+2 skip Thu 2026-11-19 09:00:00: 1 hour and 1 business day after step 1 was completed (assumed at its due time); the contact has no email address
+3 skip Mon 2026-11-23 09:00:00: day 4 of the sequence at 18:00; moved to the next sending window; the contact has no email address
 `}},
 		{"the end comes before", "2026-11-16T08:00", 0, 0, []Sequence{{Template: tmpl, Start: start, End: at("2026-11-18T11:00")}}, []string{
 			`0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00
-1 skip Wed 2026-11-18 11:00:00: 2 days after step 0 was completed; the campaign has ended by then
-2 skip never: waits for step 1, which the end of the campaign comes before
-3 skip Mon 2026-11-23 09:00:00: day 4 of the sequence at 18:00; moved to the next opening of the sending window; the campaign has ended by then
+1 skip Wed 2026-11-18 11:00:00: 2 days after step 0 was completed; the campaign ends before then
+2 skip never: waits for step 1, which does not end before the campaign does
+3 skip Mon 2026-11-23 09:00:00: day 4 of the sequence at 18:00; moved to the next sending window; the campaign ends before then
 `}},
 		{"the cap leaves no room before the end", "2026-11-16T08:00", 1, 0, []Sequence{{Template: New(steps[:1], nil), Start: start}, {Template: New(steps[:1], nil), Start: start, End: at("2026-11-18T00:00")}, {Template: New(steps[:1], nil), Start: start}}, []string{
 			"0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00\n",
-			"0 skip Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached; the campaign has ended by then\n",
+			"0 skip Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached; the campaign ends before then\n",
 			"0 send Wed 2026-11-18 09:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
 		}},
 		{"under way: one over, a task overdue", "2026-11-19T12:00", 0, 0, []Sequence{{Template: tmpl, Start: start, History: []StepHistory{
@@ -91,18 +92,18 @@ func TestSimulate(t *testing.T) {
 			{},
 			{ScheduledAt: start, Due: at("2026-11-23T09:00"), Reason: "as it was"},
 		}}}, []string{
-			`0 send Mon 2026-11-16 10:00:00 (over): day 0 of the sequence at 10:00
-1 task Wed 2026-11-18 11:00:00: its due time was fixed before
-2 send Fri 2026-11-20 09:00:00: 1 hour and 1 business day after step 1 was completed, which is assumed to be now
+			`0 send Mon 2026-11-16 10:00:00 (done): day 0 of the sequence at 10:00
+1 task Wed 2026-11-18 11:00:00: scheduled earlier
+2 send Fri 2026-11-20 09:00:00: 1 hour and 1 business day after step 1 was completed (assumed now)
 3 send Mon 2026-11-23 09:00:00: as it was
 `}},
 		{"overdue, and never a burst", "2026-11-19T16:59", 0, time.Minute, []Sequence{
 			{Template: New(steps[:1], nil), Start: start, History: []StepHistory{{ScheduledAt: start, Due: at("2026-11-16T11:00"), Reason: "first"}}},
 			{Template: New(steps[:1], nil), Start: start, History: []StepHistory{{ScheduledAt: start, Due: at("2026-11-16T10:00"), Reason: "second"}}},
 			{Template: New(steps[:1], nil), Start: start, History: []StepHistory{{ScheduledAt: start, Due: at("2026-11-16T12:00"), Reason: "third"}}}}, []string{
-			"0 send Fri 2026-11-20 09:00:00: first; was overdue; 1m after the sender's message before; moved to the next opening of the sending window\n",
-			"0 send Thu 2026-11-19 16:59:00: second; was overdue\n",
-			"0 send Fri 2026-11-20 09:01:00: third; was overdue; the sending window closed before its turn; 1m after the sender's message before\n",
+			"0 send Fri 2026-11-20 09:00:00: first; overdue; 1m after the sender's previous message; moved to the next sending window\n",
+			"0 send Thu 2026-11-19 16:59:00: second; overdue\n",
+			"0 send Fri 2026-11-20 09:01:00: third; overdue; the sending window closed before it could be sent; 1m after the sender's previous message\n",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,8 +117,9 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// A cycle, which no template may have, and a template without steps end all the same.
-func TestSimulateOdd(t *testing.T) {
+// Simulate returns for a template with a cycle, which no template may have, and for one without
+// steps.
+func TestSimulateCycle(t *testing.T) {
 	cal := calendar(t, "UTC", weekdays, 9, 17)
 	now := parseTime(t, "2026-11-16T10:00:00Z")
 	cycle := New([]Step{{Index: 0, Action: Send}, {Index: 1, Action: Task}, {Index: 2, Action: Task}},
@@ -134,7 +136,8 @@ func TestSimulateOdd(t *testing.T) {
 	}
 }
 
-// market is a hundred contacts of one sender in a template of ten steps, as a simulation has at most.
+// market returns a hundred contacts of one sender in a template of ten steps, the maximum of a
+// simulation.
 func market(t testing.TB) (*Ledger, time.Time, []Sequence) {
 	var steps []Step
 	var transitions []Transition

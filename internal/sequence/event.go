@@ -60,7 +60,7 @@ const (
 			{
 				"step_index": 0, "type": "auto_email", "status": "sent",
 				"due_at": "2026-03-10T09:42:11.908Z", "at": "2026-03-10T09:42:11.908Z",
-				"reason": "day 0 of the sequence at 09:00 had passed: at once",
+				"reason": "day 0 of the sequence at 09:00; that time has passed, due at once",
 				"message_id": "019cd721-4a02-7b35-9d10-6c2f8e1a7b44", "task_id": null, "template_version": 1
 			},
 			{
