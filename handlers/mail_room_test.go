@@ -22,7 +22,7 @@ func TestMailStopAtRecipient(t *testing.T) {
 			bob := contactsOf(m.Org, "bob")[0]
 			campaign := m.sends(twoMails, "", bob)
 			m.app.Work()
-			receive(t, at)
+			apptest.Receive(t, at, "a message")
 			c.do(m, campaign, bob)
 			gate <- ""
 			m.run()
@@ -71,7 +71,7 @@ func TestMailFewOnTheirWay(t *testing.T) {
 	campaign := m.sends(oneMail, "", contactsOf(m.Org, names...)...)
 	m.app.Work()
 	for range mailLines {
-		receive(t, at)
+		apptest.Receive(t, at, "a message")
 	}
 	sending := 0
 	for _, p := range m.outbox() {
@@ -108,7 +108,7 @@ func TestMailSlowRecipient(t *testing.T) {
 	for _, name := range []string{"slow", "bob", "slow2", "eve"} {
 		m.sends(oneMail, "", contactsOf(m.Org, name)...)
 		m.app.Work()
-		if to := receive(t, at); to != name+"@initech.example" {
+		if to := apptest.Receive(t, at, "a message"); to != name+"@initech.example" {
 			t.Errorf("the server has one for %s, not for %s", to, name)
 		}
 	}

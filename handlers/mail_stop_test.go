@@ -110,7 +110,7 @@ func TestMailStopQueue(t *testing.T) {
 			crowd := m.sends(oneMail, "", contactsOf(m.Org, names...)...)
 			m.app.Work()
 			for range mailLines {
-				receive(t, at)
+				apptest.Receive(t, at, "a message")
 			}
 			bob := contactsOf(m.Org, "bob")[0]
 			campaign := m.sends(twoMails, "", bob)
@@ -141,17 +141,6 @@ func TestMailStopQueue(t *testing.T) {
 	}
 }
 
-func receive(t *testing.T, from <-chan string) string {
-	t.Helper()
-	select {
-	case got := <-from:
-		return got
-	case <-time.After(30 * time.Second):
-		t.Fatal("it does not come")
-		return ""
-	}
-}
-
 // TestMailStopOnItsWay: what is being sent when the sequence is stopped has gone, is on record as such, and nothing follows it.
 func TestMailStopOnItsWay(t *testing.T) {
 	for _, c := range []struct{ answer, status, text string }{
@@ -163,7 +152,7 @@ func TestMailStopOnItsWay(t *testing.T) {
 			bob := contactsOf(m.Org, "bob")[0]
 			campaign := m.sends(twoMails, "", bob)
 			m.app.Work()
-			receive(t, at)
+			apptest.Receive(t, at, "a message")
 			m.Write.Post(campaign+"/sequences/"+m.course(campaign, bob).ID+"/stop", `{"reason": "manual"}`).Is(200)
 			m.goes(campaign, bob, "stopped:manual waiting")
 			gate <- c.answer

@@ -1,9 +1,11 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -15,7 +17,7 @@ import (
 	"prospector/internal/shape"
 )
 
-// working does the background jobs beside the test, and gives a function that waits until there are none.
+// working runs the background jobs concurrently with the test. wait waits until no job is due.
 func working(t *testing.T, app *apptest.App) (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -25,11 +27,7 @@ func working(t *testing.T, app *apptest.App) (wait func()) {
 	t.Cleanup(func() { <-done }) // the context of the test has ended by then
 	return func() {
 		t.Helper()
-		select {
-		case <-done:
-		case <-time.After(2 * time.Minute):
-			t.Fatal("the jobs do not end")
-		}
+		apptest.Receive(t, done, "the end of the jobs")
 	}
 }
 
@@ -238,7 +236,8 @@ func TestPreviewResearchChanged(t *testing.T) {
 	}
 }
 
-// TestPreviewResearchAtOnce asks about no more companies at the same time than the settings say, whoever they are for.
+// TestPreviewResearchAtOnce checks that the research of all organizations together never asks about more
+// companies at the same time than research.concurrency allows.
 func TestPreviewResearchAtOnce(t *testing.T) {
 	t.Parallel()
 	const atOnce, companies = 3, 20
@@ -252,15 +251,20 @@ func TestPreviewResearchAtOnce(t *testing.T) {
 		previews[org] = askedPreview(org, qualified(newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`), `{"value": true}`, ``))
 	}
 	third := app.Org("Initech")
+	ready := newTarget(t, nil)
+	third.Admin.Post(hooksPath, map[string]any{"url": ready.URL, "triggers": []string{"tam_preview.ready"}}).Is(201)
+	ctx, cancel := context.WithCancel(t.Context())
+	var sending sync.WaitGroup
+	sending.Go(func() { app.Webhooks.Sender.Run(ctx) })
+	t.Cleanup(func() { cancel(); sending.Wait() })
 	plain := askedPreview(third, `{}`)
 	wait := working(t, app)
 	for range atOnce {
 		research.next(t)
 	}
-	for late := time.Now().Add(time.Minute); statusOf(t, third, plain) != "READY"; { // it has nobody to wait for
-		if time.Now().After(late) {
-			t.Fatal("a Preview without research waits for one with it")
-		}
+	ready.await(t, 1) // a Preview without research does not wait for the others
+	if status := statusOf(t, third, plain); status != "READY" {
+		t.Errorf("the Preview without research is %s", status)
 	}
 	for range 2*companies - atOnce {
 		research.gate <- struct{}{}

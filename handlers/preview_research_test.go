@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"prospector/internal/apptest"
 	"prospector/internal/catalog"
@@ -116,13 +115,7 @@ func (s *scripted) taken() []string {
 // next waits until the next company is asked about.
 func (s *scripted) next(t *testing.T) string {
 	t.Helper()
-	select {
-	case id := <-s.began:
-		return id
-	case <-time.After(2 * time.Minute):
-		t.Fatal("nobody is asked")
-		return ""
-	}
+	return apptest.Receive(t, s.began, "a question")
 }
 
 // qualified is the fields of a request that has a Qualifier.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 	"prospector/store"
 )
 
-// asked is a request that a target got.
+// asked is a request that a target received.
 type asked struct {
 	method, path, query, body string
 	header                    http.Header
@@ -26,18 +25,16 @@ type asked struct {
 	encoding                  []string
 }
 
-// target is an endpoint that a test makes trouble with: answer gets the number of the request, from 1.
+// target is an endpoint whose responses a test controls. The function answer receives the number of the
+// request, starting at 1.
 type target struct {
 	*httptest.Server
-	mu   sync.Mutex
-	more *sync.Cond // there are more requests, or it is late
-	got  []asked
-	late bool
+	state apptest.State // guards got
+	got   []asked
 }
 
 func newTarget(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) *target {
 	to := &target{}
-	to.more = sync.NewCond(&to.mu)
 	to.Server = httptest.NewServer(to.handler(answer))
 	t.Cleanup(to.Close)
 	return to
@@ -46,36 +43,27 @@ func newTarget(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.R
 func (to *target) handler(answer func(n int, w http.ResponseWriter, r *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		to.mu.Lock()
-		to.got = append(to.got, asked{r.Method, r.URL.Path, r.URL.RawQuery, string(body), r.Header, len(r.Cookies()), r.TransferEncoding})
-		n := len(to.got)
-		to.more.Broadcast()
-		to.mu.Unlock()
+		var n int
+		to.state.Change(func() {
+			to.got = append(to.got, asked{r.Method, r.URL.Path, r.URL.RawQuery, string(body), r.Header, len(r.Cookies()), r.TransferEncoding})
+			n = len(to.got)
+		})
 		if answer != nil {
 			answer(n, w, r)
 		}
 	})
 }
 
-func (to *target) asked() []asked {
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	return slices.Clone(to.got)
+// asked returns the requests so far.
+func (to *target) asked() (got []asked) {
+	to.state.Read(func() { got = slices.Clone(to.got) })
+	return got
 }
 
-// await waits until so many requests have come.
+// await waits until the target has received n requests.
 func (to *target) await(t *testing.T, n int) {
 	t.Helper()
-	late := time.AfterFunc(2*time.Minute, func() { to.mu.Lock(); to.late = true; to.mu.Unlock(); to.more.Broadcast() })
-	defer late.Stop()
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	for len(to.got) < n && !to.late {
-		to.more.Wait()
-	}
-	if len(to.got) < n {
-		t.Fatalf("only %d requests came, want %d", len(to.got), n)
-	}
+	to.state.Wait(t, fmt.Sprintf("%d requests", n), func() bool { return len(to.got) >= n })
 }
 
 // hooked is an organization with a subscription to what happens to tasks.

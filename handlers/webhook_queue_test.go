@@ -102,10 +102,11 @@ func TestWebhookStoredOnce(t *testing.T) {
 				t.Fatalf("a task alone is there %d times", alone)
 			}
 			h.to = newTarget(t, func(_ int, w http.ResponseWriter, r *http.Request) {
-				h.to.mu.Lock()
-				per[r.URL.Path]++
-				n := per[r.URL.Path]
-				h.to.mu.Unlock()
+				var n int
+				h.to.state.Read(func() {
+					per[r.URL.Path]++
+					n = per[r.URL.Path]
+				})
 				w.WriteHeader(c.codes[min(n, len(c.codes))-1])
 			})
 			var ids []string

@@ -152,18 +152,22 @@ func TestWebhookTroubles(t *testing.T) {
 	}
 }
 
-// None of them would ever end, so that all must be cut off.
+// drip writes one byte of text per millisecond, over and over, until the connection is closed.
+func drip(c net.Conn, text string) {
+	ticks := time.NewTicker(time.Millisecond)
+	defer ticks.Stop()
+	for i := 0; ; i++ {
+		<-ticks.C
+		if _, err := io.WriteString(c, text[i%len(text):i%len(text)+1]); err != nil {
+			return
+		}
+	}
+}
+
+// TestWebhookTimeouts has endpoints that would never end their response. The timeout ends all of them.
 func TestWebhookTimeouts(t *testing.T) {
 	t.Parallel()
 	hang := func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
-	drip := func(c *net.TCPConn, text string) {
-		for i := 0; ; i++ {
-			if _, err := io.WriteString(c, text[i%len(text):i%len(text)+1]); err != nil {
-				return
-			}
-			<-time.After(time.Millisecond)
-		}
-	}
 	silent := wire(t, hang)
 	wantTroubles(t, []trouble{
 		{"says nothing", silent, 0, timeoutText},
@@ -241,11 +245,8 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c) // until the service hangs up
 	}
 	drip := func(c net.Conn, head string) {
-		_, err := io.WriteString(c, head)
-		for err == nil {
-			_, err = io.WriteString(c, "1\r\na\r\n")
-			<-time.After(time.Millisecond)
-		}
+		_, _ = io.WriteString(c, head)
+		drip(c, "1\r\na\r\n")
 	}
 	const chunked = " Fine\r\nTransfer-Encoding: chunked\r\n\r\n"
 	h := newHooked(t, nil, func(c *service.Config) { c.Webhooks.Timeout = time.Hour })

@@ -2,7 +2,7 @@ package webhook
 
 import "time"
 
-// slowAfter is when an attempt without an answer counts as waiting instead of starting.
+// slowAfter is the default of Options.SlowAfter.
 //
 // Concurrency is bounded in two ways. The number of starting attempts is bounded because starting
 // one takes processor time. The number of waiting attempts is bounded because each holds a socket

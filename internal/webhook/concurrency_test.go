@@ -193,7 +193,7 @@ func TestEndpointQueueAdapts(t *testing.T) {
 		{outcome: outcome{class: statusFailure, code: 503, retryAfter: now.Add(2 * time.Hour)}, window: 1, tier: failingTier, backOffUntil: now.Add(2 * time.Hour)},
 		{outcome: outcome{}, window: 2, tier: fastTier, backOffUntil: now.Add(2 * time.Hour)},
 	} {
-		q.adapt(c.outcome, 16)
+		q.adapt(c.outcome, 16, slowAfter)
 		if q.window != c.window || q.tier != c.tier || !q.backOffUntil.Equal(c.backOffUntil) {
 			t.Errorf("answer %d: window %d, tier %d, back-off until %v", i, q.window, q.tier, q.backOffUntil)
 		}

@@ -52,7 +52,7 @@ func (q *endpointQueue) isFull() bool {
 // loadSize is how many deliveries to read at once: a few rounds at the current window.
 func (q *endpointQueue) loadSize() int { return min(maxLoaded, 4*q.window) }
 
-// noteSlow records that an attempt has taken longer than slowAfter. The window shrinks to one until
+// noteSlow records that an attempt has taken longer than SlowAfter. The window shrinks to one until
 // the endpoint answers.
 func (q *endpointQueue) noteSlow() {
 	q.window = 1
@@ -79,7 +79,7 @@ func (q *endpointQueue) unload() {
 const failingAfter = 3
 
 // adapt updates the tier, the window and the back-off from the outcome of an attempt.
-func (q *endpointQueue) adapt(o outcome, maxWindow int) {
+func (q *endpointQueue) adapt(o outcome, maxWindow int, slowAfter time.Duration) {
 	switch {
 	case !o.succeeded():
 		q.failures++

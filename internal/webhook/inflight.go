@@ -101,7 +101,7 @@ func (s *Sender) attempt(ctx context.Context, q *endpointQueue, t tier) {
 	}
 	a.start()
 	s.counts.running.Add(1)
-	slow := time.AfterFunc(slowAfter, func() {
+	slow := time.AfterFunc(s.webhooks.SlowAfter, func() {
 		s.post(func() {
 			if a.ended {
 				return
@@ -139,7 +139,7 @@ func (s *Sender) attemptEnded(ctx context.Context, a *inflightAttempt, o outcome
 	default:
 		s.counts.count(o)
 		if o.url == q.to.url { // an outcome of a former URL does not describe the current endpoint
-			q.adapt(o, maxInFlightPerEndpoint(s.total.bound))
+			q.adapt(o, maxInFlightPerEndpoint(s.total.bound), s.webhooks.SlowAfter)
 		}
 		q.outcomes = append(q.outcomes, o)
 		s.record(ctx, q)

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"cmp"
 	"crypto/x509"
 	"log/slog"
 	"net"
@@ -32,6 +33,9 @@ type Options struct {
 	MaxPending int
 	// Concurrency is how many attempts may be starting at the same time.
 	Concurrency int
+	// SlowAfter is when an attempt without an answer counts as waiting instead of starting. The default
+	// is 50 ms.
+	SlowAfter time.Duration
 	// Agent is the User-Agent of deliveries.
 	Agent string
 	// Log receives messages for the operator.
@@ -64,6 +68,7 @@ type Webhooks struct {
 
 // New declares the tables of the package. The sources describe the events that exist.
 func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) (*Webhooks, error) {
+	opt.SlowAfter = cmp.Or(opt.SlowAfter, slowAfter)
 	w := &Webhooks{
 		Options:    opt,
 		store:      st,
