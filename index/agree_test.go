@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
 // known is what a list can ask for at some moment.
 type known struct {
-	fields  []Field
+	fields  []filter.Field
 	ids     []uuid.UUID // what is referred to, and what was
 	records int
 }
@@ -29,7 +30,7 @@ func (w *world) known() known {
 		if err != nil {
 			return err
 		}
-		k.fields = slices.Concat(k.fields, cs.fields)
+		k.fields = slices.Concat(k.fields, cs.ListFields)
 		defs, err := defsOf(tx)
 		for _, d := range defs {
 			if d.Record.Type == "" {
@@ -92,18 +93,18 @@ func randomFilter(r *rand.Rand, k known, depth int) any {
 	f := pick(r, k.fields)
 	cond := pick(r, f.Conditions())
 	rule := map[string]any{"field": f.Key, "condition": cond}
-	if cond == IsEmpty || cond == IsNotEmpty {
+	if cond == filter.IsEmpty || cond == filter.IsNotEmpty {
 		return rule
 	}
 	one := func() any { return operandFor(r, k, &f, cond) }
 	rule["value"] = one()
-	if takesList(f.Type, cond) && r.IntN(3) == 0 {
+	if f.AcceptsList(cond) && r.IntN(3) == 0 {
 		rule["value"] = []any{one(), one()}
 	}
 	return rule
 }
 
-func operandFor(r *rand.Rand, k known, f *Field, cond Condition) any {
+func operandFor(r *rand.Rand, k known, f *filter.Field, cond filter.Condition) any {
 	if f.Enum != nil {
 		return pick(r, f.Enum)
 	}
@@ -126,7 +127,7 @@ func operandFor(r *rand.Rand, k known, f *Field, cond Condition) any {
 	if f.Custom && r.IntN(2) == 0 {
 		text = pick(r, customTexts)
 	}
-	if cond == Contains || cond == NotContains {
+	if cond == filter.Contains || cond == filter.NotContains {
 		text = piece(r, text+pick(r, []string{"", " ", " " + pick(r, nastyTexts)}))
 	}
 	return text
@@ -140,19 +141,19 @@ func (w *world) agree(body string) {
 
 func (w *world) agreeOn(k *Kind, body string) {
 	w.t.Helper()
-	s := w.engine.shelf(w.org, k)
+	s := w.engine.tableIndex(w.org, k)
 	for {
 		if err := s.load(); err != nil {
 			w.t.Fatal(err)
 		}
 		var got, want Page
 		err := w.store.View(w.org, func(tx *store.Tx) error {
-			m, err := s.at(tx)
+			m, err := s.snapshotAt(tx)
 			if err != nil {
 				return err
 			}
 			defer m.release()
-			plan, err := compileKindAt(w.t, tx, k, body)
+			plan, err := compileAt(w.t, tx, k, body)
 			if err != nil {
 				return err
 			}
@@ -163,7 +164,7 @@ func (w *world) agreeOn(k *Kind, body string) {
 			want, err = reference(tx, plan)
 			return err
 		})
-		if errors.Is(err, errBehind) || errors.Is(err, errUnloaded) {
+		if errors.Is(err, errStaleTx) || errors.Is(err, errUnloaded) {
 			continue
 		}
 		if err != nil {
@@ -176,11 +177,11 @@ func (w *world) agreeOn(k *Kind, body string) {
 	}
 }
 
-// keyed is a row as a run gives it.
-func (p *Plan) keyed(r *row) keyed {
-	k := p.newKeyed()
-	p.keyedInto(r, &k)
-	return k
+// matchOf returns the match of a row, as a sorted run returns it.
+func matchOf(p *filter.Plan, r *filter.Row) match {
+	m := newMatch(p)
+	fillMatch(p, r, &m)
+	return m
 }
 
 // clone makes a page that outlives its transaction.
@@ -192,10 +193,10 @@ func (p Page) clone() Page {
 }
 
 // reference answers a plan by the predicate alone.
-func reference(tx *store.Tx, plan *Plan) (Page, error) {
+func reference(tx *store.Tx, plan *filter.Plan) (Page, error) {
 	rows, err := matching(tx, plan)
 	page := Page{Total: len(rows)}
-	records := tx.Reader(plan.kind.table)
+	records := tx.Reader(plan.Kind.Entity)
 	for i := (plan.Page - 1) * plan.PageSize; i < min(plan.Page*plan.PageSize, len(rows)) && err == nil; i++ {
 		var public []byte
 		_, public, err = records.Public(rows[i].id)
@@ -205,37 +206,37 @@ func reference(tx *store.Tx, plan *Plan) (Page, error) {
 }
 
 // matching gives all that the predicate matches, in order.
-func matching(tx *store.Tx, plan *Plan) (rows []keyed, err error) {
-	err = tx.Records(plan.kind.table, uuid.Nil, func(id uuid.UUID, _ uint64, b []byte) (bool, error) {
-		r, err := plan.kind.row(plan.customs, id, b)
+func matching(tx *store.Tx, plan *filter.Plan) (rows []match, err error) {
+	err = tx.Records(plan.Kind.Entity, uuid.Nil, func(id uuid.UUID, _ uint64, b []byte) (bool, error) {
+		r, err := plan.Kind.Row(plan.Custom, id, b)
 		if err == nil && plan.Match(r) {
-			rows = append(rows, plan.keyed(r))
+			rows = append(rows, matchOf(plan, r))
 		}
 		return true, err
 	})
-	slices.SortFunc(rows, func(a, b keyed) int { return plan.compare(&a, &b) })
+	slices.SortFunc(rows, func(a, b match) int { return compareMatches(plan, &a, &b) })
 	return rows, err
 }
 
 // disturb does to the index what a process may do to it between lists.
 func (w *world) disturb() {
 	w.t.Helper()
-	switch s := w.engine.shelf(w.org, things); w.rand.IntN(12) {
+	switch s := w.engine.tableIndex(w.org, things); w.rand.IntN(12) {
 	case 0:
 		w.close()
 		w.open()
 	case 1:
-		w.closeShelf(s)
+		w.closeIndex(s)
 	case 2: // it is built, and not to the end
-		w.must(s.remake(errors.New("asked for")))
+		w.must(s.rebuildBecause(errors.New("asked for")))
 		for range w.rand.IntN(4) {
-			_, err := s.follow()
+			_, err := s.flush()
 			w.must(err)
 		}
 	case 3:
 		w.check()
 	case 4, 5, 6, 7:
-		w.settle()
+		w.flushAll()
 	}
 }
 
@@ -257,12 +258,12 @@ func TestAgreement(t *testing.T) {
 			}
 		}
 		w.check()
-		w.settle()
+		w.flushAll()
 		w.check()
 		w.sweep()
-		w.settle()
+		w.flushAll()
 		w.check()
 		w.agree(`{"page_size": 500, "sort": "owner"}`)
-		w.agreeSelection(Selection{Words: []string{"o"}}, len(w.ids))
+		w.agreeSelection(filter.Selection{Words: []string{"o"}}, len(w.ids))
 	}
 }

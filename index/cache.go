@@ -5,36 +5,50 @@ import (
 	"sync"
 )
 
-// cache keeps what was derived from segments within a number of bytes. What is over it is dropped, the least used
-// first, and made again when it is needed.
+// cache keeps data derived from segments within a limit of memory. It evicts the least recently used data,
+// which is derived again when it is needed.
 type cache struct {
 	mu    sync.Mutex
 	limit int
 	used  int
-	items map[itemKey]*item
-	lru   list.List // of *item, the most used in front
+	items map[cacheKey]*cacheItem
+	lru   list.List // of *cacheItem, most recently used first
 }
 
-type itemKey struct {
+type cacheKey struct {
 	owner *segment
-	name  string
+	derived
 }
 
-type item struct {
-	key   itemKey
+// derived identifies data derived from a segment: a column by the name of its field, or an order by the
+// name of its sort.
+type derived struct {
+	kind derivedKind
+	name string
+}
+
+type derivedKind int
+
+const (
+	derivedColumn derivedKind = iota
+	derivedOrder
+)
+
+type cacheItem struct {
+	key   cacheKey
 	place *list.Element
 	size  int
 	once  sync.Once
 	value any
 }
 
-func newCache(limit int) *cache { return &cache{limit: limit, items: map[itemKey]*item{}} }
+func newCache(limit int) *cache { return &cache{limit: limit, items: map[cacheKey]*cacheItem{}} }
 
-// get gives the value that the owner has under the name.
-func (c *cache) get(owner *segment, name string) (value any, ok bool) {
+// get returns a value that is in the cache.
+func (c *cache) get(owner *segment, what derived) (value any, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	it := c.items[itemKey{owner, name}]
+	it := c.items[cacheKey{owner, what}]
 	if it == nil || it.value == nil {
 		return nil, false
 	}
@@ -44,19 +58,19 @@ func (c *cache) get(owner *segment, name string) (value any, ok bool) {
 	return it.value, true
 }
 
-// make gives the value that the owner has under the name, after making it when it is not there. Of several who need it
-// at the same time one makes it.
-func (c *cache) make(owner *segment, name string, build func() (value any, size int)) any {
-	key := itemKey{owner, name}
+// make returns a value, and builds it if it is not in the cache. Of several concurrent callers one builds
+// it and the others wait.
+func (c *cache) make(owner *segment, what derived, build func() (value any, size int)) any {
+	key := cacheKey{owner, what}
 	c.mu.Lock()
 	it := c.items[key]
-	if it == nil && owner.gone { // only who still has its view needs it
+	if it == nil && owner.dropped { // only callers with an older view need it
 		c.mu.Unlock()
 		value, _ := build()
 		return value
 	}
 	if it == nil {
-		it = &item{key: key}
+		it = &cacheItem{key: key}
 		it.place = c.lru.PushFront(it)
 		c.items[key] = it
 	} else {
@@ -65,9 +79,9 @@ func (c *cache) make(owner *segment, name string, build func() (value any, size 
 	c.mu.Unlock()
 	it.once.Do(func() {
 		defer func() {
-			if it.value == nil { // it failed: the next one tries again
+			if it.value == nil { // build panicked: the next caller tries again
 				c.mu.Lock()
-				c.drop(it)
+				c.evict(it)
 				c.mu.Unlock()
 			}
 		}()
@@ -84,18 +98,19 @@ func (c *cache) make(owner *segment, name string, build func() (value any, size 
 	return it.value
 }
 
-// shrink drops what was not used for longest until the rest is within the limit. It spares what was just made.
-func (c *cache) shrink(spared *item) {
+// shrink evicts the least recently used items until the rest is within the limit. It keeps the item that
+// was just built.
+func (c *cache) shrink(keep *cacheItem) {
 	for e := c.lru.Back(); e != nil && c.used > c.limit; {
-		it := e.Value.(*item)
+		it := e.Value.(*cacheItem)
 		e = e.Prev()
-		if it != spared && it.size > 0 {
-			c.drop(it)
+		if it != keep && it.size > 0 {
+			c.evict(it)
 		}
 	}
 }
 
-func (c *cache) drop(it *item) {
+func (c *cache) evict(it *cacheItem) {
 	if c.items[it.key] == it {
 		delete(c.items, it.key)
 		c.lru.Remove(it.place)
@@ -103,32 +118,32 @@ func (c *cache) drop(it *item) {
 	}
 }
 
-// names lists what the owner has.
-func (c *cache) names(owner *segment) []string {
+// contents lists what the cache has of a segment.
+func (c *cache) contents(owner *segment) []derived {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var names []string
+	var contents []derived
 	for key := range c.items {
 		if key.owner == owner {
-			names = append(names, key.name)
+			contents = append(contents, key.derived)
 		}
 	}
-	return names
+	return contents
 }
 
-// forget drops all that the owner has, and keeps nothing of it any more.
-func (c *cache) forget(owner *segment) {
+// drop evicts everything of a segment. From then on the cache keeps nothing of it.
+func (c *cache) drop(owner *segment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	owner.gone = true
+	owner.dropped = true
 	for key, it := range c.items {
 		if key.owner == owner {
-			c.drop(it)
+			c.evict(it)
 		}
 	}
 }
 
-// size is how many bytes are in use.
+// size returns the number of bytes in use.
 func (c *cache) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,29 +5,31 @@ import (
 	"sort"
 	"strings"
 	"unsafe"
+
+	"prospector/internal/filter"
 )
 
-// column is one field of all documents of a segment: the sorted distinct values and, for each document, which it has.
-// Values are folded texts or numbers.
+// column is one field of all documents of a segment, dictionary-encoded: the sorted distinct values and, for each
+// document, which of them it has. Values are case-folded texts or numbers.
 type column struct {
-	codes []uint32 // by document: one more than the position of its value, 0 for none
-	text  string   // the distinct texts one after the other, each ended by textEnd
-	ends  []uint32 // where each text ends in it
+	codes []uint32 // for each document: 1 + the position of its value, 0 for no value
+	text  string   // the distinct texts, each followed by textEnd
+	ends  []uint32 // where each text ends in text
 	nums  []float64
 }
 
-// textEnd cannot be in a text, which is UTF-8.
+// textEnd cannot occur in a text, which is UTF-8.
 const textEnd = 0xff
 
-// buildColumn makes a column from the terms of a field, which come in order.
-func buildColumn(p *part, f *Field) *column {
+// buildColumn builds a column from the terms of a field, which are sorted.
+func buildColumn(p *segmentView, f *filter.Field) *column {
 	c := &column{codes: make([]uint32, p.size)}
 	var text strings.Builder
 	last := ""
-	p.walk(f.name, "", "", func(term string, docs *postings) {
-		if f.isNumeric() {
-			c.nums = append(c.nums, numberOf(term))
-		} else if folded := foldedOf(term); len(c.ends) == 0 || folded != last {
+	p.walkTerms(f.Name, "", "", func(term string, docs *postings) {
+		if f.IsNumeric() {
+			c.nums = append(c.nums, termNumber(term))
+		} else if folded := foldedText(term); len(c.ends) == 0 || folded != last {
 			last = folded
 			text.WriteString(folded)
 			c.ends = append(c.ends, uint32(text.Len()))
@@ -36,19 +38,19 @@ func buildColumn(p *part, f *Field) *column {
 		code := uint32(c.len())
 		docs.each(func(doc uint32) { c.codes[doc] = code })
 	})
-	c.text = strings.Clone(text.String()) // without the room that it grew into
+	c.text = strings.Clone(text.String()) // without spare capacity
 	c.ends, c.nums = slices.Clip(c.ends), slices.Clip(c.nums)
 	return c
 }
 
-// len is the number of distinct values.
+// len returns the number of distinct values.
 func (c *column) len() int { return len(c.ends) + len(c.nums) }
 
 func (c *column) bytes() int {
 	return 4*cap(c.codes) + len(c.text) + 4*cap(c.ends) + 8*cap(c.nums) + int(unsafe.Sizeof(*c))
 }
 
-// textAt is the text of a code.
+// textAt returns the text of a code.
 func (c *column) textAt(code uint32) string {
 	from := uint32(0)
 	if code > 1 {
@@ -57,27 +59,27 @@ func (c *column) textAt(code uint32) string {
 	return c.text[from:c.ends[code-1]]
 }
 
-// value is what a document has, as far as sorts need it.
-func (c *column) value(doc uint32) value {
+// value returns the value of a document. It has only what sorts need.
+func (c *column) value(doc uint32) filter.Value {
 	code := c.codes[doc]
 	switch {
 	case code == 0:
-		return value{}
+		return filter.Value{}
 	case c.nums != nil:
-		return value{has: true, num: c.nums[code-1]}
+		return filter.Value{IsSet: true, Num: c.nums[code-1]}
 	}
-	return value{has: true, fold: c.textAt(code)}
+	return filter.Value{IsSet: true, Fold: c.textAt(code)}
 }
 
-// within adds the documents whose number is in the span.
-func (c *column) within(span [2]float64, out set) {
-	from := uint32(sort.SearchFloat64s(c.nums, span[0]))
-	to := uint32(sort.SearchFloat64s(c.nums, span[1]))
+// addInSpan adds the documents whose number is in the span.
+func (c *column) addInSpan(span filter.Span, out docSet) {
+	from := uint32(sort.SearchFloat64s(c.nums, span.From))
+	to := uint32(sort.SearchFloat64s(c.nums, span.To))
 	if from >= to {
 		return
 	}
-	// A code in [from+1, to] is below to-from when from+1 is taken from it; none, 0, wraps around to above. The sign
-	// of the difference says so without a branch, which would mostly be mispredicted.
+	// A code is in [from+1, to] if code-(from+1) < to-from; code 0 wraps around to a large number. The sign of
+	// the difference decides without a branch, which would often be mispredicted.
 	for i := range out {
 		var word uint64
 		for j, code := range c.codes[i*64 : min(i*64+64, len(c.codes))] {
@@ -87,8 +89,8 @@ func (c *column) within(span [2]float64, out set) {
 	}
 }
 
-// containing adds the documents whose text has the needle in it. Each distinct text is looked at once.
-func (c *column) containing(needle string, out set) {
+// addContaining adds the documents whose text contains the needle. It searches each distinct text once.
+func (c *column) addContaining(needle string, out docSet) {
 	hit := make([]uint8, c.len()+1)
 	at, code, found := 0, 0, false
 	for {
@@ -96,7 +98,7 @@ func (c *column) containing(needle string, out set) {
 		if i < 0 {
 			break
 		}
-		// The next text is likely near, or else far: look at some before searching.
+		// The text of the next hit is mostly near or far: step a few times before a binary search.
 		pos := uint32(at + i)
 		for steps := 0; c.ends[code] < pos; code++ {
 			if steps++; steps > 8 {
@@ -119,7 +121,7 @@ func (c *column) containing(needle string, out set) {
 	}
 }
 
-// sorted gives the documents of docs in the order of their values, those without one last. It is stable.
+// sorted returns docs in the order of their values, documents without a value last. The sort is stable.
 func (c *column) sorted(docs []uint32, desc bool) []uint32 {
 	n := uint32(c.len())
 	starts := make([]uint32, n+2)

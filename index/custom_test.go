@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -76,8 +77,8 @@ func TestFieldMadeAgain(t *testing.T) {
 		for _, typ := range types {
 			id := w.field("again", typ)
 			when := fmt.Sprintf("%s again", typ)
-			w.wantTotal(filterBody(key, IsEmpty), len(w.ids), when)
-			w.wantTotal(filterBody(key, IsNotEmpty), 0, when)
+			w.wantTotal(filterBody(key, filter.IsEmpty), len(w.ids), when)
+			w.wantTotal(filterBody(key, filter.IsNotEmpty), 0, when)
 			for _, word := range []string{"quag", "zebu", "ql", "ñan"} {
 				plan, page := w.list(fmt.Sprintf(`{"search": %q}`, word))
 				w.isTrue(word, plan, page)
@@ -93,9 +94,9 @@ func TestFieldMadeAgain(t *testing.T) {
 			filled := w.fill("again", func(n int, _ *thing) bool { return n%(2+i) == 0 })
 			look := func() {
 				t.Helper()
-				w.wantTotal(filterBody(key, IsNotEmpty), filled, when)
+				w.wantTotal(filterBody(key, filter.IsNotEmpty), filled, when)
 				k := w.known()
-				k.fields = k.fields[slices.IndexFunc(k.fields, func(f Field) bool { return f.Key == key }):][:1]
+				k.fields = k.fields[slices.IndexFunc(k.fields, func(f filter.Field) bool { return f.Key == key }):][:1]
 				for range 6 {
 					w.agree(randomBody(w.rand, k))
 				}
@@ -105,13 +106,13 @@ func TestFieldMadeAgain(t *testing.T) {
 				}
 			}
 			look()
-			w.settle()
+			w.flushAll()
 			look()
 			filled += w.fill("again", func(n int, v *thing) bool { return n%7 == 3 && v.Custom[key] == nil })
 			look() // some in segments, some beside
 			w.forget(id, pick(w.rand, []int{0, 1, 20}))
 			w.check()
-			for body, code := range map[string]fault.Code{filterBody(key, IsEmpty): fault.InvalidFilter, fmt.Sprintf(sorted, key): fault.InvalidSort} {
+			for body, code := range map[string]fault.Code{filterBody(key, filter.IsEmpty): fault.InvalidFilter, fmt.Sprintf(sorted, key): fault.InvalidSort} {
 				if _, _, err := w.tryList(body); fault.CodeOf(err) != code {
 					t.Fatalf("%s of a field that is gone: %v", body, err)
 				}
@@ -123,66 +124,4 @@ func TestFieldMadeAgain(t *testing.T) {
 		t.Error(log.String())
 	}
 	w.open()
-}
-
-// TestCustomValues has each type of custom field decide rules, as its values are and not as the index holds them.
-func TestCustomValues(t *testing.T) {
-	var fields []shape.CustomField
-	for _, typ := range customTypes {
-		fields = append(fields, shape.NewCustomField(uuid.New(), string(typ), "", typ, []string{"a", "b", "B"}))
-	}
-	cs := NewCustoms(fields)
-	full, err := things.row(cs, uuid.New(), []byte(`{"custom_field_text": "Quagga x", "custom_field_number": 3, "custom_field_boolean": false,
-		"custom_field_date": "2026-03-01", "custom_field_enum": "B", "custom_field_multi": ["a", "b"], "custom_field_gone": "zebu"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bare, err := things.row(cs, uuid.New(), []byte(`{}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for rule, want := range map[string][2]bool{
-		`text", "condition": "is", "value": "Quagga x"`:            {true, false},
-		`text", "condition": "is", "value": "quagga x"`:            {false, false},
-		`text", "condition": "contains", "value": "GA X"`:          {true, false},
-		`text", "condition": "not_contains", "value": "zebu"`:      {true, true},
-		`number", "condition": "greater_than", "value": 2.5`:       {true, false},
-		`number", "condition": "is_not", "value": 3`:               {false, true},
-		`boolean", "condition": "is", "value": false`:              {true, false},
-		`boolean", "condition": "is_not", "value": true`:           {true, true},
-		`date", "condition": "is_before", "value": "2026-03-02"`:   {true, false},
-		`date", "condition": "is_after", "value": "2026-03-01"`:    {false, false},
-		`enum", "condition": "is", "value": ["a", "B"]`:            {true, false},
-		`enum", "condition": "is", "value": "b"`:                   {false, false},
-		`multi", "condition": "is", "value": ["b", "B"]`:           {true, false},
-		`multi", "condition": "contains", "value": ["a", "b"]`:     {true, false},
-		`multi", "condition": "contains", "value": ["a", "B"]`:     {false, false},
-		`multi", "condition": "not_contains", "value": ["a", "B"]`: {true, true},
-		`boolean", "condition": "is_empty"`:                        {false, true},
-		`multi", "condition": "is_not_empty"`:                      {true, false},
-	} {
-		plan, err := compileWith(cs, `{"filters": [{"field": "custom_field_`+rule+`}]}`)
-		if err != nil || plan.Match(full) != want[0] || plan.Match(bare) != want[1] {
-			t.Errorf("%s: not %v: %v", rule, want, err)
-		}
-	}
-	for search, want := range map[string]bool{"quag": true, "X quagga": true, "uagga": false, "b": false, "zebu": false} {
-		plan, err := compileWith(cs, fmt.Sprintf(`{"search": %q}`, search))
-		if err != nil || plan.Match(full) != want || plan.Match(bare) {
-			t.Errorf("search of %s: not %t: %v", search, want, err)
-		}
-	}
-	for body, code := range map[string]fault.Code{
-		`{"sort": "custom_field_multi"}`:                            fault.InvalidSort,
-		`{"sort": "custom_field_gone"}`:                             fault.InvalidSort,
-		filterBody("custom_field_gone", IsEmpty):                    fault.InvalidFilter,
-		filterBody("custom_field_enum", Is, "A"):                    fault.InvalidFilter,
-		filterBody("custom_field_number", Is, "3"):                  fault.InvalidFilter,
-		filterBody("custom_field_boolean", Contains, true):          fault.InvalidFilter,
-		filterBody("custom_field_date", Is, "2026-03-01T00:00:00Z"): fault.InvalidFilter,
-	} {
-		if _, err := compileWith(cs, body); fault.CodeOf(err) != code {
-			t.Errorf("%s: %v", body, err)
-		}
-	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // path is where the index of the world's things is.
-func (w *world) path() string { return w.engine.shelf(w.org, things).path }
+func (w *world) path() string { return w.engine.tableIndex(w.org, things).path }
 
 func (w *world) must(err error) {
 	w.t.Helper()
@@ -61,7 +61,7 @@ func grown(t testing.TB, seed uint64) *world {
 	w := newWorld(t, seed)
 	for range 12 {
 		w.change(20)
-		w.settle()
+		w.flushAll()
 	}
 	return w
 }
@@ -110,7 +110,7 @@ var damages = []struct {
 func TestDamage(t *testing.T) {
 	w := grown(t, 11)
 	w.close()
-	w.opt.batch = 40
+	w.opt.maxBatchDocs = 40
 	w.open()
 	old, other := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "other")
 	org, ids := w.org, w.ids
@@ -118,7 +118,7 @@ func TestDamage(t *testing.T) {
 	for range 6 { // so many more changes than the first has that its index is not simply ahead
 		w.change(20)
 	}
-	w.settle()
+	w.flushAll()
 	path := w.path()
 	w.close()
 	w.copyDir(path, other)
@@ -157,7 +157,7 @@ func TestDamage(t *testing.T) {
 		}
 		w.change(10)
 		w.agree(fmt.Sprintf(`{"page_size": 500, "sort": "%s"}`, pick(w.rand, []string{"name", "-size", "at"})))
-		w.settle()
+		w.flushAll()
 		w.agree(`{"page_size": 500}`)
 		checkBoth()
 		if t.Failed() {
@@ -174,8 +174,8 @@ func TestFlippedSegments(t *testing.T) {
 		times = 2
 	}
 	for range times {
-		w.settle()
-		s := w.engine.shelf(w.org, things)
+		w.flushAll()
+		s := w.engine.tableIndex(w.org, things)
 		w.close()
 		files, err := filepath.Glob(filepath.Join(s.path, "*.zap"))
 		w.must(err)
@@ -188,7 +188,7 @@ func TestFlippedSegments(t *testing.T) {
 		}
 		w.open()
 		w.still(func() {
-			if why, err := w.engine.shelf(w.org, things).loadAsIs(); why == nil || err != nil {
+			if why, err := w.engine.tableIndex(w.org, things).tryLoad(); why == nil || err != nil {
 				t.Errorf("at %f: taken as it is, %v", place, err)
 			}
 		})

@@ -5,57 +5,62 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/filter"
 	"prospector/store"
 )
 
 const (
-	// exportMost is how many records of an export are read at once.
-	exportMost = 500
-	// exportAhead is how many times that many are read ahead.
+	// exportChunk is the number of records that an export reads in one transaction.
+	exportChunk = 500
+	// exportAhead is the number of chunks that are read ahead.
 	exportAhead = 2
 )
 
-// Export gives all records that a plan matches, in its order, to use, some at a time and at least once, a line for each.
-// Which they are is decided at one moment, and so is what a set that it is restricted to has. Each is given as it is when it is read, unless it is gone by then or no longer
-// matches. While some are used the next are read, but no transaction waits for their use.
-func (e *Engine) Export(org uuid.UUID, k *Kind, compile Compiled, use func(cs *Customs, lines []byte) error) error {
+// Export passes all records that a query matches to use, in its order: some lines of JSON at a time, and at least
+// one call. One snapshot decides which records are exported. Each record is then read in a later transaction. It is
+// exported as it is at that point, unless it has been deleted or no longer matches.
+//
+// Export reads ahead while use runs, but no transaction is open during use.
+func (e *Engine) Export(
+	org uuid.UUID, k *Kind, query Query, use func(cs *filter.CustomFields, lines []byte) error,
+) error {
 	x := &export{engine: e, org: org, kind: k}
 	var ids []uuid.UUID
-	err := e.list(org, k, compile, func(tx *store.Tx, s *shelf, m *moment, plan *Plan) (err error) {
-		x.plan, x.number = plan.Within(nil), tx.LastChange(k.table)
+	err := e.list(org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
+		x.plan, x.number = plan, tx.LastChange(k.table)
 		plan.Page, plan.PageSize = 1, max(1, tx.RecordCount(k.table))
-		ids, _, err = s.decide(tx, m, plan)
+		ids, _, err = s.pageIDs(tx, at, plan)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	chunks := slices.Collect(slices.Chunk(ids, exportMost))
+	chunks := slices.Collect(slices.Chunk(ids, exportChunk))
 	if len(chunks) == 0 {
 		chunks = [][]uuid.UUID{nil}
 	}
 	ring := make([]struct {
 		read  chan chunk
-		lines []byte // of the chunk before that had this place
+		lines []byte // a buffer to reuse
 	}, exportAhead+1)
 	for i := range ring {
 		ring[i].read = make(chan chunk, 1)
 	}
-	begun := 0
+	started := 0
 	for i := range chunks {
-		for ; begun < min(i+len(ring), len(chunks)); begun++ {
-			place, ids := &ring[begun%len(ring)], chunks[begun]
-			go func() { place.read <- x.read(ids, place.lines[:0]) }()
+		for ; started < min(i+len(ring), len(chunks)); started++ {
+			slot, ids := &ring[started%len(ring)], chunks[started]
+			go func() { slot.read <- x.read(ids, slot.lines[:0]) }()
 		}
-		place := &ring[i%len(ring)]
-		c := <-place.read
-		place.lines = c.lines
+		slot := &ring[i%len(ring)]
+		c := <-slot.read
+		slot.lines = c.lines
 		err := c.err
 		if err == nil {
-			err = use(c.customs, c.lines)
+			err = use(c.custom, c.lines)
 		}
 		if err != nil {
-			for i++; i < begun; i++ { // those that are read in vain
+			for i++; i < started; i++ { // wait for reads that are not needed any more
 				<-ring[i%len(ring)].read
 			}
 			return err
@@ -64,34 +69,35 @@ func (e *Engine) Export(org uuid.UUID, k *Kind, compile Compiled, use func(cs *C
 	return nil
 }
 
-// export is one that goes on.
+// export is a running export.
 type export struct {
 	engine *Engine
 	org    uuid.UUID
 	kind   *Kind
-	plan   *Plan
-	number uint64 // of the change before which it was decided what is in it
+	plan   *filter.Plan
+	number uint64 // the change of the snapshot that decided which records are exported
 }
 
-// chunk is some of its records.
+// chunk is some of the exported records.
 type chunk struct {
-	customs *Customs
-	lines   []byte
-	err     error
+	custom *filter.CustomFields
+	lines  []byte
+	err    error
 }
 
+// read reads a chunk and appends it to lines.
 func (x *export) read(ids []uuid.UUID, lines []byte) chunk {
 	c := chunk{lines: lines}
 	c.err = x.engine.store.View(x.org, func(tx *store.Tx) (err error) {
-		if c.customs, err = x.kind.Customs(tx); err != nil {
+		if c.custom, err = x.kind.Customs(tx); err != nil {
 			return err
 		}
 		tombs, err := tx.Tombstones(x.kind.table)
 		if err != nil {
 			return err
 		}
-		// What was deleted since may be gone from records that were not written since.
-		mended := slices.ContainsFunc(tombs, func(t store.Tombstone) bool { return t.Change >= x.number })
+		// A value that was deleted since the snapshot may be missing from records that were not written since.
+		valuesDeleted := slices.ContainsFunc(tombs, func(t store.Tombstone) bool { return t.Change >= x.number })
 		records := tx.Reader(x.kind.table)
 		for _, id := range ids {
 			change, public, err := records.Public(id)
@@ -101,8 +107,8 @@ func (x *export) read(ids []uuid.UUID, lines []byte) chunk {
 			if public == nil {
 				continue
 			}
-			if change > x.number || mended {
-				r, err := x.kind.row(c.customs, id, public)
+			if change > x.number || valuesDeleted {
+				r, err := x.kind.Row(c.custom, id, public)
 				if err != nil {
 					return err
 				}

@@ -11,14 +11,15 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
 // export collects all that an export gives, and calls between each time that it gives some.
-func (w *world) export(k *Kind, body string, between func(time int, cs *Customs)) (records [][]byte, sizes []int) {
+func (w *world) export(k *Kind, body string, between func(time int, cs *filter.CustomFields)) (records [][]byte, sizes []int) {
 	w.t.Helper()
-	err := w.engine.Export(w.org, k, func(cs *Customs) (*Plan, error) { return compileWith(cs, body) }, func(cs *Customs, lines []byte) error {
+	err := w.engine.Export(w.org, k, listQuery(things, body), func(cs *filter.CustomFields, lines []byte) error {
 		given := slices.Clone(lines)
 		some := slices.Collect(bytes.Lines(given))
 		for _, line := range some {
@@ -49,10 +50,10 @@ func TestExport(t *testing.T) {
 		w.disturb()
 		for range 10 {
 			body := w.body()
-			got, _ := w.export(things, body, func(int, *Customs) {})
+			got, _ := w.export(things, body, func(int, *filter.CustomFields) {})
 			var want Page
 			w.must(w.store.View(w.org, func(tx *store.Tx) error {
-				plan, err := compileAt(t, tx, body)
+				plan, err := compileAt(t, tx, things, body)
 				if err != nil {
 					return err
 				}
@@ -84,7 +85,7 @@ func (w *world) many(n int, like thing) {
 }
 
 // surely is how many records of an export may have been read when the first of them are used, and not one more.
-const surely = (exportAhead + 1) * exportMost
+const surely = (exportAhead + 1) * exportChunk
 
 // TestExportMeanwhile changes records while the first part of an export is used; the next ones may have been read by then.
 // Those that come later are as they are then, at the place that they had; what is deleted or no longer matches is left
@@ -93,13 +94,13 @@ func TestExportMeanwhile(t *testing.T) {
 	for _, small := range []int{20, 10_000} {
 		w := newWorld(t, 152)
 		w.close()
-		w.opt.small, w.opt.batch = small, 300
+		w.opt.maxSmall, w.opt.maxBatchDocs = small, 300
 		w.open()
-		w.many(surely+exportMost+200, thing{Color: "red", Name: "before"})
-		w.settle()
+		w.many(surely+exportChunk+200, thing{Color: "red", Name: "before"})
+		w.flushAll()
 		w.update(func(tx *store.Tx) error { return upsert(tx, thing{ID: w.ids[3], Color: "blue"}) })
-		later, last := surely+10, surely+exportMost+199
-		change := func(time int, _ *Customs) {
+		later, last := surely+10, surely+exportChunk+199
+		change := func(time int, _ *filter.CustomFields) {
 			if time > 1 {
 				return
 			}
@@ -128,7 +129,7 @@ func TestExportMeanwhile(t *testing.T) {
 			})
 		}
 		got, sizes := w.export(things, `{"sort": "size", "filters": [{"field": "color", "condition": "is", "value": "red"}]}`, change)
-		if want := append(slices.Repeat([]int{exportMost}, exportAhead+1), exportMost-2, 198); !slices.Equal(sizes, want) {
+		if want := append(slices.Repeat([]int{exportChunk}, exportAhead+1), exportChunk-2, 198); !slices.Equal(sizes, want) {
 			t.Errorf("came as %v, not %v", sizes, want)
 		}
 		want := slices.Clone(w.ids)
@@ -156,9 +157,9 @@ func TestExportForgets(t *testing.T) {
 	tag := w.mark("tags")
 	field := w.field("again", shape.TypeText)
 	w.many(surely+50, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
-	w.settle()
+	w.flushAll()
 	for _, id := range []uuid.UUID{tag, field} {
-		got, _ := w.export(things, `{"sort": "size"}`, func(time int, cs *Customs) {
+		got, _ := w.export(things, `{"sort": "size"}`, func(time int, cs *filter.CustomFields) {
 			if time == 1 {
 				w.forget(id, 1)
 			}
@@ -172,7 +173,7 @@ func TestExportForgets(t *testing.T) {
 		for i, public := range got {
 			late := i >= surely
 			for word, gone := range map[string]bool{tag.String(): id == field || late, "quagga": id == field && late} {
-				if (i < exportMost || late) && bytes.Contains(public, []byte(word)) == gone {
+				if (i < exportChunk || late) && bytes.Contains(public, []byte(word)) == gone {
 					t.Fatalf("%s: the %d. is %s", word, i, public)
 				}
 			}
@@ -185,14 +186,14 @@ func TestExportNoLongerMatches(t *testing.T) {
 	w := newWorld(t, 156)
 	tag, field := w.mark("tags"), w.field("again", shape.TypeText)
 	w.many(surely+50, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
-	w.settle()
-	for body, id := range map[string]uuid.UUID{filterBody("tags", Contains, tag): tag, filterBody(shape.CustomPrefix+"again", IsNotEmpty): field} {
-		_, sizes := w.export(things, body, func(time int, _ *Customs) {
+	w.flushAll()
+	for body, id := range map[string]uuid.UUID{filterBody("tags", filter.Contains, tag): tag, filterBody(shape.CustomPrefix+"again", filter.IsNotEmpty): field} {
+		_, sizes := w.export(things, body, func(time int, _ *filter.CustomFields) {
 			if time == 1 {
 				w.forget(id, 1)
 			}
 		})
-		if sizes[0] != exportMost || sizes[exportAhead+1] != 0 {
+		if sizes[0] != exportChunk || sizes[exportAhead+1] != 0 {
 			t.Errorf("%s comes as %v", body, sizes)
 		}
 	}
@@ -201,13 +202,13 @@ func TestExportNoLongerMatches(t *testing.T) {
 // No transaction waits for the use of what it has read: whoever reads an export slowly keeps nobody from anything.
 func TestExportHoldsNothing(t *testing.T) {
 	w := newWorld(t, 154)
-	w.many(3*exportMost, thing{Name: "n"})
-	w.settle()
+	w.many(3*exportChunk, thing{Name: "n"})
+	w.flushAll()
 	k := *things
 	var mu sync.Mutex
 	var used []*store.Tx
-	txs := map[*Customs]*store.Tx{}
-	k.customs = func(tx *store.Tx) (*Customs, error) {
+	txs := map[*filter.CustomFields]*store.Tx{}
+	k.customs = func(tx *store.Tx) (*filter.CustomFields, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		cs, err := thingCustoms(tx)
@@ -225,7 +226,7 @@ func TestExportHoldsNothing(t *testing.T) {
 		}
 		return nil
 	}))
-	_, sizes := w.export(&k, `{}`, func(_ int, cs *Customs) {
+	_, sizes := w.export(&k, `{}`, func(_ int, cs *filter.CustomFields) {
 		mu.Lock()
 		used = append(used, txs[cs]) // others may be at work
 		mu.Unlock()
@@ -237,7 +238,7 @@ func TestExportHoldsNothing(t *testing.T) {
 		w.update(w.insert)
 		w.agree(`{"page_size": 500}`)
 	})
-	if !slices.Equal(sizes, []int{exportMost, exportMost, exportMost}) {
+	if !slices.Equal(sizes, []int{exportChunk, exportChunk, exportChunk}) {
 		t.Errorf("came as %v", sizes)
 	}
 }
@@ -249,25 +250,25 @@ func TestExportEnds(t *testing.T) {
 	enough := errors.New("enough")
 	export := func(body string, then error) error {
 		used = 0
-		return w.engine.Export(w.org, things, func(cs *Customs) (*Plan, error) { return compileWith(cs, body) }, func(_ *Customs, lines []byte) error {
+		return w.engine.Export(w.org, things, listQuery(things, body), func(_ *filter.CustomFields, lines []byte) error {
 			used += 1 + 1000*bytes.Count(lines, []byte("\n"))
 			return then
 		})
 	}
-	none := filterBody("name", Is, "no such")
+	none := filterBody("name", filter.Is, "no such")
 	if err := export(none, nil); err != nil || used != 1 {
 		t.Errorf("without a table: %d, %v", used, err)
 	}
-	w.many(2*exportMost, thing{Name: "n"})
-	for body, want := range map[string]int{none: 1, `{}`: 2 + 1000*2*exportMost, `{"page": 7, "page_size": 3}`: 2 + 1000*2*exportMost} {
+	w.many(2*exportChunk, thing{Name: "n"})
+	for body, want := range map[string]int{none: 1, `{}`: 2 + 1000*2*exportChunk, `{"page": 7, "page_size": 3}`: 2 + 1000*2*exportChunk} {
 		if err := export(body, nil); err != nil || used != want {
 			t.Errorf("%s: %d, not %d, %v", body, used, want, err)
 		}
 	}
-	if err := export(`{}`, enough); !errors.Is(err, enough) || used != 1+1000*exportMost {
+	if err := export(`{}`, enough); !errors.Is(err, enough) || used != 1+1000*exportChunk {
 		t.Errorf("%d, %v", used, err)
 	}
-	for body, code := range map[string]fault.Code{filterBody(shape.CustomPrefix+"none", IsEmpty): fault.InvalidFilter, `{"sort": "none"}`: fault.InvalidSort} {
+	for body, code := range map[string]fault.Code{filterBody(shape.CustomPrefix+"none", filter.IsEmpty): fault.InvalidFilter, `{"sort": "none"}`: fault.InvalidSort} {
 		if err := export(body, nil); fault.CodeOf(err) != code || used != 0 {
 			t.Errorf("%s: %d, %v", body, used, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -33,7 +34,7 @@ func FuzzAgreement(f *testing.F) {
 	w.field("text", shape.TypeText)
 	tag, before := w.mark("tags"), w.field("again", shape.TypeDate)
 	w.change(80)
-	w.settle()
+	w.flushAll()
 	w.change(30)
 	w.forget(tag, 1)
 	w.forget(before, 1)
@@ -45,12 +46,12 @@ func FuzzAgreement(f *testing.F) {
 		body := string(input)
 		var err error
 		here.must(w.store.View(w.org, func(tx *store.Tx) error {
-			_, err = compileAt(t, tx, body)
+			_, err = compileAt(t, tx, things, body)
 			return nil
 		}))
 		if err == nil {
 			here.agree(body)
-			here.agreeSelection(Selection{Words: []string{body}}, 50)
+			here.agreeSelection(filter.Selection{Words: []string{body}}, 50)
 			return
 		}
 		if fault.CodeOf(err) == fault.Internal {

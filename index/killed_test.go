@@ -78,10 +78,10 @@ func TestWhatIsLeft(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, 181)
 				w.many(40, thing{Name: "someone"})
-				w.settle()
+				w.flushAll()
 				path := w.path()
 				w.still(func() {
-					w.closeShelf(w.engine.shelf(w.org, things))
+					w.closeIndex(w.engine.tableIndex(w.org, things))
 					l.make(w, path)
 					clear(w.engine.dirty) // the one to find it is the visit
 				})
@@ -89,7 +89,7 @@ func TestWhatIsLeft(t *testing.T) {
 				for range 3 {
 					for range 2 { // a snapshot each, and no segment
 						w.update(func(tx *store.Tx) error { return w.remove(tx, 0) })
-						w.settle()
+						w.flushAll()
 					}
 					w.again()
 					w.check()
@@ -133,7 +133,7 @@ func (w *world) empty(path string) {
 func (w *world) unbegun(path string) {
 	w.t.Helper()
 	w.must(os.RemoveAll(path))
-	d, err := openDisk(path, w.engine.queue)
+	d, err := openDiskIndex(path, w.engine.queue)
 	w.must(err)
 	w.must(d.close())
 }
@@ -141,15 +141,15 @@ func (w *world) unbegun(path string) {
 // halfMade leaves an index that so many batches were written to.
 func (w *world) halfMade(path string, batches int) {
 	w.t.Helper()
-	s := w.engine.shelf(w.org, things)
-	w.must(s.remake(nil))
+	s := w.engine.tableIndex(w.org, things)
+	w.must(s.rebuildBecause(nil))
 	for range batches {
-		more, err := s.follow()
+		more, err := s.flush()
 		if w.must(err); !more {
 			w.t.Fatal("it is made")
 		}
 	}
-	w.closeShelf(s)
+	w.closeIndex(s)
 }
 
 // stray leaves a segment that is a copy of another, or of its first half, third and so on.

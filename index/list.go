@@ -7,32 +7,33 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/filter"
 	"prospector/store"
 )
 
-// read calls fn with a transaction and the moment of the shelf that belongs to it.
-func (s *shelf) read(fn func(tx *store.Tx, m *moment) error) error {
+// read calls fn with a transaction and the snapshot of the table index that belongs to it.
+func (s *tableIndex) read(fn func(tx *store.Tx, at *snapshot) error) error {
 	for {
 		if err := s.load(); err != nil {
 			return err
 		}
 		err := s.engine.store.View(s.org, func(tx *store.Tx) error {
-			m, err := s.at(tx)
+			at, err := s.snapshotAt(tx)
 			if err != nil {
 				return err
 			}
-			defer m.release()
-			return fn(tx, m)
+			defer at.release()
+			return fn(tx, at)
 		})
-		if !errors.Is(err, errBehind) && !errors.Is(err, errUnloaded) {
+		if !errors.Is(err, errStaleTx) && !errors.Is(err, errUnloaded) {
 			return err
 		}
 	}
 }
 
-// page decides which records are on the page, and reads them.
-func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
-	ids, total, err := s.decide(tx, m, plan)
+// page reads the page of a plan.
+func (s *tableIndex) page(tx *store.Tx, at *snapshot, plan *filter.Plan) (Page, error) {
+	ids, total, err := s.pageIDs(tx, at, plan)
 	if err != nil {
 		return Page{}, err
 	}
@@ -40,70 +41,72 @@ func (s *shelf) page(tx *store.Tx, m *moment, plan *Plan) (Page, error) {
 	return Page{Records: page, Total: total}, err
 }
 
-// decide gives the ids of the records that are on the page, and how many match in all.
-func (s *shelf) decide(tx *store.Tx, m *moment, plan *Plan) (ids []uuid.UUID, total int, err error) {
-	rows := &collector{plan: plan, most: plan.reach()}
-	for _, c := range m.changes {
+// pageIDs returns the ids of the records on the page of a plan, and the number of records on all pages.
+func (s *tableIndex) pageIDs(
+	tx *store.Tx, at *snapshot, plan *filter.Plan,
+) (ids []uuid.UUID, total int, err error) {
+	rows := &rowCollector{plan: plan, limit: pageEnd(plan)}
+	for _, c := range at.changes {
 		if c.row != nil {
 			rows.add(c.row)
 		}
 	}
-	if m.view != nil && m.view.cursor != end {
-		if err := s.scan(tx, m.view.cursor, rows); err != nil {
+	if at.view != nil && at.view.cursor != end {
+		if err := s.scanUnindexed(tx, at.view.cursor, rows); err != nil {
 			return nil, 0, err
 		}
 	}
 	rows.sort()
 	total = rows.total
-	err = guarded(func() error {
-		parts := s.matches(tx.Reader(s.kind.table), m, plan)
-		for i := range parts {
-			total += parts[i].count
+	err = recoverDamage(func() error {
+		segments := s.matchSegments(tx.Reader(s.kind.table), at, plan)
+		for i := range segments {
+			total += segments[i].count
 		}
-		if from := plan.from(total); from < total {
-			ids = plan.pick(parts, rows, from)
+		if start := pageStart(plan, total); start < total {
+			ids = pickPage(plan, segments, rows, start)
 		}
 		return nil
 	})
 	return ids, total, err
 }
 
-// matches gives the matches of each part of the view.
-func (s *shelf) matches(records *store.Reader, m *moment, plan *Plan) []matched {
-	parts := make([]matched, 0, len(m.parts))
-	for i, p := range m.parts {
-		e := evaluator{part: p, plan: plan, stored: func(doc uint32) *row {
+// matchSegments returns the matches of each segment of the view.
+func (s *tableIndex) matchSegments(records *store.Reader, at *snapshot, plan *filter.Plan) []segmentMatches {
+	matches := make([]segmentMatches, 0, len(at.segments))
+	for i, p := range at.segments {
+		e := evaluator{segmentView: p, plan: plan, stored: func(doc uint32) *filter.Row {
 			_, public, err := records.Public(p.ids[doc])
 			if err == nil && public == nil {
-				err = fmt.Errorf("it has %s, which the store has not", p.ids[doc])
+				err = fmt.Errorf("it contains %s, which is not in the store", p.ids[doc])
 			}
 			must(err)
-			r, err := s.kind.row(plan.customs, p.ids[doc], public)
+			r, err := s.kind.Row(plan.Custom, p.ids[doc], public)
 			must(err)
 			return r
 		}}
-		in := m.live(i)
-		if plan.within != nil {
-			if in = p.among(plan.members, in); in.count() == 0 {
+		in := at.live(i)
+		if plan.Members != nil {
+			if in = p.withIDs(plan.Members.IDs, in); in.count() == 0 {
 				continue
 			}
 		}
-		found := matched{part: p, docs: e.matches(in), count: p.size}
+		found := segmentMatches{segment: p, docs: e.matches(in), count: p.size}
 		if found.docs != nil {
 			found.count = found.docs.count()
 		}
-		parts = append(parts, found)
+		matches = append(matches, found)
 	}
-	return parts
+	return matches
 }
 
-// scan decides the records that the index does not hold yet.
-func (s *shelf) scan(tx *store.Tx, above uuid.UUID, rows *collector) error {
+// scanUnindexed collects matches among the records above an id, which the index does not contain yet.
+func (s *tableIndex) scanUnindexed(tx *store.Tx, above uuid.UUID, rows *rowCollector) error {
 	return tx.Records(s.kind.table, above, func(id uuid.UUID, _ uint64, public []byte) (bool, error) {
-		if !rows.plan.has(id) {
+		if !rows.plan.Members.Has(id) {
 			return true, nil // without decoding it
 		}
-		r, err := s.kind.row(rows.plan.customs, id, public)
+		r, err := s.kind.Row(rows.plan.Custom, id, public)
 		if err == nil {
 			rows.add(r)
 		}
@@ -120,41 +123,43 @@ func readPage(records *store.Reader, ids []uuid.UUID) ([][]byte, error) {
 			return nil, err
 		}
 		if public == nil {
-			return nil, fmt.Errorf("%w: it has %s, which the store has not", errIndex, id)
+			return nil, fmt.Errorf("%w: it contains %s, which is not in the store", errIndex, id)
 		}
 		page[i] = public
 	}
 	return page, nil
 }
 
-// collector gathers matching rows, and of those no more than a page can need: once it has enough, a row that comes
-// behind all of them is only counted.
-type collector struct {
-	plan  *Plan
-	most  int
+// rowCollector collects matching rows, and no more of them than a page can need. Once it has enough, it
+// only counts rows that come after all of them.
+type rowCollector struct {
+	plan  *filter.Plan
+	limit int // the matches up to the end of the page
 	total int
-	rows  []ranked
-	full  bool // the first most of rows are in order: what comes behind them is not needed
+	rows  []rankedRow
+	full  bool // the first limit rows are sorted, and rows after them are not needed
 }
 
-func (c *collector) add(r *row) {
+func (c *rowCollector) add(r *filter.Row) {
 	if !c.plan.Match(r) {
 		return
 	}
 	c.total++
-	next := c.plan.ranked(r)
-	if c.full && c.plan.order(next, c.rows[c.most-1]) >= 0 {
+	next := rank(c.plan, r)
+	if c.full && compareRows(c.plan, next, c.rows[c.limit-1]) >= 0 {
 		return
 	}
 	c.rows = append(c.rows, next)
-	if len(c.rows) >= 2*c.most {
+	if len(c.rows) >= 2*c.limit {
 		c.sort()
-		clear(c.rows[c.most:])
-		c.rows, c.full = c.rows[:c.most], true
+		clear(c.rows[c.limit:])
+		c.rows, c.full = c.rows[:c.limit], true
 	}
 }
 
-func (c *collector) sort() { slices.SortFunc(c.rows, c.plan.order) }
+func (c *rowCollector) sort() {
+	slices.SortFunc(c.rows, func(a, b rankedRow) int { return compareRows(c.plan, a, b) })
+}
 
-// complete tells whether nothing was left out.
-func (c *collector) complete() bool { return c.total == len(c.rows) }
+// complete reports whether the collector holds every matching row.
+func (c *rowCollector) complete() bool { return c.total == len(c.rows) }

@@ -9,56 +9,58 @@ import (
 	"prospector/store"
 )
 
-// load makes the shelf ready for lists: it opens the index that is there and makes one where there is none and the
-// records are many.
-func (s *shelf) load() error {
+// load makes the table index ready for lists. It opens the index on disk, or creates one if there is none and
+// the table is not small.
+func (s *tableIndex) load() error {
 	if s.isLoaded() {
 		return nil
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	return s.ensure()
+	return s.loadLocked()
 }
 
-func (s *shelf) isLoaded() bool {
+func (s *tableIndex) isLoaded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.loaded
 }
 
-// ensure is load for whoever holds writing.
-func (s *shelf) ensure() error {
-	why, err := s.loadAsIs()
-	if why != nil {
-		s.warn(why)
+// loadLocked is load for callers that hold writing.
+func (s *tableIndex) loadLocked() error {
+	damage, err := s.tryLoad()
+	if damage != nil {
+		s.reportDamage(damage)
 	}
 	return err
 }
 
-// loadAsIs is ensure, but tells what was wrong with the index that was there.
-func (s *shelf) loadAsIs() (why, err error) {
+// tryLoad is loadLocked without a report. damage is what was wrong with the index on disk, which is being
+// rebuilt then.
+func (s *tableIndex) tryLoad() (damage, err error) {
 	if s.isLoaded() {
 		return nil, nil
 	}
-	if diskExists(s.path) {
+	if diskIndexExists(s.path) {
 		err := s.open()
 		if err == nil {
 			return nil, nil
 		}
-		if !errors.Is(err, errUnbegun) {
-			why = err
+		if !errors.Is(err, errNotStarted) {
+			damage = err
 		}
 	}
-	return why, s.restart()
+	return damage, s.rebuild()
 }
 
-func (s *shelf) warn(why error) {
+func (s *tableIndex) reportDamage(why error) {
 	s.engine.counts.damaged.Add(1)
-	s.engine.log.Warn("an index is made anew", "organization", s.org, "kind", s.kind.Entity, "reason", why)
+	s.engine.log.Warn("index damaged, rebuilding it",
+		"organization", s.org, "kind", s.kind.Entity, "reason", why)
 }
 
-// open opens the index on the disk, when it is of this store and nothing of it is damaged.
-func (s *shelf) open() error {
+// open opens the index on disk, if it belongs to this store and is not damaged.
+func (s *tableIndex) open() error {
 	if err := checkRoot(s.path); err != nil {
 		return err
 	}
@@ -69,41 +71,42 @@ func (s *shelf) open() error {
 	if err := checkSegments(s.path, segments); err != nil {
 		return err
 	}
-	d, err := openDisk(s.path, s.engine.queue)
+	d, err := openDiskIndex(s.path, s.engine.queue)
 	if err != nil {
 		return err
 	}
-	v, err := s.attach(d)
+	v, err := s.verify(d)
 	if err != nil {
 		return errors.Join(err, d.close())
 	}
 	s.disk = d
 	s.indexed.Store(d.state.Number)
-	s.show(v)
-	signal(s.engine.tidy)
+	s.publish(v)
+	signal(s.engine.limitsDue)
 	if d.state.Cursor != end || s.lag() > 0 {
-		s.engine.stir(s)
+		s.engine.markDirty(s)
 	}
 	return nil
 }
 
-func (s *shelf) attach(d *disk) (*view, error) {
+// verify returns a view of an index, if the index agrees with the store and contains what its state says.
+func (s *tableIndex) verify(d *diskIndex) (*view, error) {
 	if err := d.readState(); err != nil {
 		return nil, err
 	}
 	st := &d.state
 	if st.Epoch != s.engine.store.Epoch() || st.Org != s.org || st.Kind != s.kind.signature() {
-		return nil, fmt.Errorf("%w: it is of another store or version", errIndex)
+		return nil, fmt.Errorf("%w: it belongs to another store or version", errIndex)
 	}
 	err := s.engine.store.View(s.org, func(tx *store.Tx) error {
 		last := tx.LastChange(s.kind.table)
-		s.tell(last)
+		s.noteChange(last)
 		if st.Seen > last {
-			return fmt.Errorf("%w: it is ahead of the store", errIndex)
+			return fmt.Errorf("%w: it is at change %d, ahead of the store at %d", errIndex, st.Seen, last)
 		}
 		mark, found, err := markAt(tx, s.kind.table, st.Seen)
 		if err == nil && st.Seen > 0 && (!found || mark != st.Mark) {
-			err = fmt.Errorf("%w: it is of another past of the store, or one too long ago", errIndex)
+			err = fmt.Errorf("%w: change %d is not in the change log or is another change", errIndex, st.Seen)
 		}
 		return err
 	})
@@ -116,31 +119,27 @@ func (s *shelf) attach(d *disk) (*view, error) {
 	}
 	if uint64(v.count) != st.Count || v.sum() != st.Sum {
 		v.release()
-		return nil, fmt.Errorf("%w: it does not hold the records that it should", errIndex)
+		return nil, fmt.Errorf("%w: its records are not those that were written to it", errIndex)
 	}
 	return v, nil
 }
 
-// markAt gives the mark of a change, when the log still has it.
-func markAt(tx *store.Tx, table string, number uint64) (mark uint64, found bool, err error) {
-	if number == 0 {
-		return 0, false, nil
+// rebuildBecause rebuilds the index. If why is not nil, the index is damaged, and it reports that.
+func (s *tableIndex) rebuildBecause(why error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if why != nil {
+		s.reportDamage(why)
 	}
-	err = tx.Changes(table, number-1, func(c store.Change) (bool, error) {
-		if c.Number == number {
-			mark, found = markOf(&c), true
-		}
-		return false, nil
-	})
-	return mark, found, err
+	return s.rebuild()
 }
 
-// restart throws away the index that may be there, and begins another where the records are many. When that cannot be
-// done, lists read the store.
-func (s *shelf) restart() error {
-	s.drop()
-	problem := removeDisk(s.path)
-	first := state{Epoch: s.engine.store.Epoch(), Org: s.org, Kind: s.kind.signature()}
+// rebuild removes the index on disk and, unless the table is small, creates an empty one that the next
+// flushes fill. If it cannot create one, lists scan the store. The caller holds writing.
+func (s *tableIndex) rebuild() error {
+	s.unload()
+	problem := removeDiskIndex(s.path)
+	first := indexState{Epoch: s.engine.store.Epoch(), Org: s.org, Kind: s.kind.signature()}
 	count := 0
 	err := s.engine.store.View(s.org, func(tx *store.Tx) (err error) {
 		count = tx.RecordCount(s.kind.table)
@@ -153,35 +152,36 @@ func (s *shelf) restart() error {
 		return err
 	}
 	s.indexed.Store(first.Number)
-	if count <= s.engine.small {
+	if count <= s.engine.maxSmall {
 		s.mu.Lock()
 		s.loaded = true
 		s.mu.Unlock()
 		return nil
 	}
-	s.show(bareView(first.Number))
+	s.publish(emptyView(first.Number))
 	if problem == nil {
-		problem = s.begin(first)
+		problem = s.create(first)
 	}
 	if problem != nil {
-		s.fail(problem)
+		s.reportFailure(problem)
 		return nil
 	}
-	s.engine.stir(s)
+	s.engine.markDirty(s)
 	return nil
 }
 
-// fail says that the index cannot be kept, and lets those go who wait for it.
-func (s *shelf) fail(err error) {
+// reportFailure reports that the index cannot be written. Commits no longer wait for it.
+func (s *tableIndex) reportFailure(err error) {
 	s.engine.counts.failures.Add(1)
-	s.engine.log.Error("an index cannot be kept; its lists are slower until it can", "organization", s.org, "kind", s.kind.Entity, "error", err)
+	s.engine.log.Error("index cannot be written, its lists are slower until it can",
+		"organization", s.org, "kind", s.kind.Entity, "error", err)
 	s.indexed.Store(0)
-	s.engine.advanced()
+	s.engine.signalProgress()
 }
 
-// begin makes an empty index.
-func (s *shelf) begin(first state) error {
-	d, err := openDisk(s.path, s.engine.queue)
+// create creates an empty index.
+func (s *tableIndex) create(first indexState) error {
+	d, err := openDiskIndex(s.path, s.engine.queue)
 	if err != nil {
 		return err
 	}
@@ -194,27 +194,27 @@ func (s *shelf) begin(first state) error {
 	}
 	s.disk = d
 	s.engine.counts.builds.Add(1)
-	s.show(v)
-	signal(s.engine.tidy)
+	s.publish(v)
+	signal(s.engine.limitsDue)
 	return nil
 }
 
-// drop forgets all that the shelf has in memory, and closes its index.
-func (s *shelf) drop() {
+// unload closes the index and releases all memory of the table index. The caller holds writing.
+func (s *tableIndex) unload() {
 	s.mu.Lock()
 	v := s.view
-	s.loaded, s.view, s.rows, s.now = false, nil, nil, nil
+	s.loaded, s.view, s.overlay, s.current = false, nil, nil, nil
 	s.mu.Unlock()
-	s.ahead = nil
+	s.next = nil
 	if v != nil {
 		v.release()
-		for _, seg := range v.segments {
-			s.engine.cache.forget(seg)
+		for _, seg := range v.byID {
+			s.engine.cache.drop(seg)
 		}
 	}
 	if s.disk != nil {
 		if err := s.disk.close(); err != nil {
-			s.engine.log.Warn("an index was not closed", "organization", s.org, "kind", s.kind.Entity, "reason", err)
+			s.engine.log.Warn("cannot close index", "organization", s.org, "kind", s.kind.Entity, "error", err)
 		}
 		s.disk = nil
 	}

@@ -10,66 +10,74 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 )
 
+// fieldPosition returns the position of a field of things.
+func fieldPosition(key string) int {
+	return slices.IndexFunc(things.Fields, func(f filter.Field) bool { return f.Key == key })
+}
+
 // sortable is what sorts need of a value.
-func sortable(v value) value { return value{has: v.has, num: v.num, fold: v.fold} }
+func sortable(v filter.Value) filter.Value {
+	return filter.Value{IsSet: v.IsSet, Num: v.Num, Fold: v.Fold}
+}
 
 // columnOf is the column that a segment of the rows has of a field.
-func columnOf(field int, rows []*row) *column {
+func columnOf(field int, rows []*filter.Row) *column {
 	c := &column{codes: make([]uint32, len(rows))}
-	numeric := things.Fields[field].isNumeric()
-	var distinct []value
+	numeric := things.Fields[field].IsNumeric()
+	var distinct []filter.Value
 	for _, r := range rows {
-		if v := sortable(r.values[field]); v.has && !slices.Contains(distinct, v) {
+		if v := sortable(r.Values[field]); v.IsSet && !slices.Contains(distinct, v) {
 			distinct = append(distinct, v)
 		}
 	}
-	slices.SortFunc(distinct, func(a, b value) int { return compareValues(&a, &b, false) })
+	slices.SortFunc(distinct, func(a, b filter.Value) int { return filter.CompareValues(&a, &b, false) })
 	for _, v := range distinct {
 		if numeric {
-			c.nums = append(c.nums, v.num)
+			c.nums = append(c.nums, v.Num)
 			continue
 		}
-		c.text += v.fold
+		c.text += v.Fold
 		c.ends = append(c.ends, uint32(len(c.text)))
 		c.text += string([]byte{textEnd})
 	}
 	for doc, r := range rows {
-		c.codes[doc] = uint32(slices.Index(distinct, sortable(r.values[field])) + 1)
+		c.codes[doc] = uint32(slices.Index(distinct, sortable(r.Values[field])) + 1)
 	}
 	return c
 }
 
 // partOf is a part that holds the rows, with no index behind it.
-func partOf(rows []*row) *part {
-	p := &part{segment: &segment{size: len(rows)}, kind: things, cache: newCache(1 << 30), count: len(rows)}
+func partOf(rows []*filter.Row) *segmentView {
+	p := &segmentView{segment: &segment{size: len(rows)}, kind: things, cache: newCache(1 << 30), count: len(rows)}
 	for doc, r := range rows {
-		p.ids = append(p.ids, r.id)
+		p.ids = append(p.ids, r.ID)
 		p.byID = append(p.byID, uint32(doc))
 	}
 	slices.SortFunc(p.byID, func(a, b uint32) int { return bytes.Compare(p.ids[a][:], p.ids[b][:]) })
 	for i, f := range things.Fields {
 		if f.Sortable {
-			p.cache.make(p.segment, columnName+f.Key, func() (any, int) { return columnOf(i, rows), 1 })
+			p.cache.make(p.segment, derived{derivedColumn, f.Name}, func() (any, int) { return columnOf(i, rows), 1 })
 		}
 	}
 	return p
 }
 
 // planOf is a list of everything, and the comparison of its sort.
-func planOf(t *testing.T, sort string, page, size int) (*Plan, func(a, b keyed) int) {
+func planOf(t *testing.T, sort string, page, size int) (*filter.Plan, func(a, b match) int) {
 	t.Helper()
-	plan, err := compileBody(t, fmt.Sprintf(`{"sort": %q, "page": %d, "page_size": %d}`, sort, page, size))
+	plan, err := compileBody(fmt.Sprintf(`{"sort": %q, "page": %d, "page_size": %d}`, sort, page, size))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan, func(a, b keyed) int { return plan.compare(&a, &b) }
+	return plan, func(a, b match) int { return compareMatches(plan, &a, &b) }
 }
 
 // randomRow has values that many others have too.
-func randomRow(r *rand.Rand) *row {
+func randomRow(r *rand.Rand) *filter.Row {
 	v := &thing{Name: shape.Text(pick(r, nastyTexts[:12])), Flag: r.IntN(2) == 0, Day: shape.Date(pick(r, nastyDays))}
 	for i := range v.ID {
 		v.ID[i] = byte(r.Uint32())
@@ -77,9 +85,9 @@ func randomRow(r *rand.Rand) *row {
 	if r.IntN(3) > 0 {
 		v.Size = shape.Number{Valid: true, Float: pick(r, nastyNumbers[2:])}
 	}
-	out := &row{id: v.ID}
+	out := &filter.Row{ID: v.ID}
 	for i := range things.Fields {
-		out.values = append(out.values, valueOf(things.Fields[i].Listed(v)))
+		out.Values = append(out.Values, filter.ValueOf(things.Fields[i].Listed(v)))
 	}
 	return out
 }
@@ -92,48 +100,48 @@ func TestPages(t *testing.T) {
 		trials = 5
 	}
 	for trial := range trials {
-		var parts []matched
-		var all []keyed
+		var parts []segmentMatches
+		var all []match
 		sort := strings.Join([]string{pick(r, []string{"name", "-name", "size", "-size"}), pick(r, []string{"-day", "day", "flag", "-flag"})}[:1+r.IntN(2)], ",")
 		plan, compare := planOf(t, sort, 1, 1+r.IntN(40))
 		for range r.IntN(6) {
-			rows := make([]*row, 1+r.IntN(pick(r, []int{2, 30, 400, 400, 1500})))
+			rows := make([]*filter.Row, 1+r.IntN(pick(r, []int{2, 30, 400, 400, 1500})))
 			for i := range rows {
 				rows[i] = randomRow(r)
 			}
-			m := matched{part: partOf(rows), count: len(rows)}
+			m := segmentMatches{segment: partOf(rows), count: len(rows)}
 			of := pick(r, []int{0, 1, 2, 5, 100, 300})
 			if of > 0 {
 				m.docs, m.count = newSet(len(rows)), 0
 			}
 			for doc, row := range rows {
 				if of == 0 || r.IntN(of) == 0 {
-					all = append(all, plan.keyed(row))
+					all = append(all, matchOf(plan, row))
 				}
-				if of > 0 && len(all) > 0 && all[len(all)-1].id == row.id {
+				if of > 0 && len(all) > 0 && all[len(all)-1].id == row.ID {
 					m.docs.add(uint32(doc))
 					m.count++
 				}
 			}
 			parts = append(parts, m)
 		}
-		outside := make([]*row, r.IntN(pick(r, []int{1, 10, 300})))
+		outside := make([]*filter.Row, r.IntN(pick(r, []int{1, 10, 300})))
 		for i := range outside {
 			outside[i] = randomRow(r)
-			all = append(all, plan.keyed(outside[i]))
+			all = append(all, matchOf(plan, outside[i]))
 		}
 		slices.SortFunc(all, compare)
 		for page := 1; page <= len(all)/plan.PageSize+2; page++ {
 			plan.Page = page
-			rows := &collector{plan: plan, most: plan.reach()}
+			rows := &rowCollector{plan: plan, limit: pageEnd(plan)}
 			for _, row := range outside {
 				rows.add(row)
 			}
 			rows.sort()
-			if r.IntN(2) == 0 && len(rows.rows) > rows.most {
-				rows.rows = rows.rows[:rows.most] // as when there were too many to keep
+			if r.IntN(2) == 0 && len(rows.rows) > rows.limit {
+				rows.rows = rows.rows[:rows.limit] // as when there were too many to keep
 			}
-			from := plan.from(len(all))
+			from := pageStart(plan, len(all))
 			if want := min((page-1)*plan.PageSize, len(all)); from != want && (from < len(all) || want < len(all)) {
 				t.Fatalf("page %d of %d in %d begins at %d", page, plan.PageSize, len(all), from)
 			}
@@ -141,8 +149,8 @@ func TestPages(t *testing.T) {
 				continue
 			}
 			want := all[from:min(from+plan.PageSize, len(all))]
-			got := plan.pick(parts, rows, from)
-			if !slices.EqualFunc(got, want, func(id uuid.UUID, k keyed) bool { return id == k.id }) {
+			got := pickPage(plan, parts, rows, from)
+			if !slices.EqualFunc(got, want, func(id uuid.UUID, k match) bool { return id == k.id }) {
 				t.Fatalf("trial %d: page %d by %s of %d in %d parts and %d rows\nhas %v\nnot %v", trial, page, sort, len(all), len(parts), len(outside), got, want)
 			}
 		}
@@ -154,9 +162,9 @@ func TestCut(t *testing.T) {
 	r := rand.New(rand.NewPCG(82, 1))
 	for range 200 {
 		plan, compare := planOf(t, pick(r, []string{"name", "-size", "flag", "size,-name"}), 1, 1)
-		runs, total := []run{}, 0
+		runs, total := []sortedRun{}, 0
 		for range 1 + r.IntN(5) {
-			c := &collector{plan: plan, most: 1000}
+			c := &rowCollector{plan: plan, limit: 1000}
 			for range r.IntN(pick(r, []int{1, 3, 60})) {
 				c.add(randomRow(r))
 			}
@@ -164,15 +172,15 @@ func TestCut(t *testing.T) {
 			runs, total = append(runs, rowRun{plan, c.rows}), total+len(c.rows)
 		}
 		for from := range total + 1 {
-			at, sum := plan.cut(runs, from), 0
-			var before, behind []keyed
+			at, sum := cutRuns(plan, runs, from), 0
+			var before, behind []match
 			for i, n := range at {
 				sum += n
 				for j, r := range runs[i].(rowRun).rows {
 					if j < n {
-						before = append(before, plan.keyed(r.row))
+						before = append(before, matchOf(plan, r.row))
 					} else {
-						behind = append(behind, plan.keyed(r.row))
+						behind = append(behind, matchOf(plan, r.row))
 					}
 				}
 			}
@@ -191,8 +199,8 @@ func TestFarPages(t *testing.T) {
 	const most = int(^uint(0) >> 1)
 	for _, size := range []int{1, 50, 500} {
 		for _, page := range []int{most, most / size, most/size - 1, most / (size + 1), 1 << 32} {
-			p := &Plan{Page: page, PageSize: size}
-			if from, reach := p.from(1000), p.reach(); from < 1000 || reach < 1000 {
+			p := &filter.Plan{Page: page, PageSize: size}
+			if from, reach := pageStart(p, 1000), pageEnd(p); from < 1000 || reach < 1000 {
 				t.Errorf("page %d of %d: from %d, reach %d", page, size, from, reach)
 			}
 		}
@@ -203,23 +211,23 @@ func TestFarPages(t *testing.T) {
 func TestCollector(t *testing.T) {
 	r := rand.New(rand.NewPCG(83, 1))
 	plan, compare := planOf(t, "name,-size", 3, 7)
-	c := &collector{plan: plan, most: plan.reach()}
-	var all []keyed
+	c := &rowCollector{plan: plan, limit: pageEnd(plan)}
+	var all []match
 	for n := range 5000 {
 		row := randomRow(r)
 		c.add(row)
-		all = append(all, plan.keyed(row))
+		all = append(all, matchOf(plan, row))
 		if complete := len(c.rows) == n+1; c.complete() != complete {
 			t.Fatalf("%d of %d rows are complete: %t", len(c.rows), n+1, c.complete())
 		}
 	}
 	c.sort()
 	slices.SortFunc(all, compare)
-	if c.total != len(all) || len(c.rows) > 2*c.most+smallMost || len(c.rows) < c.most || c.complete() {
+	if c.total != len(all) || len(c.rows) > 2*c.limit+maxSmall || len(c.rows) < c.limit || c.complete() {
 		t.Errorf("%d of %d rows", len(c.rows), c.total)
 	}
-	for i := range c.most {
-		if c.rows[i].row.id != all[i].id {
+	for i := range c.limit {
+		if c.rows[i].row.ID != all[i].id {
 			t.Fatalf("the row %d is another", i)
 		}
 	}
@@ -228,39 +236,39 @@ func TestCollector(t *testing.T) {
 // TestColumns holds what a column finds and orders against a look at every row.
 func TestColumns(t *testing.T) {
 	r := rand.New(rand.NewPCG(84, 1))
-	name, size := things.byKey["name"], things.byKey["size"]
+	name, size := fieldPosition("name"), fieldPosition("size")
 	for range 150 {
-		rows := make([]*row, r.IntN(pick(r, []int{2, 100, 400})))
+		rows := make([]*filter.Row, r.IntN(pick(r, []int{2, 100, 400})))
 		for i := range rows {
 			rows[i] = randomRow(r)
 			if r.IntN(2) == 0 { // so that there are many distinct texts, some far from each other
-				rows[i].values[name] = textValue(fmt.Sprint(pick(r, nastyTexts), r.IntN(1000)))
+				rows[i].Values[name] = filter.ValueOf(fmt.Sprint(pick(r, nastyTexts), r.IntN(1000)))
 			}
 		}
 		texts, numbers := columnOf(name, rows), columnOf(size, rows)
-		want := func(what string, got set, is func(r *row) bool) {
+		want := func(what string, got docSet, is func(r *filter.Row) bool) {
 			t.Helper()
 			for doc, row := range rows {
 				if got.has(uint32(doc)) != is(row) {
-					t.Fatalf("%s: %+v", what, row.values)
+					t.Fatalf("%s: %+v", what, row.Values)
 				}
 			}
 		}
 		for range 10 {
 			needle := shape.Fold(pick(r, []string{"a", "nn", "9", "99", "7", "ann", "日", "no such", pick(r, nastyTexts[1:]), fmt.Sprint(r.IntN(1000))}))
 			out := newSet(len(rows))
-			texts.containing(needle, out)
-			want("contains "+needle, out, func(r *row) bool { return strings.Contains(shape.Fold(r.values[name].text), needle) })
-			span := [2]float64{pick(r, nastyNumbers), pick(r, nastyNumbers)}
+			texts.addContaining(needle, out)
+			want("contains "+needle, out, func(r *filter.Row) bool { return strings.Contains(shape.Fold(r.Values[name].Text), needle) })
+			span := filter.Span{From: pick(r, nastyNumbers), To: pick(r, nastyNumbers)}
 			out = newSet(len(rows))
-			numbers.within(span, out)
-			want(fmt.Sprint("within ", span), out, func(r *row) bool {
-				v := r.values[size]
-				return v.has && v.num >= span[0] && v.num < span[1]
+			numbers.addInSpan(span, out)
+			want(fmt.Sprint("within ", span), out, func(r *filter.Row) bool {
+				v := r.Values[size]
+				return v.IsSet && v.Num >= span.From && v.Num < span.To
 			})
 		}
 		for doc, row := range rows {
-			if v := sortable(row.values[name]); texts.value(uint32(doc)) != v || numbers.value(uint32(doc)) != row.values[size] {
+			if v := sortable(row.Values[name]); texts.value(uint32(doc)) != v || numbers.value(uint32(doc)) != row.Values[size] {
 				t.Fatalf("%+v is not %+v", texts.value(uint32(doc)), v)
 			}
 		}
@@ -273,8 +281,8 @@ func TestColumns(t *testing.T) {
 				docs = docs[:r.IntN(len(rows)+1)]
 				sorted := slices.Clone(docs)
 				slices.SortStableFunc(sorted, func(a, b uint32) int {
-					x, y := rows[a].values[field], rows[b].values[field]
-					return compareValues(&x, &y, desc)
+					x, y := rows[a].Values[field], rows[b].Values[field]
+					return filter.CompareValues(&x, &y, desc)
 				})
 				if got := c.sorted(docs, desc); !slices.Equal(got, sorted) {
 					t.Fatalf("%v, descending %t, has the order %v, not %v", docs, desc, got, sorted)

@@ -11,12 +11,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
 // list asks the engine for a page.
-func (w *world) list(body string) (*Plan, Page) {
+func (w *world) list(body string) (*filter.Plan, Page) {
 	w.t.Helper()
 	plan, page, err := w.tryList(body)
 	if err != nil {
@@ -26,11 +27,11 @@ func (w *world) list(body string) (*Plan, Page) {
 }
 
 // tryList is list for a body that may be refused.
-func (w *world) tryList(body string) (plan *Plan, page Page, err error) {
+func (w *world) tryList(body string) (plan *filter.Plan, page Page, err error) {
 	w.t.Helper()
 	times := 0
-	err = w.engine.List(w.org, things, func(cs *Customs) (*Plan, error) {
-		p, err := compileWith(cs, body)
+	err = w.engine.List(w.org, things, func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+		p, err := compileFor(things, cs, body)
 		plan = p
 		return p, err
 	}, func(p Page) error {
@@ -111,18 +112,18 @@ func (w *world) reader(n int, stop <-chan struct{}) {
 }
 
 // isTrue wants all that a page shows to match, to be in order and to be there once.
-func (w *world) isTrue(body string, plan *Plan, page Page) {
+func (w *world) isTrue(body string, plan *filter.Plan, page Page) {
 	w.t.Helper()
 	if page.Total < len(page.Records) || len(page.Records) > plan.PageSize {
 		w.t.Errorf("%s: %d of %d records", body, len(page.Records), page.Total)
 	}
-	var before *keyed
+	var before *match
 	for _, public := range page.Records {
 		var head struct{ ID uuid.UUID }
 		if err := json.Unmarshal(public, &head); err != nil {
 			w.t.Error(err)
 		}
-		row, err := things.row(plan.customs, head.ID, public)
+		row, err := things.Row(plan.Custom, head.ID, public)
 		if err != nil {
 			w.t.Error(err)
 			return
@@ -130,8 +131,8 @@ func (w *world) isTrue(body string, plan *Plan, page Page) {
 		if !plan.Match(row) {
 			w.t.Errorf("%s: shows %s", body, public)
 		}
-		key := plan.keyed(row)
-		if before != nil && plan.compare(before, &key) >= 0 {
+		key := matchOf(plan, row)
+		if before != nil && compareMatches(plan, before, &key) >= 0 {
 			w.t.Errorf("%s: %s is not behind %s", body, head.ID, before.id)
 		}
 		before = &key
@@ -161,14 +162,14 @@ func TestManyAtOnce(t *testing.T) {
 			default:
 			}
 			// What the engine does by the clock, and more often than it would.
-			if _, err := w.engine.shelf(w.org, things).follow(); err != nil {
+			if _, err := w.engine.tableIndex(w.org, things).flush(); err != nil {
 				t.Error(err)
 			}
 			switch i % 40 {
 			case 13:
-				w.engine.shelf(w.org, things).close()
+				w.engine.tableIndex(w.org, things).close()
 			case 26:
-				if err := w.engine.shelf(w.org, things).remake(fmt.Errorf("try %d", i)); err != nil {
+				if err := w.engine.tableIndex(w.org, things).rebuildBecause(fmt.Errorf("try %d", i)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -177,7 +178,7 @@ func TestManyAtOnce(t *testing.T) {
 	writers.Wait()
 	close(stop)
 	others.Wait()
-	w.settle()
+	w.flushAll()
 	n, err := w.engine.Check(context.Background(), false, quiet, func(what string, _ bool) { t.Error(what) })
 	if want := len(w.ids) + many*((rounds+2)/3); err != nil || n != want {
 		t.Errorf("checked %d of %d: %v", n, want, err)
@@ -206,7 +207,7 @@ func TestOneMoment(t *testing.T) {
 	}
 	swap(0)
 	w.ids = append(w.ids, pair[:]...)
-	w.settle()
+	w.flushAll()
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
 	for range 4 {
@@ -228,12 +229,12 @@ func TestOneMoment(t *testing.T) {
 	for i := range 150 {
 		swap(i + 1)
 		if i%10 == 0 {
-			w.settle()
+			w.flushAll()
 		}
 	}
 	close(stop)
 	readers.Wait()
-	w.settle()
+	w.flushAll()
 	w.check()
 }
 

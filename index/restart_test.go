@@ -35,7 +35,7 @@ func (w *world) listAgrees(body string) {
 }
 
 // TestRestarts closes and opens the engine over and over, in whatever state its index is, with plenty of memory and with
-// none: columns are dropped then and come back, and the shelf itself is closed and opened.
+// none: columns are dropped then and come back, and the tableIndex itself is closed and opened.
 func TestRestarts(t *testing.T) {
 	for i, bytes := range []int{1 << 20, 10_000, 1} {
 		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestRestarts(t *testing.T) {
 			for range 25 {
 				w.change(1 + w.rand.IntN(40))
 				if w.rand.IntN(3) == 0 {
-					w.settle()
+					w.flushAll()
 				}
 				if w.rand.IntN(8) == 0 {
 					if n, err := w.engine.Reindex(context.Background(), quiet); err != nil || n != len(w.ids) {
@@ -62,7 +62,7 @@ func TestRestarts(t *testing.T) {
 				}
 			}
 			w.check()
-			w.settle()
+			w.flushAll()
 			w.check()
 			if size := w.engine.cache.size(); bytes == 1 && size > 100_000 {
 				t.Errorf("keeps %d bytes of at most 1", size)
@@ -77,12 +77,12 @@ func TestCloseWritesDown(t *testing.T) {
 	w.change(100)
 	w.close()
 	w.open()
-	s := w.engine.shelf(w.org, things)
+	s := w.engine.tableIndex(w.org, things)
 	if err := s.load(); err != nil {
 		t.Fatal(err)
 	}
-	if s.disk == nil || s.disk.state.Cursor != end || s.disk.state.Number != s.told.Load() || s.told.Load() == 0 {
-		t.Errorf("the index is not at change %d: %+v", s.told.Load(), s.disk)
+	if s.disk == nil || s.disk.state.Cursor != end || s.disk.state.Number != s.lastChange.Load() || s.lastChange.Load() == 0 {
+		t.Errorf("the index is not at change %d: %+v", s.lastChange.Load(), s.disk)
 	}
 	w.check()
 }
@@ -91,17 +91,17 @@ func TestCloseWritesDown(t *testing.T) {
 func TestRestartInTheMiddle(t *testing.T) {
 	w := newWorld(t, 35)
 	w.change(19)
-	s := w.engine.shelf(w.org, things)
+	s := w.engine.tableIndex(w.org, things)
 	for len(w.ids) < 100 {
 		w.change(10)
 	}
 	w.still(func() {
-		if err := s.remake(fmt.Errorf("asked for")); err != nil {
+		if err := s.rebuildBecause(fmt.Errorf("asked for")); err != nil {
 			t.Fatal(err)
 		}
 		cursor := uuid.Nil
 		for {
-			more, err := s.follow()
+			more, err := s.flush()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 			cursor = s.disk.state.Cursor
 			w.agree(w.body())
 			w.change(3) // above the cursor and below it
-			w.closeShelf(s)
+			w.closeIndex(s)
 			if err := s.load(); err != nil {
 				t.Fatal(err)
 			}
@@ -131,25 +131,25 @@ func TestRestartInTheMiddle(t *testing.T) {
 func TestHalfMadeIsFinished(t *testing.T) {
 	w := grown(t, 61)
 	w.change(100)
-	w.settle()
-	s := w.engine.shelf(w.org, things)
+	w.flushAll()
+	s := w.engine.tableIndex(w.org, things)
 	path, aside := w.path(), filepath.Join(t.TempDir(), "aside")
 	w.still(func() {
-		w.must(s.remake(errors.New("asked for")))
-		if more, err := s.follow(); !more || err != nil {
+		w.must(s.rebuildBecause(errors.New("asked for")))
+		if more, err := s.flush(); !more || err != nil {
 			t.Fatal(more, err)
 		}
-		w.closeShelf(s)
+		w.closeIndex(s)
 		w.copyDir(path, aside) // what a kill leaves
 	})
 	w.close()
 	w.copyDir(aside, path)
 	w.open()
 	w.listAgrees(`{}`)
-	s = w.engine.shelf(w.org, things)
+	s = w.engine.tableIndex(w.org, things)
 	for {
 		w.engine.mu.Lock()
-		moved := w.engine.moved
+		moved := w.engine.progress
 		w.engine.mu.Unlock()
 		s.mu.Lock()
 		cursor := s.view.cursor
@@ -168,7 +168,7 @@ func TestRestoredStore(t *testing.T) {
 		for range 6 {
 			w.change(30)
 		}
-		w.settle()
+		w.flushAll()
 		file, ids := filepath.Join(w.dir, store.FileName), slices.Clone(w.ids)
 		w.close()
 		older, err := os.ReadFile(file)
@@ -177,7 +177,7 @@ func TestRestoredStore(t *testing.T) {
 		for range 6 {
 			w.change(10)
 		}
-		w.settle()
+		w.flushAll()
 		w.close()
 		w.must(os.WriteFile(file, older, 0o600))
 		w.ids = ids
@@ -190,7 +190,7 @@ func TestRestoredStore(t *testing.T) {
 		for range 20 {
 			w.listAgrees(w.body())
 		}
-		w.settle()
+		w.flushAll()
 		w.listAgrees(`{"page_size": 500, "sort": "name"}`)
 		w.check()
 	}
@@ -216,7 +216,7 @@ func TestTrimmedLog(t *testing.T) {
 	for len(w.ids) < 40 {
 		w.change(30)
 	}
-	w.settle()
+	w.flushAll()
 	path, aside := w.path(), filepath.Join(t.TempDir(), "aside")
 	outdate := func() { // the index is as it was before changes that the log no longer has
 		w.close()
@@ -234,13 +234,13 @@ func TestTrimmedLog(t *testing.T) {
 	for range 10 {
 		w.listAgrees(w.body())
 	}
-	w.settle()
+	w.flushAll()
 	w.check()
 
 	// So it is for rows that were in memory for so long.
 	w.close()
 	w.must(os.RemoveAll(path))
-	w.opt.small = 10_000
+	w.opt.maxSmall = 10_000
 	w.open()
 	w.listAgrees(`{"page_size": 500}`)
 	w.change(40)
@@ -251,11 +251,11 @@ func TestTrimmedLog(t *testing.T) {
 
 	// And for an index that finds it while it follows.
 	w.close()
-	w.opt.small = 20
+	w.opt.maxSmall = 20
 	w.open()
-	w.settle()
+	w.flushAll()
 	outdate()
-	w.settle()
+	w.flushAll()
 	w.check()
 	w.listAgrees(`{"page_size": 500}`)
 }
@@ -263,13 +263,13 @@ func TestTrimmedLog(t *testing.T) {
 // A batch ends also where its records are large, so that building takes no more memory for them.
 func TestBatchesOfLargeRecords(t *testing.T) {
 	w := newWorld(t, 36)
-	w.many(40, thing{Remark: shape.Text(strings.Repeat("long words ", batchBytes/4/len("long words ")))})
-	s := w.engine.shelf(w.org, things)
+	w.many(40, thing{Remark: shape.Text(strings.Repeat("long words ", maxBatchBytes/4/len("long words ")))})
+	s := w.engine.tableIndex(w.org, things)
 	w.still(func() {
-		w.must(s.remake(errors.New("asked for")))
+		w.must(s.rebuildBecause(errors.New("asked for")))
 		for more, before := true, 0; more; before = s.view.count {
 			var err error
-			more, err = s.follow()
+			more, err = s.flush()
 			w.must(err)
 			if got := s.view.count - before; got > 5 {
 				t.Errorf("%d large records came at once", got)

@@ -5,39 +5,41 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	zap "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/google/uuid"
+
+	"prospector/internal/filter"
 )
 
-// segment is what is derived from one segment of bleve. Segments never change, so neither does it: views share it for
-// as long as bleve has the segment. Columns and orders are made when they are needed, and kept by the cache.
+// segment is data derived from one segment of bleve. Segments are immutable, so views share it as long as bleve
+// has the segment. Columns and orders are derived on demand and kept in the cache.
 type segment struct {
-	size int
-	ids  []uuid.UUID // by document
-	byID []uint32    // the documents in the order of their ids
-	gone bool        // no view has it any more; the cache's
+	size    int
+	ids     []uuid.UUID // by document number
+	byID    []uint32    // document numbers in the order of their ids
+	dropped bool        // no view has the segment any more; guarded by the cache's mutex
 }
 
-// part is a segment as a view has it, with the deletions of that moment.
-type part struct {
+// segmentView is a segment in a view, with the documents that are deleted at that point in time.
+type segmentView struct {
 	*segment
-	kind  *Kind
-	cache *cache
-	zap   zap.Segment // in use only while its view is held
-	live  set         // nil: all
-	gone  gone
-	count int
+	kind       *Kind
+	cache      *cache
+	zap        zap.Segment // may be used only while the view is retained
+	live       docSet      // nil: all
+	tombstones tombstones
+	count      int // of live documents
 }
 
-func newPart(k *Kind, c *cache, sn *scorch.SegmentSnapshot, seg *segment) *part {
-	p := &part{segment: seg, kind: k, cache: c, zap: sn.Segment(), count: int(sn.Segment().Count())}
+// newSegmentView returns the view of a bleve segment. seg is what was derived from it before, if anything.
+func newSegmentView(k *Kind, c *cache, sn *scorch.SegmentSnapshot, seg *segment) *segmentView {
+	p := &segmentView{segment: seg, kind: k, cache: c, zap: sn.Segment(), count: int(sn.Segment().Count())}
 	if seg == nil {
 		p.segment = &segment{size: p.count, ids: make([]uuid.UUID, p.count), byID: make([]uint32, 0, p.count)}
-		p.walk(idField, "", "", func(term string, docs *postings) {
+		p.walkTerms(idField, "", "", func(term string, docs *postings) {
 			docs.each(func(doc uint32) {
 				p.ids[doc] = uuid.UUID([]byte(term))
 				p.byID = append(p.byID, doc)
@@ -47,17 +49,17 @@ func newPart(k *Kind, c *cache, sn *scorch.SegmentSnapshot, seg *segment) *part 
 			panic(fmt.Sprintf("%d documents have %d ids", p.size, len(p.byID)))
 		}
 	}
-	if gone := sn.Deleted(); gone != nil && !gone.IsEmpty() {
+	if deleted := sn.Deleted(); deleted != nil && !deleted.IsEmpty() {
 		p.live = newSet(p.size)
-		p.live.addBitmap(gone)
+		p.live.addBitmap(deleted)
 		p.live.invert(p.size)
 		p.count = p.live.count()
 	}
 	return p
 }
 
-// find gives the live document that has the id.
-func (p *part) find(id uuid.UUID) (doc uint32, ok bool) {
+// find returns the live document with the id.
+func (p *segmentView) find(id uuid.UUID) (doc uint32, ok bool) {
 	i := sort.Search(len(p.byID), func(i int) bool { return bytes.Compare(p.ids[p.byID[i]][:], id[:]) >= 0 })
 	for ; i < len(p.byID) && p.ids[p.byID[i]] == id; i++ {
 		if doc := p.byID[i]; p.live == nil || p.live.has(doc) {
@@ -94,7 +96,7 @@ func (d *postings) count() int {
 	return int(d.bitmap.GetCardinality())
 }
 
-func (d *postings) addTo(s set) {
+func (d *postings) addTo(s docSet) {
 	if d.isOne {
 		s.add(d.one)
 	} else if d.bitmap != nil {
@@ -102,28 +104,28 @@ func (d *postings) addTo(s set) {
 	}
 }
 
-// reader reads the terms of one field of a segment. It is for one goroutine.
-type reader struct {
+// termReader reads the terms of one field of a segment. It must not be used concurrently.
+type termReader struct {
 	dict zap.TermDictionary
 	list zap.PostingsList
 	iter zap.PostingsIterator
 }
 
-func (p *part) reader(field string) *reader {
+func (p *segmentView) reader(field string) *termReader {
 	dict, err := p.zap.Dictionary(field)
 	must(err)
-	return &reader{dict: dict}
+	return &termReader{dict: dict}
 }
 
-// postings gives the documents of a term. They are read-only, and those of the term before are gone.
-func (r *reader) postings(term string) postings {
+// postings returns the documents of a term. They are read-only and valid until the next call.
+func (r *termReader) postings(term string) postings {
 	var err error
 	r.list, err = r.dict.PostingsList([]byte(term), nil, r.list)
 	must(err)
 	r.iter = r.list.Iterator(false, false, false, r.iter)
 	fast, ok := r.iter.(zap.OptimizablePostingsIterator)
 	if !ok {
-		panic(fmt.Sprintf("the postings of bleve are %T", r.iter))
+		panic(fmt.Sprintf("unexpected type of postings: %T", r.iter))
 	}
 	if doc, is := fast.DocNum1Hit(); is {
 		return postings{one: uint32(doc), isOne: true}
@@ -131,8 +133,15 @@ func (r *reader) postings(term string) postings {
 	return postings{bitmap: fast.ActualBitmap()}
 }
 
-// walk calls fn for the terms of a field from one on up to another, in order; empty ones are the ends.
-func (p *part) walk(field, from, to string, fn func(term string, docs *postings)) {
+// term adds the documents that have a term to out.
+func (p *segmentView) term(field, term string, out docSet) {
+	docs := p.reader(field).postings(term)
+	docs.addTo(out)
+}
+
+// walkTerms calls fn for the terms of a field in order, from from (inclusive) to to (exclusive). An empty from
+// or to means no bound.
+func (p *segmentView) walkTerms(field, from, to string, fn func(term string, docs *postings)) {
 	r := p.reader(field)
 	for it := r.terms(from, to); ; {
 		entry, err := it.Next()
@@ -145,7 +154,7 @@ func (p *part) walk(field, from, to string, fn func(term string, docs *postings)
 	}
 }
 
-func (r *reader) terms(from, to string) zap.DictionaryIterator {
+func (r *termReader) terms(from, to string) zap.DictionaryIterator {
 	var start, end []byte
 	if from != "" {
 		start = []byte(from)
@@ -162,79 +171,69 @@ func (r *reader) terms(from, to string) zap.DictionaryIterator {
 	return r.dict.AutomatonIterator(nil, start, end)
 }
 
-// must turns an error of bleve into a panic: reading a sound index has none, and whoever reads one is ready to find it
-// damaged.
+// must turns an error of bleve into a panic. Reading an intact index does not fail, and every reader runs inside
+// recoverDamage.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// column gives a field of all documents.
-func (p *part) column(f *Field) *column {
-	c, ok := p.cache.get(p.segment, f.column)
+// column returns the values of a field in all documents.
+func (p *segmentView) column(f *filter.Field) *column {
+	what := derived{derivedColumn, f.Name}
+	c, ok := p.cache.get(p.segment, what)
 	if !ok {
-		c = p.cache.make(p.segment, f.column, func() (any, int) {
+		c = p.cache.make(p.segment, what, func() (any, int) {
 			c := buildColumn(p, f)
 			return c, c.bytes()
 		})
 	}
-	if texts := p.gone[f.name]; texts != nil {
+	if texts := p.tombstones[f.Name]; texts != nil {
 		return c.(*column).without(texts)
 	}
 	return c.(*column)
 }
 
-// order gives all documents in the order of a sort, which has a name.
-func (p *part) order(name string, keys []sortKey) []uint32 {
-	if slices.ContainsFunc(keys, func(key sortKey) bool { return p.gone[key.field.name] != nil }) {
-		return p.sorted(keys) // it is not for long
+// order returns all documents in the order of a sort.
+func (p *segmentView) order(keys []filter.SortKey) []uint32 {
+	isAffected := func(key filter.SortKey) bool { return p.tombstones[key.Field.Name] != nil }
+	if slices.ContainsFunc(keys, isAffected) {
+		return p.sorted(keys) // not worth caching: the tombstones will be swept
 	}
-	if docs, ok := p.cache.get(p.segment, name); ok {
+	what := derived{derivedOrder, filter.SortName(keys)}
+	if docs, ok := p.cache.get(p.segment, what); ok {
 		return docs.([]uint32)
 	}
-	return p.cache.make(p.segment, name, func() (any, int) {
+	return p.cache.make(p.segment, what, func() (any, int) {
 		docs := p.sorted(keys)
 		return docs, 4 * len(docs)
 	}).([]uint32)
 }
 
-func (p *part) sorted(keys []sortKey) []uint32 {
+func (p *segmentView) sorted(keys []filter.SortKey) []uint32 {
 	docs := p.byID
-	if keys[len(keys)-1].desc { // ties go by id, in the direction of the last key
+	if keys[len(keys)-1].Desc { // ties are ordered by id, in the direction of the last key
 		docs = slices.Clone(docs)
 		slices.Reverse(docs)
 	}
 	for _, key := range slices.Backward(keys) {
-		docs = p.column(key.field).sorted(docs, key.desc)
+		docs = p.column(key.Field).sorted(docs, key.Desc)
 	}
 	return docs
 }
 
-// The names of what the cache keeps say how to make it.
-const (
-	columnName = "column "
-	orderName  = "order "
-)
-
-// prepare makes what the cache has under the name for another segment. What is of a custom field waits until it is asked
-// for: the field may be gone.
-func (p *part) prepare(name string) {
-	if key, is := strings.CutPrefix(name, columnName); is {
-		if f := p.kind.field(key); f != nil {
+// prepare derives from this segment what the cache has of another one. It skips columns and orders of custom
+// fields, which may have been deleted. They are derived when a list needs them.
+func (p *segmentView) prepare(what derived) {
+	switch what.kind {
+	case derivedColumn:
+		if f := p.kind.Field(what.name); f != nil {
 			p.column(f)
 		}
-	} else if sort, is := strings.CutPrefix(name, orderName); is {
-		if keys, unknown := sortKeys(sort, p.kind.field); unknown == nil {
-			p.order(name, keys)
+	case derivedOrder:
+		if keys, ok := p.kind.ParseSort(what.name); ok {
+			p.order(keys)
 		}
 	}
-}
-
-// field gives the field of its own that has the key, nil when there is none.
-func (k *Kind) field(key string) *Field {
-	if i, known := k.byKey[key]; known {
-		return &k.Fields[i]
-	}
-	return nil
 }

@@ -7,32 +7,33 @@ import (
 	"prospector/store"
 )
 
-// Stats is how the indexes stand, and what became of them since the engine was opened.
+// Stats describes the current state of the indexes and counts what happened to them since the engine was opened.
 type Stats struct {
-	Lag       uint64        // changes that are not in their index yet, over all kinds of all organizations
-	MostLag   uint64        // those of the kind of an organization that has most of them
-	OldestLag time.Duration // how long ago the first of them was made
-	Dirty     int           // kinds of organizations that have something to write to their index
-	Building  int           // indexes that do not hold all records yet
-	Open      int           // indexes
-	Bytes     int           // of memory for what lists keep ready
-	MostBytes int           // what those may be
-	Builds    uint64        // indexes that were begun from nothing
-	Damaged   uint64        // indexes that were found wrong, and made anew
-	Failures  uint64        // how often an index could not be kept
+	Lag       uint64        // changes that are not in their index yet, over all table indexes
+	MaxLag    uint64        // changes that the table index furthest behind lacks
+	OldestLag time.Duration // the age of the oldest change that is not in its index yet
+	Dirty     int           // table indexes that have something to flush
+	Building  int           // indexes that do not contain all records yet
+	Open      int           // indexes on disk that are open
+	Bytes     int           // memory for data derived from indexes and for rows outside of indexes
+	MaxBytes  int           // the limit of Bytes
+	Builds    uint64        // indexes that were created empty
+	Damaged   uint64        // indexes that were found to be damaged and rebuilt
+	Failures  uint64        // how often an index could not be written
 }
 
-// counts are the parts of Stats that add up.
+// counts are the parts of Stats that only increase.
 type counts struct{ builds, damaged, failures atomic.Uint64 }
 
-// Stats tells how the indexes stand. It reads no record, and of the change log one entry for each index that is behind.
+// Stats returns the current statistics. It reads no record, and one entry of the change log for each index that is
+// behind.
 func (e *Engine) Stats() (Stats, error) {
 	st := Stats{
-		Bytes: e.cache.size(), MostBytes: e.limit,
+		Bytes: e.cache.size(), MaxBytes: e.cacheBytes,
 		Builds: e.counts.builds.Load(), Damaged: e.counts.damaged.Load(), Failures: e.counts.failures.Load(),
 	}
-	for _, s := range e.all() {
-		open, size := s.takes()
+	for _, s := range e.tableIndexes() {
+		open, size := s.usage()
 		st.Open, st.Bytes = st.Open+open, st.Bytes+size
 		building := s.building()
 		indexed, lag := s.behind()
@@ -45,7 +46,7 @@ func (e *Engine) Stats() (Stats, error) {
 		if lag == 0 {
 			continue
 		}
-		st.Lag, st.MostLag = st.Lag+lag, max(st.MostLag, lag)
+		st.Lag, st.MaxLag = st.Lag+lag, max(st.MaxLag, lag)
 		age, err := s.ageAfter(indexed)
 		if err != nil {
 			return st, err
@@ -55,15 +56,8 @@ func (e *Engine) Stats() (Stats, error) {
 	return st, nil
 }
 
-func (e *Engine) isDirty(s *shelf) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, dirty := e.dirty[s]
-	return dirty
-}
-
-// ageAfter is how long ago the change was made that comes after the one of this number.
-func (s *shelf) ageAfter(number uint64) (age time.Duration, err error) {
+// ageAfter returns the age of the first change after the one with the number.
+func (s *tableIndex) ageAfter(number uint64) (age time.Duration, err error) {
 	err = s.engine.store.View(s.org, func(tx *store.Tx) error {
 		return tx.Changes(s.kind.table, number, func(c store.Change) (bool, error) {
 			age = tx.Now().Sub(c.At)
@@ -73,16 +67,16 @@ func (s *shelf) ageAfter(number uint64) (age time.Duration, err error) {
 	return age, err
 }
 
-// takes tells whether an index is open, as 0 or 1, and how much memory the shelf takes beside the cache.
-func (s *shelf) takes() (open, size int) {
+// usage returns the number of open indexes on disk, 0 or 1, and the memory in use outside of the cache.
+func (s *tableIndex) usage() (open, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rows != nil {
-		size = s.rows.size
+	if s.overlay != nil {
+		size = s.overlay.size
 	}
 	if s.view != nil {
 		size += s.view.bytes()
-		if s.view.snapshot != nil { // else it could not be made
+		if s.view.bleveSnapshot != nil { // else the index could not be created
 			open = 1
 		}
 	}

@@ -24,7 +24,7 @@ func (w *world) stats() Stats {
 // lags wants what is not in the index yet.
 func (w *world) lags(lag, most uint64, oldest time.Duration, dirty int) {
 	w.t.Helper()
-	if st := w.stats(); st.Lag != lag || st.MostLag != most || st.OldestLag != oldest || st.Dirty != dirty {
+	if st := w.stats(); st.Lag != lag || st.MaxLag != most || st.OldestLag != oldest || st.Dirty != dirty {
 		w.t.Errorf("want %d, %d, %v, %d: %+v", lag, most, oldest, dirty, st)
 	}
 }
@@ -47,10 +47,10 @@ func TestStatsOfLag(t *testing.T) {
 	for _, org := range []uuid.UUID{first, second} {
 		w.org = org
 		insert(30)
-		w.settle()
+		w.flushAll()
 	}
 	w.still(func() {
-		w.engine.followDirty(nil, true)
+		w.engine.flushDirty(nil, true)
 		w.lags(0, 0, 0, 0)
 		w.org = first
 		insert(2)
@@ -59,9 +59,9 @@ func TestStatsOfLag(t *testing.T) {
 		insert(3)
 		w.lags(5, 3, 2*time.Second, 2)
 		w.org = first
-		w.settle()
+		w.flushAll()
 		w.lags(3, 3, time.Second, 2) // the follower has not looked yet
-		w.engine.followDirty(nil, true)
+		w.engine.flushDirty(nil, true)
 		w.lags(0, 0, 0, 0)
 	})
 }
@@ -75,7 +75,7 @@ func TestStatsOfBuilds(t *testing.T) {
 			t.Errorf("%s: want %d, %d, %d, %d: %+v", what, open, builds, damaged, failures, st)
 		}
 	}
-	w.settle()
+	w.flushAll()
 	counts("few records", 0, 0, 0, 0)
 	w.update(func(tx *store.Tx) (err error) {
 		for range 100 {
@@ -85,26 +85,26 @@ func TestStatsOfBuilds(t *testing.T) {
 		}
 		return err
 	})
-	w.settle()
+	w.flushAll()
 	counts("many", 1, 1, 0, 0)
-	if st := w.stats(); st.Bytes < 100*20 || st.MostBytes != w.opt.CacheBytes || st.Building != 0 {
+	if st := w.stats(); st.Bytes < 100*20 || st.MaxBytes != w.opt.CacheBytes || st.Building != 0 {
 		t.Errorf("%+v", st)
 	}
-	s := w.engine.shelf(w.org, things)
+	s := w.engine.tableIndex(w.org, things)
 	w.still(func() {
-		w.must(s.remake(nil))
+		w.must(s.rebuildBecause(nil))
 		clear(w.engine.dirty) // as when the follower is at it
 		if st := w.stats(); st.Building != 1 || st.Dirty != 1 {
 			t.Errorf("while it is built: %+v", st)
 		}
-		w.settle()
+		w.flushAll()
 		counts("remade", 1, 2, 0, 0)
 		s.close()
 		counts("closed", 0, 2, 0, 0)
 		w.must(os.Truncate(w.file(s.path, rootFile), 100))
 		w.listAgrees(`{}`)
 		counts("damaged", 1, 3, 1, 0)
-		w.settle()
+		w.flushAll()
 		s.close()
 		w.must(os.RemoveAll(filepath.Dir(s.path)))
 		w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // so that it can be neither opened nor made

@@ -2,49 +2,49 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/google/uuid"
+
+	"prospector/internal/filter"
 )
 
-// view is one moment of an index, held open while lists use it.
+// view is the state of an index on disk at one point in time. Its files remain open while lists use it.
 type view struct {
-	parts    []*part
-	segments map[uint64]*segment // by bleve's id of it
-	number   uint64              // it holds the records as they were at this change
-	cursor   uuid.UUID           // of which those above this id are still missing
-	floor    uint64              // the store must be at this change or a later one for both to agree
+	segments []*segmentView
+	byID     map[uint64]*segment // by bleve's segment id
+	number   uint64              // the index contains the records as they were at this change
+	cursor   uuid.UUID           // records above this id are not in the index yet
+	floor    uint64              // the view must not be used with a transaction older than this change
 	count    int
 
-	snapshot *scorch.IndexSnapshot
-	refs     atomic.Int32
+	bleveSnapshot *scorch.IndexSnapshot // nil if there is no index on disk
+	refs          atomic.Int32
 }
 
-// view opens the present moment of the index. What was derived from segments that the view before it had is taken over,
-// and what that had of segments which are gone is prepared for the new ones, so that no list waits for it.
-func (d *disk) view(k *Kind, c *cache, before *view) (*view, error) {
-	v := &view{segments: map[uint64]*segment{}, number: d.state.Number, cursor: d.state.Cursor, floor: d.state.Seen}
-	if err := guarded(func() error { v.snapshot = d.snapshot(); return nil }); err != nil {
+// view opens a view of the index as it is now. It takes over data that was derived from the segments of the
+// view before it, and derives the same data from new segments, so that no list waits for it.
+func (d *diskIndex) view(k *Kind, c *cache, before *view) (*view, error) {
+	v := &view{byID: map[uint64]*segment{}, number: d.state.Number, cursor: d.state.Cursor, floor: d.state.Seen}
+	if err := recoverDamage(func() error { v.bleveSnapshot = d.bleveSnapshot(); return nil }); err != nil {
 		return nil, err
 	}
 	v.refs.Store(1)
-	prepared := []string{orderName + sortName(k.defaultSort())}
-	if before != nil {
-		prepared = before.inUse(c)
-	}
-	segments := v.snapshot.Segments()
-	v.parts = make([]*part, len(segments))
-	err := eachAtOnce(len(segments), func(i int) error {
+	segments := v.bleveSnapshot.Segments()
+	v.segments = make([]*segmentView, len(segments))
+	wanted := before.cached(k, c)
+	err := parallel(len(segments), func(i int) error {
 		var known *segment
 		if before != nil {
-			known = before.segments[segments[i].Id()]
+			known = before.byID[segments[i].Id()]
 		}
-		v.parts[i] = newPart(k, c, segments[i], known)
+		v.segments[i] = newSegmentView(k, c, segments[i], known)
 		if known == nil {
-			for _, name := range prepared {
-				v.parts[i].prepare(name)
+			for _, what := range wanted {
+				v.segments[i].prepare(what)
 			}
 		}
 		return nil
@@ -54,62 +54,69 @@ func (d *disk) view(k *Kind, c *cache, before *view) (*view, error) {
 		return nil, err
 	}
 	for i, s := range segments {
-		v.segments[s.Id()] = v.parts[i].segment
-		v.count += v.parts[i].count
+		v.byID[s.Id()] = v.segments[i].segment
+		v.count += v.segments[i].count
 	}
 	return v, nil
 }
 
-// merged tells whether the index has other segments than the view.
-func (d *disk) merged(v *view) bool {
-	snapshot := d.snapshot()
-	defer snapshot.Close()
-	segments := snapshot.Segments()
+// hasMerged reports whether bleve has replaced segments since the view was opened.
+func (d *diskIndex) hasMerged(v *view) bool {
+	now := d.bleveSnapshot()
+	defer now.Close()
+	segments := now.Segments()
 	for _, s := range segments {
-		if v.segments[s.Id()] == nil {
+		if v.byID[s.Id()] == nil {
 			return true
 		}
 	}
-	return len(segments) != len(v.segments)
+	return len(segments) != len(v.byID)
 }
 
-// bareView is the view of an index that holds nothing yet, of a store that is at the change: all records stand outside.
-func bareView(number uint64) *view {
+// emptyView returns the view of an index that does not exist yet: all records are outside of it.
+func emptyView(number uint64) *view {
 	v := &view{number: number, floor: number}
 	v.refs.Store(1)
 	return v
 }
 
-// inUse names what the cache has of the view.
-func (v *view) inUse(c *cache) []string {
-	var names []string
-	for _, p := range v.parts {
-		names = append(names, c.names(p.segment)...)
+// cached lists what the cache has of the view. If there is no view yet, that is the order of the default
+// sort.
+func (v *view) cached(k *Kind, c *cache) []derived {
+	if v == nil {
+		keys, _ := k.ParseSort(k.DefaultSort)
+		return []derived{{derivedOrder, filter.SortName(keys)}}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	var all []derived
+	for _, p := range v.segments {
+		all = append(all, c.contents(p.segment)...)
+	}
+	slices.SortFunc(all, func(a, b derived) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
+	})
+	return slices.Compact(all)
 }
 
-func (v *view) hold() { v.refs.Add(1) }
+func (v *view) retain() { v.refs.Add(1) }
 
-// release lets go of the view; with the last one its files may go.
+// release ends one use of the view. After the last one bleve may delete its files.
 func (v *view) release() {
-	if v.refs.Add(-1) == 0 && v.snapshot != nil {
-		_ = v.snapshot.Close()
+	if v.refs.Add(-1) == 0 && v.bleveSnapshot != nil {
+		_ = v.bleveSnapshot.Close()
 	}
 }
 
-// bytes is what the ids of its segments take in memory.
+// bytes estimates the memory that the ids of its segments use.
 func (v *view) bytes() (n int) {
-	for _, seg := range v.segments {
+	for _, seg := range v.byID {
 		n += 20 * seg.size
 	}
 	return n
 }
 
-// sum adds up the ids of all live documents, as the state of the index counts them.
+// sum adds up idSum of all live documents, for comparison with indexState.Sum.
 func (v *view) sum() (sum uint64) {
-	for _, p := range v.parts {
+	for _, p := range v.segments {
 		for doc, id := range p.ids {
 			if p.live == nil || p.live.has(uint32(doc)) {
 				sum += idSum(id)
@@ -119,15 +126,19 @@ func (v *view) sum() (sum uint64) {
 	return sum
 }
 
-// place is where a view has a record.
+// place is the position of a record in a view.
 type place struct {
-	part int // -1: nowhere
-	doc  uint32
+	segment int
+	doc     uint32
 }
 
+// nowhere is the place of a record that the view does not have.
+var nowhere = place{segment: -1}
+
+// find returns the place of a record. A nil view has no records.
 func (v *view) find(id uuid.UUID) place {
 	if v != nil {
-		for i, p := range v.parts {
+		for i, p := range v.segments {
 			if doc, ok := p.find(id); ok {
 				return place{i, doc}
 			}
@@ -136,5 +147,6 @@ func (v *view) find(id uuid.UUID) place {
 	return nowhere
 }
 
-// covers tells whether the index is to hold the record: while it is being built, those above the cursor are not its.
+// covers reports whether the index contains the record if it exists. While the index is being built, it does
+// not cover records above the cursor.
 func (v *view) covers(id uuid.UUID) bool { return bytes.Compare(id[:], v.cursor[:]) <= 0 }

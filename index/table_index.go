@@ -1,0 +1,236 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"prospector/store"
+)
+
+// maxSmall is the number of records that a table of an organization may have without an index on disk. The
+// rows of a small table are kept in memory, and lists evaluate the predicate on each of them.
+const maxSmall = 2000
+
+// tableIndex is the index of one kind in one organization. It consists of a view of the index on disk and an
+// overlay of all records that have changed since. A small table has no index on disk and all records in the
+// overlay.
+type tableIndex struct {
+	engine *Engine
+	org    uuid.UUID
+	kind   *Kind
+	path   string
+
+	// writing is held while the index on disk is opened, written, removed or closed.
+	writing sync.Mutex
+	disk    *diskIndex
+	next    *flushBatch // the next batch, if it was built while the last one was written
+
+	mu         sync.Mutex
+	loaded     bool
+	view       *view      // nil for a small table
+	overlay    *overlay   // nil for a small table whose records have not been read
+	number     uint64     // the change that the overlay is at
+	current    *snapshot  // at that change; nil if no list has needed one since
+	tombstones tombstones // that were applied to overlay and current
+
+	idleRounds int    // how often the engine has found it unused
+	usedBefore uint64 // the value of used when the engine looked last
+
+	used       atomic.Uint64 // Engine.useClock when it was last used
+	lastChange atomic.Uint64 // the last change that was committed
+	indexed    atomic.Uint64 // the change that the index is at; lastChange for a small table
+}
+
+// snapshot is the state of a table index at one change. It is immutable.
+type snapshot struct {
+	view     *view
+	segments []*segmentView // those of the view, with tombstones applied
+	changes  []*change
+	masks    []docSet // see overlay
+}
+
+var (
+	// errStaleTx reports that a transaction is older than the table index. The caller opens a new one.
+	errStaleTx = errors.New("the transaction is older than the index")
+	// errUnloaded reports that the table index was closed concurrently. The caller loads it again.
+	errUnloaded = errors.New("the index is not loaded")
+)
+
+// snapshotAt returns the snapshot of a transaction. It reads the records that have changed since the last
+// snapshot. The caller must release the result.
+func (s *tableIndex) snapshotAt(tx *store.Tx) (*snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := tx.LastChange(s.kind.table)
+	switch {
+	case !s.loaded:
+		return nil, errUnloaded
+	case last < s.number || s.view != nil && last < s.view.floor:
+		return nil, errStaleTx
+	}
+	if err := s.applyTombstones(tx); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.overlay == nil:
+		if err := s.readAll(tx, last); err != nil {
+			return nil, err
+		}
+	case last > s.number:
+		if err := s.catchUp(tx, last); err != nil {
+			return nil, err
+		}
+	}
+	if s.current == nil {
+		s.current = s.overlay.snapshot(s.tombstones)
+	}
+	if s.view != nil {
+		s.view.retain()
+	}
+	return s.current, nil
+}
+
+// live returns the documents of a segment that no change has replaced; nil for all.
+func (at *snapshot) live(segment int) docSet {
+	if at.masks[segment] != nil {
+		return at.masks[segment]
+	}
+	return at.view.segments[segment].live
+}
+
+func (at *snapshot) release() {
+	if at.view != nil {
+		at.view.release()
+	}
+}
+
+// readAll reads all records of a small table.
+func (s *tableIndex) readAll(tx *store.Tx, last uint64) error {
+	all := newOverlay(nil)
+	cs, err := s.kind.Customs(tx)
+	if err != nil {
+		return err
+	}
+	err = tx.Records(s.kind.table, uuid.Nil, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
+		r, err := s.kind.Row(cs, id, public)
+		if err == nil {
+			all.put(&change{id: id, number: number, row: r, at: nowhere})
+		}
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	s.overlay, s.number, s.current = all, last, nil
+	signal(s.engine.limitsDue)
+	return nil
+}
+
+// catchUp reads the records that were changed after the change that the overlay is at.
+func (s *tableIndex) catchUp(tx *store.Tx, last uint64) error {
+	deleted := map[uuid.UUID]uint64{}
+	changed := make([]uuid.UUID, 0, last-s.number)
+	next := s.number
+	err := tx.Changes(s.kind.table, s.number, func(c store.Change) (bool, error) {
+		if next++; c.Number != next {
+			return false, errGap(next, c.Number)
+		}
+		if s.view == nil || s.view.covers(c.ID) {
+			changed = append(changed, c.ID)
+			if c.Op == store.Deleted {
+				deleted[c.ID] = c.Number
+			}
+		}
+		return true, nil
+	})
+	if err == nil && next != last {
+		err = errGap(next+1, last)
+	}
+	if err != nil {
+		return err
+	}
+	cs, err := s.kind.Customs(tx)
+	if err != nil {
+		return err
+	}
+	records, read := tx.Reader(s.kind.table), make(map[uuid.UUID]bool, len(changed))
+	for _, id := range changed {
+		if read[id] {
+			continue // it was changed more than once
+		}
+		read[id] = true
+		number, public, err := records.Public(id)
+		if err != nil {
+			return err
+		}
+		c := &change{id: id, number: number}
+		if public == nil {
+			c.number = deleted[id]
+		} else if c.row, err = s.kind.Row(cs, id, public); err != nil {
+			return err
+		}
+		s.overlay.put(c)
+	}
+	s.number, s.current = last, nil
+	return nil
+}
+
+// errGap reports that the change log no longer has a change that the index needs. The index must be rebuilt.
+func errGap(want, have uint64) error {
+	return fmt.Errorf("%w: change %d is needed, but the change log continues with %d", errIndex, want, have)
+}
+
+// publish makes lists use a newer view, and removes the changes from the overlay that the view contains.
+func (s *tableIndex) publish(v *view) {
+	var places map[*change]place
+	s.mu.Lock()
+	old, before := s.view, s.overlay
+	sameCursor := old != nil && old.cursor == v.cursor
+	if sameCursor {
+		places = make(map[*change]place, len(before.changes))
+		for _, c := range before.changes {
+			if c.number > v.number {
+				places[c] = nowhere
+			}
+		}
+	}
+	s.mu.Unlock()
+	// Finding each of them in the new view takes a while. Lists continue with the old one.
+	for c := range places {
+		places[c] = v.find(c.id)
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := newOverlay(v)
+	if sameCursor {
+		for _, c := range s.overlay.changes {
+			if c.number <= v.number {
+				continue
+			}
+			at, known := places[c]
+			if !known {
+				at = v.find(c.id)
+			}
+			rest.add(&change{id: c.id, number: c.number, row: c.row, at: at})
+		}
+		s.number = max(s.number, v.number)
+	} else {
+		// The overlay has changes only of the records that the old view covers. Those of the new view are
+		// read again.
+		s.number = v.number
+	}
+	s.overlay, s.view, s.current, s.loaded = rest, v, nil, true
+	if old != nil {
+		old.release()
+		for id, seg := range old.byID {
+			if v.byID[id] != seg {
+				s.engine.cache.drop(seg)
+			}
+		}
+	}
+}

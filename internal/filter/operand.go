@@ -1,0 +1,152 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"prospector/internal/shape"
+)
+
+// operands compiles the value of a rule: one operand, or a list where the condition accepts it.
+func (c *compiler) operands(r *Rule, v shape.Value, path string) {
+	if r.Condition == IsEmpty || r.Condition == IsNotEmpty {
+		if v.Kind != shape.Absent {
+			c.fail(path, "must not be given with %s", r.Condition)
+		}
+		return
+	}
+	switch {
+	case v.Kind == shape.Absent:
+		c.fail(path, "required")
+	case v.Kind != shape.List:
+		c.operand(r, v, path)
+	case !r.Field.AcceptsList(r.Condition):
+		c.fail(path, "must be one value, not a list")
+	case len(v.Items) == 0:
+		c.fail(path, "must not be empty")
+	default:
+		for i, item := range v.Items {
+			c.operand(r, item, fmt.Sprintf("%s[%d]", path, i))
+		}
+	}
+	r.textSet = make(map[string]bool, len(r.Texts))
+	for _, t := range r.Texts {
+		r.textSet[t] = true
+	}
+}
+
+func (c *compiler) operand(r *Rule, v shape.Value, path string) {
+	var err error
+	switch r.Field.Type {
+	case shape.TypeNumber:
+		err = r.addNumber(v)
+	case shape.TypeBoolean:
+		if v.Kind != shape.Bool {
+			err = errors.New("must be true or false")
+		}
+		r.Spans = append(r.Spans, pointSpan(boolValue(v.True).Num))
+	case shape.TypeDate, shape.TypeDateTime:
+		err = r.addTime(v)
+	default:
+		err = r.addText(v)
+	}
+	if err != nil {
+		c.fail(path, "%v", err)
+	}
+}
+
+func (r *Rule) addText(v shape.Value) error {
+	f := r.Field
+	switch {
+	case v.Kind != shape.String:
+		return errors.New("must be a string")
+	case v.Text == "":
+		return errors.New("must not be empty")
+	case f.HasUUIDs():
+		id, err := shape.ParseID(v.Text)
+		if err != nil {
+			return err
+		}
+		r.Texts = append(r.Texts, id.String())
+	case f.Enum != nil && !slices.Contains(f.Enum, v.Text):
+		return fmt.Errorf("must be one of %s", strings.Join(f.Enum, ", "))
+	case r.SearchesText():
+		r.Texts = append(r.Texts, shape.Fold(v.Text))
+	default:
+		r.Texts = append(r.Texts, v.Text)
+	}
+	return nil
+}
+
+// SearchesText reports whether the rule searches for its operand within a text, ignoring case.
+func (r *Rule) SearchesText() bool {
+	return r.Field.Type == shape.TypeText && (r.Condition == Contains || r.Condition == NotContains)
+}
+
+// pointSpan returns the span that contains only n.
+func pointSpan(n float64) Span { return Span{n, nextFloat(n)} }
+
+// IsPoint reports whether the span contains only From.
+func (s Span) IsPoint() bool { return s.To == nextFloat(s.From) && !math.IsInf(s.From, 0) }
+
+// nextFloat returns the least number greater than n.
+func nextFloat(n float64) float64 { return math.Nextafter(n, math.Inf(1)) }
+
+func (r *Rule) addNumber(v shape.Value) error {
+	if v.Kind != shape.Num {
+		return errors.New("must be a number")
+	}
+	n := shape.ParseNumber(v.Text)
+	span := pointSpan(n)
+	switch r.Condition {
+	case GreaterThan:
+		span = Span{nextFloat(n), math.Inf(1)}
+	case LessThan:
+		span = Span{math.Inf(-1), n}
+	}
+	r.Spans = append(r.Spans, span)
+	return nil
+}
+
+// addTime adds a date or, if the field has times, a time. A date compared with times is the whole day
+// in UTC for "is", and the start of the day for the other conditions.
+func (r *Rule) addTime(v shape.Value) error {
+	if v.Kind != shape.String {
+		return errors.New("must be a date or a time as text")
+	}
+	from, err := startOfDay(v.Text)
+	to := from + float64(24*time.Hour/time.Millisecond)
+	if err != nil {
+		if r.Field.Type == shape.TypeDate {
+			return errors.New("must be a date such as 2026-03-01")
+		}
+		at, err := parseTime(v.Text)
+		if err != nil {
+			return errors.New("must be a date such as 2026-03-01 or a time such as 2026-03-01T09:30:00Z")
+		}
+		from, to = float64(at.Milli()), float64(at.Milli()+1)
+	}
+	switch r.Condition {
+	case IsAfter, GreaterThan:
+		from, to = from+1, math.Inf(1)
+	case IsBefore, LessThan:
+		from, to = math.Inf(-1), from
+	}
+	r.Spans = append(r.Spans, Span{from, to})
+	return nil
+}
+
+// parseTime parses a time. A time without an offset, which ISO 8601 allows, is in UTC.
+func parseTime(s string) (shape.Time, error) {
+	at, err := shape.ParseTime(s)
+	if err != nil {
+		if utc, errUTC := shape.ParseTime(s + "Z"); errUTC == nil {
+			return utc, nil
+		}
+	}
+	return at, err
+}

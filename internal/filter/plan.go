@@ -1,0 +1,93 @@
+package filter
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+)
+
+// Plan is a query compiled against a kind. Match and Compare define its result: the records that
+// match, in the order of the sort.
+type Plan struct {
+	Page     int
+	PageSize int
+
+	Kind    *Kind
+	Custom  *CustomFields
+	Filter  Filter
+	Sort    []SortKey // at least one
+	Words   []string  // each must be the prefix of a word in the searched fields; folded, distinct
+	Members *Members  // nil unless the plan is restricted by Within
+
+	selection bool // compiled by CompileSelection: words are searched in other fields
+}
+
+// Filter is a rule or a combination of filters. The zero Filter matches every record.
+type Filter struct {
+	Rule    *Rule // if set, the other fields are not used
+	Any     bool  // one of Filters must match, else all
+	Filters []Filter
+}
+
+// IsEmpty reports whether the filter has no rule and no filters, and so matches every record.
+func (f *Filter) IsEmpty() bool { return f.Rule == nil && len(f.Filters) == 0 }
+
+// Rule is one comparison. The type of its field decides which operands it has.
+type Rule struct {
+	Field     *Field
+	Condition Condition
+	Texts     []string // texts, enum keys and ids; case-folded if the rule searches within a text
+	Spans     []Span   // numbers, booleans, dates and times
+
+	textSet map[string]bool // Texts
+}
+
+// Span is a half-open interval: From is in it and To is not.
+type Span struct{ From, To float64 }
+
+// Members is the set of records that a plan is restricted to.
+type Members struct{ IDs []uuid.UUID } // ascending
+
+// Has reports whether the record is a member. A nil set has every record.
+func (m *Members) Has(id uuid.UUID) bool {
+	if m == nil {
+		return true
+	}
+	_, found := slices.BinarySearchFunc(m.IDs, id, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return found
+}
+
+// Within returns a plan that matches only records with the given ids, which must be ascending. Ids
+// that no record has are ignored.
+func (p *Plan) Within(ids []uuid.UUID) *Plan {
+	restricted := *p
+	restricted.Members = &Members{ids}
+	return &restricted
+}
+
+// Where returns a plan that matches only records with the id in the field. It panics if the kind does
+// not have the field or the field does not hold ids.
+func (p *Plan) Where(field string, id uuid.UUID) *Plan {
+	var problems fault.Problems
+	text := func(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
+	rule := (&compiler{kind: p.Kind, custom: p.Custom, p: &problems}).rule(shape.Value{
+		Kind: shape.Object, Members: []shape.Member{
+			{Key: "field", Value: text(field)},
+			{Key: "condition", Value: text(string(Is))},
+			{Key: "value", Value: text(id.String())},
+		},
+	}, field)
+	if err := problems.Err(); err != nil {
+		panic("filter: " + err.Error())
+	}
+	restricted := *p
+	restricted.Filter = Filter{Filters: []Filter{rule}}
+	if !p.Filter.IsEmpty() {
+		restricted.Filter.Filters = append(restricted.Filter.Filters, p.Filter)
+	}
+	return &restricted
+}

@@ -1,0 +1,45 @@
+package filter
+
+import (
+	"prospector/internal/fault"
+	"prospector/internal/shape"
+)
+
+// Selection is a query that is assembled from several parts of a request, each with its own path.
+type Selection struct {
+	Filters []FilterAt // all must match
+	Words   []string   // texts; each word in them must be the prefix of a word in the searched fields
+	Sort    []SortAt   // the default sort if empty
+}
+
+// FilterAt is a filter with the path that its problems are reported under.
+type FilterAt struct {
+	Path   string
+	Filter shape.Value
+}
+
+// SortAt is a sort key with the path that its problems are reported under.
+type SortAt struct {
+	Path  string
+	Field string
+	Desc  bool
+}
+
+// CompileSelection compiles a selection. It adds every problem to p under its path, as invalid_filter
+// or invalid_sort.
+func CompileSelection(k *Kind, cs *CustomFields, s Selection, p *fault.Problems) *Plan {
+	c := &compiler{kind: k, custom: cs, p: p}
+	plan := &Plan{Kind: k, Custom: cs, selection: true}
+	for _, text := range s.Words {
+		plan.Words = append(plan.Words, shape.Words(text)...)
+	}
+	plan.Words = distinct(plan.Words)
+	for _, f := range s.Filters {
+		c.rules = 0
+		if sub := c.filter(f.Filter, f.Path); !sub.IsEmpty() {
+			plan.Filter.Filters = append(plan.Filter.Filters, sub)
+		}
+	}
+	plan.Sort = c.sortAt(s.Sort)
+	return plan
+}
