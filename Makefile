@@ -33,7 +33,7 @@ fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
 	go test ./internal/rows -run '^$$' -fuzz FuzzCSV -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/rows -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME)
-	go test ./index -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
+	go test ./internal/filter -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
 	go test ./internal/research/offline -run '^$$' -fuzz FuzzResearch -fuzztime $(FUZZ_TIME)
 	go test ./internal/research/openai -run '^$$' -fuzz FuzzAnswer -fuzztime $(FUZZ_TIME)

@@ -155,12 +155,12 @@ func TestCheckIndex(t *testing.T) {
 		{"a segment is gone", func(l *library) {
 			l.segment(func(file string, _ []byte) error { return os.Remove(file) })
 		}, "the index is damaged", []string{"with a server"}},
-		{"it is of another past", func(l *library) { l.replace(l.otherPast) }, "another past", []string{"without a server"}},
+		{"it is of another past", func(l *library) { l.replace(l.otherPast) }, "is not in the change log or is another change", []string{"without a server"}},
 		{"it is an older one", func(l *library) { l.replace(l.older) }, "", []string{"without a server", "with a server"}},
 		{"there is none", func(l *library) { l.replace("") }, "", []string{"without a server", "under a server"}},
 		{"a record is another", func(l *library) {
 			l.rewrite(l.contacts[9].ID, "VP Sales", "VP 1")
-		}, "it has " + whole.contacts[9].ID.String() + " other than the store", []string{"without a server", "with a server"}},
+		}, whole.contacts[9].ID.String() + " differs from the record in the store", []string{"without a server", "with a server"}},
 	} {
 		if raceDetector && i%3 > 0 {
 			continue

@@ -25,8 +25,8 @@ type checkup struct {
 	}
 }
 
-// indexLines tell that an index is made anew. Without a server they come from the command itself.
-var indexLines = regexp.MustCompile(`(?m)^time=\S+ level=\w+ msg="an index (is made anew|was built)\b.*\n`)
+// indexLines are log lines about the rebuild of an index. Without a server they come from the command itself.
+var indexLines = regexp.MustCompile(`(?m)^time=\S+ level=\w+ msg="index (damaged, rebuilding it|built)".*\n`)
 
 // checked runs check. Its exit status and what it says on stderr are as its answer is: one object, and nothing else in it.
 func (p *place) checked(flags ...string) (c checkup) {

@@ -57,7 +57,7 @@ func TestCheckRepairs(t *testing.T) {
 		}
 	}
 	spoil()
-	if r := p.run("check"); r.status != 1 || !strings.Contains(r.stdout, "index of contacts of organization "+org+": the index is damaged: segments that are gone or do not match their checksums: 2\n") || !strings.Contains(r.stderr, "--repair") {
+	if r := p.run("check"); r.status != 1 || !strings.Contains(r.stdout, "index of contacts of organization "+org+": the index is damaged: segments that are missing or do not match their checksums: 2\n") || !strings.Contains(r.stderr, "--repair") {
 		t.Errorf("%d %s %s", r.status, r.stdout, r.stderr)
 	}
 	p.run("reindex").done()

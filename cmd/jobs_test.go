@@ -97,7 +97,7 @@ func TestCheckUnswept(t *testing.T) {
 				}
 				return fmt.Sprintf(`"tags": %s`, asJSON(tags))
 			})
-			if err := service.Index.Settle(); err != nil { // the index has what is then gone
+			if err := service.Index.Flush(); err != nil { // the index has what is then gone
 				t.Fatal(err)
 			}
 			s.do(http.StatusNoContent, key, "DELETE", "/v1/tags/"+gone, "")

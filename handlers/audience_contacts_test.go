@@ -198,7 +198,7 @@ func audienceContacts(t *testing.T, n int) {
 	empty := audienceOf(org, "Empty")
 	agree := func(when string) {
 		t.Helper()
-		if err := app.Index.Settle(); err != nil {
+		if err := app.Index.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		for body, has := range map[string]func(i int) bool{

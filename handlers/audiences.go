@@ -9,6 +9,7 @@ import (
 	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
 	"prospector/internal/shape"
@@ -45,7 +46,7 @@ func (a *API) audienceOperations() []Operation {
 		listOperation(k),
 		listWithin[crm.Contact](Operation{
 			Name: "list_audience_contacts", Path: contacts + "/list", Summary: "List the contacts of an audience, with filters, search and sorting",
-		}, a.CRM.Contacts.List, (*call).org, func(c *call, all index.Compiled) (index.Compiled, error) {
+		}, a.CRM.Contacts.List, (*call).org, func(c *call, all index.Query) (index.Query, error) {
 			id, err := c.pathID(0)
 			return restrictTo(all, func(tx *store.Tx) ([]uuid.UUID, error) { return o.Members(tx, id) }), err
 		}),
@@ -99,7 +100,7 @@ func (a *API) chosen(c *call, in createBody[AddContactsBody]) (chosenContacts, e
 		return chosenContacts{ids: body.ContactIDs}, p.Err()
 	}
 	k := a.CRM.Contacts.List
-	query := index.ListBody{Filters: body.Filters, Search: body.Search, Page: 1, PageSize: 1}
+	query := filter.ListBody{Filters: body.Filters, Search: body.Search}
 	ids, _, err := a.Index.Select(c.org(), k, compileQuery(k, query, p), math.MaxInt)
 	return chosenContacts{ids, true}, err
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"prospector/handlers"
-	"prospector/index"
 	"prospector/internal/apptest"
 	"prospector/internal/crm"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/store"
 )
@@ -397,7 +397,7 @@ func TestEverySchema(t *testing.T) {
 	ops := app.API.Operations()
 	i := slices.IndexFunc(ops, func(op handlers.Operation) bool { return op.Name == "get_schema" })
 	for _, entity := range ops[i].Entities {
-		var schema struct{ Data index.Schema }
+		var schema struct{ Data filter.Schema }
 		if err := json.Unmarshal(org.Read.Get("/v1/schemas/"+entity).Is(200).Body, &schema); err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +424,7 @@ func TestEverySchema(t *testing.T) {
 }
 
 // schemaField holds one field of a schema against the list.
-func schemaField(t *testing.T, org *apptest.Org, entity string, f index.SchemaField) {
+func schemaField(t *testing.T, org *apptest.Org, entity string, f filter.SchemaField) {
 	t.Helper()
 	list := "/v1/" + entity + "/list"
 	switch entity {
@@ -444,7 +444,7 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f index.SchemaFi
 		t.Errorf("%s: %+v", entity, f)
 	}
 	var taken, refused []string
-	for _, condition := range append(slices.Clone(index.AllConditions), "starts_with") {
+	for _, condition := range append(slices.Clone(filter.AllConditions), "starts_with") {
 		rule := fmt.Sprintf(`{"field": %q, "condition": %q, "value": %s}`, f.Key, condition, value)
 		if strings.HasSuffix(string(condition), "_empty") {
 			rule = fmt.Sprintf(`{"field": %q, "condition": %q}`, f.Key, condition)

@@ -142,7 +142,7 @@ func TestDocument(t *testing.T) {
 		{asJSON(schema("FilterList")), `{"items":{"$ref":"#/components/schemas/Filter"},"type":"array"}`},
 		{asJSON(schema("Filter")), `{"oneOf":[{"$ref":"#/components/schemas/FilterRule"},{"$ref":"#/components/schemas/FilterExpression"}]}`},
 		{asJSON(schema("Filters"), "oneOf"), `[{"$ref":"#/components/schemas/FilterList"},{"$ref":"#/components/schemas/FilterExpression"}]`},
-		{asJSON(schema("ListBody")["properties"], "page_size"), `{"default":50,"maximum":500,"minimum":1,"type":["integer","null"]}`},
+		{asJSON(schema("ListBody")["properties"], "page_size"), `{"default":50,"description":"The number of entries per page.","maximum":500,"minimum":1,"type":["integer","null"]}`},
 		{asJSON(schema("TagCreate")["properties"], "name"), `{"maxLength":100,"minLength":1,"pattern":"^[a-zA-Z0-9\\s]+$","type":"string"}`},
 		{asJSON(schema("AccountUpdate")["properties"], "employee_count"), `{"maximum":9007199254740992,"minimum":0,"type":["integer","null"]}`},
 		{asJSON(schema("OrganizationUpdate")["properties"], "time_zone"), `{"maxLength":64,"type":["string","null"]}`},

@@ -295,7 +295,7 @@ func TestThrong(t *testing.T) {
 		n = 5_200 // which is still more than one transaction clears
 	}
 	ids := throng(t, app, org, n)
-	if err := app.Index.Settle(); err != nil {
+	if err := app.Index.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	path, half := audienceOf(org, "All"), audienceOf(org, "Half", ids[1])

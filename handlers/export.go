@@ -7,6 +7,7 @@ import (
 
 	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/identity"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
@@ -43,13 +44,13 @@ func exportOperation(kind *index.Kind) Operation {
 		var in ExportBody
 		var p fault.Problems
 		shape.Decode(body.Value, &in, shape.Create, &p)
-		compile := compileQuery(kind, index.ListBody{Filters: in.Filters, Sort: in.Sort, Search: in.Search, Page: 1, PageSize: 1}, p)
+		compile := compileQuery(kind, filter.ListBody{Filters: in.Filters, Sort: in.Sort, Search: in.Search}, p)
 		format := jsonLines
 		if in.Format == "csv" {
 			format = (&table{kind: kind}).write
 		}
 		return exported{format: in.Format, write: func(out *stream) error {
-			return c.api.Index.Export(c.principal.Org, kind, compile, func(cs *index.Customs, lines []byte) error {
+			return c.api.Index.Export(c.principal.Org, kind, compile, func(cs *filter.CustomFields, lines []byte) error {
 				return format(out, cs, lines)
 			})
 		}}, nil
@@ -65,7 +66,7 @@ func (e exported) response(kind *index.Kind) response {
 	return a
 }
 
-func jsonLines(out *stream, _ *index.Customs, lines []byte) error {
+func jsonLines(out *stream, _ *filter.CustomFields, lines []byte) error {
 	_, err := out.Write(lines)
 	return err
 }
@@ -73,10 +74,10 @@ func jsonLines(out *stream, _ *index.Customs, lines []byte) error {
 // table writes records as CSV. Its columns are the fields that exist when the export begins.
 type table struct {
 	kind    *index.Kind
-	columns *index.Customs // nil until the header is written
+	columns *filter.CustomFields // nil until the header is written
 }
 
-func (t *table) write(out *stream, cs *index.Customs, lines []byte) error {
+func (t *table) write(out *stream, cs *filter.CustomFields, lines []byte) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b) // lines end with LF: with UseCRLF the writer would remove carriage returns from cells
 	if t.columns == nil {
@@ -109,7 +110,7 @@ func (t *table) write(out *stream, cs *index.Customs, lines []byte) error {
 	return err
 }
 
-func (t *table) cells(cs *index.Customs, public []byte) ([]string, error) {
+func (t *table) cells(cs *filter.CustomFields, public []byte) ([]string, error) {
 	rec, custom, err := t.kind.Decode(public)
 	if err != nil {
 		return nil, err

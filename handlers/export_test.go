@@ -217,7 +217,7 @@ func TestExportOfMany(t *testing.T) {
 	for _, n := range sizes {
 		org := app.Org(fmt.Sprint("Acme ", n))
 		crowd(t, org, n, func(i int) string { return fmt.Sprintf(`"email": "c%d@x.example", "title": "T%d"`, i*7%n, i%13) })
-		if err := app.Index.Settle(); err != nil {
+		if err := app.Index.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		for _, more := range []string{`"sort": "title,-email"`, `"sort": "email", "filters": [{"field": "title", "condition": "is_not", "value": "T3"}]`} {

@@ -36,7 +36,7 @@ func indexed(t *testing.T, a *apptest.App, n int) *apptest.Org {
 			t.Fatal(err)
 		}
 	}
-	if err := a.Index.Settle(); err != nil {
+	if err := a.Index.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return org

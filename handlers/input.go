@@ -3,8 +3,8 @@ package handlers
 import (
 	"reflect"
 
-	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 )
@@ -37,7 +37,7 @@ func (createBody[T]) source() schemaSource {
 func (updateBody[T]) source() schemaSource {
 	return schemaSource{reflect.TypeFor[T](), shape.UpdateInput}
 }
-func (listBody) source() schemaSource   { return inputOf[index.ListBody]() }
+func (listBody) source() schemaSource   { return inputOf[filter.ListBody]() }
 func (exportBody) source() schemaSource { return inputOf[ExportBody]() }
 
 // decode decodes the body as In.

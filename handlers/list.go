@@ -7,6 +7,7 @@ import (
 
 	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/identity"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -19,23 +20,23 @@ func list[T any](o Operation, kind *index.Kind) Operation {
 
 // listOfOrg makes the list operation of a kind in the organization that org returns.
 func listOfOrg[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID) Operation {
-	return listWithin[T](o, kind, org, func(_ *call, all index.Compiled) (index.Compiled, error) { return all, nil })
+	return listWithin[T](o, kind, org, func(_ *call, all index.Query) (index.Query, error) { return all, nil })
 }
 
 // listWithin makes a list operation whose query restrict narrows to some of the records.
-func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID, restrict func(*call, index.Compiled) (index.Compiled, error)) Operation {
+func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID, restrict func(*call, index.Query) (index.Query, error)) Operation {
 	o.Method, o.Access = http.MethodPost, identity.Read
 	o.listKind = kind
 	return withoutTx(o, func(c *call, body listBody) (page[T], error) {
-		var q index.ListBody
+		var q filter.ListBody
 		var p fault.Problems
 		shape.Decode(body.Value, &q, shape.Create, &p)
 		var out page[T]
-		compile, err := restrict(c, compileQuery(kind, q, p))
+		query, err := restrict(c, compileQuery(kind, q, p))
 		if err != nil {
 			return out, err
 		}
-		err = c.api.Index.List(org(c), kind, compile, func(p index.Page) error {
+		err = c.api.Index.List(org(c), kind, query, func(p index.Page) error {
 			out.envelope = c.api.listEnvelope(p.Records, paginate(q.Page, q.PageSize, p.Total))
 			return nil
 		})
@@ -44,29 +45,30 @@ func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID,
 }
 
 // compileQuery returns a query that reports the problems of decoding together with those of compiling.
-func compileQuery(kind *index.Kind, q index.ListBody, decoding fault.Problems) index.Compiled {
-	return func(cs *index.Customs) (*index.Plan, error) {
+func compileQuery(kind *index.Kind, q filter.ListBody, decoding fault.Problems) index.Query {
+	return func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		p := decoding
-		plan := index.Compile(kind, cs, q, &p)
+		plan := filter.Compile(kind.Kind, cs, q, &p)
 		return plan, p.Err()
 	}
 }
 
 // restrictTo narrows a query to the records whose ids members returns.
-func restrictTo(compile index.Compiled, members func(*store.Tx) ([]uuid.UUID, error)) index.Compiled {
-	return func(cs *index.Customs) (*index.Plan, error) {
-		plan, err := compile(cs)
+func restrictTo(query index.Query, members func(*store.Tx) ([]uuid.UUID, error)) index.Query {
+	return func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+		plan, err := query(tx, cs)
 		if err != nil {
 			return nil, err
 		}
-		return plan.Within(members), nil
+		ids, err := members(tx)
+		return plan.Within(ids), err
 	}
 }
 
 // whereID narrows a query to the records that have the id in the field.
-func whereID(compile index.Compiled, field string, id uuid.UUID) index.Compiled {
-	return func(cs *index.Customs) (*index.Plan, error) {
-		plan, err := compile(cs)
+func whereID(query index.Query, field string, id uuid.UUID) index.Query {
+	return func(tx *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+		plan, err := query(tx, cs)
 		if err != nil {
 			return nil, err
 		}

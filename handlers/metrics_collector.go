@@ -48,13 +48,13 @@ var storeMetrics = []statMetric{
 
 var indexMetrics = []statMetric{
 	{"prospector_index_lag_changes", "Changes that are not indexed yet, summed over all indexes.", gauge, func(s *componentStats) float64 { return float64(s.index.Lag) }},
-	{"prospector_index_max_lag_changes", "Changes that are not indexed yet in the index that is furthest behind. Above 25000, its writers wait.", gauge, func(s *componentStats) float64 { return float64(s.index.MostLag) }},
+	{"prospector_index_max_lag_changes", "Changes that are not indexed yet in the index that is furthest behind. Above 25000, its writers wait.", gauge, func(s *componentStats) float64 { return float64(s.index.MaxLag) }},
 	{"prospector_index_oldest_lag_seconds", "Age of the oldest change that is not indexed yet; 0 if all changes are indexed.", gauge, func(s *componentStats) float64 { return s.index.OldestLag.Seconds() }},
 	{"prospector_index_dirty", "Indexes with changes that are not indexed yet.", gauge, func(s *componentStats) float64 { return float64(s.index.Dirty) }},
 	{"prospector_index_building", "Indexes that are being built. Their lists are slower until all records are indexed.", gauge, func(s *componentStats) float64 { return float64(s.index.Building) }},
 	{"prospector_index_open", "Open indexes.", gauge, func(s *componentStats) float64 { return float64(s.index.Open) }},
 	{"prospector_index_cache_bytes", "Memory used by the caches of lists.", gauge, func(s *componentStats) float64 { return float64(s.index.Bytes) }},
-	{"prospector_index_cache_limit_bytes", "Maximum memory for the caches of lists (index.cache_bytes).", gauge, func(s *componentStats) float64 { return float64(s.index.MostBytes) }},
+	{"prospector_index_cache_limit_bytes", "Maximum memory for the caches of lists (index.cache_bytes).", gauge, func(s *componentStats) float64 { return float64(s.index.MaxBytes) }},
 	{"prospector_index_builds_total", "Index builds from scratch: the first time, after damage, or by 'prospector reindex'.", counter, func(s *componentStats) float64 { return float64(s.index.Builds) }},
 	{"prospector_index_damaged_total", "Indexes that were found damaged and rebuilt.", counter, func(s *componentStats) float64 { return float64(s.index.Damaged) }},
 	{"prospector_index_failures_total", "Failures to update an index. Its lists are slower until an update succeeds.", counter, func(s *componentStats) float64 { return float64(s.index.Failures) }},

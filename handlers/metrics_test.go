@@ -207,7 +207,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 		t.Error("no index has anything to take in")
 	}
 
-	if err := app.Index.Settle(); err != nil {
+	if err := app.Index.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	org.Read.Post("/v1/contacts/list", `{"sort": "last_name"}`).Is(200)

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 )
 
@@ -265,7 +265,7 @@ const conditionsInWords = "is and is_not take a value or a list of values and co
 // addFilterSchemas adds the schemas of the recursive filter expression.
 func addFilterSchemas(schemas shape.Components) {
 	var names []string
-	for _, c := range index.AllConditions {
+	for _, c := range filter.AllConditions {
 		names = append(names, string(c))
 	}
 	closed := func(properties *shape.Properties, required ...string) *shape.Schema {

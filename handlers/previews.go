@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/identity"
 	"prospector/internal/shape"
 	"prospector/internal/tam"
@@ -16,7 +17,7 @@ import (
 // MemberPageQuery selects a page of the members of a Preview.
 type MemberPageQuery struct {
 	CurrentPage int `json:"current_page" rule:"min=1,default=1" doc:"The number of the page, starting at 1."`
-	PageSize    int `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of members per page."`
+	filter.PageLimit
 }
 
 // MemberQuery selects members of a Preview.
@@ -144,6 +145,6 @@ func (a *API) previewOperations() []Operation {
 
 // preview returns a Preview with the first page of its members.
 func (a *API) preview(tx *store.Tx, id uuid.UUID, done *tam.Exclusion) (preview, error) {
-	response, err := a.TAM.Read(tx, id, tam.PageQuery{Page: 1, Size: 50}, done)
+	response, err := a.TAM.Read(tx, id, tam.PageQuery{Page: 1, Size: filter.DefaultPageSize}, done)
 	return preview{response}, err
 }

@@ -8,13 +8,14 @@ import (
 	"strconv"
 
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 )
 
 // PageQuery selects a page of a list that is read with GET.
 type PageQuery struct {
-	Page     int `json:"page" rule:"min=1,default=1" doc:"The number of the page, starting at 1."`
-	PageSize int `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of entries per page."`
+	Page int `json:"page" rule:"min=1,default=1" doc:"The number of the page, starting at 1."`
+	filter.PageLimit
 }
 
 // readQuery converts the query parameters to an object, from which the input is then decoded. An

@@ -177,7 +177,7 @@ func (l large) deleted(t *testing.T, n int) {
 	org := app.Org("Acme")
 	ids := map[string]string{}
 	contacts := crowd(t, org, n, l.members(org, ids))
-	if err := app.Index.Settle(); err != nil {
+	if err := app.Index.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	// A list before it, so that there is something to forget.
@@ -262,7 +262,7 @@ func TestBearersMeanwhile(t *testing.T) {
 	contacts := crowd(t, org, n, func(i int) string {
 		return withIDs(`"account_id": "{account}", "tags": ["{gone}", "{stays}"], "custom_field_colour": "vermilion"`, ids)
 	})
-	if err := app.Index.Settle(); err != nil {
+	if err := app.Index.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	app.Clock.Advance(time.Minute)

@@ -5,6 +5,7 @@ import (
 
 	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/identity"
 	"prospector/store"
 )
@@ -22,14 +23,14 @@ func schemaOperation(ops []Operation) Operation {
 			o.Entities = append(o.Entities, k.Entity)
 		}
 	}
-	return read(o, func(c *call, tx *store.Tx, _ nothing) (index.Schema, error) {
+	return read(o, func(c *call, tx *store.Tx, _ nothing) (filter.Schema, error) {
 		k, ok := kinds[c.params["entity"]]
 		if !ok {
-			return index.Schema{}, fault.ErrNotFound
+			return filter.Schema{}, fault.ErrNotFound
 		}
 		customs, err := k.Customs(tx)
 		if err != nil {
-			return index.Schema{}, err
+			return filter.Schema{}, err
 		}
 		return k.Schema(customs), nil
 	})

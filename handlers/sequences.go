@@ -20,7 +20,7 @@ func (a *API) sequenceOperations() []Operation {
 		listWithin[sequence.Sequence](Operation{
 			Name: "list_campaign_sequences", Path: sequences + "/list", Summary: "List the sequences of a campaign with their history, also after the campaign was deleted",
 			example: []byte(`{"filters": [{"field": "status", "condition": "is", "value": "stopped"}], "sort": "-started_at", "page_size": 50}`),
-		}, e.SequenceList, (*call).org, func(c *call, all index.Compiled) (index.Compiled, error) {
+		}, e.SequenceList, (*call).org, func(c *call, all index.Query) (index.Query, error) {
 			id, err := c.pathID(0)
 			if err != nil {
 				return nil, err

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"prospector/index"
 	"prospector/internal/apptest"
+	"prospector/internal/filter"
 )
 
 // tplRefused wants a template to be refused, new and as a change of the one at the path, with these problems in any order and no others:
@@ -369,7 +369,7 @@ func TestTemplateList(t *testing.T) {
 
 	// The schema and the list agree about every field and condition.
 	schema := org.Read.Get("/v1/schemas/sequence-templates").Is(200)
-	var fields []index.SchemaField
+	var fields []filter.SchemaField
 	if err := json.Unmarshal(member(schema, "fields"), &fields); err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +380,7 @@ func TestTemplateList(t *testing.T) {
 		if f.Enum != nil {
 			value = `"` + f.Enum.AllowedValues[0] + `"`
 		}
-		for _, condition := range index.AllConditions {
+		for _, condition := range filter.AllConditions {
 			rule := fmt.Sprintf(`{"filters": [{"field": %q, "condition": %q, "value": %s}]}`, f.Key, condition, value)
 			if strings.HasSuffix(string(condition), "_empty") {
 				rule = fmt.Sprintf(`{"filters": [{"field": %q, "condition": %q}]}`, f.Key, condition)

@@ -363,7 +363,7 @@ func TestTemplatesOfMany(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, app.Index.Settle()); err != nil {
+	if err := errors.Join(err, app.Index.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	changed := 0

@@ -245,7 +245,7 @@ func TestUnsubscribeTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app.Index.Forget(r.ID)
+	app.Index.RemoveOrganization(r.ID)
 	app.Anonymous().Get(r.link).Fails(404, "not_found", "")
 	app.Anonymous().Post(r.link, nil).Fails(404, "not_found", "")
 	if orgs, err := app.Store.Organizations(); err != nil || slices.Contains(orgs, r.ID) {

@@ -98,7 +98,7 @@ var DeleteOrg = Operation[Input, RecordCount]{
 		if err != nil {
 			return done, err
 		}
-		s.Index.Forget(org.ID)
+		s.Index.RemoveOrganization(org.ID)
 		s.Webhooks.Sender.Forget(org.ID)
 		return done, s.Store.EmptyTrash(ctx)
 	},

@@ -18,7 +18,7 @@ func BenchmarkService(b *testing.B) {
 	start := time.Now()
 	ids := load(b, s, big, n, 1)
 	written := time.Since(start)
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	loading := time.Since(start)
@@ -74,7 +74,7 @@ func BenchmarkRecords(b *testing.B) {
 	start := time.Now()
 	load(b, s, t, n, 1)
 	written := time.Since(start)
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	loading := time.Since(start)

@@ -34,7 +34,7 @@ func measureBatch(b *testing.B, s *service.Service, n int, inProcess float64, ba
 	start := time.Now()
 	sendBatches(b, server, t, "contacts", bodies)
 	written := time.Since(start)
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	took := time.Since(start)
@@ -267,7 +267,7 @@ func measureTagDeletion(b *testing.B, s *service.Service, t tenant, n int) {
 			b.Fatal(err)
 		}
 	}
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	start := time.Now()

@@ -17,6 +17,7 @@ import (
 	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/internal/service"
@@ -204,11 +205,11 @@ func load(b *testing.B, s *service.Service, t tenant, n int, seed uint64) []uuid
 }
 
 // plan compiles a list request.
-func plan(b *testing.B, k *index.Kind, body string) *index.Plan {
-	var q index.ListBody
+func plan(b *testing.B, k *index.Kind, body string) *filter.Plan {
+	var q filter.ListBody
 	var p fault.Problems
 	shape.Decode(value(b, body), &q, shape.Create, &p)
-	compiled := index.Compile(k, index.NoCustoms, q, &p)
+	compiled := filter.Compile(k.Kind, filter.NoCustomFields, q, &p)
 	if err := p.Err(); err != nil {
 		b.Fatalf("%s: %v", body, err)
 	}

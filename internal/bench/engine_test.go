@@ -128,7 +128,7 @@ func (c *campaignBench) begin(contacts, hour, day int) uuid.UUID {
 	}
 	campaign, _ := c.post("/v1/campaigns", map[string]any{"name": "All", "template_id": chosen, "audience_ids": []uuid.UUID{audience}, "status": "active"}, http.StatusCreated)
 	s.Worker.Once(context.Background())
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	return campaign

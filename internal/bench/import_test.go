@@ -70,7 +70,7 @@ func BenchmarkImport(b *testing.B) {
 func timed(b *testing.B, s *service.Service, n int, write func()) float64 {
 	start := time.Now()
 	write()
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	return float64(n) / time.Since(start).Seconds()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/filter"
 	"prospector/store"
 )
 
@@ -18,7 +19,7 @@ func BenchmarkMembers(b *testing.B) {
 	b.Cleanup(func() { s.Close() })
 	org := newTenant(b, s, "Large", 60)
 	ids := load(b, s, org, n, 1)
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	sets := store.NewSets("bench")
@@ -49,8 +50,12 @@ func BenchmarkMembers(b *testing.B) {
 		p := plan(b, l.kind, sh.body)
 		each := []func(){func() { l.page(p) }}
 		for _, size := range fns {
-			within := p.Within(func(tx *store.Tx) ([]uuid.UUID, error) { return sets.All(tx, owners[size]) })
-			each = append(each, func() { l.page(within) })
+			each = append(each, func() {
+				l.query(func(tx *store.Tx, _ *filter.CustomFields) (*filter.Plan, error) {
+					ids, err := sets.All(tx, owners[size])
+					return p.Within(ids), err
+				})
+			})
 		}
 		fmt.Printf("%-46s", sh.name)
 		for _, took := range turns(each...) {

@@ -28,7 +28,7 @@ func BenchmarkOutreach(b *testing.B) {
 	b.Cleanup(func() { s.Close() })
 	o := &outreachBench{b: b, org: newTenant(b, s, "Large", 60), random: rand.New(rand.NewPCG(5, 6)), client: &http.Client{}}
 	o.contacts = load(b, s, o.org, size(b), 1)
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	server := httptest.NewServer(s.API)

@@ -30,7 +30,7 @@ func BenchmarkPreview(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	m := &previews{b: b, s: s, org: newTenant(b, s, "Market", 0).id}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
+	"prospector/internal/filter"
 	"prospector/internal/service"
 	"prospector/store"
 )
@@ -82,9 +83,17 @@ type lists struct {
 	buf  []byte
 }
 
-// page answers a plan and writes its envelope.
-func (l *lists) page(p *index.Plan) {
-	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, func(*index.Customs) (*index.Plan, error) { return p, nil }, func(page index.Page) error {
+// page reads the page of a plan and writes its envelope.
+func (l *lists) page(p *filter.Plan) { l.query(queryOf(p)) }
+
+// queryOf returns a query that has been compiled already.
+func queryOf(p *filter.Plan) index.Query {
+	return func(*store.Tx, *filter.CustomFields) (*filter.Plan, error) { return p, nil }
+}
+
+// query reads the page of a query and writes its envelope.
+func (l *lists) query(q index.Query) {
+	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, q, func(page index.Page) error {
 		l.envelope(page.Records)
 		return nil
 	})
@@ -94,8 +103,8 @@ func (l *lists) page(p *index.Plan) {
 }
 
 // kept answers a plan and keeps the records.
-func (l *lists) kept(p *index.Plan) (records [][]byte, total int) {
-	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, func(*index.Customs) (*index.Plan, error) { return p, nil }, func(page index.Page) error {
+func (l *lists) kept(p *filter.Plan) (records [][]byte, total int) {
+	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, queryOf(p), func(page index.Page) error {
 		for _, r := range page.Records {
 			records = append(records, bytes.Clone(r))
 		}

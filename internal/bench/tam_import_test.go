@@ -26,7 +26,7 @@ func BenchmarkTAMImport(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	server := httptest.NewServer(s.API)
@@ -153,7 +153,7 @@ func (m *marketBodies) send(b *testing.B, s *service.Service, server *httptest.S
 	bodies = recordBatches(b, m.people)
 	start = time.Now()
 	sendBatches(b, server, t, "contacts", bodies)
-	if err := s.Index.Settle(); err != nil {
+	if err := s.Index.Flush(); err != nil {
 		b.Fatal(err)
 	}
 	return took + time.Since(start)

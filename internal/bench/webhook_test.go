@@ -147,7 +147,7 @@ func (d *deliveries) tenant() tenant {
 
 // settle waits until nothing goes on, and sees that every delivery is written down.
 func (d *deliveries) settle() {
-	if err := d.s.Index.Settle(); err != nil {
+	if err := d.s.Index.Flush(); err != nil {
 		d.b.Fatal(err)
 	}
 	if pending, err := d.s.Webhooks.Pending(); err != nil || pending > 0 {

@@ -20,6 +20,7 @@ import (
 	bleve "github.com/blevesearch/bleve_index_api"
 	"github.com/google/uuid"
 
+	"prospector/internal/filter"
 	"prospector/internal/service"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -82,11 +83,11 @@ func (x *bareBleve) write(b *testing.B, ids []uuid.UUID) time.Duration {
 			if err != nil {
 				return err
 			}
-			doc, err := x.l.kind.Document(id, public)
+			row, err := x.l.kind.Row(filter.NoCustomFields, id, public)
 			if err != nil {
 				return err
 			}
-			batch.Update(doc)
+			batch.Update(newBareDocument(x.l.kind.Kind, row))
 		}
 		return nil
 	})
@@ -149,7 +150,7 @@ func measureUpdates(b *testing.B, s *service.Service, t tenant, l *lists, ids []
 				b.Fatal(err)
 			}
 			bursts[i] = append(bursts[i], burst/time.Since(start).Seconds())
-			if err := s.Index.Settle(); err != nil {
+			if err := s.Index.Flush(); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -183,7 +184,7 @@ func measureUpdates(b *testing.B, s *service.Service, t tenant, l *lists, ids []
 			b.Fatal(err)
 		}
 		rate[way.name] = float64(count.Load()) / sustained.Seconds()
-		if err := s.Index.Settle(); err != nil {
+		if err := s.Index.Flush(); err != nil {
 			b.Fatal(err)
 		}
 		fmt.Printf("sustained for %s %s: %.0f/s; 10 lists/s beside it, p50 and p99:", sustained, way.name, rate[way.name])

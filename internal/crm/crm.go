@@ -7,7 +7,7 @@ package crm
 import (
 	"github.com/google/uuid"
 
-	"prospector/index"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/store"
 )
@@ -26,7 +26,7 @@ type CRM struct {
 
 	hooks  Hooks
 	set    *record.Set
-	custom *store.Derived[map[string]*index.Customs]
+	custom *store.Derived[map[string]*filter.CustomFields]
 }
 
 // Hooks let other features react to changes of records, in the same transaction. An error undoes

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -138,24 +138,24 @@ func (c *CRM) checkRemoved(tx *store.Tx, before, after *Field) error {
 }
 
 // customs returns the custom fields of an entity in the transaction's organization.
-func (c *CRM) customs(tx *store.Tx, entity string) (*index.Customs, error) {
+func (c *CRM) customs(tx *store.Tx, entity string) (*filter.CustomFields, error) {
 	byEntity, err := c.custom.Of(tx)
 	if customs := byEntity[entity]; customs != nil {
 		return customs, nil
 	}
-	return index.NoCustoms, err
+	return filter.NoCustomFields, err
 }
 
 // readFields returns the custom fields of the transaction's organization by entity.
-func (c *CRM) readFields(tx *store.Tx) (map[string]*index.Customs, error) {
+func (c *CRM) readFields(tx *store.Tx) (map[string]*filter.CustomFields, error) {
 	fields := map[Entity][]shape.CustomField{}
 	err := c.Fields.Table.Scan(tx, func(d store.Doc[Field]) (bool, error) {
 		fields[d.Record.Entity] = append(fields[d.Record.Entity], d.Record.Custom())
 		return true, nil
 	})
-	byEntity := map[string]*index.Customs{}
+	byEntity := map[string]*filter.CustomFields{}
 	for entity, list := range fields {
-		byEntity[string(entity)] = index.NewCustoms(list)
+		byEntity[string(entity)] = filter.NewCustomFields(list)
 	}
 	return byEntity, err
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -43,7 +43,7 @@ func (c *CRM) viewRules() record.Rules[AccountView] {
 			}
 			customs, err := c.Accounts.List.Customs(tx)
 			if err == nil {
-				index.CheckFilter(c.Accounts.List, customs, v.FilteringRules, "filtering_rules", p)
+				filter.Check(c.Accounts.List.Kind, customs, v.FilteringRules, "filtering_rules", p)
 			}
 			return err
 		},

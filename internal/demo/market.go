@@ -11,6 +11,7 @@ import (
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/internal/service"
 	"prospector/internal/shape"
@@ -95,7 +96,7 @@ func firstSelected(s *service.Service, org, preview uuid.UUID) (website string, 
 		} `json:"members"`
 	}
 	err = s.Store.View(org, func(tx *store.Tx) error {
-		answer, err := s.TAM.ReadMembers(tx, preview, tam.PageQuery{Page: 1, Size: 50, Filter: tam.MemberFilter{Kind: "company", Selected: &yes}})
+		answer, err := s.TAM.ReadMembers(tx, preview, tam.PageQuery{Page: 1, Size: filter.DefaultPageSize, Filter: tam.MemberFilter{Kind: "company", Selected: &yes}})
 		if err != nil {
 			return err
 		}

@@ -64,8 +64,8 @@ func FuzzCompile(f *testing.F) {
 // The rule tag of page_size has the limits that the constants name.
 func TestPageLimits(t *testing.T) {
 	f := shape.Of[PageLimit]().Field("page_size")
-	if f.Default != fmt.Sprint(DefaultPageSize) || f.MaxNum == nil || *f.MaxNum != MaxPageSize {
-		t.Errorf("page_size has the default %s and the maximum %v", f.Default, f.MaxNum)
+	if f.Default != fmt.Sprint(DefaultPageSize) || f.Max == nil || *f.Max != MaxPageSize {
+		t.Errorf("page_size has the default %s and the maximum %v", f.Default, f.Max)
 	}
 }
 

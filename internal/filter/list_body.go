@@ -11,7 +11,7 @@ const (
 
 // PageLimit is the page_size parameter. Every paged request embeds it.
 type PageLimit struct {
-	PageSize int `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of entries on a page."`
+	PageSize int `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of entries per page."`
 }
 
 // ListBody is the body of a list request.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -34,7 +34,7 @@ type house struct {
 	set     *record.Set
 	groups  *record.Kind[group]
 	guests  *record.Kind[guest]
-	customs *index.Customs
+	customs *filter.CustomFields
 }
 
 var errBroken = errors.New("the hook is broken")
@@ -42,7 +42,7 @@ var errBroken = errors.New("the hook is broken")
 // newHouse has a hook that writes a job for each event, and refuses some, after it has.
 func newHouse(t *testing.T, committed func(changed map[string]uint64)) *house {
 	t.Helper()
-	h := &house{t: t, org: uuid.New(), set: &record.Set{}, customs: index.NoCustoms}
+	h := &house{t: t, org: uuid.New(), set: &record.Set{}, customs: filter.NoCustomFields}
 	opt := store.Options{Events: func(tx *store.Tx, e store.Event) error {
 		if _, err := tx.Enqueue(e.Trigger, tx.Now(), string(e.Data)); err != nil {
 			return err
@@ -67,7 +67,7 @@ func newHouse(t *testing.T, committed func(changed map[string]uint64)) *house {
 			t.Error(err)
 		}
 	})
-	customs := func(*store.Tx, string) (*index.Customs, error) { return h.customs, nil }
+	customs := func(*store.Tx, string) (*filter.CustomFields, error) { return h.customs, nil }
 	h.groups = record.Add(h.set, record.Rules[group]{Object: "group", Entity: "groups", Silent: true})
 	h.guests = record.Add(h.set, record.Rules[guest]{Object: "guest", Entity: "guests", Customs: customs, Match: map[string]func(string) string{
 		"email": func(s string) string { return strings.TrimPrefix(shape.Fold(s), "mailto:") },

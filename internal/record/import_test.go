@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
@@ -66,12 +66,12 @@ type office struct {
 	firms   *record.Kind[firm]
 	labels  *record.Kind[label]
 	leads   *record.Kind[lead]
-	customs *index.Customs
+	customs *filter.CustomFields
 }
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
-	o := &office{t: t, org: uuid.New(), set: &record.Set{}, customs: index.NoCustoms}
+	o := &office{t: t, org: uuid.New(), set: &record.Set{}, customs: filter.NoCustomFields}
 	var err error
 	if o.st, err = store.Open(t.TempDir(), store.Options{}); err != nil {
 		t.Fatal(err)
@@ -88,8 +88,8 @@ func newOffice(t *testing.T) *office {
 	}{{shape.TypeText, nil}, {shape.TypeNumber, nil}, {shape.TypeBoolean, nil}, {shape.TypeDate, nil}, {shape.TypeEnum, []string{"gold", "=1"}}, {shape.TypeMulti, []string{"red", "deep blue", "-1"}}} {
 		fields = append(fields, shape.NewCustomField(uuid.New(), string(f.typ), string(f.typ), f.typ, f.allowed))
 	}
-	o.customs = index.NewCustoms(fields)
-	customs := func(*store.Tx, string) (*index.Customs, error) { return o.customs, nil }
+	o.customs = filter.NewCustomFields(fields)
+	customs := func(*store.Tx, string) (*filter.CustomFields, error) { return o.customs, nil }
 	domain := func(s string) string { d, _ := shape.Domain(s); return d }
 	o.firms = record.Add(o.set, record.Rules[firm]{Object: "firm", Entity: "firms", Match: map[string]func(string) string{"website": domain}})
 	named := func(name, object string) []byte {

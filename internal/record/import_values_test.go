@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 )
 
@@ -211,7 +211,7 @@ func TestImportPadded(t *testing.T) {
 	field := func(typ shape.Type) shape.CustomField {
 		return shape.NewCustomField(uuid.New(), "padded_"+string(typ), "Padded", typ, []string{" padded ", "plain"})
 	}
-	o.customs = index.NewCustoms([]shape.CustomField{field(shape.TypeEnum), field(shape.TypeMulti)})
+	o.customs = filter.NewCustomFields([]shape.CustomField{field(shape.TypeEnum), field(shape.TypeMulti)})
 	o.imports("email,custom_field_padded_enum,custom_field_padded_multi\na@x.example, padded ,plain| padded \nb@x.example, plain , plain|plain\n", "", "++")
 	o.has("a@x.example", `{"custom_field_padded_enum": " padded ", "custom_field_padded_multi": ["plain", " padded "]}`)
 	o.has("b@x.example", `{"custom_field_padded_enum": "plain", "custom_field_padded_multi": ["plain"]}`)

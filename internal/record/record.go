@@ -14,6 +14,7 @@ import (
 
 	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -77,7 +78,7 @@ type Rules[T any] struct {
 	CheckReference func(rec *T, object string) string
 	// Customs returns the custom fields that an entity has in the organization of the transaction.
 	// It is required if T embeds shape.Custom.
-	Customs func(tx *store.Tx, entity string) (*index.Customs, error)
+	Customs func(tx *store.Tx, entity string) (*filter.CustomFields, error)
 }
 
 // Kind is a kind of record with its table and its lists.
@@ -147,9 +148,9 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	if k.shape.Field(externalID) != nil {
 		unique = append(unique, externalIDs(k.textField(externalID)))
 	}
-	var customs func(*store.Tx) (*index.Customs, error)
+	var customs func(*store.Tx) (*filter.CustomFields, error)
 	if k.shape.HasCustom() {
-		customs = func(tx *store.Tx) (*index.Customs, error) { return r.Customs(tx, r.Entity) }
+		customs = func(tx *store.Tx) (*filter.CustomFields, error) { return r.Customs(tx, r.Entity) }
 		keys = append(keys, store.Key[T]{Name: customKey, Of: k.customKeys})
 	}
 	k.Table = store.NewTable(r.Entity, unique, keys)

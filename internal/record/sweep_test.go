@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -304,7 +304,7 @@ func TestForgetField(t *testing.T) {
 	field := func(n byte, typ shape.Type, allowed ...string) shape.CustomField {
 		return shape.NewCustomField(uuid.UUID{n}, "x", "X", typ, allowed)
 	}
-	use := func(fields ...shape.CustomField) { h.customs = index.NewCustoms(fields) }
+	use := func(fields ...shape.CustomField) { h.customs = filter.NewCustomFields(fields) }
 	forget := func(f shape.CustomField) {
 		t.Helper()
 		h.write(func(tx *store.Tx) error { return h.set.RemoveCustomField(tx, "guests", &f) })

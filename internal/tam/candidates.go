@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/catalog"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
 // candidates gives the companies that a request is about, in its order: step 1 of the selection.
 func (t *TAM) candidates(r *PreviewRequest, named resolved) ([]uuid.UUID, error) {
-	ids, _, err := t.index.Select(catalog.Org, t.catalog.CompanyList, func(cs *index.Customs) (*index.Plan, error) {
+	ids, _, err := t.index.Select(catalog.Org, t.catalog.CompanyList, func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		var p fault.Problems
-		plan := index.CompileSelection(t.catalog.CompanyList, cs, r.selection(named, &p), &p)
+		plan := filter.CompileSelection(t.catalog.CompanyList.Kind, cs, r.selection(named, &p), &p)
 		return plan, p.Err()
 	}, r.search().MaxCandidates)
 	return ids, err

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
+	"prospector/internal/filter"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -164,14 +164,14 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 	checkKeywords(body, "contact_filters", "include_keywords", p)
 	checkKeywords(body, "contact_filters", "exclude_keywords", p)
 	checkKeywords(body, "search_input", "title_search", p)
-	index.CompileSelection(t.catalog.CompanyList, index.NoCustoms, r.selection(named, p), p)
+	filter.CompileSelection(t.catalog.CompanyList.Kind, filter.NoCustomFields, r.selection(named, p), p)
 	return named, t.findQualifier(tx, r, &named, p)
 }
 
 // fitsCompanies tells whether the rules of a view can be used for companies, and notes why not.
 func (t *TAM) fitsCompanies(view *crm.AccountView, path string, p *fault.Problems) bool {
 	var unfit fault.Problems
-	index.CheckFilter(t.catalog.CompanyList, index.NoCustoms, view.FilteringRules, "filtering_rules", &unfit)
+	filter.Check(t.catalog.CompanyList.Kind, filter.NoCustomFields, view.FilteringRules, "filtering_rules", &unfit)
 	for _, d := range unfit.Details() {
 		p.Add(fault.InvalidFilter, path, "names the view %q, whose %s %s", view.Name, d.Path, d.Message)
 	}
@@ -229,15 +229,15 @@ func eachWithOperators(items []shape.Value) []shape.Value {
 }
 
 // selection is the companies that the request is about. What is wrong with its sorting rules is noted.
-func (r *PreviewRequest) selection(named resolved, p *fault.Problems) index.Selection {
+func (r *PreviewRequest) selection(named resolved, p *fault.Problems) filter.Selection {
 	in := r.search()
-	s := index.Selection{Filters: []index.FilterAt{
+	s := filter.Selection{Filters: []filter.FilterAt{
 		{Path: "company_filters.filtering_rules", Filter: r.CompanyFilters.FilteringRules},
 		{Path: "search_input.filtering_rules", Filter: in.FilteringRules},
 	}}
 	searches := []*crm.SearchRule{r.CompanyFilters.SearchingRule, in.SearchingRule}
 	for _, view := range named.Views {
-		s.Filters = append(s.Filters, index.FilterAt{Path: view.Path, Filter: view.Filters})
+		s.Filters = append(s.Filters, filter.FilterAt{Path: view.Path, Filter: view.Filters})
 		searches = append(searches, view.Search)
 	}
 	for _, search := range searches {
@@ -248,9 +248,9 @@ func (r *PreviewRequest) selection(named resolved, p *fault.Problems) index.Sele
 	s.Sort = sortRules(in.SortingRules, "search_input.sorting_rules", p)
 	if field := groupingField(in.GroupingRule, "search_input.grouping_rule", p); field != "" {
 		if len(s.Sort) == 0 { // else the groups alone would say how it is sorted
-			s.Sort = []index.SortAt{{Field: "name"}}
+			s.Sort = []filter.SortAt{{Field: "name"}}
 		}
-		s.Sort = append([]index.SortAt{{Path: "search_input.grouping_rule.field", Field: field}}, s.Sort...)
+		s.Sort = append([]filter.SortAt{{Path: "search_input.grouping_rule.field", Field: field}}, s.Sort...)
 	}
 	return s
 }
@@ -278,7 +278,7 @@ func groupingField(given shape.Value, path string, p *fault.Problems) string {
 }
 
 // sortRules reads sorting rules: { field, direction }, or the field as a text, with - before it for descending.
-func sortRules(given shape.Value, path string, p *fault.Problems) []index.SortAt {
+func sortRules(given shape.Value, path string, p *fault.Problems) []filter.SortAt {
 	bad := func(at, format string, args ...any) { p.Add(fault.InvalidSort, at, format, args...) }
 	if given.Kind != shape.List {
 		if given.Kind != shape.Absent && given.Kind != shape.Null {
@@ -286,10 +286,10 @@ func sortRules(given shape.Value, path string, p *fault.Problems) []index.SortAt
 		}
 		return nil
 	}
-	var rules []index.SortAt
+	var rules []filter.SortAt
 	for i, item := range given.Items {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		rule := index.SortAt{Path: at}
+		rule := filter.SortAt{Path: at}
 		switch item.Kind {
 		case shape.String:
 			rule.Field, rule.Desc = strings.CutPrefix(item.Text, "-")
