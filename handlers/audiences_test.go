@@ -184,7 +184,7 @@ func TestAudienceRefusals(t *testing.T) {
 	for _, c := range []struct{ body, path, message string }{
 		{`{"name": null}`, "name", "required"}, {`{"name": ""}`, "name", "required"}, {`{"name": "  "}`, "name", "must not be blank"},
 		{`{"name": "` + strings.Repeat("a", 256) + `"}`, "name", "must be at most 255 characters"}, {`{"name": ["x"]}`, "name", "must be a string"},
-		{`{"status": "paused"}`, "status", "must be one of active, archived"}, {`{"status": "Active"}`, "status", "must be one of"}, {`{"status": 1}`, "status", "must be a string"},
+		{`{"status": "paused"}`, "status", `"paused" is not one of: active, archived`}, {`{"status": "Active"}`, "status", `"Active" is not one of: `}, {`{"status": 1}`, "status", "must be a string"},
 		{`{"type": "dynamic"}`, "type", "read-only field"}, {`{"type": null}`, "type", "read-only field"}, {`{"contact_count": 2}`, "contact_count", "read-only field"},
 		{`{"contact_count": "1"}`, "contact_count", "read-only field"}, {`{"id": "` + nobodyID + `"}`, "id", "read-only field"}, {`{"updated_at": "2026-03-03T09:00:00Z"}`, "updated_at", "read-only field"},
 		{`{"contact_ids": ["` + mine + `"]}`, "contact_ids", "unknown field"}, {`{"colour": 1}`, "colour", "unknown field"},

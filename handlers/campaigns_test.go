@@ -168,7 +168,7 @@ func TestBadCampaigns(t *testing.T) {
 		{"name", `"` + strings.Repeat("ü", 256) + `"`, "name: must be at most 255 characters", ""},
 		{"name", `"a\u0000"`, "name: must not contain NUL characters", ""},
 		{"status", `"running"`, "status: \"running\" is not one of: draft, active, paused, completed, archived", ""},
-		{"status", `"Active"`, "status: must be one of", ""},
+		{"status", `"Active"`, `status: "Active" is not one of: `, ""},
 		{"status", `1`, "status: must be a string", ""},
 		{"prioritized", `"true"`, "prioritized: \"true\" is not true or false", ""},
 		{"prioritized", `1`, "prioritized: must be true or false", ""},

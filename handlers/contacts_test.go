@@ -139,8 +139,8 @@ func TestBadContacts(t *testing.T) {
 	org.Write.Post("/v1/contacts", `{"title": 1, "email": "x", "scoring": {"heat_score": "x"}, "nope": null}`).Is(422, `{"error": {
 		"code": "validation_failed", "message": "title: must be a string", "details": [
 			{"path": "title", "message": "must be a string"},
-			{"path": "email", "message": "must be an email address such as ada@acme.example"},
-			{"path": "scoring.heat_score", "message": "must be one of hot, warm, cold"},
+			{"path": "email", "message": "\"x\" is not an email address"},
+			{"path": "scoring.heat_score", "message": "\"x\" is not one of: hot, warm, cold"},
 			{"path": "nope", "message": "unknown field"}]}}`)
 
 	if org.Dump() != before {

@@ -21,11 +21,11 @@ import (
 // customTypes are the six types, with the members that a field of it needs, values in ascending order, and a value that it refuses.
 var customTypes = []struct{ dataType, typ, more, low, high, bad, message string }{
 	{"text", "text", ``, `"Apple pie"`, `"banana = split"`, `7`, ": must be a string"},
-	{"number", "number", ``, `-2.5`, `1e3`, `"7"`, ": must be a number"},
-	{"boolean", "boolean", ``, `false`, `true`, `"true"`, ": must be true or false"},
-	{"date", "date", ``, `"2026-01-31"`, `"2026-02-28"`, `"2026-02-29"`, ": must be a date such as"},
-	{"enum", "enum", `, "allowed_values": ["a b", "c"]`, `"a b"`, `"c"`, `"C"`, ": must be one of a b, c"},
-	{"multi_select", "multi", `, "allowed_values": ["x", "y", "z"]`, `["y", "x"]`, `["z"]`, `["x", "q"]`, "[1]: must be one of x, y, z"},
+	{"number", "number", ``, `-2.5`, `1e3`, `"7"`, `: "7" is not a number`},
+	{"boolean", "boolean", ``, `false`, `true`, `"true"`, `: "true" is not true or false`},
+	{"date", "date", ``, `"2026-01-31"`, `"2026-02-28"`, `"2026-02-29"`, `: "2026-02-29" is not a date such as`},
+	{"enum", "enum", `, "allowed_values": ["a b", "c"]`, `"a b"`, `"c"`, `"C"`, `: "C" is not one of: a b, c`},
+	{"multi_select", "multi", `, "allowed_values": ["x", "y", "z"]`, `["y", "x"]`, `["z"]`, `["x", "q"]`, `[1]: "q" is not one of: x, y, z`},
 }
 
 // newField makes a custom field.
@@ -206,7 +206,7 @@ func TestFieldRules(t *testing.T) {
 	for _, c := range []struct{ body, message string }{
 		{`{"key": "x", "data_type": "text"}`, "entity: required"},
 		{`{"entity": "tags", "key": "x", "data_type": "text"}`, "entity: \"tags\" is not one of: accounts, contacts, opportunities, tasks, meetings"},
-		{`{"entity": "account", "key": "x", "data_type": "text"}`, "entity: must be one of"},
+		{`{"entity": "account", "key": "x", "data_type": "text"}`, `entity: "account" is not one of: `},
 		{`{"entity": "contacts", "data_type": "text"}`, "key: required"},
 		{`{"entity": "contacts", "key": "", "data_type": "text"}`, "key: required"},
 		{`{"entity": "contacts", "key": "X", "data_type": "text"}`, "key: must be a lower-case letter and up to 62"},
@@ -298,7 +298,7 @@ func TestAllowedValues(t *testing.T) {
 				t.Error(string(res.Body))
 			}
 			lose(`["c", "a"]`).Is(200)
-			org.Write.Patch("/v1/"+entity+"/"+second, "{"+value("b")+"}").Fails(422, "validation_failed", "must be one of c, a")
+			org.Write.Patch("/v1/"+entity+"/"+second, "{"+value("b")+"}").Fails(422, "validation_failed", `"b" is not one of: c, a`)
 			lose(`["d", "c", "a"]`).Is(200)
 			org.Write.Patch("/v1/"+entity+"/"+second, "{"+value("d")+"}").Is(200)
 			lose(`["d", "c"]`).Is(200)
@@ -338,11 +338,11 @@ func TestListFields(t *testing.T) {
 	}
 	for query, message := range map[string]string{
 		"?entity=tags":               `entity: "tags" is not one of: accounts, contacts, opportunities, tasks, meetings`,
-		"?entity=Tasks":              "entity: must be one of",
+		"?entity=Tasks":              `entity: "Tasks" is not one of: `,
 		"?entity=tasks&entity=tasks": "entity: given more than once",
 		"?entity=tasks&page=1":       "page: unknown query parameter",
 		"?entity=%zz":                "query: malformed",
-		"?entity=accounts%20":        "entity: must be one of",
+		"?entity=accounts%20":        `entity: "accounts " is not one of: `,
 	} {
 		t.Run(query, func(t *testing.T) {
 			org.Read.In(t).Get("/v1/fields"+query).Fails(422, "validation_failed", message)

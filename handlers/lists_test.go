@@ -248,8 +248,8 @@ func TestBadFilters(t *testing.T) {
 		})
 	}
 	for body, message := range map[string]string{
-		`{"page": 0}`: "page: must be at least 1", `{"page": "1"}`: "page: must be an integer", `{"page_size": 501}`: "page_size: must be between 1 and 500",
-		`{"page_size": 0}`: "page_size: must be between 1 and 500", `{"page_size": 1.5}`: "page_size: must be an integer", `{"sort": 1}`: "sort: must be a string",
+		`{"page": 0}`: "page: must be at least 1", `{"page": "1"}`: `page: "1" is not an integer`, `{"page_size": 501}`: "page_size: must be between 1 and 500",
+		`{"page_size": 0}`: "page_size: must be between 1 and 500", `{"page_size": 1.5}`: "page_size: 1.5 is not an integer", `{"sort": 1}`: "sort: must be a string",
 		`{"search": ["x"]}`: "search: must be a string", `{"filter": []}`: "filter: unknown field",
 	} {
 		t.Run(message, func(t *testing.T) {
@@ -258,8 +258,8 @@ func TestBadFilters(t *testing.T) {
 	}
 	// All at once: the problems of the form, of the sort and of the filters.
 	org.Read.Post("/v1/accounts/list", `{"page": 0, "sort": "x", "filters": [{"field": "x", "condition": "is", "value": 1}, {"field": "name", "condition": "y"}]}`).
-		Is(422, `{"error": {"code": "validation_failed", "message": "page: must be at least 1", "details": [
-			{"path": "page", "message": "must be at least 1"},
+		Is(422, `{"error": {"code": "validation_failed", "message": "page: must be at least 1, not 0", "details": [
+			{"path": "page", "message": "must be at least 1, not 0"},
 			{"path": "sort", "message": "<any>"},
 			{"path": "filters[0].field", "message": "<any>"},
 			{"path": "filters[1].condition", "message": "<any>"}]}}`)

@@ -57,7 +57,7 @@ func TestBadOpportunities(t *testing.T) {
 	org.Write.Post("/v1/opportunities", fmt.Sprintf(`{"account_id": %q}`, account)).Fails(422, "validation_failed", "name: required")
 	org.Write.Post("/v1/opportunities", `{"name": "Printers"}`).Fails(422, "validation_failed", "account_id: required")
 	org.Write.Post("/v1/opportunities", `{"name": "", "account_id": null, "stage": "maybe"}`).Is(422, `{"error": {"code": "validation_failed", "message": "<any>", "details": [
-		{"path": "stage", "message": "must be one of prospecting, qualification, proposal, negotiation, won, lost"},
+		{"path": "stage", "message": "\"maybe\" is not one of: prospecting, qualification, proposal, negotiation, won, lost"},
 		{"path": "name", "message": "required"}, {"path": "account_id", "message": "required"}]}}`)
 	refused(t, org, "opportunities", account, id, []refusal{
 		{"name", `null`, "name: required"},

@@ -79,10 +79,10 @@ func TestTemplateBounds(t *testing.T) {
 	}
 	// Steps and transitions with one member that is not as it should be.
 	for _, c := range []struct{ member, want string }{
-		{`"index": -1`, "index: must be between 0 and"}, {`"index": 1.5`, "index: must be an integer"}, {`"index": "1"`, "index: must be an integer"}, {`"index": null`, "index: required"}, {`"index": 1e9`, "index: must be between"},
-		{`"day": -1`, "day: must be between 0 and 365"}, {`"day": 366`, "day: must be between 0 and 365"}, {`"day": 0.5`, "day: must be an integer"}, {`"day": true`, "day: must be an integer"},
-		{`"hour": -1`, "hour: must be between 0 and 23"}, {`"hour": 24`, "hour: must be between 0 and 23"}, {`"hour": "9"`, "hour: must be an integer"},
-		{`"type": null`, "type: required"}, {`"type": ""`, "type: required"}, {`"type": "email"`, "type: must be one of auto_email, manual_email, auto_linkedin_connection, auto_linkedin_message, call, task, gift"}, {`"type": "CALL"`, "type: must be one of"},
+		{`"index": -1`, "index: must be between 0 and"}, {`"index": 1.5`, "index: 1.5 is not an integer"}, {`"index": "1"`, `index: "1" is not an integer`}, {`"index": null`, "index: required"}, {`"index": 1e9`, "index: must be between"},
+		{`"day": -1`, "day: must be between 0 and 365"}, {`"day": 366`, "day: must be between 0 and 365"}, {`"day": 0.5`, "day: 0.5 is not an integer"}, {`"day": true`, "day: must be an integer"},
+		{`"hour": -1`, "hour: must be between 0 and 23"}, {`"hour": 24`, "hour: must be between 0 and 23"}, {`"hour": "9"`, `hour: "9" is not an integer`},
+		{`"type": null`, "type: required"}, {`"type": ""`, "type: required"}, {`"type": "email"`, `type: "email" is not one of: auto_email, manual_email, auto_linkedin_connection, auto_linkedin_message, call, task, gift`}, {`"type": "CALL"`, `type: "CALL" is not one of: `},
 		{`"id": 7`, "id: must be a string"}, {`"id": "a b"`, "id: must be 1 to 100 letters"}, {`"id": "ü"`, "id: must be 1 to 100 letters"}, {`"id": "` + strings.Repeat("x", 101) + `"`, "id: must "},
 		{`"title": ` + long(256), "title: must be at most 255 characters"}, {`"gift_id": ` + long(256), "gift_id: must be at most 255 characters"}, {`"gift_id": 7`, "gift_id: must be a string"},
 		{`"subject": ` + long(999), "subject: must be at most 998 characters"}, {`"subject": "a\nBcc: b@x.example"`, "subject: must be a single line"}, {`"subject": "a\r"`, "subject: must be a single line"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 	"prospector/store"
 )
 
-// guest has all that a batch is about: it is found by two fields, has tags, and cannot be without a name.
+// guest has the properties that batches depend on: two match fields, tags and a required name.
 type guest struct {
 	record.Head
 	Name       string       `json:"name" rule:"required,maxlen=20"`
@@ -26,7 +27,7 @@ type guest struct {
 	Custom     shape.Custom `json:",embed"`
 }
 
-// house is a store with kinds in it.
+// house is a store with two kinds.
 type house struct {
 	t       *testing.T
 	st      *store.Store
@@ -37,9 +38,10 @@ type house struct {
 	customs *filter.CustomFields
 }
 
-var errBroken = errors.New("the hook is broken")
+var errBroken = errors.New("the hook failed")
 
-// newHouse has a hook that writes a job for each event, and refuses some, after it has.
+// newHouse returns a house whose event hook enqueues a job for each event, and then refuses some
+// events.
 func newHouse(t *testing.T, committed func(changed map[string]uint64)) *house {
 	t.Helper()
 	h := &house{t: t, org: uuid.New(), set: &record.Set{}, customs: filter.NoCustomFields}
@@ -89,7 +91,7 @@ func (h *house) read(fn func(tx *store.Tx) error) {
 	}
 }
 
-// verify finds what the tables and their keys and logs disagree about.
+// verify checks the tables against their keys and logs.
 func (h *house) verify() {
 	h.t.Helper()
 	h.read(func(tx *store.Tx) error {
@@ -116,7 +118,7 @@ func (h *house) newGuest(body string) (d store.Doc[guest]) {
 	return d
 }
 
-// batch puts the records of a body.
+// batch runs a batch with the records of a body.
 func (h *house) batch(match, body string) ([]record.Outcome, error) {
 	h.t.Helper()
 	var items []record.Item[guest]
@@ -141,7 +143,7 @@ func (h *house) get(id uuid.UUID) (g guest) {
 	return g
 }
 
-// kept lists the events that were written down, by their trigger and the name in them.
+// kept lists the stored events as trigger and name.
 func (h *house) kept() (list []string) {
 	h.t.Helper()
 	jobs, _, err := h.st.Due(h.st.Now(), 10_000, nil)
@@ -247,7 +249,7 @@ func TestBatch(t *testing.T) {
 	wantEvents := []string{"guest.updated first 2", "guest.created new", "guest.updated new 2", "guest.created good", "guest.created free", "guest.updated second 2",
 		"guest.created no email", "guest.created no email", "guest.created no email", "guest.created null id", "guest.created kept",
 		"guest.updated first 2", "guest.updated first 2"}
-	if kept := h.kept()[before:]; fmt.Sprint(kept) != fmt.Sprint(wantEvents) {
+	if kept := h.kept()[before:]; !slices.Equal(kept, wantEvents) {
 		t.Errorf("events %q\nwant   %q", kept, wantEvents)
 	}
 	h.read(func(tx *store.Tx) error {
@@ -262,10 +264,10 @@ func TestBatch(t *testing.T) {
 	h.verify()
 }
 
-// TestBatchByExternalID finds by what is unique, in whatever case it is written.
+// TestBatchByExternalID checks that external ids match regardless of case.
 func TestBatchByExternalID(t *testing.T) {
 	h := newHouse(t, nil)
-	if fields := h.guests.MatchFields(); fmt.Sprint(fields) != "[email external_id]" {
+	if fields := h.guests.MatchFields(); !slices.Equal(fields, []string{"email", "external_id"}) {
 		t.Errorf("a batch can match on %v", fields)
 	}
 	old := h.newGuest(`{"name": "old", "external_id": "Ä-1", "email": "o@x"}`)
@@ -290,7 +292,7 @@ func TestBatchByExternalID(t *testing.T) {
 	h.verify()
 }
 
-// TestBatchTags edits the tags of records that there are, and takes the same body for those that there are not.
+// TestBatchTags edits the tags of existing records, and creates records from the same bodies.
 func TestBatchTags(t *testing.T) {
 	h := newHouse(t, nil)
 	a, b, c := h.newGroup("a"), h.newGroup("b"), h.newGroup("c")
@@ -330,8 +332,8 @@ func TestBatchTags(t *testing.T) {
 	h.verify()
 }
 
-// A failure that is nobody's fault is not one record's: nothing of the batch is kept.
-func TestABatchThatBreaks(t *testing.T) {
+// TestBatchFails checks that an internal error fails the whole batch, which then changes nothing.
+func TestBatchFails(t *testing.T) {
 	h := newHouse(t, nil)
 	h.newGuest(`{"name": "old"}`)
 	before, err := h.st.Dump(h.org)

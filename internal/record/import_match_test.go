@@ -22,7 +22,7 @@ func TestImportByID(t *testing.T) {
 		" "+other+" ,A@x.example,Bo\n"+
 		id+",nope,\n", "email",
 		"+~~", "3: Resource not found", "4: Resource not found", "5: Resource not found", `8: email: "nope" is not an email address`)
-	// The id wins over a match.
+	// The id takes precedence over a match.
 	o.has("a@x.example", `{"id": "`+id+`", "first_name": "Eve", "source": "api"}`)
 	o.has("A@x.example", `{"id": "`+other+`", "first_name": "Bo", "source": "api"}`)
 	o.has("c@x.example", `{"first_name": "Cy", "source": "csv"}`)
@@ -33,7 +33,8 @@ func TestImportByID(t *testing.T) {
 	}
 }
 
-// TestImportMatches: a row changes the oldest lead that has what it is matched on, also one of the same file.
+// TestImportMatches checks that a row updates the oldest lead with the same match value, including
+// leads from the same file.
 func TestImportMatches(t *testing.T) {
 	for _, c := range []struct{ match, old, same, other string }{
 		{"email", "Ada@x.example", " aDA@x.EXAMPLE ", "eve@x.example"},
@@ -61,14 +62,14 @@ func TestImportMatches(t *testing.T) {
 			t.Errorf("%s: %q", c.match, names)
 		}
 	}
-	// Without a match every row is a new one.
+	// Without a match field, every row creates a lead.
 	o := newOffice(t)
 	o.imports("email\na@x.example\na@x.example\n", "", "++")
-	// What another has is told.
+	// A value that another lead has is reported.
 	o.imports("email,external_id\nb@x.example,E\nc@x.example,e\na@x.example,e\n", "email", "+", `3: external_id: "e" is used by another record`, `4: external_id: "e" is used by another record`)
 }
 
-// TestImportManyOfOne: rows of one file are one lead over the borders of batches too.
+// TestImportManyOfOne checks that rows match leads created by earlier batches of the same file.
 func TestImportManyOfOne(t *testing.T) {
 	o := newOffice(t)
 	var b strings.Builder
@@ -99,7 +100,7 @@ func TestImportTags(t *testing.T) {
 		`4: tags[0]: is for another`,
 		`5: tags: "tepid" is neither an id nor a known name; tags: "mild" is neither an id nor a known name`,
 		`6: tags[0]: does not exist`)
-	// They are set, or edited, of a new lead as well.
+	// A new lead accepts tags, add_tags and remove_tags as well.
 	o.imports("email,add_tags,remove_tags\na@x.example,cold,Hot\nb@x.example,,hot\nc@x.example,"+cold+",\ne@x.example,hot|cold,vip guest\nf@x.example,tepid,\n", "email", "+~~~",
 		`6: add_tags: "tepid" is neither an id nor a known name`)
 	o.has("a@x.example", tags(vip, cold))
@@ -118,7 +119,7 @@ func TestImportTags(t *testing.T) {
 	o.imports("email,add_tags,remove_tags\na@x.example,hot,hot\n", "email", "", fmt.Sprintf("2: remove_tags: %s is also in add_tags", hot))
 }
 
-// TestImportReferences names a firm by its id, its website or its external id.
+// TestImportReferences refers to a firm by its id, website and external id.
 func TestImportReferences(t *testing.T) {
 	o := newOffice(t)
 	first := put(o, o.firms, `{"name": "First", "website": "acme.example", "external_id": "F-1"}`)
@@ -135,12 +136,12 @@ func TestImportReferences(t *testing.T) {
 	o.has("8@x.example", `{"firm_id": "`+first+`"}`)
 	o.imports(`{"email": "10@x.example", "firm_website": "acme.example"}`+"\n"+`{"email": "11@x.example", "firm_external_id": "x"}`, "", "+", `2: firm_external_id: none of the firms has "x"`)
 	o.has("10@x.example", `{"firm_id": "`+first+`"}`)
-	// One that is changed may be told so too.
+	// References of an existing lead can be changed in the same way.
 	o.imports("email,firm_external_id\n1@x.example,F-1\n", "email", "~")
 	o.has("1@x.example", `{"firm_id": "`+first+`"}`)
 }
 
-// TestImportNested sets a member of an object by its path, and leaves the others.
+// TestImportNested sets one member of a nested object and checks that the others stay.
 func TestImportNested(t *testing.T) {
 	o := newOffice(t)
 	o.imports("email,heat.score,Heat.Since\na@x.example,hot,2026-01-31\nb@x.example,,2026-01-31\nc@x.example,,\nd@x.example,tepid,soon\n", "", "+++",

@@ -25,7 +25,7 @@ type firm struct {
 	ExternalID shape.Text `json:"external_id"`
 }
 
-// label is for leads or for firms.
+// label is a tag for leads or for firms.
 type label struct {
 	record.Head
 	Name string `json:"name" rule:"required"`
@@ -37,7 +37,7 @@ type heat struct {
 	Since shape.Date `json:"since"`
 }
 
-// lead has a field of every type that a record can have.
+// lead has a field of every type.
 type lead struct {
 	record.Head
 	FirmID     uuid.NullUUID `json:"firm_id" rule:"ref=firms"`
@@ -57,7 +57,7 @@ type lead struct {
 	Custom     shape.Custom  `json:",embed"`
 }
 
-// office is a store whose leads are imported.
+// office is a store into which leads are imported.
 type office struct {
 	t       *testing.T
 	st      *store.Store
@@ -112,7 +112,7 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// put makes a record of a kind and gives its id.
+// put creates a record and returns its id.
 func put[T any](o *office, k *record.Kind[T], body string) string {
 	o.t.Helper()
 	var id uuid.UUID
@@ -175,8 +175,8 @@ func (o *office) load(text, match string, renamed map[string]string) (rows.Resul
 	return result, err
 }
 
-// imports imports a table and wants it to become of it what is said: "+" and "~" for each row that was added or updated, and what
-// is told of the others.
+// imports imports a table and compares the outcome: want has "+" and "~" for each added and updated
+// row, followed by the errors of the other rows.
 func (o *office) imports(text, match string, want ...string) rows.Result {
 	o.t.Helper()
 	r, err := o.load(text, match, nil)
@@ -198,7 +198,7 @@ func (o *office) told(text string, r rows.Result, want []string) {
 	}
 }
 
-// all are the leads in the order in which they were made.
+// all returns the leads in order of creation.
 func (o *office) all() (list []map[string]any) {
 	o.t.Helper()
 	err := o.st.View(o.org, func(tx *store.Tx) error {
@@ -214,7 +214,7 @@ func (o *office) all() (list []map[string]any) {
 	return list
 }
 
-// has wants the lead with the email, or the last one, to have the members.
+// has checks that the lead with the email, or the last one, has the members.
 func (o *office) has(email, want string) {
 	o.t.Helper()
 	var members map[string]any
@@ -237,7 +237,8 @@ func (o *office) has(email, want string) {
 	}
 }
 
-// TestImportColumns: a column is called like its field, or nearly so, or is mapped to it.
+// TestImportColumns checks that a column has the name of its field, a variant of it, or is mapped
+// to it.
 func TestImportColumns(t *testing.T) {
 	o := newOffice(t)
 	for header, field := range map[string]string{
@@ -252,13 +253,13 @@ func TestImportColumns(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	o.has("mapped@x.example", `{"first_name": "Ada", "custom_field_multi": ["red", "deep blue"]}`)
-	// A column that has the name of a field may be for another.
+	// A column with the name of one field can be mapped to another.
 	r, err = o.load("email,first_name\nother@x.example,555\n", "", map[string]string{"first_name": "phone"})
 	if err != nil || r.Added != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	o.has("other@x.example", `{"first_name": null, "phone": "555"}`)
-	// So may the members of JSON lines; one that not every line has is mapped as well.
+	// The same holds for JSON lines, also if not every line has the key.
 	r, err = o.load(`{"Mail": "json@x.example", "First Name": "J"}`+"\n"+`{"phone": "1"}`, "", map[string]string{"Mail": "email"})
 	if err != nil || r.Added != 2 || len(r.Warnings) != 0 {
 		t.Errorf("%+v, %v", r, err)
@@ -266,8 +267,8 @@ func TestImportColumns(t *testing.T) {
 	o.has("json@x.example", `{"first_name": "J"}`)
 }
 
-// TestImportMappedWins: of two columns for one field, the one that is mapped to it is meant: an export has both an id and an
-// external_id.
+// TestImportMappedWins checks that a mapped column takes precedence over one with the name of the
+// field: an export has both an id and an external_id.
 func TestImportMappedWins(t *testing.T) {
 	for _, text := range []string{"id,external_id,email\nID-1,,a@x.example\n", `{"id": "ID-1", "external_id": null, "email": "a@x.example"}`, `{"id": "ID-1", "external_id": "EX-1", "email": "a@x.example"}`, "id,external_id,email\nID-1,EX-1,a@x.example\n"} {
 		o := newOffice(t)
@@ -311,7 +312,7 @@ func TestImportBadColumns(t *testing.T) {
 	}
 }
 
-// TestImportWarnings: what is ignored is told once, whatever is in it.
+// TestImportWarnings checks that each ignored column is reported once.
 func TestImportWarnings(t *testing.T) {
 	o := newOffice(t)
 	want := []string{
@@ -332,14 +333,14 @@ func TestImportWarnings(t *testing.T) {
 		t.Errorf("%q", r.Warnings)
 	}
 	o.has("c@x.example", `{"source": "csv"}`)
-	// How a column is written does not matter, nor whether another takes its place.
+	// The spelling of a column does not matter, nor whether another column is mapped to its field.
 	r, err := o.load("Created At,email,Phone,Source,tel\nx,d@x.example,1,api,2\n", "", map[string]string{"tel": "phone"})
 	want = []string{`column "Created At" was ignored: the field is read-only`, `column "Phone" was ignored: another column is mapped to this field`, `column "Source" was ignored: the field is read-only`}
 	if err != nil || r.Added != 1 || !slices.Equal(r.Warnings, want) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	o.has("d@x.example", `{"phone": "2", "source": "csv"}`)
-	// Of many the first are told.
+	// Only the first of many are reported by name.
 	var b strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&b, `{"email": "e@x.example", "key %d": {"a": 1}, "key": 1, "heat": null}`+"\n", i)

@@ -12,7 +12,7 @@ import (
 	"prospector/internal/shape"
 )
 
-// csvCell quotes a cell.
+// csvCell returns a quoted cell.
 func csvCell(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
 
 func quote(v any) string {
@@ -23,7 +23,8 @@ func quote(v any) string {
 	return string(b)
 }
 
-// TestImportValues has, for each type, cells and what they say. A text in JSON says the same, unless it has spaces around it.
+// TestImportValues lists cells of each type with the resulting value or error. A string in JSON has
+// the same meaning, unless it has surrounding spaces.
 func TestImportValues(t *testing.T) {
 	o := newOffice(t)
 	for _, c := range []struct{ field, cell, want string }{
@@ -109,7 +110,8 @@ func TestImportValues(t *testing.T) {
 	}
 }
 
-// TestImportTrims: spaces around what has a form do not matter, and all that is wrong with a row is told, by field.
+// TestImportTrims checks that formatted values are trimmed, and that all problems of a row are
+// reported.
 func TestImportTrims(t *testing.T) {
 	o := newOffice(t)
 	put(o, o.labels, `{"name": "VIP", "for": "lead"}`)
@@ -122,7 +124,7 @@ func TestImportTrims(t *testing.T) {
 			`heat.since: "z" is not a date such as 2026-03-01; custom_field_number: "y" is not a number`)
 }
 
-// TestImportJSONValues has values that are no texts.
+// TestImportJSONValues covers values that are not strings.
 func TestImportJSONValues(t *testing.T) {
 	o := newOffice(t)
 	for _, c := range []struct{ members, want string }{
@@ -168,7 +170,8 @@ func TestImportJSONValues(t *testing.T) {
 	}
 }
 
-// TestImportLeaves: an empty cell, null and what is absent leave what is there, of a row that is found by its id or by a match.
+// TestImportLeaves checks that empty cells, null and absent members leave an existing lead
+// unchanged, whether it is found by its id or by a match.
 func TestImportLeaves(t *testing.T) {
 	o := newOffice(t)
 	tag, in := put(o, o.labels, `{"name": "VIP", "for": "lead"}`), put(o, o.firms, `{"name": "F"}`)
@@ -194,8 +197,9 @@ func TestImportLeaves(t *testing.T) {
 	}
 }
 
-// TestImportUnguards: the apostrophe that an export puts before what looks like a formula is taken away, in tables alone.
-func TestImportUnguards(t *testing.T) {
+// TestImportUnescapes checks that the apostrophe that an export puts before a formula is removed,
+// in CSV only.
+func TestImportUnescapes(t *testing.T) {
 	o := newOffice(t)
 	o.imports("email,first_name,phone,custom_field_text,custom_field_enum,custom_field_multi,ratio,external_id\n"+
 		"a@x.example,'=1+1,'+49 30,''tis,'=1,'-1|red,'-5,'@x\nb@x.example,'tis,'0049,' a,gold,red,1,''\n", "", "++")
@@ -205,7 +209,7 @@ func TestImportUnguards(t *testing.T) {
 	o.has("c@x.example", `{"first_name": "'=1+1"}`)
 }
 
-// TestImportPadded: a value that is allowed with spaces around it is found by them.
+// TestImportPadded checks that an allowed value with surrounding spaces is not trimmed.
 func TestImportPadded(t *testing.T) {
 	o := newOffice(t)
 	field := func(typ shape.Type) shape.CustomField {

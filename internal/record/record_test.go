@@ -1,7 +1,9 @@
 package record_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,8 +36,9 @@ func object(t *testing.T, body string) shape.Value {
 	return v
 }
 
-// TestEvents follows two kinds through their lives: each change of a caller's emits one event with the record as it is
-// answered, a clean-up and a change that changes nothing emit none, and the log has the names of the fields.
+// TestEvents checks that each change by a caller emits one event with the record as the API returns
+// it, that removing a reference and a change without effect emit none, and that the change log has
+// the names of the changed fields.
 func TestEvents(t *testing.T) {
 	var events []string
 	st, err := store.Open(t.TempDir(), store.Options{Events: func(_ *store.Tx, e store.Event) error {
@@ -90,7 +93,7 @@ func TestEvents(t *testing.T) {
 	})
 	wantEvents()
 	if self.Change != m.Change {
-		t.Error("an update without a change made a version")
+		t.Error("an update without a change created a new version")
 	}
 	do(func(tx *store.Tx) error { return groups.Delete(tx, g.ID, nil) })
 	wantEvents(fmt.Sprintf(`group.deleted {"id":"%s"}`, g.ID))
@@ -114,13 +117,15 @@ func TestEvents(t *testing.T) {
 			return true, nil
 		})
 	})
-	if err != nil || fmt.Sprint(log) != "[c[] u[name others] u[group] u[others] d[]]" {
-		t.Errorf("%v, %v", log, err)
+	want := []string{"c[]", "u[name others]", "u[group]", "u[others]", "d[]"}
+	if err != nil || !slices.Equal(log, want) {
+		t.Errorf("change log %q, want %q; error %v", log, want, err)
 	}
 }
 
-// A reference to nothing is a problem, at its place in the body, also among many and when it is the nil UUID.
-func TestReferencesToNothing(t *testing.T) {
+// TestReferencesThatDoNotExist checks that each invalid reference is reported with its path in the
+// body, including the nil UUID.
+func TestReferencesThatDoNotExist(t *testing.T) {
 	st, err := store.Open(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +142,13 @@ func TestReferencesToNothing(t *testing.T) {
 		_, err = members.Create(tx, record.NewDraft[member](object(t, fmt.Sprintf(`{"name": "N", "group": %q, "others": ["x", %q, %q, %q, %q]}`, uuid.Nil, m.ID, m.ID, uuid.Nil, uuid.Nil))))
 		return err
 	})
-	e, ok := err.(*fault.Error)
-	if !ok || fmt.Sprint(e.Details) != "[{others[0] \"x\" is not a UUID } {group does not exist } {others[3] does not exist }]" {
-		t.Error(err, e)
+	want := []fault.Detail{
+		{Path: "others[0]", Message: `"x" is not a UUID`},
+		{Path: "group", Message: "does not exist"},
+		{Path: "others[3]", Message: "does not exist"},
+	}
+	var refused *fault.Error
+	if !errors.As(err, &refused) || !slices.Equal(refused.Details, want) {
+		t.Errorf("got %v, want the details %v", err, want)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"prospector/store"
 )
 
-// ticket refers to groups in two ways, and to one that it cannot be without.
+// ticket refers to groups by a reference, a list and a required reference.
 type ticket struct {
 	record.Head
 	Holder uuid.NullUUID `json:"holder" rule:"ref=groups"`
@@ -25,12 +25,12 @@ type ticket struct {
 	Issuer uuid.NullUUID `json:"issuer" rule:"ref=groups,required"`
 }
 
-// atOnce is how many records a transaction sweeps.
+// atOnce is the number of records that one transaction rewrites.
 const atOnce = 250
 
 var deleter = store.Actor{Key: uuid.UUID{1}, User: uuid.UUID{2}, Operation: "delete_group", RequestID: "req-7"}
 
-// many makes n guests in one transaction; body may have %d for their number.
+// many creates n guests in one transaction. %d in body is replaced by their number.
 func (h *house) many(n int, body string) (ids []uuid.UUID) {
 	h.t.Helper()
 	h.write(func(tx *store.Tx) error {
@@ -50,7 +50,7 @@ func (h *house) deleteGroup(id uuid.UUID) error {
 	return h.st.Update(h.t.Context(), h.org, deleter, func(tx *store.Tx) error { return h.groups.Delete(tx, id, nil) })
 }
 
-// sweeps gives the jobs that wait to rewrite records.
+// sweeps returns the pending sweep jobs.
 func (h *house) sweeps() (jobs []store.Job) {
 	h.t.Helper()
 	due, _, err := h.st.Due(h.st.Now(), 100_000, nil)
@@ -60,8 +60,8 @@ func (h *house) sweeps() (jobs []store.Job) {
 	return slices.DeleteFunc(due, func(j store.Job) bool { return j.Kind != record.SweepJob })
 }
 
-// bearers counts the guests that are read with a tag, and those that something was taken from on the way out: they are
-// still to be rewritten.
+// bearers counts the guests that are read with a tag, and the guests to which a tombstone was
+// applied on read, which are still to be rewritten.
 func (h *house) bearers(id uuid.UUID) (read, mended int) {
 	h.t.Helper()
 	h.read(func(tx *store.Tx) error {
@@ -86,9 +86,9 @@ func (h *house) wantBearers(id uuid.UUID, mended int) {
 	h.verify()
 }
 
-// TestASweepOfMany deletes what many records refer to: it is gone from all at once, and they are rewritten some at a time, on
-// behalf of who deleted it.
-func TestASweepOfMany(t *testing.T) {
+// TestSweepOfMany deletes a record that many others refer to. The references disappear at once, and
+// the records are rewritten in batches on behalf of the user who deleted it.
+func TestSweepOfMany(t *testing.T) {
 	var commits []uint64
 	h := newHouse(t, func(changed map[string]uint64) {
 		if n, is := changed["guests"]; is {
@@ -107,7 +107,8 @@ func TestASweepOfMany(t *testing.T) {
 	if len(jobs) != 1 {
 		t.Fatalf("%d jobs wait", len(jobs))
 	}
-	// What a caller changes meanwhile is rewritten by that, but the log has both; what they delete is not brought back.
+	// A concurrent change by a caller rewrites the record, and the log has both changes. A record
+	// that is deleted concurrently stays deleted.
 	h.write(func(tx *store.Tx) error {
 		_, err := h.guests.Update(tx, ids[n-2], nil, object(t, `{"name": "mine"}`))
 		return errors.Join(err, h.guests.Delete(tx, ids[n-3], nil))
@@ -156,8 +157,9 @@ func TestASweepOfMany(t *testing.T) {
 	h.wantBearers(gone, 0)
 }
 
-// As many as a transaction may rewrite need no job; one more does.
-func TestWhenASweepNeedsAJob(t *testing.T) {
+// TestWhenSweepNeedsJob checks that one batch of records needs no job, and that one record more
+// does.
+func TestWhenSweepNeedsJob(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 1: 0, atOnce: 0, atOnce + 1: 1} {
 		h := newHouse(t, nil)
 		gone := h.newGroup("gone")
@@ -172,8 +174,8 @@ func TestWhenASweepNeedsAJob(t *testing.T) {
 	}
 }
 
-// TestASweepThatIsCutShort ends after its first transaction, and goes on from there.
-func TestASweepThatIsCutShort(t *testing.T) {
+// TestSweepIsResumed interrupts a sweep after its first transaction and resumes it.
+func TestSweepIsResumed(t *testing.T) {
 	var stop context.CancelFunc
 	h := newHouse(t, func(map[string]uint64) {
 		if stop != nil {
@@ -202,7 +204,7 @@ func TestASweepThatIsCutShort(t *testing.T) {
 	h.wantBearers(gone, 0)
 }
 
-func TestASweepOfNothingKnown(t *testing.T) {
+func TestSweepOfUnknownEntity(t *testing.T) {
 	h := newHouse(t, nil)
 	for _, payload := range []string{`{"Entity": "unicorns"}`, `[]`} {
 		job := store.Job{ID: uuid.New(), Org: h.org, Kind: record.SweepJob, Payload: []byte(payload)}
@@ -212,8 +214,8 @@ func TestASweepOfNothingKnown(t *testing.T) {
 	}
 }
 
-// TestRelease deletes what several kinds refer to in several ways. One that a record cannot be without stays, and then so
-// does everything else.
+// TestRelease deletes records that several kinds refer to. A record that another requires cannot be
+// deleted, and the refusal changes nothing.
 func TestRelease(t *testing.T) {
 	h := newHouse(t, nil)
 	tickets := record.Add(h.set, record.Rules[ticket]{Object: "ticket", Entity: "tickets"})
@@ -283,7 +285,7 @@ func TestRelease(t *testing.T) {
 		}
 		return nil
 	})
-	// A ticket that names nothing else, once it is gone, no longer holds its issuer.
+	// After the ticket is deleted, its issuer can be deleted.
 	h.write(func(tx *store.Tx) error {
 		for _, id := range ids {
 			if err := tickets.Delete(tx, id, nil); err != nil {
@@ -297,9 +299,9 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestForgetField takes a custom field from more records than a transaction rewrites, gives its key to another, and forgets
-// that too before the first is swept.
-func TestForgetField(t *testing.T) {
+// TestRemoveCustomField removes a custom field from more records than one batch, reuses its key for
+// another field, and removes that as well before the first sweep is complete.
+func TestRemoveCustomField(t *testing.T) {
 	h := newHouse(t, nil)
 	field := func(n byte, typ shape.Type, allowed ...string) shape.CustomField {
 		return shape.NewCustomField(uuid.UUID{n}, "x", "X", typ, allowed)

@@ -10,24 +10,23 @@ import (
 	"prospector/internal/rows"
 )
 
-// guarded holds a text against what a guard has to be: taken off again it leaves the text, and with it no spreadsheet sees a
-// formula.
-func guarded(t *testing.T, text string) {
+// escaped checks that unescaping the cell returns the text, and that no spreadsheet sees a formula.
+func escaped(t *testing.T, text string) {
 	t.Helper()
 	cell := rows.EscapeFormula(text)
 	if back := rows.UnescapeFormula(cell); back != text {
-		t.Errorf("%q is guarded as %q and comes back as %q", text, cell, back)
+		t.Errorf("%q is escaped as %q and comes back as %q", text, cell, back)
 	}
 	if cell != text && cell != "'"+text {
-		t.Errorf("%q is guarded as %q", text, cell)
+		t.Errorf("%q is escaped as %q", text, cell)
 	}
 	bare := strings.TrimLeftFunc(cell, unicode.IsSpace)
 	if bare != "" && strings.ContainsRune("=+-@＝＋－＠|%", []rune(bare)[0]) {
-		t.Errorf("%q is guarded as %q, which a spreadsheet takes for a formula", text, cell)
+		t.Errorf("%q is escaped as %q, which a spreadsheet takes for a formula", text, cell)
 	}
 }
 
-func TestGuard(t *testing.T) {
+func TestEscapeFormula(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", " ": " ", "a": "a", "a=1": "a=1", "Ada": "Ada", "名前": "名前", "3-4": "3-4", "(=1)": "(=1)", "\"=1\"": "\"=1\"",
 		"=1+1": "'=1+1", "+49 30": "'+49 30", "-": "'-", "@me": "'@me", "＝1": "'＝1", "＋1": "'＋1", "－1": "'－1", "＠a": "'＠a",
@@ -35,10 +34,10 @@ func TestGuard(t *testing.T) {
 		"'": "''", "''": "'''", "'tis": "''tis", "'=1": "''=1", " 'tis": "' 'tis", "\ufeff=1": "\ufeff=1", "\xff=1": "\xff=1",
 	} {
 		if got := rows.EscapeFormula(text); got != want {
-			t.Errorf("%q is guarded as %q, want %q", text, got, want)
+			t.Errorf("%q is escaped as %q, want %q", text, got, want)
 		}
 		if text != "\ufeff=1" {
-			guarded(t, text)
+			escaped(t, text)
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -48,12 +47,12 @@ func TestGuard(t *testing.T) {
 		for range r.IntN(5) {
 			text += string(parts[r.IntN(len(parts))])
 		}
-		guarded(t, text)
+		escaped(t, text)
 	}
 }
 
-// TestUnguard has cells that Guard did not make.
-func TestUnguard(t *testing.T) {
+// TestUnescapeFormula covers cells that EscapeFormula did not write.
+func TestUnescapeFormula(t *testing.T) {
 	for cell, want := range map[string]string{
 		"": "", "'": "'", "'tis": "'tis", "'a=1": "'a=1", "'Ada'": "'Ada'", "' a": "' a", "=1": "=1", "-5": "-5",
 		"'=1": "=1", "'+49 30": "+49 30", "'-5": "-5", "' =1": " =1", "''": "'", "''tis": "'tis", "'''": "''", " '=1": " '=1", "’=1": "’=1", "'0049": "'0049",
@@ -64,11 +63,11 @@ func TestUnguard(t *testing.T) {
 	}
 }
 
-func FuzzGuard(f *testing.F) {
+func FuzzEscapeFormula(f *testing.F) {
 	for _, seed := range []string{"", "=1", "''=", " \t'", "＝", "\xff'", "\u00a0@"} {
 		f.Add(seed)
 	}
-	f.Fuzz(guarded)
+	f.Fuzz(escaped)
 }
 
 func TestSplit(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"prospector/internal/rows"
 )
 
-// all reads a table to its end.
+// all reads a table to the end.
 func all(t testing.TB, in io.Reader) (columns []string, table []rows.Row, err error) {
 	t.Helper()
 	r, err := rows.NewReader(in)
@@ -34,7 +34,7 @@ func all(t testing.TB, in io.Reader) (columns []string, table []rows.Row, err er
 	}
 }
 
-// told is a row in a line: where it begins, and its cells or what is wrong with it.
+// told formats a row in one line: its line number, and its cells or its error.
 func told(row rows.Row) string {
 	if row.Err != nil {
 		return fmt.Sprintf("%d: %v", row.Line, row.Err)
@@ -55,7 +55,7 @@ const (
 	closed = "unexpected text after a closing quote; write a quote inside quotes twice"
 )
 
-// TestCSV reads tables of two columns, a and b, as they come from other programs.
+// TestCSV reads tables with the columns a and b, as other programs write them.
 func TestCSV(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string // behind the header
@@ -101,8 +101,8 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestQuotesWithinQuotes: what was read behind an open quote is read again, also when a quote opens within it and is given up sooner
-// than the first.
+// TestQuotesWithinQuotes checks that the lines after an unclosed quote are read again, also if one
+// of them opens a quote that is abandoned before the first.
 func TestQuotesWithinQuotes(t *testing.T) {
 	_, table, err := all(t, strings.NewReader("a,b,c,d\n\"1\n,,x\",\"\ny\",\"\n1,2,3,4\n5,6,7,8\n"))
 	want := []string{"2: " + open, "3: " + open, "4: " + open, `5 ["1" "2" "3" "4"]`, `6 ["5" "6" "7" "8"]`}
@@ -111,7 +111,7 @@ func TestQuotesWithinQuotes(t *testing.T) {
 	}
 }
 
-// TestHeaders has headers, and the line of a row behind each.
+// TestHeaders covers headers and the line number of the first row.
 func TestHeaders(t *testing.T) {
 	for _, c := range []struct {
 		header, row string
@@ -154,7 +154,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestSeparators: a semicolon or a tab stands between cells when the header has more of them than commas.
+// TestSeparators checks that semicolons or tabs separate cells if the header has more of them than
+// commas.
 func TestSeparators(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a;b\n1,5;2\n\"3;4\";5\n", `2 ["1,5" "2"] 3 ["3;4" "5"]`},
@@ -169,7 +170,7 @@ func TestSeparators(t *testing.T) {
 	}
 }
 
-// randomCell is a cell of what makes tables hard to read.
+// randomCell returns a cell of characters that make tables hard to parse.
 func randomCell(r *rand.Rand) string {
 	parts := []string{"", "a", "ü", "😀", ",", ";", "\t", "\"", "\"\"", "\n", "\r\n", "\r", " ", "'", "=1", "\\", "\u00a0", "\ufeff"}
 	cell := ""
@@ -179,8 +180,9 @@ func randomCell(r *rand.Rand) string {
 	return cell
 }
 
-// TestRandomTables writes tables in all the ways there are, and reads them again: nothing of a cell is lost, and every row is
-// on its physical line. The standard library's reader agrees, but for the carriage returns that it takes out.
+// TestRandomTables writes tables in all dialects and reads them again. Cells are unchanged, and
+// every row has its physical line number. encoding/csv agrees, except for the carriage returns that
+// it removes.
 func TestRandomTables(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 180))
 	for range 3000 {
@@ -237,8 +239,9 @@ func TestRandomTables(t *testing.T) {
 	}
 }
 
-// FuzzCSV has anything between rows that are good. They are read whatever it is, every row is told with its line, and reading
-// from that line on gives the same. Where the standard library can read all, it reads the same.
+// FuzzCSV puts arbitrary bytes between valid rows. The valid rows are always read, every row has
+// its line number, and reading from that line on returns the same rows. If encoding/csv can read
+// the whole table, it agrees.
 func FuzzCSV(f *testing.F) {
 	for _, seed := range []string{"", "1,2", "\"1,2", "\"1\n2\",3\n4,5", "\"1\"x,2\n\"", "x\",\"\nx\",\"\nx\",\"", "a,\"\"\"\"\n\n \n\"\r\n\",\r", "\xff,\x00\n,,,", " \"a\" ,b\n\t\"", "\"\"\"\n\"\"\"", "{\"a\": 1}", "\ufeffa,b", "\x1f\x8b\x08", "\xff\xfea\x00"} {
 		f.Add([]byte(seed))
@@ -282,8 +285,9 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// agree holds a table of two columns against what the standard library reads, when it can read it at all and has no reason to read
-// something else: it takes out carriage returns, keeps lines of spaces, and asks for no UTF-8.
+// agree compares a table of two columns with the result of encoding/csv, if that can read the
+// table. It skips tables that encoding/csv reads differently: it removes carriage returns, keeps
+// lines of spaces and accepts invalid UTF-8.
 func agree(t *testing.T, text string, table []rows.Row) {
 	t.Helper()
 	if regexp.MustCompile(`\r|\n[\s\v]+(\n|$)|[^\x00-\x7f]`).MatchString(text) {

@@ -24,7 +24,7 @@ const (
 
 var errBroken = errors.New("it is broken")
 
-// sink takes rows of one column in. What a cell says happens to its row.
+// sink stores rows with one column. The cell determines what happens to its row.
 type sink struct {
 	puts   [][]string
 	makes  int
@@ -68,7 +68,7 @@ func (s *sink) sink() rows.Sink[string] {
 	}
 }
 
-// load loads a text. In a bubble no goroutine outlives it: the test fails when one does.
+// load loads a table inside a synctest bubble, which fails the test if a goroutine outlives Load.
 func (s *sink) load(t *testing.T, ctx context.Context, in io.Reader) (result rows.Result, err error) {
 	t.Helper()
 	table, err := rows.NewReader(in)
@@ -78,7 +78,7 @@ func (s *sink) load(t *testing.T, ctx context.Context, in io.Reader) (result row
 	return rows.Load(ctx, table, s.sink())
 }
 
-// numbered is a table of n rows, called by their lines.
+// numbered returns a table of n rows, each holding its line number.
 func numbered(n int, name func(line int) string) string {
 	var b strings.Builder
 	b.WriteString("a\n")
@@ -126,7 +126,7 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// TestLoadOfLargeRows: rows that are large are put fewer at a time.
+// TestLoadOfLargeRows checks that batches of large rows have fewer rows.
 func TestLoadOfLargeRows(t *testing.T) {
 	if raceDetector {
 		t.Skip("other tests load beside each other, and less")
@@ -156,7 +156,7 @@ func TestLoadOfLargeRows(t *testing.T) {
 	}
 }
 
-// TestLoadInOrder: rows are put in the order of the table, and what is wrong is told in it, whoever found it.
+// TestLoadInOrder checks that rows are stored, and errors reported, in the order of the table.
 func TestLoadInOrder(t *testing.T) {
 	var s sink
 	got, err := s.load(t, t.Context(), strings.NewReader(numbered(3500, func(line int) string {
@@ -191,8 +191,8 @@ func TestLoadInOrder(t *testing.T) {
 	}
 }
 
-// TestLoadTellsSome: of many errors the first are told, by their lines, and all are counted.
-func TestLoadTellsSome(t *testing.T) {
+// TestLoadReportsFirstErrors checks that only the first errors are listed and that all are counted.
+func TestLoadReportsFirstErrors(t *testing.T) {
 	const good, bad = 250, 12_345 // so that the last that is told is in the middle of a batch
 	for name, of := range map[string]func(line int) string{
 		"unreadable": func(int) string { return "1,2" },
@@ -223,7 +223,7 @@ func TestLoadTellsSome(t *testing.T) {
 	}
 }
 
-// TestLoadFails: when something breaks in the middle, the result tells what was put before.
+// TestLoadFails checks that the result of a failed load counts the rows stored before.
 func TestLoadFails(t *testing.T) {
 	text := numbered(10*together, func(line int) string {
 		if line%together == 0 {
@@ -258,7 +258,7 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// cut takes away the sum at the end, so that all rows are there and the end is not.
+// cut removes the checksum at the end, so that all rows are present but the file is truncated.
 func cut(zipped []byte) []byte { return zipped[:len(zipped)-8] }
 
 func failsAt(call int) func(int) error {
@@ -270,7 +270,7 @@ func failsAt(call int) func(int) error {
 	}
 }
 
-// TestLoadStops: once something has failed, the rest of a table is not read just to be thrown away.
+// TestLoadStops checks that the rest of a table is not read after a failure.
 func TestLoadStops(t *testing.T) {
 	s := sink{onPut: failsAt(1)}
 	if _, err := s.load(t, t.Context(), strings.NewReader(numbered(100*together, func(int) string { return "new" }))); !errors.Is(err, errBroken) || s.makes == 0 || s.makes >= 100 {
@@ -278,8 +278,8 @@ func TestLoadStops(t *testing.T) {
 	}
 }
 
-// TestLoadOwnsItsGoroutine: once Load has returned, nobody reads the table or makes items of it: the caller may close what they
-// need.
+// TestLoadOwnsItsGoroutine checks that nothing reads the table or calls Make after Load has
+// returned, so that the caller may close what they use.
 func TestLoadOwnsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var making atomic.Bool
@@ -310,7 +310,7 @@ func TestLoadOwnsItsGoroutine(t *testing.T) {
 	})
 }
 
-// TestLoadCancelled: whoever gives up gets what was put so far.
+// TestLoadCancelled checks that a canceled load returns what was stored so far.
 func TestLoadCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -325,12 +325,12 @@ func TestLoadCancelled(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || got.Added != 2*together {
 			t.Errorf("%d added, %v", got.Added, err)
 		}
-		// One that was given up before puts nothing that matters, and says so.
+		// A context that is canceled before the start is reported.
 		s = sink{onPut: func(int) error { return ctx.Err() }}
 		if got, err := s.load(t, ctx, strings.NewReader("a\nnew\n")); !errors.Is(err, context.Canceled) || got.Added != 0 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		// A deadline is told as one.
+		// A deadline is reported as such.
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s = sink{onPut: func(int) error {

@@ -30,7 +30,7 @@ func gzipped(t testing.TB, text string) []byte {
 	return b.Bytes()
 }
 
-// inUTF16 is a text as spreadsheets write it, with its mark.
+// inUTF16 encodes a text like a spreadsheet, with a byte-order mark.
 func inUTF16(t testing.TB, text string, order binary.AppendByteOrder) string {
 	t.Helper()
 	var b []byte
@@ -40,7 +40,7 @@ func inUTF16(t testing.TB, text string, order binary.AppendByteOrder) string {
 	return string(b)
 }
 
-// TestEncodings: a table is the same table whatever it is wrapped in.
+// TestEncodings checks that encoding and compression do not change a table.
 func TestEncodings(t *testing.T) {
 	const table = "a,b\r\n\"Zoë\r\n😀\",=1\r\n\r\n3,\"4\"\r\n"
 	want := []string{`2 ["Zoë\r\n😀" "=1"]`, `5 ["3" "4"]`}
@@ -63,7 +63,7 @@ func TestEncodings(t *testing.T) {
 			if got := tellAll(table); err != nil || !slices.Equal(columns, []string{"a", "b"}) || !slices.Equal(got, want) {
 				t.Errorf("%s: %q %q, %v", in.name, columns, got, err)
 			}
-			// A byte at a time is as good.
+			// Reading one byte at a time makes no difference.
 			if _, again, err := all(t, onebyte{bytes.NewReader(in.text)}); err != nil || !slices.Equal(tellAll(again), want) {
 				t.Errorf("%s, byte by byte: %q, %v", in.name, tellAll(again), err)
 			}
@@ -75,7 +75,7 @@ type onebyte struct{ io.Reader }
 
 func (r onebyte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(1, len(p))]) }
 
-// TestCutOff: what was cut off is told; rows that were whole before it are read.
+// TestCutOff checks that truncation is reported and that complete rows before it are read.
 func TestCutOff(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("a,b\n")
@@ -102,7 +102,8 @@ func TestCutOff(t *testing.T) {
 	if _, _, err := all(t, strings.NewReader("\x1f\x8b no gzip, but a name of a column")); err == nil || !strings.Contains(err.Error(), "gzip") {
 		t.Error(err)
 	}
-	// Also within an open quote: rows that were read with it are given once more, and then the failure.
+	// The same holds within an open quote: the rows read with it are returned first, then the
+	// failure.
 	broken := errors.New("the disk is gone")
 	_, table, err := all(t, io.MultiReader(strings.NewReader("a,b\n1,2\n3,\"4\n5,6\n7"), failing{broken}))
 	if !errors.Is(err, broken) || len(table) != 3 || told(table[0]) != `2 ["1" "2"]` || table[1].Err == nil || told(table[2]) != `4 ["5" "6"]` {
@@ -165,7 +166,8 @@ func keys(object shape.Value) []string {
 
 const most = 8 << 20 // bytes of a row
 
-// TestLongLines: a line that is too long is told and gone; those around it are read, and a line of exactly the most is.
+// TestLongLines checks that a line that is too long is reported and skipped, that the lines around
+// it are read, and that a line of exactly the maximum length is accepted.
 func TestLongLines(t *testing.T) {
 	if raceDetector {
 		t.Skip("one goroutine reads, and slowly")
@@ -191,7 +193,8 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes fn allocates. It stands for the work that is done, which no clock has to measure.
+// allocated returns the number of bytes that fn allocates, a measure of work that does not depend
+// on time.
 func allocated(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -200,8 +203,9 @@ func allocated(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestOpenQuoteBeforeMuch: a quote that opens before more than a row may have is given up, and all lines behind it are rows. Of
-// what is read ahead no more is kept than a row may have.
+// TestOpenQuoteBeforeMuch checks that an unclosed quote before more data than a row may have is
+// abandoned, and that the lines after it are read as rows. The reader buffers at most one row of
+// maximum size.
 func TestOpenQuoteBeforeMuch(t *testing.T) {
 	if raceDetector {
 		t.Skip("one goroutine reads, and slowly")
@@ -214,8 +218,8 @@ func TestOpenQuoteBeforeMuch(t *testing.T) {
 	}
 	b.WriteString("200000,end\"\n") // that would close it
 	text := b.String()
-	// Without the quote every line costs the same. Reading ahead comes once on top: two copies of what a row may have, which
-	// grow by appending.
+	// Without the quote every line costs the same. With it, reading ahead adds two buffers of the
+	// maximum row size, which grow by appending.
 	measure := func(text string) uint64 {
 		return allocated(func() {
 			r, err := rows.NewReader(strings.NewReader(text))
@@ -243,7 +247,7 @@ func TestOpenQuoteBeforeMuch(t *testing.T) {
 	if quoted := measure(text); quoted > plain+20*most {
 		t.Errorf("an open quote costs %d MiB on top of %d", (quoted-plain)>>20, plain>>20)
 	}
-	// Lines that all open a quote, whatever state the reader comes to them in, do not have all of the rest read for each.
+	// If every line opens a quote, the reader does not read the rest of the file for each of them.
 	for _, line := range []string{"1,\"2\n", "x\",\"\n", "1,\"2\n3,4\n", "\"\"\"\n", "x\",\"\"\"\n", "\"\n"} {
 		work := func(n int) uint64 {
 			text := "a,b\n" + strings.Repeat(line, n)
@@ -259,7 +263,7 @@ func TestOpenQuoteBeforeMuch(t *testing.T) {
 	}
 }
 
-// TestEnvelope reads what an export of an organization has of one entity.
+// TestEnvelope reads the records of one entity from an export of an organization.
 func TestEnvelope(t *testing.T) {
 	r, err := rows.NewReader(strings.NewReader(`{"entity":"tags","record":{"name":"a"}}
 {"entity":"contacts","record":{"email":"a@x.example"}}

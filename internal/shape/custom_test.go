@@ -24,7 +24,7 @@ var customs = NewCustoms([]CustomField{
 	NewCustomField(uuid.UUID{6}, "multi", "Multi", TypeMulti, manyValues()),
 })
 
-// manyValues are more than a list may have entries.
+// manyValues returns more values than a list may have entries.
 func manyValues() []string {
 	values := []string{"a", "b", "c"}
 	for i := range multiMax {
@@ -43,7 +43,7 @@ func objectOf(t *testing.T, body string) Value {
 	return v
 }
 
-// said is what the problems are, each as "path message".
+// said joins the problems, each as "path: message".
 func said(p *fault.Problems) string {
 	var e *fault.Error
 	if !errors.As(p.Err(), &e) {
@@ -95,7 +95,7 @@ func TestDecodeCustom(t *testing.T) {
 		},
 		"multi": {
 			{`["b"]`, `["b"]`, ""},
-			{`["b", "a", "b", "a"]`, `["b","a"]`, ""}, // it is a set in the order it was given
+			{`["b", "a", "b", "a"]`, `["b","a"]`, ""}, // a set in the given order
 			{`""`, "", ": must be a list"}, {`"a"`, "", ": must be a list"}, {`1`, "", ": must be a list"}, {`{}`, "", ": must be a list"},
 			{`["a", 1]`, "", "[1]: must be a string"}, {`["", "a"]`, "", "[0]: must not be empty"}, {`[null]`, "", "[0]: must be a string"},
 			{quoteAll(manyValues()[:multiMax]), quoteAll(manyValues()[:multiMax]), ""},
@@ -121,7 +121,7 @@ func TestDecodeCustom(t *testing.T) {
 			if err != nil || string(b) != `{"`+key+`":`+c.want+`}` {
 				t.Errorf("%s %.40s is kept as %.60s, %v", key, c.value, b, err)
 			}
-			var back Custom // the store and the decoder must agree on what a value is, or nothing would ever be unchanged
+			var back Custom // the store and the decoder must agree on the types of values
 			if err := jsonv2.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, into) {
 				t.Errorf("%s %.40s reads back as %#v, is %#v, %v", key, c.value, back, into, err)
 			}
@@ -129,8 +129,8 @@ func TestDecodeCustom(t *testing.T) {
 	}
 }
 
-// An entry that is not allowed is named by its place, whatever else is wrong.
-func TestEveryProblemOfCustomFieldsIsReported(t *testing.T) {
+// TestAllProblemsOfCustomFields checks that all problems are reported, each with its path.
+func TestAllProblemsOfCustomFields(t *testing.T) {
 	v := objectOf(t, `{"name": 7, "custom_field_multi": ["a", "x", "b", "y"], "custom_field_nope": 1, "custom_field_": null,
 		"custom_field_number": "1", "custom_field_Text": "x"}`)
 	var p fault.Problems
@@ -144,7 +144,8 @@ func TestEveryProblemOfCustomFieldsIsReported(t *testing.T) {
 	}
 }
 
-// TestCustomFieldsAreCleared also holds that the map of a record is never written into: another copy of the record has it.
+// TestCustomFieldsAreCleared also checks that the map of a record is never modified, because copies
+// of the record share it.
 func TestCustomFieldsAreCleared(t *testing.T) {
 	full := func() Custom {
 		return Custom{"custom_field_text": "x", "custom_field_number": 1.5, "custom_field_flag": false, "custom_field_day": "2026-03-01",
@@ -196,8 +197,9 @@ type flexible struct {
 	Custom Custom `json:",embed"`
 }
 
-// TestCustomFieldsOfARecord decodes both halves of a body, and compares and encodes the record with them.
-func TestCustomFieldsOfARecord(t *testing.T) {
+// TestRecordWithCustomFields decodes plain and custom fields of a body, and compares and encodes
+// the record.
+func TestRecordWithCustomFields(t *testing.T) {
 	s := Of[flexible]()
 	if !s.HasCustom() || Of[sample]().HasCustom() || Of[sample]().Custom(&sample{}) != nil {
 		t.Fatal("it is unknown who has custom fields")

@@ -29,7 +29,8 @@ type inner struct {
 	Hour int `json:"hour" rule:"min=0,max=23,default=9"`
 }
 
-// TestRoundTrip writes a record as JSON and reads it back, by the standard library and as an update of itself.
+// TestRoundTrip encodes a record and decodes it again, with the standard library and as an update
+// of itself.
 func TestRoundTrip(t *testing.T) {
 	id := uuid.MustParse("0190b2f0-0000-7000-8000-000000000001")
 	for _, rec := range []sample{
@@ -46,7 +47,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if changed := Of[sample]().Diff(&rec, &back); changed != nil {
-			t.Errorf("%s reads back with other %v", raw, changed)
+			t.Errorf("%s decodes with differences in %v", raw, changed)
 		}
 		v, err := ParseObject(raw)
 		if err != nil {

@@ -15,8 +15,7 @@ import (
 	"prospector/internal/fault"
 )
 
-// edited has a list that an update can add to, one that it cannot, one that must not be empty, and an object that may be
-// absent.
+// edited has an editable list, a plain list, a required list and an optional object.
 type edited struct {
 	Tags   IDs      `json:"tags" rule:"maxlen=5,edits"`
 	Words  []string `json:"words" rule:"maxlen=5"`
@@ -30,7 +29,7 @@ type rule struct {
 	Note  Text   `json:"note"`
 }
 
-// tag is the id of a letter.
+// tag returns the id for a letter.
 func tag(letter rune) uuid.UUID { return uuid.UUID{15: byte(letter)} }
 
 func tagsOf(letters string) IDs {
@@ -41,7 +40,7 @@ func tagsOf(letters string) IDs {
 	return ids
 }
 
-// lettersOf is the other way round.
+// lettersOf returns the letters for ids.
 func lettersOf(ids IDs) string {
 	var b strings.Builder
 	for _, id := range ids {
@@ -50,7 +49,7 @@ func lettersOf(ids IDs) string {
 	return b.String()
 }
 
-// withTags writes the ids of letters where the body has 'abc'.
+// withTags replaces quoted letters in the body, such as 'abc', by lists of ids.
 func withTags(body string) string {
 	for {
 		before, rest, found := strings.Cut(body, "'")
@@ -87,7 +86,7 @@ func TestEdits(t *testing.T) {
 		{"ab", `{"add_tags": 'c', "remove_tags": 'a'}`, "bc", ""},
 		{"ab", `{"remove_tags": 'a', "add_tags": 'c'}`, "bc", ""},
 
-		// The list is set first, wherever it stands.
+		// The list is set before it is edited, regardless of the order in the body.
 		{"ab", `{"tags": 'x', "add_tags": 'y'}`, "xy", ""},
 		{"ab", `{"add_tags": 'yx', "tags": 'x'}`, "xy", ""},
 		{"ab", `{"remove_tags": 'x', "tags": 'xyz'}`, "yz", ""},
@@ -126,7 +125,7 @@ func TestEdits(t *testing.T) {
 			t.Errorf("%s over %q is answered as null", c.body, c.before)
 		}
 	}
-	// The slice of a record may have room behind it that another copy uses.
+	// The slice of a record may have spare capacity that it shares with a copy of the record.
 	room := append(make(IDs, 0, 10), tagsOf("ab")...)
 	a, b := edited{Tags: room, Needed: []string{"x"}}, edited{Tags: room, Needed: []string{"x"}}
 	decodeEdited(t, `{"add_tags": 'x'}`, &a, Update)
@@ -141,7 +140,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-func TestARequiredListIsNotEmpty(t *testing.T) {
+func TestRequiredList(t *testing.T) {
 	for _, c := range []struct {
 		body, create, update string
 	}{
@@ -164,8 +163,9 @@ func TestARequiredListIsNotEmpty(t *testing.T) {
 	}
 }
 
-// TestAnObjectThatMayBeAbsent is made, changed member by member and cleared, and never through another copy's pointer.
-func TestAnObjectThatMayBeAbsent(t *testing.T) {
+// TestOptionalObject creates, changes and clears an optional object, and checks that a copy of the
+// record that shares the pointer never changes.
+func TestOptionalObject(t *testing.T) {
 	base := edited{Needed: []string{"x"}}
 	for _, c := range []struct {
 		before     *rule
@@ -216,7 +216,8 @@ func TestAnObjectThatMayBeAbsent(t *testing.T) {
 	}
 }
 
-// randomValue writes a JSON value in its shortest form, with literals that a float64 would not keep.
+// randomValue writes a JSON value in its shortest form, with literals that a float64 cannot
+// represent.
 func randomValue(rng *rand.Rand, depth int) string {
 	numbers := []string{"0", "-0", "1", "1.0", "1.50", "1e5", "1E+5", "-1e-7", "1e999", "0.1000000000000000055511151231257827", "12345678901234567890123", "9007199254740993"}
 	texts := []string{`""`, `"x"`, `"<&>"`, `"é🙂"`, `"\"\\\n\t\u0001"`, "\"\u2028\"", `"null"`, `"1"`}
@@ -246,9 +247,9 @@ func randomValue(rng *rand.Rand, depth int) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// TestAValueIsKeptAsGiven writes whatever was read in the bytes that it had, and reads that as the same value: what a
-// record holds so is never different from what was sent.
-func TestAValueIsKeptAsGiven(t *testing.T) {
+// TestValueIsUnchanged checks that a Value is encoded in the bytes from which it was decoded, and
+// that these decode to the same value.
+func TestValueIsUnchanged(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	deep := strings.Repeat(`{"a":[`, (MaxDepth-2)/2) + strings.Repeat(`]}`, (MaxDepth-2)/2)
 	for i := range 3000 {
@@ -303,8 +304,8 @@ type plan struct {
 	First *step  `json:"first"`
 }
 
-// An entry of a list, and an object where there was none, are new also when the record is not.
-func TestDefaultsOfWhatAnUpdateMakes(t *testing.T) {
+// TestDefaultsInUpdates checks that an update applies defaults to new list entries and new objects.
+func TestDefaultsInUpdates(t *testing.T) {
 	for _, mode := range []Mode{Create, Update} {
 		var rec plan
 		var p fault.Problems
@@ -315,8 +316,8 @@ func TestDefaultsOfWhatAnUpdateMakes(t *testing.T) {
 	}
 }
 
-// Two objects of a list may be alike, and both stay.
-func TestObjectsThatAreAlike(t *testing.T) {
+// TestEqualObjects checks that a list keeps equal objects.
+func TestEqualObjects(t *testing.T) {
 	var rec plan
 	var p fault.Problems
 	if Decode(objectOf(t, `{"steps": [{"hour": 1}, {"hour": 2}, {"hour": 1}]}`), &rec, Create, &p); len(rec.Steps) != 3 || rec.Steps[0] != rec.Steps[2] {
@@ -329,7 +330,8 @@ type twoLists struct {
 	B []string `json:"b" rule:"maxlen=2,edits"`
 }
 
-// What is added to one list may be removed from another, and a full list takes one for another.
+// TestEditsOfTwoLists checks that the edits of two lists are independent, and that entries of a
+// full list can be exchanged.
 func TestEditsOfTwoLists(t *testing.T) {
 	rec := twoLists{B: []string{"x"}}
 	var p fault.Problems

@@ -2,8 +2,8 @@ package shape
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +13,7 @@ import (
 	"prospector/internal/fault"
 )
 
-// letter has lists of objects and objects keyed by ids, some that a caller sets and some that they do not.
+// letter has lists and maps of objects, both writable and read-only.
 type letter struct {
 	Steps  []letterStep     `json:"steps" rule:"required,maxlen=3"`
 	Blocks map[string]block `json:"blocks" rule:"maxlen=2"`
@@ -45,7 +45,7 @@ type actor struct {
 	Name Text      `json:"name"`
 }
 
-// sent is a letter as it is kept and answered.
+// sent returns a stored letter.
 func sent() letter {
 	a, b := actor{uuid.UUID{1}, "Ann"}, actor{uuid.UUID{2}, ""}
 	return letter{
@@ -103,7 +103,7 @@ func TestKeyed(t *testing.T) {
 	}
 }
 
-// sameProblems compares what was said, in any order.
+// sameProblems compares joined problems in any order.
 func sameProblems(a, b string) bool {
 	count := map[string]int{}
 	for _, s := range strings.Split(a, "; ") {
@@ -120,7 +120,8 @@ func sameProblems(a, b string) bool {
 	return true
 }
 
-// The objects of a list are as new under either mode, stand in their order, and are told by their places.
+// TestListOfObjects checks that the objects of a list are decoded as new in both modes, keep their
+// order, and are reported by their position.
 func TestListOfObjects(t *testing.T) {
 	for _, c := range []struct {
 		steps, problem string
@@ -154,8 +155,9 @@ func TestListOfObjects(t *testing.T) {
 	}
 }
 
-// What cannot be changed may be repeated as it was answered, with the members that nobody can set.
-func TestObjectsThatCannotBeChanged(t *testing.T) {
+// TestReadOnlyObjects checks that read-only objects may be sent back unchanged, including their
+// read-only members.
+func TestReadOnlyObjects(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}, {"id": "02000000-0000-0000-0000-000000000000", "name": null}]}`: "",
 		`{"cast": [{"id": "01000000-0000-0000-0000-000000000000", "name": "Ann"}]}`:                                                               "cast: read-only field",
@@ -183,8 +185,9 @@ func TestObjectsThatCannotBeChanged(t *testing.T) {
 	}
 }
 
-// A record with none of it answers empty lists and objects, always in the same bytes, and nothing but a change is a change.
-func TestObjectsAnsweredAndCompared(t *testing.T) {
+// TestEmptyObjects checks that nil lists and maps are encoded as empty ones, always in the same
+// bytes, and that Diff treats them as equal.
+func TestEmptyObjects(t *testing.T) {
 	raw, err := jsonv2.Marshal(letter{Steps: []letterStep{{}}}, jsonv2.Deterministic(true))
 	const want = `{"steps":[{"id":null,"kind":"","hour":0,"words":[],"once":null,"sent_at":null,"blocks":{}}],"blocks":{},"short":{},"cast":[],"props":{},"seals":{}}`
 	if err != nil || string(raw) != want {
@@ -199,15 +202,15 @@ func TestObjectsAnsweredAndCompared(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(l *letter){
-		"[steps]":       func(l *letter) { l.Steps[0].Hour++ },
-		"[blocks]":      func(l *letter) { l.Blocks = map[string]block{"old": {"Old", "MANUAL", "y"}} },
-		"[short]":       func(l *letter) { l.Short = map[string]block{"b": l.Short["a"]} },
-		"[cast]":        func(l *letter) { l.Cast = l.Cast[:1] },
-		"[blocks cast]": func(l *letter) { l.Blocks, l.Cast[0].Name = nil, "" },
+		"steps":       func(l *letter) { l.Steps[0].Hour++ },
+		"blocks":      func(l *letter) { l.Blocks = map[string]block{"old": {"Old", "MANUAL", "y"}} },
+		"short":       func(l *letter) { l.Short = map[string]block{"b": l.Short["a"]} },
+		"cast":        func(l *letter) { l.Cast = l.Cast[:1] },
+		"blocks cast": func(l *letter) { l.Blocks, l.Cast[0].Name = nil, "" },
 	} {
 		before, after := sent(), sent()
 		change(&after)
-		if got := fmt.Sprint(s.Diff(&before, &after)); got != want {
+		if got := s.Diff(&before, &after); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("changed %s, want %s", got, want)
 		}
 	}
@@ -246,18 +249,19 @@ func TestSchemaOfObjects(t *testing.T) {
 			t.Errorf("%s is %s, want %s", at, got, want)
 		}
 	}
-	if _, has := got["letterStepCreate"].Properties["sent_at"]; has || fmt.Sprint(got["letterStepCreate"].Required) != "[kind]" {
+	if _, has := got["letterStepCreate"].Properties["sent_at"]; has || !slices.Equal(got["letterStepCreate"].Required, []string{"kind"}) {
 		t.Errorf("a new step is %+v", got["letterStepCreate"])
 	}
 	if _, has := got["letterStepUpdate"]; has {
 		t.Error("a step can be changed in place")
 	}
-	if fmt.Sprint(got["letterStep"].Required) != "[id kind hour words once sent_at blocks]" {
+	if want := strings.Fields("id kind hour words once sent_at blocks"); !slices.Equal(got["letterStep"].Required, want) {
 		t.Errorf("a step is %+v", got["letterStep"])
 	}
 }
 
-// Lists know objects by their ids, or their keys; without ids they are no field.
+// TestListedObjects checks that list queries see the ids or keys of objects, and no field for
+// objects without ids.
 func TestListedObjects(t *testing.T) {
 	type noID struct {
 		Day int `json:"day"`

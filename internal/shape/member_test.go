@@ -14,7 +14,7 @@ func TestMemberText(t *testing.T) {
 	}
 }
 
-// Members are found in any order, those that are not there too.
+// TestMembers reads members in any order, including absent ones.
 func TestMembers(t *testing.T) {
 	texts := map[string]string{`"id":"`: "1", `"name":"`: "", `"first":"`: `Ann "\ A`, `"last":"`: "Lee"}
 	flags := map[string]bool{`"on":`: true, `"off":`: false, `"id":`: false, `"none":`: false}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A moment is written as the layout says, of all years.
+// TestTimeString checks that times of all years have the format of timeLayout.
 func TestTimeString(t *testing.T) {
 	for i := range 20_000 {
 		at := Time{milli: rand.Int64N(400_000_000_000_000) - 100_000_000_000_000, valid: true}

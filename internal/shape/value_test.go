@@ -11,8 +11,8 @@ import (
 	"prospector/internal/fault"
 )
 
-// FuzzParseObject holds the strict decoder against the standard library's: what it accepts means the same there, and
-// what it refuses is refused for one of the reasons it has to be stricter.
+// FuzzParseObject compares the strict parser with encoding/json. Accepted bodies have the same
+// meaning there, and refused bodies violate one of the additional rules.
 func FuzzParseObject(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a": [1, -0.5e+10, "x\u00e9\n", null, true, false, {}]}`, `{"a": 1, "a": 2}`, `[]`, `{"a": "\ud800"}`, "{\"\xff\": 1}",
 		`{"a":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`, `{} x`, ``, `{"a": 1e999}`, "\xef\xbb\xbf{}"} {
@@ -44,7 +44,8 @@ func FuzzParseObject(f *testing.F) {
 	})
 }
 
-// lenient tells whether a body satisfies all that the strict decoder asks for, decided in another way.
+// lenient reports whether a body satisfies the rules of the strict parser, with an independent
+// implementation.
 func lenient(body []byte) bool {
 	if !utf8.Valid(body) || !json.Valid(body) || bytes.Contains(body, []byte(`\u`)) { // lone surrogates hide in escapes
 		return false
@@ -87,7 +88,7 @@ func lenient(body []byte) bool {
 	return true
 }
 
-// plain is a value as the standard library would have decoded it.
+// plain converts a value to the form that encoding/json returns.
 func plain(v Value) any {
 	switch v.Kind {
 	case Bool:
