@@ -130,10 +130,10 @@ func TestEngineEventsFailed(t *testing.T) {
 	user := p.Admin.Post("/v1/users", map[string]string{"email": nowhere, "first_name": "Bo"}).Is(201).ID()
 	rec.subscribe(p.Org, "message.failed", "message.sent", "sequence.step_completed")
 	campaign := p.campaign(ids, map[string]any{"owner_id": user}, []simStep{simMail(0, 0, 9), simCall(1, 0, 9)}, simAfter(0, 1, completes, "1 hours"))
-	p.is(campaign, ids[0], "active", "0 failed 03-02 09:00 | from: not an email address", "1 waiting 03-02 10:00 | 1 hour after step 0 failed")
+	p.is(campaign, ids[0], "active", "0 failed 03-02 09:00 | from: \"bo@ä_b.example\" is not an email address", "1 waiting 03-02 10:00 | 1 hour after step 0 failed")
 	events := p.tells(rec, ids, "message.failed c0", "sequence.step_completed c0")
 	p.carry(events, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]))
-	if m := p.outbox()[0]; m.Status != "failed" || *m.Error != "from: not an email address" {
+	if m := p.outbox()[0]; m.Status != "failed" || *m.Error != `from: "bo@ä_b.example" is not an email address` {
 		t.Errorf("%+v", m)
 	}
 	if n := p.Read.Get(campaign + "/stats").Is(200).Int("data.messages_failed"); n != 1 {

@@ -26,7 +26,7 @@ func TestMailOutcomes(t *testing.T) {
 		{"other", "RCPT", "554 5.1.1 no", "failed", "554 5.1.1", "completed failed sent", false},
 		{"nodata", "DATA", "554 5.5.1 nothing valid", "failed", "554 5.5.1", "completed failed sent", false},
 		{"spam", apptest.MailContent, "550 5.1.1 spam", "failed", "550 5.1.1 spam", "completed failed sent", false},
-		{"dropped", apptest.MailContent, apptest.MailDrop, "unknown", "no answer to the content", "completed unknown sent", false},
+		{"dropped", apptest.MailContent, apptest.MailDrop, "unknown", "no answer after the content", "completed unknown sent", false},
 	}
 	var names []string
 	for _, c := range cases {

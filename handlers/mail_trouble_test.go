@@ -59,12 +59,12 @@ func mailTroubles(t *testing.T, right, wrong *tls.Config) []mailTrouble {
 	}
 	return []mailTrouble{
 		{"refuses connections", func(m *mailer) { m.server.Down() }, func(m *mailer) { m.server.Up() }, "connect: connection refused", false, false},
-		answers("hangs up", "greeting", apptest.MailDrop, "greeting: the server hung up"),
+		answers("hangs up", "greeting", apptest.MailDrop, "greeting: the server closed the connection"),
 		answers("is too busy", "greeting", "421 4.3.2 too busy", "greeting: 421 4.3.2 too busy"),
 		answers("refuses the login", "AUTH", "535 5.7.8 not with "+mailSecret, "login: 535 5.7.8 not with ***"),
 		answers("refuses the sender", "MAIL", "553 5.7.1 not for you", "MAIL FROM: 553 5.7.1 not for you"),
 		answers("puts the sender off", "MAIL", "451 4.7.1 slowly", "MAIL FROM: 451 4.7.1 slowly"),
-		offers("does not encrypt", nil, "STARTTLS: the server does not offer it"),
+		offers("does not encrypt", nil, "STARTTLS: not offered by the server"),
 		offers("is another", wrong, "STARTTLS: tls: failed to verify certificate"),
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// sink takes every message as fast as it can, and keeps none.
+// sink accepts every message as fast as it can and discards it.
 func sink(b *testing.B) *net.TCPAddr {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,7 +58,7 @@ func swallow(c net.Conn) {
 	}
 }
 
-// bare is the dialogue of SMTP with nothing around it, for messages that are made already.
+// bare is the SMTP dialogue with nothing around it, for messages that are built already.
 type bare struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -90,8 +90,9 @@ func (l *bare) send(commands [][]byte) error {
 	return nil
 }
 
-// BenchmarkSMTP sends messages, made as they go, over eight connections, and holds that against a bare loop of the same dialogue
-// over as many: in turns of a few hundred messages, so that both have the same machine.
+// BenchmarkSMTP builds and sends messages over eight connections and compares that with a bare loop
+// of the same dialogue over as many. Both alternate every few hundred messages, so that they run
+// under the same conditions.
 func BenchmarkSMTP(b *testing.B) {
 	const connections, turn = 8, 400
 	addr := sink(b)

@@ -2,11 +2,12 @@ package mail
 
 import "strings"
 
-// bodyMost is how long a line of a body gets before the = that breaks it.
-const bodyMost = 75
+// maxBodyLine is the maximum length of a line before the = of a soft line break.
+const maxBodyLine = 75
 
-// appendBody writes a text as quoted-printable (RFC 2045, 6.7), ended by a line end. It carries every text over every server: long
-// lines are broken, and what is not printable is escaped. So is a dot that begins a line, which SMTP would have to double.
+// appendBody appends a text as quoted-printable (RFC 2045, section 6.7), terminated by a line end.
+// Every server can transport the result: long lines are broken, and non-printable characters are
+// escaped. A dot at the start of a line is escaped too, so that SMTP need not double it.
 func appendBody(b []byte, body string) []byte {
 	column := 0
 	for body != "" {
@@ -14,13 +15,13 @@ func appendBody(b []byte, body string) []byte {
 			b, body, column = append(b, "\r\n"...), body[n:], 0
 			continue
 		}
-		if n := plainRun(body, bodyMost-column); n > 0 && (body[0] != '.' || column > 0) {
+		if n := plainRun(body, maxBodyLine-column); n > 0 && (body[0] != '.' || column > 0) {
 			b, body, column = append(b, body[:n]...), body[n:], column+n
 			continue
 		}
-		if column+3 > bodyMost {
+		if column+3 > maxBodyLine {
 			b, column = append(b, "=\r\n"...), 0
-			continue // for what begins the line may be plain, or a dot
+			continue // the next character now starts a line
 		}
 		b, body, column = appendEscape(b, body[0]), body[1:], column+3
 	}
@@ -30,7 +31,7 @@ func appendBody(b []byte, body string) []byte {
 	return b
 }
 
-// lineEnd is how long the line end is that a text begins with, if it does.
+// lineEnd returns the length of the line end at the start of a text, or 0.
 func lineEnd(s string) int {
 	switch {
 	case strings.HasPrefix(s, "\r\n"):
@@ -41,11 +42,11 @@ func lineEnd(s string) int {
 	return 0
 }
 
-// plainRun is how many bytes at the start of a text, up to a most, go out as they are. A blank at the end of a line does not: servers
-// may strip it.
-func plainRun(s string, most int) int {
+// plainRun returns how many bytes at the start of a text need no escape, up to limit. A blank at
+// the end of a line needs one, because servers may remove it.
+func plainRun(s string, limit int) int {
 	n := 0
-	for n < most && n < len(s) && (' ' < s[n] && s[n] <= '~' && s[n] != '=' || isInnerBlank(s[n:])) {
+	for n < limit && n < len(s) && (' ' < s[n] && s[n] <= '~' && s[n] != '=' || isInnerBlank(s[n:])) {
 		n++
 	}
 	return n
@@ -55,7 +56,7 @@ func isInnerBlank(s string) bool {
 	return (s[0] == ' ' || s[0] == '\t') && len(s) > 1 && s[1] != '\r' && s[1] != '\n'
 }
 
-// appendEscape writes a byte as = and its number, in bodies and in encoded words.
+// appendEscape appends a byte as = and two hexadecimal digits, for bodies and encoded words.
 func appendEscape(b []byte, c byte) []byte {
 	const digits = "0123456789ABCDEF"
 	return append(b, '=', digits[c>>4], digits[c&15])

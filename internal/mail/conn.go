@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	answerMost  = 64 << 10 // of what a server may say at once
-	quitTimeout = time.Second
+	maxAnswerBytes = 64 << 10 // maximum length of an answer
+	quitTimeout    = time.Second
 )
 
-// conn is a connection whose server has greeted and taken the login. One goroutine has it at a time.
+// conn is a connection after greeting and login. One goroutine uses it at a time.
 type conn struct {
-	raw     net.Conn // under the encryption
-	client  *smtp.Client
-	options *Options
-	late    *time.Timer // cuts the connection when an answer takes too long
-	idle    *time.Timer // belongs to the SMTP that keeps the connection
-	message []byte      // the last one that was sent: the next is made in its place
-	size    int         // the largest message that the server takes, 0 for any
-	utf8    bool        // whether it takes addresses that are not ASCII
-	begun   bool        // whether a transaction was begun and not finished
-	broken  bool        // whether what the server says next cannot be trusted
+	raw           net.Conn // below TLS
+	client        *smtp.Client
+	options       *Options
+	deadline      *time.Timer // cuts the connection if an answer takes too long
+	idle          *time.Timer // owned by the SMTP that keeps the connection
+	message       []byte      // buffer of the last message, reused for the next
+	size          int         // maximum message size of the server; 0: unlimited
+	utf8          bool        // whether the server accepts non-ASCII addresses
+	inTransaction bool        // whether a mail transaction was started and not finished
+	broken        bool        // whether the next answer of the server cannot be trusted
 }
 
-// open connects, encrypts and logs in. Its error tells at which stage it failed.
+// open connects, encrypts and logs in. Its error starts with the stage that failed.
 func open(ctx context.Context, o *Options) (*conn, error) {
 	dialer := net.Dialer{Timeout: o.DialTimeout}
 	raw, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
 	if err != nil {
-		return nil, fmt.Errorf("connect: %s", why(ctx, err))
+		return nil, fmt.Errorf("connect: %s", describe(ctx, err))
 	}
-	c := &conn{raw: &bounded{Conn: raw, left: answerMost}, options: o}
-	c.late = time.AfterFunc(o.CommandTimeout, c.cut)
+	c := &conn{raw: &boundedConn{Conn: raw, left: maxAnswerBytes}, options: o}
+	c.deadline = time.AfterFunc(o.CommandTimeout, c.cut)
 	release := context.AfterFunc(ctx, c.cut)
 	stage, err := c.begin(ctx)
 	if !release() && err == nil {
@@ -49,24 +49,25 @@ func open(ctx context.Context, o *Options) (*conn, error) {
 	}
 	if err != nil {
 		c.drop()
-		return nil, fmt.Errorf("%s: %s", stage, why(ctx, err))
+		return nil, fmt.Errorf("%s: %s", stage, describe(ctx, err))
 	}
 	return c, nil
 }
 
-// begin brings the connection to where messages can be sent, or tells the stage that failed.
+// begin brings the connection to the point where messages can be sent. On failure it returns the
+// stage.
 func (c *conn) begin(ctx context.Context) (stage string, err error) {
 	o := c.options
 	settings := &tls.Config{ServerName: o.Host, RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}
-	over := c.raw
+	stream := c.raw
 	if o.TLS == TLS {
 		secure := tls.Client(c.raw, settings)
 		if err := c.command(func() error { return secure.HandshakeContext(ctx) }); err != nil {
 			return "TLS", err
 		}
-		over = secure
+		stream = secure
 	}
-	if err := c.command(func() (err error) { c.client, err = smtp.NewClient(over, o.Host); return err }); err != nil {
+	if err := c.command(func() (err error) { c.client, err = smtp.NewClient(stream, o.Host); return err }); err != nil {
 		return "greeting", err
 	}
 	if err := c.command(func() error { return c.client.Hello(o.LocalName) }); err != nil {
@@ -74,7 +75,7 @@ func (c *conn) begin(ctx context.Context) (stage string, err error) {
 	}
 	if o.TLS == StartTLS {
 		if offered, _ := c.client.Extension("STARTTLS"); !offered {
-			return "STARTTLS", errors.New("the server does not offer it")
+			return "STARTTLS", errors.New("not offered by the server")
 		}
 		if err := c.command(func() error { return c.client.StartTLS(settings) }); err != nil {
 			return "STARTTLS", err
@@ -91,12 +92,12 @@ func (c *conn) begin(ctx context.Context) (stage string, err error) {
 	return "", nil
 }
 
-// login tells the server who sends, in the first way of these that it offers. The options were checked: the connection is encrypted,
-// or the server is on this machine.
+// login authenticates with the first of these mechanisms that the server offers. Options.Check made
+// sure that the connection is encrypted or the server is on this machine.
 func (c *conn) login() error {
 	o := c.options
 	_, offered := c.client.Extension("AUTH")
-	for _, way := range []struct {
+	for _, mechanism := range []struct {
 		name string
 		auth smtp.Auth
 	}{
@@ -105,52 +106,52 @@ func (c *conn) login() error {
 		{"CRAM-MD5", smtp.CRAMMD5Auth(o.Username, o.Password)},
 	} {
 		for name := range strings.FieldsSeq(offered) {
-			if strings.EqualFold(name, way.name) {
-				return c.command(func() error { return c.client.Auth(way.auth) })
+			if strings.EqualFold(name, mechanism.name) {
+				return c.command(func() error { return c.client.Auth(mechanism.auth) })
 			}
 		}
 	}
-	return errors.New("the server offers none of PLAIN, LOGIN and CRAM-MD5")
+	return errors.New("the server supports none of PLAIN, LOGIN and CRAM-MD5")
 }
 
-// send sends a message. The connection is gone if it was lost, or the server wanted no more of it, before the server had answered
-// to this message.
-func (c *conn) send(ctx context.Context, m *Message, wanted func() bool) (r Result, gone bool) {
+// send sends a message. lost reports that the connection was lost, or closed by the server, before
+// the server answered to this message.
+func (c *conn) send(ctx context.Context, m *Message, mayContinue func() bool) (r Result, lost bool) {
 	from, to := asciiDomain(m.From.Email), asciiDomain(m.To.Email)
 	international := !isASCII(from) || !isASCII(to)
 	if international && !c.utf8 {
-		return Result{Rejected, "the server takes no address with letters outside ASCII before the @ (SMTPUTF8)"}, false
+		return Result{Rejected, "the server does not support non-ASCII characters before the @ (SMTPUTF8)"}, false
 	}
 	c.message = m.appendTo(c.message[:0])
 	if c.size > 0 && len(c.message) > c.size {
-		return Result{Rejected, fmt.Sprintf("the message has %d bytes, and the server takes %d", len(c.message), c.size)}, false
+		return Result{Rejected, fmt.Sprintf("the message has %d bytes, the server accepts at most %d", len(c.message), c.size)}, false
 	}
-	if c.begun {
+	if c.inTransaction {
 		if err := c.command(c.client.Reset); err != nil {
 			c.broken = true
-			return trouble(ctx, "RSET", err), true
+			return serverUnavailable(ctx, "RSET", err), true
 		}
 	}
 	c.client.SkipSMTPUTF8(!international)
 	if err := c.command(func() error { return c.client.Mail("<" + from + ">") }); err != nil {
-		r := trouble(ctx, "MAIL FROM", err)
+		r := serverUnavailable(ctx, "MAIL FROM", err)
 		if _, answered := errors.AsType[*textproto.Error](err); answered && !c.broken {
 			r.Status = SenderRejected
 		}
 		return r, c.broken
 	}
-	c.begun = true
+	c.inTransaction = true
 	if err := c.command(func() error { return c.client.Rcpt("<" + to + ">") }); err != nil {
-		return ofRecipient(ctx, err), false
+		return recipientResult(ctx, err), false
 	}
-	if wanted != nil && !wanted() {
-		return Result{}, false // the next message begins with RSET
+	if mayContinue != nil && !mayContinue() {
+		return Result{}, false // the next message starts with RSET
 	}
 	return c.data(ctx), false
 }
 
-// data sends the content of the message that was made. It does without the library's writer, which looks at every byte for dots
-// and line ends that are as they should be.
+// data sends the content of the message in the buffer. It bypasses the writer of the library, which
+// would check every byte for dots and line ends that are correct already.
 func (c *conn) data(ctx context.Context) Result {
 	text := c.client.Text
 	if err := c.command(func() error {
@@ -160,37 +161,38 @@ func (c *conn) data(ctx context.Context) Result {
 		_, _, err := text.ReadResponse(354)
 		return err
 	}); err != nil {
-		return ofCommand(ctx, err)
+		return commandResult(ctx, err)
 	}
 	said := ""
 	if err := c.within(c.options.AnswerTimeout, func() (err error) {
 		_, _ = text.W.Write(c.message)
-		_ = text.PrintfLine(".") // a server that hung up may have said why
+		_ = text.PrintfLine(".") // a server that closed the connection may have answered before
 		_, said, err = text.ReadResponse(250)
 		return err
 	}); err != nil {
-		return ofContent(ctx, err)
+		return contentResult(ctx, err)
 	}
-	c.begun = false
+	c.inTransaction = false
 	return Result{Sent, "250 " + said}
 }
 
-// command is within the time that a command has. It fails too if the server's next answer would not be to the next command.
+// command runs f with the time-out of a command. It also fails if the server sent more than one
+// answer, because the next answer would belong to the wrong command.
 func (c *conn) command(f func() error) error {
 	err := c.within(c.options.CommandTimeout, f)
 	if err == nil && c.broken {
-		return errors.New("the server's answers are out of step")
+		return errors.New("the server sent an unexpected extra answer")
 	}
 	return err
 }
 
-// within does what waits for the server, cuts the connection after a time, and notes whether it can be used after that.
+// within runs f, cuts the connection after d, and records whether the connection is still usable.
 func (c *conn) within(d time.Duration, f func() error) error {
-	c.late.Reset(d)
+	c.deadline.Reset(d)
 	err := f()
-	inTime := c.late.Stop()
+	inTime := c.deadline.Stop()
 	answer, answered := errors.AsType[*textproto.Error](err)
-	lost := err != nil && (!answered || answer.Code < 400 || answer.Code == closing)
+	lost := err != nil && (!answered || answer.Code < 400 || answer.Code == replyClosing)
 	saysMore := c.client != nil && c.client.Text.R.Buffered() > 0
 	if !inTime || lost || saysMore {
 		c.broken = true
@@ -198,38 +200,38 @@ func (c *conn) within(d time.Duration, f func() error) error {
 	return err
 }
 
-// cut ends what the connection waits for. It may be called by any goroutine.
+// cut makes pending reads and writes fail. It is safe for concurrent use.
 func (c *conn) cut() {
 	_ = c.raw.SetDeadline(time.Unix(1, 0))
 }
 
 func (c *conn) drop() {
-	c.late.Stop()
+	c.deadline.Stop()
 	_ = c.raw.Close()
 }
 
-// quit takes leave of the server, which may be gone.
+// quit sends QUIT and closes the connection. Errors are ignored.
 func (c *conn) quit() {
 	_ = c.within(quitTimeout, c.client.Quit)
 	c.drop()
 }
 
-// bounded is a connection over which the other side may say only so much before it is spoken to again.
-type bounded struct {
+// boundedConn limits how much the server may send before the client writes again.
+type boundedConn struct {
 	net.Conn
 	left int
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *boundedConn) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		return 0, errors.New("the server does not stop talking")
+		return 0, errors.New("the answer of the server is too long")
 	}
 	n, err := b.Conn.Read(p[:min(len(p), b.left)])
 	b.left -= n
 	return n, err
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
-	b.left = answerMost
+func (b *boundedConn) Write(p []byte) (int, error) {
+	b.left = maxAnswerBytes
 	return b.Conn.Write(p)
 }

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	lineMost  = 76  // of a line that is folded
-	wordMost  = 200 // of a word that goes out as it is on a line of its own
-	plainMost = 60  // of a name that goes out as it is
-	// An encoded word is at most 75 long (RFC 2047, 2) and what it encodes stands between these.
-	encodedMost  = 75
-	openQ, openB = "=?utf-8?Q?", "=?utf-8?B?"
-	closeWord    = "?="
+	maxLineLength  = 76  // of a folded line
+	maxWordLength  = 200 // of an unencoded word on a line of its own
+	maxPlainLength = 60  // of an unencoded name
+	// An encoded word has at most 75 characters (RFC 2047, section 2) including these delimiters.
+	maxEncodedLength = 75
+	openQ, openB     = "=?utf-8?Q?", "=?utf-8?B?"
+	closeWord        = "?="
 )
 
-// clean is a text that people filled in, as one line: what could end a line or a text is a space.
+// clean returns a text from a user as one line: line breaks and control characters become spaces.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unbalances(r) {
+		if isLineBreak(r) {
 			return ' '
 		}
-		return r // which is U+FFFD for what is not UTF-8
+		return r // U+FFFD for invalid UTF-8
 	}, s)
 	return strings.TrimSpace(s)
 }
 
-// String is the address as people read it, with the domain as mail servers know it.
+// String returns the address as people read it, with the domain in ASCII.
 func (a Address) String() string {
 	email := asciiDomain(a.Email)
 	name := clean(a.Name)
@@ -45,12 +45,12 @@ func (a Address) appendTo(b []byte) []byte {
 	if name == "" {
 		return append(b, email...)
 	}
-	if plain := phrase(name); len(plain) <= plainMost && isPlain(name) {
+	if plain := phrase(name); len(plain) <= maxPlainLength && isPlain(name) {
 		b = append(b, plain...)
 	} else {
 		b = appendEncoded(b, name)
 	}
-	if column(b)+len(" <>")+len(email) > lineMost {
+	if column(b)+len(" <>")+len(email) > maxLineLength {
 		b = append(b, "\r\n"...)
 	}
 	b = append(b, " <"...)
@@ -58,7 +58,8 @@ func (a Address) appendTo(b []byte) []byte {
 	return append(b, '>')
 }
 
-// phrase is a name as it stands before an address: in quotes, unless it is words of letters, digits and a few signs.
+// phrase returns a display name, quoted unless it consists of words of letters, digits and a few
+// symbols.
 func phrase(name string) string {
 	if !strings.ContainsFunc(name, needsQuotes) && !strings.Contains(name, "  ") {
 		return name
@@ -80,35 +81,37 @@ func needsQuotes(r rune) bool {
 	return r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" !#$%&'*+-/=?^_`{|}~", r)
 }
 
-// isPlain tells whether a clean text may go out as it is. One that looks like an encoded word must not: it would be decoded.
+// isPlain reports whether a clean text needs no encoding. A text that looks like an encoded word
+// does, because readers would decode it.
 func isPlain(s string) bool {
 	return isASCII(s) && !strings.Contains(s, "=?")
 }
 
-// appendText writes a clean text that stands in no structure.
+// appendText appends a clean text as an unstructured header value.
 func appendText(b []byte, s string) []byte {
-	if isPlain(s) && folds(s) {
+	if isPlain(s) && canFold(s) {
 		return appendFolded(b, s)
 	}
 	return appendEncoded(b, s)
 }
 
-// folds tells whether a text can be broken at its spaces and be put together again: readers make one space of a break.
-func folds(s string) bool {
+// canFold reports whether a text can be folded at its spaces without loss. Readers replace a fold
+// by one space.
+func canFold(s string) bool {
 	if strings.Contains(s, "  ") {
 		return false
 	}
 	for word := range strings.SplitSeq(s, " ") {
-		if len(word) > wordMost {
+		if len(word) > maxWordLength {
 			return false
 		}
 	}
 	return true
 }
 
-// appendFolded writes a text, broken before a space where the line would be too long.
+// appendFolded appends a text, folded before a space where the line would be too long.
 func appendFolded(b []byte, s string) []byte {
-	for room := lineMost - column(b); len(s) > room; room = lineMost {
+	for room := maxLineLength - column(b); len(s) > room; room = maxLineLength {
 		end := strings.LastIndexByte(s[1:max(room, 1)], ' ') + 1
 		if end == 0 {
 			if end = strings.IndexByte(s[1:], ' ') + 1; end == 0 {
@@ -122,15 +125,16 @@ func appendFolded(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// appendEncoded writes a text as encoded words (RFC 2047), each on a line of its own and none ending inside a character.
+// appendEncoded appends a text as encoded words (RFC 2047), each on a line of its own. No word ends
+// within a character.
 func appendEncoded(b []byte, s string) []byte {
 	escape, opening := appendQ, openQ
 	if sizeQ(s) > base64.StdEncoding.EncodedLen(len(s)) {
 		escape, opening = appendB, openB
 	}
-	room := encodedMost - column(b)
+	room := maxEncodedLength - column(b)
 	for {
-		n := fitting(s, room-len(opening)-len(closeWord), opening == openB)
+		n := fitEncoded(s, room-len(opening)-len(closeWord), opening == openB)
 		b = append(b, opening...)
 		b = escape(b, s[:n])
 		b = append(b, closeWord...)
@@ -138,17 +142,18 @@ func appendEncoded(b []byte, s string) []byte {
 			return b
 		}
 		b = append(b, "\r\n "...)
-		room = encodedMost
+		room = maxEncodedLength
 	}
 }
 
-// column is how long the last line is.
+// column returns the length of the last line.
 func column(b []byte) int {
 	return len(b) - bytes.LastIndexByte(b, '\n') - 1
 }
 
-// fitting is how many bytes of a text, as whole characters and at least one of them, fit into an encoded word of some length.
-func fitting(s string, room int, inBase64 bool) int {
+// fitEncoded returns how many bytes of a text fit into an encoded word of a given length: whole
+// characters, at least one.
+func fitEncoded(s string, room int, inBase64 bool) int {
 	n, used := 0, 0
 	for i, r := range s {
 		end := i + utf8.RuneLen(r)
@@ -165,7 +170,7 @@ func fitting(s string, room int, inBase64 bool) int {
 	return n
 }
 
-// sizeQ is how long a text is in an encoded word.
+// sizeQ returns the length of a text in Q encoding.
 func sizeQ(s string) int {
 	n := len(s)
 	for i := range len(s) {
@@ -176,7 +181,8 @@ func sizeQ(s string) int {
 	return n
 }
 
-// isPlainQ tells whether a byte needs no escape in an encoded word, also in one that stands in a phrase (RFC 2047, 5).
+// isPlainQ reports whether a byte needs no escape in an encoded word, also within a phrase (RFC
+// 2047, section 5).
 func isPlainQ(c byte) bool {
 	return c == ' ' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!*+-/", c) >= 0
 }

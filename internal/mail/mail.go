@@ -1,30 +1,36 @@
-// Package mail makes plain-text messages and hands them to a mail server. It owns what goes over the wire, and what may be said of
-// a message afterwards: that the server has it, that it may be tried again, that it never will be taken, or that nobody knows.
-// It does not know campaigns, contacts or the store, keeps nothing, and tries no message twice.
+// Package mail builds plain-text messages and sends them to an SMTP server. It owns the wire format
+// and the classification of results: the server accepted the message, it may be tried again, it
+// will never be accepted, or the result is unknown. It does not know campaigns, contacts or the
+// store, stores nothing, and never retries a message.
 //
-// The SMTP dialogue is that of github.com/wneessen/go-mail/smtp, which gives every command and its answer by itself: what became of
-// a message depends on which one failed. Its messages are not used: they are made here, in one pass over one buffer.
+// The SMTP dialogue uses github.com/wneessen/go-mail/smtp, which exposes every command and its
+// answer, because the result depends on which command failed. The messages of that library are not
+// used. They are built here, in one pass over one buffer.
 package mail
 
-// Status is what became of a message.
+// Status is the result of sending a message.
 type Status int
 
 const (
-	// Canceled: the message was not to go any more when its content was about to.
+	// Canceled: the message was no longer wanted right before its content would have been sent.
 	Canceled Status = iota
-	// Sent: the server has taken the message.
+	// Sent: the server accepted the message.
 	Sent
-	// Deferred: the server refused this message for now (4xx), or was lost before any of its content had gone.
+	// Deferred: the server refused the message temporarily (4xx), or the connection was lost before
+	// any content was sent.
 	Deferred
-	// Rejected: the server will not take this message (5xx), or it is none that can be sent.
+	// Rejected: the server refused the message permanently (5xx), or the message is invalid.
 	Rejected
-	// Bounced: the server says that the recipient's mailbox is not there.
+	// Bounced: the server reported that the mailbox of the recipient does not exist.
 	Bounced
-	// Unknown: the content began to go and no answer came: the message may have been delivered.
+	// Unknown: the content was sent at least partly and the server did not answer. The message may
+	// have been delivered.
 	Unknown
-	// ServerUnavailable: no message can be sent: connecting, TLS or login failed. It says nothing of this message, of which nothing has gone.
+	// ServerUnavailable: connecting, TLS or login failed, so no message can be sent. Nothing of
+	// this message was sent.
 	ServerUnavailable
-	// SenderRejected: no message of this sender can be sent: the server refused it. It says nothing of this message either.
+	// SenderRejected: the server refused the sender, so no message of this sender can be sent.
+	// Nothing of this message was sent.
 	SenderRejected
 )
 
@@ -50,9 +56,10 @@ func (s Status) String() string {
 	return "no status"
 }
 
-// Result is what became of a message, and in which words.
+// Result is the result of sending a message.
 type Result struct {
 	Status Status
-	// Text is one line of at most 200 characters: the server's answer with its code, or what failed. It never has the password.
+	// Text is one line of at most 200 characters: the server's answer with its code, or what
+	// failed. It never contains the password.
 	Text string
 }

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"errors"
+	"fmt"
 	"net/mail"
 	"strings"
 	"time"
@@ -12,55 +13,56 @@ import (
 )
 
 const (
-	emailMost = 254 // RFC 5321, 4.5.3.1.3
-	tokenMost = 900 // of an id or a URL, which cannot be folded: a line has 998 at most
+	maxEmailLength = 254 // RFC 5321, 4.5.3.1.3
+	maxTokenLength = 900 // of an id or a URL, which cannot be folded; a line has at most 998 characters
 )
 
-// Address is a mailbox and whose it is. The name may be empty and may be any text.
+// Address is a mailbox and the name of its owner. The name may be empty or any text.
 type Address struct {
 	Name, Email string
 }
 
 // Message is a plain-text message.
 type Message struct {
-	// ID is the Message-ID, without brackets: something unique, @, and the domain of From.
+	// ID is the Message-ID without brackets: something unique, @, and the domain of From.
 	ID       string
 	Date     time.Time
 	From, To Address
 	Subject  string
-	// Body may have lines of any length and end.
+	// Body may have lines of any length, with any line ends.
 	Body string
-	// References are the Message-IDs of the thread that this is a reply in, oldest first. The last is also In-Reply-To.
+	// References are the Message-IDs of the thread, oldest first. The last one is also In-Reply-To.
 	References []string
-	// Unsubscribe is the URL that takes the recipient off the list with one click (RFC 8058).
+	// Unsubscribe is the URL for one-click unsubscription (RFC 8058).
 	Unsubscribe string
 }
 
-// Check tells what keeps the message from being sent at all. Names, subject and body never do: they are cleaned.
+// Check returns why the message cannot be sent. Names, subject and body are never the reason,
+// because they are cleaned.
 func (m *Message) Check() error {
 	if !isEmail(m.From.Email) {
-		return errors.New("from: not an email address")
+		return fmt.Errorf("from: %q is not an email address", m.From.Email)
 	}
 	if !isEmail(m.To.Email) {
-		return errors.New("to: not an email address")
+		return fmt.Errorf("to: %q is not an email address", m.To.Email)
 	}
 	if !isID(m.ID) {
-		return errors.New("the message id is none")
+		return errors.New("invalid Message-ID")
 	}
 	for _, id := range m.References {
 		if !isID(id) {
-			return errors.New("an id in the references is none")
+			return errors.New("invalid Message-ID in References")
 		}
 	}
 	if m.Unsubscribe != "" && !isLink(m.Unsubscribe) {
-		return errors.New("the unsubscribe link is no URL")
+		return errors.New("invalid unsubscribe URL")
 	}
 	return nil
 }
 
-// isEmail tells whether a text is one addr-spec with nothing around it, whose domain can be written in ASCII.
+// isEmail reports whether a text is exactly one addr-spec whose domain can be written in ASCII.
 func isEmail(email string) bool {
-	if len(email) > emailMost || !utf8.ValidString(email) || strings.ContainsFunc(email, unbalances) {
+	if len(email) > maxEmailLength || !utf8.ValidString(email) || strings.ContainsFunc(email, isLineBreak) {
 		return false
 	}
 	a, err := mail.ParseAddress(email)
@@ -70,7 +72,8 @@ func isEmail(email string) bool {
 	return isASCII(domainOf(asciiDomain(email)))
 }
 
-// isID tells whether a text can stand between the brackets of a Message-ID, and is not taken for anything else there.
+// isID reports whether a text is valid between the brackets of a Message-ID, and has no other
+// meaning there.
 func isID(id string) bool {
 	id = asciiDomain(id)
 	left, right, _ := strings.Cut(id, "@")
@@ -82,19 +85,21 @@ func isLink(link string) bool {
 	if !isSecure {
 		rest = strings.TrimPrefix(link, "http://")
 	}
-	return len(rest) < len(link) && isToken(rest) && rest[0] != '/' && len(link) <= tokenMost
+	return len(rest) < len(link) && isToken(rest) && rest[0] != '/' && len(link) <= maxTokenLength
 }
 
-// isToken tells whether a text can stand in <> on a line: printable ASCII without a space or a bracket.
+// isToken reports whether a text is printable ASCII without spaces and brackets, so that it can
+// appear between < and >.
 func isToken(s string) bool {
-	return s != "" && len(s) <= tokenMost && !strings.ContainsFunc(s, func(r rune) bool {
+	return s != "" && len(s) <= maxTokenLength && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '<' || r == '>'
 	})
 }
 
-// asciiDomain is the address with its domain as mail servers know it. An address whose domain cannot be written so stays as it is.
+// asciiDomain returns an address with its domain in ASCII. An address whose domain cannot be
+// converted is returned unchanged.
 func asciiDomain(email string) string {
-	if isASCII(email) || len(email) > tokenMost { // the conversion takes the square of the length
+	if isASCII(email) || len(email) > maxTokenLength { // the conversion takes quadratic time
 		return email
 	}
 	at := strings.LastIndexByte(email, '@') + 1
@@ -117,19 +122,20 @@ func isASCII(s string) bool {
 	return true
 }
 
-// unbalances are the characters that some reader takes for the end of a line or of a text.
-func unbalances(r rune) bool {
+// isLineBreak reports whether some reader takes a character for the end of a line or of a text.
+func isLineBreak(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 }
 
-// field is one header: a value that goes out as it is, an address, or a text.
+// field is one header: a literal value, an address or a text.
 type field struct {
 	name, value string
 	address     *Address
 	isText      bool
 }
 
-// fields are the headers in the order in which they go out. Those of a thread and of the link are empty where there is none.
+// fields returns the headers in order. Those of a thread and of the unsubscribe URL are empty if
+// the message has none.
 func (m *Message) fields() [12]field {
 	reply, post, link := m.References[max(len(m.References)-1, 0):], "", ""
 	if m.Unsubscribe != "" {
@@ -151,12 +157,12 @@ func (m *Message) fields() [12]field {
 	}
 }
 
-// isThere tells whether the message has the header. It has a subject even if that is empty.
-func (f *field) isThere() bool {
+// isPresent reports whether the message has the header. It always has a subject, even an empty one.
+func (f *field) isPresent() bool {
 	return f.value != "" || f.address != nil || f.isText
 }
 
-// bracketed is ids as a header has them.
+// bracketed returns ids as a header value.
 func bracketed(ids ...string) string {
 	var b strings.Builder
 	for i, id := range ids {
@@ -170,8 +176,7 @@ func bracketed(ids ...string) string {
 	return b.String()
 }
 
-// Headers are the headers of the message by name, for people to read: each on one line, the names and the subject as they were
-// meant and not as they are encoded.
+// Headers returns the headers by name for display: each on one line, names and subject decoded.
 func (m *Message) Headers() map[string]string {
 	fields := m.fields()
 	headers := make(map[string]string, len(fields))
@@ -179,18 +184,18 @@ func (m *Message) Headers() map[string]string {
 		switch f := &fields[i]; {
 		case f.address != nil:
 			headers[f.name] = f.address.String()
-		case f.isThere():
+		case f.isPresent():
 			headers[f.name] = f.value
 		}
 	}
 	return headers
 }
 
-// appendTo writes a message that was checked as it goes out. NoTLS of its lines begins with a dot.
+// appendTo appends the wire format of a checked message. No line starts with a dot.
 func (m *Message) appendTo(b []byte) []byte {
 	fields := m.fields()
 	for i := range fields {
-		if f := &fields[i]; f.isThere() {
+		if f := &fields[i]; f.isPresent() {
 			b = f.appendTo(b)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// parsed is a message as someone reads it who did not write it.
+// parsed is a message as read by net/mail.
 type parsed struct {
 	headers  mail.Header
 	from, to []*mail.Address
@@ -49,7 +49,7 @@ func parse(t *testing.T, data []byte) parsed {
 	return p
 }
 
-// lines is a body with the line ends that it arrives with, one of them at its end.
+// lines returns a body with the line ends of the wire format, including one at the end.
 func lines(body string) string {
 	body = strings.ToValidUTF8(body, "\uFFFD")
 	body = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n").Replace(body)
@@ -59,7 +59,8 @@ func lines(body string) string {
 	return body
 }
 
-// build makes a message, and checks that it reads back as what it is made of and has no header but its own.
+// build encodes a message and checks that it parses back to the same fields and has no other
+// headers.
 func build(t *testing.T, m *Message) parsed {
 	t.Helper()
 	if err := m.Check(); err != nil {
@@ -69,7 +70,7 @@ func build(t *testing.T, m *Message) parsed {
 	shown := m.Headers()
 	for name, values := range p.headers {
 		if len(values) != 1 {
-			t.Errorf("%d headers %s", len(values), name)
+			t.Errorf("%d headers named %s", len(values), name)
 		}
 	}
 	known := map[string]bool{}
@@ -78,11 +79,11 @@ func build(t *testing.T, m *Message) parsed {
 	}
 	for name := range p.headers {
 		if !known[strings.ToLower(name)] {
-			t.Errorf("a foreign header %s", name)
+			t.Errorf("unexpected header %s", name)
 		}
 	}
 	if len(p.headers) != len(shown) {
-		t.Errorf("%d headers go out, %d are shown", len(p.headers), len(shown))
+		t.Errorf("%d headers encoded, %d in Headers", len(p.headers), len(shown))
 	}
 	one := func(what string, got []*mail.Address, want Address) {
 		if len(got) != 1 || got[0].Address != unquoted(asciiDomain(want.Email)) || got[0].Name != clean(want.Name) {
@@ -92,20 +93,20 @@ func build(t *testing.T, m *Message) parsed {
 	one("from", p.from, m.From)
 	one("to", p.to, m.To)
 	if p.subject != clean(m.Subject) || shown["Subject"] != p.subject {
-		t.Errorf("subject %q, shown as %q, want %q", p.subject, shown["Subject"], m.Subject)
+		t.Errorf("subject %q, in Headers %q, want %q", p.subject, shown["Subject"], m.Subject)
 	}
 	if p.body != lines(m.Body) {
 		t.Errorf("body %q, want %q", p.body, m.Body)
 	}
 	for _, name := range []string{"Date", "Message-ID", "In-Reply-To", "References", "List-Unsubscribe", "List-Unsubscribe-Post", "MIME-Version", "Content-Type", "Content-Transfer-Encoding"} {
 		if p.headers.Get(name) != shown[name] {
-			t.Errorf("%s goes out as %q and is shown as %q", name, p.headers.Get(name), shown[name])
+			t.Errorf("%s is encoded as %q and is %q in Headers", name, p.headers.Get(name), shown[name])
 		}
 	}
 	return p
 }
 
-// unquoted is an address as net/mail gives it.
+// unquoted returns an address in the form of net/mail.
 func unquoted(email string) string {
 	a, err := mail.ParseAddress(email)
 	if err != nil {
@@ -140,7 +141,7 @@ func TestHeaders(t *testing.T) {
 	build(t, m)
 }
 
-// What goes out is this to the letter.
+// The wire format, byte by byte.
 func TestBytes(t *testing.T) {
 	m := aMessage()
 	m.Subject = "Grüße und ein Betreff, der so lang ist, dass er nicht in eine Zeile passt"
@@ -168,7 +169,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// hostile are texts that someone fills in who wants a header or a recipient of their own, and others that are just unusual.
+// hostile are texts that try to inject a header or a recipient, and others that are just unusual.
 var hostile = []string{
 	"", " ", "x", "a: b", `"`, `\`, `\"`, `a" <eve@evil.example>, "b`, "a <eve@evil.example>", "eve@evil.example, bob",
 	"x\r\nBcc: eve@evil.example", "x\nBcc: eve@evil.example", "x\rBcc: eve@evil.example", "x\r\n\r\nbody", "x\r\n .\r\n",
@@ -187,7 +188,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// What is no address, id or link is refused and never becomes a line.
+// Invalid addresses, ids and URLs are refused.
 func TestHostileTokens(t *testing.T) {
 	for name, set := range map[string]func(*Message, string){
 		"from":        func(m *Message, s string) { m.From.Email = s },
@@ -202,12 +203,12 @@ func TestHostileTokens(t *testing.T) {
 			"a@b.example\x00", "a@\u2028b.example", "ü\x00@b.example", "a@xn--\u00fc\u200b.example>",
 		}, hostile...) {
 			if text == "" && name == "unsubscribe" {
-				continue // a message without the link
+				continue // a message without the URL
 			}
 			m := aMessage()
 			set(m, text)
 			if m.Check() == nil {
-				t.Errorf("%s: %q is taken", name, text)
+				t.Errorf("%s: %q is accepted", name, text)
 			}
 		}
 	}
@@ -234,12 +235,12 @@ func TestBodies(t *testing.T) {
 		_, _, messages := s.seen()
 		arrived := parse(t, []byte(strings.ReplaceAll(messages[0].data, "\n", "\r\n")))
 		if arrived.body != lines(body) {
-			t.Errorf("%.100q arrived as %.100q", body, arrived.body)
+			t.Errorf("%.100q was decoded as %.100q", body, arrived.body)
 		}
 	}
 }
 
-// A reply names the message that it answers, and the thread so far.
+// A reply refers to the message it answers and to the thread.
 func TestThread(t *testing.T) {
 	m := aMessage()
 	for i := range 100 {
@@ -247,14 +248,14 @@ func TestThread(t *testing.T) {
 	}
 	p := build(t, m)
 	if got := p.headers.Get("References"); got != "<"+strings.Join(m.References, "> <")+">" {
-		t.Errorf("references %q", got)
+		t.Errorf("References %q", got)
 	}
 	if got := p.headers.Get("In-Reply-To"); got != "<"+m.References[99]+">" {
-		t.Errorf("in reply to %q", got)
+		t.Errorf("In-Reply-To %q", got)
 	}
 	m.References = nil
 	if headers := build(t, m).headers; headers.Get("In-Reply-To") != "" || headers.Get("References") != "" {
-		t.Error("a first message is no reply")
+		t.Error("a first message has reply headers")
 	}
 }
 

@@ -23,7 +23,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// Messages at once have a connection each up to the most there may be, and the others wait.
+// Concurrent messages have a connection each, up to the maximum. Further messages wait.
 func TestConnectionsAtMost(t *testing.T) {
 	const most = 3
 	inside, proceed := make(chan struct{}, 100), make(chan struct{})
@@ -51,8 +51,8 @@ func TestConnectionsAtMost(t *testing.T) {
 	waiting := make(chan Result, 1)
 	go func() { waiting <- c.Send(ctx, aMessage(), nil) }()
 	cancel()
-	if r := await(t, waiting); r.Status != ServerUnavailable || r.Text != "cancelled" {
-		t.Errorf("who waits for a connection and is cancelled: %v %q", r.Status, r.Text)
+	if r := await(t, waiting); r.Status != ServerUnavailable || r.Text != "canceled" {
+		t.Errorf("canceled while waiting for a connection: %v %q", r.Status, r.Text)
 	}
 	close(proceed)
 	all.Wait()
@@ -62,7 +62,7 @@ func TestConnectionsAtMost(t *testing.T) {
 	}
 }
 
-// A refusal ends the transaction and not the connection.
+// A refusal ends the transaction, not the connection.
 func TestConnectionIsKeptAfterRefusal(t *testing.T) {
 	for _, stage := range []string{"RCPT", "DATA", content} {
 		t.Run(stage, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestConnectionIsKeptAfterRefusal(t *testing.T) {
 	}
 }
 
-// A kept connection that turns out to be gone is not the message's fault, nor the server's.
+// A kept connection that turns out to be closed does not fail the message.
 func TestKeptConnectionIsGone(t *testing.T) {
 	for name, answer := range map[string]func(stage string, messages int) string{
 		"hung up while idle": func(stage string, messages int) string {
@@ -134,7 +134,8 @@ func TestKeptConnectionIsGone(t *testing.T) {
 	}
 }
 
-// A server that says more than it was asked would answer the next message with what it said of this one.
+// A connection on which the server sent an extra answer is not reused, because that answer would be
+// taken for one to the next message.
 func TestConnectionIsNotKeptAfterTooManyAnswers(t *testing.T) {
 	for stage, want := range map[string]Status{content: Sent, middle: Rejected, "RCPT": Bounced} {
 		t.Run(stage, func(t *testing.T) {
@@ -157,7 +158,7 @@ func TestConnectionIsNotKeptAfterTooManyAnswers(t *testing.T) {
 	}
 }
 
-// A server that will not forget a refused message gets the next one over another connection.
+// After a refused RSET the next message uses another connection.
 func TestResetIsRefused(t *testing.T) {
 	s := (&server{answer: func(n int, stage string) string {
 		if n > 1 {
@@ -173,7 +174,8 @@ func TestResetIsRefused(t *testing.T) {
 	}
 }
 
-// What fails on a fresh connection too is trouble, and is tried once more only once.
+// A failure on a new connection too means that the server is unavailable. The message is sent over
+// another connection only once.
 func TestFreshConnectionFailsToo(t *testing.T) {
 	s := &server{}
 	s.answer = func(_ int, stage string) string {
@@ -191,7 +193,7 @@ func TestFreshConnectionFailsToo(t *testing.T) {
 	}
 }
 
-// A message of which the server has heard is not sent over another connection.
+// A message that the server has answered to is not sent over another connection.
 func TestNothingIsSentTwice(t *testing.T) {
 	for _, stage := range []string{"RCPT", "DATA", content} {
 		t.Run(stage, func(t *testing.T) {
@@ -237,7 +239,7 @@ func TestClose(t *testing.T) {
 	send(t, c, aMessage(), ServerUnavailable, "closed")
 }
 
-// A message that is on its way while the SMTP is closed gets through.
+// A message that is in flight while the client is closed is sent.
 func TestCloseWhileSending(t *testing.T) {
 	inside, proceed := make(chan struct{}), make(chan struct{})
 	s := (&server{reached: make(chan string, 100), answer: func(_ int, stage string) string {
@@ -261,7 +263,7 @@ func TestCloseWhileSending(t *testing.T) {
 	s.await("QUIT")
 }
 
-// Every message arrives once with what it says, however many go at once.
+// Every message arrives once and unchanged, whatever the concurrency.
 func TestManyAtOnce(t *testing.T) {
 	s := (&server{}).start(t)
 	c := s.client(func(o *Options) { o.Connections = 4 })

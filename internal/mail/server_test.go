@@ -18,24 +18,24 @@ import (
 	"time"
 )
 
-// The stages of a dialogue that a server can misbehave at: the verbs of the commands, and these.
+// The stages of a dialogue at which a server can misbehave: the verbs of the commands, and these.
 const (
 	greeting = "greeting"
-	middle   = "middle" // the first line of the content is there; a good server says nothing
+	middle   = "middle" // the first line of the content has arrived; a correct server sends nothing
 	content  = "content"
 )
 
-// What a server can do in place of an answer.
+// What a server can do instead of answering.
 const (
-	drop = "\x00drop" // hang up
-	hang = "\x00hang" // say nothing until the client hangs up
-	last = "\x00last" // after an answer: hang up once it is given
+	drop = "\x00drop" // close the connection
+	hang = "\x00hang" // send nothing until the client disconnects
+	last = "\x00last" // after an answer: close the connection
 )
 
-// deadline is how long a test waits for what must happen.
+// deadline is how long a test waits for something that must happen.
 const deadline = time.Minute
 
-// server is a mail server on loopback that does as it is told.
+// server is a scripted mail server on loopback.
 type server struct {
 	t          *testing.T
 	listener   net.Listener
@@ -44,9 +44,9 @@ type server struct {
 	extensions []string
 	username   string
 	password   string
-	// answer is what the server says at a stage of its n-th connection, from 1; "" for what a good server says.
+	// answer returns the answer at a stage of the n-th connection, from 1; "" selects the correct one.
 	answer func(n int, stage string) string
-	// reached is told of every stage before it is answered, if there is one.
+	// reached, if set, receives every stage before it is answered.
 	reached chan string
 
 	mu          sync.Mutex
@@ -87,7 +87,7 @@ func (s *server) start(t *testing.T) *server {
 	return s
 }
 
-// client is an SMTP for the server.
+// client returns an SMTP client for the server.
 func (s *server) client(change func(*Options)) *SMTP {
 	s.t.Helper()
 	o := Options{Host: "127.0.0.1", Port: s.listener.Addr().(*net.TCPAddr).Port, TLS: NoTLS, LocalName: "client.example"}
@@ -102,14 +102,14 @@ func (s *server) client(change func(*Options)) *SMTP {
 	return c
 }
 
-// seen is what the server was asked and told so far.
+// seen returns the connections, commands and messages so far.
 func (s *server) seen() (connections int, commands []string, messages []received) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connections, append([]string(nil), s.commands...), append([]received(nil), s.messages...)
 }
 
-// await waits until the server is at a stage.
+// await waits until the server reaches a stage.
 func (s *server) await(stage string) {
 	s.t.Helper()
 	for at := ""; at != stage; {
@@ -117,7 +117,7 @@ func (s *server) await(stage string) {
 	}
 }
 
-// cancelAt sends a message and cancels that when the server is at a stage.
+// cancelAt sends a message and cancels it when the server reaches a stage.
 func (s *server) cancelAt(stage string, c *SMTP) Result {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -165,12 +165,12 @@ func (d *dialogue) use(c net.Conn) {
 	d.conn, d.in = c, textproto.NewReader(bufio.NewReader(c))
 }
 
-// at answers at a stage, and tells whether the dialogue goes on.
+// at answers at a stage and reports whether the dialogue continues.
 func (d *dialogue) at(stage, good string) bool {
 	return d.say(d.answer(stage, good))
 }
 
-// answer is what the server says at a stage.
+// answer returns the answer at a stage.
 func (d *dialogue) answer(stage, good string) string {
 	if d.server.reached != nil {
 		d.server.reached <- stage
@@ -243,7 +243,7 @@ func (d *dialogue) data() bool {
 	return d.at(content, "250 2.0.0 queued")
 }
 
-// auth takes a login in the three ways that the client has.
+// auth accepts the three login mechanisms of the client.
 func (d *dialogue) auth(how string) bool {
 	mechanism, initial, _ := strings.Cut(how, " ")
 	s, ok := d.server, false
@@ -275,7 +275,7 @@ func decoded(s string) string {
 	return string(plain)
 }
 
-// only answers at one stage, of every connection.
+// only answers at one stage of every connection.
 func only(at, answer string) func(int, string) string {
 	return func(_ int, stage string) string {
 		if stage == at {
@@ -285,7 +285,7 @@ func only(at, answer string) func(int, string) string {
 	}
 }
 
-// aMessage is one that every good server takes.
+// aMessage returns a message that every correct server accepts.
 func aMessage() *Message {
 	return &Message{
 		ID:          "0198c9a2-1@acme.example",
@@ -298,7 +298,7 @@ func aMessage() *Message {
 	}
 }
 
-// send sends one message and checks what became of it.
+// send sends one message and checks its result.
 func send(t *testing.T, c *SMTP, m *Message, want Status, text string) {
 	t.Helper()
 	r := c.Send(t.Context(), m, nil)
@@ -307,13 +307,15 @@ func send(t *testing.T, c *SMTP, m *Message, want Status, text string) {
 	}
 }
 
-// await takes from a channel, or fails the test.
+// await receives from a channel, or fails the test after the deadline.
 func await[T any](t *testing.T, from <-chan T) (v T) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
 	select {
 	case v = <-from:
-	case <-time.After(deadline):
-		t.Fatal("it did not happen")
+	case <-ctx.Done():
+		t.Fatal("nothing received")
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -13,29 +14,31 @@ import (
 	"time"
 )
 
-// How a connection is encrypted.
+// Modes of encryption.
 const (
 	StartTLS = "starttls"
 	TLS      = "tls"
 	NoTLS    = "none"
 )
 
-// Options are the settings of an SMTP. What is zero has a default.
+// Options are the settings of an SMTP client. Zero values select defaults.
 type Options struct {
 	Host string
 	Port int
-	// Username is empty where the server wants no login. A password goes only over TLS, or to this machine.
+	// Username is empty if the server requires no login. A password is sent only over TLS or to
+	// this machine.
 	Username, Password string
-	// TLS is StartTLS, TLS or NoTLS. There is no way back from one to another.
+	// TLS is StartTLS, TLS or NoTLS. The client never falls back to another mode.
 	TLS string
-	// Connections is how many there may be at once.
+	// Connections is the maximum number of connections.
 	Connections int
 	// LocalName is the host name sent in EHLO.
 	LocalName string
-	// RootCAs are whom certificates must come from; nil for those that the machine trusts.
+	// RootCAs verify the certificate of the server; nil means those of the system.
 	RootCAs *x509.CertPool
-	// DialTimeout is for a connection, CommandTimeout for the answer to each command, AnswerTimeout for a message to go and the server
-	// to say that it has it, IdleTimeout for how long a connection is kept that nothing goes over.
+	// DialTimeout applies to connecting, CommandTimeout to the answer to a command, AnswerTimeout
+	// to sending the content and the answer to it, and IdleTimeout to connections that are kept for
+	// later messages.
 	DialTimeout, CommandTimeout, AnswerTimeout, IdleTimeout time.Duration
 }
 
@@ -51,51 +54,52 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Check tells what is wrong with the settings. Nothing is sent with such.
+// Check returns what is wrong with the settings. A client with invalid settings sends nothing.
 func (o Options) Check() error {
 	o = o.withDefaults()
 	switch {
 	case o.Host == "":
-		return errors.New("the host is missing")
+		return errors.New("host: required")
 	case o.Port < 1 || o.Port > 65535:
-		return errors.New("the port must be from 1 to 65535")
+		return fmt.Errorf("port: must be from 1 to 65535, not %d", o.Port)
 	case o.TLS != StartTLS && o.TLS != TLS && o.TLS != NoTLS:
-		return errors.New("tls must be starttls, tls or none")
+		return fmt.Errorf("tls: %q is not one of: starttls, tls, none", o.TLS)
 	case o.TLS == NoTLS && o.Username != "" && !IsLoopback(o.Host):
-		return errors.New("a password must not go over an unencrypted connection to another machine")
+		return errors.New("tls: must not be none for a login to another machine")
 	case o.Connections < 1:
-		return errors.New("there must be a connection at least")
+		return errors.New("connections: must be at least 1")
 	case !isToken(o.LocalName):
-		return errors.New("the name to say hello with is none")
+		return errors.New("local name: not a host name")
 	}
 	return nil
 }
 
-// IsLoopback tells whether a host is this machine.
+// IsLoopback reports whether a host is this machine.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// SMTP hands messages to one mail server. Its connections are kept for the messages that follow.
+// SMTP sends messages to one mail server. It keeps connections open for later messages.
 type SMTP struct {
 	options Options
-	wrong   error // what Check says of the options
-	secrets *strings.Replacer
-	turns   chan struct{} // one for each connection that there may be
+	invalid error // the result of Options.Check
+	redact  *strings.Replacer
+	slots   chan struct{} // one per connection
 	mu      sync.Mutex
-	idle    []*conn // the last one was used last
+	idle    []*conn // most recently used last
 	closed  bool
 }
 
-// NewSMTP makes an SMTP, which connects when there is a message.
+// NewSMTP returns a client. It connects when the first message is sent.
 func NewSMTP(o Options) *SMTP {
 	o = o.withDefaults()
-	return &SMTP{options: o, wrong: o.Check(), secrets: hiding(o), turns: make(chan struct{}, max(o.Connections, 1))}
+	return &SMTP{options: o, invalid: o.Check(), redact: redactor(o), slots: make(chan struct{}, max(o.Connections, 1))}
 }
 
-// hiding takes the password out of a text, and what it is on the wire: some servers repeat what they refuse.
-func hiding(o Options) *strings.Replacer {
+// redactor removes the password from a text, also in its encoded forms, because some servers repeat
+// what they reject.
+func redactor(o Options) *strings.Replacer {
 	if o.Password == "" {
 		return strings.NewReplacer()
 	}
@@ -107,34 +111,36 @@ func hiding(o Options) *strings.Replacer {
 	)
 }
 
-// Send hands a message to the server, and tells what became of it. Many may be sent at once: they wait for a connection. A ctx that
-// is done ends it wherever it is: that is ServerUnavailable before the server has taken the sender, Deferred before the content goes, and Unknown
-// from then on. wanted is asked last before the content goes, however long the server took until then; nil: it is.
-func (s *SMTP) Send(ctx context.Context, m *Message, wanted func() bool) Result {
-	r := s.send(ctx, m, wanted)
-	r.Text = line(s.secrets.Replace(r.Text))
+// Send sends a message and returns its result. It is safe for concurrent use; calls wait for a
+// connection. When ctx ends, the result is ServerUnavailable before the server has accepted the
+// sender, Deferred before the content is sent, and Unknown from then on. Send calls mayContinue
+// right before it sends the content, however long the server took until then, and returns Canceled
+// if it reports false. A nil mayContinue means always.
+func (s *SMTP) Send(ctx context.Context, m *Message, mayContinue func() bool) Result {
+	r := s.send(ctx, m, mayContinue)
+	r.Text = singleLine(s.redact.Replace(r.Text))
 	return r
 }
 
-func (s *SMTP) send(ctx context.Context, m *Message, wanted func() bool) Result {
-	if s.wrong != nil {
-		return Result{ServerUnavailable, s.wrong.Error()}
+func (s *SMTP) send(ctx context.Context, m *Message, mayContinue func() bool) Result {
+	if s.invalid != nil {
+		return Result{ServerUnavailable, s.invalid.Error()}
 	}
 	if err := m.Check(); err != nil {
 		return Result{Rejected, err.Error()}
 	}
 	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
 	case <-ctx.Done():
-		return Result{ServerUnavailable, why(ctx, ctx.Err())}
+		return Result{ServerUnavailable, describe(ctx, ctx.Err())}
 	}
-	kept, err := s.take()
+	kept, err := s.takeIdle()
 	if err != nil {
 		return Result{ServerUnavailable, err.Error()}
 	}
 	if kept != nil {
-		if r, gone := s.over(ctx, kept, m, wanted); !gone {
+		if r, lost := s.sendOver(ctx, kept, m, mayContinue); !lost {
 			return r
 		}
 	}
@@ -142,25 +148,26 @@ func (s *SMTP) send(ctx context.Context, m *Message, wanted func() bool) Result 
 	if err != nil {
 		return Result{ServerUnavailable, err.Error()}
 	}
-	r, _ := s.over(ctx, fresh, m, wanted)
+	r, _ := s.sendOver(ctx, fresh, m, mayContinue)
 	return r
 }
 
-// over sends a message over a connection and then keeps or drops it. A connection is gone if it was lost before the server had
-// answered to this message: then the message may go over another.
-func (s *SMTP) over(ctx context.Context, c *conn, m *Message, wanted func() bool) (r Result, gone bool) {
+// sendOver sends a message over a connection and then keeps or closes it. lost reports that the
+// connection was lost before the server answered to this message, so that it may be sent over
+// another connection.
+func (s *SMTP) sendOver(ctx context.Context, c *conn, m *Message, mayContinue func() bool) (r Result, lost bool) {
 	release := context.AfterFunc(ctx, c.cut)
-	r, gone = c.send(ctx, m, wanted)
+	r, lost = c.send(ctx, m, mayContinue)
 	if release() && !c.broken {
-		s.keep(c)
+		s.putIdle(c)
 	} else {
 		c.drop()
 	}
-	return r, gone && ctx.Err() == nil
+	return r, lost && ctx.Err() == nil
 }
 
-// take is the connection that was used last, or nil.
-func (s *SMTP) take() (*conn, error) {
+// takeIdle returns the most recently used idle connection, or nil.
+func (s *SMTP) takeIdle() (*conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -172,11 +179,11 @@ func (s *SMTP) take() (*conn, error) {
 	}
 	c := s.idle[last]
 	s.idle = s.idle[:last]
-	c.idle.Stop() // one that runs already finds that the connection is taken
+	c.idle.Stop() // if it fires concurrently, expire finds that the connection is taken
 	return c, nil
 }
 
-func (s *SMTP) keep(c *conn) {
+func (s *SMTP) putIdle(c *conn) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -192,7 +199,7 @@ func (s *SMTP) keep(c *conn) {
 	}
 }
 
-// expire closes a connection that has been idle for long, unless it was taken meanwhile.
+// expire closes a connection that was idle for too long, unless it is in use again.
 func (s *SMTP) expire(c *conn) {
 	s.mu.Lock()
 	at := slices.Index(s.idle, c)
@@ -205,7 +212,8 @@ func (s *SMTP) expire(c *conn) {
 	}
 }
 
-// Close closes the connections that are idle, and each of the others as its message is over. Nothing is sent from then on.
+// Close closes the idle connections at once and the others when their message is done. Later
+// messages are not sent.
 func (s *SMTP) Close() error {
 	s.mu.Lock()
 	idle := s.idle

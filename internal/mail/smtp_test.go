@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The answer of a server at a stage decides what became of a message.
+// The answer of the server at each stage determines the result.
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		stage, answer string
@@ -56,10 +56,10 @@ func TestAnswers(t *testing.T) {
 		{content, "251 forwarded", Sent, "251 forwarded"},
 		{content, "354 go on", Unknown, "354 go on"},
 		{content, "!!!", Unknown, ""},
-		{greeting, "220 hello\r\n250 hello", ServerUnavailable, "greeting: the server's answers are out of step"},
-		{"MAIL", "250 fine\r\n250 fine", ServerUnavailable, "MAIL FROM: the server's answers are out of step"},
-		{"RCPT", "250 fine\r\n354 go", Deferred, "out of step"},
-		{"DATA", "354 go\r\n250 fine", Deferred, "out of step"},
+		{greeting, "220 hello\r\n250 hello", ServerUnavailable, "greeting: the server sent an unexpected extra answer"},
+		{"MAIL", "250 fine\r\n250 fine", ServerUnavailable, "MAIL FROM: the server sent an unexpected extra answer"},
+		{"RCPT", "250 fine\r\n354 go", Deferred, "unexpected extra answer"},
+		{"DATA", "354 go\r\n250 fine", Deferred, "unexpected extra answer"},
 		{middle, "552 5.3.4 too big", Rejected, "552 5.3.4 too big"},
 	} {
 		t.Run(test.stage+" "+strings.TrimSuffix(test.answer, last), func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// stages are those of a message to a server without encryption and login, and what becomes of it when the server is lost there.
+// stages are those of a message to a server without encryption and login, with the result if the
+// connection is lost there.
 var stages = []struct {
 	name string
 	lost Status
@@ -84,7 +85,7 @@ func TestServerHangsUp(t *testing.T) {
 			t.Parallel()
 			s := (&server{answer: only(stage.name, drop)}).start(t)
 			r := s.client(nil).Send(t.Context(), aMessage(), nil)
-			if r.Status != stage.lost || !strings.Contains(r.Text, "hung up") && !strings.Contains(r.Text, "reset") && !strings.Contains(r.Text, "broken pipe") {
+			if r.Status != stage.lost || !strings.Contains(r.Text, "closed the connection") && !strings.Contains(r.Text, "reset") && !strings.Contains(r.Text, "broken pipe") {
 				t.Errorf("got %v %q, want %v", r.Status, r.Text, stage.lost)
 			}
 		})
@@ -97,15 +98,15 @@ func TestServerIsSilent(t *testing.T) {
 	for _, stage := range stages {
 		s := (&server{answer: only(stage.name, hang)}).start(t)
 		c := s.client(func(o *Options) { o.CommandTimeout, o.AnswerTimeout = 3*time.Second, 3*time.Second })
-		all.Go(func() { send(t, c, aMessage(), stage.lost, "no answer in time") })
+		all.Go(func() { send(t, c, aMessage(), stage.lost, "timed out") })
 	}
 }
 
-// Who waits for a message has longer than who waits for a command.
+// The time-out of the content is independent of that of a command.
 func TestContentHasItsOwnTimeout(t *testing.T) {
 	s := (&server{answer: only(content, hang)}).start(t)
 	c := s.client(func(o *Options) { o.CommandTimeout, o.AnswerTimeout = deadline, 10*time.Millisecond })
-	send(t, c, aMessage(), Unknown, "no answer in time")
+	send(t, c, aMessage(), Unknown, "timed out")
 }
 
 func TestCancel(t *testing.T) {
@@ -113,22 +114,22 @@ func TestCancel(t *testing.T) {
 		t.Run(stage.name, func(t *testing.T) {
 			t.Parallel()
 			s := (&server{answer: only(stage.name, hang), reached: make(chan string, 100)}).start(t)
-			if r := s.cancelAt(stage.name, s.client(nil)); r.Status != stage.lost || !strings.Contains(r.Text, "cancelled") {
+			if r := s.cancelAt(stage.name, s.client(nil)); r.Status != stage.lost || !strings.Contains(r.Text, "canceled") {
 				t.Errorf("got %v %q, want %v", r.Status, r.Text, stage.lost)
 			}
 		})
 	}
 }
 
-func TestCancelledBefore(t *testing.T) {
+func TestCanceledBefore(t *testing.T) {
 	s := (&server{}).start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := s.client(nil).Send(ctx, aMessage(), nil); r.Status != ServerUnavailable || !strings.Contains(r.Text, "cancelled") {
+	if r := s.client(nil).Send(ctx, aMessage(), nil); r.Status != ServerUnavailable || !strings.Contains(r.Text, "canceled") {
 		t.Errorf("got %v %q", r.Status, r.Text)
 	}
 	if _, _, messages := s.seen(); len(messages) != 0 {
-		t.Error("it was sent")
+		t.Error("the message was sent")
 	}
 }
 
@@ -139,7 +140,7 @@ func TestNobodyListens(t *testing.T) {
 	send(t, c, aMessage(), ServerUnavailable, "connect: connection refused")
 }
 
-// What a server says is bounded, in memory and in the text, however it is said.
+// The answers of a server are bounded, in memory and in the text of the result.
 func TestEndlessAnswers(t *testing.T) {
 	for name, part := range map[string]string{"line": strings.Repeat("x", 1000), "lines": "250-and more\r\n", "nothing": "\r\n"} {
 		for _, stage := range stages {
@@ -147,7 +148,7 @@ func TestEndlessAnswers(t *testing.T) {
 				t.Parallel()
 				s := (&server{answer: only(stage.name, strings.Repeat(part, 1<<20/len(part)))}).start(t)
 				r := s.client(nil).Send(t.Context(), aMessage(), nil)
-				if r.Status != stage.lost || utf8.RuneCountInString(r.Text) > textMost {
+				if r.Status != stage.lost || utf8.RuneCountInString(r.Text) > maxTextLength {
 					t.Errorf("got %v with a text of %d, want %v", r.Status, len(r.Text), stage.lost)
 				}
 			})
@@ -158,7 +159,7 @@ func TestEndlessAnswers(t *testing.T) {
 func TestTextIsOneLine(t *testing.T) {
 	s := (&server{answer: only("RCPT", "550-5.7.1 "+strings.Repeat("ä", 300)+"\r\n550 5.7.1 \x1b[31m\xff\ttail")}).start(t)
 	r := s.client(nil).Send(t.Context(), aMessage(), nil)
-	if n := utf8.RuneCountInString(r.Text); r.Status != Rejected || n != textMost || !strings.HasPrefix(r.Text, "550 5.7.1 ää") {
+	if n := utf8.RuneCountInString(r.Text); r.Status != Rejected || n != maxTextLength || !strings.HasPrefix(r.Text, "550 5.7.1 ää") {
 		t.Errorf("got %v, %d characters: %q", r.Status, n, r.Text)
 	}
 	s = (&server{answer: only("RCPT", "550-5.7.1 first\r\n550 5.7.1 \x1b[31m\xff\ttail")}).start(t)
@@ -167,14 +168,14 @@ func TestTextIsOneLine(t *testing.T) {
 	}
 }
 
-// What can never be sent does not reach the server.
+// An invalid message does not reach the server.
 func TestNoMessage(t *testing.T) {
 	s := (&server{}).start(t)
 	m := aMessage()
 	m.To.Email = "bob@globex.example>\r\nRCPT TO:<eve@evil.example"
-	send(t, s.client(nil), m, Rejected, "to: not an email address")
+	send(t, s.client(nil), m, Rejected, `to: "bob@globex.example>\r\nRCPT TO:<eve@evil.example" is not an email address`)
 	if connections, _, _ := s.seen(); connections != 0 {
-		t.Error("it connected")
+		t.Error("the client connected")
 	}
 }
 
@@ -183,7 +184,7 @@ func TestLongerThanTheServerTakes(t *testing.T) {
 	c := s.client(nil)
 	m := aMessage()
 	m.Body = strings.Repeat("x", 2000)
-	send(t, c, m, Rejected, "the server takes 2000")
+	send(t, c, m, Rejected, "the server accepts at most 2000")
 	send(t, c, aMessage(), Sent, "")
 }
 
@@ -207,7 +208,7 @@ func TestInternationalAddresses(t *testing.T) {
 			_, _, messages := s.seen()
 			if test.want != Sent {
 				if len(messages) != 0 {
-					t.Error("it was sent")
+					t.Error("the message was sent")
 				}
 				return
 			}

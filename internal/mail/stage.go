@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// troubleStages are those at which trouble is met; its text begins with one.
-var troubleStages = []string{"connect", "TLS", "greeting", "EHLO", "STARTTLS", "login", "RSET", "MAIL FROM"}
+// connectStages are the stages at which the server can be unavailable. The text of such a result
+// starts with one.
+var connectStages = []string{"connect", "TLS", "greeting", "EHLO", "STARTTLS", "login", "RSET", "MAIL FROM"}
 
-// Stage is at which stage trouble was met; empty when it was at none. It can be told to anybody: the rest of the text may be in the
-// words of the server, which repeats addresses and names.
+// Stage returns the stage at which the server was unavailable, or "". It can be shown to anybody.
+// The rest of the text may be the answer of the server, which may repeat addresses and names.
 func (r Result) Stage() string {
 	stage, _, _ := strings.Cut(r.Text, ": ")
-	if slices.Contains(troubleStages, stage) {
+	if slices.Contains(connectStages, stage) {
 		return stage
 	}
 	return ""

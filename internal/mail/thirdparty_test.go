@@ -13,7 +13,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// mailbox is the backend of a server that nobody here wrote. It takes mail for bob, from who logged in.
+// mailbox is the backend of a third-party server. It accepts mail for bob from clients that logged
+// in.
 type mailbox struct {
 	mu   sync.Mutex
 	mail []received

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// authority makes certificates that the pool trusts.
+// authority issues certificates that its pool trusts.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -54,7 +54,8 @@ func (a *authority) sign(t *testing.T, key *ecdsa.PrivateKey, c *x509.Certificat
 	return der
 }
 
-// server is the configuration of a server whose certificate is for an address until a time.
+// server returns the configuration of a server whose certificate is for an address and valid until
+// a time.
 func (a *authority) server(t *testing.T, ip string, until time.Time) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,7 +78,7 @@ func TestEncryption(t *testing.T) {
 		config  *tls.Config
 		want    Status
 		says    string
-		refused string // at STARTTLS
+		refused string // the answer to STARTTLS
 	}{
 		{"good", ours.server(t, "127.0.0.1", hour), Sent, "", ""},
 		{"another name", ours.server(t, "127.0.0.2", hour), ServerUnavailable, "127.0.0.2, not 127.0.0.1", ""},
@@ -99,27 +100,27 @@ func TestEncryption(t *testing.T) {
 				c := s.client(func(o *Options) { o.TLS, o.RootCAs = how, ours.pool })
 				send(t, c, aMessage(), test.want, test.says)
 				if _, commands, _ := s.seen(); test.want != Sent && strings.Contains(strings.Join(commands, "\n"), "MAIL") {
-					t.Errorf("it went on: %q", commands)
+					t.Errorf("the client continued: %q", commands)
 				}
 			})
 		}
 	}
 }
 
-// A server, or who stands before it, that does not offer the encryption that is asked for gets no message.
+// A server, or a machine in between, that does not offer the configured encryption gets no message.
 func TestStrippedStartTLS(t *testing.T) {
 	for _, extensions := range [][]string{{"SIZE 1000000"}, {"XXXXXXXX"}} {
 		s := (&server{extensions: extensions, username: "ada", password: "secret"}).start(t)
 		c := s.client(func(o *Options) { o.TLS, o.Username, o.Password = StartTLS, "ada", "secret" })
-		send(t, c, aMessage(), ServerUnavailable, "STARTTLS: the server does not offer it")
+		send(t, c, aMessage(), ServerUnavailable, "STARTTLS: not offered by the server")
 		_, commands, _ := s.seen()
 		if all := strings.Join(commands, "\n"); strings.Contains(all, "MAIL") || strings.Contains(all, "AUTH") {
-			t.Errorf("it went on: %q", commands)
+			t.Errorf("the client continued: %q", commands)
 		}
 	}
 }
 
-// What is said in the clear after the answer to STARTTLS is no part of the encrypted dialogue.
+// Plaintext after the answer to STARTTLS is not part of the encrypted dialogue.
 func TestInjectedBeforeTLS(t *testing.T) {
 	ours := newAuthority(t)
 	s := (&server{
@@ -129,7 +130,7 @@ func TestInjectedBeforeTLS(t *testing.T) {
 	c := s.client(func(o *Options) { o.TLS, o.RootCAs, o.Username, o.Password = StartTLS, ours.pool, "ada", "secret" })
 	send(t, c, aMessage(), ServerUnavailable, "")
 	if _, commands, _ := s.seen(); strings.Contains(strings.Join(commands, "\n"), "AUTH") {
-		t.Errorf("it logged in: %q", commands)
+		t.Errorf("the client logged in: %q", commands)
 	}
 }
 
@@ -154,7 +155,7 @@ func TestLogin(t *testing.T) {
 				base := base64.StdEncoding
 				for _, secret := range []string{"wrong word", base.EncodeToString([]byte("wrong word")), base.EncodeToString([]byte("\x00ada\x00wrong word"))} {
 					if strings.Contains(r.Text, secret) {
-						t.Errorf("the password is in %q", r.Text)
+						t.Errorf("the text contains the password: %q", r.Text)
 					}
 				}
 			})
@@ -162,7 +163,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A server that is lost before it has taken the login fails no message.
+// A server that is lost before the login does not fail a message.
 func TestServerIsLostWhileOpening(t *testing.T) {
 	ours := newAuthority(t)
 	config := ours.server(t, "127.0.0.1", time.Now().Add(time.Hour))
@@ -173,7 +174,7 @@ func TestServerIsLostWhileOpening(t *testing.T) {
 	} {
 		lost := func(answer string) (*server, *SMTP) {
 			s := (&server{
-				// A server that is lost at the greeting is lost before it encrypts.
+				// With implicit TLS, a server that is lost at the greeting is lost before the handshake.
 				tls: config, implicit: test.how == TLS && test.stage != greeting, extensions: []string{"STARTTLS", "AUTH PLAIN"},
 				username: "ada", password: "secret", answer: only(test.stage, answer), reached: make(chan string, 100),
 			}).start(t)
@@ -184,10 +185,10 @@ func TestServerIsLostWhileOpening(t *testing.T) {
 		_, hungUp := lost(drop)
 		send(t, hungUp, aMessage(), ServerUnavailable, test.says)
 		_, silent := lost(hang)
-		all.Go(func() { send(t, silent, aMessage(), ServerUnavailable, test.says+"no answer in time") })
+		all.Go(func() { send(t, silent, aMessage(), ServerUnavailable, test.says+"timed out") })
 
-		s, cancelled := lost(hang)
-		if r := s.cancelAt(test.stage, cancelled); r.Status != ServerUnavailable || !strings.HasSuffix(r.Text, ": cancelled") {
+		s, canceled := lost(hang)
+		if r := s.cancelAt(test.stage, canceled); r.Status != ServerUnavailable || !strings.HasSuffix(r.Text, ": canceled") {
 			t.Errorf("%s %s: got %v %q", test.stage, test.how, r.Status, r.Text)
 		}
 	}
@@ -197,11 +198,11 @@ func TestNoWayToLogIn(t *testing.T) {
 	for _, extension := range []string{"SIZE 1000000", "AUTH GSSAPI"} {
 		s := (&server{extensions: []string{extension}}).start(t)
 		c := s.client(func(o *Options) { o.Username, o.Password = "ada", "secret" })
-		send(t, c, aMessage(), ServerUnavailable, "login: the server offers none of PLAIN, LOGIN and CRAM-MD5")
+		send(t, c, aMessage(), ServerUnavailable, "login: the server supports none of PLAIN, LOGIN and CRAM-MD5")
 	}
 }
 
-// The servers of these would be spoken to in a way that nobody asked for.
+// Invalid options are refused.
 func TestOptionsAreRefused(t *testing.T) {
 	good := Options{Host: "smtp.acme.example"}
 	if err := good.Check(); err != nil {
@@ -221,7 +222,7 @@ func TestOptionsAreRefused(t *testing.T) {
 			o := good
 			spoil(&o)
 			if err := o.Check(); err == nil {
-				t.Error("taken")
+				t.Error("accepted")
 			}
 			if r := NewSMTP(o).Send(t.Context(), aMessage(), nil); r.Status != ServerUnavailable {
 				t.Errorf("got %v %q", r.Status, r.Text)
@@ -230,7 +231,7 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 	for _, host := range []string{"localhost", "127.0.0.1", "127.1.2.3", "::1", "LocalHost"} {
 		if !IsLoopback(host) {
-			t.Errorf("%s is this machine", host)
+			t.Errorf("IsLoopback(%s) is true", host)
 		}
 	}
 }
