@@ -303,9 +303,11 @@ func TestImportBadColumns(t *testing.T) {
 		{"email,x\n", map[string]string{"y": "phone"}, `"y" is mapped, but the file does not have it; its columns are: email, x`},
 		{"{}\n", map[string]string{"y": "nope"}, `"y" is mapped to "nope"`},
 	} {
-		if _, err := o.load(c.text, "", c.renamed); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s with %v: %v, want %s", c.text, c.renamed, err, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if _, err := o.load(c.text, "", c.renamed); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s with %v: %v, want %s", c.text, c.renamed, err, c.want)
+			}
+		})
 	}
 	if list := o.all(); len(list) != 0 {
 		t.Error(list)

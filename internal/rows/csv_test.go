@@ -148,9 +148,11 @@ func TestHeaders(t *testing.T) {
 		{"a,\xff\n1,2\n", "header: cell 2 is not valid UTF-8"},
 		{strings.Repeat("a,", 4<<20) + "a\n1,2\n", "longer than 8388608 bytes"},
 	} {
-		if _, _, err := all(t, strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.20q: %v, want %s", c.text, err, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if _, _, err := all(t, strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%.20q: %v, want %s", c.text, err, c.want)
+			}
+		})
 	}
 }
 

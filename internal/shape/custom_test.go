@@ -104,27 +104,29 @@ func TestDecodeCustom(t *testing.T) {
 	} {
 		key = CustomPrefix + key
 		for _, c := range tries {
-			var p fault.Problems
-			var into Custom
-			DecodeCustom(objectOf(t, `{"`+key+`": `+c.value+`}`), &into, customs, &p)
-			want := ""
-			if c.problem != "" {
-				want = key + c.problem
-			}
-			if got := said(&p); got != want {
-				t.Errorf("%s %.40s: %q, want %q", key, c.value, got, want)
-			}
-			if want != "" {
-				continue
-			}
-			b, err := jsonv2.Marshal(into)
-			if err != nil || string(b) != `{"`+key+`":`+c.want+`}` {
-				t.Errorf("%s %.40s is kept as %.60s, %v", key, c.value, b, err)
-			}
-			var back Custom // the store and the decoder must agree on the types of values
-			if err := jsonv2.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, into) {
-				t.Errorf("%s %.40s reads back as %#v, is %#v, %v", key, c.value, back, into, err)
-			}
+			t.Run(fmt.Sprintf("%s %.40s", key, c.value), func(t *testing.T) {
+				var p fault.Problems
+				var into Custom
+				DecodeCustom(objectOf(t, `{"`+key+`": `+c.value+`}`), &into, customs, &p)
+				want := ""
+				if c.problem != "" {
+					want = key + c.problem
+				}
+				if got := said(&p); got != want {
+					t.Errorf("%s %.40s: %q, want %q", key, c.value, got, want)
+				}
+				if want != "" {
+					return
+				}
+				b, err := jsonv2.Marshal(into)
+				if err != nil || string(b) != `{"`+key+`":`+c.want+`}` {
+					t.Errorf("%s %.40s is kept as %.60s, %v", key, c.value, b, err)
+				}
+				var back Custom // the store and the decoder must agree on the types of values
+				if err := jsonv2.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, into) {
+					t.Errorf("%s %.40s reads back as %#v, is %#v, %v", key, c.value, back, into, err)
+				}
+			})
 		}
 	}
 }

@@ -93,9 +93,11 @@ func TestDefaults(t *testing.T) {
 		`{"due": "2026-3-1"}`:      "validation_failed: due: \"2026-3-1\" is not a date such as 2026-03-01",
 		`{"at": "2026-03-01"}`:     "validation_failed: at: \"2026-03-01\" is not a time such as 2026-03-01T09:30:00Z",
 	} {
-		before := rec
-		if err := decode(body, &before, Update); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", body, err, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			before := rec
+			if err := decode(body, &before, Update); err == nil || err.Error() != want {
+				t.Errorf("%s: %v, want %s", body, err, want)
+			}
+		})
 	}
 }

@@ -112,18 +112,20 @@ func TestEdits(t *testing.T) {
 		{"ab", `{"add_": [], "add_nope": [], "add_add_tags": [], "remove_rule": null}`, "",
 			"add_: unknown field; add_nope: unknown field; add_add_tags: unknown field; remove_rule: unknown field"},
 	} {
-		original := tagsOf(c.before)
-		rec := edited{Tags: original, Needed: []string{"x"}}
-		problem := decodeEdited(t, c.body, &rec, Update)
-		if problem != c.problem || problem == "" && lettersOf(rec.Tags) != c.want {
-			t.Errorf("%s over %q: %q, %s; want %q, %s", c.body, c.before, lettersOf(rec.Tags), problem, c.want, c.problem)
-		}
-		if lettersOf(original) != c.before {
-			t.Errorf("%s over %q: the original became %q", c.body, c.before, lettersOf(original))
-		}
-		if got, _ := json.Marshal(rec.Tags); bytes.Equal(got, []byte("null")) {
-			t.Errorf("%s over %q is answered as null", c.body, c.before)
-		}
+		t.Run(c.body, func(t *testing.T) {
+			original := tagsOf(c.before)
+			rec := edited{Tags: original, Needed: []string{"x"}}
+			problem := decodeEdited(t, c.body, &rec, Update)
+			if problem != c.problem || problem == "" && lettersOf(rec.Tags) != c.want {
+				t.Errorf("%s over %q: %q, %s; want %q, %s", c.body, c.before, lettersOf(rec.Tags), problem, c.want, c.problem)
+			}
+			if lettersOf(original) != c.before {
+				t.Errorf("%s over %q: the original became %q", c.body, c.before, lettersOf(original))
+			}
+			if got, _ := json.Marshal(rec.Tags); bytes.Equal(got, []byte("null")) {
+				t.Errorf("%s over %q is answered as null", c.body, c.before)
+			}
+		})
 	}
 	// The slice of a record may have spare capacity that it shares with a copy of the record.
 	room := append(make(IDs, 0, 10), tagsOf("ab")...)
@@ -152,14 +154,16 @@ func TestRequiredList(t *testing.T) {
 		{`{"needed": ["x", "x"]}`, "", ""},
 		{`{"needed": ["a", "b", "c", "d"]}`, "needed: must have at most 3 entries, not 4", "needed: must have at most 3 entries, not 4"},
 	} {
-		var fresh edited
-		if got := decodeEdited(t, c.body, &fresh, Create); got != c.create {
-			t.Errorf("create %s: %q, want %q", c.body, got, c.create)
-		}
-		old := edited{Needed: []string{"old"}}
-		if got := decodeEdited(t, c.body, &old, Update); got != c.update {
-			t.Errorf("update %s: %q, want %q", c.body, got, c.update)
-		}
+		t.Run(c.body, func(t *testing.T) {
+			var fresh edited
+			if got := decodeEdited(t, c.body, &fresh, Create); got != c.create {
+				t.Errorf("create %s: %q, want %q", c.body, got, c.create)
+			}
+			old := edited{Needed: []string{"old"}}
+			if got := decodeEdited(t, c.body, &old, Update); got != c.update {
+				t.Errorf("update %s: %q, want %q", c.body, got, c.update)
+			}
+		})
 	}
 }
 

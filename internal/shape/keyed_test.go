@@ -80,26 +80,28 @@ func TestKeyed(t *testing.T) {
 		{`{"short": {}}`, "short: must not be empty", nil},
 		{`{"short": null}`, "short: required", nil},
 	} {
-		for _, mode := range []Mode{Create, Update} {
-			rec, before := letter{}, sent()
-			body := c.body
-			if mode == Update {
-				rec = before
-			} else {
-				body = `{"steps": [{"kind": "call"}], ` + body[1:]
-				if !strings.Contains(body, "short") {
-					body = body[:len(body)-1] + `, "short": {"a": {"name": "a"}}}`
+		t.Run(c.body, func(t *testing.T) {
+			for _, mode := range []Mode{Create, Update} {
+				rec, before := letter{}, sent()
+				body := c.body
+				if mode == Update {
+					rec = before
+				} else {
+					body = `{"steps": [{"kind": "call"}], ` + body[1:]
+					if !strings.Contains(body, "short") {
+						body = body[:len(body)-1] + `, "short": {"a": {"name": "a"}}}`
+					}
+				}
+				var p fault.Problems
+				Decode(objectOf(t, body), &rec, mode, &p)
+				if !sameProblems(said(&p), c.problem) || c.problem == "" && !(len(rec.Blocks) == 0 && len(c.want) == 0) && !reflect.DeepEqual(rec.Blocks, c.want) {
+					t.Errorf("mode %d, %s: %+v, %s; want %+v, %s", mode, body, rec.Blocks, said(&p), c.want, c.problem)
+				}
+				if !reflect.DeepEqual(before, sent()) {
+					t.Errorf("%s: the original became %+v", body, before)
 				}
 			}
-			var p fault.Problems
-			Decode(objectOf(t, body), &rec, mode, &p)
-			if !sameProblems(said(&p), c.problem) || c.problem == "" && !(len(rec.Blocks) == 0 && len(c.want) == 0) && !reflect.DeepEqual(rec.Blocks, c.want) {
-				t.Errorf("mode %d, %s: %+v, %s; want %+v, %s", mode, body, rec.Blocks, said(&p), c.want, c.problem)
-			}
-			if !reflect.DeepEqual(before, sent()) {
-				t.Errorf("%s: the original became %+v", body, before)
-			}
-		}
+		})
 	}
 }
 
@@ -141,17 +143,19 @@ func TestListOfObjects(t *testing.T) {
 		{`null`, "steps: required", nil},
 		{`[{}, {}, {}, {}]`, "steps: must have at most 3 entries, not 4", nil},
 	} {
-		for _, mode := range []Mode{Create, Update} {
-			rec, body := letter{}, `{"short": {"a": {"name": "a"}}, "steps": `+c.steps+`}`
-			if mode == Update {
-				rec = sent()
+		t.Run(c.steps, func(t *testing.T) {
+			for _, mode := range []Mode{Create, Update} {
+				rec, body := letter{}, `{"short": {"a": {"name": "a"}}, "steps": `+c.steps+`}`
+				if mode == Update {
+					rec = sent()
+				}
+				var p fault.Problems
+				Decode(objectOf(t, body), &rec, mode, &p)
+				if !sameProblems(said(&p), c.problem) || c.problem == "" && !reflect.DeepEqual(rec.Steps, c.want) {
+					t.Errorf("mode %d, %s: %+v, %s; want %+v, %s", mode, body, rec.Steps, said(&p), c.want, c.problem)
+				}
 			}
-			var p fault.Problems
-			Decode(objectOf(t, body), &rec, mode, &p)
-			if !sameProblems(said(&p), c.problem) || c.problem == "" && !reflect.DeepEqual(rec.Steps, c.want) {
-				t.Errorf("mode %d, %s: %+v, %s; want %+v, %s", mode, body, rec.Steps, said(&p), c.want, c.problem)
-			}
-		}
+		})
 	}
 }
 
