@@ -302,7 +302,7 @@ func TestAllowedValues(t *testing.T) {
 			lose(`["d", "c", "a"]`).Is(200)
 			org.Write.Patch("/v1/"+entity+"/"+second, "{"+value("d")+"}").Is(200)
 			lose(`["d", "c"]`).Is(200)
-			org.Read.Post("/v1/"+entity+"/list", fmt.Sprintf(`{"filters": [{"field": "custom_field_%s", "condition": "is", "value": "a"}]}`, key)).Fails(422, "invalid_filter", "must be one of d, c")
+			org.Read.Post("/v1/"+entity+"/list", fmt.Sprintf(`{"filters": [{"field": "custom_field_%s", "condition": "is", "value": "a"}]}`, key)).Fails(422, "invalid_filter", `"a" is not one of: d, c`)
 			org.Write.Patch("/v1/"+entity+"/"+second, fmt.Sprintf(`{"custom_field_%s": null}`, key)).Is(200)
 			lose(`["e"]`).Is(200)
 		}

@@ -177,7 +177,7 @@ func TestExpressions(t *testing.T) {
 	if got := names(org, deep(100), ids); !slices.Equal(got, []string{"cedar"}) {
 		t.Error("100 levels deep:", got)
 	}
-	org.Read.Post("/v1/accounts/list", deep(201)).Fails(422, "invalid_filter", "nests deeper than 200 levels")
+	org.Read.Post("/v1/accounts/list", deep(201)).Fails(422, "invalid_filter", "must not be nested more than 200 levels deep")
 	org.Read.Post("/v1/accounts/list", deep(400)).Fails(400, "invalid_json", "nests too deep")
 	many := func(n int) string {
 		return `{"filters": {"operator": "or", "filters": [` + strings.TrimSuffix(strings.Repeat(rule("cedar")+",", n), ",") + `]}}`
@@ -185,7 +185,7 @@ func TestExpressions(t *testing.T) {
 	if got := names(org, many(1000), ids); !slices.Equal(got, []string{"cedar"}) {
 		t.Error("1000 rules:", got)
 	}
-	org.Read.Post("/v1/accounts/list", many(10_001)).Fails(422, "invalid_filter", "at most 10000")
+	org.Read.Post("/v1/accounts/list", many(10_001)).Fails(422, "invalid_filter", "must have at most 10000 rules")
 }
 
 func TestBadFilters(t *testing.T) {
@@ -194,8 +194,8 @@ func TestBadFilters(t *testing.T) {
 		{`"name"`, "filters: must be a list of rules or an expression"},
 		{`{}`, "filters.filters: required"},
 		{`{"filters": {}}`, "filters.filters: must be a list"},
-		{`{"filters": [], "operator": "xor"}`, "filters.operator: must be \"and\" or \"or\""},
-		{`{"filters": [], "operator": null}`, "filters.operator: must be \"and\" or \"or\""},
+		{`{"filters": [], "operator": "xor"}`, `filters.operator: "xor" is not one of: and, or`},
+		{`{"filters": [], "operator": null}`, "filters.operator: must be one of: and, or"},
 		{`[{"field": "name", "condition": "is", "value": "x", "filters": []}]`, "filters[0].filters: unknown field"},
 		{`{"filters": [], "op": "and"}`, "filters.op: unknown field"},
 		{`[1]`, "filters[0]: must be a rule or an expression"},
@@ -206,30 +206,30 @@ func TestBadFilters(t *testing.T) {
 		{`[{"field": "nope", "condition": "is", "value": "x"}]`, `filters[0].field: "nope" is not a field of accounts`},
 		{`[{"field": "Name", "condition": "is", "value": "x"}]`, `filters[0].field: "Name" is not a field`},
 		{`[{"field": "scoring", "condition": "is_empty"}]`, `filters[0].field: "scoring" is not a field`},
-		{`[{"field": "name", "condition": "greater_than", "value": "x"}]`, `filters[0].condition: "greater_than" is not a condition of name`},
+		{`[{"field": "name", "condition": "greater_than", "value": "x"}]`, `filters[0].condition: "greater_than" is not a condition of name; use one of: is, is_not, equals, contains, not_contains, is_empty, is_not_empty`},
 		{`[{"field": "name", "condition": "IS", "value": "x"}]`, `filters[0].condition: "IS" is not a condition`},
 		{`[{"field": "name", "condition": "is"}]`, "filters[0].value: required"},
-		{`[{"field": "name", "condition": "is_empty", "value": "x"}]`, "filters[0].value: must not be given with is_empty"},
-		{`[{"field": "name", "condition": "is_not_empty", "value": null}]`, "filters[0].value: must not be given with is_not_empty"},
+		{`[{"field": "name", "condition": "is_empty", "value": "x"}]`, "filters[0].value: must be omitted with the condition is_empty"},
+		{`[{"field": "name", "condition": "is_not_empty", "value": null}]`, "filters[0].value: must be omitted with the condition is_not_empty"},
 		{`[{"field": "name", "condition": "is", "value": null}]`, "filters[0].value: must be a string"},
 		{`[{"field": "name", "condition": "is", "value": ""}]`, "filters[0].value: must not be empty"},
 		{`[{"field": "name", "condition": "is", "value": []}]`, "filters[0].value: must not be empty"},
 		{`[{"field": "name", "condition": "is", "value": ["x", ""]}]`, "filters[0].value[1]: must not be empty"},
 		{`[{"field": "name", "condition": "is", "value": ["x", ["y"]]}]`, "filters[0].value[1]: must be a string"},
 		{`[{"field": "name", "condition": "is", "value": {"x": 1}}]`, "filters[0].value: must be a string"},
-		{`[{"field": "name", "condition": "equals", "value": ["x"]}]`, "filters[0].value: must be one value, not a list"},
-		{`[{"field": "name", "condition": "contains", "value": ["x"]}]`, "filters[0].value: must be one value, not a list"},
+		{`[{"field": "name", "condition": "equals", "value": ["x"]}]`, "filters[0].value: must be a single value with the condition equals, not a list"},
+		{`[{"field": "name", "condition": "contains", "value": ["x"]}]`, "filters[0].value: must be a single value with the condition contains, not a list"},
 		{`[{"field": "name", "condition": "is", "value": "x", "extra": 1}]`, "filters[0].extra: unknown field"},
-		{`[{"field": "employee_count", "condition": "is", "value": "5"}]`, "filters[0].value: must be a number"},
-		{`[{"field": "employee_count", "condition": "greater_than", "value": [5]}]`, "filters[0].value: must be one value"},
-		{`[{"field": "source", "condition": "is", "value": "fax"}]`, "filters[0].value: must be one of api, csv, tam_import, demo"},
+		{`[{"field": "employee_count", "condition": "is", "value": "5"}]`, `filters[0].value: "5" is not a number`},
+		{`[{"field": "employee_count", "condition": "greater_than", "value": [5]}]`, "filters[0].value: must be a single value"},
+		{`[{"field": "source", "condition": "is", "value": "fax"}]`, `filters[0].value: "fax" is not one of: api, csv, tam_import, demo`},
 		{`[{"field": "source", "condition": "contains", "value": "a"}]`, `filters[0].condition: "contains" is not a condition of source`},
-		{`[{"field": "tags", "condition": "is", "value": "Gold"}]`, "filters[0].value: must be a UUID"},
-		{`[{"field": "owner_id", "condition": "is", "value": "x"}]`, "filters[0].value: must be a UUID"},
-		{`[{"field": "created_at", "condition": "is", "value": "yesterday"}]`, "filters[0].value: must be a date such as"},
-		{`[{"field": "created_at", "condition": "is", "value": 1772442000}]`, "filters[0].value: must be a date or a time"},
-		{`[{"field": "created_at", "condition": "is_before", "value": "2026-02-30"}]`, "filters[0].value: must be a date such as"},
-		{`[{"field": "created_at", "condition": "is_before", "value": ["2026-02-03"]}]`, "filters[0].value: must be one value"},
+		{`[{"field": "tags", "condition": "is", "value": "Gold"}]`, `filters[0].value: "Gold" is not a UUID`},
+		{`[{"field": "owner_id", "condition": "is", "value": "x"}]`, `filters[0].value: "x" is not a UUID`},
+		{`[{"field": "created_at", "condition": "is", "value": "yesterday"}]`, `filters[0].value: "yesterday" is not a date such as 2026-03-01 or a time such as`},
+		{`[{"field": "created_at", "condition": "is", "value": 1772442000}]`, "filters[0].value: must be a date or a time, as a string"},
+		{`[{"field": "created_at", "condition": "is_before", "value": "2026-02-30"}]`, `filters[0].value: "2026-02-30" is not a date such as 2026-03-01 or a time such as`},
+		{`[{"field": "created_at", "condition": "is_before", "value": ["2026-02-03"]}]`, "filters[0].value: must be a single value"},
 		{`[{"field": "created_at", "condition": "is_not", "value": "2026-02-03"}]`, `"is_not" is not a condition of created_at`},
 		{`[{"field": "name", "condition": "is", "value": "x"}, {"operator": "or", "filters": [{"field": "name", "condition": "was"}]}]`, "filters[1].filters[0].condition"},
 		{`{"filters": [{"filters": [{"field": "x", "condition": "is"}]}]}`, "filters.filters[0].filters[0].field"},
@@ -239,9 +239,14 @@ func TestBadFilters(t *testing.T) {
 		})
 	}
 	for sortBy, message := range map[string]string{
-		"nope": `sort: cannot use "nope"`, "-tags": `sort: cannot use "tags"`, "notes": `sort: cannot use "notes"`, "description": `cannot use "description"`,
-		"name,": `sort: cannot use ""`, "--name": `sort: cannot use "-name"`, "name, website": `sort: cannot use " website"`,
-		strings.Repeat("name,", 20) + "name": "more than 20",
+		"nope":                               `sort: "nope" is not a field that accounts can be sorted by`,
+		"-tags":                              `sort: "tags" is not a field that accounts can be sorted by`,
+		"notes":                              `sort: "notes" is not a field that accounts can be sorted by`,
+		"description":                        `sort: "description" is not a field that accounts can be sorted by`,
+		"name,":                              `sort: "" is not a field that accounts can be sorted by`,
+		"--name":                             `sort: "-name" is not a field that accounts can be sorted by`,
+		"name, website":                      `sort: " website" is not a field that accounts can be sorted by`,
+		strings.Repeat("name,", 20) + "name": "sort: must have at most 20 fields, not 21",
 	} {
 		t.Run(message, func(t *testing.T) {
 			org.Read.In(t).Post("/v1/accounts/list", map[string]string{"sort": sortBy}).Fails(422, "invalid_sort", message)

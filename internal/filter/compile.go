@@ -72,7 +72,7 @@ func (c *compiler) filter(v shape.Value, path string) Filter {
 
 func (c *compiler) list(v shape.Value, path string, depth int) []Filter {
 	if depth > maxFilterDepth {
-		c.fail(path, "nests deeper than %d levels", maxFilterDepth)
+		c.fail(path, "must not be nested more than %d levels deep", maxFilterDepth)
 		return nil
 	}
 	filters := make([]Filter, 0, len(v.Items))
@@ -103,8 +103,11 @@ func (c *compiler) expression(v shape.Value, path string, depth int) Filter {
 		at := path + "." + m.Key
 		switch m.Key {
 		case "operator":
-			if m.Value.Kind != shape.String || m.Value.Text != "and" && m.Value.Text != "or" {
-				c.fail(at, "must be \"and\" or \"or\"")
+			switch {
+			case m.Value.Kind != shape.String:
+				c.fail(at, "must be one of: and, or")
+			case m.Value.Text != "and" && m.Value.Text != "or":
+				c.fail(at, "%s is not one of: and, or", shape.Quote(m.Value.Text))
 			}
 			f.Any = m.Value.Text == "or"
 		case "filters":
@@ -126,7 +129,7 @@ func (c *compiler) expression(v shape.Value, path string, depth int) Filter {
 func (c *compiler) rule(v shape.Value, path string) Filter {
 	if c.rules++; c.rules > maxFilterRules {
 		if c.rules == maxFilterRules+1 {
-			c.fail(path, "is one rule too many: a filter has at most %d", maxFilterRules)
+			c.fail(path, "a filter must have at most %d rules", maxFilterRules)
 		}
 		return Filter{}
 	}
@@ -143,7 +146,7 @@ func (c *compiler) rule(v shape.Value, path string) Filter {
 	case name.Kind != shape.String:
 		c.fail(path+".field", "must be a string")
 	case f == nil:
-		c.fail(path+".field", "%q is not a field of %s", name.Text, c.kind.Entity)
+		c.fail(path+".field", "%s is not a field of %s", shape.Quote(name.Text), c.kind.Entity)
 	}
 	switch {
 	case cond.Kind == shape.Absent:
@@ -157,7 +160,8 @@ func (c *compiler) rule(v shape.Value, path string) Filter {
 	}
 	r := &Rule{Field: f, Condition: Condition(cond.Text)}
 	if !slices.Contains(f.Conditions(), r.Condition) {
-		c.fail(path+".condition", "%q is not a condition of %s, which has %s", cond.Text, f.Key, join(f.Conditions()))
+		c.fail(path+".condition", "%s is not a condition of %s; use one of: %s",
+			shape.Quote(cond.Text), f.Key, join(f.Conditions()))
 		return Filter{}
 	}
 	c.operands(r, v.Get("value"), path+".value")

@@ -15,7 +15,7 @@ import (
 func (c *compiler) operands(r *Rule, v shape.Value, path string) {
 	if r.Condition == IsEmpty || r.Condition == IsNotEmpty {
 		if v.Kind != shape.Absent {
-			c.fail(path, "must not be given with %s", r.Condition)
+			c.fail(path, "must be omitted with the condition %s", r.Condition)
 		}
 		return
 	}
@@ -25,7 +25,7 @@ func (c *compiler) operands(r *Rule, v shape.Value, path string) {
 	case v.Kind != shape.List:
 		c.operand(r, v, path)
 	case !r.Field.AcceptsList(r.Condition):
-		c.fail(path, "must be one value, not a list")
+		c.fail(path, "must be a single value with the condition %s, not a list", r.Condition)
 	case len(v.Items) == 0:
 		c.fail(path, "must not be empty")
 	default:
@@ -45,10 +45,7 @@ func (c *compiler) operand(r *Rule, v shape.Value, path string) {
 	case shape.TypeNumber:
 		err = r.addNumber(v)
 	case shape.TypeBoolean:
-		if v.Kind != shape.Bool {
-			err = errors.New("must be true or false")
-		}
-		r.Spans = append(r.Spans, pointSpan(boolValue(v.True).Num))
+		err = r.addBool(v)
 	case shape.TypeDate, shape.TypeDateTime:
 		err = r.addTime(v)
 	default:
@@ -57,6 +54,17 @@ func (c *compiler) operand(r *Rule, v shape.Value, path string) {
 	if err != nil {
 		c.fail(path, "%v", err)
 	}
+}
+
+func (r *Rule) addBool(v shape.Value) error {
+	switch v.Kind {
+	case shape.Bool:
+		r.Spans = append(r.Spans, pointSpan(boolValue(v.True).Num))
+		return nil
+	case shape.String:
+		return fmt.Errorf("%s is not true or false", shape.Quote(v.Text))
+	}
+	return errors.New("must be true or false")
 }
 
 func (r *Rule) addText(v shape.Value) error {
@@ -73,7 +81,7 @@ func (r *Rule) addText(v shape.Value) error {
 		}
 		r.Texts = append(r.Texts, id.String())
 	case f.Enum != nil && !slices.Contains(f.Enum, v.Text):
-		return fmt.Errorf("must be one of %s", strings.Join(f.Enum, ", "))
+		return fmt.Errorf("%s is not one of: %s", shape.Quote(v.Text), strings.Join(f.Enum, ", "))
 	case r.SearchesText():
 		r.Texts = append(r.Texts, shape.Fold(v.Text))
 	default:
@@ -97,7 +105,11 @@ func (s Span) IsPoint() bool { return s.To == nextFloat(s.From) && !math.IsInf(s
 func nextFloat(n float64) float64 { return math.Nextafter(n, math.Inf(1)) }
 
 func (r *Rule) addNumber(v shape.Value) error {
-	if v.Kind != shape.Num {
+	switch v.Kind {
+	case shape.Num:
+	case shape.String:
+		return fmt.Errorf("%s is not a number", shape.Quote(v.Text))
+	default:
 		return errors.New("must be a number")
 	}
 	n := shape.ParseNumber(v.Text)
@@ -116,17 +128,18 @@ func (r *Rule) addNumber(v shape.Value) error {
 // in UTC for "is", and the start of the day for the other conditions.
 func (r *Rule) addTime(v shape.Value) error {
 	if v.Kind != shape.String {
-		return errors.New("must be a date or a time as text")
+		return errors.New("must be a date or a time, as a string")
 	}
 	from, err := startOfDay(v.Text)
 	to := from + float64(24*time.Hour/time.Millisecond)
 	if err != nil {
 		if r.Field.Type == shape.TypeDate {
-			return errors.New("must be a date such as 2026-03-01")
+			return fmt.Errorf("%s is not a date such as 2026-03-01", shape.Quote(v.Text))
 		}
 		at, err := parseTime(v.Text)
 		if err != nil {
-			return errors.New("must be a date such as 2026-03-01 or a time such as 2026-03-01T09:30:00Z")
+			return fmt.Errorf("%s is not a date such as 2026-03-01 or a time such as 2026-03-01T09:30:00Z",
+				shape.Quote(v.Text))
 		}
 		from, to = float64(at.Milli()), float64(at.Milli()+1)
 	}

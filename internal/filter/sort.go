@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"prospector/internal/fault"
+	"prospector/internal/shape"
 )
 
 const maxSortKeys = 20
@@ -68,8 +69,8 @@ func (c *compiler) sort(s string) []SortKey {
 	if s == "" {
 		s = c.kind.DefaultSort
 	}
-	if strings.Count(s, ",") >= maxSortKeys {
-		c.p.Add(fault.InvalidSort, "sort", "has more than %d fields", maxSortKeys)
+	if n := strings.Count(s, ",") + 1; n > maxSortKeys {
+		c.p.Add(fault.InvalidSort, "sort", "must have at most %d fields, not %d", maxSortKeys, n)
 		return nil
 	}
 	keys, unsortable := parseSort(s, c.field)
@@ -89,7 +90,7 @@ func (c *compiler) sortAt(keys []SortAt) (out []SortKey) {
 		f := c.field(key.Field)
 		switch {
 		case i >= maxSortKeys:
-			c.p.Add(fault.InvalidSort, key.Path, "is one field too many: a sort has at most %d", maxSortKeys)
+			c.p.Add(fault.InvalidSort, key.Path, "a sort must have at most %d fields, not %d", maxSortKeys, len(keys))
 			return out
 		case f == nil || !f.Sortable:
 			c.unsortable(key.Path, key.Field)
@@ -101,5 +102,5 @@ func (c *compiler) sortAt(keys []SortAt) (out []SortKey) {
 }
 
 func (c *compiler) unsortable(path, name string) {
-	c.p.Add(fault.InvalidSort, path, "cannot use %q: %s cannot be sorted by it", name, c.kind.Entity)
+	c.p.Add(fault.InvalidSort, path, "%s is not a field that %s can be sorted by", shape.Quote(name), c.kind.Entity)
 }
