@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// cache keeps data derived from segments within a limit of memory. It evicts the least recently used data,
-// which is derived again when it is needed.
+// cache keeps data derived from segments within a limit of memory. It evicts the least recently
+// used data, which is derived again when it is needed.
 type cache struct {
 	mu    sync.Mutex
 	limit int
@@ -20,8 +20,8 @@ type cacheKey struct {
 	derived
 }
 
-// derived identifies data derived from a segment: a column by the name of its field, or an order by the
-// name of its sort.
+// derived identifies data derived from a segment: a column by the name of its field, or an order by
+// the name of its sort.
 type derived struct {
 	kind derivedKind
 	name string
@@ -58,8 +58,8 @@ func (c *cache) get(owner *segment, what derived) (value any, ok bool) {
 	return it.value, true
 }
 
-// make returns a value, and builds it if it is not in the cache. Of several concurrent callers one builds
-// it and the others wait.
+// make returns a value, and builds it if it is not in the cache. Of several concurrent callers one
+// builds it and the others wait.
 func (c *cache) make(owner *segment, what derived, build func() (value any, size int)) any {
 	key := cacheKey{owner, what}
 	c.mu.Lock()
@@ -98,8 +98,8 @@ func (c *cache) make(owner *segment, what derived, build func() (value any, size
 	return it.value
 }
 
-// shrink evicts the least recently used items until the rest is within the limit. It keeps the item that
-// was just built.
+// shrink evicts the least recently used items until the rest is within the limit. It keeps the item
+// that was just built.
 func (c *cache) shrink(keep *cacheItem) {
 	for e := c.lru.Back(); e != nil && c.used > c.limit; {
 		it := e.Value.(*cacheItem)

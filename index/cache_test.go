@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The cache keeps what was used most recently within its limit, and builds again what it evicted or failed to
-// build.
+// The cache keeps what was used most recently within its limit, and builds again what it evicted or
+// failed to build.
 func TestCache(t *testing.T) {
 	c, owner, other := newCache(100), &segment{}, &segment{}
 	column := func(name string) derived { return derived{derivedColumn, name} }

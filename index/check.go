@@ -13,16 +13,16 @@ import (
 	"prospector/store"
 )
 
-// Reindex rebuilds every index and returns the number of records that it read. Lists continue to work. It calls
-// progress with the number of records that are done and of all.
+// Reindex rebuilds every index and returns the number of records that it read. Lists continue to
+// work. It calls progress with the number of records that are done and of all.
 func (e *Engine) Reindex(ctx context.Context, progress func(done, total int)) (records int, err error) {
 	return e.eachTable(ctx, progress, func(s *tableIndex, progress func(done int)) error {
 		return s.rebuildAndWait(ctx, nil, progress)
 	})
 }
 
-// Check compares every index with the store and reports each record in which they differ. With repair it rebuilds
-// the indexes that are wrong. It returns the number of records that it checked.
+// Check compares every index with the store and reports each record in which they differ. With
+// repair it rebuilds the indexes that are wrong. It returns the number of records that it checked.
 func (e *Engine) Check(
 	ctx context.Context, repair bool, progress func(done, total int), problem func(what string, repaired bool),
 ) (records int, err error) {
@@ -49,7 +49,8 @@ func (e *Engine) Check(
 	})
 }
 
-// eachTable calls fn for every table that has records or an index, and returns the number of records.
+// eachTable calls fn for every table that has records or an index, and returns the number of
+// records.
 func (e *Engine) eachTable(
 	ctx context.Context, progress func(done, total int), fn func(s *tableIndex, progress func(done int)) error,
 ) (records int, err error) {
@@ -90,8 +91,8 @@ func (e *Engine) eachTable(
 	return records, nil
 }
 
-// rebuildAndWait rebuilds the index and returns when it contains all records. If ctx ends, the engine completes
-// the index in the background.
+// rebuildAndWait rebuilds the index and returns when it contains all records. If ctx ends, the
+// engine completes the index in the background.
 func (s *tableIndex) rebuildAndWait(ctx context.Context, why error, progress func(done int)) error {
 	if err := s.rebuildBecause(why); err != nil {
 		return err
@@ -129,8 +130,8 @@ func (s *tableIndex) check() (problems []string, err error) {
 	return append(problems, found...), err
 }
 
-// compare compares the index with the store. For each document it adds up the hashes of its terms in the index,
-// and compares the sum with that of the terms of its record.
+// compare compares the index with the store. For each document it adds up the hashes of its terms
+// in the index, and compares the sum with that of the terms of its record.
 func (s *tableIndex) compare(tx *store.Tx, at *snapshot, problem func(format string, args ...any)) error {
 	if at.view == nil {
 		return nil
@@ -225,8 +226,8 @@ func (c *comparison) segment(i int) error {
 	return nil
 }
 
-// termFilter decides which terms the index and the store must agree on. An index may still have terms of deleted
-// values and deleted custom fields.
+// termFilter decides which terms the index and the store must agree on. An index may still have
+// terms of deleted values and deleted custom fields.
 type termFilter struct {
 	custom     *filter.CustomFields
 	tombstones tombstones

@@ -9,8 +9,8 @@ import (
 	"prospector/internal/filter"
 )
 
-// column is one field of all documents of a segment, dictionary-encoded: the sorted distinct values and, for each
-// document, which of them it has. Values are case-folded texts or numbers.
+// column is one field of all documents of a segment, dictionary-encoded: the sorted distinct values
+// and, for each document, which of them it has. Values are case-folded texts or numbers.
 type column struct {
 	codes []uint32 // for each document: 1 + the position of its value, 0 for no value
 	text  string   // the distinct texts, each followed by textEnd
@@ -78,8 +78,8 @@ func (c *column) addInSpan(span filter.Span, out docSet) {
 	if from >= to {
 		return
 	}
-	// A code is in [from+1, to] if code-(from+1) < to-from; code 0 wraps around to a large number. The sign of
-	// the difference decides without a branch, which would often be mispredicted.
+	// A code is in [from+1, to] if code-(from+1) < to-from; code 0 wraps around to a large number.
+	// The sign of the difference decides without a branch, which would often be mispredicted.
 	for i := range out {
 		var word uint64
 		for j, code := range c.codes[i*64 : min(i*64+64, len(c.codes))] {
@@ -89,7 +89,8 @@ func (c *column) addInSpan(span filter.Span, out docSet) {
 	}
 }
 
-// addContaining adds the documents whose text contains the needle. It searches each distinct text once.
+// addContaining adds the documents whose text contains the needle. It searches each distinct text
+// once.
 func (c *column) addContaining(needle string, out docSet) {
 	hit := make([]uint8, c.len()+1)
 	at, code, found := 0, 0, false
@@ -121,7 +122,8 @@ func (c *column) addContaining(needle string, out docSet) {
 	}
 }
 
-// sorted returns docs in the order of their values, documents without a value last. The sort is stable.
+// sorted returns docs in the order of their values, documents without a value last. The sort is
+// stable.
 func (c *column) sorted(docs []uint32, desc bool) []uint32 {
 	n := uint32(c.len())
 	starts := make([]uint32, n+2)

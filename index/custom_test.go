@@ -25,7 +25,8 @@ func (w *world) field(key string, typ shape.Type) (id uuid.UUID) {
 	return id
 }
 
-// fill gives the field of the key a value in the records that say so, and takes every other custom field from them.
+// fill gives the field of the key a value in the records that say so, and takes every other custom
+// field from them.
 func (w *world) fill(key string, which func(i int, v *thing) bool) (filled int) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
@@ -54,8 +55,9 @@ func (w *world) fill(key string, which func(i int, v *thing) bool) (filled int) 
 	return filled
 }
 
-// TestFieldMadeAgain deletes a custom field that lists have filtered, sorted and searched by, and makes another with its
-// key: that one begins empty, whatever records, segments and memory still have of those before it.
+// TestFieldMadeAgain deletes a custom field that lists have filtered, sorted and searched by, and
+// makes another with its key: that one begins empty, whatever records, segments and memory still
+// have of those before it.
 func TestFieldMadeAgain(t *testing.T) {
 	w := newWorld(t, 141)
 	var log bytes.Buffer

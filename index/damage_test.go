@@ -66,7 +66,8 @@ func grown(t testing.TB, seed uint64) *world {
 	return w
 }
 
-// damages are what can become of a closed index. old is an earlier copy of it, other the index of another organization.
+// damages are what can become of a closed index. old is an earlier copy of it, other the index of
+// another organization.
 var damages = []struct {
 	name string
 	do   func(w *world, path, old, other string)
@@ -105,8 +106,8 @@ var damages = []struct {
 	{"a stray directory", func(w *world, path, _, _ string) { w.must(os.Mkdir(filepath.Join(path, "dir.zap"), 0o700)) }},
 }
 
-// TestDamage does to a closed index what a disk, or a hand, may do to it. Lists are right from the first one on, and the
-// index is whole again.
+// TestDamage does to a closed index what a disk, or a hand, may do to it. Lists are right from the
+// first one on, and the index is whole again.
 func TestDamage(t *testing.T) {
 	w := grown(t, 11)
 	w.close()

@@ -21,11 +21,12 @@ import (
 	"prospector/store"
 )
 
-// errIndex wraps every error of an index that does not contain what was written to it, or that can no longer be
-// written. Such an index is removed and rebuilt from the store.
+// errIndex wraps every error of an index that does not contain what was written to it, or that can
+// no longer be written. Such an index is removed and rebuilt from the store.
 var errIndex = errors.New("the index is damaged")
 
-// diskIndex is the bleve index of one kind in one organization. Only one goroutine may write it at a time.
+// diskIndex is the bleve index of one kind in one organization. Only one goroutine may write it at
+// a time.
 type diskIndex struct {
 	path   string
 	index  bleve.Index
@@ -34,8 +35,8 @@ type diskIndex struct {
 	why    atomic.Pointer[error]
 }
 
-// openIndexes maps the path of every open index to its *diskIndex. It routes the failures of bleve's background
-// goroutines, which bleve reports only to a callback in a global registry.
+// openIndexes maps the path of every open index to its *diskIndex. It routes the failures of
+// bleve's background goroutines, which bleve reports only to a callback in a global registry.
 var openIndexes = sync.OnceValue(func() *sync.Map {
 	indexes := &sync.Map{}
 	scorch.RegistryAsyncErrorCallbacks[callbackName] = func(err error, path string) {
@@ -55,15 +56,15 @@ func (d *diskIndex) fail(err error) {
 	}
 }
 
-// diskIndexExists reports whether there is an index at the path. An empty root file does not count: the process
-// that created it was killed before it wrote anything.
+// diskIndexExists reports whether there is an index at the path. An empty root file does not count:
+// the process that created it was killed before it wrote anything.
 func diskIndexExists(path string) bool {
 	root, err := os.Stat(filepath.Join(path, rootFile))
 	return err == nil && root.Size() > 0
 }
 
-// removeDiskIndex removes the index at the path. It removes the root file first: if the process is killed in
-// between, there is no index instead of one without segments.
+// removeDiskIndex removes the index at the path. It removes the root file first: if the process is
+// killed in between, there is no index instead of one without segments.
 func removeDiskIndex(path string) error {
 	_ = os.Remove(filepath.Join(path, rootFile)) // RemoveAll reports the error if this fails
 	return os.RemoveAll(path)
@@ -94,9 +95,9 @@ func openDiskIndex(path string, queue *bleve.AnalysisQueue) (*diskIndex, error) 
 	return d, nil
 }
 
-// checkSegments reports an error if a segment file is missing or does not match its checksum. It must run before
-// bleve opens the segments: bleve writes checksums but never verifies them, and a damaged segment can crash the
-// process.
+// checkSegments reports an error if a segment file is missing or does not match its checksum. It
+// must run before bleve opens the segments: bleve writes checksums but never verifies them, and a
+// damaged segment can crash the process.
 func checkSegments(path string, segments []string) error {
 	var damaged atomic.Int64
 	err := parallel(len(segments), func(i int) error {
@@ -154,8 +155,8 @@ func (d *diskIndex) bleveSnapshot() *scorch.IndexSnapshot {
 	return r.(*scorch.IndexSnapshot)
 }
 
-// write starts to write a batch and the state that the index has after it. The returned function waits until both
-// are durable.
+// write starts to write a batch and the state that the index has after it. The returned function
+// waits until both are durable.
 func (d *diskIndex) write(batch *bleve.Batch, next indexState) (wait func() error) {
 	batch.SetInternal(stateKey, next.encode())
 	done := make(chan error, 1)
@@ -183,8 +184,9 @@ func (d *diskIndex) close() error {
 	return recoverDamage(d.index.Close)
 }
 
-// recoverDamage runs fn and turns a panic or a memory fault, which reading a damaged index can cause, into
-// errIndex. A panic with store.ErrDamaged is returned as it is, because the index is not at fault.
+// recoverDamage runs fn and turns a panic or a memory fault, which reading a damaged index can
+// cause, into errIndex. A panic with store.ErrDamaged is returned as it is, because the index is
+// not at fault.
 func recoverDamage(fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -7,12 +7,13 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// set is a set of document numbers of one segment. A nil set is that of all documents where a function says so.
+// docSet is a set of document numbers of one segment, as a bitmap. Where a function says so, nil
+// means all documents.
 type docSet []uint64
 
 func newSet(n int) docSet { return make(docSet, (n+63)/64) }
 
-// fullSet has the documents 0 to n-1.
+// fullSet returns the set of the documents 0 to n-1.
 func fullSet(n int) docSet {
 	s := newSet(n)
 	for i := range s {
@@ -22,7 +23,7 @@ func fullSet(n int) docSet {
 	return s
 }
 
-// cut takes out what is not below n.
+// cut removes all documents from n on.
 func (s docSet) cut(n int) {
 	if n&63 != 0 {
 		s[n>>6] &= 1<<(n&63) - 1
@@ -53,7 +54,7 @@ func (s docSet) or(o docSet) {
 	}
 }
 
-// invert makes it the set of the documents 0 to n-1 that it did not have.
+// invert replaces the set by its complement in the documents 0 to n-1.
 func (s docSet) invert(n int) {
 	for i := range s {
 		s[i] = ^s[i]
@@ -61,7 +62,7 @@ func (s docSet) invert(n int) {
 	s.cut(n)
 }
 
-// each calls fn for every document in the order of their numbers.
+// each calls fn for every document in ascending order.
 func (s docSet) each(fn func(i uint32)) {
 	for i, w := range s {
 		for ; w != 0; w &= w - 1 {
@@ -80,7 +81,7 @@ func (s docSet) addBitmap(b *roaring.Bitmap) {
 	}
 	dense := denseSets.Get().(*docSet)
 	defer denseSets.Put(dense)
-	// A bitmap writes whole containers of 1,024 words.
+	// WriteDenseTo writes whole containers of 1,024 words.
 	if words := len(s) + 1024; cap(*dense) < words {
 		*dense = make(docSet, words)
 	}
@@ -89,5 +90,5 @@ func (s docSet) addBitmap(b *roaring.Bitmap) {
 	s.or(*dense)
 }
 
-// denseSets are for addBitmap.
+// denseSets are buffers for addBitmap.
 var denseSets = sync.Pool{New: func() any { return new(docSet) }}

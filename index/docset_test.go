@@ -14,8 +14,8 @@ func members(s docSet) (list []uint32) {
 	return list
 }
 
-// TestSets holds every operation against the plain one over numbers, for sizes on both sides of a word and of a
-// container of a bitmap.
+// TestSets holds every operation against the plain one over numbers, for sizes on both sides of a
+// word and of a container of a bitmap.
 func TestSets(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 1))
 	for _, n := range []int{0, 1, 63, 64, 65, 127, 128, 129, 1000, 65535, 65536, 65537, 70_001} {

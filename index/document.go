@@ -9,8 +9,8 @@ import (
 	"prospector/internal/shape"
 )
 
-// document is a record in the form that bleve indexes: terms without positions, and no stored values but the id.
-// It has no doc values, because columns are built from the term dictionaries.
+// document is a record in the form that bleve indexes: terms without positions, and no stored
+// values but the id. It has no doc values, because columns are built from the term dictionaries.
 type document struct {
 	id      string
 	fields  []bleve.Field
@@ -26,12 +26,13 @@ type documentField struct {
 	scratch     scratch
 }
 
-// scratch holds the maps that bleve reads the terms of each field from. The documents of a batch share it: bleve
-// reads one document after the other and keeps no map, and separate maps would be most of the memory of a batch.
+// scratch holds the maps that bleve reads the terms of each field from. The documents of a batch
+// share it: bleve reads one document after the other and keeps no map, and separate maps would be
+// most of the memory of a batch.
 type scratch map[string]bleve.TokenFrequencies
 
-// once is the frequency of every term. Bleve only reads it. A term that has frequency one and is in a single
-// document is stored in the dictionary itself.
+// once is the frequency of every term. Bleve only reads it. A term that has frequency one and is in
+// a single document is stored in the dictionary itself.
 var once = func() *bleve.TokenFreq {
 	f := &bleve.TokenFreq{}
 	f.SetFrequency(1)

@@ -70,8 +70,8 @@ type tableKey struct {
 	table string
 }
 
-// Open starts an engine over a store that has the tables of the kinds. The store must call Committed
-// after every commit.
+// Open starts an engine over a store that has the tables of the kinds. The store must call
+// Committed after every commit.
 func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
 	if err := os.MkdirAll(opt.Dir, 0o700); err != nil {
 		return nil, err
@@ -92,8 +92,9 @@ func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close flushes all changes to the indexes and closes them. An index that is still being built is left as
-// it is; building continues when it is opened again. No list or commit may run during or after Close.
+// Close flushes all changes to the indexes and closes them. An index that is still being built is
+// left as it is; building continues when it is opened again. No list or commit may run during or
+// after Close.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	if e.closed {
@@ -121,8 +122,8 @@ func (e *Engine) Close() {
 	e.queue.Close()
 }
 
-// List passes one page of the organization's records to use, which is called once. The page is consistent
-// and includes every write that was committed before List was called.
+// List passes one page of the organization's records to use, which is called once. The page is
+// consistent and includes every write that was committed before List was called.
 func (e *Engine) List(org uuid.UUID, k *Kind, query Query, use func(Page) error) error {
 	return e.list(org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) error {
 		page, err := s.page(tx, at, plan)
@@ -133,8 +134,8 @@ func (e *Engine) List(org uuid.UUID, k *Kind, query Query, use func(Page) error)
 	})
 }
 
-// Select returns the ids of the first limit records that a query matches, in its order, and the number of
-// all records that it matches. It sees what List sees. The page of the plan is ignored.
+// Select returns the ids of the first limit records that a query matches, in its order, and the
+// number of all records that it matches. It sees what List sees. The page of the plan is ignored.
 func (e *Engine) Select(org uuid.UUID, k *Kind, query Query, limit int) (ids []uuid.UUID, total int, err error) {
 	err = e.list(org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
 		plan.Page, plan.PageSize = 1, max(1, min(limit, tx.RecordCount(k.table)))
@@ -144,8 +145,9 @@ func (e *Engine) Select(org uuid.UUID, k *Kind, query Query, limit int) (ids []u
 	return ids[:min(len(ids), limit)], total, err
 }
 
-// list calls fn with a snapshot of the organization's records and the plan that was compiled for it. If
-// reading shows that the index is damaged, it starts to rebuild the index and calls fn again.
+// list calls fn with a snapshot of the organization's records and the plan that was compiled for
+// it. If reading shows that the index is damaged, it starts to rebuild the index and calls fn
+// again.
 func (e *Engine) list(
 	org uuid.UUID, k *Kind, query Query, fn func(*store.Tx, *tableIndex, *snapshot, *filter.Plan) error,
 ) error {
@@ -173,8 +175,8 @@ func (e *Engine) list(
 	}
 }
 
-// limitScans runs a list. While its index is being built, a list scans many records in the store. Only a
-// few lists do so at once; the others wait before they open a transaction.
+// limitScans runs a list. While its index is being built, a list scans many records in the store.
+// Only a few lists do so at once; the others wait before they open a transaction.
 func (e *Engine) limitScans(s *tableIndex, list func() error) error {
 	if err := s.load(); err != nil {
 		return err
@@ -206,7 +208,8 @@ func (e *Engine) tableIndexes() []*tableIndex {
 	return slices.Collect(maps.Values(e.tables))
 }
 
-// Flush writes all committed changes to the indexes that are open and returns when they are written.
+// Flush writes all committed changes to the indexes that are open and returns when they are
+// written.
 func (e *Engine) Flush() error {
 	for _, s := range e.tableIndexes() {
 		if err := s.flushAll(); err != nil {

@@ -11,8 +11,8 @@ import (
 	"prospector/internal/shape"
 )
 
-// evaluator evaluates a plan on the documents of one segment. stored reads the row of a document from the store,
-// for what the index alone cannot decide.
+// evaluator evaluates a plan on the documents of one segment. stored reads the row of a document
+// from the store, for what the index alone cannot decide.
 type evaluator struct {
 	*segmentView
 	plan   *filter.Plan
@@ -20,7 +20,8 @@ type evaluator struct {
 	rows   map[uint32]*filter.Row // that were read, up to maxCachedRows
 }
 
-// maxCachedRows limits the rows that an evaluator keeps. A filter with several rules may need the same ones again.
+// maxCachedRows limits the rows that an evaluator keeps. A filter with several rules may need the
+// same ones again.
 const maxCachedRows = 5000
 
 func (e *evaluator) row(doc uint32) *filter.Row {
@@ -37,8 +38,8 @@ func (e *evaluator) row(doc uint32) *filter.Row {
 	return r
 }
 
-// matches returns the documents of in that the plan matches. A nil in means all documents, and a nil result means
-// that the plan matches them all.
+// matches returns the documents of in that the plan matches. A nil in means all documents, and a
+// nil result means that the plan matches them all.
 func (e *evaluator) matches(in docSet) docSet {
 	p := e.plan
 	if !p.Filter.IsEmpty() {
@@ -58,8 +59,8 @@ func narrow(in, by docSet) docSet {
 	return by
 }
 
-// filter returns the documents that a filter matches. For documents outside of in (nil: all) the result is
-// arbitrary.
+// filter returns the documents that a filter matches. For documents outside of in (nil: all) the
+// result is arbitrary.
 func (e *evaluator) filter(f *filter.Filter, in docSet) docSet {
 	switch {
 	case f.Rule != nil:
@@ -110,8 +111,8 @@ func cost(f *filter.Filter) int {
 	return costLookup
 }
 
-// rule returns the documents that a rule matches. A record without a value satisfies the negative conditions, so
-// each of them is the complement of a positive one.
+// rule returns the documents that a rule matches. A record without a value satisfies the negative
+// conditions, so each of them is the complement of a positive one.
 func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
 	field := r.Field
 	out := newSet(e.size)
@@ -221,9 +222,10 @@ func (e *evaluator) withGrams(field, needle string) docSet {
 	return out
 }
 
-// addLongContaining adds the documents whose long text contains the needle. A long field has no column, but its
-// words are terms. A needle without a separator can only be inside of a word, so the terms decide. For any other
-// needle records are read, but only those that have the needle's inner words and a word that begins with its last.
+// addLongContaining adds the documents whose long text contains the needle. A long field has no
+// column, but its words are terms. A needle without a separator can only be inside of a word, so
+// the terms decide. For any other needle records are read, but only those that have the needle's
+// inner words and a word that begins with its last.
 func (e *evaluator) addLongContaining(r *filter.Rule, in, out docSet) {
 	f, needle := r.Field, r.Texts[0]
 	first := strings.IndexFunc(needle, isSeparator)
@@ -268,15 +270,16 @@ func (e *evaluator) withPrefix(field, prefix string) docSet {
 	return out
 }
 
-// afterPrefix returns the least string above all strings that begin with the prefix. The prefix is UTF-8, so its
-// last byte is not 0xff.
+// afterPrefix returns the least string above all strings that begin with the prefix. The prefix is
+// UTF-8, so its last byte is not 0xff.
 func afterPrefix(prefix string) string {
 	end := []byte(prefix)
 	end[len(end)-1]++
 	return string(end)
 }
 
-// withWord returns the documents with a word that begins with the given one, in a field that the plan searches.
+// withWord returns the documents with a word that begins with the given one, in a field that the
+// plan searches.
 func (e *evaluator) withWord(word string) docSet {
 	out := newSet(e.size)
 	var looked []string

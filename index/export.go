@@ -16,9 +16,10 @@ const (
 	exportAhead = 2
 )
 
-// Export passes all records that a query matches to use, in its order: some lines of JSON at a time, and at least
-// one call. One snapshot decides which records are exported. Each record is then read in a later transaction. It is
-// exported as it is at that point, unless it has been deleted or no longer matches.
+// Export passes all records that a query matches to use, in its order: some lines of JSON at a
+// time, and at least one call. One snapshot decides which records are exported. Each record is then
+// read in a later transaction. It is exported as it is at that point, unless it has been deleted or
+// no longer matches.
 //
 // Export reads ahead while use runs, but no transaction is open during use.
 func (e *Engine) Export(
@@ -96,7 +97,8 @@ func (x *export) read(ids []uuid.UUID, lines []byte) chunk {
 		if err != nil {
 			return err
 		}
-		// A value that was deleted since the snapshot may be missing from records that were not written since.
+		// A value that was deleted since the snapshot may be missing from records that were not
+		// written since.
 		valuesDeleted := slices.ContainsFunc(tombs, func(t store.Tombstone) bool { return t.Change >= x.number })
 		records := tx.Reader(x.kind.table)
 		for _, id := range ids {

@@ -84,12 +84,13 @@ func (w *world) many(n int, like thing) {
 	})
 }
 
-// surely is how many records of an export may have been read when the first of them are used, and not one more.
+// surely is how many records of an export may have been read when the first of them are used, and
+// not one more.
 const surely = (exportAhead + 1) * exportChunk
 
-// TestExportMeanwhile changes records while the first part of an export is used; the next ones may have been read by then.
-// Those that come later are as they are then, at the place that they had; what is deleted or no longer matches is left
-// out, and what matches only now is not taken in.
+// TestExportMeanwhile changes records while the first part of an export is used; the next ones may
+// have been read by then. Those that come later are as they are then, at the place that they had;
+// what is deleted or no longer matches is left out, and what matches only now is not taken in.
 func TestExportMeanwhile(t *testing.T) {
 	for _, small := range []int{20, 10_000} {
 		w := newWorld(t, 152)
@@ -151,7 +152,8 @@ func TestExportMeanwhile(t *testing.T) {
 	}
 }
 
-// What is deleted while the first part of an export is used is in none of those that are read after it.
+// What is deleted while the first part of an export is used is in none of those that are read after
+// it.
 func TestExportForgets(t *testing.T) {
 	w := newWorld(t, 153)
 	tag := w.mark("tags")
@@ -181,7 +183,8 @@ func TestExportForgets(t *testing.T) {
 	}
 }
 
-// An export of what has a tag, or a value in a custom field, leaves out what has it no longer, swept up or not.
+// An export of what has a tag, or a value in a custom field, leaves out what has it no longer,
+// swept up or not.
 func TestExportNoLongerMatches(t *testing.T) {
 	w := newWorld(t, 156)
 	tag, field := w.mark("tags"), w.field("again", shape.TypeText)
@@ -199,7 +202,8 @@ func TestExportNoLongerMatches(t *testing.T) {
 	}
 }
 
-// No transaction waits for the use of what it has read: whoever reads an export slowly keeps nobody from anything.
+// No transaction waits for the use of what it has read: whoever reads an export slowly keeps nobody
+// from anything.
 func TestExportHoldsNothing(t *testing.T) {
 	w := newWorld(t, 154)
 	w.many(3*exportChunk, thing{Name: "n"})

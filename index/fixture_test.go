@@ -18,8 +18,8 @@ import (
 	"prospector/store"
 )
 
-// def is what an organization has made for its things: a custom field or, when it has no type, what they can refer to in
-// the field of that key.
+// def is what an organization has made for its things: a custom field or, when it has no type, what
+// they can refer to in the field of that key.
 type def struct {
 	ID      uuid.UUID  `json:"id"`
 	Key     string     `json:"key"`
@@ -48,7 +48,8 @@ func thingCustoms(tx *store.Tx) (*filter.CustomFields, error) {
 	return filter.NewCustomFields(fields), err
 }
 
-// thingTable finds records by what they refer to, and by the custom fields that they have and each value of those.
+// thingTable finds records by what they refer to, and by the custom fields that they have and each
+// value of those.
 var thingTable = store.NewTable("things", nil, []store.Key[thing]{
 	{Name: "owner", Of: func(_ *store.Tx, v *thing) (keys [][]byte, err error) {
 		if v.Owner.Valid {
@@ -121,7 +122,8 @@ type move struct {
 	Day int `json:"day"`
 }
 
-// world is a store with an engine over it, made so that some hundred records already need an index of many segments.
+// world is a store with an engine over it, made so that some hundred records already need an index
+// of many segments.
 type world struct {
 	t      testing.TB
 	dir    string
@@ -280,8 +282,8 @@ func customValueFor(r *rand.Rand, d *def) any {
 	return pick(r, [][]string{customTexts, nastyTexts[1:]}[r.IntN(2)])
 }
 
-// change makes some records, changes some and deletes some, in one transaction; now and then it also makes, deletes or
-// sweeps what they have.
+// change makes some records, changes some and deletes some, in one transaction; now and then it
+// also makes, deletes or sweeps what they have.
 func (w *world) change(n int) {
 	w.t.Helper()
 	upheaval := w.rand.IntN(2 * n)
@@ -336,7 +338,8 @@ func (w *world) replace(tx *store.Tx, id uuid.UUID) error {
 	return err
 }
 
-// upheave makes or deletes a custom field or something that things refer to, or goes on sweeping up what was deleted.
+// upheave makes or deletes a custom field or something that things refer to, or goes on sweeping up
+// what was deleted.
 func (w *world) upheave(tx *store.Tx) error {
 	defs, err := defsOf(tx)
 	if err != nil {
@@ -423,7 +426,8 @@ func (w *world) sweep() {
 	})
 }
 
-// check wants the index to hold what the store does, also while what was deleted is not swept up yet.
+// check wants the index to hold what the store does, also while what was deleted is not swept up
+// yet.
 func (w *world) check() {
 	w.t.Helper()
 	n, err := w.engine.Check(context.Background(), false, quiet, func(what string, _ bool) { w.t.Error(what) })

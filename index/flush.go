@@ -20,8 +20,8 @@ const (
 	maxBatchChanges = 20_000  // read from the change log
 )
 
-// flush writes the next batch of changes to the index, and reports whether there are more. It rebuilds an
-// index that it finds damaged.
+// flush writes the next batch of changes to the index, and reports whether there are more. It
+// rebuilds an index that it finds damaged.
 func (s *tableIndex) flush() (more bool, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -55,8 +55,9 @@ func (s *tableIndex) createIfLarge() (created bool, err error) {
 	return s.disk != nil, err
 }
 
-// flushNext writes one batch: the records that were changed since the last one and, if the batch has room,
-// records that the index does not contain yet. While bleve writes a batch, the next one is built.
+// flushNext writes one batch: the records that were changed since the last one and, if the batch
+// has room, records that the index does not contain yet. While bleve writes a batch, the next one
+// is built.
 func (s *tableIndex) flushNext() (more bool, err error) {
 	b := s.next
 	s.next = nil
@@ -106,7 +107,8 @@ func (s *tableIndex) building() bool {
 // flushAll writes all changes to the index.
 func (s *tableIndex) flushAll() error { return s.flushEach(func() error { return nil }) }
 
-// flushEach writes all changes to the index. It calls after for each batch and stops if that returns an error.
+// flushEach writes all changes to the index. It calls after for each batch and stops if that
+// returns an error.
 func (s *tableIndex) flushEach(after func() error) error {
 	for {
 		if more, err := s.flush(); err != nil || !more {
@@ -126,8 +128,8 @@ type flushBatch struct {
 	more    bool // changes remain after it
 }
 
-// buildBatch builds the batch that follows a state. pending is flushBatch.changed of the batch that leads to
-// the state, if that is still being written.
+// buildBatch builds the batch that follows a state. pending is flushBatch.changed of the batch that
+// leads to the state, if that is still being written.
 func (s *tableIndex) buildBatch(from indexState, pending map[uuid.UUID]bool) (*flushBatch, error) {
 	b := &batchBuilder{
 		tableIndex: s,
@@ -137,7 +139,8 @@ func (s *tableIndex) buildBatch(from indexState, pending map[uuid.UUID]bool) (*f
 	if err := s.engine.store.View(s.org, b.collect); err != nil {
 		return nil, err
 	}
-	// Documents are made outside of the transaction, because a long one keeps the store from reusing pages.
+	// Documents are made outside of the transaction, because a long one keeps the store from
+	// reusing pages.
 	known, shared := s.knownRows(b.records), scratch{}
 	for i, r := range b.records {
 		row := known[i]
@@ -264,7 +267,8 @@ func (b *batchBuilder) addChange(records *store.Reader, c *store.Change) error {
 	return nil
 }
 
-// contains reports whether the index contains the record once everything collected so far is written.
+// contains reports whether the index contains the record once everything collected so far is
+// written.
 func (b *batchBuilder) contains(id uuid.UUID) bool {
 	for _, changed := range []map[uuid.UUID]bool{b.changed, b.pending} {
 		if has, known := changed[id]; known {

@@ -8,9 +8,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// flushPolicy is how far the index of a kind may be behind the store. Changes accumulate before they are
-// flushed: until none were made for quietTime, flushAfter of them wait, or the oldest has waited for
-// maxRounds. A commit that leaves the index more than maxBehind changes behind waits for the index.
+// flushPolicy is how far the index of a kind may be behind the store. Changes accumulate before
+// they are flushed: until none were made for quietTime, flushAfter of them wait, or the oldest has
+// waited for maxRounds. A commit that leaves the index more than maxBehind changes behind waits for
+// the index.
 type flushPolicy struct {
 	maxRounds             int
 	flushAfter, maxBehind uint64
@@ -18,8 +19,8 @@ type flushPolicy struct {
 
 var (
 	usualPolicy = flushPolicy{flushAfter: 12_000, maxBehind: 25_000}
-	// busyPolicy is for tables whose records change all the time: most changes would be overwritten soon
-	// after they were flushed.
+	// busyPolicy is for tables whose records change all the time: most changes would be overwritten
+	// soon after they were flushed.
 	busyPolicy = flushPolicy{maxRounds: 4, flushAfter: 50_000, maxBehind: 75_000}
 )
 
@@ -29,9 +30,9 @@ const (
 	roundTime = 2 * time.Second
 )
 
-// Committed records the last change numbers of the tables that a transaction has changed. It blocks while
-// an index is more than maxBehind changes behind, because lists keep all changes that are not in the index
-// in memory.
+// Committed records the last change numbers of the tables that a transaction has changed. It blocks
+// while an index is more than maxBehind changes behind, because lists keep all changes that are not
+// in the index in memory.
 func (e *Engine) Committed(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 	for table, number := range changed {
 		k := e.byTable[table]
@@ -85,7 +86,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// lag returns the number of changes that the index is behind. It is 0 for an index that was never loaded.
+// lag returns the number of changes that the index is behind. It is 0 for an index that was never
+// loaded.
 func (s *tableIndex) lag() uint64 {
 	_, lag := s.behind()
 	return lag
@@ -153,8 +155,8 @@ func (e *Engine) run() {
 	}
 }
 
-// awaitQuiet waits for the end of a round, so that changes accumulate. It reports whether the round ended
-// because no more changes were made.
+// awaitQuiet waits for the end of a round, so that changes accumulate. It reports whether the round
+// ended because no more changes were made.
 func (e *Engine) awaitQuiet() (quiet bool) {
 	deadline := time.NewTimer(roundTime)
 	defer deadline.Stop()
@@ -174,8 +176,8 @@ func (e *Engine) awaitQuiet() (quiet bool) {
 	return true
 }
 
-// takeDirty removes the table indexes that must be flushed now from the dirty ones and returns them: all of
-// them, or those that their flushPolicy does not let wait any longer.
+// takeDirty removes the table indexes that must be flushed now from the dirty ones and returns
+// them: all of them, or those that their flushPolicy does not let wait any longer.
 func (e *Engine) takeDirty(all bool) map[*tableIndex]int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -192,8 +194,8 @@ func (e *Engine) takeDirty(all bool) map[*tableIndex]int {
 	return taken
 }
 
-// flushDirty flushes the table indexes that takeDirty returns, one batch of each in turn, until nothing is
-// left to write.
+// flushDirty flushes the table indexes that takeDirty returns, one batch of each in turn, until
+// nothing is left to write.
 func (e *Engine) flushDirty(stop <-chan struct{}, all bool) {
 	dirty := e.takeDirty(all)
 	for len(dirty) > 0 {

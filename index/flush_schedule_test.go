@@ -23,8 +23,8 @@ func held() (*Engine, *tableIndex) {
 	return e, s
 }
 
-// TestHold has writers wait for an index that is far behind, until it has advanced enough, they give up, or the engine
-// stops. An index that cannot be kept holds nobody.
+// TestHold has writers wait for an index that is far behind, until it has advanced enough, they
+// give up, or the engine stops. An index that cannot be kept holds nobody.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, release := range map[string]func(e *Engine, s *tableIndex, cancel func()){
@@ -58,8 +58,8 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestPace: while changes keep coming, the index of what changes all the time is passed over for some rounds, unless there is plenty or
-// there are none any more; any other is not.
+// TestPace: while changes keep coming, the index of what changes all the time is passed over for
+// some rounds, unless there is plenty or there are none any more; any other is not.
 func TestPace(t *testing.T) {
 	restless := *things
 	restless.flush = busyPolicy
@@ -137,8 +137,8 @@ func TestWaitersOfFailingIndex(t *testing.T) {
 	<-done
 }
 
-// TestIndexThatCannotBeMade has a file where the directory of the organization should be. Lists are right, and when it
-// is gone the index is made.
+// TestIndexThatCannotBeMade has a file where the directory of the organization should be. Lists are
+// right, and when it is gone the index is made.
 func TestIndexThatCannotBeMade(t *testing.T) {
 	w := newWorld(t, 106)
 	w.change(5)

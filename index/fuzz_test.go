@@ -11,8 +11,9 @@ import (
 	"prospector/store"
 )
 
-// FuzzAgreement takes its input for a list body and, when it is none, for the seed of one. A world of which some is in
-// the index and some outside, and some is gone and not swept up, answers as the predicate does.
+// FuzzAgreement takes its input for a list body and, when it is none, for the seed of one. A world
+// of which some is in the index and some outside, and some is gone and not swept up, answers as the
+// predicate does.
 func FuzzAgreement(f *testing.F) {
 	for _, body := range []string{
 		`{}`, `{"search": "an sm", "sort": "-mail,size"}`, `{"page": 9223372036854775807, "page_size": 500}`, `{"page": 3, "page_size": 7, "sort": "-id"}`,

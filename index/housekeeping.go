@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// maintainEvery is how often maintain runs. An index is closed after it was unused for maxIdleRounds.
+	// maintainEvery is how often maintain runs. An index is closed after it was unused for
+	// maxIdleRounds.
 	maintainEvery = time.Minute
 	maxIdleRounds = 10
 	// maxOpen limits the number of open indexes, because each has several files open.
 	maxOpen = 64
 )
 
-// reconcile compares the index directory with the store when the engine starts. It schedules indexes that
-// are missing, and removes indexes of organizations and kinds that no longer exist.
+// reconcile compares the index directory with the store when the engine starts. It schedules
+// indexes that are missing, and removes indexes of organizations and kinds that no longer exist.
 func (e *Engine) reconcile() {
 	orgs, err := e.store.Organizations()
 	if err != nil {
@@ -102,8 +103,8 @@ func (e *Engine) removeUnused(path string) {
 	}
 }
 
-// maintain closes indexes that have been idle, publishes merged segments, and retries to create indexes that
-// could not be created.
+// maintain closes indexes that have been idle, publishes merged segments, and retries to create
+// indexes that could not be created.
 func (e *Engine) maintain() {
 	for _, s := range e.tableIndexes() {
 		s.mu.Lock()
@@ -124,8 +125,9 @@ func (e *Engine) maintain() {
 	}
 }
 
-// enforceLimits closes the least recently used table indexes until the number of open indexes and the memory
-// in use are within their limits. It keeps the most recently used one, whatever its size.
+// enforceLimits closes the least recently used table indexes until the number of open indexes and
+// the memory in use are within their limits. It keeps the most recently used one, whatever its
+// size.
 func (e *Engine) enforceLimits() {
 	type use struct {
 		*tableIndex
@@ -148,8 +150,8 @@ func (e *Engine) enforceLimits() {
 	}
 }
 
-// close closes the table index unless it is being written, and reports whether it did. The next list opens
-// it again.
+// close closes the table index unless it is being written, and reports whether it did. The next
+// list opens it again.
 func (s *tableIndex) close() bool {
 	if !s.writing.TryLock() {
 		return false
@@ -159,8 +161,8 @@ func (s *tableIndex) close() bool {
 	return true
 }
 
-// refresh publishes a view of the segments that bleve has merged. Fewer segments are faster, and the files of
-// the others can be deleted.
+// refresh publishes a view of the segments that bleve has merged. Fewer segments are faster, and
+// the files of the others can be deleted.
 func (s *tableIndex) refresh() {
 	if !s.writing.TryLock() {
 		return

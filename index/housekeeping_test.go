@@ -99,8 +99,8 @@ func TestBusyStays(t *testing.T) {
 	})
 }
 
-// TestFit has more organizations than may have their index open, and less memory than their rows need: those used last
-// stay, and all answer.
+// TestFit has more organizations than may have their index open, and less memory than their rows
+// need: those used last stay, and all answer.
 func TestFit(t *testing.T) {
 	w := newWorld(t, 103)
 	w.close()
@@ -172,8 +172,8 @@ func TestFitMemory(t *testing.T) {
 	}
 }
 
-// What is in the directory of indexes and of no organization is removed at the start; an index that is missing is made
-// without a list or a change.
+// What is in the directory of indexes and of no organization is removed at the start; an index that
+// is missing is made without a list or a change.
 func TestFindMissing(t *testing.T) {
 	w := grown(t, 107)
 	path := w.path()
@@ -208,7 +208,8 @@ func TestFindMissing(t *testing.T) {
 	w.check()
 }
 
-// When so many records are deleted that few are left, the index stays until it is opened next and lists are right.
+// When so many records are deleted that few are left, the index stays until it is opened next and
+// lists are right.
 func TestFewAreLeft(t *testing.T) {
 	w := grown(t, 108)
 	for len(w.ids) > 5 {

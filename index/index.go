@@ -1,9 +1,10 @@
-// Package index answers lists: it filters, sorts, searches and pages the records of a table. Package
-// filter defines the result by a plain predicate over every record. The Engine returns the same result
-// faster: it keeps a bleve index for every table of an organization that has many records, and updates
-// it from the store's change log.
+// Package index answers lists: it filters, sorts, searches and pages the records of a table.
+// Package filter defines the result by a plain predicate over every record. The Engine returns the
+// same result faster: it keeps a bleve index for every table of an organization that has many
+// records, and updates it from the store's change log.
 //
-// The package does not know any business record. A Kind is a value that a feature makes for its table.
+// The package does not know any business record. A Kind is a value that a feature makes for its
+// table.
 package index
 
 import (
@@ -23,8 +24,8 @@ type Kind struct {
 	customs func(*store.Tx) (*filter.CustomFields, error) // nil for a kind without custom fields
 }
 
-// NewKind makes the kind of a table. custom returns the custom fields of a transaction's organization; it
-// is nil if the kind has none.
+// NewKind makes the kind of a table. custom returns the custom fields of a transaction's
+// organization; it is nil if the kind has none.
 func NewKind[T any](
 	entity, defaultSort string, table *store.Table[T], custom func(*store.Tx) (*filter.CustomFields, error),
 ) *Kind {
@@ -60,12 +61,13 @@ func (k *Kind) signature() uint64 {
 	return h.Sum64()
 }
 
-// Query compiles a list request against the custom fields that its kind has when the list is read. It runs
-// in the transaction of the list.
+// Query compiles a list request against the custom fields that its kind has when the list is read.
+// It runs in the transaction of the list.
 type Query func(tx *store.Tx, custom *filter.CustomFields) (*filter.Plan, error)
 
-// Page is one page of a list: the public JSON of its records, and the number of records on all pages. The
-// bytes belong to the store and are valid only until the callback that received the page returns.
+// Page is one page of a list: the public JSON of its records, and the number of records on all
+// pages. The bytes belong to the store and are valid only until the callback that received the page
+// returns.
 type Page struct {
 	Records [][]byte
 	Total   int

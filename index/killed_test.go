@@ -60,8 +60,8 @@ var leaves = []leave{
 	}},
 }
 
-// TestWhatIsLeft: whatever a kill, or damage before it, leaves of an index, no command fails over it. What is damaged is
-// told of once, and after any one of them the index is whole.
+// TestWhatIsLeft: whatever a kill, or damage before it, leaves of an index, no command fails over
+// it. What is damaged is told of once, and after any one of them the index is whole.
 func TestWhatIsLeft(t *testing.T) {
 	for name, visit := range map[string]func(w *world, damaged bool){
 		"check":  func(w *world, damaged bool) { w.finds(damaged, false) },
@@ -155,12 +155,13 @@ func (w *world) halfMade(path string, batches int) {
 // stray leaves a segment that is a copy of another, or of its first half, third and so on.
 func (w *world) stray(path string, part int) {
 	w.t.Helper()
-	b, err := os.ReadFile(w.file(path, segmentSuffix))
+	b, err := os.ReadFile(w.file(path, ".zap"))
 	w.must(err)
 	w.must(os.WriteFile(filepath.Join(path, strayFile), b[:len(b)/part], 0o600))
 }
 
-// laterSnapshots leaves so many more snapshots as copies of the last one. They have a segment more, when it has a name.
+// laterSnapshots leaves so many more snapshots as copies of the last one. They have a segment more,
+// when it has a name.
 func (w *world) laterSnapshots(path string, n int, segment string) {
 	w.t.Helper()
 	w.snapshots(path, func(all *bolt.Bucket, last []byte) error {

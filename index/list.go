@@ -41,7 +41,8 @@ func (s *tableIndex) page(tx *store.Tx, at *snapshot, plan *filter.Plan) (Page, 
 	return Page{Records: page, Total: total}, err
 }
 
-// pageIDs returns the ids of the records on the page of a plan, and the number of records on all pages.
+// pageIDs returns the ids of the records on the page of a plan, and the number of records on all
+// pages.
 func (s *tableIndex) pageIDs(
 	tx *store.Tx, at *snapshot, plan *filter.Plan,
 ) (ids []uuid.UUID, total int, err error) {
@@ -100,7 +101,8 @@ func (s *tableIndex) matchSegments(records *store.Reader, at *snapshot, plan *fi
 	return matches
 }
 
-// scanUnindexed collects matches among the records above an id, which the index does not contain yet.
+// scanUnindexed collects matches among the records above an id, which the index does not contain
+// yet.
 func (s *tableIndex) scanUnindexed(tx *store.Tx, above uuid.UUID, rows *rowCollector) error {
 	return tx.Records(s.kind.table, above, func(id uuid.UUID, _ uint64, public []byte) (bool, error) {
 		if !rows.plan.Members.Has(id) {
@@ -130,8 +132,8 @@ func readPage(records *store.Reader, ids []uuid.UUID) ([][]byte, error) {
 	return page, nil
 }
 
-// rowCollector collects matching rows, and no more of them than a page can need. Once it has enough, it
-// only counts rows that come after all of them.
+// rowCollector collects matching rows, and no more of them than a page can need. Once it has
+// enough, it only counts rows that come after all of them.
 type rowCollector struct {
 	plan  *filter.Plan
 	limit int // the matches up to the end of the page

@@ -9,8 +9,8 @@ import (
 	"prospector/store"
 )
 
-// load makes the table index ready for lists. It opens the index on disk, or creates one if there is none and
-// the table is not small.
+// load makes the table index ready for lists. It opens the index on disk, or creates one if there
+// is none and the table is not small.
 func (s *tableIndex) load() error {
 	if s.isLoaded() {
 		return nil
@@ -35,8 +35,8 @@ func (s *tableIndex) loadLocked() error {
 	return err
 }
 
-// tryLoad is loadLocked without a report. damage is what was wrong with the index on disk, which is being
-// rebuilt then.
+// tryLoad is loadLocked without a report. damage is what was wrong with the index on disk, which is
+// being rebuilt then.
 func (s *tableIndex) tryLoad() (damage, err error) {
 	if s.isLoaded() {
 		return nil, nil
@@ -89,7 +89,8 @@ func (s *tableIndex) open() error {
 	return nil
 }
 
-// verify returns a view of an index, if the index agrees with the store and contains what its state says.
+// verify returns a view of an index, if the index agrees with the store and contains what its state
+// says.
 func (s *tableIndex) verify(d *diskIndex) (*view, error) {
 	if err := d.readState(); err != nil {
 		return nil, err
@@ -134,8 +135,8 @@ func (s *tableIndex) rebuildBecause(why error) error {
 	return s.rebuild()
 }
 
-// rebuild removes the index on disk and, unless the table is small, creates an empty one that the next
-// flushes fill. If it cannot create one, lists scan the store. The caller holds writing.
+// rebuild removes the index on disk and, unless the table is small, creates an empty one that the
+// next flushes fill. If it cannot create one, lists scan the store. The caller holds writing.
 func (s *tableIndex) rebuild() error {
 	s.unload()
 	problem := removeDiskIndex(s.path)

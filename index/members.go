@@ -9,9 +9,9 @@ import (
 // maxSteps is the number of single steps after which withIDs searches instead.
 const maxSteps = 8
 
-// withIDs returns the documents of in (nil: all) that have one of the ids, which are ascending. It merges both
-// sides and gallops over entries that only one of them has. A few ids among many documents, and the reverse, cost
-// little more than looking up each.
+// withIDs returns the documents of in (nil: all) that have one of the ids, which are ascending. It
+// merges both sides and gallops over entries that only one of them has. A few ids among many
+// documents, and the reverse, cost little more than looking up each.
 func (p *segmentView) withIDs(ids []uuid.UUID, in docSet) docSet {
 	out := newSet(p.size)
 	docs := p.byID
@@ -41,8 +41,8 @@ func (p *segmentView) withIDs(ids []uuid.UUID, in docSet) docSet {
 	return out
 }
 
-// gallop returns the first position from at that is not before what is searched, or end. It doubles its step and
-// then does a binary search.
+// gallop returns the first position from at that is not before what is searched, or end. It doubles
+// its step and then does a binary search.
 func gallop(at, end int, before func(int) bool) int {
 	low, step := at-1, 1 // the entry at low is before
 	for low+step < end && before(low+step) {

@@ -45,8 +45,8 @@ func within(query Query, members func(*store.Tx) ([]uuid.UUID, error)) Query {
 	}
 }
 
-// agreeWithin compares a page, a selection and an export of some records with the predicate. Nothing may be
-// written concurrently.
+// agreeWithin compares a page, a selection and an export of some records with the predicate.
+// Nothing may be written concurrently.
 func (w *world) agreeWithin(k *Kind, body string, ids []uuid.UUID) {
 	w.t.Helper()
 	query := within(listQuery(k, body), func(*store.Tx) ([]uuid.UUID, error) { return ids, nil })
@@ -89,8 +89,8 @@ func (w *world) agreeWithin(k *Kind, body string, ids []uuid.UUID) {
 	}))
 }
 
-// A query runs in the transaction of its list: a record that was added to a set in the transaction that created it
-// is in a list of the set. An error of the query is returned by List.
+// A query runs in the transaction of its list: a record that was added to a set in the transaction
+// that created it is in a list of the set. An error of the query is returned by List.
 func TestQueryRunsInTransactionOfList(t *testing.T) {
 	w := newWorld(t, 161)
 	sets, owner := store.NewSets("some"), uuid.New()

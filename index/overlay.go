@@ -42,7 +42,8 @@ func (o *overlay) put(c *change) {
 		}
 		return
 	}
-	// With a view, a deletion is kept even if the view does not have the record: the next view may have it.
+	// With a view, a deletion is kept even if the view does not have the record: the next view may
+	// have it.
 	if !known {
 		c.at = o.view.find(c.id)
 		o.add(c)

@@ -10,7 +10,8 @@ import (
 	"prospector/internal/filter"
 )
 
-// pageStart returns the number of matches before the page. It is total for a page after the last one.
+// pageStart returns the number of matches before the page. It is total for a page after the last
+// one.
 func pageStart(p *filter.Plan, total int) int {
 	// Compared before it is multiplied, because the page number can be any integer.
 	if p.Page-1 > total/p.PageSize {
@@ -27,8 +28,8 @@ func pageEnd(p *filter.Plan) int {
 	return p.Page * p.PageSize
 }
 
-// pickPage returns the ids of the page that has start matches before it, from the matches of the segments
-// and the rows. The rows must be sorted.
+// pickPage returns the ids of the page that has start matches before it, from the matches of the
+// segments and the rows. The rows must be sorted.
 func pickPage(p *filter.Plan, segments []segmentMatches, rows *rowCollector, start int) []uuid.UUID {
 	total := rows.total
 	for i := range segments {
@@ -70,7 +71,8 @@ func cutRuns(p *filter.Plan, runs []sortedRun, n int) []int {
 	at := make([]int, len(runs))
 	pivot, other := newMatch(p), newMatch(p)
 	for {
-		// The pivot comes from the widest range, at the place where it would be if all runs were alike.
+		// The pivot comes from the widest range, at the place where it would be if all runs were
+		// alike.
 		widest, sumLow, sumHigh := 0, 0, 0
 		for i := range runs {
 			if high[i]-low[i] > high[widest]-low[widest] {
@@ -91,7 +93,8 @@ func cutRuns(p *filter.Plan, runs []sortedRun, n int) []int {
 					r.get(j, &other)
 					return compareMatches(p, &pivot, &other) < 0
 				}
-				// Segments are often ordered by time: all of one comes before the pivot, or after it.
+				// Segments are often ordered by time: all of one comes before the pivot, or after
+				// it.
 				switch {
 				case low[i] == high[i] || isAfter(low[i]):
 					at[i] = low[i]
@@ -122,11 +125,11 @@ type runHead struct {
 	at  int
 }
 
-// mergeRuns returns the ids of the next size matches of all runs together. at[i] is where it starts in the
-// i-th run.
+// mergeRuns returns the ids of the next size matches of all runs together. at[i] is where it starts
+// in the i-th run.
 func mergeRuns(p *filter.Plan, runs []sortedRun, at []int, size int) []uuid.UUID {
-	// heads is sorted. The first head is taken and replaced by the next match of its run, which mostly
-	// remains first because segments are often ordered by time.
+	// heads is sorted. The first head is taken and replaced by the next match of its run, which
+	// mostly remains first because segments are often ordered by time.
 	heads := make([]*runHead, 0, len(runs))
 	for i, r := range runs {
 		if at[i] < r.len() {
@@ -141,8 +144,8 @@ func mergeRuns(p *filter.Plan, runs []sortedRun, at []int, size int) []uuid.UUID
 	var last *runHead
 	for len(ids) < size && len(heads) > 0 {
 		h := heads[0]
-		// If the same run was first before, take as many matches as come before the next run. The number
-		// to try doubles each time.
+		// If the same run was first before, take as many matches as come before the next run. The
+		// number to try doubles each time.
 		limit := min(h.run.len()-h.at, size-len(ids))
 		n, again := 1, h == last
 		last = h

@@ -92,7 +92,8 @@ func randomRow(r *rand.Rand) *filter.Row {
 	return out
 }
 
-// TestPages puts matches into parts and rows at random, and wants of every page what sorting all of them gives.
+// TestPages puts matches into parts and rows at random, and wants of every page what sorting all of
+// them gives.
 func TestPages(t *testing.T) {
 	r := rand.New(rand.NewPCG(81, 1))
 	trials := 300

@@ -45,7 +45,8 @@ func (w *world) tryList(body string) (plan *filter.Plan, page Page, err error) {
 	return plan, page, err
 }
 
-// wants checks that the records with the name are as many as said, by an exact filter and by the search of a word.
+// wants checks that the records with the name are as many as said, by an exact filter and by the
+// search of a word.
 func (w *world) wants(name string, want int, when string) {
 	w.t.Helper()
 	for _, body := range []string{
@@ -58,7 +59,8 @@ func (w *world) wants(name string, want int, when string) {
 	}
 }
 
-// writer makes, changes and deletes records of its own, and looks for each right after it was told that it is written.
+// writer makes, changes and deletes records of its own, and looks for each right after it was told
+// that it is written.
 func (w *world) writer(n, rounds int) {
 	r := rand.New(rand.NewPCG(uint64(n), 2))
 	write := func(fn func(tx *store.Tx) error) {
@@ -96,7 +98,8 @@ func (w *world) writer(n, rounds int) {
 	}
 }
 
-// reader lists until it is told to stop: all that a page shows matches, is in order, and is there once.
+// reader lists until it is told to stop: all that a page shows matches, is in order, and is there
+// once.
 func (w *world) reader(n int, stop <-chan struct{}) {
 	r := rand.New(rand.NewPCG(uint64(n), 3))
 	for {
@@ -139,8 +142,8 @@ func (w *world) isTrue(body string, plan *filter.Plan, page Page) {
 	}
 }
 
-// TestManyAtOnce has writers see their own writes in the next list, and readers pages that are true, while the index is
-// filled, followed, closed and made anew.
+// TestManyAtOnce has writers see their own writes in the next list, and readers pages that are
+// true, while the index is filled, followed, closed and made anew.
 func TestManyAtOnce(t *testing.T) {
 	const many = 16
 	rounds := 9
@@ -186,7 +189,8 @@ func TestManyAtOnce(t *testing.T) {
 	w.agree(`{"page_size": 500}`)
 }
 
-// A list takes place at one moment: records that swap a mark in one transaction are never shown with both or none.
+// A list takes place at one moment: records that swap a mark in one transaction are never shown
+// with both or none.
 func TestOneMoment(t *testing.T) {
 	w := newWorld(t, 22)
 	w.change(200)

@@ -17,7 +17,8 @@ import (
 	"prospector/store"
 )
 
-// listAgrees is agree through the engine, which mends what it finds damaged. Nothing may be written meanwhile.
+// listAgrees is agree through the engine, which mends what it finds damaged. Nothing may be written
+// meanwhile.
 func (w *world) listAgrees(body string) {
 	w.t.Helper()
 	plan, got := w.list(body)
@@ -34,8 +35,9 @@ func (w *world) listAgrees(body string) {
 	}
 }
 
-// TestRestarts closes and opens the engine over and over, in whatever state its index is, with plenty of memory and with
-// none: columns are dropped then and come back, and the tableIndex itself is closed and opened.
+// TestRestarts closes and opens the engine over and over, in whatever state its index is, with
+// plenty of memory and with none: columns are dropped then and come back, and the tableIndex itself
+// is closed and opened.
 func TestRestarts(t *testing.T) {
 	for i, bytes := range []int{1 << 20, 10_000, 1} {
 		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
@@ -127,7 +129,8 @@ func TestRestartInTheMiddle(t *testing.T) {
 	w.check()
 }
 
-// An index that was half made when the process ended is finished when it is opened, without waiting for a change.
+// An index that was half made when the process ended is finished when it is opened, without waiting
+// for a change.
 func TestHalfMadeIsFinished(t *testing.T) {
 	w := grown(t, 61)
 	w.change(100)

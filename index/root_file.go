@@ -8,17 +8,15 @@ import (
 	"path/filepath"
 )
 
-// rootFile is the file in which bleve keeps the list of its segments: a bbolt file, which has no checksums but in its
-// two meta pages.
+// rootFile is the bbolt file in which bleve keeps the list of its segments. Only its two meta pages
+// have checksums.
 const rootFile = "root.bolt"
 
-// segmentSuffix ends the names of the files that segments are in.
-const segmentSuffix = ".zap"
-
-// checkRoot walks the root file of an index before bleve does. Bleve reads it in goroutines of its own, where a page
-// that points outside of the file, or in a circle, would end the process. What the pages say is not looked at: a
-// wrong list of segments shows when the ids are counted. A root file that is alone and that whoever made it had no time to
-// begin is errNotStarted.
+// checkRoot checks the page structure of the root file of an index. It must run before bleve opens
+// the file: bleve reads it in its own goroutines, where a page that points outside of the file or
+// to itself would crash the process. The content of the pages is not checked, because a wrong list
+// of segments shows when the ids are counted. checkRoot returns errNotStarted if the root file is
+// the only file and its first pages are incomplete.
 func checkRoot(path string) (err error) {
 	data, err := os.ReadFile(filepath.Join(path, rootFile))
 	if err != nil {
@@ -28,8 +26,8 @@ func checkRoot(path string) (err error) {
 		return errNotStarted
 	}
 	defer func() {
-		if r := recover(); r != nil { // an index out of range: the file says more than it has
-			err = fmt.Errorf("%w: its root file is torn: %v", errIndex, r)
+		if r := recover(); r != nil { // a panic of damaged, or an index out of range
+			err = fmt.Errorf("%w: its root file is damaged: %v", errIndex, r)
 		}
 	}()
 	w := rootWalk{data: data, used: map[uint64]bool{}}
@@ -44,10 +42,11 @@ type rootWalk struct {
 	used     map[uint64]bool
 }
 
-// firstBytes is what bbolt begins a file with: four pages, which a kill may cut short.
+// firstBytes is the size of a new bbolt file: four pages. It is smaller if the process is killed
+// while it creates the file.
 const firstBytes = 4 * 4096
 
-// The layout of bbolt's pages.
+// The layout of bbolt pages.
 const (
 	pageHead = 16
 
@@ -63,9 +62,10 @@ const (
 
 var native = binary.NativeEndian
 
-func torn(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+// damaged reports a damaged page to checkRoot.
+func damaged(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// meta takes the meta page that bbolt would take, and walks what it points to.
+// meta chooses the meta page that bbolt would use and checks the pages that it points to.
 func (w *rootWalk) meta() {
 	var best []byte
 	for _, size := range []uint64{uint64(os.Getpagesize()), 4096, 8192, 16384, 65536} {
@@ -76,8 +76,9 @@ func (w *rootWalk) meta() {
 			m := w.data[at+pageHead : at+pageHead+metaSize]
 			sum := fnv.New64a()
 			_, _ = sum.Write(m[:metaSize-8])
-			sound := native.Uint32(m) == metaMagic && native.Uint32(m[4:]) == metaVersion && native.Uint64(m[56:]) == sum.Sum64()
-			if sound && uint64(native.Uint32(m[8:])) == size && (best == nil || native.Uint64(m[48:]) > native.Uint64(best[48:])) {
+			valid := native.Uint32(m) == metaMagic && native.Uint32(m[4:]) == metaVersion &&
+				native.Uint64(m[56:]) == sum.Sum64()
+			if valid && uint64(native.Uint32(m[8:])) == size && (best == nil || native.Uint64(m[48:]) > native.Uint64(best[48:])) {
 				best, w.pageSize = m, size
 			}
 		}
@@ -86,11 +87,11 @@ func (w *rootWalk) meta() {
 		}
 	}
 	if best == nil {
-		torn("it has no meta page")
+		damaged("no valid meta page")
 	}
 	w.pages = native.Uint64(best[40:])
 	if w.pages > uint64(len(w.data))/w.pageSize {
-		torn("%d of its %d pages are there", uint64(len(w.data))/w.pageSize, w.pages)
+		damaged("the file has %d pages instead of %d", uint64(len(w.data))/w.pageSize, w.pages)
 	}
 	w.tree(native.Uint64(best[16:]))
 	if free := native.Uint64(best[32:]); free != ^uint64(0) {
@@ -98,19 +99,19 @@ func (w *rootWalk) meta() {
 	}
 }
 
-// page gives a page that nothing else may use.
+// page returns a page and marks it as used. No other page may refer to it.
 func (w *rootWalk) page(id uint64) []byte {
 	if id < 2 || id >= w.pages {
-		torn("there is no page %d", id)
+		damaged("page %d does not exist", id)
 	}
 	p := w.data[id*w.pageSize:]
 	more := uint64(native.Uint32(p[12:]))
 	if native.Uint64(p) != id || more >= w.pages-id {
-		torn("page %d is another", id)
+		damaged("page %d has the wrong id or size", id)
 	}
 	for i := id; i <= id+more; i++ {
 		if w.used[i] {
-			torn("page %d is used twice", i)
+			damaged("page %d is used twice", i)
 		}
 		w.used[i] = true
 	}
@@ -124,13 +125,13 @@ func (w *rootWalk) tree(id uint64) {
 		for i := range uint64(native.Uint16(p[10:])) {
 			at := pageHead + i*16
 			element := p[at : at+16]
-			_ = p[at:][native.Uint32(element):][:native.Uint32(element[4:])] // the key
+			_ = p[at:][native.Uint32(element):][:native.Uint32(element[4:])] // the key must be inside of the page
 			w.tree(native.Uint64(element[8:]))
 		}
 	case leafPage:
 		w.leaf(p)
 	default:
-		torn("page %d is of the kind %d", id, flags)
+		damaged("page %d has the unexpected type %d", id, flags)
 	}
 }
 
@@ -147,7 +148,7 @@ func (w *rootWalk) leaf(p []byte) {
 		if root := native.Uint64(value[:16]); root != 0 {
 			w.tree(root)
 		} else if inline := value[16:]; native.Uint16(inline[8:]) != leafPage {
-			torn("a bucket within a page is of the kind %d", native.Uint16(inline[8:]))
+			damaged("an inline bucket has the unexpected type %d", native.Uint16(inline[8:]))
 		} else {
 			w.leaf(inline)
 		}
@@ -157,7 +158,7 @@ func (w *rootWalk) leaf(p []byte) {
 func (w *rootWalk) freelist(id uint64) {
 	p := w.page(id)
 	if flags := native.Uint16(p[8:]); flags != freelistPage {
-		torn("the free list is of the kind %d", flags)
+		damaged("the free list has the unexpected type %d", flags)
 	}
 	ids, count := p[pageHead:], uint64(native.Uint16(p[10:]))
 	if count == 0xffff {
@@ -166,7 +167,7 @@ func (w *rootWalk) freelist(id uint64) {
 	for i := range count {
 		free := native.Uint64(ids[i*8:])
 		if free < 2 || free >= w.pages || w.used[free] {
-			torn("page %d is not free", free)
+			damaged("page %d is in the free list but in use", free)
 		}
 		w.used[free] = true
 	}

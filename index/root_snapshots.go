@@ -9,15 +9,16 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// errNotStarted reports that the process that created the index was killed before it wrote anything. The index is
-// not damaged.
+// errNotStarted reports that the process that created the index was killed before it wrote
+// anything. The index is not damaged.
 var errNotStarted = errors.New("nothing was written to the index yet")
 
-// keepNewest removes all but the newest snapshot from the root file of an index that is not open. It returns the
-// segment files of the newest one.
+// keepNewest removes all but the newest snapshot from the root file of an index that is not open.
+// It returns the segment files of the newest one.
 //
-// If bleve cannot read the newest snapshot, it continues from an older one under numbers that are already in use.
-// New data is then mixed with old data or removed as outdated, until the whole index is unreadable.
+// If bleve cannot read the newest snapshot, it continues from an older one under numbers that are
+// already in use. New data is then mixed with old data or removed as outdated, until the whole
+// index is unreadable.
 func keepNewest(path string) (segments []string, err error) {
 	err = recoverDamage(func() (err error) {
 		options := *bolt.DefaultOptions

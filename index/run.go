@@ -11,7 +11,8 @@ import (
 	"prospector/internal/filter"
 )
 
-// sortedRun is the matches of one segment, or of the rows outside of segments, in the order of the list.
+// sortedRun is the matches of one segment, or of the rows outside of segments, in the order of the
+// list.
 type sortedRun interface {
 	len() int
 	// get stores the i-th match in m, whose keys have room for those of the sort.
@@ -56,8 +57,8 @@ func fillMatch(p *filter.Plan, r *filter.Row, m *match) {
 	}
 }
 
-// rankedRow is a matching row with a number that orders rows by a prefix of their first sort key. Most
-// comparisons need only the number.
+// rankedRow is a matching row with a number that orders rows by a prefix of their first sort key.
+// Most comparisons need only the number.
 type rankedRow struct {
 	rank uint64
 	row  *filter.Row
@@ -76,8 +77,8 @@ func compareRows(p *filter.Plan, a, b rankedRow) int {
 	return p.Compare(a.row, b.row)
 }
 
-// rankOf returns a number for a value. If the numbers of two values differ, they are in the order of the
-// values.
+// rankOf returns a number for a value. If the numbers of two values differ, they are in the order
+// of the values.
 func rankOf(v *filter.Value, numeric, desc bool) (n uint64) {
 	switch {
 	case !v.IsSet:
@@ -149,8 +150,8 @@ func window(docs []uint32, n int, fromEnd bool) []uint32 {
 	return docs[:n]
 }
 
-// pick follows the order of all documents from one end and collects n matches. It stores every document
-// and advances only past those that match, which takes no branch.
+// pick follows the order of all documents from one end and collects n matches. It stores every
+// document and advances only past those that match, which takes no branch.
 func (m *segmentMatches) pick(order []uint32, n int, fromEnd bool) []uint32 {
 	docs := make([]uint32, n)
 	if fromEnd {

@@ -14,8 +14,8 @@ import (
 	"prospector/internal/filter"
 )
 
-// segment is data derived from one segment of bleve. Segments are immutable, so views share it as long as bleve
-// has the segment. Columns and orders are derived on demand and kept in the cache.
+// segment is data derived from one segment of bleve. Segments are immutable, so views share it as
+// long as bleve has the segment. Columns and orders are derived on demand and kept in the cache.
 type segment struct {
 	size    int
 	ids     []uuid.UUID // by document number
@@ -34,7 +34,8 @@ type segmentView struct {
 	count      int // of live documents
 }
 
-// newSegmentView returns the view of a bleve segment. seg is what was derived from it before, if anything.
+// newSegmentView returns the view of a bleve segment. seg is what was derived from it before, if
+// anything.
 func newSegmentView(k *Kind, c *cache, sn *scorch.SegmentSnapshot, seg *segment) *segmentView {
 	p := &segmentView{segment: seg, kind: k, cache: c, zap: sn.Segment(), count: int(sn.Segment().Count())}
 	if seg == nil {
@@ -139,8 +140,8 @@ func (p *segmentView) term(field, term string, out docSet) {
 	docs.addTo(out)
 }
 
-// walkTerms calls fn for the terms of a field in order, from from (inclusive) to to (exclusive). An empty from
-// or to means no bound.
+// walkTerms calls fn for the terms of a field in order, from from (inclusive) to to (exclusive). An
+// empty from or to means no bound.
 func (p *segmentView) walkTerms(field, from, to string, fn func(term string, docs *postings)) {
 	r := p.reader(field)
 	for it := r.terms(from, to); ; {
@@ -171,8 +172,8 @@ func (r *termReader) terms(from, to string) zap.DictionaryIterator {
 	return r.dict.AutomatonIterator(nil, start, end)
 }
 
-// must turns an error of bleve into a panic. Reading an intact index does not fail, and every reader runs inside
-// recoverDamage.
+// must turns an error of bleve into a panic. Reading an intact index does not fail, and every
+// reader runs inside recoverDamage.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -223,8 +224,8 @@ func (p *segmentView) sorted(keys []filter.SortKey) []uint32 {
 	return docs
 }
 
-// prepare derives from this segment what the cache has of another one. It skips columns and orders of custom
-// fields, which may have been deleted. They are derived when a list needs them.
+// prepare derives from this segment what the cache has of another one. It skips columns and orders
+// of custom fields, which may have been deleted. They are derived when a list needs them.
 func (p *segmentView) prepare(what derived) {
 	switch what.kind {
 	case derivedColumn:

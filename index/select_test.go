@@ -83,7 +83,8 @@ func (w *world) agreeSelection(s filter.Selection, most int) {
 	}))
 }
 
-// A selection sees every write that was answered, whatever of it the index has, and gives no more than is asked for.
+// A selection sees every write that was answered, whatever of it the index has, and gives no more
+// than is asked for.
 func TestSelectSees(t *testing.T) {
 	w := newWorld(t, 5)
 	selected := func(most, wantIDs, wantTotal int) {
@@ -106,7 +107,8 @@ func TestSelectSees(t *testing.T) {
 	w.check()
 }
 
-// Where the id is a text, ties are ordered by it, without case, in the direction of the last key; then by the order of creation.
+// Where the id is a text, ties are ordered by it, without case, in the direction of the last key;
+// then by the order of creation.
 func TestTextIDTies(t *testing.T) {
 	w := newWorld(t, 6)
 	letters := []string{"a", "A", "b", "B", "c", "É", "é", "10", "9"}

@@ -11,15 +11,16 @@ import (
 	"prospector/store"
 )
 
-// indexState is what an index on disk records about itself. It is written with every batch, so it is correct
-// even after a crash: the index contains the records up to the id Cursor as they were at the change Number.
+// indexState is what an index on disk records about itself. It is written with every batch, so it
+// is correct even after a crash: the index contains the records up to the id Cursor as they were at
+// the change Number.
 type indexState struct {
 	Epoch  uuid.UUID // of the store
 	Org    uuid.UUID
 	Kind   uint64 // Kind.signature
 	Number uint64
-	// Seen is the last change of the store when the batch was built. Records that were changed after Number
-	// may be in the index as they were at any change up to Seen.
+	// Seen is the last change of the store when the batch was built. Records that were changed
+	// after Number may be in the index as they were at any change up to Seen.
 	Seen uint64
 	// Mark identifies the change Seen. A restored store may have another change with its number.
 	Mark   uint64
@@ -49,7 +50,8 @@ func (s *indexState) decode(b []byte) error {
 
 // idSum returns what an id adds to indexState.Sum.
 func idSum(id uuid.UUID) uint64 {
-	// The second half of an id is random. The multiplication spreads the first half, which is a time.
+	// The second half of an id is random. The multiplication spreads the first half, which is a
+	// time.
 	return (binary.BigEndian.Uint64(id[:8]) * 0x9e3779b97f4a7c15) ^ binary.BigEndian.Uint64(id[8:])
 }
 

@@ -73,8 +73,8 @@ func TestStateIsHeldAgainst(t *testing.T) {
 	})
 }
 
-// Check finds a record that the index lacks, one that it has and the store has not, and one that is another there; and
-// mends them when it is told to.
+// Check finds a record that the index lacks, one that it has and the store has not, and one that is
+// another there; and mends them when it is told to.
 func TestCheckFinds(t *testing.T) {
 	w := grown(t, 122)
 	some := func(id uuid.UUID) (v thing) {
@@ -130,8 +130,8 @@ func TestCheckFinds(t *testing.T) {
 	})
 }
 
-// A transaction older than what the index has seen is not answered from it: of a record changed twice since, the index
-// has neither version.
+// A transaction older than what the index has seen is not answered from it: of a record changed
+// twice since, the index has neither version.
 func TestOlderTransaction(t *testing.T) {
 	w := grown(t, 123)
 	some := slices.Clone(w.ids[:w.opt.maxBatchDocs+4])
@@ -167,7 +167,8 @@ func TestOlderTransaction(t *testing.T) {
 	})
 }
 
-// A record that is made before a batch is flushBatch and deleted before its view is shown is not in the next list.
+// A record that is made before a batch is flushBatch and deleted before its view is shown is not in
+// the next list.
 func TestDeletedWhileWritten(t *testing.T) {
 	w := grown(t, 124)
 	w.still(func() {

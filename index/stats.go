@@ -7,7 +7,8 @@ import (
 	"prospector/store"
 )
 
-// Stats describes the current state of the indexes and counts what happened to them since the engine was opened.
+// Stats describes the current state of the indexes and counts what happened to them since the
+// engine was opened.
 type Stats struct {
 	Lag       uint64        // changes that are not in their index yet, over all table indexes
 	MaxLag    uint64        // changes that the table index furthest behind lacks
@@ -25,8 +26,8 @@ type Stats struct {
 // counts are the parts of Stats that only increase.
 type counts struct{ builds, damaged, failures atomic.Uint64 }
 
-// Stats returns the current statistics. It reads no record, and one entry of the change log for each index that is
-// behind.
+// Stats returns the current statistics. It reads no record, and one entry of the change log for
+// each index that is behind.
 func (e *Engine) Stats() (Stats, error) {
 	st := Stats{
 		Bytes: e.cache.size(), MaxBytes: e.cacheBytes,
@@ -67,7 +68,8 @@ func (s *tableIndex) ageAfter(number uint64) (age time.Duration, err error) {
 	return age, err
 }
 
-// usage returns the number of open indexes on disk, 0 or 1, and the memory in use outside of the cache.
+// usage returns the number of open indexes on disk, 0 or 1, and the memory in use outside of the
+// cache.
 func (s *tableIndex) usage() (open, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

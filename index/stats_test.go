@@ -66,7 +66,8 @@ func TestStatsOfLag(t *testing.T) {
 	})
 }
 
-// TestStatsOfBuilds follows an index through its life: begun, closed, damaged and made anew, and one that cannot be made.
+// TestStatsOfBuilds follows an index through its life: begun, closed, damaged and made anew, and
+// one that cannot be made.
 func TestStatsOfBuilds(t *testing.T) {
 	w := newWorld(t, 131)
 	counts := func(what string, open int, builds, damaged, failures uint64) {

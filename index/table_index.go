@@ -11,13 +11,14 @@ import (
 	"prospector/store"
 )
 
-// maxSmall is the number of records that a table of an organization may have without an index on disk. The
-// rows of a small table are kept in memory, and lists evaluate the predicate on each of them.
+// maxSmall is the number of records that a table of an organization may have without an index on
+// disk. The rows of a small table are kept in memory, and lists evaluate the predicate on each of
+// them.
 const maxSmall = 2000
 
-// tableIndex is the index of one kind in one organization. It consists of a view of the index on disk and an
-// overlay of all records that have changed since. A small table has no index on disk and all records in the
-// overlay.
+// tableIndex is the index of one kind in one organization. It consists of a view of the index on
+// disk and an overlay of all records that have changed since. A small table has no index on disk
+// and all records in the overlay.
 type tableIndex struct {
 	engine *Engine
 	org    uuid.UUID
@@ -54,14 +55,15 @@ type snapshot struct {
 }
 
 var (
-	// errStaleTx reports that a transaction is older than the table index. The caller opens a new one.
+	// errStaleTx reports that a transaction is older than the table index. The caller opens a new
+	// one.
 	errStaleTx = errors.New("the transaction is older than the index")
 	// errUnloaded reports that the table index was closed concurrently. The caller loads it again.
 	errUnloaded = errors.New("the index is not loaded")
 )
 
-// snapshotAt returns the snapshot of a transaction. It reads the records that have changed since the last
-// snapshot. The caller must release the result.
+// snapshotAt returns the snapshot of a transaction. It reads the records that have changed since
+// the last snapshot. The caller must release the result.
 func (s *tableIndex) snapshotAt(tx *store.Tx) (*snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,12 +181,14 @@ func (s *tableIndex) catchUp(tx *store.Tx, last uint64) error {
 	return nil
 }
 
-// errGap reports that the change log no longer has a change that the index needs. The index must be rebuilt.
+// errGap reports that the change log no longer has a change that the index needs. The index must be
+// rebuilt.
 func errGap(want, have uint64) error {
 	return fmt.Errorf("%w: change %d is needed, but the change log continues with %d", errIndex, want, have)
 }
 
-// publish makes lists use a newer view, and removes the changes from the overlay that the view contains.
+// publish makes lists use a newer view, and removes the changes from the overlay that the view
+// contains.
 func (s *tableIndex) publish(v *view) {
 	var places map[*change]place
 	s.mu.Lock()
@@ -220,8 +224,8 @@ func (s *tableIndex) publish(v *view) {
 		}
 		s.number = max(s.number, v.number)
 	} else {
-		// The overlay has changes only of the records that the old view covers. Those of the new view are
-		// read again.
+		// The overlay has changes only of the records that the old view covers. Those of the new
+		// view are read again.
 		s.number = v.number
 	}
 	s.overlay, s.view, s.current, s.loaded = rest, v, nil, true

@@ -20,9 +20,9 @@ import (
 //	<group>~word   the words of short texts that have more than shortWord letters
 //	<group>~begin  the prefixes of all words, of one to shortWord letters
 //
-// Words are grouped by the queries that search them: the group is ~s for texts that selections search, ~m for
-// lists that selections search, and empty for other texts. Each custom field is a group of its own, so that the
-// words of a deleted field are not found any more.
+// Words are grouped by the queries that search them: the group is ~s for texts that selections
+// search, ~m for lists that selections search, and empty for other texts. Each custom field is a
+// group of its own, so that the words of a deleted field are not found any more.
 const (
 	hashSuffix  = "~hash"
 	gramSuffix  = "~gram"
@@ -35,11 +35,12 @@ const (
 	searchedLists = "~m"
 )
 
-// termsFormat must be incremented when the terms of a record change. Indexes with another format are rebuilt.
+// termsFormat must be incremented when the terms of a record change. Indexes with another format
+// are rebuilt.
 const termsFormat = 1
 
-// shortWord is the most letters that a word prefix may have to be a term of its own. A search for one letter
-// would otherwise scan a large part of the dictionary.
+// shortWord is the most letters that a word prefix may have to be a term of its own. A search for
+// one letter would otherwise scan a large part of the dictionary.
 const shortWord = 3
 
 // gramLen is the length of a gram in bytes.
@@ -58,8 +59,9 @@ func wordGroup(f *filter.Field) string {
 	return ""
 }
 
-// textTerm returns the term of a text: the case-folded text and, if that differs, a NUL and the text itself. No
-// text contains NUL, so every text has its own term, and terms are in the order of the folded texts.
+// textTerm returns the term of a text: the case-folded text and, if that differs, a NUL and the
+// text itself. No text contains NUL, so every text has its own term, and terms are in the order of
+// the folded texts.
 func textTerm(s string) string { return foldedTerm(s, shape.Fold(s)) }
 
 func foldedTerm(s, folded string) string {

@@ -7,8 +7,8 @@ import (
 	"prospector/store"
 )
 
-// tombstones are deleted values that stored records still have, by field. The store removes them from
-// records on read. Here the terms that an index has for them are ignored.
+// tombstones are deleted values that stored records still have, by field. The store removes them
+// from records on read. Here the terms that an index has for them are ignored.
 type tombstones map[string]map[string]bool
 
 func tombstonesOf(stored []store.Tombstone) tombstones {

@@ -60,8 +60,9 @@ func filterBody(field string, cond filter.Condition, values ...any) string {
 	return string(b)
 }
 
-// TestGone deletes a tag and an owner that many records have. From the next list on nothing has them, be it in the index,
-// beside it, above its cursor or in memory alone, and however far they are swept up.
+// TestGone deletes a tag and an owner that many records have. From the next list on nothing has
+// them, be it in the index, beside it, above its cursor or in memory alone, and however far they
+// are swept up.
 func TestGone(t *testing.T) {
 	places := []string{"index", "rows", "building", "memory"}
 	if raceDetector { // ten times as slow; what happens at the same time is in TestForgottenWhileBusy
@@ -155,7 +156,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// A document that the index took in between two deletions has what the one took from it and not the other. It is sound.
+// A document that the index took in between two deletions has what the one took from it and not the
+// other. It is sound.
 func TestCheckBetweenTombstones(t *testing.T) {
 	w := newWorld(t, 132)
 	first, second := w.mark("tags"), w.mark("tags")
@@ -169,7 +171,8 @@ func TestCheckBetweenTombstones(t *testing.T) {
 	w.check()
 }
 
-// So is one that still has a tag that was deleted, and the value of a deleted field whose key a field of another type has.
+// So is one that still has a tag that was deleted, and the value of a deleted field whose key a
+// field of another type has.
 func TestCheckFieldMadeAgain(t *testing.T) {
 	w := newWorld(t, 133)
 	tag, field := w.mark("tags"), w.field("again", shape.TypeText)
@@ -232,7 +235,8 @@ func (w *world) named(tx *store.Tx, id uuid.UUID) error {
 	return upsert(tx, v)
 }
 
-// searcher lists until it is told to stop: what it asks for may be gone by then, and what was gone before is not shown.
+// searcher lists until it is told to stop: what it asks for may be gone by then, and what was gone
+// before is not shown.
 func (w *world) searcher(gone *graves, stop <-chan struct{}) {
 	for {
 		select {
@@ -270,9 +274,10 @@ func (w *world) searcher(gone *graves, stop <-chan struct{}) {
 	}
 }
 
-// TestForgottenWhileBusy deletes tags, owners and custom fields and makes others, some with the keys of those, while
-// records are written, lists read, and the index is followed, closed and made anew. A deletion rewrites at least one
-// record itself, so that no list can take the moments before and after it for the same.
+// TestForgottenWhileBusy deletes tags, owners and custom fields and makes others, some with the
+// keys of those, while records are written, lists read, and the index is followed, closed and made
+// anew. A deletion rewrites at least one record itself, so that no list can take the moments before
+// and after it for the same.
 func TestForgottenWhileBusy(t *testing.T) {
 	const many = 4
 	rounds := 40

@@ -12,7 +12,8 @@ import (
 	"prospector/internal/filter"
 )
 
-// view is the state of an index on disk at one point in time. Its files remain open while lists use it.
+// view is the state of an index on disk at one point in time. Its files remain open while lists use
+// it.
 type view struct {
 	segments []*segmentView
 	byID     map[uint64]*segment // by bleve's segment id
@@ -25,8 +26,9 @@ type view struct {
 	refs          atomic.Int32
 }
 
-// view opens a view of the index as it is now. It takes over data that was derived from the segments of the
-// view before it, and derives the same data from new segments, so that no list waits for it.
+// view opens a view of the index as it is now. It takes over data that was derived from the
+// segments of the view before it, and derives the same data from new segments, so that no list
+// waits for it.
 func (d *diskIndex) view(k *Kind, c *cache, before *view) (*view, error) {
 	v := &view{byID: map[uint64]*segment{}, number: d.state.Number, cursor: d.state.Cursor, floor: d.state.Seen}
 	if err := recoverDamage(func() error { v.bleveSnapshot = d.bleveSnapshot(); return nil }); err != nil {
@@ -80,8 +82,8 @@ func emptyView(number uint64) *view {
 	return v
 }
 
-// cached lists what the cache has of the view. If there is no view yet, that is the order of the default
-// sort.
+// cached lists what the cache has of the view. If there is no view yet, that is the order of the
+// default sort.
 func (v *view) cached(k *Kind, c *cache) []derived {
 	if v == nil {
 		keys, _ := k.ParseSort(k.DefaultSort)
@@ -147,6 +149,6 @@ func (v *view) find(id uuid.UUID) place {
 	return nowhere
 }
 
-// covers reports whether the index contains the record if it exists. While the index is being built, it does
-// not cover records above the cursor.
+// covers reports whether the index contains the record if it exists. While the index is being
+// built, it does not cover records above the cursor.
 func (v *view) covers(id uuid.UUID) bool { return bytes.Compare(id[:], v.cursor[:]) <= 0 }

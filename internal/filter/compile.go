@@ -9,8 +9,8 @@ import (
 	"prospector/internal/shape"
 )
 
-// The limits of a filter. One level of a filter is two levels of JSON, and the strict decoder accepts
-// 512 of those.
+// The limits of a filter. One level of a filter is two levels of JSON, and the strict decoder
+// accepts 512 of those.
 const (
 	maxFilterDepth = 200
 	maxFilterRules = 10_000

@@ -11,8 +11,8 @@ import (
 	"prospector/internal/shape"
 )
 
-// FuzzCompile compiles arbitrary bodies. The compiler rejects a body with problems that have a path, or returns a
-// plan that decides every record and orders them strictly.
+// FuzzCompile compiles arbitrary bodies. The compiler rejects a body with problems that have a
+// path, or returns a plan that decides every record and orders them strictly.
 func FuzzCompile(f *testing.F) {
 	for _, seed := range []string{
 		`{"filters": [{"field": "name", "condition": "contains", "value": "x"}], "sort": "-size,name", "search": "a b"}`,

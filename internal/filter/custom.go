@@ -9,7 +9,8 @@ type CustomFields struct {
 	ListFields []Field // in the order of Customs.Fields
 }
 
-// CustomNamePrefix begins the Name of every custom field. No key of a built-in field begins with it.
+// CustomNamePrefix begins the Name of every custom field. No key of a built-in field begins with
+// it.
 const CustomNamePrefix = "~c"
 
 // NewCustomFields makes the fields of lists from custom fields.
@@ -36,8 +37,8 @@ func (c *CustomFields) byKey(key string) *Field {
 	return nil
 }
 
-// HasName reports whether a field with the name exists. It does not if the field was deleted, even if
-// another field has its key now.
+// HasName reports whether a field with the name exists. It does not if the field was deleted, even
+// if another field has its key now.
 func (c *CustomFields) HasName(name string) bool {
 	for i := range c.ListFields {
 		if c.ListFields[i].Name == name {

@@ -77,7 +77,8 @@ func (r *Rule) MatchContains(v *Value) bool {
 	return true
 }
 
-// matchWords reports whether each of the plan's words is the prefix of a word in the searched fields.
+// matchWords reports whether each of the plan's words is the prefix of a word in the searched
+// fields.
 func (p *Plan) matchWords(r *Row) bool {
 	if len(p.Words) == 0 {
 		return true
@@ -120,13 +121,14 @@ func (p *Plan) Compare(a, b *Row) int {
 	return p.CompareIDs(a.ID, b.ID)
 }
 
-// CompareIDs orders two records that are equal in all sort keys: by id, in the direction of the last
-// key.
+// CompareIDs orders two records that are equal in all sort keys: by id, in the direction of the
+// last key.
 func (p *Plan) CompareIDs(a, b uuid.UUID) int {
 	return directed(bytes.Compare(a[:], b[:]), p.Sort[len(p.Sort)-1].Desc)
 }
 
-// CompareValues orders two values of one field. Values that are not set come last in both directions.
+// CompareValues orders two values of one field. Values that are not set come last in both
+// directions.
 func CompareValues(a, b *Value, desc bool) int {
 	switch {
 	case a.IsSet && b.IsSet:

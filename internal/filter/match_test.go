@@ -85,7 +85,8 @@ func TestMatchDates(t *testing.T) {
 	}
 }
 
-// Lists of objects are filtered by the ids of the objects. Objects without ids are not a field of lists.
+// Lists of objects are filtered by the ids of the objects. Objects without ids are not a field of
+// lists.
 func TestMatchObjects(t *testing.T) {
 	full := rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000002",
 		"groups": [{"id": "0190b2f0-0000-7000-8000-00000000000a"}, {"id": "0190b2f0-0000-7000-8000-00000000000b"}],
@@ -145,7 +146,8 @@ func TestMatchObjects(t *testing.T) {
 	}
 }
 
-// A selection searches the fields declared as searched, a list all texts. Each word must be the prefix of a word.
+// A selection searches the fields declared as searched, a list all texts. Each word must be the
+// prefix of a word.
 func TestMatchWords(t *testing.T) {
 	r := rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000002", "name": "Acme Böse", "remark": "makes, mostly: anvils",
 		"mail": "sales@acme.example", "color": "red", "topics": ["Road runner", "tnt"]}`)

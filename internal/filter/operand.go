@@ -124,8 +124,8 @@ func (r *Rule) addNumber(v shape.Value) error {
 	return nil
 }
 
-// addTime adds a date or, if the field has times, a time. A date compared with times is the whole day
-// in UTC for "is", and the start of the day for the other conditions.
+// addTime adds a date or, if the field has times, a time. A date compared with times is the whole
+// day in UTC for "is", and the start of the day for the other conditions.
 func (r *Rule) addTime(v shape.Value) error {
 	if v.Kind != shape.String {
 		return errors.New("must be a date or a time, as a string")

@@ -69,8 +69,8 @@ func (p *Plan) Within(ids []uuid.UUID) *Plan {
 	return &restricted
 }
 
-// Where returns a plan that matches only records with the id in the field. It panics if the kind does
-// not have the field or the field does not hold ids.
+// Where returns a plan that matches only records with the id in the field. It panics if the kind
+// does not have the field or the field does not hold ids.
 func (p *Plan) Where(field string, id uuid.UUID) *Plan {
 	var problems fault.Problems
 	text := func(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }

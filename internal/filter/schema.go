@@ -37,7 +37,8 @@ func (k *Kind) Schema(cs *CustomFields) Schema {
 	for _, f := range slices.Concat(k.Fields, cs.ListFields) {
 		sf := SchemaField{
 			Key: f.Key, Label: f.Label, Type: string(f.Type),
-			ReadOnly: k.ReadOnly || f.ReadOnly || f.Fixed, Custom: f.Custom, Sortable: f.Sortable, Filterable: true, Conditions: f.Conditions(),
+			ReadOnly: k.ReadOnly || f.ReadOnly || f.Fixed, Custom: f.Custom,
+			Sortable: f.Sortable, Filterable: true, Conditions: f.Conditions(),
 		}
 		if f.Enum != nil {
 			sf.Enum = &EnumSettings{AllowedValues: f.Enum, Labels: map[string]string{}}

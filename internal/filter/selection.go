@@ -25,8 +25,8 @@ type SortAt struct {
 	Desc  bool
 }
 
-// CompileSelection compiles a selection. It adds every problem to p under its path, as invalid_filter
-// or invalid_sort.
+// CompileSelection compiles a selection. It adds every problem to p under its path, as
+// invalid_filter or invalid_sort.
 func CompileSelection(k *Kind, cs *CustomFields, s Selection, p *fault.Problems) *Plan {
 	c := &compiler{kind: k, custom: cs, p: p}
 	plan := &Plan{Kind: k, Custom: cs, selection: true}

@@ -23,8 +23,8 @@ func (k *Kind) ParseSort(s string) ([]SortKey, bool) {
 	return k.withTieBreaker(keys), unsortable == nil
 }
 
-// SortName returns the sort in the syntax of ParseSort, with field names in place of keys. Two sorts
-// with the same name have the same order.
+// SortName returns the sort in the syntax of ParseSort, with field names in place of keys. Two
+// sorts with the same name have the same order.
 func SortName(keys []SortKey) string {
 	var b strings.Builder
 	for i, key := range keys {
@@ -39,9 +39,9 @@ func SortName(keys []SortKey) string {
 	return b.String()
 }
 
-// withTieBreaker appends the id to a sort that does not have it, in the direction of the last key, if
-// the id is a text. Other ids need no key: Compare falls back to the id of the store, which is the
-// same.
+// withTieBreaker appends the id to a sort that does not have it, in the direction of the last key,
+// if the id is a text. Other ids need no key: Compare falls back to the id of the store, which is
+// the same.
 func (k *Kind) withTieBreaker(keys []SortKey) []SortKey {
 	isID := func(key SortKey) bool { return key.Field == k.idText }
 	if k.idText == nil || len(keys) == 0 || slices.ContainsFunc(keys, isID) {

@@ -20,7 +20,8 @@ type Row struct {
 	Custom []CustomValue
 }
 
-// CustomValue is the value of a custom field. Field may have been deleted since the row was decoded.
+// CustomValue is the value of a custom field. Field may have been deleted since the row was
+// decoded.
 type CustomValue struct {
 	Field *Field
 	Value Value
@@ -41,8 +42,8 @@ func (r *Row) Value(f *Field) *Value {
 
 var noValue Value
 
-// Without returns the row without the given texts: deleted[key] is the set of texts to remove from the
-// built-in field with the key. It returns r itself if r has none of them.
+// Without returns the row without the given texts: deleted[key] is the set of texts to remove from
+// the built-in field with the key. It returns r itself if r has none of them.
 func (r *Row) Without(k *Kind, deleted map[string]map[string]bool) *Row {
 	out := r
 	for key, texts := range deleted {
@@ -69,7 +70,8 @@ func (r *Row) Without(k *Kind, deleted map[string]map[string]bool) *Row {
 
 // Bytes estimates the memory that the row uses.
 func (r *Row) Bytes() int {
-	n := int(unsafe.Sizeof(*r)) + len(r.Values)*int(unsafe.Sizeof(Value{})) + len(r.Custom)*int(unsafe.Sizeof(CustomValue{}))
+	n := int(unsafe.Sizeof(*r))
+	n += len(r.Values)*int(unsafe.Sizeof(Value{})) + len(r.Custom)*int(unsafe.Sizeof(CustomValue{}))
 	for i := range r.Values {
 		n += r.Values[i].bytes()
 	}
