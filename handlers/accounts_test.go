@@ -73,7 +73,8 @@ func TestWebsites(t *testing.T) {
 	}
 }
 
-// Deleting a record takes it out of every record that refers to it, which is a clean-up and no change of theirs.
+// TestDeletingWhatIsReferredTo checks that deleting a record removes all references to it, and that
+// this does not count as a change of the referring records.
 func TestDeletingWhatIsReferredTo(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -13,13 +13,14 @@ import (
 	"prospector/internal/apptest"
 )
 
-// many is more records than lists decide one by one: an organization with so many has an index, one with half of them
-// has none.
+// many is the number of records in the organization with an index. Half as many are too few for an
+// index, so that their lists are evaluated record by record.
 const many = 2200
 
-// TestEveryKindAgrees holds lists that have an index against lists that have none, for every entity and over all of its
-// fields, custom ones included. One organization has all records, two others have half of them each: whatever is asked for,
-// and in whatever order, those of the one must be those of the two, also after tags, accounts and fields were deleted.
+// TestEveryKindAgrees compares lists with and without an index, for every entity and all of its
+// fields, including custom ones. One organization has all records, and two others have half of them
+// each. For every query and sort order, the list of the first must equal the merged lists of the
+// other two, also after tags, accounts and fields were deleted.
 func TestEveryKindAgrees(t *testing.T) {
 	kinds := []string{"contacts", "tasks", "accounts", "opportunities", "meetings"}
 	if raceDetector { // which makes it ten times as slow, and sees the same in each
@@ -60,7 +61,8 @@ type agreement struct {
 	sides  []*side // the one with all, and those with the even and the odd ones
 }
 
-// side is one of the organizations. What it has of its own is named by placeholders, which stand for the same in each.
+// side is one of the organizations. Placeholders stand for the ids of its own records, and mean the
+// same in each organization.
 type side struct {
 	org *apptest.Org
 	ids map[string]string
@@ -77,7 +79,8 @@ type listField struct {
 	} `json:"enum_field_settings"`
 }
 
-// add makes an organization with what records refer to, and with a custom field of each type.
+// add creates an organization with the records that others refer to, and with a custom field of
+// each type.
 func (a *agreement) add(app *apptest.App, n int) {
 	s := &side{org: app.Org(fmt.Sprint("Side ", n)), ids: map[string]string{}}
 	a.sides = append(a.sides, s)
@@ -97,7 +100,7 @@ func (a *agreement) add(app *apptest.App, n int) {
 	a.schema()
 }
 
-// field makes a custom field.
+// field creates a custom field.
 func (a *agreement) field(s *side, key, typ string) {
 	body := map[string]any{"entity": a.entity, "key": key, "data_type": typ}
 	if typ == "enum" || typ == "multi_select" {
@@ -116,7 +119,7 @@ func (a *agreement) schema() {
 
 var mixedTexts = []string{"a", "A", "Ann Smith", "ann", "ÄNN-smith", "VP of Sales", "vp", "zebra 9", "日本", "o'neil", "--", "ß SS"}
 
-// value is a value that a field can have, nil for none.
+// value returns a random value of a field, or nil for no value.
 func (a *agreement) value(f *listField) any {
 	r := a.rand
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
@@ -149,7 +152,7 @@ func (a *agreement) value(f *listField) any {
 	return pick(mixedTexts)
 }
 
-// load gives each side its records, in batches.
+// load creates the records of each side in batches.
 func (a *agreement) load() {
 	batches := make([][]map[string]any, len(a.sides))
 	for i := range many {
@@ -185,12 +188,13 @@ func (a *agreement) load() {
 
 var ours = regexp.MustCompile(`<([a-z]+\d?)>`)
 
-// fill puts the side's own ids in the places of their names.
+// fill replaces the placeholders with the ids of the side.
 func (s *side) fill(body string) string {
 	return ours.ReplaceAllStringFunc(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(body), func(name string) string { return s.ids[strings.Trim(name, "<>")] })
 }
 
-// query is a random filter, search and sort. The last key is one that no two records share.
+// query returns a random filter, search and sort. The last sort key is unique, so that the order is
+// determined.
 func (a *agreement) query() string {
 	body := map[string]any{"filters": []any{a.filter(2)}}
 	var keys []string
@@ -239,7 +243,7 @@ func (a *agreement) filter(depth int) any {
 
 var externalID = regexp.MustCompile(`"external_id":"(\w+)"`)
 
-// ask makes random queries.
+// ask compares random queries.
 func (a *agreement) ask(n int) {
 	a.t.Helper()
 	for range n {
@@ -247,7 +251,7 @@ func (a *agreement) ask(n int) {
 	}
 }
 
-// askEach asks which records have no value of each field, in the order of it.
+// askEach lists the records without a value of each field, sorted by that field.
 func (a *agreement) askEach() {
 	a.t.Helper()
 	for _, f := range a.fields {
@@ -260,7 +264,7 @@ func (a *agreement) askEach() {
 	}
 }
 
-// hold holds what the sides answer against each other.
+// hold compares the responses of the sides.
 func (a *agreement) hold(query string) {
 	a.t.Helper()
 	var lists [3][]string
@@ -280,7 +284,7 @@ func (a *agreement) hold(query string) {
 	a.shows(query, lists[0])
 }
 
-// shows wants the list to be what the export gave, and to show nothing of what is gone.
+// shows requires that the list equals the export, and that it contains no deleted value.
 func (a *agreement) shows(query string, want []string) {
 	s := a.sides[0]
 	res := s.org.Read.Post("/v1/"+a.entity+"/list", s.fill(query)).Is(200)
@@ -303,7 +307,8 @@ func (a *agreement) shows(query string, want []string) {
 	}
 }
 
-// forget deletes a tag, an account and two custom fields of each side, and makes one field again with another type.
+// forget deletes a tag, an account and two custom fields on each side, and creates one of the
+// fields again with another type.
 func (a *agreement) forget() {
 	for _, s := range a.sides {
 		s.org.Write.Delete("/v1/tags/" + s.ids["tag0"]).Is(204)

@@ -173,8 +173,8 @@ func TestAudienceRemove(t *testing.T) {
 	hasContacts(t, org, path, people[1])
 }
 
-// TestAudienceContacts lists the contacts of an audience, from rows and from an index: by filter, search and order, page by page, and
-// after everything that changes who is in it.
+// TestAudienceContacts lists the contacts of an audience, with and without an index: by filter,
+// search and order, page by page, and after every kind of change of its members.
 func TestAudienceContacts(t *testing.T) {
 	for _, n := range []int{60, 2400} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { audienceContacts(t, n) })
@@ -276,7 +276,7 @@ func audienceContacts(t *testing.T, n int) {
 	sound(t, app, org)
 }
 
-// TestAudienceCounts does anything to four audiences and holds them against plain sets.
+// TestAudienceCounts applies random changes to four audiences and compares them with plain sets.
 func TestAudienceCounts(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -15,18 +15,18 @@ import (
 
 const audiencesPath = "/v1/audiences"
 
-// nobodyID is an id that nothing has.
+// nobodyID is an id that no record has.
 const nobodyID = "0190b2f0-0000-7000-8000-000000000000"
 
-// audienceOf makes an audience of contacts and gives its path.
+// audienceOf creates an audience of contacts and returns its path.
 func audienceOf(o *apptest.Org, name string, contacts ...string) (path string) {
 	return audiencesPath + "/" + o.Write.Post(audiencesPath, map[string]any{"name": name, "contact_ids": append([]string{}, contacts...)}).Is(201).ID()
 }
 
-// idIn is the id at the end of a path.
+// idIn returns the id at the end of a path.
 func idIn(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// contactsOf makes contacts with the names as addresses.
+// contactsOf creates contacts whose email addresses contain the names.
 func contactsOf(o *apptest.Org, names ...string) (ids []string) {
 	for _, name := range names {
 		ids = append(ids, o.Write.Post("/v1/contacts", map[string]string{"email": name + "@initech.example", "first_name": name}).Is(201).ID())
@@ -34,7 +34,7 @@ func contactsOf(o *apptest.Org, names ...string) (ids []string) {
 	return ids
 }
 
-// campaignFor makes a campaign of the status that has the audiences, given by their paths.
+// campaignFor creates a campaign with the status and the audiences, which are given by their paths.
 func campaignFor(o *apptest.Org, status string, audiences ...string) (path string) {
 	var ids []string
 	for _, a := range audiences {
@@ -50,7 +50,8 @@ func campaignFor(o *apptest.Org, status string, audiences ...string) (path strin
 	return path
 }
 
-// listedIDs gives the ids of a list of contacts, page by page, whose count must be true on each.
+// listedIDs returns the ids of a list of contacts, read page by page. The total count must be
+// correct on every page.
 func listedIDs(t *testing.T, o *apptest.Org, path, rest string, size int) (ids []string) {
 	t.Helper()
 	for page := 1; ; page++ {
@@ -76,7 +77,7 @@ func listedIDs(t *testing.T, o *apptest.Org, path, rest string, size int) (ids [
 	}
 }
 
-// hasContacts wants that an audience has exactly these, and says so.
+// hasContacts requires that an audience has exactly these contacts and reports their number.
 func hasContacts(t *testing.T, o *apptest.Org, path string, want ...string) {
 	t.Helper()
 	if n := o.Read.Get(path).Is(200).Int("data.contact_count"); n != len(want) {
@@ -87,10 +88,10 @@ func hasContacts(t *testing.T, o *apptest.Org, path string, want ...string) {
 	}
 }
 
-// namely is a body that names contacts.
+// namely returns a request body with contact ids.
 func namely(ids ...string) map[string]any { return map[string]any{"contact_ids": ids} }
 
-// soundSets wants the members of audiences to be in order in the store.
+// soundSets requires that the members of audiences are consistent in the store.
 func soundSets(t *testing.T, app *apptest.App, org *apptest.Org) {
 	t.Helper()
 	err := app.Store.View(org.ID, func(tx *store.Tx) error {
@@ -214,7 +215,8 @@ func TestAudienceRefusals(t *testing.T) {
 	audienceOf(org, "x") // a name of one character
 }
 
-// Names are compared without case, trimmed, with runs of spaces as one, within an organization.
+// TestAudienceNames checks that names are unique within an organization, ignoring case, surrounding
+// spaces and repeated spaces.
 func TestAudienceNames(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
@@ -237,7 +239,8 @@ func TestAudienceNames(t *testing.T) {
 	audienceOf(org, "Key äccount")
 }
 
-// An audience of a campaign stays, whatever the campaign's status; it goes when no campaign has it.
+// TestAudienceInUse checks that an audience cannot be deleted while a campaign of any status has
+// it.
 func TestAudienceInUse(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -326,8 +329,8 @@ func TestAudienceList(t *testing.T) {
 	}
 }
 
-// TestAudienceEvents holds what happens to an audience against what is told of it. What follows from a contact's deletion is no change
-// that anybody made to the audience, and an audience's new name none to its campaigns.
+// TestAudienceEvents checks the events of audiences. The deletion of a contact is not a change of
+// its audiences, and a new name of an audience is not a change of its campaigns.
 func TestAudienceEvents(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -11,7 +11,8 @@ import (
 	"prospector/internal/apptest"
 )
 
-// outcome is what became of the records of a batch: each as + for created, = for updated, or the code of its error.
+// outcome summarizes the results of a batch: + for created, = for updated, or the code of the
+// error.
 func outcome(t *testing.T, res *apptest.Response) string {
 	t.Helper()
 	var words []string
@@ -42,7 +43,7 @@ func outcome(t *testing.T, res *apptest.Response) string {
 	return strings.Join(words, " ")
 }
 
-// resultIDs are the ids of a batch's records, in their order.
+// resultIDs returns the ids of the records of a batch, in order.
 func resultIDs(res *apptest.Response) []string {
 	var ids []string
 	for _, r := range res.Value("data.results").([]any) {
@@ -113,7 +114,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// at is a part of an answer.
+// at returns the JSON of a part of a response.
 func at(t *testing.T, res *apptest.Response, path string) string {
 	t.Helper()
 	return encoded(t, res.Value(path))
@@ -170,7 +171,7 @@ func TestBatchBounds(t *testing.T) {
 	}
 }
 
-// TestMatchOn holds the forms in which values are compared against those that are the same and those that are not.
+// TestMatchOn checks which spellings of a value count as equal.
 func TestMatchOn(t *testing.T) {
 	app := apptest.New(t)
 	for _, c := range []struct {
@@ -296,7 +297,8 @@ func TestBatchReplay(t *testing.T) {
 	org.Write.Do("POST", "/v1/tasks/batch", body, "Idempotency-Key", "l").Is(200) // a refusal is not kept
 }
 
-// Custom fields and tags in a batch are what they are in a request of their own, and a failed record leaves nothing.
+// TestBatchMembers checks that custom fields and tags work in a batch as in a single request, and
+// that a failed record changes nothing.
 func TestBatchMembers(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

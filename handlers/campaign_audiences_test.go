@@ -10,10 +10,11 @@ import (
 	"prospector/internal/apptest"
 )
 
-// audienceIDs is a body that names audiences.
+// audienceIDs returns a request body with audience ids.
 func audienceIDs(ids ...string) map[string]any { return map[string]any{"audience_ids": ids} }
 
-// hasAudiences wants that a campaign was answered with these audiences, by their names, in this order, and that GET shows the same.
+// hasAudiences requires that the response and a following GET of a campaign show these audiences,
+// by name and in this order.
 func (r *runner) hasAudiences(t *testing.T, res *apptest.Response, names ...string) {
 	t.Helper()
 	var got []string
@@ -123,7 +124,8 @@ func TestCampaignAudienceRefusals(t *testing.T) {
 	}
 }
 
-// TestCampaignAudienceStatus attaches and detaches in every status: what is over takes nobody, and lets go whom it has.
+// TestCampaignAudienceStatus attaches and detaches audiences in every status. A finished campaign
+// accepts no audiences, but its audiences can be detached.
 func TestCampaignAudienceStatus(t *testing.T) {
 	app := apptest.New(t)
 	org := newRunner(app, "Acme")
@@ -145,7 +147,8 @@ func TestCampaignAudienceStatus(t *testing.T) {
 	}
 }
 
-// TestCampaignNames has what a campaign is named after renamed: the campaign shows it, and nobody has changed the campaign.
+// TestCampaignNames renames the template and the audiences of a campaign. The campaign shows the
+// new names without counting as changed.
 func TestCampaignNames(t *testing.T) {
 	app := apptest.New(t)
 	org := newRunner(app, "Acme")
@@ -206,7 +209,7 @@ func TestCampaignNames(t *testing.T) {
 	sound(t, app, org.Org)
 }
 
-// TestCampaignHold: an audience and a template cannot go while a campaign has them.
+// TestCampaignHold checks that an audience or template cannot be deleted while a campaign uses it.
 func TestCampaignHold(t *testing.T) {
 	app := apptest.New(t)
 	org := newRunner(app, "Acme")
@@ -234,7 +237,8 @@ func TestCampaignHold(t *testing.T) {
 	sound(t, app, org.Org)
 }
 
-// TestCampaignDelete: a draft and an archived campaign can go, and what named them is as if they had never been.
+// TestCampaignDelete checks that draft and archived campaigns can be deleted, and that all
+// references to them are removed.
 func TestCampaignDelete(t *testing.T) {
 	app := apptest.New(t)
 	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
@@ -290,7 +294,8 @@ func TestCampaignDelete(t *testing.T) {
 	sound(t, app, org.Org)
 }
 
-// TestCampaignStats counts each contact once, in however many audiences it is, and shows every step in the order of the indexes.
+// TestCampaignStats checks that a contact in several audiences counts once, and that steps are
+// listed in the order of their indexes.
 func TestCampaignStats(t *testing.T) {
 	app := apptest.New(t)
 	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
@@ -336,7 +341,7 @@ func TestCampaignStats(t *testing.T) {
 	org.Read.Get("/v1/campaigns/x/stats").Fails(404, "not_found", "Resource not found")
 }
 
-// TestCampaignProtocol: versions, repeated requests and who may do what.
+// TestCampaignProtocol checks versions, idempotent requests and access.
 func TestCampaignProtocol(t *testing.T) {
 	app := apptest.New(t)
 	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")

@@ -10,7 +10,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// campaignAs makes a campaign, brings it into a status, and gives its path.
+// campaignAs creates a campaign, moves it to a status, and returns its path.
 func (r *runner) campaignAs(status, members string) string {
 	first := map[string]string{"completed": "active", "archived": "draft"}[status]
 	if first == "" {
@@ -23,7 +23,8 @@ func (r *runner) campaignAs(status, members string) string {
 
 var campaignStatuses = []string{"draft", "active", "paused", "completed", "archived"}
 
-// TestCampaignMoves makes every move there is: those of the table are made and told, the others refused.
+// TestCampaignMoves tries every transition between statuses. Allowed ones are made and reported as
+// events, all others are refused.
 func TestCampaignMoves(t *testing.T) {
 	app := apptest.New(t)
 	org := newRunner(app, "Acme")
@@ -80,7 +81,8 @@ func TestCampaignMoves(t *testing.T) {
 
 func jsonOf(text string) []byte { return []byte(`"` + text + `"`) }
 
-// TestCampaignEvents: one event for each change, whatever is changed with it, and none for what changes nothing.
+// TestCampaignEvents checks that each change causes one event, whatever else changes with it, and
+// that an update without changes causes none.
 func TestCampaignEvents(t *testing.T) {
 	app := apptest.New(t)
 	org := newRunner(app, "Acme")
@@ -136,7 +138,7 @@ func TestCampaignEvents(t *testing.T) {
 	rec.wantsExactly("a campaign's life", want)
 }
 
-// TestCampaignTemplate: another template can be chosen while the campaign is a draft, and never afterwards.
+// TestCampaignTemplate checks that the template can be changed only while the campaign is a draft.
 func TestCampaignTemplate(t *testing.T) {
 	app := apptest.New(t)
 	org := newRunner(app, "Acme")
@@ -171,7 +173,7 @@ func TestCampaignTemplate(t *testing.T) {
 	org.Write.Patch(draft, map[string]string{"template_id": org.template, "status": "active"}).Is(200)
 }
 
-// until moves the clock to a moment and does the jobs that are due then.
+// until moves the clock to a time and runs the jobs that are due then.
 func until(t *testing.T, app *apptest.App, moment string) {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, moment)
@@ -182,7 +184,7 @@ func until(t *testing.T, app *apptest.App, moment string) {
 	app.Work()
 }
 
-// isNow wants a campaign to have a status.
+// isNow requires that a campaign has a status.
 func (r *runner) isNow(t *testing.T, what, path, status string) {
 	t.Helper()
 	if got := r.Read.Get(path).Is(200).Text("data.status"); got != status {
@@ -190,7 +192,8 @@ func (r *runner) isNow(t *testing.T, what, path, status string) {
 	}
 }
 
-// TestCampaignEnd: the end_date is a campaign's last day, as the organization counts days, and with it the campaign completes by itself.
+// TestCampaignEnd checks that end_date is the last day of a campaign in the time zone of the
+// organization, and that the campaign completes automatically after it.
 func TestCampaignEnd(t *testing.T) {
 	app := apptest.New(t)
 	rec := newReceiver(t)
@@ -255,7 +258,8 @@ func TestCampaignEnd(t *testing.T) {
 	rec.wants("later", nil)
 }
 
-// TestCampaignEndMeanwhile changes what decides about the end while it is waited for.
+// TestCampaignEndMeanwhile changes the settings that determine the end of a campaign before it is
+// reached.
 func TestCampaignEndMeanwhile(t *testing.T) {
 	app := apptest.New(t)
 	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
@@ -331,7 +335,8 @@ func TestCampaignEndMeanwhile(t *testing.T) {
 	org.isNow(t, "another date", paths["later"], "completed")
 }
 
-// TestCampaignEndZone moves the organization while the end of its campaigns is waited for: its days are those of the new zone.
+// TestCampaignEndZone changes the time zone of an organization before its campaigns end. Days then
+// begin in the new time zone.
 func TestCampaignEndZone(t *testing.T) {
 	app := apptest.New(t)
 	type wait struct{ from, to, end string } // in the order of the ends

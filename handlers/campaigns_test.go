@@ -11,7 +11,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// runner is an organization that can run campaigns: it has a template and three audiences.
+// runner is an organization with a template and three audiences, ready to run campaigns.
 type runner struct {
 	*apptest.Org
 	template           string
@@ -33,7 +33,8 @@ func (r *runner) newAudience(name string, contacts ...string) string {
 	return r.Write.Post("/v1/audiences", map[string]any{"name": name, "contact_ids": contacts}).Is(201).ID()
 }
 
-// campaignBody is what a campaign with the audience North is made of, with members that are added or stand for those there are.
+// campaignBody returns the body of a campaign with the audience North. The given members are added
+// or replace its members.
 func (r *runner) campaignBody(members string) map[string]json.RawMessage {
 	body := map[string]json.RawMessage{}
 	for _, text := range []string{fmt.Sprintf(`{"name": "Spring", "template_id": %q, "audience_ids": [%q]}`, r.template, r.north), `{` + members + `}`} {
@@ -44,12 +45,12 @@ func (r *runner) campaignBody(members string) map[string]json.RawMessage {
 	return body
 }
 
-// newCampaign makes such a campaign and gives its path.
+// newCampaign creates such a campaign and returns its path.
 func (r *runner) newCampaign(members string) string {
 	return "/v1/campaigns/" + r.Write.Post("/v1/campaigns", r.campaignBody(members)).Is(201).ID()
 }
 
-// as is a client that acts for another user.
+// as returns a client that acts for another user.
 func (r *runner) as(user string) apptest.Client {
 	c := r.Write
 	c.Key = r.Admin.Post("/v1/api-keys", map[string]string{"name": "theirs", "user_id": user}).Is(201).Text("data.key")
@@ -132,7 +133,7 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// itemFields reads the item of an answer, field by field.
+// itemFields decodes the item of a response, field by field.
 func itemFields(t *testing.T, r *apptest.Response) map[string]json.RawMessage {
 	t.Helper()
 	var object map[string]json.RawMessage
@@ -142,7 +143,8 @@ func itemFields(t *testing.T, r *apptest.Response) map[string]json.RawMessage {
 	return object
 }
 
-// TestBadCampaigns holds each rule of the fields against create and, where they are taken there, against update.
+// TestBadCampaigns checks the validation of each field on create and, where the field can be
+// updated, on update.
 func TestBadCampaigns(t *testing.T) {
 	app := apptest.New(t)
 	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
@@ -249,7 +251,7 @@ func TestBadCampaigns(t *testing.T) {
 	org.newCampaign(`"name": "` + long + `", "end_date": "0001-01-01", "status": "active"`)
 }
 
-// TestCampaignList filters, sorts and searches by every field that a campaign shows.
+// TestCampaignList filters, sorts and searches by every field of a campaign.
 func TestCampaignList(t *testing.T) {
 	app := apptest.New(t)
 	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
@@ -353,7 +355,7 @@ func TestCampaignList(t *testing.T) {
 	org.Read.Post("/v1/campaigns/list", `{"sort": "audiences"}`).Fails(422, "invalid_sort", "audiences")
 }
 
-// TestCampaignSchema holds the schema against what a campaign shows and what its lists take.
+// TestCampaignSchema compares the schema of campaigns with their fields and with what lists accept.
 func TestCampaignSchema(t *testing.T) {
 	app := apptest.New(t)
 	org := newRunner(app, "Acme")

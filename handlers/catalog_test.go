@@ -9,7 +9,7 @@ import (
 	"prospector/internal/rows"
 )
 
-// fillCatalogue puts tables into the catalogue.
+// fillCatalogue imports tables into the catalog.
 func fillCatalogue(t *testing.T, app *apptest.App, companies, people string) {
 	t.Helper()
 	for text, load := range map[string]func(*rows.Reader) (rows.Result, error){
@@ -84,7 +84,8 @@ p3,Hank,,CEO,hank@globex.example,nowhere.example,
 	org.Admin.Post("/v1/companies", `{"name": "Hooli"}`).Fails(404, "not_found", "")
 }
 
-// TestCatalogueFollows: lists of a catalogue that has an index see what was imported before they began.
+// TestCatalogueFollows checks that lists of an indexed catalog contain everything that was imported
+// before they began.
 func TestCatalogueFollows(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -79,7 +79,8 @@ func TestContact(t *testing.T) {
 	org.Write.Patch("/v1/contacts/"+id, `{}`).Fails(404, "not_found", "Resource not found")
 }
 
-// TestBadContacts holds each rule of a contact's fields against create and update: refused by name, and nothing changed.
+// TestBadContacts checks the validation of each field of a contact on create and update. Invalid
+// values are reported by field, and nothing changes.
 func TestBadContacts(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")

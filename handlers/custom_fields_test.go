@@ -18,7 +18,8 @@ import (
 	"prospector/store"
 )
 
-// customTypes are the six types, with the members that a field of it needs, values in ascending order, and a value that it refuses.
+// customTypes are the six data types, each with the members that its fields need, values in
+// ascending order, and an invalid value.
 var customTypes = []struct{ dataType, typ, more, low, high, bad, message string }{
 	{"text", "text", ``, `"Apple pie"`, `"banana = split"`, `7`, ": must be a string"},
 	{"number", "number", ``, `-2.5`, `1e3`, `"7"`, `: "7" is not a number`},
@@ -28,12 +29,12 @@ var customTypes = []struct{ dataType, typ, more, low, high, bad, message string 
 	{"multi_select", "multi", `, "allowed_values": ["x", "y", "z"]`, `["y", "x"]`, `["z"]`, `["x", "q"]`, `[1]: "q" is not one of: x, y, z`},
 }
 
-// newField makes a custom field.
+// newField creates a custom field.
 func newField(org *apptest.Org, entity, key, dataType, more string) string {
 	return org.Admin.Post("/v1/fields", fmt.Sprintf(`{"entity": %q, "key": %q, "data_type": %q%s}`, entity, key, dataType, more)).Is(201).ID()
 }
 
-// TestCustomFields goes through the life of a field of each type on each entity.
+// TestCustomFields tests a field of each type on each entity from its creation to its deletion.
 func TestCustomFields(t *testing.T) {
 	app := apptest.New(t)
 	for entity := range entities {
@@ -103,7 +104,7 @@ func TestCustomFields(t *testing.T) {
 	}
 }
 
-// member is one member of an item, as it was answered.
+// member returns one member of the item in a response, without decoding it.
 func member(r *apptest.Response, key string) json.RawMessage {
 	var data map[string]json.RawMessage
 	if err := json.Unmarshal(dataOf(r), &data); err != nil {
@@ -112,7 +113,7 @@ func member(r *apptest.Response, key string) json.RawMessage {
 	return data[key]
 }
 
-// customConditions holds each condition of a custom field, its sort and the search against what they should find.
+// customConditions checks every condition, the sort and the search of a custom field.
 func customConditions(t *testing.T, org *apptest.Org, entity, dataType, field string, names map[string]string) {
 	t.Helper()
 	list := func(body, want string) {
@@ -163,7 +164,7 @@ func customConditions(t *testing.T, org *apptest.Org, entity, dataType, field st
 	}
 }
 
-// forgotten wants a deleted field to be gone from every way to see, find or set it.
+// forgotten requires that a deleted field can no longer be seen, found or set.
 func forgotten(t *testing.T, org *apptest.Org, entity, id, field, body string) {
 	t.Helper()
 	path := "/v1/" + entity
@@ -276,7 +277,8 @@ func TestFieldRules(t *testing.T) {
 	}
 }
 
-// An allowed value that records hold cannot go, one that none holds can, and a new one can be used at once.
+// TestAllowedValues checks that an allowed value cannot be removed while records have it, and that
+// a new one can be used immediately.
 func TestAllowedValues(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -350,7 +352,7 @@ func TestListFields(t *testing.T) {
 	}
 }
 
-// An entity has at most 500 fields; one more must wait until another goes.
+// TestMostFields checks that an entity has at most 500 custom fields.
 func TestMostFields(t *testing.T) {
 	if raceDetector {
 		t.Skip("nothing happens at the same time")
@@ -382,8 +384,8 @@ func TestMostFields(t *testing.T) {
 	}
 }
 
-// TestEverySchema holds the schema of every kind, with a custom field of each type where it can have them, against its list:
-// the list takes what the schema says, no more and no less.
+// TestEverySchema compares the schema of every kind, with a custom field of each type where
+// possible, with its list. The list must accept exactly what the schema describes.
 func TestEverySchema(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -423,7 +425,7 @@ func TestEverySchema(t *testing.T) {
 	}
 }
 
-// schemaField holds one field of a schema against the list.
+// schemaField compares one field of a schema with the list.
 func schemaField(t *testing.T, org *apptest.Org, entity string, f filter.SchemaField) {
 	t.Helper()
 	list := "/v1/" + entity + "/list"

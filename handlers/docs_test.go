@@ -33,7 +33,7 @@ func (e *htmlElement) within(id string) bool {
 
 var voidElements = []string{"meta", "input", "br", "link", "img", "hr"}
 
-// parsePage reads a page; every element that is opened must be closed where it was.
+// parsePage parses a page. All elements must be properly nested and closed.
 func parsePage(t *testing.T, page []byte) []*htmlElement {
 	t.Helper()
 	var all, open []*htmlElement
@@ -70,10 +70,11 @@ func parsePage(t *testing.T, page []byte) []*htmlElement {
 	}
 }
 
-// elsewhereOnTheWeb finds what a browser would fetch from another host.
+// elsewhereOnTheWeb matches everything that a browser would fetch from another host.
 var elsewhereOnTheWeb = regexp.MustCompile(`(?i)^\s*([a-z+]+:)?//|url\(|@import`)
 
-// TestPages holds what the service shows in a browser: well formed, complete in itself, allowed by its policy.
+// TestPages checks that the web pages are well-formed, self-contained and allowed by their
+// policies.
 func TestPages(t *testing.T) {
 	app := apptest.New(t)
 	for _, path := range []string{"/", "/docs"} {
@@ -132,7 +133,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDocs looks for every operation of the table on the page, with all that its document says.
+// TestDocs requires that the page contains every operation with everything that the API document
+// contains about it.
 func TestDocs(t *testing.T) {
 	app := apptest.New(t)
 	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)
@@ -182,8 +184,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestDocsExamples pastes the request of every operation.
-// previews names who makes a Preview that an operation succeeds with, by whether it must be in preparation.
+// TestDocsExamples runs the example request of every operation. previews lists the operations that
+// need a Preview, and whether it must be in preparation.
 var previews = map[bool]string{true: "preparing", false: "preview"}
 
 func TestDocsExamples(t *testing.T) {
@@ -234,7 +236,7 @@ func TestDocsExamples(t *testing.T) {
 	}
 }
 
-// paste makes the request that a shell would make of a curl command.
+// paste makes the request that a shell would make for a curl command.
 func paste(t *testing.T, app *apptest.App, command string, vars map[string]string) *apptest.Response {
 	t.Helper()
 	words := shellWords(command, vars)
@@ -267,7 +269,7 @@ func paste(t *testing.T, app *apptest.App, command string, vars map[string]strin
 	return app.Anonymous().Do(method, path, body, headers...)
 }
 
-// shellWords splits a command as a shell does, as far as the examples need it.
+// shellWords splits a command into words as a shell does, as far as the examples need it.
 func shellWords(command string, vars map[string]string) []string {
 	var words []string
 	var word strings.Builder

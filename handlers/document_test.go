@@ -10,8 +10,9 @@ import (
 	"prospector/internal/apptest"
 )
 
-// access is what each operation needs, as the contract says it: reading needs read everywhere but for API keys, and
-// administration is keys, users, fields, suppressions, webhook subscriptions and organization settings.
+// access is the access that each operation requires according to the specification. Reading
+// requires read access, except for API keys. Administration covers keys, users, fields,
+// suppressions, webhook subscriptions and settings of the organization.
 var access = map[string]string{
 	"get_me": "read", "get_organization": "read", "update_organization": "admin", "list_users": "read", "create_user": "admin", "update_user": "admin",
 	"list_api_keys": "admin", "create_api_key": "admin", "deactivate_api_key": "admin", "get_schema": "read",
@@ -59,8 +60,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestDocument holds the API document against what the service is known to do: it must be as strict as the service,
-// which requests that succeed cannot show.
+// TestDocument checks that the API document is as strict as the service, which successful requests
+// cannot show.
 func TestDocument(t *testing.T) {
 	app := apptest.New(t)
 	var doc struct {

@@ -8,7 +8,7 @@ import (
 	"prospector/internal/service"
 )
 
-// clockPlay is a service whose clock of sequences can be read.
+// clockPlay is a service with access to its clock of sequences.
 type clockPlay struct {
 	*play
 	probe string // a draft whose only step is due at once
@@ -19,25 +19,25 @@ func newClockPlay(t *testing.T, change ...func(*service.Config)) *clockPlay {
 	return &clockPlay{p, simCampaign(p.Org, simAudience(p.Org, p.contacts(1)...), nil, []simStep{simCall(0, 0, 0)})}
 }
 
-// shows is what the clock of sequences shows.
+// shows returns the time of the clock of sequences.
 func (p *clockPlay) shows() time.Time {
 	p.t.Helper()
 	return *simulated(p.t, p.Org, p.probe, nil)[0].Steps[0].Due
 }
 
-// pass lets time of the wall pass.
+// pass lets real time pass.
 func (p *clockPlay) pass(d time.Duration) {
 	p.app.Clock.Advance(d)
 	p.app.Work()
 }
 
-// at starts the service, which does not run, at a speed.
+// at starts the stopped service with a speed of its clock of sequences.
 func (p *clockPlay) at(speed float64) {
 	p.app.Config.Sequences.Speed = speed
 	p.app.Start()
 }
 
-// showsAfter wants the clock to show a time that is so long after another.
+// showsAfter requires that the clock shows a time that is d after another.
 func (p *clockPlay) showsAfter(from time.Time, d time.Duration) time.Time {
 	p.t.Helper()
 	now := p.shows()
@@ -47,8 +47,8 @@ func (p *clockPlay) showsAfter(from time.Time, d time.Duration) time.Time {
 	return now
 }
 
-// TestEngineClockIdle: an engine that has nothing to do goes on from where its clock was, however it ended; a kill takes the clock
-// forward, by some seconds of the wall's at the most.
+// TestEngineClockIdle checks that an idle engine continues with the time at which its clock
+// stopped. After a crash the clock may be ahead by a few seconds of real time.
 func TestEngineClockIdle(t *testing.T) {
 	p := newClockPlay(t, atSpeed(3600))
 	p.app.Work()
@@ -72,7 +72,8 @@ func TestEngineClockIdle(t *testing.T) {
 	p.showsAfter(was, 72*time.Hour)
 }
 
-// TestEngineClockHolds: the clock shows nothing that is not on the disk, and stands still while the wall's is put back.
+// TestEngineClockHolds checks that the clock never shows a time that is not persisted, and that it
+// stops while the system clock is set back.
 func TestEngineClockHolds(t *testing.T) {
 	p := newClockPlay(t, atSpeed(3600))
 	p.app.Work()
@@ -89,8 +90,9 @@ func TestEngineClockHolds(t *testing.T) {
 	p.showsAfter(was, time.Hour)
 }
 
-// TestEngineClockAhead: at the wall's speed the clock stays as far ahead as it has come, says so, and goes on while the service does
-// not run; one that the wall has caught up with is the wall's again.
+// TestEngineClockAhead checks that at normal speed the clock stays ahead of real time, reports
+// that, and also advances while the service does not run. Once real time has caught up, the clock
+// shows real time.
 func TestEngineClockAhead(t *testing.T) {
 	const ahead = "prospector_sequences_clock_ahead_seconds"
 	p := newClockPlay(t)
@@ -123,7 +125,7 @@ func TestEngineClockAhead(t *testing.T) {
 	p.showsAfter(was, 10*time.Second)
 }
 
-// TestEngineClockNeverGoesBack takes a service through ends of all kinds, at all speeds.
+// TestEngineClockNeverGoesBack stops and starts a service in all ways and at all speeds.
 func TestEngineClockNeverGoesBack(t *testing.T) {
 	p := newClockPlay(t)
 	random := rand.New(rand.NewPCG(1, 5))

@@ -10,7 +10,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// told is what a subscriber was told, in the order of what happened.
+// told returns the events that a subscriber received, in order.
 func (p *play) told(rec *receiver) (events []event) {
 	p.t.Helper()
 	p.app.Deliver()
@@ -24,7 +24,8 @@ func (p *play) told(rec *receiver) (events []event) {
 	return events
 }
 
-// tells wants exactly these to be told, each with the contact that it is about: "sequence.started c0".
+// tells requires exactly these events, each with the contact that it is about: "sequence.started
+// c0".
 func (p *play) tells(rec *receiver, contacts []string, want ...string) (events []event) {
 	p.t.Helper()
 	events = p.told(rec)
@@ -44,7 +45,8 @@ func (p *play) tells(rec *receiver, contacts []string, want ...string) (events [
 	return events
 }
 
-// sequenceText and messageText are what lists show of the sequence of a contact, and of its last message without its texts.
+// sequenceText returns the sequence of a contact as it is listed, and messageText its last message
+// without its texts.
 func (p *play) sequenceText(campaign, contact string) string {
 	p.t.Helper()
 	return string(wholeList[json.RawMessage](p, campaign+"/sequences", isRule("contact_id", contact))[0])
@@ -59,7 +61,7 @@ func (p *play) messageText(contact string) string {
 	return asJSON(message)
 }
 
-// carry wants the last events to have this data.
+// carry requires that the last events have this data.
 func (p *play) carry(events []event, want ...string) {
 	p.t.Helper()
 	if len(events) < len(want) {
@@ -72,8 +74,8 @@ func (p *play) carry(events []event, want ...string) {
 	}
 }
 
-// TestEngineEvents: what happens to sequences and messages is told once, in the order in which it happens, with the sequence as it is
-// listed and the message without its texts.
+// TestEngineEvents checks that everything that happens to sequences and messages causes exactly one
+// event, in order. Events contain the sequence as it is listed, and the message without its texts.
 func TestEngineEvents(t *testing.T) {
 	p := newPlay(t)
 	rec := newReceiver(t)
@@ -121,7 +123,8 @@ func TestEngineEvents(t *testing.T) {
 	hasPending(t, p.app, 0)
 }
 
-// TestEngineEventsFailed: a message that cannot be sent at all has failed. Its step is over, and the sequence goes on.
+// TestEngineEventsFailed checks that a message that cannot be sent fails, ends its step, and lets
+// the sequence continue.
 func TestEngineEventsFailed(t *testing.T) {
 	p := newPlay(t)
 	rec := newReceiver(t)
@@ -144,8 +147,8 @@ func TestEngineEventsFailed(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineEventsOfDeletion: what is told when a contact goes shows it no more than GET does afterwards, also while its Tasks
-// are still being rewritten.
+// TestEngineEventsOfDeletion checks that the events after the deletion of a contact reveal no more
+// than GET does, also while its Tasks are still being rewritten.
 func TestEngineEventsOfDeletion(t *testing.T) {
 	p := newPlay(t)
 	contact := p.contacts(1)[0]
@@ -172,7 +175,8 @@ func TestEngineEventsOfDeletion(t *testing.T) {
 	}
 }
 
-// TestEngineEventsWanted: an event exists when somebody wants it at the moment, and not for those who ask later.
+// TestEngineEventsWanted checks that events are delivered only to subscriptions that exist when
+// they happen.
 func TestEngineEventsWanted(t *testing.T) {
 	p := newPlay(t)
 	ids := p.contacts(1)

@@ -9,8 +9,8 @@ import (
 	"prospector/internal/service"
 )
 
-// TestEnginePause: nothing goes out while a campaign is paused. When it goes on, what is overdue is planned anew under the cap and the
-// gap, and is no burst.
+// TestEnginePause checks that nothing is sent while a campaign is paused. When it is resumed,
+// overdue messages are scheduled again within the daily cap and the minimum gap, not all at once.
 func TestEnginePause(t *testing.T) {
 	p := newPlay(t, limits(4, 10*time.Minute))
 	ids := p.contacts(6)
@@ -38,7 +38,7 @@ func TestEnginePause(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineResumeCap: what is left over when the cap is reached goes out on the days after.
+// TestEngineResumeCap checks that messages beyond the daily cap are sent on the following days.
 func TestEngineResumeCap(t *testing.T) {
 	p := newPlay(t, limits(2, time.Minute))
 	ids := p.contacts(5)
@@ -58,7 +58,8 @@ func TestEngineResumeCap(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineBegins: a sequence begins when its contact is in an audience and the campaign is active, whichever comes last.
+// TestEngineBegins checks that a sequence starts as soon as its contact is in an audience and the
+// campaign is active, in either order.
 func TestEngineBegins(t *testing.T) {
 	p := newPlay(t)
 	ids := p.contacts(6)
@@ -107,8 +108,8 @@ func TestEngineBegins(t *testing.T) {
 	}
 }
 
-// TestEngineReleased: who has opted out or is suppressed gets no sequence, but one that begins when they are released. Who was stopped
-// is not begun again.
+// TestEngineReleased checks that contacts who opted out or are suppressed get no sequence until
+// they are released. A stopped sequence never starts again.
 func TestEngineReleased(t *testing.T) {
 	p := newPlay(t)
 	ids := p.contacts(5)
@@ -142,7 +143,8 @@ func TestEngineReleased(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineTemplateEdited: a sequence goes on with the template that it began with, and one that begins afterwards takes the new one.
+// TestEngineTemplateEdited checks that a running sequence keeps the template that it started with,
+// and that new sequences use the edited template.
 func TestEngineTemplateEdited(t *testing.T) {
 	p := newPlay(t)
 	ids := p.contacts(2)
@@ -172,8 +174,8 @@ func TestEngineTemplateEdited(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEnginePrioritized: of two campaigns of one sender the prioritized goes first, whatever was due before; another sender waits for
-// neither.
+// TestEnginePrioritized checks that messages of a prioritized campaign are sent before those of
+// another campaign of the same sender, whenever they were due. Other senders are not affected.
 func TestEnginePrioritized(t *testing.T) {
 	p := newPlay(t, limits(0, 10*time.Minute))
 	ids := p.contacts(7)
@@ -195,7 +197,8 @@ func TestEnginePrioritized(t *testing.T) {
 	p.agrees(first)
 }
 
-// TestEngineOwner: messages come from the owner that the campaign has when they go, under the cap of that owner, and so do Tasks.
+// TestEngineOwner checks that messages are sent for the current owner of the campaign and count
+// against that owner's cap, and that Tasks are assigned to that owner.
 func TestEngineOwner(t *testing.T) {
 	p := newPlay(t, limits(1, 0))
 	ids := p.contacts(2)
@@ -225,8 +228,8 @@ func TestEngineOwner(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineTimeZone: what is due stays so when the organization moves; what is fixed afterwards, the window and the last day are those
-// of the new place.
+// TestEngineTimeZone checks that due times stay the same when the time zone of the organization
+// changes. Later due times, the sending window and the last day use the new time zone.
 func TestEngineTimeZone(t *testing.T) {
 	p := newPlay(t)
 	ids := p.contacts(1)
@@ -243,7 +246,7 @@ func TestEngineTimeZone(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineRestart: a service that is started again goes on where it was, wherever that is.
+// TestEngineRestart checks that the service continues after a restart at any point.
 func TestEngineRestart(t *testing.T) {
 	p := newPlay(t, limits(3, 7*time.Minute))
 	ids := p.contacts(5)
@@ -258,7 +261,8 @@ func TestEngineRestart(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineLate: what was due while the service did not run goes out when it does, as late as it is.
+// TestEngineLate checks that messages that became due while the service was stopped are sent after
+// it starts.
 func TestEngineLate(t *testing.T) {
 	p := newPlay(t, limits(0, 10*time.Minute))
 	ids := p.contacts(2)
@@ -272,13 +276,13 @@ func TestEngineLate(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// atSpeed sets how fast the clock of sequences runs.
+// atSpeed sets the speed of the clock of sequences.
 func atSpeed(speed float64) func(*service.Config) {
 	return func(cfg *service.Config) { cfg.Sequences.Speed = speed }
 }
 
-// TestEngineSpeed: the clock of sequences runs faster than the wall's from where that was. It stands while the service does, goes on
-// from there at another speed, and never goes back.
+// TestEngineSpeed checks that the clock of sequences runs faster than real time, starting from it.
+// It stops with the service, continues from there at another speed, and never goes back.
 func TestEngineSpeed(t *testing.T) {
 	p := newPlay(t, atSpeed(3600)) // an hour a second
 	ids := p.contacts(1)
@@ -314,7 +318,7 @@ func TestEngineSpeed(t *testing.T) {
 	}
 }
 
-// TestEngineMany: ten thousand enrol with one request, and all begin.
+// TestEngineMany enrolls ten thousand contacts with one request. All of their sequences start.
 func TestEngineMany(t *testing.T) {
 	n := unraced(10_000, 1200)
 	p := newPlay(t)

@@ -13,8 +13,8 @@ import (
 	"prospector/store"
 )
 
-// TestEngineNoAddress: to whom nothing can be sent no message is, but the sequence goes on, and what comes later goes to the address
-// that there is by then.
+// TestEngineNoAddress checks that contacts without an email address get no message, but that their
+// sequences continue. Later messages are sent to the address that exists by then.
 func TestEngineNoAddress(t *testing.T) {
 	p := newPlay(t)
 	ids := simContacts(p.Org, `{"first_name": "Ann", "last_name": "Lee"}`, `{"email": "b@x.example"}`)
@@ -31,7 +31,8 @@ func TestEngineNoAddress(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineNoOwner: a campaign that nobody owns sends nothing, its Tasks are nobody's, and its sequences go on.
+// TestEngineNoOwner checks that a campaign without an owner sends nothing and creates unassigned
+// Tasks, and that its sequences continue.
 func TestEngineNoOwner(t *testing.T) {
 	p := newPlay(t)
 	ids := p.contacts(1)
@@ -56,7 +57,7 @@ func TestEngineNoOwner(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineTasks: every step that a person does becomes a Task for the owner that says what to do.
+// TestEngineTasks checks that every manual step creates a Task for the owner with instructions.
 func TestEngineTasks(t *testing.T) {
 	p := newPlay(t)
 	account := p.Write.Post("/v1/accounts", `{"name": "Müller"}`).Is(201).ID()
@@ -95,7 +96,7 @@ func TestEngineTasks(t *testing.T) {
 	p.agrees("/v1/campaigns/" + campaign)
 }
 
-// TestEngineTaskEnds: a Task that is completed, cancelled or deleted ends its step, once.
+// TestEngineTaskEnds checks that completing, canceling or deleting a Task ends its step once.
 func TestEngineTaskEnds(t *testing.T) {
 	p := newPlay(t)
 	ids := p.contacts(4)
@@ -127,7 +128,8 @@ func TestEngineTaskEnds(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineThread: an email without a subject is a reply to the one before, and says so to whoever reads its headers.
+// TestEngineThread checks that an email without a subject is a reply to the previous one and has
+// the headers of a reply.
 func TestEngineThread(t *testing.T) {
 	p := newPlay(t)
 	ids := simContacts(p.Org, `{"email": "a@x.example", "first_name": "Ann"}`)

@@ -11,7 +11,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// stopCase is something that stops sequences.
+// stopCase is an event that stops sequences.
 type stopCase struct {
 	name, reason string
 	everybody    bool // not only that of the contact
@@ -21,7 +21,7 @@ type stopCase struct {
 	later bool
 }
 
-// stopping is a campaign in which one contact, or everybody, is to be stopped in the middle of everything.
+// stopping is a campaign in which one contact, or all of them, are stopped while steps are waiting.
 type stopping struct {
 	*play
 	stopCase
@@ -77,7 +77,8 @@ func stopCases() []stopCase {
 	}
 }
 
-// branching is a template in which a contact waits for a time, for a Task and, at the end, for two branches.
+// branching returns a template in which a contact waits for a time, for a Task and, at the end, for
+// two branches.
 func branching() ([]simStep, []simLink) {
 	return []simStep{simMail(0, 0, 9), simCall(1, 0, 10), simMail(2, 0, 0), simMail(3, 0, 9), simCall(4, 0, 9)}, []simLink{
 		simAfter(0, 1, completes, "1 days"), simAfter(1, 2, completes, "2 hours"), simAfter(0, 3, scheduled, "2 days"),
@@ -96,13 +97,14 @@ func newStopping(t *testing.T, app *apptest.App, of stopCase) *stopping {
 	return c
 }
 
-// look notes how things are right before the stop.
+// look records the state immediately before the stop.
 func (c *stopping) look() {
 	c.before = c.sequence(c.campaign, c.contact)
 	c.messages, c.othersMessages = len(c.outbox(isRule("contact_id", c.contact))), len(c.outbox(isRule("contact_id", c.other)))
 }
 
-// isStopped wants the sequence to be as it was, but for what it waited for, which is skipped; its Tasks are cancelled.
+// isStopped requires that the sequence is unchanged, except that waiting steps are skipped and open
+// Tasks canceled.
 func (c *stopping) isStopped() {
 	c.t.Helper()
 	var want []string
@@ -127,7 +129,8 @@ func (c *stopping) isStopped() {
 	c.agrees(c.campaign)
 }
 
-// isOver wants that nothing has happened since the stop, but to those who were not stopped.
+// isOver requires that nothing has happened since the stop, except to contacts that were not
+// stopped.
 func (c *stopping) isOver() {
 	c.t.Helper()
 	c.agrees(c.campaign)
@@ -146,7 +149,7 @@ func (c *stopping) isOver() {
 	}
 }
 
-// TestEngineStops stops sequences in every way there is, in the middle of everything.
+// TestEngineStops stops sequences in every possible way while steps are waiting.
 func TestEngineStops(t *testing.T) {
 	for _, place := range []struct {
 		name, at string
@@ -203,7 +206,8 @@ func TestEngineStops(t *testing.T) {
 	}
 }
 
-// TestEngineStopRefusals: a sequence that is over is not stopped for another reason, and none is stopped by way of another campaign.
+// TestEngineStopRefusals checks that a stopped sequence cannot be stopped for another reason, and
+// that a sequence cannot be stopped through another campaign.
 func TestEngineStopRefusals(t *testing.T) {
 	p := newPlay(t)
 	campaign := p.campaign(p.contacts(2), nil, []simStep{simMail(0, 0, 9), simCall(1, 0, 10)})
@@ -225,7 +229,8 @@ func TestEngineStopRefusals(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineTwoAudiences: who is in two audiences of a campaign goes through it once, and as long as one of them is attached.
+// TestEngineTwoAudiences checks that a contact in two audiences of a campaign has one sequence,
+// which runs as long as one of the audiences is attached.
 func TestEngineTwoAudiences(t *testing.T) {
 	p := newPlay(t)
 	ids := p.contacts(3)
@@ -255,7 +260,7 @@ func TestEngineTwoAudiences(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// work does the jobs of one kind that are due, and no others.
+// work runs the due jobs of one kind, and no others.
 func (p *play) work(kind string) {
 	p.t.Helper()
 	jobs, _, err := p.app.Store.Due(p.app.Clock.Now(), 1000, nil)
@@ -273,8 +278,9 @@ func (p *play) work(kind string) {
 	}
 }
 
-// TestEngineStopsMany: when more stop than one transaction takes, the rest is done by a job. Nothing goes out meanwhile, and no Task is
-// made, even if all is due before that job comes to its turn.
+// TestEngineStopsMany checks that a job stops the remaining sequences if there are more than one
+// transaction can stop. Until then no message is sent and no Task is created, even if all of them
+// are due before that job runs.
 func TestEngineStopsMany(t *testing.T) {
 	for _, of := range stopCases() {
 		if !of.everybody && of.name != "the domain" && of.name != "removal" || of.later {
@@ -289,7 +295,7 @@ func TestEngineStopsMany(t *testing.T) {
 // manySequences is more than one transaction stops.
 const manySequences = 230
 
-// stopsMany stops many when the next thing to happen to them is a step.
+// stopsMany stops many sequences whose next step is about to happen.
 func stopsMany(t *testing.T, of stopCase, next simStep) {
 	app := apptest.New(t)
 	c := &stopping{play: &play{app.Org("Acme"), t, app}, stopCase: of}

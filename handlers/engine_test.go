@@ -15,14 +15,15 @@ import (
 	"prospector/store"
 )
 
-// play is an organization whose campaigns run, on a clock that goes from one thing that is due to the next.
+// play is an organization with running campaigns, on a clock that moves from one due time to the
+// next.
 type play struct {
 	*apptest.Org
 	t   *testing.T
 	app *apptest.App
 }
 
-// newPlay begins on Monday, March 2nd, 09:00, in an organization of which simUTC tells the days.
+// newPlay starts on Monday, March 2nd, 09:00, in an organization with the calendar of simUTC.
 func newPlay(t *testing.T, change ...func(*service.Config)) *play {
 	t.Helper()
 	app := apptest.New(t, change...)
@@ -31,7 +32,7 @@ func newPlay(t *testing.T, change ...func(*service.Config)) *play {
 	return p
 }
 
-// sequence is one as it is listed.
+// sequence is a sequence as it is listed.
 type sequence struct {
 	ID       string
 	Campaign string `json:"campaign_id"`
@@ -84,7 +85,7 @@ type stepTask struct {
 	Notes    *string
 }
 
-// wholeList reads a whole list, in the order in which its records were made.
+// wholeList reads a complete list, in the order in which its records were created.
 func wholeList[T any](p *play, path string, rules ...string) (all []T) {
 	p.t.Helper()
 	for page := 1; ; page++ {
@@ -111,7 +112,7 @@ func (p *play) sequences(campaign string) []sequence {
 	return wholeList[sequence](p, campaign+"/sequences")
 }
 
-// sequence gives that of a contact; nil when there is none.
+// sequence returns the sequence of a contact, or nil.
 func (p *play) sequence(campaign, contact string) *sequence {
 	p.t.Helper()
 	of := wholeList[sequence](p, campaign+"/sequences", isRule("contact_id", contact))
@@ -135,7 +136,7 @@ func (p *play) tasks(rules ...string) []stepTask {
 	return wholeList[stepTask](p, "/v1/tasks", rules...)
 }
 
-// contacts makes so many contacts with addresses, in an order of their own.
+// contacts creates n contacts with email addresses.
 func (p *play) contacts(n int) (ids []string) {
 	p.t.Helper()
 	for chunk := range slices.Chunk(make([]struct{}, n), 500) {
@@ -151,7 +152,8 @@ func (p *play) contacts(n int) (ids []string) {
 	return ids
 }
 
-// campaign makes an active campaign of an audience of contacts, and begins it; more are further fields.
+// campaign creates an active campaign with an audience of the contacts, and starts it. more
+// contains additional fields.
 func (p *play) campaign(contacts []string, more map[string]any, steps []simStep, links ...simLink) string {
 	p.t.Helper()
 	body := map[string]any{"status": "active"}
@@ -161,7 +163,7 @@ func (p *play) campaign(contacts []string, more map[string]any, steps []simStep,
 	return path
 }
 
-// next is when the first job is due that is not yet; zero when there is none.
+// next returns when the next job becomes due, or the zero time if there is no such job.
 func (p *play) next() time.Time {
 	p.t.Helper()
 	due, next, err := p.app.Store.Due(p.app.Clock.Now(), 1, nil)
@@ -171,7 +173,8 @@ func (p *play) next() time.Time {
 	return next
 }
 
-// runTo goes from one due time to the next up to a moment, which it includes, and calls after, where it is given, at each.
+// runTo moves the clock from one due time to the next, up to and including the given time. It calls
+// after, if given, at each of them.
 func (p *play) runTo(moment time.Time, after ...func()) {
 	p.t.Helper()
 	for {
@@ -190,7 +193,7 @@ func (p *play) runTo(moment time.Time, after ...func()) {
 	}
 }
 
-// to is runTo a minute of 2026, such as "03-02 09:00".
+// to calls runTo with a minute of 2026, such as "03-02 09:00".
 func (p *play) to(minute string) {
 	p.t.Helper()
 	at, err := time.Parse("2006-01-02 15:04", "2026-"+minute)
@@ -200,7 +203,7 @@ func (p *play) to(minute string) {
 	p.runTo(at)
 }
 
-// minute is a time as tests write it: no more of it than says something.
+// minute formats a time as the tests write it, without redundant parts.
 func minute(at time.Time) string {
 	layout := "01-02 15:04"
 	if !at.Equal(at.Truncate(time.Minute)) {
@@ -209,8 +212,8 @@ func minute(at time.Time) string {
 	return at.UTC().Format(layout)
 }
 
-// line is a step of a history in words: "0 sent 03-02 09:00", and where it came to its status at another time than it was due
-// "0 sent 03-02 09:00 at 03-02 09:30".
+// line describes a step of a history: "0 sent 03-02 09:00". If its status changed at another time
+// than the due time, it is "0 sent 03-02 09:00 at 03-02 09:30".
 func (h *pastStep) line() string {
 	line := fmt.Sprintf("%d %s %s", h.Index, h.Status, minute(h.Due))
 	if h.At != nil && !h.At.Equal(h.Due) {
@@ -219,8 +222,9 @@ func (h *pastStep) line() string {
 	return line
 }
 
-// is wants the sequence of a contact to be so: "active", "stopped opted_out", the steps of its history in words and, after a bar, the
-// end of their reasons. The status "none" is that there is none.
+// is requires the state of the sequence of a contact: its status such as "active" or "stopped
+// opted_out", the lines of its history and, after a bar, the ends of their reasons. "none" means
+// that there is no sequence.
 func (p *play) is(campaign, contact, status string, want ...string) *sequence {
 	p.t.Helper()
 	s := p.sequence(campaign, contact)
@@ -249,7 +253,7 @@ func (p *play) is(campaign, contact, status string, want ...string) *sequence {
 	return s
 }
 
-// sentAll wants exactly these messages in the outbox, each as "c0@x.example 0 03-02 09:00".
+// sentAll requires exactly these messages in the outbox, each as "c0@x.example 0 03-02 09:00".
 func (p *play) sentAll(want ...string) {
 	p.t.Helper()
 	got := []string{}
@@ -261,8 +265,8 @@ func (p *play) sentAll(want ...string) {
 	}
 }
 
-// agrees holds what is shown of a campaign against itself: the sequences, their Tasks, the messages, the stats, and what the store
-// keeps beside them.
+// agrees requires that everything shown of a campaign is consistent: its sequences, their Tasks,
+// the messages, the statistics and what the store contains.
 func (p *play) agrees(campaign string) {
 	p.t.Helper()
 	messages, tasks := map[string]outboxMessage{}, map[string]stepTask{}
@@ -295,7 +299,8 @@ func (p *play) agrees(campaign string) {
 	p.verify()
 }
 
-// stepAgrees holds a step of a history against its message or its Task, and takes the message away.
+// stepAgrees compares a step of a history with its message or Task, and removes the message from
+// the remaining ones.
 func (p *play) stepAgrees(s *sequence, h *pastStep, messages map[string]outboxMessage, tasks map[string]stepTask) {
 	p.t.Helper()
 	if (h.At == nil) != (h.Status == "waiting") || h.At != nil && (h.At.Before(h.Due) && h.Status != "skipped") {
@@ -322,7 +327,7 @@ func (p *play) stepAgrees(s *sequence, h *pastStep, messages map[string]outboxMe
 	}
 }
 
-// settled holds what a sequence shows of itself against its history.
+// settled compares the fields of a sequence with its history.
 func (p *play) settled(s *sequence) {
 	p.t.Helper()
 	var next *pastStep
@@ -349,7 +354,7 @@ func (p *play) settled(s *sequence) {
 	}
 }
 
-// verify holds what the store has of the organization's outreach against itself.
+// verify checks the consistency of the organization's outreach data in the store.
 func (p *play) verify() {
 	p.t.Helper()
 	err := p.app.Store.View(p.ID, func(tx *store.Tx) error {
@@ -361,7 +366,7 @@ func (p *play) verify() {
 	}
 }
 
-// counts are the stats of sequences, counted anew.
+// counts are the statistics of sequences, counted by the test.
 type counts struct {
 	Status  map[string]int
 	Reasons map[string]int
@@ -388,7 +393,8 @@ func (c *counts) add(s *sequence) {
 	}
 }
 
-// are wants stats to say what was counted. Steps that nobody has come to may be among them.
+// are requires that statistics equal the counts. They may contain steps that no sequence has
+// reached.
 func (c *counts) are(t *testing.T, stats *apptest.Response) {
 	t.Helper()
 	steps := []string{}

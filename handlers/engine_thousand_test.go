@@ -11,10 +11,11 @@ import (
 	"prospector/internal/service"
 )
 
-// easter is an organization in Berlin: its clocks change on March 29th, and Good Friday and Easter Monday are holidays.
+// easter is an organization in Berlin, where daylight saving time starts on March 29th, and Good
+// Friday and Easter Monday are holidays.
 var easter = simOrg{"Europe/Berlin", simWeek, []string{"2026-04-03", "2026-04-06"}, simWindow{9, 17}}
 
-// spring is a template of ten steps that takes six weeks from March 2nd on.
+// spring returns a template of ten steps that takes six weeks from March 2nd.
 func spring() (steps []simStep, links []simLink) {
 	mail := func(index, hour int, subject string) simStep {
 		return simStep{Type: "auto_email", Index: index, Hour: hour, Subject: subject, Message: fmt.Sprintf("Message %d to {{recipient.first_name}} {{recipient.last_name}}", index)}
@@ -33,7 +34,7 @@ func spring() (steps []simStep, links []simLink) {
 	}
 }
 
-// unraced is a number, or a smaller one where the race detector makes everything many times as slow.
+// unraced returns n, or a smaller number if the race detector slows everything down.
 func unraced(n, raced int) int {
 	if raceDetector {
 		return raced
@@ -41,7 +42,7 @@ func unraced(n, raced int) int {
 	return n
 }
 
-// completeTasks completes every Task that is open.
+// completeTasks completes all open Tasks.
 func (p *play) completeTasks() {
 	p.t.Helper()
 	for chunk := range slices.Chunk(p.tasks(isRule("status", "open")), 1000) {
@@ -60,7 +61,7 @@ func (p *play) completeTasks() {
 
 var springEnd = time.Date(2026, time.May, 31, 0, 0, 0, 0, time.UTC)
 
-// foretold is what simulate says of a contact, step by step in the words of fateOf.
+// foretold returns the simulation of a contact, with one line of fateOf per step.
 func foretold(plan simPlan) map[int]string {
 	words := map[int]string{}
 	for _, s := range plan.Steps {
@@ -69,7 +70,8 @@ func foretold(plan simPlan) map[int]string {
 	return words
 }
 
-// fateOf is what becomes of a step. A simulation assumes when Tasks are completed, and says so.
+// fateOf describes the outcome of a step. A simulation assumes when Tasks are completed, and says
+// so.
 func fateOf(action string, at time.Time, reason string, subject, message *string) string {
 	reason = strings.ReplaceAll(reason, " (assumed at its due time)", "")
 	text := func(s *string) string {
@@ -81,7 +83,7 @@ func fateOf(action string, at time.Time, reason string, subject, message *string
 	return fmt.Sprintf("%s %s | %s | %s | %s", action, at.UTC().Format(time.RFC3339Nano), reason, text(subject), text(message))
 }
 
-// cameTrue holds the sequences of a campaign against what was foretold of their contacts.
+// cameTrue compares the sequences of a campaign with the simulation of their contacts.
 func (p *play) cameTrue(campaign string, told map[string]map[int]string) {
 	p.t.Helper()
 	messages := map[string]outboxMessage{}
@@ -109,8 +111,9 @@ func (p *play) cameTrue(campaign string, told map[string]map[int]string) {
 	}
 }
 
-// TestEngineThousand takes a thousand contacts, who come in ten groups at ten times, through six weeks. All happens to each of them at
-// the minute, for the reason and in the words that simulate told when the group came.
+// TestEngineThousand runs a thousand contacts, who join in ten groups at ten times, through six
+// weeks. Everything happens at the minute and for the reason that the simulation predicted when the
+// group joined.
 func TestEngineThousand(t *testing.T) {
 	p := newPlay(t)
 	p.Admin.Patch("/v1/organization", easter).Is(200)
@@ -140,12 +143,13 @@ func TestEngineThousand(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// limits sets a daily cap and a gap.
+// limits sets a daily cap and a minimum gap.
 func limits(most int, gap time.Duration) func(*service.Config) {
 	return func(cfg *service.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = most, gap }
 }
 
-// TestEngineLimits is the same for one group whose sender has a cap and a gap, both of which messages wait for.
+// TestEngineLimits is like TestEngineThousand for one group, whose sender has a daily cap and a
+// minimum gap.
 func TestEngineLimits(t *testing.T) {
 	n := unraced(100, 40)
 	p := newPlay(t, limits(n/4, 11*time.Minute))
@@ -168,8 +172,9 @@ func TestEngineLimits(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineWindow has twelve emails wait for a window that is open for three of them a day. Whichever day an email goes, its reason says
-// that the window was closed meanwhile, in the words of simulate, also when the service was started in between.
+// TestEngineWindow has twelve emails wait for a sending window that fits three of them per day. The
+// reason of each email mentions the closed window as the simulation does, also if the service was
+// restarted in between.
 func TestEngineWindow(t *testing.T) {
 	p := newPlay(t, limits(0, 20*time.Minute))
 	p.Admin.Patch("/v1/organization", simOrg{"UTC", simWeek, []string{}, simWindow{9, 10}}).Is(200)
@@ -200,8 +205,9 @@ func TestEngineWindow(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineThousandLimits has a thousand contacts wait for the cap and the gap of one sender. The messages go out in the order in which
-// they are due, each at the first minute that the days, the window, the cap and the gap leave.
+// TestEngineThousandLimits has a thousand contacts wait for the cap and the gap of one sender. The
+// messages are sent in the order in which they are due, each at the first minute that the calendar,
+// the window, the cap and the gap allow.
 func TestEngineThousandLimits(t *testing.T) {
 	n := unraced(1000, 60)
 	most, gap := n/5, 2*time.Minute
@@ -235,7 +241,8 @@ func TestEngineThousandLimits(t *testing.T) {
 	}
 }
 
-// postman is a sender who sends one message after the other as soon as it is allowed, found minute by minute.
+// postman is a sender that sends each message as soon as it is allowed, found by trying every
+// minute.
 type postman struct {
 	org            simOrg
 	zone           *time.Location
@@ -254,7 +261,7 @@ func newPostman(t *testing.T, org simOrg, most int, gap time.Duration) *postman 
 	return &postman{org: org, zone: zone, most: most, gap: gap, sent: map[string]int{}}
 }
 
-// send gives the first minute at which a message that is due then may go.
+// send returns the first minute at which a message that is due may be sent.
 func (q *postman) send(due time.Time) time.Time {
 	at := due
 	if free := q.last.Add(q.gap); free.After(at) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// undoing is a campaign with two audiences: many, who are to be stopped, and one who is not.
+// undoing is a campaign with two audiences: many contacts that are stopped, and one that is not.
 type undoing struct {
 	*play
 	campaign, audience string
@@ -46,7 +46,8 @@ func (u *undoing) suppress() (release func()) {
 
 func (u *undoing) complete() { u.Write.Patch(u.campaign, `{"status": "completed"}`).Is(200) }
 
-// allStopped wants that all but the one have stopped for the reason, and that nothing has come to them since.
+// allStopped requires that all sequences except one were stopped for the reason, and that nothing
+// has happened to them since.
 func (u *undoing) allStopped(reason string) {
 	u.t.Helper()
 	u.app.Work()
@@ -70,7 +71,7 @@ func (u *undoing) allStopped(reason string) {
 	u.agrees(u.campaign)
 }
 
-// undoCases are what stops all of an audience, each with what undoes it.
+// undoCases are the events that stop a whole audience, each with its reversal.
 var undoCases = []struct {
 	name, reason string
 	stop         func(u *undoing) (undo func())
@@ -90,7 +91,8 @@ var undoCases = []struct {
 	}},
 }
 
-// TestEngineStopsUndone: what was stopped stays so, all of it and for its reason, however soon that is undone and however many it is.
+// TestEngineStopsUndone checks that all stopped sequences stay stopped for their reason, however
+// soon the cause is reversed and however many there are.
 func TestEngineStopsUndone(t *testing.T) {
 	for _, c := range undoCases[:3] {
 		for _, n := range []int{50, 600, unraced(3000, 700)} {
@@ -103,7 +105,8 @@ func TestEngineStopsUndone(t *testing.T) {
 	}
 }
 
-// TestEngineStopsUndoneMeanwhile: so it is while jobs stop them, and across a restart.
+// TestEngineStopsUndoneMeanwhile checks the same while jobs are still stopping sequences, and
+// across a restart.
 func TestEngineStopsUndoneMeanwhile(t *testing.T) {
 	for _, c := range undoCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,7 +129,8 @@ func TestEngineStopsUndoneMeanwhile(t *testing.T) {
 	}
 }
 
-// TestEngineStopsForTheFirstReason: what stops sequences that have been stopped already, though not all are cleaned up, does not change why.
+// TestEngineStopsForTheFirstReason checks that a second cause does not change the reason of
+// sequences that are already stopped but not cleaned up yet.
 func TestEngineStopsForTheFirstReason(t *testing.T) {
 	patch := func(u *undoing, id, body string) { u.Write.Patch("/v1/contacts/"+id, body).Is(200) }
 	for _, c := range []struct {

@@ -15,12 +15,13 @@ import (
 	"prospector/store"
 )
 
-// enrolling is the body of an enrollment.
+// enrolling returns the body of an enrollment.
 func enrolling(name string, ids ...string) map[string]any {
 	return map[string]any{"audience_name": name, "contact_ids": ids}
 }
 
-// enrolled is what became of an enrollment: how many succeeded and failed, and why, in the order of the codes.
+// enrolled summarizes an enrollment: how many contacts succeeded and failed, and the reasons
+// ordered by code.
 func enrolled(t *testing.T, res *apptest.Response) string {
 	t.Helper()
 	var why []string
@@ -39,7 +40,7 @@ func enrolled(t *testing.T, res *apptest.Response) string {
 	return fmt.Sprint(res.Int("data.success_count"), strings.Join(sorted(why), ""))
 }
 
-// audienceNamed gives the path of the audience with the name, or nothing.
+// audienceNamed returns the path of the audience with the name, or "".
 func audienceNamed(o *apptest.Org, name string) string {
 	res := o.Read.Post(audiencesPath+"/list", map[string]any{"filters": []any{map[string]any{"field": "name", "condition": "is", "value": name}}}).Is(200)
 	if res.Int("pagination.total_count") == 0 {
@@ -258,7 +259,7 @@ func TestEnrollEvents(t *testing.T) {
 	}
 }
 
-// throng makes very many contacts, half of them with the title Director.
+// throng creates very many contacts, half of them with the title Director.
 func throng(t *testing.T, app *apptest.App, org *apptest.Org, n int) (ids []string) {
 	t.Helper()
 	for len(ids) < n {
@@ -281,12 +282,13 @@ func throng(t *testing.T, app *apptest.App, org *apptest.Org, n int) (ids []stri
 	return ids
 }
 
-// membersLeft is how many contacts the store still has of an audience that is gone.
+// membersLeft returns how many contacts the store still contains of a deleted audience.
 func membersLeft(o *apptest.Org, audience string) int {
 	return strings.Count(o.Dump(), strings.ReplaceAll(audience, "-", "")+` ""`)
 }
 
-// TestThrong has very many contacts added by a filter, enrolled at once, and an audience of all of them deleted.
+// TestThrong adds very many contacts with a filter, enrolls them at once, and deletes an audience
+// of all of them.
 func TestThrong(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -8,13 +8,14 @@ import (
 	"prospector/internal/apptest"
 )
 
-// entities are the five, with a body that makes one of each; %s is the id of an account.
+// entities are the five entities, each with a body that creates a record; %s is the id of an
+// account.
 var entities = map[string]string{
 	"accounts": `{"name": "Initech"}`, "contacts": `{"email": "bill@initech.example"}`, "opportunities": `{"name": "Printers", "account_id": "%s"}`,
 	"tasks": `{"title": "Call back"}`, "meetings": `{"title": "Demo", "starts_at": "2026-04-01T09:00:00Z"}`,
 }
 
-// newBody is the body of a new record of an entity, with more members.
+// newBody returns the body of a new record of an entity, with additional members.
 func newBody(entity, account, members string) string {
 	body := strings.Replace(entities[entity], "%s", account, 1)
 	if members == "" {
@@ -50,7 +51,7 @@ func TestExternalIDs(t *testing.T) {
 	}
 }
 
-// Every list and export refuses what its schema does not have.
+// TestListRefusals checks that every list and export refuses fields that are not in its schema.
 func TestListRefusals(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -127,7 +128,8 @@ func TestFieldConflicts(t *testing.T) {
 	org.Write.Patch("/v1/contacts/"+contact, `{"custom_field_tier": "gold"}`).Fails(422, "validation_failed", "custom_field_tier: \"gold\" is not one of: silver")
 }
 
-// An account that opportunities name stays; one that only others name goes, and they lose it.
+// TestAccountInUse checks that an account with opportunities cannot be deleted. References from
+// other entities do not prevent the deletion and are removed.
 func TestAccountInUse(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

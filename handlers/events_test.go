@@ -15,7 +15,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// triggerKeys are the events that there are, as the contract says them.
+// triggerKeys returns the keys of all triggers in the specification.
 func triggerKeys() []string {
 	keys := []string{"contact.unsubscribed", "tam_preview.ready", "tam_preview.failed", "tam_preview.cancelled",
 		"tam_import.accepted", "tam_import.completed", "tam_import.failed", "webhook.test",
@@ -28,7 +28,7 @@ func triggerKeys() []string {
 	return keys
 }
 
-// eventDocument is what the API document says of an event.
+// eventDocument is the part of the API document about one event.
 type eventDocument struct {
 	Security   *[]any
 	Parameters []struct {
@@ -44,7 +44,7 @@ type eventDocument struct {
 
 func (d *eventDocument) example() []byte { return d.RequestBody.Content["application/json"].Example }
 
-// documentedEvents are the events of the API document.
+// documentedEvents returns the events of the API document.
 func documentedEvents(t *testing.T) map[string]eventDocument {
 	t.Helper()
 	var doc struct {
@@ -82,7 +82,7 @@ func TestEventDocument(t *testing.T) {
 	}
 }
 
-// TestEventSchemas holds the schemas of events to be as strict as those of answers.
+// TestEventSchemas checks that the schemas of events are as strict as those of responses.
 func TestEventSchemas(t *testing.T) {
 	app := apptest.New(t)
 	events := documentedEvents(t)
@@ -115,7 +115,7 @@ func TestEventSchemas(t *testing.T) {
 	}
 }
 
-// exampleEvent is the example of an event, read.
+// exampleEvent is the decoded example of an event.
 type exampleEvent struct {
 	ID         uuid.UUID
 	TriggerKey string    `json:"trigger_key"`
@@ -136,7 +136,7 @@ func readExamples(t *testing.T) map[string]exampleEvent {
 	return examples
 }
 
-// TestEventExamples holds the examples to be what the service could have sent.
+// TestEventExamples checks that the service could have sent the examples.
 func TestEventExamples(t *testing.T) {
 	examples := readExamples(t)
 	for key, e := range examples {
@@ -195,7 +195,7 @@ func emptyFields(record map[string]any) (n int) {
 	return n
 }
 
-// TestEventReferences holds the examples together: what one refers to is another.
+// TestEventReferences checks that references in the examples point to other examples.
 func TestEventReferences(t *testing.T) {
 	examples := readExamples(t)
 	id := func(object string) any { return examples[object+".updated"].Data["id"] }
@@ -220,7 +220,7 @@ func TestEventReferences(t *testing.T) {
 	}
 }
 
-// TestEventCounts adds up the counts of the Preview and its Import, as those of every Preview do.
+// TestEventCounts checks that the counts in the examples of the Preview and its Import add up.
 func TestEventCounts(t *testing.T) {
 	events := documentedEvents(t)
 	var ready, completed struct {
@@ -292,7 +292,7 @@ func (c *exampleCounts) addUp(t *testing.T) {
 	}
 }
 
-// TestEventDocs looks for every event on the page, with its example.
+// TestEventDocs requires that the page contains every event with its example.
 func TestEventDocs(t *testing.T) {
 	app := apptest.New(t)
 	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)

@@ -12,7 +12,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// lines are the records of an export, as text.
+// lines returns the records of an export as text.
 func lines(res *apptest.Response) []string {
 	out := []string{}
 	for line := range strings.Lines(string(res.Body)) {
@@ -21,7 +21,7 @@ func lines(res *apptest.Response) []string {
 	return out
 }
 
-// TestExport holds exports against lists: the same records, as they are shown there, in the same order.
+// TestExport compares exports with lists: the same records in the same form and order.
 func TestExport(t *testing.T) {
 	_, org, ids := listed(t)
 	newField(org, "accounts", "score", "number", "")
@@ -72,7 +72,7 @@ func TestExport(t *testing.T) {
 		"message": "<any>", "details": [{"path": "format", "message": "<any>"}, {"path": "sort", "message": "<any>"}, {"path": "filters[0].field", "message": "<any>"}]}}`)
 }
 
-// records reads a table: its header, and its cells by column.
+// records reads a table into its header and its cells by column.
 func records(t *testing.T, res *apptest.Response) (header []string, rows []map[string]string) {
 	t.Helper()
 	all, err := csv.NewReader(bytes.NewReader(res.Body)).ReadAll()
@@ -158,7 +158,8 @@ func TestExportCells(t *testing.T) {
 	}
 }
 
-// What a spreadsheet would run stays a text; what only looks like it is left alone.
+// TestExportFormulas checks that text that a spreadsheet would run as a formula is escaped, and
+// that other text is unchanged.
 func TestExportFormulas(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -207,7 +208,7 @@ func TestExportFormulas(t *testing.T) {
 	}
 }
 
-// An export of many, from rows and from an index, is that of all pages of the list.
+// TestExportOfMany checks that an export equals all pages of the list, with and without an index.
 func TestExportOfMany(t *testing.T) {
 	app := apptest.New(t)
 	sizes := []int{1500, 2500}

@@ -16,8 +16,8 @@ import (
 	"prospector/internal/service"
 )
 
-// examples are a body for each operation that takes one, with which it succeeds. An entity in angle brackets stands for
-// the id of a record of it.
+// examples contains a valid body for each operation that takes one. An entity in angle brackets
+// stands for the id of one of its records.
 var examples = map[string]string{
 	"update_organization":         `{"time_zone": "Europe/Berlin"}`,
 	"create_user":                 `{"email": "grace@acme.example"}`,
@@ -73,7 +73,7 @@ var examples = map[string]string{
 	"redeliver_webhook":           `{}`,
 }
 
-// makers make a record of each kind that a path can name.
+// makers create a record of each kind that a path can refer to.
 var makers = map[string]func(*apptest.Org) string{
 	"accounts": func(o *apptest.Org) string { return o.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201).ID() },
 	"contacts": func(o *apptest.Org) string {
@@ -131,14 +131,14 @@ func newTemplate(o *apptest.Org) string {
 	return o.Write.Post("/v1/sequence-templates", `{"name": "Calls", "steps": [{"index": 0, "type": "call", "hour": 9}]}`).Is(201).ID()
 }
 
-// newCampaign makes a campaign of the status, with a template and an audience of its own.
+// newCampaign creates a campaign with the status, a new template and a new audience.
 func newCampaign(o *apptest.Org, status string) string {
 	return o.Write.Post("/v1/campaigns", map[string]any{
 		"name": "Outreach", "status": status, "template_id": newTemplate(o), "audience_ids": []string{newAudience(o)},
 	}).Is(201).ID()
 }
 
-// begin has a new contact be enrolled in a campaign, and gives the sequence that begins.
+// begin enrolls a new contact in a campaign and returns its sequence.
 func begin(o *apptest.Org, campaign string) (sequence string) {
 	at := "/v1/campaigns/" + campaign
 	o.Write.Post(at+"/enroll", map[string]any{"audience_name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](o)}}).Is(200)
@@ -146,7 +146,7 @@ func begin(o *apptest.Org, campaign string) (sequence string) {
 	return o.Read.Post(at+"/sequences/list", `{"page_size": 1}`).Is(200).Text("data.0.id")
 }
 
-// newToken has a message be sent, and gives the token of the link in it.
+// newToken sends a message and returns the token of its unsubscribe link.
 func newToken(o *apptest.Org) string {
 	template := o.Write.Post("/v1/sequence-templates", examples["create_sequence_template"]).Is(201).ID()
 	audience := o.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](o)}}).Is(201).ID()
@@ -157,14 +157,14 @@ func newToken(o *apptest.Org) string {
 	return tokenOf(o, campaign)
 }
 
-// tokenOf gives the token of the link in the newest message of a campaign.
+// tokenOf returns the token of the unsubscribe link in the newest message of a campaign.
 func tokenOf(o *apptest.Org, campaign string) string {
 	sent := o.Read.Post("/v1/outbox/list", map[string]any{"filters": []any{map[string]any{"field": "campaign_id", "condition": "is", "value": campaign}}}).Is(200)
 	_, token, _ := strings.Cut(sent.Text("data.0.headers.List-Unsubscribe"), "/u/")
 	return strings.TrimSuffix(token, ">")
 }
 
-// path fills the parameters of an operation: ids with a fresh record of the organization.
+// path fills in the parameters of an operation: ids are those of new records of the organization.
 func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operation) string {
 	t.Helper()
 	segments := strings.Split(op.Path, "/")
@@ -217,7 +217,7 @@ func client(org *apptest.Org, access identity.Access) apptest.Client {
 
 var placeholder = regexp.MustCompile(`<([a-z-]+)>`)
 
-// example is a body with which an operation succeeds, as what a request is made with.
+// example returns a valid body of an operation.
 func example(org *apptest.Org, op *handlers.Operation) any {
 	b, ok := examples[op.Name]
 	switch {
@@ -229,7 +229,7 @@ func example(org *apptest.Org, op *handlers.Operation) any {
 	return nil
 }
 
-// TestEveryOperation runs each operation of the table through what all of them have in common.
+// TestEveryOperation tests what all operations of the table have in common.
 func TestEveryOperation(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.Limits.BodyBytes = 64 << 10 })
 	uncovered = func() []string { return gaps(app) }
@@ -304,10 +304,11 @@ func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
 	}
 }
 
-// showsSecret are the operations that answer what a repeated answer is without.
+// showsSecret are the operations whose first response contains a secret that replays do not
+// contain.
 var showsSecret = []string{"create_api_key", "create_webhook_subscription", "rotate_webhook_secret"}
 
-// idempotent makes the same request twice under one key, and then others.
+// idempotent makes the same request twice with one Idempotency-Key, and then different requests.
 func idempotent(t *testing.T, as apptest.Client, op *handlers.Operation, at string, body any) {
 	t.Helper()
 	const header = "Idempotency-Key"

@@ -10,7 +10,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// keyID is the id of a key with the access.
+// keyID returns the id of a key with the access.
 func keyID(t *testing.T, org *apptest.Org, access string) string {
 	t.Helper()
 	keys := org.Admin.Get("/v1/api-keys").Is(200)
@@ -121,7 +121,7 @@ func TestHistoryPages(t *testing.T) {
 	}
 }
 
-// Changes are kept for 90 days.
+// TestHistoryAge checks that changes are kept for 90 days.
 func TestHistoryAge(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -157,7 +157,8 @@ func TestHistoryAge(t *testing.T) {
 	org.Read.Get(path+"/history").Fails(404, "not_found", "Resource not found")
 }
 
-// A clean-up is in the history, with who caused it, and changes no updated_at.
+// TestHistoryOfCleanups checks that the removal of references is in the history, with the user who
+// caused it, and does not change updated_at.
 func TestHistoryOfCleanups(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

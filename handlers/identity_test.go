@@ -114,7 +114,8 @@ func TestKeys(t *testing.T) {
 	as(graces.Text("data.key"), "/v1/me").Is(401)
 }
 
-// A replayed creation has the same key's record, without the plaintext, which is kept nowhere.
+// TestKeyReplayedWithoutPlaintext checks that a replayed creation returns the same key without its
+// plaintext, which is not stored anywhere.
 func TestKeyReplayedWithoutPlaintext(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -13,7 +13,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// exported gives all records of an entity.
+// exported returns all records of an entity.
 func exported(t *testing.T, o *apptest.Org, entity string) (records []map[string]any) {
 	t.Helper()
 	lines := bufio.NewScanner(bytes.NewReader(o.Read.Post("/v1/"+entity+"/export", `{"format": "jsonl"}`).Is(200).Body))
@@ -27,7 +27,8 @@ func exported(t *testing.T, o *apptest.Org, entity string) (records []map[string
 	return records
 }
 
-// picture is all Accounts and Contacts of an organization without ids and times, the Contacts with the names of their Accounts.
+// picture returns all Accounts and Contacts of an organization without ids and times. Contacts
+// contain the names of their Accounts.
 func picture(t *testing.T, o *apptest.Org) string {
 	t.Helper()
 	var lines []string
@@ -49,8 +50,9 @@ func picture(t *testing.T, o *apptest.Org) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestImportCut stops an Import at each of its writes, once or again and again, with and without a restart: it ends as one that was left
-// alone, and what it says of itself is true at every stop.
+// TestImportCut interrupts an Import at each of its writes, once or repeatedly, with and without a
+// restart. It ends like an uninterrupted one, and its reported progress is correct at every
+// interruption.
 func TestImportCut(t *testing.T) {
 	t.Parallel()
 	d := newDisturbed(t)

@@ -15,7 +15,7 @@ import (
 	"prospector/internal/shape"
 )
 
-// fullFirm and fullWorker have a value of each field that an Import takes over.
+// fullFirm and fullWorker have a value in each field that an Import copies.
 func fullFirm(id string) catalog.Company {
 	c := firm(id)
 	c.Industry, c.EmployeeCount, c.AnnualRevenue, c.FoundedYear = "Wood", shape.NumberOf(12), shape.NumberOf(1.5), shape.NumberOf(1999)
@@ -29,7 +29,8 @@ func fullWorker(id, company string) catalog.Person {
 	return p
 }
 
-// TestImportFills reuses records: what has a value stays as it is, what has none is filled.
+// TestImportFills checks that an Import fills empty fields of existing records and keeps existing
+// values.
 func TestImportFills(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -81,7 +82,8 @@ func TestImportFills(t *testing.T) {
 	}
 }
 
-// TestImportTags adds tags to what is created and, unless the request says otherwise, to what is reused; others stay.
+// TestImportTags checks that tags are added to created records and, unless the request says
+// otherwise, to existing ones, and that other tags stay.
 func TestImportTags(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -146,7 +148,7 @@ func TestImportTags(t *testing.T) {
 	}
 }
 
-// TestImportSince changes what an Import finds after its Preview was READY.
+// TestImportSince changes the records that an Import finds after its Preview was READY.
 func TestImportSince(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -207,8 +209,8 @@ func TestImportSince(t *testing.T) {
 	hasBalance(t, org, "", "6/6 left 0, 9/9 left 0")
 }
 
-// TestImportAnswers writes answers into the AI-filled field, whatever it held, and charges them. A field that is the user's own by
-// then is left alone.
+// TestImportAnswers checks that answers replace the value of the AI field and are charged. A field
+// that was turned into an ordinary field stays unchanged.
 func TestImportAnswers(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -246,7 +248,7 @@ func TestImportAnswers(t *testing.T) {
 	}
 }
 
-// TestCredits multiplies without the noise of fractions.
+// TestCredits checks that costs are multiplied without rounding errors.
 func TestCredits(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t, func(c *service.Config) { c.Research.UnitRate = 0.1 })

@@ -18,8 +18,8 @@ import (
 
 const importPath = "/v1/tam/imports/"
 
-// imports accepts the Import of a Preview, does it, and gives what became of the members: accounts and contacts that were created,
-// reused and skipped.
+// imports accepts and runs the Import of a Preview, and summarizes its members: accounts and
+// contacts that were created, reused and skipped.
 func imports(t *testing.T, o *apptest.Org, preview string) string {
 	t.Helper()
 	operation := accept(o, preview)
@@ -27,7 +27,7 @@ func imports(t *testing.T, o *apptest.Org, preview string) string {
 	return importedAs(t, o, operation)
 }
 
-// importedAs is what became of the members of an Import that is completed.
+// importedAs summarizes the members of a completed Import.
 func importedAs(t *testing.T, o *apptest.Org, operation string) string {
 	t.Helper()
 	res := o.Read.Get(importPath + operation).Is(200)
@@ -46,7 +46,8 @@ func importCounts(res *apptest.Response) string {
 	return strings.Join(counts, ", ")
 }
 
-// limit sets how many accounts and contacts an organization may create in a month; null is no limit.
+// limit sets how many accounts and contacts an organization may create per month; null means no
+// limit.
 func limit(t *testing.T, app *apptest.App, org *apptest.Org, accounts, contacts any) {
 	t.Helper()
 	err := app.Store.Update(context.Background(), org.ID, store.Actor{}, func(tx *store.Tx) error {
@@ -58,8 +59,8 @@ func limit(t *testing.T, app *apptest.App, org *apptest.Org, accounts, contacts 
 	}
 }
 
-// balance is the balance in short: for accounts and contacts what is used of the limit, what is left and, when there is an Import to
-// think of, what it would add, how many there would be then, and how many of them are too many.
+// balance summarizes the balance of accounts and contacts: the usage and the limit, the remainder
+// and, with a Preview, what its Import would add, the resulting usage and the excess.
 func balance(o *apptest.Org, preview string) string {
 	path := "/v1/tam/balance"
 	if preview != "" {
@@ -174,7 +175,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportRefused refuses Imports of what is not READY, and of what has nothing in it.
+// TestImportRefused checks that Previews that are not READY or have no selected members cannot be
+// imported.
 func TestImportRefused(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -199,7 +201,8 @@ func TestImportRefused(t *testing.T) {
 	org.Read.Post("/v1/tam/imports/list", nil).Is(200, `{"data": [], "pagination": {"page": 1, "page_size": 50, "total_count": 0, "total_pages": 0}, "meta": {"timestamp": "<time>"}}`)
 }
 
-// TestImportExcluded imports what was left after an exclusion, and deletes the Preview once it is not needed any more.
+// TestImportExcluded imports the members that are left after an exclusion, and deletes the Preview
+// when it is no longer needed.
 func TestImportExcluded(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -290,7 +293,8 @@ func TestImportBalance(t *testing.T) {
 	hasBalance(t, org, "", "1/1 left 0, 0/9 left 9")
 }
 
-// TestImportMonth accepts an Import in one month and does it in the next: it counts where it was accepted.
+// TestImportMonth accepts an Import in one month and runs it in the next. It counts in the month in
+// which it was accepted.
 func TestImportMonth(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -311,7 +315,8 @@ func TestImportMonth(t *testing.T) {
 	hasBalance(t, org, "", "1/2 left 1, 0/- left -") // one of the first was
 }
 
-// TestImportsAtOnce accepts Imports at once: the same Preview has one, and of two of which only one fits one is accepted.
+// TestImportsAtOnce accepts Imports concurrently. A Preview gets one Import, and of two Imports
+// only the one that fits the limit is accepted.
 func TestImportsAtOnce(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -16,7 +16,7 @@ import (
 	"prospector/store"
 )
 
-// indexed is an organization with so many contacts that its lists are answered from an index.
+// indexed returns an organization with so many contacts that its lists use an index.
 func indexed(t *testing.T, a *apptest.App, n int) *apptest.Org {
 	t.Helper()
 	org := a.Org("Large")
@@ -42,7 +42,7 @@ func indexed(t *testing.T, a *apptest.App, n int) *apptest.Org {
 	return org
 }
 
-// TestListsOfMany goes through what a list promises, over HTTP and from an index.
+// TestListsOfMany tests the guarantees of a list over HTTP with an index.
 func TestListsOfMany(t *testing.T) {
 	a := apptest.New(t)
 	org := indexed(t, a, 2500)
@@ -73,8 +73,8 @@ func TestListsOfMany(t *testing.T) {
 	total(`{}`, 2500)
 }
 
-// TestWritersAndReaders has 16 of each at once over HTTP: who was answered sees the change in the next list, and no list
-// shows what does not match it.
+// TestWritersAndReaders runs 16 writers and 16 readers concurrently over HTTP. A list contains
+// every change that was acknowledged before it, and nothing that does not match.
 func TestWritersAndReaders(t *testing.T) {
 	a := apptest.New(t)
 	org := indexed(t, a, 2500)

@@ -11,7 +11,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// listed is a small organization in which every condition has something to tell apart.
+// listed returns a small organization whose records distinguish all conditions.
 func listed(t *testing.T) (*apptest.App, *apptest.Org, map[string]string) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -38,7 +38,7 @@ func listed(t *testing.T) (*apptest.App, *apptest.Org, map[string]string) {
 	return app, org, ids
 }
 
-// names runs a list and gives the names in its order.
+// names runs a list and returns the names in its order.
 func names(org *apptest.Org, body string, ids map[string]string) []string {
 	for k, id := range ids {
 		body = strings.ReplaceAll(body, "{"+k+"}", id)
@@ -324,7 +324,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Every text field is searched, by runs of letters and digits; ½ and Ⅷ are neither.
+// TestSearchedFields checks that every text field is searched by its words, which consist of
+// letters and digits. The characters ½ and Ⅷ are neither.
 func TestSearchedFields(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -387,7 +388,8 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-// TestSchemas holds every schema against its list: what the schema says is what the list accepts, no more and no less.
+// TestSchemas compares every schema with its list, which must accept exactly what the schema
+// describes.
 func TestSchemas(t *testing.T) {
 	_, org, _ := listed(t)
 	values := map[string]string{"text": `"x"`, "number": `1`, "boolean": `true`, "date": `"2026-03-01"`, "datetime": `"2026-03-01"`,
@@ -469,7 +471,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// A list sees every write that was answered before it began, and shows nothing of another organization.
+// TestListsSeeWrites checks that a list contains every change that was acknowledged before it
+// began, and nothing of other organizations.
 func TestListsSeeWrites(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")

@@ -14,7 +14,8 @@ import (
 	"prospector/internal/apptest"
 )
 
-// TestMailThread: replies stand in the thread of the first message as the server gets them, and every message has an id of its own.
+// TestMailThread checks that replies are in the thread of the first message as the server receives
+// them, and that every message has its own id.
 func TestMailThread(t *testing.T) {
 	m := newMailer(t)
 	m.sends(`"steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "One"}, {"index": 1, "type": "auto_email", "message": "Two"},
@@ -61,7 +62,8 @@ func TestMailThread(t *testing.T) {
 	m.sound()
 }
 
-// TestMailUnsubscribe: the link that a mail server gets takes the recipient off with one POST, and nothing follows.
+// TestMailUnsubscribe checks that one POST to the link in a delivered message unsubscribes the
+// recipient, and that nothing follows.
 func TestMailUnsubscribe(t *testing.T) {
 	m := newMailer(t)
 	bob := contactsOf(m.Org, "bob")[0]
@@ -85,13 +87,14 @@ func TestMailUnsubscribe(t *testing.T) {
 	}
 }
 
-// foreign is what somebody fills in who wants a header, a recipient or a message of his own.
+// foreign contains field values that try to inject a header, a recipient or a message.
 var foreign = []string{
 	"x\r\nBcc: evil@evil.example\r\nX-Evil: 1", "x\nX-Evil: 1", "x\rX-Evil: 1", "x\u2028X-Evil: 1", "x\u0085X-Evil: 1", "x\r\n\r\nX-Evil: body",
 	"x\r\n.\r\nMAIL FROM:<evil@evil.example>\r\nRCPT TO:<evil@evil.example>", "\"x\" <evil@evil.example>, ", "x>, evil@evil.example, <y", "=?utf-8?Q?=0D=0AX-Evil:_1?=",
 }
 
-// TestMailForeign: whatever people fill in, a message has the headers that it should, one recipient, and one sender.
+// TestMailForeign checks that a message has the expected headers, one recipient and one sender,
+// whatever values its fields have.
 func TestMailForeign(t *testing.T) {
 	m := newMailer(t)
 	headers := []string{"Content-Transfer-Encoding", "Content-Type", "Date", "From", "List-Unsubscribe", "List-Unsubscribe-Post", "Message-Id", "Mime-Version", "Subject", "To"}
@@ -154,7 +157,8 @@ func TestMailForeign(t *testing.T) {
 	}
 }
 
-// tries makes a request that may be refused for what is in it, and gives the id of what was made.
+// tries makes a request that may be refused because of its content, and returns the id of the
+// created record.
 func (m *mailer) tries(method, path string, body any) (id string) {
 	m.t.Helper()
 	r := m.Admin.Do(method, path, body)
@@ -167,7 +171,7 @@ func (m *mailer) tries(method, path string, body any) (id string) {
 	return ""
 }
 
-// one wants a header to have one address.
+// one requires that a header has exactly one address.
 func one(t *testing.T, h netmail.Header, name, want string) {
 	t.Helper()
 	if list, err := h.AddressList(textproto.CanonicalMIMEHeaderKey(name)); err != nil || len(list) != 1 || list[0].Address != want {

@@ -13,7 +13,8 @@ import (
 // mailLines is how many messages are handed over at the same time.
 const mailLines = 8
 
-// TestMailStopAtRecipient: a server that takes its time with the recipient is not given the content after the answer to what stops it.
+// TestMailStopAtRecipient checks that a slow server does not receive the content of a message once
+// a request that stops it was acknowledged.
 func TestMailStopAtRecipient(t *testing.T) {
 	for _, c := range mailStops() {
 		t.Run(c.name, func(t *testing.T) {
@@ -36,7 +37,8 @@ func TestMailStopAtRecipient(t *testing.T) {
 	}
 }
 
-// gate makes the server wait at a stage until it is told what to answer. recipients are those it waits with.
+// gate makes the server wait at a stage until the test chooses its reply. recipients receives the
+// recipients that wait.
 func (m *mailer) gate(at string) (answers chan<- string, recipients <-chan string) {
 	gate, to := make(chan string), make(chan string, 1)
 	m.t.Cleanup(func() { close(gate) })
@@ -50,8 +52,8 @@ func (m *mailer) gate(at string) (answers chan<- string, recipients <-chan strin
 	return gate, to
 }
 
-// TestMailFewOnTheirWay: no more messages are on their way than can go soon, for of those nobody knows after a crash. As the server
-// takes them faster there may be more.
+// TestMailFewOnTheirWay checks that only as many messages are in flight as the server accepts soon,
+// because their fate is unknown after a crash. A faster server gets more of them.
 func TestMailFewOnTheirWay(t *testing.T) {
 	m := newMailer(t)
 	gate, at := make(chan struct{}), make(chan string, 1000)
@@ -90,7 +92,8 @@ func TestMailFewOnTheirWay(t *testing.T) {
 	m.sound()
 }
 
-// TestMailSlowRecipient: a message with which the server takes its time keeps no other from going.
+// TestMailSlowRecipient checks that a message that the server is slow to accept does not delay
+// other messages.
 func TestMailSlowRecipient(t *testing.T) {
 	m := newMailer(t)
 	gate, at := make(chan struct{}), make(chan string, mailLines)
@@ -118,8 +121,8 @@ func TestMailSlowRecipient(t *testing.T) {
 	m.sound()
 }
 
-// TestMailNothingWaits: whoever finds no room for a message is called when there is some, however the passes of the engine and the
-// results of messages meet.
+// TestMailNothingWaits checks that the engine runs again as soon as there is room for a waiting
+// message, however its runs and the results of messages interleave.
 func TestMailNothingWaits(t *testing.T) {
 	const contacts, steps = 30, 6
 	m := newMailer(t)

@@ -8,7 +8,8 @@ import (
 	"prospector/internal/apptest"
 )
 
-// TestMailOutcomes: what the server says of a message decides what becomes of it, of its recipient and of the sequence.
+// TestMailOutcomes checks how the reply of the server affects a message, its recipient and the
+// sequence.
 func TestMailOutcomes(t *testing.T) {
 	m := newMailer(t)
 	cases := []struct {
@@ -76,8 +77,8 @@ func TestMailOutcomes(t *testing.T) {
 	m.sound()
 }
 
-// TestMailRetry: a message that the server does not want now is tried again after 5, 15 and 60 minutes, to the millisecond, and has
-// failed then.
+// TestMailRetry checks that a message that the server temporarily rejects is retried after exactly
+// 5, 15 and 60 minutes, and then fails.
 func TestMailRetry(t *testing.T) {
 	m := newMailer(t)
 	ids := contactsOf(m.Org, "never", "late", "content")
@@ -125,7 +126,8 @@ func TestMailRetry(t *testing.T) {
 	m.sound()
 }
 
-// TestMailRetryRestart: what is to be tried again is, at its time and in the same words, also by a service that was started meanwhile.
+// TestMailRetryRestart checks that a retry happens on time and with the same content after a
+// restart.
 func TestMailRetryRestart(t *testing.T) {
 	m := newMailer(t)
 	ids := contactsOf(m.Org, "bob")
@@ -153,7 +155,7 @@ func TestMailRetryRestart(t *testing.T) {
 	m.arrived("bob Hello bob")
 }
 
-// TestMailRetryWindow: a message is tried again when the sending window is open, and not before.
+// TestMailRetryWindow checks that a message is retried only while the sending window is open.
 func TestMailRetryWindow(t *testing.T) {
 	m := newMailer(t)
 	m.Admin.Patch("/v1/organization", `{"sending_window": {"from_hour": 9, "to_hour": 10}}`).Is(200)
@@ -177,7 +179,8 @@ func TestMailRetryWindow(t *testing.T) {
 	m.goes(campaign, ids[0], "completed sent")
 }
 
-// TestMailBounceStopsAll: nothing of any sequence follows when a mailbox is not there, not even what would follow at once.
+// TestMailBounceStopsAll checks that all sequences of a contact stop when the mailbox does not
+// exist, including steps that would follow immediately.
 func TestMailBounceStopsAll(t *testing.T) {
 	m := newMailer(t)
 	m.server.Reply(func(stage, to string) string {

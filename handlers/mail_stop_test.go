@@ -10,7 +10,7 @@ import (
 	"prospector/internal/service"
 )
 
-// mailStop is something after whose answer nothing is sent to a contact.
+// mailStop is a request after whose acknowledgment nothing is sent to a contact.
 type mailStop struct {
 	name   string
 	do     func(m *mailer, campaign, contact string)
@@ -46,7 +46,8 @@ func mailStops() []mailStop {
 	}
 }
 
-// TestMailStopRetry: a message that waits to be tried again is not, after the answer to what stops it.
+// TestMailStopRetry checks that a message that waits for a retry is not sent after a request that
+// stops it was acknowledged.
 func TestMailStopRetry(t *testing.T) {
 	for _, c := range mailStops() {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestMailStopRetry(t *testing.T) {
 	}
 }
 
-// ends wants a sequence to have been stopped before anything arrived; one that was paused goes on when it may.
+// ends requires that a sequence was stopped before anything arrived. A paused one continues when it
+// is resumed.
 func (m *mailer) ends(c mailStop, campaign, contact string) {
 	m.t.Helper()
 	if c.reason == "" {
@@ -81,8 +83,8 @@ func (m *mailer) ends(c mailStop, campaign, contact string) {
 	m.sound()
 }
 
-// TestMailStopQueue: of the messages that wait for others, with which the server takes its time, none goes after the answer to what
-// stops it. What the server had got already has gone.
+// TestMailStopQueue checks that messages that wait behind others at a slow server are not sent
+// after a request that stops them was acknowledged. Messages that the server already had are sent.
 func TestMailStopQueue(t *testing.T) {
 	for _, c := range mailStops() {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,7 +143,8 @@ func TestMailStopQueue(t *testing.T) {
 	}
 }
 
-// TestMailStopOnItsWay: what is being sent when the sequence is stopped has gone, is on record as such, and nothing follows it.
+// TestMailStopOnItsWay checks that a message in flight when its sequence stops is recorded with its
+// result, and that nothing follows it.
 func TestMailStopOnItsWay(t *testing.T) {
 	for _, c := range []struct{ answer, status, text string }{
 		{"", "sent", ""}, {apptest.MailDrop, "unknown", "no answer"}, {"451 4.3.0 not now", "failed", "451 4.3.0"}, {"554 no", "failed", "554 no"},
@@ -173,8 +176,8 @@ func TestMailStopOnItsWay(t *testing.T) {
 	}
 }
 
-// TestMailOldAddress: nothing is sent to an address that is suppressed while a message to it waits, also when the contact has another
-// address since.
+// TestMailOldAddress checks that nothing is sent to an address that is suppressed while a message
+// to it waits, even if the contact has another address by then.
 func TestMailOldAddress(t *testing.T) {
 	m := newMailer(t)
 	bob := contactsOf(m.Org, "bob")[0]
@@ -192,7 +195,8 @@ func TestMailOldAddress(t *testing.T) {
 	}
 }
 
-// TestMailSenders: over a mail server each sender keeps to the cap and the gap, and prioritized campaigns go first.
+// TestMailSenders checks that each sender respects the cap and the gap with a mail server, and that
+// prioritized campaigns go first.
 func TestMailSenders(t *testing.T) {
 	m := newMailer(t, func(cfg *service.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = 3, time.Minute })
 	atTen := strings.Replace(oneMail, `"index": 0,`, `"index": 0, "hour": 10,`, 1) // when all sequences have begun
@@ -230,8 +234,9 @@ func TestMailSenders(t *testing.T) {
 	}
 }
 
-// TestMailTransportChanged: what was to be tried again stays in the outbox of a service that was started without a mail server, and
-// what is sent then does not reach the one there was.
+// TestMailTransportChanged checks that messages waiting for a retry stay in the outbox if the
+// service restarts without a mail server, and that messages sent then do not reach the previous
+// server.
 func TestMailTransportChanged(t *testing.T) {
 	m := newMailer(t)
 	ids := contactsOf(m.Org, "bob")

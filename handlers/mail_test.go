@@ -27,7 +27,7 @@ func newMailer(t *testing.T, change ...func(*service.Config)) *mailer {
 	return &mailer{app.Org("Acme"), t, app, server}
 }
 
-// oneMail is a template of one message; twoMails has a reply an hour after that is over.
+// oneMail is a template with one message. twoMails adds a reply one hour after it.
 const (
 	oneMail  = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello {{recipient.first_name}}", "message": "Shall we talk?"}]`
 	twoMails = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello {{recipient.first_name}}", "message": "Shall we talk?"},
@@ -35,7 +35,8 @@ const (
 		"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_COMPLETES", "post_check_delay": 1, "post_check_time_unit": "hours"}]`
 )
 
-// sends makes an active campaign of the template, and members of its own, for contacts, and gives its path.
+// sends creates an active campaign with the template and additional members for contacts, and
+// returns its path.
 func (m *mailer) sends(template, members string, contacts ...string) (path string) {
 	m.t.Helper()
 	id := m.Write.Post("/v1/sequence-templates", `{"name": "Hello", `+template+`}`).Is(201).ID()
@@ -43,7 +44,7 @@ func (m *mailer) sends(template, members string, contacts ...string) (path strin
 	return "/v1/campaigns/" + m.Write.Post("/v1/campaigns", fmt.Sprintf(`{"name": "C", "template_id": %q, "audience_ids": [%q], "status": "active"%s}`, id, audience, members)).Is(201).ID()
 }
 
-// run does all that is due, to its end.
+// run runs everything that is due until nothing is left.
 func (m *mailer) run() {
 	m.t.Helper()
 	for range 1000 {
@@ -60,14 +61,14 @@ func (m *mailer) run() {
 	m.t.Fatal("what is due does not come to an end")
 }
 
-// after does all that is due some time from now.
+// after runs everything that is due after d.
 func (m *mailer) after(d time.Duration) {
 	m.t.Helper()
 	m.app.Clock.Advance(d)
 	m.run()
 }
 
-// posted is a message as it is on record.
+// posted is a message as it is listed.
 type posted struct {
 	ID         string
 	To         string
@@ -89,7 +90,7 @@ func (m *mailer) outbox() (all []posted) {
 	return list.Data
 }
 
-// message is the message of a step to somebody.
+// message returns the message of a step to a contact.
 func (m *mailer) message(name string, step int) posted {
 	m.t.Helper()
 	all := m.outbox()
@@ -100,7 +101,8 @@ func (m *mailer) message(name string, step int) posted {
 	return all[at]
 }
 
-// is wants a message to have a status, and an error with a text in it; none has no error.
+// is requires that a message has a status and an error that contains the text. An empty text means
+// no error.
 func (m *mailer) is(name string, step int, status, text string) {
 	m.t.Helper()
 	if got := m.message(name, step); got.Status != status || !strings.Contains(got.Error, text) || text == "" && got.Error != "" {
@@ -136,7 +138,8 @@ func (m *mailer) course(campaign, contact string) course {
 	return list.Data[at]
 }
 
-// goes wants a sequence to be so: its status, its reason after a colon, and what became of each step.
+// goes requires the state of a sequence: its status, its reason after a colon, and the outcome of
+// each step.
 func (m *mailer) goes(campaign, contact, want string) {
 	m.t.Helper()
 	c := m.course(campaign, contact)
@@ -152,7 +155,8 @@ func (m *mailer) goes(campaign, contact, want string) {
 	}
 }
 
-// arrived wants the server to have the messages, given as recipient and subject, in whatever order.
+// arrived requires that the server has accepted exactly these messages, given as recipient and
+// subject, in any order.
 func (m *mailer) arrived(want ...string) {
 	m.t.Helper()
 	var got []string
@@ -167,7 +171,7 @@ func (m *mailer) arrived(want ...string) {
 	}
 }
 
-// ready wants the service to say that it can serve, or why not.
+// ready requires that the service reports that it is ready, or the reason why not.
 func (m *mailer) ready(trouble string) {
 	m.t.Helper()
 	if trouble == "" {
@@ -177,7 +181,7 @@ func (m *mailer) ready(trouble string) {
 	m.app.Anonymous().Get("/readyz").Fails(503, "unavailable", trouble)
 }
 
-// suppressed gives the addresses that nothing is sent to, with the reasons.
+// suppressed returns the suppressed addresses with their reasons.
 func (m *mailer) suppressed() (all []string) {
 	m.t.Helper()
 	res := m.Read.Post("/v1/suppressions/list", `{"page_size": 500}`).Is(200)
@@ -188,7 +192,7 @@ func (m *mailer) suppressed() (all []string) {
 	return all
 }
 
-// counted wants the stats of a campaign to count the messages that the outbox has.
+// counted requires that the statistics of a campaign equal the messages in the outbox.
 func (m *mailer) counted(campaign string) {
 	m.t.Helper()
 	of := map[string]int{}
@@ -203,7 +207,7 @@ func (m *mailer) counted(campaign string) {
 	}
 }
 
-// sound wants what is stored to agree with itself.
+// sound requires that the stored data is consistent.
 func (m *mailer) sound() {
 	m.t.Helper()
 	soundSets(m.t, m.app, m.Org)

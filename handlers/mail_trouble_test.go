@@ -29,7 +29,7 @@ const (
 	mailSecret = "correct-horse"
 )
 
-// answering is a mail server's answer at one stage.
+// answering returns a function that chooses the reply of a mail server at one stage.
 func answering(at, answer string) func(string, string) string {
 	return func(stage, _ string) string {
 		if stage == at {
@@ -39,7 +39,7 @@ func answering(at, answer string) func(string, string) string {
 	}
 }
 
-// mailTrouble is something that keeps all mail from being sent.
+// mailTrouble is a problem that prevents all messages from being sent.
 type mailTrouble struct {
 	name    string
 	breaks  func(*mailer)
@@ -69,8 +69,9 @@ func mailTroubles(t *testing.T, right, wrong *tls.Config) []mailTrouble {
 	}
 }
 
-// TestMailTrouble: while no message can be sent none fails; sending holds for longer and longer, the service says so, and when it can
-// be sent again everything is, once.
+// TestMailTrouble checks that no message fails while none can be sent. The delays between attempts
+// increase, the service reports the problem, and every message is sent exactly once when sending
+// works again.
 func TestMailTrouble(t *testing.T) {
 	web := httptest.NewUnstartedServer(nil)
 	web.StartTLS()
@@ -90,7 +91,7 @@ func TestMailTrouble(t *testing.T) {
 	}
 }
 
-// encrypts makes the service send over STARTTLS, and trust the roots.
+// encrypts makes the service send over STARTTLS and trust the roots.
 func (m *mailer) encrypts(roots *x509.CertPool) {
 	m.t.Helper()
 	s := mail.NewSMTP(mail.Options{Host: m.server.Addr.IP.String(), Port: m.server.Addr.Port, Username: "ada", Password: mailSecret, RootCAs: roots})
@@ -98,7 +99,7 @@ func (m *mailer) encrypts(roots *x509.CertPool) {
 	m.app.Sequences.Options.Transport = func(uuid.UUID) engine.Transport { return s }
 }
 
-// selfMade is a certificate that nobody trusts.
+// selfMade returns a certificate that is not trusted.
 func selfMade(t *testing.T) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -113,7 +114,7 @@ func selfMade(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
-// holds goes through a trouble from its beginning to its end.
+// holds tests a problem from its beginning to its end.
 func (m *mailer) holds(c mailTrouble) {
 	m.t.Helper()
 	const all = 20
@@ -179,7 +180,8 @@ func (m *mailer) holds(c mailTrouble) {
 	m.sound()
 }
 
-// tellsOf wants the service to say which trouble there is, in nobody's words: that of everybody keeps it from being ready.
+// tellsOf requires that the service reports the problem without quoting the server. A problem of
+// all senders makes the service unready.
 func (m *mailer) tellsOf(c mailTrouble) {
 	m.t.Helper()
 	if c.sender {
@@ -194,7 +196,7 @@ func (m *mailer) tellsOf(c mailTrouble) {
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 1, "prospector_mail_senders_held": 0})
 }
 
-// heldAlone wants so many senders to be held while the service is ready.
+// heldAlone requires that the service is ready while so many senders are paused.
 func (m *mailer) heldAlone(senders int) {
 	m.t.Helper()
 	want := `{"status": "ok"}`
@@ -205,8 +207,8 @@ func (m *mailer) heldAlone(senders int) {
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 0, "prospector_mail_senders_held": float64(senders)})
 }
 
-// TestMailTroubleOfSender: a sender whom the server does not take keeps neither the others from sending nor the service from being ready,
-// and what the server says of it is told to nobody but those who may know.
+// TestMailTroubleOfSender checks that a rejected sender affects neither other senders nor
+// readiness, and that the reply of the server is shown only to those who may see it.
 func TestMailTroubleOfSender(t *testing.T) {
 	m := newMailer(t)
 	eve := m.Admin.Post("/v1/users", `{"email": "eve@acme.example"}`).Is(201).ID()
@@ -233,8 +235,8 @@ func TestMailTroubleOfSender(t *testing.T) {
 	m.heldAlone(0)
 }
 
-// TestMailTroubleForgotten: that mail could not be sent keeps the service from being ready for as long as something waits to be, and for
-// minutes after that.
+// TestMailTroubleForgotten checks that the service is unready as long as messages wait because of a
+// problem, and a few minutes longer.
 func TestMailTroubleForgotten(t *testing.T) {
 	m := newMailer(t)
 	m.server.Down()
@@ -253,7 +255,8 @@ func TestMailTroubleForgotten(t *testing.T) {
 	m.ready("")
 }
 
-// TestMailTroubleAgain: a trouble after the end of another is held as if it were the first.
+// TestMailTroubleAgain checks that a new problem after the end of another starts with the shortest
+// delay.
 func TestMailTroubleAgain(t *testing.T) {
 	m := newMailer(t)
 	campaign := m.sends(oneMail, "")
@@ -273,7 +276,8 @@ func TestMailTroubleAgain(t *testing.T) {
 	}
 }
 
-// TestMailTroubleOverWindow: what is held until the sending window has closed goes out when it opens, also after a restart.
+// TestMailTroubleOverWindow checks that messages that were delayed past the end of the sending
+// window are sent when it opens again, also after a restart.
 func TestMailTroubleOverWindow(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarted %t", restarted), func(t *testing.T) {

@@ -69,7 +69,7 @@ func TestBadMeetings(t *testing.T) {
 	})
 }
 
-// A meeting does not end before it starts, whichever of both is changed.
+// TestMeetingTimes checks that a meeting cannot end before it starts, whichever time changes.
 func TestMeetingTimes(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

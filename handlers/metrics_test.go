@@ -18,7 +18,7 @@ import (
 	"prospector/store"
 )
 
-// sample is one reading of the metrics: each by its name and labels, as Prometheus writes them.
+// sample is one reading of the metrics: their values by name and labels, as Prometheus writes them.
 type sample map[string]float64
 
 func scrape(t *testing.T, app *apptest.App) sample {
@@ -38,7 +38,7 @@ func scrape(t *testing.T, app *apptest.App) sample {
 	return s
 }
 
-// has wants the values of some metrics.
+// has requires the values of some metrics.
 func (s sample) has(t *testing.T, want sample) {
 	t.Helper()
 	for name, v := range want {
@@ -48,7 +48,7 @@ func (s sample) has(t *testing.T, want sample) {
 	}
 }
 
-// since is by how much each of the metrics went up.
+// since returns how much each of the metrics has increased.
 func (s sample) since(before sample) sample {
 	up := sample{}
 	for name, v := range s {
@@ -61,7 +61,8 @@ func requests(operation string, status int) string {
 	return fmt.Sprintf(`prospector_http_request_duration_seconds_count{operation="%s",status="%d"}`, operation, status)
 }
 
-// The names, units and help are as Prometheus wants them, and the text has nothing of an organization in it.
+// TestMetricsAreWellFormed checks names, units and help texts against the Prometheus conventions,
+// and that the metrics contain no data of organizations.
 func TestMetricsAreWellFormed(t *testing.T) {
 	app := apptest.New(t, limited(5))
 	org := app.Org("Umbrella")
@@ -143,7 +144,8 @@ func TestMetricsOfRequests(t *testing.T) {
 	}
 }
 
-// TestMetricsOfJobs has a clean-up of many records, which is due at once, and a job that is due later.
+// TestMetricsOfJobs has a cleanup of many records, which is due immediately, and a job that is due
+// later.
 func TestMetricsOfJobs(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -186,7 +188,8 @@ func TestMetricsOfJobs(t *testing.T) {
 	jobs(1, 0, 0, 1, 1)
 }
 
-// TestMetricsOfTheIndex writes until it has seen an index behind, which it is for a moment after every write.
+// TestMetricsOfTheIndex writes until it has observed an index that is behind, which is the case
+// briefly after every write.
 func TestMetricsOfTheIndex(t *testing.T) {
 	app := apptest.New(t)
 	org := indexed(t, app, 2500)
@@ -226,7 +229,8 @@ func TestMetricsOfTheIndex(t *testing.T) {
 	scrape(t, app).since(settled).has(t, sample{"prospector_index_builds_total": 1, "prospector_index_damaged_total": 0})
 }
 
-// Metrics that have an address of their own are nowhere else, and nothing else is there.
+// TestMetricsElsewhere checks that metrics with a separate address are served only there, and that
+// nothing else is.
 func TestMetricsElsewhere(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.MetricsAddr = "127.0.0.1:0" })
 	app.Anonymous().Get("/metrics").Fails(404, "not_found", "")

@@ -15,7 +15,8 @@ import (
 	"prospector/internal/catalog"
 )
 
-// TestDocumentForm holds the API document against what linters and code generators ask of its form.
+// TestDocumentForm checks the form of the API document against the requirements of linters and code
+// generators.
 func TestDocumentForm(t *testing.T) {
 	type item = map[string]struct {
 		OperationID, Summary, Description string
@@ -88,7 +89,7 @@ func TestDocumentForm(t *testing.T) {
 	}
 }
 
-// readDocument reads what into has a place for, and gives the document as it is.
+// readDocument decodes the API document into the given value, and returns its raw JSON.
 func readDocument(t *testing.T, into any) string {
 	t.Helper()
 	raw := apptest.New(t).Anonymous().Get("/openapi.json").Is(200).Body
@@ -118,7 +119,8 @@ func TestDocumentReferences(t *testing.T) {
 	}
 }
 
-// TestCustomNames holds the inputs that take custom fields to the names they take: to code generators they are open.
+// TestCustomNames checks which names of custom fields the inputs accept. For code generators these
+// inputs are open.
 func TestCustomNames(t *testing.T) {
 	var doc struct {
 		Components struct {
@@ -156,8 +158,8 @@ func TestCustomNames(t *testing.T) {
 	}
 }
 
-// eventSchemas are the schemas of what is sent for each trigger, with nothing allowed in them that they do not name. It holds the
-// examples against them, and against those that the service answers.
+// eventSchemas returns the strict schema of the event of each trigger. It validates the examples
+// against them, and against those that the service returns.
 func eventSchemas(t *testing.T, app *apptest.App, org *apptest.Org) map[string]*jsonschema.Schema {
 	t.Helper()
 	var doc struct {
@@ -219,7 +221,7 @@ func conforms(t *testing.T, schema *jsonschema.Schema, text string) {
 	}
 }
 
-// TestDocumentEvents holds what subscribers are sent against the document.
+// TestDocumentEvents validates delivered events against the document.
 func TestDocumentEvents(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

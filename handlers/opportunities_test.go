@@ -48,7 +48,8 @@ func TestOpportunity(t *testing.T) {
 	org.Read.Get(path).Fails(404, "not_found", "Resource not found")
 }
 
-// TestBadOpportunities holds each rule against create and update: refused by name, and nothing changed.
+// TestBadOpportunities checks the validation of each field on create and update. Invalid values are
+// reported by field, and nothing changes.
 func TestBadOpportunities(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
@@ -90,11 +91,11 @@ func TestBadOpportunities(t *testing.T) {
 	org.Write.Patch("/v1/opportunities/"+id, fmt.Sprintf(`{"amount": 9007199254740992, "notes": %q, "name": %q}`, strings.Repeat("ü", 100_000), strings.Repeat("ü", 10_000))).Is(200)
 }
 
-// refusal is a value that a field cannot have.
+// refusal is an invalid value of a field.
 type refusal struct{ field, value, message string }
 
-// refused wants each of them, and any change of a read-only field, refused at creation and in a PATCH, by name and with
-// nothing changed.
+// refused requires that each invalid value, and any change of a read-only field, is refused on
+// create and on update, with the name of the field and without changing anything.
 func refused(t *testing.T, org *apptest.Org, entity, account, id string, refusals []refusal) {
 	t.Helper()
 	path := "/v1/" + entity

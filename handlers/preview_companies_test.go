@@ -14,7 +14,8 @@ import (
 	"prospector/internal/shape"
 )
 
-// TestPreviewOrder is in which order companies come, and where they are cut: the first step of the selection.
+// TestPreviewOrder checks the first step of the selection: the order of the companies and where it
+// is cut off.
 func TestPreviewOrder(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -57,7 +58,8 @@ func TestPreviewOrder(t *testing.T) {
 	selects(t, org, cases)
 }
 
-// TestPreviewMatch is which companies match: views, filters and words from everywhere, all of them.
+// TestPreviewMatch checks which companies match: all views, filters and search words apply
+// together.
 func TestPreviewMatch(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -167,7 +169,8 @@ func TestPreviewMatch(t *testing.T) {
 	sameTexts(t, "a view that changed", addUp(t, org, id), "c1", "c4", "d2")
 }
 
-// TestPreviewKnown is the second and third step: duplicates, companies that are Accounts, and suppressed ones.
+// TestPreviewKnown checks the second and third step: duplicates, companies that are already
+// Accounts, and suppressed ones.
 func TestPreviewKnown(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")

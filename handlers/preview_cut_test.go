@@ -15,8 +15,8 @@ import (
 	"prospector/internal/apptest"
 )
 
-// cutAt is a context that does something when the writes under it have come to a number: the store asks each whether it still wants
-// to be done.
+// cutAt is a context that calls a function before the n-th write. The store checks the context of
+// each write.
 type cutAt struct {
 	context.Context
 	left atomic.Int64
@@ -36,7 +36,8 @@ func (c *cutAt) Err() error {
 	return c.Context.Err()
 }
 
-// disturbed is a service with a market of which a Preview takes several chunks, and an organization that asks for it.
+// disturbed is a service with a market whose Preview takes several chunks, and an organization that
+// requests it.
 type disturbed struct {
 	*apptest.App
 	t   *testing.T
@@ -54,7 +55,7 @@ func newDisturbed(t *testing.T) *disturbed {
 	return d
 }
 
-// ask asks for a Preview.
+// ask requests a Preview.
 func (d *disturbed) ask(fields map[string]any) *refPreview {
 	d.t.Helper()
 	request := map[string]any{"request_id": uuid.NewString(), "company_filters": map[string]any{}}
@@ -69,7 +70,8 @@ func (d *disturbed) ask(fields map[string]any) *refPreview {
 	return p
 }
 
-// workUntil works until the writes have come to a number, and is stopped there. It tells whether there was nothing to do any more.
+// workUntil runs jobs until the n-th write, which is interrupted. It reports whether nothing was
+// left to do.
 func (d *disturbed) workUntil(write int) (done bool) {
 	ctx, stop := context.WithCancel(d.t.Context())
 	defer stop()
@@ -77,7 +79,8 @@ func (d *disturbed) workUntil(write int) (done bool) {
 	return ctx.Err() == nil
 }
 
-// goOn ends work that was stopped at a write, after a restart, or after another stop, or at once.
+// goOn finishes work that was interrupted at a write: after a restart, after another interruption,
+// or directly.
 func (d *disturbed) goOn(write int) {
 	d.t.Helper()
 	switch write % 3 {
@@ -89,14 +92,14 @@ func (d *disturbed) goOn(write int) {
 	d.Work()
 }
 
-// status is that of a Preview, and why it failed.
+// status returns the status of a Preview and the reason of a failure.
 func (p *refPreview) status() string {
 	p.t.Helper()
 	data := p.data(p.org.Read, "GET", p.path, nil, 200)
 	return strings.TrimSuffix(fmt.Sprintf("%v %v", data["status"], data["failure_reason"]), " <nil>")
 }
 
-// hasPartsOf wants members in the store for these Previews alone.
+// hasPartsOf requires that the store contains members of exactly these Previews.
 func (d *disturbed) hasPartsOf(previews ...*refPreview) {
 	d.t.Helper()
 	want, got := []string{}, []string{}
@@ -118,8 +121,8 @@ func (d *disturbed) hasPartsOf(previews ...*refPreview) {
 	}
 }
 
-// TestPreviewCut stops a preparation at each of its writes, once or again and again, with and without a restart: the Preview ends as
-// one that was left alone.
+// TestPreviewCut interrupts a preparation at each of its writes, once or repeatedly, with and
+// without a restart. The Preview ends like an uninterrupted one.
 func TestPreviewCut(t *testing.T) {
 	t.Parallel()
 	d := newDisturbed(t)
@@ -161,7 +164,8 @@ func TestPreviewCut(t *testing.T) {
 	d.sound()
 }
 
-// TestPreviewShrinks: a preparation that is begun again, and finds less than before, leaves nothing of what it had found.
+// TestPreviewShrinks checks that a preparation that starts over and finds fewer members leaves
+// nothing of the earlier result.
 func TestPreviewShrinks(t *testing.T) {
 	t.Parallel()
 	d := newDisturbed(t)
@@ -187,7 +191,8 @@ func TestPreviewShrinks(t *testing.T) {
 	d.sound()
 }
 
-// sound wants the store to be well, and no members of what is not READY.
+// sound requires that the store is consistent, and that it contains no members of Previews that are
+// not READY.
 func (d *disturbed) sound() {
 	d.t.Helper()
 	var listed struct {
@@ -212,8 +217,8 @@ func (d *disturbed) sound() {
 	}
 }
 
-// TestPreviewDisturbed takes away what a Preview needs, or the Preview, while it is prepared: between two of its writes, and while
-// they go on.
+// TestPreviewDisturbed deletes the records that a Preview needs, or the Preview itself, during its
+// preparation: between two writes and concurrently with them.
 func TestPreviewDisturbed(t *testing.T) {
 	t.Parallel()
 	d := newDisturbed(t)
@@ -304,7 +309,7 @@ func TestPreviewDisturbed(t *testing.T) {
 	d.sound()
 }
 
-// hasNothing wants a Preview that did not become READY to show nothing of what was prepared.
+// hasNothing requires that a Preview that did not become READY shows nothing of its preparation.
 func (p *refPreview) hasNothing(what string) {
 	p.t.Helper()
 	data := p.data(p.org.Read, "GET", p.path, nil, 200)

@@ -11,7 +11,7 @@ import (
 	"prospector/internal/catalog"
 )
 
-// exclusion is what an exclusion did, in short: how many companies and contacts, then the four lists.
+// exclusion summarizes an exclusion: the numbers of companies and contacts, then the four lists.
 func exclusion(t *testing.T, res *apptest.Response) string {
 	t.Helper()
 	list := func(name string) string {
@@ -143,12 +143,13 @@ func TestPreviewExclude(t *testing.T) {
 	}
 }
 
-// accept accepts the Import of a Preview and gives its id.
+// accept accepts the Import of a Preview and returns its id.
 func accept(org *apptest.Org, preview string) string {
 	return org.Write.Post(previewPath+"/"+preview+"/import", nil).Is(202).Text("data.operation_id")
 }
 
-// TestPreviewFixed refuses exclusions from a Preview that is not READY, or whose Import was accepted.
+// TestPreviewFixed checks that members cannot be excluded from a Preview that is not READY or whose
+// Import was accepted.
 func TestPreviewFixed(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -173,7 +174,8 @@ func TestPreviewFixed(t *testing.T) {
 	sameTexts(t, "an accepted Preview", addUp(t, org, ready), "c1")
 }
 
-// TestPreviewExcludeAtOnce removes the same and others at once: each member is removed by one request.
+// TestPreviewExcludeAtOnce excludes the same and different members concurrently. Each member is
+// excluded by exactly one request.
 func TestPreviewExcludeAtOnce(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -17,7 +17,8 @@ import (
 	"prospector/internal/service"
 )
 
-// statusOf is the status of a Preview and, when it failed, why. One that is not READY must have nothing that only a READY one has.
+// statusOf returns the status of a Preview and the reason of a failure. Only a READY Preview may
+// have results.
 func statusOf(t *testing.T, o *apptest.Org, id string) string {
 	t.Helper()
 	res := o.Read.Get(previewPath + "/" + id).Is(200)
@@ -154,7 +155,7 @@ func TestPreviewRetention(t *testing.T) {
 	}
 }
 
-// TestPreviewFailed is why a preparation cannot go on.
+// TestPreviewFailed checks the reasons why a preparation can fail.
 func TestPreviewFailed(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -202,7 +203,8 @@ func TestPreviewFailed(t *testing.T) {
 	}
 }
 
-// TestPreviewDamaged cannot read a part of the catalogue: it is tried three times, and then given up.
+// TestPreviewDamaged checks that a preparation that cannot read a part of the catalog fails after
+// three attempts.
 func TestPreviewDamaged(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -341,7 +343,7 @@ func TestPreviewList(t *testing.T) {
 	}
 }
 
-// TestPreviewIsolation names what another organization has.
+// TestPreviewIsolation refers to records of another organization.
 func TestPreviewIsolation(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")

@@ -12,7 +12,8 @@ import (
 	"prospector/internal/shape"
 )
 
-// manyMembers is a Preview in which every filter of the listing has something to tell apart, in several words of the bitmaps.
+// manyMembers returns a Preview that distinguishes all filters of its members, and whose bitmaps
+// have several words.
 func manyMembers(t *testing.T) (app *apptest.App, org *apptest.Org, id string) {
 	app = apptest.New(t)
 	org = app.Org("Acme")
@@ -144,7 +145,7 @@ func TestPreviewMembers(t *testing.T) {
 	}
 }
 
-// TestPreviewLarge has more members than one piece of a bitmap, nearly all of one company.
+// TestPreviewLarge has more members than fit into one part of a bitmap, nearly all of one company.
 func TestPreviewLarge(t *testing.T) {
 	t.Parallel()
 	if raceDetector { // it is one Preview, and the detector makes it ten times as slow

@@ -13,7 +13,7 @@ import (
 	"prospector/store"
 )
 
-// TestPreviewTitles is which people match: the first part of the fourth step.
+// TestPreviewTitles checks the first part of the fourth step: which people match.
 func TestPreviewTitles(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -84,7 +84,8 @@ func TestPreviewTitles(t *testing.T) {
 	selects(t, org, cases)
 }
 
-// TestPreviewPeople is the rest of the fourth step, and the fifth: duplicates, Contacts, suppressed people, and companies without any.
+// TestPreviewPeople checks the rest of the fourth step and the fifth: duplicates, Contacts,
+// suppressed people, and companies without people.
 func TestPreviewPeople(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -169,7 +170,8 @@ func TestPreviewPeople(t *testing.T) {
 	t.Run("Qualifier", func(t *testing.T) { unresearched(t, app, org, titled) })
 }
 
-// TestPreviewOrigin has Accounts and Contacts that were made from the catalogue, and look otherwise now: they are existing all the same.
+// TestPreviewOrigin checks that Accounts and Contacts that were imported from the catalog count as
+// existing, even if they have changed since.
 func TestPreviewOrigin(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -203,7 +205,8 @@ func TestPreviewOrigin(t *testing.T) {
 	sameTexts(t, "both deleted", selectedRows(t, org, `{}`), want...)
 }
 
-// fromCatalog gives an organization Accounts and Contacts that were made from these rows of the catalogue and are called otherwise.
+// fromCatalog creates Accounts and Contacts that were imported from these rows of the catalog and
+// have other names.
 func fromCatalog(t *testing.T, app *apptest.App, org *apptest.Org, companies, people []string) (accounts, contacts []string) {
 	t.Helper()
 	err := app.Store.Update(t.Context(), org.ID, store.Actor{}, func(tx *store.Tx) error {
@@ -229,7 +232,7 @@ func fromCatalog(t *testing.T, app *apptest.App, org *apptest.Org, companies, pe
 	return accounts, contacts
 }
 
-// TestPreviewOddTexts has texts that JSON writes otherwise than they are.
+// TestPreviewOddTexts has text that JSON must escape.
 func TestPreviewOddTexts(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -250,7 +253,7 @@ func TestPreviewOddTexts(t *testing.T) {
 	sameTexts(t, "after it", addUp(t, org, id), company+"+ EXCLUDED_BY_USER", company+"/"+person+" EXCLUDED_BY_USER", company+"/p2 duplicate")
 }
 
-// unresearched is the sixth step while there is nobody who could be asked: what would have been kept fails.
+// unresearched checks the sixth step without a research provider: all remaining companies fail.
 func unresearched(t *testing.T, app *apptest.App, org *apptest.Org, rows []string) {
 	signal := newField(org, "accounts", "fit", "boolean", `, "label": "A fit", "ai": {"question": "Does it fit?"}`)
 	const flags = `"exclude_companies_without_titles": true, "contact_filters": {"exclude_keywords": ["intern"]}, `

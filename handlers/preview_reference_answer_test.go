@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// answer is the member as it must be answered, but for its id.
+// answer returns the expected JSON of the member, without its id.
 func (m *refMember) answer() map[string]any {
 	orNull := func(s string) any {
 		if s == "" {
@@ -34,7 +34,7 @@ func (m *refMember) answer() map[string]any {
 	}
 }
 
-// answers are the members that a query asks for, as they must be answered.
+// answers returns the expected JSON of the members that a query matches.
 func (s *refSelection) answers(query map[string]string) []map[string]any {
 	found := []map[string]any{}
 	for _, m := range s.members {
@@ -94,7 +94,7 @@ func (c refCounts) result() map[string]any {
 		"duplicate_source_rows": c.duplicates, "exclusions": c.exclusions}
 }
 
-// counts are result, totals and contacts_by_account as they must be answered.
+// counts returns the expected result, totals and contacts_by_account.
 func (s *refSelection) counts() map[string]any {
 	companies, people := s.count(false), s.count(true)
 	byAccount := map[bool]map[string]int{}
@@ -124,13 +124,13 @@ func (s *refSelection) counts() map[string]any {
 	}
 }
 
-// refExclusion is what a request removed and what it could not.
+// refExclusion is the expected outcome of an exclusion.
 type refExclusion struct {
 	companies, people                             int
 	already, unknownIDs, unknownWebsites, without map[string]bool
 }
 
-// exclude removes members. Websites are given as the caller writes them, beside their domains.
+// exclude excludes members. Websites are given as the caller writes them and as domains.
 func (s *refSelection) exclude(companyIDs, personIDs, memberIDs []string, websites map[string]string) refExclusion {
 	x := refExclusion{already: map[string]bool{}, unknownIDs: map[string]bool{}, unknownWebsites: map[string]bool{}, without: map[string]bool{}}
 	var remove []*refMember

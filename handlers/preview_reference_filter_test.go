@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// refRow is a company or a person of the catalogue, as its list shows it: nil where it has no value.
+// refRow is a company or a person of the catalog as it is listed: nil where it has no value.
 type refRow map[string]any
 
 func (r refRow) text(field string) string {
@@ -23,10 +23,10 @@ var (
 	refSearched   = []string{"name", "description", "industry", "sub_industry", "keywords", "technologies", "website", "country", "location"}
 )
 
-// refLower is a text without case.
+// refLower returns a text in lower case.
 func refLower(s string) string { return strings.Map(unicode.ToLower, s) }
 
-// refWords are the runs of letters and digits, without case.
+// refWords returns the words of a text, consisting of letters and digits, in lower case.
 func refWords(s string) []string {
 	return strings.FieldsFunc(refLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
@@ -38,7 +38,7 @@ func refList(value any) []any {
 	return []any{value}
 }
 
-// refMatch decides a filter tree.
+// refMatch evaluates a filter tree.
 func refMatch(filter any, row refRow) bool {
 	node, _ := filter.(map[string]any)
 	inner, isTree := node["filters"].([]any)
@@ -93,7 +93,7 @@ func refRule(row refRow, field, condition string, value any) bool {
 	return !all
 }
 
-// refFinds tells whether each word of a search begins some word of the company.
+// refFinds reports whether each search word is the beginning of a word of the company.
 func refFinds(search string, row refRow) bool {
 	var has []string
 	for _, field := range refSearched {
@@ -112,13 +112,13 @@ func refFinds(search string, row refRow) bool {
 	return true
 }
 
-// refKey is one key of an order.
+// refKey is one key of a sort order.
 type refKey struct {
 	field string
 	desc  bool
 }
 
-// refOrder reads the grouping and sorting rules of a search input.
+// refOrder reads the grouping and sorting rules of a request.
 func refOrder(search map[string]any) (keys []refKey) {
 	rules, _ := search["sorting_rules"].([]any)
 	for _, rule := range rules {
@@ -139,7 +139,7 @@ func refOrder(search map[string]any) (keys []refKey) {
 	return append(keys, refKey{"id", keys[len(keys)-1].desc})
 }
 
-// refCompare orders two companies: no value comes last both ways.
+// refCompare compares two companies. A missing value comes last in both directions.
 func refCompare(keys []refKey, a, b refRow) int {
 	for _, k := range keys {
 		x, y := a[k.field], b[k.field]
@@ -168,5 +168,5 @@ func refCompare(keys []refKey, a, b refRow) int {
 	return 0
 }
 
-// refByText orders texts by their code points without case.
+// refByText compares texts by their code points, ignoring case.
 func refByText(a, b string) int { return cmp.Compare(refLower(a), refLower(b)) }

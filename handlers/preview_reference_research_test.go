@@ -21,7 +21,7 @@ type refSignal struct {
 	isDown                 bool // nobody can be reached who would answer it
 }
 
-// refSaid is what is said about a company.
+// refSaid is the answer of the researcher about a company.
 type refSaid struct {
 	answer               any
 	isWrong              bool   // it is of no type that the field can hold
@@ -31,7 +31,7 @@ type refSaid struct {
 
 var refAllowed = map[string][]string{"enum": refLands, "multi_select": refWordLists}
 
-// signals gives an organization a field of each type, and one that nobody answers.
+// signals creates a field of each type in an organization, and one that is never answered.
 func (w *refWorld) signals(o *apptest.Org) map[string]*refSignal {
 	signals := map[string]*refSignal{}
 	for i, dataType := range []string{"boolean", "number", "text", "enum", "multi_select", "date", "boolean"} {
@@ -46,7 +46,7 @@ func (w *refWorld) signals(o *apptest.Org) map[string]*refSignal {
 	return signals
 }
 
-// rule is a rule for the answers of a field.
+// qualifierRule returns a rule for the answers of a field.
 func (w *refWorld) qualifierRule(s *refSignal) map[string]any {
 	rule := map[string]any{}
 	if w.chance(2) {
@@ -74,7 +74,7 @@ func (w *refWorld) qualifierRule(s *refSignal) map[string]any {
 	return rule
 }
 
-// said is what is said about a company, from its row alone.
+// said returns the answer about a company, which depends only on its row.
 func (s *refSignal) said(row refRow) refSaid {
 	h := fnv.New32a()
 	h.Write([]byte(s.question + row.text("id")))
@@ -124,7 +124,8 @@ func (s *refSignal) said(row refRow) refSaid {
 	return r
 }
 
-// verdict is what a rule makes of what is said: nil when that is no answer. It gives the qualification too.
+// verdict applies a rule to an answer. It returns nil if the answer is not valid, and the
+// qualification.
 func (s *refSignal) verdict(row refRow, rule map[string]any) (qualified any, qualification map[string]any) {
 	if s == nil { // there is nobody to ask
 		return nil, map[string]any{"status": "failed", "reason": "provider_not_configured"}
@@ -158,13 +159,13 @@ func (s *refSignal) verdict(row refRow, rule map[string]any) (qualified any, qua
 	return passes, map[string]any{"answer": r.answer, "confidence": r.confidence, "evidence": r.evidence, "source": "script"}
 }
 
-// refAsked counts companies that were to be asked about by what came of it.
+// refAsked counts the researched companies by outcome.
 type refAsked struct {
 	passed, notMatched, failed, unasked int
 	why                                 []string // of those that failed, but for the unanswered
 }
 
-// mostly is why most have failed.
+// mostly returns the most frequent reason of failures.
 func (n *refAsked) mostly() any {
 	most, times := any(nil), 0
 	for why, n := range counted(n.why) {
@@ -175,7 +176,7 @@ func (n *refAsked) mostly() any {
 	return most
 }
 
-// research asks about a company. Its people follow it.
+// research determines the answer about a company. Its people follow it.
 func (s *refSelection) research(c *refMember, signal *refSignal, rule map[string]any) {
 	qualified, qualification := signal.verdict(c.data, rule)
 	switch {
@@ -203,7 +204,7 @@ func (s *refSelection) research(c *refMember, signal *refSignal, rule map[string
 	}
 }
 
-// hasResearch wants research and result.qualifier to be so.
+// hasResearch requires the expected research and result.qualifier.
 func (p *refPreview) hasResearch(what string, data map[string]any) {
 	p.t.Helper()
 	research, qualifier := data["research"].(map[string]any), data["result"].(map[string]any)["qualifier"]
@@ -245,7 +246,7 @@ func (p *refPreview) hasResearch(what string, data map[string]any) {
 		"data_type": signal.dataType, "rule": rule}}, qualifier)
 }
 
-// researcher answers the signals of an organization. What it is asked is held against the world.
+// researcher answers the signals of an organization. It compares the questions with the world.
 func (w *refWorld) researcher(signals map[string]*refSignal, costly bool, wrong func(string)) *scripted {
 	byQuestion, rows := map[string]*refSignal{}, map[string]refRow{}
 	for _, s := range signals {
@@ -275,7 +276,7 @@ func (w *refWorld) researcher(signals map[string]*refSignal, costly bool, wrong 
 	}}
 }
 
-// origins gives an organization Accounts and Contacts that were made from the catalogue, and look otherwise now.
+// origins creates Accounts and Contacts that were imported from the catalog and have changed since.
 func (w *refWorld) origins(t *testing.T, app *apptest.App, o *apptest.Org, crm *refCRM) {
 	t.Helper()
 	pick := func(rows []refRow) (ids []string, has map[string]bool) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// refCRM is what an organization has that decides about members.
+// refCRM contains the records of an organization that affect the selection.
 type refCRM struct {
 	domains, emails, profiles map[string]bool // of its Accounts and Contacts, in the form in which they are compared
 	companies, people         map[string]bool // the source ids of its Accounts and Contacts
@@ -16,7 +16,7 @@ type refCRM struct {
 	signals                   map[string]*refSignal // none when there is nobody to ask
 }
 
-// isSuppressed tells whether a domain or one above it is on the list.
+// isSuppressed reports whether a domain or one of its parents is suppressed.
 func (c *refCRM) isSuppressed(domain string) bool {
 	for rest, more := domain, domain != ""; more; _, rest, more = strings.Cut(rest, ".") {
 		if c.suppressed[rest] {
@@ -48,7 +48,7 @@ func (m *refMember) kept() bool       { return !m.duplicate && m.reason == "" }
 func (m *refMember) importable() bool { return m.kept() && !m.unresearched }
 func (m *refMember) selected() bool   { return m.importable() && !m.removed }
 
-// refSelection is a Preview by the rules.
+// refSelection is a Preview as the reference computes it.
 type refSelection struct {
 	members    []*refMember
 	candidates int // companies that are no duplicates
@@ -57,7 +57,7 @@ type refSelection struct {
 	asked      refAsked
 }
 
-// refSelect makes the selection of a request, step by step.
+// refSelect computes the selection of a request, step by step.
 func refSelect(companies, people []refRow, crm *refCRM, request map[string]any) *refSelection {
 	search, _ := request["search_input"].(map[string]any)
 	s := &refSelection{signals: crm.signals}
@@ -107,7 +107,7 @@ func refSelect(companies, people []refRow, crm *refCRM, request map[string]any) 
 	return s
 }
 
-// refCompanies are the candidates, in their order.
+// refCompanies returns the candidates in order.
 func refCompanies(companies []refRow, crm *refCRM, request, search map[string]any) []refRow {
 	filters := request["company_filters"].(map[string]any)
 	places := []map[string]any{filters, search}
@@ -139,7 +139,8 @@ func refCompanies(companies []refRow, crm *refCRM, request, search map[string]an
 	return rows[:min(most, len(rows))]
 }
 
-// employ adds the people of a company who match. seen is whom the Preview has already, by email and profile.
+// employ adds the matching people of a company. seen contains the people that the Preview already
+// has, by email and profile.
 func (c *refMember) employ(staff []refRow, crm *refCRM, request, search map[string]any, seen map[string]bool) {
 	staff = slices.Clone(staff)
 	slices.SortFunc(staff, func(a, b refRow) int {
@@ -165,7 +166,8 @@ func (c *refMember) employ(staff []refRow, crm *refCRM, request, search map[stri
 	}
 }
 
-// refProfile is a LinkedIn URL without case, scheme, host prefix, query and trailing slash.
+// refProfile normalizes a LinkedIn URL: without case, scheme, host prefix, query and trailing
+// slash.
 func refProfile(url string) string {
 	url, _, _ = strings.Cut(refLower(url), "?")
 	if _, rest, has := strings.Cut(url, "://"); has {
@@ -174,7 +176,7 @@ func refProfile(url string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(url, "www."), "/")
 }
 
-// refWanted tells whether the filters of people match.
+// refWanted reports whether the filters of people match.
 func refWanted(row refRow, request, search map[string]any) bool {
 	f, _ := request["contact_filters"].(map[string]any)
 	title := row.text("title")
@@ -211,7 +213,7 @@ func refWanted(row refRow, request, search map[string]any) bool {
 	return fits != (enrichment["condition"] == "not_contains")
 }
 
-// refPhrase tells whether a title has the words of a keyword, one after the other.
+// refPhrase reports whether a title contains the words of a keyword consecutively.
 func refPhrase(title, keyword string) bool {
 	words, phrase := refWords(title), refWords(keyword)
 	for i := range words {

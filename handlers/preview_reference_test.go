@@ -20,9 +20,10 @@ import (
 	"prospector/internal/service"
 )
 
-// TestPreviewReference holds Previews of random requests over random catalogues against a computation of the same in plain Go: the
-// members, the counts, pages and filters of members, estimates, and all of it after random exclusions. PROSPECTOR_SOAK is the number
-// of catalogues, 3 when it is not set; PROSPECTOR_SEED the first of their seeds.
+// TestPreviewReference compares Previews of random requests over random catalogs with a computation
+// in plain Go: the members, the counts, pages and filters of members, estimates, and all of it
+// after random exclusions. PROSPECTOR_SOAK is the number of catalogs, 3 by default. PROSPECTOR_SEED
+// is the first seed.
 func TestPreviewReference(t *testing.T) {
 	worlds, first := 3, 1
 	for name, n := range map[string]*int{"PROSPECTOR_SOAK": &worlds, "PROSPECTOR_SEED": &first} {
@@ -49,7 +50,7 @@ func TestPreviewReference(t *testing.T) {
 	}
 }
 
-// refRun asks each of two organizations for Previews of a world.
+// refRun requests Previews of a world for two organizations.
 func refRun(t *testing.T, w *refWorld, requests int) {
 	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = 8 })
 	w.load(app)
@@ -98,7 +99,7 @@ func refRun(t *testing.T, w *refWorld, requests int) {
 	}
 }
 
-// refPreview is a Preview and what it must be.
+// refPreview is a Preview with its expected content.
 type refPreview struct {
 	*refSelection
 	t       *testing.T
@@ -108,7 +109,7 @@ type refPreview struct {
 	path    string
 }
 
-// is wants two values to be the same as JSON.
+// is requires that two values are equal as JSON.
 func (p *refPreview) is(what string, want, got any) {
 	p.t.Helper()
 	if diff := apptest.Diff(refJSON(want), refJSON(got)); diff != "" {
@@ -116,7 +117,8 @@ func (p *refPreview) is(what string, want, got any) {
 	}
 }
 
-// data is what a request is answered. One in thirty is held against the API document, which takes longer than answering.
+// data returns the data of a response. Only one in thirty responses is validated against the API
+// document, because that takes longer than the request.
 func (p *refPreview) data(c apptest.Client, method, path string, body any, status int) map[string]any {
 	p.t.Helper()
 	if p.w.chance(30) {
@@ -143,7 +145,7 @@ func (p *refPreview) data(c apptest.Client, method, path string, body any, statu
 	return answer.Data
 }
 
-// hasMembers wants members to be so, whatever their ids.
+// hasMembers requires these members, ignoring their ids.
 func (p *refPreview) hasMembers(what string, want []map[string]any, got []any) {
 	p.t.Helper()
 	p.is(what, len(want), len(got))
@@ -176,7 +178,7 @@ func (p *refPreview) estimated() {
 	}}, p.data(p.org.Read, "POST", previewPath+"/estimate", p.request, 200))
 }
 
-// counted holds the counts of a Preview against the reference, and against each other.
+// counted compares the counts of a Preview with the reference, and with each other.
 func (p *refPreview) counted(what string, data map[string]any) {
 	p.t.Helper()
 	if data["status"] != "READY" {
@@ -201,7 +203,8 @@ func (p *refPreview) counted(what string, data map[string]any) {
 	p.hasResearch(what, data)
 }
 
-// same wants the Preview to be as the reference has it: the counts, all members by pages of some size, and some filters.
+// same requires that the Preview equals the reference: the counts, all members in pages of some
+// size, and some filters.
 func (p *refPreview) same() {
 	p.t.Helper()
 	size := min(500, len(p.members)/20+1+p.w.IntN(100)) // not too many pages
@@ -235,7 +238,7 @@ func (p *refPreview) page(page, size, total int) map[string]any {
 	return map[string]any{"current_page": page, "page_size": size, "total_pages": (total + size - 1) / size, "total_count": total}
 }
 
-// filtered looks at a page of some of the members.
+// filtered compares a page of filtered members.
 func (p *refPreview) filtered() {
 	p.t.Helper()
 	query, values := map[string]string{}, url.Values{}
@@ -262,7 +265,7 @@ func (p *refPreview) filtered() {
 	p.is(what, map[string]any{"preview_id": "<id>", "members": "<any>", "pagination_meta": p.page(page, size, len(want))}, data)
 }
 
-// prune excludes some members, by names that are known, unknown, given twice or of what is excluded already.
+// prune excludes some members by identifiers that are known, unknown, repeated or already excluded.
 func (p *refPreview) prune() {
 	p.t.Helper()
 	w, most := p.w, 6

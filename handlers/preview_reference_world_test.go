@@ -12,7 +12,7 @@ import (
 	"prospector/internal/catalog"
 )
 
-// refWorld is a catalogue made at random, of few distinct values, so that every rule has something to bite.
+// refWorld is a random catalog with few distinct values, so that every rule has an effect.
 type refWorld struct {
 	*rand.Rand
 	companies, people []refRow
@@ -74,7 +74,8 @@ func (w *refWorld) chance(oneIn int) bool           { return w.IntN(oneIn) == 0 
 func (w *refWorld) mixed(s string) string           { return []string{s, strings.ToUpper(s)}[w.IntN(2)] }
 func (w *refWorld) someOf(n int, list []string) any { return w.list(1+w.IntN(n), list) }
 
-// email is an address in some case; there are as many as profiles, so that people are tied to each other by both.
+// email returns an address in random case. There are as many addresses as profiles, so that people
+// share both.
 func (w *refWorld) email() string {
 	i := w.IntN(len(w.slugs))
 	return w.mixed("p"+w.slugs[i]) + "@" + w.mixed(w.domains[i%len(w.domains)])
@@ -87,7 +88,7 @@ func (w *refWorld) maybe(v any) any {
 	return v
 }
 
-// some is a list of up to two of the words, each once.
+// some returns a list of up to two distinct words.
 func (w *refWorld) some(words []string) any {
 	i, n := w.IntN(len(words)-1), w.IntN(3)
 	list := []any{}
@@ -105,12 +106,13 @@ func (w *refWorld) list(n int, of []string) []any {
 	return list
 }
 
-// profile is a LinkedIn URL in one of the ways in which it may be written.
+// profile returns a LinkedIn URL in one of its spellings.
 func (w *refWorld) profile() string {
 	return fmt.Sprintf(w.pick([]string{"https://www.linkedin.com/in/%s/", "http://linkedin.com/in/%s?a=B", "LinkedIn.com/IN/%s", "www.linkedin.com/in/%s"}), w.pick(w.slugs))
 }
 
-// id is an id that is not taken; their order without case is not that with it, nor that of numbers.
+// id returns an unused id. The order of ids differs with and without case, and from the order of
+// numbers.
 func (w *refWorld) id(taken map[string]bool, n int) string {
 	for {
 		id := fmt.Sprintf(w.pick([]string{"%d", "B%d", "a%d", "A%d", "é%d", "a %d"}), w.IntN(n))
@@ -121,7 +123,7 @@ func (w *refWorld) id(taken map[string]bool, n int) string {
 	}
 }
 
-// load puts the world into the catalogue.
+// load inserts the world into the catalog.
 func (w *refWorld) load(app *apptest.App) {
 	var companies []catalog.Company
 	var people []catalog.Person
@@ -140,7 +142,7 @@ func refRecode(from, to any) {
 	}
 }
 
-// crm gives an organization Accounts, Contacts, suppressions and views.
+// crm creates Accounts, Contacts, suppressions and views in an organization.
 func (w *refWorld) crm(o *apptest.Org) *refCRM {
 	c := &refCRM{domains: map[string]bool{}, emails: map[string]bool{}, profiles: map[string]bool{}, suppressed: map[string]bool{}, views: map[string]map[string]any{}}
 	var accounts, contacts []any
@@ -184,7 +186,7 @@ func (w *refWorld) crm(o *apptest.Org) *refCRM {
 	return c
 }
 
-// request is a request for a Preview.
+// request returns a random request for a Preview.
 func (w *refWorld) request(views, signals []string, crm *refCRM) map[string]any {
 	request := map[string]any{"request_id": uuid.New(), "company_filters": w.place(views)}
 	if w.chance(2) {
@@ -233,7 +235,7 @@ func (w *refWorld) give(to map[string]any, oneIn int, key string, value func() a
 	}
 }
 
-// place is where companies are selected: by a view, filters and a search.
+// place returns a random selection of companies: a view, filters and a search.
 func (w *refWorld) place(views []string) map[string]any {
 	place := map[string]any{}
 	w.give(place, 5, "account_view_id", func() any { return w.pick(views) })
@@ -242,7 +244,7 @@ func (w *refWorld) place(views []string) map[string]any {
 	return place
 }
 
-// tree is a filter tree; one for accounts has only fields that these have too.
+// tree returns a random filter tree. One for accounts only has fields that accounts have too.
 func (w *refWorld) tree(depth int, accounts bool) map[string]any {
 	filters := []any{}
 	for range w.IntN(4) {

@@ -13,7 +13,8 @@ import (
 	"prospector/internal/catalog"
 )
 
-// TestPreviewRepeated asks again under the same request_id: what means the same is answered the same Preview, and all else refused.
+// TestPreviewRepeated repeats a request_id. A request with the same meaning returns the same
+// Preview, any other is refused.
 func TestPreviewRepeated(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -124,7 +125,7 @@ func TestPreviewRepeated(t *testing.T) {
 	}
 }
 
-// upperIDs fills in ids, those with names in capitals in capitals.
+// upperIDs fills in ids. Placeholders in capitals get ids in capitals.
 func upperIDs(fill func(string) string, text string) string {
 	for _, name := range []string{"<NUMBER>", "<ACCOUNT TAG>"} {
 		text = strings.ReplaceAll(text, name, strings.ToUpper(fill(strings.ToLower(name))))
@@ -132,7 +133,7 @@ func upperIDs(fill func(string) string, text string) string {
 	return fill(text)
 }
 
-// TestPreviewRepeatedLater asks again when the Preview has moved on.
+// TestPreviewRepeatedLater repeats a request after the status of the Preview has changed.
 func TestPreviewRepeatedLater(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -170,7 +171,8 @@ func TestPreviewRepeatedLater(t *testing.T) {
 	}
 }
 
-// TestPreviewAtOnce asks for the same many times at once, and for different things under one request_id.
+// TestPreviewAtOnce makes the same request many times concurrently, and different requests with one
+// request_id.
 func TestPreviewAtOnce(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

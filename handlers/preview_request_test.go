@@ -11,7 +11,7 @@ import (
 	"prospector/internal/catalog"
 )
 
-// problemsOf are the details of an error, each as path and message.
+// problemsOf returns the details of an error, each as path and message.
 func problemsOf(r *apptest.Response) []string {
 	var texts []string
 	details, _ := r.Value("error.details").([]any)
@@ -22,8 +22,8 @@ func problemsOf(r *apptest.Response) []string {
 	return texts
 }
 
-// refuses wants a request for a Preview to be refused, also by the estimate, with these problems in any order and no others: each is how
-// the text of one begins.
+// refuses requires that a request for a Preview and its estimate are refused with exactly these
+// problems in any order. Each is given by the beginning of its text.
 func refuses(t *testing.T, o *apptest.Org, body any, code string, want ...string) {
 	t.Helper()
 	for _, path := range []string{previewPath, previewPath + "/estimate"} {
@@ -53,7 +53,7 @@ func refuses(t *testing.T, o *apptest.Org, body any, code string, want ...string
 	}
 }
 
-// named makes what requests can name, and puts its ids into texts.
+// named creates the records that requests can refer to, and replaces placeholders by their ids.
 func named(o, other *apptest.Org) func(string) string {
 	tag := func(o *apptest.Org, name, object string) string {
 		return o.Write.Post("/v1/tags", map[string]string{"name": name, "color": "red", "object_type": object}).Is(201).ID()
@@ -299,7 +299,7 @@ func TestPreviewQualifier(t *testing.T) {
 	}
 }
 
-// TestPreviewEcho gets back what was asked, with the defaults.
+// TestPreviewEcho checks that the response contains the request with its defaults.
 func TestPreviewEcho(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")

@@ -18,7 +18,8 @@ import (
 	"prospector/store"
 )
 
-// TestPreviewResearchStopped ends a Preview while its companies are asked about: no more of them are, and nothing of it is left.
+// TestPreviewResearchStopped ends a Preview during its research. No further company is researched,
+// and nothing of the Preview remains.
 func TestPreviewResearchStopped(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = 2 })
@@ -76,7 +77,8 @@ func TestPreviewResearchStopped(t *testing.T) {
 	}
 }
 
-// TestPreviewResearchStalled ends a Preview while no answer comes about a company: it is not waited for.
+// TestPreviewResearchStalled ends a Preview while the researcher does not answer. The service does
+// not wait for it.
 func TestPreviewResearchStalled(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = 2 })
@@ -110,8 +112,8 @@ func (s *scripted) count() int {
 	return len(s.asked)
 }
 
-// TestPreviewResearchCut stops the service again and again while companies are asked about. Whoever has answered is not asked again,
-// whoever failed is, and the Preview ends as one that was left alone.
+// TestPreviewResearchCut repeatedly stops the service during research. Answered companies are not
+// researched again, failed ones are, and the Preview ends like an uninterrupted one.
 func TestPreviewResearchCut(t *testing.T) {
 	t.Parallel()
 	const atOnce, companies = 4, 270 // of which 250 are asked about first
@@ -233,7 +235,8 @@ func counted(texts []string) map[string]int {
 	return n
 }
 
-// keptOf notes the companies whose answer is kept for a Preview. Where it is, is known of the company: see ask.go of tam.
+// keptOf records the companies whose answers are stored for a Preview. The key of an answer follows
+// from the company: see question.go of tam.
 func keptOf(t *testing.T, o *apptest.Org, preview string, companies int, into map[string]bool) {
 	t.Helper()
 	has := map[string]bool{}
@@ -250,7 +253,7 @@ func keptOf(t *testing.T, o *apptest.Org, preview string, companies int, into ma
 	}
 }
 
-// shownMembers is all that is shown of the members but for their ids.
+// shownMembers returns everything that is shown of the members except their ids.
 func shownMembers(t *testing.T, o *apptest.Org, id string) string {
 	t.Helper()
 	rows := previewRows(t, o, id, "", 500)
@@ -260,7 +263,8 @@ func shownMembers(t *testing.T, o *apptest.Org, id string) string {
 	return asJSON(rows)
 }
 
-// TestPreviewResearchAgain has failed about a company before the preparation was cut off, and not after.
+// TestPreviewResearchAgain checks a company whose research fails before the preparation is
+// interrupted, and succeeds afterwards.
 func TestPreviewResearchAgain(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -322,7 +326,8 @@ func TestPreviewResearchAgain(t *testing.T) {
 	sameTexts(t, "asked about for the next", second.taken(), "c1", "c2", "c3")
 }
 
-// TestPreviewResearchPanics has a bug in the researcher, or an error that it must not give: it is tried three times.
+// TestPreviewResearchPanics has a researcher that panics or returns an invalid error. It is tried
+// three times.
 func TestPreviewResearchPanics(t *testing.T) {
 	t.Parallel()
 	for _, costly := range []bool{false, true} {

@@ -31,7 +31,7 @@ func working(t *testing.T, app *apptest.App) (wait func()) {
 	}
 }
 
-// firms are companies c1, c2 and so on, as many, which stand in this order.
+// firms returns the companies c1, c2 and so on, in this order.
 func firms(n int) (list []catalog.Company) {
 	for i := range n {
 		f := firm(fmt.Sprint("c", i+1))
@@ -41,14 +41,14 @@ func firms(n int) (list []catalog.Company) {
 	return list
 }
 
-// researchOf is the research of a Preview in short.
+// researchOf summarizes the research of a Preview.
 func researchOf(o *apptest.Org, id string) string {
 	res := o.Read.Get(previewPath + "/" + id).Is(200)
 	at := func(path string) any { return res.Value("data.research." + path) }
 	return fmt.Sprintf("%v %v %v, %v+%v+%v, %v to %v", res.Text("data.status"), at("status"), at("reason"), at("passed"), at("not_matched"), at("failed"), at("started_at"), at("finished_at"))
 }
 
-// TestPreviewResearchStatus looks at a Preview while it is researched.
+// TestPreviewResearchStatus reads a Preview during its research.
 func TestPreviewResearchStatus(t *testing.T) {
 	t.Parallel()
 	for _, costly := range []bool{false, true} {
@@ -170,7 +170,7 @@ func TestPreviewResearchFailed(t *testing.T) {
 	}
 }
 
-// TestPreviewQualification is what is shown beside an answer, whatever the researcher says.
+// TestPreviewQualification checks what is shown with an answer, whatever the researcher returns.
 func TestPreviewQualification(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -211,7 +211,8 @@ func TestPreviewQualification(t *testing.T) {
 	}
 }
 
-// TestPreviewResearchChanged changes the field after a Preview was asked for: it is prepared as it was asked for.
+// TestPreviewResearchChanged changes the field after a Preview was requested. The Preview uses the
+// field as it was at the time of the request.
 func TestPreviewResearchChanged(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)

@@ -16,7 +16,7 @@ import (
 	"prospector/internal/shape"
 )
 
-// scripted is a researcher that says what a test wants it to.
+// scripted is a researcher whose answers a test chooses.
 type scripted struct {
 	says   func(q research.Question, c *catalog.Company) research.Qualification
 	costly bool
@@ -29,12 +29,14 @@ type scripted struct {
 	now, most int // how many are asked about at the same time
 }
 
-// newScripted answers by the id of the company: with JSON, or with a status and its reason such as "failed timeout".
+// newScripted returns a researcher that answers by the id of the company: with JSON, or with a
+// status and its reason such as "failed timeout".
 func newScripted(costly bool, script map[string]string) *scripted {
 	return &scripted{costly: costly, says: func(_ research.Question, c *catalog.Company) research.Qualification { return said(script[c.ID]) }}
 }
 
-// inTurn answers by turns, whichever company it is asked about, and notes which became what. It must be asked about one at a time.
+// inTurn returns a researcher that gives the answers in turn, whatever the company, and records
+// them by company. It must not be asked concurrently.
 func inTurn(costly bool, answers ...string) (*scripted, map[string]string) {
 	became, turn := map[string]string{}, 0
 	return &scripted{costly: costly, says: func(_ research.Question, c *catalog.Company) research.Qualification {
@@ -48,7 +50,7 @@ func inTurn(costly bool, answers ...string) (*scripted, map[string]string) {
 	}}, became
 }
 
-// said is what is said about a company, from how a script has it.
+// said parses an answer of a script.
 func said(text string) research.Qualification {
 	for _, status := range []string{"failed", "unanswered"} {
 		if reason, is := strings.CutPrefix(text, status+" "); is {
@@ -103,7 +105,7 @@ func (s *scripted) Research(ctx context.Context, q research.Question, c *catalog
 	return s.says(q, c), nil
 }
 
-// taken gives whom was asked about since the last time, in order of their ids.
+// taken returns the companies that were researched since the last call, ordered by id.
 func (s *scripted) taken() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,18 +114,19 @@ func (s *scripted) taken() []string {
 	return asked
 }
 
-// next waits until the next company is asked about.
+// next waits until the next company is researched.
 func (s *scripted) next(t *testing.T) string {
 	t.Helper()
 	return apptest.Receive(t, s.began, "a question")
 }
 
-// qualified is the fields of a request that has a Qualifier.
+// qualified returns the fields of a request with a Qualifier.
 func qualified(signal, rule, more string) string {
 	return fmt.Sprintf(`{"qualifier_signal_id": %q, "qualifier_rule": %s%s}`, signal, rule, more)
 }
 
-// TestPreviewResearch is the sixth step: which companies are asked about, and what becomes of them and their people.
+// TestPreviewResearch checks the sixth step: which companies are researched, and what happens to
+// them and their people.
 func TestPreviewResearch(t *testing.T) {
 	t.Parallel()
 	for _, costly := range []bool{false, true} {
@@ -223,7 +226,7 @@ func TestPreviewResearch(t *testing.T) {
 	}
 }
 
-// hasNoAnswers wants no answer to be kept any more.
+// hasNoAnswers requires that no answer is stored any more.
 func hasNoAnswers(t *testing.T, o *apptest.Org) {
 	t.Helper()
 	if n := keptAnswers(o); n != 0 {
@@ -231,7 +234,7 @@ func hasNoAnswers(t *testing.T, o *apptest.Org) {
 	}
 }
 
-// keptAnswers counts the answers that are kept for preparations that may start over.
+// keptAnswers counts the answers that are stored for preparations that may start over.
 func keptAnswers(o *apptest.Org) (n int) {
 	isAnswers := false
 	for line := range strings.Lines(o.Dump()) {
@@ -244,8 +247,8 @@ func keptAnswers(o *apptest.Org) (n int) {
 	return n
 }
 
-// TestPreviewVerdicts holds answers of every sort against rules of every type. In the verdicts + has passed, - has not
-// matched, ! is no answer that the field can hold, ? is unanswered, and x is either of these two.
+// TestPreviewVerdicts checks answers of every form against rules of every type. In the verdicts, +
+// means passed, - not matched, ! an invalid answer, ? unanswered, and x invalid or unanswered.
 func TestPreviewVerdicts(t *testing.T) {
 	t.Parallel()
 	app := apptest.New(t)
@@ -315,7 +318,7 @@ func TestPreviewVerdicts(t *testing.T) {
 	}
 }
 
-// verdictOf is what a company has come to, which must be said in every way in which it can be told.
+// verdictOf returns the verdict on a company. All of its fields must agree.
 func verdictOf(t *testing.T, m previewRow, answer string) rune {
 	t.Helper()
 	if m.Qualified == nil {

@@ -17,24 +17,25 @@ import (
 
 const previewPath = "/v1/tam/preview"
 
-// readyPreview prepares a Preview with a fresh request_id; fields are the others of its request, as an object. It gives its id.
+// readyPreview prepares a Preview with a new request_id and returns its id. fields contains the
+// other members of the request, as an object.
 func readyPreview(o *apptest.Org, fields string) string {
 	return preparedPreview(o, fields).Text("data.preview_id")
 }
 
-// preparedPreview asks for a Preview, lets it be prepared, and reads it.
+// preparedPreview requests and prepares a Preview, and reads it.
 func preparedPreview(o *apptest.Org, fields string) *apptest.Response {
 	id := askedPreview(o, fields)
 	o.Work()
 	return o.Read.Get(previewPath + "/" + id).Is(200)
 }
 
-// askedPreview asks for a Preview and gives its id.
+// askedPreview requests a Preview and returns its id.
 func askedPreview(o *apptest.Org, fields string) string {
 	return o.Write.Post(previewPath, previewBody(fields)).Is(202).Text("data.preview_id")
 }
 
-// previewBody is a request with a fresh request_id, unless the fields have one.
+// previewBody returns a request with a new request_id, unless the fields contain one.
 func previewBody(fields string) map[string]any {
 	request := map[string]any{"request_id": uuid.New(), "company_filters": map[string]any{}}
 	for k, v := range apptest.Object(fields) {
@@ -43,7 +44,7 @@ func previewBody(fields string) map[string]any {
 	return request
 }
 
-// previewRow is a member as it is answered.
+// previewRow is a member of a Preview in a response.
 type previewRow struct {
 	MemberID      string         `json:"member_id"`
 	Ordinal       int            `json:"source_ordinal"`
@@ -61,7 +62,8 @@ type previewRow struct {
 	Qualification map[string]any `json:"qualification"`
 }
 
-// String is a member in short: c1 is a company and c1/p1 a person of it, with a + when it exists already, and why it is left out.
+// String summarizes a member: c1 is a company and c1/p1 one of its people, followed by + if it
+// already exists, and by the reason of its exclusion.
 func (m previewRow) String() string {
 	s := m.SourceID
 	if m.Kind == "person" {
@@ -81,7 +83,7 @@ func (m previewRow) String() string {
 	return s
 }
 
-// previewRows pages through the members of a Preview, those that a query matches, each of which begins with &.
+// previewRows reads all pages of the members that match a query, whose parameters begin with &.
 func previewRows(t *testing.T, o *apptest.Org, id, query string, size int) []previewRow {
 	t.Helper()
 	var rows []previewRow
@@ -105,13 +107,13 @@ func previewRows(t *testing.T, o *apptest.Org, id, query string, size int) []pre
 	}
 }
 
-// selectedRows prepares a Preview and gives its members in short, in order. Its counts must add up.
+// selectedRows prepares a Preview and returns the summaries of its members. Its counts must add up.
 func selectedRows(t *testing.T, o *apptest.Org, fields string) []string {
 	t.Helper()
 	return addUp(t, o, readyPreview(o, fields))
 }
 
-// selects prepares Previews of several requests together, and wants the members of each.
+// selects prepares Previews of several requests together, and requires the members of each.
 func selects(t *testing.T, o *apptest.Org, cases map[string][]string) {
 	t.Helper()
 	ids := map[string]string{}
@@ -124,7 +126,7 @@ func selects(t *testing.T, o *apptest.Org, cases map[string][]string) {
 	}
 }
 
-// previewCounts are the counts of a Preview that counting its members gives too.
+// previewCounts are the counts of a Preview that can be computed from its members.
 type previewCounts struct {
 	Result struct {
 		Accounts tam.Counts `json:"accounts"`
@@ -134,7 +136,8 @@ type previewCounts struct {
 	ContactsByAccount tam.ContactsByAccount `json:"contacts_by_account"`
 }
 
-// addUp holds the counts of a Preview against its members, and its members against each other. It gives them in short.
+// addUp compares the counts of a Preview with its members, and the members with each other. It
+// returns their summaries.
 func addUp(t *testing.T, o *apptest.Org, id string) []string {
 	t.Helper()
 	res := o.Read.Get(previewPath + "/" + id).Is(200)
@@ -203,7 +206,7 @@ func addUp(t *testing.T, o *apptest.Org, id string) []string {
 	return short
 }
 
-// sameTexts wants a list of texts.
+// sameTexts requires a list of texts.
 func sameTexts(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -211,12 +214,12 @@ func sameTexts(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// firm is a company of the catalogue with a website made of its id.
+// firm returns a company of the catalog whose website contains its id.
 func firm(id string) catalog.Company {
 	return catalog.Company{ID: id, Name: "Firm " + id, Website: shape.Text(id + ".example")}
 }
 
-// worker is a person of the catalogue with an email made of the id.
+// worker returns a person of the catalog whose email address contains the id.
 func worker(id, company, title string) catalog.Person {
 	return catalog.Person{ID: id, CompanyID: shape.Text(company), FirstName: "Ada", Title: shape.Text(title), Email: shape.Text(id + "@mail.example")}
 }

@@ -91,7 +91,7 @@ func TestRateLimitOfOneOrganization(t *testing.T) {
 	org.Read.Get("/v1/me").Is(429)
 }
 
-// jsonText passes a JSON text through an encoder as it is.
+// jsonText is JSON text that an encoder writes unchanged.
 type jsonText string
 
 func (j jsonText) MarshalJSON() ([]byte, error) { return []byte(j), nil }
@@ -202,7 +202,8 @@ func TestIdempotency(t *testing.T) {
 	post(org.Write, "/v1/contacts", body, strings.Repeat("~ ", 127)+"x").Is(201)
 }
 
-// Kept answers survive a restart, and are over after 24 hours.
+// TestIdempotencyOverRestartAndTime checks that stored responses survive a restart and expire after
+// 24 hours.
 func TestIdempotencyOverRestartAndTime(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -222,7 +223,7 @@ func TestIdempotencyOverRestartAndTime(t *testing.T) {
 	}
 }
 
-// Two requests with one key at once are one request.
+// TestIdempotencyAtOnce checks that two concurrent requests with one key count as one.
 func TestIdempotencyAtOnce(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -290,7 +291,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// Every change keeps who made it.
+// TestChangeLogHasTheActor checks that the change log contains who made each change.
 func TestChangeLogHasTheActor(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -342,8 +343,8 @@ func TestService(t *testing.T) {
 	nobody.Get("/healthz").Is(200)
 }
 
-// HEAD is GET without the body. A client library would not show one: the connection itself tells, on which the next
-// answer must follow at once.
+// TestHEAD checks that HEAD responds like GET without a body. It reads the raw connection, on which
+// the next response must follow immediately, because a client library would hide a body.
 func TestHEAD(t *testing.T) {
 	app := apptest.New(t)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(app.URL, "http://"))
@@ -363,7 +364,7 @@ func TestHEAD(t *testing.T) {
 	}
 }
 
-// A body that would be a lot of work is refused before it is.
+// TestCostlyBodies checks that bodies that would be expensive to process are refused early.
 func TestCostlyBodies(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -398,7 +399,7 @@ func TestQueries(t *testing.T) {
 	org.Read.Get("/v1/me?").Is(200)
 }
 
-// When the store is closed under it, the service is unavailable.
+// TestUnavailable checks that the service is unavailable when the store is closed.
 func TestUnavailable(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -410,7 +411,8 @@ func TestUnavailable(t *testing.T) {
 	app.Anonymous().Get("/readyz").Fails(503, "unavailable", "shutting down")
 }
 
-// A record that the disk has damaged is never shown: the answer carries a request id, and the log the rest.
+// TestInternal checks that a record that was damaged on disk is never returned. The response
+// contains a request id, and the log the details.
 func TestInternal(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -15,7 +15,7 @@ import (
 	"prospector/store"
 )
 
-// crowd makes many contacts, in batches, with the members that are given for each.
+// crowd creates many contacts in batches, with the given members.
 func crowd(t *testing.T, org *apptest.Org, n int, members func(i int) string) []string {
 	t.Helper()
 	var ids []string
@@ -33,7 +33,8 @@ func crowd(t *testing.T, org *apptest.Org, n int, members func(i int) string) []
 	return ids
 }
 
-// raw is the answer to a request that is not held against the API document, which takes long for many records.
+// raw returns the response to a request that is not validated against the API document, which takes
+// long for many records.
 func raw(t *testing.T, org *apptest.Org, path, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequest("POST", org.Read.URL(path), strings.NewReader(body))
@@ -53,7 +54,7 @@ func raw(t *testing.T, org *apptest.Org, path, body string) []byte {
 	return answer
 }
 
-// sound wants the store and the indexes to be in order.
+// sound requires that the store and the indexes are consistent.
 func sound(t *testing.T, app *apptest.App, org *apptest.Org) {
 	t.Helper()
 	err := app.Store.View(org.ID, func(tx *store.Tx) error {
@@ -67,7 +68,8 @@ func sound(t *testing.T, app *apptest.App, org *apptest.Org) {
 	}
 }
 
-// Whatever names a record loses it when the record goes, and keeps its updated_at.
+// TestDeletionOfReferred checks that deleting a record removes all references to it without
+// changing updated_at.
 func TestDeletionOfReferred(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -112,7 +114,7 @@ func TestDeletionOfReferred(t *testing.T) {
 	sound(t, app, org)
 }
 
-// large is something that many contacts bear, and what must hold from its deletion on.
+// large is a record that many contacts refer to, with the checks after its deletion.
 type large struct {
 	name    string
 	members func(org *apptest.Org, ids map[string]string) func(i int) string // what the i-th contact has
@@ -156,8 +158,9 @@ var larges = []large{
 	},
 }
 
-// TestLargeDeletions deletes what 1,500 or more contacts bear. From the answer on nothing shows it, though most of the work
-// is still to be done: from rows or from an index, before and after a restart in between, and after the work.
+// TestLargeDeletions deletes records that 1,500 or more contacts refer to. As soon as the deletion
+// is acknowledged nothing shows the record, although most references are removed later: with and
+// without an index, before and after a restart, and after the cleanup.
 func TestLargeDeletions(t *testing.T) {
 	for _, n := range []int{1500, 2500} {
 		for i, l := range larges {
@@ -213,7 +216,7 @@ func (l large) deleted(t *testing.T, n int) {
 	}
 }
 
-// unseen wants nothing to show, or to find by it, what is gone.
+// unseen requires that nothing shows the deleted record or finds anything by it.
 func unseen(t *testing.T, app *apptest.App, org *apptest.Org, l large, ids map[string]string, contacts []string) {
 	t.Helper()
 	n := len(contacts)
@@ -248,7 +251,8 @@ func unseen(t *testing.T, app *apptest.App, org *apptest.Org, l large, ids map[s
 	sound(t, app, org)
 }
 
-// Bearers of what is gone can be changed, deleted and given something else while the work is still to be done.
+// TestBearersMeanwhile checks that records that referred to a deleted record can be changed and
+// deleted before the cleanup has run.
 func TestBearersMeanwhile(t *testing.T) {
 	if raceDetector {
 		t.Skip("nothing happens at the same time, and others of as many are raced")

@@ -10,8 +10,8 @@ import (
 	"prospector/internal/apptest"
 )
 
-// outreached is an organization with a campaign of three contacts, who joined a minute after the other: each was sent a message on
-// joining, and is called the day after.
+// outreached is an organization with a campaign of three contacts who joined one minute after
+// another. Each was sent a message on joining, and is to be called the next day.
 type outreached struct {
 	*apptest.Org
 	app      *apptest.App
@@ -37,7 +37,7 @@ func newOutreached(app *apptest.App, name string) *outreached {
 	return o
 }
 
-// run makes an active campaign with an audience of the contacts, and gives its path.
+// run creates an active campaign with an audience of the contacts, and returns its path.
 func (o *outreached) run(name, steps string, contacts ...string) string {
 	template := o.Write.Post("/v1/sequence-templates", map[string]any{"name": name, "steps": jsonText(steps)}).Is(201).ID()
 	audience := idIn(audienceOf(o.Org, name, contacts...))
@@ -104,7 +104,8 @@ func TestSequenceList(t *testing.T) {
 	soundSets(t, app, org.Org)
 }
 
-// TestSequencesStay: sequences and messages are read when their campaign is deleted, and their contact.
+// TestSequencesStay checks that sequences and messages can be read after their campaign and contact
+// were deleted.
 func TestSequencesStay(t *testing.T) {
 	app := apptest.New(t)
 	org := newOutreached(app, "Acme")

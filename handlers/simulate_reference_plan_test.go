@@ -19,7 +19,7 @@ const (
 	simOptedOut
 )
 
-// simRef is a simulation written to be plainly right and slow.
+// simRef is a simulation that is slow but obviously correct.
 type simRef struct {
 	simOrg
 	zone     *time.Location
@@ -39,7 +39,7 @@ type simContact struct {
 	thread string
 }
 
-// simState is how far a step has come.
+// simState is the progress of a step.
 type simState struct {
 	fixed, due, over time.Time
 	link             *simLink // that decided
@@ -60,13 +60,13 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// date is the organization's date of an instant, as its midnight in UTC.
+// date returns the date of an instant in the organization's time zone, as midnight in UTC.
 func (r *simRef) date(t time.Time) time.Time {
 	y, m, d := t.In(r.zone).Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// at is the first instant at which clocks show that hour of a date, or a later one.
+// at returns the first instant at which clocks show that hour of a date, or a later one.
 func (r *simRef) at(date time.Time, hour int) time.Time {
 	want := date.Add(time.Duration(hour) * time.Hour)
 	t := time.Date(date.Year(), date.Month(), date.Day(), hour, 0, 0, 0, r.zone).Add(-4 * time.Hour).UTC()
@@ -83,7 +83,7 @@ func (r *simRef) businessDay(date time.Time) bool {
 	return slices.Contains(r.Days, (int(date.Weekday())+6)%7+1) && !slices.Contains(r.Holidays, date.Format(time.DateOnly))
 }
 
-// open tells whether a message may go out.
+// open reports whether a message may be sent.
 func (r *simRef) open(t time.Time) bool {
 	from, to, h := r.Window.From, r.Window.To, t.In(r.zone).Hour()
 	inside := h >= from && h < to
@@ -93,12 +93,13 @@ func (r *simRef) open(t time.Time) bool {
 	return inside && r.businessDay(r.date(t))
 }
 
-// closedBetween tells whether no message may go out at some time between two.
+// closedBetween reports whether there is a time between two instants at which no message may be
+// sent.
 func (r *simRef) closedBetween(from, to time.Time) bool {
 	return r.first(from, func(t time.Time) bool { return !t.Before(to) || !r.open(t) }).Before(to)
 }
 
-// first is the first instant from t on that is fit.
+// first returns the first instant from t on that fits.
 func (r *simRef) first(t time.Time, fit func(time.Time) bool) time.Time {
 	for !fit(t) {
 		t = t.Truncate(simTick).Add(simTick)
@@ -106,7 +107,7 @@ func (r *simRef) first(t time.Time, fit func(time.Time) bool) time.Time {
 	return t
 }
 
-// wait is when a delay is over, and whether the hour to which it leads had passed.
+// wait returns when a delay ends, and whether its hour had passed.
 func (r *simRef) wait(t time.Time, n int, unit string, hour int) (time.Time, bool) {
 	date := r.date(t)
 	switch unit {
@@ -129,7 +130,7 @@ func (r *simRef) wait(t time.Time, n int, unit string, hour int) (time.Time, boo
 	return later(to, t), to.Before(t)
 }
 
-// fix finds the due time of a step, after those of the steps before it.
+// fix computes the due time of a step, after those of the steps before it.
 func (r *simRef) fix(c *simContact, s *simStep, now time.Time) *simState {
 	state := c.steps[s.Index]
 	if !state.fixed.IsZero() {
@@ -179,7 +180,7 @@ func (r *simRef) fix(c *simContact, s *simStep, now time.Time) *simState {
 	return state
 }
 
-// slot is when the sender may send the next message.
+// slot returns when the sender may send the next message.
 func (r *simRef) slot(t time.Time) time.Time {
 	if n := len(r.sent); n > 0 {
 		t = later(t, r.sent[n-1].Add(r.gap))
@@ -191,14 +192,14 @@ func (r *simRef) slot(t time.Time) time.Time {
 	return r.first(t, func(t time.Time) bool { return r.open(t) && (r.cap == 0 || onDate[r.date(t)] < r.cap) })
 }
 
-// simMessage is one that waits to be sent.
+// simMessage is a message that waits to be sent.
 type simMessage struct {
 	c     *simContact
 	step  *simStep
 	state *simState
 }
 
-// plan goes from one instant to the next: first what is over then by itself, and then a message.
+// plan moves from one instant to the next. At each it first ends steps, and then sends a message.
 func (r *simRef) plan() {
 	for _, c := range r.contacts {
 		c.steps = map[int]*simState{}
@@ -258,7 +259,7 @@ func (r *simRef) plan() {
 	}
 }
 
-// send sends a message: one without a subject is a reply to the one before.
+// send sends a message. A message without a subject is a reply to the previous one.
 func (m simMessage) send(at time.Time) {
 	m.state.action, m.state.at, m.state.over = "send", at, at
 	switch {
@@ -271,7 +272,7 @@ func (m simMessage) send(at time.Time) {
 	}
 }
 
-// agrees wants plans to be those of the reference, and their words to be true.
+// agrees requires that plans equal those of the reference, and that their reasons are correct.
 func (r *simRef) agrees(t *testing.T, plans []simPlan) {
 	t.Helper()
 	if len(plans) != len(r.contacts) {
@@ -304,7 +305,7 @@ func (r *simRef) agrees(t *testing.T, plans []simPlan) {
 	}
 }
 
-// says wants a reason to say what is true, and all of it.
+// says requires that a reason is correct and complete.
 func (r *simRef) says(t *testing.T, what, reason string, kind simKind, s *simStep, want *simState) {
 	t.Helper()
 	ended := want.action == "skip" && want.over.IsZero()
@@ -354,7 +355,7 @@ func (r *simRef) says(t *testing.T, what, reason string, kind simKind, s *simSte
 	}
 }
 
-// holds wants what must hold of every plan.
+// holds checks the invariants of every plan.
 func (r *simRef) holds(t *testing.T, plans []simPlan) {
 	t.Helper()
 	var sent []time.Time

@@ -18,9 +18,10 @@ import (
 	"prospector/internal/apptest"
 )
 
-// TestSimulateReference holds simulations of random templates, in random organizations near clock changes and ends of months, against
-// a computation of the same in plain Go that looks at one quarter of an hour after the other, and against what must hold of every
-// plan. PROSPECTOR_SOAK is the number of organizations, 5 when it is not set; PROSPECTOR_SEED the first of their seeds.
+// TestSimulateReference compares simulations of random templates, in random organizations near
+// clock changes and ends of months, with a computation in plain Go that checks every quarter of an
+// hour, and with the invariants of plans. PROSPECTOR_SOAK is the number of organizations, 5 by
+// default. PROSPECTOR_SEED is the first seed.
 func TestSimulateReference(t *testing.T) {
 	worlds, first := 5, 1
 	for name, n := range map[string]*int{"PROSPECTOR_SOAK": &worlds, "PROSPECTOR_SEED": &first} {
@@ -43,12 +44,12 @@ func TestSimulateReference(t *testing.T) {
 	}
 }
 
-// simRandom makes templates and organizations.
+// simRandom generates templates and organizations.
 type simRandom struct{ *rand.Rand }
 
 func (r simRandom) chance(n int) bool { return r.IntN(n) == 0 }
 
-// simAround are instants near which something happens; all clock changes are on the quarter of an hour.
+// simAround are instants near special times. All clock changes are on a quarter of an hour.
 var simAround = map[string][]string{
 	"UTC":                 {"2026-04-30T12:00:00Z", "2026-12-31T12:00:00Z", "2028-02-28T03:00:00Z"},
 	"Europe/Berlin":       {"2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z"},
@@ -65,7 +66,7 @@ type simMoment struct {
 	at   time.Time
 }
 
-// moments are in the order of time, for clocks do not go back.
+// moments returns instants in ascending order, because clocks do not go back.
 func (r simRandom) moments(n int) (all []simMoment) {
 	zones := sorted(keysOf(simAround))
 	for range n {
@@ -146,7 +147,8 @@ func (r simRandom) template() (steps []simStep, links []simLink) {
 	return steps, links
 }
 
-// simRaw makes a request that is not held against the API document, which takes longer than answering.
+// simRaw makes a request that is not validated against the API document, which takes longer than
+// the request.
 func simRaw(t testing.TB, c apptest.Client, method, path string, body any, status int) []byte {
 	t.Helper()
 	raw, err := json.Marshal(body)
@@ -180,7 +182,7 @@ func simMade(t testing.TB, c apptest.Client, path string, body any) string {
 	return made.Data.ID
 }
 
-// run simulates one random campaign after the other, each later than the one before.
+// run simulates random campaigns, each later than the previous one.
 func (r simRandom) run(t *testing.T, rounds int) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

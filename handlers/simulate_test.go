@@ -33,7 +33,7 @@ type simLink struct {
 	All      bool   `json:"require_all"`
 }
 
-// simPlan is what a contact is told.
+// simPlan is the simulation of a contact.
 type simPlan struct {
 	Contact string `json:"contact_id"`
 	Steps   []simPlanned
@@ -60,7 +60,7 @@ func simCall(index, day, hour int) simStep {
 	return simStep{Type: "call", Index: index, Day: day, Hour: hour}
 }
 
-// simContacts makes contacts of bodies.
+// simContacts creates contacts from bodies.
 func simContacts(org *apptest.Org, bodies ...string) (ids []string) {
 	for _, b := range bodies {
 		ids = append(ids, org.Write.Post("/v1/contacts", b).Is(201).ID())
@@ -73,7 +73,8 @@ func simAudience(org *apptest.Org, contacts ...string) string {
 	return org.Write.Post("/v1/audiences", map[string]any{"name": name, "contact_ids": contacts}).Is(201).ID()
 }
 
-// simCampaign makes a template and a campaign that runs it, and gives the campaign's path; more are further fields of the campaign.
+// simCampaign creates a template and a campaign that runs it, and returns the path of the campaign.
+// more contains additional fields of the campaign.
 func simCampaign(org *apptest.Org, audience string, more map[string]any, steps []simStep, links ...simLink) string {
 	template := org.Write.Post("/v1/sequence-templates", map[string]any{"name": "Sequence", "steps": steps, "transitions": append([]simLink{}, links...)}).Is(201).ID()
 	body := map[string]any{"name": "Campaign", "template_id": template, "audience_ids": []string{audience}}
@@ -81,7 +82,7 @@ func simCampaign(org *apptest.Org, audience string, more map[string]any, steps [
 	return "/v1/campaigns/" + org.Write.Post("/v1/campaigns", body).Is(201).ID()
 }
 
-// simulated asks for a simulation.
+// simulated requests a simulation.
 func simulated(t testing.TB, org *apptest.Org, campaign string, body any) (plans []simPlan) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(asJSON(org.Read.Post(campaign+"/simulate", body).Is(200).Value("data"))), &plans); err != nil {
@@ -212,7 +213,8 @@ func TestSimulateRefusals(t *testing.T) {
 	}
 }
 
-// A simulation leaves every record, every version and every number as it is, and nothing is told to anybody.
+// TestSimulateChangesNothing checks that a simulation changes no record, version or counter, and
+// causes no event.
 func TestSimulateChangesNothing(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -286,7 +288,8 @@ func TestSimulateStatus(t *testing.T) {
 	}
 }
 
-// end_date is the last day, in the organization's time zone. What is due later is skipped, and so is what waits for that.
+// TestSimulateEnd checks that end_date is the last day in the organization's time zone. Later steps
+// and the steps that wait for them are skipped.
 func TestSimulateEnd(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -341,7 +344,8 @@ func TestSimulateUnreachable(t *testing.T) {
 	}
 }
 
-// An email without a subject is a reply to the one that was sent before, which need not have the index before.
+// TestSimulateThreads checks that an email without a subject is a reply to the email sent before
+// it, which need not have the previous index.
 func TestSimulateThreads(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

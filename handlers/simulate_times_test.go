@@ -10,8 +10,8 @@ import (
 	"prospector/internal/service"
 )
 
-// simSays wants what a contact is told of its steps: of each the action, the time ("never" where there is none) and, after a bar,
-// the reason.
+// simSays requires the simulated steps of a contact: for each the action, the time ("never" if
+// there is none) and, after a bar, the reason.
 func simSays(t testing.TB, plan simPlan, want ...string) {
 	t.Helper()
 	if len(plan.Steps) != len(want) {
@@ -37,7 +37,7 @@ func simSays(t testing.TB, plan simPlan, want ...string) {
 	}
 }
 
-// simOrg is what an organization calls a day and when it sends.
+// simOrg contains the business days and the sending window of an organization.
 type simOrg struct {
 	Zone     string    `json:"time_zone"`
 	Days     []int     `json:"business_days"`
@@ -56,7 +56,8 @@ var (
 	simUTC     = simOrg{"UTC", simWeek, []string{}, simWindow{0, 24}}
 )
 
-// simAfter is a transition whose delays are written as "2 days" or, before and after the check, "2 days, 1 hours".
+// simAfter returns a transition whose delays are written as "2 days" or, before and after the
+// check, "2 days, 1 hours".
 func simAfter(from, to int, kind, delays string) simLink {
 	l := simLink{From: from, To: to, Type: kind}
 	pre, post, _ := strings.Cut(delays, ", ")
@@ -79,7 +80,7 @@ func simAll(l simLink) simLink {
 	return l
 }
 
-// simAdvance moves the clock on to an instant.
+// simAdvance moves the clock forward to an instant.
 func simAdvance(t testing.TB, app *apptest.App, to time.Time) {
 	t.Helper()
 	by := to.Sub(app.Clock.Now())
@@ -89,7 +90,7 @@ func simAdvance(t testing.TB, app *apptest.App, to time.Time) {
 	app.Clock.Advance(by)
 }
 
-// simTime is a case of when the steps of a template are due, worked out by hand.
+// simTime is a template with the due times of its steps, computed by hand.
 type simTime struct {
 	name  string
 	now   string
@@ -101,7 +102,8 @@ type simTime struct {
 
 const simMoved = "; moved to the next sending window"
 
-// In the order of time. Where there is no other word, it is UTC, and mails go out on weekdays at any hour.
+// simTimes are in chronological order. Unless stated otherwise, the time zone is UTC, and emails
+// are sent on weekdays at any hour.
 var simTimes = []simTime{
 	{"with the start", "2026-03-02T09:00:00Z", simUTC, // a Monday
 		[]simStep{simCall(0, 0, 10), simCall(1, 0, 9), simCall(2, 0, 8), simMail(3, 5, 10), simCall(4, 5, 10), simCall(5, 365, 0), simMail(6, 1, 0)}, nil,
@@ -203,8 +205,9 @@ func TestSimulateTimes(t *testing.T) {
 	}
 }
 
-// A sender has a cap on a day of the organization, and a least gap; what is left over goes out at the next opening. What counts from
-// the due time of a message does not wait for it, what counts from its end does.
+// TestSimulateSender checks the daily cap and the minimum gap of a sender. Messages beyond them are
+// sent at the next opening. Delays from the due time of a message do not wait for it, delays from
+// its end do.
 func TestSimulateSender(t *testing.T) {
 	const gap, closed, ended = "; 30m after the sender's previous message", "; the sending window closed before it could be sent", "; the campaign ends before then"
 	for _, c := range []struct {

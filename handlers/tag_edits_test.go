@@ -11,7 +11,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// dataOf is the data of an answer, as it was given.
+// dataOf returns the data of a response as raw JSON.
 func dataOf(r *apptest.Response) json.RawMessage {
 	var answer struct{ Data json.RawMessage }
 	if err := json.Unmarshal(r.Body, &answer); err != nil {
@@ -22,7 +22,7 @@ func dataOf(r *apptest.Response) json.RawMessage {
 
 func sorted(texts []string) []string { return slices.Sorted(slices.Values(texts)) }
 
-// newTags makes tags of an object type with the names, and gives their ids by name.
+// newTags creates tags of an object type, and returns their ids by name.
 func newTags(org *apptest.Org, object string, names ...string) map[string]string {
 	ids := map[string]string{}
 	for _, name := range names {
@@ -31,7 +31,7 @@ func newTags(org *apptest.Org, object string, names ...string) map[string]string
 	return ids
 }
 
-// withIDs puts ids in the place of their names in curly brackets.
+// withIDs replaces names in braces by their ids.
 func withIDs(text string, ids map[string]string) string {
 	for name, id := range ids {
 		text = strings.ReplaceAll(text, "{"+name+"}", id)
@@ -39,7 +39,7 @@ func withIDs(text string, ids map[string]string) string {
 	return text
 }
 
-// namesOf gives the names of ids, in their order.
+// namesOf returns the names of ids, in their order.
 func namesOf[ID any](ids map[string]string, got []ID) string {
 	names := []string{}
 	for _, id := range got {

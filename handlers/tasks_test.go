@@ -46,7 +46,7 @@ func TestTask(t *testing.T) {
 	org.Read.Get(path).Fails(404, "not_found", "Resource not found")
 }
 
-// The status sets completed_at, and nobody else does.
+// TestTaskCompletedAt checks that only the status sets completed_at.
 func TestTaskCompletedAt(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

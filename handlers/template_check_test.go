@@ -12,8 +12,8 @@ import (
 	"prospector/internal/filter"
 )
 
-// tplRefused wants a template to be refused, new and as a change of the one at the path, with these problems in any order and no others:
-// each is how the text of one begins.
+// tplRefused requires that a template is refused, as a new one and as an update of the one at the
+// path, with exactly these problems in any order. Each is given by the beginning of its text.
 func tplRefused(t *testing.T, o *apptest.Org, path string, body any, want ...string) {
 	t.Helper()
 	first := ""
@@ -38,7 +38,8 @@ func tplRefused(t *testing.T, o *apptest.Org, path string, body any, want ...str
 	}
 }
 
-// TestTemplateBounds holds each rule of each field against create and update: refused by its path, and nothing changed.
+// TestTemplateBounds checks the validation of each field on create and update. Invalid values are
+// reported by path, and nothing changes.
 func TestTemplateBounds(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -168,7 +169,7 @@ func TestTemplateBounds(t *testing.T) {
 	org.Write.Patch(path, tplBody(`"steps": [{"index": 0, "type": "auto_email", "title": `+long(255)+`, "subject": `+long(998)+`, "message": `+long(100_000)+`, "gift_id": `+long(255)+`}]`)).Is(200)
 }
 
-// TestTemplateTexts has texts with tokens and blocks that are known, and such that are not.
+// TestTemplateTexts has texts with known and unknown tokens and blocks.
 func TestTemplateTexts(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -237,7 +238,7 @@ func TestTemplateTexts(t *testing.T) {
 	}
 }
 
-// tplLinks are transitions, each as from and to.
+// tplLinks returns transitions, each given as from and to.
 func tplLinks(pairs ...[2]int) string {
 	var list []string
 	for _, p := range pairs {
@@ -246,7 +247,7 @@ func tplLinks(pairs ...[2]int) string {
 	return `"transitions": [` + strings.Join(list, ",") + `]`
 }
 
-// TestTemplateTransitions has transitions that lead nowhere, or in a circle.
+// TestTemplateTransitions has transitions that lead nowhere or form a cycle.
 func TestTemplateTransitions(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -281,7 +282,7 @@ func TestTemplateTransitions(t *testing.T) {
 	tplRefused(t, org, path, tplBody(four+tplLinks([2]int{10, 20}, [2]int{10, 30}, [2]int{20, 40}, [2]int{30, 40}, [2]int{40, 10})), "transitions[2].to_step_index: "+cycle, "transitions[3].to_step_index: "+cycle)
 }
 
-// TestTemplateAtOnce has bodies with much that is wrong: one problem hides no other, and each is named by its place in the body.
+// TestTemplateAtOnce has bodies with many problems. All of them are reported, each with its path.
 func TestTemplateAtOnce(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -323,7 +324,7 @@ func TestTemplateAtOnce(t *testing.T) {
 	}
 }
 
-// TestTemplateList filters and sorts templates by every field that they show.
+// TestTemplateList filters and sorts templates by every field.
 func TestTemplateList(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -9,12 +9,13 @@ import (
 	"prospector/internal/apptest"
 )
 
-// tplText makes a template with one email and gives its path.
+// tplText creates a template with one email and returns its path.
 func tplText(o *apptest.Org, subject, message string) string {
 	return tplPath + "/" + o.Write.Post(tplPath, map[string]any{"name": "T", "steps": []any{map[string]any{"index": 0, "type": "auto_email", "subject": subject, "message": message}}}).Is(201).ID()
 }
 
-// tplRendered renders a template as the user of the read key and gives its steps, each as its subject, its message and what is missing.
+// tplRendered renders a template as the user of the read key and returns its steps, each as
+// subject, message and missing tokens.
 func tplRendered(o *apptest.Org, path, contact string) (steps []string) {
 	for _, s := range o.Read.Post(path+"/render", map[string]string{"contact_id": contact}).Is(200).Value("data.steps").([]any) {
 		s := s.(map[string]any)
@@ -103,7 +104,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestRenderMissing has tokens without a value: they render as nothing, and are named once, in the order in which they come.
+// TestRenderMissing checks that tokens without a value are rendered as nothing and reported once,
+// in order.
 func TestRenderMissing(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -141,7 +143,8 @@ func TestRenderMissing(t *testing.T) {
 	org.Read.Post(path+"/render", map[string]string{"contact_id": full}).Fails(422, "validation_failed", "contact_id: does not exist")
 }
 
-// TestRenderThread has emails with and without subjects: one without is a reply to the last that had one.
+// TestRenderThread checks that an email without a subject is a reply to the last one with a
+// subject.
 func TestRenderThread(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -174,8 +177,9 @@ func TestRenderThread(t *testing.T) {
 	}
 }
 
-// TestRenderTitle: of the title of a Task, which nobody is shown beforehand, it is told what it misses, with what else is missing and
-// once; an email has no Task, and its title misses nothing.
+// TestRenderTitle checks that the missing tokens of the title of a Task are reported once together
+// with the others, although the title is not shown. The title of an email is not used, and misses
+// nothing.
 func TestRenderTitle(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -198,7 +202,7 @@ func TestRenderTitle(t *testing.T) {
 	}
 }
 
-// TestRenderPlain has values that mean something elsewhere. Here they are plain text, and stay as they are.
+// TestRenderPlain has values with special characters. They are plain text and stay unchanged.
 func TestRenderPlain(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -20,10 +20,10 @@ import (
 
 const tplPath = "/v1/sequence-templates"
 
-// tplSteps are the steps of a template that does not say which it wants.
+// tplSteps are the steps of a template for which any steps will do.
 const tplSteps = `[{"index": 0, "type": "auto_email", "subject": "Hi", "message": "Hello"}, {"index": 1, "type": "call"}, {"index": 2, "type": "task"}]`
 
-// tplBody is a template's body, with these members instead of the usual ones.
+// tplBody returns the body of a template, with the given members instead of the defaults.
 func tplBody(members string) map[string]json.RawMessage {
 	body := map[string]json.RawMessage{"name": json.RawMessage(`"T"`), "steps": json.RawMessage(tplSteps), "transitions": json.RawMessage(`[]`)}
 	var own map[string]json.RawMessage
@@ -34,12 +34,12 @@ func tplBody(members string) map[string]json.RawMessage {
 	return body
 }
 
-// newTpl makes a template and gives its path.
+// newTpl creates a template and returns its path.
 func newTpl(o *apptest.Org, members string) string {
 	return tplPath + "/" + o.Write.Post(tplPath, tplBody(members)).Is(201).ID()
 }
 
-// tplCampaign makes a campaign of a template and gives its path.
+// tplCampaign creates a campaign of a template and returns its path.
 func tplCampaign(o *apptest.Org, template, name string) string {
 	audience := o.Write.Post("/v1/audiences", map[string]string{"name": "Audience of " + name}).Is(201).ID()
 	return "/v1/campaigns/" + o.Write.Post("/v1/campaigns", map[string]any{"name": name, "template_id": lastOf(template), "audience_ids": []string{audience}}).Is(201).ID()
@@ -47,7 +47,8 @@ func tplCampaign(o *apptest.Org, template, name string) string {
 
 func lastOf(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-// tplEvery is a template with every field, every type and every unit, as it is sent and, with the ids that are made, answered.
+// tplEvery is a template with every field, type and unit, as it is sent and, with generated ids,
+// returned.
 const tplEvery = `"name": " Größe & <b> ", "description": "line\nbreak \"quoted\"",
 	"steps": [
 		{"id": "intro_1", "type": "auto_email", "index": 7, "title": "First", "day": 0, "hour": 23, "subject": "{{ recipient.first_name }}, <hello> & {", "message": "[[block:Intro-1]]\r\n{{sender.first_name}} ", "gift_id": null},
@@ -142,7 +143,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestTemplateStatus goes from every status to every other and to itself.
+// TestTemplateStatus tries the transition from every status to every status.
 func TestTemplateStatus(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -238,7 +239,7 @@ func TestTemplateParts(t *testing.T) {
 	}
 }
 
-// TestTemplateName has the campaigns of a template show its name.
+// TestTemplateName checks that campaigns show the name of their template.
 func TestTemplateName(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -272,7 +273,8 @@ func TestTemplateName(t *testing.T) {
 	sound(t, app, org)
 }
 
-// TestTemplateInUse deletes templates that campaigns name, and chooses those that are not ACTIVE.
+// TestTemplateInUse deletes templates that campaigns use, and chooses templates that are not
+// ACTIVE.
 func TestTemplateInUse(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
@@ -314,7 +316,7 @@ func TestTemplateInUse(t *testing.T) {
 	sound(t, app, org)
 }
 
-// TestTemplateEvents tells of templates, as GET shows them.
+// TestTemplateEvents checks that events contain templates as GET shows them.
 func TestTemplateEvents(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -346,7 +348,7 @@ func TestTemplateEvents(t *testing.T) {
 	rec.wantsExactly("templates", want)
 }
 
-// TestTemplatesOfMany lists so many templates that there is an index of them.
+// TestTemplatesOfMany lists enough templates for an index.
 func TestTemplatesOfMany(t *testing.T) {
 	if raceDetector {
 		t.Skip("other lists of many are raced")

@@ -10,8 +10,8 @@ import (
 	"prospector/internal/apptest"
 )
 
-// threaded is what an email says of its thread: "0 Hello", "1 Re: Hello < 0" for a reply to step 0, and "2 failed Re: Hello < 0 1" for
-// one among two that has failed.
+// threaded summarizes the thread of an email: "0 Hello", "1 Re: Hello < 0" for a reply to step 0,
+// and "2 failed Re: Hello < 0 1" for a failed reply to two emails.
 func (m *mailer) threaded(name string) (all []string) {
 	m.t.Helper()
 	steps := map[string]string{} // by Message-ID
@@ -41,7 +41,8 @@ func (m *mailer) threaded(name string) (all []string) {
 	return all
 }
 
-// hourly is a template of emails with these subjects, each an hour after the one before is over.
+// hourly returns a template of emails with these subjects, each one hour after the end of the
+// previous one.
 func hourly(subjects ...string) string {
 	var steps, links []string
 	for i, subject := range subjects {
@@ -53,9 +54,9 @@ func hourly(subjects ...string) string {
 	return fmt.Sprintf(`"steps": [%s], "transitions": [%s]`, strings.Join(steps, ", "), strings.Join(links, ", "))
 }
 
-// TestThreadLost: an email without a subject is a reply in the thread that has gone to its recipient, to the emails of that thread alone.
-// Where the email that should have begun the thread was refused, the first that goes begins it. The reason of the next step says what
-// became of the one before.
+// TestThreadLost checks that an email without a subject is a reply to the emails of its thread that
+// were sent to the recipient. If the email that should have started the thread was refused, the
+// next one starts it. The reason of the next step contains the outcome of the previous one.
 func TestThreadLost(t *testing.T) {
 	m := newMailer(t)
 	cases := []struct {
@@ -103,8 +104,8 @@ func TestThreadLost(t *testing.T) {
 	m.sound()
 }
 
-// TestThreadOnItsWay: an email that is tried again counts as gone in its thread until it has failed. What was a reply to it is not the
-// worse for that, and the thread goes on from there, after a restart too.
+// TestThreadOnItsWay checks that an email that is being retried belongs to its thread until it has
+// failed. Replies to it stay as they are, and the thread continues, also after a restart.
 func TestThreadOnItsWay(t *testing.T) {
 	m := newMailer(t)
 	m.server.Reply(func(stage, to string) string {
@@ -133,8 +134,9 @@ func TestThreadOnItsWay(t *testing.T) {
 	m.counted(campaign)
 }
 
-// TestThreadSkipped: who had no address when the email with the subject was due gets that subject with the first that goes, as their name
-// is by then. A subject that would be empty is none, and the thread before goes on.
+// TestThreadSkipped checks that a contact who had no address when the email with the subject was
+// due gets that subject with the first email that is sent, rendered at that time. An empty subject
+// does not count, and the previous thread continues.
 func TestThreadSkipped(t *testing.T) {
 	p := newPlay(t)
 	p.Admin.Patch("/v1/organization", simOrg{"UTC", simAllDays, []string{}, simWindow{0, 24}}).Is(200)

@@ -13,14 +13,14 @@ import (
 	"prospector/store"
 )
 
-// recipient is a contact who was sent a message.
+// recipient is a contact who received a message.
 type recipient struct {
 	*outreached
 	contact, email, sequence string
 	link                     string // the path in the message
 }
 
-// newRecipient has a message be sent to a new contact.
+// newRecipient sends a message to a new contact.
 func newRecipient(org *outreached, name string) *recipient {
 	contact := contactsOf(org.Org, name)[0]
 	campaign := org.run("To "+name, helloAndCall, contact)
@@ -28,7 +28,8 @@ func newRecipient(org *outreached, name string) *recipient {
 	return &recipient{org, contact, name + "@initech.example", sequence, "/u/" + tokenOf(org.Org, idIn(campaign))}
 }
 
-// optedOut wants the contact to be opted out, or not, the address to be suppressed with it, and the sequence to have stopped.
+// optedOut requires that the contact has opted out, its address is suppressed and its sequence
+// stopped, or none of these.
 func (r *recipient) optedOut(t *testing.T, what string, want bool) {
 	t.Helper()
 	contact := r.Read.Get("/v1/contacts/" + r.contact).Is(200)
@@ -43,14 +44,15 @@ func (r *recipient) optedOut(t *testing.T, what string, want bool) {
 	}
 }
 
-// sequenceOf gives the status and the reason of a sequence.
+// sequenceOf returns the status and the reason of a sequence.
 func (o *outreached) sequenceOf(id string) string {
 	sent := o.Read.Post("/v1/outbox/list", map[string]any{"filters": []any{map[string]string{"field": "sequence_id", "condition": "is", "value": id}}}).Is(200)
 	list := o.Read.Post("/v1/campaigns/"+sent.Text("data.0.campaign_id")+"/sequences/list", map[string]any{"filters": []any{map[string]string{"field": "id", "condition": "is", "value": id}}}).Is(200)
 	return fmt.Sprint(list.Text("data.0.status"), " ", list.Value("data.0.reason"))
 }
 
-// TestUnsubscribePage: to look at the page, as mail programs and scanners do, changes nothing.
+// TestUnsubscribePage checks that opening the page, as mail clients and scanners do, changes
+// nothing.
 func TestUnsubscribePage(t *testing.T) {
 	app := apptest.New(t)
 	r := newRecipient(newOutreached(app, "Acme"), "dan")
@@ -98,7 +100,8 @@ func TestUnsubscribePage(t *testing.T) {
 	app.Anonymous().Do(http.MethodPut, r.link, nil).Fails(405, "method_not_allowed", "GET, POST")
 }
 
-// TestUnsubscribeDamaged: who follows a link that lost a part of itself sees a page; a mail program gets the error as all programs do.
+// TestUnsubscribeDamaged checks that a browser shows a page for an incomplete link, and that a mail
+// client receives the JSON error.
 func TestUnsubscribeDamaged(t *testing.T) {
 	app := apptest.New(t)
 	r := newRecipient(newOutreached(app, "Acme"), "dan")
@@ -127,7 +130,8 @@ func TestUnsubscribeDamaged(t *testing.T) {
 	r.optedOut(t, "after all that", false)
 }
 
-// TestUnsubscribe: whatever the body is, a POST opts out, tells subscribers, and does so once.
+// TestUnsubscribe checks that a POST with any body unsubscribes the recipient, and causes one
+// event.
 func TestUnsubscribe(t *testing.T) {
 	app := apptest.New(t)
 	org := newOutreached(app, "Acme")
@@ -160,7 +164,8 @@ func TestUnsubscribe(t *testing.T) {
 	soundSets(t, app, org.Org)
 }
 
-// TestUnsubscribeLater: a link works for as long as the message is there, whatever became of the contact, the campaign, and the list.
+// TestUnsubscribeLater checks that a link works as long as the message exists, whatever happens to
+// the contact, the campaign and the audience.
 func TestUnsubscribeLater(t *testing.T) {
 	app := apptest.New(t)
 	org := newOutreached(app, "Acme")
@@ -195,7 +200,8 @@ func TestUnsubscribeLater(t *testing.T) {
 	back.optedOut(t, "after a restart", true)
 }
 
-// TestUnsubscribeTokens: only what the service made is taken, nothing of it is logged, and it goes with its organization.
+// TestUnsubscribeTokens checks that only tokens made by the service are accepted, that they are not
+// logged, and that they are deleted with the organization.
 func TestUnsubscribeTokens(t *testing.T) {
 	app := apptest.New(t)
 	r, other := newRecipient(newOutreached(app, "Acme"), "dan"), newRecipient(newOutreached(app, "Umbrella"), "dan")

@@ -66,7 +66,7 @@ func (to *target) await(t *testing.T, n int) {
 	to.state.Wait(t, fmt.Sprintf("%d requests", n), func() bool { return len(to.got) >= n })
 }
 
-// hooked is an organization with a subscription to what happens to tasks.
+// hooked is an organization with a subscription to new tasks.
 type hooked struct {
 	*apptest.App
 	t   *testing.T
@@ -91,7 +91,7 @@ func (h *hooked) subscribe(org *apptest.Org, url string) (id string) {
 
 func (h *hooked) path(id string) string { return "/v1/webhooks/subscriptions/" + id }
 
-// happen lets events happen.
+// happen causes events.
 func (h *hooked) happen(events int) {
 	h.t.Helper()
 	happen(h.org, &h.n, events)
@@ -104,7 +104,7 @@ func happen(org *apptest.Org, n *int, events int) {
 	}
 }
 
-// attempt is a row of the history.
+// attempt is a row of the delivery history.
 type attempt struct {
 	ID            string `json:"id"`
 	SourceEventID string `json:"source_event_id"`
@@ -116,7 +116,7 @@ type attempt struct {
 	Error         string `json:"error"`
 }
 
-// history is all attempts of a subscription, the oldest first.
+// history returns all attempts of a subscription, oldest first.
 func (h *hooked) history(id string) (all []attempt) {
 	h.t.Helper()
 	for page := 1; ; page++ {
@@ -136,14 +136,14 @@ func (h *hooked) history(id string) (all []attempt) {
 	}
 }
 
-// pass moves the clock on and makes what is due.
+// pass moves the clock forward and makes the deliveries that are due.
 func (h *hooked) pass(d time.Duration) {
 	h.t.Helper()
 	h.Clock.Advance(d)
 	h.Deliver()
 }
 
-// wantAsked wants so many requests to have come.
+// wantAsked requires that the endpoint has received n requests.
 func (h *hooked) wantAsked(want int, when string) {
 	h.t.Helper()
 	if got := len(h.to.asked()); got != want {
@@ -151,7 +151,7 @@ func (h *hooked) wantAsked(want int, when string) {
 	}
 }
 
-// wantPending wants so many deliveries to wait, and the store to be in order.
+// wantPending requires that n deliveries are pending, and that the store is consistent.
 func (h *hooked) wantPending(want int, when string) {
 	h.t.Helper()
 	if got, err := h.Webhooks.Pending(); err != nil || got != want {
@@ -160,7 +160,7 @@ func (h *hooked) wantPending(want int, when string) {
 	h.sound()
 }
 
-// sound does what prospector check does.
+// sound performs the checks of prospector check.
 func (h *hooked) sound() {
 	h.t.Helper()
 	sound(h.t, h.App, h.org)
@@ -173,8 +173,8 @@ func (h *hooked) sound() {
 	}
 }
 
-// wantState wants a subscription to fare so: status, reason, failures, and when it last succeeded and failed, as times after the
-// start of the test or "-".
+// wantState requires the state of a subscription: status, reason, failures, and the times of the
+// last success and failure, relative to the start of the test or "-".
 func (h *hooked) wantState(id, want string) {
 	h.t.Helper()
 	res := h.org.Read.Get(h.path(id)).Is(200)
@@ -199,7 +199,7 @@ func (h *hooked) wantState(id, want string) {
 	}
 }
 
-// answers gives the statuses in turn, and the last of them for ever.
+// answers returns the statuses in turn, and then the last one forever.
 func answers(codes ...int) func(int, http.ResponseWriter, *http.Request) {
 	return func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(codes[min(n, len(codes))-1]) }
 }
@@ -249,7 +249,7 @@ func TestWebhookSchedule(t *testing.T) {
 	h.wantPending(0, "after eight more")
 }
 
-// What failed together is not tried together.
+// TestWebhookJitter checks that deliveries that failed together are not retried at the same time.
 func TestWebhookJitter(t *testing.T) {
 	const events = 60
 	h := newHooked(t, answers(500))
@@ -342,7 +342,8 @@ func TestWebhookRetryAfter(t *testing.T) {
 	}
 }
 
-// An endpoint that wants to be asked later than the schedule has it is; one that wants to be asked sooner is not.
+// TestWebhookRetryAfterLater checks that Retry-After can delay a retry, but not make it earlier
+// than scheduled.
 func TestWebhookRetryAfterLater(t *testing.T) {
 	h := newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")

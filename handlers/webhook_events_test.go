@@ -16,10 +16,10 @@ import (
 	"prospector/internal/catalog"
 )
 
-// happening is an event that must come: what of, and with which data, byte for byte.
+// happening is an expected event: its trigger and its data, byte for byte.
 type happening struct{ trigger, data string }
 
-// wantsExactly wants these events, in this order, and no others.
+// wantsExactly requires exactly these events, in this order.
 func (r *receiver) wantsExactly(what string, want []happening) {
 	r.t.Helper()
 	var got []happening
@@ -35,12 +35,12 @@ func (r *receiver) wantsExactly(what string, want []happening) {
 	}
 }
 
-// readEvent is an event with a record as GET shows it now.
+// readEvent returns an event with a record as GET shows it now.
 func readEvent(o *apptest.Org, trigger, path string) happening {
 	return happening{trigger, string(dataOf(o.Read.Get(path).Is(200)))}
 }
 
-// TestWebhookRecords has records of each kind created, changed and deleted in every way there is.
+// TestWebhookRecords creates, changes and deletes records of each kind in every possible way.
 func TestWebhookRecords(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -102,7 +102,7 @@ func TestWebhookRecords(t *testing.T) {
 	}
 }
 
-// TestWebhookUnsubscribed tells of do_not_contact when it turns true, and only then.
+// TestWebhookUnsubscribed checks that the event happens only when do_not_contact becomes true.
 func TestWebhookUnsubscribed(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -147,7 +147,8 @@ func TestWebhookUnsubscribed(t *testing.T) {
 	alone.wants("alone", names, "/0 contact.unsubscribed c")
 }
 
-// TestWebhookTAM tells of Previews and Imports, and of what an Import makes.
+// TestWebhookTAM checks the events of Previews and Imports, and of the records that an Import
+// creates.
 func TestWebhookTAM(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -218,7 +219,7 @@ func TestWebhookTAM(t *testing.T) {
 	}
 }
 
-// TestWebhookFailedImport damages what an Import needs.
+// TestWebhookFailedImport damages the data that an Import needs.
 func TestWebhookFailedImport(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -244,7 +245,8 @@ func TestWebhookFailedImport(t *testing.T) {
 	rec.wantsExactly("a failed Import", []happening{readEvent(org, "tam_import.failed", importPath+operation)})
 }
 
-// TestWebhookFiles imports files over the command line while no server runs: their events wait for it.
+// TestWebhookFiles imports files on the command line while no server runs. Their events are
+// delivered when it starts.
 func TestWebhookFiles(t *testing.T) {
 	app := apptest.New(t)
 	app.Clock.Advance(time.Since(app.Clock.Now()))
@@ -275,7 +277,8 @@ func TestWebhookFiles(t *testing.T) {
 	}
 }
 
-// TestWebhookSilence does what nobody is told of: other kinds of records, and what follows from a change to other records.
+// TestWebhookSilence checks that changes of other kinds of records, and of records that only refer
+// to a changed one, cause no events.
 func TestWebhookSilence(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -328,7 +331,8 @@ func TestWebhookSilence(t *testing.T) {
 	rec.wants("what follows", map[string]string{"contact": contact, "task": task}, "/0 contact.deleted contact")
 }
 
-// TestWebhookWanted emits for whoever wants it at the commit, and for nobody else.
+// TestWebhookWanted checks that an event is delivered only to subscriptions that match when the
+// change commits.
 func TestWebhookWanted(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")

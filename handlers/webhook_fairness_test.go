@@ -15,7 +15,8 @@ import (
 	"prospector/internal/service"
 )
 
-// jam is an endpoint that keeps requests waiting until it is told to let them go, and counts those that are there by their paths.
+// jam is an endpoint that blocks requests until the test releases them, and counts the blocked ones
+// by path.
 type jam struct {
 	*target
 	state apptest.State // guards there and most
@@ -74,7 +75,8 @@ func (h *hooked) delivering(waiting *jam) (done func()) {
 
 func patient(c *service.Config) { c.Webhooks.Timeout = 10 * time.Minute }
 
-// However many endpoints hang, one that does not gets its events, though it is as new as they are and was subscribed last.
+// TestWebhookHealthyAmongHanging checks that an endpoint gets its events however many others hang,
+// even if it is as new as they are and was subscribed last.
 func TestWebhookHealthyAmongHanging(t *testing.T) {
 	hanging := 200
 	if raceDetector {
@@ -132,8 +134,8 @@ func TestWebhookPerSubscription(t *testing.T) {
 	}
 }
 
-// Endpoints that have failed before have a share of what may be under way, in an organization and in all; what answers is
-// delivered beside them, there and elsewhere.
+// TestWebhookPerOrganization checks that failing endpoints have a limited share of the concurrency,
+// per organization and in total, and that events are delivered to other endpoints at the same time.
 func TestWebhookPerOrganization(t *testing.T) {
 	t.Parallel()
 	const (
@@ -189,7 +191,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 	h.wantPending(0, "at the end")
 }
 
-// running has the sender run as it does in the service, until stop is called.
+// running runs the sender as the service does, until stop is called.
 func (h *hooked) running() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ends := h.sends(ctx)
@@ -198,7 +200,7 @@ func (h *hooked) running() (stop func()) {
 	return stop
 }
 
-// sends has the sender run; ends wants it to end.
+// sends runs the sender. ends waits until it has stopped.
 func (h *hooked) sends(ctx context.Context) (ends func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -208,7 +210,8 @@ func (h *hooked) sends(ctx context.Context) (ends func()) {
 	return func() { apptest.Receive(h.t, ended, "the end of the sender") }
 }
 
-// An endpoint that is overloaded is left alone, with all that waits for it, until the time it said; or until somebody asks.
+// TestWebhookRest checks that an overloaded endpoint gets no requests until the time that it
+// requested, or until a user asks for one.
 func TestWebhookRest(t *testing.T) {
 	const events = 8
 	for _, c := range []struct {
@@ -260,7 +263,8 @@ func TestWebhookRest(t *testing.T) {
 	})
 }
 
-// A subscription that turns out to have nothing to send does not keep those that stand behind it waiting.
+// TestWebhookNoneIsForgotten checks that a subscription without anything to send does not delay
+// those queued behind it.
 func TestWebhookNoneIsForgotten(t *testing.T) {
 	for name, silence := range map[string]func(h *hooked, id string){
 		"paused":  func(h *hooked, id string) { h.org.Admin.Patch(h.path(id), `{"status": "paused"}`).Is(200) },
@@ -288,7 +292,8 @@ func TestWebhookNoneIsForgotten(t *testing.T) {
 	}
 }
 
-// Endpoints that have always answered promptly, and then hang all at once, do not stop one that goes on.
+// TestWebhookHangingAfterHealth checks that endpoints that were fast and then all hang do not stop
+// another one.
 func TestWebhookHangingAfterHealth(t *testing.T) {
 	if raceDetector {
 		t.Skip("it is mostly waiting, and the same as the others")
@@ -324,7 +329,8 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 	h.wantPending(0, "at the end")
 }
 
-// An old secret is not signed with when its day is over, however long what waits has been waiting.
+// TestWebhookRestOverRotation checks that an expired secret no longer signs deliveries, however
+// long they have waited.
 func TestWebhookRestOverRotation(t *testing.T) {
 	h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n == 1 {

@@ -17,8 +17,8 @@ import (
 	"prospector/internal/catalog"
 )
 
-// historyOf is the attempts to deliver to a subscription, the oldest first, in short: the trigger, which attempt it was, its
-// status and the answer.
+// historyOf summarizes the attempts of a subscription, oldest first: trigger, number of the
+// attempt, status and response.
 func historyOf(o *apptest.Org, subscription, query string) (short []string) {
 	res := o.Read.Get(hooksPath + "/" + subscription + "/deliveries?page_size=100" + query).Is(200)
 	for _, rec := range res.Value("data").([]any) {
@@ -81,7 +81,8 @@ func TestWebhookTest(t *testing.T) {
 	rec.wants("not active", nil)
 }
 
-// TestWebhookRedeliver delivers again what was delivered: the same event, with the object as it is now.
+// TestWebhookRedeliver checks that a redelivery sends the same event with the current state of the
+// object.
 func TestWebhookRedeliver(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
@@ -144,7 +145,7 @@ func TestWebhookRedeliver(t *testing.T) {
 	rec.wants("refusals", nil)
 }
 
-// TestWebhookRedeliverKinds delivers each kind of event again.
+// TestWebhookRedeliverKinds redelivers each kind of event.
 func TestWebhookRedeliverKinds(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -189,7 +190,8 @@ func TestWebhookRedeliverKinds(t *testing.T) {
 	}
 }
 
-// TestWebhookRedeliverEarly asks for what is not delivered yet: one delivery goes on, and begins its schedule anew.
+// TestWebhookRedeliverEarly redelivers a pending event. There is still one delivery, and its retry
+// schedule starts again.
 func TestWebhookRedeliverEarly(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -256,7 +258,7 @@ func TestWebhookRedeliverEarly(t *testing.T) {
 	hasPending(t, app, 0)
 }
 
-// TestWebhookClockBack finds every attempt, also after the clock went back.
+// TestWebhookClockBack checks that the history contains every attempt after the clock was set back.
 func TestWebhookClockBack(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -278,7 +280,7 @@ func TestWebhookClockBack(t *testing.T) {
 	}
 }
 
-// TestWebhookDeliveries pages through the history.
+// TestWebhookDeliveries reads the pages of the history.
 func TestWebhookDeliveries(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -17,7 +17,7 @@ func (h *hooked) patch(status string) {
 	h.org.Admin.Patch(h.path(h.id), map[string]any{"status": status}).Is(200)
 }
 
-// wantSilent wants a subscription that is not active to take nothing in and to send nothing.
+// wantSilent requires that an inactive subscription neither receives events nor sends any.
 func (h *hooked) wantSilent(waiting int, status string) {
 	h.t.Helper()
 	before := len(h.to.asked())
@@ -85,7 +85,8 @@ func TestWebhookFailing(t *testing.T) {
 	fail(time.Millisecond, "disabled failing 6 96h0m0s 408h0m0s")
 }
 
-// At exactly so many that wait it is disabled, and not before; none of them is lost.
+// TestWebhookBacklog checks that a subscription is disabled at exactly the maximum of pending
+// deliveries, and that none of them is lost.
 func TestWebhookBacklog(t *testing.T) {
 	var bad = true
 	h := newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
@@ -146,7 +147,8 @@ func TestWebhookPaused(t *testing.T) {
 	h.wantPending(0, "active again")
 }
 
-// What waited before a restart goes after it, under the same id, at its time.
+// TestWebhookRestart checks that pending deliveries are made after a restart, with the same id and
+// on time.
 func TestWebhookRestart(t *testing.T) {
 	h := newHooked(t, answers(500, 500, 200))
 	h.happen(2)
@@ -182,7 +184,7 @@ func TestWebhookRestart(t *testing.T) {
 	h.wantPending(0, "when all is delivered")
 }
 
-// wantHistory wants so many attempts of each status, in pages that are right.
+// wantHistory requires so many attempts of each status, with correct pages.
 func (h *hooked) wantHistory(succeeded, failed int) {
 	h.t.Helper()
 	all := h.history(h.id)
@@ -214,7 +216,7 @@ func (h *hooked) wantCount(query string, want int) {
 	}
 }
 
-// days lets days pass, each with its work.
+// days lets days pass and runs the jobs of each.
 func (h *hooked) days(n int) {
 	for range n {
 		h.Clock.Advance(24 * time.Hour)
@@ -270,7 +272,8 @@ func TestWebhookRetention(t *testing.T) {
 	h.wantPending(0, "at the end")
 }
 
-// A deleted subscription's history stays for its time; what waits, and the secrets, go at once.
+// TestWebhookDeleted checks that the history of a deleted subscription is kept for the retention
+// time. Its pending deliveries and secrets are deleted immediately.
 func TestWebhookDeleted(t *testing.T) {
 	many := 600 // more than are removed at once
 	if raceDetector {
@@ -329,7 +332,8 @@ func TestWebhookDeleted(t *testing.T) {
 	}
 }
 
-// An attempt that is under way when its subscription is deleted is on record, and is the last.
+// TestWebhookDeletedMeanwhile checks that an attempt in flight when its subscription is deleted is
+// recorded, and is the last one.
 func TestWebhookDeletedMeanwhile(t *testing.T) {
 	for _, code := range []int{200, 500, 410} {
 		var h *hooked
@@ -356,7 +360,7 @@ func TestWebhookDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// What is on record of attempts, and how a subscription fares as they go.
+// TestWebhookRecord checks the recorded attempts, and the state of a subscription after each.
 func TestWebhookRecord(t *testing.T) {
 	var h *hooked
 	codes := []int{500, 404, 204, 299, 200, 429, 201, 400}

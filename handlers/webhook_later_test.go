@@ -20,7 +20,8 @@ import (
 	"prospector/store"
 )
 
-// An endpoint that would go on in another protocol has failed, and its connection is given back at once: no deadline ends it.
+// TestWebhookSwitching checks that an endpoint that switches protocols fails, and that its
+// connection is closed without waiting for a deadline.
 func TestWebhookSwitching(t *testing.T) {
 	ended := make(chan error, 2)
 	h := newHooked(t, nil, patient)
@@ -126,7 +127,7 @@ func TestWebhookHangsUp(t *testing.T) {
 	}
 }
 
-// gated answers 500 at first, and then so when it is let go.
+// gated returns an endpoint that answers 500 first, and then the code when open is called.
 func gated(code int, headers ...string) (answer func(int, http.ResponseWriter, *http.Request), open func()) {
 	gate := make(chan struct{})
 	return func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -142,8 +143,8 @@ func gated(code int, headers ...string) (answer func(int, http.ResponseWriter, *
 	}, sync.OnceFunc(func() { close(gate) })
 }
 
-// What the endpoint that a subscription had says after it has another is on record, and is not held against the other, which gets
-// at once what the former one did not take.
+// TestWebhookFormerURL checks that the response of a previous URL is recorded but does not affect
+// the new URL, which immediately gets the deliveries that the previous one did not accept.
 func TestWebhookFormerURL(t *testing.T) {
 	for _, code := range []int{410, 500, 200} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestWebhookFormerURL(t *testing.T) {
 	}
 }
 
-// That the former endpoint wants to be left alone says nothing of the one there is now.
+// TestWebhookFormerRest checks that the Retry-After of a previous URL does not affect the new one.
 func TestWebhookFormerRest(t *testing.T) {
 	answer, open := gated(503, "Retry-After", "3600")
 	h := newHooked(t, answer)
@@ -204,8 +205,8 @@ func TestWebhookFormerRest(t *testing.T) {
 	h.wantPending(0, "at the end")
 }
 
-// An endpoint that wants to be left alone is so also after restarts, with what waited and what is new; until somebody asks, before
-// the restart or after it.
+// TestWebhookRestOverRestart checks that the Retry-After of an endpoint survives restarts, for
+// pending and new deliveries, until a user asks for a delivery before or after the restart.
 func TestWebhookRestOverRestart(t *testing.T) {
 	type move func(h *hooked)
 	restart := func(h *hooked) { h.Restart() }
@@ -256,7 +257,8 @@ func TestWebhookRestOverRestart(t *testing.T) {
 	}
 }
 
-// What waits for its retry goes at once when the subscription is made active again or has another url, and not otherwise.
+// TestWebhookHurried checks that pending retries are made immediately when the subscription is
+// activated again or its URL changes, and not otherwise.
 func TestWebhookHurried(t *testing.T) {
 	const events = 3
 	for _, c := range []struct {
@@ -300,7 +302,7 @@ func TestWebhookHurried(t *testing.T) {
 	}
 }
 
-// Of very many, a job makes the rest due.
+// TestWebhookManyHurried checks that a job makes the rest of very many retries due.
 func TestWebhookManyHurried(t *testing.T) {
 	const events = 1100
 	var fine atomic.Bool
@@ -326,7 +328,8 @@ func TestWebhookManyHurried(t *testing.T) {
 	h.wantPending(0, "at the end")
 }
 
-// However often it is made due, an event is given up after the eighth attempt.
+// TestWebhookHurriedAndGivenUp checks that an event is given up after the eighth attempt, however
+// often its retries are made due.
 func TestWebhookHurriedAndGivenUp(t *testing.T) {
 	h := newHooked(t, answers(500))
 	h.happen(1)
@@ -351,7 +354,7 @@ func TestWebhookHurriedAndGivenUp(t *testing.T) {
 	}
 }
 
-// A request line is ASCII: a query must be.
+// TestWebhookQueries checks that the query of a URL must be ASCII, as a request line is.
 func TestWebhookQueries(t *testing.T) {
 	h := newHooked(t, nil)
 	for _, query := range []string{"y=ä", "ä", "a=b&c=\u00a0", "a=日本", "%C3%A4=ä", "a=\U0001F600"} {
@@ -370,7 +373,8 @@ func TestWebhookQueries(t *testing.T) {
 	}
 }
 
-// An organization has 2,000 subscriptions at most; others are not told how many it has.
+// TestWebhookMany checks that an organization has at most 2,000 subscriptions, and that other
+// organizations cannot see how many.
 func TestWebhookMany(t *testing.T) {
 	const most = 2000
 	app := apptest.New(t)
@@ -406,7 +410,7 @@ func TestWebhookMany(t *testing.T) {
 	hasProblems(t, acme.Admin.Post(hooksPath, make), "url")
 }
 
-// A test is for the subscription that it tests, and for no other that wants to know of tests.
+// TestWebhookTestAlone checks that a test event is sent only to the tested subscription.
 func TestWebhookTestAlone(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.Webhooks.RetrySchedule = nil })
 	acme, globex := app.Org("Acme"), app.Org("Globex")

@@ -12,10 +12,10 @@ import (
 	"prospector/internal/service"
 )
 
-// marked is a text that is looked for in all that an organization has.
+// marked is a text that the tests search for in the data of an organization.
 const marked = "Zyzzyva"
 
-// stored is how often the text stands in what webhooks keep.
+// stored returns how often the data of webhooks contains the text.
 func stored(org *apptest.Org) (times int) {
 	of := false
 	for line := range strings.Lines(org.Dump()) {
@@ -29,16 +29,17 @@ func stored(org *apptest.Org) (times int) {
 	return times
 }
 
-// everywhere is how often it stands in all that there is.
+// everywhere returns how often all data contains the text.
 func everywhere(org *apptest.Org) int { return strings.Count(org.Dump(), marked) }
 
-// mark makes a task with the text, and gives its id.
+// mark creates a task with the text, and returns its id.
 func (h *hooked) mark() (id string) {
 	h.t.Helper()
 	return h.org.Write.Post("/v1/tasks", `{"title": "`+marked+`"}`).Is(201).ID()
 }
 
-// What an event tells of is kept once, however many want to know, and no longer than one of them waits for it.
+// TestWebhookStoredOnce checks that the data of an event is stored once for all subscriptions, and
+// deleted when no delivery needs it any more.
 func TestWebhookStoredOnce(t *testing.T) {
 	const subscriptions = 20
 	for _, c := range []struct {
@@ -135,8 +136,8 @@ func TestWebhookStoredOnce(t *testing.T) {
 	}
 }
 
-// An event that is delivered again to one tells it of the object as it is now; another that still waits for it the first time is
-// told of the object as it was.
+// TestWebhookStoredForOthers checks that a redelivery to one subscription contains the current
+// object, while a pending first delivery to another contains the object as it was.
 func TestWebhookStoredForOthers(t *testing.T) {
 	for _, again := range []int{200, 500} { // what the one answers to the second delivery
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
@@ -192,7 +193,8 @@ func TestWebhookStoredForOthers(t *testing.T) {
 	}
 }
 
-// One failure does not put an endpoint into the queue of those that are dead, be they of its own organization or of others.
+// TestWebhookOnceFailedAmongDead checks that one failure does not put an endpoint into the tier of
+// failing endpoints, whether these belong to its own organization or to others.
 func TestWebhookOnceFailedAmongDead(t *testing.T) {
 	t.Parallel()
 	const (
@@ -253,7 +255,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 	done()
 }
 
-// brief is a context that has ended when it is asked after so many times.
+// brief is a context that ends after it was checked n times.
 type brief struct {
 	context.Context
 	times int
@@ -266,8 +268,8 @@ func (b *brief) Err() error {
 	return nil
 }
 
-// What comes in at the very moment when the service is told to stop is taken in, and the sender stops: an answer, and that it is
-// written down.
+// TestWebhookStops checks that a response or a record that arrives while the service stops is
+// processed, and that the sender then stops.
 func TestWebhookStops(t *testing.T) {
 	for times := 1; times <= 2; times++ {
 		h := newHooked(t, nil)

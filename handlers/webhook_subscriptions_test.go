@@ -13,10 +13,10 @@ import (
 	"prospector/internal/service"
 )
 
-// publicOnly is how the service runs unless it is told otherwise.
+// publicOnly sets the default of the service, which allows only public networks.
 func publicOnly(c *service.Config) { c.Webhooks.AllowPrivateNetworks = false }
 
-// hasProblems wants that a body is refused for exactly these fields, all named at once.
+// hasProblems requires that a body is refused with exactly these fields as problems.
 func hasProblems(t *testing.T, res *apptest.Response, paths ...string) {
 	t.Helper()
 	res.Fails(422, "validation_failed", paths[0])
@@ -53,7 +53,7 @@ func TestWebhookCreate(t *testing.T) {
 	}
 }
 
-// badURLs are refused unless private networks are allowed; worseURLs always are.
+// badURLs are refused unless private networks are allowed. worseURLs are always refused.
 var (
 	badURLs = []string{"http://hooks.example.com/in", "https://127.0.0.1/in", "https://localhost/in", "https://10.1.2.3/", "https://192.168.0.1/", "https://172.16.0.1/", "https://[::1]/",
 		"https://[fe80::1]/", "https://[fd00::1]/", "https://[::ffff:127.0.0.1]/", "https://100.64.0.1/", "https://0.0.0.0/"}
@@ -200,7 +200,7 @@ func TestWebhookUpdate(t *testing.T) {
 	}
 }
 
-// TestWebhookDisabled writes to a subscription that the service has disabled.
+// TestWebhookDisabled updates a subscription that the service has disabled.
 func TestWebhookDisabled(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -274,7 +274,8 @@ func TestWebhookList(t *testing.T) {
 	}
 }
 
-// TestWebhookListFares lists by how subscriptions fare: a list knows what was written down before it began.
+// TestWebhookListFares lists subscriptions by their delivery status. A list contains everything
+// that was recorded before it began.
 func TestWebhookListFares(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -360,7 +361,7 @@ func TestWebhookDelete(t *testing.T) {
 	gone()
 }
 
-// TestWebhookTriggers holds the catalogue of events against the contract.
+// TestWebhookTriggers compares the trigger registry with the specification.
 func TestWebhookTriggers(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -26,7 +26,8 @@ import (
 	"prospector/internal/service"
 )
 
-// wire is an endpoint that says on each connection whatever the test wants, after it has read a request.
+// wire starts an endpoint that writes arbitrary bytes on each connection after it has read a
+// request.
 func wire(t *testing.T, talk func(*net.TCPConn)) (url string) {
 	t.Helper()
 	return "http://" + apptest.Listen(t, func(conn *net.TCPConn) {
@@ -37,12 +38,12 @@ func wire(t *testing.T, talk func(*net.TCPConn)) (url string) {
 	})
 }
 
-// says answers with a text and hangs up.
+// says starts an endpoint that sends a text and closes the connection.
 func says(t *testing.T, text string) (url string) {
 	return wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, text) })
 }
 
-// secure is an endpoint behind TLS that the service has no reason to trust.
+// secure starts an endpoint with a TLS certificate that the service does not trust.
 func secure(t *testing.T, change func(*tls.Config)) (url string) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -62,14 +63,15 @@ const (
 	redirectText = "redirect: the endpoint answered with a redirect; redirects are not followed"
 )
 
-// trouble is an endpoint that fails, and what is to be on record of it.
+// trouble is a failing endpoint and the expected record of its attempt.
 type trouble struct {
 	name, url string
 	code      int // 0: none
 	text      string
 }
 
-// wantTroubles subscribes all of them, lets an event happen, and wants one attempt of each to be on record as it says.
+// wantTroubles subscribes all endpoints, causes an event, and requires one recorded attempt of
+// each.
 func wantTroubles(t *testing.T, troubles []trouble, change func(*service.Config)) {
 	t.Helper()
 	h := newHooked(t, nil, change)
@@ -180,7 +182,7 @@ func TestWebhookTimeouts(t *testing.T) {
 	}, func(c *service.Config) { c.Webhooks.Timeout = 500 * time.Millisecond })
 }
 
-// Nobody is sent where an endpoint points to.
+// TestWebhookRedirects checks that redirects are not followed.
 func TestWebhookRedirects(t *testing.T) {
 	canary := newTarget(t, nil)
 	var troubles []trouble
@@ -205,7 +207,8 @@ func TestWebhookRedirects(t *testing.T) {
 	}
 }
 
-// An address that was allowed once is not any more.
+// TestWebhookBlocked checks that an address that was allowed when the subscription was created is
+// refused later.
 func TestWebhookBlocked(t *testing.T) {
 	h := newHooked(t, nil)
 	for _, url := range []string{"http://169.254.169.254/latest", "http://[fd00:ec2::254]/"} {
@@ -225,7 +228,8 @@ func TestWebhookBlocked(t *testing.T) {
 	h.wantAsked(2, "allowed again")
 }
 
-// Whatever comes after a good status changes nothing, and is not read. The time-out is an hour: nothing here waits for it.
+// TestWebhookEndlessAnswers checks that the body after the status does not affect the result and is
+// not read. The timeout is an hour, so that nothing here waits for it.
 func TestWebhookEndlessAnswers(t *testing.T) {
 	const most = 64 << 20 // far more than the buffers between the two of them
 	flood := func(c net.Conn, head string) {
@@ -286,7 +290,8 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 	over.Wait() // each of them was hung up on
 }
 
-// What is sent: nothing but what Standard Webhooks has, and the same again but for the time and the signature.
+// TestWebhookManners checks that a request contains only what Standard Webhooks specifies, and that
+// a retry differs only in the time and the signature.
 func TestWebhookManners(t *testing.T) {
 	h := newHooked(t, func(n int, w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "session", Value: "1", Path: "/", MaxAge: 1000})

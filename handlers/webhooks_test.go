@@ -31,8 +31,8 @@ type hook struct {
 	path   string
 }
 
-// receiver is a subscriber's endpoint. answer, when it is set, answers instead of a plain 200. What comes to a path whose secret it
-// was told is verified by a library that is not ours.
+// receiver is the endpoint of a subscriber. answer, if set, replaces the 200 response. Requests to
+// a path with a known secret are verified by an independent library.
 type receiver struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -70,7 +70,7 @@ func (r *receiver) all() []hook {
 	return append([]hook{}, r.got...)
 }
 
-// take gives what came since the last time, in the order of the events.
+// take returns the requests since the last call, in the order of the events.
 func (r *receiver) take() []hook {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *receiver) take() []hook {
 	return got
 }
 
-// one gives the only request that came since the last time.
+// one returns the only request since the last call.
 func (r *receiver) one() hook {
 	r.t.Helper()
 	got := r.take()
@@ -100,7 +100,7 @@ func (r *receiver) answersWith(answer http.HandlerFunc) {
 	r.answer = answer
 }
 
-// subscribe subscribes a path of the receiver's own.
+// subscribe subscribes a new path of the receiver.
 func (r *receiver) subscribe(o *apptest.Org, triggers ...string) (id string) {
 	r.t.Helper()
 	r.mu.Lock()
@@ -113,7 +113,8 @@ func (r *receiver) subscribe(o *apptest.Org, triggers ...string) (id string) {
 	return res.ID()
 }
 
-// wants wants that exactly these came since the last time: the path, the trigger, and the id of the object by the name it has.
+// wants requires exactly these requests since the last call: the path, the trigger, and the name of
+// the object.
 func (r *receiver) wants(what string, names map[string]string, want ...string) {
 	r.t.Helper()
 	var got []string
@@ -136,7 +137,7 @@ func (r *receiver) wants(what string, names map[string]string, want ...string) {
 	}
 }
 
-// event is an envelope as a subscriber reads it.
+// event is an envelope as a subscriber decodes it.
 type event struct {
 	ID         string          `json:"id"`
 	TriggerKey string          `json:"trigger_key"`
@@ -153,7 +154,7 @@ func (h hook) event(t *testing.T) (e event) {
 	return e
 }
 
-// verifies has the signature verified, whatever the time.
+// verifies verifies the signature, ignoring the time.
 func (h hook) verifies(secret string) error {
 	v, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
@@ -162,17 +163,17 @@ func (h hook) verifies(secret string) error {
 	return v.VerifyIgnoringTimestamp([]byte(h.body), h.header)
 }
 
-// signatures is how many there are.
+// signatures returns the number of signatures.
 func (h hook) signatures() int { return len(strings.Fields(h.header.Get("webhook-signature"))) }
 
-// attempted tests a subscription, and gives the id of the attempt.
+// attempted tests a subscription, and returns the id of the attempt.
 func attempted(app *apptest.App, o *apptest.Org, subscription string) string {
 	o.Admin.Post(hooksPath+"/"+subscription+"/test", nil).Is(202)
 	app.Deliver()
 	return o.Read.Get(hooksPath + "/" + subscription + "/deliveries").Is(200).Text("data.0.id")
 }
 
-// hasPending wants that so many deliveries wait.
+// hasPending requires that n deliveries are pending.
 func hasPending(t *testing.T, app *apptest.App, want int) {
 	t.Helper()
 	if got, err := app.Webhooks.Pending(); got != want || err != nil {
@@ -180,7 +181,7 @@ func hasPending(t *testing.T, app *apptest.App, want int) {
 	}
 }
 
-// TestWebhookEnvelope holds a delivery against the contract to the letter.
+// TestWebhookEnvelope compares a delivery with the specification in every detail.
 func TestWebhookEnvelope(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -208,7 +209,8 @@ func TestWebhookEnvelope(t *testing.T) {
 	}
 }
 
-// TestWebhookVerify has the library verify with the time too, and refuse what is not as it was sent.
+// TestWebhookVerify verifies events with the library, including the time, and requires that altered
+// events are refused.
 func TestWebhookVerify(t *testing.T) {
 	app := apptest.New(t)
 	app.Clock.Advance(time.Since(app.Clock.Now()))
@@ -252,7 +254,7 @@ func TestWebhookVerify(t *testing.T) {
 	}
 }
 
-// TestWebhookRotation signs with the old secret too for a day.
+// TestWebhookRotation checks that deliveries are also signed with the old secret for one day.
 func TestWebhookRotation(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -319,7 +321,8 @@ func TestWebhookRotation(t *testing.T) {
 	signedWith("after a restart", 2, 3)
 }
 
-// TestWebhookSecretHidden looks for the secret everywhere but in the answer that it was in.
+// TestWebhookSecretHidden searches for the secret everywhere except in the response that contained
+// it.
 func TestWebhookSecretHidden(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
