@@ -249,16 +249,16 @@ func TestImportBalance(t *testing.T) {
 	}
 	hasBalance(t, org, first, "0/1 left 1 +2=2 over 1, 0/- left - +3=3 over -, exceeded true")
 	before := org.Dump()
-	org.Write.Post(previewPath+"/"+first+"/import", nil).Fails(402, "import_limit_exceeded", "it would add 2 accounts, and 1 of this month's 1 are left;")
+	org.Write.Post(previewPath+"/"+first+"/import", nil).Fails(402, "import_limit_exceeded", "it would add 2 accounts, but only 1 of 1 remain this month;")
 	limit(t, app, org, 1, 2)
-	org.Write.Post(previewPath+"/"+first+"/import", nil).Fails(402, "import_limit_exceeded", "it would add 3 contacts, and 2 of this month's 2 are left;")
+	org.Write.Post(previewPath+"/"+first+"/import", nil).Fails(402, "import_limit_exceeded", "it would add 3 contacts, but only 2 of 2 remain this month;")
 	limit(t, app, org, 1, nil)
 	if org.Dump() == before || strings.Contains(org.Dump(), "import_months") { // the limits alone
 		t.Error("a refused Import changed something")
 	}
 	limit(t, app, org, 0, 0)
 	hasBalance(t, org, one, "0/0 left 0 +1=1 over 1, 0/0 left 0 +1=1 over 1, exceeded true")
-	org.Write.Post(previewPath+"/"+one+"/import", nil).Fails(402, "import_limit_exceeded", "0 of this month's 0")
+	org.Write.Post(previewPath+"/"+one+"/import", nil).Fails(402, "import_limit_exceeded", "only 0 of 0 remain this month")
 
 	// Exactly what is left fits. What is reserved is used already, and a deleted record stays so.
 	limit(t, app, org, 2, 3)

@@ -112,8 +112,8 @@ func TestPreviewRequest(t *testing.T) {
 		`{"contact_filters": {"titles": ["vp"]}}`:                                                "contact_filters.titles" + isUnknown,
 		`{"contact_filters": {"include_keywords": "vp"}}`:                                        "contact_filters.include_keywords: must be a list",
 		`{"contact_filters": {"include_keywords": ["vp", 1, "", null]}}`:                         "contact_filters.include_keywords[1]: must be a string\ncontact_filters.include_keywords[2]: must not be empty\ncontact_filters.include_keywords[3]: must be a string",
-		`{"contact_filters": {"include_keywords": ["vp", "vp", "--"]}}`:                          "contact_filters.include_keywords[2]: must have a letter or a digit",
-		`{"contact_filters": {"exclude_keywords": [{}, " "]}}`:                                   "contact_filters.exclude_keywords[0]: must be a string\ncontact_filters.exclude_keywords[1]: must have a letter or a digit",
+		`{"contact_filters": {"include_keywords": ["vp", "vp", "--"]}}`:                          "contact_filters.include_keywords[2]: \"--\" contains no letter or digit",
+		`{"contact_filters": {"exclude_keywords": [{}, " "]}}`:                                   "contact_filters.exclude_keywords[0]: must be a string\ncontact_filters.exclude_keywords[1]: \" \" contains no letter or digit",
 		`{"contact_filters": {"seniority": "vp"}}`:                                               "contact_filters.seniority: \"vp\" is not one of: Individual Contributor, ",
 		`{"contact_filters": {"seniority": ["VP"]}}`:                                             "contact_filters.seniority: must be a string",
 		`{"contact_filters": {"countries": {"x": 1}}}`:                                           "contact_filters.countries: must be a list",
@@ -138,7 +138,7 @@ func TestPreviewRequest(t *testing.T) {
 		`{"search_input": {"account_view_id": "<unknown>"}}`:                                     "search_input.account_view_id: does not exist",
 		`{"search_input": {"searching_rule": {"value": null}}}`:                                  "search_input.searching_rule.value: required",
 		`{"search_input": {"title_search": "vp"}}`:                                               "search_input.title_search: must be a list",
-		`{"search_input": {"title_search": ["&"]}}`:                                              "search_input.title_search[0]: must have a letter or a digit",
+		`{"search_input": {"title_search": ["&"]}}`:                                              "search_input.title_search[0]: \"&\" contains no letter or digit",
 		`{"search_input": {"title_enrichment": "vp"}}`:                                           "search_input.title_enrichment: must be an object",
 		`{"search_input": {"title_enrichment": {}}}`:                                             "search_input.title_enrichment.condition: required",
 		`{"search_input": {"title_enrichment": {"condition": "equals", "criterias": ["vp"]}}}`:   "search_input.title_enrichment.condition: \"equals\" is not one of: is, contains, not_contains",
@@ -153,9 +153,9 @@ func TestPreviewRequest(t *testing.T) {
 		"company_filters": {"account_view_id": "<unknown>", "filtering_rules": {"filters": [{"field": "x", "condition": "is", "value": 1}]}},
 		"contact_filters": {"seniority": "Boss", "include_keywords": ["-"]}, "search_input": {"max_candidates": 0, "account_view_id": "<owner view>",
 		"sorting_rules": ["x"], "grouping_rule": {"field": "y"}, "filtering_rules": [{"field": "name", "condition": "like", "value": "a"}]}}`)), "validation_failed",
-		"colour"+isUnknown, "tag_ids[0]: names a tag", "contact_tag_ids[0]: does not exist", "qualifier_signal_id: names no field", "qualifier_rule: required",
-		"company_filters.account_view_id: does not exist", "company_filters.filtering_rules.filters[0].field", "contact_filters.seniority: must be",
-		"contact_filters.include_keywords[0]: must", "search_input.max_candidates: must", "search_input.account_view_id: names the view",
+		"colour"+isUnknown, "tag_ids[0]: the tag is for another", "contact_tag_ids[0]: does not exist", "qualifier_signal_id: does not exist", "qualifier_rule: required",
+		"company_filters.account_view_id: does not exist", "company_filters.filtering_rules.filters[0].field", `contact_filters.seniority: "Boss" is not one of`,
+		`contact_filters.include_keywords[0]: "-" contains no letter`, "search_input.max_candidates: must", "search_input.account_view_id: the view",
 		"search_input.sorting_rules[0]", "search_input.grouping_rule.field", "search_input.filtering_rules[0].condition")
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
@@ -195,10 +195,10 @@ func TestPreviewFilterFaults(t *testing.T) {
 		refuses(t, org, previewBody(`{"search_input": {"filtering_rules": `+rules+`}}`), "invalid_filter", "search_input.filtering_rules"+want)
 	}
 	for view, want := range map[string]string{
-		"<owner view>":  ` names the view "Mine", whose filtering_rules.filters[1].filters[0].field "owner_id" is not a field of companies`,
-		"<custom view>": ` names the view "Tier", whose filtering_rules[0].field "custom_field_tier" is not a field of companies`,
-		"<tag view>": ` names the view "Tagged", whose filtering_rules[0].field "tags" is not a field of companies` + "\n" +
-			` names the view "Tagged", whose filtering_rules[1].field "notes" is not a field of companies`,
+		"<owner view>":  `: the view "Mine" has an unsuitable filter, filtering_rules.filters[1].filters[0].field: "owner_id" is not a field of companies`,
+		"<custom view>": `: the view "Tier" has an unsuitable filter, filtering_rules[0].field: "custom_field_tier" is not a field of companies`,
+		"<tag view>": `: the view "Tagged" has an unsuitable filter, filtering_rules[0].field: "tags" is not a field of companies` + "\n" +
+			`: the view "Tagged" has an unsuitable filter, filtering_rules[1].field: "notes" is not a field of companies`,
 	} {
 		var inCompanies, inSearch []string
 		for line := range strings.SplitSeq(want, "\n") {
@@ -257,11 +257,11 @@ func TestPreviewQualifier(t *testing.T) {
 		{`"<text>"`, `null`, rule + ": required together"},
 		{`"x"`, `{"value": "x"}`, signal + ": must be a UUID"},
 		{`7`, `null`, signal + ": must be a UUID\n" + rule + ": required together"},
-		{`"<unknown>"`, `{"value": "x"}`, signal + ": names no field of accounts that is AI-filled"},
-		{`"<foreign field>"`, `{"value": "x"}`, signal + ": names no field of accounts that is AI-filled"},
-		{`"<view>"`, `{"value": "x"}`, signal + ": names no field of accounts that is AI-filled"},
-		{`"<plain field>"`, `{"value": "x"}`, signal + ": names a field that is not AI-filled"},
-		{`"<contact field>"`, `{"value": "x"}`, signal + ": names a field that is not AI-filled"},
+		{`"<unknown>"`, `{"value": "x"}`, signal + ": does not exist, or is not an AI-filled field of accounts"},
+		{`"<foreign field>"`, `{"value": "x"}`, signal + ": does not exist, or is not an AI-filled field of accounts"},
+		{`"<view>"`, `{"value": "x"}`, signal + ": does not exist, or is not an AI-filled field of accounts"},
+		{`"<plain field>"`, `{"value": "x"}`, signal + ": the field is not AI-filled"},
+		{`"<contact field>"`, `{"value": "x"}`, signal + ": the field is not AI-filled"},
 		{`"<text>"`, `"x"`, rule + ": must be an object"},
 		{`"<text>"`, `{}`, rule + ".value: required"},
 		{`"<text>"`, `{"value": null, "operator": "contains"}`, rule + ".value: required"},

@@ -14,7 +14,34 @@ import (
 	"prospector/store"
 )
 
-// amount is a number of Accounts and one of Contacts.
+// Balance is how much of the monthly limits Imports have used.
+type Balance struct {
+	BillingMode string         `json:"billing_mode" rule:"enum=platform|usage_based"`
+	Limited     bool           `json:"limited"`
+	Period      BalancePeriod  `json:"period"`
+	Accounts    BalanceCounter `json:"accounts"`
+	Contacts    BalanceCounter `json:"contacts"`
+	Exceeded    *bool          `json:"exceeded"`
+}
+
+// BalancePeriod is the month of a Balance.
+type BalancePeriod struct {
+	Kind  string     `json:"kind" rule:"enum=calendar_month"`
+	Start shape.Time `json:"start" rule:"required"`
+	End   shape.Time `json:"end" rule:"required"`
+}
+
+// BalanceCounter is the balance of one kind of record. Without a limit, limit is null.
+type BalanceCounter struct {
+	Limit       shape.Number `json:"limit" rule:"integer"`
+	Used        int          `json:"used"`
+	Remaining   shape.Number `json:"remaining" rule:"integer"`
+	WouldAdd    shape.Number `json:"would_add" rule:"integer"`
+	AfterImport shape.Number `json:"after_import" rule:"integer"`
+	OverBy      shape.Number `json:"over_by" rule:"integer"`
+}
+
+// amount is a number of Accounts and a number of Contacts.
 type amount struct {
 	Accounts int `json:"accounts"`
 	Contacts int `json:"contacts"`
@@ -27,9 +54,8 @@ func (a *amount) of(person bool) *int {
 	return &a.Accounts
 }
 
-// A month of an organization is kept as the amount that its Imports have used: what they have created, and what those that
-// were accepted in it may still create.
-
+// newMonths declares the table of monthly usage. The record of a month is the amount that the
+// Imports accepted in it have created or may still create.
 func newMonths() *store.Table[amount] {
 	return store.NewTable[amount]("import_months", nil, nil).Unlogged()
 }
@@ -38,13 +64,13 @@ func monthOf(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// monthID is the id of a month's record: when the month begins.
+// monthID returns the id of a month's record, which contains the start of the month.
 func monthID(at time.Time) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[8:], uint64(monthOf(at).Unix()))
 	return id
 }
 
-// usedIn gives what is used of a month.
+// usedIn returns the amount that is used in the month of at.
 func (t *TAM) usedIn(tx *store.Tx, at time.Time) (amount, error) {
 	doc, err := t.months.Get(tx, monthID(at))
 	if fault.CodeOf(err) == fault.NotFound {
@@ -53,8 +79,8 @@ func (t *TAM) usedIn(tx *store.Tx, at time.Time) (amount, error) {
 	return doc.Record, err
 }
 
-// use notes what is used of a month.
-func (t *TAM) use(tx *store.Tx, at time.Time, used amount) error {
+// setUsed stores the amount that is used in the month of at.
+func (t *TAM) setUsed(tx *store.Tx, at time.Time, used amount) error {
 	doc, err := t.months.Get(tx, monthID(at))
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
@@ -65,13 +91,14 @@ func (t *TAM) use(tx *store.Tx, at time.Time, used amount) error {
 	return err
 }
 
-// organization is that of the transaction, for its limits as they are now.
+// organization returns the organization of the transaction, which has the current limits.
 func (t *TAM) organization(tx *store.Tx) (identity.Organization, error) {
 	doc, err := t.identity.Organizations.Get(tx, tx.Org())
 	return doc.Record, err
 }
 
-// Balance tells how much of this month's limits is used and, of a Preview that is READY, what its Import would make of them.
+// Balance returns how much of this month's limits is used. If a READY Preview is given, it also
+// returns the balance after an Import of that Preview.
 func (t *TAM) Balance(tx *store.Tx, preview uuid.NullUUID) (Balance, error) {
 	if !preview.Valid {
 		return t.balance(tx, nil)
@@ -96,7 +123,7 @@ func (t *TAM) balance(tx *store.Tx, p *Preview) (Balance, error) {
 	var add *amount
 	if p != nil && p.Status == Ready {
 		add = &amount{}
-		if !p.OperationID.Valid { // else it is used already
+		if !p.OperationID.Valid { // an accepted Import is part of the used amount
 			add = &amount{p.Result.Accounts.New, p.Result.Contacts.New}
 		}
 	}
@@ -113,7 +140,8 @@ func (t *TAM) balance(tx *store.Tx, p *Preview) (Balance, error) {
 	return b, nil
 }
 
-// counterOf is the balance of one kind of record; a nil add is no Import to think of.
+// counterOf returns the balance of one kind of record. add is what an Import would add, or nil
+// without a Preview.
 func counterOf(limit shape.Number, used amount, add *amount, person bool) BalanceCounter {
 	c := BalanceCounter{Limit: limit, Used: *used.of(person)}
 	if limit.Valid {
@@ -130,19 +158,22 @@ func counterOf(limit shape.Number, used amount, add *amount, person bool) Balanc
 	return c
 }
 
-// refusal is why an Import is not accepted; nil when it is. One that adds nothing goes over no limit, also when what was used before does.
-func (b *Balance) refusal() error {
-	var over []string
+// limitError returns an import_limit_exceeded error if an Import would exceed a limit. An Import
+// that adds nothing exceeds no limit, even if the used amount already does.
+func (b *Balance) limitError() error {
+	var exceeded []string
 	for _, c := range []struct {
 		what string
 		BalanceCounter
 	}{{"accounts", b.Accounts}, {"contacts", b.Contacts}} {
 		if c.OverBy.Float > 0 && c.WouldAdd.Float > 0 {
-			over = append(over, fmt.Sprintf("it would add %.0f %s, and %.0f of this month's %.0f are left", c.WouldAdd.Float, c.what, c.Remaining.Float, c.Limit.Float))
+			exceeded = append(exceeded, fmt.Sprintf("it would add %.0f %s, but only %.0f of %.0f remain this month",
+				c.WouldAdd.Float, c.what, c.Remaining.Float, c.Limit.Float))
 		}
 	}
-	if len(over) == 0 {
+	if len(exceeded) == 0 {
 		return nil
 	}
-	return fault.New(fault.ImportLimitExceeded, "the Import would go over the balance of the month: %s; remove members, or wait for the next month", strings.Join(over, "; "))
+	return fault.New(fault.ImportLimitExceeded,
+		"the Import would exceed the monthly limit: %s; exclude members or import next month", strings.Join(exceeded, "; "))
 }

@@ -14,17 +14,20 @@ import (
 	"prospector/store"
 )
 
-// candidates gives the companies that a request is about, in its order: step 1 of the selection.
-func (t *TAM) candidates(r *PreviewRequest, named resolved) ([]uuid.UUID, error) {
-	ids, _, err := t.index.Select(catalog.Org, t.catalog.CompanyList, func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+// candidateIDs returns the companies that a request describes, in the requested order. It is step 1
+// of the selection.
+func (t *TAM) candidateIDs(r *PreviewRequest, named resolved) ([]uuid.UUID, error) {
+	compile := func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		var p fault.Problems
 		plan := filter.CompileSelection(t.catalog.CompanyList.Kind, cs, r.selection(named, &p), &p)
 		return plan, p.Err()
-	}, r.search().MaxCandidates)
+	}
+	ids, _, err := t.index.Select(catalog.Org, t.catalog.CompanyList, compile, r.search().MaxCandidates)
 	return ids, err
 }
 
-// sourceCompany is what the selection needs to know of a company; public is all of it.
+// sourceCompany is the part of a company that the selection needs. public is the JSON of the whole
+// company.
 type sourceCompany struct {
 	id      string
 	name    string
@@ -32,10 +35,11 @@ type sourceCompany struct {
 	public  string
 }
 
-// sourcePerson is the same of a person.
+// sourcePerson is the part of a person that the selection needs. public is the JSON of the whole
+// person.
 type sourcePerson struct {
 	id        string
-	order     string // of the id
+	order     string // the folded id, for sorting
 	title     string
 	seniority string
 	country   string
@@ -45,18 +49,22 @@ type sourcePerson struct {
 }
 
 func newSourceCompany(public string) sourceCompany {
-	return sourceCompany{id: shape.MemberText(public, `"id":"`), name: shape.MemberText(public, `"name":"`), website: shape.MemberText(public, `"website":"`), public: public}
+	return sourceCompany{
+		id: shape.MemberText(public, `"id":"`), name: shape.MemberText(public, `"name":"`),
+		website: shape.MemberText(public, `"website":"`), public: public,
+	}
 }
 
 func newSourcePerson(public string) sourcePerson {
 	id := shape.MemberText(public, `"id":"`)
 	return sourcePerson{
-		id: id, order: shape.Fold(id), title: shape.MemberText(public, `"title":"`), seniority: shape.MemberText(public, `"seniority":"`), country: shape.MemberText(public, `"country":"`),
+		id: id, order: shape.Fold(id), title: shape.MemberText(public, `"title":"`),
+		seniority: shape.MemberText(public, `"seniority":"`), country: shape.MemberText(public, `"country":"`),
 		email: shape.MemberText(public, `"email":"`), linkedIn: shape.MemberText(public, `"linkedin_url":"`), public: public,
 	}
 }
 
-// readCompanies reads companies of the catalogue.
+// readCompanies reads companies of the catalog.
 func (t *TAM) readCompanies(ids []uuid.UUID) ([]sourceCompany, error) {
 	companies := make([]sourceCompany, len(ids))
 	err := t.store.View(catalog.Org, func(tx *store.Tx) error {
@@ -67,7 +75,7 @@ func (t *TAM) readCompanies(ids []uuid.UUID) ([]sourceCompany, error) {
 				return err
 			}
 			if public == nil {
-				return fmt.Errorf("company %s of the catalogue is gone", id)
+				return fmt.Errorf("company %s of the catalog does not exist", id)
 			}
 			companies[i] = newSourceCompany(string(public))
 		}
@@ -76,9 +84,9 @@ func (t *TAM) readCompanies(ids []uuid.UUID) ([]sourceCompany, error) {
 	return companies, err
 }
 
-// readPeople reads the people of a company that a filter matches, in the order of their ids.
+// readPeople reads the people of a company that a filter matches, sorted by id.
 func (t *TAM) readPeople(tx *store.Tx, records *store.Reader, company string, filter *personFilter) ([]sourcePerson, error) {
-	ids, err := t.catalog.EmployeeIDs(tx, company, membersMost+1)
+	ids, err := t.catalog.EmployeeIDs(tx, company, maxMembers+1)
 	if err != nil {
 		return nil, err
 	}
@@ -101,21 +109,22 @@ func (t *TAM) readPeople(tx *store.Tx, records *store.Reader, company string, fi
 	return people, nil
 }
 
-// distinct tells how many companies are kept when of those that share a website the first stays: step 2 of the selection.
-func (t *TAM) distinct(ids []uuid.UUID) (int, error) {
-	seen, kept := map[key]bool{}, 0
-	for chunk := range slices.Chunk(ids, readMost) {
+// countDistinct returns how many companies remain when companies with the same website count once,
+// as in step 2 of the selection.
+func (t *TAM) countDistinct(ids []uuid.UUID) (int, error) {
+	seen, count := map[fingerprint]bool{}, 0
+	for chunk := range slices.Chunk(ids, companiesPerRead) {
 		companies, err := t.readCompanies(chunk)
 		if err != nil {
 			return 0, err
 		}
 		for _, c := range companies {
-			website := keyOf(c.website)
+			website := fingerprintOf(c.website)
 			if c.website == "" || !seen[website] {
 				seen[website] = true
-				kept++
+				count++
 			}
 		}
 	}
-	return kept, nil
+	return count, nil
 }

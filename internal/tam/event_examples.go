@@ -2,7 +2,7 @@ package tam
 
 import "prospector/internal/shape"
 
-// previewExample is a Preview that is READY. It tags Contacts with the example of a tag.
+// previewExample is a READY Preview. Its contact_tag_ids contain the id of the example of a tag.
 const previewExample = `{
 	"preview_id": "019cd71e-4206-7059-9263-27e85c2cce0e",
 	"request_id": "0becd7b0-3898-4190-b9eb-dacc0cb1e29c",
@@ -77,7 +77,7 @@ const previewExample = `{
 	"updated_at": "2026-03-10T09:42:36.815Z"
 }`
 
-// importExample is the Import of that Preview, completed.
+// importExample is the completed Import of that Preview.
 const importExample = `{
 	"operation_id": "019cd729-82c1-78f1-93f4-f5bca7436a65",
 	"preview_id": "019cd71e-4206-7059-9263-27e85c2cce0e",
@@ -95,7 +95,7 @@ const importExample = `{
 	"failure_reason": null
 }`
 
-// beforeReady is the Preview as it was before it was READY, with its research at a step.
+// beforeReady returns the Preview before it was READY, with the given status of research.
 func beforeReady(p Preview, progress float64, status ResearchStatus) *Preview {
 	research := Research{Status: status, FieldID: p.Research.FieldID, FieldName: p.Research.FieldName, Question: p.Research.Question}
 	p.Result, p.Totals, p.ContactsByAccount = nil, nil, nil
@@ -103,14 +103,14 @@ func beforeReady(p Preview, progress float64, status ResearchStatus) *Preview {
 	return &p
 }
 
-// failedPreview is the Preview, had there been nothing in the catalogue.
+// failedPreview returns the Preview as it would be with an empty catalog.
 func failedPreview(p Preview) *Preview {
 	failed := beforeReady(p, 0, researchNotStarted)
-	failed.Status, failed.FailureReason = Failed, catalogueEmpty
+	failed.Status, failed.FailureReason = Failed, catalogEmpty
 	return failed
 }
 
-// cancelledPreview is the Preview, had it been cancelled half-way.
+// cancelledPreview returns the Preview as it would be if it had been cancelled during research.
 func cancelledPreview(p Preview) *Preview {
 	cancelled, estimate := beforeReady(p, 0.42, researchRunning), *p.Research.Cost
 	estimate.Companies, estimate.Units, estimate.Actual = estimate.Estimated, estimate.Estimated, shape.Number{}
@@ -119,16 +119,16 @@ func cancelledPreview(p Preview) *Preview {
 	return cancelled
 }
 
-// acceptedImport is the Import when nothing of it is done yet.
+// acceptedImport returns the Import before it created any records.
 func acceptedImport(m Import) *Import {
 	m.Status, m.Progress, m.FinishedAt = importAccepted, shape.NumberOf(0), shape.Time{}
 	m.Accounts, m.Contacts = ImportCounts{}, ImportCounts{}
 	return &m
 }
 
-// failedImport is the Import, had it failed half-way.
+// failedImport returns the Import as it would be if it had failed halfway.
 func failedImport(m Import) *Import {
-	m.Status, m.Progress, m.FailureReason = importFailed, shape.NumberOf(0.35), internalFault
+	m.Status, m.Progress, m.FailureReason = importFailed, shape.NumberOf(0.35), internalError
 	m.Accounts, m.Contacts = ImportCounts{Created: 18, Reused: 3}, ImportCounts{Created: 53, Reused: 5}
 	return &m
 }

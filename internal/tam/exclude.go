@@ -13,7 +13,7 @@ import (
 	"prospector/store"
 )
 
-// ExcludeBody names members to remove. A company takes its people with it.
+// ExcludeBody lists members to exclude. Excluding a company also excludes its people.
 type ExcludeBody struct {
 	CompanyIDs      []string    `json:"company_ids" rule:"maxlen=1000" doc:"The source_id of company rows."`
 	PersonIDs       []string    `json:"person_ids" rule:"maxlen=1000" doc:"The source_id of person rows."`
@@ -21,22 +21,23 @@ type ExcludeBody struct {
 	CompanyWebsites []string    `json:"company_websites" rule:"maxlen=1000" doc:"Every company row that has one of these domains."`
 }
 
-// Exclusion is what an exclusion did.
+// Exclusion is the result of an exclusion.
 type Exclusion struct {
 	Excluded               ExcludedCounts `json:"excluded"`
-	AlreadyExcluded        []string       `json:"already_excluded" doc:"What was named and is not selected any more, or never was."`
+	AlreadyExcluded        []string       `json:"already_excluded" doc:"Members of the request that were not selected before."`
 	UnknownIDs             []string       `json:"unknown_ids"`
 	UnknownWebsites        []string       `json:"unknown_websites"`
-	CompaniesWithoutPeople []string       `json:"companies_without_people" doc:"The source ids of companies that stay selected and lost their last selected person."`
+	CompaniesWithoutPeople []string       `json:"companies_without_people" doc:"The source ids of companies that are still selected but have no selected person any more."`
 }
 
-// ExcludedCounts are the members that an exclusion removed.
+// ExcludedCounts are the numbers of members that were excluded.
 type ExcludedCounts struct {
 	Companies int `json:"companies"`
 	Contacts  int `json:"contacts"`
 }
 
-// Exclude removes members from a Preview that is READY. What it does not have, or has not any more, is told and stops nothing.
+// Exclude excludes members of a READY Preview. Members that do not exist or are not selected are
+// reported in the result, and do not cause an error.
 func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (done Exclusion, err error) {
 	doc, err := t.Previews.Get(tx, id)
 	if err != nil {
@@ -44,14 +45,17 @@ func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (done Exclus
 	}
 	switch p := &doc.Record; {
 	case p.Status != Ready:
-		return done, fault.New(fault.PreviewNotReady, "the Preview is %s; members can be removed from one that is READY", p.Status)
+		return done, fault.New(fault.PreviewNotReady, "the Preview is %s; members can only be excluded while it is READY", p.Status)
 	case p.OperationID.Valid:
-		return done, fault.New(fault.ImportAccepted, "an Import of the Preview was accepted; its members are fixed")
+		return done, fault.New(fault.ImportAccepted, "an Import of the Preview was accepted, so its members can no longer change")
 	}
-	e := &exclusion{tam: t, tx: tx, doc: doc, sets: t.memberSetsOf(tx, id, doc.Record.kept.Members), removed: map[int]bool{}, done: Exclusion{
-		AlreadyExcluded: []string{}, UnknownIDs: []string{}, UnknownWebsites: []string{}, CompaniesWithoutPeople: []string{},
-	}}
-	if err := e.name(body); err != nil {
+	e := &exclusion{
+		tam: t, tx: tx, doc: doc, sets: t.memberSetsOf(tx, id, doc.Record.private.Members), removed: map[int]bool{},
+		done: Exclusion{
+			AlreadyExcluded: []string{}, UnknownIDs: []string{}, UnknownWebsites: []string{}, CompaniesWithoutPeople: []string{},
+		},
+	}
+	if err := e.resolve(body); err != nil {
 		return done, err
 	}
 	if len(e.removed) > 0 {
@@ -60,7 +64,8 @@ func (t *TAM) Exclude(tx *store.Tx, id uuid.UUID, body ExcludeBody) (done Exclus
 	return e.done, err
 }
 
-// exclusion is one that goes on. Nothing is removed before all is named: what is named twice is removed once.
+// exclusion is the state of one call of Exclude. It collects all members before it excludes any, so
+// that a member that is listed twice is counted once.
 type exclusion struct {
 	tam     *TAM
 	tx      *store.Tx
@@ -70,28 +75,29 @@ type exclusion struct {
 	done    Exclusion
 }
 
-// name finds out what the body names, and what of it is to be removed.
-func (e *exclusion) name(body ExcludeBody) error {
-	asIs := func(s string) string { return s }
+// resolve finds the members that the body lists.
+func (e *exclusion) resolve(body ExcludeBody) error {
+	unchanged := func(s string) string { return s }
 	for _, list := range []struct {
-		given   []string
-		kind    byte
-		text    func(string) string // empty for what can be no name
-		unknown *[]string
+		given     []string
+		kind      byte
+		normalize func(string) string // returns "" for an invalid name
+		unknown   *[]string
 	}{
-		{body.CompanyIDs, companyName, asIs, &e.done.UnknownIDs},
-		{body.PersonIDs, personName, asIs, &e.done.UnknownIDs},
+		{body.CompanyIDs, companyName, unchanged, &e.done.UnknownIDs},
+		{body.PersonIDs, personName, unchanged, &e.done.UnknownIDs},
 		{body.CompanyWebsites, websiteName, crm.FoldDomain, &e.done.UnknownWebsites},
 	} {
 		for _, s := range list.given {
 			var found []int
-			if text := list.text(s); text != "" {
+			if name := list.normalize(s); name != "" {
 				var err error
-				if found, err = e.tam.lookUp(e.tx, e.doc.ID, e.doc.Record.kept.Pages, nameOf(list.kind, text)); err != nil {
+				found, err = e.tam.lookUp(e.tx, e.doc.ID, e.doc.Record.private.Pages, hashName(list.kind, name))
+				if err != nil {
 					return err
 				}
 			}
-			e.take(s, found, list.unknown)
+			e.mark(s, found, list.unknown)
 		}
 	}
 	for _, id := range body.MemberIDs {
@@ -99,22 +105,22 @@ func (e *exclusion) name(body ExcludeBody) error {
 		if n := ordinalOf(e.doc.ID, id); n >= 0 && n < e.sets.members {
 			found = []int{n}
 		}
-		e.take(id.String(), found, &e.done.UnknownIDs)
+		e.mark(id.String(), found, &e.done.UnknownIDs)
 	}
 	return e.sets.err
 }
 
-// take notes that members are to be removed, under what was given for them.
-func (e *exclusion) take(given string, found []int, unknown *[]string) {
+// mark marks the members that were found under a given id or website for exclusion.
+func (e *exclusion) mark(given string, found []int, unknown *[]string) {
 	if len(found) == 0 {
-		note(unknown, given)
+		appendUnique(unknown, given)
 		return
 	}
-	chosen := slices.DeleteFunc(found, func(n int) bool { return !e.sets.isSelected(n) })
-	if len(chosen) == 0 {
-		note(&e.done.AlreadyExcluded, given)
+	selected := slices.DeleteFunc(found, func(n int) bool { return !e.sets.isSelected(n) })
+	if len(selected) == 0 {
+		appendUnique(&e.done.AlreadyExcluded, given)
 	}
-	for _, n := range chosen {
+	for _, n := range selected {
 		e.removed[n] = true
 		if !e.sets.has(people, n) {
 			for person, end := n+1, e.sets.endOf(n); person < end; person++ {
@@ -126,62 +132,63 @@ func (e *exclusion) take(given string, found []int, unknown *[]string) {
 	}
 }
 
-func note(list *[]string, s string) {
+func appendUnique(list *[]string, s string) {
 	if !slices.Contains(*list, s) {
 		*list = append(*list, s)
 	}
 }
 
-// save removes what was named, and counts it.
+// save excludes the marked members and updates the counts of the Preview.
 func (e *exclusion) save() error {
 	ordinals := slices.Sorted(maps.Keys(e.removed))
 	for _, n := range ordinals {
 		e.sets.remove(n)
 	}
-	y := countsOf(&e.doc.Record)
-	var lost []int        // companies that have lost a person
-	company, end := -1, 0 // of the last of them
+	counts := countsOf(&e.doc.Record)
+	var affected []int    // companies that have an excluded person
+	company, end := -1, 0 // the last of them, and the end of its people
 	for _, n := range ordinals {
 		existing := e.sets.has(existingMembers, n)
 		if !e.sets.has(people, n) {
-			y.remove(false, existing, false)
+			counts.remove(false, existing, false)
 			e.done.Excluded.Companies++
 			continue
 		}
 		if n >= end {
 			company = e.sets.companyOf(n)
 			end = e.sets.endOf(company)
-			lost = append(lost, company)
+			affected = append(affected, company)
 		}
-		y.remove(true, existing, e.sets.has(existingMembers, company))
+		counts.remove(true, existing, e.sets.has(existingMembers, company))
 		e.done.Excluded.Contacts++
 	}
-	err := e.withoutPeople(lost)
+	err := e.findCompaniesWithoutPeople(affected)
 	if err = errors.Join(err, e.sets.err); err != nil {
 		return err
 	}
 	e.sets.save()
 	rec := e.doc.Record
-	y.put(&rec)
+	counts.writeTo(&rec)
 	rec.UpdatedAt = shape.At(e.tx.Now())
 	_, err = e.tam.Previews.Update(e.tx, e.doc, rec, []string{"result", "totals", "contacts_by_account"})
 	return err
 }
 
-// withoutPeople tells which of the companies are selected and have no selected person any more.
-func (e *exclusion) withoutPeople(companies []int) error {
+// findCompaniesWithoutPeople reports which of the companies are selected but have no selected
+// person any more.
+func (e *exclusion) findCompaniesWithoutPeople(companies []int) error {
 	var empty []uint32
 	for _, company := range companies {
-		left := false
-		for person, end := company+1, e.sets.endOf(company); person < end && !left; person++ {
-			left = e.sets.isSelected(person)
+		hasPeople := false
+		for person, end := company+1, e.sets.endOf(company); person < end && !hasPeople; person++ {
+			hasPeople = e.sets.isSelected(person)
 		}
-		if !left && e.sets.isSelected(company) {
+		if !hasPeople && e.sets.isSelected(company) {
 			empty = append(empty, uint32(company))
 		}
 	}
 	return e.tam.members.Each(e.tx, e.doc.ID, empty, func(_ uint32, stored []byte) error {
-		source, err := sourceOf(stored)
+		source, err := sourceIDOf(stored)
 		e.done.CompaniesWithoutPeople = append(e.done.CompaniesWithoutPeople, source)
 		return err
 	})

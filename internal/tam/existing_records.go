@@ -7,7 +7,8 @@ import (
 	"prospector/store"
 )
 
-// accountOf finds the Account that a company is: the one that was made from it or, when there is none, one with its website.
+// accountOf finds the Account of a company: the one that was imported from it, or else one with the
+// same website.
 func (t *TAM) accountOf(tx *store.Tx, source, website string) (id uuid.UUID, found bool, err error) {
 	if t.crm.Accounts.Table.Count(tx) == 0 {
 		return uuid.Nil, false, nil
@@ -19,8 +20,8 @@ func (t *TAM) accountOf(tx *store.Tx, source, website string) (id uuid.UUID, fou
 	return id, found, err
 }
 
-// contactOf finds the Contact that a person is: the one that was made from the person or, when there is none, one with the same
-// email, else with the same LinkedIn URL.
+// contactOf finds the Contact of a person: the one that was imported from the person, or else one
+// with the same email, or else one with the same LinkedIn URL.
 func (t *TAM) contactOf(tx *store.Tx, source, email, linkedIn string) (id uuid.UUID, found bool, err error) {
 	if t.crm.Contacts.Table.Count(tx) == 0 {
 		return uuid.Nil, false, nil

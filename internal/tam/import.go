@@ -8,7 +8,7 @@ import (
 	"prospector/store"
 )
 
-// ImportStatus is how far an Import is.
+// ImportStatus is the status of an Import.
 type ImportStatus string
 
 const (
@@ -18,43 +18,44 @@ const (
 	importFailed    ImportStatus = "failed"
 )
 
-// Import makes Accounts and Contacts of the selected members of a Preview.
+// Import creates Accounts and Contacts from the selected members of a Preview.
 type Import struct {
 	OperationID   uuid.UUID    `json:"operation_id" label:"Operation ID" rule:"required"`
-	PreviewID     uuid.UUID    `json:"preview_id" label:"Preview ID" rule:"required" doc:"It may be deleted once the Import is over."`
+	PreviewID     uuid.UUID    `json:"preview_id" label:"Preview ID" rule:"required" doc:"The Preview may have been deleted after the Import ended."`
 	Status        ImportStatus `json:"status" rule:"required,enum=accepted|running|completed|failed"`
 	Progress      shape.Number `json:"progress" doc:"From 0 to 1."`
 	Accounts      ImportCounts `json:"accounts"`
 	Contacts      ImportCounts `json:"contacts"`
-	Charged       *Cost        `json:"charged" doc:"What the research of the companies costs; null without a Qualifier."`
+	Charged       *Cost        `json:"charged" doc:"The cost of research. Null without a Qualifier."`
 	CreatedAt     shape.Time   `json:"created_at" rule:"required"`
 	FinishedAt    shape.Time   `json:"finished_at"`
-	FailureReason shape.Text   `json:"failure_reason" rule:"enum=internal" doc:"Why it failed; what it had made by then stays."`
+	FailureReason shape.Text   `json:"failure_reason" rule:"enum=internal" doc:"Why the Import failed. Records that it created before stay."`
 
-	kept importKept
+	private importPrivate
 }
 
-// ImportCounts is what became of the members of one kind so far.
+// ImportCounts counts the imported members of one kind by outcome.
 type ImportCounts struct {
 	Created int `json:"created"`
-	Reused  int `json:"reused" doc:"Those that were there already."`
-	Skipped int `json:"skipped" doc:"Those that were suppressed since the Preview was READY, with the people of such a company, and those that would go over the limit because what was there before is gone."`
+	Reused  int `json:"reused" doc:"Records that existed already."`
+	Skipped int `json:"skipped" doc:"Members that were suppressed after the Preview was READY, the people of such companies, and members whose existing record was deleted when a new one would exceed the monthly limit."`
 }
 
-// importKept is what an Import keeps and does not show.
-type importKept struct {
-	By       store.Actor `json:"by"`       // who accepted it
-	Members  int         `json:"members"`  // how many are selected
-	Done     int         `json:"done"`     // how many of them are, in their order
-	Reserved amount      `json:"reserved"` // of the rest, what the month was told that they would add
-	// Account is that of the last company, which people may still follow. There is none when the company was skipped; when it
-	// was because it is suppressed, they are too.
+// importPrivate is the part of an Import that is stored but never shown.
+type importPrivate struct {
+	By       store.Actor `json:"by"`       // who accepted the Import
+	Members  int         `json:"members"`  // the number of selected members
+	Done     int         `json:"done"`     // how many of them are imported, in their order
+	Reserved amount      `json:"reserved"` // how much of the balance is reserved for the others
+	// Account is the Account of the last company, for the people that follow it. It is not set if
+	// the company was skipped. If the company was skipped because it is suppressed, its people are
+	// skipped too.
 	Account    uuid.NullUUID `json:"account,omitzero"`
 	Suppressed bool          `json:"suppressed,omitzero"`
 }
 
-// Private is kept beside the record and never answered.
-func (m *Import) Private() any { return &m.kept }
+// Private returns the part of the record that is stored but never shown.
+func (m *Import) Private() any { return &m.private }
 
 func (m *Import) isOver() bool { return m.Status == importCompleted || m.Status == importFailed }
 
@@ -65,14 +66,16 @@ func (m *Import) counts(person bool) *ImportCounts {
 	return &m.Accounts
 }
 
-// importJobBody is what the job of an Import carries.
+// importJobBody is the payload of an Import's job.
 type importJobBody struct {
 	Import uuid.UUID `json:"import"`
 }
 
-// Accept accepts the Import of a Preview that is READY: its members are fixed, what they may create is taken from the month's
-// balance, and its research is charged. A Preview whose Import was accepted before answers that one. One that would go over
-// the balance is import_limit_exceeded, one with nothing selected nothing_to_import.
+// Accept accepts the Import of a READY Preview. From then on the members of the Preview cannot
+// change. Accept reserves the records that the Import may create in the monthly balance and charges
+// the research. If an Import of the Preview was accepted before, Accept returns that Import. The
+// error is import_limit_exceeded if the Import would exceed the balance, and nothing_to_import if
+// no member is selected.
 func (t *TAM) Accept(tx *store.Tx, preview uuid.UUID) (doc store.Doc[Import], created bool, err error) {
 	old, err := t.Previews.Get(tx, preview)
 	if err != nil {
@@ -84,11 +87,11 @@ func (t *TAM) Accept(tx *store.Tx, preview uuid.UUID) (doc store.Doc[Import], cr
 		return doc, false, err
 	}
 	if p.Status != Ready {
-		return doc, false, fault.New(fault.PreviewNotReady, "the Preview is %s; one that is READY can be imported", p.Status)
+		return doc, false, fault.New(fault.PreviewNotReady, "the Preview is %s; only a READY Preview can be imported", p.Status)
 	}
 	members := p.Result.Accounts.Eligible + p.Result.Contacts.Eligible
 	if members == 0 {
-		return doc, false, fault.New(fault.NothingToImport, "no member of the Preview is selected")
+		return doc, false, fault.New(fault.NothingToImport, "the Preview has no selected members")
 	}
 	reserved, err := t.reserve(tx, &p)
 	if err != nil {
@@ -96,7 +99,7 @@ func (t *TAM) Accept(tx *store.Tx, preview uuid.UUID) (doc store.Doc[Import], cr
 	}
 	id := tx.NewID()
 	rec := Import{OperationID: id, PreviewID: preview, Status: importAccepted, Progress: shape.NumberOf(0), CreatedAt: shape.At(tx.Now()),
-		kept: importKept{By: tx.Actor(), Members: members, Reserved: reserved}}
+		private: importPrivate{By: tx.Actor(), Members: members, Reserved: reserved}}
 	rec.Charged = charge(&p, id)
 	p.OperationID, p.UpdatedAt = uuid.NullUUID{UUID: id, Valid: true}, shape.At(tx.Now())
 	if _, err := t.Previews.Update(tx, old, p, []string{"operation_id", "research"}); err != nil {
@@ -111,22 +114,24 @@ func (t *TAM) Accept(tx *store.Tx, preview uuid.UUID) (doc store.Doc[Import], cr
 	return doc, true, emitImport(tx, doc)
 }
 
-// reserve takes from the month's balance what the Import of a Preview may create.
+// reserve reserves the records that the Import of a Preview may create in the monthly balance.
 func (t *TAM) reserve(tx *store.Tx, p *Preview) (amount, error) {
 	b, err := t.balance(tx, p)
 	if err != nil {
 		return amount{}, err
 	}
-	if err := b.refusal(); err != nil {
+	if err := b.limitError(); err != nil {
 		return amount{}, err
 	}
 	more := amount{p.Result.Accounts.New, p.Result.Contacts.New}
-	return more, t.use(tx, tx.Now(), amount{b.Accounts.Used + more.Accounts, b.Contacts.Used + more.Contacts})
+	used := amount{b.Accounts.Used + more.Accounts, b.Contacts.Used + more.Contacts}
+	return more, t.setUsed(tx, tx.Now(), used)
 }
 
-// charge says in a Preview that its research is charged by the Import, and gives what for; nil without a Qualifier.
+// charge marks the research of a Preview as charged by an Import and returns its cost. It returns
+// nil without a Qualifier.
 func charge(p *Preview, operation uuid.UUID) *Cost {
-	if p.kept.Named.Signal == nil || p.Research.Cost == nil {
+	if p.private.Named.Signal == nil || p.Research.Cost == nil {
 		return nil
 	}
 	research, cost := *p.Research, *p.Research.Cost
@@ -136,19 +141,21 @@ func charge(p *Preview, operation uuid.UUID) *Cost {
 	return &cost
 }
 
-// emitImport tells whoever wants to know that an Import was accepted, or is over.
+// emitImport emits an event with the status of an Import.
 func emitImport(tx *store.Tx, doc store.Doc[Import]) error {
 	return tx.Emit(store.Event{Trigger: "tam_import." + string(doc.Record.Status), ID: doc.ID, Data: doc.JSON})
 }
 
-// mustRest refuses that a Preview goes whose Import still needs it.
-func (t *TAM) mustRest(tx *store.Tx, p *Preview) error {
+// checkNoRunningImport returns an import_accepted error if a running Import still needs the
+// Preview.
+func (t *TAM) checkNoRunningImport(tx *store.Tx, p *Preview) error {
 	if !p.OperationID.Valid {
 		return nil
 	}
 	doc, err := t.Imports.Get(tx, p.OperationID.UUID)
 	if err == nil && !doc.Record.isOver() {
-		err = fault.New(fault.ImportAccepted, "the Import %s of the Preview is %s; it can be deleted when that is over", doc.ID, doc.Record.Status)
+		err = fault.New(fault.ImportAccepted,
+			"Import %s of the Preview is %s; the Preview can be deleted when the Import has ended", doc.ID, doc.Record.Status)
 	}
 	return err
 }

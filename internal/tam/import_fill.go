@@ -13,7 +13,7 @@ import (
 	"prospector/store"
 )
 
-// fillAccount gives an Account what it has no value of.
+// fillAccount sets the empty fields of an Account.
 func fillAccount(a *crm.Account, c *catalog.Company) {
 	a.Name = cmp.Or(a.Name, c.Name)
 	a.Website = cmp.Or(a.Website, c.Website)
@@ -28,7 +28,7 @@ func fillAccount(a *crm.Account, c *catalog.Company) {
 	a.PhoneNumber = cmp.Or(a.PhoneNumber, c.PhoneNumber)
 }
 
-// fillContact gives a Contact what it has no value of.
+// fillContact sets the empty fields of a Contact.
 func fillContact(c *crm.Contact, p *catalog.Person, account uuid.NullUUID) {
 	if !c.AccountID.Valid {
 		c.AccountID = account
@@ -42,25 +42,25 @@ func fillContact(c *crm.Contact, p *catalog.Person, account uuid.NullUUID) {
 	c.Location = cmp.Or(c.Location, p.Location)
 }
 
-// replace writes a record that was there before. When only its origin is new, which nobody sees, it keeps its updated_at and
-// emits nothing.
-func replace[T any](tx *store.Tx, kind *record.Kind[T], old store.Doc[T], rec T, adopted bool) error {
+// updateRecord updates an existing record. If only its private origin changed (originChanged), the
+// record is stored without a new updated_at and without an event.
+func updateRecord[T any](tx *store.Tx, kind *record.Kind[T], old store.Doc[T], rec T, originChanged bool) error {
 	doc, err := kind.Replace(tx, old, rec)
-	if err == nil && adopted && doc.Change == old.Change {
+	if err == nil && originChanged && doc.Change == old.Change {
 		_, err = kind.Table.Update(tx, old, rec, nil)
 	}
 	return err
 }
 
-// withTags adds tags to those that a record has, as many as it may have.
-func withTags(have, more shape.IDs) shape.IDs {
-	held := make(map[uuid.UUID]bool, len(have))
+// addTags returns the tags of a record with more tags, up to the maximum number of tags.
+func addTags(have, more shape.IDs) shape.IDs {
+	present := make(map[uuid.UUID]bool, len(have))
 	for _, tag := range have {
-		held[tag] = true
+		present[tag] = true
 	}
 	tags := slices.Clone(have)
 	for _, tag := range more {
-		if !held[tag] && len(tags) < crm.MaxTags {
+		if !present[tag] && len(tags) < crm.MaxTags {
 			tags = append(tags, tag)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"prospector/store"
 )
 
-// ImportJob is the kind of the job that does an Import.
+// ImportJob is the kind of the job that runs an Import.
 const ImportJob = "tam.import"
 
-// importMost is how many members become records at once, as many as a batch may have: other writers wait meanwhile.
-const importMost = 1000
+// importBatchSize is how many members one transaction imports. Other writers wait while it runs.
+const importBatchSize = 1000
 
-// importJob does an Import, from where it was left.
+// importJob runs an Import. It continues an Import that was interrupted.
 func (t *TAM) importJob(ctx context.Context, job store.Job) error {
 	m := &importRun{tam: t, job: job}
 	err := m.open()
@@ -27,32 +27,32 @@ func (t *TAM) importJob(ctx context.Context, job store.Job) error {
 		err = m.run(ctx)
 	}
 	switch {
-	case errors.Is(err, errImported):
+	case errors.Is(err, errImportEnded):
 		return t.store.Update(ctx, job.Org, m.actor(), func(tx *store.Tx) error { return tx.Done(job.ID) })
-	case err != nil && job.Tries >= triesMost && ctx.Err() == nil && fault.CodeOf(err) != fault.Unavailable:
+	case err != nil && job.Tries >= maxTries && ctx.Err() == nil && fault.CodeOf(err) != fault.Unavailable:
 		return m.fail(ctx)
 	}
 	return err
 }
 
-// errImported says that an Import is over.
-var errImported = errors.New("the Import is over")
+// errImportEnded means that the Import has ended.
+var errImportEnded = errors.New("the Import has ended")
 
-// importRun is an Import that goes on.
+// importRun is the state of one run of the job of an Import.
 type importRun struct {
 	tam     *TAM
 	job     store.Job
 	id      uuid.UUID
 	by      store.Actor
 	preview uuid.UUID
-	rows    int // of the Preview
-	members int // of them, how many are selected
-	done    int // of those, how many are
+	rows    int // all members of the Preview
+	members int // the selected members
+	done    int // the selected members that were imported before this run
 	request *PreviewRequest
 	signal  *Signal
 }
 
-// actor is who accepted the Import; what it changes is its own doing.
+// actor returns the actor who accepted the Import, with the operation of the Import.
 func (m *importRun) actor() store.Actor {
 	by := m.by
 	by.Operation = ImportJob
@@ -61,46 +61,46 @@ func (m *importRun) actor() store.Actor {
 
 // open reads the Import and its Preview.
 func (m *importRun) open() error {
-	var about importJobBody
-	if err := json.Unmarshal(m.job.Payload, &about); err != nil {
-		return fmt.Errorf("job %s: %w", m.job.ID, err)
+	var payload importJobBody
+	if err := json.Unmarshal(m.job.Payload, &payload); err != nil {
+		return fmt.Errorf("decode job %s: %w", m.job.ID, err)
 	}
-	m.id = about.Import
+	m.id = payload.Import
 	return m.tam.store.View(m.job.Org, func(tx *store.Tx) error {
 		doc, err := m.current(tx)
 		if err != nil {
 			return err
 		}
 		rec := doc.Record
-		m.by, m.preview, m.members, m.done = rec.kept.By, rec.PreviewID, rec.kept.Members, rec.kept.Done
+		m.by, m.preview, m.members, m.done = rec.private.By, rec.PreviewID, rec.private.Members, rec.private.Done
 		p, err := m.tam.Previews.Get(tx, m.preview)
-		m.request, m.signal, m.rows = p.Record.Request, p.Record.kept.Named.Signal, p.Record.kept.Members
+		m.request, m.signal, m.rows = p.Record.Request, p.Record.private.Named.Signal, p.Record.private.Members
 		return err
 	})
 }
 
-// current reads the Import, which must not be over.
+// current reads the Import. It returns errImportEnded if the Import has ended.
 func (m *importRun) current(tx *store.Tx) (store.Doc[Import], error) {
 	doc, err := m.tam.Imports.Get(tx, m.id)
 	if err == nil && doc.Record.isOver() {
-		err = errImported
+		err = errImportEnded
 	}
 	return doc, err
 }
 
-// importBatch is members that can be taken over.
+// importBatch is a number of selected members that one transaction imports.
 type importBatch struct {
-	from int // how many of the selected come before
+	from int // the number of selected members before them
 	rows []importRow
-	err  error // why there is no more
+	err  error // why there are no more batches
 }
 
-// run takes the members over, some at a time. While they are written the next are read.
+// run imports the members in batches. It reads the next batch while it writes the previous one.
 func (m *importRun) run(ctx context.Context) error {
 	work, stop := context.WithCancel(ctx)
 	batches := make(chan importBatch, 1)
 	go m.readAll(work, batches)
-	defer drain(batches) // nothing is read any more when run has returned
+	defer drain(batches) // run returns after readAll has stopped
 	defer stop()
 	for b := range batches {
 		if b.err != nil {
@@ -118,21 +118,22 @@ func (m *importRun) readAll(ctx context.Context, out chan<- importBatch) {
 	for from := m.done; from < m.members; {
 		b := importBatch{from: from}
 		b.rows, b.err = m.read(from)
-		if !give(ctx, out, b) || b.err != nil {
+		if !send(ctx, out, b) || b.err != nil {
 			return
 		}
 		from += len(b.rows)
 	}
 }
 
-// read reads selected members. Which are is fixed since the Import was accepted.
+// read reads a batch of selected members. The selection cannot change after the Import was
+// accepted.
 func (m *importRun) read(from int) (rows []importRow, err error) {
 	selected := true
 	err = m.tam.store.View(m.job.Org, func(tx *store.Tx) error {
 		s := m.tam.memberSetsOf(tx, m.preview, m.rows)
-		ordinals, total := s.find(MemberFilter{Selected: &selected}, from, importMost)
+		ordinals, total := s.find(MemberFilter{Selected: &selected}, from, importBatchSize)
 		if total != m.members {
-			return errors.Join(s.err, fmt.Errorf("Import %s: %d members are selected, and %d were", m.id, total, m.members))
+			return errors.Join(s.err, fmt.Errorf("Import %s: %d members are selected, want %d", m.id, total, m.members))
 		}
 		rows = make([]importRow, 0, len(ordinals))
 		err := m.tam.members.Each(tx, m.preview, ordinals, func(n uint32, stored []byte) error {
@@ -145,8 +146,8 @@ func (m *importRun) read(from int) (rows []importRow, err error) {
 	return rows, err
 }
 
-// write takes members over in one transaction, with how far the Import is then: whatever is cut off, no member is taken over
-// twice and none is left out. The last members end the Import.
+// write imports a batch and stores the new position in one transaction. If the process is killed,
+// no member is imported twice and none is lost. The last batch completes the Import.
 func (m *importRun) write(ctx context.Context, b importBatch) error {
 	return m.tam.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
 		doc, err := m.current(tx)
@@ -154,24 +155,25 @@ func (m *importRun) write(ctx context.Context, b importBatch) error {
 			return err
 		}
 		rec := doc.Record
-		if rec.kept.Done != b.from {
-			return fmt.Errorf("Import %s: %d members are done, and these come after %d", m.id, rec.kept.Done, b.from)
+		if rec.private.Done != b.from {
+			return fmt.Errorf("Import %s: %d members are imported, but the batch starts after %d", m.id, rec.private.Done, b.from)
 		}
-		if err := m.take(tx, &rec, b.rows); err != nil {
+		if err := m.importRows(tx, &rec, b.rows); err != nil {
 			return err
 		}
-		rec.kept.Done += len(b.rows)
-		if rec.kept.Done == m.members {
+		rec.private.Done += len(b.rows)
+		if rec.private.Done == m.members {
 			rec.Progress = shape.NumberOf(1)
 			return m.end(tx, doc, rec, importCompleted)
 		}
-		rec.Status, rec.Progress = importRunning, shape.NumberOf(float64(100*rec.kept.Done/m.members)/100)
+		rec.Status, rec.Progress = importRunning, shape.NumberOf(float64(100*rec.private.Done/m.members)/100)
 		_, err = m.tam.Imports.Update(tx, doc, rec, []string{"status", "progress", "accounts", "contacts"})
 		return err
 	})
 }
 
-// fail ends an Import that cannot go on. What it still had from the month's balance is given back.
+// fail ends an Import that cannot continue. It releases the remaining reservation in the monthly
+// balance.
 func (m *importRun) fail(ctx context.Context) error {
 	return m.tam.store.Update(ctx, m.job.Org, m.actor(), func(tx *store.Tx) error {
 		doc, err := m.current(tx)
@@ -184,16 +186,17 @@ func (m *importRun) fail(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		left := rec.kept.Reserved
-		if err := m.tam.use(tx, at, amount{used.Accounts - left.Accounts, used.Contacts - left.Contacts}); err != nil {
+		left := rec.private.Reserved
+		used = amount{used.Accounts - left.Accounts, used.Contacts - left.Contacts}
+		if err := m.tam.setUsed(tx, at, used); err != nil {
 			return err
 		}
-		rec.kept.Reserved, rec.FailureReason = amount{}, internalFault
+		rec.private.Reserved, rec.FailureReason = amount{}, internalError
 		return m.end(tx, doc, rec, importFailed)
 	})
 }
 
-// end ends the Import and its job.
+// end sets the final status of the Import, emits an event and completes the job.
 func (m *importRun) end(tx *store.Tx, old store.Doc[Import], rec Import, status ImportStatus) error {
 	rec.Status, rec.FinishedAt = status, shape.At(tx.Now())
 	doc, err := m.tam.Imports.Update(tx, old, rec, []string{"status"})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,19 +22,19 @@ import (
 	"prospector/store"
 )
 
-// office is an organization that Previews are put into as they would have been prepared.
-type office struct {
+// fixture is an organization with Previews that are stored as the preparation would store them.
+type fixture struct {
 	*TAM
 	t      *testing.T
 	worker *worker.Worker
 	now    time.Time
 	org    uuid.UUID
-	events []string // the triggers, with what is in the events of Imports
+	events []string // triggers of all events, with the data of the events of Imports
 }
 
-func newOffice(t *testing.T) *office {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	o := &office{t: t, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
+	o := &fixture{t: t, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
 	st, err := store.Open(t.TempDir(), store.Options{
 		Clock: func() time.Time { return o.now },
 		Events: func(_ *store.Tx, e store.Event) error {
@@ -59,7 +60,7 @@ func newOffice(t *testing.T) *office {
 			t.Error(err)
 		}
 	})
-	doc, err := users.CreateOrganization(t.Context(), store.Actor{}, bodyOf(t, `{"name": "Acme"}`))
+	doc, err := users.CreateOrganization(t.Context(), store.Actor{}, parseObject(t, `{"name": "Acme"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-func bodyOf(t *testing.T, text string) shape.Value {
+func parseObject(t *testing.T, text string) shape.Value {
 	t.Helper()
 	v, err := shape.ParseObject([]byte(text))
 	if err != nil {
@@ -76,65 +77,72 @@ func bodyOf(t *testing.T, text string) shape.Value {
 	return v
 }
 
-func (o *office) update(fn func(tx *store.Tx) error) {
+func (o *fixture) update(fn func(tx *store.Tx) error) {
 	o.t.Helper()
 	if err := o.store.Update(context.Background(), o.org, store.Actor{}, fn); err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-func (o *office) view(fn func(tx *store.Tx) error) {
+func (o *fixture) view(fn func(tx *store.Tx) error) {
 	o.t.Helper()
 	if err := o.store.View(o.org, fn); err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// field makes an AI-filled field.
-func (o *office) field(body string) (id uuid.UUID) {
+// createField creates a custom field.
+func (o *fixture) createField(body string) (id uuid.UUID) {
 	o.t.Helper()
 	o.update(func(tx *store.Tx) error {
-		doc, err := o.crm.Fields.Create(tx, record.NewDraft[crm.Field](bodyOf(o.t, body)))
+		doc, err := o.crm.Fields.Create(tx, record.NewDraft[crm.Field](parseObject(o.t, body)))
 		id = doc.ID
 		return err
 	})
 	return id
 }
 
-// researched is a company with the answer that research gave about it.
-type researched struct{ id, answer string }
+// answeredCompany is a company with the answer of research as JSON, or "" for a company without an
+// answer.
+type answeredCompany struct{ id, answer string }
 
-// preview puts a Preview that is READY: of each company a member, and of its one person.
-func (o *office) preview(signal *Signal, companies ...researched) (id uuid.UUID) {
+// preview stores a READY Preview in which every company has one person.
+func (o *fixture) preview(signal *Signal, companies ...answeredCompany) (id uuid.UUID) {
 	o.t.Helper()
 	o.update(func(tx *store.Tx) error {
 		id = tx.NewID()
 		var s newMemberSets
-		y := newPreviewCounts()
+		counts := newPreviewCounts()
 		for i, c := range companies {
 			rows := []row{
-				{ordinal: 2 * i, source: c.id, company: c.id, data: fmt.Sprintf(`{"id":%q,"name":%q,"website":"%s.example"}`, c.id, c.id, c.id)},
-				{ordinal: 2*i + 1, person: true, source: "p" + c.id, company: c.id, data: fmt.Sprintf(`{"id":"p%s","email":"%s@mail.example"}`, c.id, c.id)},
+				{ordinal: 2 * i, source: c.id, company: c.id,
+					data: fmt.Sprintf(`{"id":%q,"name":%q,"website":"%s.example"}`, c.id, c.id, c.id)},
+				{ordinal: 2*i + 1, person: true, source: "p" + c.id, company: c.id,
+					data: fmt.Sprintf(`{"id":"p%s","email":"%s@mail.example"}`, c.id, c.id)},
 			}
 			for j := range rows {
-				y.add(&rows[j])
+				counts.add(&rows[j])
 				s.add(importableMembers, rows[j].ordinal)
 				stored := rows[j].encode(id)
 				if c.answer != "" {
-					stored = []byte(strings.Replace(string(stored), `"qualification":null`, `"qualification":{"answer":`+c.answer+`,"confidence":1}`, 1))
+					answer := `"qualification":{"answer":` + c.answer + `,"confidence":1}`
+					stored = []byte(strings.Replace(string(stored), `"qualification":null`, answer, 1))
 				}
 				o.members.PutOwned(tx, id, uint32(rows[j].ordinal), stored)
 			}
 			s.add(people, rows[1].ordinal)
 		}
 		s.put(tx, o.memberSets, id)
-		p := Preview{PreviewID: id, RequestID: id, Status: Ready, Request: &PreviewRequest{}, Research: &Research{Status: researchSkipped},
-			kept: kept{Named: resolved{Signal: signal}, Ready: true, Members: 2 * len(companies)}}
+		p := Preview{
+			PreviewID: id, RequestID: id, Status: Ready, Request: &PreviewRequest{},
+			Research: &Research{Status: researchSkipped},
+			private:  previewPrivate{Named: resolved{Signal: signal}, Ready: true, Members: 2 * len(companies)},
+		}
 		if signal != nil {
 			cost := o.cost(len(companies), len(companies))
 			p.Research = &Research{Status: "completed", Cost: &cost}
 		}
-		y.put(&p)
+		counts.writeTo(&p)
 		_, err := o.Previews.Insert(tx, id, p)
 		return err
 	})
@@ -142,23 +150,23 @@ func (o *office) preview(signal *Signal, companies ...researched) (id uuid.UUID)
 }
 
 // accept accepts the Import of a Preview.
-func (o *office) accept(preview uuid.UUID) (id uuid.UUID) {
+func (o *fixture) accept(preview uuid.UUID) (id uuid.UUID) {
 	o.t.Helper()
 	o.update(func(tx *store.Tx) error {
 		doc, created, err := o.Accept(tx, preview)
 		id = doc.ID
 		if err == nil && !created {
-			o.t.Error("it was accepted before")
+			o.t.Error("the Import had been accepted before")
 		}
 		return err
 	})
 	return id
 }
 
-// work does the jobs that are due.
-func (o *office) work() { o.worker.Once(o.t.Context()) }
+// runJobs runs the due jobs.
+func (o *fixture) runJobs() { o.worker.Once(o.t.Context()) }
 
-func (o *office) imported(id uuid.UUID) (rec Import) {
+func (o *fixture) readImport(id uuid.UUID) (rec Import) {
 	o.t.Helper()
 	o.view(func(tx *store.Tx) error {
 		doc, err := o.Imports.Get(tx, id)
@@ -168,158 +176,175 @@ func (o *office) imported(id uuid.UUID) (rec Import) {
 	return rec
 }
 
-// answers are the values of the accounts' custom fields, by the names of the accounts.
-func (o *office) answers() string {
+// fits returns the value of the custom field "fit" by the name of the account, or nil for an
+// account without a value.
+func (o *fixture) fits() map[string]any {
 	o.t.Helper()
-	var got []string
+	got := map[string]any{}
 	o.view(func(tx *store.Tx) error {
 		return o.crm.Accounts.Table.Scan(tx, func(d store.Doc[crm.Account]) (bool, error) {
-			got = append(got, fmt.Sprint(d.Record.Name, d.Record.Custom))
+			if _, ok := got[d.Record.Name]; ok {
+				o.t.Errorf("there are two accounts %s", d.Record.Name)
+			}
+			if fit := d.Record.Custom[shape.CustomPrefix+"fit"]; len(d.Record.Custom) > 1 || len(d.Record.Custom) == 1 && fit == nil {
+				o.t.Errorf("account %s has the custom fields %v", d.Record.Name, d.Record.Custom)
+			}
+			got[d.Record.Name] = d.Record.Custom[shape.CustomPrefix+"fit"]
 			return true, nil
 		})
 	})
-	slices.Sort(got)
-	return strings.ReplaceAll(strings.Join(got, ", "), shape.CustomPrefix, "")
+	return got
 }
 
-// TestImportAnswers writes the answers of research into their field, of created and reused Accounts, as far as it takes them, and
-// charges them.
+// TestImportAnswers checks that an Import writes answers into the field of created and existing
+// Accounts, if the field accepts them, and that it charges them.
 func TestImportAnswers(t *testing.T) {
-	o := newOffice(t)
-	id := o.field(`{"entity": "accounts", "key": "fit", "data_type": "enum", "allowed_values": ["good", "bad", "fair"], "ai": {"question": "Does it fit?"}}`)
+	o := newFixture(t)
+	id := o.createField(`{"entity": "accounts", "key": "fit", "data_type": "enum", "allowed_values": ["good", "bad", "fair"], "ai": {"question": "Does it fit?"}}`)
 	signal := &Signal{ID: id}
 	account := func(body string) {
 		t.Helper()
 		o.update(func(tx *store.Tx) error {
-			_, err := o.crm.Accounts.Create(tx, record.NewDraft[crm.Account](bodyOf(t, body)))
+			_, err := o.crm.Accounts.Create(tx, record.NewDraft[crm.Account](parseObject(t, body)))
 			return err
 		})
 	}
 	for _, c := range []string{"c1", "c2", "c8", "c9"} {
 		account(`{"name": "` + c + `", "website": "` + c + `.example", "custom_field_fit": "bad"}`)
 	}
-	preview := o.preview(signal, researched{"c1", `"good"`}, researched{"c2", ``}, researched{"c3", `"good"`}, researched{"c4", `"great"`}, researched{"c5", `null`}, researched{"c6", `["good"]`},
-		researched{"c8", `"great"`}, researched{"c9", `""`})
+	preview := o.preview(signal, []answeredCompany{
+		{"c1", `"good"`}, {"c2", ``}, {"c3", `"good"`}, {"c4", `"great"`}, {"c5", `null`}, {"c6", `["good"]`},
+		{"c8", `"great"`}, {"c9", `""`},
+	}...)
 	id1 := o.accept(preview)
-	o.work()
-	const want = "c1map[fit:good], c2map[fit:bad], c3map[fit:good], c4map[], c5map[], c6map[], c8map[fit:bad], c9map[fit:bad]"
-	if got := o.answers(); got != want {
-		t.Errorf("the answers are %s", got)
+	o.runJobs()
+	want := map[string]any{
+		"c1": "good", "c2": "bad", "c3": "good", "c4": nil, "c5": nil, "c6": nil, "c8": "bad", "c9": "bad",
 	}
-	charged := o.imported(id1).Charged
+	if got := o.fits(); !maps.Equal(got, want) {
+		t.Errorf("the answers are %v, want %v", got, want)
+	}
+	charged := o.readImport(id1).Charged
 	if charged == nil || !charged.Charged || charged.ChargedOperationID.UUID != id1 || charged.Units.Float != 8 {
-		t.Errorf("charged is %+v", charged)
+		t.Errorf("the charge is %+v", charged)
 	}
 	o.view(func(tx *store.Tx) error {
 		doc, err := o.Previews.Get(tx, preview)
 		if cost := doc.Record.Research.Cost; *cost != *charged {
-			t.Errorf("the Preview has %+v", cost)
+			t.Errorf("the cost of the Preview is %+v, want %+v", cost, charged)
 		}
 		return err
 	})
 
-	// A field that is gone, or one of the same key, takes no answers.
-	again := o.accept(o.preview(signal, researched{"c1", `"fair"`}, researched{"c7", `"fair"`}))
+	// A deleted field receives no answers, and neither does a new field with the same key.
+	again := o.accept(o.preview(signal, answeredCompany{"c1", `"fair"`}, answeredCompany{"c7", `"fair"`}))
 	o.update(func(tx *store.Tx) error { return o.crm.Fields.Delete(tx, id, nil) })
-	other := o.field(`{"entity": "accounts", "key": "fit", "data_type": "enum", "allowed_values": ["good", "bad", "fair"], "ai": {"question": "Does it?"}}`)
-	o.work()
-	if got := o.imported(again); got.Accounts != (ImportCounts{Created: 1, Reused: 1}) {
-		t.Errorf("%+v", got)
+	other := o.createField(`{"entity": "accounts", "key": "fit", "data_type": "enum", "allowed_values": ["good", "bad", "fair"], "ai": {"question": "Does it?"}}`)
+	o.runJobs()
+	if got := o.readImport(again); got.Accounts != (ImportCounts{Created: 1, Reused: 1}) {
+		t.Errorf("the Import is %+v", got)
 	}
-	if got := o.answers(); got != "c1map[], c2map[], c3map[], c4map[], c5map[], c6map[], c7map[], c8map[], c9map[]" {
-		t.Errorf("the answers are %s", got)
+	want = map[string]any{
+		"c1": nil, "c2": nil, "c3": nil, "c4": nil, "c5": nil, "c6": nil, "c7": nil, "c8": nil, "c9": nil,
 	}
-	last := o.accept(o.preview(&Signal{ID: other}, researched{"c7", `"bad"`}))
-	o.work()
-	if got := o.answers(); !strings.Contains(got, "c7map[fit:bad]") || o.imported(last).Accounts.Reused != 1 {
-		t.Errorf("the answers are %s", got)
+	if got := o.fits(); !maps.Equal(got, want) {
+		t.Errorf("the answers are %v, want %v", got, want)
+	}
+	last := o.accept(o.preview(&Signal{ID: other}, answeredCompany{"c7", `"bad"`}))
+	o.runJobs()
+	if got := o.fits(); got["c7"] != "bad" || o.readImport(last).Accounts.Reused != 1 {
+		t.Errorf("the answers are %v", got)
 	}
 }
 
-// TestImportEvents: an Import emits what it is at its beginning and its end, and of each record what became of it.
+// TestImportEvents checks the events of an Import: one at its start, one at its end, and one for
+// each record that it creates.
 func TestImportEvents(t *testing.T) {
-	o := newOffice(t)
-	first := o.accept(o.preview(nil, researched{"c1", ""}))
+	o := newFixture(t)
+	first := o.accept(o.preview(nil, answeredCompany{"c1", ""}))
 	o.now = o.now.Add(time.Second)
-	o.work()
+	o.runJobs()
 	const head = `{"operation_id":"%s","preview_id":"%s","status":"%s","progress":%d,"accounts":{"created":%d,"reused":%d,"skipped":0},"contacts":{"created":%d,"reused":%d,"skipped":0},"charged":null,`
-	event := func(id uuid.UUID, status string, progress, created, reused int, created_at, finished string) string {
-		return "tam_import." + status + " " + fmt.Sprintf(head, id, o.imported(id).PreviewID, status, progress, created, reused, created, reused) +
-			`"created_at":"` + created_at + `","finished_at":` + finished + `,"failure_reason":null}`
+	event := func(id uuid.UUID, status string, progress, created, reused int, createdAt, finished string) string {
+		return "tam_import." + status + " " + fmt.Sprintf(head, id, o.readImport(id).PreviewID, status, progress, created, reused, created, reused) +
+			`"created_at":"` + createdAt + `","finished_at":` + finished + `,"failure_reason":null}`
 	}
 	const at0, at1 = "2026-03-02T09:00:00.000Z", "2026-03-02T09:00:01.000Z"
 	want := []string{event(first, "accepted", 0, 0, 0, at0, "null"), "account.created", "contact.created", event(first, "completed", 1, 1, 0, at0, `"`+at1+`"`)}
 	if !slices.Equal(o.events, want) {
-		t.Errorf("the events are\n%s", strings.Join(o.events, "\n"))
+		t.Errorf("the events are\n%s\nwant\n%s", strings.Join(o.events, "\n"), strings.Join(want, "\n"))
 	}
-	// What is there already, and is left as it is, emits nothing.
+	// Existing records that do not change emit no events.
 	o.events = nil
-	second := o.accept(o.preview(nil, researched{"c1", ""}))
-	o.work()
+	second := o.accept(o.preview(nil, answeredCompany{"c1", ""}))
+	o.runJobs()
 	want = []string{event(second, "accepted", 0, 0, 0, at1, "null"), event(second, "completed", 1, 0, 1, at1, `"`+at1+`"`)}
 	if !slices.Equal(o.events, want) {
-		t.Errorf("the events are\n%s", strings.Join(o.events, "\n"))
+		t.Errorf("the events are\n%s\nwant\n%s", strings.Join(o.events, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestImportFails has an Import fail in its second chunk: what it has made stays, what it had reserved beyond that is given back.
+// TestImportFails lets an Import fail in its second batch. The records of the first batch stay, and
+// the remaining reservation is released.
 func TestImportFails(t *testing.T) {
-	o := newOffice(t)
-	var companies []researched
-	for i := range importMost/2 + 3 {
-		companies = append(companies, researched{id: fmt.Sprintf("c%03d", i)})
+	o := newFixture(t)
+	var companies []answeredCompany
+	for i := range importBatchSize/2 + 3 {
+		companies = append(companies, answeredCompany{id: fmt.Sprintf("c%03d", i)})
 	}
 	preview := o.preview(nil, companies...)
 	id := o.accept(preview)
 	o.update(func(tx *store.Tx) error {
-		o.members.Put(tx, preview, importMost+1, []byte{flagImportable, '['})
+		o.members.Put(tx, preview, importBatchSize+1, []byte{flagImportable, '['})
 		return nil
 	})
-	for range triesMost + 1 {
-		if got := o.imported(id); got.isOver() {
-			t.Fatalf("it is %s before it was tried as often as that", got.Status)
+	for range maxTries + 1 {
+		if got := o.readImport(id); got.isOver() {
+			t.Fatalf("the Import is %s before its last try", got.Status)
 		}
-		o.work()
+		o.runJobs()
 		o.now = o.now.Add(time.Hour)
 	}
-	got := o.imported(id)
-	n := importMost / 2
-	if got.Status != importFailed || got.FailureReason != internalFault || !got.FinishedAt.Valid() || got.Accounts.Created != n || got.Contacts.Created != n || got.kept.Reserved != (amount{}) {
-		t.Errorf("%+v", got)
+	got := o.readImport(id)
+	n := importBatchSize / 2
+	if got.Status != importFailed || got.FailureReason != internalError || !got.FinishedAt.Valid() ||
+		got.Accounts.Created != n || got.Contacts.Created != n || got.private.Reserved != (amount{}) {
+		t.Errorf("the Import is %+v", got)
 	}
 	if last := o.events[len(o.events)-1]; !strings.HasPrefix(last, "tam_import.failed ") || !strings.Contains(last, `"failure_reason":"internal"`) {
-		t.Error(last)
+		t.Errorf("the last event is %s", last)
 	}
 	o.view(func(tx *store.Tx) error {
 		b, err := o.Balance(tx, uuid.NullUUID{UUID: preview, Valid: true})
 		if b.Accounts.Used != n || b.Contacts.Used != n || o.crm.Accounts.Table.Count(tx) != n {
-			t.Errorf("%+v", b)
+			t.Errorf("the balance is %+v", b)
 		}
 		if due, _, err := o.store.Due(o.now.Add(time.Hour), 10, nil); err != nil || len(due) != 0 {
-			t.Errorf("%v, %v", due, err)
+			t.Errorf("the due jobs are %v, %v", due, err)
 		}
 		return err
 	})
 	o.update(func(tx *store.Tx) error { return o.Delete(tx, preview, nil) })
 }
 
-// TestImportAccountGone deletes an Account between its company and its people: they are imported without it.
-func TestImportAccountGone(t *testing.T) {
-	o := newOffice(t)
-	var companies []researched
-	for i := range importMost/2 + 1 {
-		companies = append(companies, researched{id: fmt.Sprintf("c%03d", i)})
+// TestImportAccountDeleted deletes an Account after its company was imported and before its people
+// are. The people are imported without an Account.
+func TestImportAccountDeleted(t *testing.T) {
+	o := newFixture(t)
+	var companies []answeredCompany
+	for i := range importBatchSize/2 + 1 {
+		companies = append(companies, answeredCompany{id: fmt.Sprintf("c%03d", i)})
 	}
 	preview := o.preview(nil, companies...)
-	o.update(func(tx *store.Tx) error { // the first person is none, so that a chunk ends with a company
+	o.update(func(tx *store.Tx) error { // excludes the first person, so that a batch ends with a company
 		s := o.memberSetsOf(tx, preview, 2*len(companies))
 		s.remove(1)
 		s.save()
 		doc, err := o.Previews.Get(tx, preview)
 		rec := doc.Record
-		y := countsOf(&rec)
-		y.remove(true, false, false)
-		y.put(&rec)
+		counts := countsOf(&rec)
+		counts.remove(true, false, false)
+		counts.writeTo(&rec)
 		if err == nil {
 			_, err = o.Previews.Update(tx, doc, rec, nil)
 		}
@@ -327,9 +352,9 @@ func TestImportAccountGone(t *testing.T) {
 	})
 	id := o.accept(preview)
 	ctx, stop := context.WithCancel(t.Context())
-	o.worker.Once(newStopAt(ctx, 3, stop)) // the worker asks once, and so does each chunk
-	if got := o.imported(id); got.Status != importRunning || got.Accounts.Created != importMost/2+1 || got.Contacts.Created != importMost/2-1 {
-		t.Fatalf("%+v", got)
+	o.worker.Once(newStopAt(ctx, 3, stop)) // the worker checks the context once, and so does each batch
+	if got := o.readImport(id); got.Status != importRunning || got.Accounts.Created != importBatchSize/2+1 || got.Contacts.Created != importBatchSize/2-1 {
+		t.Fatalf("the Import is %+v", got)
 	}
 	o.update(func(tx *store.Tx) error {
 		ids, err := o.crm.Accounts.Table.IDs(tx, "source", []byte(companies[len(companies)-1].id), 1)
@@ -338,10 +363,10 @@ func TestImportAccountGone(t *testing.T) {
 		}
 		return o.crm.Accounts.Delete(tx, ids[0], nil)
 	})
-	o.work()
-	got := o.imported(id)
-	if got.Status != importCompleted || got.Contacts != (ImportCounts{Created: importMost / 2}) {
-		t.Errorf("%+v", got)
+	o.runJobs()
+	got := o.readImport(id)
+	if got.Status != importCompleted || got.Contacts != (ImportCounts{Created: importBatchSize / 2}) {
+		t.Errorf("the Import is %+v", got)
 	}
 	without := 0
 	o.view(func(tx *store.Tx) error {
@@ -353,11 +378,11 @@ func TestImportAccountGone(t *testing.T) {
 		})
 	})
 	if without != 1 {
-		t.Errorf("%d have no account", without)
+		t.Errorf("%d contacts have no account, want 1", without)
 	}
 }
 
-// stopAt is a context that ends when it was asked so often whether it has.
+// stopAt is a context that ends when Err was called a number of times.
 type stopAt struct {
 	context.Context
 	left atomic.Int64

@@ -15,22 +15,23 @@ import (
 	"prospector/store"
 )
 
-// importRow is a selected member on its way to be a record: a company, or a person of the company before it.
+// importRow is a selected member that is being imported: a company, or a person at the last company
+// before it.
 type importRow struct {
 	source   string
-	existing bool // as the Preview has it
-	company  *catalog.Company
-	person   *catalog.Person
-	answer   shape.Value // of research, about the company
+	existing bool             // according to the Preview
+	company  *catalog.Company // nil for a person
+	person   *catalog.Person  // nil for a company
+	answer   shape.Value      // the answer of research about the company
 }
 
 func newImportRow(person bool, stored []byte) (importRow, error) {
 	text := append(slices.Clone(stored[1:]), '}')
 	if person {
-		m, err := memberOf[catalog.Person](text)
+		m, err := decodeMember[catalog.Person](text)
 		return importRow{source: m.SourceID, existing: m.Existing, person: &m.Data}, err
 	}
-	m, err := memberOf[catalog.Company](text)
+	m, err := decodeMember[catalog.Company](text)
 	r := importRow{source: m.SourceID, existing: m.Existing, company: &m.Data}
 	if m.Qualification != nil {
 		r.answer = m.Qualification.Answer
@@ -38,7 +39,7 @@ func newImportRow(person bool, stored []byte) (importRow, error) {
 	return r, err
 }
 
-// storedMember is what an Import needs to know of a member.
+// storedMember is the part of a stored member that an Import needs.
 type storedMember[T any] struct {
 	SourceID      string `json:"source_id"`
 	Existing      bool   `json:"existing"`
@@ -48,12 +49,12 @@ type storedMember[T any] struct {
 	} `json:"qualification"`
 }
 
-func memberOf[T any](text []byte) (m storedMember[T], err error) {
+func decodeMember[T any](text []byte) (m storedMember[T], err error) {
 	err = json.Unmarshal(text, &m)
 	return m, err
 }
 
-// outcome is what becomes of a member.
+// outcome is the result of importing a member.
 type outcome int
 
 const (
@@ -73,35 +74,35 @@ func (c *ImportCounts) add(o outcome) {
 	}
 }
 
-// importTx is members being taken over, in their transaction.
+// importTx imports members in one transaction.
 type importTx struct {
 	run    *importRun
 	tx     *store.Tx
 	rec    *Import
 	limits identity.Limits
-	used   amount // of the month
-	// What of the request is still there.
-	accountTags, contactTags shape.IDs
+	used   amount // in the month of the Import
+
+	accountTags, contactTags shape.IDs // those of the request that still exist
 	customs                  *shape.Customs
-	field                    *shape.CustomField // that the answers go into
+	field                    *shape.CustomField // the field of the answers, or nil if it was deleted
 }
 
-// take takes members over, and counts them.
-func (m *importRun) take(tx *store.Tx, rec *Import, rows []importRow) error {
+// importRows imports members and updates the counts of the Import.
+func (m *importRun) importRows(tx *store.Tx, rec *Import, rows []importRow) error {
 	k := &importTx{run: m, tx: tx, rec: rec}
-	if err := k.begin(); err != nil {
+	if err := k.load(); err != nil {
 		return err
 	}
 	for i := range rows {
-		if err := k.row(&rows[i]); err != nil {
+		if err := k.importMember(&rows[i]); err != nil {
 			return err
 		}
 	}
-	return m.tam.use(tx, rec.CreatedAt.Std(), k.used)
+	return m.tam.setUsed(tx, rec.CreatedAt.Std(), k.used)
 }
 
-// begin reads what may have changed since the members before.
-func (k *importTx) begin() error {
+// load reads everything that may have changed since the previous transaction.
+func (k *importTx) load() error {
 	org, err := k.run.tam.organization(k.tx)
 	if err != nil {
 		return err
@@ -110,16 +111,17 @@ func (k *importTx) begin() error {
 	if k.used, err = k.run.tam.usedIn(k.tx, k.rec.CreatedAt.Std()); err != nil {
 		return err
 	}
-	isGone := func(tag uuid.UUID) bool { return !k.run.tam.crm.Tags.Table.Has(k.tx, tag) }
-	k.accountTags = slices.DeleteFunc(slices.Clone(k.run.request.TagIDs), isGone)
-	k.contactTags = slices.DeleteFunc(slices.Clone(k.run.request.ContactTagIDs), isGone)
+	isDeleted := func(tag uuid.UUID) bool { return !k.run.tam.crm.Tags.Table.Has(k.tx, tag) }
+	k.accountTags = slices.DeleteFunc(slices.Clone(k.run.request.TagIDs), isDeleted)
+	k.contactTags = slices.DeleteFunc(slices.Clone(k.run.request.ContactTagIDs), isDeleted)
 	if k.run.signal == nil {
 		return nil
 	}
-	if field, err := k.run.tam.crm.Fields.Get(k.tx, k.run.signal.ID); err != nil || field.Record.AI == nil { // it is gone, or the user's own by now
-		if fault.CodeOf(err) == fault.NotFound {
-			err = nil
-		}
+	field, err := k.run.tam.crm.Fields.Get(k.tx, k.run.signal.ID)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && field.Record.AI == nil { // deleted, or no longer AI-filled
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	customs, err := k.run.tam.crm.Accounts.List.Customs(k.tx)
@@ -127,26 +129,28 @@ func (k *importTx) begin() error {
 		return err
 	}
 	k.customs = customs.Customs
-	if at := slices.IndexFunc(k.customs.Fields, func(f shape.CustomField) bool { return f.ID == k.run.signal.ID }); at >= 0 {
+	at := slices.IndexFunc(k.customs.Fields, func(f shape.CustomField) bool { return f.ID == k.run.signal.ID })
+	if at >= 0 {
 		k.field = &k.customs.Fields[at]
 	}
 	return nil
 }
 
-// row takes a member over. The month was told of each that the Preview had as new: one that is none after all is given back.
-func (k *importTx) row(r *importRow) error {
+// importMember imports a member. The balance contains a reservation for each member that is new
+// according to the Preview. The reservation is released if no record is created.
+func (k *importTx) importMember(r *importRow) error {
 	person := r.person != nil
-	become := k.company
+	importOne := k.importCompany
 	if person {
-		become = k.contact
+		importOne = k.importPerson
 	}
-	o, err := become(r)
+	o, err := importOne(r)
 	if err != nil {
 		return err
 	}
 	k.rec.counts(person).add(o)
 	if !r.existing {
-		*k.rec.kept.Reserved.of(person)--
+		*k.rec.private.Reserved.of(person)--
 	}
 	switch used := k.used.of(person); {
 	case r.existing && o == created:
@@ -157,7 +161,8 @@ func (k *importTx) row(r *importRow) error {
 	return nil
 }
 
-// mayCreate tells whether the balance has room for a member: it was reserved, unless the Preview had it as existing.
+// mayCreate reports whether the balance allows a record for a member. A member that is new
+// according to the Preview has a reservation.
 func (k *importTx) mayCreate(r *importRow) bool {
 	limit := k.limits.AccountsPerMonth
 	if r.person != nil {
@@ -166,10 +171,10 @@ func (k *importTx) mayCreate(r *importRow) bool {
 	return !r.existing || !limit.Valid || float64(*k.used.of(r.person != nil)) < limit.Float
 }
 
-func (k *importTx) company(r *importRow) (outcome, error) {
+func (k *importTx) importCompany(r *importRow) (outcome, error) {
 	website := string(r.company.Website)
-	k.rec.kept.Account, k.rec.kept.Suppressed = uuid.NullUUID{}, k.run.tam.crm.IsDomainSuppressed(k.tx, website)
-	if k.rec.kept.Suppressed {
+	k.rec.private.Account, k.rec.private.Suppressed = uuid.NullUUID{}, k.run.tam.crm.IsDomainSuppressed(k.tx, website)
+	if k.rec.private.Suppressed {
 		return skipped, nil
 	}
 	id, found, err := k.run.tam.accountOf(k.tx, r.source, website)
@@ -177,11 +182,11 @@ func (k *importTx) company(r *importRow) (outcome, error) {
 		return skipped, err
 	}
 	if found {
-		err = k.reuseAccount(id, r)
+		err = k.updateAccount(id, r)
 	} else {
 		id, err = k.createAccount(r)
 	}
-	k.rec.kept.Account = uuid.NullUUID{UUID: id, Valid: true}
+	k.rec.private.Account = uuid.NullUUID{UUID: id, Valid: true}
 	if found {
 		return reused, err
 	}
@@ -197,7 +202,7 @@ func (k *importTx) createAccount(r *importRow) (uuid.UUID, error) {
 	return doc.ID, err
 }
 
-func (k *importTx) reuseAccount(id uuid.UUID, r *importRow) error {
+func (k *importTx) updateAccount(id uuid.UUID, r *importRow) error {
 	old, err := k.run.tam.crm.Accounts.Get(k.tx, id)
 	if err != nil {
 		return err
@@ -205,33 +210,34 @@ func (k *importTx) reuseAccount(id uuid.UUID, r *importRow) error {
 	a := old.Record
 	fillAccount(&a, r.company)
 	if k.run.request.TagExistingAccounts {
-		a.Tags = withTags(a.Tags, k.accountTags)
+		a.Tags = addTags(a.Tags, k.accountTags)
 	}
 	k.writeAnswer(&a, r.answer)
 	a.Origin.SourceID = cmp.Or(a.Origin.SourceID, r.source)
-	return replace(k.tx, k.run.tam.crm.Accounts, old, a, a.Origin != old.Record.Origin)
+	return updateRecord(k.tx, k.run.tam.crm.Accounts, old, a, a.Origin != old.Record.Origin)
 }
 
-// writeAnswer writes an answer of research into its field, whatever that held. One that the field does not take, since it was
-// changed or is gone, is left out.
+// writeAnswer sets the field of an answer, and replaces its previous value. An answer that the
+// field does not accept is ignored: the field may have changed since the Preview.
 func (k *importTx) writeAnswer(a *crm.Account, answer shape.Value) {
 	if k.field == nil || answer.Kind == shape.Absent {
 		return
 	}
 	var refused fault.Problems
 	custom := a.Custom
-	shape.DecodeCustom(shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: k.field.Key, Value: answer}}}, &custom, k.customs, &refused)
+	body := shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: k.field.Key, Value: answer}}}
+	shape.DecodeCustom(body, &custom, k.customs, &refused)
 	if custom[k.field.Key] != nil && refused.Count() == 0 {
 		a.Custom = custom
 	}
 }
 
-func (k *importTx) contact(r *importRow) (outcome, error) {
-	if k.rec.kept.Suppressed || k.run.tam.crm.IsSuppressed(k.tx, string(r.person.Email)) {
+func (k *importTx) importPerson(r *importRow) (outcome, error) {
+	if k.rec.private.Suppressed || k.run.tam.crm.IsSuppressed(k.tx, string(r.person.Email)) {
 		return skipped, nil
 	}
-	account := k.rec.kept.Account
-	if account.Valid && !k.run.tam.crm.Accounts.Table.Has(k.tx, account.UUID) { // it was deleted since its company was taken over
+	account := k.rec.private.Account
+	if account.Valid && !k.run.tam.crm.Accounts.Table.Has(k.tx, account.UUID) { // deleted after its company was imported
 		account = uuid.NullUUID{}
 	}
 	p := r.person
@@ -240,7 +246,7 @@ func (k *importTx) contact(r *importRow) (outcome, error) {
 	case err != nil:
 		return skipped, err
 	case found:
-		return reused, k.reuseContact(id, r, account)
+		return reused, k.updateContact(id, r, account)
 	}
 	c := crm.Contact{Source: crm.SourceTAMImport, Origin: crm.Origin{SourceID: r.source}}
 	fillContact(&c, p, account)
@@ -252,7 +258,7 @@ func (k *importTx) contact(r *importRow) (outcome, error) {
 	return created, err
 }
 
-func (k *importTx) reuseContact(id uuid.UUID, r *importRow, account uuid.NullUUID) error {
+func (k *importTx) updateContact(id uuid.UUID, r *importRow, account uuid.NullUUID) error {
 	old, err := k.run.tam.crm.Contacts.Get(k.tx, id)
 	if err != nil {
 		return err
@@ -260,8 +266,8 @@ func (k *importTx) reuseContact(id uuid.UUID, r *importRow, account uuid.NullUUI
 	c := old.Record
 	fillContact(&c, r.person, account)
 	if k.run.request.TagExistingContacts {
-		c.Tags = withTags(c.Tags, k.contactTags)
+		c.Tags = addTags(c.Tags, k.contactTags)
 	}
 	c.Origin.SourceID = cmp.Or(c.Origin.SourceID, r.source)
-	return replace(k.tx, k.run.tam.crm.Contacts, old, c, c.Origin != old.Record.Origin)
+	return updateRecord(k.tx, k.run.tam.crm.Contacts, old, c, c.Origin != old.Record.Origin)
 }

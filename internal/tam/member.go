@@ -13,7 +13,7 @@ import (
 	"prospector/store"
 )
 
-// Why a member is left out.
+// The reasons why members are excluded.
 const (
 	alreadyInTAM     = "ALREADY_IN_TAM"
 	suppressed       = "SUPPRESSED"
@@ -29,55 +29,56 @@ const (
 	kindPerson  = "person"
 )
 
-// Member is one row of a Preview: a company, or a person of the company before it.
+// Member is one row of a Preview: a company, or a person at the last company before it.
 type Member struct {
 	MemberID                   uuid.UUID               `json:"member_id" rule:"required"`
 	SourceOrdinal              int                     `json:"source_ordinal"`
 	Kind                       string                  `json:"kind" rule:"enum=company|person"`
 	SourceID                   shape.Text              `json:"source_id"`
 	CompanyID                  shape.Text              `json:"company_id"`
-	Selected                   bool                    `json:"selected" doc:"It is importable, and was not removed."`
+	Selected                   bool                    `json:"selected" doc:"The member is importable and was not excluded."`
 	IsImportable               bool                    `json:"is_importable"`
-	IsQualified                *bool                   `json:"is_qualified" doc:"The verdict of the Qualifier; null without an answer."`
+	IsQualified                *bool                   `json:"is_qualified" doc:"The verdict of the Qualifier. Null without an answer."`
 	PreparationExclusionReason shape.Text              `json:"preparation_exclusion_reason" rule:"enum=ALREADY_IN_TAM|SUPPRESSED|NO_MATCHING_TITLES|QUALIFIER_NOT_MATCHED"`
 	IsDuplicateSourceRow       bool                    `json:"is_duplicate_source_row"`
 	Existing                   *bool                   `json:"existing"`
 	ExclusionReason            shape.Text              `json:"exclusion_reason" rule:"enum=QUALIFIER_FAILED|EXCLUDED_BY_USER"`
-	Data                       shape.Value             `json:"data" rule:"required,component=MemberData" doc:"The fields of the catalogue; of a person also company_name."`
+	Data                       shape.Value             `json:"data" rule:"required,component=MemberData" doc:"The fields of the company or person in the catalog. A person also has company_name."`
 	Qualification              *research.Qualification `json:"qualification"`
 }
 
-// row is a member on its way into the store.
+// row is a member that is being prepared.
 type row struct {
 	ordinal   int
 	person    bool
-	source    string // its id in the catalogue
-	company   string // that of its company
+	source    string // the catalog id
+	company   string // the catalog id of its company
 	website   string // of a company
 	duplicate bool
 	existing  bool
-	// employerExisting of a person is existing of the company.
+	// employerExisting is set for a person whose company is existing.
 	employerExisting bool
-	reason           string // of preparation
-	failed           bool   // research gave no answer, and nothing else was against it
+	reason           string // the preparation_exclusion_reason
+	failed           bool   // research gave no answer, and no other reason excludes the member
 	verdict          *verdict
-	data             string // JSON
-	companyName      string // what data has beside its own fields, of a person
+	data             string // the JSON of the catalog record
+	companyName      string // added to the data of a person
 }
 
 func (r *row) importable() bool { return !r.duplicate && r.reason == "" && !r.failed }
 
-// verdict is what the Qualifier says of a company, and so of its people.
+// verdict is the verdict of the Qualifier on a company and its people.
 type verdict struct {
 	qualified     *bool  // nil without an answer
 	qualification []byte // JSON
 }
 
-// judge gives a row a verdict, which is a reason against it where there is none before.
-func (r *row) judge(v *verdict) {
-	kept := r.importable()
+// applyVerdict sets the verdict. It excludes the row if nothing else does and the verdict is not
+// positive.
+func (r *row) applyVerdict(v *verdict) {
+	importable := r.importable()
 	switch r.verdict = v; {
-	case !kept:
+	case !importable:
 	case v.qualified == nil:
 		r.failed = true
 	case !*v.qualified:
@@ -85,14 +86,14 @@ func (r *row) judge(v *verdict) {
 	}
 }
 
-// A stored member is a byte of flags and the JSON of the member up to what changes: whether it is selected, and the reason
-// when not.
+// A stored member is a byte of flags and the JSON of the member without its end. The end depends on
+// whether the user excluded the member, and is added by appendMember.
 const (
 	flagImportable = 1 << iota
 	flagFailed     // research failed
 )
 
-// encode gives the member as it is stored, behind the room that the store wants.
+// encode returns the member as it is stored, after the header space that the store requires.
 func (r *row) encode(preview uuid.UUID) []byte {
 	kind, flags := kindCompany, byte(0)
 	if r.person {
@@ -121,15 +122,15 @@ func (r *row) encode(preview uuid.UUID) []byte {
 	b = append(b, `,"kind":"`...)
 	b = append(b, kind...)
 	b = append(b, `","source_id":`...)
-	b = quoted(b, r.source)
+	b = appendString(b, r.source)
 	b = append(b, `,"company_id":`...)
-	b = quoted(b, r.company)
+	b = appendString(b, r.company)
 	b = append(b, `,"is_importable":`...)
 	b = strconv.AppendBool(b, r.importable())
 	b = append(b, `,"is_qualified":`...)
 	b = append(b, qualified...)
 	b = append(b, `,"preparation_exclusion_reason":`...)
-	b = quoted(b, r.reason)
+	b = appendString(b, r.reason)
 	b = append(b, `,"is_duplicate_source_row":`...)
 	b = strconv.AppendBool(b, r.duplicate)
 	b = append(b, `,"existing":`...)
@@ -140,27 +141,27 @@ func (r *row) encode(preview uuid.UUID) []byte {
 	return append(b, qualification...)
 }
 
-// appendData appends the fields of the catalogue, to those of a person the name of the company.
+// appendData appends the catalog record and, for a person, the name of the company.
 func (r *row) appendData(b []byte) []byte {
 	if !r.person {
 		return append(b, r.data...)
 	}
-	b = append(b, r.data[:len(r.data)-1]...) // without the brace
+	b = append(b, r.data[:len(r.data)-1]...) // without the closing brace
 	b = append(b, `,"company_name":`...)
-	return append(quoted(b, r.companyName), '}')
+	return append(appendString(b, r.companyName), '}')
 }
 
-// quoted appends a text as JSON; an empty one is null.
-func quoted(b []byte, s string) []byte {
+// appendString appends a string as JSON. An empty string becomes null.
+func appendString(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, "null"...)
 	}
-	b, _ = jsontext.AppendQuote(b, s) // a text of the store is valid UTF-8
+	b, _ = jsontext.AppendQuote(b, s) // stored strings are valid UTF-8
 	return b
 }
 
-// sourceOf is the source_id of a stored member.
-func sourceOf(stored []byte) (string, error) {
+// sourceIDOf returns the source_id of a stored member.
+func sourceIDOf(stored []byte) (string, error) {
 	var m struct {
 		SourceID string `json:"source_id"`
 	}
@@ -168,7 +169,7 @@ func sourceOf(stored []byte) (string, error) {
 	return m.SourceID, err
 }
 
-// appendMember appends a stored member as it is answered.
+// appendMember appends the JSON of a stored member. removed reports whether the user excluded it.
 func appendMember(b, stored []byte, removed bool) []byte {
 	flags, reason := stored[0], ""
 	switch {
@@ -181,5 +182,5 @@ func appendMember(b, stored []byte, removed bool) []byte {
 	b = append(b, `,"selected":`...)
 	b = strconv.AppendBool(b, flags&flagImportable != 0 && !removed)
 	b = append(b, `,"exclusion_reason":`...)
-	return append(quoted(b, reason), '}')
+	return append(appendString(b, reason), '}')
 }

@@ -13,60 +13,62 @@ import (
 	"prospector/store"
 )
 
-// The directory of a Preview finds members by what callers know of them: the ids of the source, and websites. It is a table of
-// hashed names with ordinals, in pages by the beginning of the hash, so that to find a name is to read one page. It is written
-// once, with the Preview, and costs a twentieth of the members.
+// The directory of a Preview finds the ordinals of members by their catalog ids and websites
+// ("names"). It is a sorted table of hashed names and ordinals, split into pages by the first bits
+// of the hash. A lookup therefore reads one page. The directory is written once, at the end of the
+// preparation, and needs about 5% of the space of the members.
 
-// name is a hashed name. Half of SHA-256 is enough to be sure that no two names of a Preview are alike.
-type name struct{ high, low uint64 }
+// nameHash is the first half of the SHA-256 of a name, which is long enough to exclude collisions.
+type nameHash struct{ high, low uint64 }
 
-func (n name) compare(other name) int {
+func (n nameHash) compare(other nameHash) int {
 	if n.high != other.high {
 		return cmp.Compare(n.high, other.high)
 	}
 	return cmp.Compare(n.low, other.low)
 }
 
-// Names of different kinds are different names.
+// The kinds of names. The kind is part of the hash.
 const (
 	companyName = 'c'
 	personName  = 'p'
 	websiteName = 'w'
 )
 
-func nameOf(kind byte, text string) name {
+func hashName(kind byte, text string) nameHash {
 	sum := sha256.Sum256(append([]byte{kind}, text...))
-	return name{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])}
+	return nameHash{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])}
 }
 
-type dirEntry struct {
-	name    name
+type directoryEntry struct {
+	name    nameHash
 	ordinal uint32
 }
 
 const (
 	entrySize = 16 + 4
-	// pageEntries is how many entries a page has, about.
+	// pageEntries is the approximate number of entries of a page.
 	pageEntries = 200
 )
 
-// pageOf is the page of a name, of so many.
-func pageOf(n name, pages int) uint32 {
+// pageOf returns the number of the page that contains a name.
+func pageOf(n nameHash, pages int) uint32 {
 	page, _ := bits.Mul64(n.high, uint64(pages))
 	return uint32(page)
 }
 
-func pagesFor(entries int) int { return (entries + pageEntries - 1) / pageEntries }
+// pageCount returns the number of pages for a number of entries.
+func pageCount(entries int) int { return (entries + pageEntries - 1) / pageEntries }
 
-// dirPages gives the pages of a directory in order.
-func dirPages(entries []dirEntry) [][]byte {
-	slices.SortFunc(entries, func(a, b dirEntry) int {
+// directoryPages sorts the entries and returns the pages of the directory in order.
+func directoryPages(entries []directoryEntry) [][]byte {
+	slices.SortFunc(entries, func(a, b directoryEntry) int {
 		if c := a.name.compare(b.name); c != 0 {
 			return c
 		}
 		return cmp.Compare(a.ordinal, b.ordinal)
 	})
-	pages := make([][]byte, pagesFor(len(entries)))
+	pages := make([][]byte, pageCount(len(entries)))
 	for _, e := range entries {
 		page := &pages[pageOf(e.name, len(pages))]
 		*page = binary.BigEndian.AppendUint64(*page, e.name.high)
@@ -76,8 +78,8 @@ func dirPages(entries []dirEntry) [][]byte {
 	return pages
 }
 
-// lookUp gives the ordinals of the members that have a name, in order.
-func (t *TAM) lookUp(tx *store.Tx, preview uuid.UUID, pages int, n name) ([]int, error) {
+// lookUp returns the ordinals of the members that have a name, in order.
+func (t *TAM) lookUp(tx *store.Tx, preview uuid.UUID, pages int, n nameHash) ([]int, error) {
 	if pages == 0 {
 		return nil, nil
 	}
@@ -85,8 +87,8 @@ func (t *TAM) lookUp(tx *store.Tx, preview uuid.UUID, pages int, n name) ([]int,
 	if err != nil {
 		return nil, err
 	}
-	at := func(i int) name {
-		return name{binary.BigEndian.Uint64(page[i*entrySize:]), binary.BigEndian.Uint64(page[i*entrySize+8:])}
+	at := func(i int) nameHash {
+		return nameHash{binary.BigEndian.Uint64(page[i*entrySize:]), binary.BigEndian.Uint64(page[i*entrySize+8:])}
 	}
 	count := len(page) / entrySize
 	first := sort.Search(count, func(i int) bool { return at(i).compare(n) >= 0 })

@@ -15,17 +15,17 @@ type PreviewAnswer struct {
 	Preview
 	Members        []Member       `json:"members"`
 	PaginationMeta PaginationMeta `json:"pagination_meta"`
-	Exclusion      *Exclusion     `json:"exclusion,omitempty" rule:"optional" doc:"On the answer to an exclusion alone."`
+	Exclusion      *Exclusion     `json:"exclusion,omitempty" rule:"optional" doc:"Present only in the response to an exclusion."`
 }
 
-// PreviewMembers is what the listing of members answers.
+// PreviewMembers is a page of the members of a Preview.
 type PreviewMembers struct {
 	PreviewID      uuid.UUID      `json:"preview_id" rule:"required"`
 	Members        []Member       `json:"members"`
 	PaginationMeta PaginationMeta `json:"pagination_meta"`
 }
 
-// PaginationMeta says which part of the members a page is.
+// PaginationMeta describes the position of a page among all members.
 type PaginationMeta struct {
 	CurrentPage int  `json:"current_page"`
 	PageSize    int  `json:"page_size"`
@@ -33,26 +33,26 @@ type PaginationMeta struct {
 	TotalCount  *int `json:"total_count" doc:"Null before READY."`
 }
 
-// PageQuery is which members are asked for.
+// PageQuery selects a page of members.
 type PageQuery struct {
 	Page, Size int
 	Filter     MemberFilter
 }
 
-// Answer is a PreviewAnswer or PreviewMembers as JSON.
+// Answer is the JSON of a PreviewAnswer or PreviewMembers.
 type Answer struct {
 	JSON    []byte
 	Version string
 }
 
-// Read answers a Preview with a page of its members and, when it is given, what an exclusion did.
+// Read returns a Preview with a page of its members and the given result of an exclusion, if any.
 func (t *TAM) Read(tx *store.Tx, id uuid.UUID, at PageQuery, done *Exclusion) (Answer, error) {
-	p, err := t.stored(tx, id)
+	p, err := t.readStored(tx, id)
 	if err != nil {
 		return Answer{}, err
 	}
-	b := make([]byte, 0, len(p.public)+p.room(at))
-	b = append(b, p.public[:len(p.public)-1]...) // without the brace
+	b := make([]byte, 0, len(p.public)+p.sizeHint(at))
+	b = append(b, p.public[:len(p.public)-1]...) // without the closing brace
 	if b, err = t.appendPage(append(b, ','), tx, p, at); err != nil {
 		return Answer{}, err
 	}
@@ -66,46 +66,46 @@ func (t *TAM) Read(tx *store.Tx, id uuid.UUID, at PageQuery, done *Exclusion) (A
 	return Answer{append(b, '}'), p.version()}, nil
 }
 
-// ReadMembers answers a page of the members of a Preview. It costs the page, however many members there are.
+// ReadMembers returns a page of the members of a Preview. It reads the members of that page only.
 func (t *TAM) ReadMembers(tx *store.Tx, id uuid.UUID, at PageQuery) (Answer, error) {
-	p, err := t.stored(tx, id)
+	p, err := t.readStored(tx, id)
 	if err != nil {
 		return Answer{}, err
 	}
-	b := append(make([]byte, 0, p.room(at)), `{"preview_id":"`...)
+	b := append(make([]byte, 0, p.sizeHint(at)), `{"preview_id":"`...)
 	b = append(append(b, id.String()...), `",`...)
 	b, err = t.appendPage(b, tx, p, at)
 	return Answer{append(b, '}'), p.version()}, err
 }
 
-// storedPreview is a Preview of which only what it does not show is decoded.
+// storedPreview is a Preview whose public part is not decoded.
 type storedPreview struct {
-	id     uuid.UUID
-	change uint64
-	kept   kept
-	public []byte
+	id      uuid.UUID
+	change  uint64
+	private previewPrivate
+	public  []byte
 }
 
-func (t *TAM) stored(tx *store.Tx, id uuid.UUID) (*storedPreview, error) {
+func (t *TAM) readStored(tx *store.Tx, id uuid.UUID) (*storedPreview, error) {
 	change, private, public, err := t.Previews.Stored(tx, id)
 	if err != nil {
 		return nil, err
 	}
 	p := &storedPreview{id: id, change: change, public: public}
-	return p, json.Unmarshal(private, &p.kept)
+	return p, json.Unmarshal(private, &p.private)
 }
 
 func (p *storedPreview) version() string { return strconv.FormatUint(p.change, 10) }
 
-// room is about how much a page takes.
-func (p *storedPreview) room(at PageQuery) int { return 512 + 1024*min(at.Size, p.kept.Members) }
+// sizeHint returns the approximate number of bytes of a page.
+func (p *storedPreview) sizeHint(at PageQuery) int { return 512 + 1024*min(at.Size, p.private.Members) }
 
-// appendPage appends the members of a page, and where it is among all.
+// appendPage appends the members and the pagination_meta of a page.
 func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageQuery) ([]byte, error) {
 	b = append(b, `"members":[`...)
 	total := -1
-	if p.kept.Ready {
-		s := t.memberSetsOf(tx, p.id, p.kept.Members)
+	if p.private.Ready {
+		s := t.memberSetsOf(tx, p.id, p.private.Members)
 		var ordinals []uint32
 		ordinals, total = s.page(at)
 		comma := false
@@ -131,10 +131,10 @@ func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageQuery)
 	return append(strconv.AppendInt(b, int64(total), 10), '}'), nil
 }
 
-// page gives the ordinals of the members on a page, and how many there are on all pages.
+// page returns the ordinals of the members on a page, and the number of members on all pages.
 func (s *memberSets) page(at PageQuery) (ordinals []uint32, total int) {
-	first := s.members // behind the last
-	// Compared before it is multiplied: a page number may be as large as a number can be.
+	first := s.members // after the last member
+	// The comparison comes before the multiplication, which could overflow.
 	if at.Page-1 <= s.members/at.Size {
 		first = (at.Page - 1) * at.Size
 	}

@@ -10,8 +10,8 @@ import (
 	"prospector/store"
 )
 
-// setKind identifies one of the sets of members that a Preview stores. Listing filters members by these sets, and
-// exclusion looks members up in them without reading the members themselves.
+// setKind identifies one of the sets of members that a Preview stores. Listing filters members by
+// these sets, and exclusion looks members up in them without reading the members themselves.
 type setKind int
 
 const (
@@ -24,8 +24,9 @@ const (
 	setKinds
 )
 
-// A set is stored in pieces, so that a change writes only the piece it is in. A piece is a dense bitmap of little-endian
-// 64-bit words with one bit for each member. Missing words at its end are zero.
+// A set is stored in pieces, so that a change writes only the piece it is in. A piece is a dense
+// bitmap of little-endian 64-bit words with one bit for each member. Missing words at its end are
+// zero.
 const (
 	pieceSize  = 1 << 16 // members
 	pieceWords = pieceSize / 64
@@ -51,8 +52,9 @@ func encodeWords(words []uint64) []byte {
 	return b
 }
 
-// memberSets are the sets of a Preview. Pieces are read from the store when they are first needed. A piece that cannot be
-// read is treated as empty, and err is set: callers check err before they use a result.
+// memberSets are the sets of a Preview. Pieces are read from the store when they are first needed.
+// A piece that cannot be read is treated as empty, and err is set: callers check err before they
+// use a result.
 type memberSets struct {
 	tx      *store.Tx
 	parts   *store.Parts
@@ -165,8 +167,8 @@ func (s *memberSets) matching(f MemberFilter, piece int) *roaring.Bitmap {
 	return result
 }
 
-// find returns the ordinals of at most limit members that a filter matches, after skipping the first from of them, and the
-// number of all members that it matches.
+// find returns the ordinals of at most limit members that a filter matches, after skipping the
+// first from of them, and the number of all members that it matches.
 func (s *memberSets) find(f MemberFilter, from, limit int) (ordinals []uint32, total int) {
 	for piece := 0; piece*pieceSize < s.members; piece++ {
 		matching := s.matching(f, piece)

@@ -31,8 +31,9 @@ func withParts(t *testing.T, fn func(tx *store.Tx, parts *store.Parts)) {
 	}
 }
 
-// TestMemberSetsFormat pins the stored format: dense bitmaps of little-endian words in pieces of 65,536 members. The
-// hexadecimal bytes were written by the code that handled the words itself, before it used roaring bitmaps.
+// TestMemberSetsFormat pins the stored format: dense bitmaps of little-endian words in pieces of
+// 65,536 members. The hexadecimal bytes were written by the code that handled the words itself,
+// before it used roaring bitmaps.
 func TestMemberSetsFormat(t *testing.T) {
 	withParts(t, func(tx *store.Tx, parts *store.Parts) {
 		preview := uuid.New()
@@ -71,7 +72,8 @@ func TestMemberSetsFormat(t *testing.T) {
 	})
 }
 
-// TestMemberSetsFind compares find, companyOf and endOf with a plain slice of members that spans three pieces.
+// TestMemberSetsFind compares find, companyOf and endOf with a plain slice of members that spans
+// three pieces.
 func TestMemberSetsFind(t *testing.T) {
 	type member struct{ person, importable, removed bool }
 	random := rand.New(rand.NewPCG(1, 2))

@@ -7,9 +7,9 @@ import (
 	"prospector/internal/shape"
 )
 
-// personFilter decides which people of the companies are members.
+// personFilter decides which people of a company become members.
 type personFilter struct {
-	include, exclude, search [][]string // keywords, as their words
+	include, exclude, search [][]string // keywords, split into words
 	enrichment               *TitleEnrichment
 	criterias                []string // of the enrichment, folded
 	seniority                string
@@ -19,8 +19,8 @@ type personFilter struct {
 func newPersonFilter(r *PreviewRequest) *personFilter {
 	in := r.search()
 	f := &personFilter{
-		include: keywords(r.ContactFilters.IncludeKeywords), exclude: keywords(r.ContactFilters.ExcludeKeywords), search: keywords(in.TitleSearch),
-		seniority: string(r.ContactFilters.Seniority),
+		include: splitKeywords(r.ContactFilters.IncludeKeywords), exclude: splitKeywords(r.ContactFilters.ExcludeKeywords),
+		search: splitKeywords(in.TitleSearch), seniority: string(r.ContactFilters.Seniority),
 	}
 	if e := in.TitleEnrichment; e != nil && len(e.Criterias) > 0 {
 		f.enrichment = e
@@ -37,15 +37,15 @@ func newPersonFilter(r *PreviewRequest) *personFilter {
 	return f
 }
 
-func keywords(texts []string) [][]string {
+func splitKeywords(keywords []string) [][]string {
 	var list [][]string
-	for _, text := range texts {
-		list = append(list, shape.Words(text))
+	for _, keyword := range keywords {
+		list = append(list, shape.Words(keyword))
 	}
 	return list
 }
 
-// match decides on a person.
+// match reports whether a person satisfies all conditions.
 func (f *personFilter) match(p *sourcePerson) bool {
 	if f.seniority != "" && p.seniority != f.seniority || f.countries != nil && !f.countries[shape.Fold(p.country)] {
 		return false
@@ -55,14 +55,14 @@ func (f *personFilter) match(p *sourcePerson) bool {
 	}
 	words := shape.Words(p.title)
 	return (f.include == nil || hasAny(words, f.include)) && !hasAny(words, f.exclude) &&
-		(f.search == nil || hasAny(words, f.search)) && f.enriched(p.title)
+		(f.search == nil || hasAny(words, f.search)) && f.matchEnrichment(p.title)
 }
 
 func hasAny(words []string, keywords [][]string) bool {
 	return slices.ContainsFunc(keywords, func(keyword []string) bool { return hasPhrase(words, keyword) })
 }
 
-// hasPhrase tells whether the words of a phrase stand one after the other.
+// hasPhrase reports whether the words of a phrase occur one after the other.
 func hasPhrase(words, phrase []string) bool {
 	for ; len(words) >= len(phrase); words = words[1:] {
 		if slices.Equal(words[:len(phrase)], phrase) {
@@ -72,17 +72,17 @@ func hasPhrase(words, phrase []string) bool {
 	return false
 }
 
-func (f *personFilter) enriched(title string) bool {
+func (f *personFilter) matchEnrichment(title string) bool {
 	if f.enrichment == nil {
 		return true
 	}
 	folded := shape.Fold(title)
-	switch within := func(c string) bool { return strings.Contains(folded, c) }; f.enrichment.Condition {
+	switch contains := func(c string) bool { return strings.Contains(folded, c) }; f.enrichment.Condition {
 	case "is":
 		return slices.Contains(f.criterias, folded)
 	case "contains":
-		return slices.ContainsFunc(f.criterias, within)
+		return slices.ContainsFunc(f.criterias, contains)
 	default:
-		return !slices.ContainsFunc(f.criterias, within)
+		return !slices.ContainsFunc(f.criterias, contains)
 	}
 }

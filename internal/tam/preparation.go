@@ -16,40 +16,40 @@ import (
 )
 
 const (
-	// membersMost is how many members a Preview may have.
-	membersMost = 500_000
-	// readMost is how many companies are read at once, and MembersPerWrite how many members are written at once: other writers
-	// wait meanwhile.
-	readMost        = 250
+	// maxMembers is the largest number of members of a Preview.
+	maxMembers = 500_000
+	// companiesPerRead is how many companies one read transaction loads.
+	companiesPerRead = 250
+	// MembersPerWrite is how many members one transaction writes. Other writers wait while it runs.
 	MembersPerWrite = 500
-	// askedAhead is how many times as many companies are asked about while some of the first have no answer yet.
-	askedAhead = 3
-	// progressStep is how much more must be done before that is written down.
+	// chunksAhead is how many chunks of companies are asked about while earlier ones wait for
+	// answers.
+	chunksAhead = 3
+	// progressStep is the smallest increase of the progress that is stored.
 	progressStep = 0.02
-	// triesMost is how often what fails for reasons of ours is tried.
-	triesMost = 3
+	// maxTries is how often a job that fails with an internal error is tried.
+	maxTries = 3
 )
 
-// failure ends a preparation that cannot go on; it is the failure_reason of its Preview.
+// failure ends a preparation that cannot be completed. It is the failure_reason of the Preview.
 type failure string
 
 func (f failure) Error() string { return string(f) }
 
-// errOver says that a Preview is not being prepared any more: it was cancelled, or deleted.
-var errOver = errors.New("the Preview is not being prepared any more")
+// errNotPreparing means that the Preview was cancelled or deleted.
+var errNotPreparing = errors.New("the Preview is no longer being prepared")
 
-// previewJob is what jobs about a Preview carry.
+// previewJob is the payload of jobs for one Preview.
 type previewJob struct {
 	Preview uuid.UUID `json:"preview"`
 }
 
-// prepareJob prepares a Preview. One that was begun before, and cut off, is begun again.
+// prepareJob prepares a Preview. A preparation that was interrupted starts over.
 func (t *TAM) prepareJob(ctx context.Context, job store.Job) error {
-	p := &preparation{tam: t, org: job.Org, job: job, counts: newPreviewCounts(), websites: map[key]bool{}, reached: map[key]bool{},
-		researched: researchCounts{failures: map[shape.Text]int{}}}
+	p := newPreparation(t, job)
 	err := p.open()
-	if err == nil && job.Tries >= triesMost {
-		err = failure(internalFault)
+	if err == nil && job.Tries >= maxTries {
+		err = failure(internalError)
 	}
 	if err == nil {
 		err = p.run(ctx)
@@ -60,13 +60,15 @@ func (t *TAM) prepareJob(ctx context.Context, job store.Job) error {
 			return p.end(tx, doc, rec, Failed)
 		})
 	}
-	if errors.Is(err, errOver) {
+	if errors.Is(err, errNotPreparing) {
 		err = t.store.Update(ctx, job.Org, p.actor(), func(tx *store.Tx) error { return tx.Done(job.ID) })
 	}
 	return err
 }
 
-// preparation is one that goes on.
+// preparation is the state of one run of the job that prepares a Preview. The goroutines of run
+// pass chunks of companies from one to the next, and each field is used by one of them only, unless
+// it says otherwise.
 type preparation struct {
 	tam     *TAM
 	org     uuid.UUID
@@ -76,19 +78,28 @@ type preparation struct {
 	named   resolved
 	filter  *personFilter
 
-	count    int // of the members so far
-	sets     newMemberSets
-	entries  []dirEntry
-	counts   *previewCounts
-	websites map[key]bool // of the companies so far
-	reached  map[key]bool // the emails and LinkedIn URLs of the people so far
+	members      int // that were added
+	sets         newMemberSets
+	directory    []directoryEntry
+	counts       *previewCounts
+	seenWebsites map[fingerprint]bool // of the companies that were checked
+	seenPeople   map[fingerprint]bool // emails and LinkedIn URLs of the people that were checked
 
-	question            research.Question
-	estimated           int          // companies to be asked about at most
-	answered            atomic.Int64 // those that were
-	researched          researchCounts
-	dispatched, running func(context.Context) error // steps of research
-	abort               context.CancelCauseFunc     // ends the selection
+	question      research.Question
+	maxQuestions  int          // an upper bound of the companies to ask about
+	answered      atomic.Int64 // companies with an answer
+	outcomes      researchCounts
+	setDispatched func(context.Context) error // changes the status of research once
+	setRunning    func(context.Context) error // changes the status of research once
+	abort         context.CancelCauseFunc     // stops all goroutines of run; safe for concurrent use
+}
+
+func newPreparation(t *TAM, job store.Job) *preparation {
+	return &preparation{
+		tam: t, org: job.Org, job: job, counts: newPreviewCounts(),
+		seenWebsites: map[fingerprint]bool{}, seenPeople: map[fingerprint]bool{},
+		outcomes: researchCounts{failures: map[shape.Text]int{}},
+	}
 }
 
 func (p *preparation) actor() store.Actor { return store.Actor{Operation: PrepareJob} }
@@ -100,32 +111,36 @@ func (p *preparation) open() error {
 		return err
 	}
 	return p.tam.store.View(p.org, func(tx *store.Tx) error {
-		doc, err := p.preparing(tx)
-		if err == nil {
-			p.request, p.named = doc.Record.Request, doc.Record.kept.Named
-			p.filter = newPersonFilter(p.request)
-			if p.named.Signal != nil {
-				p.question = p.named.question()
-				p.dispatched, p.running = p.once(researchDispatched), p.once(researchRunning)
-			}
+		doc, err := p.current(tx)
+		if err != nil {
+			return err
 		}
-		return err
+		p.request, p.named = doc.Record.Request, doc.Record.private.Named
+		p.filter = newPersonFilter(p.request)
+		if p.named.Signal != nil {
+			p.question = p.named.question()
+			p.setDispatched, p.setRunning = p.statusChange(researchDispatched), p.statusChange(researchRunning)
+		}
+		return nil
 	})
 }
 
-// preparing reads the Preview, which must be on its way still.
-func (p *preparation) preparing(tx *store.Tx) (store.Doc[Preview], error) {
+// current reads the Preview. It returns errNotPreparing if the Preview is not PREPARING or does not
+// exist.
+func (p *preparation) current(tx *store.Tx) (store.Doc[Preview], error) {
 	doc, err := p.tam.Previews.Get(tx, p.id)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && doc.Record.Status != Preparing {
-		err = errOver
+		err = errNotPreparing
 	}
 	return doc, err
 }
 
-// update changes what there is of the Preview in the store, as long as it is being prepared.
-func (p *preparation) update(ctx context.Context, fn func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error) error {
+// update runs fn in a write transaction, if the Preview is still being prepared.
+func (p *preparation) update(
+	ctx context.Context, fn func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error,
+) error {
 	return p.tam.store.Update(ctx, p.org, p.actor(), func(tx *store.Tx) error {
-		doc, err := p.preparing(tx)
+		doc, err := p.current(tx)
 		if err != nil {
 			return err
 		}
@@ -133,33 +148,26 @@ func (p *preparation) update(ctx context.Context, fn func(tx *store.Tx, doc stor
 	})
 }
 
-// end moves the Preview on, and ends the job.
+// end sets the final status of the Preview and completes the job.
 func (p *preparation) end(tx *store.Tx, doc store.Doc[Preview], rec Preview, status Status) error {
-	if err := p.tam.move(tx, doc, rec, status); err != nil {
+	if err := p.tam.changeStatus(tx, doc, rec, status); err != nil {
 		return err
 	}
 	return tx.Done(p.job.ID)
 }
 
-// run does the whole selection. While members are written the next are selected.
+// run selects and writes the members. It reads and decides on the next members while it writes the
+// previous ones.
 func (p *preparation) run(ctx context.Context) error {
 	if err := p.tam.store.View(p.org, func(tx *store.Tx) error { return p.checkNamed(tx) }); err != nil {
 		return err
 	}
-	ids, err := p.tam.candidates(p.request, p.named)
+	ids, err := p.tam.candidateIDs(p.request, p.named)
 	if err != nil {
 		return err
 	}
 	if len(ids) == 0 {
-		empty := false
-		err := p.tam.store.View(catalog.Org, func(tx *store.Tx) error {
-			empty = p.tam.catalog.Companies.Count(tx) == 0
-			return nil
-		})
-		if err == nil && empty {
-			err = failure(catalogueEmpty)
-		}
-		if err != nil {
+		if err := p.checkCatalogNotEmpty(); err != nil {
 			return err
 		}
 	}
@@ -168,21 +176,21 @@ func (p *preparation) run(ctx context.Context) error {
 	}
 	work, stop := context.WithCancelCause(ctx)
 	p.abort = stop
-	chosen, met, decided, asked := make(chan chunk, 1), make(chan chunk, 1), make(chan chunk, 1), make(chan chunk, askedAhead)
-	batches := make(chan batch, 1)
-	go p.chooseAll(work, ids, chosen)
-	go stage(work, chosen, met, p.meet)
-	go stage(work, met, decided, p.decide)
+	checked, loaded, decided := make(chan chunk, 1), make(chan chunk, 1), make(chan chunk, 1)
+	asked, batches := make(chan chunk, chunksAhead), make(chan batch, 1)
+	go p.checkAllCompanies(work, ids, checked)
+	go runStage(work, checked, loaded, p.loadPeople)
+	go runStage(work, loaded, decided, p.checkPeople)
 	if p.named.Signal != nil {
 		go p.askAll(work, decided, asked)
 	} else {
 		asked = decided
 	}
-	go p.selectAll(work, asked, batches)
-	defer drain(batches) // nothing is read any more when run has returned
+	go p.encodeAll(work, asked, batches)
+	defer drain(batches) // run returns after all goroutines have stopped
 	defer stop(nil)
 	for b := range batches {
-		if cause := context.Cause(work); cause != nil { // what it is given up for, and not what comes of that
+		if cause := context.Cause(work); cause != nil { // the first error, not one that follows from it
 			return cause
 		}
 		if b.err != nil {
@@ -198,7 +206,16 @@ func (p *preparation) run(ctx context.Context) error {
 	return p.finish(ctx)
 }
 
-// checkNamed fails when something that the request names is gone.
+func (p *preparation) checkCatalogNotEmpty() error {
+	return p.tam.store.View(catalog.Org, func(tx *store.Tx) error {
+		if p.tam.catalog.Companies.Count(tx) == 0 {
+			return failure(catalogEmpty)
+		}
+		return nil
+	})
+}
+
+// checkNamed fails if something that the request refers to was deleted.
 func (p *preparation) checkNamed(tx *store.Tx) error {
 	for _, view := range p.named.Views {
 		if !p.tam.crm.Views.Table.Has(tx, view.ID) {
@@ -222,18 +239,18 @@ func (p *preparation) checkNamed(tx *store.Tx) error {
 	return nil
 }
 
-// estimate says what the research of the companies will cost, when they are to be researched.
+// estimate stores the estimated cost of research, if the request has a Qualifier.
 func (p *preparation) estimate(ctx context.Context, ids []uuid.UUID) error {
 	if p.named.Signal == nil {
 		return nil
 	}
-	kept, err := p.tam.distinct(ids)
+	companies, err := p.tam.countDistinct(ids)
 	if err != nil {
 		return err
 	}
-	p.estimated = kept
+	p.maxQuestions = companies
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
-		research, cost := *rec.Research, p.tam.estimatedCost(kept, true)
+		research, cost := *rec.Research, p.tam.estimatedCost(companies, true)
 		research.Cost = &cost
 		rec.Research = &research
 		_, err := p.tam.Previews.Update(tx, doc, rec, []string{"research"})

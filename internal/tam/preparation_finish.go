@@ -9,8 +9,11 @@ import (
 	"prospector/store"
 )
 
-// finish writes down what finds members, and the Preview as it is READY.
+// finish writes the directory and the sets of members, and sets the Preview READY.
 func (p *preparation) finish(ctx context.Context) error {
+	if err := p.deleteLeftovers(ctx); err != nil {
+		return err
+	}
 	if err := p.writeDirectory(ctx); err != nil {
 		return err
 	}
@@ -19,32 +22,39 @@ func (p *preparation) finish(ctx context.Context) error {
 			return err
 		}
 		p.sets.put(tx, p.tam.memberSets, p.id)
-		rec.kept.Ready, rec.kept.Members, rec.kept.Pages = true, p.count, pagesFor(len(p.entries))
+		rec.private.Ready, rec.private.Members = true, p.members
+		rec.private.Pages = pageCount(len(p.directory))
 		rec.Progress = shape.NumberOf(1)
-		p.counts.put(&rec)
+		p.counts.writeTo(&rec)
 		if p.named.Signal != nil {
-			p.conclude(tx, &rec)
+			p.finishResearch(tx, &rec)
 		}
 		return p.end(tx, doc, rec, Ready)
 	})
 }
 
-// writeDirectory writes the directory, and deletes what a preparation before this one may have left behind the members.
-func (p *preparation) writeDirectory(ctx context.Context) error {
+// deleteLeftovers deletes members and directory pages that an interrupted preparation wrote beyond
+// the end of this one.
+func (p *preparation) deleteLeftovers(ctx context.Context) error {
+	members, pages := uint32(p.members), uint32(pageCount(len(p.directory)))
 	for more := true; more; {
 		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) (err error) {
-			if more, err = p.tam.members.Delete(tx, p.id, uint32(p.count), MembersPerWrite); err != nil || more {
+			if more, err = p.tam.members.Delete(tx, p.id, members, MembersPerWrite); err != nil || more {
 				return err
 			}
-			more, err = p.tam.directory.Delete(tx, p.id, uint32(pagesFor(len(p.entries))), MembersPerWrite)
+			more, err = p.tam.directory.Delete(tx, p.id, pages, MembersPerWrite)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (p *preparation) writeDirectory(ctx context.Context) error {
 	number := uint32(0)
-	for pages := range slices.Chunk(dirPages(p.entries), MembersPerWrite/4) {
+	for pages := range slices.Chunk(directoryPages(p.directory), MembersPerWrite/4) {
 		err := p.update(ctx, func(tx *store.Tx, _ store.Doc[Preview], _ Preview) error {
 			for i, page := range pages {
 				p.tam.directory.Put(tx, p.id, number+uint32(i), page)
@@ -59,28 +69,28 @@ func (p *preparation) writeDirectory(ctx context.Context) error {
 	return nil
 }
 
-// conclude says what research came to.
-func (p *preparation) conclude(tx *store.Tx, rec *Preview) {
-	n, progress := p.researched, *rec.Research
-	progress.Status = researchCompleted
+// finishResearch sets the result and the actual cost of research.
+func (p *preparation) finishResearch(tx *store.Tx, rec *Preview) {
+	n, result := p.outcomes, *rec.Research
+	result.Status = researchCompleted
 	rec.Result.Qualifier = &QualifierAvailability{Available: true, Signal: *p.named.Signal}
 	if p.tam.Researcher == nil {
 		n.reason = research.ProviderNotConfigured
 	}
 	answers := n.passed + n.notMatched
-	if n.reason != "" && answers+n.failed == 0 { // not one could be asked about
-		progress.Status, progress.Reason = researchFailed, n.reason
+	if n.reason != "" && answers+n.failed == 0 { // no question reached a provider
+		result.Status, result.Reason = researchFailed, n.reason
 		rec.Result.Qualifier.Available, rec.Result.Qualifier.Reason = false, n.reason
 	}
-	if answers == 0 && progress.Status == researchCompleted { // something may be wrong with the one who is asked
-		progress.Reason = n.mostly()
+	if answers == 0 && result.Status == researchCompleted { // the provider may have a problem
+		result.Reason = n.mostFrequentFailure()
 	}
-	progress.Passed, progress.NotMatched = shape.NumberOf(float64(n.passed)), shape.NumberOf(float64(n.notMatched))
-	progress.Failed = shape.NumberOf(float64(n.failed + n.unasked))
-	progress.FinishedAt = shape.At(tx.Now())
+	result.Passed, result.NotMatched = shape.NumberOf(float64(n.passed)), shape.NumberOf(float64(n.notMatched))
+	result.Failed = shape.NumberOf(float64(n.failed + n.unasked))
+	result.FinishedAt = shape.At(tx.Now())
 	cost := p.tam.cost(answers+n.failed, answers)
-	cost.Estimated = progress.Cost.Estimated
+	cost.Estimated = result.Cost.Estimated
 	cost.Actual = p.tam.credits(answers)
-	progress.Cost = &cost
-	rec.Research = &progress
+	result.Cost = &cost
+	rec.Research = &result
 }

@@ -12,112 +12,51 @@ import (
 	"prospector/store"
 )
 
-// chunk is some of the candidates on their way through the selection. While one is chosen, the people of the one before are
-// read, those of the one before that are decided on, and its members written.
+// chunk is a number of candidates that pass through the stages of a preparation together. While the
+// companies of one chunk are checked, the people of the chunk before it are read, and so on.
 type chunk struct {
-	companies []selected
-	progress  float64
-	answered  *sync.WaitGroup // waits until those that are asked about have an answer
-	err       error           // why there is no more
+	candidates []candidate
+	progress   float64
+	answered   *sync.WaitGroup // done when every question about the chunk has an answer
+	err        error           // why there are no more chunks
 }
 
-func (p *preparation) chooseAll(ctx context.Context, ids []uuid.UUID, out chan<- chunk) {
+// checkAllCompanies is the first stage.
+func (p *preparation) checkAllCompanies(ctx context.Context, ids []uuid.UUID, out chan<- chunk) {
 	defer close(out)
 	done := 0
-	for some := range slices.Chunk(ids, readMost) {
-		done += len(some)
-		companies, err := p.choose(some)
-		if !give(ctx, out, chunk{companies, float64(done) / float64(len(ids)+1), &sync.WaitGroup{}, err}) || err != nil {
+	for part := range slices.Chunk(ids, companiesPerRead) {
+		done += len(part)
+		candidates, err := p.checkCompanies(part)
+		c := chunk{candidates, float64(done) / float64(len(ids)+1), &sync.WaitGroup{}, err}
+		if !send(ctx, out, c) || err != nil {
 			return
 		}
 	}
 }
 
-// stage hands chunks on after something was done to each.
-func stage(ctx context.Context, in <-chan chunk, out chan<- chunk, do func([]selected) error) {
+// runStage calls do for each chunk and passes the chunk on.
+func runStage(ctx context.Context, in <-chan chunk, out chan<- chunk, do func([]candidate) error) {
 	defer close(out)
 	defer drain(in)
 	for c := range in {
 		if c.err == nil {
-			c.err = fault.CatchPanic(func() error { return do(c.companies) })
+			c.err = fault.CatchPanic(func() error { return do(c.candidates) })
 		}
-		if !give(ctx, out, c) || c.err != nil {
+		if !send(ctx, out, c) || c.err != nil {
 			return
 		}
 	}
 }
 
-// drain waits until nothing comes any more.
+// drain receives until the channel is closed.
 func drain[T any](in <-chan T) {
 	for range in {
 	}
 }
 
-// batch is members that can be written.
-type batch struct {
-	from     int // the ordinal of the first
-	members  [][]byte
-	progress float64
-	err      error // why there is no more
-}
-
-// selectAll makes members.
-func (p *preparation) selectAll(ctx context.Context, in <-chan chunk, out chan<- batch) {
-	defer close(out)
-	defer drain(in)
-	next := batch{}
-	for c := range in {
-		var members [][]byte
-		err := fault.CatchPanic(func() (err error) {
-			members, err = p.members(c)
-			return err
-		})
-		if err != nil {
-			give(ctx, out, batch{err: err})
-			return
-		}
-		next.progress = c.progress
-		for _, member := range members {
-			if next.members = append(next.members, member); len(next.members) < MembersPerWrite {
-				continue
-			}
-			if !give(ctx, out, next) {
-				return
-			}
-			next = batch{from: next.from + len(next.members), progress: c.progress}
-		}
-	}
-	if len(next.members) > 0 {
-		give(ctx, out, next)
-	}
-}
-
-// members gives the members that a chunk comes to, in order and as they are stored, when all is known about it.
-func (p *preparation) members(c chunk) ([][]byte, error) {
-	if c.err != nil {
-		return nil, c.err
-	}
-	c.answered.Wait()
-	var rows []row
-	for i := range c.companies {
-		if err := p.qualify(&c.companies[i]); err != nil {
-			return nil, err
-		}
-		rows = append(append(rows, c.companies[i].row), c.companies[i].rows...)
-	}
-	if p.count+len(rows) > membersMost {
-		return nil, failure(tooManyMembers)
-	}
-	members := make([][]byte, len(rows))
-	for i := range rows {
-		p.take(&rows[i])
-		members[i] = rows[i].encode(p.id)
-	}
-	return members, nil
-}
-
-// give hands something on, unless nobody wants it any more.
-func give[T any](ctx context.Context, out chan<- T, v T) bool {
+// send sends v, and reports whether it did so before ctx ended.
+func send[T any](ctx context.Context, out chan<- T, v T) bool {
 	select {
 	case out <- v:
 		return true
@@ -126,19 +65,84 @@ func give[T any](ctx context.Context, out chan<- T, v T) bool {
 	}
 }
 
-// take gives a row its place among the members, and counts it.
-func (p *preparation) take(r *row) {
-	r.ordinal = p.count
-	p.count++
+// batch is a number of encoded members that one transaction writes.
+type batch struct {
+	from     int // the ordinal of the first
+	members  [][]byte
+	progress float64
+	err      error // why there are no more batches
+}
+
+// encodeAll is the last stage before writing. It turns chunks into batches of members.
+func (p *preparation) encodeAll(ctx context.Context, in <-chan chunk, out chan<- batch) {
+	defer close(out)
+	defer drain(in)
+	next := batch{}
+	for c := range in {
+		var members [][]byte
+		err := fault.CatchPanic(func() (err error) {
+			members, err = p.encodeMembers(c)
+			return err
+		})
+		if err != nil {
+			send(ctx, out, batch{err: err})
+			return
+		}
+		next.progress = c.progress
+		for _, member := range members {
+			if next.members = append(next.members, member); len(next.members) < MembersPerWrite {
+				continue
+			}
+			if !send(ctx, out, next) {
+				return
+			}
+			next = batch{from: next.from + len(next.members), progress: c.progress}
+		}
+	}
+	if len(next.members) > 0 {
+		send(ctx, out, next)
+	}
+}
+
+// encodeMembers waits for the answers about a chunk and returns its members in order, as they are
+// stored.
+func (p *preparation) encodeMembers(c chunk) ([][]byte, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	c.answered.Wait()
+	var rows []row
+	for i := range c.candidates {
+		if err := p.qualify(&c.candidates[i]); err != nil {
+			return nil, err
+		}
+		rows = append(append(rows, c.candidates[i].row), c.candidates[i].personRows...)
+	}
+	if p.members+len(rows) > maxMembers {
+		return nil, failure(tooManyMembers)
+	}
+	members := make([][]byte, len(rows))
+	for i := range rows {
+		p.addMember(&rows[i])
+		members[i] = rows[i].encode(p.id)
+	}
+	return members, nil
+}
+
+// addMember assigns the next ordinal to a row, counts it, and adds it to the sets and the
+// directory.
+func (p *preparation) addMember(r *row) {
+	r.ordinal = p.members
+	p.members++
 	p.counts.add(r)
 	kind := byte(companyName)
 	if r.person {
 		kind = personName
 		p.sets.add(people, r.ordinal)
 	} else if r.website != "" {
-		p.entries = append(p.entries, dirEntry{nameOf(websiteName, r.website), uint32(r.ordinal)})
+		p.directory = append(p.directory, directoryEntry{hashName(websiteName, r.website), uint32(r.ordinal)})
 	}
-	p.entries = append(p.entries, dirEntry{nameOf(kind, r.source), uint32(r.ordinal)})
+	p.directory = append(p.directory, directoryEntry{hashName(kind, r.source), uint32(r.ordinal)})
 	if r.existing {
 		p.sets.add(existingMembers, r.ordinal)
 	}
@@ -160,12 +164,12 @@ func (p *preparation) write(ctx context.Context, b batch) error {
 		for i, member := range b.members {
 			p.tam.members.PutOwned(tx, p.id, uint32(b.from+i), member)
 		}
-		return p.advance(tx, doc, rec, b.progress)
+		return p.setProgress(tx, doc, rec, b.progress)
 	})
 }
 
-// advance says how far the preparation is, when that is farther than before by more than a little.
-func (p *preparation) advance(tx *store.Tx, doc store.Doc[Preview], rec Preview, progress float64) error {
+// setProgress stores the progress, if it increased by at least progressStep.
+func (p *preparation) setProgress(tx *store.Tx, doc store.Doc[Preview], rec Preview, progress float64) error {
 	if progress-rec.Progress.Float < progressStep {
 		return nil
 	}

@@ -16,136 +16,142 @@ import (
 	"prospector/store"
 )
 
-// researchCounts are the companies that were to be asked about.
+// researchCounts count companies by the outcome of research.
 type researchCounts struct {
 	passed, notMatched, failed int
-	unasked                    int                // those for which nobody could be asked
-	reason                     shape.Text         // why not
-	failures                   map[shape.Text]int // how many of the failed by why
+	unasked                    int                // questions that did not reach a provider
+	reason                     shape.Text         // why they did not
+	failures                   map[shape.Text]int // failed companies by reason
 }
 
-// mostly is why most of those failed that did; empty when there are none.
-func (n *researchCounts) mostly() (reason shape.Text) {
-	for _, why := range slices.Sorted(maps.Keys(n.failures)) {
-		if n.failures[why] > n.failures[reason] {
-			reason = why
+// mostFrequentFailure returns the most frequent reason of failures, or "" if there are no failures.
+func (n *researchCounts) mostFrequentFailure() (reason shape.Text) {
+	for _, candidate := range slices.Sorted(maps.Keys(n.failures)) {
+		if n.failures[candidate] > n.failures[reason] {
+			reason = candidate
 		}
 	}
 	return reason
 }
 
-// askAll has the companies asked about that are kept. Of a costly researcher several are asked about at the same time, also of
-// chunks that come one after the other: a chunk is handed on before its answers are in, and answered says when they are.
+// askAll asks about the companies that are kept. A costly researcher is asked about several
+// companies at the same time, also of different chunks. A chunk is passed on before its answers
+// arrive, and its WaitGroup is done when they have arrived.
 func (p *preparation) askAll(ctx context.Context, in <-chan chunk, out chan<- chunk) {
 	defer close(out)
-	var asking sync.WaitGroup
-	defer asking.Wait()
+	var questions sync.WaitGroup
+	defer questions.Wait()
 	defer drain(in)
 	for c := range in {
 		if c.err == nil {
-			c.err = fault.CatchPanic(func() error { return p.askAbout(ctx, &c, &asking) })
+			c.err = fault.CatchPanic(func() error { return p.askAboutChunk(ctx, &c, &questions) })
 		}
-		if !give(ctx, out, c) || c.err != nil {
+		if !send(ctx, out, c) || c.err != nil {
 			return
 		}
 	}
 }
 
-func (p *preparation) askAbout(ctx context.Context, c *chunk, asking *sync.WaitGroup) error {
-	var kept []*selected
-	for i := range c.companies {
-		if c.companies[i].kept() {
-			kept = append(kept, &c.companies[i])
+func (p *preparation) askAboutChunk(ctx context.Context, c *chunk, questions *sync.WaitGroup) error {
+	var kept []*candidate
+	for i := range c.candidates {
+		if c.candidates[i].isKept() {
+			kept = append(kept, &c.candidates[i])
 		}
 	}
 	switch {
 	case p.tam.Researcher == nil:
-		for _, s := range kept {
-			s.found = &research.Qualification{Status: research.StatusFailed, Reason: research.ProviderNotConfigured}
+		for _, candidate := range kept {
+			candidate.found = &research.Qualification{
+				Status: research.StatusFailed, Reason: research.ProviderNotConfigured,
+			}
 		}
 		return nil
 	case !p.tam.Researcher.Costly():
-		for _, s := range kept {
-			if err := p.ask(ctx, s); err != nil {
+		for _, candidate := range kept {
+			if err := p.ask(ctx, candidate); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if err := p.recall(kept); err != nil {
+	if err := p.loadAnswers(kept); err != nil {
 		return err
 	}
-	for _, s := range kept {
-		if s.found != nil {
+	for _, candidate := range kept {
+		if candidate.found != nil {
 			continue
 		}
 		c.answered.Add(1)
-		asking.Go(func() {
+		questions.Go(func() {
 			defer c.answered.Done()
-			if s.err = fault.CatchPanic(func() error { return p.askInTurn(ctx, s) }); s.err != nil {
-				p.abort(s.err)
+			candidate.err = fault.CatchPanic(func() error { return p.askWithSlot(ctx, candidate) })
+			if candidate.err != nil {
+				p.abort(candidate.err)
 			}
 		})
 	}
 	return nil
 }
 
-// askInTurn asks about a company when it may, and keeps the answer before the next is asked about: whatever is killed, no more
-// companies are asked about twice than may be at the same time.
-func (p *preparation) askInTurn(ctx context.Context, s *selected) error {
+// askWithSlot waits for a free slot, asks about a company and stores the answer before it releases
+// the slot. If the process is killed, at most as many questions are repeated as there are slots.
+func (p *preparation) askWithSlot(ctx context.Context, c *candidate) error {
 	select {
 	case p.tam.slots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-p.tam.slots }()
-	// Nobody is asked for a Preview that was cancelled, or is bound to fail.
+	// Questions for a Preview that was cancelled or must fail would be wasted.
 	err := p.tam.store.View(p.org, func(tx *store.Tx) error {
-		if _, err := p.preparing(tx); err != nil {
+		if _, err := p.current(tx); err != nil {
 			return err
 		}
 		return p.checkNamed(tx)
 	})
 	if err == nil {
-		err = p.ask(ctx, s)
+		err = p.ask(ctx, c)
 	}
 	if err != nil {
 		return err
 	}
-	done := float64(p.answered.Add(1)) / float64(p.estimated+1)
+	progress := float64(p.answered.Add(1)) / float64(p.maxQuestions+1)
 	return p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
-		if s.found.Status != research.StatusFailed {
-			if _, err := p.tam.answers.Insert(tx, answerID(p.id, s.row.source), storedAnswer{p.id, *s.found}); err != nil {
+		if c.found.Status != research.StatusFailed {
+			answer := storedAnswer{p.id, *c.found}
+			if _, err := p.tam.answers.Insert(tx, answerID(p.id, c.row.source), answer); err != nil {
 				return err
 			}
 		}
-		return p.advance(tx, doc, rec, done)
+		return p.setProgress(tx, doc, rec, progress)
 	})
 }
 
 // ask asks about a company.
-func (p *preparation) ask(ctx context.Context, s *selected) error {
-	var c catalog.Company
-	if err := json.Unmarshal([]byte(s.row.data), &c); err != nil {
+func (p *preparation) ask(ctx context.Context, c *candidate) error {
+	var company catalog.Company
+	if err := json.Unmarshal([]byte(c.row.data), &company); err != nil {
 		return err
 	}
-	if err := p.dispatched(ctx); err != nil {
+	if err := p.setDispatched(ctx); err != nil {
 		return err
 	}
-	found, err := p.tam.Researcher.Research(ctx, p.question, &c)
+	found, err := p.tam.Researcher.Research(ctx, p.question, &company)
 	if err != nil {
 		return err
 	}
 	found = p.question.Check(found)
-	s.found = &found
+	c.found = &found
 	if found.Status == research.StatusFailed {
 		return nil
 	}
-	return p.running(ctx)
+	return p.setRunning(ctx)
 }
 
-// once makes a step of research that is told when it is first taken. Whoever takes it waits until it is told.
-func (p *preparation) once(status ResearchStatus) func(context.Context) error {
+// statusChange returns a function that stores a status of research the first time it is called.
+// Concurrent callers wait until the status is stored.
+func (p *preparation) statusChange(status ResearchStatus) func(context.Context) error {
 	var mu sync.Mutex
 	done := false
 	return func(ctx context.Context) error {
@@ -156,7 +162,7 @@ func (p *preparation) once(status ResearchStatus) func(context.Context) error {
 		}
 		err := p.update(ctx, func(tx *store.Tx, doc store.Doc[Preview], rec Preview) error {
 			research := *rec.Research
-			if rank[research.Status] >= rank[status] { // it was begun before, and cut off
+			if statusOrder[research.Status] >= statusOrder[status] { // stored by a preparation that was interrupted
 				return nil
 			}
 			research.Status = status
@@ -172,10 +178,11 @@ func (p *preparation) once(status ResearchStatus) func(context.Context) error {
 	}
 }
 
-// rank is the order of the statuses that research goes through.
-var rank = map[ResearchStatus]int{researchNotStarted: 0, researchDispatched: 1, researchRunning: 2}
+// statusOrder is the order of the statuses of research.
+var statusOrder = map[ResearchStatus]int{researchNotStarted: 0, researchDispatched: 1, researchRunning: 2}
 
-// storedAnswer is one that was given in a preparation. It is kept until that is over: one that is begun again does not ask again.
+// storedAnswer is an answer of a costly researcher. It is stored until the preparation ends, so
+// that a preparation that starts over does not ask again.
 type storedAnswer struct {
 	Preview       uuid.UUID              `json:"preview"`
 	Qualification research.Qualification `json:"qualification"`
@@ -185,23 +192,24 @@ const byPreview = "preview"
 
 func newAnswers() *store.Table[storedAnswer] {
 	return store.NewTable("previews.answers", nil, []store.Key[storedAnswer]{{
-		Name: byPreview, Of: func(_ *store.Tx, a *storedAnswer) ([][]byte, error) { return [][]byte{a.Preview[:]}, nil },
+		Name: byPreview,
+		Of:   func(_ *store.Tx, a *storedAnswer) ([][]byte, error) { return [][]byte{a.Preview[:]}, nil },
 	}}).Unlogged()
 }
 
-// answerID is where the answer about a company is kept.
+// answerID returns the id under which the answer about a company is stored.
 func answerID(preview uuid.UUID, company string) uuid.UUID {
 	return uuid.NewSHA1(preview, []byte(company))
 }
 
-// recall takes up the answers that were given before the preparation was cut off.
-func (p *preparation) recall(companies []*selected) error {
+// loadAnswers sets the answers that an interrupted preparation has stored.
+func (p *preparation) loadAnswers(candidates []*candidate) error {
 	return p.tam.store.View(p.org, func(tx *store.Tx) error {
-		for _, s := range companies {
-			doc, err := p.tam.answers.Get(tx, answerID(p.id, s.row.source))
+		for _, c := range candidates {
+			doc, err := p.tam.answers.Get(tx, answerID(p.id, c.row.source))
 			switch {
 			case err == nil:
-				s.found = &doc.Record.Qualification
+				c.found = &doc.Record.Qualification
 				p.answered.Add(1)
 			case fault.CodeOf(err) != fault.NotFound:
 				return err
@@ -211,9 +219,10 @@ func (p *preparation) recall(companies []*selected) error {
 	})
 }
 
-// forget deletes answers of a preparation that is over, at most so many, and tells whether there are more.
-func (t *TAM) forget(tx *store.Tx, preview uuid.UUID, most int) (more bool, err error) {
-	ids, err := t.answers.IDs(tx, byPreview, preview[:], most)
+// deleteAnswers deletes at most limit stored answers of a Preview, and reports whether there are
+// more.
+func (t *TAM) deleteAnswers(tx *store.Tx, preview uuid.UUID, limit int) (more bool, err error) {
+	ids, err := t.answers.IDs(tx, byPreview, preview[:], limit)
 	for _, id := range ids {
 		doc, err := t.answers.Get(tx, id)
 		if err == nil {
@@ -223,5 +232,5 @@ func (t *TAM) forget(tx *store.Tx, preview uuid.UUID, most int) (more bool, err 
 			return false, err
 		}
 	}
-	return len(ids) == most, err
+	return len(ids) == limit, err
 }

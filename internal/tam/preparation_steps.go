@@ -12,29 +12,39 @@ import (
 	"prospector/store"
 )
 
-// selected is a company that was decided on, with those of its people who match.
-type selected struct {
-	row    row
-	people []sourcePerson
-	rows   []row // of the people
-	// found is what research found, nil when the company was not asked about; err is why it could not go on.
+// The selection has six steps:
+//
+//  1. The index finds the companies that the request describes (candidateIDs).
+//  2. Of the companies that share a website, all but the first are duplicates (checkCompany).
+//  3. Existing Accounts, if the request wants so, and suppressed companies are left out (checkCompany).
+//  4. The people that match the request are added (loadPeople). Duplicates and suppressed people are left out (checkPerson).
+//  5. Companies without people are left out, if the request wants so (checkCandidate).
+//  6. Research decides which of the remaining companies pass (askAll, qualify).
+
+// candidate is a company that the selection looks at, with those of its people that match the
+// request.
+type candidate struct {
+	row        row
+	people     []sourcePerson // until checkPeople has turned them into rows
+	personRows []row
+	// found is the result of research. It is nil if no question was asked about the company.
 	found *research.Qualification
-	err   error
+	err   error // why research could not continue
 }
 
-// kept tells whether nothing was found against a company yet.
-func (s *selected) kept() bool { return s.row.importable() }
+// isKept reports whether no step has left the company out yet.
+func (c *candidate) isKept() bool { return c.row.importable() }
 
-// choose takes companies through the steps 2 and 3 of the selection.
-func (p *preparation) choose(ids []uuid.UUID) ([]selected, error) {
+// checkCompanies reads companies and takes them through steps 2 and 3.
+func (p *preparation) checkCompanies(ids []uuid.UUID) ([]candidate, error) {
 	companies, err := p.tam.readCompanies(ids)
 	if err != nil {
 		return nil, err
 	}
-	chosen := make([]selected, len(companies))
-	return chosen, p.tam.store.View(p.org, func(tx *store.Tx) error {
+	candidates := make([]candidate, len(companies))
+	return candidates, p.tam.store.View(p.org, func(tx *store.Tx) error {
 		for i := range companies {
-			if chosen[i].row, err = p.company(tx, &companies[i]); err != nil {
+			if candidates[i].row, err = p.checkCompany(tx, &companies[i]); err != nil {
 				return err
 			}
 		}
@@ -42,15 +52,16 @@ func (p *preparation) choose(ids []uuid.UUID) ([]selected, error) {
 	})
 }
 
-// meet reads the people of the companies that are kept.
-func (p *preparation) meet(chosen []selected) error {
+// loadPeople reads the people of the companies that are kept.
+func (p *preparation) loadPeople(candidates []candidate) error {
 	return p.tam.store.View(catalog.Org, func(tx *store.Tx) (err error) {
 		records := tx.Reader(p.tam.catalog.People.Name())
-		for i := range chosen {
-			if !chosen[i].kept() {
+		for i := range candidates {
+			c := &candidates[i]
+			if !c.isKept() {
 				continue
 			}
-			if chosen[i].people, err = p.tam.readPeople(tx, records, chosen[i].row.source, p.filter); err != nil {
+			if c.people, err = p.tam.readPeople(tx, records, c.row.source, p.filter); err != nil {
 				return err
 			}
 		}
@@ -58,11 +69,11 @@ func (p *preparation) meet(chosen []selected) error {
 	})
 }
 
-// decide takes companies and their people through the steps 4 and 5.
-func (p *preparation) decide(chosen []selected) error {
+// checkPeople takes companies and their people through steps 4 and 5.
+func (p *preparation) checkPeople(candidates []candidate) error {
 	return p.tam.store.View(p.org, func(tx *store.Tx) error {
-		for i := range chosen {
-			if err := p.people(tx, &chosen[i]); err != nil {
+		for i := range candidates {
+			if err := p.checkCandidate(tx, &candidates[i]); err != nil {
 				return err
 			}
 		}
@@ -70,16 +81,16 @@ func (p *preparation) decide(chosen []selected) error {
 	})
 }
 
-// company is steps 2 and 3: duplicates, companies that are Accounts already, and suppressed ones.
-func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
+// checkCompany takes one company through steps 2 and 3.
+func (p *preparation) checkCompany(tx *store.Tx, c *sourceCompany) (row, error) {
 	r := row{source: c.id, company: c.id, website: c.website, data: c.public, companyName: c.name}
 	var err error
 	if _, r.existing, err = p.tam.accountOf(tx, c.id, c.website); err != nil {
 		return r, err
 	}
 	if c.website != "" {
-		website := keyOf(c.website)
-		r.duplicate, p.websites[website] = p.websites[website], true
+		website := fingerprintOf(c.website)
+		r.duplicate, p.seenWebsites[website] = p.seenWebsites[website], true
 	}
 	switch {
 	case r.duplicate:
@@ -91,82 +102,92 @@ func (p *preparation) company(tx *store.Tx, c *sourceCompany) (row, error) {
 	return r, nil
 }
 
-// people is steps 4, of which the filter is done, and 5.
-func (p *preparation) people(tx *store.Tx, s *selected) error {
+// checkCandidate takes a company and its people through steps 4 and 5.
+func (p *preparation) checkCandidate(tx *store.Tx, c *candidate) error {
 	kept := 0
-	s.rows = make([]row, 0, len(s.people))
-	for i := range s.people {
-		person := &s.people[i]
-		r := row{
-			person: true, source: person.id, company: s.row.source, data: person.public, companyName: s.row.companyName,
-			employerExisting: s.row.existing,
-		}
-		var err error
-		if _, r.existing, err = p.tam.contactOf(tx, person.id, person.email, person.linkedIn); err != nil {
+	c.personRows = make([]row, 0, len(c.people))
+	for i := range c.people {
+		r, err := p.checkPerson(tx, c, &c.people[i])
+		if err != nil {
 			return err
-		}
-		r.duplicate = p.isRepeated(person)
-		if !r.duplicate && p.tam.crm.IsSuppressed(tx, person.email) {
-			r.reason = suppressed
 		}
 		if r.importable() {
 			kept++
 		}
-		s.rows = append(s.rows, r)
+		c.personRows = append(c.personRows, r)
 	}
-	s.people = nil
-	wanted := p.request.ExcludeCompaniesWithoutTitles || p.request.search().WithTitles
-	if wanted && kept == 0 && s.kept() {
-		s.row.reason = noMatchingTitles
+	c.people = nil
+	needsPeople := p.request.ExcludeCompaniesWithoutTitles || p.request.search().WithTitles
+	if needsPeople && kept == 0 && c.isKept() {
+		c.row.reason = noMatchingTitles
 	}
 	return nil
 }
 
-// isRepeated tells whether a person shares an email or a LinkedIn URL with a member before that is no duplicate.
-func (p *preparation) isRepeated(person *sourcePerson) bool {
-	var keys []key
+func (p *preparation) checkPerson(tx *store.Tx, c *candidate, person *sourcePerson) (row, error) {
+	r := row{
+		person: true, source: person.id, company: c.row.source, data: person.public, companyName: c.row.companyName,
+		employerExisting: c.row.existing,
+	}
+	var err error
+	if _, r.existing, err = p.tam.contactOf(tx, person.id, person.email, person.linkedIn); err != nil {
+		return r, err
+	}
+	r.duplicate = p.isDuplicate(person)
+	if !r.duplicate && p.tam.crm.IsSuppressed(tx, person.email) {
+		r.reason = suppressed
+	}
+	return r, nil
+}
+
+// isDuplicate reports whether a person shares an email or a LinkedIn URL with an earlier person
+// that is not a duplicate.
+func (p *preparation) isDuplicate(person *sourcePerson) bool {
+	var fingerprints []fingerprint
 	if email := crm.FoldEmail(person.email); email != "" {
-		keys = append(keys, keyOf(email))
+		fingerprints = append(fingerprints, fingerprintOf(email))
 	}
 	if url := crm.FoldLinkedIn(person.linkedIn); url != "" {
-		keys = append(keys, keyOf("//"+url)) // no email has slashes there
+		fingerprints = append(fingerprints, fingerprintOf("//"+url)) // the slashes distinguish it from an email
 	}
-	if slices.ContainsFunc(keys, func(k key) bool { return p.reached[k] }) {
+	if slices.ContainsFunc(fingerprints, func(f fingerprint) bool { return p.seenPeople[f] }) {
 		return true
 	}
-	for _, k := range keys {
-		p.reached[k] = true
+	for _, f := range fingerprints {
+		p.seenPeople[f] = true
 	}
 	return false
 }
 
-// key stands for a website, an email or a LinkedIn URL in memory: there may be a million of them.
-type key [2]uint64
+// fingerprint is a 128-bit hash of a website, an email or a LinkedIn URL. It saves memory, because
+// a preparation may see a million of them.
+type fingerprint [2]uint64
 
-// seeds make keys that nobody can foresee, so that no two are alike.
-var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+// fingerprintSeeds are random, so that nobody can construct collisions.
+var fingerprintSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-func keyOf(text string) key {
-	return key{maphash.String(seeds[0], text), maphash.String(seeds[1], text)}
+func fingerprintOf(text string) fingerprint {
+	return fingerprint{maphash.String(fingerprintSeeds[0], text), maphash.String(fingerprintSeeds[1], text)}
 }
 
-// qualify is step 6, for a company that was asked about. Its people follow it.
-func (p *preparation) qualify(s *selected) error {
-	if s.err != nil || s.found == nil {
-		return s.err
+// qualify is step 6, for a company that research was asked about. The verdict also applies to its
+// people.
+func (p *preparation) qualify(c *candidate) error {
+	if c.err != nil || c.found == nil {
+		return c.err
 	}
 	v := &verdict{}
-	switch n := &p.researched; {
-	case !s.found.ReachedProvider():
+	switch n := &p.outcomes; {
+	case !c.found.ReachedProvider():
 		n.unasked++
-		n.reason = s.found.Reason
-	case s.found.Status != "":
+		n.reason = c.found.Reason
+	case c.found.Status != "":
 		n.failed++
-		if s.found.Status == research.StatusFailed {
-			n.failures[s.found.Reason]++
+		if c.found.Status == research.StatusFailed {
+			n.failures[c.found.Reason]++
 		}
 	default:
-		passed := p.named.Signal.Rule.accepts(s.found.Answer)
+		passed := p.named.Signal.Rule.accepts(c.found.Answer)
 		v.qualified = &passed
 		if passed {
 			n.passed++
@@ -175,12 +196,12 @@ func (p *preparation) qualify(s *selected) error {
 		}
 	}
 	var err error
-	if v.qualification, err = s.found.Encode(); err != nil {
+	if v.qualification, err = c.found.Encode(); err != nil {
 		return err
 	}
-	s.row.judge(v)
-	for i := range s.rows {
-		s.rows[i].judge(v)
+	c.row.applyVerdict(v)
+	for i := range c.personRows {
+		c.personRows[i].applyVerdict(v)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"prospector/store"
 )
 
-// Status is where a Preview is on its way.
+// Status is the status of a Preview.
 type Status string
 
 const (
@@ -20,78 +20,80 @@ const (
 	Cancelled Status = "CANCELLED"
 )
 
-// Why a Preview failed.
+// The values of failure_reason.
 const (
-	catalogueEmpty = "catalogue_empty"
+	catalogEmpty   = "catalogue_empty"
 	tooManyMembers = "too_many_members"
 	signalDeleted  = "signal_deleted"
 	viewDeleted    = "view_deleted"
 	tagDeleted     = "tag_deleted"
-	internalFault  = "internal"
+	internalError  = "internal"
 )
 
-// Preview is a fixed selection of companies and people, as it is listed. Its members are kept beside it.
+// Preview is a fixed selection of companies and people of the catalog. Its members are stored
+// separately.
 type Preview struct {
 	PreviewID         uuid.UUID          `json:"preview_id" label:"Preview ID" rule:"required"`
 	RequestID         uuid.UUID          `json:"request_id" label:"Request ID" rule:"required"`
 	Status            Status             `json:"status" rule:"required,enum=PREPARING|READY|FAILED|CANCELLED"`
 	Request           *PreviewRequest    `json:"request" rule:"required"`
 	Result            *PreviewResult     `json:"result" doc:"Null before READY."`
-	FailureReason     shape.Text         `json:"failure_reason" rule:"enum=catalogue_empty|too_many_members|signal_deleted|view_deleted|tag_deleted|internal" doc:"Why it is FAILED: the catalogue had nothing, there were more than 500,000 members, or something that the request named was deleted. Another try needs another request_id."`
-	OperationID       uuid.NullUUID      `json:"operation_id" label:"Operation ID" doc:"The Import that was accepted."`
+	FailureReason     shape.Text         `json:"failure_reason" rule:"enum=catalogue_empty|too_many_members|signal_deleted|view_deleted|tag_deleted|internal" doc:"Why the Preview is FAILED: the catalog is empty, there are more than 500,000 members, or something that the request refers to was deleted. To try again, use another request_id."`
+	OperationID       uuid.NullUUID      `json:"operation_id" label:"Operation ID" doc:"The accepted Import of this Preview."`
 	Totals            *PreviewTotals     `json:"totals" doc:"Null before READY."`
-	ContactsByAccount *ContactsByAccount `json:"contacts_by_account" doc:"The selected people by whether the Account of their employer is new; null before READY."`
+	ContactsByAccount *ContactsByAccount `json:"contacts_by_account" doc:"Selected people, grouped by whether the Account of their employer is new or exists. Null before READY."`
 	Research          *Research          `json:"research"`
-	Balance           *Balance           `json:"tam_import_balance" label:"TAM import balance" doc:"Deprecated, and null: reading a Preview calculates no balance."`
+	Balance           *Balance           `json:"tam_import_balance" label:"TAM import balance" doc:"Deprecated. Always null, because reading a Preview does not calculate a balance."`
 	Progress          shape.Number       `json:"progress" doc:"From 0 to 1."`
 	CreatedAt         shape.Time         `json:"created_at" rule:"required"`
 	UpdatedAt         shape.Time         `json:"updated_at" rule:"required"`
 
-	kept kept
+	private previewPrivate
 }
 
-// kept is what a Preview keeps and does not show.
-type kept struct {
+// previewPrivate is the part of a Preview that is stored but never shown.
+type previewPrivate struct {
 	Named   resolved `json:"named"`
 	Ready   bool     `json:"ready,omitzero"`
 	Members int      `json:"members"`
-	Pages   int      `json:"pages"` // of the directory, see directory.go
+	Pages   int      `json:"pages"` // of the directory, see member_directory.go
 }
 
-// Private is kept beside the record and never answered.
-func (p *Preview) Private() any { return &p.kept }
+// Private returns the part of the record that is stored but never shown.
+func (p *Preview) Private() any { return &p.private }
 
-// PreviewResult is what became of the rows that a Preview is made of.
+// PreviewResult counts the members of a Preview by the outcome of the preparation.
 type PreviewResult struct {
 	Accounts  Counts                 `json:"accounts"`
 	Contacts  Counts                 `json:"contacts"`
 	Qualifier *QualifierAvailability `json:"qualifier"`
 }
 
-// Counts are rows of one kind: matched = eligible + duplicate_source_rows + the sum of exclusions, eligible = new + existing.
+// Counts are the numbers of members of one kind. matched is the sum of eligible,
+// duplicate_source_rows and all exclusions. eligible is the sum of new and existing.
 type Counts struct {
-	Matched    int            `json:"matched" doc:"The member rows: of people only those at companies that are neither duplicates nor left out before people are looked at."`
+	Matched    int            `json:"matched" doc:"All member rows. People are counted only at companies that are not duplicates and were not excluded before people were matched."`
 	Eligible   int            `json:"eligible"`
 	New        int            `json:"new"`
 	Existing   int            `json:"existing"`
 	Duplicates int            `json:"duplicate_source_rows"`
-	Exclusions map[string]int `json:"exclusions" doc:"How many are left out, by the reason."`
+	Exclusions map[string]int `json:"exclusions" doc:"The number of excluded members by reason."`
 }
 
-// QualifierAvailability is whether companies could be researched.
+// QualifierAvailability reports whether companies could be researched.
 type QualifierAvailability struct {
 	Available bool       `json:"available"`
 	Signal    Signal     `json:"signal"`
 	Reason    shape.Text `json:"reason"`
 }
 
-// PreviewTotals are the counts of the whole Preview.
+// PreviewTotals are the totals of a Preview.
 type PreviewTotals struct {
 	Companies CompanyTotals `json:"companies"`
 	People    PersonTotals  `json:"people"`
 }
 
-// CompanyTotals are those of companies.
+// CompanyTotals are the totals of companies.
 type CompanyTotals struct {
 	Matched  int `json:"matched"`
 	Eligible int `json:"eligible"`
@@ -100,30 +102,31 @@ type CompanyTotals struct {
 	Excluded int `json:"excluded"`
 }
 
-// PersonTotals are those of people.
+// PersonTotals are the totals of people.
 type PersonTotals struct {
 	Matched  int `json:"matched"`
 	Eligible int `json:"eligible"`
 	Excluded int `json:"excluded"`
 }
 
-// ContactsByAccount is the people who are selected, by whether their employer's Account is new.
+// ContactsByAccount counts the selected people by whether the Account of their employer is new or
+// exists.
 type ContactsByAccount struct {
 	NewAccounts      ContactCounts `json:"new_accounts"`
 	ExistingAccounts ContactCounts `json:"existing_accounts"`
 }
 
-// ContactCounts are people by whether they are Contacts already.
+// ContactCounts counts people by whether they are new or exist as Contacts.
 type ContactCounts struct {
 	New      int `json:"new"`
 	Existing int `json:"existing"`
 	Total    int `json:"total"`
 }
 
-// Research is how far the Qualifier's research is.
+// Research is the progress and the result of the Qualifier's research.
 type Research struct {
 	Status     ResearchStatus `json:"status" rule:"required,enum=not_started|dispatched|running|completed|failed|skipped"`
-	Reason     shape.Text     `json:"reason" doc:"Why not one company could be asked about, or why most failed of those of which there is not one answer."`
+	Reason     shape.Text     `json:"reason" doc:"Why no provider could be asked. If a provider was asked but gave no answer at all, the most frequent reason of the failures."`
 	FieldID    uuid.NullUUID  `json:"field_id"`
 	FieldName  shape.Text     `json:"field_name"`
 	Question   shape.Text     `json:"question"`
@@ -132,22 +135,22 @@ type Research struct {
 	Failed     shape.Number   `json:"failed" rule:"integer,min=0"`
 	StartedAt  shape.Time     `json:"started_at"`
 	FinishedAt shape.Time     `json:"finished_at"`
-	Cost       *Cost          `json:"cost" doc:"The estimate while PREPARING, the actual cost once READY."`
+	Cost       *Cost          `json:"cost" doc:"The estimate while the Preview is PREPARING, and the actual cost when it is READY."`
 }
 
-// ResearchStatus is how far research is.
+// ResearchStatus is the status of research.
 type ResearchStatus string
 
 const (
 	researchNotStarted ResearchStatus = "not_started"
-	researchDispatched ResearchStatus = "dispatched" // the first question is being sent
-	researchRunning    ResearchStatus = "running"    // the first answer is in
+	researchDispatched ResearchStatus = "dispatched" // the first question is being asked
+	researchRunning    ResearchStatus = "running"    // the first answer arrived
 	researchCompleted  ResearchStatus = "completed"
-	researchFailed     ResearchStatus = "failed" // not one company could be asked about
+	researchFailed     ResearchStatus = "failed" // no question reached a provider
 	researchSkipped    ResearchStatus = "skipped"
 )
 
-// Cost is what research costs, in AI signal credits.
+// Cost is the cost of research, in AI signal credits.
 type Cost struct {
 	UnitProduct        string        `json:"unit_product"`
 	Charged            bool          `json:"charged"`
@@ -160,7 +163,7 @@ type Cost struct {
 	ChargedOperationID uuid.NullUUID `json:"charged_operation_id"`
 }
 
-// cost is what so many answers about so many companies cost.
+// cost returns a Cost for a number of companies and answers, without credits.
 func (t *TAM) cost(companies, units int) Cost {
 	return Cost{
 		UnitProduct: "ai_signal", RateBasis: "list", UnitRate: shape.NumberOf(t.UnitRate),
@@ -168,10 +171,10 @@ func (t *TAM) cost(companies, units int) Cost {
 	}
 }
 
-// credits is what so many answers cost, without the noise of fractions that are not binary.
+// credits returns the price of a number of answers, rounded to hide floating-point noise.
 func (t *TAM) credits(units int) shape.Number {
-	const parts = 1e6
-	return shape.NumberOf(math.Round(float64(units)*t.UnitRate*parts) / parts)
+	const precision = 1e6
+	return shape.NumberOf(math.Round(float64(units)*t.UnitRate*precision) / precision)
 }
 
 func (t *TAM) estimatedCost(companies int, qualified bool) Cost {
@@ -184,33 +187,6 @@ func (t *TAM) estimatedCost(companies int, qualified bool) Cost {
 	return c
 }
 
-// Balance is how much of the month's limits Imports have used.
-type Balance struct {
-	BillingMode string         `json:"billing_mode" rule:"enum=platform|usage_based"`
-	Limited     bool           `json:"limited"`
-	Period      BalancePeriod  `json:"period"`
-	Accounts    BalanceCounter `json:"accounts"`
-	Contacts    BalanceCounter `json:"contacts"`
-	Exceeded    *bool          `json:"exceeded"`
-}
-
-// BalancePeriod is the month that is counted.
-type BalancePeriod struct {
-	Kind  string     `json:"kind" rule:"enum=calendar_month"`
-	Start shape.Time `json:"start" rule:"required"`
-	End   shape.Time `json:"end" rule:"required"`
-}
-
-// BalanceCounter is the balance of one kind of record; a limit of null is none.
-type BalanceCounter struct {
-	Limit       shape.Number `json:"limit" rule:"integer"`
-	Used        int          `json:"used"`
-	Remaining   shape.Number `json:"remaining" rule:"integer"`
-	WouldAdd    shape.Number `json:"would_add" rule:"integer"`
-	AfterImport shape.Number `json:"after_import" rule:"integer"`
-	OverBy      shape.Number `json:"over_by" rule:"integer"`
-}
-
 const byRequest = "request"
 
 func newPreviews() *store.Table[Preview] {
@@ -219,18 +195,19 @@ func newPreviews() *store.Table[Preview] {
 	}}, nil)
 }
 
-// The members of a Preview have ids that hold their ordinal: the first half is the Preview's, which no other id has, and the
-// second the ordinal and some of the Preview's random bits. So a member is found by its id with nothing to look up, and a
-// preparation that starts over gives the same ids.
-
+// memberID returns the id of a member, which contains its ordinal. The first half of the id is that
+// of the Preview. The second half is the ordinal and some random bits of the Preview. A member is
+// therefore found by its id without an index, and a preparation that starts over assigns the same
+// ids.
 func memberID(preview uuid.UUID, ordinal int) uuid.UUID {
 	id := preview
-	id[8] = preview[8]&0xc0 | preview[15]&0x3f // the variant stays
+	id[8] = preview[8]&0xc0 | preview[15]&0x3f // keeps the variant bits
 	binary.BigEndian.PutUint32(id[9:], uint32(ordinal))
 	return id
 }
 
-// ordinalOf gives the ordinal in a member's id, -1 for an id that is none of the Preview's.
+// ordinalOf returns the ordinal in the id of a member, or -1 if the id is not that of a member of
+// the Preview.
 func ordinalOf(preview, member uuid.UUID) int {
 	ordinal := int(binary.BigEndian.Uint32(member[9:]))
 	if memberID(preview, ordinal) != member {

@@ -1,6 +1,8 @@
 package tam
 
-// tally counts members as they come, and as they are removed.
+import "maps"
+
+// previewCounts are the counts of a Preview while members are added or excluded.
 type previewCounts struct {
 	accounts, contacts Counts
 	byAccount          ContactsByAccount
@@ -10,21 +12,20 @@ func newPreviewCounts() *previewCounts {
 	return &previewCounts{accounts: Counts{Exclusions: map[string]int{}}, contacts: Counts{Exclusions: map[string]int{}}}
 }
 
-// countsOf takes up the counts of a Preview that is READY.
+// countsOf returns a copy of the counts of a READY Preview.
 func countsOf(p *Preview) *previewCounts {
 	return &previewCounts{accounts: p.Result.Accounts.clone(), contacts: p.Result.Contacts.clone(), byAccount: *p.ContactsByAccount}
 }
 
 func (c Counts) clone() Counts {
-	copied := map[string]int{}
-	for reason, n := range c.Exclusions {
-		copied[reason] = n
-	}
-	c.Exclusions = copied
+	exclusions := map[string]int{}
+	maps.Copy(exclusions, c.Exclusions)
+	c.Exclusions = exclusions
 	return c
 }
 
-func (c *Counts) count(existing bool, n int) {
+// addEligible adds n, which may be negative, to the eligible members.
+func (c *Counts) addEligible(existing bool, n int) {
 	c.Eligible += n
 	if existing {
 		c.Existing += n
@@ -33,16 +34,16 @@ func (c *Counts) count(existing bool, n int) {
 	}
 }
 
-func (y *previewCounts) of(person bool) *Counts {
+func (p *previewCounts) of(person bool) *Counts {
 	if person {
-		return &y.contacts
+		return &p.contacts
 	}
-	return &y.accounts
+	return &p.accounts
 }
 
 // add counts a member.
-func (y *previewCounts) add(r *row) {
-	c := y.of(r.person)
+func (p *previewCounts) add(r *row) {
+	c := p.of(r.person)
 	c.Matched++
 	switch {
 	case r.duplicate:
@@ -52,25 +53,25 @@ func (y *previewCounts) add(r *row) {
 	case r.failed:
 		c.Exclusions[qualifierFailed]++
 	default:
-		y.chosen(r.person, r.existing, r.employerExisting, 1)
+		p.addSelected(r.person, r.existing, r.employerExisting, 1)
 	}
 }
 
-// remove counts a member that is removed by the user.
-func (y *previewCounts) remove(person, existing, employerExisting bool) {
-	y.of(person).Exclusions[excludedByUser]++
-	y.chosen(person, existing, employerExisting, -1)
+// remove counts a member that the user excluded.
+func (p *previewCounts) remove(person, existing, employerExisting bool) {
+	p.of(person).Exclusions[excludedByUser]++
+	p.addSelected(person, existing, employerExisting, -1)
 }
 
-// chosen counts members that are selected, or are no more.
-func (y *previewCounts) chosen(person, existing, employerExisting bool, n int) {
-	y.of(person).count(existing, n)
+// addSelected adds n, which may be negative, to the selected members.
+func (p *previewCounts) addSelected(person, existing, employerExisting bool, n int) {
+	p.of(person).addEligible(existing, n)
 	if !person {
 		return
 	}
-	group := &y.byAccount.NewAccounts
+	group := &p.byAccount.NewAccounts
 	if employerExisting {
-		group = &y.byAccount.ExistingAccounts
+		group = &p.byAccount.ExistingAccounts
 	}
 	group.Total += n
 	if existing {
@@ -80,19 +81,19 @@ func (y *previewCounts) chosen(person, existing, employerExisting bool, n int) {
 	}
 }
 
-// put writes the counts into a Preview.
-func (y *previewCounts) put(p *Preview) {
-	result := PreviewResult{Accounts: y.accounts, Contacts: y.contacts}
-	if p.Result != nil {
-		result.Qualifier = p.Result.Qualifier
+// writeTo sets the counts of a Preview.
+func (p *previewCounts) writeTo(preview *Preview) {
+	result := PreviewResult{Accounts: p.accounts, Contacts: p.contacts}
+	if preview.Result != nil {
+		result.Qualifier = preview.Result.Qualifier
 	}
-	by := y.byAccount
-	p.Result, p.ContactsByAccount = &result, &by
-	p.Totals = &PreviewTotals{
+	by := p.byAccount
+	preview.Result, preview.ContactsByAccount = &result, &by
+	preview.Totals = &PreviewTotals{
 		Companies: CompanyTotals{
-			Matched: y.accounts.Matched, Eligible: y.accounts.Eligible, New: y.accounts.New, Existing: y.accounts.Existing,
-			Excluded: y.accounts.Matched - y.accounts.Eligible,
+			Matched: p.accounts.Matched, Eligible: p.accounts.Eligible, New: p.accounts.New, Existing: p.accounts.Existing,
+			Excluded: p.accounts.Matched - p.accounts.Eligible,
 		},
-		People: PersonTotals{Matched: y.contacts.Matched, Eligible: y.contacts.Eligible, Excluded: y.contacts.Matched - y.contacts.Eligible},
+		People: PersonTotals{Matched: p.contacts.Matched, Eligible: p.contacts.Eligible, Excluded: p.contacts.Matched - p.contacts.Eligible},
 	}
 }

@@ -14,25 +14,27 @@ import (
 	"prospector/store"
 )
 
-// The kinds of jobs about a Preview.
+// The kinds of jobs for a Preview.
 const (
 	PrepareJob = "tam.prepare"
-	// ResearchJob prepares a Preview too. It mostly waits for answers, so that others need not wait for it.
+	// ResearchJob also prepares a Preview. It has its own kind, and with it its own limit of
+	// concurrent jobs, because it mostly waits for answers.
 	ResearchJob = "tam.research"
 	clearJob    = "tam.clear"
 	expireJob   = "tam.expire"
 )
 
-// clearMost is how many members are deleted at once.
-const clearMost = 5000
+// deleteBatch is how many members one transaction deletes.
+const deleteBatch = 5000
 
-// Prepare begins a Preview. A request_id that is known answers the Preview that it made, when the request is the same by its
-// meaning; else it is request_id_reused.
+// Prepare starts a Preview. If a Preview with the request_id exists and its request is equivalent,
+// Prepare returns that Preview. If its request differs, the error is request_id_reused.
 func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bool, err error) {
 	if id, known := t.Previews.Find(tx, byRequest, d.request.RequestID[:]); known && d.problems.Count() == 0 {
 		doc, err = t.Previews.Get(tx, id)
-		if err == nil && !doc.Record.Request.means(&d.request) {
-			err = fault.Taken(fault.RequestIDReused, "request_id", id.String(), "is that of another request; a request that is not the same needs one of its own")
+		if err == nil && !doc.Record.Request.isEquivalent(&d.request) {
+			err = fault.Taken(fault.RequestIDReused, "request_id", id.String(),
+				"belongs to a different request; use a new request_id for each new request")
 		}
 		return doc, false, err
 	}
@@ -42,7 +44,7 @@ func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bo
 	}
 	id, now := tx.NewID(), shape.At(tx.Now())
 	rec := Preview{PreviewID: id, RequestID: r.RequestID, Status: Preparing, Request: r, Progress: shape.NumberOf(0),
-		Research: newResearch(named.Signal), CreatedAt: now, UpdatedAt: now, kept: kept{Named: named}}
+		Research: newResearch(named.Signal), CreatedAt: now, UpdatedAt: now, private: previewPrivate{Named: named}}
 	if doc, err = t.Previews.Insert(tx, id, rec); err != nil {
 		return doc, false, err
 	}
@@ -53,11 +55,11 @@ func (t *TAM) Prepare(tx *store.Tx, d Draft) (doc store.Doc[Preview], created bo
 	if _, err = tx.Enqueue(kind, tx.Now(), previewJob{id}); err != nil {
 		return doc, false, err
 	}
-	_, err = tx.Enqueue(expireJob, t.nextLook(tx.Now(), tx.Now()), previewJob{id})
+	_, err = tx.Enqueue(expireJob, t.nextExpiryCheck(tx.Now(), tx.Now()), previewJob{id})
 	return doc, true, err
 }
 
-// isCostly tells whether answers of the researcher are kept.
+// isCostly reports whether the answers of the Researcher are stored while a Preview is prepared.
 func (t *TAM) isCostly() bool { return t.Researcher != nil && t.Researcher.Costly() }
 
 func newResearch(s *Signal) *Research {
@@ -70,7 +72,8 @@ func newResearch(s *Signal) *Research {
 	}
 }
 
-// Estimate tells how many companies a request would have researched, and what that costs. It leaves nothing behind.
+// Estimate returns how many companies a request would research and the estimated cost. It stores
+// nothing.
 func (t *TAM) Estimate(org uuid.UUID, d Draft) (companies int, cost Cost, err error) {
 	var r *PreviewRequest
 	var named resolved
@@ -81,28 +84,30 @@ func (t *TAM) Estimate(org uuid.UUID, d Draft) (companies int, cost Cost, err er
 	if err != nil {
 		return 0, Cost{}, err
 	}
-	ids, err := t.candidates(r, named)
+	ids, err := t.candidateIDs(r, named)
 	if err != nil {
 		return 0, Cost{}, err
 	}
-	companies, err = t.distinct(ids)
+	companies, err = t.countDistinct(ids)
 	return companies, t.estimatedCost(companies, named.Signal != nil), err
 }
 
-// Cancel ends a preparation. One that was cancelled before stays so; one that is over is preview_not_preparing.
+// Cancel cancels a preparation. Cancelling a CANCELLED Preview changes nothing. If the preparation
+// has ended, the error is preview_not_preparing.
 func (t *TAM) Cancel(tx *store.Tx, id uuid.UUID) error {
 	doc, err := t.Previews.Get(tx, id)
 	switch {
 	case err != nil || doc.Record.Status == Cancelled:
 		return err
 	case doc.Record.Status != Preparing:
-		return fault.New(fault.PreviewNotPreparing, "the Preview is %s already", doc.Record.Status)
+		return fault.New(fault.PreviewNotPreparing, "the Preview is already %s", doc.Record.Status)
 	}
-	return t.move(tx, doc, doc.Record, Cancelled)
+	return t.changeStatus(tx, doc, doc.Record, Cancelled)
 }
 
-// move moves a Preview on from PREPARING, and tells whoever wants to know. What was prepared for nothing is cleared away.
-func (t *TAM) move(tx *store.Tx, old store.Doc[Preview], rec Preview, status Status) error {
+// changeStatus ends the PREPARING status of a Preview and emits an event. It enqueues a job that
+// deletes data which is no longer needed.
+func (t *TAM) changeStatus(tx *store.Tx, old store.Doc[Preview], rec Preview, status Status) error {
 	rec.Status, rec.UpdatedAt = status, shape.At(tx.Now())
 	doc, err := t.Previews.Update(tx, old, rec, []string{"status"})
 	if err != nil {
@@ -119,8 +124,8 @@ func (t *TAM) move(tx *store.Tx, old store.Doc[Preview], rec Preview, status Sta
 	return tx.Emit(store.Event{Trigger: "tam_preview." + triggers[status], ID: doc.ID, Data: doc.JSON})
 }
 
-// Delete removes a Preview. Its members are gone with it; the room that they take is freed in the background. While its Import
-// goes on it is import_accepted.
+// Delete deletes a Preview. Its members become inaccessible at once, and a background job frees
+// their space. While its Import is running, the error is import_accepted.
 func (t *TAM) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error {
 	doc, err := t.Previews.Get(tx, id)
 	if err != nil {
@@ -131,7 +136,7 @@ func (t *TAM) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error
 			return err
 		}
 	}
-	if err := t.mustRest(tx, &doc.Record); err != nil {
+	if err := t.checkNoRunningImport(tx, &doc.Record); err != nil {
 		return err
 	}
 	if err := t.Previews.Delete(tx, doc); err != nil {
@@ -145,21 +150,22 @@ func (t *TAM) enqueueClear(tx *store.Tx, id uuid.UUID) error {
 	return err
 }
 
+// previewOf returns the id of the Preview that a job is for.
 func previewOf(job store.Job) (uuid.UUID, error) {
-	var about previewJob
-	if err := json.Unmarshal(job.Payload, &about); err != nil {
-		return uuid.Nil, fmt.Errorf("job %s: %w", job.ID, err)
+	var payload previewJob
+	if err := json.Unmarshal(job.Payload, &payload); err != nil {
+		return uuid.Nil, fmt.Errorf("decode job %s: %w", job.ID, err)
 	}
-	return about.Preview, nil
+	return payload.Preview, nil
 }
 
-// clearJob deletes what a Preview that is over does not need any more, some at a time: of one that is READY the answers that were
-// kept for a preparation that starts over, of another the members too.
+// clear deletes in batches what a Preview no longer needs after its preparation: the stored answers
+// and, unless the Preview is READY, its members.
 func (t *TAM) clear(ctx context.Context, job store.Job) error {
 	id, err := previewOf(job)
 	for more := true; more && err == nil; {
 		err = t.store.Update(ctx, job.Org, store.Actor{Operation: clearJob}, func(tx *store.Tx) error {
-			if more, err = t.forget(tx, id, clearMost); err != nil || more {
+			if more, err = t.deleteAnswers(tx, id, deleteBatch); err != nil || more {
 				return err
 			}
 			doc, err := t.Previews.Get(tx, id)
@@ -170,7 +176,7 @@ func (t *TAM) clear(ctx context.Context, job store.Job) error {
 				return err
 			}
 			for _, parts := range []*store.Parts{t.members, t.memberSets, t.directory} {
-				if more, err = parts.Delete(tx, id, 0, clearMost); err != nil || more {
+				if more, err = parts.Delete(tx, id, 0, deleteBatch); err != nil || more {
 					return err
 				}
 			}
@@ -180,17 +186,17 @@ func (t *TAM) clear(ctx context.Context, job store.Job) error {
 	return err
 }
 
-// nextLook is when to look whether a Preview has been kept long enough: at the end of its time, and every hour until then, so
-// that a time that is set anew counts.
-func (t *TAM) nextLook(created, now time.Time) time.Time {
-	next, later := created.Add(t.Retention), now.Add(time.Hour)
-	if next.After(later) {
-		return later
+// nextExpiryCheck returns when to check again whether the retention of a Preview has ended. That is
+// every hour, so that a changed setting takes effect, and at the end of the retention.
+func (t *TAM) nextExpiryCheck(created, now time.Time) time.Time {
+	end, hourly := created.Add(t.Retention), now.Add(time.Hour)
+	if end.After(hourly) {
+		return hourly
 	}
-	return next
+	return end
 }
 
-// expireJob deletes a Preview that was never imported when its time is over.
+// expire deletes a Preview that was never imported when its retention has ended.
 func (t *TAM) expire(ctx context.Context, job store.Job) error {
 	id, err := previewOf(job)
 	if err != nil {
@@ -206,7 +212,7 @@ func (t *TAM) expire(ctx context.Context, job store.Job) error {
 		}
 		created := doc.Record.CreatedAt.Std()
 		if tx.Now().Before(created.Add(t.Retention)) {
-			return tx.Reschedule(job.ID, t.nextLook(created, tx.Now()), 0)
+			return tx.Reschedule(job.ID, t.nextExpiryCheck(created, tx.Now()), 0)
 		}
 		if err := t.Delete(tx, id, nil); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package tam
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +13,8 @@ import (
 	"prospector/store"
 )
 
-// Signal is the AI-filled field that decides which companies pass, as it was when the Preview was asked for.
+// Signal is the AI-filled field that decides which companies pass, as it was when the Preview was
+// requested.
 type Signal struct {
 	ID       uuid.UUID     `json:"id" rule:"required"`
 	Name     string        `json:"name"`
@@ -21,7 +23,8 @@ type Signal struct {
 	Rule     QualifierRule `json:"rule"`
 }
 
-// findQualifier finds the field that a request names as its Qualifier, if it does, and notes a rule that does not fit it.
+// findQualifier resolves the Qualifier of a request, if it has one, and adds problems for a rule
+// that does not fit the field.
 func (t *TAM) findQualifier(tx *store.Tx, r *PreviewRequest, named *resolved, p *fault.Problems) error {
 	const idPath, rulePath = "qualifier_signal_id", "qualifier_rule"
 	hasID, hasRule := r.QualifierSignalID.Valid || p.Has(idPath), r.QualifierRule != nil || p.Has(rulePath)
@@ -36,7 +39,7 @@ func (t *TAM) findQualifier(tx *store.Tx, r *PreviewRequest, named *resolved, p 
 	}
 	doc, err := t.crm.Fields.Get(tx, r.QualifierSignalID.UUID)
 	if fault.CodeOf(err) == fault.NotFound {
-		p.Invalid(idPath, "names no field of accounts that is AI-filled")
+		p.Invalid(idPath, "does not exist, or is not an AI-filled field of accounts")
 		return nil
 	}
 	field := doc.Record
@@ -44,16 +47,16 @@ func (t *TAM) findQualifier(tx *store.Tx, r *PreviewRequest, named *resolved, p 
 	case err != nil:
 		return err
 	case field.AI == nil:
-		p.Invalid(idPath, "names a field that is not AI-filled")
+		p.Invalid(idPath, "the field is not AI-filled")
 		return nil
 	case r.QualifierRule == nil || p.Has(rulePath):
 		return nil
 	}
 	rule := *r.QualifierRule
 	if rule.Operator == "contains" && field.DataType != crm.TextField && field.DataType != crm.MultiSelectField {
-		p.Invalid(rulePath+".operator", "must be equals: contains is for text and multi_select, and the field is of type %s", field.DataType)
+		p.Invalid(rulePath+".operator", "must be equals: contains requires a text or multi_select field, not %s", field.DataType)
 	}
-	if why := rule.unfit(&field); why != "" {
+	if why := rule.mismatch(&field); why != "" {
 		p.Invalid(rulePath+".value", "%s", why)
 	}
 	named.Signal = &Signal{ID: doc.ID, Name: field.Label, Question: field.AI.Question, DataType: string(field.DataType), Rule: rule}
@@ -61,27 +64,27 @@ func (t *TAM) findQualifier(tx *store.Tx, r *PreviewRequest, named *resolved, p 
 	return nil
 }
 
-// unfit says why the value of a rule cannot be what a field holds; empty when it can.
-func (r *QualifierRule) unfit(f *crm.Field) string {
+// mismatch returns why a field can never have the value of the rule, or "" if it can.
+func (r *QualifierRule) mismatch(f *crm.Field) string {
 	v := r.Value
 	switch f.DataType {
 	case crm.BooleanField:
 		if v.Kind != shape.Bool {
-			return "must be true or false, as the field is"
+			return "must be true or false, because the field is boolean"
 		}
 		return ""
 	case crm.NumberField:
 		if v.Kind != shape.Num {
-			return "must be a number, as the field is"
+			return "must be a number, because the field is a number"
 		}
 		return ""
 	}
 	switch {
 	case v.Kind == shape.String && v.Text != "":
 	case f.DataType == crm.MultiSelectField:
-		return "must be one text: a value that the field allows"
+		return "must be a string: one of the allowed values of the field"
 	default:
-		return "must be a text, as the field is"
+		return fmt.Sprintf("must be a string, because the field is of type %s", f.DataType)
 	}
 	if f.DataType == crm.DateField {
 		if _, err := shape.ParseDate(v.Text); err != nil {
@@ -92,12 +95,12 @@ func (r *QualifierRule) unfit(f *crm.Field) string {
 		return s == v.Text || r.Operator == "contains" && shape.Fold(s) == shape.Fold(v.Text)
 	}
 	if len(f.AllowedValues) > 0 && !slices.ContainsFunc(f.AllowedValues, allowed) {
-		return "must be one of the values that the field allows"
+		return "must be one of the allowed values of the field"
 	}
 	return ""
 }
 
-// accepts tells whether an answer, which is of the field's type, passes.
+// accepts reports whether an answer passes. The answer must have the field's type.
 func (r *QualifierRule) accepts(answer shape.Value) bool {
 	wanted := r.Value
 	switch answer.Kind {

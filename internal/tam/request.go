@@ -16,89 +16,92 @@ import (
 
 // PreviewRequest describes a target market.
 type PreviewRequest struct {
-	RequestID                     uuid.UUID      `json:"request_id" rule:"required" doc:"Keep it when repeating the same request: it answers the same Preview."`
+	RequestID                     uuid.UUID      `json:"request_id" rule:"required" doc:"Repeat it when you retry a request, to get the same Preview again."`
 	CompanyFilters                CompanyFilters `json:"company_filters" rule:"required"`
 	ContactFilters                ContactFilters `json:"contact_filters"`
-	ExcludeCompaniesWithoutTitles bool           `json:"exclude_companies_without_titles" doc:"Leave out companies of which no person is kept."`
-	TagIDs                        shape.IDs      `json:"tag_ids" rule:"maxlen=1000" doc:"Tags for Accounts."`
-	ContactTagIDs                 shape.IDs      `json:"contact_tag_ids" rule:"maxlen=1000" doc:"Tags for Contacts."`
-	TagExistingAccounts           bool           `json:"tag_existing_accounts" rule:"default=true" doc:"Tag also the Accounts that are there already."`
-	TagExistingContacts           bool           `json:"tag_existing_contacts" rule:"default=true" doc:"Tag also the Contacts that are there already."`
-	QualifierSignalID             uuid.NullUUID  `json:"qualifier_signal_id" doc:"An AI-filled field of accounts, whose researched answer decides which companies pass."`
+	ExcludeCompaniesWithoutTitles bool           `json:"exclude_companies_without_titles" doc:"Exclude companies without a matching person."`
+	TagIDs                        shape.IDs      `json:"tag_ids" rule:"maxlen=1000" doc:"Tags for imported Accounts."`
+	ContactTagIDs                 shape.IDs      `json:"contact_tag_ids" rule:"maxlen=1000" doc:"Tags for imported Contacts."`
+	TagExistingAccounts           bool           `json:"tag_existing_accounts" rule:"default=true" doc:"Also tag Accounts that exist already."`
+	TagExistingContacts           bool           `json:"tag_existing_contacts" rule:"default=true" doc:"Also tag Contacts that exist already."`
+	QualifierSignalID             uuid.NullUUID  `json:"qualifier_signal_id" doc:"An AI-filled field of accounts. Its researched answer decides which companies pass."`
 	QualifierRule                 *QualifierRule `json:"qualifier_rule" doc:"Required together with qualifier_signal_id."`
 	SearchInput                   *SearchInput   `json:"search_input"`
 }
 
-// CompanyFilters select companies; all that are given must match.
+// CompanyFilters select companies. All given filters must match.
 type CompanyFilters struct {
-	AccountViewID  uuid.NullUUID   `json:"account_view_id" doc:"A view whose rules are used as filters of companies."`
-	FilteringRules shape.Value     `json:"filtering_rules" rule:"component=Filters" doc:"As the filters of a list of companies."`
-	SearchingRule  *crm.SearchRule `json:"searching_rule" doc:"Words; each must begin some word of the name, description, industry, sub_industry, keywords, technologies, website, country or location."`
+	AccountViewID  uuid.NullUUID   `json:"account_view_id" doc:"A view whose rules filter companies."`
+	FilteringRules shape.Value     `json:"filtering_rules" rule:"component=Filters" doc:"The same filters as in a list of companies."`
+	SearchingRule  *crm.SearchRule `json:"searching_rule" doc:"Each word must be the beginning of a word in the name, description, industry, sub_industry, keywords, technologies, website, country or location."`
 }
 
-// ContactFilters select people by their titles and countries. Keywords are whole words of a title or phrases, without case.
+// ContactFilters select people by title, seniority and country. Keywords match whole words of a
+// title and ignore case.
 type ContactFilters struct {
-	IncludeKeywords []string   `json:"include_keywords" rule:"maxlen=1000" doc:"The title must have any of them: as whole words, one after the other where a keyword has several."`
-	ExcludeKeywords []string   `json:"exclude_keywords" rule:"maxlen=1000" doc:"The title must have none of them."`
+	IncludeKeywords []string   `json:"include_keywords" rule:"maxlen=1000" doc:"The title must contain at least one of them. A keyword of several words must occur as a phrase."`
+	ExcludeKeywords []string   `json:"exclude_keywords" rule:"maxlen=1000" doc:"The title must contain none of them."`
 	Seniority       shape.Text `json:"seniority" rule:"enum=Individual Contributor|Senior Individual Contributor|Manager|Senior Manager|Director|Senior Director|VP|SVP|EVP|C-Level|Founder"`
-	Countries       []string   `json:"countries" rule:"maxlen=1000" doc:"The person's country must be any of them, without case."`
+	Countries       []string   `json:"countries" rule:"maxlen=1000" doc:"The person's country must be one of them. Case is ignored."`
 }
 
 // QualifierRule decides which researched answers pass.
 type QualifierRule struct {
-	Operator string      `json:"operator" rule:"enum=equals|contains,default=equals" doc:"contains ignores case, and is for text and multi_select."`
-	Value    shape.Value `json:"value" rule:"required" doc:"A boolean, a number or a text, as the field has them."`
+	Operator string      `json:"operator" rule:"enum=equals|contains,default=equals" doc:"contains ignores case and requires a text or multi_select field."`
+	Value    shape.Value `json:"value" rule:"required" doc:"A boolean, a number or a string, depending on the type of the field."`
 }
 
-// SearchInput is the exact criteria of a search. They hold beside the filters: what is given in both must match both.
+// SearchInput are further search criteria. They apply in addition to the filters of the request.
 type SearchInput struct {
 	FilteringRules        shape.Value      `json:"filtering_rules" rule:"component=Filters"`
-	TitleEnrichment       *TitleEnrichment `json:"title_enrichment" doc:"A condition that titles must satisfy beside the keywords."`
+	TitleEnrichment       *TitleEnrichment `json:"title_enrichment" doc:"A condition that titles must satisfy in addition to the keywords."`
 	SearchingRule         *crm.SearchRule  `json:"searching_rule"`
-	GroupingRule          shape.Value      `json:"grouping_rule" rule:"component=GroupingRule" doc:"Companies that have the same value of this field stand together, those without one last."`
-	SortingRules          shape.Value      `json:"sorting_rules" rule:"component=SortingRules" doc:"The order of the companies, by name when there is none."`
-	WithTitles            bool             `json:"with_titles" doc:"Leave out companies of which no person is kept."`
-	TitleSearch           []string         `json:"title_search" rule:"maxlen=1000" doc:"Keywords of which the title must have any."`
-	ExcludeCompaniesInTAM bool             `json:"exclude_companies_in_tam" doc:"Leave out companies that are Accounts already."`
-	MaxCandidates         int              `json:"max_candidates" rule:"min=1,max=100000,default=10000" doc:"How many of the matching companies are looked at, the first in the order; the others are not in the Preview."`
-	QueryID               uuid.NullUUID    `json:"query_id" doc:"Kept and answered, for the caller."`
+	GroupingRule          shape.Value      `json:"grouping_rule" rule:"component=GroupingRule" doc:"Companies with the same value of this field come together. Companies without a value come last."`
+	SortingRules          shape.Value      `json:"sorting_rules" rule:"component=SortingRules" doc:"The order of the companies. The default is by name."`
+	WithTitles            bool             `json:"with_titles" doc:"Exclude companies without a matching person."`
+	TitleSearch           []string         `json:"title_search" rule:"maxlen=1000" doc:"The title must contain at least one of these keywords."`
+	ExcludeCompaniesInTAM bool             `json:"exclude_companies_in_tam" doc:"Exclude companies that already exist as Accounts."`
+	MaxCandidates         int              `json:"max_candidates" rule:"min=1,max=100000,default=10000" doc:"The maximum number of matching companies in the Preview. The first ones in the order are used."`
+	QueryID               uuid.NullUUID    `json:"query_id" doc:"Stored and returned for the caller, without an effect."`
 	AccountViewID         uuid.NullUUID    `json:"account_view_id"`
 }
 
-// TitleEnrichment is a condition on titles, without case.
+// TitleEnrichment is a condition on titles. It ignores case.
 type TitleEnrichment struct {
 	Condition string   `json:"condition" rule:"required,enum=is|contains|not_contains"`
-	Criterias []string `json:"criterias" rule:"maxlen=1000" doc:"Any of them; for not_contains none of them."`
+	Criterias []string `json:"criterias" rule:"maxlen=1000" doc:"At least one must match. For not_contains, none may match."`
 }
 
-// resolved is what a request named, as it was when the request was made: what is prepared later is what was asked for.
+// resolved is what the ids of a request referred to when the request was made. Later changes do not
+// affect the preparation.
 type resolved struct {
-	Views  []heldView `json:"views,omitempty"`
-	Signal *Signal    `json:"signal,omitzero"`
-	// Allowed are the values that the field of the signal allows.
+	Views  []resolvedView `json:"views,omitempty"`
+	Signal *Signal        `json:"signal,omitzero"`
+	// Allowed are the allowed values of the signal's field.
 	Allowed []string `json:"allowed,omitempty"`
 }
 
-// heldView is the rules of a view, and where the request names it.
-type heldView struct {
+// resolvedView has the rules of a view, and the path in the request that refers to it.
+type resolvedView struct {
 	ID      uuid.UUID       `json:"id"`
 	Path    string          `json:"path"`
 	Filters shape.Value     `json:"filters"`
 	Search  *crm.SearchRule `json:"search"`
 }
 
-// search is the search input, or what is the same as none.
+// search returns the search input, or the defaults if the request has none.
 func (r *PreviewRequest) search() SearchInput {
 	if r.SearchInput != nil {
 		return *r.SearchInput
 	}
-	return SearchInput{MaxCandidates: maxCandidates}
+	return SearchInput{MaxCandidates: defaultMaxCandidates}
 }
 
-// maxCandidates is how many companies a request is about that does not say.
-const maxCandidates = 10_000
+// defaultMaxCandidates is the default of max_candidates.
+const defaultMaxCandidates = 10_000
 
-// Draft is a request decoded from a body. What is wrong with that is kept, to be reported with the rest.
+// Draft is a request that was decoded but not yet checked against the store. It keeps the problems
+// of decoding, so that all problems are reported together.
 type Draft struct {
 	request  PreviewRequest
 	body     shape.Value
@@ -109,11 +112,12 @@ type Draft struct {
 func NewDraft(body shape.Value) Draft {
 	d := Draft{body: body}
 	shape.Decode(body, &d.request, shape.Create, &d.problems)
-	d.request.fill()
+	d.request.setDefaults()
 	return d
 }
 
-// check gives the request of a draft with what it names. All that is wrong with it is reported at once.
+// check returns the request of a draft and what its ids refer to. The error reports all problems of
+// the request.
 func (t *TAM) check(tx *store.Tx, d Draft) (*PreviewRequest, resolved, error) {
 	p := d.problems
 	named, err := t.resolve(tx, &d.request, d.body, &p)
@@ -123,7 +127,7 @@ func (t *TAM) check(tx *store.Tx, d Draft) (*PreviewRequest, resolved, error) {
 	return &d.request, named, err
 }
 
-// resolve finds what a request names, and notes all that is wrong with it.
+// resolve looks up the ids of a request and adds all problems to p.
 func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *fault.Problems) (resolved, error) {
 	var named resolved
 	in := r.search()
@@ -142,7 +146,8 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 			return named, err
 		default:
 			if t.fitsCompanies(&view.Record, ref.path, p) {
-				named.Views = append(named.Views, heldView{ref.id.UUID, ref.path, view.Record.FilteringRules, view.Record.SearchingRule})
+				rules := view.Record
+				named.Views = append(named.Views, resolvedView{ref.id.UUID, ref.path, rules.FilteringRules, rules.SearchingRule})
 			}
 		}
 	}
@@ -156,7 +161,9 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 				return named, err
 			}
 			if why != "" {
-				at := slices.IndexFunc(body.Get(list.key).Items, func(v shape.Value) bool { return strings.EqualFold(v.Text, id.String()) })
+				at := slices.IndexFunc(body.Get(list.key).Items, func(v shape.Value) bool {
+					return strings.EqualFold(v.Text, id.String())
+				})
 				p.Invalid(fmt.Sprintf("%s[%d]", list.key, at), "%s", why)
 			}
 		}
@@ -168,27 +175,29 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 	return named, t.findQualifier(tx, r, &named, p)
 }
 
-// fitsCompanies tells whether the rules of a view can be used for companies, and notes why not.
+// fitsCompanies reports whether the rules of a view can filter companies, and adds a problem for
+// each rule that cannot.
 func (t *TAM) fitsCompanies(view *crm.AccountView, path string, p *fault.Problems) bool {
 	var unfit fault.Problems
 	filter.Check(t.catalog.CompanyList.Kind, filter.NoCustomFields, view.FilteringRules, "filtering_rules", &unfit)
 	for _, d := range unfit.Details() {
-		p.Add(fault.InvalidFilter, path, "names the view %q, whose %s %s", view.Name, d.Path, d.Message)
+		p.Add(fault.InvalidFilter, path, "the view %q has an unsuitable filter, %s: %s", view.Name, d.Path, d.Message)
 	}
 	return unfit.Count() == 0
 }
 
-// checkKeywords notes keywords that have no word. It looks at the body: a request has each of them once.
+// checkKeywords adds a problem for each keyword without a word. It checks the body, because
+// decoding removes duplicates and the indexes would not match.
 func checkKeywords(body shape.Value, object, key string, p *fault.Problems) {
 	for i, v := range body.Get(object).Get(key).Items {
 		if v.Kind == shape.String && v.Text != "" && len(shape.Words(v.Text)) == 0 {
-			p.Invalid(fmt.Sprintf("%s.%s[%d]", object, key, i), "must have a letter or a digit")
+			p.Invalid(fmt.Sprintf("%s.%s[%d]", object, key, i), "%s contains no letter or digit", shape.Quote(v.Text))
 		}
 	}
 }
 
-// fill fills in the defaults of what is kept as it was given.
-func (r *PreviewRequest) fill() {
+// setDefaults sets the defaults of the parts that are stored as they were given.
+func (r *PreviewRequest) setDefaults() {
 	r.CompanyFilters.FilteringRules = withOperators(r.CompanyFilters.FilteringRules)
 	if in := r.SearchInput; in != nil {
 		in.FilteringRules = withOperators(in.FilteringRules)
@@ -198,7 +207,7 @@ func (r *PreviewRequest) fill() {
 	}
 }
 
-// withOperators says "and" in every expression that does not say how its filters are joined.
+// withOperators adds the operator "and" to every expression without an operator.
 func withOperators(filter shape.Value) shape.Value {
 	switch filter.Kind {
 	case shape.List:
@@ -228,7 +237,8 @@ func eachWithOperators(items []shape.Value) []shape.Value {
 	return out
 }
 
-// selection is the companies that the request is about. What is wrong with its sorting rules is noted.
+// selection returns the companies that the request describes. It adds problems of the sorting and
+// grouping rules to p.
 func (r *PreviewRequest) selection(named resolved, p *fault.Problems) filter.Selection {
 	in := r.search()
 	s := filter.Selection{Filters: []filter.FilterAt{
@@ -247,7 +257,7 @@ func (r *PreviewRequest) selection(named resolved, p *fault.Problems) filter.Sel
 	}
 	s.Sort = sortRules(in.SortingRules, "search_input.sorting_rules", p)
 	if field := groupingField(in.GroupingRule, "search_input.grouping_rule", p); field != "" {
-		if len(s.Sort) == 0 { // else the groups alone would say how it is sorted
+		if len(s.Sort) == 0 { // within a group, the default order applies
 			s.Sort = []filter.SortAt{{Field: "name"}}
 		}
 		s.Sort = append([]filter.SortAt{{Path: "search_input.grouping_rule.field", Field: field}}, s.Sort...)
@@ -255,7 +265,7 @@ func (r *PreviewRequest) selection(named resolved, p *fault.Problems) filter.Sel
 	return s
 }
 
-// groupingField reads a grouping rule, { field }: companies that have the same value of it stand together.
+// groupingField decodes a grouping rule, { field }. It returns "" without a rule.
 func groupingField(given shape.Value, path string, p *fault.Problems) string {
 	if given.Kind == shape.Absent || given.Kind == shape.Null {
 		return ""
@@ -271,13 +281,14 @@ func groupingField(given shape.Value, path string, p *fault.Problems) string {
 	}
 	field := given.Get("field")
 	if field.Kind != shape.String || field.Text == "" {
-		p.Add(fault.InvalidSort, path+".field", "required, as a text")
+		p.Add(fault.InvalidSort, path+".field", "required, as a string")
 		return ""
 	}
 	return field.Text
 }
 
-// sortRules reads sorting rules: { field, direction }, or the field as a text, with - before it for descending.
+// sortRules decodes sorting rules. A rule is { field, direction }, or the field as a string, with a
+// leading - for descending.
 func sortRules(given shape.Value, path string, p *fault.Problems) []filter.SortAt {
 	bad := func(at, format string, args ...any) { p.Add(fault.InvalidSort, at, format, args...) }
 	if given.Kind != shape.List {
@@ -305,12 +316,12 @@ func sortRules(given shape.Value, path string, p *fault.Problems) []filter.SortA
 			}
 			field := item.Get("field")
 			if field.Kind != shape.String {
-				bad(at+".field", "required, as a text")
+				bad(at+".field", "required, as a string")
 				continue
 			}
 			rule.Field, rule.Desc = field.Text, item.Get("direction").Text == "desc"
 		default:
-			bad(at, "must be a field, or an object with field and direction")
+			bad(at, "must be a string or an object with field and direction")
 			continue
 		}
 		rules = append(rules, rule)

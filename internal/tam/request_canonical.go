@@ -13,29 +13,31 @@ import (
 	"prospector/internal/shape"
 )
 
-// means tells whether two requests ask for the same: what is written otherwise, or in another order where the order says
-// nothing, is the same.
-func (r *PreviewRequest) means(other *PreviewRequest) bool {
-	return bytes.Equal(r.meaning(), other.meaning())
+// isEquivalent reports whether two requests ask for the same Preview. Different spellings of a
+// filter or a number, and a different order of a list whose order has no effect, make no
+// difference.
+func (r *PreviewRequest) isEquivalent(other *PreviewRequest) bool {
+	return bytes.Equal(r.canonical(), other.canonical())
 }
 
-func (r *PreviewRequest) meaning() []byte {
+// canonical returns a form of the request that is the same for equivalent requests.
+func (r *PreviewRequest) canonical() []byte {
 	m := *r
 	in := r.search()
 	rules := sortRules(in.SortingRules, "", &fault.Problems{})
 	in.SortingRules = shape.Value{}
-	in.FilteringRules, in.GroupingRule = plainFilter(in.FilteringRules), plainValue(in.GroupingRule)
+	in.FilteringRules, in.GroupingRule = canonicalFilter(in.FilteringRules), canonicalValue(in.GroupingRule)
 	in.TitleSearch = sorted(in.TitleSearch)
 	if e := in.TitleEnrichment; e != nil {
 		in.TitleEnrichment = &TitleEnrichment{e.Condition, sorted(e.Criterias)}
 	}
 	m.SearchInput = &in
-	m.CompanyFilters.FilteringRules = plainFilter(m.CompanyFilters.FilteringRules)
+	m.CompanyFilters.FilteringRules = canonicalFilter(m.CompanyFilters.FilteringRules)
 	f := &m.ContactFilters
 	f.IncludeKeywords, f.ExcludeKeywords, f.Countries = sorted(f.IncludeKeywords), sorted(f.ExcludeKeywords), sorted(f.Countries)
 	m.TagIDs, m.ContactTagIDs = sortedIDs(m.TagIDs), sortedIDs(m.ContactTagIDs)
 	if q := m.QualifierRule; q != nil {
-		m.QualifierRule = &QualifierRule{q.Operator, plainValue(q.Value)}
+		m.QualifierRule = &QualifierRule{q.Operator, canonicalValue(q.Value)}
 	}
 	var text []byte
 	for _, rule := range rules {
@@ -43,7 +45,7 @@ func (r *PreviewRequest) meaning() []byte {
 	}
 	b, err := json.Marshal(&m, json.Deterministic(true))
 	if err != nil {
-		panic(err) // it came from JSON
+		panic(err) // cannot happen: the request was decoded from JSON
 	}
 	return append(text, b...)
 }
@@ -54,20 +56,22 @@ func sortedIDs(ids shape.IDs) shape.IDs {
 	return slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 }
 
-// plainFilter is a filter in one of the forms that it can be written in.
-func plainFilter(v shape.Value) shape.Value {
+// canonicalFilter returns a filter as an expression object with an operator. An empty filter
+// becomes absent.
+func canonicalFilter(v shape.Value) shape.Value {
 	if v.Kind == shape.List {
 		v = shape.Value{Kind: shape.Object, Members: []shape.Member{{Key: "filters", Value: v}}}
 	}
-	v = plainValue(withOperators(v))
+	v = canonicalValue(withOperators(v))
 	if v.Kind != shape.Object || len(v.Get("filters").Items) == 0 {
-		return shape.Value{} // it matches everything, as none does
+		return shape.Value{} // an empty filter matches everything
 	}
 	return v
 }
 
-// plainValue is a value with the members of its objects in order, and its numbers in one form.
-func plainValue(v shape.Value) shape.Value {
+// canonicalValue returns a value with sorted object members and one spelling for equal numbers.
+// Null becomes absent.
+func canonicalValue(v shape.Value) shape.Value {
 	switch v.Kind {
 	case shape.Null:
 		return shape.Value{}
@@ -76,12 +80,12 @@ func plainValue(v shape.Value) shape.Value {
 	case shape.List:
 		v.Items = slices.Clone(v.Items)
 		for i := range v.Items {
-			v.Items[i] = plainValue(v.Items[i])
+			v.Items[i] = canonicalValue(v.Items[i])
 		}
 	case shape.Object:
 		v.Members = slices.SortedFunc(slices.Values(v.Members), func(a, b shape.Member) int { return cmp.Compare(a.Key, b.Key) })
 		for i := range v.Members {
-			v.Members[i].Value = plainValue(v.Members[i].Value)
+			v.Members[i].Value = canonicalValue(v.Members[i].Value)
 		}
 	}
 	return v

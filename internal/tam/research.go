@@ -10,12 +10,12 @@ import (
 
 // Researcher answers questions about companies.
 type Researcher interface {
-	// Research answers a question about a company. When there is no answer, the status and the reason of the Qualification
-	// explain why. The caller checks whether the answer has the type that the question wants. The only error is that of an
-	// ended context.
+	// Research answers a question about a company. When there is no answer, the status and the
+	// reason of the Qualification explain why. The caller checks whether the answer has the type
+	// that the question wants. The only error is that of an ended context.
 	Research(ctx context.Context, q research.Question, c *catalog.Company) (research.Qualification, error)
-	// Costly reports whether getting an answer a second time would take time or money. The answers of a costly Researcher are
-	// stored until the preparation ends.
+	// Costly reports whether getting an answer a second time would take time or money. The answers
+	// of a costly Researcher are stored until the preparation ends.
 	Costly() bool
 }
 

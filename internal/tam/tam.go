@@ -1,6 +1,7 @@
-// Package tam owns Previews and Imports. A Preview is a fixed selection of companies and people of the catalog that an
-// organization asked for. An Import turns the selected members of a Preview into Accounts and Contacts, within the
-// organization's monthly balance. The package knows how to ask a Researcher about companies, but not how providers answer.
+// Package tam owns Previews and Imports. A Preview is a fixed selection of companies and people of
+// the catalog that an organization asked for. An Import turns the selected members of a Preview
+// into Accounts and Contacts, within the organization's monthly balance. The package knows how to
+// ask a Researcher about companies, but not how providers answer.
 package tam
 
 import (
@@ -26,8 +27,8 @@ type Options struct {
 	MaxConcurrentQuestions int
 }
 
-// Tables are the tables of Previews and Imports. They are declared before the index is opened, because the index needs their
-// lists. A store can be checked with its Tables alone.
+// Tables are the tables of Previews and Imports. They are declared before the index is opened,
+// because the index needs their lists. A store can be checked with its Tables alone.
 type Tables struct {
 	Previews    *store.Table[Preview]
 	PreviewList *index.Kind
@@ -57,7 +58,8 @@ func NewTables() *Tables {
 // Lists returns the list kinds of Previews and Imports.
 func (t *Tables) Lists() []*index.Kind { return []*index.Kind{t.PreviewList, t.ImportList} }
 
-// Verify checks the records of the transaction's organization against their keys, change logs and checksums.
+// Verify checks the records of the transaction's organization against their keys, change logs and
+// checksums.
 func (t *Tables) Verify(tx *store.Tx, report store.Report) error {
 	for _, table := range []interface {
 		Verify(*store.Tx, store.Report) error
