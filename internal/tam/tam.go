@@ -1,7 +1,7 @@
 // Package tam owns Previews and Imports. A Preview is a fixed selection of companies and people of
-// the catalog that an organization asked for. An Import turns the selected members of a Preview
-// into Accounts and Contacts, within the organization's monthly balance. The package knows how to
-// ask a Researcher about companies, but not how providers answer.
+// the catalog that an organization asked for. An Import turns the selected members of a Preview into
+// Accounts and Contacts, within the organization's monthly balance. The package asks a Researcher
+// about companies. It must not know which provider answers.
 package tam
 
 import (
