@@ -264,7 +264,7 @@ func TestCampaignDelete(t *testing.T) {
 			}
 			continue
 		}
-		org.Write.Do("DELETE", path, nil, "If-Match", `"9999"`).Fails(412, "precondition_failed", "another version")
+		org.Write.Do("DELETE", path, nil, "If-Match", `"9999"`).Fails(412, "precondition_failed", "the record has version")
 		rec := newReceiver(t)
 		rec.subscribe(org.Org, "*")
 		app.Clock.Advance(time.Minute)
@@ -362,7 +362,7 @@ func TestCampaignProtocol(t *testing.T) {
 	removed := org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.north), "Idempotency-Key", "three").Is(200)
 	again(path+"/audiences/add", audienceIDs(org.south), "two", added)
 	again(path+"/audiences/remove", audienceIDs(org.north), "three", removed)
-	org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.north), "Idempotency-Key", "two").Fails(409, "idempotency_key_reused", "another request")
+	org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.north), "Idempotency-Key", "two").Fails(409, "idempotency_key_reused", "used before with a different request")
 	// A refusal is not kept: what was refused is done when it can be.
 	org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.south), "Idempotency-Key", "four").Fails(409, "last_audience", "")
 	org.Write.Post(path+"/audiences/add", audienceIDs(org.west)).Is(200)
@@ -378,8 +378,8 @@ func TestCampaignProtocol(t *testing.T) {
 
 	// If-Match: the version before an audience was taken away is another one.
 	before := org.Dump()
-	org.Write.Do("PATCH", path, `{"status": "paused"}`, "If-Match", removed.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
-	org.Write.Do("PATCH", path, `{"status": "draft"}`, "If-Match", removed.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
+	org.Write.Do("PATCH", path, `{"status": "paused"}`, "If-Match", removed.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")
+	org.Write.Do("PATCH", path, `{"status": "draft"}`, "If-Match", removed.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")
 	for _, c := range []apptest.Client{other.Write, other.Admin} {
 		c.Get(path).Fails(404, "not_found", "Resource not found")
 		c.Patch(path, `{"name": "Mine"}`).Fails(404, "not_found", "Resource not found")

@@ -20,6 +20,6 @@ func ifMatch(r *http.Request) record.Precondition {
 				return nil
 			}
 		}
-		return fault.New(fault.PreconditionFailed, "the record was changed; its current version is %s", etag(version))
+		return fault.New(fault.PreconditionFailed, "If-Match does not match; the record has version %s", etag(version))
 	}
 }

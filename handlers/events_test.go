@@ -323,7 +323,7 @@ func TestEventDocs(t *testing.T) {
 			t.Errorf("%s does not say %q", trigger.Key, trigger.Description)
 		}
 	}
-	for _, want := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "410", "the subscription is disabled"} {
+	for _, want := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "410", "The subscription is disabled"} {
 		if !strings.Contains(text["events"], want) {
 			t.Errorf("the page does not say %s of events: %s", want, text["events"])
 		}

@@ -291,7 +291,7 @@ func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
 		unchanged("another organization's request")
 	}
 	if op.Method == http.MethodPatch || op.Method == http.MethodDelete {
-		as.Do(op.Method, at, body, "If-Match", `"9999"`).Fails(412, "precondition_failed", "another version")
+		as.Do(op.Method, at, body, "If-Match", `"9999"`).Fails(412, "precondition_failed", "the record has version")
 		unchanged("a request for another version")
 	}
 	if slices.Contains(op.ErrorCodes(), "idempotency_key_reused") {
@@ -320,7 +320,7 @@ func idempotent(t *testing.T, as apptest.Client, op *handlers.Operation, at stri
 	if first.Header.Get("ETag") != again.Header.Get("ETag") {
 		t.Fatal("the repeated answer has another ETag")
 	}
-	as.Do(op.Method, at, `{ }`, header, "k-1").Fails(409, "idempotency_key_reused", "another request")
+	as.Do(op.Method, at, `{ }`, header, "k-1").Fails(409, "idempotency_key_reused", "used before with a different request")
 	req, err := http.NewRequest(op.Method, as.URL(at), strings.NewReader(body.(string)))
 	if err != nil {
 		t.Fatal(err)

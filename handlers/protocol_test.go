@@ -144,7 +144,7 @@ func TestBodies(t *testing.T) {
 		})
 	}
 	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Type", "Application/JSON; charset=utf-8").Is(201)
-	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Encoding", "gzip").Fails(415, "unsupported_media_type", "without an encoding")
+	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Encoding", "gzip").Fails(415, "unsupported_media_type", "without a content encoding")
 	org.Write.Do("POST", "/v1/contacts", `{"email": "a@b.example"}`, "Content-Encoding", "identity").Is(201)
 	org.Write.Post("/v1/contacts", `{"tags": `+strings.Repeat("[", 511)+strings.Repeat("]", 511)+`}`).Is(422)
 	id := org.Write.Post("/v1/accounts", `{"name": "A"}`).Is(201).ID()
@@ -185,8 +185,8 @@ func TestIdempotency(t *testing.T) {
 		t.Errorf("%s\n%s", first.Body, again.Body)
 	}
 	// Byte for byte, and per path and organization.
-	post(org.Write, "/v1/contacts", body+" ", "k").Fails(409, "idempotency_key_reused", "another request")
-	post(org.Write, "/v1/accounts", `{"name": "A"}`, "k").Fails(409, "idempotency_key_reused", "another request")
+	post(org.Write, "/v1/contacts", body+" ", "k").Fails(409, "idempotency_key_reused", "used before with a different request")
+	post(org.Write, "/v1/accounts", `{"name": "A"}`, "k").Fails(409, "idempotency_key_reused", "used before with a different request")
 	if post(other.Write, "/v1/contacts", body, "k").Is(201).ID() == first.ID() {
 		t.Error("a key of another organization")
 	}

@@ -126,8 +126,8 @@ func TestTemplate(t *testing.T) {
 
 	// What is absent stays.
 	changed := org.Write.Patch(path, `{"description": null}`).Is(200, strings.NewReplacer(`"line\nbreak \"quoted\""`, `null`, `"updated_at": "2026-03-02T09:00:00.000Z"`, `"updated_at": "2026-03-02T09:00:01.000Z"`).Replace(want))
-	org.Write.Do(http.MethodPatch, path, `{"name": "N"}`, "If-Match", got.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
-	org.Write.Do(http.MethodDelete, path, nil, "If-Match", got.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
+	org.Write.Do(http.MethodPatch, path, `{"name": "N"}`, "If-Match", got.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")
+	org.Write.Do(http.MethodDelete, path, nil, "If-Match", got.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")
 	org.Write.Do(http.MethodDelete, path, nil, "If-Match", changed.Header.Get("ETag")).Is(204)
 	org.Read.Get(path).Fails(404, "not_found", "Resource not found")
 	org.Write.Patch(path, `{"name": "N"}`).Fails(404, "not_found", "Resource not found")

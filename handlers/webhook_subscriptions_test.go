@@ -162,7 +162,7 @@ func TestWebhookUpdate(t *testing.T) {
 	if changed.Text("data.updated_at") != "2026-03-02T09:00:01.000Z" || changed.Header.Get("ETag") == first.Header.Get("ETag") || len(changed.Value("data.triggers").([]any)) != 1 {
 		t.Errorf("%s", changed.Body)
 	}
-	org.Admin.Do(http.MethodPatch, path, `{"description": null}`, "If-Match", first.Header.Get("ETag")).Fails(412, "precondition_failed", "another version")
+	org.Admin.Do(http.MethodPatch, path, `{"description": null}`, "If-Match", first.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")
 	if res := org.Admin.Do(http.MethodPatch, path, `{"description": null}`, "If-Match", changed.Header.Get("ETag")).Is(200); res.Value("data.description") != nil {
 		t.Errorf("%s", res.Body)
 	}
