@@ -238,7 +238,7 @@ func TestBatch(t *testing.T) {
 		t.Errorf("taken by %v", e.Details)
 	}
 	if e := outcomes[3].Err; len(e.Details) != 2 {
-		t.Errorf("not all that is wrong is told: %v", e.Details)
+		t.Errorf("not all problems are reported: %v", e.Details)
 	}
 	if g := h.get(first.ID); g.Name != "first 2" || g.Email != "a@x" || g.ExternalID != "else" {
 		t.Errorf("the first is %+v", g)

@@ -183,11 +183,11 @@ func (o *office) imports(text, match string, want ...string) rows.Result {
 	if err != nil {
 		o.t.Fatalf("%s: %v", text, err)
 	}
-	o.told(text, r, want)
+	o.hasResult(text, r, want)
 	return r
 }
 
-func (o *office) told(text string, r rows.Result, want []string) {
+func (o *office) hasResult(text string, r rows.Result, want []string) {
 	o.t.Helper()
 	got := []string{strings.Repeat("+", r.Added) + strings.Repeat("~", r.Updated)}
 	for _, e := range r.Errors {
@@ -277,7 +277,7 @@ func TestImportMappedWins(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		o.told(text, r, []string{"+"})
+		o.hasResult(text, r, []string{"+"})
 		o.has("a@x.example", `{"external_id": "ID-1"}`)
 	}
 }

@@ -95,13 +95,13 @@ func TestImportValues(t *testing.T) {
 			}
 			if strings.HasPrefix(c.want, "must ") || strings.Contains(c.want, " is not ") {
 				line := map[string]int{"CSV": 2, "JSON": 1}[form]
-				o.told(table, r, []string{"", fmt.Sprintf("%d: %s: %s", line, c.field, c.want)})
+				o.hasResult(table, r, []string{"", fmt.Sprintf("%d: %s: %s", line, c.field, c.want)})
 				if len(o.all()) != before {
 					t.Errorf("%s: a lead was made of it", table)
 				}
 				continue
 			}
-			o.told(table, r, []string{"+"})
+			o.hasResult(table, r, []string{"+"})
 			o.has("", fmt.Sprintf(`{%q: %s, "source": "csv"}`, c.field, c.want))
 			if c.field == "external_id" { // which no other may have
 				o.imports(`{"id": `+quote(o.all()[before]["id"])+`, "external_id": "other `+form+`"}`, "", "~")
@@ -162,7 +162,7 @@ func TestImportJSONValues(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		case strings.HasPrefix(c.want, "{"):
-			o.told(table, r, []string{"+"})
+			o.hasResult(table, r, []string{"+"})
 			o.has("", c.want)
 		case r.Added != 0 || len(r.Errors) != 1 || !strings.HasPrefix(r.Errors[0].Message, c.want):
 			t.Errorf("%s: %+v, want %s", table, r, c.want)

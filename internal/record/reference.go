@@ -190,14 +190,14 @@ func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
 		if f.Ref != entity || f.Input {
 			continue
 		}
-		bearers, err := k.Table.IDs(tx, f.Key, id[:], 1)
+		referrers, err := k.Table.IDs(tx, f.Key, id[:], 1)
 		if err != nil {
 			return err
 		}
 		switch {
-		case len(bearers) == 0:
+		case len(referrers) == 0:
 		case f.Required:
-			return fault.Taken(fault.InUse, f.Key, bearers[0].String(), "%s refers to this record", k.WithArticle())
+			return fault.Taken(fault.InUse, f.Key, referrers[0].String(), "%s refers to this record", k.WithArticle())
 		default:
 			if err := k.bury(tx, store.Tombstone{Field: f.Key, Value: id.String(), Key: f.Key, Prefix: id[:]}); err != nil {
 				return err

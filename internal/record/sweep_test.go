@@ -60,9 +60,9 @@ func (h *house) sweeps() (jobs []store.Job) {
 	return slices.DeleteFunc(due, func(j store.Job) bool { return j.Kind != record.SweepJob })
 }
 
-// bearers counts the guests that are read with a tag, and the guests to which a tombstone was
+// withTag counts the guests that are read with a tag, and the guests to which a tombstone was
 // applied on read, which are still to be rewritten.
-func (h *house) bearers(id uuid.UUID) (read, mended int) {
+func (h *house) withTag(id uuid.UUID) (read, tombstoned int) {
 	h.t.Helper()
 	h.read(func(tx *store.Tx) error {
 		return h.guests.Table.Scan(tx, func(d store.Doc[guest]) (bool, error) {
@@ -70,18 +70,18 @@ func (h *house) bearers(id uuid.UUID) (read, mended int) {
 				read++
 			}
 			if strings.Contains(d.Version(), "-") {
-				mended++
+				tombstoned++
 			}
 			return true, nil
 		})
 	})
-	return read, mended
+	return read, tombstoned
 }
 
-func (h *house) wantBearers(id uuid.UUID, mended int) {
+func (h *house) wantBearers(id uuid.UUID, tombstoned int) {
 	h.t.Helper()
-	if r, m := h.bearers(id); r != 0 || m != mended {
-		h.t.Errorf("%d are read with what is gone, %d are to be rewritten; want 0 and %d", r, m, mended)
+	if r, m := h.withTag(id); r != 0 || m != tombstoned {
+		h.t.Errorf("%d are read with what is gone, %d are to be rewritten; want 0 and %d", r, m, tombstoned)
 	}
 	h.verify()
 }

@@ -46,8 +46,8 @@ type Columns[T targeting] struct {
 	warned  []string // the first ignored columns
 }
 
-// warnMost is the number of ignored columns that are reported by name.
-const warnMost = 50
+// maxWarnings is the number of ignored columns that are reported by name.
+const maxWarnings = 50
 
 // NewColumns maps columns to fields. columns is nil for JSON lines, where each row has its own
 // keys. renamed maps names of columns to names of fields. Columns that match no field are ignored
@@ -124,7 +124,7 @@ func (c *Columns[T]) find(column string) (t T, is bool) {
 	}
 	if !c.ignored[column] {
 		c.ignored[column] = true
-		if len(c.warned) < warnMost {
+		if len(c.warned) < maxWarnings {
 			c.warned = append(c.warned, column)
 		}
 	}

@@ -24,9 +24,9 @@ var (
 	errQuote = errors.New("unexpected text after a closing quote; write a quote inside quotes twice")
 )
 
-// cellsMore is the number of excess cells after which a row with an open quote is abandoned.
+// maxExtraCells is the number of excess cells after which a row with an open quote is abandoned.
 // Without this bound, every line of a file could cause a read to its end.
-const cellsMore = 100
+const maxExtraCells = 100
 
 // cells collects the cells of a row.
 type cells struct {
@@ -45,7 +45,7 @@ func (t *Reader) cellsFrom(line []byte) Row {
 	var more []byte // the lines after the first
 	err := c.add(line)
 	for err == nil && c.place == quoted {
-		if t.Columns != nil && len(c.ends) > len(t.Columns)+cellsMore {
+		if t.Columns != nil && len(c.ends) > len(t.Columns)+maxExtraCells {
 			err = errOpen
 			break
 		}

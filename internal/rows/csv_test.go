@@ -34,18 +34,18 @@ func all(t testing.TB, in io.Reader) (columns []string, table []rows.Row, err er
 	}
 }
 
-// told formats a row in one line: its line number, and its cells or its error.
-func told(row rows.Row) string {
+// describe formats a row in one line: its line number, and its cells or its error.
+func describe(row rows.Row) string {
 	if row.Err != nil {
 		return fmt.Sprintf("%d: %v", row.Line, row.Err)
 	}
 	return fmt.Sprintf("%d %q", row.Line, row.Cells)
 }
 
-func tellAll(table []rows.Row) []string {
+func describeAll(table []rows.Row) []string {
 	list := []string{}
 	for _, row := range table {
-		list = append(list, told(row))
+		list = append(list, describe(row))
 	}
 	return list
 }
@@ -94,7 +94,7 @@ func TestCSV(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns, table, err := all(t, strings.NewReader("a,b\n"+c.text))
-			if got := tellAll(table); err != nil || !slices.Equal(columns, []string{"a", "b"}) || !slices.Equal(got, c.want) {
+			if got := describeAll(table); err != nil || !slices.Equal(columns, []string{"a", "b"}) || !slices.Equal(got, c.want) {
 				t.Errorf("%q\ngives %q %q, %v\nwant  %q", c.text, columns, got, err, c.want)
 			}
 		})
@@ -106,7 +106,7 @@ func TestCSV(t *testing.T) {
 func TestQuotesWithinQuotes(t *testing.T) {
 	_, table, err := all(t, strings.NewReader("a,b,c,d\n\"1\n,,x\",\"\ny\",\"\n1,2,3,4\n5,6,7,8\n"))
 	want := []string{"2: " + open, "3: " + open, "4: " + open, `5 ["1" "2" "3" "4"]`, `6 ["5" "6" "7" "8"]`}
-	if got := tellAll(table); err != nil || !slices.Equal(got, want) {
+	if got := describeAll(table); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -136,7 +136,7 @@ func TestHeaders(t *testing.T) {
 		if err != nil || !slices.Equal(columns, c.want) {
 			t.Errorf("%q has the columns %q, %v; want %q", c.header, columns, err, c.want)
 		} else if len(table) != 1 || table[0].Err != nil || table[0].Line != c.line {
-			t.Errorf("behind %q is %q", c.header, tellAll(table))
+			t.Errorf("behind %q is %q", c.header, describeAll(table))
 		}
 	}
 	for _, c := range []struct{ text, want string }{
@@ -166,7 +166,7 @@ func TestSeparators(t *testing.T) {
 		{"a,b\n1;2,3\t4\n", `2 ["1;2" "3\t4"]`},
 	} {
 		_, table, err := all(t, strings.NewReader(c.text))
-		if got := strings.Join(tellAll(table), " "); err != nil || got != c.want {
+		if got := strings.Join(describeAll(table), " "); err != nil || got != c.want {
 			t.Errorf("%q gives %s, %v; want %s", c.text, got, err, c.want)
 		}
 	}
@@ -222,7 +222,7 @@ func TestRandomTables(t *testing.T) {
 			text = strings.TrimSuffix(text, newline)
 		}
 		_, table, err := all(t, strings.NewReader(text))
-		if got := tellAll(table); err != nil || !slices.Equal(got, want) && len(want) > 0 {
+		if got := describeAll(table); err != nil || !slices.Equal(got, want) && len(want) > 0 {
 			t.Fatalf("%q\ngives %q, %v\nwant  %q", text, got, err, want)
 		}
 		std := csv.NewReader(strings.NewReader(text))
@@ -256,28 +256,28 @@ func FuzzCSV(f *testing.F) {
 		text := head + string(dirt) + "\nlast,1\nlast,2"
 		_, table, err := all(t, strings.NewReader(text))
 		if err != nil || len(table) < 3 {
-			t.Fatalf("%q, %v", tellAll(table), err)
+			t.Fatalf("%q, %v", describeAll(table), err)
 		}
 		end := 1 + strings.Count(text, "\n")
 		last := table[len(table)-2:]
-		if told(table[0]) != `2 ["first" "1"]` || told(last[0]) != fmt.Sprintf(`%d ["last" "1"]`, end-1) || told(last[1]) != fmt.Sprintf(`%d ["last" "2"]`, end) {
-			t.Fatalf("the good rows are not kept: %q", tellAll(table))
+		if describe(table[0]) != `2 ["first" "1"]` || describe(last[0]) != fmt.Sprintf(`%d ["last" "1"]`, end-1) || describe(last[1]) != fmt.Sprintf(`%d ["last" "2"]`, end) {
+			t.Fatalf("the good rows are not kept: %q", describeAll(table))
 		}
 		lines := strings.SplitAfter(text, "\n")
 		for i, row := range table {
 			if i > 0 && row.Line <= table[i-1].Line {
-				t.Fatalf("the lines do not ascend: %q", tellAll(table))
+				t.Fatalf("the lines do not ascend: %q", describeAll(table))
 			}
 			if i == 0 || i > 4 && i < len(table)-3 {
 				continue
 			}
 			_, rest, err := all(t, strings.NewReader("a,b\n"+strings.Join(lines[row.Line-1:], "")))
 			if err != nil || len(rest) != len(table)-i {
-				t.Fatalf("from line %d on there are %q, %v; and before %q", row.Line, tellAll(rest), err, tellAll(table[i:]))
+				t.Fatalf("from line %d on there are %q, %v; and before %q", row.Line, describeAll(rest), err, describeAll(table[i:]))
 			}
 			for j := range rest {
-				if rest[j].Line += row.Line - 2; told(rest[j]) != told(table[i+j]) {
-					t.Fatalf("from line %d on there is %s, and before %s", row.Line, told(rest[j]), told(table[i+j]))
+				if rest[j].Line += row.Line - 2; describe(rest[j]) != describe(table[i+j]) {
+					t.Fatalf("from line %d on there is %s, and before %s", row.Line, describe(rest[j]), describe(table[i+j]))
 				}
 			}
 		}
@@ -311,7 +311,7 @@ func agree(t *testing.T, text string, table []rows.Row) {
 			want[len(want)-1] = fmt.Sprintf("%d: %d cells, but the header has 2", line, len(cells))
 		}
 	}
-	if got := tellAll(table); !slices.Equal(got, want[1:]) {
+	if got := describeAll(table); !slices.Equal(got, want[1:]) {
 		t.Fatalf("%q\nis %q\nand to the standard library %q", text, got, want[1:])
 	}
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	together = 1000   // rows that are put at once
-	toldMost = 10_000 // errors that are told
+	together  = 1000   // rows that are put at once
+	maxListed = 10_000 // errors that a result lists
 )
 
 var errBroken = errors.New("it is broken")
@@ -193,7 +193,7 @@ func TestLoadInOrder(t *testing.T) {
 
 // TestLoadReportsFirstErrors checks that only the first errors are listed and that all are counted.
 func TestLoadReportsFirstErrors(t *testing.T) {
-	const good, bad = 250, 12_345 // so that the last that is told is in the middle of a batch
+	const good, bad = 250, 12_345 // the last listed error is in the middle of a batch
 	for name, of := range map[string]func(line int) string{
 		"unreadable": func(int) string { return "1,2" },
 		"refused":    always("bad"),
@@ -211,7 +211,7 @@ func TestLoadReportsFirstErrors(t *testing.T) {
 			}
 			return of(line)
 		})))
-		if err != nil || got.Skipped != bad || got.Added != good || len(got.Errors) != toldMost {
+		if err != nil || got.Skipped != bad || got.Added != good || len(got.Errors) != maxListed {
 			t.Fatalf("%s: %d skipped, %d added, %d errors, %v", name, got.Skipped, got.Added, len(got.Errors), err)
 		}
 		for i, e := range got.Errors {

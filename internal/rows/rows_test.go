@@ -60,12 +60,12 @@ func TestEncodings(t *testing.T) {
 				continue // what is gzipped twice is no table
 			}
 			columns, table, err := all(t, bytes.NewReader(in.text))
-			if got := tellAll(table); err != nil || !slices.Equal(columns, []string{"a", "b"}) || !slices.Equal(got, want) {
+			if got := describeAll(table); err != nil || !slices.Equal(columns, []string{"a", "b"}) || !slices.Equal(got, want) {
 				t.Errorf("%s: %q %q, %v", in.name, columns, got, err)
 			}
 			// Reading one byte at a time makes no difference.
-			if _, again, err := all(t, onebyte{bytes.NewReader(in.text)}); err != nil || !slices.Equal(tellAll(again), want) {
-				t.Errorf("%s, byte by byte: %q, %v", in.name, tellAll(again), err)
+			if _, again, err := all(t, onebyte{bytes.NewReader(in.text)}); err != nil || !slices.Equal(describeAll(again), want) {
+				t.Errorf("%s, byte by byte: %q, %v", in.name, describeAll(again), err)
 			}
 		}
 	}
@@ -89,8 +89,8 @@ func TestCutOff(t *testing.T) {
 			t.Fatalf("cut off at %d of %d: %d rows, %v", end, len(whole), len(table), err)
 		}
 		for i, row := range table {
-			if want := fmt.Sprintf(`%d ["%d" "%x"]`, i+2, i, i*7919); told(row) != want {
-				t.Fatalf("row %d is %s", i, told(row))
+			if want := fmt.Sprintf(`%d ["%d" "%x"]`, i+2, i, i*7919); describe(row) != want {
+				t.Fatalf("row %d is %s", i, describe(row))
 			}
 		}
 	}
@@ -106,8 +106,8 @@ func TestCutOff(t *testing.T) {
 	// failure.
 	broken := errors.New("the disk is gone")
 	_, table, err := all(t, io.MultiReader(strings.NewReader("a,b\n1,2\n3,\"4\n5,6\n7"), failing{broken}))
-	if !errors.Is(err, broken) || len(table) != 3 || told(table[0]) != `2 ["1" "2"]` || table[1].Err == nil || told(table[2]) != `4 ["5" "6"]` {
-		t.Errorf("%q, %v", tellAll(table), err)
+	if !errors.Is(err, broken) || len(table) != 3 || describe(table[0]) != `2 ["1" "2"]` || table[1].Err == nil || describe(table[2]) != `4 ["5" "6"]` {
+		t.Errorf("%q, %v", describeAll(table), err)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestLongLines(t *testing.T) {
 		"exactly the most": {"a\n" + long[1:] + "\n1\n", fmt.Sprintf(`2 [%q]; 3 ["1"]`, long[1:])},
 	} {
 		_, table, err := all(t, strings.NewReader(c.text))
-		if got := strings.Join(tellAll(table), "; "); err != nil || got != c.want {
+		if got := strings.Join(describeAll(table), "; "); err != nil || got != c.want {
 			t.Errorf("%s: %.400s, %v", name, got, err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestOpenQuoteBeforeMuch(t *testing.T) {
 				case row.Line == 2:
 					line--
 				case row.Err != nil || row.Line != line || row.Cells[0] != fmt.Sprintf("%06d", i):
-					t.Fatalf("row %d is %s, want line %d", i, told(row), line)
+					t.Fatalf("row %d is %s, want line %d", i, describe(row), line)
 				default:
 					i++
 				}

@@ -14,8 +14,8 @@ import (
 // CustomPrefix starts the key of every custom field in a record.
 const CustomPrefix = "custom_field_"
 
-// multiMax is the number of entries that a custom field of type multi may have.
-const multiMax = 1000
+// maxMulti is the number of entries that a custom field of type multi may have.
+const maxMulti = 1000
 
 // Custom holds the custom fields of a record that have a value, by key including CustomPrefix. A
 // value is a string, float64, bool or []any of strings, as encoding/json decodes it. A record
@@ -40,7 +40,7 @@ func NewCustomField(id uuid.UUID, key, label string, typ Type, allowed []string)
 	case TypeEnum:
 		f.Enum = allowed
 	case TypeMulti:
-		f.Enum, f.MaxLen = allowed, multiMax
+		f.Enum, f.MaxLen = allowed, maxMulti
 	}
 	return f
 }

@@ -27,7 +27,7 @@ var customs = NewCustoms([]CustomField{
 // manyValues returns more values than a list may have entries.
 func manyValues() []string {
 	values := []string{"a", "b", "c"}
-	for i := range multiMax {
+	for i := range maxMulti {
 		values = append(values, fmt.Sprint("v", i))
 	}
 	return values
@@ -98,8 +98,8 @@ func TestDecodeCustom(t *testing.T) {
 			{`["b", "a", "b", "a"]`, `["b","a"]`, ""}, // a set in the given order
 			{`""`, "", ": must be a list"}, {`"a"`, "", ": must be a list"}, {`1`, "", ": must be a list"}, {`{}`, "", ": must be a list"},
 			{`["a", 1]`, "", "[1]: must be a string"}, {`["", "a"]`, "", "[0]: must not be empty"}, {`[null]`, "", "[0]: must be a string"},
-			{quoteAll(manyValues()[:multiMax]), quoteAll(manyValues()[:multiMax]), ""},
-			{quoteAll(manyValues()[:multiMax+1]), "", ": must have at most 1000 entries, not 1001"},
+			{quoteAll(manyValues()[:maxMulti]), quoteAll(manyValues()[:maxMulti]), ""},
+			{quoteAll(manyValues()[:maxMulti+1]), "", ": must have at most 1000 entries, not 1001"},
 		},
 	} {
 		key = CustomPrefix + key

@@ -27,14 +27,14 @@ func (f *Field) HasFormat(text string) bool {
 	return err == nil
 }
 
-// emailMost is the maximum length of an address in bytes. Mail servers need not accept longer ones
+// maxEmail is the maximum length of an address in bytes. Mail servers need not accept longer ones
 // (RFC 5321, 4.5.3.1.3).
-const emailMost = 254
+const maxEmail = 254
 
 // checkEmail accepts a bare addr-spec: no display name, comment or surrounding space.
 func checkEmail(s string) error {
-	if len(s) > emailMost {
-		return fmt.Errorf("must be at most %d bytes, not %d", emailMost, len(s))
+	if len(s) > maxEmail {
+		return fmt.Errorf("must be at most %d bytes, not %d", maxEmail, len(s))
 	}
 	a, err := mail.ParseAddress(s)
 	if err != nil || (&mail.Address{Address: a.Address}).String() != "<"+s+">" {

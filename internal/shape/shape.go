@@ -166,7 +166,7 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 		switch {
 		case f.MaxLen > 0:
 		case f.Format == "email":
-			f.MaxLen = emailMost
+			f.MaxLen = maxEmail
 		case isText(sf.Type):
 			f.MaxLen = MaxText
 		}
@@ -311,7 +311,7 @@ func (f *Field) listType() Type {
 	return ""
 }
 
-// IsBool tells whether the field is true, false or, as far as that is possible, neither.
+// IsBool reports whether the field is a boolean, which may be optional.
 func (f *Field) IsBool() bool {
 	return f.typ.Kind() == reflect.Bool || f.typ.Kind() == reflect.Pointer && f.typ.Elem().Kind() == reflect.Bool
 }
