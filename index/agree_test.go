@@ -15,15 +15,15 @@ import (
 	"prospector/store"
 )
 
-// known is what a list can ask for at some moment.
+// known is what lists can ask for at one point in time.
 type known struct {
 	fields  []filter.Field
-	ids     []uuid.UUID // what is referred to, and what was
+	ids     []uuid.UUID // of existing and deleted references
 	records int
 }
 
-// known gives what there is to ask for now.
-func (w *world) known() known {
+// known returns what lists can ask for now.
+func (w *fixture) known() known {
 	k := known{fields: things.Fields, ids: w.past, records: len(w.ids)}
 	w.must(w.store.View(w.org, func(tx *store.Tx) error {
 		cs, err := thingCustoms(tx)
@@ -31,7 +31,7 @@ func (w *world) known() known {
 			return err
 		}
 		k.fields = slices.Concat(k.fields, cs.ListFields)
-		defs, err := defsOf(tx)
+		defs, err := definitions(tx)
 		for _, d := range defs {
 			if d.Record.Type == "" {
 				k.ids = append(k.ids, d.ID)
@@ -39,14 +39,14 @@ func (w *world) known() known {
 		}
 		return err
 	}))
-	k.ids = append(append(k.ids, groupIDs...), uuid.Max) // and one which nothing ever was
+	k.ids = append(append(k.ids, groupIDs...), uuid.Max) // and one that never existed
 	return k
 }
 
-// body is a random list request of what there is now.
-func (w *world) body() string { return randomBody(w.rand, w.known()) }
+// body returns a random list body.
+func (w *fixture) body() string { return randomBody(w.rand, w.known()) }
 
-// randomBody is a list request with a random tree, sort, search and page.
+// randomBody returns a list body with a random filter, sort, search and page.
 func randomBody(r *rand.Rand, k known) string {
 	body := map[string]any{"page": 1 + r.IntN(4), "page_size": 1 + r.IntN(30)}
 	if r.IntN(5) == 0 {
@@ -72,7 +72,7 @@ func randomBody(r *rand.Rand, k known) string {
 	return string(b)
 }
 
-// piece is a part of a text.
+// piece returns a random substring of a text.
 func piece(r *rand.Rand, s string) string {
 	runes := []rune(s)
 	if len(runes) == 0 {
@@ -133,13 +133,13 @@ func operandFor(r *rand.Rand, k known, f *filter.Field, cond filter.Condition) a
 	return text
 }
 
-// agree holds a page of the engine against the predicate, at one moment.
-func (w *world) agree(body string) {
+// agree compares a page of the engine with the predicate, in one transaction.
+func (w *fixture) agree(body string) {
 	w.t.Helper()
 	w.agreeOn(things, body)
 }
 
-func (w *world) agreeOn(k *Kind, body string) {
+func (w *fixture) agreeOn(k *Kind, body string) {
 	w.t.Helper()
 	s := w.engine.tableIndex(w.org, k)
 	for {
@@ -171,7 +171,7 @@ func (w *world) agreeOn(k *Kind, body string) {
 			w.t.Fatalf("%s: %v", body, err)
 		}
 		if got.Total != want.Total || !slices.EqualFunc(got.Records, want.Records, slices.Equal) {
-			w.t.Fatalf("%s\nhas %d: %s\nnot %d: %s", body, got.Total, got.Records, want.Total, want.Records)
+			w.t.Fatalf("%s\nhas %d: %s\nwant %d: %s", body, got.Total, got.Records, want.Total, want.Records)
 		}
 		return
 	}
@@ -184,7 +184,7 @@ func matchOf(p *filter.Plan, r *filter.Row) match {
 	return m
 }
 
-// clone makes a page that outlives its transaction.
+// clone returns a copy that remains valid after the transaction.
 func (p Page) clone() Page {
 	for i, r := range p.Records {
 		p.Records[i] = slices.Clone(r)
@@ -192,7 +192,7 @@ func (p Page) clone() Page {
 	return p
 }
 
-// reference answers a plan by the predicate alone.
+// reference returns the page of a plan by the predicate alone.
 func reference(tx *store.Tx, plan *filter.Plan) (Page, error) {
 	rows, err := matching(tx, plan)
 	page := Page{Total: len(rows)}
@@ -205,7 +205,7 @@ func reference(tx *store.Tx, plan *filter.Plan) (Page, error) {
 	return page, err
 }
 
-// matching gives all that the predicate matches, in order.
+// matching returns all matches of the predicate, in order.
 func matching(tx *store.Tx, plan *filter.Plan) (rows []match, err error) {
 	err = tx.Records(plan.Kind.Entity, uuid.Nil, func(id uuid.UUID, _ uint64, b []byte) (bool, error) {
 		r, err := plan.Kind.Row(plan.Custom, id, b)
@@ -218,17 +218,17 @@ func matching(tx *store.Tx, plan *filter.Plan) (rows []match, err error) {
 	return rows, err
 }
 
-// disturb does to the index what a process may do to it between lists.
-func (w *world) disturb() {
+// disturb does to the index what may happen to it between lists.
+func (w *fixture) disturb() {
 	w.t.Helper()
 	switch s := w.engine.tableIndex(w.org, things); w.rand.IntN(12) {
 	case 0:
 		w.close()
 		w.open()
 	case 1:
-		w.closeIndex(s)
-	case 2: // it is built, and not to the end
-		w.must(s.rebuildBecause(errors.New("asked for")))
+		w.unloadIndex(s)
+	case 2: // leave it half built
+		w.must(s.rebuildBecause(errors.New("test")))
 		for range w.rand.IntN(4) {
 			_, err := s.flush()
 			w.must(err)
@@ -242,11 +242,11 @@ func (w *world) disturb() {
 
 func TestAgreement(t *testing.T) {
 	seeds, rounds := uint64(4), 40
-	if raceDetector { // ten times as slow, and it asks on one goroutine
+	if raceDetector { // ten times as slow, and the test is sequential
 		seeds, rounds = 1, 8
 	}
 	for seed := range seeds {
-		w := newWorld(t, seed)
+		w := newFixture(t, seed)
 		for range rounds {
 			w.change(1 + w.rand.IntN(30))
 			w.disturb()

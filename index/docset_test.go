@@ -8,15 +8,15 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// members lists a set as each gives it.
+// members returns the documents of a set in the order of each.
 func members(s docSet) (list []uint32) {
 	s.each(func(i uint32) { list = append(list, i) })
 	return list
 }
 
-// TestSets holds every operation against the plain one over numbers, for sizes on both sides of a
-// word and of a container of a bitmap.
-func TestSets(t *testing.T) {
+// Every operation agrees with the same operation on a slice of booleans, for sizes around those of
+// a word and of a container of a bitmap.
+func TestDocSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 1))
 	for _, n := range []int{0, 1, 63, 64, 65, 127, 128, 129, 1000, 65535, 65536, 65537, 70_001} {
 		for _, of := range []int{1, 2, 30, 1000} {
@@ -41,11 +41,11 @@ func TestSets(t *testing.T) {
 						list = append(list, uint32(i))
 					}
 					if got.has(uint32(i)) != is(i) {
-						t.Fatalf("%s of %d: has(%d) is not %t", what, n, i, is(i))
+						t.Fatalf("%s of %d documents: has(%d) is %t", what, n, i, !is(i))
 					}
 				}
 				if !slices.Equal(members(got), list) || got.count() != len(list) {
-					t.Fatalf("%s of %d: %d members, counted %d, not %d", what, n, len(members(got)), got.count(), len(list))
+					t.Fatalf("%s of %d documents: %d members and a count of %d, want %d", what, n, len(members(got)), got.count(), len(list))
 				}
 			}
 			want("a set", a, func(i int) bool { return inA[i] })
@@ -63,13 +63,13 @@ func TestSets(t *testing.T) {
 				if inA[i] && inB[i] {
 					s.add(uint32(i))
 					s.remove(uint32(i))
-					s.remove(uint32(i)) // once more does nothing
+					s.remove(uint32(i)) // removing it again has no effect
 				}
 			}
 			want("remove", s, func(i int) bool { return !inA[i] })
 			s = slices.Clone(b)
 			s.addBitmap(bitmap)
-			want("a bitmap and what was there", s, func(i int) bool { return inA[i] || inB[i] })
+			want("a bitmap added to a set", s, func(i int) bool { return inA[i] || inB[i] })
 			bitmap.RunOptimize()
 			s = newSet(n)
 			s.addBitmap(bitmap)

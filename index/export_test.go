@@ -16,8 +16,9 @@ import (
 	"prospector/store"
 )
 
-// export collects all that an export gives, and calls between each time that it gives some.
-func (w *world) export(k *Kind, body string, between func(time int, cs *filter.CustomFields)) (records [][]byte, sizes []int) {
+// export returns all records of an export and the number of records in each call of use. It calls
+// between after each.
+func (w *fixture) export(k *Kind, body string, between func(time int, cs *filter.CustomFields)) (records [][]byte, sizes []int) {
 	w.t.Helper()
 	err := w.engine.Export(w.org, k, listQuery(things, body), func(cs *filter.CustomFields, lines []byte) error {
 		given := slices.Clone(lines)
@@ -28,7 +29,7 @@ func (w *world) export(k *Kind, body string, between func(time int, cs *filter.C
 		sizes = append(sizes, len(some))
 		between(len(sizes), cs)
 		if !bytes.Equal(given, lines) {
-			w.t.Errorf("%s: %s became %s while it was used", body, given, lines)
+			w.t.Errorf("%s: %s became %s during use", body, given, lines)
 		}
 		return nil
 	})
@@ -38,11 +39,11 @@ func (w *world) export(k *Kind, body string, between func(time int, cs *filter.C
 	return records, sizes
 }
 
-// TestExport holds exports against all pages of the same list.
+// An export has the records of all pages of the same list.
 func TestExport(t *testing.T) {
-	w := newWorld(t, 151)
+	w := newFixture(t, 151)
 	times := 30
-	if raceDetector { // ten times as slow, and one at a time
+	if raceDetector { // ten times as slow, and the test is sequential
 		times = 4
 	}
 	for range times {
@@ -63,14 +64,14 @@ func TestExport(t *testing.T) {
 				return err
 			}))
 			if !slices.EqualFunc(got, want.Records, slices.Equal) {
-				t.Fatalf("%s\nhas %d: %s\nnot %d: %s", body, len(got), got, want.Total, want.Records)
+				t.Fatalf("%s\nhas %d: %s\nwant %d: %s", body, len(got), got, want.Total, want.Records)
 			}
 		}
 	}
 }
 
-// many makes things that differ in their size only.
-func (w *world) many(n int, like thing) {
+// insertMany inserts copies of a thing that differ in their size only.
+func (w *fixture) insertMany(n int, like thing) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
 		for i := range n {
@@ -84,23 +85,24 @@ func (w *world) many(n int, like thing) {
 	})
 }
 
-// surely is how many records of an export may have been read when the first of them are used, and
-// not one more.
-const surely = (exportAhead + 1) * exportChunk
+// maxReadAhead is the number of records that an export may have read when use is called for the
+// first time.
+const maxReadAhead = (exportAhead + 1) * exportChunk
 
-// TestExportMeanwhile changes records while the first part of an export is used; the next ones may
-// have been read by then. Those that come later are as they are then, at the place that they had;
-// what is deleted or no longer matches is left out, and what matches only now is not taken in.
-func TestExportMeanwhile(t *testing.T) {
+// Records are changed during the first call of use, when the next chunks may have been read
+// already. Records of later chunks are exported as they are then, in their original position.
+// Records that were deleted or no longer match are left out. Records that only match now are not
+// added.
+func TestExportDuringChanges(t *testing.T) {
 	for _, small := range []int{20, 10_000} {
-		w := newWorld(t, 152)
+		w := newFixture(t, 152)
 		w.close()
 		w.opt.maxSmall, w.opt.maxBatchDocs = small, 300
 		w.open()
-		w.many(surely+exportChunk+200, thing{Color: "red", Name: "before"})
+		w.insertMany(maxReadAhead+exportChunk+200, thing{Color: "red", Name: "before"})
 		w.flushAll()
 		w.update(func(tx *store.Tx) error { return upsert(tx, thing{ID: w.ids[3], Color: "blue"}) })
-		later, last := surely+10, surely+exportChunk+199
+		later, last := maxReadAhead+10, maxReadAhead+exportChunk+199
 		change := func(time int, _ *filter.CustomFields) {
 			if time > 1 {
 				return
@@ -131,14 +133,14 @@ func TestExportMeanwhile(t *testing.T) {
 		}
 		got, sizes := w.export(things, `{"sort": "size", "filters": [{"field": "color", "condition": "is", "value": "red"}]}`, change)
 		if want := append(slices.Repeat([]int{exportChunk}, exportAhead+1), exportChunk-2, 198); !slices.Equal(sizes, want) {
-			t.Errorf("came as %v, not %v", sizes, want)
+			t.Errorf("chunks of %v records, want %v", sizes, want)
 		}
 		want := slices.Clone(w.ids)
-		for _, gone := range []int{last, later + 2, later + 1, 3} { // the last first
-			want = slices.Delete(want, gone, gone+1)
+		for _, missing := range []int{last, later + 2, later + 1, 3} { // from the end
+			want = slices.Delete(want, missing, missing+1)
 		}
 		if len(got) != len(want) {
-			t.Fatalf("%d records, not %d", len(got), len(want))
+			t.Fatalf("%d records, want %d", len(got), len(want))
 		}
 		for i, public := range got {
 			name := "before"
@@ -146,67 +148,65 @@ func TestExportMeanwhile(t *testing.T) {
 				name = "after"
 			}
 			if !bytes.Contains(public, fmt.Appendf(nil, `"id":%q`, want[i])) || !bytes.Contains(public, fmt.Appendf(nil, `"name":%q`, name)) {
-				t.Errorf("the %d. is %s, not %s %s", i, public, want[i], name)
+				t.Errorf("record %d is %s, want %s %s", i, public, want[i], name)
 			}
 		}
 	}
 }
 
-// What is deleted while the first part of an export is used is in none of those that are read after
-// it.
-func TestExportForgets(t *testing.T) {
-	w := newWorld(t, 153)
-	tag := w.mark("tags")
-	field := w.field("again", shape.TypeText)
-	w.many(surely+50, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
+// A value that is deleted during the first call of use is in no chunk that is read later.
+func TestExportDuringDeletion(t *testing.T) {
+	w := newFixture(t, 153)
+	tag := w.newReference("tags")
+	field := w.newField("again", shape.TypeText)
+	w.insertMany(maxReadAhead+50, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
 	w.flushAll()
 	for _, id := range []uuid.UUID{tag, field} {
 		got, _ := w.export(things, `{"sort": "size"}`, func(time int, cs *filter.CustomFields) {
 			if time == 1 {
-				w.forget(id, 1)
+				w.deleteDefinition(id, 1)
 			}
 			if has := cs.Find(shape.CustomPrefix+"again") != nil; (time == 1 || time > exportAhead+1) && has != (id == tag || time == 1) {
-				t.Errorf("the %d. time it knows the field: %t", time, has)
+				t.Errorf("call %d has the custom field: %t", time, has)
 			}
 		})
 		if len(got) != len(w.ids) {
-			t.Fatalf("%d records of %d", len(got), len(w.ids))
+			t.Fatalf("%d records, want %d", len(got), len(w.ids))
 		}
 		for i, public := range got {
-			late := i >= surely
-			for word, gone := range map[string]bool{tag.String(): id == field || late, "quagga": id == field && late} {
-				if (i < exportChunk || late) && bytes.Contains(public, []byte(word)) == gone {
-					t.Fatalf("%s: the %d. is %s", word, i, public)
+			late := i >= maxReadAhead
+			for word, isDeleted := range map[string]bool{tag.String(): id == field || late, "quagga": id == field && late} {
+				if (i < exportChunk || late) && bytes.Contains(public, []byte(word)) == isDeleted {
+					t.Fatalf("%s: record %d is %s", word, i, public)
 				}
 			}
 		}
 	}
 }
 
-// An export of what has a tag, or a value in a custom field, leaves out what has it no longer,
-// swept up or not.
+// An export of the records with a tag, or with a value in a custom field, leaves out the records
+// that lose it during the export, whether they are swept or not.
 func TestExportNoLongerMatches(t *testing.T) {
-	w := newWorld(t, 156)
-	tag, field := w.mark("tags"), w.field("again", shape.TypeText)
-	w.many(surely+50, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
+	w := newFixture(t, 156)
+	tag, field := w.newReference("tags"), w.newField("again", shape.TypeText)
+	w.insertMany(maxReadAhead+50, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
 	w.flushAll()
 	for body, id := range map[string]uuid.UUID{filterBody("tags", filter.Contains, tag): tag, filterBody(shape.CustomPrefix+"again", filter.IsNotEmpty): field} {
 		_, sizes := w.export(things, body, func(time int, _ *filter.CustomFields) {
 			if time == 1 {
-				w.forget(id, 1)
+				w.deleteDefinition(id, 1)
 			}
 		})
 		if sizes[0] != exportChunk || sizes[exportAhead+1] != 0 {
-			t.Errorf("%s comes as %v", body, sizes)
+			t.Errorf("%s has chunks of %v records", body, sizes)
 		}
 	}
 }
 
-// No transaction waits for the use of what it has read: whoever reads an export slowly keeps nobody
-// from anything.
-func TestExportHoldsNothing(t *testing.T) {
-	w := newWorld(t, 154)
-	w.many(3*exportChunk, thing{Name: "n"})
+// No transaction is open during use, so a slow client never pins one.
+func TestExportHoldsNoTransaction(t *testing.T) {
+	w := newFixture(t, 154)
+	w.insertMany(3*exportChunk, thing{Name: "n"})
 	w.flushAll()
 	k := *things
 	var mu sync.Mutex
@@ -220,36 +220,37 @@ func TestExportHoldsNothing(t *testing.T) {
 		return cs, err
 	}
 	isOpen := func(tx *store.Tx) (open bool) {
-		defer func() { open = recover() == nil }() // bbolt refuses what is asked of one that has ended
+		defer func() { open = recover() == nil }() // bbolt panics if the transaction has ended
 		tx.RecordCount("not asked for before")
 		return true
 	}
 	w.must(w.store.View(w.org, func(tx *store.Tx) error {
 		if !isOpen(tx) {
-			t.Fatal("an open one cannot be told")
+			t.Fatal("isOpen does not recognize an open transaction")
 		}
 		return nil
 	}))
 	_, sizes := w.export(&k, `{}`, func(_ int, cs *filter.CustomFields) {
 		mu.Lock()
-		used = append(used, txs[cs]) // others may be at work
+		used = append(used, txs[cs]) // others may still be read
 		mu.Unlock()
 		for i, tx := range used {
 			if isOpen(tx) {
-				t.Errorf("of %d transactions the %d. is open", len(used), i+1)
+				t.Errorf("transaction %d of %d is open during use", i+1, len(used))
 			}
 		}
 		w.update(w.insert)
 		w.agree(`{"page_size": 500}`)
 	})
 	if !slices.Equal(sizes, []int{exportChunk, exportChunk, exportChunk}) {
-		t.Errorf("came as %v", sizes)
+		t.Errorf("chunks of %v records", sizes)
 	}
 }
 
-// What is refused is not begun; an empty list is given once; and who has enough ends it.
+// An invalid query calls use never, and an empty list calls it once. An error of use ends the
+// export.
 func TestExportEnds(t *testing.T) {
-	w := newWorld(t, 155)
+	w := newFixture(t, 155)
 	used := 0
 	enough := errors.New("enough")
 	export := func(body string, then error) error {
@@ -261,25 +262,25 @@ func TestExportEnds(t *testing.T) {
 	}
 	none := filterBody("name", filter.Is, "no such")
 	if err := export(none, nil); err != nil || used != 1 {
-		t.Errorf("without a table: %d, %v", used, err)
+		t.Errorf("an empty table: used %d, %v", used, err)
 	}
-	w.many(2*exportChunk, thing{Name: "n"})
+	w.insertMany(2*exportChunk, thing{Name: "n"})
 	for body, want := range map[string]int{none: 1, `{}`: 2 + 1000*2*exportChunk, `{"page": 7, "page_size": 3}`: 2 + 1000*2*exportChunk} {
 		if err := export(body, nil); err != nil || used != want {
-			t.Errorf("%s: %d, not %d, %v", body, used, want, err)
+			t.Errorf("%s: used %d, want %d, %v", body, used, want, err)
 		}
 	}
 	if err := export(`{}`, enough); !errors.Is(err, enough) || used != 1+1000*exportChunk {
-		t.Errorf("%d, %v", used, err)
+		t.Errorf("used %d after an error, %v", used, err)
 	}
 	for body, code := range map[string]fault.Code{filterBody(shape.CustomPrefix+"none", filter.IsEmpty): fault.InvalidFilter, `{"sort": "none"}`: fault.InvalidSort} {
 		if err := export(body, nil); fault.CodeOf(err) != code || used != 0 {
-			t.Errorf("%s: %d, %v", body, used, err)
+			t.Errorf("%s: used %d, %v", body, used, err)
 		}
 	}
-	// One of another organization has nothing of this one.
+	// An export of another organization has none of these records.
 	w.org = uuid.New()
 	if err := export(`{}`, nil); err != nil || used != 1 {
-		t.Errorf("another organization: %d, %v", used, err)
+		t.Errorf("another organization: used %d, %v", used, err)
 	}
 }

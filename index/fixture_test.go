@@ -18,19 +18,19 @@ import (
 	"prospector/store"
 )
 
-// def is what an organization has made for its things: a custom field or, when it has no type, what
-// they can refer to in the field of that key.
-type def struct {
+// definition is a custom field of things or, if it has no type, a record that things can refer to
+// in the field with the key.
+type definition struct {
 	ID      uuid.UUID  `json:"id"`
 	Key     string     `json:"key"`
 	Type    shape.Type `json:"type"`
 	Allowed []string   `json:"allowed"`
 }
 
-var defTable = store.NewTable[def]("defs", nil, nil)
+var definitionTable = store.NewTable[definition]("defs", nil, nil)
 
-func defsOf(tx *store.Tx) (defs []store.Doc[def], err error) {
-	err = defTable.Scan(tx, func(d store.Doc[def]) (bool, error) {
+func definitions(tx *store.Tx) (defs []store.Doc[definition], err error) {
+	err = definitionTable.Scan(tx, func(d store.Doc[definition]) (bool, error) {
 		defs = append(defs, d)
 		return true, nil
 	})
@@ -38,7 +38,7 @@ func defsOf(tx *store.Tx) (defs []store.Doc[def], err error) {
 }
 
 func thingCustoms(tx *store.Tx) (*filter.CustomFields, error) {
-	defs, err := defsOf(tx)
+	defs, err := definitions(tx)
 	var fields []shape.CustomField
 	for _, d := range defs {
 		if f := d.Record; f.Type != "" {
@@ -48,8 +48,7 @@ func thingCustoms(tx *store.Tx) (*filter.CustomFields, error) {
 	return filter.NewCustomFields(fields), err
 }
 
-// thingTable finds records by what they refer to, and by the custom fields that they have and each
-// value of those.
+// thingTable has keys for the references of a thing, and for each value of its custom fields.
 var thingTable = store.NewTable("things", nil, []store.Key[thing]{
 	{Name: "owner", Of: func(_ *store.Tx, v *thing) (keys [][]byte, err error) {
 		if v.Owner.Valid {
@@ -122,9 +121,9 @@ type move struct {
 	Day int `json:"day"`
 }
 
-// world is a store with an engine over it, made so that some hundred records already need an index
-// of many segments.
-type world struct {
+// fixture is a store and an engine whose limits are so low that a few hundred records need an index
+// with many segments.
+type fixture struct {
 	t      testing.TB
 	dir    string
 	store  *store.Store
@@ -132,20 +131,20 @@ type world struct {
 	org    uuid.UUID
 	rand   *rand.Rand
 	ids    []uuid.UUID
-	past   []uuid.UUID // what things referred to and is gone
+	past   []uuid.UUID // deleted records that things referred to
 	opt    Options
-	clock  func() time.Time // of the store; time.Now when nil
+	clock  func() time.Time // of the store; time.Now if nil
 }
 
-func newWorld(t testing.TB, seed uint64) *world {
-	w := &world{t: t, dir: t.TempDir(), org: uuid.New(), rand: rand.New(rand.NewPCG(seed, 1))}
+func newFixture(t testing.TB, seed uint64) *fixture {
+	w := &fixture{t: t, dir: t.TempDir(), org: uuid.New(), rand: rand.New(rand.NewPCG(seed, 1))}
 	w.opt = Options{CacheBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), maxSmall: 20, maxBatchDocs: 16}
 	w.open()
 	t.Cleanup(w.close)
 	w.update(func(tx *store.Tx) error {
 		for i := range 3 {
 			for j, key := range []string{"owner", "tags", fieldKeys[2*i], fieldKeys[2*i+1]} {
-				d := def{ID: tx.NewID(), Key: key}
+				d := definition{ID: tx.NewID(), Key: key}
 				if j >= 2 {
 					d.Type = customTypes[2*i+j-2]
 				}
@@ -159,7 +158,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 	return w
 }
 
-func (w *world) open() {
+func (w *fixture) open() {
 	var engine *Engine
 	s, err := store.Open(w.dir, store.Options{Clock: w.clock, Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 		engine.Committed(ctx, org, changed)
@@ -174,14 +173,14 @@ func (w *world) open() {
 	w.store, w.engine = s, engine
 }
 
-func (w *world) close() {
+func (w *fixture) close() {
 	w.engine.Close()
 	if err := w.store.Close(); err != nil {
 		w.t.Error(err)
 	}
 }
 
-func (w *world) update(fn func(tx *store.Tx) error) {
+func (w *fixture) update(fn func(tx *store.Tx) error) {
 	w.t.Helper()
 	if err := w.store.Update(context.Background(), w.org, store.Actor{RequestID: fmt.Sprint(w.rand.Uint64())}, fn); err != nil {
 		w.t.Fatal(err)
@@ -195,9 +194,9 @@ var (
 	nastyNumbers = []float64{0, -0.0, 1, -1, 3, 1e300, -1e300, 5e-324, 9007199254740991, -9007199254740991, 0.1, 1.5}
 	nastyDays    = []string{"", "0001-01-01", "2026-03-01", "2026-03-02", "9999-12-31", "1969-12-31", "1970-01-01"}
 	nastyTimes   = []string{"", "0001-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-03-01T23:59:59.999Z", "2026-03-02T00:00:00Z", "9999-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"}
-	// What stands in custom fields only.
+	// customTexts are only in custom fields.
 	customTexts = []string{"quagga", "Quagga 7", "zebu", "ZEBU-quoll", "ñandú ñu", "ql"}
-	// What stands in topics only.
+	// topicTexts are only in topics.
 	topicTexts  = []string{"okapi", "Okapi farms", "OX", "yak-wool", "yaks"}
 	groupIDs    = []uuid.UUID{{15: 1}, {15: 2}, {15: 3}, {15: 0xab}}
 	customTypes = []shape.Type{shape.TypeText, shape.TypeNumber, shape.TypeBoolean, shape.TypeDate, shape.TypeEnum, shape.TypeMulti}
@@ -206,19 +205,19 @@ var (
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// define makes a custom field, or something to refer to.
-func (w *world) define(tx *store.Tx, d def) error {
+// define inserts a definition.
+func (w *fixture) define(tx *store.Tx, d definition) error {
 	if d.Type == shape.TypeEnum || d.Type == shape.TypeMulti {
 		for _, i := range w.rand.Perm(len(nastyTexts) - 1)[:2+w.rand.IntN(4)] {
 			d.Allowed = append(d.Allowed, nastyTexts[1+i])
 		}
 	}
-	_, err := defTable.Insert(tx, d.ID, d)
+	_, err := definitionTable.Insert(tx, d.ID, d)
 	return err
 }
 
-// thing is a record at random, of what the organization has in the transaction.
-func (w *world) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
+// thing returns a random thing that uses the definitions of the transaction.
+func (w *fixture) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
 	r := w.rand
 	v := thing{ID: id, Name: shape.Text(pick(r, nastyTexts)), Remark: shape.Text(pick(r, nastyTexts)), Mail: shape.Text(pick(r, nastyTexts)), Day: shape.Date(pick(r, nastyDays)), Flag: r.IntN(2) == 0}
 	if r.IntN(3) > 0 {
@@ -244,7 +243,7 @@ func (w *world) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
 		v.Blocks[pick(r, topicTexts)] = move{Day: 3}
 	}
 	v.Color = shape.Text(pick(r, []string{"", "red", "blue"}))
-	defs, err := defsOf(tx)
+	defs, err := definitions(tx)
 	for _, d := range defs {
 		switch d := &d.Record; {
 		case r.IntN(3) == 0:
@@ -262,7 +261,7 @@ func (w *world) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
 	return v, err
 }
 
-func customValueFor(r *rand.Rand, d *def) any {
+func customValueFor(r *rand.Rand, d *definition) any {
 	switch d.Type {
 	case shape.TypeNumber:
 		return pick(r, nastyNumbers)
@@ -282,15 +281,15 @@ func customValueFor(r *rand.Rand, d *def) any {
 	return pick(r, [][]string{customTexts, nastyTexts[1:]}[r.IntN(2)])
 }
 
-// change makes some records, changes some and deletes some, in one transaction; now and then it
-// also makes, deletes or sweeps what they have.
-func (w *world) change(n int) {
+// change inserts, updates and deletes n random records in one transaction. Now and then it also
+// changes a definition.
+func (w *fixture) change(n int) {
 	w.t.Helper()
-	upheaval := w.rand.IntN(2 * n)
+	when := w.rand.IntN(2 * n)
 	w.update(func(tx *store.Tx) error {
 		for i := range n {
-			if i == upheaval {
-				if err := w.upheave(tx); err != nil {
+			if i == when {
+				if err := w.changeDefinitions(tx); err != nil {
 					return err
 				}
 			}
@@ -302,7 +301,7 @@ func (w *world) change(n int) {
 	})
 }
 
-func (w *world) changeOne(tx *store.Tx) error {
+func (w *fixture) changeOne(tx *store.Tx) error {
 	k := w.rand.IntN(10)
 	if k < 4 || len(w.ids) == 0 {
 		return w.insert(tx)
@@ -314,8 +313,8 @@ func (w *world) changeOne(tx *store.Tx) error {
 	return w.remove(tx, i)
 }
 
-// remove deletes one record.
-func (w *world) remove(tx *store.Tx, i int) error {
+// remove deletes the i-th record.
+func (w *fixture) remove(tx *store.Tx, i int) error {
 	doc, err := thingTable.Get(tx, w.ids[i])
 	if err != nil {
 		return err
@@ -324,8 +323,8 @@ func (w *world) remove(tx *store.Tx, i int) error {
 	return thingTable.Delete(tx, doc)
 }
 
-// replace puts another record in the place of one.
-func (w *world) replace(tx *store.Tx, id uuid.UUID) error {
+// replace updates a record with random values.
+func (w *fixture) replace(tx *store.Tx, id uuid.UUID) error {
 	doc, err := thingTable.Get(tx, id)
 	if err != nil {
 		return err
@@ -338,19 +337,18 @@ func (w *world) replace(tx *store.Tx, id uuid.UUID) error {
 	return err
 }
 
-// upheave makes or deletes a custom field or something that things refer to, or goes on sweeping up
-// what was deleted.
-func (w *world) upheave(tx *store.Tx) error {
-	defs, err := defsOf(tx)
+// changeDefinitions inserts or deletes a definition, or continues to sweep a tombstone.
+func (w *fixture) changeDefinitions(tx *store.Tx) error {
+	defs, err := definitions(tx)
 	if err != nil {
 		return err
 	}
 	some := pick(w.rand, []int{0, 1, 3, 1000})
 	switch k := w.rand.IntN(5); {
 	case k < 2 || len(defs) == 0:
-		d := def{ID: tx.NewID(), Key: pick(w.rand, append([]string{"owner", "tags"}, fieldKeys...))}
+		d := definition{ID: tx.NewID(), Key: pick(w.rand, append([]string{"owner", "tags"}, fieldKeys...))}
 		if d.Key != "owner" && d.Key != "tags" {
-			if slices.ContainsFunc(defs, func(other store.Doc[def]) bool { return other.Record.Key == d.Key }) {
+			if slices.ContainsFunc(defs, func(other store.Doc[definition]) bool { return other.Record.Key == d.Key }) {
 				return nil
 			}
 			d.Type = pick(w.rand, customTypes)
@@ -361,7 +359,7 @@ func (w *world) upheave(tx *store.Tx) error {
 		if d.Record.Type == "" {
 			w.past = append(w.past, d.ID)
 		}
-		return forget(tx, d, some)
+		return deleteDefinition(tx, d, some)
 	}
 	tombs, err := tx.Tombstones(thingTable.Name())
 	if err != nil || len(tombs) == 0 || some == 0 {
@@ -371,9 +369,10 @@ func (w *world) upheave(tx *store.Tx) error {
 	return err
 }
 
-// forget deletes a custom field, or what things refer to, and rewrites some of those that have it.
-func forget(tx *store.Tx, d store.Doc[def], some int) error {
-	if err := defTable.Delete(tx, d); err != nil {
+// deleteDefinition deletes a definition, adds a tombstone for it, and sweeps some of the records
+// that have it.
+func deleteDefinition(tx *store.Tx, d store.Doc[definition], some int) error {
+	if err := definitionTable.Delete(tx, d); err != nil {
 		return err
 	}
 	tomb := store.Tombstone{Field: shape.CustomPrefix + d.Record.Key, Key: "custom", Prefix: d.ID[:]}
@@ -391,8 +390,8 @@ func forget(tx *store.Tx, d store.Doc[def], some int) error {
 	return err
 }
 
-// insert makes one record.
-func (w *world) insert(tx *store.Tx) error {
+// insert inserts a random record.
+func (w *fixture) insert(tx *store.Tx) error {
 	v, err := w.thing(tx, tx.NewID())
 	if err != nil {
 		return err
@@ -404,16 +403,16 @@ func (w *world) insert(tx *store.Tx) error {
 	return nil
 }
 
-// settle waits until the index holds everything.
-func (w *world) flushAll() {
+// flushAll writes all changes to the index.
+func (w *fixture) flushAll() {
 	w.t.Helper()
 	if err := w.engine.tableIndex(w.org, things).flushAll(); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// sweep rewrites all that bears what was deleted.
-func (w *world) sweep() {
+// sweep sweeps all tombstones.
+func (w *fixture) sweep() {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
 		tombs, err := tx.Tombstones(thingTable.Name())
@@ -426,15 +425,14 @@ func (w *world) sweep() {
 	})
 }
 
-// check wants the index to hold what the store does, also while what was deleted is not swept up
-// yet.
-func (w *world) check() {
+// check reports an error if the index differs from the store.
+func (w *fixture) check() {
 	w.t.Helper()
-	n, err := w.engine.Check(context.Background(), false, quiet, func(what string, _ bool) { w.t.Error(what) })
+	n, err := w.engine.Check(context.Background(), false, noProgress, func(what string, _ bool) { w.t.Error(what) })
 	if err != nil || n != len(w.ids) {
 		w.t.Errorf("checked %d of %d: %v", n, len(w.ids), err)
 	}
 }
 
-// quiet is a progress that nobody watches.
-func quiet(int, int) {}
+// noProgress ignores the progress of Check and Reindex.
+func noProgress(int, int) {}

@@ -13,8 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// held is an engine that has a tableIndex so far behind that writers wait, and nothing that runs.
-func held() (*Engine, *tableIndex) {
+// newStalledEngine returns an engine that does not run, with a table index so far behind that
+// commits wait for it.
+func newStalledEngine() (*Engine, *tableIndex) {
 	e := &Engine{progress: make(chan struct{}), stop: make(chan struct{}), dirty: map[*tableIndex]int{}, wake: make(chan struct{}, 1), flushNow: make(chan struct{}, 1),
 		byTable: map[string]*Kind{things.table: things}, tables: map[tableKey]*tableIndex{}, log: slog.New(slog.DiscardHandler)}
 	s := e.tableIndex(uuid.Nil, things)
@@ -23,17 +24,17 @@ func held() (*Engine, *tableIndex) {
 	return e, s
 }
 
-// TestHold has writers wait for an index that is far behind, until it has advanced enough, they
-// give up, or the engine stops. An index that cannot be kept holds nobody.
-func TestHold(t *testing.T) {
+// Committed waits for an index that is far behind until the index has advanced, the context ends,
+// the engine stops, or the index turns out to fail.
+func TestCommittedWaitsForIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, release := range map[string]func(e *Engine, s *tableIndex, cancel func()){
-			"advanced":  func(e *Engine, s *tableIndex, _ func()) { s.indexed.Store(6); e.signalProgress() },
-			"cancelled": func(_ *Engine, _ *tableIndex, cancel func()) { cancel() },
-			"stopped":   func(e *Engine, _ *tableIndex, _ func()) { close(e.stop) },
-			"given up":  func(_ *Engine, s *tableIndex, _ func()) { s.reportFailure(errors.New("no room")) },
+			"advanced": func(e *Engine, s *tableIndex, _ func()) { s.indexed.Store(6); e.signalProgress() },
+			"canceled": func(_ *Engine, _ *tableIndex, cancel func()) { cancel() },
+			"stopped":  func(e *Engine, _ *tableIndex, _ func()) { close(e.stop) },
+			"failed":   func(_ *Engine, s *tableIndex, _ func()) { s.reportFailure(errors.New("no room")) },
 		} {
-			e, s := held()
+			e, s := newStalledEngine()
 			ctx, cancel := context.WithCancel(t.Context())
 			var done atomic.Bool
 			go func() {
@@ -41,29 +42,29 @@ func TestHold(t *testing.T) {
 				done.Store(true)
 			}()
 			synctest.Wait()
-			e.signalProgress() // of another tableIndex
+			e.signalProgress() // of another table index
 			synctest.Wait()
 			if done.Load() {
-				t.Errorf("%s: it did not wait", name)
+				t.Errorf("%s: Committed did not wait", name)
 			}
 			release(e, s, cancel)
 			synctest.Wait()
 			if !done.Load() {
-				t.Errorf("%s: it waits", name)
+				t.Errorf("%s: Committed still waits", name)
 			}
 			cancel()
 			s.lastChange.Store(s.indexed.Load() + usualPolicy.maxBehind)
-			e.waitForIndex(t.Context(), s) // no longer too far
+			e.waitForIndex(t.Context(), s) // maxBehind is not exceeded
 		}
 	})
 }
 
-// TestPace: while changes keep coming, the index of what changes all the time is passed over for
-// some rounds, unless there is plenty or there are none any more; any other is not.
-func TestPace(t *testing.T) {
-	restless := *things
-	restless.flush = busyPolicy
-	e, s := held()
+// While changes keep coming, an index with busyPolicy is flushed after maxRounds, after flushAfter
+// changes, or when no more changes are made. An index with usualPolicy is flushed in every round.
+func TestFlushPolicy(t *testing.T) {
+	busy := *things
+	busy.flush = busyPolicy
+	e, s := newStalledEngine()
 	taken := func(all bool) bool {
 		_, is := e.takeDirty(all)[s]
 		e.round++
@@ -71,44 +72,44 @@ func TestPace(t *testing.T) {
 	}
 	e.markDirty(s)
 	if !taken(false) {
-		t.Error("an index of the usual kind is passed over")
+		t.Error("an index with usualPolicy is not flushed")
 	}
-	s.kind = &restless
+	s.kind = &busy
 	s.lastChange.Store(s.indexed.Load() + 1)
 	for round := range 2 * busyPolicy.maxRounds {
 		e.markDirty(s)
 		if got, want := taken(false), round == busyPolicy.maxRounds+1; got != want {
-			t.Errorf("round %d: it is taken: %t", round, got)
+			t.Errorf("round %d: flushed is %t", round, got)
 		} else if got {
 			break
 		}
 	}
 	e.markDirty(s)
 	if !taken(true) {
-		t.Error("it is passed over when there are no more changes")
+		t.Error("not flushed although no more changes are made")
 	}
 	e.markDirty(s)
 	s.lastChange.Store(s.indexed.Load() + busyPolicy.flushAfter)
 	if !taken(false) {
-		t.Error("it is passed over with plenty of changes")
+		t.Error("not flushed after flushAfter changes")
 	}
 }
 
-// A writer is held in Committed, and what it wrote is told before.
-func TestCommittedHolds(t *testing.T) {
-	w := grown(t, 105)
+// Committed notes a change before it waits, and ignores an older change that arrives late.
+func TestCommittedNotesChangeBeforeWaiting(t *testing.T) {
+	w := newLargeFixture(t, 105)
 	s := w.engine.tableIndex(w.org, things)
-	s.writing.Lock() // nothing can be followed
+	s.writing.Lock() // prevents a flush
 	before := s.lastChange.Load()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w.engine.Committed(ctx, w.org, map[string]uint64{things.table: before + usualPolicy.maxBehind + 2, "another": 7})
 	if s.lastChange.Load() != before+usualPolicy.maxBehind+2 || s.lag() <= usualPolicy.maxBehind {
-		t.Errorf("told of %d, behind by %d", s.lastChange.Load(), s.lag())
+		t.Errorf("the last change is %d, the lag %d", s.lastChange.Load(), s.lag())
 	}
-	w.engine.Committed(ctx, w.org, map[string]uint64{things.table: before + 1}) // an older one comes late
+	w.engine.Committed(ctx, w.org, map[string]uint64{things.table: before + 1}) // arrives late
 	if s.lastChange.Load() != before+usualPolicy.maxBehind+2 {
-		t.Error("the number went back")
+		t.Error("the last change number decreased")
 	}
 	s.writing.Unlock()
 	s.lastChange.Store(before)
@@ -116,16 +117,16 @@ func TestCommittedHolds(t *testing.T) {
 	w.check()
 }
 
-// Writers that wait for an index go on when it turns out that it cannot be kept.
-func TestWaitersOfFailingIndex(t *testing.T) {
-	w := grown(t, 63)
+// Commits that wait for an index continue when the index cannot be written.
+func TestFailingIndexReleasesWriters(t *testing.T) {
+	w := newLargeFixture(t, 63)
 	s := w.engine.tableIndex(w.org, things)
-	w.still(func() {
+	w.whilePaused(func() {
 		if !s.close() {
-			t.Fatal("it is in use")
+			t.Fatal("the index is in use")
 		}
 		w.must(os.RemoveAll(filepath.Dir(s.path)))
-		w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // so that it can be neither opened nor removed
+		w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // the index can be neither opened nor removed
 		s.lastChange.Store(s.indexed.Load() + usualPolicy.maxBehind + 1)
 	})
 	done := make(chan struct{})
@@ -137,10 +138,10 @@ func TestWaitersOfFailingIndex(t *testing.T) {
 	<-done
 }
 
-// TestIndexThatCannotBeMade has a file where the directory of the organization should be. Lists are
-// right, and when it is gone the index is made.
-func TestIndexThatCannotBeMade(t *testing.T) {
-	w := newWorld(t, 106)
+// A file blocks the directory of the organization. Lists are correct without an index, and the
+// index is created when the file is gone.
+func TestIndexThatCannotBeCreated(t *testing.T) {
+	w := newFixture(t, 106)
 	w.change(5)
 	w.close()
 	w.must(os.WriteFile(filepath.Join(w.opt.Dir, w.org.String()), []byte("x"), 0o600))
@@ -152,19 +153,19 @@ func TestIndexThatCannotBeMade(t *testing.T) {
 			w.listAgrees(w.body())
 		}
 	}
-	w.still(func() {
+	w.whilePaused(func() {
 		w.engine.maintain()
 		w.engine.flushDirty(nil, true)
 		w.listAgrees(`{"page_size": 500}`)
 		if s.isOpen() || s.lag() != 0 {
-			t.Errorf("it has an index, or writers wait for it: %d behind", s.lag())
+			t.Errorf("the index is open, or commits wait for it: lag %d", s.lag())
 		}
 		w.must(os.Remove(filepath.Dir(s.path)))
-		w.engine.maintain() // tries again
+		w.engine.maintain() // retries
 		w.engine.flushDirty(nil, true)
 	})
 	if !s.isOpen() || s.disk.state.Cursor != end {
-		t.Error("it has no index yet")
+		t.Error("the index is not complete")
 	}
 	w.listAgrees(`{"page_size": 500}`)
 	w.check()

@@ -11,9 +11,9 @@ import (
 	"prospector/store"
 )
 
-// FuzzAgreement takes its input for a list body and, when it is none, for the seed of one. A world
-// of which some is in the index and some outside, and some is gone and not swept up, answers as the
-// predicate does.
+// FuzzAgreement uses its input as a list body or, if it is not a valid one, as the seed of a random
+// list body. The engine agrees with the predicate while some records are in the index, some are in
+// the overlay, and some have deleted values that are not swept yet.
 func FuzzAgreement(f *testing.F) {
 	for _, body := range []string{
 		`{}`, `{"search": "an sm", "sort": "-mail,size"}`, `{"page": 9223372036854775807, "page_size": 500}`, `{"page": 3, "page_size": 7, "sort": "-id"}`,
@@ -28,21 +28,21 @@ func FuzzAgreement(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	w := grown(f, 91)
+	w := newLargeFixture(f, 91)
 	for range 6 {
 		w.change(40)
 	}
-	w.field("text", shape.TypeText)
-	tag, before := w.mark("tags"), w.field("again", shape.TypeDate)
+	w.newField("text", shape.TypeText)
+	tag, before := w.newReference("tags"), w.newField("again", shape.TypeDate)
 	w.change(80)
 	w.flushAll()
 	w.change(30)
-	w.forget(tag, 1)
-	w.forget(before, 1)
-	w.field("again", shape.TypeNumber)
+	w.deleteDefinition(tag, 1)
+	w.deleteDefinition(before, 1)
+	w.newField("again", shape.TypeNumber)
 	w.change(10)
 	f.Fuzz(func(t *testing.T, input []byte) {
-		here := *w // the failure is the input's
+		here := *w // with the t of this input
 		here.t = t
 		body := string(input)
 		var err error

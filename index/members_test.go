@@ -14,7 +14,7 @@ import (
 )
 
 // someIDs returns the ids of some records, of none or of all, and some ids that no record has.
-func (w *world) someIDs() (ids []uuid.UUID) {
+func (w *fixture) someIDs() (ids []uuid.UUID) {
 	share := pick(w.rand, []int{0, 1, 10, 50, 100})
 	for _, id := range w.ids {
 		if w.rand.IntN(100) < share {
@@ -47,7 +47,7 @@ func within(query Query, members func(*store.Tx) ([]uuid.UUID, error)) Query {
 
 // agreeWithin compares a page, a selection and an export of some records with the predicate.
 // Nothing may be written concurrently.
-func (w *world) agreeWithin(k *Kind, body string, ids []uuid.UUID) {
+func (w *fixture) agreeWithin(k *Kind, body string, ids []uuid.UUID) {
 	w.t.Helper()
 	query := within(listQuery(k, body), func(*store.Tx) ([]uuid.UUID, error) { return ids, nil })
 	var page, want Page
@@ -92,7 +92,7 @@ func (w *world) agreeWithin(k *Kind, body string, ids []uuid.UUID) {
 // A query runs in the transaction of its list: a record that was added to a set in the transaction
 // that created it is in a list of the set. An error of the query is returned by List.
 func TestQueryRunsInTransactionOfList(t *testing.T) {
-	w := newWorld(t, 161)
+	w := newFixture(t, 161)
 	sets, owner := store.NewSets("some"), uuid.New()
 	query := within(listQuery(things, `{"page_size": 500}`), func(tx *store.Tx) ([]uuid.UUID, error) {
 		return sets.All(tx, owner)

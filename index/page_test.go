@@ -19,12 +19,12 @@ func fieldPosition(key string) int {
 	return slices.IndexFunc(things.Fields, func(f filter.Field) bool { return f.Key == key })
 }
 
-// sortable is what sorts need of a value.
+// sortable returns the parts of a value that sorts use.
 func sortable(v filter.Value) filter.Value {
 	return filter.Value{IsSet: v.IsSet, Num: v.Num, Fold: v.Fold}
 }
 
-// columnOf is the column that a segment of the rows has of a field.
+// columnOf builds the column of a field from rows.
 func columnOf(field int, rows []*filter.Row) *column {
 	c := &column{codes: make([]uint32, len(rows))}
 	numeric := things.Fields[field].IsNumeric()
@@ -50,8 +50,8 @@ func columnOf(field int, rows []*filter.Row) *column {
 	return c
 }
 
-// partOf is a part that holds the rows, with no index behind it.
-func partOf(rows []*filter.Row) *segmentView {
+// segmentOf returns a segment with the rows, without an index on disk.
+func segmentOf(rows []*filter.Row) *segmentView {
 	p := &segmentView{segment: &segment{size: len(rows)}, kind: things, cache: newCache(1 << 30), count: len(rows)}
 	for doc, r := range rows {
 		p.ids = append(p.ids, r.ID)
@@ -66,7 +66,7 @@ func partOf(rows []*filter.Row) *segmentView {
 	return p
 }
 
-// planOf is a list of everything, and the comparison of its sort.
+// planOf returns a plan that matches everything, and its order.
 func planOf(t *testing.T, sort string, page, size int) (*filter.Plan, func(a, b match) int) {
 	t.Helper()
 	plan, err := compileBody(fmt.Sprintf(`{"sort": %q, "page": %d, "page_size": %d}`, sort, page, size))
@@ -76,7 +76,7 @@ func planOf(t *testing.T, sort string, page, size int) (*filter.Plan, func(a, b 
 	return plan, func(a, b match) int { return compareMatches(plan, &a, &b) }
 }
 
-// randomRow has values that many others have too.
+// randomRow returns a row whose values many other rows have too.
 func randomRow(r *rand.Rand) *filter.Row {
 	v := &thing{Name: shape.Text(pick(r, nastyTexts[:12])), Flag: r.IntN(2) == 0, Day: shape.Date(pick(r, nastyDays))}
 	for i := range v.ID {
@@ -92,12 +92,12 @@ func randomRow(r *rand.Rand) *filter.Row {
 	return out
 }
 
-// TestPages puts matches into parts and rows at random, and wants of every page what sorting all of
-// them gives.
-func TestPages(t *testing.T) {
+// Matches are distributed over segments and rows at random. Every page has what sorting all matches
+// would put there.
+func TestPickPage(t *testing.T) {
 	r := rand.New(rand.NewPCG(81, 1))
 	trials := 300
-	if raceDetector { // ten times as slow, and it pages on one goroutine
+	if raceDetector { // ten times as slow, and the test is sequential
 		trials = 5
 	}
 	for trial := range trials {
@@ -110,7 +110,7 @@ func TestPages(t *testing.T) {
 			for i := range rows {
 				rows[i] = randomRow(r)
 			}
-			m := segmentMatches{segment: partOf(rows), count: len(rows)}
+			m := segmentMatches{segment: segmentOf(rows), count: len(rows)}
 			of := pick(r, []int{0, 1, 2, 5, 100, 300})
 			if of > 0 {
 				m.docs, m.count = newSet(len(rows)), 0
@@ -140,11 +140,11 @@ func TestPages(t *testing.T) {
 			}
 			rows.sort()
 			if r.IntN(2) == 0 && len(rows.rows) > rows.limit {
-				rows.rows = rows.rows[:rows.limit] // as when there were too many to keep
+				rows.rows = rows.rows[:rows.limit] // as if there were too many to keep
 			}
 			from := pageStart(plan, len(all))
 			if want := min((page-1)*plan.PageSize, len(all)); from != want && (from < len(all) || want < len(all)) {
-				t.Fatalf("page %d of %d in %d begins at %d", page, plan.PageSize, len(all), from)
+				t.Fatalf("page %d of size %d of %d matches starts at %d", page, plan.PageSize, len(all), from)
 			}
 			if from >= len(all) {
 				continue
@@ -152,14 +152,14 @@ func TestPages(t *testing.T) {
 			want := all[from:min(from+plan.PageSize, len(all))]
 			got := pickPage(plan, parts, rows, from)
 			if !slices.EqualFunc(got, want, func(id uuid.UUID, k match) bool { return id == k.id }) {
-				t.Fatalf("trial %d: page %d by %s of %d in %d parts and %d rows\nhas %v\nnot %v", trial, page, sort, len(all), len(parts), len(outside), got, want)
+				t.Fatalf("trial %d: page %d by %s of %d in %d segments and %d rows\nhas %v\nwant %v", trial, page, sort, len(all), len(parts), len(outside), got, want)
 			}
 		}
 	}
 }
 
-// TestCut cuts runs at every place: all that is before the cut comes before all that is behind it.
-func TestCut(t *testing.T) {
+// At every position, all matches before the cut come before all matches after it.
+func TestCutRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(82, 1))
 	for range 200 {
 		plan, compare := planOf(t, pick(r, []string{"name", "-size", "flag", "size,-name"}), 1, 1)
@@ -186,7 +186,7 @@ func TestCut(t *testing.T) {
 				}
 			}
 			if sum != from {
-				t.Fatalf("%d before the cut at %d", sum, from)
+				t.Fatalf("%d matches before the cut at %d", sum, from)
 			}
 			if len(before) > 0 && len(behind) > 0 && compare(slices.MaxFunc(before, compare), slices.MinFunc(behind, compare)) >= 0 {
 				t.Fatalf("a cut at %d of %d is out of order: %v", from, total, at)
@@ -195,8 +195,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A page number may be as large as a number can be.
-func TestFarPages(t *testing.T) {
+// The page number can be any integer.
+func TestPageNumberOverflow(t *testing.T) {
 	const most = int(^uint(0) >> 1)
 	for _, size := range []int{1, 50, 500} {
 		for _, page := range []int{most, most / size, most/size - 1, most / (size + 1), 1 << 32} {
@@ -208,8 +208,8 @@ func TestFarPages(t *testing.T) {
 	}
 }
 
-// TestCollector keeps what a page can need, however many are added.
-func TestCollector(t *testing.T) {
+// The collector keeps as many rows as a page can need, however many are added.
+func TestRowCollector(t *testing.T) {
 	r := rand.New(rand.NewPCG(83, 1))
 	plan, compare := planOf(t, "name,-size", 3, 7)
 	c := &rowCollector{plan: plan, limit: pageEnd(plan)}
@@ -219,22 +219,22 @@ func TestCollector(t *testing.T) {
 		c.add(row)
 		all = append(all, matchOf(plan, row))
 		if complete := len(c.rows) == n+1; c.complete() != complete {
-			t.Fatalf("%d of %d rows are complete: %t", len(c.rows), n+1, c.complete())
+			t.Fatalf("complete with %d of %d rows: %t", len(c.rows), n+1, c.complete())
 		}
 	}
 	c.sort()
 	slices.SortFunc(all, compare)
 	if c.total != len(all) || len(c.rows) > 2*c.limit+maxSmall || len(c.rows) < c.limit || c.complete() {
-		t.Errorf("%d of %d rows", len(c.rows), c.total)
+		t.Errorf("keeps %d of %d rows", len(c.rows), c.total)
 	}
 	for i := range c.limit {
 		if c.rows[i].row.ID != all[i].id {
-			t.Fatalf("the row %d is another", i)
+			t.Fatalf("row %d is %s, want %s", i, c.rows[i].row.ID, all[i].id)
 		}
 	}
 }
 
-// TestColumns holds what a column finds and orders against a look at every row.
+// A column finds and orders the same documents as a scan of all rows.
 func TestColumns(t *testing.T) {
 	r := rand.New(rand.NewPCG(84, 1))
 	name, size := fieldPosition("name"), fieldPosition("size")
@@ -242,7 +242,7 @@ func TestColumns(t *testing.T) {
 		rows := make([]*filter.Row, r.IntN(pick(r, []int{2, 100, 400})))
 		for i := range rows {
 			rows[i] = randomRow(r)
-			if r.IntN(2) == 0 { // so that there are many distinct texts, some far from each other
+			if r.IntN(2) == 0 { // many distinct texts, some of them far apart
 				rows[i].Values[name] = filter.ValueOf(fmt.Sprint(pick(r, nastyTexts), r.IntN(1000)))
 			}
 		}
@@ -270,7 +270,7 @@ func TestColumns(t *testing.T) {
 		}
 		for doc, row := range rows {
 			if v := sortable(row.Values[name]); texts.value(uint32(doc)) != v || numbers.value(uint32(doc)) != row.Values[size] {
-				t.Fatalf("%+v is not %+v", texts.value(uint32(doc)), v)
+				t.Fatalf("has %+v, want %+v", texts.value(uint32(doc)), v)
 			}
 		}
 		for field, c := range map[int]*column{name: texts, size: numbers} {
@@ -286,7 +286,7 @@ func TestColumns(t *testing.T) {
 					return filter.CompareValues(&x, &y, desc)
 				})
 				if got := c.sorted(docs, desc); !slices.Equal(got, sorted) {
-					t.Fatalf("%v, descending %t, has the order %v, not %v", docs, desc, got, sorted)
+					t.Fatalf("%v, descending %t, has the order %v, want %v", docs, desc, got, sorted)
 				}
 			}
 		}

@@ -17,9 +17,9 @@ import (
 	"prospector/store"
 )
 
-// listAgrees is agree through the engine, which mends what it finds damaged. Nothing may be written
-// meanwhile.
-func (w *world) listAgrees(body string) {
+// listAgrees compares a list with the predicate. Unlike agree it goes through Engine.List, which
+// repairs a damaged index. Nothing may be written concurrently.
+func (w *fixture) listAgrees(body string) {
 	w.t.Helper()
 	plan, got := w.list(body)
 	var want Page
@@ -31,17 +31,16 @@ func (w *world) listAgrees(body string) {
 		w.t.Fatal(err)
 	}
 	if got.Total != want.Total || !slices.EqualFunc(got.Records, want.Records, slices.Equal) {
-		w.t.Fatalf("%s\nhas %d: %s\nnot %d: %s", body, got.Total, got.Records, want.Total, want.Records)
+		w.t.Fatalf("%s\nhas %d: %s\nwant %d: %s", body, got.Total, got.Records, want.Total, want.Records)
 	}
 }
 
-// TestRestarts closes and opens the engine over and over, in whatever state its index is, with
-// plenty of memory and with none: columns are dropped then and come back, and the tableIndex itself
-// is closed and opened.
+// The engine is closed and opened many times, whatever state its index is in. With little memory,
+// columns are evicted and table indexes are closed all the time.
 func TestRestarts(t *testing.T) {
 	for i, bytes := range []int{1 << 20, 10_000, 1} {
 		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
-			w := newWorld(t, 31+uint64(i))
+			w := newFixture(t, 31+uint64(i))
 			w.close()
 			w.opt.CacheBytes = bytes
 			w.open()
@@ -51,8 +50,8 @@ func TestRestarts(t *testing.T) {
 					w.flushAll()
 				}
 				if w.rand.IntN(8) == 0 {
-					if n, err := w.engine.Reindex(context.Background(), quiet); err != nil || n != len(w.ids) {
-						t.Errorf("made %d of %d anew: %v", n, len(w.ids), err)
+					if n, err := w.engine.Reindex(context.Background(), noProgress); err != nil || n != len(w.ids) {
+						t.Errorf("rebuilt %d of %d records: %v", n, len(w.ids), err)
 					}
 				}
 				if w.rand.IntN(2) == 0 {
@@ -67,15 +66,15 @@ func TestRestarts(t *testing.T) {
 			w.flushAll()
 			w.check()
 			if size := w.engine.cache.size(); bytes == 1 && size > 100_000 {
-				t.Errorf("keeps %d bytes of at most 1", size)
+				t.Errorf("the cache has %d bytes, with a limit of 1", size)
 			}
 		})
 	}
 }
 
-// A closed engine has written everything down: the next one has nothing to follow.
-func TestCloseWritesDown(t *testing.T) {
-	w := grown(t, 34)
+// Close flushes all changes: after the next open there is nothing to flush.
+func TestCloseFlushes(t *testing.T) {
+	w := newLargeFixture(t, 34)
 	w.change(100)
 	w.close()
 	w.open()
@@ -89,16 +88,16 @@ func TestCloseWritesDown(t *testing.T) {
 	w.check()
 }
 
-// An index that is half made goes on where it was.
-func TestRestartInTheMiddle(t *testing.T) {
-	w := newWorld(t, 35)
+// Building an index continues where it was when the index is closed and opened.
+func TestBuildContinuesAfterReopen(t *testing.T) {
+	w := newFixture(t, 35)
 	w.change(19)
 	s := w.engine.tableIndex(w.org, things)
 	for len(w.ids) < 100 {
 		w.change(10)
 	}
-	w.still(func() {
-		if err := s.rebuildBecause(fmt.Errorf("asked for")); err != nil {
+	w.whilePaused(func() {
+		if err := s.rebuildBecause(errors.New("test")); err != nil {
 			t.Fatal(err)
 		}
 		cursor := uuid.Nil
@@ -111,17 +110,17 @@ func TestRestartInTheMiddle(t *testing.T) {
 				break
 			}
 			if s.disk.state.Cursor == uuid.Nil || cursor.String() >= s.disk.state.Cursor.String() {
-				t.Fatalf("from %s to %s", cursor, s.disk.state.Cursor)
+				t.Fatalf("the cursor moved from %s to %s", cursor, s.disk.state.Cursor)
 			}
 			cursor = s.disk.state.Cursor
 			w.agree(w.body())
 			w.change(3) // above the cursor and below it
-			w.closeIndex(s)
+			w.unloadIndex(s)
 			if err := s.load(); err != nil {
 				t.Fatal(err)
 			}
 			if s.disk.state.Cursor != cursor {
-				t.Fatalf("began anew at %s", s.disk.state.Cursor)
+				t.Fatalf("the cursor is %s after reopening, want %s", s.disk.state.Cursor, cursor)
 			}
 			w.agree(`{"page_size": 500}`)
 		}
@@ -129,21 +128,21 @@ func TestRestartInTheMiddle(t *testing.T) {
 	w.check()
 }
 
-// An index that was half made when the process ended is finished when it is opened, without waiting
-// for a change.
-func TestHalfMadeIsFinished(t *testing.T) {
-	w := grown(t, 61)
+// An index that was half built when the process ended is completed when it is opened, without
+// waiting for a change.
+func TestBuildIsCompletedAfterOpen(t *testing.T) {
+	w := newLargeFixture(t, 61)
 	w.change(100)
 	w.flushAll()
 	s := w.engine.tableIndex(w.org, things)
 	path, aside := w.path(), filepath.Join(t.TempDir(), "aside")
-	w.still(func() {
-		w.must(s.rebuildBecause(errors.New("asked for")))
+	w.whilePaused(func() {
+		w.must(s.rebuildBecause(errors.New("test")))
 		if more, err := s.flush(); !more || err != nil {
 			t.Fatal(more, err)
 		}
-		w.closeIndex(s)
-		w.copyDir(path, aside) // what a kill leaves
+		w.unloadIndex(s)
+		w.copyDir(path, aside) // what a killed process leaves
 	})
 	w.close()
 	w.copyDir(aside, path)
@@ -152,7 +151,7 @@ func TestHalfMadeIsFinished(t *testing.T) {
 	s = w.engine.tableIndex(w.org, things)
 	for {
 		w.engine.mu.Lock()
-		moved := w.engine.progress
+		progress := w.engine.progress
 		w.engine.mu.Unlock()
 		s.mu.Lock()
 		cursor := s.view.cursor
@@ -160,14 +159,15 @@ func TestHalfMadeIsFinished(t *testing.T) {
 		if cursor == end {
 			return
 		}
-		<-moved
+		<-progress
 	}
 }
 
-// TestRestoredStore puts an older file of the store under an index that is ahead of it.
+// A restored store is older than its index. Lists are correct, whether fewer, as many or more
+// changes follow than the index has seen.
 func TestRestoredStore(t *testing.T) {
 	for i, after := range []int{0, 5, 60, 300} {
-		w := newWorld(t, 41+uint64(i))
+		w := newFixture(t, 41+uint64(i))
 		for range 6 {
 			w.change(30)
 		}
@@ -186,9 +186,9 @@ func TestRestoredStore(t *testing.T) {
 		w.ids = ids
 		w.open()
 		if after > 0 {
-			w.change(after) // other changes under the same numbers, fewer, as many or more
+			w.change(after) // other changes with the same numbers
 		}
-		w.listAgrees(`{"page": 400, "page_size": 500}`) // the number alone: a record that is not there would tell
+		w.listAgrees(`{"page": 400, "page_size": 500}`) // the total only, because reading a missing record would reveal the damage
 		w.listAgrees(`{"page_size": 500}`)
 		for range 20 {
 			w.listAgrees(w.body())
@@ -199,10 +199,10 @@ func TestRestoredStore(t *testing.T) {
 	}
 }
 
-// TestTrimmedLog brings an index back of which the change log no longer knows what it has missed.
-func TestTrimmedLog(t *testing.T) {
-	w := newWorld(t, 51)
-	many := func() { // changes that no record of before has, so that none of those is read for another reason
+// An old index is brought back, and the change log no longer has the changes that the index lacks.
+func TestTrimmedChangeLog(t *testing.T) {
+	w := newFixture(t, 51)
+	many := func() { // inserts only, so that no earlier record is read for another reason
 		w.update(func(tx *store.Tx) error {
 			for range 200 {
 				if err := w.insert(tx); err != nil {
@@ -221,7 +221,7 @@ func TestTrimmedLog(t *testing.T) {
 	}
 	w.flushAll()
 	path, aside := w.path(), filepath.Join(t.TempDir(), "aside")
-	outdate := func() { // the index is as it was before changes that the log no longer has
+	outdate := func() { // replace the index by one that lacks trimmed changes
 		w.close()
 		w.copyDir(path, aside)
 		w.open()
@@ -240,7 +240,7 @@ func TestTrimmedLog(t *testing.T) {
 	w.flushAll()
 	w.check()
 
-	// So it is for rows that were in memory for so long.
+	// The same for rows in memory.
 	w.close()
 	w.must(os.RemoveAll(path))
 	w.opt.maxSmall = 10_000
@@ -252,7 +252,7 @@ func TestTrimmedLog(t *testing.T) {
 	w.listAgrees(`{"page": 400, "page_size": 500}`)
 	w.listAgrees(`{"page_size": 500}`)
 
-	// And for an index that finds it while it follows.
+	// The same for an index that finds the gap during a flush.
 	w.close()
 	w.opt.maxSmall = 20
 	w.open()
@@ -263,19 +263,19 @@ func TestTrimmedLog(t *testing.T) {
 	w.listAgrees(`{"page_size": 500}`)
 }
 
-// A batch ends also where its records are large, so that building takes no more memory for them.
-func TestBatchesOfLargeRecords(t *testing.T) {
-	w := newWorld(t, 36)
-	w.many(40, thing{Remark: shape.Text(strings.Repeat("long words ", maxBatchBytes/4/len("long words ")))})
+// A batch of large records has fewer of them, so that building needs no more memory.
+func TestLimitOfBatchBytes(t *testing.T) {
+	w := newFixture(t, 36)
+	w.insertMany(40, thing{Remark: shape.Text(strings.Repeat("long words ", maxBatchBytes/4/len("long words ")))})
 	s := w.engine.tableIndex(w.org, things)
-	w.still(func() {
-		w.must(s.rebuildBecause(errors.New("asked for")))
+	w.whilePaused(func() {
+		w.must(s.rebuildBecause(errors.New("test")))
 		for more, before := true, 0; more; before = s.view.count {
 			var err error
 			more, err = s.flush()
 			w.must(err)
 			if got := s.view.count - before; got > 5 {
-				t.Errorf("%d large records came at once", got)
+				t.Errorf("a batch has %d large records", got)
 			}
 		}
 	})

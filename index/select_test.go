@@ -18,7 +18,7 @@ import (
 	"prospector/store"
 )
 
-// code is a record whose id is a text, which the store does not know it by.
+// code is a record whose id is a text. The store has another id for it.
 type code struct {
 	ID   string       `json:"id"`
 	Name shape.Text   `json:"name" rule:"searched"`
@@ -30,7 +30,7 @@ var (
 	codes     = NewKind("codes", "name", codeTable, nil)
 )
 
-// filterOf is a filter as a body has it.
+// filterOf returns a filter as it is in a decoded body.
 func filterOf(v any) shape.Value {
 	b, err := json.Marshal(map[string]any{"filter": v})
 	must(err)
@@ -39,7 +39,7 @@ func filterOf(v any) shape.Value {
 	return o.Get("filter")
 }
 
-// randomSelection has some filters, words and keys, each of them perhaps none.
+// randomSelection returns a selection with up to two filters, words and sort keys.
 func randomSelection(r *rand.Rand, k known) filter.Selection {
 	var s filter.Selection
 	for range r.IntN(3) {
@@ -65,8 +65,8 @@ func selectionQuery(s filter.Selection) Query {
 	return func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) { return compileSelection(cs, s) }
 }
 
-// agreeSelection holds a selection against the predicate. Nothing may be written meanwhile.
-func (w *world) agreeSelection(s filter.Selection, most int) {
+// agreeSelection compares a selection with the predicate. Nothing may be written concurrently.
+func (w *fixture) agreeSelection(s filter.Selection, most int) {
 	w.t.Helper()
 	ids, total, err := w.engine.Select(w.org, things, selectionQuery(s), most)
 	w.must(err)
@@ -77,27 +77,27 @@ func (w *world) agreeSelection(s filter.Selection, most int) {
 		w.must(err)
 		want, err := matching(tx, plan)
 		if total != len(want) || !slices.EqualFunc(ids, want[:min(most, len(want))], func(id uuid.UUID, k match) bool { return id == k.id }) {
-			w.t.Fatalf("%+v\nhas %d: %v\nnot %d: %v", s, total, ids, len(want), want)
+			w.t.Fatalf("%+v\nhas %d: %v\nwant %d: %v", s, total, ids, len(want), want)
 		}
 		return err
 	}))
 }
 
-// A selection sees every write that was answered, whatever of it the index has, and gives no more
-// than is asked for.
-func TestSelectSees(t *testing.T) {
-	w := newWorld(t, 5)
+// Select sees every committed write, whether it is in the index or not, and returns at most limit
+// ids.
+func TestSelectSeesCommittedWrites(t *testing.T) {
+	w := newFixture(t, 5)
 	selected := func(most, wantIDs, wantTotal int) {
 		t.Helper()
 		ids, total, err := w.engine.Select(w.org, things, selectionQuery(filter.Selection{Words: []string{"okapi"}}), most)
 		if err != nil || len(ids) != wantIDs || total != wantTotal {
-			t.Errorf("%d ids of %d, not %d of %d: %v", len(ids), total, wantIDs, wantTotal, err)
+			t.Errorf("%d ids of %d, want %d of %d: %v", len(ids), total, wantIDs, wantTotal, err)
 		}
 	}
 	selected(10, 0, 0)
 	for i := range 60 {
-		w.many(1, thing{Topics: []string{"The Okapi"}, Name: "x"})
-		w.many(1, thing{Mail: "okapi"})
+		w.insertMany(1, thing{Topics: []string{"The Okapi"}, Name: "x"})
+		w.insertMany(1, thing{Mail: "okapi"})
 		selected(20, min(20, i+1), i+1)
 		selected(0, 0, i+1)
 		if i%9 == 0 {
@@ -107,10 +107,10 @@ func TestSelectSees(t *testing.T) {
 	w.check()
 }
 
-// Where the id is a text, ties are ordered by it, without case, in the direction of the last key;
-// then by the order of creation.
+// If the id is a text, ties are ordered by it, ignoring case, in the direction of the last key, and
+// then by the id of the store.
 func TestTextIDTies(t *testing.T) {
-	w := newWorld(t, 6)
+	w := newFixture(t, 6)
 	letters := []string{"a", "A", "b", "B", "c", "É", "é", "10", "9"}
 	type stored struct {
 		code
@@ -164,7 +164,7 @@ func TestTextIDTies(t *testing.T) {
 				return nil
 			}))
 			if !slices.Equal(got, want) {
-				t.Fatalf("%s: %v\nnot %v", body, got, want)
+				t.Fatalf("%s: %v\nwant %v", body, got, want)
 			}
 		}
 	}

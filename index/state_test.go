@@ -15,7 +15,7 @@ import (
 	"prospector/store"
 )
 
-// A state comes back as it was, and not at all when a bit of it has changed.
+// A state is decoded as it was encoded, and an error is returned if a bit of it has changed.
 func TestStateChecksum(t *testing.T) {
 	a := indexState{Epoch: uuid.New(), Kind: 1, Number: 2, Seen: 3, Mark: 4, Cursor: uuid.New(), Count: 5, Sum: 6}
 	b := a.encode()
@@ -35,8 +35,8 @@ func TestStateChecksum(t *testing.T) {
 	}
 }
 
-// tamper writes a batch with a state that does not follow from the store.
-func (w *world) tamper(batch *bleve.Batch, change func(st *indexState)) *tableIndex {
+// tamper writes a batch and a state that do not agree with the store.
+func (w *fixture) tamper(batch *bleve.Batch, change func(st *indexState)) *tableIndex {
 	w.t.Helper()
 	s := w.engine.tableIndex(w.org, things)
 	w.must(s.load())
@@ -45,14 +45,14 @@ func (w *world) tamper(batch *bleve.Batch, change func(st *indexState)) *tableIn
 	change(&next)
 	w.must(s.disk.write(batch, next)())
 	s.writing.Unlock()
-	w.closeIndex(s)
+	w.unloadIndex(s)
 	return s
 }
 
-// An index is opened only when all that it says about itself holds.
-func TestStateIsHeldAgainst(t *testing.T) {
-	w := grown(t, 121)
-	w.still(func() {
+// An index is opened only if everything in its state is correct.
+func TestStateIsVerified(t *testing.T) {
+	w := newLargeFixture(t, 121)
+	w.whilePaused(func() {
 		for name, change := range map[string]func(st *indexState){
 			"nothing": func(*indexState) {},
 			"epoch":   func(st *indexState) { st.Epoch = uuid.New() },
@@ -73,10 +73,10 @@ func TestStateIsHeldAgainst(t *testing.T) {
 	})
 }
 
-// Check finds a record that the index lacks, one that it has and the store has not, and one that is
-// another there; and mends them when it is told to.
-func TestCheckFinds(t *testing.T) {
-	w := grown(t, 122)
+// Check finds a record that the index lacks, one that is not in the store, and one that differs,
+// and repairs them if asked to.
+func TestCheckFindsDifferences(t *testing.T) {
+	w := newLargeFixture(t, 122)
 	some := func(id uuid.UUID) (v thing) {
 		w.must(w.store.View(w.org, func(tx *store.Tx) (err error) {
 			v, err = w.thing(tx, id)
@@ -92,7 +92,7 @@ func TestCheckFinds(t *testing.T) {
 		}
 		return r
 	}
-	w.still(func() {
+	w.whilePaused(func() {
 		for want, damage := range map[string]func(b *bleve.Batch, st *indexState){
 			"lacks " + w.ids[0].String() + ", which is in the store": func(b *bleve.Batch, st *indexState) {
 				b.Delete(string(w.ids[0][:]))
@@ -106,7 +106,7 @@ func TestCheckFinds(t *testing.T) {
 			},
 			w.ids[1].String() + " differs from the record in the store": func(b *bleve.Batch, _ *indexState) {
 				other := some(w.ids[1])
-				other.Name = "other than any"
+				other.Name = "differs from all others"
 				b.Update(newDocument(things, row(other), scratch{}))
 			},
 		} {
@@ -115,14 +115,14 @@ func TestCheckFinds(t *testing.T) {
 			w.tamper(batch, func(st *indexState) { damage(batch, st) })
 			for _, repair := range []bool{false, true} {
 				var found []string
-				n, err := w.engine.Check(t.Context(), repair, quiet, func(what string, repaired bool) {
+				n, err := w.engine.Check(t.Context(), repair, noProgress, func(what string, repaired bool) {
 					found = append(found, what)
 					if repaired != repair {
 						t.Errorf("%s: repaired is %t", what, repaired)
 					}
 				})
 				if err != nil || n != len(w.ids) || len(found) != 1 || !strings.Contains(found[0], want) {
-					t.Errorf("looked at %d, found %q, not %q: %v", n, found, want, err)
+					t.Errorf("checked %d records, found %q, want %q: %v", n, found, want, err)
 				}
 			}
 			w.check()
@@ -130,10 +130,10 @@ func TestCheckFinds(t *testing.T) {
 	})
 }
 
-// A transaction older than what the index has seen is not answered from it: of a record changed
+// A transaction that is older than what the index has seen cannot use it: if a record was changed
 // twice since, the index has neither version.
-func TestOlderTransaction(t *testing.T) {
-	w := grown(t, 123)
+func TestStaleTransaction(t *testing.T) {
+	w := newLargeFixture(t, 123)
 	some := slices.Clone(w.ids[:w.opt.maxBatchDocs+4])
 	touch := func() {
 		w.update(func(tx *store.Tx) error {
@@ -145,7 +145,7 @@ func TestOlderTransaction(t *testing.T) {
 			return nil
 		})
 	}
-	w.still(func() {
+	w.whilePaused(func() {
 		s := w.engine.tableIndex(w.org, things)
 		w.must(s.flushAll())
 		touch()
@@ -153,13 +153,13 @@ func TestOlderTransaction(t *testing.T) {
 			some = some[:2]
 			touch()
 			if more, err := s.flush(); !more || err != nil {
-				t.Fatalf("there is more to follow: %t, %v", more, err)
+				t.Fatalf("flush: more %t, %v", more, err)
 			}
 			if last := tx.LastChange(things.table); last < s.view.number {
-				t.Fatalf("the transaction is of change %d, the index of %d", last, s.view.number)
+				t.Fatalf("the transaction is at change %d, the index at %d", last, s.view.number)
 			}
 			if _, err := s.snapshotAt(tx); !errors.Is(err, errStaleTx) {
-				t.Errorf("answered: %v", err)
+				t.Errorf("snapshotAt returns %v", err)
 			}
 			return nil
 		}))
@@ -167,11 +167,11 @@ func TestOlderTransaction(t *testing.T) {
 	})
 }
 
-// A record that is made before a batch is flushBatch and deleted before its view is shown is not in
+// A record that is in a batch but was deleted before the view of the batch is published is not in
 // the next list.
 func TestDeletedWhileWritten(t *testing.T) {
-	w := grown(t, 124)
-	w.still(func() {
+	w := newLargeFixture(t, 124)
+	w.whilePaused(func() {
 		s := w.engine.tableIndex(w.org, things)
 		w.must(s.flushAll())
 		w.update(w.insert)
@@ -192,15 +192,16 @@ func TestDeletedWhileWritten(t *testing.T) {
 	w.check()
 }
 
-// What is sound is never made anew: not by changes of every kind, nor by being closed and opened.
-func TestSoundIsKept(t *testing.T) {
+// An intact index is never rebuilt, neither after changes of every kind nor after it was closed and
+// opened.
+func TestIntactIndexIsKept(t *testing.T) {
 	var log bytes.Buffer
-	w := newWorld(t, 125)
+	w := newFixture(t, 125)
 	w.close()
 	w.opt.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	w.open()
 	for range 15 {
-		for range 3 { // so that one batch has several changes of a record
+		for range 3 { // so that a batch has several changes of one record
 			w.change(12)
 		}
 		w.flushAll()

@@ -12,7 +12,7 @@ import (
 	"prospector/store"
 )
 
-func (w *world) stats() Stats {
+func (w *fixture) stats() Stats {
 	w.t.Helper()
 	st, err := w.engine.Stats()
 	if err != nil {
@@ -21,17 +21,17 @@ func (w *world) stats() Stats {
 	return st
 }
 
-// lags wants what is not in the index yet.
-func (w *world) lags(lag, most uint64, oldest time.Duration, dirty int) {
+// wantLag reports an error unless the statistics have the given lag.
+func (w *fixture) wantLag(lag, highest uint64, oldest time.Duration, dirty int) {
 	w.t.Helper()
-	if st := w.stats(); st.Lag != lag || st.MaxLag != most || st.OldestLag != oldest || st.Dirty != dirty {
-		w.t.Errorf("want %d, %d, %v, %d: %+v", lag, most, oldest, dirty, st)
+	if st := w.stats(); st.Lag != lag || st.MaxLag != highest || st.OldestLag != oldest || st.Dirty != dirty {
+		w.t.Errorf("want %d, %d, %v, %d: %+v", lag, highest, oldest, dirty, st)
 	}
 }
 
-// TestStatsOfLag writes while nothing follows: one organization a second after the other.
-func TestStatsOfLag(t *testing.T) {
-	w := newWorld(t, 130)
+// While the engine is paused, one organization writes a second after the other.
+func TestStatsLag(t *testing.T) {
+	w := newFixture(t, 130)
 	w.close()
 	var now atomic.Int64
 	now.Store(time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC).UnixMilli())
@@ -49,27 +49,26 @@ func TestStatsOfLag(t *testing.T) {
 		insert(30)
 		w.flushAll()
 	}
-	w.still(func() {
+	w.whilePaused(func() {
 		w.engine.flushDirty(nil, true)
-		w.lags(0, 0, 0, 0)
+		w.wantLag(0, 0, 0, 0)
 		w.org = first
 		insert(2)
-		w.lags(2, 2, time.Second, 1)
+		w.wantLag(2, 2, time.Second, 1)
 		w.org = second
 		insert(3)
-		w.lags(5, 3, 2*time.Second, 2)
+		w.wantLag(5, 3, 2*time.Second, 2)
 		w.org = first
 		w.flushAll()
-		w.lags(3, 3, time.Second, 2) // the follower has not looked yet
+		w.wantLag(3, 3, time.Second, 2) // the engine has not noticed the flush yet
 		w.engine.flushDirty(nil, true)
-		w.lags(0, 0, 0, 0)
+		w.wantLag(0, 0, 0, 0)
 	})
 }
 
-// TestStatsOfBuilds follows an index through its life: begun, closed, damaged and made anew, and
-// one that cannot be made.
-func TestStatsOfBuilds(t *testing.T) {
-	w := newWorld(t, 131)
+// The statistics count an index that is built, rebuilt, closed, damaged, and cannot be created.
+func TestStatsBuilds(t *testing.T) {
+	w := newFixture(t, 131)
 	counts := func(what string, open int, builds, damaged, failures uint64) {
 		t.Helper()
 		if st := w.stats(); st.Open != open || st.Builds != builds || st.Damaged != damaged || st.Failures != failures {
@@ -77,7 +76,7 @@ func TestStatsOfBuilds(t *testing.T) {
 		}
 	}
 	w.flushAll()
-	counts("few records", 0, 0, 0, 0)
+	counts("small table", 0, 0, 0, 0)
 	w.update(func(tx *store.Tx) (err error) {
 		for range 100 {
 			if err == nil {
@@ -87,19 +86,19 @@ func TestStatsOfBuilds(t *testing.T) {
 		return err
 	})
 	w.flushAll()
-	counts("many", 1, 1, 0, 0)
+	counts("built", 1, 1, 0, 0)
 	if st := w.stats(); st.Bytes < 100*20 || st.MaxBytes != w.opt.CacheBytes || st.Building != 0 {
 		t.Errorf("%+v", st)
 	}
 	s := w.engine.tableIndex(w.org, things)
-	w.still(func() {
+	w.whilePaused(func() {
 		w.must(s.rebuildBecause(nil))
-		clear(w.engine.dirty) // as when the follower is at it
+		clear(w.engine.dirty) // as during flushDirty
 		if st := w.stats(); st.Building != 1 || st.Dirty != 1 {
-			t.Errorf("while it is built: %+v", st)
+			t.Errorf("during the build: %+v", st)
 		}
 		w.flushAll()
-		counts("remade", 1, 2, 0, 0)
+		counts("rebuilt", 1, 2, 0, 0)
 		s.close()
 		counts("closed", 0, 2, 0, 0)
 		w.must(os.Truncate(w.file(s.path, rootFile), 100))
@@ -108,9 +107,9 @@ func TestStatsOfBuilds(t *testing.T) {
 		w.flushAll()
 		s.close()
 		w.must(os.RemoveAll(filepath.Dir(s.path)))
-		w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // so that it can be neither opened nor made
+		w.must(os.WriteFile(filepath.Dir(s.path), []byte("x"), 0o600)) // the index can be neither opened nor created
 		w.listAgrees(`{}`)
-		counts("not made", 0, 3, 1, 1)
+		counts("cannot be created", 0, 3, 1, 1)
 		w.must(os.Remove(filepath.Dir(s.path)))
 	})
 }

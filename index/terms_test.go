@@ -12,7 +12,8 @@ import (
 	"prospector/internal/shape"
 )
 
-// The terms of numbers have their order, and come back as the same number; both zeros are one.
+// Number terms are in the order of the numbers and decode to the same number. Zero and negative
+// zero have the same term.
 func TestNumberTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(72, 1))
 	numbers := append(slices.Clone(nastyNumbers), math.Copysign(0, -1), math.MaxFloat64, -math.MaxFloat64, -5e-324, math.Nextafter(0, math.Inf(1)), math.Nextafter(1, math.Inf(1)), math.Nextafter(-1, math.Inf(1)))
@@ -22,20 +23,20 @@ func TestNumberTerms(t *testing.T) {
 	numbers = slices.DeleteFunc(numbers, math.IsNaN)
 	for _, a := range numbers {
 		if got := termNumber(numberTerm(a)); got != a || a == 0 && math.Signbit(got) {
-			t.Errorf("%g comes back as %g", a, got)
+			t.Errorf("the term of %g is decoded as %g", a, got)
 		}
 		for _, b := range numbers {
 			if cmp.Compare(a, b) != strings.Compare(numberTerm(a), numberTerm(b)) && a != b {
-				t.Errorf("%g and %g", a, b)
+				t.Errorf("the terms of %g and %g are in the wrong order", a, b)
 			}
 			if (a == b) != (numberTerm(a) == numberTerm(b)) {
-				t.Errorf("%g and %g are one term, or %[1]g is two", a, b)
+				t.Errorf("the terms of %g and %g are equal, or the numbers are", a, b)
 			}
 		}
 	}
 }
 
-// A text is one term, which no other text has, and the order of terms is that of the folded texts.
+// Every text has its own term, and terms are in the order of the case-folded texts.
 func TestTextTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(73, 1))
 	texts := slices.Clone(nastyTexts)
@@ -52,17 +53,17 @@ func TestTextTerms(t *testing.T) {
 				t.Errorf("%q and %q are not in the order of their folded texts", a, b)
 			}
 			if (a == b) != (textTerm(a) == textTerm(b)) {
-				t.Errorf("%q and %q are one term", a, b)
+				t.Errorf("%q and %q have the same term", a, b)
 			}
 			if (a == b) != (hashTerm(a) == hashTerm(b)) {
-				t.Errorf("%q and %q have one hash", a, b)
+				t.Errorf("%q and %q have the same hash", a, b)
 			}
 		}
 	}
 }
 
-// Beginnings are cut between letters, not within one.
-func TestBeginnings(t *testing.T) {
+// Prefixes end between letters, not inside of one.
+func TestPrefixTerms(t *testing.T) {
 	for word, want := range map[string][]string{
 		"":     nil,
 		"a":    {"a"},
@@ -74,7 +75,7 @@ func TestBeginnings(t *testing.T) {
 		var got []string
 		eachPrefix(word, func(s string) { got = append(got, s) })
 		if !slices.Equal(got, want) {
-			t.Errorf("%q begins with %q", word, got)
+			t.Errorf("%q has the prefixes %q", word, got)
 		}
 		if isShort(word) != (len([]rune(word)) <= shortWord) {
 			t.Errorf("%q is short: %t", word, isShort(word))
@@ -90,7 +91,7 @@ func TestBeginnings(t *testing.T) {
 	}
 }
 
-// The signature of a kind changes with everything that its terms depend on.
+// The signature of a kind depends on everything that its terms depend on.
 func TestSignature(t *testing.T) {
 	seen := map[uint64]string{things.signature(): "things"}
 	for name, change := range map[string]func(f *filter.Field){

@@ -19,38 +19,38 @@ import (
 	"prospector/store"
 )
 
-// mark makes something that things refer to.
-func (w *world) mark(key string) (id uuid.UUID) {
+// newReference creates a record that things can refer to in the field with the key.
+func (w *fixture) newReference(key string) (id uuid.UUID) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
 		id = tx.NewID()
-		return w.define(tx, def{ID: id, Key: key})
+		return w.define(tx, definition{ID: id, Key: key})
 	})
 	return id
 }
 
-// forget deletes a custom field, or what things refer to, and sweeps up some of it.
-func (w *world) forget(id uuid.UUID, some int) {
+// deleteDefinition deletes a definition and sweeps some of the records that have it.
+func (w *fixture) deleteDefinition(id uuid.UUID, some int) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
-		d, err := defTable.Get(tx, id)
+		d, err := definitionTable.Get(tx, id)
 		if err != nil {
 			return err
 		}
-		return forget(tx, d, some)
+		return deleteDefinition(tx, d, some)
 	})
 }
 
-// wantTotal wants a list of so many, which agrees with the predicate.
-func (w *world) wantTotal(body string, want int, when string) {
+// wantTotal reports an error unless a list has want records and agrees with the predicate.
+func (w *fixture) wantTotal(body string, want int, when string) {
 	w.t.Helper()
 	w.agree(body)
 	if _, page := w.list(body); page.Total != want {
-		w.t.Errorf("%s: %s has %d, not %d", when, body, page.Total, want)
+		w.t.Errorf("%s: %s has %d records, want %d", when, body, page.Total, want)
 	}
 }
 
-// filterBody is a list of what one rule leaves.
+// filterBody returns a list body with one rule.
 func filterBody(field string, cond filter.Condition, values ...any) string {
 	rule := map[string]any{"field": field, "condition": cond}
 	if len(values) > 0 {
@@ -60,23 +60,23 @@ func filterBody(field string, cond filter.Condition, values ...any) string {
 	return string(b)
 }
 
-// TestGone deletes a tag and an owner that many records have. From the next list on nothing has
-// them, be it in the index, beside it, above its cursor or in memory alone, and however far they
-// are swept up.
-func TestGone(t *testing.T) {
+// A tag and an owner that many records have are deleted. From then on no list shows them, whether
+// the records are in the index, in the overlay, above the cursor or in memory only, and however
+// many are swept.
+func TestTombstones(t *testing.T) {
 	places := []string{"index", "rows", "building", "memory"}
-	if raceDetector { // ten times as slow; what happens at the same time is in TestForgottenWhileBusy
+	if raceDetector { // ten times as slow; TestConcurrentDeletions covers concurrency
 		places = places[2:3]
 	}
 	for _, where := range places {
 		t.Run(where, func(t *testing.T) {
-			w := newWorld(t, 131)
+			w := newFixture(t, 131)
 			w.close()
 			if where == "memory" {
 				w.opt.maxSmall = 10_000
 			}
 			w.open()
-			tag, other, owner, boss := w.mark("tags"), w.mark("tags"), w.mark("owner"), w.mark("owner")
+			tag, other, owner, boss := w.newReference("tags"), w.newReference("tags"), w.newReference("owner"), w.newReference("owner")
 			write := func(id uuid.UUID, i int) {
 				w.update(func(tx *store.Tx) error {
 					v := thing{ID: id, Name: shape.Text(fmt.Sprint("n", i%7)), Tags: [][]uuid.UUID{nil, {tag}, {tag, other}, {other}}[i%4]}
@@ -91,10 +91,10 @@ func TestGone(t *testing.T) {
 				write(id, i)
 			}
 			w.flushAll()
-			w.list(`{"sort": "owner"}`) // whose column and order are kept from now on
+			w.list(`{"sort": "owner"}`) // puts the column and the order into the cache
 			w.list(`{"sort": "-owner,name"}`)
 			s := w.engine.tableIndex(w.org, things)
-			w.still(func() {
+			w.whilePaused(func() {
 				switch where {
 				case "rows":
 					for i := range 60 {
@@ -102,7 +102,7 @@ func TestGone(t *testing.T) {
 					}
 					w.list(`{}`)
 				case "building":
-					w.must(s.rebuildBecause(errors.New("asked for")))
+					w.must(s.rebuildBecause(errors.New("test")))
 					for range 3 {
 						_, err := s.flush()
 						w.must(err)
@@ -129,8 +129,8 @@ func TestGone(t *testing.T) {
 					w.check()
 				}
 				look("before", 60, 40)
-				w.forget(tag, 0)
-				look("a tag is gone", 0, 40)
+				w.deleteDefinition(tag, 0)
+				look("a tag is deleted", 0, 40)
 				w.update(func(tx *store.Tx) error {
 					tombs, err := tx.Tombstones(thingTable.Name())
 					if err == nil {
@@ -138,92 +138,92 @@ func TestGone(t *testing.T) {
 					}
 					return err
 				})
-				look("some of it is swept up", 0, 40)
+				look("the tag is partly swept", 0, 40)
 				w.sweep()
-				look("all of it is swept up", 0, 40)
-				w.forget(owner, 7)
-				look("an owner is gone", 0, 0)
+				look("the tag is swept", 0, 40)
+				w.deleteDefinition(owner, 7)
+				look("an owner is deleted", 0, 0)
 				w.must(s.flushAll())
-				look("the index has seen it", 0, 0)
-				w.must(s.rebuildBecause(errors.New("asked for")))
+				look("the deletion is flushed", 0, 0)
+				w.must(s.rebuildBecause(errors.New("test")))
 				w.must(s.flushAll())
-				look("it was made anew meanwhile", 0, 0)
+				look("the index was rebuilt", 0, 0)
 				w.sweep()
 				w.must(s.flushAll())
-				look("it was swept up", 0, 0)
+				look("the owner is swept", 0, 0)
 			})
 		})
 	}
 }
 
-// A document that the index took in between two deletions has what the one took from it and not the
-// other. It is sound.
+// A document that was indexed between two deletions lacks the first value but has the second. Check
+// accepts it.
 func TestCheckBetweenTombstones(t *testing.T) {
-	w := newWorld(t, 132)
-	first, second := w.mark("tags"), w.mark("tags")
-	w.many(40, thing{Tags: shape.IDs{first, second}})
+	w := newFixture(t, 132)
+	first, second := w.newReference("tags"), w.newReference("tags")
+	w.insertMany(40, thing{Tags: shape.IDs{first, second}})
 	w.flushAll()
-	w.forget(first, 1)
-	w.must(w.engine.tableIndex(w.org, things).rebuildBecause(errors.New("asked for")))
+	w.deleteDefinition(first, 1)
+	w.must(w.engine.tableIndex(w.org, things).rebuildBecause(errors.New("test")))
 	w.flushAll()
 	w.check()
-	w.forget(second, 1)
+	w.deleteDefinition(second, 1)
 	w.check()
 }
 
-// So is one that still has a tag that was deleted, and the value of a deleted field whose key a
-// field of another type has.
-func TestCheckFieldMadeAgain(t *testing.T) {
-	w := newWorld(t, 133)
-	tag, field := w.mark("tags"), w.field("again", shape.TypeText)
-	w.many(40, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
+// Check accepts a document that still has a deleted tag, or the value of a deleted custom field
+// whose key belongs to a field of another type now.
+func TestCheckFieldCreatedAgain(t *testing.T) {
+	w := newFixture(t, 133)
+	tag, field := w.newReference("tags"), w.newField("again", shape.TypeText)
+	w.insertMany(40, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
 	w.flushAll()
-	w.forget(tag, 1)
+	w.deleteDefinition(tag, 1)
 	w.check()
-	w.forget(field, 1)
+	w.deleteDefinition(field, 1)
 	w.check()
-	w.field("again", shape.TypeNumber)
+	w.newField("again", shape.TypeNumber)
 	w.check()
 }
 
-// graves are the ids of what was deleted for good.
-type graves struct {
+// deletedIDs are the ids of definitions whose deletion is committed.
+type deletedIDs struct {
 	mu  sync.Mutex
 	ids []uuid.UUID
 }
 
-func (g *graves) add(id uuid.UUID) {
+func (g *deletedIDs) add(id uuid.UUID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.ids = append(g.ids, id)
 }
 
-func (g *graves) all() []uuid.UUID {
+func (g *deletedIDs) all() []uuid.UUID {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.ids)
 }
 
-// busy is the world for one of several goroutines.
-func (w *world) busy(n int) *world {
+// forGoroutine returns a copy of the fixture for one of several goroutines.
+func (w *fixture) forGoroutine(n int) *fixture {
 	here := *w
 	here.rand, here.ids = rand.New(rand.NewPCG(uint64(n), 5)), nil
 	return &here
 }
 
-func (w *world) tryUpdate(fn func(tx *store.Tx) error) {
+func (w *fixture) tryUpdate(fn func(tx *store.Tx) error) {
 	if err := w.store.Update(context.Background(), w.org, store.Actor{RequestID: fmt.Sprint(w.rand.Uint64())}, fn); err != nil {
 		w.t.Error(err)
 	}
 }
 
-// named makes a record of which each text in a custom field is the id of that field.
-func (w *world) named(tx *store.Tx, id uuid.UUID) error {
+// named upserts a record in which every text of a custom field is the id of that field.
+func (w *fixture) named(tx *store.Tx, id uuid.UUID) error {
 	v, err := w.thing(tx, id)
 	if err != nil {
 		return err
 	}
-	defs, err := defsOf(tx)
+	defs, err := definitions(tx)
 	for _, d := range defs {
 		if key := shape.CustomPrefix + d.Record.Key; d.Record.Type == shape.TypeText && v.Custom[key] != nil {
 			v.Custom[key] = d.ID.String()
@@ -235,16 +235,16 @@ func (w *world) named(tx *store.Tx, id uuid.UUID) error {
 	return upsert(tx, v)
 }
 
-// searcher lists until it is told to stop: what it asks for may be gone by then, and what was gone
-// before is not shown.
-func (w *world) searcher(gone *graves, stop <-chan struct{}) {
+// searcher lists until stop is closed. The query may use a field that was deleted since, but no
+// record may show what was deleted before.
+func (w *fixture) searcher(deleted *deletedIDs, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
 			return
 		default:
 		}
-		before := gone.all()
+		before := deleted.all()
 		k := w.known()
 		k.ids = append(k.ids, before...)
 		body := randomBody(w.rand, k)
@@ -263,37 +263,37 @@ func (w *world) searcher(gone *graves, stop <-chan struct{}) {
 		if err != nil {
 			continue
 		}
-		w.isTrue(body, plan, page)
+		w.checkPage(body, plan, page)
 		for _, public := range page.Records {
 			for _, id := range before {
 				if bytes.Contains(public, []byte(id.String())) {
-					w.t.Errorf("%s: shows %s of what was gone: %s", body, id, public)
+					w.t.Errorf("%s: shows the deleted %s: %s", body, id, public)
 				}
 			}
 		}
 	}
 }
 
-// TestForgottenWhileBusy deletes tags, owners and custom fields and makes others, some with the
-// keys of those, while records are written, lists read, and the index is followed, closed and made
-// anew. A deletion rewrites at least one record itself, so that no list can take the moments before
-// and after it for the same.
-func TestForgottenWhileBusy(t *testing.T) {
+// Tags, owners and custom fields are deleted and created again, some with the same keys, while
+// records are written, lists are read, and the index is flushed, closed and rebuilt. A deletion
+// sweeps at least one record, so that the change number distinguishes the states before and after
+// it.
+func TestConcurrentDeletions(t *testing.T) {
 	const many = 4
 	rounds := 40
 	if raceDetector { // ten times as slow
 		rounds = 15
 	}
-	w := newWorld(t, 23)
+	w := newFixture(t, 23)
 	for range 4 {
 		w.change(50)
 	}
-	var gone graves
+	var deleted deletedIDs
 	var workers, others sync.WaitGroup
 	stop := make(chan struct{})
-	until := func(n int, fn func(i int, w *world)) {
+	until := func(n int, fn func(i int, w *fixture)) {
 		others.Go(func() {
-			here := w.busy(n)
+			here := w.forGoroutine(n)
 			for i := 0; ; i++ {
 				select {
 				case <-stop:
@@ -305,9 +305,9 @@ func TestForgottenWhileBusy(t *testing.T) {
 		})
 	}
 	for n := range many {
-		others.Go(func() { w.busy(n).searcher(&gone, stop) })
+		others.Go(func() { w.forGoroutine(n).searcher(&deleted, stop) })
 		workers.Go(func() {
-			w := w.busy(10 + n)
+			w := w.forGoroutine(10 + n)
 			for range rounds {
 				w.tryUpdate(func(tx *store.Tx) error {
 					id := tx.NewID()
@@ -322,17 +322,17 @@ func TestForgottenWhileBusy(t *testing.T) {
 		})
 	}
 	workers.Go(func() {
-		w := w.busy(20)
+		w := w.forGoroutine(20)
 		for range rounds {
 			var dead uuid.UUID
 			w.tryUpdate(func(tx *store.Tx) error {
-				defs, err := defsOf(tx)
+				defs, err := definitions(tx)
 				if err != nil {
 					return err
 				}
 				d := pick(w.rand, defs)
 				dead = d.ID
-				if err := forget(tx, d, 1+w.rand.IntN(5)); err != nil {
+				if err := deleteDefinition(tx, d, 1+w.rand.IntN(5)); err != nil {
 					return err
 				}
 				d.Record.ID, d.Record.Allowed = tx.NewID(), nil
@@ -341,10 +341,10 @@ func TestForgottenWhileBusy(t *testing.T) {
 				}
 				return w.define(tx, d.Record)
 			})
-			gone.add(dead)
+			deleted.add(dead)
 		}
 	})
-	until(21, func(_ int, w *world) {
+	until(21, func(_ int, w *fixture) {
 		w.tryUpdate(func(tx *store.Tx) error {
 			tombs, err := tx.Tombstones(thingTable.Name())
 			if err == nil && len(tombs) > 0 {
@@ -353,7 +353,7 @@ func TestForgottenWhileBusy(t *testing.T) {
 			return err
 		})
 	})
-	until(22, func(i int, w *world) {
+	until(22, func(i int, w *fixture) {
 		s := w.engine.tableIndex(w.org, things)
 		if _, err := s.flush(); err != nil {
 			t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func FuzzCompile(f *testing.F) {
 // The rule tag of page_size has the limits that the constants name.
 func TestPageLimits(t *testing.T) {
 	f := shape.Of[PageLimit]().Field("page_size")
-	if f.Default != fmt.Sprint(DefaultPageSize) || f.Max == nil || *f.Max != MaxPageSize {
+	if f.Default != strconv.Itoa(DefaultPageSize) || f.Max == nil || *f.Max != MaxPageSize {
 		t.Errorf("page_size has the default %s and the maximum %v", f.Default, f.Max)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"prospector/store"
 )
 
-// list asks the engine for a page.
-func (w *world) list(body string) (*filter.Plan, Page) {
+// list returns a page of the engine.
+func (w *fixture) list(body string) (*filter.Plan, Page) {
 	w.t.Helper()
 	plan, page, err := w.tryList(body)
 	if err != nil {
@@ -26,8 +26,8 @@ func (w *world) list(body string) (*filter.Plan, Page) {
 	return plan, page
 }
 
-// tryList is list for a body that may be refused.
-func (w *world) tryList(body string) (plan *filter.Plan, page Page, err error) {
+// tryList is list for a body that may be invalid.
+func (w *fixture) tryList(body string) (plan *filter.Plan, page Page, err error) {
 	w.t.Helper()
 	times := 0
 	err = w.engine.List(w.org, things, func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
@@ -40,28 +40,27 @@ func (w *world) tryList(body string) (plan *filter.Plan, page Page, err error) {
 		return nil
 	})
 	if err == nil && times != 1 {
-		w.t.Errorf("%s: given out %d times", body, times)
+		w.t.Errorf("%s: use was called %d times", body, times)
 	}
 	return plan, page, err
 }
 
-// wants checks that the records with the name are as many as said, by an exact filter and by the
-// search of a word.
-func (w *world) wants(name string, want int, when string) {
+// wantNamed reports an error unless want records have the name, by a filter and by a search.
+func (w *fixture) wantNamed(name string, want int, when string) {
 	w.t.Helper()
 	for _, body := range []string{
 		fmt.Sprintf(`{"filters": [{"field": "name", "condition": "is", "value": %q}]}`, name),
 		fmt.Sprintf(`{"search": %q, "sort": "-size"}`, name),
 	} {
 		if _, page := w.list(body); page.Total != want || len(page.Records) != want {
-			w.t.Errorf("%s, %s: %d of %d, and %d records", when, body, page.Total, want, len(page.Records))
+			w.t.Errorf("%s, %s: total %d and %d records, want %d", when, body, page.Total, len(page.Records), want)
 		}
 	}
 }
 
-// writer makes, changes and deletes records of its own, and looks for each right after it was told
-// that it is written.
-func (w *world) writer(n, rounds int) {
+// writer inserts, updates and deletes its own records, and lists each of them right after it was
+// committed.
+func (w *fixture) writer(n, rounds int) {
 	r := rand.New(rand.NewPCG(uint64(n), 2))
 	write := func(fn func(tx *store.Tx) error) {
 		if err := w.store.Update(context.Background(), w.org, store.Actor{RequestID: fmt.Sprint(r.Uint64())}, fn); err != nil {
@@ -80,10 +79,10 @@ func (w *world) writer(n, rounds int) {
 		}
 		first, second := fmt.Sprintf("writer%dround%dfirst", n, round), fmt.Sprintf("writer%dround%dsecond", n, round)
 		put(id, first)
-		w.wants(first, 1, "made")
+		w.wantNamed(first, 1, "inserted")
 		put(id, second)
-		w.wants(first, 0, "changed")
-		w.wants(second, 1, "changed")
+		w.wantNamed(first, 0, "updated")
+		w.wantNamed(second, 1, "updated")
 		if round%3 == 0 {
 			continue
 		}
@@ -94,13 +93,12 @@ func (w *world) writer(n, rounds int) {
 			}
 			return thingTable.Delete(tx, doc)
 		})
-		w.wants(second, 0, "deleted")
+		w.wantNamed(second, 0, "deleted")
 	}
 }
 
-// reader lists until it is told to stop: all that a page shows matches, is in order, and is there
-// once.
-func (w *world) reader(n int, stop <-chan struct{}) {
+// reader lists and checks random pages until stop is closed.
+func (w *fixture) reader(n int, stop <-chan struct{}) {
 	r := rand.New(rand.NewPCG(uint64(n), 3))
 	for {
 		select {
@@ -110,12 +108,12 @@ func (w *world) reader(n int, stop <-chan struct{}) {
 		}
 		body := randomBody(r, w.known())
 		plan, page := w.list(body)
-		w.isTrue(body, plan, page)
+		w.checkPage(body, plan, page)
 	}
 }
 
-// isTrue wants all that a page shows to match, to be in order and to be there once.
-func (w *world) isTrue(body string, plan *filter.Plan, page Page) {
+// checkPage reports an error unless all records of a page match, are in order and are there once.
+func (w *fixture) checkPage(body string, plan *filter.Plan, page Page) {
 	w.t.Helper()
 	if page.Total < len(page.Records) || len(page.Records) > plan.PageSize {
 		w.t.Errorf("%s: %d of %d records", body, len(page.Records), page.Total)
@@ -132,22 +130,22 @@ func (w *world) isTrue(body string, plan *filter.Plan, page Page) {
 			return
 		}
 		if !plan.Match(row) {
-			w.t.Errorf("%s: shows %s", body, public)
+			w.t.Errorf("%s: %s does not match", body, public)
 		}
 		key := matchOf(plan, row)
 		if before != nil && compareMatches(plan, before, &key) >= 0 {
-			w.t.Errorf("%s: %s is not behind %s", body, head.ID, before.id)
+			w.t.Errorf("%s: %s does not come after %s", body, head.ID, before.id)
 		}
 		before = &key
 	}
 }
 
-// TestManyAtOnce has writers see their own writes in the next list, and readers pages that are
-// true, while the index is filled, followed, closed and made anew.
-func TestManyAtOnce(t *testing.T) {
+// Writers see their own writes in the next list, and readers get correct pages, while the index is
+// built, flushed, closed and rebuilt.
+func TestConcurrentListsAndWrites(t *testing.T) {
 	const many = 16
 	rounds := 9
-	w := newWorld(t, 21)
+	w := newFixture(t, 21)
 	for range 4 {
 		w.change(50)
 	}
@@ -164,7 +162,7 @@ func TestManyAtOnce(t *testing.T) {
 				return
 			default:
 			}
-			// What the engine does by the clock, and more often than it would.
+			// The engine does this too, but less often.
 			if _, err := w.engine.tableIndex(w.org, things).flush(); err != nil {
 				t.Error(err)
 			}
@@ -182,17 +180,17 @@ func TestManyAtOnce(t *testing.T) {
 	close(stop)
 	others.Wait()
 	w.flushAll()
-	n, err := w.engine.Check(context.Background(), false, quiet, func(what string, _ bool) { t.Error(what) })
+	n, err := w.engine.Check(context.Background(), false, noProgress, func(what string, _ bool) { t.Error(what) })
 	if want := len(w.ids) + many*((rounds+2)/3); err != nil || n != want {
 		t.Errorf("checked %d of %d: %v", n, want, err)
 	}
 	w.agree(`{"page_size": 500}`)
 }
 
-// A list takes place at one moment: records that swap a mark in one transaction are never shown
-// with both or none.
-func TestOneMoment(t *testing.T) {
-	w := newWorld(t, 22)
+// A list is consistent: of two records that swap a color in one transaction, a list never shows
+// both or neither with it.
+func TestListIsConsistent(t *testing.T) {
+	w := newFixture(t, 22)
 	w.change(200)
 	var pair [2]uuid.UUID
 	marked := func(tx *store.Tx, id uuid.UUID, color shape.Text) error {
@@ -224,7 +222,7 @@ func TestOneMoment(t *testing.T) {
 				}
 				_, page := w.list(`{"filters": [{"field": "color", "condition": "is", "value": "red"}, {"field": "name", "condition": "is", "value": "pair"}]}`)
 				if page.Total != 1 || len(page.Records) != 1 || !bytes.Contains(page.Records[0], []byte(`"red"`)) {
-					t.Errorf("%d records: %s", page.Total, page.Records)
+					t.Errorf("%d red records: %s", page.Total, page.Records)
 					return
 				}
 			}
@@ -242,7 +240,7 @@ func TestOneMoment(t *testing.T) {
 	w.check()
 }
 
-// upsert makes a thing, or puts it in the place of the one that has its id.
+// upsert inserts a thing, or updates the one with its id.
 func upsert(tx *store.Tx, v thing) error {
 	doc, err := thingTable.Get(tx, v.ID)
 	if err != nil {
