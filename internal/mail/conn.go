@@ -124,7 +124,8 @@ func (c *conn) send(ctx context.Context, m *Message, mayContinue func() bool) (r
 	}
 	c.message = m.appendTo(c.message[:0])
 	if c.size > 0 && len(c.message) > c.size {
-		return Result{Rejected, fmt.Sprintf("the message has %d bytes, the server accepts at most %d", len(c.message), c.size)}, false
+		text := fmt.Sprintf("the message has %d bytes, the server accepts at most %d", len(c.message), c.size)
+		return Result{Rejected, text}, false
 	}
 	if c.inTransaction {
 		if err := c.command(c.client.Reset); err != nil {

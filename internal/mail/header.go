@@ -184,7 +184,8 @@ func sizeQ(s string) int {
 // isPlainQ reports whether a byte needs no escape in an encoded word, also within a phrase (RFC
 // 2047, section 5).
 func isPlainQ(c byte) bool {
-	return c == ' ' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!*+-/", c) >= 0
+	return c == ' ' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		strings.IndexByte("!*+-/", c) >= 0
 }
 
 func appendQ(b []byte, s string) []byte {

@@ -77,7 +77,8 @@ func isEmail(email string) bool {
 func isID(id string) bool {
 	id = asciiDomain(id)
 	left, right, _ := strings.Cut(id, "@")
-	return left != "" && right != "" && isToken(id) && !strings.Contains(right, "@") && !strings.ContainsAny(id, `"(),;\`) && !strings.Contains(id, "=?")
+	return left != "" && right != "" && isToken(id) && !strings.Contains(right, "@") &&
+		!strings.ContainsAny(id, `"(),;\`) && !strings.Contains(id, "=?")
 }
 
 func isLink(link string) bool {

@@ -77,7 +77,8 @@ func describe(ctx context.Context, err error) string {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return "canceled"
 	}
-	if failed, is := errors.AsType[net.Error](err); ctx.Err() != nil || is && failed.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
+	failed, isNetError := errors.AsType[net.Error](err)
+	if ctx.Err() != nil || isNetError && failed.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
 		return "timed out"
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

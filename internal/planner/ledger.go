@@ -153,7 +153,10 @@ func (l *Ledger) reasonText(waited delayReasons) string {
 	for _, w := range [...]struct {
 		move delayReasons
 		text string
-	}{{overdue, reasonOverdue}, {byCap, l.capReason}, {byClosing, reasonWindowClosed}, {byGap, l.gapReason}, {byWindow, reasonMoved}} {
+	}{
+		{overdue, reasonOverdue}, {byCap, l.capReason}, {byClosing, reasonWindowClosed}, {byGap, l.gapReason},
+		{byWindow, reasonMoved},
+	} {
 		if waited&w.move != 0 {
 			words += w.text
 		}

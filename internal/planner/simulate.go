@@ -63,7 +63,10 @@ type cachedReason struct {
 // message ends when it is sent. Nothing happens before now: overdue messages are planned from now
 // on, under the same limits. The ledger is not changed.
 func Simulate(l *Ledger, now time.Time, sequences []Sequence) [][]Planned {
-	s := simulation{ledger: *l, now: instantOf(now), clock: instantOf(now), sequences: sequences, runs: make([]run, len(sequences))}
+	s := simulation{
+		ledger: *l, now: instantOf(now), clock: instantOf(now),
+		sequences: sequences, runs: make([]run, len(sequences)),
+	}
 	s.begin()
 	for s.step() {
 	}
@@ -86,7 +89,9 @@ func (s *simulation) begin() {
 		sequence := &s.sequences[i]
 		n := len(sequence.Template.steps)
 		r := &s.runs[i]
-		r.scheduling = scheduling{Template: sequence.Template, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states[:n:n]}
+		r.scheduling = scheduling{
+			Template: sequence.Template, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states[:n:n],
+		}
 		r.end, r.plan = instantOf(sequence.End), plans[:n:n]
 		states, plans = states[n:], plans[n:]
 		if i > 0 && s.runs[i-1].Template == r.Template {
@@ -149,11 +154,17 @@ func (s *simulation) send(m queuedStep, at slot) {
 	r := &s.runs[m.sequence]
 	state := &r.states[m.step]
 	if r.endsBy(at.at) {
-		r.plan[m.step] = Planned{Step: m.step, Action: Skip, At: state.due.time(), Reason: s.reason(m.sequence, m.step, at.waited, reasonCampaignEnds)}
+		r.plan[m.step] = Planned{
+			Step: m.step, Action: Skip, At: state.due.time(),
+			Reason: s.reason(m.sequence, m.step, at.waited, reasonCampaignEnds),
+		}
 		return
 	}
 	s.sent++
-	r.plan[m.step] = Planned{Step: m.step, Action: Send, At: at.at.time(), Reason: s.reason(m.sequence, m.step, at.waited, ""), Nth: s.sent}
+	r.plan[m.step] = Planned{
+		Step: m.step, Action: Send, At: at.at.time(),
+		Reason: s.reason(m.sequence, m.step, at.waited, ""), Nth: s.sent,
+	}
 	s.ledger.take(at)
 	s.clock, state.over = at.at, at.at
 	s.places = append(s.places[:0], r.steps[m.step].out...)

@@ -111,7 +111,8 @@ func embedded(addr netip.Addr) []netip.Addr {
 		found = append(found, last)
 	case localNAT64.Contains(addr):
 		// RFC 6052: the position depends on the prefix length (48, 56, 64, 96). Byte 8 is skipped.
-		found = append(found, netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}), netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
+		found = append(found, netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}),
+			netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
 			netip.AddrFrom4([4]byte(b[9:])), last)
 	case sixToFour.Contains(addr):
 		found = append(found, netip.AddrFrom4([4]byte(b[2:])))

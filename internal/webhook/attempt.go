@@ -180,7 +180,8 @@ func (w *Webhooks) Attempts(tx *store.Tx, subscription uuid.UUID, q AttemptQuery
 		for _, n := range t.of(q.Status).page(q) {
 			v, err := w.attempts.of(q.Status).Get(tx, subscription, n)
 			if err != nil || len(v) != 4 {
-				return nil, 0, fmt.Errorf("%s attempt %d of subscription %s: %w", q.Status, n, subscription, cmp.Or(err, store.ErrDamaged))
+				return nil, 0, fmt.Errorf("%s attempt %d of subscription %s: %w",
+					q.Status, n, subscription, cmp.Or(err, store.ErrDamaged))
 			}
 			numbers = append(numbers, binary.BigEndian.Uint32(v))
 		}
@@ -217,7 +218,9 @@ func (s numberRange) page(q AttemptQuery) (numbers []uint32) {
 }
 
 // attemptNumbersOf returns the numbers of the attempts to deliver an event, newest first.
-func (w *Webhooks) attemptNumbersOf(tx *store.Tx, subscription uuid.UUID, event string, status AttemptStatus) (numbers []uint32, err error) {
+func (w *Webhooks) attemptNumbersOf(
+	tx *store.Tx, subscription uuid.UUID, event string, status AttemptStatus,
+) (numbers []uint32, err error) {
 	id, err := shape.ParseID(event)
 	if err != nil { // not an id, so there is no such event
 		return nil, nil

@@ -97,7 +97,8 @@ func (w *Webhooks) recordOutcome(tx *store.Tx, t *attemptCounters, url string, o
 		d = current.Record
 	}
 	d.Attempts++
-	if err := w.attempts.add(tx, t, o.attempt(tx.NewID(), tx.Now(), d.Attempts), d.Object, o.delivery.ID); err != nil || !exists {
+	a := o.attempt(tx.NewID(), tx.Now(), d.Attempts)
+	if err := w.attempts.add(tx, t, a, d.Object, o.delivery.ID); err != nil || !exists {
 		return err
 	}
 	if d.Asked != o.delivery.Record.Asked { // redelivery was requested while the attempt was in flight

@@ -26,7 +26,9 @@ func (w *Webhooks) Test(tx *store.Tx, subscription uuid.UUID) (Queued, error) {
 		return Queued{}, err
 	}
 	event := tx.NewID()
-	return Queued{event}, w.enqueue(tx, delivery{Subscription: subscription, Event: event, Trigger: testKey, Object: subscription, Data: doc.JSON})
+	return Queued{event}, w.enqueue(tx, delivery{
+		Subscription: subscription, Event: event, Trigger: testKey, Object: subscription, Data: doc.JSON,
+	})
 }
 
 // Redeliver queues the event of an attempt again, with the same envelope id and the current state

@@ -67,7 +67,8 @@ func (w *Webhooks) makeDueJob(ctx context.Context, job store.Job) error {
 
 // forEachPending calls do for one batch of the deliveries to a subscription that are due at from or
 // later, and reports whether there are more.
-func (w *Webhooks) forEachPending(tx *store.Tx, subscription uuid.UUID, from int64, do func(*store.Tx, store.Doc[delivery]) error,
+func (w *Webhooks) forEachPending(
+	tx *store.Tx, subscription uuid.UUID, from int64, do func(*store.Tx, store.Doc[delivery]) error,
 ) (more bool, err error) {
 	var ids []uuid.UUID
 	err = w.deliveries.Range(tx, byDue, dueKey(subscription, from), func(key []byte, id uuid.UUID) bool {

@@ -16,7 +16,9 @@ type counts struct {
 }
 
 // failures lists the classes that are counted. All HTTP statuses are one class.
-var failures = [...]failureClass{dnsFailure, connectFailure, tlsFailure, timeoutFailure, blockedAddressFailure, redirectFailure, statusFailure}
+var failures = [...]failureClass{
+	dnsFailure, connectFailure, tlsFailure, timeoutFailure, blockedAddressFailure, redirectFailure, statusFailure,
+}
 
 func (c *counts) count(o outcome) {
 	if o.succeeded() {

@@ -63,7 +63,7 @@ func (w *Webhooks) subscriptionRules() record.Rules[Subscription] {
 		Check: w.checkSubscription, Entries: "triggers",
 		CheckEntry: func(_ *Subscription, at, key string, p *fault.Problems) {
 			if !w.isValidKey(key) {
-				p.Invalid(at, "%q is not a trigger key, object.* or *", key)
+				p.Invalid(at, "%s is not a trigger key, object.* or *", shape.Quote(key))
 			}
 		},
 	}
@@ -101,11 +101,13 @@ func (c *TriggerRegistry) isValidKey(key string) bool {
 // change.
 const maxSubscriptions = 2_000
 
-// allTriggers is the key that stands for every event.
+// allTriggers is the key that matches every event.
 const allTriggers = "*"
 
 // Create creates a subscription and returns its secret, which cannot be read again.
-func (w *Webhooks) Create(tx *store.Tx, draft record.Draft[Subscription]) (doc store.Doc[Subscription], secret string, err error) {
+func (w *Webhooks) Create(
+	tx *store.Tx, draft record.Draft[Subscription],
+) (doc store.Doc[Subscription], secret string, err error) {
 	doc, err = w.Subscriptions.CreateAs(tx, tx.NewID(), draft, func(s *Subscription) {
 		secret = s.private.Secrets.renew(tx.Now())
 	})
@@ -116,7 +118,7 @@ func (w *Webhooks) Create(tx *store.Tx, draft record.Draft[Subscription]) (doc s
 	return doc, secret, err
 }
 
-// RotateSecret gives a subscription a new secret and returns it. The old one signs deliveries for
+// RotateSecret adds a new secret to a subscription and returns it. The old one signs deliveries for
 // another day.
 func (w *Webhooks) RotateSecret(tx *store.Tx, id uuid.UUID) (doc store.Doc[Subscription], secret string, err error) {
 	old, err := w.Subscriptions.Get(tx, id)
@@ -134,7 +136,9 @@ func (w *Webhooks) RotateSecret(tx *store.Tx, id uuid.UUID) (doc store.Doc[Subsc
 
 // Update changes a subscription. When it becomes active or gets another URL, its pending deliveries
 // become due.
-func (w *Webhooks) Update(tx *store.Tx, id uuid.UUID, cond record.Precondition, body shape.Value) (doc store.Doc[Subscription], err error) {
+func (w *Webhooks) Update(
+	tx *store.Tx, id uuid.UUID, cond record.Precondition, body shape.Value,
+) (doc store.Doc[Subscription], err error) {
 	old, err := w.Subscriptions.Get(tx, id)
 	if err != nil {
 		return doc, err
@@ -221,7 +225,9 @@ func (w *Webhooks) readActive(tx *store.Tx) (subscribersByTrigger, error) {
 }
 
 func (s *Subscription) wants(t *Trigger) bool {
-	return slices.ContainsFunc(s.Triggers, func(key string) bool { return key == t.Key || key == t.Object+".*" || key == allTriggers })
+	return slices.ContainsFunc(s.Triggers, func(key string) bool {
+		return key == t.Key || key == t.Object+".*" || key == allTriggers
+	})
 }
 
 // testKey is the trigger of test events.

@@ -27,7 +27,7 @@ func (p addressPolicy) checkURL(text string) string {
 	switch {
 	case utf8.RuneCountInString(text) > maxURLLength:
 		return fmt.Sprintf("must be at most %d characters, not %d", maxURLLength, utf8.RuneCountInString(text))
-	case !utf8.ValidString(text), strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+	case !utf8.ValidString(text), strings.ContainsFunc(text, unicode.IsSpace), strings.ContainsFunc(text, unicode.IsControl):
 		return "must not contain spaces or control characters"
 	case strings.Contains(text, "#"):
 		return "must not have a fragment (the part after #)"

@@ -100,7 +100,10 @@ func (w *Webhooks) Jobs() map[string]worker.Handler {
 func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
 	for _, part := range []interface {
 		Verify(*store.Tx, store.Report) error
-	}{w.deliveries, w.events, w.pending, w.backOffs, w.counters, w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.byEvent} {
+	}{
+		w.deliveries, w.events, w.pending, w.backOffs, w.counters,
+		w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.byEvent,
+	} {
 		if err := part.Verify(tx, report); err != nil {
 			return err
 		}

@@ -88,7 +88,9 @@ func readAnswer(q research.Question, body []byte) (research.Qualification, strin
 	if reason != "" {
 		return research.Qualification{}, reason
 	}
-	return research.Qualification{Answer: answer, Confidence: confidence(object.Get("confidence")), Evidence: evidence(object.Get("evidence"))}, ""
+	return research.Qualification{
+		Answer: answer, Confidence: confidence(object.Get("confidence")), Evidence: evidence(object.Get("evidence")),
+	}, ""
 }
 
 // findObject finds the JSON object in the text of a model, which may surround it with thoughts,

@@ -21,7 +21,10 @@ const entryOverhead = 3
 func truncateCompany(c *catalog.Company) *catalog.Company {
 	cut := *c
 	cut.ID = ""
-	texts := []*shape.Text{&cut.Website, &cut.Industry, &cut.SubIndustry, &cut.Description, &cut.Country, &cut.Location, &cut.LinkedinURL, &cut.PhoneNumber}
+	texts := []*shape.Text{
+		&cut.Website, &cut.Industry, &cut.SubIndustry, &cut.Description,
+		&cut.Country, &cut.Location, &cut.LinkedinURL, &cut.PhoneNumber,
+	}
 	lists := []*[]string{&cut.Keywords, &cut.Technologies}
 
 	lengths := []int{utf8.RuneCountInString(cut.Name)}

@@ -26,7 +26,11 @@ const (
 )
 
 func (f requestForm) String() string {
-	return [...]string{"json_schema, temperature", "json_schema", "json_object, temperature", "json_object", "plain, temperature", "plain"}[f]
+	return [...]string{
+		"json_schema, temperature", "json_schema",
+		"json_object, temperature", "json_object",
+		"plain, temperature", "plain",
+	}[f]
 }
 
 // maxEnumValues is how many values a schema lists, because services reject schemas with many. The
@@ -69,7 +73,8 @@ func requestBody(model string, form requestForm, q research.Question, user strin
 	r := chatRequest{Model: model, Messages: []message{{"system", systemPrompt}, {"user", user}}}
 	switch form {
 	case schemaWithTemperature, schemaOnly:
-		r.Format = &responseFormat{Type: "json_schema", Schema: &jsonSchema{Name: "research", Strict: true, Schema: answerSchema(q)}}
+		schema := &jsonSchema{Name: "research", Strict: true, Schema: answerSchema(q)}
+		r.Format = &responseFormat{Type: "json_schema", Schema: schema}
 	case objectWithTemperature, objectOnly:
 		r.Format = &responseFormat{Type: "json_object"}
 	}
@@ -101,8 +106,12 @@ func answerSchema(q research.Question) *shape.Schema {
 		}
 	}
 	// The evidence comes first, so that a model looks for it before it answers.
-	properties := (*shape.Properties)(nil).Set("evidence", orNull(text)).Set("answer", orNull(answer)).Set("confidence", orNull(number))
-	return &shape.Schema{Type: shape.Types{"object"}, Properties: properties, Required: []string{"evidence", "answer", "confidence"}, Additional: shape.Nothing}
+	properties := (*shape.Properties)(nil).
+		Set("evidence", orNull(text)).Set("answer", orNull(answer)).Set("confidence", orNull(number))
+	return &shape.Schema{
+		Type: shape.Types{"object"}, Properties: properties,
+		Required: []string{"evidence", "answer", "confidence"}, Additional: shape.Nothing,
+	}
 }
 
 // userPrompt returns the message about a company. All text from users and from the catalog is JSON,
@@ -136,7 +145,8 @@ func answerKind(t crm.DataType) string {
 
 // quoteJSON encodes a value as JSON on one line. Objects omit empty members.
 func quoteJSON(v any) string {
-	b, err := json.Marshal(v, jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true), jsontext.AllowInvalidUTF8(true), json.OmitZeroStructFields(true))
+	b, err := json.Marshal(v, jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true),
+		jsontext.AllowInvalidUTF8(true), json.OmitZeroStructFields(true))
 	if err != nil {
 		return "null" // unreachable: strings, numbers and lists of them have a JSON form
 	}
