@@ -23,7 +23,7 @@ const many = 2200
 // other two, also after tags, accounts and fields were deleted.
 func TestEveryKindAgrees(t *testing.T) {
 	kinds := []string{"contacts", "tasks", "accounts", "opportunities", "meetings"}
-	if raceDetector { // which makes it ten times as slow, and sees the same in each
+	if raceDetector { // the race detector makes it ten times as slow, and it finds the same in each
 		kinds = kinds[:1]
 	}
 	for seed, entity := range kinds {
@@ -35,7 +35,7 @@ func TestEveryKindAgrees(t *testing.T) {
 				a.add(app, i)
 			}
 			a.load()
-			if raceDetector { // it asks one question after the other
+			if raceDetector { // this test makes one request after another
 				a.ask(4)
 				a.forget()
 			} else {
@@ -58,7 +58,7 @@ type agreement struct {
 	entity string
 	rand   *rand.Rand
 	fields []listField
-	sides  []*side // the one with all, and those with the even and the odd ones
+	sides  []*side // all records, the even ones and the odd ones
 }
 
 // side is one of the organizations. Placeholders stand for the ids of its own records, and mean the
@@ -313,14 +313,14 @@ func (a *agreement) forget() {
 	for _, s := range a.sides {
 		s.org.Write.Delete("/v1/tags/" + s.ids["tag0"]).Is(204)
 		s.ids["gone tag"] = s.ids["tag0"]
-		if a.entity != "opportunities" { // which cannot be without theirs
+		if a.entity != "opportunities" { // opportunities require their account
 			s.org.Write.Delete("/v1/accounts/" + s.ids["account0"]).Is(204)
 			s.ids["gone account"] = s.ids["account0"]
 		}
 		s.org.Admin.Delete("/v1/fields/" + s.ids["my_text"]).Is(204)
 		s.org.Admin.Delete("/v1/fields/" + s.ids["my_multi_select"]).Is(204)
 		a.field(s, "my_text", "number")
-		for some := range slices.Chunk([]int{1, 2, 3, 4, 5, 6, 7, 8}, 2) { // some records have it
+		for some := range slices.Chunk([]int{1, 2, 3, 4, 5, 6, 7, 8}, 2) { // some records have a value
 			var records []map[string]any
 			for _, i := range some {
 				records = append(records, map[string]any{"external_id": fmt.Sprintf("r%04d", i), "custom_field_my_text": i})

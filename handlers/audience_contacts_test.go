@@ -27,7 +27,8 @@ func TestAudienceAdd(t *testing.T) {
 		}
 		return fmt.Sprintf(`{"data": {"audience_id": %q, "added": %d, "failures": [%s]}, "meta": {"timestamp": "<time>"}}`, idIn(path), added, strings.Join(list, ","))
 	}
-	// Anyone is taken, also who has opted out or is suppressed; who is in it or stands twice is not counted; who is unknown is a failure.
+	// Anyone can be added, including contacts who opted out or are suppressed. Contacts that are
+	// already members or repeated are not counted. Unknown ids are failures.
 	gone := makers["contacts"](org)
 	org.Write.Delete("/v1/contacts/" + gone).Is(204)
 	org.Write.Post(path+"/contacts/add", namely(people[2], nobodyID, people[0], people[1], people[2], foreign, gone, strings.ToUpper(people[1]), nobodyID)).Is(200, answer(2, nobodyID, foreign, gone))
@@ -36,7 +37,7 @@ func TestAudienceAdd(t *testing.T) {
 	if now.Text("data.updated_at") != "2026-03-02T09:00:01.000Z" || now.Header.Get("ETag") == was.Header.Get("ETag") {
 		t.Errorf("an addition is a change: %s", now.Body)
 	}
-	// What adds nobody changes nothing.
+	// A request that adds nobody changes nothing.
 	app.Clock.Advance(time.Second)
 	before := org.Dump()
 	org.Write.Post(path+"/contacts/add", namely(people[:3]...)).Is(200, answer(0))
@@ -46,7 +47,7 @@ func TestAudienceAdd(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("an addition of nobody changed something")
 	}
-	// A repetition with the same key is answered as the first was, whatever became of the fields that it names.
+	// A replay returns the first response, even if the fields in its filters were deleted.
 	field := newField(org, "contacts", "score", "number", "")
 	org.Write.Patch("/v1/contacts/"+people[3], `{"custom_field_score": 7}`).Is(200)
 	for _, body := range []any{`{"filters": [{"field": "custom_field_score", "condition": "is", "value": 7}]}`, namely(people[4])} {
@@ -78,7 +79,7 @@ func TestAudienceAddRefusals(t *testing.T) {
 		{`{}`, []string{"contact_ids"}},
 		{`{"contact_ids": null, "filters": null, "search": null}`, []string{"contact_ids"}},
 		{`{"search": ""}`, []string{"contact_ids"}},
-		{`{"search": " -,; "}`, []string{"contact_ids"}}, // which has no words, and must not mean everybody
+		{`{"search": " -,; "}`, []string{"contact_ids"}}, // contains no words, and must not match everybody
 		{`{"contact_ids": []}`, []string{"contact_ids"}},
 		{`{"contact_ids": ["{b}"], "filters": []}`, []string{"contact_ids"}},
 		{`{"contact_ids": ["{b}"], "search": "bob"}`, []string{"contact_ids"}},
@@ -115,12 +116,13 @@ func TestAudienceAddRefusals(t *testing.T) {
 			}
 		})
 	}
-	// Removal, too, takes 1 to 10,000 ids.
+	// Removing also takes 1 to 10,000 ids.
 	for body, at := range map[string]string{``: "contact_ids", `{"contact_ids": []}`: "contact_ids", `{"contact_ids": null}`: "contact_ids", `{"contact_ids": ["{b}", "x"]}`: "contact_ids[1]", `{"filters": []}`: "filters",
 		`{"contact_ids": [` + strings.Repeat(`"{b}", `, 10_000) + `"{b}"]}`: "contact_ids", `{"contact_ids": ["{b}"], "search": "b"}`: "search"} {
 		org.Write.Post(path+"/contacts/remove", strings.ReplaceAll(body, "{b}", people[1])).Fails(422, "validation_failed", at)
 	}
-	// An archived audience takes nobody, whoever is named; it lets go, and takes again when it is active.
+	// An archived audience accepts no contacts. Contacts can be removed from it, and added again
+	// once it is active.
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
 	}
@@ -151,7 +153,7 @@ func TestAudienceRemove(t *testing.T) {
 	body := namely(people[0], nobodyID, people[0], foreign, people[3], people[2])
 	org.Write.Post(path+"/contacts/remove", body).Is(200, answer)
 	hasContacts(t, org, path, people[1])
-	hasContacts(t, org, second, people...) // another audience keeps them
+	hasContacts(t, org, second, people...) // another audience still has them
 	now := org.Read.Get(path).Is(200)
 	if now.Text("data.updated_at") != "2026-03-02T09:00:01.000Z" || now.Header.Get("ETag") == was.Header.Get("ETag") {
 		t.Errorf("a removal is a change: %s", now.Body)
@@ -163,7 +165,7 @@ func TestAudienceRemove(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("a removal of nobody changed something")
 	}
-	org.Write.Post(path+"/contacts/add", namely(people[0])).Is(200) // who left may come back
+	org.Write.Post(path+"/contacts/add", namely(people[0])).Is(200) // removed contacts may be added again
 	hasContacts(t, org, path, people[:2]...)
 	many := []string{people[0]}
 	for i := range 9_999 {
@@ -252,7 +254,7 @@ func audienceContacts(t *testing.T, n int) {
 	org.Write.Post(path+"/contacts/remove", namely(ids[8], ids[1], ids[9])).Is(200)
 	delete(in, 8)
 	delete(in, 1)
-	for _, i := range []int{0, 13, 2} { // two of whom are in it
+	for _, i := range []int{0, 13, 2} { // two of them are members
 		org.Write.Delete("/v1/contacts/" + ids[i]).Is(204)
 		delete(in, i)
 	}
@@ -265,7 +267,7 @@ func audienceContacts(t *testing.T, n int) {
 	if diff := apptest.Diff(string(dataOf(org.Read.Get("/v1/contacts/"+ids[4]))), encoded(t, org.Read.Post(path+"/contacts/list", `{"search": "n4", "sort": "id"}`).Is(200).Value("data.0"))); diff != "" {
 		t.Errorf("a contact is listed otherwise than it is: %s", diff)
 	}
-	// Who is changed is listed as they are now, and once, also before the index knows.
+	// A changed contact is listed once and with its current values, even before it is indexed.
 	org.Write.Patch("/v1/contacts/"+ids[16], `{"title": "Zeta"}`).Is(200)
 	for rest, want := range map[string]int{``: len(in), `, "search": "zeta"`: 1, `, "search": "n16 director", "filters": [{"field": "id", "condition": "is", "value": "` + ids[16] + `"}]`: 0} {
 		if got := listedIDs(t, org, path+"/contacts", rest, 500); len(got) != want {
@@ -332,7 +334,7 @@ func TestAudienceCounts(t *testing.T) {
 			if res.Int("data.added") != len(set)-before {
 				t.Errorf("%d were added: %s", len(set)-before, res.Body)
 			}
-		case what == 8: // some go, and others come
+		case what == 8: // remove some and add others
 			id := people[r.IntN(len(people))]
 			if _, there := titles[id]; there {
 				org.Write.Delete("/v1/contacts/" + id).Is(204)
@@ -348,7 +350,7 @@ func TestAudienceCounts(t *testing.T) {
 			}
 		default:
 			org.Write.Delete(path).Is(204)
-			paths[a], sets[a] = audienceOf(org, fmt.Sprint("A", a)), map[string]bool{} // the same name, and nobody in it
+			paths[a], sets[a] = audienceOf(org, fmt.Sprint("A", a)), map[string]bool{} // the same name without members
 		}
 		if round%8 == 0 {
 			for i, path := range paths {

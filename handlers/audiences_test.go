@@ -111,7 +111,7 @@ func TestAudience(t *testing.T) {
 	for _, body := range []string{`{"name": "Nobody"}`, `{"name": "Nobody 2", "contact_ids": []}`, `{"name": "Nobody 3", "contact_ids": null}`} {
 		org.Write.Post(audiencesPath, body).Is(201, fmt.Sprintf(shown, apptest.Object(body)["name"], "active", 0, then))
 	}
-	// Who is named twice is in it once.
+	// A repeated contact is added once.
 	body := map[string]any{"name": "  Two <&> \u2028ü ", "contact_ids": []string{people[1], people[0], strings.ToUpper(people[1]), people[1]}}
 	made := org.Write.Post(audiencesPath, body).Is(201, fmt.Sprintf(shown, body["name"], "active", 2, then))
 	path := audiencesPath + "/" + made.ID()
@@ -144,7 +144,7 @@ func TestAudience(t *testing.T) {
 		org.Write.Post(at+"/contacts/add", `{"filters": []}`).Fails(404, "not_found", "Resource not found")
 		org.Write.Post(at+"/contacts/remove", map[string]any{"contact_ids": people}).Fails(404, "not_found", "Resource not found")
 	}
-	for _, id := range people { // the contacts stay
+	for _, id := range people { // the contacts are not deleted
 		org.Read.Get("/v1/contacts/" + id).Is(200)
 	}
 }
@@ -198,7 +198,7 @@ func TestAudienceRefusals(t *testing.T) {
 		org.Read.Post(at, body).Fails(403, "forbidden", "write")
 		org.Write.Post(at, body[1:]).Fails(400, "invalid_json", "")
 	}
-	// Whatever another organization names here is unknown to it.
+	// Records of another organization are unknown here.
 	other.Read.Get(path).Fails(404, "not_found", "Resource not found")
 	other.Read.Post(path+"/contacts/list", nil).Fails(404, "not_found", "Resource not found")
 	other.Write.Patch(path, `{"name": "Theirs"}`).Fails(404, "not_found", "Resource not found")
@@ -231,9 +231,9 @@ func TestAudienceNames(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("a refused name changed something")
 	}
-	org.Write.Patch(first, `{"name": "KEY Äccount"}`).Is(200) // its own name, otherwise written
+	org.Write.Patch(first, `{"name": "KEY Äccount"}`).Is(200) // its own name in another spelling
 	org.Write.Patch(first, `{"name": "Strategic", "status": "archived"}`).Is(200)
-	org.Write.Post(audiencesPath, `{"name": "strategic"}`).Fails(409, "audience_name_taken", `"strategic" is the name of another audience`) // archived ones keep theirs
+	org.Write.Post(audiencesPath, `{"name": "strategic"}`).Fails(409, "audience_name_taken", `"strategic" is the name of another audience`) // archived audiences keep their names
 	org.Write.Patch(second, `{"name": "key äccount"}`).Is(200)                                                                              // free by now
 	org.Write.Delete(second).Is(204)
 	audienceOf(org, "Key äccount")
@@ -247,7 +247,7 @@ func TestAudienceInUse(t *testing.T) {
 	for _, status := range []string{"draft", "active", "paused", "completed", "archived"} {
 		used, spare := audienceOf(org, "Used "+status, contactsOf(org, "ann")...), audienceOf(org, "Spare "+status)
 		campaign := campaignFor(org, status, used, spare)
-		org.Write.Patch(used, `{"status": "archived"}`).Is(200) // which does not detach it
+		org.Write.Patch(used, `{"status": "archived"}`).Is(200) // does not detach it
 		before := org.Dump()
 		org.Write.Delete(used).Is(409, fmt.Sprintf(`{"error": {"code": "in_use", "message": "<any>", "details": [{"path": "<any>", "message": "<any>", "id": %q}]}}`, idIn(campaign)))
 		if org.Dump() != before {
@@ -262,7 +262,7 @@ func TestAudienceInUse(t *testing.T) {
 		}
 		org.Write.Delete(used).Is(204)
 	}
-	// One that two campaigns have stays until both have let it go.
+	// An audience of two campaigns cannot be deleted until both have detached it.
 	shared := audienceOf(org, "Shared")
 	a, b := campaignFor(org, "draft", shared), campaignFor(org, "draft", shared)
 	org.Write.Delete(a).Is(204)
@@ -283,7 +283,7 @@ func TestAudienceList(t *testing.T) {
 		ids[name[:1]] = idIn(path)
 		app.Clock.Advance(time.Hour)
 		if name[0] == 'F' {
-			org.Write.Patch(path, `{"status": "archived"}`).Is(200) // an hour after it was made
+			org.Write.Patch(path, `{"status": "archived"}`).Is(200) // one hour after its creation
 		}
 	}
 	initials := func(body string) (initials string) {
@@ -321,7 +321,7 @@ func TestAudienceList(t *testing.T) {
 	org.Read.Post(audiencesPath+"/list", `{"filters": [{"field": "status", "condition": "is", "value": "paused"}]}`).Fails(422, "invalid_filter", "filters[0].value")
 	org.Read.Post(audiencesPath+"/list", `{"filters": [{"field": "contact_ids", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")
 	org.Read.Post(audiencesPath+"/list", `{"sort": "contacts"}`).Fails(422, "invalid_sort", "contacts")
-	// What a list shows of a count follows every change of it.
+	// Lists show the current count after every change.
 	org.Write.Post(audiencesPath+"/"+ids["R"]+"/contacts/add", `{"filters": []}`).Is(200)
 	org.Write.Delete("/v1/contacts/" + people[0]).Is(204)
 	if got := initials(`{"sort": "-contact_count,name", "filters": [{"field": "contact_count", "condition": "greater_than", "value": 0}]}`); got != "bRF" {
@@ -359,7 +359,7 @@ func TestAudienceEvents(t *testing.T) {
 	org.Write.Post(path+"/contacts/remove", namely(people[1], nobodyID)).Is(200)
 	happens("updated")
 
-	// Nothing of this changes it, or is told.
+	// None of these changes the audience or causes an event.
 	org.Write.Patch(path, `{"name": "B", "status": "active"}`).Is(200)
 	org.Write.Post(path+"/contacts/add", namely(people[0], nobodyID)).Is(200)
 	org.Write.Post(path+"/contacts/add", `{"search": "cid"}`).Is(200)

@@ -72,7 +72,7 @@ func TestBatch(t *testing.T) {
 			`{"id": "first"}`,
 			`{"id": 7}`,
 			newBody(entity, account, `"external_id": "NEW"`),
-			newBody(entity, account, `"id": null, "external_id": "first"`), // free by now
+			newBody(entity, account, `"id": null, "external_id": "first"`), // free again
 			fmt.Sprintf(`{"id": %q}`, first),
 			`null`, `[]`,
 			newBody(entity, account, `"created_at": null`),
@@ -87,7 +87,7 @@ func TestBatch(t *testing.T) {
 		if ids[1] != first || ids[10] != first || ids[0] >= ids[9] {
 			t.Errorf("%s: %v", entity, ids)
 		}
-		// An error is as that of a request of its own.
+		// An error has the same form as in a single request.
 		if diff := apptest.Diff(`{"code": "validation_failed", "message": "nope: unknown field", "details": [
 			{"path": "nope", "message": "unknown field"}, {"path": "tags", "message": "must be a list"}]}`, at(t, res, "data.results.3.error")); diff != "" {
 			t.Errorf("%s: %s", entity, diff)
@@ -99,7 +99,7 @@ func TestBatch(t *testing.T) {
 		if diff := apptest.Diff(`{"index": 4, "error": {"code": "not_found", "message": "Resource not found"}}`, at(t, res, "data.results.4")); diff != "" {
 			t.Errorf("%s: %s", entity, diff)
 		}
-		// What succeeded is there, and nothing else.
+		// The successful records were stored, and nothing else.
 		got := org.Read.Get(path + "/" + first).Is(200)
 		if got.Text("data.external_id") != "changed" || got.Text("data.created_at") == got.Text("data.updated_at") {
 			t.Error(string(got.Body))
@@ -225,7 +225,7 @@ func TestMatchedRecords(t *testing.T) {
 	batch := func(match string, records ...string) *apptest.Response {
 		return org.Write.Post("/v1/contacts/batch", fmt.Sprintf(`{"match_on": %q, "records": [%s]}`, match, strings.Join(records, ",")))
 	}
-	makers["contacts"](other) // hank@globex.example, of another organization
+	makers["contacts"](other) // hank@globex.example of another organization
 	var ids []string
 	for range 3 {
 		ids = append(ids, org.Write.Post("/v1/contacts", `{"email": "ann@globex.example", "title": "VP"}`).Is(201).ID())
@@ -235,9 +235,9 @@ func TestMatchedRecords(t *testing.T) {
 		`{"first_name": "No", "last_name": "Mail"}`,                                      // without the value it is new,
 		`{"first_name": "No", "last_name": "Mail", "email": null}`,                       // and so is the next
 		`{"first_name": "No", "last_name": "Mail", "email": ""}`,                         //
-		fmt.Sprintf(`{"id": %q, "email": "ann@globex.example", "title": "CFO"}`, ids[2]), // an id wins
+		fmt.Sprintf(`{"id": %q, "email": "ann@globex.example", "title": "CFO"}`, ids[2]), // the id takes precedence
 		`{"email": "new@globex.example", "title": "A", "notes": "kept"}`,
-		`{"email": "New@globex.example", "title": "B"}`, // the one before it
+		`{"email": "New@globex.example", "title": "B"}`, // the previous one
 		`{"email": "hank@globex.example"}`,
 		`{"email": "no address", "first_name": "A", "last_name": "B"}`,
 		`{"email": 7, "first_name": "A", "last_name": "B"}`,
@@ -256,11 +256,11 @@ func TestMatchedRecords(t *testing.T) {
 			t.Errorf("the title is %s, want %s", title, want)
 		}
 	}
-	// A match is an update: absent stays, and the value is as given last.
+	// A match is an update: absent fields stay unchanged, and the last value is stored.
 	if c := org.Read.Get("/v1/contacts/" + got[5]); c.Text("data.notes") != "kept" || c.Text("data.email") != "New@globex.example" {
 		t.Error(string(c.Body))
 	}
-	// The record that had the value no longer has it, or is gone: the next oldest is found.
+	// If the record with the value has changed or was deleted, the next oldest one matches.
 	org.Write.Patch("/v1/contacts/"+ids[0], `{"email": "other@globex.example"}`).Is(200)
 	if res := batch("email", `{"email": "ann@globex.example"}`); resultIDs(res)[0] != ids[1] {
 		t.Error(string(res.Body))
@@ -269,11 +269,11 @@ func TestMatchedRecords(t *testing.T) {
 	if res := batch("email", `{"email": "ann@globex.example"}`); resultIDs(res)[0] != ids[2] {
 		t.Error(string(res.Body))
 	}
-	// Matching by one field does not look at another.
+	// Matching by one field ignores the others.
 	if got := outcome(t, batch("linkedin_url", `{"email": "ann@globex.example"}`)); got != "+" {
 		t.Error(got)
 	}
-	// An update may not do what a PATCH may not.
+	// A matched update follows the same rules as a PATCH.
 	if got := outcome(t, batch("email", `{"email": "ann@globex.example", "source": "csv"}`, `{"email": "fresh@globex.example", "source": "csv"}`)); got != "validation_failed +" {
 		t.Error(got)
 	}
@@ -294,7 +294,7 @@ func TestBatchReplay(t *testing.T) {
 	}
 	org.Write.Do("POST", "/v1/meetings/batch", body, "Idempotency-Key", "k").Fails(409, "idempotency_key_reused", "")
 	org.Write.Do("POST", "/v1/tasks/batch", `{"records": []}`, "Idempotency-Key", "l").Fails(422, "validation_failed", "")
-	org.Write.Do("POST", "/v1/tasks/batch", body, "Idempotency-Key", "l").Is(200) // a refusal is not kept
+	org.Write.Do("POST", "/v1/tasks/batch", body, "Idempotency-Key", "l").Is(200) // failed responses are not stored
 }
 
 // TestBatchMembers checks that custom fields and tags work in a batch as in a single request, and
@@ -358,7 +358,7 @@ func TestBatchMembers(t *testing.T) {
 	if strings.Contains(string(is.Body), "custom_field") || is.Text("data.updated_at") == was.Text("data.updated_at") {
 		t.Error(string(is.Body))
 	}
-	// With match_on the edits may stand in a record that turns out to be new: what it adds is all there is.
+	// With match_on, a new record may contain tag edits: its tags are those that it adds.
 	res = batch(`"email"`, `{"email": "n1@x.example", "add_tags": ["{A}", "{A}"], "remove_tags": ["{B}"]}`, `{"email": "n2@x.example", "tags": ["{B}"], "add_tags": ["{C}"]}`,
 		`{"email": "n3@x.example", "remove_tags": ["{B}"]}`, `{"email": "n4@x.example", "add_tags": ["{account}"]}`, `{"email": "n5@x.example", "add_tags": "{A}"}`)
 	if got := outcome(t, res); got != "+ + + validation_failed validation_failed" {
@@ -369,7 +369,7 @@ func TestBatchMembers(t *testing.T) {
 			t.Errorf("new record %d has the tags %s, want %s", i, got, want)
 		}
 	}
-	// A record that is left as it was is no change.
+	// An update without changes creates no version.
 	was = org.Read.Get("/v1/contacts/" + first)
 	app.Clock.Advance(time.Minute)
 	if got := outcome(t, batch(`"email"`, `{"email": "a@x.example"}`)); got != "=" {

@@ -35,7 +35,8 @@ func TestCampaignAudiences(t *testing.T) {
 	org := newRunner(app, "Acme")
 	path := org.newCampaign("")
 	add, remove := path+"/audiences/add", path+"/audiences/remove"
-	// changes wants that what is done makes a new version of the campaign at this moment, or none.
+	// changes requires that a function creates a new version of the campaign at the current time, or
+	// none.
 	changes := func(what string, want bool, do func()) {
 		t.Helper()
 		app.Clock.Advance(time.Second)
@@ -55,7 +56,7 @@ func TestCampaignAudiences(t *testing.T) {
 		org.hasAudiences(t, org.Write.Post(add, audienceIDs(org.south, org.west, org.west, org.north)), "North", "South", "West")
 	})
 
-	// An archived audience stays attached and is ignored as any other; it cannot be attached.
+	// An archived audience stays attached and is ignored like any other, but it cannot be attached.
 	org.Write.Patch("/v1/audiences/"+org.south, `{"status": "archived"}`).Is(200)
 	changes("an archived one that it has", false, func() { org.hasAudiences(t, org.Write.Post(add, audienceIDs(org.south)), "North", "South", "West") })
 	changes("removal", true, func() { org.hasAudiences(t, org.Write.Post(remove, audienceIDs(org.south)), "North", "West") })
@@ -98,18 +99,18 @@ func TestCampaignAudienceRefusals(t *testing.T) {
 				}
 			})
 		}
-		// A campaign that is not there, and one of another organization's.
+		// A campaign that does not exist, and one of another organization.
 		org.Write.Post(strings.Replace(at, path, "/v1/campaigns/"+unknown, 1), audienceIDs(org.west)).Fails(404, "not_found", "Resource not found")
 		other.Write.Post(at, audienceIDs(other.north)).Fails(404, "not_found", "Resource not found")
 		org.Read.Post(at, audienceIDs(org.west)).Fails(403, "forbidden", "write")
 	}
-	// One that does not fit keeps the others out too; all that do not are named.
+	// One invalid audience prevents the others from being attached. All invalid ones are reported.
 	res := org.Write.Post(add, audienceIDs(org.west, unknown, org.north, old, other.north, org.template))
 	hasProblems(t, res, "audience_ids[1]", "audience_ids[3]", "audience_ids[4]", "audience_ids[5]")
 	if got := res.Text("error.details.1.message"); !strings.Contains(got, "archived") {
 		t.Error(got)
 	}
-	// A removal that would leave none detaches nothing.
+	// Removing all audiences detaches none of them.
 	for _, ids := range [][]string{{org.north, org.south}, {org.south, unknown, org.north, org.south, org.west}} {
 		org.Write.Post(remove, audienceIDs(ids...)).Fails(409, "last_audience", "at least one audience")
 	}
@@ -174,7 +175,7 @@ func TestCampaignNames(t *testing.T) {
 		if res.Header.Get("ETag") != versions[status] {
 			t.Errorf("%s: the ETag was %s and is %s", status, versions[status], res.Header.Get("ETag"))
 		}
-		// So what was read before can still be written, and what is read now be sent back.
+		// An earlier version of the campaign can still be sent back, and so can the current one.
 		org.Write.Do("PATCH", path, res.Value("data"), "If-Match", versions[status]).Is(200)
 	}
 	if now := org.Read.Get(elsewhere).Is(200); string(dataOf(now)) != string(dataOf(untouched)) {
@@ -199,7 +200,7 @@ func TestCampaignNames(t *testing.T) {
 			}
 		})
 	}
-	// A campaign is made with the names of the moment, and the next rename finds those that came since.
+	// A new campaign has the current names, and the next renaming changes it too.
 	org.Write.Post(elsewhere+"/audiences/add", audienceIDs(org.north)).Is(200)
 	org.Write.Patch("/v1/audiences/"+org.north, `{"name": "Nord"}`).Is(200)
 	org.hasAudiences(t, org.Read.Get(elsewhere), "West", "Nord")
@@ -336,7 +337,7 @@ func TestCampaignStats(t *testing.T) {
 	has("an audience is empty", path, 2, 0)
 	org.Write.Post(path+"/audiences/remove", audienceIDs(org.north)).Is(200)
 	has("nobody", path, 0, 0)
-	org.Write.Patch("/v1/audiences/"+org.north, `{"status": "archived"}`).Is(200) // which says nothing about those in it
+	org.Write.Patch("/v1/audiences/"+org.north, `{"status": "archived"}`).Is(200) // does not affect the members
 	other.Read.Get(path+"/stats").Fails(404, "not_found", "Resource not found")
 	org.Read.Get("/v1/campaigns/x/stats").Fails(404, "not_found", "Resource not found")
 }
@@ -363,7 +364,7 @@ func TestCampaignProtocol(t *testing.T) {
 	again(path+"/audiences/add", audienceIDs(org.south), "two", added)
 	again(path+"/audiences/remove", audienceIDs(org.north), "three", removed)
 	org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.north), "Idempotency-Key", "two").Fails(409, "idempotency_key_reused", "used before with a different request")
-	// A refusal is not kept: what was refused is done when it can be.
+	// Failed responses are not stored: a refused request succeeds when it becomes valid.
 	org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.south), "Idempotency-Key", "four").Fails(409, "last_audience", "")
 	org.Write.Post(path+"/audiences/add", audienceIDs(org.west)).Is(200)
 	org.hasAudiences(t, org.Write.Do("POST", path+"/audiences/remove", audienceIDs(org.south), "Idempotency-Key", "four"), "West")
@@ -376,7 +377,7 @@ func TestCampaignProtocol(t *testing.T) {
 		t.Errorf("told is %s", got)
 	}
 
-	// If-Match: the version before an audience was taken away is another one.
+	// If-Match: the version before the audience was removed is not the current one.
 	before := org.Dump()
 	org.Write.Do("PATCH", path, `{"status": "paused"}`, "If-Match", removed.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")
 	org.Write.Do("PATCH", path, `{"status": "draft"}`, "If-Match", removed.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")

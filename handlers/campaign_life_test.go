@@ -49,7 +49,7 @@ func TestCampaignMoves(t *testing.T) {
 		app.Clock.Advance(time.Second)
 		before := org.Read.Get(m.path).Is(200)
 		dump := org.Dump()
-		// The name changes with the status or not at all, and there is one event for both.
+		// The name and the status change together or not at all, with one event for both.
 		res := org.Write.Patch(m.path, map[string]string{"status": m.to})
 		var want []happening
 		switch {
@@ -74,7 +74,7 @@ func TestCampaignMoves(t *testing.T) {
 		app.Deliver()
 		rec.wantsExactly(what, want)
 	}
-	// Nothing as the status is the one that a campaign begins with.
+	// The initial status is not a transition.
 	org.Write.Patch(org.campaignAs("draft", ""), `{"status": null}`).Is(200)
 	org.Write.Patch(org.campaignAs("active", ""), `{"status": null}`).Fails(409, "invalid_transition", "draft")
 }
@@ -164,9 +164,9 @@ func TestCampaignTemplate(t *testing.T) {
 		if org.Dump() != before {
 			t.Errorf("%s: a refused request changed something", status)
 		}
-		org.Write.Patch(path, map[string]string{"template_id": org.template, "name": "Renamed"}).Is(200) // the one it has
+		org.Write.Patch(path, map[string]string{"template_id": org.template, "name": "Renamed"}).Is(200) // its current template
 	}
-	// The template that it has may be put aside meanwhile: it stays.
+	// The template of a campaign may become inactive: the campaign keeps it.
 	draft = org.campaignAs("draft", "")
 	org.Write.Patch("/v1/sequence-templates/"+org.template, `{"status": "ARCHIVED"}`).Is(200)
 	org.Write.Patch(draft, org.Read.Get(draft).Is(200).Value("data")).Is(200)
@@ -198,7 +198,7 @@ func TestCampaignEnd(t *testing.T) {
 	app := apptest.New(t)
 	rec := newReceiver(t)
 	cases := []struct {
-		zone, date, end       string // in the order of the ends
+		zone, date, end       string // ordered by end
 		org                   *runner
 		active, paused, draft string
 	}{
@@ -207,10 +207,10 @@ func TestCampaignEnd(t *testing.T) {
 		{zone: "UTC", date: "2026-03-02", end: "2026-03-03T00:00:00Z"},
 		{zone: "Pacific/Kiritimati", date: "2026-03-03", end: "2026-03-03T10:00:00Z"},
 		{zone: "America/New_York", date: "2026-03-07", end: "2026-03-08T05:00:00Z"}, // clocks change on the next day
-		{zone: "America/New_York", date: "2026-03-08", end: "2026-03-09T04:00:00Z"}, // and on this one
+		{zone: "America/New_York", date: "2026-03-08", end: "2026-03-09T04:00:00Z"}, // clocks change on this day
 		{zone: "Africa/Cairo", date: "2026-04-23", end: "2026-04-23T22:00:00Z"},     // the next day begins at one o'clock
 		{zone: "Europe/Berlin", date: "2026-10-25", end: "2026-10-25T23:00:00Z"},
-		{zone: "America/Havana", date: "2026-10-31", end: "2026-11-01T04:00:00Z"}, // the next day begins with an hour that comes twice
+		{zone: "America/Havana", date: "2026-10-31", end: "2026-11-01T04:00:00Z"}, // the next day begins with a repeated hour
 		{zone: "America/Havana", date: "2026-11-01", end: "2026-11-02T05:00:00Z"},
 		{zone: "UTC", date: "2028-02-29", end: "2028-03-01T00:00:00Z"},
 	}
@@ -283,7 +283,7 @@ func TestCampaignEndMeanwhile(t *testing.T) {
 	delete(paths, "deleted")
 	rec := newReceiver(t)
 	rec.subscribe(org.Org, "campaign.*")
-	// are wants these statuses, active for whoever is not named, and these completions.
+	// are requires these statuses, active for campaigns that are not listed, and these events.
 	are := func(what string, statuses map[string]string, completed ...string) {
 		t.Helper()
 		names := map[string]string{}
@@ -313,7 +313,8 @@ func TestCampaignEndMeanwhile(t *testing.T) {
 	are("when it has passed", now, "sooner", "back", "paused", "set", "late")
 	other.isNow(t, "another organization's", foreign, "active")
 
-	// A draft that is activated after its date is over with the next look; so is one that is made so.
+	// A draft that is activated after its end date completes with the next job, and so does a
+	// campaign that is created active.
 	org.Write.Patch(paths["draft"], `{"status": "active"}`).Is(200)
 	paths["made late"] = org.campaignAs("active", soon)
 	now["draft"], now["made late"] = "completed", "completed"
@@ -330,7 +331,7 @@ func TestCampaignEndMeanwhile(t *testing.T) {
 	}
 	org.isNow(t, "without a date", paths["removed"], "active")
 	other.isNow(t, "another organization's", foreign, "completed")
-	// A completed campaign is not revived by another date.
+	// A new date does not reactivate a completed campaign.
 	org.Write.Patch(paths["later"], `{"end_date": "2026-12-31"}`).Is(200)
 	org.isNow(t, "another date", paths["later"], "completed")
 }
@@ -339,7 +340,7 @@ func TestCampaignEndMeanwhile(t *testing.T) {
 // begin in the new time zone.
 func TestCampaignEndZone(t *testing.T) {
 	app := apptest.New(t)
-	type wait struct{ from, to, end string } // in the order of the ends
+	type wait struct{ from, to, end string } // ordered by end
 	waits := []wait{
 		{"UTC", "Asia/Tokyo", "2026-03-03T15:00:00Z"},
 		{"America/Los_Angeles", "Europe/Berlin", "2026-03-03T23:00:00Z"},

@@ -72,7 +72,7 @@ func TestCampaign(t *testing.T) {
 		t.Errorf("the owner is %s, want the key's user %s", got, bob)
 	}
 
-	// Audiences stand in the order in which they were given, each once.
+	// Audiences are in the order of the request, without duplicates.
 	want := fmt.Sprintf(`{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Herbst & <Söhne>", "status": "paused", "prioritized": true, "end_date": "2026-06-30",
 		"template_id": %q, "template_name": "Warm welcome", "audiences": [{"id": %q, "name": "South"}, {"id": %q, "name": "North"}], "owner_id": %q},
 		"meta": {"timestamp": "<time>"}}`, org.template, org.south, org.north, bob)
@@ -89,7 +89,7 @@ func TestCampaign(t *testing.T) {
 		}
 	}
 
-	// PATCH: each field by itself, and what is absent stays.
+	// PATCH changes single fields, and absent fields stay unchanged.
 	etag := made.Header.Get("ETag")
 	now := itemFields(t, read)
 	for _, c := range []struct{ field, value string }{
@@ -114,12 +114,12 @@ func TestCampaign(t *testing.T) {
 		}
 		etag = res.Header.Get("ETag")
 	}
-	// Nobody as owner is the key's user, as at creation.
+	// Without an owner, the user of the key is the owner, as on create.
 	if got := org.as(bob).Patch(path, `{"owner_id": null}`).Is(200).Text("data.owner_id"); got != bob {
 		t.Errorf("the owner is %s, want %s", got, bob)
 	}
 
-	// What GET gave can be sent back and changes nothing.
+	// The response of GET can be sent back and changes nothing.
 	app.Clock.Advance(time.Second)
 	read = org.Read.Get(path).Is(200)
 	before := org.Dump()
@@ -162,7 +162,7 @@ func TestBadCampaigns(t *testing.T) {
 
 	for _, c := range []struct {
 		field, value, message string
-		update                string // what an update says, when that is something else
+		update                string // the message of an update, if it differs
 	}{
 		{"name", `null`, "name: required", ""},
 		{"name", `""`, "name: required", ""},
@@ -232,7 +232,7 @@ func TestBadCampaigns(t *testing.T) {
 		})
 	}
 
-	// All problems of one body are reported at once.
+	// All problems of a body are reported at once.
 	for _, body := range []any{nil, `{}`} {
 		hasProblems(t, org.Write.Post("/v1/campaigns", body), "name", "template_id", "audience_ids")
 	}
@@ -244,7 +244,7 @@ func TestBadCampaigns(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
 	}
-	// The bounds themselves are fine, and a name may be that of another campaign.
+	// The limits themselves are valid, and several campaigns may have the same name.
 	long := strings.Repeat("ü", 255)
 	org.newCampaign(`"name": "` + long + `", "end_date": "9999-12-31"`)
 	org.newCampaign(`"name": "` + long + `", "end_date": "9999-12-31", "status": "active"`)
@@ -336,7 +336,7 @@ func TestCampaignList(t *testing.T) {
 			}
 		})
 	}
-	// What is listed is what GET shows.
+	// Lists show the same as GET.
 	res := org.Read.Post("/v1/campaigns/list", `{"sort": "created_at", "page_size": 1, "page": 2}`).Is(200)
 	read := dataOf(org.Read.Get("/v1/campaigns/" + ids["beta"]))
 	res.Is(200, `{"data": [`+string(read)+`], "pagination": {"page": 2, "page_size": 1, "total_count": 4, "total_pages": 4}, "meta": {"timestamp": "<time>"}}`)

@@ -42,7 +42,7 @@ p1,Bill,Lumbergh,VP Operations,bill@initech.example,initech.example,
 p2,Peter,Gibbons,Engineer,,initech.example,linkedin.com/in/peter
 p3,Hank,,CEO,hank@globex.example,nowhere.example,
 `)
-	// Every field is answered, null where there is no value; ids are those of the source.
+	// Every field is present, and null without a value. Ids are those of the source.
 	org.Read.Post("/v1/companies/list", `{"page_size": 1, "sort": "id"}`).Is(200, `{"data": [{"id": "c1", "name": "Initech", "website": "initech.example", "industry": "Software",
 		"sub_industry": null, "employee_count": 250, "annual_revenue": null, "founded_year": null, "description": "Makes reports for managers", "keywords": ["saas", "b2b"],
 		"technologies": ["Go", "AWS"], "country": "US", "location": null, "linkedin_url": null, "phone_number": null}],
@@ -77,7 +77,7 @@ p3,Hank,,CEO,hank@globex.example,nowhere.example,
 	}
 	org.Read.Post("/v1/people/list", `{"filters": [{"field": "seniority", "condition": "is", "value": "Boss"}]}`).Fails(422, "invalid_filter", "filters[0].value")
 	org.Read.Post("/v1/companies/list", `{"filters": [{"field": "created_at", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")
-	// It cannot be changed over the API.
+	// The API cannot change the catalog.
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
 		org.Admin.Do(method, "/v1/companies/c1", nil).Fails(404, "not_found", "")
 	}

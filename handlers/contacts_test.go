@@ -15,7 +15,7 @@ func TestContact(t *testing.T) {
 	account := org.Write.Post("/v1/accounts", `{"name": "Initech"}`).Is(201).ID()
 	tag := org.Write.Post("/v1/tags", `{"name": "Champion", "color": "green", "object_type": "contact"}`).Is(201).ID()
 
-	// Every field is answered, null where there is no value.
+	// Every field is present, and null without a value.
 	sparse := org.Write.Post("/v1/contacts", `{"linkedin_url": "https://linkedin.example/in/bill"}`).Is(201, `{
 		"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:00.000Z", "account_id": null,
 			"first_name": null, "last_name": null, "email": null, "title": null, "phone_number": null,
@@ -40,7 +40,7 @@ func TestContact(t *testing.T) {
 		t.Fatal("ids do not go up")
 	}
 
-	// PATCH: absent stays, null clears, both paths are the same operation.
+	// PATCH: absent fields stay unchanged, null clears, and both paths are the same operation.
 	app.Clock.Advance(1500 * time.Millisecond)
 	patched := org.Write.Patch("/v1/contacts/"+id, `{"title": null, "do_not_contact": null, "scoring": {"heat_score": "cold"}, "notes": ""}`).Is(200)
 	for path, want := range map[string]any{"title": nil, "do_not_contact": false, "notes": nil, "first_name": "Bill",
@@ -57,14 +57,14 @@ func TestContact(t *testing.T) {
 		t.Error(string(preview.Body))
 	}
 
-	// What leaves the record as it was changes no version.
+	// An update without changes creates no version.
 	app.Clock.Advance(time.Second)
 	again := org.Write.Patch("/v1/contacts/"+id, `{"title": "CEO"}`).Is(200)
 	if again.Text("data.updated_at") != preview.Text("data.updated_at") || again.Header.Get("ETag") != preview.Header.Get("ETag") {
 		t.Error("an update without a change made a new version")
 	}
 
-	// What GET gave can be sent back; read-only fields cannot be changed.
+	// The response of GET can be sent back; read-only fields cannot change.
 	item := org.Read.Get("/v1/contacts/" + id).Is(200).Value("data")
 	org.Write.Patch("/v1/contacts/"+id, item).Is(200)
 	for _, body := range []string{`{"id": "0190b2f0-0000-7000-8000-000000000000"}`, `{"id": null}`, `{"created_at": "2020-01-01T00:00:00Z"}`,
@@ -129,14 +129,14 @@ func TestBadContacts(t *testing.T) {
 		})
 	}
 
-	// A new contact must be someone.
+	// A new contact must be identifiable.
 	for _, body := range []string{``, `{}`, `{"first_name": "Bill"}`, `{"last_name": "Lumbergh", "email": ""}`, `{"email": null, "title": "VP"}`} {
 		t.Run(body, func(t *testing.T) {
 			org.Write.In(t).Post("/v1/contacts", body).Fails(422, "validation_failed", "email: required, unless linkedin_url or both first_name and last_name are set")
 		})
 	}
 
-	// All problems of one body are reported at once.
+	// All problems of a body are reported at once.
 	org.Write.Post("/v1/contacts", `{"title": 1, "email": "x", "scoring": {"heat_score": "x"}, "nope": null}`).Is(422, `{"error": {
 		"code": "validation_failed", "message": "title: must be a string", "details": [
 			{"path": "title", "message": "must be a string"},
@@ -147,9 +147,9 @@ func TestBadContacts(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
 	}
-	// The rule is for creation: later what made it someone may be cleared.
+	// The rule applies to creation only: the identifying fields may be cleared later.
 	org.Write.Patch("/v1/contacts/"+id, `{"email": null}`).Is(200)
-	// The bounds themselves are fine.
+	// The limits themselves are valid.
 	org.Write.Patch("/v1/contacts/"+id, fmt.Sprintf(`{"title": %q, "notes": %q}`, strings.Repeat("ü", 10_000), strings.Repeat("n", 100_000))).Is(200)
 	for _, email := range []string{"Ada.Lovelace+tag@sub.acme.example", "o'brien@acme.example", `"john doe"@acme.example`, "üser@bücher.example"} {
 		if got := org.Write.Patch("/v1/contacts/"+id, map[string]string{"email": email}).Is(200).Text("data.email"); got != email {

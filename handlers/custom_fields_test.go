@@ -63,7 +63,8 @@ func TestCustomFields(t *testing.T) {
 			org.Write.Patch(path+"/"+low, fmt.Sprintf(`{%q: %s}`, field, c.bad)).Fails(422, "validation_failed", field+c.message)
 			customConditions(t, org, entity, c.dataType, field, map[string]string{low: "low", high: "high", none.ID(): "none"})
 
-			// What GET gave can be sent back; an absent field stays, and null and what is empty clear it.
+			// The response of GET can be sent back. An absent field stays unchanged, and null and
+			// empty values clear it.
 			app.Clock.Advance(time.Second)
 			was := org.Read.Get(path + "/" + low).Is(200)
 			if is := org.Write.Patch(path+"/"+low, was.Value("data")).Is(200); is.Header.Get("ETag") != was.Header.Get("ETag") {
@@ -87,7 +88,8 @@ func TestCustomFields(t *testing.T) {
 				}
 			}
 
-			// Deleted, it is gone from everywhere at once; made again, it starts empty.
+			// A deleted field disappears everywhere immediately. A new field with the same key starts
+			// empty.
 			org.Admin.Delete("/v1/fields/" + id).Is(204)
 			forgotten(t, org, entity, high, field, body(c.low))
 			again := map[string]string{"text": "number", "number": "text", "boolean": "date", "date": "enum", "enum": "multi_select", "multi_select": "boolean"}[c.dataType]
@@ -239,7 +241,7 @@ func TestFieldRules(t *testing.T) {
 			org.Admin.In(t).Post("/v1/fields", c.body).Fails(422, "validation_failed", c.message)
 		})
 	}
-	// What a field is stays what it is.
+	// The type of a field cannot change.
 	for _, body := range []string{`{"entity": "contacts"}`, `{"key": "vans"}`, `{"data_type": "text"}`, `{"key": null}`, `{"id": null}`} {
 		t.Run(body, func(t *testing.T) {
 			org.Admin.In(t).Patch("/v1/fields/"+made.ID(), body).Fails(422, "validation_failed", "read-only field")
@@ -256,7 +258,7 @@ func TestFieldRules(t *testing.T) {
 	org.Admin.Patch("/v1/fields/"+made.ID(), made.Value("data")).Is(200)
 	org.Admin.Post("/v1/fields", `{"entity": "contacts", "key": "`+strings.Repeat("k", 63)+`", "data_type": "text", "ai": null, "allowed_values": [], "label": ""}`).Is(201)
 
-	// Relabelled, the schema says so; a cleared label is made from the key again.
+	// The schema shows a new label. Without a label, it is derived from the key.
 	label := func() string {
 		for _, f := range org.Read.Get("/v1/schemas/accounts").Is(200).Value("data.fields").([]any) {
 			if f := f.(map[string]any); f["key"] == "custom_field_fleet" {
@@ -458,7 +460,7 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f filter.SchemaF
 		}
 	}
 	org.Read.Post(list, `{"filters": [`+strings.Join(taken, ",")+`]}`).Is(200)
-	// All problems are reported at once: each of the others must be among them.
+	// All problems are reported at once: the others must be among them.
 	res := org.Read.Post(list, `{"filters": [`+strings.Join(refused, ",")+`]}`).Fails(422, "invalid_filter", "filters[0].condition")
 	for i, d := range res.Value("error.details").([]any) {
 		if d.(map[string]any)["path"] != fmt.Sprintf("filters[%d].condition", i) || len(res.Value("error.details").([]any)) != len(refused) {

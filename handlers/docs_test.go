@@ -24,7 +24,7 @@ type htmlElement struct {
 	name string
 	attr map[string]string
 	text strings.Builder
-	in   []*htmlElement // what it stands in, from the outermost
+	in   []*htmlElement // the enclosing elements, outermost first
 }
 
 func (e *htmlElement) within(id string) bool {
@@ -138,8 +138,8 @@ func TestPages(t *testing.T) {
 func TestDocs(t *testing.T) {
 	app := apptest.New(t)
 	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)
-	text := map[string]string{} // of what has an id
-	linked := map[string]bool{} // from the contents
+	text := map[string]string{} // by id
+	linked := map[string]bool{} // in the table of contents
 	for _, e := range elements {
 		text[e.attr["id"]] = e.text.String()
 		if e.within("contents") {

@@ -11,7 +11,7 @@ import (
 // clockPlay is a service with access to its clock of sequences.
 type clockPlay struct {
 	*play
-	probe string // a draft whose only step is due at once
+	probe string // a draft whose only step is due immediately
 }
 
 func newClockPlay(t *testing.T, change ...func(*service.Config)) *clockPlay {
@@ -64,7 +64,7 @@ func TestEngineClockIdle(t *testing.T) {
 	p.app.Crash()
 	p.app.Clock.Advance(24 * time.Hour)
 	p.at(86400)
-	was = p.showsAfter(was, 3*time.Hour) // as far as it was let go
+	was = p.showsAfter(was, 3*time.Hour) // up to the persisted limit
 	p.pass(2 * time.Second)
 	was = p.showsAfter(was, 48*time.Hour)
 	p.app.Crash()
@@ -79,7 +79,7 @@ func TestEngineClockHolds(t *testing.T) {
 	p.app.Work()
 	began := p.shows()
 	p.app.Clock.Advance(time.Minute)
-	p.showsAfter(began, 3*time.Hour) // what was written down
+	p.showsAfter(began, 3*time.Hour) // the persisted time
 	p.app.Work()
 	was := p.showsAfter(began, 60*time.Hour)
 	p.app.Clock.Advance(-10 * time.Second)

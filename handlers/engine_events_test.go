@@ -93,7 +93,7 @@ func TestEngineEvents(t *testing.T) {
 	if at := sent[0].CreatedAt; at != "2026-03-02T10:00:00.000Z" {
 		t.Errorf("it was told at %s", at)
 	}
-	p.to("03-02 11:00") // a Task was made, which completes nothing
+	p.to("03-02 11:00") // created a Task, which completes nothing
 	p.tells(rec, ids)
 	p.completeTasks()
 	done := p.tells(rec, ids, "sequence.step_completed c0")
@@ -102,7 +102,8 @@ func TestEngineEvents(t *testing.T) {
 	over := p.tells(rec, ids, "message.sent c0", "sequence.step_completed c0", "sequence.completed c0")
 	p.carry(over, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]), p.sequenceText(campaign, ids[0]))
 
-	// One that is stopped: what it waited for is skipped by that, and is no step completed. Who has no address is told of too.
+	// A stopped sequence: its waiting step is skipped, which does not count as a completed step.
+	// Contacts without an address cause events too.
 	p.Write.Post(campaign+"/enroll", enrolling("Late", ids[1:]...)).Is(200)
 	p.app.Work()
 	p.tells(rec, ids, "sequence.started c1", "sequence.started c2", "sequence.step_completed c2", "message.sent c1", "sequence.step_completed c1")
@@ -129,7 +130,7 @@ func TestEngineEventsFailed(t *testing.T) {
 	p := newPlay(t)
 	rec := newReceiver(t)
 	ids := p.contacts(1)
-	nowhere := "bo@ä_b.example" // which the names of hosts cannot say
+	nowhere := "bo@ä_b.example" // host names cannot contain it
 	user := p.Admin.Post("/v1/users", map[string]string{"email": nowhere, "first_name": "Bo"}).Is(201).ID()
 	rec.subscribe(p.Org, "message.failed", "message.sent", "sequence.step_completed")
 	campaign := p.campaign(ids, map[string]any{"owner_id": user}, []simStep{simMail(0, 0, 9), simCall(1, 0, 9)}, simAfter(0, 1, completes, "1 hours"))
@@ -153,7 +154,7 @@ func TestEngineEventsOfDeletion(t *testing.T) {
 	p := newPlay(t)
 	contact := p.contacts(1)[0]
 	var others []map[string]string
-	for range 600 { // more than one transaction rewrites, before the Task of the campaign
+	for range 600 { // more than one transaction rewrites, created before the Task of the campaign
 		others = append(others, map[string]string{"title": "Call back", "contact_id": contact})
 	}
 	p.Write.Post("/v1/tasks/batch", map[string]any{"records": others}).Is(200)

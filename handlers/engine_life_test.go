@@ -29,7 +29,7 @@ func TestEnginePause(t *testing.T) {
 	want = append(want, "c2@x.example 0 03-03 15:05", "c3@x.example 0 03-03 15:15", "c4@x.example 0 03-03 15:25", "c5@x.example 0 03-03 15:35")
 	p.sentAll(want...)
 	p.is(campaign, ids[2], "active", "0 sent 03-02 10:00 at 03-03 15:05 | ; overdue", "1 task_open 03-02 11:00 at 03-03 15:05")
-	// Paused and resumed again nothing goes twice.
+	// After another pause nothing is sent twice.
 	p.Write.Patch(campaign, `{"status": "paused"}`).Is(200)
 	p.app.Work()
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
@@ -82,7 +82,7 @@ func TestEngineBegins(t *testing.T) {
 	begun(draft)
 	begun(paused)
 	begun(active, "c0 03-02 09:00")
-	// A contact who is added to an audience is in every campaign that has it.
+	// A contact who is added to an audience joins every campaign with it.
 	p.Write.Post("/v1/audiences/"+audience+"/contacts/add", map[string]any{"contact_ids": ids[1:2]}).Is(200)
 	p.Write.Post(paused+"/enroll", enrolling("Paused", ids[2])).Is(200)
 	p.Write.Post(active+"/enroll", enrolling("Active", ids[3])).Is(200)
@@ -96,7 +96,7 @@ func TestEngineBegins(t *testing.T) {
 	p.to("03-02 12:00")
 	begun(draft, "c0 03-02 11:00", "c1 03-02 11:00")
 	begun(paused, "c0 03-02 11:00", "c1 03-02 11:00", "c2 03-02 11:00")
-	// Nobody begins in a campaign that is over, nor after its last day.
+	// Nobody joins a completed campaign, or a campaign after its last day.
 	p.Write.Patch(draft, `{"status": "completed"}`).Is(200)
 	p.Write.Patch(paused, `{"end_date": "2026-03-02"}`).Is(200)
 	p.Write.Post("/v1/audiences/"+audience+"/contacts/add", map[string]any{"contact_ids": ids[5:]}).Is(200)
@@ -152,7 +152,7 @@ func TestEngineTemplateEdited(t *testing.T) {
 	template := p.Read.Get(campaign).Text("data.template_id")
 	p.Write.Patch("/v1/sequence-templates/"+template, map[string]any{"name": "New", "transitions": []simLink{},
 		"steps": []simStep{{Type: "auto_email", Index: 0, Hour: 9, Subject: "News", Message: "New"}, {Type: "call", Index: 7, Day: 1, Hour: 9}}}).Is(200)
-	p.Write.Patch("/v1/sequence-templates/"+template, `{"name": "Named anew"}`).Is(200) // which is no other content
+	p.Write.Patch("/v1/sequence-templates/"+template, `{"name": "Named anew"}`).Is(200) // does not change the content
 	p.app.Restart()
 	p.Write.Post(campaign+"/enroll", enrolling("Late", ids[1])).Is(200)
 	p.to("03-03 09:00")
@@ -181,7 +181,7 @@ func TestEnginePrioritized(t *testing.T) {
 	ids := p.contacts(7)
 	bea := p.Admin.Post("/v1/users", `{"email": "bea@acme.example"}`).Is(201).ID()
 	plain := p.campaign(ids[:4], nil, []simStep{simMail(0, 0, 10)})
-	first := p.campaign(ids[4:6], map[string]any{"prioritized": true}, []simStep{simMail(0, 0, 0)}) // due at once
+	first := p.campaign(ids[4:6], map[string]any{"prioritized": true}, []simStep{simMail(0, 0, 0)}) // due immediately
 	p.campaign(ids[6:], map[string]any{"owner_id": bea}, []simStep{simMail(0, 0, 10)})
 	p.to("03-02 09:05")
 	p.Write.Patch(first, `{"status": "paused"}`).Is(200)
@@ -206,7 +206,7 @@ func TestEngineOwner(t *testing.T) {
 	campaign := p.campaign(ids, nil, []simStep{{Type: "auto_email", Index: 0, Hour: 9, Subject: "S", Message: "From {{sender.first_name}}"}, simCall(1, 0, 9), simCall(2, 0, 12)})
 	p.sentAll("c0@x.example 0 03-02 09:00")
 	p.to("03-02 10:00")
-	p.Write.Patch(campaign, map[string]string{"owner_id": bea}).Is(200) // who has sent nothing today
+	p.Write.Patch(campaign, map[string]string{"owner_id": bea}).Is(200) // has sent nothing today
 	p.to("03-02 13:00")
 	p.sentAll("c0@x.example 0 03-02 09:00", "c1@x.example 0 03-02 10:00")
 	var senders []string
@@ -236,12 +236,12 @@ func TestEngineTimeZone(t *testing.T) {
 	campaign := p.campaign(ids, map[string]any{"end_date": "2026-03-04"}, []simStep{simMail(0, 0, 9), simMail(1, 0, 12), simCall(2, 0, 9), simCall(3, 4, 9)},
 		simAfter(1, 2, completes, "1 days"))
 	p.to("03-02 10:00")
-	tokyo := simOrg{"Asia/Tokyo", simWeek, []string{}, simWindow{9, 17}} // where it is 19:00, and the window opens at midnight UTC
+	tokyo := simOrg{"Asia/Tokyo", simWeek, []string{}, simWindow{9, 17}} // where it is 19:00; the window opens at midnight UTC
 	p.Admin.Patch("/v1/organization", tokyo).Is(200)
 	p.to("03-04 14:59")
 	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-02 12:00 at 03-03 00:00 | ; moved to the next sending window", "3 waiting 03-06 09:00",
 		"2 task_open 03-04 00:00")
-	p.to("03-04 15:00") // midnight there
+	p.to("03-04 15:00") // midnight in that time zone
 	p.is(campaign, ids[0], "stopped campaign_ended", "0 sent 03-02 09:00", "1 sent 03-02 12:00 at 03-03 00:00", "3 skipped 03-06 09:00 at 03-04 15:00", "2 skipped 03-04 00:00 at 03-04 15:00")
 	p.agrees(campaign)
 }
@@ -284,7 +284,7 @@ func atSpeed(speed float64) func(*service.Config) {
 // TestEngineSpeed checks that the clock of sequences runs faster than real time, starting from it.
 // It stops with the service, continues from there at another speed, and never goes back.
 func TestEngineSpeed(t *testing.T) {
-	p := newPlay(t, atSpeed(3600)) // an hour a second
+	p := newPlay(t, atSpeed(3600)) // one hour per second
 	ids := p.contacts(1)
 	campaign := p.campaign(ids, map[string]any{"end_date": "2026-03-05"}, []simStep{simMail(0, 0, 9), simMail(1, 1, 9), simMail(2, 2, 9), simMail(3, 3, 9), simMail(4, 4, 9)})
 	wall := func(d time.Duration) {
@@ -299,7 +299,7 @@ func TestEngineSpeed(t *testing.T) {
 		t.Errorf("the next is due at %v", next)
 	}
 	p.app.Stop()
-	p.app.Clock.Advance(time.Hour) // in which nothing ran
+	p.app.Clock.Advance(time.Hour) // while the service was stopped
 	p.app.Config.Sequences.Speed = 86400
 	p.app.Start()
 	wall(0)
@@ -307,7 +307,7 @@ func TestEngineSpeed(t *testing.T) {
 	wall(time.Second)
 	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 sent 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
 	p.app.Config.Sequences.Speed = 1
-	p.app.Restart() // it is March 2nd on the wall, and stays March 4th for sequences
+	p.app.Restart() // real time is March 2nd, the clock of sequences stays at March 4th
 	wall(24*time.Hour - time.Second)
 	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 sent 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
 	wall(time.Second)

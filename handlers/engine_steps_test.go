@@ -39,7 +39,7 @@ func TestEngineNoOwner(t *testing.T) {
 	template := p.Write.Post("/v1/sequence-templates", map[string]any{"name": "T", "steps": []simStep{simMail(0, 0, 9), simCall(1, 0, 9)}, "transitions": []simLink{simAfter(0, 1, completes, "1 hours")}}).Is(201).ID()
 	body := apptest.Body(t, map[string]any{"name": "C", "template_id": template, "audience_ids": []string{simAudience(p.Org, ids...)}, "status": "active"})
 	var campaign string
-	err := p.app.Store.Update(context.Background(), p.ID, store.Actor{}, func(tx *store.Tx) error { // as no key can: every key has a user
+	err := p.app.Store.Update(context.Background(), p.ID, store.Actor{}, func(tx *store.Tx) error { // unlike any API key, which has a user
 		doc, err := p.app.Outreach.Campaigns.Create(tx, record.NewDraft[outreach.Campaign](body))
 		campaign = "/v1/campaigns/" + doc.ID.String()
 		return err
@@ -106,9 +106,9 @@ func TestEngineTaskEnds(t *testing.T) {
 	p.Write.Patch(task(ids[0]), `{"status": "completed"}`).Is(200)
 	p.Write.Patch(task(ids[1]), `{"status": "cancelled"}`).Is(200)
 	p.Write.Delete(task(ids[2])).Is(204)
-	p.Write.Patch(task(ids[3]), `{"title": "Call, and again", "due_at": "2026-04-01T09:00:00Z"}`).Is(200) // which ends nothing
+	p.Write.Patch(task(ids[3]), `{"title": "Call, and again", "due_at": "2026-04-01T09:00:00Z"}`).Is(200) // does not end the step
 	p.to("03-02 10:30")
-	p.Write.Patch(task(ids[0]), `{"status": "open"}`).Is(200) // the step is over, and stays so
+	p.Write.Patch(task(ids[0]), `{"status": "open"}`).Is(200) // the step has ended
 	p.is(campaign, ids[0], "active", "0 done 03-02 09:00 at 03-02 10:00", "1 waiting 03-02 11:00 | 1 hour after step 0 was completed")
 	p.to("03-02 12:00")
 	p.Write.Patch(task(ids[0]), `{"status": "cancelled"}`).Is(200)
@@ -117,7 +117,7 @@ func TestEngineTaskEnds(t *testing.T) {
 	p.is(campaign, ids[1], "completed", "0 skipped 03-02 09:00 at 03-02 10:00 | its Task was cancelled", "1 sent 03-02 11:00 | 1 hour after step 0 was skipped")
 	p.is(campaign, ids[2], "completed", "0 skipped 03-02 09:00 at 03-02 10:00 | its Task was deleted", "1 sent 03-02 11:00")
 	p.is(campaign, ids[3], "active", "0 task_open 03-02 09:00")
-	// While the campaign is paused a Task can be done; what follows waits.
+	// A Task can be completed while the campaign is paused; the following steps wait.
 	p.Write.Patch(campaign, `{"status": "paused"}`).Is(200)
 	p.Write.Patch(task(ids[3]), `{"status": "completed"}`).Is(200)
 	p.to("03-02 15:00")

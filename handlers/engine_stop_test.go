@@ -14,10 +14,11 @@ import (
 // stopCase is an event that stops sequences.
 type stopCase struct {
 	name, reason string
-	everybody    bool // not only that of the contact
-	// stop does it; contact is in the audience, and the campaign has another audience that is empty.
+	everybody    bool // not only the address of the contact
+	// stop stops the sequence; the contact is in the audience, and the campaign also has an empty
+	// audience.
 	stop func(c *stopping)
-	// later is for what happens at midnight: stop has been called by then.
+	// later runs at midnight, after stop was called.
 	later bool
 }
 
@@ -42,7 +43,7 @@ func stopCases() []stopCase {
 		return func(c *stopping) {
 			path := c.campaign + "/sequences/" + c.before.ID + "/stop"
 			first := c.Write.Post(path, `{"reason": "`+reason+`"}`).Is(200)
-			again := c.Write.Post(path, `{"reason": "`+reason+`"}`).Is(200) // which changes nothing
+			again := c.Write.Post(path, `{"reason": "`+reason+`"}`).Is(200) // changes nothing
 			if string(dataOf(first)) != string(dataOf(again)) {
 				c.t.Errorf("stopped again it is %s, and was %s", again.Body, first.Body)
 			}
@@ -153,7 +154,7 @@ func (c *stopping) isOver() {
 func TestEngineStops(t *testing.T) {
 	for _, place := range []struct {
 		name, at string
-		// reached is what is done when it is reached.
+		// reached runs when the point is reached.
 		reached func(c *stopping)
 		want    []string
 	}{
@@ -187,7 +188,7 @@ func TestEngineStops(t *testing.T) {
 				c.is(c.campaign, c.contact, "active", place.want...)
 				c.stop(c)
 				if !c.later {
-					app.Work() // what is left to jobs
+					app.Work() // left to jobs
 					c.isStopped()
 				}
 			})
@@ -248,7 +249,8 @@ func TestEngineTwoAudiences(t *testing.T) {
 	for _, id := range ids[1:] {
 		p.is(campaign, id, "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 waiting 03-04 09:00")
 	}
-	// Who comes back does not start again, in the same audience, in the other or in a new one.
+	// A contact who is added again does not start again, in the same audience, in the other or in a
+	// new one.
 	p.Write.Post("/v1/audiences/"+second+"/contacts/add", map[string]any{"contact_ids": ids[:1]}).Is(200)
 	p.Write.Post(campaign+"/audiences/add", audienceIDs(first)).Is(200)
 	p.Write.Post(campaign+"/enroll", enrolling("Again", ids...)).Is(200)

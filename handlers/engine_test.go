@@ -293,7 +293,7 @@ func (p *play) agrees(campaign string) {
 	if len(messages) > 0 {
 		p.t.Errorf("%d messages are of no step: %v", len(messages), messages)
 	}
-	if p.Read.Get(campaign).Status == 200 { // one that is gone has no stats
+	if p.Read.Get(campaign).Status == 200 { // a deleted campaign has no statistics
 		counts.are(p.t, p.Read.Get(campaign+"/stats").Is(200))
 	}
 	p.verify()

@@ -228,7 +228,7 @@ func TestEngineThousandLimits(t *testing.T) {
 			}
 		}
 	}
-	// Those of one due time go in the order of the sequences, which the list has, and then of the steps.
+	// Steps with the same due time are ordered by sequence, as in the list, and then by index.
 	slices.SortStableFunc(mails, func(a, b pastStep) int { return a.Due.Compare(b.Due) })
 	queue := newPostman(t, easter, most, gap)
 	for _, h := range mails {

@@ -57,7 +57,7 @@ func TestEnroll(t *testing.T) {
 	for name, body := range map[string]string{
 		"ann":     `{"email": "ann@initech.example"}`,
 		"bob":     `{"email": "bob@initech.example", "notes": "\"do_not_contact\":true, \"email\":\"out@initech.example\"", "custom_field_remark": "{\"do_not_contact\":true}"}`,
-		"letter":  `{"linkedin_url": "https://linkedin.example/in/l", "custom_field_remark": "\"email\":\"out@initech.example\""}`, // who has no address
+		"letter":  `{"linkedin_url": "https://linkedin.example/in/l", "custom_field_remark": "\"email\":\"out@initech.example\""}`, // without an address
 		"opted":   `{"email": "opted@initech.example", "do_not_contact": true}`,
 		"both":    `{"email": "both@globex.example", "do_not_contact": true}`,
 		"address": `{"email": "OUT@Initech.example"}`,
@@ -88,12 +88,12 @@ func TestEnroll(t *testing.T) {
 		was := org.Read.Get(campaign).Is(200)
 		app.Clock.Advance(time.Second)
 		for i, c := range []struct{ who, want, in string }{
-			{"ann", "1", "ann"}, // who is enrolled already is counted all the same
+			{"ann", "1", "ann"}, // contacts that are already enrolled count too
 			{"ann bob letter near above", "5", "ann bob letter near above"},
 			{"bob ann bob bob ann nobody nobody", "2 contact_not_found 1", "ann bob"},
 			{"nobody foreign gone ann", "1 contact_not_found 3", "ann"},
 			{"opted ann", "1 contact_opted_out 1", "ann"},
-			{"both", "0 contact_opted_out 1", ""}, // which is looked at first
+			{"both", "0 contact_opted_out 1", ""}, // checked first
 			{"address domain sub quoted umlaut", "0 contact_suppressed 5", ""},
 			{"sub gone both nobody ann opted address foreign bob sub", "2 contact_not_found 3 contact_opted_out 2 contact_suppressed 2", "ann bob"},
 			{"nobody", "0 contact_not_found 1", ""},
@@ -102,7 +102,7 @@ func TestEnroll(t *testing.T) {
 			if got := enrolled(t, org.Write.Post(campaign+"/enroll", enrolling(name, of(c.who)...))); got != c.want {
 				t.Errorf("%s: %q were enrolled as %q, want %q", status, c.who, got, c.want)
 			}
-			// The audience is there, and attached, whoever is in it.
+			// The audience exists and is attached, whoever its members are.
 			path := audienceNamed(org, name)
 			hasContacts(t, org, path, of(c.in)...)
 			org.Read.Get(path).Is(200, fmt.Sprintf(`{"data": {"id": "<id>", "name": %q, "type": "static", "status": "active", "contact_count": %d, "created_at": "<time>", "updated_at": "<time>"}, "meta": {"timestamp": "<time>"}}`, name, len(of(c.in))))
@@ -122,7 +122,8 @@ func TestEnroll(t *testing.T) {
 	}
 	hasContacts(t, org, first, of("ann")...)
 
-	// Who is released can be enrolled, and who is in a shared audience is in every campaign that has it.
+	// Released contacts can be enrolled, and a contact of a shared audience is in every campaign
+	// with it.
 	a, b := campaignFor(org, "active", first), campaignFor(org, "active", first)
 	suppression := org.Read.Post("/v1/suppressions/list", `{"filters": [{"field": "domain", "condition": "is", "value": "globex.example"}]}`).Is(200).Text("data.0.id")
 	org.Admin.Delete("/v1/suppressions/" + suppression).Is(204)
@@ -198,13 +199,13 @@ func TestEnrollRefusals(t *testing.T) {
 	if org.Dump() != before || other.Dump() != theirs {
 		t.Error("a refused enrollment changed something")
 	}
-	// The bounds themselves are fine, and a name that only another organization has.
+	// The limits themselves are valid, and so is a name that only another organization uses.
 	for _, name := range []string{"x", strings.Repeat("ü", 255), "Theirs"} {
 		if got := enrolled(t, org.Write.Post(paths["active"]+"/enroll", enrolling(name, ann))); got != "1" {
 			t.Errorf("%.10s: %s", name, got)
 		}
 	}
-	// A name that is free again can be taken.
+	// A name that is free again can be used.
 	org.Write.Patch(first, `{"name": "Other"}`).Is(200)
 	enrolled(t, org.Write.Post(paths["paused"]+"/enroll", enrolling("key äccounts", ann)))
 }
@@ -221,7 +222,7 @@ func TestEnrollEvents(t *testing.T) {
 	body := enrolling("New", people...)
 	done := org.Write.Do("POST", campaign+"/enroll", body, "Idempotency-Key", "k").Is(200)
 	want := []happening{readEvent(org, "audience.created", audienceNamed(org, "New")), readEvent(org, "campaign.updated", campaign)}
-	// The same again is the answer of before; the same name under another key, or none, is taken.
+	// A replay returns the first response. The same name with another key, or none, is taken.
 	again := org.Write.Do("POST", campaign+"/enroll", body, "Idempotency-Key", "k").Is(200)
 	if again.Header.Get("Idempotent-Replayed") != "true" || string(again.Body) != string(done.Body) {
 		t.Errorf("%v %s", again.Header, again.Body)
@@ -230,7 +231,7 @@ func TestEnrollEvents(t *testing.T) {
 	org.Write.Do("POST", second+"/enroll", body, "Idempotency-Key", "k").Fails(409, "idempotency_key_reused", "")
 	org.Write.Do("POST", campaign+"/enroll", body, "Idempotency-Key", "l").Fails(409, "audience_name_taken", "")
 	org.Write.Post(campaign+"/enroll", body).Fails(409, "audience_name_taken", "")
-	// A refusal is not kept.
+	// Failed responses are not stored.
 	org.Write.Patch(second, `{"status": "paused"}`).Is(200)
 	want = append(want, readEvent(org, "campaign.paused", second))
 	org.Write.Patch(second, `{"status": "completed"}`).Is(200)
@@ -241,7 +242,7 @@ func TestEnrollEvents(t *testing.T) {
 	app.Deliver()
 	rec.wantsExactly("enrollments", want)
 
-	// Of those that come at once under one name, one is enrolled.
+	// Of concurrent requests with the same name, one succeeds.
 	var all sync.WaitGroup
 	statuses := make([]int, 6)
 	for i := range statuses {
@@ -294,7 +295,7 @@ func TestThrong(t *testing.T) {
 	org := app.Org("Acme")
 	n := 10_400
 	if raceDetector {
-		n = 5_200 // which is still more than one transaction clears
+		n = 5_200 // still more than one transaction deletes
 	}
 	ids := throng(t, app, org, n)
 	if err := app.Index.Flush(); err != nil {
@@ -313,7 +314,7 @@ func TestThrong(t *testing.T) {
 	hasContacts(t, org, path, ids...)
 	hasContacts(t, org, half, directors...)
 
-	// As many as may be named, some of them in vain.
+	// The maximum number of ids, some of them unknown.
 	named := slices.Concat(ids[:min(n, 9_990)], ids[:8], []string{nobodyID, nobodyID})
 	org.Admin.Post("/v1/suppressions", `{"email": "N4@initech.example"}`).Is(201)
 	campaign := campaignFor(org, "active", half)
@@ -322,7 +323,8 @@ func TestThrong(t *testing.T) {
 	}
 	hasContacts(t, org, audienceNamed(org, "Named"), slices.Delete(slices.Clone(ids[:min(n, 9_990)]), 4, 5)...)
 
-	// What is left of a large audience is cleared in the background, also after a restart, and is seen by nobody.
+	// The rest of a large audience is deleted in the background, also after a restart, and is never
+	// visible.
 	org.Write.Delete(path).Is(204)
 	org.Read.Post(path+"/contacts/list", nil).Fails(404, "not_found", "Resource not found")
 	if membersLeft(org, idIn(path)) == 0 {
@@ -330,7 +332,7 @@ func TestThrong(t *testing.T) {
 	}
 	anew := audienceOf(org, "all")
 	hasContacts(t, org, anew)
-	for _, id := range []string{ids[1], ids[n-2]} { // who are still in what is left, or were
+	for _, id := range []string{ids[1], ids[n-2]} { // former members, or still in the rest
 		org.Write.Delete("/v1/contacts/" + id).Is(204)
 	}
 	org.Write.Post(anew+"/contacts/add", namely(ids[5], ids[n-2], ids[n-1])).Is(200)

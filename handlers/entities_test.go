@@ -99,7 +99,7 @@ func TestAccountViews(t *testing.T) {
 	other := org.Write.Post("/v1/account-views", `{"name": "All"}`).Is(201).ID()
 	org.Write.Patch("/v1/account-views/"+other, `{"name": "large"}`).Fails(409, "view_name_taken", "")
 	org.Write.Patch("/v1/account-views/"+other, `{"filtering_rules": [{"field": "nope", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filtering_rules[0].field")
-	// A view whose field is gone can still get another name, and lose its rules.
+	// A view with a deleted field can still be renamed, and its rules removed.
 	org.Admin.Delete("/v1/fields/" + field).Is(204)
 	org.Write.Patch("/v1/account-views/"+id, `{"name": "Larger"}`).Is(200)
 	org.Write.Patch("/v1/account-views/"+id, `{"filtering_rules": null, "searching_rule": null}`).Is(200, `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Larger",

@@ -56,7 +56,7 @@ func TestExport(t *testing.T) {
 			}
 		})
 	}
-	// Without a body it is all there is.
+	// Without a body, everything is exported.
 	if got := lines(org.Read.Post("/v1/accounts/export", nil).Is(200)); len(got) != 5 {
 		t.Error(got)
 	}
@@ -102,7 +102,7 @@ func TestExportTables(t *testing.T) {
 		"meetings":      "id,created_at,updated_at,title,starts_at,ends_at,status,location,contact_id,account_id,owner_id,notes," + common,
 	} {
 		const nobody = `"filters": [{"field": "external_id", "condition": "is", "value": "nobody"}]`
-		// An empty table has its header.
+		// An empty table has a header.
 		res := org.Read.Post("/v1/"+entity+"/export", `{"format": "csv", `+nobody+`}`).Is(200)
 		if got := string(res.Body); got != header+"\n" {
 			t.Errorf("%s: an empty table is %q", entity, got)
@@ -128,7 +128,7 @@ func TestExportTables(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", entity, column, rows[0][column], want)
 			}
 		}
-		if len(rows) == 2 && rows[1]["custom_field_my_text"] != "" { // the account that the others name
+		if len(rows) == 2 && rows[1]["custom_field_my_text"] != "" { // the account that the others refer to
 			t.Error(rows[1])
 		}
 	}
@@ -141,7 +141,7 @@ func TestExportCells(t *testing.T) {
 	account := org.Write.Post("/v1/accounts", withIDs(`{"name": "Söhne, \"& Co\"", "website": "x.example", "employee_count": 9007199254740992, "annual_revenue": -1.5e-7, "tags": ["{A}", "{B}"],
 		"owner_id": "`+org.User.String()+`", "notes": "one\r\ntwo\rthree\n"}`, ids)).Is(201)
 	res := org.Read.Post("/v1/accounts/export", `{"format": "csv"}`).Is(200)
-	if !bytes.Contains(res.Body, []byte("\"one\r\ntwo\rthree\n\"")) { // reading makes one of the two characters
+	if !bytes.Contains(res.Body, []byte("\"one\r\ntwo\rthree\n\"")) { // the reader turns them into one character
 		t.Errorf("a text is not kept as it is: %q", res.Body)
 	}
 	_, rows := records(t, res)
@@ -202,7 +202,7 @@ func TestExportFormulas(t *testing.T) {
 			t.Errorf("%s is %q, want %q", column, got, want)
 		}
 	}
-	// In JSON a text is what it is.
+	// JSON contains the text unchanged.
 	if got := lines(org.Read.Post("/v1/opportunities/export", `{"sort": "created_at"}`).Is(200)); !strings.Contains(got[0], `"name":"=1+1"`) {
 		t.Error(got[0])
 	}
@@ -212,7 +212,7 @@ func TestExportFormulas(t *testing.T) {
 func TestExportOfMany(t *testing.T) {
 	app := apptest.New(t)
 	sizes := []int{1500, 2500}
-	if raceDetector { // one request after the other; the few are exported in other tests
+	if raceDetector { // sequential requests; other tests export few records
 		sizes = sizes[1:]
 	}
 	for _, n := range sizes {

@@ -118,7 +118,7 @@ var makers = map[string]func(*apptest.Org) string{
 		return o.Admin.Post("/v1/users", `{"email": "eve@globex.example"}`).Is(201).ID()
 	},
 	"api-keys": func(o *apptest.Org) string { return o.Admin.Post("/v1/api-keys", `{"name": "old"}`).Is(201).ID() },
-	"subscriptions": func(o *apptest.Org) string { // where nobody answers
+	"subscriptions": func(o *apptest.Org) string { // where nothing listens
 		return o.Admin.Post(hooksPath, `{"url": "http://127.0.0.1:1/in", "triggers": ["account.*"]}`).Is(201).ID()
 	},
 }
@@ -354,7 +354,7 @@ func TestUnknownPaths(t *testing.T) {
 	if res.Header.Get("Allow") != "GET" {
 		t.Fatal(res.Header)
 	}
-	// A literal beside a parameter: list is no contact.
+	// A literal next to a parameter: list is not the id of a contact.
 	org.Read.Get("/v1/contacts/list").Fails(404, "not_found", "")
 	res = org.Read.Post("/v1/contacts/0190b2f0-0000-7000-8000-000000000000", nil).Fails(405, "method_not_allowed", "")
 	if res.Header.Get("Allow") != "DELETE, GET, PATCH" {

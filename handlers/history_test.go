@@ -36,7 +36,7 @@ func TestHistory(t *testing.T) {
 		created := fmt.Sprintf(`{"at": %q, "change": "created", "fields": [], "operation": "create_%s", "user_id": %q, "key_id": %q, "request_id": "req-1"}`, began, object, org.User, key)
 		org.Read.Get(path+"/"+id+"/history").Is(200, `{"data": [`+created+`], "pagination": {"page": 1, "page_size": 50, "total_count": 1, "total_pages": 1}, "meta": {"timestamp": "<time>"}}`)
 
-		// A write that changes nothing, and one that is refused, add nothing.
+		// Writes without changes and refused writes add nothing.
 		app.Clock.Advance(time.Minute)
 		org.Write.Patch(path+"/"+id, `{"custom_field_score": 1.0, "notes": null}`).Is(200)
 		org.Write.Patch(path+"/"+id, `{"notes": 1}`).Is(422)
@@ -59,7 +59,7 @@ func TestHistory(t *testing.T) {
 			}
 		}
 		other.Read.Get(path+"/"+id+"/history").Fails(404, "not_found", "Resource not found")
-		// What became of a deleted record can still be told.
+		// The history of a deleted record can still be read.
 		org.Write.Do("DELETE", path+"/"+id, nil, "X-Request-Id", "req-3").Is(204)
 		gone := org.Read.Get(path + "/" + id + "/history").Is(200)
 		if diff := apptest.Diff(strings.Replace(entry("delete_"+object, key, "req-3", `[]`), "updated", "deleted", 1), at(t, gone, "data.0")); diff != "" || gone.Int("pagination.total_count") != 5 {
@@ -129,7 +129,7 @@ func TestHistoryAge(t *testing.T) {
 	path := "/v1/contacts/" + id
 	app.Clock.Advance(30 * 24 * time.Hour)
 	org.Write.Patch(path, `{"title": "VP"}`).Is(200)
-	// What is past its time is not told, whether the log was trimmed meanwhile, which others' changes make it be, or not.
+	// Expired changes are not shown, whether or not the log was trimmed by other changes.
 	count := func(want int) {
 		t.Helper()
 		for range 2 {

@@ -61,7 +61,8 @@ func TestKeys(t *testing.T) {
 		t.Error("the key does not act for its user")
 	}
 
-	// A key made without a user acts for whoever made it, who need not be the first; times are cut to milliseconds.
+	// A key created without a user acts for the user who created it. Times are truncated to
+	// milliseconds.
 	hers := org.Admin.Post("/v1/api-keys", fmt.Sprintf(`{"name": "root", "user_id": %q, "access": "admin"}`, grace)).Is(201).Text("data.key")
 	byHer := app.Anonymous().Do("POST", "/v1/api-keys", `{"name": "made", "expires_at": "2026-03-02T12:00:00.9999+01:00"}`, "Authorization", "Bearer "+hers).Is(201)
 	if byHer.Text("data.user_id") != grace || byHer.Text("data.expires_at") != "2026-03-02T11:00:00.999Z" {
@@ -87,7 +88,7 @@ func TestKeys(t *testing.T) {
 		})
 	}
 
-	// The plaintext is in no other answer, and in no other place.
+	// No other response and no other place contains the plaintext.
 	list := org.Admin.Get("/v1/api-keys").Is(200)
 	if n := list.Int("pagination.total_count"); n != 7 || list.Int("pagination.total_pages") != 1 || list.Int("pagination.page_size") != 7 {
 		t.Error(string(list.Body))
@@ -99,7 +100,7 @@ func TestKeys(t *testing.T) {
 		t.Error("no key was ever used", used)
 	}
 
-	// It ends at once, for good, and so does an expired one.
+	// It ends immediately and permanently, as does an expired one.
 	id := made.ID()
 	off := org.Admin.Post("/v1/api-keys/"+id+"/deactivate", nil).Is(200)
 	if off.Value("data.active") != false || off.Text("data.deactivated_at") != "2026-03-02T09:00:00.000Z" || off.Text("data.last_used_at") == "" {
@@ -157,7 +158,7 @@ func TestOrganization(t *testing.T) {
 	if changed.Text("data.name") != "Acme GmbH" || changed.Int("data.sending_window.to_hour") != 18 || changed.Int("data.business_days.2") != 6 {
 		t.Error(string(changed.Body))
 	}
-	// What is absent inside stays too; null is the default again.
+	// Absent nested fields stay unchanged; null restores the default.
 	if got := org.Admin.Patch("/v1/organization", `{"sending_window": {"from_hour": 9}}`).Is(200); got.Int("data.sending_window.to_hour") != 18 {
 		t.Error(string(got.Body))
 	}

@@ -57,14 +57,14 @@ func TestImportCut(t *testing.T) {
 	t.Parallel()
 	d := newDisturbed(t)
 	begin := func(name string) (operation string) {
-		d.org, d.w.Rand = d.Org(name), rand.New(rand.NewPCG(1, 2)) // so that all have the same
+		d.org, d.w.Rand = d.Org(name), rand.New(rand.NewPCG(1, 2)) // so that all are equal
 		d.crm = d.w.crm(d.org)
 		limit(t, d.App, d.org, 100_000, 100_000)
 		p := d.ask(nil)
 		d.Work()
 		return accept(d.org, strings.TrimPrefix(p.path, previewPath+"/"))
 	}
-	// stopped holds an Import that was stopped against what there is.
+	// stopped compares an interrupted Import with the stored records.
 	stopped := func(operation string) (done bool) {
 		t.Helper()
 		res := d.org.Read.Get(importPath + operation).Is(200)
@@ -107,7 +107,7 @@ func TestImportCut(t *testing.T) {
 			t.Errorf("write %d: the records are not those of an Import that was left alone", write)
 		}
 	}
-	if cuts < 3 && step == 1 { // two in the middle, and that before the first
+	if cuts < 3 && step == 1 { // two in the middle, and the one before the first
 		t.Errorf("there were %d writes", cuts)
 	}
 	t.Logf("%d cuts, %s, %s", cuts, counts, left)

@@ -51,7 +51,7 @@ func TestImportFills(t *testing.T) {
 	if got := imports(t, org, preview); got != "0 2 0, 0 3 0" {
 		t.Error(got)
 	}
-	// These two have all, and took the source on unseen.
+	// These two have all values, and only get their source.
 	org.Read.Get("/v1/accounts/"+full.ID()).Is(200, `{"data": `+string(dataOf(full))+`, "meta": {"timestamp": "<time>"}}`)
 	org.Read.Get("/v1/contacts/"+fullContact.ID()).Is(200, `{"data": `+string(dataOf(fullContact))+`, "meta": {"timestamp": "<time>"}}`)
 	org.Read.Get("/v1/accounts/"+bare).Is(200, `{"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:01.000Z", "name": "My c2",
@@ -68,7 +68,7 @@ func TestImportFills(t *testing.T) {
 		t.Errorf("%s", history.Body)
 	}
 
-	// They are found by their source, whatever becomes of what they were found by.
+	// They match by their source, even if other fields change.
 	for _, id := range []string{full.ID(), bare} {
 		org.Write.Patch("/v1/accounts/"+id, `{"website": "moved.example"}`).Is(200)
 	}
@@ -137,7 +137,7 @@ func TestImportTags(t *testing.T) {
 			t.Errorf("%s has %q, want %q", path, got, want)
 		}
 	}
-	// A record has at most 1,000.
+	// A record has at most 1,000 tags.
 	org.Write.Patch("/v1/accounts/"+account, map[string]any{"tags": crowded[:999]}).Is(200)
 	full := readyPreview(org, fmt.Sprintf(`{"tag_ids": [%q, %q, %q]}`, crowded[3], one, two))
 	if got := imports(t, org, full); got != "0 2 0, 0 2 0" {
@@ -171,7 +171,7 @@ func TestImportSince(t *testing.T) {
 	org.Admin.Post("/v1/suppressions", `{"email": "PC2@mail.example"}`).Is(201) // a person
 	made("/v1/accounts", `{"name": "c3", "website": "c3.example"}`)             // existing by now
 	made("/v1/contacts", `{"email": "qc3@mail.example"}`)
-	org.Write.Delete("/v1/accounts/" + oldAccount).Is(204) // and not any more: one more is created
+	org.Write.Delete("/v1/accounts/" + oldAccount).Is(204) // no longer: one more is created
 	org.Write.Delete("/v1/contacts/" + oldContact).Is(204)
 	app.Work()
 	if got := importedAs(t, org, operation); got != "4 1 1, 8 1 3" {
@@ -189,7 +189,8 @@ func TestImportSince(t *testing.T) {
 		t.Errorf("%v, without an account %s", emails, without.Body)
 	}
 
-	// When the limit leaves none, what has to be created after all is skipped; what was reserved is not.
+	// If the limit leaves no room, members that must be created unexpectedly are skipped, but
+	// reserved ones are not.
 	app.Catalog([]catalog.Company{firm("c6")}, []catalog.Person{worker("pc6", "c6", "CEO")})
 	next := readyPreview(org, `{}`)
 	hasBalance(t, org, next, "4/6 left 2 +1=5 over 0, 8/12 left 4 +1=9 over 0, exceeded false")

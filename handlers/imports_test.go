@@ -97,7 +97,7 @@ func TestImport(t *testing.T) {
 		FoundedYear: shape.NumberOf(1999), Description: "They \"saw\"", Keywords: []string{"saw"}, Country: "Norway", Location: "Oslo", LinkedinURL: "linkedin.com/company/alder", PhoneNumber: "+47 1"}}
 	app.Catalog(catalogue, []catalog.Person{
 		{ID: "p1", CompanyID: "c1", FirstName: "Ada", LastName: "Ås", Title: "CEO", Email: "ada@alder.example", PhoneNumber: "+47 2", LinkedinURL: "linkedin.com/in/ada", Country: "Norway", Location: "Oslo"},
-		{ID: "p2", CompanyID: "c1", FirstName: "Nobody"}, // of whom nobody could make a Contact by hand
+		{ID: "p2", CompanyID: "c1", FirstName: "Nobody"}, // could not be created as Contacts through the API
 	})
 	tag := org.Write.Post("/v1/tags", `{"name": "Market", "color": "red", "object_type": "account"}`).Is(201).ID()
 	contactTag := org.Write.Post("/v1/tags", `{"name": "Market", "color": "red", "object_type": "contact"}`).Is(201).ID()
@@ -142,7 +142,7 @@ func TestImport(t *testing.T) {
 		}
 	}
 
-	// Done again it is the same Import, and nothing is made twice.
+	// A repeated request returns the same Import, and nothing is created twice.
 	before := org.Dump()
 	org.Write.Post(path, nil).Is(200)
 	app.Work()
@@ -164,7 +164,7 @@ func TestImport(t *testing.T) {
 	sameTexts(t, "a Preview of the same", selectedRows(t, org, `{}`), "c1+", "c1/p1+", "c1/p2+")
 	sameTexts(t, "that of another organization", selectedRows(t, other, `{}`), "c1", "c1/p1", "c1/p2")
 
-	// An Import that adds nothing goes over no limit, not even one that was lowered to less than is used.
+	// An Import that adds nothing exceeds no limit, even if it was lowered below the usage.
 	limit(t, app, org, 0, 0)
 	same := readyPreview(org, `{}`)
 	hasBalance(t, org, same, "1/0 left 0 +0=1 over 1, 2/0 left 0 +0=2 over 2, exceeded true")
@@ -180,7 +180,7 @@ func TestImport(t *testing.T) {
 func TestImportRefused(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	failed := readyPreview(org, `{}`) // the catalogue is empty
+	failed := readyPreview(org, `{}`) // the catalog is empty
 	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	empty, none := readyPreview(org, `{}`), readyPreview(org, `{"company_filters": {"searching_rule": {"value": "nothing"}}}`)
 	org.Write.Post(previewPath+"/"+empty+"/exclude", `{"company_ids": ["c1"]}`).Is(200)
@@ -253,14 +253,15 @@ func TestImportBalance(t *testing.T) {
 	limit(t, app, org, 1, 2)
 	org.Write.Post(previewPath+"/"+first+"/import", nil).Fails(402, "import_limit_exceeded", "it would add 3 contacts, but only 2 of 2 remain this month;")
 	limit(t, app, org, 1, nil)
-	if org.Dump() == before || strings.Contains(org.Dump(), "import_months") { // the limits alone
+	if org.Dump() == before || strings.Contains(org.Dump(), "import_months") { // only the limits
 		t.Error("a refused Import changed something")
 	}
 	limit(t, app, org, 0, 0)
 	hasBalance(t, org, one, "0/0 left 0 +1=1 over 1, 0/0 left 0 +1=1 over 1, exceeded true")
 	org.Write.Post(previewPath+"/"+one+"/import", nil).Fails(402, "import_limit_exceeded", "only 0 of 0 remain this month")
 
-	// Exactly what is left fits. What is reserved is used already, and a deleted record stays so.
+	// An Import that uses exactly the remainder fits. Reserved records count as used, and deleted
+	// records still count.
 	limit(t, app, org, 2, 3)
 	hasBalance(t, org, first, "0/2 left 2 +2=2 over 0, 0/3 left 3 +3=3 over 0, exceeded false")
 	operation := accept(org, first)
@@ -276,10 +277,10 @@ func TestImportBalance(t *testing.T) {
 		org.Write.Delete("/v1/accounts/" + id).Is(204)
 	}
 	hasBalance(t, org, "", "2/2 left 0, 3/3 left 0")
-	limit(t, app, org, 1, 9) // less than is used
+	limit(t, app, org, 1, 9) // below the usage
 	hasBalance(t, org, one, "2/1 left 0 +1=3 over 2, 3/9 left 6 +1=4 over 0, exceeded true")
 
-	// The next month begins with nothing used.
+	// The next month starts without usage.
 	app.Clock.Advance(time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC).Sub(app.Clock.Now()) - time.Millisecond)
 	hasBalance(t, org, "", "2/1 left 0, 3/9 left 6")
 	app.Clock.Advance(time.Millisecond)
@@ -287,7 +288,7 @@ func TestImportBalance(t *testing.T) {
 		t.Error(period)
 	}
 	hasBalance(t, org, one, "0/1 left 1 +1=1 over 0, 0/9 left 9 +1=1 over 0, exceeded false")
-	if got := imports(t, org, one); got != "1 0 0, 0 1 0" { // its account was deleted, its person is there
+	if got := imports(t, org, one); got != "1 0 0, 0 1 0" { // its account was deleted, its person exists
 		t.Error(got)
 	}
 	hasBalance(t, org, "", "1/1 left 0, 0/9 left 9")
@@ -310,9 +311,9 @@ func TestImportMonth(t *testing.T) {
 	accept(org, second)
 	hasBalance(t, org, "", "2/2 left 0, 0/- left -")
 	app.Work()
-	hasBalance(t, org, "", "0/2 left 2, 0/- left -") // all of the second are there
+	hasBalance(t, org, "", "0/2 left 2, 0/- left -") // all members of the second exist
 	app.Clock.Advance(-31 * 24 * time.Hour)
-	hasBalance(t, org, "", "1/2 left 1, 0/- left -") // one of the first was
+	hasBalance(t, org, "", "1/2 left 1, 0/- left -") // one of the first was used
 }
 
 // TestImportsAtOnce accepts Imports concurrently. A Preview gets one Import, and of two Imports
@@ -347,7 +348,7 @@ func TestImportsAtOnce(t *testing.T) {
 	if n := org.Read.Post("/v1/accounts/list", nil).Is(200).Int("pagination.total_count"); n != 3 {
 		t.Errorf("%d accounts", n)
 	}
-	for _, id := range previews { // what the second would have created is there by now
+	for _, id := range previews { // the records of the second exist by now
 		limit(t, app, org, 9, nil)
 		org.Write.Post(previewPath+"/"+id+"/import", nil)
 	}

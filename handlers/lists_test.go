@@ -53,7 +53,7 @@ func TestConditions(t *testing.T) {
 		rule string
 		want []string
 	}{
-		// text: is, is_not and equals are exact; contains ignores case and finds anything, anywhere
+		// text: is, is_not and equals are exact; contains ignores case and matches substrings
 		{`"name", "condition": "is", "value": "cedar"`, []string{cedar}},
 		{`"name", "condition": "is", "value": ["cedar", "Cedar", "x"]`, []string{cedar, Cedar}},
 		{`"name", "condition": "equals", "value": "Cedar"`, []string{Cedar}},
@@ -74,7 +74,7 @@ func TestConditions(t *testing.T) {
 		{`"source", "condition": "is", "value": "csv"`, []string{birch}},
 		{`"source", "condition": "is_not", "value": ["csv", "demo"]`, []string{alder, arzte, cedar, Cedar}},
 		{`"source", "condition": "is_empty"`, nil},
-		// multi: is has any, is_not has none, contains has all, not_contains lacks one
+		// multi: is has any, is_not has none, contains has all, not_contains lacks at least one
 		{`"tags", "condition": "is", "value": "{Gold}"`, []string{alder, birch}},
 		{`"tags", "condition": "is", "value": ["{Gold}", "{Bronze}"]`, []string{alder, birch, arzte}},
 		{`"tags", "condition": "is_not", "value": ["{Gold}", "{Bronze}"]`, []string{cedar, Cedar}},
@@ -96,7 +96,7 @@ func TestConditions(t *testing.T) {
 		{`"annual_revenue", "condition": "is", "value": -0.5`, []string{alder}},
 		{`"founded_year", "condition": "is", "value": 0`, []string{cedar}},
 		{`"founded_year", "condition": "is_empty"`, []string{alder, birch, arzte}},
-		// date-time: a date is its start for before and after, the whole day for is
+		// date-time: a date means its start for before and after, and the whole day for is
 		{`"created_at", "condition": "is", "value": "2026-03-03"`, []string{birch}},
 		{`"created_at", "condition": "is", "value": "2026-03-03T09:00:00Z"`, []string{birch}},
 		{`"created_at", "condition": "is", "value": ["2026-03-03T10:00:00+01:00", "2026-03-04"]`, []string{birch, arzte}},
@@ -261,7 +261,7 @@ func TestBadFilters(t *testing.T) {
 			org.Read.In(t).Post("/v1/accounts/list", body).Fails(422, "validation_failed", message)
 		})
 	}
-	// All at once: the problems of the form, of the sort and of the filters.
+	// All problems are reported at once: of the form, the sort and the filters.
 	org.Read.Post("/v1/accounts/list", `{"page": 0, "sort": "x", "filters": [{"field": "x", "condition": "is", "value": 1}, {"field": "name", "condition": "y"}]}`).
 		Is(422, `{"error": {"code": "validation_failed", "message": "page: must be at least 1, not 0", "details": [
 			{"path": "page", "message": "must be at least 1, not 0"},
@@ -281,7 +281,7 @@ func TestSorting(t *testing.T) {
 		"created_at":                "Alder Labs, birch foods, ÄRZTE 50%_, cedar, Cedar",
 		"name":                      "Alder Labs, birch foods, cedar, Cedar, ÄRZTE 50%_", // by code point of the lower case, ties by id
 		"-name":                     "ÄRZTE 50%_, Cedar, cedar, birch foods, Alder Labs",
-		"employee_count":            "Alder Labs, birch foods, ÄRZTE 50%_, cedar, Cedar", // no value last, both ways
+		"employee_count":            "Alder Labs, birch foods, ÄRZTE 50%_, cedar, Cedar", // missing values last in both directions
 		"-employee_count":           "ÄRZTE 50%_, birch foods, Alder Labs, Cedar, cedar",
 		"annual_revenue":            "Alder Labs, birch foods, ÄRZTE 50%_, cedar, Cedar",
 		"country":                   "birch foods, ÄRZTE 50%_, Alder Labs, cedar, Cedar",
@@ -301,7 +301,7 @@ func TestSearch(t *testing.T) {
 	_, org, ids := listed(t)
 	for search, want := range map[string]string{
 		"":                    "Alder Labs, birch foods, ÄRZTE 50%_, cedar, Cedar",
-		" ,;% ":               "Alder Labs, birch foods, ÄRZTE 50%_, cedar, Cedar", // no word at all
+		" ,;% ":               "Alder Labs, birch foods, ÄRZTE 50%_, cedar, Cedar", // contains no word
 		"ced":                 "cedar, Cedar",
 		"CEDAR not":           "Cedar",
 		"edar":                "",
@@ -312,7 +312,7 @@ func TestSearch(t *testing.T) {
 		"50":                  "ÄRZTE 50%_",
 		"a":                   "Alder Labs",
 		"birch.example foods": "birch foods",
-		"csv":                 "", // an enum is no text
+		"csv":                 "", // an enum is not text
 		"example":             "Alder Labs, birch foods",
 	} {
 		if got := strings.Join(names(org, fmt.Sprintf(`{"sort": "created_at", "search": %q}`, search), ids), ", "); got != want {
@@ -366,7 +366,7 @@ func TestPaging(t *testing.T) {
 	if !slices.Equal(seen, all) {
 		t.Errorf("pages give %v, want %v", seen, all)
 	}
-	// Past the end there is nothing, and the counts are true.
+	// A page after the end is empty, and its counts are correct.
 	for _, page := range []string{"5", "9007199254740992", "1e15"} {
 		res := org.Read.Post("/v1/contacts/list", `{"page_size": 7, "page": `+page+`}`).Is(200)
 		if len(res.Value("data").([]any)) != 0 || res.Int("pagination.total_count") != 23 {
@@ -376,7 +376,7 @@ func TestPaging(t *testing.T) {
 	if got := org.Read.Post("/v1/contacts/list", `{"page_size": 500, "page": null, "sort": null, "search": null, "filters": null}`).Is(200).Column("id"); !slices.Equal(got, all) {
 		t.Error("one large page differs")
 	}
-	// Ties in a sort never repeat or skip.
+	// Ties in a sort never repeat or skip records.
 	tied := []string{}
 	for page := 1; page <= 5; page++ {
 		tied = append(tied, org.Read.Post("/v1/contacts/list", fmt.Sprintf(`{"sort": "-title", "page": %d, "page_size": 5}`, page)).Is(200).Column("id")...)

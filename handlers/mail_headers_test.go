@@ -76,7 +76,7 @@ func TestMailUnsubscribe(t *testing.T) {
 		t.Fatalf("the link is %s, %s", link, post)
 	}
 	anyone := m.app.Anonymous()
-	anyone.Get(path).Is(200) // shows a page, and no more
+	anyone.Get(path).Is(200) // shows only one page
 	m.goes(campaign, bob, "active sent waiting")
 	anyone.Do("POST", path, "List-Unsubscribe=One-Click", "Content-Type", "application/x-www-form-urlencoded").Is(200)
 	m.goes(campaign, bob, "stopped:opted_out sent skipped")
@@ -119,7 +119,7 @@ func TestMailForeign(t *testing.T) {
 		tokens := " {{recipient.first_name}} {{recipient.last_name}} {{recipient.company}} {{sender.first_name}} {{sender.last_name}} {{sender.company}} {{sender.title}}"
 		step := map[string]any{"index": 0, "type": "auto_email", "subject": text + tokens, "message": text + tokens}
 		template := m.tries("POST", "/v1/sequence-templates", map[string]any{"name": fmt.Sprint("T", i), "steps": []any{step}})
-		if template == "" { // the tokens alone, then
+		if template == "" { // only the tokens
 			step["subject"] = "Hello" + tokens
 			template = m.tries("POST", "/v1/sequence-templates", map[string]any{"name": fmt.Sprint("T", i), "steps": []any{step}})
 		}

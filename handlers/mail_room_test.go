@@ -135,15 +135,15 @@ func TestMailNothingWaits(t *testing.T) {
 	}
 	campaign := m.sends(fmt.Sprintf(`"steps": [%s], "transitions": [%s]`, strings.Join(body, ","), strings.Join(transitions, ",")), "")
 	audience := m.Read.Get(campaign).Is(200).Text("data.audiences.0.id")
-	for i := range contacts { // one message is due after the other
+	for i := range contacts { // one message becomes due after another
 		m.Write.Post("/v1/audiences/"+audience+"/contacts/add", namely(contactsOf(m.Org, fmt.Sprint("c", i))...)).Is(200)
 		m.after(time.Second)
 	}
-	for range steps * 70 { // results are written down while the engine looks at what is due since
+	for range steps * 70 { // results are recorded while the engine looks for newly due messages
 		m.app.Clock.Advance(time.Second)
 		m.app.Work()
 	}
-	for range steps { // sending may have taken longer than that
+	for range steps { // sending may have taken longer
 		m.after(time.Minute)
 	}
 	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_sent"); n != steps*contacts {

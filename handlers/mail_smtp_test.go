@@ -59,7 +59,7 @@ func TestMailOutcomes(t *testing.T) {
 			continue
 		}
 		arrived = append(arrived, c.name+" Hello "+c.name)
-		if c.status != "failed" { // else the second is the first that comes
+		if c.status != "failed" { // otherwise the second message would arrive first
 			arrived = append(arrived, c.name+" Re: Hello "+c.name)
 		}
 		m.is(c.name, 1, "sent", "")
@@ -169,7 +169,7 @@ func TestMailRetryWindow(t *testing.T) {
 	campaign := m.sends(oneMail, "", ids...)
 	m.run()
 	m.after(5 * time.Minute)
-	m.after(15 * time.Minute) // it is 9:20, and the next try would be at 10:20
+	m.after(15 * time.Minute) // it is 9:20, and the next attempt would be at 10:20
 	m.after(time.Hour)
 	m.after(22*time.Hour + 39*time.Minute)
 	m.arrived()

@@ -14,7 +14,7 @@ import (
 type mailStop struct {
 	name   string
 	do     func(m *mailer, campaign, contact string)
-	reason string // of the sequence; empty when it goes on one day
+	reason string // of the sequence; empty if it resumes
 }
 
 func mailStops() []mailStop {
@@ -89,7 +89,7 @@ func TestMailStopQueue(t *testing.T) {
 	for _, c := range mailStops() {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMailer(t)
-			// As many as are sent at the same time stand at the gate, and bob, who comes last, behind them.
+			// As many as are sent concurrently wait at the gate, and bob is queued behind them.
 			var names, others []string
 			for i := range mailLines {
 				names = append(names, fmt.Sprint("other", i))
@@ -199,7 +199,7 @@ func TestMailOldAddress(t *testing.T) {
 // prioritized campaigns go first.
 func TestMailSenders(t *testing.T) {
 	m := newMailer(t, func(cfg *service.Config) { cfg.Mail.DailyCap, cfg.Mail.MinGap = 3, time.Minute })
-	atTen := strings.Replace(oneMail, `"index": 0,`, `"index": 0, "hour": 10,`, 1) // when all sequences have begun
+	atTen := strings.Replace(oneMail, `"index": 0,`, `"index": 0, "hour": 10,`, 1) // after all sequences have started
 	slow := m.sends(atTen, "", contactsOf(m.Org, "s0", "s1", "s2")...)
 	first := m.sends(atTen, `, "prioritized": true`, contactsOf(m.Org, "p0", "p1")...)
 	user := m.Admin.Post("/v1/users", `{"email": "eve@acme.example", "first_name": "Eve"}`).Is(201).ID()

@@ -46,7 +46,7 @@ type mailTrouble struct {
 	mends   func(*mailer)
 	reason  string
 	encrypt bool
-	sender  bool // it keeps the mail of a sender alone
+	sender  bool // only the messages of one sender are affected
 }
 
 func mailTroubles(t *testing.T, right, wrong *tls.Config) []mailTrouble {
@@ -163,7 +163,7 @@ func (m *mailer) holds(c mailTrouble) {
 	}
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_in_hand": 0, `prospector_mail_handed_over_total{result="sent"}`: 0})
 	c.mends(m)
-	m.after(5 * time.Minute) // one goes, to see whether it can
+	m.after(5 * time.Minute) // one message is sent as a probe
 	m.after(time.Second)     // as many as may be on their way
 	m.after(time.Second)     // the others
 	m.arrived(first...)
@@ -231,7 +231,7 @@ func TestMailTroubleOfSender(t *testing.T) {
 	m.heldAlone(1)
 	m.Write.Patch(hers, `{"status": "archived"}`).Is(200)
 	m.after(time.Minute)
-	m.after(5 * time.Minute) // nothing waits any more, and nobody can know whether it would go
+	m.after(5 * time.Minute) // nothing waits any more, so that nobody can know whether sending works
 	m.heldAlone(0)
 }
 
@@ -298,7 +298,7 @@ func TestMailTroubleOverWindow(t *testing.T) {
 			m.arrived()
 			m.goes(campaign, ids[0], "active waiting")
 			m.after(time.Second)
-			m.after(time.Second) // one went at eight, to see whether it can
+			m.after(time.Second) // one message was sent as a probe at eight
 			m.arrived("bob Hello bob", "eve Hello eve", "zoe Hello zoe")
 			m.goes(campaign, ids[0], "completed sent")
 			m.ready("")

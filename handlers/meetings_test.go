@@ -83,13 +83,13 @@ func TestMeetingTimes(t *testing.T) {
 		`{"starts_at": "2026-04-01T12:00:00Z", "ends_at": "2026-04-01T11:00:00Z"}`, `{"starts_at": "2026-05-01T00:00:00Z", "title": "Later"}`} {
 		org.Write.Patch(path, body).Fails(422, "validation_failed", early)
 	}
-	// What is no time is only that.
+	// An invalid time is reported only as such.
 	org.Write.Patch(path, `{"starts_at": "soon", "ends_at": "2020-01-01T00:00:00Z"}`).Is(422, `{"error": {"code": "validation_failed",
 		"message": "<any>", "details": [{"path": "starts_at", "message": "<any>"}]}}`)
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
 	}
-	// The same moment is not before; both can move on together, and without an end anything goes.
+	// The end may equal the start, both can change together, and the end is optional.
 	for _, body := range []string{`{"starts_at": "2026-04-01T10:00:00Z"}`, `{"starts_at": "2026-05-01T12:00:00Z", "ends_at": "2026-05-01T12:00:00.000Z"}`,
 		`{"ends_at": null, "starts_at": "2026-06-01T12:00:00Z"}`, `{"starts_at": "2027-06-01T12:00:00Z"}`} {
 		org.Write.Patch(path, body).Is(200)

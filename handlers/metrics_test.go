@@ -184,7 +184,7 @@ func TestMetricsOfJobs(t *testing.T) {
 	jobs(1, 0, 0, 1, 0)
 	app.Clock.Advance(time.Hour)
 	jobs(1, 1, 90, 1, 0)
-	app.Work() // it is put off
+	app.Work() // it is postponed
 	jobs(1, 0, 0, 1, 1)
 }
 

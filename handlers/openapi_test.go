@@ -228,7 +228,7 @@ func TestDocumentEvents(t *testing.T) {
 	schemas := eventSchemas(t, app, org)
 	rec := newReceiver(t)
 	hook := rec.subscribe(org, "*")
-	readyPreview(org, `{}`) // the catalogue is empty
+	readyPreview(org, `{}`) // the catalog is empty
 	app.Catalog([]catalog.Company{firm("c1")}, []catalog.Person{worker("p1", "c1", "CEO")})
 	org.Write.Post(previewPath+"/"+askedPreview(org, `{}`)+"/cancel", nil).Is(200)
 	imports(t, org, readyPreview(org, `{}`))
@@ -246,7 +246,7 @@ func TestDocumentEvents(t *testing.T) {
 	newToken(org)
 	running := makers["campaigns"](org)
 	org.Write.Post("/v1/campaigns/"+running+"/sequences/"+begin(org, running)+"/stop", `{"reason": "replied"}`).Is(200)
-	app.LinkBase = "nowhere" // no message can have such a link
+	app.LinkBase = "nowhere" // no message can contain such a link
 	newToken(org)
 	attempted(app, org, hook)
 	for _, attempt := range org.Read.Get(hooksPath + "/" + hook + "/deliveries?page_size=100").Is(200).Column("id") {
@@ -259,7 +259,7 @@ func TestDocumentEvents(t *testing.T) {
 		times[key]++
 		conforms(t, schemas[key], h.body)
 	}
-	delete(schemas, "tam_import.failed") // which TestWebhookFailedImport has
+	delete(schemas, "tam_import.failed") // tested by TestWebhookFailedImport
 	for key := range schemas {
 		if times[key] < 2 {
 			t.Errorf("%s came %d times", key, times[key])

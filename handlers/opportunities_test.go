@@ -16,7 +16,7 @@ func TestOpportunity(t *testing.T) {
 	account, contact := makers["accounts"](org), makers["contacts"](org)
 	tag := org.Write.Post("/v1/tags", `{"name": "Large", "color": "green", "object_type": "opportunity"}`).Is(201).ID()
 
-	// Every field is answered, null or the default where nothing was said.
+	// Every field is present, with null or its default.
 	sparse := fmt.Sprintf(`{"data": {"id": "<id>", "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:00.000Z", "name": "Printers",
 		"account_id": %q, "contact_id": null, "owner_id": null, "stage": "prospecting", "amount": null, "currency": null, "close_date": null, "notes": null,
 		"external_id": null, "tags": []}, "meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`, account)
@@ -32,7 +32,7 @@ func TestOpportunity(t *testing.T) {
 	got := org.Read.Get(path).Is(200, want)
 	org.Write.Patch(path, got.Value("data")).Is(200, want)
 
-	// Absent stays, null clears, and gives back a default.
+	// Absent fields stay unchanged, null clears a field or restores its default.
 	app.Clock.Advance(time.Second)
 	org.Write.Patch(path, `{"contact_id": null, "stage": null, "amount": null, "currency": "", "close_date": "", "tags": [], "notes": null}`).Is(200,
 		fmt.Sprintf(`{"data": {"id": %q, "created_at": "2026-03-02T09:00:00.000Z", "updated_at": "2026-03-02T09:00:01.000Z", "name": " Toner & <Ink> ",

@@ -30,13 +30,13 @@ func TestPreviewOrder(t *testing.T) {
 	}, []catalog.Person{worker("p2", "B", "CEO"), worker("p1", "B", "CTO"), worker("p3", "c", "CEO")})
 	cases := map[string][]string{}
 	for input, want := range map[string][]string{
-		`null`:                         {"10", "9", "B", "B/p1", "B/p2", "a", "c", "c/p3"}, // by name, without case, by code point; ties by id, as texts
+		`null`:                         {"10", "9", "B", "B/p1", "B/p2", "a", "c", "c/p3"}, // by name, ignoring case, by code point; ties by id as text
 		`{"sorting_rules": []}`:        {"10", "9", "B", "B/p1", "B/p2", "a", "c", "c/p3"},
 		`{"sorting_rules": ["name"]}`:  {"10", "9", "B", "B/p1", "B/p2", "a", "c", "c/p3"},
 		`{"sorting_rules": ["-name"]}`: {"c", "c/p3", "a", "B", "B/p1", "B/p2", "9", "10"},
 		`{"sorting_rules": [{"field": "name", "direction": "desc"}]}`:                                        {"c", "c/p3", "a", "B", "B/p1", "B/p2", "9", "10"},
 		`{"sorting_rules": [{"field": "employee_count"}]}`:                                                   {"10", "a", "9", "c", "c/p3", "B", "B/p1", "B/p2"},
-		`{"sorting_rules": ["-employee_count"]}`:                                                             {"c", "c/p3", "9", "a", "10", "B", "B/p1", "B/p2"}, // no value is last both ways
+		`{"sorting_rules": ["-employee_count"]}`:                                                             {"c", "c/p3", "9", "a", "10", "B", "B/p1", "B/p2"}, // missing values last in both directions
 		`{"sorting_rules": ["employee_count", "-name"]}`:                                                     {"a", "10", "9", "c", "c/p3", "B", "B/p1", "B/p2"},
 		`{"sorting_rules": [{"field": "country", "direction": "asc"}, "-employee_count"]}`:                   {"c", "c/p3", "9", "10", "B", "B/p1", "B/p2", "a"},
 		`{"sorting_rules": ["id"]}`:                                                                          {"10", "9", "a", "B", "B/p1", "B/p2", "c", "c/p3"},
@@ -45,7 +45,7 @@ func TestPreviewOrder(t *testing.T) {
 		`{"grouping_rule": {"field": "industry"}, "sorting_rules": ["-employee_count"]}`:                     {"c", "c/p3", "a", "9", "10", "B", "B/p1", "B/p2"},
 		`{"grouping_rule": {"field": "country"}, "sorting_rules": [{"field": "name", "direction": "desc"}]}`: {"c", "c/p3", "9", "B", "B/p1", "B/p2", "10", "a"},
 		`{"grouping_rule": {"field": "employee_count"}, "sorting_rules": ["-id"]}`:                           {"a", "10", "9", "c", "c/p3", "B", "B/p1", "B/p2"},
-		// It is cut behind the order, and companies are counted, not members.
+		// The limit applies after sorting, and counts companies, not members.
 		`{"max_candidates": 1}`:                                         {"10"},
 		`{"max_candidates": 3}`:                                         {"10", "9", "B", "B/p1", "B/p2"},
 		`{"max_candidates": 2, "sorting_rules": ["-name"]}`:             {"c", "c/p3", "a"},
@@ -65,7 +65,7 @@ func TestPreviewMatch(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	const word = "Zebra"
-	app.Catalog([]catalog.Company{ // each but the last three has the word in another of the fields that are searched
+	app.Catalog([]catalog.Company{ // each but the last three has the word in another searched field
 		{ID: "c1", Name: "One zebra", Country: "NO"},
 		{ID: "c2", Name: "Two", Description: "Of (zebra)s."},
 		{ID: "c3", Name: "Three", Industry: word},
@@ -124,8 +124,9 @@ func TestPreviewMatch(t *testing.T) {
 	}
 	selects(t, org, cases)
 
-	// Filters nest deep, and hold many rules; both are the same when they are asked for again. The library that holds answers against the
-	// document takes for ever over such a filter, so these requests go past it.
+	// Filters may be deeply nested and have many rules, also when the request is repeated.
+	// Validating them
+	// against the API document takes too long, so these requests skip it.
 	deep := `{"field": "country", "condition": "is", "value": "SE"}`
 	for range 150 {
 		deep = `{"filters": [` + deep + `]}`
@@ -162,7 +163,7 @@ func TestPreviewMatch(t *testing.T) {
 		t.Error("asked again, it is another Preview")
 	}
 
-	// A view counts as it was when it was named.
+	// A view is used as it was at the time of the request.
 	id = askedPreview(org, `{"company_filters": {"account_view_id": "`+norway+`"}, "search_input": {`+byID+`}}`)
 	org.Write.Patch("/v1/account-views/"+norway, `{"filtering_rules": null, "searching_rule": {"value": "two"}}`).Is(200)
 	app.Work()
@@ -178,8 +179,8 @@ func TestPreviewKnown(t *testing.T) {
 		return catalog.Company{ID: id, Name: id, Website: website}
 	}
 	companies := []catalog.Company{
-		at("a1", "one.example"), at("a2", "one.example"), at("a3", "one.example"), // the first stays
-		at("b1", "shop.one.example"), at("b2", ""), at("b3", ""), // others, and none, are no duplicates
+		at("a1", "one.example"), at("a2", "one.example"), at("a3", "one.example"), // the first one stays
+		at("b1", "shop.one.example"), at("b2", ""), at("b3", ""), // other values, and missing ones, are not duplicates
 		at("c1", "known.example"), at("c2", "known.example"),
 		at("d1", "bad.example"), at("d2", "sub.bad.example"), at("d3", "notbad.example"), at("d4", "bad.example"), at("d5", "known.bad.example"),
 		at("e1", "deep.ugly.example"), at("e2", "ugly.example"), at("e3", "mail.example"),
@@ -195,7 +196,7 @@ func TestPreviewKnown(t *testing.T) {
 	gone := org.Write.Post("/v1/accounts", `{"name": "X", "website": "one.example"}`).Is(201).ID()
 	org.Write.Delete("/v1/accounts/" + gone).Is(204)
 	other.Write.Post("/v1/accounts", `{"name": "X", "website": "shop.one.example"}`).Is(201)
-	org.Write.Post("/v1/accounts", `{"name": "b2"}`).Is(201) // a name says nothing
+	org.Write.Post("/v1/accounts", `{"name": "b2"}`).Is(201) // a name does not identify a company
 	for _, body := range []string{`{"domain": "bad.example"}`, `{"domain": "deep.ugly.example"}`, `{"email": "info@mail.example"}`} {
 		org.Admin.Post("/v1/suppressions", body).Is(201)
 	}
@@ -209,7 +210,7 @@ func TestPreviewKnown(t *testing.T) {
 		"a1", "a1/p-a1", "a2 duplicate", "a3 duplicate", "b1", "b1/p-b1", "b2", "b2/p-b2", "b3", "b3/p-b3",
 		"c1+ ALREADY_IN_TAM", "c2+ duplicate", "d1 SUPPRESSED", "d2 SUPPRESSED", "d3", "d3/p-d3", "d4 duplicate", "d5+ ALREADY_IN_TAM",
 		"e1 SUPPRESSED", "e2", "e2/p-e2", "e3", "e3/p-e3")
-	// The first is the first in the order, of those that match and were not cut.
+	// The first one in the order among those that match within the limit.
 	only := func(ids, rest string) string {
 		return `{"company_filters": {"filtering_rules": [{"field": "id", "condition": "is", "value": ` + ids + `}]}, "search_input": {` + rest + `}}`
 	}
@@ -221,7 +222,7 @@ func TestPreviewKnown(t *testing.T) {
 	sameTexts(t, "to another organization", selectedRows(t, other, only(`["a1", "a2", "b1", "c1", "d1"]`, ``)),
 		"a1 SUPPRESSED", "a2 duplicate", "b1+ SUPPRESSED", "c1", "c1/p-c1", "d1", "d1/p-d1")
 
-	// The estimate is of what the first two steps keep.
+	// The estimate covers what the first two steps keep.
 	for fields, want := range map[string]int{`{}`: 12, `{"search_input": {"exclude_companies_in_tam": true}}`: 12, `{"search_input": {"max_candidates": 4}}`: 2,
 		only(`["x"]`, ``): 0, only(`["a2", "a3", "c1", "d1"]`, ``): 3} {
 		res := org.Read.Post(previewPath+"/estimate", previewBody(fields)).Is(200, fmt.Sprintf(`{"data": {"companies": %d, "cost": {"unit_product": "ai_signal", "charged": false,

@@ -25,7 +25,7 @@ type cutAt struct {
 
 func newCutAt(ctx context.Context, write int, do func()) *cutAt {
 	c := &cutAt{Context: ctx, do: do}
-	c.left.Store(int64(write) + 1) // the worker asks once before it begins
+	c.left.Store(int64(write) + 1) // the worker checks once before it begins
 	return c
 }
 
@@ -51,7 +51,7 @@ func newDisturbed(t *testing.T) *disturbed {
 	d.w.load(d.App)
 	d.org = d.Org("Acme")
 	d.crm = d.w.crm(d.org)
-	d.Work() // what the organization's records bring about is done before writes are counted
+	d.Work() // jobs caused by the records of the organization run before writes are counted
 	return d
 }
 
@@ -132,7 +132,7 @@ func TestPreviewCut(t *testing.T) {
 	cuts := 0
 	step := 1
 	if raceDetector {
-		step = 9 // the cuts are one after the other
+		step = 9 // the interruptions follow one another
 	}
 	for write := 1; ; write += step {
 		p := d.ask(nil)
@@ -148,12 +148,12 @@ func TestPreviewCut(t *testing.T) {
 			p.filtered()
 		}
 		d.org.Write.Delete(p.path).Is(204)
-		d.workUntil(1) // the clean-up is cut too
+		d.workUntil(1) // the cleanup is interrupted too
 	}
 	if cuts < 5 && step == 1 {
 		t.Errorf("there were %d writes", cuts)
 	}
-	again := d.ask(nil) // cut later each time, and begun again each time
+	again := d.ask(nil) // interrupted later each time, and started again each time
 	for write := 1; !d.workUntil(write); write++ {
 	}
 	again.same()
@@ -227,7 +227,7 @@ func TestPreviewDisturbed(t *testing.T) {
 	made := 0
 	for _, c := range []struct {
 		what   string
-		begin  func() (fields map[string]any, path string) // what is deleted; the Preview when it is empty
+		begin  func() (fields map[string]any, path string) // what is deleted; the Preview if empty
 		method string
 		ends   string // once it was in time
 	}{
@@ -250,12 +250,12 @@ func TestPreviewDisturbed(t *testing.T) {
 			id := d.org.Admin.Post("/v1/fields", body).Is(201).ID()
 			return map[string]any{"qualifier_signal_id": id, "qualifier_rule": map[string]any{"value": true}}, "/v1/fields/" + id
 		}, "DELETE", "FAILED signal_deleted"},
-		{"account", func() (map[string]any, string) { // of no company: nothing comes of it
+		{"account", func() (map[string]any, string) { // without a company, so that it has no effect
 			return nil, "/v1/accounts/" + d.org.Write.Post("/v1/accounts", `{"name": "Other", "website": "other.example"}`).Is(201).ID()
 		}, "DELETE", "READY"},
 	} {
 		for i, write := range []int{0, 3, 5, 2} {
-			if raceDetector && (i == 1 || i == 2) { // as the others, one at a time
+			if raceDetector && (i == 1 || i == 2) { // like the others, one at a time
 				continue
 			}
 			made++

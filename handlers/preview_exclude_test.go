@@ -58,24 +58,25 @@ func TestPreviewExclude(t *testing.T) {
 		{``, "0 0 |  |  |  | ", ""},
 		{`{}`, "0 0 |  |  |  | ", ""},
 		{`{"company_ids": [], "person_ids": null, "member_ids": [], "company_websites": null}`, "0 0 |  |  |  | ", ""},
-		// What the Preview does not have: unknown ids, those of the other kind, those of another Preview, websites that only resemble.
+		// What the Preview does not contain: unknown ids, ids of the other kind or of another
+		// Preview, and similar websites.
 		{`{"company_ids": ["c0", "p1", "C1", "<c1>", "c0"], "person_ids": ["c1", "p0", "c0"], "member_ids": ["<other>", "` + id + `"]}`,
 			"0 0 |  | c0,p1,C1,<c1>,c1,p0,<other>," + id + " |  | ", ""},
 		{`{"company_websites": ["1.example", "sub.c1.example", "c1.example.org", "c1", "no domain", "example"]}`,
 			"0 0 |  |  | 1.example,sub.c1.example,c1.example.org,c1,no domain,example | ", ""},
-		// What was never selected: duplicates and those that preparation left out.
+		// Members that were never selected: duplicates and those excluded by the preparation.
 		{`{"company_ids": ["c1b", "c3"], "person_ids": ["p8"], "member_ids": ["<c3>", "<p8>"], "company_websites": ["http://c3.example/x"]}`,
 			"0 0 | c1b,c3,p8,http://c3.example/x,<c3>,<p8> |  |  | ", ""},
-		// A person goes alone; a company that loses the last one is told.
+		// A person is excluded alone; a company that loses its last person is reported.
 		{`{"person_ids": ["p1", "p0"]}`, "0 1 |  | p0 |  | ", "p1"},
 		{`{"person_ids": ["p1", "p2", "p2"], "member_ids": ["<p2>"]}`, "0 1 | p1 |  |  | c1", "p2"},
 		{`{"member_ids": ["<p1>"], "person_ids": ["p7"]}`, "0 1 | <p1> |  |  | c6", "p7"},
-		// A company takes the people that it has left; what is named twice counts once, and nothing of it is there already.
+		// A company is excluded with its remaining people. A repeated identifier counts once.
 		{`{"company_websites": ["https://WWW.C1.example/about"]}`, "1 0 |  |  |  | ", "c1"},
 		{`{"company_ids": ["c2", "c2"], "person_ids": ["p3"], "member_ids": ["<p4>", "<c2>"], "company_websites": ["c2.example", "www.c2.example"]}`, "1 2 |  |  |  | ", "c2 p3 p4"},
 		{`{"person_ids": ["p5", "p6", "p9"], "company_ids": ["c4"]}`, "1 3 |  |  |  | c5,c7", "c4 p5 p6 p9"},
 		{`{"member_ids": ["<c5>"]}`, "1 0 |  |  |  | ", "c5"},
-		// Again, all of it is told as it was given.
+		// When repeated, everything is reported as already excluded.
 		{`{"company_ids": ["c2", "c2"], "person_ids": ["p3"], "member_ids": ["<p4>", "<c2>", "<c7>"], "company_websites": ["https://C2.example", "c1.example", "c9.example"]}`,
 			"1 0 | c2,p3,https://C2.example,c1.example,<p4>,<c2> |  | c9.example | ", "c7"},
 	} {
@@ -94,7 +95,7 @@ func TestPreviewExclude(t *testing.T) {
 			}
 		}
 		sameTexts(t, c.body, addUp(t, org, id), rows...)
-		// The answer is the Preview, and what a later reading gives has no exclusion.
+		// The response is the Preview. A later GET contains no exclusion.
 		now := org.Read.Get(previewPath + "/" + id).Is(200)
 		answered := res.Value("data").(map[string]any)
 		delete(answered, "exclusion")
@@ -106,7 +107,7 @@ func TestPreviewExclude(t *testing.T) {
 			t.Errorf("%s: changed is %t", c.body, changed)
 		}
 	}
-	// The other Preview is as it was.
+	// The other Preview is unchanged.
 	if n := org.Read.Post("/v1/tam/previews/list", `{"filters": [{"field": "preview_id", "condition": "is_not", "value": "`+id+`"}]}`).Is(200).Int("data.0.totals.people.eligible"); n != 8 {
 		t.Error(n)
 	}
@@ -154,7 +155,7 @@ func TestPreviewFixed(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	const body = `{"company_ids": ["c1"]}`
-	failed := readyPreview(org, `{}`) // the catalogue is empty
+	failed := readyPreview(org, `{}`) // the catalog is empty
 	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	cancelled, ready := askedPreview(org, `{}`), readyPreview(org, `{}`)
 	org.Write.Post(previewPath+"/"+cancelled+"/cancel", nil).Fails(409, "preview_not_preparing", "READY")

@@ -142,7 +142,7 @@ func TestPreviewRetention(t *testing.T) {
 	if n := strings.Count(org.Dump(), "source_ordinal"); n != 2 {
 		t.Errorf("%d members are left", n)
 	}
-	// A time that is set anew counts for what is there, by the next day.
+	// A new retention time applies to existing Previews from the next day.
 	app.Config.TAM.Retention = 2 * day
 	app.Restart()
 	app.Clock.Advance(day)
@@ -183,7 +183,8 @@ func TestPreviewFailed(t *testing.T) {
 		t.Error(got)
 	}
 
-	// Something that the request names is deleted before it is prepared. What others have of the same name does not matter.
+	// A record that the request refers to is deleted before the preparation. Records of the same
+	// name elsewhere do not matter.
 	for _, c := range []struct{ path, body, fields, want string }{
 		{"/v1/account-views/", `{"name": "All"}`, `{"company_filters": {"account_view_id": "<id>"}}`, "FAILED view_deleted"},
 		{"/v1/account-views/", `{"name": "All"}`, `{"search_input": {"account_view_id": "<id>"}}`, "FAILED view_deleted"},
@@ -310,7 +311,7 @@ func TestPreviewList(t *testing.T) {
 			t.Errorf("%s is in the list of another organization", names[id])
 		}
 	}
-	// It shows what reading shows, but for members and where they are paged.
+	// The list shows the same as GET, except for the members and their paging.
 	for i, shown := range org.Read.Post(list, nil).Is(200).Value("data").([]any) {
 		id := shown.(map[string]any)["preview_id"].(string)
 		read := org.Read.Get(previewPath + "/" + id).Is(200).Value("data").(map[string]any)
@@ -332,7 +333,7 @@ func TestPreviewList(t *testing.T) {
 	}
 	sameTexts(t, "the schema", keys, "preview_id", "request_id", "status", "failure_reason", "operation_id", "progress", "created_at", "updated_at")
 
-	// Lists see what happens to a Preview, at once.
+	// Lists show changes of a Preview immediately.
 	app.Work()
 	if got := listed(org, `{"filters": [{"field": "status", "condition": "is", "value": "READY"}]}`); got != "preparing ready imported" {
 		t.Error(got)
@@ -368,7 +369,7 @@ func TestPreviewIsolation(t *testing.T) {
 	}
 	sameTexts(t, "theirs", addUp(t, other, theirs), "c1", "c1/p1")
 	sameTexts(t, "ours", addUp(t, org, ours), "c1 EXCLUDED_BY_USER", "c1/p1 EXCLUDED_BY_USER")
-	// A key that may only read may ask what it would cost, and no more.
+	// A read key may only estimate.
 	org.Read.Post(previewPath+"/estimate", previewBody(`{}`)).Is(200)
 	for _, path := range []string{"", "/" + ours + "/exclude", "/" + ours + "/cancel"} {
 		org.Read.Post(previewPath+path, `{}`).Fails(403, "forbidden", "write")

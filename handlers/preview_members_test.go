@@ -66,10 +66,10 @@ func TestPreviewMembers(t *testing.T) {
 	if len(ids) != len(all) {
 		t.Error("two members have one id")
 	}
-	// Every combination of filters is what counting says.
+	// Every combination of filters returns the expected members.
 	sizes, reached := []int{500, 50, 13, 29}, 0
 	choices := []string{"", "true", "false"}
-	if raceDetector { // one request after the other
+	if raceDetector { // sequential requests
 		choices = choices[:2]
 	}
 	for _, kind := range []string{"", "company", "person"} {
@@ -148,7 +148,7 @@ func TestPreviewMembers(t *testing.T) {
 // TestPreviewLarge has more members than fit into one part of a bitmap, nearly all of one company.
 func TestPreviewLarge(t *testing.T) {
 	t.Parallel()
-	if raceDetector { // it is one Preview, and the detector makes it ten times as slow
+	if raceDetector { // a single Preview, which the detector makes ten times as slow
 		t.Skip()
 	}
 	app := apptest.New(t)
@@ -163,7 +163,7 @@ func TestPreviewLarge(t *testing.T) {
 	app.Catalog([]catalog.Company{firm("c1"), firm("c2")}, people)
 	id := readyPreview(org, `{}`)
 	path := previewPath + "/" + id
-	// The person with the number n is the member n+1: the company is before them.
+	// Person n is member n+1, because the company comes first.
 	page := func(query string) (sources []string, total int) {
 		res := org.Read.Get(path + "/members?" + query).Is(200)
 		for _, m := range res.Value("data.members").([]any) {
@@ -192,7 +192,7 @@ func TestPreviewLarge(t *testing.T) {
 	wants("selected=false", 4, "p00000", "p65534", "p65535", "p65537")
 	wants("selected=true&page_size=2&current_page=32767", all-4, "p65532", "p65533")
 	wants("selected=true&page_size=2&current_page=32768", all-4, "p65536", "p65538")
-	// To remove a company costs its people, and each of them once.
+	// Excluding a company excludes each of its people once.
 	if got := exclusion(t, org.Write.Post(path+"/exclude", `{"company_ids": ["c1"]}`).Is(200)); got != fmt.Sprintf("1 %d |  |  |  | ", len(people)-4) {
 		t.Error(got)
 	}

@@ -32,15 +32,15 @@ func TestPreviewTitles(t *testing.T) {
 		person("d", "CRO, vp (presales)", "C-Level", "Peru"),
 		person("e", "Sales Engineer", "Individual Contributor", "CHILE"),
 		person("f", "Geschäftsführer", "C-Level", "Österreich"),
-		{ID: "g", CompanyID: "c2", Title: "VP Sales"}, // the catalogue does not have this employer
+		{ID: "g", CompanyID: "c2", Title: "VP Sales"}, // the catalog does not contain this employer
 		{ID: "h", Title: "VP Sales"},
 	})
 	filters := func(s string) string { return `{"contact_filters": {` + s + `}}` }
 	input := func(s string) string { return `{"search_input": {` + s + `}}` }
 	cases := map[string][]string{}
 	for fields, want := range map[string]string{
-		`{}`: "10 9 a b C d e f", // by id, in the order of texts
-		// Keywords are whole words or phrases, without case.
+		`{}`: "10 9 a b C d e f", // by id, compared as text
+		// Keywords are whole words or phrases, ignoring case.
 		filters(`"include_keywords": ["vp"]`):                                            "9 d",
 		filters(`"include_keywords": ["VP", "head"]`):                                    "9 a d",
 		filters(`"include_keywords": ["vice PRESIDENT"]`):                                "C",
@@ -54,18 +54,18 @@ func TestPreviewTitles(t *testing.T) {
 		filters(`"exclude_keywords": ["sales"]`):                                         "10 b d f",
 		filters(`"exclude_keywords": ["vp", "head of", "engineer"]`):                     "10 b C f",
 		filters(`"include_keywords": ["sales"], "exclude_keywords": ["vp", "of sales"]`): "e",
-		// title_search is a second list, of which any must fit too.
+		// title_search is a second list, of which at least one must match too.
 		input(`"title_search": ["engineer", "lead"]`): "10 e",
 		`{"contact_filters": {"include_keywords": ["sales"]}, "search_input": {"title_search": ["engineer", "lead", "vp"]}}`: "9 e",
 		`{"contact_filters": {"exclude_keywords": ["vp"]}, "search_input": {"title_search": ["sales", "vp"]}}`:               "a C e",
-		// title_enrichment is on the title as it stands, without case.
+		// title_enrichment is compared with the title, ignoring case.
 		input(`"title_enrichment": {"condition": "is", "criterias": ["vp SALES", "geschäftsFÜHRER", "sales"]}`):                                                                           "9 f",
 		input(`"title_enrichment": {"condition": "contains", "criterias": ["VP"]}`):                                                                                                       "10 9 d",
 		input(`"title_enrichment": {"condition": "contains", "criterias": ["es op", "(PRE"]}`):                                                                                            "a d",
 		input(`"title_enrichment": {"condition": "not_contains", "criterias": ["sales", "mvp"]}`):                                                                                         "b f",
 		input(`"title_enrichment": {"condition": "not_contains", "criterias": ["vp"]}, "title_search": ["sales"]`):                                                                        "a C e",
 		`{"contact_filters": {"include_keywords": ["vp"]}, "search_input": {"title_enrichment": {"condition": "contains", "criterias": ["sales"]}, "title_search": ["cro", "engineer"]}}`: "d",
-		// seniority is the catalogue's, and countries are compared without case.
+		// Seniority comes from the catalog, and countries are compared ignoring case.
 		filters(`"seniority": "C-Level"`):                                          "d f",
 		filters(`"seniority": "VP", "include_keywords": ["sales"]`):                "9 C",
 		filters(`"seniority": "Founder"`):                                          "",
@@ -108,7 +108,7 @@ func TestPreviewPeople(t *testing.T) {
 		person("a4", "c1", "", "linkedin.com/in/second"),               // that of a2, which is a duplicate itself
 		person("a5", "c1", "", ""), person("a6", "c1", "", ""),         // nothing to share
 		person("b1", "c2", "ada@c1.example", ""), // of another company
-		person("b2", "c2", "rex@c2.example", ""), // that of a0, who matches only some requests
+		person("b2", "c2", "rex@c2.example", ""), // the email of a0, who matches only some requests
 		person("b3", "c2", "eve@c2.example", "linkedin.com/in/eve"),
 		person("d1", "c3", "kim@bad.example", "linkedin.com/in/kim"), // suppressed by domain, and a Contact
 		person("d2", "c3", "bob@sub.bad.example", ""),
@@ -117,7 +117,7 @@ func TestPreviewPeople(t *testing.T) {
 		person("d5", "c3", "zoe@notbad.example", ""),
 		person("e1", "c4", "not@c3.example", ""),                    // all that c4 has is a duplicate
 		person("f1", "c5", "liz@bad.example", ""),                   // all that c5 has is suppressed
-		person("g1", "c6", "ann@c6.example", "linkedin.com/in/ann"), // all that c6 has is known
+		person("g1", "c6", "ann@c6.example", "linkedin.com/in/ann"), // all people of c6 exist
 		person("h1", "c7", "tom@c7.example", ""),
 		person("x1", "x1", "tim@c1.example", ""), // of a duplicate
 	})
@@ -137,12 +137,12 @@ func TestPreviewPeople(t *testing.T) {
 		"c3", "c3/d1+ SUPPRESSED", "c3/d2 SUPPRESSED", "c3/d3 SUPPRESSED", "c3/d4+ duplicate", "c3/d5",
 		"c4", "c4/e1 duplicate", "c5", "c5/f1 SUPPRESSED", "c6", "c6/g1+", "c7", "c7/h1", "c8"}
 	sameTexts(t, "all", selectedRows(t, org, `{}`), all...)
-	// Who does not match the filters is no member, and makes nobody a duplicate.
+	// People who do not match the filters are not members, and do not make others duplicates.
 	const noInterns = `"contact_filters": {"exclude_keywords": ["intern"]}`
 	titled := append([]string{"c1"}, all[2:]...)
 	titled[10] = "c2/b2"
 	sameTexts(t, "without interns", selectedRows(t, org, `{`+noInterns+`}`), titled...)
-	// Companies of which no person is kept are left out, when that is asked for in either way.
+	// Companies without remaining people are excluded if either setting asks for it.
 	for _, fields := range []string{`{"exclude_companies_without_titles": true, ` + noInterns + `}`, `{"search_input": {"with_titles": true}, ` + noInterns + `}`,
 		`{"exclude_companies_without_titles": true, "search_input": {"with_titles": true}, ` + noInterns + `}`} {
 		var want []string
@@ -157,7 +157,8 @@ func TestPreviewPeople(t *testing.T) {
 	sameTexts(t, "nobody", selectedRows(t, org, `{"contact_filters": {"include_keywords": ["nobody"]}, "exclude_companies_without_titles": true, "search_input": {"exclude_companies_in_tam": true}}`),
 		"c1 NO_MATCHING_TITLES", "x1 duplicate", "c2+ ALREADY_IN_TAM", "c3 NO_MATCHING_TITLES", "c4 NO_MATCHING_TITLES", "c5 NO_MATCHING_TITLES", "c6 NO_MATCHING_TITLES",
 		"c7 NO_MATCHING_TITLES", "c8 NO_MATCHING_TITLES")
-	// People of companies that are left out are none, so that others who share their email are no duplicates.
+	// People of excluded companies are not members, so that others with the same email are not
+	// duplicates.
 	sameTexts(t, "the order", selectedRows(t, org, `{"company_filters": {"filtering_rules": [{"field": "id", "condition": "is", "value": ["c1", "c2"]}]},
 		"search_input": {"sorting_rules": ["-name"], "exclude_companies_in_tam": true}, `+noInterns+`}`),
 		"c2+ ALREADY_IN_TAM", "c1", "c1/a1+", "c1/a2+ duplicate", "c1/a3 duplicate", "c1/a4", "c1/a5", "c1/a6")
@@ -180,11 +181,11 @@ func TestPreviewOrigin(t *testing.T) {
 		worker("c2", "c2", "CEO"), worker("p3", "c2", "CTO"), {ID: "p4", CompanyID: "c4", FirstName: "Ada", LastName: "Marsh"}})
 	accounts, contacts := fromCatalog(t, app, org, []string{"c1", "c4", "p3"}, []string{"p2", "c1", "p4", "p2"})
 	fromCatalog(t, app, other, []string{"c2"}, []string{"p1"})
-	want := []string{"c1+", "c1/p1", "c1/p2+", "c2", "c2/c2", "c2/p3", "c3", "c4+", "c4/p4+", "c9 duplicate"} // an id of the other kind says nothing
+	want := []string{"c1+", "c1/p1", "c1/p2+", "c2", "c2/c2", "c2/p3", "c3", "c4+", "c4/p4+", "c9 duplicate"} // an id of the other kind has no effect
 	sameTexts(t, "by source id", selectedRows(t, org, `{}`), want...)
 	sameTexts(t, "to another organization", selectedRows(t, other, `{}`), "c1", "c1/p1+", "c1/p2", "c2+", "c2/c2", "c2/p3", "c3", "c4", "c4/p4", "c9 duplicate")
 	sameTexts(t, "left out", selectedRows(t, org, `{"search_input": {"exclude_companies_in_tam": true}}`), "c1+ ALREADY_IN_TAM", "c2", "c2/c2", "c2/p3", "c3", "c4+ ALREADY_IN_TAM", "c9 duplicate")
-	// What is done to a record does not take its origin away, and no answer shows it.
+	// Changes of a record do not remove its origin, and no response shows it.
 	for path, body := range map[string]string{"/v1/accounts/" + accounts[0]: `{"name": "Renamed", "website": null, "external_id": "x"}`, "/v1/contacts/" + contacts[0]: `{"email": "new@mail.example", "account_id": "` + accounts[1] + `"}`} {
 		if res := org.Write.Patch(path, body).Is(200); strings.Contains(string(res.Body), "source_id") {
 			t.Errorf("%s", res.Body)
@@ -192,9 +193,9 @@ func TestPreviewOrigin(t *testing.T) {
 	}
 	org.Write.Post("/v1/accounts/batch", `{"records": [{"external_id": "X", "name": "Again", "website": "c3.example"}], "match_on": "external_id"}`).Is(200)
 	app.Restart()
-	want[6] = "c3+" // the Account of c1 has the website of c3: it is both
+	want[6] = "c3+" // the Account of c1 has the website of c3, and matches both
 	sameTexts(t, "changed", selectedRows(t, org, `{}`), want...)
-	// The record goes, and its origin with it; of two Contacts of one person the other stays.
+	// A deleted record loses its origin; of two Contacts of one person the other one stays.
 	org.Write.Delete("/v1/accounts/" + accounts[0]).Is(204)
 	org.Write.Delete("/v1/contacts/" + contacts[0]).Is(204)
 	org.Write.Delete("/v1/contacts/" + contacts[2]).Is(204)
@@ -288,13 +289,13 @@ func unresearched(t *testing.T, app *apptest.App, org *apptest.Org, rows []strin
 		"rule": {"operator": "equals", "value": true}}}`, asJSON(ready.Value("data.result.qualifier"))); diff != "" {
 		t.Error(diff)
 	}
-	// Five companies were to be researched: of nine, one is a duplicate and three have nobody.
+	// Five companies are to be researched: of nine, one is a duplicate and three have no people.
 	if diff := apptest.Diff(`{"status": "failed", "reason": "provider_not_configured", "field_id": "`+signal+`", "field_name": "A fit", "question": "Does it fit?", "passed": 0, "not_matched": 0,
 		"failed": 5, "started_at": null, "finished_at": "2026-03-02T09:00:00.000Z", "cost": {"unit_product": "ai_signal", "charged": false, "companies": 0, "units": 0, "unit_rate": 2.5,
 		"estimated_ai_signal_credits": 20, "actual_ai_signal_credits": 0, "rate_basis": "list", "charged_operation_id": null}}`, string(member(ready, "research"))); diff != "" {
 		t.Error(diff)
 	}
-	// Who failed cannot be removed, and stays as they are.
+	// Failed members cannot be excluded and stay unchanged.
 	res := org.Write.Post(previewPath+"/"+id+"/exclude", `{"company_ids": ["c1"], "person_ids": ["d5", "d1"]}`).Is(200)
 	if diff := apptest.Diff(`{"excluded": {"companies": 0, "contacts": 0}, "already_excluded": ["c1", "d5", "d1"], "unknown_ids": [], "unknown_websites": [], "companies_without_people": []}`,
 		string(member(res, "exclusion"))); diff != "" {

@@ -18,14 +18,14 @@ import (
 // refSignal is a field that is filled by research.
 type refSignal struct {
 	id, dataType, question string
-	isDown                 bool // nobody can be reached who would answer it
+	isDown                 bool // no provider that could answer it is reachable
 }
 
 // refSaid is the answer of the researcher about a company.
 type refSaid struct {
 	answer               any
 	isWrong              bool   // it is of no type that the field can hold
-	status, reason       string // when there is no answer
+	status, reason       string // if there is no answer
 	confidence, evidence any
 }
 
@@ -127,7 +127,7 @@ func (s *refSignal) said(row refRow) refSaid {
 // verdict applies a rule to an answer. It returns nil if the answer is not valid, and the
 // qualification.
 func (s *refSignal) verdict(row refRow, rule map[string]any) (qualified any, qualification map[string]any) {
-	if s == nil { // there is nobody to ask
+	if s == nil { // there is no provider
 		return nil, map[string]any{"status": "failed", "reason": "provider_not_configured"}
 	}
 	r := s.said(row)
@@ -162,7 +162,7 @@ func (s *refSignal) verdict(row refRow, rule map[string]any) (qualified any, qua
 // refAsked counts the researched companies by outcome.
 type refAsked struct {
 	passed, notMatched, failed, unasked int
-	why                                 []string // of those that failed, but for the unanswered
+	why                                 []string // the most frequent one, except for unanswered
 }
 
 // mostly returns the most frequent reason of failures.

@@ -9,11 +9,11 @@ import (
 
 // refCRM contains the records of an organization that affect the selection.
 type refCRM struct {
-	domains, emails, profiles map[string]bool // of its Accounts and Contacts, in the form in which they are compared
+	domains, emails, profiles map[string]bool // of its Accounts and Contacts, normalized
 	companies, people         map[string]bool // the source ids of its Accounts and Contacts
 	suppressed                map[string]bool // emails and domains
 	views                     map[string]map[string]any
-	signals                   map[string]*refSignal // none when there is nobody to ask
+	signals                   map[string]*refSignal // empty without a provider
 }
 
 // isSuppressed reports whether a domain or one of its parents is suppressed.
@@ -32,7 +32,7 @@ type refMember struct {
 	source, company   string
 	duplicate         bool
 	existing          bool
-	reason            string // of preparation
+	reason            string // by the preparation
 	unresearched      bool
 	qualified         any // nil without an answer
 	qualification     map[string]any
@@ -51,9 +51,9 @@ func (m *refMember) selected() bool   { return m.importable() && !m.removed }
 // refSelection is a Preview as the reference computes it.
 type refSelection struct {
 	members    []*refMember
-	candidates int // companies that are no duplicates
+	candidates int // companies that are not duplicates
 	signals    map[string]*refSignal
-	researched []string // the companies that are asked about
+	researched []string // the companies to research
 	asked      refAsked
 }
 
@@ -128,7 +128,7 @@ func refCompanies(companies []refRow, crm *refCRM, request, search map[string]an
 		}
 	}
 	keys := refOrder(search)
-	if keys[len(keys)-1].desc { // ids that differ by case alone come in the order of their making, or the other way round
+	if keys[len(keys)-1].desc { // ids that differ only in case, in either order of creation
 		slices.Reverse(rows)
 	}
 	slices.SortStableFunc(rows, func(a, b refRow) int { return refCompare(keys, a, b) })

@@ -39,7 +39,7 @@ func TestPreviewReference(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(seed), 7))
 			companies, people, requests := 20+r.IntN(60), 60+r.IntN(200), 24
-			if seed%3 == 0 { // more than lists decide one by one: these have an index
+			if seed%3 == 0 { // enough for an index
 				companies, people, requests = many, 3*many, 4
 			}
 			if raceDetector {

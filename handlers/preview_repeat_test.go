@@ -115,9 +115,9 @@ func TestPreviewRepeated(t *testing.T) {
 		if org.Dump() != before {
 			t.Error("asking again changed something")
 		}
-		// An estimate makes nothing, so it may have the request_id of anything.
+		// An estimate creates nothing, so that it may have any request_id.
 		org.Read.Post(previewPath+"/estimate", body(`{"company_filters": {}}`, id)).Is(200)
-		// Another organization has request_ids of its own.
+		// Another organization has its own request_ids.
 		theirs := other.Write.Post(previewPath, body(`{"company_filters": {}}`, id)).Is(202)
 		if theirs.Text("data.preview_id") == preview {
 			t.Error("two organizations have one Preview")
@@ -147,15 +147,16 @@ func TestPreviewRepeatedLater(t *testing.T) {
 	if ready.Text("data.preview_id") != id || ready.Text("data.status") != "READY" || ready.Text("data.members.0.source_id") != "c1" {
 		t.Errorf("%s", ready.Body)
 	}
-	// It answers what was made, also when what the request names is gone, or the Preview was changed.
+	// It returns the existing Preview, even if the records in the request were deleted or the
+	// Preview was changed.
 	org.Write.Delete("/v1/account-views/" + view).Is(204)
 	org.Write.Post(previewPath+"/"+id+"/exclude", `{"company_ids": ["c1"]}`).Is(200)
 	if again := ask(200); again.Text("data.members.0.exclusion_reason") != "EXCLUDED_BY_USER" {
 		t.Errorf("%s", again.Body)
 	}
-	// What is wrong is told before the request_id is looked at.
+	// Problems are reported before the request_id is checked.
 	org.Write.Post(previewPath, strings.Replace(body, "{", `{"colour": 1, `, 1)).Fails(422, "validation_failed", "colour")
-	// A deleted Preview has no request_id: the request is a new one, and is looked at anew.
+	// The request_id of a deleted Preview is free: the request is new, and is checked again.
 	org.Write.Delete(previewPath + "/" + id).Is(204)
 	org.Write.Post(previewPath, body).Fails(422, "validation_failed", "company_filters.account_view_id: does not exist")
 	body = strings.Replace(body, `"account_view_id": "`+view+`"`, "", 1)

@@ -93,7 +93,7 @@ func TestPreviewRequest(t *testing.T) {
 		refuses(t, org, body, "validation_failed", "request_id: required", "company_filters: required")
 	}
 	const isUnknown = ": unknown field"
-	for fields, want := range map[string]string{ // of several problems each has a line
+	for fields, want := range map[string]string{ // one line per problem
 		`{"request_id": "7"}`: "request_id: \"7\" is not a UUID",
 		`{"request_id": 7}`:   "request_id: must be a UUID",
 		`{"request_id": "{0190b2f0-0000-7000-8000-000000000000}"}`:                               "request_id: \"{0190b2f0-0000-7000-8000-000000000000}\" is not a UUID",
@@ -148,7 +148,7 @@ func TestPreviewRequest(t *testing.T) {
 	} {
 		refuses(t, org, previewBody(fill(fields)), "validation_failed", strings.Split(want, "\n")...)
 	}
-	// All that is wrong is told at once, whatever part of the request it is in.
+	// All problems of all parts of the request are reported at once.
 	refuses(t, org, previewBody(fill(`{"colour": 1, "tag_ids": ["<contact tag>"], "contact_tag_ids": ["<unknown>"], "qualifier_signal_id": "<unknown>",
 		"company_filters": {"account_view_id": "<unknown>", "filtering_rules": {"filters": [{"field": "x", "condition": "is", "value": 1}]}},
 		"contact_filters": {"seniority": "Boss", "include_keywords": ["-"]}, "search_input": {"max_candidates": 0, "account_view_id": "<owner view>",
@@ -166,7 +166,7 @@ func TestPreviewFilterFaults(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
 	fill := named(org, other)
-	for rules, want := range map[string]string{ // of filters, as the path behind filtering_rules and the message
+	for rules, want := range map[string]string{ // of filters: the path after filtering_rules and the message
 		`"x"`:                                 ": must be a list of rules or an expression",
 		`5`:                                   ": must be a list of rules or an expression",
 		`{}`:                                  ".filters: required",
@@ -271,7 +271,7 @@ func TestPreviewQualifier(t *testing.T) {
 	} {
 		refuses(t, org, previewBody(fill(fmt.Sprintf(`{%q: %s, %q: %s}`, signal, c.id, rule, c.rule))), "validation_failed", strings.Split(c.want, "\n")...)
 	}
-	// Which values fit which types, and what contains is for.
+	// Which values are valid for which types and conditions.
 	values := []string{`true`, `false`, `0`, `-2.5`, `1e2`, `"true"`, `"7"`, `"2026-02-28"`, `"2026-02-29"`, `"a b"`, `"C"`, `"c"`, `"x"`, `"Z"`, `""`, `["x"]`, `{"x": 1}`}
 	text := []string{`"true"`, `"7"`, `"2026-02-28"`, `"2026-02-29"`, `"a b"`, `"C"`, `"c"`, `"x"`, `"Z"`}
 	fits := map[string][]string{

@@ -27,7 +27,7 @@ func TestPreviewResearchStopped(t *testing.T) {
 	for _, c := range []struct {
 		what     string
 		stop     func(org *apptest.Org, preview, signal string)
-		ends     string // nothing when it is gone
+		ends     string // empty if it was deleted
 		answered int    // before it is stopped
 	}{
 		{"cancel at once", func(org *apptest.Org, preview, _ string) { org.Write.Post(preview+"/cancel", nil).Is(200) }, "CANCELLED", 0},
@@ -35,7 +35,7 @@ func TestPreviewResearchStopped(t *testing.T) {
 		{"delete", func(org *apptest.Org, preview, _ string) { org.Write.Delete(preview).Is(204) }, "", 7},
 		{"field", func(org *apptest.Org, _, signal string) { org.Admin.Delete("/v1/fields/" + signal).Is(204) }, "FAILED signal_deleted", 7},
 	} {
-		for _, answer := range []string{"true", "failed timeout"} { // which is kept, and which is not
+		for _, answer := range []string{"true", "failed timeout"} { // one is stored, the other is not
 			for _, costly := range []bool{true, false} {
 				what := fmt.Sprintf("%s %s costly %v", c.what, answer, costly)
 				org := app.Org(what)
@@ -116,7 +116,7 @@ func (s *scripted) count() int {
 // researched again, failed ones are, and the Preview ends like an uninterrupted one.
 func TestPreviewResearchCut(t *testing.T) {
 	t.Parallel()
-	const atOnce, companies = 4, 270 // of which 250 are asked about first
+	const atOnce, companies = 4, 270 // the first 250 are researched first
 	app := apptest.New(t, func(c *service.Config) { c.Research.Concurrency = atOnce })
 	org := app.Org("Acme")
 	var people []catalog.Person
@@ -126,7 +126,7 @@ func TestPreviewResearchCut(t *testing.T) {
 	app.Catalog(firms(companies), people)
 	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
 	isFailed := func(id string) bool { return strings.HasSuffix(id, "7") || strings.HasSuffix(id, "13") }
-	var left atomic.Int64 // how many answers there are until the service stops
+	var left atomic.Int64 // the number of answers before the service stops
 	var stop context.CancelFunc
 	research := &scripted{costly: true, says: func(_ research.Question, c *catalog.Company) research.Qualification {
 		if left.Add(-1) == 0 {
@@ -164,7 +164,7 @@ func TestPreviewResearchCut(t *testing.T) {
 	}
 	for i, cut := range cuts {
 		id := ask()
-		answered := map[string]bool{} // by whom the test knows that they are in
+		answered := map[string]bool{} // the test knows from these that they are stored
 		for round := 0; round < 2; round++ {
 			run(cut, whole)
 			asked, kept := research.taken(), keptAnswers(org)
@@ -176,7 +176,7 @@ func TestPreviewResearchCut(t *testing.T) {
 			if len(slices.Compact(slices.Clone(asked))) != len(asked) {
 				t.Errorf("cut %d: somebody is asked about twice at once: %v", cut, asked)
 			}
-			if round == 0 { // all but those that were on their way, or failed, are in
+			if round == 0 { // all are stored except those in progress or failed
 				fine := slices.DeleteFunc(slices.Clone(asked), isFailed)
 				if kept > len(fine) || kept < len(fine)-atOnce {
 					t.Errorf("cut %d: %d answers are kept of %d", cut, kept, len(fine))
@@ -212,7 +212,7 @@ func TestPreviewResearchCut(t *testing.T) {
 			t.Errorf("cut %d: research is %s, and was %s", cut, got, want)
 		}
 	}
-	// The same at each of some writes, among which are those of answers, of the status and of members.
+	// The same at some of the writes, including those of answers, of the status and of members.
 	id := ask()
 	for write := 1; statusOf(t, org, id) == "PREPARING"; write = write*2 + 1 {
 		run(0, func(ctx context.Context) context.Context { return newCutAt(ctx, write, func() { stop() }) })
@@ -284,7 +284,7 @@ func TestPreviewResearchAgain(t *testing.T) {
 	first.gate <- struct{}{}
 	failed = first.next(t)
 	first.gate <- struct{}{}
-	first.next(t) // about whom no answer comes in time
+	first.next(t) // no answer arrives in time
 	stop()
 	<-done
 	sameTexts(t, "asked about first", first.taken(), "c1", "c2", "c3")
@@ -294,7 +294,7 @@ func TestPreviewResearchAgain(t *testing.T) {
 	app.Restart()
 	app.Clock.Advance(time.Hour)
 	script := map[string]string{"c1": "unanswered unknown", "c2": "unanswered unknown", "c3": "unanswered unknown"}
-	script[failed], script[answered] = "true", "false" // but that answer is in
+	script[failed], script[answered] = "true", "false" // but that answer is stored
 	second := newScripted(true, script).held()
 	app.TAM.Researcher = second
 	wait := working(t, app)
@@ -318,7 +318,7 @@ func TestPreviewResearchAgain(t *testing.T) {
 	if got := researchOf(org, id); got != "READY completed <nil>, 2+0+1, 2026-03-02T09:00:00.000Z to 2026-03-02T10:00:00.000Z" {
 		t.Error(got)
 	}
-	// What is kept for one Preview is for no other.
+	// Answers stored for one Preview are not used by another.
 	next := readyPreview(org, qualified(signal, `{"value": true}`, ``))
 	if rows := addUp(t, org, next); !slices.Contains(rows, answered+" QUALIFIER_NOT_MATCHED") {
 		t.Errorf("%q: it took an answer of the one before", rows)

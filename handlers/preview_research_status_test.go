@@ -72,7 +72,7 @@ func TestPreviewResearchStatus(t *testing.T) {
 		research.next(t)
 		const began = ", <nil>+<nil>+<nil>, 2026-03-02T09:00:01.000Z to <nil>"
 		wants("PREPARING dispatched <nil>" + began)
-		// The cost is the estimate meanwhile.
+		// Until then, the cost is the estimate.
 		const cost = `{"unit_product": "ai_signal", "charged": false, "companies": %d, "units": %d, "unit_rate": 2.5, "estimated_ai_signal_credits": 10, "actual_ai_signal_credits": %s,
 			"rate_basis": "list", "charged_operation_id": null}`
 		costs := func(companies, units int, actual string) {
@@ -84,7 +84,7 @@ func TestPreviewResearchStatus(t *testing.T) {
 		costs(4, 4, "null")
 		statusOf(t, org, id)
 		app.Clock.Advance(time.Second)
-		research.gate <- struct{}{} // to what fails, which is no answer
+		research.gate <- struct{}{} // for failures, which are not answers
 		research.next(t)
 		wants("PREPARING dispatched <nil>" + began)
 		research.gate <- struct{}{}
@@ -117,7 +117,7 @@ func TestPreviewResearchFailed(t *testing.T) {
 	const nobody, now = `, "company_filters": {"searching_rule": {"value": "nobody"}}`, "2026-03-02T09:00:00.000Z"
 	const unreachable, timeout = "failed provider_unreachable", "failed timeout"
 	for i, c := range []struct {
-		script map[string]string // nil is no researcher
+		script map[string]string // nil means no researcher
 		more   string
 		want   string
 		cost   string // companies, units, estimated, actual
@@ -151,7 +151,7 @@ func TestPreviewResearchFailed(t *testing.T) {
 			addUp(t, org, id)
 		}
 	}
-	// Nobody is asked for an estimate, which is the same whoever answers, nor without a Qualifier.
+	// An estimate does not use the researcher, and neither does a Preview without a Qualifier.
 	research := newScripted(true, nil)
 	app.TAM.Researcher = nil
 	body, before := previewBody(qualified(signal, `{"value": 1}`, ``)), org.Dump()

@@ -20,13 +20,13 @@ import (
 type scripted struct {
 	says   func(q research.Question, c *catalog.Company) research.Qualification
 	costly bool
-	gate   chan struct{} // an answer waits for one of it, unless it is nil
+	gate   chan struct{} // an answer waits for one value, unless it is nil
 	began  chan string   // receives the company of each question, when there is a gate
 	stalls bool          // about the first company no answer comes, ever
 
 	mu        sync.Mutex
 	asked     []string
-	now, most int // how many are asked about at the same time
+	now, most int // how many companies are researched concurrently
 }
 
 // newScripted returns a researcher that answers by the id of the company: with JSON, or with a
@@ -219,7 +219,8 @@ func TestPreviewResearch(t *testing.T) {
 		if got := previewRows(t, org, id, "&is_qualified=true&selected=false&kind=company", 5); len(got) != 1 || got[0].SourceID != "c1" {
 			t.Errorf("removed and qualified: %v", got)
 		}
-		// Who is an Account already is not asked about, when those are left out; nor is anybody asked who does not match.
+		// Existing Accounts are not researched if they are excluded, and neither are companies that
+		// do not match.
 		readyPreview(org, qualified(signal, `{"value": true}`, `, "search_input": {"exclude_companies_in_tam": true, "max_candidates": 6}`))
 		sameTexts(t, "asked about without Accounts", research.taken(), "c1", "c2", "c3", "c4")
 		hasNoAnswers(t, org)
@@ -342,7 +343,7 @@ func verdictOf(t *testing.T, m previewRow, answer string) rune {
 		t.Fatal(err)
 	}
 	got := m.Qualification["answer"]
-	if list, isList := got.([]any); isList && want != nil { // each is in it once, or as often as it was given
+	if list, isList := got.([]any); isList && want != nil { // each value once, or as often as it was given
 		want = slices.CompactFunc(slices.Clone(want.([]any)), func(a, b any) bool { return a == b })
 		got = slices.CompactFunc(slices.Clone(list), func(a, b any) bool { return a == b })
 	}

@@ -287,7 +287,7 @@ func TestPreview(t *testing.T) {
 	org.Read.Get(path+"/members?page_size=1&current_page=2").Is(200, `{"data": {"preview_id": "<id>", "members": [`+person+`],
 		"pagination_meta": {"current_page": 2, "page_size": 1, "total_pages": 3, "total_count": 3}}, "meta": {"timestamp": "<time>"}}`)
 
-	// A Preview is fixed: what changes after it changes nothing in it.
+	// A Preview is fixed: later changes do not affect it.
 	org.Write.Post("/v1/contacts", `{"email": "ada@alder.example"}`).Is(201)
 	org.Admin.Post("/v1/suppressions", `{"domain": "alder.example"}`).Is(201)
 	app.Catalog([]catalog.Company{firm("c3")}, []catalog.Person{worker("p2", "c1", "CTO")})

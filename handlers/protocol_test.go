@@ -43,13 +43,13 @@ func TestRateLimit(t *testing.T) {
 			t.Errorf("headers %q", got)
 		}
 	}
-	// Whatever is authenticated counts, also what is refused afterwards; what is not, does not.
+	// All authenticated requests count, including refused ones; others do not.
 	want(org.Read.Get("/v1/me").Is(200), 2, "")
 	app.Anonymous().Get("/v1/me").Is(401)
 	want(org.Read.Get("/v1/nothing").Is(404), 1, "")
 	app.Clock.Advance(20*time.Second + 300*time.Millisecond)
 	want(org.Write.Post("/v1/contacts", `{`).Is(400), 0, "")
-	// A 429 does not count, and its order is before 404, 403 and 400.
+	// A 429 does not count, and is checked before 404, 403 and 400.
 	want(org.Read.Get("/v1/me").Fails(429, "rate_limited", "rate limit of 3 requests per minute exceeded"), 0, "40")
 	want(org.Read.Get("/v1/nothing").Fails(429, "rate_limited", ""), 0, "40")
 	want(org.Read.Post("/v1/contacts", `{`).Fails(429, "rate_limited", ""), 0, "40")
@@ -149,11 +149,11 @@ func TestBodies(t *testing.T) {
 	org.Write.Post("/v1/contacts", `{"tags": `+strings.Repeat("[", 511)+strings.Repeat("]", 511)+`}`).Is(422)
 	id := org.Write.Post("/v1/accounts", `{"name": "A"}`).Is(201).ID()
 	org.Write.Patch("/v1/accounts/"+id, nil).Fails(400, "invalid_json", "the request body is missing")
-	// Escapes are what they stand for, also in keys.
+	// Escapes are decoded, also in keys.
 	if got := org.Write.Post("/v1/contacts", `{"\u0065mail": "\u0061@b.example", "title": "\ud83d\ude00"}`).Is(201); got.Text("data.email") != "a@b.example" || got.Text("data.title") != "😀" {
 		t.Error(string(got.Body))
 	}
-	// A body of unknown length that turns out to be none.
+	// A body of unknown length that is empty.
 	req, err := http.NewRequest("POST", app.URL+"/v1/contacts/list", io.MultiReader())
 	if err != nil {
 		t.Fatal(err)
@@ -190,10 +190,11 @@ func TestIdempotency(t *testing.T) {
 	if post(other.Write, "/v1/contacts", body, "k").Is(201).ID() == first.ID() {
 		t.Error("a key of another organization")
 	}
-	// Refusals are not kept: the same key may be used for what works.
+	// Errors are not stored: the same key can be used for a valid request.
 	post(org.Write, "/v1/contacts", `{"email": 1}`, "r").Is(422)
 	post(org.Write, "/v1/contacts", `{"email": "r@x.example"}`, "r").Is(201)
-	// It is looked at after 403, and does nothing on other methods and on what writes nothing.
+	// The key is checked after the access, and ignored by other methods and by operations that
+	// change nothing.
 	post(org.Read, "/v1/contacts", body, "k").Is(403)
 	org.Write.Do("PATCH", "/v1/contacts/"+first.ID(), `{"title": "A"}`, "Idempotency-Key", "k").Is(200)
 	if h := post(org.Read, "/v1/contacts/list", `{}`, "k").Is(200).Header; h.Get("Idempotent-Replayed") != "" {
@@ -280,7 +281,7 @@ func TestRequestIDs(t *testing.T) {
 		}
 	}
 	app.Anonymous().Do("GET", "/v1/me", nil, "X-Request-Id", "denied-1").Is(401)
-	app.Stop() // the line of a request is written after its answer
+	app.Stop() // the log line is written after the response
 	for _, want := range []string{"request_id=A-z_0.9 method=GET path=/v1/me status=200", "operation=get_me org=" + org.ID.String(), "request_id=denied-1 method=GET path=/v1/me status=401"} {
 		if !strings.Contains(app.Log.String(), want) {
 			t.Errorf("the log has no %q", want)

@@ -103,7 +103,7 @@ func TestDeletionOfReferred(t *testing.T) {
 					t.Errorf("%s: %s gives %d, want %d", entity, rule, n, want)
 				}
 			}
-			// It cannot be named again.
+			// It cannot be referred to again.
 			org.Write.Patch(path, fmt.Sprintf(`{%q: %q}`, c.field, gone)).Fails(422, "validation_failed", c.field+": does not exist")
 		}
 		for _, entity := range c.bearers {
@@ -117,7 +117,7 @@ func TestDeletionOfReferred(t *testing.T) {
 // large is a record that many contacts refer to, with the checks after its deletion.
 type large struct {
 	name    string
-	members func(org *apptest.Org, ids map[string]string) func(i int) string // what the i-th contact has
+	members func(org *apptest.Org, ids map[string]string) func(i int) string // the members of the i-th contact
 	path    string                                                           // of what is deleted
 	field   string                                                           // where they bear it
 	rules   map[string]string                                                // condition and value: how many of n it finds, as a formula
@@ -164,11 +164,11 @@ var larges = []large{
 func TestLargeDeletions(t *testing.T) {
 	for _, n := range []int{1500, 2500} {
 		for i, l := range larges {
-			if raceDetector && i != n/1500-1 { // which makes it ten times as slow; nothing happens at the same time
+			if raceDetector && i != n/1500-1 { // the race detector makes it ten times as slow; nothing is concurrent
 				continue
 			}
 			t.Run(fmt.Sprint(l.name, n), func(t *testing.T) {
-				t.Parallel() // it waits for the disk more than it computes
+				t.Parallel() // it mostly waits for the disk
 				l.deleted(t, n)
 			})
 		}
@@ -183,7 +183,7 @@ func (l large) deleted(t *testing.T, n int) {
 	if err := app.Index.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	// A list before it, so that there is something to forget.
+	// A list before it, so that there is something cached.
 	borne := org.Read.Post("/v1/contacts/list", fmt.Sprintf(`{"page_size": 1, "filters": [{"field": %q, "condition": "is_not_empty"}]}`, l.field)).Is(200)
 	if borne.Int("pagination.total_count") != n {
 		t.Fatal(string(borne.Body))
@@ -242,7 +242,7 @@ func unseen(t *testing.T, app *apptest.App, org *apptest.Org, l large, ids map[s
 			t.Errorf("%s of %d: it is shown in answer %d", l.name, n, i)
 		}
 	}
-	if l.name == "account" { // all have none: the ids alone decide
+	if l.name == "account" { // none has a value, so that the ids decide
 		res := org.Read.Post("/v1/contacts/list", `{"page_size": 3, "sort": "-account_id"}`).Is(200).Column("id")
 		if !slices.Equal(res, []string{contacts[n-1], contacts[n-2], contacts[n-3]}) {
 			t.Errorf("sorted by a deleted reference: %v", res)
@@ -262,7 +262,7 @@ func TestBearersMeanwhile(t *testing.T) {
 	ids := newTags(org, "contact", "gone", "stays")
 	ids["account"], ids["other"] = makers["accounts"](org), makers["accounts"](org)
 	field := newField(org, "contacts", "colour", "text", "")
-	const n = 2500 // from an index, which has the old field's values
+	const n = 2500 // with an index that contains the values of the old field
 	contacts := crowd(t, org, n, func(i int) string {
 		return withIDs(`"account_id": "{account}", "tags": ["{gone}", "{stays}"], "custom_field_colour": "vermilion"`, ids)
 	})
@@ -273,7 +273,8 @@ func TestBearersMeanwhile(t *testing.T) {
 	org.Write.Delete("/v1/tags/" + ids["gone"]).Is(204)
 	org.Write.Delete("/v1/accounts/" + ids["account"]).Is(204)
 	org.Admin.Delete("/v1/fields/" + field).Is(204)
-	// A field with the same key is another one, which starts empty: also for those that are not rewritten yet.
+	// A field with the same key is a new one and starts empty, also in records that are not
+	// rewritten yet.
 	newField(org, "contacts", "colour", "enum", `, "allowed_values": ["vermilion", "red"]`)
 	path := func(back int) string { return "/v1/contacts/" + contacts[n-back] }
 	org.Write.Patch(path(1), withIDs(`{"add_tags": ["{gone}"]}`, ids)).Fails(422, "validation_failed", "add_tags[0]: does not exist")

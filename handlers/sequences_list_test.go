@@ -96,7 +96,7 @@ func TestSequenceList(t *testing.T) {
 	}
 	org.Read.Post(path, `{"sort": "history"}`).Fails(422, "invalid_sort", "history")
 
-	// Of nobody else's, and of none that never was.
+	// Not of other organizations, and not of unknown campaigns.
 	stranger := app.Org("Umbrella")
 	stranger.Read.Post(path, nil).Fails(404, "not_found", "Resource not found")
 	org.Read.Post("/v1/campaigns/"+nobodyID+"/sequences/list", nil).Fails(404, "not_found", "")
@@ -118,7 +118,7 @@ func TestSequencesStay(t *testing.T) {
 		org.Write.Delete(campaign).Is(204)
 		org.Read.Get(campaign).Fails(404, "not_found", "")
 	}
-	org.Read.Post(empty+"/sequences/list", nil).Fails(404, "not_found", "") // it never had any
+	org.Read.Post(empty+"/sequences/list", nil).Fails(404, "not_found", "") // it never had a sequence
 	for round := range 2 {
 		list := org.Read.Post(path, `{"sort": "started_at"}`).Is(200)
 		if got := list.Column("reason"); !slices.Equal(got, []string{"contact_deleted", "campaign_archived", "campaign_archived"}) || list.Text("data.0.contact_id") != org.contacts["ann"] {
@@ -192,7 +192,7 @@ func TestStopSequence(t *testing.T) {
 	rec.subscribe(org.Org, "sequence.*", "task.*", "message.*")
 	names := map[string]string{"ann": org.ids["ann"], "bob": org.ids["bob"], "cid": org.ids["cid"]}
 
-	// Before the call is due, and while it waits for somebody to make it.
+	// Before the call is due, and while it waits to be made.
 	for _, c := range []struct{ reason, name, other string }{{"manual", "ann", "replied"}, {"replied", "bob", "manual"}} {
 		reason, name := c.reason, c.name
 		if reason == "replied" {
@@ -236,7 +236,7 @@ func TestStopSequence(t *testing.T) {
 	}
 	app.Org("Umbrella").Write.Post(org.campaign+"/sequences/"+org.ids["cid"]+"/stop", manual).Fails(404, "not_found", "")
 
-	// What is completed cannot be stopped, and what is paused can.
+	// Completed sequences cannot be stopped, paused ones can.
 	done := org.run("Autumn", `[{"index": 0, "type": "auto_email", "hour": 9, "subject": "Hello", "message": "Hello"}]`, org.contacts["ann"])
 	id := org.Read.Post(done+"/sequences/list", nil).Is(200).Text("data.0.id")
 	org.Write.Post(done+"/sequences/"+id+"/stop", manual).Fails(409, "invalid_transition", "the sequence is already completed")

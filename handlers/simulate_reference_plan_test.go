@@ -25,7 +25,7 @@ type simRef struct {
 	zone     *time.Location
 	cap      int
 	gap      time.Duration
-	now, end time.Time // no end is zero
+	now, end time.Time // zero means no end
 	steps    []simStep
 	links    []simLink
 	contacts []*simContact
@@ -136,7 +136,7 @@ func (r *simRef) fix(c *simContact, s *simStep, now time.Time) *simState {
 	if !state.fixed.IsZero() {
 		return state
 	}
-	var fired []simState // what the transitions that have fired would make of it
+	var fired []simState // the result of the transitions that have fired
 	incoming, all := 0, false
 	for i := range r.links {
 		l := &r.links[i]
@@ -210,7 +210,7 @@ func (r *simRef) plan() {
 	byIndex := slices.SortedFunc(slices.Values(r.steps), func(a, b simStep) int { return a.Index - b.Index })
 	for clock, again := r.now, true; again; {
 		again = false
-		var over time.Time // when something is over next
+		var over time.Time // when the next step ends
 		var mails []simMessage
 		for _, c := range r.contacts {
 			if c.kind == simSuppressed || c.kind == simOptedOut {

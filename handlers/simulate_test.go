@@ -103,7 +103,7 @@ func TestSimulateAnswer(t *testing.T) {
 		{"index": 4, "type": "gift", "day": 0, "hour": 12, "gift_id": "mug"}]}`).Is(201).ID()
 	campaign := org.Write.Post("/v1/campaigns", map[string]any{"name": "C", "template_id": template, "audience_ids": []string{simAudience(org, ids...)}, "owner_id": owner}).Is(201)
 
-	// Steps come by their indexes; what the owner sends and what a task says are rendered, as plain text.
+	// Steps are ordered by index. Emails and Tasks are rendered as plain text.
 	const tasks = `{"step_index": 3, "type": "manual_email", "action": "task", "due_at": "2026-03-02T11:00:00.000Z", "reason": "day 0 of the sequence at 11:00",
 			"subject": %s, "message": "Acme, bea@acme.example", "missing": [%s]},
 		{"step_index": 4, "type": "gift", "action": "task", "due_at": "2026-03-02T12:00:00.000Z", "reason": "day 0 of the sequence at 12:00", "subject": null, "message": null, "missing": []}`
@@ -116,13 +116,13 @@ func TestSimulateAnswer(t *testing.T) {
 				"subject": null, "message": null, "missing": []}]}],
 		"pagination": {"page": 1, "page_size": 2, "total_count": 2, "total_pages": 1}, "meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`)
 
-	// Each token without a value is told once, in the order in which they stand.
+	// Each token without a value is reported once, in order.
 	nobody := simContacts(org, `{"email": "n@x.example"}`)
 	plan := simulated(t, org, "/v1/campaigns/"+campaign.ID(), map[string]any{"contact_ids": nobody})[0].Steps[2]
 	if want := []string{"recipient.company", "recipient.first_name", "recipient.last_name", "sender.title"}; !slices.Equal(plan.Missing, want) || *plan.Subject != "For " {
 		t.Errorf("missing are %q, want %q, under %q", plan.Missing, want, *plan.Subject)
 	}
-	// What a template says now is what is shown.
+	// The current template is shown.
 	org.Write.Patch("/v1/sequence-templates/"+template, `{"status": "ARCHIVED", "steps": [{"index": 0, "type": "call", "day": 0, "hour": 23}], "transitions": []}`).Is(200)
 	simSays(t, simulated(t, org, "/v1/campaigns/"+campaign.ID(), nil)[1], "task 2026-03-02T23:00:00Z")
 }
@@ -153,17 +153,18 @@ func TestSimulateContacts(t *testing.T) {
 			t.Errorf("%s: %d are simulated, want %d: %v", what, len(got), len(want), got)
 		}
 	}
-	// The contacts of the audiences, each once; no more than a hundred.
+	// The contacts of the audiences without duplicates, at most a hundred.
 	is("one audience", of(nil), ids[60:130])
 	org.Write.Post(campaign+"/audiences/add", map[string]any{"audience_ids": []string{simAudience(org, slices.Concat(ids[:80], ids[60:70])...)}}).Is(200)
 	for _, body := range []any{nil, `{}`, `{"contact_ids": null}`, `{"contact_ids": []}`} {
 		is("two audiences", of(body), ids[:100])
 	}
-	// Those who are named, in their order and once, whether they are in an audience or not.
+	// The given contacts in their order and without duplicates, whether or not they are in an
+	// audience.
 	named := func(ids ...string) any { return map[string]any{"contact_ids": ids} }
 	is("named", of(named(ids[130], ids[2], strings.ToUpper(ids[130]), ids[1], ids[2])), []string{ids[130], ids[2], ids[1]})
 	is("a hundred", of(named(ids[31:]...)), ids[31:])
-	// Who is gone is in no audience.
+	// Deleted contacts are in no audience.
 	org.Write.Delete("/v1/contacts/" + ids[0]).Is(204)
 	is("without the first", of(nil), ids[1:101])
 	hasProblems(t, org.Read.Post(campaign+"/simulate", named(ids[1], ids[0])), "contact_ids[1]")
@@ -293,7 +294,7 @@ func TestSimulateStatus(t *testing.T) {
 func TestSimulateEnd(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	org.Admin.Patch("/v1/organization", `{"time_zone": "Asia/Tokyo"}`).Is(200) // it is 18:00 of March 2nd
+	org.Admin.Patch("/v1/organization", `{"time_zone": "Asia/Tokyo"}`).Is(200) // it is 18:00 on March 2nd
 	steps := []simStep{simMail(0, 1, 23), simCall(1, 2, 0), simMail(2, 0, 0), simCall(3, 0, 9), simCall(4, 0, 9), simMail(5, 0, 9)}
 	campaign := simCampaign(org, simAudience(org, simContacts(org, `{"email": "a@x.example"}`)...), map[string]any{"end_date": "2026-03-03", "status": "active"}, steps,
 		simLink{From: 1, To: 2, Type: completes}, simLink{From: 1, To: 3, Type: scheduled, Pre: 1, PreUnit: "hours"}, simLink{From: 2, To: 4, Type: scheduled},
@@ -306,7 +307,7 @@ func TestSimulateEnd(t *testing.T) {
 	simSays(t, simulated(t, org, campaign, nil)[0], "send 2026-03-03T23:00:00+09:00", "task 2026-03-04T00:00:00+09:00", "send 2026-03-04T00:00:00+09:00",
 		"task 2026-03-04T01:00:00+09:00", "task 2026-03-04T00:00:00+09:00", "send 2026-03-03T23:59:00+09:00")
 
-	// Once it is over nothing is due in time, also before it is completed.
+	// After the end date nothing is due in time, even before the campaign completes.
 	app.Clock.Advance(54 * time.Hour) // to the first instant of March 5th
 	for _, s := range simulated(t, org, campaign, nil)[0].Steps {
 		if s.Action != "skip" || s.Due != nil && !strings.HasSuffix(s.Reason, ended) {
@@ -334,7 +335,7 @@ func TestSimulateUnreachable(t *testing.T) {
 	for i, p := range simulated(t, org, campaign, nil) {
 		simSays(t, p, wants[i]...)
 	}
-	// Who is released is simulated.
+	// Released contacts are simulated.
 	for _, id := range suppressed {
 		org.Admin.Delete("/v1/suppressions/" + id).Is(204)
 	}
@@ -356,7 +357,7 @@ func TestSimulateThreads(t *testing.T) {
 	for _, c := range []struct {
 		steps []simStep
 		links []simLink
-		want  string // of each step by index its subject, and what is missing
+		want  string // the subject and the missing tokens of each step by index
 	}{
 		{[]simStep{mail(0, 0, "Hello"), mail(1, 1, ""), mail(2, 2, "News"), mail(3, 3, "")}, nil, "Hello [] Re: Hello [] News [] Re: News []"},
 		{[]simStep{mail(0, 0, ""), mail(1, 1, "Hello"), mail(2, 2, "")}, nil, "- [subject] Hello [] Re: Hello []"},

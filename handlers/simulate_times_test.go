@@ -131,9 +131,9 @@ var simTimes = []simTime{
 		[]string{"task 2026-03-02T10:00:00Z", "task 2026-03-02T12:00:00Z",
 			"task 2026-03-02T15:00:00Z | 5 hours after step 0 was completed (assumed at its due time); the last of the 2 transitions it waits for",
 			"task 2026-03-02T11:00:00Z | 1 hour after step 0 was completed (assumed at its due time)",
-			"task 2026-03-03T09:00:00Z | 1 day after step 1 was due", // that fires first, when the due time of step 1 is fixed
+			"task 2026-03-03T09:00:00Z | 1 day after step 1 was due", // fires first, when the due time of step 1 is computed
 			"send 2026-03-04T00:00:00Z | 2 business days after step 3 was due; the last of the 2 transitions it waits for"}},
-	{"the day is the organization's", "2026-03-02T20:00:00Z", simOrg{"Asia/Tokyo", simWeek, nil, simWindow{0, 24}}, // it is 05:00 of Tuesday there
+	{"the day is the organization's", "2026-03-02T20:00:00Z", simOrg{"Asia/Tokyo", simWeek, nil, simWindow{0, 24}}, // it is 05:00 on Tuesday there
 		[]simStep{simCall(0, 0, 6), simCall(1, 0, 4), simMail(2, 4, 0), simMail(3, 3, 23)}, nil,
 		[]string{"task 2026-03-03T06:00:00+09:00", "task 2026-03-03T05:00:00+09:00", "send 2026-03-09T00:00:00+09:00", "send 2026-03-06T23:00:00+09:00"}},
 	{"business days", "2026-03-05T12:00:00Z", simUTC, // a Thursday
@@ -216,7 +216,7 @@ func TestSimulateSender(t *testing.T) {
 		gap  time.Duration
 		now  string
 		org  simOrg
-		hour int // of the first step, a mail
+		hour int // of the first step, an email
 		end  any
 		want [][]string // of each contact
 	}{
@@ -269,7 +269,7 @@ func TestSimulateSender(t *testing.T) {
 			for i := range c.want {
 				people = append(people, fmt.Sprintf(`{"email": "c%d@x.example"}`, i))
 			}
-			for _, prioritized := range []bool{false, true} { // there is no other campaign before which it could go
+			for _, prioritized := range []bool{false, true} { // there is no other campaign with a lower priority
 				campaign := simCampaign(org, simAudience(org, simContacts(org, people...)...), map[string]any{"end_date": c.end, "prioritized": prioritized},
 					[]simStep{simMail(0, 0, c.hour), simCall(1, 0, 0), simCall(2, 0, 0)}, simAfter(0, 1, scheduled, "1 hours"), simAfter(0, 2, completes, "1 hours"))
 				for i, p := range simulated(t, org, campaign, nil) {

@@ -22,7 +22,7 @@ func TestSuppressions(t *testing.T) {
 		t.Error("no ETag")
 	}
 
-	// What is suppressed already, in whatever case or form, is answered as it is.
+	// An existing suppression in any case or form is returned unchanged.
 	app.Clock.Advance(time.Minute)
 	before := org.Dump()
 	for body, first := range map[string]*apptest.Response{
@@ -44,7 +44,7 @@ func TestSuppressions(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("a repetition changed something")
 	}
-	// The domain of an address is another thing, as is another organization's list.
+	// The domain of an address is a different suppression, and each organization has its own list.
 	org.Admin.Post(path, `{"domain": "initech.example"}`).Is(201)
 	org.Admin.Post(path, `{"email": "hank@globex.example"}`).Is(201)
 	other.Admin.Post(path, `{"email": "bill.l@initech.example"}`).Is(201)
@@ -109,7 +109,7 @@ func TestSuppressionList(t *testing.T) {
 		})
 	}
 
-	// Only who administrates may suppress, or release.
+	// Only admin keys may create or delete suppressions.
 	for _, c := range []apptest.Client{org.Read, org.Write} {
 		c.Post(path, `{"email": "a@b.example"}`).Fails(403, "forbidden", "admin")
 		c.Delete(path+"/"+ids[0]).Fails(403, "forbidden", "admin")
@@ -122,7 +122,7 @@ func TestSuppressionList(t *testing.T) {
 	if got := sorted(org.Read.Post(path+"/list", nil).Is(200).Column("email")); !slices.Equal(got, []string{"<nil>", "ann@globex.example"}) {
 		t.Errorf("the list contains %q", got)
 	}
-	// Released, it can be suppressed anew.
+	// A deleted suppression can be created again.
 	if again := org.Admin.Post(path, `{"email": "BILL@initech.example"}`).Is(201); again.ID() == ids[0] || again.Value("data.reason") != nil {
 		t.Error(string(again.Body))
 	}

@@ -66,11 +66,11 @@ func TestTagEdits(t *testing.T) {
 			{`{"add_tags": ["{C}"]}`, "A B C"},
 			{`{"add_tags": ["{A}", "{C}"]}`, "A B C"},
 			{`{"add_tags": ["{D}", "{D}"], "remove_tags": ["{B}", "{B}"]}`, "A C D"},
-			{`{"remove_tags": ["{B}"]}`, "A C D"}, // it has none
+			{`{"remove_tags": ["{B}"]}`, "A C D"}, // it has no tags
 			{`{"remove_tags": ["0190b2f0-0000-7000-8000-000000000000"]}`, "A C D"},
 			{`{"add_tags": [], "remove_tags": []}`, "A C D"},
 			{`{"add_tags": null, "remove_tags": null}`, "A C D"},
-			{`{"tags": ["{A}"], "add_tags": ["{B}"]}`, "A B"}, // what is added is added to what is set
+			{`{"tags": ["{A}"], "add_tags": ["{B}"]}`, "A B"}, // additions apply to the given tags
 			{`{"remove_tags": ["{C}"], "tags": ["{C}", "{D}", "{A}"], "add_tags": ["{B}"]}`, "D A B"},
 			{`{"tags": null, "add_tags": ["{C}"]}`, "C"},
 			{`{"tags": [], "remove_tags": ["{C}"]}`, ""},
@@ -114,7 +114,7 @@ func TestBadTagEdits(t *testing.T) {
 			org.Write.In(t).Patch("/v1/preview/contacts/"+id, withIDs(body, ids)).Fails(422, "validation_failed", withIDs(message, ids))
 		})
 	}
-	// A new record has nothing to add to, or to remove from.
+	// A new record has no tags to add to or remove from.
 	for _, field := range []string{"add_tags", "remove_tags"} {
 		org.Write.Post("/v1/contacts", newBody("contacts", "", withIDs(`"`+field+`": ["{A}"]`, ids))).Fails(422, "validation_failed", field+": unknown field")
 	}
@@ -122,7 +122,7 @@ func TestBadTagEdits(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("a refused request changed something")
 	}
-	// Edits that come to nothing make no new version.
+	// Edits without effect create no version.
 	was := org.Read.Get("/v1/contacts/" + id).Is(200)
 	app.Clock.Advance(time.Second)
 	if is := org.Write.Patch("/v1/contacts/"+id, withIDs(`{"add_tags": ["{A}"], "remove_tags": ["{B}"]}`, ids)).Is(200); is.Header.Get("ETag") != was.Header.Get("ETag") ||

@@ -17,7 +17,8 @@ func TestTags(t *testing.T) {
 	first := tag(org.Write, "Key  Account", "account").Is(201, `{"data": {"id": "<id>", "name": "Key  Account", "color": "peach", "object_type": "account",
 		"created_at": "<time>", "updated_at": "<time>"}, "meta": {"timestamp": "<time>"}}`).ID()
 
-	// Names are compared without case, trimmed, with runs of spaces as one; per object type and organization.
+	// Names are compared ignoring case, surrounding spaces and repeated spaces, per object type and
+	// organization.
 	for _, name := range []string{"key account", " KEY ACCOUNT ", "Key\\t Account"} {
 		name = strings.ReplaceAll(name, "\\t", "\t")
 		tag(org.Write, name, "account").Is(409, fmt.Sprintf(`{"error": {"code": "tag_name_taken", "message": "<any>",
@@ -30,7 +31,7 @@ func TestTags(t *testing.T) {
 	org.Write.Patch("/v1/tags/"+second, `{"name": "KEY account"}`).Fails(409, "tag_name_taken", "another account tag")
 	org.Write.Patch("/v1/tags/"+first, `{"name": "KEY account", "color": "berry"}`).Is(200) // its own name in another case
 	org.Write.Patch("/v1/tags/"+first, `{"name": "Strategic"}`).Is(200)
-	org.Write.Patch("/v1/tags/"+second, `{"name": "Key account"}`).Is(200) // free by now
+	org.Write.Patch("/v1/tags/"+second, `{"name": "Key account"}`).Is(200) // free again
 
 	for body, message := range map[string]string{
 		`{"object_type": "contact"}`: "object_type: read-only field",
@@ -53,7 +54,7 @@ func TestTags(t *testing.T) {
 	org.Write.Post("/v1/tags", `{"name": "A", "color": "red", "object_type": "deal"}`).
 		Fails(422, "validation_failed", `object_type: "deal" is not one of: account, contact, opportunity, task, meeting`)
 
-	// A deleted tag's name is free again.
+	// The name of a deleted tag is free again.
 	org.Write.Delete("/v1/tags/" + second).Is(204)
 	tag(org.Write, "Key account", "account").Is(201)
 }

@@ -22,7 +22,7 @@ func TestTask(t *testing.T) {
 	org.Write.Post("/v1/tasks", `{"title": "Call back", "type": null, "status": null, "due_at": null, "contact_id": null, "account_id": null, "campaign_id": null,
 		"owner_id": null, "notes": "", "external_id": null, "tags": []}`).Is(201, sparse)
 
-	// Offsets are kept as UTC, and times are cut to milliseconds.
+	// Times are stored in UTC and truncated to milliseconds.
 	fields := fmt.Sprintf(`"title": "Send a cake", "type": "gift", "status": "cancelled", "contact_id": %q, "account_id": %q, "owner_id": %q, "notes": "Lemon",
 		"external_id": "T-1", "tags": [%q]`, contact, account, org.User, tag)
 	want := `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "due_at": "2026-03-03T22:30:00.123Z", "completed_at": null, "campaign_id": null, ` +
@@ -81,7 +81,7 @@ func TestTaskCompletedAt(t *testing.T) {
 			org.Write.In(t).Patch(path, body).Fails(422, "validation_failed", "completed_at: read-only field")
 		})
 	}
-	// A new task may be over already.
+	// A new task may already be completed.
 	if got := org.Write.Post("/v1/tasks", `{"title": "Said hello", "status": "completed"}`).Is(201).Text("data.completed_at"); got != "2026-03-02T09:11:00.000Z" {
 		t.Error(got)
 	}
@@ -124,7 +124,7 @@ func TestBadTasks(t *testing.T) {
 		{"contact_id", `"` + makers["contacts"](other) + `"`, "contact_id: does not exist"},
 		{"account_id", `"` + makers["accounts"](other) + `"`, "account_id: does not exist"},
 		{"owner_id", `"` + other.User.String() + `"`, "owner_id: does not exist"},
-		// There is no campaign that it could name yet.
+		// No campaign exists yet.
 		{"campaign_id", `"0190b2f0-0000-7000-8000-000000000000"`, "campaign_id: does not exist"},
 		{"campaign_id", `"` + makers["contacts"](org) + `"`, "campaign_id: does not exist"},
 		{"campaign_id", `"x"`, "campaign_id: \"x\" is not a UUID"},

@@ -78,7 +78,7 @@ func TestTemplateBounds(t *testing.T) {
 	} {
 		tplRefused(t, org, path, tplBody(c.members), c.want)
 	}
-	// Steps and transitions with one member that is not as it should be.
+	// Steps and transitions with one invalid member.
 	for _, c := range []struct{ member, want string }{
 		{`"index": -1`, "index: must be between 0 and"}, {`"index": 1.5`, "index: 1.5 is not an integer"}, {`"index": "1"`, `index: "1" is not an integer`}, {`"index": null`, "index: required"}, {`"index": 1e9`, "index: must be between"},
 		{`"day": -1`, "day: must be between 0 and 365"}, {`"day": 366`, "day: must be between 0 and 365"}, {`"day": 0.5`, "day: 0.5 is not an integer"}, {`"day": true`, "day: must be an integer"},
@@ -122,7 +122,7 @@ func TestTemplateBounds(t *testing.T) {
 		tplRefused(t, org, path, tplBody(`"transitions": [{"from_step_index": 0, "to_step_index": 1, `+c.member+`}]`), "transitions[0]."+c.want)
 	}
 	tplRefused(t, org, path, tplBody(`"transitions": [{}]`), "transitions[0].from_step_index: required", "transitions[0].to_step_index: required", "transitions[0].transition_type: required")
-	// What messages have counts with their blocks.
+	// The length of a message includes its blocks.
 	copies := func(steps int, message, content string) map[string]json.RawMessage {
 		var list []string
 		for i := range steps {
@@ -144,7 +144,7 @@ func TestTemplateBounds(t *testing.T) {
 		t.Error("a refusal changed something")
 	}
 
-	// The bounds themselves are fine.
+	// The limits themselves are valid.
 	var steps, transitions []string
 	blocks := map[string]any{}
 	for i := range 100 {
@@ -182,7 +182,7 @@ func TestTemplateTexts(t *testing.T) {
 		return map[string]any{"name": "T", "transitions": []any{}, "steps": []any{map[string]any{"index": 3, "type": "call", "title": title}, map[string]any{"index": 1, "type": "auto_email", "title": title, "message": "m"}}}
 	}
 	before := org.Dump()
-	// In a title, a subject, a message and a block alike.
+	// In titles, subjects, messages and blocks alike.
 	for text, want := range map[string]string{
 		"{{first_name}}":                       "unknown token {{first_name}}",
 		"a {{ recipient.phone }} b":            "unknown token {{ recipient.phone }}",
@@ -204,7 +204,7 @@ func TestTemplateTexts(t *testing.T) {
 		"[[block:x]":                           "[[block: has no closing ]]",
 		"[[block:{{recipient.email}}":          "[[block: has no closing ]]",
 	} {
-		if len(text) < 255 { // as long as titles are
+		if len(text) < 255 { // the maximum length of a title
 			tplRefused(t, org, path, titled(text), "steps[0].title: "+want, "steps[1].title: "+want)
 		}
 		tplRefused(t, org, path, with(text, "", ""), "steps[1].subject: "+want)
@@ -273,7 +273,7 @@ func TestTemplateTransitions(t *testing.T) {
 	if org.Dump() != before {
 		t.Error("a refusal changed something")
 	}
-	// A step that several lead to, directly and by others, in whatever order, is no cycle.
+	// Several paths to the same step, in any order, are not a cycle.
 	for _, links := range []string{tplLinks(), tplLinks([2]int{0, 1}, [2]int{0, 2}, [2]int{1, 2}), tplLinks([2]int{1, 2}, [2]int{0, 2}, [2]int{0, 1}, [2]int{0, 1}), tplLinks([2]int{2, 1}, [2]int{1, 0})} {
 		org.Write.Patch(path, tplBody(links)).Is(200)
 	}
@@ -294,14 +294,14 @@ func TestTemplateAtOnce(t *testing.T) {
 	}{
 		{`"steps": [{"index": 0, "type": "call", "id": "a"}, {"index": 0, "type": "call", "id": "b"}, {"index": 1, "type": "call", "id": "a"}, {"index": 0, "type": "call", "id": "b"}]`,
 			[]string{"steps[1].index: 0 is also the index of steps[0]", "steps[2].id: \"a\" is also the id of steps[0]", "steps[3].index: 0 is also the index of steps[0]", "steps[3].id: \"b\" is also the id of steps[1]"}},
-		// Positions are those of the body, whatever stands before.
+		// Positions are those in the body.
 		{`"steps": [7, null, {"index": 5, "type": "auto_email"}, [], {"index": 5, "type": "call", "message": "{{x}}"}]`,
 			[]string{"steps[0]: must be an object", "steps[1]: must be an object", "steps[2].message: required", "steps[3]: must be an object", "steps[4].index: 5 is also the index of steps[2]", "steps[4].message: unknown token"}},
 		{`"steps": ["", {"index": 5, "type": "auto_email"}]`, []string{"steps[0]: must", "steps[1].message: required"}},
 		{tplLinks([2]int{0, 1})[:16] + `"", ` + tplLinks([2]int{0, 1}, [2]int{4, 1})[16:], []string{"transitions[0]: must", "transitions[2].from_step_index: 4 is not the index of a step"}},
 		{`"transitions": [7, null, {"from_step_index": 0, "to_step_index": 0, "transition_type": "PREVIOUS_STEP_COMPLETES"}]`,
 			[]string{"transitions[0]: must be an object", "transitions[1]: must be an object", "transitions[2].to_step_index: must not be equal"}},
-		// What is wrong with one field of a step hides nothing of another.
+		// A problem in one field of a step hides no problem of another.
 		{`"steps": [{"index": 0, "type": "call"}, {"index": 0, "type": "call", "hour": 24}]`, []string{"steps[1].hour: must", "steps[1].index: 0 is also the index of steps[0]"}},
 		{`"steps": [{"index": 0, "type": "call", "day": "x"}, {"index": 0, "type": "call"}]`, []string{"steps[0].day: must", "steps[1].index: 0 is also the index of steps[0]"}},
 		{`"steps": [{"index": "0", "type": "call"}, {"index": 0, "type": "call"}]`, []string{"steps[0].index: \"0\" is not an integer"}},
@@ -309,7 +309,7 @@ func TestTemplateAtOnce(t *testing.T) {
 		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "hour": 24}], ` + tplLinks([2]int{1, 1}, [2]int{0, 7}), []string{"steps[1].hour: must", "transitions[0].to_step_index: must not be equal", "transitions[1].to_step_index: 7 is not the index of a step"}},
 		{`"transitions": [{"from_step_index": 0, "to_step_index": 7, "transition_type": "PREVIOUS_STEP_COMPLETES", "pre_check_time_unit": "weeks"}]`, []string{"transitions[0].pre_check_time_unit: must", "transitions[0].to_step_index: 7 is not the index of a step"}},
 		{`"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "NEVER", "pre_check_delay": 2}]`, []string{"transitions[0].transition_type: must", "transitions[0].pre_check_time_unit: required"}},
-		// Nobody knows which step has the index that cannot be read.
+		// The step of an unreadable index is unknown.
 		{`"steps": [{"index": 0, "type": "call"}, {"index": "1", "type": "call"}], ` + tplLinks([2]int{0, 1}), []string{`steps[1].index: "1" is not an integer`}},
 		{`"blocks": {"e": {"name": "E", "content": "{{x}}"}, "d": {"name": "D", "content": "{{x}}"}, "c": {"name": "C", "content": "[[block:d]]"}, "b": {"name": "B", "content": "{{"}, "a": {"name": "A", "content": "[[block:a]]"}}`,
 			[]string{"blocks.a.content", "blocks.b.content", "blocks.c.content", "blocks.d.content", "blocks.e.content"}},
@@ -368,7 +368,7 @@ func TestTemplateList(t *testing.T) {
 		t.Errorf("%s %s", d, first.Body)
 	}
 
-	// The schema and the list agree about every field and condition.
+	// The schema and the list agree on every field and condition.
 	schema := org.Read.Get("/v1/schemas/sequence-templates").Is(200)
 	var fields []filter.SchemaField
 	if err := json.Unmarshal(member(schema, "fields"), &fields); err != nil {

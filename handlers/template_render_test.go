@@ -33,7 +33,7 @@ func TestRender(t *testing.T) {
 	bill := org.Write.Post("/v1/contacts", `{"first_name": "Bill", "last_name": "Lumbergh", "email": "Bill@initech.example", "title": "VP", "account_id": "`+account+`"}`).Is(201).ID()
 	grace := org.Admin.Post("/v1/users", `{"email": "grace@acme.example", "first_name": "Grace", "last_name": "Hopper", "title": "Admiral"}`).Is(201).ID()
 
-	// Every token, in subjects, messages and blocks; the steps come in the order of their indexes, with what they are.
+	// Every token, in subjects, messages and blocks; the steps are ordered by index.
 	path := tplPath + "/" + org.Write.Post(tplPath, map[string]any{"name": "T", "blocks": map[string]any{"all": map[string]string{"name": "A", "content": "<" + tplTokens + ">"}, "none": map[string]string{"name": "N"}}, "steps": []any{
 		map[string]any{"index": 9, "type": "auto_email", "message": "[[block:all]]\n[[block:none]][[ block:all ]][[block: all ]]"},
 		map[string]any{"index": 2, "type": "auto_email", "subject": tplTokens, "message": "Dear {{ recipient.first_name\t}},"},
@@ -57,7 +57,7 @@ func TestRender(t *testing.T) {
 	org.Read.Post(path+"/render", map[string]any{"contact_id": strings.ToUpper(bill), "user_id": grace}).Is(200, shown(hopper))
 	as.Post(path+"/render", map[string]any{"contact_id": bill, "user_id": org.User}).Is(200, shown(ada))
 
-	// Whom it is rendered for must be there. All that is wrong is said at once.
+	// The contact must exist. All problems are reported at once.
 	other := app.Org("Umbrella")
 	foreign := other.Write.Post("/v1/contacts", `{"email": "x@umbrella.example"}`).Is(201).ID()
 	const nobody = "0190b2f0-0000-7000-8000-000000000000"
@@ -92,7 +92,8 @@ func TestRender(t *testing.T) {
 		t.Error("rendering changed something")
 	}
 
-	// It is rendered as it is now: for somebody who opted out or is suppressed too, and of a template that is archived.
+	// The current template is rendered, also if it is archived, and also for contacts who opted out
+	// or are suppressed.
 	org.Admin.Post("/v1/suppressions", `{"domain": "initech.example"}`).Is(201)
 	org.Write.Patch("/v1/contacts/"+bill, `{"do_not_contact": true}`).Is(200)
 	org.Write.Patch(path, `{"status": "ARCHIVED"}`).Is(200)
@@ -127,7 +128,7 @@ func TestRenderMissing(t *testing.T) {
 	render(tplText(org, "{{recipient.company}}", "{{recipient.last_name}}"), nobody, "Initech|<nil>|[recipient.last_name]")
 	render(tplText(org, "", "m"), bill, "<nil>|m|[subject]")
 
-	// Whatever the contact loses is missing from then on.
+	// Values that a contact loses are missing from then on.
 	path := tplText(org, "S", tplTokens)
 	full := org.Write.Post("/v1/contacts", `{"first_name": "A", "last_name": "B", "email": "c@x.example", "account_id": "`+account+`"}`).Is(201).ID()
 	render(path, full, "S|A/B/Initech/c@x.example/Ada/Marsh/Acme//ada@acme.example|[sender.title]")
@@ -159,9 +160,9 @@ func TestRenderThread(t *testing.T) {
 		{[]string{step(3, email, ""), step(1, email, "Re: Your shop"), step(2, email, "")}, []string{"Re: Your shop []", "Re: Your shop []", "Re: Your shop []"}},
 		{[]string{step(0, email, "RE: x"), step(1, email, ""), step(2, email, "Regarding"), step(3, email, "")}, []string{"RE: x []", "RE: x []", "Regarding []", "Re: Regarding []"}},
 		{[]string{step(0, email, "{{recipient.last_name}}"), step(1, email, "")}, []string{"{{x}} []", "Re: {{x}} []"}},
-		// A subject whose tokens have no value is none.
+		// A subject whose tokens have no value counts as missing.
 		{[]string{step(0, email, "S"), step(1, email, "{{recipient.company}}"), step(2, email, "{{recipient.email}}")}, []string{"S []", "Re: S [recipient.company]", "Re: S [recipient.email]"}},
-		// What becomes a Task has no thread.
+		// Tasks have no thread.
 		{[]string{step(0, "call", "C"), step(1, email, ""), step(2, "task", ""), step(3, "gift", "G {{recipient.first_name}}"), step(4, email, "E"), step(5, "auto_linkedin_message", ""), step(6, email, "")},
 			[]string{"C []", "<nil> [subject]", "<nil> []", "G Bill []", "E []", "<nil> []", "Re: E []"}},
 	} {
@@ -223,7 +224,7 @@ func TestRenderPlain(t *testing.T) {
 			t.Errorf("the message of %q is %s, want %q", value, res.Body, want)
 		}
 	}
-	// A subject stays one line, whatever is in it; a message keeps its lines.
+	// A subject is always one line; a message keeps its lines.
 	account := org.Write.Post("/v1/accounts", map[string]string{"name": "Initech\r\nBcc: all@x.example"}).Is(201).ID()
 	contact := org.Write.Post("/v1/contacts", map[string]string{"first_name": "Bill\nX: y", "last_name": "l\n\nm", "account_id": account}).Is(201).ID()
 	org.Admin.Patch("/v1/users/"+org.User.String(), `{"title": "\r\r"}`).Is(200)

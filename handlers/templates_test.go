@@ -74,7 +74,7 @@ func TestTemplate(t *testing.T) {
 		return fmt.Sprintf(`{"data": {"id": "<id>", %s, "kind": "USER_GENERATED", "status": "ACTIVE", "owner_id": %q, "is_default": false, "archived_at": null, %s},
 			"meta": {"timestamp": "<time>"}}`, at, org.User, members)
 	}
-	// Every field is answered, defaults and ids filled in.
+	// Every field is present, with defaults and generated ids.
 	sparse := shown(`"name": "T", "description": null, "transitions": [{"from_step_index": 4, "to_step_index": 9, "transition_type": "PREVIOUS_STEP_COMPLETES",
 			"pre_check_time_unit": null, "pre_check_delay": 0, "post_check_time_unit": null, "post_check_delay": 0, "require_all": false}],
 		"blocks": {"x": {"name": "X", "block_type": "MANUAL", "content": null}},
@@ -104,7 +104,7 @@ func TestTemplate(t *testing.T) {
 		t.Errorf("created as %s\nread as %s", created.Body, got.Body)
 	}
 
-	// What GET gave can be sent back and changes nothing, whatever the clock says.
+	// The response of GET can be sent back at any time and changes nothing.
 	app.Clock.Advance(time.Second)
 	before := org.Dump()
 	for _, body := range []any{got.Value("data"), `{}`, `{"name": " Größe & <b> "}`, `{"status": "ACTIVE"}`, `{"kind": "USER_GENERATED", "is_default": false, "archived_at": null, "owner_id": "` + org.User.String() + `"}`} {
@@ -124,7 +124,7 @@ func TestTemplate(t *testing.T) {
 		t.Error("a refusal changed something")
 	}
 
-	// What is absent stays.
+	// Absent fields stay unchanged.
 	changed := org.Write.Patch(path, `{"description": null}`).Is(200, strings.NewReplacer(`"line\nbreak \"quoted\""`, `null`, `"updated_at": "2026-03-02T09:00:00.000Z"`, `"updated_at": "2026-03-02T09:00:01.000Z"`).Replace(want))
 	org.Write.Do(http.MethodPatch, path, `{"name": "N"}`, "If-Match", got.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")
 	org.Write.Do(http.MethodDelete, path, nil, "If-Match", got.Header.Get("ETag")).Fails(412, "precondition_failed", "the record has version")
@@ -133,7 +133,7 @@ func TestTemplate(t *testing.T) {
 	org.Write.Patch(path, `{"name": "N"}`).Fails(404, "not_found", "Resource not found")
 	org.Write.Delete(path).Fails(404, "not_found", "Resource not found")
 
-	// Whoever makes a template owns it, and stays its owner.
+	// The user who creates a template owns it permanently.
 	grace := org.Admin.Post("/v1/users", `{"email": "grace@acme.example"}`).Is(201).ID()
 	as := org.Write
 	as.Key = org.Admin.Post("/v1/api-keys", map[string]string{"name": "k", "user_id": grace, "access": "write"}).Is(201).Text("data.key")
@@ -195,12 +195,12 @@ func TestTemplateParts(t *testing.T) {
 	}{
 		{`{"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call"}]}`, []string{"transitions"}},
 		{`{"name": "N", "transitions": []}`, []string{"steps"}},
-		{`{"steps": [{"index": 0, "type": "call"}]}`, []string{"transitions"}}, // what is there now is not held against it
+		{`{"steps": [{"index": 0, "type": "call"}]}`, []string{"transitions"}}, // existing records are not checked against it
 		{`{"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_SCHEDULED"}]}`, []string{"steps"}},
 		{`{"steps": [], "transitions": []}`, []string{"steps"}},
 		{`{"steps": null, "transitions": []}`, []string{"steps"}},
 		{`{"steps": [{"index": 5, "type": "call"}], "transitions": [{"from_step_index": 0, "to_step_index": 5, "transition_type": "PREVIOUS_STEP_SCHEDULED"}]}`, []string{"transitions[0].from_step_index"}},
-		// The messages that are there name both blocks.
+		// The existing messages refer to both blocks.
 		{`{"blocks": {"x": {"name": "X"}}}`, []string{"steps[0].message"}},
 		{`{"blocks": {"X": {"name": "X"}, "y": {"name": "Y"}}}`, []string{"steps[0].message"}},
 		{`{"blocks": {}, "name": "N"}`, []string{"steps[0].message", "steps[0].message"}},
@@ -222,7 +222,8 @@ func TestTemplateParts(t *testing.T) {
 	if res.Text("data.updated_at") != "2026-03-02T09:00:01.000Z" || res.Text("data.steps.1.id") != "b" || len(res.Value("data.transitions").([]any)) != 1 {
 		t.Errorf("%s", res.Body)
 	}
-	// Steps are replaced as a whole: one that says less than before has the defaults, and an id that is not given is made anew.
+	// Steps are replaced as a whole: missing fields get their defaults, and missing ids are
+	// generated.
 	res = org.Write.Patch(path, `{"steps": [{"index": 1, "type": "task"}, {"id": "a", "index": 0, "type": "auto_email", "message": "[[block:z]]"}], "transitions": null, "blocks": {"z": {"name": "Z"}}}`).Is(200)
 	if d := apptest.Diff(`[{"id": "<id>", "index": 1, "type": "task", "title": null, "day": 0, "hour": 0, "subject": null, "message": null, "gift_id": null},
 		{"id": "a", "index": 0, "type": "auto_email", "title": null, "day": 0, "hour": 0, "subject": null, "message": "[[block:z]]", "gift_id": null}]`, string(member(res, "steps"))); d != "" {
@@ -232,7 +233,7 @@ func TestTemplateParts(t *testing.T) {
 		t.Errorf("%s", res.Body)
 	}
 	org.Read.Get(path).Is(200, string(res.Body))
-	// The blocks can go once no message names them.
+	// Blocks can be removed once no message refers to them.
 	org.Write.Patch(path, `{"steps": [{"index": 0, "type": "call", "message": "m"}], "transitions": [], "blocks": null}`).Is(200)
 	if n := len(org.Read.Get(path).Is(200).Value("data.blocks").(map[string]any)); n != 0 {
 		t.Errorf("%d blocks are left", n)
@@ -268,7 +269,7 @@ func TestTemplateName(t *testing.T) {
 	app.Work()
 	app.Deliver()
 	rec.wantsExactly("the name", []happening{readEvent(org, "sequence_template.updated", path)})
-	// Whoever read a campaign before can still write it.
+	// An earlier version of a campaign can still be sent back.
 	org.Write.Do(http.MethodPatch, campaigns[0], `{"prioritized": true}`, "If-Match", before[0].Header.Get("ETag")).Is(200)
 	sound(t, app, org)
 }
@@ -302,7 +303,7 @@ func TestTemplateInUse(t *testing.T) {
 			t.Error("a refusal changed something")
 		}
 	}
-	// A campaign that has it already goes on with it.
+	// A campaign keeps its template.
 	org.Write.Patch(path, `{"status": "ARCHIVED"}`).Is(200)
 	org.Write.Patch(campaign, map[string]string{"name": "A2", "template_id": lastOf(path), "status": "active"}).Is(200)
 	org.Write.Delete(path).Is(409, inUse)
@@ -310,7 +311,7 @@ func TestTemplateInUse(t *testing.T) {
 	org.Write.Delete(path).Is(409, inUse)
 	org.Write.Delete(campaign).Is(204)
 	org.Write.Delete(path).Is(204)
-	// ACTIVE again it can be chosen.
+	// An ACTIVE template can be chosen again.
 	org.Write.Patch(spare, `{"status": "ACTIVE"}`).Is(200)
 	tplCampaign(org, spare, "B")
 	sound(t, app, org)
@@ -325,13 +326,13 @@ func TestTemplateEvents(t *testing.T) {
 	created := org.Write.Do(http.MethodPost, tplPath, `{`+fmt.Sprintf(tplEvery, `null`, `null`)+`}`, "Idempotency-Key", "k").Is(201)
 	path := tplPath + "/" + created.ID()
 	want := []happening{readEvent(org, "sequence_template.created", path)}
-	org.Write.Do(http.MethodPost, tplPath, `{`+fmt.Sprintf(tplEvery, `null`, `null`)+`}`, "Idempotency-Key", "k").Is(201) // the answer of before
+	org.Write.Do(http.MethodPost, tplPath, `{`+fmt.Sprintf(tplEvery, `null`, `null`)+`}`, "Idempotency-Key", "k").Is(201) // the stored response
 	for _, body := range []string{`{"status": "ARCHIVED"}`, `{"blocks": {"b": {"name": "B"}, "Intro-1": {"name": "I"}, "c": {"name": "C"}}}`, `{"name": "N"}`, `{"steps": [{"index": 0, "type": "call"}], "transitions": []}`} {
 		app.Clock.Advance(time.Second)
 		org.Write.Patch(path, body).Is(200)
 		want = append(want, readEvent(org, "sequence_template.updated", path))
 	}
-	org.Write.Patch(path, `{"name": "N"}`).Is(200) // which changes nothing, as the next ones
+	org.Write.Patch(path, `{"name": "N"}`).Is(200) // changes nothing, like the next ones
 	org.Write.Patch(path, []byte(dataOf(org.Read.Get(path)))).Is(200)
 	org.Write.Patch(path, `{"status": "x"}`).Is(422)
 	org.Write.Post(tplPath, tplBody(`"steps": []`)).Is(422)
@@ -390,7 +391,7 @@ func TestTemplatesOfMany(t *testing.T) {
 		if changed > 0 {
 			break
 		}
-		// Some go, and are found by nothing any more.
+		// Delete some, which no list finds any more.
 		for _, id := range org.Read.Post(tplPath+"/list", `{"page_size": 20, "sort": "name"}`).Is(200).Column("id") {
 			org.Write.Delete(tplPath + "/" + id).Is(204)
 			changed++

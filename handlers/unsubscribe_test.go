@@ -17,7 +17,7 @@ import (
 type recipient struct {
 	*outreached
 	contact, email, sequence string
-	link                     string // the path in the message
+	link                     string // the path of the link in the message
 }
 
 // newRecipient sends a message to a new contact.
@@ -85,7 +85,7 @@ func TestUnsubscribePage(t *testing.T) {
 	if !strings.Contains(done, "You are unsubscribed") || strings.Contains(done, "<form") {
 		t.Errorf("after it the page is %s", done)
 	}
-	for _, told := range []string{r.email, r.contact, r.ID.String(), "dan", "Acme"} { // whoever has the link learns nothing
+	for _, told := range []string{r.email, r.contact, r.ID.String(), "dan", "Acme"} { // the link reveals nothing
 		if strings.Contains(text+done, told) {
 			t.Errorf("the pages tell %q", told)
 		}
@@ -93,7 +93,7 @@ func TestUnsubscribePage(t *testing.T) {
 	if again := string(app.Anonymous().Get(r.link).Is(200).Body); again != done {
 		t.Errorf("opened again the page is %s", again)
 	}
-	r.Write.Patch("/v1/contacts/"+r.contact, `{"do_not_contact": false}`).Is(200) // who is written to again can opt out again
+	r.Write.Patch("/v1/contacts/"+r.contact, `{"do_not_contact": false}`).Is(200) // contacts who receive messages again can unsubscribe again
 	if again := string(app.Anonymous().Get(r.link).Is(200).Body); again != text {
 		t.Errorf("for one who is back the page is %s", again)
 	}
@@ -179,14 +179,14 @@ func TestUnsubscribeLater(t *testing.T) {
 	if got := suppressed(gone.email); !slices.Equal(got, []string{"unsubscribed"}) {
 		t.Errorf("the address of a deleted contact is suppressed for %v", got)
 	}
-	moved := newRecipient(org, "moved") // the address that was written to is the one that is suppressed
+	moved := newRecipient(org, "moved") // the address of the message is the one that is suppressed
 	org.Write.Patch("/v1/contacts/"+moved.contact, `{"email": "elsewhere@initech.example"}`).Is(200)
 	app.Anonymous().Post(moved.link, nil).Is(200)
 	if got := suppressed(moved.email); !slices.Equal(got, []string{"unsubscribed"}) || len(suppressed("elsewhere@initech.example")) > 0 ||
 		org.Read.Get("/v1/contacts/"+moved.contact).Is(200).Value("data.do_not_contact") != true {
 		t.Errorf("who has another address since is suppressed for %v", got)
 	}
-	listed := newRecipient(org, "listed") // somebody else was first: their reason stays
+	listed := newRecipient(org, "listed") // an existing suppression keeps its reason
 	org.Admin.Post("/v1/suppressions", map[string]string{"email": listed.email, "reason": "asked by phone"}).Is(201)
 	app.Anonymous().Post(listed.link, nil).Is(200)
 	if got := suppressed(listed.email); !slices.Equal(got, []string{"asked by phone"}) {

@@ -236,7 +236,7 @@ func TestWebhookSchedule(t *testing.T) {
 			t.Errorf("attempt %d has another id or body: %v", i+1, got)
 		}
 	}
-	// Asked for again it goes on with the next number, through the whole schedule.
+	// A redelivery continues the numbering, and goes through the whole schedule.
 	last := h.history(h.id)[7]
 	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+last.ID+"/redeliver", nil).Is(202)
 	h.Deliver()
@@ -267,7 +267,7 @@ func TestWebhookJitter(t *testing.T) {
 		}
 	}
 	h.wantAsked(2*events, "by 1.1 of the delay")
-	if steps < 6 { // sixty that fall into five of ten steps are one case in a billion
+	if steps < 6 { // the probability that sixty fall into five of ten steps is one in a billion
 		t.Errorf("the second attempts were made in %d steps of ten", steps)
 	}
 }
@@ -294,7 +294,7 @@ func TestWebhookRetryAfter(t *testing.T) {
 	for _, c := range []struct {
 		code   int
 		header string
-		after  time.Duration // 0: as the schedule has it
+		after  time.Duration // 0: as scheduled
 	}{
 		{503, "60", time.Minute}, {429, "60", time.Minute}, {500, "60", time.Minute}, {404, " 60 ", time.Minute}, {302, "60", time.Minute},
 		{503, in(10 * time.Minute), 10 * time.Minute}, {429, in(23 * time.Hour), 23 * time.Hour},

@@ -62,13 +62,13 @@ func TestWebhookRecords(t *testing.T) {
 		created := org.Write.Do("POST", path, c.create, "Idempotency-Key", c.object).Is(201)
 		at := path + "/" + created.ID()
 		want = append(want, readEvent(org, c.object+".created", at))
-		org.Write.Do("POST", path, c.create, "Idempotency-Key", c.object).Is(201) // the answer of before
+		org.Write.Do("POST", path, c.create, "Idempotency-Key", c.object).Is(201) // the stored response
 		app.Clock.Advance(time.Second)
 		org.Write.Patch(at, c.update).Is(200)
 		want = append(want, readEvent(org, c.object+".updated", at))
 		app.Clock.Advance(time.Second)
 
-		org.Write.Patch(at, `{}`).Is(200) // which changes nothing, as the next three
+		org.Write.Patch(at, `{}`).Is(200) // changes nothing, like the next three
 		org.Write.Patch(at, c.update).Is(200)
 		org.Write.Patch(at, []byte(dataOf(org.Read.Get(at)))).Is(200)
 		org.Write.Patch(at, c.refused).Is(422)
@@ -154,7 +154,7 @@ func TestWebhookTAM(t *testing.T) {
 	org := app.Org("Acme")
 	rec := newReceiver(t)
 	rec.subscribe(org, "*")
-	// listed is the Preview as its list shows it: without members.
+	// listed is the Preview as it is listed, without members.
 	listed := func(key, id string) happening {
 		t.Helper()
 		var answer struct{ Data []json.RawMessage }
@@ -205,7 +205,7 @@ func TestWebhookTAM(t *testing.T) {
 			t.Errorf("event %d of %d, want %d: %s", i, len(got), len(want), h.body)
 		}
 	}
-	// What is there already, and whole, is left as it is.
+	// Existing complete records stay unchanged.
 	imports(t, org, readyPreview(org, `{}`))
 	org.Write.Delete(previewPath + "/" + failed).Is(204)
 	app.Work()
@@ -343,7 +343,7 @@ func TestWebhookWanted(t *testing.T) {
 	}
 	makes(org, "contacts", "before")
 	rec := newReceiver(t)
-	// Each has a path of its own, from /0.
+	// Each has its own path, starting with /0.
 	triggers := [][]string{{"*"}, {"contact.*"}, {"contact.created"}, {"contact.deleted", "tag.created"}, {"account.*"}, {"contact.created", "contact.*", "*", "*"}, {"webhook.test", "tam_preview.*"}}
 	var ids []string
 	for _, list := range triggers {
@@ -383,7 +383,8 @@ func TestWebhookWanted(t *testing.T) {
 	app.Deliver()
 	rec.wants("as it was at the commit", names, "/2 contact.created while paused", "/2 contact.created tags alone", "/2 contact.deleted c", "/3 contact.deleted c", "/2 task.created task")
 
-	// What waits goes where the subscription points when it goes, whatever it wants by then.
+	// Pending deliveries use the URL of the subscription at the time of the attempt, whatever its
+	// triggers are by then.
 	makes(org, "tags", "tag")
 	set(0, `{"triggers": ["meeting.*"], "status": "paused"}`)
 	set(3, `{"triggers": ["meeting.*"], "url": "`+rec.URL+`/moved"}`)

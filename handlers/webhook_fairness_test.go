@@ -92,7 +92,7 @@ func TestWebhookHealthyAmongHanging(t *testing.T) {
 	h.happen(1)
 	done := h.delivering(dead)
 	h.to.await(t, 1)
-	dead.fill(t, "", hanging) // they do not keep each other waiting either
+	dead.fill(t, "", hanging) // they do not block each other either
 	for i := 2; i < 6; i++ {
 		h.happen(1)
 		h.to.await(t, i)
@@ -140,7 +140,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 	t.Parallel()
 	const (
 		each  = 20
-		share = 16 // a quarter of 64, for each of the attempts that an organization may begin
+		share = 16 // a quarter of 64 for each attempt that an organization may start
 	)
 	var bad *jam
 	hang := make(chan struct{})
@@ -150,7 +150,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 		case <-hang:
 			return true
 		default:
-			panic(http.ErrAbortHandler) // the connection breaks
+			panic(http.ErrAbortHandler) // the connection is aborted
 		}
 	})
 	orgs := []*apptest.Org{h.org, h.Org("Umbrella"), h.Org("Initech")}
@@ -164,7 +164,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 	h.subscribe(quiet, h.to.URL)
 	happen(quiet, &h.n, 1)
 	h.Deliver()
-	for _, later := range []time.Duration{6 * time.Second, 6 * time.Minute} { // a third failure makes them bad
+	for _, later := range []time.Duration{6 * time.Second, 6 * time.Minute} { // the third failure makes them failing endpoints
 		h.Clock.Advance(later)
 		h.Deliver()
 	}
@@ -176,7 +176,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 	for i := range 3 {
 		happen(quiet, &h.n, 1)
 		h.to.await(t, 3+2*i)
-		h.happen(1) // in an organization that is full of them
+		h.happen(1) // in an organization with many of them
 		h.to.await(t, 4+2*i)
 	}
 	if there, most := bad.now(""); there != 2*share || most != 2*share {
@@ -242,7 +242,7 @@ func TestWebhookRest(t *testing.T) {
 					h.to.await(t, 1)
 					beside.await(t, i+1)
 				}
-				for len(h.history(h.id)) == 0 { // it is written down beside all that
+				for len(h.history(h.id)) == 0 { // recorded at the same time
 				}
 				h.wantAsked(1, "while it rests")
 				c.wake(h)
@@ -252,7 +252,7 @@ func TestWebhookRest(t *testing.T) {
 			})
 		}
 	}
-	t.Run("another status", func(t *testing.T) { // says nothing of the others that wait
+	t.Run("another status", func(t *testing.T) { // does not affect the other pending deliveries
 		h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "600")
 			w.WriteHeader(500)
@@ -278,7 +278,7 @@ func TestWebhookNoneIsForgotten(t *testing.T) {
 					silence(h, id)
 				}
 			}
-		}, patient, func(c *service.Config) { c.Webhooks.Concurrency = 4 }) // one at a time of those that are new
+		}, patient, func(c *service.Config) { c.Webhooks.Concurrency = 4 }) // one at a time for unproven endpoints
 		last := newTarget(t, nil)
 		for range 3 {
 			between = append(between, h.subscribe(h.org, last.URL+"/silent"))
@@ -299,7 +299,7 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 		t.Skip("it is mostly waiting, and the same as the others")
 	}
 	t.Parallel()
-	const many = 70 // more than may wait in an organization that begins one at a time
+	const many = 70 // more than may wait in an organization that starts one at a time
 	hang := make(chan struct{})
 	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
 	dead := newJam(t, func(int, *http.Request) bool {

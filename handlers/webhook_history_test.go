@@ -54,7 +54,7 @@ func TestWebhookTest(t *testing.T) {
 	if one := historyOf(org, id, "&source_event_id="+asked.Text("data.source_event_id")); len(one) != 1 {
 		t.Error(one)
 	}
-	for range 2 { // the second is the answer of the first
+	for range 2 { // the second is the stored response of the first
 		org.Admin.Do("POST", path+"/test", nil, "Idempotency-Key", "k").Is(202)
 	}
 	app.Deliver()
@@ -75,7 +75,7 @@ func TestWebhookTest(t *testing.T) {
 	refused("disabled")
 	org.Admin.Patch(path, `{"status": "paused"}`).Is(200)
 	refused("paused")
-	org.Admin.Post(path+"/rotate-secret", nil).Is(200) // which sends nothing
+	org.Admin.Post(path+"/rotate-secret", nil).Is(200) // sends nothing
 	app.Clock.Advance(time.Hour)
 	app.Deliver()
 	rec.wants("not active", nil)
@@ -175,11 +175,11 @@ func TestWebhookRedeliverKinds(t *testing.T) {
 	}
 	for _, h := range again {
 		e := h.event(t)
-		now := string(e.Data) // what is as it was
+		now := string(e.Data) // unchanged
 		switch e.TriggerKey {
 		case "webhook.test":
 			now = strings.Replace(string(sent[e.ID].Data), `"last_success_at":null`, `"last_success_at":"2026-03-02T09:00:00.000Z"`, 1)
-		case "tam_preview.ready", "tam_import.accepted": // the one was imported since, the other is over
+		case "tam_preview.ready", "tam_import.accepted": // one was imported since, the other is over
 			continue
 		default:
 			now = string(sent[e.ID].Data)
@@ -201,7 +201,7 @@ func TestWebhookRedeliverEarly(t *testing.T) {
 	rec.answers(500)
 	makers["contacts"](org)
 	app.Deliver()
-	for range 2 { // the first retry is over, the next is in five minutes
+	for range 2 { // the first retry was made, the next is in five minutes
 		app.Clock.Advance(6 * time.Second)
 		app.Deliver()
 	}
@@ -214,7 +214,7 @@ func TestWebhookRedeliverEarly(t *testing.T) {
 	app.Deliver()
 	hasHistory(t, org, id, "contact.created 1 failed 500", "contact.created 2 failed 500", "contact.created 3 failed 500")
 	app.Clock.Advance(6 * time.Second)
-	app.Deliver() // five seconds after it was asked for
+	app.Deliver() // five seconds after the request
 	rec.answers(200)
 	app.Clock.Advance(6 * time.Minute)
 	app.Deliver()
@@ -230,7 +230,8 @@ func TestWebhookRedeliverEarly(t *testing.T) {
 		t.Errorf("%d ids", len(ids))
 	}
 
-	// While an attempt is under way it is not made a second time; what was asked for meanwhile is made after it.
+	// While an attempt is in flight it is not repeated; a redelivery requested in the meantime
+	// follows it.
 	attempt := org.Read.Get(path + "/deliveries").Text("data.0.id")
 	begun, end, once := make(chan struct{}), make(chan struct{}), sync.Once{}
 	rec.answersWith(func(http.ResponseWriter, *http.Request) {
@@ -315,7 +316,7 @@ func TestWebhookDeliveries(t *testing.T) {
 		Attempt       int    `json:"attempt"`
 		Status        string `json:"status"`
 	}
-	// page reads a page, and holds it against what is known of it.
+	// page reads a page and checks it.
 	page := func(query string, number, size, total int) (rows []row) {
 		t.Helper()
 		res := org.Read.Get(path + "?" + query)
@@ -387,7 +388,7 @@ func TestWebhookDeliveries(t *testing.T) {
 	org.Read.Get(path+"?page=0&page_size=101&status=x").Fails(422, "validation_failed", "page")
 	org.Read.Get(hooksPath+"/"+silent+"/deliveries").Is(200, `{"data": [], "pagination": {"page": 1, "page_size": 50, "total_count": 0, "total_pages": 0}, "meta": {"timestamp": "<time>"}}`)
 
-	// Each row has these fields and no others.
+	// Each row has exactly these fields.
 	const shape = `{"id": "<id>", "subscription_id": "%s", "source_event_id": "<id>", "trigger_key": "account.created", "attempt": 1, "status": "%s", "duration_ms": "<any>",
 		"created_at": "2026-03-02T09:00:00.000Z", "response_code": %d, "error": %s}`
 	for _, c := range []struct{ got, want string }{

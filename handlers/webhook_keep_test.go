@@ -74,7 +74,7 @@ func TestWebhookFailing(t *testing.T) {
 	fail(4*day, "active - 2 - 96h0m0s")
 	good[3] = true
 	fail(0, "active - 0 96h0m0s 96h0m0s")
-	fail(day, "active - 1 96h0m0s 120h0m0s") // begins anew
+	fail(day, "active - 1 96h0m0s 120h0m0s") // starts again
 	fail(5*day-time.Millisecond, "active - 2 96h0m0s 239h59m59.999s")
 	fail(time.Millisecond, "disabled failing 3 96h0m0s 240h0m0s")
 	h.wantSilent(0, "disabled")
@@ -96,9 +96,9 @@ func TestWebhookBacklog(t *testing.T) {
 	}, func(c *service.Config) { c.Webhooks.MaxPending = 5 })
 	h.happen(4)
 	h.wantState(h.id, "active - 0 - -")
-	h.Deliver() // they wait for their next attempts, which is waiting too
+	h.Deliver() // they are pending until their next attempt
 	h.wantState(h.id, "active - 4 - 0s")
-	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+h.history(h.id)[0].ID+"/redeliver", nil).Is(202) // waits already
+	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+h.history(h.id)[0].ID+"/redeliver", nil).Is(202) // already pending
 	h.wantState(h.id, "active - 4 - 0s")
 	h.happen(1)
 	h.wantState(h.id, "disabled backlog 4 - 0s")
@@ -129,7 +129,7 @@ func TestWebhookPaused(t *testing.T) {
 	var h *hooked
 	h = newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n == 1 {
-			h.patch("paused") // while there are others to send
+			h.patch("paused") // while others are pending
 			w.WriteHeader(500)
 		}
 	})
@@ -167,7 +167,7 @@ func TestWebhookRestart(t *testing.T) {
 	ids, came := map[string]int{}, map[string]int{}
 	for i, a := range all {
 		ids[a.SourceEventID]++
-		came[asked[i].header.Get("Webhook-Id")]++ // some are made at the same time, and may be written down in another order
+		came[asked[i].header.Get("Webhook-Id")]++ // some are concurrent, and may be recorded in another order
 		if a.Attempt != ids[a.SourceEventID] {
 			t.Errorf("attempt %d is %+v", i, a)
 		}
@@ -233,7 +233,7 @@ func TestWebhookRetention(t *testing.T) {
 	h.wantHistory(1, 1)
 	h.days(10)
 	h.happen(2)
-	h.Deliver() // 1 succeeded, 1 failed, which waits
+	h.Deliver() // 1 succeeded, 1 failed and pending
 	h.wantHistory(2, 2)
 	h.days(19)
 	h.Clock.Advance(24*time.Hour - time.Minute - time.Millisecond)
@@ -248,7 +248,7 @@ func TestWebhookRetention(t *testing.T) {
 	h.wantHistory(1, 1)
 	h.wantCount("source_event_id="+first, 0)
 	h.wantCount("source_event_id="+first+"&status=failed", 0)
-	h.Deliver() // the one that waited
+	h.Deliver() // the pending one
 	h.wantHistory(2, 1)
 	h.days(10)
 	h.wantHistory(1, 0)
@@ -275,7 +275,7 @@ func TestWebhookRetention(t *testing.T) {
 // TestWebhookDeleted checks that the history of a deleted subscription is kept for the retention
 // time. Its pending deliveries and secrets are deleted immediately.
 func TestWebhookDeleted(t *testing.T) {
-	many := 600 // more than are removed at once
+	many := 600 // more than are deleted at once
 	if raceDetector {
 		many = 50
 	}
@@ -324,7 +324,7 @@ func TestWebhookDeleted(t *testing.T) {
 	h.wantHistory(many, 0)
 	h.days(1)
 	h.wantHistory(0, 0)
-	h.days(1) // thirty since it was deleted
+	h.days(1) // thirty days since its deletion
 	h.org.Read.Get(h.path(h.id)+"/deliveries").Fails(404, "not_found", "")
 	h.sound()
 	if dump := h.org.Dump(); strings.Contains(dump, h.id) && strings.Contains(dump, "webhook.expire") {

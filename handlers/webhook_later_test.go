@@ -27,13 +27,13 @@ func TestWebhookSwitching(t *testing.T) {
 	h := newHooked(t, nil, patient)
 	id := h.subscribe(h.org, wire(t, func(c *net.TCPConn) {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: canary\r\n\r\n")
-		_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute)) // passes only when the service keeps it
+		_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute)) // passes only if the service keeps the connection open
 		_, err := io.Copy(io.Discard, c)
 		ended <- err
 	}))
 	h.happen(1)
 	for i := 1; i <= 2; i++ {
-		h.pass(6 * time.Second) // returns though the endpoint keeps the connection
+		h.pass(6 * time.Second) // returns although the endpoint keeps the connection open
 		if err := <-ended; err != nil {
 			t.Fatalf("attempt %d: the connection was held: %v", i, err)
 		}
@@ -102,11 +102,11 @@ func TestWebhookHangsUp(t *testing.T) {
 			id := h.subscribe(h.org, url)
 			for i := range events {
 				h.n++
-				// Some have more than is sent in one piece.
+				// Some are larger than one packet.
 				h.org.Write.Post("/v1/tasks", map[string]any{"title": fmt.Sprint("Task ", h.n), "notes": strings.Repeat("d", i%3*30_000)}).Is(201)
 				h.Deliver()
 			}
-			for range bursts { // over many connections at a time
+			for range bursts { // over many concurrent connections
 				h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call", "notes": "`+long+`"},`, burst), ",")+`]}`).Is(200)
 				h.Deliver()
 			}
@@ -169,7 +169,7 @@ func TestWebhookFormerURL(t *testing.T) {
 			}
 			h.wantAsked(2, "of the former url")
 			if code == 200 {
-				h.wantState(h.id, "active - 1 - 0s") // as it was
+				h.wantState(h.id, "active - 1 - 0s") // unchanged
 				h.wantPending(0, "it is delivered")
 				return
 			}
@@ -197,7 +197,7 @@ func TestWebhookFormerRest(t *testing.T) {
 	open()
 	for len(h.history(h.id)) < 2 {
 	}
-	now.await(t, 1) // what the other did not take
+	now.await(t, 1) // the deliveries that the other did not accept
 	h.happen(1)
 	now.await(t, 2)
 	stop()
@@ -215,7 +215,7 @@ func TestWebhookRestOverRestart(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		moves []move
-		want  int // requests in all after them, with 3 events that wait
+		want  int // requests after that, with 3 pending events
 	}{
 		{"rests", []move{restart}, 1},
 		{"rests after two", []move{restart, (*hooked).Deliver, restart}, 1},
@@ -402,7 +402,7 @@ func TestWebhookMany(t *testing.T) {
 	if got := acme.Read.Post(hooksPath+"/list", `{}`).Is(200).Int("pagination.total_count"); got != most {
 		t.Errorf("there are %d", got)
 	}
-	acme.Admin.Patch(hooksPath+"/"+last, `{"url": "http://127.0.0.1:1/other", "status": "paused"}`).Is(200) // what there is can be changed
+	acme.Admin.Patch(hooksPath+"/"+last, `{"url": "http://127.0.0.1:1/other", "status": "paused"}`).Is(200) // existing subscriptions can be changed
 	hasProblems(t, acme.Admin.Post(hooksPath, make), "url")                                                 // whatever its status
 	globex.Admin.Post(hooksPath, make).Is(201)
 	acme.Admin.Delete(hooksPath + "/" + last).Is(204)
@@ -425,7 +425,7 @@ func TestWebhookTestAlone(t *testing.T) {
 		app.Deliver()
 		rec.wants("a test", map[string]string{"it": id}, fmt.Sprintf("/%d webhook.test it", i))
 		for _, other := range slices.Concat(ids[:i], ids[i+1:]) {
-			if all := historyOf(acme, other, ""); len(all) > 1 { // its own
+			if all := historyOf(acme, other, ""); len(all) > 1 { // its own event
 				t.Errorf("on record is %v", all)
 			}
 		}

@@ -44,7 +44,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 	const subscriptions = 20
 	for _, c := range []struct {
 		name  string
-		codes []int // of every endpoint
+		codes []int // of all endpoints
 		some  func(h *hooked, ids []string)
 		rest  func(h *hooked, ids []string)
 	}{
@@ -97,7 +97,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 			h := newHooked(t, nil, func(cfg *service.Config) { cfg.Webhooks.RetrySchedule = []time.Duration{5 * time.Second} })
 			h.org.Admin.Delete(h.path(h.id)).Is(204)
 			h.Work()
-			h.mark() // that nobody wants to know of
+			h.mark() // without a subscription
 			alone := everywhere(h.org)
 			if alone == 0 || stored(h.org) != 0 {
 				t.Fatalf("a task alone is there %d times", alone)
@@ -139,7 +139,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 // TestWebhookStoredForOthers checks that a redelivery to one subscription contains the current
 // object, while a pending first delivery to another contains the object as it was.
 func TestWebhookStoredForOthers(t *testing.T) {
-	for _, again := range []int{200, 500} { // what the one answers to the second delivery
+	for _, again := range []int{200, 500} { // the response to the second delivery of the first one
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
 			h := newHooked(t, answers(200, again, 200))
 			slow := newTarget(t, answers(500, 500, 200))
@@ -174,7 +174,7 @@ func TestWebhookStoredForOthers(t *testing.T) {
 			}
 			want := " before after"
 			if again == 500 {
-				want += " after" // its retry is of what was rendered for it
+				want += " after" // its retry contains the data rendered for it
 			}
 			if got := titles(h.to); got != want {
 				t.Errorf("the one was told%s, want%s", got, want)
@@ -199,7 +199,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 	t.Parallel()
 	const (
 		each  = 50
-		share = 32 // the dead of one organization that may hang at a time
+		share = 32 // how many failing endpoints of one organization may hang at a time
 	)
 	hang := make(chan struct{})
 	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 4 })
@@ -209,7 +209,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 		case <-hang:
 			return true
 		default:
-			panic(http.ErrAbortHandler) // the connection breaks
+			panic(http.ErrAbortHandler) // the connection is aborted
 		}
 	})
 	orgs := []*apptest.Org{h.org, h.Org("Umbrella")}
@@ -220,13 +220,13 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 		happen(org, &h.n, 1)
 	}
 	h.Deliver()
-	for _, later := range []time.Duration{6 * time.Second, 6 * time.Minute} { // until they count as dead
+	for _, later := range []time.Duration{6 * time.Second, 6 * time.Minute} { // until they count as failing
 		h.pass(later)
 	}
 	close(hang)
 	h.Clock.Advance(time.Hour)
 	done := h.delivering(dead)
-	dead.fill(t, "", 2*share) // there is no room for another of the dead
+	dead.fill(t, "", 2*share) // there is no room for another failing one
 	quiet := h.Org("Hooli")
 	for name, org := range map[string]*apptest.Org{"among its own": h.org, "elsewhere": quiet} {
 		failing := newTarget(t, answers(500, 200))
@@ -237,7 +237,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 		for org.Read.Get(path).Is(200).Int("pagination.total_count") < 1 {
 		}
 		h.Clock.Advance(6 * time.Second)
-		happen(org, &h.n, 1) // the clock tells nobody that it was moved
+		happen(org, &h.n, 1) // moving the clock wakes nobody
 		failing.await(t, 3)
 		var again int
 		for _, got := range failing.asked() {

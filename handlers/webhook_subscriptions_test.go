@@ -72,7 +72,7 @@ func TestWebhookURLs(t *testing.T) {
 		hasProblems(t, acme.Admin.Patch(hooksPath+"/"+id, map[string]any{"url": url}), "url")
 	}
 	for _, url := range badURLs {
-		if url != "https://0.0.0.0/" { // it is for the guard's own tests to say what that is
+		if url != "https://0.0.0.0/" { // the tests of the address policy check which addresses those are
 			globex.Admin.Patch(hooksPath+"/"+free, map[string]any{"url": url}).Is(200)
 		}
 	}
@@ -153,7 +153,7 @@ func TestWebhookUpdate(t *testing.T) {
 	path := hooksPath + "/" + id
 	app.Clock.Advance(time.Second)
 	first := org.Read.Get(path).Is(200)
-	// What GET gave can be sent back, and changes nothing.
+	// The response of GET can be sent back and changes nothing.
 	same := org.Admin.Do(http.MethodPatch, path, []byte(dataOf(first)), "If-Match", first.Header.Get("ETag")).Is(200)
 	if string(dataOf(same)) != string(dataOf(first)) || same.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("%s, want %s", same.Body, first.Body)
@@ -171,7 +171,7 @@ func TestWebhookUpdate(t *testing.T) {
 	app.Deliver()
 	rec.wants("the new url and triggers", map[string]string{"it": account}, "/moved account.deleted it")
 
-	// How it fares is shown, and is no other version.
+	// Its delivery status is shown without changing the version.
 	fares := org.Read.Get(path).Is(200)
 	etag := fares.Header.Get("ETag")
 	rec.answers(500)
@@ -182,7 +182,7 @@ func TestWebhookUpdate(t *testing.T) {
 		res.Text("data.updated_at") != fares.Text("data.updated_at") {
 		t.Errorf("it was %s\nand is %s", fares.Body, res.Body)
 	}
-	// A client that read it before the attempt can still write.
+	// A client with the version before the attempt can still update it.
 	stale := apptest.Object(string(dataOf(fares)))
 	delete(stale, "consecutive_failures")
 	delete(stale, "last_failure_at")

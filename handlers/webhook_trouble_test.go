@@ -66,7 +66,7 @@ const (
 // trouble is a failing endpoint and the expected record of its attempt.
 type trouble struct {
 	name, url string
-	code      int // 0: none
+	code      int // 0 means none
 	text      string
 }
 
@@ -136,7 +136,7 @@ func TestWebhookTroubles(t *testing.T) {
 		}), 0, connectText},
 		{"another protocol", wire(t, func(c *net.TCPConn) {
 			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: canary\r\n\r\n")
-			_, _ = io.Copy(io.Discard, c) // until the service hangs up
+			_, _ = io.Copy(io.Discard, c) // until the service closes the connection
 		}), 101, "http_101: the endpoint answered with status 101"},
 		{"unknown certificate", secure(t, func(*tls.Config) {}), 0, tlsText},
 		{"old TLS", secure(t, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }), 0, tlsText},
@@ -231,7 +231,7 @@ func TestWebhookBlocked(t *testing.T) {
 // TestWebhookEndlessAnswers checks that the body after the status does not affect the result and is
 // not read. The timeout is an hour, so that nothing here waits for it.
 func TestWebhookEndlessAnswers(t *testing.T) {
-	const most = 64 << 20 // far more than the buffers between the two of them
+	const most = 64 << 20 // far more than the buffers in between
 	flood := func(c net.Conn, head string) {
 		_, err := io.WriteString(c, head)
 		sent, chunk := 0, "3ff0\r\n"+strings.Repeat("a", 0x3ff0)+"\r\n"
@@ -246,7 +246,7 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 	}
 	wait := func(c net.Conn, head string) {
 		_, _ = io.WriteString(c, head)
-		_, _ = io.Copy(io.Discard, c) // until the service hangs up
+		_, _ = io.Copy(io.Discard, c) // until the service closes the connection
 	}
 	drip := func(c net.Conn, head string) {
 		_, _ = io.WriteString(c, head)
@@ -287,7 +287,7 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 		}
 	}
 	h.wantPending(len(want)/2, "those that failed")
-	over.Wait() // each of them was hung up on
+	over.Wait() // the service closed each connection
 }
 
 // TestWebhookManners checks that a request contains only what Standard Webhooks specifies, and that

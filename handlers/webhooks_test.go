@@ -262,7 +262,7 @@ func TestWebhookRotation(t *testing.T) {
 	created := org.Admin.Post(hooksPath, map[string]any{"url": rec.URL, "triggers": []string{"*"}}).Is(201)
 	path := hooksPath + "/" + created.ID()
 	secrets := []string{created.Text("data.secret")}
-	// signedWith says which of the secrets the next delivery is signed with.
+	// signedWith returns which of the secrets sign the next delivery.
 	signedWith := func(what string, want ...int) {
 		t.Helper()
 		org.Admin.Post(path+"/test", nil).Is(202)
@@ -305,7 +305,7 @@ func TestWebhookRotation(t *testing.T) {
 	app.Clock.Advance(12 * time.Hour)
 	signedWith("a day after the second", 2)
 
-	// What waits is signed with what is valid when it goes.
+	// Pending deliveries are signed with the secrets that are valid at the time of the attempt.
 	rec.answers(500)
 	org.Write.Post("/v1/accounts", `{"name": "Globex"}`).Is(201)
 	app.Deliver()
