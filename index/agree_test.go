@@ -66,7 +66,8 @@ func randomBody(r *rand.Rand, k known) string {
 		body["sort"] = strings.Join(keys, ",")
 	}
 	if r.IntN(4) == 0 {
-		body["search"] = piece(r, pick(r, nastyTexts)) + " " + piece(r, pick(r, pick(r, [][]string{nastyTexts, customTexts, topicTexts})))
+		second := pick(r, [][]string{nastyTexts, customTexts, topicTexts})
+		body["search"] = piece(r, pick(r, nastyTexts)) + " " + piece(r, pick(r, second))
 	}
 	b, _ := json.Marshal(body)
 	return string(b)

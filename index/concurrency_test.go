@@ -63,7 +63,8 @@ func (w *fixture) wantNamed(name string, want int, when string) {
 func (w *fixture) writer(n, rounds int) {
 	r := rand.New(rand.NewPCG(uint64(n), 2))
 	write := func(fn func(tx *store.Tx) error) {
-		if err := w.store.Update(context.Background(), w.org, store.Actor{RequestID: fmt.Sprint(r.Uint64())}, fn); err != nil {
+		actor := store.Actor{RequestID: fmt.Sprint(r.Uint64())}
+		if err := w.store.Update(context.Background(), w.org, actor, fn); err != nil {
 			w.t.Error(err)
 		}
 	}
@@ -220,7 +221,8 @@ func TestListIsConsistent(t *testing.T) {
 					return
 				default:
 				}
-				_, page := w.list(`{"filters": [{"field": "color", "condition": "is", "value": "red"}, {"field": "name", "condition": "is", "value": "pair"}]}`)
+				_, page := w.list(`{"filters": [{"field": "color", "condition": "is", "value": "red"},
+					{"field": "name", "condition": "is", "value": "pair"}]}`)
 				if page.Total != 1 || len(page.Records) != 1 || !bytes.Contains(page.Records[0], []byte(`"red"`)) {
 					t.Errorf("%d red records: %s", page.Total, page.Records)
 					return

@@ -113,7 +113,10 @@ func TestFieldCreatedAgain(t *testing.T) {
 			look() // some values are in segments, some in the overlay
 			w.deleteDefinition(id, pick(w.rand, []int{0, 1, 20}))
 			w.check()
-			for body, code := range map[string]fault.Code{filterBody(key, filter.IsEmpty): fault.InvalidFilter, fmt.Sprintf(sorted, key): fault.InvalidSort} {
+			for body, code := range map[string]fault.Code{
+				filterBody(key, filter.IsEmpty): fault.InvalidFilter,
+				fmt.Sprintf(sorted, key):        fault.InvalidSort,
+			} {
 				if _, _, err := w.tryList(body); fault.CodeOf(err) != code {
 					t.Fatalf("%s with a deleted field: %v", body, err)
 				}

@@ -45,7 +45,8 @@ func TestDocSet(t *testing.T) {
 					}
 				}
 				if !slices.Equal(members(got), list) || got.count() != len(list) {
-					t.Fatalf("%s of %d documents: %d members and a count of %d, want %d", what, n, len(members(got)), got.count(), len(list))
+					t.Fatalf("%s of %d documents: %d members and a count of %d, want %d",
+						what, n, len(members(got)), got.count(), len(list))
 				}
 			}
 			want("a set", a, func(i int) bool { return inA[i] })

@@ -18,7 +18,9 @@ import (
 
 // export returns all records of an export and the number of records in each call of use. It calls
 // between after each.
-func (w *fixture) export(k *Kind, body string, between func(time int, cs *filter.CustomFields)) (records [][]byte, sizes []int) {
+func (w *fixture) export(
+	k *Kind, body string, between func(time int, cs *filter.CustomFields),
+) (records [][]byte, sizes []int) {
 	w.t.Helper()
 	err := w.engine.Export(w.org, k, listQuery(things, body), func(cs *filter.CustomFields, lines []byte) error {
 		given := slices.Clone(lines)
@@ -131,7 +133,8 @@ func TestExportDuringChanges(t *testing.T) {
 				return upsert(tx, thing{ID: tx.NewID(), Color: "red", Name: "new"})
 			})
 		}
-		got, sizes := w.export(things, `{"sort": "size", "filters": [{"field": "color", "condition": "is", "value": "red"}]}`, change)
+		got, sizes := w.export(things, `{"sort": "size", "filters": [
+			{"field": "color", "condition": "is", "value": "red"}]}`, change)
 		if want := append(slices.Repeat([]int{exportChunk}, exportAhead+1), exportChunk-2, 198); !slices.Equal(sizes, want) {
 			t.Errorf("chunks of %v records, want %v", sizes, want)
 		}
@@ -147,7 +150,8 @@ func TestExportDuringChanges(t *testing.T) {
 			if want[i] == w.ids[later] || want[i] == w.ids[last-50] {
 				name = "after"
 			}
-			if !bytes.Contains(public, fmt.Appendf(nil, `"id":%q`, want[i])) || !bytes.Contains(public, fmt.Appendf(nil, `"name":%q`, name)) {
+			hasID := bytes.Contains(public, fmt.Appendf(nil, `"id":%q`, want[i]))
+			if !hasID || !bytes.Contains(public, fmt.Appendf(nil, `"name":%q`, name)) {
 				t.Errorf("record %d is %s, want %s %s", i, public, want[i], name)
 			}
 		}
@@ -159,14 +163,16 @@ func TestExportDuringDeletion(t *testing.T) {
 	w := newFixture(t, 153)
 	tag := w.newReference("tags")
 	field := w.newField("again", shape.TypeText)
-	w.insertMany(maxReadAhead+50, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
+	again := shape.Custom{shape.CustomPrefix + "again": "quagga"}
+	w.insertMany(maxReadAhead+50, thing{Tags: shape.IDs{tag}, Custom: again})
 	w.flushAll()
 	for _, id := range []uuid.UUID{tag, field} {
 		got, _ := w.export(things, `{"sort": "size"}`, func(time int, cs *filter.CustomFields) {
 			if time == 1 {
 				w.deleteDefinition(id, 1)
 			}
-			if has := cs.Find(shape.CustomPrefix+"again") != nil; (time == 1 || time > exportAhead+1) && has != (id == tag || time == 1) {
+			has := cs.Find(shape.CustomPrefix+"again") != nil
+			if (time == 1 || time > exportAhead+1) && has != (id == tag || time == 1) {
 				t.Errorf("call %d has the custom field: %t", time, has)
 			}
 		})
@@ -189,9 +195,13 @@ func TestExportDuringDeletion(t *testing.T) {
 func TestExportNoLongerMatches(t *testing.T) {
 	w := newFixture(t, 156)
 	tag, field := w.newReference("tags"), w.newField("again", shape.TypeText)
-	w.insertMany(maxReadAhead+50, thing{Tags: shape.IDs{tag}, Custom: shape.Custom{shape.CustomPrefix + "again": "quagga"}})
+	again := shape.Custom{shape.CustomPrefix + "again": "quagga"}
+	w.insertMany(maxReadAhead+50, thing{Tags: shape.IDs{tag}, Custom: again})
 	w.flushAll()
-	for body, id := range map[string]uuid.UUID{filterBody("tags", filter.Contains, tag): tag, filterBody(shape.CustomPrefix+"again", filter.IsNotEmpty): field} {
+	for body, id := range map[string]uuid.UUID{
+		filterBody("tags", filter.Contains, tag):                  tag,
+		filterBody(shape.CustomPrefix+"again", filter.IsNotEmpty): field,
+	} {
 		_, sizes := w.export(things, body, func(time int, _ *filter.CustomFields) {
 			if time == 1 {
 				w.deleteDefinition(id, 1)
@@ -265,7 +275,11 @@ func TestExportEnds(t *testing.T) {
 		t.Errorf("an empty table: used %d, %v", used, err)
 	}
 	w.insertMany(2*exportChunk, thing{Name: "n"})
-	for body, want := range map[string]int{none: 1, `{}`: 2 + 1000*2*exportChunk, `{"page": 7, "page_size": 3}`: 2 + 1000*2*exportChunk} {
+	for body, want := range map[string]int{
+		none:                          1,
+		`{}`:                          2 + 1000*2*exportChunk,
+		`{"page": 7, "page_size": 3}`: 2 + 1000*2*exportChunk,
+	} {
 		if err := export(body, nil); err != nil || used != want {
 			t.Errorf("%s: used %d, want %d, %v", body, used, want, err)
 		}
@@ -273,7 +287,10 @@ func TestExportEnds(t *testing.T) {
 	if err := export(`{}`, enough); !errors.Is(err, enough) || used != 1+1000*exportChunk {
 		t.Errorf("used %d after an error, %v", used, err)
 	}
-	for body, code := range map[string]fault.Code{filterBody(shape.CustomPrefix+"none", filter.IsEmpty): fault.InvalidFilter, `{"sort": "none"}`: fault.InvalidSort} {
+	for body, code := range map[string]fault.Code{
+		filterBody(shape.CustomPrefix+"none", filter.IsEmpty): fault.InvalidFilter,
+		`{"sort": "none"}`: fault.InvalidSort,
+	} {
 		if err := export(body, nil); fault.CodeOf(err) != code || used != 0 {
 			t.Errorf("%s: used %d, %v", body, used, err)
 		}

@@ -138,7 +138,8 @@ type fixture struct {
 
 func newFixture(t testing.TB, seed uint64) *fixture {
 	w := &fixture{t: t, dir: t.TempDir(), org: uuid.New(), rand: rand.New(rand.NewPCG(seed, 1))}
-	w.opt = Options{CacheBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), maxSmall: 20, maxBatchDocs: 16}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	w.opt = Options{CacheBytes: 1 << 20, Log: log, maxSmall: 20, maxBatchDocs: 16}
 	w.open()
 	t.Cleanup(w.close)
 	w.update(func(tx *store.Tx) error {
@@ -160,9 +161,10 @@ func newFixture(t testing.TB, seed uint64) *fixture {
 
 func (w *fixture) open() {
 	var engine *Engine
-	s, err := store.Open(w.dir, store.Options{Clock: w.clock, Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
+	committed := func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 		engine.Committed(ctx, org, changed)
-	}})
+	}
+	s, err := store.Open(w.dir, store.Options{Clock: w.clock, Committed: committed})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -182,25 +184,34 @@ func (w *fixture) close() {
 
 func (w *fixture) update(fn func(tx *store.Tx) error) {
 	w.t.Helper()
-	if err := w.store.Update(context.Background(), w.org, store.Actor{RequestID: fmt.Sprint(w.rand.Uint64())}, fn); err != nil {
+	actor := store.Actor{RequestID: fmt.Sprint(w.rand.Uint64())}
+	if err := w.store.Update(context.Background(), w.org, actor, fn); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 var (
-	nastyTexts = []string{"", "a", "A", "aa", "Ann", "ANN", "ann", "ann smith", "Ann-Smith", "ÄNN", "änn", "İstanbul", "ıi", "ß", "SS", "K", "k", "日本語", "日本",
-		"o'neil", "a\x01", "A\x01b", "\x01", "😀 smile", "  ", "--", "9", "10", "v.p. of sales", "VP Sales", "vp", "zebra", "Zebra-9", "x@y.example", "Son@Ash.example",
-		strings.Repeat("long ", 40), "~", "\u00a0", "\ufffd", "\U0010ffff"}
+	nastyTexts = []string{
+		"", "a", "A", "aa", "Ann", "ANN", "ann", "ann smith", "Ann-Smith", "ÄNN", "änn", "İstanbul", "ıi", "ß", "SS",
+		"K", "k", "日本語", "日本", "o'neil", "a\x01", "A\x01b", "\x01", "😀 smile", "  ", "--", "9", "10",
+		"v.p. of sales", "VP Sales", "vp", "zebra", "Zebra-9", "x@y.example", "Son@Ash.example",
+		strings.Repeat("long ", 40), "~", "\u00a0", "\ufffd", "\U0010ffff",
+	}
 	nastyNumbers = []float64{0, -0.0, 1, -1, 3, 1e300, -1e300, 5e-324, 9007199254740991, -9007199254740991, 0.1, 1.5}
 	nastyDays    = []string{"", "0001-01-01", "2026-03-01", "2026-03-02", "9999-12-31", "1969-12-31", "1970-01-01"}
-	nastyTimes   = []string{"", "0001-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-03-01T23:59:59.999Z", "2026-03-02T00:00:00Z", "9999-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"}
+	nastyTimes   = []string{
+		"", "0001-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-03-01T23:59:59.999Z", "2026-03-02T00:00:00Z",
+		"9999-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z",
+	}
 	// customTexts are only in custom fields.
 	customTexts = []string{"quagga", "Quagga 7", "zebu", "ZEBU-quoll", "ñandú ñu", "ql"}
 	// topicTexts are only in topics.
 	topicTexts  = []string{"okapi", "Okapi farms", "OX", "yak-wool", "yaks"}
 	groupIDs    = []uuid.UUID{{15: 1}, {15: 2}, {15: 3}, {15: 0xab}}
-	customTypes = []shape.Type{shape.TypeText, shape.TypeNumber, shape.TypeBoolean, shape.TypeDate, shape.TypeEnum, shape.TypeMulti}
-	fieldKeys   = []string{"x", "y", "z", "name", "stage", "x2"}
+	customTypes = []shape.Type{
+		shape.TypeText, shape.TypeNumber, shape.TypeBoolean, shape.TypeDate, shape.TypeEnum, shape.TypeMulti,
+	}
+	fieldKeys = []string{"x", "y", "z", "name", "stage", "x2"}
 )
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
@@ -219,7 +230,10 @@ func (w *fixture) define(tx *store.Tx, d definition) error {
 // thing returns a random thing that uses the definitions of the transaction.
 func (w *fixture) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
 	r := w.rand
-	v := thing{ID: id, Name: shape.Text(pick(r, nastyTexts)), Remark: shape.Text(pick(r, nastyTexts)), Mail: shape.Text(pick(r, nastyTexts)), Day: shape.Date(pick(r, nastyDays)), Flag: r.IntN(2) == 0}
+	text := func() shape.Text { return shape.Text(pick(r, nastyTexts)) }
+	v := thing{
+		ID: id, Name: text(), Remark: text(), Mail: text(), Day: shape.Date(pick(r, nastyDays)), Flag: r.IntN(2) == 0,
+	}
 	if r.IntN(3) > 0 {
 		v.Remark += shape.Text(" " + pick(r, nastyTexts) + " " + pick(r, nastyTexts))
 		v.Mail += shape.Text(pick(r, nastyTexts))

@@ -16,8 +16,11 @@ import (
 // newStalledEngine returns an engine that does not run, with a table index so far behind that
 // commits wait for it.
 func newStalledEngine() (*Engine, *tableIndex) {
-	e := &Engine{progress: make(chan struct{}), stop: make(chan struct{}), dirty: map[*tableIndex]int{}, wake: make(chan struct{}, 1), flushNow: make(chan struct{}, 1),
-		byTable: map[string]*Kind{things.table: things}, tables: map[tableKey]*tableIndex{}, log: slog.New(slog.DiscardHandler)}
+	e := &Engine{
+		log: slog.New(slog.DiscardHandler), byTable: map[string]*Kind{things.table: things},
+		tables: map[tableKey]*tableIndex{}, dirty: map[*tableIndex]int{}, progress: make(chan struct{}),
+		wake: make(chan struct{}, 1), flushNow: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
 	s := e.tableIndex(uuid.Nil, things)
 	s.indexed.Store(5)
 	s.lastChange.Store(5 + usualPolicy.maxBehind + 1)

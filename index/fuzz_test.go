@@ -16,14 +16,24 @@ import (
 // the overlay, and some have deleted values that are not swept yet.
 func FuzzAgreement(f *testing.F) {
 	for _, body := range []string{
-		`{}`, `{"search": "an sm", "sort": "-mail,size"}`, `{"page": 9223372036854775807, "page_size": 500}`, `{"page": 3, "page_size": 7, "sort": "-id"}`,
-		`{"filters": [{"field": "mail", "condition": "contains", "value": "son@"}, {"field": "remark", "condition": "not_contains", "value": "long l"}]}`,
-		`{"filters": {"operator": "or", "filters": [{"field": "size", "condition": "greater_than", "value": 0}, {"filters": []}]}}`,
-		`{"filters": [{"field": "name", "condition": "is", "value": ["Ann", "\u0001"]}, {"field": "tags", "condition": "contains", "value": "0190b2f0-0000-7000-8000-000000000000"}]}`,
-		`{"filters": [{"field": "at", "condition": "is", "value": "2026-03-01"}, {"field": "day", "condition": "is_before", "value": "9999-12-31"}], "sort": "at"}`,
-		`{"filters": [{"field": "custom_field_text", "condition": "contains", "value": "qu"}], "sort": "-custom_field_text,owner", "search": "quag"}`,
-		`{"filters": [{"field": "custom_field_text", "condition": "is_empty"}, {"field": "tags", "condition": "is_not_empty"}], "sort": "custom_field_text"}`,
-		`{"filters": [{"field": "groups", "condition": "is_not", "value": "00000000-0000-0000-0000-0000000000ab"}, {"field": "blocks", "condition": "contains", "value": "OX"}]}`,
+		`{}`,
+		`{"search": "an sm", "sort": "-mail,size"}`,
+		`{"page": 9223372036854775807, "page_size": 500}`,
+		`{"page": 3, "page_size": 7, "sort": "-id"}`,
+		`{"filters": [{"field": "mail", "condition": "contains", "value": "son@"},
+			{"field": "remark", "condition": "not_contains", "value": "long l"}]}`,
+		`{"filters": {"operator": "or", "filters": [
+			{"field": "size", "condition": "greater_than", "value": 0}, {"filters": []}]}}`,
+		`{"filters": [{"field": "name", "condition": "is", "value": ["Ann", "\u0001"]},
+			{"field": "tags", "condition": "contains", "value": "0190b2f0-0000-7000-8000-000000000000"}]}`,
+		`{"filters": [{"field": "at", "condition": "is", "value": "2026-03-01"},
+			{"field": "day", "condition": "is_before", "value": "9999-12-31"}], "sort": "at"}`,
+		`{"filters": [{"field": "custom_field_text", "condition": "contains", "value": "qu"}],
+			"sort": "-custom_field_text,owner", "search": "quag"}`,
+		`{"filters": [{"field": "custom_field_text", "condition": "is_empty"},
+			{"field": "tags", "condition": "is_not_empty"}], "sort": "custom_field_text"}`,
+		`{"filters": [{"field": "groups", "condition": "is_not", "value": "00000000-0000-0000-0000-0000000000ab"},
+			{"field": "blocks", "condition": "contains", "value": "OX"}]}`,
 		"seed 1", "seed 2", "seed 3", "",
 	} {
 		f.Add([]byte(body))

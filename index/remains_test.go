@@ -56,7 +56,9 @@ var remains = []remain{
 	}},
 	{"an unreadable snapshot", true, func(w *fixture, path string) {
 		w.leaveSnapshots(path, 1, "")
-		w.editSnapshots(path, func(all *bolt.Bucket, last []byte) error { return all.Bucket(last).DeleteBucket(util.BoltMetaDataKey) })
+		w.editSnapshots(path, func(all *bolt.Bucket, last []byte) error {
+			return all.Bucket(last).DeleteBucket(util.BoltMetaDataKey)
+		})
 	}},
 }
 

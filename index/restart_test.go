@@ -82,8 +82,9 @@ func TestCloseFlushes(t *testing.T) {
 	if err := s.load(); err != nil {
 		t.Fatal(err)
 	}
-	if s.disk == nil || s.disk.state.Cursor != end || s.disk.state.Number != s.lastChange.Load() || s.lastChange.Load() == 0 {
-		t.Errorf("the index is not at change %d: %+v", s.lastChange.Load(), s.disk)
+	last := s.lastChange.Load()
+	if last == 0 || s.disk == nil || s.disk.state.Cursor != end || s.disk.state.Number != last {
+		t.Errorf("the index is not at change %d: %+v", last, s.disk)
 	}
 	w.check()
 }
@@ -188,7 +189,8 @@ func TestRestoredStore(t *testing.T) {
 		if after > 0 {
 			w.change(after) // other changes with the same numbers
 		}
-		w.listAgrees(`{"page": 400, "page_size": 500}`) // the total only, because reading a missing record would reveal the damage
+		// The total only, because reading a missing record would reveal the damage.
+		w.listAgrees(`{"page": 400, "page_size": 500}`)
 		w.listAgrees(`{"page_size": 500}`)
 		for range 20 {
 			w.listAgrees(w.body())

@@ -78,7 +78,8 @@ func (w *rootWalk) meta() {
 			_, _ = sum.Write(m[:metaSize-8])
 			valid := native.Uint32(m) == metaMagic && native.Uint32(m[4:]) == metaVersion &&
 				native.Uint64(m[56:]) == sum.Sum64()
-			if valid && uint64(native.Uint32(m[8:])) == size && (best == nil || native.Uint64(m[48:]) > native.Uint64(best[48:])) {
+			isNewer := func() bool { return best == nil || native.Uint64(m[48:]) > native.Uint64(best[48:]) }
+			if valid && uint64(native.Uint32(m[8:])) == size && isNewer() {
 				best, w.pageSize = m, size
 			}
 		}

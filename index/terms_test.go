@@ -16,7 +16,10 @@ import (
 // zero have the same term.
 func TestNumberTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(72, 1))
-	numbers := append(slices.Clone(nastyNumbers), math.Copysign(0, -1), math.MaxFloat64, -math.MaxFloat64, -5e-324, math.Nextafter(0, math.Inf(1)), math.Nextafter(1, math.Inf(1)), math.Nextafter(-1, math.Inf(1)))
+	numbers := append(slices.Clone(nastyNumbers), math.Copysign(0, -1), math.MaxFloat64, -math.MaxFloat64, -5e-324)
+	for _, n := range []float64{0, 1, -1} {
+		numbers = append(numbers, math.Nextafter(n, math.Inf(1)))
+	}
 	for range 300 {
 		numbers = append(numbers, math.Float64frombits(r.Uint64()), r.NormFloat64(), float64(r.IntN(100)-50))
 	}

@@ -76,10 +76,12 @@ func TestTombstones(t *testing.T) {
 				w.opt.maxSmall = 10_000
 			}
 			w.open()
-			tag, other, owner, boss := w.newReference("tags"), w.newReference("tags"), w.newReference("owner"), w.newReference("owner")
+			tag, other := w.newReference("tags"), w.newReference("tags")
+			owner, boss := w.newReference("owner"), w.newReference("owner")
 			write := func(id uuid.UUID, i int) {
 				w.update(func(tx *store.Tx) error {
-					v := thing{ID: id, Name: shape.Text(fmt.Sprint("n", i%7)), Tags: [][]uuid.UUID{nil, {tag}, {tag, other}, {other}}[i%4]}
+					v := thing{ID: id, Name: shape.Text(fmt.Sprint("n", i%7))}
+					v.Tags = [][]uuid.UUID{nil, {tag}, {tag, other}, {other}}[i%4]
 					v.Owner = uuid.NullUUID{Valid: i%3 > 0, UUID: []uuid.UUID{{}, owner, boss}[i%3]}
 					return upsert(tx, v)
 				})
@@ -124,7 +126,8 @@ func TestTombstones(t *testing.T) {
 					w.wantTotal(filterBody("owner", filter.IsNotEmpty), 40+owned, when)
 					for _, sort := range []string{"owner", "-owner", "owner,-name", "-owner,name", "name,owner"} {
 						w.agree(fmt.Sprintf(`{"sort": %q, "page_size": 500}`, sort))
-						w.agree(fmt.Sprintf(`{"sort": %q, "page_size": 7, "page": 9, "filters": [{"field": "owner", "condition": "is_not", "value": %q}]}`, sort, owner))
+						w.agree(fmt.Sprintf(`{"sort": %q, "page_size": 7, "page": 9, "filters": [
+							{"field": "owner", "condition": "is_not", "value": %q}]}`, sort, owner))
 					}
 					w.check()
 				}
@@ -212,7 +215,8 @@ func (w *fixture) forGoroutine(n int) *fixture {
 }
 
 func (w *fixture) tryUpdate(fn func(tx *store.Tx) error) {
-	if err := w.store.Update(context.Background(), w.org, store.Actor{RequestID: fmt.Sprint(w.rand.Uint64())}, fn); err != nil {
+	actor := store.Actor{RequestID: fmt.Sprint(w.rand.Uint64())}
+	if err := w.store.Update(context.Background(), w.org, actor, fn); err != nil {
 		w.t.Error(err)
 	}
 }
@@ -250,7 +254,11 @@ func (w *fixture) searcher(deleted *deletedIDs, stop <-chan struct{}) {
 		body := randomBody(w.rand, k)
 		if len(before) > 0 && w.rand.IntN(3) == 0 {
 			id := pick(w.rand, before)
-			body = pick(w.rand, []string{filterBody("tags", filter.Contains, id), filterBody("owner", filter.Is, id), fmt.Sprintf(`{"search": %q}`, id)})
+			body = pick(w.rand, []string{
+				filterBody("tags", filter.Contains, id),
+				filterBody("owner", filter.Is, id),
+				fmt.Sprintf(`{"search": %q}`, id),
+			})
 			if _, page := w.list(body); page.Total != 0 {
 				w.t.Errorf("%s has %d: %s", body, page.Total, page.Records)
 			}

@@ -92,7 +92,11 @@ func TestMatchObjects(t *testing.T) {
 		"groups": [{"id": "0190b2f0-0000-7000-8000-00000000000a"}, {"id": "0190b2f0-0000-7000-8000-00000000000b"}],
 		"steps": [{"id": "One"}, {"id": null}], "blocks": {"outro": {}, "intro": {}}, "moves": [{"day": 1}]}`)
 	empty := rowOf(t, `{"id": "0190b2f0-0000-7000-8000-000000000003", "steps": [{"id": null}], "moves": [{"day": 1}]}`)
-	const a, b, c = "0190b2f0-0000-7000-8000-00000000000a", "0190b2f0-0000-7000-8000-00000000000b", "0190b2f0-0000-7000-8000-00000000000c"
+	const (
+		a = "0190b2f0-0000-7000-8000-00000000000a"
+		b = "0190b2f0-0000-7000-8000-00000000000b"
+		c = "0190b2f0-0000-7000-8000-00000000000c"
+	)
 	for _, rule := range []struct {
 		body                string
 		wantFull, wantEmpty bool
