@@ -9,8 +9,8 @@ import (
 	"prospector/internal/rows"
 )
 
-// fillCatalogue imports tables into the catalog.
-func fillCatalogue(t *testing.T, app *apptest.App, companies, people string) {
+// fillCatalog imports tables into the catalog.
+func fillCatalog(t *testing.T, app *apptest.App, companies, people string) {
 	t.Helper()
 	for text, load := range map[string]func(*rows.Reader) (rows.Result, error){
 		companies: func(table *rows.Reader) (rows.Result, error) {
@@ -30,10 +30,10 @@ func fillCatalogue(t *testing.T, app *apptest.App, companies, people string) {
 	}
 }
 
-func TestCatalogueLists(t *testing.T) {
+func TestCatalogLists(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
-	fillCatalogue(t, app, `id,name,website,industry,employee_count,keywords,technologies,description,country
+	fillCatalog(t, app, `id,name,website,industry,employee_count,keywords,technologies,description,country
 c1,Initech,initech.example,Software,250,saas|b2b,Go|AWS,Makes reports for managers,US
 c2,globex,globex.example,Energy,9000,,SAP,,DE
 c3,Acme,,,,b2b,Go,,DE
@@ -84,9 +84,9 @@ p3,Hank,,CEO,hank@globex.example,nowhere.example,
 	org.Admin.Post("/v1/companies", `{"name": "Hooli"}`).Fails(404, "not_found", "")
 }
 
-// TestCatalogueFollows checks that lists of an indexed catalog contain everything that was imported
+// TestCatalogFollows checks that lists of an indexed catalog contain everything that was imported
 // before they began.
-func TestCatalogueFollows(t *testing.T) {
+func TestCatalogFollows(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	g := catalog.Generation{Companies: 2500, PeoplePerCompany: 1, Seed: 5}
@@ -101,7 +101,7 @@ func TestCatalogueFollows(t *testing.T) {
 	}
 	count(2500, "companies", "")
 	count(2500, "people", "")
-	fillCatalogue(t, app, "id,name,country\nx1,Zyx,Atlantis\n", "id,first_name,company_id,title\nx2,Ada,x1,Chief Revenue Officer\n")
+	fillCatalog(t, app, "id,name,country\nx1,Zyx,Atlantis\n", "id,first_name,company_id,title\nx2,Ada,x1,Chief Revenue Officer\n")
 	count(1, "companies", `{"field": "country", "condition": "is", "value": "Atlantis"}`)
 	count(1, "people", `{"field": "company_id", "condition": "is", "value": "x1"}, {"field": "seniority", "condition": "is", "value": "C-Level"}`)
 	app.Restart()

@@ -93,9 +93,9 @@ func hasBalance(t *testing.T, o *apptest.Org, preview, want string) {
 func TestImport(t *testing.T) {
 	app := apptest.New(t)
 	org, other := app.Org("Acme"), app.Org("Umbrella")
-	catalogue := []catalog.Company{{ID: "c1", Name: "Alder", Website: "alder.example", Industry: "Wood", SubIndustry: "Saws", EmployeeCount: shape.NumberOf(12), AnnualRevenue: shape.NumberOf(1.5),
+	companies := []catalog.Company{{ID: "c1", Name: "Alder", Website: "alder.example", Industry: "Wood", SubIndustry: "Saws", EmployeeCount: shape.NumberOf(12), AnnualRevenue: shape.NumberOf(1.5),
 		FoundedYear: shape.NumberOf(1999), Description: "They \"saw\"", Keywords: []string{"saw"}, Country: "Norway", Location: "Oslo", LinkedinURL: "linkedin.com/company/alder", PhoneNumber: "+47 1"}}
-	app.Catalog(catalogue, []catalog.Person{
+	app.Catalog(companies, []catalog.Person{
 		{ID: "p1", CompanyID: "c1", FirstName: "Ada", LastName: "Ås", Title: "CEO", Email: "ada@alder.example", PhoneNumber: "+47 2", LinkedinURL: "linkedin.com/in/ada", Country: "Norway", Location: "Oslo"},
 		{ID: "p2", CompanyID: "c1", FirstName: "Nobody"}, // could not be created as Contacts through the API
 	})

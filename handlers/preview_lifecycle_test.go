@@ -167,17 +167,17 @@ func TestPreviewFailed(t *testing.T) {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}
-	wants("no catalogue", askedPreview(org, `{}`), "FAILED catalogue_empty")
+	wants("no catalog", askedPreview(org, `{}`), "FAILED catalogue_empty")
 	app.Catalog(nil, []catalog.Person{worker("p1", "c1", "CEO")})
 	empty := askedPreview(org, `{}`)
-	wants("a catalogue without companies", empty, "FAILED catalogue_empty")
+	wants("a catalog without companies", empty, "FAILED catalogue_empty")
 	org.Write.Post(previewPath+"/"+empty+"/cancel", nil).Fails(409, "preview_not_preparing", "FAILED")
 	org.Read.Post(previewPath+"/estimate", previewBody(`{}`)).Is(200)
 	app.Catalog([]catalog.Company{firm("c1")}, nil)
 	wants("what failed stays so", empty, "FAILED catalogue_empty")
 
 	none := askedPreview(org, `{"company_filters": {"searching_rule": {"value": "nobody"}}}`)
-	wants("a catalogue in which nothing matches", none, "READY")
+	wants("a catalog in which nothing matches", none, "READY")
 	sameTexts(t, "nothing", addUp(t, org, none))
 	if got := exclusion(t, org.Write.Post(previewPath+"/"+none+"/exclude", `{"company_ids": ["c1"], "member_ids": ["`+none+`"], "company_websites": ["c1.example"]}`).Is(200)); got != "0 0 |  | c1,"+none+" | c1.example | " {
 		t.Error(got)
