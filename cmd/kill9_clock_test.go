@@ -62,14 +62,14 @@ func TestKill9Clock(t *testing.T) {
 	}
 	s := serve("1")
 	look(s, "at the wall's speed")
-	ahead := s.await(s.stderr, regexp.MustCompile(`level=WARN msg="the clock of sequences is ahead of the wall's.*" ahead=(\S+)\n`))[1]
+	ahead := s.await(s.stderr, regexp.MustCompile(`level=WARN msg="the sequence clock is ahead of the wall clock.*" ahead=(\S+)\n`))[1]
 	if d, err := time.ParseDuration(ahead); err != nil || d < day*time.Second || d > time.Until(last)+patience {
 		t.Errorf("it says that it is %s ahead: %v", ahead, err)
 	}
 	s.stop()
 	fresh := newPlace(t).serve()
 	fresh.stop()
-	if strings.Contains(fresh.stderr.String(), "the clock of sequences") {
+	if strings.Contains(fresh.stderr.String(), "the sequence clock") {
 		t.Error("a server whose clock is the wall's warns of it")
 	}
 }

@@ -228,7 +228,7 @@ func TestBadCampaigns(t *testing.T) {
 	}
 	for _, status := range []string{"completed", "archived"} {
 		t.Run(status, func(t *testing.T) {
-			org.Write.In(t).Post("/v1/campaigns", org.campaignBody(`"status": "`+status+`"`)).Fails(422, "validation_failed", "status: must be one of draft, active, paused")
+			org.Write.In(t).Post("/v1/campaigns", org.campaignBody(`"status": "`+status+`"`)).Fails(422, "validation_failed", `status: "`+status+`" is not one of: draft, active, paused, which a new campaign can have`)
 		})
 	}
 

@@ -119,7 +119,7 @@ func (e *Engine) Jobs() map[string]worker.Handler {
 // Now returns the time that sequences follow, in a transaction.
 func (e *Engine) Now(tx *store.Tx) time.Time { return e.clock.now(tx) }
 
-// ClockAhead returns how far the clock of sequences is ahead of the wall clock.
+// ClockAhead returns how far the sequence clock is ahead of the wall clock.
 func (e *Engine) ClockAhead() time.Duration { return e.clock.ahead() }
 
 // RunClock keeps a clock with a speed other than 1 running until ctx ends.

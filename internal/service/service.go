@@ -295,7 +295,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 	return err
 }
 
-// aheadMost is how far the clock of sequences may be ahead at the wall's speed before that is worth a warning.
+// aheadMost is how far the sequence clock may be ahead at speed 1 before that is worth a warning.
 const aheadMost = time.Minute
 
 // warn says what an operator should know of the data that is served.
@@ -306,7 +306,7 @@ func (s *Service) warn() {
 		s.Log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since)
 	}
 	if ahead := s.Sequences.ClockAhead(); s.Config.Sequences.Speed == 1 && ahead > aheadMost {
-		s.Log.Warn("the clock of sequences is ahead of the wall's, and stays so: it has run faster on this data, and never goes back. Emails go out that much before their hour", "ahead", ahead.Round(time.Second))
+		s.Log.Warn("the sequence clock is ahead of the wall clock because sequences.speed was above 1; emails are sent early by that much", "ahead", ahead.Round(time.Second))
 	}
 }
 
