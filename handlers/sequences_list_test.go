@@ -132,7 +132,7 @@ func TestSequencesStay(t *testing.T) {
 	}
 	stranger := app.Org("Umbrella")
 	stranger.Read.Post(path, nil).Fails(404, "not_found", "")
-	org.stop("bob", "manual").Fails(409, "invalid_transition", "stopped already")
+	org.stop("bob", "manual").Fails(409, "invalid_transition", "already stopped")
 	soundSets(t, app, org.Org)
 }
 

@@ -72,8 +72,8 @@ func TestTemplateBounds(t *testing.T) {
 		{`"blocks": {"x": {"name": "X", "content": 7}}`, "blocks.x.content: must be a string"},
 		{`"blocks": {"x": {"name": "X", "content": ` + long(100_001) + `}}`, "blocks.x.content: must be at most 100000 characters"},
 		{`"blocks": {"x": {"name": "X", "id": "x"}}`, "blocks.x.id: unknown field"},
-		{`"blocks": {"x y": {"name": "X"}}`, "blocks.x y must be 1 to 100 letters"},
-		{`"blocks": {"": {"name": "X"}}`, "blocks. must be 1 to 100 letters"},
+		{`"blocks": {"x y": {"name": "X"}}`, "blocks.x y: must be 1 to 100 letters"},
+		{`"blocks": {"": {"name": "X"}}`, "blocks.: must be 1 to 100 letters"},
 		{`"blocks": {"` + strings.Repeat("x", 101) + `": {"name": "X"}}`, "blocks.xx"},
 	} {
 		tplRefused(t, org, path, tplBody(c.members), c.want)
@@ -303,12 +303,12 @@ func TestTemplateAtOnce(t *testing.T) {
 			[]string{"transitions[0]: must be an object", "transitions[1]: must be an object", "transitions[2].to_step_index: must not be equal"}},
 		// A problem in one field of a step hides no problem of another.
 		{`"steps": [{"index": 0, "type": "call"}, {"index": 0, "type": "call", "hour": 24}]`, []string{"steps[1].hour: must", "steps[1].index: 0 is also the index of steps[0]"}},
-		{`"steps": [{"index": 0, "type": "call", "day": "x"}, {"index": 0, "type": "call"}]`, []string{"steps[0].day: must", "steps[1].index: 0 is also the index of steps[0]"}},
+		{`"steps": [{"index": 0, "type": "call", "day": "x"}, {"index": 0, "type": "call"}]`, []string{"steps[0].day: \"x\" is not an integer", "steps[1].index: 0 is also the index of steps[0]"}},
 		{`"steps": [{"index": "0", "type": "call"}, {"index": 0, "type": "call"}]`, []string{"steps[0].index: \"0\" is not an integer"}},
 		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "message": "{{x}}"}], ` + tplLinks([2]int{0, 7}), []string{"steps[1].message: unknown token", "transitions[0].to_step_index: 7 is not the index of a step"}},
 		{`"steps": [{"index": 0, "type": "call"}, {"index": 1, "type": "call", "hour": 24}], ` + tplLinks([2]int{1, 1}, [2]int{0, 7}), []string{"steps[1].hour: must", "transitions[0].to_step_index: must not be equal", "transitions[1].to_step_index: 7 is not the index of a step"}},
-		{`"transitions": [{"from_step_index": 0, "to_step_index": 7, "transition_type": "PREVIOUS_STEP_COMPLETES", "pre_check_time_unit": "weeks"}]`, []string{"transitions[0].pre_check_time_unit: must", "transitions[0].to_step_index: 7 is not the index of a step"}},
-		{`"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "NEVER", "pre_check_delay": 2}]`, []string{"transitions[0].transition_type: must", "transitions[0].pre_check_time_unit: required"}},
+		{`"transitions": [{"from_step_index": 0, "to_step_index": 7, "transition_type": "PREVIOUS_STEP_COMPLETES", "pre_check_time_unit": "weeks"}]`, []string{"transitions[0].pre_check_time_unit: \"weeks\" is not one of: minutes", "transitions[0].to_step_index: 7 is not the index of a step"}},
+		{`"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "NEVER", "pre_check_delay": 2}]`, []string{"transitions[0].transition_type: \"NEVER\" is not one of: PREVIOUS_STEP_SCHEDULED", "transitions[0].pre_check_time_unit: required with a delay"}},
 		// The step of an unreadable index is unknown.
 		{`"steps": [{"index": 0, "type": "call"}, {"index": "1", "type": "call"}], ` + tplLinks([2]int{0, 1}), []string{`steps[1].index: "1" is not an integer`}},
 		{`"blocks": {"e": {"name": "E", "content": "{{x}}"}, "d": {"name": "D", "content": "{{x}}"}, "c": {"name": "C", "content": "[[block:d]]"}, "b": {"name": "B", "content": "{{"}, "a": {"name": "A", "content": "[[block:a]]"}}`,
