@@ -45,7 +45,7 @@ func TestAudienceAdd(t *testing.T) {
 	org.Write.Post(path+"/contacts/add", `{"search": "nobody at all"}`).Is(200, answer(0))
 	org.Write.Post(path+"/contacts/add", `{"filters": [{"field": "email", "condition": "is_empty"}]}`).Is(200, answer(0))
 	if org.Dump() != before {
-		t.Error("an addition of nobody changed something")
+		t.Error("adding nobody changed something")
 	}
 	// A replay returns the first response, even if the fields in its filters were deleted.
 	field := newField(org, "contacts", "score", "number", "")
@@ -163,7 +163,7 @@ func TestAudienceRemove(t *testing.T) {
 	org.Write.Post(path+"/contacts/remove", body).Is(200, answer) // again
 	org.Write.Post(path+"/contacts/remove", namely(nobodyID)).Is(200, answer)
 	if org.Dump() != before {
-		t.Error("a removal of nobody changed something")
+		t.Error("removing nobody changed something")
 	}
 	org.Write.Post(path+"/contacts/add", namely(people[0])).Is(200) // removed contacts may be added again
 	hasContacts(t, org, path, people[:2]...)
@@ -227,7 +227,7 @@ func audienceContacts(t *testing.T, n int) {
 					order = append(order, ids[i])
 				}
 				if got := listedIDs(t, org, path+"/contacts", body+`, "sort": "`+sort+`"`, max(7, n/5)); !slices.Equal(got, order) {
-					t.Errorf("%s: %s by %s gives %d contacts, want %d, or in another order", when, body, sort, len(got), len(order))
+					t.Errorf("%s: %s by %s returns %d contacts, want %d, or in another order", when, body, sort, len(got), len(order))
 				}
 			}
 		}
@@ -271,7 +271,7 @@ func audienceContacts(t *testing.T, n int) {
 	org.Write.Patch("/v1/contacts/"+ids[16], `{"title": "Zeta"}`).Is(200)
 	for rest, want := range map[string]int{``: len(in), `, "search": "zeta"`: 1, `, "search": "n16 director", "filters": [{"field": "id", "condition": "is", "value": "` + ids[16] + `"}]`: 0} {
 		if got := listedIDs(t, org, path+"/contacts", rest, 500); len(got) != want {
-			t.Errorf("%s gives %d contacts, want %d", rest, len(got), want)
+			t.Errorf("%s returns %d contacts, want %d", rest, len(got), want)
 		}
 	}
 	soundSets(t, app, org)

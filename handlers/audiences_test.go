@@ -70,7 +70,7 @@ func listedIDs(t *testing.T, o *apptest.Org, path, rest string, size int) (ids [
 		}
 		if n := got.Pagination.TotalCount; page >= got.Pagination.TotalPages || len(got.Data) == 0 {
 			if n != len(ids) || got.Pagination.TotalPages != (n+size-1)/size {
-				t.Errorf("%s %s says that it has %d in %d pages, and has %d", path, rest, n, got.Pagination.TotalPages, len(ids))
+				t.Errorf("%s %s reports %d in %d pages, but has %d", path, rest, n, got.Pagination.TotalPages, len(ids))
 			}
 			return ids
 		}
@@ -303,7 +303,7 @@ func TestAudienceList(t *testing.T) {
 		`"id", "condition": "is", "value": ["{F}", "{b}"]`: "Fb", `"id", "condition": "is_not", "value": "{F}"`: "Rab",
 	} {
 		if got := strings.Join(sorted(strings.Split(initials(`{"filters": [{"field": `+rule+`}]}`), "")), ""); got != want {
-			t.Errorf("%s gives %q, want %q", rule, got, want)
+			t.Errorf("%s returns %q, want %q", rule, got, want)
 		}
 	}
 	for body, want := range map[string]string{
@@ -313,7 +313,7 @@ func TestAudienceList(t *testing.T) {
 		`{"sort": "name", "filters": {"operator": "or", "filters": [{"field": "status", "condition": "is", "value": "archived"}, {"field": "contact_count", "condition": "is", "value": 0}]}}`: "FR",
 	} {
 		if got := initials(body); got != want {
-			t.Errorf("%s gives %q, want %q", body, got, want)
+			t.Errorf("%s returns %q, want %q", body, got, want)
 		}
 	}
 	org.Read.Post(audiencesPath+"/list", `{"page_size": 1, "sort": "name"}`).Is(200, withIDs(`{"data": [{"id": "{a}", "name": "airlines", "type": "static", "status": "active", "contact_count": 1,

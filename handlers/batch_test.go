@@ -376,6 +376,6 @@ func TestBatchMembers(t *testing.T) {
 		t.Error(got)
 	}
 	if is := org.Read.Get("/v1/contacts/" + first); is.Header.Get("ETag") != was.Header.Get("ETag") || is.Text("data.updated_at") != was.Text("data.updated_at") {
-		t.Error("a record that was left as it was has a new version")
+		t.Error("an unchanged record has a new version")
 	}
 }

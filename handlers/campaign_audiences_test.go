@@ -26,7 +26,7 @@ func (r *runner) hasAudiences(t *testing.T, res *apptest.Response, names ...stri
 	}
 	read := r.Read.Get("/v1/campaigns/" + res.ID()).Is(200)
 	if string(dataOf(read)) != string(dataOf(res)) || read.Header.Get("ETag") != res.Header.Get("ETag") {
-		t.Errorf("answered was %s, and read is %s", res.Body, read.Body)
+		t.Errorf("the response is %s, and GET returns %s", res.Body, read.Body)
 	}
 }
 
@@ -374,7 +374,7 @@ func TestCampaignProtocol(t *testing.T) {
 		keys = append(keys, strings.TrimPrefix(h.event(t).TriggerKey, "campaign."))
 	}
 	if got := strings.Join(keys, " "); got != "created updated updated updated updated" {
-		t.Errorf("told is %s", got)
+		t.Errorf("the events are %s", got)
 	}
 
 	// If-Match: the version before the audience was removed is not the current one.

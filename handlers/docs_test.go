@@ -206,7 +206,7 @@ func TestDocsExamples(t *testing.T) {
 		}
 		for _, answer := range codes[1:] {
 			if !json.Valid([]byte(answer)) {
-				t.Errorf("%s is answered %s", op.Name, answer)
+				t.Errorf("%s returns %s", op.Name, answer)
 			}
 		}
 		org := app.Org("Acme " + op.Name)

@@ -40,7 +40,7 @@ func (p *play) tells(rec *receiver, contacts []string, want ...string) (events [
 		got = append(got, e.TriggerKey+" c"+string(rune('0'+slices.Index(contacts, data.Contact))))
 	}
 	if !slices.Equal(got, want) {
-		p.t.Errorf("told were\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		p.t.Errorf("the events were\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	return events
 }
@@ -65,7 +65,7 @@ func (p *play) messageText(contact string) string {
 func (p *play) carry(events []event, want ...string) {
 	p.t.Helper()
 	if len(events) < len(want) {
-		p.t.Fatalf("%d events came, want %d", len(events), len(want))
+		p.t.Fatalf("%d events arrived, want %d", len(events), len(want))
 	}
 	for i, e := range events[len(events)-len(want):] {
 		if diff := apptest.Diff(want[i], string(e.Data)); diff != "" {
@@ -91,7 +91,7 @@ func TestEngineEvents(t *testing.T) {
 	sent := p.tells(rec, ids, "message.sent c0", "sequence.step_completed c0")
 	p.carry(sent, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]))
 	if at := sent[0].CreatedAt; at != "2026-03-02T10:00:00.000Z" {
-		t.Errorf("it was told at %s", at)
+		t.Errorf("the event was received at %s", at)
 	}
 	p.to("03-02 11:00") // created a Task, which completes nothing
 	p.tells(rec, ids)
@@ -172,7 +172,7 @@ func TestEngineEventsOfDeletion(t *testing.T) {
 	p.carry(events, p.sequenceText(campaign, contact), atOnce, `{"id": "`+contact+`"}`)
 	p.carry(events, p.sequenceText(campaign, contact), string(dataOf(p.Read.Get("/v1/tasks/"+task.ID).Is(200))), `{"id": "`+contact+`"}`)
 	if len(events) != 3 || events[1].TriggerKey != "task.updated" || strings.Contains(string(events[1].Data), contact) {
-		t.Errorf("told were %s", asJSON(events))
+		t.Errorf("the events were %s", asJSON(events))
 	}
 }
 

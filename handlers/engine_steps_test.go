@@ -157,7 +157,7 @@ func TestEngineThread(t *testing.T) {
 			answers = ref[i-1]
 		}
 		if h["In-Reply-To"] != answers || h["References"] != answers {
-			t.Errorf("message %d answers %q among %q, want %q alone", i, h["In-Reply-To"], h["References"], answers)
+			t.Errorf("message %d is a reply to %q among %q, want only %q", i, h["In-Reply-To"], h["References"], answers)
 		}
 		if !strings.HasSuffix(h["Message-ID"], "@acme.example>") || slices.Contains(ref, h["Message-ID"]) || h["List-Unsubscribe-Post"] != "List-Unsubscribe=One-Click" ||
 			!strings.HasPrefix(h["List-Unsubscribe"], "<"+p.app.URL+"/u/") {

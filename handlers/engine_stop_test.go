@@ -330,7 +330,7 @@ func stopsMany(t *testing.T, of stopCase, next simStep) {
 	app.Work()
 	for _, s := range c.sequences(c.campaign) {
 		if s.Status != "stopped" || *s.Reason != of.reason {
-			t.Fatalf("%+v goes on", s)
+			t.Fatalf("%+v continues", s)
 		}
 	}
 	if n := len(c.tasks(isRule("status", "cancelled"))); n != tasks || len(c.outbox()) != messages || len(c.tasks()) != tasks {

@@ -105,7 +105,7 @@ func (p *play) cameTrue(campaign string, told map[string]map[int]string) {
 				m = messages[*h.Message]
 			}
 			if got, want := fateOf(action, *h.At, h.Reason, m.Subject, m.Body), told[s.Contact][h.Index]; got != want {
-				p.t.Fatalf("%s, step %d:\n%s\nwas foretold as\n%s", s.Contact, h.Index, got, want)
+				p.t.Fatalf("%s, step %d:\n%s\nwas simulated as\n%s", s.Contact, h.Index, got, want)
 			}
 		}
 	}

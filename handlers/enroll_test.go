@@ -250,7 +250,7 @@ func TestEnrollEvents(t *testing.T) {
 	}
 	all.Wait()
 	if slices.Sort(statuses); !slices.Equal(statuses, []int{200, 409, 409, 409, 409, 409}) {
-		t.Errorf("at once they are answered %v", statuses)
+		t.Errorf("concurrent requests return %v", statuses)
 	}
 	for _, name := range []string{"New", "At once"} {
 		hasContacts(t, org, audienceNamed(org, name), people...)
@@ -339,7 +339,7 @@ func TestThrong(t *testing.T) {
 	app.Restart()
 	app.Work()
 	if left := membersLeft(org, idIn(path)); left != 0 {
-		t.Errorf("%d members are left of an audience that is gone", left)
+		t.Errorf("%d members of a deleted audience are left", left)
 	}
 	hasContacts(t, org, anew, ids[5], ids[n-1])
 	hasContacts(t, org, half, directors[1:]...)

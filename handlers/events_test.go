@@ -74,7 +74,7 @@ func TestEventDocument(t *testing.T) {
 			t.Errorf("%s has %+v", key, d)
 		}
 		if got := slices.Sorted(maps.Keys(d.Responses)); !slices.Equal(got, []string{"2XX", "410", "default"}) {
-			t.Errorf("%s is answered %v", key, got)
+			t.Errorf("%s returns %v", key, got)
 		}
 		if err := app.CheckEvent(key, d.example()); err != nil {
 			t.Errorf("%s: the document refuses its example: %v", key, err)
@@ -111,7 +111,7 @@ func TestEventSchemas(t *testing.T) {
 	gone := `{"id":"019cd74b-e0bd-74cf-bbd0-63257982bd64","trigger_key":"contact.created","created_at":"2026-03-10T10:30:00.125Z",` +
 		`"org_id":"019cd6c2-8c00-7438-ae6b-a7bca9d37914","data":{"id":"019cd707-3f91-775a-b036-789ac35526db","deleted":true}}`
 	if err := app.CheckEvent("contact.created", []byte(gone)); err != nil {
-		t.Errorf("delivered again when it is gone: %v", err)
+		t.Errorf("redelivered after its deletion: %v", err)
 	}
 }
 

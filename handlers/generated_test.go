@@ -318,7 +318,7 @@ func idempotent(t *testing.T, as apptest.Client, op *handlers.Operation, at stri
 		t.Fatalf("repeated: %s and %s", first.Body, again.Body)
 	}
 	if first.Header.Get("ETag") != again.Header.Get("ETag") {
-		t.Fatal("the repeated answer has another ETag")
+		t.Fatal("the replayed response has another ETag")
 	}
 	as.Do(op.Method, at, `{ }`, header, "k-1").Fails(409, "idempotency_key_reused", "used before with a different request")
 	req, err := http.NewRequest(op.Method, as.URL(at), strings.NewReader(body.(string)))

@@ -75,7 +75,7 @@ func TestImportCut(t *testing.T) {
 			}
 		}
 		if got := res.Int("data.accounts.created"); got != n {
-			t.Errorf("%s says %d accounts, and there are %d", res.Body, got, n)
+			t.Errorf("%s reports %d accounts, but there are %d", res.Body, got, n)
 		}
 		if (status == "accepted") != (importCounts(res) == "0 0 0, 0 0 0") || (status == "completed") != (res.Value("data.progress").(float64) == 1) {
 			t.Errorf("%s", res.Body)
@@ -112,6 +112,6 @@ func TestImportCut(t *testing.T) {
 	}
 	t.Logf("%d cuts, %s, %s", cuts, counts, left)
 	if log := d.Log.String(); strings.Contains(log, "level=ERROR") {
-		t.Errorf("the log says %s", log)
+		t.Errorf("the log contains %s", log)
 	}
 }

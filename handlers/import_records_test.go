@@ -182,7 +182,7 @@ func TestImportSince(t *testing.T) {
 	emails := org.Read.Post("/v1/contacts/list", `{"sort": "email"}`).Is(200).Column("email")
 	for _, absent := range []string{"pc1", "qc1", "pc2"} {
 		if slices.Contains(emails, absent+"@mail.example") {
-			t.Errorf("%s is there", absent)
+			t.Errorf("%s exists", absent)
 		}
 	}
 	if without := org.Read.Post("/v1/contacts/list", `{"filters": [{"field": "account_id", "condition": "is_empty"}]}`).Is(200); len(emails) != 9 || without.Int("pagination.total_count") != 0 {

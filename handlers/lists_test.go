@@ -114,7 +114,7 @@ func TestConditions(t *testing.T) {
 	} {
 		body := `{"sort": "created_at", "filters": [{"field": ` + c.rule + `}]}`
 		if got := names(org, body, ids); !slices.Equal(got, c.want) {
-			t.Errorf("%s\n gives %v\n want  %v", c.rule, got, c.want)
+			t.Errorf("%s\n got  %v\n want %v", c.rule, got, c.want)
 		}
 	}
 	// An id in capitals is the same id.

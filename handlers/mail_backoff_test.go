@@ -132,7 +132,7 @@ func (m *mailer) holds(c mailTrouble) {
 		hold *= time.Second
 		m.tellsOf(c)
 		if n := strings.Count(m.app.Log.String(), mailDown); n != i+1 {
-			m.t.Fatalf("the log tells %d times that mail is held, want %d:\n%s", n, i+1, m.app.Log)
+			m.t.Fatalf("the log reports %d times that sending is paused, want %d:\n%s", n, i+1, m.app.Log)
 		}
 		if !strings.Contains(m.app.Log.String(), fmt.Sprintf("%q retry_in=%v", mailDown, hold)) {
 			m.t.Fatalf("mail is not held for %v:\n%s", hold, m.app.Log)
@@ -169,7 +169,7 @@ func (m *mailer) holds(c mailTrouble) {
 	m.arrived(first...)
 	m.ready("")
 	if n := strings.Count(m.app.Log.String(), mailAgain); n != 1 {
-		m.t.Errorf("the log tells %d times that mail is sent again", n)
+		m.t.Errorf("the log reports %d times that sending works again", n)
 	}
 	m.after(2 * time.Hour)
 	m.arrived(both...)
@@ -191,7 +191,7 @@ func (m *mailer) tellsOf(c mailTrouble) {
 	stage, _, _ := strings.Cut(c.reason, ": ")
 	res := m.app.Anonymous().Get("/readyz").Fails(503, "unavailable", mailPaused)
 	if said := res.Text("error.message"); said != mailPaused+": "+stage {
-		m.t.Errorf("/readyz says %q", said)
+		m.t.Errorf("/readyz reports %q", said)
 	}
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 1, "prospector_mail_senders_held": 0})
 }

@@ -33,7 +33,7 @@ func TestMailThread(t *testing.T) {
 		h, to := mail.Header, mail.To[0]
 		id := h.Get("Message-ID")
 		if ids[id] || !strings.HasPrefix(id, "<") || !strings.HasSuffix(id, "@acme.example>") {
-			t.Errorf("the id %s is none, or another's", id)
+			t.Errorf("the id %s is invalid or belongs to another record", id)
 		}
 		ids[id] = true
 		var reply, references string
@@ -49,13 +49,13 @@ func TestMailThread(t *testing.T) {
 		thread[to] = append(thread[to], id)
 	}
 	if len(ids) != 8 {
-		t.Errorf("%d messages came", len(ids))
+		t.Errorf("%d messages arrived", len(ids))
 	}
 	for i, p := range m.outbox() {
 		got := m.server.Mails()[slices.IndexFunc(m.server.Mails(), func(mail apptest.Mail) bool { return mail.Header.Get("Message-ID") == p.Headers["Message-ID"] })]
 		for name, value := range p.Headers {
 			if strings.Join(strings.Fields(got.Header.Get(name)), " ") != value {
-				t.Errorf("message %d: on record is %s: %q, and %q came", i, name, value, got.Header.Get(name))
+				t.Errorf("message %d: recorded %s: %q, and received %q", i, name, value, got.Header.Get(name))
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func TestMailForeign(t *testing.T) {
 		m.run()
 		mails := m.server.Mails()
 		if len(mails) != i+1 {
-			t.Fatalf("%d messages came of %q", len(mails)-i, text)
+			t.Fatalf("%d messages arrived of %q", len(mails)-i, text)
 		}
 		mail := mails[i]
 		if got := slices.Sorted(maps.Keys(mail.Header)); !slices.Equal(got, headers) {
@@ -145,7 +145,7 @@ func TestMailForeign(t *testing.T) {
 		one(t, mail.Header, "To", fmt.Sprintf("c%d@initech.example", i))
 		one(t, mail.Header, "From", "ada@acme.example")
 		if len(mail.To) != 1 || mail.To[0] != fmt.Sprintf("c%d@initech.example", i) || mail.From != "ada@acme.example" {
-			t.Errorf("%q goes from %s to %q", text, mail.From, mail.To)
+			t.Errorf("%q changes from %s to %q", text, mail.From, mail.To)
 		}
 		if subject, err := new(mime.WordDecoder).DecodeHeader(mail.Header.Get("Subject")); err != nil || strings.ContainsAny(subject, "\r\n\u2028\u0085") {
 			t.Errorf("%q makes the subject %q (%v)", text, subject, err)

@@ -52,7 +52,7 @@ func TestAccess(t *testing.T) {
 	ops := app.API.Operations()
 	for _, op := range ops {
 		if want, known := access[op.Name]; !known || string(op.Access) != want {
-			t.Errorf("%s needs %q, the contract says %q", op.Name, op.Access, want)
+			t.Errorf("%s requires %q, the specification says %q", op.Name, op.Access, want)
 		}
 	}
 	if len(ops) != len(access) {

@@ -262,7 +262,7 @@ func TestDocumentEvents(t *testing.T) {
 	delete(schemas, "tam_import.failed") // tested by TestWebhookFailedImport
 	for key := range schemas {
 		if times[key] < 2 {
-			t.Errorf("%s came %d times", key, times[key])
+			t.Errorf("%s arrived %d times", key, times[key])
 		}
 	}
 }

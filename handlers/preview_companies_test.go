@@ -150,7 +150,7 @@ func TestPreviewMatch(t *testing.T) {
 			}
 		}
 		if err := json.NewDecoder(res.Body).Decode(&body); err != nil || res.StatusCode != want {
-			t.Fatalf("answered %d, %v", res.StatusCode, err)
+			t.Fatalf("returned %d, %v", res.StatusCode, err)
 		}
 		return body.Data.PreviewID
 	}

@@ -84,7 +84,7 @@ func TestPreviewExclude(t *testing.T) {
 		was := org.Read.Get(previewPath + "/" + id).Is(200)
 		res := org.Write.Post(path, fill(c.body)).Is(200)
 		if got := exclusion(t, res); got != fill(c.want) {
-			t.Errorf("%s\ngave %s\nwant %s", c.body, got, c.want)
+			t.Errorf("%s\ngot %s\nwant %s", c.body, got, c.want)
 		}
 		for _, removed := range strings.Fields(c.removed) {
 			for i, row := range rows {

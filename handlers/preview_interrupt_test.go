@@ -213,7 +213,7 @@ func (d *disturbed) sound() {
 	}
 	d.hasPartsOf(ready...)
 	if log := d.Log.String(); strings.Contains(log, "level=ERROR") {
-		d.t.Errorf("the log says %s", log)
+		d.t.Errorf("the log contains %s", log)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestPreviewCancel(t *testing.T) {
 	}
 	app.Work()
 	if got := statusOf(t, org, id); got != "CANCELLED" || string(dataOf(org.Read.Get(previewPath+"/"+id))) != string(dataOf(first)) {
-		t.Errorf("%s goes on after it was cancelled", got)
+		t.Errorf("%s continues after it was canceled", got)
 	}
 	if strings.Contains(org.Dump(), "source_ordinal") {
 		t.Error("it has members")
@@ -303,7 +303,7 @@ func TestPreviewList(t *testing.T) {
 			{"field": "status", "condition": "is", "value": "FAILED"}, {"field": "failure_reason", "condition": "is_not_empty"}]}]}}`: "ready imported failed",
 	} {
 		if got := listed(org, body); got != want {
-			t.Errorf("%s\ngave %q\nwant %q", body, got, want)
+			t.Errorf("%s\ngot %q\nwant %q", body, got, want)
 		}
 	}
 	for _, id := range other.Read.Post(list, nil).Is(200).Column("preview_id") {

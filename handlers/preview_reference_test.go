@@ -140,7 +140,7 @@ func (p *refPreview) data(c apptest.Client, method, path string, body any, statu
 		Error any
 	}
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || res.StatusCode != status {
-		p.t.Fatalf("%s %s %s\nanswered %d, want %d: %v %v", method, path, refJSON(body), res.StatusCode, status, answer.Error, err)
+		p.t.Fatalf("%s %s %s\nreturned %d, want %d: %v %v", method, path, refJSON(body), res.StatusCode, status, answer.Error, err)
 	}
 	return answer.Data
 }

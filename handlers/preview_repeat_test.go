@@ -98,13 +98,13 @@ func TestPreviewRepeated(t *testing.T) {
 			}
 			again := org.Write.Post(previewPath, body(fields, id)).Is(200)
 			if string(dataOf(again)) != string(dataOf(made)) || again.Header.Get("ETag") != made.Header.Get("ETag") {
-				t.Errorf("%s\nanswered another Preview: %s", fields, again.Body)
+				t.Errorf("%s\nreturned another Preview: %s", fields, again.Body)
 			}
 		}
 		for _, fields := range c.others {
 			res := org.Write.Post(previewPath, body(fields, id))
 			if res.Status != 409 {
-				t.Errorf("%s\nanswered %d", fields, res.Status)
+				t.Errorf("%s\nreturned %d", fields, res.Status)
 				continue
 			}
 			res.Fails(409, "request_id_reused", "request_id")

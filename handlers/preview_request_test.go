@@ -30,7 +30,7 @@ func refuses(t *testing.T, o *apptest.Org, body any, code string, want ...string
 		res := o.Write.Post(path, body)
 		if res.Status != 422 || res.Text("error.code") != code {
 			raw, _ := json.Marshal(body)
-			t.Errorf("%s: %s\nanswered %d %s, want %s", path, raw, res.Status, res.Body, code)
+			t.Errorf("%s: %s\nreturned %d %s, want %s", path, raw, res.Status, res.Body, code)
 			return
 		}
 		got := problemsOf(res)

@@ -50,7 +50,7 @@ func TestPreviewResearchStopped(t *testing.T) {
 					research.next(t)
 				}
 				if n := keptAnswers(org); (n > 0) != (costly && answer == "true" && c.answered > 0) {
-					t.Errorf("%s: %d answers are kept", what, n)
+					t.Errorf("%s: %d answers are stored", what, n)
 				}
 				c.stop(org, previewPath+"/"+id, signal)
 				asked := research.count()
@@ -179,7 +179,7 @@ func TestPreviewResearchCut(t *testing.T) {
 			if round == 0 { // all are stored except those in progress or failed
 				fine := slices.DeleteFunc(slices.Clone(asked), isFailed)
 				if kept > len(fine) || kept < len(fine)-atOnce {
-					t.Errorf("cut %d: %d answers are kept of %d", cut, kept, len(fine))
+					t.Errorf("cut %d: %d answers are stored of %d", cut, kept, len(fine))
 				}
 			}
 			if statusOf(t, org, id) != "PREPARING" {
@@ -195,7 +195,7 @@ func TestPreviewResearchCut(t *testing.T) {
 				app.TAM.Researcher = research
 			}
 			if keptOf(t, org, id, companies, answered); len(answered) != kept {
-				t.Fatalf("%d answers are kept, and %d found", kept, len(answered))
+				t.Fatalf("%d answers are stored, and %d found", kept, len(answered))
 			}
 		}
 		run(0, whole)
@@ -305,7 +305,7 @@ func TestPreviewResearchAgain(t *testing.T) {
 	close(second.gate)
 	wait()
 	if asked := second.taken(); len(asked) != 2 || slices.Contains(asked, answered) {
-		t.Errorf("%v are asked about again, and %s had answered", asked, answered)
+		t.Errorf("%v are researched again, although %s had answers", asked, answered)
 	}
 	want := []string{"c1 QUALIFIER_FAILED", "c2 QUALIFIER_FAILED", "c3 QUALIFIER_FAILED"}
 	became[failed] = failed
@@ -321,7 +321,7 @@ func TestPreviewResearchAgain(t *testing.T) {
 	// Answers stored for one Preview are not used by another.
 	next := readyPreview(org, qualified(signal, `{"value": true}`, ``))
 	if rows := addUp(t, org, next); !slices.Contains(rows, answered+" QUALIFIER_NOT_MATCHED") {
-		t.Errorf("%q: it took an answer of the one before", rows)
+		t.Errorf("%q: it used an answer of the previous one", rows)
 	}
 	sameTexts(t, "asked about for the next", second.taken(), "c1", "c2", "c3")
 }

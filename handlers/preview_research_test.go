@@ -190,7 +190,7 @@ func TestPreviewResearch(t *testing.T) {
 				got = append(got, m.SourceID)
 			}
 			if strings.Join(got, " ") != want {
-				t.Errorf("%s gave %v", query, got)
+				t.Errorf("%s returned %v", query, got)
 			}
 		}
 		const block = `{"status": "completed", "reason": null, "field_id": "<id>", "field_name": "A fit", "question": "Does it fit?", "passed": 2, "not_matched": 1, "failed": 3,
@@ -231,7 +231,7 @@ func TestPreviewResearch(t *testing.T) {
 func hasNoAnswers(t *testing.T, o *apptest.Org) {
 	t.Helper()
 	if n := keptAnswers(o); n != 0 {
-		t.Errorf("%d answers are kept", n)
+		t.Errorf("%d answers are stored", n)
 	}
 }
 

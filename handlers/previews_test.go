@@ -185,7 +185,7 @@ func addUp(t *testing.T, o *apptest.Org, id string) []string {
 		out := m.Duplicate || m.Preparation != "" || m.Exclusion != ""
 		if m.Ordinal != i || m.Selected == out || m.Selected && !m.Importable || m.Importable != (!out || m.Exclusion == "EXCLUDED_BY_USER") ||
 			m.CompanyID != company.SourceID || m.Data["id"] != m.SourceID || m.Preparation != "" && m.Exclusion != "" {
-			t.Errorf("member %d is wrong in itself, or stands behind the wrong company: %+v", i, m)
+			t.Errorf("member %d is inconsistent or follows the wrong company: %+v", i, m)
 		}
 		if m.Kind == "person" && (m.Data["company_name"] != company.Data["name"] || m.Data["company_id"] != company.SourceID) {
 			t.Errorf("%+v is a person of %+v", m.Data, company.Data)
@@ -210,7 +210,7 @@ func addUp(t *testing.T, o *apptest.Org, id string) []string {
 func sameTexts(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("%s\ngave %q\nwant %q", what, got, want)
+		t.Errorf("%s\ngot %q\nwant %q", what, got, want)
 	}
 }
 

@@ -272,12 +272,12 @@ func TestRequestIDs(t *testing.T) {
 	org := app.Org("Acme")
 	for _, id := range []string{"a", "A-z_0.9", strings.Repeat("x", 128)} {
 		if got := org.Read.Do("GET", "/v1/me", nil, "X-Request-Id", id).Header.Get("X-Request-Id"); got != id {
-			t.Errorf("%q is answered as %q", id, got)
+			t.Errorf("%q is returned as %q", id, got)
 		}
 	}
 	for _, id := range []string{"", "a b", "ümlaut", strings.Repeat("x", 129), "a/b"} {
 		if got := org.Read.Do("GET", "/v1/me", nil, "X-Request-Id", id).Header.Get("X-Request-Id"); len(got) != 36 {
-			t.Errorf("%q is answered as %q", id, got)
+			t.Errorf("%q is returned as %q", id, got)
 		}
 	}
 	app.Anonymous().Do("GET", "/v1/me", nil, "X-Request-Id", "denied-1").Is(401)

@@ -100,7 +100,7 @@ func TestDeletionOfReferred(t *testing.T) {
 			}
 			for rule, want := range map[string]int{`"is", "value": "` + gone + `"`: 0, `"is", "value": "` + stays + `"`: 1, `"is_not_empty"`: 1} {
 				if n := org.Read.Post("/v1/"+entity+"/list", fmt.Sprintf(`{"filters": [{"field": %q, "condition": %s}]}`, c.field, rule)).Is(200).Int("pagination.total_count"); n != want {
-					t.Errorf("%s: %s gives %d, want %d", entity, rule, n, want)
+					t.Errorf("%s: %s returns %d, want %d", entity, rule, n, want)
 				}
 			}
 			// It cannot be referred to again.
@@ -232,14 +232,14 @@ func unseen(t *testing.T, app *apptest.App, org *apptest.Org, l large, ids map[s
 		word = "vermilion"
 		forgotten(t, org, "contacts", contacts[n-1], l.field, newBody("contacts", "", `"custom_field_colour": "red"`))
 		if got := org.Read.Post("/v1/contacts/list", `{"search": "vermilion"}`).Is(200).Int("pagination.total_count"); got != 0 {
-			t.Errorf("%d are found by a word of what is gone", got)
+			t.Errorf("%d are found by a word of a deleted value", got)
 		}
 	}
 	shown := [][]byte{org.Read.Get("/v1/contacts/" + contacts[0]).Body, org.Read.Get("/v1/contacts/" + contacts[n-1]).Body, org.Read.Get("/v1/contacts/" + contacts[n-1] + "/history").Body,
 		raw(t, org, "/v1/contacts/export", `{}`), raw(t, org, "/v1/contacts/export", `{"format": "csv"}`), raw(t, org, "/v1/contacts/list", `{"page_size": 500}`)}
 	for i, body := range shown {
 		if strings.Contains(string(body), word) {
-			t.Errorf("%s of %d: it is shown in answer %d", l.name, n, i)
+			t.Errorf("%s of %d: response %d contains it", l.name, n, i)
 		}
 	}
 	if l.name == "account" { // none has a value, so that the ids decide
@@ -282,7 +282,7 @@ func TestBearersMeanwhile(t *testing.T) {
 	org.Write.Patch(path(1), withIDs(`{"account_id": "{account}"}`, ids)).Fails(422, "validation_failed", "account_id: does not exist")
 	org.Write.Patch(path(1), withIDs(`{"remove_tags": ["{gone}"], "account_id": null, "custom_field_colour": null}`, ids)).Is(200)
 	if got := org.Read.Get(path(1)).Text("data.updated_at"); got != "2026-03-02T09:00:00.000Z" {
-		t.Error("taking away what is gone was a change")
+		t.Error("removing a deleted reference counted as a change")
 	}
 	tag := newTags(org, "contact", "gone")["gone"]
 	org.Write.Patch(path(2), fmt.Sprintf(`{"add_tags": [%q], "account_id": %q, "custom_field_colour": "red"}`, tag, ids["other"])).Is(200)

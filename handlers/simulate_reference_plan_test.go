@@ -350,7 +350,7 @@ func (r *simRef) says(t *testing.T, what, reason string, kind simKind, s *simSte
 	}
 	for words, so := range says {
 		if strings.Contains(reason, words) != so {
-			t.Errorf("%s: that it says %q should be %t: %q", what, words, so, reason)
+			t.Errorf("%s: contains %q should be %t: %q", what, words, so, reason)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func simRaw(t testing.TB, c apptest.Client, method, path string, body any, statu
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != status {
-		t.Fatalf("%s %s %s\nanswered %d: %s, %v", method, path, raw, res.StatusCode, answer, err)
+		t.Fatalf("%s %s %s\nreturned %d: %s, %v", method, path, raw, res.StatusCode, answer, err)
 	}
 	return answer
 }
@@ -223,7 +223,7 @@ func (r simRandom) run(t *testing.T, rounds int) {
 		body := map[string]any{"contact_ids": who}
 		answer := simRaw(t, org.Read, "POST", path, body, 200)
 		if again := simRaw(t, org.Read, "POST", path, body, 200); !bytes.Equal(answer, again) {
-			t.Fatalf("the same input gives another plan:\n%s\n%s", answer, again)
+			t.Fatalf("the same input results in another plan:\n%s\n%s", answer, again)
 		}
 		if r.chance(20) {
 			org.Read.Post(path, body).Is(200)

@@ -239,12 +239,12 @@ func TestSimulateChangesNothing(t *testing.T) {
 	}
 	before := seen()
 	if len(hooks.take()) == 0 {
-		t.Fatal("nothing is told")
+		t.Fatal("no event was received")
 	}
 	for _, body := range []any{nil, map[string]any{"contact_ids": ids[1:]}, `{"contact_ids": ["x"]}`} {
 		first := org.Read.Post(campaign+"/simulate", body)
 		if again := org.Read.Post(campaign+"/simulate", body); first.Header.Get("ETag") != "" || string(again.Body) != string(first.Body) && first.Status == 200 {
-			t.Errorf("asked again it says\n%s, and said\n%s", again.Body, first.Body)
+			t.Errorf("repeated, it returns\n%s, and before\n%s", again.Body, first.Body)
 		}
 		org.Write.Do("POST", campaign+"/simulate", body, "Idempotency-Key", "once")
 	}
@@ -256,7 +256,7 @@ func TestSimulateChangesNothing(t *testing.T) {
 		}
 	}
 	if told := hooks.take(); len(told) > 0 {
-		t.Errorf("a simulation is told: %v", told)
+		t.Errorf("a simulation caused events: %v", told)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestSimulateStatus(t *testing.T) {
 		simSays(t, plans[1], c.second...)
 		for _, s := range append(plans[0].Steps, plans[1].Steps...) {
 			if s.Action == "skip" && (s.Subject != nil || s.Message != nil || s.Missing == nil || len(s.Missing) > 0) {
-				t.Errorf("with %s a step that is skipped says %+v", c.change, s)
+				t.Errorf("with %s a skipped step is %+v", c.change, s)
 			}
 		}
 	}

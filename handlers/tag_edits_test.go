@@ -77,7 +77,7 @@ func TestTagEdits(t *testing.T) {
 		} {
 			res := org.Write.Patch(path, withIDs(step.body, ids)).Is(200)
 			if got := namesOf(ids, res.Value("data.tags").([]any)); got != step.want {
-				t.Errorf("%s: %s gives %s, want %s", entity, step.body, got, step.want)
+				t.Errorf("%s: %s returns %s, want %s", entity, step.body, got, step.want)
 			}
 			if got := namesOf(ids, org.Read.Get(path).Is(200).Value("data.tags").([]any)); got != step.want {
 				t.Errorf("%s: %s is kept as %s, want %s", entity, step.body, got, step.want)

@@ -94,7 +94,7 @@ func TestTaskCompletedAt(t *testing.T) {
 	} {
 		t.Run(body, func(t *testing.T) {
 			if got := org.Read.In(t).Post("/v1/tasks/list", `{"filters": [`+body+`]}`).Is(200).Int("pagination.total_count"); got != want {
-				t.Errorf("%s gives %d, want %d", body, got, want)
+				t.Errorf("%s returns %d, want %d", body, got, want)
 			}
 		})
 	}

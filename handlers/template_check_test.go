@@ -20,7 +20,7 @@ func tplRefused(t *testing.T, o *apptest.Org, path string, body any, want ...str
 	for _, res := range []*apptest.Response{o.Write.Post(tplPath, body), o.Write.Patch(path, body), o.Write.Post(tplPath, body)} {
 		raw, _ := json.Marshal(body)
 		if res.Status != 422 || res.Text("error.code") != "validation_failed" {
-			t.Errorf("%.400s\nanswered %d %s", raw, res.Status, res.Body)
+			t.Errorf("%.400s\nreturned %d %s", raw, res.Status, res.Body)
 			return
 		}
 		got := problemsOf(res)

@@ -60,7 +60,7 @@ func TestUnsubscribePage(t *testing.T) {
 	page := app.Anonymous().Get(r.link).Is(200)
 	head := app.Anonymous().Do(http.MethodHead, r.link, nil).Is(200)
 	if len(head.Body) > 0 || head.Header.Get("Content-Length") != strconv.Itoa(len(page.Body)) {
-		t.Errorf("HEAD answers %v %s", head.Header, head.Body)
+		t.Errorf("HEAD returns %v %s", head.Header, head.Body)
 	}
 	if r.Dump() != before {
 		t.Error("to look at the page changed something")
@@ -190,7 +190,7 @@ func TestUnsubscribeLater(t *testing.T) {
 	org.Admin.Post("/v1/suppressions", map[string]string{"email": listed.email, "reason": "asked by phone"}).Is(201)
 	app.Anonymous().Post(listed.link, nil).Is(200)
 	if got := suppressed(listed.email); !slices.Equal(got, []string{"asked by phone"}) {
-		t.Errorf("who is on the list is there for %v", got)
+		t.Errorf("suppressed contacts remain for %v", got)
 	}
 	back := newRecipient(org, "back")
 	app.Anonymous().Post(back.link, nil).Is(200)

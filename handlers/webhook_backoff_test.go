@@ -39,10 +39,10 @@ func TestWebhookSwitching(t *testing.T) {
 		}
 		all := h.history(id)
 		if len(all) != i {
-			t.Fatalf("%d attempts are on record, want %d", len(all), i)
+			t.Fatalf("%d attempts are recorded, want %d", len(all), i)
 		}
 		if a := all[i-1]; a.Attempt != i || a.Status != "failed" || *a.ResponseCode != 101 || a.Error != "http_101: the endpoint answered with status 101" {
-			t.Errorf("on record is %+v", a)
+			t.Errorf("recorded %+v", a)
 		}
 	}
 	h.wantState(id, "active - 2 - 12s")
@@ -112,7 +112,7 @@ func TestWebhookHangsUp(t *testing.T) {
 			}
 			for _, a := range h.history(id) {
 				if a.Status != "succeeded" || a.Attempt != 1 {
-					t.Errorf("on record is %+v", a)
+					t.Errorf("recorded %+v", a)
 				}
 			}
 			if got := read(); len(got) != events+bursts*burst {
@@ -165,7 +165,7 @@ func TestWebhookFormerURL(t *testing.T) {
 			delivering.Wait()
 			all := h.history(h.id)
 			if len(all) < 2 || all[1].Attempt != 2 || *all[1].ResponseCode != code {
-				t.Fatalf("on record is %+v", all)
+				t.Fatalf("recorded %+v", all)
 			}
 			h.wantAsked(2, "of the former url")
 			if code == 200 {
@@ -174,7 +174,7 @@ func TestWebhookFormerURL(t *testing.T) {
 				return
 			}
 			if got := now.asked(); len(got) != 1 || len(all) != 3 || all[2].Attempt != 3 || *all[2].ResponseCode != 500 {
-				t.Fatalf("the new url got %d requests, and on record is %+v", len(got), all)
+				t.Fatalf("the new url got %d requests, and recorded is %+v", len(got), all)
 			}
 			h.wantState(h.id, "active - 2 - 1m6s") // not three
 			h.wantPending(1, "for the new url")
@@ -320,7 +320,7 @@ func TestWebhookManyHurried(t *testing.T) {
 	h.org.Admin.Patch(h.path(h.id), map[string]any{"url": h.to.URL + "/another"}).Is(200)
 	h.Deliver()
 	if got := len(h.to.asked()); got <= events || got == 2*events {
-		t.Errorf("%d requests came before the job", got)
+		t.Errorf("%d requests arrived before the job", got)
 	}
 	h.Work()
 	h.Deliver()
@@ -349,7 +349,7 @@ func TestWebhookHurriedAndGivenUp(t *testing.T) {
 	h.wantPending(0, "given up")
 	for i, a := range h.history(h.id) {
 		if a.Attempt != i+1 || a.Status != "failed" {
-			t.Errorf("on record is %+v", a)
+			t.Errorf("recorded %+v", a)
 		}
 	}
 }
@@ -426,7 +426,7 @@ func TestWebhookTestAlone(t *testing.T) {
 		rec.wants("a test", map[string]string{"it": id}, fmt.Sprintf("/%d webhook.test it", i))
 		for _, other := range slices.Concat(ids[:i], ids[i+1:]) {
 			if all := historyOf(acme, other, ""); len(all) > 1 { // its own event
-				t.Errorf("on record is %v", all)
+				t.Errorf("recorded %v", all)
 			}
 		}
 	}

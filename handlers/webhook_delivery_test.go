@@ -128,7 +128,7 @@ func (h *hooked) history(id string) (all []attempt) {
 		all = append(all, body.Data...)
 		if len(body.Data) < 100 {
 			if total := res.Int("pagination.total_count"); total != len(all) {
-				h.t.Fatalf("%d attempts, but there are said to be %d", len(all), total)
+				h.t.Fatalf("%d attempts, but %d are reported", len(all), total)
 			}
 			slices.Reverse(all)
 			return all
@@ -147,7 +147,7 @@ func (h *hooked) pass(d time.Duration) {
 func (h *hooked) wantAsked(want int, when string) {
 	h.t.Helper()
 	if got := len(h.to.asked()); got != want {
-		h.t.Fatalf("%s: %d requests came, want %d", when, got, want)
+		h.t.Fatalf("%s: %d requests arrived, want %d", when, got, want)
 	}
 }
 
@@ -195,7 +195,7 @@ func (h *hooked) wantState(id, want string) {
 	}
 	got := fmt.Sprint(res.Text("data.status"), " ", reason, " ", res.Int("data.consecutive_failures"), " ", after("last_success_at"), " ", after("last_failure_at"))
 	if got != want {
-		h.t.Fatalf("it fares: %s, want: %s", got, want)
+		h.t.Fatalf("the state is %s, want %s", got, want)
 	}
 }
 

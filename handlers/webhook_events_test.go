@@ -29,7 +29,7 @@ func (r *receiver) wantsExactly(what string, want []happening) {
 	}
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			r.t.Errorf("%s: event %d: came\n%v\nwant\n%v", what, i, got[min(i, len(got)):], want[min(i, len(want)):])
+			r.t.Errorf("%s: event %d: got\n%v\nwant\n%v", what, i, got[min(i, len(got)):], want[min(i, len(want)):])
 			return
 		}
 	}
@@ -215,7 +215,7 @@ func TestWebhookTAM(t *testing.T) {
 		keys = append(keys, h.event(t).TriggerKey)
 	}
 	if !slices.Equal(keys, []string{"tam_preview.ready", "tam_import.accepted", "tam_import.completed"}) {
-		t.Errorf("an Import of what is there emits %v", keys)
+		t.Errorf("an Import of existing records emits %v", keys)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestWebhookSilence(t *testing.T) {
 	app.Work()
 	app.Deliver()
 	if after := string(dataOf(org.Read.Get("/v1/contacts/" + contact))); after == before {
-		t.Errorf("the contact is as it was: %s", after)
+		t.Errorf("the contact is unchanged: %s", after)
 	}
 	rec.wants("what follows", map[string]string{"tag": tag, "account": account}, "/0 tag.deleted tag", "/0 account.deleted account")
 	org.Write.Delete("/v1/contacts/" + contact).Is(204)

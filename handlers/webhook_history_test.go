@@ -102,25 +102,25 @@ func TestWebhookRedeliver(t *testing.T) {
 		e := got.event(t)
 		if e.ID != first.ID || e.TriggerKey != "contact.created" || e.CreatedAt != first.CreatedAt || e.OrgID != first.OrgID || got.header.Get("webhook-id") != first.ID ||
 			got.header.Get("webhook-timestamp") != strconv.FormatInt(app.Clock.Now().Unix(), 10) {
-			t.Errorf("it was %+v, and came again as %s", first, got.body)
+			t.Errorf("it was %+v, and was redelivered as %s", first, got.body)
 		}
 		return e
 	}
 	if e := redeliver(attempt); string(e.Data) != string(first.Data) {
-		t.Errorf("it was %s, and came again as %s", first.Data, e.Data)
+		t.Errorf("it was %s, and was redelivered as %s", first.Data, e.Data)
 	}
 	org.Write.Patch("/v1/contacts/"+contact, `{"title": "VP"}`).Is(200)
 	app.Deliver()
 	updated := rec.one()
 	if e := redeliver(attempt); string(e.Data) != string(dataOf(org.Read.Get("/v1/contacts/"+contact))) {
-		t.Errorf("it came as %s", e.Data)
+		t.Errorf("received %s", e.Data)
 	}
 	org.Write.Delete("/v1/contacts/" + contact).Is(204)
 	app.Deliver()
 	rec.one()
 	newest := org.Read.Get(path + "/deliveries?source_event_id=" + first.ID).Text("data.0.id")
 	if e := redeliver(newest); string(e.Data) != `{"id":"`+contact+`","deleted":true}` {
-		t.Errorf("of what is gone came %s", e.Data)
+		t.Errorf("about deleted records received %s", e.Data)
 	}
 	hasHistory(t, org, id, "contact.created 1 succeeded 200", "contact.created 2 succeeded 200", "contact.updated 1 succeeded 200", "contact.created 3 succeeded 200",
 		"contact.deleted 1 succeeded 200", "contact.created 4 succeeded 200")
@@ -171,7 +171,7 @@ func TestWebhookRedeliverKinds(t *testing.T) {
 	app.Deliver()
 	again := rec.take()
 	if len(again) != len(sent) || len(sent) != 10 { // an account twice, an opportunity, a task, a meeting, a tag, a Preview, an Import twice, the test
-		t.Errorf("%d came, and %d again", len(sent), len(again))
+		t.Errorf("%d arrived, and %d repeatedly", len(sent), len(again))
 	}
 	for _, h := range again {
 		e := h.event(t)
@@ -185,7 +185,7 @@ func TestWebhookRedeliverKinds(t *testing.T) {
 			now = string(sent[e.ID].Data)
 		}
 		if string(e.Data) != now || e.TriggerKey != sent[e.ID].TriggerKey {
-			t.Errorf("%s was\n%s\nand came again as\n%s", e.TriggerKey, sent[e.ID].Data, e.Data)
+			t.Errorf("%s was\n%s\nand was redelivered as\n%s", e.TriggerKey, sent[e.ID].Data, e.Data)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func TestWebhookClockBack(t *testing.T) {
 	}
 	app.Deliver()
 	if n := len(rec.take()); n != len(attempts) {
-		t.Errorf("%d came again, want %d", n, len(attempts))
+		t.Errorf("%d arrived again, want %d", n, len(attempts))
 	}
 }
 
@@ -356,13 +356,13 @@ func TestWebhookDeliveries(t *testing.T) {
 				}
 				from := min((number-1)*size, len(want))
 				if got := page(query, number, size, len(want)); !slices.Equal(got, want[from:min(from+size, len(want))]) {
-					t.Errorf("%s gives %v", query, got)
+					t.Errorf("%s returns %v", query, got)
 				}
 			}
 		}
 	}
 	if got := page("", 1, 50, 160); !slices.Equal(got, all[:50]) {
-		t.Error("a page is not of 50 unless it is told so")
+		t.Error("the default page size is not 50")
 	}
 	looked := 0
 	for event, want := range byEvent {

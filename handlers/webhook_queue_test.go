@@ -100,7 +100,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 			h.mark() // without a subscription
 			alone := everywhere(h.org)
 			if alone == 0 || stored(h.org) != 0 {
-				t.Fatalf("a task alone is there %d times", alone)
+				t.Fatalf("a task alone occurs %d times", alone)
 			}
 			h.to = newTarget(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 				var n int
@@ -116,7 +116,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 			}
 			h.mark()
 			if n, all := stored(h.org), everywhere(h.org); n != 1 || all != 2*alone+1 {
-				t.Errorf("while %d wait, an event is kept %d times, and the text is there %d times; a task alone %d times", subscriptions, n, all, alone)
+				t.Errorf("while %d wait, an event is stored %d times, and the text occurs %d times; a task alone %d times", subscriptions, n, all, alone)
 			}
 			h.sound()
 			c.some(h, ids)
@@ -129,7 +129,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 				c.rest(h, ids)
 			}
 			if n, all := stored(h.org), everywhere(h.org); n != 0 || all != 2*alone {
-				t.Errorf("at the end it is kept %d times, and the text is there %d times, want %d", n, all, 2*alone)
+				t.Errorf("at the end it is stored %d times, and the text occurs %d times, want %d", n, all, 2*alone)
 			}
 			h.wantPending(0, "at the end")
 		})
@@ -177,13 +177,13 @@ func TestWebhookStoredForOthers(t *testing.T) {
 				want += " after" // its retry contains the data rendered for it
 			}
 			if got := titles(h.to); got != want {
-				t.Errorf("the one was told%s, want%s", got, want)
+				t.Errorf("the subscriber received%s, want%s", got, want)
 			}
 			if got := titles(slow); got != " before before before" {
-				t.Errorf("the other was told%s", got)
+				t.Errorf("the other subscriber received%s", got)
 			}
 			if all := h.history(other); len(all) != 3 || all[2].SourceEventID != first.SourceEventID || all[2].Status != "succeeded" {
-				t.Errorf("on record is %+v", all)
+				t.Errorf("recorded %+v", all)
 			}
 			if got := stored(h.org); got != 0 {
 				t.Errorf("at the end the event is kept %d times", got)

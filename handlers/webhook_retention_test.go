@@ -41,7 +41,7 @@ func TestWebhookGone(t *testing.T) {
 	h.wantAsked(2, "by the time that it is gone")
 	h.wantState(h.id, "disabled gone 1 0s 1m0s")
 	if a := h.history(h.id)[1]; a.Error != "http_410: the endpoint answered with status 410" || *a.ResponseCode != 410 || a.Status != "failed" {
-		t.Errorf("on record is %+v", a)
+		t.Errorf("recorded %+v", a)
 	}
 	h.wantSilent(5, "disabled")
 	h.patch("active")
@@ -173,7 +173,7 @@ func TestWebhookRestart(t *testing.T) {
 		}
 	}
 	if !maps.Equal(ids, came) {
-		t.Errorf("on record is %v, there came %v", ids, came)
+		t.Errorf("recorded %v, received %v", ids, came)
 	}
 	if len(all) != 5 || len(ids) != 3 {
 		t.Errorf("the attempts are %+v", all)
@@ -191,7 +191,7 @@ func (h *hooked) wantHistory(succeeded, failed int) {
 	h.wantCount("status=succeeded&page_size=2", succeeded)
 	h.wantCount("status=failed&page_size=2", failed)
 	if len(all) != succeeded+failed {
-		h.t.Fatalf("%d attempts are on record, want %d and %d", len(all), succeeded, failed)
+		h.t.Fatalf("%d attempts are recorded, want %d and %d", len(all), succeeded, failed)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestWebhookDeleted(t *testing.T) {
 	h.wantPending(many, "before")
 	for _, secret := range secrets {
 		if !has(secret) {
-			t.Fatal("this test does not find a secret that is there")
+			t.Fatal("this test does not find a secret that exists")
 		}
 	}
 	h.days(1)
@@ -354,7 +354,7 @@ func TestWebhookDeletedMeanwhile(t *testing.T) {
 		h.days(31)
 		h.org.Read.Get(h.path(h.id)+"/deliveries").Fails(404, "not_found", "")
 		if text := h.Log.String(); strings.Contains(text, "level=ERROR") {
-			t.Errorf("the log says %s", text)
+			t.Errorf("the log contains %s", text)
 		}
 		h.sound()
 	}
@@ -393,10 +393,10 @@ func TestWebhookRecord(t *testing.T) {
 			status, text = "succeeded", ""
 		}
 		if a.Status != status || a.Error != text || *a.ResponseCode != codes[i] || a.Attempt != numbers[i] || a.DurationMS != (i+1)*100 {
-			t.Errorf("attempt %d is on record as %+v", i+1, a)
+			t.Errorf("attempt %d is recorded as %+v", i+1, a)
 		}
 		if event := h.to.asked()[i].header.Get("Webhook-Id"); a.SourceEventID != event {
-			t.Errorf("attempt %d is on record for %s, but %s was sent", i+1, a.SourceEventID, event)
+			t.Errorf("attempt %d is recorded for %s, but %s was sent", i+1, a.SourceEventID, event)
 		}
 	}
 	h.wantPending(1, "at the end")

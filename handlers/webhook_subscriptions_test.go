@@ -192,7 +192,7 @@ func TestWebhookUpdate(t *testing.T) {
 	}
 	list := org.Read.Post(hooksPath+"/list", nil).Is(200)
 	if list.Int("data.0.consecutive_failures") != 1 || list.Text("data.0.last_failure_at") != "2026-03-02T09:00:02.000Z" {
-		t.Errorf("the list does not say how it fares: %s", list.Body)
+		t.Errorf("the list does not show the delivery status: %s", list.Body)
 	}
 	paused := org.Admin.Patch(path, `{"status": "paused"}`).Is(200)
 	if paused.Text("data.status") != "paused" || paused.Int("data.consecutive_failures") != 1 {
@@ -215,7 +215,7 @@ func TestWebhookDisabled(t *testing.T) {
 		t.Errorf("%s", read.Body)
 	}
 	if same := org.Admin.Patch(path, []byte(dataOf(read))).Is(200); string(dataOf(same)) != string(dataOf(read)) || same.Header.Get("ETag") != read.Header.Get("ETag") {
-		t.Errorf("what GET gave, sent back, is %s", same.Body)
+		t.Errorf("sending back the response of GET returns %s", same.Body)
 	}
 	for _, c := range []struct {
 		body, status string
@@ -262,7 +262,7 @@ func TestWebhookList(t *testing.T) {
 				got = append(got, url[len("https://"):len("https://")+1])
 			}
 			if strings.Join(got, " ") != c.want {
-				t.Errorf("%s gives %v, want %s", c.body, got, c.want)
+				t.Errorf("%s returns %v, want %s", c.body, got, c.want)
 			}
 		})
 	}
@@ -290,7 +290,7 @@ func TestWebhookListFares(t *testing.T) {
 			got = append(got, names[id])
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s gives %v, want %s", body, got, want)
+			t.Errorf("%s returns %v, want %s", body, got, want)
 		}
 	}
 	lists(`{"filters": [{"field": "consecutive_failures", "condition": "greater_than", "value": 0}]}`, "")

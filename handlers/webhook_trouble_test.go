@@ -87,7 +87,7 @@ func wantTroubles(t *testing.T, troubles []trouble, change func(*service.Config)
 	}
 	h.wantPending(len(troubles), "all that failed")
 	if text := h.Log.String(); strings.Contains(text, "127.0.0.1") || strings.Contains(text, "canary") || strings.Contains(text, "level=ERROR") {
-		t.Errorf("the log says %s", text)
+		t.Errorf("the log contains %s", text)
 	}
 }
 
@@ -95,7 +95,7 @@ func (h *hooked) wantTrouble(id string, c trouble) {
 	h.t.Helper()
 	all := h.history(id)
 	if len(all) != 1 {
-		h.t.Errorf("%s: %d attempts are on record", c.name, len(all))
+		h.t.Errorf("%s: %d attempts are recorded", c.name, len(all))
 		return
 	}
 	a, code := all[0], 0
@@ -103,7 +103,7 @@ func (h *hooked) wantTrouble(id string, c trouble) {
 		code = *a.ResponseCode
 	}
 	if a.Status != "failed" || code != c.code || a.Error != c.text {
-		h.t.Errorf("%s: on record is %s %d %q", c.name, a.Status, code, a.Error)
+		h.t.Errorf("%s: recorded %s %d %q", c.name, a.Status, code, a.Error)
 	}
 	h.wantState(id, "active - 1 - 0s")
 }
@@ -280,10 +280,10 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 	for id, name := range want {
 		all := h.history(id)
 		if len(all) != 1 || !strings.HasPrefix(name, fmt.Sprint(*all[0].ResponseCode)) || (all[0].Status == "succeeded") != strings.HasPrefix(name, "200") {
-			t.Errorf("%s: on record is %+v", name, all)
+			t.Errorf("%s: recorded %+v", name, all)
 		}
 		if dump := h.org.Dump(); strings.Contains(dump, "canary") {
-			t.Fatal("the store has what an endpoint said")
+			t.Fatal("the store contains the response of an endpoint")
 		}
 	}
 	h.wantPending(len(want)/2, "those that failed")
@@ -346,6 +346,6 @@ func TestWebhookManners(t *testing.T) {
 		at = append(at, stamp)
 	}
 	if len(slices.Compact(at)) != 3 {
-		t.Errorf("the attempts are said to be of %v", at)
+		t.Errorf("the attempts are reported for %v", at)
 	}
 }

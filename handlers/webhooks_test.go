@@ -85,7 +85,7 @@ func (r *receiver) one() hook {
 	r.t.Helper()
 	got := r.take()
 	if len(got) != 1 {
-		r.t.Fatalf("%d deliveries came, want one: %v", len(got), got)
+		r.t.Fatalf("%d deliveries arrived, want one: %v", len(got), got)
 	}
 	return got[0]
 }
@@ -133,7 +133,7 @@ func (r *receiver) wants(what string, names map[string]string, want ...string) {
 		got = append(got, strings.TrimSpace(h.path+" "+e.TriggerKey+" "+name))
 	}
 	if !slices.Equal(sorted(got), sorted(want)) {
-		r.t.Errorf("%s: came\n%s\nwant\n%s", what, strings.Join(sorted(got), "\n"), strings.Join(sorted(want), "\n"))
+		r.t.Errorf("%s: got\n%s\nwant\n%s", what, strings.Join(sorted(got), "\n"), strings.Join(sorted(want), "\n"))
 	}
 }
 
@@ -197,7 +197,7 @@ func TestWebhookEnvelope(t *testing.T) {
 		t.Error(diff)
 	}
 	if read := org.Read.Get("/v1/contacts/" + contact.ID()).Is(200); string(e.Data) != string(dataOf(read)) {
-		t.Errorf("sent was\n%s, GET answers\n%s", e.Data, dataOf(read))
+		t.Errorf("sent\n%s, GET returns\n%s", e.Data, dataOf(read))
 	}
 	h := got.header
 	if h.Get("webhook-id") != e.ID || h.Get("webhook-timestamp") != strconv.FormatInt(app.Clock.Now().Unix(), 10) || h.Get("content-type") != "application/json" || got.signatures() != 1 {
@@ -205,7 +205,7 @@ func TestWebhookEnvelope(t *testing.T) {
 	}
 	app.Deliver()
 	if again := rec.take(); len(again) > 0 {
-		t.Errorf("it came again: %v", again)
+		t.Errorf("redelivered: %v", again)
 	}
 }
 
