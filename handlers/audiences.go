@@ -35,7 +35,8 @@ func (a *API) audienceOperations() []Operation {
 	const contacts = "/v1/audiences/{id}/contacts"
 	return []Operation{
 		write(Operation{
-			Name: "create_audience", Method: http.MethodPost, Path: "/v1/audiences", Access: identity.Write, Status: http.StatusCreated,
+			Name: "create_audience", Method: http.MethodPost, Path: "/v1/audiences",
+			Access: identity.Write, Status: http.StatusCreated,
 			Codes: []fault.Code{fault.AudienceNameTaken}, Summary: "Create an audience with its initial contacts",
 		}, func(_ *call, tx *store.Tx, in createBody[outreach.Audience]) (store.Doc[outreach.Audience], error) {
 			return o.CreateAudience(tx, in.Draft)
@@ -45,7 +46,8 @@ func (a *API) audienceOperations() []Operation {
 		deleteOperation(k, fault.InUse),
 		listOperation(k),
 		listWithin[crm.Contact](Operation{
-			Name: "list_audience_contacts", Path: contacts + "/list", Summary: "List the contacts of an audience, with filters, search and sorting",
+			Name: "list_audience_contacts", Path: contacts + "/list",
+			Summary: "List the contacts of an audience, with filters, search and sorting",
 		}, a.CRM.Contacts.List, (*call).org, func(c *call, all index.Query) (index.Query, error) {
 			id, err := c.pathID(0)
 			return restrictTo(all, func(tx *store.Tx) ([]uuid.UUID, error) { return o.Members(tx, id) }), err
@@ -66,7 +68,8 @@ func (a *API) audienceOperations() []Operation {
 			return o.AddContacts(tx, id, chosen.ids)
 		}),
 		write(Operation{
-			Name: "remove_audience_contacts", Method: http.MethodPost, Path: contacts + "/remove", Access: identity.Write,
+			Name: "remove_audience_contacts", Method: http.MethodPost, Path: contacts + "/remove",
+			Access:  identity.Write,
 			Summary: "Remove contacts from an audience; contacts that are not in it are ignored",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in RemoveContactsBody) (outreach.Removed, error) {
 			return o.RemoveContacts(tx, id, in.ContactIDs)

@@ -44,14 +44,18 @@ func (a *API) campaignOperations() []Operation {
 			return o.Enroll(tx, id, in.Draft)
 		})),
 		write(Operation{
-			Name: "add_campaign_audiences", Method: http.MethodPost, Path: path + "/audiences/add", Access: identity.Write,
-			Codes: []fault.Code{fault.CampaignNotEnrollable}, Summary: "Attach audiences to a campaign; audiences that are already attached are ignored",
+			Name: "add_campaign_audiences", Method: http.MethodPost, Path: path + "/audiences/add",
+			Access:  identity.Write,
+			Codes:   []fault.Code{fault.CampaignNotEnrollable},
+			Summary: "Attach audiences to a campaign; audiences that are already attached are ignored",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.AudiencesBody]) (store.Doc[outreach.Campaign], error) {
 			return o.AttachAudiences(tx, id, in.Draft)
 		})),
 		write(Operation{
-			Name: "remove_campaign_audiences", Method: http.MethodPost, Path: path + "/audiences/remove", Access: identity.Write,
-			Codes: []fault.Code{fault.LastAudience}, Summary: "Detach audiences from a campaign, which must keep at least one; others are ignored",
+			Name: "remove_campaign_audiences", Method: http.MethodPost, Path: path + "/audiences/remove",
+			Access:  identity.Write,
+			Codes:   []fault.Code{fault.LastAudience},
+			Summary: "Detach audiences from a campaign, which must keep at least one; others are ignored",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in outreach.AudiencesBody) (store.Doc[outreach.Campaign], error) {
 			return o.DetachAudiences(tx, id, in)
 		})),

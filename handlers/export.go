@@ -38,7 +38,8 @@ func (exported) output() outputSource { return outputSource{streams: []string{ty
 // read transaction.
 func exportOperation(kind *index.Kind) Operation {
 	return withoutTx(Operation{
-		Name: "export_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export", Access: identity.Read, listKind: kind,
+		Name: "export_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export",
+		Access: identity.Read, listKind: kind,
 		Summary: "Export all matching " + kind.Entity + " as JSON lines or CSV",
 	}, func(c *call, body exportBody) (exported, error) {
 		var in ExportBody

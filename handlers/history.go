@@ -14,8 +14,10 @@ import (
 // historyOperation lists the recent changes of a record.
 func historyOperation[T any](k *record.Kind[T]) Operation {
 	return read(Operation{
-		Name: "get_" + k.Object + "_history", Method: http.MethodGet, Path: "/v1/" + k.Entity + "/{id}/history", Access: identity.Read,
-		Summary: "List the changes of " + k.WithArticle() + " in the last 90 days, newest first: who, when and which fields",
+		Name: "get_" + k.Object + "_history", Method: http.MethodGet, Path: "/v1/" + k.Entity + "/{id}/history",
+		Access: identity.Read,
+		Summary: "List the changes of " + k.WithArticle() + " in the last 90 days, newest first: who, " +
+			"when and which fields",
 	}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in PageQuery) (listSlice[record.Change], error) {
 		changes, err := k.History(tx, id)
 		return listSlice[record.Change]{changes, in}, err

@@ -72,7 +72,8 @@ func (a *API) identityOperations() []Operation {
 			return users, err
 		}),
 		write(Operation{
-			Name: "create_user", Method: http.MethodPost, Path: "/v1/users", Access: identity.Admin, Status: http.StatusCreated,
+			Name: "create_user", Method: http.MethodPost, Path: "/v1/users",
+			Access: identity.Admin, Status: http.StatusCreated,
 			Summary: "Create a user",
 		}, func(_ *call, tx *store.Tx, in createBody[identity.User]) (store.Doc[identity.User], error) {
 			return id.Users.Create(tx, in.Draft)
@@ -86,14 +87,16 @@ func (a *API) identityOperations() []Operation {
 			return keys, err
 		}),
 		write(Operation{
-			Name: "create_api_key", Method: http.MethodPost, Path: "/v1/api-keys", Access: identity.Admin, Status: http.StatusCreated,
+			Name: "create_api_key", Method: http.MethodPost, Path: "/v1/api-keys",
+			Access: identity.Admin, Status: http.StatusCreated,
 			Summary: "Create an API key; only this response contains its plaintext",
 		}, func(_ *call, tx *store.Tx, in createBody[identity.Key]) (NewKey, error) {
 			doc, plaintext, err := id.CreateKey(tx, in.Draft)
 			return NewKey{Key: doc.Record, Plaintext: plaintext, version: doc.Version()}, err
 		}),
 		write(Operation{
-			Name: "deactivate_api_key", Method: http.MethodPost, Path: "/v1/api-keys/{id}/deactivate", Access: identity.Admin,
+			Name: "deactivate_api_key", Method: http.MethodPost, Path: "/v1/api-keys/{id}/deactivate",
+			Access:  identity.Admin,
 			Summary: "Deactivate an API key immediately and permanently",
 		}, byID(func(_ *call, tx *store.Tx, key uuid.UUID, _ nothing) (store.Doc[identity.Key], error) {
 			return id.DeactivateKey(tx, key)

@@ -41,7 +41,8 @@ func newMetrics(a *API) *metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "prospector_http_request_duration_seconds", Buckets: durationBuckets,
-			Help: "Duration of requests by operation (none if no operation was reached) and status (cut_off if the response was aborted).",
+			Help: "Duration of requests by operation (none if no operation was reached) and status " +
+				"(cut_off if the response was aborted).",
 		}, []string{"operation", "status"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "prospector_http_requests_in_flight", Help: "Requests in progress, including this one if the metrics are served with the API.",
@@ -109,7 +110,8 @@ func (a *API) metricsOperation() []Operation {
 		return nil
 	}
 	return []Operation{withoutTx(Operation{
-		Name: "get_metrics", Method: http.MethodGet, Path: metricsPath, Summary: "Get the metrics of the service in the Prometheus text format",
+		Name: "get_metrics", Method: http.MethodGet, Path: metricsPath,
+		Summary: "Get the metrics of the service in the Prometheus text format",
 	}, func(*call, nothing) (metricsText, error) { return a.metricsText() })}
 }
 

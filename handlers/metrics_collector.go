@@ -24,9 +24,10 @@ type componentStats struct {
 
 // statMetric is a metric that is computed from componentStats.
 type statMetric struct {
-	name, help string
-	kind       prometheus.ValueType
-	value      func(*componentStats) float64
+	name  string
+	kind  prometheus.ValueType
+	help  string
+	value func(*componentStats) float64
 }
 
 const (
@@ -35,48 +36,156 @@ const (
 )
 
 var storeMetrics = []statMetric{
-	{"prospector_store_commit_failures_total", "Failed commits. None of their changes were acknowledged.", counter, func(s *componentStats) float64 { return float64(s.store.FailedCommits) }},
-	{"prospector_store_updates_total", "Transactions with changes. Several may share a commit.", counter, func(s *componentStats) float64 { return float64(s.store.Updates) }},
-	{"prospector_store_updates_queued", "Transactions waiting for their commit.", gauge, func(s *componentStats) float64 { return float64(s.store.Queued) }},
-	{"prospector_store_disk_full", "1 while writes are refused because the disk is full, otherwise 0.", gauge, func(s *componentStats) float64 { return truth(s.store.DiskFull) }},
-	{"prospector_store_file_bytes", "Size of the store file.", gauge, func(s *componentStats) float64 { return float64(s.store.FileBytes) }},
-	{"prospector_store_free_bytes", "Unused space inside the store file, which is reused before the file grows.", gauge, func(s *componentStats) float64 { return float64(s.store.FreeBytes) }},
-	{"prospector_jobs_waiting", "Jobs that are not finished, whether due or not.", gauge, func(s *componentStats) float64 { return float64(s.store.Jobs.All) }},
-	{"prospector_jobs_due", "Jobs that are due, including those that are running.", gauge, func(s *componentStats) float64 { return float64(s.store.Jobs.Due) }},
-	{"prospector_jobs_oldest_due_seconds", "How long the oldest due job has been due; 0 if no job is due.", gauge, func(s *componentStats) float64 { return s.store.Jobs.Late.Seconds() }},
+	{
+		"prospector_store_commit_failures_total", counter,
+		"Failed commits. None of their changes were acknowledged.",
+		func(s *componentStats) float64 { return float64(s.store.FailedCommits) },
+	},
+	{
+		"prospector_store_updates_total", counter,
+		"Transactions with changes. Several may share a commit.",
+		func(s *componentStats) float64 { return float64(s.store.Updates) },
+	},
+	{
+		"prospector_store_updates_queued", gauge,
+		"Transactions waiting for their commit.",
+		func(s *componentStats) float64 { return float64(s.store.Queued) },
+	},
+	{
+		"prospector_store_disk_full", gauge,
+		"1 while writes are refused because the disk is full, otherwise 0.",
+		func(s *componentStats) float64 { return truth(s.store.DiskFull) },
+	},
+	{
+		"prospector_store_file_bytes", gauge,
+		"Size of the store file.",
+		func(s *componentStats) float64 { return float64(s.store.FileBytes) },
+	},
+	{
+		"prospector_store_free_bytes", gauge,
+		"Unused space inside the store file, which is reused before the file grows.",
+		func(s *componentStats) float64 { return float64(s.store.FreeBytes) },
+	},
+	{
+		"prospector_jobs_waiting", gauge,
+		"Jobs that are not finished, whether due or not.",
+		func(s *componentStats) float64 { return float64(s.store.Jobs.All) },
+	},
+	{
+		"prospector_jobs_due", gauge,
+		"Jobs that are due, including those that are running.",
+		func(s *componentStats) float64 { return float64(s.store.Jobs.Due) },
+	},
+	{
+		"prospector_jobs_oldest_due_seconds", gauge,
+		"How long the oldest due job has been due; 0 if no job is due.",
+		func(s *componentStats) float64 { return s.store.Jobs.Late.Seconds() },
+	},
 }
 
 var indexMetrics = []statMetric{
-	{"prospector_index_lag_changes", "Changes that are not indexed yet, summed over all indexes.", gauge, func(s *componentStats) float64 { return float64(s.index.Lag) }},
-	{"prospector_index_max_lag_changes", "Changes that are not indexed yet in the index that is furthest behind. Above 25000, its writers wait.", gauge, func(s *componentStats) float64 { return float64(s.index.MaxLag) }},
-	{"prospector_index_oldest_lag_seconds", "Age of the oldest change that is not indexed yet; 0 if all changes are indexed.", gauge, func(s *componentStats) float64 { return s.index.OldestLag.Seconds() }},
-	{"prospector_index_dirty", "Indexes with changes that are not indexed yet.", gauge, func(s *componentStats) float64 { return float64(s.index.Dirty) }},
-	{"prospector_index_building", "Indexes that are being built. Their lists are slower until all records are indexed.", gauge, func(s *componentStats) float64 { return float64(s.index.Building) }},
-	{"prospector_index_open", "Open indexes.", gauge, func(s *componentStats) float64 { return float64(s.index.Open) }},
-	{"prospector_index_cache_bytes", "Memory used by the caches of lists.", gauge, func(s *componentStats) float64 { return float64(s.index.Bytes) }},
-	{"prospector_index_cache_limit_bytes", "Maximum memory for the caches of lists (index.cache_bytes).", gauge, func(s *componentStats) float64 { return float64(s.index.MaxBytes) }},
-	{"prospector_index_builds_total", "Index builds from scratch: the first time, after damage, or by 'prospector reindex'.", counter, func(s *componentStats) float64 { return float64(s.index.Builds) }},
-	{"prospector_index_damaged_total", "Indexes that were found damaged and rebuilt.", counter, func(s *componentStats) float64 { return float64(s.index.Damaged) }},
-	{"prospector_index_failures_total", "Failures to update an index. Its lists are slower until an update succeeds.", counter, func(s *componentStats) float64 { return float64(s.index.Failures) }},
+	{
+		"prospector_index_lag_changes", gauge,
+		"Changes that are not indexed yet, summed over all indexes.",
+		func(s *componentStats) float64 { return float64(s.index.Lag) },
+	},
+	{
+		"prospector_index_max_lag_changes", gauge,
+		"Changes that are not indexed yet in the index that is furthest behind. Above 25000, its writers wait.",
+		func(s *componentStats) float64 { return float64(s.index.MaxLag) },
+	},
+	{
+		"prospector_index_oldest_lag_seconds", gauge,
+		"Age of the oldest change that is not indexed yet; 0 if all changes are indexed.",
+		func(s *componentStats) float64 { return s.index.OldestLag.Seconds() },
+	},
+	{
+		"prospector_index_dirty", gauge,
+		"Indexes with changes that are not indexed yet.",
+		func(s *componentStats) float64 { return float64(s.index.Dirty) },
+	},
+	{
+		"prospector_index_building", gauge,
+		"Indexes that are being built. Their lists are slower until all records are indexed.",
+		func(s *componentStats) float64 { return float64(s.index.Building) },
+	},
+	{
+		"prospector_index_open", gauge,
+		"Open indexes.",
+		func(s *componentStats) float64 { return float64(s.index.Open) },
+	},
+	{
+		"prospector_index_cache_bytes", gauge,
+		"Memory used by the caches of lists.",
+		func(s *componentStats) float64 { return float64(s.index.Bytes) },
+	},
+	{
+		"prospector_index_cache_limit_bytes", gauge,
+		"Maximum memory for the caches of lists (index.cache_bytes).",
+		func(s *componentStats) float64 { return float64(s.index.MaxBytes) },
+	},
+	{
+		"prospector_index_builds_total", counter,
+		"Index builds from scratch: the first time, after damage, or by 'prospector reindex'.",
+		func(s *componentStats) float64 { return float64(s.index.Builds) },
+	},
+	{
+		"prospector_index_damaged_total", counter,
+		"Indexes that were found damaged and rebuilt.",
+		func(s *componentStats) float64 { return float64(s.index.Damaged) },
+	},
+	{
+		"prospector_index_failures_total", counter,
+		"Failures to update an index. Its lists are slower until an update succeeds.",
+		func(s *componentStats) float64 { return float64(s.index.Failures) },
+	},
 }
 
 var jobMetrics = []statMetric{
-	{"prospector_jobs_running", "Running jobs.", gauge, func(s *componentStats) float64 { return float64(s.jobs.Running) }},
+	{
+		"prospector_jobs_running", gauge,
+		"Running jobs.",
+		func(s *componentStats) float64 { return float64(s.jobs.Running) },
+	},
 }
 
 var webhookMetrics = []statMetric{
-	{"prospector_webhook_deliveries_pending", "Webhook deliveries waiting for their first attempt or a retry.", gauge, func(s *componentStats) float64 { return float64(s.hooks.Pending) }},
-	{"prospector_webhook_attempts_running", "Webhook delivery attempts in progress.", gauge, func(s *componentStats) float64 { return float64(s.hooks.Running) }},
+	{
+		"prospector_webhook_deliveries_pending", gauge,
+		"Webhook deliveries waiting for their first attempt or a retry.",
+		func(s *componentStats) float64 { return float64(s.hooks.Pending) },
+	},
+	{
+		"prospector_webhook_attempts_running", gauge,
+		"Webhook delivery attempts in progress.",
+		func(s *componentStats) float64 { return float64(s.hooks.Running) },
+	},
 }
 
 var mailMetrics = []statMetric{
-	{"prospector_mail_held", "1 while sending of all messages is paused because of the mail server, otherwise 0.", gauge, func(s *componentStats) float64 { return truth(s.mail.OutageStage != "") }},
-	{"prospector_mail_senders_held", "Senders whose messages are paused because the mail server does not accept them.", gauge, func(s *componentStats) float64 { return float64(s.mail.SendersBackedOff) }},
-	{"prospector_mail_in_hand", "Messages being handed to the mail server.", gauge, func(s *componentStats) float64 { return float64(s.mail.InFlight) }},
+	{
+		"prospector_mail_held", gauge,
+		"1 while sending of all messages is paused because of the mail server, otherwise 0.",
+		func(s *componentStats) float64 { return truth(s.mail.OutageStage != "") },
+	},
+	{
+		"prospector_mail_senders_held", gauge,
+		"Senders whose messages are paused because the mail server does not accept them.",
+		func(s *componentStats) float64 { return float64(s.mail.SendersBackedOff) },
+	},
+	{
+		"prospector_mail_in_hand", gauge,
+		"Messages being handed to the mail server.",
+		func(s *componentStats) float64 { return float64(s.mail.InFlight) },
+	},
 }
 
 var sequenceMetrics = []statMetric{
-	{"prospector_sequences_clock_ahead_seconds", "How far the clock of sequences is ahead of real time. It runs ahead once sequences.speed is above 1, and stays ahead.", gauge, func(s *componentStats) float64 { return s.ahead.Seconds() }},
+	{
+		"prospector_sequences_clock_ahead_seconds", gauge,
+		"How far the clock of sequences is ahead of real time. It runs ahead once sequences.speed is above 1, and stays ahead.",
+		func(s *componentStats) float64 { return s.ahead.Seconds() },
+	},
 }
 
 func truth(b bool) float64 {

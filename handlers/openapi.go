@@ -186,11 +186,13 @@ func (o *Operation) parameters() []apiParameter {
 	}
 	if o.idempotent() {
 		ps = append(ps, apiParameter{Name: "Idempotency-Key", In: "header", Schema: text(shape.Schema{MinLength: 1, MaxLength: 255}),
-			Description: "Makes the request safe to retry. For 24 hours, the same request with the same key returns the same response and has no further effect."})
+			Description: "Makes the request safe to retry. For 24 hours, the same request with the same key " +
+				"returns the same response and has no further effect."})
 	}
 	if o.honorsIfMatch {
 		ps = append(ps, apiParameter{Name: "If-Match", In: "header", Schema: text(shape.Schema{}),
-			Description: "The ETag of the version to change. If the record has another version, the request fails with 412."})
+			Description: "The ETag of the version to change. If the record has another version, the request " +
+				"fails with 412."})
 	}
 	return ps
 }
@@ -294,7 +296,8 @@ func addFilterSchemas(schemas shape.Components) {
 		Items: &shape.Schema{OneOf: []*shape.Schema{text(shape.Schema{}), shape.RefTo("SortingRule")}},
 	}
 	schemas["Filters"] = &shape.Schema{
-		Description: "A list of rules that must all match, or an expression that combines rules and expressions. At most 200 levels deep, with at most 10000 rules.",
-		OneOf:       []*shape.Schema{shape.RefTo("FilterList"), shape.RefTo("FilterExpression")},
+		Description: "A list of rules that must all match, or an expression that combines rules and " +
+			"expressions. At most 200 levels deep, with at most 10000 rules.",
+		OneOf: []*shape.Schema{shape.RefTo("FilterList"), shape.RefTo("FilterExpression")},
 	}
 }

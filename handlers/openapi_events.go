@@ -12,7 +12,8 @@ import (
 var (
 	eventHeaders = []apiParameter{
 		{Name: "webhook-id", In: "header", Required: true, Schema: text(shape.Schema{Format: "uuid"}),
-			Description: "The id of the event, the same in every attempt. Use it to ignore events that you have already processed."},
+			Description: "The id of the event, the same in every attempt. Use it to ignore events that you " +
+				"have already processed."},
 		{Name: "webhook-timestamp", In: "header", Required: true, Schema: &shape.Schema{Type: shape.Types{"integer"}},
 			Description: "The time of this attempt as a Unix timestamp. Reject requests that are several minutes old."},
 		{Name: "webhook-signature", In: "header", Required: true, Schema: text(shape.Schema{}),

@@ -79,17 +79,21 @@ func (a *API) previewOperations() []Operation {
 	}, a.TAM.PreviewList)
 	return []Operation{
 		withoutTx(Operation{
-			Name: "estimate_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview/estimate", Access: identity.Read, Codes: requestCodes,
+			Name: "estimate_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview/estimate",
+			Access: identity.Read, Codes: requestCodes,
 			example: []byte(requestExample),
-			Summary: "Estimate the maximum research cost of a Preview, one unit per matching company; nothing is created or charged",
+			Summary: "Estimate the maximum research cost of a Preview, one unit per matching company; nothing " +
+				"is created or charged",
 		}, func(c *call, in previewRequest) (Estimate, error) {
 			companies, cost, err := a.TAM.Estimate(c.principal.Org, in.Draft)
 			return Estimate{companies, cost}, err
 		}),
 		write(Operation{
-			Name: "prepare_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview", Access: identity.Write, Status: http.StatusAccepted,
+			Name: "prepare_tam_preview", Method: http.MethodPost, Path: "/v1/tam/preview",
+			Access: identity.Write, Status: http.StatusAccepted,
 			Codes: append(requestCodes, fault.RequestIDReused), example: []byte(requestExample),
-			Summary: "Prepare a Preview of the matching companies and people; a known request_id returns its existing Preview",
+			Summary: "Prepare a Preview of the matching companies and people; a known request_id returns its " +
+				"existing Preview",
 		}, func(_ *call, tx *store.Tx, in previewRequest) (prepared, error) {
 			doc, created, err := a.TAM.Prepare(tx, in.Draft)
 			if err != nil {
@@ -114,9 +118,12 @@ func (a *API) previewOperations() []Operation {
 			return members{preview{response}}, err
 		})),
 		write(Operation{
-			Name: "exclude_tam_preview_members", Method: http.MethodPost, Path: path + "/exclude", Access: identity.Write,
-			Codes: []fault.Code{fault.PreviewNotReady, fault.ImportAccepted}, example: []byte(`{"company_websites": ["acme.example"]}`),
-			Summary: "Exclude members from a Preview; excluding a company excludes its people, and unknown members are reported",
+			Name: "exclude_tam_preview_members", Method: http.MethodPost, Path: path + "/exclude",
+			Access:  identity.Write,
+			Codes:   []fault.Code{fault.PreviewNotReady, fault.ImportAccepted},
+			example: []byte(`{"company_websites": ["acme.example"]}`),
+			Summary: "Exclude members from a Preview; excluding a company excludes its people, and unknown " +
+				"members are reported",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in tam.ExcludeBody) (preview, error) {
 			done, err := a.TAM.Exclude(tx, id, in)
 			if err != nil {
@@ -134,8 +141,10 @@ func (a *API) previewOperations() []Operation {
 			return a.preview(tx, id, nil)
 		})),
 		write(Operation{
-			Name: "delete_tam_preview", Method: http.MethodDelete, Path: path, Access: identity.Write, Status: http.StatusNoContent,
-			Codes: []fault.Code{fault.ImportAccepted}, Summary: "Delete a Preview and its members, unless its Import is running",
+			Name: "delete_tam_preview", Method: http.MethodDelete, Path: path,
+			Access: identity.Write, Status: http.StatusNoContent,
+			Codes:   []fault.Code{fault.ImportAccepted},
+			Summary: "Delete a Preview and its members, unless its Import is running",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 			return nothing{}, a.TAM.Delete(tx, id, ifMatch(c.request))
 		})),

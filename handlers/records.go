@@ -42,7 +42,8 @@ func getOperation[T any](k *record.Kind[T]) Operation {
 
 func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 	return write(Operation{
-		Name: "create_" + k.Object, Method: http.MethodPost, Path: "/v1/" + k.Entity, Access: identity.Write, Status: http.StatusCreated,
+		Name: "create_" + k.Object, Method: http.MethodPost, Path: "/v1/" + k.Entity,
+		Access: identity.Write, Status: http.StatusCreated,
 		Codes: codes, Summary: "Create " + k.WithArticle(),
 	}, func(_ *call, tx *store.Tx, in createBody[T]) (store.Doc[T], error) {
 		return k.Create(tx, in.Draft)
@@ -65,7 +66,8 @@ func deleteOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 		codes = append(codes, fault.InUse)
 	}
 	return write(Operation{
-		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}", Access: identity.Write, Status: http.StatusNoContent,
+		Name: "delete_" + k.Object, Method: http.MethodDelete, Path: "/v1/" + k.Entity + "/{id}",
+		Access: identity.Write, Status: http.StatusNoContent,
 		Codes: codes, Summary: "Delete " + k.WithArticle() + " and all references to it",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 		return nothing{}, k.Delete(tx, id, ifMatch(c.request))

@@ -41,7 +41,8 @@ func (a *API) serviceOperations() []Operation {
 			return document{raw{"application/json", a.document()}}, nil
 		}),
 		withoutTx(Operation{
-			Name: "get_page", Method: http.MethodGet, Path: "/", Summary: "Show the home page with the version and links",
+			Name: "get_page", Method: http.MethodGet, Path: "/",
+			Summary: "Show the home page with the version and links",
 		}, func(*call, nothing) (htmlPage, error) {
 			p, err := console.Home(a.Version, !a.SeparateMetrics)
 			return htmlPage{p}, err

@@ -13,8 +13,10 @@ func (a *API) suppressionOperations() []Operation {
 	k := a.CRM.Suppressions
 	return []Operation{
 		write(Operation{
-			Name: "create_suppression", Method: http.MethodPost, Path: "/v1/suppressions", Access: identity.Admin, Status: http.StatusCreated,
-			Summary: "Suppress an email address, or a domain and its subdomains; an existing suppression is returned unchanged",
+			Name: "create_suppression", Method: http.MethodPost, Path: "/v1/suppressions",
+			Access: identity.Admin, Status: http.StatusCreated,
+			Summary: "Suppress an email address, or a domain and its subdomains; an existing suppression is " +
+				"returned unchanged",
 		}, func(_ *call, tx *store.Tx, in createBody[crm.Suppression]) (createdOrExisting[crm.Suppression], error) {
 			doc, created, err := a.CRM.Suppress(tx, in.Draft)
 			return createdOrExisting[crm.Suppression]{doc, created}, err

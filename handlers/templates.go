@@ -23,7 +23,8 @@ func (a *API) templateOperations() []Operation {
 	ops := recordOperations(k)
 	ops[0].example, ops[2].example = []byte(templateSample), []byte(`{"status": "INACTIVE"}`)
 	return append(ops, read(Operation{
-		Name: "render_sequence_template", Method: http.MethodPost, Path: "/v1/sequence-templates/{id}/render", Access: identity.Read,
+		Name: "render_sequence_template", Method: http.MethodPost, Path: "/v1/sequence-templates/{id}/render",
+		Access:  identity.Read,
 		Summary: "Render the steps of a sequence template for a contact",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.RenderBody]) (outreach.RenderedTemplate, error) {
 		return a.Outreach.Render(tx, id, in.Draft, c.principal.User)

@@ -18,8 +18,9 @@ func (a *API) unsubscribeOperations() []Operation {
 	e := a.Sequences
 	return []Operation{
 		withoutTx(Operation{
-			Name: "get_unsubscribe_page", Method: http.MethodGet, Path: unsubscribePath + "{token}", Summary: "Show the unsubscribe page for the recipient of a message",
-			Codes: []fault.Code{fault.NotFound},
+			Name: "get_unsubscribe_page", Method: http.MethodGet, Path: unsubscribePath + "{token}",
+			Summary: "Show the unsubscribe page for the recipient of a message",
+			Codes:   []fault.Code{fault.NotFound},
 		}, func(c *call, _ nothing) (htmlPage, error) {
 			done, err := e.IsUnsubscribed(c.params["token"])
 			if err != nil {
@@ -31,8 +32,9 @@ func (a *API) unsubscribeOperations() []Operation {
 			return unsubscribePage(console.UnsubscribeConfirm)
 		}),
 		withoutTx(Operation{
-			Name: "unsubscribe", Method: http.MethodPost, Path: unsubscribePath + "{token}", Summary: "Unsubscribe the recipient of a message with one click (RFC 8058); the body is ignored",
-			Codes: []fault.Code{fault.NotFound},
+			Name: "unsubscribe", Method: http.MethodPost, Path: unsubscribePath + "{token}",
+			Summary: "Unsubscribe the recipient of a message with one click (RFC 8058); the body is ignored",
+			Codes:   []fault.Code{fault.NotFound},
 		}, func(c *call, _ anyBody) (htmlPage, error) {
 			if err := e.Unsubscribe(c.request.Context(), c.params["token"], store.Actor{Operation: c.op.Name, RequestID: c.requestID}); err != nil {
 				return htmlPage{}, err

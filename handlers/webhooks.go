@@ -53,7 +53,8 @@ func (a *API) webhookOperations() []Operation {
 			Summary: "List the triggers that a subscription can select, each with an example event",
 		}, func(*call, nothing) (all[webhook.Trigger], error) { return w.Triggers, nil }),
 		write(Operation{
-			Name: "create_webhook_subscription", Method: http.MethodPost, Path: path, Access: identity.Admin, Status: http.StatusCreated,
+			Name: "create_webhook_subscription", Method: http.MethodPost, Path: path,
+			Access: identity.Admin, Status: http.StatusCreated,
 			Summary: "Subscribe an endpoint to events; only this response contains the secret",
 			example: []byte(`{"url": "https://hooks.example.com/prospector", "triggers": ["contact.*", "tam_import.completed"]}`),
 		}, func(_ *call, tx *store.Tx, in createBody[webhook.Subscription]) (NewSubscription, error) {
@@ -61,50 +62,61 @@ func (a *API) webhookOperations() []Operation {
 			return newSubscription(doc, secret), err
 		}),
 		list[webhook.Subscription](Operation{
-			Name: "list_webhook_subscriptions", Path: path + "/list", Summary: "List webhook subscriptions, with filters, search and sorting",
+			Name: "list_webhook_subscriptions", Path: path + "/list",
+			Summary: "List webhook subscriptions, with filters, search and sorting",
 		}, w.Subscriptions.List),
 		read(Operation{
-			Name: "get_webhook_subscription", Method: http.MethodGet, Path: path + "/{subscription_id}", Access: identity.Read,
+			Name: "get_webhook_subscription", Method: http.MethodGet, Path: path + "/{subscription_id}",
+			Access:  identity.Read,
 			Summary: "Get a webhook subscription with its delivery status",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[webhook.Subscription], error) {
 			return w.Subscriptions.Get(tx, id)
 		})),
 		write(Operation{
-			Name: "update_webhook_subscription", Method: http.MethodPatch, Path: path + "/{subscription_id}", Access: identity.Admin,
+			Name: "update_webhook_subscription", Method: http.MethodPatch, Path: path + "/{subscription_id}",
+			Access:  identity.Admin,
 			Summary: "Update a webhook subscription; activating a paused subscription delivers its pending events",
 			example: []byte(`{"status": "paused"}`),
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updateBody[webhook.Subscription]) (store.Doc[webhook.Subscription], error) {
 			return w.Update(tx, id, ifMatch(c.request), in.Value)
 		})),
 		write(Operation{
-			Name: "delete_webhook_subscription", Method: http.MethodDelete, Path: path + "/{subscription_id}", Access: identity.Admin, Status: http.StatusNoContent,
+			Name: "delete_webhook_subscription", Method: http.MethodDelete, Path: path + "/{subscription_id}",
+			Access: identity.Admin, Status: http.StatusNoContent,
 			Summary: "Delete a webhook subscription and its secret; its delivery history stays",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (nothing, error) {
 			return nothing{}, w.Delete(tx, id, ifMatch(c.request))
 		})),
 		write(Operation{
-			Name: "rotate_webhook_secret", Method: http.MethodPost, Path: path + "/{subscription_id}/rotate-secret", Access: identity.Admin,
-			Summary: "Rotate the secret of a webhook subscription; for 24 hours, deliveries are signed with the old secret too",
+			Name: "rotate_webhook_secret", Method: http.MethodPost, Path: path + "/{subscription_id}/rotate-secret",
+			Access: identity.Admin,
+			Summary: "Rotate the secret of a webhook subscription; for 24 hours, deliveries are signed with " +
+				"the old secret too",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (NewSubscription, error) {
 			doc, secret, err := w.RotateSecret(tx, id)
 			return newSubscription(doc, secret), err
 		})),
 		write(Operation{
-			Name: "test_webhook_subscription", Method: http.MethodPost, Path: path + "/{subscription_id}/test", Access: identity.Admin, Status: http.StatusAccepted,
-			Codes: []fault.Code{fault.SubscriptionNotActive}, Summary: "Send a webhook.test event to the endpoint, whatever its triggers",
+			Name: "test_webhook_subscription", Method: http.MethodPost, Path: path + "/{subscription_id}/test",
+			Access: identity.Admin, Status: http.StatusAccepted,
+			Codes:   []fault.Code{fault.SubscriptionNotActive},
+			Summary: "Send a webhook.test event to the endpoint, whatever its triggers",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (webhook.Queued, error) {
 			return w.Test(tx, id)
 		})),
 		read(Operation{
-			Name: "list_webhook_deliveries", Method: http.MethodGet, Path: path + "/{subscription_id}/deliveries", Access: identity.Read,
+			Name: "list_webhook_deliveries", Method: http.MethodGet, Path: path + "/{subscription_id}/deliveries",
+			Access:  identity.Read,
 			Summary: "List the delivery attempts of a subscription, newest first, also after it was deleted",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in webhook.AttemptQuery) (attemptPage, error) {
 			records, total, err := w.Attempts(tx, id, in)
 			return attemptPage{in, records, total}, err
 		})),
 		write(Operation{
-			Name: "redeliver_webhook", Method: http.MethodPost, Path: path + "/{subscription_id}/deliveries/{attempt_id}/redeliver", Access: identity.Admin, Status: http.StatusAccepted,
-			Codes: []fault.Code{fault.SubscriptionNotActive}, Summary: "Redeliver the event of an attempt with the current state of its object and the same event id",
+			Name: "redeliver_webhook", Method: http.MethodPost, Path: path + "/{subscription_id}/deliveries/{attempt_id}/redeliver",
+			Access: identity.Admin, Status: http.StatusAccepted,
+			Codes:   []fault.Code{fault.SubscriptionNotActive},
+			Summary: "Redeliver the event of an attempt with the current state of its object and the same event id",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (webhook.Queued, error) {
 			attempt, err := c.pathID(1)
 			if err != nil {
