@@ -1,4 +1,5 @@
-// Package clienttest makes a client from the API document with a stock code generator, and runs it against the service.
+// Package clienttest generates a Go client from the API document with oapi-codegen, and runs it against
+// the service. It is a module of its own, so that the service does not depend on the generator.
 package clienttest
 
 import (
@@ -18,7 +19,7 @@ import (
 	_ "github.com/oapi-codegen/runtime" // of the generated client
 )
 
-// TestClient generates a client, compiles it with testdata/contacts_test.go beside it, and runs that.
+// TestClient generates a client, compiles it together with testdata/contacts_test.go, and runs that test.
 func TestClient(t *testing.T) {
 	url, key := demo(t)
 	dir := t.TempDir()
@@ -28,8 +29,8 @@ func TestClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// To the compiler the package is in this module, whose libraries it needs; nothing is written here. vet would look
-	// for its directory.
+	// An overlay places the package into this module, whose dependencies it needs, without writing files here. vet is
+	// off because it would look for the directory of the package.
 	here := filepath.Dir(filepath.Dir(program))
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(here, "client", "client.go"):        client,
@@ -44,10 +45,11 @@ func TestClient(t *testing.T) {
 	run(t, []string{"CLIENT_URL=" + url, "CLIENT_KEY=" + key}, compiled)
 }
 
-// TestLint shows what a stock linter says of the API document. It needs npx, and runs when make lint-api asks for it.
+// TestLint logs the findings of Redocly's linter about the API document. It needs npx, and only
+// make lint-api runs it.
 func TestLint(t *testing.T) {
 	if os.Getenv("PROSPECTOR_LINT") == "" {
-		t.Skip("make lint-api runs it")
+		t.Skip("run by make lint-api")
 	}
 	url, _ := demo(t)
 	t.Logf("%s", run(t, nil, "npx", "--yes", "@redocly/cli@2", "lint", document(t, url, t.TempDir())))
@@ -85,11 +87,11 @@ func demo(t *testing.T) (url, key string) {
 			return url, m[1]
 		}
 	}
-	t.Fatal("the demo has said no key")
+	t.Fatal("the demo printed no API key")
 	return "", ""
 }
 
-// document puts the API document into a file.
+// document writes the API document to a file and returns its name.
 func document(t *testing.T, url, dir string) string {
 	t.Helper()
 	res, err := http.Get(url + "/openapi.json")
@@ -113,7 +115,7 @@ func write(t *testing.T, file string, content []byte) {
 	}
 }
 
-// run runs a command to its end, which must be a good one.
+// run runs a command, which must succeed, and returns its output.
 func run(t *testing.T, env []string, name string, args ...string) []byte {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, args...)
