@@ -212,7 +212,7 @@ func TestFieldRules(t *testing.T) {
 		{`{"entity": "account", "key": "x", "data_type": "text"}`, `entity: "account" is not one of: `},
 		{`{"entity": "contacts", "data_type": "text"}`, "key: required"},
 		{`{"entity": "contacts", "key": "", "data_type": "text"}`, "key: required"},
-		{`{"entity": "contacts", "key": "X", "data_type": "text"}`, "key: must be a lower-case letter and up to 62"},
+		{`{"entity": "contacts", "key": "X", "data_type": "text"}`, "key: must be a lower-case letter followed by up to 62"},
 		{`{"entity": "contacts", "key": "1x", "data_type": "text"}`, "key: must be a lower-case letter"},
 		{`{"entity": "contacts", "key": "_x", "data_type": "text"}`, "key: must be a lower-case letter"},
 		{`{"entity": "contacts", "key": "x-y", "data_type": "text"}`, "key: must be a lower-case letter"},
@@ -222,15 +222,15 @@ func TestFieldRules(t *testing.T) {
 		{`{"entity": "contacts", "key": "x"}`, "data_type: required"},
 		{`{"entity": "contacts", "key": "x", "data_type": "datetime"}`, "data_type: \"datetime\" is not one of: text, number, boolean, date, enum, multi_select"},
 		{`{"entity": "contacts", "key": "x", "data_type": "text", "label": "` + strings.Repeat("l", 256) + `"}`, "label: must be at most 255 characters"},
-		{`{"entity": "contacts", "key": "x", "data_type": "enum"}`, "allowed_values: must not be empty for enum"},
-		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": []}`, "allowed_values: must not be empty for multi_select"},
-		{`{"entity": "contacts", "key": "x", "data_type": "text", "allowed_values": ["a"]}`, "allowed_values: must not be given for text"},
+		{`{"entity": "contacts", "key": "x", "data_type": "enum"}`, "allowed_values: required for enum"},
+		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": []}`, "allowed_values: required for multi_select"},
+		{`{"entity": "contacts", "key": "x", "data_type": "text", "allowed_values": ["a"]}`, "allowed_values: not allowed for text"},
 		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": "a"}`, "allowed_values: must be a list"},
 		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["a", 1]}`, "allowed_values[1]: must be a string"},
 		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["a", ""]}`, "allowed_values[1]: must not be empty"},
 		{`{"entity": "contacts", "key": "x", "data_type": "enum", "allowed_values": ["` + strings.Repeat("v", 256) + `"]}`, "allowed_values[0]: must be at most 255 characters"},
-		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": ["a", "b|c", "d;e"]}`, "allowed_values[1]: must not have | or ; in it"},
-		{`{"entity": "contacts", "key": "x", "data_type": "text", "ai": {"question": "Why?"}}`, "ai: must not be given for contacts, only for accounts"},
+		{`{"entity": "contacts", "key": "x", "data_type": "multi_select", "allowed_values": ["a", "b|c", "d;e"]}`, "allowed_values[1]: must not contain | or ;"},
+		{`{"entity": "contacts", "key": "x", "data_type": "text", "ai": {"question": "Why?"}}`, "ai: not allowed for contacts, only for accounts"},
 		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {}}`, "ai.question: required"},
 		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": {"question": ""}}`, "ai.question: required"},
 		{`{"entity": "accounts", "key": "x", "data_type": "text", "ai": true}`, "ai: must be an object"},
@@ -247,8 +247,8 @@ func TestFieldRules(t *testing.T) {
 			org.Admin.In(t).Patch("/v1/fields/"+made.ID(), body).Fails(422, "validation_failed", "read-only field")
 		})
 	}
-	org.Admin.Patch("/v1/fields/"+ai, `{"allowed_values": null}`).Fails(422, "validation_failed", "allowed_values: must not be empty for enum")
-	org.Admin.Patch("/v1/fields/"+made.ID(), `{"allowed_values": ["a"]}`).Fails(422, "validation_failed", "allowed_values: must not be given for number")
+	org.Admin.Patch("/v1/fields/"+ai, `{"allowed_values": null}`).Fails(422, "validation_failed", "allowed_values: required for enum")
+	org.Admin.Patch("/v1/fields/"+made.ID(), `{"allowed_values": ["a"]}`).Fails(422, "validation_failed", "allowed_values: not allowed for number")
 	for _, c := range []apptest.Client{org.Read, org.Write} {
 		c.Patch("/v1/fields/"+ai, `{"label": "x"}`).Fails(403, "forbidden", "admin")
 	}

@@ -119,7 +119,7 @@ func TestFieldConflicts(t *testing.T) {
 	}
 	org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "tier", "data_type": "text"}`).Is(201)
 	contact := org.Write.Post("/v1/contacts", `{"email": "a@b.example", "custom_field_tier": "gold"}`).Is(201).ID()
-	held := org.Admin.Patch("/v1/fields/"+id, `{"allowed_values": ["silver"]}`).Fails(409, "in_use", `cannot lose "gold"`)
+	held := org.Admin.Patch("/v1/fields/"+id, `{"allowed_values": ["silver"]}`).Fails(409, "in_use", `allowed_values: cannot remove "gold": a record has this value`)
 	if held.Text("error.details.0.id") != contact {
 		t.Error(string(held.Body))
 	}

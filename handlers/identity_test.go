@@ -137,8 +137,8 @@ func TestUsers(t *testing.T) {
 	org.Admin.Post("/v1/users", `{"email": "nobody"}`).Fails(422, "validation_failed", "email: \"nobody\" is not an email address")
 	for unit, long := range map[string]string{"characters": strings.Repeat("g", 245), "bytes": strings.Repeat("ü", 123)} {
 		body := `{"email": "` + long + `@x.example"}`
-		org.Admin.Post("/v1/users", body).Fails(422, "validation_failed", "email: must have at most 254 "+unit)
-		org.Admin.Patch("/v1/users/"+id, body).Fails(422, "validation_failed", "email: must have at most 254 "+unit)
+		org.Admin.Post("/v1/users", body).Fails(422, "validation_failed", "email: must be at most 254 "+unit)
+		org.Admin.Patch("/v1/users/"+id, body).Fails(422, "validation_failed", "email: must be at most 254 "+unit)
 	}
 	longest := org.Admin.Post("/v1/users", `{"email": "`+strings.Repeat("g", 244)+`@x.example"}`).Is(201).Text("data.email")
 	org.Admin.Post("/v1/users", `{"first_name": "Grace"}`).Fails(422, "validation_failed", "email: required")

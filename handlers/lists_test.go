@@ -178,7 +178,7 @@ func TestExpressions(t *testing.T) {
 		t.Error("100 levels deep:", got)
 	}
 	org.Read.Post("/v1/accounts/list", deep(201)).Fails(422, "invalid_filter", "must not be nested more than 200 levels deep")
-	org.Read.Post("/v1/accounts/list", deep(400)).Fails(400, "invalid_json", "nests too deep")
+	org.Read.Post("/v1/accounts/list", deep(400)).Fails(400, "invalid_json", "nested deeper than 512 levels")
 	many := func(n int) string {
 		return `{"filters": {"operator": "or", "filters": [` + strings.TrimSuffix(strings.Repeat(rule("cedar")+",", n), ",") + `]}}`
 	}

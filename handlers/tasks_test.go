@@ -119,7 +119,7 @@ func TestBadTasks(t *testing.T) {
 		{"due_at", `"2026-03-04"`, "due_at: \"2026-03-04\" is not a time such as"},
 		{"due_at", `"2026-03-04T09:00:00"`, "due_at: \"2026-03-04T09:00:00\" is not a time such as"},
 		{"due_at", `1772442000`, "due_at: must be a time such as"},
-		{"due_at", `"9999-12-31T23:59:59-01:00"`, "due_at: \"9999-12-31T23:59:59-01:00\" is not a time of the years 0 to 9999 in UTC"},
+		{"due_at", `"9999-12-31T23:59:59-01:00"`, "due_at: must be in the years 0 to 9999 in UTC"},
 		{"completed_at", `"2026-03-04T09:00:00Z"`, "completed_at: read-only field"},
 		{"contact_id", `"` + makers["contacts"](other) + `"`, "contact_id: does not exist"},
 		{"account_id", `"` + makers["accounts"](other) + `"`, "account_id: does not exist"},
