@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/catalog"
+	"prospector/internal/filter"
 	"prospector/internal/service"
 	"prospector/internal/tam"
 	"prospector/store"
@@ -86,7 +87,7 @@ func readMarket(b *testing.B, s *service.Service, t tenant, preview uuid.UUID) *
 	for page := 1; ; page++ {
 		var answer tam.Answer
 		err := s.Store.View(t.id, func(tx *store.Tx) (err error) {
-			answer, err = s.TAM.ReadMembers(tx, preview, tam.PageQuery{Page: page, Size: 500, Filter: tam.MemberFilter{Selected: &selected}})
+			answer, err = s.TAM.ReadMembers(tx, preview, tam.PageQuery{Page: page, Size: filter.MaxPageSize, Filter: tam.MemberFilter{Selected: &selected}})
 			return err
 		})
 		var got struct {
