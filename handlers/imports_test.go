@@ -214,7 +214,7 @@ func TestImportExcluded(t *testing.T) {
 	org.Write.Post(path+"/exclude", `{"company_ids": ["c2"], "person_ids": ["p1"]}`).Is(200)
 	hasBalance(t, org, preview, "0/- left - +2=2 over -, 0/- left - +2=2 over -, exceeded false")
 	operation := accept(org, preview)
-	org.Write.Post(path+"/exclude", `{"company_ids": ["c3"]}`).Fails(409, "import_accepted", "fixed")
+	org.Write.Post(path+"/exclude", `{"company_ids": ["c3"]}`).Fails(409, "import_accepted", "was accepted, so its members can no longer change")
 	org.Write.Delete(path).Fails(409, "import_accepted", "accepted")
 	app.Work()
 	if got := importedAs(t, org, operation); got != "2 0 0, 2 0 0" {
