@@ -20,6 +20,7 @@ type Kind struct {
 	*filter.Kind
 
 	table   string
+	shaped  store.ShapedTable
 	flush   flushPolicy
 	customs func(*store.Tx) (*filter.CustomFields, error) // nil for a kind without custom fields
 }
@@ -29,7 +30,7 @@ type Kind struct {
 func NewKind[T any](
 	entity, defaultSort string, table *store.Table[T], custom func(*store.Tx) (*filter.CustomFields, error),
 ) *Kind {
-	k := &Kind{Kind: filter.NewKind[T](entity, defaultSort), table: table.Name(), flush: usualPolicy, customs: custom}
+	k := &Kind{Kind: filter.NewKind[T](entity, defaultSort), table: table.Name(), shaped: table, flush: usualPolicy, customs: custom}
 	if table.HasShortHistory() {
 		k.flush = busyPolicy
 	}
@@ -38,6 +39,9 @@ func NewKind[T any](
 
 // Table returns the name of the table.
 func (k *Kind) Table() string { return k.table }
+
+// ShapedTable returns the table, for store.UseShapes.
+func (k *Kind) ShapedTable() store.ShapedTable { return k.shaped }
 
 // Customs returns the custom fields that the kind has in a transaction.
 func (k *Kind) Customs(tx *store.Tx) (*filter.CustomFields, error) {
@@ -56,6 +60,9 @@ func (k *Kind) signature() uint64 {
 		fmt.Fprintf(h, "|%s %s %t %t", f.Key, f.Type, f.Long, f.Grams)
 		if f.Searched {
 			fmt.Fprint(h, " searched")
+		}
+		if f.Default != "" { // records that lack the field are read with it
+			fmt.Fprintf(h, " default=%s", f.Default)
 		}
 	}
 	return h.Sum64()

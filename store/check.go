@@ -56,6 +56,9 @@ func (tx *Tx) verifyShared(report Report) error {
 	if err := tx.verifyQueue(report); err != nil {
 		return err
 	}
+	if err := tx.verifyMarks(report); err != nil {
+		return err
+	}
 	orgs := tx.btx.Bucket(orgsBucket)
 	err := orgs.ForEachBucket(func(org []byte) error {
 		if len(org) != 16 {
@@ -78,6 +81,17 @@ func (tx *Tx) verifyShared(report Report) error {
 			}
 			return true, nil
 		})
+	})
+}
+
+// verifyMarks reports marks of incomplete records that belong to no organization.
+func (tx *Tx) verifyMarks(report Report) error {
+	orgs := tx.btx.Bucket(orgsBucket)
+	return tx.scan(incompleteShared, nil, func(k, _ []byte) (bool, error) {
+		if len(k) <= 16 || orgs.Bucket(k[:16]) == nil {
+			report(tx.forget(incompleteShared, k), "incomplete records: the key %x names no organization", k)
+		}
+		return true, nil
 	})
 }
 

@@ -65,15 +65,18 @@ func (tx *Tx) DropOrganization() {
 func (tx *Tx) dropShared(btx *bolt.Tx) error {
 	return btx.ForEach(func(name []byte, b *bolt.Bucket) error {
 		bucket := sharedPrefix + string(name)
-		queue := bucket == dueShared
-		if !queue && !strings.HasPrefix(string(name), globalPrefix) {
+		queue, marks := bucket == dueShared, bucket == incompleteShared
+		if !queue && !marks && !strings.HasPrefix(string(name), globalPrefix) {
 			return nil
 		}
 		var drop [][]byte // bbolt's cursors do not like to be deleted under
 		err := b.ForEach(func(k, v []byte) error {
 			of := v
-			if queue {
+			switch {
+			case queue:
 				of = k[min(8, len(k)):]
+			case marks:
+				of = k
 			}
 			if bytes.HasPrefix(of, tx.org[:]) {
 				drop = append(drop, k)

@@ -15,7 +15,7 @@ type Reader struct {
 	table  string
 	bucket string
 	cursor *bolt.Cursor // nil when the table is empty
-	tombs  []Tombstone
+	apply  *corrections
 	err    error // why those cannot be read
 	place  uint32
 	key    uuid.UUID // here, so that it is not made anew for each record
@@ -26,7 +26,7 @@ type Reader struct {
 // Reader makes a reader of a table, which is valid until the transaction ends.
 func (tx *Tx) Reader(table string) *Reader {
 	r := &Reader{tx: tx, table: table, bucket: table + ".rec"}
-	r.tombs, r.err = tx.Tombstones(table)
+	r.apply, r.err = tx.corrections(table)
 	r.place = tx.place(r.bucket, nil)
 	if b := tx.bucket(r.bucket); b != nil {
 		r.cursor = b.Cursor()
@@ -49,8 +49,8 @@ func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) 
 		return 0, nil, nil
 	}
 	change, _, public, err = decodeValue(crc32.Update(r.place, castagnoli, r.key[:]), v)
-	if err == nil && len(r.tombs) > 0 {
-		public, _, err = applyTombstones(r.tombs, change, public)
+	if err == nil && !r.apply.none() {
+		public, _, err = r.apply.apply(change, public)
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s %s: %w", r.table, id, err)
@@ -85,7 +85,7 @@ func (r *Reader) find() (v []byte) {
 // creation, until it says stop. The bytes are valid until the transaction ends.
 func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error)) error {
 	bucket := table + ".rec"
-	tombs, err := tx.Tombstones(table)
+	corrections, err := tx.corrections(table)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, chang
 			err = ErrDamaged
 		}
 		if err == nil {
-			public, _, err = applyTombstones(tombs, change, public)
+			public, _, err = corrections.apply(change, public)
 		}
 		if err != nil {
 			return false, fmt.Errorf("%s %x: %w", table, key, err)

@@ -3,7 +3,7 @@
 //
 // The bucket tree of prospector.db:
 //
-//	meta                          format, epoch, since when outbound traffic is held (see hold.go)
+//	meta                          format, epoch, shapes of tables, since when outbound traffic is held (see hold.go)
 //	orgs/<organization>/          all that one organization has; the sequence of "orgs" is the last id given out
 //	    <table>.rec               id → value (see value.go); the sequence is the number of records
 //	    <table>.log               change number → entry (see change.go); the sequence is the last change number
@@ -16,6 +16,7 @@
 //	    <name>.counter            nothing; the sequence is the number (see derived.go)
 //	    <table>.tomb              field ‖ 0 ‖ what is gone → tombstone (see tombstone.go)
 //	    jobs                      id → job
+//	incomplete                    organization ‖ table → which records may lack members (see completion.go)
 //	due                           due time ‖ organization ‖ id → nothing: the jobs of all, in the order they are due
 //	global.<table>.<key>          key → organization ‖ id: unique keys that find their organization, such as API keys
 //	gone                          organization → when it was deleted
@@ -29,6 +30,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -107,6 +109,9 @@ type Store struct {
 	full    error // why a commit could not be written; writing may work again
 	// fullSize is how much a commit must write to show that there is room again.
 	fullSize int
+
+	shapes          map[string]ShapedTable // by table, see UseShapes
+	mayBeIncomplete atomic.Bool            // some record may be incomplete; once set it stays
 
 	stopped chan struct{}
 	probing sync.Mutex

@@ -175,7 +175,7 @@ func TestAFailedMigrationNamesThePath(t *testing.T) {
 	list := append(slices.Clone(migrations), func(*bolt.Tx) error { return errRefused })
 	_, err := Open(dir, Options{migrations: list})
 	wantLine(t, err, dir)
-	if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "migrate to format 3") {
+	if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), fmt.Sprintf("migrate to format %d", len(list))) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -24,6 +24,7 @@ type Table[T any] struct {
 	kept     time.Duration // how long its log stays
 	unique   []Unique[T]
 	keys     []Key[T]
+	shape    *Shape // nil for a table whose records are not completed
 }
 
 // Unique declares that no two records of an organization have the same key; an empty key is none. When Global is set, no
@@ -61,7 +62,9 @@ type Doc[T any] struct {
 	JSON   []byte // the public part, as it is answered
 
 	version uint64       // the number of its last change that was no touch
-	applied []*Tombstone // what took something from it since
+	applied []correction // since it was written
+	// completed reports that members were added which it lacked when it was written.
+	completed bool
 }
 
 // NewTable declares a table.
@@ -100,14 +103,17 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 
 // Again reads a record that was read or written before, perhaps in another transaction. One that is still the same need not be decoded.
 func (t *Table[T]) Reload(tx *Tx, old Doc[T]) (Doc[T], error) {
-	if change, _, public, err := t.Stored(tx, old.ID); err != nil || change != old.Change || !bytes.Equal(public, old.JSON) {
-		return t.Get(tx, old.ID)
+	corrections, err := tx.corrections(t.name)
+	if err != nil {
+		return Doc[T]{}, err
 	}
-	tombs, err := tx.Tombstones(t.name)
-	if err != nil || len(tombs) > 0 {
-		return t.Get(tx, old.ID)
+	if corrections.none() {
+		now, _, err := t.GetUndecoded(tx, old.ID)
+		if err == nil && now.Change == old.Change && bytes.Equal(now.JSON, old.JSON) {
+			return old, nil
+		}
 	}
-	return old, nil
+	return t.Get(tx, old.ID)
 }
 
 // Public reads a record as it is answered.
@@ -116,18 +122,14 @@ func (t *Table[T]) Public(tx *Tx, id uuid.UUID) ([]byte, error) {
 	return d.JSON, err
 }
 
-// Stored reads the parts of a record as they are stored, without what that costs to decode: for tables that nothing is ever
-// taken from. They are valid until the transaction ends.
-func (t *Table[T]) Stored(tx *Tx, id uuid.UUID) (change uint64, private, public []byte, err error) {
+// GetUndecoded reads a record without decoding it: the result has no Record. Its JSON and the private part are valid
+// until the transaction ends.
+func (t *Table[T]) GetUndecoded(tx *Tx, id uuid.UUID) (d Doc[T], private []byte, err error) {
 	v := tx.get(t.rec, id[:])
 	if v == nil {
-		return 0, nil, nil, fault.ErrNotFound
+		return d, nil, fault.ErrNotFound
 	}
-	change, private, public, err = decodeValue(tx.place(t.rec, id[:]), v)
-	if err != nil {
-		err = fmt.Errorf("%s %s: %w", t.name, id, err)
-	}
-	return change, private, public, err
+	return t.open(tx, id, v)
 }
 
 // Has tells whether the record is there.
@@ -138,18 +140,9 @@ func (t *Table[T]) Count(tx *Tx) int { return tx.RecordCount(t.name) }
 
 // decode reads a value; the JSON in the result is valid until the transaction ends.
 func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
-	tombs, err := tx.Tombstones(t.name)
+	d, private, err := t.open(tx, id, v)
 	if err != nil {
 		return Doc[T]{}, err
-	}
-	change, private, public, err := decodeValue(tx.place(t.rec, id[:]), v)
-	d := Doc[T]{ID: id, Change: change}
-	if err == nil {
-		d.version = versionOf(v)
-		d.JSON, d.applied, err = applyTombstones(tombs, change, public)
-	}
-	if err != nil {
-		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
 	if err := json.Unmarshal(d.JSON, &d.Record); err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
@@ -161,6 +154,26 @@ func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
 		}
 	}
 	return d, nil
+}
+
+// open reads a value without decoding the record.
+func (t *Table[T]) open(tx *Tx, id uuid.UUID, v []byte) (d Doc[T], private []byte, err error) {
+	corrections, err := tx.corrections(t.name)
+	if err != nil {
+		return d, nil, err
+	}
+	d.ID = id
+	var public []byte
+	d.Change, private, public, err = decodeValue(tx.place(t.rec, id[:]), v)
+	if err == nil {
+		d.version = versionOf(v)
+		d.JSON, d.applied, err = corrections.apply(d.Change, public)
+	}
+	if err != nil {
+		return Doc[T]{}, nil, fmt.Errorf("%s %s: %w", t.name, id, err)
+	}
+	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].before != nil
+	return d, private, nil
 }
 
 // Insert writes a new record under id. A taken unique key is the error that the key declares, and nothing is written.
@@ -201,7 +214,7 @@ func (t *Table[T]) write(tx *Tx, old Doc[T], rec T, op Op, fields []string) (Doc
 	if op != Created {
 		was = &old.Record
 	}
-	if err := t.rekey(tx, old.ID, was, &rec); err != nil {
+	if err := t.rekey(tx, old.ID, was, &rec, old.completed); err != nil {
 		return Doc[T]{}, err
 	}
 	change, err := t.log(tx, old, op, fields)
@@ -233,8 +246,13 @@ func (t *Table[T]) log(tx *Tx, old Doc[T], op Op, fields []string) (number uint6
 		return 0, nil
 	}
 	number = old.Change
-	for _, tomb := range old.applied {
-		number, err = tx.logChange(t.name, t.kept, Change{Op: Updated, ID: old.ID, Prev: number, Fields: []string{tomb.Field}, Actor: tomb.Actor})
+	for i := range old.applied {
+		c := &old.applied[i]
+		fields, err := c.fields()
+		if err != nil {
+			return 0, fmt.Errorf("%s %s: %w", t.name, old.ID, err)
+		}
+		number, err = tx.logChange(t.name, t.kept, Change{Op: Updated, ID: old.ID, Prev: number, Fields: fields, Actor: c.actor})
 		if err != nil {
 			return 0, err
 		}
@@ -258,7 +276,7 @@ func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	if err := t.current(tx, old); err != nil {
 		return err
 	}
-	if err := t.rekey(tx, old.ID, &old.Record, nil); err != nil {
+	if err := t.rekey(tx, old.ID, &old.Record, nil, old.completed); err != nil {
 		return err
 	}
 	tx.delete(t.rec, old.ID[:])
@@ -270,14 +288,15 @@ func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	return err
 }
 
-// rekey moves the keys of a record from was to is; either may be nil. It checks before it writes.
-func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T) error {
+// rekey moves the keys of a record from was to is; either may be nil. It checks before it writes. When completed is
+// set, was has members that it lacked when its keys were written, so keys of was may be missing.
+func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T, completed bool) error {
 	for _, u := range t.unique {
 		before, after := u.key(was), u.key(is)
-		if len(after) == 0 || bytes.Equal(before, after) {
+		if len(after) == 0 || bytes.Equal(before, after) && !completed {
 			continue
 		}
-		if v := tx.get(u.bucket(t.name), after); v != nil {
+		if v := tx.get(u.bucket(t.name), after); v != nil && !bytes.Equal(v, u.value(tx.org, id)) {
 			if u.Taken == nil {
 				return fmt.Errorf("%s: unique key %s is taken", t.name, u.Name)
 			}
@@ -286,10 +305,10 @@ func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T) error {
 	}
 	for _, u := range t.unique {
 		before, after := u.key(was), u.key(is)
-		if bytes.Equal(before, after) {
+		if bytes.Equal(before, after) && !completed {
 			continue
 		}
-		if len(before) > 0 {
+		if len(before) > 0 && (!completed || bytes.Equal(tx.get(u.bucket(t.name), before), u.value(tx.org, id))) {
 			tx.delete(u.bucket(t.name), before)
 		}
 		if len(after) > 0 {
@@ -305,7 +324,7 @@ func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T) error {
 		if err != nil {
 			return err
 		}
-		if slices.EqualFunc(before, after, bytes.Equal) {
+		if slices.EqualFunc(before, after, bytes.Equal) && !completed {
 			continue
 		}
 		for _, key := range before {
@@ -458,8 +477,8 @@ func (d Doc[T]) Public() (public []byte, version string) { return d.JSON, d.Vers
 // Version tells this form of the record from every other that it had or will have.
 func (d Doc[T]) Version() string {
 	version, last := strconv.FormatUint(d.version, 10), uint64(0)
-	for _, tomb := range d.applied {
-		last = max(last, tomb.Number)
+	for i := range d.applied {
+		last = max(last, d.applied[i].number)
 	}
 	if last > 0 {
 		version += "-" + strconv.FormatUint(last, 10)

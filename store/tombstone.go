@@ -29,14 +29,18 @@ func tombBucket(table string) string { return table + ".tomb" }
 
 func (t *Tombstone) key() []byte { return append([]byte(t.Field+"\x00"), t.Prefix...) }
 
-// Tombstones gives those of a table.
+// Tombstones returns the tombstones of a table.
 func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
-	if tombs, known := tx.tombs[table]; known {
-		return tombs, nil
+	c, err := tx.corrections(table)
+	if err != nil {
+		return nil, err
 	}
-	var tombs []Tombstone
+	return c.tombs, nil
+}
+
+func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 	bucket := tombBucket(table)
-	err := tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+	err = tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
 		var t Tombstone
 		b, err := unseal(tx.place(bucket, key), value)
 		if err == nil {
@@ -48,14 +52,7 @@ func (tx *Tx) Tombstones(table string) ([]Tombstone, error) {
 		tombs = append(tombs, t)
 		return true, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	if tx.tombs == nil {
-		tx.tombs = map[string][]Tombstone{}
-	}
-	tx.tombs[table] = tombs
-	return tombs, nil
+	return tombs, err
 }
 
 // Bury puts a tombstone on the table. Sweep must be called until there is no more to do.
@@ -68,7 +65,7 @@ func (t *Table[T]) AddTombstone(tx *Tx, tomb Tombstone) (Tombstone, error) {
 	}
 	tx.setSequence(bucket, tomb.Number)
 	tx.put(bucket, key, seal(tx.place(bucket, key), body))
-	delete(tx.tombs, t.name)
+	delete(tx.corrected, t.name)
 	return tomb, nil
 }
 
@@ -109,26 +106,9 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err erro
 	}
 	if !more {
 		tx.delete(tombBucket(t.name), tomb.key())
-		delete(tx.tombs, t.name)
+		delete(tx.corrected, t.name)
 	}
 	return more, nil
-}
-
-// applyTombstones gives a record, as it was stored at the change, without what tombstones say is gone, and those that took something
-// from it.
-func applyTombstones(tombs []Tombstone, change uint64, public []byte) (without []byte, by []*Tombstone, err error) {
-	for i := range tombs {
-		if t := &tombs[i]; change <= t.Change && t.mayBeIn(public) {
-			without, err := t.without(public)
-			if err != nil {
-				return nil, nil, fmt.Errorf("%w: a record cannot be read: %w", ErrDamaged, err)
-			}
-			if !bytes.Equal(without, public) {
-				public, by = without, append(by, t)
-			}
-		}
-	}
-	return public, by, nil
 }
 
 // mayBeIn tells quickly that a record has nothing of it.

@@ -36,9 +36,9 @@ type Tx struct {
 	buckets   map[string]*bolt.Bucket
 	writes    map[string]*btree.Map[string, []byte] // a nil value is a deletion
 	sequences map[string]uint64
-	trimmed   map[string]uint64 // by log: where trimming goes on
-	tombs     map[string][]Tombstone
-	undo      *[]func() // what takes back the writes since the last Try began
+	trimmed   map[string]uint64       // by log: where trimming goes on
+	corrected map[string]*corrections // by table, as far as they were read
+	undo      *[]func()               // what takes back the writes since the last Try began
 	bytes     int
 	enqueued  bool
 	after     []func()
@@ -176,7 +176,7 @@ func (tx *Tx) Try(fn func() error) error {
 	for _, back := range slices.Backward(undo) {
 		back()
 	}
-	tx.enqueued, tx.trimmed, tx.tombs = enqueued, trimmed, nil
+	tx.enqueued, tx.trimmed, tx.corrected = enqueued, trimmed, nil
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
 
@@ -73,7 +74,13 @@ func (v *verifier[T]) checkRecord(k, value []byte) error {
 		v.report(false, "%v", err)
 		return nil
 	}
+	if err := v.checkComplete(&d); err != nil {
+		return err
+	}
 	v.versions[id] = d.Change
+	if d.completed { // its keys may be those of the record before it was completed
+		return v.addKeysOf(&d)
+	}
 	for i := range v.unique {
 		v.uniqueKey(&v.unique[i], &d)
 	}
@@ -90,6 +97,58 @@ func (v *verifier[T]) checkRecord(k, value []byte) error {
 				v.report(v.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.Name)
 			}
 			v.add(bucket, entry)
+		}
+	}
+	return nil
+}
+
+// checkComplete reports a record that lacks members although no record of its table may, and rewrites it in a repair.
+func (v *verifier[T]) checkComplete(d *Doc[T]) error {
+	corrections, err := v.tx.corrections(v.name)
+	if err != nil || corrections.incomplete != nil || v.tx.store.shapes[v.name] == nil {
+		return err
+	}
+	complete, err := v.canonical(d.JSON)
+	if err != nil || bytes.Equal(complete, d.JSON) {
+		return err
+	}
+	lacks := correction{actor: v.tx.actor, before: bytes.Clone(d.JSON), after: complete}
+	fields, err := lacks.fields()
+	if err != nil {
+		return err
+	}
+	if v.tx.writable {
+		whole := *d
+		whole.JSON, whole.applied, whole.completed = complete, append(whole.applied, lacks), true
+		if err := json.Unmarshal(complete, &whole.Record); err != nil {
+			return err
+		}
+		if *d, err = v.write(v.tx, whole, whole.Record, swept, nil); err != nil {
+			return err
+		}
+	}
+	v.report(v.tx.writable, "%s %s: it was written before %s existed and was not completed", v.name, d.ID, strings.Join(fields, ", "))
+	return nil
+}
+
+// addKeysOf counts the keys that there are of a record whose keys may be missing.
+func (v *verifier[T]) addKeysOf(d *Doc[T]) error {
+	for i := range v.unique {
+		u := &v.unique[i]
+		if key := u.key(&d.Record); len(key) > 0 && bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, d.ID)) {
+			v.add(u.bucket(v.name), key)
+		}
+	}
+	for i := range v.keys {
+		values, err := v.keys[i].of(v.tx, &d.Record)
+		if err != nil {
+			return err
+		}
+		bucket := v.keys[i].bucket(v.name)
+		for _, value := range values {
+			if entry := keyEntry(value, d.ID); v.tx.get(bucket, entry) != nil {
+				v.add(bucket, entry)
+			}
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"internal/research":         {"internal/crm", "internal/shape", "internal/fault"},
 	"internal/research/offline": {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
 	"internal/research/openai":  {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
-	"internal/catalog":          {"internal/crm", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
+	"internal/catalog":          {"internal/crm", "internal/record", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"internal/tam":              {"internal/catalog", "internal/research", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"internal/sequence":         {"internal/outreach", "internal/template", "internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/outreach":         {"internal/template", "internal/planner", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},

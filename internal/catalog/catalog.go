@@ -9,6 +9,7 @@ import (
 
 	"prospector/index"
 	"prospector/internal/crm"
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -76,12 +77,12 @@ type Catalog struct {
 // New declares the tables and lists of the catalog.
 func New() *Catalog {
 	c := &Catalog{
-		Companies: store.NewTable("companies", []store.Unique[Company]{{
+		Companies: record.NewTable("companies", []store.Unique[Company]{{
 			Name: byID, Of: func(c *Company) []byte { return []byte(c.ID) },
 		}}, []store.Key[Company]{
 			store.TextKey(byWebsite, func(c *Company) string { return string(c.Website) }),
 		}),
-		People: store.NewTable("people", []store.Unique[Person]{{
+		People: record.NewTable("people", []store.Unique[Person]{{
 			Name: byID, Of: func(p *Person) []byte { return []byte(p.ID) },
 		}}, []store.Key[Person]{
 			store.TextKey(byCompany, func(p *Person) string { return string(p.CompanyID) }),

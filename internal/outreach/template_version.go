@@ -44,7 +44,7 @@ type storedVersion struct {
 // storedVersion reads a version of a template without decoding it. It fails with not_found if the
 // template or the version does not exist.
 func (o *Outreach) storedVersion(tx *store.Tx, id uuid.UUID, version uint32) (storedVersion, error) {
-	_, private, public, err := o.Templates.Table.Stored(tx, id)
+	doc, private, err := o.Templates.Table.GetUndecoded(tx, id)
 	if err != nil {
 		return storedVersion{}, err
 	}
@@ -53,7 +53,7 @@ func (o *Outreach) storedVersion(tx *store.Tx, id uuid.UUID, version uint32) (st
 		return storedVersion{}, err
 	}
 	if state.Version == version {
-		return storedVersion{true, public}, nil
+		return storedVersion{true, doc.JSON}, nil
 	}
 	saved, err := o.versions.Get(tx, id, version)
 	if err == nil && saved == nil {
@@ -74,7 +74,7 @@ func (o *Outreach) decodeVersion(tx *store.Tx, id uuid.UUID, v storedVersion) (*
 
 // TemplateVersion returns the number of a template's current version.
 func (o *Outreach) TemplateVersion(tx *store.Tx, id uuid.UUID) (uint32, error) {
-	_, private, _, err := o.Templates.Table.Stored(tx, id)
+	_, private, err := o.Templates.Table.GetUndecoded(tx, id)
 	if err != nil {
 		return 0, err
 	}

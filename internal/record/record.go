@@ -153,7 +153,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		customs = func(tx *store.Tx) (*filter.CustomFields, error) { return r.Customs(tx, r.Entity) }
 		keys = append(keys, store.Key[T]{Name: customKey, Of: k.customKeys})
 	}
-	k.Table = store.NewTable(r.Entity, unique, keys)
+	k.Table = NewTable(r.Entity, unique, keys)
 	if r.ShortHistory {
 		k.Table = k.Table.ShortHistory()
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -63,7 +64,7 @@ const (
 )
 
 func newMessages() *store.Table[Message] {
-	return store.NewTable("messages",
+	return record.NewTable("messages",
 		[]store.Unique[Message]{{
 			Name: byMessageID, Global: true, Of: func(m *Message) []byte { return []byte(m.state.MessageID) },
 		}},

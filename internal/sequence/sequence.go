@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/planner"
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/internal/template"
 	"prospector/store"
@@ -113,7 +114,7 @@ const (
 )
 
 func newSequences() *store.Table[Sequence] {
-	return store.NewTable("sequences",
+	return record.NewTable("sequences",
 		[]store.Unique[Sequence]{{
 			Name: byCampaignAndContact,
 			Of:   func(s *Sequence) []byte { return store.PairKey(s.CampaignID, s.ContactID) },

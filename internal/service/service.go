@@ -72,6 +72,10 @@ const researchedAtOnce = 3
 // importedAtOnce is how many Imports go on at the same time: each writes all the time, and others want to write too.
 const importedAtOnce = 2
 
+// completedAtOnce is how many organizations have their records rewritten at the same time after the program has gained a
+// field. Reads are right without it, so it may take its time.
+const completedAtOnce = 1
+
 // gcPercent lets garbage grow to one and a half times what is in use before it is collected: the collector otherwise takes a
 // tenth of the time of indexing, and with more a load of many records takes memory for nothing. GOGC in the environment wins.
 const gcPercent = 150
@@ -122,7 +126,9 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	maps.Copy(jobs, s.Sequences.Jobs())
 	maps.Copy(jobs, s.Webhooks.Jobs())
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
+	jobs[store.CompleteJob] = st.CompleteRecords
 	s.Worker = worker.New(st, log, jobs)
+	s.Worker.Limit(store.CompleteJob, completedAtOnce)
 	s.Worker.Limit(tam.PrepareJob, preparedAtOnce)
 	s.Worker.Limit(tam.ResearchJob, researchedAtOnce)
 	s.Worker.Limit(tam.ImportJob, importedAtOnce)
@@ -207,7 +213,19 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		Retention: hooks.Retention, MaxPending: hooks.MaxPending, Concurrency: hooks.Concurrency,
 		Agent: "Prospector/" + Version, Log: s.Log,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return st.UseShapes(context.Background(), s.shapedTables()...)
+}
+
+// shapedTables returns the tables whose records are answered as they are stored.
+func (s *Service) shapedTables() []store.ShapedTable {
+	var tables []store.ShapedTable
+	for _, kind := range s.Lists() {
+		tables = append(tables, kind.ShapedTable())
+	}
+	return tables
 }
 
 // Lists returns the kinds of records that can be listed.

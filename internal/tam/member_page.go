@@ -63,7 +63,7 @@ func (t *TAM) Read(tx *store.Tx, id uuid.UUID, at PageQuery, done *Exclusion) (A
 		}
 		b = append(append(b, `,"exclusion":`...), exclusion...)
 	}
-	return Answer{append(b, '}'), p.version()}, nil
+	return Answer{append(b, '}'), p.version}, nil
 }
 
 // ReadMembers returns a page of the members of a Preview. It reads the members of that page only.
@@ -75,27 +75,25 @@ func (t *TAM) ReadMembers(tx *store.Tx, id uuid.UUID, at PageQuery) (Answer, err
 	b := append(make([]byte, 0, p.sizeHint(at)), `{"preview_id":"`...)
 	b = append(append(b, id.String()...), `",`...)
 	b, err = t.appendPage(b, tx, p, at)
-	return Answer{append(b, '}'), p.version()}, err
+	return Answer{append(b, '}'), p.version}, err
 }
 
 // storedPreview is a Preview whose public part is not decoded.
 type storedPreview struct {
 	id      uuid.UUID
-	change  uint64
+	version string
 	private previewPrivate
 	public  []byte
 }
 
 func (t *TAM) readStored(tx *store.Tx, id uuid.UUID) (*storedPreview, error) {
-	change, private, public, err := t.Previews.Stored(tx, id)
+	doc, private, err := t.Previews.GetUndecoded(tx, id)
 	if err != nil {
 		return nil, err
 	}
-	p := &storedPreview{id: id, change: change, public: public}
+	p := &storedPreview{id: id, version: doc.Version(), public: doc.JSON}
 	return p, json.Unmarshal(private, &p.private)
 }
-
-func (p *storedPreview) version() string { return strconv.FormatUint(p.change, 10) }
 
 // sizeHint returns the approximate number of bytes of a page.
 func (p *storedPreview) sizeHint(at PageQuery) int { return 512 + 1024*min(at.Size, p.private.Members) }

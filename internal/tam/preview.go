@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -190,7 +191,7 @@ func (t *TAM) estimatedCost(companies int, qualified bool) Cost {
 const byRequest = "request"
 
 func newPreviews() *store.Table[Preview] {
-	return store.NewTable("previews", []store.Unique[Preview]{{
+	return record.NewTable("previews", []store.Unique[Preview]{{
 		Name: byRequest, Of: func(p *Preview) []byte { return p.RequestID[:] },
 	}}, nil)
 }

@@ -11,6 +11,7 @@ import (
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
+	"prospector/internal/record"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -45,7 +46,7 @@ type Tables struct {
 // NewTables declares the tables and lists of the package.
 func NewTables() *Tables {
 	t := &Tables{
-		Previews: newPreviews(), Imports: store.NewTable[Import]("imports", nil, nil),
+		Previews: newPreviews(), Imports: record.NewTable[Import]("imports", nil, nil),
 		months: newMonths(), answers: newAnswers(), members: store.NewParts("previews.members"),
 		memberSets: store.NewParts("previews.sets"), directory: store.NewParts("previews.directory"),
 	}

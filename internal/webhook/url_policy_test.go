@@ -205,14 +205,12 @@ func TestCheckURLMessages(t *testing.T) {
 		{home + "\x00", blanks, blanks}, {home + "\x7f", blanks, blanks}, {home + "\u0085", blanks, blanks}, {home + "\u00a0", blanks, blanks},
 		{home + "\u2028", blanks, blanks}, {home + "\u3000", blanks, blanks}, {home + "\xff", blanks, blanks},
 	} {
-		t.Run(fmt.Sprintf("%.40q", c.text), func(t *testing.T) {
-			if got := (addressPolicy{}).checkURL(c.text); got != c.strict {
-				t.Errorf("%q: %q, want %q", c.text, got, c.strict)
-			}
-			if got := (addressPolicy{allowPrivate: true}).checkURL(c.text); got != c.lax {
-				t.Errorf("%q, private networks allowed: %q, want %q", c.text, got, c.lax)
-			}
-		})
+		if got := (addressPolicy{}).checkURL(c.text); got != c.strict {
+			t.Errorf("%q: %q, want %q", c.text, got, c.strict)
+		}
+		if got := (addressPolicy{allowPrivate: true}).checkURL(c.text); got != c.lax {
+			t.Errorf("%q, private networks allowed: %q, want %q", c.text, got, c.lax)
+		}
 	}
 }
 

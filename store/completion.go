@@ -1,0 +1,376 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// Shape describes the JSON members of the records of a table, so that the store notices when the program has gained
+// one. A record that was written before has to be completed: see Store.UseShapes.
+type Shape struct {
+	// Fingerprint changes whenever a member is added, removed, moved, or changes its type or default.
+	Fingerprint string
+	// SetDefaults adds members that a stored record lacks and whose default is not the zero value. It returns public
+	// itself when there is nothing to add. Nil adds nothing.
+	SetDefaults func(public []byte) ([]byte, error)
+}
+
+// WithShape declares the shape of the table's records.
+func (t *Table[T]) WithShape(s Shape) *Table[T] {
+	t.shape = &s
+	return t
+}
+
+// ShapedTable is a *Table that has a shape.
+type ShapedTable interface {
+	Name() string
+	declaredShape() *Shape
+	// canonical returns the public part as a write of the same record would store it.
+	canonical(public []byte) ([]byte, error)
+	incomplete(tx *Tx, id uuid.UUID, value []byte) (bool, error)
+	complete(tx *Tx, id uuid.UUID) error
+}
+
+// CompleteJob is the kind of the jobs that rewrite incomplete records. Store.CompleteRecords handles them.
+const CompleteJob = "complete"
+
+// incompleteShared has an entry for each organization and table with records that may be incomplete:
+// organization ‖ table → incompleteRange. An organization that has entries has one job of the kind CompleteJob.
+const incompleteShared = sharedPrefix + "incomplete"
+
+// shapePrefix begins the keys under which the bucket meta has the shape that each table was last used with.
+const shapePrefix = "shape."
+
+// completeActor is in the change log as the author of what completing a record changed.
+var completeActor = Actor{Operation: "upgrade"}
+
+// incompleteRange names the records of a table that may lack members: those last written at Change or before.
+type incompleteRange struct {
+	Change uint64
+	Number uint64    // from the same counter as the tombstones', so that versions name it
+	After  uuid.UUID // the job has rewritten the records up to this id
+}
+
+func incompleteKey(org uuid.UUID, table string) []byte { return append(org[:], table...) }
+
+// UseShapes tells the store which shapes the program writes. It must be called before any record of these tables is
+// read or written. Where a table was last used with another shape, all its records are marked as incomplete. From then
+// on every read completes them: missing members are added with their default or zero value, in the order in which a
+// write stores them. A job rewrites the records in the background and then removes the mark. All marks are made in one
+// commit.
+func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
+	s.shapes = make(map[string]ShapedTable, len(tables))
+	for _, t := range tables {
+		if t.declaredShape() != nil {
+			s.shapes[t.Name()] = t
+		}
+	}
+	var changed []string
+	err := s.View(uuid.Nil, func(tx *Tx) error {
+		for name, t := range s.shapes {
+			if string(tx.get(metaShared, []byte(shapePrefix+name))) != t.declaredShape().Fingerprint {
+				changed = append(changed, name)
+			}
+		}
+		return tx.look(incompleteShared, nil, func(_, _ []byte) (bool, error) {
+			s.mayBeIncomplete.Store(true)
+			return false, nil
+		})
+	})
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	slices.Sort(changed)
+	err = s.Update(ctx, uuid.Nil, completeActor, func(tx *Tx) error {
+		tx.bytes++
+		tx.enqueued = true
+		tx.raw = func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) }
+		return nil
+	})
+	if err == nil {
+		s.mayBeIncomplete.Store(true)
+	}
+	return err
+}
+
+// markIncomplete marks the records that every organization has in the tables, and notes the tables' new shapes.
+func (s *Store) markIncomplete(btx *bolt.Tx, tables []string) error {
+	var orgs []uuid.UUID
+	err := btx.Bucket(orgsBucket).ForEachBucket(func(k []byte) error {
+		org, err := uuid.FromBytes(k)
+		orgs = append(orgs, org)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, org := range orgs {
+		tx := newTx(s, btx, org)
+		tx.actor, tx.writable = completeActor, true
+		if err := tx.markIncomplete(tables); err != nil {
+			return err
+		}
+		if err := tx.apply(); err != nil {
+			return err
+		}
+	}
+	meta := btx.Bucket(metaBucket)
+	for _, name := range tables {
+		if err := meta.Put([]byte(shapePrefix+name), []byte(s.shapes[name].declaredShape().Fingerprint)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) markIncomplete(tables []string) error {
+	before, err := tx.incompleteTables()
+	if err != nil {
+		return err
+	}
+	marked := false
+	for _, name := range tables {
+		if tx.RecordCount(name) == 0 {
+			continue
+		}
+		tombs := tombBucket(name)
+		r := incompleteRange{Change: tx.LastChange(name), Number: tx.sequence(tombs) + 1}
+		tx.setSequence(tombs, r.Number)
+		if err := tx.putIncomplete(name, r); err != nil {
+			return err
+		}
+		marked = true
+	}
+	if !marked || len(before) > 0 { // there is a job already
+		return nil
+	}
+	_, err = tx.Enqueue(CompleteJob, tx.now, nil)
+	return err
+}
+
+func (tx *Tx) putIncomplete(table string, r incompleteRange) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	key := incompleteKey(tx.org, table)
+	tx.put(incompleteShared, key, seal(tx.place(incompleteShared, key), body))
+	delete(tx.corrected, table)
+	return nil
+}
+
+// incompleteRange reads the mark of a table; nil when all its records are complete.
+func (tx *Tx) incompleteRange(table string) (*incompleteRange, error) {
+	if !tx.store.mayBeIncomplete.Load() {
+		return nil, nil
+	}
+	key := incompleteKey(tx.org, table)
+	v := tx.get(incompleteShared, key)
+	if v == nil {
+		return nil, nil
+	}
+	r := &incompleteRange{}
+	b, err := unseal(tx.place(incompleteShared, key), v)
+	if err == nil {
+		err = json.Unmarshal(b, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mark of incomplete %s: %w", table, err)
+	}
+	if tx.store.shapes[table] == nil {
+		return nil, fmt.Errorf("%s has incomplete records and no shape", table)
+	}
+	return r, nil
+}
+
+// incompleteTables returns the tables of the organization that are marked, in order.
+func (tx *Tx) incompleteTables() ([]string, error) {
+	var tables []string
+	err := tx.look(incompleteShared, tx.org[:], func(k, _ []byte) (bool, error) {
+		if !bytes.HasPrefix(k, tx.org[:]) {
+			return false, nil
+		}
+		tables = append(tables, string(k[len(tx.org):]))
+		return true, nil
+	})
+	return tables, err
+}
+
+// With one transaction a job looks at up to lookLimit records and rewrites up to completeLimit: other writers wait.
+const (
+	lookLimit     = 2000
+	completeLimit = 250
+)
+
+// CompleteRecords handles a job of the kind CompleteJob: it rewrites the incomplete records of the job's organization
+// and removes each table's mark with the last of them. It continues where an earlier run was interrupted.
+func (s *Store) CompleteRecords(ctx context.Context, job Job) error {
+	for {
+		var tables []string
+		err := s.View(job.Org, func(tx *Tx) (err error) {
+			tables, err = tx.incompleteTables()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(tables) == 0 {
+			return s.Update(ctx, job.Org, completeActor, func(tx *Tx) error { return tx.Done(job.ID) })
+		}
+		if err := s.completeTable(ctx, job, tables[0]); err != nil {
+			return err
+		}
+	}
+}
+
+// completeTable rewrites the incomplete records of one table. Finding them takes most of the time and happens in
+// transactions that only read.
+func (s *Store) completeTable(ctx context.Context, job Job, name string) error {
+	t := s.shapes[name]
+	if t == nil { // the program no longer has the table
+		return s.Update(ctx, job.Org, completeActor, func(tx *Tx) error {
+			return tx.endIncomplete(job, name)
+		})
+	}
+	var at *incompleteRange
+	for more := true; more; {
+		var ids []uuid.UUID
+		err := s.View(job.Org, func(tx *Tx) error {
+			marked, err := tx.incompleteRange(name)
+			if err != nil || marked == nil {
+				return err
+			}
+			if at == nil || at.Number != marked.Number {
+				at = marked
+			}
+			ids, more, err = tx.findIncomplete(t, at)
+			return err
+		})
+		if err != nil || at == nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if more && len(ids) == 0 {
+			continue
+		}
+		err = s.Update(ctx, job.Org, completeActor, func(tx *Tx) error {
+			for _, id := range ids {
+				if err := t.complete(tx, id); err != nil {
+					return err
+				}
+			}
+			if more {
+				return tx.putIncomplete(name, *at)
+			}
+			return tx.endIncomplete(job, name)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findIncomplete returns the ids of incomplete records after at.After, which it moves past the records that it has
+// looked at, and whether there are more to look at. Records that cannot be read are left to Verify.
+func (tx *Tx) findIncomplete(t ShapedTable, at *incompleteRange) (ids []uuid.UUID, more bool, err error) {
+	looked := 0
+	err = tx.look(t.Name()+".rec", at.After[:], func(k, v []byte) (bool, error) {
+		if len(k) != 16 || bytes.Equal(k, at.After[:]) {
+			return true, nil
+		}
+		if more = looked == lookLimit || len(ids) == completeLimit; more {
+			return false, nil
+		}
+		looked++
+		id := uuid.UUID(k)
+		lacks, err := t.incomplete(tx, id, v)
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return false, err
+		}
+		if lacks {
+			ids = append(ids, id)
+		}
+		at.After = id
+		return true, nil
+	})
+	return ids, more, err
+}
+
+// endIncomplete removes the mark of a table, and with the last mark of the organization the job.
+func (tx *Tx) endIncomplete(job Job, table string) error {
+	tx.delete(incompleteShared, incompleteKey(tx.org, table))
+	delete(tx.corrected, table)
+	left, err := tx.incompleteTables()
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	return tx.Done(job.ID)
+}
+
+func (t *Table[T]) declaredShape() *Shape { return t.shape }
+
+func (t *Table[T]) incomplete(tx *Tx, id uuid.UUID, value []byte) (bool, error) {
+	d, err := t.decode(tx, id, value)
+	return d.completed, err
+}
+
+func (t *Table[T]) complete(tx *Tx, id uuid.UUID) error {
+	if !t.Has(tx, id) {
+		return nil
+	}
+	d, err := t.Get(tx, id)
+	if err != nil || !d.completed {
+		return err
+	}
+	_, err = t.write(tx, d, d.Record, swept, nil)
+	return err
+}
+
+func (t *Table[T]) canonical(public []byte) ([]byte, error) {
+	filled := public
+	if t.shape.SetDefaults != nil {
+		var err error
+		if filled, err = t.shape.SetDefaults(public); err != nil {
+			return nil, err
+		}
+	}
+	var rec T
+	if err := jsonv2.Unmarshal(filled, &rec); err != nil {
+		return nil, err
+	}
+	return jsonv2.Marshal(&rec, jsonv2.Deterministic(true))
+}
+
+// differingMembers names the members of an object that another one lacks or has with another value.
+func differingMembers(before, after []byte) ([]string, error) {
+	var was, is map[string]jsontext.Value
+	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {
+		return nil, err
+	}
+	var names []string
+	for name, value := range is {
+		if other, had := was[name]; !had || !bytes.Equal(other, value) {
+			names = append(names, name)
+		}
+	}
+	for name := range maps.Keys(was) {
+		if _, has := is[name]; !has {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// corrections are what every read applies to the stored form of a table's records. They make changes to many records
+// visible at once; background jobs rewrite the records later.
+type corrections struct {
+	tombs      []Tombstone
+	incomplete *incompleteRange // nil when all records are complete
+	shape      ShapedTable
+}
+
+// correction is one that made a difference to a record.
+type correction struct {
+	number uint64 // counts the corrections of the table
+	actor  Actor
+	field  string // the member that a tombstone changed
+	before []byte // the record before it was completed
+	after  []byte
+}
+
+// fields names the members of the record that the correction changed.
+func (c *correction) fields() ([]string, error) {
+	if c.before == nil {
+		return []string{c.field}, nil
+	}
+	return differingMembers(c.before, c.after)
+}
+
+// corrections returns those of a table. The result is shared and must not be changed.
+func (tx *Tx) corrections(table string) (*corrections, error) {
+	if c := tx.corrected[table]; c != nil {
+		return c, nil
+	}
+	tombs, err := tx.readTombstones(table)
+	if err != nil {
+		return nil, err
+	}
+	c := &corrections{tombs: tombs}
+	if c.incomplete, err = tx.incompleteRange(table); err != nil {
+		return nil, err
+	}
+	if c.incomplete != nil {
+		c.shape = tx.store.shapes[table]
+	}
+	if tx.corrected == nil {
+		tx.corrected = map[string]*corrections{}
+	}
+	tx.corrected[table] = c
+	return c, nil
+}
+
+func (c *corrections) none() bool { return len(c.tombs) == 0 && c.incomplete == nil }
+
+// apply corrects the public part of a record that was last written at the change. It returns the corrections that made
+// a difference. The result is what rewriting the record would store.
+func (c *corrections) apply(change uint64, public []byte) (corrected []byte, by []correction, err error) {
+	for i := range c.tombs {
+		t := &c.tombs[i]
+		if change > t.Change || !t.mayBeIn(public) {
+			continue
+		}
+		without, err := t.without(public)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: a record cannot be read: %w", ErrDamaged, err)
+		}
+		if !bytes.Equal(without, public) {
+			public, by = without, append(by, correction{number: t.Number, actor: t.Actor, field: t.Field})
+		}
+	}
+	if c.incomplete == nil || change > c.incomplete.Change {
+		return public, by, nil
+	}
+	complete, err := c.shape.canonical(public)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !bytes.Equal(complete, public) {
+		before := bytes.Clone(public)
+		by = append(by, correction{number: c.incomplete.Number, actor: completeActor, before: before, after: complete})
+		public = complete
+	}
+	return public, by, nil
+}
