@@ -88,13 +88,13 @@ var ailments = []ailment{
 	}, []string{"contacts: ", "key match.email", "bob@acme.example"}, nil},
 	{"the count is wrong", func(c *clinic, _ *bolt.Tx, of func(string) *bolt.Bucket) error {
 		return of("contacts.rec").SetSequence(7)
-	}, []string{"contacts: the count says 7, there are 2"}, nil},
-	{"the queue has no job's", func(c *clinic, tx *bolt.Tx, _ func(string) *bolt.Bucket) error {
+	}, []string{"contacts: the count is 7, but there are 2"}, nil},
+	{"a queue entry without a job", func(c *clinic, tx *bolt.Tx, _ func(string) *bolt.Bucket) error {
 		return tx.Bucket([]byte("due")).Put(slices.Concat(bytes.Repeat([]byte{0x10}, 8), c.org[:], raw(absent)), nil)
-	}, []string{"jobs: the queue has " + absent}, nil},
-	{"the queue has noise", func(c *clinic, tx *bolt.Tx, _ func(string) *bolt.Bucket) error {
+	}, []string{"jobs: the queue entry of job " + absent}, nil},
+	{"a queue entry that is noise", func(c *clinic, tx *bolt.Tx, _ func(string) *bolt.Bucket) error {
 		return tx.Bucket([]byte("due")).Put([]byte("noise"), nil)
-	}, []string{"jobs: the queue has", "no job's"}, nil},
+	}, []string{"jobs: the queue entry", "does not belong to a job"}, nil},
 }
 
 // TestCheckMends: what follows from the records is found, named, and mended by --repair, with a server and without one.

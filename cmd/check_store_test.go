@@ -205,7 +205,7 @@ func TestCheckWhatCannotBeMended(t *testing.T) {
 	}{
 		"a record is gone": {func(c *clinic, of func(string) *bolt.Bucket) error {
 			return of("contacts.rec").Delete(raw(c.ann))
-		}, []string{"contacts <ann>", "the change log has it, the records do not"}},
+		}, []string{"contacts <ann>", "the change log has it, but it does not exist"}},
 		"a change is gone": {func(c *clinic, of func(string) *bolt.Bucket) error {
 			return of("contacts.log").Delete([]byte{0, 0, 0, 0, 0, 0, 0, 2})
 		}, []string{"contacts: the last change is 1, the counter says 2"}},

@@ -99,23 +99,23 @@ func notBackups(from *place, backup string) (bad []notABackup) {
 	for _, at := range []int{0, 2, 20, len(whole) / 2, len(whole) - 8, len(whole) - 1} {
 		b := slices.Clone(whole)
 		b[at] ^= 0x10
-		add(fmt.Sprintf("byte %d of %d flipped", at, len(whole)), "no whole backup", b)
+		add(fmt.Sprintf("byte %d of %d flipped", at, len(whole)), "not a complete backup", b)
 	}
 	for _, n := range []int{1, 10, len(whole) / 2, len(whole) - 9, len(whole) - 1} {
-		add(fmt.Sprintf("%d of %d bytes", n, len(whole)), "no whole backup", whole[:n])
+		add(fmt.Sprintf("%d of %d bytes", n, len(whole)), "not a complete backup", whole[:n])
 	}
-	add("empty", "no whole backup", nil)
-	add("a text", "no whole backup", []byte("this is no backup\n"))
-	add("the store itself", "no whole backup", stored)
-	add("noise behind it", "no whole backup", append(slices.Clone(whole), "noise"...))
-	add("another behind it", "no whole backup", append(slices.Clone(whole), whole...))
-	add("nothing, packed", "no whole backup", pack(t))
+	add("empty", "not a complete backup", nil)
+	add("a text", "not a complete backup", []byte("this is no backup\n"))
+	add("the store itself", "not a complete backup", stored)
+	add("noise behind it", "not a complete backup", append(slices.Clone(whole), "noise"...))
+	add("another behind it", "not a complete backup", append(slices.Clone(whole), whole...))
+	add("nothing, packed", "not a complete backup", pack(t))
 	add("something else, packed", "notes.txt", pack(t, packed{name: "notes.txt", content: []byte("hello")}))
-	add("the manifest alone", "no whole backup", pack(t, files[0]))
+	add("the manifest alone", "not a complete backup", pack(t, files[0]))
 	add("the store first", "prospector.db", pack(t, db, files[0]))
 	add("a third file", "behind", pack(t, files[0], db, packed{name: "more"}))
-	add("a link as the store", "no whole backup", pack(t, files[0], packed{name: "prospector.db", link: true}))
-	add("a store outside", "no whole backup", pack(t, files[0], packed{name: "../prospector.db", content: stored}))
+	add("a link as the store", "not a complete backup", pack(t, files[0], packed{name: "prospector.db", link: true}))
+	add("a store outside", "not a complete backup", pack(t, files[0], packed{name: "../prospector.db", content: stored}))
 	add("a manifest of noise", "manifest", pack(t, packed{name: "manifest.json", content: []byte("noise")}, db))
 	for what, value := range map[string]any{
 		"records": 4, "organizations": 2, "bytes": len(stored) + 1, "sha256": strings.Repeat("0", 64),

@@ -21,27 +21,28 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A backup is a gzipped tar of two files: the manifest, and the store as it was at one moment.
+// A backup is a gzipped tar archive of two files: a manifest, and a consistent copy of the store.
 
 const (
 	manifestName     = "manifest.json"
 	maxManifestBytes = 1 << 20
 )
 
-// Manifest says what a backup holds. It has nothing of what the organizations keep.
+// Manifest describes a backup. It contains no data of organizations.
 type Manifest struct {
-	Version       string    `json:"version"` // of the program that made it
+	Version       string    `json:"version"` // of the program that made the backup
 	CreatedAt     time.Time `json:"created_at"`
 	Epoch         uuid.UUID `json:"epoch"`
 	Organizations int       `json:"organizations"`
 	Records       int       `json:"records"`
-	Bytes         int64     `json:"bytes"`  // of the store
+	Bytes         int64     `json:"bytes"`  // size of the store
 	SHA256        string    `json:"sha256"` // of the store
 }
 
-// Snapshot copies the store as it is at this moment into a new directory dir, where it can be opened as one of its own.
-// The copy is in the same place as the store, so that it takes no longer than the disk does: what reads it may be slow.
-// progress is told how many of how many bytes are copied.
+// Snapshot copies a consistent state of the store into a new directory dir, from which it can be
+// opened as a store of its own. The copy is written to the same disk as the store, so that a slow
+// reader of the backup never pins a read transaction. Snapshot calls progress with the number of
+// bytes copied and the total.
 func (s *Store) Snapshot(ctx context.Context, dir string, progress func(done, total int64)) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -60,8 +61,8 @@ func (s *Store) Snapshot(ctx context.Context, dir string, progress func(done, to
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Compact copies the store in the directory from, which nobody has open, into a new directory, without what was deleted: its bytes
-// stay in the pages of a store until they are used again.
+// Compact copies the store in the directory from, which must not be open, into a new directory
+// without deleted data. The pages of a store keep deleted bytes until they are reused.
 func Compact(from, to string) error {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return err
@@ -71,7 +72,9 @@ func Compact(from, to string) error {
 		if err != nil {
 			return err
 		}
-		dst, err := bolt.Open(filepath.Join(to, FileName), 0o600, &bolt.Options{NoSync: true, FreelistType: bolt.FreelistMapType, Timeout: lockWait})
+		dst, err := bolt.Open(filepath.Join(to, FileName), 0o600, &bolt.Options{
+			NoSync: true, FreelistType: bolt.FreelistMapType, Timeout: lockWait,
+		})
 		if err != nil {
 			return errors.Join(err, src.Close())
 		}
@@ -79,11 +82,11 @@ func Compact(from, to string) error {
 	})
 }
 
-// compactTx is how many bytes are copied in one transaction.
+// compactTx is the number of bytes copied in one transaction.
 const compactTx = 16 << 20
 
-// Pack writes the store in dir, which nobody has open, as a backup. The manifest says what it holds, but for its size and
-// its sum.
+// Pack writes the store in dir, which must not be open, as a backup. It sets the size and the
+// checksum of the manifest.
 func Pack(ctx context.Context, w io.Writer, dir string, m Manifest, progress func(done, total int64)) error {
 	path := filepath.Join(dir, FileName)
 	f, err := os.Open(path)
@@ -118,14 +121,15 @@ func Pack(ctx context.Context, w io.Writer, dir string, m Manifest, progress fun
 	if err := put(manifestName, int64(len(manifest)), bytes.NewReader(manifest)); err != nil {
 		return err
 	}
-	if err := put(FileName, m.Bytes, &counted{ctx: ctx, r: f, report: func(done int64) { progress(done, m.Bytes) }}); err != nil {
+	counting := &counted{ctx: ctx, r: f, report: func(done int64) { progress(done, m.Bytes) }}
+	if err := put(FileName, m.Bytes, counting); err != nil {
 		return err
 	}
 	return errors.Join(packed.Close(), zipped.Close())
 }
 
-// Unpack reads a backup and puts its store into the directory dir, which must be there. Whatever is not exactly what Pack
-// wrote is an error.
+// Unpack reads a backup and writes its store into the existing directory dir. It fails if the input
+// is not exactly what Pack writes.
 func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
@@ -147,7 +151,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error
 		err = json.Unmarshal(manifest, &m)
 	}
 	if err != nil {
-		return m, notWhole(fmt.Errorf("its manifest: %w", err))
+		return m, notWhole(fmt.Errorf("manifest: %w", err))
 	}
 	if err := next(packed, FileName); err != nil {
 		return m, notWhole(err)
@@ -162,40 +166,43 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error
 		return m, notWhole(err)
 	}
 	if have := hex.EncodeToString(sum.Sum(nil)); n != m.Bytes || have != m.SHA256 {
-		return m, notWhole(fmt.Errorf("the store in it has %d bytes and the SHA-256 sum %s, its manifest says %d and %s", n, have, m.Bytes, m.SHA256))
+		return m, notWhole(fmt.Errorf("its store has %d bytes and the SHA-256 checksum %s, but its manifest says %d and %s",
+			n, have, m.Bytes, m.SHA256))
 	}
 	if _, err := packed.Next(); err != io.EOF {
-		return m, notWhole(errors.New("something stands behind the store"))
+		return m, notWhole(errors.New("there is more data after the store"))
 	}
-	for _, end := range []io.Reader{zipped, file} { // whose sum is at its end
+	for _, end := range []io.Reader{zipped, file} { // both have a checksum at their end
 		switch n, err := io.Copy(io.Discard, end); {
 		case err != nil:
 			return m, notWhole(err)
 		case n > 0:
-			return m, notWhole(errors.New("something stands behind it"))
+			return m, notWhole(errors.New("there is more data after its end"))
 		}
 	}
 	return m, nil
 }
 
-// notWhole says that a file is no backup, or not all of one, unless it is the disk that failed.
+// notWhole wraps an error about the content of a backup. Errors of the disk are returned as they
+// are.
 func notWhole(err error) error {
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
 		return err
 	}
-	return fmt.Errorf("it is no whole backup: %w", err)
+	return fmt.Errorf("not a complete backup: %w", err)
 }
 
 func next(packed *tar.Reader, name string) error {
 	h, err := packed.Next()
 	if err == nil && (h.Name != name || h.Typeflag != tar.TypeReg) {
-		err = fmt.Errorf("it has %q where %s should be", h.Name, name)
+		err = fmt.Errorf("it has %q in place of %s", h.Name, name)
 	}
 	return err
 }
 
-// counted reads or writes until ctx ends, and tells how many bytes went through.
+// counted is a reader or writer that stops when ctx ends and reports the number of bytes that
+// passed.
 type counted struct {
 	ctx    context.Context
 	r      io.Reader

@@ -27,7 +27,7 @@ func snapshot(t *testing.T, s *Store, progress func(done, total int64)) *Store {
 	return open(t, dir, Options{Clock: s.opt.Clock})
 }
 
-// wantSound holds a file against the rules of bbolt: no page lost, none used twice.
+// wantSound checks the file's structure with bbolt: no page is lost and none is used twice.
 func wantSound(t *testing.T, s *Store) {
 	t.Helper()
 	err := s.db.View(func(btx *bolt.Tx) error {
@@ -73,7 +73,7 @@ func TestSnapshot(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, FileName)); err != nil || last != total || last > info.Size() {
 		t.Errorf("%d of %d bytes were told, there are %d, %v", last, total, info.Size(), err)
 	}
-	// Each of them goes its own way from there.
+	// Both stores are independent from here on.
 	insert(t, s, orgA, person{Name: "later"})
 	insert(t, copied, orgB, person{Name: "elsewhere"})
 	if a, b := names(t, copied, orgA), names(t, s, orgB); a != "ann bob" || b != "eve" {
@@ -81,12 +81,13 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestASnapshotIsOneMoment copies while somebody counts, always in one record and then in another, of two organizations.
-// Each piece of the copy waits until more was counted: nobody is kept from writing, and the copy knows nothing of it.
-func TestASnapshotIsOneMoment(t *testing.T) {
+// TestSnapshotIsConsistent copies a store while a writer alternates between records of two
+// organizations. Each piece of the copy waits for more writes: writers are not blocked, and the
+// copy contains none of their later writes.
+func TestSnapshotIsConsistent(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	s.db.NoSync = true
-	for i := range 30 { // so that there are some pieces
+	for i := range 30 { // enough for several pieces
 		insert(t, s, orgA, person{Name: strings.Repeat("x", 10_000), Tags: []string{fmt.Sprint(i)}})
 	}
 	first := insert(t, s, orgA, person{Name: "first"})
@@ -161,7 +162,7 @@ func TestASnapshotIsOneMoment(t *testing.T) {
 func TestASnapshotThatFails(t *testing.T) {
 	s, _ := healthy(t)
 	dir := filepath.Join(t.TempDir(), "copy")
-	for pieces := range 3 { // the first two are written in another way than the rest
+	for pieces := range 3 { // the first two are written differently from the rest
 		ctx, cancel := context.WithCancel(context.Background())
 		stop := func(int64, int64) {
 			if pieces--; pieces <= 0 {
@@ -243,7 +244,7 @@ func TestPackAndUnpack(t *testing.T) {
 		t.Errorf("it has %q", names(t, s, orgA))
 	}
 
-	// The same store and manifest are the same backup, whenever it is made.
+	// Packing the same store with the same manifest gives the same bytes.
 	var again bytes.Buffer
 	m.Bytes, m.SHA256 = 0, ""
 	if err := errors.Join(os.WriteFile(path, store, 0o600), Pack(t.Context(), &again, dir, m, unwatched)); err != nil {
@@ -254,7 +255,7 @@ func TestPackAndUnpack(t *testing.T) {
 	}
 }
 
-// failing is a disk that is full after some bytes.
+// failing is a writer that fails as a full disk does after some bytes.
 type failing struct{ room int }
 
 func (f *failing) Write(b []byte) (int, error) {

@@ -11,7 +11,7 @@ import (
 	"prospector/internal/fault"
 )
 
-// Op is what a change did to its record.
+// Op is the kind of a change.
 type Op byte
 
 const (
@@ -19,13 +19,14 @@ const (
 	Updated Op = 'u'
 	Deleted Op = 'd'
 
-	swept Op = 's' // rewritten without what is gone: an update by whoever made that go
+	swept Op = 's' // rewritten with its corrections; each correction has its own entry in the log
 )
 
-// Change is one entry of the change log of a table: change numbers count up from 1 within an organization and table.
+// Change is an entry in the change log of a table. Change numbers count up from 1 for each
+// organization and table.
 type Change struct {
 	Number uint64
-	Prev   uint64 // the change before it of the same record, 0 for its first: the record's history is this chain
+	Prev   uint64 // the previous change of the same record, 0 for its first: the record's history is this chain
 	Op     Op
 	ID     uuid.UUID
 	At     time.Time
@@ -54,7 +55,7 @@ func (tx *Tx) decodeChange(log string, key, value []byte) (Change, error) {
 		return Change{}, fmt.Errorf("change %x: %w", key, err)
 	}
 	const fixed = 1 + 8 + 8 + 3*16
-	bad := fmt.Errorf("change %x: %w: it has an unknown form", key, ErrDamaged)
+	bad := fmt.Errorf("change %x: %w: it has an unknown format", key, ErrDamaged)
 	if len(b) < fixed || len(key) != 8 {
 		return Change{}, bad
 	}
@@ -84,14 +85,14 @@ func (tx *Tx) decodeChange(log string, key, value []byte) (Change, error) {
 
 func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// The log is trimmed as it grows: every so many appends remove twice as many entries that are past their time, if there
-// are any. So it stays bounded with nothing running beside it.
+// The log is trimmed as it grows: every trimEvery appends remove up to maxTrim expired entries. The
+// log stays bounded without a background job.
 const (
 	trimEvery = 16
 	maxTrim   = 2 * trimEvery
 )
 
-// logChange appends to the log of the table and gives the change its number.
+// logChange appends a change to the log of the table and returns its number.
 func (tx *Tx) logChange(table string, kept time.Duration, c Change) (uint64, error) {
 	log := table + ".log"
 	c.Number = tx.sequence(log) + 1
@@ -105,8 +106,8 @@ func (tx *Tx) logChange(table string, kept time.Duration, c Change) (uint64, err
 	return c.Number, tx.trim(log, kept)
 }
 
-// trim removes entries that are past their time. It goes on where the transaction's last trim stopped, so that a
-// large transaction does not look at what it has removed over and over.
+// trim removes expired entries. It continues where the last trim of the same transaction stopped,
+// so that a large transaction does not scan its own deletions repeatedly.
 func (tx *Tx) trim(log string, kept time.Duration) error {
 	if tx.trimmed == nil {
 		tx.trimmed = map[string]uint64{}
@@ -130,11 +131,12 @@ func (tx *Tx) trim(log string, kept time.Duration) error {
 	})
 }
 
-// LastChange is the number of the last change of a table, 0 when there was none.
+// LastChange returns the number of the last change of a table, 0 if there was none.
 func (tx *Tx) LastChange(table string) uint64 { return tx.sequence(table + ".log") }
 
-// History calls fn for the changes of a record, the newest first, until it says stop or they are past their time. What was
-// deleted has a history too, for as long as its deletion is kept; what never was has none, and is not_found.
+// History calls fn for the changes of a record, newest first, until fn returns false or the entries
+// have expired. A deleted record has a history as long as the log has its deletion. An unknown
+// record is not_found.
 func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, err error)) error {
 	log := table + ".log"
 	var number uint64
@@ -169,10 +171,11 @@ func (tx *Tx) History(table string, id uuid.UUID, fn func(Change) (more bool, er
 	return nil
 }
 
-// goneBucket holds the numbers of the deletions that the log has, by the record.
+// goneBucket has the change number of each deletion that the log has, by record.
 func goneBucket(table string) string { return table + ".gone" }
 
-// Changes calls fn for the changes of a table after the given number, in order, until it says stop.
+// Changes calls fn for the changes of a table after the given number, in order, until fn returns
+// false.
 func (tx *Tx) Changes(table string, after uint64, fn func(Change) (more bool, err error)) error {
 	log := table + ".log"
 	return tx.scan(log, numberKey(after+1), func(key, value []byte) (bool, error) {

@@ -2,7 +2,7 @@ package store
 
 import (
 	"errors"
-	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -33,7 +33,7 @@ func TestChangeLog(t *testing.T) {
 	s := open(t, t.TempDir(), clock.options())
 	ann := insert(t, s, orgA, person{Name: "ann"})
 	bob := insert(t, s, orgA, person{Name: "bob"})
-	insert(t, s, orgB, person{Name: "other"}) // has numbers of its own
+	insert(t, s, orgB, person{Name: "other"}) // has its own numbers
 	clock.move(time.Hour)
 	var ann2 Doc[person]
 	write(t, s, orgA, func(tx *Tx) (err error) {
@@ -50,7 +50,7 @@ func TestChangeLog(t *testing.T) {
 		{Number: 3, Prev: 1, Op: Updated, ID: ann.ID, At: late, Actor: boss, Fields: []string{"name", "email"}},
 		{Number: 4, Prev: 3, Op: Deleted, ID: ann.ID, At: late},
 	}
-	if got := history(t, s, orgA, 0); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := history(t, s, orgA, 0); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	if got := numbers(history(t, s, orgA, 2)); !slices.Equal(got, []uint64{3, 4}) {
@@ -83,7 +83,7 @@ func TestChangesStopsAndFails(t *testing.T) {
 	})
 }
 
-// Every sixteenth change removes up to twice as many that are past their time.
+// Every sixteenth change removes up to twice as many expired entries.
 func TestOldChangesAreTrimmed(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock.options())
@@ -111,13 +111,13 @@ func TestOldChangesAreTrimmed(t *testing.T) {
 	add(100)
 	clock.move(historyKept - time.Millisecond)
 	add(12)
-	wantKept(1, 112) // not yet past their time
+	wantKept(1, 112) // not expired yet
 	clock.move(time.Millisecond)
 	add(15)
 	wantKept(1, 127)
 	add(1)
 	wantKept(33, 128)
-	add(64) // several trims in one transaction go on from each other, and stop at what is young
+	add(64) // several trims in one transaction continue from each other and stop at the first entry that has not expired
 	wantKept(101, 192)
 	add(64)
 	wantKept(101, 256)

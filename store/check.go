@@ -12,8 +12,8 @@ import (
 	"prospector/internal/fault"
 )
 
-// Verify walks the whole file, whatever it holds, and reports keys out of order, and jobs and global keys that are not
-// what the organizations say. With repair it repairs those.
+// Verify reads the whole file. It reports keys out of order, and jobs, global keys and marks that
+// contradict the organizations' data. With repair it corrects what follows from that data.
 func (s *Store) Verify(ctx context.Context, repair bool, report Report) error {
 	err := guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) error {
@@ -29,12 +29,12 @@ func (s *Store) Verify(ctx context.Context, repair bool, report Report) error {
 	return s.Update(ctx, uuid.Nil, Actor{Operation: "check"}, func(tx *Tx) error { return tx.verifyShared(report) })
 }
 
-// walk reads every page of a bucket, and of those in it.
+// walk reads every page of a bucket and of the buckets within it.
 func walk(path string, b *bolt.Bucket, report Report) error {
 	var before []byte
 	return b.ForEach(func(k, v []byte) error {
 		if before != nil && bytes.Compare(before, k) >= 0 {
-			report(false, "%s: the key %x stands behind %x", path, k, before)
+			report(false, "%s: the key %x is out of order after %x", path, k, before)
 		}
 		before = k
 		if v != nil {
@@ -51,7 +51,7 @@ func bucketName(k []byte) string {
 	return string(k)
 }
 
-// verifyShared holds what stands beside the organizations against what they have.
+// verifyShared compares the shared buckets with the organizations' data.
 func (tx *Tx) verifyShared(report Report) error {
 	if err := tx.verifyQueue(report); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (tx *Tx) verifyShared(report Report) error {
 	orgs := tx.btx.Bucket(orgsBucket)
 	err := orgs.ForEachBucket(func(org []byte) error {
 		if len(org) != 16 {
-			report(false, "organizations: the key %x is no id", org)
+			report(false, "organizations: the key %x is not an id", org)
 			return nil
 		}
 		return tx.verifyJobs(newTx(tx.store, tx.btx, uuid.UUID(org)), report)
@@ -77,7 +77,7 @@ func (tx *Tx) verifyShared(report Report) error {
 		bucket := sharedPrefix + string(name)
 		return tx.scan(bucket, nil, func(k, v []byte) (bool, error) {
 			if len(v) != 32 || orgs.Bucket(v[:16]) == nil {
-				report(tx.forget(bucket, k), "%s: the key %x is that of an organization which is not there", name, k)
+				report(tx.forget(bucket, k), "%s: the key %x belongs to an organization that does not exist", name, k)
 			}
 			return true, nil
 		})
@@ -95,18 +95,18 @@ func (tx *Tx) verifyMarks(report Report) error {
 	})
 }
 
-// verifyQueue finds the entries of a queue that name no job. One that names a job which cannot be read stays: nobody can say
-// that it is wrong.
+// verifyQueue reports the queue entries that belong to no job. Entries of unreadable jobs are kept
+// because they may be right.
 func (tx *Tx) verifyQueue(report Report) error {
 	return tx.scan(dueShared, nil, func(k, _ []byte) (bool, error) {
 		if len(k) != dueKeySize {
-			report(tx.forget(dueShared, k), "jobs: the queue has %x, which is no job's", k)
+			report(tx.forget(dueShared, k), "jobs: the queue entry %x does not belong to a job", k)
 			return true, nil
 		}
 		_, org, id := readDueKey(k)
 		j, err := newTx(tx.store, tx.btx, org).Job(id)
 		if fault.CodeOf(err) == fault.NotFound || err == nil && !bytes.Equal(j.dueKey(), k) {
-			report(tx.forget(dueShared, k), "jobs: the queue has %s of organization %s at a time when there is none", id, org)
+			report(tx.forget(dueShared, k), "jobs: the queue entry of job %s of organization %s does not match a job", id, org)
 		}
 		return true, nil
 	})
@@ -116,7 +116,7 @@ func (tx *Tx) verifyQueue(report Report) error {
 func (tx *Tx) verifyJobs(of *Tx, report Report) error {
 	return of.scan(jobsBucket, nil, func(k, _ []byte) (bool, error) {
 		if len(k) != 16 {
-			report(false, "organization %s: the key %x is no job's", of.org, k)
+			report(false, "organization %s: the key %x is not the id of a job", of.org, k)
 			return true, nil
 		}
 		j, err := of.Job(uuid.UUID(k))
@@ -136,7 +136,7 @@ func (tx *Tx) verifyJobs(of *Tx, report Report) error {
 	})
 }
 
-// forget deletes what should not be there, when the transaction may write, and tells whether it did.
+// forget deletes a key if the transaction is writable, and reports whether it did.
 func (tx *Tx) forget(bucket string, k []byte) bool {
 	if tx.writable {
 		tx.delete(bucket, k)

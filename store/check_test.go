@@ -14,13 +14,14 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// TestAGlobalKeyThatNamesAnotherOrganization is for each organization to say what it knows: whose key it is not.
-func TestAGlobalKeyThatNamesAnotherOrganization(t *testing.T) {
+// TestGlobalKeyOfOtherOrganization has a global key that leads to another organization. Each
+// organization reports only what it can know.
+func TestGlobalKeyOfOtherOrganization(t *testing.T) {
 	s, _ := healthy(t)
 	before := everything(t, s)
 	names := append(bytes.Clone(orgB[:]), eve[:]...)
 	plantShared(t, s, tokens, []byte("t"), exactly(names))
-	alsoB := fmt.Sprintf("people %s: its unique key token is also that of %x", ann, names)
+	alsoB := fmt.Sprintf("people %s: its unique key token also belongs to %x", ann, names)
 	stray := strayUnique("token", "t")
 
 	if found := look(t, s, true); !slices.Equal(found, findings{stray, alsoB}) {
@@ -37,14 +38,15 @@ func TestAGlobalKeyThatNamesAnotherOrganization(t *testing.T) {
 	}
 }
 
-// TestAGlobalKeyThatTwoOrganizationsHave stays with the one that it names.
-func TestAGlobalKeyThatTwoOrganizationsHave(t *testing.T) {
+// TestGlobalKeyOfTwoOrganizations has one global key in records of two organizations. It stays with
+// the record that it leads to.
+func TestGlobalKeyOfTwoOrganizations(t *testing.T) {
 	s, _ := healthy(t)
 	rewriteB := encodeValue((&Tx{org: orgB}).place("people.rec", eve[:]), 1, 1, []byte(`{"token":"t"}`), []byte(`{"name":"eve","email":"a@x","tags":["red"]}`))
 	plant(t, s, orgB, "people.rec", eve[:], exactly(rewriteB))
 	plantShared(t, s, tokens, []byte("e"), nothing)
 	planted := everything(t, s)
-	also := fmt.Sprintf("people %s: its unique key token is also that of %x", eve, append(bytes.Clone(orgA[:]), ann[:]...))
+	also := fmt.Sprintf("people %s: its unique key token also belongs to %x", eve, append(bytes.Clone(orgA[:]), ann[:]...))
 	for range 2 {
 		if found := look(t, s, true); !slices.Equal(found, findings{also}) {
 			t.Errorf("it found %q", found)
@@ -55,13 +57,14 @@ func TestAGlobalKeyThatTwoOrganizationsHave(t *testing.T) {
 	}
 }
 
-// TestAKeyOfAnOrganizationThatIsGone is taken away, and the record that should have it gets it back in the same check.
-func TestAKeyOfAnOrganizationThatIsGone(t *testing.T) {
+// TestGlobalKeyOfDeletedOrganization removes the key of a deleted organization and gives it back to
+// the record that has it, in the same check.
+func TestGlobalKeyOfDeletedOrganization(t *testing.T) {
 	s, _ := healthy(t)
 	before := everything(t, s)
 	plantShared(t, s, tokens, []byte("t"), exactly(append(bytes.Clone(nobody[:]), ann[:]...)))
 	want := findings{
-		fmt.Sprintf(wasMended+"%s: the key %x is that of an organization which is not there", tokens, "t"), noToken,
+		fmt.Sprintf(wasRepaired+"%s: the key %x belongs to an organization that does not exist", tokens, "t"), noToken,
 	}
 	if found := look(t, s, true); !slices.Equal(found, want) {
 		t.Errorf("it found %q", found)
@@ -71,11 +74,11 @@ func TestAKeyOfAnOrganizationThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAJobThatIsRepairedWakes the worker, which would not look for it otherwise.
-func TestAJobThatIsRepairedWakes(t *testing.T) {
+// TestRepairedJobWakes: a repaired job wakes the worker, which would not look for it otherwise.
+func TestRepairedJobWakes(t *testing.T) {
 	s, jobs := healthy(t)
 	plantShared(t, s, "due", jobs[0].dueKey(), nothing)
-	write(t, s, orgB, func(*Tx) error { return nil }) // the signals before this were given
+	write(t, s, orgB, func(*Tx) error { return nil }) // all earlier signals were sent before this
 	select {
 	case <-s.Wake():
 	default:
@@ -92,8 +95,9 @@ func TestAJobThatIsRepairedWakes(t *testing.T) {
 	}
 }
 
-// TestVerifyUnderATombstone leaves the keys alone that a sweep has not come to, and finds the others.
-func TestVerifyUnderATombstone(t *testing.T) {
+// TestVerifyUnderTombstone ignores keys that a sweep has not reached yet, and reports other stray
+// keys.
+func TestVerifyUnderTombstone(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	table, dead, live := notes(nil), numberedID(9, 1), numberedID(9, 2)
 	var ids []uuid.UUID
@@ -129,12 +133,12 @@ func TestVerifyUnderATombstone(t *testing.T) {
 	}
 	plant(t, s, orgA, "notes.key.tags", keyEntry(live[:], ids[1]), nothing)
 	plant(t, s, orgA, "notes.key.tags", keyEntry(live[:], nobody), exactly([]byte{}))
-	stray := fmt.Sprintf("notes: the key tags has %q, which no record has", keyEntry(live[:], nobody))
+	stray := fmt.Sprintf("notes: the key tags has %q, which belongs to no record", keyEntry(live[:], nobody))
 	missing := fmt.Sprintf("notes %s: its key tags is missing", ids[1])
 	if found := check(false); !slices.Equal(found, findings{missing, stray}) {
 		t.Errorf("beside a tombstone: %q", found)
 	}
-	if found := check(true); !slices.Equal(found, findings{wasMended + missing, wasMended + stray}) {
+	if found := check(true); !slices.Equal(found, findings{wasRepaired + missing, wasRepaired + stray}) {
 		t.Errorf("beside a tombstone: %q", found)
 	}
 	if after := everything(t, s); after != before {
@@ -152,8 +156,8 @@ func TestVerifyUnderATombstone(t *testing.T) {
 	}
 }
 
-// TestVerifyThatFails keeps nothing of what it has mended.
-func TestVerifyThatFails(t *testing.T) {
+// TestVerifyFails: a repair that fails keeps none of its changes.
+func TestVerifyFails(t *testing.T) {
 	s, _ := healthy(t)
 	plant(t, s, orgA, tags, tagged("blue", ann), nothing)
 	planted := everything(t, s)
@@ -173,7 +177,7 @@ func TestVerifyThatFails(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsKeysOutOfOrder has a key on its page where no search comes to it.
+// TestVerifyFindsKeysOutOfOrder has a key on its page where no lookup finds it.
 func TestVerifyFindsKeysOutOfOrder(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
@@ -194,14 +198,14 @@ func TestVerifyFindsKeysOutOfOrder(t *testing.T) {
 	if err := s.Verify(t.Context(), false, found.report); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("orgs/%s/people.key.tag: the key %x stands behind %x", orgA, tagged("pppp", d.ID), tagged("zzzz", d.ID))
+	want := fmt.Sprintf("orgs/%s/people.key.tag: the key %x is out of order after %x", orgA, tagged("pppp", d.ID), tagged("zzzz", d.ID))
 	if !slices.Equal(found, findings{want}) {
 		t.Errorf("it found %q, want %q", found, want)
 	}
 }
 
-// TestVerifyFindsARecordOutOfOrder has a record with a damaged id on its page.
-func TestVerifyFindsARecordOutOfOrder(t *testing.T) {
+// TestVerifyFindsRecordOutOfOrder has a record with a damaged id on its page.
+func TestVerifyFindsRecordOutOfOrder(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
 	write(t, s, orgA, func(tx *Tx) error {
@@ -212,7 +216,7 @@ func TestVerifyFindsARecordOutOfOrder(t *testing.T) {
 		}
 		return nil
 	})
-	var there []byte // its key and the value, which stands behind it
+	var there []byte // the key and the value that follows it
 	read(t, s, orgA, func(tx *Tx) error {
 		there = append(bytes.Clone(ann[:]), tx.get("people.rec", ann[:])...)
 		return nil
@@ -231,9 +235,9 @@ func TestVerifyFindsARecordOutOfOrder(t *testing.T) {
 	s = open(t, dir, Options{})
 	found := problems(t, s, orgA)
 	for _, want := range []string{
-		fmt.Sprintf("people %s: it stands where it cannot be found", nobody),
+		fmt.Sprintf("people %s: it is stored where a lookup does not find it", nobody),
 		fmt.Sprintf("people %s: the store is damaged: a value does not match its checksum", nobody),
-		fmt.Sprintf("people %s: the change log has it, the records do not", ann),
+		fmt.Sprintf("people %s: the change log has it, but it does not exist", ann),
 	} {
 		if !slices.Contains(found, want) {
 			t.Errorf("it found %q, not %q", found, want)
@@ -241,7 +245,8 @@ func TestVerifyFindsARecordOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestVerifyReadsEveryPage makes the pages of a store unreadable one by one: no page in use is overlooked.
+// TestVerifyReadsEveryPage makes the pages of a store unreadable, one at a time. Every page in use
+// is noticed.
 func TestVerifyReadsEveryPage(t *testing.T) {
 	sam, page := newSample(t), os.Getpagesize()
 	dir := t.TempDir()

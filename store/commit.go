@@ -13,15 +13,15 @@ import (
 	"prospector/internal/fault"
 )
 
-// maxBatch bounds how many Updates share a commit, maxBatchBytes how much they may write before it is made: one
-// caller's large transaction must not become everybody's.
+// maxBatch limits how many Updates share a commit, and maxBatchBytes how much they write, so that a
+// large transaction does not delay many callers.
 const (
 	maxBatch      = 1024
 	maxBatchBytes = 16 << 20
 )
 
-// commitLoop is the only writer. While one commit waits for the disk the next Updates queue up, and all of them share
-// the commit after it: a lone writer waits for nothing, and many writers share the price of an fsync.
+// commitLoop is the only writer. Updates that arrive during a commit share the next one. A single
+// writer never waits for others, and concurrent writers share the cost of an fsync.
 func (s *Store) commitLoop() {
 	defer close(s.stopped)
 	for {
@@ -63,7 +63,7 @@ func (s *Store) brokenBy() error {
 	return s.broken
 }
 
-// answer lets the callers go; err, when there is one, is what became of all of them.
+// answer releases the callers. A non-nil err is the result of all of them.
 func answer(batch []*pending, err error) {
 	for _, p := range batch {
 		if err != nil {
@@ -73,7 +73,8 @@ func answer(batch []*pending, err error) {
 	}
 }
 
-// commitBatch runs as many Updates of the batch as share a commit, commits, and answers them. It tells how many.
+// commitBatch runs the first Updates of the batch, commits them together and releases their
+// callers. It returns how many Updates it ran.
 func (s *Store) commitBatch(batch []*pending) int {
 	var btx *bolt.Tx
 	err := guard(func() (err error) {
@@ -137,7 +138,7 @@ func (s *Store) commitBatch(batch []*pending) int {
 	return ran
 }
 
-// commit commits what so many Updates wrote, and counts it.
+// commit commits the writes of the given number of Updates and counts them.
 func (s *Store) commit(btx *bolt.Tx, updates int) error {
 	watch := s.Stopwatch()
 	err := s.opt.commit(btx)
@@ -148,10 +149,10 @@ func (s *Store) commit(btx *bolt.Tx, updates int) error {
 	return err
 }
 
-// commitFailed decides what a failed commit means. Before the commit itself nothing was written. Want of room is clean:
-// nothing was written that counts, reads go on, and so does writing once there is room. So is a panic over a damaged
-// page, as long as nothing became visible and bbolt could take it back. Anything else leaves unknown what is on the
-// disk: the process must end.
+// commitFailed decides what a failed commit means. A failure before the commit itself wrote
+// nothing. A full disk is recoverable: nothing was committed, reads continue, and writes work again
+// once there is space. So is a panic about a damaged page, if nothing became visible and bbolt
+// could roll back. After any other failure the state on disk is unknown and the process must exit.
 func (s *Store) commitFailed(btx *bolt.Tx, id int, committing bool, written int, err error) error {
 	s.counts.failed.Add(1)
 	undone := guard(btx.Rollback)
@@ -162,11 +163,11 @@ func (s *Store) commitFailed(btx *bolt.Tx, id int, committing bool, written int,
 			return err
 		case isFull(err):
 			s.setFull(err, written)
-			return fault.New(fault.Unavailable, "the disk refuses writes; nothing was changed")
+			return fault.New(fault.Unavailable, "the disk is full; nothing was changed")
 		}
 	}
-	err = fmt.Errorf("a commit to %s failed and what is on the disk is unknown: %w", s.path, err)
-	refusal := fault.New(fault.Unavailable, "the store failed and takes no more writes")
+	err = fmt.Errorf("a commit to %s failed and the state on disk is unknown: %w", s.path, err)
+	refusal := fault.New(fault.Unavailable, "the store failed and accepts no more writes")
 	s.mu.Lock()
 	s.broken, s.stuck = refusal, !clean
 	s.mu.Unlock()
@@ -184,8 +185,8 @@ func (s *Store) lastCommitted() (id int) {
 	return id
 }
 
-// setFull notes whether the disk takes writes, and logs when that changes. A small commit that still found room says
-// nothing about one of the size that did not.
+// setFull records whether the disk accepts writes, and logs when that changes. The success of a
+// small commit does not prove that there is space for one as large as the commit that failed.
 func (s *Store) setFull(err error, written int) {
 	s.mu.Lock()
 	was := s.full
@@ -198,14 +199,15 @@ func (s *Store) setFull(err error, written int) {
 	s.mu.Unlock()
 	switch {
 	case was == nil && err != nil:
-		s.opt.Log.Error("the disk refuses writes; they are answered unavailable until there is room", "error", err)
+		s.opt.Log.Error("disk is full, writes fail until there is space", "error", err)
 	case was != nil && err == nil:
-		s.opt.Log.Info("the disk takes writes again")
+		s.opt.Log.Info("disk accepts writes again")
 	}
 }
 
-// isFull tells a disk, quota or limit without room from every other failure. bbolt hides the cause of a failed
-// growth in a text; an error of fsync reaches us bare, one of write inside a PathError.
+// isFull reports whether an error means that the disk, a quota or a file size limit is exhausted.
+// bbolt reports a failed growth of the file only as text. Errors of fsync arrive unwrapped, errors
+// of write as a PathError.
 func isFull(err error) bool {
 	if errors.Is(err, berrors.ErrMaxSizeReached) || strings.HasPrefix(err.Error(), "file resize error") {
 		return true

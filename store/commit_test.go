@@ -19,7 +19,8 @@ import (
 	"prospector/internal/fault"
 )
 
-// failingDisk gives options under which commits fail with what fail holds, and the number of calls to Fatal.
+// failingDisk returns options with which commits fail with the error in fail, and counts the calls
+// of Fatal.
 func failingDisk() (opt Options, fail *atomic.Pointer[error], fatal *atomic.Int32) {
 	fail, fatal = &atomic.Pointer[error]{}, &atomic.Int32{}
 	opt.commit = func(btx *bolt.Tx) error {
@@ -78,8 +79,9 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestADiskStaysFullUntilSomethingWasWritten has refused and empty Updates in between, which commit nothing.
-func TestADiskStaysFullUntilSomethingWasWritten(t *testing.T) {
+// TestDiskStaysFullUntilWritten: refused and empty Updates commit nothing, so they do not end the
+// state.
+func TestDiskStaysFullUntilWritten(t *testing.T) {
 	opt, fail, _ := failingDisk()
 	s := open(t, t.TempDir(), opt)
 	var failure error = &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
@@ -89,8 +91,9 @@ func TestADiskStaysFullUntilSomethingWasWritten(t *testing.T) {
 	wantCode(t, s.Writable(t.Context()), fault.Unavailable)
 }
 
-// TestAKeyThatBboltRefuses is one caller's mistake. It must not end the process, nor cost the others their commit.
-func TestAKeyThatBboltRefuses(t *testing.T) {
+// TestInvalidKey: a key that bbolt refuses fails one caller. It does not end the process or affect
+// the shared commit.
+func TestInvalidKey(t *testing.T) {
 	s := open(t, t.TempDir(), Options{Fatal: func(err error) { t.Errorf("fatal: %v", err) }})
 	errs := together(t, s, 5, func(i int, tx *Tx) error {
 		if i == 2 {
@@ -126,7 +129,7 @@ func TestAFullDiskFailsAllThatShareTheCommit(t *testing.T) {
 func TestAnUnknownOutcomeIsFatal(t *testing.T) {
 	for name, failure := range map[string]error{
 		"fsync":          syscall.EIO,
-		"fsync, no room": syscall.ENOSPC, // delayed allocation reports it only then, and what was written is unknown
+		"fsync, no room": syscall.ENOSPC, // with delayed allocation the error comes late, and the state on disk is unknown
 		"growing, sync":  &fs.PathError{Op: "sync", Path: "x", Err: syscall.ENOSPC},
 		"write":          &fs.PathError{Op: "write", Path: "x", Err: syscall.EIO},
 		"growing":        fmt.Errorf("file sync error: %s", syscall.EIO),
@@ -156,9 +159,9 @@ func TestAnUnknownOutcomeIsFatal(t *testing.T) {
 	}
 }
 
-// TestAFailureAfterTheCommitIsFatal is the trap in believing an error: bbolt may report a failure of the very last
-// fsync although the new state can already be read.
-func TestAFailureAfterTheCommitIsFatal(t *testing.T) {
+// TestFailureAfterCommitIsFatal: bbolt may report a failure of the last fsync although the new
+// state is already visible.
+func TestFailureAfterCommitIsFatal(t *testing.T) {
 	var fatal atomic.Int32
 	failure := error(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
 	s := open(t, t.TempDir(), Options{
@@ -206,8 +209,9 @@ func TestMaxSize(t *testing.T) {
 	}
 }
 
-// TestARealLimit lets the kernel refuse the writes. The limit is of a whole process, so a child runs under it.
-func TestARealLimit(t *testing.T) {
+// TestFileSizeLimit lets the kernel refuse writes. The limit applies to a process, so a child runs
+// under it.
+func TestFileSizeLimit(t *testing.T) {
 	child := exec.Command(os.Args[0], t.TempDir())
 	child.Env = append(os.Environ(), childEnv+"=limited")
 	out, err := child.Output()
@@ -217,7 +221,7 @@ func TestARealLimit(t *testing.T) {
 }
 
 func limitedChild(dir string) {
-	signal.Ignore(syscall.SIGXFSZ) // it would end the process before the write could answer
+	signal.Ignore(syscall.SIGXFSZ) // the signal would end the process before write returns
 	check := func(what string, ok bool, args ...any) {
 		if !ok {
 			fmt.Println(append([]any{what}, args...)...)
@@ -240,7 +244,8 @@ func limitedChild(dir string) {
 	}
 	check("first", tryInsert(s, orgA, p) == nil)
 
-	// The file is longer than what is used of it: a limit below its end fails a write, one at its end its growth.
+	// The file is longer than its used part: a limit below its end makes a write fail, one at its
+	// end makes growing fail.
 	info, err := os.Stat(s.path)
 	check("size", err == nil, err)
 	for _, at := range []uint64{200_000, uint64(info.Size())} {

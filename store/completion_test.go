@@ -426,7 +426,7 @@ func TestVerifyIncomplete(t *testing.T) {
 	if found := cardProblems(t, s, orgA, false); !slices.Contains(found, want) {
 		t.Errorf("found %q", found)
 	}
-	if found := cardProblems(t, s, orgA, true); !slices.Contains(found, wasMended+want) {
+	if found := cardProblems(t, s, orgA, true); !slices.Contains(found, wasRepaired+want) {
 		t.Errorf("found %q", found)
 	}
 	wantForms(t, s, orgA, id, completeCard)
@@ -478,5 +478,27 @@ func TestCompleteUnderTombstone(t *testing.T) {
 	wantForms(t, s, orgA, id, want)
 	if found := cardProblems(t, s, orgA, false); found != nil {
 		t.Errorf("at the end: %q", found)
+	}
+}
+
+// TestTouchIncomplete: the version of a touched record names neither of its earlier forms.
+func TestTouchIncomplete(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	useShapes(t, s, oldCards)
+	id := insertOldCards(t, s, orgA, 1)[0]
+	stored := versionOfCard(t, s, orgA, id)
+	useShapes(t, s, cards)
+	shown := versionOfCard(t, s, orgA, id)
+	write(t, s, orgA, func(tx *Tx) error {
+		d, err := cards.Get(tx, id)
+		if err != nil {
+			return err
+		}
+		rec := d.Record
+		rec.Title = "touched"
+		return cards.Touch(tx, d, rec, []string{"title"})
+	})
+	if version := versionOfCard(t, s, orgA, id); version == stored || version == shown {
+		t.Errorf("version %s names two forms", version)
 	}
 }

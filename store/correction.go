@@ -13,6 +13,9 @@ type corrections struct {
 	shape      ShapedTable
 }
 
+// noCorrections is what almost every table has.
+var noCorrections corrections
+
 // correction is one that made a difference to a record.
 type correction struct {
 	number uint64 // counts the corrections of the table
@@ -39,12 +42,13 @@ func (tx *Tx) corrections(table string) (*corrections, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &corrections{tombs: tombs}
-	if c.incomplete, err = tx.incompleteRange(table); err != nil {
+	incomplete, err := tx.incompleteRange(table)
+	if err != nil {
 		return nil, err
 	}
-	if c.incomplete != nil {
-		c.shape = tx.store.shapes[table]
+	c := &noCorrections
+	if len(tombs) > 0 || incomplete != nil {
+		c = &corrections{tombs: tombs, incomplete: incomplete, shape: tx.store.shapes[table]}
 	}
 	if tx.corrected == nil {
 		tx.corrected = map[string]*corrections{}
@@ -65,7 +69,7 @@ func (c *corrections) apply(change uint64, public []byte) (corrected []byte, by 
 		}
 		without, err := t.without(public)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: a record cannot be read: %w", ErrDamaged, err)
+			return nil, nil, fmt.Errorf("%w: unreadable record: %w", ErrDamaged, err)
 		}
 		if !bytes.Equal(without, public) {
 			public, by = without, append(by, correction{number: t.Number, actor: t.Actor, field: t.Field})

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// ErrDamaged is in every error that comes from a file which does not hold what was written to it.
+// ErrDamaged is wrapped by every error about a file that does not contain what was written to it.
 var ErrDamaged = errors.New("the store is damaged")
 
 func damaged(path string, err error) error {
@@ -17,7 +17,7 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("%s: %w: %v (restore a backup)", path, ErrDamaged, err)
 }
 
-// panicked is a panic that was caught. Its words are one line; Stack is for the log.
+// panicked is a recovered panic. Its message is one line; Stack is for the log.
 type panicked struct {
 	value any
 	stack []byte
@@ -29,11 +29,12 @@ func (p *panicked) Error() string {
 
 func (p *panicked) Unwrap() error { return ErrDamaged }
 
-// Stack is where it happened.
+// Stack returns the stack of the panic.
 func (p *panicked) Stack() string { return string(p.stack) }
 
-// guard turns panics into errors. bbolt has no page checksums: a damaged file makes it panic, and reading past the end
-// of a truncated one faults. Neither may end the process, nor the committer that all writers depend on.
+// guard turns panics into errors. bbolt has no page checksums: it panics on a damaged file, and
+// reading past the end of a truncated file faults. Neither may end the process or stop the commit
+// loop.
 func guard(fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -20,14 +20,14 @@ import (
 	"prospector/internal/fault"
 )
 
-// sample is a store as a file: its bytes as far as they are used, and the records that it holds.
+// sample is the file of a store, up to its last used byte, and the records that it contains.
 type sample struct {
 	file    []byte
 	records map[uuid.UUID]Doc[person]
 }
 
-// newSample writes a few hundred records, changes some and deletes some, so that the file has branches, free pages and
-// old versions in them.
+// newSample writes a few hundred records, changes some and deletes some, so that the file has
+// branch pages and free pages with old versions.
 func newSample(t *testing.T) sample {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,8 @@ func newSample(t *testing.T) sample {
 			return err
 		})
 	}
-	// A damaged meta page makes bbolt fall back to the commit before. Here that one differs in nothing that is compared.
+	// With a damaged meta page bbolt falls back to the commit before. Here that commit differs in
+	// nothing that is compared.
 	write(t, s, orgB, func(tx *Tx) error { tx.put("last", []byte("commit"), nil); return nil })
 	var used int64
 	if err := s.db.View(func(btx *bolt.Tx) error { used = btx.Size(); return nil }); err != nil {
@@ -79,12 +80,13 @@ func newSample(t *testing.T) sample {
 	return sam
 }
 
-// survive opens file as a store and uses it in every way. Whatever the file is, the process goes on, a file that Open
-// refuses is left alone, and a record that is read is the one that was written. It tells how Open fared.
+// survive opens file as a store and uses it in every way. Whatever the file contains, the process
+// survives, a refused file stays unchanged, and a record that can be read is the one that was
+// written. It returns the result of Open.
 func (sam sample) survive(t *testing.T, dir, name string, file []byte) (opened bool) {
 	t.Helper()
 	path := filepath.Join(dir, FileName)
-	// A new file each time: the mapping of a damaged one may stay until the process ends.
+	// A new file each time, because the mapping of a damaged one may stay until the process ends.
 	if err := errors.Join(os.RemoveAll(path), os.WriteFile(path, file, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -123,17 +125,19 @@ func (sam sample) survive(t *testing.T, dir, name string, file []byte) (opened b
 	return opened
 }
 
-// inTime fails the test when fn does not come back.
+// inTime fails the test if fn does not return.
 func inTime(t *testing.T, name string, fn func()) {
 	t.Helper()
-	done := make(chan struct{})
+	done, ctx := make(chan struct{}), t.Context()
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
 	go func() {
 		defer close(done)
 		fn()
 	}()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-ctx.Done():
 		t.Fatalf("%s: it hangs", name)
 	}
 }
@@ -201,7 +205,7 @@ func TestGarbage(t *testing.T) {
 				t.Errorf("%d bytes of %s were opened", size, name)
 			}
 		}
-		// Two good meta pages in front of garbage.
+		// Two valid meta pages before garbage.
 		sam.survive(t, dir, fmt.Sprint("good head, noise ", size), append(bytes.Clone(sam.file[:2*os.Getpagesize()]), b...))
 	}
 }
@@ -227,17 +231,18 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// blindlyTrusted tells whether the byte is one by which bbolt finds its way: a page number, how many pages or entries
-// follow, a key. Nothing tells a wrong one from a right one, and no recover helps when bbolt walks in a circle.
+// blindlyTrusted reports whether bbolt navigates by the byte: a page number, a number of pages or
+// entries, or a key. A wrong value cannot be detected, and recover does not help when bbolt runs in
+// a circle.
 func blindlyTrusted(file []byte, at int) bool {
-	const meta, head, element = 2, 16, 16 // pages; bytes of a page's head and of each element
+	const meta, head, element = 2, 16, 16 // pages; bytes of a page header and of an element
 	size := os.Getpagesize()
 	page, off := file[at/size*size:][:size], at%size
 	if at/size < meta {
 		return false // has a checksum
 	}
 	if off < 10 {
-		return false // its own number and its type, which bbolt compares
+		return false // its own number and type, which bbolt compares
 	}
 	const leaf = 2
 	if off >= 12 && off < head || binary.LittleEndian.Uint16(page[8:]) != leaf {
@@ -256,9 +261,9 @@ func blindlyTrusted(file []byte, at int) bool {
 	return false
 }
 
-// TestADamagedMetaPageIsTheCommitBefore shows the one damage that takes the store back in time: bbolt keeps two meta
-// pages and believes the one that is whole, as it must after a crash in the middle of a commit.
-func TestADamagedMetaPageIsTheCommitBefore(t *testing.T) {
+// TestDamagedMetaPage has the one kind of damage that takes the store back in time: bbolt keeps two
+// meta pages and uses the intact one, as it must after a crash during a commit.
+func TestDamagedMetaPage(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
 	insert(t, s, orgA, person{Name: "first"})
@@ -329,8 +334,8 @@ func TestAnEpochThatIsGone(t *testing.T) {
 	}
 }
 
-// TestARecordUnderAnothersID is what a flipped bit in a key makes of a page.
-func TestARecordUnderAnothersID(t *testing.T) {
+// TestRecordUnderOtherID has the effect of a flipped bit in the key of a page.
+func TestRecordUnderOtherID(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	ann := insert(t, s, orgA, person{Name: "ann"})
 	bob := insert(t, s, orgA, person{Name: "bob"})
@@ -343,13 +348,13 @@ func TestARecordUnderAnothersID(t *testing.T) {
 	}
 }
 
-// TestAFreelistThatNamesUsedPages makes bbolt overwrite its own pages until it panics, in the commit and again when
-// that is rolled back. Whatever becomes of the data, and be it Fatal, no caller may wait for ever.
-func TestAFreelistThatNamesUsedPages(t *testing.T) {
+// TestFreelistNamesUsedPages makes bbolt overwrite its own pages until it panics, in the commit and
+// again in the rollback. Whatever happens to the data, no caller may wait forever.
+func TestFreelistNamesUsedPages(t *testing.T) {
 	sam := newSample(t)
 	size := os.Getpagesize()
 	field := func(at int) uint64 { return binary.LittleEndian.Uint64(sam.file[at:]) }
-	const head, freelist, txid = 16, 32, 48 // of a page; in the meta that follows it
+	const head, freelist, txid = 16, 32, 48 // offsets: in a page, and in the meta that follows
 	newest := 0
 	if field(size+head+txid) > field(head+txid) {
 		newest = size
@@ -387,8 +392,8 @@ func TestAFreelistThatNamesUsedPages(t *testing.T) {
 	}
 }
 
-// TestAFlippedValue flips a bit of a record where the file holds it, as a disk would.
-func TestAFlippedValue(t *testing.T) {
+// TestFlippedValue flips a bit of a record in the file.
+func TestFlippedValue(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
 	d := insert(t, s, orgA, person{Name: "unmistakable"})

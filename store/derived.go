@@ -6,22 +6,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// Counter is a number that each organization has.
+// Counter is a number that every organization has.
 type Counter struct{ bucket string }
 
-// NewCounter declares a counter that goes up when it is told to.
+// NewCounter declares a counter. Only Next increments it.
 func NewCounter(name string) Counter { return Counter{name + ".counter"} }
 
-// Next counts.
+// Next increments the counter.
 func (c Counter) Next(tx *Tx) { tx.setSequence(c.bucket, tx.sequence(c.bucket)+1) }
 
-// Of is how far the counter of the transaction's organization has come.
+// Of returns the counter of the transaction's organization.
 func (c Counter) Of(tx *Tx) uint64 { return tx.sequence(c.bucket) }
 
-// Counter counts the changes of the table.
+// Counter returns a counter of the table's changes.
 func (t *Table[T]) Counter() Counter { return Counter{t.name + ".log"} }
 
-// Derived is something that is made of records and kept for each organization until a counter says that it is another.
+// Derived is a value computed from records. It is cached for each organization until a counter
+// changes.
 type Derived[V any] struct {
 	counter Counter
 	from    func(*Tx) (V, error)
@@ -32,23 +33,24 @@ type Derived[V any] struct {
 
 type derived[V any] struct {
 	number uint64
-	// failed is how many commits had failed by then: a number that was seen before its commit failed will come again.
+	// failed is the number of failed commits when the value was computed. A counter value that was
+	// seen before its commit failed will be used again for other data.
 	failed uint64
 	value  V
 }
 
-// NewDerived declares what from makes. An organization that has never counted has the zero V.
+// NewDerived declares a value that from computes. It is the zero V while the counter is 0.
 func NewDerived[V any](c Counter, from func(*Tx) (V, error)) *Derived[V] {
 	return &Derived[V]{counter: c, from: from, orgs: map[uuid.UUID]derived[V]{}}
 }
 
-// Of gives the value for the transaction's organization. It is shared: nobody may change it.
+// Of returns the value for the transaction's organization. Callers share it and must not change it.
 func (d *Derived[V]) Of(tx *Tx) (value V, err error) {
 	number, failed := tx.sequence(d.counter.bucket), tx.store.counts.failed.Load()
 	if number == 0 {
 		return value, nil
 	}
-	if _, own := tx.sequences[d.counter.bucket]; own { // what is not committed is nobody else's
+	if _, own := tx.sequences[d.counter.bucket]; own { // uncommitted, so it must not be cached
 		return d.from(tx)
 	}
 	d.mu.Lock()

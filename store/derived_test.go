@@ -11,7 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A touch is seen by whoever follows the changes, and leaves the version as it is until the next change.
+// TestTouch: a touch is in the change log and keeps the version until the next change.
 func TestTouch(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	ann := insert(t, s, orgA, person{Name: "ann", Email: "a@x"})
@@ -53,8 +53,8 @@ func TestTouch(t *testing.T) {
 	}
 }
 
-// The log of a brief table is trimmed after a day, that of another is not.
-func TestBrief(t *testing.T) {
+// TestShortHistory: the change log of a short-history table is trimmed after a day.
+func TestShortHistory(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock.options())
 	brief, lasting := NewTable[person]("brief", nil, nil).ShortHistory(), NewTable[person]("lasting", nil, nil)
@@ -81,8 +81,8 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// What is derived is made again when its counter says so, when this transaction has counted, and when a commit failed after
-// somebody had seen what it counted.
+// TestDerived: a derived value is computed again when its counter changes, within a transaction
+// that has incremented it, and when a commit failed after its counter was seen.
 func TestDerived(t *testing.T) {
 	fails := false
 	s := open(t, t.TempDir(), Options{commit: func(btx *bolt.Tx) error {
@@ -123,7 +123,7 @@ func TestDerived(t *testing.T) {
 	check(orgB, "", 0)
 	write(t, s, orgA, func(tx *Tx) error { return is(tx, "a", 0) })
 
-	// The second Update shares the commit of the first and sees what it wrote; both fail.
+	// The second Update shares the commit of the first and sees its writes; both fail.
 	fails = true
 	var seen error
 	shared := []*pending{

@@ -12,23 +12,23 @@ var durationBounds = [...]time.Duration{
 	time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 30 * time.Second,
 }
 
-// Durations is how long something took: how often it was done, how long that was in all, and how often it was done
-// within each of some bounds.
+// Durations is a histogram of durations: their number, their sum, and how many were within each
+// bound.
 type Durations struct {
 	Count  uint64
 	Sum    time.Duration
 	Within map[time.Duration]uint64
 }
 
-// Timings collects durations. Its zero value is ready, and it is safe for concurrent use.
+// Timings collects durations. Its zero value is ready to use, and it is safe for concurrent use.
 type Timings struct {
 	sum    atomic.Int64
-	counts [len(durationBounds) + 1]atomic.Uint64 // each without those of the bounds before it; the last is over all bounds
+	counts [len(durationBounds) + 1]atomic.Uint64 // by bound, not cumulative; the last is above all bounds
 }
 
-// Add counts one.
+// Add records a duration.
 func (t *Timings) Add(d time.Duration) {
-	d = max(0, d) // a clock may be set back
+	d = max(0, d) // the clock may have been set back
 	i := 0
 	for i < len(durationBounds) && d > durationBounds[i] {
 		i++
@@ -37,7 +37,7 @@ func (t *Timings) Add(d time.Duration) {
 	t.counts[i].Add(1)
 }
 
-// Read gives what was counted so far.
+// Read returns a copy of the histogram.
 func (t *Timings) Read() Durations {
 	d := Durations{Sum: time.Duration(t.sum.Load()), Within: map[time.Duration]uint64{}}
 	for i := range t.counts {
@@ -49,7 +49,8 @@ func (t *Timings) Read() Durations {
 	return d
 }
 
-// Stopwatch measures by the store's clock how long something takes: what it gives tells the time since.
+// Stopwatch starts to measure time by the store's clock. The result returns the time elapsed since
+// then.
 func (s *Store) Stopwatch() func() time.Duration {
 	began := s.opt.Clock()
 	return func() time.Duration { return s.opt.Clock().Sub(began) }

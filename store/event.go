@@ -2,31 +2,32 @@ package store
 
 import "github.com/google/uuid"
 
-// Event is something that happened to an object of the organization, with the object as its GET shows it.
+// Event is something that happened to an object of the organization, with the object as GET returns
+// it.
 type Event struct {
 	Trigger string
 	ID      uuid.UUID // of the object
 	Data    []byte
 }
 
-// Source is an object that events tell of.
+// Source is a kind of object that emits events.
 type Source struct {
-	Object   string // the first part of its triggers
+	Object   string // the first part of its trigger keys
 	Triggers []Trigger
-	Example  any // such an object, as it is answered
-	// Read gives an object as its GET shows it now; one that is gone is not_found.
+	Example  any // an object as the API returns it
+	// Read returns the current object as GET does. A deleted object is not_found.
 	Read func(tx *Tx, id uuid.UUID) ([]byte, error)
 }
 
-// Trigger is something that can happen to an object.
+// Trigger is a kind of event of an object.
 type Trigger struct {
-	Event       string // the second part of its key
+	Event       string // the second part of the trigger key
 	Description string
-	Gone        bool // the object is gone then: the event has its id alone
-	Example     any  // the object at that moment, where the Source's does not fit
+	Gone        bool // the object was deleted: the event has only its id
+	Example     any  // the object at that time, if the example of the Source does not fit
 }
 
-// Emit offers an event to whoever wants it, inside this transaction.
+// Emit passes an event to Options.Events, inside this transaction.
 func (tx *Tx) Emit(e Event) error {
 	if tx.store.opt.Events == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"prospector/internal/fault"
 )
 
-// historyOf gives the changes of a record as its history has them.
+// historyOf returns the history of a record.
 func historyOf(t *testing.T, s *Store, org uuid.UUID, table string, id uuid.UUID) (list []Change, err error) {
 	t.Helper()
 	err = s.View(org, func(tx *Tx) error {
@@ -43,7 +43,7 @@ func rename(t *testing.T, s *Store, d Doc[person], name string) Doc[person] {
 	return d
 }
 
-// TestHistory follows three records whose changes stand between each other's in one log.
+// TestHistory follows three records with interleaved changes in one log.
 func TestHistory(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock.options())
@@ -75,7 +75,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 
-	write(t, s, orgA, func(tx *Tx) error { // several changes, the last of which is the end of the record
+	write(t, s, orgA, func(tx *Tx) error { // several changes, the last of which deletes the record
 		d, err := people.Update(tx, docs[0], person{Name: "last"}, []string{"name"})
 		if err == nil {
 			err = people.Delete(tx, d)
@@ -115,7 +115,7 @@ func TestHistoryStopsAndFails(t *testing.T) {
 		}
 		return nil
 	})
-	write(t, s, orgA, func(tx *Tx) error { // it has what the transaction itself did
+	write(t, s, orgA, func(tx *Tx) error { // includes the transaction's own changes
 		own, err := people.Update(tx, d, person{Name: "d"}, nil)
 		seen := 0
 		return errors.Join(err, tx.History("people", own.ID, func(Change) (bool, error) { seen++; return true, nil }), func() error {
@@ -134,8 +134,9 @@ func TestHistoryStopsAndFails(t *testing.T) {
 	}
 }
 
-// TestHistoryIsOfNinetyDays sees a change until the moment that it is ninety days old, whether the log still has it or not.
-func TestHistoryIsOfNinetyDays(t *testing.T) {
+// TestHistoryLastsNinetyDays: a change is visible until it is ninety days old, whether the log
+// still has it or not.
+func TestHistoryLastsNinetyDays(t *testing.T) {
 	const day = 24 * time.Hour
 	clock := newClock()
 	s := open(t, t.TempDir(), clock.options())
@@ -159,7 +160,7 @@ func TestHistoryIsOfNinetyDays(t *testing.T) {
 	clock.move(time.Millisecond)
 	wantHistory(t, s, d.ID, 3)
 
-	for range 16 { // the log is trimmed, and the chain ends where it was
+	for range 16 { // the log is trimmed, and the chain ends where it did
 		insert(t, s, orgA, person{Name: "other"})
 	}
 	if kept()[0] != 3 {
@@ -184,8 +185,9 @@ func TestHistoryIsOfNinetyDays(t *testing.T) {
 	}
 }
 
-// TestHistoryOfWhatWentIsOfNinetyDays sees a deletion for as long as any other change, and keeps nothing of it any longer.
-func TestHistoryOfWhatWentIsOfNinetyDays(t *testing.T) {
+// TestHistoryOfDeletedRecord: a deletion is visible as long as any other change, and nothing of it
+// is kept longer.
+func TestHistoryOfDeletedRecord(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock.options())
 	s.db.NoSync = true

@@ -13,8 +13,8 @@ import (
 	"prospector/internal/fault"
 )
 
-// Job is work that a transaction promised. It stays until a transaction says that it is done, so that whatever is
-// killed in between, it is begun again: reading a job does not remove it.
+// Job is durable background work. It stays in the store until a transaction calls Done, so that it
+// runs again if the process is killed while it runs.
 type Job struct {
 	ID      uuid.UUID       `json:"-"`
 	Org     uuid.UUID       `json:"-"`
@@ -29,7 +29,7 @@ const (
 	dueShared  = sharedPrefix + "due"
 )
 
-// Enqueue promises a job of this organization, due at the given time, and gives its id.
+// Enqueue adds a job of this organization that is due at the given time, and returns its id.
 func (tx *Tx) Enqueue(kind string, due time.Time, payload any) (uuid.UUID, error) {
 	body, err := json.Marshal(payload)
 	if err != nil {
@@ -56,7 +56,7 @@ func (tx *Tx) Job(id uuid.UUID) (Job, error) {
 	return j, nil
 }
 
-// Reschedule puts a job off to another time, with the number of tries that it has had.
+// Reschedule changes the due time of a job and the number of its tries.
 func (tx *Tx) Reschedule(id uuid.UUID, due time.Time, tries int) error {
 	j, err := tx.Job(id)
 	if err != nil {
@@ -67,7 +67,7 @@ func (tx *Tx) Reschedule(id uuid.UUID, due time.Time, tries int) error {
 	return tx.putJob(j)
 }
 
-// Done removes a job. One that is not there any more is done already.
+// Done removes a job. It does nothing if the job does not exist.
 func (tx *Tx) Done(id uuid.UUID) error {
 	j, err := tx.Job(id)
 	if fault.CodeOf(err) == fault.NotFound {
@@ -85,7 +85,8 @@ func (tx *Tx) Done(id uuid.UUID) error {
 const endOfTime = 253402300799999
 
 func (tx *Tx) putJob(j Job) error {
-	// Keys hold unsigned milliseconds; whatever was due before 1970 is due now all the same. JSON has no times after the year 9999.
+	// Keys hold unsigned milliseconds, so times before 1970 are clamped. JSON has no times after
+	// the year 9999.
 	j.Due = time.UnixMilli(min(max(0, j.Due.UnixMilli()), endOfTime)).UTC()
 	j.Org = tx.org
 	body, err := json.Marshal(j)
@@ -109,9 +110,10 @@ func readDueKey(k []byte) (due time.Time, org, id uuid.UUID) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(k))).UTC(), uuid.UUID(k[8:24]), uuid.UUID(k[24:dueKeySize])
 }
 
-// Due gives up to limit jobs of all organizations that are due at now, the longest due first, without those that skip
-// names (the caller has them in hand, or cannot begin them now). When there are fewer than limit, next is when the first of the others is due,
-// zero when there is none. A job that cannot be read is in the error and keeps no other from being done.
+// Due returns up to limit due jobs of all organizations, the longest due first, without those for
+// which skip returns true. If there are fewer than limit, next is the due time of the first job
+// that is not due yet, or zero. Unreadable jobs are reported in err and do not prevent the others
+// from being returned.
 func (s *Store) Due(now time.Time, limit int, skip func(Job) bool) (due []Job, next time.Time, err error) {
 	var unreadable []error
 	err = guard(func() error {
@@ -138,12 +140,12 @@ func (s *Store) Due(now time.Time, limit int, skip func(Job) bool) (due []Job, n
 	return due, next, errors.Join(append(unreadable, err)...)
 }
 
-// Wake receives after a commit that enqueued or rescheduled jobs: whoever waits for the next due time looks again.
+// Wake receives after a commit that enqueued or rescheduled jobs.
 func (s *Store) Wake() <-chan struct{} { return s.wake }
 
 func (s *Store) signal() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // the one waiting has not looked yet and will see this too
+	default: // the receiver has not handled the last signal yet
 	}
 }

@@ -21,7 +21,7 @@ func enqueue(t *testing.T, s *Store, org uuid.UUID, kind string, due time.Time) 
 	return id
 }
 
-// dueKinds lists what is due at now as "organization's first letter:kind".
+// dueKinds lists the due jobs as "first letter of the organization:kind".
 func dueKinds(t *testing.T, s *Store, now time.Time, limit int, skip ...uuid.UUID) (string, time.Time) {
 	t.Helper()
 	jobs, next, err := s.Due(now, limit, func(j Job) bool {
@@ -49,7 +49,7 @@ func TestDue(t *testing.T) {
 	late := enqueue(t, s, orgB, "late", clock.after(5))
 	second := enqueue(t, s, orgA, "second", clock.after(2))
 	enqueue(t, s, orgB, "third", clock.after(3))
-	enqueue(t, s, orgA, "third", clock.after(3).Add(time.Microsecond)) // the same millisecond
+	enqueue(t, s, orgA, "third", clock.after(3).Add(time.Microsecond)) // in the same millisecond
 	enqueue(t, s, orgB, "first", clock.after(1))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -78,8 +78,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestAJobDueBeforeAllTime has the zero time, which is as good as now.
-func TestAJobDueBeforeAllTime(t *testing.T) {
+// TestJobDueAtZeroTime: the zero time counts as due now.
+func TestJobDueAtZeroTime(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock.options())
 	enqueue(t, s, orgA, "later", clock.after(1))
@@ -106,7 +106,7 @@ func TestRescheduleAndDone(t *testing.T) {
 		return nil
 	})
 
-	// Another organization has no such job: it can neither see it, nor put it off, nor end it.
+	// Another organization cannot see, reschedule or end the job.
 	read(t, s, orgB, func(tx *Tx) error {
 		_, err := tx.Job(id)
 		wantCode(t, err, fault.NotFound)
@@ -119,13 +119,13 @@ func TestRescheduleAndDone(t *testing.T) {
 		t.Fatalf("due: %q", got)
 	}
 
-	for range 2 { // done twice is done
+	for range 2 { // Done is idempotent
 		write(t, s, orgA, func(tx *Tx) error { return tx.Done(id) })
 	}
 	if got, next := dueKinds(t, s, clock.after(9), 9); got != "" || !next.IsZero() {
 		t.Errorf("done: %q, next %v", got, next)
 	}
-	write(t, s, orgA, func(tx *Tx) error { // all of it in one transaction
+	write(t, s, orgA, func(tx *Tx) error { // all in one transaction
 		id, err := tx.Enqueue("short", clock.Now(), nil)
 		if err == nil {
 			err = tx.Reschedule(id, clock.after(1), 1)
@@ -150,7 +150,7 @@ func TestWake(t *testing.T) {
 			return false
 		}
 	}
-	// The signal comes after the answer: an empty Update behind it is only begun once the signal was given.
+	// The signal comes after the result: an empty Update starts only after the signal was sent.
 	settle := func() { write(t, s, orgB, func(*Tx) error { return nil }) }
 
 	id := enqueue(t, s, orgA, "mail", s.Now())
@@ -175,7 +175,7 @@ func TestWake(t *testing.T) {
 	if woken() {
 		t.Error("woken by nothing")
 	}
-	for range 3 { // nobody listens: the committer must not wait
+	for range 3 { // without a receiver the commit loop must not wait
 		enqueue(t, s, orgA, "mail", s.Now())
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestKill kills a writing process again and again: whatever it was told is written must be there, and the store must
-// hold together.
+// TestKill kills a writing process repeatedly. Every acknowledged write must be there, and the
+// store must be consistent.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
-	acknowledged := map[uuid.UUID]int{} // record → its last count that was acknowledged
+	acknowledged := map[uuid.UUID]int{} // record → its last acknowledged count
 	for _, lines := range []int{1, 40, 150, 300, 77} {
 		child := exec.Command(os.Args[0], dir)
 		child.Env = append(os.Environ(), childEnv+"=writer")
@@ -29,7 +29,7 @@ func TestKill(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// What the child wrote into the pipe before it was killed counts as well: read it to its end.
+		// What the child wrote into the pipe before it was killed counts too.
 		seen := 0
 		for in := bufio.NewScanner(out); in.Scan(); {
 			var id string
@@ -72,7 +72,8 @@ func checkAcknowledged(t *testing.T, dir string, acknowledged map[uuid.UUID]int)
 	}
 }
 
-// writerChild writes until it is killed, and prints what was acknowledged: the record and its count.
+// writerChild writes until it is killed, and prints the record and the count of each acknowledged
+// write.
 func writerChild(dir string) {
 	s, err := Open(dir, Options{})
 	if err != nil {
@@ -101,7 +102,7 @@ func writerChild(dir string) {
 						fmt.Fprintln(os.Stderr, err)
 						os.Exit(1)
 					}
-					// One write of a short line reaches the pipe whole or not at all.
+					// A short line reaches the pipe in one write, whole or not at all.
 					fmt.Println(d.ID, count)
 				}
 			}

@@ -11,20 +11,20 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// findings are what a check reports, those that it mended marked so.
+// findings are the problems that a check reports. Repaired ones have a prefix.
 type findings []string
 
-const wasMended = "mended: "
+const wasRepaired = "repaired: "
 
-func (f *findings) report(mended bool, format string, args ...any) {
+func (f *findings) report(repaired bool, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if mended {
-		text = wasMended + text
+	if repaired {
+		text = wasRepaired + text
 	}
 	*f = append(*f, text)
 }
 
-// look checks the file and the people of both organizations, and gives what it finds in the order of the alphabet.
+// look checks the file and the people of both organizations, and returns the sorted problems.
 func look(t testing.TB, s *Store, repair bool) (found findings) {
 	t.Helper()
 	if err := s.Verify(context.Background(), repair, found.report); err != nil {
@@ -42,7 +42,8 @@ func look(t testing.TB, s *Store, repair bool) (found findings) {
 	return found
 }
 
-// everything is all that the file holds: every bucket with its counter, every key and value.
+// everything returns the content of the file as text: every bucket with its sequence, every key and
+// value.
 func everything(t testing.TB, s *Store) string {
 	t.Helper()
 	var b strings.Builder
@@ -66,7 +67,7 @@ func everything(t testing.TB, s *Store) string {
 	return b.String()
 }
 
-// difference is the lines that one of two texts has and the other has not.
+// difference returns the lines that only one of two texts has.
 func difference(a, b string) string {
 	linesA, linesB := strings.Split(a, "\n"), strings.Split(b, "\n")
 	var list []string
@@ -83,7 +84,7 @@ func difference(a, b string) string {
 	return strings.Join(list, "\n")
 }
 
-// plantShared changes one value beside the organizations; nil from change removes it.
+// plantShared changes one value of a shared bucket. If change returns nil, the key is removed.
 func plantShared(t *testing.T, s *Store, bucket string, key []byte, change func(v []byte) []byte) {
 	t.Helper()
 	err := s.db.Update(func(btx *bolt.Tx) error {
@@ -113,12 +114,12 @@ func exactly(v []byte) func([]byte) []byte   { return func([]byte) []byte { retu
 func tagged(tag string, id uuid.UUID) []byte { return keyEntry([]byte(tag), id) }
 
 var (
-	ann, bob = numberedID(1, 1), numberedID(1, 2) // of organization A
-	eve      = numberedID(1, 3)                   // of organization B
+	ann, bob = numberedID(1, 1), numberedID(1, 2) // in organization A
+	eve      = numberedID(1, 3)                   // in organization B
 	nobody   = numberedID(9, 9)
 )
 
-// healthy is a small store without fault: two organizations with people, and jobs of both.
+// healthy returns a small store without problems: two organizations with people and jobs.
 func healthy(t *testing.T) (s *Store, jobs []Job) {
 	t.Helper()
 	clock := newClock()
@@ -150,9 +151,9 @@ func healthy(t *testing.T) (s *Store, jobs []Job) {
 func atOneOClock(j Job) *Job { j.Due = j.Due.Add(3600e9); return &j }
 
 func inNoQueue(j Job) string {
-	return fmt.Sprintf(wasMended+"organization %s: job %s is not in the queue", j.Org, j.ID)
+	return fmt.Sprintf(wasRepaired+"organization %s: job %s is not in the queue", j.Org, j.ID)
 }
 
 func strayJob(id, org uuid.UUID) string {
-	return fmt.Sprintf(wasMended+"jobs: the queue has %s of organization %s at a time when there is none", id, org)
+	return fmt.Sprintf(wasRepaired+"jobs: the queue entry of job %s of organization %s does not match a job", id, org)
 }

@@ -17,8 +17,8 @@ import (
 	"prospector/internal/fault"
 )
 
-// childEnv names the role that a copy of the test binary plays: what is tested by killing or limiting a process needs
-// a process of its own.
+// childEnv names the role of a copy of the test binary. Tests that kill or limit a process need a
+// process of their own.
 const childEnv = "STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// person has what a record can have: a unique key, a global one in its private part, and keys of several values.
+// person has everything that a record can have: a unique key, a global key in its private part, and
+// a key with several values.
 type person struct {
 	Name   string   `json:"name"`
 	Email  string   `json:"email,omitzero"`
@@ -86,7 +87,7 @@ var (
 	errRefused = errors.New("refused")
 )
 
-// fakeClock is a clock that stands still until it is moved.
+// fakeClock is a clock that moves only when the test moves it.
 type fakeClock struct{ milli atomic.Int64 }
 
 func newClock() *fakeClock {
@@ -120,7 +121,8 @@ func open(t testing.TB, dir string, opt Options) *Store {
 	return s
 }
 
-// write is an Update that must succeed. fn runs on the committer: it returns its complaints, it never calls t.Fatal.
+// write is an Update that must succeed. fn runs in the commit loop, so it returns errors and never
+// calls t.Fatal.
 func write(t testing.TB, s *Store, org uuid.UUID, fn func(*Tx) error) {
 	t.Helper()
 	if err := s.Update(context.Background(), org, boss, fn); err != nil {
@@ -145,7 +147,7 @@ func insert(t testing.TB, s *Store, org uuid.UUID, p person) (d Doc[person]) {
 	return d
 }
 
-// names lists the people of an organization in the order of their creation.
+// names lists the people of an organization in order of creation.
 func names(t testing.TB, s *Store, org uuid.UUID) string {
 	t.Helper()
 	var list []string
@@ -158,7 +160,7 @@ func names(t testing.TB, s *Store, org uuid.UUID) string {
 	return strings.Join(list, " ")
 }
 
-// problems is what Verify says of an organization's people.
+// problems returns what Verify reports about an organization's people.
 func problems(t testing.TB, s *Store, org uuid.UUID) (list []string) {
 	t.Helper()
 	read(t, s, org, func(tx *Tx) error {

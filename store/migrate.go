@@ -7,21 +7,21 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// migration brings a store from the format of its place in the list to the next one.
+// migration converts a store from one format to the next.
 type migration func(*bolt.Tx) error
 
-// migrations are ordered and only ever grow. The format of a store is how many of them it has seen; the first one is
-// the layout itself, which create writes.
+// migrations are ordered, and entries are only ever added. The format of a store is the number of
+// migrations it has seen. The first one stands for the layout that create writes.
 var migrations = []migration{
 	func(*bolt.Tx) error { return nil },
-	func(*bolt.Tx) error { return nil }, // values that were touched have a format that older programs cannot read
+	func(*bolt.Tx) error { return nil }, // touched values have a format that older programs cannot read
 	releaseHeldJobs,
 }
 
 var heldBucket = []byte("held")
 
-// releaseHeldJobs moves jobs from the bucket "held", which programs up to format 2 could keep beside the queue, to the
-// queue.
+// releaseHeldJobs moves the jobs of the bucket "held" to the queue. Programs up to format 2 could
+// keep jobs there.
 func releaseHeldJobs(btx *bolt.Tx) error {
 	held := btx.Bucket(heldBucket)
 	if held == nil {
@@ -35,15 +35,15 @@ func releaseHeldJobs(btx *bolt.Tx) error {
 	return btx.DeleteBucket(heldBucket)
 }
 
-// migrate runs what the store has not seen yet, each in a transaction of its own that also notes the new format.
-// A store that has seen more than this program knows is refused and left alone.
+// migrate runs the migrations that the store has not seen. Each runs in its own transaction, which
+// also records the new format. A store with a newer format is refused and left unchanged.
 func (s *Store) migrate() error {
 	known := uint64(len(s.opt.migrations))
 	var format uint64
 	err := s.db.View(func(btx *bolt.Tx) error {
 		v := btx.Bucket(metaBucket).Get(formatKey)
 		if len(v) != 8 {
-			return fmt.Errorf("%w: its format is not noted (restore a backup)", ErrDamaged)
+			return fmt.Errorf("%w: its format is missing (restore a backup)", ErrDamaged)
 		}
 		format = binary.BigEndian.Uint64(v)
 		return nil
@@ -52,7 +52,7 @@ func (s *Store) migrate() error {
 		return err
 	}
 	if format > known {
-		return fmt.Errorf("the store has format %d, this program knows formats up to %d; use a newer prospector", format, known)
+		return fmt.Errorf("the store has format %d, but this program supports formats up to %d; use a newer prospector", format, known)
 	}
 	for ; format < known; format++ {
 		err := s.db.Update(func(btx *bolt.Tx) error {
@@ -64,7 +64,7 @@ func (s *Store) migrate() error {
 		if err != nil {
 			return fmt.Errorf("migrate to format %d: %w", format+1, err)
 		}
-		s.opt.Log.Info("migrated the store", "format", format+1)
+		s.opt.Log.Info("store migrated", "format", format+1)
 	}
 	return nil
 }

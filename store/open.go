@@ -16,11 +16,11 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// lockWait is how long another process is waited for.
+// lockWait is how long Open waits for another process by default.
 const lockWait = time.Second
 
-// Open opens the store in dir and makes it when it is not there. A file that is damaged, or of a newer format, is an
-// error of one line and is not touched.
+// Open opens the store in dir and creates it if it does not exist. A damaged file, or one with a
+// newer format, is refused with a one-line error and left unchanged.
 func Open(dir string, opt Options) (*Store, error) {
 	if opt.Clock == nil {
 		opt.Clock = time.Now
@@ -63,18 +63,19 @@ func Open(dir string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// open opens the file and brings it to the current format. Nothing is believed of the file before it was seen.
+// open opens the file and migrates it to the current format. It checks the file before it relies on
+// it.
 func (s *Store) open() error {
 	err := s.openFile(mmapSize)
 	if errors.Is(err, syscall.ENOMEM) {
-		err = s.openFile(0) // where address space is short
+		err = s.openFile(0) // address space is limited
 	}
 	var system syscall.Errno
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return fmt.Errorf("%s: %w", filepath.Dir(s.path), ErrLocked)
 	case errors.As(err, &system):
-		return fmt.Errorf("cannot open %s: %w", s.path, err) // the machine's fault, not the file's
+		return fmt.Errorf("cannot open %s: %w", s.path, err) // not the fault of the file
 	case err != nil:
 		return damaged(s.path, err)
 	}
@@ -85,7 +86,7 @@ func (s *Store) open() error {
 		}
 		return s.db.View(func(btx *bolt.Tx) error {
 			if info.Size() < btx.Size() {
-				return fmt.Errorf("%d of its %d bytes are there", info.Size(), btx.Size())
+				return fmt.Errorf("it has only %d of its %d bytes", info.Size(), btx.Size())
 			}
 			for _, name := range [][]byte{metaBucket, orgsBucket, dueBucket} {
 				if btx.Bucket(name) == nil {
@@ -132,7 +133,7 @@ func (s *Store) openFile(mmap int) error {
 	if err != nil {
 		return err
 	}
-	// While this one waited for the lock, a restore may have put another file in its place.
+	// While this process waited for the lock, a restore may have replaced the file.
 	have, err := opened.Stat()
 	if err != nil {
 		return err
@@ -146,15 +147,15 @@ func (s *Store) openFile(mmap int) error {
 	return s.openFile(mmap)
 }
 
-// create makes a new store under another name and links it into place when it is whole, so that a file with the
-// store's name that cannot be read is always a damaged one and never a half-made one.
+// create writes a new store under a temporary name and links it into place when it is complete. An
+// unreadable file with the store's name is therefore always damaged and never half-written.
 func (s *Store) create(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	switch info, err := os.Stat(s.path); {
 	case err == nil && info.Size() == 0:
-		return damaged(s.path, errors.New("it is empty")) // bbolt would take it for a new one
+		return damaged(s.path, errors.New("it is empty")) // bbolt would initialize it as a new store
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}

@@ -17,10 +17,11 @@ var (
 	trashBucket = []byte("trash")
 )
 
-// maxTrashPerCommit is how many entries of a deleted organization one commit takes out of the file, so that others do not wait.
+// maxTrashPerCommit is how many entries of a deleted organization one commit removes, so that other
+// writers do not wait long.
 const maxTrashPerCommit = 5_000
 
-// Organizations lists every organization by its id.
+// Organizations returns the ids of all organizations.
 func (s *Store) Organizations() ([]uuid.UUID, error) {
 	var orgs []uuid.UUID
 	err := guard(func() error {
@@ -37,8 +38,9 @@ func (s *Store) Organizations() ([]uuid.UUID, error) {
 	return orgs, err
 }
 
-// DropOrganization deletes the organization of the transaction with all that it has, whatever else the transaction writes.
-// Nothing of it can be found or written after the commit; its room in the file is made free by EmptyTrash.
+// DropOrganization deletes the organization of the transaction and everything it has. Other writes
+// of the transaction are discarded. After the commit nothing of the organization can be found or
+// written. EmptyTrash frees its space in the file.
 func (tx *Tx) DropOrganization() {
 	tx.mustWrite()
 	tx.bytes++
@@ -61,7 +63,8 @@ func (tx *Tx) DropOrganization() {
 	}
 }
 
-// dropShared deletes what an organization has beside the others: its jobs' places in the queues and its global keys.
+// dropShared deletes the organization's entries in the shared buckets: queued jobs, marks and
+// global keys.
 func (tx *Tx) dropShared(btx *bolt.Tx) error {
 	return btx.ForEach(func(name []byte, b *bolt.Bucket) error {
 		bucket := sharedPrefix + string(name)
@@ -69,7 +72,7 @@ func (tx *Tx) dropShared(btx *bolt.Tx) error {
 		if !queue && !marks && !strings.HasPrefix(string(name), globalPrefix) {
 			return nil
 		}
-		var drop [][]byte // bbolt's cursors do not like to be deleted under
+		var drop [][]byte // collected first: a bbolt cursor must not delete while it iterates
 		err := b.ForEach(func(k, v []byte) error {
 			of := v
 			switch {
@@ -92,7 +95,8 @@ func (tx *Tx) dropShared(btx *bolt.Tx) error {
 	})
 }
 
-// isGone refuses to bring a deleted organization back to life, as a request would that was let in before.
+// isGone returns an error for a deleted organization, so that a request that was authorized earlier
+// cannot recreate it.
 func isGone(btx *bolt.Tx, org uuid.UUID) error {
 	if gone := btx.Bucket(goneOrgs); gone != nil && gone.Get(org[:]) != nil {
 		return fault.New(fault.NotFound, "the organization was deleted")
@@ -100,7 +104,7 @@ func isGone(btx *bolt.Tx, org uuid.UUID) error {
 	return nil
 }
 
-// EmptyTrash deletes what is left of deleted organizations, some of it with each commit.
+// EmptyTrash removes the data of deleted organizations from the file, in several commits.
 func (s *Store) EmptyTrash(ctx context.Context) error {
 	for more := true; more; {
 		err := s.View(uuid.Nil, func(tx *Tx) error {
@@ -129,7 +133,8 @@ func (s *Store) EmptyTrash(ctx context.Context) error {
 	return nil
 }
 
-// empty deletes up to most entries of a bucket and of those in it, and tells how many of them are left to be deleted.
+// empty deletes up to limit entries of a bucket and of the buckets within it. It returns how much
+// of the limit is left.
 func empty(b *bolt.Bucket, limit int) (left int, err error) {
 	var keys, buckets [][]byte
 	c := b.Cursor()

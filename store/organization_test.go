@@ -26,7 +26,8 @@ func wantOrganizations(t *testing.T, s *Store, want ...uuid.UUID) {
 	}
 }
 
-// wantGone looks for organization A in every way: there is nothing of it, and nothing can be written to it.
+// wantGone looks for organization A in every way: nothing of it is left, and nothing can be written
+// to it.
 func wantGone(t *testing.T, s *Store) {
 	t.Helper()
 	wantOrganizations(t, s, orgB)
@@ -69,7 +70,8 @@ func lookAt(t *testing.T, s *Store, org uuid.UUID) (found findings) {
 	return found
 }
 
-// without is what the file holds beside organization A and what is noted of its going.
+// without returns the content of the file except that of organization A and the record of its
+// deletion.
 func without(t *testing.T, s *Store, org uuid.UUID) string {
 	t.Helper()
 	var lines []string
@@ -113,7 +115,7 @@ func TestDropOrganization(t *testing.T) {
 		}
 		wantDue(t, s, clock.after(9), "b:mail b:sweep b:mail")
 		wantSound(t, s)
-		if err := s.Close(); err != nil { // the same after it was opened again
+		if err := s.Close(); err != nil { // the same after reopening
 			t.Fatal(err)
 		}
 		s = open(t, dir, opt)
@@ -132,9 +134,10 @@ func TestDropOrganization(t *testing.T) {
 	}
 }
 
-// TestDropInASharedCommit has requests of the organization before and behind its end in one commit.
-func TestDropInASharedCommit(t *testing.T) {
-	for _, known := range []bool{true, false} { // whether it was there before
+// TestDropInSharedCommit has requests of the organization before and after its deletion in one
+// commit.
+func TestDropInSharedCommit(t *testing.T) {
+	for _, known := range []bool{true, false} { // whether it existed before
 		opt, commits := counting()
 		s := open(t, t.TempDir(), opt)
 		insert(t, s, orgB, person{Name: "b"})

@@ -10,8 +10,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Parts are numbered values that belong to a record and are too many to be in it: they are read and written by their
-// numbers, alone or in order. They have no keys and no history, and go only when they are deleted.
+// Parts are numbered values of a record that are too many to be stored in it. They are read and
+// written by number. They have no keys and no history, and are deleted only explicitly.
 type Parts struct{ bucket string }
 
 // NewParts declares parts.
@@ -26,7 +26,7 @@ func partKey(owner uuid.UUID, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(make([]byte, 0, partKeySize), owner[:]...), n)
 }
 
-// Put writes a part, in the place of what may be there.
+// Put writes a part and replaces an existing one.
 func (p *Parts) Put(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 	key := partKey(owner, n)
 	tx.put(p.bucket, key, seal(tx.place(p.bucket, key), value))
@@ -35,15 +35,16 @@ func (p *Parts) Put(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 // PutReserve is the number of bytes that a value for PutOwned leaves free at its beginning.
 const PutReserve = 4
 
-// PutOwned is Put without a copy. The store keeps value and fills its first PutReserve bytes: the caller must not
-// change it any more.
+// PutOwned is Put without a copy. The store keeps value and fills its first PutReserve bytes. The
+// caller must not change it afterwards.
 func (p *Parts) PutOwned(tx *Tx, owner uuid.UUID, n uint32, value []byte) {
 	key := partKey(owner, n)
 	binary.BigEndian.PutUint32(value, crc32.Update(tx.place(p.bucket, key), castagnoli, value[PutReserve:]))
 	tx.put(p.bucket, key, value)
 }
 
-// Get reads a part; nil when there is none. The bytes are valid until the transaction ends.
+// Get reads a part. It returns nil if the part does not exist. The bytes are valid until the
+// transaction ends.
 func (p *Parts) Get(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
 	key := partKey(owner, n)
 	v := tx.get(p.bucket, key)
@@ -53,7 +54,7 @@ func (p *Parts) Get(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
 	return p.open(tx, key, v)
 }
 
-// Before is Get for a part as it was when the transaction began.
+// Before is Get for the part as it was when the transaction began.
 func (p *Parts) Before(tx *Tx, owner uuid.UUID, n uint32) ([]byte, error) {
 	key := partKey(owner, n)
 	b := tx.bucket(p.bucket)
@@ -75,7 +76,7 @@ func (p *Parts) open(tx *Tx, key, v []byte) ([]byte, error) {
 	return value, nil
 }
 
-// Scan calls fn for all parts of a record, in order. The bytes are valid until the transaction ends.
+// Scan calls fn for all parts of a record in order. The bytes are valid until the transaction ends.
 func (p *Parts) Scan(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) error) error {
 	return tx.scan(p.bucket, owner[:], func(key, v []byte) (bool, error) {
 		if !bytes.HasPrefix(key, owner[:]) {
@@ -89,11 +90,11 @@ func (p *Parts) Scan(tx *Tx, owner uuid.UUID, fn func(n uint32, value []byte) er
 	})
 }
 
-// nearby is how many steps to a part are cheaper than finding it.
+// nearby is the number of cursor steps that cost less than a seek.
 const nearby = 4
 
-// Each calls fn for the parts of a record that have the numbers, which go up. One that is not there is an error. The bytes are
-// valid until the transaction ends.
+// Each calls fn for the parts of a record with the given ascending numbers. A missing part is an
+// error. The bytes are valid until the transaction ends.
 func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32, value []byte) error) error {
 	var cursor *bolt.Cursor
 	if b := tx.bucket(p.bucket); b != nil && tx.writes[p.bucket] == nil {
@@ -104,11 +105,11 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 	for _, n := range numbers {
 		binary.BigEndian.PutUint32(key[16:], n)
 		switch {
-		case cursor == nil: // the transaction has written some itself
+		case cursor == nil: // the transaction has written parts itself
 			at, v = key, tx.get(p.bucket, key)
 		case at == nil:
 			at, v = cursor.Seek(key)
-		default: // it is often one of the next
+		default: // it is often close to the last one
 			for steps := 0; bytes.Compare(at, key) < 0 && at != nil; steps++ {
 				if steps == nearby {
 					at, v = cursor.Seek(key)
@@ -118,7 +119,7 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 			}
 		}
 		if v == nil || !bytes.Equal(at, key) {
-			return fmt.Errorf("%s %x: %w: it is not there", p.bucket, key, ErrDamaged)
+			return fmt.Errorf("%s %x: %w: it is missing", p.bucket, key, ErrDamaged)
 		}
 		value, err := unseal(crc32.Update(place, castagnoli, key[16:]), v)
 		if err != nil {
@@ -131,7 +132,8 @@ func (p *Parts) Each(tx *Tx, owner uuid.UUID, numbers []uint32, fn func(n uint32
 	return nil
 }
 
-// Delete deletes parts of a record from the number on, at most so many, and tells whether there are more.
+// Delete deletes up to limit parts of a record, starting with the number from. It reports whether
+// there are more.
 func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bool, err error) {
 	deleted := 0
 	err = tx.scan(p.bucket, partKey(owner, from), func(key, _ []byte) (bool, error) {
@@ -149,11 +151,11 @@ func (p *Parts) Delete(tx *Tx, owner uuid.UUID, from uint32, limit int) (more bo
 	return more, err
 }
 
-// Verify reads all parts of the transaction's organization and reports those that cannot be read.
+// Verify reads all parts of the transaction's organization and reports unreadable ones.
 func (p *Parts) Verify(tx *Tx, report Report) error {
 	return tx.scan(p.bucket, nil, func(key, v []byte) (bool, error) {
 		if len(key) != partKeySize {
-			report(false, "%s: the key %x is no part's", p.bucket, key)
+			report(false, "%s: the key %x is not the key of a part", p.bucket, key)
 		} else if _, err := p.open(tx, key, v); err != nil {
 			report(false, "%v", err)
 		}

@@ -9,21 +9,21 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Reader reads records of a table by their ids. It is for many of them: what finding the table costs is paid once.
+// Reader reads many records of a table by id. It looks up the table only once.
 type Reader struct {
 	tx     *Tx
 	table  string
 	bucket string
-	cursor *bolt.Cursor // nil when the table is empty
+	cursor *bolt.Cursor // nil if the table is empty
 	apply  *corrections
-	err    error // why those cannot be read
+	err    error // why the corrections cannot be read
 	place  uint32
-	key    uuid.UUID // here, so that it is not made anew for each record
-	at     []byte    // the key that the cursor is at, nil when it is at none
-	strays int       // how often in a row the next record was not beside the last
+	key    uuid.UUID // kept here to avoid an allocation for each record
+	at     []byte    // the key at the cursor, or nil
+	strays int       // how many records in a row were not next to the one before
 }
 
-// Reader makes a reader of a table, which is valid until the transaction ends.
+// Reader returns a reader of a table. It is valid until the transaction ends.
 func (tx *Tx) Reader(table string) *Reader {
 	r := &Reader{tx: tx, table: table, bucket: table + ".rec"}
 	r.apply, r.err = tx.corrections(table)
@@ -34,8 +34,8 @@ func (tx *Tx) Reader(table string) *Reader {
 	return r
 }
 
-// Public gives the public part of a record and the number of the change that wrote it; nil when there is no such record.
-// The bytes are valid until the transaction ends.
+// Public returns the public part of a record and the number of the change that wrote it. The public
+// part is nil if the record does not exist. The bytes are valid until the transaction ends.
 func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) {
 	if r.err != nil {
 		return 0, nil, r.err
@@ -58,10 +58,11 @@ func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) 
 	return change, public, nil
 }
 
-// find gives the value of the key. Records are often read in the order of their ids, up or down: then the next one is
-// beside the last, and a step there costs much less than finding it from the root.
+// find returns the value of the key. Records are often read in ascending or descending order of
+// their ids. Then the next one is beside the last, and one cursor step costs much less than a seek
+// from the root.
 func (r *Reader) find() (v []byte) {
-	const stray = 8 // after so many misses it is not an order of ids
+	const stray = 8 // after this many misses the ids are not in order
 	if r.at != nil && r.strays < stray {
 		if bytes.Compare(r.key[:], r.at) < 0 {
 			r.at, v = r.cursor.Prev()
@@ -81,9 +82,11 @@ func (r *Reader) find() (v []byte) {
 	return v
 }
 
-// Records calls fn for the public part of every record of a table whose id is above the given one, in the order of
-// creation, until it says stop. The bytes are valid until the transaction ends.
-func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error)) error {
+// Records calls fn for the public part of every record of a table with an id above the given one,
+// in order of creation, until fn returns false. The bytes are valid until the transaction ends.
+func (tx *Tx) Records(
+	table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error),
+) error {
 	bucket := table + ".rec"
 	corrections, err := tx.corrections(table)
 	if err != nil {
@@ -107,10 +110,11 @@ func (tx *Tx) Records(table string, above uuid.UUID, fn func(id uuid.UUID, chang
 	})
 }
 
-// RecordCount is the number of records of a table.
+// RecordCount returns the number of records of a table.
 func (tx *Tx) RecordCount(table string) int { return int(tx.sequence(table + ".rec")) }
 
-// RecordIDs calls fn for the id of every record of a table, readable or not, in the order of creation.
+// RecordIDs calls fn for the id of every record of a table in order of creation, including
+// unreadable records.
 func (tx *Tx) RecordIDs(table string, fn func(id uuid.UUID)) error {
 	return tx.scan(table+".rec", nil, func(key, _ []byte) (bool, error) {
 		if len(key) == 16 {

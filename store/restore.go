@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// BeginEpoch makes a store that came out of a backup one of its own: with a new epoch, so that whatever was derived from the
-// data is made anew, and holding the jobs that reach outside, most of which were done in the life that the backup is older
-// than. The store is to be closed and opened again.
+// BeginEpoch prepares a store that came out of a backup for use. It gives the store a new epoch, so
+// that everything derived from the data is rebuilt, and holds outbound traffic. The caller must
+// close the store and open it again.
 func (s *Store) BeginEpoch(ctx context.Context) error {
 	epoch, err := uuid.NewRandom()
 	if err != nil {
@@ -28,9 +28,10 @@ func (s *Store) BeginEpoch(ctx context.Context) error {
 	})
 }
 
-// Replace puts the store in the directory from, which is on the same disk, in the place of that in dir. The old one, if there
-// is one, stays in the directory aside, which Replace makes beside dir or, where it cannot, in it. At no moment is there no
-// store in dir. It is ErrLocked while another process has the old one.
+// Replace moves the store in the directory from, which is on the same disk, to dir. An existing
+// store is kept in the directory aside, which Replace creates beside dir or, if it cannot, within
+// dir. There is a store in dir at all times. Replace returns ErrLocked while another process has
+// the existing store open.
 func Replace(dir, from string, now time.Time) (aside string, err error) {
 	old, err := lock(dir)
 	if err != nil {
@@ -56,7 +57,8 @@ func Replace(dir, from string, now time.Time) (aside string, err error) {
 	return aside, syncDir(dir)
 }
 
-// CheckUnlocked is ErrLocked while another process has the store in dir. There need not be one.
+// CheckUnlocked returns ErrLocked while another process has the store in dir open. The store need
+// not exist.
 func CheckUnlocked(dir string) error {
 	f, err := lock(dir)
 	if f != nil {
@@ -65,13 +67,15 @@ func CheckUnlocked(dir string) error {
 	return err
 }
 
-// unlock gives up the lock itself: closing the file does not, while a process that is just being started still has it too.
+// unlock releases the lock explicitly. Closing the file is not enough while a process that is being
+// started still shares it.
 func unlock(f *os.File) {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	f.Close()
 }
 
-// lock takes the lock of a store without opening it, as bbolt does it, for it may be damaged. The file is nil when there is none.
+// lock takes the lock of a store as bbolt does, without opening the store, which may be damaged.
+// The file is nil if there is no store.
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, FileName), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -87,7 +91,8 @@ func lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// asides are the two places where a store may be kept aside: beside its directory may be another disk, or no right to write.
+// asides returns the two places where a store may be kept aside. The directory beside the data
+// directory may be on another disk or not be writable.
 func asides(dir, name string) []string {
 	return []string{dir + "." + name, filepath.Join(dir, name)}
 }
@@ -115,7 +120,8 @@ func keepAside(dir string, now time.Time) (aside string, err error) {
 	return "", errors.Join(errs...)
 }
 
-// ownLike gives a path to whoever owns the directory: root may restore for another user, who must be able to open what is there.
+// ownLike gives a path the owner of the directory. Root may restore for another user, who must be
+// able to open the files.
 func ownLike(dir, path string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -127,8 +133,8 @@ func ownLike(dir, path string) error {
 	return nil
 }
 
-// forgetAsides removes what a restore that went no further has kept aside: it is the very store that is still in its place, and
-// whoever took it for another would work on that.
+// forgetAsides removes the links that an interrupted restore left behind. They lead to the very
+// store that is still in place, so working on them would change it.
 func forgetAsides(dir string) error {
 	there, err := os.Stat(filepath.Join(dir, FileName))
 	if err != nil {
@@ -136,7 +142,7 @@ func forgetAsides(dir string) error {
 	}
 	for _, path := range asides(dir, asidePrefix) {
 		parent, prefix := filepath.Split(path)
-		entries, _ := os.ReadDir(parent) // where we may not look we have kept nothing
+		entries, _ := os.ReadDir(parent) // a directory that cannot be read has no links of ours
 		for _, entry := range entries {
 			file := filepath.Join(parent, entry.Name(), FileName)
 			if !entry.IsDir() || !strings.HasPrefix(entry.Name(), prefix) {
@@ -147,7 +153,7 @@ func forgetAsides(dir string) error {
 					return err
 				}
 			}
-			_ = os.Remove(filepath.Dir(file)) // unless there is something in it
+			_ = os.Remove(filepath.Dir(file)) // fails if it is not empty
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// storeOf makes a store whose only person has the name, in a directory of its own, and closes it.
+// storeOf creates a store with one person of the given name in its own directory, and closes it.
 func storeOf(t *testing.T, dir, name string) {
 	t.Helper()
 	s := open(t, dir, newClock().options())
@@ -24,7 +24,7 @@ func storeOf(t *testing.T, dir, name string) {
 	}
 }
 
-// wantStore opens the store in dir, which holds together and is that of the name.
+// wantStore opens the store in dir, checks it, and checks that its person has the name.
 func wantStore(t *testing.T, dir, name string) {
 	t.Helper()
 	s := open(t, dir, newClock().options())
@@ -39,7 +39,7 @@ func wantStore(t *testing.T, dir, name string) {
 	}
 }
 
-// listing is the names in a directory.
+// listing returns the names in a directory.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -74,7 +74,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("aside has mode %v, %v", info.Mode(), err)
 	}
 
-	// The old one is not a part of the new one any more: what is written to one is not in the other.
+	// The old store is independent of the new one: writes to one are not in the other.
 	s := open(t, dir, Options{})
 	insert(t, s, orgA, person{Name: "newer"})
 	wantStore(t, aside, "old")
@@ -92,8 +92,8 @@ func TestReplaceOfNothing(t *testing.T) {
 	}
 }
 
-// TestReplaceOfADamagedStore is what a restore is for.
-func TestReplaceOfADamagedStore(t *testing.T) {
+// TestReplaceDamagedStore is the purpose of a restore.
+func TestReplaceDamagedStore(t *testing.T) {
 	for name, old := range map[string]string{"garbage": "this is no store", "an empty file": ""} {
 		dir, from := filepath.Join(t.TempDir(), "data"), t.TempDir()
 		path := filepath.Join(dir, FileName)
@@ -112,12 +112,13 @@ func TestReplaceOfADamagedStore(t *testing.T) {
 	}
 }
 
-// TestReplaceKeepsInside where nothing can be made beside the directory; where it cannot be kept at all, nothing is touched.
+// TestReplaceKeepsInside: if nothing can be created beside the directory, the old store is kept
+// within it. If it cannot be kept at all, nothing changes.
 func TestReplaceKeepsInside(t *testing.T) {
 	dir, from := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	storeOf(t, dir, "old")
 	storeOf(t, from, "new")
-	if err := os.WriteFile(dir+"."+keptName, nil, 0o600); err != nil { // stands in the way
+	if err := os.WriteFile(dir+"."+keptName, nil, 0o600); err != nil { // is in the way
 		t.Fatal(err)
 	}
 	aside, err := Replace(dir, from, newClock().Now())
@@ -149,9 +150,9 @@ func TestReplaceByNothing(t *testing.T) {
 	}
 }
 
-// TestAnAsideThatIsTheStoreItself is what a restore leaves that was killed before it came to its end. The next open takes it
-// away, and nothing else: not what other restores have kept, whatever the directory is called.
-func TestAnAsideThatIsTheStoreItself(t *testing.T) {
+// TestAsideOfInterruptedRestore has the link of a restore that was killed. The next open removes it
+// and nothing else, such as the stores that other restores have kept.
+func TestAsideOfInterruptedRestore(t *testing.T) {
 	for _, name := range []string{"data", "data[1]", "[data", "da*ta", "da\\ta"} {
 		for _, inside := range []bool{false, true} {
 			root := t.TempDir()
@@ -224,7 +225,7 @@ func TestReplaceWhileItIsOpen(t *testing.T) {
 	wantStore(t, dir, "new")
 }
 
-// holdInAnother has another process open the store until release is called.
+// holdInAnother keeps the store open in another process until release is called.
 func holdInAnother(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	child := exec.Command(os.Args[0], dir)
@@ -251,7 +252,7 @@ func holdInAnother(t *testing.T, dir string) (release func()) {
 	}
 }
 
-// holderChild has the store open until nobody wants it any more.
+// holderChild keeps the store open until its input ends.
 func holderChild(dir string) {
 	s, err := Open(dir, Options{})
 	if err != nil {
@@ -265,8 +266,8 @@ func holderChild(dir string) {
 	}
 }
 
-// TestThereIsAlwaysAStore looks for it all the while that one takes the place of another.
-func TestThereIsAlwaysAStore(t *testing.T) {
+// TestStoreIsNeverMissing looks for the store continuously while others replace it.
+func TestStoreIsNeverMissing(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "data")
 	storeOf(t, dir, "old")
@@ -311,8 +312,8 @@ func TestThereIsAlwaysAStore(t *testing.T) {
 	}
 }
 
-// TestAnOpenThatWaitedOpensTheNewStore has the old file in hand when another takes its place, and then another.
-func TestAnOpenThatWaitedOpensTheNewStore(t *testing.T) {
+// TestOpenAfterReplace waits for the lock of a file that is replaced twice.
+func TestOpenAfterReplace(t *testing.T) {
 	if _, err := os.ReadDir("/proc/self/fd"); err != nil {
 		t.Skip("nobody tells which files are open:", err)
 	}
@@ -338,9 +339,9 @@ func TestAnOpenThatWaitedOpensTheNewStore(t *testing.T) {
 				opened <- s
 			}()
 		} else {
-			last.Close() // which lets it find out about the first exchange, and wait for the second
+			last.Close() // the waiting Open notices the first exchange and waits for the second
 		}
-		inTime(t, "the open", func() { // it has the file beside this test
+		inTime(t, "the open", func() { // it has the file open beside this test
 			for timesOpen(t, held) < 2 {
 				runtime.Gosched()
 			}
@@ -365,7 +366,7 @@ func TestAnOpenThatWaitedOpensTheNewStore(t *testing.T) {
 	})
 }
 
-// timesOpen tells how often this process has the file open.
+// timesOpen returns how often this process has the file open.
 func timesOpen(t *testing.T, f *os.File) (n int) {
 	want, err := f.Stat()
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestRetryAfter: an Update that has to wait for something else keeps nothing of its first run, and sees what was done in between. A part
-// can be read as it was before the transaction wrote to it.
+// TestRetryAfter: an Update that returns RetryAfter keeps nothing of its first run, and its next
+// run sees the work that was done in between. Parts.Before returns a part as it was before the
+// transaction.
 func TestRetryAfter(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	ctx, parts := context.Background(), NewParts("parts")

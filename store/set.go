@@ -10,12 +10,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Sets are sets of ids that belong to records, such as the members of an audience. They are kept both ways: the ids of a record
-// in order, and the records whose sets have an id. They have no history, and go only when they are dropped.
+// Sets are sets of ids that belong to records, such as the members of an audience. They are stored
+// in both directions: the ids of a record in order, and the records whose sets contain an id. They
+// have no history and are deleted only explicitly.
 //
-// The ids of a set stand in chunks. A chunk has those above its low and up to its bound, which is in its key, so that one seek finds
-// the chunk of an id. The low of each is the bound of the one before it, nothing for the first, and the last bound is the greatest id
-// that there can be: a chunk that went missing is noticed. An empty set has no chunks.
+// The ids of a set are stored in chunks. A chunk has the ids above its low and up to its bound. The
+// bound is in its key, so that one seek finds the chunk of an id. The low of a chunk is the bound
+// of the chunk before it, or nil for the first chunk. The last bound is the greatest possible id. A
+// missing chunk is therefore detected. An empty set has no chunks.
 type Sets struct {
 	chunks string // record ‖ bound → low ‖ ids, ascending
 	owners string // id ‖ record → nothing
@@ -27,14 +29,14 @@ func NewSets(name string) *Sets { return &Sets{chunks: name + ".set", owners: na
 const ownerSuffix = ".owner"
 
 const (
-	maxChunk   = 512          // ids; one with more is split
-	minChunk   = maxChunk / 8 // one with fewer becomes part of the next
+	maxChunk   = 512          // ids; a larger chunk is split
+	minChunk   = maxChunk / 8 // a smaller chunk is merged with the next
 	splitChunk = maxChunk * 3 / 4
 )
 
 var lastID = uuid.Max
 
-// CompareIDs orders ids as the store does: by their bytes.
+// CompareIDs compares ids by their bytes, which is the store's order.
 func CompareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // PairKey returns a key made of two ids.
@@ -43,14 +45,14 @@ func PairKey(a, b uuid.UUID) []byte { return append(append(make([]byte, 0, 32), 
 // idChunk is a chunk of the set of an owner.
 type idChunk struct {
 	owner, low, bound uuid.UUID
-	ids               []byte // one after the other
+	ids               []byte // concatenated
 }
 
 func (c *idChunk) len() int { return len(c.ids) / 16 }
 
 func (c *idChunk) id(i int) uuid.UUID { return uuid.UUID(c.ids[16*i:]) }
 
-// after is how many of its ids come before those above the id.
+// after returns how many of its ids are not above the id.
 func (c *idChunk) after(id uuid.UUID) int {
 	return sort.Search(c.len(), func(i int) bool { return bytes.Compare(c.ids[16*i:16*i+16], id[:]) > 0 })
 }
@@ -60,28 +62,28 @@ func (c *idChunk) has(id uuid.UUID) bool {
 	return i > 0 && c.id(i-1) == id
 }
 
-// open reads a chunk. What is not one, or not one that stands there, is ErrDamaged.
+// open reads a chunk. An invalid chunk is ErrDamaged.
 func (s *Sets) open(tx *Tx, key, v []byte) (c idChunk, err error) {
 	damaged := func(what string) error { return fmt.Errorf("%s %x: %w: %s", s.chunks, key, ErrDamaged, what) }
 	if len(key) != 32 {
-		return c, damaged("the key is no chunk's")
+		return c, damaged("invalid chunk key")
 	}
 	value, err := unseal(tx.place(s.chunks, key), v)
 	if err != nil {
 		return c, fmt.Errorf("%s %x: %w", s.chunks, key, err)
 	}
 	if len(value) < 16 || len(value)%16 != 0 {
-		return c, damaged("it has no whole ids")
+		return c, damaged("it does not consist of whole ids")
 	}
 	c = idChunk{owner: uuid.UUID(key), low: uuid.UUID(value), bound: uuid.UUID(key[16:]), ids: value[16:]}
 	rest := value
-	if c.low == uuid.Nil { // the first, which may have that very id
+	if c.low == uuid.Nil { // the first chunk, which may contain uuid.Nil
 		rest = c.ids
 	}
 	for ; len(rest) > 16; rest = rest[16:] {
 		a, b := binary.BigEndian.Uint64(rest), binary.BigEndian.Uint64(rest[16:])
 		if a > b || a == b && bytes.Compare(rest[8:16], rest[24:32]) >= 0 {
-			return c, damaged("its ids are in disorder")
+			return c, damaged("its ids are out of order")
 		}
 	}
 	if len(c.ids) > 0 && bytes.Compare(rest[:16], c.bound[:]) > 0 || CompareIDs(c.low, c.bound) >= 0 {
@@ -94,7 +96,8 @@ func (s *Sets) errMissing(owner, near uuid.UUID) error {
 	return fmt.Errorf("%s %s: %w: a chunk is missing at %s", s.chunks, owner, ErrDamaged, near)
 }
 
-// each calls fn for the chunks of an owner, from that of an id on, until it says stop. fn writes none.
+// each calls fn for the chunks of an owner, starting with the chunk of an id, until fn returns
+// false. fn must not write chunks.
 func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool)) error {
 	first, last := true, idChunk{}
 	more := true
@@ -121,7 +124,7 @@ func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool))
 	if !first {
 		return s.errMissing(owner, last.bound)
 	}
-	// There is no chunk for the id, so there may be none at all.
+	// There is no chunk for the id, so the set must be empty.
 	return tx.look(s.chunks, owner[:], func(key, _ []byte) (bool, error) {
 		if bytes.HasPrefix(key, owner[:]) {
 			return false, s.errMissing(owner, from)
@@ -130,14 +133,15 @@ func (s *Sets) each(tx *Tx, owner, from uuid.UUID, fn func(idChunk) (more bool))
 	})
 }
 
-// find gives the chunk that an id belongs to; of an empty set one without ids.
+// find returns the chunk that an id belongs to. For an empty set it returns one without ids.
 func (s *Sets) find(tx *Tx, owner, id uuid.UUID) (idChunk, error) {
 	c := idChunk{owner: owner, bound: lastID}
 	err := s.each(tx, owner, id, func(found idChunk) bool { c = found; return false })
 	return c, err
 }
 
-// put writes a chunk that has other ids now: in pieces when they are too many, and together with the next when they are too few.
+// put writes a changed chunk. It splits a chunk that is too large and merges one that is too small
+// with the next.
 func (s *Sets) put(tx *Tx, c idChunk) error {
 	n := c.len()
 	if n < minChunk {
@@ -170,7 +174,7 @@ func (s *Sets) put(tx *Tx, c idChunk) error {
 	return nil
 }
 
-// behind gives the chunk that comes after one which is not the last.
+// behind returns the chunk after one that is not the last.
 func (s *Sets) behind(tx *Tx, c idChunk) (next idChunk, err error) {
 	from := append(PairKey(c.owner, c.bound), 0)
 	err = tx.look(s.chunks, from, func(key, v []byte) (_ bool, err error) {
@@ -190,7 +194,8 @@ func (s *Sets) write(tx *Tx, c idChunk) {
 	tx.put(s.chunks, key, seal(tx.place(s.chunks, key), slices.Concat(c.low[:], c.ids)))
 }
 
-// Add adds ids, in any order, to the set of a record and gives those that were not in it, in order.
+// Add adds ids, in any order, to the set of a record. It returns the ids that were not in it, in
+// order.
 func (s *Sets) Add(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (added []uuid.UUID, err error) {
 	added, err = s.change(tx, owner, ids, func(c *idChunk, ids, added []uuid.UUID) []uuid.UUID {
 		all := make([]byte, 0, len(c.ids)+16*len(ids))
@@ -211,7 +216,8 @@ func (s *Sets) Add(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (added []uuid.UUID,
 	return added, err
 }
 
-// Remove takes ids, in any order, out of the set of a record and gives those that were in it, in order.
+// Remove removes ids, in any order, from the set of a record. It returns the ids that were in it,
+// in order.
 func (s *Sets) Remove(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (removed []uuid.UUID, err error) {
 	removed, err = s.change(tx, owner, ids, func(c *idChunk, ids, removed []uuid.UUID) []uuid.UUID {
 		left := make([]byte, 0, len(c.ids))
@@ -231,9 +237,11 @@ func (s *Sets) Remove(tx *Tx, owner uuid.UUID, ids []uuid.UUID) (removed []uuid.
 	return removed, err
 }
 
-// change brings ids to the chunks that they belong to. alter changes the ids of a chunk by some and adds those that made a difference
-// to the others.
-func (s *Sets) change(tx *Tx, owner uuid.UUID, ids []uuid.UUID, alter func(c *idChunk, ids, changed []uuid.UUID) []uuid.UUID) (changed []uuid.UUID, err error) {
+// change calls alter for each chunk that some of the ids belong to. alter changes the chunk and
+// appends the ids that made a difference to changed.
+func (s *Sets) change(
+	tx *Tx, owner uuid.UUID, ids []uuid.UUID, alter func(c *idChunk, ids, changed []uuid.UUID) []uuid.UUID,
+) (changed []uuid.UUID, err error) {
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, CompareIDs)
 	ids = slices.Compact(ids)
@@ -256,20 +264,20 @@ func (s *Sets) change(tx *Tx, owner uuid.UUID, ids []uuid.UUID, alter func(c *id
 	return changed, nil
 }
 
-// own notes of ids, which are in order, that the record has them; or, when the value is nil, that it has not.
+// own records that the owner has the sorted ids or, if value is nil, that it does not.
 func (s *Sets) own(tx *Tx, owner uuid.UUID, ids []uuid.UUID, value []byte) {
 	for _, id := range ids {
 		tx.set(s.owners, PairKey(id, owner), value)
 	}
 }
 
-// Has tells whether an id is in the set of a record.
+// Has reports whether an id is in the set of a record.
 func (s *Sets) Has(tx *Tx, owner, id uuid.UUID) (bool, error) {
 	c, err := s.find(tx, owner, id)
 	return err == nil && c.has(id), err
 }
 
-// All gives the set of a record in order.
+// All returns the set of a record in order.
 func (s *Sets) All(tx *Tx, owner uuid.UUID) ([]uuid.UUID, error) {
 	var chunks []idChunk
 	n := 0
@@ -287,7 +295,7 @@ func (s *Sets) All(tx *Tx, owner uuid.UUID) ([]uuid.UUID, error) {
 	return ids, nil
 }
 
-// appendTo adds ids from the i-th on, as far as there are not most then.
+// appendTo appends the chunk's ids from index i on, until there are limit ids.
 func (c *idChunk) appendTo(ids []uuid.UUID, i, limit int) []uuid.UUID {
 	for b := c.ids[16*i:]; len(b) >= 16 && len(ids) < limit; b = b[16:] {
 		ids = append(ids, uuid.UUID(b[:16]))
@@ -295,7 +303,7 @@ func (c *idChunk) appendTo(ids []uuid.UUID, i, limit int) []uuid.UUID {
 	return ids
 }
 
-// After gives the ids of the set of a record above an id, in order and at most so many.
+// After returns up to limit ids of a record's set that are above an id, in order.
 func (s *Sets) After(tx *Tx, owner, after uuid.UUID, limit int) (ids []uuid.UUID, err error) {
 	err = s.each(tx, owner, after, func(c idChunk) bool {
 		ids = c.appendTo(ids, c.after(after), limit)
@@ -304,14 +312,14 @@ func (s *Sets) After(tx *Tx, owner, after uuid.UUID, limit int) (ids []uuid.UUID
 	return ids, err
 }
 
-// Owners gives the records whose sets have the id, in order.
+// Owners returns the records whose sets contain the id, in order.
 func (s *Sets) Owners(tx *Tx, id uuid.UUID) (owners []uuid.UUID, err error) {
 	err = tx.look(s.owners, id[:], func(key, _ []byte) (bool, error) {
 		if !bytes.HasPrefix(key, id[:]) {
 			return false, nil
 		}
 		if len(key) != 32 {
-			return false, fmt.Errorf("%s %x: %w: the key is no id's", s.owners, key, ErrDamaged)
+			return false, fmt.Errorf("%s %x: %w: invalid key", s.owners, key, ErrDamaged)
 		}
 		owners = append(owners, uuid.UUID(key[16:]))
 		return true, nil
@@ -319,7 +327,7 @@ func (s *Sets) Owners(tx *Tx, id uuid.UUID) (owners []uuid.UUID, err error) {
 	return owners, err
 }
 
-// Drop takes everything out of the set of a record, at most so many ids, and tells whether there are more.
+// Drop removes up to limit ids from the set of a record and reports whether there are more.
 func (s *Sets) Drop(tx *Tx, owner uuid.UUID, limit int) (more bool, err error) {
 	var ids []uuid.UUID
 	err = s.each(tx, owner, uuid.Nil, func(c idChunk) bool {

@@ -10,8 +10,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// BenchmarkSets changes 10,000 ids of a set that is empty, or has 100,000 others among them, and does the same to bare keys in
-// bbolt for comparison. Each is one durable transaction.
+// BenchmarkSets changes 10,000 ids of a set that is empty or has 100,000 others, and writes as many
+// plain keys to bbolt for comparison. Each is one durable transaction.
 func BenchmarkSets(b *testing.B) {
 	const some = 10_000
 	for _, others := range []int{0, 100_000} {
@@ -84,7 +84,7 @@ func BenchmarkSets(b *testing.B) {
 	}
 }
 
-// shuffledIDs are ids as the store makes them, in no order.
+// shuffledIDs returns ids as the store makes them, in random order.
 func shuffledIDs(n int) []uuid.UUID {
 	source, ids := idSource{}, make([]uuid.UUID, n)
 	for i := range ids {

@@ -15,12 +15,12 @@ import (
 
 var members = NewSets("members")
 
-// ownerOf numbers owners; those of 0 and 3 are the ends of what an owner can be.
+// ownerOf numbers owners. 0 and 3 are the least and the greatest possible id.
 func ownerOf(n int) uuid.UUID {
 	return []uuid.UUID{{}, numberedID(1, 1), numberedID(1, 2), uuid.Max}[n]
 }
 
-// reference is what sets should be.
+// reference is a plain model of sets.
 type reference map[uuid.UUID]map[uuid.UUID]bool
 
 func (r reference) clone() reference {
@@ -50,7 +50,7 @@ func (r reference) change(owner uuid.UUID, ids []uuid.UUID, add bool) (changed [
 	return changed
 }
 
-// compare tells where the sets are not what they should be.
+// compare returns how the sets differ from the model.
 func (r reference) compare(tx *Tx, rnd *rand.Rand) error {
 	have := map[uuid.UUID][]uuid.UUID{} // owners by id
 	for n := range 4 {
@@ -90,7 +90,7 @@ func (r reference) compare(tx *Tx, rnd *rand.Rand) error {
 	return members.Verify(tx, func(_ bool, format string, args ...any) { panic(fmt.Sprintf(format, args...)) })
 }
 
-// anyID is one of some thousands, the first and the last that there can be among them.
+// anyID returns one of a few thousand ids, including the least and the greatest.
 func anyID(r *rand.Rand) uuid.UUID {
 	switch n := r.IntN(6000); n {
 	case 0:
@@ -102,7 +102,8 @@ func anyID(r *rand.Rand) uuid.UUID {
 	}
 }
 
-// TestSetsAgreeWithMaps makes random changes, some of them taken back, and compares within the transaction and after it.
+// TestSetsAgreeWithMaps makes random changes, some of which are reverted, and compares within the
+// transaction and after it.
 func TestSetsAgreeWithMaps(t *testing.T) {
 	s := open(t, t.TempDir(), newClock().options())
 	s.db.NoSync = true
@@ -114,7 +115,7 @@ func TestSetsAgreeWithMaps(t *testing.T) {
 		for i := range ids {
 			ids[i] = anyID(r)
 		}
-		if from := anyID(r); r.IntN(4) == 0 { // those that follow one another
+		if from := anyID(r); r.IntN(4) == 0 { // consecutive ones
 			var err error
 			if ids, err = members.After(tx, owner, from, r.IntN(2500)); err != nil {
 				return err
@@ -183,8 +184,8 @@ func TestSetsAgreeWithMaps(t *testing.T) {
 	}
 }
 
-// TestChunksOfABigSet have neither too many ids nor too few, whichever way the set became what it is.
-func TestChunksOfABigSet(t *testing.T) {
+// TestChunksOfLargeSet: chunks are neither too large nor too small, however the set was built.
+func TestChunksOfLargeSet(t *testing.T) {
 	s := open(t, t.TempDir(), newClock().options())
 	s.db.NoSync = true
 	ids, owner := shuffledIDs(100_000), ownerOf(1)
@@ -229,7 +230,7 @@ func TestChunksOfABigSet(t *testing.T) {
 	}
 	write(t, s, orgA, func(tx *Tx) error { _, err := members.Remove(tx, owner, out); return err })
 	check("one of fifty left", 2000/minChunk+1)
-	for _, id := range ids[1:400] { // one after the other
+	for _, id := range ids[1:400] { // one at a time
 		write(t, s, orgA, func(tx *Tx) error { _, err := members.Add(tx, owner, []uuid.UUID{id}); return err })
 	}
 	check("filled slowly", 2400/minChunk+1)
@@ -242,7 +243,8 @@ func TestChunksOfABigSet(t *testing.T) {
 	})
 }
 
-// damagedSet is a set of two thousand ids that has chunks, and one of another record that no damage may touch.
+// damagedSet is a set of two thousand ids with several chunks, and a set of another record that no
+// damage may affect.
 func damagedSet(t *testing.T) (s *Store, chunks []idChunk) {
 	t.Helper()
 	s = open(t, t.TempDir(), newClock().options())
@@ -269,13 +271,14 @@ func damagedSet(t *testing.T) (s *Store, chunks []idChunk) {
 	return s, chunks
 }
 
-// sealed is a chunk as it is stored in the place of another.
+// sealed returns a chunk as it is stored under a key.
 func (c idChunk) sealed(key []byte) []byte {
 	return seal((&Tx{org: orgA}).place(members.chunks, key), slices.Concat(c.low[:], c.ids))
 }
 
-// TestADamagedChunk is never a wrong answer: whatever needs it fails, what does not need it goes on, and a check names it.
-func TestADamagedChunk(t *testing.T) {
+// TestDamagedChunk: a damaged chunk never gives a wrong result. Whatever needs it fails, everything
+// else works, and a check reports it.
+func TestDamagedChunk(t *testing.T) {
 	last := func(c []idChunk) int { return len(c) - 1 }
 	second := func([]idChunk) int { return 1 }
 	for _, damage := range []struct {
@@ -355,10 +358,10 @@ func errRefusedUnless(ok bool, err error) error {
 func verifySets(t *testing.T, s *Store, repair bool) (found []string) {
 	t.Helper()
 	verify := func(tx *Tx) error {
-		return members.Verify(tx, func(mended bool, format string, args ...any) {
+		return members.Verify(tx, func(repaired bool, format string, args ...any) {
 			line := fmt.Sprintf(format, args...)
-			if mended {
-				line = wasMended + line
+			if repaired {
+				line = wasRepaired + line
 			}
 			found = append(found, line)
 		})
@@ -371,8 +374,8 @@ func verifySets(t *testing.T, s *Store, repair bool) (found []string) {
 	return found
 }
 
-// TestASetThatIsMended gets back what follows from its chunks, and loses what does not.
-func TestASetThatIsMended(t *testing.T) {
+// TestRepairSet restores what follows from the chunks and removes what does not.
+func TestRepairSet(t *testing.T) {
 	s, _ := damagedSet(t)
 	before, err := s.Dump(orgA)
 	if err != nil {
@@ -383,15 +386,15 @@ func TestASetThatIsMended(t *testing.T) {
 	plant(t, s, orgA, members.owners, PairKey(id, ownerOf(0)), exactly([]byte{}))
 	plant(t, s, orgA, members.owners, []byte("short"), exactly([]byte{}))
 	want := []string{
-		fmt.Sprintf("members.owner: %s is in the set of %s, and does not say so", id, ownerOf(1)),
-		fmt.Sprintf("members.owner: %s says that it is in the set of %s, and is not", id, ownerOf(0)),
-		fmt.Sprintf("members.owner: the key %x is no id's", "short"),
+		fmt.Sprintf("members.owner: %s is in the set of %s but has no entry for it", id, ownerOf(1)),
+		fmt.Sprintf("members.owner: %s has an entry for the set of %s but is not in it", id, ownerOf(0)),
+		fmt.Sprintf("members.owner: the key %x is not a pair of ids", "short"),
 	}
 	if found := verifySets(t, s, false); !slices.Equal(found, want) {
 		t.Errorf("it found %q", found)
 	}
 	for i := range want {
-		want[i] = wasMended + want[i]
+		want[i] = wasRepaired + want[i]
 	}
 	if found := verifySets(t, s, true); !slices.Equal(found, want) {
 		t.Errorf("it mended %q", found)

@@ -6,9 +6,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Verify reads all sets of the transaction's organization and reports chunks that cannot be read or are missing, and where the
-// two ways of a set do not agree. In an Update it repairs what follows from the chunks alone: which records have an id. What a
-// chunk that cannot be read may have is left alone.
+// Verify reads all sets of the transaction's organization. It reports unreadable and missing
+// chunks, and differences between the two directions of a set. In an Update it repairs what follows
+// from the chunks alone: which records have an id. It does not touch ids that an unreadable chunk
+// may contain.
 func (s *Sets) Verify(tx *Tx, report Report) error {
 	seed, sum := maphash.MakeSeed(), uint64(0)
 	last := idChunk{bound: lastID}
@@ -45,7 +46,7 @@ func (s *Sets) Verify(tx *Tx, report Report) error {
 				if tx.writable {
 					tx.put(s.owners, entry, nil)
 				}
-				report(tx.writable, "%s: %s is in the set of %s, and does not say so", s.owners, c.id(i), c.owner)
+				report(tx.writable, "%s: %s is in the set of %s but has no entry for it", s.owners, c.id(i), c.owner)
 			}
 		}
 		return true, nil
@@ -57,7 +58,8 @@ func (s *Sets) Verify(tx *Tx, report Report) error {
 	return s.leftOvers(tx, seed, sum, report)
 }
 
-// leftOvers finds the ids that say they are in a set and are not. The sum of those that are tells first whether there can be any.
+// leftOvers reports ids that claim to be in a set and are not. The sums show first whether there
+// can be any.
 func (s *Sets) leftOvers(tx *Tx, seed maphash.Seed, sum uint64, report Report) error {
 	err := tx.scan(s.owners, nil, func(key, _ []byte) (bool, error) {
 		sum -= maphash.Bytes(seed, key)
@@ -68,12 +70,12 @@ func (s *Sets) leftOvers(tx *Tx, seed maphash.Seed, sum uint64, report Report) e
 	}
 	return tx.scan(s.owners, nil, func(key, _ []byte) (bool, error) {
 		if len(key) != 32 {
-			report(tx.forget(s.owners, key), "%s: the key %x is no id's", s.owners, key)
+			report(tx.forget(s.owners, key), "%s: the key %x is not a pair of ids", s.owners, key)
 			return true, nil
 		}
 		id, owner := uuid.UUID(key), uuid.UUID(key[16:])
 		if has, err := s.Has(tx, owner, id); err == nil && !has {
-			report(tx.forget(s.owners, key), "%s: %s says that it is in the set of %s, and is not", s.owners, id, owner)
+			report(tx.forget(s.owners, key), "%s: %s has an entry for the set of %s but is not in it", s.owners, id, owner)
 		}
 		return true, nil
 	})

@@ -8,34 +8,34 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Stats is what a store has done since it was opened, and how it stands.
+// Stats are the counters of a store since it was opened, and its current state.
 type Stats struct {
-	Commits       Durations // that are on the disk
+	Commits       Durations // successful ones
 	FailedCommits uint64
-	Updates       uint64 // that wrote something and shared those commits
+	Updates       uint64 // that wrote something
 	Queued        int    // Updates that wait for their commit
-	DiskFull      bool   // the last commit found no room: writes are refused
+	DiskFull      bool   // the last commit failed because the disk is full
 	FileBytes     int64
-	FreeBytes     int64 // within the file: they are used again before it grows
+	FreeBytes     int64 // within the file; they are reused before it grows
 	Jobs          JobStats
 }
 
-// JobStats are the jobs of all organizations that are not done.
+// JobStats counts the unfinished jobs of all organizations.
 type JobStats struct {
-	All int // due and not
-	Due int // their time has come; those that run are among them
-	// Late is how long the first of the due ones has been due.
+	All int // due or not
+	Due int // including running ones
+	// Late is how long the oldest due job has been due.
 	Late time.Duration
 }
 
-// counts are the parts of Stats that add up.
+// counts are the counters behind Stats.
 type counts struct {
 	commits Timings
 	failed  atomic.Uint64
 	updates atomic.Uint64
 }
 
-// Stats tells how the store stands. It reads no record, and of the jobs nothing but when they are due.
+// Stats returns the current statistics. It reads no records, and only the due times of jobs.
 func (s *Store) Stats() (Stats, error) {
 	st := Stats{Commits: s.counts.commits.Read(), FailedCommits: s.counts.failed.Load(), Updates: s.counts.updates.Load()}
 	s.mu.Lock()

@@ -22,7 +22,8 @@ func stats(t testing.TB, s *Store) Stats {
 	return st
 }
 
-// Commits count once, whoever shares them; what wrote nothing, or was refused, counts nowhere.
+// TestStatsOfCommits: a shared commit counts once. Updates that wrote nothing or were refused do
+// not count.
 func TestStatsOfCommits(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	before := stats(t, s)
@@ -85,7 +86,8 @@ func TestStatsOfAFullDisk(t *testing.T) {
 	}
 }
 
-// What is deleted is free within the file, also after the store was opened again.
+// TestStatsOfFreeSpace: deleted data is free space within the file, also after the store was
+// reopened.
 func TestStatsOfTheFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})

@@ -1,28 +1,30 @@
-// Package store is the embedded document store: one bbolt file, transactions that see one organization each, typed
-// tables with unique and secondary keys, a change log, durable jobs and events. It knows no kind of record.
+// Package store is the embedded document store. It owns one bbolt file, transactions on the data of one
+// organization, typed tables with unique and secondary keys, change logs, durable jobs and backups. It
+// does not know any kind of record, and nothing above it.
 //
 // The bucket tree of prospector.db:
 //
-//	meta                          format, epoch, shapes of tables, since when outbound traffic is held (see hold.go)
-//	orgs/<organization>/          all that one organization has; the sequence of "orgs" is the last id given out
-//	    <table>.rec               id → value (see value.go); the sequence is the number of records
-//	    <table>.log               change number → entry (see change.go); the sequence is the last change number
-//	    <table>.gone              id → change number of the deletion, for as long as the log has it
-//	    <table>.uniq.<key>        key → id
-//	    <table>.key.<key>         key ‖ 0 ‖ id → nothing
-//	    <name>.part               record ‖ number → part of a record (see parts.go)
-//	    <name>.set                record ‖ bound → chunk of the set of a record (see set.go)
-//	    <name>.owner              id ‖ record → nothing: whose sets have the id
-//	    <name>.counter            nothing; the sequence is the number (see derived.go)
-//	    <table>.tomb              field ‖ 0 ‖ what is gone → tombstone (see tombstone.go)
-//	    jobs                      id → job
-//	incomplete                    organization ‖ table → which records may lack members (see completion.go)
-//	due                           due time ‖ organization ‖ id → nothing: the jobs of all, in the order they are due
-//	global.<table>.<key>          key → organization ‖ id: unique keys that find their organization, such as API keys
-//	gone                          organization → when it was deleted
-//	trash/<organization>/         what is left of it until all of it is deleted
+//	meta                     format, epoch, the shapes of tables, since when outbound traffic is held
+//	orgs/<organization>/     the data of one organization; the sequence of "orgs" is the last id
+//	    <table>.rec          id → value (see value.go); the sequence is the number of records
+//	    <table>.log          change number → change (see change.go); the sequence is the last number
+//	    <table>.gone         id → change number of its deletion, as long as the log has it
+//	    <table>.uniq.<key>   key → id
+//	    <table>.key.<key>    key ‖ 0 ‖ id → nothing
+//	    <table>.tomb         field ‖ 0 ‖ prefix → tombstone (see tombstone.go); the sequence counts
+//	                         corrections
+//	    <name>.part          record ‖ number → part of a record (see parts.go)
+//	    <name>.set           record ‖ bound → chunk of the set of a record (see set.go)
+//	    <name>.owner         id ‖ record → nothing: the records whose sets contain the id
+//	    <name>.counter       nothing; the sequence is the counter (see derived.go)
+//	    jobs                 id → job (see job.go)
+//	due                      due time ‖ organization ‖ id → nothing: the queue of all jobs
+//	incomplete               organization ‖ table → records that may lack members (see completion.go)
+//	global.<table>.<key>     key → organization ‖ id: unique keys of the installation, such as API keys
+//	gone                     organization → when it was deleted
+//	trash/<organization>/    its data, until EmptyTrash has removed it
 //
-// Installation-wide tables live in the organization uuid.Nil.
+// Tables of the installation are in the organization uuid.Nil.
 package store
 
 import (
@@ -43,14 +45,15 @@ import (
 // FileName is the name of the store in its data directory.
 const FileName = "prospector.db"
 
-// historyKept is how long change-log entries stay, and shortHistoryKept how long those of brief tables do: long enough for an index to
-// follow.
+// historyKept is how long change-log entries are kept, and shortHistoryKept how long those of
+// short-history tables are, which is long enough for an index to follow.
 const (
 	historyKept      = 90 * 24 * time.Hour
 	shortHistoryKept = 24 * time.Hour
 )
 
-// A large mapping is only address space; without it every growth of the file waits for all readers.
+// A large mapping only costs address space. Without it, every growth of the file waits for all
+// readers.
 const mmapSize = 32 << 30
 
 var (
@@ -61,33 +64,33 @@ var (
 	epochKey   = []byte("epoch")
 )
 
-// ErrLocked is answered by Open while another process has the store.
+// ErrLocked is returned by Open while another process has the store open.
 var ErrLocked = errors.New("the data directory is in use by another process")
 
 var errClosed = fault.New(fault.Unavailable, "the service is shutting down")
 
-// Options configure a Store. The zero value is what production uses, but for Fatal.
+// Options configure a Store. Production uses the zero value, except for Fatal.
 type Options struct {
-	// Clock tells the time; time.Now when nil.
+	// Clock returns the time. Nil means time.Now.
 	Clock func() time.Time
-	// Fatal is called when a commit has an outcome that cannot be known, such as a failed fsync. The process must
-	// end: what is on the disk is found out by opening the file again. Nil panics.
+	// Fatal is called when the outcome of a commit is unknown, such as after a failed fsync. The
+	// process must exit: only opening the file again shows what is on disk. Nil panics.
 	Fatal func(error)
-	// LockTimeout is how long Open waits for another process; 0 is a second.
+	// LockTimeout is how long Open waits for another process. 0 means one second.
 	LockTimeout time.Duration
-	// MaxSize bounds the file, for tests of a full disk.
+	// MaxSize limits the size of the file, for tests of a full disk.
 	MaxSize int
-	// Events is called inside the transaction for each event that it emits. Whoever wants the event writes it down
-	// through the transaction; an event that nobody wants is gone.
+	// Events is called inside the transaction for each event that it emits. It stores the event
+	// through the transaction, or ignores it.
 	Events func(*Tx, Event) error
-	// Log is told how migrations go; slog.Default when nil.
+	// Log receives messages about migrations and a full disk. Nil means slog.Default.
 	Log *slog.Logger
 
-	// Committed is called after each Update that is on the disk, in the goroutine of its caller and before it returns,
-	// with the last change number of each table that it changed.
+	// Committed is called after each committed Update with the last change number of each table
+	// that it changed. It runs in the goroutine of the caller, before Update returns.
 	Committed func(ctx context.Context, org uuid.UUID, changed map[string]uint64)
 
-	migrations []migration          // the package's own when nil
+	migrations []migration          // those of the package if nil
 	commit     func(*bolt.Tx) error // for tests of failing disks
 }
 
@@ -101,35 +104,35 @@ type Store struct {
 	wake  chan struct{}
 
 	mu      sync.Mutex
-	arrived *sync.Cond // queue grew, or closed turned true
+	arrived *sync.Cond // signals that queue grew or that closed was set
 	queue   []*pending
 	closed  bool
 	broken  error // why nothing can be written any more
-	stuck   bool  // bbolt holds its writer lock for ever: closing it would wait for that
-	full    error // why a commit could not be written; writing may work again
-	// fullSize is how much a commit must write to show that there is room again.
+	stuck   bool  // bbolt keeps its writer lock forever, so closing it would block
+	full    error // why the last commit failed; writing may work again
+	// fullSize is the size of a commit that proves that there is space again.
 	fullSize int
 
 	shapes          map[string]ShapedTable // by table, see UseShapes
-	mayBeIncomplete atomic.Bool            // some record may be incomplete; once set it stays
+	mayBeIncomplete atomic.Bool            // some record may be incomplete; never reset
 
 	stopped chan struct{}
 	probing sync.Mutex
 	counts  counts
 }
 
-// pending is one Update on its way through a shared commit.
+// pending is an Update that waits for a shared commit.
 type pending struct {
 	ctx   context.Context
 	org   uuid.UUID
 	actor Actor
 	fn    func(*Tx) error
-	tx    *Tx // once fn has run
+	tx    *Tx // set once fn has run
 	err   error
 	done  chan struct{}
 }
 
-// Close finishes what was begun and closes the file. Updates that come later are refused as unavailable.
+// Close waits for the queued Updates and closes the file. Later Updates fail with unavailable.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -146,15 +149,15 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Epoch names this life of the data. Restoring a backup begins another, so that whatever was derived from the data
-// knows that it must be made anew.
+// Epoch identifies this history of the data. Restoring a backup starts a new epoch, so that
+// everything derived from the data is rebuilt.
 func (s *Store) Epoch() uuid.UUID { return s.epoch }
 
-// Now is the store's time, cut to milliseconds.
+// Now returns the store's time, truncated to milliseconds.
 func (s *Store) Now() time.Time { return s.opt.Clock().UTC().Truncate(time.Millisecond) }
 
-// View runs fn over one moment of the organization's data. It must be short: a reader that stays keeps the file
-// growing.
+// View runs fn on a snapshot of the organization's data. fn must be short: a long read transaction
+// makes the file grow.
 func (s *Store) View(org uuid.UUID, fn func(*Tx) error) error {
 	err := guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) error {
@@ -176,9 +179,10 @@ type RetryAfter struct {
 
 func (*RetryAfter) Error() string { return "the transaction must be retried after other work" }
 
-// Update runs fn in a transaction of the organization and returns once it is on the disk. Either all that fn wrote is
-// there or, when Update returns an error, nothing of it. fn runs alone, never beside another Update, so it must not
-// wait for anything. When it returns a RetryAfter, it is rolled back, the named work is done, and it runs again.
+// Update runs fn in a transaction of the organization and returns once it is on disk. If it returns
+// an error, nothing of what fn wrote is kept. Updates run one at a time, so fn must not wait for
+// anything. When fn returns a RetryAfter, it is rolled back, the named work is done, and fn runs
+// again.
 func (s *Store) Update(ctx context.Context, org uuid.UUID, actor Actor, fn func(*Tx) error) error {
 	for {
 		err := s.update(ctx, org, actor, fn)
@@ -227,10 +231,12 @@ func (s *Store) refusal() error {
 	return nil
 }
 
-// probeSize is what must fit on a disk that was full before it counts as writable again: more than most requests write.
+// probeSize is how much must fit on a disk that was full before it counts as writable again. It is
+// more than most requests write.
 const probeSize = 1 << 20
 
-// Writable tells why the store cannot be written, after trying again when the last commit failed for want of room.
+// Writable returns why the store cannot be written, or nil. If the last commit failed because the
+// disk was full, it tries to write again.
 func (s *Store) Writable(ctx context.Context) error {
 	s.mu.Lock()
 	err, full := s.refusal(), s.full
@@ -238,8 +244,8 @@ func (s *Store) Writable(ctx context.Context) error {
 	if err != nil || full == nil {
 		return err
 	}
-	if !s.probing.TryLock() { // whoever asks meanwhile is told what is known
-		return fault.New(fault.Unavailable, "the disk refuses writes")
+	if !s.probing.TryLock() { // another call is trying already
+		return fault.New(fault.Unavailable, "the disk is full")
 	}
 	defer s.probing.Unlock()
 	probe := func(fn func(*Tx)) error {

@@ -32,7 +32,7 @@ func TestOpenMakesAndFindsTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// What a creation that was killed leaves behind.
+	// What a killed creation leaves behind.
 	leftover := filepath.Join(dir, FileName+".new-123")
 	if err := os.WriteFile(leftover, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestADirectoryThatCannotBeMade(t *testing.T) {
 	wantLine(t, err, file)
 }
 
-// wantLine wants an error that an operator can read: one line that names the path.
+// wantLine wants a one-line error that names the path.
 func wantLine(t testing.TB, err error, path string) {
 	t.Helper()
 	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
@@ -97,7 +97,7 @@ func wantLine(t testing.TB, err error, path string) {
 	}
 }
 
-// marks is a list of migrations that write down that they ran; ran collects the same.
+// marks returns migrations that record in the store and in ran that they ran.
 func marks(n int, ran *[]int) []migration {
 	var list []migration
 	for i := range n {
@@ -109,7 +109,7 @@ func marks(n int, ran *[]int) []migration {
 	return list
 }
 
-// metaOf gives the format of the store in dir and the migrations that left their mark in it.
+// metaOf returns the format of the store in dir and the marks of its migrations.
 func metaOf(t *testing.T, dir string) (format uint64, marked []string) {
 	t.Helper()
 	db, err := bolt.Open(filepath.Join(dir, FileName), 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Second})
@@ -159,15 +159,15 @@ func TestMigrations(t *testing.T) {
 		whole := failing[4]
 		failing[4] = func(btx *bolt.Tx) error { return errors.Join(whole(btx), fail()) }
 		if i == 0 {
-			step(failing, true, []int{4, 5}, 4, "2 3 4") // what came before it is done and noted
+			step(failing, true, []int{4, 5}, 4, "2 3 4") // the migrations before it are done and recorded
 		}
-		step(failing, true, []int{5}, 4, "2 3 4") // and is not done again
+		step(failing, true, []int{5}, 4, "2 3 4") // and do not run again
 		failing[4] = whole
 	}
 	step(failing, false, []int{5, 6}, 6, "2 3 4 5 6")
 }
 
-func TestAFailedMigrationNamesThePath(t *testing.T) {
+func TestFailedMigrationNamesPath(t *testing.T) {
 	dir := t.TempDir()
 	if err := open(t, dir, Options{}).Close(); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestANewerFormatIsRefusedAndLeftAlone(t *testing.T) {
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the file was changed (%v)", err)
 	}
-	s = open(t, dir, Options{migrations: marks(7, &ran)}) // the refusal has let go of the lock
+	s = open(t, dir, Options{migrations: marks(7, &ran)}) // the refusal has released the lock
 	if got := names(t, s, orgA); got != "ann" || ran != nil {
 		t.Errorf("there is %q, ran %v", got, ran)
 	}

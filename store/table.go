@@ -15,36 +15,38 @@ import (
 	"prospector/internal/fault"
 )
 
-// Table is a typed table, the same for every organization. T's JSON is the public part of a record; when *T has a
-// method Private() any, the pointer that it gives is kept beside it and never answered.
+// Table is a typed table that every organization has. The JSON of T is the public part of a record.
+// If *T has a method Private() any, the value behind the pointer that it returns is stored beside
+// the public part and never shown.
 type Table[T any] struct {
 	name     string
 	rec      string // the bucket of its records
 	unlogged bool
-	kept     time.Duration // how long its log stays
+	kept     time.Duration // how long its change log is kept
 	unique   []Unique[T]
 	keys     []Key[T]
 	shape    *Shape // nil for a table whose records are not completed
 }
 
-// Unique declares that no two records of an organization have the same key; an empty key is none. When Global is set, no
-// two records of the installation do, and Store.Lookup finds the record and its organization by the key.
+// Unique declares that no two records of an organization have the same key. Records with an empty
+// key have none. If Global is set, the key is unique in the installation, and Store.Lookup finds
+// the record and its organization by it.
 type Unique[T any] struct {
 	Name   string
 	Of     func(*T) []byte
 	Global bool
-	// Taken is the error for a record whose key the record other has; nil for keys that cannot collide by a
-	// caller's doing.
+	// Taken returns the error for a record whose key belongs to the record other. It is nil for
+	// keys that callers cannot make collide.
 	Taken func(rec *T, other uuid.UUID) error
 }
 
-// Key declares under which keys a record can be found beside its id.
+// Key declares a secondary key: the values under which a record can be found.
 type Key[T any] struct {
 	Name string
 	Of   func(*Tx, *T) ([][]byte, error)
 }
 
-// TextKey is a key of one text; an empty one is none.
+// TextKey returns a key with one text value. Records with an empty text have none.
 func TextKey[T any](name string, text func(*T) string) Key[T] {
 	return Key[T]{Name: name, Of: func(_ *Tx, rec *T) ([][]byte, error) {
 		if s := text(rec); s != "" {
@@ -54,16 +56,16 @@ func TextKey[T any](name string, text func(*T) string) Key[T] {
 	}}
 }
 
-// Doc is a record with what the store knows about it.
+// Doc is a record with its metadata.
 type Doc[T any] struct {
 	ID     uuid.UUID
 	Change uint64 // the number of the change that wrote it
 	Record T
-	JSON   []byte // the public part, as it is answered
+	JSON   []byte // the public part
 
-	version uint64       // the number of its last change that was no touch
-	applied []correction // since it was written
-	// completed reports that members were added which it lacked when it was written.
+	version uint64       // the number of its last change that was not a touch
+	applied []correction // to the stored record when it was read
+	// completed reports that the stored record lacked members, which were added.
 	completed bool
 }
 
@@ -72,25 +74,25 @@ func NewTable[T any](name string, unique []Unique[T], keys []Key[T]) *Table[T] {
 	return &Table[T]{name: name, rec: name + ".rec", kept: historyKept, unique: unique, keys: keys}
 }
 
-// Brief makes a table whose records change all the time, and whose changes need not be known for long.
+// ShortHistory makes the table keep its change log for a day. It is for records that change often.
 func (t *Table[T]) ShortHistory() *Table[T] {
 	t.kept = shortHistoryKept
 	return t
 }
 
-// HasShortHistory tells whether the records change all the time.
+// HasShortHistory reports whether the change log is kept for a day only.
 func (t *Table[T]) HasShortHistory() bool { return t.kept == shortHistoryKept }
 
-// Unlogged makes a table whose changes nobody asks for later: its records have no change number and no history.
+// Unlogged makes a table without a change log: its records have no change number and no history.
 func (t *Table[T]) Unlogged() *Table[T] {
 	t.unlogged = true
 	return t
 }
 
-// Name is the name of the table, for Tx.Records and Tx.Changes.
+// Name returns the name of the table, for Tx.Records and Tx.Changes.
 func (t *Table[T]) Name() string { return t.name }
 
-// Get reads a record; one that is not there is not_found.
+// Get reads a record. A missing one is not_found.
 func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 	v := tx.get(t.rec, id[:])
 	if v == nil {
@@ -101,7 +103,8 @@ func (t *Table[T]) Get(tx *Tx, id uuid.UUID) (Doc[T], error) {
 	return d, err
 }
 
-// Again reads a record that was read or written before, perhaps in another transaction. One that is still the same need not be decoded.
+// Reload reads a record again that was read or written before, perhaps in another transaction. It
+// does not decode a record that has not changed.
 func (t *Table[T]) Reload(tx *Tx, old Doc[T]) (Doc[T], error) {
 	corrections, err := tx.corrections(t.name)
 	if err != nil {
@@ -116,7 +119,7 @@ func (t *Table[T]) Reload(tx *Tx, old Doc[T]) (Doc[T], error) {
 	return t.Get(tx, old.ID)
 }
 
-// Public reads a record as it is answered.
+// Public returns the public part of a record.
 func (t *Table[T]) Public(tx *Tx, id uuid.UUID) ([]byte, error) {
 	d, err := t.Get(tx, id)
 	return d.JSON, err
@@ -132,13 +135,13 @@ func (t *Table[T]) GetUndecoded(tx *Tx, id uuid.UUID) (d Doc[T], private []byte,
 	return t.open(tx, id, v)
 }
 
-// Has tells whether the record is there.
+// Has reports whether the record exists.
 func (t *Table[T]) Has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != nil }
 
-// Count is the number of records.
+// Count returns the number of records.
 func (t *Table[T]) Count(tx *Tx) int { return tx.RecordCount(t.name) }
 
-// decode reads a value; the JSON in the result is valid until the transaction ends.
+// decode reads a value. The JSON in the result is valid until the transaction ends.
 func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
 	d, private, err := t.open(tx, id, v)
 	if err != nil {
@@ -147,7 +150,7 @@ func (t *Table[T]) decode(tx *Tx, id uuid.UUID, v []byte) (Doc[T], error) {
 	if err := json.Unmarshal(d.JSON, &d.Record); err != nil {
 		return Doc[T]{}, fmt.Errorf("%s %s: %w", t.name, id, err)
 	}
-	// A record that was written before its kind had anything to keep to itself has no private part.
+	// A record that was written before its kind had private data has no private part.
 	if p, ok := any(&d.Record).(interface{ Private() any }); ok && len(private) > 0 {
 		if err := json.Unmarshal(private, p.Private()); err != nil {
 			return Doc[T]{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
@@ -176,10 +179,11 @@ func (t *Table[T]) open(tx *Tx, id uuid.UUID, v []byte) (d Doc[T], private []byt
 	return d, private, nil
 }
 
-// Insert writes a new record under id. A taken unique key is the error that the key declares, and nothing is written.
+// Insert writes a new record under id. If a unique key is taken, it returns the error that the key
+// declares and writes nothing.
 func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
 	if t.Has(tx, id) {
-		return Doc[T]{}, fmt.Errorf("%s %s: exists already", t.name, id)
+		return Doc[T]{}, fmt.Errorf("%s %s: already exists", t.name, id)
 	}
 	d, err := t.write(tx, Doc[T]{ID: id}, rec, Created, nil)
 	if err == nil {
@@ -188,7 +192,8 @@ func (t *Table[T]) Insert(tx *Tx, id uuid.UUID, rec T) (Doc[T], error) {
 	return d, err
 }
 
-// Update replaces the record old, as this transaction has read it, by rec. fields names what changed.
+// Update replaces the record old, which this transaction has read, with rec. fields names the
+// changed fields.
 func (t *Table[T]) Update(tx *Tx, old Doc[T], rec T, fields []string) (Doc[T], error) {
 	if err := t.current(tx, old); err != nil {
 		return Doc[T]{}, err
@@ -196,16 +201,21 @@ func (t *Table[T]) Update(tx *Tx, old Doc[T], rec T, fields []string) (Doc[T], e
 	return t.write(tx, old, rec, Updated, fields)
 }
 
-// Touch replaces the record old, as this transaction has read it, by rec, and leaves its version as it is: for what tells how a
-// record fares and is nobody's change of it. It must not be what keys are made of.
+// Touch replaces the record old, which this transaction has read, with rec and keeps its version.
+// It is for state that is not a change by anyone. It must not change what keys are made of.
 func (t *Table[T]) Touch(tx *Tx, old Doc[T], rec T, fields []string) error {
 	if err := t.current(tx, old); err != nil {
 		return err
 	}
 	change, err := t.log(tx, old, Updated, fields)
-	if err == nil {
-		_, err = t.put(tx, old.ID, change, old.version, &rec)
+	if err != nil {
+		return err
 	}
+	version := old.version
+	if len(old.applied) > 0 { // the version must not be that of the record without its corrections
+		version = change
+	}
+	_, err = t.put(tx, old.ID, change, version, &rec)
 	return err
 }
 
@@ -240,7 +250,8 @@ func (t *Table[T]) put(tx *Tx, id uuid.UUID, change, version uint64, rec *T) (_ 
 	return d, nil
 }
 
-// log appends what becomes of a record to the change log, after what tombstones have taken from it since it was written.
+// log appends the corrections that were applied to a record, and then the change itself, to the
+// change log.
 func (t *Table[T]) log(tx *Tx, old Doc[T], op Op, fields []string) (number uint64, err error) {
 	if t.unlogged {
 		return 0, nil
@@ -252,7 +263,8 @@ func (t *Table[T]) log(tx *Tx, old Doc[T], op Op, fields []string) (number uint6
 		if err != nil {
 			return 0, fmt.Errorf("%s %s: %w", t.name, old.ID, err)
 		}
-		number, err = tx.logChange(t.name, t.kept, Change{Op: Updated, ID: old.ID, Prev: number, Fields: fields, Actor: c.actor})
+		entry := Change{Op: Updated, ID: old.ID, Prev: number, Fields: fields, Actor: c.actor}
+		number, err = tx.logChange(t.name, t.kept, entry)
 		if err != nil {
 			return 0, err
 		}
@@ -263,7 +275,8 @@ func (t *Table[T]) log(tx *Tx, old Doc[T], op Op, fields []string) (number uint6
 	return tx.logChange(t.name, t.kept, Change{Op: op, ID: old.ID, Prev: number, Fields: fields, Actor: tx.actor})
 }
 
-// current refuses a record that was changed since it was read: its keys would be taken from what it was.
+// current returns an error for a record that was changed since it was read, because its old keys
+// would be computed from outdated values.
 func (t *Table[T]) current(tx *Tx, old Doc[T]) error {
 	if v := tx.get(t.rec, old.ID[:]); v == nil || changeOf(v) != old.Change {
 		return fmt.Errorf("%s %s: changed since it was read", t.name, old.ID)
@@ -271,7 +284,7 @@ func (t *Table[T]) current(tx *Tx, old Doc[T]) error {
 	return nil
 }
 
-// Delete removes a record that this transaction has read.
+// Delete deletes a record that this transaction has read.
 func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	if err := t.current(tx, old); err != nil {
 		return err
@@ -288,8 +301,9 @@ func (t *Table[T]) Delete(tx *Tx, old Doc[T]) error {
 	return err
 }
 
-// rekey moves the keys of a record from was to is; either may be nil. It checks before it writes. When completed is
-// set, was has members that it lacked when its keys were written, so keys of was may be missing.
+// rekey replaces the keys of was by those of is; either may be nil. It checks before it writes. If
+// completed is set, was has members that it lacked when its keys were written, so keys of was may
+// be missing.
 func (t *Table[T]) rekey(tx *Tx, id uuid.UUID, was, is *T, completed bool) error {
 	for _, u := range t.unique {
 		before, after := u.key(was), u.key(is)
@@ -371,14 +385,15 @@ func (k *Key[T]) of(tx *Tx, rec *T) ([][]byte, error) {
 	return k.Of(tx, rec)
 }
 
-// keyEntry is the bucket key under which the record stands.
+// keyEntry returns the bucket key of a record's secondary key.
 func keyEntry(key []byte, id uuid.UUID) []byte { return append(keyPrefix(key), id[:]...) }
 
-// keyPrefix is a key with its end marked. Keys of one name have one length or hold no zero byte, so that none is the
-// beginning of another.
+// keyPrefix returns a key with a terminator. All keys of a name have the same length or contain no
+// zero byte, so that none is a prefix of another.
 func keyPrefix(key []byte) []byte { return append(bytes.Clone(bounded(key)), 0) }
 
-// bounded keeps keys well below what bbolt takes: the rest of a long one is told apart by its hash.
+// bounded shortens keys to well below bbolt's limit. The hash distinguishes long keys with the same
+// beginning.
 func bounded(key []byte) []byte {
 	const maxKey = 256
 	if len(key) <= maxKey {
@@ -388,7 +403,7 @@ func bounded(key []byte) []byte {
 	return append(bytes.Clone(key[:maxKey-len(sum)]), sum[:]...)
 }
 
-// Find gives the id of the record that has the unique key.
+// Find returns the id of the record with the unique key.
 func (t *Table[T]) Find(tx *Tx, name string, key []byte) (uuid.UUID, bool) {
 	for _, u := range t.unique {
 		if u.Name == name && !u.Global {
@@ -401,7 +416,7 @@ func (t *Table[T]) Find(tx *Tx, name string, key []byte) (uuid.UUID, bool) {
 	panic("store: table " + t.name + " has no unique key " + name)
 }
 
-// IDs gives the ids of the records that stand under a secondary key, the oldest first: most of them, or all when it is 0.
+// IDs returns the ids of up to limit records with a secondary key, oldest first. 0 means all.
 func (t *Table[T]) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID, error) {
 	prefix := keyPrefix(key)
 	var ids []uuid.UUID
@@ -415,18 +430,19 @@ func (t *Table[T]) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID,
 	return ids, err
 }
 
-// Range calls fn for the secondary keys from on, in order, with the record that stands under each, until it says stop.
+// Range calls fn for the secondary keys of a name, starting at from, with the record of each, until
+// fn returns false.
 func (t *Table[T]) Range(tx *Tx, name string, from []byte, fn func(key []byte, id uuid.UUID) (more bool)) error {
 	return tx.look(t.name+".key."+name, from, func(k, _ []byte) (bool, error) {
 		end := len(k) - 16 - 1
 		if end < 0 {
-			return false, fmt.Errorf("%s: %w: the key %x is none of %s", t.name, ErrDamaged, k, name)
+			return false, fmt.Errorf("%s: %w: %x is not a key of %s", t.name, ErrDamaged, k, name)
 		}
 		return fn(k[:end], uuid.UUID(k[end+1:])), nil
 	})
 }
 
-// First gives the first id of a record that is not before the given one.
+// First returns the first id of a record that is not below the given one.
 func (t *Table[T]) First(tx *Tx, from uuid.UUID) (id uuid.UUID, found bool) {
 	_ = tx.look(t.rec, from[:], func(k, _ []byte) (bool, error) {
 		found = len(k) == 16
@@ -436,7 +452,7 @@ func (t *Table[T]) First(tx *Tx, from uuid.UUID) (id uuid.UUID, found bool) {
 	return id, found
 }
 
-// Oldest gives the id of the oldest record that stands under a secondary key.
+// Oldest returns the id of the oldest record with a secondary key.
 func (t *Table[T]) Oldest(tx *Tx, name string, key []byte) (id uuid.UUID, found bool, err error) {
 	ids, err := t.IDs(tx, name, key, 1)
 	if err != nil || len(ids) == 0 {
@@ -445,12 +461,12 @@ func (t *Table[T]) Oldest(tx *Tx, name string, key []byte) (id uuid.UUID, found 
 	return ids[0], true, nil
 }
 
-// Scan calls fn for every record in the order of creation, until it says stop. The JSON of a record is valid until the
-// transaction ends.
+// Scan calls fn for every record in order of creation, until fn returns false. The JSON of a record
+// is valid until the transaction ends.
 func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
 	return tx.scan(t.rec, nil, func(key, value []byte) (bool, error) {
 		if len(key) != 16 {
-			return false, fmt.Errorf("%s: %w: the key %x is no id", t.name, ErrDamaged, key)
+			return false, fmt.Errorf("%s: %w: the key %x is not an id", t.name, ErrDamaged, key)
 		}
 		d, err := t.decode(tx, uuid.UUID(key), value)
 		if err != nil {
@@ -460,7 +476,7 @@ func (t *Table[T]) Scan(tx *Tx, fn func(Doc[T]) (more bool, err error)) error {
 	})
 }
 
-// Lookup finds the record that has a global unique key, and its organization.
+// Lookup finds the record with a global unique key, and its organization.
 func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, found bool, err error) {
 	err = s.View(uuid.Nil, func(tx *Tx) error {
 		if v := tx.get(sharedPrefix+globalBucket(table, key), bounded(value)); len(v) == 32 {
@@ -471,10 +487,10 @@ func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, foun
 	return org, id, found, err
 }
 
-// Public is what a record answers: its public part and its version.
+// Public returns the public part and the version.
 func (d Doc[T]) Public() (public []byte, version string) { return d.JSON, d.Version() }
 
-// Version tells this form of the record from every other that it had or will have.
+// Version identifies this form of the record among all that it ever has.
 func (d Doc[T]) Version() string {
 	version, last := strconv.FormatUint(d.version, 10), uint64(0)
 	for i := range d.applied {
@@ -486,5 +502,5 @@ func (d Doc[T]) Version() string {
 	return version
 }
 
-// RecordType is the type of the record.
+// RecordType returns the type of the record.
 func (Doc[T]) RecordType() reflect.Type { return reflect.TypeFor[T]() }

@@ -113,7 +113,7 @@ func TestUniqueKeys(t *testing.T) {
 	if !errors.As(err, &taken) || taken.Code != fault.TagNameTaken || taken.Details[0].ID != ann.ID.String() {
 		t.Fatalf("taken: %v", err)
 	}
-	write(t, s, orgA, put(ann, "a@x")) // its own key is not in its way
+	write(t, s, orgA, put(ann, "a@x")) // its own key does not conflict
 
 	write(t, s, orgA, put(ann, "a2@x"))
 	write(t, s, orgA, put(bob, "a@x")) // freed by a change
@@ -144,8 +144,8 @@ func TestUniqueKeys(t *testing.T) {
 	}
 }
 
-// TestATakenKeyWritesNothing is about a caller that goes on after the refusal, as an import of many records does.
-func TestATakenKeyWritesNothing(t *testing.T) {
+// TestTakenKeyWritesNothing is about callers that continue after the refusal, such as an import.
+func TestTakenKeyWritesNothing(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	insert(t, s, orgA, person{Name: "ann", Email: "a@x", hidden: hidden{Token: "t"}})
 	write(t, s, orgA, func(tx *Tx) error {
@@ -171,19 +171,22 @@ func TestATakenKeyWritesNothing(t *testing.T) {
 func TestGlobalKeys(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	ann := insert(t, s, orgA, person{Name: "ann", hidden: hidden{Token: "secret"}})
-	find := func(token string) string {
-		org, id, found, err := s.Lookup("people", "token", []byte(token))
-		if err != nil {
+	type place struct {
+		org, id uuid.UUID
+		found   bool
+	}
+	find := func(token string) (p place) {
+		var err error
+		if p.org, p.id, p.found, err = s.Lookup("people", "token", []byte(token)); err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprint(org, id, found)
+		return p
 	}
-	nowhere := fmt.Sprint(uuid.Nil, uuid.Nil, false)
-	if got := find("secret"); got != fmt.Sprint(orgA, ann.ID, true) {
-		t.Errorf("lookup: %s", got)
+	if got := find("secret"); got != (place{orgA, ann.ID, true}) {
+		t.Errorf("lookup: %v", got)
 	}
-	if got := find("other"); got != nowhere {
-		t.Errorf("lookup of nothing: %s", got)
+	if got := find("other"); got != (place{}) {
+		t.Errorf("lookup of an unknown key: %v", got)
 	}
 	err := s.Update(context.Background(), orgB, boss, func(tx *Tx) error {
 		_, err := people.Insert(tx, tx.NewID(), person{Name: "bob", hidden: hidden{Token: "secret"}})
@@ -193,12 +196,12 @@ func TestGlobalKeys(t *testing.T) {
 		t.Error("two organizations have the same global key")
 	}
 	write(t, s, orgA, func(tx *Tx) error { return people.Delete(tx, ann) })
-	if got := find("secret"); got != nowhere {
-		t.Errorf("lookup after the deletion: %s", got)
+	if got := find("secret"); got != (place{}) {
+		t.Errorf("lookup after the deletion: %v", got)
 	}
 	bob := insert(t, s, orgB, person{Name: "bob", hidden: hidden{Token: "secret"}})
-	if got := find("secret"); got != fmt.Sprint(orgB, bob.ID, true) {
-		t.Errorf("lookup after it was taken again: %s", got)
+	if got := find("secret"); got != (place{orgB, bob.ID, true}) {
+		t.Errorf("lookup after it was taken again: %v", got)
 	}
 }
 
@@ -281,8 +284,8 @@ func TestThePrivatePartIsKeptAndNotAnswered(t *testing.T) {
 	})
 }
 
-// TestRecordsOfBeforeHaveNoPrivatePart reads a record that was written when its kind kept nothing to itself.
-func TestRecordsOfBeforeHaveNoPrivatePart(t *testing.T) {
+// TestRecordWithoutPrivatePart reads a record that was written before its kind had private data.
+func TestRecordWithoutPrivatePart(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	type earlier struct {
 		Name string `json:"name"`

@@ -10,19 +10,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Tombstone says that something is gone from every record of a table that was last written before it: a reference to
-// what was deleted, or a whole member. It takes effect at once, however many records bear it: they are mended on the way
-// out, whoever reads them. Table.Sweep rewrites them, a few at a time, and removes the tombstone last.
+// Tombstone marks something as deleted from every record of a table that was last written before
+// it: a reference, or a whole member. It takes effect at once for any number of records, because
+// every read applies it. Table.Sweep rewrites the records in batches and then removes the
+// tombstone.
 type Tombstone struct {
 	Field string // the member of the record
-	Value string // what is gone from it: the entry of a list, or the value itself, which is then null; empty: the member
-	// The records that bear it stand under the keys that begin with Prefix in the secondary key of this name.
+	Value string // the deleted entry of a list, or the deleted value, which becomes null; empty for the whole member
+	// Key and Prefix find the affected records: those with a secondary key of the name Key that
+	// begins with Prefix.
 	Key    string
 	Prefix []byte
 
 	Change uint64 // the last change of the table before it
-	Number uint64 // counts the tombstones of the table
-	Actor  Actor  // who made it: what it takes from a record is their change
+	Number uint64 // counts the corrections of the table
+	Actor  Actor  // the author of the deletion, and so of the change to each record
 }
 
 func tombBucket(table string) string { return table + ".tomb" }
@@ -55,7 +57,8 @@ func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 	return tombs, err
 }
 
-// Bury puts a tombstone on the table. Sweep must be called until there is no more to do.
+// AddTombstone adds a tombstone to the table. The caller must call Sweep until it reports that
+// there is no more to do.
 func (t *Table[T]) AddTombstone(tx *Tx, tomb Tombstone) (Tombstone, error) {
 	bucket, key := tombBucket(t.name), tomb.key()
 	tomb.Change, tomb.Number, tomb.Actor = tx.LastChange(t.name), tx.sequence(bucket)+1, tx.actor
@@ -69,8 +72,8 @@ func (t *Table[T]) AddTombstone(tx *Tx, tomb Tombstone) (Tombstone, error) {
 	return tomb, nil
 }
 
-// Sweep rewrites up to most of the records that bear what the tombstone says is gone, and tells whether there are more;
-// when there are none, the tombstone goes too.
+// Sweep rewrites up to limit of the records that the tombstone affects and reports whether there
+// are more. When there are none, it removes the tombstone.
 func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
 	bucket := t.name + ".key." + tomb.Key
 	var entries [][]byte
@@ -91,7 +94,8 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err erro
 		if len(entry) < 16 {
 			return false, fmt.Errorf("%s: %w: the key %x is too short", bucket, ErrDamaged, entry)
 		}
-		// The record may be gone, or written since: it was mended when it was read for that.
+		// The record may have been deleted, or written since; then the tombstone was applied
+		// before.
 		id := uuid.UUID(entry[len(entry)-16:])
 		if v := tx.get(t.rec, id[:]); v != nil && changeOf(v) <= tomb.Change {
 			doc, err := t.Get(tx, id)
@@ -111,7 +115,7 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err erro
 	return more, nil
 }
 
-// mayBeIn tells quickly that a record has nothing of it.
+// mayBeIn is a quick test that rules out most unaffected records.
 func (t *Tombstone) mayBeIn(public []byte) bool {
 	if t.Value == "" {
 		return bytes.Contains(public, []byte(`"`+t.Field+`"`))
@@ -119,7 +123,7 @@ func (t *Tombstone) mayBeIn(public []byte) bool {
 	return bytes.Contains(public, []byte(t.Value))
 }
 
-// without copies an object without what is gone.
+// without copies an object without the deleted value or member.
 func (t *Tombstone) without(public []byte) ([]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(public))
 	out := make([]byte, 0, len(public))
@@ -153,7 +157,7 @@ func (t *Tombstone) without(public []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// taken is the value of the member after what is gone was taken from it.
+// taken returns the value of the member without the deleted value.
 func (t *Tombstone) taken(value jsontext.Value) (jsontext.Value, error) {
 	if value.Kind() != jsontext.KindBeginArray {
 		if string(value) == `"`+t.Value+`"` {

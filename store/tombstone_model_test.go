@@ -11,17 +11,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// noteWorld is a table beside a plain model of what it must read as.
+// noteWorld is a table with a plain model of its records.
 type noteWorld struct {
 	s       *Store
 	rng     *rand.Rand
 	table   *Table[note]
 	members memberIDs
 	refs    []uuid.UUID
-	tombs   []Tombstone // those that are not swept to their end
+	tombs   []Tombstone // those that are not fully swept
 	order   []uuid.UUID
 	model   map[uuid.UUID]note
-	forms   map[string]string // what each version of each record was
+	forms   map[string]string // the form of each version of each record
 	made    int
 }
 
@@ -104,11 +104,11 @@ func (w *noteWorld) note() note {
 
 func (w *noteWorld) id() uuid.UUID {
 	w.made++
-	// Not in the order they are made: what is buried later must also come first among the tombstones.
+	// Not in order of creation: a later tombstone must also come first in the bucket.
 	return uuid.UUID{byte(w.rng.IntN(256)), 14: byte(w.made >> 8), 15: byte(w.made)}
 }
 
-// bury does as the kinds of the service do: what is buried is swept a little at once.
+// bury adds a tombstone and sweeps a few records at once, as the kinds of the service do.
 func (w *noteWorld) bury(tx *Tx, tomb Tombstone) error {
 	tomb, err := w.table.AddTombstone(tx, tomb)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *noteWorld) sweep(tx *Tx, i, most int) error {
 	return err
 }
 
-// step does one thing to the table and to the model.
+// step changes the table and the model in the same way.
 func (w *noteWorld) step(tx *Tx) (err error) {
 	var id uuid.UUID
 	if len(w.order) > 0 {
@@ -144,7 +144,7 @@ func (w *noteWorld) step(tx *Tx) (err error) {
 			return err
 		}
 		n := w.note()
-		if w.rng.IntN(2) == 0 { // all but one text stays as it was read
+		if w.rng.IntN(2) == 0 { // only one text changes
 			n = d.Record
 			n.Text = w.text()
 		}
@@ -187,9 +187,10 @@ func (w *noteWorld) step(tx *Tx) (err error) {
 	return nil
 }
 
-// TestTombstonesAgainstAModel takes small steps in transactions of one or several, and holds every way of reading
-// against the model after each. In the end everything is swept, and nothing of what was buried is left anywhere.
-func TestTombstonesAgainstAModel(t *testing.T) {
+// TestTombstonesAgainstModel makes small steps in transactions of one or several, and compares
+// every way of reading with the model after each. In the end everything is swept, and nothing that
+// was deleted is left.
+func TestTombstonesAgainstModel(t *testing.T) {
 	for seed := range uint64(3) {
 		dir, clock := t.TempDir(), newClock()
 		w := &noteWorld{rng: rand.New(rand.NewPCG(seed, 1)), members: memberIDs{}, model: map[uuid.UUID]note{}, forms: map[string]string{}}

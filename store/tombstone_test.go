@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// note has what tombstones are about: a single reference, a list of them, and members that come and go.
+// note has what tombstones affect: a single reference, a list of references, and custom members.
 type note struct {
 	Text   string         `json:"text"`
 	Owner  uuid.NullUUID  `json:"owner"`
@@ -29,7 +29,7 @@ func encoded(n note) string {
 	return string(b)
 }
 
-// without gives what the record is once nothing refers to id.
+// without returns the record without references to id.
 func (n note) without(id uuid.UUID) note {
 	if n.Owner.Valid && n.Owner.UUID == id {
 		n.Owner = uuid.NullUUID{}
@@ -38,7 +38,7 @@ func (n note) without(id uuid.UUID) note {
 	return n
 }
 
-// withoutMember gives what the record is once the member is gone.
+// withoutMember returns the record without the member.
 func (n note) withoutMember(member string) note {
 	custom := map[string]any{}
 	for k, v := range n.Custom {
@@ -50,10 +50,11 @@ func (n note) withoutMember(member string) note {
 	return n
 }
 
-// memberIDs has the id of each member that there is: one that comes back under its name has another.
+// memberIDs has the id of each existing member. One that is created again under its name has
+// another id.
 type memberIDs map[string]uuid.UUID
 
-// notes is a table whose members are found under the ids that they have at the moment.
+// notes is a table whose members are indexed by their current ids.
 func notes(ids memberIDs) *Table[note] {
 	return NewTable("notes", nil, []Key[note]{
 		{Name: "owner", Of: func(_ *Tx, n *note) (keys [][]byte, _ error) {
@@ -93,15 +94,16 @@ func deadMember(member string, id uuid.UUID) Tombstone {
 	return Tombstone{Field: member, Key: "custom", Prefix: id[:]}
 }
 
-// storedNote is what is stored of a record, whatever is gone from it.
+// storedNote returns the stored form of a record, without corrections.
 func storedNote(tx *Tx, id uuid.UUID) ([]byte, error) {
 	_, _, public, err := decodeValue(tx.place("notes.rec", id[:]), tx.get("notes.rec", id[:]))
 	return public, err
 }
 
-// TestMending holds what every way of reading gives of a record with something buried against the record without it,
-// written anew. The texts have all that could be taken for what is gone.
-func TestMending(t *testing.T) {
+// TestApplyTombstones compares what every way of reading returns under tombstones with the record
+// written again without the deleted values. The texts contain everything that could be mistaken for
+// them.
+func TestApplyTombstones(t *testing.T) {
 	x, y, z := numberedID(9, 1), numberedID(9, 2), numberedID(9, 3)
 	owner := func(id uuid.UUID) uuid.NullUUID { return uuid.NullUUID{UUID: id, Valid: true} }
 	quoted := `"` + x.String() + `"`
@@ -178,7 +180,7 @@ func TestMending(t *testing.T) {
 			return w.check(tx)
 		})
 		w.model = map[uuid.UUID]note{}
-		for i, n := range records { // another organization has the same ids, and nothing is gone from its records
+		for i, n := range records { // another organization has the same ids and no tombstones
 			w.model[numberedID(1, i)] = n
 		}
 		w.forms = map[string]string{}
@@ -186,13 +188,14 @@ func TestMending(t *testing.T) {
 	}
 }
 
-// TestAMemberThatComesBackTwice buries a member, fills the one that took its name, and buries that too, before anything
-// was swept: each tombstone takes what is its own, in whatever order they are swept.
-func TestAMemberThatComesBackTwice(t *testing.T) {
+// TestMemberCreatedTwice deletes a member, fills its successor of the same name, and deletes that
+// too, before anything was swept. Each tombstone removes only its own values, in whatever order
+// they are swept.
+func TestMemberCreatedTwice(t *testing.T) {
 	const member = "custom_field_x"
 	for _, newFirst := range []bool{false, true} {
 		old, young := numberedID(8, 1), numberedID(8, 2)
-		if newFirst { // among the tombstones
+		if newFirst { // in the order of the bucket
 			old, young = young, old
 		}
 		for _, order := range [][]int{{0, 1}, {1, 0}} {
@@ -255,7 +258,7 @@ func TestAMemberThatComesBackTwice(t *testing.T) {
 	}
 }
 
-// A tombstone that cannot be read leaves unknown what is gone: nothing of the table may be shown.
+// While a tombstone is unreadable, no record of the table may be shown.
 func TestADamagedTombstone(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	s.db.NoSync = true
@@ -314,7 +317,8 @@ func TestADamagedTombstone(t *testing.T) {
 	damaged("under another's key")
 }
 
-// Two tombstones with no change of the table between them still make two forms of a record, and two versions.
+// Two tombstones without a change of the table between them make two forms of a record, and two
+// versions.
 func TestTwoBurialsAreTwoVersions(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	table, x, y := notes(nil), numberedID(9, 1), numberedID(9, 2)

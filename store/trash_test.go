@@ -12,7 +12,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// entries counts what a bucket holds, and what those in it hold, with the buckets themselves.
+// entries counts the entries of a bucket and of the buckets within it, including the buckets
+// themselves.
 func entries(b *bolt.Bucket) (n int) {
 	if b == nil {
 		return 0
@@ -26,7 +27,8 @@ func entries(b *bolt.Bucket) (n int) {
 	return n
 }
 
-// watching notes how much is in the trash at the end of each commit, and calls then after so many commits of it.
+// watching records the size of the trash at the end of each commit, and calls then after the given
+// number of commits.
 func watching(trash *[]int, then func(commits int)) Options {
 	return Options{commit: func(btx *bolt.Tx) error {
 		if b := btx.Bucket(trashBucket); b != nil {
@@ -58,15 +60,15 @@ func freePages(s *Store) int {
 	return stats.FreePageN + stats.PendingPageN
 }
 
-// TestEmptyTrash frees a large organization in commits of bounded size, is interrupted, and goes on after the store was
-// opened again. Others are not touched.
+// TestEmptyTrash frees a large organization in commits of limited size, is interrupted, and
+// continues after the store was reopened. Other organizations are not affected.
 func TestEmptyTrash(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var trash []int
 	s := open(t, dir, watching(&trash, func(commits int) {
-		if commits == 3 { // the first is the drop itself
+		if commits == 3 { // the first is the deletion itself
 			cancel()
 		}
 	}))
@@ -110,7 +112,7 @@ func TestEmptyTrash(t *testing.T) {
 		t.Errorf("%d pages were free, now %d; it had most of %d", free, freePages(s), pages)
 	}
 
-	// Its room is used again.
+	// Its space is reused.
 	fill(t, s, numberedID(7, 7), many*8/10)
 	read(t, s, orgA, func(tx *Tx) error {
 		if got := tx.btx.Size(); got > size*11/10 {
@@ -137,13 +139,14 @@ func TestAnEmptyTrash(t *testing.T) {
 	}
 }
 
-// TestTheTrashOfMany has buckets that end exactly where a commit does, and organizations that come while it is emptied.
-func TestTheTrashOfMany(t *testing.T) {
+// TestTrashOfMany has buckets that end exactly where a commit does, and organizations that are
+// deleted while the trash is emptied.
+func TestTrashOfMany(t *testing.T) {
 	var trash []int
 	var s *Store
 	late := make(chan error, 2)
 	s = open(t, t.TempDir(), watching(&trash, func(commits int) {
-		if commits == 8 { // in the midst of it, on its way behind this commit
+		if commits == 8 { // queued behind this commit
 			go func() { late <- s.Update(context.Background(), numberedID(6, 99), boss, drop) }()
 			waitQueued(s, 1)
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// attempt is one thing that a transaction does, or several that it tries.
+// attempt is one operation of a transaction, or several that it tries.
 type attempt struct {
 	do    func(*Tx) error
-	try   []attempt // what Try is given, when there is no do
+	try   []attempt // what Try runs, if do is nil
 	fails bool      // at its end
 }
 
-// run does all of a list. Where skip is set, what is going to fail is left out instead of tried.
+// run runs a list. If skip is set, it leaves out what is going to fail.
 func run(tx *Tx, list []attempt, skip bool) error {
 	for _, a := range list {
 		if a.do != nil {
@@ -46,7 +46,7 @@ func run(tx *Tx, list []attempt, skip bool) error {
 	return nil
 }
 
-// state is all that a store has, also beside the organization's own.
+// state returns the content of a store, including the shared buckets.
 func state(t *testing.T, s *Store) string {
 	t.Helper()
 	dump, err := s.Dump(orgA)
@@ -77,7 +77,7 @@ func triedPerson(n, v int) person {
 		hidden: hidden{Token: fmt.Sprint("t", (n+v)%40)}}
 }
 
-// putPerson writes a person whether there is one or not. A taken key changes nothing, and is no reason to stop.
+// putPerson inserts or updates a person. A taken key changes nothing and is not an error.
 func putPerson(tx *Tx, n, v int) {
 	if d, err := people.Get(tx, tried(n)); err == nil {
 		_, _ = people.Update(tx, d, triedPerson(n, v), []string{fmt.Sprint("field", v)})
@@ -89,7 +89,7 @@ func putPerson(tx *Tx, n, v int) {
 func deletePerson(tx *Tx, n int) error {
 	d, err := people.Get(tx, tried(n))
 	if err != nil {
-		return nil // there is none
+		return nil // it does not exist
 	}
 	return people.Delete(tx, d)
 }
@@ -107,7 +107,7 @@ func putTried(tx *Tx, n int, due time.Time) error {
 	return tx.putJob(Job{ID: id, Kind: fmt.Sprint("kind", n), Due: due})
 }
 
-// prepared is a store that has some of everything, with a log that the next changes trim.
+// prepared returns a store that has some of everything, and a log that the next changes trim.
 func prepared(t *testing.T, clock *fakeClock) *Store {
 	t.Helper()
 	opt := clock.options()
@@ -123,8 +123,8 @@ func prepared(t *testing.T, clock *fakeClock) *Store {
 	return s
 }
 
-// TestTry gives a transaction attempts within attempts, some of which fail, and another store the same transaction without
-// what fails: they must end with the same bytes.
+// TestTry runs a transaction with nested attempts, some of which fail, and in another store the
+// same transaction without those that fail. Both must end with the same bytes.
 func TestTry(t *testing.T) {
 	for seed := range uint64(15) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -144,7 +144,7 @@ func TestTry(t *testing.T) {
 					if err := run(tx, list, skip); err != nil {
 						return err
 					}
-					// What is read after all the attempts is written too, so that it is compared.
+					// What is read after all attempts is written too, so that it is compared.
 					var seen []string
 					err := people.Scan(tx, func(d Doc[person]) (bool, error) {
 						seen = append(seen, string(d.JSON))
@@ -165,7 +165,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// attempts makes up what a transaction does.
+// attempts returns random operations.
 func attempts(rng *rand.Rand, depth int) (list []attempt) {
 	for range 1 + rng.IntN(5) {
 		n, v := rng.IntN(30), rng.IntN(60)
@@ -174,7 +174,7 @@ func attempts(rng *rand.Rand, depth int) (list []attempt) {
 		case 0, 1, 2:
 			do = func(tx *Tx) error { putPerson(tx, n, v); return nil }
 		case 3:
-			do = func(tx *Tx) error { // enough changes for the log to be trimmed on the way
+			do = func(tx *Tx) error { // enough changes to trim the log on the way
 				for i := range 20 {
 					putPerson(tx, (n+i)%30, v+i)
 				}
@@ -205,9 +205,9 @@ func attempts(rng *rand.Rand, depth int) (list []attempt) {
 	return list
 }
 
-// TestATryThatFailedLeavesNothingToDo has a transaction that does nothing else: it makes no commit, wakes nobody, and
-// tells nobody of a change.
-func TestATryThatFailedLeavesNothingToDo(t *testing.T) {
+// TestFailedTryAlone has a transaction that does nothing else: it makes no commit and sends no
+// signal.
+func TestFailedTryAlone(t *testing.T) {
 	opt, commits := counting()
 	s := open(t, t.TempDir(), opt)
 	write(t, s, orgA, func(tx *Tx) error {
@@ -231,7 +231,7 @@ func TestATryThatFailedLeavesNothingToDo(t *testing.T) {
 		}
 		return nil
 	})
-	write(t, s, orgB, func(*Tx) error { return nil }) // begun only after the other has woken whom it would
+	write(t, s, orgB, func(*Tx) error { return nil }) // starts only after the other has sent its signals
 	select {
 	case <-s.Wake():
 		t.Error("it woke somebody")
@@ -245,7 +245,7 @@ func TestATryThatFailedLeavesNothingToDo(t *testing.T) {
 	}
 }
 
-// A job from before an attempt that failed still wakes whoever waits for it.
+// A job that was enqueued before a failed attempt still wakes its receiver.
 func TestATryThatFailedKeepsTheWake(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	write(t, s, orgA, func(tx *Tx) error {
@@ -263,8 +263,9 @@ func TestATryThatFailedKeepsTheWake(t *testing.T) {
 	}
 }
 
-// TestATombstoneThatIsTakenBack reads the record as it was once the burial failed, and as it is once it did not.
-func TestATombstoneThatIsTakenBack(t *testing.T) {
+// TestTombstoneReverted reads the record as it was after the tombstone was reverted, and without
+// the deleted value when it was not.
+func TestTombstoneReverted(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	d := insert(t, s, orgA, person{Name: "a", Tags: []string{"tag1", "tag2"}})
 	reads := func(tx *Tx, want string) error {
@@ -304,7 +305,7 @@ func TestATombstoneThatIsTakenBack(t *testing.T) {
 	read(t, s, orgA, func(tx *Tx) error { return reads(tx, after) })
 }
 
-// What failed leaves no bucket behind either.
+// A failed attempt leaves no bucket behind either.
 func TestATryThatFailedLeavesNoBucket(t *testing.T) {
 	dump := func(try bool) string {
 		s := open(t, t.TempDir(), newClock().options())

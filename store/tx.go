@@ -13,7 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Actor is who makes a change: it goes into the change log with it.
+// Actor is the author of a change, as the change log records it.
 type Actor struct {
 	Key       uuid.UUID
 	User      uuid.UUID
@@ -21,9 +21,9 @@ type Actor struct {
 	RequestID string
 }
 
-// Tx is a transaction over the data of one organization: it has no way to name another's. It buffers what it writes
-// and reads its own writes; only when its function has returned nil are they applied to the bbolt transaction that it
-// shares with others.
+// Tx is a transaction on the data of one organization. It cannot address another's data. It buffers
+// its writes and reads through the buffer. The writes reach the shared bbolt transaction only after
+// its function has returned nil.
 type Tx struct {
 	store    *Store
 	btx      *bolt.Tx
@@ -36,18 +36,18 @@ type Tx struct {
 	buckets   map[string]*bolt.Bucket
 	writes    map[string]*btree.Map[string, []byte] // a nil value is a deletion
 	sequences map[string]uint64
-	trimmed   map[string]uint64       // by log: where trimming goes on
+	trimmed   map[string]uint64       // by log: where the next trim continues
 	corrected map[string]*corrections // by table, as far as they were read
-	undo      *[]func()               // what takes back the writes since the last Try began
+	undo      *[]func()               // reverts the writes since the last Try began
 	bytes     int
 	enqueued  bool
 	after     []func()
-	raw       func(*bolt.Tx) error // done in place of the writes
+	raw       func(*bolt.Tx) error // runs in place of the writes
 	values    map[any]any          // see TxValue
 }
 
-// sharedPrefix marks the buckets that stand beside the organizations'. Only code of this package names one, and every
-// key or value that it puts there carries the organization of the transaction.
+// sharedPrefix marks the buckets beside those of the organizations. Only this package uses them,
+// and every key or value in them contains the organization of the transaction.
 const sharedPrefix = "@"
 
 func newTx(s *Store, btx *bolt.Tx, org uuid.UUID) *Tx {
@@ -61,28 +61,28 @@ func newTx(s *Store, btx *bolt.Tx, org uuid.UUID) *Tx {
 	}
 }
 
-// Org is the organization of the transaction.
+// Org returns the organization of the transaction.
 func (tx *Tx) Org() uuid.UUID { return tx.org }
 
-// Actor is who makes the changes of the transaction.
+// Actor returns the author of the transaction's changes.
 func (tx *Tx) Actor() Actor { return tx.actor }
 
-// Now is the time of the transaction, the same for all that it writes.
+// Now returns the time of the transaction, which is the same for all its writes.
 func (tx *Tx) Now() time.Time { return tx.now }
 
-// NewID makes an id that is greater than every id made before.
+// NewID returns an id that is greater than every earlier id.
 func (tx *Tx) NewID() uuid.UUID {
 	tx.mustWrite()
 	return tx.store.ids.next(tx.now.UnixMilli())
 }
 
-// AfterCommit calls fn once the transaction is on the disk and before its Update returns. What a Try takes back is called for all
-// the same: fn is told that something may have changed, no more.
+// AfterCommit calls fn once the transaction is on disk, before Update returns. It is called even if
+// a Try reverted what was written, so fn may only conclude that something may have changed.
 func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
 func (tx *Tx) mustWrite() {
 	if !tx.writable {
-		panic("store: a write in a View")
+		panic("store: write in a read-only transaction")
 	}
 }
 
@@ -99,7 +99,7 @@ func (tx *Tx) bucket(name string) *bolt.Bucket {
 	return b
 }
 
-// own gives what the transaction itself has written under the key; nil is a deletion.
+// own returns what the transaction itself has written under the key. A nil value is a deletion.
 func (tx *Tx) own(bucket string, key []byte) (value []byte, written bool) {
 	if w := tx.writes[bucket]; w != nil {
 		return w.Get(string(key))
@@ -107,7 +107,7 @@ func (tx *Tx) own(bucket string, key []byte) (value []byte, written bool) {
 	return nil, false
 }
 
-// get gives the value of key, or nil. It is valid until the transaction ends.
+// get returns the value of a key, or nil. It is valid until the transaction ends.
 func (tx *Tx) get(bucket string, key []byte) []byte {
 	if v, written := tx.own(bucket, key); written {
 		return v
@@ -130,7 +130,7 @@ func (tx *Tx) delete(bucket string, key []byte) { tx.set(bucket, key, nil) }
 func (tx *Tx) set(bucket string, key, value []byte) {
 	tx.mustWrite()
 	if len(key) == 0 || len(key) > bolt.MaxKeySize {
-		// Refused here, where it costs only this transaction, and not by bbolt in the shared one.
+		// Refused here, where only this transaction fails, and not by bbolt in the shared one.
 		panic(fmt.Sprintf("store: a key of %d bytes in %s", len(key), bucket))
 	}
 	if tx.writes == nil {
@@ -143,7 +143,7 @@ func (tx *Tx) set(bucket string, key, value []byte) {
 	}
 	insert := w.Set
 	if ascends(bucket) || strings.HasSuffix(bucket, ownerSuffix) {
-		insert = w.Load // which is faster at the end
+		insert = w.Load // faster for appends
 	}
 	before, had := insert(string(key), value)
 	tx.bytes += len(key) + len(value)
@@ -160,7 +160,8 @@ func (tx *Tx) set(bucket string, key, value []byte) {
 	}
 }
 
-// Try runs fn, and when it fails takes back all that it has written, so that the transaction can go on without it.
+// Try runs fn and reverts its writes if it fails, so that the transaction can continue without
+// them.
 func (tx *Tx) Try(fn func() error) error {
 	outer, undo := tx.undo, []func(){}
 	enqueued, trimmed := tx.enqueued, maps.Clone(tx.trimmed)
@@ -180,7 +181,7 @@ func (tx *Tx) Try(fn func() error) error {
 	return err
 }
 
-// sequence is the counter that the bucket carries.
+// sequence returns the counter of the bucket.
 func (tx *Tx) sequence(bucket string) uint64 {
 	if n, ok := tx.sequences[bucket]; ok {
 		return n
@@ -198,7 +199,7 @@ func (tx *Tx) setSequence(bucket string, n uint64) {
 	}
 	before, had := tx.sequences[bucket]
 	tx.sequences[bucket] = n
-	tx.bytes++ // so that it is written also when it is all there is
+	tx.bytes++ // so that the transaction counts as one that writes
 	if tx.undo != nil {
 		*tx.undo = append(*tx.undo, func() {
 			tx.bytes--
@@ -211,13 +212,13 @@ func (tx *Tx) setSequence(bucket string, n uint64) {
 	}
 }
 
-// Changed tells whether the transaction itself has changed the table.
+// Changed reports whether the transaction itself has changed the table.
 func (tx *Tx) Changed(table string) bool {
 	_, changed := tx.sequences[table+".log"]
 	return changed
 }
 
-// changed gives the last change number of each table that the transaction changed; nil when it changed none.
+// changed returns the last change number of each table that the transaction changed, or nil.
 func (tx *Tx) changed() map[string]uint64 {
 	var tables map[string]uint64
 	for bucket, n := range tx.sequences {
@@ -231,8 +232,8 @@ func (tx *Tx) changed() map[string]uint64 {
 	return tables
 }
 
-// scan calls fn for the keys from on, in order, until it says stop. It sees the transaction's own writes of the moment
-// it began; fn may write to the bucket.
+// scan calls fn for the keys of a bucket, starting at from, until fn returns false. It sees the
+// transaction's writes up to its start; fn may write to the bucket.
 func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
 	w := tx.writes[bucket]
 	if w != nil {
@@ -241,14 +242,16 @@ func (tx *Tx) scan(bucket string, from []byte, fn func(key, value []byte) (more 
 	return tx.walk(bucket, w, from, fn)
 }
 
-// look is scan for a fn that writes nothing to the bucket. It is cheap for one that stops soon: what was written is not copied, and
-// so not copied again by the next write.
+// look is scan for a function that does not write to the bucket. It is cheaper because it does not
+// copy the buffered writes.
 func (tx *Tx) look(bucket string, from []byte, fn func(key, value []byte) (more bool, err error)) error {
 	return tx.walk(bucket, tx.writes[bucket], from, fn)
 }
 
-// walk calls fn for the keys of a bucket and of what was written to it, which may be nil.
-func (tx *Tx) walk(bucket string, w *btree.Map[string, []byte], from []byte, fn func(key, value []byte) (more bool, err error)) error {
+// walk calls fn for the keys of a bucket merged with buffered writes, which may be nil.
+func (tx *Tx) walk(
+	bucket string, w *btree.Map[string, []byte], from []byte, fn func(key, value []byte) (more bool, err error),
+) error {
 	var k, v []byte
 	var c *bolt.Cursor
 	if b := tx.bucket(bucket); b != nil {
@@ -262,7 +265,7 @@ func (tx *Tx) walk(bucket string, w *btree.Map[string, []byte], from []byte, fn 
 		haveOwn = own.Seek(string(from))
 	}
 	for k != nil || haveOwn {
-		order := -1 // the file's key comes first
+		order := -1 // the key of the file comes first
 		if k == nil {
 			order = 1
 		} else if haveOwn {
@@ -286,13 +289,13 @@ func (tx *Tx) walk(bucket string, w *btree.Map[string, []byte], from []byte, fn 
 	return nil
 }
 
-// apply moves what was buffered into the shared transaction.
+// apply moves the buffered writes into the shared transaction.
 func (tx *Tx) apply() error {
 	if tx.raw != nil {
 		return tx.raw(tx.btx)
 	}
 	for name, w := range tx.writes {
-		if w.Len() == 0 { // all of it was taken back
+		if w.Len() == 0 { // everything was reverted
 			continue
 		}
 		b, err := tx.ensure(name)
@@ -323,7 +326,7 @@ func (tx *Tx) apply() error {
 	return nil
 }
 
-// ascends tells the buckets whose keys are mostly written in order.
+// ascends reports whether the keys of a bucket are mostly written in order.
 func ascends(bucket string) bool {
 	return strings.HasSuffix(bucket, ".log") || strings.HasSuffix(bucket, partSuffix)
 }
@@ -348,9 +351,9 @@ func (tx *Tx) ensure(name string) (*bolt.Bucket, error) {
 		tx.buckets[name] = b
 	}
 	if ascends(name) {
-		b.FillPercent = 1 // it only ever grows at its end, or at that of a record's parts
+		b.FillPercent = 1 // it only grows at its end, or at the end of a record's parts
 	} else if strings.HasSuffix(name, ".rec") {
-		b.FillPercent = 0.8 // mostly at its end, and records may grow in place
+		b.FillPercent = 0.8 // it mostly grows at its end, and records may grow in place
 	}
 	return b, nil
 }

@@ -126,11 +126,11 @@ func TestAWriteInAViewIsAnError(t *testing.T) {
 	insert(t, s, orgA, person{Name: "still works"})
 }
 
-// TestTxAgainstAMap holds the buffered transaction against a plain map: reads and scans inside it see its own writes
-// merged with the file's, and only what returned nil is there afterwards.
-func TestTxAgainstAMap(t *testing.T) {
+// TestTxAgainstMap compares the buffered transaction with a plain map: reads and scans see its own
+// writes merged with those of the file, and only transactions that returned nil are committed.
+func TestTxAgainstMap(t *testing.T) {
 	s := open(t, t.TempDir(), Options{commit: func(btx *bolt.Tx) error {
-		btx.DB().NoSync = true // hundreds of commits, none of which a crash has to survive
+		btx.DB().NoSync = true // hundreds of commits that need not survive a crash
 		return btx.Commit()
 	}})
 	r := rand.New(rand.NewPCG(1, 2))
@@ -146,7 +146,7 @@ func TestTxAgainstAMap(t *testing.T) {
 				case 0, 1:
 					v := strings.Repeat("v", r.IntN(3)) + fmt.Sprint(step)
 					if r.IntN(8) == 0 {
-						v = "" // an empty value is there, unlike a deleted one
+						v = "" // an empty value exists, unlike a deleted one
 					}
 					tx.put("m", k, []byte(v))
 					model[string(k)] = v
@@ -179,8 +179,8 @@ func TestTxAgainstAMap(t *testing.T) {
 	}
 }
 
-// scanLikeMap compares a scan of up to limit keys with the model. When churn is set the scan's function rewrites what
-// it is given, which the scan must not notice.
+// scanLikeMap compares a scan of up to limit keys with the model. If churn is set, the function of
+// the scan rewrites what it receives, which the scan must not notice.
 func scanLikeMap(tx *Tx, model map[string]string, from []byte, limit int, churn bool) error {
 	var got, want []string
 	for _, k := range slices.Sorted(maps.Keys(model)) {
@@ -202,7 +202,7 @@ func scanLikeMap(tx *Tx, model map[string]string, from []byte, limit int, churn 
 			tx.delete("m", []byte(k+"!"))
 			tx.put("m", []byte(k), []byte(v))
 		}
-		// A "k!" of the model itself cannot be: no key of it ends so.
+		// The model has no keys that end in "!".
 	}
 	if err == nil && !slices.Equal(got, want) {
 		err = fmt.Errorf("scan from %q: got %q, want %q", from, got, want)
@@ -210,7 +210,7 @@ func scanLikeMap(tx *Tx, model map[string]string, from []byte, limit int, churn 
 	return err
 }
 
-// hold keeps the committer busy until the function that it returns is called, so that Updates queue up behind it.
+// hold keeps the commit loop busy until the returned function is called, so that Updates queue up.
 func hold(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	began, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -241,7 +241,7 @@ func waitQueued(s *Store, n int) {
 	}
 }
 
-// together runs n Updates that all wait in the queue at the same time, and gives their errors.
+// together runs n Updates that wait in the queue at the same time, and returns their errors.
 func together(t *testing.T, s *Store, n int, fn func(i int, tx *Tx) error) []error {
 	t.Helper()
 	errs := make([]error, n)

@@ -17,13 +17,13 @@ import (
 	"testing"
 )
 
-// unpacking unpacks again and again into the same directory, which is empty each time.
+// unpacking unpacks repeatedly into the same directory, which it empties each time.
 type unpacking struct {
 	t   *testing.T
 	dir string
 }
 
-// newUnpacking is where an fsync costs little, if there is such a place.
+// newUnpacking uses a directory where an fsync is cheap, if there is one.
 func newUnpacking(t *testing.T) unpacking {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "unpack-*")
@@ -34,7 +34,7 @@ func newUnpacking(t *testing.T) unpacking {
 	return unpacking{t, dir}
 }
 
-// try gives what came out of a backup; the store is nil when there is an error.
+// try returns the manifest and the store of a backup; the store is nil if there is an error.
 func (u unpacking) try(backup []byte) (store []byte, m Manifest, err error) {
 	u.t.Helper()
 	path := filepath.Join(u.dir, FileName)
@@ -54,9 +54,9 @@ func (u unpacking) try(backup []byte) (store []byte, m Manifest, err error) {
 	return store, m, err
 }
 
-// TestUnpackNoticesEveryFlip flips each byte of a backup, in two ways. Most are refused. What gzip itself gives no meaning,
-// such as the time in its head, may be anything, and in a run of zeros it is all the same from how far back they are
-// repeated: then all that came out is what was put in.
+// TestUnpackNoticesEveryFlip flips each byte of a backup in two ways. Most are refused. Bytes that
+// gzip ignores, such as the time in its header, and distances within a run of zeros do not matter:
+// then the result must be what was packed.
 func TestUnpackNoticesEveryFlip(t *testing.T) {
 	store, backup, _ := packedStore(t)
 	u := newUnpacking(t)
@@ -82,7 +82,7 @@ func TestUnpackNoticesEveryFlip(t *testing.T) {
 				taken++
 			case err == nil && at < 3:
 				t.Errorf("byte %d ^ %x: it is no gzip any more", at, mask)
-			case err != nil && !strings.HasPrefix(err.Error(), "it is no whole backup: "):
+			case err != nil && !strings.HasPrefix(err.Error(), "not a complete backup: "):
 				t.Errorf("byte %d ^ %x: %v", at, mask, err)
 			}
 		}
@@ -96,7 +96,7 @@ func TestUnpackNoticesEveryTruncation(t *testing.T) {
 	_, backup, _ := packedStore(t)
 	u := newUnpacking(t)
 	for size := range backup {
-		if _, _, err := u.try(backup[:size]); err == nil || !strings.HasPrefix(err.Error(), "it is no whole backup: ") {
+		if _, _, err := u.try(backup[:size]); err == nil || !strings.HasPrefix(err.Error(), "not a complete backup: ") {
 			t.Errorf("%d of %d bytes: %v", size, len(backup), err)
 		}
 	}
@@ -134,7 +134,7 @@ func gzipped(b []byte) []byte {
 	return out.Bytes()
 }
 
-// file is one of a tar.
+// file is an entry of a tar archive.
 type file struct {
 	name string
 	kind byte
@@ -142,7 +142,7 @@ type file struct {
 	link string
 }
 
-// tarOf is what a tar of the files looks like before it is compressed.
+// tarOf returns an uncompressed tar archive of the files.
 func tarOf(t *testing.T, files ...file) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -177,7 +177,7 @@ func manifestOf(t *testing.T, store []byte, change func(*Manifest)) []byte {
 	return b
 }
 
-// TestUnpackRefusesOtherArchives has archives that are whole, and are not what Pack writes.
+// TestUnpackRefusesOtherArchives has valid archives that Pack does not write.
 func TestUnpackRefusesOtherArchives(t *testing.T) {
 	store := bytes.Repeat([]byte("store "), 2000)
 	manifest := manifestOf(t, store, nil)
@@ -234,22 +234,22 @@ func TestUnpackRefusesOtherArchives(t *testing.T) {
 		_, _, err := u.try(gzipped(archive))
 		if err == nil {
 			t.Errorf("%s: it was taken", name)
-		} else if !strings.HasPrefix(err.Error(), "it is no whole backup: ") || strings.Contains(err.Error(), "\n") {
+		} else if !strings.HasPrefix(err.Error(), "not a complete backup: ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, b := range map[string][]byte{"nothing at all": nil, "a tar": good, "a store": store} {
-		if _, _, err := u.try(b); err == nil || !strings.HasPrefix(err.Error(), "it is no whole backup: ") {
+		if _, _, err := u.try(b); err == nil || !strings.HasPrefix(err.Error(), "not a complete backup: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestUnpackWhenTheDiskFails does not blame the backup.
-func TestUnpackWhenTheDiskFails(t *testing.T) {
+// TestUnpackDiskFails: an error of the disk does not blame the backup.
+func TestUnpackDiskFails(t *testing.T) {
 	_, backup, _ := packedStore(t)
 	dir := t.TempDir()
-	blames := func(err error) bool { return strings.Contains(fmt.Sprint(err), "no whole backup") }
+	blames := func(err error) bool { return strings.Contains(fmt.Sprint(err), "not a complete backup") }
 	if _, err := Unpack(t.Context(), bytes.NewReader(backup), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) || blames(err) {
 		t.Errorf("into no directory: %v", err)
 	}
@@ -274,7 +274,7 @@ type failed struct{ err error }
 
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
-// cancelling is a reader that ends the context after some bytes.
+// canceling is a reader that cancels the context after some bytes.
 type cancelling struct {
 	io.Reader
 	left   int
@@ -294,7 +294,7 @@ func TestUnpackIsCancelled(t *testing.T) {
 	for _, after := range []int{0, 5, 100, len(backup) / 2} {
 		ctx, cancel := context.WithCancel(context.Background())
 		_, err := Unpack(ctx, &cancelling{bytes.NewReader(backup), after, cancel}, t.TempDir())
-		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "no whole backup") {
+		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "not a complete backup") {
 			t.Errorf("after %d bytes: %v", after, err)
 		}
 		cancel()

@@ -8,9 +8,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// A stored value is: format (1 byte), CRC32C of its place and of all that follows (4), the change number of its last
-// write (8), the length of the private part (uvarint), the private part, the public JSON as it is answered. In one that was
-// touched since its last change, the number of that change (8) stands after that of the last write.
+// A stored value consists of the format (1 byte), the CRC32C of its place and all that follows (4),
+// the change number of its last write (8), the length of the private part (uvarint), the private
+// part, and the public JSON. If its last write was a touch, the number of its last change (8)
+// follows that of the last write.
 const (
 	valueFormat   = 1
 	touchedFormat = 2
@@ -20,13 +21,14 @@ const valueHead = 1 + 4 + 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// place is the checksum of where a value stands. Every value's own checksum begins with it: a value that turns up under
-// another's key, as a flipped bit in a key makes it, is no value.
+// place returns the checksum of a value's location. Every value's checksum starts with it, so that
+// a value under another key, as after a flipped bit in a key, is detected.
 func (tx *Tx) place(bucket string, key []byte) uint32 {
 	return crc32.Update(crc32.Update(crc32.Checksum(tx.org[:], castagnoli), castagnoli, []byte(bucket)), castagnoli, key)
 }
 
-// encodeValue makes a value. version is the number of its last change; it is change unless the value was only touched then.
+// encodeValue encodes a value. version is the number of its last change, which differs from change
+// if the last write was a touch.
 func encodeValue(place uint32, change, version uint64, private, public []byte) []byte {
 	v := make([]byte, 0, valueHead+8+binary.MaxVarintLen32+len(private)+len(public))
 	v = append(v, valueFormat, 0, 0, 0, 0)
@@ -42,10 +44,11 @@ func encodeValue(place uint32, change, version uint64, private, public []byte) [
 	return v
 }
 
-// decodeValue takes a value apart without copying. A value that is not what was written there is ErrDamaged.
+// decodeValue decodes a value without copying. A value that was not written to this place is
+// ErrDamaged.
 func decodeValue(place uint32, v []byte) (change uint64, private, public []byte, err error) {
 	if len(v) < valueHead+1 || v[0] != valueFormat && (v[0] != touchedFormat || len(v) < valueHead+8+1) {
-		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown form", ErrDamaged)
+		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown format", ErrDamaged)
 	}
 	if binary.BigEndian.Uint32(v[1:]) != crc32.Update(place, castagnoli, v[5:]) {
 		return 0, nil, nil, fmt.Errorf("%w: a value does not match its checksum", ErrDamaged)
@@ -58,12 +61,13 @@ func decodeValue(place uint32, v []byte) (change uint64, private, public []byte,
 	n, used := binary.Uvarint(rest)
 	rest = rest[max(used, 0):]
 	if used <= 0 || n > uint64(len(rest)) {
-		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown form", ErrDamaged)
+		return 0, nil, nil, fmt.Errorf("%w: a value has an unknown format", ErrDamaged)
 	}
 	return change, rest[:n], rest[n:], nil
 }
 
-// changeOf is the change number of a value that was decoded before, and versionOf that of its last change that was no touch.
+// changeOf returns the change number of a value that was decoded before, and versionOf the number
+// of its last change that was not a touch.
 func changeOf(v []byte) uint64 { return binary.BigEndian.Uint64(v[5:]) }
 
 func versionOf(v []byte) uint64 {
@@ -73,7 +77,7 @@ func versionOf(v []byte) uint64 {
 	return changeOf(v)
 }
 
-// seal puts a checksum in front of a value that is not a record.
+// seal prepends a checksum to a value that is not a record.
 func seal(place uint32, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(b)), crc32.Update(place, castagnoli, b)), b...)
 }
@@ -85,8 +89,9 @@ func unseal(place uint32, v []byte) ([]byte, error) {
 	return v[4:], nil
 }
 
-// idSource gives out UUIDs of version 7 that never run backwards, whatever the clock does: their first 60 bits
-// (48 of milliseconds and 12 that count within one) are above the last ones given, also after a restart.
+// idSource generates UUIDs of version 7 that always increase, whatever the clock does. Their first
+// 60 bits (48 bits of milliseconds and a counter of 12 bits) are above those of the last id, also
+// after a restart.
 type idSource struct{ last uint64 }
 
 func (s *idSource) next(milli int64) uuid.UUID {

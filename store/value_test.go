@@ -63,7 +63,7 @@ func TestIDs(t *testing.T) {
 	if sec, nsec := all[0].Time().UnixTime(); !time.Unix(sec, nsec).Equal(clock.Now()) {
 		t.Errorf("an id tells %v, the clock %v", time.Unix(sec, nsec), clock.Now())
 	}
-	make(s, 10_000) // more than the 4,096 that one millisecond has room for
+	make(s, 10_000) // more than the 4,096 that fit into one millisecond
 	clock.move(-time.Hour)
 	make(s, 10)
 	if err := s.Close(); err != nil {
@@ -91,7 +91,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// The contract keeps history for 90 days.
+// History is kept for 90 days.
 func TestHistoryIsKeptAsPromised(t *testing.T) {
 	if historyKept != 90*24*time.Hour {
 		t.Error(historyKept)

@@ -11,15 +11,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Report is told of each thing that a check finds wrong, and whether it was repaired.
+// Report receives each problem that a check finds, and whether it was repaired.
 type Report func(repaired bool, format string, args ...any)
 
-// Verify reads the whole table of the transaction's organization and reports every record that cannot be read, every
-// key that is missing, wrong or left over, a count that is not true, and every record whose version the change log
-// does not name. In an Update it repairs what follows from the records alone: keys and the count. It reads everything; it
-// is for checks, not for requests.
+// Verify reads the whole table of the transaction's organization. It reports unreadable and
+// incomplete records, keys that are missing, wrong or left over, a wrong count, and records whose
+// change number the change log contradicts. In an Update it repairs what follows from the records
+// alone: keys, the count and incomplete records.
 func (t *Table[T]) Verify(tx *Tx, report Report) error {
-	v := verifier[T]{Table: t, tx: tx, report: report, seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{}}
+	v := verifier[T]{
+		Table: t, tx: tx, report: report,
+		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},
+	}
 	records := 0
 	err := tx.scan(t.rec, nil, func(k, value []byte) (bool, error) {
 		if len(k) == 16 {
@@ -31,7 +34,8 @@ func (t *Table[T]) Verify(tx *Tx, report Report) error {
 		return err
 	}
 	if n := t.Count(tx); n != records {
-		report(v.repair(func() { tx.setSequence(t.rec, uint64(records)) }), "%s: the count says %d, there are %d records", t.name, n, records)
+		report(v.repair(func() { tx.setSequence(t.rec, uint64(records)) }),
+			"%s: the count is %d, but there are %d records", t.name, n, records)
 	}
 	if err := v.leftOvers(); err != nil {
 		return err
@@ -42,17 +46,17 @@ func (t *Table[T]) Verify(tx *Tx, report Report) error {
 	return v.log()
 }
 
-// verifier holds one table against what is derived from it.
+// verifier compares one table with what is derived from it.
 type verifier[T any] struct {
 	*Table[T]
 	tx       *Tx
 	report   Report
 	seed     maphash.Seed
-	sums     map[string]uint64 // by bucket: of the entries that records have and that are there
+	sums     map[string]uint64 // by bucket: of the records' entries that exist
 	versions map[uuid.UUID]uint64
 }
 
-// repair runs fix when the transaction may write, and tells whether it did.
+// repair runs fix if the transaction is writable, and reports whether it did.
 func (v *verifier[T]) repair(fix func()) bool {
 	if v.tx.writable {
 		fix()
@@ -62,12 +66,12 @@ func (v *verifier[T]) repair(fix func()) bool {
 
 func (v *verifier[T]) checkRecord(k, value []byte) error {
 	if len(k) != 16 {
-		v.report(false, "%s: the key %x is no id", v.name, k)
+		v.report(false, "%s: the key %x is not an id", v.name, k)
 		return nil
 	}
 	id := uuid.UUID(k)
 	if !v.Has(v.tx, id) {
-		v.report(false, "%s %s: it stands where it cannot be found", v.name, id)
+		v.report(false, "%s %s: it is stored where a lookup does not find it", v.name, id)
 	}
 	d, err := v.decode(v.tx, id, value)
 	if err != nil {
@@ -78,7 +82,7 @@ func (v *verifier[T]) checkRecord(k, value []byte) error {
 		return err
 	}
 	v.versions[id] = d.Change
-	if d.completed { // its keys may be those of the record before it was completed
+	if d.completed { // its keys were written before it was completed
 		return v.addKeysOf(&d)
 	}
 	for i := range v.unique {
@@ -102,7 +106,8 @@ func (v *verifier[T]) checkRecord(k, value []byte) error {
 	return nil
 }
 
-// checkComplete reports a record that lacks members although no record of its table may, and rewrites it in a repair.
+// checkComplete reports a record that lacks members in a table that is not marked as incomplete. In
+// a repair it rewrites the record.
 func (v *verifier[T]) checkComplete(d *Doc[T]) error {
 	corrections, err := v.tx.corrections(v.name)
 	if err != nil || corrections.incomplete != nil || v.tx.store.shapes[v.name] == nil {
@@ -127,11 +132,12 @@ func (v *verifier[T]) checkComplete(d *Doc[T]) error {
 			return err
 		}
 	}
-	v.report(v.tx.writable, "%s %s: it was written before %s existed and was not completed", v.name, d.ID, strings.Join(fields, ", "))
+	v.report(v.tx.writable, "%s %s: it was written before %s existed and was not completed",
+		v.name, d.ID, strings.Join(fields, ", "))
 	return nil
 }
 
-// addKeysOf counts the keys that there are of a record whose keys may be missing.
+// addKeysOf counts the existing keys of a record whose keys may be missing.
 func (v *verifier[T]) addKeysOf(d *Doc[T]) error {
 	for i := range v.unique {
 		u := &v.unique[i]
@@ -163,21 +169,23 @@ func (v *verifier[T]) uniqueKey(u *Unique[T], d *Doc[T]) {
 	switch have := v.tx.get(bucket, key); {
 	case bytes.Equal(have, want):
 	case have != nil && v.claims(u, have, key):
-		v.report(false, "%s %s: its unique key %s is also that of %x", v.name, d.ID, u.Name, have)
+		v.report(false, "%s %s: its unique key %s also belongs to %x", v.name, d.ID, u.Name, have)
 		return
 	default:
-		v.report(v.repair(func() { v.tx.put(bucket, key, want) }), "%s %s: its unique key %s names another record or none", v.name, d.ID, u.Name)
+		v.report(v.repair(func() { v.tx.put(bucket, key, want) }),
+			"%s %s: its unique key %s leads to another record or to none", v.name, d.ID, u.Name)
 	}
 	v.add(bucket, key)
 }
 
-// claims tells whether the record that a unique key names has it, or cannot be read and may have it.
+// claims reports whether the record that a unique key names has that key, or is unreadable and may
+// have it.
 func (v *verifier[T]) claims(u *Unique[T], names, key []byte) bool {
 	if len(names) != len(u.value(v.tx.org, uuid.Nil)) {
 		return false
 	}
 	if u.Global && !bytes.HasPrefix(names, v.tx.org[:]) {
-		return true // another organization's, which is not for this one to say
+		return true // of another organization, which cannot be checked here
 	}
 	id := uuid.UUID(names[len(names)-16:])
 	value := v.tx.get(v.rec, id[:])
@@ -192,12 +200,12 @@ func (v *verifier[T]) add(bucket string, entry []byte) {
 	v.sums[bucket] += maphash.Bytes(v.seed, entry)
 }
 
-// leftOvers finds the keys that no record has. The sums tell first whether there can be any.
+// leftOvers reports keys that no record has. The sums show first whether there can be any.
 func (v *verifier[T]) leftOvers() error {
 	for i := range v.unique {
 		u := &v.unique[i]
 		own := func(_, value []byte) bool {
-			return !u.Global || len(value) == 32 && bytes.Equal(value[:16], v.tx.org[:]) // the others are not seen here
+			return !u.Global || len(value) == 32 && bytes.Equal(value[:16], v.tx.org[:]) // the others cannot be checked here
 		}
 		err := v.leftOver(u.bucket(v.name), "unique key "+u.Name, own, func(key, value []byte) (bool, error) {
 			return v.claims(u, value, key), nil
@@ -226,7 +234,7 @@ func (v *verifier[T]) leftOvers() error {
 			}
 			d, err := v.decode(v.tx, id, value)
 			if err != nil {
-				return true, nil // it may have it
+				return true, nil // it may have the key
 			}
 			values, err := key.of(v.tx, &d.Record)
 			return slices.ContainsFunc(values, func(value []byte) bool { return bytes.Equal(keyEntry(value, id), k) }), err
@@ -238,7 +246,10 @@ func (v *verifier[T]) leftOvers() error {
 	return nil
 }
 
-func (v *verifier[T]) leftOver(bucket, name string, counts func(k, value []byte) bool, held func(k, value []byte) (bool, error)) error {
+// leftOver reports the keys of a bucket that count and that no record has.
+func (v *verifier[T]) leftOver(
+	bucket, name string, counts func(k, value []byte) bool, isUsed func(k, value []byte) (bool, error),
+) error {
 	sum := uint64(0)
 	err := v.tx.scan(bucket, nil, func(k, value []byte) (bool, error) {
 		if counts(k, value) {
@@ -253,15 +264,15 @@ func (v *verifier[T]) leftOver(bucket, name string, counts func(k, value []byte)
 		if !counts(k, value) {
 			return true, nil
 		}
-		has, err := held(k, value)
+		has, err := isUsed(k, value)
 		if err == nil && !has {
-			v.report(v.tx.forget(bucket, k), "%s: the %s has %q, which no record has", v.name, name, k)
+			v.report(v.tx.forget(bucket, k), "%s: the %s has %q, which belongs to no record", v.name, name, k)
 		}
 		return true, err
 	})
 }
 
-// log holds the records against the newest change of each that the log still has.
+// log compares the records with the newest change of each that the log still has.
 func (v *verifier[T]) log() error {
 	type newest struct {
 		number uint64
@@ -289,25 +300,25 @@ func (v *verifier[T]) log() error {
 		return err
 	}
 	if n := v.tx.sequence(log); n != number {
-		v.report(false, "%s: the last change is %d, the counter says %d", v.name, number, n)
+		v.report(false, "%s: the last change is %d, but the counter says %d", v.name, number, n)
 	}
 	for id, version := range v.versions {
 		switch c, ok := last[id]; {
 		case ok && (c.op == Deleted || c.number != version):
-			v.report(false, "%s %s: it has version %d, the change log says %d (%c)", v.name, id, version, c.number, c.op)
+			v.report(false, "%s %s: it has version %d, but the change log says %d (%c)", v.name, id, version, c.number, c.op)
 		case !ok && version >= first && first != 0:
-			v.report(false, "%s %s: it has version %d, the change log says nothing of it", v.name, id, version)
+			v.report(false, "%s %s: it has version %d, but the change log has no entry for it", v.name, id, version)
 		}
 	}
 	for id, c := range last {
 		if _, ok := v.versions[id]; !ok && c.op != Deleted && !v.Has(v.tx, id) {
-			v.report(false, "%s %s: the change log has it, the records do not", v.name, id)
+			v.report(false, "%s %s: the change log has it, but it does not exist", v.name, id)
 		}
 	}
 	return nil
 }
 
-// Dump writes down every key and value that an organization has, for comparing two moments of it.
+// Dump returns every key and value of an organization as text, for comparisons.
 func (s *Store) Dump(org uuid.UUID) (string, error) {
 	var b strings.Builder
 	err := s.View(org, func(tx *Tx) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// rewrite changes a record of organization A as if the store had written it, and leaves its keys and its log alone.
+// rewrite changes a record of organization A as the store would, without its keys and its log.
 func rewrite(t *testing.T, s *Store, id uuid.UUID, version uint64, public string) {
 	t.Helper()
 	plant(t, s, orgA, "people.rec", id[:], exactly(personValue(id[:], version, []byte(`{"token":"t"}`), []byte(public))))
@@ -20,14 +20,14 @@ type entry struct {
 	key, value []byte
 }
 
-// TestRepairLeaves plants what nobody can mend, most of it beside something that can be: it is found and named, and
-// what does not follow from the records stays to the byte.
+// TestRepairLeaves plants problems that cannot be repaired, most of them beside one that can. They
+// are reported, and everything that does not follow from the records stays unchanged.
 func TestRepairLeaves(t *testing.T) {
 	flip := func(v []byte) []byte { return flipped(v, len(v)*8-20) }
 	damagedRecord := fmt.Sprintf("people %s: the store is damaged: a value does not match its checksum", ann)
 	for _, c := range []struct {
 		damageCase
-		repaired []entry // what a repair takes away
+		repaired []entry // what a repair removes
 	}{
 		{damageCase{"an unreadable record", func(t *testing.T, s *Store, _ []Job) {
 			plant(t, s, orgA, "people.rec", ann[:], flip)
@@ -41,7 +41,7 @@ func TestRepairLeaves(t *testing.T) {
 		{damageCase{"a key of an unreadable record that another has", func(t *testing.T, s *Store, _ []Job) {
 			plant(t, s, orgA, "people.rec", ann[:], flip)
 			plant(t, s, orgA, emails, []byte("b@x"), exactly(ann[:]))
-		}, says(damagedRecord, fmt.Sprintf("people %s: its unique key email is also that of %x", bob, ann[:]))}, nil},
+		}, says(damagedRecord, fmt.Sprintf("people %s: its unique key email also belongs to %x", bob, ann[:]))}, nil},
 		{damageCase{"keys left over beside an unreadable record", func(t *testing.T, s *Store, _ []Job) {
 			plant(t, s, orgA, "people.rec", ann[:], flip)
 			plant(t, s, orgA, tags, tagged("green", bob), exactly([]byte{}))
@@ -54,19 +54,19 @@ func TestRepairLeaves(t *testing.T) {
 			plantShared(t, s, tokens, []byte("t"), exactly(append(orgA[:], bob[:]...)))
 			plant(t, s, orgA, emails, []byte("b@x"), nothing)
 		}, says(
-			fmt.Sprintf("people %s: its unique key email is also that of %x", bob, ann[:]),
-			fmt.Sprintf("people %s: its unique key token is also that of %x", ann, append(orgA[:], bob[:]...)),
+			fmt.Sprintf("people %s: its unique key email also belongs to %x", bob, ann[:]),
+			fmt.Sprintf("people %s: its unique key token also belongs to %x", ann, append(orgA[:], bob[:]...)),
 		)}, nil},
 		{damageCase{"a record that is gone", func(t *testing.T, s *Store, _ []Job) {
 			plant(t, s, orgA, "people.rec", bob[:], nothing)
 			plantCount(t, s, orgA, 1)
 		}, says(
-			fmt.Sprintf("people %s: the change log has it, the records do not", bob),
+			fmt.Sprintf("people %s: the change log has it, but it does not exist", bob),
 			strayTag(tagged("red", bob)), strayUnique("email", "b@x"),
 		)}, []entry{{tags, tagged("red", bob), []byte{}}, {emails, []byte("b@x"), bob[:]}}},
 		{damageCase{"a key that is no id", func(t *testing.T, s *Store, _ []Job) {
 			plant(t, s, orgA, "people.rec", []byte("short"), exactly(personValue([]byte("short"), 1, nil, []byte("{}"))))
-		}, says(fmt.Sprintf("people: the key %x is no id", "short"))}, nil},
+		}, says(fmt.Sprintf("people: the key %x is not an id", "short"))}, nil},
 		{damageCase{"a gap in the log", func(t *testing.T, s *Store, _ []Job) {
 			write(t, s, orgA, func(tx *Tx) error {
 				d, err := people.Get(tx, bob)
@@ -88,7 +88,7 @@ func TestRepairLeaves(t *testing.T) {
 			plant(t, s, orgA, "people.log", numberKey(4), nothing)
 		}, says(
 			"people: the last change is 3, the counter says 4",
-			fmt.Sprintf("people %s: the change log has it, the records do not", nobody),
+			fmt.Sprintf("people %s: the change log has it, but it does not exist", nobody),
 		)}, nil},
 		{damageCase{"an unreadable change", func(t *testing.T, s *Store, _ []Job) {
 			plant(t, s, orgA, "people.log", numberKey(1), flip)
@@ -117,7 +117,7 @@ func TestRepairLeaves(t *testing.T) {
 		}}, nil},
 		{damageCase{"a job that is no id", func(t *testing.T, s *Store, jobs []Job) {
 			plant(t, s, orgA, jobsBucket, []byte("short"), exactly([]byte("x")))
-		}, says(fmt.Sprintf("organization %s: the key %x is no job's", orgA, "short"))}, nil},
+		}, says(fmt.Sprintf("organization %s: the key %x is not the id of a job", orgA, "short"))}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, jobs := healthy(t)
@@ -128,7 +128,7 @@ func TestRepairLeaves(t *testing.T) {
 
 			unmended := make([]string, len(want))
 			for i := range want {
-				unmended[i] = strings.TrimPrefix(want[i], wasMended)
+				unmended[i] = strings.TrimPrefix(want[i], wasRepaired)
 			}
 			slices.Sort(unmended)
 			if found := look(t, s, false); !slices.Equal(found, unmended) {
@@ -141,11 +141,11 @@ func TestRepairLeaves(t *testing.T) {
 			if found := look(t, s, true); !slices.Equal(found, want) {
 				t.Errorf("a repair finds\n%q, want\n%q", found, want)
 			}
-			left := slices.DeleteFunc(slices.Clone(want), func(f string) bool { return strings.HasPrefix(f, wasMended) })
+			left := slices.DeleteFunc(slices.Clone(want), func(f string) bool { return strings.HasPrefix(f, wasRepaired) })
 			if found := look(t, s, true); !slices.Equal(found, left) {
 				t.Errorf("after the repair:\n%q, want\n%q", found, left)
 			}
-			for _, m := range c.repaired { // once it is put back, all is as it was
+			for _, m := range c.repaired { // put back, the file must be as it was
 				plant(t, s, orgA, m.bucket, m.key, func(v []byte) []byte {
 					if v != nil {
 						t.Errorf("%s still has %q", m.bucket, m.key)

@@ -15,7 +15,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// vandal damages what follows from the records, never the same place twice, and knows what must be said of it.
+// vandal damages data that follows from the records, never the same place twice, and knows what
+// must be reported.
 type vandal struct {
 	t     *testing.T
 	r     *rand.Rand
@@ -33,7 +34,7 @@ func (v *vandal) bucket(org uuid.UUID, name string) *bolt.Bucket {
 	return v.btx.Bucket(orgsBucket).Bucket(org[:]).Bucket([]byte(name))
 }
 
-// set writes value, or removes what is there when it is nil, unless the place is spent.
+// set writes value, or removes the key if it is nil, unless the place was used before.
 func (v *vandal) set(org uuid.UUID, bucket string, key, value []byte, format string, args ...any) {
 	place := fmt.Sprintf("%s %s %s", org, bucket, key)
 	if strings.HasPrefix(bucket, sharedPrefix) {
@@ -51,10 +52,10 @@ func (v *vandal) set(org uuid.UUID, bucket string, key, value []byte, format str
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	v.want = append(v.want, fmt.Sprintf(wasMended+format, args...))
+	v.want = append(v.want, fmt.Sprintf(wasRepaired+format, args...))
 }
 
-// someone is a record that is not d, or no record at all.
+// someone returns a record other than d, or an unknown id.
 func (v *vandal) someone(org uuid.UUID, d uuid.UUID) uuid.UUID {
 	if id := v.docs[org][v.r.IntN(len(v.docs[org]))].ID; id != d && v.r.IntN(3) > 0 {
 		return id
@@ -76,31 +77,31 @@ func (v *vandal) strike() {
 		}
 	case 1:
 		k := keyEntry(stray, v.someone(org, uuid.Nil))
-		v.set(org, tags, k, []byte{}, "people: the key tag has %q, which no record has", k)
+		v.set(org, tags, k, []byte{}, "people: the key tag has %q, which belongs to no record", k)
 	case 2:
 		if key := unique.key(&d.Record); key != nil {
-			v.set(org, bucket, key, nil, "people %s: its unique key %s names another record or none", d.ID, unique.Name)
+			v.set(org, bucket, key, nil, "people %s: its unique key %s leads to another record or to none", d.ID, unique.Name)
 		}
 	case 3:
 		if key := unique.key(&d.Record); key != nil {
-			v.set(org, bucket, key, unique.value(org, v.someone(org, d.ID)), "people %s: its unique key %s names another record or none", d.ID, unique.Name)
+			v.set(org, bucket, key, unique.value(org, v.someone(org, d.ID)), "people %s: its unique key %s leads to another record or to none", d.ID, unique.Name)
 		}
 	case 4:
-		v.set(org, bucket, stray, unique.value(org, v.someone(org, uuid.Nil)), "people: the unique key %s has %q, which no record has", unique.Name, stray)
+		v.set(org, bucket, stray, unique.value(org, v.someone(org, uuid.Nil)), "people: the unique key %s has %q, which belongs to no record", unique.Name, stray)
 	case 5:
 		j := v.jobs[v.r.IntN(len(v.jobs))]
 		v.set(j.Org, dueShared, j.dueKey(), nil, "organization %s: job %s is not in the queue", j.Org, j.ID)
 	case 6:
 		j := v.jobs[v.r.IntN(len(v.jobs))]
 		j.Due = j.Due.Add(1e9)
-		v.set(j.Org, dueShared, j.dueKey(), []byte{}, "jobs: the queue has %s of organization %s at a time when there is none", j.ID, j.Org)
+		v.set(j.Org, dueShared, j.dueKey(), []byte{}, "jobs: the queue entry of job %s of organization %s does not match a job", j.ID, j.Org)
 	case 7:
 		v.set(org, sharedPrefix+tokens, stray, (&Unique[person]{Global: true}).value(numberedID(8, 8), d.ID),
-			"%s: the key %x is that of an organization which is not there", tokens, stray)
+			"%s: the key %x belongs to an organization that does not exist", tokens, stray)
 	}
 }
 
-// world is a store of both organizations with a past, and jobs.
+// world returns a store of both organizations with a history and jobs.
 func world(t *testing.T) (*Store, *vandal) {
 	t.Helper()
 	s := open(t, t.TempDir(), newClock().options())
@@ -148,9 +149,10 @@ func world(t *testing.T) (*Store, *vandal) {
 	return s, v
 }
 
-// TestRepairAgainstAModel damages a store at random and repairs it: all that was done is named, nothing else, and it is
-// what it was to the byte, with records that cannot be read among the others, whose keys stay.
-func TestRepairAgainstAModel(t *testing.T) {
+// TestRepairAgainstModel damages a store at random and repairs it. Exactly the damage is reported,
+// and the repaired file has the same bytes as before, except for the keys of unreadable records,
+// which stay.
+func TestRepairAgainstModel(t *testing.T) {
 	s, v := world(t)
 	for _, d := range v.docs[orgA][:3] {
 		plant(t, s, orgA, "people.rec", d.ID[:], func(value []byte) []byte { return flipped(value, len(value)*8-9) })
@@ -191,12 +193,12 @@ func TestRepairAgainstAModel(t *testing.T) {
 	}
 }
 
-// TestNoSumHidesDamage takes away one key of many and puts another in its place, thousands of times: each time both
-// must be found, also where the records that cannot be read or have a key twice make the sums differ anyway.
-func TestNoSumHidesDamage(t *testing.T) {
+// TestSumsHideNothing replaces one of many keys by another, thousands of times. Both must be found
+// each time, also if unreadable records or repeated keys make the sums differ anyway.
+func TestSumsHideNothing(t *testing.T) {
 	s, v := world(t)
 	times := 300
-	if raceDetector { // which makes it ten times as slow, and sees the same in each
+	if raceDetector { // ten times as slow, and each run sees the same
 		times = 20
 	}
 	for _, unreadable := range []bool{false, true} {
@@ -228,7 +230,7 @@ func TestNoSumHidesDamage(t *testing.T) {
 	}
 }
 
-// exchange puts a key that no record has in the place of one, looks, and takes it back, which is errRefused.
+// exchange replaces a key by one that no record has, checks, and reverts with errRefused.
 func (v *vandal) exchange(tx *Tx, entries []entry) error {
 	e := entries[v.r.IntN(len(entries))]
 	stray := bytes.Clone(e.key)
@@ -255,14 +257,14 @@ func (v *vandal) exchange(tx *Tx, entries []entry) error {
 		named := func(text string) bool {
 			return slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, text) })
 		}
-		if own(e) && !unread(e) && (!named("is missing") && !named("names another record or none") || !named(fmt.Sprintf("has %q, which no record has", stray))) {
+		if own(e) && !unread(e) && (!named("is missing") && !named("leads to another record or to none") || !named(fmt.Sprintf("has %q, which belongs to no record", stray))) {
 			return fmt.Errorf("%q in the place of %q is not found: %q", stray, e.key, found)
 		}
 		return errRefused
 	})
 }
 
-// TestVerifyHoldsNoKeys looks at much more of keys than it may keep.
+// TestVerifyHoldsNoKeys checks many more keys than it may keep in memory.
 func TestVerifyHoldsNoKeys(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
@@ -279,13 +281,13 @@ func TestVerifyHoldsNoKeys(t *testing.T) {
 		}
 		return nil
 	})
-	plant(t, s, orgA, "people.log", numberKey(2), nothing) // is found last
-	if err := s.Close(); err != nil {                      // with all that it remembers of the writing
+	plant(t, s, orgA, "people.log", numberKey(2), nothing) // reported last
+	if err := s.Close(); err != nil {                      // and with it what it caches
 		t.Fatal(err)
 	}
 	s = open(t, dir, Options{})
 	var before, then runtime.MemStats
-	for range 3 { // what is kept for being used again goes with the second
+	for range 3 { // pools are emptied by the second
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&before)

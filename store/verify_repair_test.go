@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// damageCase is something planted and what is said of it. What begins with wasMended is repaired.
+// damageCase is planted damage and the expected reports. Those with the prefix wasRepaired are
+// repaired.
 type damageCase struct {
 	name  string
 	plant func(t *testing.T, s *Store, jobs []Job)
@@ -25,22 +26,22 @@ const (
 )
 
 var (
-	noTag   = wasMended + "people " + ann.String() + ": its key tag is missing"
-	noEmail = wasMended + "people " + ann.String() + ": its unique key email names another record or none"
-	noToken = wasMended + "people " + ann.String() + ": its unique key token names another record or none"
+	noTag   = wasRepaired + "people " + ann.String() + ": its key tag is missing"
+	noEmail = wasRepaired + "people " + ann.String() + ": its unique key email leads to another record or to none"
+	noToken = wasRepaired + "people " + ann.String() + ": its unique key token leads to another record or to none"
 )
 
 func strayTag(k []byte) string {
-	return fmt.Sprintf(wasMended+"people: the key tag has %q, which no record has", k)
+	return fmt.Sprintf(wasRepaired+"people: the key tag has %q, which belongs to no record", k)
 }
 
 func strayUnique(name, key string) string {
-	return fmt.Sprintf(wasMended+"people: the unique key %s has %q, which no record has", name, key)
+	return fmt.Sprintf(wasRepaired+"people: the unique key %s has %q, which belongs to no record", name, key)
 }
 
-// TestRepairMends plants what follows from the records alone: it is found and named, left alone by a look, and brought
-// back by a repair to the byte.
-func TestRepairMends(t *testing.T) {
+// TestRepair plants damage to data that follows from the records alone. It is reported, left
+// unchanged by a check, and restored to the same bytes by a repair.
+func TestRepair(t *testing.T) {
 	of := func(bucket string, key []byte, change func([]byte) []byte) func(*testing.T, *Store, []Job) {
 		return func(t *testing.T, s *Store, _ []Job) { plant(t, s, orgA, bucket, key, change) }
 	}
@@ -84,14 +85,14 @@ func TestRepairMends(t *testing.T) {
 		{"a global key left over", beside(tokens, "z", value(global, orgA, ann)), says(strayUnique("token", "z"))},
 		{"a global key left over of the other organization", beside(tokens, "z", value(global, orgB, eve)), says(strayUnique("token", "z"))},
 		{"a global key of no organization", beside(tokens, "z", value(global, nobody, ann)),
-			says(fmt.Sprintf(wasMended+"%s: the key %x is that of an organization which is not there", tokens, "z"))},
+			says(fmt.Sprintf(wasRepaired+"%s: the key %x belongs to an organization that does not exist", tokens, "z"))},
 		{"a global key too short", beside(tokens, "z", ann[:]),
-			says(fmt.Sprintf(wasMended+"%s: the key %x is that of an organization which is not there", tokens, "z"))},
+			says(fmt.Sprintf(wasRepaired+"%s: the key %x belongs to an organization that does not exist", tokens, "z"))},
 
 		{"a count too high", func(t *testing.T, s *Store, _ []Job) { plantCount(t, s, orgA, 7) },
-			says(wasMended + "people: the count says 7, there are 2 records")},
+			says(wasRepaired + "people: the count is 7, but there are 2 records")},
 		{"a count too low", func(t *testing.T, s *Store, _ []Job) { plantCount(t, s, orgA, 0) },
-			says(wasMended + "people: the count says 0, there are 2 records")},
+			says(wasRepaired + "people: the count is 0, but there are 2 records")},
 
 		{"a job in no queue", func(t *testing.T, s *Store, jobs []Job) {
 			plantShared(t, s, "due", jobs[1].dueKey(), nothing)
@@ -114,7 +115,7 @@ func TestRepairMends(t *testing.T) {
 		}, func(jobs []Job) []string { return []string{strayJob(jobs[0].ID, nobody)} }},
 		{"a queue entry that is none", func(t *testing.T, s *Store, _ []Job) {
 			plantShared(t, s, "due", []byte("short"), exactly([]byte{}))
-		}, says(fmt.Sprintf(wasMended+"jobs: the queue has %x, which is no job's", "short"))},
+		}, says(fmt.Sprintf(wasRepaired+"jobs: the queue entry %x does not belong to a job", "short"))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, jobs := healthy(t)
@@ -126,7 +127,7 @@ func TestRepairMends(t *testing.T) {
 
 			seen := look(t, s, false)
 			for i := range seen {
-				seen[i] = wasMended + seen[i]
+				seen[i] = wasRepaired + seen[i]
 			}
 			if !slices.Equal(seen, want) {
 				t.Errorf("a look finds\n%q, want\n%q", seen, want)
@@ -135,7 +136,7 @@ func TestRepairMends(t *testing.T) {
 				t.Errorf("a look changed\n%s", difference(planted, got))
 			}
 
-			for i := range want { // what a record has twice is missing once, when the first is put back
+			for i := range want { // a key that a record has twice is missing only until the first is put back
 				if i > 0 && want[i] == want[i-1] {
 					want = slices.Delete(want, i, i+1)
 					break

@@ -12,7 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// plant changes one value behind the store's back; nil from change removes it.
+// plant changes one value directly in the file. If change returns nil, the key is removed.
 func plant(t *testing.T, s *Store, org uuid.UUID, bucket string, key []byte, change func(v []byte) []byte) {
 	t.Helper()
 	err := s.db.Update(func(btx *bolt.Tx) error {
@@ -52,7 +52,7 @@ func TestVerifyOfAHealthyHistory(t *testing.T) {
 			for range r.IntN(5) {
 				ids := alive[org]
 				if len(ids) == 0 || r.IntN(3) == 0 {
-					// A taken email is refused and leaves nothing behind; the transaction goes on.
+					// A taken email is refused and changes nothing; the transaction continues.
 					if d, err := people.Insert(tx, tx.NewID(), random()); err == nil {
 						alive[org] = append(ids, d.ID)
 					}
@@ -87,7 +87,7 @@ func TestVerifyOfAHealthyHistory(t *testing.T) {
 	}
 }
 
-// personValue is a value as it would stand under the key.
+// personValue returns a value as it is stored under the key.
 func personValue(key []byte, change uint64, private, public []byte) []byte {
 	return encodeValue((&Tx{org: orgA}).place("people.rec", key), change, change, private, public)
 }
@@ -110,22 +110,22 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}, "is no id"},
 		{"a record that is gone", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.rec", ann.ID[:], remove)
-		}, "the change log has it, the records do not"},
+		}, "the change log has it, but it does not exist"},
 		{"a unique key that is gone", func(t *testing.T, s *Store, _, _ Doc[person]) {
 			plant(t, s, orgA, "people.uniq.email", []byte("a@x"), remove)
-		}, "its unique key email names another record or none"},
+		}, "its unique key email leads to another record or to none"},
 		{"a unique key that points elsewhere", func(t *testing.T, s *Store, _, bob Doc[person]) {
 			plant(t, s, orgA, "people.uniq.email", []byte("a@x"), func([]byte) []byte { return bob.ID[:] })
-		}, "its unique key email names another record or none"},
+		}, "its unique key email leads to another record or to none"},
 		{"a unique key that is left over", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.uniq.email", []byte("z@x"), func([]byte) []byte { return ann.ID[:] })
-		}, `the unique key email has "z@x", which no record has`},
+		}, `the unique key email has "z@x", which belongs to no record`},
 		{"a global key that is gone", func(t *testing.T, s *Store, _, _ Doc[person]) {
 			err := s.db.Update(func(btx *bolt.Tx) error { return btx.Bucket([]byte("global.people.token")).Delete([]byte("t")) })
 			if err != nil {
 				t.Fatal(err)
 			}
-		}, "its unique key token names another record or none"},
+		}, "its unique key token leads to another record or to none"},
 		{"a key that is gone", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.key.tag", append([]byte("red\x00"), ann.ID[:]...), remove)
 		}, "its key tag is missing"},
@@ -139,7 +139,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		}, "the count says 7, there are 2 records"},
+		}, "the count is 7, but there are 2 records"},
 		{"a change that is gone", func(t *testing.T, s *Store, _, _ Doc[person]) {
 			plant(t, s, orgA, "people.log", numberKey(2), remove)
 		}, "the change log has a gap after 1"},

@@ -58,7 +58,15 @@ func (c Client) records(list, filters string) map[string]map[string]any {
 	records := make(map[string]map[string]any, len(data))
 	for _, record := range data {
 		object := record.(map[string]any)
-		records[object["id"].(string)] = object
+		for _, key := range []string{"id", "preview_id", "operation_id"} {
+			if id, is := object[key].(string); is {
+				records[id] = object
+				break
+			}
+		}
+	}
+	if len(records) != len(data) {
+		c.app.t.Errorf("%s has %d records with %d ids", list, len(data), len(records))
 	}
 	return records
 }
@@ -232,7 +240,7 @@ func TestRecordsGainFields(t *testing.T) {
 	p.acme.Do("PATCH", path, `{"title": "CEO"}`, "If-Match", p.acme.Get(path).Header.Get("ETag")).Is(200)
 }
 
-// strip takes members from all records of a table in every organization and returns the ids of the records.
+// strip takes members from the records of a table in every organization and returns the ids of the records.
 func strip(t *testing.T, dir, table string, members ...string) map[string]bool {
 	t.Helper()
 	s, err := store.Open(dir, store.Options{})
@@ -252,6 +260,9 @@ func strip(t *testing.T, dir, table string, members ...string) map[string]bool {
 				return true, nil
 			})
 			for _, d := range all {
+				if string(d.Record["source"]) == `"tam_import"` { // it has keys and a private part that would be lost
+					continue
+				}
 				rest := maps.Clone(d.Record)
 				for _, name := range members {
 					delete(rest, name)

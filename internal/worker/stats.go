@@ -7,31 +7,31 @@ import (
 	"prospector/store"
 )
 
-// Outcome is how a run of a job ended.
+// Outcome is the result of running a job.
 type Outcome string
 
 const (
 	Done   Outcome = "done"
-	Failed Outcome = "failed" // it will be tried again
-	Cut    Outcome = "cut"    // short, because the service stops; it is begun again with the next
+	Failed Outcome = "failed" // it will be retried
+	Cut    Outcome = "cut"    // interrupted because the service stops; the next process runs it again
 )
 
-// Run is what runs of jobs are counted by.
+// Run identifies a counter of job runs.
 type Run struct {
-	Kind    string // Unknown for a kind that has no handler
+	Kind    string // Unknown for a kind without a handler
 	Outcome Outcome
 }
 
-// Unknown stands for every kind of job that there is no handler for.
+// Unknown stands for every kind of job without a handler.
 const Unknown = "unknown"
 
-// Stats is what the jobs have come to since the worker was made.
+// Stats are the counters of a worker since it was created.
 type Stats struct {
 	Running int
 	Runs    map[Run]store.Durations
 }
 
-// Stats tells how the worker stands.
+// Stats returns the current statistics.
 func (w *Worker) Stats() Stats {
 	st := Stats{Runs: make(map[Run]store.Durations, len(w.runs))}
 	for run, times := range w.runs {
@@ -39,7 +39,7 @@ func (w *Worker) Stats() Stats {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	st.Running = len(w.held)
+	st.Running = len(w.kinds)
 	return st
 }
 

@@ -8,7 +8,7 @@ import (
 	"prospector/store"
 )
 
-// TestStats has a run of each outcome, and looks while one runs.
+// TestStats has a run of each outcome, and reads the statistics while a job runs.
 func TestStats(t *testing.T) {
 	b := newBench(t)
 	begun := make(chan struct{})

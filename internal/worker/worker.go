@@ -1,6 +1,6 @@
-// Package worker is the loop that every background job runs in: it finds the jobs that are due, runs some at a time, puts
-// off those that failed, and stops when it is told to, with nothing half done. What a job does is its handler's; the job
-// stays in the store until a transaction of the handler's ends it.
+// Package worker owns the loop that runs background jobs. It finds due jobs, runs several at a
+// time, reschedules those that failed, and stops without interrupting a transaction. It does not
+// know what jobs do: a handler does the work and ends the job in a transaction of its own.
 package worker
 
 import (
@@ -16,17 +16,18 @@ import (
 	"prospector/store"
 )
 
-// Handler does a job, and ends or reschedules it in a transaction of its own. When it fails, or is cut short by the end
-// of ctx, the job is done again.
+// Handler runs a job, and ends or reschedules it in a transaction of its own. If it fails, or ctx
+// ends first, the job runs again.
 type Handler func(ctx context.Context, job store.Job) error
 
 const (
-	// atOnce is how many jobs run at the same time.
-	atOnce = 8
-	// A job that failed is tried again after firstDelay, and after twice as long each time, up to lastDelay.
+	// maxRunning is how many jobs run at the same time.
+	maxRunning = 8
+	// A failed job is retried after firstDelay. The delay doubles with each try, up to lastDelay.
 	firstDelay = time.Second
 	lastDelay  = 10 * time.Minute
-	// One that could not be done because the disk refuses writes is tried again after fullDelay, and that is no try.
+	// A job that failed because the store is unavailable is retried after fullDelay, which does not
+	// count as a try.
 	fullDelay = 10 * time.Second
 )
 
@@ -37,27 +38,30 @@ type Worker struct {
 	log      *slog.Logger
 
 	running sync.WaitGroup
-	free    chan struct{} // holds one for each job that may be begun
+	free    chan struct{} // has an element for each running job
 	ended   chan struct{} // receives when a job has ended
 
-	limits map[string]int // how many of a kind may run at the same time, where fewer than of all
+	limits map[string]int // by kind: how many may run at the same time
 
-	mu   sync.Mutex
-	held map[uuid.UUID]string // the jobs that are running, with their kinds
+	mu    sync.Mutex
+	kinds map[uuid.UUID]string // the kinds of the running jobs
 
-	runs map[Run]*store.Timings // of every kind and outcome there can be
+	runs map[Run]*store.Timings // for every kind and outcome
 }
 
-// New makes a worker with the handlers of each kind of job.
+// New returns a worker with a handler for each kind of job.
 func New(s *store.Store, log *slog.Logger, handlers map[string]Handler) *Worker {
-	return &Worker{store: s, log: log, handlers: handlers, free: make(chan struct{}, atOnce), ended: make(chan struct{}, 1), held: map[uuid.UUID]string{}, limits: map[string]int{},
-		runs: newRuns(handlers)}
+	return &Worker{
+		store: s, log: log, handlers: handlers,
+		free: make(chan struct{}, maxRunning), ended: make(chan struct{}, 1),
+		kinds: map[uuid.UUID]string{}, limits: map[string]int{}, runs: newRuns(handlers),
+	}
 }
 
-// Limit lets no more than so many jobs of a kind run at the same time. It must be called before the worker runs.
-func (w *Worker) Limit(kind string, most int) { w.limits[kind] = most }
+// Limit sets how many jobs of a kind may run at the same time. It must be called before Run.
+func (w *Worker) Limit(kind string, limit int) { w.limits[kind] = limit }
 
-// Run runs jobs until ctx ends, and returns when those that run have ended.
+// Run runs jobs until ctx ends, and returns when the running jobs have ended.
 func (w *Worker) Run(ctx context.Context) {
 	defer w.running.Wait()
 	for ctx.Err() == nil {
@@ -76,7 +80,7 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
-// Once runs the jobs that are due now, and those that become so meanwhile, and returns when there are none.
+// Once runs due jobs until none is due.
 func (w *Worker) Once(ctx context.Context) {
 	for ctx.Err() == nil {
 		if due, _, _ := w.store.Due(w.store.Now(), 1, nil); len(due) == 0 {
@@ -87,11 +91,11 @@ func (w *Worker) Once(ctx context.Context) {
 	}
 }
 
-// begin begins as many of the due jobs as may run at once, and tells when to look again.
+// begin starts as many due jobs as may run, and returns when the next job is due.
 func (w *Worker) begin(ctx context.Context) (next time.Time) {
-	jobs, next, err := w.store.Due(w.store.Now(), atOnce, w.mustWait)
-	if err != nil { // those that can be read are done all the same
-		w.log.Error("jobs cannot be read", "error", err)
+	jobs, next, err := w.store.Due(w.store.Now(), maxRunning, w.mustWait)
+	if err != nil { // the readable jobs still run
+		w.log.Error("unreadable jobs are skipped", "error", err)
 	}
 	for _, job := range jobs {
 		select {
@@ -99,7 +103,7 @@ func (w *Worker) begin(ctx context.Context) (next time.Time) {
 		default:
 			return next
 		}
-		if !w.hold(job) {
+		if !w.claim(job) {
 			<-w.free
 			continue
 		}
@@ -118,19 +122,19 @@ func (w *Worker) begin(ctx context.Context) (next time.Time) {
 	return next
 }
 
-// isDue tells whether a job that is held now is still to be done: it may have been done while the due ones were read.
+// isDue reports whether a claimed job is still due. It may have been done after Due read it.
 func (w *Worker) isDue(job store.Job) bool {
 	err := w.store.View(job.Org, func(tx *store.Tx) error {
 		now, err := tx.Job(job.ID)
 		if err == nil && now.Due != job.Due {
-			err = fault.ErrNotFound // it was put off
+			err = fault.ErrNotFound // it was rescheduled
 		}
 		return err
 	})
 	return err == nil
 }
 
-// isGone tells whether a job is not there any more: its organization was deleted while it ran.
+// isGone reports whether a job no longer exists, because its organization was deleted while it ran.
 func (w *Worker) isGone(job store.Job) bool {
 	err := w.store.View(job.Org, func(tx *store.Tx) error {
 		_, err := tx.Job(job.ID)
@@ -139,43 +143,43 @@ func (w *Worker) isGone(job store.Job) bool {
 	return fault.CodeOf(err) == fault.NotFound
 }
 
-// mustWait tells whether a job is running, or as many of its kind as may.
+// mustWait reports whether a job is running already, or its kind has reached its limit.
 func (w *Worker) mustWait(job store.Job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, held := w.held[job.ID]; held {
+	if _, running := w.kinds[job.ID]; running {
 		return true
 	}
-	most, limited := w.limits[job.Kind]
+	left, limited := w.limits[job.Kind]
 	if !limited {
 		return false
 	}
-	for _, kind := range w.held {
+	for _, kind := range w.kinds {
 		if kind == job.Kind {
-			most--
+			left--
 		}
 	}
-	return most <= 0
+	return left <= 0
 }
 
-// hold notes that a job is running, unless it must wait after all.
-func (w *Worker) hold(job store.Job) bool {
+// claim records that a job is running, and returns false if it must wait after all.
+func (w *Worker) claim(job store.Job) bool {
 	if w.mustWait(job) {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.held[job.ID] = job.Kind
+	w.kinds[job.ID] = job.Kind
 	return true
 }
 
 func (w *Worker) release(job store.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.held, job.ID)
+	delete(w.kinds, job.ID)
 }
 
-// do runs a job, and puts it off when it fails.
+// do runs a job and reschedules it if it fails.
 func (w *Worker) do(ctx context.Context, job store.Job) {
 	watch := w.store.Stopwatch()
 	err := w.handle(ctx, job)
@@ -187,16 +191,16 @@ func (w *Worker) do(ctx context.Context, job store.Job) {
 	if fault.CodeOf(err) == fault.Unavailable {
 		delay, tries = fullDelay, job.Tries
 	}
-	w.log.Error("a job failed and will be tried again", "kind", job.Kind, "job", job.ID, "organization", job.Org, "tries", tries, "after", delay, "error", err)
+	w.log.Error("job failed, will retry",
+		"kind", job.Kind, "job", job.ID, "organization", job.Org, "tries", tries, "retry_in", delay, "error", err)
 	err = w.store.Update(ctx, job.Org, store.Actor{Operation: job.Kind}, func(tx *store.Tx) error {
 		return tx.Reschedule(job.ID, tx.Now().Add(delay), tries)
 	})
-	if err != nil { // it stays due: it must not be tried over and over meanwhile
-		w.log.Error("a job cannot be put off", "job", job.ID, "error", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(delay):
-		}
+	if err != nil { // it stays due and must not be retried in a busy loop
+		w.log.Error("cannot reschedule job", "job", job.ID, "error", err)
+		wait, cancel := context.WithTimeout(ctx, delay)
+		defer cancel()
+		<-wait.Done()
 	}
 }
 

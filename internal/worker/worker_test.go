@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 	"prospector/store"
 )
 
-// bench is a store on a clock that stands still until it is moved, and what was logged.
+// bench is a store with a fake clock and a captured log.
 type bench struct {
 	t     *testing.T
 	store *store.Store
@@ -53,7 +54,7 @@ func (b *bench) worker(handlers map[string]Handler) *Worker {
 	return New(b.store, slog.New(slog.NewTextHandler(b, nil)), handlers)
 }
 
-// Write takes a line of the log.
+// Write receives a line of the log.
 func (b *bench) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +80,7 @@ func (b *bench) enqueue(org uuid.UUID, kind string, due time.Time, payload any) 
 	return id
 }
 
-// job reads a job; nil when it is done.
+// job reads a job; nil if it is done.
 func (b *bench) job(org, id uuid.UUID) (job *store.Job) {
 	_ = b.store.View(org, func(tx *store.Tx) error {
 		if j, err := tx.Job(id); err == nil {
@@ -102,20 +103,19 @@ var (
 
 var errFailed = errors.New("the other side hung up")
 
-// late bounds a wait for what must happen.
-func (b *bench) late() <-chan time.Time { return time.After(2 * time.Minute) }
-
 func receive[T any](b *bench, from <-chan T, what string) (v T) {
 	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Minute)
+	defer cancel()
 	select {
 	case v = <-from:
-	case <-b.late():
-		b.t.Fatal("waited in vain for " + what)
+	case <-ctx.Done():
+		b.t.Fatal("timed out waiting for " + what)
 	}
 	return v
 }
 
-func TestOnceRunsWhatIsDueOnce(t *testing.T) {
+func TestOnceRunsEachDueJobOnce(t *testing.T) {
 	b := newBench(t)
 	var mu sync.Mutex
 	runs := map[string]int{}
@@ -138,7 +138,7 @@ func TestOnceRunsWhatIsDueOnce(t *testing.T) {
 		},
 	})
 	want := map[string]int{"a child": 1}
-	for i := range 3 * atOnce { // more than run at once
+	for i := range 3 * maxRunning { // more than run at once
 		org := []uuid.UUID{orgA, orgB}[i%2]
 		b.enqueue(org, "mail", b.now(), fmt.Sprint(i))
 		want[fmt.Sprintf("%x %d", org[0], i)] = 1
@@ -148,7 +148,7 @@ func TestOnceRunsWhatIsDueOnce(t *testing.T) {
 	for range 2 {
 		w.Once(t.Context())
 	}
-	if fmt.Sprint(runs) != fmt.Sprint(want) {
+	if !maps.Equal(runs, want) {
 		t.Errorf("ran %v, want %v", runs, want)
 	}
 	if b.job(orgA, later) == nil {
@@ -164,7 +164,7 @@ func TestOnceRunsWhatIsDueOnce(t *testing.T) {
 	}
 }
 
-// TestFailuresBackOff fails in each of the ways that there are, and follows when it is tried again.
+// TestFailuresBackOff has a job that fails in each possible way, and checks when it is retried.
 func TestFailuresBackOff(t *testing.T) {
 	b := newBench(t)
 	var runs atomic.Int32
@@ -212,8 +212,8 @@ func TestFailuresBackOff(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsNoTry fails because the disk refuses writes: that is not held against the job.
-func TestAFullDiskIsNoTry(t *testing.T) {
+// TestFullDiskIsNotATry: a failure because of a full disk does not count as a try.
+func TestFullDiskIsNotATry(t *testing.T) {
 	b := newBench(t)
 	id := b.enqueue(orgA, "writes", b.now(), nil)
 	w := b.worker(map[string]Handler{"writes": func(context.Context, store.Job) error { return fault.New(fault.Unavailable, "no room") }})
@@ -226,8 +226,9 @@ func TestAFullDiskIsNoTry(t *testing.T) {
 	}
 }
 
-// TestAJobThatIsGone ends without a word when its organization was deleted while it ran.
-func TestAJobThatIsGone(t *testing.T) {
+// TestJobOfDeletedOrganization: a job whose organization is deleted while it runs ends without a
+// log line.
+func TestJobOfDeletedOrganization(t *testing.T) {
 	b := newBench(t)
 	b.enqueue(orgA, "writes", b.now(), nil)
 	b.worker(map[string]Handler{"writes": func(ctx context.Context, job store.Job) error {
@@ -245,8 +246,8 @@ func TestAJobThatIsGone(t *testing.T) {
 	}
 }
 
-// A job that has failed more often than anyone counted on still waits for no longer than the longest delay.
-func TestTheDelayIsBounded(t *testing.T) {
+// TestDelayIsBounded: the delay never exceeds lastDelay, however often a job has failed.
+func TestDelayIsBounded(t *testing.T) {
 	b := newBench(t)
 	id := b.enqueue(orgA, "fails", b.now(), nil)
 	for _, tries := range []int{20, 33, 62, 63, 64, 1 << 40} {
@@ -281,7 +282,7 @@ func (b *bench) run(w *Worker) running {
 	return r
 }
 
-// TestRunIsWoken enqueues while the worker waits, while it works, and for later.
+// TestRunIsWoken enqueues jobs while the worker waits, while it works, and for later.
 func TestRunIsWoken(t *testing.T) {
 	b := newBench(t)
 	ran := make(chan string, 100)
@@ -309,7 +310,7 @@ func TestRunIsWoken(t *testing.T) {
 	b.move(time.Hour)
 	b.enqueue(orgA, "mail", b.now(), "after")
 	got := []string{receive(b, ran, "a job"), receive(b, ran, "a job")}
-	if slices.Sort(got); fmt.Sprint(got) != `["after" "later"]` {
+	if slices.Sort(got); !slices.Equal(got, []string{`"after"`, `"later"`}) {
 		t.Errorf("ran %v", got)
 	}
 	r.stop()
@@ -319,8 +320,9 @@ func TestRunIsWoken(t *testing.T) {
 	}
 }
 
-// A job that becomes due while nothing else happens is begun at its time, by the real clock.
-func TestRunWaitsForTheNextJob(t *testing.T) {
+// TestRunWaitsForNextJob: a job that becomes due while nothing else happens starts in time, by the
+// real clock.
+func TestRunWaitsForNextJob(t *testing.T) {
 	b := newBench(t)
 	begin := time.Now()
 	base := b.now()
@@ -344,9 +346,9 @@ func TestRunWaitsForTheNextJob(t *testing.T) {
 	receive(b, r.ended, "the end")
 }
 
-// TestSomeRunAtOnce holds as many jobs as may run, sees that no other is begun meanwhile, and that one that ends makes room
-// for one.
-func TestSomeRunAtOnce(t *testing.T) {
+// TestMaxRunning blocks as many jobs as may run, checks that no other starts, and that one starts
+// when one ends.
+func TestMaxRunning(t *testing.T) {
 	b := newBench(t)
 	begun, release := make(chan uuid.UUID), make(chan struct{})
 	var most, now atomic.Int32
@@ -359,32 +361,33 @@ func TestSomeRunAtOnce(t *testing.T) {
 		now.Add(-1)
 		return b.done(ctx, job)
 	}})
-	const jobs = 3 * atOnce
+	const jobs = 3 * maxRunning
 	for range jobs {
 		b.enqueue(orgA, "hold", b.now(), nil)
 	}
 	r := b.run(w)
 	seen := map[uuid.UUID]bool{}
-	for range atOnce {
+	for range maxRunning {
 		seen[receive(b, begun, "a job")] = true
 	}
-	for range 5 { // whatever wakes it, there is no room
+	for range 5 { // whatever wakes it, no job may start
 		b.enqueue(orgB, "hold", b.now().Add(time.Hour), nil)
 	}
-	for range jobs - atOnce {
+	for range jobs - maxRunning {
 		release <- struct{}{}
 		seen[receive(b, begun, "the next job")] = true
 	}
 	close(release)
 	r.stop()
 	receive(b, r.ended, "the end")
-	if len(seen) != jobs || most.Load() != atOnce {
+	if len(seen) != jobs || most.Load() != maxRunning {
 		t.Errorf("%d jobs ran, at most %d at once", len(seen), most.Load())
 	}
 }
 
-// TestRunEnds has one job that heeds the end, one that finishes in spite of it, and one that was never begun: Run returns
-// when both have ended, and what is not done is in the store as it was.
+// TestRunEnds has a job that heeds the end of its context, one that finishes despite it, and one
+// that never started. Run returns when the running ones have ended, and unfinished jobs are
+// unchanged in the store.
 func TestRunEnds(t *testing.T) {
 	b := newBench(t)
 	begun := make(chan string)
@@ -436,11 +439,11 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-// A job that ends while the due ones are read is not begun a second time: what was read of it is over.
-func TestAJobThatEndsWhileTheDueOnesAreRead(t *testing.T) {
+// TestJobEndsWhileDueIsRead: a job that ends while Due runs is not started again.
+func TestJobEndsWhileDueIsRead(t *testing.T) {
 	b := &bench{t: t}
 	b.milli.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
-	var reads atomic.Int32 // how often the clock is read before the hook; 0 is never
+	var reads atomic.Int32 // how often the clock is read before the hook runs; 0 is never
 	var hook func()
 	st, err := store.Open(t.TempDir(), store.Options{Clock: func() time.Time {
 		if reads.Load() > 0 && reads.Add(-1) == 0 {
@@ -468,7 +471,7 @@ func TestAJobThatEndsWhileTheDueOnesAreRead(t *testing.T) {
 	w.begin(t.Context())
 	receive(b, begun, "the long job")
 	b.enqueue(orgA, "short", b.now().Add(-time.Second), nil)
-	hook = func() { // in the middle of Due, whose transaction has both jobs: the long one ends
+	hook = func() { // within Due, whose transaction has both jobs: the long one ends
 		close(release)
 		receive(b, w.ended, "its end")
 	}
