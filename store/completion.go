@@ -63,7 +63,7 @@ type incompleteRange struct {
 
 func incompleteKey(org uuid.UUID, table string) []byte { return append(org[:], table...) }
 
-// UseShapes tells the store which shapes the program writes. It must be called before any record of these tables is
+// UseShapes declares the shapes that the program writes. It must be called before any record of these tables is
 // read or written. Where a table was last used with another shape, all its records are marked as incomplete. From then
 // on every read completes them: missing members are added with their default or zero value, in the order in which a
 // write stores them. A job rewrites the records in the background and then removes the mark. All marks are made in one

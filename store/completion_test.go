@@ -228,7 +228,7 @@ func TestComplete(t *testing.T) {
 		t.Errorf("while records are incomplete: %q", found)
 	}
 
-	// A record that is changed meanwhile is complete, and its history has both changes.
+	// A record that is changed before the job runs is complete, and its history has both changes.
 	write(t, s, orgA, func(tx *Tx) error {
 		d, err := cards.Get(tx, ids[1])
 		if err != nil {

@@ -397,7 +397,7 @@ func TestRepairSet(t *testing.T) {
 		want[i] = wasRepaired + want[i]
 	}
 	if found := verifySets(t, s, true); !slices.Equal(found, want) {
-		t.Errorf("it mended %q", found)
+		t.Errorf("it repaired %q", found)
 	}
 	if after, err := s.Dump(orgA); err != nil || after != before {
 		t.Errorf("it is not what it was: %v\n%s", err, difference(before, after))

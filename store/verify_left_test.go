@@ -126,13 +126,13 @@ func TestRepairLeaves(t *testing.T) {
 			want := c.want(jobs)
 			slices.Sort(want)
 
-			unmended := make([]string, len(want))
+			unrepaired := make([]string, len(want))
 			for i := range want {
-				unmended[i] = strings.TrimPrefix(want[i], wasRepaired)
+				unrepaired[i] = strings.TrimPrefix(want[i], wasRepaired)
 			}
-			slices.Sort(unmended)
-			if found := look(t, s, false); !slices.Equal(found, unmended) {
-				t.Errorf("a look finds\n%q, want\n%q", found, unmended)
+			slices.Sort(unrepaired)
+			if found := look(t, s, false); !slices.Equal(found, unrepaired) {
+				t.Errorf("a look finds\n%q, want\n%q", found, unrepaired)
 			}
 			if got := everything(t, s); got != planted {
 				t.Errorf("a look changed\n%s", difference(planted, got))
