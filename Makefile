@@ -1,9 +1,9 @@
-# Every target needs only Go and make, but for race, bench and ci, which need a C compiler, and lint-api, which needs npx.
+# Every target needs only Go and make, except race, bench and ci, which need a C compiler, and lint-api, which needs npx.
 export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
 FUZZ_TIME ?= 60s
 
-.PHONY: help build demo test race client lint-api bench soak fuzz ci clean
+.PHONY: help build demo test race lint cover client lint-api bench soak fuzz ci clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,25 +11,42 @@ help: ## show this list
 build: ## build ./prospector
 	go build -o prospector .
 
-demo: build ## build and serve a demo organization, with a key and three requests to paste
+demo: build ## run the demo: a campaign at one day per second, then requests to try
 	./prospector demo
 
 test: ## run all tests
 	go test ./...
 
-race: ## run all tests with the race detector; test has vetted the same files
+race: ## run all tests with the race detector
 	CGO_ENABLED=1 go test -race -vet off -timeout 15m ./...
 
-client: ## make a Go client from the API document with oapi-codegen, and run it against the demo
+lint: ## check every module with gofmt, go mod tidy and go vet, and the product with staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+		if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go mod tidy -diff
+	cd internal/bench && go mod tidy -diff
+	cd internal/clienttest && go mod tidy -diff
+	cd .ci/tools && go mod tidy -diff
+	go vet ./...
+	cd internal/bench && go vet -tags sqlite_fts5 .
+	cd internal/clienttest && go vet .
+	go tool -modfile=.ci/tools/go.mod staticcheck ./...
+
+cover: ## run all tests and write the coverage to cover.html
+	go test -coverpkg ./... -coverprofile cover.out ./...
+	go tool cover -html cover.out -o cover.html
+	go tool cover -func cover.out | tail -1
+
+client: ## generate a Go client from the API document with oapi-codegen and run it against the demo
 	cd internal/clienttest && go test -count 1 .
 
-lint-api: ## show what Redocly's linter says of the API document
+lint-api: ## check the API document with Redocly's linter
 	cd internal/clienttest && PROSPECTOR_LINT=1 go test -count 1 -run TestLint -v .
 
-bench: ## measure lists against SQLite, writing and enrolling against bare bbolt and bleve, webhooks against a bare loop, simulating against a list; SIZE=1000000 for a million contacts
+bench: ## compare lists, writes, enrolling, webhooks and simulations with simpler solutions; SIZE=1000000 for a million contacts
 	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench . -benchtime 1x -timeout 2h .
 
-fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the list engine, research, the URL check of webhooks, the planner and messages for FUZZ_TIME each
+fuzz: ## run each fuzz test for FUZZ_TIME
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
 	go test ./internal/rows -run '^$$' -fuzz FuzzCSV -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/rows -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME)
@@ -41,12 +58,12 @@ fuzz: ## fuzz the strict decoder, the reader of tables, the filter compiler, the
 	go test ./internal/planner -run '^$$' -fuzz FuzzPlan -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 	go test ./internal/mail -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 
-soak: fuzz ## kill the server SOAK_ROUNDS times while clients write, after fuzzing
+soak: fuzz ## kill the server SOAK_ROUNDS times while clients write
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run TestPreviewReference -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./cmd -run TestKill9 -count 1 -timeout 4h -v
 
-ci: ## what CI runs
+ci: ## run what CI runs
 	.ci/run
 
-clean: ## remove the binary and the demo's data
-	rm -rf prospector demo-data
+clean: ## remove the binary, the data of the demo and the coverage
+	rm -rf prospector demo-data cover.out cover.html

@@ -11,9 +11,9 @@ import (
 
 func backupCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "backup FILE", Short: "Write a backup of everything to a file", Args: oneArg("the file to write"),
-		Long: "Write a backup of everything, as it is at one moment, to a file that does not exist yet. The server goes on meanwhile. The\n" +
-			"backup is made and checked inside the data directory, which needs room for two more copies of the store, and then handed over.",
+		Use: "backup FILE", Short: "Back up all data to a file", Args: oneArg("the file to write"),
+		Long: "Back up a snapshot of all data to a new file. The server keeps running. The backup is made and checked inside the\n" +
+			"data directory, which needs space for two more copies of the store, and then moved to the file.",
 		Example: "  prospector backup prospector-$(date +%F).backup",
 		RunE: func(c *cobra.Command, args []string) error {
 			to, err := newTarget(c, args[0])

@@ -21,7 +21,6 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/apptest"
-	"prospector/internal/service"
 )
 
 var progressLines = regexp.MustCompile(`(?m)^\d+ of \d+ (bytes|records)\n`)
@@ -165,7 +164,7 @@ func TestBackup(t *testing.T) {
 		}
 		manifest, stored := string(files[0].content), files[1].content
 		want := fmt.Sprintf(`{"version": %q, "created_at": "<any>", "epoch": "<any>", "organizations": 1, "records": 3, "bytes": %d, "sha256": %q}`,
-			service.Version, len(stored), sumOf(stored))
+			testVersion, len(stored), sumOf(stored))
 		if diff := apptest.Diff(want, manifest); diff != "" {
 			t.Errorf("manifest: %s\n%s", diff, manifest)
 		}
@@ -208,8 +207,8 @@ func TestBackupWhereItCannot(t *testing.T) {
 				t.Errorf("it tells of a file that nobody has named: %s", r.stderr)
 			}
 		}
-		p.run("backup").fails(2, "needs one argument")
-		p.run("backup", "one", "two").fails(2, "needs one argument")
+		p.run("backup").fails(2, "requires one argument")
+		p.run("backup", "one", "two").fails(2, "requires one argument")
 		if b, err := os.ReadFile(p.path("taken")); err != nil || string(b) != "precious" {
 			t.Errorf("the file that was there is now %q (%v)", b, err)
 		}
@@ -229,9 +228,9 @@ func TestNoStoreToBackUp(t *testing.T) {
 	for _, line := range []string{"backup file", "resume", "check", "check --repair"} {
 		p.run(append(strings.Fields(line), "--data-dir", "elsewhere")...).fails(1, "no store in "+p.path("elsewhere"))
 	}
-	p.run("resume", "now").fails(2, "takes no argument")
-	p.run("restore").fails(2, "needs one argument")
-	p.run("restore", "one", "two").fails(2, "needs one argument")
+	p.run("resume", "now").fails(2, "takes no arguments")
+	p.run("restore").fails(2, "requires one argument")
+	p.run("restore", "one", "two").fails(2, "requires one argument")
 	if names := p.names("."); names != "" {
 		t.Errorf("commands that failed made %s", names)
 	}

@@ -31,6 +31,9 @@ const unhurried = 25 * time.Second
 // short commands that prepare most tests, and for what a test runs only to judge by.
 var binary, plain string
 
+// testVersion is the version of the program under test.
+const testVersion = "1.2.3-test"
+
 func TestMain(m *testing.M) { os.Exit(withBinary(m.Run)) }
 
 // withBinary builds the program, with the race detector when the tests have it.
@@ -49,7 +52,8 @@ func withBinary(run func() int) int {
 		builds = map[string][]string{binary: {"build", "-race"}, plain: {"build"}}
 	}
 	for file, args := range builds {
-		c := exec.Command("go", append(args, "-o", file, "prospector")...)
+		version := "-X prospector/internal/service.version=" + testVersion
+		c := exec.Command("go", append(args, "-ldflags", version, "-o", file, "prospector")...)
 		if !slices.Contains(args, "-race") {
 			c.Env = append(os.Environ(), "CGO_ENABLED=0") // as the Makefile builds it, which may be in the cache
 		}

@@ -12,7 +12,7 @@ import (
 	"prospector/internal/rows"
 )
 
-// catalogImported is what catalog import prints.
+// catalogImported is the output of catalog import.
 type catalogImported struct {
 	Companies catalogCounts  `json:"companies"`
 	People    catalogCounts  `json:"people"`
@@ -34,7 +34,7 @@ type catalogError struct {
 	rows.RowError
 }
 
-// catalogFile is a file with what is to be imported from it.
+// catalogFile is a file of companies or people.
 type catalogFile struct {
 	*importFile
 	in     admin.CatalogInput
@@ -42,18 +42,20 @@ type catalogFile struct {
 }
 
 func catalogCommand() *cobra.Command {
-	return group("catalog", "Fill the market that all organizations share", catalogImportCommand(), catalogGenerateCommand(), catalogStatsCommand())
+	return group("catalog", "Manage the catalog of companies and people that all organizations share",
+		catalogImportCommand(), catalogGenerateCommand(), catalogStatsCommand())
 }
 
 func catalogImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "import", Short: "Import companies and people", Args: noArgs,
-		Long: "Import admin.Companies, people or both from files, or one of them from standard input with -: CSV with a header, or JSON lines;\n" +
-			"gzipped or not. Columns have the names of fields; others are ignored with a warning, unless --map names them, in\n" +
-			"both files. A row with an id adds that company or person, or updates it. One without updates the company that has\n" +
-			"the same website, the person who has the same linkedin_url or email, else it adds. An empty cell leaves what is there.\n" +
-			"People name their employer by company_id or company_website, also when it comes later. Entries of keywords and\n" +
-			"technologies stand apart by | or ;. Bad rows are skipped and told by their line, the others are kept.",
+		Long: "Import companies, people or both from files, or one of them from standard input with -. A file is CSV with a header\n" +
+			"or JSON lines, and may be gzipped. Columns have the names of fields. Other columns are ignored with a warning, unless\n" +
+			"--map maps them, in both files. A row with an id adds or updates that company or person. A row without an id updates\n" +
+			"the company with the same website, or the person with the same linkedin_url or email, and is added if there is none.\n" +
+			"An empty cell leaves the field unchanged. People refer to their employer by company_id or company_website, which may\n" +
+			"be imported later. Keywords and technologies are lists, separated by | or ;. Invalid rows are reported with their\n" +
+			"line number and skipped. Valid rows are imported.",
 		Example: `  prospector catalog import --companies companies.csv.gz --people people.jsonl --map "Company name=name"`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			result := catalogImported{Errors: []catalogError{}, Warnings: []string{}}
@@ -70,13 +72,13 @@ func catalogImportCommand() *cobra.Command {
 			return result.show(c, err)
 		},
 	}
-	c.Flags().String(admin.Companies, "", "a `file` of companies")
-	c.Flags().String(admin.People, "", "a `file` of people")
-	c.Flags().StringArray("map", nil, "`column=field`: what a column that is called otherwise is for (may be repeated)")
+	c.Flags().String(admin.Companies, "", "`file` of companies")
+	c.Flags().String(admin.People, "", "`file` of people")
+	c.Flags().StringArray("map", nil, "`column=field`: import a column with another name as this field (repeatable)")
 	return c
 }
 
-// catalogFiles opens the files of the command line, companies first, so that people find their employers.
+// catalogFiles opens the files of the command line. Companies come first, so people find their employers.
 func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, error) {
 	renamed, err := mapping(c)
 	if err != nil {
@@ -94,7 +96,7 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 			continue
 		}
 		if name == "-" && len(files) > 0 && files[0].name == "-" {
-			return nil, usage("only one of --companies and --people can be read from standard input")
+			return nil, usage("only one of --companies and --people can be standard input")
 		}
 		if f.importFile, err = openImport(c.Context(), name); err != nil {
 			return nil, err
@@ -104,15 +106,15 @@ func catalogFiles(c *cobra.Command, result *catalogImported) ([]catalogFile, err
 	}
 	switch len(files) {
 	case 0:
-		return nil, usage("catalog import needs --companies or --people")
+		return nil, usage("catalog import requires --companies or --people")
 	case 2:
 		err = shareMapping(renamed, &files[0].in, &files[1].in)
 	}
 	return files, err
 }
 
-// shareMapping gives each of two files the columns that are mapped to fields of its own. Where both have the field, either may
-// lack the column.
+// shareMapping gives each of two files the columns that are mapped to its fields. A column that is
+// mapped to a field of both may be missing in one of the files.
 func shareMapping(renamed map[string]string, first, second *admin.CatalogInput) error {
 	first.Map, second.Map = map[string]string{}, map[string]string{}
 	for column, field := range renamed {
@@ -120,7 +122,7 @@ func shareMapping(renamed map[string]string, first, second *admin.CatalogInput) 
 		_, ofPeople := catalog.PersonFields().Targets[field]
 		switch {
 		case !ofCompanies && !ofPeople:
-			return fmt.Errorf("%q is mapped to %q, which is a field of neither companies nor people", column, field)
+			return fmt.Errorf("--map: %q is mapped to %q, which is not a field of companies or people", column, field)
 		case ofCompanies && ofPeople:
 			first.Either, second.Either = append(first.Either, column), append(second.Either, column)
 		}
@@ -134,7 +136,7 @@ func shareMapping(renamed map[string]string, first, second *admin.CatalogInput) 
 	return nil
 }
 
-// take imports a file, and adds what became of it to the result.
+// take imports a file and adds its result.
 func (r *catalogImported) take(c *cobra.Command, f catalogFile) error {
 	loaded, err := runFile(c, admin.ImportCatalog, f.in, f, f.size)
 	if err != nil {
@@ -148,7 +150,7 @@ func (r *catalogImported) take(c *cobra.Command, f catalogFile) error {
 		r.Warnings = append(r.Warnings, f.name+": "+warning)
 	}
 	for _, column := range loaded.Missing {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %q is mapped, but it has no such column", f.name, column))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: the file has no column %q, which is mapped", f.name, column))
 	}
 	if loaded.Failed != "" {
 		return fmt.Errorf("%s: %s", f.name, loaded.Failed)
@@ -156,7 +158,7 @@ func (r *catalogImported) take(c *cobra.Command, f catalogFile) error {
 	return nil
 }
 
-// show prints what became of the files; failed is why the rest of them was not read.
+// show prints the result. failed is why the import stopped early, or nil.
 func (r *catalogImported) show(c *cobra.Command, failed error) error {
 	kept := r.Companies.kept() + r.People.kept()
 	if failed != nil && kept == 0 {
@@ -183,11 +185,11 @@ func (r *catalogImported) show(c *cobra.Command, failed error) error {
 	})
 	switch {
 	case err == nil && failed != nil:
-		return fmt.Errorf("the import ended early: %s; %d companies and %d people were added or updated before, and are kept", r.Failed, r.Companies.kept(), r.People.kept())
+		return fmt.Errorf("the import stopped early: %s; %d companies and %d people were added or updated before and are kept", r.Failed, r.Companies.kept(), r.People.kept())
 	case err != nil || kept > 0:
 		return err
 	case r.Companies.Skipped+r.People.Skipped == 0:
-		return errors.New("there are no rows; nothing was imported")
+		return errors.New("the files contain no rows; nothing was imported")
 	}
-	return errors.New("not one row was good; nothing was imported")
+	return errors.New("no row is valid; nothing was imported")
 }

@@ -44,7 +44,7 @@ func TestCatalogImport(t *testing.T) {
 			"companies.csv line 4: employee_count: \"51-200\" is not an integer\ncompanies.csv line 6: name: required\n" +
 			"people.jsonl.gz line 3: email: required, or linkedin_url, or first_name or last_name\n").
 			says("Imported companies: 0 added, 2 updated, 2 skipped\nImported people: 0 added, 2 updated, 1 skipped\n")
-		d.run("catalog", "stats").past().says("The catalogue has 2 companies and 2 people, 1 of them without an employer\n")
+		d.run("catalog", "stats").past().says("The catalog has 2 companies and 2 people, 1 of them without an employer\n")
 		// Either file alone will do, also from standard input; the company that somebody waits for comes later.
 		d.feed(strings.NewReader("name;website\nLater;later.example\n"), "catalog", "import", "--companies", "-").
 			says("Imported companies: 1 added, 0 updated, 0 skipped\n")
@@ -82,10 +82,10 @@ func TestCatalogMapping(t *testing.T) {
 	p.write("c.csv", "Key,Land,Firm\nc1,DE,Acme\n")
 	p.write("p.csv", "Key,Given,Employer\np1,Ada,c1\n")
 	args := []string{"catalog", "import", "--companies", "c.csv", "--people", "p.csv", "--map", "Key=id", "--map", "Firm=name", "--map", "Given=first_name", "--map", "Employer=company_id"}
-	p.run(append(args, "--map", "Land=country")...).past().tells("warning: p.csv: \"Land\" is mapped, but it has no such column\n").
+	p.run(append(args, "--map", "Land=country")...).past().tells("warning: p.csv: the file has no column \"Land\", which is mapped\n").
 		says("Imported companies: 1 added, 0 updated, 0 skipped\nImported people: 1 added, 0 updated, 0 skipped\n")
 	p.run("catalog", "stats", "--json").past().prints(`{"companies": 1, "people": 1, "people_without_employer": 0}`)
-	p.run(append(args, "--map", "Land=land")...).fails(1, `"Land" is mapped to "land", which is a field of neither companies nor people`)
+	p.run(append(args, "--map", "Land=land")...).fails(1, `--map: "Land" is mapped to "land", which is not a field of companies or people`)
 	p.run(append(args, "--map", "Town=sub_industry")...).past().fails(1, `c.csv: "Town" is mapped, but the file does not have it; its columns are: Key, Land, Firm`)
 	p.run("catalog", "import", "--companies", "c.csv", "--map", "Key=id", "--map", "Town=country").past().fails(1, `c.csv: "Town" is mapped, but the file does not have it`)
 }
@@ -99,9 +99,9 @@ func TestCatalogRefusals(t *testing.T) {
 		d.write("header.csv", "name\n")
 		d.write("other.csv", "pet\nRex\n")
 		for _, c := range []struct{ line, says string }{
-			{"", "catalog import needs --companies or --people"},
-			{"--companies - --people -", "only one of --companies and --people can be read from standard input"},
-			{"--companies good.csv --map x", "--map must be column=field"},
+			{"", "catalog import requires --companies or --people"},
+			{"--companies - --people -", "only one of --companies and --people can be standard input"},
+			{"--companies good.csv --map x", `--map: "x" is not of the form column=field`},
 		} {
 			d.run(append([]string{"catalog", "import"}, strings.Fields(c.line)...)...).fails(2, c.says)
 		}
@@ -111,14 +111,14 @@ func TestCatalogRefusals(t *testing.T) {
 		}
 		imports("--companies", "good.csv", "--people", "nosuch.csv").fails(1, "nosuch.csv", "no such file")
 		imports("--companies", "other.csv").fails(1, "other.csv: no column is a field of companies: pet")
-		imports("--companies", "header.csv").fails(1, "there are no rows; nothing was imported")
+		imports("--companies", "header.csv").fails(1, "the files contain no rows; nothing was imported")
 		imports("--companies", "bad.csv", "--json").fails1(`{"companies": {"added": 0, "updated": 0, "skipped": 2}, "people": {"added": 0, "updated": 0, "skipped": 0}, "errors": [
 			{"file": "bad.csv", "line": 2, "message": "name: required"}, {"file": "bad.csv", "line": 3, "message": "employee_count: \"many\" is not an integer"}], "warnings": []}`,
-			"not one row was good; nothing was imported")
+			"no row is valid; nothing was imported")
 		d.run("catalog", "stats", "--json").past().prints(`{"companies": 0, "people": 0, "people_without_employer": 0}`)
 		imports("--companies", "good.csv", "--people", "other.csv", "--json").fails1(`{"companies": {"added": 1, "updated": 0, "skipped": 0}, "people": {"added": 0, "updated": 0, "skipped": 0},
 			"errors": [], "warnings": [], "failed": "other.csv: no column is a field of people: pet (rename columns with --map)"}`,
-			"the import ended early: other.csv: no column", "1 companies and 0 people were added or updated before, and are kept")
+			"the import stopped early: other.csv: no column", "1 companies and 0 people were added or updated before and are kept")
 		// One good row of either file is enough.
 		d.write("person.csv", "first_name\nAda\n")
 		r := imports("--companies", "bad.csv", "--people", "person.csv", "--json")
@@ -132,7 +132,7 @@ func TestCatalogGenerate(t *testing.T) {
 	t.Parallel()
 	bothDesks(t, func(t *testing.T, d *desk) {
 		d.run("catalog", "generate", "--companies", "400", "--people-per-company", "2", "--seed", "7").past().
-			says(`The catalogue has 400 companies and 800 people, \d+ of them without an employer\n`)
+			says(`The catalog has 400 companies and 800 people, \d+ of them without an employer\n`)
 		d.run("catalog", "generate", "--companies", "300", "--people-per-company", "2", "--seed", "7", "--json").past().
 			prints(`{"companies": 400, "people": 800, "people_without_employer": "<any>"}`)
 		d.run("catalog", "generate", "--companies", "500", "--people-per-company", "3", "--seed", "7", "--json").past().

@@ -13,7 +13,9 @@ import (
 func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Check the store and its indexes", Args: noArgs,
-		Long:    "Check that every record can be read, that its keys and its change log are true, and that the indexes agree with\nthe store. It exits with 1 when something is wrong. An index that cannot be opened is told of once: opening it, as check does too, has\nit made anew.",
+		Long: "Check that every record can be read, that its keys and its change log are consistent, and that the indexes agree with\n" +
+			"the store. The exit status is 1 if there are problems. An index that cannot be opened is reported once, because\n" +
+			"opening it rebuilds it.",
 		Example: "  prospector check --repair",
 		RunE: func(c *cobra.Command, _ []string) error {
 			repair, err := c.Flags().GetBool("repair")
@@ -35,11 +37,11 @@ func checkCommand() *cobra.Command {
 				fmt.Fprintf(w, "Checked %d records, found %d problems\n", result.Records, len(result.Problems))
 			})
 			if err == nil && !result.OK {
-				err = errors.New("the check found problems that are not repaired; --repair mends keys and indexes, a backup brings back records ('prospector restore')")
+				err = errors.New("the check found problems that are not repaired; --repair repairs keys and indexes, 'prospector restore' recovers records from a backup")
 			}
 			return err
 		},
 	}
-	c.Flags().Bool("repair", false, "write keys anew that disagree with their records, and make indexes anew that disagree with the store")
+	c.Flags().Bool("repair", false, "rewrite keys that disagree with their records, and rebuild indexes that disagree with the store")
 	return c
 }

@@ -21,7 +21,7 @@ func TestCheckAndReindex(t *testing.T) {
 			t.Errorf("on the way it says %q", r.progress)
 		}
 		p.run("reindex", "--json").done().prints(`{"records": 3}`)
-		p.run("check", "now").fails(2, "takes no argument")
+		p.run("check", "now").fails(2, "takes no arguments")
 	})
 }
 

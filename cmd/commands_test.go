@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"prospector/internal/service"
 )
 
 const (
@@ -30,7 +28,7 @@ func bothWays(t *testing.T, test func(t *testing.T, p *place)) {
 		p := newPlace(t)
 		s := p.serve()
 		test(t, p)
-		s.await(s.stderr, regexp.MustCompile(`msg=admin operation=`)) // else the commands did not come here
+		s.await(s.stderr, regexp.MustCompile(`msg="admin operation" operation=`)) // else the commands did not come here
 		s.stop()
 	})
 }
@@ -66,7 +64,7 @@ func TestOrganizations(t *testing.T) {
 			prints(`{"id": "` + id + `", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "Europe/Berlin",
 				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "usage_based",
 				"limits": {"rate_limit_per_minute": null, "accounts_per_month": null, "contacts_per_month": 0}}`)
-		p.run("org", "set", "--org", "Beta", "--time-zone", "Asia/Tokyo").says(`Set organization "Beta", ` + anID + "\n")
+		p.run("org", "set", "--org", "Beta", "--time-zone", "Asia/Tokyo").says(`Changed organization "Beta", ` + anID + "\n")
 	})
 }
 
@@ -104,7 +102,7 @@ func TestKeys(t *testing.T) {
 		}
 		id := made.text("id")
 		p.run("key", "create", "--org", org, "--user", bob, "--name", "reports", "--access", "read").
-			says(`Created key "reports", ` + anID + `, with read access\. It is shown only now:\n\n` + aKey + `\n`)
+			says(`Created key "reports", ` + anID + `, with read access\. It is shown only once:\n\n` + aKey + `\n`)
 
 		sync := `{"id": "` + id + `", "name": "sync", "user_id": "` + ada + `", "access": "write", "active": true, "deactivated_at": null, ` + shown + `}`
 		reports := `{"id": "<id>", "name": "reports", "user_id": "` + bob + `", "access": "read", "active": true, "deactivated_at": null, ` + shown + `}`
@@ -125,8 +123,8 @@ func TestKeys(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.run("version", "--json").prints(`{"version": "` + service.Version + `", "go": "` + runtime.Version() + `"}`)
-	p.run("version").says("prospector " + regexp.QuoteMeta(service.Version) + ` \(go[^)]+\)` + "\n")
+	p.run("version", "--json").prints(`{"version": "` + testVersion + `", "go": "` + runtime.Version() + `"}`)
+	p.run("version").says("prospector " + regexp.QuoteMeta(testVersion) + ` \(go[^)]+\)` + "\n")
 }
 
 func TestHelp(t *testing.T) {
@@ -144,48 +142,48 @@ func TestBadCommandLines(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	for _, c := range []struct{ line, says string }{
-		{"", "a subcommand is missing (see 'prospector --help')"},
-		{"frobnicate", `there is no "frobnicate"`},
-		{"help nosuch", `there is no "nosuch"`},
-		{"help org nosuch", `there is no "org nosuch"`},
-		{"completion", "needs one argument: bash, zsh, fish or powershell"},
-		{"org", "a subcommand is missing (see 'prospector org --help')"},
-		{"user", "a subcommand is missing (see 'prospector user --help')"},
-		{"key", "a subcommand is missing (see 'prospector key --help')"},
-		{"org frobnicate", `there is no "org frobnicate"`},
-		{"user delete", `there is no "user delete"`},
-		{"key --json rotate", `there is no "key rotate"`},
+		{"", "missing subcommand (see 'prospector --help')"},
+		{"frobnicate", `unknown command "frobnicate"`},
+		{"help nosuch", `unknown command "nosuch"`},
+		{"help org nosuch", `unknown command "org nosuch"`},
+		{"completion", "requires one argument: bash, zsh, fish or powershell"},
+		{"org", "missing subcommand (see 'prospector org --help')"},
+		{"user", "missing subcommand (see 'prospector user --help')"},
+		{"key", "missing subcommand (see 'prospector key --help')"},
+		{"org frobnicate", `unknown command "org frobnicate"`},
+		{"user delete", `unknown command "user delete"`},
+		{"key --json rotate", `unknown command "key rotate"`},
 		{"serve --frobnicate", "unknown flag: --frobnicate"},
 		{"org create --frobnicate", "unknown flag: --frobnicate"},
 		{"org create -x", "unknown shorthand flag: 'x'"},
 		{"version --json=perhaps", "--json"},
 		{"org create --name", "flag needs an argument: --name"},
-		{"org create", "needs --name"},
-		{"org create --name=", "needs --name"},
-		{"org set --rate-limit 5", "needs --org"},
-		{"user create --email ada@acme.example", "needs --org"},
-		{"user create --org Acme", "needs --email"},
-		{"user list", "needs --org"},
-		{"key create --name sync", "needs --org"},
-		{"key create --org Acme", "needs --name"},
-		{"key list", "needs --org"},
-		{"key deactivate " + absent, "needs --org"},
-		{"key deactivate --org Acme", "needs one argument: the key's id"},
-		{"key deactivate --org Acme " + absent + " " + absent, "needs one argument"},
-		{"key deactivate --org Acme sync", `"sync" is no key's id`},
-		{"serve now", `takes no argument, but got "now"`},
-		{"demo now", `takes no argument, but got "now"`},
-		{"org list Acme", `takes no argument, but got "Acme"`},
-		{"org create --name Acme Sales", `takes no argument, but got "Sales"`},
-		{"version 1", `takes no argument, but got "1"`},
-		{"org set --org Acme", "needs something to set"},
-		{"org set --org Acme --rate-limit many", "--rate-limit must be a number of 0 or more, or default"},
-		{"org set --org Acme --rate-limit -1", "--rate-limit must be a number"},
-		{"org set --org Acme --rate-limit 1.5", "--rate-limit must be a number"},
-		{"org set --org Acme --rate-limit=", "--rate-limit must be a number"},
-		{"org set --org Acme --rate-limit unlimited", "--rate-limit must be a number"},
-		{"org set --org Acme --accounts-per-month default", "--accounts-per-month must be a number of 0 or more, or unlimited"},
-		{"org set --org Acme --contacts-per-month 99999999999999999999", "--contacts-per-month must be a number"},
+		{"org create", "requires --name"},
+		{"org create --name=", "requires --name"},
+		{"org set --rate-limit 5", "requires --org"},
+		{"user create --email ada@acme.example", "requires --org"},
+		{"user create --org Acme", "requires --email"},
+		{"user list", "requires --org"},
+		{"key create --name sync", "requires --org"},
+		{"key create --org Acme", "requires --name"},
+		{"key list", "requires --org"},
+		{"key deactivate " + absent, "requires --org"},
+		{"key deactivate --org Acme", "requires one argument: the key's id"},
+		{"key deactivate --org Acme " + absent + " " + absent, "requires one argument"},
+		{"key deactivate --org Acme sync", `"sync" is not the id of a key`},
+		{"serve now", `takes no arguments, but "now" was given`},
+		{"demo now", `takes no arguments, but "now" was given`},
+		{"org list Acme", `takes no arguments, but "Acme" was given`},
+		{"org create --name Acme Sales", `takes no arguments, but "Sales" was given`},
+		{"version 1", `takes no arguments, but "1" was given`},
+		{"org set --org Acme", "requires at least one setting"},
+		{"org set --org Acme --rate-limit many", `--rate-limit: "many" is not a non-negative integer or "default"`},
+		{"org set --org Acme --rate-limit -1", `--rate-limit: "-1" is not a non-negative integer`},
+		{"org set --org Acme --rate-limit 1.5", `--rate-limit: "1.5" is not a non-negative integer`},
+		{"org set --org Acme --rate-limit=", `--rate-limit: "" is not a non-negative integer`},
+		{"org set --org Acme --rate-limit unlimited", `--rate-limit: "unlimited" is not a non-negative integer`},
+		{"org set --org Acme --accounts-per-month default", `--accounts-per-month: "default" is not a non-negative integer or "unlimited"`},
+		{"org set --org Acme --contacts-per-month 99999999999999999999", `--contacts-per-month: "99999999999999999999" is not a non-negative integer`},
 	} {
 		p.run(strings.Fields(c.line)...).fails(2, c.says)
 	}
@@ -224,8 +222,8 @@ func TestRefusals(t *testing.T) {
 			{[]string{"org", "set", "--org", "Nobody", "--rate-limit", "5"}, []string{`no organization "Nobody"`, "prospector org list"}},
 			{[]string{"org", "set", "--org", "acme", "--rate-limit", "5"}, []string{`no organization "acme"`}},
 			{[]string{"user", "list", "--org", absent}, []string{`no organization "` + absent + `"`}},
-			{[]string{"user", "create", "--org", "Twin", "--email", "ada@acme.example"}, []string{`2 organizations are called "Twin"`, first, second}},
-			{[]string{"key", "list", "--org", "Twin"}, []string{`2 organizations are called "Twin"`, first, second}},
+			{[]string{"user", "create", "--org", "Twin", "--email", "ada@acme.example"}, []string{`2 organizations are named "Twin"`, first, second}},
+			{[]string{"key", "list", "--org", "Twin"}, []string{`2 organizations are named "Twin"`, first, second}},
 			{[]string{"user", "create", "--org", org, "--email", "ada at acme"}, []string{`email: "ada at acme" is not an email address`}},
 			{[]string{"user", "create", "--org", org, "--email", "a@acme.example, b@acme.example"}, []string{`email: "a@acme.example, b@acme.example" is not an email address`}},
 			{[]string{"key", "create", "--org", other, "--name", "sync"}, []string{"the organization has no users", "create one first"}},

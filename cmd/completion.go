@@ -8,7 +8,7 @@ import (
 	"prospector/internal/admin"
 )
 
-// completionCommand prints a script that completes command lines, for each shell that cobra knows.
+// completionCommand prints the completion script for each shell that cobra supports.
 func completionCommand() *cobra.Command {
 	shells := map[string]func(*cobra.Command, io.Writer) error{
 		"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
@@ -17,20 +17,20 @@ func completionCommand() *cobra.Command {
 		"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
 	}
 	return &cobra.Command{
-		Use: "completion bash|zsh|fish|powershell", Short: "Print the completion script of a shell",
+		Use: "completion bash|zsh|fish|powershell", Short: "Print the completion script for a shell",
 		Args: oneArg("bash, zsh, fish or powershell"), ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		Example: "  source <(prospector completion bash)\n  prospector completion zsh > ~/.zfunc/_prospector",
 		RunE: func(c *cobra.Command, args []string) error {
 			print := shells[args[0]]
 			if print == nil {
-				return usage("completion knows bash, zsh, fish and powershell, not %q", args[0])
+				return usage("%q is not one of: bash, zsh, fish, powershell", args[0])
 			}
 			return print(c.Root(), c.OutOrStdout())
 		},
 	}
 }
 
-// completeFlags tells the shell which values the flags of a tree of commands take.
+// completeFlags registers the values of flags for completion, in a command and its subcommands.
 func completeFlags(c *cobra.Command) {
 	words := map[string][]string{
 		"access":       {"read", "write", "admin"},
@@ -49,7 +49,7 @@ func completeFlags(c *cobra.Command) {
 	}
 }
 
-// completeOrg gives the names of the organizations, when a server or a store tells them.
+// completeOrg completes the names of the organizations.
 func completeOrg(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	result, err := run(c, admin.ListOrgs, admin.Input{})
 	var names []cobra.Completion

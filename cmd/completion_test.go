@@ -19,9 +19,9 @@ func TestCompletionScripts(t *testing.T) {
 			t.Errorf("the script for %s is %.500s", shell, script)
 		}
 	}
-	p.run("completion", "tcsh").fails(2, `bash, zsh, fish and powershell, not "tcsh"`)
-	p.run("completion").fails(2, "completion needs one argument: bash, zsh, fish or powershell")
-	p.run("completion", "bash", "zsh").fails(2, "completion needs one argument")
+	p.run("completion", "tcsh").fails(2, `"tcsh" is not one of: bash, zsh, fish, powershell`)
+	p.run("completion").fails(2, "completion requires one argument: bash, zsh, fish or powershell")
+	p.run("completion", "bash", "zsh").fails(2, "completion requires one argument")
 	if help := p.run("completion", "--help").ok().stdout; !strings.Contains(help, "source <(prospector completion bash)") {
 		t.Errorf("the help does not say how to use it: %s", help)
 	}

@@ -12,7 +12,7 @@ import (
 	"prospector/internal/service"
 )
 
-// flagSettings are the settings that some commands also have as flags.
+// flagSettings are the settings that some commands have as flags, with the names of the flags.
 var flagSettings = map[string]string{"addr": "addr", "data_dir": "data-dir", "sequences.speed": "speed"}
 
 // loadConfig reads the settings of a command.
@@ -52,7 +52,7 @@ func runFile[In, Out any](c *cobra.Command, op admin.Operation[In, Out], in In, 
 	return op.RunFile(c.Context(), by, in, file, size)
 }
 
-// caller returns what admin operations need to know of the command. finish ends the display of progress.
+// caller returns the caller of an admin operation. finish ends its display of progress.
 func caller(c *cobra.Command, cfg service.Config, unit admin.Unit) (by admin.Caller, finish func()) {
 	by = admin.Caller{Config: cfg, Fatal: fatal}
 	by.Progress, finish = showProgress(c.ErrOrStderr(), unit.String())
@@ -61,11 +61,11 @@ func caller(c *cobra.Command, cfg service.Config, unit admin.Unit) (by admin.Cal
 
 // fatal ends the process after a commit with an unknown outcome.
 func fatal(err error) {
-	slog.Error("the service ends: " + err.Error())
+	slog.Error("the process ends: the outcome of a commit is unknown", "error", err)
 	os.Exit(exitFailure)
 }
 
-// newTarget makes sure that the file can be written before the work begins.
+// newTarget checks that a file can be written before the work begins.
 func newTarget(c *cobra.Command, path string) (admin.Target, error) {
 	cfg, err := loadConfig(c)
 	if err != nil {

@@ -98,8 +98,8 @@ func TestServerSettings(t *testing.T) {
 	})
 	t.Run("log level", func(t *testing.T) {
 		p := newPlace(t, "PROSPECTOR_LOG_LEVEL=error")
-		s := p.start("demo", "--addr", "127.0.0.1:0", "--companies", "10") // it says on stdout that it listens
-		s.await(s.stdout, demoAddress)
+		s := p.start("demo", "--addr", "127.0.0.1:0", "--companies", "10", "--speed", "1") // prints on stdout that it listens
+		s.await(s.stdout, demoGuide)
 		s.stop()
 		if log := demoProgress.ReplaceAllString(s.stderr.String(), ""); log != "" {
 			t.Errorf("with log.level error an uneventful run logs %s", log)
@@ -121,7 +121,7 @@ func TestJSONLog(t *testing.T) {
 			t.Errorf("no line of a JSON log (%v): %s", err, line)
 		}
 	}
-	for _, msg := range []string{"listening", "admin", "request", "shutting down", "stopped"} {
+	for _, msg := range []string{"listening", "admin operation", "request", "shutting down", "stopped"} {
 		if !strings.Contains(log, `"msg":"`+msg+`"`) {
 			t.Errorf("the log has no %q: %s", msg, log)
 		}
@@ -153,7 +153,7 @@ func TestBadSettings(t *testing.T) {
 		{name: "a duration without its unit", file: "webhooks: {timeout: 15}", says: []string{"webhooks.timeout", "with its unit"}},
 		{name: "a duration of the environment", env: "PROSPECTOR_TAM_RETENTION=90d", says: []string{"tam.retention", `"90d"`}},
 		{name: "durations of the environment", env: "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=5s,5x", says: []string{"webhooks.retry_schedule", `"5x"`}},
-		{name: "a number of the environment", env: "PROSPECTOR_SEQUENCES_SPEED=0", says: []string{"sequences.speed", "above 0"}},
+		{name: "a number of the environment", env: "PROSPECTOR_SEQUENCES_SPEED=0", says: []string{"sequences.speed", "greater than 0"}},
 		{name: "true or false of the environment", env: "PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=perhaps", says: []string{"webhooks.allow_private_networks"}},
 		{name: "a URL of the environment", env: "PROSPECTOR_PUBLIC_URL=crm.example.com", says: []string{"public_url", "https://"}},
 		{name: "smtp without a host", file: "mail: {transport: smtp}", says: []string{"mail.smtp.host"}},
@@ -185,7 +185,7 @@ func TestBadSettings(t *testing.T) {
 	})
 	t.Run("flags", func(t *testing.T) {
 		p := newPlace(t)
-		p.run("demo", "--speed", "0").fails(2, "--speed", "above 0")
+		p.run("demo", "--speed", "0").fails(2, "--speed", "greater than 0")
 		p.run("demo", "--speed", "fast").fails(2, "--speed", "a number")
 		p.run("serve", "--addr", "").fails(2, "--addr", "empty")
 		p.run("serve", "--speed", "2").fails(2, "--speed")
@@ -198,7 +198,7 @@ func TestBadSettings(t *testing.T) {
 }
 
 // demoProgress is what the demo says while it makes up its market: that is no log.
-var demoProgress = regexp.MustCompile(`Making up a market of \d+ companies:\n|\d+ of \d+ records\n`)
+var demoProgress = regexp.MustCompile(`Generating a market of \d+ companies:\n|\d+ of \d+ records\n`)
 
 // TestSettingsInVain: a variable that is no setting is said once, by the server alone, and never its value; settings that are far from
 // their defaults, as the demo's speed, are nothing to warn of.
@@ -214,8 +214,8 @@ func TestSettingsInVain(t *testing.T) {
 		t.Errorf("want one warning without values: %s", log)
 	}
 
-	d := newPlace(t).start("demo", "--addr", "127.0.0.1:0", "--companies", "10", "--speed", "86400")
-	d.await(d.stdout, demoAddress)
+	d := newPlace(t).start("demo", "--addr", "127.0.0.1:0", "--companies", "10")
+	d.await(d.stdout, demoGuide)
 	d.stop()
 	if log := demoProgress.ReplaceAllString(d.stderr.String(), ""); log != "" {
 		t.Errorf("the demo says: %s", log)

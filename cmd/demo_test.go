@@ -8,20 +8,23 @@ import (
 	"time"
 )
 
-var demoAddress = regexp.MustCompile(`(?s)running at (https?://127\.0\.0\.1:\d+) .*API key: (pro_\S+)\n.*Ctrl-C`)
+// demoGuide matches the guide that the demo prints. The keys are its last two lines.
+var demoGuide = regexp.MustCompile(
+	`(?s)running at (https?://127\.0\.0\.1:\d+) .*\nexport KEY=(pro_\S+) [^\n]*\nexport OTHER_KEY=(pro_\S+) [^\n]*\n\z`)
 
-// demo is a running demo with what it told its user.
+// demo is a running demo with the keys and requests that it printed.
 type demo struct {
 	*server
-	key   string
-	curls []string
+	key, otherKey string
+	curls         []string
 }
 
+// demo runs a demo without a running campaign.
 func (p *place) demo() *demo {
 	p.t.Helper()
-	d := &demo{server: p.start("demo", "--addr", "127.0.0.1:0", "--companies", "2000")}
-	m := d.await(d.stdout, demoAddress)
-	d.url, d.key = m[1], m[2]
+	d := &demo{server: p.start("demo", "--addr", "127.0.0.1:0", "--companies", "2000", "--speed", "1")}
+	m := d.await(d.stdout, demoGuide)
+	d.url, d.key, d.otherKey = m[1], m[2], m[3]
 	for line := range strings.Lines(m[0]) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
 			d.curls = append(d.curls, line)
@@ -30,16 +33,16 @@ func (p *place) demo() *demo {
 	return d
 }
 
-// curl does what curl would with one of the printed lines.
+// curl sends the request of a printed command line.
 func (d *demo) curl(line string) reply {
 	d.t.Helper()
-	words := shellWords(line)
+	words := shellWords(strings.NewReplacer("$KEY", d.key, "$OTHER_KEY", d.otherKey).Replace(line))
 	var method, url, body string
 	var headers []string
 	for i := 1; i < len(words); i++ {
 		value := func() string {
 			if i++; i == len(words) {
-				d.t.Fatalf("%s: an option without its value", line)
+				d.t.Fatalf("%s: an option has no value", line)
 			}
 			return words[i]
 		}
@@ -54,10 +57,10 @@ func (d *demo) curl(line string) reply {
 			headers = append(headers, name, content)
 		case strings.HasPrefix(w, "http://127.0.0.1:"):
 			if url = w; !strings.Contains(line, "'"+url+"'") {
-				d.t.Errorf("%s: the URL is not quoted, and some shells make something of it", line)
+				d.t.Errorf("%s: the URL is not quoted, so some shells interpret it", line)
 			}
 		default:
-			d.t.Fatalf("%s: this test does not know %q", line, w)
+			d.t.Fatalf("%s: unexpected argument %q", line, w)
 		}
 	}
 	if method == "" {
@@ -73,15 +76,18 @@ func (d *demo) curl(line string) reply {
 	return r
 }
 
-// shellWords splits a line as a shell does, as far as spaces and single quotes go.
+// shellWords splits a line as a shell does, as far as spaces and quotes go.
 func shellWords(line string) (words []string) {
 	var word strings.Builder
-	quoted, open := false, false
+	var quote rune
+	open := false
 	for _, r := range line + " " {
 		switch {
-		case r == '\'':
-			quoted, open = !quoted, true
-		case r == ' ' && !quoted:
+		case r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, open = r, true
+		case r == ' ' && quote == 0:
 			if open {
 				words = append(words, word.String())
 			}
@@ -95,11 +101,11 @@ func shellWords(line string) (words []string) {
 	return words
 }
 
-// tryAll pastes every line of the things to try: one asks as the other organization, and one accepts an Import.
+// tryAll sends every printed request. One is sent by the other organization, and one accepts an Import.
 func (d *demo) tryAll() {
 	d.t.Helper()
 	if len(d.curls) != 10 {
-		d.t.Fatalf("the demo shows %d lines to try, want 10:\n%s", len(d.curls), d.stdout)
+		d.t.Fatalf("the demo prints %d requests, want 10:\n%s", len(d.curls), d.stdout)
 	}
 	for i, line := range d.curls {
 		want := http.StatusOK
@@ -110,12 +116,12 @@ func (d *demo) tryAll() {
 			want = http.StatusAccepted
 		}
 		if r := d.curl(line); r.status != want {
-			d.t.Errorf("%s\nis answered %d: %s", line, r.status, r.body)
+			d.t.Errorf("%s\nstatus %d: %s", line, r.status, r.body)
 		}
 	}
 	for late := time.Now().Add(patience); d.total(d.key, "tam/imports", `{"filters": [{"field": "status", "condition": "is_not", "value": "completed"}]}`) > 0; {
 		if time.Now().After(late) {
-			d.t.Fatalf("an Import does not end:\n%s", d.stderr)
+			d.t.Fatalf("an Import does not finish:\n%s", d.stderr)
 		}
 	}
 }
@@ -127,10 +133,11 @@ func TestDemo(t *testing.T) {
 	d.tryAll()
 	contacts, accounts := d.total(d.key, "contacts", "{}"), d.total(d.key, "accounts", "{}")
 	if contacts < 200 || contacts > 1000 || accounts < 20 {
-		t.Errorf("the demo has %d contacts of %d accounts, want a few hundred of some dozen", contacts, accounts)
+		t.Errorf("the demo has %d contacts in %d accounts, want a few hundred in some dozen", contacts, accounts)
 	}
 	for filter, what := range map[string]string{
-		`{"field": "source", "condition": "is", "value": "tam_import"}`: "was imported", `{"field": "custom_field_hiring", "condition": "is", "value": true}`: "was found to be hiring",
+		`{"field": "source", "condition": "is", "value": "tam_import"}`:      "was imported",
+		`{"field": "custom_field_hiring", "condition": "is", "value": true}`: "was found to be hiring",
 	} {
 		if n := d.total(d.key, "accounts", `{"filters": [`+filter+`]}`); n == 0 {
 			t.Errorf("no account of the demo %s", what)
@@ -145,15 +152,15 @@ func TestDemo(t *testing.T) {
 
 	again := p.demo()
 	if again.key == d.key {
-		t.Error("the second run shows the key of the first")
+		t.Error("the second run prints the key of the first")
 	}
 	again.do(http.StatusUnauthorized, d.key, "GET", "/v1/me", "")
 	if n := again.total(again.key, "contacts", "{}"); n != contacts+1 {
-		t.Errorf("the second run has %d contacts, want the %d of the first and the one that was made there", n, contacts)
+		t.Errorf("the second run has %d contacts, want the %d of the first and the one created there", n, contacts)
 	}
 	again.tryAll()
 	again.hasOutreach()
-	// Commands reach it as they reach any server.
+	// Commands reach the demo like any server.
 	p.run("org", "list", "--data-dir", "demo-data").says(`ID +NAME +CREATED\n` + anID + ` +Northwind Demo +` + aTime + `\n` + anID + ` +Southgate Demo +` + aTime + `\n`)
 	keys := p.run("key", "list", "--org", "Northwind Demo", "--data-dir", "demo-data").ok().stdout
 	if n := len(regexp.MustCompile(`(?m)demo +admin +true `).FindAllString(keys, -1)); n != 1 {
@@ -162,7 +169,7 @@ func TestDemo(t *testing.T) {
 	again.stop()
 }
 
-// hasOutreach holds the demo to one of each that it has for campaigns, and to nothing that runs.
+// hasOutreach checks that audiences, templates and the draft exist once, and that no campaign runs.
 func (d *demo) hasOutreach() {
 	d.t.Helper()
 	for entity, want := range map[string]int{"audiences": 2, "sequence-templates": 2, "campaigns": 1} {
@@ -176,20 +183,21 @@ func (d *demo) hasOutreach() {
 		"campaigns":          `{"field": "status", "condition": "is_not", "value": "draft"}`,
 	} {
 		if n := d.total(d.key, entity, `{"filters": [`+filter+`]}`); n != 0 {
-			d.t.Errorf("%d %s have %s", n, entity, filter)
+			d.t.Errorf("%d %s match %s, want none", n, entity, filter)
 		}
 	}
 }
 
-// TestDemoKeepsItsWord: the second thing to try says what becomes of the first, and who did it.
-func TestDemoKeepsItsWord(t *testing.T) {
+// TestDemoGuide checks that the requests of the guide show what it says: an opt-out changes the list
+// and the simulation, and appears in the history.
+func TestDemoGuide(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	d := p.demo()
 	list, simulate, optOut, history := d.curls[0], d.curls[1], d.curls[2], d.curls[3]
 	who := regexp.MustCompile(`/v1/contacts/(` + anID + `)`).FindStringSubmatch(optOut)
 	if who == nil {
-		t.Fatalf("%s names no contact", optOut)
+		t.Fatalf("%s contains no contact", optOut)
 	}
 	listed := func() bool { return strings.Contains(string(d.curl(list).body), who[1]) }
 	says := func(line string, words ...string) {
@@ -197,7 +205,7 @@ func TestDemoKeepsItsWord(t *testing.T) {
 		answer := string(d.curl(line).body)
 		for _, w := range words {
 			if !strings.Contains(answer, w) {
-				t.Errorf("%s\ndoes not say %s:\n%s", line, w, answer)
+				t.Errorf("%s\nthe response does not contain %s:\n%s", line, w, answer)
 			}
 		}
 	}
@@ -208,17 +216,17 @@ func TestDemoKeepsItsWord(t *testing.T) {
 	says(history, `"operation":"update_contact"`, "do_not_contact")
 	says(simulate, `"action":"skip"`, "the contact has opted out")
 	if !before || listed() {
-		t.Errorf("whoever opts out was listed before: %v, is listed after: %v", before, listed())
+		t.Errorf("listed before opting out: %v, after: %v", before, listed())
 	}
 	all := string(d.curl(regexp.MustCompile(`-d '.*'`).ReplaceAllString(simulate, `-d '{}'`)).body)
 	if n := strings.Count(all, `"contact_id"`); n < 5 || !strings.Contains(all, who[1]) || !strings.Contains(all, `"action":"send"`) {
-		t.Errorf("of all in its audiences it simulates %d:\n%s", n, all)
+		t.Errorf("simulating all audiences covers %d contacts:\n%s", n, all)
 	}
 	d.stop()
 }
 
-// TestDemoOutlivesKill: a demo that was killed is there again.
-func TestDemoOutlivesKill(t *testing.T) {
+// TestDemoAfterKill checks that a killed demo can be run again.
+func TestDemoAfterKill(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	d := p.demo()
@@ -231,14 +239,11 @@ func TestDemoOutlivesKill(t *testing.T) {
 	d.stop()
 }
 
-// TestDemoHangsTogether: what the demo has names what belongs to it, and neither organization sees the other.
-func TestDemoHangsTogether(t *testing.T) {
+// TestDemoReferences checks that the records of the demo refer to each other, and that neither
+// organization sees the other.
+func TestDemoReferences(t *testing.T) {
 	t.Parallel()
 	d := newPlace(t).demo()
-	other := regexp.MustCompile(`Key of Southgate Demo: (pro_\S+)`).FindStringSubmatch(d.stdout.String())
-	if other == nil {
-		t.Fatalf("no key of the other organization in\n%s", d.stdout)
-	}
 	for _, entity := range []string{"opportunities", "tasks", "meetings"} {
 		if n := d.total(d.key, entity, "{}"); n < 20 {
 			t.Errorf("there are %d %s", n, entity)
@@ -249,13 +254,13 @@ func TestDemoHangsTogether(t *testing.T) {
 			}
 		}
 	}
-	all, theirs := d.total(d.key, "contacts", "{}"), d.total(other[1], "contacts", "{}")
+	all, theirs := d.total(d.key, "contacts", "{}"), d.total(d.otherKey, "contacts", "{}")
 	if theirs == 0 || theirs >= all {
 		t.Errorf("the other organization has %d contacts, this one %d", theirs, all)
 	}
 	open := `{"filters": [{"field": "stage", "condition": "is", "value": ["won", "lost"]}, {"field": "close_date", "condition": "is_after", "value": "` + time.Now().Format(time.DateOnly) + `"}]}`
 	if n := d.total(d.key, "opportunities", open); n != 0 {
-		t.Errorf("%d deals that are closed will be closed later", n)
+		t.Errorf("%d closed deals have a close date in the future", n)
 	}
 	d.stop()
 }

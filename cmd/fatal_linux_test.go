@@ -31,7 +31,7 @@ func TestABrokenDiskEndsTheProcess(t *testing.T) {
 	child.Stdout, child.Stderr = &out, &out
 	err := child.Run()
 	said := strings.TrimSpace(out.String())
-	if child.ProcessState.ExitCode() != exitFailure || !strings.Contains(said, "the service ends: a commit to") || strings.Contains(said, "\n") {
+	if child.ProcessState.ExitCode() != exitFailure || !strings.Contains(said, "the process ends: the outcome of a commit is unknown") || strings.Contains(said, "\n") {
 		t.Errorf("%v\n%s", err, said)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// givenFields are the flags that were given, as a body has them.
+// givenFields returns the flags that were set, as fields of a request body.
 func givenFields(c *cobra.Command, flags ...string) (map[string]any, error) {
 	fields := map[string]any{}
 	for _, flag := range flags {

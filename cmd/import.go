@@ -18,21 +18,25 @@ import (
 )
 
 func importCommand() *cobra.Command {
-	contacts := importCommandOf("contacts", crm.MatchFields("contacts"), `  prospector import contacts people.csv --org "Acme Sales" --match-on email --map "E-Mail=email" --map "Job title=title"`)
-	accounts := importCommandOf("accounts", crm.MatchFields("accounts"), `  prospector import accounts companies.csv.gz --org "Acme Sales" --match-on website`)
+	contacts := importCommandOf("contacts", crm.MatchFields("contacts"),
+		`  prospector import contacts people.csv --org "Acme Sales" --match-on email --map "E-Mail=email" --map "Job title=title"`)
+	accounts := importCommandOf("accounts", crm.MatchFields("accounts"),
+		`  prospector import accounts companies.csv.gz --org "Acme Sales" --match-on website`)
 	suppressions := importCommandOf("suppressions", nil, `  prospector import suppressions opted-out.csv --org "Acme Sales"`)
 	return group("import", "Import records from CSV or JSON lines", contacts, accounts, suppressions)
 }
 
 func importCommandOf(entity string, matches []string, example string) *cobra.Command {
-	long := "Import " + entity + " from a file, or from standard input with -: CSV with a header, or JSON lines; gzipped or not. Columns\n" +
-		"have the names of fields; others are ignored with a warning, unless --map names them. An empty cell leaves what is there.\n" +
-		"Of a file that 'org export' wrote it takes the " + entity + ".\n" +
-		"Entries of a list stand apart by | or ;. Bad rows are skipped and told by their line, the others are kept."
+	long := "Import " + entity + " from a file, or from standard input with -. The file is CSV with a header or JSON lines, and may\n" +
+		"be gzipped. From a file that 'org export' wrote, only the " + entity + " are imported. Columns have the names of fields.\n" +
+		"Other columns are ignored with a warning, unless --map maps them. An empty cell leaves the field unchanged. The entries\n" +
+		"of a list are separated by | or ;. Invalid rows are reported with their line number and skipped. Valid rows are\n" +
+		"imported.\n\n"
 	if matches != nil {
-		long += " A row with an id\nchanges that record, and one that --match-on finds changes what it finds; else it is a new one. Tags may be named by their\nnames, an account by account_website or account_external_id."
+		long += "A row with an id updates that record. A row that --match-on matches updates the record it matches. Other rows create\n" +
+			"records. Tags can be given by name, and an account by account_website or account_external_id."
 	} else {
-		long += " It needs a\ncolumn email or domain, and may have a reason. What is there already stays as it is."
+		long += "The file needs a column email or domain, and may have a column reason. Existing suppressions stay unchanged."
 	}
 	c := &cobra.Command{
 		Use: entity + " FILE", Short: "Import " + entity, Args: oneArg("the file, or - for standard input"),
@@ -51,7 +55,7 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 					return err
 				}
 				if in.MatchOn != "" && !slices.Contains(matches, in.MatchOn) {
-					return usage("--match-on must be one of %s, not %q", strings.Join(matches, ", "), in.MatchOn)
+					return usage("--match-on: %q is not one of: %s", in.MatchOn, strings.Join(matches, ", "))
 				}
 			}
 			file, err := openImport(c.Context(), args[0])
@@ -67,15 +71,17 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 			return showImport(c, entity, result)
 		},
 	}
-	c.Flags().String("org", "", "the organization's id or `name`")
-	c.Flags().StringArray("map", nil, "`column=field`: what a column that is called otherwise is for (may be repeated)")
+	c.Flags().String("org", "", "id or `name` of the organization")
+	c.Flags().StringArray("map", nil, "`column=field`: import a column with another name as this field (repeatable)")
 	if matches != nil {
-		c.Flags().String("match-on", "", "change the oldest record that has the same `field`, instead of making another: "+strings.Join(matches, ", "))
+		c.Flags().String("match-on", "", "update the oldest record with the same value of this `field` instead of creating one: "+
+			strings.Join(matches, ", "))
 		_ = c.RegisterFlagCompletionFunc("match-on", cobra.FixedCompletions(matches, cobra.ShellCompDirectiveNoFileComp))
 	}
 	return c
 }
 
+// mapping returns the fields that --map maps columns to.
 func mapping(c *cobra.Command) (map[string]string, error) {
 	pairs, err := c.Flags().GetStringArray("map")
 	if err != nil {
@@ -85,28 +91,30 @@ func mapping(c *cobra.Command) (map[string]string, error) {
 	for _, pair := range pairs {
 		i := strings.LastIndex(pair, "=")
 		if i <= 0 || i == len(pair)-1 {
-			return nil, usage("--map must be column=field, not %q", pair)
+			return nil, usage("--map: %q is not of the form column=field", pair)
 		}
 		column, field := strings.TrimSpace(pair[:i]), strings.TrimSpace(pair[i+1:])
 		if _, twice := m[column]; twice {
-			return nil, usage("--map names the column %q twice", column)
+			return nil, usage("--map: column %q is mapped twice", column)
 		}
 		m[column] = field
 	}
 	return m, nil
 }
 
-// importFile is a file that is to be imported.
+// importFile is a file to import.
 type importFile struct {
 	io.ReadCloser
 	name  string
-	size  int  // 0 when it is not known
-	lines bool // it is called one of JSON lines
+	size  int  // 0 if unknown
+	lines bool // its name says that it contains JSON lines
 }
 
-// openImport opens a file, or standard input for -. It is closed when ctx ends: it may never end itself.
+// openImport opens a file, or standard input for -. It closes the file when ctx ends, because reading
+// from a pipe may block forever.
 func openImport(ctx context.Context, name string) (*importFile, error) {
-	f := &importFile{ReadCloser: os.Stdin, name: name, lines: slices.Contains([]string{".jsonl", ".ndjson"}, filepath.Ext(strings.TrimSuffix(name, ".gz")))}
+	extension := filepath.Ext(strings.TrimSuffix(name, ".gz"))
+	f := &importFile{ReadCloser: os.Stdin, name: name, lines: extension == ".jsonl" || extension == ".ndjson"}
 	if name != "-" {
 		opened, err := os.Open(name)
 		if err != nil {
@@ -130,7 +138,8 @@ func openImport(ctx context.Context, name string) (*importFile, error) {
 	return f, nil
 }
 
-// showImport prints what became of a file: what was wrong with it on stderr, unless it is in the object.
+// showImport prints the result of an import. Warnings go to stderr, as do invalid rows unless the
+// result is printed as JSON.
 func showImport(c *cobra.Command, entity string, r rows.Result) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "warning: "+warning)
@@ -143,11 +152,11 @@ func showImport(c *cobra.Command, entity string, r rows.Result) error {
 	})
 	switch {
 	case err == nil && r.Failed != "":
-		return fmt.Errorf("the import ended early: %s; %d rows were added and %d updated before, and are kept", r.Failed, r.Added, r.Updated)
+		return fmt.Errorf("the import stopped early: %s; %d rows were added and %d updated before and are kept", r.Failed, r.Added, r.Updated)
 	case err != nil || r.Added+r.Updated > 0:
 		return err
 	case r.Skipped == 0:
-		return errors.New("the file has no rows; nothing was imported")
+		return errors.New("the file contains no rows; nothing was imported")
 	}
-	return errors.New("not one row of the file was good; nothing was imported")
+	return errors.New("no row of the file is valid; nothing was imported")
 }

@@ -87,24 +87,24 @@ func TestImportUsage(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	for _, c := range []struct{ line, says string }{
-		{"import", "a subcommand is missing (see 'prospector import --help')"},
-		{"import tags people.csv --org Acme", `there is no "import tags"`},
-		{"import contacts --org Acme", "needs one argument: the file, or - for standard input"},
-		{"import contacts a.csv b.csv --org Acme", "needs one argument"},
-		{"import contacts people.csv", "import contacts needs --org"},
-		{"import accounts people.csv --org=", "import accounts needs --org"},
-		{"import suppressions people.csv", "import suppressions needs --org"},
-		{"import contacts people.csv --org Acme --match-on title", `--match-on must be one of email, linkedin_url, external_id, not "title"`},
-		{"import contacts people.csv --org Acme --match-on Email", "--match-on must be one of email"},
-		{"import contacts people.csv --org Acme --match-on website", "--match-on must be one of email"},
-		{"import contacts people.csv --org Acme --match-on or", "--match-on must be one of email"},
-		{"import accounts people.csv --org Acme --match-on email", "--match-on must be one of website, external_id"},
-		{"import accounts people.csv --org Acme --match-on or", "--match-on must be one of website, external_id"},
+		{"import", "missing subcommand (see 'prospector import --help')"},
+		{"import tags people.csv --org Acme", `unknown command "import tags"`},
+		{"import contacts --org Acme", "requires one argument: the file, or - for standard input"},
+		{"import contacts a.csv b.csv --org Acme", "requires one argument"},
+		{"import contacts people.csv", "import contacts requires --org"},
+		{"import accounts people.csv --org=", "import accounts requires --org"},
+		{"import suppressions people.csv", "import suppressions requires --org"},
+		{"import contacts people.csv --org Acme --match-on title", `--match-on: "title" is not one of: email, linkedin_url, external_id`},
+		{"import contacts people.csv --org Acme --match-on Email", `--match-on: "Email" is not one of: email`},
+		{"import contacts people.csv --org Acme --match-on website", `--match-on: "website" is not one of: email`},
+		{"import contacts people.csv --org Acme --match-on or", `--match-on: "or" is not one of: email`},
+		{"import accounts people.csv --org Acme --match-on email", `--match-on: "email" is not one of: website, external_id`},
+		{"import accounts people.csv --org Acme --match-on or", `--match-on: "or" is not one of: website, external_id`},
 		{"import suppressions people.csv --org Acme --match-on email", "unknown flag: --match-on"},
-		{"import contacts people.csv --org Acme --map email", `--map must be column=field, not "email"`},
-		{"import contacts people.csv --org Acme --map =email", "--map must be column=field"},
-		{"import contacts people.csv --org Acme --map Mail=", "--map must be column=field"},
-		{"import contacts people.csv --org Acme --map Mail=email --map Mail=title", `--map names the column "Mail" twice`},
+		{"import contacts people.csv --org Acme --map email", `--map: "email" is not of the form column=field`},
+		{"import contacts people.csv --org Acme --map =email", `--map: "=email" is not of the form column=field`},
+		{"import contacts people.csv --org Acme --map Mail=", `--map: "Mail=" is not of the form column=field`},
+		{"import contacts people.csv --org Acme --map Mail=email --map Mail=title", `--map: column "Mail" is mapped twice`},
 		{"import contacts people.csv --org Acme --frobnicate", "unknown flag: --frobnicate"},
 	} {
 		p.run(strings.Fields(c.line)...).fails(2, c.says)
@@ -158,7 +158,7 @@ func TestImportRefusals(t *testing.T) {
 			{"people.csv", "--map Salary=notes", []string{`"Salary" is mapped`, "does not have it", "email, Job, Rank"}},
 			{"people.csv", "--org Nobody", []string{`there is no organization "Nobody"`, "prospector org list"}},
 			{"people.csv", "--org " + absent, []string{`there is no organization "` + absent + `"`}},
-			{"people.csv", "--org Twin", []string{`2 organizations are called "Twin"`, first, second}},
+			{"people.csv", "--org Twin", []string{`2 organizations are named "Twin"`, first, second}},
 		}
 		if os.Geteuid() != 0 { // whom no mode keeps out
 			d.write("secret.csv", "email\nada@x.example\n")
@@ -177,9 +177,9 @@ func TestImportRefusals(t *testing.T) {
 				d.run(args...).past().fails(1, c.says...)
 			}
 		}
-		const none = "not one row of the file was good; nothing was imported"
+		const none = "no row of the file is valid; nothing was imported"
 		d.run("import", "contacts", "header.csv", "--org", "Acme", "--json").past().
-			fails1(`{"added": 0, "updated": 0, "skipped": 0, "errors": [], "warnings": []}`, "the file has no rows; nothing was imported")
+			fails1(`{"added": 0, "updated": 0, "skipped": 0, "errors": [], "warnings": []}`, "the file contains no rows; nothing was imported")
 		d.run("import", "contacts", "latin1.csv", "--org", "Acme", "--json").past().
 			fails1(`{"added": 0, "updated": 0, "skipped": 1, "errors": [{"line": 2, "message": "cell 2 is not valid UTF-8; save the file as UTF-8"}], "warnings": []}`, none)
 		r := d.run("import", "contacts", "latin1.csv", "--org", "Acme").past()
@@ -302,7 +302,7 @@ func TestImportManyBadRows(t *testing.T) {
 		t.Errorf("%d %s", r.status, r.stdout)
 	}
 	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
-	if last := len(lines) - 1; last != 10_000 || lines[0] != "warning: of 10500 bad rows only the first 10000 are told" ||
+	if last := len(lines) - 1; last != 10_000 || lines[0] != "warning: only the first 10000 of 10500 invalid rows are shown" ||
 		lines[1] != "line 2: 1 cells, but the header has 2" || !strings.HasPrefix(lines[last], "line 10001: ") {
 		t.Errorf("%d lines: %s … %s", len(lines), lines[0], lines[len(lines)-1])
 	}

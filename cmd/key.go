@@ -12,6 +12,7 @@ import (
 	"prospector/internal/shape"
 )
 
+// orNever formats an optional time.
 func orNever(t shape.Time) string {
 	if !t.Valid() {
 		return "never"
@@ -21,7 +22,7 @@ func orNever(t shape.Time) string {
 
 func keyCommand() *cobra.Command {
 	create := &cobra.Command{
-		Use: "create", Short: "Create an API key; it is shown once", Args: noArgs,
+		Use: "create", Short: "Create an API key, which is shown only once", Args: noArgs,
 		Example: `  prospector key create --org "Acme Sales" --name "CRM sync" --access write`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			org, err := required(c, "org")
@@ -44,14 +45,14 @@ func keyCommand() *cobra.Command {
 				return err
 			}
 			return show(c, key, func(w io.Writer) {
-				fmt.Fprintf(w, "Created key %q, %s, with %s access. It is shown only now:\n\n%s\n", key.Name, key.ID, key.Access, key.Plaintext)
+				fmt.Fprintf(w, "Created key %q, %s, with %s access. It is shown only once:\n\n%s\n", key.Name, key.ID, key.Access, key.Plaintext)
 			})
 		},
 	}
-	create.Flags().String("org", "", "the organization's id or `name`")
-	create.Flags().String("user", "", "`id` of the user it acts for (default: the organization's first)")
-	create.Flags().String("name", "", "what the key is for")
-	create.Flags().String("access", "", "read, write or admin (default write)")
+	create.Flags().String("org", "", "id or `name` of the organization")
+	create.Flags().String("user", "", "`id` of the user that it acts for (default: the first user of the organization)")
+	create.Flags().String("name", "", "`name` of the key, such as what it is used for")
+	create.Flags().String("access", "", "`access` of the key: read, write or admin (default write)")
 
 	list := &cobra.Command{
 		Use: "list", Short: "List the API keys of an organization", Args: noArgs,
@@ -72,10 +73,10 @@ func keyCommand() *cobra.Command {
 			})
 		},
 	}
-	list.Flags().String("org", "", "the organization's id or `name`")
+	list.Flags().String("org", "", "id or `name` of the organization")
 
 	deactivate := &cobra.Command{
-		Use: "deactivate ID", Short: "Deactivate an API key, at once and for good", Args: oneArg("the key's id"),
+		Use: "deactivate ID", Short: "Deactivate an API key permanently", Args: oneArg("the key's id"),
 		Example: `  prospector key deactivate --org "Acme Sales" 019f6f3e-0d4e-7c1e-9d0a-3a6c1c1f7b52`,
 		RunE: func(c *cobra.Command, args []string) error {
 			org, err := required(c, "org")
@@ -84,7 +85,7 @@ func keyCommand() *cobra.Command {
 			}
 			id, err := uuid.Parse(args[0])
 			if err != nil {
-				return usage("%q is no key's id; 'prospector key list' shows them", args[0])
+				return usage("%q is not the id of a key; 'prospector key list' shows the ids", args[0])
 			}
 			key, err := run(c, admin.DeactivateKey, admin.KeyRef{Org: org, ID: id})
 			if err != nil {
@@ -93,6 +94,6 @@ func keyCommand() *cobra.Command {
 			return show(c, key, func(w io.Writer) { fmt.Fprintf(w, "Deactivated key %q, %s\n", key.Name, key.ID) })
 		},
 	}
-	deactivate.Flags().String("org", "", "the organization's id or `name`")
-	return group("key", "Create, list and deactivate API keys", create, list, deactivate)
+	deactivate.Flags().String("org", "", "id or `name` of the organization")
+	return group("key", "Manage API keys", create, list, deactivate)
 }

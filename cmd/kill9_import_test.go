@@ -109,7 +109,7 @@ func (d *desk) completes() {
 // endedEarly wants the import to have ended for the reason, and gives how many rows it says were kept.
 func (r result) endedEarly(reason string) (kept int) {
 	r.t.Helper()
-	told := regexp.MustCompile(`^prospector: the import ended early: (.*); (\d+) rows were added and 0 updated before, and are kept\n$`).FindStringSubmatch(r.stderr)
+	told := regexp.MustCompile(`^prospector: the import stopped early: (.*); (\d+) rows were added and 0 updated before and are kept\n$`).FindStringSubmatch(r.stderr)
 	if r.status != 1 || told == nil || told[1] != reason || !strings.Contains(r.stdout, told[2]) {
 		r.t.Fatalf("%+v", r)
 	}
@@ -129,7 +129,7 @@ func TestKill9Import(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		if d.s != nil {
-			d.s.await(d.s.stderr, regexp.MustCompile(`msg="an import ended early"`))
+			d.s.await(d.s.stderr, regexp.MustCompile(`msg="import stopped early"`))
 		}
 		d.completes()
 	})
@@ -139,7 +139,7 @@ func TestKill9Import(t *testing.T) {
 func TestKill9ImportServer(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, true)
-	d.halfImport(func(*os.Process) { d.s.kill() }).fails(1, "the server went away", "what it had done until then is kept")
+	d.halfImport(func(*os.Process) { d.s.kill() }).fails(1, "the server stopped before it responded", "what it had done before is kept")
 	d.s = nil
 	d.completes()
 }

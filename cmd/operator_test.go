@@ -53,7 +53,7 @@ func TestTargetsOfTheServer(t *testing.T) {
 		p.run("backup", file).fails(1, "belongs to the server", file)
 		p.run("org", "export", "--org", "Acme", file).fails(1, "belongs to the server", file)
 	}
-	p.run("backup", "").fails(2, "backup needs one argument")
+	p.run("backup", "").fails(2, "backup requires one argument")
 	p.run("backup", "data/b").past().ok()
 }
 
@@ -76,7 +76,7 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	bothDesks(t, func(t *testing.T, d *desk) {
 		r := d.halfImport(func(running *os.Process) { _ = running.Signal(syscall.SIGINT) })
-		if r.status != 1 || !strings.Contains(r.stderr, "interrupted") && !strings.Contains(r.stderr, "the import ended early") {
+		if r.status != 1 || !strings.Contains(r.stderr, "interrupted") && !strings.Contains(r.stderr, "the import stopped early") {
 			t.Errorf("%+v", r)
 		}
 		d.sound()

@@ -30,15 +30,15 @@ func orgCommand() *cobra.Command {
 				all, err := run(c, admin.ListOrgs, admin.Input{})
 				same := slices.DeleteFunc(all.Organizations, func(o identity.Organization) bool { return o.Name != org.Name })
 				if err == nil && len(same) > 1 {
-					fmt.Fprintf(w, "%d organizations have that name now: name them by their ids\n", len(same))
+					fmt.Fprintf(w, "%d organizations have this name. Refer to them by id.\n", len(same))
 				}
 			})
 		},
 	}
-	create.Flags().String("name", "", "its `name`")
+	create.Flags().String("name", "", "`name` of the organization")
 
 	list := &cobra.Command{
-		Use: "list", Short: "List the organizations", Args: noArgs,
+		Use: "list", Short: "List organizations", Args: noArgs,
 		Example: "  prospector org list --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			org, err := c.Flags().GetString("org")
@@ -56,10 +56,10 @@ func orgCommand() *cobra.Command {
 			})
 		},
 	}
-	list.Flags().String("org", "", "only the one with this id or `name`")
+	list.Flags().String("org", "", "list only the organization with this id or `name`")
 
 	set := &cobra.Command{
-		Use: "set", Short: "Set the limits and settings of an organization", Args: noArgs,
+		Use: "set", Short: "Set limits and settings of an organization", Args: noArgs,
 		Example: `  prospector org set --org "Acme Sales" --rate-limit 600 --accounts-per-month unlimited`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			org, err := required(c, "org")
@@ -74,19 +74,19 @@ func orgCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, result, func(w io.Writer) { fmt.Fprintf(w, "Set organization %q, %s\n", result.Name, result.ID) })
+			return show(c, result, func(w io.Writer) { fmt.Fprintf(w, "Changed organization %q, %s\n", result.Name, result.ID) })
 		},
 	}
-	set.Flags().String("org", "", "its id or `name`")
-	set.Flags().String("accounts-per-month", "", "accounts that Imports may create in a month: a `number` or unlimited")
-	set.Flags().String("contacts-per-month", "", "contacts that Imports may create in a month: a `number` or unlimited")
-	set.Flags().String("rate-limit", "", "requests a minute: a `number`, 0 for no limit, or default")
+	set.Flags().String("org", "", "id or `name` of the organization")
+	set.Flags().String("accounts-per-month", "", "accounts that Imports may create per month: a `number` or unlimited")
+	set.Flags().String("contacts-per-month", "", "contacts that Imports may create per month: a `number` or unlimited")
+	set.Flags().String("rate-limit", "", "requests per minute: a `number`, 0 for no limit, or default")
 	set.Flags().String("time-zone", "", "IANA time `zone`")
 	set.Flags().String("billing-mode", "", "platform or usage_based")
-	return group("org", "Create, list, set, export and delete organizations", create, list, set, orgExportCommand(), orgDeleteCommand())
+	return group("org", "Manage organizations", create, list, set, orgExportCommand(), orgDeleteCommand())
 }
 
-// changedSettings are the settings that flags name, as a body has them.
+// changedSettings returns the settings whose flags were set, as fields of a request body.
 func changedSettings(c *cobra.Command) (map[string]any, error) {
 	fields := map[string]any{}
 	for flag, field := range map[string]string{
@@ -99,7 +99,7 @@ func changedSettings(c *cobra.Command) (map[string]any, error) {
 		case v == "unlimited" && flag != "rate-limit", v == "default" && flag == "rate-limit":
 			fields[field] = nil
 		case err != nil:
-			return nil, usage("--%s must be a number of 0 or more, or %s, not %q", flag, wordFor(flag), v)
+			return nil, usage("--%s: %q is not a non-negative integer or %q", flag, v, wordFor(flag))
 		default:
 			fields[field] = n
 		}
@@ -110,11 +110,12 @@ func changedSettings(c *cobra.Command) (map[string]any, error) {
 		}
 	}
 	if len(fields) == 0 {
-		return nil, usage("%sneeds something to set (see '%s --help')", nameOf(c), c.CommandPath())
+		return nil, usage("%srequires at least one setting (see '%s --help')", nameOf(c), c.CommandPath())
 	}
 	return fields, nil
 }
 
+// wordFor returns the word that a flag accepts beside numbers.
 func wordFor(flag string) string {
 	if flag == "rate-limit" {
 		return "default"

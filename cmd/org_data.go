@@ -11,9 +11,10 @@ import (
 
 func orgExportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "export FILE", Short: "Write all records of an organization to a file", Args: oneArg("the file to write"),
-		Long: "Write all records of an organization, as they are at one moment, to a file that does not exist yet: one a line, as\n" +
-			"{\"entity\": \"contacts\", \"record\": {...}}, each record as the API answers it. Behind an audience, lines of the\nentity audience-contacts say who is in it.",
+		Use: "export FILE", Short: "Export all records of an organization", Args: oneArg("the file to write"),
+		Long: "Export a snapshot of all records of an organization to a new file, as JSON lines such as\n" +
+			"{\"entity\": \"contacts\", \"record\": {...}}. Each record is as the API returns it. An audience is followed by\n" +
+			"lines of the entity audience-contacts with its members.",
 		Example: `  prospector org export --org "Acme Sales" acme.jsonl`,
 		RunE: func(c *cobra.Command, args []string) error {
 			org, err := required(c, "org")
@@ -35,14 +36,15 @@ func orgExportCommand() *cobra.Command {
 			return show(c, admin.RecordCount{Records: e.Records}, func(w io.Writer) { fmt.Fprintf(w, "Wrote %d records to %s\n", e.Records, args[0]) })
 		},
 	}
-	c.Flags().String("org", "", "its id or `name`")
+	c.Flags().String("org", "", "id or `name` of the organization")
 	return c
 }
 
 func orgDeleteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "delete", Short: "Delete an organization with all that it has", Args: noArgs,
-		Long:    "Delete an organization with all its records, users and keys, at once and for good. 'prospector org export' keeps a copy.",
+		Use: "delete", Short: "Delete an organization and all its data", Args: noArgs,
+		Long: "Delete an organization with all its records, users and keys. This cannot be undone. Use 'prospector org export' to\n" +
+			"keep a copy.",
 		Example: `  prospector org delete --org "Acme Sales" --yes`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			org, err := required(c, "org")
@@ -50,7 +52,7 @@ func orgDeleteCommand() *cobra.Command {
 				return err
 			}
 			if yes, err := c.Flags().GetBool("yes"); err != nil || !yes {
-				return usage("org delete deletes everything that %q has, for good: say so with --yes", org)
+				return usage("org delete permanently deletes all data of %q; confirm with --yes", org)
 			}
 			done, err := run(c, admin.DeleteOrg, admin.Input{Org: org})
 			if err != nil {
@@ -59,7 +61,7 @@ func orgDeleteCommand() *cobra.Command {
 			return show(c, done, func(w io.Writer) { fmt.Fprintf(w, "Deleted organization %q with %d records\n", org, done.Records) })
 		},
 	}
-	c.Flags().String("org", "", "its id or `name`")
-	c.Flags().Bool("yes", false, "yes, delete all of it")
+	c.Flags().String("org", "", "id or `name` of the organization")
+	c.Flags().Bool("yes", false, "confirm that all data is deleted")
 	return c
 }

@@ -38,12 +38,12 @@ func TestOrgDelete(t *testing.T) {
 		before := d.all(d.org)
 
 		for _, c := range []struct{ args, says string }{
-			{"", "org delete needs --org"},
-			{"--yes", "org delete needs --org"},
-			{"--org Gone", "say so with --yes"},
-			{"--org Gone --json", "say so with --yes"},
-			{"--org Gone --yes=false", "say so with --yes"},
-			{"--org Gone --yes now", "takes no argument"},
+			{"", "org delete requires --org"},
+			{"--yes", "org delete requires --org"},
+			{"--org Gone", "confirm with --yes"},
+			{"--org Gone --json", "confirm with --yes"},
+			{"--org Gone --yes=false", "confirm with --yes"},
+			{"--org Gone --yes now", "takes no arguments"},
 		} {
 			d.run(append([]string{"org", "delete"}, strings.Fields(c.args)...)...).fails(2, c.says)
 		}

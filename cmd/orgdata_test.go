@@ -209,16 +209,16 @@ func TestOrgExportRefusals(t *testing.T) {
 			status int
 			says   []string
 		}{
-			{"--org Acme", 2, []string{"needs one argument: the file to write"}},
-			{"--org Acme one two", 2, []string{"needs one argument"}},
-			{"out.jsonl", 2, []string{"org export needs --org"}},
-			{"--org Acme there.jsonl", 1, []string{"there.jsonl exists already", "remove it or name another file"}},
+			{"--org Acme", 2, []string{"requires one argument: the file to write"}},
+			{"--org Acme one two", 2, []string{"requires one argument"}},
+			{"out.jsonl", 2, []string{"org export requires --org"}},
+			{"--org Acme there.jsonl", 1, []string{"there.jsonl already exists", "remove it or choose another file"}},
 			{"--org Acme dangling", 1, []string{"dangling exists already"}},
 			{"--org Acme data", 1, []string{"data exists already"}},
 			{"--org Acme missing/out.jsonl", 1, []string{"cannot write missing/out.jsonl", "no such file or directory"}},
 			{"--org Acme there.jsonl/out.jsonl", 1, []string{"there.jsonl/out.jsonl", "not a directory"}},
 			{"--org Nobody out.jsonl", 1, []string{`there is no organization "Nobody"`, "prospector org list"}},
-			{"--org Twin out.jsonl", 1, []string{`2 organizations are called "Twin"`, first, second}},
+			{"--org Twin out.jsonl", 1, []string{`2 organizations are named "Twin"`, first, second}},
 		} {
 			args := append([]string{"org", "export"}, strings.Fields(c.args)...)
 			d.run(append(args, "--json")...).fails(c.status, c.says...)

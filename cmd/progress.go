@@ -3,19 +3,15 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"prospector/internal/admin"
 )
 
-// showProgress shows a bar on a terminal, and elsewhere a line for each tenth of the work. finish ends the bar.
+// showProgress shows a bar on a terminal, and elsewhere a line for each tenth of the work. finish
+// ends the bar.
 func showProgress(w io.Writer, unit string) (report admin.Progress, finish func()) {
-	terminal := false
-	if f, ok := w.(*os.File); ok {
-		info, err := f.Stat()
-		terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
+	terminal := isTerminal(w)
 	const width = 40
 	tenth, drawn := -1, false
 	report = func(done, total int) {

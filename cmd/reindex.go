@@ -11,8 +11,9 @@ import (
 
 func reindexCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "reindex", Short: "Make all indexes anew from the store", Args: noArgs,
-		Long:    "Make all indexes anew from the store. Lists go on meanwhile, but those of large organizations are slower until it\nis done. It is never needed in normal use: indexes that are missing or damaged are made anew by themselves.",
+		Use: "reindex", Short: "Rebuild all indexes from the store", Args: noArgs,
+		Long: "Rebuild all indexes from the store. Lists keep working, but those of large organizations are slower until it is done.\n" +
+			"You rarely need this: missing and damaged indexes are rebuilt automatically.",
 		Example: "  prospector reindex",
 		RunE: func(c *cobra.Command, _ []string) error {
 			result, err := run(c, admin.Reindex, struct{}{})

@@ -11,10 +11,10 @@ import (
 
 func restoreCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "Put a backup in the place of all data", Args: oneArg("the backup"),
-		Long: "Put a backup in the place of all data. No server may be running. The backup is checked before anything is touched, and the\n" +
-			"old store is kept aside. Campaigns are paused and deliveries held, for most of what the backup would send was sent already;\n" +
-			"'prospector resume' lets them go on.",
+		Use: "restore FILE", Short: "Replace all data with a backup", Args: oneArg("the backup"),
+		Long: "Replace all data with a backup. The server must be stopped. The backup is checked before anything is changed, and the\n" +
+			"old store is kept. Campaigns are paused and webhook deliveries are held, because most of what the backup would send\n" +
+			"has been sent. Continue them with 'prospector resume'.",
 		Example: "  prospector restore prospector-2026-03-01.backup",
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := loadConfig(c)
@@ -30,9 +30,9 @@ func restoreCommand() *cobra.Command {
 			return show(c, result, func(w io.Writer) {
 				fmt.Fprintf(w, "Restored %d records from %s to %s\n", result.Records, args[0], cfg.DataDir)
 				if result.Aside != "" {
-					fmt.Fprintf(w, "The old data is in %s\n", result.Aside)
+					fmt.Fprintf(w, "The old store was moved to %s\n", result.Aside)
 				}
-				fmt.Fprintln(w, "Campaigns are paused and deliveries held until 'prospector resume'")
+				fmt.Fprintln(w, "Campaigns are paused and deliveries are held until you run 'prospector resume'")
 			})
 		},
 	}
@@ -40,8 +40,9 @@ func restoreCommand() *cobra.Command {
 
 func resumeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "resume", Short: "Let go on what a restore has paused", Args: noArgs,
-		Long:    "Let campaigns and deliveries go on that a restore has paused and held. Look first at what they would send: whatever was\nsent after the backup was made is not known to it and is sent again.",
+		Use: "resume", Short: "Continue campaigns and deliveries after a restore", Args: noArgs,
+		Long: "Continue the campaigns and deliveries that a restore has paused and held. First check what they would send: what was sent\n" +
+			"after the backup was made is sent again.",
 		Example: "  prospector resume",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := run(c, admin.Resume, struct{}{})

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-var heldWarning = regexp.MustCompile(`level=WARN msg="a backup was restored: campaigns are paused and deliveries held until 'prospector resume'"`)
+var heldWarning = regexp.MustCompile(`level=WARN msg="a backup was restored: campaigns are paused and deliveries are held until you run 'prospector resume'"`)
 
 // aside is the one directory where restore has kept what was there before.
 func (p *place) aside() string {
@@ -66,7 +66,7 @@ func TestRestore(t *testing.T) {
 
 	said := p.run("restore", "then.backup").past().ok().stdout
 	aside := p.aside()
-	if want := "Restored 2053 records from then.backup to " + p.path("data") + "\nThe old data is in " + aside + "\nCampaigns are paused and deliveries held until 'prospector resume'\n"; said != want {
+	if want := "Restored 2053 records from then.backup to " + p.path("data") + "\nThe old store was moved to " + aside + "\nCampaigns are paused and deliveries are held until you run 'prospector resume'\n"; said != want {
 		t.Errorf("it says %q", said)
 	}
 	if now := p.run("org", "list", "--json", "--data-dir", aside).ok().stdout; now != before {
@@ -149,7 +149,7 @@ func TestRestoreInto(t *testing.T) {
 			prepare(p)
 			old, err := os.ReadFile(p.path("data", "prospector.db"))
 			if err == nil {
-				p.run("restore", file).past().says(`Restored 3 records from ` + file + ` to ` + p.path("data") + `\nThe old data is in .*\n.*'prospector resume'\n`)
+				p.run("restore", file).past().says(`Restored 3 records from ` + file + ` to ` + p.path("data") + `\nThe old store was moved to .*\n.*'prospector resume'\n`)
 				if kept, err := os.ReadFile(filepath.Join(p.aside(), "prospector.db")); err != nil || string(kept) != string(old) {
 					t.Errorf("what is kept aside is %.20q (%v)", kept, err)
 				}

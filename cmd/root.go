@@ -1,5 +1,5 @@
-// Package cmd is the command line. It turns settings into a typed Config, wires the parts of the service together and
-// starts it; what a command does is decided below.
+// Package cmd is the command line: commands, flags, and how results and errors are printed. What a
+// command does is implemented in internal/service, internal/admin and internal/demo.
 package cmd
 
 import (
@@ -21,18 +21,18 @@ import (
 	"prospector/internal/service"
 )
 
-// Exit statuses.
+// The exit statuses.
 const (
 	exitFailure = 1
 	exitUsage   = 2
 )
 
-// usageError is a command line that makes no sense, as opposed to one that failed.
+// usageError is an invalid command line, as opposed to a command that failed.
 type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Execute runs a command line and gives the exit status. Errors are one line on stderr.
+// Execute runs a command line and returns the exit status. An error is printed as one line on stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {
 	root := rootCommand()
 	root.SetArgs(args)
@@ -40,7 +40,7 @@ func Execute(args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -57,7 +57,7 @@ func rootCommand() *cobra.Command {
 	root := group("prospector", "Sales prospecting and outreach on your own machine",
 		serveCommand(), demoCommand(), orgCommand(), userCommand(), keyCommand(), importCommand(), catalogCommand(),
 		backupCommand(), restoreCommand(), resumeCommand(), checkCommand(), reindexCommand(), completionCommand(), versionCommand())
-	root.Version = service.Version
+	root.Version = service.Version()
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -66,20 +66,20 @@ func rootCommand() *cobra.Command {
 	})
 	f := root.PersistentFlags()
 	f.String("config", "", "settings `file` (see config.example.yaml)")
-	f.String("data-dir", "", "data `directory` (default ./data, of the demo ./demo-data)")
+	f.String("data-dir", "", "data `directory` (default ./data, for the demo ./demo-data)")
 	f.Bool("json", false, "print one JSON object on stdout")
 	completeFlags(root)
 	return root
 }
 
-// helpCommand is cobra's, but for a command that does not exist, which is a usage error.
+// helpCommand replaces cobra's, for which an unknown command is not an error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Show how a command is used",
+		Use: "help [COMMAND]", Short: "Show the help of a command",
 		RunE: func(c *cobra.Command, args []string) error {
 			of, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usage("there is no %q (see 'prospector --help')", strings.Join(args, " "))
+				return usage("unknown command %q (see 'prospector --help')", strings.Join(args, " "))
 			}
 			of.InitDefaultHelpFlag()
 			of.InitDefaultVersionFlag()
@@ -96,33 +96,33 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// group is a command that only has subcommands.
+// group returns a command that only has subcommands.
 func group(name, short string, subs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: name, Short: short,
 		Args:               cobra.ArbitraryArgs,
-		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // they are those of the subcommand that is missing
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // the flags of the missing subcommand
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("there is no %q (see '%s --help')", nameOf(c)+args[0], c.CommandPath())
+				return usage("unknown command %q (see '%s --help')", nameOf(c)+args[0], c.CommandPath())
 			}
-			return usage("a subcommand is missing (see '%s --help')", c.CommandPath())
+			return usage("missing subcommand (see '%s --help')", c.CommandPath())
 		},
 	}
 	c.AddCommand(subs...)
 	return c
 }
 
-// nameOf is a command without the name of the program, which begins every error line already, and with a space at its
-// end.
+// nameOf returns the name of a command and a space. The name of the program, which every error line
+// starts with, is left out.
 func nameOf(c *cobra.Command) string {
 	return strings.TrimPrefix(c.CommandPath()+" ", c.Root().Name()+" ")
 }
 
-// noArgs and oneArg are cobra's, as usage errors.
+// noArgs and oneArg replace cobra's, whose errors are not usage errors.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%stakes no argument, but got %q", nameOf(c), args[0])
+		return usage("%stakes no arguments, but %q was given", nameOf(c), args[0])
 	}
 	return nil
 }
@@ -130,27 +130,27 @@ func noArgs(c *cobra.Command, args []string) error {
 func oneArg(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {
-			return usage("%sneeds one argument: %s", nameOf(c), what)
+			return usage("%srequires one argument: %s", nameOf(c), what)
 		}
 		return nil
 	}
 }
 
-// required is the value of a flag that must be given.
+// required returns the value of a flag that must be set.
 func required(c *cobra.Command, flag string) (string, error) {
 	v, err := c.Flags().GetString(flag)
 	switch {
 	case err != nil:
 	case v == "":
-		err = usage("%sneeds --%s", nameOf(c), flag)
+		err = usage("%srequires --%s", nameOf(c), flag)
 	case !utf8.ValidString(v):
 		err = usage("--%s is not valid UTF-8", flag)
 	}
 	return v, err
 }
 
-// show prints the result of a command: as JSON, or for people.
-func show(c *cobra.Command, result any, people func(w io.Writer)) error {
+// show prints the result of a command, as JSON or with text.
+func show(c *cobra.Command, result any, text func(w io.Writer)) error {
 	asJSON, err := c.Flags().GetBool("json")
 	if err != nil {
 		return err
@@ -164,13 +164,13 @@ func show(c *cobra.Command, result any, people func(w io.Writer)) error {
 			return err
 		}
 	} else {
-		people(&b)
+		text(&b)
 	}
-	_, err = c.OutOrStdout().Write(b.Bytes()) // a key that nobody could read must not look like success
+	_, err = c.OutOrStdout().Write(b.Bytes()) // a key that was not printed is lost, so this must fail
 	return err
 }
 
-// table prints rows under a heading, in columns.
+// table prints rows in columns under a heading.
 func table[T any](w io.Writer, heading string, rows []T, line func(T) string) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, heading)

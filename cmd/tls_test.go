@@ -112,7 +112,7 @@ func TestHTTPS(t *testing.T) {
 		}
 	}
 	s.stop() // with the HTTP/2 connection still open
-	if log := s.stderr.String(); strings.Contains(log, "level=WARN") || strings.Contains(log, "cut off") {
+	if log := s.stderr.String(); strings.Contains(log, "level=WARN") || strings.Contains(log, "canceled at shutdown") {
 		t.Errorf("an uneventful run warns: %s", log)
 	}
 }
@@ -192,7 +192,7 @@ func TestRenewedCertificate(t *testing.T) {
 			select {
 			case <-tick.C:
 			case <-late:
-				t.Fatalf("%s goes on being shown", before)
+				t.Fatalf("%s is still in use", before)
 			}
 		}
 	}

@@ -131,7 +131,7 @@ func TestUsageOfEveryCommand(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			wrong := "unknown flag: --frobnicate"
 			if c.HasSubCommands() {
-				wrong = "a subcommand is missing" // what its flags are depends on that
+				wrong = "missing subcommand" // what its flags are depends on that
 			}
 			isUsage(t, wrong+" (see '"+c.CommandPath()+" --help')", append(words, "--frobnicate")...)
 			isUsage(t, "--json", append(words, "--json=perhaps")...)
@@ -143,18 +143,18 @@ func TestUsageOfEveryCommand(t *testing.T) {
 				t.Errorf("--help ends with %d and prints\n%s\nhelp prints\n%s", status, same, shown)
 			}
 			if c.HasSubCommands() {
-				isUsage(t, "a subcommand is missing (see '"+c.CommandPath()+" --help')", words...)
-				isUsage(t, `there is no "`+strings.TrimSpace(path+" frobnicate")+`"`, append(words, "frobnicate")...)
-				isUsage(t, `there is no "`+strings.TrimSpace(path+" frobnicate")+`"`, append(words, "frobnicate", "more")...)
+				isUsage(t, "missing subcommand (see '"+c.CommandPath()+" --help')", words...)
+				isUsage(t, `unknown command "`+strings.TrimSpace(path+" frobnicate")+`"`, append(words, "frobnicate")...)
+				isUsage(t, `unknown command "`+strings.TrimSpace(path+" frobnicate")+`"`, append(words, "frobnicate", "more")...)
 				return
 			}
 			if argument := arguments[path]; argument == "" {
 				if path != "help" {
-					isUsage(t, `takes no argument, but got "more"`, append(words, "more")...)
+					isUsage(t, `takes no arguments, but "more" was given`, append(words, "more")...)
 				}
 			} else {
-				isUsage(t, path+" needs one argument: ", words...)
-				isUsage(t, path+" needs one argument: ", append(words, argument, "more")...)
+				isUsage(t, path+" requires one argument: ", words...)
+				isUsage(t, path+" requires one argument: ", append(words, argument, "more")...)
 				words = append(words, argument)
 			}
 			for i, missing := range flags[path] {
@@ -162,8 +162,8 @@ func TestUsageOfEveryCommand(t *testing.T) {
 				for _, flag := range flags[path][:i] {
 					given = append(given, "--"+flag, "x")
 				}
-				isUsage(t, path+" needs --"+missing, given...)
-				isUsage(t, path+" needs --"+missing, append(given, "--"+missing+"=")...)
+				isUsage(t, path+" requires --"+missing, given...)
+				isUsage(t, path+" requires --"+missing, append(given, "--"+missing+"=")...)
 				isUsage(t, "flag needs an argument: --"+missing, append(given, "--"+missing)...)
 			}
 			if c.Flags().Lookup("org") != nil && path != "org list" && !slices.Contains(flags[path], "org") {
@@ -171,6 +171,6 @@ func TestUsageOfEveryCommand(t *testing.T) {
 			}
 		})
 	}
-	isUsage(t, `there is no "org frobnicate"`, "help", "org", "frobnicate")
-	isUsage(t, `there is no "frobnicate"`, "help", "frobnicate")
+	isUsage(t, `unknown command "org frobnicate"`, "help", "org", "frobnicate")
+	isUsage(t, `unknown command "frobnicate"`, "help", "frobnicate")
 }

@@ -33,7 +33,7 @@ func userCommand() *cobra.Command {
 			return show(c, user, func(w io.Writer) { fmt.Fprintf(w, "Created user %s, %s\n", user.Email, user.ID) })
 		},
 	}
-	create.Flags().String("org", "", "the organization's id or `name`")
+	create.Flags().String("org", "", "id or `name` of the organization")
 	create.Flags().String("email", "", "email `address`")
 	create.Flags().String("first-name", "", "first `name`")
 	create.Flags().String("last-name", "", "last `name`")
@@ -58,6 +58,6 @@ func userCommand() *cobra.Command {
 			})
 		},
 	}
-	list.Flags().String("org", "", "the organization's id or `name`")
-	return group("user", "Create and list users", create, list)
+	list.Flags().String("org", "", "id or `name` of the organization")
+	return group("user", "Manage users", create, list)
 }

@@ -18,7 +18,7 @@ func versionCommand() *cobra.Command {
 			v := struct {
 				Version string `json:"version"`
 				Go      string `json:"go"`
-			}{service.Version, runtime.Version()}
+			}{service.Version(), runtime.Version()}
 			return show(c, v, func(w io.Writer) { fmt.Fprintf(w, "prospector %s (%s)\n", v.Version, v.Go) })
 		},
 	}

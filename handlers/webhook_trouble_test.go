@@ -323,7 +323,7 @@ func TestWebhookManners(t *testing.T) {
 			t.Errorf("the headers are %v", got.header)
 		}
 		for name, want := range map[string]string{
-			"Content-Type": "application/json", "User-Agent": "Prospector/" + service.Version, "Webhook-Id": id, "Content-Length": strconv.Itoa(len(got.body)),
+			"Content-Type": "application/json", "User-Agent": "Prospector/" + service.Version(), "Webhook-Id": id, "Content-Length": strconv.Itoa(len(got.body)),
 			"Webhook-Timestamp": strconv.FormatInt(apptest.Start.Add(1234*time.Millisecond+time.Duration(i)*time.Hour).Unix(), 10),
 		} {
 			if all := got.header[name]; len(all) != 1 || all[0] != want {

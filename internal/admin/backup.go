@@ -14,14 +14,14 @@ import (
 	"prospector/store"
 )
 
-// BackupResult is a backup that is to be handed over.
+// BackupResult is a backup in the work directory.
 type BackupResult struct {
 	File
 	Records int `json:"records"`
 }
 
-// backup makes a backup inside the data directory: a copy of one moment, without what was deleted, which is CheckResult and then
-// packed.
+// Backup makes a backup inside the data directory. It copies a snapshot of the store, removes free
+// space, checks the copy and packs it.
 var Backup = Operation[struct{}, BackupResult]{
 	name: "backup", Unit: Bytes,
 	doLong: func(ctx context.Context, s *service.Service, _ struct{}, report Progress) (b BackupResult, err error) {
@@ -46,7 +46,7 @@ var Backup = Operation[struct{}, BackupResult]{
 		}
 		m, err := checkCopy(ctx, compact, s.Config, s.Log, nil)
 		if err != nil {
-			return b, fmt.Errorf("no backup was made: %w ('prospector check' tells more)", err)
+			return b, fmt.Errorf("no backup was made: %w (run 'prospector check' for details)", err)
 		}
 		m.CreatedAt = s.Store.Now()
 		b.Records = m.Records
@@ -55,7 +55,8 @@ var Backup = Operation[struct{}, BackupResult]{
 	},
 }
 
-// checkCopy opens a copy of a store, finds it without fault or tells what is wrong, and lets prepare write to it.
+// checkCopy opens a copy of a store and fails if it has problems. If prepare is not nil, it then
+// writes to the copy.
 func checkCopy(ctx context.Context, dir string, cfg service.Config, log *slog.Logger, prepare func(*service.Service) error) (m store.Manifest, err error) {
 	s, err := service.OpenStore(dir, cfg, log)
 	if err != nil {
@@ -72,16 +73,16 @@ func checkCopy(ctx context.Context, dir string, cfg service.Config, log *slog.Lo
 		return m, err
 	}
 	if problems > 0 {
-		return m, fmt.Errorf("%d problems were found in the store: %s", problems, first)
+		return m, fmt.Errorf("the store has %d problems, the first is: %s", problems, first)
 	}
-	m = store.Manifest{Version: service.Version, Epoch: s.Store.Epoch()}
+	m = store.Manifest{Version: service.Version(), Epoch: s.Store.Epoch()}
 	if m.Organizations, m.Records, err = count(s); err != nil || prepare == nil {
 		return m, err
 	}
 	return m, prepare(s)
 }
 
-// count tells how many organizations there are, and how many records they and the catalogue have.
+// count returns the number of organizations, and of records including the catalog.
 func count(s *service.Service) (orgs, records int, err error) {
 	ids, err := s.Store.Organizations()
 	for _, org := range ids {
@@ -101,7 +102,7 @@ func count(s *service.Service) (orgs, records int, err error) {
 	return len(ids), records, err
 }
 
-// recordsOf tells how many records the organization of a transaction has.
+// recordsOf returns the number of records of the organization of a transaction.
 func recordsOf(s *service.Service, tx *store.Tx) (records int) {
 	for _, k := range s.Lists() {
 		records += tx.RecordCount(k.Table())

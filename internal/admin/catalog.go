@@ -9,18 +9,18 @@ import (
 	"prospector/internal/service"
 )
 
-// CatalogInput says what a file is to be imported as.
+// CatalogInput describes a file of companies or people.
 type CatalogInput struct {
 	Entity string            `json:"entity"` // Companies or People
 	Map    map[string]string `json:"map,omitempty"`
-	Either []string          `json:"either,omitempty"` // the columns of Map that the file need not have, because another may
+	Either []string          `json:"either,omitempty"` // columns of Map that may be missing, because another file has them
 	Lines  bool              `json:"lines,omitempty"`
 }
 
-// CatalogResult is what became of a file.
+// CatalogResult is the result of importing a file.
 type CatalogResult struct {
 	rows.Result
-	Missing []string `json:"missing,omitempty"` // of Either
+	Missing []string `json:"missing,omitempty"` // the columns of Either that are missing
 }
 
 var ImportCatalog = Operation[CatalogInput, CatalogResult]{

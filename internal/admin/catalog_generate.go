@@ -8,10 +8,10 @@ import (
 	"prospector/internal/service"
 )
 
-// GenerateResult is what the catalogue has afterwards.
+// GenerateResult is the size of the catalog after generating.
 type GenerateResult struct {
 	catalog.Stats
-	Failed string `json:"failed,omitempty"` // why not all was generated
+	Failed string `json:"failed,omitempty"` // why generating stopped early
 }
 
 var GenerateCatalog = Operation[catalog.Generation, GenerateResult]{
@@ -26,7 +26,7 @@ var GenerateCatalog = Operation[catalog.Generation, GenerateResult]{
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
-			g.Failed = fmt.Sprintf("%s; %d companies and people are GenerateResult, and kept", Message(err), written)
+			g.Failed = fmt.Sprintf("%s; %d companies and people were generated and are kept", Message(err), written)
 			ctx = context.WithoutCancel(ctx)
 		} else if err != nil {
 			return g, err

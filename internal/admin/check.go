@@ -11,7 +11,7 @@ import (
 	"prospector/store"
 )
 
-// CheckResult is what check prints.
+// CheckResult is the output of check.
 type CheckResult struct {
 	OK       bool      `json:"ok"`
 	Records  int       `json:"records"`
@@ -44,27 +44,32 @@ var Check = Operation[CheckInput, CheckResult]{
 	},
 }
 
-// checkStore holds the store against itself. With repair it mends what follows from the records.
+// checkStore checks that the store is consistent. With repair, it rewrites what can be derived from
+// the records.
 func checkStore(ctx context.Context, s *service.Service, repair bool, note func(what string, repaired bool)) error {
 	orgs, err := s.Store.Organizations()
 	if err != nil {
 		return err
 	}
-	err = checkPart("store: ", repair, note, func(mend bool, report store.Report) error {
-		return s.Store.Verify(ctx, mend, report)
+	err = checkPart("store: ", repair, note, func(write bool, report store.Report) error {
+		return s.Store.Verify(ctx, write, report)
 	})
 	for _, org := range append(orgs, uuid.Nil) {
 		if err != nil {
 			return err
 		}
-		err = checkPart(fmt.Sprintf("store of organization %s: ", org), repair, note, func(mend bool, report store.Report) error {
+		about := fmt.Sprintf("store of organization %s: ", org)
+		err = checkPart(about, repair, note, func(write bool, report store.Report) error {
 			verify := func(tx *store.Tx) error {
 				if err := s.Kinds.Verify(tx, report); err != nil {
 					return err
 				}
-				return errors.Join(s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report), s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report))
+				return errors.Join(
+					s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
+					s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report),
+				)
 			}
-			if mend {
+			if write {
 				return s.Store.Update(ctx, org, store.Actor{Operation: "check"}, verify)
 			}
 			return s.Store.View(org, verify)
@@ -73,17 +78,19 @@ func checkStore(ctx context.Context, s *service.Service, repair bool, note func(
 	return err
 }
 
-// checkPart looks first and, when something is wrong that is to be repaired, looks again where it may write: all others wait
-// meanwhile.
-func checkPart(about string, repair bool, note func(what string, repaired bool), verify func(mend bool, report store.Report) error) error {
-	look := func(mend bool) (found []Problem, err error) {
-		err = verify(mend, func(mended bool, format string, args ...any) {
-			found = append(found, Problem{about + fmt.Sprintf(format, args...), mended})
+// checkPart verifies in a read transaction first. It verifies again in a write transaction, which
+// blocks all other writers, only if there is something to repair.
+func checkPart(
+	about string, repair bool, note func(what string, repaired bool), verify func(write bool, report store.Report) error,
+) error {
+	look := func(write bool) (found []Problem, err error) {
+		err = verify(write, func(repaired bool, format string, args ...any) {
+			found = append(found, Problem{about + fmt.Sprintf(format, args...), repaired})
 		})
 		if !errors.Is(err, store.ErrDamaged) {
 			return found, err
 		}
-		for i := range found { // nothing was written
+		for i := range found { // the transaction was rolled back
 			found[i].Repaired = false
 		}
 		return append(found, Problem{about + err.Error(), false}), nil

@@ -14,14 +14,17 @@ import (
 	"syscall"
 )
 
-func (op Operation[In, Out]) ask(ctx context.Context, dataDir string, in In, file io.Reader, report Progress) (out Out, err error) {
+// ask runs the operation in the server. It fails with errNoServer if no server is running.
+func (op Operation[In, Out]) ask(
+	ctx context.Context, dataDir string, in In, file io.Reader, report Progress,
+) (out Out, err error) {
 	line, err := json.Marshal(in)
 	if err != nil {
 		return out, err
 	}
-	var Input io.Reader = bytes.NewReader(append(line, '\n'))
+	var body io.Reader = bytes.NewReader(append(line, '\n'))
 	if file != nil {
-		Input = io.MultiReader(Input, file)
+		body = io.MultiReader(body, file)
 	}
 	client := http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (conn net.Conn, err error) {
@@ -33,7 +36,7 @@ func (op Operation[In, Out]) ask(ctx context.Context, dataDir string, in In, fil
 		},
 		DisableKeepAlives: true,
 	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://admin/"+op.name, Input)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://admin/"+op.name, body)
 	if err != nil {
 		return out, err
 	}
@@ -43,7 +46,7 @@ func (op Operation[In, Out]) ask(ctx context.Context, dataDir string, in In, fil
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR):
 		return out, errNoServer
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return out, fmt.Errorf("cannot reach the server: %w; run it as the user whom the server runs as", dial)
+		return out, fmt.Errorf("cannot reach the server: %w; run the command as the user that the server runs as", dial)
 	}
 	var unread unreadable
 	if errors.As(err, &unread) {
@@ -67,11 +70,11 @@ func (op Operation[In, Out]) ask(ctx context.Context, dataDir string, in In, fil
 	}
 }
 
-// wentAway says that the server did not answer: it was killed, most likely.
+// wentAway is the error of a server that did not respond, most likely because it was killed.
 func wentAway(err error) error {
 	var asked *url.Error
 	if errors.As(err, &asked) {
 		err = asked.Err
 	}
-	return fmt.Errorf("the server went away before it answered (%w); what it had done until then is kept", err)
+	return fmt.Errorf("the server stopped before it responded (%w); what it had done before is kept", err)
 }

@@ -14,11 +14,11 @@ import (
 	"prospector/internal/service"
 )
 
-// A file for the operator is made whole inside the data directory, by whoever has the store, and then handed over by the
-// command, which may write where the server may not.
+// A file for the operator is first written to the work directory, by the process that holds the
+// store. The command then copies it to its target, where the server may not be allowed to write.
 
-// workDir makes a directory inside the data directory for files that are on their way. What was left in it is removed when the
-// store is opened next.
+// workDir creates a directory for temporary files. It is removed at the latest when the store is opened
+// the next time.
 func workDir(s *service.Service) (string, error) {
 	work := s.Config.WorkDir()
 	if err := os.MkdirAll(work, 0o700); err != nil {
@@ -27,14 +27,14 @@ func workDir(s *service.Service) (string, error) {
 	return os.MkdirTemp(work, "")
 }
 
-// File is a file that is to be handed over.
+// File is a file in the work directory.
 type File struct {
 	Path   string `json:"path"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// makeFile writes a file into a directory, and returns when it is on the disk.
+// makeFile writes a file to a directory and syncs it.
 func makeFile(dir string, write func(io.Writer) error) (m File, err error) {
 	m.Path = filepath.Join(dir, "file")
 	f, err := os.OpenFile(m.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -50,33 +50,33 @@ func makeFile(dir string, write func(io.Writer) error) (m File, err error) {
 	return m, errors.Join(err, f.Sync(), f.Close())
 }
 
-// Target is where a file is to go. What is there already is never written over.
+// Target is where a File is copied to. It never overwrites a file.
 type Target struct {
 	path    string
 	partial *os.File
 }
 
-// NewTarget makes sure that a file can be written under the name, before the work begins.
+// NewTarget checks that a file can be written to path.
 func NewTarget(cfg service.Config, path string) (t Target, err error) {
 	t.path = path
 	for _, dir := range []string{cfg.WorkDir(), cfg.IndexDir()} {
 		if abs, err := filepath.Abs(path); err == nil && strings.HasPrefix(abs, dir+string(filepath.Separator)) {
-			return t, fmt.Errorf("%s belongs to the server, which would remove %s; name another directory", dir, path)
+			return t, fmt.Errorf("%s belongs to the server, which would remove %s; choose another directory", dir, path)
 		}
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return t, fmt.Errorf("%s exists already; remove it or name another file", path)
+		return t, fmt.Errorf("%s already exists; remove it or choose another file", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return t, err
 	}
-	t.partial, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".partial-*") // of mode 0600
+	t.partial, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".partial-*") // with mode 0600
 	if err != nil {
 		return t, fmt.Errorf("cannot write %s: %w", path, errors.Unwrap(err))
 	}
 	return t, nil
 }
 
-// Take copies a file that was made to the target. Where it was made it is removed, whatever comes of it.
+// Take copies a file to the target. The file is removed from the work directory even if that fails.
 func (t Target) Take(m File) error {
 	defer os.RemoveAll(filepath.Dir(m.Path))
 	from, err := os.Open(m.Path)
@@ -89,13 +89,13 @@ func (t Target) Take(m File) error {
 		return err
 	}
 	if have := hex.EncodeToString(sum.Sum(nil)); have != m.SHA256 {
-		return fmt.Errorf("%s was damaged on its way to %s", m.Path, t.path)
+		return fmt.Errorf("%s was damaged while it was copied to %s", m.Path, t.path)
 	}
 	if err := errors.Join(t.partial.Sync(), t.partial.Close()); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(t.path); err == nil {
-		return fmt.Errorf("%s has come into being meanwhile", t.path)
+		return fmt.Errorf("%s was created by another process", t.path)
 	}
 	if err := os.Rename(t.partial.Name(), t.path); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (t Target) Take(m File) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Drop removes what is left of a target that was not reached.
+// Drop removes the partial file of a target that was not reached.
 func (t Target) Drop() {
 	_ = t.partial.Close()
 	_ = os.Remove(t.partial.Name())

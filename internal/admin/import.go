@@ -14,13 +14,13 @@ import (
 	"prospector/store"
 )
 
-// ImportInput says what a file is to be imported as.
+// ImportInput describes a file of records.
 type ImportInput struct {
 	Org     string            `json:"org"`
 	Entity  string            `json:"entity"`
 	Map     map[string]string `json:"map,omitempty"`
 	MatchOn string            `json:"match_on,omitempty"`
-	Lines   bool              `json:"lines,omitempty"` // the file is called one of JSON lines
+	Lines   bool              `json:"lines,omitempty"` // the name of the file says that it contains JSON lines
 }
 
 var ImportRecords = Operation[ImportInput, rows.Result]{
@@ -48,7 +48,7 @@ var ImportRecords = Operation[ImportInput, rows.Result]{
 	},
 }
 
-// readTable begins to read a file; lines is set when it is called one of JSON lines.
+// readTable starts to read a file. lines says that it contains JSON lines.
 func readTable(file io.Reader, lines bool) (*rows.Reader, error) {
 	open := rows.NewReader
 	if lines {
@@ -61,7 +61,7 @@ func readTable(file io.Reader, lines bool) (*rows.Reader, error) {
 	return t, nil
 }
 
-// loading is an import that has begun.
+// loading is a running import.
 type loading struct {
 	s     *service.Service
 	org   uuid.UUID
@@ -69,8 +69,11 @@ type loading struct {
 	table *rows.Reader
 }
 
-// importInto makes records of a kind. put writes them down; nil: as a batch does.
-func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put func(*store.Tx, []record.Item[T]) ([]record.Outcome, error)) (rows.Result, error) {
+// importInto imports records of a kind. put writes them. If it is nil, they are written as by a batch.
+func importInto[T any](
+	ctx context.Context, l loading, k *record.Kind[T],
+	put func(*store.Tx, []record.Item[T]) ([]record.Outcome, error),
+) (rows.Result, error) {
 	if put == nil {
 		put = func(tx *store.Tx, items []record.Item[T]) ([]record.Outcome, error) {
 			return k.Batch(tx, items, l.in.MatchOn)
@@ -111,17 +114,19 @@ func importInto[T any](ctx context.Context, l loading, k *record.Kind[T], put fu
 	return imported(ctx, l.s, l.in.Entity, result, err)
 }
 
-// imported is what an import tells. One that failed after it had kept rows is none that failed: they must not go untold.
+// imported returns the result of an import. An import that failed after it had written rows returns a
+// result with Failed set, because its rows must be reported.
 func imported(ctx context.Context, s *service.Service, entity string, result rows.Result, err error) (rows.Result, error) {
 	if told := len(result.Errors); told < result.Skipped {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("of %d bad rows only the first %d are told", result.Skipped, told))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("only the first %[2]d of %[1]d invalid rows are shown", result.Skipped, told))
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
 	if err != nil && result.Added+result.Updated > 0 {
 		result.Failed = strings.TrimSuffix(Message(err), "; nothing was changed")
-		s.Log.Info("an import ended early", "entity", entity, "added", result.Added, "updated", result.Updated, "reason", result.Failed)
+		s.Log.Info("import stopped early",
+			"entity", entity, "added", result.Added, "updated", result.Updated, "reason", result.Failed)
 		err = nil
 	}
 	return result, err

@@ -6,10 +6,10 @@ import (
 	"prospector/internal/shape"
 )
 
-// Input is the input of an admin operation whose fields the kind itself checks.
+// Input is the input of an operation on records. The kind of record checks the fields.
 type Input struct {
 	Org    string         `json:"org,omitempty"`
-	Fields map[string]any `json:"fields"` // as a Input of the API has them
+	Fields map[string]any `json:"fields"` // as in a request body of the API
 }
 
 func (b Input) value() (shape.Value, error) {

@@ -30,7 +30,7 @@ var CreateKey = Operation[Input, handlers.NewKey]{
 	},
 }
 
-// keys is what key list prints.
+// KeyList is the output of key list.
 type KeyList struct {
 	Keys []identity.Key `json:"keys"`
 }
@@ -46,7 +46,7 @@ var ListKeys = Operation[Input, KeyList]{
 	},
 }
 
-// KeyRef names a key of an organization.
+// KeyRef refers to a key of an organization.
 type KeyRef struct {
 	Org string    `json:"org"`
 	ID  uuid.UUID `json:"id"`
@@ -58,7 +58,7 @@ var DeactivateKey = Operation[KeyRef, identity.Key]{
 		err = change(ctx, s, in.Org, "key deactivate", func(tx *store.Tx) error {
 			doc, err := s.Identity.DeactivateKey(tx, in.ID)
 			if fault.CodeOf(err) == fault.NotFound {
-				return fmt.Errorf("the organization has no key %s; 'prospector key list' shows those it has", in.ID)
+				return fmt.Errorf("the organization has no key %s; 'prospector key list' shows its keys", in.ID)
 			}
 			key = doc.Record
 			return err

@@ -1,6 +1,7 @@
-// Package admin owns the operations of the operator: organizations, users and keys, imports, backups, checks. Each is one
-// Operation, which runs inside the server through the admin socket or, when no server runs, directly on the store. It must
-// not know the command line: commands pass it settings and print its results.
+// Package admin owns what the operator does: organizations, users and keys, imports, backups, checks.
+// Each is one Operation, which runs inside the server through the admin socket or, if no server is
+// running, directly on the store. The package must not know the command line: commands pass it
+// settings and print its results.
 package admin
 
 import (
@@ -41,7 +42,9 @@ type Caller struct {
 	Fatal    func(error) // see service.Options
 }
 
-func (op Operation[In, Out]) perform(ctx context.Context, s *service.Service, in In, file io.Reader, report Progress) (Out, error) {
+func (op Operation[In, Out]) perform(
+	ctx context.Context, s *service.Service, in In, file io.Reader, report Progress,
+) (Out, error) {
 	switch {
 	case op.doLong != nil:
 		return op.doLong(ctx, s, in, report)
@@ -54,7 +57,7 @@ func (op Operation[In, Out]) perform(ctx context.Context, s *service.Service, in
 var (
 	errNoServer    = errors.New("no server is running")
 	errStopping    = errors.New("the server is shutting down")
-	errInterrupted = errors.New("interrupted; what was done until then is kept")
+	errInterrupted = errors.New("interrupted; what was done before is kept")
 )
 
 // Run runs the operation in the server, or directly on the store if no server is running.
@@ -63,7 +66,9 @@ func (op Operation[In, Out]) Run(ctx context.Context, by Caller, in In) (out Out
 }
 
 // RunFile is Run for an operation on a file. size is 0 if it is not known.
-func (op Operation[In, Out]) RunFile(ctx context.Context, by Caller, in In, file io.Reader, size int) (out Out, err error) {
+func (op Operation[In, Out]) RunFile(
+	ctx context.Context, by Caller, in In, file io.Reader, size int,
+) (out Out, err error) {
 	if file != nil {
 		file = &progressReader{Reader: file, size: size, report: by.Progress}
 	}
@@ -86,7 +91,7 @@ func (op Operation[In, Out]) RunFile(ctx context.Context, by Caller, in In, file
 func (op Operation[In, Out]) direct(ctx context.Context, by Caller, in In, file io.Reader) (out Out, err error) {
 	dir := by.Config.DataDir
 	if _, err := os.Stat(filepath.Join(dir, store.FileName)); errors.Is(err, os.ErrNotExist) && !op.createsStore {
-		return out, fmt.Errorf("there is no store in %s; 'prospector org create' makes one, --data-dir names another", dir)
+		return out, fmt.Errorf("there is no store in %s; create one with 'prospector org create', or choose another directory with --data-dir", dir)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	slog.SetDefault(log)

@@ -20,7 +20,7 @@ var CreateOrg = Operation[Input, identity.Organization]{
 	},
 }
 
-// organizations is what org list prints.
+// OrgList is the output of org list.
 type OrgList struct {
 	Organizations []identity.Organization `json:"organizations"`
 }

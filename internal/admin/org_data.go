@@ -15,14 +15,14 @@ import (
 	"prospector/store"
 )
 
-// ExportResult is all records of an organization, in a file that is to be handed over.
+// ExportResult is an export in the work directory.
 type ExportResult struct {
 	File
 	Records int `json:"records"`
 }
 
-// orgExport writes all records of an organization at one moment, one a line. What is not answered by the API, such as the hashes
-// of keys, is not in it.
+// ExportOrg exports a snapshot of all records of an organization, one per line. It contains only what
+// the API returns, so for example no hashes of keys.
 var ExportOrg = Operation[Input, ExportResult]{
 	name: "org-export",
 	doLong: func(ctx context.Context, s *service.Service, in Input, report Progress) (e ExportResult, err error) {
@@ -40,7 +40,7 @@ var ExportOrg = Operation[Input, ExportResult]{
 				lines := bufio.NewWriterSize(w, 1<<20)
 				for _, k := range s.Lists() {
 					err := tx.Records(k.Table(), uuid.Nil, func(id uuid.UUID, _ uint64, public []byte) (_ bool, err error) {
-						if k == s.Identity.Keys.List { // when one was last used is kept beside its record
+						if k == s.Identity.Keys.List { // the last use is stored beside the record
 							var key store.Doc[identity.Key]
 							key, err = s.Identity.Key(tx, id)
 							public = key.JSON
@@ -67,7 +67,7 @@ var ExportOrg = Operation[Input, ExportResult]{
 	},
 }
 
-// exportMembers writes who is in an audience, which is no record: a line for each.
+// exportMembers writes a line for each member of an audience. Members are not records.
 func exportMembers(s *service.Service, tx *store.Tx, w io.Writer, audience uuid.UUID) error {
 	members, err := s.Outreach.Members(tx, audience)
 	for _, contact := range members {
@@ -77,12 +77,12 @@ func exportMembers(s *service.Service, tx *store.Tx, w io.Writer, audience uuid.
 	return err
 }
 
-// RecordCount is what commands print that went over all records.
+// RecordCount is the output of commands that process all records.
 type RecordCount struct {
 	Records int `json:"records"`
 }
 
-// orgDelete deletes an organization with all that it has, at once; then it makes its room free.
+// DeleteOrg deletes an organization with all its data in one transaction. Then it frees the space.
 var DeleteOrg = Operation[Input, RecordCount]{
 	name: "org-delete",
 	do: func(ctx context.Context, s *service.Service, in Input) (done RecordCount, err error) {

@@ -33,8 +33,8 @@ func Organizations(s *service.Service) ([]identity.Organization, error) {
 	return list, nil
 }
 
-// organization finds an organization by its id or, when only one has it, by its name. An id wins over a name, which
-// any organization may take.
+// organization finds an organization by its id or its name, which must be unique. An id takes
+// precedence, because an organization may choose the id of another as its name.
 func organization(s *service.Service, idOrName string) (identity.Organization, error) {
 	orgs, err := Organizations(s)
 	if err != nil {
@@ -52,14 +52,15 @@ func organization(s *service.Service, idOrName string) (identity.Organization, e
 	}
 	switch len(named) {
 	case 0:
-		return identity.Organization{}, fmt.Errorf("there is no organization %q; 'prospector org list' shows those there are", idOrName)
+		return identity.Organization{}, fmt.Errorf("there is no organization %q; 'prospector org list' shows all organizations", idOrName)
 	case 1:
 		return named[0], nil
 	}
-	return identity.Organization{}, fmt.Errorf("%d organizations are called %q, name one by its id: %s", len(named), idOrName, strings.Join(ids, ", "))
+	return identity.Organization{}, fmt.Errorf("%d organizations are named %q; use an id: %s",
+		len(named), idOrName, strings.Join(ids, ", "))
 }
 
-// change runs fn in a transaction of the named organization, on behalf of the operator.
+// change runs fn in a write transaction of an organization, on behalf of the operator.
 func change(ctx context.Context, s *service.Service, idOrName, operation string, fn func(*store.Tx) error) error {
 	org, err := organization(s, idOrName)
 	if err != nil {
@@ -68,7 +69,7 @@ func change(ctx context.Context, s *service.Service, idOrName, operation string,
 	return s.Store.Update(ctx, org.ID, store.Actor{Operation: operation}, fn)
 }
 
-// view runs fn over the named organization's data.
+// view runs fn in a read transaction of an organization.
 func view(s *service.Service, idOrName string, fn func(*store.Tx) error) error {
 	org, err := organization(s, idOrName)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"prospector/internal/service"
 )
 
-// ReindexResult is what reindex prints.
+// ReindexResult is the output of reindex.
 type ReindexResult struct {
 	Records int `json:"records"`
 }

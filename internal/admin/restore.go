@@ -11,13 +11,13 @@ import (
 	"prospector/store"
 )
 
-// RestoreResult is what restore prints.
+// RestoreResult is the output of restore.
 type RestoreResult struct {
 	Records int    `json:"records"`
-	Aside   string `json:"aside,omitempty"` // where the old store is
+	Aside   string `json:"aside,omitempty"` // where the old store was moved to
 }
 
-// Restore puts a backup in the place of all data. No server may be running.
+// Restore replaces all data with a backup. No server may be running.
 func Restore(ctx context.Context, by Caller, file string) (result RestoreResult, err error) {
 	if result.Records, err = unpack(ctx, by, file); err != nil {
 		return result, fmt.Errorf("nothing was changed: %w", err)
@@ -26,13 +26,13 @@ func Restore(ctx context.Context, by Caller, file string) (result RestoreResult,
 	if result.Aside, err = store.Replace(cfg.DataDir, cfg.WorkDir(), time.Now()); err != nil {
 		return result, err
 	}
-	// The indexes are of the old store; they would also be found out.
+	// The indexes belong to the old store. If they could not be removed, they would be rebuilt anyway.
 	_ = errors.Join(os.RemoveAll(cfg.WorkDir()), os.RemoveAll(cfg.IndexDir()))
 	return result, nil
 }
 
-// unpack puts the store of a backup into the work directory, finds it without fault, and prepares it to take the place of the
-// other. When it fails, nothing is left of it.
+// unpack unpacks a backup into the work directory, checks it, and prepares it to replace the store.
+// Nothing is left of it if that fails.
 func unpack(ctx context.Context, by Caller, file string) (records int, err error) {
 	cfg := by.Config
 	f, err := os.Open(file)
@@ -69,7 +69,8 @@ func unpack(ctx context.Context, by Caller, file string) (records int, err error
 		return errors.Join(s.Outreach.PauseRestored(ctx), s.Store.BeginEpoch(ctx))
 	})
 	if err == nil && (have.Records != manifest.Records || have.Organizations != manifest.Organizations) {
-		err = fmt.Errorf("it has %d records of %d organizations, its manifest says %d of %d", have.Records, have.Organizations, manifest.Records, manifest.Organizations)
+		err = fmt.Errorf("it contains %d records of %d organizations, but its manifest says %d of %d",
+			have.Records, have.Organizations, manifest.Records, manifest.Organizations)
 	}
 	return have.Records, err
 }

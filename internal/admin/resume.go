@@ -6,7 +6,7 @@ import (
 	"prospector/internal/service"
 )
 
-// ResumeResult is what resume prints.
+// ResumeResult is the output of resume.
 type ResumeResult struct {
 	Campaigns  int `json:"campaigns"`
 	Deliveries int `json:"deliveries"`

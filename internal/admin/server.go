@@ -76,7 +76,7 @@ func (op Operation[In, Out]) mount(stopping context.Context, mux *http.ServeMux,
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		s.Log.Info("admin", "operation", op.name, "failed", err != nil)
+		s.Log.Info("admin operation", "operation", op.name, "failed", err != nil)
 		if err != nil {
 			_ = answer.Encode(reply[Out]{Error: Message(err)})
 		} else {

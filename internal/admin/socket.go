@@ -10,8 +10,9 @@ import (
 // socketName is the socket in the data directory through which commands reach a running server.
 const socketName = "admin.sock"
 
-// atSocket calls use with the path of the socket. The path of a Unix socket is limited to about a hundred bytes. For a data
-// directory with a longer name, atSocket changes the working directory, so it must run before anything that depends on it.
+// atSocket calls use with the path of the socket. The path of a Unix socket is limited to about a
+// hundred bytes. For a longer one, atSocket changes the working directory while use runs, so nothing
+// else in the process may depend on it then.
 func atSocket(dataDir string, use func(path string) error) error {
 	path := filepath.Join(dataDir, socketName)
 	if len(path) < 100 {
@@ -44,7 +45,7 @@ func listen(dataDir string) (net.Listener, error) {
 		if err != nil {
 			return err
 		}
-		unix.SetUnlinkOnClose(false) // its path may be relative to a directory that is no longer the working directory
+		unix.SetUnlinkOnClose(false) // its path may be relative to another directory
 		s.Listener = unix
 		return os.Chmod(path, 0o600)
 	})

@@ -25,7 +25,7 @@ var CreateUser = Operation[Input, identity.User]{
 	},
 }
 
-// users is what user list prints.
+// UserList is the output of user list.
 type UserList struct {
 	Users []identity.User `json:"users"`
 }

@@ -15,7 +15,7 @@ var mayImport = map[string][]string{
 	".":                         {"cmd"},
 	"cmd":                       {"internal/admin", "internal/demo", "internal/service", "internal/catalog", "internal/crm", "internal/identity", "internal/rows", "internal/shape"},
 	"internal/admin":            {"internal/service", "handlers", "internal/identity", "internal/catalog", "internal/record", "internal/rows", "internal/shape", "internal/fault", "store"},
-	"internal/demo":             {"internal/admin", "internal/service", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/webhook", "internal/record", "internal/filter", "internal/shape", "internal/fault", "store"},
+	"internal/demo":             {"internal/admin", "internal/service", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/webhook", "internal/record", "internal/filter", "internal/shape", "internal/fault", "store"},
 	"internal/service":          {"handlers", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/planner", "internal/mail", "internal/research/offline", "internal/research/openai", "internal/webhook", "internal/record", "internal/worker", "index", "store"},
 	"handlers":                  {"internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"internal/console":          {},

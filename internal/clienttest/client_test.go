@@ -57,7 +57,7 @@ func TestLint(t *testing.T) {
 
 var (
 	urlPattern = regexp.MustCompile(`running at (http://\S+)`)
-	keyPattern = regexp.MustCompile(`API key: (\S+)`)
+	keyPattern = regexp.MustCompile(`^export KEY=(\S+)`)
 )
 
 // demo builds the service and runs its demo until the test ends.
@@ -66,7 +66,7 @@ func demo(t *testing.T) (url, key string) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "prospector")
 	run(t, nil, "go", "build", "-C", "../..", "-o", binary, ".")
-	c := exec.CommandContext(t.Context(), binary, "demo", "--addr", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"))
+	c := exec.CommandContext(t.Context(), binary, "demo", "--addr", "127.0.0.1:0", "--speed", "1", "--data-dir", filepath.Join(dir, "data"))
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PROSPECTOR_") })
 	c.Stderr = os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }

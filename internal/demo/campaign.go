@@ -16,30 +16,31 @@ import (
 	"prospector/store"
 )
 
-// demoCampaign is the name of the campaign that can be simulated. It stays a draft, so that nothing of it runs; what runs at a speed of
-// its own is runningCampaign.
+// The campaigns of the demo. The draft can be simulated, and nothing of it is sent.
 const (
-	demoCampaign    = "Hot leads"
+	draftCampaign   = "Hot leads"
 	runningCampaign = "Buyers, by email"
 )
 
-// demoAudience is an audience of the demo, and who is in it: whoever has opted out too, so that a simulation shows what becomes of that.
-type demoAudience struct {
-	name string
-	has  func(*crm.Contact) bool
+// audience is an audience of the demo. It includes contacts that have opted out, so that a simulation
+// shows how they are treated.
+type audience struct {
+	name     string
+	contains func(*crm.Contact) bool
 }
 
-var demoAudiences = [...]demoAudience{
+var audiences = [...]audience{
 	{"Hot VPs", func(c *crm.Contact) bool {
 		return strings.Contains(string(c.Title), "VP") && c.Scoring.HeatScore == "hot"
 	}},
 	{"Buyers", func(c *crm.Contact) bool {
-		return strings.Contains(string(c.Title), "Procurement") || strings.Contains(string(c.Title), "Financial")
+		return strings.Contains(string(c.Title), "Procurement") && c.Scoring.HeatScore != "cold"
 	}},
 }
 
-// demoTemplates are one that goes on from email to email, in one thread, and one that branches.
-var demoTemplates = [...]string{
+// templates are the content of the demo's templates: one that continues from email to email, and one
+// that branches.
+var templates = [...]string{
 	`{"name": "Three emails", "description": "An introduction, a reminder in the same thread, and a last word.",
 	"steps": [
 		{"index": 0, "type": "auto_email", "title": "Introduction", "day": 0, "hour": 9, "subject": "{{recipient.company}} and {{sender.company}}",
@@ -71,92 +72,100 @@ var demoTemplates = [...]string{
 	"blocks": {"question": {"name": "Question", "block_type": "MANUAL", "content": "who keeps your lists of customers up to date, and how long does that take?"}}}`,
 }
 
-// planOutreach gives the campaign that can be simulated. What it needs is made, unless it is there.
-func planOutreach(ctx context.Context, s *service.Service, org uuid.UUID) (campaign uuid.UUID, err error) {
-	return makeCampaign(ctx, s, org, func(audiences, templates []uuid.UUID) map[string]any {
-		return map[string]any{"name": demoCampaign, "template_id": templates[1], "audience_ids": audiences[:1]}
+// ensureDraft returns the campaign that can be simulated, which it creates if needed.
+func ensureDraft(ctx context.Context, s *service.Service, org uuid.UUID) (campaign uuid.UUID, err error) {
+	return ensureCampaign(ctx, s, org, draftCampaign, func(audiences, templates []uuid.UUID) map[string]any {
+		return map[string]any{"template_id": templates[1], "audience_ids": audiences[:1]}
 	})
 }
 
-// runOutreach gives a campaign that runs.
-func runOutreach(ctx context.Context, s *service.Service, org uuid.UUID) (campaign uuid.UUID, err error) {
-	return makeCampaign(ctx, s, org, func(audiences, templates []uuid.UUID) map[string]any {
-		return map[string]any{"name": runningCampaign, "template_id": templates[0], "audience_ids": audiences[1:], "status": outreach.CampaignActive}
+// ensureRunning returns the campaign that runs, which it creates if needed.
+func ensureRunning(ctx context.Context, s *service.Service, org uuid.UUID) (campaign uuid.UUID, err error) {
+	return ensureCampaign(ctx, s, org, runningCampaign, func(audiences, templates []uuid.UUID) map[string]any {
+		return map[string]any{
+			"template_id": templates[0], "audience_ids": audiences[1:], "status": outreach.CampaignActive,
+		}
 	})
 }
 
-// makeCampaign makes a campaign of the demo's audiences and templates, unless there is one of the name.
-func makeCampaign(ctx context.Context, s *service.Service, org uuid.UUID, of func(audiences, templates []uuid.UUID) map[string]any) (campaign uuid.UUID, err error) {
-	actor := demoActor
+// campaignFields returns the fields of a campaign, given the ids of the demo's audiences and templates.
+type campaignFields func(audiences, templates []uuid.UUID) map[string]any
+
+// ensureCampaign returns the campaign with the name, which it creates if needed.
+func ensureCampaign(
+	ctx context.Context, s *service.Service, org uuid.UUID, name string, fields campaignFields,
+) (campaign uuid.UUID, err error) {
+	by := actor
 	err = s.Store.View(org, func(tx *store.Tx) error {
 		return s.Identity.Users.Table.Scan(tx, func(u store.Doc[identity.User]) (bool, error) {
-			actor.User = u.ID // who sends
+			by.User = u.ID // the sender
 			return false, nil
 		})
 	})
 	if err != nil {
 		return campaign, err
 	}
-	err = s.Store.Update(ctx, org, actor, func(tx *store.Tx) error {
-		d := &demoMaker{tx: tx}
-		campaign, err = makeCampaignOf(s, d, of)
-		return errors.Join(err, d.err)
+	err = s.Store.Update(ctx, org, by, func(tx *store.Tx) error {
+		c := &creator{tx: tx}
+		campaign, err = find(tx, s.Outreach.Campaigns, func(o *outreach.Campaign) bool { return o.Name == name })
+		if err == nil && campaign == uuid.Nil {
+			campaign = createCampaign(c, s, name, fields)
+		}
+		return errors.Join(err, c.err)
 	})
 	return campaign, err
 }
 
-func makeCampaignOf(s *service.Service, d *demoMaker, of func(audiences, templates []uuid.UUID) map[string]any) (uuid.UUID, error) {
-	o := s.Outreach
-	name := of(make([]uuid.UUID, len(demoAudiences)), make([]uuid.UUID, len(demoTemplates)))["name"]
-	is := func(c *outreach.Campaign) bool { return c.Name == name }
-	if id, err := find(d.tx, o.Campaigns, is); err != nil || id != uuid.Nil {
-		return id, err
+func createCampaign(c *creator, s *service.Service, name string, fields campaignFields) uuid.UUID {
+	var audienceIDs, templateIDs []uuid.UUID
+	for _, a := range audiences {
+		audienceIDs = append(audienceIDs, ensureAudience(c, s, a))
 	}
-	var audiences, templates []uuid.UUID
-	for _, a := range demoAudiences {
-		audiences = append(audiences, makeAudience(s, d, a))
+	for _, content := range templates {
+		templateIDs = append(templateIDs, ensureTemplate(c, s, content))
 	}
-	for _, template := range demoTemplates {
-		templates = append(templates, makeTemplate(s, d, template))
-	}
-	return create(d, o.Campaigns.Create, of(audiences, templates)), nil
+	all := fields(audienceIDs, templateIDs)
+	all["name"] = name
+	return create(c, s.Outreach.Campaigns.Create, all)
 }
 
-// makeAudience makes an audience, unless there is one of the name.
-func makeAudience(s *service.Service, d *demoMaker, a demoAudience) uuid.UUID {
+// ensureAudience returns an active audience with the name.
+func ensureAudience(c *creator, s *service.Service, a audience) uuid.UUID {
 	is := func(other *outreach.Audience) bool { return other.Name == a.name }
-	return again(d, s.Outreach.Audiences, is, outreach.AudienceActive, func() uuid.UUID {
+	return ensure(c, s.Outreach.Audiences, is, outreach.AudienceActive, func() uuid.UUID {
 		contacts := []uuid.UUID{}
-		d.err = s.CRM.Contacts.Table.Scan(d.tx, func(c store.Doc[crm.Contact]) (bool, error) {
-			if a.has(&c.Record) {
-				contacts = append(contacts, c.ID)
+		c.err = s.CRM.Contacts.Table.Scan(c.tx, func(d store.Doc[crm.Contact]) (bool, error) {
+			if a.contains(&d.Record) {
+				contacts = append(contacts, d.ID)
 			}
 			return true, nil
 		})
-		return create(d, s.Outreach.CreateAudience, map[string]any{"name": a.name, "contact_ids": contacts})
+		return create(c, s.Outreach.CreateAudience, map[string]any{"name": a.name, "contact_ids": contacts})
 	})
 }
 
-// makeTemplate makes a template, unless there is one of the name.
-func makeTemplate(s *service.Service, d *demoMaker, content string) uuid.UUID {
+// ensureTemplate returns an active template with the name in the content.
+func ensureTemplate(c *creator, s *service.Service, content string) uuid.UUID {
 	k := s.Outreach.Templates
 	v, err := shape.ParseObject([]byte(content))
 	if err != nil {
-		d.err = err
+		c.err = err
 		return uuid.Nil
 	}
 	is := func(t *outreach.Template) bool { return t.Name == v.Get("name").Text }
-	return again(d, k, is, outreach.TemplateActive, func() uuid.UUID { return createFrom(d, k.Create, v) })
+	return ensure(c, k, is, outreach.TemplateActive, func() uuid.UUID { return createFrom(c, k.Create, v) })
 }
 
-// again gives the record that there is, in use again should somebody have put it away, or a new one.
-func again[T any, S ~string](d *demoMaker, k *record.Kind[T], is func(*T) bool, status S, fresh func() uuid.UUID) uuid.UUID {
-	if d.err != nil {
+// ensure returns a record that exists, which it gives the status, or a new one.
+func ensure[T any, S ~string](
+	c *creator, k *record.Kind[T], is func(*T) bool, status S, fresh func() uuid.UUID,
+) uuid.UUID {
+	if c.err != nil {
 		return uuid.Nil
 	}
-	id, err := find(d.tx, k, is)
+	id, err := find(c.tx, k, is)
 	if err != nil {
-		d.err = err
+		c.err = err
 		return uuid.Nil
 	}
 	if id == uuid.Nil {
@@ -164,13 +173,13 @@ func again[T any, S ~string](d *demoMaker, k *record.Kind[T], is func(*T) bool, 
 	}
 	v, err := object(map[string]any{"status": status})
 	if err == nil {
-		_, err = k.Update(d.tx, id, nil, v)
+		_, err = k.Update(c.tx, id, nil, v)
 	}
-	d.err = err
+	c.err = err
 	return id
 }
 
-// find gives the first record that is meant.
+// find returns the id of the first record that matches, or the nil id.
 func find[T any](tx *store.Tx, k *record.Kind[T], is func(*T) bool) (id uuid.UUID, err error) {
 	err = k.Table.Scan(tx, func(d store.Doc[T]) (bool, error) {
 		if is(&d.Record) {

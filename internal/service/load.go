@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/viper"
 )
 
-// variablePrefix begins the name of every environment variable that is a setting.
+// variablePrefix starts the name of the environment variable of every setting.
 const variablePrefix = "PROSPECTOR_"
 
-// Sources are where Load reads settings from. Flags override environment variables, which override the file, which
-// overrides the defaults.
+// Sources are where Load reads settings from. Flags override environment variables, which override
+// the file, which overrides the defaults.
 type Sources struct {
 	Defaults Config
 	File     string          // path of the settings file, or empty
@@ -43,13 +43,13 @@ func Load(from Sources) (cfg Config, err error) {
 	cfg = from.Defaults
 	fields := cfg.fields()
 	v := viper.New()
-	// AutomaticEnv is not used: a variable with the name of a group would hide what the file says of the group.
+	// AutomaticEnv is not used, because a variable with the name of a group would hide the group in the file.
 	for key := range fields {
 		if err := v.BindEnv(key, variable(key)); err != nil {
 			return cfg, err
 		}
 	}
-	var found []mistake
+	var found []invalid
 	if from.File != "" {
 		if found, err = readFile(v, from.File, fields); err != nil {
 			return cfg, fmt.Errorf("settings file %s: %w", from.File, err)
@@ -64,39 +64,39 @@ func Load(from Sources) (cfg Config, err error) {
 			continue
 		}
 		if err := assign(fields[key], value); err != nil {
-			found = append(found, mistake{key, err.Error()})
+			found = append(found, invalid{key, err.Error()})
 		}
 	}
-	if err := refusal(from.Flags, append(found, cfg.check()...)); err != nil {
+	if err := settingsError(from.Flags, append(found, cfg.check()...)); err != nil {
 		return cfg, err
 	}
 	cfg.DataDir, err = filepath.Abs(cfg.DataDir)
 	return cfg, err
 }
 
-// refusal returns the mistakes as one error, or nil if there are none.
-func refusal(flags map[string]Flag, found []mistake) error {
+// settingsError returns invalid settings as one error, or nil if there are none.
+func settingsError(flags map[string]Flag, found []invalid) error {
 	if len(found) == 0 {
 		return nil
 	}
-	refused := &SettingsError{problems: make([]string, len(found))}
+	result := &SettingsError{problems: make([]string, len(found))}
 	for i, p := range found {
-		refused.problems[i] = strings.TrimSpace(p.key + " " + p.what)
+		result.problems[i] = strings.TrimSpace(p.key + " " + p.problem)
 		if flag, given := flags[p.key]; given {
-			refused.problems[i] = "--" + flag.Name + " " + p.what
-			refused.Usage = true
+			result.problems[i] = "--" + flag.Name + " " + p.problem
+			result.Usage = true
 		}
 	}
-	return refused
+	return result
 }
 
-// variable is the environment variable of a setting.
+// variable returns the environment variable of a setting.
 func variable(key string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// readFile reads a settings file, and gives what in it is no setting.
-func readFile(v *viper.Viper, file string, fields map[string]any) (found []mistake, err error) {
+// readFile reads a settings file and returns the keys that are not settings.
+func readFile(v *viper.Viper, file string, fields map[string]any) (found []invalid, err error) {
 	v.SetConfigFile(file)
 	if filepath.Ext(file) == "" {
 		v.SetConfigType("yaml")
@@ -109,16 +109,17 @@ func readFile(v *viper.Viper, file string, fields map[string]any) (found []mista
 	}
 	for _, key := range slices.Sorted(slices.Values(v.AllKeys())) {
 		if what := unknown(key, v.Get(key), fields); what != "" {
-			found = append(found, mistake{"", file + ": " + what})
+			found = append(found, invalid{"", file + ": " + what})
 		}
 	}
 	return found, nil
 }
 
-// quoted is what a parser quotes of a file. It may be a secret; the number of the line is enough to find it.
+// quoted is what the error of a parser quotes from a file. It may be a secret, and the line number is
+// enough to find it.
 var quoted = regexp.MustCompile("(?s)`.*`|'.*'|\".*\"|{.*}")
 
-// unknown tells of a key of a file that is no setting. A group may be left empty.
+// unknown returns the problem of a key that is not a setting, or "". A group may be empty.
 func unknown(key string, value any, fields map[string]any) string {
 	if _, ok := fields[key]; ok {
 		return ""
@@ -128,14 +129,15 @@ func unknown(key string, value any, fields map[string]any) string {
 			if value == nil {
 				return ""
 			}
-			return key + " is a group of settings, such as " + name + ", and has no value itself"
+			return key + " is a group of settings, such as " + name + ", and cannot have a value"
 		}
 	}
 	return fmt.Sprintf("unknown setting %q", key)
 }
 
-// assign puts a value into a setting: text, as the environment and flags have it, or what a file has. Its errors go on from
-// the key of the setting, and do not show what stands in the place of a text, which may be a secret.
+// assign sets a setting to a value: a string from the environment or a flag, or any type from a file.
+// Its errors continue the key of the setting. They do not show the value of a string, which may be a
+// secret.
 func assign(setting, value any) error {
 	switch p := setting.(type) {
 	case *string:
@@ -145,31 +147,31 @@ func assign(setting, value any) error {
 	case *bool:
 		return assignParsed(p, value, strconv.ParseBool, "true or false")
 	case *int:
-		return assignParsed(p, value, strconv.Atoi, "a whole number")
+		return assignParsed(p, value, strconv.Atoi, "an integer")
 	case *int64:
-		return assignParsed(p, value, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }, "a whole number")
+		return assignParsed(p, value, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }, "an integer")
 	case *float64:
 		return assignParsed(p, value, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, "a number")
 	case *time.Duration:
-		return assignParsed(p, value, time.ParseDuration, "a duration with its unit, such as 30s, 5m or 720h")
+		return assignParsed(p, value, time.ParseDuration, "a duration with a unit, such as 30s, 5m or 720h")
 	case *[]time.Duration:
 		return assignDurations(p, value)
 	default:
-		return fmt.Errorf("is a %T, which nothing reads", setting)
+		return fmt.Errorf("has the unsupported type %T", setting)
 	}
 }
 
-// assignText takes no number for text: a file's 0123 would become 83.
+// assignText accepts only strings. YAML reads an unquoted 0123 as the number 83.
 func assignText[T ~string](setting *T, value any) error {
 	text, is := value.(string)
 	if !is {
-		return errors.New("must be text, in quotes")
+		return errors.New("must be a string in quotes")
 	}
 	*setting = T(text)
 	return nil
 }
 
-// assignParsed takes what a file has as its own type, or text that says the same.
+// assignParsed accepts a value of the right type, or a string that parses as one.
 func assignParsed[T any](setting *T, value any, parse func(string) (T, error), want string) error {
 	var text string
 	switch value := value.(type) {
@@ -177,7 +179,7 @@ func assignParsed[T any](setting *T, value any, parse func(string) (T, error), w
 		text = value
 	case bool, int, int64, uint64:
 		text = fmt.Sprint(value)
-	case float64: // JSON has no other numbers
+	case float64: // every number in JSON
 		text = strconv.FormatFloat(value, 'f', -1, 64)
 	default:
 		return errors.New("must be " + want)
@@ -190,9 +192,9 @@ func assignParsed[T any](setting *T, value any, parse func(string) (T, error), w
 	return nil
 }
 
-// assignDurations takes a list, or a text with commas.
+// assignDurations accepts a list or a comma-separated string.
 func assignDurations(setting *[]time.Duration, value any) error {
-	const want = "durations with their units, as a list or with commas between them, such as 5s,5m,2h"
+	const want = "durations with units, as a list or separated by commas, such as 5s,5m,2h"
 	var items []any
 	switch value := value.(type) {
 	case []any:
@@ -214,17 +216,17 @@ func assignDurations(setting *[]time.Duration, value any) error {
 	return nil
 }
 
-// warn logs what somebody set in vain, or not far enough.
+// warn logs settings that have no effect or are incomplete.
 func (c *Config) warn(log *slog.Logger, environ []string) {
 	if key := c.missingForResearch(); key != "" {
-		log.Warn("nobody can be asked about companies: research.provider is openai, and a setting is empty that it needs", "setting", key)
+		log.Warn("research is disabled: research.provider is openai, but a setting that it requires is empty", "setting", key)
 	}
 	if names := unknownVariables(environ); len(names) > 0 {
-		log.Warn("an environment variable is named like a setting but is none, and has no effect", "variables", strings.Join(names, ", "))
+		log.Warn("environment variables are ignored because they are not settings", "variables", strings.Join(names, ", "))
 	}
 }
 
-// unknownVariables are the names in the environment that look like settings and are none.
+// unknownVariables returns the environment variables that are named like settings but are not.
 func unknownVariables(environ []string) (names []string) {
 	var cfg Config
 	settings := map[string]bool{}

@@ -16,7 +16,7 @@ const (
 	openAIProvider  = "openai"
 )
 
-// researcher is who answers questions about companies; nil when the settings do not say where to ask.
+// researcher returns what answers questions about companies, or nil if the settings are incomplete.
 func (c *Config) researcher(log *slog.Logger, now func() time.Time) tam.Researcher {
 	r := c.Research
 	switch {
@@ -30,7 +30,7 @@ func (c *Config) researcher(log *slog.Logger, now func() time.Time) tam.Research
 	return nil
 }
 
-// missingForResearch is the setting without which nobody can be asked; empty when there is none.
+// missingForResearch returns the setting that research needs but is empty, if there is one.
 func (c *Config) missingForResearch() string {
 	switch r := c.Research; {
 	case r.Provider != openAIProvider:

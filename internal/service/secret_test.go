@@ -46,7 +46,7 @@ func TestSecretsStayHidden(t *testing.T) {
 		}
 	}
 	for _, content := range []string{"0123", "true", "1e3", "2024-01-02"} { // what YAML makes of them is not what was written
-		if _, err := load(t, inFile("mail.smtp.password", content)); err == nil || !strings.Contains(err.Error(), "mail.smtp.password must be text, in quotes") || strings.Contains(err.Error(), content) {
+		if _, err := load(t, inFile("mail.smtp.password", content)); err == nil || !strings.Contains(err.Error(), "mail.smtp.password must be a string in quotes") || strings.Contains(err.Error(), content) {
 			t.Errorf("%s: %v", content, err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestInVain(t *testing.T) {
 		t.Errorf("nothing is in vain, but: %s", got)
 	}
 	for content, key := range map[string]string{"research: {provider: openai}": "research.base_url", "research: {provider: openai, base_url: 'http://127.0.0.1:1/v1'}": "research.model"} {
-		if got := warnings(content); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "nobody can be asked") || !strings.Contains(got, "setting="+key) {
+		if got := warnings(content); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "research is disabled") || !strings.Contains(got, "setting="+key) {
 			t.Errorf("%s says %s", content, got)
 		}
 	}

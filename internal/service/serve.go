@@ -11,14 +11,14 @@ import (
 	"os"
 )
 
-// Hooks are what a command adds to a service that Serve runs. All of them may be nil.
+// Hooks are what a command adds to Serve. Each may be nil.
 type Hooks struct {
 	// Admin opens the admin endpoint.
 	Admin func(context.Context, *Service) (Endpoint, error)
 	// Prepare writes to the service before it serves at url.
 	Prepare func(ctx context.Context, s *Service, url string) error
-	// Ready is called once the service listens.
-	Ready func()
+	// Ready is called once the service listens. It must not block.
+	Ready func(context.Context)
 	// Fatal is Options.Fatal.
 	Fatal func(error)
 }
@@ -41,7 +41,7 @@ func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error
 	ln, err := net.Listen("tcp", cfg.Addr)
 	if err != nil {
 		_ = s.Close()
-		return fmt.Errorf("cannot listen: %w (--addr names another address)", err)
+		return fmt.Errorf("cannot listen: %w (choose another address with --addr)", err)
 	}
 	url := "http://" + ln.Addr().String()
 	if secure != nil {
@@ -71,23 +71,24 @@ func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error
 		others = append(others, admin)
 	}
 	return s.Run(ctx, ln, func() {
-		log.Info("listening", "address", url, "data_dir", cfg.DataDir, "version", Version)
+		log.Info("listening", "address", url, "data_dir", cfg.DataDir, "version", Version())
 		if hooks.Ready != nil {
-			hooks.Ready()
+			hooks.Ready(ctx)
 		}
 	}, others...)
 }
 
-// setDefaultLog makes log the one of libraries that have no other way to say something.
+// setDefaultLog makes libraries that use the default loggers write to log.
 func setDefaultLog(log *slog.Logger) {
 	slog.SetDefault(log)
-	stdlog.SetOutput(discreet{stdlog.Writer()})
+	stdlog.SetOutput(discreetWriter{stdlog.Writer()})
 }
 
-// discreet passes on all but what net/http says of an answer that came unasked for: those are a webhook endpoint's own words.
-type discreet struct{ to io.Writer }
+// discreetWriter drops the messages of net/http about unsolicited responses, which quote what a webhook
+// endpoint sent.
+type discreetWriter struct{ to io.Writer }
 
-func (d discreet) Write(line []byte) (int, error) {
+func (d discreetWriter) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte("Unsolicited response received")) {
 		return len(line), nil
 	}

@@ -1,5 +1,6 @@
-// Package service reads the settings and wires the parts of the service together. It decides nothing that a caller of the
-// API sees: that is done by the packages that it wires.
+// Package service owns the settings and the wiring of the whole service: TLS, the mail server, the
+// researcher, the workers and the HTTP servers. It must not know what a request means: that is up to
+// the packages that it wires.
 package service
 
 import (
@@ -35,7 +36,7 @@ import (
 	"prospector/store"
 )
 
-// shutdownTime is how long requests in flight may take to finish.
+// shutdownTime is how long requests in flight may take to finish at shutdown.
 const shutdownTime = 30 * time.Second
 
 // Service is the whole service, wired together.
@@ -60,31 +61,36 @@ type Service struct {
 	LinkBase string
 
 	Log  *slog.Logger
-	mail *mail.SMTP // nil when nothing leaves the machine
+	mail *mail.SMTP // nil if messages stay in the outbox
 }
 
-// preparedAtOnce is how many Previews are prepared at the same time: a large one takes up to a hundred megabytes.
-const preparedAtOnce = 2
+// maxPreparing limits how many Previews are prepared concurrently, because a large one takes up to a
+// hundred megabytes.
+const maxPreparing = 2
 
-// researchedAtOnce is how many are at the same time that wait for a model: they take turns in asking it.
-const researchedAtOnce = 3
+// maxResearching limits how many Previews are researched concurrently. They take turns asking the
+// model.
+const maxResearching = 3
 
-// importedAtOnce is how many Imports go on at the same time: each writes all the time, and others want to write too.
-const importedAtOnce = 2
+// maxImporting limits how many Imports run concurrently, because each writes continuously and other
+// requests must be able to write too.
+const maxImporting = 2
 
-// completedAtOnce is how many organizations have their records rewritten at the same time after the program has gained a
-// field. Reads are right without it, so it may take its time.
-const completedAtOnce = 1
+// maxCompleting limits for how many organizations records are rewritten concurrently after a field was
+// added. Reads are correct without it, so it may take its time.
+const maxCompleting = 1
 
-// gcPercent lets garbage grow to one and a half times what is in use before it is collected: the collector otherwise takes a
-// tenth of the time of indexing, and with more a load of many records takes memory for nothing. GOGC in the environment wins.
+// gcPercent makes the garbage collector run less often. With Go's default it takes a tenth of the time
+// of indexing; with a higher value, loading many records takes memory without being faster. GOGC in
+// the environment overrides it.
 const gcPercent = 150
 
-// Options are what a Service needs beside its settings.
+// Options are what a service needs in addition to its settings.
 type Options struct {
 	Log   *slog.Logger
 	Clock func() time.Time // nil for the system clock
-	// Fatal is called after a commit with an unknown outcome and must end the process. If it is nil, the commit panics.
+	// Fatal is called after a commit with an unknown outcome and must end the process. If it is nil,
+	// the commit panics.
 	Fatal func(error)
 }
 
@@ -128,12 +134,13 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
 	jobs[store.CompleteJob] = st.CompleteRecords
 	s.Worker = worker.New(st, log, jobs)
-	s.Worker.Limit(store.CompleteJob, completedAtOnce)
-	s.Worker.Limit(tam.PrepareJob, preparedAtOnce)
-	s.Worker.Limit(tam.ResearchJob, researchedAtOnce)
-	s.Worker.Limit(tam.ImportJob, importedAtOnce)
+	s.Worker.Limit(store.CompleteJob, maxCompleting)
+	s.Worker.Limit(tam.PrepareJob, maxPreparing)
+	s.Worker.Limit(tam.ResearchJob, maxResearching)
+	s.Worker.Limit(tam.ImportJob, maxImporting)
 	s.API = handlers.New(handlers.Options{
-		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach, Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version,
+		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
+		Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version(),
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, SeparateMetrics: cfg.MetricsAddr != "",
 	})
 	return s, nil
@@ -160,7 +167,7 @@ func OpenStore(dir string, cfg Config, log *slog.Logger) (*Service, error) {
 	return s, nil
 }
 
-// declare says what kinds of records there are.
+// declare creates the parts of the service, each with the kinds of records that it owns.
 func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	s.Store = st
 	s.Identity = identity.New(st, s.Kinds, identity.Hooks{
@@ -211,7 +218,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	s.Webhooks, err = webhook.New(st, s.Kinds, slices.Concat(s.Kinds.Sources(), s.Previews.Sources(), s.Sequences.Sources()), webhook.Options{
 		AllowPrivateNetworks: hooks.AllowPrivateNetworks, Timeout: hooks.Timeout, RetrySchedule: hooks.RetrySchedule,
 		Retention: hooks.Retention, MaxPending: hooks.MaxPending, Concurrency: hooks.Concurrency,
-		Agent: "Prospector/" + Version, Log: s.Log,
+		Agent: "Prospector/" + Version(), Log: s.Log,
 	})
 	if err != nil {
 		return err
@@ -249,9 +256,9 @@ type Endpoint struct {
 	Handler  http.Handler
 }
 
-// Run serves the API on ln, the metrics on their own address if they have one, and the other endpoints, until ctx ends. Then
-// it stops accepting connections, finishes the requests in flight, stops the workers, flushes the index and closes the store.
-// ready is called once it listens.
+// Run serves the API on ln, the metrics on their own address if they have one, and the other
+// endpoints, until ctx ends. Then it stops accepting connections, finishes the requests in flight,
+// stops the workers, flushes the index and closes the store. It calls ready once it listens.
 func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others ...Endpoint) error {
 	metrics, err := s.listenMetrics()
 	if err != nil {
@@ -264,7 +271,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 	workerCtx, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorkers()
 	workers.Go(func() {
-		s.Identity.PersistKeyUses(workerCtx, func(err error) { s.Log.Warn("last uses of keys are not written down", "error", err) })
+		s.Identity.PersistKeyUses(workerCtx, func(err error) { s.Log.Warn("last uses of API keys could not be stored", "error", err) })
 	})
 
 	workers.Go(func() { s.Sequences.RunClock(workerCtx) })
@@ -272,7 +279,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 	workers.Go(func() { s.Webhooks.Sender.Run(workerCtx) })
 	workers.Go(func() {
 		if err := s.Store.EmptyTrash(workerCtx); err != nil && workerCtx.Err() == nil {
-			s.Log.Warn("what is left of deleted organizations is still in the file", "error", err)
+			s.Log.Warn("space of deleted organizations could not be freed", "error", err)
 		}
 	})
 
@@ -298,7 +305,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 	case <-ctx.Done():
 		s.Log.Info("shutting down")
 	case err = <-failed:
-		s.Log.Error("the server failed", "error", err)
+		s.Log.Error("server failed", "error", err)
 	}
 	s.API.Drain()
 	for _, server := range running {
@@ -313,22 +320,24 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 	return err
 }
 
-// aheadMost is how far the sequence clock may be ahead at speed 1 before that is worth a warning.
-const aheadMost = time.Minute
+// maxClockAhead is how far the sequence clock may be ahead at normal speed without a warning.
+const maxClockAhead = time.Minute
 
-// warn says what an operator should know of the data that is served.
+// warn logs what the operator should know about the data.
 func (s *Service) warn() {
 	if since, err := s.Store.Held(); err != nil {
-		s.Log.Warn("it is not known whether a restored store holds deliveries", "error", err)
+		s.Log.Warn("the outbound hold of a restored store could not be read", "error", err)
 	} else if !since.IsZero() {
-		s.Log.Warn("a backup was restored: campaigns are paused and deliveries held until 'prospector resume'", "since", since)
+		s.Log.Warn("a backup was restored: campaigns are paused and deliveries are held until you run 'prospector resume'",
+			"since", since)
 	}
-	if ahead := s.Sequences.ClockAhead(); s.Config.Sequences.Speed == 1 && ahead > aheadMost {
-		s.Log.Warn("the sequence clock is ahead of the wall clock because sequences.speed was above 1; emails are sent early by that much", "ahead", ahead.Round(time.Second))
+	if ahead := s.Sequences.ClockAhead(); s.Config.Sequences.Speed == 1 && ahead > maxClockAhead {
+		s.Log.Warn("the sequence clock is ahead of the wall clock because sequences.speed was above 1; "+
+			"emails are sent early by that much", "ahead", ahead.Round(time.Second))
 	}
 }
 
-// listenMetrics listens where the metrics are to be; nil when that is beside the API.
+// listenMetrics listens on metrics_addr. It returns nil if the API serves the metrics.
 func (s *Service) listenMetrics() (net.Listener, error) {
 	if s.Config.MetricsAddr == "" {
 		return nil, nil
@@ -340,12 +349,12 @@ func (s *Service) listenMetrics() (net.Listener, error) {
 	return ln, nil
 }
 
-// shutdown lets requests in flight finish, and cuts off those that do not. Whatever they had acknowledged is safe.
+// shutdown lets requests in flight finish, and closes the connections of those that take too long.
 func (s *Service) shutdown(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		s.Log.Warn("requests in flight were cut off", "after", shutdownTime)
+		s.Log.Warn("requests in flight were canceled at shutdown", "after", shutdownTime)
 		_ = server.Close()
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Config is the settings of the service, checked. config.example.yaml explains them.
+// Config is the checked settings of the service. config.example.yaml documents them.
 type Config struct {
 	Addr      string `key:"addr"`
 	DataDir   string `key:"data_dir"`
@@ -99,7 +99,7 @@ func Defaults() Config {
 	return c
 }
 
-// fields gives a pointer to every setting of c, by key.
+// fields returns a pointer to every setting of c, by key.
 func (c *Config) fields() map[string]any {
 	all := map[string]any{}
 	var walk func(group reflect.Value, prefix string)
@@ -117,36 +117,36 @@ func (c *Config) fields() map[string]any {
 	return all
 }
 
-// mistake says what is wrong with a setting, in words that go on from its key.
-type mistake struct{ key, what string }
+// invalid is an invalid setting. The key is empty if the problem is not about one setting.
+type invalid struct{ key, problem string }
 
-// check gives all that is wrong. It shows no value that may have a secret in it.
-func (c *Config) check() (found []mistake) {
+// check returns all invalid settings. It shows no value that may contain a secret.
+func (c *Config) check() (found []invalid) {
 	must := func(ok bool, key, format string, args ...any) {
 		if !ok {
-			found = append(found, mistake{key, "must " + fmt.Sprintf(format, args...)})
+			found = append(found, invalid{key, "must " + fmt.Sprintf(format, args...)})
 		}
 	}
 	oneOf := func(v, key string, allowed ...string) {
 		last := len(allowed) - 1
 		must(slices.Contains(allowed, v), key, "be %s or %s, not %q", strings.Join(allowed[:last], ", "), allowed[last], v)
 	}
-	atLeast := func(n, least int64, key string) { must(n >= least, key, "be %d or more, not %d", least, n) }
+	atLeast := func(n, least int64, key string) { must(n >= least, key, "be at least %d, not %d", least, n) }
 	baseURL := func(v, key, such string) {
-		must(v == "" || isBaseURL(v), key, "be empty or an http or https URL such as %s, without user, query and fragment", such)
+		must(v == "" || isBaseURL(v), key, "be empty or an http or https URL such as %s, without user, query or fragment", such)
 	}
-	positive := func(d time.Duration, key string) { must(d > 0, key, "be longer than 0, such as 30s, not %v", d) }
+	positive := func(d time.Duration, key string) { must(d > 0, key, "be more than 0, such as 30s, not %v", d) }
 
 	must(c.Addr != "", "addr", "not be empty")
 	_, _, wrong := net.SplitHostPort(c.Addr)
 	must(c.Addr == "" || wrong == nil, "addr", "be host:port, such as 127.0.0.1:8080, not %q", c.Addr)
 	must(c.DataDir != "", "data_dir", "not be empty")
 	baseURL(c.PublicURL, "public_url", "https://crm.example.com")
-	must((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.cert_file", "be set together with tls.key_file, or neither")
+	must((c.TLS.CertFile == "") == (c.TLS.KeyFile == ""), "tls.cert_file", "be set if and only if tls.key_file is set")
 	if c.MetricsAddr != "" {
 		must(isAddress(c.MetricsAddr), "metrics_addr", "be empty or host:port, such as 127.0.0.1:9090, not %q", c.MetricsAddr)
 		anyPort := strings.HasSuffix(c.Addr, ":0")
-		must(c.MetricsAddr != c.Addr || anyPort, "metrics_addr", "be another address than addr, or empty to serve metrics there")
+		must(c.MetricsAddr != c.Addr || anyPort, "metrics_addr", "be a different address than addr, or empty to serve metrics there")
 	}
 
 	_, err := c.logLevel()
@@ -160,25 +160,25 @@ func (c *Config) check() (found []mistake) {
 	oneOf(r.Provider, "research.provider", catalogProvider, openAIProvider)
 	baseURL(r.BaseURL, "research.base_url", "https://api.openai.com/v1")
 	must(r.APIKeyEnv == "" || variableName.MatchString(r.APIKeyEnv), "research.api_key_env",
-		"be the name of an environment variable, such as OPENAI_API_KEY, and not the key itself")
+		"be the name of an environment variable, such as OPENAI_API_KEY, not the key itself")
 	atLeast(int64(r.Concurrency), 1, "research.concurrency")
 	positive(r.Timeout, "research.timeout")
-	must(r.UnitRate >= 0 && r.UnitRate <= unitRateMost, "research.unit_rate", "be a number of 0 or more, up to a million, not %v", r.UnitRate)
+	must(r.UnitRate >= 0 && r.UnitRate <= maxUnitRate, "research.unit_rate", "be between 0 and 1000000, not %v", r.UnitRate)
 
 	m := c.Mail
 	oneOf(m.Transport, "mail.transport", "outbox", "smtp")
 	must(m.Transport != "smtp" || m.SMTP.Host != "", "mail.smtp.host", "be set when mail.transport is smtp")
-	must(m.SMTP.Port >= 1 && m.SMTP.Port <= 65535, "mail.smtp.port", "be 1 to 65535, not %d", m.SMTP.Port)
+	must(m.SMTP.Port >= 1 && m.SMTP.Port <= 65535, "mail.smtp.port", "be between 1 and 65535, not %d", m.SMTP.Port)
 	oneOf(m.SMTP.TLS, "mail.smtp.tls", "starttls", "tls", "none")
 	atLeast(int64(m.DailyCap), 0, "mail.daily_cap")
-	must(m.MinGap >= 0, "mail.min_gap", "be 0 or longer, not %v", m.MinGap)
+	must(m.MinGap >= 0, "mail.min_gap", "be at least 0, not %v", m.MinGap)
 	speed := c.Sequences.Speed
-	must(speed > 0 && !math.IsInf(speed, 0), "sequences.speed", "be a number above 0, not %v", speed)
+	must(speed > 0 && !math.IsInf(speed, 0), "sequences.speed", "be greater than 0, not %v", speed)
 
 	w := c.Webhooks
 	positive(w.Timeout, "webhooks.timeout")
 	for _, d := range w.RetrySchedule {
-		must(d > 0, "webhooks.retry_schedule", "have only durations longer than 0, not %v", d)
+		must(d > 0, "webhooks.retry_schedule", "contain only durations of more than 0, not %v", d)
 	}
 	positive(w.Retention, "webhooks.retention")
 	atLeast(int64(w.MaxPending), 1, "webhooks.max_pending")
@@ -187,12 +187,12 @@ func (c *Config) check() (found []mistake) {
 	return found
 }
 
-// unitRateMost keeps what many answers cost a number that can be told exactly.
-const unitRateMost = 1_000_000
+// maxUnitRate keeps the cost of many answers exactly representable.
+const maxUnitRate = 1_000_000
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// isBaseURL: other paths can be put behind it.
+// isBaseURL reports whether paths can be appended to an http or https URL.
 func isBaseURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -217,7 +217,7 @@ func (c *Config) logLevel() (level slog.Level, err error) {
 
 // Logger returns a logger that writes to stderr with the level and format of the settings.
 func (c *Config) Logger() *slog.Logger {
-	level, _ := c.logLevel() // checked when it was loaded
+	level, _ := c.logLevel() // Load has checked it
 	options := &slog.HandlerOptions{Level: level}
 	if c.Log.Format == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))
@@ -225,13 +225,13 @@ func (c *Config) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
-// Secret is a text that does not show when it is printed or logged, by itself or with all that it is part of.
+// Secret is a string that is never shown when it, or anything that contains it, is printed or logged.
 type Secret string
 
 const hidden = "(secret)"
 
-// Format prints that it is one.
+// Format prints a placeholder.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
 
-// MarshalText gives that it is one.
+// MarshalText returns a placeholder.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }

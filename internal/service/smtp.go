@@ -9,10 +9,10 @@ import (
 	"prospector/internal/mail"
 )
 
-// smtpConnections is how many connections to the mail server there may be.
+// smtpConnections limits the number of connections to the mail server.
 const smtpConnections = 8
 
-// smtp is the mail server that messages go to; nil when they stay in the outbox.
+// smtp returns the mail server, or nil if messages stay in the outbox.
 func (c *Config) smtp() *mail.SMTP {
 	if c.Mail.Transport != "smtp" {
 		return nil
@@ -27,19 +27,19 @@ func (c *Config) smtp() *mail.SMTP {
 	})
 }
 
-// checkMail refuses to send messages whose links to unsubscribe would lead nowhere, or could be read on the way.
+// checkMail refuses to send messages whose unsubscribe links would not work or would not be encrypted.
 func (c *Config) checkMail() error {
 	if c.Mail.Transport != "smtp" || mail.IsLoopback(c.Mail.SMTP.Host) {
 		return nil
 	}
 	if u, err := url.Parse(c.PublicURL); err != nil || u.Scheme != "https" {
-		return errors.New("settings: public_url must be the https URL of this service when mail.transport is smtp: messages have links to unsubscribe under it")
+		return errors.New("settings: public_url must be the https URL of this service when mail.transport is smtp, because emails contain unsubscribe links below it")
 	}
 	return nil
 }
 
-// linkBase is the base of links in messages when no public_url is set: the address that is served, or this machine when all of its
-// addresses are, which no link can say.
+// linkBase returns the base of links in messages if public_url is not set. It is the served URL, with
+// localhost in place of an unspecified address.
 func linkBase(served string) string {
 	u, err := url.Parse(served)
 	if err != nil {
@@ -51,9 +51,9 @@ func linkBase(served string) string {
 	return u.String()
 }
 
-// warnOfLinks tells that the links to unsubscribe in messages that really leave lead to this machine alone.
+// warnOfLinks warns that the unsubscribe links of messages sent by SMTP work on this machine only.
 func (c *Config) warnOfLinks(log *slog.Logger, base string) {
 	if c.Mail.Transport == "smtp" {
-		log.Warn("public_url is not set: the links to unsubscribe in messages work on this machine or its network alone", "links", base)
+		log.Warn("public_url is not set: unsubscribe links in emails work only on this machine or its network", "links", base)
 	}
 }

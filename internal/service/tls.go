@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// lookAgain is how long a certificate is shown before its files are looked at again.
-const lookAgain = 2 * time.Second
+// recheckInterval is how often the files of the certificate are read at most.
+const recheckInterval = 2 * time.Second
 
-// certificate is what the server shows to those who connect. A renewed one is taken from its files without a restart.
+// certificate is the certificate of the server. Renewed files are loaded without a restart.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	pair    pemPair   // what current was made of
-	looked  time.Time // when the files were looked at for somebody who connected
-	trouble string    // why what the files have now was not taken
+	pair    pemPair   // the files that current was loaded from
+	checked time.Time // when the files were last read
+	failure string    // why the files could not be loaded the last time
 }
 
-// pemPair is what the two files have in them.
+// pemPair is the content of the two files.
 type pemPair struct{ cert, key []byte }
 
-// loadCertificate gives the certificate that the settings name, or none when they name none. Its errors name the setting.
+// loadCertificate loads the certificate of the settings. It returns nil if TLS is not configured.
 func loadCertificate(cfg Config, log *slog.Logger) (*certificate, error) {
 	if cfg.TLS.CertFile == "" {
 		return nil, nil
@@ -39,40 +39,41 @@ func loadCertificate(cfg Config, log *slog.Logger) (*certificate, error) {
 	return c, err
 }
 
-// listen makes connections secure. HTTP/2 is offered.
+// listen returns a listener that uses TLS and offers HTTP/2.
 func (c *certificate) listen(ln net.Listener) net.Listener {
 	return tls.NewListener(ln, &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: c.show,
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: c.get,
 	})
 }
 
-func (c *certificate) show(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// get returns the current certificate for a connection.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.looked) >= lookAgain {
-		c.looked = now
+	if now := time.Now(); now.Sub(c.checked) >= recheckInterval {
+		c.checked = now
 		c.renew()
 	}
 	return c.current, nil
 }
 
-// renew takes what the files have now. When that is nothing to show it says so once, and goes on with what it has: the
-// two files are not replaced at the same moment.
+// renew loads the files if they changed. A failure is logged once, and the previous certificate stays
+// in use, because the two files are not replaced at the same time.
 func (c *certificate) renew() {
 	changed, err := c.read()
 	switch {
 	case err == nil && changed:
-		c.trouble = ""
+		c.failure = ""
 		c.log.Info("certificate renewed", "expires", c.current.Leaf.NotAfter)
 	case err == nil:
-		c.trouble = ""
-	case c.trouble != err.Error():
-		c.trouble = err.Error()
-		c.log.Error("the certificate cannot be renewed; the one before goes on being shown", "error", err)
+		c.failure = ""
+	case c.failure != err.Error():
+		c.failure = err.Error()
+		c.log.Error("the certificate cannot be renewed; until the certificate and key match, the previous pair stays in use", "error", err)
 	}
 }
 
-// read makes current what the files have, unless it is that already.
+// read loads the files unless they are unchanged.
 func (c *certificate) read() (changed bool, err error) {
 	var pair pemPair
 	if pair.cert, err = os.ReadFile(c.certFile); err != nil {
@@ -89,7 +90,7 @@ func (c *certificate) read() (changed bool, err error) {
 		return false, fmt.Errorf("tls.cert_file %s with tls.key_file %s: %w", c.certFile, c.keyFile, err)
 	}
 	if now := time.Now(); now.After(made.Leaf.NotAfter) || now.Before(made.Leaf.NotBefore) {
-		c.log.Warn("the certificate of tls.cert_file is not valid now, and clients will refuse it",
+		c.log.Warn("the certificate in tls.cert_file is not valid now, clients will reject it",
 			"file", c.certFile, "valid_from", made.Leaf.NotBefore, "expires", made.Leaf.NotAfter)
 	}
 	c.current, c.pair = &made, pair

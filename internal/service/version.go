@@ -1,4 +1,44 @@
 package service
 
-// Version is the version of the program.
-const Version = "0.1.0"
+import (
+	"cmp"
+	"runtime/debug"
+	"strings"
+)
+
+// version overrides the version from build information. Set it when linking, with
+// -ldflags '-X prospector/internal/service.version=1.2.3'.
+var version string
+
+// Version returns the version of the program.
+func Version() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unknownVersion
+	}
+	return buildVersion(info)
+}
+
+// unknownVersion is the version of a binary that was built outside a repository.
+const unknownVersion = "devel"
+
+// buildVersion returns the version of the main module or, if it has none, the revision that it was
+// built from.
+func buildVersion(info *debug.BuildInfo) string {
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return strings.TrimPrefix(v, "v")
+	}
+	var revision, dirty string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+dirty"
+		}
+	}
+	return cmp.Or(revision, unknownVersion) + dirty
+}
