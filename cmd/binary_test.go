@@ -1,5 +1,5 @@
-// The tests of this package drive the program as its users do: they build it once, run it in directories of their own
-// and look at what it prints, at its exit status and at what it answers over HTTP.
+// The tests of this package use the program as its users do. They build it once, run it in temporary
+// directories, and check its output, its exit status and its HTTP responses.
 package cmd_test
 
 import (
@@ -20,15 +20,15 @@ import (
 	"prospector/internal/apptest"
 )
 
-// patience bounds every wait. It is long because it only ever passes when something is broken.
+// patience limits every wait. It is long because it only passes when something is broken.
 const patience = 2 * time.Minute
 
-// unhurried is less than a server that is told to stop waits for what is under way, which is half a minute: one that took no longer
-// did not wait, however busy the machine was.
+// unhurried is less than the half minute that a server waits for requests in flight when it is stopped.
+// A server that stops faster did not wait, however busy the machine was.
 const unhurried = 25 * time.Second
 
-// binary is the program under test. plain is the same without the race detector, which takes a fraction of the time: it is for the
-// short commands that prepare most tests, and for what a test runs only to judge by.
+// binary is the program under test. plain is the same without the race detector and takes a fraction of
+// the time. It runs the short commands that prepare most tests, and those that only check a result.
 var binary, plain string
 
 // testVersion is the version of the program under test.
@@ -36,7 +36,7 @@ const testVersion = "1.2.3-test"
 
 func TestMain(m *testing.M) { os.Exit(withBinary(m.Run)) }
 
-// withBinary builds the program, with the race detector when the tests have it.
+// withBinary builds the program, with the race detector if the tests use it.
 func withBinary(run func() int) int {
 	dir, err := os.MkdirTemp("", "prospector")
 	if err != nil {
@@ -55,7 +55,7 @@ func withBinary(run func() int) int {
 		version := "-X prospector/internal/service.version=" + testVersion
 		c := exec.Command("go", append(args, "-ldflags", version, "-o", file, "prospector")...)
 		if !slices.Contains(args, "-race") {
-			c.Env = append(os.Environ(), "CGO_ENABLED=0") // as the Makefile builds it, which may be in the cache
+			c.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the Makefile, to share its build cache
 		}
 		if out, err := c.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
@@ -65,12 +65,12 @@ func withBinary(run func() int) int {
 	return run()
 }
 
-// place is a directory that someone works in. Its data directory is ./data, the default.
+// place is a working directory. Its data directory is ./data, the default.
 type place struct {
 	t     *testing.T
 	dir   string
 	env   []string // settings
-	plain bool     // all that it runs is not raced
+	plain bool     // run everything without the race detector
 }
 
 func newPlace(t *testing.T, env ...string) *place {
@@ -78,15 +78,15 @@ func newPlace(t *testing.T, env ...string) *place {
 	return &place{t: t, dir: t.TempDir(), env: env}
 }
 
-// judge is the same place, for what is not itself tested.
+// judge is the same place, for commands that only check a result.
 func (p *place) judge() *place { return &place{t: p.t, dir: p.dir, env: p.env, plain: true} }
 
-// path names a file of the place.
+// path returns the path of a file in the place.
 func (p *place) path(parts ...string) string {
 	return filepath.Join(append([]string{p.dir}, parts...)...)
 }
 
-// write makes a file in the place.
+// write writes a file in the place.
 func (p *place) write(name, content string) {
 	p.t.Helper()
 	if err := os.WriteFile(p.path(name), []byte(content), 0o600); err != nil {
@@ -94,7 +94,7 @@ func (p *place) write(name, content string) {
 	}
 }
 
-// command is the program, ready to start. The settings of whoever runs the tests do not reach it.
+// command returns a command that is ready to start. It does not inherit settings from the environment.
 func (p *place) command(args ...string) *exec.Cmd {
 	program := binary
 	if p.plain || len(args) > 0 && slices.Contains([]string{"org", "user", "key", "version"}, args[0]) {
@@ -103,21 +103,21 @@ func (p *place) command(args ...string) *exec.Cmd {
 	c := exec.Command(program, args...)
 	c.Dir = p.dir
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PROSPECTOR_") })
-	c.Env = append(c.Env, "GORACE=atexit_sleep_ms=0") // else every command takes a second to end
+	c.Env = append(c.Env, "GORACE=atexit_sleep_ms=0") // otherwise every command takes a second to exit
 	c.Env = append(c.Env, p.env...)
 	return c
 }
 
-// result is how a command ended.
+// result is the result of a command.
 type result struct {
 	t              *testing.T
 	what           string
 	stdout, stderr string
 	status         int
-	progress       string // what done took from stderr
+	progress       string // the progress that done removed from stderr
 }
 
-// run runs a command to its end.
+// run runs a command and waits for it.
 func (p *place) run(args ...string) result {
 	p.t.Helper()
 	r, err := p.try(args...)
@@ -127,7 +127,7 @@ func (p *place) run(args ...string) result {
 	return r
 }
 
-// feed runs a command that reads the input.
+// feed runs a command with input on stdin.
 func (p *place) feed(input io.Reader, args ...string) result {
 	p.t.Helper()
 	r, err := p.tryFeed(input, args...)
@@ -137,7 +137,7 @@ func (p *place) feed(input io.Reader, args ...string) result {
 	return r
 }
 
-// try is run for goroutines, which must not end the test.
+// try is run for goroutines, which must not call Fatal.
 func (p *place) try(args ...string) (result, error) { return p.tryFeed(nil, args...) }
 
 func (p *place) tryFeed(input io.Reader, args ...string) (result, error) {
@@ -161,7 +161,7 @@ func (p *place) tryFeed(input io.Reader, args ...string) (result, error) {
 	return r, nil
 }
 
-// ok wants success and nothing on stderr.
+// ok checks that the command succeeded and printed nothing on stderr.
 func (r result) ok() result {
 	r.t.Helper()
 	if r.status != 0 || r.stderr != "" {
@@ -170,7 +170,8 @@ func (r result) ok() result {
 	return r
 }
 
-// fails wants an exit status and one line on stderr that has the texts in it, and nothing on stdout.
+// fails checks the exit status, that stderr is one line that contains the texts, and that stdout is
+// empty.
 func (r result) fails(status int, texts ...string) result {
 	r.t.Helper()
 	if r.status != status || r.stdout != "" {
@@ -191,7 +192,8 @@ func (r result) fails(status int, texts ...string) result {
 	return r
 }
 
-// prints wants success and exactly one JSON object; "<id>", "<time>" and "<any>" stand for what changes.
+// prints checks that the command succeeded and printed exactly one JSON object. "<id>", "<time>" and
+// "<any>" match any such value.
 func (r result) prints(want string) result {
 	r.t.Helper()
 	r.ok()
@@ -201,7 +203,7 @@ func (r result) prints(want string) result {
 	return r
 }
 
-// says wants success and text for people that the pattern fits as a whole.
+// says checks that the command succeeded and that the pattern matches its whole output.
 func (r result) says(pattern string) result {
 	r.t.Helper()
 	r.ok()
@@ -211,7 +213,7 @@ func (r result) says(pattern string) result {
 	return r
 }
 
-// text is a text of the JSON object that a command printed.
+// text returns a string of the JSON object that a command printed.
 func (r result) text(field string) string {
 	r.t.Helper()
 	var object map[string]any
@@ -225,7 +227,7 @@ func (r result) text(field string) string {
 	return s
 }
 
-// org makes an organization with a user and gives its id and an admin key.
+// org creates an organization with a user, and returns its id and an admin key.
 func (p *place) org(name string, flags ...string) (id, key string) {
 	p.t.Helper()
 	run := func(args ...string) result { return p.run(slices.Concat(args, flags, []string{"--json"})...) }

@@ -14,10 +14,10 @@ const (
 	anID   = `[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`
 	aTime  = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
 	aKey   = `pro_[A-Za-z0-9_-]{48}`
-	absent = "01900000-0000-7000-8000-000000000000" // an id that nothing has
+	absent = "01900000-0000-7000-8000-000000000000" // an id that does not exist
 )
 
-// bothWays runs a test with no server, where commands open the store themselves, and with one, which they ask.
+// bothWays runs a test without a server, where commands open the store, and with a server.
 func bothWays(t *testing.T, test func(t *testing.T, p *place)) {
 	t.Run("without a server", func(t *testing.T) {
 		t.Parallel()
@@ -28,7 +28,7 @@ func bothWays(t *testing.T, test func(t *testing.T, p *place)) {
 		p := newPlace(t)
 		s := p.serve()
 		test(t, p)
-		s.await(s.stderr, regexp.MustCompile(`msg="admin operation" operation=`)) // else the commands did not come here
+		s.await(s.stderr, regexp.MustCompile(`msg="admin operation" operation=`)) // otherwise the commands did not use the server
 		s.stop()
 	})
 }
@@ -59,7 +59,7 @@ func TestOrganizations(t *testing.T) {
 			prints(`{"id": "` + id + `", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "Europe/Berlin",
 				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "usage_based",
 				"limits": {"rate_limit_per_minute": 600, "accounts_per_month": 50, "contacts_per_month": 0}}`)
-		// One setting at a time leaves the others, and the words for none take a limit away.
+		// Setting one leaves the others unchanged, and the words for no limit remove a limit.
 		p.run("org", "set", "--org", "Acme <Sales> & Söhne", "--rate-limit", "default", "--accounts-per-month", "unlimited", "--json").
 			prints(`{"id": "` + id + `", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "Europe/Berlin",
 				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "usage_based",
@@ -93,7 +93,7 @@ func TestKeys(t *testing.T) {
 		ada := p.run("user", "create", "--org", org, "--email", "ada@acme.example", "--json").text("id")
 		bob := p.run("user", "create", "--org", org, "--email", "bob@acme.example", "--json").text("id")
 
-		// What a key is when nothing is said: for the first user, with write access.
+		// By default a key acts for the first user and has write access.
 		shown := `"created_at": "<time>", "updated_at": "<time>", "expires_at": null, "last_used_at": null`
 		made := p.run("key", "create", "--org", "Acme", "--name", "sync", "--json").
 			prints(`{"id": "<id>", "name": "sync", "user_id": "` + ada + `", "access": "write", "active": true, "deactivated_at": null, "key": "<any>", ` + shown + `}`)
@@ -110,7 +110,7 @@ func TestKeys(t *testing.T) {
 
 		gone := strings.NewReplacer(`"active": true`, `"active": false`, `"deactivated_at": null`, `"deactivated_at": "<time>"`).Replace(sync)
 		first := p.run("key", "deactivate", "--org", "Acme", id, "--json").prints(gone)
-		// Once more changes nothing, not even when it was.
+		// Deactivating again changes nothing, not even the time.
 		if again := p.run("key", "deactivate", "--org", "Acme", id, "--json").ok(); again.stdout != first.stdout {
 			t.Fatalf("deactivated twice: %s, then %s", first.stdout, again.stdout)
 		}
@@ -137,7 +137,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestBadCommandLines has what is wrong before anything is looked up, so it needs no store and makes none.
+// TestBadCommandLines checks usage errors. They are found before the store is opened, so none is
+// created.
 func TestBadCommandLines(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -192,8 +193,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestRefusals has what the service itself refuses. All of it is refused alike by a server and without one, and
-// changes nothing.
+// TestRefusals checks what the service refuses. The errors are the same with and without a server, and
+// nothing changes.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, p *place) {
@@ -201,7 +202,7 @@ func TestRefusals(t *testing.T) {
 		other := p.run("org", "create", "--name", "Other", "--json").text("id")
 		first := p.run("org", "create", "--name", "Twin", "--json").text("id")
 		second := p.run("org", "create", "--name", "Twin", "--json").text("id")
-		p.run("org", "create", "--name", first).ok() // an id that is somebody's name is still an id
+		p.run("org", "create", "--name", first).ok() // an id that is also a name is still an id
 		stranger := p.run("user", "create", "--org", first, "--email", "eve@twin.example", "--json").text("id")
 		foreign := p.run("key", "create", "--org", first, "--name", "theirs", "--json").text("id")
 		state := func() (all string) {
@@ -242,7 +243,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestNoStore: only org create makes a store; a misspelt --data-dir must not look like an empty one.
+// TestNoStore checks that only org create creates a store. A misspelled --data-dir must not look like an
+// empty store.
 func TestNoStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -265,7 +267,7 @@ func TestNoStore(t *testing.T) {
 	}
 }
 
-// TestCommandsAtOnce: commands without a server wait for each other.
+// TestCommandsAtOnce checks that concurrent commands without a server wait for each other.
 func TestCommandsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -285,7 +287,7 @@ func TestCommandsAtOnce(t *testing.T) {
 	}
 }
 
-// TestLostOutput: a key is shown once, so a command that could not show it has failed.
+// TestLostOutput checks that key create fails if it cannot print the key, which is shown only once.
 func TestLostOutput(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestSettingsOrder: flags win over the environment, that over the file, that over the defaults.
+// TestSettingsOrder checks that flags override the environment, which overrides the file, which
+// overrides the defaults.
 func TestSettingsOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -57,9 +58,9 @@ func TestServerSettings(t *testing.T) {
 	})
 	t.Run("file", func(t *testing.T) {
 		p := newPlace(t)
-		p.write("settings", file)                     // no extension: it is YAML all the same
+		p.write("settings", file)                     // a file without an extension is YAML
 		p.env = []string{"PROSPECTOR_LOG_LEVEL=info"} // the tests read the address from the log
-		s := p.serve("--config", "settings")          // its address is none; the flag wins
+		s := p.serve("--config", "settings")          // the flag overrides its invalid address
 		_, key := p.org("Acme")
 		limit(s, key, "7")
 		s.do(http.StatusRequestEntityTooLarge, key, "POST", "/v1/contacts", large)
@@ -85,7 +86,7 @@ func TestServerSettings(t *testing.T) {
 		p := newPlace(t, "PROSPECTOR_ADDR=127.0.0.1:0")
 		p.write("settings.yaml", file)
 		p.env = append(p.env, "PROSPECTOR_LOG_LEVEL=info")
-		s := p.start("serve", "--config", "settings.yaml") // the environment wins over the file here
+		s := p.start("serve", "--config", "settings.yaml") // the environment overrides the file
 		s.await(s.stderr, listening)
 		s.stop()
 	})
@@ -128,7 +129,7 @@ func TestJSONLog(t *testing.T) {
 	}
 }
 
-// TestBadSettings: whatever is wrong is named, by the command that would have used it and by every other.
+// TestBadSettings checks that every command reports invalid settings by name.
 func TestBadSettings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -197,11 +198,11 @@ func TestBadSettings(t *testing.T) {
 	})
 }
 
-// demoProgress is what the demo says while it makes up its market: that is no log.
+// demoProgress matches what the demo prints while it generates its market. It is not part of the log.
 var demoProgress = regexp.MustCompile(`Generating a market of \d+ companies:\n|\d+ of \d+ records\n`)
 
-// TestSettingsInVain: a variable that is no setting is said once, by the server alone, and never its value; settings that are far from
-// their defaults, as the demo's speed, are nothing to warn of.
+// TestSettingsInVain checks that only the server warns about unknown variables, once and without their
+// values, and that unusual settings such as the demo's speed cause no warning.
 func TestSettingsInVain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_MAIL_SMTP_PASSWORD=hunter2", "PROSPECTOR_RATELIMIT=hunter2", "PROSPECTOR_LOG_LEVEL=debug")

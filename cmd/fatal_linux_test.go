@@ -18,8 +18,9 @@ import (
 
 const brokenDisk = "PROSPECTOR_TEST_BROKEN_DISK"
 
-// TestABrokenDiskEndsTheProcess has a child whose store cannot be written any more, and not for want of room: what is on
-// the disk is unknown, so the process must end, with one line, and whoever waited must not be told of success.
+// TestABrokenDiskEndsTheProcess runs a child process whose store file can no longer be written, for a
+// reason other than a full disk. The state on disk is unknown then, so the process must log one line
+// and end, and the pending write must not report success.
 func TestABrokenDiskEndsTheProcess(t *testing.T) {
 	if dir := os.Getenv(brokenDisk); dir != "" {
 		breakTheDisk(dir)
@@ -31,12 +32,13 @@ func TestABrokenDiskEndsTheProcess(t *testing.T) {
 	child.Stdout, child.Stderr = &out, &out
 	err := child.Run()
 	said := strings.TrimSpace(out.String())
-	if child.ProcessState.ExitCode() != exitFailure || !strings.Contains(said, "the process ends: the outcome of a commit is unknown") || strings.Contains(said, "\n") {
+	if child.ProcessState.ExitCode() != exitFailure || !strings.Contains(said, "the process ends: the outcome of a commit is unknown") ||
+		!strings.Contains(said, "a commit to") || strings.Contains(said, "\n") {
 		t.Errorf("%v\n%s", err, said)
 	}
 }
 
-// breakTheDisk puts a descriptor that is not open for writing in the place of the store's.
+// breakTheDisk replaces the file descriptor of the store by a read-only one.
 func breakTheDisk(dir string) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	slog.SetDefault(log)
@@ -48,7 +50,7 @@ func breakTheDisk(dir string) {
 		_, err = s.Identity.CreateOrganization(context.Background(), store.Actor{Operation: "test"}, v)
 		return err
 	}
-	// The first commit makes the file grow. That would fail before anything is written, which is no unknown outcome.
+	// The first commit grows the file. A failure there has a known outcome, because nothing is written.
 	must(create("First"))
 	file, err := filepath.EvalSymlinks(filepath.Join(dir, "prospector.db"))
 	must(err)

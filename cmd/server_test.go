@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// output is what a running program writes, to be read and waited for while it runs.
+// output collects what a running program writes. Tests can read it and wait for it concurrently.
 type output struct {
 	mu    sync.Mutex
 	text  []byte
@@ -52,7 +52,7 @@ type server struct {
 	url            string
 	process        *os.Process
 	stdout, stderr *output
-	exited         chan struct{} // closed once status is known
+	exited         chan struct{} // closed when the process has exited
 	status         int
 }
 
@@ -66,7 +66,7 @@ func (p *place) serve(flags ...string) *server {
 	return s
 }
 
-// start starts the program and leaves it running, at most as long as the test.
+// start starts the program, which runs at most until the end of the test.
 func (p *place) start(args ...string) *server {
 	p.t.Helper()
 	s := &server{t: p.t, stdout: newOutput(), stderr: newOutput(), exited: make(chan struct{})}
@@ -82,14 +82,14 @@ func (p *place) start(args ...string) *server {
 }
 
 func (s *server) reap(c *exec.Cmd) {
-	_ = c.Wait() // the status says all
+	_ = c.Wait() // the exit status is checked instead
 	s.status = c.ProcessState.ExitCode()
 	close(s.exited)
 }
 
 var plaintextKey = regexp.MustCompile(`pro_[A-Za-z0-9_-]{48}`)
 
-// cleanup ends what still runs and holds the log against what no log may ever have in it.
+// cleanup kills the program if it still runs, and checks that the log contains nothing forbidden.
 func (s *server) cleanup() {
 	_ = s.process.Kill()
 	<-s.exited
@@ -107,7 +107,7 @@ func (s *server) cleanup() {
 	}
 }
 
-// await waits until an output has something that the pattern fits, and gives the groups.
+// await waits until the pattern matches the output, and returns the groups.
 func (s *server) await(o *output, pattern *regexp.Regexp) []string {
 	s.t.Helper()
 	late := time.After(patience)
@@ -136,7 +136,7 @@ func (s *server) signal(sig os.Signal) {
 	}
 }
 
-// ends waits for the end and wants an exit status.
+// ends waits for the process to exit and checks its exit status.
 func (s *server) ends(status int) {
 	s.t.Helper()
 	select {
@@ -149,31 +149,31 @@ func (s *server) ends(status int) {
 	}
 }
 
-// stop ends the server as an operator does.
+// stop stops the server gracefully.
 func (s *server) stop() {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
 	s.ends(0)
 }
 
-// kill ends the server as a power cut does. The status of a killed process is -1.
+// kill kills the server. The exit status of a killed process is -1.
 func (s *server) kill() {
 	s.t.Helper()
 	s.signal(syscall.SIGKILL)
 	s.ends(-1)
 }
 
-// reply is an answer of the server.
+// reply is an HTTP response.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// client keeps no connections: which server answers is then never in doubt.
+// client reuses no connections, so it is always clear which server responds.
 var client = &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// send makes a request with headers as name and value.
+// send sends a request with headers given as names and values.
 func send(c *http.Client, method, url, body string, headers ...string) (reply, error) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
@@ -191,7 +191,7 @@ func send(c *http.Client, method, url, body string, headers ...string) (reply, e
 	return reply{status: res.StatusCode, header: res.Header, body: answer}, err
 }
 
-// do makes a request with a key and wants a status.
+// do sends a request with a key and checks the status of the response.
 func (s *server) do(status int, key, method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	headers = append([]string{"Authorization", "Bearer " + key, "Content-Type", "application/json"}, headers...)
@@ -205,7 +205,7 @@ func (s *server) do(status int, key, method, path, body string, headers ...strin
 	return r
 }
 
-// envelope is what of the answers these tests look at.
+// envelope is the part of responses that the tests use.
 type envelope struct {
 	Data struct {
 		ID  string `json:"id"`
@@ -226,7 +226,7 @@ func (r reply) item() (e envelope, err error) {
 	return e, err
 }
 
-// id is the id of the item that was answered.
+// id returns the id of the item in a response.
 func (s *server) id(r reply) string {
 	s.t.Helper()
 	e, err := r.item()
@@ -236,7 +236,7 @@ func (s *server) id(r reply) string {
 	return e.Data.ID
 }
 
-// total is how many records a list has.
+// total returns the number of records in a list.
 func (s *server) total(key, entity, body string) int {
 	s.t.Helper()
 	var list struct {

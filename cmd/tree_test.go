@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commands are all commands of the program, by their path without the name of the program.
+// commands returns all commands of the program, by their path without the name of the program.
 func commands() map[string]*cobra.Command {
 	all := map[string]*cobra.Command{}
 	var walk func(c *cobra.Command)
@@ -27,7 +27,7 @@ func commands() map[string]*cobra.Command {
 	return all
 }
 
-// TestCommandTree: the program has the commands of the specification, each says what it is for and has an example.
+// TestCommandTree checks that every command exists and has a summary and an example.
 func TestCommandTree(t *testing.T) {
 	all := commands()
 	for _, path := range []string{
@@ -35,21 +35,21 @@ func TestCommandTree(t *testing.T) {
 		"key deactivate", "import", "import contacts", "import accounts", "import suppressions", "catalog", "catalog import", "catalog generate", "catalog stats", "backup", "restore", "resume", "check", "reindex", "completion", "version",
 	} {
 		if all[path] == nil {
-			t.Errorf("there is no %q", path)
+			t.Errorf("command %q does not exist", path)
 		}
 	}
 	for path, c := range all {
 		t.Run(path, func(t *testing.T) {
 			if c.Short == "" || strings.HasSuffix(c.Short, ".") || strings.Contains(c.Short, "\n") {
-				t.Errorf("it says of itself %q", c.Short)
+				t.Errorf("invalid summary %q", c.Short)
 			}
 			c.Flags().VisitAll(func(f *pflag.Flag) {
 				if f.Usage == "" {
-					t.Errorf("--%s says nothing of itself", f.Name)
+					t.Errorf("--%s has no description", f.Name)
 				}
 			})
 			if c.InheritedFlags().Lookup("json") == nil && c.PersistentFlags().Lookup("json") == nil {
-				t.Error("it does not take --json")
+				t.Error("the command has no --json")
 			}
 			if !c.HasSubCommands() {
 				lookAtExample(t, c)
@@ -59,16 +59,16 @@ func TestCommandTree(t *testing.T) {
 }
 
 var (
-	exampleLine = regexp.MustCompile(`prospector( [^)|>]*)`) // what a shell gives the program of a line
-	exampleRuns = regexp.MustCompile(`\$\([^)]*\)`)          // what another program says
+	exampleLine = regexp.MustCompile(`prospector( [^)|>]*)`) // the arguments of the program in a line
+	exampleRuns = regexp.MustCompile(`\$\([^)]*\)`)          // the output of another program
 	exampleWord = regexp.MustCompile(`"([^"]*)"|(\S+)`)
 )
 
-// lookAtExample wants an example that is one of the command, with flags and arguments that it takes.
+// lookAtExample checks that the command has an example, with valid flags and arguments.
 func lookAtExample(t *testing.T, c *cobra.Command) {
 	t.Helper()
 	if c.Example == "" {
-		t.Error("it has no example")
+		t.Error("the command has no example")
 	}
 	for line := range strings.Lines(c.Example) {
 		m := exampleLine.FindStringSubmatch(exampleRuns.ReplaceAllString(line, "x"))
@@ -93,7 +93,7 @@ func lookAtExample(t *testing.T, c *cobra.Command) {
 	}
 }
 
-// execute runs a command line in an empty directory, which it must leave empty.
+// execute runs a command line in an empty directory and checks that it stays empty.
 func execute(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -105,7 +105,7 @@ func execute(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
-// isUsage wants a line that is a usage error, told in one line with the text in it.
+// isUsage checks that a command line is a usage error, reported in one line that contains the text.
 func isUsage(t *testing.T, says string, args ...string) {
 	t.Helper()
 	status, stdout, stderr := execute(t, args...)
@@ -114,9 +114,9 @@ func isUsage(t *testing.T, says string, args ...string) {
 	}
 }
 
-// TestUsageOfEveryCommand: what makes no sense is a usage error of every command alike, and every command has its help.
+// TestUsageOfEveryCommand checks that every command reports usage errors in the same way and has help.
 func TestUsageOfEveryCommand(t *testing.T) {
-	// What the commands cannot do without: an argument, flags.
+	// The arguments and flags that commands require.
 	arguments := map[string]string{
 		"org export": "out.jsonl", "key deactivate": "019f6f3e-0d4e-7c1e-9d0a-3a6c1c1f7b52", "import contacts": "-", "import accounts": "-", "import suppressions": "-",
 		"backup": "out.backup", "restore": "out.backup", "completion": "bash",
@@ -131,7 +131,7 @@ func TestUsageOfEveryCommand(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			wrong := "unknown flag: --frobnicate"
 			if c.HasSubCommands() {
-				wrong = "missing subcommand" // what its flags are depends on that
+				wrong = "missing subcommand" // its flags depend on the subcommand
 			}
 			isUsage(t, wrong+" (see '"+c.CommandPath()+" --help')", append(words, "--frobnicate")...)
 			isUsage(t, "--json", append(words, "--json=perhaps")...)
@@ -167,7 +167,7 @@ func TestUsageOfEveryCommand(t *testing.T) {
 				isUsage(t, "flag needs an argument: --"+missing, append(given, "--"+missing)...)
 			}
 			if c.Flags().Lookup("org") != nil && path != "org list" && !slices.Contains(flags[path], "org") {
-				t.Error("it has --org, but the test does not know whether it needs it")
+				t.Error("the command has --org, but the test does not list whether it is required")
 			}
 		})
 	}
