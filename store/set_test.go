@@ -289,12 +289,12 @@ func TestDamagedChunk(t *testing.T) {
 	}{
 		{"a flipped bit", second, func(_ idChunk, _, v []byte) []byte { v[99] ^= 4; return v }, "does not match its checksum"},
 		{"of another place", second, func(c idChunk, _, _ []byte) []byte { return c.sealed(PairKey(c.owner, c.low)) }, "does not match its checksum"},
-		{"an id cut short", second, func(c idChunk, key, _ []byte) []byte { c.ids = c.ids[:len(c.ids)-1]; return c.sealed(key) }, "has no whole ids"},
+		{"an id cut short", second, func(c idChunk, key, _ []byte) []byte { c.ids = c.ids[:len(c.ids)-1]; return c.sealed(key) }, "does not consist of whole ids"},
 		{"nothing in it", second, func(_ idChunk, key, _ []byte) []byte {
 			return seal((&Tx{org: orgA}).place(members.chunks, key), nil)
-		}, "has no whole ids"},
-		{"an id twice", second, func(c idChunk, key, _ []byte) []byte { copy(c.ids[16:], c.ids[:16]); return c.sealed(key) }, "in disorder"},
-		{"an id below", second, func(c idChunk, key, _ []byte) []byte { copy(c.ids, c.low[:]); return c.sealed(key) }, "in disorder"},
+		}, "does not consist of whole ids"},
+		{"an id twice", second, func(c idChunk, key, _ []byte) []byte { copy(c.ids[16:], c.ids[:16]); return c.sealed(key) }, "its ids are out of order"},
+		{"an id below", second, func(c idChunk, key, _ []byte) []byte { copy(c.ids, c.low[:]); return c.sealed(key) }, "its ids are out of order"},
 		{"an id above", second, func(c idChunk, key, _ []byte) []byte {
 			copy(c.ids[len(c.ids)-16:], lastID[:])
 			return c.sealed(key)

@@ -119,7 +119,7 @@ func TestAWriteInAViewIsAnError(t *testing.T) {
 		"sequence": func(tx *Tx) { tx.setSequence("x", 1) },
 	} {
 		err := s.View(orgA, func(tx *Tx) error { fn(tx); return nil })
-		if err == nil || !strings.Contains(err.Error(), "a write in a View") {
+		if err == nil || !strings.Contains(err.Error(), "write in a read-only transaction") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

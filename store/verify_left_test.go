@@ -87,7 +87,7 @@ func TestRepairLeaves(t *testing.T) {
 			})
 			plant(t, s, orgA, "people.log", numberKey(4), nothing)
 		}, says(
-			"people: the last change is 3, the counter says 4",
+			"people: the last change is 3, but the counter says 4",
 			fmt.Sprintf("people %s: the change log has it, but it does not exist", nobody),
 		)}, nil},
 		{damageCase{"an unreadable change", func(t *testing.T, s *Store, _ []Job) {
@@ -96,7 +96,7 @@ func TestRepairLeaves(t *testing.T) {
 		}, says("people: change 0000000000000001: the store is damaged: an entry does not match its checksum")}, nil},
 		{damageCase{"a record newer than the log", func(t *testing.T, s *Store, _ []Job) {
 			rewrite(t, s, ann, 9, `{"name":"ann","email":"a@x","tags":["red","blue","red"]}`)
-		}, says(fmt.Sprintf("people %s: it has version 9, the change log says 1 (c)", ann))}, nil},
+		}, says(fmt.Sprintf("people %s: it has version 9, but the change log says 1 (c)", ann))}, nil},
 		{damageCase{"a record that was deleted", func(t *testing.T, s *Store, _ []Job) {
 			write(t, s, orgA, func(tx *Tx) error {
 				d, err := people.Get(tx, bob)
@@ -109,7 +109,7 @@ func TestRepairLeaves(t *testing.T) {
 			plant(t, s, orgA, tags, tagged("red", bob), exactly([]byte{}))
 			plant(t, s, orgA, emails, []byte("b@x"), exactly(bob[:]))
 			plantCount(t, s, orgA, 2)
-		}, says(fmt.Sprintf("people %s: it has version 3, the change log says 3 (d)", bob))}, nil},
+		}, says(fmt.Sprintf("people %s: it has version 3, but the change log says 3 (d)", bob))}, nil},
 		{damageCase{"an unreadable job", func(t *testing.T, s *Store, jobs []Job) {
 			plant(t, s, orgA, jobsBucket, jobs[0].ID[:], flip)
 		}, func(jobs []Job) []string {

@@ -107,7 +107,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}, "unexpected EOF"},
 		{"a record under no id", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.rec", []byte("short"), func([]byte) []byte { return personValue([]byte("short"), 1, nil, []byte("{}")) })
-		}, "is no id"},
+		}, "is not an id"},
 		{"a record that is gone", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.rec", ann.ID[:], remove)
 		}, "the change log has it, but it does not exist"},
@@ -145,20 +145,20 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}, "the change log has a gap after 1"},
 		{"the last change gone", func(t *testing.T, s *Store, _, _ Doc[person]) {
 			plant(t, s, orgA, "people.log", numberKey(3), remove)
-		}, "the last change is 2, the counter says 3"},
+		}, "the last change is 2, but the counter says 3"},
 		{"a change with a flipped bit", func(t *testing.T, s *Store, _, _ Doc[person]) {
 			plant(t, s, orgA, "people.log", numberKey(2), func(v []byte) []byte { return flipped(v, 100) })
 		}, "change 0000000000000002: the store is damaged"},
 		{"a record without a change", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			id := numberedID(9, 9)
 			plant(t, s, orgA, "people.rec", id[:], func([]byte) []byte { return personValue(id[:], 2, []byte("{}"), []byte(`{"name":"x"}`)) })
-		}, "it has version 2, the change log says"},
+		}, "it has version 2, but the change log has no entry for it"},
 		{"a record of another version", func(t *testing.T, s *Store, ann, _ Doc[person]) {
 			plant(t, s, orgA, "people.rec", ann.ID[:], func(v []byte) []byte {
 				_, private, public, _ := decodeValue((&Tx{org: orgA}).place("people.rec", ann.ID[:]), v)
 				return personValue(ann.ID[:], 1, private, public)
 			})
-		}, "it has version 1, the change log says 3 (u)"},
+		}, "it has version 1, but the change log says 3 (u)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, t.TempDir(), Options{})

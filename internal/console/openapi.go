@@ -208,5 +208,5 @@ func (s *schema) isMap() bool {
 
 // isReadOnly reports whether a request cannot change the member, although it may contain it.
 func (s *schema) isReadOnly() bool {
-	return s.ReadOnly || strings.Contains(s.Description, "Read-only:")
+	return s.ReadOnly || strings.Contains(s.Description, "Read-only.")
 }

@@ -245,7 +245,7 @@ func TestRefusedSettings(t *testing.T) {
 		"mail: {transport: smtp}":  {"mail.smtp.host must be set"},
 		"tls: {key_file: key.pem}": {"tls.cert_file must be set if and only if tls.key_file is set"},
 		"tls: on":                  {"tls is a group of settings, such as tls.cert_file"},
-		"addr: ''\nlog: {level: loud}\nsequences: {speed: slow}": {"addr must", "log.level: must", "sequences.speed: must"},
+		"addr: ''\nlog: {level: loud}\nsequences: {speed: slow}": {"addr must", "log.level must", "sequences.speed must"},
 		"mail: {smtp: {tls: tls, tsl: tls}}":                     {`unknown setting "mail.smtp.tsl"`},
 		"colour:":                                                {`unknown setting "colour"`},
 	} {

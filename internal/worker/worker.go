@@ -108,7 +108,7 @@ func (w *Worker) begin(ctx context.Context) (next time.Time) {
 			continue
 		}
 		w.running.Go(func() {
-			if w.isDue(job) {
+			if ctx.Err() == nil && w.isDue(job) {
 				w.do(ctx, job)
 			}
 			w.release(job)
