@@ -60,9 +60,9 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestDocument checks that the API document is as strict as the service, which successful requests
+// TestOpenAPI checks that the API document is as strict as the service, which successful requests
 // cannot show.
-func TestDocument(t *testing.T) {
+func TestOpenAPI(t *testing.T) {
 	app := apptest.New(t)
 	var doc struct {
 		Paths map[string]map[string]struct {

@@ -15,9 +15,9 @@ import (
 	"prospector/internal/catalog"
 )
 
-// TestDocumentForm checks the form of the API document against the requirements of linters and code
+// TestOpenAPIForm checks the form of the API document against the requirements of linters and code
 // generators.
-func TestDocumentForm(t *testing.T) {
+func TestOpenAPIForm(t *testing.T) {
 	type item = map[string]struct {
 		OperationID, Summary, Description string
 		Tags                              []string
@@ -99,7 +99,7 @@ func readDocument(t *testing.T, into any) string {
 	return string(raw)
 }
 
-func TestDocumentReferences(t *testing.T) {
+func TestOpenAPIReferences(t *testing.T) {
 	var doc struct {
 		Components struct{ Schemas map[string]any }
 	}
@@ -221,8 +221,8 @@ func conforms(t *testing.T, schema *jsonschema.Schema, text string) {
 	}
 }
 
-// TestDocumentEvents validates delivered events against the document.
-func TestDocumentEvents(t *testing.T) {
+// TestOpenAPIEvents validates delivered events against the document.
+func TestOpenAPIEvents(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	schemas := eventSchemas(t, app, org)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// mayImport is who may know whom: for each package the packages of this module that it may import, and the libraries
-// that belong to it alone.
+// mayImport lists, for each package, the packages of this module that it may import.
 var mayImport = map[string][]string{
 	".":                         {"cmd"},
 	"cmd":                       {"internal/admin", "internal/demo", "internal/service", "internal/catalog", "internal/crm", "internal/identity", "internal/rows", "internal/shape"},
@@ -42,7 +41,7 @@ var mayImport = map[string][]string{
 	"internal/fault":            {},
 }
 
-// owners are the libraries that some packages alone may import.
+// owners lists the libraries that only certain packages may import.
 var owners = map[string][]string{
 	"go.etcd.io/bbolt":                    {"store", "index"}, // index for the root file of bleve, which is such a file
 	"github.com/tidwall/btree":            {"store"},
@@ -104,8 +103,9 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// Only handlers speaks of statuses, and nothing below the command line makes a context of its own or ends the process.
-func TestWords(t *testing.T) {
+// TestForbiddenCalls checks that only handlers uses HTTP status codes, and that nothing below the
+// commands creates a root context, ends the process or reads the system clock.
+func TestForbiddenCalls(t *testing.T) {
 	files, err := atRoot("git", "ls-files", "*.go")
 	if err != nil {
 		t.Skip("not a git checkout")

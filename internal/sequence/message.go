@@ -47,9 +47,10 @@ type Message struct {
 // Headers are the headers of a message, by name.
 type Headers map[string]string
 
-// messageState is the private part of a message.
+// messageState is the private part of a message. JSON names are those of stored data, and may be
+// older than the Go names.
 type messageState struct {
-	MessageID  string   `json:"message_id"` // of the header, without angle brackets
+	HeaderID   string   `json:"message_id"` // the Message-ID header, without angle brackets
 	References []string `json:"references,omitzero"`
 	Deferrals  int      `json:"tries,omitzero"` // how often the server deferred it
 }
@@ -59,14 +60,14 @@ func (m *Message) Private() any { return &m.state }
 
 // The keys of messages.
 const (
-	byMessageID = "message_id" // unique in the installation, so replies and bounces can be matched
+	byMessageID = "message_id" // unique in the installation, so that a reply or bounce can be matched to its message
 	bySending   = "sending"    // only messages with the status sending
 )
 
 func newMessages() *store.Table[Message] {
 	return record.NewTable("messages",
 		[]store.Unique[Message]{{
-			Name: byMessageID, Global: true, Of: func(m *Message) []byte { return []byte(m.state.MessageID) },
+			Name: byMessageID, Global: true, Of: func(m *Message) []byte { return []byte(m.state.HeaderID) },
 		}},
 		[]store.Key[Message]{store.TextKey(bySending, func(m *Message) string {
 			if m.Status != MessageSending {

@@ -129,9 +129,9 @@ func (r *sequenceRun) createMessage(i int, from *sender, t Transport) error {
 			Status: MessageSending, CreatedAt: shape.At(r.x.tx.Now()),
 		},
 		Body:  shape.Text(body),
-		state: messageState{MessageID: id.String() + "@" + domainOf(from.address.Email)},
+		state: messageState{HeaderID: id.String() + "@" + domainOf(from.address.Email)},
 	}
-	m.state.References = thread.Add(composer, m.state.MessageID)
+	m.state.References = thread.Add(composer, m.state.HeaderID)
 	email := r.email(&m, from)
 	m.Headers = email.Headers()
 	h.MessageID = uuid.NullUUID{UUID: id, Valid: true}
@@ -155,7 +155,7 @@ func domainOf(email string) string { return email[strings.LastIndexByte(email, '
 // email returns a message in the form in which it is delivered.
 func (r *sequenceRun) email(m *Message, from *sender) *mail.Message {
 	return &mail.Message{
-		ID: m.state.MessageID, Date: m.CreatedAt.Std(), Subject: string(m.Subject), Body: string(m.Body),
+		ID: m.state.HeaderID, Date: m.CreatedAt.Std(), Subject: string(m.Subject), Body: string(m.Body),
 		References: m.state.References,
 		From:       mail.Address{Name: from.address.Name, Email: m.From},
 		To: mail.Address{

@@ -81,7 +81,8 @@ type HistoryStep struct {
 	TemplateVersion int               `json:"template_version" doc:"The version of the template's content, which is the one that the sequence started with."`
 }
 
-// sequenceState is the private part of a sequence.
+// sequenceState is the private part of a sequence. JSON names are those of stored data, and may be
+// older than the Go names.
 type sequenceState struct {
 	Template uuid.UUID   `json:"template"`
 	Version  uint32      `json:"version"`

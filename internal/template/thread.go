@@ -77,7 +77,7 @@ type Composer struct {
 }
 
 // Compose renders a step: it appends the message to b, and returns the subject and the names of
-// tokens without a value. For an email it then continues with the thread that the email belongs to.
+// tokens without a value. For an email, it also makes that email's thread the current one.
 func (c *Composer) Compose(b []byte, s *CompiledStep, v *Values) (message []byte, subject string, missing []string) {
 	line, missing := c.AppendSubject(nil, s, v, nil)
 	message, missing = s.AppendMessage(b, c.Form, v, len(line) > 0, missing)
@@ -85,7 +85,7 @@ func (c *Composer) Compose(b []byte, s *CompiledStep, v *Values) (message []byte
 }
 
 // AppendSubject appends the subject of a step to b, and the names of tokens without a value to
-// missing. For an email it then continues with the thread that the email belongs to. For a Task it
+// missing. For an email, it also makes that email's thread the current one. For a Task it
 // also reports what is missing in the title.
 func (c *Composer) AppendSubject(b []byte, s *CompiledStep, v *Values, missing []string) ([]byte, []string) {
 	if s.Type != AutoEmail {
