@@ -158,7 +158,7 @@ func TestEnrollRefusals(t *testing.T) {
 	theirs := other.Dump()
 	for _, status := range []string{"draft", "completed", "archived"} {
 		t.Run(status, func(t *testing.T) {
-			org.Write.In(t).Post(paths[status]+"/enroll", enrolling("New", ann)).Fails(409, "campaign_not_enrollable", "a campaign that is "+status+" cannot take contacts")
+			org.Write.In(t).Post(paths[status]+"/enroll", enrolling("New", ann)).Fails(409, "campaign_not_enrollable", "a campaign with status "+status+" cannot take contacts")
 			org.Write.In(t).Post(paths[status]+"/enroll", enrolling("New", nobodyID)).Fails(409, "campaign_not_enrollable", status)
 		})
 	}

@@ -256,7 +256,7 @@ func everyOperation(t *testing.T, app *apptest.App, op *handlers.Operation) {
 		}
 	}
 
-	app.Anonymous().Do(op.Method, at, body).Is(401, `{"detail": "a valid API key required"}`)
+	app.Anonymous().Do(op.Method, at, body).Is(401, `{"detail": "a valid API key is required"}`)
 	unchanged("a request without a key")
 
 	for _, access := range []identity.Access{identity.Read, identity.Write} {

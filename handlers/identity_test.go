@@ -21,7 +21,7 @@ func TestAuthentication(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	nobody, key := app.Anonymous(), org.Read.Key
-	denied := `{"detail": "a valid API key required"}`
+	denied := `{"detail": "a valid API key is required"}`
 	wrong := key[:len(key)-1] + "x"
 	if strings.HasSuffix(key, "x") {
 		wrong = key[:len(key)-1] + "y"

@@ -79,7 +79,7 @@ func (o *Outreach) attach(tx *store.Tx, c *Campaign, audience uuid.UUID) error {
 
 // notEnrollable is the error for a campaign that cannot take contacts in its status.
 func notEnrollable(c *Campaign) error {
-	return fault.New(fault.CampaignNotEnrollable, "the campaign is %s: it cannot take contacts", c.Status)
+	return fault.New(fault.CampaignNotEnrollable, "a campaign with status %s cannot take contacts", c.Status)
 }
 
 // CampaignsWithAudience returns the first limit campaigns that an audience is attached to, or all
