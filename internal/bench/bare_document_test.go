@@ -11,8 +11,9 @@ import (
 	"prospector/internal/shape"
 )
 
-// bareDocument is a record for bleve alone. It has as many terms as package index writes: one for each value, the
-// grams of texts that declare them, and the words of texts with their prefixes of up to three letters.
+// bareDocument is a record for bare bleve. It has as many terms as package index writes: one per
+// value, the grams of the text fields that declare them, and the words of text fields with their
+// prefixes of up to three letters.
 type bareDocument struct {
 	id     string
 	fields []bleve.Field
@@ -21,7 +22,7 @@ type bareDocument struct {
 // bareField is one field of a bareDocument.
 type bareField struct {
 	name  string
-	value []byte // of _id only
+	value []byte // set for _id only
 	terms bleve.TokenFrequencies
 }
 

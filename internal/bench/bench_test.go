@@ -1,6 +1,6 @@
-// Package bench measures the service against what its users would otherwise have taken: SQLite for lists, bare bleve for
-// indexing, bare bbolt for writing, a bare handler for HTTP, a bare loop of requests for webhooks. Every figure stands beside one of the
-// same run.
+// Package bench compares the service with simpler alternatives: SQLite for lists, bare bleve for
+// indexing, bare bbolt for writes, a bare handler for HTTP and a bare request loop for webhooks.
+// Each figure is printed next to the alternative's, measured in the same run.
 package bench
 
 import (
@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkService runs everything once and prints it. It takes some minutes; SIZE=1000000 takes longer.
+// BenchmarkService measures loading, lists, HTTP and updates, and prints the figures. It takes
+// several minutes, and longer with SIZE=1000000.
 func BenchmarkService(b *testing.B) {
 	n := size(b)
 	dir := b.TempDir()
@@ -27,7 +28,8 @@ func BenchmarkService(b *testing.B) {
 		load(b, s, t, smallRecords, uint64(i))
 		(&lists{b: b, s: s, org: t.id}).page(plan(b, s.CRM.Contacts.List, `{}`))
 	}
-	fmt.Printf("\n%d contacts of one organization beside %d of %d; on disk: store and index %d MB\n", n, smallOrgs, smallRecords, dirSize(dir)>>20)
+	fmt.Printf("\n%d contacts in one organization, plus %d organizations of %d; store and index on disk: %d MB\n",
+		n, smallOrgs, smallRecords, dirSize(dir)>>20)
 	l := &lists{b: b, s: s, org: big.id, kind: s.CRM.Contacts.List}
 	for _, sh := range append(defaults(n), compared(n, big.tags[0])...) {
 		for range 20 {
@@ -38,7 +40,8 @@ func BenchmarkService(b *testing.B) {
 	if n >= 1_000_000 {
 		most = 800
 	}
-	fmt.Printf("memory after loading and all shapes (RssAnon): %d MB, bar %d MB %s\n", rssAnon(b), most, verdict(rssAnon(b) <= most))
+	fmt.Printf("memory (RssAnon) after loading and running all shapes: %d MB, target %d MB %s\n",
+		rssAnon(b), most, verdict(rssAnon(b) <= most))
 
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
@@ -51,7 +54,8 @@ func BenchmarkService(b *testing.B) {
 	if n >= 1_000_000 {
 		within = 3 * time.Second
 	}
-	fmt.Printf("first default list after a start: %s, bar %s %s\n", first.Round(time.Millisecond), within, verdict(first <= within))
+	fmt.Printf("first default list after startup: %s, target %s %s\n",
+		first.Round(time.Millisecond), within, verdict(first <= within))
 	b.Cleanup(func() { s.Close() })
 
 	l.measureDefaults(n)
@@ -65,7 +69,8 @@ func BenchmarkService(b *testing.B) {
 	measureUpdates(b, s, big, l, ids, bare)
 }
 
-// BenchmarkRecords runs what many records at once go through: batches, exports, the deletion of what all of them bear.
+// BenchmarkRecords measures operations on many records: batches, exports, and deleting a tag that
+// every record has.
 func BenchmarkRecords(b *testing.B) {
 	n := size(b)
 	s := openService(b, b.TempDir())

@@ -20,11 +20,12 @@ import (
 	"prospector/internal/catalog"
 )
 
-// peoplePerCompany is how many people the catalogue has for each company.
+// peoplePerCompany is the number of people in the catalog for each company.
 const peoplePerCompany = 3
 
-// BenchmarkCatalog prints how fast a catalogue comes into a server through the command line, until its lists are answered
-// from whole indexes, against bare bleve indexing the same rows; and the memory that the server and the command take.
+// BenchmarkCatalog measures how long the command takes to import a catalog into a running server,
+// until the indexes are complete, and compares it with bare bleve indexing the same rows. It also
+// prints the peak memory of the server and of the command.
 func BenchmarkCatalog(b *testing.B) {
 	n := size(b)
 	companies, people := catalogFiles(b, n)
@@ -42,7 +43,7 @@ func BenchmarkCatalog(b *testing.B) {
 		for _, k := range []*index.Kind{s.Catalog.CompanyList, s.Catalog.PersonList} {
 			x := newBareBleve(b, &lists{b: b, s: s, org: catalog.Org, kind: k})
 			if want := map[*index.Kind]int{s.Catalog.CompanyList: n, s.Catalog.PersonList: n * peoplePerCompany}[k]; len(x.ids) != want {
-				b.Errorf("%d %s of %d", len(x.ids), k.Entity, want)
+				b.Errorf("indexed %d %s, want %d", len(x.ids), k.Entity, want)
 			}
 			bare += x.took
 		}
@@ -51,16 +52,17 @@ func BenchmarkCatalog(b *testing.B) {
 		}
 		ratio := bare.Seconds() / took.Seconds()
 		ratios = append(ratios, ratio)
-		fmt.Printf("catalogue of %d companies and %d people: imported and indexed after %s; bare bleve in batches of %d: %s; %.2f of it\n",
+		fmt.Printf("catalog of %d companies and %d people: imported and indexed in %s; bare bleve in batches of %d: %s; ratio %.2f\n",
 			n, n*peoplePerCompany, took.Round(time.Millisecond), bareBatch, bare.Round(time.Millisecond), ratio)
-		fmt.Printf("memory of it (RssAnon, the most): %d MB, bar 400 MB %s\n", anon>>20, verdict(anon <= 400<<20))
+		fmt.Printf("peak memory (RssAnon): %d MB, target 400 MB %s\n", anon>>20, verdict(anon <= 400<<20))
 	}
 	slices.Sort(ratios)
-	fmt.Printf("catalogue import against bare bleve, the worse: %.2f, bar 0.5 %s\n", ratios[0], verdict(ratios[0] >= 0.5))
+	fmt.Printf("catalog import compared with bare bleve, worst ratio: %.2f, target 0.5 %s\n",
+		ratios[0], verdict(ratios[0] >= 0.5))
 }
 
-// loadCatalog imports the files into a server of its own, and gives the time until all of it is indexed and the most memory
-// that the server or the command took meanwhile.
+// loadCatalog imports the files into a new server. It returns the time until everything is indexed
+// and the peak memory of the server or the command, whichever is larger.
 func loadCatalog(b *testing.B, binary, dir, companies, people string) (took time.Duration, most int64) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -103,18 +105,19 @@ func loadCatalog(b *testing.B, binary, dir, companies, people string) (took time
 	return time.Since(start), most
 }
 
-// await asks again and again, for an hour at most.
+// await polls a condition for at most an hour.
 func await(b *testing.B, done func() bool) {
 	for tick, end := time.Tick(20*time.Millisecond), time.After(time.Hour); !done(); {
 		select {
 		case <-tick:
 		case <-end:
-			b.Fatal("it takes too long")
+			b.Fatal("condition not met within an hour")
 		}
 	}
 }
 
-// indexesBehind tells how many indexes of a server have something to take in, and how many are still being built.
+// indexesBehind returns how many indexes of a server have unindexed changes and how many are still
+// being built.
 func indexesBehind(addr string) string {
 	res, err := http.Get("http://" + addr + "/metrics")
 	if err != nil {
@@ -139,7 +142,7 @@ var (
 	technologies = strings.Fields("Salesforce HubSpot Snowflake AWS GCP Azure Kubernetes React Postgres Kafka Stripe Shopify Zendesk Slack")
 )
 
-// catalogFiles writes a catalogue of n companies and their people as tables.
+// catalogFiles writes a catalog of n companies and their people as CSV files.
 func catalogFiles(b *testing.B, n int) (companies, people string) {
 	dir, r := b.TempDir(), rand.New(rand.NewPCG(5, 7))
 	companies, people = filepath.Join(dir, "companies.csv"), filepath.Join(dir, "people.csv")
@@ -164,7 +167,7 @@ func catalogFiles(b *testing.B, n int) (companies, people string) {
 
 func companyID(i int) string { return fmt.Sprintf("c-%08x", scattered(i)) }
 
-// scattered gives numbers that are in no order, each once.
+// scattered returns distinct numbers in no particular order.
 func scattered(i int) uint32 { return uint32(i) * 2654435761 }
 
 func phone(r *rand.Rand) string { return fmt.Sprintf("+1 555 %07d", r.IntN(10_000_000)) }

@@ -11,8 +11,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// bareCommitter is the least that makes the same bytes durable: one goroutine that commits whatever queued up. Each
-// update puts a value of a record's size under its id and one of a change-log entry's size under the next number.
+// bareCommitter is the minimum that makes the same bytes durable: one goroutine that commits all
+// queued updates together. Each update puts a value the size of a record under its id and a value
+// the size of a change-log entry under the next number.
 type bareCommitter struct {
 	db    *bolt.DB
 	ids   []uuid.UUID
@@ -22,7 +23,7 @@ type bareCommitter struct {
 	wake  chan struct{}
 }
 
-// The head of a stored value, and a change-log entry with its actor and one field.
+// The header of a stored value, and a change-log entry with its actor and one field.
 const (
 	valueHead = 15
 	entrySize = 4 + 65 + 3 + len("update_contact") + len("bench") + len("title")

@@ -25,7 +25,8 @@ const (
 	batchClients = 2
 )
 
-// measureBatch prints how fast records come in over HTTP, many in a request, against loading them in process.
+// measureBatch measures the creation of records in batches over HTTP and compares it with loading
+// them in process.
 func measureBatch(b *testing.B, s *service.Service, n int, inProcess float64, bare *bareBleve) tenant {
 	t := newTenant(b, s, "Batches", 60)
 	server := httptest.NewServer(s.API)
@@ -39,12 +40,12 @@ func measureBatch(b *testing.B, s *service.Service, n int, inProcess float64, ba
 	}
 	took := time.Since(start)
 	ours, theirs := float64(n)/took.Seconds(), float64(n)/bare.took.Seconds()
-	fmt.Printf("\nbatches of %d over HTTP: %.0f records/s (written after %s, indexed after %s); loading in process: %.0f/s; %.2f of it, bar 0.8 %s; %.2f of bare bleve\n",
+	fmt.Printf("\nbatches of %d over HTTP: %.0f records/s (written in %s, indexed in %s); loading in process: %.0f/s; ratio %.2f, target 0.8 %s; ratio to bare bleve %.2f\n",
 		batchRecords, ours, written.Round(time.Millisecond), took.Round(time.Millisecond), inProcess, ours/inProcess, verdict(ours/inProcess >= 0.8), ours/theirs)
 	return t
 }
 
-// batchBodies are the bodies of batches of n contacts.
+// batchBodies returns the request bodies of batches of n contacts.
 func batchBodies(b *testing.B, t tenant, n int) (bodies []string) {
 	r := rand.New(rand.NewPCG(3, 7))
 	for made := 0; made < n; made += batchRecords {
@@ -66,7 +67,7 @@ func batchBodies(b *testing.B, t tenant, n int) (bodies []string) {
 	return bodies
 }
 
-// sendBatches sends batches of an entity, some at once, and gives their answers in order.
+// sendBatches sends batches of an entity concurrently and returns the responses in order.
 func sendBatches(b *testing.B, server *httptest.Server, t tenant, entity string, bodies []string) [][]byte {
 	answers, next := make([][]byte, len(bodies)), make(chan int, len(bodies))
 	for i := range bodies {
@@ -89,7 +90,8 @@ func sendBatches(b *testing.B, server *httptest.Server, t tenant, entity string,
 	return answers
 }
 
-// measureExport prints how fast a whole list is streamed, against writing the same bytes to a socket.
+// measureExport measures the export of a whole list and compares it with writing the same bytes to
+// a socket.
 func measureExport(b *testing.B, s *service.Service, t tenant) {
 	server := httptest.NewServer(s.API)
 	defer server.Close()
@@ -101,7 +103,7 @@ func measureExport(b *testing.B, s *service.Service, t tenant) {
 		b.Fatal(err)
 	}
 	ids := contactIDs(b, s, t)
-	// All are read in the same way, so that what a client does with them does not count.
+	// Every variant is read the same way, so that the cost of the client cancels out.
 	drained := func(body string) func() error {
 		return func() error {
 			conn, err := net.Dial("tcp", server.Listener.Addr().String())
@@ -119,8 +121,8 @@ func measureExport(b *testing.B, s *service.Service, t tenant) {
 		{"jsonl", drained(`{}`)},
 		{"jsonl by last_name", drained(`{"sort":"last_name"}`)},
 		{"csv", drained(`{"format":"csv"}`)},
-		{"the bytes, from memory", func() error { return toSocket(func(w io.Writer) error { return inPieces(w, lines) }) }},
-		{"the bytes, from the store", func() error { return toSocket(func(w io.Writer) error { return fromStore(w, s, t.id, ids) }) }},
+		{"bytes from memory", func() error { return toSocket(func(w io.Writer) error { return inPieces(w, lines) }) }},
+		{"bytes from the store", func() error { return toSocket(func(w io.Writer) error { return fromStore(w, s, t.id, ids) }) }},
 	}
 	took := make([][]float64, len(ways))
 	for range 5 {
@@ -137,12 +139,14 @@ func measureExport(b *testing.B, s *service.Service, t tenant) {
 		slices.Sort(took[i])
 	}
 	for i, way := range ways {
-		fmt.Printf("%-28s %6.0f MB/s  %.2f of the bytes from memory, %.2f of those from the store\n", way.name, float64(len(lines))/took[i][2]/1e6, took[3][2]/took[i][2], took[4][2]/took[i][2])
+		fmt.Printf("%-28s %6.0f MB/s  ratio to bytes from memory %.2f, to bytes from the store %.2f\n",
+			way.name, float64(len(lines))/took[i][2]/1e6, took[3][2]/took[i][2], took[4][2]/took[i][2])
 	}
-	fmt.Printf("bar 0.5 of the bytes from memory %s, from the store %s\n", verdict(took[3][2]/took[0][2] >= 0.5), verdict(took[4][2]/took[0][2] >= 0.5))
+	fmt.Printf("target 0.5 of bytes from memory: %s; of bytes from the store: %s\n",
+		verdict(took[3][2]/took[0][2] >= 0.5), verdict(took[4][2]/took[0][2] >= 0.5))
 }
 
-// contactIDs are the ids of all contacts, in the order of creation.
+// contactIDs returns the ids of all contacts in order of creation.
 func contactIDs(b *testing.B, s *service.Service, t tenant) (ids []uuid.UUID) {
 	err := s.Store.View(t.id, func(tx *store.Tx) error {
 		return tx.Records("contacts", uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
@@ -156,7 +160,7 @@ func contactIDs(b *testing.B, s *service.Service, t tenant) (ids []uuid.UUID) {
 	return ids
 }
 
-// toSocket lets write write to a socket that somebody reads.
+// toSocket calls write with a socket whose other end is being read.
 func toSocket(write func(io.Writer) error) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -182,7 +186,7 @@ func toSocket(write func(io.Writer) error) error {
 	return <-failed
 }
 
-// drain reads a socket to its end.
+// drain reads a socket until EOF.
 func drain(conn net.Conn) error {
 	defer conn.Close()
 	buffer := make([]byte, 64<<10)
@@ -196,7 +200,7 @@ func drain(conn net.Conn) error {
 	}
 }
 
-// inPieces writes in pieces of the size that an export has.
+// inPieces writes in chunks of the size that an export uses.
 func inPieces(w io.Writer, b []byte) error {
 	for len(b) > 0 {
 		n := min(256<<10, len(b))
@@ -208,7 +212,7 @@ func inPieces(w io.Writer, b []byte) error {
 	return nil
 }
 
-// fromStore reads records as they are stored and writes them.
+// fromStore reads stored records and writes them unchanged.
 func fromStore(w io.Writer, s *service.Service, org uuid.UUID, ids []uuid.UUID) error {
 	var piece []byte
 	for some := range slices.Chunk(ids, 500) {
@@ -234,8 +238,8 @@ func fromStore(w io.Writer, s *service.Service, org uuid.UUID, ids []uuid.UUID) 
 	return nil
 }
 
-// measureTagDeletion prints how long it takes to delete a tag that all records bear, against reading one of them, and how
-// long the clean-up goes on.
+// measureTagDeletion measures the deletion of a tag that every record has, compares it with reading
+// one record, and prints how long the clean-up takes.
 func measureTagDeletion(b *testing.B, s *service.Service, t tenant, n int) {
 	server := httptest.NewServer(s.API)
 	defer server.Close()
@@ -289,6 +293,6 @@ func measureTagDeletion(b *testing.B, s *service.Service, t tenant, n int) {
 	}
 	start = time.Now()
 	s.Worker.Once(b.Context())
-	fmt.Printf("\ndeleting a tag that %d records bear: answered after %s (reading one record: %s), the next list that asks for it after %s; the clean-up took %s\n",
+	fmt.Printf("\ndeleting a tag of %d records: response after %s (reading one record: %s), next list by that tag after %s, clean-up finished after %s\n",
 		n, deleted.Round(10*time.Microsecond), get.Round(10*time.Microsecond), listed.Round(10*time.Microsecond), time.Since(start).Round(time.Millisecond))
 }

@@ -25,16 +25,16 @@ import (
 	"prospector/store"
 )
 
-// loadTx is how many records are loaded in one transaction.
+// loadTx is the number of records loaded in one transaction.
 const loadTx = 1000
 
-// small organizations stand beside the large one.
+// The store also holds small organizations next to the large one.
 const (
 	smallOrgs    = 50
 	smallRecords = 200
 )
 
-// size is the number of contacts of the large organization: SIZE, or 100,000.
+// size returns the number of contacts of the large organization: SIZE, or 100,000.
 func size(b *testing.B) int {
 	s := os.Getenv("SIZE")
 	if s == "" {
@@ -42,12 +42,13 @@ func size(b *testing.B) int {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 10_000 {
-		b.Fatalf("SIZE must be a number of 10000 or more, not %q", s)
+		b.Fatalf("SIZE must be an integer of at least 10000, not %q", s)
 	}
 	return n
 }
 
-// service is the whole service on a directory, as serve runs it with its default settings but without a rate limit, and that webhooks may be on this machine.
+// openService opens the whole service on a directory, as serve runs it with default settings, except
+// that there is no rate limit and webhooks may go to loopback addresses.
 func openService(b *testing.B, dir string) *service.Service {
 	s, err := service.Open(settings(dir), service.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	if err != nil {
@@ -56,7 +57,7 @@ func openService(b *testing.B, dir string) *service.Service {
 	return s
 }
 
-// settings are the usual ones.
+// settings returns the default configuration for benchmarks.
 func settings(dir string) service.Config {
 	cfg := service.Config{DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "error", "text"
@@ -73,7 +74,7 @@ func settings(dir string) service.Config {
 	return cfg
 }
 
-// tenant is an organization with a key.
+// tenant is an organization with an API key.
 type tenant struct {
 	id   uuid.UUID
 	key  string
@@ -132,7 +133,7 @@ var (
 
 func choose[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// contactBody is the n-th contact.
+// contactBody returns the n-th contact.
 func contactBody(r *rand.Rand, n int, tags []uuid.UUID) shape.Value {
 	text := func(s string) shape.Value { return shape.Value{Kind: shape.String, Text: s} }
 	first, last := choose(r, firstNames), choose(r, lastParts)+choose(r, lastEnds)
@@ -174,10 +175,11 @@ func containsText(items []shape.Value, text string) bool {
 	return false
 }
 
-// firstDay is when the first contact was created; each next one comes a minute and a half later.
+// firstDay is when the first contact was created. Each following contact is created a minute and a
+// half later.
 var firstDay = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// load creates contacts, many in a transaction, and gives their ids.
+// load creates contacts, many per transaction, and returns their ids.
 func load(b *testing.B, s *service.Service, t tenant, n int, seed uint64) []uuid.UUID {
 	r := rand.New(rand.NewPCG(seed, 7))
 	ids := make([]uuid.UUID, 0, n)
@@ -216,16 +218,17 @@ func plan(b *testing.B, k *index.Kind, body string) *filter.Plan {
 	return compiled
 }
 
-// rssAnon is the memory of this process without the pages of files, in MB.
+// rssAnon returns the anonymous memory of this process (without file pages) in MB.
 func rssAnon(b *testing.B) int {
 	bytes := anonOf(os.Getpid())
 	if bytes == 0 {
-		b.Skip("no /proc/self/status here")
+		b.Skip("needs /proc/self/status")
 	}
 	return int(bytes >> 20)
 }
 
-// anonOf is the memory of a process without the pages of files, in bytes; 0 when it has ended.
+// anonOf returns the anonymous memory of a process (without file pages) in bytes, or 0 if the
+// process has exited.
 func anonOf(pid int) (bytes int64) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// idleTime is how long a server that has nothing to do is looked at.
+// idleTime is how long an idle server is observed.
 const idleTime = 20 * time.Second
 
-// BenchmarkIdle prints what sequences that wait cost a server: its memory and its CPU, against one on an empty store.
+// BenchmarkIdle measures the memory and CPU that waiting sequences cost an idle server, and
+// compares them with a server on an empty store.
 func BenchmarkIdle(b *testing.B) {
 	c := newCampaignBench(b, waiting, 30, "")
 	dir := c.s.Config.DataDir
-	if err := c.s.Close(); err != nil { // its cleanup finds it closed
+	if err := c.s.Close(); err != nil { // the cleanup tolerates a closed service
 		b.Fatal(err)
 	}
 	program := filepath.Join(b.TempDir(), "prospector")
@@ -30,11 +31,11 @@ func BenchmarkIdle(b *testing.B) {
 	}
 	full, busy := idle(b, program, dir)
 	empty, lazy := idle(b, program, b.TempDir())
-	fmt.Printf("\nwith %d sequences that wait: %d MB (RssAnon) against %d MB on an empty store, bar 50 more %s; CPU in %v: %v against %v\n",
+	fmt.Printf("\n%d waiting sequences: %d MB (RssAnon), empty store: %d MB, target 50 MB more %s; CPU time in %v: %v, empty store: %v\n",
 		waiting, full>>20, empty>>20, verdict(full-empty <= 50<<20), idleTime, busy, lazy)
 }
 
-// idle runs a server, and tells what memory it has and what CPU it takes while there is nothing to do.
+// idle runs a server and returns its memory and the CPU time it uses while it has nothing to do.
 func idle(b *testing.B, program, dir string) (anon int64, cpu time.Duration) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,11 +53,11 @@ func idle(b *testing.B, program, dir string) (anon int64, cpu time.Duration) {
 	}()
 	await(b, func() bool { return indexesBehind(addr) == "0 0" })
 	before := cpuTime(b, server.Process.Pid)
-	<-time.After(idleTime) // what is measured
+	<-time.After(idleTime) // the measured interval
 	return anonOf(server.Process.Pid), cpuTime(b, server.Process.Pid) - before
 }
 
-// cpuTime is what a process has used, as Linux tells it: in hundredths of a second.
+// cpuTime returns the CPU time that a process has used. Linux reports it in hundredths of a second.
 func cpuTime(b *testing.B, pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -32,10 +32,11 @@ const (
 	mailed      = 20_000
 	overdue     = 10_000
 	waiting     = 100_000
-	connections = 8 // as many as the service has
+	connections = 8 // the same number as the service
 )
 
-// BenchmarkEngine prints how fast campaigns send: over SMTP against a bare loop, and into the outbox against bare group commits.
+// BenchmarkEngine measures how fast campaigns send: over SMTP, compared with a bare loop, and to
+// the outbox, compared with bare group commits.
 func BenchmarkEngine(b *testing.B) {
 	b.Run("smtp", func(b *testing.B) {
 		addr := sink(b)
@@ -43,7 +44,8 @@ func BenchmarkEngine(b *testing.B) {
 		for range 3 {
 			c.note(newCampaignBench(b, mailed, 0, addr).send(), bareMails(b, addr))
 		}
-		fmt.Printf("\n%d messages to a sink on loopback, each on the disk before it goes, against a bare loop over %d connections:\n", mailed, connections)
+		fmt.Printf("\n%d messages to a sink on loopback, each durable before it is sent, compared with a bare loop over %d connections:\n",
+			mailed, connections)
 		c.print("sending", 3)
 	})
 	b.Run("outbox", func(b *testing.B) {
@@ -51,17 +53,18 @@ func BenchmarkEngine(b *testing.B) {
 		for range 3 {
 			c.note(newCampaignBench(b, overdue, 0, "").send(), bareCommits(b))
 		}
-		fmt.Printf("\n%d overdue steps to the outbox, against as many bare group commits of %d writers:\n", overdue, bareWriters)
+		fmt.Printf("\n%d overdue steps to the outbox, compared with as many bare group commits by %d writers:\n",
+			overdue, bareWriters)
 		c.print("sending (bar: 10 times as long)", 10)
 	})
 }
 
-// campaignBench is a campaign whose contacts wait for a message that is due at nine of some day.
+// campaignBench is a campaign whose contacts wait for a message that is due at nine on some day.
 type campaignBench struct {
 	outreachBench
 	s        *service.Service
 	campaign uuid.UUID
-	clock    atomic.Int64 // what is added to that of the wall
+	clock    atomic.Int64 // offset from the wall clock
 }
 
 func newCampaignBench(b *testing.B, contacts, day int, addr string) *campaignBench {
@@ -92,7 +95,7 @@ func newCampaignBench(b *testing.B, contacts, day int, addr string) *campaignBen
 	return c
 }
 
-// begin makes a campaign that runs, and has all its sequences begin.
+// begin creates a running campaign and waits until all its sequences have begun.
 func (c *campaignBench) begin(contacts, hour, day int) uuid.UUID {
 	b, s := c.b, c.s
 	ids := make([]uuid.UUID, 0, contacts)
@@ -138,7 +141,8 @@ const letterText = "Hello {{recipient.first_name}},\n\nteams like yours lose a d
 
 func mailbox(i int) shape.Text { return shape.Text(fmt.Sprintf("contact%d@sink.example", i)) }
 
-// send lets the time come, and tells how long it takes until all messages have gone and are on record. Meanwhile lists are looked at.
+// send advances the clock to the due time and returns how long it takes until every message is sent
+// and recorded. It reads lists concurrently.
 func (c *campaignBench) send() time.Duration {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -150,12 +154,12 @@ func (c *campaignBench) send() time.Duration {
 	before := 0
 	await(c.b, func() bool {
 		if c.stats().MessagesFailed > 0 {
-			c.b.Fatal("messages have failed")
+			c.b.Fatal("some messages failed")
 		}
 		listed := c.listed()
 		after := c.stats().MessagesSent
 		if listed < before || listed > after {
-			c.b.Fatalf("a list has %d messages that were sent, and there were %d before it and %d after", listed, before, after)
+			c.b.Fatalf("list reports %d sent messages, want between %d (before) and %d (after)", listed, before, after)
 		}
 		before, took = after, time.Since(start)
 		return before >= total
@@ -164,7 +168,7 @@ func (c *campaignBench) send() time.Duration {
 	running.Wait()
 	c.s.Sequences.Wait()
 	if n := c.listed(); n != total {
-		c.b.Fatalf("%d of %d messages are listed", n, total)
+		c.b.Fatalf("list reports %d sent messages, want %d", n, total)
 	}
 	return took
 }
@@ -187,7 +191,7 @@ func (c *campaignBench) stats() campaignStats {
 	return stats.Data
 }
 
-// listed is how many messages a list says were sent.
+// listed returns how many messages a list reports as sent.
 func (c *campaignBench) listed() int {
 	answer, err := send(c.client, c.org, http.MethodPost, c.url+"/v1/outbox/list", `{"filters": [{"field": "status", "condition": "is", "value": "sent"}], "page_size": 1}`)
 	var page struct {
@@ -204,7 +208,8 @@ func (c *campaignBench) listed() int {
 	return page.Pagination.TotalCount
 }
 
-// bareMails sends as many messages of the same size over as many connections, and does nothing else.
+// bareMails sends the same number of messages of the same size over the same number of connections,
+// and does nothing else.
 func bareMails(b *testing.B, addr string) time.Duration {
 	m := mail.Message{
 		ID: uuid.NewString() + "@bench.example", Date: time.Now(), Subject: "Hello Ada", Body: letterText,
@@ -257,10 +262,10 @@ func bareMail(addr string, content []byte, n, first int) error {
 	return c.Quit()
 }
 
-// bareWriters is how many write at the same time.
+// bareWriters is the number of concurrent writers.
 const bareWriters = 64
 
-// bareCommits makes as many bare group commits.
+// bareCommits makes the same number of bare group commits.
 func bareCommits(b *testing.B) time.Duration {
 	ids := make([]uuid.UUID, overdue)
 	for i := range ids {
@@ -282,7 +287,8 @@ func bareCommits(b *testing.B) time.Duration {
 	return time.Since(start)
 }
 
-// sink is a mail server on loopback that takes everything: Postfix's smtp-sink when it is there, else one of our own.
+// sink starts a mail server on loopback that accepts everything: Postfix's smtp-sink if it is
+// installed, otherwise ownSink.
 func sink(b *testing.B) (addr string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

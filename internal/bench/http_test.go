@@ -15,10 +15,11 @@ import (
 	"prospector/internal/service"
 )
 
-// clients is how many callers measureHTTP has at once.
+// clients is the number of concurrent callers in measureHTTP.
 const clients = 8
 
-// measureHTTP prints the default list over HTTP against a bare handler that writes the same bytes.
+// measureHTTP measures the default list over HTTP and compares it with a bare handler that writes
+// the same bytes.
 func measureHTTP(b *testing.B, s *service.Service, t tenant) {
 	server := httptest.NewServer(s.API)
 	defer server.Close()
@@ -62,6 +63,6 @@ func measureHTTP(b *testing.B, s *service.Service, t tenant) {
 		slices.Sort(rates[i])
 	}
 	ours, theirs := rates[0][rounds/2], rates[1][rounds/2]
-	fmt.Printf("\ndefault list over HTTP, %d clients: %.0f/s; bare handler with the same %d bytes: %.0f/s; %.2f of it, bar 0.5 %s\n",
+	fmt.Printf("\ndefault list over HTTP, %d clients: %.0f/s; bare handler with the same %d bytes: %.0f/s; ratio %.2f, target 0.5 %s\n",
 		clients, ours, len(answer), theirs, ours/theirs, verdict(ours/theirs >= 0.5))
 }

@@ -22,8 +22,8 @@ import (
 	"prospector/internal/shape"
 )
 
-// BenchmarkImport prints how fast a dirty CSV file comes in through the command line, against batches of the same contacts
-// over HTTP, and how much memory that takes.
+// BenchmarkImport measures the import of an untidy CSV file by the command and compares it with
+// batches of the same contacts over HTTP. It also prints the memory that an import takes.
 func BenchmarkImport(b *testing.B) {
 	n := size(b)
 	dir := b.TempDir()
@@ -51,14 +51,16 @@ func BenchmarkImport(b *testing.B) {
 		command := timed(b, s, n, func() {
 			r := runImport(b, []string{"--data-dir", dir}, imported, file)
 			if r.Added != n || r.Skipped != bad {
-				b.Errorf("%d added, %d skipped; want %d and %d", r.Added, r.Skipped, n, bad)
+				b.Errorf("import added %d and skipped %d, want %d and %d", r.Added, r.Skipped, n, bad)
 			}
 		})
 		ratios[i] = command / batch
-		fmt.Printf("import of %d contacts and %d bad rows: %.0f rows/s; batches over HTTP: %.0f/s; %.2f of it\n", n, bad, command, batch, command/batch)
+		fmt.Printf("import of %d contacts and %d bad rows: %.0f rows/s; batches over HTTP: %.0f/s; ratio %.2f\n",
+			n, bad, command, batch, command/batch)
 	}
 	slices.Sort(ratios)
-	fmt.Printf("import against batches, the median: %.2f, bar 0.8 %s\n", ratios[rounds/2], verdict(ratios[rounds/2] >= 0.8))
+	fmt.Printf("import compared with batches, median ratio: %.2f, target 0.8 %s\n",
+		ratios[rounds/2], verdict(ratios[rounds/2] >= 0.8))
 	stop()
 	if err := <-ended; err != nil {
 		b.Fatal(err)
@@ -66,7 +68,8 @@ func BenchmarkImport(b *testing.B) {
 	measureImportMemory(b, n)
 }
 
-// timed gives the records a second of what writes n of them, until they are indexed.
+// timed returns the records per second of a run that writes n records, measured until they are
+// indexed.
 func timed(b *testing.B, s *service.Service, n int, write func()) float64 {
 	start := time.Now()
 	write()
@@ -90,8 +93,9 @@ func runImport(b *testing.B, where []string, t tenant, file string) (r importRes
 	return r
 }
 
-// dirtyCSV writes n contacts as tables come out of other programs: with a byte-order mark, CRLF, other names of columns, columns
-// that nobody knows, quotes and newlines in cells, spaces around addresses, and a bad row in each hundred.
+// dirtyCSV writes n contacts the way other programs export them: with a byte-order mark, CRLF,
+// different column names, unknown columns, quotes and newlines in cells, spaces around addresses,
+// and one bad row in every hundred.
 func dirtyCSV(b *testing.B, t tenant, n int) (file string, bad int) {
 	file = filepath.Join(b.TempDir(), "contacts.csv")
 	f, err := os.Create(file)
@@ -148,7 +152,8 @@ func cellOf(body shape.Value, column string) string {
 	return v.Text
 }
 
-// measureImportMemory prints the most memory that a command without a server takes for a fifth of the rows, and for all.
+// measureImportMemory prints the peak memory of the command without a server, for a fifth of the
+// rows and for all of them.
 func measureImportMemory(b *testing.B, n int) {
 	binary := filepath.Join(b.TempDir(), "prospector")
 	if out, err := exec.Command("go", "build", "-o", binary, "prospector").CombinedOutput(); err != nil {
@@ -182,5 +187,6 @@ func measureImportMemory(b *testing.B, n int) {
 		}
 	}
 	few, all := peak(n/5), peak(n)
-	fmt.Printf("memory of an import without a server (RssAnon, the most): %d MB for %d rows, %d MB for %d; %.2f times\n", few>>20, n/5, all>>20, n, float64(all)/float64(few))
+	fmt.Printf("peak memory (RssAnon) of an import without a server: %d MB for %d rows, %d MB for %d rows; ratio %.2f\n",
+		few>>20, n/5, all>>20, n, float64(all)/float64(few))
 }

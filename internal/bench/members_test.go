@@ -12,7 +12,8 @@ import (
 	"prospector/store"
 )
 
-// BenchmarkMembers measures lists within sets of contacts against the same lists of all of them.
+// BenchmarkMembers compares lists restricted to sets of contacts with the same lists of all
+// contacts.
 func BenchmarkMembers(b *testing.B) {
 	n := size(b)
 	s := openService(b, b.TempDir())
@@ -40,7 +41,7 @@ func BenchmarkMembers(b *testing.B) {
 		}
 	}
 	l := &lists{b: b, s: s, org: org.id, kind: s.CRM.Contacts.List}
-	fmt.Printf("\n%-46s %10s", "lists of all, and within sets of", "all")
+	fmt.Printf("\n%-46s %10s", "lists of all contacts and within sets of", "all")
 	fns := []int{n / 1000, n / 10, n}
 	for _, size := range fns {
 		fmt.Printf(" %10d", size)

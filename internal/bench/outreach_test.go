@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	enrolled  = 10_000 // as many as one request takes
+	enrolled  = 10_000 // the most that one request accepts
 	simulated = 100
 )
 
-// BenchmarkOutreach prints what enrolling contacts costs over HTTP, against a bare write of the same keys, and simulating a campaign,
-// against a list.
+// BenchmarkOutreach measures enrolling contacts over HTTP, compared with a bare write of the same
+// keys, and simulating a campaign, compared with a list.
 func BenchmarkOutreach(b *testing.B) {
 	s := openService(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
@@ -50,7 +50,7 @@ type outreachBench struct {
 	bare     *bareSets
 }
 
-// post makes a request and gives the id in its answer, if there is one, and how long it took.
+// post sends a request and returns the id in its response, if there is one, and how long it took.
 func (o *outreachBench) post(path string, body any, status int) (id uuid.UUID, took time.Duration) {
 	o.b.Helper()
 	text, isText := body.(string)
@@ -85,7 +85,7 @@ func (o *outreachBench) some(n int) []uuid.UUID {
 	return ids
 }
 
-// campaign makes a campaign with an audience of so many contacts.
+// campaign creates a campaign with an audience of the given number of contacts.
 func (o *outreachBench) campaign(name, template string, contacts []uuid.UUID) uuid.UUID {
 	chosen, _ := o.post("/v1/sequence-templates", template, http.StatusCreated)
 	audience, _ := o.post("/v1/audiences", map[string]any{"name": name, "contact_ids": contacts}, http.StatusCreated)
@@ -93,7 +93,7 @@ func (o *outreachBench) campaign(name, template string, contacts []uuid.UUID) uu
 	return id
 }
 
-// measureEnrolling enrols, adds and removes contacts in turns with the bare writes.
+// measureEnrolling enrolls, adds and removes contacts, alternating with the bare writes.
 func (o *outreachBench) measureEnrolling() {
 	campaign := o.campaign("Enrolled", `{"name": "Call", "steps": [{"index": 0, "type": "call"}]}`, o.some(1))
 	audience, _ := o.post("/v1/audiences", `{"name": "Added"}`, http.StatusCreated)
@@ -118,11 +118,13 @@ func (o *outreachBench) measureEnrolling() {
 		_, took = o.post("/v1/audiences/"+found.String()+"/contacts/add", filter, http.StatusOK)
 		_, listed := o.post("/v1/contacts/list", filter, http.StatusOK)
 		if i == 0 {
-			fmt.Printf("\nadding all of a filtered list once: %v; the list alone: %v\n", took.Round(10*time.Microsecond), listed.Round(10*time.Microsecond))
+			fmt.Printf("\nadding a whole filtered list: %v; the list alone: %v\n",
+				took.Round(10*time.Microsecond), listed.Round(10*time.Microsecond))
 		}
 		find.note(took, listed)
 	}
-	fmt.Printf("of %d contacts, %d in one request over HTTP, against the bare write of the same keys:\n", len(o.contacts), enrolled)
+	fmt.Printf("%d contacts, %d per request over HTTP, compared with a bare write of the same keys:\n",
+		len(o.contacts), enrolled)
 	enroll.print("enrolling", 3)
 	add.print("adding to an audience", 0)
 	remove.print("removing from it", 0)
@@ -130,7 +132,7 @@ func (o *outreachBench) measureEnrolling() {
 	page.print("a page of an audience, against one of all", 0)
 }
 
-// measureSimulating simulates a campaign in turns with a list.
+// measureSimulating simulates a campaign, alternating with a list.
 func (o *outreachBench) measureSimulating() {
 	type fields = map[string]any
 	var steps, transitions []fields
@@ -152,7 +154,7 @@ func (o *outreachBench) measureSimulating() {
 	}
 	contacts := o.some(simulated)
 	account, _ := o.post("/v1/accounts", `{"name": "Acme"}`, http.StatusCreated)
-	for i, id := range contacts { // who can be written to, and works somewhere
+	for i, id := range contacts { // make each contact reachable and give it an account
 		body := fmt.Sprintf(`{"account_id": %q, "do_not_contact": false, "email": "simulated%d@bench.example"}`, account, i)
 		if _, err := send(o.client, o.org, http.MethodPatch, o.url+"/v1/contacts/"+id.String(), body); err != nil {
 			o.b.Fatal(err)
@@ -161,7 +163,7 @@ func (o *outreachBench) measureSimulating() {
 	path := "/v1/campaigns/" + o.campaign("Simulated", string(template), contacts).String() + "/simulate"
 	answer, err := send(o.client, o.org, http.MethodPost, o.url+path, "{}")
 	if n := strings.Count(string(answer), `"action":"send"`); err != nil || n != 8*simulated {
-		o.b.Fatalf("%d messages would be sent: %v", n, err)
+		o.b.Fatalf("simulation sends %d messages (error %v)", n, err)
 	}
 	var c comparison
 	for range 40 {
@@ -172,7 +174,8 @@ func (o *outreachBench) measureSimulating() {
 	c.print(fmt.Sprintf("simulating %d contacts through %d steps (%d KB), against a list of 500", simulated, len(steps), len(answer)>>10), 1)
 }
 
-// comparison is how long something took, against something else in the same turn.
+// comparison holds the durations of an operation and of its alternative, measured in the same
+// rounds.
 type comparison struct {
 	ours, theirs []time.Duration
 	ratios       []float64
@@ -183,21 +186,22 @@ func (c *comparison) note(ours, theirs time.Duration) {
 	c.ratios = append(c.ratios, float64(ours)/float64(theirs))
 }
 
-// print prints the medians; a bar of 0 is none.
-func (c *comparison) print(what string, bar float64) {
+// print prints the medians. A target of 0 means that there is no target.
+func (c *comparison) print(what string, target float64) {
 	slices.Sort(c.ours)
 	slices.Sort(c.theirs)
 	slices.Sort(c.ratios)
 	half := len(c.ratios) / 2
-	fmt.Printf("%s: %v, %v, %.2f times (%.2f to %.2f)", what, c.ours[half].Round(10*time.Microsecond), c.theirs[half].Round(10*time.Microsecond),
+	fmt.Printf("%s: %v, %v, ratio %.2f (%.2f to %.2f)",
+		what, c.ours[half].Round(10*time.Microsecond), c.theirs[half].Round(10*time.Microsecond),
 		c.ratios[half], c.ratios[0], c.ratios[len(c.ratios)-1])
-	if bar > 0 {
-		fmt.Printf(", bar %g %s", bar, verdict(c.ratios[half] <= bar))
+	if target > 0 {
+		fmt.Printf(", target %g %s", target, verdict(c.ratios[half] <= target))
 	}
 	fmt.Println()
 }
 
-// bareSets is a bbolt file with the keys of sets and nothing else.
+// bareSets is a bbolt file that holds only the keys of sets.
 type bareSets struct{ db *bolt.DB }
 
 func newBareSets(b *testing.B) *bareSets {
@@ -209,7 +213,8 @@ func newBareSets(b *testing.B) *bareSets {
 	return &bareSets{db}
 }
 
-// write writes, or deletes, the keys of a set in one transaction, in their order: one for each id, and the chunks.
+// write puts or deletes the keys of a set in one transaction and in key order: one key per id, and
+// the chunks.
 func (s *bareSets) write(b *testing.B, owner uuid.UUID, ids []uuid.UUID, put bool) time.Duration {
 	const chunk = 384
 	start := time.Now()

@@ -19,9 +19,10 @@ import (
 	"prospector/store"
 )
 
-// BenchmarkPreview prints what a Preview of 10,000 companies and their people costs on a catalogue of SIZE companies and three
-// times as many people, against bare bbolt: preparing against writing the same members in the same chunks, a page against
-// reading it, excluding 1,000 companies against writing the members that it changes.
+// BenchmarkPreview measures a Preview of 10,000 companies and their people on a catalog of SIZE
+// companies and three times as many people, and compares it with bare bbolt: preparing with writing
+// the same members in the same chunks, a page with reading the same members, and excluding 1,000
+// companies with writing the changed members.
 func BenchmarkPreview(b *testing.B) {
 	n := size(b)
 	s := openService(b, b.TempDir())
@@ -34,14 +35,15 @@ func BenchmarkPreview(b *testing.B) {
 		b.Fatal(err)
 	}
 	m := &previews{b: b, s: s, org: newTenant(b, s, "Market", 0).id}
-	m.prepare() // what the index keeps of its segments is made now
+	m.prepare() // warm the per-segment caches of the index
 	const rounds = 5
 	var prepared, pages, filtered, excluded []float64
 	for range rounds {
 		took, id := m.prepare()
 		bare := m.bare(id)
 		prepared = append(prepared, took.Seconds()/bare.wrote.Seconds())
-		fmt.Printf("preparing a Preview of %d members: %s; bare bbolt: %s; %.2f times\n", len(bare.keys), took.Round(time.Millisecond), bare.wrote.Round(time.Millisecond), prepared[len(prepared)-1])
+		fmt.Printf("preparing a Preview of %d members: %s; bare bbolt: %s; ratio %.2f\n",
+			len(bare.keys), took.Round(time.Millisecond), bare.wrote.Round(time.Millisecond), prepared[len(prepared)-1])
 		pages = append(pages, m.pages(id, bare, tam.MemberFilter{}))
 		yes := true
 		filtered = append(filtered, m.pages(id, bare, tam.MemberFilter{Kind: "person", Selected: &yes}))
@@ -50,9 +52,9 @@ func BenchmarkPreview(b *testing.B) {
 	}
 	for what, ratios := range map[string][]float64{"preparing": prepared, "a page": pages, "a filtered page": filtered, "excluding": excluded} {
 		slices.Sort(ratios)
-		fmt.Printf("%s, the median: %.2f times, bar 2 %s\n", what, ratios[rounds/2], verdict(ratios[rounds/2] <= 2))
+		fmt.Printf("%s, median ratio: %.2f, target 2 %s\n", what, ratios[rounds/2], verdict(ratios[rounds/2] <= 2))
 	}
-	fmt.Printf("memory after all of it (RssAnon): %d MB, bar 400 MB %s\n", rssAnon(b), verdict(rssAnon(b) <= 400))
+	fmt.Printf("memory (RssAnon) at the end: %d MB, target 400 MB %s\n", rssAnon(b), verdict(rssAnon(b) <= 400))
 }
 
 type previews struct {
@@ -73,7 +75,8 @@ func (m *previews) update(fn func(tx *store.Tx) error) {
 	m.must(m.s.Store.Update(context.Background(), m.org, store.Actor{}, fn))
 }
 
-// prepare prepares a Preview of 10,000 companies, from the request until it is READY.
+// prepare prepares a Preview of 10,000 companies and returns the time from the request until it is
+// READY.
 func (m *previews) prepare() (took time.Duration, id uuid.UUID) {
 	draft := tam.NewDraft(value(m.b, fmt.Sprintf(`{"request_id": %q, "company_filters": {}}`, uuid.New())))
 	start := time.Now()
@@ -87,14 +90,14 @@ func (m *previews) prepare() (took time.Duration, id uuid.UUID) {
 	m.must(m.s.Store.View(m.org, func(tx *store.Tx) error {
 		doc, err := m.s.TAM.Previews.Get(tx, id)
 		if err == nil && doc.Record.Status != tam.Ready {
-			err = fmt.Errorf("it is %s", doc.Record.Status)
+			err = fmt.Errorf("the Preview is %s, want READY", doc.Record.Status)
 		}
 		return err
 	}))
 	return took, id
 }
 
-// bareMembers is the members of a Preview in a bbolt file that has nothing else.
+// bareMembers holds the members of a Preview in a bbolt file that contains nothing else.
 type bareMembers struct {
 	db     *bolt.DB
 	keys   [][]byte
@@ -104,7 +107,7 @@ type bareMembers struct {
 
 var bareBucket = []byte("members")
 
-// bare writes the members of a Preview to a file of its own, in the chunks that the Preview was written in.
+// bare writes the members of a Preview to a new file, in the same chunks as the Preview.
 func (m *previews) bare(id uuid.UUID) *bareMembers {
 	bare := &bareMembers{}
 	m.must(m.s.Store.View(m.org, func(tx *store.Tx) error {
@@ -148,7 +151,8 @@ func (m *previews) bare(id uuid.UUID) *bareMembers {
 
 const pageSize = 50
 
-// pages gives how many times as long random pages take as reading the same members from the bare file.
+// pages returns the time that random pages take, divided by the time to read the same members from
+// the bare file.
 func (m *previews) pages(id uuid.UUID, bare *bareMembers, f tam.MemberFilter) float64 {
 	const reads = 500
 	r := rand.New(rand.NewPCG(1, 2))
@@ -197,11 +201,12 @@ func (m *previews) pages(id uuid.UUID, bare *bareMembers, f tam.MemberFilter) fl
 		bare.read(m.b, page)
 	}
 	floor := time.Since(start)
-	fmt.Printf("a page of %d members, of %d: %s; read from bare bbolt: %s; %.2f times\n", pageSize, total, ours/reads, floor/reads, ours.Seconds()/floor.Seconds())
+	fmt.Printf("a page of %d members out of %d: %s; read from bare bbolt: %s; ratio %.2f\n",
+		pageSize, total, ours/reads, floor/reads, ours.Seconds()/floor.Seconds())
 	return ours.Seconds() / floor.Seconds()
 }
 
-// read puts members together as an answer would have them.
+// read assembles members as a response contains them.
 func (x *bareMembers) read(b *testing.B, ordinals []int) []byte {
 	out := make([]byte, 0, 1<<16)
 	err := x.db.View(func(tx *bolt.Tx) error {
@@ -223,8 +228,8 @@ func (x *bareMembers) read(b *testing.B, ordinals []int) []byte {
 	return out
 }
 
-// exclude gives how many times as long it takes to exclude 1,000 companies as to write their members and those of their people
-// to the bare file.
+// exclude returns the time to exclude 1,000 companies, divided by the time to write their members
+// and those of their people to the bare file.
 func (m *previews) exclude(id uuid.UUID, bare *bareMembers) float64 {
 	var body tam.ExcludeBody
 	var changed []int
@@ -242,7 +247,7 @@ func (m *previews) exclude(id uuid.UUID, bare *bareMembers) float64 {
 	m.update(func(tx *store.Tx) error {
 		done, err := m.s.TAM.Exclude(tx, id, body)
 		if err == nil && len(done.UnknownIDs) > 0 {
-			err = fmt.Errorf("%d are unknown", len(done.UnknownIDs))
+			err = fmt.Errorf("%d unknown ids", len(done.UnknownIDs))
 		}
 		return err
 	})
@@ -257,7 +262,8 @@ func (m *previews) exclude(id uuid.UUID, bare *bareMembers) float64 {
 		return nil
 	}))
 	floor := time.Since(start)
-	fmt.Printf("excluding 1000 companies with their people: %s; bare write of %d members: %s; %.2f times\n", ours.Round(time.Microsecond), len(changed), floor.Round(time.Microsecond), ours.Seconds()/floor.Seconds())
+	fmt.Printf("excluding 1000 companies with their people: %s; bare write of %d members: %s; ratio %.2f\n",
+		ours.Round(time.Microsecond), len(changed), floor.Round(time.Microsecond), ours.Seconds()/floor.Seconds())
 	return ours.Seconds() / floor.Seconds()
 }
 

@@ -17,7 +17,7 @@ import (
 	"prospector/store"
 )
 
-// shape is a list, as the API takes it and, for those that are compared with it, as SQLite does.
+// shapeOf is a list request as the API takes it and, for shapes compared with SQLite, as SQL.
 type shapeOf struct {
 	name  string
 	body  string
@@ -27,7 +27,7 @@ type shapeOf struct {
 	args  []any
 }
 
-// defaults are the shapes that are compared with reading the same records.
+// defaults are the shapes that are compared with reading the same records by id.
 func defaults(n int) []shapeOf {
 	return []shapeOf{
 		{name: "default list, page 1", body: `{}`},
@@ -74,7 +74,7 @@ func compared(n int, tag uuid.UUID) []shapeOf {
 	}
 }
 
-// lists is the engine with the large organization.
+// lists is the service with the large organization.
 type lists struct {
 	b    *testing.B
 	s    *service.Service
@@ -86,7 +86,7 @@ type lists struct {
 // page reads the page of a plan and writes its envelope.
 func (l *lists) page(p *filter.Plan) { l.query(queryOf(p)) }
 
-// queryOf returns a query that has been compiled already.
+// queryOf returns a compiled query.
 func queryOf(p *filter.Plan) index.Query {
 	return func(*store.Tx, *filter.CustomFields) (*filter.Plan, error) { return p, nil }
 }
@@ -102,7 +102,7 @@ func (l *lists) query(q index.Query) {
 	}
 }
 
-// kept answers a plan and keeps the records.
+// kept runs a plan and returns the records.
 func (l *lists) kept(p *filter.Plan) (records [][]byte, total int) {
 	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, queryOf(p), func(page index.Page) error {
 		for _, r := range page.Records {
@@ -117,7 +117,7 @@ func (l *lists) kept(p *filter.Plan) (records [][]byte, total int) {
 	return records, total
 }
 
-// envelope writes what a list answers around its records.
+// envelope writes what a list response contains around its records.
 func (l *lists) envelope(records [][]byte) {
 	l.buf = append(l.buf[:0], `{"data":[`...)
 	for i, r := range records {
@@ -129,7 +129,7 @@ func (l *lists) envelope(records [][]byte) {
 	l.buf = append(l.buf, `],"pagination":{"page":1,"page_size":50,"total_count":100000,"total_pages":2000},"meta":{"timestamp":"2026-01-01T00:00:00.000Z"}}`...)
 }
 
-// floor reads the records of a page by their ids, as they are stored, and writes the envelope.
+// floor reads the records of a page by id, as they are stored, and writes the envelope.
 func (l *lists) floor(ids []uuid.UUID) {
 	err := l.s.Store.View(l.org, func(tx *store.Tx) error {
 		reader, records := tx.Reader("contacts"), make([][]byte, len(ids))
@@ -148,7 +148,7 @@ func (l *lists) floor(ids []uuid.UUID) {
 	}
 }
 
-// turns measures several functions in turns of the same run, and gives the median time of each.
+// turns runs several functions alternately and returns the median time of each.
 func turns(fns ...func()) []time.Duration {
 	const rounds, slice = 15, 40 * time.Millisecond
 	times := make([][]time.Duration, len(fns))
@@ -183,25 +183,27 @@ func idsOf(b *testing.B, records [][]byte) []uuid.UUID {
 	return ids
 }
 
-// measureDefaults prints the default lists against reading the same records.
+// measureDefaults compares the default lists with reading the same records by id.
 func (l *lists) measureDefaults(n int) {
-	fmt.Printf("\n%-46s %10s %10s %7s   bar\n", "shape", "engine", "floor", "ratio")
+	fmt.Printf("\n%-46s %10s %10s %7s   target\n", "shape", "engine", "floor", "ratio")
 	for _, sh := range defaults(n) {
 		p := plan(l.b, l.kind, sh.body)
 		records, total := l.kept(p)
 		if total != n || len(records) != 50 {
-			l.b.Fatalf("%s: %d records, %d in all", sh.name, len(records), total)
+			l.b.Fatalf("%s: got %d records and a total of %d", sh.name, len(records), total)
 		}
 		ids := idsOf(l.b, records)
 		t := turns(func() { l.page(p) }, func() { l.floor(ids) })
 		ratio := float64(t[0]) / float64(t[1])
-		fmt.Printf("%-46s %10s %10s %6.2fx   <= 2x %s\n", sh.name, t[0].Round(100*time.Nanosecond), t[1].Round(100*time.Nanosecond), ratio, verdict(ratio <= 2))
+		fmt.Printf("%-46s %10s %10s %6.2fx   <= 2x %s\n",
+			sh.name, t[0].Round(100*time.Nanosecond), t[1].Round(100*time.Nanosecond), ratio, verdict(ratio <= 2))
 	}
 }
 
-// measureCompared prints the other shapes against SQLite, after seeing that both answer the same.
+// measureCompared compares the other shapes with SQLite, after checking that both return the same
+// records.
 func (l *lists) measureCompared(n int, tag uuid.UUID, lite *lite) {
-	fmt.Printf("\n%-46s %10s %10s %8s %9s   bar\n", "shape", "engine", "SQLite", "matches", "faster")
+	fmt.Printf("\n%-46s %10s %10s %8s %9s   target\n", "shape", "engine", "SQLite", "matches", "faster")
 	product, worst := 1.0, math.Inf(1)
 	all := compared(n, tag)
 	for _, sh := range all {
@@ -209,7 +211,8 @@ func (l *lists) measureCompared(n int, tag uuid.UUID, lite *lite) {
 		ours, matches := l.kept(p)
 		records, total := q.run(l.b)
 		if matches != total || !slices.EqualFunc(ours, records, bytes.Equal) {
-			l.b.Fatalf("%s: the engine has %d, SQLite %d, or they show other records: %q and %q", sh.name, matches, total, idsOf(l.b, ours), idsOf(l.b, records))
+			l.b.Fatalf("%s: results differ: engine total %d, SQLite total %d; engine page %q, SQLite page %q",
+				sh.name, matches, total, idsOf(l.b, ours), idsOf(l.b, records))
 		}
 		t := turns(func() { l.page(p) }, func() {
 			records, _ := q.run(l.b)
@@ -217,7 +220,8 @@ func (l *lists) measureCompared(n int, tag uuid.UUID, lite *lite) {
 		})
 		ratio := float64(t[1]) / float64(t[0])
 		product, worst = product*ratio, min(worst, ratio)
-		fmt.Printf("%-46s %10s %10s %8d %8.1fx   > 1x %s\n", sh.name, t[0].Round(100*time.Nanosecond), t[1].Round(100*time.Nanosecond), total, ratio, verdict(ratio > 1))
+		fmt.Printf("%-46s %10s %10s %8d %8.1fx   > 1x %s\n",
+			sh.name, t[0].Round(100*time.Nanosecond), t[1].Round(100*time.Nanosecond), total, ratio, verdict(ratio > 1))
 	}
 	mean := math.Pow(product, 1/float64(len(all)))
 	fmt.Printf("%-46s %40.1fx   >= 10x %s\n", "geometric mean", mean, verdict(mean >= 10))

@@ -14,8 +14,9 @@ import (
 	"prospector/store"
 )
 
-// lite is the same contacts in SQLite: a file database with WAL, a large cache and memory-mapped, the lower-cased keys
-// that lists sort by as columns, an index for every shape that is measured, and FTS5 tables for words and substrings.
+// lite holds the same contacts in SQLite: a memory-mapped file database with WAL and a large cache,
+// the lower-cased sort keys as columns, an index for every measured shape, and FTS5 tables for
+// words and substrings.
 type lite struct{ db *sql.DB }
 
 const liteSchema = `
@@ -112,8 +113,8 @@ func (l *lite) load(b *testing.B, st *store.Store, org uuid.UUID) {
 	}
 }
 
-// liteQuery is a shape in SQL: what follows FROM, with its arguments, and the order. The page and the exact count are
-// two prepared statements.
+// liteQuery is a shape in SQL: the text after FROM with its arguments, and the order. The page and
+// the exact count are two prepared statements.
 type liteQuery struct {
 	count, page *sql.Stmt
 	args        []any
@@ -135,7 +136,7 @@ func (l *lite) prepare(b *testing.B, where, order string, from int, args ...any)
 	return q
 }
 
-// run answers the list, and gives its records and the exact count.
+// run runs the list and returns its records and the exact count.
 func (q *liteQuery) run(b *testing.B) (records [][]byte, total int) {
 	if err := q.count.QueryRow(q.args...).Scan(&total); err != nil {
 		b.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"prospector/store"
 )
 
-// BenchmarkTAMImport prints how fast the Import of a Preview of 10,000 companies and 30,000 people makes Accounts and Contacts of them,
-// against batches of the same over HTTP.
+// BenchmarkTAMImport measures the Import of a Preview of 10,000 companies and 30,000 people as
+// Accounts and Contacts, and compares it with batches of the same records over HTTP.
 func BenchmarkTAMImport(b *testing.B) {
 	s := openService(b, b.TempDir())
 	b.Cleanup(func() { s.Close() })
@@ -45,13 +45,15 @@ func BenchmarkTAMImport(b *testing.B) {
 		batched := newTenant(b, s, fmt.Sprintf("Batched %d", i), 0)
 		byBatch := float64(n) / market.send(b, s, server, batched).Seconds()
 		ratios[i] = byImport / byBatch
-		fmt.Printf("import of %d members: %.0f records/s; batches over HTTP: %.0f/s; %.2f of it\n", n, byImport, byBatch, ratios[i])
+		fmt.Printf("import of %d members: %.0f records/s; batches over HTTP: %.0f/s; ratio %.2f\n",
+			n, byImport, byBatch, ratios[i])
 	}
 	slices.Sort(ratios)
-	fmt.Printf("the Import of a Preview against batches, the median: %.2f, bar 0.8 %s\n", ratios[rounds/2], verdict(ratios[rounds/2] >= 0.8))
+	fmt.Printf("Import of a Preview compared with batches, median ratio: %.2f, target 0.8 %s\n",
+		ratios[rounds/2], verdict(ratios[rounds/2] >= 0.8))
 }
 
-// transfer imports a Preview, from its acceptance until it is completed.
+// transfer imports a Preview and returns the time from acceptance to completion.
 func (m *previews) transfer(preview uuid.UUID, market *marketBodies) {
 	var id uuid.UUID
 	m.update(func(tx *store.Tx) error {
@@ -63,19 +65,20 @@ func (m *previews) transfer(preview uuid.UUID, market *marketBodies) {
 	m.must(m.s.Store.View(m.org, func(tx *store.Tx) error {
 		doc, err := m.s.TAM.Imports.Get(tx, id)
 		if got := doc.Record; err == nil && (got.Status != "completed" || got.Accounts.Created != len(market.accounts) || got.Contacts.Created != len(market.people)) {
-			err = fmt.Errorf("it is %s", doc.JSON)
+			err = fmt.Errorf("the Import did not complete: %s", doc.JSON)
 		}
 		return err
 	}))
 }
 
-// marketBodies are the members of a Preview as batches would have them; employers are the places of the people's among the accounts.
+// marketBodies holds the members of a Preview as batch records. employers are the positions of the
+// people's companies among the accounts.
 type marketBodies struct {
 	accounts, people []map[string]any
 	employers        []int
 }
 
-// accountFields and contactFields are what Accounts and Contacts have of the catalogue.
+// accountFields and contactFields are the fields that Accounts and Contacts take from the catalog.
 var (
 	accountFields = []string{"name", "website", "industry", "employee_count", "annual_revenue", "founded_year", "description", "country", "location", "linkedin_url", "phone_number"}
 	contactFields = []string{"first_name", "last_name", "email", "title", "phone_number", "linkedin_url", "location"}
@@ -116,7 +119,7 @@ func readMarket(b *testing.B, s *service.Service, t tenant, preview uuid.UUID) *
 	}
 }
 
-// part is an object with some of its members.
+// part returns an object with only some of its members.
 func part(of map[string]any, keys []string) map[string]any {
 	out := map[string]any{"source": "tam_import"}
 	for _, key := range keys {
@@ -125,8 +128,8 @@ func part(of map[string]any, keys []string) map[string]any {
 	return out
 }
 
-// send sends them as batches, the accounts and then the contacts, which name them, until they are indexed. What a client does to make
-// the bodies does not count.
+// send sends the accounts and then the contacts, which refer to them, as batches, and waits until
+// they are indexed. The time that the client needs to build the bodies does not count.
 func (m *marketBodies) send(b *testing.B, s *service.Service, server *httptest.Server, t tenant) (took time.Duration) {
 	bodies := recordBatches(b, m.accounts)
 	start := time.Now()

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// hanging is how many endpoints take what they are sent, and never answer.
+	// hanging is the number of endpoints that accept requests and never respond.
 	hanging = 1000
 	samples = 300
 )
 
-// fairness is an organization with an endpoint that answers, amid others that hang.
+// fairness is an organization with one endpoint that responds and many that hang.
 type fairness struct {
 	b       *testing.B
 	s       *service.Service
@@ -35,8 +35,9 @@ type fairness struct {
 	updates int
 }
 
-// measureFairness prints how long an event takes from its commit to an endpoint that answers: alone, and when each event also goes to
-// a thousand endpoints of the same organization that hang.
+// measureFairness measures the time from the commit of an event to its arrival at an endpoint that
+// responds: alone, and when each event also goes to a thousand hanging endpoints of the same
+// organization.
 func measureFairness(b *testing.B, s *service.Service) {
 	f := &fairness{b: b, s: s, t: newTenant(b, s, "Fair", 10), arrived: make(chan time.Time, 1)}
 	f.contact = load(b, s, f.t, 1, 1)[0]
@@ -52,7 +53,7 @@ func measureFairness(b *testing.B, s *service.Service) {
 	f.set("paused")
 	defer sending(s)()
 
-	f.sample(samples) // to warm up
+	f.sample(samples) // warm up
 	alone := f.sample(samples)
 	debug.FreeOSMemory()
 	before := rssAnon(b)
@@ -64,27 +65,27 @@ func measureFairness(b *testing.B, s *service.Service) {
 	}
 	debug.FreeOSMemory()
 	during, waiting := rssAnon(b), s.Webhooks.Sender.Running()
-	for f.timeouts() < hanging { // until all are known to hang
+	for f.timeouts() < hanging { // until every hanging endpoint has timed out
 		first = append(first, f.sample(1)...)
 	}
 	beside := f.sample(samples)
 	debug.FreeOSMemory()
-	fmt.Printf("\nmemory (RssAnon) before: %d MB, with %d attempts that wait for an answer: %d MB, and when %d more events wait for each endpoint: %d MB\n",
+	fmt.Printf("\nmemory (RssAnon) before: %d MB; with %d attempts waiting for a response: %d MB; with %d more events queued per endpoint: %d MB\n",
 		before, waiting, during, len(first)+len(beside), rssAnon(b))
 
 	f.set("paused")
-	for s.Webhooks.Sender.Running() > 1 { // one may be that which has just arrived
+	for s.Webhooks.Sender.Running() > 1 { // one attempt may have just arrived
 		f.sample(1)
 	}
 	alone = append(alone, f.sample(samples)...)
 
-	fmt.Printf("from the commit to the endpoint, p50, p90 and p99 of %d events, alone: %s; beside %d that hang, of %d: %s; when these were new, of %d: %s\n",
+	fmt.Printf("time from commit to endpoint (p50, p90, p99): alone (%d events): %s; with %d hanging endpoints (%d events): %s; while these were new (%d events): %s\n",
 		len(alone), spread(alone), hanging, len(beside), spread(beside), len(first), spread(first))
 	ratio := float64(percentile(beside, 99)) / float64(percentile(alone, 99))
-	fmt.Printf("p99 beside those that hang: %.2f of that alone, bar 3 %s\n", ratio, verdict(ratio <= 3))
+	fmt.Printf("p99 with hanging endpoints compared with alone: ratio %.2f, target 3 %s\n", ratio, verdict(ratio <= 3))
 }
 
-// set sets the status of the endpoints that hang.
+// set sets the status of the hanging endpoints.
 func (f *fairness) set(status string) {
 	err := f.s.Store.Update(context.Background(), f.t.id, store.Actor{}, func(tx *store.Tx) error {
 		for _, id := range f.hanging {
@@ -107,7 +108,8 @@ func (f *fairness) timeouts() uint64 {
 	return stats.Attempts["timeout"]
 }
 
-// sample causes n events, each when the one before has arrived, and tells how long they were on their way.
+// sample causes n events, each after the previous one has arrived, and returns how long each was in
+// transit.
 func (f *fairness) sample(n int) []time.Duration {
 	took := make([]time.Duration, n)
 	for i := range took {
@@ -126,7 +128,8 @@ func (f *fairness) sample(n int) []time.Duration {
 	return took
 }
 
-// hang listens at an address that takes connections and says nothing. The oldest are closed when nobody can wait for them any more.
+// hang listens on an address that accepts connections and never responds. It closes the oldest
+// connections once no request can be waiting on them.
 func hang(b *testing.B) net.Addr {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

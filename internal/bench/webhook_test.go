@@ -27,11 +27,12 @@ import (
 	"prospector/store"
 )
 
-// events is how many deliveries a turn of BenchmarkWebhooks has.
+// events is the number of deliveries in one round of BenchmarkWebhooks.
 const events = 20_000
 
-// BenchmarkWebhooks prints how fast events are delivered, against a bare loop of signed requests to the same receiver; and how long
-// they are on their way to an endpoint that answers while a thousand others of its organization do not.
+// BenchmarkWebhooks measures how fast events are delivered, compared with a bare loop of signed
+// requests to the same receiver, and how long they take to reach an endpoint that responds while a
+// thousand others of its organization hang.
 func BenchmarkWebhooks(b *testing.B) {
 	b.Run("rate", func(b *testing.B) {
 		s := openService(b, b.TempDir())
@@ -45,7 +46,7 @@ func BenchmarkWebhooks(b *testing.B) {
 	})
 }
 
-// subscribe makes a subscription of the tenant.
+// subscribe creates a subscription for the tenant.
 func subscribe(b *testing.B, s *service.Service, t tenant, trigger, url string) (id uuid.UUID) {
 	err := s.Store.Update(context.Background(), t.id, store.Actor{}, func(tx *store.Tx) error {
 		doc, _, err := s.Webhooks.Create(tx, record.NewDraft[webhook.Subscription](value(b, fmt.Sprintf(`{"url":%q,"triggers":[%q]}`, url, trigger))))
@@ -58,7 +59,7 @@ func subscribe(b *testing.B, s *service.Service, t tenant, trigger, url string) 
 	return id
 }
 
-// sending has the service deliver until stop is called, which returns when nothing is under way any more.
+// sending runs delivery until stop is called. stop returns when no attempt is in flight.
 func sending(s *service.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -69,7 +70,7 @@ func sending(s *service.Service) (stop func()) {
 	}
 }
 
-// counter is an endpoint that reads what it gets, counts it and answers.
+// counter is an endpoint that reads, counts and acknowledges requests.
 type counter struct {
 	*httptest.Server
 	left atomic.Int64
@@ -93,7 +94,7 @@ func newCounter(b *testing.B) *counter {
 	return c
 }
 
-// timed tells how many a second got there of n that run sends.
+// timed returns how many of the n requests that run sends arrive per second.
 func (c *counter) timed(n int, run func()) float64 {
 	c.left.Store(int64(n))
 	start := time.Now()
@@ -102,17 +103,18 @@ func (c *counter) timed(n int, run func()) float64 {
 	return float64(n) / time.Since(start).Seconds()
 }
 
-// deliveries measures the way to one endpoint. Each turn has an organization of its own.
+// deliveries measures delivery to one endpoint. Each round has its own organization.
 type deliveries struct {
 	b      *testing.B
 	s      *service.Service
 	to     *counter
 	server *httptest.Server
-	atOnce int // as many as one endpoint gets
+	atOnce int // the most that one endpoint receives
 	turns  int
 }
 
-// measureDeliveries prints the deliveries a second of what waits, and of what is written at the same time, in turns with a bare loop.
+// measureDeliveries measures deliveries per second of waiting events, and of events written at the
+// same time, alternating with a bare loop.
 func measureDeliveries(b *testing.B, s *service.Service) {
 	d := &deliveries{b: b, s: s, to: newCounter(b), server: httptest.NewServer(s.API), atOnce: s.Config.Webhooks.Concurrency / 4}
 	defer d.server.Close()
@@ -121,8 +123,8 @@ func measureDeliveries(b *testing.B, s *service.Service) {
 		name         string
 		ours, theirs func() float64
 	}{
-		{"that wait", d.waiting, d.posts},
-		{"while batches of contacts over HTTP cause them", d.caused, d.postsBeside},
+		{"already queued", d.waiting, d.posts},
+		{"caused by concurrent batches of contacts over HTTP", d.caused, d.postsBeside},
 	} {
 		var ours, theirs, ratios []float64
 		for i := range rounds {
@@ -135,7 +137,7 @@ func measureDeliveries(b *testing.B, s *service.Service) {
 		for _, list := range [][]float64{ours, theirs, ratios} {
 			slices.Sort(list)
 		}
-		fmt.Printf("\n%d deliveries of %d bytes %s: %.0f/s; a bare loop of signed requests, %d at once: %.0f/s; %.2f of it (%.2f to %.2f), bar 0.3 %s\n",
+		fmt.Printf("\n%d deliveries of %d bytes %s: %.0f/s; bare loop of signed requests, %d at once: %.0f/s; ratio %.2f (%.2f to %.2f), target 0.3 %s\n",
 			events, len(*d.to.last.Load()), way.name, ours[rounds/2], d.atOnce, theirs[rounds/2], ratios[rounds/2], ratios[0], ratios[rounds-1], verdict(ratios[rounds/2] >= 0.3))
 	}
 }
@@ -145,17 +147,18 @@ func (d *deliveries) tenant() tenant {
 	return newTenant(d.b, d.s, fmt.Sprintf("Turn %d", d.turns), 10)
 }
 
-// settle waits until nothing goes on, and sees that every delivery is written down.
+// settle waits until delivery is idle and checks that every delivery is recorded.
 func (d *deliveries) settle() {
 	if err := d.s.Index.Flush(); err != nil {
 		d.b.Fatal(err)
 	}
 	if pending, err := d.s.Webhooks.Pending(); err != nil || pending > 0 {
-		d.b.Fatalf("%d deliveries wait, and all have arrived: %v", pending, err)
+		d.b.Fatalf("%d deliveries are still pending after all have arrived (error %v)", pending, err)
 	}
 }
 
-// waiting writes the events down that as many contacts would cause, but no contacts: the index would go on with them for a while.
+// waiting writes the events of that many contacts but not the contacts, because indexing them would
+// continue into the measurement.
 func (d *deliveries) waiting() float64 {
 	t := d.tenant()
 	_, data, err := contactOf(d.s, t.id, load(d.b, d.s, t, 1, 1)[0])
@@ -191,7 +194,7 @@ func (d *deliveries) caused() float64 {
 	return d.to.timed(events, func() { sendBatches(d.b, d.server, t, "contacts", bodies) })
 }
 
-// postsBeside is the bare loop while the same batches are written, which nobody wants to know of.
+// postsBeside is the bare loop while the same batches are written without any subscription.
 func (d *deliveries) postsBeside() float64 {
 	t := d.tenant()
 	bodies := batchBodies(d.b, t, events)
@@ -203,7 +206,8 @@ func (d *deliveries) postsBeside() float64 {
 	})
 }
 
-// signedPosts sends n requests like the last that the endpoint got, some at once, each signed for itself.
+// signedPosts sends n requests like the last one that the endpoint received, several at once, each
+// with its own signature.
 func signedPosts(b *testing.B, to *counter, atOnce, n int) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}, Timeout: 15 * time.Second}
 	defer client.CloseIdleConnections()

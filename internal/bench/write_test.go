@@ -30,19 +30,20 @@ const (
 	writers   = 64
 	burst     = 20_000
 	sustained = time.Minute
-	// bareBatch is the size of the large batches that bare bleve gets.
+	// bareBatch is the batch size for bare bleve.
 	bareBatch = 5000
 )
 
-// bareBleve is a bleve index with the same documents and nothing around it.
+// bareBleve is a bleve index with the same documents and nothing else.
 type bareBleve struct {
 	index bleve.Index
 	l     *lists
 	ids   []uuid.UUID
-	took  time.Duration // to load
+	took  time.Duration // time to load
 }
 
-// newBareBleve loads the same documents in large batches. Only bleve's own time counts, not making the documents.
+// newBareBleve loads the same documents in large batches. Only bleve's own time counts, not
+// building the documents.
 func newBareBleve(b *testing.B, l *lists) *bareBleve {
 	index, err := scorch.NewScorch(scorch.Name, map[string]any{"path": filepath.Join(b.TempDir(), "bare")}, bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)))
 	if err != nil {
@@ -74,7 +75,7 @@ func newBareBleve(b *testing.B, l *lists) *bareBleve {
 	}
 }
 
-// write indexes the records as they are now, and tells how long bleve took.
+// write indexes the current versions of the records and returns how long bleve took.
 func (x *bareBleve) write(b *testing.B, ids []uuid.UUID) time.Duration {
 	batch := bleve.NewBatch()
 	err := x.l.s.Store.View(x.l.org, func(tx *store.Tx) error {
@@ -101,7 +102,8 @@ func (x *bareBleve) write(b *testing.B, ids []uuid.UUID) time.Duration {
 	return time.Since(start)
 }
 
-// rewrite indexes random records again for a while, and gives documents a second of bleve's time.
+// rewrite indexes random records again for a while and returns the documents per second of bleve's
+// time.
 func (x *bareBleve) rewrite(b *testing.B, d time.Duration) float64 {
 	var took time.Duration
 	docs := 0
@@ -118,7 +120,7 @@ func (x *bareBleve) rewrite(b *testing.B, d time.Duration) float64 {
 
 func measureLoading(b *testing.B, bare *bareBleve, n int, written, loading time.Duration) {
 	ours, theirs := float64(n)/loading.Seconds(), float64(n)/bare.took.Seconds()
-	fmt.Printf("\nloading: %.0f records/s (written after %s, indexed after %s); bare bleve in batches of %d: %.0f/s; %.2f of it, bar 0.5 %s\n",
+	fmt.Printf("\nloading: %.0f records/s (written in %s, indexed in %s); bare bleve in batches of %d: %.0f/s; ratio %.2f, target 0.5 %s\n",
 		ours, written.Round(time.Millisecond), loading.Round(time.Millisecond), bareBatch, theirs, ours/theirs, verdict(ours/theirs >= 0.5))
 }
 
@@ -128,8 +130,9 @@ func benchBody(n int) shape.Value {
 	}}
 }
 
-// measureUpdates prints durable updates of single records by many writers: in a burst against bare bbolt, for a minute
-// against bare bleve, with the lists beside them, and over HTTP.
+// measureUpdates measures durable updates of single records by many writers: a burst, compared with
+// bare bbolt; a sustained minute, compared with bare bleve and with lists running concurrently; and
+// over HTTP.
 func measureUpdates(b *testing.B, s *service.Service, t tenant, l *lists, ids []uuid.UUID, bleve *bareBleve) {
 	inProcess := func(n int) error {
 		return s.Store.Update(context.Background(), t.id, store.Actor{Operation: "update_contact", RequestID: "bench"}, func(tx *store.Tx) error {
@@ -160,7 +163,8 @@ func measureUpdates(b *testing.B, s *service.Service, t tenant, l *lists, ids []
 	}
 	ratio := bursts[0][1] / bursts[1][1]
 	fmt.Printf("\nsingle-record updates of %d bytes, %d writers, durable, indexing on\n", len(public), writers)
-	fmt.Printf("burst of %d: %.0f/s; bare bbolt group commits: %.0f/s; %.2f of it, bar 0.3 %s\n", burst, bursts[0][1], bursts[1][1], ratio, verdict(ratio >= 0.3))
+	fmt.Printf("burst of %d: %.0f/s; bare bbolt group commits: %.0f/s; ratio %.2f, target 0.3 %s\n",
+		burst, bursts[0][1], bursts[1][1], ratio, verdict(ratio >= 0.3))
 
 	server := httptest.NewServer(s.API)
 	defer server.Close()
@@ -187,16 +191,18 @@ func measureUpdates(b *testing.B, s *service.Service, t tenant, l *lists, ids []
 		if err := s.Index.Flush(); err != nil {
 			b.Fatal(err)
 		}
-		fmt.Printf("sustained for %s %s: %.0f/s; 10 lists/s beside it, p50 and p99:", sustained, way.name, rate[way.name])
+		fmt.Printf("sustained for %s %s: %.0f/s; p50 and p99 of 10 concurrent lists/s:",
+			sustained, way.name, rate[way.name])
 		for name, list := range times {
 			slices.Sort(list)
-			fmt.Printf(" %s %s %s;", name, list[len(list)/2].Round(10*time.Microsecond), list[len(list)*99/100].Round(10*time.Microsecond))
+			fmt.Printf(" %s %s %s;",
+				name, list[len(list)/2].Round(10*time.Microsecond), list[len(list)*99/100].Round(10*time.Microsecond))
 		}
 		fmt.Println()
 	}
 	again := bleve.rewrite(b, 10*time.Second)
 	theirs := (before + again) / 2
-	fmt.Printf("bare bleve re-indexing in batches of %d: %.0f/s before, %.0f/s after; in process %.2f of it, bar 0.5 %s; over HTTP %.2f\n",
+	fmt.Printf("bare bleve re-indexing in batches of %d: %.0f/s before, %.0f/s after; ratio in process %.2f, target 0.5 %s; ratio over HTTP %.2f\n",
 		bareBatch, before, again, rate["in process"]/theirs, verdict(rate["in process"]/theirs >= 0.5), rate["over HTTP"]/theirs)
 }
 
@@ -209,7 +215,7 @@ func contactOf(s *service.Service, org, id uuid.UUID) (change uint64, public []b
 	return change, public, err
 }
 
-// many lets all writers update together until so many updates were made or the time is over.
+// many runs all writers until the given number of updates is made or the time is over.
 func many(most int64, d time.Duration, update func(n int) error) error {
 	var count atomic.Int64
 	var failed atomic.Pointer[error]
@@ -232,10 +238,11 @@ func many(most int64, d time.Duration, update func(n int) error) error {
 	return nil
 }
 
-// listsEvery is how often listsBeside answers its three shapes.
+// listsEvery is the interval at which listsBeside runs its three shapes.
 const listsEvery = 300 * time.Millisecond
 
-// listsBeside answers three shapes every now and then until it is stopped, and gives their times.
+// listsBeside runs three shapes at a fixed interval until it is stopped and returns their
+// durations.
 func listsBeside(b *testing.B, n int, list func(body string) error, stop chan struct{}) map[string][]time.Duration {
 	shapes := compared(n, uuid.New())
 	bodies := map[string]string{"default": `{}`, "halfway by email": shapes[2].body, "nested by last_name": shapes[6].body}
@@ -258,12 +265,12 @@ func listsBeside(b *testing.B, n int, list func(body string) error, stop chan st
 	}
 }
 
-// send makes a request as the tenant and gives the answer, which must be 200.
+// send sends a request as the tenant and returns the response body. The status must be 200.
 func send(client *http.Client, t tenant, method, url, body string) ([]byte, error) {
 	return sendFor(client, t, method, url, body, http.StatusOK)
 }
 
-// sendFor is send with another status.
+// sendFor is send with another expected status.
 func sendFor(client *http.Client, t tenant, method, url, body string, status int) ([]byte, error) {
 	req, err := http.NewRequest(method, url, bytes.NewBufferString(body))
 	if err != nil {
