@@ -67,7 +67,7 @@ func TestWebsites(t *testing.T) {
 		t.Run(website, func(t *testing.T) {
 			body := map[string]string{"name": "A", "website": website}
 			if got := org.Write.In(t).Post("/v1/accounts", body).Is(201).Text("data.website"); got != domain {
-				t.Errorf("%q is kept as %q, want %q", website, got, domain)
+				t.Errorf("sent %q, stored as %q, want %q", website, got, domain)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ func TestAudienceAdd(t *testing.T) {
 	hasContacts(t, org, path, people[:3]...)
 	now := org.Read.Get(path).Is(200)
 	if now.Text("data.updated_at") != "2026-03-02T09:00:01.000Z" || now.Header.Get("ETag") == was.Header.Get("ETag") {
-		t.Errorf("an addition is a change: %s", now.Body)
+		t.Errorf("adding contacts did not update the audience's version as expected: %s", now.Body)
 	}
 	// A request that adds nobody changes nothing.
 	app.Clock.Advance(time.Second)
@@ -96,7 +96,7 @@ func TestAudienceAddRefusals(t *testing.T) {
 		t.Run(rowName(c.body), func(t *testing.T) {
 			res := org.Write.In(t).Post(path+"/contacts/add", strings.ReplaceAll(c.body, "{b}", people[1])).Fails(422, "validation_failed", "")
 			if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
-				t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
+				t.Errorf("%.200s\nproblem paths = %q, want %q: %.500s", c.body, got, c.paths, res.Body)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestAudienceRemove(t *testing.T) {
 	hasContacts(t, org, second, people...) // another audience still has them
 	now := org.Read.Get(path).Is(200)
 	if now.Text("data.updated_at") != "2026-03-02T09:00:01.000Z" || now.Header.Get("ETag") == was.Header.Get("ETag") {
-		t.Errorf("a removal is a change: %s", now.Body)
+		t.Errorf("removing contacts did not update the audience's version as expected: %s", now.Body)
 	}
 	app.Clock.Advance(time.Second)
 	before := org.Dump()
@@ -232,7 +232,7 @@ func audienceContacts(t *testing.T, n int) {
 			}
 		}
 		if got := listedIDs(t, org, empty+"/contacts", "", 50); len(got) != 0 {
-			t.Errorf("%s: the empty audience has %d", when, len(got))
+			t.Errorf("%s: the empty audience has %d contacts", when, len(got))
 		}
 		if n := org.Read.Get(path).Is(200).Int("data.contact_count"); n != len(in) {
 			t.Errorf("%s: contact_count is %d, want %d", when, n, len(in))
@@ -248,7 +248,7 @@ func audienceContacts(t *testing.T, n int) {
 		in[i] = true
 	}
 	if res.Int("data.added") != added || len(res.Value("data.failures").([]any)) != 0 {
-		t.Errorf("%d were added: %s", added, res.Body)
+		t.Errorf("unexpected number of contacts added (%d): %s", added, res.Body)
 	}
 	agree("after an addition")
 	org.Write.Post(path+"/contacts/remove", namely(ids[8], ids[1], ids[9])).Is(200)
@@ -265,7 +265,7 @@ func audienceContacts(t *testing.T, n int) {
 	org.Read.Post(path+"/contacts/list", `{"sort": "tags"}`).Fails(422, "invalid_sort", "tags")
 	org.Read.Post(path+"/contacts/list", `{"page": 99}`).Is(200, fmt.Sprintf(`{"data": [], "pagination": {"page": 99, "page_size": 50, "total_count": %d, "total_pages": %d}, "meta": {"timestamp": "<time>"}}`, len(in), (len(in)+49)/50))
 	if diff := apptest.Diff(string(dataOf(org.Read.Get("/v1/contacts/"+ids[4]))), encoded(t, org.Read.Post(path+"/contacts/list", `{"search": "n4", "sort": "id"}`).Is(200).Value("data.0"))); diff != "" {
-		t.Errorf("a contact is listed otherwise than it is: %s", diff)
+		t.Errorf("a listed contact differs from the contact itself: %s", diff)
 	}
 	// A changed contact is listed once and with its current values, even before it is indexed.
 	org.Write.Patch("/v1/contacts/"+ids[16], `{"title": "Zeta"}`).Is(200)
@@ -315,7 +315,7 @@ func TestAudienceCounts(t *testing.T) {
 				}
 			}
 			if res.Int("data.added") != len(set)-before || len(res.Value("data.failures").([]any)) != len(gone) {
-				t.Errorf("%d were added and %d unknown: %s", len(set)-before, len(gone), res.Body)
+				t.Errorf("unexpected response after adding %d contacts, with %d unknown ids: %s", len(set)-before, len(gone), res.Body)
 			}
 		case what < 7:
 			ids := some()
@@ -332,7 +332,7 @@ func TestAudienceCounts(t *testing.T) {
 				}
 			}
 			if res.Int("data.added") != len(set)-before {
-				t.Errorf("%d were added: %s", len(set)-before, res.Body)
+				t.Errorf("unexpected number of contacts added (%d): %s", len(set)-before, res.Body)
 			}
 		case what == 8: // remove some and add others
 			id := people[r.IntN(len(people))]

@@ -70,7 +70,7 @@ func listedIDs(t *testing.T, o *apptest.Org, path, rest string, size int) (ids [
 		}
 		if n := got.Pagination.TotalCount; page >= got.Pagination.TotalPages || len(got.Data) == 0 {
 			if n != len(ids) || got.Pagination.TotalPages != (n+size-1)/size {
-				t.Errorf("%s %s reports %d in %d pages, but has %d", path, rest, n, got.Pagination.TotalPages, len(ids))
+				t.Errorf("%s %s reports a total of %d in %d pages, but lists %d", path, rest, n, got.Pagination.TotalPages, len(ids))
 			}
 			return ids
 		}
@@ -84,7 +84,7 @@ func hasContacts(t *testing.T, o *apptest.Org, path string, want ...string) {
 		t.Errorf("contact_count is %d, want %d", n, len(want))
 	}
 	if got := sorted(listedIDs(t, o, path+"/contacts", "", 500)); !slices.Equal(got, sorted(want)) {
-		t.Errorf("it has %d contacts: %.200q\nwant %d: %.200q", len(got), got, len(want), sorted(want))
+		t.Errorf("audience has %d contacts: %.200q\nwant %d: %.200q", len(got), got, len(want), sorted(want))
 	}
 }
 
@@ -178,7 +178,7 @@ func TestAudienceRefusals(t *testing.T) {
 		t.Run(rowName(c.body), func(t *testing.T) {
 			res := org.Write.In(t).Post(audiencesPath, c.body).Fails(422, "validation_failed", "")
 			if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
-				t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
+				t.Errorf("%.200s\nproblem paths = %q, want %q: %.500s", c.body, got, c.paths, res.Body)
 			}
 		})
 	}
@@ -325,7 +325,7 @@ func TestAudienceList(t *testing.T) {
 	org.Write.Post(audiencesPath+"/"+ids["R"]+"/contacts/add", `{"filters": []}`).Is(200)
 	org.Write.Delete("/v1/contacts/" + people[0]).Is(204)
 	if got := initials(`{"sort": "-contact_count,name", "filters": [{"field": "contact_count", "condition": "greater_than", "value": 0}]}`); got != "bRF" {
-		t.Errorf("by its count now: %q", got)
+		t.Errorf("audiences sorted by current contact_count = %q", got)
 	}
 }
 
@@ -372,7 +372,7 @@ func TestAudienceEvents(t *testing.T) {
 	want = append(want, happening{"contact.deleted", `{"id":"` + people[0] + `"}`})
 	after := org.Read.Get(path).Is(200)
 	if after.Int("data.contact_count") != 1 || after.Text("data.updated_at") != before.Text("data.updated_at") || after.Header.Get("ETag") != before.Header.Get("ETag") {
-		t.Errorf("it was %s\nand is without the contact %s", before.Body, after.Body)
+		t.Errorf("audience before deleting the contact: %s\nafter: %s", before.Body, after.Body)
 	}
 	app.Clock.Advance(time.Second)
 	org.Write.Do(http.MethodPatch, path, `{"status": "archived"}`, "If-Match", before.Header.Get("ETag")).Is(200)

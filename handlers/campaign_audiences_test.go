@@ -173,13 +173,13 @@ func TestCampaignNames(t *testing.T) {
 			"end_date": null, "template_id": %q, "template_name": "Warm hello", "audiences": [{"id": %q, "name": "North"}, {"id": %q, "name": "Süd"}], "owner_id": "%s"},
 			"meta": {"timestamp": "<time>"}}`, status, org.template, org.north, org.south, org.User))
 		if res.Header.Get("ETag") != versions[status] {
-			t.Errorf("%s: the ETag was %s and is %s", status, versions[status], res.Header.Get("ETag"))
+			t.Errorf("%s: ETag changed from %s to %s", status, versions[status], res.Header.Get("ETag"))
 		}
 		// An earlier version of the campaign can still be sent back, and so can the current one.
 		org.Write.Do("PATCH", path, res.Value("data"), "If-Match", versions[status]).Is(200)
 	}
 	if now := org.Read.Get(elsewhere).Is(200); string(dataOf(now)) != string(dataOf(untouched)) {
-		t.Errorf("another campaign is %s", now.Body)
+		t.Errorf("the other campaign changed: %s", now.Body)
 	}
 	app.Deliver()
 	rec.wantsExactly("renamed", nil)
@@ -253,7 +253,7 @@ func TestCampaignDelete(t *testing.T) {
 		}
 		inCampaign := map[string]any{"filters": jsonText(fmt.Sprintf(`[{"field": "campaign_id", "condition": "is", "value": %q}]`, id))}
 		if got := org.Read.Post("/v1/tasks/list", inCampaign).Is(200).Int("pagination.total_count"); got != 1 {
-			t.Errorf("%d tasks are the campaign's", got)
+			t.Errorf("%d tasks still refer to the campaign", got)
 		}
 		before := org.Dump()
 		other.Write.Delete(path).Fails(404, "not_found", "Resource not found")
@@ -277,10 +277,10 @@ func TestCampaignDelete(t *testing.T) {
 		org.Write.Post(path+"/audiences/add", audienceIDs(org.west)).Fails(404, "not_found", "Resource not found")
 		now := org.Read.Get(task).Is(200)
 		if now.Value("data.campaign_id") != nil || now.Text("data.updated_at") != was.Text("data.updated_at") {
-			t.Errorf("%s: the task is %s", status, now.Body)
+			t.Errorf("%s: unexpected task: %s", status, now.Body)
 		}
 		if got := org.Read.Post("/v1/tasks/list", inCampaign).Is(200).Int("pagination.total_count"); got != 0 {
-			t.Errorf("%d tasks are the campaign's", got)
+			t.Errorf("%d tasks still refer to the campaign", got)
 		}
 		org.Write.Post("/v1/tasks", map[string]string{"title": "Call", "campaign_id": id}).Fails(422, "validation_failed", "campaign_id: does not exist")
 		app.Work()
@@ -355,7 +355,7 @@ func TestCampaignProtocol(t *testing.T) {
 		t.Helper()
 		res := org.Write.Do("POST", at, body, "Idempotency-Key", key).Is(first.Status)
 		if string(res.Body) != string(first.Body) || res.Header.Get("Idempotent-Replayed") != "true" || res.Header.Get("ETag") != first.Header.Get("ETag") {
-			t.Errorf("repeated is %s, and was %s", res.Body, first.Body)
+			t.Errorf("repeated request returned %s, want %s", res.Body, first.Body)
 		}
 	}
 	again("/v1/campaigns", body, "one", made)
@@ -386,7 +386,7 @@ func TestCampaignProtocol(t *testing.T) {
 		c.Patch(path, `{"name": "Mine"}`).Fails(404, "not_found", "Resource not found")
 	}
 	if n := other.Read.Post("/v1/campaigns/list", `{}`).Is(200).Int("pagination.total_count"); n != 0 {
-		t.Errorf("another organization lists %d", n)
+		t.Errorf("another organization lists %d campaigns", n)
 	}
 	org.Read.Post("/v1/campaigns", body).Fails(403, "forbidden", "write")
 	org.Read.Patch(path, `{"name": "x"}`).Fails(403, "forbidden", "write")

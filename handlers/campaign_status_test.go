@@ -55,13 +55,13 @@ func TestCampaignMoves(t *testing.T) {
 		switch {
 		case m.from == m.to:
 			if string(dataOf(res.Is(200))) != string(dataOf(before)) || res.Header.Get("ETag") != before.Header.Get("ETag") || org.Dump() != dump {
-				t.Errorf("%s: the same again is %s, and was %s", what, res.Body, before.Body)
+				t.Errorf("%s: repeating the update returned %s, want %s", what, res.Body, before.Body)
 			}
 		case slices.Contains(allowed[m.from], m.to):
 			now := itemFields(t, before)
 			now["status"], now["updated_at"] = jsonOf(m.to), jsonOf(app.Clock.Now().Format("2006-01-02T15:04:05.000Z"))
 			if got := itemFields(t, res.Is(200)); fmt.Sprintf("%s", got) != fmt.Sprintf("%s", now) || res.Header.Get("ETag") == before.Header.Get("ETag") {
-				t.Errorf("%s: it is %s, want %s", what, got, now)
+				t.Errorf("%s: status = %s, want %s", what, got, now)
 			}
 			want = []happening{readEvent(org.Org, events[m.to], m.path)}
 		default:
@@ -188,7 +188,7 @@ func until(t *testing.T, app *apptest.App, moment string) {
 func (r *runner) isNow(t *testing.T, what, path, status string) {
 	t.Helper()
 	if got := r.Read.Get(path).Is(200).Text("data.status"); got != status {
-		t.Errorf("%s: it is %s, want %s", what, got, status)
+		t.Errorf("%s: status = %s, want %s", what, got, status)
 	}
 }
 
@@ -242,14 +242,14 @@ func TestCampaignEnd(t *testing.T) {
 				t.Errorf("%s: %s", what, res.Body)
 			}
 			if !slices.ContainsFunc(events, func(h hook) bool { return string(h.event(t).Data) == string(dataOf(res)) }) {
-				t.Errorf("%s: no event has what GET shows, %s", what, res.Body)
+				t.Errorf("%s: no event carries the record that GET returns: %s", what, res.Body)
 			}
 		}
 		at := fmt.Sprintf("/%d campaign.completed ", i)
 		rec.wants(what, nil, at+strings.TrimPrefix(c.active, "/v1/campaigns/"), at+strings.TrimPrefix(c.paused, "/v1/campaigns/"))
 		c.org.isNow(t, what, c.draft, "draft")
 		if n := c.org.Read.Post("/v1/campaigns/list", `{"filters": [{"field": "status", "condition": "is", "value": "completed"}]}`).Is(200).Int("pagination.total_count"); n != 2 {
-			t.Errorf("%s: %d are listed", what, n)
+			t.Errorf("%s: unexpected number of campaigns listed: %d", what, n)
 		}
 	}
 	app.Clock.Advance(48 * time.Hour)

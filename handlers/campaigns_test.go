@@ -85,7 +85,7 @@ func TestCampaign(t *testing.T) {
 	}
 	for _, status := range []string{"draft", "active", "paused"} {
 		if got := org.Write.Post("/v1/campaigns", org.campaignBody(`"status": "`+status+`"`)).Is(201).Text("data.status"); got != status {
-			t.Errorf("created as %s it is %s", status, got)
+			t.Errorf("created with status %s, got %s", status, got)
 		}
 	}
 
@@ -110,7 +110,7 @@ func TestCampaign(t *testing.T) {
 		res.Is(200, `{"data": `+string(text)+`, "meta": {"timestamp": "<time>"}}`)
 		org.Read.Get(path).Is(200, `{"data": `+string(text)+`, "meta": {"timestamp": "<time>"}}`)
 		if res.Header.Get("ETag") == etag {
-			t.Errorf("%s: the ETag stays", c.field)
+			t.Errorf("%s: the ETag did not change", c.field)
 		}
 		etag = res.Header.Get("ETag")
 	}
@@ -218,7 +218,7 @@ func TestBadCampaigns(t *testing.T) {
 			member := fmt.Sprintf(`%q: %s`, c.field, c.value)
 			res := org.Write.In(t).Post("/v1/campaigns", org.campaignBody(member)).Fails(422, "validation_failed", c.message)
 			if place, _, _ := strings.Cut(c.message, ":"); res.Text("error.details.0.path") != place {
-				t.Errorf("%s: the first problem is with %s", member, res.Text("error.details.0.path"))
+				t.Errorf("%s: unexpected path of the first problem: %s", member, res.Text("error.details.0.path"))
 			}
 			if c.update == "" {
 				c.update = c.message
@@ -239,7 +239,7 @@ func TestBadCampaigns(t *testing.T) {
 	res := org.Write.Post("/v1/campaigns", org.campaignBody(fmt.Sprintf(`"name": "", "status": "completed", "prioritized": 1, "end_date": "x", "template_id": %q, "owner_id": %s,
 		"audience_ids": [%q, "x", %q, %s], "colour": 1`, inactive, unknown, org.north, old, unknown))).Fails(422, "validation_failed", "")
 	if got, want := sorted(problemPaths(res)), sorted([]string{"name", "status", "prioritized", "end_date", "template_id", "owner_id", "audience_ids[1]", "audience_ids[2]", "audience_ids[3]", "colour"}); !slices.Equal(got, want) {
-		t.Errorf("the problems are with %q, want %q", got, want)
+		t.Errorf("problem paths = %q, want %q", got, want)
 	}
 	if org.Dump() != before {
 		t.Error("a refused request changed something")

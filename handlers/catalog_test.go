@@ -96,7 +96,7 @@ func TestCatalogFollows(t *testing.T) {
 	count := func(want int, entity, filter string) {
 		t.Helper()
 		if n := org.Read.Post("/v1/"+entity+"/list", `{"filters": [`+filter+`]}`).Is(200).Int("pagination.total_count"); n != want {
-			t.Errorf("%s has %d of the %s, want %d", filter, n, entity, want)
+			t.Errorf("%s matches %d of the %s, want %d", filter, n, entity, want)
 		}
 	}
 	count(2500, "companies", "")

@@ -37,7 +37,7 @@ func TestContact(t *testing.T) {
 		t.Fatal("no ETag")
 	}
 	if sparse.ID() >= id {
-		t.Fatal("ids do not go up")
+		t.Fatal("ids do not increase")
 	}
 
 	// PATCH: absent fields stay unchanged, null clears, and both paths are the same operation.
@@ -153,7 +153,7 @@ func TestBadContacts(t *testing.T) {
 	org.Write.Patch("/v1/contacts/"+id, fmt.Sprintf(`{"title": %q, "notes": %q}`, strings.Repeat("ü", 10_000), strings.Repeat("n", 100_000))).Is(200)
 	for _, email := range []string{"Ada.Lovelace+tag@sub.acme.example", "o'brien@acme.example", `"john doe"@acme.example`, "üser@bücher.example"} {
 		if got := org.Write.Patch("/v1/contacts/"+id, map[string]string{"email": email}).Is(200).Text("data.email"); got != email {
-			t.Errorf("%s is kept as %s", email, got)
+			t.Errorf("sent %s, stored as %s", email, got)
 		}
 	}
 }

@@ -68,10 +68,10 @@ func TestCustomFields(t *testing.T) {
 			app.Clock.Advance(time.Second)
 			was := org.Read.Get(path + "/" + low).Is(200)
 			if is := org.Write.Patch(path+"/"+low, was.Value("data")).Is(200); is.Header.Get("ETag") != was.Header.Get("ETag") {
-				t.Errorf("%s %s: the same again made a new version", entity, c.dataType)
+				t.Errorf("%s %s: repeating the update created a new version", entity, c.dataType)
 			}
 			if got := org.Write.Patch(path+"/"+low, `{"external_id": "`+key+`"}`).Is(200); apptest.Diff(c.low, string(member(got, field))) != "" {
-				t.Errorf("%s %s did not stay: %s", entity, c.dataType, got.Body)
+				t.Errorf("%s %s was not preserved: %s", entity, c.dataType, got.Body)
 			}
 			org.Write.Patch(path+"/"+low, fmt.Sprintf(`{%q: %s}`, field, c.high)).Is(200)
 			empties := []string{"null"}
@@ -182,7 +182,7 @@ func forgotten(t *testing.T, org *apptest.Org, entity, id, field, body string) {
 		t.Errorf("%s has the fields %v", entity, keys)
 	}
 	if n := org.Read.Post(path+"/list", `{"search": "banana"}`).Is(200).Int("pagination.total_count"); n != 0 {
-		t.Errorf("%s: %d are found by a word of %s", entity, n, field)
+		t.Errorf("%s: %d records match a word of deleted field %s", entity, n, field)
 	}
 	filter := fmt.Sprintf(`{"filters": [{"field": %q, "condition": "is_not_empty"}]}`, field)
 	org.Read.Post(path+"/list", filter).Fails(422, "invalid_filter", fmt.Sprintf("filters[0].field: %q is not a field of %s", field, entity))
@@ -357,7 +357,7 @@ func TestListFields(t *testing.T) {
 // TestMostFields checks that an entity has at most 500 custom fields.
 func TestMostFields(t *testing.T) {
 	if raceDetector {
-		t.Skip("nothing happens at the same time")
+		t.Skip("skipped under the race detector: nothing here is concurrent")
 	}
 	app := apptest.New(t)
 	org := app.Org("Acme")

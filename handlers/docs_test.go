@@ -58,7 +58,7 @@ func parsePage(t *testing.T, page []byte) []*htmlElement {
 		case html.EndTagToken:
 			name := z.Token().Data
 			if len(open) == 0 || open[len(open)-1].name != name {
-				t.Fatalf("%s is closed where it is not open, before %.80s", name, z.Raw())
+				t.Fatalf("unexpected closing tag %s before %.80s", name, z.Raw())
 			}
 			open = open[:len(open)-1]
 		case html.TextToken:
@@ -116,7 +116,7 @@ func TestPages(t *testing.T) {
 				}
 			}
 			if target, here := strings.CutPrefix(e.attr["href"], "#"); here && !ids[target] {
-				t.Errorf("%s: nothing has the id %q", path, target)
+				t.Errorf("%s: no element has the id %q", path, target)
 			}
 		}
 		for _, name := range []string{"html", "title", "h1", "main", "style"} {
@@ -153,16 +153,16 @@ func TestDocs(t *testing.T) {
 		}
 		for _, want := range []string{op.Summary, op.Method + " " + op.Path + " " + needs, "curl "} {
 			if !strings.Contains(text[op.Name], want) {
-				t.Errorf("%s does not say %q: %.300s", op.Name, want, text[op.Name])
+				t.Errorf("%s does not contain %q: %.300s", op.Name, want, text[op.Name])
 			}
 		}
 		for _, code := range op.ErrorCodes() {
 			if !strings.Contains(text[op.Name], string(code)) || !strings.Contains(text["errors"], string(code)) {
-				t.Errorf("%s does not say %q", op.Name, code)
+				t.Errorf("%s does not contain %q", op.Name, code)
 			}
 		}
 		if !linked[op.Name] {
-			t.Errorf("%s is not in the contents", op.Name)
+			t.Errorf("%s is missing from the table of contents", op.Name)
 		}
 	}
 	for _, c := range []struct{ id, want string }{
@@ -179,7 +179,7 @@ func TestDocs(t *testing.T) {
 		{"schema-Filter", "FilterRule"},
 	} {
 		if got := strings.ReplaceAll(text[c.id], "\n", ""); !strings.Contains(got, c.want) {
-			t.Errorf("%s does not say %q: %s", c.id, c.want, got)
+			t.Errorf("%s does not contain %q: %s", c.id, c.want, got)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func paste(t *testing.T, app *apptest.App, command string, vars map[string]strin
 	}
 	path, ok := strings.CutPrefix(path, "http://127.0.0.1:8080")
 	if words[0] != "curl" || !ok {
-		t.Fatalf("%q is no request to the service", command)
+		t.Fatalf("%q is not a request to the service", command)
 	}
 	return app.Anonymous().Do(method, path, body, headers...)
 }

@@ -42,7 +42,7 @@ func (p *clockPlay) showsAfter(from time.Time, d time.Duration) time.Time {
 	p.t.Helper()
 	now := p.shows()
 	if now.Sub(from) != d {
-		p.t.Errorf("it shows %v, which is %v after %v and not %v", now, now.Sub(from), from, d)
+		p.t.Errorf("clock = %v, which is %v after %v, want %v after it", now, now.Sub(from), from, d)
 	}
 	return now
 }
@@ -153,7 +153,7 @@ func TestEngineClockNeverGoesBack(t *testing.T) {
 		}
 		now := p.shows()
 		if now.Before(last) {
-			t.Fatalf("after %s, at speed %v, it shows %v, and did show %v", did, p.app.Config.Sequences.Speed, now, last)
+			t.Fatalf("after %s, at speed %v, the clock went back to %v from %v", did, p.app.Config.Sequences.Speed, now, last)
 		}
 		last = now
 	}

@@ -141,7 +141,7 @@ func TestEngineEventsFailed(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	if n := p.Read.Get(campaign + "/stats").Is(200).Int("data.messages_failed"); n != 1 {
-		t.Errorf("%d messages have failed", n)
+		t.Errorf("unexpected number of failed messages: %d", n)
 	}
 	p.runTo(p.app.Clock.Now().Add(48*time.Hour), p.completeTasks)
 	p.is(campaign, ids[0], "completed", "0 failed 03-02 09:00", "1 done 03-02 10:00")

@@ -21,7 +21,7 @@ func TestEnginePause(t *testing.T) {
 	want := []string{"c0@x.example 0 03-02 10:00", "c1@x.example 0 03-02 10:10"}
 	p.sentAll(want...)
 	if n := len(p.tasks()); n > 0 {
-		t.Errorf("%d Tasks were made", n)
+		t.Errorf("unexpected number of Tasks created: %d", n)
 	}
 	p.is(campaign, ids[2], "active", "0 waiting 03-02 10:00", "1 waiting 03-02 11:00")
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
@@ -76,7 +76,7 @@ func TestEngineBegins(t *testing.T) {
 			got = append(got, fmt.Sprintf("c%d %s", slices.Index(ids, s.Contact), minute(s.Started)))
 		}
 		if !slices.Equal(sorted(got), want) {
-			t.Errorf("there are the sequences %q, want %q", got, want)
+			t.Errorf("sequences = %q, want %q", got, want)
 		}
 	}
 	begun(draft)
@@ -160,7 +160,7 @@ func TestEngineTemplateEdited(t *testing.T) {
 		s := p.is(campaign, ids[i], []string{"completed", "active"}[i], want...)
 		for _, h := range s.History {
 			if h.Version != i+1 {
-				t.Errorf("contact %d: %s is of version %d", i, h.line(), h.Version)
+				t.Errorf("contact %d: unexpected template version of %s: %d", i, h.line(), h.Version)
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func TestEngineTemplateEdited(t *testing.T) {
 		subjects = append(subjects, *m.Subject+" "+*m.Body)
 	}
 	if want := []string{"Hello Hi", "News New", "Hello Hi"}; !slices.Equal(subjects, want) {
-		t.Errorf("sent were %q, want %q", subjects, want)
+		t.Errorf("sent subjects = %q, want %q", subjects, want)
 	}
 	p.agrees(campaign)
 }
@@ -214,7 +214,7 @@ func TestEngineOwner(t *testing.T) {
 		senders = append(senders, m.From+", "+*m.Body+", "+m.Headers["From"])
 	}
 	if want := []string{"ada@acme.example, From Ada, Ada Marsh <ada@acme.example>", "bea@acme.example, From Bea, Bea <bea@acme.example>"}; !slices.Equal(senders, want) {
-		t.Errorf("they are from %q, want %q", senders, want)
+		t.Errorf("senders = %q, want %q", senders, want)
 	}
 	for _, task := range p.tasks() {
 		want := p.User.String()
@@ -296,7 +296,7 @@ func TestEngineSpeed(t *testing.T) {
 	wall(time.Millisecond)
 	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 waiting 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
 	if next := p.next(); !next.Equal(p.app.Clock.Now().Add(24 * time.Second)) {
-		t.Errorf("the next is due at %v", next)
+		t.Errorf("unexpected next due time: %v", next)
 	}
 	p.app.Stop()
 	p.app.Clock.Advance(time.Hour) // while the service was stopped
@@ -314,7 +314,7 @@ func TestEngineSpeed(t *testing.T) {
 	wall(15 * time.Hour)
 	s := p.is(campaign, ids[0], "stopped campaign_ended", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 sent 03-04 09:00", "3 sent 03-05 09:00", "4 skipped 03-06 09:00 at 03-06 00:00")
 	if !s.Started.Equal(time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)) {
-		t.Errorf("it began at %v", s.Started)
+		t.Errorf("unexpected start of the sequence: %v", s.Started)
 	}
 }
 

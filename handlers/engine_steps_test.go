@@ -52,7 +52,7 @@ func TestEngineNoOwner(t *testing.T) {
 	p.to("03-02 10:00")
 	p.is(campaign, ids[0], "active", "0 skipped 03-02 09:00 | the campaign has no owner to send it", "1 task_open 03-02 10:00")
 	if tasks := p.tasks(); len(tasks) != 1 || tasks[0].Owner != nil || len(p.outbox()) > 0 {
-		t.Errorf("there are %+v", tasks)
+		t.Errorf("unexpected Tasks: %+v", tasks)
 	}
 	p.agrees(campaign)
 }
@@ -91,7 +91,7 @@ func TestEngineTasks(t *testing.T) {
 		"call | Ring Zoë of Müller for Ada: Zoë Neil | -", "call | Call: Zoë Neil | -",
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("there are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("got Tasks\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	p.agrees("/v1/campaigns/" + campaign)
 }
@@ -150,18 +150,18 @@ func TestEngineThread(t *testing.T) {
 		m := all[i]
 		h := m.Headers
 		if text(m.Subject) != want || text(m.Body) != "Hi Ann of ." || m.To != "a@x.example" || m.From != "ada@acme.example" || m.Status != "sent" {
-			t.Errorf("message %d is %+v", i, m)
+			t.Errorf("message %d: unexpected content %+v", i, m)
 		}
 		answers := ""
 		if i == 2 || i == 4 {
 			answers = ref[i-1]
 		}
 		if h["In-Reply-To"] != answers || h["References"] != answers {
-			t.Errorf("message %d is a reply to %q among %q, want only %q", i, h["In-Reply-To"], h["References"], answers)
+			t.Errorf("message %d: In-Reply-To = %q, References = %q, want only %q", i, h["In-Reply-To"], h["References"], answers)
 		}
 		if !strings.HasSuffix(h["Message-ID"], "@acme.example>") || slices.Contains(ref, h["Message-ID"]) || h["List-Unsubscribe-Post"] != "List-Unsubscribe=One-Click" ||
 			!strings.HasPrefix(h["List-Unsubscribe"], "<"+p.app.URL+"/u/") {
-			t.Errorf("message %d has the headers %v", i, h)
+			t.Errorf("message %d: unexpected headers %v", i, h)
 		}
 		ref = append(ref, h["Message-ID"])
 	}

@@ -45,7 +45,7 @@ func stopCases() []stopCase {
 			first := c.Write.Post(path, `{"reason": "`+reason+`"}`).Is(200)
 			again := c.Write.Post(path, `{"reason": "`+reason+`"}`).Is(200) // changes nothing
 			if string(dataOf(first)) != string(dataOf(again)) {
-				c.t.Errorf("stopped again it is %s, and was %s", again.Body, first.Body)
+				c.t.Errorf("stopping again returned %s, want %s", again.Body, first.Body)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (c *stopping) isStopped() {
 	for i, h := range s.History {
 		if was := c.before.History[i]; was.Status == "task_open" {
 			if got := c.Read.Get("/v1/tasks/" + *h.Task).Is(200).Text("data.status"); got != "cancelled" {
-				c.t.Errorf("its Task is %s", got)
+				c.t.Errorf("Task of the stopped sequence = %s", got)
 			}
 		}
 	}
@@ -136,17 +136,17 @@ func (c *stopping) isOver() {
 	c.t.Helper()
 	c.agrees(c.campaign)
 	if n := len(c.outbox(isRule("contact_id", c.contact))); n != c.messages {
-		c.t.Errorf("%d messages went out afterwards", n-c.messages)
+		c.t.Errorf("%d messages were sent afterwards", n-c.messages)
 	}
 	if n := len(c.tasks(isRule("status", "open"), isRule("contact_id", c.contact))); n > 0 {
-		c.t.Errorf("%d Tasks are open", n)
+		c.t.Errorf("%d Tasks are still open", n)
 	}
 	s, others := c.sequence(c.campaign, c.other), len(c.outbox(isRule("contact_id", c.other)))
 	if c.everybody && (s.Status != "stopped" || *s.Reason != c.reason || others != c.othersMessages) {
-		c.t.Errorf("the other is %s, with %d messages, and had %d", s.Status, others, c.othersMessages)
+		c.t.Errorf("other sequence: status %s, %d messages, had %d before", s.Status, others, c.othersMessages)
 	}
 	if sent := slices.ContainsFunc(s.History, func(h pastStep) bool { return h.Index == 3 && h.Status == "sent" }); !c.everybody && (s.Status != "active" || !sent) {
-		c.t.Errorf("the other does not go on: %+v", s)
+		c.t.Errorf("other sequence did not continue: %+v", s)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestEngineTwoAudiences(t *testing.T) {
 	p.to("03-10 09:00")
 	p.is(campaign, ids[0], "stopped left_audience", "0 sent 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00", "2 skipped 03-04 09:00 at 03-02 09:00")
 	if n := len(p.sequences(campaign)); n != 3 || len(p.outbox()) != 3+4 {
-		t.Errorf("there are %d sequences, and %d messages", n, len(p.outbox()))
+		t.Errorf("got %d sequences and %d messages", n, len(p.outbox()))
 	}
 	p.agrees(campaign)
 }
@@ -309,7 +309,7 @@ func stopsMany(t *testing.T, of stopCase, next simStep) {
 	c.to("03-02 12:00")
 	messages, tasks := len(c.outbox()), len(c.tasks())
 	if messages != manySequences || tasks != manySequences {
-		t.Fatalf("there are %d messages and %d Tasks", messages, tasks)
+		t.Fatalf("got %d messages and %d Tasks", messages, tasks)
 	}
 	switch of.name {
 	case "the domain":
@@ -322,10 +322,10 @@ func stopsMany(t *testing.T, of stopCase, next simStep) {
 	simAdvance(t, app, app.Clock.Now().Add(48*time.Hour))
 	c.work("sequences.advance")
 	if n := len(c.outbox()); n != messages {
-		t.Errorf("%d messages went out afterwards", n-messages)
+		t.Errorf("%d messages were sent afterwards", n-messages)
 	}
 	if n := len(c.tasks()); n != tasks {
-		t.Errorf("%d Tasks were made afterwards", n-tasks)
+		t.Errorf("%d Tasks were created afterwards", n-tasks)
 	}
 	app.Work()
 	for _, s := range c.sequences(c.campaign) {
@@ -334,11 +334,11 @@ func stopsMany(t *testing.T, of stopCase, next simStep) {
 		}
 	}
 	if n := len(c.tasks(isRule("status", "cancelled"))); n != tasks || len(c.outbox()) != messages || len(c.tasks()) != tasks {
-		t.Errorf("%d Tasks of %d are cancelled, %d messages were sent", n, len(c.tasks()), len(c.outbox()))
+		t.Errorf("got %d canceled of %d Tasks, and %d messages", n, len(c.tasks()), len(c.outbox()))
 	}
 	if c.Read.Get(c.campaign).Status == 200 {
 		if got := asJSON(c.Read.Get(c.campaign + "/stats").Is(200).Value("data.stopped_by_reason")); got != fmt.Sprintf(`{"%s":%d}`, of.reason, manySequences) {
-			t.Errorf("the stats say %s", got)
+			t.Errorf("stats = %s", got)
 		}
 	}
 	c.agrees(c.campaign)

@@ -230,7 +230,7 @@ func (p *play) is(campaign, contact, status string, want ...string) *sequence {
 	s := p.sequence(campaign, contact)
 	if s == nil {
 		if status != "none" {
-			p.t.Errorf("there is no sequence, want one that is %s", status)
+			p.t.Errorf("no sequence, want one with status %s", status)
 		}
 		return &sequence{}
 	}
@@ -248,7 +248,7 @@ func (p *play) is(campaign, contact, status string, want ...string) *sequence {
 		}
 	}
 	if got != status || !same {
-		p.t.Errorf("it is %s:\n%s\nwant %s:\n%s", got, strings.Join(lines, "\n"), status, strings.Join(want, "\n"))
+		p.t.Errorf("sequence is %s:\n%s\nwant %s:\n%s", got, strings.Join(lines, "\n"), status, strings.Join(want, "\n"))
 	}
 	return s
 }
@@ -284,14 +284,14 @@ func (p *play) agrees(campaign string) {
 		for _, h := range s.History {
 			key := fmt.Sprint(s.Contact, h.Index)
 			if once[key] {
-				p.t.Errorf("%s has step %d twice", s.Contact, h.Index)
+				p.t.Errorf("contact %s: step %d appears twice in the history", s.Contact, h.Index)
 			}
 			once[key] = true
 			p.stepAgrees(&s, &h, messages, tasks)
 		}
 	}
 	if len(messages) > 0 {
-		p.t.Errorf("%d messages are of no step: %v", len(messages), messages)
+		p.t.Errorf("%d messages belong to no step: %v", len(messages), messages)
 	}
 	if p.Read.Get(campaign).Status == 200 { // a deleted campaign has no statistics
 		counts.are(p.t, p.Read.Get(campaign+"/stats").Is(200))
@@ -304,12 +304,12 @@ func (p *play) agrees(campaign string) {
 func (p *play) stepAgrees(s *sequence, h *pastStep, messages map[string]outboxMessage, tasks map[string]stepTask) {
 	p.t.Helper()
 	if (h.At == nil) != (h.Status == "waiting") || h.At != nil && (h.At.Before(h.Due) && h.Status != "skipped") {
-		p.t.Errorf("%s: at %v", h.line(), h.At)
+		p.t.Errorf("%s: unexpected time %v", h.line(), h.At)
 	}
 	if h.Message != nil {
 		m, found := messages[*h.Message]
 		if !found || m.Status != h.Status || m.Sequence != s.ID || m.Contact != s.Contact || m.Step != h.Index || !m.Created.Equal(*h.At) {
-			p.t.Errorf("%s has the message %+v", h.line(), m)
+			p.t.Errorf("%s: unexpected message %+v", h.line(), m)
 		}
 		delete(messages, *h.Message)
 	} else if h.Status == "sent" || h.Status == "failed" {
@@ -323,7 +323,7 @@ func (p *play) stepAgrees(s *sequence, h *pastStep, messages map[string]outboxMe
 	}
 	task, found := tasks[*h.Task]
 	if found && (task.Status == "open") != (h.Status == "task_open") || !found && h.Status == "task_open" || h.Type == "auto_email" {
-		p.t.Errorf("%s has the Task %+v", h.line(), task)
+		p.t.Errorf("%s: unexpected Task %+v", h.line(), task)
 	}
 }
 

@@ -49,7 +49,7 @@ func (p *play) completeTasks() {
 		var records []map[string]string
 		for _, task := range chunk {
 			if !task.Due.Equal(p.app.Clock.Now()) {
-				p.t.Fatalf("it is %s and there is the Task %+v", minute(p.app.Clock.Now()), task)
+				p.t.Fatalf("at %s: unexpected Task %+v", minute(p.app.Clock.Now()), task)
 			}
 			records = append(records, map[string]string{"id": task.ID, "status": "completed"})
 		}
@@ -92,11 +92,11 @@ func (p *play) cameTrue(campaign string, told map[string]map[int]string) {
 	}
 	all := p.sequences(campaign)
 	if len(all) != len(told) {
-		p.t.Errorf("there are %d sequences, want %d", len(all), len(told))
+		p.t.Errorf("got %d sequences, want %d", len(all), len(told))
 	}
 	for _, s := range all {
 		if s.Status != "completed" || len(s.History) != len(told[s.Contact]) {
-			p.t.Fatalf("%+v is not over", s)
+			p.t.Fatalf("sequence %+v has not ended", s)
 		}
 		for _, h := range s.History {
 			var m outboxMessage
@@ -220,7 +220,7 @@ func TestEngineThousandLimits(t *testing.T) {
 	var mails []pastStep
 	for _, s := range p.sequences(campaign) {
 		if s.Status != "completed" || len(s.History) != len(steps) {
-			t.Fatalf("%+v is not over", s)
+			t.Fatalf("sequence %+v has not ended", s)
 		}
 		for _, h := range s.History {
 			if h.Type == "auto_email" {

@@ -63,10 +63,10 @@ func (u *undoing) allStopped(reason string) {
 	n := len(u.ids)
 	stats := u.Read.Get(u.campaign + "/stats").Is(200)
 	if got, ended := asJSON(stats.Value("data.stopped_by_reason")), stats.Int("data.stopped"); got != fmt.Sprintf(`{"%s":%d}`, reason, ended) || ended < n {
-		u.t.Errorf("the stats say %s", stats.Body)
+		u.t.Errorf("stats = %s", stats.Body)
 	}
 	if sent := stats.Int("data.messages_sent"); sent > n+2 {
-		u.t.Errorf("%d messages went out afterwards", sent-n-2)
+		u.t.Errorf("%d messages were sent afterwards", sent-n-2)
 	}
 	u.agrees(u.campaign)
 }

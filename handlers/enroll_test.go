@@ -100,7 +100,7 @@ func TestEnroll(t *testing.T) {
 		} {
 			name := fmt.Sprintf("  %s %d <&>", status, i)
 			if got := enrolled(t, org.Write.Post(campaign+"/enroll", enrolling(name, of(c.who)...))); got != c.want {
-				t.Errorf("%s: %q were enrolled as %q, want %q", status, c.who, got, c.want)
+				t.Errorf("%s: enrolling %q returned %q, want %q", status, c.who, got, c.want)
 			}
 			// The audience exists and is attached, whoever its members are.
 			path := audienceNamed(org, name)
@@ -117,7 +117,7 @@ func TestEnroll(t *testing.T) {
 			app.Clock.Advance(time.Second)
 		}
 		if n := org.Read.Get(campaign + "/stats").Is(200).Int("data.enrolled"); n != 5 {
-			t.Errorf("%d are enrolled, want each of 5 once", n)
+			t.Errorf("%d contacts are enrolled, want each of 5 once", n)
 		}
 	}
 	hasContacts(t, org, first, of("ann")...)
@@ -129,14 +129,14 @@ func TestEnroll(t *testing.T) {
 	org.Admin.Delete("/v1/suppressions/" + suppression).Is(204)
 	org.Write.Patch("/v1/contacts/"+ids["opted"], `{"do_not_contact": false}`).Is(200)
 	if got := enrolled(t, org.Write.Post(a+"/enroll", enrolling("Released", of("opted sub domain both")...))); got != "3 contact_opted_out 1" {
-		t.Errorf("after their release: %s", got)
+		t.Errorf("enrolling after the contacts were released: %s", got)
 	}
 	released := audienceNamed(org, "Released")
 	org.Write.Post(b+"/audiences/add", map[string]any{"audience_ids": []string{idIn(released)}}).Is(200)
 	org.Write.Post(released+"/contacts/add", namely(of("near both")...)).Is(200)
 	for _, c := range []string{a, b} {
 		if n := org.Read.Get(c + "/stats").Is(200).Int("data.enrolled"); n != 6 {
-			t.Errorf("%d are enrolled, want 6", n)
+			t.Errorf("%d contacts are enrolled, want 6", n)
 		}
 	}
 	org.Write.Delete(released).Fails(409, "in_use", "")
@@ -191,7 +191,7 @@ func TestEnrollRefusals(t *testing.T) {
 			t.Run(rowName(c.body), func(t *testing.T) {
 				res := org.Write.In(t).Post(paths[status]+"/enroll", strings.ReplaceAll(c.body, "{a}", ann)).Fails(422, "validation_failed", "")
 				if got := problemPaths(res); !slices.Equal(sorted(got), sorted(c.paths)) {
-					t.Errorf("%.200s\nthe problems are with %q, want %q: %.500s", c.body, got, c.paths, res.Body)
+					t.Errorf("%.200s\nproblem paths = %q, want %q: %.500s", c.body, got, c.paths, res.Body)
 				}
 			})
 		}
@@ -305,7 +305,7 @@ func TestThrong(t *testing.T) {
 	org.Write.Post(path+"/contacts/add", `{"filters": []}`).Is(200, fmt.Sprintf(`{"data": {"audience_id": %q, "added": %d, "failures": []}, "meta": {"timestamp": "<time>"}}`, idIn(path), n))
 	org.Write.Post(path+"/contacts/add", `{"filters": {"filters": []}, "search": "ann"}`).Is(200, fmt.Sprintf(`{"data": {"audience_id": %q, "added": 0, "failures": []}, "meta": {"timestamp": "<time>"}}`, idIn(path)))
 	if added := org.Write.Post(half+"/contacts/add", `{"search": "direc"}`).Is(200).Int("data.added"); added != n/2-1 {
-		t.Errorf("%d were added, want %d", added, n/2-1)
+		t.Errorf("added %d contacts, want %d", added, n/2-1)
 	}
 	var directors []string
 	for i := 1; i < n; i += 2 {

@@ -144,7 +144,7 @@ func TestEventExamples(t *testing.T) {
 			t.Errorf("%s has the example of %s", key, e.TriggerKey)
 		}
 		if at, _ := e.ID.Time().UnixTime(); at != e.CreatedAt.Unix() {
-			t.Errorf("%s: the id is of %v, the event of %v", key, time.Unix(at, 0).UTC(), e.CreatedAt)
+			t.Errorf("%s: the id was created at %v, the event at %v", key, time.Unix(at, 0).UTC(), e.CreatedAt)
 		}
 		object, event, _ := strings.Cut(key, ".")
 		if event == "deleted" {
@@ -156,7 +156,7 @@ func TestEventExamples(t *testing.T) {
 		for _, field := range []string{"created_at", "updated_at", "finished_at"} {
 			text, _ := e.Data[field].(string)
 			if at, err := time.Parse(time.RFC3339, text); text != "" && (err != nil || at.After(e.CreatedAt) || at.Year() != 2026 || at.Month() != time.March) {
-				t.Errorf("%s: %s is %s, the event is of %v", key, field, text, e.CreatedAt)
+				t.Errorf("%s: %s is %s, the event was created at %v", key, field, text, e.CreatedAt)
 			}
 		}
 		updated := e.Data["updated_at"] != e.Data["created_at"]
@@ -180,7 +180,7 @@ func TestEventExamples(t *testing.T) {
 	} {
 		for field := range strings.FieldsSeq(want) {
 			if got := fmt.Sprint(examples[key].Data); !strings.Contains(got, field) {
-				t.Errorf("%s has not %s: %s", key, field, got)
+				t.Errorf("%s lacks %s: %s", key, field, got)
 			}
 		}
 	}
@@ -320,7 +320,7 @@ func TestEventDocs(t *testing.T) {
 	}
 	for _, trigger := range app.Webhooks.TriggerRegistry.Triggers {
 		if !strings.Contains(text["event-"+trigger.Key], strings.TrimSuffix(trigger.Description, ".")) {
-			t.Errorf("%s does not say %q", trigger.Key, trigger.Description)
+			t.Errorf("%s does not contain %q", trigger.Key, trigger.Description)
 		}
 	}
 	for _, want := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "410", "The subscription is disabled"} {

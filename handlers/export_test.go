@@ -142,7 +142,7 @@ func TestExportCells(t *testing.T) {
 		"owner_id": "`+org.User.String()+`", "notes": "one\r\ntwo\rthree\n"}`, ids)).Is(201)
 	res := org.Read.Post("/v1/accounts/export", `{"format": "csv"}`).Is(200)
 	if !bytes.Contains(res.Body, []byte("\"one\r\ntwo\rthree\n\"")) { // the reader turns them into one character
-		t.Errorf("a text is not kept as it is: %q", res.Body)
+		t.Errorf("text was not exported unchanged: %q", res.Body)
 	}
 	_, rows := records(t, res)
 	for column, want := range map[string]string{"id": account.ID(), "name": `Söhne, "& Co"`, "website": "x.example", "industry": "", "employee_count": "9007199254740992", "annual_revenue": "-0.00000015",
@@ -190,7 +190,7 @@ func TestExportFormulas(t *testing.T) {
 		}
 		for _, column := range []string{"name", "custom_field_text", "currency", "notes"} {
 			if got := rows[i][column]; got != want && (i < len(harmful) || got != "") {
-				t.Errorf("%q is %q in %s", v, got, column)
+				t.Errorf("%q exported as %q in column %s", v, got, column)
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func TestKeys(t *testing.T) {
 		"meta": {"timestamp": "<time>"}}`, org.User))
 	key := made.Text("data.key")
 	if len(key) != 52 || !strings.HasPrefix(key, "pro_") || strings.Trim(key[4:], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-		t.Errorf("key %q", key)
+		t.Errorf("unexpected key %q", key)
 	}
 	as := func(key, path string) *apptest.Response {
 		return app.Anonymous().Do("GET", path, nil, "Authorization", "Bearer "+key)
@@ -94,7 +94,7 @@ func TestKeys(t *testing.T) {
 		t.Error(string(list.Body))
 	}
 	if strings.Contains(string(list.Body), key) || strings.Contains(org.Dump(), key) || strings.Contains(string(list.Body), "hash") {
-		t.Error("a key is kept in the clear")
+		t.Error("a key is stored in plain text")
 	}
 	if used := list.Column("last_used_at"); !slices.Contains(used, "2026-03-02T09:00:00.000Z") {
 		t.Error("no key was ever used", used)

@@ -54,7 +54,7 @@ func TestListsOfMany(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal(org.Read.Post("/v1/contacts/list", json.RawMessage(body)).Body, &got); err != nil || got.Pagination.TotalCount != want {
-			t.Errorf("%s has %d, not %d (%v)", body, got.Pagination.TotalCount, want, err)
+			t.Errorf("%s: total_count = %d, want %d (error %v)", body, got.Pagination.TotalCount, want, err)
 		}
 	}
 	total(`{}`, 2500)
@@ -121,17 +121,17 @@ func TestWritersAndReaders(t *testing.T) {
 				title := fmt.Sprintf("VP of %d %d", w, i)
 				made := call("POST", "/v1/contacts", fmt.Sprintf(`{"first_name": "W", "last_name": "X", "title": %q}`, title))
 				if len(made) != 1 || titled(title) != 1 {
-					t.Errorf("%s was made and is not listed", title)
+					t.Errorf("%s was created but is not listed", title)
 					return
 				}
 				path := fmt.Sprint("/v1/contacts/", made[0]["id"])
 				call("PATCH", path, fmt.Sprintf(`{"title": "Head %d %d"}`, w, i))
 				if titled(title) != 0 || titled(fmt.Sprintf("Head %d %d", w, i)) != 1 {
-					t.Errorf("%s was changed, and is listed as before", title)
+					t.Errorf("%s was changed but the list shows the old version", title)
 				}
 				call("DELETE", path, "")
 				if titled(fmt.Sprintf("Head %d %d", w, i)) != 0 {
-					t.Errorf("%s was deleted and is listed", title)
+					t.Errorf("%s was deleted but is still listed", title)
 				}
 			}
 		})
@@ -147,7 +147,7 @@ func TestWritersAndReaders(t *testing.T) {
 				for _, c := range call("POST", "/v1/contacts/list", body) {
 					name, _ := c["last_name"].(string)
 					if title, _ := c["title"].(string); !strings.Contains(title, "VP") || last != "" && strings.ToLower(name) > last {
-						t.Errorf("page %d has %s %s behind %s", page, title, name, last)
+						t.Errorf("page %d lists %s %s after %s", page, title, name, last)
 					}
 					last = strings.ToLower(name)
 				}

@@ -169,7 +169,7 @@ func TestRateWindows(t *testing.T) {
 		t.Errorf("the reset of a window that ends within a second is %s: %v", h.Get("X-RateLimit-Reset"), err)
 	}
 	if err := r.allow(org, 1, start.Add(-time.Hour), h); err != nil {
-		t.Errorf("after the clock was set back: %v", err)
+		t.Errorf("unexpected result after the clock was set back: %v", err)
 	}
 	for range 100 {
 		_ = r.allow(uuid.New(), 1, start, h)

@@ -374,7 +374,7 @@ func TestPaging(t *testing.T) {
 		}
 	}
 	if got := org.Read.Post("/v1/contacts/list", `{"page_size": 500, "page": null, "sort": null, "search": null, "filters": null}`).Is(200).Column("id"); !slices.Equal(got, all) {
-		t.Error("one large page differs")
+		t.Error("one large page differs from the small pages")
 	}
 	// Ties in a sort never repeat or skip records.
 	tied := []string{}
@@ -384,7 +384,7 @@ func TestPaging(t *testing.T) {
 	sort.Strings(tied)
 	slices.Sort(all)
 	if !slices.Equal(tied, all) {
-		t.Error("paging over ties repeats or skips")
+		t.Error("paging over equal sort keys repeats or skips records")
 	}
 }
 
@@ -489,6 +489,6 @@ func TestListsSeeWrites(t *testing.T) {
 		}
 	}
 	if n := other.Read.Post("/v1/tags/list", nil).Is(200).Int("pagination.total_count"); n != 0 {
-		t.Error("another organization sees", n)
+		t.Error("tags visible to another organization:", n)
 	}
 }

@@ -156,10 +156,10 @@ func (m *mailer) holds(c mailTrouble) {
 		stopped++
 	}
 	if stopped == 0 {
-		m.t.Error("there is no message")
+		m.t.Error("no message was sent")
 	}
 	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_failed"); n != 0 || len(m.suppressed()) > 0 {
-		m.t.Errorf("%d messages failed, suppressed are %q", n, m.suppressed())
+		m.t.Errorf("%d messages failed, suppressions = %q", n, m.suppressed())
 	}
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_in_hand": 0, `prospector_mail_handed_over_total{result="sent"}`: 0})
 	c.mends(m)

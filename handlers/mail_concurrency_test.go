@@ -82,12 +82,12 @@ func TestMailFewOnTheirWay(t *testing.T) {
 		}
 	}
 	if sending < mailLines || sending > 2*mailLines {
-		t.Errorf("%d messages are on their way", sending)
+		t.Errorf("unexpected number of messages in flight: %d", sending)
 	}
 	open()
 	m.run()
 	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_sent"); n != 100 {
-		t.Errorf("%d were sent", n)
+		t.Errorf("unexpected number of messages sent: %d", n)
 	}
 	m.sound()
 }

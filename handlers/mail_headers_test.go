@@ -44,7 +44,7 @@ func TestMailThread(t *testing.T) {
 			reply, references = thread[to][len(thread[to])-1], strings.Join(thread[to], " ")
 		}
 		if h.Get("In-Reply-To") != reply || h.Get("References") != references {
-			t.Errorf("it is in reply to %q with %q, want %q and %q", h.Get("In-Reply-To"), h.Get("References"), reply, references)
+			t.Errorf("In-Reply-To = %q, References = %q, want %q and %q", h.Get("In-Reply-To"), h.Get("References"), reply, references)
 		}
 		thread[to] = append(thread[to], id)
 	}
@@ -55,7 +55,7 @@ func TestMailThread(t *testing.T) {
 		got := m.server.Mails()[slices.IndexFunc(m.server.Mails(), func(mail apptest.Mail) bool { return mail.Header.Get("Message-ID") == p.Headers["Message-ID"] })]
 		for name, value := range p.Headers {
 			if strings.Join(strings.Fields(got.Header.Get(name)), " ") != value {
-				t.Errorf("message %d: recorded %s: %q, and received %q", i, name, value, got.Header.Get(name))
+				t.Errorf("message %d: recorded %s: %q, but received %q", i, name, value, got.Header.Get(name))
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestMailUnsubscribe(t *testing.T) {
 	m.after(24 * time.Hour)
 	m.arrived("bob Hello bob")
 	if got := m.suppressed(); !slices.Equal(got, []string{"bob@initech.example unsubscribed"}) {
-		t.Errorf("suppressed are %q", got)
+		t.Errorf("suppressions = %q", got)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestMailForeign(t *testing.T) {
 		}
 		id := m.tries("POST", "/v1/contacts", contact)
 		if id == "" {
-			t.Fatal("there is no contact")
+			t.Fatal("no contact")
 		}
 		for _, field := range []string{"first_name", "last_name"} {
 			m.tries("PATCH", "/v1/contacts/"+id, map[string]any{field: text})
@@ -124,36 +124,36 @@ func TestMailForeign(t *testing.T) {
 			template = m.tries("POST", "/v1/sequence-templates", map[string]any{"name": fmt.Sprint("T", i), "steps": []any{step}})
 		}
 		if template == "" {
-			t.Fatalf("there is no template with %q", text)
+			t.Fatalf("no template contains %q", text)
 		}
 		audience := idIn(audienceOf(m.Org, fmt.Sprint("A", i), id))
 		m.Write.Post("/v1/campaigns", map[string]any{"name": fmt.Sprint("C", i), "template_id": template, "audience_ids": []string{audience}, "status": "active"}).Is(201)
 		m.run()
 		mails := m.server.Mails()
 		if len(mails) != i+1 {
-			t.Fatalf("%d messages arrived of %q", len(mails)-i, text)
+			t.Fatalf("got %d messages with %q", len(mails)-i, text)
 		}
 		mail := mails[i]
 		if got := slices.Sorted(maps.Keys(mail.Header)); !slices.Equal(got, headers) {
-			t.Errorf("%q makes the headers %q\n%s", text, got, mail.Raw)
+			t.Errorf("%q results in the headers %q\n%s", text, got, mail.Raw)
 		}
 		for name, values := range mail.Header {
 			if len(values) != 1 || strings.ContainsFunc(values[0], func(r rune) bool { return r < ' ' }) {
-				t.Errorf("%q makes %s %q", text, name, values)
+				t.Errorf("%q results in %s %q", text, name, values)
 			}
 		}
 		one(t, mail.Header, "To", fmt.Sprintf("c%d@initech.example", i))
 		one(t, mail.Header, "From", "ada@acme.example")
 		if len(mail.To) != 1 || mail.To[0] != fmt.Sprintf("c%d@initech.example", i) || mail.From != "ada@acme.example" {
-			t.Errorf("%q changes from %s to %q", text, mail.From, mail.To)
+			t.Errorf("%q changed the addresses: from %s to %q", text, mail.From, mail.To)
 		}
 		if subject, err := new(mime.WordDecoder).DecodeHeader(mail.Header.Get("Subject")); err != nil || strings.ContainsAny(subject, "\r\n\u2028\u0085") {
-			t.Errorf("%q makes the subject %q (%v)", text, subject, err)
+			t.Errorf("%q results in the subject %q (error %v)", text, subject, err)
 		}
 		taken++
 	}
 	if n := m.server.Reached("RCPT", "evil@evil.example"); taken != len(foreign) || n > 0 {
-		t.Errorf("%d were looked at, and evil was asked for %d times", taken, n)
+		t.Errorf("checked %d messages; the injected recipient was addressed %d times", taken, n)
 	}
 }
 

@@ -67,11 +67,11 @@ func TestMailOutcomes(t *testing.T) {
 	m.arrived(arrived...)
 	slices.Sort(bounced)
 	if got := m.suppressed(); !slices.Equal(got, bounced) {
-		t.Errorf("suppressed are %q, want %q", got, bounced)
+		t.Errorf("suppressions = %q, want %q", got, bounced)
 	}
 	stats := m.Read.Get(campaign + "/stats").Is(200)
 	if sent, failed := stats.Int("data.messages_sent"), stats.Int("data.messages_failed"); sent != 1+7 || failed != 10 {
-		t.Errorf("%d were sent and %d failed: %s", sent, failed, stats.Body)
+		t.Errorf("stats report %d sent and %d failed: %s", sent, failed, stats.Body)
 	}
 	m.ready("")
 	m.sound()
@@ -100,16 +100,16 @@ func TestMailRetry(t *testing.T) {
 		m.is("never", 0, "retrying", "450 4.2.1 busy")
 		m.goes(campaign, ids[0], "active waiting")
 		if next := m.course(campaign, ids[0]).Next; next == nil || !next.Equal(m.app.Clock.Now().Add(wait)) {
-			t.Errorf("after %d tries the next is at %v, not %v from now", tries, next, wait)
+			t.Errorf("after %d attempts the next is at %v, want %v from now", tries, next, wait)
 		}
 		m.after(wait - time.Millisecond)
 		if n := m.server.Reached("RCPT", "never@initech.example"); n != tries {
-			t.Errorf("there were %d tries, want %d", n, tries)
+			t.Errorf("%d attempts, want %d", n, tries)
 		}
 		m.after(time.Millisecond)
 		tries++
 		if n := m.server.Reached("RCPT", "never@initech.example"); n != tries {
-			t.Errorf("there were %d tries after %v, want %d", n, wait, tries)
+			t.Errorf("%d attempts after %v, want %d", n, wait, tries)
 		}
 	}
 	m.is("never", 0, "failed", "450 4.2.1 busy")
@@ -121,7 +121,7 @@ func TestMailRetry(t *testing.T) {
 	m.after(24 * time.Hour)
 	m.arrived("late Hello late", "content Hello content", "never Hello never", "late Re: Hello late", "content Re: Hello content")
 	if len(m.suppressed()) > 0 {
-		t.Errorf("suppressed are %q", m.suppressed())
+		t.Errorf("suppressions = %q", m.suppressed())
 	}
 	m.sound()
 }
@@ -148,7 +148,7 @@ func TestMailRetryRestart(t *testing.T) {
 	m.arrived("bob Hello bob")
 	m.goes(campaign, ids[0], "completed sent")
 	if now := m.message("bob", 0); now.ID != was.ID || now.Headers["Message-ID"] != was.Headers["Message-ID"] || m.server.Mails()[0].Header.Get("Message-ID") != was.Headers["Message-ID"] {
-		t.Errorf("it was %+v and is %+v", was, now)
+		t.Errorf("the message changed between attempts: before %+v, after %+v", was, now)
 	}
 	m.app.Restart()
 	m.after(48 * time.Hour)
@@ -211,7 +211,7 @@ func TestMailBounceStopsAll(t *testing.T) {
 		}
 	}
 	if n := m.Read.Get(first + "/stats").Is(200).Int("data.tasks_open"); n != 0 {
-		t.Errorf("%d Tasks are open", n)
+		t.Errorf("%d Tasks are still open", n)
 	}
 	m.sound()
 }

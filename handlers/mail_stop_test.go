@@ -126,7 +126,7 @@ func TestMailStopQueue(t *testing.T) {
 			m.after(24 * time.Hour)
 			got := m.Read.Get(crowd + "/stats").Is(200).Int("data.messages_sent")
 			if got != mailLines || m.server.Reached("RCPT", "bob@initech.example") > 0 {
-				t.Errorf("%d others were sent, and bob was asked for %d times", got, m.server.Reached("RCPT", "bob@initech.example"))
+				t.Errorf("%d other messages were sent; bob was addressed %d times", got, m.server.Reached("RCPT", "bob@initech.example"))
 			}
 			if c.reason == "" {
 				m.Write.Patch(campaign, `{"status": "active"}`).Is(200)
@@ -163,7 +163,7 @@ func TestMailStopOnItsWay(t *testing.T) {
 			m.after(24 * time.Hour)
 			m.is("bob", 0, c.status, c.text)
 			if n := m.server.Reached(apptest.MailContent, "bob@initech.example"); n != 1 {
-				t.Errorf("it was sent %d times", n)
+				t.Errorf("the message was sent %d times, want 1", n)
 			}
 			want := map[string]string{"451 4.3.0 not now": "skipped"}[c.answer]
 			if want == "" {
@@ -190,7 +190,7 @@ func TestMailOldAddress(t *testing.T) {
 	m.after(24 * time.Hour)
 	for _, mail := range m.server.Mails() {
 		if mail.To[0] == "bob@initech.example" {
-			t.Error("it was sent to the address that is suppressed")
+			t.Error("a message was sent to the suppressed address")
 		}
 	}
 }
@@ -207,7 +207,7 @@ func TestMailSenders(t *testing.T) {
 	counts := func(minutes, want int) {
 		t.Helper()
 		if n := len(m.server.Mails()); n != want {
-			t.Errorf("after %d minutes %d arrived, want %d", minutes, n, want)
+			t.Errorf("after %d minutes %d messages arrived, want %d", minutes, n, want)
 		}
 	}
 	m.run()
@@ -222,7 +222,7 @@ func TestMailSenders(t *testing.T) {
 		counts(minute, min(2+minute, 4))
 	}
 	if p, s := m.Read.Get(first+"/stats").Int("data.messages_sent"), m.Read.Get(slow+"/stats").Int("data.messages_sent"); p != 2 || s != 1 {
-		t.Errorf("%d of the prioritized campaign and %d of the other were sent", p, s)
+		t.Errorf("sent %d messages of the prioritized campaign and %d of the other", p, s)
 	}
 	m.after(24 * time.Hour)
 	m.after(time.Minute)
@@ -256,6 +256,6 @@ func TestMailTransportChanged(t *testing.T) {
 	m.goes(campaign, ids[0], "completed sent sent")
 	m.arrived("bob Re: Hello bob")
 	if in, was := m.server.Mails()[0].Header.Get("In-Reply-To"), m.message("bob", 0).Headers["Message-ID"]; in != was {
-		t.Errorf("it is in reply to %s, not to %s", in, was)
+		t.Errorf("In-Reply-To = %s, want %s", in, was)
 	}
 }

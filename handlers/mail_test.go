@@ -58,7 +58,7 @@ func (m *mailer) run() {
 			return
 		}
 	}
-	m.t.Fatal("what is due does not come to an end")
+	m.t.Fatal("the due jobs do not end")
 }
 
 // after runs everything that is due after d.
@@ -96,7 +96,7 @@ func (m *mailer) message(name string, step int) posted {
 	all := m.outbox()
 	at := slices.IndexFunc(all, func(p posted) bool { return p.To == name+"@initech.example" && p.Step == step })
 	if at < 0 {
-		m.t.Fatalf("there is no message of step %d to %s: %+v", step, name, all)
+		m.t.Fatalf("no message of step %d to %s: %+v", step, name, all)
 	}
 	return all[at]
 }
@@ -167,7 +167,7 @@ func (m *mailer) arrived(want ...string) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		m.t.Errorf("these arrived: %q, want %q", got, want)
+		m.t.Errorf("arrived messages = %q, want %q", got, want)
 	}
 }
 
@@ -203,7 +203,7 @@ func (m *mailer) counted(campaign string) {
 	}
 	stats := m.Read.Get(campaign + "/stats").Is(200)
 	if sent, failed := stats.Int("data.messages_sent"), stats.Int("data.messages_failed"); sent != of["sent"] || failed != of["failed"]+of["unknown"] {
-		m.t.Errorf("%d were sent and %d failed by the stats, and the outbox has %v", sent, failed, of)
+		m.t.Errorf("stats report %d sent and %d failed, the outbox has %v", sent, failed, of)
 	}
 }
 

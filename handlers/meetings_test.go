@@ -37,7 +37,7 @@ func TestMeeting(t *testing.T) {
 			"owner_id": null, "notes": null, "external_id": "M-1", "tags": [%q]}, "meta": {"timestamp": "<time>"}}`, id, contact, account, tag))
 	for _, status := range []string{"scheduled", "completed", "cancelled", "no_show"} {
 		if got := org.Write.Patch(path, map[string]string{"status": status}).Is(200).Text("data.status"); got != status {
-			t.Errorf("%s is kept as %s", status, got)
+			t.Errorf("sent %s, stored as %s", status, got)
 		}
 	}
 	org.Write.Delete(path).Is(204)

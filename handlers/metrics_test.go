@@ -43,7 +43,7 @@ func (s sample) has(t *testing.T, want sample) {
 	t.Helper()
 	for name, v := range want {
 		if got, there := s[name]; got != v || !there {
-			t.Errorf("%s is %v (there: %t), not %v", name, got, there, v)
+			t.Errorf("%s = %v (present: %t), want %v", name, got, there, v)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func TestMetricsOfRequests(t *testing.T) {
 		t.Errorf("three requests took %v seconds", sum)
 	}
 	if size, free := after["prospector_store_file_bytes"], after["prospector_store_free_bytes"]; size < 32<<10 || free < 0 || free > size {
-		t.Errorf("%v of %v bytes are free", free, size)
+		t.Errorf("implausible disk figures: %v of %v bytes free", free, size)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 	lag := behind["prospector_index_lag_changes"]
 	behind.has(t, sample{"prospector_index_max_lag_changes": lag, "prospector_index_oldest_lag_seconds": 7 * lag})
 	if behind["prospector_index_dirty"] < 1 {
-		t.Error("no index has anything to take in")
+		t.Error("no index is dirty")
 	}
 
 	if err := app.Index.Flush(); err != nil {

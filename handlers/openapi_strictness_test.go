@@ -128,7 +128,7 @@ func TestOpenAPI(t *testing.T) {
 		} else if takesBody {
 			schema := doc.Components.Schemas[strings.TrimPrefix(d.RequestBody.Content["application/json"].Schema.Ref, "#/components/schemas/")]
 			if schema["additionalProperties"] != false && schema["propertyNames"] == nil {
-				t.Errorf("%s: its body is open", op.Name)
+				t.Errorf("%s: the request body accepts additional properties", op.Name)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func TestOpenAPIForm(t *testing.T) {
 	}
 	readDocument(t, &doc)
 	if doc.Info.Title == "" || doc.Info.Version != "1.0.0" || doc.Info.Description == "" {
-		t.Errorf("info is %+v", doc.Info)
+		t.Errorf("unexpected info: %+v", doc.Info)
 	}
 
 	filed, ids := map[string]int{}, map[string]string{}
@@ -44,7 +44,7 @@ func TestOpenAPIForm(t *testing.T) {
 		for method, op := range methods {
 			what := method + " " + path
 			if other, twice := ids[op.OperationID]; twice || op.OperationID == "" {
-				t.Errorf("%s and %q both are operation %q", what, other, op.OperationID)
+				t.Errorf("%s and %q share the operation id %q", what, other, op.OperationID)
 			}
 			ids[op.OperationID] = what
 			if op.Summary == "" || op.Description == "" || strings.HasSuffix(op.Summary, ".") {
@@ -136,7 +136,7 @@ func TestCustomNames(t *testing.T) {
 	for name, s := range doc.Components.Schemas {
 		if s.PropertyNames == nil {
 			if input := strings.HasSuffix(name, "Create") || strings.HasSuffix(name, "Update"); input && s.PatternProperties != nil {
-				t.Errorf("%s is open", name)
+				t.Errorf("%s accepts additional properties", name)
 			}
 			continue
 		}
@@ -144,12 +144,12 @@ func TestCustomNames(t *testing.T) {
 		names := regexp.MustCompile(s.PropertyNames.Pattern)
 		for _, key := range append(slices.Collect(maps.Keys(s.Properties)), "custom_field_tier") {
 			if !names.MatchString(key) {
-				t.Errorf("%s does not take %s", name, key)
+				t.Errorf("%s does not accept %s", name, key)
 			}
 		}
 		for _, key := range []string{"", "titel", "custom_field_", "custom_field_Tier", "custom_field_tier ", "tags2", "xtags"} {
 			if names.MatchString(key) {
-				t.Errorf("%s takes %q", name, key)
+				t.Errorf("%s accepts %q", name, key)
 			}
 		}
 	}

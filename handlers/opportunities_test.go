@@ -40,7 +40,7 @@ func TestOpportunity(t *testing.T) {
 			"external_id": "SF-1", "tags": []}, "meta": {"timestamp": "<time>"}}`, id, account, org.User))
 	for _, stage := range []string{"prospecting", "qualification", "proposal", "negotiation", "won", "lost"} {
 		if got := org.Write.Patch(path, map[string]string{"stage": stage}).Is(200).Text("data.stage"); got != stage {
-			t.Errorf("%s is kept as %s", stage, got)
+			t.Errorf("sent %s, stored as %s", stage, got)
 		}
 	}
 

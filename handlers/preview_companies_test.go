@@ -157,10 +157,10 @@ func TestPreviewMatch(t *testing.T) {
 	id := post(202)
 	app.Work()
 	if rows := previewRows(t, org, id, "", 50); len(rows) != 1 || rows[0].String() != "c6" {
-		t.Errorf("deep and many: %v", rows)
+		t.Errorf("members for a deep and long filter = %v", rows)
 	}
 	if again := post(200); again != id {
-		t.Error("asked again, it is another Preview")
+		t.Error("repeating the request created another Preview")
 	}
 
 	// A view is used as it was at the time of the request.

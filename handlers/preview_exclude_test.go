@@ -100,7 +100,7 @@ func TestPreviewExclude(t *testing.T) {
 		answered := res.Value("data").(map[string]any)
 		delete(answered, "exclusion")
 		if diff := apptest.Diff(string(dataOf(now)), asJSON(answered)); diff != "" || res.Header.Get("ETag") != now.Header.Get("ETag") {
-			t.Errorf("%s: read again: %s", c.body, diff)
+			t.Errorf("%s: reading the Preview again returned a difference: %s", c.body, diff)
 		}
 		changed := now.Header.Get("ETag") != was.Header.Get("ETag")
 		if changed != (c.removed != "") || (now.Text("data.updated_at") != was.Text("data.updated_at")) != changed {
@@ -207,6 +207,6 @@ func TestPreviewExcludeAtOnce(t *testing.T) {
 	res := org.Read.Get(previewPath + "/" + id).Is(200)
 	removed := res.Int("data.result.contacts.exclusions.EXCLUDED_BY_USER")
 	if companies != 1 || res.Int("data.result.accounts.exclusions.EXCLUDED_BY_USER") != 1 || contacts != removed || last != 0 {
-		t.Errorf("removed %d and %d, of which %d were counted; %d companies lost their last", companies, contacts, removed, last)
+		t.Errorf("removed %d companies and %d contacts, of which %d were counted; %d companies lost their last contact", companies, contacts, removed, last)
 	}
 }

@@ -64,7 +64,7 @@ func (d *disturbed) ask(fields map[string]any) *refPreview {
 	}
 	p := &refPreview{t: d.t, w: d.w, org: d.org, request: request, refSelection: refSelect(d.w.companies, d.w.people, d.crm, request)}
 	if len(p.members) < 3000 {
-		d.t.Fatalf("it has %d members only", len(p.members))
+		d.t.Fatalf("the Preview has only %d members", len(p.members))
 	}
 	p.path = previewPath + "/" + p.data(d.org.Write, "POST", previewPath, request, 202)["preview_id"].(string)
 	return p
@@ -151,7 +151,7 @@ func TestPreviewCut(t *testing.T) {
 		d.workUntil(1) // the cleanup is interrupted too
 	}
 	if cuts < 5 && step == 1 {
-		t.Errorf("there were %d writes", cuts)
+		t.Errorf("unexpected number of writes: %d", cuts)
 	}
 	again := d.ask(nil) // interrupted later each time, and started again each time
 	for write := 1; !d.workUntil(write); write++ {
@@ -276,7 +276,7 @@ func TestPreviewDisturbed(t *testing.T) {
 			inTime := true
 			if i < 3 { // between two writes
 				if write > 0 && d.workUntil(write) {
-					t.Fatalf("%s: it was done at write %d", c.what, write)
+					t.Fatalf("%s: the Preview was already finished at write %d", c.what, write)
 				}
 				act().Is(map[bool]int{true: 200, false: 204}[c.method == "cancel"])
 				if i == 1 {
@@ -299,7 +299,7 @@ func TestPreviewDisturbed(t *testing.T) {
 			case got == "READY" && (c.ends == "READY" || i >= 3 && (c.method != "cancel" || !inTime)):
 				p.same()
 			case got != c.ends || !inTime:
-				t.Errorf("%s: it is %s, want %s", what, got, c.ends)
+				t.Errorf("%s: status = %s, want %s", what, got, c.ends)
 			default:
 				p.hasNothing(what)
 			}

@@ -63,7 +63,7 @@ func TestPreviewCancel(t *testing.T) {
 		t.Errorf("%s continues after it was canceled", got)
 	}
 	if strings.Contains(org.Dump(), "source_ordinal") {
-		t.Error("it has members")
+		t.Error("members of the canceled Preview are stored")
 	}
 	ready := readyPreview(org, `{}`)
 	org.Write.Post(previewPath+"/"+ready+"/cancel", nil).Fails(409, "preview_not_preparing", "READY")
@@ -231,7 +231,7 @@ func TestPreviewDamaged(t *testing.T) {
 	sameTexts(t, "hour by hour", statuses, "PREPARING", "PREPARING", "PREPARING", "FAILED internal", "FAILED internal")
 	sameTexts(t, "one that does not need it", addUp(t, org, good), "c2")
 	if strings.Contains(org.Dump(), `\"source_id\":\"c1\"`) {
-		t.Error("members of it are left")
+		t.Error("members of the Preview are still stored")
 	}
 }
 

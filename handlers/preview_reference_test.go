@@ -30,7 +30,7 @@ func TestPreviewReference(t *testing.T) {
 		if v := os.Getenv(name); v != "" {
 			var err error
 			if *n, err = strconv.Atoi(v); err != nil {
-				t.Fatalf("%s is a number: %v", name, err)
+				t.Fatalf("%s must be an integer: %v", name, err)
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func refRun(t *testing.T, w *refWorld, requests int) {
 			refRecode(w.request(views, signals, crm), &request)
 			p := &refPreview{t: t, w: w, org: org, request: request, refSelection: refSelect(w.companies, w.people, crm, request)}
 			if p.estimated(); research.count() > 0 {
-				t.Error("somebody is asked for an estimate")
+				t.Error("an estimate asked research questions")
 			}
 			p.path = previewPath + "/" + p.data(org.Write, "POST", previewPath, request, 202)["preview_id"].(string)
 			previews = append(previews, p)
@@ -79,7 +79,7 @@ func refRun(t *testing.T, w *refWorld, requests int) {
 			researched = append(researched, p.researched...)
 		}
 		if asked := research.taken(); !slices.Equal(asked, sorted(researched)) {
-			t.Errorf("%d companies are asked about, and should be %d: %v, %v", len(asked), len(researched), asked, sorted(researched))
+			t.Errorf("got questions about %d companies, want %d: %v, %v", len(asked), len(researched), asked, sorted(researched))
 		}
 		hasNoAnswers(t, org)
 		for _, p := range previews {
@@ -182,7 +182,7 @@ func (p *refPreview) estimated() {
 func (p *refPreview) counted(what string, data map[string]any) {
 	p.t.Helper()
 	if data["status"] != "READY" {
-		p.t.Fatalf("%s: it is %v, %v\nrequest %s", what, data["status"], data["failure_reason"], refJSON(p.request))
+		p.t.Fatalf("%s: status = %v, failure_reason = %v\nrequest %s", what, data["status"], data["failure_reason"], refJSON(p.request))
 	}
 	result := data["result"].(map[string]any)
 	p.is(what, p.counts(), map[string]any{"accounts": result["accounts"], "contacts": result["contacts"], "totals": data["totals"],

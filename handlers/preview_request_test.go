@@ -48,7 +48,7 @@ func refuses(t *testing.T, o *apptest.Org, body any, code string, want ...string
 		}
 		if len(left) > 0 || len(got) != len(want) {
 			raw, _ := json.Marshal(body)
-			t.Errorf("%s\nhas the problems %q, want %q", raw, got, want)
+			t.Errorf("%s\nproblems = %q, want %q", raw, got, want)
 		}
 	}
 }

@@ -58,12 +58,12 @@ func TestPreviewResearchStopped(t *testing.T) {
 				wait()
 				app.Work()
 				if now := research.count(); costly && now > asked {
-					t.Errorf("%s: %d are asked about after it, and %d were before", what, now-asked, asked)
+					t.Errorf("%s: %d questions were asked after it, %d before", what, now-asked, asked)
 				}
 				if c.ends == "" {
 					org.Read.Get(previewPath + "/" + id).Is(404)
 				} else if got := statusOf(t, org, id); got != c.ends {
-					t.Errorf("%s: it is %s", what, got)
+					t.Errorf("%s: unexpected status %s", what, got)
 				}
 				hasNoAnswers(t, org)
 				if strings.Contains(org.Dump(), "source_ordinal") {
@@ -97,7 +97,7 @@ func TestPreviewResearchStalled(t *testing.T) {
 		research.gate <- struct{}{} // to the other one
 		wait()
 		if asked := research.taken(); len(asked) != 2 {
-			t.Errorf("%v are asked about", asked)
+			t.Errorf("unexpected questions about %v", asked)
 		}
 	}
 	hasNoAnswers(t, org)
@@ -156,7 +156,7 @@ func TestPreviewResearchCut(t *testing.T) {
 	app.Work()
 	want, members := addUp(t, org, alone), shownMembers(t, org, alone)
 	if asked := research.taken(); len(asked) != companies || len(slices.Compact(asked)) != companies {
-		t.Fatalf("%d are asked about", len(asked))
+		t.Fatalf("got questions about %d companies", len(asked))
 	}
 	cuts := []int{1, 3, 90, 120}
 	if raceDetector {
@@ -170,20 +170,20 @@ func TestPreviewResearchCut(t *testing.T) {
 			asked, kept := research.taken(), keptAnswers(org)
 			for _, company := range asked {
 				if answered[company] {
-					t.Errorf("cut %d: %s is asked about again", cut, company)
+					t.Errorf("interruption %d: repeated question about %s", cut, company)
 				}
 			}
 			if len(slices.Compact(slices.Clone(asked))) != len(asked) {
-				t.Errorf("cut %d: somebody is asked about twice at once: %v", cut, asked)
+				t.Errorf("interruption %d: concurrent questions about the same company: %v", cut, asked)
 			}
 			if round == 0 { // all are stored except those in progress or failed
 				fine := slices.DeleteFunc(slices.Clone(asked), isFailed)
 				if kept > len(fine) || kept < len(fine)-atOnce {
-					t.Errorf("cut %d: %d answers are stored of %d", cut, kept, len(fine))
+					t.Errorf("interruption %d: %d answers are stored, want %d", cut, kept, len(fine))
 				}
 			}
 			if statusOf(t, org, id) != "PREPARING" {
-				t.Fatalf("cut %d: it is %s", cut, statusOf(t, org, id))
+				t.Fatalf("interruption %d: unexpected status %s", cut, statusOf(t, org, id))
 			}
 			if err := app.Store.View(org.ID, func(tx *store.Tx) error {
 				return app.TAM.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf("cut %d: "+format, append([]any{cut}, args...)...) })
@@ -201,15 +201,15 @@ func TestPreviewResearchCut(t *testing.T) {
 		run(0, whole)
 		for _, company := range research.taken() {
 			if answered[company] {
-				t.Errorf("cut %d: %s is asked about again at the end", cut, company)
+				t.Errorf("interruption %d: repeated question about %s at the end", cut, company)
 			}
 		}
 		if shownMembers(t, org, id) != members {
-			t.Errorf("cut %d: the members are others", cut)
+			t.Errorf("interruption %d: the members differ", cut)
 		}
 		hasNoAnswers(t, org)
 		if got, want := asJSON(org.Read.Get(previewPath+"/"+id).Value("data.research")), asJSON(org.Read.Get(previewPath+"/"+alone).Value("data.research")); got != want {
-			t.Errorf("cut %d: research is %s, and was %s", cut, got, want)
+			t.Errorf("interruption %d: research = %s, want %s", cut, got, want)
 		}
 	}
 	// The same at some of the writes, including those of answers, of the status and of members.
@@ -222,7 +222,7 @@ func TestPreviewResearchCut(t *testing.T) {
 	hasNoAnswers(t, org)
 	for company, n := range counted(research.taken()) {
 		if n > 1+atOnce && !isFailed(company) {
-			t.Errorf("%s is asked about %d times", company, n)
+			t.Errorf("questions about %s: got %d", company, n)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func TestPreviewResearchAgain(t *testing.T) {
 	close(second.gate)
 	wait()
 	if asked := second.taken(); len(asked) != 2 || slices.Contains(asked, answered) {
-		t.Errorf("%v are researched again, although %s had answers", asked, answered)
+		t.Errorf("%v were researched again although %s had answers", asked, answered)
 	}
 	want := []string{"c1 QUALIFIER_FAILED", "c2 QUALIFIER_FAILED", "c3 QUALIFIER_FAILED"}
 	became[failed] = failed
@@ -321,7 +321,7 @@ func TestPreviewResearchAgain(t *testing.T) {
 	// Answers stored for one Preview are not used by another.
 	next := readyPreview(org, qualified(signal, `{"value": true}`, ``))
 	if rows := addUp(t, org, next); !slices.Contains(rows, answered+" QUALIFIER_NOT_MATCHED") {
-		t.Errorf("%q: it used an answer of the previous one", rows)
+		t.Errorf("%q: an answer of the previous Preview was used", rows)
 	}
 	sameTexts(t, "asked about for the next", second.taken(), "c1", "c2", "c3")
 }
@@ -356,13 +356,13 @@ func TestPreviewResearchPanics(t *testing.T) {
 		most = 100
 		sameTexts(t, "each time", hours(), "PREPARING", "PREPARING", "PREPARING", "FAILED internal", "FAILED internal")
 		if n := counted(research.taken()); n["c2"] != 3 || costly && max(n["c1"], n["c3"], n["c4"]) > 1 {
-			t.Errorf("they are asked about %v times", n)
+			t.Errorf("questions per company = %v", n)
 		}
 		hasNoAnswers(t, org)
 		most, panics = 2, 0
 		sameTexts(t, "twice", hours(), "PREPARING", "PREPARING", "READY", "READY", "READY")
 		if n := counted(research.taken()); n["c2"] != 3 || costly && (n["c1"] != 1 || n["c3"] != 1 || n["c4"] != 1) {
-			t.Errorf("they are asked about %v times", n)
+			t.Errorf("questions per company = %v", n)
 		}
 		hasNoAnswers(t, org)
 	}

@@ -146,7 +146,7 @@ func TestPreviewResearchFailed(t *testing.T) {
 			}
 			at := func(key string) any { return res.Value("data.research.cost." + key) }
 			if got := fmt.Sprint(at("companies"), at("units"), at("estimated_ai_signal_credits"), at("actual_ai_signal_credits")); got != c.cost {
-				t.Errorf("%d: it costs %s, want %s", i, got, c.cost)
+				t.Errorf("%d: cost = %s, want %s", i, got, c.cost)
 			}
 			addUp(t, org, id)
 		}
@@ -158,7 +158,7 @@ func TestPreviewResearchFailed(t *testing.T) {
 	estimate := dataOf(org.Read.Post(previewPath+"/estimate", body).Is(200))
 	app.TAM.Researcher = research
 	if got := dataOf(org.Read.Post(previewPath+"/estimate", body).Is(200)); string(got) != string(estimate) || org.Dump() != before {
-		t.Errorf("it is estimated as %s, and was as %s", got, estimate)
+		t.Errorf("estimate = %s, was %s before", got, estimate)
 	}
 	plain := readyPreview(org, `{}`)
 	sameTexts(t, "without a Qualifier", addUp(t, org, plain), "c1", "c2", "c3")
@@ -166,7 +166,7 @@ func TestPreviewResearchFailed(t *testing.T) {
 		t.Error(got)
 	}
 	if asked := research.taken(); len(asked) > 0 {
-		t.Errorf("%v are asked about", asked)
+		t.Errorf("unexpected questions about %v", asked)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestPreviewQualification(t *testing.T) {
 		app.TAM.Researcher = &scripted{costly: costly, says: func(_ research.Question, c *catalog.Company) research.Qualification { return script[c.ID] }}
 		id := readyPreview(org, qualified(signal, `{"value": true}`, ``))
 		if got := statusOf(t, org, id); got != "READY" {
-			t.Fatalf("it is %s: %s", got, app.Log)
+			t.Fatalf("unexpected status %s: %s", got, app.Log)
 		}
 		addUp(t, org, id)
 		for _, m := range previewRows(t, org, id, "", 100) {
@@ -274,7 +274,7 @@ func TestPreviewResearchAtOnce(t *testing.T) {
 	close(research.gate)
 	wait()
 	if research.most != atOnce || len(research.taken()) != 2*companies {
-		t.Errorf("%d are asked about at once, want %d", research.most, atOnce)
+		t.Errorf("%d concurrent questions, want %d", research.most, atOnce)
 	}
 	for org, id := range previews {
 		if len(previewRows(t, org, id, "&is_qualified=true", 50)) != companies {

@@ -213,11 +213,11 @@ func TestPreviewResearch(t *testing.T) {
 		after := addUp(t, org, id)
 		for _, want := range []string{"c1 EXCLUDED_BY_USER", "c1/p1 EXCLUDED_BY_USER", "c1/p3 SUPPRESSED", "c2 QUALIFIER_NOT_MATCHED", "c3/r1 QUALIFIER_FAILED", "c5/t2 EXCLUDED_BY_USER", "c5/t1+"} {
 			if !slices.Contains(after, want) {
-				t.Errorf("there is no %q in %q", want, after)
+				t.Errorf("%q is missing from %q", want, after)
 			}
 		}
 		if got := previewRows(t, org, id, "&is_qualified=true&selected=false&kind=company", 5); len(got) != 1 || got[0].SourceID != "c1" {
-			t.Errorf("removed and qualified: %v", got)
+			t.Errorf("removed qualified companies = %v, want c1", got)
 		}
 		// Existing Accounts are not researched if they are excluded, and neither are companies that
 		// do not match.
@@ -231,7 +231,7 @@ func TestPreviewResearch(t *testing.T) {
 func hasNoAnswers(t *testing.T, o *apptest.Org) {
 	t.Helper()
 	if n := keptAnswers(o); n != 0 {
-		t.Errorf("%d answers are stored", n)
+		t.Errorf("unexpected number of stored answers: %d", n)
 	}
 }
 

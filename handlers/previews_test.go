@@ -293,7 +293,7 @@ func TestPreview(t *testing.T) {
 	app.Catalog([]catalog.Company{firm("c3")}, []catalog.Person{worker("p2", "c1", "CTO")})
 	app.Work()
 	if now := org.Read.Get(path).Is(200); string(dataOf(now)) != string(dataOf(after)) || now.Header.Get("ETag") != after.Header.Get("ETag") {
-		t.Errorf("it changed: %s", now.Body)
+		t.Errorf("the Preview changed: %s", now.Body)
 	}
 	sameTexts(t, "the next one", selectedRows(t, org, `{}`), "c1+ SUPPRESSED", "c2", "c3")
 }

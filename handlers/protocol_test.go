@@ -40,7 +40,7 @@ func TestRateLimit(t *testing.T) {
 	want := func(r *apptest.Response, remaining int, retry string) {
 		t.Helper()
 		if got := rate(r); got != fmt.Sprintf("3 %d %s %s", remaining, reset, retry) {
-			t.Errorf("headers %q", got)
+			t.Errorf("unexpected rate-limit headers %q", got)
 		}
 	}
 	// All authenticated requests count, including refused ones; others do not.
@@ -60,7 +60,7 @@ func TestRateLimit(t *testing.T) {
 	want(org.Read.Get("/v1/me").Fails(429, "rate_limited", ""), 0, "1")
 	app.Clock.Advance(time.Millisecond)
 	if got := rate(org.Read.Get("/v1/me").Is(200)); got != fmt.Sprintf("3 2 %d ", apptest.Start.Add(2*time.Minute).Unix()) {
-		t.Errorf("the next window has %q", got)
+		t.Errorf("unexpected rate-limit headers in the next window: %q", got)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestRateLimitOfOneOrganization(t *testing.T) {
 	org.Read.Get("/v1/me").Is(429)
 	set(`{"rate_limit_per_minute": 0}`)
 	if h := org.Read.Get("/v1/me").Is(200).Header; h.Get("X-RateLimit-Limit") != "" {
-		t.Error("no limit, but headers")
+		t.Error("rate-limit headers are present although there is no limit")
 	}
 	if org.Read.Get("/v1/organization").Is(200).Int("data.limits.rate_limit_per_minute") != 0 {
 		t.Error("the limit is not shown")
@@ -99,7 +99,7 @@ func (j jsonText) MarshalJSON() ([]byte, error) { return []byte(j), nil }
 func TestNoRateLimit(t *testing.T) {
 	app := apptest.New(t, limited(0))
 	if h := app.Org("Acme").Read.Get("/v1/me").Is(200).Header; h.Get("X-RateLimit-Limit") != "" {
-		t.Error("no limit, but headers")
+		t.Error("rate-limit headers are present although there is no limit")
 	}
 }
 
@@ -188,7 +188,7 @@ func TestIdempotency(t *testing.T) {
 	post(org.Write, "/v1/contacts", body+" ", "k").Fails(409, "idempotency_key_reused", "used before with a different request")
 	post(org.Write, "/v1/accounts", `{"name": "A"}`, "k").Fails(409, "idempotency_key_reused", "used before with a different request")
 	if post(other.Write, "/v1/contacts", body, "k").Is(201).ID() == first.ID() {
-		t.Error("a key of another organization")
+		t.Error("an idempotency key of another organization was replayed")
 	}
 	// Errors are not stored: the same key can be used for a valid request.
 	post(org.Write, "/v1/contacts", `{"email": 1}`, "r").Is(422)
@@ -216,11 +216,11 @@ func TestIdempotencyOverRestartAndTime(t *testing.T) {
 	app.Restart()
 	app.Clock.Advance(24*time.Hour - time.Millisecond)
 	if post().ID() != first.ID() {
-		t.Error("forgotten before its time")
+		t.Error("the idempotency key expired too early")
 	}
 	app.Clock.Advance(time.Millisecond)
 	if second := post(); second.ID() == first.ID() || second.Header.Get("Idempotent-Replayed") != "" {
-		t.Error("kept past its time")
+		t.Error("the idempotency key did not expire")
 	}
 }
 
@@ -272,12 +272,12 @@ func TestRequestIDs(t *testing.T) {
 	org := app.Org("Acme")
 	for _, id := range []string{"a", "A-z_0.9", strings.Repeat("x", 128)} {
 		if got := org.Read.Do("GET", "/v1/me", nil, "X-Request-Id", id).Header.Get("X-Request-Id"); got != id {
-			t.Errorf("%q is returned as %q", id, got)
+			t.Errorf("sent %q, returned %q", id, got)
 		}
 	}
 	for _, id := range []string{"", "a b", "ümlaut", strings.Repeat("x", 129), "a/b"} {
 		if got := org.Read.Do("GET", "/v1/me", nil, "X-Request-Id", id).Header.Get("X-Request-Id"); len(got) != 36 {
-			t.Errorf("%q is returned as %q", id, got)
+			t.Errorf("sent %q, returned %q", id, got)
 		}
 	}
 	app.Anonymous().Do("GET", "/v1/me", nil, "X-Request-Id", "denied-1").Is(401)

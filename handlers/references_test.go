@@ -232,14 +232,14 @@ func unseen(t *testing.T, app *apptest.App, org *apptest.Org, l large, ids map[s
 		word = "vermilion"
 		forgotten(t, org, "contacts", contacts[n-1], l.field, newBody("contacts", "", `"custom_field_colour": "red"`))
 		if got := org.Read.Post("/v1/contacts/list", `{"search": "vermilion"}`).Is(200).Int("pagination.total_count"); got != 0 {
-			t.Errorf("%d are found by a word of a deleted value", got)
+			t.Errorf("%d records match a word of a deleted value", got)
 		}
 	}
 	shown := [][]byte{org.Read.Get("/v1/contacts/" + contacts[0]).Body, org.Read.Get("/v1/contacts/" + contacts[n-1]).Body, org.Read.Get("/v1/contacts/" + contacts[n-1] + "/history").Body,
 		raw(t, org, "/v1/contacts/export", `{}`), raw(t, org, "/v1/contacts/export", `{"format": "csv"}`), raw(t, org, "/v1/contacts/list", `{"page_size": 500}`)}
 	for i, body := range shown {
 		if strings.Contains(string(body), word) {
-			t.Errorf("%s of %d: response %d contains it", l.name, n, i)
+			t.Errorf("%s of %d: response %d contains the deleted value", l.name, n, i)
 		}
 	}
 	if l.name == "account" { // none has a value, so that the ids decide
@@ -255,7 +255,7 @@ func unseen(t *testing.T, app *apptest.App, org *apptest.Org, l large, ids map[s
 // deleted before the cleanup has run.
 func TestBearersMeanwhile(t *testing.T) {
 	if raceDetector {
-		t.Skip("nothing happens at the same time, and others of as many are raced")
+		t.Skip("skipped under the race detector: nothing here is concurrent, and other tests cover large lists")
 	}
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -305,7 +305,7 @@ func TestBearersMeanwhile(t *testing.T) {
 				}
 			}
 			if diff := apptest.Diff(want, encoded(t, got)); diff != "" {
-				t.Errorf("%d from the end: %s", back, diff)
+				t.Errorf("history entry %d from the end: %s", back, diff)
 			}
 		}
 		org.Read.Get(path(4)).Fails(404, "not_found", "")

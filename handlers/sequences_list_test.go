@@ -92,7 +92,7 @@ func TestSequenceList(t *testing.T) {
 		})
 	}
 	if res := org.Read.Post(other+"/sequences/list", nil).Is(200); res.Int("pagination.total_count") != 1 || res.Text("data.0.contact_id") != org.contacts["ann"] {
-		t.Errorf("the other campaign has %s", res.Body)
+		t.Errorf("unexpected sequences of the other campaign: %s", res.Body)
 	}
 	org.Read.Post(path, `{"sort": "history"}`).Fails(422, "invalid_sort", "history")
 
@@ -122,11 +122,11 @@ func TestSequencesStay(t *testing.T) {
 	for round := range 2 {
 		list := org.Read.Post(path, `{"sort": "started_at"}`).Is(200)
 		if got := list.Column("reason"); !slices.Equal(got, []string{"contact_deleted", "campaign_archived", "campaign_archived"}) || list.Text("data.0.contact_id") != org.contacts["ann"] {
-			t.Errorf("round %d: they are %s", round, list.Body)
+			t.Errorf("round %d: unexpected sequences %s", round, list.Body)
 		}
 		sent := org.Read.Post("/v1/outbox/list", `{"sort": "to"}`).Is(200)
 		if got := sent.Column("to"); !slices.Equal(got, []string{"ann@initech.example", "bob@initech.example", "cid@initech.example"}) {
-			t.Errorf("round %d: the outbox has %s", round, sent.Body)
+			t.Errorf("round %d: unexpected outbox %s", round, sent.Body)
 		}
 		app.Restart()
 	}
@@ -204,7 +204,7 @@ func TestStopSequence(t *testing.T) {
 		res := org.stop(name, reason).Is(200)
 		if res.Text("data.status") != "stopped" || res.Text("data.reason") != reason || res.Value("data.next_due_at") != nil || res.Text("data.history.1.status") != "skipped" ||
 			!strings.HasSuffix(res.Text("data.history.1.reason"), "the sequence was stopped: "+reason) || res.Header.Get("ETag") == "" {
-			t.Errorf("stopped for %s it is %s", reason, res.Body)
+			t.Errorf("stopping with reason %s returned %s", reason, res.Body)
 		}
 		app.Deliver()
 		if reason == "manual" {
@@ -212,14 +212,14 @@ func TestStopSequence(t *testing.T) {
 		} else {
 			task := res.Text("data.history.1.task_id")
 			if got := org.Read.Get("/v1/tasks/" + task).Is(200).Text("data.status"); got != "cancelled" {
-				t.Errorf("its Task is %s", got)
+				t.Errorf("Task of the stopped sequence = %s", got)
 			}
 			rec.wants(reason, map[string]string{"bob": org.ids["bob"], "task": task}, "/0 sequence.stopped bob", "/0 task.updated task")
 		}
 		dump := org.Dump()
 		again := org.stop(name, reason).Is(200)
 		if string(dataOf(again)) != string(dataOf(res)) || again.Header.Get("ETag") != res.Header.Get("ETag") || org.Dump() != dump {
-			t.Errorf("stopped again it is %s", again.Body)
+			t.Errorf("stopping again returned %s", again.Body)
 		}
 		org.stop(name, c.other).Fails(409, "invalid_transition", "the sequence is already stopped")
 	}

@@ -340,13 +340,13 @@ func (r *simRef) says(t *testing.T, what, reason string, kind simKind, s *simSte
 		says["moved to the next sending window"] = want.moved
 	}
 	if capped, gapped := strings.Contains(reason, "daily cap"), strings.Contains(reason, "the sender's previous message"); !ended && (capped || gapped) != waited || capped && r.cap == 0 || gapped && r.gap == 0 {
-		t.Errorf("%s: it waits for the sender: %t; the reason is %q", what, waited, reason)
+		t.Errorf("%s: waits for the sender = %t, but the reason is %q", what, waited, reason)
 	}
 	if closed := r.closedBetween(want.due, want.at); waited && r.gap < simTick && strings.Contains(reason, "sending window") != (closed || want.moved) && !strings.Contains(reason, "daily cap") {
-		t.Errorf("%s: the window was closed meanwhile: %t; the reason is %q", what, closed, reason)
+		t.Errorf("%s: window closed while waiting = %t, but the reason is %q", what, closed, reason)
 	}
 	if strings.Contains(reason, "window closed before it could be sent") && waited && !r.closedBetween(want.due, want.at) {
-		t.Errorf("%s: the window was not closed meanwhile; the reason is %q", what, reason)
+		t.Errorf("%s: the window was not closed while waiting, but the reason is %q", what, reason)
 	}
 	for words, so := range says {
 		if strings.Contains(reason, words) != so {
@@ -386,7 +386,7 @@ func (r *simRef) holds(t *testing.T, plans []simPlan) {
 	slices.SortFunc(sent, time.Time.Compare)
 	for i := range sent {
 		if r.cap > 0 && onDate[r.date(sent[i])] > r.cap {
-			t.Errorf("%d are sent on the date of %s", onDate[r.date(sent[i])], sent[i])
+			t.Errorf("%d messages are sent on the date of %s", onDate[r.date(sent[i])], sent[i])
 		}
 		if i > 0 && sent[i].Sub(sent[i-1]) < r.gap {
 			t.Errorf("messages at %s and %s are too near", sent[i-1], sent[i])

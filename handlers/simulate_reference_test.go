@@ -28,7 +28,7 @@ func TestSimulateReference(t *testing.T) {
 		if v := os.Getenv(name); v != "" {
 			var err error
 			if *n, err = strconv.Atoi(v); err != nil {
-				t.Fatalf("%s is a number: %v", name, err)
+				t.Fatalf("%s must be an integer: %v", name, err)
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func (r simRandom) run(t *testing.T, rounds int) {
 		body := map[string]any{"contact_ids": who}
 		answer := simRaw(t, org.Read, "POST", path, body, 200)
 		if again := simRaw(t, org.Read, "POST", path, body, 200); !bytes.Equal(answer, again) {
-			t.Fatalf("the same input results in another plan:\n%s\n%s", answer, again)
+			t.Fatalf("the same input results in different plans:\n%s\n%s", answer, again)
 		}
 		if r.chance(20) {
 			org.Read.Post(path, body).Is(200)

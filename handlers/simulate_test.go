@@ -120,7 +120,7 @@ func TestSimulateAnswer(t *testing.T) {
 	nobody := simContacts(org, `{"email": "n@x.example"}`)
 	plan := simulated(t, org, "/v1/campaigns/"+campaign.ID(), map[string]any{"contact_ids": nobody})[0].Steps[2]
 	if want := []string{"recipient.company", "recipient.first_name", "recipient.last_name", "sender.title"}; !slices.Equal(plan.Missing, want) || *plan.Subject != "For " {
-		t.Errorf("missing are %q, want %q, under %q", plan.Missing, want, *plan.Subject)
+		t.Errorf("missing variables = %q, want %q, for subject %q", plan.Missing, want, *plan.Subject)
 	}
 	// The current template is shown.
 	org.Write.Patch("/v1/sequence-templates/"+template, `{"status": "ARCHIVED", "steps": [{"index": 0, "type": "call", "day": 0, "hour": 23}], "transitions": []}`).Is(200)
@@ -150,7 +150,7 @@ func TestSimulateContacts(t *testing.T) {
 	is := func(what string, got, want []string) {
 		t.Helper()
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %d are simulated, want %d: %v", what, len(got), len(want), got)
+			t.Errorf("%s: %d contacts are simulated, want %d: %v", what, len(got), len(want), got)
 		}
 	}
 	// The contacts of the audiences without duplicates, at most a hundred.
@@ -210,7 +210,7 @@ func TestSimulateRefusals(t *testing.T) {
 		hasProblems(t, org.Read.Post(campaign+"/simulate", c.body), c.paths...)
 	}
 	if org.Dump() != before {
-		t.Error("what is refused changes something")
+		t.Error("a refused simulation changed something")
 	}
 }
 
@@ -311,7 +311,7 @@ func TestSimulateEnd(t *testing.T) {
 	app.Clock.Advance(54 * time.Hour) // to the first instant of March 5th
 	for _, s := range simulated(t, org, campaign, nil)[0].Steps {
 		if s.Action != "skip" || s.Due != nil && !strings.HasSuffix(s.Reason, ended) {
-			t.Errorf("after the end: %+v", s)
+			t.Errorf("step planned after the end: %+v", s)
 		}
 	}
 	app.Work()
@@ -375,7 +375,7 @@ func TestSimulateThreads(t *testing.T) {
 			got += fmt.Sprint(" ", subject, " ", s.Missing)
 		}
 		if got[1:] != c.want {
-			t.Errorf("%+v: the subjects are%s, want %s", c.steps, got, c.want)
+			t.Errorf("%+v: subjects =%s, want %s", c.steps, got, c.want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 func simSays(t testing.TB, plan simPlan, want ...string) {
 	t.Helper()
 	if len(plan.Steps) != len(want) {
-		t.Fatalf("there are %d steps, want %d: %+v", len(plan.Steps), len(want), plan.Steps)
+		t.Fatalf("got %d steps, want %d: %+v", len(plan.Steps), len(want), plan.Steps)
 	}
 	for i, s := range plan.Steps {
 		w, reason, told := strings.Cut(want[i], " | ")

@@ -80,7 +80,7 @@ func TestTagEdits(t *testing.T) {
 				t.Errorf("%s: %s returns %s, want %s", entity, step.body, got, step.want)
 			}
 			if got := namesOf(ids, org.Read.Get(path).Is(200).Value("data.tags").([]any)); got != step.want {
-				t.Errorf("%s: %s is kept as %s, want %s", entity, step.body, got, step.want)
+				t.Errorf("%s: after %s the value = %s, want %s", entity, step.body, got, step.want)
 			}
 		}
 	}

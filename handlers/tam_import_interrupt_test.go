@@ -104,11 +104,11 @@ func TestImportCut(t *testing.T) {
 			t.Errorf("write %d: %s and %s, want %s and %s", write, got, balance(d.org, ""), counts, left)
 		}
 		if picture(t, d.org) != want {
-			t.Errorf("write %d: the records are not those of an Import that was left alone", write)
+			t.Errorf("write %d: the records differ from those of an uninterrupted Import", write)
 		}
 	}
 	if cuts < 3 && step == 1 { // two in the middle, and the one before the first
-		t.Errorf("there were %d writes", cuts)
+		t.Errorf("unexpected number of writes: %d", cuts)
 	}
 	t.Logf("%d cuts, %s, %s", cuts, counts, left)
 	if log := d.Log.String(); strings.Contains(log, "level=ERROR") {

@@ -144,7 +144,7 @@ func TestImportTags(t *testing.T) {
 		t.Error(got)
 	}
 	if have := strings.Fields(tagsOf("/v1/accounts/" + account)); len(have) != 1000 || have[999] != "one" {
-		t.Errorf("it has %d, the last %v", len(have), have[len(have)-1])
+		t.Errorf("account has %d tags, the last is %v", len(have), have[len(have)-1])
 	}
 }
 

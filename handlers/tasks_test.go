@@ -39,7 +39,7 @@ func TestTask(t *testing.T) {
 			"external_id": null, "tags": []}, "meta": {"timestamp": "<time>"}}`, id, contact, org.User))
 	for _, typ := range []string{"todo", "email", "call", "linkedin", "gift"} {
 		if got := org.Write.Patch(path, map[string]string{"type": typ}).Is(200).Text("data.type"); got != typ {
-			t.Errorf("%s is kept as %s", typ, got)
+			t.Errorf("sent %s, stored as %s", typ, got)
 		}
 	}
 	org.Write.Delete(path).Is(204)

@@ -32,7 +32,7 @@ func tplRefused(t *testing.T, o *apptest.Org, path string, body any, want ...str
 		}
 		got, want := sorted(got), sorted(want)
 		if !slices.EqualFunc(got, want, strings.HasPrefix) {
-			t.Errorf("%.400s\nhas the problems %q, want %q", raw, got, want)
+			t.Errorf("%.400s\nproblems = %q, want %q", raw, got, want)
 			return
 		}
 	}
@@ -137,7 +137,7 @@ func TestTemplateBounds(t *testing.T) {
 	tplRefused(t, org, path, copies(91, "[[block:x]]{{sender.email}}", strings.Repeat("{{sender.title}}", 10)), "steps: must have at most 1000 tokens in total, including blocks, not 1001")
 	for _, body := range []string{`{}`, `{"description": "d"}`} {
 		if got := sorted(problemsOf(org.Write.Post(tplPath, body).Is(422))); !slices.Equal(got, []string{"name: required", "steps: required"}) {
-			t.Errorf("%s has the problems %q", body, got)
+			t.Errorf("%s: unexpected problems %q", body, got)
 		}
 	}
 	if org.Dump() != before {
@@ -229,7 +229,7 @@ func TestTemplateTexts(t *testing.T) {
 		body := with(text, text+"[[block:x]][[block:Y-1_]][[block:x]]\n", text)
 		res := org.Write.Patch(path, body).Is(200)
 		if res.Text("data.steps.1.subject") != text || res.Text("data.steps.1.message") != "m"+text+"[[block:x]][[block:Y-1_]][[block:x]]\n" || res.Text("data.blocks.x.content") != text {
-			t.Errorf("%q is kept as %s", text, res.Body)
+			t.Errorf("sent %q, stored as %s", text, res.Body)
 		}
 		org.Write.Post(tplPath, body).Is(201)
 		if got := org.Write.Post(tplPath, titled(text)).Is(201).Text("data.steps.0.title"); got != text {

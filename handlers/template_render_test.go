@@ -80,7 +80,7 @@ func TestRender(t *testing.T) {
 	} {
 		t.Run(c.body, func(t *testing.T) {
 			if got := sorted(problemsOf(org.Read.In(t).Post(path+"/render", c.body).Fails(422, "validation_failed", ""))); !slices.Equal(got, c.want) {
-				t.Errorf("%s has the problems %q, want %q", c.body, got, c.want)
+				t.Errorf("%s: problems = %q, want %q", c.body, got, c.want)
 			}
 		})
 	}

@@ -139,7 +139,7 @@ func TestTemplate(t *testing.T) {
 	as.Key = org.Admin.Post("/v1/api-keys", map[string]string{"name": "k", "user_id": grace, "access": "write"}).Is(201).Text("data.key")
 	hers := as.Post(tplPath, tplBody(``)).Is(201)
 	if hers.Text("data.owner_id") != grace || org.Write.Patch(tplPath+"/"+hers.ID(), `{"name": "Of Ada's"}`).Is(200).Text("data.owner_id") != grace {
-		t.Errorf("%s is not of %s", hers.Body, grace)
+		t.Errorf("%s does not belong to %s", hers.Body, grace)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestTemplateStatus(t *testing.T) {
 			}
 			same := after.Text("data.updated_at") == before.Text("data.updated_at") && after.Header.Get("ETag") == before.Header.Get("ETag")
 			if after.Text("data.status") != to || after.Value("data.archived_at") != archived || same != (from == to) || !same && after.Text("data.updated_at") != now {
-				t.Errorf("from %s: %s\nto %s: %s", from, before.Body, to, after.Body)
+				t.Errorf("unexpected change of status from %s: %s\nto %s: %s", from, before.Body, to, after.Body)
 			}
 			org.Read.Get(path).Is(200, string(after.Body))
 		}
@@ -263,7 +263,7 @@ func TestTemplateName(t *testing.T) {
 	for name, want := range map[string][]string{"Before": {}, "After": {"A", "C"}, "Other": {"B"}} {
 		got := org.Read.Post("/v1/campaigns/list", map[string]any{"filters": []any{map[string]string{"field": "template_name", "condition": "is", "value": name}}, "sort": "name"}).Is(200).Column("name")
 		if !slices.Equal(got, want) {
-			t.Errorf("of %s are %s, want %s", name, got, want)
+			t.Errorf("campaigns with template %s = %s, want %s", name, got, want)
 		}
 	}
 	app.Work()
@@ -352,7 +352,7 @@ func TestTemplateEvents(t *testing.T) {
 // TestTemplatesOfMany lists enough templates for an index.
 func TestTemplatesOfMany(t *testing.T) {
 	if raceDetector {
-		t.Skip("other lists of many are raced")
+		t.Skip("skipped under the race detector: other tests of large lists cover it")
 	}
 	app := apptest.New(t)
 	org := app.Org("Acme")

@@ -33,7 +33,7 @@ func (m *mailer) threaded(name string) (all []string) {
 			}
 		}
 		if p.Headers["In-Reply-To"] != last {
-			m.t.Errorf("%s: it is in reply to %q, and the last that it refers to is %q", line, p.Headers["In-Reply-To"], last)
+			m.t.Errorf("%s: In-Reply-To = %q, but the last of References is %q", line, p.Headers["In-Reply-To"], last)
 		}
 		all = append(all, line)
 	}
@@ -129,7 +129,7 @@ func TestThreadOnItsWay(t *testing.T) {
 	}
 	want := []string{"0 failed Hello", "1 Re: Hello < 0", "2 Re: Hello < 1"}
 	if got := m.threaded("bob"); !slices.Equal(got, want) {
-		t.Errorf("bob got %q, want %q", got, want)
+		t.Errorf("bob received %q, want %q", got, want)
 	}
 	m.counted(campaign)
 }

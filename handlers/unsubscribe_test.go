@@ -36,11 +36,11 @@ func (r *recipient) optedOut(t *testing.T, what string, want bool) {
 	listed := r.Read.Post("/v1/suppressions/list", map[string]any{"filters": []any{map[string]string{"field": "email", "condition": "is", "value": r.email}}}).Is(200)
 	reasons := listed.Column("reason")
 	if contact.Value("data.do_not_contact") != want || want != slices.Equal(reasons, []string{"unsubscribed"}) || !want && len(reasons) > 0 {
-		t.Errorf("%s: the contact is %s, and suppressed is %s", what, contact.Body, listed.Body)
+		t.Errorf("%s: unexpected contact %s or suppressions %s", what, contact.Body, listed.Body)
 	}
 	status := r.sequenceOf(r.sequence)
 	if want != (status == "stopped opted_out") || !want && status != "active <nil>" {
-		t.Errorf("%s: the sequence is %s", what, status)
+		t.Errorf("%s: unexpected status of the sequence: %s", what, status)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestUnsubscribePage(t *testing.T) {
 		t.Errorf("HEAD returns %v %s", head.Header, head.Body)
 	}
 	if r.Dump() != before {
-		t.Error("to look at the page changed something")
+		t.Error("viewing the page changed something")
 	}
 	r.optedOut(t, "looked at", false)
 	for header, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
@@ -83,7 +83,7 @@ func TestUnsubscribePage(t *testing.T) {
 	}
 	done := string(app.Anonymous().Post(r.link, nil).Is(200).Body)
 	if !strings.Contains(done, "You are unsubscribed") || strings.Contains(done, "<form") {
-		t.Errorf("after it the page is %s", done)
+		t.Errorf("unexpected page after unsubscribing: %s", done)
 	}
 	for _, told := range []string{r.email, r.contact, r.ID.String(), "dan", "Acme"} { // the link reveals nothing
 		if strings.Contains(text+done, told) {
@@ -91,11 +91,11 @@ func TestUnsubscribePage(t *testing.T) {
 		}
 	}
 	if again := string(app.Anonymous().Get(r.link).Is(200).Body); again != done {
-		t.Errorf("opened again the page is %s", again)
+		t.Errorf("unexpected page when opened again: %s", again)
 	}
 	r.Write.Patch("/v1/contacts/"+r.contact, `{"do_not_contact": false}`).Is(200) // contacts who receive messages again can unsubscribe again
 	if again := string(app.Anonymous().Get(r.link).Is(200).Body); again != text {
-		t.Errorf("for one who is back the page is %s", again)
+		t.Errorf("unexpected page after the contact was re-enabled: %s", again)
 	}
 	app.Anonymous().Do(http.MethodPut, r.link, nil).Fails(405, "method_not_allowed", "GET, POST")
 }
@@ -157,7 +157,7 @@ func TestUnsubscribe(t *testing.T) {
 		app.Anonymous().Do(http.MethodPost, r.link, c.body, "Content-Type", c.media).Is(200)
 		app.Deliver()
 		if rec.wants(name+" again", nil); r.Dump() != before {
-			t.Errorf("%s: again it changed something", name)
+			t.Errorf("%s: the second request changed something", name)
 		}
 	}
 	app.Work()
@@ -184,7 +184,7 @@ func TestUnsubscribeLater(t *testing.T) {
 	app.Anonymous().Post(moved.link, nil).Is(200)
 	if got := suppressed(moved.email); !slices.Equal(got, []string{"unsubscribed"}) || len(suppressed("elsewhere@initech.example")) > 0 ||
 		org.Read.Get("/v1/contacts/"+moved.contact).Is(200).Value("data.do_not_contact") != true {
-		t.Errorf("who has another address since is suppressed for %v", got)
+		t.Errorf("unexpected suppression reasons of a contact whose address changed: %v", got)
 	}
 	listed := newRecipient(org, "listed") // an existing suppression keeps its reason
 	org.Admin.Post("/v1/suppressions", map[string]string{"email": listed.email, "reason": "asked by phone"}).Is(201)
@@ -255,7 +255,7 @@ func TestUnsubscribeTokens(t *testing.T) {
 	app.Anonymous().Get(r.link).Fails(404, "not_found", "")
 	app.Anonymous().Post(r.link, nil).Fails(404, "not_found", "")
 	if orgs, err := app.Store.Organizations(); err != nil || slices.Contains(orgs, r.ID) {
-		t.Errorf("there are the organizations %v (%v)", orgs, err)
+		t.Errorf("the deleted organization is still listed: %v (error %v)", orgs, err)
 	}
 	app.Anonymous().Post(other.link, nil).Is(200)
 }

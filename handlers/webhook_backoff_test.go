@@ -35,14 +35,14 @@ func TestWebhookSwitching(t *testing.T) {
 	for i := 1; i <= 2; i++ {
 		h.pass(6 * time.Second) // returns although the endpoint keeps the connection open
 		if err := <-ended; err != nil {
-			t.Fatalf("attempt %d: the connection was held: %v", i, err)
+			t.Fatalf("attempt %d: the connection stayed open: %v", i, err)
 		}
 		all := h.history(id)
 		if len(all) != i {
 			t.Fatalf("%d attempts are recorded, want %d", len(all), i)
 		}
 		if a := all[i-1]; a.Attempt != i || a.Status != "failed" || *a.ResponseCode != 101 || a.Error != "http_101: the endpoint answered with status 101" {
-			t.Errorf("recorded %+v", a)
+			t.Errorf("unexpected recorded attempt: %+v", a)
 		}
 	}
 	h.wantState(id, "active - 2 - 12s")
@@ -112,7 +112,7 @@ func TestWebhookHangsUp(t *testing.T) {
 			}
 			for _, a := range h.history(id) {
 				if a.Status != "succeeded" || a.Attempt != 1 {
-					t.Errorf("recorded %+v", a)
+					t.Errorf("unexpected recorded attempt: %+v", a)
 				}
 			}
 			if got := read(); len(got) != events+bursts*burst {
@@ -165,7 +165,7 @@ func TestWebhookFormerURL(t *testing.T) {
 			delivering.Wait()
 			all := h.history(h.id)
 			if len(all) < 2 || all[1].Attempt != 2 || *all[1].ResponseCode != code {
-				t.Fatalf("recorded %+v", all)
+				t.Fatalf("unexpected recorded attempt: %+v", all)
 			}
 			h.wantAsked(2, "of the former url")
 			if code == 200 {
@@ -295,7 +295,7 @@ func TestWebhookHurried(t *testing.T) {
 			h.wantPending(events-c.want, "without any time passing")
 			for _, got := range h.to.asked()[events:] {
 				if want := map[bool]string{true: "/another", false: "/in"}[strings.Contains(fmt.Sprint(c.patch), "<another>")]; got.path != want {
-					t.Errorf("%s was asked, want %s", got.path, want)
+					t.Errorf("request path = %s, want %s", got.path, want)
 				}
 			}
 		})
@@ -349,7 +349,7 @@ func TestWebhookHurriedAndGivenUp(t *testing.T) {
 	h.wantPending(0, "given up")
 	for i, a := range h.history(h.id) {
 		if a.Attempt != i+1 || a.Status != "failed" {
-			t.Errorf("recorded %+v", a)
+			t.Errorf("unexpected recorded attempt: %+v", a)
 		}
 	}
 }
@@ -368,7 +368,7 @@ func TestWebhookQueries(t *testing.T) {
 		h.Deliver()
 		h.wantAsked(i+1, query)
 		if got := h.to.asked()[i]; got.query != query || got.header.Get("X") != "" {
-			t.Errorf("%s is asked as %s", query, got.query)
+			t.Errorf("query %s was sent as %s", query, got.query)
 		}
 	}
 }
@@ -400,7 +400,7 @@ func TestWebhookMany(t *testing.T) {
 		hasProblems(t, acme.Admin.Post(hooksPath, make), "url")
 	}
 	if got := acme.Read.Post(hooksPath+"/list", `{}`).Is(200).Int("pagination.total_count"); got != most {
-		t.Errorf("there are %d", got)
+		t.Errorf("unexpected number of subscriptions: %d", got)
 	}
 	acme.Admin.Patch(hooksPath+"/"+last, `{"url": "http://127.0.0.1:1/other", "status": "paused"}`).Is(200) // existing subscriptions can be changed
 	hasProblems(t, acme.Admin.Post(hooksPath, make), "url")                                                 // whatever its status
@@ -426,7 +426,7 @@ func TestWebhookTestAlone(t *testing.T) {
 		rec.wants("a test", map[string]string{"it": id}, fmt.Sprintf("/%d webhook.test it", i))
 		for _, other := range slices.Concat(ids[:i], ids[i+1:]) {
 			if all := historyOf(acme, other, ""); len(all) > 1 { // its own event
-				t.Errorf("recorded %v", all)
+				t.Errorf("unexpected recorded attempts: %v", all)
 			}
 		}
 	}

@@ -233,7 +233,7 @@ func TestWebhookSchedule(t *testing.T) {
 	}
 	for i, got := range h.to.asked() {
 		if got.header.Get("Webhook-Id") != first || got.body != h.to.asked()[0].body {
-			t.Errorf("attempt %d has another id or body: %v", i+1, got)
+			t.Errorf("attempt %d has a different id or body: %v", i+1, got)
 		}
 	}
 	// A redelivery continues the numbering, and goes through the whole schedule.
@@ -244,7 +244,7 @@ func TestWebhookSchedule(t *testing.T) {
 		h.pass(delay/10*11 + time.Second)
 	}
 	if all := h.history(h.id); len(all) != 16 || all[15].Attempt != 16 || all[8].SourceEventID != first {
-		t.Errorf("asked for again, the history is %+v", all)
+		t.Errorf("unexpected history on the second read: %+v", all)
 	}
 	h.wantPending(0, "after eight more")
 }

@@ -202,7 +202,7 @@ func TestWebhookTAM(t *testing.T) {
 	for i, h := range got {
 		e := h.event(t)
 		if at := slices.Index(want, happening{e.TriggerKey, string(e.Data)}); at < 0 || len(got) != len(want) || (i == 0) != (at == 0) || (i == len(got)-1) != (at == len(want)-1) {
-			t.Errorf("event %d of %d, want %d: %s", i, len(got), len(want), h.body)
+			t.Errorf("unexpected event %d of %d, want %d events: %s", i, len(got), len(want), h.body)
 		}
 	}
 	// Existing complete records stay unchanged.
@@ -273,7 +273,7 @@ func TestWebhookFiles(t *testing.T) {
 	fresh := org.Read.Post("/v1/contacts/list", `{"search": "new"}`).Text("data.0.id")
 	rec.wantsExactly("a file", []happening{readEvent(org, "contact.created", "/v1/contacts/"+fresh), readEvent(org, "contact.updated", "/v1/contacts/"+old)})
 	if org.Read.Get("/v1/contacts/"+same).Text("data.title") != "VP" {
-		t.Error("it was changed")
+		t.Error("the import changed an unchanged contact")
 	}
 }
 

@@ -98,7 +98,7 @@ func TestWebhookHealthyAmongHanging(t *testing.T) {
 		h.to.await(t, i)
 	}
 	if there, most := dead.now(""); there != hanging || most != hanging {
-		t.Errorf("%d hang, and at most %d did, of %d", there, most, hanging)
+		t.Errorf("%d requests are hanging and at most %d did, want %d", there, most, hanging)
 	}
 	done()
 	h.wantPending(0, "at the end")
@@ -180,11 +180,11 @@ func TestWebhookPerOrganization(t *testing.T) {
 		h.to.await(t, 4+2*i)
 	}
 	if there, most := bad.now(""); there != 2*share || most != 2*share {
-		t.Errorf("%d wait in all, at most %d did, want %d", there, most, 2*share)
+		t.Errorf("%d requests are waiting in all and at most %d did, want %d", there, most, 2*share)
 	}
 	for i := range orgs {
 		if _, most := bad.now(fmt.Sprint("/", i)); most > share {
-			t.Errorf("%d wait of one organization, want at most %d", most, share)
+			t.Errorf("%d requests of one organization were waiting, want at most %d", most, share)
 		}
 	}
 	done()
@@ -287,7 +287,7 @@ func TestWebhookNoneIsForgotten(t *testing.T) {
 		h.happen(1)
 		h.Deliver()
 		if !slices.ContainsFunc(last.asked(), func(a asked) bool { return a.path == "/last" }) {
-			t.Errorf("%s: the one behind them was not asked", name)
+			t.Errorf("%s: the endpoint queued after them received no request", name)
 		}
 	}
 }
@@ -296,7 +296,7 @@ func TestWebhookNoneIsForgotten(t *testing.T) {
 // another one.
 func TestWebhookHangingAfterHealth(t *testing.T) {
 	if raceDetector {
-		t.Skip("it is mostly waiting, and the same as the others")
+		t.Skip("skipped under the race detector: it mostly waits, and other tests cover the same code")
 	}
 	t.Parallel()
 	const many = 70 // more than may wait in an organization that starts one at a time

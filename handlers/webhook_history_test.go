@@ -102,25 +102,25 @@ func TestWebhookRedeliver(t *testing.T) {
 		e := got.event(t)
 		if e.ID != first.ID || e.TriggerKey != "contact.created" || e.CreatedAt != first.CreatedAt || e.OrgID != first.OrgID || got.header.Get("webhook-id") != first.ID ||
 			got.header.Get("webhook-timestamp") != strconv.FormatInt(app.Clock.Now().Unix(), 10) {
-			t.Errorf("it was %+v, and was redelivered as %s", first, got.body)
+			t.Errorf("event %+v was redelivered as %s", first, got.body)
 		}
 		return e
 	}
 	if e := redeliver(attempt); string(e.Data) != string(first.Data) {
-		t.Errorf("it was %s, and was redelivered as %s", first.Data, e.Data)
+		t.Errorf("data %s was redelivered as %s", first.Data, e.Data)
 	}
 	org.Write.Patch("/v1/contacts/"+contact, `{"title": "VP"}`).Is(200)
 	app.Deliver()
 	updated := rec.one()
 	if e := redeliver(attempt); string(e.Data) != string(dataOf(org.Read.Get("/v1/contacts/"+contact))) {
-		t.Errorf("received %s", e.Data)
+		t.Errorf("unexpected event data: %s", e.Data)
 	}
 	org.Write.Delete("/v1/contacts/" + contact).Is(204)
 	app.Deliver()
 	rec.one()
 	newest := org.Read.Get(path + "/deliveries?source_event_id=" + first.ID).Text("data.0.id")
 	if e := redeliver(newest); string(e.Data) != `{"id":"`+contact+`","deleted":true}` {
-		t.Errorf("about deleted records received %s", e.Data)
+		t.Errorf("unexpected data of an event about a deleted record: %s", e.Data)
 	}
 	hasHistory(t, org, id, "contact.created 1 succeeded 200", "contact.created 2 succeeded 200", "contact.updated 1 succeeded 200", "contact.created 3 succeeded 200",
 		"contact.deleted 1 succeeded 200", "contact.created 4 succeeded 200")
@@ -171,7 +171,7 @@ func TestWebhookRedeliverKinds(t *testing.T) {
 	app.Deliver()
 	again := rec.take()
 	if len(again) != len(sent) || len(sent) != 10 { // an account twice, an opportunity, a task, a meeting, a tag, a Preview, an Import twice, the test
-		t.Errorf("%d arrived, and %d repeatedly", len(sent), len(again))
+		t.Errorf("%d events arrived, %d of them again", len(sent), len(again))
 	}
 	for _, h := range again {
 		e := h.event(t)
@@ -249,7 +249,7 @@ func TestWebhookRedeliverEarly(t *testing.T) {
 	<-begun
 	org.Admin.Post(path+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
 	if n := len(rec.all()); n != 1 {
-		t.Errorf("%d are under way", n)
+		t.Errorf("unexpected number of requests in flight: %d", n)
 	}
 	close(end)
 	<-done
@@ -277,7 +277,7 @@ func TestWebhookClockBack(t *testing.T) {
 	}
 	app.Deliver()
 	if n := len(rec.take()); n != len(attempts) {
-		t.Errorf("%d arrived again, want %d", n, len(attempts))
+		t.Errorf("%d events arrived again, want %d", n, len(attempts))
 	}
 }
 
@@ -337,7 +337,7 @@ func TestWebhookDeliveries(t *testing.T) {
 	}
 	all := append(page("page_size=100", 1, 100, 160), page("page=2&page_size=100", 2, 100, 160)...)
 	if !slices.IsSortedFunc(all, func(a, b row) int { return strings.Compare(b.ID, a.ID) }) {
-		t.Error("they are not the newest first")
+		t.Error("attempts are not sorted newest first")
 	}
 	byStatus, byEvent := map[string][]row{}, map[string][]row{}
 	for _, r := range all {

@@ -116,13 +116,13 @@ func TestWebhookStoredOnce(t *testing.T) {
 			}
 			h.mark()
 			if n, all := stored(h.org), everywhere(h.org); n != 1 || all != 2*alone+1 {
-				t.Errorf("while %d wait, an event is stored %d times, and the text occurs %d times; a task alone %d times", subscriptions, n, all, alone)
+				t.Errorf("while %d deliveries are pending, an event is stored %d times, and the text occurs %d times; for a task alone %d times", subscriptions, n, all, alone)
 			}
 			h.sound()
 			c.some(h, ids)
 			if c.rest != nil {
 				if n := stored(h.org); n != 1 {
-					t.Errorf("while some wait, it is kept %d times", n)
+					t.Errorf("while some deliveries are pending, the event is stored %d times, want 1", n)
 				}
 				h.sound()
 				h.Restart()
@@ -153,7 +153,7 @@ func TestWebhookStoredForOthers(t *testing.T) {
 			h.Deliver()
 			h.wantAsked(2, "delivered again")
 			if got := stored(h.org); got != 1 {
-				t.Errorf("while the other waits the event is kept %d times", got)
+				t.Errorf("while the other delivery is pending, the event is stored %d times", got)
 			}
 			h.pass(6 * time.Second)
 			h.Restart()
@@ -183,10 +183,10 @@ func TestWebhookStoredForOthers(t *testing.T) {
 				t.Errorf("the other subscriber received%s", got)
 			}
 			if all := h.history(other); len(all) != 3 || all[2].SourceEventID != first.SourceEventID || all[2].Status != "succeeded" {
-				t.Errorf("recorded %+v", all)
+				t.Errorf("unexpected recorded attempt: %+v", all)
 			}
 			if got := stored(h.org); got != 0 {
-				t.Errorf("at the end the event is kept %d times", got)
+				t.Errorf("at the end the event is stored %d times", got)
 			}
 			h.wantPending(0, "at the end")
 		})
@@ -250,7 +250,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 		}
 	}
 	if there, most := dead.now(""); there != 2*share || most != 2*share {
-		t.Errorf("%d hang, and at most %d did, want %d", there, most, 2*share)
+		t.Errorf("%d requests are hanging and at most %d did, want %d", there, most, 2*share)
 	}
 	done()
 }

@@ -41,7 +41,7 @@ func TestWebhookGone(t *testing.T) {
 	h.wantAsked(2, "by the time that it is gone")
 	h.wantState(h.id, "disabled gone 1 0s 1m0s")
 	if a := h.history(h.id)[1]; a.Error != "http_410: the endpoint answered with status 410" || *a.ResponseCode != 410 || a.Status != "failed" {
-		t.Errorf("recorded %+v", a)
+		t.Errorf("unexpected recorded attempt: %+v", a)
 	}
 	h.wantSilent(5, "disabled")
 	h.patch("active")
@@ -119,7 +119,7 @@ func TestWebhookBacklog(t *testing.T) {
 	}
 	res := h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.Repeat(`{"title": "a"},`, 9)+`{"title": "b"}]}`)
 	if res.Is(200).Int("data.succeeded") != 10 {
-		t.Errorf("a backlog is in the way of a write: %s", res.Body)
+		t.Errorf("a backlog prevented a write: %s", res.Body)
 	}
 	h.wantState(h.id, "disabled backlog 0 48h0m0s 0s")
 	h.wantPending(5, "after a batch")
@@ -142,7 +142,7 @@ func TestWebhookPaused(t *testing.T) {
 	h.Deliver()
 	h.wantAsked(5, "active again")
 	if all := h.history(h.id); len(all) != 5 || all[0].Attempt != 1 {
-		t.Errorf("the history is %+v", all)
+		t.Errorf("unexpected history: %+v", all)
 	}
 	h.wantPending(0, "active again")
 }
@@ -169,7 +169,7 @@ func TestWebhookRestart(t *testing.T) {
 		ids[a.SourceEventID]++
 		came[asked[i].header.Get("Webhook-Id")]++ // some are concurrent, and may be recorded in another order
 		if a.Attempt != ids[a.SourceEventID] {
-			t.Errorf("attempt %d is %+v", i, a)
+			t.Errorf("attempt %d: unexpected %+v", i, a)
 		}
 	}
 	if !maps.Equal(ids, came) {
@@ -254,7 +254,7 @@ func TestWebhookRetention(t *testing.T) {
 	h.wantHistory(1, 0)
 	last := h.history(h.id)[0]
 	if last.Attempt != 2 {
-		t.Errorf("the last is %+v", last)
+		t.Errorf("unexpected last attempt: %+v", last)
 	}
 	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+last.ID+"/redeliver", nil).Is(202)
 	h.Deliver()
@@ -328,7 +328,7 @@ func TestWebhookDeleted(t *testing.T) {
 	h.org.Read.Get(h.path(h.id)+"/deliveries").Fails(404, "not_found", "")
 	h.sound()
 	if dump := h.org.Dump(); strings.Contains(dump, h.id) && strings.Contains(dump, "webhook.expire") {
-		t.Error("there is work left for it")
+		t.Error("the deleted subscription still has an expiry job")
 	}
 }
 
@@ -347,7 +347,7 @@ func TestWebhookDeletedMeanwhile(t *testing.T) {
 		h.Work()
 		h.wantPending(0, "deleted")
 		if all := h.history(h.id); len(all) != 1 || *all[0].ResponseCode != code {
-			t.Errorf("the history is %+v", all)
+			t.Errorf("unexpected history: %+v", all)
 		}
 		h.pass(24 * time.Hour)
 		h.wantAsked(1, "deleted")

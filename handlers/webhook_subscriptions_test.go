@@ -25,7 +25,7 @@ func hasProblems(t *testing.T, res *apptest.Response, paths ...string) {
 		got = append(got, d.(map[string]any)["path"].(string))
 	}
 	if !slices.Equal(got, paths) {
-		t.Errorf("the problems are with %q, want %q: %s", got, paths, res.Body)
+		t.Errorf("problem paths = %q, want %q: %s", got, paths, res.Body)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestWebhookURLs(t *testing.T) {
 	for _, url := range []string{"https://no-such-host.invalid/in", "https://hooks.example.com", "https://hooks.example.com:8443/a/b?c=d&e=f%20g", "https://HOOKS.Example.com/", "https://93.184.216.34/",
 		"https://[2606:4700:4700::1111]:8443/", "https://bücher.example/in", "https://x.example/" + strings.Repeat("p", 2000-18)} {
 		if res := acme.Admin.Patch(hooksPath+"/"+id, map[string]any{"url": url}).Is(200); res.Text("data.url") != url {
-			t.Errorf("%s is kept as %s", url, res.Text("data.url"))
+			t.Errorf("sent %s, stored as %s", url, res.Text("data.url"))
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestWebhookRefusals(t *testing.T) {
 			res := org.Admin.In(t).Post(hooksPath, c.body).Fails(422, "validation_failed", "")
 			got := problemPaths(res)
 			if !slices.Equal(sorted(got), sorted(c.paths)) {
-				t.Errorf("%s\nthe problems are with %q, want %q: %s", c.body, got, c.paths, res.Body)
+				t.Errorf("%s\nproblem paths = %q, want %q: %s", c.body, got, c.paths, res.Body)
 			}
 		})
 	}
@@ -180,7 +180,7 @@ func TestWebhookUpdate(t *testing.T) {
 	res := org.Read.Get(path).Is(200)
 	if res.Header.Get("ETag") != etag || res.Int("data.consecutive_failures") != 1 || res.Text("data.last_failure_at") != "2026-03-02T09:00:02.000Z" || res.Text("data.last_success_at") != "2026-03-02T09:00:01.000Z" ||
 		res.Text("data.updated_at") != fares.Text("data.updated_at") {
-		t.Errorf("it was %s\nand is %s", fares.Body, res.Body)
+		t.Errorf("unexpected subscription: before %s\nafter %s", fares.Body, res.Body)
 	}
 	// A client with the version before the attempt can still update it.
 	stale := apptest.Object(string(dataOf(fares)))
@@ -342,7 +342,7 @@ func TestWebhookDelete(t *testing.T) {
 			t.Errorf("the list has %v", list)
 		}
 		if got := dataOf(org.Read.Get(path + "/deliveries").Is(200)); string(got) != string(history) {
-			t.Errorf("its history was\n%s\nand is\n%s", history, got)
+			t.Errorf("history changed from\n%s\nto\n%s", history, got)
 		}
 	}
 	gone()

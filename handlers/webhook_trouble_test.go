@@ -150,7 +150,7 @@ func TestWebhookTroubles(t *testing.T) {
 	}
 	wantTroubles(t, troubles, func(c *service.Config) { c.Webhooks.Timeout = time.Minute })
 	if wrote.Load() >= 64<<20 {
-		t.Error("megabytes of headers are read")
+		t.Error("megabytes of response headers were read")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestWebhookRedirects(t *testing.T) {
 		for _, location := range []string{canary.URL, "//" + strings.TrimPrefix(canary.URL, "http://") + "/x", "/again", ""} {
 			to := newTarget(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 				if n > 1 {
-					t.Errorf("%d to %q is followed", code, location)
+					t.Errorf("redirect %d to %q was followed", code, location)
 				}
 				if location != "" {
 					w.Header().Set("Location", location)
@@ -337,7 +337,7 @@ func TestWebhookManners(t *testing.T) {
 			t.Errorf("the signature is %s, want %s", got.header.Get("Webhook-Signature"), want)
 		}
 		if got.method != "POST" || got.path != "/a b/c" || got.query != "token=x%2Fy&z=" || got.cookies != 0 || len(got.encoding) != 0 {
-			t.Errorf("asked with %+v", got)
+			t.Errorf("unexpected request %+v", got)
 		}
 		want := fmt.Sprintf(`{"id": %q, "trigger_key": "task.created", "created_at": "2026-03-02T09:00:01.234Z", "org_id": %q, "data": %s}`, id, h.org.ID, data.Data)
 		if diff := apptest.Diff(want, got.body); diff != "" || strings.TrimSpace(got.body) != got.body {

@@ -275,7 +275,7 @@ func TestWebhookRotation(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) || sent.signatures() != len(want) {
-			t.Errorf("%s: it is signed with %v, want %v: %s", what, got, want, sent.header.Get("webhook-signature"))
+			t.Errorf("%s: signed with %v, want %v: %s", what, got, want, sent.header.Get("webhook-signature"))
 		}
 	}
 	rotate := func() {
@@ -315,7 +315,7 @@ func TestWebhookRotation(t *testing.T) {
 	app.Clock.Advance(time.Minute)
 	app.Deliver()
 	if sent := rec.one(); sent.verifies(secrets[2]) != nil || sent.verifies(secrets[3]) != nil {
-		t.Error("what was tried again is not signed with both")
+		t.Error("the retried request is not signed with both secrets")
 	}
 	app.Restart()
 	signedWith("after a restart", 2, 3)
