@@ -8,37 +8,37 @@ import (
 	"prospector/internal/service"
 )
 
-// clockPlay is a service with access to its clock of sequences.
-type clockPlay struct {
-	*play
+// clockFixture is a service with access to its clock of sequences.
+type clockFixture struct {
+	*engineFixture
 	probe string // a draft whose only step is due immediately
 }
 
-func newClockPlay(t *testing.T, change ...func(*service.Config)) *clockPlay {
-	p := newPlay(t, change...)
-	return &clockPlay{p, simCampaign(p.Org, simAudience(p.Org, p.contacts(1)...), nil, []simStep{simCall(0, 0, 0)})}
+func newClockFixture(t *testing.T, change ...func(*service.Config)) *clockFixture {
+	p := newEngineFixture(t, change...)
+	return &clockFixture{p, simCampaign(p.Org, simAudience(p.Org, p.contacts(1)...), nil, []simStep{simCall(0, 0, 0)})}
 }
 
 // shows returns the time of the clock of sequences.
-func (p *clockPlay) shows() time.Time {
+func (p *clockFixture) shows() time.Time {
 	p.t.Helper()
 	return *simulated(p.t, p.Org, p.probe, nil)[0].Steps[0].Due
 }
 
 // pass lets real time pass.
-func (p *clockPlay) pass(d time.Duration) {
+func (p *clockFixture) pass(d time.Duration) {
 	p.app.Clock.Advance(d)
 	p.app.Work()
 }
 
 // at starts the stopped service with a speed of its clock of sequences.
-func (p *clockPlay) at(speed float64) {
+func (p *clockFixture) at(speed float64) {
 	p.app.Config.Sequences.Speed = speed
 	p.app.Start()
 }
 
 // showsAfter requires that the clock shows a time that is d after another.
-func (p *clockPlay) showsAfter(from time.Time, d time.Duration) time.Time {
+func (p *clockFixture) showsAfter(from time.Time, d time.Duration) time.Time {
 	p.t.Helper()
 	now := p.shows()
 	if now.Sub(from) != d {
@@ -50,7 +50,7 @@ func (p *clockPlay) showsAfter(from time.Time, d time.Duration) time.Time {
 // TestEngineClockIdle checks that an idle engine continues with the time at which its clock
 // stopped. After a crash the clock may be ahead by a few seconds of real time.
 func TestEngineClockIdle(t *testing.T) {
-	p := newClockPlay(t, atSpeed(3600))
+	p := newClockFixture(t, atSpeed(3600))
 	p.app.Work()
 	began := p.shows()
 	p.pass(7 * time.Second)
@@ -75,7 +75,7 @@ func TestEngineClockIdle(t *testing.T) {
 // TestEngineClockHolds checks that the clock never shows a time that is not persisted, and that it
 // stops while the system clock is set back.
 func TestEngineClockHolds(t *testing.T) {
-	p := newClockPlay(t, atSpeed(3600))
+	p := newClockFixture(t, atSpeed(3600))
 	p.app.Work()
 	began := p.shows()
 	p.app.Clock.Advance(time.Minute)
@@ -95,7 +95,7 @@ func TestEngineClockHolds(t *testing.T) {
 // shows real time.
 func TestEngineClockAhead(t *testing.T) {
 	const ahead = "prospector_sequences_clock_ahead_seconds"
-	p := newClockPlay(t)
+	p := newClockFixture(t)
 	scrape(t, p.app).has(t, sample{ahead: 0})
 	p.app.Stop()
 	p.at(3600)
@@ -127,7 +127,7 @@ func TestEngineClockAhead(t *testing.T) {
 
 // TestEngineClockNeverGoesBack stops and starts a service in all ways and at all speeds.
 func TestEngineClockNeverGoesBack(t *testing.T) {
-	p := newClockPlay(t)
+	p := newClockFixture(t)
 	random := rand.New(rand.NewPCG(1, 5))
 	speeds := []float64{1, 0.5, 10, 3600, 86400}
 	last := p.shows()

@@ -11,7 +11,7 @@ import (
 )
 
 // told returns the events that a subscriber received, in order.
-func (p *play) told(rec *receiver) (events []event) {
+func (p *engineFixture) told(rec *receiver) (events []event) {
 	p.t.Helper()
 	p.app.Deliver()
 	for _, h := range rec.take() {
@@ -26,7 +26,7 @@ func (p *play) told(rec *receiver) (events []event) {
 
 // tells requires exactly these events, each with the contact that it is about: "sequence.started
 // c0".
-func (p *play) tells(rec *receiver, contacts []string, want ...string) (events []event) {
+func (p *engineFixture) tells(rec *receiver, contacts []string, want ...string) (events []event) {
 	p.t.Helper()
 	events = p.told(rec)
 	var got []string
@@ -47,12 +47,12 @@ func (p *play) tells(rec *receiver, contacts []string, want ...string) (events [
 
 // sequenceText returns the sequence of a contact as it is listed, and messageText its last message
 // without its texts.
-func (p *play) sequenceText(campaign, contact string) string {
+func (p *engineFixture) sequenceText(campaign, contact string) string {
 	p.t.Helper()
 	return string(wholeList[json.RawMessage](p, campaign+"/sequences", isRule("contact_id", contact))[0])
 }
 
-func (p *play) messageText(contact string) string {
+func (p *engineFixture) messageText(contact string) string {
 	p.t.Helper()
 	all := wholeList[json.RawMessage](p, "/v1/outbox", isRule("contact_id", contact))
 	message := apptest.Object(string(all[len(all)-1]))
@@ -62,7 +62,7 @@ func (p *play) messageText(contact string) string {
 }
 
 // carry requires that the last events have this data.
-func (p *play) carry(events []event, want ...string) {
+func (p *engineFixture) carry(events []event, want ...string) {
 	p.t.Helper()
 	if len(events) < len(want) {
 		p.t.Fatalf("%d events arrived, want %d", len(events), len(want))
@@ -77,7 +77,7 @@ func (p *play) carry(events []event, want ...string) {
 // TestEngineEvents checks that everything that happens to sequences and messages causes exactly one
 // event, in order. Events contain the sequence as it is listed, and the message without its texts.
 func TestEngineEvents(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	rec := newReceiver(t)
 	rec.subscribe(p.Org, "sequence.*", "message.*")
 	ids := p.contacts(3)
@@ -127,7 +127,7 @@ func TestEngineEvents(t *testing.T) {
 // TestEngineEventsFailed checks that a message that cannot be sent fails, ends its step, and lets
 // the sequence continue.
 func TestEngineEventsFailed(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	rec := newReceiver(t)
 	ids := p.contacts(1)
 	nowhere := "bo@ä_b.example" // host names cannot contain it
@@ -151,7 +151,7 @@ func TestEngineEventsFailed(t *testing.T) {
 // TestEngineEventsOfDeletion checks that the events after the deletion of a contact reveal no more
 // than GET does, also while its Tasks are still being rewritten.
 func TestEngineEventsOfDeletion(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	contact := p.contacts(1)[0]
 	var others []map[string]string
 	for range 600 { // more than one transaction rewrites, created before the Task of the campaign
@@ -179,7 +179,7 @@ func TestEngineEventsOfDeletion(t *testing.T) {
 // TestEngineEventsWanted checks that events are delivered only to subscriptions that exist when
 // they happen.
 func TestEngineEventsWanted(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := p.contacts(1)
 	p.campaign(ids, nil, []simStep{simMail(0, 0, 9), simMail(1, 0, 10), simMail(2, 0, 11)})
 	p.to("03-02 10:00")

@@ -12,7 +12,7 @@ import (
 // TestEnginePause checks that nothing is sent while a campaign is paused. When it is resumed,
 // overdue messages are scheduled again within the daily cap and the minimum gap, not all at once.
 func TestEnginePause(t *testing.T) {
-	p := newPlay(t, limits(4, 10*time.Minute))
+	p := newEngineFixture(t, limits(4, 10*time.Minute))
 	ids := p.contacts(6)
 	campaign := p.campaign(ids, nil, []simStep{simMail(0, 0, 10), simCall(1, 0, 11)}, simAfter(0, 1, scheduled, "1 hours"))
 	p.to("03-02 10:15")
@@ -40,7 +40,7 @@ func TestEnginePause(t *testing.T) {
 
 // TestEngineResumeCap checks that messages beyond the daily cap are sent on the following days.
 func TestEngineResumeCap(t *testing.T) {
-	p := newPlay(t, limits(2, time.Minute))
+	p := newEngineFixture(t, limits(2, time.Minute))
 	ids := p.contacts(5)
 	campaign := p.campaign(ids, map[string]any{"status": "paused"}, []simStep{simMail(0, 0, 9)})
 	p.to("03-05 15:00") // a Thursday
@@ -61,7 +61,7 @@ func TestEngineResumeCap(t *testing.T) {
 // TestEngineBegins checks that a sequence starts as soon as its contact is in an audience and the
 // campaign is active, in either order.
 func TestEngineBegins(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := p.contacts(6)
 	steps := []simStep{simMail(0, 0, 9)}
 	audience := simAudience(p.Org, ids[0])
@@ -111,7 +111,7 @@ func TestEngineBegins(t *testing.T) {
 // TestEngineReleased checks that contacts who opted out or are suppressed get no sequence until
 // they are released. A stopped sequence never starts again.
 func TestEngineReleased(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := p.contacts(5)
 	out := func(id string, is bool) {
 		p.Write.Patch("/v1/contacts/"+id, map[string]bool{"do_not_contact": is}).Is(200)
@@ -146,7 +146,7 @@ func TestEngineReleased(t *testing.T) {
 // TestEngineTemplateEdited checks that a running sequence keeps the template that it started with,
 // and that new sequences use the edited template.
 func TestEngineTemplateEdited(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := p.contacts(2)
 	campaign := p.campaign(ids[:1], nil, []simStep{simMail(0, 0, 9), simMail(5, 1, 9)})
 	template := p.Read.Get(campaign).Text("data.template_id")
@@ -177,7 +177,7 @@ func TestEngineTemplateEdited(t *testing.T) {
 // TestEnginePrioritized checks that messages of a prioritized campaign are sent before those of
 // another campaign of the same sender, whenever they were due. Other senders are not affected.
 func TestEnginePrioritized(t *testing.T) {
-	p := newPlay(t, limits(0, 10*time.Minute))
+	p := newEngineFixture(t, limits(0, 10*time.Minute))
 	ids := p.contacts(7)
 	bea := p.Admin.Post("/v1/users", `{"email": "bea@acme.example"}`).Is(201).ID()
 	plain := p.campaign(ids[:4], nil, []simStep{simMail(0, 0, 10)})
@@ -200,7 +200,7 @@ func TestEnginePrioritized(t *testing.T) {
 // TestEngineOwner checks that messages are sent for the current owner of the campaign and count
 // against that owner's cap, and that Tasks are assigned to that owner.
 func TestEngineOwner(t *testing.T) {
-	p := newPlay(t, limits(1, 0))
+	p := newEngineFixture(t, limits(1, 0))
 	ids := p.contacts(2)
 	bea := p.Admin.Post("/v1/users", `{"email": "bea@acme.example", "first_name": "Bea"}`).Is(201).ID()
 	campaign := p.campaign(ids, nil, []simStep{{Type: "auto_email", Index: 0, Hour: 9, Subject: "S", Message: "From {{sender.first_name}}"}, simCall(1, 0, 9), simCall(2, 0, 12)})
@@ -231,7 +231,7 @@ func TestEngineOwner(t *testing.T) {
 // TestEngineTimeZone checks that due times stay the same when the time zone of the organization
 // changes. Later due times, the sending window and the last day use the new time zone.
 func TestEngineTimeZone(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := p.contacts(1)
 	campaign := p.campaign(ids, map[string]any{"end_date": "2026-03-04"}, []simStep{simMail(0, 0, 9), simMail(1, 0, 12), simCall(2, 0, 9), simCall(3, 4, 9)},
 		simAfter(1, 2, completes, "1 days"))
@@ -248,7 +248,7 @@ func TestEngineTimeZone(t *testing.T) {
 
 // TestEngineRestart checks that the service continues after a restart at any point.
 func TestEngineRestart(t *testing.T) {
-	p := newPlay(t, limits(3, 7*time.Minute))
+	p := newEngineFixture(t, limits(3, 7*time.Minute))
 	ids := p.contacts(5)
 	steps, links := branching()
 	campaign := simCampaign(p.Org, simAudience(p.Org, ids...), map[string]any{"status": "active"}, steps, links...)
@@ -264,7 +264,7 @@ func TestEngineRestart(t *testing.T) {
 // TestEngineLate checks that messages that became due while the service was stopped are sent after
 // it starts.
 func TestEngineLate(t *testing.T) {
-	p := newPlay(t, limits(0, 10*time.Minute))
+	p := newEngineFixture(t, limits(0, 10*time.Minute))
 	ids := p.contacts(2)
 	campaign := p.campaign(ids, nil, []simStep{simMail(0, 0, 10), simCall(1, 0, 11)})
 	p.app.Stop()
@@ -284,7 +284,7 @@ func atSpeed(speed float64) func(*service.Config) {
 // TestEngineSpeed checks that the clock of sequences runs faster than real time, starting from it.
 // It stops with the service, continues from there at another speed, and never goes back.
 func TestEngineSpeed(t *testing.T) {
-	p := newPlay(t, atSpeed(3600)) // one hour per second
+	p := newEngineFixture(t, atSpeed(3600)) // one hour per second
 	ids := p.contacts(1)
 	campaign := p.campaign(ids, map[string]any{"end_date": "2026-03-05"}, []simStep{simMail(0, 0, 9), simMail(1, 1, 9), simMail(2, 2, 9), simMail(3, 3, 9), simMail(4, 4, 9)})
 	wall := func(d time.Duration) {
@@ -321,7 +321,7 @@ func TestEngineSpeed(t *testing.T) {
 // TestEngineMany enrolls ten thousand contacts with one request. All of their sequences start.
 func TestEngineMany(t *testing.T) {
 	n := unraced(10_000, 1200)
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := throng(t, p.app, p.Org, n)
 	campaign := p.campaign(ids[:100], nil, []simStep{simMail(0, 0, 10), simCall(1, 0, 11)})
 	p.Write.Post(campaign+"/enroll", enrolling("All", ids...)).Is(200)

@@ -16,7 +16,7 @@ import (
 // TestEngineNoAddress checks that contacts without an email address get no message, but that their
 // sequences continue. Later messages are sent to the address that exists by then.
 func TestEngineNoAddress(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := simContacts(p.Org, `{"first_name": "Ann", "last_name": "Lee"}`, `{"email": "b@x.example"}`)
 	campaign := p.campaign(ids, nil, []simStep{simMail(0, 0, 9), simCall(1, 0, 9), simMail(2, 2, 9), simMail(3, 3, 9)}, simAfter(0, 1, completes, "1 hours"))
 	p.is(campaign, ids[0], "active", "0 skipped 03-02 09:00 | the contact has no email address", "2 waiting 03-04 09:00", "3 waiting 03-05 09:00", "1 waiting 03-02 10:00 | 1 hour after step 0 was skipped")
@@ -34,7 +34,7 @@ func TestEngineNoAddress(t *testing.T) {
 // TestEngineNoOwner checks that a campaign without an owner sends nothing and creates unassigned
 // Tasks, and that its sequences continue.
 func TestEngineNoOwner(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := p.contacts(1)
 	template := p.Write.Post("/v1/sequence-templates", map[string]any{"name": "T", "steps": []simStep{simMail(0, 0, 9), simCall(1, 0, 9)}, "transitions": []simLink{simAfter(0, 1, completes, "1 hours")}}).Is(201).ID()
 	body := apptest.Body(t, map[string]any{"name": "C", "template_id": template, "audience_ids": []string{simAudience(p.Org, ids...)}, "status": "active"})
@@ -59,7 +59,7 @@ func TestEngineNoOwner(t *testing.T) {
 
 // TestEngineTasks checks that every manual step creates a Task for the owner with instructions.
 func TestEngineTasks(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	account := p.Write.Post("/v1/accounts", `{"name": "Müller"}`).Is(201).ID()
 	contact := simContacts(p.Org, `{"email": "zoe@x.example", "first_name": "Zoë", "last_name": "Neil", "account_id": "`+account+`"}`)
 	template := p.Write.Post("/v1/sequence-templates", `{"name": "T", "blocks": {"bye": {"name": "Bye", "block_type": "MANUAL", "content": "Bye, {{sender.first_name}}"}}, "steps": [
@@ -98,7 +98,7 @@ func TestEngineTasks(t *testing.T) {
 
 // TestEngineTaskEnds checks that completing, canceling or deleting a Task ends its step once.
 func TestEngineTaskEnds(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := p.contacts(4)
 	campaign := p.campaign(ids, nil, []simStep{simCall(0, 0, 9), simMail(1, 0, 9)}, simAfter(0, 1, completes, "1 hours"))
 	task := func(contact string) string { return "/v1/tasks/" + p.tasks(isRule("contact_id", contact))[0].ID }
@@ -131,7 +131,7 @@ func TestEngineTaskEnds(t *testing.T) {
 // TestEngineThread checks that an email without a subject is a reply to the previous one and has
 // the headers of a reply.
 func TestEngineThread(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := simContacts(p.Org, `{"email": "a@x.example", "first_name": "Ann"}`)
 	mail := func(index int, subject string) simStep {
 		return simStep{Type: "auto_email", Index: index, Day: index, Hour: 9, Subject: subject, Message: "Hi {{recipient.first_name}} of {{recipient.company}}."}

@@ -24,7 +24,7 @@ type stopCase struct {
 
 // stopping is a campaign in which one contact, or all of them, are stopped while steps are waiting.
 type stopping struct {
-	*play
+	*engineFixture
 	stopCase
 	campaign, audience       string
 	contact, other           string
@@ -88,7 +88,7 @@ func branching() ([]simStep, []simLink) {
 }
 
 func newStopping(t *testing.T, app *apptest.App, of stopCase) *stopping {
-	c := &stopping{play: &play{app.Org("Org of " + of.name), t, app}, stopCase: of}
+	c := &stopping{engineFixture: &engineFixture{app.Org("Org of " + of.name), t, app}, stopCase: of}
 	c.Admin.Patch("/v1/organization", simUTC).Is(200)
 	ids := simContacts(c.Org, `{"email": "c0@mail.x.example"}`, `{"email": "c1@y.example"}`)
 	c.contact, c.other, c.audience = ids[0], ids[1], simAudience(c.Org, ids...)
@@ -210,7 +210,7 @@ func TestEngineStops(t *testing.T) {
 // TestEngineStopRefusals checks that a stopped sequence cannot be stopped for another reason, and
 // that a sequence cannot be stopped through another campaign.
 func TestEngineStopRefusals(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	campaign := p.campaign(p.contacts(2), nil, []simStep{simMail(0, 0, 9), simCall(1, 0, 10)})
 	other := p.campaign(nil, nil, []simStep{simCall(0, 0, 9)})
 	ids := p.sequences(campaign)
@@ -233,7 +233,7 @@ func TestEngineStopRefusals(t *testing.T) {
 // TestEngineTwoAudiences checks that a contact in two audiences of a campaign has one sequence,
 // which runs as long as one of the audiences is attached.
 func TestEngineTwoAudiences(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	ids := p.contacts(3)
 	first, second := simAudience(p.Org, ids[:2]...), simAudience(p.Org, ids[1:]...)
 	campaign := simCampaign(p.Org, first, map[string]any{"status": "active"}, []simStep{simMail(0, 0, 9), simMail(1, 1, 9), simMail(2, 2, 9)})
@@ -263,7 +263,7 @@ func TestEngineTwoAudiences(t *testing.T) {
 }
 
 // work runs the due jobs of one kind, and no others.
-func (p *play) work(kind string) {
+func (p *engineFixture) work(kind string) {
 	p.t.Helper()
 	jobs, _, err := p.app.Store.Due(p.app.Clock.Now(), 1000, nil)
 	done := 0
@@ -300,7 +300,7 @@ const manySequences = 230
 // stopsMany stops many sequences whose next step is about to happen.
 func stopsMany(t *testing.T, of stopCase, next simStep) {
 	app := apptest.New(t)
-	c := &stopping{play: &play{app.Org("Acme"), t, app}, stopCase: of}
+	c := &stopping{engineFixture: &engineFixture{app.Org("Acme"), t, app}, stopCase: of}
 	c.Admin.Patch("/v1/organization", simUTC).Is(200)
 	ids := c.contacts(manySequences)
 	c.audience = simAudience(c.Org, ids...)

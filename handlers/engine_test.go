@@ -15,19 +15,20 @@ import (
 	"prospector/store"
 )
 
-// play is an organization with running campaigns, on a clock that moves from one due time to the
-// next.
-type play struct {
+// engineFixture is an organization with running campaigns, on a clock that moves from one due time
+// to the next.
+type engineFixture struct {
 	*apptest.Org
 	t   *testing.T
 	app *apptest.App
 }
 
-// newPlay starts on Monday, March 2nd, 09:00, in an organization with the calendar of simUTC.
-func newPlay(t *testing.T, change ...func(*service.Config)) *play {
+// newEngineFixture starts on Monday, March 2nd, 09:00, in an organization with the calendar of
+// simUTC.
+func newEngineFixture(t *testing.T, change ...func(*service.Config)) *engineFixture {
 	t.Helper()
 	app := apptest.New(t, change...)
-	p := &play{app.Org("Acme"), t, app}
+	p := &engineFixture{app.Org("Acme"), t, app}
 	p.Admin.Patch("/v1/organization", simUTC).Is(200)
 	return p
 }
@@ -86,7 +87,7 @@ type stepTask struct {
 }
 
 // wholeList reads a complete list, in the order in which its records were created.
-func wholeList[T any](p *play, path string, rules ...string) (all []T) {
+func wholeList[T any](p *engineFixture, path string, rules ...string) (all []T) {
 	p.t.Helper()
 	for page := 1; ; page++ {
 		res := p.Read.Post(path+"/list", fmt.Sprintf(`{"sort": "id", "page_size": 500, "page": %d, "filters": [%s]}`, page, strings.Join(rules, ", "))).Is(200)
@@ -107,13 +108,13 @@ func isRule(field, value string) string {
 
 func idOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-func (p *play) sequences(campaign string) []sequence {
+func (p *engineFixture) sequences(campaign string) []sequence {
 	p.t.Helper()
 	return wholeList[sequence](p, campaign+"/sequences")
 }
 
 // sequence returns the sequence of a contact, or nil.
-func (p *play) sequence(campaign, contact string) *sequence {
+func (p *engineFixture) sequence(campaign, contact string) *sequence {
 	p.t.Helper()
 	of := wholeList[sequence](p, campaign+"/sequences", isRule("contact_id", contact))
 	switch len(of) {
@@ -126,18 +127,18 @@ func (p *play) sequence(campaign, contact string) *sequence {
 	return nil
 }
 
-func (p *play) outbox(rules ...string) []outboxMessage {
+func (p *engineFixture) outbox(rules ...string) []outboxMessage {
 	p.t.Helper()
 	return wholeList[outboxMessage](p, "/v1/outbox", rules...)
 }
 
-func (p *play) tasks(rules ...string) []stepTask {
+func (p *engineFixture) tasks(rules ...string) []stepTask {
 	p.t.Helper()
 	return wholeList[stepTask](p, "/v1/tasks", rules...)
 }
 
 // contacts creates n contacts with email addresses.
-func (p *play) contacts(n int) (ids []string) {
+func (p *engineFixture) contacts(n int) (ids []string) {
 	p.t.Helper()
 	for chunk := range slices.Chunk(make([]struct{}, n), 500) {
 		records := make([]map[string]string, len(chunk))
@@ -154,7 +155,7 @@ func (p *play) contacts(n int) (ids []string) {
 
 // campaign creates an active campaign with an audience of the contacts, and starts it. more
 // contains additional fields.
-func (p *play) campaign(contacts []string, more map[string]any, steps []simStep, links ...simLink) string {
+func (p *engineFixture) campaign(contacts []string, more map[string]any, steps []simStep, links ...simLink) string {
 	p.t.Helper()
 	body := map[string]any{"status": "active"}
 	maps.Copy(body, more)
@@ -164,7 +165,7 @@ func (p *play) campaign(contacts []string, more map[string]any, steps []simStep,
 }
 
 // next returns when the next job becomes due, or the zero time if there is no such job.
-func (p *play) next() time.Time {
+func (p *engineFixture) next() time.Time {
 	p.t.Helper()
 	due, next, err := p.app.Store.Due(p.app.Clock.Now(), 1, nil)
 	if err != nil || len(due) > 0 {
@@ -175,7 +176,7 @@ func (p *play) next() time.Time {
 
 // runTo moves the clock from one due time to the next, up to and including the given time. It calls
 // after, if given, at each of them.
-func (p *play) runTo(moment time.Time, after ...func()) {
+func (p *engineFixture) runTo(moment time.Time, after ...func()) {
 	p.t.Helper()
 	for {
 		p.app.Work()
@@ -194,7 +195,7 @@ func (p *play) runTo(moment time.Time, after ...func()) {
 }
 
 // to calls runTo with a minute of 2026, such as "03-02 09:00".
-func (p *play) to(minute string) {
+func (p *engineFixture) to(minute string) {
 	p.t.Helper()
 	at, err := time.Parse("2006-01-02 15:04", "2026-"+minute)
 	if err != nil {
@@ -225,7 +226,7 @@ func (h *pastStep) line() string {
 // is requires the state of the sequence of a contact: its status such as "active" or "stopped
 // opted_out", the lines of its history and, after a bar, the ends of their reasons. "none" means
 // that there is no sequence.
-func (p *play) is(campaign, contact, status string, want ...string) *sequence {
+func (p *engineFixture) is(campaign, contact, status string, want ...string) *sequence {
 	p.t.Helper()
 	s := p.sequence(campaign, contact)
 	if s == nil {
@@ -254,7 +255,7 @@ func (p *play) is(campaign, contact, status string, want ...string) *sequence {
 }
 
 // sentAll requires exactly these messages in the outbox, each as "c0@x.example 0 03-02 09:00".
-func (p *play) sentAll(want ...string) {
+func (p *engineFixture) sentAll(want ...string) {
 	p.t.Helper()
 	got := []string{}
 	for _, m := range p.outbox() {
@@ -267,7 +268,7 @@ func (p *play) sentAll(want ...string) {
 
 // agrees requires that everything shown of a campaign is consistent: its sequences, their Tasks,
 // the messages, the statistics and what the store contains.
-func (p *play) agrees(campaign string) {
+func (p *engineFixture) agrees(campaign string) {
 	p.t.Helper()
 	messages, tasks := map[string]outboxMessage{}, map[string]stepTask{}
 	for _, m := range p.outbox(isRule("campaign_id", idOf(campaign))) {
@@ -301,7 +302,7 @@ func (p *play) agrees(campaign string) {
 
 // stepAgrees compares a step of a history with its message or Task, and removes the message from
 // the remaining ones.
-func (p *play) stepAgrees(s *sequence, h *pastStep, messages map[string]outboxMessage, tasks map[string]stepTask) {
+func (p *engineFixture) stepAgrees(s *sequence, h *pastStep, messages map[string]outboxMessage, tasks map[string]stepTask) {
 	p.t.Helper()
 	if (h.At == nil) != (h.Status == "waiting") || h.At != nil && (h.At.Before(h.Due) && h.Status != "skipped") {
 		p.t.Errorf("%s: unexpected time %v", h.line(), h.At)
@@ -328,7 +329,7 @@ func (p *play) stepAgrees(s *sequence, h *pastStep, messages map[string]outboxMe
 }
 
 // settled compares the fields of a sequence with its history.
-func (p *play) settled(s *sequence) {
+func (p *engineFixture) settled(s *sequence) {
 	p.t.Helper()
 	var next *pastStep
 	waiting := 0
@@ -355,7 +356,7 @@ func (p *play) settled(s *sequence) {
 }
 
 // verify checks the consistency of the organization's outreach data in the store.
-func (p *play) verify() {
+func (p *engineFixture) verify() {
 	p.t.Helper()
 	err := p.app.Store.View(p.ID, func(tx *store.Tx) error {
 		report := func(_ bool, format string, args ...any) { p.t.Errorf(format, args...) }

@@ -43,7 +43,7 @@ func unraced(n, raced int) int {
 }
 
 // completeTasks completes all open Tasks.
-func (p *play) completeTasks() {
+func (p *engineFixture) completeTasks() {
 	p.t.Helper()
 	for chunk := range slices.Chunk(p.tasks(isRule("status", "open")), 1000) {
 		var records []map[string]string
@@ -84,7 +84,7 @@ func fateOf(action string, at time.Time, reason string, subject, message *string
 }
 
 // cameTrue compares the sequences of a campaign with the simulation of their contacts.
-func (p *play) cameTrue(campaign string, told map[string]map[int]string) {
+func (p *engineFixture) cameTrue(campaign string, told map[string]map[int]string) {
 	p.t.Helper()
 	messages := map[string]outboxMessage{}
 	for _, m := range p.outbox() {
@@ -115,7 +115,7 @@ func (p *play) cameTrue(campaign string, told map[string]map[int]string) {
 // weeks. Everything happens at the minute and for the reason that the simulation predicted when the
 // group joined.
 func TestEngineThousand(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	p.Admin.Patch("/v1/organization", easter).Is(200)
 	size := unraced(100, 8)
 	contacts := p.contacts(10 * size)
@@ -152,7 +152,7 @@ func limits(most int, gap time.Duration) func(*service.Config) {
 // minimum gap.
 func TestEngineLimits(t *testing.T) {
 	n := unraced(100, 40)
-	p := newPlay(t, limits(n/4, 11*time.Minute))
+	p := newEngineFixture(t, limits(n/4, 11*time.Minute))
 	p.Admin.Patch("/v1/organization", easter).Is(200)
 	steps, links := spring()
 	campaign := simCampaign(p.Org, simAudience(p.Org, p.contacts(n)...), nil, steps, links...)
@@ -176,7 +176,7 @@ func TestEngineLimits(t *testing.T) {
 // reason of each email mentions the closed window as the simulation does, also if the service was
 // restarted in between.
 func TestEngineWindow(t *testing.T) {
-	p := newPlay(t, limits(0, 20*time.Minute))
+	p := newEngineFixture(t, limits(0, 20*time.Minute))
 	p.Admin.Patch("/v1/organization", simOrg{"UTC", simWeek, []string{}, simWindow{9, 10}}).Is(200)
 	campaign := simCampaign(p.Org, simAudience(p.Org, p.contacts(12)...), nil, []simStep{simMail(0, 0, 9)})
 	told := map[string]map[int]string{}
@@ -211,7 +211,7 @@ func TestEngineWindow(t *testing.T) {
 func TestEngineThousandLimits(t *testing.T) {
 	n := unraced(1000, 60)
 	most, gap := n/5, 2*time.Minute
-	p := newPlay(t, limits(most, gap))
+	p := newEngineFixture(t, limits(most, gap))
 	p.Admin.Patch("/v1/organization", easter).Is(200)
 	steps, links := spring()
 	campaign := p.campaign(p.contacts(n), nil, steps, links...)

@@ -9,13 +9,13 @@ import (
 
 // undoing is a campaign with two audiences: many contacts that are stopped, and one that is not.
 type undoing struct {
-	*play
+	*engineFixture
 	campaign, audience string
 	ids                []string
 }
 
 func newUndoing(t *testing.T, n int) *undoing {
-	u := &undoing{play: newPlay(t)}
+	u := &undoing{engineFixture: newEngineFixture(t)}
 	u.ids = u.contacts(n)
 	u.audience = simAudience(u.Org, u.ids...)
 	u.campaign = simCampaign(u.Org, u.audience, map[string]any{"status": "active"}, []simStep{simMail(0, 0, 9), simCall(1, 0, 8), simMail(2, 1, 9)})

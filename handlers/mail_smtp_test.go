@@ -99,7 +99,7 @@ func TestMailRetry(t *testing.T) {
 	for _, wait := range []time.Duration{5 * time.Minute, 15 * time.Minute, 60 * time.Minute} {
 		m.is("never", 0, "retrying", "450 4.2.1 busy")
 		m.goes(campaign, ids[0], "active waiting")
-		if next := m.course(campaign, ids[0]).Next; next == nil || !next.Equal(m.app.Clock.Now().Add(wait)) {
+		if next := m.listedSequence(campaign, ids[0]).Next; next == nil || !next.Equal(m.app.Clock.Now().Add(wait)) {
 			t.Errorf("after %d attempts the next is at %v, want %v from now", tries, next, wait)
 		}
 		m.after(wait - time.Millisecond)
@@ -199,7 +199,7 @@ func TestMailBounceStopsAll(t *testing.T) {
 	m.after(48 * time.Hour)
 	m.arrived()
 	m.goes(later, bob, "stopped:suppressed skipped")
-	if c := m.course(first, bob); c.Status != "stopped" || c.Reason != "suppressed" || c.History[0].Status != "failed" {
+	if c := m.listedSequence(first, bob); c.Status != "stopped" || c.Reason != "suppressed" || c.History[0].Status != "failed" {
 		t.Errorf("the sequence is %+v", c)
 	}
 	if n := m.server.Reached("RCPT", "bob@initech.example"); n != 1 {

@@ -34,7 +34,7 @@ func mailStops() []mailStop {
 		}, "left_audience"},
 		{"deleted", func(m *mailer, _, contact string) { m.Write.Delete("/v1/contacts/" + contact).Is(204) }, "contact_deleted"},
 		{"stopped", func(m *mailer, campaign, contact string) {
-			m.Write.Post(campaign+"/sequences/"+m.course(campaign, contact).ID+"/stop", `{"reason": "replied"}`).Is(200)
+			m.Write.Post(campaign+"/sequences/"+m.listedSequence(campaign, contact).ID+"/stop", `{"reason": "replied"}`).Is(200)
 		}, "replied"},
 		{"paused", func(m *mailer, campaign, _ string) { m.Write.Patch(campaign, `{"status": "paused"}`).Is(200) }, ""},
 		{"completed", func(m *mailer, campaign, _ string) {
@@ -156,7 +156,7 @@ func TestMailStopOnItsWay(t *testing.T) {
 			campaign := m.sends(twoMails, "", bob)
 			m.app.Work()
 			apptest.Receive(t, at, "a message")
-			m.Write.Post(campaign+"/sequences/"+m.course(campaign, bob).ID+"/stop", `{"reason": "manual"}`).Is(200)
+			m.Write.Post(campaign+"/sequences/"+m.listedSequence(campaign, bob).ID+"/stop", `{"reason": "manual"}`).Is(200)
 			m.goes(campaign, bob, "stopped:manual waiting")
 			gate <- c.answer
 			m.run()

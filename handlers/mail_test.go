@@ -110,8 +110,8 @@ func (m *mailer) is(name string, step int, status, text string) {
 	}
 }
 
-// course is a sequence as it is listed.
-type course struct {
+// listedSequence is a sequence as the list endpoint returns it.
+type listedSequence struct {
 	ID      string
 	Contact string `json:"contact_id"`
 	Status  string
@@ -125,13 +125,13 @@ type course struct {
 	}
 }
 
-func (m *mailer) course(campaign, contact string) course {
+func (m *mailer) listedSequence(campaign, contact string) listedSequence {
 	m.t.Helper()
-	var list struct{ Data []course }
+	var list struct{ Data []listedSequence }
 	if err := json.Unmarshal(m.Read.Post(campaign+"/sequences/list", `{"page_size": 500}`).Is(200).Body, &list); err != nil {
 		m.t.Fatal(err)
 	}
-	at := slices.IndexFunc(list.Data, func(c course) bool { return c.Contact == contact })
+	at := slices.IndexFunc(list.Data, func(c listedSequence) bool { return c.Contact == contact })
 	if at < 0 {
 		m.t.Fatalf("%s has no sequence", contact)
 	}
@@ -142,7 +142,7 @@ func (m *mailer) course(campaign, contact string) course {
 // each step.
 func (m *mailer) goes(campaign, contact, want string) {
 	m.t.Helper()
-	c := m.course(campaign, contact)
+	c := m.listedSequence(campaign, contact)
 	got := c.Status
 	if c.Reason != "" {
 		got += ":" + c.Reason

@@ -36,9 +36,9 @@ func (c *cutAt) Err() error {
 	return c.Context.Err()
 }
 
-// disturbed is a service with a market whose Preview takes several chunks, and an organization that
-// requests it.
-type disturbed struct {
+// interruptFixture is a service with a market whose Preview takes several chunks, and an
+// organization that requests it.
+type interruptFixture struct {
 	*apptest.App
 	t   *testing.T
 	w   *refWorld
@@ -46,8 +46,8 @@ type disturbed struct {
 	crm *refCRM
 }
 
-func newDisturbed(t *testing.T) *disturbed {
-	d := &disturbed{App: apptest.New(t), t: t, w: refWorldOf(rand.New(rand.NewPCG(11, 7)), 1500, 3500)}
+func newInterruptFixture(t *testing.T) *interruptFixture {
+	d := &interruptFixture{App: apptest.New(t), t: t, w: refWorldOf(rand.New(rand.NewPCG(11, 7)), 1500, 3500)}
 	d.w.load(d.App)
 	d.org = d.Org("Acme")
 	d.crm = d.w.crm(d.org)
@@ -56,7 +56,7 @@ func newDisturbed(t *testing.T) *disturbed {
 }
 
 // ask requests a Preview.
-func (d *disturbed) ask(fields map[string]any) *refPreview {
+func (d *interruptFixture) ask(fields map[string]any) *refPreview {
 	d.t.Helper()
 	request := map[string]any{"request_id": uuid.NewString(), "company_filters": map[string]any{}}
 	for k, v := range fields {
@@ -72,7 +72,7 @@ func (d *disturbed) ask(fields map[string]any) *refPreview {
 
 // workUntil runs jobs until the n-th write, which is interrupted. It reports whether nothing was
 // left to do.
-func (d *disturbed) workUntil(write int) (done bool) {
+func (d *interruptFixture) workUntil(write int) (done bool) {
 	ctx, stop := context.WithCancel(d.t.Context())
 	defer stop()
 	d.Worker.Once(newCutAt(ctx, write, stop))
@@ -81,7 +81,7 @@ func (d *disturbed) workUntil(write int) (done bool) {
 
 // goOn finishes work that was interrupted at a write: after a restart, after another interruption,
 // or directly.
-func (d *disturbed) goOn(write int) {
+func (d *interruptFixture) goOn(write int) {
 	d.t.Helper()
 	switch write % 3 {
 	case 0:
@@ -100,7 +100,7 @@ func (p *refPreview) status() string {
 }
 
 // hasPartsOf requires that the store contains members of exactly these Previews.
-func (d *disturbed) hasPartsOf(previews ...*refPreview) {
+func (d *interruptFixture) hasPartsOf(previews ...*refPreview) {
 	d.t.Helper()
 	want, got := []string{}, []string{}
 	for _, p := range previews {
@@ -125,7 +125,7 @@ func (d *disturbed) hasPartsOf(previews ...*refPreview) {
 // without a restart. The Preview ends like an uninterrupted one.
 func TestPreviewCut(t *testing.T) {
 	t.Parallel()
-	d := newDisturbed(t)
+	d := newInterruptFixture(t)
 	left := d.ask(nil)
 	d.Work()
 	left.same()
@@ -168,7 +168,7 @@ func TestPreviewCut(t *testing.T) {
 // nothing of the earlier result.
 func TestPreviewShrinks(t *testing.T) {
 	t.Parallel()
-	d := newDisturbed(t)
+	d := newInterruptFixture(t)
 	stored := func() int { return strings.Count(d.org.Dump(), `\"source_ordinal\":`) }
 	p := d.ask(map[string]any{"search_input": map[string]any{"exclude_companies_in_tam": true}})
 	d.workUntil(6)
@@ -193,7 +193,7 @@ func TestPreviewShrinks(t *testing.T) {
 
 // sound requires that the store is consistent, and that it contains no members of Previews that are
 // not READY.
-func (d *disturbed) sound() {
+func (d *interruptFixture) sound() {
 	d.t.Helper()
 	var listed struct {
 		Data []struct{ PreviewID, Status string }
@@ -221,7 +221,7 @@ func (d *disturbed) sound() {
 // preparation: between two writes and concurrently with them.
 func TestPreviewDisturbed(t *testing.T) {
 	t.Parallel()
-	d := newDisturbed(t)
+	d := newInterruptFixture(t)
 	left := d.ask(nil)
 	d.Work()
 	made := 0

@@ -55,7 +55,7 @@ func picture(t *testing.T, o *apptest.Org) string {
 // interruption.
 func TestImportCut(t *testing.T) {
 	t.Parallel()
-	d := newDisturbed(t)
+	d := newInterruptFixture(t)
 	begin := func(name string) (operation string) {
 		d.org, d.w.Rand = d.Org(name), rand.New(rand.NewPCG(1, 2)) // so that all are equal
 		d.crm = d.w.crm(d.org)

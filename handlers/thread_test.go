@@ -96,7 +96,7 @@ func TestThreadLost(t *testing.T) {
 			t.Errorf("%s got\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 		want := "1 hour after step 0 " + map[string]string{"sent": "was completed", "failed": "failed", "unknown": "ended with unknown delivery"}[m.message(c.name, 0).Status]
-		if h := m.course(campaign, ids[i]).History[1]; !strings.HasPrefix(h.Reason, want) {
+		if h := m.listedSequence(campaign, ids[i]).History[1]; !strings.HasPrefix(h.Reason, want) {
 			t.Errorf("%s: the reason of step 1 is %q, want %q", c.name, h.Reason, want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestThreadOnItsWay(t *testing.T) {
 // due gets that subject with the first email that is sent, rendered at that time. An empty subject
 // does not count, and the previous thread continues.
 func TestThreadSkipped(t *testing.T) {
-	p := newPlay(t)
+	p := newEngineFixture(t)
 	p.Admin.Patch("/v1/organization", simOrg{"UTC", simAllDays, []string{}, simWindow{0, 24}}).Is(200)
 	ids := simContacts(p.Org, `{"first_name": "Ann", "last_name": "Lee"}`, `{"first_name": "Bo", "last_name": "Lee", "email": "bo@x.example"}`)
 	mail := func(index int, subject string) simStep {

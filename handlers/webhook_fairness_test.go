@@ -15,9 +15,9 @@ import (
 	"prospector/internal/service"
 )
 
-// jam is an endpoint that blocks requests until the test releases them, and counts the blocked ones
-// by path.
-type jam struct {
+// blockingEndpoint is an endpoint that blocks requests until the test releases them, and counts the
+// blocked ones by path.
+type blockingEndpoint struct {
 	*target
 	state apptest.State // guards there and most
 	there map[string]int
@@ -26,8 +26,8 @@ type jam struct {
 	opens sync.Once
 }
 
-func newJam(t *testing.T, waits func(n int, r *http.Request) bool) *jam {
-	c := &jam{there: map[string]int{}, most: map[string]int{}, gate: make(chan struct{})}
+func newBlockingEndpoint(t *testing.T, waits func(n int, r *http.Request) bool) *blockingEndpoint {
+	c := &blockingEndpoint{there: map[string]int{}, most: map[string]int{}, gate: make(chan struct{})}
 	c.target = newTarget(t, func(n int, w http.ResponseWriter, r *http.Request) {
 		if !waits(n, r) {
 			return
@@ -40,7 +40,7 @@ func newJam(t *testing.T, waits func(n int, r *http.Request) bool) *jam {
 	return c
 }
 
-func (c *jam) count(path string, by int) {
+func (c *blockingEndpoint) count(path string, by int) {
 	c.state.Change(func() {
 		for _, name := range []string{path, ""} {
 			c.there[name] += by
@@ -50,23 +50,23 @@ func (c *jam) count(path string, by int) {
 }
 
 // open releases all requests, now and from now on.
-func (c *jam) open() { c.opens.Do(func() { close(c.gate) }) }
+func (c *blockingEndpoint) open() { c.opens.Do(func() { close(c.gate) }) }
 
 // fill waits until n requests are waiting on a path, or on all paths if path is empty.
-func (c *jam) fill(t *testing.T, path string, n int) {
+func (c *blockingEndpoint) fill(t *testing.T, path string, n int) {
 	t.Helper()
 	c.state.Wait(t, fmt.Sprintf("%d waiting requests on %q", n, path), func() bool { return c.there[path] >= n })
 }
 
 // now returns how many requests are waiting on a path, and the maximum so far.
-func (c *jam) now(path string) (there, most int) {
+func (c *blockingEndpoint) now(path string) (there, most int) {
 	c.state.Read(func() { there, most = c.there[path], c.most[path] })
 	return there, most
 }
 
 // delivering makes deliveries in the background. done releases the waiting requests, and waits until all
 // deliveries have ended.
-func (h *hooked) delivering(waiting *jam) (done func()) {
+func (h *hooked) delivering(waiting *blockingEndpoint) (done func()) {
 	var running sync.WaitGroup
 	running.Go(h.Deliver)
 	h.t.Cleanup(func() { waiting.open(); running.Wait() })
@@ -84,7 +84,7 @@ func TestWebhookHealthyAmongHanging(t *testing.T) {
 	}
 	h := newHooked(t, nil, patient)
 	h.org.Admin.Delete(h.path(h.id)).Is(204)
-	dead := newJam(t, func(int, *http.Request) bool { return true })
+	dead := newBlockingEndpoint(t, func(int, *http.Request) bool { return true })
 	for i := range hanging {
 		h.subscribe(h.org, fmt.Sprint(dead.URL, "/", i))
 	}
@@ -112,7 +112,7 @@ func TestWebhookPerSubscription(t *testing.T) {
 			if c.most > 1 { // an endpoint must not lose its share because this machine is slow
 				h.Webhooks.SlowAfter = time.Hour
 			}
-			busy := newJam(t, func(n int, _ *http.Request) bool { return n > 40 })
+			busy := newBlockingEndpoint(t, func(n int, _ *http.Request) bool { return n > 40 })
 			h.subscribe(h.org, busy.URL+"/busy")
 			h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, 100), ",")+`]}`).Is(200)
 			done := h.delivering(busy)
@@ -142,10 +142,10 @@ func TestWebhookPerOrganization(t *testing.T) {
 		each  = 20
 		share = 16 // a quarter of 64 for each attempt that an organization may start
 	)
-	var bad *jam
+	var bad *blockingEndpoint
 	hang := make(chan struct{})
 	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
-	bad = newJam(t, func(int, *http.Request) bool {
+	bad = newBlockingEndpoint(t, func(int, *http.Request) bool {
 		select {
 		case <-hang:
 			return true
@@ -302,7 +302,7 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 	const many = 70 // more than may wait in an organization that starts one at a time
 	hang := make(chan struct{})
 	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
-	dead := newJam(t, func(int, *http.Request) bool {
+	dead := newBlockingEndpoint(t, func(int, *http.Request) bool {
 		select {
 		case <-hang:
 			return true

@@ -204,7 +204,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 	hang := make(chan struct{})
 	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 4 })
 	h.org.Admin.Delete(h.path(h.id)).Is(204)
-	dead := newJam(t, func(int, *http.Request) bool {
+	dead := newBlockingEndpoint(t, func(int, *http.Request) bool {
 		select {
 		case <-hang:
 			return true
