@@ -96,7 +96,7 @@ func TestDeletingWhatIsReferredTo(t *testing.T) {
 		}
 	}
 	if etag == org.Read.Get("/v1/contacts/"+ids[0]).Header.Get("ETag") {
-		t.Error("a clean-up made no new version")
+		t.Error("the clean-up did not create a new version")
 	}
 	for _, filter := range []string{
 		fmt.Sprintf(`{"field": "account_id", "condition": "is", "value": %q}`, account),

@@ -58,7 +58,7 @@ func TestAudienceAdd(t *testing.T) {
 		}
 		again := org.Write.Do("POST", path+"/contacts/add", body, "Idempotency-Key", fmt.Sprint(body))
 		if again.Status != 200 || again.Header.Get("Idempotent-Replayed") != "true" || string(again.Body) != string(first.Body) {
-			t.Errorf("repeated: %d %s", again.Status, again.Body)
+			t.Errorf("unexpected response to the repeated request: %d %s", again.Status, again.Body)
 		}
 		hasContacts(t, org, path, people[:3]...)
 	}

@@ -125,7 +125,7 @@ func TestAudience(t *testing.T) {
 	for _, same := range []any{`{}`, `{"status": "active"}`, `{"status": null}`, got.Value("data"), `{"contact_count": 2, "type": "static"}`} {
 		again := org.Write.Patch(path, same).Is(200, fmt.Sprintf(shown, body["name"], "active", 2, then))
 		if again.Header.Get("ETag") != got.Header.Get("ETag") {
-			t.Errorf("%v made a new version", same)
+			t.Errorf("%v created a new version", same)
 		}
 	}
 	org.Write.Patch(path, `{"status": "archived"}`).Is(200, fmt.Sprintf(shown, body["name"], "archived", 2, later))
@@ -350,7 +350,7 @@ func TestAudienceEvents(t *testing.T) {
 	happens("updated")
 	now := org.Read.Get(campaign).Is(200)
 	if now.Text("data.audiences.0.name") != "B" || now.Text("data.updated_at") != was.Text("data.updated_at") || now.Header.Get("ETag") != was.Header.Get("ETag") {
-		t.Errorf("the campaign of an audience that got another name: %s", now.Body)
+		t.Errorf("unexpected campaign after its audience was renamed: %s", now.Body)
 	}
 	org.Write.Post(path+"/contacts/add", namely(people[0], people[1], nobodyID)).Is(200)
 	happens("updated")

@@ -20,14 +20,14 @@ func outcome(t *testing.T, res *apptest.Response) string {
 	for i, r := range res.Is(200).Value("data.results").([]any) {
 		r := r.(map[string]any)
 		if r["index"] != float64(i) {
-			t.Fatalf("result %d has the index %v", i, r["index"])
+			t.Fatalf("result %d has index %v", i, r["index"])
 		}
 		switch {
 		case r["error"] != nil:
 			failed++
 			words = append(words, fmt.Sprint(r["error"].(map[string]any)["code"]))
 			if len(r) != 2 {
-				t.Fatalf("a failed record has %v", r)
+				t.Fatalf("unexpected result of a failed record: %v", r)
 			}
 		case r["created"] == true:
 			succeeded++
@@ -38,7 +38,7 @@ func outcome(t *testing.T, res *apptest.Response) string {
 		}
 	}
 	if res.Int("data.succeeded") != succeeded || res.Int("data.failed") != failed {
-		t.Fatalf("miscounted: %s", res.Body)
+		t.Fatalf("the counts do not match the results: %s", res.Body)
 	}
 	return strings.Join(words, " ")
 }

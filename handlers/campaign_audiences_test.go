@@ -374,7 +374,7 @@ func TestCampaignProtocol(t *testing.T) {
 		keys = append(keys, strings.TrimPrefix(h.event(t).TriggerKey, "campaign."))
 	}
 	if got := strings.Join(keys, " "); got != "created updated updated updated updated" {
-		t.Errorf("the events are %s", got)
+		t.Errorf("unexpected events: %s", got)
 	}
 
 	// If-Match: the version before the audience was removed is not the current one.

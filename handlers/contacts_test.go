@@ -61,7 +61,7 @@ func TestContact(t *testing.T) {
 	app.Clock.Advance(time.Second)
 	again := org.Write.Patch("/v1/contacts/"+id, `{"title": "CEO"}`).Is(200)
 	if again.Text("data.updated_at") != preview.Text("data.updated_at") || again.Header.Get("ETag") != preview.Header.Get("ETag") {
-		t.Error("an update without a change made a new version")
+		t.Error("an update without a change created a new version")
 	}
 
 	// The response of GET can be sent back; read-only fields cannot change.

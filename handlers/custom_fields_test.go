@@ -322,14 +322,14 @@ func TestListFields(t *testing.T) {
 	}
 	all := org.Read.Get("/v1/fields").Is(200)
 	if got := all.Column("entity"); !slices.Equal(got, []string{"accounts", "accounts", "tasks", "tasks"}) {
-		t.Errorf("the fields belong to %q", got)
+		t.Errorf("unexpected entities of the fields: %q", got)
 	}
 	if got := all.Column("key"); !slices.Equal(got, []string{"two", "one", "one", "three"}) {
-		t.Errorf("the keys are %q", got)
+		t.Errorf("unexpected keys: %q", got)
 	}
 	res := org.Read.Get("/v1/fields?entity=tasks").Is(200)
 	if got := res.Column("key"); !slices.Equal(got, []string{"one", "three"}) {
-		t.Errorf("the keys of tasks are %q", got)
+		t.Errorf("unexpected keys of tasks: %q", got)
 	}
 	if got := res.Value("pagination"); !equalsJSON(got, `{"page": 1, "page_size": 2, "total_count": 2, "total_pages": 1}`) {
 		t.Errorf("pagination %v", got)

@@ -40,7 +40,7 @@ func (p *engineFixture) tells(rec *receiver, contacts []string, want ...string) 
 		got = append(got, e.TriggerKey+" c"+string(rune('0'+slices.Index(contacts, data.Contact))))
 	}
 	if !slices.Equal(got, want) {
-		p.t.Errorf("the events were\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		p.t.Errorf("got events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	return events
 }
@@ -172,7 +172,7 @@ func TestEngineEventsOfDeletion(t *testing.T) {
 	p.carry(events, p.sequenceText(campaign, contact), atOnce, `{"id": "`+contact+`"}`)
 	p.carry(events, p.sequenceText(campaign, contact), string(dataOf(p.Read.Get("/v1/tasks/"+task.ID).Is(200))), `{"id": "`+contact+`"}`)
 	if len(events) != 3 || events[1].TriggerKey != "task.updated" || strings.Contains(string(events[1].Data), contact) {
-		t.Errorf("the events were %s", asJSON(events))
+		t.Errorf("unexpected events: %s", asJSON(events))
 	}
 }
 

@@ -262,7 +262,7 @@ func (p *engineFixture) sentAll(want ...string) {
 		got = append(got, fmt.Sprintf("%s %d %s", m.To, m.Step, minute(m.Created)))
 	}
 	if !slices.Equal(sorted(got), sorted(want)) {
-		p.t.Errorf("sent were\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		p.t.Errorf("got messages\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -163,7 +163,7 @@ func TestEngineLimits(t *testing.T) {
 	}
 	for _, words := range []string{"daily cap of", "11m after the sender's previous message", "moved to the next sending window"} {
 		if !strings.Contains(fmt.Sprint(told), words) {
-			t.Errorf("no reason has %q", words)
+			t.Errorf("no reason contains %q", words)
 		}
 	}
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)

@@ -108,10 +108,10 @@ func TestEnroll(t *testing.T) {
 			org.Read.Get(path).Is(200, fmt.Sprintf(`{"data": {"id": "<id>", "name": %q, "type": "static", "status": "active", "contact_count": %d, "created_at": "<time>", "updated_at": "<time>"}, "meta": {"timestamp": "<time>"}}`, name, len(of(c.in))))
 			now := org.Read.Get(campaign).Is(200)
 			if at := fmt.Sprintf("data.audiences.%d", i+1); now.Text(at+".id") != idIn(path) || now.Text(at+".name") != name || len(now.Value("data.audiences").([]any)) != i+2 {
-				t.Errorf("the campaign has %v", now.Value("data.audiences"))
+				t.Errorf("unexpected audiences of the campaign: %v", now.Value("data.audiences"))
 			}
 			if now.Text("data.updated_at") == was.Text("data.updated_at") || now.Header.Get("ETag") == was.Header.Get("ETag") || now.Text("data.status") != status {
-				t.Errorf("the campaign was enrolled into: %s", now.Body)
+				t.Errorf("enrolling did not create a new version of the campaign, or changed its status: %s", now.Body)
 			}
 			was = now
 			app.Clock.Advance(time.Second)

@@ -111,7 +111,7 @@ func TestEventSchemas(t *testing.T) {
 	gone := `{"id":"019cd74b-e0bd-74cf-bbd0-63257982bd64","trigger_key":"contact.created","created_at":"2026-03-10T10:30:00.125Z",` +
 		`"org_id":"019cd6c2-8c00-7438-ae6b-a7bca9d37914","data":{"id":"019cd707-3f91-775a-b036-789ac35526db","deleted":true}}`
 	if err := app.CheckEvent("contact.created", []byte(gone)); err != nil {
-		t.Errorf("redelivered after its deletion: %v", err)
+		t.Errorf("the document refuses an event redelivered after its deletion: %v", err)
 	}
 }
 
@@ -325,10 +325,10 @@ func TestEventDocs(t *testing.T) {
 	}
 	for _, want := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "410", "The subscription is disabled"} {
 		if !strings.Contains(text["events"], want) {
-			t.Errorf("the page does not say %s of events: %s", want, text["events"])
+			t.Errorf("the section on events does not contain %s: %s", want, text["events"])
 		}
 	}
 	if !linked["events"] || !strings.Contains(text["event-tag.deleted"], "GoneEvent") || !strings.Contains(text["event-tag.created"], "TagEvent or GoneEvent") {
-		t.Errorf("the page does not lead to what events are: %s", text["event-tag.created"])
+		t.Errorf("the page has no link to the section on events: %s", text["event-tag.created"])
 	}
 }

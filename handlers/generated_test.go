@@ -315,7 +315,7 @@ func idempotent(t *testing.T, as apptest.Client, op *handlers.Operation, at stri
 	first := as.Do(op.Method, at, body, header, "k-1").Is(op.Status)
 	again := as.Do(op.Method, at, body, header, "k-1").Is(op.Status)
 	if string(first.Body) != string(again.Body) && !slices.Contains(showsSecret, op.Name) || again.Header.Get("Idempotent-Replayed") != "true" || first.Header.Get("Idempotent-Replayed") != "" {
-		t.Fatalf("repeated: %s and %s", first.Body, again.Body)
+		t.Fatalf("the repeated request returned a different response: %s and %s", first.Body, again.Body)
 	}
 	if first.Header.Get("ETag") != again.Header.Get("ETag") {
 		t.Fatal("the replayed response has another ETag")
@@ -327,7 +327,7 @@ func idempotent(t *testing.T, as apptest.Client, op *handlers.Operation, at stri
 	}
 	req.Header = http.Header{"Authorization": {"Bearer " + as.Key}, "Content-Type": {"application/json"}, header: {"a", "b"}}
 	if res, err := http.DefaultClient.Do(req); err != nil || res.StatusCode != 422 {
-		t.Errorf("%s: two keys: %v, %v", op.Name, res, err)
+		t.Errorf("%s: unexpected response to two idempotency keys: %v, %v", op.Name, res, err)
 	} else {
 		res.Body.Close()
 	}

@@ -166,7 +166,7 @@ func TestRateWindows(t *testing.T) {
 	start := time.Date(2026, 3, 2, 9, 0, 0, 250e6, time.UTC)
 	h := http.Header{}
 	if err := r.allow(org, 1, start, h); err != nil || h.Get("X-RateLimit-Reset") != strconv.FormatInt(start.Unix()+61, 10) {
-		t.Errorf("the reset of a window that ends within a second is %s: %v", h.Get("X-RateLimit-Reset"), err)
+		t.Errorf("X-RateLimit-Reset of a window that ends within a second = %s (error %v)", h.Get("X-RateLimit-Reset"), err)
 	}
 	if err := r.allow(org, 1, start.Add(-time.Hour), h); err != nil {
 		t.Errorf("unexpected result after the clock was set back: %v", err)

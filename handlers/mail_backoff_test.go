@@ -135,12 +135,12 @@ func (m *mailer) holds(c mailTrouble) {
 			m.t.Fatalf("the log reports %d times that sending is paused, want %d:\n%s", n, i+1, m.app.Log)
 		}
 		if !strings.Contains(m.app.Log.String(), fmt.Sprintf("%q retry_in=%v", mailDown, hold)) {
-			m.t.Fatalf("mail is not held for %v:\n%s", hold, m.app.Log)
+			m.t.Fatalf("sending is not paused for %v:\n%s", hold, m.app.Log)
 		}
 		greeted := m.server.Reached("greeting", "") // how many have come
 		m.after(hold - time.Millisecond)
 		if n := m.server.Reached("greeting", ""); n != greeted {
-			m.t.Errorf("%d connections were made while mail was held for %v", n-greeted, hold)
+			m.t.Errorf("%d connections were made while sending was paused for %v", n-greeted, hold)
 		}
 		m.after(time.Millisecond)
 		if n := m.server.Reached("greeting", ""); n > greeted+1 {
@@ -151,7 +151,7 @@ func (m *mailer) holds(c mailTrouble) {
 	stopped := 0
 	for _, p := range m.outbox() {
 		if p.Status != "retrying" || p.Error != "" && !strings.Contains(p.Error, c.reason) {
-			m.t.Errorf("a message is %s: %s", p.Status, p.Error)
+			m.t.Errorf("unexpected message status %s: %s", p.Status, p.Error)
 		}
 		stopped++
 	}
@@ -225,7 +225,7 @@ func TestMailTroubleOfSender(t *testing.T) {
 	m.arrived("bob Hello bob")
 	m.heldAlone(1)
 	if said := m.app.Log.String(); strings.Count(said, mailDown) != 1 || !strings.Contains(said, "not owned by user usr") {
-		t.Errorf("the log says\n%s", said)
+		t.Errorf("unexpected log:\n%s", said)
 	}
 	m.after(5 * time.Second)
 	m.heldAlone(1)

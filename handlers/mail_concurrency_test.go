@@ -112,7 +112,7 @@ func TestMailSlowRecipient(t *testing.T) {
 		m.sends(oneMail, "", contactsOf(m.Org, name)...)
 		m.app.Work()
 		if to := apptest.Receive(t, at, "a message"); to != name+"@initech.example" {
-			t.Errorf("the server has one for %s, not for %s", to, name)
+			t.Errorf("the server received a message for %s, want %s", to, name)
 		}
 	}
 	open()

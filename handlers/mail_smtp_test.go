@@ -203,11 +203,11 @@ func TestMailBounceStopsAll(t *testing.T) {
 		t.Errorf("the sequence is %+v", c)
 	}
 	if n := m.server.Reached("RCPT", "bob@initech.example"); n != 1 {
-		t.Errorf("the server was asked for bob %d times", n)
+		t.Errorf("unexpected number of attempts to address bob: %d", n)
 	}
 	for _, status := range m.Read.Post("/v1/tasks/list", `{}`).Is(200).Column("status") {
 		if status != "cancelled" {
-			t.Errorf("a Task is %s", status)
+			t.Errorf("unexpected Task status %s", status)
 		}
 	}
 	if n := m.Read.Get(first + "/stats").Is(200).Int("data.tasks_open"); n != 0 {

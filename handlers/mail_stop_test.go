@@ -229,7 +229,7 @@ func TestMailSenders(t *testing.T) {
 	counts(24*60, 6)
 	for _, mail := range m.server.Mails() {
 		if from := map[bool]string{true: "eve@acme.example", false: "ada@acme.example"}[mail.To[0] == "e0@initech.example"]; mail.From != from || !strings.Contains(mail.Header.Get("From"), from) {
-			t.Errorf("%s is from %s, %s", mail.To, mail.From, mail.Header.Get("From"))
+			t.Errorf("message to %s has the wrong sender: %s, %s", mail.To, mail.From, mail.Header.Get("From"))
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 	app.Anonymous().Get("/no/such/path").Is(404)
 	res := app.Anonymous().Get("/metrics").Is(200)
 	if got := res.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/plain; version=0.0.4") {
-		t.Errorf("the content type is %q", got)
+		t.Errorf("unexpected content type %q", got)
 	}
 	problems, err := promlint.New(bytes.NewReader(res.Body)).Lint()
 	if err != nil {
@@ -137,7 +137,7 @@ func TestMetricsOfRequests(t *testing.T) {
 		`prospector_http_request_duration_seconds_bucket{operation="create_contact",status="201",le="+Inf"}`: 3,
 	})
 	if sum := up[`prospector_http_request_duration_seconds_sum{operation="create_contact",status="201"}`]; sum <= 0 || sum > 60 {
-		t.Errorf("three requests took %v seconds", sum)
+		t.Errorf("implausible duration of three requests: %v seconds", sum)
 	}
 	if size, free := after["prospector_store_file_bytes"], after["prospector_store_free_bytes"]; size < 32<<10 || free < 0 || free > size {
 		t.Errorf("implausible disk figures: %v of %v bytes free", free, size)
@@ -221,7 +221,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 		"prospector_index_builds_total": 1, "prospector_index_damaged_total": 0, "prospector_index_failures_total": 0,
 	})
 	if used := settled["prospector_index_cache_bytes"]; used < 2500*16 || used > 64<<20 {
-		t.Errorf("the lists take %v bytes", used)
+		t.Errorf("implausible size of the index cache: %v bytes", used)
 	}
 	if _, err := app.Index.Reindex(t.Context(), func(int, int) {}); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestMetricsElsewhere(t *testing.T) {
 	app := apptest.New(t, func(c *service.Config) { c.MetricsAddr = "127.0.0.1:0" })
 	app.Anonymous().Get("/metrics").Fails(404, "not_found", "")
 	if doc := app.Anonymous().Get("/openapi.json").Is(200); bytes.Contains(doc.Body, []byte("get_metrics")) {
-		t.Error("the API document has it")
+		t.Error("the API document contains the metrics endpoint")
 	}
 	app.Anonymous().Get("/healthz").Is(200)
 	get := func(method, path string, status int) *httptest.ResponseRecorder {

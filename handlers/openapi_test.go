@@ -85,7 +85,7 @@ func TestOpenAPIForm(t *testing.T) {
 		delete(filed, tag.Name)
 	}
 	if len(filed) > 0 {
-		t.Errorf("operations are filed under %v: add it to groups", slices.Sorted(maps.Keys(filed)))
+		t.Errorf("operations use the groups %v: add the missing one to groups", slices.Sorted(maps.Keys(filed)))
 	}
 }
 
@@ -108,7 +108,7 @@ func TestOpenAPIReferences(t *testing.T) {
 	for _, m := range regexp.MustCompile(`"\$ref":"([^"]*)"`).FindAllStringSubmatch(raw, -1) {
 		name, ours := strings.CutPrefix(m[1], "#/components/schemas/")
 		if doc.Components.Schemas[name] == nil || !ours {
-			t.Errorf("the reference %s leads nowhere", m[1])
+			t.Errorf("the reference %s does not resolve", m[1])
 		}
 		used[name] = true
 	}

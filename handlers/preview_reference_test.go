@@ -225,7 +225,7 @@ func (p *refPreview) same() {
 	for i, m := range got {
 		id := m.(map[string]any)["member_id"].(string)
 		if known[id] || p.members[i].memberID != "" && p.members[i].memberID != id {
-			p.t.Fatalf("member %d has the id %s, which another has, or had another before", i, id)
+			p.t.Fatalf("member %d has the id %s, which is not unique or has changed", i, id)
 		}
 		known[id], p.members[i].memberID = true, id
 	}

@@ -199,7 +199,7 @@ func TestPreviewAtOnce(t *testing.T) {
 	same := fmt.Sprintf(`{"request_id": %q, "company_filters": {}}`, uuid.New())
 	statuses, ids := at(16, func(int) string { return same })
 	if statuses[202] != 1 || statuses[200] != 15 || len(ids) != 1 {
-		t.Errorf("the same: %v, %v", statuses, ids)
+		t.Errorf("same requests: unexpected statuses %v, ids %v", statuses, ids)
 	}
 	request := uuid.New()
 	statuses, ids = at(16, func(i int) string {
@@ -207,7 +207,7 @@ func TestPreviewAtOnce(t *testing.T) {
 		return string(b)
 	})
 	if statuses[202] != 1 || statuses[200] != 7 || statuses[409] != 8 || len(ids) != 1 {
-		t.Errorf("different: %v, %v", statuses, ids)
+		t.Errorf("different requests: unexpected statuses %v, ids %v", statuses, ids)
 	}
 	app.Work()
 	list := org.Read.Post("/v1/tam/previews/list", nil).Is(200)

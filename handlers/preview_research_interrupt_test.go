@@ -300,7 +300,7 @@ func TestPreviewResearchAgain(t *testing.T) {
 	wait := working(t, app)
 	second.next(t)
 	if got := researchOf(org, id); !strings.HasPrefix(got, "PREPARING running <nil>, <nil>+<nil>+<nil>, 2026-03-02T09:00:00.000Z ") {
-		t.Errorf("research falls back to %s", got)
+		t.Errorf("unexpected state of the research: %s", got)
 	}
 	close(second.gate)
 	wait()

@@ -201,7 +201,7 @@ func addUp(t *testing.T, o *apptest.Org, id string) []string {
 		t.Errorf("the counts are\n%+v\nbut the members add up to\n%+v\n%v", got, want, short)
 	}
 	if total := res.Int("data.pagination_meta.total_count"); total != len(short) {
-		t.Errorf("total_count is %d of %d", total, len(short))
+		t.Errorf("total_count = %d, with %d members listed", total, len(short))
 	}
 	return short
 }
@@ -282,7 +282,7 @@ func TestPreview(t *testing.T) {
 					"founded_year": null, "description": null, "keywords": [], "technologies": [], "country": null, "location": null, "linkedin_url": null, "phone_number": null}}]},
 		"meta": {"timestamp": "<time>"}}`)
 	if after.Header.Get("ETag") == before.Header.Get("ETag") {
-		t.Error("READY has the ETag of PREPARING")
+		t.Error("the ETag did not change from PREPARING to READY")
 	}
 	org.Read.Get(path+"/members?page_size=1&current_page=2").Is(200, `{"data": {"preview_id": "<id>", "members": [`+person+`],
 		"pagination_meta": {"current_page": 2, "page_size": 1, "total_pages": 3, "total_count": 3}}, "meta": {"timestamp": "<time>"}}`)

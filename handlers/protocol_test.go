@@ -166,7 +166,7 @@ func TestBodies(t *testing.T) {
 	}
 	res.Body.Close()
 	if res.StatusCode != 200 {
-		t.Error("an empty body of unknown length:", res.Status)
+		t.Error("status for an empty body of unknown length:", res.Status)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestVersions(t *testing.T) {
 	}
 	v2 := org.Write.Do("PATCH", path, `{"name": "B"}`, "If-Match", v1).Is(200).Header.Get("ETag")
 	if v2 == v1 {
-		t.Fatal("a change made no new version")
+		t.Fatal("a change did not create a new version")
 	}
 	org.Write.Do("PATCH", path, `{"name": "C"}`, "If-Match", v1).Fails(412, "precondition_failed", v2)
 	org.Write.Do("PATCH", path, `{"name": "C"}`, "If-Match", "W/"+v2).Is(412)

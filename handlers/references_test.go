@@ -195,7 +195,7 @@ func (l large) deleted(t *testing.T, n int) {
 	unseen(t, app, org, l, ids, contacts)
 	is := org.Read.Get(last).Is(200)
 	if is.Header.Get("ETag") == was.Header.Get("ETag") || is.Text("data.updated_at") != was.Text("data.updated_at") {
-		t.Error("the record is another, but not its version, or it has a new updated_at")
+		t.Error("the record changed without a new version, or it has a new updated_at")
 	}
 	org.Write.Do("PATCH", last, `{"title": "VP"}`, "If-Match", was.Header.Get("ETag")).Fails(412, "precondition_failed", "")
 	org.Write.Do("DELETE", last, nil, "If-Match", was.Header.Get("ETag")).Fails(412, "precondition_failed", "")
@@ -321,7 +321,7 @@ func TestBearersMeanwhile(t *testing.T) {
 			})
 		}
 		if got := org.Read.Post("/v1/contacts/list", `{"sort": "custom_field_colour", "page_size": 3}`).Is(200).Column("id"); got[0] != contacts[n-2] || got[1] != contacts[n-3] || got[2] != contacts[0] {
-			t.Error("sorted by the new field:", got)
+			t.Error("order by the new field:", got)
 		}
 		sound(t, app, org)
 	}

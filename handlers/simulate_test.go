@@ -244,7 +244,7 @@ func TestSimulateChangesNothing(t *testing.T) {
 	for _, body := range []any{nil, map[string]any{"contact_ids": ids[1:]}, `{"contact_ids": ["x"]}`} {
 		first := org.Read.Post(campaign+"/simulate", body)
 		if again := org.Read.Post(campaign+"/simulate", body); first.Header.Get("ETag") != "" || string(again.Body) != string(first.Body) && first.Status == 200 {
-			t.Errorf("repeated, it returns\n%s, and before\n%s", again.Body, first.Body)
+			t.Errorf("the repeated simulation returned\n%s, want\n%s", again.Body, first.Body)
 		}
 		org.Write.Do("POST", campaign+"/simulate", body, "Idempotency-Key", "once")
 	}
@@ -283,7 +283,7 @@ func TestSimulateStatus(t *testing.T) {
 		simSays(t, plans[1], c.second...)
 		for _, s := range append(plans[0].Steps, plans[1].Steps...) {
 			if s.Action == "skip" && (s.Subject != nil || s.Message != nil || s.Missing == nil || len(s.Missing) > 0) {
-				t.Errorf("with %s a skipped step is %+v", c.change, s)
+				t.Errorf("with %s: unexpected skipped step %+v", c.change, s)
 			}
 		}
 	}

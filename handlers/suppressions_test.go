@@ -42,7 +42,7 @@ func TestSuppressions(t *testing.T) {
 		})
 	}
 	if org.Dump() != before {
-		t.Error("a repetition changed something")
+		t.Error("the repeated request changed something")
 	}
 	// The domain of an address is a different suppression, and each organization has its own list.
 	org.Admin.Post(path, `{"domain": "initech.example"}`).Is(201)

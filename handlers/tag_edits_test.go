@@ -127,6 +127,6 @@ func TestBadTagEdits(t *testing.T) {
 	app.Clock.Advance(time.Second)
 	if is := org.Write.Patch("/v1/contacts/"+id, withIDs(`{"add_tags": ["{A}"], "remove_tags": ["{B}"]}`, ids)).Is(200); is.Header.Get("ETag") != was.Header.Get("ETag") ||
 		is.Text("data.updated_at") != was.Text("data.updated_at") {
-		t.Error("an edit without a change made a new version")
+		t.Error("an edit without a change created a new version")
 	}
 }

@@ -147,7 +147,7 @@ func TestImport(t *testing.T) {
 	org.Write.Post(path, nil).Is(200)
 	app.Work()
 	if org.Dump() != before {
-		t.Error("the second time changed something")
+		t.Error("the second request changed something")
 	}
 	other.Read.Get(importPath+operation).Fails(404, "not_found", "")
 	other.Write.Post(path, nil).Fails(404, "not_found", "")

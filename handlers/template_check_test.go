@@ -141,7 +141,7 @@ func TestTemplateBounds(t *testing.T) {
 		}
 	}
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 
 	// The limits themselves are valid.
@@ -222,7 +222,7 @@ func TestTemplateTexts(t *testing.T) {
 	tplRefused(t, org, path, with("{{a}} {{b}}", "{{a}} [[block:a]] {{c.d}} {{", "{{e}}"), "steps[1].subject: unknown token {{a}}", "steps[1].subject: unknown token {{b}}",
 		"steps[1].message: unknown token {{a}}", "steps[1].message: unknown block [[block:a]]", "steps[1].message: unknown token {{c.d}}", "steps[1].message: {{ has no closing }}", "blocks.x.content: unknown token {{e}}")
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 	for _, text := range []string{"{{recipient.first_name}}{{recipient.last_name}}{{recipient.company}}{{recipient.email}}{{sender.first_name}}{{sender.last_name}}{{sender.company}}{{sender.title}}{{sender.email}}",
 		"{{ recipient.first_name}} {{recipient.last_name }} {{  sender.email\t}}", "{ {recipient.email} } }} }", "[block:x]", "[[ block:x]]", "[[blocks]]", "]]", "{%nope%} ${x} <%= y %> &amp;"} {
@@ -233,7 +233,7 @@ func TestTemplateTexts(t *testing.T) {
 		}
 		org.Write.Post(tplPath, body).Is(201)
 		if got := org.Write.Post(tplPath, titled(text)).Is(201).Text("data.steps.0.title"); got != text {
-			t.Errorf("the title %q is kept as %q", text, got)
+			t.Errorf("sent title %q, stored as %q", text, got)
 		}
 	}
 }
@@ -271,7 +271,7 @@ func TestTemplateTransitions(t *testing.T) {
 		tplRefused(t, org, path, tplBody(c.links), c.want...)
 	}
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 	// Several paths to the same step, in any order, are not a cycle.
 	for _, links := range []string{tplLinks(), tplLinks([2]int{0, 1}, [2]int{0, 2}, [2]int{1, 2}), tplLinks([2]int{1, 2}, [2]int{0, 2}, [2]int{0, 1}, [2]int{0, 1}), tplLinks([2]int{2, 1}, [2]int{1, 0})} {
@@ -320,7 +320,7 @@ func TestTemplateAtOnce(t *testing.T) {
 		tplRefused(t, org, path, tplBody(c.members), c.want...)
 	}
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 }
 

@@ -198,7 +198,7 @@ func TestRenderTitle(t *testing.T) {
 	campaign := org.Write.Post("/v1/campaigns", map[string]any{"name": "C", "template_id": idOf(template), "audience_ids": []string{simAudience(org, bill)}}).Is(201).ID()
 	for i, s := range simulated(t, org, "/v1/campaigns/"+campaign, nil)[0].Steps {
 		if got := "[" + strings.Join(s.Missing, " ") + "]"; got != missing[i] {
-			t.Errorf("step %d is simulated without %s, want %s", i, got, missing[i])
+			t.Errorf("step %d: simulation reports missing variables %s, want %s", i, got, missing[i])
 		}
 	}
 }

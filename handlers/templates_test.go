@@ -88,7 +88,7 @@ func TestTemplate(t *testing.T) {
 	} {
 		res := org.Write.Post(tplPath, body).Is(201, sparse)
 		if res.Text("data.steps.0.id") == res.Text("data.steps.1.id") || res.Text("data.steps.0.id") == res.ID() {
-			t.Errorf("the ids are not different: %s", res.Body)
+			t.Errorf("the ids are not distinct: %s", res.Body)
 		}
 		org.Read.Get(tplPath+"/"+res.ID()).Is(200, sparse)
 	}
@@ -121,7 +121,7 @@ func TestTemplate(t *testing.T) {
 		hasProblems(t, org.Write.Post(tplPath, tplBody(c)), strings.Trim(c[:strings.Index(c, ":")], `"`))
 	}
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 
 	// Absent fields stay unchanged.
@@ -178,7 +178,7 @@ func TestTemplateStatus(t *testing.T) {
 		hasProblems(t, org.Write.Patch(path, `{"name": "N", "status": `+status+`}`), "status")
 	}
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 }
 
@@ -212,7 +212,7 @@ func TestTemplateParts(t *testing.T) {
 		hasProblems(t, org.Write.Patch(path, c.body), c.paths...)
 	}
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 	app.Clock.Advance(time.Second)
 	res := org.Write.Patch(path, `{"blocks": {"x": {"name": "X2"}, "y": {"name": "Y", "content": "two"}, "z": {"name": "Z"}}}`).Is(200)
@@ -288,7 +288,7 @@ func TestTemplateInUse(t *testing.T) {
 	org.Read.Delete(path).Fails(403, "forbidden", "")
 	other.Write.Delete(path).Fails(404, "not_found", "Resource not found")
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 	spare := newTpl(org, ``)
 	for _, status := range []string{"INACTIVE", "ARCHIVED"} {
@@ -300,7 +300,7 @@ func TestTemplateInUse(t *testing.T) {
 		res.Fails(422, "validation_failed", status)
 		hasProblems(t, org.Write.Patch(campaign, map[string]string{"template_id": lastOf(spare)}), "template_id")
 		if org.Dump() != before {
-			t.Error("a refusal changed something")
+			t.Error("a refused request changed something")
 		}
 	}
 	// A campaign keeps its template.

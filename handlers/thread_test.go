@@ -148,7 +148,7 @@ func TestThreadSkipped(t *testing.T) {
 	campaign := p.campaign(ids, nil, steps)
 	for _, s := range simulated(t, p.Org, campaign, map[string]any{"contact_ids": ids[:1]})[0].Steps {
 		if s.Action != "skip" || s.Subject != nil {
-			t.Errorf("without a recipient: %+v", s)
+			t.Errorf("unexpected step without a recipient: %+v", s)
 		}
 	}
 	p.to("03-03 12:00")

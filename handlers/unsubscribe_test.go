@@ -74,12 +74,12 @@ func TestUnsubscribePage(t *testing.T) {
 	policy := page.Header.Get("Content-Security-Policy")
 	for _, rule := range []string{"default-src 'none'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
 		if !slices.Contains(strings.Split(policy, "; "), rule) {
-			t.Errorf("the policy of the page is %q, without %q", policy, rule)
+			t.Errorf("content security policy %q lacks %q", policy, rule)
 		}
 	}
 	text := string(page.Body)
 	if strings.Count(text, `<form method="post">`) != 1 || !strings.Contains(text, `<button type="submit"`) || strings.Contains(text, "<script") {
-		t.Errorf("the page is %s", text)
+		t.Errorf("unexpected page: %s", text)
 	}
 	done := string(app.Anonymous().Post(r.link, nil).Is(200).Body)
 	if !strings.Contains(done, "You are unsubscribed") || strings.Contains(done, "<form") {
@@ -87,7 +87,7 @@ func TestUnsubscribePage(t *testing.T) {
 	}
 	for _, told := range []string{r.email, r.contact, r.ID.String(), "dan", "Acme"} { // the link reveals nothing
 		if strings.Contains(text+done, told) {
-			t.Errorf("the pages tell %q", told)
+			t.Errorf("the pages reveal %q", told)
 		}
 	}
 	if again := string(app.Anonymous().Get(r.link).Is(200).Body); again != done {
@@ -115,7 +115,7 @@ func TestUnsubscribeDamaged(t *testing.T) {
 				t.Errorf("%s %s: %v %s", method, path, page.Header, text)
 			}
 			if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "form-action 'none'") {
-				t.Errorf("the policy of the page is %q", policy)
+				t.Errorf("unexpected content security policy %q", policy)
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func TestUnsubscribeTokens(t *testing.T) {
 	app.Anonymous().Get(r.link).Is(200)
 	app.Anonymous().Post(r.link, nil).Is(200)
 	if log := app.Log.String(); strings.Contains(log, token[:20]) || !strings.Contains(log, "path=/u/{token}") {
-		t.Errorf("the log is %s", log)
+		t.Errorf("unexpected log: %s", log)
 	}
 	other.optedOut(t, "the other organization", false)
 

@@ -268,7 +268,7 @@ func TestWebhookJitter(t *testing.T) {
 	}
 	h.wantAsked(2*events, "by 1.1 of the delay")
 	if steps < 6 { // the probability that sixty fall into five of ten steps is one in a billion
-		t.Errorf("the second attempts were made in %d steps of ten", steps)
+		t.Errorf("the second attempts were spread over %d of ten intervals", steps)
 	}
 }
 

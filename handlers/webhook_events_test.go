@@ -215,7 +215,7 @@ func TestWebhookTAM(t *testing.T) {
 		keys = append(keys, h.event(t).TriggerKey)
 	}
 	if !slices.Equal(keys, []string{"tam_preview.ready", "tam_import.accepted", "tam_import.completed"}) {
-		t.Errorf("an Import of existing records emits %v", keys)
+		t.Errorf("an Import of existing records emitted %v", keys)
 	}
 }
 

@@ -32,7 +32,7 @@ func historyOf(o *apptest.Org, subscription, query string) (short []string) {
 func hasHistory(t *testing.T, o *apptest.Org, subscription string, want ...string) {
 	t.Helper()
 	if got := historyOf(o, subscription, ""); !slices.Equal(got, want) {
-		t.Errorf("the attempts are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("got attempts\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -68,7 +68,7 @@ func TestWebhookTest(t *testing.T) {
 		org.Admin.Post(path+"/test", nil).Fails(409, "subscription_not_active", status)
 		org.Admin.Post(path+"/deliveries/"+attempt+"/redeliver", nil).Fails(409, "subscription_not_active", status)
 		if org.Dump() != before {
-			t.Error("a refusal changed something")
+			t.Error("a refused request changed something")
 		}
 	}
 	rec.answers(200)
@@ -139,7 +139,7 @@ func TestWebhookRedeliver(t *testing.T) {
 		org.Admin.Post(at+"/redeliver", nil).Fails(404, "not_found", "Resource not found")
 	}
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 	app.Deliver()
 	rec.wants("refusals", nil)

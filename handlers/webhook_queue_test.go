@@ -100,7 +100,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 			h.mark() // without a subscription
 			alone := everywhere(h.org)
 			if alone == 0 || stored(h.org) != 0 {
-				t.Fatalf("a task alone occurs %d times", alone)
+				t.Fatalf("the text of a task alone occurs %d times", alone)
 			}
 			h.to = newTarget(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 				var n int
@@ -180,7 +180,7 @@ func TestWebhookStoredForOthers(t *testing.T) {
 				t.Errorf("the subscriber received%s, want%s", got, want)
 			}
 			if got := titles(slow); got != " before before before" {
-				t.Errorf("the other subscriber received%s", got)
+				t.Errorf("the other subscriber received unexpected events:%s", got)
 			}
 			if all := h.history(other); len(all) != 3 || all[2].SourceEventID != first.SourceEventID || all[2].Status != "succeeded" {
 				t.Errorf("unexpected recorded attempt: %+v", all)

@@ -176,7 +176,7 @@ func TestWebhookRestart(t *testing.T) {
 		t.Errorf("recorded %v, received %v", ids, came)
 	}
 	if len(all) != 5 || len(ids) != 3 {
-		t.Errorf("the attempts are %+v", all)
+		t.Errorf("unexpected attempts: %+v", all)
 	}
 	h.Restart()
 	h.pass(24 * time.Hour)
@@ -259,7 +259,7 @@ func TestWebhookRetention(t *testing.T) {
 	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+last.ID+"/redeliver", nil).Is(202)
 	h.Deliver()
 	if all := h.history(h.id); len(all) != 2 || all[1].Attempt != 3 || all[1].SourceEventID != last.SourceEventID {
-		t.Errorf("sent again it is %+v", all)
+		t.Errorf("unexpected attempts after redelivery: %+v", all)
 	}
 	h.days(40)
 	h.wantHistory(0, 0)

@@ -43,7 +43,7 @@ func TestWebhookCreate(t *testing.T) {
 		t.Run(c.body, func(t *testing.T) {
 			res := org.Admin.In(t).Post(hooksPath, c.body).Is(201, `{"data": {"secret": "<any>", `+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
 			if secret := res.Text("data.secret"); !strings.HasPrefix(secret, "whsec_") || len(secret) < 6+32 {
-				t.Errorf("the secret is %q", secret)
+				t.Errorf("unexpected secret %q", secret)
 			}
 			read := org.Read.In(t).Get(hooksPath+"/"+res.ID()).Is(200, `{"data": {`+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
 			if read.Header.Get("ETag") == "" || read.Header.Get("ETag") != res.Header.Get("ETag") {
@@ -134,7 +134,7 @@ func TestWebhookRefusals(t *testing.T) {
 		hasProblems(t, org.Admin.Patch(hooksPath+"/"+id, c.body), c.path)
 	}
 	if org.Dump() != before {
-		t.Error("a refusal changed something")
+		t.Error("a refused request changed something")
 	}
 }
 
@@ -339,7 +339,7 @@ func TestWebhookDelete(t *testing.T) {
 			res.Fails(404, "not_found", "Resource not found")
 		}
 		if list := org.Read.Post(hooksPath+"/list", nil).Is(200).Column("id"); !slices.Equal(list, []string{stays}) {
-			t.Errorf("the list has %v", list)
+			t.Errorf("unexpected list %v", list)
 		}
 		if got := dataOf(org.Read.Get(path + "/deliveries").Is(200)); string(got) != string(history) {
 			t.Errorf("history changed from\n%s\nto\n%s", history, got)

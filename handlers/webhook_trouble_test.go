@@ -203,7 +203,7 @@ func TestWebhookRedirects(t *testing.T) {
 	}
 	wantTroubles(t, troubles, func(*service.Config) {})
 	if got := canary.asked(); len(got) != 0 {
-		t.Errorf("the target of the redirects was asked: %v", got)
+		t.Errorf("the redirect target received a request: %v", got)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestWebhookManners(t *testing.T) {
 	h.org.Admin.Patch(h.path(h.id), `{"status": "paused"}`).Is(200)
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(created.Text("data.secret"), "whsec_"))
 	if err != nil || len(key) < 24 || len(key) > 64 {
-		t.Fatalf("the secret is %d bytes: %v", len(key), err)
+		t.Fatalf("unexpected length of the secret: %d bytes (error %v)", len(key), err)
 	}
 	h.Clock.Advance(1234 * time.Millisecond)
 	task := h.org.Write.Post("/v1/tasks", `{"title": "Call – \u2028 <b>&amp;"}`).Is(201)
@@ -320,7 +320,7 @@ func TestWebhookManners(t *testing.T) {
 	for i, got := range h.to.asked() {
 		names := slices.Sorted(maps.Keys(got.header))
 		if want := []string{"Content-Length", "Content-Type", "User-Agent", "Webhook-Id", "Webhook-Signature", "Webhook-Timestamp"}; !slices.Equal(names, want) {
-			t.Errorf("the headers are %v", got.header)
+			t.Errorf("unexpected headers: %v", got.header)
 		}
 		for name, want := range map[string]string{
 			"Content-Type": "application/json", "User-Agent": "Prospector/" + service.Version(), "Webhook-Id": id, "Content-Length": strconv.Itoa(len(got.body)),
@@ -346,6 +346,6 @@ func TestWebhookManners(t *testing.T) {
 		at = append(at, stamp)
 	}
 	if len(slices.Compact(at)) != 3 {
-		t.Errorf("the attempts are reported for %v", at)
+		t.Errorf("unexpected times of the attempts: %v", at)
 	}
 }

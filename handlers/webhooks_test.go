@@ -205,7 +205,7 @@ func TestWebhookEnvelope(t *testing.T) {
 	}
 	app.Deliver()
 	if again := rec.take(); len(again) > 0 {
-		t.Errorf("redelivered: %v", again)
+		t.Errorf("unexpected redelivery: %v", again)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestWebhookRotation(t *testing.T) {
 		res := org.Admin.Post(path+"/rotate-secret", nil).Is(200)
 		for _, secret := range secrets {
 			if res.Text("data.secret") == secret {
-				t.Error("the secret is an old one")
+				t.Error("rotation returned an old secret")
 			}
 		}
 		if after := org.Read.Get(path).Is(200); after.Header.Get("ETag") == before.Header.Get("ETag") || after.Header.Get("ETag") != res.Header.Get("ETag") {
@@ -364,13 +364,13 @@ func TestWebhookSecretHidden(t *testing.T) {
 	}
 	app.Start()
 	if texts = append(texts, string(export), out.String()); !strings.Contains(string(export), created.ID()) {
-		t.Errorf("the export is without the subscription: %.300s", export)
+		t.Errorf("the export lacks the subscription: %.300s", export)
 	}
 	for _, secret := range secrets {
 		bare := strings.TrimPrefix(secret, "whsec_")
 		for _, text := range texts {
 			if strings.Contains(text, bare) || strings.Contains(text, "whsec_") {
-				t.Errorf("the secret is in %.500s", text)
+				t.Errorf("the secret appears in %.500s", text)
 			}
 		}
 	}
