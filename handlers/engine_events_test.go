@@ -10,8 +10,8 @@ import (
 	"prospector/internal/apptest"
 )
 
-// told returns the events that a subscriber received, in order.
-func (p *engineFixture) told(rec *receiver) (events []event) {
+// receivedEvents returns the events that a subscriber received, in order.
+func (p *engineFixture) receivedEvents(rec *receiver) (events []event) {
 	p.t.Helper()
 	p.app.Deliver()
 	for _, h := range rec.take() {
@@ -24,11 +24,11 @@ func (p *engineFixture) told(rec *receiver) (events []event) {
 	return events
 }
 
-// tells requires exactly these events, each with the contact that it is about: "sequence.started
-// c0".
-func (p *engineFixture) tells(rec *receiver, contacts []string, want ...string) (events []event) {
+// wantEvents requires exactly these events, each with the contact that it is about:
+// "sequence.started c0".
+func (p *engineFixture) wantEvents(rec *receiver, contacts []string, want ...string) (events []event) {
 	p.t.Helper()
-	events = p.told(rec)
+	events = p.receivedEvents(rec)
 	var got []string
 	for _, e := range events {
 		var data struct {
@@ -61,8 +61,8 @@ func (p *engineFixture) messageText(contact string) string {
 	return asJSON(message)
 }
 
-// carry requires that the last events have this data.
-func (p *engineFixture) carry(events []event, want ...string) {
+// wantLastData requires that the last events have this data.
+func (p *engineFixture) wantLastData(events []event, want ...string) {
 	p.t.Helper()
 	if len(events) < len(want) {
 		p.t.Fatalf("%d events arrived, want %d", len(events), len(want))
@@ -85,42 +85,42 @@ func TestEngineEvents(t *testing.T) {
 	campaign := simCampaign(p.Org, simAudience(p.Org, ids[0]), map[string]any{"status": "active"}, []simStep{simMail(0, 0, 10), simCall(1, 0, 9), simMail(2, 0, 9)},
 		simAfter(0, 1, completes, "1 hours"), simAfter(1, 2, completes, "1 hours"))
 	p.app.Work()
-	began := p.tells(rec, ids, "sequence.started c0")
-	p.carry(began, p.sequenceText(campaign, ids[0]))
+	began := p.wantEvents(rec, ids, "sequence.started c0")
+	p.wantLastData(began, p.sequenceText(campaign, ids[0]))
 	p.to("03-02 10:00")
-	sent := p.tells(rec, ids, "message.sent c0", "sequence.step_completed c0")
-	p.carry(sent, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]))
+	sent := p.wantEvents(rec, ids, "message.sent c0", "sequence.step_completed c0")
+	p.wantLastData(sent, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]))
 	if at := sent[0].CreatedAt; at != "2026-03-02T10:00:00.000Z" {
 		t.Errorf("the event was received at %s", at)
 	}
 	p.to("03-02 11:00") // created a Task, which completes nothing
-	p.tells(rec, ids)
+	p.wantEvents(rec, ids)
 	p.completeTasks()
-	done := p.tells(rec, ids, "sequence.step_completed c0")
-	p.carry(done, p.sequenceText(campaign, ids[0]))
+	done := p.wantEvents(rec, ids, "sequence.step_completed c0")
+	p.wantLastData(done, p.sequenceText(campaign, ids[0]))
 	p.to("03-02 12:00")
-	over := p.tells(rec, ids, "message.sent c0", "sequence.step_completed c0", "sequence.completed c0")
-	p.carry(over, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]), p.sequenceText(campaign, ids[0]))
+	over := p.wantEvents(rec, ids, "message.sent c0", "sequence.step_completed c0", "sequence.completed c0")
+	p.wantLastData(over, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]), p.sequenceText(campaign, ids[0]))
 
 	// A stopped sequence: its waiting step is skipped, which does not count as a completed step.
 	// Contacts without an address cause events too.
 	p.Write.Post(campaign+"/enroll", enrolling("Late", ids[1:]...)).Is(200)
 	p.app.Work()
-	p.tells(rec, ids, "sequence.started c1", "sequence.started c2", "sequence.step_completed c2", "message.sent c1", "sequence.step_completed c1")
+	p.wantEvents(rec, ids, "sequence.started c1", "sequence.started c2", "sequence.step_completed c2", "message.sent c1", "sequence.step_completed c1")
 	p.Write.Patch("/v1/contacts/"+ids[1], `{"do_not_contact": true}`).Is(200)
-	stopped := p.tells(rec, ids, "sequence.stopped c1")
-	p.carry(stopped, p.sequenceText(campaign, ids[1]))
+	stopped := p.wantEvents(rec, ids, "sequence.stopped c1")
+	p.wantLastData(stopped, p.sequenceText(campaign, ids[1]))
 	p.Write.Patch("/v1/contacts/"+ids[1], `{"do_not_contact": false}`).Is(200)
 	p.Write.Patch(campaign, `{"status": "paused"}`).Is(200)
 	p.to("03-03 09:00")
-	p.tells(rec, ids)
+	p.wantEvents(rec, ids)
 	p.Write.Patch(campaign, `{"status": "archived"}`).Is(200)
 	p.app.Work()
-	archived := p.tells(rec, ids, "sequence.stopped c2")
-	p.carry(archived, p.sequenceText(campaign, ids[2]))
+	archived := p.wantEvents(rec, ids, "sequence.stopped c2")
+	p.wantLastData(archived, p.sequenceText(campaign, ids[2]))
 	p.app.Restart()
 	p.to("03-20 09:00")
-	p.tells(rec, ids)
+	p.wantEvents(rec, ids)
 	hasPending(t, p.app, 0)
 }
 
@@ -135,8 +135,8 @@ func TestEngineEventsFailed(t *testing.T) {
 	rec.subscribe(p.Org, "message.failed", "message.sent", "sequence.step_completed")
 	campaign := p.campaign(ids, map[string]any{"owner_id": user}, []simStep{simMail(0, 0, 9), simCall(1, 0, 9)}, simAfter(0, 1, completes, "1 hours"))
 	p.is(campaign, ids[0], "active", "0 failed 03-02 09:00 | from: \"bo@ä_b.example\" is not an email address", "1 waiting 03-02 10:00 | 1 hour after step 0 failed")
-	events := p.tells(rec, ids, "message.failed c0", "sequence.step_completed c0")
-	p.carry(events, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]))
+	events := p.wantEvents(rec, ids, "message.failed c0", "sequence.step_completed c0")
+	p.wantLastData(events, p.messageText(ids[0]), p.sequenceText(campaign, ids[0]))
 	if m := p.outbox()[0]; m.Status != "failed" || *m.Error != `from: "bo@ä_b.example" is not an email address` {
 		t.Errorf("%+v", m)
 	}
@@ -168,9 +168,9 @@ func TestEngineEventsOfDeletion(t *testing.T) {
 	p.Write.Delete("/v1/contacts/" + contact).Is(204)
 	atOnce := string(dataOf(p.Read.Get("/v1/tasks/" + task.ID).Is(200)))
 	p.app.Work()
-	events := p.told(rec)
-	p.carry(events, p.sequenceText(campaign, contact), atOnce, `{"id": "`+contact+`"}`)
-	p.carry(events, p.sequenceText(campaign, contact), string(dataOf(p.Read.Get("/v1/tasks/"+task.ID).Is(200))), `{"id": "`+contact+`"}`)
+	events := p.receivedEvents(rec)
+	p.wantLastData(events, p.sequenceText(campaign, contact), atOnce, `{"id": "`+contact+`"}`)
+	p.wantLastData(events, p.sequenceText(campaign, contact), string(dataOf(p.Read.Get("/v1/tasks/"+task.ID).Is(200))), `{"id": "`+contact+`"}`)
 	if len(events) != 3 || events[1].TriggerKey != "task.updated" || strings.Contains(string(events[1].Data), contact) {
 		t.Errorf("unexpected events: %s", asJSON(events))
 	}
@@ -185,10 +185,10 @@ func TestEngineEventsWanted(t *testing.T) {
 	p.to("03-02 10:00")
 	rec := newReceiver(t)
 	hook := rec.subscribe(p.Org, "message.sent", "sequence.completed")
-	p.tells(rec, ids)
+	p.wantEvents(rec, ids)
 	p.to("03-02 11:00")
-	p.tells(rec, ids, "message.sent c0", "sequence.completed c0")
+	p.wantEvents(rec, ids, "message.sent c0", "sequence.completed c0")
 	p.Admin.Delete(hooksPath + "/" + hook).Is(204)
 	p.to("03-09 11:00")
-	p.tells(rec, ids)
+	p.wantEvents(rec, ids)
 }

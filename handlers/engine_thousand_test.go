@@ -83,8 +83,8 @@ func fateOf(action string, at time.Time, reason string, subject, message *string
 	return fmt.Sprintf("%s %s | %s | %s | %s", action, at.UTC().Format(time.RFC3339Nano), reason, text(subject), text(message))
 }
 
-// cameTrue compares the sequences of a campaign with the simulation of their contacts.
-func (p *engineFixture) cameTrue(campaign string, told map[string]map[int]string) {
+// matchesSimulation compares the sequences of a campaign with the simulation of their contacts.
+func (p *engineFixture) matchesSimulation(campaign string, told map[string]map[int]string) {
 	p.t.Helper()
 	messages := map[string]outboxMessage{}
 	for _, m := range p.outbox() {
@@ -139,7 +139,7 @@ func TestEngineThousand(t *testing.T) {
 		p.Write.Post(campaign+"/enroll", enrolling(fmt.Sprint("Group ", group), who...)).Is(200)
 	}
 	p.runTo(springEnd, p.completeTasks)
-	p.cameTrue(campaign, told)
+	p.matchesSimulation(campaign, told)
 	p.agrees(campaign)
 }
 
@@ -168,7 +168,7 @@ func TestEngineLimits(t *testing.T) {
 	}
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
 	p.runTo(springEnd, p.completeTasks)
-	p.cameTrue(campaign, told)
+	p.matchesSimulation(campaign, told)
 	p.agrees(campaign)
 }
 
@@ -201,7 +201,7 @@ func TestEngineWindow(t *testing.T) {
 		p.app.Restart()
 	}
 	p.to("03-06 09:00")
-	p.cameTrue(campaign, told)
+	p.matchesSimulation(campaign, told)
 	p.agrees(campaign)
 }
 

@@ -86,7 +86,7 @@ func TestMailTrouble(t *testing.T) {
 			if c.encrypt {
 				m.encrypts(roots)
 			}
-			m.holds(c)
+			m.testBackoff(c)
 		})
 	}
 }
@@ -114,8 +114,8 @@ func selfMade(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
-// holds tests a problem from its beginning to its end.
-func (m *mailer) holds(c mailTrouble) {
+// testBackoff tests a problem from its beginning to its end.
+func (m *mailer) testBackoff(c mailTrouble) {
 	m.t.Helper()
 	const all = 20
 	var names, first, both []string
@@ -130,7 +130,7 @@ func (m *mailer) holds(c mailTrouble) {
 	m.run()
 	for i, hold := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300} {
 		hold *= time.Second
-		m.tellsOf(c)
+		m.wantReported(c)
 		if n := strings.Count(m.app.Log.String(), mailDown); n != i+1 {
 			m.t.Fatalf("the log reports %d times that sending is paused, want %d:\n%s", n, i+1, m.app.Log)
 		}
@@ -177,15 +177,15 @@ func (m *mailer) holds(c mailTrouble) {
 	if log := m.app.Log.String(); strings.Contains(log, mailSecret) {
 		m.t.Errorf("the log has the password:\n%s", log)
 	}
-	m.sound()
+	m.checkConsistency()
 }
 
-// tellsOf requires that the service reports the problem without quoting the server. A problem of
-// all senders makes the service unready.
-func (m *mailer) tellsOf(c mailTrouble) {
+// wantReported requires that the service reports the problem without quoting the server. A problem
+// of all senders makes the service unready.
+func (m *mailer) wantReported(c mailTrouble) {
 	m.t.Helper()
 	if c.sender {
-		m.heldAlone(1)
+		m.wantPausedSenders(1)
 		return
 	}
 	stage, _, _ := strings.Cut(c.reason, ": ")
@@ -196,8 +196,8 @@ func (m *mailer) tellsOf(c mailTrouble) {
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_held": 1, "prospector_mail_senders_held": 0})
 }
 
-// heldAlone requires that the service is ready while so many senders are paused.
-func (m *mailer) heldAlone(senders int) {
+// wantPausedSenders requires that the service is ready while this many senders are paused.
+func (m *mailer) wantPausedSenders(senders int) {
 	m.t.Helper()
 	want := `{"status": "ok"}`
 	if senders > 0 {
@@ -223,16 +223,16 @@ func TestMailTroubleOfSender(t *testing.T) {
 	hers := m.sends(oneMail, `, "owner_id": "`+eve+`"`, ids[1])
 	m.run()
 	m.arrived("bob Hello bob")
-	m.heldAlone(1)
+	m.wantPausedSenders(1)
 	if said := m.app.Log.String(); strings.Count(said, mailDown) != 1 || !strings.Contains(said, "not owned by user usr") {
 		t.Errorf("unexpected log:\n%s", said)
 	}
 	m.after(5 * time.Second)
-	m.heldAlone(1)
+	m.wantPausedSenders(1)
 	m.Write.Patch(hers, `{"status": "archived"}`).Is(200)
 	m.after(time.Minute)
 	m.after(5 * time.Minute) // nothing waits any more, so that nobody can know whether sending works
-	m.heldAlone(0)
+	m.wantPausedSenders(0)
 }
 
 // TestMailTroubleForgotten checks that the service is unready as long as messages wait because of a
@@ -265,7 +265,7 @@ func TestMailTroubleAgain(t *testing.T) {
 		m.server.Reply(answering("MAIL", "451 4.7.1 slowly"))
 		m.Write.Post("/v1/audiences/"+audience+"/contacts/add", namely(contactsOf(m.Org, fmt.Sprint("c", i))...)).Is(200)
 		m.run()
-		m.heldAlone(1)
+		m.wantPausedSenders(1)
 		m.server.Reply(nil)
 		m.after(5 * time.Second)
 		m.ready("")
@@ -296,11 +296,11 @@ func TestMailTroubleOverWindow(t *testing.T) {
 			m.after(5 * time.Second)
 			m.after(22*time.Hour - 4*time.Second)
 			m.arrived()
-			m.goes(campaign, ids[0], "active waiting")
+			m.wantSequence(campaign, ids[0], "active waiting")
 			m.after(time.Second)
 			m.after(time.Second) // one message was sent as a probe at eight
 			m.arrived("bob Hello bob", "eve Hello eve", "zoe Hello zoe")
-			m.goes(campaign, ids[0], "completed sent")
+			m.wantSequence(campaign, ids[0], "completed sent")
 			m.ready("")
 		})
 	}

@@ -89,7 +89,7 @@ func TestMailFewOnTheirWay(t *testing.T) {
 	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_sent"); n != 100 {
 		t.Errorf("unexpected number of messages sent: %d", n)
 	}
-	m.sound()
+	m.checkConsistency()
 }
 
 // TestMailSlowRecipient checks that a message that the server is slow to accept does not delay
@@ -118,7 +118,7 @@ func TestMailSlowRecipient(t *testing.T) {
 	open()
 	m.run()
 	m.arrived("slow Hello slow", "bob Hello bob", "slow2 Hello slow2", "eve Hello eve")
-	m.sound()
+	m.checkConsistency()
 }
 
 // TestMailNothingWaits checks that the engine runs again as soon as there is room for a waiting
@@ -149,5 +149,5 @@ func TestMailNothingWaits(t *testing.T) {
 	if n := m.Read.Get(campaign + "/stats").Is(200).Int("data.messages_sent"); n != steps*contacts {
 		t.Errorf("%d messages were sent, want %d", n, steps*contacts)
 	}
-	m.sound()
+	m.checkConsistency()
 }

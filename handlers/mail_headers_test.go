@@ -59,7 +59,7 @@ func TestMailThread(t *testing.T) {
 			}
 		}
 	}
-	m.sound()
+	m.checkConsistency()
 }
 
 // TestMailUnsubscribe checks that one POST to the link in a delivered message unsubscribes the
@@ -77,9 +77,9 @@ func TestMailUnsubscribe(t *testing.T) {
 	}
 	anyone := m.app.Anonymous()
 	anyone.Get(path).Is(200) // shows only one page
-	m.goes(campaign, bob, "active sent waiting")
+	m.wantSequence(campaign, bob, "active sent waiting")
 	anyone.Do("POST", path, "List-Unsubscribe=One-Click", "Content-Type", "application/x-www-form-urlencoded").Is(200)
-	m.goes(campaign, bob, "stopped:opted_out sent skipped")
+	m.wantSequence(campaign, bob, "stopped:opted_out sent skipped")
 	m.after(24 * time.Hour)
 	m.arrived("bob Hello bob")
 	if got := m.suppressed(); !slices.Equal(got, []string{"bob@initech.example unsubscribed"}) {

@@ -52,7 +52,7 @@ func TestMailOutcomes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := &mailer{m.Org, t, m.app, m.server}
 			m.is(c.name, 0, c.status, c.text)
-			m.goes(campaign, ids[i], c.goes)
+			m.wantSequence(campaign, ids[i], c.goes)
 		})
 		if c.bounced {
 			bounced = append(bounced, c.name+"@initech.example bounce")
@@ -74,7 +74,7 @@ func TestMailOutcomes(t *testing.T) {
 		t.Errorf("stats report %d sent and %d failed: %s", sent, failed, stats.Body)
 	}
 	m.ready("")
-	m.sound()
+	m.checkConsistency()
 }
 
 // TestMailRetry checks that a message that the server temporarily rejects is retried after exactly
@@ -98,7 +98,7 @@ func TestMailRetry(t *testing.T) {
 	tries := 1
 	for _, wait := range []time.Duration{5 * time.Minute, 15 * time.Minute, 60 * time.Minute} {
 		m.is("never", 0, "retrying", "450 4.2.1 busy")
-		m.goes(campaign, ids[0], "active waiting")
+		m.wantSequence(campaign, ids[0], "active waiting")
 		if next := m.listedSequence(campaign, ids[0]).Next; next == nil || !next.Equal(m.app.Clock.Now().Add(wait)) {
 			t.Errorf("after %d attempts the next is at %v, want %v from now", tries, next, wait)
 		}
@@ -113,17 +113,17 @@ func TestMailRetry(t *testing.T) {
 		}
 	}
 	m.is("never", 0, "failed", "450 4.2.1 busy")
-	m.goes(campaign, ids[0], "active failed waiting")
+	m.wantSequence(campaign, ids[0], "active failed waiting")
 	m.is("late", 0, "sent", "")
 	m.is("content", 0, "sent", "")
-	m.goes(campaign, ids[1], "active sent waiting")
+	m.wantSequence(campaign, ids[1], "active sent waiting")
 	m.server.Reply(nil)
 	m.after(24 * time.Hour)
 	m.arrived("late Hello late", "content Hello content", "never Hello never", "late Re: Hello late", "content Re: Hello content")
 	if len(m.suppressed()) > 0 {
 		t.Errorf("suppressions = %q", m.suppressed())
 	}
-	m.sound()
+	m.checkConsistency()
 }
 
 // TestMailRetryRestart checks that a retry happens on time and with the same content after a
@@ -146,7 +146,7 @@ func TestMailRetryRestart(t *testing.T) {
 	m.arrived()
 	m.after(5 * time.Minute)
 	m.arrived("bob Hello bob")
-	m.goes(campaign, ids[0], "completed sent")
+	m.wantSequence(campaign, ids[0], "completed sent")
 	if now := m.message("bob", 0); now.ID != was.ID || now.Headers["Message-ID"] != was.Headers["Message-ID"] || m.server.Mails()[0].Header.Get("Message-ID") != was.Headers["Message-ID"] {
 		t.Errorf("the message changed between attempts: before %+v, after %+v", was, now)
 	}
@@ -173,10 +173,10 @@ func TestMailRetryWindow(t *testing.T) {
 	m.after(time.Hour)
 	m.after(22*time.Hour + 39*time.Minute)
 	m.arrived()
-	m.goes(campaign, ids[0], "active waiting")
+	m.wantSequence(campaign, ids[0], "active waiting")
 	m.after(time.Minute)
 	m.arrived("bob Hello bob")
-	m.goes(campaign, ids[0], "completed sent")
+	m.wantSequence(campaign, ids[0], "completed sent")
 }
 
 // TestMailBounceStopsAll checks that all sequences of a contact stop when the mailbox does not
@@ -198,7 +198,7 @@ func TestMailBounceStopsAll(t *testing.T) {
 	m.run()
 	m.after(48 * time.Hour)
 	m.arrived()
-	m.goes(later, bob, "stopped:suppressed skipped")
+	m.wantSequence(later, bob, "stopped:suppressed skipped")
 	if c := m.listedSequence(first, bob); c.Status != "stopped" || c.Reason != "suppressed" || c.History[0].Status != "failed" {
 		t.Errorf("the sequence is %+v", c)
 	}
@@ -213,5 +213,5 @@ func TestMailBounceStopsAll(t *testing.T) {
 	if n := m.Read.Get(first + "/stats").Is(200).Int("data.tasks_open"); n != 0 {
 		t.Errorf("%d Tasks are still open", n)
 	}
-	m.sound()
+	m.checkConsistency()
 }

@@ -74,13 +74,13 @@ func (m *mailer) ends(c mailStop, campaign, contact string) {
 		m.Write.Patch(campaign, `{"status": "active"}`).Is(200)
 		m.run()
 		m.arrived("bob Hello bob")
-		m.goes(campaign, contact, "active sent waiting")
+		m.wantSequence(campaign, contact, "active sent waiting")
 		return
 	}
-	m.goes(campaign, contact, "stopped:"+c.reason+" skipped")
+	m.wantSequence(campaign, contact, "stopped:"+c.reason+" skipped")
 	m.is("bob", 0, "failed", "the sequence was stopped: "+c.reason)
 	m.counted(campaign)
-	m.sound()
+	m.checkConsistency()
 }
 
 // TestMailStopQueue checks that messages that wait behind others at a slow server are not sent
@@ -118,7 +118,7 @@ func TestMailStopQueue(t *testing.T) {
 			campaign := m.sends(twoMails, "", bob)
 			m.app.Work()
 			m.is("bob", 0, "sending", "")
-			m.goes(campaign, bob, "active waiting")
+			m.wantSequence(campaign, bob, "active waiting")
 			c.do(m, campaign, bob)
 			open()
 			open = nil
@@ -135,10 +135,10 @@ func TestMailStopQueue(t *testing.T) {
 				return
 			}
 			m.arrived(others...)
-			m.goes(campaign, bob, "stopped:"+c.reason+" skipped")
+			m.wantSequence(campaign, bob, "stopped:"+c.reason+" skipped")
 			m.is("bob", 0, "failed", "the sequence was stopped: "+c.reason)
 			m.counted(campaign)
-			m.sound()
+			m.checkConsistency()
 		})
 	}
 }
@@ -157,7 +157,7 @@ func TestMailStopOnItsWay(t *testing.T) {
 			m.app.Work()
 			apptest.Receive(t, at, "a message")
 			m.Write.Post(campaign+"/sequences/"+m.listedSequence(campaign, bob).ID+"/stop", `{"reason": "manual"}`).Is(200)
-			m.goes(campaign, bob, "stopped:manual waiting")
+			m.wantSequence(campaign, bob, "stopped:manual waiting")
 			gate <- c.answer
 			m.run()
 			m.after(24 * time.Hour)
@@ -169,9 +169,9 @@ func TestMailStopOnItsWay(t *testing.T) {
 			if want == "" {
 				want = c.status
 			}
-			m.goes(campaign, bob, "stopped:manual "+want)
+			m.wantSequence(campaign, bob, "stopped:manual "+want)
 			m.counted(campaign)
-			m.sound()
+			m.checkConsistency()
 		})
 	}
 }
@@ -253,7 +253,7 @@ func TestMailTransportChanged(t *testing.T) {
 	m.app.Config.Mail.Transport = "smtp"
 	m.app.Start()
 	m.after(24 * time.Hour)
-	m.goes(campaign, ids[0], "completed sent sent")
+	m.wantSequence(campaign, ids[0], "completed sent sent")
 	m.arrived("bob Re: Hello bob")
 	if in, was := m.server.Mails()[0].Header.Get("In-Reply-To"), m.message("bob", 0).Headers["Message-ID"]; in != was {
 		t.Errorf("In-Reply-To = %s, want %s", in, was)

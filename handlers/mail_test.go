@@ -138,9 +138,9 @@ func (m *mailer) listedSequence(campaign, contact string) listedSequence {
 	return list.Data[at]
 }
 
-// goes requires the state of a sequence: its status, its reason after a colon, and the outcome of
-// each step.
-func (m *mailer) goes(campaign, contact, want string) {
+// wantSequence requires the state of a sequence: its status, its reason after a colon, and the
+// outcome of each step.
+func (m *mailer) wantSequence(campaign, contact, want string) {
 	m.t.Helper()
 	c := m.listedSequence(campaign, contact)
 	got := c.Status
@@ -207,8 +207,8 @@ func (m *mailer) counted(campaign string) {
 	}
 }
 
-// sound requires that the stored data is consistent.
-func (m *mailer) sound() {
+// checkConsistency requires that the stored data is consistent.
+func (m *mailer) checkConsistency() {
 	m.t.Helper()
 	soundSets(m.t, m.app, m.Org)
 }

@@ -79,9 +79,9 @@ func (d *interruptFixture) workUntil(write int) (done bool) {
 	return ctx.Err() == nil
 }
 
-// goOn finishes work that was interrupted at a write: after a restart, after another interruption,
-// or directly.
-func (d *interruptFixture) goOn(write int) {
+// finish completes work that was interrupted at a write: after a restart, after another
+// interruption, or directly.
+func (d *interruptFixture) finish(write int) {
 	d.t.Helper()
 	switch write % 3 {
 	case 0:
@@ -141,7 +141,7 @@ func TestPreviewCut(t *testing.T) {
 			break
 		}
 		cuts++
-		d.goOn(write)
+		d.finish(write)
 		if p.counted("cut", p.data(d.org.Read, "GET", p.path, nil, 200)); write%3 == 0 {
 			p.same()
 		} else {
@@ -161,7 +161,7 @@ func TestPreviewCut(t *testing.T) {
 	d.Work()
 	left.same()
 	t.Logf("%d cuts", cuts)
-	d.sound()
+	d.checkConsistency()
 }
 
 // TestPreviewShrinks checks that a preparation that starts over and finds fewer members leaves
@@ -188,12 +188,12 @@ func TestPreviewShrinks(t *testing.T) {
 	if n := stored(); n != len(p.members) {
 		t.Errorf("the store has %d members, want %d", n, len(p.members))
 	}
-	d.sound()
+	d.checkConsistency()
 }
 
-// sound requires that the store is consistent, and that it contains no members of Previews that are
-// not READY.
-func (d *interruptFixture) sound() {
+// checkConsistency requires that the store is consistent, and that it contains no members of
+// Previews that are not READY.
+func (d *interruptFixture) checkConsistency() {
 	d.t.Helper()
 	var listed struct {
 		Data []struct{ PreviewID, Status string }
@@ -306,7 +306,7 @@ func TestPreviewDisturbed(t *testing.T) {
 		}
 	}
 	left.same()
-	d.sound()
+	d.checkConsistency()
 }
 
 // hasNothing requires that a Preview that did not become READY shows nothing of its preparation.

@@ -54,7 +54,7 @@ func raw(t *testing.T, org *apptest.Org, path, body string) []byte {
 	return answer
 }
 
-// sound requires that the store and the indexes are consistent.
+// checkConsistency requires that the store and the indexes are consistent.
 func sound(t *testing.T, app *apptest.App, org *apptest.Org) {
 	t.Helper()
 	err := app.Store.View(org.ID, func(tx *store.Tx) error {

@@ -99,7 +99,7 @@ func TestImportCut(t *testing.T) {
 			break
 		}
 		cuts++
-		d.goOn(write)
+		d.finish(write)
 		if got := importedAs(t, d.org, operation); got != counts || balance(d.org, "") != left {
 			t.Errorf("write %d: %s and %s, want %s and %s", write, got, balance(d.org, ""), counts, left)
 		}

@@ -101,7 +101,7 @@ func TestThreadLost(t *testing.T) {
 		}
 	}
 	m.counted(campaign)
-	m.sound()
+	m.checkConsistency()
 }
 
 // TestThreadOnItsWay checks that an email that is being retried belongs to its thread until it has

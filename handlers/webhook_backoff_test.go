@@ -24,14 +24,14 @@ import (
 // connection is closed without waiting for a deadline.
 func TestWebhookSwitching(t *testing.T) {
 	ended := make(chan error, 2)
-	h := newHooked(t, nil, patient)
+	h := newWebhookFixture(t, nil, patient)
 	id := h.subscribe(h.org, wire(t, func(c *net.TCPConn) {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: canary\r\n\r\n")
 		_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute)) // passes only if the service keeps the connection open
 		_, err := io.Copy(io.Discard, c)
 		ended <- err
 	}))
-	h.happen(1)
+	h.causeEvents(1)
 	for i := 1; i <= 2; i++ {
 		h.pass(6 * time.Second) // returns although the endpoint keeps the connection open
 		if err := <-ended; err != nil {
@@ -97,7 +97,7 @@ func TestWebhookHangsUp(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHooked(t, nil)
+			h := newWebhookFixture(t, nil)
 			url, read := hangsUp(t, end)
 			id := h.subscribe(h.org, url)
 			for i := range events {
@@ -149,10 +149,10 @@ func TestWebhookFormerURL(t *testing.T) {
 	for _, code := range []int{410, 500, 200} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			answer, open := gated(code)
-			h := newHooked(t, answer)
+			h := newWebhookFixture(t, answer)
 			defer open()
 			now := newTarget(t, answers(500))
-			h.happen(1)
+			h.causeEvents(1)
 			h.Deliver()
 			h.wantState(h.id, "active - 1 - 0s")
 			h.Clock.Advance(6 * time.Second)
@@ -167,7 +167,7 @@ func TestWebhookFormerURL(t *testing.T) {
 			if len(all) < 2 || all[1].Attempt != 2 || *all[1].ResponseCode != code {
 				t.Fatalf("unexpected recorded attempt: %+v", all)
 			}
-			h.wantAsked(2, "of the former url")
+			h.wantRequests(2, "of the former url")
 			if code == 200 {
 				h.wantState(h.id, "active - 1 - 0s") // unchanged
 				h.wantPending(0, "it is delivered")
@@ -185,10 +185,10 @@ func TestWebhookFormerURL(t *testing.T) {
 // TestWebhookFormerRest checks that the Retry-After of a previous URL does not affect the new one.
 func TestWebhookFormerRest(t *testing.T) {
 	answer, open := gated(503, "Retry-After", "3600")
-	h := newHooked(t, answer)
+	h := newWebhookFixture(t, answer)
 	defer open()
 	now := newTarget(t, nil)
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	h.Clock.Advance(6 * time.Second)
 	stop := h.running()
@@ -198,60 +198,60 @@ func TestWebhookFormerRest(t *testing.T) {
 	for len(h.history(h.id)) < 2 {
 	}
 	now.await(t, 1) // the deliveries that the other did not accept
-	h.happen(1)
+	h.causeEvents(1)
 	now.await(t, 2)
 	stop()
-	h.wantAsked(2, "of the former url")
+	h.wantRequests(2, "of the former url")
 	h.wantPending(0, "at the end")
 }
 
 // TestWebhookRestOverRestart checks that the Retry-After of an endpoint survives restarts, for
 // pending and new deliveries, until a user asks for a delivery before or after the restart.
 func TestWebhookRestOverRestart(t *testing.T) {
-	type move func(h *hooked)
-	restart := func(h *hooked) { h.Restart() }
-	patch := func(h *hooked) { h.org.Admin.Patch(h.path(h.id), `{"description": "Now"}`).Is(200) }
-	test := func(h *hooked) { h.org.Admin.Post(h.path(h.id)+"/test", nil).Is(202) }
+	type move func(h *webhookFixture)
+	restart := func(h *webhookFixture) { h.Restart() }
+	patch := func(h *webhookFixture) { h.org.Admin.Patch(h.path(h.id), `{"description": "Now"}`).Is(200) }
+	test := func(h *webhookFixture) { h.org.Admin.Post(h.path(h.id)+"/test", nil).Is(202) }
 	for _, c := range []struct {
 		name  string
 		moves []move
 		want  int // requests after that, with 3 pending events
 	}{
 		{"rests", []move{restart}, 1},
-		{"rests after two", []move{restart, (*hooked).Deliver, restart}, 1},
+		{"rests after two", []move{restart, (*webhookFixture).Deliver, restart}, 1},
 		{"PATCH before", []move{patch, restart}, 3},
 		{"PATCH after", []move{restart, patch}, 3},
 		{"test before", []move{test, restart}, 4},
 		{"test after", []move{restart, test}, 4},
-		{"rotation", []move{restart, func(h *hooked) { h.org.Admin.Post(h.path(h.id)+"/rotate-secret", nil).Is(200) }}, 3},
-		{"paused meanwhile", []move{func(h *hooked) { h.patch("paused") }, restart, func(h *hooked) { h.patch("active") }}, 4},
+		{"rotation", []move{restart, func(h *webhookFixture) { h.org.Admin.Post(h.path(h.id)+"/rotate-secret", nil).Is(200) }}, 3},
+		{"paused meanwhile", []move{func(h *webhookFixture) { h.patch("paused") }, restart, func(h *webhookFixture) { h.patch("active") }}, 4},
 	} {
 		for _, code := range []int{429, 503} {
 			t.Run(fmt.Sprint(c.name, " ", code), func(t *testing.T) {
-				h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+				h := newWebhookFixture(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 					if n == 1 {
 						w.Header().Set("Retry-After", "600")
 						w.WriteHeader(code)
 					}
 				})
-				h.happen(1)
+				h.causeEvents(1)
 				h.Deliver()
-				h.happen(2)
+				h.causeEvents(2)
 				h.Deliver()
-				h.wantAsked(1, "while it rests")
+				h.wantRequests(1, "while it rests")
 				for _, move := range c.moves {
 					move(h)
 				}
 				h.Deliver()
-				h.wantAsked(c.want, "after all that")
-				h.happen(1)
+				h.wantRequests(c.want, "after all that")
+				h.causeEvents(1)
 				h.pass(10*time.Minute - time.Millisecond)
 				if c.want == 1 {
-					h.wantAsked(1, "right before its time")
+					h.wantRequests(1, "right before its time")
 				}
 				h.pass(time.Millisecond)
 				h.wantPending(0, "at its time")
-				h.sound()
+				h.checkConsistency()
 			})
 		}
 	}
@@ -280,10 +280,10 @@ func TestWebhookHurried(t *testing.T) {
 		{"disabled", []int{500, 500, 410}, []string{`{"description": "Now"}`}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHooked(t, answers(append(c.codes, 200)...))
-			h.happen(events)
+			h := newWebhookFixture(t, answers(append(c.codes, 200)...))
+			h.causeEvents(events)
 			h.Deliver()
-			h.wantAsked(events, "the first time")
+			h.wantRequests(events, "the first time")
 			another := strings.NewReplacer("<another>", h.to.URL+"/another", "<same>", h.to.URL+"/in")
 			for _, patch := range c.patch {
 				h.org.Admin.Patch(h.path(h.id), another.Replace(patch)).Is(200)
@@ -291,7 +291,7 @@ func TestWebhookHurried(t *testing.T) {
 			h.Deliver()
 			h.Work()
 			h.Deliver()
-			h.wantAsked(events+c.want, "without any time passing")
+			h.wantRequests(events+c.want, "without any time passing")
 			h.wantPending(events-c.want, "without any time passing")
 			for _, got := range h.to.asked()[events:] {
 				if want := map[bool]string{true: "/another", false: "/in"}[strings.Contains(fmt.Sprint(c.patch), "<another>")]; got.path != want {
@@ -306,7 +306,7 @@ func TestWebhookHurried(t *testing.T) {
 func TestWebhookManyHurried(t *testing.T) {
 	const events = 1100
 	var fine atomic.Bool
-	h := newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+	h := newWebhookFixture(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		if !fine.Load() {
 			w.WriteHeader(500)
 		}
@@ -315,7 +315,7 @@ func TestWebhookManyHurried(t *testing.T) {
 		h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, events/2), ",")+`]}`).Is(200)
 	}
 	h.Deliver()
-	h.wantAsked(events, "the first time")
+	h.wantRequests(events, "the first time")
 	fine.Store(true)
 	h.org.Admin.Patch(h.path(h.id), map[string]any{"url": h.to.URL + "/another"}).Is(200)
 	h.Deliver()
@@ -324,18 +324,18 @@ func TestWebhookManyHurried(t *testing.T) {
 	}
 	h.Work()
 	h.Deliver()
-	h.wantAsked(2*events, "after the job")
+	h.wantRequests(2*events, "after the job")
 	h.wantPending(0, "at the end")
 }
 
 // TestWebhookHurriedAndGivenUp checks that an event is given up after the eighth attempt, however
 // often its retries are made due.
 func TestWebhookHurriedAndGivenUp(t *testing.T) {
-	h := newHooked(t, answers(500))
-	h.happen(1)
+	h := newWebhookFixture(t, answers(500))
+	h.causeEvents(1)
 	for i := range 8 {
 		h.Deliver()
-		h.wantAsked(i+1, "made due")
+		h.wantRequests(i+1, "made due")
 		switch i % 2 {
 		case 0:
 			h.patch("paused")
@@ -345,7 +345,7 @@ func TestWebhookHurriedAndGivenUp(t *testing.T) {
 		}
 	}
 	h.pass(48 * time.Hour)
-	h.wantAsked(8, "given up")
+	h.wantRequests(8, "given up")
 	h.wantPending(0, "given up")
 	for i, a := range h.history(h.id) {
 		if a.Attempt != i+1 || a.Status != "failed" {
@@ -356,7 +356,7 @@ func TestWebhookHurriedAndGivenUp(t *testing.T) {
 
 // TestWebhookQueries checks that the query of a URL must be ASCII, as a request line is.
 func TestWebhookQueries(t *testing.T) {
-	h := newHooked(t, nil)
+	h := newWebhookFixture(t, nil)
 	for _, query := range []string{"y=ä", "ä", "a=b&c=\u00a0", "a=日本", "%C3%A4=ä", "a=\U0001F600"} {
 		url := h.to.URL + "/in?" + query
 		hasProblems(t, h.org.Admin.Post(hooksPath, map[string]any{"url": url, "triggers": []string{"*"}}), "url")
@@ -364,9 +364,9 @@ func TestWebhookQueries(t *testing.T) {
 	}
 	for i, query := range []string{"y=%C3%A4", "%c3%a4", "a=b&a=c;d", "a=%E6%97%A5+%20", "a=b%0D%0AX:%20y"} {
 		h.org.Admin.Patch(h.path(h.id), map[string]any{"url": h.to.URL + "/in?" + query}).Is(200)
-		h.happen(1)
+		h.causeEvents(1)
 		h.Deliver()
-		h.wantAsked(i+1, query)
+		h.wantRequests(i+1, query)
 		if got := h.to.asked()[i]; got.query != query || got.header.Get("X") != "" {
 			t.Errorf("query %s was sent as %s", query, got.query)
 		}

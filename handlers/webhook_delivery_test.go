@@ -66,8 +66,8 @@ func (to *target) await(t *testing.T, n int) {
 	to.state.Wait(t, fmt.Sprintf("%d requests", n), func() bool { return len(to.got) >= n })
 }
 
-// hooked is an organization with a subscription to new tasks.
-type hooked struct {
+// webhookFixture is an organization with a subscription to new tasks.
+type webhookFixture struct {
 	*apptest.App
 	t   *testing.T
 	org *apptest.Org
@@ -76,23 +76,23 @@ type hooked struct {
 	n   int // events so far
 }
 
-func newHooked(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request), change ...func(*service.Config)) *hooked {
+func newWebhookFixture(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request), change ...func(*service.Config)) *webhookFixture {
 	t.Helper()
-	h := &hooked{t: t, App: apptest.New(t, change...), to: newTarget(t, answer)}
+	h := &webhookFixture{t: t, App: apptest.New(t, change...), to: newTarget(t, answer)}
 	h.org = h.Org("Acme")
 	h.id = h.subscribe(h.org, h.to.URL+"/in")
 	return h
 }
 
-func (h *hooked) subscribe(org *apptest.Org, url string) (id string) {
+func (h *webhookFixture) subscribe(org *apptest.Org, url string) (id string) {
 	h.t.Helper()
 	return org.Admin.Post("/v1/webhooks/subscriptions", map[string]any{"url": url, "triggers": []string{"task.created"}}).Is(201).ID()
 }
 
-func (h *hooked) path(id string) string { return "/v1/webhooks/subscriptions/" + id }
+func (h *webhookFixture) path(id string) string { return "/v1/webhooks/subscriptions/" + id }
 
-// happen causes events.
-func (h *hooked) happen(events int) {
+// causeEvents causes events.
+func (h *webhookFixture) causeEvents(events int) {
 	h.t.Helper()
 	happen(h.org, &h.n, events)
 }
@@ -117,7 +117,7 @@ type attempt struct {
 }
 
 // history returns all attempts of a subscription, oldest first.
-func (h *hooked) history(id string) (all []attempt) {
+func (h *webhookFixture) history(id string) (all []attempt) {
 	h.t.Helper()
 	for page := 1; ; page++ {
 		res := h.org.Read.Get(h.path(id) + "/deliveries?page_size=100&page=" + strconv.Itoa(page)).Is(200)
@@ -137,14 +137,14 @@ func (h *hooked) history(id string) (all []attempt) {
 }
 
 // pass moves the clock forward and makes the deliveries that are due.
-func (h *hooked) pass(d time.Duration) {
+func (h *webhookFixture) pass(d time.Duration) {
 	h.t.Helper()
 	h.Clock.Advance(d)
 	h.Deliver()
 }
 
-// wantAsked requires that the endpoint has received n requests.
-func (h *hooked) wantAsked(want int, when string) {
+// wantRequests requires that the endpoint has received n requests.
+func (h *webhookFixture) wantRequests(want int, when string) {
 	h.t.Helper()
 	if got := len(h.to.asked()); got != want {
 		h.t.Fatalf("%s: %d requests arrived, want %d", when, got, want)
@@ -152,16 +152,16 @@ func (h *hooked) wantAsked(want int, when string) {
 }
 
 // wantPending requires that n deliveries are pending, and that the store is consistent.
-func (h *hooked) wantPending(want int, when string) {
+func (h *webhookFixture) wantPending(want int, when string) {
 	h.t.Helper()
 	if got, err := h.Webhooks.Pending(); err != nil || got != want {
 		h.t.Fatalf("%s: %d deliveries wait, want %d: %v", when, got, want, err)
 	}
-	h.sound()
+	h.checkConsistency()
 }
 
-// sound performs the checks of prospector check.
-func (h *hooked) sound() {
+// checkConsistency performs the checks of prospector check.
+func (h *webhookFixture) checkConsistency() {
 	h.t.Helper()
 	sound(h.t, h.App, h.org)
 	report := func(_ bool, format string, args ...any) { h.t.Errorf("webhooks: "+format, args...) }
@@ -175,7 +175,7 @@ func (h *hooked) sound() {
 
 // wantState requires the state of a subscription: status, reason, failures, and the times of the
 // last success and failure, relative to the start of the test or "-".
-func (h *hooked) wantState(id, want string) {
+func (h *webhookFixture) wantState(id, want string) {
 	h.t.Helper()
 	res := h.org.Read.Get(h.path(id)).Is(200)
 	after := func(field string) string {
@@ -207,24 +207,24 @@ func answers(codes ...int) func(int, http.ResponseWriter, *http.Request) {
 var schedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour}
 
 func TestWebhookSchedule(t *testing.T) {
-	h := newHooked(t, answers(500))
-	h.happen(1)
+	h := newWebhookFixture(t, answers(500))
+	h.causeEvents(1)
 	h.Deliver()
-	h.wantAsked(1, "at once")
+	h.wantRequests(1, "at once")
 	var at []string
 	at = append(at, h.Clock.Now().Format("2006-01-02T15:04:05.000Z"))
 	for i, delay := range schedule {
 		early := delay/10*9 - time.Millisecond
 		h.pass(early)
-		h.wantAsked(i+1, fmt.Sprint("before 0.9 of ", delay))
+		h.wantRequests(i+1, fmt.Sprint("before 0.9 of ", delay))
 		h.wantPending(1, "before it is given up")
 		h.pass(delay/10*11 - early)
-		h.wantAsked(i+2, fmt.Sprint("by 1.1 of ", delay))
+		h.wantRequests(i+2, fmt.Sprint("by 1.1 of ", delay))
 		at = append(at, h.Clock.Now().Format("2006-01-02T15:04:05.000Z"))
 	}
 	h.wantPending(0, "after eight attempts")
 	h.pass(24 * time.Hour)
-	h.wantAsked(8, "after it was given up")
+	h.wantRequests(8, "after it was given up")
 	first := h.to.asked()[0].header.Get("Webhook-Id")
 	for i, a := range h.history(h.id) {
 		if a.Attempt != i+1 || a.Status != "failed" || a.SourceEventID != first || a.ResponseCode == nil || *a.ResponseCode != 500 || a.CreatedAt != at[i] {
@@ -252,12 +252,12 @@ func TestWebhookSchedule(t *testing.T) {
 // TestWebhookJitter checks that deliveries that failed together are not retried at the same time.
 func TestWebhookJitter(t *testing.T) {
 	const events = 60
-	h := newHooked(t, answers(500))
-	h.happen(events)
+	h := newWebhookFixture(t, answers(500))
+	h.causeEvents(events)
 	h.Deliver()
-	h.wantAsked(events, "at once")
+	h.wantRequests(events, "at once")
 	h.pass(4499 * time.Millisecond)
-	h.wantAsked(events, "before 0.9 of the delay")
+	h.wantRequests(events, "before 0.9 of the delay")
 	before, steps := events, 0
 	h.pass(time.Millisecond)
 	for range 10 {
@@ -266,7 +266,7 @@ func TestWebhookJitter(t *testing.T) {
 			before, steps = now, steps+1
 		}
 	}
-	h.wantAsked(2*events, "by 1.1 of the delay")
+	h.wantRequests(2*events, "by 1.1 of the delay")
 	if steps < 6 { // the probability that sixty fall into five of ten steps is one in a billion
 		t.Errorf("the second attempts were spread over %d of ten intervals", steps)
 	}
@@ -274,21 +274,21 @@ func TestWebhookJitter(t *testing.T) {
 
 func TestWebhookOtherSchedules(t *testing.T) {
 	for _, delays := range [][]time.Duration{nil, {time.Hour}, {time.Minute, time.Second, time.Minute}} {
-		h := newHooked(t, answers(503), func(c *service.Config) { c.Webhooks.RetrySchedule = delays })
-		h.happen(1)
+		h := newWebhookFixture(t, answers(503), func(c *service.Config) { c.Webhooks.RetrySchedule = delays })
+		h.causeEvents(1)
 		h.Deliver()
 		for i, delay := range delays {
 			h.pass(delay/10*9 - time.Millisecond)
-			h.wantAsked(i+1, fmt.Sprint(delays, ": before ", delay))
+			h.wantRequests(i+1, fmt.Sprint(delays, ": before ", delay))
 			h.pass(delay/5 + time.Millisecond)
 		}
-		h.wantAsked(len(delays)+1, fmt.Sprint(delays))
+		h.wantRequests(len(delays)+1, fmt.Sprint(delays))
 		h.wantPending(0, fmt.Sprint(delays))
 	}
 }
 
 func TestWebhookRetryAfter(t *testing.T) {
-	h := newHooked(t, nil)
+	h := newWebhookFixture(t, nil)
 	var checks []func(passed time.Duration)
 	in := func(d time.Duration) string { return apptest.Start.Add(d).Format(http.TimeFormat) }
 	for _, c := range []struct {
@@ -324,7 +324,7 @@ func TestWebhookRetryAfter(t *testing.T) {
 			}
 		})
 	}
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	var passed time.Duration
 	for _, at := range []time.Duration{5 * time.Second, time.Minute, 10 * time.Minute, 23 * time.Hour, 24 * time.Hour} {
@@ -345,18 +345,18 @@ func TestWebhookRetryAfter(t *testing.T) {
 // TestWebhookRetryAfterLater checks that Retry-After can delay a retry, but not make it earlier
 // than scheduled.
 func TestWebhookRetryAfterLater(t *testing.T) {
-	h := newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+	h := newWebhookFixture(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(503)
 	})
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	for i, delay := range schedule {
 		early, late := max(delay/10*9, time.Hour)-time.Millisecond, max(delay/10*11, time.Hour)
 		h.pass(early)
-		h.wantAsked(i+1, fmt.Sprint("before ", early))
+		h.wantRequests(i+1, fmt.Sprint("before ", early))
 		h.pass(late - early)
-		h.wantAsked(i+2, fmt.Sprint("by ", late))
+		h.wantRequests(i+2, fmt.Sprint("by ", late))
 	}
 	h.wantPending(0, "at the end")
 }

@@ -66,7 +66,7 @@ func (c *blockingEndpoint) now(path string) (there, most int) {
 
 // delivering makes deliveries in the background. done releases the waiting requests, and waits until all
 // deliveries have ended.
-func (h *hooked) delivering(waiting *blockingEndpoint) (done func()) {
+func (h *webhookFixture) delivering(waiting *blockingEndpoint) (done func()) {
 	var running sync.WaitGroup
 	running.Go(h.Deliver)
 	h.t.Cleanup(func() { waiting.open(); running.Wait() })
@@ -82,19 +82,19 @@ func TestWebhookHealthyAmongHanging(t *testing.T) {
 	if raceDetector {
 		hanging = 60
 	}
-	h := newHooked(t, nil, patient)
+	h := newWebhookFixture(t, nil, patient)
 	h.org.Admin.Delete(h.path(h.id)).Is(204)
 	dead := newBlockingEndpoint(t, func(int, *http.Request) bool { return true })
 	for i := range hanging {
 		h.subscribe(h.org, fmt.Sprint(dead.URL, "/", i))
 	}
 	h.subscribe(h.org, h.to.URL)
-	h.happen(1)
+	h.causeEvents(1)
 	done := h.delivering(dead)
 	h.to.await(t, 1)
 	dead.fill(t, "", hanging) // they do not block each other either
 	for i := 2; i < 6; i++ {
-		h.happen(1)
+		h.causeEvents(1)
 		h.to.await(t, i)
 	}
 	if there, most := dead.now(""); there != hanging || most != hanging {
@@ -108,7 +108,7 @@ func TestWebhookHealthyAmongHanging(t *testing.T) {
 func TestWebhookPerSubscription(t *testing.T) {
 	for _, c := range []struct{ concurrency, most int }{{64, 16}, {8, 2}, {1, 1}} {
 		t.Run(strconv.Itoa(c.concurrency), func(t *testing.T) {
-			h := newHooked(t, nil, patient, func(cfg *service.Config) { cfg.Webhooks.Concurrency = c.concurrency })
+			h := newWebhookFixture(t, nil, patient, func(cfg *service.Config) { cfg.Webhooks.Concurrency = c.concurrency })
 			if c.most > 1 { // an endpoint must not lose its share because this machine is slow
 				h.Webhooks.SlowAfter = time.Hour
 			}
@@ -119,7 +119,7 @@ func TestWebhookPerSubscription(t *testing.T) {
 			h.to.await(t, 100)
 			busy.fill(t, "/busy", c.most)
 			for i := range 5 { // the other endpoint still receives its events
-				h.happen(1)
+				h.causeEvents(1)
 				h.to.await(t, 101+i)
 			}
 			if there, _ := busy.now("/busy"); there != c.most {
@@ -144,7 +144,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 	)
 	var bad *blockingEndpoint
 	hang := make(chan struct{})
-	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
+	h := newWebhookFixture(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
 	bad = newBlockingEndpoint(t, func(int, *http.Request) bool {
 		select {
 		case <-hang:
@@ -168,7 +168,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 		h.Clock.Advance(later)
 		h.Deliver()
 	}
-	h.wantAsked(2, "the first time")
+	h.wantRequests(2, "the first time")
 	close(hang)
 	h.Clock.Advance(40 * time.Minute)
 	done := h.delivering(bad)
@@ -176,7 +176,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 	for i := range 3 {
 		happen(quiet, &h.n, 1)
 		h.to.await(t, 3+2*i)
-		h.happen(1) // in an organization with many of them
+		h.causeEvents(1) // in an organization with many of them
 		h.to.await(t, 4+2*i)
 	}
 	if there, most := bad.now(""); there != 2*share || most != 2*share {
@@ -192,7 +192,7 @@ func TestWebhookPerOrganization(t *testing.T) {
 }
 
 // running runs the sender as the service does, until stop is called.
-func (h *hooked) running() (stop func()) {
+func (h *webhookFixture) running() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ends := h.sends(ctx)
 	stop = func() { cancel(); ends() }
@@ -201,7 +201,7 @@ func (h *hooked) running() (stop func()) {
 }
 
 // sends runs the sender. ends waits until it has stopped.
-func (h *hooked) sends(ctx context.Context) (ends func()) {
+func (h *webhookFixture) sends(ctx context.Context) (ends func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -216,19 +216,19 @@ func TestWebhookRest(t *testing.T) {
 	const events = 8
 	for _, c := range []struct {
 		name string
-		wake func(h *hooked)
+		wake func(h *webhookFixture)
 		want int // requests in all
 	}{
-		{"time", func(h *hooked) { h.Clock.Advance(10 * time.Minute); h.happen(1) }, 1 + events + 1},
-		{"PATCH", func(h *hooked) { h.org.Admin.Patch(h.path(h.id), `{"description": "Now"}`).Is(200) }, events},
-		{"test", func(h *hooked) { h.org.Admin.Post(h.path(h.id)+"/test", nil).Is(202) }, events + 1},
-		{"redeliver", func(h *hooked) {
+		{"time", func(h *webhookFixture) { h.Clock.Advance(10 * time.Minute); h.causeEvents(1) }, 1 + events + 1},
+		{"PATCH", func(h *webhookFixture) { h.org.Admin.Patch(h.path(h.id), `{"description": "Now"}`).Is(200) }, events},
+		{"test", func(h *webhookFixture) { h.org.Admin.Post(h.path(h.id)+"/test", nil).Is(202) }, events + 1},
+		{"redeliver", func(h *webhookFixture) {
 			h.org.Admin.Post(h.path(h.id)+"/deliveries/"+h.history(h.id)[0].ID+"/redeliver", nil).Is(202)
 		}, 1 + events},
 	} {
 		for _, code := range []int{429, 503} {
 			t.Run(fmt.Sprint(c.name, " ", code), func(t *testing.T) {
-				h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+				h := newWebhookFixture(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 					if n == 1 {
 						w.Header().Set("Retry-After", "600")
 						w.WriteHeader(code)
@@ -238,41 +238,41 @@ func TestWebhookRest(t *testing.T) {
 				h.subscribe(h.org, beside.URL)
 				stop := h.running()
 				for i := range events {
-					h.happen(1)
+					h.causeEvents(1)
 					h.to.await(t, 1)
 					beside.await(t, i+1)
 				}
 				for len(h.history(h.id)) == 0 { // recorded at the same time
 				}
-				h.wantAsked(1, "while it rests")
+				h.wantRequests(1, "while it rests")
 				c.wake(h)
 				h.to.await(t, c.want)
 				stop()
-				h.wantAsked(c.want, "at the end")
+				h.wantRequests(c.want, "at the end")
 			})
 		}
 	}
 	t.Run("another status", func(t *testing.T) { // does not affect the other pending deliveries
-		h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		h := newWebhookFixture(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "600")
 			w.WriteHeader(500)
 		})
-		h.happen(events)
+		h.causeEvents(events)
 		h.Deliver()
-		h.wantAsked(events, "each once")
+		h.wantRequests(events, "each once")
 	})
 }
 
 // TestWebhookNoneIsForgotten checks that a subscription without anything to send does not delay
 // those queued behind it.
 func TestWebhookNoneIsForgotten(t *testing.T) {
-	for name, silence := range map[string]func(h *hooked, id string){
-		"paused":  func(h *hooked, id string) { h.org.Admin.Patch(h.path(id), `{"status": "paused"}`).Is(200) },
-		"deleted": func(h *hooked, id string) { h.org.Admin.Delete(h.path(id)).Is(204) },
+	for name, silence := range map[string]func(h *webhookFixture, id string){
+		"paused":  func(h *webhookFixture, id string) { h.org.Admin.Patch(h.path(id), `{"status": "paused"}`).Is(200) },
+		"deleted": func(h *webhookFixture, id string) { h.org.Admin.Delete(h.path(id)).Is(204) },
 	} {
-		var h *hooked
+		var h *webhookFixture
 		var between []string
-		h = newHooked(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
+		h = newWebhookFixture(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
 				for _, id := range between {
 					silence(h, id)
@@ -284,7 +284,7 @@ func TestWebhookNoneIsForgotten(t *testing.T) {
 			between = append(between, h.subscribe(h.org, last.URL+"/silent"))
 		}
 		h.subscribe(h.org, last.URL+"/last")
-		h.happen(1)
+		h.causeEvents(1)
 		h.Deliver()
 		if !slices.ContainsFunc(last.asked(), func(a asked) bool { return a.path == "/last" }) {
 			t.Errorf("%s: the endpoint queued after them received no request", name)
@@ -301,7 +301,7 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 	t.Parallel()
 	const many = 70 // more than may wait in an organization that starts one at a time
 	hang := make(chan struct{})
-	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
+	h := newWebhookFixture(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
 	dead := newBlockingEndpoint(t, func(int, *http.Request) bool {
 		select {
 		case <-hang:
@@ -313,16 +313,16 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 	for i := range many {
 		h.subscribe(h.org, fmt.Sprint(dead.URL, "/", i))
 	}
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	h.wantPending(0, "while all are healthy")
 	close(hang)
-	h.happen(1)
+	h.causeEvents(1)
 	done := h.delivering(dead)
 	h.to.await(t, 2)
 	dead.fill(t, "", 60)
 	for i := range 10 {
-		h.happen(1)
+		h.causeEvents(1)
 		h.to.await(t, 3+i)
 	}
 	done()
@@ -332,7 +332,7 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 // TestWebhookRestOverRotation checks that an expired secret no longer signs deliveries, however
 // long they have waited.
 func TestWebhookRestOverRotation(t *testing.T) {
-	h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+	h := newWebhookFixture(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n == 1 {
 			w.Header().Set("Retry-After", "7200")
 			w.WriteHeader(503)
@@ -340,17 +340,17 @@ func TestWebhookRestOverRotation(t *testing.T) {
 	})
 	h.org.Admin.Post(h.path(h.id)+"/rotate-secret", nil).Is(200)
 	h.Clock.Advance(23 * time.Hour)
-	h.happen(5)
+	h.causeEvents(5)
 	beside := newTarget(t, nil)
 	h.subscribe(h.org, beside.URL)
 	stop := h.running()
 	for i := range 3 {
-		h.happen(1)
+		h.causeEvents(1)
 		beside.await(t, i+1)
 	}
-	h.wantAsked(1, "while it rests")
+	h.wantRequests(1, "while it rests")
 	h.Clock.Advance(2 * time.Hour)
-	h.happen(1)
+	h.causeEvents(1)
 	h.to.await(t, 10)
 	stop()
 	for i, got := range h.to.asked() {

@@ -33,7 +33,7 @@ func stored(org *apptest.Org) (times int) {
 func everywhere(org *apptest.Org) int { return strings.Count(org.Dump(), marked) }
 
 // mark creates a task with the text, and returns its id.
-func (h *hooked) mark() (id string) {
+func (h *webhookFixture) mark() (id string) {
 	h.t.Helper()
 	return h.org.Write.Post("/v1/tasks", `{"title": "`+marked+`"}`).Is(201).ID()
 }
@@ -45,36 +45,36 @@ func TestWebhookStoredOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		codes []int // of all endpoints
-		some  func(h *hooked, ids []string)
-		rest  func(h *hooked, ids []string)
+		some  func(h *webhookFixture, ids []string)
+		rest  func(h *webhookFixture, ids []string)
 	}{
 		{
 			name: "delivered", codes: []int{200},
-			some: func(h *hooked, ids []string) { h.Deliver() },
+			some: func(h *webhookFixture, ids []string) { h.Deliver() },
 		}, {
 			name: "given up", codes: []int{500},
-			some: func(h *hooked, ids []string) { h.pass(0) },
-			rest: func(h *hooked, ids []string) { h.pass(time.Minute) },
+			some: func(h *webhookFixture, ids []string) { h.pass(0) },
+			rest: func(h *webhookFixture, ids []string) { h.pass(time.Minute) },
 		}, {
 			name: "deleted", codes: []int{500},
-			some: func(h *hooked, ids []string) {
+			some: func(h *webhookFixture, ids []string) {
 				h.Deliver()
 				for _, id := range ids[1:] {
 					h.org.Admin.Delete(h.path(id)).Is(204)
 				}
 				h.Work()
 			},
-			rest: func(h *hooked, ids []string) { h.org.Admin.Delete(h.path(ids[0])).Is(204); h.Work() },
+			rest: func(h *webhookFixture, ids []string) { h.org.Admin.Delete(h.path(ids[0])).Is(204); h.Work() },
 		}, {
 			name: "paused and deleted", codes: []int{500},
-			some: func(h *hooked, ids []string) {
+			some: func(h *webhookFixture, ids []string) {
 				for _, id := range ids {
 					h.org.Admin.Patch(h.path(id), `{"status": "paused"}`).Is(200)
 				}
 				h.pass(time.Hour)
-				h.wantAsked(0, "paused")
+				h.wantRequests(0, "paused")
 			},
-			rest: func(h *hooked, ids []string) {
+			rest: func(h *webhookFixture, ids []string) {
 				for _, id := range ids {
 					h.org.Admin.Delete(h.path(id)).Is(204)
 				}
@@ -82,8 +82,8 @@ func TestWebhookStoredOnce(t *testing.T) {
 			},
 		}, {
 			name: "delivered, given up and deleted", codes: []int{500, 200},
-			some: func(h *hooked, ids []string) { h.Deliver() },
-			rest: func(h *hooked, ids []string) {
+			some: func(h *webhookFixture, ids []string) { h.Deliver() },
+			rest: func(h *webhookFixture, ids []string) {
 				for _, id := range ids[:subscriptions/2] {
 					h.org.Admin.Delete(h.path(id)).Is(204)
 				}
@@ -94,7 +94,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			per := map[string]int{}
-			h := newHooked(t, nil, func(cfg *service.Config) { cfg.Webhooks.RetrySchedule = []time.Duration{5 * time.Second} })
+			h := newWebhookFixture(t, nil, func(cfg *service.Config) { cfg.Webhooks.RetrySchedule = []time.Duration{5 * time.Second} })
 			h.org.Admin.Delete(h.path(h.id)).Is(204)
 			h.Work()
 			h.mark() // without a subscription
@@ -118,13 +118,13 @@ func TestWebhookStoredOnce(t *testing.T) {
 			if n, all := stored(h.org), everywhere(h.org); n != 1 || all != 2*alone+1 {
 				t.Errorf("while %d deliveries are pending, an event is stored %d times, and the text occurs %d times; for a task alone %d times", subscriptions, n, all, alone)
 			}
-			h.sound()
+			h.checkConsistency()
 			c.some(h, ids)
 			if c.rest != nil {
 				if n := stored(h.org); n != 1 {
 					t.Errorf("while some deliveries are pending, the event is stored %d times, want 1", n)
 				}
-				h.sound()
+				h.checkConsistency()
 				h.Restart()
 				c.rest(h, ids)
 			}
@@ -141,7 +141,7 @@ func TestWebhookStoredOnce(t *testing.T) {
 func TestWebhookStoredForOthers(t *testing.T) {
 	for _, again := range []int{200, 500} { // the response to the second delivery of the first one
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
-			h := newHooked(t, answers(200, again, 200))
+			h := newWebhookFixture(t, answers(200, again, 200))
 			slow := newTarget(t, answers(500, 500, 200))
 			other := h.subscribe(h.org, slow.URL)
 			task := h.mark()
@@ -149,9 +149,9 @@ func TestWebhookStoredForOthers(t *testing.T) {
 			h.org.Write.Patch("/v1/tasks/"+task, `{"title": "Changed"}`).Is(200)
 			first := h.history(h.id)[0]
 			h.org.Admin.Post(h.path(h.id)+"/deliveries/"+first.ID+"/redeliver", nil).Is(202)
-			h.sound()
+			h.checkConsistency()
 			h.Deliver()
-			h.wantAsked(2, "delivered again")
+			h.wantRequests(2, "delivered again")
 			if got := stored(h.org); got != 1 {
 				t.Errorf("while the other delivery is pending, the event is stored %d times", got)
 			}
@@ -202,7 +202,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 		share = 32 // how many failing endpoints of one organization may hang at a time
 	)
 	hang := make(chan struct{})
-	h := newHooked(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 4 })
+	h := newWebhookFixture(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 4 })
 	h.org.Admin.Delete(h.path(h.id)).Is(204)
 	dead := newBlockingEndpoint(t, func(int, *http.Request) bool {
 		select {
@@ -272,10 +272,10 @@ func (b *brief) Err() error {
 // processed, and that the sender then stops.
 func TestWebhookStops(t *testing.T) {
 	for times := 1; times <= 2; times++ {
-		h := newHooked(t, nil)
-		h.happen(1)
+		h := newWebhookFixture(t, nil)
+		h.causeEvents(1)
 		h.sends(&brief{t.Context(), times})()
-		h.wantAsked(1, "before it stopped")
+		h.wantRequests(1, "before it stopped")
 		h.wantPending(0, "after it stopped")
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"prospector/internal/service"
 )
 
-func (h *hooked) patch(status string) {
+func (h *webhookFixture) patch(status string) {
 	h.t.Helper()
 	h.org.Admin.Patch(h.path(h.id), map[string]any{"status": status}).Is(200)
 }
 
 // wantSilent requires that an inactive subscription neither receives events nor sends any.
-func (h *hooked) wantSilent(waiting int, status string) {
+func (h *webhookFixture) wantSilent(waiting int, status string) {
 	h.t.Helper()
 	before := len(h.to.asked())
-	h.happen(3)
+	h.causeEvents(3)
 	h.pass(48 * time.Hour)
-	h.wantAsked(before, "while it is "+status)
+	h.wantRequests(before, "while it is "+status)
 	h.wantPending(waiting, "while it is "+status)
 	h.org.Admin.Post(h.path(h.id)+"/test", nil).Fails(409, "subscription_not_active", status)
 	if all := h.history(h.id); len(all) > 0 {
@@ -32,13 +32,13 @@ func (h *hooked) wantSilent(waiting int, status string) {
 }
 
 func TestWebhookGone(t *testing.T) {
-	h := newHooked(t, answers(200, 410, 200))
-	h.happen(1)
+	h := newWebhookFixture(t, answers(200, 410, 200))
+	h.causeEvents(1)
 	h.Deliver()
 	h.Clock.Advance(time.Minute)
-	h.happen(5)
+	h.causeEvents(5)
 	h.Deliver()
-	h.wantAsked(2, "by the time that it is gone")
+	h.wantRequests(2, "by the time that it is gone")
 	h.wantState(h.id, "disabled gone 1 0s 1m0s")
 	if a := h.history(h.id)[1]; a.Error != "http_410: the endpoint answered with status 410" || *a.ResponseCode != 410 || a.Status != "failed" {
 		t.Errorf("unexpected recorded attempt: %+v", a)
@@ -47,18 +47,18 @@ func TestWebhookGone(t *testing.T) {
 	h.patch("active")
 	h.wantState(h.id, "active - 1 0s 1m0s")
 	h.Deliver()
-	h.wantAsked(7, "active again")
+	h.wantRequests(7, "active again")
 	h.wantState(h.id, "active - 0 48h1m0s 1m0s")
 	h.wantPending(0, "at the end")
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
-	h.wantAsked(8, "active again")
+	h.wantRequests(8, "active again")
 }
 
 func TestWebhookFailing(t *testing.T) {
 	const day = 24 * time.Hour
 	good := map[int]bool{}
-	h := newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+	h := newWebhookFixture(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if !good[n] {
 			w.WriteHeader(502)
 		}
@@ -66,7 +66,7 @@ func TestWebhookFailing(t *testing.T) {
 	fail := func(after time.Duration, want string) {
 		t.Helper()
 		h.Clock.Advance(after)
-		h.happen(1)
+		h.causeEvents(1)
 		h.Deliver()
 		h.wantState(h.id, want)
 	}
@@ -89,25 +89,25 @@ func TestWebhookFailing(t *testing.T) {
 // deliveries, and that none of them is lost.
 func TestWebhookBacklog(t *testing.T) {
 	var bad = true
-	h := newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+	h := newWebhookFixture(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		if bad {
 			w.WriteHeader(500)
 		}
 	}, func(c *service.Config) { c.Webhooks.MaxPending = 5 })
-	h.happen(4)
+	h.causeEvents(4)
 	h.wantState(h.id, "active - 0 - -")
 	h.Deliver() // they are pending until their next attempt
 	h.wantState(h.id, "active - 4 - 0s")
 	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+h.history(h.id)[0].ID+"/redeliver", nil).Is(202) // already pending
 	h.wantState(h.id, "active - 4 - 0s")
-	h.happen(1)
+	h.causeEvents(1)
 	h.wantState(h.id, "disabled backlog 4 - 0s")
 	h.wantSilent(5, "disabled")
 	bad = false
 	h.patch("active")
 	h.wantState(h.id, "active - 4 - 0s")
 	h.Deliver()
-	h.wantAsked(9, "active again")
+	h.wantRequests(9, "active again")
 	h.wantState(h.id, "active - 0 48h0m0s 0s")
 	h.wantPending(0, "active again")
 	seen := map[string]int{}
@@ -126,21 +126,21 @@ func TestWebhookBacklog(t *testing.T) {
 }
 
 func TestWebhookPaused(t *testing.T) {
-	var h *hooked
-	h = newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+	var h *webhookFixture
+	h = newWebhookFixture(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n == 1 {
 			h.patch("paused") // while others are pending
 			w.WriteHeader(500)
 		}
 	})
-	h.happen(4)
+	h.causeEvents(4)
 	h.Deliver()
-	h.wantAsked(1, "paused after the first")
+	h.wantRequests(1, "paused after the first")
 	h.wantState(h.id, "paused - 1 - 0s")
 	h.wantSilent(4, "paused")
 	h.patch("active")
 	h.Deliver()
-	h.wantAsked(5, "active again")
+	h.wantRequests(5, "active again")
 	if all := h.history(h.id); len(all) != 5 || all[0].Attempt != 1 {
 		t.Errorf("unexpected history: %+v", all)
 	}
@@ -150,18 +150,18 @@ func TestWebhookPaused(t *testing.T) {
 // TestWebhookRestart checks that pending deliveries are made after a restart, with the same id and
 // on time.
 func TestWebhookRestart(t *testing.T) {
-	h := newHooked(t, answers(500, 500, 200))
-	h.happen(2)
+	h := newWebhookFixture(t, answers(500, 500, 200))
+	h.causeEvents(2)
 	h.Restart()
 	h.wantPending(2, "after a restart")
 	h.Deliver()
 	h.Restart()
 	h.pass(4499 * time.Millisecond)
-	h.wantAsked(2, "too early")
+	h.wantRequests(2, "too early")
 	h.Restart()
-	h.happen(1)
+	h.causeEvents(1)
 	h.pass(time.Second + time.Millisecond)
-	h.wantAsked(5, "in time")
+	h.wantRequests(5, "in time")
 	h.wantState(h.id, "active - 0 5.5s 0s")
 	all, asked := h.history(h.id), h.to.asked()
 	ids, came := map[string]int{}, map[string]int{}
@@ -180,12 +180,12 @@ func TestWebhookRestart(t *testing.T) {
 	}
 	h.Restart()
 	h.pass(24 * time.Hour)
-	h.wantAsked(5, "when all is delivered")
+	h.wantRequests(5, "when all is delivered")
 	h.wantPending(0, "when all is delivered")
 }
 
 // wantHistory requires so many attempts of each status, with correct pages.
-func (h *hooked) wantHistory(succeeded, failed int) {
+func (h *webhookFixture) wantHistory(succeeded, failed int) {
 	h.t.Helper()
 	all := h.history(h.id)
 	h.wantCount("status=succeeded&page_size=2", succeeded)
@@ -195,7 +195,7 @@ func (h *hooked) wantHistory(succeeded, failed int) {
 	}
 }
 
-func (h *hooked) wantCount(query string, want int) {
+func (h *webhookFixture) wantCount(query string, want int) {
 	h.t.Helper()
 	seen := map[string]bool{}
 	for page := 1; ; page++ {
@@ -217,7 +217,7 @@ func (h *hooked) wantCount(query string, want int) {
 }
 
 // days lets days pass and runs the jobs of each.
-func (h *hooked) days(n int) {
+func (h *webhookFixture) days(n int) {
 	for range n {
 		h.Clock.Advance(24 * time.Hour)
 		h.Work()
@@ -225,14 +225,14 @@ func (h *hooked) days(n int) {
 }
 
 func TestWebhookRetention(t *testing.T) {
-	h := newHooked(t, answers(500, 200, 200, 500, 200))
-	h.happen(1)
+	h := newWebhookFixture(t, answers(500, 200, 200, 500, 200))
+	h.causeEvents(1)
 	h.Deliver()
 	first := h.history(h.id)[0].SourceEventID
 	h.pass(time.Minute) // 1 failed, 1 succeeded
 	h.wantHistory(1, 1)
 	h.days(10)
-	h.happen(2)
+	h.causeEvents(2)
 	h.Deliver() // 1 succeeded, 1 failed and pending
 	h.wantHistory(2, 2)
 	h.days(19)
@@ -264,7 +264,7 @@ func TestWebhookRetention(t *testing.T) {
 	h.days(40)
 	h.wantHistory(0, 0)
 	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+last.ID+"/redeliver", nil).Fails(404, "not_found", "")
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	h.wantHistory(1, 0)
 	h.days(31)
@@ -279,7 +279,7 @@ func TestWebhookDeleted(t *testing.T) {
 	if raceDetector {
 		many = 50
 	}
-	h := newHooked(t, nil)
+	h := newWebhookFixture(t, nil)
 	created := h.org.Admin.Do("POST", "/v1/webhooks/subscriptions", map[string]any{"url": h.to.URL, "triggers": []string{"task.*"}}, "Idempotency-Key", "one").Is(201)
 	h.org.Admin.Delete(h.path(h.id)).Is(204)
 	h.id = created.ID()
@@ -295,7 +295,7 @@ func TestWebhookDeleted(t *testing.T) {
 	batch := `{"records": [` + strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, many), ",") + `]}`
 	h.org.Write.Post("/v1/tasks/batch", batch).Is(200)
 	h.Deliver()
-	h.wantAsked(many, "before")
+	h.wantRequests(many, "before")
 	h.org.Write.Post("/v1/tasks/batch", batch).Is(200)
 	h.wantPending(many, "before")
 	for _, secret := range secrets {
@@ -311,13 +311,13 @@ func TestWebhookDeleted(t *testing.T) {
 		}
 	}
 	h.Deliver()
-	h.wantAsked(many, "deleted")
+	h.wantRequests(many, "deleted")
 	h.Work()
 	h.wantPending(0, "deleted")
-	h.happen(1)
+	h.causeEvents(1)
 	h.Restart()
 	h.Deliver()
-	h.wantAsked(many, "deleted")
+	h.wantRequests(many, "deleted")
 	h.wantHistory(many, 0)
 	h.org.Read.Get(h.path(h.id)).Fails(404, "not_found", "")
 	h.days(28)
@@ -326,7 +326,7 @@ func TestWebhookDeleted(t *testing.T) {
 	h.wantHistory(0, 0)
 	h.days(1) // thirty days since its deletion
 	h.org.Read.Get(h.path(h.id)+"/deliveries").Fails(404, "not_found", "")
-	h.sound()
+	h.checkConsistency()
 	if dump := h.org.Dump(); strings.Contains(dump, h.id) && strings.Contains(dump, "webhook.expire") {
 		t.Error("the deleted subscription still has an expiry job")
 	}
@@ -336,54 +336,54 @@ func TestWebhookDeleted(t *testing.T) {
 // recorded, and is the last one.
 func TestWebhookDeletedMeanwhile(t *testing.T) {
 	for _, code := range []int{200, 500, 410} {
-		var h *hooked
-		h = newHooked(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		var h *webhookFixture
+		h = newWebhookFixture(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 			h.org.Admin.Delete(h.path(h.id)).Is(204)
 			w.WriteHeader(code)
 		})
-		h.happen(3)
+		h.causeEvents(3)
 		h.Deliver()
-		h.wantAsked(1, "deleted")
+		h.wantRequests(1, "deleted")
 		h.Work()
 		h.wantPending(0, "deleted")
 		if all := h.history(h.id); len(all) != 1 || *all[0].ResponseCode != code {
 			t.Errorf("unexpected history: %+v", all)
 		}
 		h.pass(24 * time.Hour)
-		h.wantAsked(1, "deleted")
+		h.wantRequests(1, "deleted")
 		h.days(31)
 		h.org.Read.Get(h.path(h.id)+"/deliveries").Fails(404, "not_found", "")
 		if text := h.Log.String(); strings.Contains(text, "level=ERROR") {
 			t.Errorf("the log contains %s", text)
 		}
-		h.sound()
+		h.checkConsistency()
 	}
 }
 
 // TestWebhookRecord checks the recorded attempts, and the state of a subscription after each.
 func TestWebhookRecord(t *testing.T) {
-	var h *hooked
+	var h *webhookFixture
 	codes := []int{500, 404, 204, 299, 200, 429, 201, 400}
-	h = newHooked(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+	h = newWebhookFixture(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		h.Clock.Advance(time.Duration(n)*100*time.Millisecond + 999*time.Microsecond)
 		w.WriteHeader(codes[n-1])
 	})
 	h.wantState(h.id, "active - 0 - -")
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	h.wantState(h.id, "active - 1 - 100ms")
 	h.pass(time.Minute)
 	h.wantState(h.id, "active - 2 - 1m0.301s")
 	h.pass(time.Hour)
 	h.wantState(h.id, "active - 0 1h1m0.602s 1m0.301s")
-	h.happen(2)
+	h.causeEvents(2)
 	h.Deliver()
 	h.wantState(h.id, "active - 0 1h1m1.504s 1m0.301s")
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	h.pass(time.Minute)
 	h.wantState(h.id, "active - 0 1h2m2.806s 1h1m2.105s")
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	h.wantState(h.id, "active - 1 1h2m2.806s 1h2m3.607s")
 	numbers := []int{1, 2, 3, 1, 1, 1, 2, 1}

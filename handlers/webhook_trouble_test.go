@@ -74,14 +74,14 @@ type trouble struct {
 // each.
 func wantTroubles(t *testing.T, troubles []trouble, change func(*service.Config)) {
 	t.Helper()
-	h := newHooked(t, nil, change)
+	h := newWebhookFixture(t, nil, change)
 	ids := map[string]string{}
 	for _, c := range troubles {
 		ids[c.name] = h.subscribe(h.org, c.url)
 	}
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
-	h.wantAsked(1, "the one without trouble")
+	h.wantRequests(1, "the one without trouble")
 	for _, c := range troubles {
 		h.wantTrouble(ids[c.name], c)
 	}
@@ -91,7 +91,7 @@ func wantTroubles(t *testing.T, troubles []trouble, change func(*service.Config)
 	}
 }
 
-func (h *hooked) wantTrouble(id string, c trouble) {
+func (h *webhookFixture) wantTrouble(id string, c trouble) {
 	h.t.Helper()
 	all := h.history(id)
 	if len(all) != 1 {
@@ -210,22 +210,22 @@ func TestWebhookRedirects(t *testing.T) {
 // TestWebhookBlocked checks that an address that was allowed when the subscription was created is
 // refused later.
 func TestWebhookBlocked(t *testing.T) {
-	h := newHooked(t, nil)
+	h := newWebhookFixture(t, nil)
 	for _, url := range []string{"http://169.254.169.254/latest", "http://[fd00:ec2::254]/"} {
 		h.org.Admin.Post("/v1/webhooks/subscriptions", map[string]any{"url": url, "triggers": []string{"*"}}).Fails(422, "validation_failed", "url")
 	}
 	name := h.subscribe(h.org, strings.Replace(h.to.URL, "127.0.0.1", "localhost", 1))
-	h.happen(1)
+	h.causeEvents(1)
 	h.Config.Webhooks.AllowPrivateNetworks = false
 	h.Restart()
 	h.Deliver()
 	h.wantTrouble(h.id, trouble{name: "an address", text: blockedText})
 	h.wantTrouble(name, trouble{name: "a name", text: blockedText})
-	h.wantAsked(0, "blocked")
+	h.wantRequests(0, "blocked")
 	h.Config.Webhooks.AllowPrivateNetworks = true
 	h.Restart()
 	h.pass(6 * time.Second)
-	h.wantAsked(2, "allowed again")
+	h.wantRequests(2, "allowed again")
 }
 
 // TestWebhookEndlessAnswers checks that the body after the status does not affect the result and is
@@ -253,7 +253,7 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 		drip(c, "1\r\na\r\n")
 	}
 	const chunked = " Fine\r\nTransfer-Encoding: chunked\r\n\r\n"
-	h := newHooked(t, nil, func(c *service.Config) { c.Webhooks.Timeout = time.Hour })
+	h := newWebhookFixture(t, nil, func(c *service.Config) { c.Webhooks.Timeout = time.Hour })
 	var over sync.WaitGroup
 	want := map[string]string{}
 	for _, code := range []string{"200", "500"} {
@@ -275,7 +275,7 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 			want[h.subscribe(h.org, url)] = code + " " + name
 		}
 	}
-	h.happen(1)
+	h.causeEvents(1)
 	h.Deliver()
 	for id, name := range want {
 		all := h.history(id)
@@ -293,7 +293,7 @@ func TestWebhookEndlessAnswers(t *testing.T) {
 // TestWebhookManners checks that a request contains only what Standard Webhooks specifies, and that
 // a retry differs only in the time and the signature.
 func TestWebhookManners(t *testing.T) {
-	h := newHooked(t, func(n int, w http.ResponseWriter, r *http.Request) {
+	h := newWebhookFixture(t, func(n int, w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "session", Value: "1", Path: "/", MaxAge: 1000})
 		w.Header().Set("WWW-Authenticate", "Basic")
 		w.WriteHeader([]int{401, 503, 200}[n-1])
@@ -314,7 +314,7 @@ func TestWebhookManners(t *testing.T) {
 		h.Deliver()
 		h.Clock.Advance(time.Hour)
 	}
-	h.wantAsked(3, "in all")
+	h.wantRequests(3, "in all")
 	id := h.history(created.ID())[0].SourceEventID
 	var at []string
 	for i, got := range h.to.asked() {
