@@ -258,9 +258,9 @@ func TestCampaignEnd(t *testing.T) {
 	rec.wants("later", nil)
 }
 
-// TestCampaignEndMeanwhile changes the settings that determine the end of a campaign before it is
+// TestCampaignEndMoved changes the settings that determine the end of a campaign before it is
 // reached.
-func TestCampaignEndMeanwhile(t *testing.T) {
+func TestCampaignEndMoved(t *testing.T) {
 	app := apptest.New(t)
 	org, other := newRunner(app, "Acme"), newRunner(app, "Umbrella")
 	const soon, later = `"end_date": "2026-03-03"`, `"end_date": "2026-03-10"`

@@ -105,9 +105,9 @@ func TestEngineStopsUndone(t *testing.T) {
 	}
 }
 
-// TestEngineStopsUndoneMeanwhile checks the same while jobs are still stopping sequences, and
+// TestEngineStopsUndoneWhileStopping checks the same while jobs are still stopping sequences, and
 // across a restart.
-func TestEngineStopsUndoneMeanwhile(t *testing.T) {
+func TestEngineStopsUndoneWhileStopping(t *testing.T) {
 	for _, c := range undoCases {
 		t.Run(c.name, func(t *testing.T) {
 			u := newUndoing(t, 600)

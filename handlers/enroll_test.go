@@ -102,7 +102,7 @@ func TestEnroll(t *testing.T) {
 			if got := enrolled(t, org.Write.Post(campaign+"/enroll", enrolling(name, of(c.who)...))); got != c.want {
 				t.Errorf("%s: enrolling %q returned %q, want %q", status, c.who, got, c.want)
 			}
-			// The audience exists and is attached, whoever its members are.
+			// The audience exists and is attached regardless of its members.
 			path := audienceNamed(org, name)
 			hasContacts(t, org, path, of(c.in)...)
 			org.Read.Get(path).Is(200, fmt.Sprintf(`{"data": {"id": "<id>", "name": %q, "type": "static", "status": "active", "contact_count": %d, "created_at": "<time>", "updated_at": "<time>"}, "meta": {"timestamp": "<time>"}}`, name, len(of(c.in))))

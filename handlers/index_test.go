@@ -16,7 +16,7 @@ import (
 	"prospector/store"
 )
 
-// indexed returns an organization with so many contacts that its lists use an index.
+// indexed returns an organization with enough contacts that its lists use an index.
 func indexed(t *testing.T, a *apptest.App, n int) *apptest.Org {
 	t.Helper()
 	org := a.Org("Large")

@@ -77,8 +77,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestClientDisconnects checks that a client that disconnects while its request waits causes no error in
-// the log.
+// TestClientDisconnects checks that a client that disconnects while its request waits causes no
+// error in the log.
 func TestClientDisconnects(t *testing.T) {
 	var log bytes.Buffer
 	a := newAPI(t, &log)

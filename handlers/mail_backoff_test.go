@@ -137,7 +137,7 @@ func (m *mailer) testBackoff(c mailTrouble) {
 		if !strings.Contains(m.app.Log.String(), fmt.Sprintf("%q retry_in=%v", mailDown, hold)) {
 			m.t.Fatalf("sending is not paused for %v:\n%s", hold, m.app.Log)
 		}
-		greeted := m.server.Reached("greeting", "") // how many have come
+		greeted := m.server.Reached("greeting", "") // connections so far
 		m.after(hold - time.Millisecond)
 		if n := m.server.Reached("greeting", ""); n != greeted {
 			m.t.Errorf("%d connections were made while sending was paused for %v", n-greeted, hold)
@@ -164,7 +164,7 @@ func (m *mailer) testBackoff(c mailTrouble) {
 	scrape(m.t, m.app).has(m.t, sample{"prospector_mail_in_hand": 0, `prospector_mail_handed_over_total{result="sent"}`: 0})
 	c.mends(m)
 	m.after(5 * time.Minute) // one message is sent as a probe
-	m.after(time.Second)     // as many as may be on their way
+	m.after(time.Second)     // the most that may be in flight
 	m.after(time.Second)     // the others
 	m.arrived(first...)
 	m.ready("")
@@ -231,7 +231,7 @@ func TestMailTroubleOfSender(t *testing.T) {
 	m.wantPausedSenders(1)
 	m.Write.Patch(hers, `{"status": "archived"}`).Is(200)
 	m.after(time.Minute)
-	m.after(5 * time.Minute) // nothing waits any more, so that nobody can know whether sending works
+	m.after(5 * time.Minute) // nothing is waiting, so the service cannot know whether sending works
 	m.wantPausedSenders(0)
 }
 

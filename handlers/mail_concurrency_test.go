@@ -52,9 +52,9 @@ func (m *mailer) gate(at string) (answers chan<- string, recipients <-chan strin
 	return gate, to
 }
 
-// TestMailFewOnTheirWay checks that only as many messages are in flight as the server accepts soon,
+// TestMailInFlightLimit checks that only as many messages are in flight as the server accepts soon,
 // because their fate is unknown after a crash. A faster server gets more of them.
-func TestMailFewOnTheirWay(t *testing.T) {
+func TestMailInFlightLimit(t *testing.T) {
 	m := newMailer(t)
 	gate, at := make(chan struct{}), make(chan string, 1000)
 	open := sync.OnceFunc(func() { close(gate) })

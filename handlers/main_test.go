@@ -17,8 +17,8 @@ import (
 // the check at the end of the run.
 var uncovered func() []string
 
-// TestMain fails a complete run if an operation never succeeded in any scenario, or if a documented error
-// never occurred.
+// TestMain fails a complete run if an operation never succeeded in any scenario, or if a documented
+// error never occurred.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()

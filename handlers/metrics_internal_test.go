@@ -42,7 +42,8 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 }
 
-// TestMetricsOfABrokenStore checks that a component that cannot be read is logged and the others are shown.
+// TestMetricsOfABrokenStore checks that a component that cannot be read is logged and the others
+// are shown.
 func TestMetricsOfABrokenStore(t *testing.T) {
 	var log bytes.Buffer
 	a := newAPI(t, &log)

@@ -217,9 +217,9 @@ func (d *interruptFixture) checkConsistency() {
 	}
 }
 
-// TestPreviewDisturbed deletes the records that a Preview needs, or the Preview itself, during its
-// preparation: between two writes and concurrently with them.
-func TestPreviewDisturbed(t *testing.T) {
+// TestPreviewDeletionsDuringPreparation deletes the records that a Preview needs, or the Preview
+// itself, during its preparation: between two writes and concurrently with them.
+func TestPreviewDeletionsDuringPreparation(t *testing.T) {
 	t.Parallel()
 	d := newInterruptFixture(t)
 	left := d.ask(nil)

@@ -24,7 +24,7 @@ type refSignal struct {
 // refSaid is the answer of the researcher about a company.
 type refSaid struct {
 	answer               any
-	isWrong              bool   // it is of no type that the field can hold
+	isWrong              bool   // the field cannot hold a value of this type
 	status, reason       string // if there is no answer
 	confidence, evidence any
 }

@@ -164,7 +164,7 @@ func TestPreviewResearchCut(t *testing.T) {
 	}
 	for i, cut := range cuts {
 		id := ask()
-		answered := map[string]bool{} // the test knows from these that they are stored
+		answered := map[string]bool{} // companies whose answers are known to be stored
 		for round := 0; round < 2; round++ {
 			run(cut, whole)
 			asked, kept := research.taken(), keptAnswers(org)

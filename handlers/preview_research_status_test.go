@@ -237,8 +237,8 @@ func TestPreviewResearchChanged(t *testing.T) {
 	}
 }
 
-// TestPreviewResearchAtOnce checks that the research of all organizations together never asks about more
-// companies at the same time than research.concurrency allows.
+// TestPreviewResearchAtOnce checks that the research of all organizations together never asks about
+// more companies at the same time than research.concurrency allows.
 func TestPreviewResearchAtOnce(t *testing.T) {
 	t.Parallel()
 	const atOnce, companies = 3, 20

@@ -22,7 +22,7 @@ type scripted struct {
 	costly bool
 	gate   chan struct{} // an answer waits for one value, unless it is nil
 	began  chan string   // receives the company of each question, when there is a gate
-	stalls bool          // about the first company no answer comes, ever
+	stalls bool          // the first company never gets an answer
 
 	mu        sync.Mutex
 	asked     []string
@@ -35,7 +35,7 @@ func newScripted(costly bool, script map[string]string) *scripted {
 	return &scripted{costly: costly, says: func(_ research.Question, c *catalog.Company) research.Qualification { return said(script[c.ID]) }}
 }
 
-// inTurn returns a researcher that gives the answers in turn, whatever the company, and records
+// inTurn returns a researcher that returns the answers in turn, whatever the company, and records
 // them by company. It must not be asked concurrently.
 func inTurn(costly bool, answers ...string) (*scripted, map[string]string) {
 	became, turn := map[string]string{}, 0

@@ -118,8 +118,8 @@ func TestDeletionOfReferred(t *testing.T) {
 type large struct {
 	name    string
 	members func(org *apptest.Org, ids map[string]string) func(i int) string // the members of the i-th contact
-	path    string                                                           // of what is deleted
-	field   string                                                           // where they bear it
+	path    string                                                           // of the deleted record
+	field   string                                                           // the field that refers to it
 	rules   map[string]string                                                // condition and value: how many of n it finds, as a formula
 }
 
@@ -251,9 +251,9 @@ func unseen(t *testing.T, app *apptest.App, org *apptest.Org, l large, ids map[s
 	sound(t, app, org)
 }
 
-// TestBearersMeanwhile checks that records that referred to a deleted record can be changed and
-// deleted before the cleanup has run.
-func TestBearersMeanwhile(t *testing.T) {
+// TestReferrersBeforeCleanup checks that records that referred to a deleted record can be changed
+// and deleted before the cleanup has run.
+func TestReferrersBeforeCleanup(t *testing.T) {
 	if raceDetector {
 		t.Skip("skipped under the race detector: nothing here is concurrent, and other tests cover large lists")
 	}

@@ -75,8 +75,8 @@ func hangsUp(t *testing.T, end func(*net.TCPConn, *bufio.Reader)) (url string, r
 	}
 }
 
-// TestWebhookHangsUp checks that a delivery does not fail because the endpoint closes an idle connection:
-// the request is repeated over a new one.
+// TestWebhookHangsUp checks that a delivery does not fail because the endpoint closes an idle
+// connection: the request is repeated over a new one.
 func TestWebhookHangsUp(t *testing.T) {
 	events, bursts, burst := 100, 3, 30
 	if raceDetector {
@@ -302,8 +302,8 @@ func TestWebhookHurried(t *testing.T) {
 	}
 }
 
-// TestWebhookManyHurried checks that a job makes the rest of very many retries due.
-func TestWebhookManyHurried(t *testing.T) {
+// TestWebhookManyRetriesMadeDue checks that a job makes the rest of very many retries due.
+func TestWebhookManyRetriesMadeDue(t *testing.T) {
 	const events = 1100
 	var fine atomic.Bool
 	h := newWebhookFixture(t, func(_ int, w http.ResponseWriter, _ *http.Request) {

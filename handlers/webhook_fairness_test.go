@@ -104,7 +104,8 @@ func TestWebhookHealthyAmongHanging(t *testing.T) {
 	h.wantPending(0, "at the end")
 }
 
-// TestWebhookPerSubscription checks that a fast endpoint gets a quarter of the concurrency, and no more.
+// TestWebhookPerSubscription checks that a fast endpoint gets a quarter of the concurrency, and no
+// more.
 func TestWebhookPerSubscription(t *testing.T) {
 	for _, c := range []struct{ concurrency, most int }{{64, 16}, {8, 2}, {1, 1}} {
 		t.Run(strconv.Itoa(c.concurrency), func(t *testing.T) {

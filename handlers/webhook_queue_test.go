@@ -237,7 +237,7 @@ func TestWebhookOnceFailedAmongDead(t *testing.T) {
 		for org.Read.Get(path).Is(200).Int("pagination.total_count") < 1 {
 		}
 		h.Clock.Advance(6 * time.Second)
-		happen(org, &h.n, 1) // moving the clock wakes nobody
+		happen(org, &h.n, 1) // moving the clock wakes no worker
 		failing.await(t, 3)
 		var again int
 		for _, got := range failing.asked() {

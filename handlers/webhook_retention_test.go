@@ -184,7 +184,7 @@ func TestWebhookRestart(t *testing.T) {
 	h.wantPending(0, "when all is delivered")
 }
 
-// wantHistory requires so many attempts of each status, with correct pages.
+// wantHistory requires this many attempts of each status, with correct pages.
 func (h *webhookFixture) wantHistory(succeeded, failed int) {
 	h.t.Helper()
 	all := h.history(h.id)
@@ -332,9 +332,9 @@ func TestWebhookDeleted(t *testing.T) {
 	}
 }
 
-// TestWebhookDeletedMeanwhile checks that an attempt in flight when its subscription is deleted is
+// TestWebhookDeletedInFlight checks that an attempt in flight when its subscription is deleted is
 // recorded, and is the last one.
-func TestWebhookDeletedMeanwhile(t *testing.T) {
+func TestWebhookDeletedInFlight(t *testing.T) {
 	for _, code := range []int{200, 500, 410} {
 		var h *webhookFixture
 		h = newWebhookFixture(t, func(_ int, w http.ResponseWriter, _ *http.Request) {

@@ -166,7 +166,8 @@ func drip(c net.Conn, text string) {
 	}
 }
 
-// TestWebhookTimeouts has endpoints that would never end their response. The timeout ends all of them.
+// TestWebhookTimeouts has endpoints that would never end their response. The timeout ends all of
+// them.
 func TestWebhookTimeouts(t *testing.T) {
 	t.Parallel()
 	hang := func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
