@@ -198,7 +198,7 @@ func TestBackupWhereItCannot(t *testing.T) {
 		}
 		before := p.names(".")
 		for file, says := range map[string]string{
-			"taken": "exists already", "directory": "exists already", "link": "exists already",
+			"taken": "already exists", "directory": "already exists", "link": "already exists",
 			"missing/file": "no such file or directory", "taken/file": "not a directory", "/proc/prospector.backup": "cannot write",
 		} {
 			r := p.run("backup", file).fails(1, file, says)

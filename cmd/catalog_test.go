@@ -86,8 +86,8 @@ func TestCatalogMapping(t *testing.T) {
 		says("Imported companies: 1 added, 0 updated, 0 skipped\nImported people: 1 added, 0 updated, 0 skipped\n")
 	p.run("catalog", "stats", "--json").past().prints(`{"companies": 1, "people": 1, "people_without_employer": 0}`)
 	p.run(append(args, "--map", "Land=land")...).fails(1, `--map: "Land" is mapped to "land", which is not a field of companies or people`)
-	p.run(append(args, "--map", "Town=sub_industry")...).past().fails(1, `c.csv: "Town" is mapped, but the file does not have it; its columns are: Key, Land, Firm`)
-	p.run("catalog", "import", "--companies", "c.csv", "--map", "Key=id", "--map", "Town=country").past().fails(1, `c.csv: "Town" is mapped, but the file does not have it`)
+	p.run(append(args, "--map", "Town=sub_industry")...).past().fails(1, `c.csv: column "Town" is mapped, but the file does not have it; its columns are: Key, Land, Firm`)
+	p.run("catalog", "import", "--companies", "c.csv", "--map", "Key=id", "--map", "Town=country").past().fails(1, `c.csv: column "Town" is mapped, but the file does not have it`)
 }
 
 // TestCatalogRefusals: what makes no sense imports nothing, and what was kept before a file that makes none is told.

@@ -208,7 +208,7 @@ func TestCheckWhatCannotBeMended(t *testing.T) {
 		}, []string{"contacts <ann>", "the change log has it, but it does not exist"}},
 		"a change is gone": {func(c *clinic, of func(string) *bolt.Bucket) error {
 			return of("contacts.log").Delete([]byte{0, 0, 0, 0, 0, 0, 0, 2})
-		}, []string{"contacts: the last change is 1, the counter says 2"}},
+		}, []string{"contacts: the last change is 1, but the counter says 2"}},
 		"a record under another's id": {func(c *clinic, of func(string) *bolt.Bucket) error {
 			b := of("contacts.rec")
 			return b.Put(raw(c.bob), bytes.Clone(b.Get(raw(c.ann))))

@@ -151,7 +151,7 @@ func TestBadSettings(t *testing.T) {
 		{name: "log level", file: "log: {level: loud}", says: []string{"log.level", `"loud"`}},
 		{name: "rate limit of the environment", env: "PROSPECTOR_RATE_LIMIT_PER_MINUTE=many", says: []string{"rate_limit.per_minute"}},
 		{name: "body bytes of the environment", env: "PROSPECTOR_LIMITS_BODY_BYTES=-5", says: []string{"limits.body_bytes"}},
-		{name: "a duration without its unit", file: "webhooks: {timeout: 15}", says: []string{"webhooks.timeout", "with its unit"}},
+		{name: "a duration without its unit", file: "webhooks: {timeout: 15}", says: []string{"webhooks.timeout", "with a unit"}},
 		{name: "a duration of the environment", env: "PROSPECTOR_TAM_RETENTION=90d", says: []string{"tam.retention", `"90d"`}},
 		{name: "durations of the environment", env: "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=5s,5x", says: []string{"webhooks.retry_schedule", `"5x"`}},
 		{name: "a number of the environment", env: "PROSPECTOR_SEQUENCES_SPEED=0", says: []string{"sequences.speed", "greater than 0"}},

@@ -113,7 +113,7 @@ func notBackups(from *place, backup string) (bad []notABackup) {
 	add("something else, packed", "notes.txt", pack(t, packed{name: "notes.txt", content: []byte("hello")}))
 	add("the manifest alone", "not a complete backup", pack(t, files[0]))
 	add("the store first", "prospector.db", pack(t, db, files[0]))
-	add("a third file", "behind", pack(t, files[0], db, packed{name: "more"}))
+	add("a third file", "more data after the store", pack(t, files[0], db, packed{name: "more"}))
 	add("a link as the store", "not a complete backup", pack(t, files[0], packed{name: "prospector.db", link: true}))
 	add("a store outside", "not a complete backup", pack(t, files[0], packed{name: "../prospector.db", content: stored}))
 	add("a manifest of noise", "manifest", pack(t, packed{name: "manifest.json", content: []byte("noise")}, db))

@@ -120,6 +120,10 @@ func (s *Store) Due(now time.Time, limit int, skip func(Job) bool) (due []Job, n
 		return s.db.View(func(btx *bolt.Tx) error {
 			c := btx.Bucket(dueBucket).Cursor()
 			for k, _ := c.First(); k != nil && len(due) < limit; k, _ = c.Next() {
+				if len(k) != dueKeySize {
+					unreadable = append(unreadable, fmt.Errorf("queue entry %x does not belong to a job", k))
+					continue
+				}
 				at, org, id := readDueKey(k)
 				if at.After(now) {
 					next = at
