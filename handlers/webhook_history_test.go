@@ -175,7 +175,7 @@ func TestWebhookRedeliverKinds(t *testing.T) {
 	}
 	for _, h := range again {
 		e := h.event(t)
-		now := string(e.Data) // unchanged
+		var now string
 		switch e.TriggerKey {
 		case "webhook.test":
 			now = strings.Replace(string(sent[e.ID].Data), `"last_success_at":null`, `"last_success_at":"2026-03-02T09:00:00.000Z"`, 1)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -197,7 +198,7 @@ var (
 		"v.p. of sales", "VP Sales", "vp", "zebra", "Zebra-9", "x@y.example", "Son@Ash.example",
 		strings.Repeat("long ", 40), "~", "\u00a0", "\ufffd", "\U0010ffff",
 	}
-	nastyNumbers = []float64{0, -0.0, 1, -1, 3, 1e300, -1e300, 5e-324, 9007199254740991, -9007199254740991, 0.1, 1.5}
+	nastyNumbers = []float64{0, math.Copysign(0, -1), 1, -1, 3, 1e300, -1e300, 5e-324, 9007199254740991, -9007199254740991, 0.1, 1.5}
 	nastyDays    = []string{"", "0001-01-01", "2026-03-01", "2026-03-02", "9999-12-31", "1969-12-31", "1970-01-01"}
 	nastyTimes   = []string{
 		"", "0001-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-03-01T23:59:59.999Z", "2026-03-02T00:00:00Z",
