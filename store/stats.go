@@ -62,6 +62,9 @@ func jobStats(btx *bolt.Tx, now time.Time) (st JobStats) {
 	c := btx.Bucket(dueBucket).Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
 		st.All++
+		if len(k) != dueKeySize {
+			continue // noise, which check reports
+		}
 		if due, _, _ := readDueKey(k); due.After(now) {
 			continue
 		} else if st.Due++; st.Due == 1 {
