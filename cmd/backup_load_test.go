@@ -12,22 +12,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// pairWriter makes the account "1 of w" in one organization and writes 1 into the title of a contact there, then does the same in
-// another organization, and then with 2, and so on: always one write behind the other. Nobody else writes what it writes.
+// pairWriter creates the account "1 of w" in one organization and writes 1 into the title of a
+// contact there. It then does the same in another organization, continues with 2, and so on, one
+// write at a time. No other writer changes its records.
 type pairWriter struct {
 	number   int
 	sides    [2]pairSide
-	began    atomic.Int64 // writes that were sent
+	began    atomic.Int64 // writes sent so far
 	answered atomic.Int64
 }
 
 type pairSide struct{ key, contact string }
 
-// run writes until it is told to stop.
+// run writes until stop is closed.
 func (w *pairWriter) run(t *testing.T, url string, stop <-chan struct{}) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	c := &http.Client{Transport: transport, Timeout: patience}
+	c := &http.Client{Transport: transport, Timeout: waitTimeout}
 	for n := int64(0); ; n++ {
 		select {
 		case <-stop:
@@ -49,12 +50,12 @@ func (w *pairWriter) run(t *testing.T, url string, stop <-chan struct{}) {
 	}
 }
 
-// found tells how many of its writes a server has. They must be the first ones.
+// found returns how many of the writer's writes the server has. They must be the first ones.
 func (w *pairWriter) found(s *server) (n int64) {
 	s.t.Helper()
 	var have [4]int64
 	for i, side := range w.sides {
-		have[2*i] = int64(s.numbered(side.key, w.number))
+		have[2*i] = int64(s.accountCount(side.key, w.number))
 		if _, err := fmt.Sscan(*s.get(side.key, side.contact).Title, &have[2*i+1]); err != nil {
 			s.t.Fatal(err)
 		}
@@ -64,15 +65,16 @@ func (w *pairWriter) found(s *server) (n int64) {
 	}
 	for i, h := range have {
 		if h != (n+3-int64(i))/4 {
-			s.t.Errorf("writer %d: it wrote accounts and titles in turn, there are %v", w.number, have)
+			s.t.Errorf("writer %d: accounts and titles are written in turn, but the counts are %v", w.number, have)
 			break
 		}
 	}
 	return n
 }
 
-// numbered wants the accounts of a writer to be all up to some number, and gives it.
-func (s *server) numbered(key string, writer int) int {
+// accountCount checks that the accounts of a writer are numbered from 1 without gaps, and returns
+// their number.
+func (s *server) accountCount(key string, writer int) int {
 	s.t.Helper()
 	numbers := map[int]bool{}
 	for line := range bytes.Lines(s.do(http.StatusOK, key, "POST", "/v1/accounts/export", `{}`).body) {
@@ -89,20 +91,20 @@ func (s *server) numbered(key string, writer int) int {
 			continue
 		}
 		if numbers[number] {
-			s.t.Errorf("account %s is there twice", a.Name)
+			s.t.Errorf("account %s exists twice", a.Name)
 		}
 		numbers[number] = true
 	}
 	for i := range len(numbers) {
 		if !numbers[i+1] {
-			s.t.Errorf("there are %d accounts of writer %d, and not %d", len(numbers), writer, i+1)
+			s.t.Errorf("got %d accounts of writer %d, but number %d is missing", len(numbers), writer, i+1)
 		}
 	}
 	return len(numbers)
 }
 
-// TestBackupUnderLoad: a backup is one moment, also across organizations. Of what each writer wrote it has the first writes,
-// among them all that were answered before the command began.
+// TestBackupUnderLoad checks that a backup is a snapshot across organizations. For each writer it
+// contains a prefix of the writes, including every write acknowledged before the command started.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -111,7 +113,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	first := ""
 	for i := range orgs {
 		org, key := p.org(fmt.Sprint("Org ", i))
-		ids := p.contacts(uuid.MustParse(org), 300) // so that copying takes a while
+		ids := p.contacts(uuid.MustParse(org), 300) // enough that copying takes a while
 		if i == 0 {
 			first = key
 		}
@@ -156,20 +158,20 @@ func TestBackupUnderLoad(t *testing.T) {
 	s.stop()
 	for b := range backups {
 		dir := fmt.Sprint("restored ", b)
-		p.run("restore", fmt.Sprint("backup ", b), "--data-dir", dir).past().ok()
+		p.run("restore", fmt.Sprint("backup ", b), "--data-dir", dir).withoutProgress().ok()
 		s := p.serve("--data-dir", dir)
 		if n := s.total(first, "contacts", `{}`); n != 300 {
-			t.Errorf("there are %d contacts", n)
+			t.Errorf("got %d contacts", n)
 		}
 		for i, w := range writers {
 			n := w.found(s)
-			t.Logf("backup %d, writer %d: %d writes answered before, %d in it, %d sent until it was there", b, i, before[b][i], n, after[b][i])
+			t.Logf("backup %d, writer %d: %d writes acknowledged before it, %d in it, %d sent before it finished", b, i, before[b][i], n, after[b][i])
 			if n < before[b][i] || n > after[b][i] {
-				t.Errorf("%d writes were answered before the backup %d began, %d sent when it was there, it has %d", before[b][i], b, after[b][i], n)
+				t.Errorf("%d writes were acknowledged before backup %d started and %d were sent before it finished, but it has %d", before[b][i], b, after[b][i], n)
 			}
 		}
 		s.stop()
-		p.run("check", "--data-dir", dir).past().says(`Checked \d+ records, found 0 problems\n`)
+		p.run("check", "--data-dir", dir).withoutProgress().says(`Checked \d+ records, found 0 problems\n`)
 	}
 	for i, w := range writers {
 		if w.answered.Load() == 0 {

@@ -25,23 +25,23 @@ import (
 
 var progressLines = regexp.MustCompile(`(?m)^\d+ of \d+ (bytes|records)\n`)
 
-// past takes the lines from stderr that tell how far a command has come.
-func (r result) past() result {
+// withoutProgress removes the progress lines from stderr.
+func (r result) withoutProgress() result {
 	r.progress = strings.Join(progressLines.FindAllString(r.stderr, -1), "")
 	r.stderr = progressLines.ReplaceAllString(r.stderr, "")
 	return r
 }
 
-// packed is a file of a backup.
-type packed struct {
+// backupFile is a file in a backup.
+type backupFile struct {
 	name    string
 	mode    int64
 	content []byte
 	link    bool
 }
 
-// unpack takes a backup apart.
-func (p *place) unpack(name string) (files []packed) {
+// unpack reads the files of a backup.
+func (p *place) unpack(name string) (files []backupFile) {
 	p.t.Helper()
 	f, err := os.Open(p.path(name))
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *place) unpack(name string) (files []packed) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		files = append(files, packed{name: h.Name, mode: h.Mode, content: content, link: h.Typeflag != tar.TypeReg})
+		files = append(files, backupFile{name: h.Name, mode: h.Mode, content: content, link: h.Typeflag != tar.TypeReg})
 	}
 }
 
@@ -73,7 +73,8 @@ func sumOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// changes tells what is other in a directory of the place than it was, a line for each file.
+// changes returns the differences between a directory of the place and an earlier state, one line
+// per file.
 func (p *place) changes(dir string, before map[string]string) (all string) {
 	p.t.Helper()
 	after := p.tree(dir)
@@ -90,10 +91,11 @@ func (p *place) changes(dir string, before map[string]string) (all string) {
 	return all
 }
 
-// treeSeed is for the sums of a tree, which are compared with each other only.
+// treeSeed seeds the checksums of trees, which are only compared with each other.
 var treeSeed = maphash.MakeSeed()
 
-// tree is everything under a directory of the place, by its name: the mode, and of a file the sum of its content.
+// tree returns everything under a directory of the place by name: the mode and, for a file, the
+// checksum of its content.
 func (p *place) tree(dir string) map[string]string {
 	p.t.Helper()
 	found := map[string]string{}
@@ -121,7 +123,7 @@ func (p *place) tree(dir string) map[string]string {
 	return found
 }
 
-// names is what is in a directory of the place.
+// names lists a directory of the place.
 func (p *place) names(parts ...string) string {
 	p.t.Helper()
 	entries, err := os.ReadDir(p.path(parts...))
@@ -135,23 +137,23 @@ func (p *place) names(parts ...string) string {
 	return strings.Join(names, " ")
 }
 
-// A backup is a file for its owner alone, of the size and the sum that the command tells, with a manifest that has no secret
-// in it, and nothing is left of the work.
+// TestBackup checks that only the owner can read a backup, that its size and checksum are those the
+// command prints, that its manifest contains no secret, and that no temporary files are left.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, p *place) {
 		_, key := p.org("Acme")
-		r := p.run("backup", "first.backup", "--json").past()
+		r := p.run("backup", "first.backup", "--json").withoutProgress()
 		b, err := os.ReadFile(p.path("first.backup"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.prints(fmt.Sprintf(`{"file": "first.backup", "bytes": %d, "sha256": %q, "records": 3}`, len(b), sumOf(b)))
 		if r.progress == "" {
-			t.Error("nothing tells how far it has come")
+			t.Error("no progress is printed")
 		}
 		if info, err := os.Stat(p.path("first.backup")); err != nil || info.Mode() != 0o600 {
-			t.Errorf("the mode is %v (%v)", info.Mode(), err)
+			t.Errorf("mode %v (%v), want 0600", info.Mode(), err)
 		}
 		files := p.unpack("first.backup")
 		if len(files) != 2 || files[0].name != "manifest.json" || files[1].name != "prospector.db" {
@@ -159,7 +161,7 @@ func TestBackup(t *testing.T) {
 		}
 		for _, f := range files {
 			if f.mode != 0o600 || f.link {
-				t.Errorf("in the backup %s has the mode %o", f.name, f.mode)
+				t.Errorf("%s has mode %o in the backup", f.name, f.mode)
 			}
 		}
 		manifest, stored := string(files[0].content), files[1].content
@@ -172,23 +174,24 @@ func TestBackup(t *testing.T) {
 			CreatedAt time.Time `json:"created_at"`
 		}
 		if err := json.Unmarshal([]byte(manifest), &made); err != nil || made.CreatedAt.IsZero() {
-			t.Errorf("it was made at %v (%v)", made.CreatedAt, err)
+			t.Errorf("created_at is %v (%v)", made.CreatedAt, err)
 		}
 		if strings.Contains(string(stored), key) {
-			t.Error("the backup has an API key in it")
+			t.Error("the backup contains an API key")
 		}
-		p.run("backup", p.path("second.backup")).past().says(`Wrote ` + p.path("second.backup") + `: 3 records, \d+ bytes, SHA-256 [0-9a-f]{64}\n`)
+		p.run("backup", p.path("second.backup")).withoutProgress().says(`Wrote ` + p.path("second.backup") + `: 3 records, \d+ bytes, SHA-256 [0-9a-f]{64}\n`)
 		if names := p.names("."); names != "data first.backup second.backup" {
-			t.Errorf("there are %s", names)
+			t.Errorf("unexpected files: %s", names)
 		}
 		if names := p.names("data", "tmp"); names != "" {
-			t.Errorf("in the data directory there is tmp/%s", names)
+			t.Errorf("the data directory still has tmp/%s", names)
 		}
 	})
 }
 
-// What cannot be written is refused before the work begins, and nothing that exists is written over.
-func TestBackupWhereItCannot(t *testing.T) {
+// TestBackupTargetRefused checks that a target that cannot be written is refused before the work
+// starts, and that no existing file is overwritten.
+func TestBackupTargetRefused(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, p *place) {
 		p.org("Acme")
@@ -204,24 +207,25 @@ func TestBackupWhereItCannot(t *testing.T) {
 			r := p.run("backup", file).fails(1, file, says)
 			p.run("backup", file, "--json").fails(1, file, says)
 			if strings.Contains(r.stderr, "partial") {
-				t.Errorf("it tells of a file that nobody has named: %s", r.stderr)
+				t.Errorf("the error names a file that is not on the command line: %s", r.stderr)
 			}
 		}
 		p.run("backup").fails(2, "requires one argument")
 		p.run("backup", "one", "two").fails(2, "requires one argument")
 		if b, err := os.ReadFile(p.path("taken")); err != nil || string(b) != "precious" {
-			t.Errorf("the file that was there is now %q (%v)", b, err)
+			t.Errorf("the existing file is now %q (%v)", b, err)
 		}
 		if names := p.names("."); names != before {
-			t.Errorf("there are %s, before there were %s", names, before)
+			t.Errorf("the directory has %s, before it had %s", names, before)
 		}
 		if names := p.names("data", "tmp"); names != "" {
-			t.Errorf("in the data directory there is tmp/%s", names)
+			t.Errorf("the data directory still has tmp/%s", names)
 		}
 	})
 }
 
-// Without a store there is nothing to back up, to resume or to check, and none is made.
+// TestNoStoreToBackUp checks that backup, resume and check fail without a store and do not create
+// one.
 func TestNoStoreToBackUp(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -232,22 +236,23 @@ func TestNoStoreToBackUp(t *testing.T) {
 	p.run("restore").fails(2, "requires one argument")
 	p.run("restore", "one", "two").fails(2, "requires one argument")
 	if names := p.names("."); names != "" {
-		t.Errorf("commands that failed made %s", names)
+		t.Errorf("failed commands created %s", names)
 	}
 }
 
-// A backup that fits into the data directory but not where it is to go leaves nothing in either.
+// TestBackupWithoutRoom checks that a backup that fits into the data directory but not into its
+// target leaves no files in either.
 func TestBackupWithoutRoom(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, p *place) {
-		for range 6 { // more than a block, also when it is packed
+		for range 6 { // more than a block, even when compressed
 			var name strings.Builder
 			for range 7 {
 				name.WriteString(uuid.NewString())
 			}
 			p.run("org", "create", "--name", name.String()).ok()
 		}
-		p.run("backup", "whole").past().ok()
+		p.run("backup", "whole").withoutProgress().ok()
 		c := p.command()
 		c.Path, c.Args = "/bin/sh", []string{"sh", "-c", `ulimit -f 1; exec "$0" backup file`, binary}
 		var stderr strings.Builder
@@ -255,19 +260,20 @@ func TestBackupWithoutRoom(t *testing.T) {
 		if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != 1 {
 			t.Fatalf("%v: %s", err, &stderr)
 		}
-		(&result{t: t, what: "backup", stderr: stderr.String(), status: 1}).past().fails(1, "file too large")
+		(&result{t: t, what: "backup", stderr: stderr.String(), status: 1}).withoutProgress().fails(1, "file too large")
 		if names := p.names("."); names != "data whole" {
-			t.Errorf("there are %s", names)
+			t.Errorf("unexpected files: %s", names)
 		}
 		if names := p.names("data", "tmp"); names != "" {
-			t.Errorf("in the data directory there is tmp/%s", names)
+			t.Errorf("the data directory still has tmp/%s", names)
 		}
-		p.run("backup", "file").past().ok()
+		p.run("backup", "file").withoutProgress().ok()
 	})
 }
 
-// What was deleted or written over is in no backup, although the store may still have its bytes.
-func TestBackupWithoutTheDeleted(t *testing.T) {
+// TestBackupExcludesDeleted checks that a backup contains no deleted or overwritten data, although
+// the store file may still contain its bytes.
+func TestBackupExcludesDeleted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	s := p.serve()
@@ -278,11 +284,11 @@ func TestBackupWithoutTheDeleted(t *testing.T) {
 	}
 	s.do(http.StatusNoContent, key, "DELETE", "/v1/contacts/"+contact("ann@acme.example", gone), "")
 	s.do(http.StatusOK, key, "PATCH", "/v1/contacts/"+contact("bob@acme.example", old), fmt.Sprintf(`{"notes": %q}`, kept))
-	p.run("backup", "file").past().ok()
+	p.run("backup", "file").withoutProgress().ok()
 	stored := string(p.unpack("file")[1].content)
 	for text, want := range map[string]bool{gone: false, "ann@acme.example": false, old: false, kept: true} {
 		if strings.Contains(stored, text) != want {
-			t.Errorf("%q is in the backup: %t", text, !want)
+			t.Errorf("%q is in the backup: got %t", text, !want)
 		}
 	}
 }

@@ -20,15 +20,16 @@ import (
 	"prospector/internal/apptest"
 )
 
-// patience limits every wait. It is long because it only passes when something is broken.
-const patience = 2 * time.Minute
+// waitTimeout limits every wait. It is long because it only expires when something is broken.
+const waitTimeout = 2 * time.Minute
 
-// unhurried is less than the half minute that a server waits for requests in flight when it is stopped.
-// A server that stops faster did not wait, however busy the machine was.
-const unhurried = 25 * time.Second
+// shutdownLimit is less than the 30 seconds that a stopping server waits for requests in flight. A
+// server that stops faster did not wait, however busy the machine was.
+const shutdownLimit = 25 * time.Second
 
-// binary is the program under test. plain is the same without the race detector and takes a fraction of
-// the time. It runs the short commands that prepare most tests, and those that only check a result.
+// binary is the program under test. plain is the same program without the race detector, which
+// takes a fraction of the time. It runs the short commands that prepare most tests, and those that
+// only check a result.
 var binary, plain string
 
 // testVersion is the version of the program under test.
@@ -78,8 +79,10 @@ func newPlace(t *testing.T, env ...string) *place {
 	return &place{t: t, dir: t.TempDir(), env: env}
 }
 
-// judge is the same place, for commands that only check a result.
-func (p *place) judge() *place { return &place{t: p.t, dir: p.dir, env: p.env, plain: true} }
+// withoutRaceDetector returns the same place, for commands that only check a result.
+func (p *place) withoutRaceDetector() *place {
+	return &place{t: p.t, dir: p.dir, env: p.env, plain: true}
+}
 
 // path returns the path of a file in the place.
 func (p *place) path(parts ...string) string {
@@ -148,10 +151,10 @@ func (p *place) tryFeed(input io.Reader, args ...string) (result, error) {
 	if err := c.Start(); err != nil {
 		return r, err
 	}
-	late := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+	late := time.AfterFunc(waitTimeout, func() { _ = c.Process.Kill() })
 	err := c.Wait()
 	if !late.Stop() {
-		return r, fmt.Errorf("%s: still running after %v\n%s", r.what, patience, stderr.String())
+		return r, fmt.Errorf("%s: still running after %v\n%s", r.what, waitTimeout, stderr.String())
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -179,14 +182,14 @@ func (r result) fails(status int, texts ...string) result {
 	}
 	line, rest, ended := strings.Cut(r.stderr, "\n")
 	if !strings.HasPrefix(line, "prospector: ") || !ended || rest != "" {
-		r.t.Fatalf("%s\nstderr must be one line of the program's: %q", r.what, r.stderr)
+		r.t.Fatalf("%s\nstderr is not one line of the program: %q", r.what, r.stderr)
 	}
 	if strings.Contains(line, "goroutine ") || strings.Contains(line, ".go:") {
 		r.t.Fatalf("%s\nshows a stack trace: %s", r.what, line)
 	}
 	for _, text := range texts {
 		if !strings.Contains(line, text) {
-			r.t.Fatalf("%s\nsays %q, want %q in it", r.what, line, text)
+			r.t.Fatalf("%s\nprints %q, which does not contain %q", r.what, line, text)
 		}
 	}
 	return r
@@ -208,7 +211,7 @@ func (r result) says(pattern string) result {
 	r.t.Helper()
 	r.ok()
 	if !regexp.MustCompile(`\A(?:` + pattern + `)\z`).MatchString(r.stdout) {
-		r.t.Fatalf("%s\nprints %q, which %s does not fit", r.what, r.stdout, pattern)
+		r.t.Fatalf("%s\nprints %q, which does not match %s", r.what, r.stdout, pattern)
 	}
 	return r
 }
@@ -222,7 +225,7 @@ func (r result) text(field string) string {
 	}
 	s, ok := object[field].(string)
 	if !ok {
-		r.t.Fatalf("%s\nprints no text %s: %s", r.what, field, r.stdout)
+		r.t.Fatalf("%s\nprints no string %s: %s", r.what, field, r.stdout)
 	}
 	return s
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// listed gives the column of a list that asks for all, in its default order.
-func (s *server) listed(key, entity, field string) string {
+// listedColumn returns one column of an unfiltered list in its default order.
+func (s *server) listedColumn(key, entity, field string) string {
 	s.t.Helper()
 	var column []string
 	for _, record := range s.records(key, entity) {
@@ -19,7 +19,7 @@ func (s *server) listed(key, entity, field string) string {
 
 func TestCatalogImport(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		d.write("companies.csv", "\ufeffID,Firm,Web,Staff,Keywords\r\n"+
 			"c1,\"Acme, \"\"the\"\"\r\nfirst\",HTTPS://WWW.Acme.example/about,250,saas|cloud\r\n"+
 			"c2,Globex,http://,51-200,\r\n"+
@@ -30,44 +30,46 @@ func TestCatalogImport(t *testing.T) {
 {"id": 3, "title": "CEO"}
 `))
 		args := []string{"catalog", "import", "--companies", "companies.csv", "--people", "people.jsonl.gz", "--map", "Firm=name", "--map", "Staff=employee_count"}
-		// Without a map for it, the column of the website is one that nobody knows.
-		first := d.run(append(args, "--json")...).past().tells("warning: companies.csv: column \"Web\" was ignored: companies have no such field\n" +
+		// Without a mapping, the website column is unknown.
+		first := d.run(append(args, "--json")...).withoutProgress().reports("warning: companies.csv: column \"Web\" was ignored: companies have no such field\n" +
 			"warning: people.jsonl.gz: column \"Web\" was ignored: people have no such field\n")
 		first.prints(`{"companies": {"added": 2, "updated": 0, "skipped": 2}, "people": {"added": 2, "updated": 0, "skipped": 1}, "errors": [
 			{"file": "companies.csv", "line": 4, "message": "employee_count: \"51-200\" is not an integer"},
 			{"file": "companies.csv", "line": 6, "message": "name: required"},
 			{"file": "people.jsonl.gz", "line": 3, "message": "email: required, or linkedin_url, or first_name or last_name"}], "warnings": "<any>"}`)
-		d.run("catalog", "stats", "--json").past().prints(`{"companies": 2, "people": 2, "people_without_employer": 2}`)
-		// With one it is known, in the file that has it: companies have no company_website, and people no website.
-		d.run(append(args, "--map", "Web=website")...).past().tells("warning: companies.csv: rows imported without their invalid website: 1 (line 5)\n" +
+		d.run("catalog", "stats", "--json").withoutProgress().prints(`{"companies": 2, "people": 2, "people_without_employer": 2}`)
+		// With a mapping it is known in the file that has it: companies have no company_website,
+		// and people no website.
+		d.run(append(args, "--map", "Web=website")...).withoutProgress().reports("warning: companies.csv: rows imported without their invalid website: 1 (line 5)\n" +
 			"warning: people.jsonl.gz: column \"Web\" was ignored: people have no such field\n" +
 			"companies.csv line 4: employee_count: \"51-200\" is not an integer\ncompanies.csv line 6: name: required\n" +
 			"people.jsonl.gz line 3: email: required, or linkedin_url, or first_name or last_name\n").
 			says("Imported companies: 0 added, 2 updated, 2 skipped\nImported people: 0 added, 2 updated, 1 skipped\n")
-		d.run("catalog", "stats").past().says("The catalog has 2 companies and 2 people, 1 of them without an employer\n")
-		// Either file alone will do, also from standard input; the company that somebody waits for comes later.
+		d.run("catalog", "stats").withoutProgress().says("The catalog has 2 companies and 2 people, 1 of them without an employer\n")
+		// Either file can be imported alone, also from standard input. The company that a person
+		// refers to may come later.
 		d.feed(strings.NewReader("name;website\nLater;later.example\n"), "catalog", "import", "--companies", "-").
 			says("Imported companies: 1 added, 0 updated, 0 skipped\n")
 		d.feed(strings.NewReader("LinkedIn,Name\nlinkedin.com/in/cid,Cid\n"), "catalog", "import", "--people", "-", "--map", "LinkedIn=linkedin_url", "--map", "Name=last_name").
 			says("Imported people: 1 added, 0 updated, 0 skipped\n")
-		d.run("catalog", "stats", "--json").past().prints(`{"companies": 3, "people": 3, "people_without_employer": 1}`)
+		d.run("catalog", "stats", "--json").withoutProgress().prints(`{"companies": 3, "people": 3, "people_without_employer": 1}`)
 
 		d.served(func(s *server) {
-			if got := s.listed(d.key, "companies", "name"); got != "Acme, \"the\"\r\nfirst, Hooli, Later" {
+			if got := s.listedColumn(d.key, "companies", "name"); got != "Acme, \"the\"\r\nfirst, Hooli, Later" {
 				t.Errorf("%q", got)
 			}
-			if got := s.listed(d.key, "companies", "website"); got != "acme.example, <nil>, later.example" {
+			if got := s.listedColumn(d.key, "companies", "website"); got != "acme.example, <nil>, later.example" {
 				t.Error(got)
 			}
-			if got := s.listed(d.key, "people", "seniority"); got != "<nil>, VP, <nil>" { // Cid has a last name
+			if got := s.listedColumn(d.key, "people", "seniority"); got != "<nil>, VP, <nil>" { // Cid has a last name
 				t.Error(got)
 			}
 		})
-		d.sound()
+		d.passesCheck()
 	})
 }
 
-// records gives all records of a list, in its default order.
+// records returns all records of a list in its default order.
 func (s *server) records(key, entity string) []map[string]any {
 	s.t.Helper()
 	var page struct{ Data []map[string]any }
@@ -75,25 +77,27 @@ func (s *server) records(key, entity string) []map[string]any {
 	return page.Data
 }
 
-// TestCatalogMapping: what is mapped is mapped in both files, and it is told when neither has it.
+// TestCatalogMapping checks that mappings apply to both files, and that a mapping is reported if
+// neither file has its column.
 func TestCatalogMapping(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("c.csv", "Key,Land,Firm\nc1,DE,Acme\n")
 	p.write("p.csv", "Key,Given,Employer\np1,Ada,c1\n")
 	args := []string{"catalog", "import", "--companies", "c.csv", "--people", "p.csv", "--map", "Key=id", "--map", "Firm=name", "--map", "Given=first_name", "--map", "Employer=company_id"}
-	p.run(append(args, "--map", "Land=country")...).past().tells("warning: p.csv: the file has no column \"Land\", which is mapped\n").
+	p.run(append(args, "--map", "Land=country")...).withoutProgress().reports("warning: p.csv: the file has no column \"Land\", which is mapped\n").
 		says("Imported companies: 1 added, 0 updated, 0 skipped\nImported people: 1 added, 0 updated, 0 skipped\n")
-	p.run("catalog", "stats", "--json").past().prints(`{"companies": 1, "people": 1, "people_without_employer": 0}`)
+	p.run("catalog", "stats", "--json").withoutProgress().prints(`{"companies": 1, "people": 1, "people_without_employer": 0}`)
 	p.run(append(args, "--map", "Land=land")...).fails(1, `--map: "Land" is mapped to "land", which is not a field of companies or people`)
-	p.run(append(args, "--map", "Town=sub_industry")...).past().fails(1, `c.csv: column "Town" is mapped, but the file does not have it; its columns are: Key, Land, Firm`)
-	p.run("catalog", "import", "--companies", "c.csv", "--map", "Key=id", "--map", "Town=country").past().fails(1, `c.csv: column "Town" is mapped, but the file does not have it`)
+	p.run(append(args, "--map", "Town=sub_industry")...).withoutProgress().fails(1, `c.csv: column "Town" is mapped, but the file does not have it; its columns are: Key, Land, Firm`)
+	p.run("catalog", "import", "--companies", "c.csv", "--map", "Key=id", "--map", "Town=country").withoutProgress().fails(1, `c.csv: column "Town" is mapped, but the file does not have it`)
 }
 
-// TestCatalogRefusals: what makes no sense imports nothing, and what was kept before a file that makes none is told.
+// TestCatalogRefusals checks that invalid input imports nothing, and that rows imported before an
+// invalid file are reported.
 func TestCatalogRefusals(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		d.write("good.csv", "name\nAcme\n")
 		d.write("bad.csv", "name,employee_count\n,5\nGlobex,many\n")
 		d.write("header.csv", "name\n")
@@ -107,19 +111,19 @@ func TestCatalogRefusals(t *testing.T) {
 		}
 		imports := func(args ...string) result {
 			t.Helper()
-			return d.run(append([]string{"catalog", "import"}, args...)...).past()
+			return d.run(append([]string{"catalog", "import"}, args...)...).withoutProgress()
 		}
 		imports("--companies", "good.csv", "--people", "nosuch.csv").fails(1, "nosuch.csv", "no such file")
 		imports("--companies", "other.csv").fails(1, "other.csv: no column is a field of companies: pet")
 		imports("--companies", "header.csv").fails(1, "the files contain no rows; nothing was imported")
-		imports("--companies", "bad.csv", "--json").fails1(`{"companies": {"added": 0, "updated": 0, "skipped": 2}, "people": {"added": 0, "updated": 0, "skipped": 0}, "errors": [
+		imports("--companies", "bad.csv", "--json").failsWithOutput(`{"companies": {"added": 0, "updated": 0, "skipped": 2}, "people": {"added": 0, "updated": 0, "skipped": 0}, "errors": [
 			{"file": "bad.csv", "line": 2, "message": "name: required"}, {"file": "bad.csv", "line": 3, "message": "employee_count: \"many\" is not an integer"}], "warnings": []}`,
 			"no row is valid; nothing was imported")
-		d.run("catalog", "stats", "--json").past().prints(`{"companies": 0, "people": 0, "people_without_employer": 0}`)
-		imports("--companies", "good.csv", "--people", "other.csv", "--json").fails1(`{"companies": {"added": 1, "updated": 0, "skipped": 0}, "people": {"added": 0, "updated": 0, "skipped": 0},
+		d.run("catalog", "stats", "--json").withoutProgress().prints(`{"companies": 0, "people": 0, "people_without_employer": 0}`)
+		imports("--companies", "good.csv", "--people", "other.csv", "--json").failsWithOutput(`{"companies": {"added": 1, "updated": 0, "skipped": 0}, "people": {"added": 0, "updated": 0, "skipped": 0},
 			"errors": [], "warnings": [], "failed": "other.csv: no column is a field of people: pet (rename columns with --map)"}`,
 			"the import stopped early: other.csv: no column", "1 companies and 0 people were added or updated before and are kept")
-		// One good row of either file is enough.
+		// One valid row in either file is enough.
 		d.write("person.csv", "first_name\nAda\n")
 		r := imports("--companies", "bad.csv", "--people", "person.csv", "--json")
 		if r.status != 0 {
@@ -130,24 +134,24 @@ func TestCatalogRefusals(t *testing.T) {
 
 func TestCatalogGenerate(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
-		d.run("catalog", "generate", "--companies", "400", "--people-per-company", "2", "--seed", "7").past().
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
+		d.run("catalog", "generate", "--companies", "400", "--people-per-company", "2", "--seed", "7").withoutProgress().
 			says(`The catalog has 400 companies and 800 people, \d+ of them without an employer\n`)
-		d.run("catalog", "generate", "--companies", "300", "--people-per-company", "2", "--seed", "7", "--json").past().
+		d.run("catalog", "generate", "--companies", "300", "--people-per-company", "2", "--seed", "7", "--json").withoutProgress().
 			prints(`{"companies": 400, "people": 800, "people_without_employer": "<any>"}`)
-		d.run("catalog", "generate", "--companies", "500", "--people-per-company", "3", "--seed", "7", "--json").past().
+		d.run("catalog", "generate", "--companies", "500", "--people-per-company", "3", "--seed", "7", "--json").withoutProgress().
 			prints(`{"companies": 500, "people": 1500, "people_without_employer": "<any>"}`)
-		d.run("catalog", "generate", "--companies", "10", "--people-per-company", "0", "--seed", "8", "--json").past().
+		d.run("catalog", "generate", "--companies", "10", "--people-per-company", "0", "--seed", "8", "--json").withoutProgress().
 			prints(`{"companies": 510, "people": 1500, "people_without_employer": "<any>"}`)
 		d.served(func(s *server) {
 			if n := s.total(d.key, "companies", `{"filters": [{"field": "website", "condition": "contains", "value": ".example"}]}`); n < 450 {
 				t.Errorf("%d companies have a reserved domain", n)
 			}
 			if n := s.total(d.key, "people", `{"filters": [{"field": "seniority", "condition": "is", "value": "VP"}]}`); n < 50 {
-				t.Errorf("%d people are VP", n)
+				t.Errorf("%d people have the seniority VP", n)
 			}
 		})
-		d.sound()
+		d.passesCheck()
 		for _, c := range []struct{ line, says string }{
 			{"--companies 0", "--companies must be at least 1"},
 			{"--companies 5 --people-per-company -1", "--people-per-company must be at least 0"},
@@ -160,14 +164,14 @@ func TestCatalogGenerate(t *testing.T) {
 	})
 }
 
-// TestCatalogOfNothing: the catalogue may be what a store begins with.
-func TestCatalogOfNothing(t *testing.T) {
+// TestCatalogCreatesStore checks that catalog import creates a store if there is none.
+func TestCatalogCreatesStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.run("catalog", "stats").fails(1, "there is no store in")
-	p.run("catalog", "generate", "--companies", "2", "--people-per-company", "1", "--json").past().prints(`{"companies": 2, "people": 2, "people_without_employer": "<any>"}`)
+	p.run("catalog", "generate", "--companies", "2", "--people-per-company", "1", "--json").withoutProgress().prints(`{"companies": 2, "people": 2, "people_without_employer": "<any>"}`)
 	if _, key := p.org("Acme"); key == "" {
-		t.Error("there is no key")
+		t.Error("no key was printed")
 	}
-	p.sound()
+	p.passesCheck()
 }

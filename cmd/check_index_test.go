@@ -17,25 +17,25 @@ import (
 	"prospector/internal/crm"
 )
 
-// library is a store with an index, and other indexes that could turn up in its place.
-type library struct {
+// indexFixture is a store with an index, and other indexes that can be put in its place.
+type indexFixture struct {
 	p         *place
 	org       uuid.UUID
 	key       string
 	contacts  []crm.Contact
-	older     string // an index of the same past
+	older     string // an earlier index of the same store
 	otherPast string
 }
 
-func newLibrary(t *testing.T) *library {
+func newIndexFixture(t *testing.T) *indexFixture {
 	t.Helper()
-	l := &library{p: newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")}
+	l := &indexFixture{p: newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")}
 	org, key := l.p.org("Acme")
 	l.org, l.key = uuid.MustParse(org), key
 	ids := l.p.contacts(l.org, 2050)
 	l.p.run("reindex").done()
 	other := l.copy(t)
-	// Both go on from here, each in its own way.
+	// From here on the two stores diverge.
 	change := func(p *place, id uuid.UUID) {
 		s := p.serve()
 		s.do(http.StatusOK, key, "PATCH", "/v1/contacts/"+id.String(), `{"title": "VP 1", "do_not_contact": true}`)
@@ -47,12 +47,12 @@ func newLibrary(t *testing.T) *library {
 	}
 	change(l.p, ids[7])
 	change(other.p, ids[8])
-	l.contacts = l.p.stored(l.org)
+	l.contacts = l.p.storedContacts(l.org)
 	return l
 }
 
-// copy is the library in a place of its own.
-func (l *library) copy(t *testing.T) *library {
+// copy returns a copy of the fixture in a place of its own.
+func (l *indexFixture) copy(t *testing.T) *indexFixture {
 	t.Helper()
 	other := *l
 	other.p = newPlace(t, l.p.env...)
@@ -62,8 +62,8 @@ func (l *library) copy(t *testing.T) *library {
 	return &other
 }
 
-// replace puts another index in the place of that which is there, or none.
-func (l *library) replace(index string) {
+// replace replaces the index by another one, or removes it.
+func (l *indexFixture) replace(index string) {
 	l.p.t.Helper()
 	err := os.RemoveAll(l.p.path("data", "index"))
 	if err == nil && index != "" {
@@ -75,7 +75,7 @@ func (l *library) replace(index string) {
 }
 
 // segment changes the largest file of the index.
-func (l *library) segment(change func(file string, content []byte) error) {
+func (l *indexFixture) segment(change func(file string, content []byte) error) {
 	l.p.t.Helper()
 	files, err := filepath.Glob(l.p.path("data", "index", l.org.String(), "contacts", "*.zap"))
 	if err != nil || len(files) == 0 {
@@ -97,10 +97,10 @@ func (l *library) segment(change func(file string, content []byte) error) {
 	}
 }
 
-// rewrite changes a contact in the store as if it had been written so, which no index can know.
-func (l *library) rewrite(id uuid.UUID, from, to string) {
+// rewrite changes the stored bytes of a contact, so that the index cannot notice.
+func (l *indexFixture) rewrite(id uuid.UUID, from, to string) {
 	l.p.t.Helper()
-	l.p.plant(l.p.path("data", "prospector.db"), func(tx *bolt.Tx) error {
+	l.p.editStore(l.p.path("data", "prospector.db"), func(tx *bolt.Tx) error {
 		records := tx.Bucket([]byte("orgs")).Bucket(l.org[:]).Bucket([]byte("contacts.rec"))
 		v := bytes.ReplaceAll(records.Get(id[:]), []byte(from), []byte(to))
 		sum := crc32.MakeTable(crc32.Castagnoli)
@@ -116,49 +116,49 @@ func (l *library) rewrite(id uuid.UUID, from, to string) {
 	}
 }
 
-// repairs wants check to find what is wrong, when something is, and to mend it with --repair.
-func (l *library) repairs(says string) {
+// repairs checks that check reports the expected problem, if any, and fixes it with --repair.
+func (l *indexFixture) repairs(says string) {
 	t := l.p.t
 	t.Helper()
 	texts := []string{"index of contacts of organization " + l.org.String(), says}
-	if strings.HasSuffix(says, "store") { // what cannot be read is thrown away as soon as it is looked at
-		if found := l.p.checked(); found.OK || found.has(t, texts...) {
+	if strings.HasSuffix(says, "store") { // an unreadable index is removed as soon as it is opened
+		if found := l.p.runCheck(); found.OK || found.has(t, texts...) {
 			t.Errorf("without --repair: %+v", found)
 		}
 	}
-	if found := l.p.checked("--repair"); !found.OK || found.Records != 2053 || says == "" && len(found.Problems) > 0 || says != "" && !found.has(t, texts...) {
+	if found := l.p.runCheck("--repair"); !found.OK || found.Records != 2053 || says == "" && len(found.Problems) > 0 || says != "" && !found.has(t, texts...) {
 		t.Errorf("with --repair: %+v", found)
 	}
-	l.p.run("check", "--json").past().prints(`{"ok": true, "records": 2053, "problems": []}`)
+	l.p.run("check", "--json").withoutProgress().prints(`{"ok": true, "records": 2053, "problems": []}`)
 }
 
-// TestCheckIndex: an index that is not what the store makes of it is found and made anew with --repair, and the lists are
-// right then. One that is missing or only old is nothing wrong.
+// TestCheckIndex checks that an index that differs from the store is reported, and rebuilt with
+// --repair, and that lists are correct afterwards. A missing or outdated index is not a problem.
 func TestCheckIndex(t *testing.T) {
 	t.Parallel()
-	whole := newLibrary(t)
+	whole := newIndexFixture(t)
 	for i, c := range []struct {
 		name  string
-		spoil func(l *library)
-		says  string // nothing when nothing is wrong
+		spoil func(l *indexFixture)
+		says  string // empty if there is no problem
 		how   []string
 	}{
-		{"a segment is cut", func(l *library) {
+		{"a segment is cut", func(l *indexFixture) {
 			l.segment(func(file string, b []byte) error { return os.WriteFile(file, b[:len(b)/2], 0o600) })
 		}, "the index is damaged", []string{"without a server"}},
-		{"a bit is flipped", func(l *library) {
+		{"a bit is flipped", func(l *indexFixture) {
 			l.segment(func(file string, b []byte) error {
 				b[len(b)/3] ^= 4
 				return os.WriteFile(file, b, 0o600)
 			})
 		}, "the index is damaged", []string{"with a server"}},
-		{"a segment is gone", func(l *library) {
+		{"a segment is gone", func(l *indexFixture) {
 			l.segment(func(file string, _ []byte) error { return os.Remove(file) })
 		}, "the index is damaged", []string{"with a server"}},
-		{"it is of another past", func(l *library) { l.replace(l.otherPast) }, "is not in the change log or is another change", []string{"without a server"}},
-		{"it is an older one", func(l *library) { l.replace(l.older) }, "", []string{"without a server", "with a server"}},
-		{"there is none", func(l *library) { l.replace("") }, "", []string{"without a server", "under a server"}},
-		{"a record is another", func(l *library) {
+		{"it is of another past", func(l *indexFixture) { l.replace(l.otherPast) }, "is not in the change log or is another change", []string{"without a server"}},
+		{"it is an older one", func(l *indexFixture) { l.replace(l.older) }, "", []string{"without a server", "with a server"}},
+		{"there is none", func(l *indexFixture) { l.replace("") }, "", []string{"without a server", "under a server"}},
+		{"a record is another", func(l *indexFixture) {
 			l.rewrite(l.contacts[9].ID, "VP Sales", "VP 1")
 		}, whole.contacts[9].ID.String() + " differs from the record in the store", []string{"without a server", "with a server"}},
 	} {
@@ -184,7 +184,7 @@ func TestCheckIndex(t *testing.T) {
 				}
 				for _, list := range indexLists[:2] {
 					if got := s.pages(l.key, list.body); !slices.Equal(got, list.of(l.contacts)) {
-						t.Errorf("%s has %d contacts of %d, or others", list.body, len(got), len(list.of(l.contacts)))
+						t.Errorf("%s lists %d contacts, want %d, or lists the wrong ones", list.body, len(got), len(list.of(l.contacts)))
 					}
 				}
 				s.stop()

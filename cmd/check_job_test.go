@@ -9,8 +9,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// TestCheckQueuesJobs: a job that stands in no queue would never be done. Check finds it, and with --repair it is done, at once
-// when a server runs.
+// TestCheckQueuesJobs checks that check reports a job that is in no queue and would never run. With
+// --repair the job runs, immediately if a server is running.
 func TestCheckQueuesJobs(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		t.Run(fmt.Sprintf("server %t", running), func(t *testing.T) {
@@ -19,11 +19,11 @@ func TestCheckQueuesJobs(t *testing.T) {
 			org, key := p.org("Acme")
 			_, s, end := p.open(0)
 			gone, kept := s.tag(key, "Gone"), s.tag(key, "Kept")
-			const n = 600 // more than are cleaned up together with the deletion
+			const n = 600 // more than the deleting transaction cleans up
 			ids := s.load(key, n, func(i int) string { return fmt.Sprintf(`"tags": [%q, %q]`, gone, kept) })
 			s.do(http.StatusNoContent, key, "DELETE", "/v1/tags/"+gone, "")
 			end()
-			p.plant(p.path("data", "prospector.db"), func(tx *bolt.Tx) error {
+			p.editStore(p.path("data", "prospector.db"), func(tx *bolt.Tx) error {
 				due := tx.Bucket([]byte("due"))
 				k, _ := due.Cursor().First()
 				return due.Delete(k)
@@ -33,11 +33,11 @@ func TestCheckQueuesJobs(t *testing.T) {
 				s = p.serve()
 			}
 			for _, repair := range []bool{false, true} {
-				if found := p.checked(fmt.Sprint("--repair=", repair)); found.has(t, "organization "+org, "is not in the queue") != repair || len(found.Problems) != 1 {
+				if found := p.runCheck(fmt.Sprint("--repair=", repair)); found.has(t, "organization "+org, "is not in the queue") != repair || len(found.Problems) != 1 {
 					t.Errorf("--repair=%t: %+v", repair, found)
 				}
 			}
-			p.sound()
+			p.passesCheck()
 			if !running {
 				s = p.serve()
 			}
@@ -45,7 +45,7 @@ func TestCheckQueuesJobs(t *testing.T) {
 			s.stop()
 			s.hasNoErrors()
 			w.done()
-			p.sound()
+			p.passesCheck()
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// checkup is what check prints.
-type checkup struct {
+// checkReport is the output of check.
+type checkReport struct {
 	OK       bool
 	Records  int
 	Problems []struct {
@@ -28,10 +28,11 @@ type checkup struct {
 // indexLines are log lines about the rebuild of an index. Without a server they come from the command itself.
 var indexLines = regexp.MustCompile(`(?m)^time=\S+ level=\w+ msg="index (damaged, rebuilding it|built)".*\n`)
 
-// checked runs check. Its exit status and what it says on stderr are as its answer is: one object, and nothing else in it.
-func (p *place) checked(flags ...string) (c checkup) {
+// runCheck runs check. It checks that stdout is one JSON object and that the exit status and stderr
+// agree with it.
+func (p *place) runCheck(flags ...string) (c checkReport) {
 	p.t.Helper()
-	r := p.run(append([]string{"check", "--json"}, flags...)...).past()
+	r := p.run(append([]string{"check", "--json"}, flags...)...).withoutProgress()
 	if strings.Contains(r.stdout, "index of ") {
 		r.stderr = indexLines.ReplaceAllString(r.stderr, "")
 	}
@@ -56,20 +57,20 @@ func (p *place) checked(flags ...string) (c checkup) {
 	return c
 }
 
-// has wants a problem with all the texts in it, and tells whether it was repaired.
-func (c checkup) has(t *testing.T, texts ...string) (repaired bool) {
+// has checks that one problem contains all the texts, and returns whether it was repaired.
+func (c checkReport) has(t *testing.T, texts ...string) (repaired bool) {
 	t.Helper()
 	for _, problem := range c.Problems {
 		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(problem.What, text) }) {
 			return problem.Repaired
 		}
 	}
-	t.Errorf("no problem has %q in it: %+v", texts, c.Problems)
+	t.Errorf("no problem contains %q: %+v", texts, c.Problems)
 	return false
 }
 
-// clinic is a store with something of everything that check looks at.
-type clinic struct {
+// checkFixture is a store with a record of every kind that check examines.
+type checkFixture struct {
 	p                 *place
 	org               uuid.UUID
 	key               string
@@ -77,13 +78,13 @@ type clinic struct {
 }
 
 const (
-	clinicRecords = 6 // with the organization, its user and its key
-	marker        = "Marker of a damaged record"
-	spoilt        = "Warker of a damaged record"
+	checkFixtureRecords = 6 // including the organization, its user and its key
+	marker              = "Marker of a damaged record"
+	spoilt              = "Warker of a damaged record"
 )
 
-func newClinic(t *testing.T) *clinic {
-	c := &clinic{p: newPlace(t)}
+func newCheckFixture(t *testing.T) *checkFixture {
+	c := &checkFixture{p: newPlace(t)}
 	org, key := c.p.org("Acme")
 	c.org, c.key = uuid.MustParse(org), key
 	s := c.p.serve()
@@ -95,8 +96,8 @@ func newClinic(t *testing.T) *clinic {
 	return c
 }
 
-// copy is the clinic in a place of its own.
-func (c *clinic) copy(t *testing.T) *clinic {
+// copy returns a copy of the fixture in a place of its own.
+func (c *checkFixture) copy(t *testing.T) *checkFixture {
 	t.Helper()
 	b, err := os.ReadFile(c.p.path("data", "prospector.db"))
 	if err != nil {
@@ -111,18 +112,18 @@ func (c *clinic) copy(t *testing.T) *clinic {
 	return &other
 }
 
-// plant changes the store behind its back.
-func (c *clinic) plant(change func(tx *bolt.Tx, of func(bucket string) *bolt.Bucket) error) {
+// editStore changes the store file directly, bypassing the service.
+func (c *checkFixture) editStore(change func(tx *bolt.Tx, of func(bucket string) *bolt.Bucket) error) {
 	c.p.t.Helper()
-	c.p.plant(c.p.path("data", "prospector.db"), func(tx *bolt.Tx) error {
+	c.p.editStore(c.p.path("data", "prospector.db"), func(tx *bolt.Tx) error {
 		return change(tx, func(bucket string) *bolt.Bucket {
 			return tx.Bucket([]byte("orgs")).Bucket(c.org[:]).Bucket([]byte(bucket))
 		})
 	})
 }
 
-// spoil changes a byte of Ann's record wherever the file has it.
-func (c *clinic) spoil() {
+// damage changes a byte of Ann's record wherever it occurs in the file.
+func (c *checkFixture) damage() {
 	c.p.t.Helper()
 	file := c.p.path("data", "prospector.db")
 	b, err := os.ReadFile(file)
@@ -138,46 +139,46 @@ func (c *clinic) spoil() {
 	}
 }
 
-// raw gives a record's id as keys have it.
+// raw returns the bytes of a record id as they occur in keys.
 func raw(id string) []byte {
 	u := uuid.MustParse(id)
 	return u[:]
 }
 
-// TestCheckDamagedRecord: a record that is not what was written is named and stays as it is. What else is wrong is mended beside
-// it. Of a store with such a record there is no backup.
+// TestCheckDamagedRecord checks that a damaged record is reported and left unchanged, and that
+// other problems are still repaired. A store with a damaged record cannot be backed up.
 func TestCheckDamagedRecord(t *testing.T) {
 	t.Parallel()
-	whole := newClinic(t)
+	whole := newCheckFixture(t)
 	for _, how := range []string{"without a server", "with a server"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := whole.copy(t)
-			c.plant(func(_ *bolt.Tx, of func(string) *bolt.Bucket) error {
+			c.editStore(func(_ *bolt.Tx, of func(string) *bolt.Bucket) error {
 				return of("contacts.uniq.external_id").Delete([]byte("bob"))
 			})
-			c.spoil()
+			c.damage()
 			var s *server
 			if how == "with a server" {
 				s = c.p.serve()
 			}
 			for _, flag := range []string{"--repair=false", "--repair", "--repair=false", "--repair"} {
-				found := c.p.checked(flag)
-				if found.OK || found.has(t, "contacts "+c.ann, "checksum") || found.Records != clinicRecords {
+				found := c.p.runCheck(flag)
+				if found.OK || found.has(t, "contacts "+c.ann, "checksum") || found.Records != checkFixtureRecords {
 					t.Errorf("%s: %+v", flag, found)
 				}
 			}
-			if found := c.p.checked(); len(found.Problems) > 2 || strings.Contains(fmt.Sprint(found), c.bob) {
-				t.Errorf("there is more than the record: %+v", found.Problems)
+			if found := c.p.runCheck(); len(found.Problems) > 2 || strings.Contains(fmt.Sprint(found), c.bob) {
+				t.Errorf("check reports more than the record: %+v", found.Problems)
 			}
-			r := c.p.run("check").past()
+			r := c.p.run("check").withoutProgress()
 			if r.status != 1 || !strings.Contains(r.stdout, c.ann) || !strings.Contains(r.stdout, "Checked 6 records, found ") {
 				t.Errorf("%d %s", r.status, r.stdout)
 			}
-			c.p.run("backup", "file").past().fails(1, "no backup was made", "contacts "+c.ann, "prospector check")
-			c.p.run("backup", "file", "--json").past().fails(1, "contacts "+c.ann)
+			c.p.run("backup", "file").withoutProgress().fails(1, "no backup was made", "contacts "+c.ann, "prospector check")
+			c.p.run("backup", "file", "--json").withoutProgress().fails(1, "contacts "+c.ann)
 			if names := c.p.names(".") + c.p.names("data", "tmp"); names != "data" {
-				t.Errorf("there are %s", names)
+				t.Errorf("unexpected files: %s", names)
 			}
 			if s == nil {
 				s = c.p.serve()
@@ -185,7 +186,7 @@ func TestCheckDamagedRecord(t *testing.T) {
 			s.do(http.StatusInternalServerError, c.key, "GET", "/v1/contacts/"+c.ann, "")
 			s.do(http.StatusConflict, c.key, "POST", "/v1/contacts", `{"email": "b@acme.example", "external_id": "bob"}`)
 			if got := s.get(c.key, c.bob); got.ID != c.bob {
-				t.Errorf("Bob is %+v", got)
+				t.Errorf("got %+v for Bob", got)
 			}
 			s.stop()
 			if b, err := os.ReadFile(c.p.path("data", "prospector.db")); err != nil || !bytes.Contains(b, []byte(spoilt)) {
@@ -195,21 +196,22 @@ func TestCheckDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestCheckWhatCannotBeMended: what no record says any more is reported each time, and left alone.
-func TestCheckWhatCannotBeMended(t *testing.T) {
+// TestCheckIrreparable checks that problems that cannot be derived from records are reported each
+// time and left unchanged.
+func TestCheckIrreparable(t *testing.T) {
 	t.Parallel()
-	whole := newClinic(t)
+	whole := newCheckFixture(t)
 	for name, a := range map[string]struct {
-		plant func(c *clinic, of func(string) *bolt.Bucket) error
+		plant func(c *checkFixture, of func(string) *bolt.Bucket) error
 		says  []string
 	}{
-		"a record is gone": {func(c *clinic, of func(string) *bolt.Bucket) error {
+		"a record is gone": {func(c *checkFixture, of func(string) *bolt.Bucket) error {
 			return of("contacts.rec").Delete(raw(c.ann))
 		}, []string{"contacts <ann>", "the change log has it, but it does not exist"}},
-		"a change is gone": {func(c *clinic, of func(string) *bolt.Bucket) error {
+		"a change is gone": {func(c *checkFixture, of func(string) *bolt.Bucket) error {
 			return of("contacts.log").Delete([]byte{0, 0, 0, 0, 0, 0, 0, 2})
 		}, []string{"contacts: the last change is 1, but the counter says 2"}},
-		"a record under another's id": {func(c *clinic, of func(string) *bolt.Bucket) error {
+		"a record under another's id": {func(c *checkFixture, of func(string) *bolt.Bucket) error {
 			b := of("contacts.rec")
 			return b.Put(raw(c.bob), bytes.Clone(b.Get(raw(c.ann))))
 		}, []string{"contacts <bob>", "checksum"}},
@@ -217,16 +219,16 @@ func TestCheckWhatCannotBeMended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := whole.copy(t)
-			c.plant(func(_ *bolt.Tx, of func(string) *bolt.Bucket) error { return a.plant(c, of) })
+			c.editStore(func(_ *bolt.Tx, of func(string) *bolt.Bucket) error { return a.plant(c, of) })
 			for i := range a.says {
 				a.says[i] = strings.NewReplacer("<ann>", c.ann, "<bob>", c.bob).Replace(a.says[i])
 			}
 			for _, flag := range []string{"--repair=false", "--repair", "--repair=false"} {
-				if found := c.p.checked(flag); found.OK || found.has(t, a.says...) {
+				if found := c.p.runCheck(flag); found.OK || found.has(t, a.says...) {
 					t.Errorf("%s: %+v", flag, found)
 				}
 			}
-			c.p.run("backup", "file").past().fails(1, "no backup was made")
+			c.p.run("backup", "file").withoutProgress().fails(1, "no backup was made")
 		})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// check and reindex, with a server and without one.
+// TestCheckAndReindex runs check and reindex with and without a server.
 func TestCheckAndReindex(t *testing.T) {
 	bothWays(t, func(t *testing.T, p *place) {
 		p.org("Acme")
@@ -18,21 +18,21 @@ func TestCheckAndReindex(t *testing.T) {
 		r := p.run("reindex").done()
 		r.says(`^Indexed 3 records\n$`)
 		if !strings.HasSuffix(r.progress, "\n3 of 3 records\n") {
-			t.Errorf("on the way it says %q", r.progress)
+			t.Errorf("the progress output is %q", r.progress)
 		}
 		p.run("reindex", "--json").done().prints(`{"records": 3}`)
 		p.run("check", "now").fails(2, "takes no arguments")
 	})
 }
 
-// done wants success; how far it came may be on stderr.
+// done checks that the command succeeded. Progress on stderr is allowed.
 func (r result) done() result {
 	r.t.Helper()
 	r.progress, r.stderr = r.stderr, ""
 	return r.ok()
 }
 
-// A damaged index is a problem that check reports, and that --repair mends.
+// TestCheckRepairs checks that check reports a damaged index and --repair rebuilds it.
 func TestCheckRepairs(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

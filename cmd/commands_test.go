@@ -189,7 +189,7 @@ func TestBadCommandLines(t *testing.T) {
 		p.run(strings.Fields(c.line)...).fails(2, c.says)
 	}
 	if made, err := os.ReadDir(p.dir); err != nil || len(made) != 0 {
-		t.Errorf("usage errors made %v (%v)", made, err)
+		t.Errorf("usage errors created %v (%v)", made, err)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestRefusals(t *testing.T) {
 			p.run(append(c.args, "--json")...).fails(1, c.says...)
 		}
 		if after := state(); after != before {
-			t.Errorf("what was refused changed something:\n%s\nis now\n%s", before, after)
+			t.Errorf("a refused command changed something:\n%s\nis now\n%s", before, after)
 		}
 	})
 }
@@ -255,14 +255,14 @@ func TestNoStore(t *testing.T) {
 		p.run(append(strings.Fields(line), "--data-dir", "elsewhere")...).fails(1, "no store in "+p.path("elsewhere"), "prospector org create", "--data-dir")
 	}
 	if made, err := os.ReadDir(p.dir); err != nil || len(made) != 0 {
-		t.Errorf("commands that make no store made %v (%v)", made, err)
+		t.Errorf("commands that must not create a store created %v (%v)", made, err)
 	}
 	p.write("file", "")
 	p.run("org", "create", "--name", "Acme", "--data-dir", "file").fails(1, p.path("file"), "not a directory")
 	p.run("org", "create", "--name", "Acme", "--data-dir", "some/where").ok()
 	for path, mode := range map[string]os.FileMode{p.path("some", "where"): 0o700, p.path("some", "where", "prospector.db"): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v, want the mode %v", path, info, err, mode)
+			t.Errorf("%s: %v, %v, want mode %v", path, info, err, mode)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func TestLostOutput(t *testing.T) {
 			c := p.command("key", "create", "--org", org, "--name", "sync", flag)
 			c.Stdout = full
 			if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != 1 {
-				t.Errorf("the key went nowhere, and the command ends with %v", err)
+				t.Errorf("the key was not printed, but the command ends with %v", err)
 			}
 		})
 	}

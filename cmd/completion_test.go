@@ -23,29 +23,29 @@ func TestCompletionScripts(t *testing.T) {
 	p.run("completion").fails(2, "completion requires one argument: bash, zsh, fish or powershell")
 	p.run("completion", "bash", "zsh").fails(2, "completion requires one argument")
 	if help := p.run("completion", "--help").ok().stdout; !strings.Contains(help, "source <(prospector completion bash)") {
-		t.Errorf("the help does not say how to use it: %s", help)
+		t.Errorf("the help does not explain how to use it: %s", help)
 	}
 }
 
-// initCompletion is what bash-completion does first, for where it is not installed.
+// initCompletion replaces the first step of bash-completion where it is not installed.
 const initCompletion = `_init_completion() { words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=${words[cword]}; prev=${words[cword-1]}; COMPREPLY=(); }
 `
 
-// TestCompletion has a shell complete lines as it does when the tab key is pressed.
+// TestCompletion lets a shell complete lines as it does when the tab key is pressed.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("this system has no bash")
 	}
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		d.run("org", "create", "--name", "Beta").ok()
 		d.write("script", d.run("completion", "bash").ok().stdout)
 		if out, err := exec.Command(bash, "-n", d.path("script")).CombinedOutput(); err != nil || len(out) > 0 {
-			t.Fatalf("bash does not take the script: %v: %s", err, out)
+			t.Fatalf("bash rejects the script: %v: %s", err, out)
 		}
 		for _, c := range []struct {
-			words []string // the last is to be completed
+			words []string // the last word is completed
 			want  []string
 		}{
 			{[]string{"imp"}, []string{"import"}},
@@ -86,7 +86,8 @@ func TestCompletion(t *testing.T) {
 	})
 }
 
-// TestCompletionWithoutStore: where there is nothing to ask, nothing is made by asking.
+// TestCompletionWithoutStore checks that completion without a store suggests nothing and creates
+// nothing.
 func TestCompletionWithoutStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -95,6 +96,6 @@ func TestCompletionWithoutStore(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if made, err := filepath.Glob(p.path("*")); err != nil || len(made) > 0 {
-		t.Errorf("completing made %v (%v)", made, err)
+		t.Errorf("completion created %v (%v)", made, err)
 	}
 }

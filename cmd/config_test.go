@@ -31,7 +31,7 @@ func TestSettingsOrder(t *testing.T) {
 			p.run(append([]string{"org", "create", "--name", "Acme"}, c.args...)...).ok()
 			for _, dir := range []string{"data", "by-file", "by-environment", "by-flag"} {
 				if _, err := os.Stat(p.path(dir, "prospector.db")); (err == nil) != (dir == c.made) {
-					t.Errorf("%s: %v, the store belongs in %s", dir, err, c.made)
+					t.Errorf("%s: %v, want the store in %s", dir, err, c.made)
 				}
 			}
 		})
@@ -66,7 +66,7 @@ func TestServerSettings(t *testing.T) {
 		s.do(http.StatusRequestEntityTooLarge, key, "POST", "/v1/contacts", large)
 		s.stop()
 		if log := s.stderr.String(); !strings.HasPrefix(log, "{") {
-			t.Errorf("log.format json logs %s", log)
+			t.Errorf("with log.format json the log is %s", log)
 		}
 	})
 	t.Run("environment", func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestServerSettings(t *testing.T) {
 		s.do(http.StatusCreated, key, "POST", "/v1/contacts", large)
 		s.stop()
 		if log := s.stderr.String(); !strings.HasPrefix(log, "time=") {
-			t.Errorf("log.format text logs %s", log)
+			t.Errorf("with log.format text the log is %s", log)
 		}
 	})
 	t.Run("address", func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestJSONLog(t *testing.T) {
 	for line := range strings.Lines(log) {
 		var entry struct{ Time, Level, Msg string }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
-			t.Errorf("no line of a JSON log (%v): %s", err, line)
+			t.Errorf("invalid line in a JSON log (%v): %s", err, line)
 		}
 	}
 	for _, msg := range []string{"listening", "admin operation", "request", "shutting down", "stopped"} {
@@ -173,7 +173,7 @@ func TestBadSettings(t *testing.T) {
 				p.run(append(strings.Fields(line), "--config", "settings.yaml")...).fails(1, c.says...)
 			}
 			if _, err := os.Stat(p.path("data")); err == nil {
-				t.Error("a store was made with settings that are wrong")
+				t.Error("a command with invalid settings created a store")
 			}
 		})
 	}
@@ -201,9 +201,9 @@ func TestBadSettings(t *testing.T) {
 // demoProgress matches what the demo prints while it generates its market. It is not part of the log.
 var demoProgress = regexp.MustCompile(`Generating a market of \d+ companies:\n|\d+ of \d+ records\n`)
 
-// TestSettingsInVain checks that only the server warns about unknown variables, once and without their
-// values, and that unusual settings such as the demo's speed cause no warning.
-func TestSettingsInVain(t *testing.T) {
+// TestUnknownSettingsWarning checks that only the server warns about unknown variables, once and
+// without their values, and that unusual settings such as the demo's speed cause no warning.
+func TestUnknownSettingsWarning(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_MAIL_SMTP_PASSWORD=hunter2", "PROSPECTOR_RATELIMIT=hunter2", "PROSPECTOR_LOG_LEVEL=debug")
 	p.write("settings.yaml", "public_url: https://acme.example\nmail: {transport: smtp, smtp: {host: 127.0.0.1}}\nsequences: {speed: 2}\n")
@@ -219,6 +219,6 @@ func TestSettingsInVain(t *testing.T) {
 	d.await(d.stdout, demoGuide)
 	d.stop()
 	if log := demoProgress.ReplaceAllString(d.stderr.String(), ""); log != "" {
-		t.Errorf("the demo says: %s", log)
+		t.Errorf("the demo logs: %s", log)
 	}
 }

@@ -59,7 +59,7 @@ func TestDemoCampaign(t *testing.T) {
 				t.Errorf("the campaign prints\n%s", shown)
 			}
 		} else if len(seen) != sent || !strings.Contains(shown, "ran in an earlier demo") {
-			t.Errorf("there are %d messages, and were %d. The second run prints\n%s", len(seen), sent, shown)
+			t.Errorf("got %d messages, want %d as before. The second run prints\n%s", len(seen), sent, shown)
 		}
 		if sent = len(seen); sent == 0 {
 			t.Error("there are no messages")

@@ -119,7 +119,7 @@ func (d *demo) tryAll() {
 			d.t.Errorf("%s\nstatus %d: %s", line, r.status, r.body)
 		}
 	}
-	for late := time.Now().Add(patience); d.total(d.key, "tam/imports", `{"filters": [{"field": "status", "condition": "is_not", "value": "completed"}]}`) > 0; {
+	for late := time.Now().Add(waitTimeout); d.total(d.key, "tam/imports", `{"filters": [{"field": "status", "condition": "is_not", "value": "completed"}]}`) > 0; {
 		if time.Now().After(late) {
 			d.t.Fatalf("an Import does not finish:\n%s", d.stderr)
 		}

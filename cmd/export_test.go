@@ -17,11 +17,12 @@ import (
 
 const (
 	exportedContacts = 2500
-	// Together the contacts are far more than the buffers of a connection hold, so that the server has to wait for the reader.
+	// Together the contacts are much larger than the connection buffers, so the server has to wait
+	// for the reader.
 	exportedNotes = 5000
 )
 
-// slowExport is an export of all contacts whose reader has taken the first line and no more.
+// slowExport is an export of all contacts whose reader has only read the first line.
 type slowExport struct {
 	t     *testing.T
 	body  io.ReadCloser
@@ -37,7 +38,7 @@ func (s *server) slowExport(key, requestID string) *slowExport {
 		}
 		return conn, err
 	}}
-	ctx, cancel := context.WithTimeout(s.t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*waitTimeout)
 	s.t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/contacts/export", strings.NewReader(`{"sort": "id"}`))
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *server) slowExport(key, requestID string) *slowExport {
 	return e
 }
 
-// rest reads what is left, by id.
+// rest reads the remaining contacts by id.
 func (e *slowExport) rest() map[string]contact {
 	e.t.Helper()
 	contacts := map[string]contact{}
@@ -75,13 +76,13 @@ func (e *slowExport) rest() map[string]contact {
 			e.t.Fatalf("after %d lines: %v: %.200s", len(contacts), err, line)
 		}
 		if _, twice := contacts[c.ID]; twice {
-			e.t.Errorf("contact %s is there twice", c.ID)
+			e.t.Errorf("contact %s occurs twice", c.ID)
 		}
 		contacts[c.ID] = c
 	}
 }
 
-// exporting is a server with contacts for a long export.
+// exporting starts a server with enough contacts for a long export.
 func exporting(t *testing.T) (p *place, s *server, key string, ids []string) {
 	t.Helper()
 	p = newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -91,9 +92,9 @@ func exporting(t *testing.T) (p *place, s *server, key string, ids []string) {
 	return p, s, key, s.load(key, exportedContacts, func(int) string { return `"notes": ` + notes })
 }
 
-// TestExportSlowReader: whoever reads an export slowly keeps nobody from writing and listing, and the store from nothing: it
-// reuses what is free while the reader holds the connection. In the end the reader has whole lines, of the contacts as they
-// were when it came to them.
+// TestExportSlowReader checks that a slow reader of an export blocks neither writes nor lists, and
+// does not keep the store from reusing free pages. The reader receives complete lines, each with
+// the contact as it was when the export reached it.
 func TestExportSlowReader(t *testing.T) {
 	t.Parallel()
 	p, s, key, ids := exporting(t)
@@ -104,7 +105,7 @@ func TestExportSlowReader(t *testing.T) {
 	writes := func() (grown int64) {
 		t.Helper()
 		before := p.storeSize()
-		for range times { // each writes a megabyte
+		for range times { // each write is a megabyte
 			round++
 			var records []string
 			for i := range 200 {
@@ -118,11 +119,11 @@ func TestExportSlowReader(t *testing.T) {
 	alone := writes()
 	reader := s.slowExport(key, "slow")
 	beside := writes()
-	// The file grows in steps of 16 MiB; all that is written is twice the room that is given here.
+	// The file grows in steps of 16 MiB. The test writes twice the allowed growth.
 	if most := alone + 24<<20; beside > most {
-		t.Errorf("beside a slow reader the store grew by %d bytes, without one by %d", beside, alone)
+		t.Errorf("the store grew by %d bytes with a slow reader and by %d without one", beside, alone)
 	}
-	t.Logf("the store grew by %d bytes, beside a slow reader by %d", alone, beside)
+	t.Logf("the store grew by %d bytes without a slow reader and by %d with one", alone, beside)
 
 	last, gone := ids[len(ids)-1], ids[len(ids)-2]
 	s.do(http.StatusOK, key, "PATCH", "/v1/contacts/"+last, `{"title": "Changed meanwhile"}`)
@@ -131,20 +132,20 @@ func TestExportSlowReader(t *testing.T) {
 	contacts := reader.rest()
 	for _, id := range ids[1:] {
 		if _, has := contacts[id]; has == (id == gone) {
-			t.Errorf("contact %s is in the export: %t", id, has)
+			t.Errorf("contact %s is in the export: got %t", id, has)
 		}
 	}
 	if _, has := contacts[fresh]; has || len(contacts) != len(ids)-2 {
-		t.Errorf("after the first line there are %d contacts, want %d; one that was made later: %t", len(contacts), len(ids)-2, has)
+		t.Errorf("after the first line the export has %d contacts, want %d; has a contact created later: %t", len(contacts), len(ids)-2, has)
 	}
 	if title := contacts[last].Title; title == nil || *title != "Changed meanwhile" {
-		t.Error("the last contact is as it was before the reader came to it; or the server did not wait for the reader")
+		t.Error("the last contact is outdated, or the server did not wait for the reader")
 	}
 	s.stop()
 	s.hasNoErrors()
 }
 
-// storeSize is the size of the file that the records are in.
+// storeSize returns the size of the store file.
 func (p *place) storeSize() int64 {
 	p.t.Helper()
 	info, err := os.Stat(p.path("data", "prospector.db"))
@@ -154,8 +155,9 @@ func (p *place) storeSize() int64 {
 	return info.Size()
 }
 
-// TestExportReaderGoes: a reader that goes away in the middle of an export leaves nothing behind.
-func TestExportReaderGoes(t *testing.T) {
+// TestExportReaderDisconnects checks that a reader that disconnects during an export leaves no
+// goroutine behind.
+func TestExportReaderDisconnects(t *testing.T) {
 	t.Parallel()
 	_, s, key, _ := exporting(t)
 	for i := range 3 {
@@ -167,15 +169,15 @@ func TestExportReaderGoes(t *testing.T) {
 	}
 	s.exports(key, exportedContacts, "gone")
 	s.hasNoErrors()
-	// The stacks of a server that is told to quit show what it was at.
+	// A server that receives SIGQUIT prints its goroutines.
 	s.signal(syscall.SIGQUIT)
 	s.ends(2)
 	stacks := s.stderr.String()
-	s.stderr = newOutput() // else they are taken for those of a crash
+	s.stderr = newOutput() // otherwise the cleanup mistakes the stacks for a crash
 	if !strings.Contains(stacks, "goroutine ") || regexp.MustCompile(`(?i)export|handlers\.\(\*stream\)`).MatchString(ofGoroutines(stacks)) {
-		t.Errorf("something of an export is left:\n%s", stacks)
+		t.Errorf("a goroutine of the export is left:\n%s", stacks)
 	}
 }
 
-// ofGoroutines is what comes after the log.
+// ofGoroutines returns the stacks, which follow the log.
 func ofGoroutines(log string) string { return log[strings.Index(log, "SIGQUIT"):] }

@@ -14,7 +14,7 @@ import (
 	"unicode/utf16"
 )
 
-// zipped is a text in gzip.
+// zipped returns a text compressed with gzip.
 func zipped(text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -27,7 +27,7 @@ func zipped(text string) string {
 	return b.String()
 }
 
-// utf16le is a text as spreadsheets save it as "Unicode".
+// utf16le encodes a text as spreadsheets do for "Unicode" files.
 func utf16le(text string) string {
 	b := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune(text)) {
@@ -36,10 +36,11 @@ func utf16le(text string) string {
 	return string(b)
 }
 
-// TestImportFormats: what a file is is found out from what is in it, whatever its name, and wherever it comes from.
+// TestImportFormats checks that the format is detected from the content, whatever the name or
+// source of the file.
 func TestImportFormats(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		csv := func(title string) string {
 			return "email,title,notes\nada@x.example," + title + ",\"a, b\"\nbob@x.example," + title + ",\n"
 		}
@@ -69,20 +70,21 @@ func TestImportFormats(t *testing.T) {
 			d.hasTitle("piped " + name)
 			args[2] = "file.txt"
 			d.write("file.txt", of(name))
-			d.run(args...).past().says("Imported contacts: " + made + ", 0 skipped\n")
+			d.run(args...).withoutProgress().says("Imported contacts: " + made + ", 0 skipped\n")
 			d.hasTitle(name)
 		}
 	})
 }
 
-// hasTitle wants the contacts of TestImportFormats, with a title.
-func (d *desk) hasTitle(title string) {
+// hasTitle checks that the contacts of TestImportFormats have a title.
+func (d *acmePlace) hasTitle(title string) {
 	d.t.Helper()
-	d.keeps("contacts", imported("contacts", `"email": "ada@x.example", "notes": "a, b", "title": `+asJSON(title)),
+	d.hasRecords("contacts", imported("contacts", `"email": "ada@x.example", "notes": "a, b", "title": `+asJSON(title)),
 		imported("contacts", `"email": "bob@x.example", "title": `+asJSON(title)))
 }
 
-// TestImportUsage has what is wrong before anything is read, so it needs neither a file nor a store.
+// TestImportUsage covers errors found before any input is read. They need neither a file nor a
+// store.
 func TestImportUsage(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -111,16 +113,17 @@ func TestImportUsage(t *testing.T) {
 	}
 	p.run("import", "contacts", "people.csv", "--org", "Acme").fails(1, "people.csv", "no such file")
 	p.write("people.csv", "email\nada@x.example\n")
-	p.run("import", "contacts", "people.csv", "--org", "Acme").past().fails(1, "no store in "+p.path("data"), "prospector org create")
+	p.run("import", "contacts", "people.csv", "--org", "Acme").withoutProgress().fails(1, "no store in "+p.path("data"), "prospector org create")
 	if made, err := os.ReadDir(p.dir); err != nil || len(made) != 1 {
-		t.Errorf("imports into nothing made %v (%v)", made, err)
+		t.Errorf("imports without a store created %v (%v)", made, err)
 	}
 }
 
-// TestImportRefusals has what is wrong with the file, the organization or what was said of the columns: it changes nothing.
+// TestImportRefusals covers errors in the file, the organization or the column mapping. They change
+// nothing.
 func TestImportRefusals(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		first := d.run("org", "create", "--name", "Twin", "--json").text("id")
 		second := d.run("org", "create", "--name", "Twin", "--json").text("id")
 		d.write("people.csv", "email,Job,Rank\nada@x.example,VP,1\n")
@@ -160,43 +163,43 @@ func TestImportRefusals(t *testing.T) {
 			{"people.csv", "--org " + absent, []string{`there is no organization "` + absent + `"`}},
 			{"people.csv", "--org Twin", []string{`2 organizations are named "Twin"`, first, second}},
 		}
-		if os.Geteuid() != 0 { // whom no mode keeps out
+		if os.Geteuid() != 0 { // file modes do not apply to root
 			d.write("secret.csv", "email\nada@x.example\n")
 			if err := os.Chmod(d.path("secret.csv"), 0); err != nil {
 				t.Fatal(err)
 			}
 			refused = append(refused, refusal{"secret.csv", "", []string{"secret.csv", "permission denied"}})
 		}
-		if runtime.GOOS == "linux" { // it opens, and cannot be read
+		if runtime.GOOS == "linux" { // it can be opened but not read
 			refused = append(refused, refusal{"/proc/self/mem", "", []string{"the file cannot be read", "input/output error"}})
 		}
 		for _, c := range refused {
 			args := append([]string{"import", "contacts", c.file, "--org", "Acme"}, strings.Fields(c.flags)...)
-			d.run(append(args, "--json")...).past().fails(1, c.says...)
+			d.run(append(args, "--json")...).withoutProgress().fails(1, c.says...)
 			if !raceDetector {
-				d.run(args...).past().fails(1, c.says...)
+				d.run(args...).withoutProgress().fails(1, c.says...)
 			}
 		}
 		const none = "no row of the file is valid; nothing was imported"
-		d.run("import", "contacts", "header.csv", "--org", "Acme", "--json").past().
-			fails1(`{"added": 0, "updated": 0, "skipped": 0, "errors": [], "warnings": []}`, "the file contains no rows; nothing was imported")
-		d.run("import", "contacts", "latin1.csv", "--org", "Acme", "--json").past().
-			fails1(`{"added": 0, "updated": 0, "skipped": 1, "errors": [{"line": 2, "message": "cell 2 is not valid UTF-8; save the file as UTF-8"}], "warnings": []}`, none)
-		r := d.run("import", "contacts", "latin1.csv", "--org", "Acme").past()
+		d.run("import", "contacts", "header.csv", "--org", "Acme", "--json").withoutProgress().
+			failsWithOutput(`{"added": 0, "updated": 0, "skipped": 0, "errors": [], "warnings": []}`, "the file contains no rows; nothing was imported")
+		d.run("import", "contacts", "latin1.csv", "--org", "Acme", "--json").withoutProgress().
+			failsWithOutput(`{"added": 0, "updated": 0, "skipped": 1, "errors": [{"line": 2, "message": "cell 2 is not valid UTF-8; save the file as UTF-8"}], "warnings": []}`, none)
+		r := d.run("import", "contacts", "latin1.csv", "--org", "Acme").withoutProgress()
 		if r.status != 1 || r.stdout != "Imported contacts: 0 added, 0 updated, 1 skipped\n" ||
 			r.stderr != "line 2: cell 2 is not valid UTF-8; save the file as UTF-8\nprospector: "+none+"\n" {
 			t.Errorf("%+v", r)
 		}
-		d.keeps("contacts")
-		// The name of a column may have anything in it, also what --map puts between column and field.
+		d.hasRecords("contacts")
+		// A column name may contain any character, including the separator of --map.
 		d.imports("contacts", "a=b, Mail \nCEO,ada@x.example\n", "--map", "a=b=title", "--map", "Mail=email").says("Imported contacts: 1 added, 0 updated, 0 skipped\n")
-		// What is mapped wins over what has the name.
-		d.imports("contacts", "title,Job,email\nDr.,CTO,bob@x.example\n", "--map", "Job=title").tells("warning: column \"title\" was ignored: another column is mapped to this field\n").ok()
-		d.keeps("contacts", imported("contacts", `"email": "ada@x.example", "title": "CEO"`), imported("contacts", `"email": "bob@x.example", "title": "CTO"`))
+		// A mapped column overrides a column of the same name as the field.
+		d.imports("contacts", "title,Job,email\nDr.,CTO,bob@x.example\n", "--map", "Job=title").reports("warning: column \"title\" was ignored: another column is mapped to this field\n").ok()
+		d.hasRecords("contacts", imported("contacts", `"email": "ada@x.example", "title": "CEO"`), imported("contacts", `"email": "bob@x.example", "title": "CTO"`))
 	})
 }
 
-// manyRows are contacts in CSV.
+// manyRows returns contacts as CSV.
 func manyRows(header string, n int) string {
 	var b strings.Builder
 	b.WriteString(header + "\n")
@@ -206,10 +209,11 @@ func manyRows(header string, n int) string {
 	return b.String()
 }
 
-// TestImportRefusedEarly: what is wrong with the first line is answered while most of a large file is still to come.
+// TestImportRefusedEarly checks that an error in the first line is reported before the rest of a
+// large file is read.
 func TestImportRefusedEarly(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		n := 30_000
 		if raceDetector {
 			n = 10_000
@@ -217,10 +221,10 @@ func TestImportRefusedEarly(t *testing.T) {
 		d.write("large.csv", manyRows("Mail,Job,Words", n))
 		d.write("large.csv.gz", zipped(manyRows("Mail,Job,Words", n)))
 		args := []string{"import", "contacts", "large.csv", "--org", "Acme"}
-		d.run(args...).past().fails(1, "no column is a field of contacts: Mail, Job, Words")
-		d.run("import", "contacts", "large.csv.gz", "--org", "Acme").past().fails(1, "no column is a field of contacts: Mail, Job, Words")
-		d.run(append(args, "--org", "Nobody")...).past().fails(1, `there is no organization "Nobody"`)
-		d.run(append(args, "--map", "Mail=mail")...).past().fails(1, `"Mail" is mapped to "mail"`)
+		d.run(args...).withoutProgress().fails(1, "no column is a field of contacts: Mail, Job, Words")
+		d.run("import", "contacts", "large.csv.gz", "--org", "Acme").withoutProgress().fails(1, "no column is a field of contacts: Mail, Job, Words")
+		d.run(append(args, "--org", "Nobody")...).withoutProgress().fails(1, `there is no organization "Nobody"`)
+		d.run(append(args, "--map", "Mail=mail")...).withoutProgress().fails(1, `"Mail" is mapped to "mail"`)
 		large, err := os.Open(d.path("large.csv"))
 		if err != nil {
 			t.Fatal(err)
@@ -228,7 +232,7 @@ func TestImportRefusedEarly(t *testing.T) {
 		defer large.Close()
 		args[2] = "-"
 		d.feed(large, args...).fails(1, "no column is a field of contacts")
-		// Nobody waits for the end of what comes through a pipe.
+		// The command does not wait for the end of a pipe.
 		for _, input := range []string{"Mail,Job\n", "email\n"} {
 			r, w, err := os.Pipe()
 			if err != nil {
@@ -244,15 +248,16 @@ func TestImportRefusedEarly(t *testing.T) {
 			d.feed(r, args...).fails(1, map[string]string{"Mail,Job\n": "no column", "email\n": `no organization "Nobody"`}[input])
 			r.Close()
 		}
-		d.keeps("contacts")
+		d.hasRecords("contacts")
 	})
 }
 
-// TestImportsAtOnce: two imports at the same time keep all rows of both, and a list has them as soon as the commands are done.
+// TestImportsAtOnce checks that two concurrent imports keep all rows of both, and that lists
+// contain them as soon as the commands finish.
 func TestImportsAtOnce(t *testing.T) {
 	t.Parallel()
-	const n = 1500 // of each: of both together there is an index
-	bothDesks(t, func(t *testing.T, d *desk) {
+	const n = 1500 // of each; together they are enough for an index
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		var running sync.WaitGroup
 		for _, name := range []string{"one", "two"} {
 			var b strings.Builder
@@ -280,7 +285,7 @@ func TestImportsAtOnce(t *testing.T) {
 			}
 			s.do(http.StatusConflict, d.key, "POST", "/v1/contacts", `{"email": "late@x.example", "external_id": "two-7"}`)
 		})
-		// Two for the same records, by what they are found by: one makes a record and the other finds it.
+		// Two imports match the same records: one creates a record and the other finds it.
 		for range 2 {
 			running.Go(func() {
 				if r, err := d.try("import", "contacts", "one", "--org", "Acme", "--match-on", "external_id"); err != nil || r.status != 0 || !strings.Contains(r.stdout, fmt.Sprintf(" 0 added, %d updated", n)) {
@@ -289,14 +294,15 @@ func TestImportsAtOnce(t *testing.T) {
 			})
 		}
 		running.Wait()
-		d.sound()
+		d.passesCheck()
 	})
 }
 
-// TestImportManyBadRows: only so many are told one by one, and the good ones among them are kept.
+// TestImportManyBadRows checks that only a limited number of invalid rows is reported individually,
+// and that the valid rows among them are imported.
 func TestImportManyBadRows(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, true)
+	d := newAcmePlace(t, true)
 	r := d.imports("contacts", "email,title\n"+strings.Repeat("no address\n", 10_500)+"ada@x.example,VP\n")
 	if r.status != 0 || r.stdout != "Imported contacts: 1 added, 0 updated, 10500 skipped\n" {
 		t.Errorf("%d %s", r.status, r.stdout)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// hostileTexts are what tables and spreadsheets stumble over.
+// hostileTexts returns texts that tables and spreadsheets often mishandle.
 func hostileTexts() []string {
 	texts := []string{"=1+1", "+49 30", "-5", "@me", "＝1", "\t=1", "\r=1", "\n=1", " =1", "\u00a0=1", "|x", "%x", "'", "''", "'tis", "'=1", " 'x", "=cmd|' /C calc'!A0",
 		`"`, `""`, `a "b" c`, `"a"`, ` "a`, "a,b", "a;b", "a|b", "a\tb", "a\nb", "a\r\nb", "a\rb", "a\n", "a\r", "\na\n", " a ", "  ' ", "{\"a\": 1}", "😀", "\ufeffa", "a\u2028b",
@@ -25,15 +25,16 @@ func hostileTexts() []string {
 		for range 1 + r.IntN(6) {
 			text += parts[r.IntN(len(parts))]
 		}
-		if strings.TrimSpace(text) != "" { // a cell of spaces is an empty one
+		if strings.TrimSpace(text) != "" { // a cell of spaces counts as empty
 			texts = append(texts, text)
 		}
 	}
 	return texts
 }
 
-// bothEntities are those that an export of which can be imported, with their texts and what else they have.
-var bothEntities = []struct {
+// importableEntities are the entities whose exports can be imported, with their text fields and
+// their other fields.
+var importableEntities = []struct {
 	entity string
 	texts  []string
 	more   func(i int) map[string]any
@@ -52,11 +53,11 @@ type market struct {
 	*server
 }
 
-// newOrg makes an organization with a custom field of each type for each entity.
+// newOrg creates an organization with a custom field of each type for each entity.
 func (m *market) newOrg(name string) (key string) {
 	m.place.t.Helper()
 	_, key = m.place.org(name)
-	for _, e := range bothEntities {
+	for _, e := range importableEntities {
 		for dataType, more := range map[string]string{"text": "", "number": "", "boolean": "", "date": "",
 			"enum": `, "allowed_values": ["=1+1", "'x", "a,\"b\"|c", "plain"]`, "multi_select": `, "allowed_values": ["-1", "'x", "a,\"b\"", "plain"]`} {
 			m.do(http.StatusCreated, key, "POST", "/v1/fields", fmt.Sprintf(`{"entity": %q, "key": "my_%s", "data_type": %q%s}`, e.entity, dataType, dataType, more))
@@ -65,13 +66,13 @@ func (m *market) newOrg(name string) (key string) {
 	return key
 }
 
-// exportOf is an export of all records of an entity.
+// exportOf exports all records of an entity.
 func (m *market) exportOf(key, entity, format string) string {
 	m.place.t.Helper()
 	return string(m.do(http.StatusOK, key, "POST", "/v1/"+entity+"/export", fmt.Sprintf(`{"format": %q, "sort": "id"}`, format)).body)
 }
 
-// recordsOf are the records of an entity by a field of theirs.
+// recordsOf returns the records of an entity, keyed by one of their fields.
 func (m *market) recordsOf(key, entity, by string) map[string]map[string]any {
 	m.place.t.Helper()
 	records := map[string]map[string]any{}
@@ -85,7 +86,7 @@ func (m *market) recordsOf(key, entity, by string) map[string]map[string]any {
 	return records
 }
 
-// importInto imports a file and wants all of its rows to be good.
+// importInto imports a file and checks that all rows are valid.
 func (m *market) importInto(org, entity, content string, want string, flags ...string) {
 	m.place.t.Helper()
 	m.write("table", content)
@@ -102,14 +103,14 @@ func (m *market) importInto(org, entity, content string, want string, flags ...s
 	}
 }
 
-// TestImportRoundTrip: what an export gives can be imported. Into another organization it makes the same records, into its own it
-// changes nothing.
+// TestImportRoundTrip checks that an export can be imported. Importing it into another organization
+// creates the same records. Importing it into its own organization changes nothing.
 func TestImportRoundTrip(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	m := &market{p, p.serve()}
 	home := m.newOrg("Home")
-	for _, e := range bothEntities {
+	for _, e := range importableEntities {
 		texts := hostileTexts()
 		var records []any
 		for i, text := range texts {
@@ -130,19 +131,19 @@ func TestImportRoundTrip(t *testing.T) {
 		m.do(http.StatusOK, home, "POST", "/v1/"+e.entity+"/batch", asJSON(map[string]any{"records": records}))
 		n := len(records)
 		if all := m.recordsOf(home, e.entity, "id"); len(all) != n {
-			t.Fatalf("of %d %s there are %d", n, e.entity, len(all))
+			t.Fatalf("want %d %s, got %d", n, e.entity, len(all))
 		}
 		for _, format := range []string{"csv", "jsonl"} {
 			other := "Other " + e.entity + " " + format
 			key := m.newOrg(other)
 			m.importInto(other, e.entity, m.exportOf(home, e.entity, format), fmt.Sprint(n, " 0 0 []"), "--map", "id=external_id")
 			m.sameRecords(m.recordsOf(home, e.entity, "id"), m.recordsOf(key, e.entity, "external_id"))
-			// Once more they are found by it.
+			// The second import finds the records by it.
 			m.importInto(other, e.entity, m.exportOf(home, e.entity, format), fmt.Sprint("0 ", n, " 0 []"), "--map", "id=external_id", "--match-on", "external_id")
 		}
 	}
 	m.references(home)
-	for _, e := range bothEntities {
+	for _, e := range importableEntities {
 		before := m.versions(home, e.entity)
 		for _, format := range []string{"csv", "jsonl"} {
 			m.importInto("Home", e.entity, m.exportOf(home, e.entity, format), fmt.Sprint("0 ", len(before), " 0 []"))
@@ -155,16 +156,16 @@ func TestImportRoundTrip(t *testing.T) {
 	m.hasNoErrors()
 }
 
-// sameRecords holds records against their copies.
+// sameRecords compares records with their copies.
 func (m *market) sameRecords(want, got map[string]map[string]any) {
 	m.place.t.Helper()
 	if len(got) != len(want) {
-		m.place.t.Errorf("there are %d, want %d", len(got), len(want))
+		m.place.t.Errorf("got %d records, want %d", len(got), len(want))
 	}
 	for id, rec := range want {
 		for key, v := range rec {
 			if !slices.Contains([]string{"id", "created_at", "updated_at", "source", "external_id"}, key) && !reflect.DeepEqual(got[id][key], v) {
-				m.place.t.Errorf("%s was %q and is %q", key, v, got[id][key])
+				m.place.t.Errorf("%s was %q and is now %q", key, v, got[id][key])
 			}
 		}
 		if got[id]["source"] != "csv" {
@@ -173,7 +174,7 @@ func (m *market) sameRecords(want, got map[string]map[string]any) {
 	}
 }
 
-// references gives some records tags, an account, an owner and an external id of the organization.
+// references gives some records tags, an account, an owner and an external id.
 func (m *market) references(key string) {
 	m.place.t.Helper()
 	var user struct {
@@ -194,7 +195,7 @@ func (m *market) references(key string) {
 	m.do(http.StatusCreated, key, "POST", "/v1/contacts", fmt.Sprintf(`{"email": "r2@x.example", "account_id": %q, "tags": [%q, %q], "source": "api"}`, account, tags[1], tags[0]))
 }
 
-// versions are the versions of all records of an entity.
+// versions returns the versions of all records of an entity.
 func (m *market) versions(key, entity string) map[string]string {
 	m.place.t.Helper()
 	versions := map[string]string{}
@@ -204,10 +205,11 @@ func (m *market) versions(key, entity string) map[string]string {
 	return versions
 }
 
-// TestImportOfAnExport takes one kind of record out of all that an organization has, for another.
+// TestImportOfAnExport imports one kind of record from an organization export into another
+// organization.
 func TestImportOfAnExport(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		_, key := d.place.org("Beta")
 		d.served(func(s *server) {
 			s.do(http.StatusCreated, d.key, "POST", "/v1/accounts", `{"name": "Initech", "website": "initech.example"}`)
@@ -216,7 +218,7 @@ func TestImportOfAnExport(t *testing.T) {
 		})
 		d.run("org", "export", "--org", "Acme", "acme.jsonl").done()
 		take := func(entity string, flags ...string) result {
-			return d.run(append([]string{"import", entity, "acme.jsonl", "--org", "Beta"}, flags...)...).past()
+			return d.run(append([]string{"import", entity, "acme.jsonl", "--org", "Beta"}, flags...)...).withoutProgress()
 		}
 		if r := take("contacts"); r.status != 1 || !strings.Contains(r.stderr, "id: does not exist") {
 			t.Errorf("%+v", r)

@@ -11,16 +11,17 @@ import (
 	"prospector/internal/apptest"
 )
 
-// desk is a place with one organization, Acme.
-type desk struct {
+// acmePlace is a place with one organization, Acme.
+type acmePlace struct {
 	*place
 	org, key string
-	s        *server // nil when none is running
+	s        *server // nil if no server is running
 }
 
-// bothDesks runs a test with no server, where commands open the store themselves, and with one, which they ask. The race detector
-// only looks at the latter: it has nothing else to see in the former, and makes every command take a while.
-func bothDesks(t *testing.T, test func(t *testing.T, d *desk)) {
+// acmeBothWays runs a test without a server, where commands open the store themselves, and with a
+// server. The race detector only covers the latter: the former has no concurrency, and every
+// command would be slow.
+func acmeBothWays(t *testing.T, test func(t *testing.T, d *acmePlace)) {
 	for _, running := range []bool{false, true} {
 		if raceDetector && !running {
 			continue
@@ -31,7 +32,7 @@ func bothDesks(t *testing.T, test func(t *testing.T, d *desk)) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, running)
+			d := newAcmePlace(t, running)
 			test(t, d)
 			if running {
 				d.s.stop()
@@ -41,9 +42,9 @@ func bothDesks(t *testing.T, test func(t *testing.T, d *desk)) {
 	}
 }
 
-func newDesk(t *testing.T, running bool) *desk {
+func newAcmePlace(t *testing.T, running bool) *acmePlace {
 	t.Helper()
-	d := &desk{place: newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")}
+	d := &acmePlace{place: newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")}
 	d.org, d.key = d.place.org("Acme")
 	if running {
 		d.s = d.serve()
@@ -51,8 +52,8 @@ func newDesk(t *testing.T, running bool) *desk {
 	return d
 }
 
-// served calls fn with a server: the one that runs, or one for the moment.
-func (d *desk) served(fn func(s *server)) {
+// served calls fn with the running server, or with one started for the call.
+func (d *acmePlace) served(fn func(s *server)) {
 	d.t.Helper()
 	if d.s != nil {
 		fn(d.s)
@@ -63,24 +64,24 @@ func (d *desk) served(fn func(s *server)) {
 	s.stop()
 }
 
-// imports runs an import of a file with the content.
+// imports imports a file with the content.
 func (p *place) imports(entity, content string, flags ...string) result {
 	p.t.Helper()
 	p.write("rows", content)
-	return p.run(append([]string{"import", entity, "rows", "--org", "Acme"}, flags...)...).past()
+	return p.run(append([]string{"import", entity, "rows", "--org", "Acme"}, flags...)...).withoutProgress()
 }
 
-// tells wants exactly this on stderr, and takes it away.
-func (r result) tells(stderr string) result {
+// reports checks that stderr is exactly this text, and removes it.
+func (r result) reports(stderr string) result {
 	r.t.Helper()
 	if r.stderr != stderr {
-		r.t.Fatalf("%s\ntells %q, want %q", r.what, r.stderr, stderr)
+		r.t.Fatalf("%s\nprints %q on stderr, want %q", r.what, r.stderr, stderr)
 	}
 	r.stderr = ""
 	return r
 }
 
-// exported reads all records of an entity, in the order of creation.
+// exported returns all records of an entity in order of creation.
 func (p *place) exported(org, entity string) string {
 	p.t.Helper()
 	file := p.path("records.jsonl")
@@ -108,8 +109,8 @@ func (p *place) exported(org, entity string) string {
 	return "[" + strings.Join(records, ", ") + "]"
 }
 
-// keeps wants Acme to have exactly these records of an entity.
-func (d *desk) keeps(entity string, records ...string) {
+// hasRecords checks that Acme has exactly these records of an entity.
+func (d *acmePlace) hasRecords(entity string, records ...string) {
 	d.t.Helper()
 	got := d.exported(d.org, entity)
 	if diff := apptest.Diff("["+strings.Join(records, ", ")+"]", got); diff != "" {
@@ -117,7 +118,8 @@ func (d *desk) keeps(entity string, records ...string) {
 	}
 }
 
-// imported is a record of an entity as an import makes it: bare, but for the members given.
+// imported returns a record as an import creates it, with the given members and defaults for the
+// others.
 func imported(entity, members string) string {
 	bare := map[string]string{
 		"contacts": `{"account_id": null, "first_name": null, "last_name": null, "email": null, "title": null, "phone_number": null, "linkedin_url": null,
@@ -140,7 +142,7 @@ func imported(entity, members string) string {
 
 func TestImportContacts(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		var tag, account string
 		d.served(func(s *server) {
 			tag = s.tag(d.key, "Champion")
@@ -179,23 +181,23 @@ Fay,"""Q"", etc.",fay@x.example,silver,,,,,
 			"account_id": "` + account + `", "scoring": {"heat_score": "hot"}`
 		fay := `"first_name": "Fay", "last_name": "\"Q\", etc.", "email": "fay@x.example", "custom_field_tier": "silver"`
 
-		d.imports("contacts", file, "--map", "E-Mail=email", "--json").tells(warnings).prints(outcome("2", "0"))
-		d.keeps("contacts", imported("contacts", ada), imported("contacts", fay))
-		// Once more by their emails changes the same ones, to what they are.
+		d.imports("contacts", file, "--map", "E-Mail=email", "--json").reports(warnings).prints(outcome("2", "0"))
+		d.hasRecords("contacts", imported("contacts", ada), imported("contacts", fay))
+		// Importing again, matched by email, updates the same contacts with the same values.
 		again := d.exported(d.org, "contacts")
-		d.imports("contacts", file, "--map", "E-Mail=email", "--match-on", "email").tells(warnings + strings.Join(lines, "")).
+		d.imports("contacts", file, "--map", "E-Mail=email", "--match-on", "email").reports(warnings + strings.Join(lines, "")).
 			says("Imported contacts: 0 added, 2 updated, 5 skipped\n")
 		if now := d.exported(d.org, "contacts"); now != again {
-			t.Errorf("the same import again made\n%s\nof\n%s", now, again)
+			t.Errorf("importing again changed the records to\n%s\nfrom\n%s", now, again)
 		}
-		// Empty cells, and columns that are not there, leave what is there.
+		// Empty cells and missing columns leave existing values unchanged.
 		d.imports("contacts", "email,title,first_name,tags,account_id,scoring.heat_score\nADA@x.example,CEO,, ,,\n", "--match-on", "email").
 			says("Imported contacts: 0 added, 1 updated, 0 skipped\n")
 		ada = strings.Replace(ada, `"ada@x.example"`, `"ADA@x.example", "title": "CEO"`, 1)
-		d.keeps("contacts", imported("contacts", ada), imported("contacts", fay))
-		// Without a field to match by, the same rows make others.
+		d.hasRecords("contacts", imported("contacts", ada), imported("contacts", fay))
+		// Without a field to match by, the same rows create new contacts.
 		d.imports("contacts", "email\nfay@x.example\n").says("Imported contacts: 1 added, 0 updated, 0 skipped\n")
-		d.keeps("contacts", imported("contacts", ada), imported("contacts", fay), imported("contacts", `"email": "fay@x.example"`))
+		d.hasRecords("contacts", imported("contacts", ada), imported("contacts", fay), imported("contacts", `"email": "fay@x.example"`))
 
 		d.served(func(s *server) {
 			s.counts(d.key, "source", "is", `"csv"`, 3)
@@ -205,13 +207,13 @@ Fay,"""Q"", etc.",fay@x.example,silver,,,,,
 				t.Errorf("the history has %d imports, want 2: %s", n, s.history(d.key, id))
 			}
 		})
-		d.sound()
+		d.passesCheck()
 	})
 }
 
 func TestImportAccounts(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		const file = `{"name": "Initech", "website": "https://www.initech.example", "employee_count": 250, "external_id": "a1", "color": "red"}
 {"name": "Hooli", "employee_count": "40"}
 {"website": "nameless.example"}
@@ -222,36 +224,36 @@ func TestImportAccounts(t *testing.T) {
 {"name": "Hooli", "name": "Twice"}
 `
 		const warnings = "warning: column \"color\" was ignored: accounts have no such field\n"
-		first := d.imports("accounts", file, "--json").tells(warnings)
+		first := d.imports("accounts", file, "--json").reports(warnings)
 		if strings.Contains(first.stdout, "invalid_json") {
-			t.Errorf("the code of an error is for programs: %s", first.stdout)
+			t.Errorf("the output contains the code of an error, which is only for programs: %s", first.stdout)
 		}
 		first.prints(`{"added": 2, "updated": 0, "skipped": 5, "errors": [
 			{"line": 3, "message": "name: required"}, {"line": 4, "message": "<any>"}, {"line": 5, "message": "employee_count: \"many\" is not an integer"},
 			{"line": 6, "message": "<any>"}, {"line": 8, "message": "<any>"}], "warnings": "<any>"}`)
 		initech := `"name": "Initech", "website": "initech.example", "employee_count": 250, "external_id": "a1"`
 		hooli := `"name": "Hooli", "employee_count": 40`
-		d.keeps("accounts", imported("accounts", initech), imported("accounts", hooli))
+		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli))
 
-		// What is found needs no name; null and an empty text leave what is there too.
+		// A matched record needs no name. null and an empty string also leave values unchanged.
 		d.imports("accounts", `{"website": "INITECH.example", "industry": "Software", "employee_count": null, "external_id": ""}`, "--match-on", "website").
 			says("Imported accounts: 0 added, 1 updated, 0 skipped\n")
 		initech += `, "industry": "Software"`
-		d.keeps("accounts", imported("accounts", initech), imported("accounts", hooli))
+		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli))
 		d.imports("accounts", "external_id,name,country\nA1,Initech Inc.,US\na2,Umbrella,GB\n", "--match-on", "external_id").
 			says("Imported accounts: 1 added, 1 updated, 0 skipped\n")
 		initech = strings.NewReplacer(`"Initech"`, `"Initech Inc.", "country": "US"`, `"a1"`, `"A1"`).Replace(initech)
-		d.keeps("accounts", imported("accounts", initech), imported("accounts", hooli), imported("accounts", `"name": "Umbrella", "country": "GB", "external_id": "a2"`))
-		// A row with an id is for that record, or for none.
-		d.imports("accounts", "id,name\n"+absent+",Nobody\nnone,Nobody\n", "--json").fails1(`{"added": 0, "updated": 0, "skipped": 2, "errors": [
+		d.hasRecords("accounts", imported("accounts", initech), imported("accounts", hooli), imported("accounts", `"name": "Umbrella", "country": "GB", "external_id": "a2"`))
+		// A row with an id only ever applies to that record.
+		d.imports("accounts", "id,name\n"+absent+",Nobody\nnone,Nobody\n", "--json").failsWithOutput(`{"added": 0, "updated": 0, "skipped": 2, "errors": [
 			{"line": 2, "message": "<any>"}, {"line": 3, "message": "<any>"}], "warnings": []}`)
-		d.sound()
+		d.passesCheck()
 	})
 }
 
 func TestImportSuppressions(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		const file = "Email,domain,reason\nstop@x.example,,asked to\n,never.example,\nSTOP@X.example,,again\n,,nobody\nboth@x.example,x.example,\nno address,,\n"
 		d.imports("suppressions", file, "--json").prints(`{"added": 2, "updated": 1, "skipped": 3, "errors": [
 			{"line": 5, "message": "email: required, unless domain is set"}, {"line": 6, "message": "domain: not allowed together with email"},
@@ -259,26 +261,27 @@ func TestImportSuppressions(t *testing.T) {
 		list := []string{
 			imported("suppressions", `"email": "stop@x.example", "reason": "asked to"`), imported("suppressions", `"domain": "never.example"`),
 		}
-		d.keeps("suppressions", list...)
-		// What is there already is good, and stays as it is.
+		d.hasRecords("suppressions", list...)
+		// An existing suppression is valid and stays unchanged.
 		before := d.exported(d.org, "suppressions")
 		d.imports("suppressions", "email,reason\nstop@x.example,another\n").says("Imported suppressions: 0 added, 1 updated, 0 skipped\n")
 		d.imports("suppressions", "Address,note\nstop@x.example,another\n", "--map", "Address=email", "--map", "note=reason").
 			says("Imported suppressions: 0 added, 1 updated, 0 skipped\n")
 		if after := d.exported(d.org, "suppressions"); after != before {
-			t.Errorf("what was there became %s, it was %s", after, before)
+			t.Errorf("the existing suppression is now %s, it was %s", after, before)
 		}
 		d.served(func(s *server) {
 			if n := s.total(d.key, "suppressions", `{}`); n != 2 {
 				t.Errorf("the list has %d suppressions, want 2", n)
 			}
 		})
-		d.sound()
+		d.passesCheck()
 	})
 }
 
-// fails1 wants exit status 1 and one line on stderr, beside the object that a command prints all the same.
-func (r result) fails1(want string, texts ...string) {
+// failsWithOutput checks that the exit status is 1, that stderr is one line, and that the command
+// still printed its JSON object.
+func (r result) failsWithOutput(want string, texts ...string) {
 	r.t.Helper()
 	if diff := apptest.Diff(want, r.stdout); diff != "" {
 		r.t.Errorf("%s\n%s\nstdout: %s", r.what, diff, r.stdout)

@@ -16,40 +16,40 @@ import (
 )
 
 // moment is a point on a command's way that can be seen from outside.
-type moment struct {
+type milestone struct {
 	name string
 	come func() bool
 }
 
 // there is the moment when a file of the place is there, by a pattern.
-func (p *place) there(pattern string) moment {
-	return moment{"there is " + pattern, func() bool {
+func (p *place) fileExists(pattern string) milestone {
+	return milestone{"there is " + pattern, func() bool {
 		found, err := filepath.Glob(p.path(pattern))
 		return err != nil || len(found) > 0
 	}}
 }
 
 // not is the moment when another is over.
-func (m moment) not() moment {
-	return moment{"no more " + m.name, func() bool { return !m.come() }}
+func (m milestone) not() milestone {
+	return milestone{"no more " + m.name, func() bool { return !m.come() }}
 }
 
 // and is the moment when two have come.
-func (m moment) and(other moment) moment {
-	return moment{m.name + " and " + other.name, func() bool { return m.come() && other.come() }}
+func (m milestone) and(other milestone) milestone {
+	return milestone{m.name + " and " + other.name, func() bool { return m.come() && other.come() }}
 }
 
 // said is the moment when a command has told so many times how far it is.
-func (s *server) said(times int) moment {
-	return moment{fmt.Sprintf("it has told %d times how far it is", times), func() bool {
+func (s *server) progressLines(times int) milestone {
+	return milestone{fmt.Sprintf("it has told %d times how far it is", times), func() bool {
 		return strings.Count(s.stderr.String(), " of ") >= times
 	}}
 }
 
 // reaches waits for a moment on the way of a command, which may also end before.
-func (s *server) reaches(m moment) {
+func (s *server) awaitMilestone(m milestone) {
 	s.t.Helper()
-	for late := time.Now().Add(patience); !m.come(); runtime.Gosched() {
+	for late := time.Now().Add(waitTimeout); !m.come(); runtime.Gosched() {
 		select {
 		case <-s.exited:
 			return
@@ -62,13 +62,13 @@ func (s *server) reaches(m moment) {
 }
 
 // killAt kills the victim some time after a moment on the way of a command, which may also end before, and waits for its end.
-func (s *server) killAt(m moment, delay time.Duration, victim *server) {
+func (s *server) killAt(m milestone, delay time.Duration, victim *server) {
 	s.t.Helper()
-	s.reaches(m)
+	s.awaitMilestone(m)
 	time.AfterFunc(delay, func() { _ = victim.process.Kill() }) // one that has ended cannot be killed
 	select {
 	case <-s.exited:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.t.Fatalf("the command does not end:\n%s", s.stderr)
 	}
 }
@@ -96,13 +96,13 @@ func TestKill9Backup(t *testing.T) {
 		if kind == ofServer {
 			victim = s
 		}
-		m := []moment{
-			p.there("." + file + ".partial-*"), p.there("data/tmp/*/copy/prospector.db"), c.said(1), p.there("data/tmp/*/file"), c.said(5),
+		m := []milestone{
+			p.fileExists("." + file + ".partial-*"), p.fileExists("data/tmp/*/copy/prospector.db"), c.progressLines(1), p.fileExists("data/tmp/*/file"), c.progressLines(5),
 		}[round/3]
 		delay := time.Duration(random.Int64N(int64(4 * time.Millisecond)))
 		c.killAt(m, delay, victim)
 		t.Logf("round %d: killed %v after %s; the command ended with %d", round, delay, m.name, c.status)
-		p.backedUp(file, c)
+		p.checkBackup(file, c)
 		if s != nil {
 			_ = s.process.Kill() // it may be that already
 			s.ends(-1)
@@ -115,24 +115,24 @@ func TestKill9Backup(t *testing.T) {
 			return
 		}
 	}
-	p.run("backup", "backup after all").past().ok()
-	p.sound()
+	p.run("backup", "backup after all").withoutProgress().ok()
+	p.passesCheck()
 }
 
 // backedUp wants the file of a backup to be whole or not there, as the command has ended.
-func (p *place) backedUp(file string, c *server) {
+func (p *place) checkBackup(file string, c *server) {
 	p.t.Helper()
 	_, err := os.Stat(p.path(file))
 	if c.status == 0 && err != nil {
 		p.t.Errorf("it was made, and %v", err)
 	}
 	if err == nil {
-		p.run("restore", file, "--data-dir", file+" restored").past().says(`(?s)Restored 1003 records from .*`)
+		p.run("restore", file, "--data-dir", file+" restored").withoutProgress().says(`(?s)Restored 1003 records from .*`)
 	}
 	if c.status == 1 { // it saw its server go
-		result{t: p.t, what: "backup", stderr: c.stderr.String(), status: c.status}.past().fails(1, "server")
+		result{t: p.t, what: "backup", stderr: c.stderr.String(), status: c.status}.withoutProgress().fails(1, "server")
 	}
-	if partial := p.there("." + file + ".partial-*"); c.status != -1 && partial.come() {
+	if partial := p.fileExists("." + file + ".partial-*"); c.status != -1 && partial.come() {
 		p.t.Errorf("it ended with %d, and %s", c.status, partial.name)
 	}
 }
@@ -150,7 +150,7 @@ func TestKill9Restore(t *testing.T) {
 		}
 		org, _ := p.org(name)
 		p.contacts(uuid.MustParse(org), n-3)
-		p.judge().run("backup", name).past().ok()
+		p.withoutRaceDetector().run("backup", name).withoutProgress().ok()
 	}
 	whole := func(dir string) string { // says which of them a directory has
 		t.Helper()
@@ -158,7 +158,7 @@ func TestKill9Restore(t *testing.T) {
 			OK      bool
 			Records int
 		}
-		r := p.judge().run("check", "--json", "--data-dir", dir).past()
+		r := p.withoutRaceDetector().run("check", "--json", "--data-dir", dir).withoutProgress()
 		if err := json.Unmarshal([]byte(r.stdout), &c); err != nil || r.status != 0 || !c.OK || records[c.Records] == "" {
 			t.Fatalf("%s: %v, %d %s %s", dir, err, r.status, r.stdout, r.stderr)
 		}
@@ -175,16 +175,16 @@ func TestKill9Restore(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := p.start("restore", other)
-		replaced := moment{"the store is another", func() bool {
+		replaced := milestone{"the store is another", func() bool {
 			now, err := os.Stat(p.path("data", "prospector.db"))
 			if err != nil {
 				t.Error("for a moment there is no store: ", err)
 			}
 			return err != nil || !os.SameFile(before, now)
 		}}
-		keptAside := moment{"something is kept aside", func() bool { return len(p.asides()) > len(asides) }}
-		m := []moment{
-			p.there("data/tmp"), p.there("data/tmp/prospector.db"), c.said(1), keptAside, replaced, replaced.and(p.there("data/index").not()),
+		keptAside := milestone{"something is kept aside", func() bool { return len(p.asides()) > len(asides) }}
+		m := []milestone{
+			p.fileExists("data/tmp"), p.fileExists("data/tmp/prospector.db"), c.progressLines(1), keptAside, replaced, replaced.and(p.fileExists("data/index").not()),
 		}[round%6]
 		delay := time.Duration(random.Int64N(1 + int64(round/6)*int64(20*time.Millisecond)))
 		c.killAt(m, delay, c)

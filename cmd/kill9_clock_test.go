@@ -48,7 +48,7 @@ func TestKill9Clock(t *testing.T) {
 	for _, speed := range []string{"86400", "3600", "10"} {
 		s := serve(speed)
 		look(s, "after a stop")
-		for late := time.Now().Add(patience); s.metric("prospector_sequences_clock_ahead_seconds", "") < day && time.Now().Before(late); {
+		for late := time.Now().Add(waitTimeout); s.metric("prospector_sequences_clock_ahead_seconds", "") < day && time.Now().Before(late); {
 		}
 		look(s, "later")
 		s.kill()
@@ -63,7 +63,7 @@ func TestKill9Clock(t *testing.T) {
 	s := serve("1")
 	look(s, "at the wall's speed")
 	ahead := s.await(s.stderr, regexp.MustCompile(`level=WARN msg="the sequence clock is ahead of the wall clock.*" ahead=(\S+)\n`))[1]
-	if d, err := time.ParseDuration(ahead); err != nil || d < day*time.Second || d > time.Until(last)+patience {
+	if d, err := time.ParseDuration(ahead); err != nil || d < day*time.Second || d > time.Until(last)+waitTimeout {
 		t.Errorf("it says that it is %s ahead: %v", ahead, err)
 	}
 	s.stop()

@@ -29,7 +29,7 @@ func pipedNotes(i int) string { return fmt.Sprintf("notes of %d %s end", i, stri
 
 // halfImport starts an import whose input does not come to its end. In the middle of the rows it calls cut, which ends the
 // command or the server.
-func (d *desk) halfImport(cut func(running *os.Process)) result {
+func (d *acmePlace) partialImport(cut func(running *os.Process)) result {
 	d.t.Helper()
 	r := result{t: d.t, what: "an import that was cut off"}
 	from, to, err := os.Pipe()
@@ -45,7 +45,7 @@ func (d *desk) halfImport(cut func(running *os.Process)) result {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	late := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+	late := time.AfterFunc(waitTimeout, func() { _ = c.Process.Kill() })
 	written := 0
 	for _, err = io.WriteString(to, "email,title,notes,external_id\n"); err == nil && written < pipedRows; written++ {
 		if written == pipedBefore {
@@ -65,7 +65,7 @@ func (d *desk) halfImport(cut func(running *os.Process)) result {
 }
 
 // kept counts the contacts of a half import, which must be the first rows, as they were in the file.
-func (d *desk) kept() int {
+func (d *acmePlace) kept() int {
 	d.t.Helper()
 	var contacts []struct {
 		Email, Title, Notes, Source string
@@ -83,14 +83,14 @@ func (d *desk) kept() int {
 }
 
 // completes imports the whole file after a half import.
-func (d *desk) completes() {
+func (d *acmePlace) completeImport() {
 	d.t.Helper()
 	kept := d.kept()
 	if kept == 0 || kept >= pipedRows {
 		d.t.Fatalf("%d of %d rows were kept", kept, pipedRows)
 	}
 	d.t.Logf("%d of %d rows were kept", kept, pipedRows)
-	d.sound()
+	d.passesCheck()
 	if raceDetector && d.s == nil { // it has seen that with a server
 		return
 	}
@@ -103,7 +103,7 @@ func (d *desk) completes() {
 	if n := d.kept(); n != pipedRows {
 		d.t.Errorf("there are %d contacts, want %d", n, pipedRows)
 	}
-	d.sound()
+	d.passesCheck()
 }
 
 // endedEarly wants the import to have ended for the reason, and gives how many rows it says were kept.
@@ -123,36 +123,36 @@ func (r result) endedEarly(reason string) (kept int) {
 // TestKill9Import kills the command in the middle of an import: what was kept is whole rows, and doing it again does the rest.
 func TestKill9Import(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
-		r := d.halfImport(func(running *os.Process) { _ = running.Kill() })
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
+		r := d.partialImport(func(running *os.Process) { _ = running.Kill() })
 		if r.status != -1 || r.stdout != "" || r.stderr != "" {
 			t.Errorf("%+v", r)
 		}
 		if d.s != nil {
 			d.s.await(d.s.stderr, regexp.MustCompile(`msg="import stopped early"`))
 		}
-		d.completes()
+		d.completeImport()
 	})
 }
 
 // TestKill9ImportServer kills the server instead. The command says so.
 func TestKill9ImportServer(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, true)
-	d.halfImport(func(*os.Process) { d.s.kill() }).fails(1, "the server stopped before it responded", "what it had done before is kept")
+	d := newAcmePlace(t, true)
+	d.partialImport(func(*os.Process) { d.s.kill() }).fails(1, "the server stopped before it responded", "what it had done before is kept")
 	d.s = nil
-	d.completes()
+	d.completeImport()
 }
 
 // TestShutdownWhileImporting: a server that is told to stop does not wait for the end of an import, which may be far; what was
 // imported is kept, and told.
 func TestShutdownWhileImporting(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, true)
-	r := d.halfImport(func(*os.Process) { d.s.signal(syscall.SIGTERM) })
+	d := newAcmePlace(t, true)
+	r := d.partialImport(func(*os.Process) { d.s.signal(syscall.SIGTERM) })
 	asked := time.Now()
 	d.s.ends(0)
-	if took := time.Since(asked); took > unhurried {
+	if took := time.Since(asked); took > shutdownLimit {
 		t.Errorf("the server took %v to stop", took)
 	}
 	d.s.hasNoErrors()
@@ -160,13 +160,13 @@ func TestShutdownWhileImporting(t *testing.T) {
 	if n := r.endedEarly("the server is shutting down"); n == 0 || n != d.kept() {
 		t.Errorf("%d contacts were kept, it says %d", d.kept(), n)
 	}
-	d.sound()
+	d.passesCheck()
 }
 
 // TestImportCutShort: of a file that unexpected end all rows before its end are kept, and told.
 func TestImportCutShort(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		rows := []string{"email,title,notes,external_id\n"}
 		for i := range 1500 {
 			rows = append(rows, pipedRow(i))
@@ -179,10 +179,10 @@ func TestImportCutShort(t *testing.T) {
 		if want := `"failed": "truncated: unexpected EOF"`; !strings.Contains(r.stdout, want) {
 			t.Errorf("%s\ndoes not say %s", r.stdout, want)
 		}
-		d.imports("contacts", whole, "--match-on", "external_id").past()
+		d.imports("contacts", whole, "--match-on", "external_id").withoutProgress()
 		if n := d.kept(); n != 1500 {
 			t.Errorf("there are %d contacts, want 1500", n)
 		}
-		d.sound()
+		d.passesCheck()
 	})
 }

@@ -50,8 +50,8 @@ func TestKill9Indexing(t *testing.T) {
 	for round := range rounds {
 		s := p.serve()
 		s.writeUntilKilled(key, ids, 50+random.Int64N(400))
-		damage := p.spoil(random, round%5, older)
-		want := p.stored(uuid.MustParse(org))
+		damage := p.damage(random, round%5, older)
+		want := p.storedContacts(uuid.MustParse(org))
 		s = p.serve()
 		for _, l := range indexLists {
 			if got := s.pages(key, l.body); !slices.Equal(got, l.of(want)) {
@@ -111,7 +111,7 @@ func (s *server) writeUntilKilled(key string, ids []uuid.UUID, after int64) {
 	defer transport.CloseIdleConnections()
 	for range soakClients {
 		clients.Go(func() {
-			c := &http.Client{Transport: transport, Timeout: patience}
+			c := &http.Client{Transport: transport, Timeout: waitTimeout}
 			for i := 0; ; i++ {
 				method, path, body := http.MethodPatch, "/v1/contacts/"+ids[rand.IntN(len(ids))].String(), fmt.Sprintf(`{"title": "VP %d", "do_not_contact": %t}`, rand.IntN(50), i%2 == 0)
 				switch i % 10 {
@@ -134,7 +134,7 @@ func (s *server) writeUntilKilled(key string, ids []uuid.UUID, after int64) {
 }
 
 // spoil does something to the index of a server that is gone, and says what. The first time it only takes a copy.
-func (p *place) spoil(random *rand.Rand, how int, older string) string {
+func (p *place) damage(random *rand.Rand, how int, older string) string {
 	p.t.Helper()
 	check := func(err error) {
 		if err != nil {
@@ -177,7 +177,7 @@ func (p *place) spoil(random *rand.Rand, how int, older string) string {
 }
 
 // stored gives the contacts that the store has, in the order of creation.
-func (p *place) stored(org uuid.UUID) (contacts []crm.Contact) {
+func (p *place) storedContacts(org uuid.UUID) (contacts []crm.Contact) {
 	p.t.Helper()
 	s, err := store.Open(p.path("data"), store.Options{})
 	if err != nil {

@@ -76,7 +76,7 @@ func TestKill9Preview(t *testing.T) {
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	org, key := p.org("Acme")
-	p.judge().run("catalog", "generate", "--companies", fmt.Sprint(companies), "--people-per-company", "3").done().ok()
+	p.withoutRaceDetector().run("catalog", "generate", "--companies", fmt.Sprint(companies), "--people-per-company", "3").done().ok()
 	m := &previewKills{p: p, org: uuid.MustParse(org), key: key, random: rand.New(rand.NewPCG(soakSeed, 12))}
 	s := p.serve()
 	m.known(s)
@@ -106,7 +106,7 @@ func TestKill9Preview(t *testing.T) {
 		delay := time.Duration(m.random.Int64N(int64(m.took / 2)))
 		time.AfterFunc(delay, func() { _ = s.process.Kill() })
 		s.ends(-1)
-		p.sound()
+		p.passesCheck()
 		half := m.preparing()
 		t.Logf("round %d: killed after %v, %d Previews are being prepared", round, delay, half)
 		cut += half
@@ -124,7 +124,7 @@ func TestKill9Preview(t *testing.T) {
 	s.stop()
 	s.hasNoErrors()
 	m.leavesNothing()
-	p.sound()
+	p.passesCheck()
 }
 
 // known makes some companies and people of the catalogue known: as Accounts and Contacts, or as suppressed.
@@ -223,9 +223,9 @@ func (s *server) saidByPreview(key, id string) *previewSaid {
 // awaitAll waits until every Preview has ended.
 func (m *previewKills) awaitAll(s *server) {
 	m.p.t.Helper()
-	most := patience
+	most := waitTimeout
 	if soaking() {
-		most = 20 * patience
+		most = 20 * waitTimeout
 	}
 	for late := time.Now().Add(most); ; {
 		preparing := s.total(m.key, "tam/previews", `{"filters": [{"field": "status", "condition": "is", "value": "PREPARING"}], "page_size": 1}`)

@@ -190,7 +190,7 @@ func TestKill9Research(t *testing.T) {
 		select {
 		case <-k.model.question(1 + random.IntN(companies*5/4)):
 		case <-sooner:
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			t.Fatalf("nobody is asked:\n%s", s.stderr)
 		}
 		if o := k.orgs[random.IntN(len(k.orgs))]; random.IntN(3) == 0 {
@@ -198,7 +198,7 @@ func TestKill9Research(t *testing.T) {
 		}
 		time.AfterFunc(time.Duration(random.Int64N(int64(5*time.Millisecond))), func() { _ = s.process.Kill() })
 		s.ends(-1)
-		k.p.sound()
+		k.p.passesCheck()
 		k.look(s, round)
 		s = k.serve()
 		if round%3 == 2 { // else those of several rounds come together
@@ -211,7 +211,7 @@ func TestKill9Research(t *testing.T) {
 	if left := k.look(s, rounds); left > 0 {
 		t.Errorf("there are %d answers left", left)
 	}
-	k.p.sound()
+	k.p.passesCheck()
 }
 
 func newResearchKills(t *testing.T, companies int) *researchKills {
@@ -231,7 +231,7 @@ func newResearchKills(t *testing.T, companies int) *researchKills {
 	}
 	k.p.write("firms.csv", firms.String())
 	k.p.write("people.csv", people.String())
-	k.p.run("catalog", "import", "--companies", "firms.csv", "--people", "people.csv").past().ok()
+	k.p.run("catalog", "import", "--companies", "firms.csv", "--people", "people.csv").withoutProgress().ok()
 	for _, o := range []*researchOrg{
 		{field: `"data_type": "boolean"`, rest: `"qualifier_rule": {"value": true}`},
 		{field: `"data_type": "enum", "allowed_values": ["yes", "no"]`, rest: `"qualifier_rule": {"value": "yes"}, "exclude_companies_without_titles": true,

@@ -231,7 +231,7 @@ func (w *sweep) killUntilDone(s *server, began time.Time) {
 		}
 		time.AfterFunc(time.Duration(w.random.Int64N(int64(5*time.Millisecond))), func() { _ = s.process.Kill() }) // anywhere in a commit
 		s.ends(-1)
-		w.p.sound()
+		w.p.passesCheck()
 		left := w.left()
 		t.Logf("round %d: killed after %d contacts, %d of %d are left", round, rewritten, left, len(w.ids))
 		if left > most || round > 0 && left >= len(w.ids)-rewritten {
@@ -255,15 +255,15 @@ func (w *sweep) killUntilDone(s *server, began time.Time) {
 	}
 	s.stop()
 	w.done()
-	w.p.sound()
+	w.p.passesCheck()
 }
 
 // awaitSwept waits until a contact is rewritten.
 func (s *server) awaitSwept(w *sweep, id string) {
 	s.t.Helper()
-	most := patience
+	most := waitTimeout
 	if soaking() {
-		most = 20 * patience
+		most = 20 * waitTimeout
 	}
 	for late := time.Now().Add(most); !strings.Contains(s.history(w.key, id), `"`+w.operation+`"`); {
 		if time.Now().After(late) {

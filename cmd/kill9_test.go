@@ -97,7 +97,7 @@ func (r *soakRound) run(p *place, clients []*soakClient) {
 	defer transport.CloseIdleConnections()
 	var running sync.WaitGroup
 	for _, c := range clients {
-		c.http = &http.Client{Transport: transport, Timeout: patience}
+		c.http = &http.Client{Transport: transport, Timeout: waitTimeout}
 		running.Go(func() { c.run(r) })
 	}
 	running.Wait()

@@ -39,7 +39,7 @@ func TestKill9Webhook(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprint("row", i)
 	}
-	d.imports("contacts", rowsOf(names...)).past().ok()
+	d.imports("contacts", rowsOf(names...)).withoutProgress().ok()
 
 	for round := range rounds {
 		// Of two lives one ends after so many writes, the other after so many deliveries.
@@ -53,10 +53,10 @@ func TestKill9Webhook(t *testing.T) {
 		}
 	}
 	s = d.serve()
-	late := time.Now().Add(patience)
+	late := time.Now().Add(waitTimeout)
 	for more := -1; s.pending() != "0"; { // as long as it gets on
 		if n := len(k.all()); n != more {
-			more, late = n, time.Now().Add(patience)
+			more, late = n, time.Now().Add(waitTimeout)
 		} else if time.Now().After(late) {
 			t.Fatalf("%s deliveries wait, and none is made", s.pending())
 		}
@@ -65,7 +65,7 @@ func TestKill9Webhook(t *testing.T) {
 	s.stop()
 	s.hasNoErrors()
 	s.isDiscreet(k.subscriber)
-	d.sound()
+	d.passesCheck()
 }
 
 // hookKills is what the clients and the subscriber know.
@@ -122,7 +122,7 @@ func (k *hookKills) receive(w http.ResponseWriter, r *http.Request, d taken) {
 }
 
 // run lets the clients write until enough has happened and the server is killed, while all goes on.
-func (k *hookKills) run(d *desk, life *hookLife, delay time.Duration) {
+func (k *hookKills) run(d *acmePlace, life *hookLife, delay time.Duration) {
 	k.t.Helper()
 	k.life.Store(life)
 	s := d.serve()
@@ -131,11 +131,11 @@ func (k *hookKills) run(d *desk, life *hookLife, delay time.Duration) {
 	defer transport.CloseIdleConnections()
 	var running sync.WaitGroup
 	for range hookClients {
-		running.Go(func() { k.write(life, &http.Client{Transport: transport, Timeout: patience}, d.key) })
+		running.Go(func() { k.write(life, &http.Client{Transport: transport, Timeout: waitTimeout}, d.key) })
 	}
 	select {
 	case <-life.over:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		k.t.Error("so much does not happen in one life")
 	}
 	time.AfterFunc(delay, func() {
@@ -198,7 +198,7 @@ func (k *hookKills) ask(life *hookLife, client *http.Client, key, trigger, metho
 }
 
 // holds holds what was told against what was acknowledged, what is in the store, and what is on record.
-func (k *hookKills) holds(s *server, d *desk) {
+func (k *hookKills) holds(s *server, d *acmePlace) {
 	t := k.t
 	t.Helper()
 	type event struct{ trigger, object, data string }
@@ -275,12 +275,12 @@ func TestWebhookShutdown(t *testing.T) {
 	s.refusesConnections()
 	open()
 	s.ends(0)
-	if took := time.Since(asked); took > unhurried { // it waits five seconds for an answer
+	if took := time.Since(asked); took > shutdownLimit { // it waits five seconds for an answer
 		t.Errorf("the server took %v to stop", took)
 	}
 	s.hasNoErrors()
 	s.isDiscreet(slow, hanging)
-	d.sound()
+	d.passesCheck()
 
 	s = d.serve()
 	if last := slow.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || last.Attempt != 1 {
@@ -303,11 +303,11 @@ func TestWebhookShutdown(t *testing.T) {
 	slow.once(s, id)
 	s.stop()
 	s.hasNoErrors()
-	d.sound()
+	d.passesCheck()
 }
 
 // TestWebhookStopAndGo: servers that are told to stop in the middle of many deliveries send each of them once all together.
-func TestWebhookStopAndGo(t *testing.T) {
+func TestWebhookRepeatedStops(t *testing.T) {
 	t.Parallel()
 	n := 600
 	if raceDetector {
@@ -350,5 +350,5 @@ func TestWebhookStopAndGo(t *testing.T) {
 	}
 	s.stop()
 	s.hasNoErrors()
-	d.sound()
+	d.passesCheck()
 }

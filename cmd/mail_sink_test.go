@@ -12,7 +12,7 @@ import (
 
 // postOffice is a place whose campaigns send to a mail server.
 type postOffice struct {
-	*desk
+	*acmePlace
 	sink *apptest.MailServer
 }
 
@@ -20,7 +20,7 @@ type postOffice struct {
 func newPostOffice(t *testing.T, env ...string) *postOffice {
 	t.Helper()
 	o := &postOffice{sink: apptest.NewMailServer(t)}
-	o.desk = &desk{place: newPlace(t, append([]string{
+	o.acmePlace = &acmePlace{place: newPlace(t, append([]string{
 		"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=debug", "PROSPECTOR_MAIL_DAILY_CAP=0", "PROSPECTOR_MAIL_MIN_GAP=0s",
 		"PROSPECTOR_MAIL_TRANSPORT=smtp", "PROSPECTOR_MAIL_SMTP_HOST=127.0.0.1", "PROSPECTOR_MAIL_SMTP_TLS=none",
 		fmt.Sprint("PROSPECTOR_MAIL_SMTP_PORT=", o.sink.Addr.Port),
@@ -77,7 +77,7 @@ func (o *postOffice) outbox(s *server) map[string]letter {
 // ended waits until every sequence of the campaign is over.
 func (o *postOffice) ended(s *server, campaign string) {
 	s.t.Helper()
-	s.reaches(moment{"the campaign is through", func() bool {
+	s.awaitMilestone(milestone{"the campaign is through", func() bool {
 		var stats struct {
 			Data struct{ Enrolled, Active, Completed int }
 		}

@@ -9,31 +9,31 @@ import (
 )
 
 // TestBackupForgets: what was deleted is in no backup that is made later, nor in a store that comes out of one.
-func TestBackupForgets(t *testing.T) {
+func TestBackupAndRestoreExcludeDeleted(t *testing.T) {
 	t.Parallel()
 	const secret = "kept-in-the-drawer"
 	p := newPlace(t)
 	p.org("Acme")
 	p.org("Gone")
 	p.write("rows", "email,notes\nbill@x.example,"+secret+"\n")
-	p.run("import", "contacts", "rows", "--org", "Gone").past().ok()
-	p.run("org", "delete", "--org", "Gone", "--yes").past().ok()
-	p.run("backup", "b").past().ok()
+	p.run("import", "contacts", "rows", "--org", "Gone").withoutProgress().ok()
+	p.run("org", "delete", "--org", "Gone", "--yes").withoutProgress().ok()
+	p.run("backup", "b").withoutProgress().ok()
 	for _, f := range p.unpack("b") {
 		if bytes.Contains(f.content, []byte(secret)) {
 			t.Errorf("%s still has what was deleted", f.name)
 		}
 	}
-	p.run("restore", "b").past().ok()
+	p.run("restore", "b").withoutProgress().ok()
 	stored, err := os.ReadFile(p.path("data", "prospector.db"))
 	if err != nil || bytes.Contains(stored, []byte(secret)) || len(stored) == 0 {
 		t.Errorf("the store still has what was deleted: %v", err)
 	}
-	p.sound()
+	p.passesCheck()
 }
 
 // TestDemoStaysOut: the demo does not go into a store that somebody uses.
-func TestDemoStaysOut(t *testing.T) {
+func TestDemoRefusesUsedStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.org("Acme")
@@ -45,7 +45,7 @@ func TestDemoStaysOut(t *testing.T) {
 }
 
 // TestTargetsOfTheServer: nothing is handed over to where the server would remove it.
-func TestTargetsOfTheServer(t *testing.T) {
+func TestRefusedOutputPaths(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.org("Acme")
@@ -54,31 +54,31 @@ func TestTargetsOfTheServer(t *testing.T) {
 		p.run("org", "export", "--org", "Acme", file).fails(1, "belongs to the server", file)
 	}
 	p.run("backup", "").fails(2, "backup requires one argument")
-	p.run("backup", "data/b").past().ok()
+	p.run("backup", "data/b").withoutProgress().ok()
 }
 
 // TestLinesByName: a file that is called one of JSON lines is one, whatever its first line is.
-func TestLinesByName(t *testing.T) {
+func TestJSONLinesByFileName(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.org("Acme")
 	p.write("people.jsonl", "null\n{\"email\": \"a@x.example\"}\n")
-	r := p.run("import", "contacts", "people.jsonl", "--org", "Acme").past()
+	r := p.run("import", "contacts", "people.jsonl", "--org", "Acme").withoutProgress()
 	if r.status != 0 || r.stdout != "Imported contacts: 1 added, 0 updated, 1 skipped\n" || !strings.HasPrefix(r.stderr, "line 1: ") {
 		t.Errorf("%+v", r)
 	}
 	p.write("empty.ndjson", "")
-	p.run("import", "contacts", "empty.ndjson", "--org", "Acme").past().fails(1, "the file is empty")
+	p.run("import", "contacts", "empty.ndjson", "--org", "Acme").withoutProgress().fails(1, "the file is empty")
 }
 
 // TestInterrupted: a command that is told to end says that it did, and leaves nothing half done behind.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
-		r := d.halfImport(func(running *os.Process) { _ = running.Signal(syscall.SIGINT) })
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
+		r := d.partialImport(func(running *os.Process) { _ = running.Signal(syscall.SIGINT) })
 		if r.status != 1 || !strings.Contains(r.stderr, "interrupted") && !strings.Contains(r.stderr, "the import stopped early") {
 			t.Errorf("%+v", r)
 		}
-		d.sound()
+		d.passesCheck()
 	})
 }

@@ -19,7 +19,7 @@ import (
 func TestOrgDelete(t *testing.T) {
 	t.Parallel()
 	const n = 2500 // more than there is no index for
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		gone, key := d.place.org("Gone")
 		if d.s != nil {
 			d.s.stop()
@@ -57,7 +57,7 @@ func TestOrgDelete(t *testing.T) {
 		d.served(func(s *server) { s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "") })
 		d.run("org", "delete", "--org", "Gone", "--yes").fails(1, `there is no organization "Gone"`)
 		d.run("org", "delete", "--org", gone, "--yes").fails(1, `there is no organization "`+gone+`"`)
-		d.sound()
+		d.passesCheck()
 		if after := d.all(d.org); !bytes.Equal(after, before) {
 			t.Errorf("another organization is now\n%s\nit was\n%s", after, before)
 		}
@@ -107,7 +107,7 @@ func (p *place) isGone(name, id string) {
 // TestOrgDeleteInFlight: a request that was let in before does not bring an organization back that is deleted meanwhile.
 func TestOrgDeleteInFlight(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, true)
+	d := newAcmePlace(t, true)
 	gone, key := d.place.org("Gone")
 	ids := d.s.load(key, 3, func(int) string { return `"title": "VP"` })
 	var slow []*slowPost
@@ -127,14 +127,14 @@ func TestOrgDeleteInFlight(t *testing.T) {
 	}
 	d.s.do(http.StatusUnauthorized, key, "GET", "/v1/contacts/"+ids[0], "")
 	d.isGone("Gone", gone)
-	d.sound()
+	d.passesCheck()
 	d.s.stop() // which writes down when keys were used
 	d.s.hasNoErrors()
 	d.s = d.serve()
 	d.s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
 	d.s.do(http.StatusOK, d.key, "GET", "/v1/me", "")
 	d.isGone("Gone", gone)
-	d.sound()
+	d.passesCheck()
 	d.s.stop()
 	d.s.hasNoErrors()
 }
@@ -148,7 +148,7 @@ func TestKill9OrgDelete(t *testing.T) {
 		n = 1000
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 20))
-	first := newDesk(t, false)
+	first := newAcmePlace(t, false)
 	large, key := first.place.org("Large")
 	first.contacts(uuid.MustParse(large), n)
 	first.run("reindex").done()
@@ -156,10 +156,10 @@ func TestKill9OrgDelete(t *testing.T) {
 	deletions := []struct {
 		name    string
 		running bool
-		kill    func(d *desk, deleting *server)
+		kill    func(d *acmePlace, deleting *server)
 	}{
-		{"the server, once it is gone", true, func(d *desk, _ *server) {
-			for late := time.Now().Add(patience); ; {
+		{"the server, once it is gone", true, func(d *acmePlace, _ *server) {
+			for late := time.Now().Add(waitTimeout); ; {
 				r, err := send(client, "GET", d.s.url+"/v1/me", "", "Authorization", "Bearer "+key)
 				if err == nil && r.status == http.StatusUnauthorized {
 					break
@@ -170,17 +170,17 @@ func TestKill9OrgDelete(t *testing.T) {
 			}
 			d.s.kill()
 		}},
-		{"the server, anywhere", true, func(d *desk, _ *server) {
+		{"the server, anywhere", true, func(d *acmePlace, _ *server) {
 			time.AfterFunc(time.Duration(random.Int64N(int64(30*time.Millisecond))), func() { _ = d.s.process.Kill() })
 			d.s.ends(-1)
 		}},
-		{"the command, anywhere", false, func(_ *desk, deleting *server) {
+		{"the command, anywhere", false, func(_ *acmePlace, deleting *server) {
 			time.AfterFunc(time.Duration(random.Int64N(int64(60*time.Millisecond))), func() { _ = deleting.process.Kill() })
 		}},
 	}
 	for _, c := range deletions {
 		t.Run(c.name, func(t *testing.T) {
-			d := &desk{place: newPlace(t, first.env...), org: first.org, key: first.key}
+			d := &acmePlace{place: newPlace(t, first.env...), org: first.org, key: first.key}
 			if err := os.CopyFS(d.path("data"), os.DirFS(first.path("data"))); err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestKill9OrgDelete(t *testing.T) {
 			t.Logf("the command ends with %d: %s%s", deleting.status, deleting.stdout, deleting.stderr)
 			d.s = nil
 
-			d.sound()
+			d.passesCheck()
 			if strings.Contains(d.run("org", "list", "--json").ok().stdout, large) {
 				if deleting.status == 0 || strings.HasPrefix(c.name, "the server, once") {
 					t.Error("it was deleted, and is back")
@@ -211,7 +211,7 @@ func TestKill9OrgDelete(t *testing.T) {
 			for range 2 {
 				d.s = d.serve()
 				d.s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
-				d.sound()
+				d.passesCheck()
 				d.isGone("Large", large)
 				d.s.signal(syscall.SIGTERM)
 				d.s.ends(0)
@@ -219,7 +219,7 @@ func TestKill9OrgDelete(t *testing.T) {
 			}
 			d.s = nil
 			d.isGone("Large", large)
-			d.sound()
+			d.passesCheck()
 			if after := d.all(d.org); !bytes.Equal(after, before) {
 				t.Errorf("another organization is now\n%s\nit was\n%s", after, before)
 			}

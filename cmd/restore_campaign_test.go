@@ -96,13 +96,13 @@ func TestRestoreCampaigns(t *testing.T) {
 	b := newSubscriber(t, nil)
 	b.subscribe(s, d.key, "campaign.*")
 	before := s.campaigns(d.key)
-	d.run("backup", "then.backup").past().ok()
+	d.run("backup", "then.backup").withoutProgress().ok()
 	acme.patch(s, ids["left alone"], `{"status": "archived", "name": "Later"}`)
 	b.awaits(1)
 	s.stop()
 	b.forget()
 
-	d.run("restore", "then.backup").past().ok()
+	d.run("restore", "then.backup").withoutProgress().ok()
 	s = d.serve()
 	held := maps.Clone(then)
 	for _, id := range ids {
@@ -176,7 +176,7 @@ func TestRestoreCampaigns(t *testing.T) {
 	s.haveStatus("started once more", d.key, held)
 	s.stop()
 	s.hasNoErrors()
-	d.sound()
+	d.passesCheck()
 }
 
 // TestRestoreHeldCampaigns restores a backup that was made while campaigns were paused by a restore, and resumes without a server: what
@@ -189,11 +189,11 @@ func TestRestoreHeldCampaigns(t *testing.T) {
 	c := newCampaigner(s, key)
 	active, paused := c.campaign(s, "Active", "active"), c.campaign(s, "Paused", "paused")
 	s.stop()
-	p.run("backup", "first").past().ok()
-	p.run("restore", "first").past().ok()
-	p.run("backup", "held").past().ok()
+	p.run("backup", "first").withoutProgress().ok()
+	p.run("restore", "first").withoutProgress().ok()
+	p.run("backup", "held").withoutProgress().ok()
 	p.run("resume").says("Resumed 1 campaigns and 0 deliveries\n")
-	p.run("restore", "held").past().ok()
+	p.run("restore", "held").withoutProgress().ok()
 	s = p.serve()
 	s.haveStatus("restored", key, map[string]string{active: "paused", paused: "paused"})
 	s.stop()
@@ -203,7 +203,7 @@ func TestRestoreHeldCampaigns(t *testing.T) {
 	s.haveStatus("resumed", key, map[string]string{active: "active", paused: "paused"})
 	s.stop()
 	s.hasNoErrors()
-	p.sound()
+	p.passesCheck()
 }
 
 // TestRestoreEndedCampaigns: a campaign whose end_date has passed since the backup was made is completed, held or not, and not resumed.
@@ -222,15 +222,15 @@ func TestRestoreEndedCampaigns(t *testing.T) {
 			ids[name] = org.Write.Post("/v1/campaigns", map[string]any{"name": name, "template_id": template, "audience_ids": []string{audience}, "status": "active", "end_date": end}).Is(201).ID()
 		}
 	})
-	p.run("backup", "then.backup").past().ok()
-	p.run("restore", "then.backup").past().ok()
+	p.run("backup", "then.backup").withoutProgress().ok()
+	p.run("restore", "then.backup").withoutProgress().ok()
 	s := p.serve()
-	s.reaches(moment{"the end has passed", func() bool {
+	s.awaitMilestone(milestone{"the end has passed", func() bool {
 		return strings.Contains(string(s.item(key, "/v1/campaigns/"+ids["ends"])), `"status":"completed"`)
 	}})
 	s.haveStatus("restored", key, map[string]string{ids["ends"]: "completed", ids["goes on"]: "paused", ids["ends later"]: "paused"})
 	p.run("resume", "--json").prints(`{"campaigns": 2, "deliveries": 0}`)
 	s.haveStatus("resumed", key, map[string]string{ids["ends"]: "completed", ids["goes on"]: "active", ids["ends later"]: "active"})
 	s.stop()
-	p.sound()
+	p.passesCheck()
 }

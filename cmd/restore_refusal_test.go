@@ -17,14 +17,14 @@ import (
 )
 
 // notABackup is a file that restore must refuse, and what it must say of it.
-type notABackup struct {
+type invalidBackup struct {
 	name    string
 	content []byte
 	says    string
 }
 
 // pack makes a file of files, as a backup is one.
-func pack(t *testing.T, files ...packed) []byte {
+func pack(t *testing.T, files ...backupFile) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	zipped := gzip.NewWriter(&b)
@@ -49,7 +49,7 @@ func pack(t *testing.T, files ...packed) []byte {
 }
 
 // manifestFor is a manifest with the size and the sum of a store, and changes on top.
-func manifestFor(t *testing.T, manifest, stored []byte, changes map[string]any) packed {
+func manifestFor(t *testing.T, manifest, stored []byte, changes map[string]any) backupFile {
 	t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal(manifest, &m); err != nil {
@@ -57,14 +57,14 @@ func manifestFor(t *testing.T, manifest, stored []byte, changes map[string]any) 
 	}
 	m["bytes"], m["sha256"] = len(stored), sumOf(stored)
 	maps.Copy(m, changes)
-	return packed{name: "manifest.json", content: []byte(asJSON(m))}
+	return backupFile{name: "manifest.json", content: []byte(asJSON(m))}
 }
 
 // behindItsBack changes a copy of a store with bbolt.
-func (p *place) behindItsBack(stored []byte, change func(*bolt.Tx) error) []byte {
+func (p *place) editedCopy(stored []byte, change func(*bolt.Tx) error) []byte {
 	p.t.Helper()
 	p.write("copy.db", string(stored))
-	p.plant(p.path("copy.db"), change)
+	p.editStore(p.path("copy.db"), change)
 	b, err := os.ReadFile(p.path("copy.db"))
 	if err != nil {
 		p.t.Fatal(err)
@@ -73,7 +73,7 @@ func (p *place) behindItsBack(stored []byte, change func(*bolt.Tx) error) []byte
 }
 
 // plant changes a store that nobody has open with bbolt.
-func (p *place) plant(file string, change func(*bolt.Tx) error) {
+func (p *place) editStore(file string, change func(*bolt.Tx) error) {
 	p.t.Helper()
 	db, err := bolt.Open(file, 0o600, &bolt.Options{NoSync: true})
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *place) plant(file string, change func(*bolt.Tx) error) {
 }
 
 // notBackups are files that are nearly what the backup is, and others.
-func notBackups(from *place, backup string) (bad []notABackup) {
+func invalidBackups(from *place, backup string) (bad []invalidBackup) {
 	t := from.t
 	whole, err := os.ReadFile(from.path(backup))
 	if err != nil {
@@ -93,8 +93,8 @@ func notBackups(from *place, backup string) (bad []notABackup) {
 	}
 	files := from.unpack(backup)
 	manifest, stored := files[0].content, files[1].content
-	db := packed{name: "prospector.db", content: stored}
-	add := func(name, says string, content []byte) { bad = append(bad, notABackup{name, content, says}) }
+	db := backupFile{name: "prospector.db", content: stored}
+	add := func(name, says string, content []byte) { bad = append(bad, invalidBackup{name, content, says}) }
 
 	for _, at := range []int{0, 2, 20, len(whole) / 2, len(whole) - 8, len(whole) - 1} {
 		b := slices.Clone(whole)
@@ -110,29 +110,29 @@ func notBackups(from *place, backup string) (bad []notABackup) {
 	add("noise behind it", "not a complete backup", append(slices.Clone(whole), "noise"...))
 	add("another behind it", "not a complete backup", append(slices.Clone(whole), whole...))
 	add("nothing, packed", "not a complete backup", pack(t))
-	add("something else, packed", "notes.txt", pack(t, packed{name: "notes.txt", content: []byte("hello")}))
+	add("something else, packed", "notes.txt", pack(t, backupFile{name: "notes.txt", content: []byte("hello")}))
 	add("the manifest alone", "not a complete backup", pack(t, files[0]))
 	add("the store first", "prospector.db", pack(t, db, files[0]))
-	add("a third file", "more data after the store", pack(t, files[0], db, packed{name: "more"}))
-	add("a link as the store", "not a complete backup", pack(t, files[0], packed{name: "prospector.db", link: true}))
-	add("a store outside", "not a complete backup", pack(t, files[0], packed{name: "../prospector.db", content: stored}))
-	add("a manifest of noise", "manifest", pack(t, packed{name: "manifest.json", content: []byte("noise")}, db))
+	add("a third file", "more data after the store", pack(t, files[0], db, backupFile{name: "more"}))
+	add("a link as the store", "not a complete backup", pack(t, files[0], backupFile{name: "prospector.db", link: true}))
+	add("a store outside", "not a complete backup", pack(t, files[0], backupFile{name: "../prospector.db", content: stored}))
+	add("a manifest of noise", "manifest", pack(t, backupFile{name: "manifest.json", content: []byte("noise")}, db))
 	for what, value := range map[string]any{
 		"records": 4, "organizations": 2, "bytes": len(stored) + 1, "sha256": strings.Repeat("0", 64),
 	} {
 		add("a manifest with other "+what, "manifest", pack(t, manifestFor(t, manifest, stored, map[string]any{what: value}), db))
 	}
 	other := func(name, says string, content []byte) {
-		add(name, says, pack(t, manifestFor(t, manifest, content, nil), packed{name: "prospector.db", content: content}))
+		add(name, says, pack(t, manifestFor(t, manifest, content, nil), backupFile{name: "prospector.db", content: content}))
 	}
 	other("an empty store", "damaged", nil)
 	other("a store of noise", "damaged", bytes.Repeat([]byte("noise"), 5000))
 	from.write("whole.db", string(stored))
 	other("half a store", "damaged", stored[:usedBytes(t, from.path("whole.db"))/2])
-	other("a newer store", "format 99", from.behindItsBack(stored, func(tx *bolt.Tx) error {
+	other("a newer store", "format 99", from.editedCopy(stored, func(tx *bolt.Tx) error {
 		return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, 99})
 	}))
-	other("a store without a key", "unique key", from.behindItsBack(stored, func(tx *bolt.Tx) error {
+	other("a store without a key", "unique key", from.editedCopy(stored, func(tx *bolt.Tx) error {
 		keys := tx.Bucket([]byte("global.api_keys.hash"))
 		k, _ := keys.Cursor().First()
 		return keys.Delete(k)
@@ -147,10 +147,10 @@ func TestRestoreRefusals(t *testing.T) {
 	t.Parallel()
 	from, p := newPlace(t), newPlace(t)
 	from.org("Acme")
-	from.run("backup", "file").past().ok()
+	from.run("backup", "file").withoutProgress().ok()
 	p.org("Old")
 	p.dataFile("index/some/file", "precious")
-	bad := notBackups(from, "file")
+	bad := invalidBackups(from, "file")
 	for _, b := range bad {
 		p.write(b.name+".backup", string(b.content))
 	}
@@ -165,7 +165,7 @@ func TestRestoreRefusals(t *testing.T) {
 		}
 		t.Run(b.name, func(t *testing.T) {
 			p := &place{t: t, dir: p.dir, plain: raceDetector && i > 0} // one refusal is like the other
-			r := p.run(args...).past()
+			r := p.run(args...).withoutProgress()
 			if changes := p.changes(".", before); changes != "" {
 				t.Errorf("it changed something:%s", changes)
 				before = p.tree(".") // for those that come
@@ -174,8 +174,8 @@ func TestRestoreRefusals(t *testing.T) {
 		})
 	}
 	p.run("restore", "missing").fails(1, "nothing was changed", "missing", "no such file")
-	p.run("restore", "data").past().fails(1, "nothing was changed", "data", "is a directory")
-	p.run("restore", "empty.backup", "--data-dir", "nowhere").past().fails(1, "nothing was changed")
+	p.run("restore", "data").withoutProgress().fails(1, "nothing was changed", "data", "is a directory")
+	p.run("restore", "empty.backup", "--data-dir", "nowhere").withoutProgress().fails(1, "nothing was changed")
 	if changes := p.changes(".", before); changes != "" {
 		t.Errorf("something has changed:%s", changes)
 	}
@@ -183,6 +183,6 @@ func TestRestoreRefusals(t *testing.T) {
 		t.Errorf("there are the organizations %s", orgs)
 	}
 	// What all of them nearly were is one.
-	p.run("restore", from.path("file")).past().ok()
-	p.sound()
+	p.run("restore", from.path("file")).withoutProgress().ok()
+	p.passesCheck()
 }

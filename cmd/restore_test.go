@@ -34,9 +34,9 @@ func TestRestore(t *testing.T) {
 	org, key := p.org("Acme")
 	id := uuid.MustParse(org)
 	ids := p.contacts(id, 2050)
-	then := p.stored(id)
+	then := p.storedContacts(id)
 	s := p.serve()
-	p.run("backup", "then.backup").past().ok()
+	p.run("backup", "then.backup").withoutProgress().ok()
 
 	var changes []string
 	for _, id := range ids[:400] {
@@ -64,7 +64,7 @@ func TestRestore(t *testing.T) {
 	}
 	before := p.run("org", "list", "--json").ok().stdout
 
-	said := p.run("restore", "then.backup").past().ok().stdout
+	said := p.run("restore", "then.backup").withoutProgress().ok().stdout
 	aside := p.aside()
 	if want := "Restored 2053 records from then.backup to " + p.path("data") + "\nThe old store was moved to " + aside + "\nCampaigns are paused and deliveries are held until you run 'prospector resume'\n"; said != want {
 		t.Errorf("it says %q", said)
@@ -72,8 +72,8 @@ func TestRestore(t *testing.T) {
 	if now := p.run("org", "list", "--json", "--data-dir", aside).ok().stdout; now != before {
 		t.Errorf("aside are the organizations %s, before there were %s", now, before)
 	}
-	p.judge().run("check", "--data-dir", aside).past().says(`Checked 2046 records, found 0 problems\n`)
-	if now := p.stored(id); !reflect.DeepEqual(now, then) {
+	p.withoutRaceDetector().run("check", "--data-dir", aside).withoutProgress().says(`Checked 2046 records, found 0 problems\n`)
+	if now := p.storedContacts(id); !reflect.DeepEqual(now, then) {
 		t.Errorf("there are %d contacts, there were %d, or others", len(now), len(then))
 	}
 	for _, index := range []string{"", newer} { // without an index, and with one of the other life
@@ -109,8 +109,8 @@ func TestRestore(t *testing.T) {
 	p.run("resume").says("Resumed 0 campaigns and 0 deliveries\n") // there is nothing to resume, and nothing wrong with it
 	s.stop()
 	s.hasNoErrors()
-	p.sound()
-	p.run("backup", "again.backup").past().ok()
+	p.passesCheck()
+	p.run("backup", "again.backup").withoutProgress().ok()
 	if then, now := p.epoch("then.backup"), p.epoch("again.backup"); then == now {
 		t.Errorf("the data lives on as %s, as if it had not been restored", now)
 	}
@@ -127,11 +127,11 @@ func (p *place) epoch(backup string) string {
 }
 
 // A backup goes where there is nothing yet, and where a store is that nobody can open any more, which is kept all the same.
-func TestRestoreInto(t *testing.T) {
+func TestRestoreIntoEmptyOrUnreadable(t *testing.T) {
 	t.Parallel()
 	from := newPlace(t)
 	_, key := from.org("Acme")
-	from.run("backup", "file").past().ok()
+	from.run("backup", "file").withoutProgress().ok()
 	file := from.path("file")
 	for name, prepare := range map[string]func(p *place){
 		"a missing directory": func(p *place) {},
@@ -149,14 +149,14 @@ func TestRestoreInto(t *testing.T) {
 			prepare(p)
 			old, err := os.ReadFile(p.path("data", "prospector.db"))
 			if err == nil {
-				p.run("restore", file).past().says(`Restored 3 records from ` + file + ` to ` + p.path("data") + `\nThe old store was moved to .*\n.*'prospector resume'\n`)
+				p.run("restore", file).withoutProgress().says(`Restored 3 records from ` + file + ` to ` + p.path("data") + `\nThe old store was moved to .*\n.*'prospector resume'\n`)
 				if kept, err := os.ReadFile(filepath.Join(p.aside(), "prospector.db")); err != nil || string(kept) != string(old) {
 					t.Errorf("what is kept aside is %.20q (%v)", kept, err)
 				}
 			} else {
-				p.run("restore", file, "--json").past().prints(`{"records": 3}`)
+				p.run("restore", file, "--json").withoutProgress().prints(`{"records": 3}`)
 				if names := p.names("."); names != "data" {
-					t.Errorf("there are %s", names)
+					t.Errorf("unexpected files: %s", names)
 				}
 			}
 			if names := p.names("data"); names != "prospector.db" {
@@ -164,7 +164,7 @@ func TestRestoreInto(t *testing.T) {
 			}
 			for path, mode := range map[string]os.FileMode{p.path("data"): 0o700 | os.ModeDir, p.path("data", "prospector.db"): 0o600} {
 				if info, err := os.Stat(path); err != nil || info.Mode() != mode {
-					t.Errorf("%s: %v, %v, want the mode %v", path, info.Mode(), err, mode)
+					t.Errorf("%s: %v, %v, want mode %v", path, info.Mode(), err, mode)
 				}
 			}
 			p.run("resume").says("Resumed 0 campaigns and 0 deliveries\n")
@@ -172,7 +172,7 @@ func TestRestoreInto(t *testing.T) {
 			s.do(http.StatusOK, key, "GET", "/v1/me", "")
 			s.stop()
 			s.hasNoErrors()
-			p.sound()
+			p.passesCheck()
 		})
 	}
 }
@@ -189,11 +189,11 @@ func (p *place) dataFile(name, content string) {
 }
 
 // While a server runs nothing is restored, and it goes on as if nothing had been asked.
-func TestRestoreBesideAServer(t *testing.T) {
+func TestRestoreWithServerRunning(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	_, key := p.org("Acme")
-	p.run("backup", "file").past().ok()
+	p.run("backup", "file").withoutProgress().ok()
 	s := p.serve()
 	s.do(http.StatusCreated, key, "POST", "/v1/contacts", `{"email": "late@acme.example"}`)
 	before := p.tree(".")
@@ -205,14 +205,14 @@ func TestRestoreBesideAServer(t *testing.T) {
 		t.Errorf("something has changed:%s", changes)
 	}
 	if n := s.total(key, "contacts", `{}`); n != 1 {
-		t.Errorf("there are %d contacts", n)
+		t.Errorf("got %d contacts", n)
 	}
 	s.stop()
 	s.hasNoErrors()
-	r := p.run("restore", "file", "--json").past()
+	r := p.run("restore", "file", "--json").withoutProgress()
 	s = p.serve()
 	if n := s.total(key, "contacts", `{}`); n != 0 {
-		t.Errorf("there are %d contacts", n)
+		t.Errorf("got %d contacts", n)
 	}
 	s.stop()
 	r.prints(`{"records": 3, "aside": ` + asJSON(p.aside()) + `}`)
@@ -220,17 +220,17 @@ func TestRestoreBesideAServer(t *testing.T) {
 
 // TestRestoreBesideACommand: a command that opens the store in the middle of a restore finds the old data or the new, and the
 // restore is done or has changed nothing.
-func TestRestoreBesideACommand(t *testing.T) {
+func TestRestoreWithConcurrentCommand(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	org, _ := p.org("Then")
 	p.contacts(uuid.MustParse(org), 500)
-	p.run("backup", "then").past().ok()
+	p.run("backup", "then").withoutProgress().ok()
 	p.run("org", "create", "--name", "Later").ok()
-	p.run("backup", "later").past().ok()
+	p.run("backup", "later").withoutProgress().ok()
 	has := func() string { return p.run("org", "list").ok().stdout }
 	want := map[string]string{"later": has()}
-	p.run("restore", "then").past().ok()
+	p.run("restore", "then").withoutProgress().ok()
 	want["then"] = has()
 	now := "then"
 	for round := range 6 {
@@ -240,8 +240,8 @@ func TestRestoreBesideACommand(t *testing.T) {
 		other := map[string]string{"then": "later", "later": "then"}[now]
 		asides := p.asides()
 		c := p.start("restore", other)
-		m := []moment{p.there("data/tmp/prospector.db"), c.said(1), p.there("data/index").not()}[round%3]
-		c.reaches(m)
+		m := []milestone{p.fileExists("data/tmp/prospector.db"), c.progressLines(1), p.fileExists("data/index").not()}[round%3]
+		c.awaitMilestone(m)
 		meanwhile := has()
 		within(t, c.exited, "the restore ends")
 		t.Logf("round %d, %s: it ended with %d", round, m.name, c.status)
@@ -252,7 +252,7 @@ func TestRestoreBesideACommand(t *testing.T) {
 		case 0:
 			now = other
 		case 1:
-			result{t: t, what: "restore", stderr: c.stderr.String(), status: 1}.past().fails(1)
+			result{t: t, what: "restore", stderr: c.stderr.String(), status: 1}.withoutProgress().fails(1)
 			if kept := p.asides(); len(kept) != len(asides) {
 				t.Errorf("it failed, and kept aside are %v, before there were %v", kept, asides)
 			}
@@ -266,5 +266,5 @@ func TestRestoreBesideACommand(t *testing.T) {
 			t.Errorf("in the data directory are %s", names)
 		}
 	}
-	p.sound()
+	p.passesCheck()
 }

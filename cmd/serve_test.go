@@ -81,7 +81,7 @@ func TestDamagedStore(t *testing.T) {
 		{name: "zeroes after the first two pages", content: append(bytes.Clone(whole[:metaPages]), make([]byte, len(whole)-metaPages)...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := newPlace(t).judge() // what does not start has nothing to race
+			p := newPlace(t).withoutRaceDetector() // what does not start has nothing to race
 			file := p.path("data", store.FileName)
 			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 				t.Fatal(err)

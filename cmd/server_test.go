@@ -110,7 +110,7 @@ func (s *server) cleanup() {
 // await waits until the pattern matches the output, and returns the groups.
 func (s *server) await(o *output, pattern *regexp.Regexp) []string {
 	s.t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	for {
 		text, grown := o.now()
 		if m := pattern.FindStringSubmatch(text); m != nil {
@@ -141,7 +141,7 @@ func (s *server) ends(status int) {
 	s.t.Helper()
 	select {
 	case <-s.exited:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.t.Fatalf("the program does not end:\n%s", s.stderr)
 	}
 	if s.status != status {
@@ -171,7 +171,7 @@ type reply struct {
 }
 
 // client reuses no connections, so it is always clear which server responds.
-var client = &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+var client = &http.Client{Timeout: waitTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // send sends a request with headers given as names and values.
 func send(c *http.Client, method, url, body string, headers ...string) (reply, error) {

@@ -26,12 +26,12 @@ type slowPost struct {
 func (s *server) slowPost(key, path, body string) *slowPost {
 	s.t.Helper()
 	addr := strings.TrimPrefix(s.url, "http://")
-	conn, err := net.DialTimeout("tcp", addr, patience)
+	conn, err := net.DialTimeout("tcp", addr, waitTimeout)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(waitTimeout)); err != nil {
 		s.t.Fatal(err)
 	}
 	// The server says 100 when it begins to read the body: then, and not before, the request is in flight for sure.
@@ -90,7 +90,7 @@ func TestShutdown(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer idle.Close()
-			if err := idle.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+			if err := idle.SetDeadline(time.Now().Add(2 * waitTimeout)); err != nil {
 				t.Fatal(err)
 			}
 			fmt.Fprint(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") // and then it is kept alive, idle
@@ -129,7 +129,7 @@ func TestShutdown(t *testing.T) {
 }
 
 // TestLastUseIsKept: when keys were used is written down at the latest when the server stops.
-func TestLastUseIsKept(t *testing.T) {
+func TestLastUseIsStored(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	s := p.serve()
@@ -146,7 +146,7 @@ func (s *server) refusesConnections() {
 	s.t.Helper()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
-	for late := time.After(patience); ; {
+	for late := time.After(waitTimeout); ; {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return
@@ -183,7 +183,7 @@ func TestSecondSignal(t *testing.T) {
 			asked := time.Now()
 			s.signal(signals[1])
 			s.ends(1)
-			if took := time.Since(asked); took > unhurried {
+			if took := time.Since(asked); took > shutdownLimit {
 				t.Errorf("the second signal took %v", took)
 			}
 

@@ -55,7 +55,7 @@ func newPair(t *testing.T, name string, expires time.Time) pair {
 func (c pair) client(t *testing.T) *http.Client {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Timeout: patience, Transport: transport}
+	return &http.Client{Timeout: waitTimeout, Transport: transport}
 }
 
 // secure is a place whose settings name cert.pem and key.pem, with the pair in them.
@@ -103,7 +103,7 @@ func TestHTTPS(t *testing.T) {
 		t.Error("whoever does not trust the certificate was shown another")
 	}
 	for _, version := range []uint16{tls.VersionTLS11, tls.VersionTLS12} {
-		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", addr, &tls.Config{RootCAs: c.pool, MinVersion: tls.VersionTLS10, MaxVersion: version})
+		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: waitTimeout}, "tcp", addr, &tls.Config{RootCAs: c.pool, MinVersion: tls.VersionTLS10, MaxVersion: version})
 		if (err == nil) != (version == tls.VersionTLS12) {
 			t.Errorf("TLS %x: %v", version, err)
 		}
@@ -132,7 +132,7 @@ func TestBadCertificates(t *testing.T) {
 		{"one for the other", good.key, good.cert, []string{"tls.cert_file", "tls.key_file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := secure(t, pair{cert: c.cert, key: c.key}).judge() // what does not start has nothing to race
+			p := secure(t, pair{cert: c.cert, key: c.key}).withoutRaceDetector() // what does not start has nothing to race
 			for name, content := range map[string]string{"cert.pem": c.cert, "key.pem": c.key} {
 				if content == "" {
 					if err := os.Remove(p.path(name)); err != nil {
@@ -169,7 +169,7 @@ func TestRenewedCertificate(t *testing.T) {
 	addr := strings.TrimPrefix(s.url, "https://")
 	shown := func() string {
 		t.Helper()
-		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", addr, &tls.Config{InsecureSkipVerify: true})
+		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: waitTimeout}, "tcp", addr, &tls.Config{InsecureSkipVerify: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestRenewedCertificate(t *testing.T) {
 		t.Helper()
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
-		for late := time.After(patience); ; {
+		for late := time.After(waitTimeout); ; {
 			name := shown()
 			if done(name) {
 				return

@@ -77,7 +77,7 @@ func within[T any](t *testing.T, happens <-chan T, what string) (got T) {
 	t.Helper()
 	select {
 	case got = <-happens:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatalf("it does not come to it that %s", what)
 	}
 	return got
@@ -202,7 +202,7 @@ func (b *subscriber) forget() {
 // awaits waits until it got so many deliveries, and gives them.
 func (b *subscriber) awaits(n int) []taken {
 	b.t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	for {
 		b.mu.Lock()
 		got, grown := b.got, b.grown
@@ -248,7 +248,7 @@ func (b *subscriber) attempts(s *server, query string) (page []attempt, total in
 // awaitAttempts waits until so many are on record.
 func (b *subscriber) awaitAttempts(s *server, n int) (page []attempt) {
 	b.t.Helper()
-	s.reaches(moment{fmt.Sprintf("%d attempts are on record", n), func() bool {
+	s.awaitMilestone(milestone{fmt.Sprintf("%d attempts are on record", n), func() bool {
 		var total int
 		page, total = b.attempts(s, "page_size=100")
 		return total == n
@@ -273,7 +273,7 @@ func (s *server) pending() string {
 // settles waits until nothing waits to be delivered.
 func (s *server) settles() {
 	s.t.Helper()
-	s.reaches(moment{"nothing waits to be delivered", func() bool { return s.pending() == "0" }})
+	s.awaitMilestone(milestone{"nothing waits to be delivered", func() bool { return s.pending() == "0" }})
 }
 
 // isDiscreet wants a log to have nothing of what a subscriber is told, nor where and how.
@@ -295,9 +295,9 @@ func (s *server) isDiscreet(of ...*subscriber) {
 }
 
 // hooksPlace is a place that may call this machine, with an organization. The log has all that it can have.
-func hooksPlace(t *testing.T, env ...string) *desk {
+func hooksPlace(t *testing.T, env ...string) *acmePlace {
 	t.Helper()
-	d := &desk{place: newPlace(t, append([]string{"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=debug",
+	d := &acmePlace{place: newPlace(t, append([]string{"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=debug",
 		"PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}, env...)...)}
 	d.org, d.key = d.place.org("Acme")
 	return d
@@ -388,9 +388,9 @@ func TestWebhook(t *testing.T) {
 	if all := string(d.all(d.org)); !strings.Contains(all, plain.URL) || strings.Contains(all, plain.secret[10:]) {
 		t.Errorf("the export of the organization is %s", all)
 	}
-	d.sound()
+	d.passesCheck()
 	s.stop()
 	s.hasNoErrors()
 	s.isDiscreet(plain, safe, strange)
-	d.sound()
+	d.passesCheck()
 }

@@ -70,7 +70,7 @@ func TestSecretsStayHidden(t *testing.T) {
 }
 
 // TestInVain: what was set in vain, or not far enough, is named; what has an effect is not.
-func TestInVain(t *testing.T) {
+func TestSettingsWithoutEffect(t *testing.T) {
 	withoutVariables(t)
 	warnings := func(content string, environ ...string) string {
 		t.Helper()

@@ -150,7 +150,7 @@ func TestFlagsWin(t *testing.T) {
 }
 
 // TestFormsOfAFile: groups in any form, also empty ones, and other formats than YAML.
-func TestFormsOfAFile(t *testing.T) {
+func TestFileFormats(t *testing.T) {
 	withoutVariables(t)
 	t.Setenv("PROSPECTOR_TLS", "on") // it is the name of a group, and hides nothing of the file
 	cfg, err := load(t, "log:\ntls: {cert_file: a.pem, key_file: b.pem}\nmail.smtp.host: mail.example\nresearch: {}\nwebhooks: {retry_schedule: []}\n")

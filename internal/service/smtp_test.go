@@ -22,7 +22,7 @@ func TestLinkBase(t *testing.T) {
 }
 
 // TestWarnOfLinks: who really sends without a public_url is told that the links lead nowhere.
-func TestWarnOfLinks(t *testing.T) {
+func TestMissingPublicURLWarning(t *testing.T) {
 	for transport, want := range map[string]int{"outbox": 0, "smtp": 1} {
 		var log strings.Builder
 		c := &Config{}

@@ -9,7 +9,7 @@ import (
 )
 
 // Trouble with renewing is logged when it begins and when it becomes another, not at each look.
-func TestRenewTroubleOnce(t *testing.T) {
+func TestRenewErrorLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	c := &certificate{log: slog.New(slog.NewTextHandler(&log, nil))}
 	directory := t.TempDir()

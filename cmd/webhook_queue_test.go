@@ -39,7 +39,7 @@ func (b *subscriber) once(s *server, ids ...string) {
 }
 
 // queue makes a place with deliveries that wait: they were written down while no server ran.
-func queue(t *testing.T, names ...string) (*desk, *subscriber) {
+func queue(t *testing.T, names ...string) (*acmePlace, *subscriber) {
 	t.Helper()
 	d := hooksPlace(t)
 	b := newSubscriber(t, nil)
@@ -55,10 +55,10 @@ func TestWebhookOffline(t *testing.T) {
 	t.Parallel()
 	d, b := queue(t, "ada", "bob", "eve")
 	ids := d.ids(d.org)
-	d.sound()
+	d.passesCheck()
 	d.imports("contacts", rowsOf("ada", "bob"), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // as they are
-	d.imports("contacts", strings.Replace(rowsOf("ada", "joe"), "Head", "Heart", 1), "--match-on", "external_id", "--dry-run").past()
-	d.imports("accounts", "name\nInitech\n").past().ok() // nobody wants to know
+	d.imports("contacts", strings.Replace(rowsOf("ada", "joe"), "Head", "Heart", 1), "--match-on", "external_id", "--dry-run").withoutProgress()
+	d.imports("accounts", "name\nInitech\n").withoutProgress().ok() // nobody wants to know
 	s := d.serve()
 	b.once(s, ids...)
 	all := newSubscriber(t, nil)
@@ -69,9 +69,9 @@ func TestWebhookOffline(t *testing.T) {
 	s.isDiscreet(b, all)
 
 	d.imports("contacts", strings.Replace(rowsOf("ada", "bob"), "Head", "Heart", 1), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // one of them as it is
-	d.imports("contacts", rowsOf("zoe")).past().ok()
-	d.imports("accounts", "name\nInitrode\n").past().ok()
-	d.sound()
+	d.imports("contacts", rowsOf("zoe")).withoutProgress().ok()
+	d.imports("accounts", "name\nInitrode\n").withoutProgress().ok()
+	d.passesCheck()
 	s = d.serve()
 	var told []string
 	for _, e := range all.awaits(3) {
@@ -88,7 +88,7 @@ func TestWebhookOffline(t *testing.T) {
 	s.stop()
 	s.hasNoErrors()
 	s.isDiscreet(b, all)
-	d.sound()
+	d.passesCheck()
 	if len(all.all()) != 3 || len(b.all()) != 4 {
 		t.Errorf("there were %d and %d deliveries", len(all.all()), len(b.all()))
 	}
@@ -105,12 +105,12 @@ func TestWebhookHeld(t *testing.T) {
 				t.Skip("the race detector has seen that with a server")
 			}
 			d, b := queue(t, "ada", "bob")
-			d.run("backup", "then").past().ok()
+			d.run("backup", "then").withoutProgress().ok()
 			s := d.serve()
 			b.once(s, d.ids(d.org)...) // they were sent already
 			s.stop()
 			b.forget()
-			d.run("restore", "then").past().ok()
+			d.run("restore", "then").withoutProgress().ok()
 
 			var log *server
 			for round := range 2 {
@@ -119,11 +119,11 @@ func TestWebhookHeld(t *testing.T) {
 				log.contact(d.key, fmt.Sprint("new", round))
 				log.do(http.StatusAccepted, d.key, "POST", "/v1/webhooks/subscriptions/"+b.id+"/test", "")
 				log.do(http.StatusOK, d.key, "PATCH", "/v1/webhooks/subscriptions/"+b.id, `{"description": "changed"}`)
-				d.imports("contacts", rowsOf(fmt.Sprint("row", round))).past().ok()
+				d.imports("contacts", rowsOf(fmt.Sprint("row", round))).withoutProgress().ok()
 				if n := log.pending(); n != fmt.Sprint(2+3*(round+1)) {
 					t.Errorf("%s deliveries wait", n)
 				}
-				d.sound()
+				d.passesCheck()
 				if round == 0 || !running {
 					log.stop()
 					log.isDiscreet(b)
@@ -140,7 +140,7 @@ func TestWebhookHeld(t *testing.T) {
 			}
 			want := d.ids(d.org)
 			if n := len(want); n != 6 {
-				t.Errorf("there are %d contacts", n)
+				t.Errorf("got %d contacts", n)
 			}
 			tests := 0
 			for _, e := range b.awaits(8) {
@@ -161,7 +161,7 @@ func TestWebhookHeld(t *testing.T) {
 			if !running {
 				s.hasNoErrors()
 			}
-			d.sound()
+			d.passesCheck()
 			if n := len(b.all()); n != 9 {
 				t.Errorf("there were %d deliveries", n)
 			}
@@ -198,7 +198,7 @@ func TestWebhookOrgDelete(t *testing.T) {
 			if running {
 				hanging.CloseClientConnections()
 			} else {
-				d.sound()
+				d.passesCheck()
 				s = d.serve()
 			}
 			other.answers(fail)
@@ -213,11 +213,11 @@ func TestWebhookOrgDelete(t *testing.T) {
 			s.settles()
 			d.isGone("Gone", gone)
 			s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
-			d.sound()
+			d.passesCheck()
 			s.stop()
 			s.hasNoErrors()
 			s.isDiscreet(failing, hanging, other)
-			d.sound()
+			d.passesCheck()
 		})
 	}
 }
@@ -276,7 +276,7 @@ func TestWebhookSettings(t *testing.T) {
 			s.contact(d.key, "ada")
 			b.awaitAttempts(s, 1)
 			b.awaitAttempts(s, 0)
-			d.sound()
+			d.passesCheck()
 			s.stop()
 			s.hasNoErrors()
 		},
@@ -304,12 +304,12 @@ func TestWebhookSettings(t *testing.T) {
 			s.await(s.stderr, regexp.MustCompile(warning(b)))
 			s.kill()
 			s.isDiscreet(b, other)
-			d.sound()
+			d.passesCheck()
 			// A command that does without a server says so itself.
 			if r := d.imports("accounts", "name\nA\nB\nC\nD\n"); r.status != 0 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, warning(other)) {
 				t.Errorf("%+v", r)
 			}
-			d.sound()
+			d.passesCheck()
 			s = d.serve()
 			disabled(b)
 			disabled(other)

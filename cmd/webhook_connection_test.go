@@ -39,7 +39,7 @@ func (s *server) metric(name, labels string) (sum float64) {
 }
 
 // TestWebhookUnasked: what an endpoint says beyond its answer is in no log, whatever that logs.
-func TestWebhookUnasked(t *testing.T) {
+func TestWebhookUnsolicitedResponse(t *testing.T) {
 	t.Parallel()
 	d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1h")
 	s := d.serve()
@@ -106,14 +106,14 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 	})
 	s.load(key, 3000, func(i int) string { return fmt.Sprintf(`"notes": "%d %s"`, i, hushAddress) })
 	running := func() int64 { return int64(s.metric("prospector_webhook_attempts_running", "")) }
-	s.reaches(moment{"some are under way", func() bool { n := held.Load(); return n > 0 && running() == n }})
+	s.awaitMilestone(milestone{"some are under way", func() bool { n := held.Load(); return n > 0 && running() == n }})
 	d.run("org", "delete", "--org", gone, "--yes").ok()
 	begun := running() + int64(s.metric("prospector_webhook_attempts_total", `[^}]*`))
 	if begun < 300 || begun > 1000 {
 		t.Fatalf("%d are begun of 3,000", begun)
 	}
 	open()
-	s.reaches(moment{"nothing is under way", func() bool { return running() == 0 }})
+	s.awaitMilestone(milestone{"nothing is under way", func() bool { return running() == 0 }})
 	s.settles()
 	s.contact(d.key, "late")
 	other.awaitAttempts(s, 1)
@@ -123,7 +123,7 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 		t.Errorf("%d were begun, now there are %d", begun, n)
 	}
 	d.isGone("Gone", gone)
-	d.sound()
+	d.passesCheck()
 	s.isDiscreet(b, other)
 }
 
@@ -210,7 +210,7 @@ func TestWebhookSilentConnection(t *testing.T) {
 	if after := g.connections(); after <= before {
 		t.Errorf("there were %d connections, and %d after that", before, after)
 	}
-	s.reaches(moment{"all are on record", func() bool {
+	s.awaitMilestone(milestone{"all are on record", func() bool {
 		_, n := b.attempts(s, "status=succeeded")
 		return n == 4
 	}})

@@ -252,7 +252,7 @@ func (o *importer) isLike(other *importer) {
 // awaitImports waits until the Imports have ended.
 func (o *importer) awaitImports(s *server) {
 	o.p.t.Helper()
-	for late := time.Now().Add(patience); s.total(o.key, "tam/imports", `{"filters": [{"field": "status", "condition": "is", "value": "completed"}]}`) < len(o.asked); {
+	for late := time.Now().Add(waitTimeout); s.total(o.key, "tam/imports", `{"filters": [{"field": "status", "condition": "is", "value": "completed"}]}`) < len(o.asked); {
 		if time.Now().After(late) {
 			o.p.t.Fatalf("the Imports do not end:\n%s", s.stderr)
 		}
@@ -269,7 +269,7 @@ func TestKill9TAMImport(t *testing.T) {
 		companies = "300"
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
-	p.judge().run("catalog", "generate", "--companies", companies, "--people-per-company", "3").done().ok()
+	p.withoutRaceDetector().run("catalog", "generate", "--companies", companies, "--people-per-company", "3").done().ok()
 	random := rand.New(rand.NewPCG(soakSeed, 14))
 	s := p.serve()
 	left := []*importer{p.importer(s, "Left", 1), p.importer(s, "Left with two", 2)}
@@ -330,7 +330,7 @@ func TestKill9TAMImport(t *testing.T) {
 		time.AfterFunc(time.Duration(random.Int64N(int64(most))), func() { _ = s.process.Kill() })
 		accepting.Wait()
 		s.ends(-1)
-		p.sound()
+		p.passesCheck()
 		isOver()
 		s = p.serve()
 	}
@@ -346,7 +346,7 @@ func TestKill9TAMImport(t *testing.T) {
 	if isOver(); now != nil {
 		t.Error("the Imports have ended, and are not over")
 	}
-	p.sound()
+	p.passesCheck()
 }
 
 // limit lets an organization create what its Import will create, and no more.
@@ -382,7 +382,7 @@ func (o *importer) suppress(s *server) {
 func awaitProgress(s *server, all []*importer) {
 	s.t.Helper()
 	before := ""
-	for late := time.Now().Add(patience); time.Now().Before(late); {
+	for late := time.Now().Add(waitTimeout); time.Now().Before(late); {
 		now, over := "", true
 		for _, o := range all {
 			for _, m := range s.records(o.key, "tam/imports") {

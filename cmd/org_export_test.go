@@ -59,7 +59,7 @@ func (s *server) everyKind(key string) map[string]string {
 	template := made("sequence-templates", `{"name": "Mail", "steps": [{"index": 0, "type": "auto_email", "hour": 0, "subject": "Hello", "message": "Hello"}]}`)
 	campaign := made("campaigns", fmt.Sprintf(`{"name": "Spring", "status": "active", "template_id": %q, "audience_ids": [%q]}`, template, audience))
 	sequences := "/v1/campaigns/" + campaign + "/sequences/list"
-	s.reaches(moment{"the sequence is over", func() bool {
+	s.awaitMilestone(milestone{"the sequence is over", func() bool {
 		return strings.Contains(string(s.do(http.StatusOK, key, "POST", sequences, "{}").body), `"status":"completed"`)
 	}})
 	s.do(http.StatusCreated, key, "POST", "/v1/suppressions", `{"domain": "never.example", "reason": "asked to"}`)
@@ -97,7 +97,7 @@ var lastUse = regexp.MustCompile(`"last_used_at":"` + aTime + `"`)
 // TestOrgExport: the file has every record of the organization as the API answers it, of no other organization, and no secret.
 func TestOrgExport(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		_, foreign := d.place.org("Beta")
 		var answers map[string]string
 		var fresh string // a key whose plaintext the server has shown
@@ -115,7 +115,7 @@ func TestOrgExport(t *testing.T) {
 		r := d.run("org", "export", "--org", d.org, d.path("again.jsonl")).done()
 		r.says(fmt.Sprintf("Wrote %d records to %s\n", len(answers), d.path("again.jsonl")))
 		if !strings.HasSuffix(r.progress, fmt.Sprintf("%d of %d records\n", len(answers), len(answers))) {
-			t.Errorf("on the way it says %q", r.progress)
+			t.Errorf("the progress output is %q", r.progress)
 		}
 		file, err := os.ReadFile(d.path("acme.jsonl"))
 		if err != nil {
@@ -197,7 +197,7 @@ func TestOrgExport(t *testing.T) {
 // TestOrgExportRefusals: what cannot be written is told, and leaves nothing behind.
 func TestOrgExportRefusals(t *testing.T) {
 	t.Parallel()
-	bothDesks(t, func(t *testing.T, d *desk) {
+	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		first := d.run("org", "create", "--name", "Twin", "--json").text("id")
 		second := d.run("org", "create", "--name", "Twin", "--json").text("id")
 		d.write("there.jsonl", "precious")
@@ -245,9 +245,9 @@ func TestOrgExportRefusals(t *testing.T) {
 
 // TestOrgExportIsOfOneMoment: a file that is written while all contacts are changed together, again and again, has them all
 // before a change or all after it.
-func TestOrgExportIsOfOneMoment(t *testing.T) {
+func TestOrgExportConsistent(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, true)
+	d := newAcmePlace(t, true)
 	ids := d.s.load(d.key, 500, func(int) string { return `"title": "Round 0"` })
 	stop, ended := make(chan struct{}), sync.WaitGroup{}
 	ended.Go(func() {
