@@ -21,20 +21,20 @@ import (
 	"prospector/store"
 )
 
-// TestShutdownWhileSweeping: a server that is told to stop in the middle of two clean-ups does so at once, and the next one
-// finishes them.
+// TestShutdownWhileSweeping checks that a server that is stopped during two sweeps stops
+// immediately, and that the next server finishes them.
 func TestShutdownWhileSweeping(t *testing.T) {
 	t.Parallel()
 	n := 4000
 	if raceDetector {
-		n = 2500 // still more than one transaction cleans up
+		n = 2500 // still more than one transaction sweeps
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	org, key := p.org("Acme")
 	s := p.serve()
 	red, blue, kept := s.tag(key, "Red"), s.tag(key, "Blue"), s.tag(key, "Kept")
 	bears := func(i int) []string {
-		tags := []string{red, blue} // but for the last two, whose histories tell which clean-up has come to its end
+		tags := []string{red, blue} // except the last two, whose histories show which sweep has finished
 		if i == n-2 {
 			tags = []string{red}
 		} else if i == n-1 {
@@ -58,13 +58,13 @@ func TestShutdownWhileSweeping(t *testing.T) {
 	asked := time.Now()
 	s.signal(syscall.SIGTERM)
 	s.ends(0)
-	if took := time.Since(asked); took > shutdownLimit { // what is in the index must be written down
+	if took := time.Since(asked); took > shutdownLimit { // the index must be flushed first
 		t.Errorf("the server took %v to stop", took)
 	}
 	s.hasNoErrors()
-	t.Logf("%d of %d contacts are left", w.left(), n)
+	t.Logf("%d of %d contacts are left to sweep", w.left(), n)
 	p.passesCheck()
-	w.atRest(w.shows)
+	w.withoutJobs(w.shows)
 
 	s = p.serve()
 	s.awaitSwept(w, ids[n-2])
@@ -76,11 +76,12 @@ func TestShutdownWhileSweeping(t *testing.T) {
 	p.passesCheck()
 }
 
-// TestCheckUnswept: check finds nothing wrong with what is still to be cleaned up, and reindex leaves it to the clean-up. The job
-// is due in an hour, so that nothing is cleaned up meanwhile.
+// TestCheckUnswept checks that check reports no problem for contacts that are still to be swept,
+// and that reindex leaves them to the sweep. The job is due in an hour, so that no sweep runs
+// during the test.
 func TestCheckUnswept(t *testing.T) {
 	for _, running := range []bool{false, true} {
-		if raceDetector && !running { // nothing happens at the same time then
+		if raceDetector && !running { // nothing runs concurrently then
 			continue
 		}
 		t.Run(fmt.Sprintf("server %t", running), func(t *testing.T) {
@@ -97,7 +98,7 @@ func TestCheckUnswept(t *testing.T) {
 				}
 				return fmt.Sprintf(`"tags": %s`, asJSON(tags))
 			})
-			if err := service.Index.Flush(); err != nil { // the index has what is then gone
+			if err := service.Index.Flush(); err != nil { // the index contains what is deleted next
 				t.Fatal(err)
 			}
 			s.do(http.StatusNoContent, key, "DELETE", "/v1/tags/"+gone, "")
@@ -105,7 +106,7 @@ func TestCheckUnswept(t *testing.T) {
 			w := &sweep{p: p, org: uuid.MustParse(org), key: key, ids: ids, operation: "delete_tag", random: rand.New(rand.NewPCG(soakSeed, 11))}
 			before := w.left()
 			if before == 0 {
-				t.Fatal("nothing is left to clean up")
+				t.Fatal("nothing is left to sweep")
 			}
 
 			if running {
@@ -116,17 +117,18 @@ func TestCheckUnswept(t *testing.T) {
 				if running {
 					s.hasNoTag(key, gone, kept, n)
 				} else {
-					w.atRest(func(s *server) { s.hasNoTag(key, gone, kept, n) })
+					w.withoutJobs(func(s *server) { s.hasNoTag(key, gone, kept, n) })
 				}
 			}
 			look()
 			p.passesCheck()
-			p.run("check", "--repair").done().says(fmt.Sprintf(`Checked %d records, found 0 problems\n`, n+4)) // and user, key, organization, tag
+			p.run("check", "--repair").done().says(fmt.Sprintf(`Checked %d records, found 0 problems\n`, n+4)) // plus user, key, organization and tag
 			p.run("reindex").done().says(fmt.Sprintf(`Indexed %d records\n`, n+4))
 			p.passesCheck()
 			look()
 			if running {
-				// A contact that is written before its turn is written as it shows itself, and stays so.
+				// A contact that is updated before the sweep reaches it is stored with the
+				// tombstone applied.
 				version := s.do(http.StatusOK, key, "GET", "/v1/contacts/"+ids[n-1], "").header.Get("ETag")
 				s.do(http.StatusOK, key, "PATCH", "/v1/contacts/"+ids[n-1], `{"title": "VP"}`, "If-Match", version)
 				s.do(http.StatusUnprocessableEntity, key, "PATCH", "/v1/contacts/"+ids[n-2], fmt.Sprintf(`{"add_tags": [%q]}`, gone))
@@ -137,10 +139,10 @@ func TestCheckUnswept(t *testing.T) {
 				s.hasNoErrors()
 			}
 			if left := w.left(); left != before {
-				t.Errorf("%d contacts are left to clean up, there were %d", left, before)
+				t.Errorf("%d contacts are left to sweep, there were %d", left, before)
 			}
 
-			w.hurry()
+			w.makeJobsDue()
 			s = p.serve()
 			s.awaitSwept(w, ids[n-2])
 			s.hasNoTag(key, gone, kept, n)
@@ -153,11 +155,12 @@ func TestCheckUnswept(t *testing.T) {
 	}
 }
 
-// TestCheckReindexedUnswept: an index that was made while one thing was gone from its contacts, and is read when a second one is,
-// has them as they were neither before nor after. That is nothing wrong.
+// TestCheckReindexedUnswept rebuilds the index after one deletion and reads it after a second one,
+// before either is swept. The index then matches neither the state before nor the state after both
+// deletions. This is not a problem.
 func TestCheckReindexedUnswept(t *testing.T) {
 	if raceDetector {
-		t.Skip("nothing happens at the same time")
+		t.Skip("nothing runs concurrently in this test")
 	}
 	t.Parallel()
 	const n, soon = 2500, time.Hour
@@ -177,7 +180,7 @@ func TestCheckReindexedUnswept(t *testing.T) {
 	p.passesCheck()
 	w := &sweep{p: p, org: uuid.MustParse(org), key: key, ids: ids, operation: "delete_tag"}
 	if w.left() == 0 {
-		t.Fatal("nothing is left to clean up")
+		t.Fatal("nothing is left to sweep")
 	}
 	s = p.serve()
 	p.passesCheck()
@@ -185,8 +188,8 @@ func TestCheckReindexedUnswept(t *testing.T) {
 	s.stop()
 }
 
-// hurry makes the jobs due that are put off.
-func (w *sweep) hurry() {
+// makeJobsDue makes postponed jobs due.
+func (w *sweep) makeJobsDue() {
 	t := w.p.t
 	t.Helper()
 	service, _, end := w.p.open(0)
@@ -203,19 +206,20 @@ func (w *sweep) hurry() {
 	}
 }
 
-// hasNoErrors wants nothing in the log that an operator has to see to, but for what has one of the texts.
+// hasNoErrors checks that the log has no errors or warnings, except lines that contain one of the
+// texts.
 func (s *server) hasNoErrors(but ...string) {
 	s.t.Helper()
 	for line := range strings.Lines(s.stderr.String()) {
 		known := slices.ContainsFunc(but, func(text string) bool { return strings.Contains(line, text) })
 		if !known && (strings.Contains(line, "level=ERROR") || strings.Contains(line, "level=WARN")) {
-			s.t.Errorf("the log says %s", line)
+			s.t.Errorf("the log contains %s", line)
 		}
 	}
 }
 
-// open opens the data directory as a server would, but runs no jobs: what is to be cleaned up stays as it is. ahead is how
-// far ahead of time its clock is.
+// open opens the data directory as a server does, but runs no jobs, so nothing is swept. ahead is
+// how far its clock is ahead of real time.
 func (p *place) open(ahead time.Duration) (*service.Service, *server, func()) {
 	p.t.Helper()
 	clock := func() time.Time { return time.Now().Add(ahead) }
@@ -233,16 +237,16 @@ func (p *place) open(ahead time.Duration) (*service.Service, *server, func()) {
 	}
 }
 
-// atRest calls fn with a server that runs no jobs.
-func (w *sweep) atRest(fn func(s *server)) {
+// withoutJobs calls fn with a server that runs no jobs.
+func (w *sweep) withoutJobs(fn func(s *server)) {
 	w.p.t.Helper()
 	_, s, end := w.p.open(0)
 	defer end()
 	fn(s)
 }
 
-// left gives the number of contacts that are still stored with what is gone from them. Each clean-up that is not over has a
-// job, and no other.
+// left returns the number of contacts that are stored with deleted values. It checks that every
+// unfinished sweep has exactly one job.
 func (w *sweep) left() (left int) {
 	t := w.p.t
 	t.Helper()
@@ -258,7 +262,7 @@ func (w *sweep) left() (left int) {
 			return err
 		}
 		if len(tombs) != len(jobs) {
-			t.Errorf("there are %d tombstones and %d jobs", len(tombs), len(jobs))
+			t.Errorf("got %d tombstones but %d jobs", len(tombs), len(jobs))
 		}
 		for _, id := range w.ids {
 			doc, err := service.CRM.Contacts.Get(tx, uuid.MustParse(id))
@@ -270,7 +274,7 @@ func (w *sweep) left() (left int) {
 			}
 		}
 		if left > 0 && len(jobs) == 0 {
-			t.Errorf("%d contacts are left to clean up, and there is no job", left)
+			t.Errorf("%d contacts are left to sweep, but there is no job", left)
 		}
 		return nil
 	})
@@ -280,7 +284,7 @@ func (w *sweep) left() (left int) {
 	return left
 }
 
-// done wants the clean-up to be over, with nothing left of it.
+// done checks that the sweep is finished and left no job or tombstone.
 func (w *sweep) done() {
 	t := w.p.t
 	t.Helper()
@@ -288,12 +292,12 @@ func (w *sweep) done() {
 	defer end()
 	jobs, next, err := service.Store.Due(time.Now().Add(24*time.Hour), 100, nil)
 	if err != nil || len(jobs) > 0 || !next.IsZero() {
-		t.Errorf("there are jobs: %v, %v, %v", jobs, next, err)
+		t.Errorf("jobs are left: %v, %v, %v", jobs, next, err)
 	}
 	err = service.Store.View(w.org, func(tx *store.Tx) error {
 		tombs, err := tx.Tombstones("contacts")
 		if len(tombs) > 0 {
-			t.Errorf("there are tombstones: %v", tombs)
+			t.Errorf("tombstones are left: %v", tombs)
 		}
 		return err
 	})
@@ -302,7 +306,7 @@ func (w *sweep) done() {
 	}
 }
 
-// sound wants check to find nothing.
+// passesCheck checks that check reports no problem.
 func (p *place) passesCheck() {
 	p.t.Helper()
 	if r := p.withoutRaceDetector().run("check", "--json"); r.status != 0 || !strings.Contains(r.stdout, `"problems": []`) {

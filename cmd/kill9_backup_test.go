@@ -15,13 +15,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// moment is a point on a command's way that can be seen from outside.
+// milestone is a point in the run of a command that can be observed from outside.
 type milestone struct {
 	name string
 	come func() bool
 }
 
-// there is the moment when a file of the place is there, by a pattern.
+// fileExists is reached when a file in the place matches the pattern.
 func (p *place) fileExists(pattern string) milestone {
 	return milestone{"there is " + pattern, func() bool {
 		found, err := filepath.Glob(p.path(pattern))
@@ -29,24 +29,24 @@ func (p *place) fileExists(pattern string) milestone {
 	}}
 }
 
-// not is the moment when another is over.
+// not is reached when the milestone no longer holds.
 func (m milestone) not() milestone {
 	return milestone{"no more " + m.name, func() bool { return !m.come() }}
 }
 
-// and is the moment when two have come.
+// and is reached when both milestones hold.
 func (m milestone) and(other milestone) milestone {
 	return milestone{m.name + " and " + other.name, func() bool { return m.come() && other.come() }}
 }
 
-// said is the moment when a command has told so many times how far it is.
+// progressLines is reached when a command has printed so many progress lines.
 func (s *server) progressLines(times int) milestone {
 	return milestone{fmt.Sprintf("it has told %d times how far it is", times), func() bool {
 		return strings.Count(s.stderr.String(), " of ") >= times
 	}}
 }
 
-// reaches waits for a moment on the way of a command, which may also end before.
+// awaitMilestone waits until a command reaches a milestone or exits.
 func (s *server) awaitMilestone(m milestone) {
 	s.t.Helper()
 	for late := time.Now().Add(waitTimeout); !m.come(); runtime.Gosched() {
@@ -56,25 +56,26 @@ func (s *server) awaitMilestone(m milestone) {
 		default:
 		}
 		if time.Now().After(late) {
-			s.t.Fatalf("there is no moment when %s:\n%s", m.name, s.stderr)
+			s.t.Fatalf("the command never reaches the milestone %s:\n%s", m.name, s.stderr)
 		}
 	}
 }
 
-// killAt kills the victim some time after a moment on the way of a command, which may also end before, and waits for its end.
+// killAt kills the victim some time after a command reaches a milestone or exits, and waits until
+// the victim has exited.
 func (s *server) killAt(m milestone, delay time.Duration, victim *server) {
 	s.t.Helper()
 	s.awaitMilestone(m)
-	time.AfterFunc(delay, func() { _ = victim.process.Kill() }) // one that has ended cannot be killed
+	time.AfterFunc(delay, func() { _ = victim.process.Kill() }) // the process may have exited already
 	select {
 	case <-s.exited:
 	case <-time.After(waitTimeout):
-		s.t.Fatalf("the command does not end:\n%s", s.stderr)
+		s.t.Fatalf("the command does not exit:\n%s", s.stderr)
 	}
 }
 
-// TestKill9Backup kills a backup, and the server that makes one. What then has the backup's name is a whole backup, and of the
-// work nothing outlives the next start.
+// TestKill9Backup kills a backup command, and a server that makes a backup. A file with the name of
+// the backup is always complete, and the next start removes all temporary files.
 func TestKill9Backup(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(soakSeed, 7))
@@ -101,10 +102,10 @@ func TestKill9Backup(t *testing.T) {
 		}[round/3]
 		delay := time.Duration(random.Int64N(int64(4 * time.Millisecond)))
 		c.killAt(m, delay, victim)
-		t.Logf("round %d: killed %v after %s; the command ended with %d", round, delay, m.name, c.status)
+		t.Logf("round %d: killed %v after %s; the command exited with %d", round, delay, m.name, c.status)
 		p.checkBackup(file, c)
 		if s != nil {
-			_ = s.process.Kill() // it may be that already
+			_ = s.process.Kill() // it may have been killed already
 			s.ends(-1)
 		}
 		p.run("org", "list").ok()
@@ -119,31 +120,32 @@ func TestKill9Backup(t *testing.T) {
 	p.passesCheck()
 }
 
-// backedUp wants the file of a backup to be whole or not there, as the command has ended.
+// checkBackup checks that the backup file is complete or does not exist, in agreement with the exit
+// status of the command.
 func (p *place) checkBackup(file string, c *server) {
 	p.t.Helper()
 	_, err := os.Stat(p.path(file))
 	if c.status == 0 && err != nil {
-		p.t.Errorf("it was made, and %v", err)
+		p.t.Errorf("the command succeeded, but %v", err)
 	}
 	if err == nil {
 		p.run("restore", file, "--data-dir", file+" restored").withoutProgress().says(`(?s)Restored 1003 records from .*`)
 	}
-	if c.status == 1 { // it saw its server go
+	if c.status == 1 { // the command noticed that its server was killed
 		result{t: p.t, what: "backup", stderr: c.stderr.String(), status: c.status}.withoutProgress().fails(1, "server")
 	}
 	if partial := p.fileExists("." + file + ".partial-*"); c.status != -1 && partial.come() {
-		p.t.Errorf("it ended with %d, and %s", c.status, partial.name)
+		p.t.Errorf("the command exited with %d, but %s exists", c.status, partial.name)
 	}
 }
 
-// TestKill9Restore kills restore again and again. The data directory has the old store then or the new one, whole, and what was
-// there before a new one is aside.
+// TestKill9Restore kills restore repeatedly. The data directory then has either the complete old
+// store or the complete new one, and the replaced store is kept aside.
 func TestKill9Restore(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(soakSeed, 8))
 	p := newPlace(t)
-	records := map[int]string{2053: "First", 2103: "Second"} // enough for an index
+	records := map[int]string{2053: "First", 2103: "Second"} // enough records for an index
 	for n, name := range records {
 		if err := os.RemoveAll(p.path("data")); err != nil {
 			t.Fatal(err)
@@ -152,7 +154,7 @@ func TestKill9Restore(t *testing.T) {
 		p.contacts(uuid.MustParse(org), n-3)
 		p.withoutRaceDetector().run("backup", name).withoutProgress().ok()
 	}
-	whole := func(dir string) string { // says which of them a directory has
+	whole := func(dir string) string { // returns which store a directory has
 		t.Helper()
 		var c struct {
 			OK      bool
@@ -178,7 +180,7 @@ func TestKill9Restore(t *testing.T) {
 		replaced := milestone{"the store is another", func() bool {
 			now, err := os.Stat(p.path("data", "prospector.db"))
 			if err != nil {
-				t.Error("for a moment there is no store: ", err)
+				t.Error("the store is missing: ", err)
 			}
 			return err != nil || !os.SameFile(before, now)
 		}}
@@ -189,21 +191,21 @@ func TestKill9Restore(t *testing.T) {
 		delay := time.Duration(random.Int64N(1 + int64(round/6)*int64(20*time.Millisecond)))
 		c.killAt(m, delay, c)
 		now, kept := whole("data"), p.asides()
-		t.Logf("round %d: killed %v after %s; it ended with %d, there was %s, there is %s", round, delay, m.name, c.status, old, now)
+		t.Logf("round %d: killed %v after %s; it exited with %d, the store was %s and is now %s", round, delay, m.name, c.status, old, now)
 		if c.status == 1 || c.status == 0 && now != other {
-			t.Errorf("it ended with %d: %s", c.status, c.stderr)
+			t.Errorf("it exited with %d: %s", c.status, c.stderr)
 		}
 		if names := p.names("data"); names != "index prospector.db" {
 			t.Errorf("the next start left %s", names)
 		}
 		if now == other {
 			if len(kept) != len(asides)+1 {
-				t.Errorf("kept aside are %v, before there were %v", kept, asides)
+				t.Errorf("the directories kept aside are %v, before they were %v", kept, asides)
 			} else if aside := whole(kept[len(asides)]); aside != old {
-				t.Errorf("there was %s, kept aside is %s", old, aside)
+				t.Errorf("the store was %s, but %s is kept aside", old, aside)
 			}
-		} else if len(kept) != len(asides) { // it would be the store itself, under another name
-			t.Errorf("nothing was put in its place, and kept aside are %v, before there were %v", kept, asides)
+		} else if len(kept) != len(asides) { // it would be the store itself under another name
+			t.Errorf("the store was not replaced, but the directories kept aside are %v, before they were %v", kept, asides)
 		}
 		if t.Failed() {
 			return
@@ -212,7 +214,7 @@ func TestKill9Restore(t *testing.T) {
 	}
 }
 
-// asides are the directories where restores have kept what was there, the oldest first.
+// asides returns the directories where restores kept replaced stores, oldest first.
 func (p *place) asides() []string {
 	p.t.Helper()
 	found, err := filepath.Glob(p.path("data.before-restore-*"))

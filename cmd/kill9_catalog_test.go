@@ -23,8 +23,8 @@ func decodeInto(t *testing.T, body []byte, v any) {
 	}
 }
 
-// catalogue is all that the catalogue has, but for the ids that the service made, and sorted: an import that went on after a kill
-// may add in another order.
+// catalogDump returns the whole catalog without generated ids, sorted, because an import that was
+// continued after a kill may add records in another order.
 func (p *place) catalogDump() string {
 	p.t.Helper()
 	service, _, end := p.open(0)
@@ -50,9 +50,9 @@ func (p *place) catalogDump() string {
 	return strings.Join(lines, "\n")
 }
 
-// TestKill9Catalog kills an import of companies and people again and again, alone or beside a server, or the server. Finished
-// at last, the catalogue is the one that an import makes which nobody disturbed: half of the people wait for companies that
-// come in a second file.
+// TestKill9Catalog repeatedly kills an import of companies and people that runs alone or with a
+// server, or kills the server. Half of the people refer to companies in a second file. The finished
+// catalog equals that of an undisturbed import.
 func TestKill9Catalog(t *testing.T) {
 	t.Parallel()
 	const rows = 4000
@@ -102,14 +102,14 @@ func TestKill9Catalog(t *testing.T) {
 			victim = s
 		}
 		c.killAt(c.progressLines(1+2*round), time.Duration(random.Int64N(int64(20*time.Millisecond))), victim)
-		t.Logf("round %d: the command ended with %d", round, c.status)
+		t.Logf("round %d: the command exited with %d", round, c.status)
 		if s != nil {
-			_ = s.process.Kill() // it may be that already
+			_ = s.process.Kill() // it may have been killed already
 			s.ends(-1)
 		}
 		p.passesCheck()
 	}
 	if got := finish(p); got != want {
-		t.Errorf("after the kills the catalogue has %d lines, want %d", strings.Count(got, "\n"), strings.Count(want, "\n"))
+		t.Errorf("after the kills the catalog has %d lines, want %d, or the wrong ones", strings.Count(got, "\n"), strings.Count(want, "\n"))
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// TestKill9Clock kills and stops a server whose clock of sequences runs fast and which has nothing to do. The clock goes on from where it
-// was at whatever speed, and a server at the wall's says how far ahead it is.
+// TestKill9Clock kills and stops an idle server whose sequence clock runs fast. The clock continues
+// from where it was at any speed, and a server at normal speed logs how far the clock is ahead.
 func TestKill9Clock(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	_, key := p.org("Acme")
-	const day = 24 * 60 * 60 // so far it runs ahead at a speed of 86400 first
+	const day = 24 * 60 * 60 // the lead of the clock after one second at speed 86400
 	var probe string
 	var last time.Time
 	serve := func(speed string) *server {
@@ -41,7 +41,7 @@ func TestKill9Clock(t *testing.T) {
 		}
 		now := answer.Data[0].Steps[0].Due
 		if now.Before(last) {
-			t.Errorf("%s the clock shows %v, and did show %v", what, now, last)
+			t.Errorf("%s the clock shows %v, before it showed %v", what, now, last)
 		}
 		last = now
 	}
@@ -64,17 +64,18 @@ func TestKill9Clock(t *testing.T) {
 	look(s, "at the wall's speed")
 	ahead := s.await(s.stderr, regexp.MustCompile(`level=WARN msg="the sequence clock is ahead of the wall clock.*" ahead=(\S+)\n`))[1]
 	if d, err := time.ParseDuration(ahead); err != nil || d < day*time.Second || d > time.Until(last)+waitTimeout {
-		t.Errorf("it says that it is %s ahead: %v", ahead, err)
+		t.Errorf("the log says that the clock is %s ahead: %v", ahead, err)
 	}
 	s.stop()
 	fresh := newPlace(t).serve()
 	fresh.stop()
 	if strings.Contains(fresh.stderr.String(), "the sequence clock") {
-		t.Error("a server whose clock is the wall's warns of it")
+		t.Error("a server warns although its clock is not ahead")
 	}
 }
 
-// clockProbe makes a draft of a campaign whose only step is due at once: it tells what the clock of sequences shows.
+// clockProbe creates a draft campaign whose only step is due immediately. The due time shows the
+// sequence clock.
 func clockProbe(s *server, key string) string {
 	create := func(path, body string) string { return s.id(s.do(http.StatusCreated, key, "POST", path, body)) }
 	contact := create("/v1/contacts", `{"email": "bill@initech.example"}`)

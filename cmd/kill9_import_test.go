@@ -14,21 +14,23 @@ import (
 )
 
 const (
-	// An import takes rows in by the thousand: the last of these are never taken in while the input goes on.
+	// An import writes rows in batches of a thousand. The last of these rows are never written
+	// while the input continues.
 	pipedRows = 5500
-	// When so many were written, some thousands are in the store: the rest is more than all buffers on the way hold.
+	// After so many rows some thousands are in the store. The rest is larger than all buffers in
+	// between.
 	pipedBefore = 5000
 )
 
-// pipedRow is a row that is long enough for that, of the columns email, title, notes and external_id.
+// pipedRow returns a row of sufficient length with the columns email, title, notes and external_id.
 func pipedRow(i int) string {
 	return fmt.Sprintf("p%d@x.example,VP %d,%s,x%d\n", i, i, pipedNotes(i), i)
 }
 
 func pipedNotes(i int) string { return fmt.Sprintf("notes of %d %s end", i, strings.Repeat("-", 400)) }
 
-// halfImport starts an import whose input does not come to its end. In the middle of the rows it calls cut, which ends the
-// command or the server.
+// partialImport starts an import whose input does not end. In the middle of the rows it calls cut,
+// which ends the command or the server.
 func (d *acmePlace) partialImport(cut func(running *os.Process)) result {
 	d.t.Helper()
 	r := result{t: d.t, what: "an import that was cut off"}
@@ -56,15 +58,15 @@ func (d *acmePlace) partialImport(cut func(running *os.Process)) result {
 	if written < pipedBefore {
 		d.t.Errorf("the import ended after %d rows: %v", written, err)
 	}
-	_ = c.Wait() // the status says all
+	_ = c.Wait() // the exit status is checked instead
 	if !late.Stop() {
-		d.t.Fatalf("the import does not end: %s", stderr)
+		d.t.Fatalf("the import does not exit: %s", stderr)
 	}
 	r.stdout, r.stderr, r.status = stdout.String(), stderr.String(), c.ProcessState.ExitCode()
 	return r
 }
 
-// kept counts the contacts of a half import, which must be the first rows, as they were in the file.
+// kept counts the contacts of a partial import. They must equal the first rows of the file.
 func (d *acmePlace) kept() int {
 	d.t.Helper()
 	var contacts []struct {
@@ -82,7 +84,7 @@ func (d *acmePlace) kept() int {
 	return len(contacts)
 }
 
-// completes imports the whole file after a half import.
+// completeImport imports the whole file after a partial import.
 func (d *acmePlace) completeImport() {
 	d.t.Helper()
 	kept := d.kept()
@@ -91,7 +93,7 @@ func (d *acmePlace) completeImport() {
 	}
 	d.t.Logf("%d of %d rows were kept", kept, pipedRows)
 	d.passesCheck()
-	if raceDetector && d.s == nil { // it has seen that with a server
+	if raceDetector && d.s == nil { // the race detector already covers this with a server
 		return
 	}
 	rows := []string{"email,title,notes,external_id\n"}
@@ -106,7 +108,8 @@ func (d *acmePlace) completeImport() {
 	d.passesCheck()
 }
 
-// endedEarly wants the import to have ended for the reason, and gives how many rows it says were kept.
+// endedEarly checks that the import ended for the reason, and returns how many rows it reports as
+// kept.
 func (r result) endedEarly(reason string) (kept int) {
 	r.t.Helper()
 	told := regexp.MustCompile(`^prospector: the import stopped early: (.*); (\d+) rows were added and 0 updated before and are kept\n$`).FindStringSubmatch(r.stderr)
@@ -120,7 +123,8 @@ func (r result) endedEarly(reason string) (kept int) {
 	return kept
 }
 
-// TestKill9Import kills the command in the middle of an import: what was kept is whole rows, and doing it again does the rest.
+// TestKill9Import kills the command during an import. Only complete rows are kept, and repeating
+// the import adds the rest.
 func TestKill9Import(t *testing.T) {
 	t.Parallel()
 	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
@@ -135,7 +139,7 @@ func TestKill9Import(t *testing.T) {
 	})
 }
 
-// TestKill9ImportServer kills the server instead. The command says so.
+// TestKill9ImportServer kills the server during an import. The command reports it.
 func TestKill9ImportServer(t *testing.T) {
 	t.Parallel()
 	d := newAcmePlace(t, true)
@@ -144,8 +148,8 @@ func TestKill9ImportServer(t *testing.T) {
 	d.completeImport()
 }
 
-// TestShutdownWhileImporting: a server that is told to stop does not wait for the end of an import, which may be far; what was
-// imported is kept, and told.
+// TestShutdownWhileImporting checks that a stopping server does not wait for the end of an import.
+// The rows imported so far are kept and reported.
 func TestShutdownWhileImporting(t *testing.T) {
 	t.Parallel()
 	d := newAcmePlace(t, true)
@@ -158,12 +162,13 @@ func TestShutdownWhileImporting(t *testing.T) {
 	d.s.hasNoErrors()
 	d.s = nil
 	if n := r.endedEarly("the server is shutting down"); n == 0 || n != d.kept() {
-		t.Errorf("%d contacts were kept, it says %d", d.kept(), n)
+		t.Errorf("%d contacts were kept, but the command reports %d", d.kept(), n)
 	}
 	d.passesCheck()
 }
 
-// TestImportCutShort: of a file that unexpected end all rows before its end are kept, and told.
+// TestImportCutShort checks that all rows before the unexpected end of a truncated file are kept
+// and reported.
 func TestImportCutShort(t *testing.T) {
 	t.Parallel()
 	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
@@ -174,10 +179,10 @@ func TestImportCutShort(t *testing.T) {
 		whole := zipped(strings.Join(rows, ""))
 		r := d.imports("contacts", whole[:len(whole)-len(whole)/20], "--json")
 		if n := r.endedEarly("truncated: unexpected EOF"); n != d.kept() || n < 1000 || n >= 1500 {
-			t.Errorf("%d contacts were kept, it says %d", d.kept(), n)
+			t.Errorf("%d contacts were kept, but the command reports %d", d.kept(), n)
 		}
 		if want := `"failed": "truncated: unexpected EOF"`; !strings.Contains(r.stdout, want) {
-			t.Errorf("%s\ndoes not say %s", r.stdout, want)
+			t.Errorf("%s\ndoes not contain %s", r.stdout, want)
 		}
 		d.imports("contacts", whole, "--match-on", "external_id").withoutProgress()
 		if n := d.kept(); n != 1500 {

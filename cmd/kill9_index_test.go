@@ -28,18 +28,18 @@ import (
 	"prospector/store"
 )
 
-// TestKill9Indexing kills the server while it indexes and clients write, then spoils the index, and holds the lists of
-// the next server against what is in the store: from its first answer on they must be the same.
+// TestKill9Indexing kills the server while it indexes and clients write, and then damages the
+// index. From the first response of the next server on, lists must match the store.
 func TestKill9Indexing(t *testing.T) {
 	t.Parallel()
-	rounds, contacts := 6, 5000 // more than are kept without an index
+	rounds, contacts := 6, 5000 // enough for an index
 	if raceDetector {
 		rounds, contacts = 3, 2500
 	}
 	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
 		var err error
 		if rounds, err = strconv.Atoi(v); err != nil {
-			t.Fatalf("PROSPECTOR_SOAK is a number of rounds: %v", err)
+			t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
 		}
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 99))
@@ -55,7 +55,7 @@ func TestKill9Indexing(t *testing.T) {
 		s = p.serve()
 		for _, l := range indexLists {
 			if got := s.pages(key, l.body); !slices.Equal(got, l.of(want)) {
-				t.Errorf("round %d, %s: %s has %d contacts of %d, or others", round, damage, l.body, len(got), len(l.of(want)))
+				t.Errorf("round %d, %s: %s lists %d contacts, want %d, or lists the wrong ones", round, damage, l.body, len(got), len(l.of(want)))
 			}
 		}
 		if t.Failed() {
@@ -71,7 +71,7 @@ func TestKill9Indexing(t *testing.T) {
 	}
 }
 
-// contacts makes contacts as the service does, without a server, and gives their ids.
+// contacts creates contacts through the service, without a server, and returns their ids.
 func (p *place) contacts(org uuid.UUID, n int) (ids []uuid.UUID) {
 	p.t.Helper()
 	s, err := service.Open(apptest.Config(p.path("data")), service.Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -103,7 +103,8 @@ func (p *place) contacts(org uuid.UUID, n int) (ids []uuid.UUID) {
 	return ids
 }
 
-// writeUntilKilled changes contacts from many clients at once, and kills the server after so many answers.
+// writeUntilKilled changes contacts from many concurrent clients and kills the server after so many
+// responses.
 func (s *server) writeUntilKilled(key string, ids []uuid.UUID, after int64) {
 	var answers atomic.Int64
 	var clients sync.WaitGroup
@@ -133,7 +134,8 @@ func (s *server) writeUntilKilled(key string, ids []uuid.UUID, after int64) {
 	s.ends(-1)
 }
 
-// spoil does something to the index of a server that is gone, and says what. The first time it only takes a copy.
+// damage damages the index of a stopped server and returns a description. The first time it only
+// makes a copy.
 func (p *place) damage(random *rand.Rand, how int, older string) string {
 	p.t.Helper()
 	check := func(err error) {
@@ -176,7 +178,7 @@ func (p *place) damage(random *rand.Rand, how int, older string) string {
 	return "as it was"
 }
 
-// stored gives the contacts that the store has, in the order of creation.
+// storedContacts returns the contacts in the store in order of creation.
 func (p *place) storedContacts(org uuid.UUID) (contacts []crm.Contact) {
 	p.t.Helper()
 	s, err := store.Open(p.path("data"), store.Options{})
@@ -200,7 +202,7 @@ func (p *place) storedContacts(org uuid.UUID) (contacts []crm.Contact) {
 	return contacts
 }
 
-// indexList is a list and the same in plain Go.
+// indexList is a list request and the same query in plain Go.
 type indexList struct {
 	body  string
 	keep  func(*crm.Contact) bool
@@ -222,7 +224,7 @@ var indexLists = []indexList{
 
 func byID(a, b crm.Contact) int { return bytes.Compare(a.ID[:], b.ID[:]) }
 
-// of gives the ids that the list must have.
+// of returns the ids that the list must contain.
 func (l *indexList) of(contacts []crm.Contact) (ids []string) {
 	kept := slices.DeleteFunc(slices.Clone(contacts), func(c crm.Contact) bool { return !l.keep(&c) })
 	slices.SortFunc(kept, l.order)
@@ -232,7 +234,7 @@ func (l *indexList) of(contacts []crm.Contact) (ids []string) {
 	return ids
 }
 
-// pages reads a whole list page by page, and gives its ids.
+// pages reads a whole list page by page and returns its ids.
 func (s *server) pages(key, body string) (ids []string) {
 	s.t.Helper()
 	for page := 1; ; page++ {
@@ -251,7 +253,7 @@ func (s *server) pages(key, body string) (ids []string) {
 		}
 		if len(got.Data) == 0 {
 			if len(ids) != got.Pagination.TotalCount {
-				s.t.Errorf("%s: %d contacts, and a total of %d", body, len(ids), got.Pagination.TotalCount)
+				s.t.Errorf("%s: got %d contacts, but the total is %d", body, len(ids), got.Pagination.TotalCount)
 			}
 			return ids
 		}

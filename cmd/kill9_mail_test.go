@@ -9,9 +9,10 @@ import (
 	"prospector/internal/apptest"
 )
 
-// TestKill9Mail kills the server again and again while it sends to a mail server that takes its time, and sometimes says that it is
-// busy. Whatever it is that the kill comes into, nobody gets a message twice, what is on record as sent has arrived, and what neither
-// arrived nor is known not to is unknown. In the end every sequence is through. PROSPECTOR_SOAK is the number of kills.
+// TestKill9Mail repeatedly kills the server while it sends to a mail server that is slow and
+// sometimes busy. No recipient receives a message twice, every message recorded as sent has
+// arrived, and a message whose outcome is uncertain is unknown. Every sequence finishes in the end.
+// PROSPECTOR_SOAK is the number of kills.
 func TestKill9Mail(t *testing.T) {
 	t.Parallel()
 	rounds := soakRounds(t)
@@ -20,13 +21,14 @@ func TestKill9Mail(t *testing.T) {
 		contacts = 60
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 40))
-	// The clock of sequences runs at twenty minutes a second: what the sink puts off for five comes again soon, and the gap between two
-	// messages is five milliseconds of the wall's. The sink takes longer, so that some are always under way together.
-	o := newPostOffice(t, "PROSPECTOR_SEQUENCES_SPEED=1200", "PROSPECTOR_MAIL_MIN_GAP=6s")
+	// The sequence clock runs at twenty minutes per second. A message that the sink defers for five
+	// minutes is retried soon, and the gap between two messages is five milliseconds of real time.
+	// The sink takes longer, so that several messages are always in flight.
+	o := newMailPlace(t, "PROSPECTOR_SEQUENCES_SPEED=1200", "PROSPECTOR_MAIL_MIN_GAP=6s")
 	s := o.serve()
 	campaign := o.campaign(s, twoMails, contacts)
 	s.stop()
-	k := &mailKills{postOffice: o, random: rand.New(rand.NewPCG(soakSeed, 41))}
+	k := &mailKills{mailPlace: o, random: rand.New(rand.NewPCG(soakSeed, 41))}
 	o.sink.Reply(k.answer)
 	for round := range rounds {
 		k.lives(1 + random.Int64N(int64(2*contacts/(rounds+2))))
@@ -37,36 +39,36 @@ func TestKill9Mail(t *testing.T) {
 		within(t, k.over, "so many messages come in one life")
 		time.AfterFunc(time.Duration(random.Int64N(int64(5*time.Millisecond))), func() { _ = s.process.Kill() })
 		s.ends(-1)
-		s.isDiscreetOfMail()
+		s.logHasNoAddresses()
 	}
 	s = o.serve()
-	o.ended(s, campaign)
-	sent, unknown := o.agree(s)
+	o.awaitEnded(s, campaign)
+	sent, unknown := o.checkOutbox(s)
 	kept := o.outbox(s)
 	if len(kept) != 2*contacts || sent+unknown != len(kept) {
-		t.Errorf("there are %d messages, of which %d are sent and %d unknown, want %d", len(kept), sent, unknown, 2*contacts)
+		t.Errorf("got %d messages, %d of them sent and %d unknown, want %d", len(kept), sent, unknown, 2*contacts)
 	}
 	if unknown == len(kept) {
 		t.Errorf("%d messages are unknown after %d kills", unknown, rounds)
 	}
-	t.Logf("%d messages: %d sent, %d unknown, %d came", len(kept), sent, unknown, len(o.sink.Mails()))
+	t.Logf("%d messages: %d sent, %d unknown, %d arrived", len(kept), sent, unknown, len(o.sink.Mails()))
 	s.stop()
 	s.hasNoErrors(noPublicURL, "messages were in flight when the service stopped")
-	s.isDiscreetOfMail()
+	s.logHasNoAddresses()
 	o.passesCheck()
 }
 
-// mailKills is how the mail server goes on while the other is killed.
+// mailKills controls how the mail server responds while the sending server is killed.
 type mailKills struct {
-	*postOffice
+	*mailPlace
 
 	mu     sync.Mutex
 	random *rand.Rand
 	left   int64
-	over   chan struct{} // closed when enough messages have come in this life
+	over   chan struct{} // closed when enough messages have arrived in this life of the server
 }
 
-// lives begins a life that ends after so many messages.
+// lives begins a life of the server that ends after so many messages.
 func (k *mailKills) lives(messages int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,12 +96,12 @@ func (k *mailKills) answer(stage, _ string) string {
 	return ""
 }
 
-// TestKill9MailBurst: of many messages that wait for those that are on their way when the server is killed, each is sent by the next
-// one; those that were on their way are unknown.
+// TestKill9MailBurst kills the server while many messages wait behind those in flight. The next
+// server sends each waiting message. The messages in flight are unknown.
 func TestKill9MailBurst(t *testing.T) {
 	t.Parallel()
 	const contacts = 600
-	o := newPostOffice(t)
+	o := newMailPlace(t)
 	s := o.serve()
 	campaign := o.campaign(s, oneMail, contacts)
 	came, killed := make(chan string, contacts), make(chan struct{})
@@ -109,7 +111,7 @@ func TestKill9MailBurst(t *testing.T) {
 			return ""
 		}
 		came <- to
-		<-killed // before it has its answer
+		<-killed // before the server gets the response
 		return apptest.MailDrop
 	})
 	o.begin(s, campaign)
@@ -117,10 +119,10 @@ func TestKill9MailBurst(t *testing.T) {
 	s.kill()
 	o.sink.Reply(nil)
 	s = o.serve()
-	o.ended(s, campaign)
-	sent, unknown := o.agree(s)
+	o.awaitEnded(s, campaign)
+	sent, unknown := o.checkOutbox(s)
 	if sent+unknown != contacts || sent == 0 || unknown == 0 {
-		t.Errorf("%d are sent and %d unknown, want %d", sent, unknown, contacts)
+		t.Errorf("%d messages are sent and %d unknown, want %d", sent, unknown, contacts)
 	}
 	s.stop()
 	s.hasNoErrors(noPublicURL, "messages were in flight when the service stopped")

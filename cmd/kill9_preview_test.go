@@ -18,19 +18,20 @@ import (
 
 const previewPath = "/v1/tam/preview"
 
-// previewKills is an installation with a generated catalogue, and what each of a few requests comes to when nothing disturbs it.
+// previewKills is an installation with a generated catalog, and the undisturbed result of each of a
+// few requests.
 type previewKills struct {
 	p      *place
 	org    uuid.UUID
 	key    string
 	random *rand.Rand
-	want   []*previewSaid
-	took   time.Duration // to prepare one of each
-	asked  []*askedPreview
+	want   []*previewContent
+	took   time.Duration // the time to prepare one Preview of each request
+	asked  []*requestedPreview
 }
 
-// previewSaid is what a Preview says, but for its ids and times.
-type previewSaid struct {
+// previewContent is the content of a Preview without its ids and times.
+type previewContent struct {
 	Status            string
 	FailureReason     any `json:"failure_reason"`
 	Result            any
@@ -41,14 +42,14 @@ type previewSaid struct {
 	Members           []map[string]any
 }
 
-// askedPreview is a Preview that was asked for, and how it must end.
-type askedPreview struct {
+// requestedPreview is a Preview that was requested, and how it must end.
+type requestedPreview struct {
 	id      string
 	request int
 	ends    string // READY, CANCELLED or gone
 }
 
-// marketRequests are requests of several thousand members, but for their request_id.
+// marketRequests returns requests with several thousand members each, without their request_id.
 func (m *previewKills) marketRequests(s *server) []string {
 	signal := s.id(s.do(http.StatusCreated, m.key, "POST", "/v1/fields", `{"entity": "accounts", "key": "ai", "data_type": "boolean", "ai": {"question": "Is it?"}}`))
 	return []string{
@@ -60,8 +61,9 @@ func (m *previewKills) marketRequests(s *server) []string {
 	}
 }
 
-// TestKill9Preview kills the server at random moments while it prepares Previews, some of which are cancelled and deleted meanwhile.
-// All end, and say the same as those that were not disturbed; of the others nothing is left. PROSPECTOR_SOAK is the number of kills.
+// TestKill9Preview kills the server at random times while it prepares Previews, some of which are
+// canceled or deleted concurrently. All others finish with the same content as undisturbed ones,
+// and nothing is left of the canceled and deleted ones. PROSPECTOR_SOAK is the number of kills.
 func TestKill9Preview(t *testing.T) {
 	t.Parallel()
 	rounds, companies := 4, 1100
@@ -71,7 +73,7 @@ func TestKill9Preview(t *testing.T) {
 	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
 		var err error
 		if rounds, err = strconv.Atoi(v); err != nil {
-			t.Fatalf("PROSPECTOR_SOAK is a number of rounds: %v", err)
+			t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
 		}
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -79,7 +81,7 @@ func TestKill9Preview(t *testing.T) {
 	p.withoutRaceDetector().run("catalog", "generate", "--companies", fmt.Sprint(companies), "--people-per-company", "3").done().ok()
 	m := &previewKills{p: p, org: uuid.MustParse(org), key: key, random: rand.New(rand.NewPCG(soakSeed, 12))}
 	s := p.serve()
-	m.known(s)
+	m.makeKnown(s)
 	requests := m.marketRequests(s)
 	began := time.Now()
 	for i := range requests {
@@ -88,9 +90,9 @@ func TestKill9Preview(t *testing.T) {
 	m.awaitAll(s)
 	m.took = time.Since(began)
 	for _, a := range m.asked {
-		said := s.saidByPreview(key, a.id)
+		said := s.wholePreview(key, a.id)
 		if n := len(said.Members); n < companies*5/2 || said.Status != "READY" {
-			t.Fatalf("request %d is %s, with %d members", a.request, said.Status, n)
+			t.Fatalf("the Preview of request %d is %s, with %d members", a.request, said.Status, n)
 		}
 		m.want = append(m.want, said)
 	}
@@ -99,7 +101,7 @@ func TestKill9Preview(t *testing.T) {
 	for round := range rounds {
 		for i := range requests {
 			m.ask(s, i, requests[i])
-			if m.random.IntN(3) == 0 { // of whatever round it is
+			if m.random.IntN(3) == 0 { // from any round
 				m.end(s, m.asked[m.random.IntN(len(m.asked))])
 			}
 		}
@@ -111,24 +113,25 @@ func TestKill9Preview(t *testing.T) {
 		t.Logf("round %d: killed after %v, %d Previews are being prepared", round, delay, half)
 		cut += half
 		s = p.serve()
-		if round%3 == 2 { // else those of several rounds come together
+		if round%3 == 2 { // otherwise Previews of several rounds accumulate
 			m.awaitAll(s)
-			m.sayTheSame(s)
+			m.matchUndisturbed(s)
 		}
 	}
 	if cut == 0 {
-		t.Error("no kill came while a Preview was prepared")
+		t.Error("no kill happened while a Preview was prepared")
 	}
 	m.awaitAll(s)
-	m.sayTheSame(s)
+	m.matchUndisturbed(s)
 	s.stop()
 	s.hasNoErrors()
-	m.leavesNothing()
+	m.checkNothingLeft()
 	p.passesCheck()
 }
 
-// known makes some companies and people of the catalogue known: as Accounts and Contacts, or as suppressed.
-func (m *previewKills) known(s *server) {
+// makeKnown makes some companies and people of the catalog known, as Accounts and Contacts or as
+// suppressed.
+func (m *previewKills) makeKnown(s *server) {
 	m.p.t.Helper()
 	column := func(entity, field string) (values []string) {
 		var list struct{ Data []map[string]any }
@@ -158,7 +161,7 @@ func (m *previewKills) known(s *server) {
 	s.batch(m.key, contacts)
 }
 
-// ask asks for a Preview.
+// ask requests a Preview.
 func (m *previewKills) ask(s *server, number int, request string) {
 	m.p.t.Helper()
 	var item struct {
@@ -170,11 +173,11 @@ func (m *previewKills) ask(s *server, number int, request string) {
 	if err := json.Unmarshal(r.body, &item); err != nil {
 		m.p.t.Fatal(err)
 	}
-	m.asked = append(m.asked, &askedPreview{item.Data.PreviewID, number, "READY"})
+	m.asked = append(m.asked, &requestedPreview{item.Data.PreviewID, number, "READY"})
 }
 
 // end cancels a Preview, or deletes it.
-func (m *previewKills) end(s *server, a *askedPreview) {
+func (m *previewKills) end(s *server, a *requestedPreview) {
 	m.p.t.Helper()
 	if a.ends != "gone" && m.random.IntN(2) == 0 {
 		s.do(http.StatusNoContent, m.key, "DELETE", previewPath+"/"+a.id, "")
@@ -189,22 +192,22 @@ func (m *previewKills) end(s *server, a *askedPreview) {
 		a.ends = "CANCELLED"
 	case r.status == http.StatusNotFound && a.ends == "gone":
 	case r.status != http.StatusConflict || a.ends != "READY":
-		m.p.t.Errorf("cancelling Preview %s, which is %s: %d %s", a.id, a.ends, r.status, r.body)
+		m.p.t.Errorf("canceling Preview %s, which must be %s: %d %s", a.id, a.ends, r.status, r.body)
 	}
 }
 
 // readPreview reads a page of a Preview.
-func (s *server) readPreview(key, id string, page int) (said previewSaid) {
+func (s *server) readPreview(key, id string, page int) (said previewContent) {
 	s.t.Helper()
 	r := s.do(http.StatusOK, key, "GET", fmt.Sprintf("%s/%s?current_page=%d&page_size=500", previewPath, id, page), "")
-	if err := json.Unmarshal(r.body, &struct{ Data *previewSaid }{&said}); err != nil {
+	if err := json.Unmarshal(r.body, &struct{ Data *previewContent }{&said}); err != nil {
 		s.t.Fatal(err)
 	}
 	return said
 }
 
-// saidByPreview is all that a Preview says.
-func (s *server) saidByPreview(key, id string) *previewSaid {
+// wholePreview reads all pages of a Preview.
+func (s *server) wholePreview(key, id string) *previewContent {
 	s.t.Helper()
 	said := s.readPreview(key, id, 1)
 	for page, more := 2, len(said.Members) > 0; more; page++ {
@@ -233,13 +236,13 @@ func (m *previewKills) awaitAll(s *server) {
 			return
 		}
 		if time.Now().After(late) {
-			m.p.t.Fatalf("%d Previews do not end:\n%s", preparing, s.stderr)
+			m.p.t.Fatalf("%d Previews do not finish:\n%s", preparing, s.stderr)
 		}
 	}
 }
 
-// sayTheSame holds the Previews against those that were not disturbed, and deletes most of them.
-func (m *previewKills) sayTheSame(s *server) {
+// matchUndisturbed compares the Previews with undisturbed ones, and deletes most of them.
+func (m *previewKills) matchUndisturbed(s *server) {
 	t := m.p.t
 	t.Helper()
 	asked := m.asked
@@ -250,12 +253,12 @@ func (m *previewKills) sayTheSame(s *server) {
 			s.do(http.StatusNotFound, m.key, "GET", previewPath+"/"+a.id, "")
 			continue
 		case "CANCELLED":
-			if said := s.saidByPreview(m.key, a.id); said.Status != "CANCELLED" || said.Result != nil || len(said.Members) > 0 {
-				t.Errorf("Preview %s was cancelled and is %s, with %d members", a.id, said.Status, len(said.Members))
+			if said := s.wholePreview(m.key, a.id); said.Status != "CANCELLED" || said.Result != nil || len(said.Members) > 0 {
+				t.Errorf("the canceled Preview %s is %s, with %d members", a.id, said.Status, len(said.Members))
 			}
 			continue
 		}
-		got, want := s.saidByPreview(m.key, a.id), m.want[a.request]
+		got, want := s.wholePreview(m.key, a.id), m.want[a.request]
 		for i := range want.Members {
 			if i >= len(got.Members) || !reflect.DeepEqual(got.Members[i], want.Members[i]) {
 				t.Fatalf("request %d, Preview %s has %d members, want %d; the first that differs is number %d", a.request, a.id, len(got.Members), len(want.Members), i)
@@ -263,7 +266,7 @@ func (m *previewKills) sayTheSame(s *server) {
 		}
 		if !reflect.DeepEqual(got, want) {
 			got.Members, want.Members = nil, nil
-			t.Fatalf("request %d, Preview %s says\n%s\nnot\n%s", a.request, a.id, asJSON(got), asJSON(want))
+			t.Fatalf("request %d, Preview %s is\n%s\nwant\n%s", a.request, a.id, asJSON(got), asJSON(want))
 		}
 		if m.random.IntN(3) > 0 {
 			s.do(http.StatusNoContent, m.key, "DELETE", previewPath+"/"+a.id, "")
@@ -273,7 +276,7 @@ func (m *previewKills) sayTheSame(s *server) {
 	}
 }
 
-// preparing is how many Previews are on their way, with nothing running.
+// preparing returns how many Previews are being prepared, while no server runs.
 func (m *previewKills) preparing() int {
 	m.p.t.Helper()
 	_, s, end := m.p.open(0)
@@ -281,9 +284,9 @@ func (m *previewKills) preparing() int {
 	return s.total(m.key, "tam/previews", `{"filters": [{"field": "status", "condition": "is", "value": "PREPARING"}], "page_size": 1}`)
 }
 
-// leavesNothing wants members in the store for READY Previews alone, once the jobs are done, and no jobs but those that look
-// whether a Preview is old.
-func (m *previewKills) leavesNothing() {
+// checkNothingLeft checks that, once the jobs are done, the store has members only of READY
+// Previews, and no jobs except those for retention.
+func (m *previewKills) checkNothingLeft() {
 	t := m.p.t
 	t.Helper()
 	service, _, end := m.p.open(0)
@@ -310,7 +313,7 @@ func (m *previewKills) leavesNothing() {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
-		t.Errorf("the store has members of\n%v, not of\n%v", got, want)
+		t.Errorf("the store has members of\n%v, want\n%v", got, want)
 	}
 	jobs, _, err := service.Store.Due(time.Now().Add(48*time.Hour), 10_000, nil)
 	if err != nil {
@@ -318,7 +321,7 @@ func (m *previewKills) leavesNothing() {
 	}
 	for _, job := range jobs {
 		if job.Kind != "tam.expire" {
-			t.Errorf("there is a job %s left: %s", job.Kind, job.Payload)
+			t.Errorf("job %s is left: %s", job.Kind, job.Payload)
 		}
 	}
 }

@@ -23,29 +23,32 @@ import (
 	"prospector/store"
 )
 
-// soakRounds is how often a server is killed: PROSPECTOR_SOAK times, or a few.
+// soakRounds returns how often a server is killed: PROSPECTOR_SOAK times, or a few times by
+// default.
 func soakRounds(t *testing.T) int {
 	t.Helper()
 	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("PROSPECTOR_SOAK"), map[bool]string{false: "4", true: "2"}[raceDetector]))
 	if err != nil {
-		t.Fatalf("PROSPECTOR_SOAK is a number of rounds: %v", err)
+		t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
 	}
 	return rounds
 }
 
-// model is an endpoint of chat completions. It goes on while the servers are killed that ask it. Each of them, numbered from 1, asks
-// at an address of its own, so that what one sent before it was killed is never taken for a question of the next.
+// model is a chat completions endpoint that keeps running while servers are killed. Each server,
+// numbered from 1, uses an address of its own, so that a request sent before a kill is never
+// attributed to the next server.
 type model struct {
 	t     *testing.T
 	web   *httptest.Server
 	mu    sync.Mutex
 	asked map[string]map[string][]int // the servers that asked, by question and company
-	left  int                         // the questions that are still waited for
-	last  chan struct{}               // closed by the last of them
+	left  int                         // the questions still awaited
+	last  chan struct{}               // closed by the last awaited question
 }
 
-// knows is what the model answers about a company; what is no answer has a nil one, and of some nothing makes sense.
-func knows(company string) (answer any, sense bool) {
+// modelAnswer returns the model's answer about a company. The answer is nil if the model has none,
+// and sense is false if the response is unusable.
+func modelAnswer(company string) (answer any, sense bool) {
 	n, _ := strconv.Atoi(strings.TrimPrefix(company, "Company "))
 	return []any{true, true, true, true, true, false, false, nil, nil, true}[n%10], n%10 != 8
 }
@@ -53,7 +56,7 @@ func knows(company string) (answer any, sense bool) {
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Messages []struct{ Content string } }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) == 0 {
-		return // of a server that was killed while it sent
+		return // the server was killed while sending
 	}
 	lines := strings.Split(body.Messages[len(body.Messages)-1].Content, "\n")
 	var company struct{ Name string }
@@ -63,8 +66,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.t.Errorf("%v: asked %q", err, lines)
 	}
 	m.note(server, question, company.Name)
-	<-time.After(max(0, rand.N(8*time.Millisecond)-4*time.Millisecond)) // half of them at once
-	answer, sense := knows(company.Name)
+	<-time.After(max(0, rand.N(8*time.Millisecond)-4*time.Millisecond)) // half of them without delay
+	answer, sense := modelAnswer(company.Name)
 	if yes, is := answer.(bool); is && strings.Contains(lines[1], "allowed values") {
 		answer = map[bool]string{true: "yes", false: "no"}[yes]
 	}
@@ -87,7 +90,7 @@ func (m *model) note(server int, question, company string) {
 	}
 }
 
-// question is closed by the n-th question from now on.
+// question returns a channel that is closed by the n-th question from now on.
 func (m *model) question(n int) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,28 +98,29 @@ func (m *model) question(n int) <-chan struct{} {
 	return m.last
 }
 
-// about gives the servers that asked a question, by company.
+// about returns the servers that asked a question, by company.
 func (m *model) about(question string) map[string][]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.asked[question])
 }
 
-// researched is a Preview whose companies are asked about. No other asks the same question.
-type researched struct {
-	*askedPreview
+// researchPreview is a Preview whose companies are researched. No other Preview asks the same
+// question.
+type researchPreview struct {
+	*requestedPreview
 	field, question string
-	started         any            // started_at, once it was seen
-	kept            map[string]int // by company: the server after whose end its answer was in the store, or not needed any more
+	started         any            // started_at, once it is known
+	kept            map[string]int // by company: the server after whose end its answer was in the store or no longer needed
 }
 
 // researchOrg is an organization whose Previews are researched.
 type researchOrg struct {
 	previewKills
-	field, rest string // of its fields and its requests
-	previews    []*researched
-	seen        int    // so many of them have ended
-	want        string // what one says that nothing disturbed
+	field, rest string // parts of its fields and its requests
+	previews    []*researchPreview
+	seen        int    // how many of the Previews have finished
+	want        string // the content of an undisturbed Preview
 }
 
 // researchKills is an installation whose servers are killed while they ask a model.
@@ -124,8 +128,8 @@ type researchKills struct {
 	p      *place
 	model  *model
 	orgs   []*researchOrg
-	server int // its number
-	cut    int // Previews that were being prepared when one was killed
+	server int // the number of the current server
+	cut    int // how many Previews were being prepared at a kill
 }
 
 const askedAtOnce = 8
@@ -137,26 +141,27 @@ func (k *researchKills) serve() *server {
 	return k.p.serve()
 }
 
-// ask asks for a Preview with a question of its own.
+// ask requests a Preview with a question of its own.
 func (k *researchKills) ask(s *server, o *researchOrg) {
 	k.p.t.Helper()
-	r := &researched{question: fmt.Sprintf("Is it, asked for %s?", uuid.New()), kept: map[string]int{}}
+	r := &researchPreview{question: fmt.Sprintf("Is it, asked for %s?", uuid.New()), kept: map[string]int{}}
 	r.field = s.id(s.do(http.StatusCreated, o.key, "POST", "/v1/fields",
 		fmt.Sprintf(`{"entity": "accounts", "key": "q%d", "label": "Q", %s, "ai": {"question": %q}}`, len(o.previews), o.field, r.question)))
 	o.ask(s, 0, fmt.Sprintf(`"company_filters": {}, "qualifier_signal_id": %q, %s`, r.field, o.rest))
-	r.askedPreview = o.asked[len(o.asked)-1]
+	r.requestedPreview = o.asked[len(o.asked)-1]
 	o.previews = append(o.previews, r)
 }
 
-// said is what a Preview says, but for its question.
-func (r *researched) said(s *server, o *researchOrg) string {
+// summary returns the content of a Preview without its question.
+func (r *researchPreview) summary(s *server, o *researchOrg) string {
 	s.t.Helper()
-	return strings.NewReplacer(r.field, "<field>", r.question, "<question>").Replace(asJSON(s.saidByPreview(o.key, r.id)))
+	return strings.NewReplacer(r.field, "<field>", r.question, "<question>").Replace(asJSON(s.wholePreview(o.key, r.id)))
 }
 
-// TestKill9Research kills the server at random moments while it asks a model about the companies of Previews, some of which are
-// cancelled or deleted meanwhile. All end and say the same as those that were not disturbed, and no company is asked about again whose
-// answer was in: at most as many are asked about twice as may be asked about at the same time.
+// TestKill9Research kills the server at random times while it asks a model about the companies of
+// Previews, some of which are canceled or deleted concurrently. All others finish with the same
+// content as undisturbed ones. No question is repeated once its answer is stored, so each kill
+// repeats at most as many questions as may be in flight.
 func TestKill9Research(t *testing.T) {
 	t.Parallel()
 	companies := 320
@@ -175,8 +180,8 @@ func TestKill9Research(t *testing.T) {
 	}
 	for _, o := range k.orgs {
 		o.awaitAll(s)
-		o.want = o.previews[0].said(s, o)
-		k.isTrue(s, o)
+		o.want = o.previews[0].summary(s, o)
+		k.matchesModel(s, o)
 	}
 	took, rounds := time.Since(began), soakRounds(t)
 	for round := range rounds {
@@ -191,7 +196,7 @@ func TestKill9Research(t *testing.T) {
 		case <-k.model.question(1 + random.IntN(companies*5/4)):
 		case <-sooner:
 		case <-time.After(waitTimeout):
-			t.Fatalf("nobody is asked:\n%s", s.stderr)
+			t.Fatalf("the model receives no questions:\n%s", s.stderr)
 		}
 		if o := k.orgs[random.IntN(len(k.orgs))]; random.IntN(3) == 0 {
 			o.end(s, o.asked[len(o.asked)-1])
@@ -199,17 +204,17 @@ func TestKill9Research(t *testing.T) {
 		time.AfterFunc(time.Duration(random.Int64N(int64(5*time.Millisecond))), func() { _ = s.process.Kill() })
 		s.ends(-1)
 		k.p.passesCheck()
-		k.look(s, round)
+		k.inspect(s, round)
 		s = k.serve()
-		if round%3 == 2 { // else those of several rounds come together
-			k.sayTheSame(s)
+		if round%3 == 2 { // otherwise Previews of several rounds accumulate
+			k.matchUndisturbed(s)
 		}
 	}
-	k.sayTheSame(s)
+	k.matchUndisturbed(s)
 	s.stop()
-	k.isOver(rounds)
-	if left := k.look(s, rounds); left > 0 {
-		t.Errorf("there are %d answers left", left)
+	k.checkFinished(rounds)
+	if left := k.inspect(s, rounds); left > 0 {
+		t.Errorf("%d answers are left in the store", left)
 	}
 	k.p.passesCheck()
 }
@@ -224,7 +229,7 @@ func newResearchKills(t *testing.T, companies int) *researchKills {
 	fmt.Fprintln(&firms, "id,name,website")
 	fmt.Fprintln(&people, "id,first_name,email,title,company_id")
 	for i := range companies {
-		fmt.Fprintf(&firms, "c%d,Company %d,c%d.example\n", i, i, i-i%17/16) // some have the website of the one before
+		fmt.Fprintf(&firms, "c%d,Company %d,c%d.example\n", i, i, i-i%17/16) // some share the website of the previous company
 		if i%3 > 0 {
 			fmt.Fprintf(&people, "p%d,Ada %d,p%d@x.example,VP %d,c%d\n", i, i, i, i, i)
 		}
@@ -244,24 +249,25 @@ func newResearchKills(t *testing.T, companies int) *researchKills {
 	return k
 }
 
-// isTrue holds the first Preview of an organization against what the model was asked and knows.
-func (k *researchKills) isTrue(s *server, o *researchOrg) {
+// matchesModel compares the first Preview of an organization with the questions and answers of the
+// model.
+func (k *researchKills) matchesModel(s *server, o *researchOrg) {
 	k.p.t.Helper()
 	counts, asked := map[any]int{}, k.model.about(o.previews[0].question)
 	for company := range asked {
-		answer, _ := knows(company)
+		answer, _ := modelAnswer(company)
 		counts[answer]++
 	}
-	said := s.saidByPreview(o.key, o.previews[0].id)
+	said := s.wholePreview(o.key, o.previews[0].id)
 	cost := said.Research["cost"].(map[string]any)
 	got := fmt.Sprint(said.Status, said.Research["passed"], said.Research["not_matched"], said.Research["failed"], cost["companies"], cost["units"])
 	if want := fmt.Sprint("READY", counts[true], counts[false], counts[nil], len(asked), counts[true]+counts[false]); got != want || len(asked) < 40 {
-		k.p.t.Fatalf("it says %s, want %s", got, want)
+		k.p.t.Fatalf("the Preview has %s, want %s", got, want)
 	}
 }
 
-// sayTheSame waits until all Previews have ended, and holds them against those that were not disturbed.
-func (k *researchKills) sayTheSame(s *server) {
+// matchUndisturbed waits until all Previews have finished, and compares them with undisturbed ones.
+func (k *researchKills) matchUndisturbed(s *server) {
 	k.p.t.Helper()
 	for _, o := range k.orgs {
 		o.awaitAll(s)
@@ -271,20 +277,20 @@ func (k *researchKills) sayTheSame(s *server) {
 				s.do(http.StatusNotFound, o.key, "GET", previewPath+"/"+r.id, "")
 			case "CANCELLED":
 				if said := s.readPreview(o.key, r.id, 1); said.Status != "CANCELLED" || len(said.Members) > 0 {
-					k.p.t.Errorf("Preview %s was cancelled and is %s, with %d members", r.id, said.Status, len(said.Members))
+					k.p.t.Errorf("the canceled Preview %s is %s, with %d members", r.id, said.Status, len(said.Members))
 				}
 			default:
-				if got := r.said(s, o); got != o.want {
-					k.p.t.Errorf("Preview %s says\n%.3000s\nnot\n%.3000s", r.id, got, o.want)
+				if got := r.summary(s, o); got != o.want {
+					k.p.t.Errorf("Preview %s is\n%.3000s\nwant\n%.3000s", r.id, got, o.want)
 				}
 			}
-			s.do(http.StatusNoContent, o.key, "DELETE", "/v1/fields/"+r.field, "") // there may be only so many
+			s.do(http.StatusNoContent, o.key, "DELETE", "/v1/fields/"+r.field, "") // the number of fields is limited
 		}
 		o.seen = len(o.previews)
 	}
 }
 
-// answers are those that an organization keeps until a preparation is over.
+// answers returns the answers that an organization stores until a preparation is finished.
 func (o *researchOrg) answers(service *service.Service) map[uuid.UUID]string {
 	o.p.t.Helper()
 	answers := map[uuid.UUID]string{}
@@ -300,12 +306,13 @@ func (o *researchOrg) answers(service *service.Service) map[uuid.UUID]string {
 	return answers
 }
 
-// look looks at the store after the end of a server: which answers are in it, and how many questions were in vain.
-func (k *researchKills) look(ended *server, round int) (held int) {
+// inspect reads the store after a server has ended: which answers it has, and how many questions
+// were lost.
+func (k *researchKills) inspect(ended *server, round int) (held int) {
 	t := k.p.t
 	t.Helper()
 	if strings.Contains(ended.stderr.String(), "level=ERROR") {
-		t.Errorf("there is an error in the log of server %d", k.server)
+		t.Errorf("the log of server %d contains an error", k.server)
 	}
 	service, s, end := k.p.open(0)
 	defer end()
@@ -318,21 +325,22 @@ func (k *researchKills) look(ended *server, round int) (held int) {
 			if !isOver {
 				preparing++
 			}
-			lost += k.lookAt(r, isOver, answers)
+			lost += k.inspectAnswers(r, isOver, answers)
 		}
 		if len(answers) > 0 {
-			t.Errorf("there are %d answers about companies that nobody was asked about", len(answers))
+			t.Errorf("the store has %d answers about companies that the model was not asked about", len(answers))
 		}
 	}
-	t.Logf("round %d: %d Previews are being prepared, %d answers are kept, %d questions were in vain", round, preparing, held, lost)
+	t.Logf("round %d: %d Previews are being prepared, %d answers are stored, %d questions were lost", round, preparing, held, lost)
 	if k.cut += preparing; lost > askedAtOnce {
-		t.Errorf("%d questions were in vain, and %d are asked at the same time", lost, askedAtOnce)
+		t.Errorf("%d questions were lost, but at most %d are in flight", lost, askedAtOnce)
 	}
 	return held
 }
 
-// isPreparing tells whether a Preview is on its way. While it is, its research is as far as the questions show.
-func (k *researchKills) isPreparing(s *server, o *researchOrg, r *researched) bool {
+// isPreparing reports whether a Preview is being prepared. If so, it checks that its research
+// progress agrees with the questions.
+func (k *researchKills) isPreparing(s *server, o *researchOrg, r *researchPreview) bool {
 	k.p.t.Helper()
 	if r.ends != "READY" {
 		return false
@@ -340,32 +348,33 @@ func (k *researchKills) isPreparing(s *server, o *researchOrg, r *researched) bo
 	said := s.readPreview(o.key, r.id, 1)
 	started, begun := said.Research["started_at"], said.Research["status"] != "not_started"
 	if r.started != nil && started != r.started || begun != (started != nil) || !begun && len(k.model.about(r.question)) > 0 {
-		k.p.t.Errorf("the research of Preview %s, which began at %v, is %s", r.id, r.started, asJSON(said.Research))
+		k.p.t.Errorf("the research of Preview %s, started at %v, is %s", r.id, r.started, asJSON(said.Research))
 	}
 	r.started = started
 	return said.Status == "PREPARING"
 }
 
-// lookAt takes the answers about the companies of a Preview out of those that the store has, and counts the questions of the last
-// server whose answers it does not have. An answer that was there before was not asked for again.
-func (k *researchKills) lookAt(r *researched, isOver bool, answers map[uuid.UUID]string) (lost int) {
+// inspectAnswers removes the answers about the companies of a Preview from those in the store, and
+// counts the questions of the last server whose answers are missing. It checks that no question was
+// repeated once its answer was stored.
+func (k *researchKills) inspectAnswers(r *researchPreview, isOver bool, answers map[uuid.UUID]string) (lost int) {
 	t := k.p.t
 	t.Helper()
 	for company, servers := range k.model.about(r.question) {
 		at, kept := r.kept[company]
 		if kept && slices.Max(servers) > at || len(slices.Compact(slices.Clone(servers))) < len(servers) {
-			t.Errorf("Preview %s: servers %v asked about %s, and there was an answer after server %d (%v)", r.id, servers, company, at, kept)
+			t.Errorf("Preview %s: servers %v asked about %s, but the answer was stored after server %d (%v)", r.id, servers, company, at, kept)
 		}
 		id := uuid.NewSHA1(uuid.MustParse(r.id), []byte("c"+strings.TrimPrefix(company, "Company ")))
 		found, held := answers[id]
 		delete(answers, id)
 		if kept && !held && !isOver {
-			t.Errorf("Preview %s: the answer about %s is gone", r.id, company)
+			t.Errorf("Preview %s: the answer about %s is missing", r.id, company)
 		}
-		answer, sense := knows(company)
+		answer, sense := modelAnswer(company)
 		is := map[any]string{true: `"seen at ` + company + `"`, false: `"seen at ` + company + `"`, nil: `"unanswered"`}[answer]
 		if held && (!sense || !strings.Contains(found, is)) {
-			t.Errorf("what is kept about %s is %s", company, found)
+			t.Errorf("the stored answer about %s is %s", company, found)
 		}
 		switch {
 		case kept:
@@ -378,22 +387,22 @@ func (k *researchKills) lookAt(r *researched, isOver bool, answers map[uuid.UUID
 	return lost
 }
 
-// isOver wants nothing to be left of the preparations, and counts all questions.
-func (k *researchKills) isOver(rounds int) {
+// checkFinished checks that nothing is left of the preparations, and counts all questions.
+func (k *researchKills) checkFinished(rounds int) {
 	t := k.p.t
 	asked, again := 0, map[bool]int{}
 	for _, o := range k.orgs {
-		o.leavesNothing()
+		o.checkNothingLeft()
 		for _, r := range o.previews {
 			for company, servers := range k.model.about(r.question) {
-				_, sense := knows(company)
+				_, sense := modelAnswer(company)
 				asked += len(servers)
 				again[sense] += len(servers) - 1
 			}
 		}
 	}
-	t.Logf("%d kills, %d questions, %d of them again, and %d again because the first answer made no sense", rounds, asked, again[true], again[false])
+	t.Logf("%d kills, %d questions, %d of them repeated, and %d repeated because the first answer was unusable", rounds, asked, again[true], again[false])
 	if most := rounds * askedAtOnce; again[true] > most || k.cut == 0 {
-		t.Errorf("%d questions were asked again, and %d may have been, when %d Previews were cut off", again[true], most, k.cut)
+		t.Errorf("%d questions were repeated, want at most %d after %d interrupted Previews", again[true], most, k.cut)
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// next is what the client does next: first what it asked for before the kill, once more; then whatever comes.
+// next returns the next request of the client: after a kill it first repeats the unanswered
+// request, then chooses at random.
 func (c *soakClient) next() *step {
 	if len(c.repeats) > 0 {
 		s := c.repeats[0]
 		c.repeats = c.repeats[1:]
 		return s
 	}
-	const enough = 30 // records of one client, so that a long run stays as fast as it began
+	const enough = 30 // records of one client, so that a long run does not slow down
 	n := c.random.IntN(100)
 	switch {
 	case n < 15 || len(c.world) > enough:
@@ -33,7 +34,7 @@ func (c *soakClient) next() *step {
 	return c.createContact()
 }
 
-// some gives one of the names that begin so, or nothing.
+// some returns one of the names with the prefix, if there is one.
 func (c *soakClient) some(prefix string) (name string, found bool) {
 	var names []string
 	for name := range c.world {
@@ -44,18 +45,19 @@ func (c *soakClient) some(prefix string) (name string, found bool) {
 	if len(names) == 0 {
 		return "", false
 	}
-	slices.Sort(names) // the order of a map would make every run another
+	slices.Sort(names) // map order would make runs with the same seed differ
 	return names[c.random.IntN(len(names))], true
 }
 
-// label writes a record's name where it is found again; no two records ever have the same.
+// label returns a new name and the label stored in the record, from which the name can be read.
+// Labels are unique.
 func (c *soakClient) label(kind string) (name, label string) {
 	c.made++
 	name = fmt.Sprintf("%s %d", kind, c.made)
 	return name, fmt.Sprintf("%d: %s", c.number, name)
 }
 
-// unlabel gives the client, -1 when it is none's, and the record's name.
+// unlabel returns the client, or -1 if no client created the label, and the name of the record.
 func unlabel(label string) (client int, name string) {
 	number, name, _ := strings.Cut(label, ": ")
 	if _, err := fmt.Sscan(number, &client); err != nil {
@@ -80,7 +82,7 @@ func (c *soakClient) createContact() *step {
 			w[name] = e
 		},
 	}
-	if c.random.IntN(3) == 0 && e.Account == "" { // a repeated body must not name an account that is gone by then
+	if c.random.IntN(3) == 0 && e.Account == "" { // a repeated body must not refer to an account deleted since
 		s.idempotencyKey = label
 		c.kept = append(c.kept, s)
 	}
@@ -95,7 +97,7 @@ func (c *soakClient) createAccount() *step {
 	}
 }
 
-// createTag makes a tag by one of a few names, which all clients want.
+// createTag creates a tag with one of a few names that all clients use.
 func (c *soakClient) createTag() *step {
 	names := []string{"red hot", "lukewarm", "ice cold", "chilled", "boiling over", "frozen solid"}
 	fold := names[c.random.IntN(len(names))]
@@ -107,8 +109,8 @@ func (c *soakClient) createTag() *step {
 	}
 }
 
-// spell writes a name in the client's own way, which its first letters tell: they are capitals where the client's
-// number has ones. Names are compared without case, so the spellings of all clients are one name.
+// spell encodes the client's number in the case of the first letters: capitals stand for ones.
+// Names are compared without case, so the spellings of all clients are the same name.
 func spell(name string, client int) string {
 	b := []byte(strings.ToLower(name))
 	for i, bit := 0, 1; bit < soakClients; i++ {
@@ -137,7 +139,7 @@ func unspell(spelled string) (client int, name string) {
 	return client, strings.Join(strings.Fields(strings.ToLower(spelled)), " ")
 }
 
-// change counts on in the notes of a contact.
+// change increments the number in the notes of a contact.
 func (c *soakClient) change() *step {
 	name, found := c.some("contact ")
 	if !found {
@@ -155,7 +157,7 @@ func (c *soakClient) change() *step {
 	}
 }
 
-// delete deletes a record. An account goes together with all that name it.
+// delete deletes a record. Deleting an account also clears it in the records that refer to it.
 func (c *soakClient) delete() *step {
 	name, found := c.some("")
 	if !found {

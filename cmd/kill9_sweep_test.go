@@ -15,32 +15,34 @@ import (
 	"github.com/google/uuid"
 )
 
-// sweep is a clean-up of many contacts, and what must be true of it at any moment.
+// sweep is the sweep of a deleted value from many contacts, and what must hold at any time.
 type sweep struct {
 	p   *place
 	org uuid.UUID
 	key string
-	ids []string // of those that are cleaned up, in the order in which they are
-	// operation is what deleted that which they bear. The history of a contact names it once the contact was rewritten.
+	ids []string // the contacts to sweep, in order
+	// operation is the operation that deleted the value. The history of a contact names it once the
+	// contact was rewritten.
 	operation string
-	// shows looks for what was deleted wherever a server could show it, glance in one place: some clean-ups are over sooner
-	// than one can look everywhere.
-	shows, glance func(s *server)
-	random        *rand.Rand
+	// shows looks for the deleted value wherever a server could return it. showsQuick looks in one
+	// place, because some sweeps finish before a complete check.
+	shows, showsQuick func(s *server)
+	random            *rand.Rand
 }
 
-// soaking tells whether the run is the long one.
+// soaking reports whether this is a long run.
 func soaking() bool { return os.Getenv("PROSPECTOR_SOAK") != "" }
 
-// TestKill9Sweep deletes a tag that very many contacts bear. From the answer on nothing shows it, however often the server is
-// killed in the middle of the clean-up. With PROSPECTOR_SOAK there are 100,000 contacts.
+// TestKill9Sweep deletes a tag that many contacts have. From the response on, nothing returns the
+// tag, however often the server is killed during the sweep. With PROSPECTOR_SOAK there are 100,000
+// contacts.
 func TestKill9Sweep(t *testing.T) {
 	t.Parallel()
 	n := 5000
 	if soaking() {
 		n = 100_000
 	} else if raceDetector {
-		n = 2500 // still more than one transaction cleans up
+		n = 2500 // still more than one transaction sweeps
 	}
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	org, key := p.org("Acme")
@@ -58,7 +60,7 @@ func TestKill9Sweep(t *testing.T) {
 	plain := s.plainGet(key, ids[0])
 	began := time.Now()
 	s.do(http.StatusNoContent, key, "DELETE", "/v1/tags/"+gone, "")
-	t.Logf("the tag of %d contacts was deleted in %v; a GET takes %v before and %v after", n, time.Since(began), plain, s.plainGet(key, ids[0]))
+	t.Logf("the tag of %d contacts was deleted in %v; a GET took %v before and %v after", n, time.Since(began), plain, s.plainGet(key, ids[0]))
 
 	w := &sweep{p: p, org: uuid.MustParse(org), key: key, ids: ids, operation: "delete_tag", random: rand.New(rand.NewPCG(soakSeed, 7))}
 	w.shows = func(s *server) {
@@ -73,18 +75,19 @@ func TestKill9Sweep(t *testing.T) {
 			}
 		}
 	}
-	w.glance = func(s *server) { s.t.Helper(); s.counts(key, "tags", "is", asJSON(gone), 0) }
+	w.showsQuick = func(s *server) { s.t.Helper(); s.counts(key, "tags", "is", asJSON(gone), 0) }
 	w.killUntilDone(s, began)
 
 	s = p.serve()
 	w.shows(s)
 	if after := s.get(key, ids[n-1]); after.UpdatedAt != before.UpdatedAt {
-		t.Errorf("a contact was last updated at %s, after the clean-up at %s", before.UpdatedAt, after.UpdatedAt)
+		t.Errorf("the sweep changed updated_at from %s to %s", before.UpdatedAt, after.UpdatedAt)
 	}
 	s.stop()
 }
 
-// hasNoTag looks for a tag that was deleted wherever one can be found. Every tenth of the n contacts has the tag kept.
+// hasNoTag looks for a deleted tag wherever it could occur. Every tenth of the n contacts has the
+// tag kept.
 func (s *server) hasNoTag(key, gone, kept string, n int) {
 	s.t.Helper()
 	for _, l := range []struct {
@@ -107,11 +110,11 @@ func (s *server) hasNoTag(key, gone, kept string, n int) {
 	s.exports(key, n, gone)
 }
 
-// TestKill9SweepField deletes a custom field that many contacts have, makes one of another type with its key and fills it while
-// the values of the first are still being cleaned up.
+// TestKill9SweepField deletes a custom field that many contacts have, creates one of another type
+// with the same key, and fills it while the old values are still being swept.
 func TestKill9SweepField(t *testing.T) {
 	if raceDetector {
-		t.Skip("to the server it is the clean-up that TestKill9Sweep races")
+		t.Skip("TestKill9Sweep already covers this sweep with the race detector")
 	}
 	t.Parallel()
 	const n, every = 4000, 5
@@ -162,14 +165,14 @@ func TestKill9SweepField(t *testing.T) {
 			}
 		}
 	}
-	w.atRest(func(s *server) { // the clean-up waits: it is sure to be under way when the new field is filled
+	w.withoutJobs(func(s *server) { // no sweep runs here, so it is certainly unfinished when the new field is filled
 		s.do(http.StatusNoContent, key, "DELETE", "/v1/fields/"+field, "")
 		s.do(http.StatusCreated, key, "POST", "/v1/fields", `{"entity": "contacts", "key": "score", "data_type": "number"}`)
 		w.shows(s)
 		fillUpTo(s, len(fill)/2)
 		w.shows(s)
 	})
-	w.glance = func(s *server) { s.t.Helper(); s.counts(key, "custom_field_score", "is_not_empty", "", filled) }
+	w.showsQuick = func(s *server) { s.t.Helper(); s.counts(key, "custom_field_score", "is_not_empty", "", filled) }
 	began := time.Now()
 	s = p.serve()
 	fillUpTo(s, len(fill))
@@ -179,7 +182,7 @@ func TestKill9SweepField(t *testing.T) {
 // TestKill9SweepAccount deletes an account with many contacts.
 func TestKill9SweepAccount(t *testing.T) {
 	if raceDetector {
-		t.Skip("to the server it is the clean-up that TestKill9Sweep races")
+		t.Skip("TestKill9Sweep already covers this sweep with the race detector")
 	}
 	t.Parallel()
 	const n = 3000
@@ -207,14 +210,14 @@ func TestKill9SweepAccount(t *testing.T) {
 			}
 		}
 	}
-	w.glance = func(s *server) { s.t.Helper(); s.counts(key, "account_id", "is_empty", "", n) }
+	w.showsQuick = func(s *server) { s.t.Helper(); s.counts(key, "account_id", "is_empty", "", n) }
 	began := time.Now()
 	s.do(http.StatusNoContent, key, "DELETE", "/v1/accounts/"+gone, "")
 	w.killUntilDone(s, began)
 }
 
-// killUntilDone kills the server again and again while it cleans up, looks at what is left each time, and lets the last one
-// finish. What was cleaned up stays so, and nothing is cleaned up twice.
+// killUntilDone repeatedly kills the server while it sweeps, checks what is left each time, and
+// lets the last server finish. Swept contacts stay swept, and no contact is swept twice.
 func (w *sweep) killUntilDone(s *server, began time.Time) {
 	t := w.p.t
 	t.Helper()
@@ -223,22 +226,22 @@ func (w *sweep) killUntilDone(s *server, began time.Time) {
 		last = 1
 	}
 	for round := 0; ; round++ {
-		w.glance(s) // all else is looked at when nothing sweeps
+		w.showsQuick(s) // the complete check happens when nothing sweeps
 		rewritten := len(w.ids) - most
-		if round > 0 { // the first kill comes at once
+		if round > 0 { // the first kill happens immediately
 			rewritten += w.random.IntN(max(1, most/4))
 			s.awaitSwept(w, w.ids[rewritten])
 		}
-		time.AfterFunc(time.Duration(w.random.Int64N(int64(5*time.Millisecond))), func() { _ = s.process.Kill() }) // anywhere in a commit
+		time.AfterFunc(time.Duration(w.random.Int64N(int64(5*time.Millisecond))), func() { _ = s.process.Kill() }) // at any point of a commit
 		s.ends(-1)
 		w.p.passesCheck()
 		left := w.left()
 		t.Logf("round %d: killed after %d contacts, %d of %d are left", round, rewritten, left, len(w.ids))
 		if left > most || round > 0 && left >= len(w.ids)-rewritten {
-			t.Errorf("%d contacts are left to clean up, there were %d, and %d were cleaned up", left, most, rewritten)
+			t.Errorf("%d contacts are left to sweep, there were %d, and %d were swept", left, most, rewritten)
 		}
 		most = left
-		w.atRest(w.shows)
+		w.withoutJobs(w.shows)
 		if t.Failed() || left == 0 || round == last && !soaking() {
 			break
 		}
@@ -246,11 +249,11 @@ func (w *sweep) killUntilDone(s *server, began time.Time) {
 	}
 	s = w.p.serve()
 	s.awaitSwept(w, w.ids[len(w.ids)-1])
-	t.Logf("all was done %v after the deletion, kills and looks included", time.Since(began))
+	t.Logf("the sweep finished %v after the deletion, including kills and checks", time.Since(began))
 	w.shows(s)
 	for _, i := range w.some() {
 		if n := strings.Count(s.history(w.key, w.ids[i]), `"`+w.operation+`"`); n != 1 {
-			t.Errorf("contact %d was cleaned up %d times", i, n)
+			t.Errorf("contact %d was swept %d times", i, n)
 		}
 	}
 	s.stop()
@@ -267,12 +270,12 @@ func (s *server) awaitSwept(w *sweep, id string) {
 	}
 	for late := time.Now().Add(most); !strings.Contains(s.history(w.key, id), `"`+w.operation+`"`); {
 		if time.Now().After(late) {
-			s.t.Fatalf("contact %s is not cleaned up", id)
+			s.t.Fatalf("contact %s is not swept", id)
 		}
 	}
 }
 
-// some gives the first and the last of the contacts, and some between.
+// some returns the indexes of the first and last contacts and of some in between.
 func (w *sweep) some() []int {
 	some := []int{0, len(w.ids) - 1}
 	for range 10 {
@@ -281,7 +284,7 @@ func (w *sweep) some() []int {
 	return some
 }
 
-// contact is what of a contact these tests look at.
+// contact has the fields of a contact that these tests check.
 type contact struct {
 	ID        string
 	Title     *string
@@ -306,7 +309,7 @@ func (s *server) history(key, id string) string {
 	return string(s.do(http.StatusOK, key, "GET", "/v1/contacts/"+id+"/history", "").body)
 }
 
-// counts wants a list of contacts with one rule to have so many of them.
+// counts checks that a list of contacts with one rule has so many contacts.
 func (s *server) counts(key, field, condition, value string, want int) {
 	s.t.Helper()
 	rule := fmt.Sprintf(`{"field": %q, "condition": %q}`, field, condition)
@@ -314,11 +317,11 @@ func (s *server) counts(key, field, condition, value string, want int) {
 		rule = fmt.Sprintf(`{"field": %q, "condition": %q, "value": %s}`, field, condition, value)
 	}
 	if got := s.total(key, "contacts", `{"filters": [`+rule+`], "page_size": 1}`); got != want {
-		s.t.Errorf("%s: there are %d contacts, want %d", rule, got, want)
+		s.t.Errorf("%s: got %d contacts, want %d", rule, got, want)
 	}
 }
 
-// exports wants an export of all contacts to have so many lines, and a text in none of them.
+// exports checks that an export of all contacts has so many lines and does not contain the text.
 func (s *server) exports(key string, lines int, without string) {
 	s.t.Helper()
 	body := s.do(http.StatusOK, key, "POST", "/v1/contacts/export", `{}`).body
@@ -326,17 +329,17 @@ func (s *server) exports(key string, lines int, without string) {
 		s.t.Errorf("the export has %d lines, want %d", n, lines)
 	}
 	if bytes.Contains(body, []byte(without)) {
-		s.t.Errorf("the export has %s in it", without)
+		s.t.Errorf("the export contains %s", without)
 	}
 }
 
-// tag makes a tag for contacts.
+// tag creates a tag for contacts.
 func (s *server) tag(key, name string) string {
 	s.t.Helper()
 	return s.id(s.do(http.StatusCreated, key, "POST", "/v1/tags", fmt.Sprintf(`{"name": %q, "color": "red", "object_type": "contact"}`, name)))
 }
 
-// load makes contacts, each with members of its own, and gives their ids.
+// load creates contacts, each with members of its own, and returns their ids.
 func (s *server) load(key string, n int, members func(i int) string) (ids []string) {
 	s.t.Helper()
 	records := make([]string, n)
@@ -349,7 +352,7 @@ func (s *server) load(key string, n int, members func(i int) string) (ids []stri
 	return ids
 }
 
-// batch makes or changes contacts and wants each to succeed.
+// batch creates or updates contacts and checks that each succeeds.
 func (s *server) batch(key string, records []string) (ids []string) {
 	s.t.Helper()
 	var answer struct {
@@ -368,7 +371,7 @@ func (s *server) batch(key string, records []string) (ids []string) {
 	return ids
 }
 
-// plainGet is how long reading a contact takes: the middle of several.
+// plainGet returns the median duration of reading a contact.
 func (s *server) plainGet(key, id string) time.Duration {
 	s.t.Helper()
 	var took []time.Duration

@@ -27,16 +27,16 @@ import (
 type importer struct {
 	previewKills
 	name     string
-	tags     map[any]string         // their names
-	selected map[string]bool        // the source ids of the members that must become records
-	doubtful string                 // the source id of a company that was suppressed in the middle
-	imports  map[string]string      // by Preview: the operation_id of its Import, once it is known
-	posted   bool                   // the Imports were asked for before
-	records  map[string]takenRecord // by entity and source id, or website or email
+	tags     map[any]string            // their names
+	selected map[string]bool           // the source ids of the members that must become records
+	doubtful string                    // the source id of a company that was suppressed in the middle
+	imports  map[string]string         // by Preview: the operation_id of its Import, once it is known
+	posted   bool                      // the Imports were asked for before
+	records  map[string]importedRecord // by entity and source id, or website or email
 }
 
 // takenRecord is an Account or a Contact, but for its ids and times.
-type takenRecord struct{ company, text string }
+type importedRecord struct{ company, text string }
 
 // importer makes an organization that knows some of the market, with Previews that overlap, all but the first without a Qualifier. Some
 // members are removed; a company and a person are suppressed after the Previews were READY.
@@ -44,7 +44,7 @@ func (p *place) importer(s *server, name string, previews int) *importer {
 	p.t.Helper()
 	org, key := p.org(name)
 	o := &importer{previewKills: previewKills{p: p, org: uuid.MustParse(org), key: key}, name: name, tags: map[any]string{}, selected: map[string]bool{}, imports: map[string]string{}}
-	o.known(s)
+	o.makeKnown(s)
 	tag := func(name, object string) string {
 		id := s.id(s.do(http.StatusCreated, key, "POST", "/v1/tags", fmt.Sprintf(`{"name": %q, "color": "red", "object_type": %q}`, name, object)))
 		o.tags[id] = name
@@ -131,12 +131,12 @@ func (o *importer) accept(s *server, mayDie bool) {
 
 // look reads what the store has after the end of a server: the records, and what the Imports say of them. It tells what these say, and
 // whether they are over.
-func (o *importer) look() (said string, over bool) {
+func (o *importer) inspect() (said string, over bool) {
 	t := o.p.t
 	t.Helper()
 	service, s, end := o.p.open(0)
 	defer end()
-	o.records = map[string]takenRecord{}
+	o.records = map[string]importedRecord{}
 	made, accounts, employers := map[string]float64{}, map[uuid.UUID]string{}, map[string]string{}
 	take := func(entity, source, company, own string, public []byte, history []record.Change) {
 		var fields map[string]any
@@ -164,7 +164,7 @@ func (o *importer) look() (said string, over bool) {
 		if o.records[name].text != "" || strings.Count(fmt.Sprint(changes), "created") != 1 || entity == "contacts" && source != "" && employers[source] != company {
 			t.Errorf("%s %s of %s: %v %v; there was %v", entity, source, company, fields, changes, o.records[name])
 		}
-		o.records[name] = takenRecord{company, fmt.Sprint(fields, tags, changes, " at ", company)}
+		o.records[name] = importedRecord{company, fmt.Sprint(fields, tags, changes, " at ", company)}
 	}
 	err := errors.Join(service.Store.View(catalog.Org, func(tx *store.Tx) error {
 		return service.Catalog.People.Scan(tx, func(p store.Doc[catalog.Person]) (bool, error) {
@@ -187,11 +187,11 @@ func (o *importer) look() (said string, over bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o.says(s, made)
+	return o.checkSummaries(s, made)
 }
 
 // says holds what the Imports say, in short, against the records that were made, the balance and the charge.
-func (o *importer) says(s *server, made map[string]float64) (said string, over bool) {
+func (o *importer) checkSummaries(s *server, made map[string]float64) (said string, over bool) {
 	t := o.p.t
 	t.Helper()
 	created, previews := map[string]float64{}, map[any]bool{}
@@ -227,7 +227,7 @@ func (o *importer) says(s *server, made map[string]float64) (said string, over b
 
 // isLike holds the records against those of an organization whose Imports were not disturbed, but for the company that is doubtful, and
 // those that were taken over against the members.
-func (o *importer) isLike(other *importer) {
+func (o *importer) matches(other *importer) {
 	t := o.p.t
 	t.Helper()
 	taken := 0
@@ -281,11 +281,11 @@ func TestKill9TAMImport(t *testing.T) {
 	s.hasNoErrors()
 	var counts string
 	for _, o := range left {
-		said, over := o.look()
+		said, over := o.inspect()
 		if t.Log(said); !over {
 			t.Fatal("the Imports have ended, and are not over")
 		}
-		o.isLike(o)
+		o.matches(o)
 		counts = cmp.Or(counts, said)
 	}
 	var now []*importer
@@ -294,9 +294,9 @@ func TestKill9TAMImport(t *testing.T) {
 		t.Helper()
 		over := true
 		for i, o := range now {
-			said, is := o.look()
+			said, is := o.inspect()
 			if t.Logf("%s:%s", o.name, said); is {
-				o.isLike(left[i])
+				o.matches(left[i])
 			}
 			if is && i == 0 && said != counts {
 				t.Errorf("it says%s, not%s", said, counts)

@@ -43,7 +43,7 @@ func TestKill9(t *testing.T) {
 	if v := os.Getenv("PROSPECTOR_SOAK"); v != "" {
 		var err error
 		if rounds, err = strconv.Atoi(v); err != nil {
-			t.Fatalf("PROSPECTOR_SOAK is a number of rounds: %v", err)
+			t.Fatalf("PROSPECTOR_SOAK must be a number of rounds: %v", err)
 		}
 	}
 	t.Logf("seed %d, %d rounds", soakSeed, rounds)
@@ -61,7 +61,7 @@ func TestKill9(t *testing.T) {
 		found := onDisk(t, p.path("data"), uuid.MustParse(org))
 		unanswered := 0
 		for _, c := range clients {
-			if c.settle(found.worlds[c.number]) {
+			if c.reconcile(found.worlds[c.number]) {
 				unanswered++
 			}
 		}
@@ -216,7 +216,7 @@ func (c *soakClient) acknowledge(r *soakRound, s *step, answer reply) error {
 
 // settle holds what is on the disk against what the client knows, and takes it as what goes on from here. It tells
 // whether the request that got no answer was done.
-func (c *soakClient) settle(found world) (done bool) {
+func (c *soakClient) reconcile(found world) (done bool) {
 	c.t.Helper()
 	if c.pending == nil {
 		c.t.Errorf("client %d stopped without a request under way", c.number)

@@ -28,7 +28,7 @@ func TestKill9Webhook(t *testing.T) {
 		queued = 300
 	}
 	random := rand.New(rand.NewPCG(soakSeed, 30))
-	d := hooksPlace(t, "PROSPECTOR_LOG_LEVEL=info", "PROSPECTOR_WEBHOOKS_TIMEOUT=500ms",
+	d := newWebhookPlace(t, "PROSPECTOR_LOG_LEVEL=info", "PROSPECTOR_WEBHOOKS_TIMEOUT=500ms",
 		"PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE="+strings.TrimSuffix(strings.Repeat("100ms,", 40), ","))
 	k := &hookKills{subscriber: newSubscriber(t, nil), tries: map[string]int{}, acknowledged: map[string]string{}}
 	k.answers(k.receive)
@@ -61,10 +61,10 @@ func TestKill9Webhook(t *testing.T) {
 			t.Fatalf("%s deliveries wait, and none is made", s.pending())
 		}
 	}
-	k.holds(s, d)
+	k.verify(s, d)
 	s.stop()
 	s.hasNoErrors()
-	s.isDiscreet(k.subscriber)
+	s.logHasNoSecrets(k.subscriber)
 	d.passesCheck()
 }
 
@@ -92,7 +92,7 @@ type hookLife struct {
 }
 
 // goesOn counts what happens.
-func (l *hookLife) goesOn(written bool) {
+func (l *hookLife) count(written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if written == l.ofWrites {
@@ -103,8 +103,8 @@ func (l *hookLife) goesOn(written bool) {
 }
 
 // receive answers a delivery: of some events the first one or two in a bad way.
-func (k *hookKills) receive(w http.ResponseWriter, r *http.Request, d taken) {
-	k.life.Load().goesOn(false)
+func (k *hookKills) receive(w http.ResponseWriter, r *http.Request, d receivedDelivery) {
+	k.life.Load().count(false)
 	k.noting.Lock()
 	k.tries[d.id]++
 	tries := k.tries[d.id]
@@ -193,12 +193,12 @@ func (k *hookKills) ask(life *hookLife, client *http.Client, key, trigger, metho
 		id, data = e.Data.ID, inOrder(item.Data)
 	}
 	k.acknowledged[trigger+" "+data] = id
-	life.goesOn(true)
+	life.count(true)
 	return id, true
 }
 
 // holds holds what was told against what was acknowledged, what is in the store, and what is on record.
-func (k *hookKills) holds(s *server, d *acmePlace) {
+func (k *hookKills) verify(s *server, d *acmePlace) {
 	t := k.t
 	t.Helper()
 	type event struct{ trigger, object, data string }
@@ -259,17 +259,17 @@ func (k *hookKills) holds(s *server, d *acmePlace) {
 // sent again.
 func TestWebhookShutdown(t *testing.T) {
 	t.Parallel()
-	d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=2m")
+	d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=2m")
 	slow, hanging := newSubscriber(t, nil), newSubscriber(t, nil)
 	gate, open := slow.gate()
-	slow.answers(func(http.ResponseWriter, *http.Request, taken) { <-gate })
+	slow.answers(func(http.ResponseWriter, *http.Request, receivedDelivery) { <-gate })
 	hanging.answers(hang)
 	s := d.serve()
 	slow.subscribe(s, d.key, "contact.created")
 	hanging.subscribe(s, d.key, "contact.created")
 	id, _ := s.contact(d.key, "ada")
-	slow.awaits(1)
-	hanging.awaits(1)
+	slow.awaitDeliveries(1)
+	hanging.awaitDeliveries(1)
 	asked := time.Now()
 	s.signal(syscall.SIGTERM)
 	s.refusesConnections()
@@ -279,14 +279,14 @@ func TestWebhookShutdown(t *testing.T) {
 		t.Errorf("the server took %v to stop", took)
 	}
 	s.hasNoErrors()
-	s.isDiscreet(slow, hanging)
+	s.logHasNoSecrets(slow, hanging)
 	d.passesCheck()
 
 	s = d.serve()
 	if last := slow.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || last.Attempt != 1 {
 		t.Errorf("on record is %+v", last)
 	}
-	again := hanging.awaits(2)
+	again := hanging.awaitDeliveries(2)
 	if again[0] != again[1] || again[0].object != id {
 		t.Errorf("it is sent again as %+v", again)
 	}
@@ -299,8 +299,8 @@ func TestWebhookShutdown(t *testing.T) {
 	if last := hanging.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || last.Attempt != 1 || last.SourceEventID != again[0].id {
 		t.Errorf("on record is %+v", last)
 	}
-	s.settles()
-	slow.once(s, id)
+	s.awaitNoPending()
+	slow.receivedEach(s, id)
 	s.stop()
 	s.hasNoErrors()
 	d.passesCheck()
@@ -322,13 +322,13 @@ func TestWebhookRepeatedStops(t *testing.T) {
 	for i := range stops {
 		gate, open := b.gate()
 		enough := (i + 1) * n / (stops + 2)
-		b.answers(func(http.ResponseWriter, *http.Request, taken) {
+		b.answers(func(http.ResponseWriter, *http.Request, receivedDelivery) {
 			if len(b.all()) > enough { // these are under way when it stops
 				<-gate
 			}
 		})
 		s := d.serve()
-		b.awaits(enough + 1)
+		b.awaitDeliveries(enough + 1)
 		s.signal(syscall.SIGTERM)
 		s.refusesConnections()
 		open()
@@ -340,11 +340,11 @@ func TestWebhookRepeatedStops(t *testing.T) {
 		t.Error("all were sent before the last stop")
 	}
 	s := d.serve()
-	s.settles()
+	s.awaitNoPending()
 	if _, total := b.attempts(s, "status=succeeded"); total != n {
 		t.Errorf("%d attempts are on record, want %d", total, n)
 	}
-	b.once(s, d.ids(d.org)...)
+	b.receivedEach(s, d.ids(d.org)...)
 	if len(b.all()) != n {
 		t.Errorf("there were %d deliveries, want %d", len(b.all()), n)
 	}

@@ -11,15 +11,15 @@ import (
 )
 
 // postOffice is a place whose campaigns send to a mail server.
-type postOffice struct {
+type mailPlace struct {
 	*acmePlace
 	sink *apptest.MailServer
 }
 
 // newPostOffice makes one that sends on every day and at every hour, as fast as it can.
-func newPostOffice(t *testing.T, env ...string) *postOffice {
+func newMailPlace(t *testing.T, env ...string) *mailPlace {
 	t.Helper()
-	o := &postOffice{sink: apptest.NewMailServer(t)}
+	o := &mailPlace{sink: apptest.NewMailServer(t)}
 	o.acmePlace = &acmePlace{place: newPlace(t, append([]string{
 		"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=debug", "PROSPECTOR_MAIL_DAILY_CAP=0", "PROSPECTOR_MAIL_MIN_GAP=0s",
 		"PROSPECTOR_MAIL_TRANSPORT=smtp", "PROSPECTOR_MAIL_SMTP_HOST=127.0.0.1", "PROSPECTOR_MAIL_SMTP_TLS=none",
@@ -34,7 +34,7 @@ const twoMails = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello
 	"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_COMPLETES"}]`
 
 // campaign makes contacts and a campaign that waits to be started with them, and gives its path.
-func (o *postOffice) campaign(s *server, template string, contacts int) (path string) {
+func (o *mailPlace) campaign(s *server, template string, contacts int) (path string) {
 	s.t.Helper()
 	s.do(http.StatusOK, o.key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7]}`)
 	ids := s.load(o.key, contacts, func(int) string { return `"first_name": "Ann"` })
@@ -44,23 +44,23 @@ func (o *postOffice) campaign(s *server, template string, contacts int) (path st
 		fmt.Sprintf(`{"name": "C", "template_id": %q, "audience_ids": [%q]}`, made, audience)))
 }
 
-func (o *postOffice) begin(s *server, campaign string) {
+func (o *mailPlace) begin(s *server, campaign string) {
 	s.t.Helper()
 	s.do(http.StatusOK, o.key, "PATCH", campaign, `{"status": "active"}`)
 }
 
 // letter is a message as it is on record; one is named by its Message-ID.
-type letter struct {
+type storedMessage struct {
 	ID, To, Status, Error string
 	Headers               map[string]string
 }
 
 // outbox gives all messages on record by their Message-IDs.
-func (o *postOffice) outbox(s *server) map[string]letter {
+func (o *mailPlace) outbox(s *server) map[string]storedMessage {
 	s.t.Helper()
-	all := map[string]letter{}
+	all := map[string]storedMessage{}
 	for page := 1; ; page++ {
-		var list struct{ Data []letter }
+		var list struct{ Data []storedMessage }
 		r := s.do(http.StatusOK, o.key, "POST", "/v1/outbox/list", fmt.Sprintf(`{"sort": "created_at", "page_size": 500, "page": %d}`, page))
 		if err := json.Unmarshal(r.body, &list); err != nil {
 			s.t.Fatalf("%v: %s", err, r.body)
@@ -75,7 +75,7 @@ func (o *postOffice) outbox(s *server) map[string]letter {
 }
 
 // ended waits until every sequence of the campaign is over.
-func (o *postOffice) ended(s *server, campaign string) {
+func (o *mailPlace) awaitEnded(s *server, campaign string) {
 	s.t.Helper()
 	s.awaitMilestone(milestone{"the campaign is through", func() bool {
 		var stats struct {
@@ -91,7 +91,7 @@ func (o *postOffice) ended(s *server, campaign string) {
 
 // agree wants the sink and the outbox to agree: nothing came twice, all that came is on record, what is sent came, and what is unknown
 // is on record as such. More may come meanwhile. It gives how many are sent and unknown.
-func (o *postOffice) agree(s *server) (sent, unknown int) {
+func (o *mailPlace) checkOutbox(s *server) (sent, unknown int) {
 	t := s.t
 	t.Helper()
 	before := len(o.sink.Mails())
@@ -128,7 +128,7 @@ func (o *postOffice) agree(s *server) (sent, unknown int) {
 }
 
 // isDiscreetOfMail wants a log to have no address of those who write or are written to.
-func (s *server) isDiscreetOfMail() {
+func (s *server) logHasNoAddresses() {
 	s.t.Helper()
 	if strings.Contains(s.stderr.String(), "@acme.example") {
 		s.t.Error("the log has an address in it")

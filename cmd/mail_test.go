@@ -41,7 +41,7 @@ func TestMailLinks(t *testing.T) {
 	for _, base := range []string{"", "https://mail.acme.example", "https://mail.acme.example/out/"} {
 		t.Run(base, func(t *testing.T) {
 			t.Parallel()
-			o := newPostOffice(t, "PROSPECTOR_PUBLIC_URL="+base)
+			o := newMailPlace(t, "PROSPECTOR_PUBLIC_URL="+base)
 			s := o.serve()
 			o.begin(s, o.campaign(s, oneMail, 1))
 			mail := o.sink.Await(1)[0]
@@ -64,7 +64,7 @@ func TestMailLinks(t *testing.T) {
 			if token := strings.TrimPrefix(link[1], "/u/"); strings.Contains(s.stderr.String(), token) {
 				t.Error("the log has the token")
 			}
-			s.isDiscreetOfMail()
+			s.logHasNoAddresses()
 		})
 	}
 }
@@ -79,7 +79,7 @@ func TestMailEncrypted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := newPostOffice(t, "PROSPECTOR_MAIL_SMTP_TLS=starttls", "PROSPECTOR_MAIL_SMTP_USERNAME=ada", "PROSPECTOR_MAIL_SMTP_PASSWORD="+password, "SSL_CERT_FILE=cert.pem", "SSL_CERT_DIR=none")
+	o := newMailPlace(t, "PROSPECTOR_MAIL_SMTP_TLS=starttls", "PROSPECTOR_MAIL_SMTP_USERNAME=ada", "PROSPECTOR_MAIL_SMTP_PASSWORD="+password, "SSL_CERT_FILE=cert.pem", "SSL_CERT_DIR=none")
 	o.write("cert.pem", pair.cert)
 	o.sink.OfferTLS(&tls.Config{Certificates: []tls.Certificate{certificate}})
 	o.sink.Username, o.sink.Password = "ada", "another"
@@ -96,8 +96,8 @@ func TestMailEncrypted(t *testing.T) {
 	said += s.stderr.String()
 	o.sink.Password = password
 	s = o.serve()
-	o.ended(s, campaign)
-	if sent, unknown := o.agree(s); sent != 3 || unknown != 0 {
+	o.awaitEnded(s, campaign)
+	if sent, unknown := o.checkOutbox(s); sent != 3 || unknown != 0 {
 		t.Errorf("%d were sent and %d are unknown", sent, unknown)
 	}
 	s.stop()
@@ -108,7 +108,7 @@ func TestMailEncrypted(t *testing.T) {
 			t.Errorf("it is told: %s", said)
 		}
 	}
-	s.isDiscreetOfMail()
+	s.logHasNoAddresses()
 }
 
 // TestMailUntrusted: nothing goes to a server whose certificate is not trusted.
@@ -119,7 +119,7 @@ func TestMailUntrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := newPostOffice(t, "PROSPECTOR_MAIL_SMTP_TLS=starttls")
+	o := newMailPlace(t, "PROSPECTOR_MAIL_SMTP_TLS=starttls")
 	o.sink.OfferTLS(&tls.Config{Certificates: []tls.Certificate{certificate}})
 	s := o.serve()
 	o.begin(s, o.campaign(s, oneMail, 1))
@@ -138,7 +138,7 @@ func TestMailRepeatedStops(t *testing.T) {
 	if raceDetector {
 		contacts, stops = 300, 2
 	}
-	o := newPostOffice(t)
+	o := newMailPlace(t)
 	s := o.serve()
 	campaign := o.campaign(s, twoMails, contacts)
 	o.sink.Reply(func(stage, _ string) string {
@@ -156,13 +156,13 @@ func TestMailRepeatedStops(t *testing.T) {
 		}
 		s.hasNoErrors(noPublicURL)
 		s = o.serve()
-		if sent, unknown := o.agree(s); unknown > 0 || sent == 0 {
+		if sent, unknown := o.checkOutbox(s); unknown > 0 || sent == 0 {
 			t.Errorf("%d are sent and %d unknown after stop %d", sent, unknown, i)
 		}
 	}
 	o.sink.Await(2 * contacts)
-	o.ended(s, campaign)
-	if sent, unknown := o.agree(s); sent != 2*contacts || unknown > 0 || len(o.sink.Mails()) != 2*contacts {
+	o.awaitEnded(s, campaign)
+	if sent, unknown := o.checkOutbox(s); sent != 2*contacts || unknown > 0 || len(o.sink.Mails()) != 2*contacts {
 		t.Errorf("%d are sent and %d unknown, %d came, want %d", sent, unknown, len(o.sink.Mails()), 2*contacts)
 	}
 	s.stop()
@@ -173,7 +173,7 @@ func TestMailRepeatedStops(t *testing.T) {
 // TestMailShutdown: a server that is told to stop waits for the answer to a message that has gone, and sends nothing more.
 func TestMailShutdown(t *testing.T) {
 	t.Parallel()
-	o := newPostOffice(t)
+	o := newMailPlace(t)
 	gate, at := make(chan struct{}), make(chan string, 100)
 	open := sync.OnceFunc(func() { close(gate) })
 	t.Cleanup(open)
@@ -195,7 +195,7 @@ func TestMailShutdown(t *testing.T) {
 	s.ends(0)
 	s.hasNoErrors(noPublicURL)
 	s = o.serve()
-	if sent, unknown := o.agree(s); sent != 1 || unknown != 0 {
+	if sent, unknown := o.checkOutbox(s); sent != 1 || unknown != 0 {
 		t.Errorf("%d are sent and %d unknown: %s", sent, unknown, fmt.Sprint(o.outbox(s)))
 	}
 	s.stop()

@@ -53,7 +53,7 @@ func TestOrgDelete(t *testing.T) {
 		}
 
 		d.run("org", "delete", "--org", "Gone", "--yes", "--json").prints(fmt.Sprintf(`{"records": %d}`, n+3)) // and organization, user, key
-		d.isGone("Gone", gone)
+		d.checkDeleted("Gone", gone)
 		d.served(func(s *server) { s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "") })
 		d.run("org", "delete", "--org", "Gone", "--yes").fails(1, `there is no organization "Gone"`)
 		d.run("org", "delete", "--org", gone, "--yes").fails(1, `there is no organization "`+gone+`"`)
@@ -74,8 +74,8 @@ func TestOrgDelete(t *testing.T) {
 			}
 		})
 		d.run("org", "delete", "--org", again, "--yes").says(`Deleted organization "` + again + `" with 3 records` + "\n")
-		d.isGone("Gone", gone)
-		d.isGone("Gone", again)
+		d.checkDeleted("Gone", gone)
+		d.checkDeleted("Gone", again)
 	})
 }
 
@@ -94,7 +94,7 @@ func (p *place) all(org string) []byte {
 }
 
 // isGone wants nothing of an organization to be left.
-func (p *place) isGone(name, id string) {
+func (p *place) checkDeleted(name, id string) {
 	p.t.Helper()
 	if list := p.run("org", "list", "--json").ok().stdout; strings.Contains(list, name) || strings.Contains(list, id) {
 		p.t.Errorf("it is still in the list: %s", list)
@@ -126,14 +126,14 @@ func TestOrgDeleteInFlight(t *testing.T) {
 		}
 	}
 	d.s.do(http.StatusUnauthorized, key, "GET", "/v1/contacts/"+ids[0], "")
-	d.isGone("Gone", gone)
+	d.checkDeleted("Gone", gone)
 	d.passesCheck()
 	d.s.stop() // which writes down when keys were used
 	d.s.hasNoErrors()
 	d.s = d.serve()
 	d.s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
 	d.s.do(http.StatusOK, d.key, "GET", "/v1/me", "")
-	d.isGone("Gone", gone)
+	d.checkDeleted("Gone", gone)
 	d.passesCheck()
 	d.s.stop()
 	d.s.hasNoErrors()
@@ -207,18 +207,18 @@ func TestKill9OrgDelete(t *testing.T) {
 				}
 				d.run("org", "delete", "--org", large, "--yes", "--json").prints(fmt.Sprintf(`{"records": %d}`, n+3))
 			}
-			d.isGone("Large", large)
+			d.checkDeleted("Large", large)
 			for range 2 {
 				d.s = d.serve()
 				d.s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
 				d.passesCheck()
-				d.isGone("Large", large)
+				d.checkDeleted("Large", large)
 				d.s.signal(syscall.SIGTERM)
 				d.s.ends(0)
 				d.s.hasNoErrors()
 			}
 			d.s = nil
-			d.isGone("Large", large)
+			d.checkDeleted("Large", large)
 			d.passesCheck()
 			if after := d.all(d.org); !bytes.Equal(after, before) {
 				t.Errorf("another organization is now\n%s\nit was\n%s", after, before)

@@ -79,7 +79,7 @@ func (s *server) haveStatus(what, key string, want map[string]string) {
 // somebody has decided about meanwhile. Subscribers are told of all of it once deliveries go on.
 func TestRestoreCampaigns(t *testing.T) {
 	t.Parallel()
-	d := hooksPlace(t)
+	d := newWebhookPlace(t)
 	_, otherKey := d.place.org("Umbrella")
 	s := d.serve()
 	acme, umbrella := newCampaigner(s, d.key), newCampaigner(s, otherKey)
@@ -98,7 +98,7 @@ func TestRestoreCampaigns(t *testing.T) {
 	before := s.campaigns(d.key)
 	d.run("backup", "then.backup").withoutProgress().ok()
 	acme.patch(s, ids["left alone"], `{"status": "archived", "name": "Later"}`)
-	b.awaits(1)
+	b.awaitDeliveries(1)
 	s.stop()
 	b.forget()
 
@@ -153,7 +153,7 @@ func TestRestoreCampaigns(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, told := range b.awaits(len(want)) {
+	for _, told := range b.awaitDeliveries(len(want)) {
 		for name, id := range ids {
 			if id == told.object {
 				got = append(got, name+" "+strings.TrimPrefix(told.trigger, "campaign."))

@@ -257,7 +257,7 @@ func TestRestoreWithConcurrentCommand(t *testing.T) {
 				t.Errorf("it failed, and kept aside are %v, before there were %v", kept, asides)
 			}
 		default:
-			t.Errorf("it ended with %d: %s", c.status, c.stderr)
+			t.Errorf("it exited with %d: %s", c.status, c.stderr)
 		}
 		if is := has(); is != want[now] {
 			t.Errorf("there are the organizations %s, want %s", is, want[now])

@@ -75,7 +75,7 @@ func TestHTTPS(t *testing.T) {
 	p := secure(t, c)
 	s := p.serve()
 	if !strings.HasPrefix(s.url, "https://") {
-		t.Fatalf("the log says %s", s.url)
+		t.Fatalf("the log contains %s", s.url)
 	}
 	_, key := p.org("Acme") // through the admin socket, which stays as it is
 	trusting := c.client(t)

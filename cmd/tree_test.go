@@ -52,7 +52,7 @@ func TestCommandTree(t *testing.T) {
 				t.Error("the command has no --json")
 			}
 			if !c.HasSubCommands() {
-				lookAtExample(t, c)
+				checkExample(t, c)
 			}
 		})
 	}
@@ -65,7 +65,7 @@ var (
 )
 
 // lookAtExample checks that the command has an example, with valid flags and arguments.
-func lookAtExample(t *testing.T, c *cobra.Command) {
+func checkExample(t *testing.T, c *cobra.Command) {
 	t.Helper()
 	if c.Example == "" {
 		t.Error("the command has no example")

@@ -41,7 +41,7 @@ func (s *server) metric(name, labels string) (sum float64) {
 // TestWebhookUnasked: what an endpoint says beyond its answer is in no log, whatever that logs.
 func TestWebhookUnsolicitedResponse(t *testing.T) {
 	t.Parallel()
-	d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1h")
+	d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1h")
 	s := d.serve()
 	ended := make(chan string, 100)
 	answers := []string{
@@ -90,7 +90,7 @@ func TestWebhookUnsolicitedResponse(t *testing.T) {
 // thousands waited and some were in hand.
 func TestWebhookOrgDeleteMany(t *testing.T) {
 	t.Parallel()
-	d := hooksPlace(t)
+	d := newWebhookPlace(t)
 	gone, key := d.place.org("Gone")
 	b, other := newSubscriber(t, nil), newSubscriber(t, nil)
 	s := d.serve()
@@ -98,7 +98,7 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 	other.subscribe(s, d.key, "contact.created")
 	var come, held atomic.Int64
 	gate, open := b.gate()
-	b.answers(func(http.ResponseWriter, *http.Request, taken) {
+	b.answers(func(http.ResponseWriter, *http.Request, receivedDelivery) {
 		if come.Add(1) > 300 { // by then there are many in hand
 			held.Add(1)
 			<-gate
@@ -114,7 +114,7 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 	}
 	open()
 	s.awaitMilestone(milestone{"nothing is under way", func() bool { return running() == 0 }})
-	s.settles()
+	s.awaitNoPending()
 	s.contact(d.key, "late")
 	other.awaitAttempts(s, 1)
 	s.stop() // which waits for what is under way
@@ -122,9 +122,9 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 	if n := int64(len(b.all())); n != begun {
 		t.Errorf("%d were begun, now there are %d", begun, n)
 	}
-	d.isGone("Gone", gone)
+	d.checkDeleted("Gone", gone)
 	d.passesCheck()
-	s.isDiscreet(b, other)
+	s.logHasNoSecrets(b, other)
 }
 
 // gateway passes connections on until it forgets them: then it swallows what comes, and passes new ones on.
@@ -185,7 +185,7 @@ func (g *gateway) connections() int {
 // left for a new one.
 func TestWebhookSilentConnection(t *testing.T) {
 	t.Parallel()
-	d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=3s", "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1s,1s,1s")
+	d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=3s", "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1s,1s,1s")
 	trusted := newPair(t, "trusted", tomorrow)
 	d.write("trusted.pem", trusted.cert)
 	d.env = append(d.env, "SSL_CERT_FILE="+d.path("trusted.pem"), "SSL_CERT_DIR="+d.dir)
@@ -195,14 +195,14 @@ func TestWebhookSilentConnection(t *testing.T) {
 	s := d.serve()
 	b.subscribe(s, d.key, "contact.created")
 	s.contact(d.key, "first")
-	b.awaits(1)
+	b.awaitDeliveries(1)
 	b.awaitAttempts(s, 1)
 	before := g.connections()
 	g.forget()
 	for i := range 3 {
 		s.contact(d.key, i)
 	}
-	for _, got := range b.awaits(4) {
+	for _, got := range b.awaitDeliveries(4) {
 		if got.proto != 2 {
 			t.Errorf("it came over HTTP/%d", got.proto)
 		}
@@ -214,7 +214,7 @@ func TestWebhookSilentConnection(t *testing.T) {
 		_, n := b.attempts(s, "status=succeeded")
 		return n == 4
 	}})
-	s.settles()
+	s.awaitNoPending()
 	failed, _ := b.attempts(s, "status=failed")
 	if len(failed) == 0 {
 		t.Error("no connection went silent")
@@ -226,5 +226,5 @@ func TestWebhookSilentConnection(t *testing.T) {
 	}
 	s.stop()
 	s.hasNoErrors()
-	s.isDiscreet(b)
+	s.logHasNoSecrets(b)
 }

@@ -22,10 +22,10 @@ func rowsOf(names ...string) string {
 }
 
 // once wants a subscriber to have been told of every contact once, and of nothing else.
-func (b *subscriber) once(s *server, ids ...string) {
+func (b *subscriber) receivedEach(s *server, ids ...string) {
 	b.t.Helper()
 	var told []string
-	for _, d := range b.awaits(len(ids)) {
+	for _, d := range b.awaitDeliveries(len(ids)) {
 		if want := inOrder(s.item(b.key, "/v1/contacts/"+d.object)); d.trigger != "contact.created" || d.data != want {
 			b.t.Errorf("it is told %+v, want %s", d, want)
 		}
@@ -41,7 +41,7 @@ func (b *subscriber) once(s *server, ids ...string) {
 // queue makes a place with deliveries that wait: they were written down while no server ran.
 func queue(t *testing.T, names ...string) (*acmePlace, *subscriber) {
 	t.Helper()
-	d := hooksPlace(t)
+	d := newWebhookPlace(t)
 	b := newSubscriber(t, nil)
 	s := d.serve()
 	b.subscribe(s, d.key, "contact.created")
@@ -60,13 +60,13 @@ func TestWebhookOffline(t *testing.T) {
 	d.imports("contacts", strings.Replace(rowsOf("ada", "joe"), "Head", "Heart", 1), "--match-on", "external_id", "--dry-run").withoutProgress()
 	d.imports("accounts", "name\nInitech\n").withoutProgress().ok() // nobody wants to know
 	s := d.serve()
-	b.once(s, ids...)
+	b.receivedEach(s, ids...)
 	all := newSubscriber(t, nil)
 	all.subscribe(s, d.key, "*")
-	s.settles()
+	s.awaitNoPending()
 	s.stop()
 	s.hasNoErrors()
-	s.isDiscreet(b, all)
+	s.logHasNoSecrets(b, all)
 
 	d.imports("contacts", strings.Replace(rowsOf("ada", "bob"), "Head", "Heart", 1), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // one of them as it is
 	d.imports("contacts", rowsOf("zoe")).withoutProgress().ok()
@@ -74,20 +74,20 @@ func TestWebhookOffline(t *testing.T) {
 	d.passesCheck()
 	s = d.serve()
 	var told []string
-	for _, e := range all.awaits(3) {
+	for _, e := range all.awaitDeliveries(3) {
 		told = append(told, e.trigger)
 	}
 	slices.Sort(told)
 	if want := []string{"account.created", "contact.created", "contact.updated"}; !slices.Equal(told, want) {
 		t.Errorf("it is told %v, want %v", told, want)
 	}
-	if zoe := b.awaits(4)[3]; !strings.Contains(zoe.data, `"zoe@`) {
+	if zoe := b.awaitDeliveries(4)[3]; !strings.Contains(zoe.data, `"zoe@`) {
 		t.Errorf("it is told %+v", zoe)
 	}
-	s.settles()
+	s.awaitNoPending()
 	s.stop()
 	s.hasNoErrors()
-	s.isDiscreet(b, all)
+	s.logHasNoSecrets(b, all)
 	d.passesCheck()
 	if len(all.all()) != 3 || len(b.all()) != 4 {
 		t.Errorf("there were %d and %d deliveries", len(all.all()), len(b.all()))
@@ -107,7 +107,7 @@ func TestWebhookHeld(t *testing.T) {
 			d, b := queue(t, "ada", "bob")
 			d.run("backup", "then").withoutProgress().ok()
 			s := d.serve()
-			b.once(s, d.ids(d.org)...) // they were sent already
+			b.receivedEach(s, d.ids(d.org)...) // they were sent already
 			s.stop()
 			b.forget()
 			d.run("restore", "then").withoutProgress().ok()
@@ -126,7 +126,7 @@ func TestWebhookHeld(t *testing.T) {
 				d.passesCheck()
 				if round == 0 || !running {
 					log.stop()
-					log.isDiscreet(b)
+					log.logHasNoSecrets(b)
 				}
 			}
 			if got := b.all(); len(got) > 0 {
@@ -143,7 +143,7 @@ func TestWebhookHeld(t *testing.T) {
 				t.Errorf("got %d contacts", n)
 			}
 			tests := 0
-			for _, e := range b.awaits(8) {
+			for _, e := range b.awaitDeliveries(8) {
 				if e.trigger == "webhook.test" && e.object == b.id {
 					tests++
 				} else if i := slices.Index(want, e.object); i >= 0 && e.trigger == "contact.created" {
@@ -154,10 +154,10 @@ func TestWebhookHeld(t *testing.T) {
 				t.Errorf("it is told of %d tests, and not of %v", tests, want)
 			}
 			s.contact(d.key, "after") // all is as ever
-			b.awaits(9)
-			s.settles()
+			b.awaitDeliveries(9)
+			s.awaitNoPending()
 			s.stop()
-			s.isDiscreet(b)
+			s.logHasNoSecrets(b)
 			if !running {
 				s.hasNoErrors()
 			}
@@ -176,7 +176,7 @@ func TestWebhookOrgDelete(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		t.Run(fmt.Sprintf("server %t", running), func(t *testing.T) {
 			t.Parallel()
-			d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=300ms,300ms")
+			d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=300ms,300ms")
 			gone, key := d.place.org("Gone")
 			failing, hanging, other := newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil)
 			failing.answers(fail)
@@ -188,8 +188,8 @@ func TestWebhookOrgDelete(t *testing.T) {
 			for i := range 5 { // one is tried, the others wait behind it
 				s.contact(key, i)
 			}
-			failing.awaits(1)
-			hanging.awaits(1)
+			failing.awaitDeliveries(1)
+			hanging.awaitDeliveries(1)
 			if !running {
 				s.kill()
 			}
@@ -203,20 +203,20 @@ func TestWebhookOrgDelete(t *testing.T) {
 			}
 			other.answers(fail)
 			s.contact(d.key, "late")
-			other.awaits(3) // which takes longer than it would take the others to be tried again
+			other.awaitDeliveries(3) // which takes longer than it would take the others to be tried again
 			if n := len(failing.all()); n > before {
 				t.Errorf("there were %d deliveries, now there are %d", before, n)
 			}
 			if n := len(hanging.all()); n != 1 {
 				t.Errorf("there were %d deliveries to one that hangs", n)
 			}
-			s.settles()
-			d.isGone("Gone", gone)
+			s.awaitNoPending()
+			d.checkDeleted("Gone", gone)
 			s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
 			d.passesCheck()
 			s.stop()
 			s.hasNoErrors()
-			s.isDiscreet(failing, hanging, other)
+			s.logHasNoSecrets(failing, hanging, other)
 			d.passesCheck()
 		})
 	}
@@ -227,7 +227,7 @@ func TestWebhookSettings(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T){
 		"timeout and retry_schedule": func(t *testing.T) {
-			d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=300ms", "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=200ms,600ms")
+			d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=300ms", "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=200ms,600ms")
 			b := newSubscriber(t, nil)
 			b.answers(hang)
 			s := d.serve()
@@ -244,24 +244,24 @@ func TestWebhookSettings(t *testing.T) {
 					t.Errorf("attempt %d is %v after the one before", attempts[i].Attempt, after)
 				}
 			}
-			s.settles() // it is given up
+			s.awaitNoPending() // it is given up
 			s.stop()
 			s.hasNoErrors()
-			s.isDiscreet(b)
+			s.logHasNoSecrets(b)
 			if n := len(b.all()); n != 3 {
 				t.Errorf("there were %d deliveries", n)
 			}
 		},
 		"no retry_schedule": func(t *testing.T) {
-			d := hooksPlace(t)
+			d := newWebhookPlace(t)
 			d.write("settings.yaml", "webhooks: {retry_schedule: []}")
 			b := newSubscriber(t, nil)
 			b.answers(fail)
 			s := d.serve("--config", "settings.yaml")
 			b.subscribe(s, d.key, "contact.*")
 			s.contact(d.key, "ada")
-			b.awaits(1)
-			s.settles()
+			b.awaitDeliveries(1)
+			s.awaitNoPending()
 			if last := b.awaitAttempts(s, 1)[0]; last.Attempt != 1 || !strings.HasPrefix(last.Error, "http_500: ") {
 				t.Errorf("%+v", last)
 			}
@@ -269,7 +269,7 @@ func TestWebhookSettings(t *testing.T) {
 			s.hasNoErrors()
 		},
 		"retention": func(t *testing.T) {
-			d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_RETENTION=3s")
+			d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_RETENTION=3s")
 			b := newSubscriber(t, nil)
 			s := d.serve()
 			b.subscribe(s, d.key, "contact.*")
@@ -281,14 +281,14 @@ func TestWebhookSettings(t *testing.T) {
 			s.hasNoErrors()
 		},
 		"max_pending": func(t *testing.T) {
-			d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_MAX_PENDING=3")
+			d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_MAX_PENDING=3")
 			b, other := newSubscriber(t, nil), newSubscriber(t, nil)
 			b.answers(hang)
 			s := d.serve()
 			b.subscribe(s, d.key, "contact.*")
 			other.subscribe(s, d.key, "account.*")
 			s.contact(d.key, "ada")
-			b.awaits(1)
+			b.awaitDeliveries(1)
 			disabled := func(b *subscriber) {
 				t.Helper()
 				shown := string(s.item(d.key, "/v1/webhooks/subscriptions/"+b.id))
@@ -303,7 +303,7 @@ func TestWebhookSettings(t *testing.T) {
 			disabled(b)
 			s.await(s.stderr, regexp.MustCompile(warning(b)))
 			s.kill()
-			s.isDiscreet(b, other)
+			s.logHasNoSecrets(b, other)
 			d.passesCheck()
 			// A command that does without a server says so itself.
 			if r := d.imports("accounts", "name\nA\nB\nC\nD\n"); r.status != 0 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, warning(other)) {
@@ -320,7 +320,7 @@ func TestWebhookSettings(t *testing.T) {
 			for _, b := range []*subscriber{b, other} {
 				s.do(http.StatusOK, d.key, "PATCH", "/v1/webhooks/subscriptions/"+b.id, `{"status": "active"}`)
 			}
-			s.settles()
+			s.awaitNoPending()
 			s.stop()
 			s.hasNoErrors()
 			if len(b.all()) != 1+3 || len(other.all()) != 3 {
@@ -339,7 +339,7 @@ func TestWebhookSettings(t *testing.T) {
 			}
 			s.stop()
 			s.hasNoErrors()
-			s.isDiscreet(b)
+			s.logHasNoSecrets(b)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -379,7 +379,7 @@ func fillsEndpoint(t *testing.T, concurrency, want int) (filled bool) {
 	full, decided := make(chan struct{}), make(chan struct{})
 	fill, decide := sync.OnceFunc(func() { close(full) }), sync.OnceFunc(func() { close(decided) })
 	var underWay, most, come atomic.Int64
-	b.answers(func(http.ResponseWriter, *http.Request, taken) {
+	b.answers(func(http.ResponseWriter, *http.Request, receivedDelivery) {
 		n := underWay.Add(1)
 		defer underWay.Add(-1)
 		for is := most.Load(); n > is && !most.CompareAndSwap(is, n); is = most.Load() {
@@ -401,13 +401,13 @@ func fillsEndpoint(t *testing.T, concurrency, want int) (filled bool) {
 	witness.subscribe(s, d.key, "tag.created")
 	within(t, decided, fmt.Sprintf("%d are under way, or all have come", want))
 	s.tag(d.key, "Seen") // if there were more, they would be sent before this
-	witness.awaits(1)
+	witness.awaitDeliveries(1)
 	open()
-	b.awaits(len(names))
+	b.awaitDeliveries(len(names))
 	if n := most.Load(); n > int64(want) {
 		t.Errorf("%d were under way, want %d", n, want)
 	}
-	s.settles()
+	s.awaitNoPending()
 	s.stop()
 	s.hasNoErrors()
 	return most.Load() == int64(want)

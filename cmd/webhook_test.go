@@ -21,7 +21,7 @@ import (
 )
 
 // taken is a delivery as a subscriber got it.
-type taken struct {
+type receivedDelivery struct {
 	id, trigger string
 	data        string // with its members in order
 	object      string // the id in it
@@ -38,9 +38,9 @@ type subscriber struct {
 
 	mu     sync.Mutex
 	secret string
-	got    []taken
+	got    []receivedDelivery
 	grown  chan struct{} // closed at the next delivery
-	answer func(w http.ResponseWriter, r *http.Request, d taken)
+	answer func(w http.ResponseWriter, r *http.Request, d receivedDelivery)
 }
 
 // newSubscriber makes one that answers 200 until it is told otherwise. The pair is for https, a nil one is for http.
@@ -111,16 +111,16 @@ func (b *subscriber) subscribe(s *server, key string, triggers ...string) {
 }
 
 // answers changes how it answers; nil is with 200.
-func (b *subscriber) answers(fn func(w http.ResponseWriter, r *http.Request, d taken)) {
+func (b *subscriber) answers(fn func(w http.ResponseWriter, r *http.Request, d receivedDelivery)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answer = fn
 }
 
 // hang is an answer that never comes.
-func hang(_ http.ResponseWriter, r *http.Request, _ taken) { <-r.Context().Done() }
+func hang(_ http.ResponseWriter, r *http.Request, _ receivedDelivery) { <-r.Context().Done() }
 
-func fail(w http.ResponseWriter, _ *http.Request, _ taken) {
+func fail(w http.ResponseWriter, _ *http.Request, _ receivedDelivery) {
 	http.Error(w, "no, "+hushAddress, http.StatusInternalServerError)
 }
 
@@ -144,16 +144,16 @@ func (b *subscriber) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (b *subscriber) read(r *http.Request, body []byte) (taken, error) {
+func (b *subscriber) read(r *http.Request, body []byte) (receivedDelivery, error) {
 	b.mu.Lock()
 	secret := b.secret
 	b.mu.Unlock()
 	hook, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
-		return taken{}, err
+		return receivedDelivery{}, err
 	}
 	if err := hook.Verify(body, r.Header); err != nil {
-		return taken{}, err
+		return receivedDelivery{}, err
 	}
 	var e struct {
 		ID         string
@@ -161,9 +161,9 @@ func (b *subscriber) read(r *http.Request, body []byte) (taken, error) {
 		Data       json.RawMessage
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
-		return taken{}, err
+		return receivedDelivery{}, err
 	}
-	d := taken{id: e.ID, trigger: e.TriggerKey, data: inOrder(e.Data), proto: r.ProtoMajor}
+	d := receivedDelivery{id: e.ID, trigger: e.TriggerKey, data: inOrder(e.Data), proto: r.ProtoMajor}
 	var head struct{ ID string }
 	if err := json.Unmarshal(e.Data, &head); err != nil {
 		return d, err
@@ -186,10 +186,10 @@ func inOrder(object []byte) string {
 }
 
 // all is what it got until now.
-func (b *subscriber) all() []taken {
+func (b *subscriber) all() []receivedDelivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]taken{}, b.got...)
+	return append([]receivedDelivery{}, b.got...)
 }
 
 // forget lets it begin anew.
@@ -200,7 +200,7 @@ func (b *subscriber) forget() {
 }
 
 // awaits waits until it got so many deliveries, and gives them.
-func (b *subscriber) awaits(n int) []taken {
+func (b *subscriber) awaitDeliveries(n int) []receivedDelivery {
 	b.t.Helper()
 	late := time.After(waitTimeout)
 	for {
@@ -208,7 +208,7 @@ func (b *subscriber) awaits(n int) []taken {
 		got, grown := b.got, b.grown
 		b.mu.Unlock()
 		if len(got) >= n {
-			return append([]taken{}, got...)
+			return append([]receivedDelivery{}, got...)
 		}
 		select {
 		case <-grown:
@@ -271,13 +271,13 @@ func (s *server) pending() string {
 }
 
 // settles waits until nothing waits to be delivered.
-func (s *server) settles() {
+func (s *server) awaitNoPending() {
 	s.t.Helper()
 	s.awaitMilestone(milestone{"nothing waits to be delivered", func() bool { return s.pending() == "0" }})
 }
 
 // isDiscreet wants a log to have nothing of what a subscriber is told, nor where and how.
-func (s *server) isDiscreet(of ...*subscriber) {
+func (s *server) logHasNoSecrets(of ...*subscriber) {
 	s.t.Helper()
 	log := s.stderr.String()
 	for _, b := range of {
@@ -295,7 +295,7 @@ func (s *server) isDiscreet(of ...*subscriber) {
 }
 
 // hooksPlace is a place that may call this machine, with an organization. The log has all that it can have.
-func hooksPlace(t *testing.T, env ...string) *acmePlace {
+func newWebhookPlace(t *testing.T, env ...string) *acmePlace {
 	t.Helper()
 	d := &acmePlace{place: newPlace(t, append([]string{"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=debug",
 		"PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}, env...)...)}
@@ -353,7 +353,7 @@ func TestWebhook(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	d := hooksPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1h", "PROSPECTOR_WEBHOOKS_TIMEOUT=5s")
+	d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1h", "PROSPECTOR_WEBHOOKS_TIMEOUT=5s")
 	d.env = append(d.env, "SSL_CERT_FILE="+d.path("trusted.pem"), "SSL_CERT_DIR="+d.dir, "NO_PROXY=", "no_proxy=")
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		d.env = append(d.env, name+"=http://"+proxy.Addr().String(), strings.ToLower(name)+"=http://"+proxy.Addr().String())
@@ -368,7 +368,7 @@ func TestWebhook(t *testing.T) {
 	}
 	id, data := s.contact(d.key, "ada")
 	for b, proto := range map[*subscriber]int{plain: 1, safe: 2} {
-		if got := b.awaits(1)[0]; got.trigger != "contact.created" || got.object != id || got.data != data || got.proto != proto {
+		if got := b.awaitDeliveries(1)[0]; got.trigger != "contact.created" || got.object != id || got.data != data || got.proto != proto {
 			t.Errorf("%s got %+v, want HTTP/%d and %s", b.URL, got, proto, data)
 		}
 		if last := b.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || *last.ResponseCode != 200 {
@@ -391,6 +391,6 @@ func TestWebhook(t *testing.T) {
 	d.passesCheck()
 	s.stop()
 	s.hasNoErrors()
-	s.isDiscreet(plain, safe, strange)
+	s.logHasNoSecrets(plain, safe, strange)
 	d.passesCheck()
 }
