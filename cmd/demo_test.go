@@ -234,7 +234,7 @@ func TestDemoAfterKill(t *testing.T) {
 	d.kill()
 	d = p.demo()
 	if n := d.total(d.key, "contacts", "{}"); n != contacts {
-		t.Errorf("there are %d contacts, want %d", n, contacts)
+		t.Errorf("got %d contacts, want %d", n, contacts)
 	}
 	d.stop()
 }

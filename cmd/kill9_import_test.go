@@ -103,7 +103,7 @@ func (d *acmePlace) completeImport() {
 	d.imports("contacts", strings.Join(rows, ""), "--match-on", "email").
 		says(fmt.Sprintf("Imported contacts: %d added, %d updated, 0 skipped\n", pipedRows-kept, kept))
 	if n := d.kept(); n != pipedRows {
-		d.t.Errorf("there are %d contacts, want %d", n, pipedRows)
+		d.t.Errorf("got %d contacts, want %d", n, pipedRows)
 	}
 	d.passesCheck()
 }
@@ -186,7 +186,7 @@ func TestImportCutShort(t *testing.T) {
 		}
 		d.imports("contacts", whole, "--match-on", "external_id").withoutProgress()
 		if n := d.kept(); n != 1500 {
-			t.Errorf("there are %d contacts, want 1500", n)
+			t.Errorf("got %d contacts, want 1500", n)
 		}
 		d.passesCheck()
 	})

@@ -27,19 +27,20 @@ import (
 type importer struct {
 	previewKills
 	name     string
-	tags     map[any]string            // their names
+	tags     map[any]string            // their names by id
 	selected map[string]bool           // the source ids of the members that must become records
-	doubtful string                    // the source id of a company that was suppressed in the middle
-	imports  map[string]string         // by Preview: the operation_id of its Import, once it is known
-	posted   bool                      // the Imports were asked for before
+	doubtful string                    // the source id of a company that was suppressed during the Import
+	imports  map[string]string         // by Preview: the operation_id of its Import, once known
+	posted   bool                      // the Imports were requested before
 	records  map[string]importedRecord // by entity and source id, or website or email
 }
 
-// takenRecord is an Account or a Contact, but for its ids and times.
+// importedRecord is an Account or a Contact without its ids and times.
 type importedRecord struct{ company, text string }
 
-// importer makes an organization that knows some of the market, with Previews that overlap, all but the first without a Qualifier. Some
-// members are removed; a company and a person are suppressed after the Previews were READY.
+// importer creates an organization that knows a part of the market and has overlapping Previews,
+// all but the first without a Qualifier. Some members are removed. A company and a person are
+// suppressed after the Previews are READY.
 func (p *place) importer(s *server, name string, previews int) *importer {
 	p.t.Helper()
 	org, key := p.org(name)
@@ -56,7 +57,7 @@ func (p *place) importer(s *server, name string, previews int) *importer {
 		o.ask(s, i, fmt.Sprintf(`"company_filters": {}, "tag_ids": [%q], "contact_tag_ids": [%q], %s`, tag(fmt.Sprint("Tag ", i), "account"), tag(fmt.Sprint("Tag ", i), "contact"), rest[i]))
 	}
 	o.awaitAll(s)
-	var company, person map[string]any // that are suppressed
+	var company, person map[string]any // to suppress
 	for _, a := range o.asked {
 		companies, people := o.members(s, a.id, "kind=company"), o.members(s, a.id, "kind=person")
 		s.do(http.StatusOK, key, "POST", previewPath+"/"+a.id+"/exclude", asJSON(map[string]any{
@@ -78,7 +79,7 @@ func (p *place) importer(s *server, name string, previews int) *importer {
 	return o
 }
 
-// members are the selected members of a Preview.
+// members returns the selected members of a Preview.
 func (o *importer) members(s *server, preview, query string) (members []map[string]any) {
 	o.p.t.Helper()
 	for page := 1; ; page++ {
@@ -93,8 +94,8 @@ func (o *importer) members(s *server, preview, query string) (members []map[stri
 	}
 }
 
-// accept asks for the Imports, each twice at the same time, of a server that may be killed meanwhile. Whatever is answered, it is the
-// one Import of the Preview, and that is accepted once.
+// accept requests each Import twice concurrently, from a server that may be killed. Every response
+// names the one Import of the Preview, which is accepted once.
 func (o *importer) accept(s *server, mayDie bool) {
 	var asking sync.WaitGroup
 	var mu sync.Mutex
@@ -113,12 +114,12 @@ func (o *importer) accept(s *server, mayDie bool) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			_ = json.Unmarshal(r.body, &item) // else there is no id
+			_ = json.Unmarshal(r.body, &item) // otherwise there is no id
 			before, id := o.imports[preview], item.Data.OperationID
 			o.imports[preview] = id
 			isNew := r.status == http.StatusAccepted && known[preview] == ""
 			if err != nil || id == "" || before != "" && before != id || !isNew && r.status != http.StatusOK {
-				o.p.t.Errorf("the Import of Preview %s was %q, now it is answered %d %s (%v)", preview, before, r.status, r.body, err)
+				o.p.t.Errorf("the Import of Preview %s was %q, now the response is %d %s (%v)", preview, before, r.status, r.body, err)
 			}
 			if isNew {
 				known[preview] = id
@@ -129,8 +130,8 @@ func (o *importer) accept(s *server, mayDie bool) {
 	o.posted = true
 }
 
-// look reads what the store has after the end of a server: the records, and what the Imports say of them. It tells what these say, and
-// whether they are over.
+// inspect reads the store after a server has ended: the records, and the Imports' own counts. It
+// returns these counts and whether the Imports are finished.
 func (o *importer) inspect() (said string, over bool) {
 	t := o.p.t
 	t.Helper()
@@ -162,7 +163,7 @@ func (o *importer) inspect() (said string, over bool) {
 			name = fmt.Sprint(entity, " ", own, n)
 		}
 		if o.records[name].text != "" || strings.Count(fmt.Sprint(changes), "created") != 1 || entity == "contacts" && source != "" && employers[source] != company {
-			t.Errorf("%s %s of %s: %v %v; there was %v", entity, source, company, fields, changes, o.records[name])
+			t.Errorf("%s %s of %s: %v %v; existing record: %v", entity, source, company, fields, changes, o.records[name])
 		}
 		o.records[name] = importedRecord{company, fmt.Sprint(fields, tags, changes, " at ", company)}
 	}
@@ -190,7 +191,8 @@ func (o *importer) inspect() (said string, over bool) {
 	return o.checkSummaries(s, made)
 }
 
-// says holds what the Imports say, in short, against the records that were made, the balance and the charge.
+// checkSummaries compares the counts of the Imports with the records created, the balance and the
+// charge.
 func (o *importer) checkSummaries(s *server, made map[string]float64) (said string, over bool) {
 	t := o.p.t
 	t.Helper()
@@ -199,7 +201,7 @@ func (o *importer) checkSummaries(s *server, made map[string]float64) (said stri
 	for _, m := range s.records(o.key, "tam/imports") {
 		preview := m["preview_id"].(string)
 		if id := o.imports[preview]; previews[preview] || id != "" && id != m["operation_id"] {
-			t.Errorf("Preview %s has an Import %s; there is %s", preview, id, asJSON(m))
+			t.Errorf("Preview %s refers to Import %s, which is %s", preview, id, asJSON(m))
 		}
 		previews[preview] = true
 		for _, entity := range []string{"accounts", "contacts"} {
@@ -208,7 +210,7 @@ func (o *importer) checkSummaries(s *server, made map[string]float64) (said stri
 		cost, _ := s.readPreview(o.key, preview, 1).Research["cost"].(map[string]any)
 		charged, _ := m["charged"].(map[string]any)
 		if !reflect.DeepEqual(cost, charged) || cost != nil && (cost["charged"] != true || cost["charged_operation_id"] != m["operation_id"]) {
-			t.Errorf("the Preview costs %s, and charged is %s", asJSON(cost), asJSON(m))
+			t.Errorf("the Preview costs %s, but the charge is %s", asJSON(cost), asJSON(m))
 		}
 		said += fmt.Sprint(" ", m["status"], m["accounts"], m["contacts"])
 		over = over && m["status"] == "completed" && m["progress"] == 1.0
@@ -219,21 +221,21 @@ func (o *importer) checkSummaries(s *server, made map[string]float64) (said stri
 	for _, entity := range []string{"accounts", "contacts"} {
 		used := balance.Data[entity].(map[string]any)["used"].(float64)
 		if created[entity] != made[entity] || used < made[entity] || over && used != made[entity] || len(previews) < len(o.imports) {
-			t.Errorf("there are %v %s, the balance has %v, the Imports of %d Previews say%s", made[entity], entity, used, len(previews), said)
+			t.Errorf("got %v %s, the balance has %v, the Imports of %d Previews report%s", made[entity], entity, used, len(previews), said)
 		}
 	}
 	return said, over
 }
 
-// isLike holds the records against those of an organization whose Imports were not disturbed, but for the company that is doubtful, and
-// those that were taken over against the members.
+// matches compares the records with those of an organization whose Imports were not disturbed,
+// except for the doubtful company, and the imported records with the members.
 func (o *importer) matches(other *importer) {
 	t := o.p.t
 	t.Helper()
 	taken := 0
 	for name, want := range other.records {
 		if got := o.records[name]; got != want && (o.doubtful == "" || want.company != o.doubtful) {
-			t.Errorf("%s is\n%v, not\n%v", name, got, want)
+			t.Errorf("%s is\n%v, want\n%v", name, got, want)
 		}
 	}
 	for name, got := range o.records {
@@ -241,27 +243,28 @@ func (o *importer) matches(other *importer) {
 		if o.selected[source] {
 			taken++
 		} else if got.company != "" || o.doubtful == "" && other.records[name].text == "" {
-			t.Errorf("%s is there: %v", name, got)
+			t.Errorf("%s exists: %v", name, got)
 		}
 	}
 	if o.doubtful == "" && taken != len(o.selected) || taken < len(o.selected)-10 {
-		t.Errorf("of %d selected members %d were taken over", len(o.selected), taken)
+		t.Errorf("want %d selected members imported, got %d", len(o.selected), taken)
 	}
 }
 
-// awaitImports waits until the Imports have ended.
+// awaitImports waits until the Imports have finished.
 func (o *importer) awaitImports(s *server) {
 	o.p.t.Helper()
 	for late := time.Now().Add(waitTimeout); s.total(o.key, "tam/imports", `{"filters": [{"field": "status", "condition": "is", "value": "completed"}]}`) < len(o.asked); {
 		if time.Now().After(late) {
-			o.p.t.Fatalf("the Imports do not end:\n%s", s.stderr)
+			o.p.t.Fatalf("the Imports do not finish:\n%s", s.stderr)
 		}
 	}
 }
 
-// TestKill9TAMImport kills the server at random moments while Imports are accepted and done, of two organizations at the same time and,
-// in one of them, of two Previews that overlap. All end: no record is there twice and none is missing, all are as where nothing was
-// disturbed, and the Imports, the balance and the charge tell the same at every moment.
+// TestKill9TAMImport kills the server at random times while Imports are accepted and run for two
+// organizations concurrently and, in one of them, for two overlapping Previews. All Imports finish.
+// No record is duplicated or missing, all records equal those of undisturbed Imports, and the
+// Imports, the balance and the charge agree at all times.
 func TestKill9TAMImport(t *testing.T) {
 	t.Parallel()
 	companies := "450"
@@ -283,7 +286,7 @@ func TestKill9TAMImport(t *testing.T) {
 	for _, o := range left {
 		said, over := o.inspect()
 		if t.Log(said); !over {
-			t.Fatal("the Imports have ended, and are not over")
+			t.Fatal("the Imports have ended but are not finished")
 		}
 		o.matches(o)
 		counts = cmp.Or(counts, said)
@@ -299,7 +302,7 @@ func TestKill9TAMImport(t *testing.T) {
 				o.matches(left[i])
 			}
 			if is && i == 0 && said != counts {
-				t.Errorf("it says%s, not%s", said, counts)
+				t.Errorf("the Imports report%s, want%s", said, counts)
 			}
 			if over = over && is; strings.Contains(said, "running") {
 				cut++
@@ -334,8 +337,8 @@ func TestKill9TAMImport(t *testing.T) {
 		isOver()
 		s = p.serve()
 	}
-	if cut == 0 && soaking() { // a few kills may all come between two Imports
-		t.Error("no kill came while an Import was done")
+	if cut == 0 && soaking() { // a few kills may all happen between two Imports
+		t.Error("no kill happened while an Import ran")
 	}
 	for _, o := range now {
 		o.accept(s, false)
@@ -344,12 +347,12 @@ func TestKill9TAMImport(t *testing.T) {
 	s.stop()
 	s.hasNoErrors()
 	if isOver(); now != nil {
-		t.Error("the Imports have ended, and are not over")
+		t.Error("the Imports have ended but are not finished")
 	}
 	p.passesCheck()
 }
 
-// limit lets an organization create what its Import will create, and no more.
+// limit sets the limits of an organization to exactly what its Imports create.
 func (o *importer) limit(s *server) {
 	o.p.t.Helper()
 	var balance struct {
@@ -363,7 +366,7 @@ func (o *importer) limit(s *server) {
 	o.p.run("org", "set", "--org", o.org.String(), "--accounts-per-month", fmt.Sprint(balance.Data.Accounts.WouldAdd), "--contacts-per-month", fmt.Sprint(balance.Data.Contacts.WouldAdd)).ok()
 }
 
-// suppress suppresses a company that comes late in an Import, in the middle of it.
+// suppress suppresses a company that comes late in an Import, while the Import runs.
 func (o *importer) suppress(s *server) {
 	o.p.t.Helper()
 	if o.doubtful != "" {
@@ -378,7 +381,7 @@ func (o *importer) suppress(s *server) {
 	}
 }
 
-// awaitProgress waits until the Imports are further than they are, or over.
+// awaitProgress waits until the Imports have made progress or finished.
 func awaitProgress(s *server, all []*importer) {
 	s.t.Helper()
 	before := ""
@@ -395,5 +398,5 @@ func awaitProgress(s *server, all []*importer) {
 		}
 		before = now
 	}
-	s.t.Fatalf("the Imports do not go on:\n%s", s.stderr)
+	s.t.Fatalf("the Imports make no progress:\n%s", s.stderr)
 }

@@ -29,11 +29,12 @@ const (
 	soakSeed    = 20260302
 )
 
-// TestKill9 kills the server while clients write, again and again, and looks at what is on the disk each time.
-// PROSPECTOR_SOAK is the number of rounds, 4 when it is not set.
+// TestKill9 repeatedly kills the server while clients write, and checks the store each time.
+// PROSPECTOR_SOAK is the number of rounds, 4 by default.
 //
-// What a client has made only that client changes, one request at a time. So at any moment its records are as they
-// were before its last request or as they are after it, all of them together: a kill may leave either, and nothing else.
+// Each client only changes its own records, one request at a time. So its records are always in the
+// state before its last request or in the state after it. A kill may leave either state and no
+// other.
 func TestKill9(t *testing.T) {
 	t.Parallel()
 	rounds := 4
@@ -55,7 +56,7 @@ func TestKill9(t *testing.T) {
 		clients[i] = &soakClient{t: t, number: i, random: rand.New(rand.NewPCG(soakSeed, uint64(i)+1)), key: key, world: world{}}
 	}
 	for round := range rounds {
-		// A commit takes some milliseconds: the kill comes anywhere in one.
+		// A commit takes some milliseconds. The kill happens at any point of it.
 		r := &soakRound{killAfter: 250 + random.Int64N(100), delay: time.Duration(random.Int64N(int64(5 * time.Millisecond)))}
 		r.run(p, clients)
 		found := onDisk(t, p.path("data"), uuid.MustParse(org))
@@ -70,11 +71,11 @@ func TestKill9(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		// The lists, which are made anew from the store, agree.
+		// The lists, whose indexes are rebuilt from the store, agree.
 		s := p.serve()
 		for entity, n := range found.counts {
 			if got := s.total(key, entity, "{}"); got != n {
-				t.Errorf("there are %d %s, the list has %d", n, entity, got)
+				t.Errorf("the store has %d %s, the list has %d", n, entity, got)
 			}
 		}
 		s.stop()
@@ -107,28 +108,30 @@ func (r *soakRound) run(p *place, clients []*soakClient) {
 	r.server.ends(-1)
 }
 
-// wrote counts an acknowledged write. When there are enough the server is killed, while all clients go on.
+// wrote counts an acknowledged write. It kills the server when there are enough, while all clients
+// continue.
 func (r *soakRound) wrote() {
 	if r.writes.Add(1) != r.killAfter {
 		return
 	}
 	time.AfterFunc(r.delay, func() {
 		r.killed.Store(true)
-		_ = r.server.process.Kill() // the round waits for its end
+		_ = r.server.process.Kill() // the round waits until the server has exited
 	})
 }
 
-// entry is a record as a client knows it.
+// entry is a record as the client expects it.
 type entry struct {
 	ID      string
-	Notes   string // of a contact: the number of the last change
-	Account string // of a contact: the id of its account
+	Notes   string // contacts only: the number of the last change
+	Account string // contacts only: the id of the account
 }
 
-// world is all that a client has made, by what the client calls it: "contact 7", "account 3", "tag red hot".
+// world contains all records of a client by the client's name for them: "contact 7", "account 3",
+// "tag red hot".
 type world map[string]entry
 
-// soakClient makes records and remembers what it was told about them.
+// soakClient writes records and remembers the acknowledged state.
 type soakClient struct {
 	t      *testing.T
 	number int
@@ -137,30 +140,30 @@ type soakClient struct {
 	http   *http.Client
 
 	made    int
-	world   world // as it was acknowledged
-	pending *step // the request that the kill left without an answer
+	world   world // the acknowledged state
+	pending *step // the request that was left unanswered by the kill
 	kept    []*step
 	repeats []*step
 }
 
-// step is one request and what it does to the world.
+// step is one request and its effect on the world.
 type step struct {
 	method, path, body string
-	creates            string // the name of what it makes
+	creates            string // the name of the record that it creates
 	idempotencyKey     string
-	id                 string // what a request with an Idempotency-Key made, once that is known
+	id                 string // the id created by a request with an Idempotency-Key, once known
 	apply              func(w world, id string)
 }
 
 func (s *step) after(w world, id string) world {
 	w = maps.Clone(w)
-	if s.id == "" { // else it was done before, and is not done again
+	if s.id == "" { // otherwise it was done before and has no effect now
 		s.apply(w, id)
 	}
 	return w
 }
 
-// run makes requests until the server is gone.
+// run sends requests until the server is gone.
 func (c *soakClient) run(r *soakRound) {
 	const repeated = 4
 	c.repeats = c.kept[max(0, len(c.kept)-repeated):]
@@ -185,7 +188,7 @@ func (c *soakClient) run(r *soakRound) {
 	}
 }
 
-// acknowledge takes note of an answer.
+// acknowledge records a response.
 func (c *soakClient) acknowledge(r *soakRound, s *step, answer reply) error {
 	e, err := answer.item()
 	if err != nil {
@@ -194,13 +197,13 @@ func (c *soakClient) acknowledge(r *soakRound, s *step, answer reply) error {
 	replayed := answer.header.Get("Idempotent-Replayed") == "true"
 	switch {
 	case s.id != "" && (!replayed || e.Data.ID != s.id):
-		return fmt.Errorf("made %s before, now it is answered %d, replayed %v: %s", s.id, answer.status, replayed, answer.body)
+		return fmt.Errorf("the first request created %s, but repeating it returns %d, replayed %v: %s", s.id, answer.status, replayed, answer.body)
 	case s.id == "" && replayed:
-		return fmt.Errorf("nothing was made before, but the answer is a replayed one: %s", answer.body)
+		return fmt.Errorf("nothing was created before, but the response is a replayed one: %s", answer.body)
 	case strings.HasPrefix(s.creates, "tag ") && answer.status == http.StatusConflict && e.Error.Code == "tag_name_taken":
 		return nil
 	case answer.status != map[string]int{"POST": http.StatusCreated, "PATCH": http.StatusOK, "DELETE": http.StatusNoContent}[s.method]:
-		return fmt.Errorf("answered %d: %s", answer.status, answer.body)
+		return fmt.Errorf("status %d: %s", answer.status, answer.body)
 	}
 	if replayed {
 		r.replays.Add(1)
@@ -214,23 +217,23 @@ func (c *soakClient) acknowledge(r *soakRound, s *step, answer reply) error {
 	return nil
 }
 
-// settle holds what is on the disk against what the client knows, and takes it as what goes on from here. It tells
-// whether the request that got no answer was done.
+// reconcile compares the store with the client's expected state and adopts it for the next round.
+// It reports whether the unanswered request was done.
 func (c *soakClient) reconcile(found world) (done bool) {
 	c.t.Helper()
 	if c.pending == nil {
-		c.t.Errorf("client %d stopped without a request under way", c.number)
+		c.t.Errorf("client %d stopped without a request in flight", c.number)
 		return false
 	}
 	s := c.pending
 	c.pending = nil
-	// Whoever got no answer does not know the id either.
+	// A client without a response does not know the id either.
 	made := found[s.creates]
 	if reflect.DeepEqual(found, c.world) {
 		return false
 	}
 	if after := s.after(c.world, made.ID); !reflect.DeepEqual(found, after) {
-		c.t.Errorf("client %d: on the disk is\n%v\nwhich is neither as before its last request, %s %s %s,\n%v\nnor as after it\n%v",
+		c.t.Errorf("client %d: the store has\n%v\nwhich is neither the state before its last request, %s %s %s,\n%v\nnor the state after it\n%v",
 			c.number, found, s.method, s.path, s.body, c.world, after)
 	}
 	c.world = found
@@ -240,14 +243,14 @@ func (c *soakClient) reconcile(found world) (done bool) {
 	return true
 }
 
-// disk is what the store has, taken apart by client.
+// disk is the content of the store by client.
 type disk struct {
 	worlds  [soakClients]world
 	counts  map[string]int
 	records int
 }
 
-// onDisk opens the data directory as the next server would, and reads everything.
+// onDisk opens the data directory as the next server would and reads everything.
 func onDisk(t *testing.T, dir string, org uuid.UUID) disk {
 	t.Helper()
 	s, err := service.Open(apptest.Config(dir), service.Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -265,11 +268,11 @@ func onDisk(t *testing.T, dir string, org uuid.UUID) disk {
 	}
 	put := func(entity string, client int, name string, e entry) {
 		if client < 0 || client >= soakClients {
-			t.Errorf("nobody made the %s %q, %s", entity, name, e.ID)
+			t.Errorf("no client created the %s %q, %s", entity, name, e.ID)
 			return
 		}
 		if other, twice := d.worlds[client][name]; twice {
-			t.Errorf("%s of client %d is there twice: %s, %s", name, client, other.ID, e.ID)
+			t.Errorf("%s of client %d exists twice: %s, %s", name, client, other.ID, e.ID)
 		}
 		d.worlds[client][name] = e
 		d.counts[entity]++
@@ -291,7 +294,7 @@ func onDisk(t *testing.T, dir string, org uuid.UUID) disk {
 			if account := c.Record.AccountID; account.Valid {
 				e.Account = account.UUID.String()
 				if !accounts[account.UUID] {
-					t.Errorf("contact %s names the account %s, which is not there", c.ID, e.Account)
+					t.Errorf("contact %s refers to account %s, which does not exist", c.ID, e.Account)
 				}
 			}
 			put("contacts", client, name, e)
@@ -302,7 +305,7 @@ func onDisk(t *testing.T, dir string, org uuid.UUID) disk {
 		if err := s.CRM.Tags.Table.Scan(tx, func(g store.Doc[crm.Tag]) (bool, error) {
 			client, name := unspell(g.Record.Name)
 			if other, twice := folds[name]; twice {
-				t.Errorf("two tags are called %q: %s, %s", name, other, g.ID)
+				t.Errorf("two tags are named %q: %s, %s", name, other, g.ID)
 			}
 			folds[name] = g.ID.String()
 			put("tags", client, "tag "+name, entry{ID: g.ID.String()})

@@ -16,9 +16,11 @@ import (
 
 const hookClients = 8
 
-// TestKill9Webhook kills the server again and again while many events are under way, clients make more of them, and the subscriber
-// fails, hangs up or hangs. In the end everything that was acknowledged has been told, what was told again was told under the same
-// id, and nothing was told that is not so. PROSPECTOR_SOAK is the number of kills, with 20,000 events under way at the first of them.
+// TestKill9Webhook repeatedly kills the server while many deliveries are in flight, clients cause
+// more of them, and the subscriber fails, closes connections or hangs. In the end every
+// acknowledged change was delivered, repeated deliveries have the same event id, and every event
+// matches the store. PROSPECTOR_SOAK is the number of kills, with 20,000 events pending at the
+// first of them.
 func TestKill9Webhook(t *testing.T) {
 	t.Parallel()
 	queued, rounds := 800, soakRounds(t)
@@ -42,7 +44,8 @@ func TestKill9Webhook(t *testing.T) {
 	d.imports("contacts", rowsOf(names...)).withoutProgress().ok()
 
 	for round := range rounds {
-		// Of two lives one ends after so many writes, the other after so many deliveries.
+		// Every other life of the server ends after so many writes, the others after so many
+		// deliveries.
 		life := &hookLife{ofWrites: round%2 == 0, left: 40 + random.Int64N(40), over: make(chan struct{})}
 		if !life.ofWrites {
 			life.left = 1 + random.Int64N(int64(1+queued/rounds))
@@ -54,11 +57,11 @@ func TestKill9Webhook(t *testing.T) {
 	}
 	s = d.serve()
 	late := time.Now().Add(waitTimeout)
-	for more := -1; s.pending() != "0"; { // as long as it gets on
+	for more := -1; s.pending() != "0"; { // as long as there is progress
 		if n := len(k.all()); n != more {
 			more, late = n, time.Now().Add(waitTimeout)
 		} else if time.Now().After(late) {
-			t.Fatalf("%s deliveries wait, and none is made", s.pending())
+			t.Fatalf("%s deliveries are pending, but none is attempted", s.pending())
 		}
 	}
 	k.verify(s, d)
@@ -68,30 +71,30 @@ func TestKill9Webhook(t *testing.T) {
 	d.passesCheck()
 }
 
-// hookKills is what the clients and the subscriber know.
+// hookKills is the state of the clients and the subscriber.
 type hookKills struct {
 	*subscriber
 	life atomic.Pointer[hookLife]
 
 	noting       sync.Mutex
 	made         int
-	tries        map[string]int    // of each event
-	acknowledged map[string]string // the contact, by trigger and data of what was acknowledged
+	tries        map[string]int    // attempts by event
+	acknowledged map[string]string // the contact, by trigger and data of the acknowledged change
 	unanswered   int
 }
 
 // hookLife is one life of the server.
 type hookLife struct {
 	url      string
-	ofWrites bool // are counted, else deliveries
+	ofWrites bool // counts writes, otherwise deliveries
 	killed   atomic.Bool
 
 	mu   sync.Mutex
 	left int64
-	over chan struct{} // closed when enough has happened
+	over chan struct{} // closed when the count is reached
 }
 
-// goesOn counts what happens.
+// count counts a write or a delivery.
 func (l *hookLife) count(written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +105,7 @@ func (l *hookLife) count(written bool) {
 	}
 }
 
-// receive answers a delivery: of some events the first one or two in a bad way.
+// receive responds to a delivery. For some events the first one or two attempts fail.
 func (k *hookKills) receive(w http.ResponseWriter, r *http.Request, d receivedDelivery) {
 	k.life.Load().count(false)
 	k.noting.Lock()
@@ -114,14 +117,15 @@ func (k *hookKills) receive(w http.ResponseWriter, r *http.Request, d receivedDe
 		case kind < 5:
 			fail(w, r, d)
 		case kind < 10:
-			panic(http.ErrAbortHandler) // hangs up
+			panic(http.ErrAbortHandler) // closes the connection
 		default:
 			hang(w, r, d)
 		}
 	}
 }
 
-// run lets the clients write until enough has happened and the server is killed, while all goes on.
+// run lets the clients write until the count is reached, and then kills the server while they
+// continue.
 func (k *hookKills) run(d *acmePlace, life *hookLife, delay time.Duration) {
 	k.t.Helper()
 	k.life.Store(life)
@@ -136,7 +140,7 @@ func (k *hookKills) run(d *acmePlace, life *hookLife, delay time.Duration) {
 	select {
 	case <-life.over:
 	case <-time.After(waitTimeout):
-		k.t.Error("so much does not happen in one life")
+		k.t.Error("the count was not reached in one life of the server")
 	}
 	time.AfterFunc(delay, func() {
 		life.killed.Store(true)
@@ -146,7 +150,7 @@ func (k *hookKills) run(d *acmePlace, life *hookLife, delay time.Duration) {
 	running.Wait()
 }
 
-// write makes contacts, and changes and deletes some of them, and takes note of what is acknowledged.
+// write creates contacts, changes and deletes some of them, and records what is acknowledged.
 func (k *hookKills) write(life *hookLife, client *http.Client, key string) {
 	for !k.t.Failed() {
 		k.noting.Lock()
@@ -166,7 +170,7 @@ func (k *hookKills) write(life *hookLife, client *http.Client, key string) {
 	}
 }
 
-// ask makes a request; it tells that there was no answer.
+// ask sends a request and reports whether there was a response.
 func (k *hookKills) ask(life *hookLife, client *http.Client, key, trigger, method, path, body, id string) (made string, answered bool) {
 	answer, err := send(client, method, life.url+"/v1/contacts"+path, body, "Authorization", "Bearer "+key, "Content-Type", "application/json")
 	k.noting.Lock()
@@ -197,14 +201,15 @@ func (k *hookKills) ask(life *hookLife, client *http.Client, key, trigger, metho
 	return id, true
 }
 
-// holds holds what was told against what was acknowledged, what is in the store, and what is on record.
+// verify compares the deliveries with the acknowledged changes, the store and the recorded
+// attempts.
 func (k *hookKills) verify(s *server, d *acmePlace) {
 	t := k.t
 	t.Helper()
 	type event struct{ trigger, object, data string }
 	events := map[string]event{}
-	idOf := map[string]string{}    // of the event, by trigger and data
-	created := map[string]string{} // of the event, by contact
+	idOf := map[string]string{}    // event id by trigger and data
+	created := map[string]string{} // event id by contact
 	deliveries := k.all()
 	for _, got := range deliveries {
 		e := event{got.trigger, got.object, got.data}
@@ -213,7 +218,7 @@ func (k *hookKills) verify(s *server, d *acmePlace) {
 		}
 		events[got.id] = e
 		if id := idOf[e.trigger+" "+e.data]; id != "" && id != got.id {
-			t.Errorf("the events %s and %s are the same: %v", id, got.id, e)
+			t.Errorf("events %s and %s are duplicates: %v", id, got.id, e)
 		}
 		idOf[e.trigger+" "+e.data] = got.id
 		if e.trigger == "contact.created" {
@@ -222,14 +227,14 @@ func (k *hookKills) verify(s *server, d *acmePlace) {
 	}
 	for what, id := range k.acknowledged {
 		if idOf[what] == "" {
-			t.Errorf("nobody was told of contact %s: %s", id, what)
+			t.Errorf("no delivery for contact %s: %s", id, what)
 		}
 	}
 	rows, contacts := 0, d.ids(d.org)
 	for _, id := range contacts {
 		e, told := events[created[id]]
 		if !told {
-			t.Errorf("nobody was told of the contact %s, which is there", id)
+			t.Errorf("no delivery for the existing contact %s", id)
 		}
 		if !strings.Contains(e.data, `"email":"row`) {
 			continue
@@ -242,21 +247,21 @@ func (k *hookKills) verify(s *server, d *acmePlace) {
 	}
 	extra := len(events) - len(k.acknowledged) - rows
 	if extra < 0 || extra > k.unanswered {
-		t.Errorf("there are %d events, %d writes were acknowledged, %d had no answer, and %d rows imported", len(events), len(k.acknowledged), k.unanswered, rows)
+		t.Errorf("got %d events for %d acknowledged writes, %d unanswered writes and %d imported rows", len(events), len(k.acknowledged), k.unanswered, rows)
 	}
 	if _, total := k.attempts(s, "status=succeeded"); total != len(events) {
-		t.Errorf("%d attempts succeeded as is on record, of %d events", total, len(events))
+		t.Errorf("%d successful attempts are recorded for %d events", total, len(events))
 	}
 	_, failed := k.attempts(s, "status=failed")
 	if failed == 0 || len(deliveries) < len(events)+failed/2 {
-		t.Errorf("%d attempts failed, there were %d deliveries", failed, len(deliveries))
+		t.Errorf("%d failed attempts are recorded, but there were %d deliveries", failed, len(deliveries))
 	}
-	t.Logf("%d events in %d deliveries, %d of which failed; %d writes acknowledged, %d without an answer, %d of them done; %d contacts",
+	t.Logf("%d events in %d deliveries, %d of which failed; %d writes acknowledged, %d unanswered, %d of them done; %d contacts",
 		len(events), len(deliveries), failed, len(k.acknowledged), k.unanswered, extra, len(contacts))
 }
 
-// TestWebhookShutdown: a server that is told to stop writes down what is answered, and does not wait for what is not; that is
-// sent again.
+// TestWebhookShutdown checks that a stopping server records the attempts that are answered and does
+// not wait for the others, which are sent again.
 func TestWebhookShutdown(t *testing.T) {
 	t.Parallel()
 	d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=2m")
@@ -275,7 +280,7 @@ func TestWebhookShutdown(t *testing.T) {
 	s.refusesConnections()
 	open()
 	s.ends(0)
-	if took := time.Since(asked); took > shutdownLimit { // it waits five seconds for an answer
+	if took := time.Since(asked); took > shutdownLimit { // the server waits five seconds for a response
 		t.Errorf("the server took %v to stop", took)
 	}
 	s.hasNoErrors()
@@ -284,20 +289,20 @@ func TestWebhookShutdown(t *testing.T) {
 
 	s = d.serve()
 	if last := slow.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || last.Attempt != 1 {
-		t.Errorf("on record is %+v", last)
+		t.Errorf("the recorded attempt is %+v", last)
 	}
 	again := hanging.awaitDeliveries(2)
 	if again[0] != again[1] || again[0].object != id {
-		t.Errorf("it is sent again as %+v", again)
+		t.Errorf("the repeated delivery is %+v", again)
 	}
 	if _, total := hanging.attempts(s, ""); total != 0 {
-		t.Errorf("%d attempts are on record that had no end", total)
+		t.Errorf("%d unfinished attempts are recorded", total)
 	}
 	hanging.answers(nil)
 	s.kill()
 	s = d.serve()
 	if last := hanging.awaitAttempts(s, 1)[0]; last.Status != "succeeded" || last.Attempt != 1 || last.SourceEventID != again[0].id {
-		t.Errorf("on record is %+v", last)
+		t.Errorf("the recorded attempt is %+v", last)
 	}
 	s.awaitNoPending()
 	slow.receivedEach(s, id)
@@ -306,7 +311,8 @@ func TestWebhookShutdown(t *testing.T) {
 	d.passesCheck()
 }
 
-// TestWebhookStopAndGo: servers that are told to stop in the middle of many deliveries send each of them once all together.
+// TestWebhookRepeatedStops checks that servers stopped in the middle of many deliveries together
+// send each of them once.
 func TestWebhookRepeatedStops(t *testing.T) {
 	t.Parallel()
 	n := 600
@@ -323,7 +329,7 @@ func TestWebhookRepeatedStops(t *testing.T) {
 		gate, open := b.gate()
 		enough := (i + 1) * n / (stops + 2)
 		b.answers(func(http.ResponseWriter, *http.Request, receivedDelivery) {
-			if len(b.all()) > enough { // these are under way when it stops
+			if len(b.all()) > enough { // these are in flight when the server stops
 				<-gate
 			}
 		})
@@ -342,11 +348,11 @@ func TestWebhookRepeatedStops(t *testing.T) {
 	s := d.serve()
 	s.awaitNoPending()
 	if _, total := b.attempts(s, "status=succeeded"); total != n {
-		t.Errorf("%d attempts are on record, want %d", total, n)
+		t.Errorf("%d attempts are recorded, want %d", total, n)
 	}
 	b.receivedEach(s, d.ids(d.org)...)
 	if len(b.all()) != n {
-		t.Errorf("there were %d deliveries, want %d", len(b.all()), n)
+		t.Errorf("got %d deliveries, want %d", len(b.all()), n)
 	}
 	s.stop()
 	s.hasNoErrors()

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRequestLog: each request is one line that says who did what; no line ever says a key.
+// TestRequestLog checks that each request is logged in one line with its caller and operation, and
+// that the log never contains a key.
 func TestRequestLog(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_LOG_FORMAT=json", "PROSPECTOR_LOG_LEVEL=debug")
@@ -35,7 +36,7 @@ func TestRequestLog(t *testing.T) {
 		trace := "trace-" + string(rune('a'+len(expected)))
 		r := s.do(status, key, method, path, body, "X-Request-Id", trace)
 		if got := r.header.Get("X-Request-Id"); got != trace {
-			t.Errorf("the answer has the request id %q, want the caller's, %q", got, trace)
+			t.Errorf("the response has request id %q, want the caller's, %q", got, trace)
 		}
 		path, _, _ = strings.Cut(path, "?")
 		expected[trace] = entry{Msg: "request", RequestID: trace, Method: method, Path: path, Status: status, Operation: operation, Org: org, Key: keyID}
@@ -49,16 +50,16 @@ func TestRequestLog(t *testing.T) {
 	request(http.StatusNotFound, key, "GET", "/v1/nowhere", "", "", org, keyID)
 	request(http.StatusUnauthorized, key[:len(key)-1]+"!", "GET", "/v1/me", "", "", "", "")
 	request(http.StatusOK, key, "GET", "/healthz", "", "get_health", "", "")
-	// A key in the query is in the wrong place, which is no reason to write it down.
+	// A key in the query is not accepted and must not be logged either.
 	request(http.StatusUnprocessableEntity, key, "GET", "/v1/me?api_key="+key, "", "get_me", org, keyID)
 	fresh := request(http.StatusCreated, key, "POST", "/v1/api-keys", `{"name": "fresh"}`, "create_api_key", org, keyID)
 	e, err := fresh.item()
 	if err != nil || !plaintextKey.MatchString(e.Data.Key) {
-		t.Fatalf("create_api_key answers no key (%v): %s", err, fresh.body)
+		t.Fatalf("create_api_key returns no key (%v): %s", err, fresh.body)
 	}
 	request(http.StatusOK, e.Data.Key, "GET", "/v1/me", "", "get_me", org, e.Data.ID)
 
-	// A request id that could not stand in a log is replaced, one that is missing is made.
+	// An invalid request id is replaced, and a missing one is generated.
 	var ids []string
 	for _, given := range []string{"two words", strings.Repeat("x", 129)} {
 		ids = append(ids, s.do(http.StatusOK, key, "GET", "/v1/me", "", "X-Request-Id", given).header.Get("X-Request-Id"))
@@ -70,7 +71,7 @@ func TestRequestLog(t *testing.T) {
 		}
 		expected[id] = entry{Msg: "request", RequestID: id, Method: "GET", Path: "/v1/me", Status: 200, Operation: "get_me", Org: org, Key: keyID}
 	}
-	s.stop() // the line of a request may come after its answer, but not after the end
+	s.stop() // a request may be logged after its response, but not after the server stops
 
 	seen := map[string]int{}
 	for line := range strings.Lines(s.stderr.String()) {
@@ -97,7 +98,7 @@ func TestRequestLog(t *testing.T) {
 	}
 	for name, output := range map[string]*output{"stdout": s.stdout, "stderr": s.stderr} {
 		if text := output.String(); strings.Contains(text, key) || strings.Contains(text, e.Data.Key) || plaintextKey.MatchString(text) {
-			t.Errorf("%s has an API key in it", name)
+			t.Errorf("%s contains an API key", name)
 		}
 	}
 	if out := s.stdout.String(); out != "" {
@@ -105,7 +106,7 @@ func TestRequestLog(t *testing.T) {
 	}
 }
 
-// TestTextLog: the same in the format that people read.
+// TestTextLog checks the same in the text format.
 func TestTextLog(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -116,6 +117,6 @@ func TestTextLog(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^time=\S+ level=INFO msg=request request_id=trace\.1_a-B method=GET path=/v1/me status=200 ` +
 		`duration_ms=\S+ operation=get_me org=` + org + ` key=` + anID + `$`)
 	if log := s.stderr.String(); len(line.FindAllString(log, -1)) != 1 {
-		t.Errorf("want one line that %s fits:\n%s", line, log)
+		t.Errorf("want one line that matches %s:\n%s", line, log)
 	}
 }

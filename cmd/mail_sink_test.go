@@ -10,13 +10,13 @@ import (
 	"prospector/internal/apptest"
 )
 
-// postOffice is a place whose campaigns send to a mail server.
+// mailPlace is a place whose campaigns send to a mail server.
 type mailPlace struct {
 	*acmePlace
 	sink *apptest.MailServer
 }
 
-// newPostOffice makes one that sends on every day and at every hour, as fast as it can.
+// newMailPlace returns a mailPlace that sends on every day and at every hour, as fast as it can.
 func newMailPlace(t *testing.T, env ...string) *mailPlace {
 	t.Helper()
 	o := &mailPlace{sink: apptest.NewMailServer(t)}
@@ -29,11 +29,11 @@ func newMailPlace(t *testing.T, env ...string) *mailPlace {
 	return o
 }
 
-// twoMails is a template of two messages, the second as soon as the first is over.
+// twoMails is a template with two messages. The second is due as soon as the first is sent.
 const twoMails = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "One"}, {"index": 1, "type": "auto_email", "subject": "Hello again", "message": "Two"}],
 	"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_COMPLETES"}]`
 
-// campaign makes contacts and a campaign that waits to be started with them, and gives its path.
+// campaign creates contacts and a campaign that is ready to start with them, and returns its path.
 func (o *mailPlace) campaign(s *server, template string, contacts int) (path string) {
 	s.t.Helper()
 	s.do(http.StatusOK, o.key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7]}`)
@@ -49,13 +49,13 @@ func (o *mailPlace) begin(s *server, campaign string) {
 	s.do(http.StatusOK, o.key, "PATCH", campaign, `{"status": "active"}`)
 }
 
-// letter is a message as it is on record; one is named by its Message-ID.
+// storedMessage is a message in the outbox, identified by its Message-ID.
 type storedMessage struct {
 	ID, To, Status, Error string
 	Headers               map[string]string
 }
 
-// outbox gives all messages on record by their Message-IDs.
+// outbox returns all stored messages by Message-ID.
 func (o *mailPlace) outbox(s *server) map[string]storedMessage {
 	s.t.Helper()
 	all := map[string]storedMessage{}
@@ -74,7 +74,7 @@ func (o *mailPlace) outbox(s *server) map[string]storedMessage {
 	}
 }
 
-// ended waits until every sequence of the campaign is over.
+// awaitEnded waits until every sequence of the campaign has ended.
 func (o *mailPlace) awaitEnded(s *server, campaign string) {
 	s.t.Helper()
 	s.awaitMilestone(milestone{"the campaign is through", func() bool {
@@ -89,8 +89,9 @@ func (o *mailPlace) awaitEnded(s *server, campaign string) {
 	}})
 }
 
-// agree wants the sink and the outbox to agree: nothing came twice, all that came is on record, what is sent came, and what is unknown
-// is on record as such. More may come meanwhile. It gives how many are sent and unknown.
+// checkOutbox checks that the sink and the outbox agree: no message arrived twice, every message
+// that arrived is in the outbox, and every sent message arrived. More messages may arrive
+// concurrently. It returns how many are sent and how many unknown.
 func (o *mailPlace) checkOutbox(s *server) (sent, unknown int) {
 	t := s.t
 	t.Helper()
@@ -101,14 +102,14 @@ func (o *mailPlace) checkOutbox(s *server) (sent, unknown int) {
 		id := m.Header.Get("Message-ID")
 		what := strings.Join(m.To, ",") + " " + m.Header.Get("Subject")
 		if came[id] || perStep[what] != "" {
-			t.Errorf("this came twice: %s, as %s and %s", what, perStep[what], id)
+			t.Errorf("%s arrived twice, as %s and %s", what, perStep[what], id)
 		}
 		came[id], perStep[what] = true, id
 		if i >= before {
-			continue // it may be on record since
+			continue // it may have been stored since
 		}
 		if l, known := kept[id]; !known || l.To != strings.Join(m.To, ",") || l.Status == "failed" {
-			t.Errorf("this came: %s to %s, on record is %+v", id, m.To, l)
+			t.Errorf("%s to %s arrived, but the stored message is %+v", id, m.To, l)
 		}
 	}
 	for id, l := range kept {
@@ -116,7 +117,7 @@ func (o *mailPlace) checkOutbox(s *server) (sent, unknown int) {
 		case "sent":
 			sent++
 			if !came[id] {
-				t.Errorf("%s is sent, and did not come", id)
+				t.Errorf("%s is sent but did not arrive", id)
 			}
 		case "unknown":
 			unknown++
@@ -127,10 +128,10 @@ func (o *mailPlace) checkOutbox(s *server) (sent, unknown int) {
 	return sent, unknown
 }
 
-// isDiscreetOfMail wants a log to have no address of those who write or are written to.
+// logHasNoAddresses checks that the log contains no address of a sender or recipient.
 func (s *server) logHasNoAddresses() {
 	s.t.Helper()
 	if strings.Contains(s.stderr.String(), "@acme.example") {
-		s.t.Error("the log has an address in it")
+		s.t.Error("the log contains an address")
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"prospector/internal/apptest"
 )
 
-// noPublicURL is in the log of a service that sends without one.
+// noPublicURL is logged by a service that sends without a public_url.
 const noPublicURL = "public_url is not set"
 
 const oneMail = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello", "message": "One"}]`
 
-// TestMailNeedsLinks: messages do not go to another machine unless their links to unsubscribe lead here, and safely.
+// TestMailNeedsLinks checks that messages are not sent to another machine unless their unsubscribe
+// links lead to this service over HTTPS.
 func TestMailNeedsLinks(t *testing.T) {
 	t.Parallel()
 	smtp := func(host, url string) *place {
@@ -35,7 +36,8 @@ func TestMailNeedsLinks(t *testing.T) {
 	}
 }
 
-// TestMailLinks: links to unsubscribe are under public_url, else under the address, and lead there.
+// TestMailLinks checks that unsubscribe links start with public_url, or with the server's address
+// by default, and work.
 func TestMailLinks(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"", "https://mail.acme.example", "https://mail.acme.example/out/"} {
@@ -57,20 +59,20 @@ func TestMailLinks(t *testing.T) {
 				t.Errorf("%v %d %s", err, r.status, r.body)
 			}
 			if n := s.total(o.key, "suppressions", "{}"); n != 1 {
-				t.Errorf("%d are suppressed", n)
+				t.Errorf("%d addresses are suppressed", n)
 			}
 			s.stop()
 			s.hasNoErrors(noPublicURL)
 			if token := strings.TrimPrefix(link[1], "/u/"); strings.Contains(s.stderr.String(), token) {
-				t.Error("the log has the token")
+				t.Error("the log contains the token")
 			}
 			s.logHasNoAddresses()
 		})
 	}
 }
 
-// TestMailEncrypted: messages go to a server whose certificate is trusted, after a login; the password is in no log and no answer,
-// also when the server repeats it.
+// TestMailEncrypted checks that messages are sent to a server with a trusted certificate after a
+// login. The password occurs in no log and no response, even if the server repeats it.
 func TestMailEncrypted(t *testing.T) {
 	t.Parallel()
 	const password = "hush-Correct-Horse"
@@ -98,20 +100,20 @@ func TestMailEncrypted(t *testing.T) {
 	s = o.serve()
 	o.awaitEnded(s, campaign)
 	if sent, unknown := o.checkOutbox(s); sent != 3 || unknown != 0 {
-		t.Errorf("%d were sent and %d are unknown", sent, unknown)
+		t.Errorf("%d messages are sent and %d unknown", sent, unknown)
 	}
 	s.stop()
 	s.hasNoErrors(noPublicURL)
 	said += s.stderr.String() + o.run("config", "show").stdout
-	for _, secret := range []string{password, "AGFkYQ"} { // the latter begins what PLAIN is on the wire
+	for _, secret := range []string{password, "AGFkYQ"} { // the latter is how the PLAIN login starts on the wire
 		if strings.Contains(said, secret) {
-			t.Errorf("it is told: %s", said)
+			t.Errorf("the secret is shown: %s", said)
 		}
 	}
 	s.logHasNoAddresses()
 }
 
-// TestMailUntrusted: nothing goes to a server whose certificate is not trusted.
+// TestMailUntrusted checks that nothing is sent to a server whose certificate is not trusted.
 func TestMailUntrusted(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t, "mail", tomorrow)
@@ -126,12 +128,12 @@ func TestMailUntrusted(t *testing.T) {
 	s.await(s.stderr, regexp.MustCompile(`level=WARN msg="mail cannot be sent, backing off" retry_in=5s error="STARTTLS: tls: failed to verify certificate`))
 	s.stop()
 	if o.sink.Reached("MAIL", "") > 0 {
-		t.Error("it was sent")
+		t.Error("the message was sent")
 	}
 }
 
-// TestMailStopAndGo: servers that are told to stop in the middle of sending finish what is on its way and leave the rest to the next,
-// so that everything is sent once, and nothing is unknown.
+// TestMailRepeatedStops checks that servers stopped while sending finish the messages in flight and
+// leave the rest to the next server. Every message is sent once and none is unknown.
 func TestMailRepeatedStops(t *testing.T) {
 	t.Parallel()
 	contacts, stops := 1200, 3
@@ -143,7 +145,7 @@ func TestMailRepeatedStops(t *testing.T) {
 	campaign := o.campaign(s, twoMails, contacts)
 	o.sink.Reply(func(stage, _ string) string {
 		if stage == apptest.MailContent {
-			<-time.After(2 * time.Millisecond) // as a server that is not on this machine
+			<-time.After(2 * time.Millisecond) // like a server on another machine
 		}
 		return ""
 	})
@@ -152,25 +154,26 @@ func TestMailRepeatedStops(t *testing.T) {
 		o.sink.Await((i + 1) * contacts / 10)
 		s.stop()
 		if n := len(o.sink.Mails()); n > contacts {
-			t.Fatalf("%d messages have come at stop %d: it does not stop before all are sent", n, i)
+			t.Fatalf("%d messages arrived before stop %d: the server does not stop before all are sent", n, i)
 		}
 		s.hasNoErrors(noPublicURL)
 		s = o.serve()
 		if sent, unknown := o.checkOutbox(s); unknown > 0 || sent == 0 {
-			t.Errorf("%d are sent and %d unknown after stop %d", sent, unknown, i)
+			t.Errorf("%d messages are sent and %d unknown after stop %d", sent, unknown, i)
 		}
 	}
 	o.sink.Await(2 * contacts)
 	o.awaitEnded(s, campaign)
 	if sent, unknown := o.checkOutbox(s); sent != 2*contacts || unknown > 0 || len(o.sink.Mails()) != 2*contacts {
-		t.Errorf("%d are sent and %d unknown, %d came, want %d", sent, unknown, len(o.sink.Mails()), 2*contacts)
+		t.Errorf("%d messages are sent and %d unknown, %d arrived, want %d", sent, unknown, len(o.sink.Mails()), 2*contacts)
 	}
 	s.stop()
 	s.hasNoErrors(noPublicURL)
 	o.passesCheck()
 }
 
-// TestMailShutdown: a server that is told to stop waits for the answer to a message that has gone, and sends nothing more.
+// TestMailShutdown checks that a stopping server waits for the response to a transmitted message
+// and sends nothing more.
 func TestMailShutdown(t *testing.T) {
 	t.Parallel()
 	o := newMailPlace(t)
@@ -196,7 +199,7 @@ func TestMailShutdown(t *testing.T) {
 	s.hasNoErrors(noPublicURL)
 	s = o.serve()
 	if sent, unknown := o.checkOutbox(s); sent != 1 || unknown != 0 {
-		t.Errorf("%d are sent and %d unknown: %s", sent, unknown, fmt.Sprint(o.outbox(s)))
+		t.Errorf("%d messages are sent and %d unknown: %s", sent, unknown, fmt.Sprint(o.outbox(s)))
 	}
 	s.stop()
 }

@@ -10,7 +10,8 @@ import (
 
 var metricsAddress = regexp.MustCompile(`msg="serving metrics" address=(http://127\.0\.0\.1:\d+/metrics)`)
 
-// TestMetricsAddr: with an address of their own the metrics are there, alone, and no longer beside the API.
+// TestMetricsAddr checks that metrics with an address of their own are served only there, without
+// the API.
 func TestMetricsAddr(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_METRICS_ADDR=127.0.0.1:0")
@@ -34,7 +35,7 @@ func TestMetricsAddr(t *testing.T) {
 		"prospector_http_requests_in_flight 0",
 	} {
 		if !strings.Contains(text, line+"\n") {
-			t.Errorf("the metrics have no %s:\n%s", line, text)
+			t.Errorf("the metrics do not contain %s:\n%s", line, text)
 		}
 	}
 	get(strings.TrimSuffix(at, "metrics")+"v1/me", http.StatusNotFound)
@@ -45,7 +46,8 @@ func TestMetricsAddr(t *testing.T) {
 	}
 }
 
-// Without one they are beside the API.
+// TestMetricsBesideTheAPI checks that metrics without an address of their own are served with the
+// API.
 func TestMetricsBesideTheAPI(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t).serve()
@@ -67,6 +69,6 @@ func TestMetricsAddrInUse(t *testing.T) {
 		p := newPlace(t, "PROSPECTOR_METRICS_ADDR="+addr)
 		p.run("serve", "--addr", "127.0.0.1:0").fails(1, "metrics_addr", addr)
 		p.env = nil
-		p.serve().stop() // it left nothing behind
+		p.serve().stop() // the failed start left nothing behind
 	}
 }

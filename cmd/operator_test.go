@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestBackupForgets: what was deleted is in no backup that is made later, nor in a store that comes out of one.
+// TestBackupAndRestoreExcludeDeleted checks that deleted data is neither in a later backup nor in a
+// store restored from it.
 func TestBackupAndRestoreExcludeDeleted(t *testing.T) {
 	t.Parallel()
 	const secret = "kept-in-the-drawer"
@@ -21,18 +22,18 @@ func TestBackupAndRestoreExcludeDeleted(t *testing.T) {
 	p.run("backup", "b").withoutProgress().ok()
 	for _, f := range p.unpack("b") {
 		if bytes.Contains(f.content, []byte(secret)) {
-			t.Errorf("%s still has what was deleted", f.name)
+			t.Errorf("%s still contains deleted data", f.name)
 		}
 	}
 	p.run("restore", "b").withoutProgress().ok()
 	stored, err := os.ReadFile(p.path("data", "prospector.db"))
 	if err != nil || bytes.Contains(stored, []byte(secret)) || len(stored) == 0 {
-		t.Errorf("the store still has what was deleted: %v", err)
+		t.Errorf("the store still contains deleted data: %v", err)
 	}
 	p.passesCheck()
 }
 
-// TestDemoStaysOut: the demo does not go into a store that somebody uses.
+// TestDemoRefusesUsedStore checks that the demo refuses a store that is already in use.
 func TestDemoRefusesUsedStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -44,7 +45,7 @@ func TestDemoRefusesUsedStore(t *testing.T) {
 	}
 }
 
-// TestTargetsOfTheServer: nothing is handed over to where the server would remove it.
+// TestRefusedOutputPaths checks that no output is written to a path that the server cleans up.
 func TestRefusedOutputPaths(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -57,7 +58,8 @@ func TestRefusedOutputPaths(t *testing.T) {
 	p.run("backup", "data/b").withoutProgress().ok()
 }
 
-// TestLinesByName: a file that is called one of JSON lines is one, whatever its first line is.
+// TestJSONLinesByFileName checks that a file named as JSON lines is read as such, whatever its
+// first line is.
 func TestJSONLinesByFileName(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -71,7 +73,7 @@ func TestJSONLinesByFileName(t *testing.T) {
 	p.run("import", "contacts", "empty.ndjson", "--org", "Acme").withoutProgress().fails(1, "the file is empty")
 }
 
-// TestInterrupted: a command that is told to end says that it did, and leaves nothing half done behind.
+// TestInterrupted checks that an interrupted command reports it and leaves no partial result.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	acmeBothWays(t, func(t *testing.T, d *acmePlace) {

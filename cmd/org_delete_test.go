@@ -15,10 +15,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestOrgDelete: an organization goes with all that it has, at once and for good, and the others stay as they are.
+// TestOrgDelete checks that an organization is deleted with all its data, immediately and
+// permanently, and that others are unchanged.
 func TestOrgDelete(t *testing.T) {
 	t.Parallel()
-	const n = 2500 // more than there is no index for
+	const n = 2500 // enough for an index
 	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		gone, key := d.place.org("Gone")
 		if d.s != nil {
@@ -32,7 +33,7 @@ func TestOrgDelete(t *testing.T) {
 		d.served(func(s *server) {
 			s.everyKind(d.key)
 			if got := s.total(key, "contacts", "{}"); got != n {
-				t.Errorf("there are %d contacts, want %d", got, n)
+				t.Errorf("got %d contacts, want %d", got, n)
 			}
 		})
 		before := d.all(d.org)
@@ -52,7 +53,7 @@ func TestOrgDelete(t *testing.T) {
 			t.Error(err)
 		}
 
-		d.run("org", "delete", "--org", "Gone", "--yes", "--json").prints(fmt.Sprintf(`{"records": %d}`, n+3)) // and organization, user, key
+		d.run("org", "delete", "--org", "Gone", "--yes", "--json").prints(fmt.Sprintf(`{"records": %d}`, n+3)) // plus organization, user and key
 		d.checkDeleted("Gone", gone)
 		d.served(func(s *server) { s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "") })
 		d.run("org", "delete", "--org", "Gone", "--yes").fails(1, `there is no organization "Gone"`)
@@ -62,10 +63,10 @@ func TestOrgDelete(t *testing.T) {
 			t.Errorf("another organization is now\n%s\nit was\n%s", after, before)
 		}
 
-		// The name is free, and who takes it finds nothing of what was.
+		// The name can be used again, and the new organization has none of the old data.
 		again, fresh := d.place.org("Gone")
 		if again == gone {
-			t.Error("the id is used again")
+			t.Error("the id is reused")
 		}
 		d.served(func(s *server) {
 			s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
@@ -79,7 +80,7 @@ func TestOrgDelete(t *testing.T) {
 	})
 }
 
-// all reads all records of an organization.
+// all returns all records of an organization.
 func (p *place) all(org string) []byte {
 	p.t.Helper()
 	p.run("org", "export", "--org", org, "all.jsonl").done()
@@ -93,18 +94,19 @@ func (p *place) all(org string) []byte {
 	return content
 }
 
-// isGone wants nothing of an organization to be left.
+// checkDeleted checks that nothing is left of an organization.
 func (p *place) checkDeleted(name, id string) {
 	p.t.Helper()
 	if list := p.run("org", "list", "--json").ok().stdout; strings.Contains(list, name) || strings.Contains(list, id) {
-		p.t.Errorf("it is still in the list: %s", list)
+		p.t.Errorf("the organization is still listed: %s", list)
 	}
 	if _, err := os.Stat(p.path("data", "index", id)); !errors.Is(err, os.ErrNotExist) {
-		p.t.Errorf("its indexes are still there: %v", err)
+		p.t.Errorf("its indexes still exist: %v", err)
 	}
 }
 
-// TestOrgDeleteInFlight: a request that was let in before does not bring an organization back that is deleted meanwhile.
+// TestOrgDeleteInFlight checks that a request accepted before the deletion does not recreate the
+// organization.
 func TestOrgDeleteInFlight(t *testing.T) {
 	t.Parallel()
 	d := newAcmePlace(t, true)
@@ -122,13 +124,13 @@ func TestOrgDeleteInFlight(t *testing.T) {
 		answer := post.finish()
 		empty := bytes.Contains(answer.body, []byte(`"data":[],"pagination":{"page":1,"page_size":50,"total_count":0,`))
 		if answer.status != http.StatusNotFound && !empty {
-			t.Errorf("what was in flight is answered %d: %s", answer.status, answer.body)
+			t.Errorf("the request in flight returns %d: %s", answer.status, answer.body)
 		}
 	}
 	d.s.do(http.StatusUnauthorized, key, "GET", "/v1/contacts/"+ids[0], "")
 	d.checkDeleted("Gone", gone)
 	d.passesCheck()
-	d.s.stop() // which writes down when keys were used
+	d.s.stop() // stopping stores when keys were used
 	d.s.hasNoErrors()
 	d.s = d.serve()
 	d.s.do(http.StatusUnauthorized, key, "GET", "/v1/me", "")
@@ -139,8 +141,9 @@ func TestOrgDeleteInFlight(t *testing.T) {
 	d.s.hasNoErrors()
 }
 
-// TestKill9OrgDelete kills the server, or the command that works without one, anywhere in the deletion of a large organization. It
-// is there as a whole or gone; once it is gone it stays so.
+// TestKill9OrgDelete kills the server, or the command that runs without one, at any point of the
+// deletion of a large organization. The organization is then complete or deleted, and stays
+// deleted.
 func TestKill9OrgDelete(t *testing.T) {
 	t.Parallel()
 	n := 3000
@@ -194,16 +197,16 @@ func TestKill9OrgDelete(t *testing.T) {
 			deleting := d.start("org", "delete", "--org", "Large", "--yes")
 			c.kill(d, deleting)
 			within(t, deleting.exited, "the command ends")
-			t.Logf("the command ends with %d: %s%s", deleting.status, deleting.stdout, deleting.stderr)
+			t.Logf("the command exits with %d: %s%s", deleting.status, deleting.stdout, deleting.stderr)
 			d.s = nil
 
 			d.passesCheck()
 			if strings.Contains(d.run("org", "list", "--json").ok().stdout, large) {
 				if deleting.status == 0 || strings.HasPrefix(c.name, "the server, once") {
-					t.Error("it was deleted, and is back")
+					t.Error("the deleted organization is back")
 				}
 				if lines := bytes.Count(d.all(large), []byte("\n")); lines != n+3 {
-					t.Errorf("it is there, with %d of %d records", lines, n+3)
+					t.Errorf("the organization exists with %d of %d records", lines, n+3)
 				}
 				d.run("org", "delete", "--org", large, "--yes", "--json").prints(fmt.Sprintf(`{"records": %d}`, n+3))
 			}

@@ -20,8 +20,8 @@ import (
 	"prospector/internal/apptest"
 )
 
-// everyKind makes a record of every kind that the API makes, and gives how the API answers each of all the organization's
-// records, by id.
+// everyKind creates a record of every kind that the API can create, and returns all records of the
+// organization by id, as the API returns them.
 func (s *server) everyKind(key string) map[string]string {
 	s.t.Helper()
 	answers := map[string]string{}
@@ -80,7 +80,7 @@ func (s *server) everyKind(key string) map[string]string {
 	return answers
 }
 
-// kinds are the names of all kinds of records.
+// kinds returns the names of all kinds of records.
 func (p *place) kinds() (entities []string) {
 	p.t.Helper()
 	service, _, end := p.open(0)
@@ -94,13 +94,14 @@ func (p *place) kinds() (entities []string) {
 
 var lastUse = regexp.MustCompile(`"last_used_at":"` + aTime + `"`)
 
-// TestOrgExport: the file has every record of the organization as the API answers it, of no other organization, and no secret.
+// TestOrgExport checks that the file has every record of the organization as the API returns it, no
+// record of another organization, and no secret.
 func TestOrgExport(t *testing.T) {
 	t.Parallel()
 	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
 		_, foreign := d.place.org("Beta")
 		var answers map[string]string
-		var fresh string // a key whose plaintext the server has shown
+		var fresh string // a key whose plaintext the server returned
 		d.served(func(s *server) {
 			s.do(http.StatusCreated, foreign, "POST", "/v1/contacts", `{"email": "other@beta.example"}`)
 			r := s.do(http.StatusCreated, d.key, "POST", "/v1/api-keys", `{"name": "fresh"}`)
@@ -122,7 +123,7 @@ func TestOrgExport(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, err := os.ReadFile(d.path("again.jsonl")); err != nil || !bytes.Equal(file, again) {
-			t.Errorf("once more it is another (%v):\n%s\n%s", err, file, again)
+			t.Errorf("the second export differs (%v):\n%s\n%s", err, file, again)
 		}
 		if info, err := os.Stat(d.path("acme.jsonl")); err != nil || info.Mode() != 0o600 {
 			t.Errorf("the file has the mode %v (%v), want 0600", info.Mode(), err)
@@ -154,10 +155,10 @@ func TestOrgExport(t *testing.T) {
 			entities[l.Entity] = true
 			want, has := answers[head.ID]
 			if !has {
-				t.Errorf("the API answers no such %s: %s", l.Entity, line)
+				t.Errorf("the API returns no such %s: %s", l.Entity, line)
 				continue
 			}
-			if l.Entity == "api_keys" { // it may have been used since
+			if l.Entity == "api_keys" { // last_used_at may have changed
 				want = lastUse.ReplaceAllString(want, `"last_used_at":"<time>"`)
 			}
 			if diff := apptest.Diff(want, string(l.Record)); diff != "" {
@@ -174,18 +175,18 @@ func TestOrgExport(t *testing.T) {
 			strings.TrimRight(base64.StdEncoding.EncodeToString(hash[:]), "="), strings.TrimRight(base64.URLEncoding.EncodeToString(hash[:]), "="),
 		} {
 			if bytes.Contains(file, []byte(secret)) {
-				t.Errorf("the file has %q in it", secret)
+				t.Errorf("the file contains %q", secret)
 			}
 		}
 		if left, err := filepath.Glob(d.path("data", "tmp", "*")); err != nil || len(left) > 0 {
-			t.Errorf("in the data directory is left: %v (%v)", left, err)
+			t.Errorf("files are left in the data directory: %v (%v)", left, err)
 		}
 		if d.s != nil {
 			d.s.stop()
 		}
 		for _, entity := range d.kinds() {
 			if !entities[entity] {
-				t.Errorf("the file has none of the %s", entity)
+				t.Errorf("the file has no %s", entity)
 			}
 		}
 		if d.s != nil {
@@ -194,7 +195,8 @@ func TestOrgExport(t *testing.T) {
 	})
 }
 
-// TestOrgExportRefusals: what cannot be written is told, and leaves nothing behind.
+// TestOrgExportRefusals checks that an output path that cannot be written is reported and leaves
+// nothing behind.
 func TestOrgExportRefusals(t *testing.T) {
 	t.Parallel()
 	acmeBothWays(t, func(t *testing.T, d *acmePlace) {
@@ -232,19 +234,19 @@ func TestOrgExportRefusals(t *testing.T) {
 			names = append(names, e.Name())
 		}
 		if err != nil || !slices.Equal(names, []string{"dangling", "data", "there.jsonl"}) {
-			t.Errorf("there is %v (%v)", names, err)
+			t.Errorf("unexpected files: %v (%v)", names, err)
 		}
 		if content, err := os.ReadFile(d.path("there.jsonl")); err != nil || string(content) != "precious" {
-			t.Errorf("the file that was there is %q (%v)", content, err)
+			t.Errorf("the existing file is now %q (%v)", content, err)
 		}
 		if left, err := filepath.Glob(d.path("data", "tmp", "*")); err != nil || len(left) > 0 {
-			t.Errorf("in the data directory is left: %v (%v)", left, err)
+			t.Errorf("files are left in the data directory: %v (%v)", left, err)
 		}
 	})
 }
 
-// TestOrgExportIsOfOneMoment: a file that is written while all contacts are changed together, again and again, has them all
-// before a change or all after it.
+// TestOrgExportConsistent checks that an export written while all contacts are repeatedly changed
+// together has all of them from the same change.
 func TestOrgExportConsistent(t *testing.T) {
 	t.Parallel()
 	d := newAcmePlace(t, true)
@@ -281,16 +283,16 @@ func TestOrgExportConsistent(t *testing.T) {
 		rounds[first] = true
 		for _, c := range contacts {
 			if *c.Title != first {
-				t.Fatalf("one contact is of %s, another of %s", first, *c.Title)
+				t.Fatalf("one contact is from change %s, another from %s", first, *c.Title)
 			}
 		}
 		if len(contacts) != len(ids) {
-			t.Fatalf("there are %d contacts, want %d", len(contacts), len(ids))
+			t.Fatalf("got %d contacts, want %d", len(contacts), len(ids))
 		}
 	}
 	halt()
 	if len(rounds) < 2 {
-		t.Errorf("nothing changed meanwhile: %v", rounds)
+		t.Errorf("nothing changed during the export: %v", rounds)
 	}
 	d.s.stop()
 	d.s.hasNoErrors()

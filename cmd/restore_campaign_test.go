@@ -13,7 +13,7 @@ import (
 	"prospector/internal/service"
 )
 
-// campaigner makes campaigns in an organization: what they need, and a way to make one.
+// campaigner creates campaigns in an organization, with the records that they need.
 type campaigner struct {
 	key, template, audience string
 }
@@ -27,7 +27,7 @@ func newCampaigner(s *server, key string) *campaigner {
 	}
 }
 
-// campaign makes one and brings it into a status.
+// campaign creates a campaign and brings it into a status.
 func (c *campaigner) campaign(s *server, name, status string) (id string) {
 	s.t.Helper()
 	first := map[string]string{"completed": "active", "archived": "draft"}[status]
@@ -45,7 +45,7 @@ func (c *campaigner) patch(s *server, id, body string) {
 	s.do(http.StatusOK, c.key, "PATCH", "/v1/campaigns/"+id, body)
 }
 
-// campaigns are all of an organization as it shows them, by their ids.
+// campaigns returns all campaigns of an organization by id, as the API returns them.
 func (s *server) campaigns(key string) map[string]map[string]any {
 	s.t.Helper()
 	var list struct{ Data []map[string]any }
@@ -56,14 +56,14 @@ func (s *server) campaigns(key string) map[string]map[string]any {
 	for _, c := range list.Data {
 		id := c["id"].(string)
 		if read := inOrder(s.item(key, "/v1/campaigns/"+id)); read != asJSON(c) {
-			s.t.Errorf("listed is %s, and read is %s", asJSON(c), read)
+			s.t.Errorf("the list returns %s, but a read returns %s", asJSON(c), read)
 		}
 		all[id] = c
 	}
 	return all
 }
 
-// haveStatus wants the campaigns of an organization to have these statuses, by their ids.
+// haveStatus checks the statuses of the campaigns of an organization by id.
 func (s *server) haveStatus(what, key string, want map[string]string) {
 	s.t.Helper()
 	got := map[string]string{}
@@ -75,8 +75,9 @@ func (s *server) haveStatus(what, key string, want map[string]string) {
 	}
 }
 
-// TestRestoreCampaigns: a restore pauses the active campaigns and changes no other; resume makes them active again, but for those that
-// somebody has decided about meanwhile. Subscribers are told of all of it once deliveries go on.
+// TestRestoreCampaigns checks that a restore pauses the active campaigns and changes no others.
+// resume activates them again, except those whose status was changed since. Subscribers receive all
+// of these events once deliveries resume.
 func TestRestoreCampaigns(t *testing.T) {
 	t.Parallel()
 	d := newWebhookPlace(t)
@@ -117,11 +118,11 @@ func TestRestoreCampaigns(t *testing.T) {
 			was["status"], was["updated_at"] = c["status"], c["updated_at"]
 		}
 		if asJSON(c) != asJSON(was) {
-			t.Errorf("restored is %s, and it was %s", asJSON(c), asJSON(was))
+			t.Errorf("the restored campaign is %s, before it was %s", asJSON(c), asJSON(was))
 		}
 	}
 	s.stop()
-	s = d.serve() // which decides nothing
+	s = d.serve() // starting a server changes no status
 	s.haveStatus("started again", d.key, held)
 
 	acme.patch(s, ids["renamed"], `{"name": "Renamed", "prioritized": true}`)
@@ -131,18 +132,18 @@ func TestRestoreCampaigns(t *testing.T) {
 	acme.patch(s, ids["paused anew"], `{"status": "paused"}`)
 	acme.patch(s, ids["archived"], `{"status": "archived"}`)
 	if got := b.all(); len(got) > 0 {
-		t.Errorf("while deliveries are held, these came: %v", got)
+		t.Errorf("deliveries arrived during the outbound hold: %v", got)
 	}
 	var resumed struct{ Campaigns, Deliveries *int }
 	if r := d.run("resume", "--json").ok(); json.Unmarshal([]byte(r.stdout), &resumed) != nil || resumed.Campaigns == nil || *resumed.Campaigns != 4 || resumed.Deliveries == nil {
-		t.Errorf("resume says %s", r.stdout)
+		t.Errorf("resume prints %s", r.stdout)
 	}
 	held[ids["left alone"]], held[ids["renamed"]], held[ids["paused as it is"]] = "active", "active", "active"
 	held[ids["activated"]], held[ids["archived"]] = "active", "archived"
 	s.haveStatus("resumed", d.key, held)
 	s.haveStatus("resumed, the other organization", otherKey, map[string]string{far: "active"})
 
-	// Each was paused, and then came what was done to it.
+	// Each campaign was paused first. Its later changes follow.
 	var want []string
 	for name, events := range map[string]string{
 		"left alone": "paused activated", "renamed": "paused updated activated", "paused as it is": "paused activated", "activated": "paused activated",
@@ -163,11 +164,11 @@ func TestRestoreCampaigns(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("told is %q, want %q", got, want)
+		t.Errorf("the delivered events are %q, want %q", got, want)
 	}
 
 	d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
-	acme.patch(s, ids["left alone"], `{"status": "paused"}`) // and what is paused from now on stays so
+	acme.patch(s, ids["left alone"], `{"status": "paused"}`) // a campaign that is paused from now on stays paused
 	d.run("resume").says("Resumed 0 campaigns and 0 deliveries\n")
 	held[ids["left alone"]] = "paused"
 	s.haveStatus("resumed again", d.key, held)
@@ -179,8 +180,9 @@ func TestRestoreCampaigns(t *testing.T) {
 	d.passesCheck()
 }
 
-// TestRestoreHeldCampaigns restores a backup that was made while campaigns were paused by a restore, and resumes without a server: what
-// nobody has decided about is active again.
+// TestRestoreHeldCampaigns restores a backup that was made while campaigns were paused by a
+// restore, and resumes without a server. Campaigns whose status was not changed since are active
+// again.
 func TestRestoreHeldCampaigns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -206,7 +208,8 @@ func TestRestoreHeldCampaigns(t *testing.T) {
 	p.passesCheck()
 }
 
-// TestRestoreEndedCampaigns: a campaign whose end_date has passed since the backup was made is completed, held or not, and not resumed.
+// TestRestoreEndedCampaigns checks that a campaign whose end_date has passed since the backup is
+// completed, held or not, and is not resumed.
 func TestRestoreEndedCampaigns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")

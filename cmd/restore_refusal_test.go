@@ -16,14 +16,14 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// notABackup is a file that restore must refuse, and what it must say of it.
+// invalidBackup is a file that restore must refuse, and the expected error.
 type invalidBackup struct {
 	name    string
 	content []byte
 	says    string
 }
 
-// pack makes a file of files, as a backup is one.
+// pack packs files in the format of a backup.
 func pack(t *testing.T, files ...backupFile) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -48,7 +48,7 @@ func pack(t *testing.T, files ...backupFile) []byte {
 	return b.Bytes()
 }
 
-// manifestFor is a manifest with the size and the sum of a store, and changes on top.
+// manifestFor returns a manifest with the size and checksum of a store, and with changes applied.
 func manifestFor(t *testing.T, manifest, stored []byte, changes map[string]any) backupFile {
 	t.Helper()
 	var m map[string]any
@@ -60,7 +60,7 @@ func manifestFor(t *testing.T, manifest, stored []byte, changes map[string]any) 
 	return backupFile{name: "manifest.json", content: []byte(asJSON(m))}
 }
 
-// behindItsBack changes a copy of a store with bbolt.
+// editedCopy returns a copy of a store that was changed with bbolt.
 func (p *place) editedCopy(stored []byte, change func(*bolt.Tx) error) []byte {
 	p.t.Helper()
 	p.write("copy.db", string(stored))
@@ -72,7 +72,7 @@ func (p *place) editedCopy(stored []byte, change func(*bolt.Tx) error) []byte {
 	return b
 }
 
-// plant changes a store that nobody has open with bbolt.
+// editStore changes a closed store with bbolt.
 func (p *place) editStore(file string, change func(*bolt.Tx) error) {
 	p.t.Helper()
 	db, err := bolt.Open(file, 0o600, &bolt.Options{NoSync: true})
@@ -84,7 +84,7 @@ func (p *place) editStore(file string, change func(*bolt.Tx) error) {
 	}
 }
 
-// notBackups are files that are nearly what the backup is, and others.
+// invalidBackups returns variations of the backup with one defect each, and other files.
 func invalidBackups(from *place, backup string) (bad []invalidBackup) {
 	t := from.t
 	whole, err := os.ReadFile(from.path(backup))
@@ -141,8 +141,8 @@ func invalidBackups(from *place, backup string) (bad []invalidBackup) {
 	return bad
 }
 
-// TestRestoreRefusals: what is not exactly a backup is refused in one line that names the file, and nothing is changed: the data
-// directory is what it was to the last byte, and nothing is beside it.
+// TestRestoreRefusals checks that an invalid backup is refused in one line that names the file, and
+// that nothing changes in or next to the data directory.
 func TestRestoreRefusals(t *testing.T) {
 	t.Parallel()
 	from, p := newPlace(t), newPlace(t)
@@ -164,11 +164,11 @@ func TestRestoreRefusals(t *testing.T) {
 			args = append(args, "--json")
 		}
 		t.Run(b.name, func(t *testing.T) {
-			p := &place{t: t, dir: p.dir, plain: raceDetector && i > 0} // one refusal is like the other
+			p := &place{t: t, dir: p.dir, plain: raceDetector && i > 0} // one refusal under the race detector is enough
 			r := p.run(args...).withoutProgress()
 			if changes := p.changes(".", before); changes != "" {
-				t.Errorf("it changed something:%s", changes)
-				before = p.tree(".") // for those that come
+				t.Errorf("the refused restore changed files:%s", changes)
+				before = p.tree(".") // for the next cases
 			}
 			r.fails(1, "nothing was changed", b.name+".backup", b.says)
 		})
@@ -177,12 +177,12 @@ func TestRestoreRefusals(t *testing.T) {
 	p.run("restore", "data").withoutProgress().fails(1, "nothing was changed", "data", "is a directory")
 	p.run("restore", "empty.backup", "--data-dir", "nowhere").withoutProgress().fails(1, "nothing was changed")
 	if changes := p.changes(".", before); changes != "" {
-		t.Errorf("something has changed:%s", changes)
+		t.Errorf("files changed:%s", changes)
 	}
 	if orgs := p.run("org", "list").ok().stdout; !strings.Contains(orgs, "Old") {
-		t.Errorf("there are the organizations %s", orgs)
+		t.Errorf("the organizations are %s", orgs)
 	}
-	// What all of them nearly were is one.
+	// The unmodified backup is valid.
 	p.run("restore", from.path("file")).withoutProgress().ok()
 	p.passesCheck()
 }

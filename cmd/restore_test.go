@@ -16,7 +16,7 @@ import (
 
 var heldWarning = regexp.MustCompile(`level=WARN msg="a backup was restored: campaigns are paused and deliveries are held until you run 'prospector resume'"`)
 
-// aside is the one directory where restore has kept what was there before.
+// aside returns the only directory where restore kept a replaced store.
 func (p *place) aside() string {
 	p.t.Helper()
 	found, err := filepath.Glob(p.path("data.before-restore-*"))
@@ -26,8 +26,8 @@ func (p *place) aside() string {
 	return found[0]
 }
 
-// TestRestore takes everything back to a moment: records, lists, keys and organizations are as they were, at once, although the
-// indexes are newer. What was there is kept aside, and works.
+// TestRestore restores an earlier state: records, lists, keys and organizations are immediately as
+// they were, although the indexes are newer. The replaced store is kept aside and works.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -67,16 +67,16 @@ func TestRestore(t *testing.T) {
 	said := p.run("restore", "then.backup").withoutProgress().ok().stdout
 	aside := p.aside()
 	if want := "Restored 2053 records from then.backup to " + p.path("data") + "\nThe old store was moved to " + aside + "\nCampaigns are paused and deliveries are held until you run 'prospector resume'\n"; said != want {
-		t.Errorf("it says %q", said)
+		t.Errorf("restore prints %q", said)
 	}
 	if now := p.run("org", "list", "--json", "--data-dir", aside).ok().stdout; now != before {
-		t.Errorf("aside are the organizations %s, before there were %s", now, before)
+		t.Errorf("the store kept aside has the organizations %s, before it had %s", now, before)
 	}
 	p.withoutRaceDetector().run("check", "--data-dir", aside).withoutProgress().says(`Checked 2046 records, found 0 problems\n`)
 	if now := p.storedContacts(id); !reflect.DeepEqual(now, then) {
-		t.Errorf("there are %d contacts, there were %d, or others", len(now), len(then))
+		t.Errorf("got %d contacts, want %d, or the wrong ones", len(now), len(then))
 	}
-	for _, index := range []string{"", newer} { // without an index, and with one of the other life
+	for _, index := range []string{"", newer} { // without an index, and with one of the replaced store
 		if raceDetector && index == "" {
 			continue
 		}
@@ -91,12 +91,12 @@ func TestRestore(t *testing.T) {
 		s = p.serve()
 		for _, l := range indexLists {
 			if got := s.pages(key, l.body); !slices.Equal(got, l.of(then)) {
-				t.Errorf("index %q, %s: %d contacts of %d, or others", index, l.body, len(got), len(l.of(then)))
+				t.Errorf("index %q, %s: got %d contacts, want %d, or the wrong ones", index, l.body, len(got), len(l.of(then)))
 			}
 		}
 		s.do(http.StatusUnauthorized, later, "GET", "/v1/me", "")
 		if orgs := p.run("org", "list", "--json").ok().stdout; strings.Contains(orgs, "Later") {
-			t.Errorf("an organization is back that was not there then: %s", orgs)
+			t.Errorf("an organization exists that was created after the backup: %s", orgs)
 		}
 		s.await(s.stderr, heldWarning)
 		s.stop()
@@ -106,17 +106,17 @@ func TestRestore(t *testing.T) {
 	p.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
 	s.stop()
 	s = p.serve()
-	p.run("resume").says("Resumed 0 campaigns and 0 deliveries\n") // there is nothing to resume, and nothing wrong with it
+	p.run("resume").says("Resumed 0 campaigns and 0 deliveries\n") // nothing to resume is not an error
 	s.stop()
 	s.hasNoErrors()
 	p.passesCheck()
 	p.run("backup", "again.backup").withoutProgress().ok()
 	if then, now := p.epoch("then.backup"), p.epoch("again.backup"); then == now {
-		t.Errorf("the data lives on as %s, as if it had not been restored", now)
+		t.Errorf("the epoch is still %s, although the store was restored", now)
 	}
 }
 
-// epoch is the name of the life that a backup was made in.
+// epoch returns the epoch of the store that a backup was made from.
 func (p *place) epoch(backup string) string {
 	p.t.Helper()
 	var m struct{ Epoch string }
@@ -126,7 +126,8 @@ func (p *place) epoch(backup string) string {
 	return m.Epoch
 }
 
-// A backup goes where there is nothing yet, and where a store is that nobody can open any more, which is kept all the same.
+// TestRestoreIntoEmptyOrUnreadable checks that a backup can be restored where there is no store,
+// and over a store that cannot be opened, which is still kept aside.
 func TestRestoreIntoEmptyOrUnreadable(t *testing.T) {
 	t.Parallel()
 	from := newPlace(t)
@@ -151,7 +152,7 @@ func TestRestoreIntoEmptyOrUnreadable(t *testing.T) {
 			if err == nil {
 				p.run("restore", file).withoutProgress().says(`Restored 3 records from ` + file + ` to ` + p.path("data") + `\nThe old store was moved to .*\n.*'prospector resume'\n`)
 				if kept, err := os.ReadFile(filepath.Join(p.aside(), "prospector.db")); err != nil || string(kept) != string(old) {
-					t.Errorf("what is kept aside is %.20q (%v)", kept, err)
+					t.Errorf("the file kept aside is %.20q (%v)", kept, err)
 				}
 			} else {
 				p.run("restore", file, "--json").withoutProgress().prints(`{"records": 3}`)
@@ -160,7 +161,7 @@ func TestRestoreIntoEmptyOrUnreadable(t *testing.T) {
 				}
 			}
 			if names := p.names("data"); names != "prospector.db" {
-				t.Errorf("in the data directory there are %s", names)
+				t.Errorf("the data directory has %s", names)
 			}
 			for path, mode := range map[string]os.FileMode{p.path("data"): 0o700 | os.ModeDir, p.path("data", "prospector.db"): 0o600} {
 				if info, err := os.Stat(path); err != nil || info.Mode() != mode {
@@ -177,7 +178,7 @@ func TestRestoreIntoEmptyOrUnreadable(t *testing.T) {
 	}
 }
 
-// dataFile makes a file in the data directory, or only that when it has no name.
+// dataFile creates a file in the data directory, or only the directory if the name is empty.
 func (p *place) dataFile(name, content string) {
 	p.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(p.path("data", name)+"x"), 0o700); err != nil {
@@ -188,7 +189,8 @@ func (p *place) dataFile(name, content string) {
 	}
 }
 
-// While a server runs nothing is restored, and it goes on as if nothing had been asked.
+// TestRestoreWithServerRunning checks that restore is refused while a server runs, and that the
+// server is not affected.
 func TestRestoreWithServerRunning(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -202,7 +204,7 @@ func TestRestoreWithServerRunning(t *testing.T) {
 		p.run("restore", "file", "--json").fails(1, "stop the server first")
 	}
 	if changes := p.changes(".", before); changes != "" {
-		t.Errorf("something has changed:%s", changes)
+		t.Errorf("files changed:%s", changes)
 	}
 	if n := s.total(key, "contacts", `{}`); n != 1 {
 		t.Errorf("got %d contacts", n)
@@ -218,8 +220,8 @@ func TestRestoreWithServerRunning(t *testing.T) {
 	r.prints(`{"records": 3, "aside": ` + asJSON(p.aside()) + `}`)
 }
 
-// TestRestoreBesideACommand: a command that opens the store in the middle of a restore finds the old data or the new, and the
-// restore is done or has changed nothing.
+// TestRestoreWithConcurrentCommand checks that a command that opens the store during a restore
+// finds the old data or the new data, and that the restore either completes or changes nothing.
 func TestRestoreWithConcurrentCommand(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -244,9 +246,9 @@ func TestRestoreWithConcurrentCommand(t *testing.T) {
 		c.awaitMilestone(m)
 		meanwhile := has()
 		within(t, c.exited, "the restore ends")
-		t.Logf("round %d, %s: it ended with %d", round, m.name, c.status)
+		t.Logf("round %d, %s: restore exited with %d", round, m.name, c.status)
 		if meanwhile != want["then"] && meanwhile != want["later"] {
-			t.Errorf("meanwhile there were the organizations %s", meanwhile)
+			t.Errorf("the concurrent command found the organizations %s", meanwhile)
 		}
 		switch c.status {
 		case 0:
@@ -254,16 +256,16 @@ func TestRestoreWithConcurrentCommand(t *testing.T) {
 		case 1:
 			result{t: t, what: "restore", stderr: c.stderr.String(), status: 1}.withoutProgress().fails(1)
 			if kept := p.asides(); len(kept) != len(asides) {
-				t.Errorf("it failed, and kept aside are %v, before there were %v", kept, asides)
+				t.Errorf("restore failed, but the directories kept aside are %v, before they were %v", kept, asides)
 			}
 		default:
 			t.Errorf("it exited with %d: %s", c.status, c.stderr)
 		}
 		if is := has(); is != want[now] {
-			t.Errorf("there are the organizations %s, want %s", is, want[now])
+			t.Errorf("the organizations are %s, want %s", is, want[now])
 		}
 		if names := p.names("data"); names != "index prospector.db" {
-			t.Errorf("in the data directory are %s", names)
+			t.Errorf("the data directory has %s", names)
 		}
 	}
 	p.passesCheck()

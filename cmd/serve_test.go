@@ -21,7 +21,7 @@ func TestSecondServer(t *testing.T) {
 	org, key := p.org("Acme")
 	p.run("serve", "--addr", "127.0.0.1:0").fails(1, p.path("data"), "in use by another process")
 
-	// The first goes on as if nothing had been, socket included.
+	// The first server and its socket are not affected.
 	s.do(http.StatusOK, key, "GET", "/v1/me", "")
 	p.run("user", "create", "--org", org, "--email", "bob@acme.example").ok()
 	s.stop()
@@ -38,7 +38,8 @@ func TestPortInUse(t *testing.T) {
 	second.serve().stop()
 }
 
-// TestDamagedStore: a file that cannot be what was written is refused in one line and left for whoever repairs it.
+// TestDamagedStore checks that a damaged store file is refused in one line and left unchanged for
+// repair.
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -60,8 +61,8 @@ func TestDamagedStore(t *testing.T) {
 		_, _ = random.Read(b) // it never fails
 		return b
 	}
-	page := os.Getpagesize() // bbolt's is the system's
-	metaPages := 2 * page    // they say where everything else is
+	page := os.Getpagesize() // bbolt uses the page size of the system
+	metaPages := 2 * page    // they locate everything else
 
 	for _, c := range []struct {
 		name    string
@@ -81,7 +82,7 @@ func TestDamagedStore(t *testing.T) {
 		{name: "zeroes after the first two pages", content: append(bytes.Clone(whole[:metaPages]), make([]byte, len(whole)-metaPages)...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := newPlace(t).withoutRaceDetector() // what does not start has nothing to race
+			p := newPlace(t).withoutRaceDetector() // a server that does not start has no concurrency
 			file := p.path("data", store.FileName)
 			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 				t.Fatal(err)
@@ -96,13 +97,14 @@ func TestDamagedStore(t *testing.T) {
 				}
 			}
 			if names, err := os.ReadDir(p.path("data")); err != nil || len(names) != 1 {
-				t.Errorf("the data directory has %v in it (%v)", names, err)
+				t.Errorf("the data directory contains %v (%v)", names, err)
 			}
 		})
 	}
 }
 
-// usedBytes is how much of the file is in use: it grows in large steps, and nobody misses its end.
+// usedBytes returns how much of the file is in use. The file grows in large steps, and damage to
+// its unused end has no effect.
 func usedBytes(t *testing.T, file string) (n int) {
 	t.Helper()
 	db, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true})

@@ -96,11 +96,11 @@ func (s *server) cleanup() {
 	log := s.stderr.String()
 	for _, bad := range []string{"panic", "goroutine ", "DATA RACE"} {
 		if strings.Contains(log, bad) {
-			s.t.Errorf("the log has %q in it", bad)
+			s.t.Errorf("the log contains %q", bad)
 		}
 	}
 	if plaintextKey.MatchString(log) {
-		s.t.Error("the log has an API key in it")
+		s.t.Error("the log contains an API key")
 	}
 	if s.t.Failed() {
 		s.t.Logf("log of the server:\n%s", log)
@@ -122,9 +122,9 @@ func (s *server) await(o *output, pattern *regexp.Regexp) []string {
 			if m := pattern.FindStringSubmatch(o.String()); m != nil {
 				return m
 			}
-			s.t.Fatalf("the program ended with status %d before it said %q:\n%s%s", s.status, pattern, s.stdout, s.stderr)
+			s.t.Fatalf("the program exited with status %d before it printed %q:\n%s%s", s.status, pattern, s.stdout, s.stderr)
 		case <-late:
-			s.t.Fatalf("nothing says %q:\n%s%s", pattern, s.stdout, s.stderr)
+			s.t.Fatalf("the output does not match %q:\n%s%s", pattern, s.stdout, s.stderr)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (s *server) ends(status int) {
 	select {
 	case <-s.exited:
 	case <-time.After(waitTimeout):
-		s.t.Fatalf("the program does not end:\n%s", s.stderr)
+		s.t.Fatalf("the program does not exit:\n%s", s.stderr)
 	}
 	if s.status != status {
 		s.t.Fatalf("exit status %d, want %d:\n%s", s.status, status, s.stderr)
@@ -200,7 +200,7 @@ func (s *server) do(status int, key, method, path, body string, headers ...strin
 		s.t.Fatal(err)
 	}
 	if r.status != status {
-		s.t.Fatalf("%s %s %s\nanswered %d, want %d: %s", method, path, body, r.status, status, r.body)
+		s.t.Fatalf("%s %s %s\nstatus %d, want %d: %s", method, path, body, r.status, status, r.body)
 	}
 	return r
 }
@@ -221,7 +221,7 @@ func (r reply) item() (e envelope, err error) {
 		return e, nil
 	}
 	if err = json.Unmarshal(r.body, &e); err != nil {
-		err = fmt.Errorf("answered no JSON: %w: %s", err, r.body)
+		err = fmt.Errorf("the response is not JSON: %w: %s", err, r.body)
 	}
 	return e, err
 }
@@ -231,7 +231,7 @@ func (s *server) id(r reply) string {
 	s.t.Helper()
 	e, err := r.item()
 	if err != nil || e.Data.ID == "" {
-		s.t.Fatalf("answered no item (%v): %s", err, r.body)
+		s.t.Fatalf("the response is not an item (%v): %s", err, r.body)
 	}
 	return e.Data.ID
 }
@@ -246,7 +246,7 @@ func (s *server) total(key, entity, body string) int {
 	}
 	r := s.do(http.StatusOK, key, "POST", "/v1/"+entity+"/list", body)
 	if err := json.NewDecoder(bytes.NewReader(r.body)).Decode(&list); err != nil || list.Pagination.TotalCount == nil {
-		s.t.Fatalf("answered no list (%v): %s", err, r.body)
+		s.t.Fatalf("the response is not a list (%v): %s", err, r.body)
 	}
 	return *list.Pagination.TotalCount
 }

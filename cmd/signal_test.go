@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// slowPost is a request whose body has been sent by half. The server is known to be reading it.
+// slowPost is a request that the server is reading, with half of its body sent.
 type slowPost struct {
 	t    *testing.T
 	conn net.Conn
@@ -34,7 +34,8 @@ func (s *server) slowPost(key, path, body string) *slowPost {
 	if err := conn.SetDeadline(time.Now().Add(waitTimeout)); err != nil {
 		s.t.Fatal(err)
 	}
-	// The server says 100 when it begins to read the body: then, and not before, the request is in flight for sure.
+	// The server responds 100 when it begins to read the body. Only then is the request certainly
+	// in flight.
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", path, addr, key, len(body))
 	p := &slowPost{t: s.t, conn: conn, from: bufio.NewReader(conn), rest: body[len(body)/2:]}
@@ -55,7 +56,7 @@ func (p *slowPost) write(s string) {
 	}
 }
 
-// finish sends the rest and reads the answer.
+// finish sends the rest and reads the response.
 func (p *slowPost) finish() reply {
 	p.t.Helper()
 	p.write(p.rest)
@@ -72,7 +73,8 @@ func (p *slowPost) finish() reply {
 
 var shuttingDown = regexp.MustCompile(`msg="shutting down"`)
 
-// TestShutdown: a signal lets what is in flight finish, lets nothing more in, and loses nothing.
+// TestShutdown checks that after a signal the server finishes requests in flight, accepts no new
+// ones and loses no data.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -93,19 +95,19 @@ func TestShutdown(t *testing.T) {
 			if err := idle.SetDeadline(time.Now().Add(2 * waitTimeout)); err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprint(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") // and then it is kept alive, idle
+			fmt.Fprint(idle, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") // then the connection is kept alive, idle
 			if line, err := bufio.NewReader(idle).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
-				t.Fatalf("healthz answers %q (%v)", line, err)
+				t.Fatalf("healthz returns %q (%v)", line, err)
 			}
 
 			slow := s.slowPost(key, "/v1/contacts", `{"email": "slow@acme.example", "notes": "sent in two halves"}`)
 			s.signal(sig)
 			s.await(s.stderr, shuttingDown)
 			s.refusesConnections()
-			p.run("user", "create", "--org", org, "--email", "late@acme.example").ok() // commands still have a server to ask
+			p.run("user", "create", "--org", org, "--email", "late@acme.example").ok() // commands still reach the server
 			answer := slow.finish()
 			if answer.status != http.StatusCreated {
-				t.Fatalf("the request in flight was answered %d: %s", answer.status, answer.body)
+				t.Fatalf("the request in flight returns %d: %s", answer.status, answer.body)
 			}
 			ids = append(ids, s.id(answer))
 			s.ends(0)
@@ -118,17 +120,18 @@ func TestShutdown(t *testing.T) {
 				s.do(http.StatusOK, key, "GET", "/v1/contacts/"+id, "")
 			}
 			if n := s.total(key, "contacts", "{}"); n != len(ids) {
-				t.Errorf("there are %d contacts, want %d", n, len(ids))
+				t.Errorf("got %d contacts, want %d", n, len(ids))
 			}
 			if out := p.run("user", "list", "--org", org).ok().stdout; !strings.Contains(out, "late@acme.example") {
-				t.Errorf("the user created during the shutdown is gone: %s", out)
+				t.Errorf("the user created during the shutdown is missing: %s", out)
 			}
 			s.stop()
 		})
 	}
 }
 
-// TestLastUseIsKept: when keys were used is written down at the latest when the server stops.
+// TestLastUseIsStored checks that the last use of keys is stored at the latest when the server
+// stops.
 func TestLastUseIsStored(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -141,7 +144,8 @@ func TestLastUseIsStored(t *testing.T) {
 	}
 }
 
-// refusesConnections waits until nobody listens any more. Nothing says when: the log line comes just before.
+// refusesConnections waits until the server no longer listens. There is no signal for that, because
+// the log line is written just before.
 func (s *server) refusesConnections() {
 	s.t.Helper()
 	again := time.NewTicker(10 * time.Millisecond)
@@ -157,12 +161,12 @@ func (s *server) refusesConnections() {
 		select {
 		case <-again.C:
 		case <-late:
-			s.t.Fatalf("the server still takes connections (%v)", err)
+			s.t.Fatalf("the server still accepts connections (%v)", err)
 		}
 	}
 }
 
-// TestSecondSignal: whoever does not want to wait for a request that hangs does not have to.
+// TestSecondSignal checks that a second signal stops a server that waits for a hanging request.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	for _, signals := range [][2]os.Signal{{syscall.SIGTERM, syscall.SIGTERM}, {syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT}} {
@@ -184,13 +188,13 @@ func TestSecondSignal(t *testing.T) {
 			s.signal(signals[1])
 			s.ends(1)
 			if took := time.Since(asked); took > shutdownLimit {
-				t.Errorf("the second signal took %v", took)
+				t.Errorf("the server took %v to stop after the second signal", took)
 			}
 
 			s = p.serve()
 			s.do(http.StatusOK, key, "GET", "/v1/contacts/"+kept, "")
 			if n := s.total(key, "contacts", "{}"); n != 1 {
-				t.Errorf("there are %d contacts, want 1", n)
+				t.Errorf("got %d contacts, want 1", n)
 			}
 			s.stop()
 		})

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCommandsReachTheServer: what a command did is true for the very next request.
+// TestCommandsReachTheServer checks that the next request sees the effect of a command.
 func TestCommandsReachTheServer(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -38,12 +38,12 @@ func TestCommandsReachTheServer(t *testing.T) {
 	p.run("org", "set", "--org", org, "--rate-limit", "1").ok()
 	s.do(http.StatusTooManyRequests, reader, "GET", "/v1/me", "")
 
-	// And the other way round: a command shows what was done over HTTP.
+	// Conversely, a command shows changes made over HTTP.
 	p.run("org", "set", "--org", org, "--rate-limit", "0").ok()
 	admin := p.run("key", "create", "--org", org, "--name", "boss", "--access", "admin", "--json").text("key")
 	s.do(http.StatusCreated, admin, "POST", "/v1/users", `{"email": "carl@acme.example"}`)
 	if out := p.run("user", "list", "--org", org).ok().stdout; !strings.Contains(out, "carl@acme.example") {
-		t.Errorf("user list does not show who was created over HTTP: %s", out)
+		t.Errorf("user list does not show the user created over HTTP: %s", out)
 	}
 	s.stop()
 }
@@ -65,12 +65,12 @@ func TestSocketFile(t *testing.T) {
 	p.run("org", "create", "--name", "Acme").ok()
 	s.stop()
 	if !gone() {
-		t.Error("admin.sock is there after the server stopped")
+		t.Error("admin.sock exists after the server stopped")
 	}
 
 	p.serve().kill()
 	if gone() {
-		t.Fatal("a killed server takes its socket with it; this test needs one that is left behind")
+		t.Fatal("a killed server removed its socket, but this test needs one that is left behind")
 	}
 	p.run("org", "list").ok()
 	p.run("user", "create", "--org", "Acme", "--email", "ada@acme.example").ok()
@@ -78,11 +78,12 @@ func TestSocketFile(t *testing.T) {
 	p.run("key", "create", "--org", "Acme", "--name", "sync").ok()
 	s.stop()
 	if !gone() {
-		t.Error("admin.sock is there after the server stopped")
+		t.Error("admin.sock exists after the server stopped")
 	}
 }
 
-// TestLongDataDirectory: the name of a socket has at most 108 bytes, that of a directory may have more.
+// TestLongDataDirectory checks that a data directory may have a longer path than the 108 bytes of a
+// socket name.
 func TestLongDataDirectory(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -97,11 +98,11 @@ func TestLongDataDirectory(t *testing.T) {
 			t.Errorf("the limit is %q, want 7", got)
 		}
 		if info, err := os.Lstat(filepath.Join(absolute, "admin.sock")); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("admin.sock: %v, %v, want the mode 0600", info, err)
+			t.Errorf("admin.sock: %v, %v, want mode 0600", info, err)
 		}
 		s.stop()
 		if _, err := os.Lstat(filepath.Join(absolute, "admin.sock")); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("admin.sock is there after the server stopped (%v)", err)
+			t.Errorf("admin.sock exists after the server stopped (%v)", err)
 		}
 	}
 	p.run("org", "list", "--data-dir", absolute).ok()

@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// pair is a certificate that a test made itself, and its key, as their files have them.
+// pair is a self-signed certificate and its key, in PEM.
 type pair struct {
 	cert, key string
-	pool      *x509.CertPool // trusts it
+	pool      *x509.CertPool // trusts the certificate
 }
 
 func newPair(t *testing.T, name string, expires time.Time) pair {
@@ -51,14 +51,14 @@ func newPair(t *testing.T, name string, expires time.Time) pair {
 	return made
 }
 
-// client trusts the certificate and nothing else. It speaks HTTP/2 where that is offered.
+// client returns a client that trusts only the certificate. It uses HTTP/2 where that is offered.
 func (c pair) client(t *testing.T) *http.Client {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Timeout: waitTimeout, Transport: transport}
 }
 
-// secure is a place whose settings name cert.pem and key.pem, with the pair in them.
+// secure returns a place whose settings name cert.pem and key.pem, which contain the pair.
 func secure(t *testing.T, c pair) *place {
 	t.Helper()
 	p := newPlace(t, "PROSPECTOR_TLS_CERT_FILE=cert.pem", "PROSPECTOR_TLS_KEY_FILE=key.pem")
@@ -77,7 +77,7 @@ func TestHTTPS(t *testing.T) {
 	if !strings.HasPrefix(s.url, "https://") {
 		t.Fatalf("the log contains %s", s.url)
 	}
-	_, key := p.org("Acme") // through the admin socket, which stays as it is
+	_, key := p.org("Acme") // through the admin socket, which does not use TLS
 	trusting := c.client(t)
 	res, err := trusting.Get(s.url + "/healthz")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestHTTPS(t *testing.T) {
 	}
 	res.Body.Close()
 	if res.StatusCode != http.StatusOK || res.ProtoMajor != 2 || res.TLS.Version != tls.VersionTLS13 {
-		t.Errorf("answered %s with TLS %x", res.Proto, res.TLS.Version)
+		t.Errorf("the response uses %s with TLS %x", res.Proto, res.TLS.Version)
 	}
 	auth := []string{"Authorization", "Bearer " + key, "Content-Type", "application/json"}
 	if r, err := send(trusting, "POST", s.url+"/v1/contacts", `{"email": "x@acme.example"}`, auth...); err != nil || r.status != http.StatusCreated {
@@ -100,7 +100,7 @@ func TestHTTPS(t *testing.T) {
 		t.Errorf("plain HTTP: %v %d %s", err, r.status, r.body)
 	}
 	if _, err := send(client, "GET", s.url+"/v1/me", "", auth...); err == nil {
-		t.Error("whoever does not trust the certificate was shown another")
+		t.Error("a client that does not trust the certificate was shown another one")
 	}
 	for _, version := range []uint16{tls.VersionTLS11, tls.VersionTLS12} {
 		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: waitTimeout}, "tcp", addr, &tls.Config{RootCAs: c.pool, MinVersion: tls.VersionTLS10, MaxVersion: version})
@@ -132,7 +132,7 @@ func TestBadCertificates(t *testing.T) {
 		{"one for the other", good.key, good.cert, []string{"tls.cert_file", "tls.key_file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := secure(t, pair{cert: c.cert, key: c.key}).withoutRaceDetector() // what does not start has nothing to race
+			p := secure(t, pair{cert: c.cert, key: c.key}).withoutRaceDetector() // a server that does not start has no concurrency
 			for name, content := range map[string]string{"cert.pem": c.cert, "key.pem": c.key} {
 				if content == "" {
 					if err := os.Remove(p.path(name)); err != nil {
@@ -144,7 +144,7 @@ func TestBadCertificates(t *testing.T) {
 				p.run(command, "--addr", "127.0.0.1:0", "--data-dir", "data").fails(1, c.says...)
 			}
 			if _, err := os.Stat(p.path("data")); err == nil {
-				t.Error("a store was made")
+				t.Error("a store was created")
 			}
 			p.run("org", "create", "--name", "Acme").ok() // a command needs no certificate
 		})
@@ -154,13 +154,14 @@ func TestBadCertificates(t *testing.T) {
 		s := secure(t, old).serve()
 		s.await(s.stderr, regexp.MustCompile(`level=WARN.*tls\.cert_file`))
 		if _, err := send(old.client(t), "GET", s.url+"/healthz", ""); err == nil || !strings.Contains(err.Error(), "expired") {
-			t.Errorf("it was not shown: %v", err)
+			t.Errorf("the certificate was not shown: %v", err)
 		}
 		s.stop()
 	})
 }
 
-// TestRenewedCertificate: new files are taken without a restart, as soon as they fit each other.
+// TestRenewedCertificate checks that new files are used without a restart, as soon as certificate
+// and key match.
 func TestRenewedCertificate(t *testing.T) {
 	t.Parallel()
 	first, second, third := newPair(t, "first", tomorrow), newPair(t, "second", tomorrow), newPair(t, "third", tomorrow)
@@ -176,7 +177,8 @@ func TestRenewedCertificate(t *testing.T) {
 		defer conn.Close()
 		return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
 	}
-	// connect connects now and then until the test is done with it, and wants to be shown what was before until then.
+	// connect connects repeatedly until the test is satisfied. Until then it must be shown the
+	// previous certificate.
 	connect := func(before string, done func(name string) bool) {
 		t.Helper()
 		tick := time.NewTicker(50 * time.Millisecond)
@@ -203,14 +205,14 @@ func TestRenewedCertificate(t *testing.T) {
 	p.write("key.pem", second.key)
 	connect("first", func(name string) bool { return name == "second" })
 
-	p.write("cert.pem", third.cert) // its key is late
+	p.write("cert.pem", third.cert) // its key follows later
 	trouble := regexp.MustCompile(`level=ERROR msg="the certificate cannot be renewed[^\n]*does not match`)
 	connect("second", func(string) bool { return trouble.MatchString(s.stderr.String()) })
 	p.write("key.pem", third.key)
 	connect("second", func(name string) bool { return name == "third" })
-	s.stop() // then all of the log has come
+	s.stop() // after this the log is complete
 	if n := len(trouble.FindAllString(s.stderr.String(), -1)); n != 1 {
-		t.Errorf("the trouble is logged %d times", n)
+		t.Errorf("the failed renewal is logged %d times", n)
 	}
 	if n := strings.Count(s.stderr.String(), "certificate renewed"); n != 2 {
 		t.Errorf("two renewals are logged %d times", n)
@@ -222,7 +224,7 @@ func TestDemoHTTPS(t *testing.T) {
 	c := newPair(t, "demo", tomorrow)
 	d := secure(t, c).demo()
 	if !strings.HasPrefix(d.url, "https://") || strings.Contains(d.stdout.String(), "http://") {
-		t.Errorf("the demo says %s", d.stdout)
+		t.Errorf("the demo prints %s", d.stdout)
 	}
 	if r, err := send(c.client(t), "GET", d.url+"/v1/me", "", "Authorization", "Bearer "+d.key); err != nil || r.status != http.StatusOK {
 		t.Errorf("%v %d %s", err, r.status, r.body)

@@ -64,7 +64,7 @@ var (
 	exampleWord = regexp.MustCompile(`"([^"]*)"|(\S+)`)
 )
 
-// lookAtExample checks that the command has an example, with valid flags and arguments.
+// checkExample checks that the command has an example, with valid flags and arguments.
 func checkExample(t *testing.T, c *cobra.Command) {
 	t.Helper()
 	if c.Example == "" {
@@ -88,7 +88,7 @@ func checkExample(t *testing.T, c *cobra.Command) {
 			err = found.ValidateArgs(found.Flags().Args())
 		}
 		if err != nil || found.CommandPath() != c.CommandPath() {
-			t.Errorf("the example %q is of %q: %v", line, found.CommandPath(), err)
+			t.Errorf("the example %q runs %q: %v", line, found.CommandPath(), err)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func execute(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	dir := t.TempDir()
 	status = Execute(append([]string{"--data-dir", dir + "/data"}, args...), &out, &errs)
 	if made, err := os.ReadDir(dir); err != nil || len(made) > 0 {
-		t.Errorf("%q made %v (%v)", args, made, err)
+		t.Errorf("%q created %v (%v)", args, made, err)
 	}
 	return status, out.String(), errs.String()
 }
@@ -110,7 +110,7 @@ func isUsage(t *testing.T, says string, args ...string) {
 	t.Helper()
 	status, stdout, stderr := execute(t, args...)
 	if status != exitUsage || stdout != "" || !strings.HasPrefix(stderr, "prospector: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, says) {
-		t.Errorf("%q ends with %d, prints %q and says %q, want 2 and %q", args, status, stdout, stderr, says)
+		t.Errorf("%q exits with %d, stdout %q and stderr %q, want 2 and %q", args, status, stdout, stderr, says)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestUsageOfEveryCommand(t *testing.T) {
 			isUsage(t, "--json", append(words, "--json=perhaps")...)
 			help, shown, stderr := execute(t, append([]string{"help"}, words...)...)
 			if help != 0 || stderr != "" || !strings.Contains(shown, "Usage:\n  "+c.CommandPath()) || !strings.Contains(shown, "--json") || !strings.Contains(shown, c.Example) {
-				t.Errorf("its help ends with %d, prints %q and says %q", help, shown, stderr)
+				t.Errorf("help exits with %d, stdout %q and stderr %q", help, shown, stderr)
 			}
 			if status, same, _ := execute(t, append(words, "--help")...); status != 0 || same != shown {
-				t.Errorf("--help ends with %d and prints\n%s\nhelp prints\n%s", status, same, shown)
+				t.Errorf("--help exits with %d and prints\n%s\nhelp prints\n%s", status, same, shown)
 			}
 			if c.HasSubCommands() {
 				isUsage(t, "missing subcommand (see '"+c.CommandPath()+" --help')", words...)

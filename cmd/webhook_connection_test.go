@@ -17,7 +17,7 @@ import (
 	"prospector/internal/apptest"
 )
 
-// metric is the sum of what the metrics tell under a name, of those labels that the pattern fits.
+// metric returns the sum of a metric over the labels that match the pattern.
 func (s *server) metric(name, labels string) (sum float64) {
 	s.t.Helper()
 	r, err := send(client, "GET", s.url+"/metrics", "")
@@ -26,7 +26,7 @@ func (s *server) metric(name, labels string) (sum float64) {
 	}
 	all := regexp.MustCompile(`(?m)^`+name+`(?:\{`+labels+`\})? (\S+)$`).FindAllSubmatch(r.body, -1)
 	if all == nil {
-		s.t.Fatalf("the metrics do not tell %s: %s", name, r.body)
+		s.t.Fatalf("the metrics do not contain %s: %s", name, r.body)
 	}
 	for _, m := range all {
 		n, err := strconv.ParseFloat(string(m[1]), 64)
@@ -38,7 +38,8 @@ func (s *server) metric(name, labels string) (sum float64) {
 	return sum
 }
 
-// TestWebhookUnasked: what an endpoint says beyond its answer is in no log, whatever that logs.
+// TestWebhookUnsolicitedResponse checks that data an endpoint sends beyond its response is not
+// logged at any level.
 func TestWebhookUnsolicitedResponse(t *testing.T) {
 	t.Parallel()
 	d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1h")
@@ -61,7 +62,7 @@ func TestWebhookUnsolicitedResponse(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, req.Body)
 			_, _ = io.WriteString(conn, answer)
-			_, _ = io.Copy(io.Discard, conn) // until the service hangs up, after all that it has to say of it
+			_, _ = io.Copy(io.Discard, conn) // until the service closes the connection, after everything it might log about it
 			ended <- answer
 		})
 		b := &subscriber{t: t, Server: &httptest.Server{URL: "http://" + address}}
@@ -74,20 +75,20 @@ func TestWebhookUnsolicitedResponse(t *testing.T) {
 	}
 	for i, b := range all {
 		if code := *b.awaitAttempts(s, 1)[0].ResponseCode; !strings.Contains(answers[i], fmt.Sprint(" ", code, " ")) {
-			t.Errorf("%q is on record as %d", answers[i], code)
+			t.Errorf("the attempt answered by %q is recorded as %d", answers[i], code)
 		}
 	}
 	s.stop()
 	s.hasNoErrors()
 	for _, text := range []string{"canary", "nsolicited", "idle HTTP"} {
 		if strings.Contains(s.stderr.String(), text) {
-			t.Errorf("the log has %q in it", text)
+			t.Errorf("the log contains %q", text)
 		}
 	}
 }
 
-// TestWebhookOrgDeleteMany: when the answer says that an organization is deleted, nothing more of it is begun to be sent, though
-// thousands waited and some were in hand.
+// TestWebhookOrgDeleteMany checks that no delivery of an organization starts after the response to
+// its deletion, although thousands were pending and some were claimed.
 func TestWebhookOrgDeleteMany(t *testing.T) {
 	t.Parallel()
 	d := newWebhookPlace(t)
@@ -99,7 +100,7 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 	var come, held atomic.Int64
 	gate, open := b.gate()
 	b.answers(func(http.ResponseWriter, *http.Request, receivedDelivery) {
-		if come.Add(1) > 300 { // by then there are many in hand
+		if come.Add(1) > 300 { // by then many are claimed
 			held.Add(1)
 			<-gate
 		}
@@ -110,24 +111,25 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 	d.run("org", "delete", "--org", gone, "--yes").ok()
 	begun := running() + int64(s.metric("prospector_webhook_attempts_total", `[^}]*`))
 	if begun < 300 || begun > 1000 {
-		t.Fatalf("%d are begun of 3,000", begun)
+		t.Fatalf("%d of 3,000 deliveries started", begun)
 	}
 	open()
 	s.awaitMilestone(milestone{"nothing is under way", func() bool { return running() == 0 }})
 	s.awaitNoPending()
 	s.contact(d.key, "late")
 	other.awaitAttempts(s, 1)
-	s.stop() // which waits for what is under way
+	s.stop() // stopping waits for deliveries in flight
 	s.hasNoErrors()
 	if n := int64(len(b.all())); n != begun {
-		t.Errorf("%d were begun, now there are %d", begun, n)
+		t.Errorf("%d deliveries had started, now there are %d", begun, n)
 	}
 	d.checkDeleted("Gone", gone)
 	d.passesCheck()
 	s.logHasNoSecrets(b, other)
 }
 
-// gateway passes connections on until it forgets them: then it swallows what comes, and passes new ones on.
+// gateway forwards connections until forget is called. From then on it discards data on the
+// existing connections and forwards only new ones.
 type gateway struct {
 	address string
 	mu      sync.Mutex
@@ -167,22 +169,22 @@ func newGateway(t *testing.T, to string) *gateway {
 	return g
 }
 
-// forget forgets the connections that there are.
+// forget stops forwarding the existing connections.
 func (g *gateway) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.epoch++
 }
 
-// connections is how many were made.
+// connections returns how many connections were opened.
 func (g *gateway) connections() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.dialled
 }
 
-// TestWebhookSilentConnection: a connection that went silent without a word, which all deliveries to a host share, is found out and
-// left for a new one.
+// TestWebhookSilentConnection checks that a connection shared by all deliveries to a host is
+// replaced if it goes silent without being closed.
 func TestWebhookSilentConnection(t *testing.T) {
 	t.Parallel()
 	d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_TIMEOUT=3s", "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1s,1s,1s")
@@ -204,11 +206,11 @@ func TestWebhookSilentConnection(t *testing.T) {
 	}
 	for _, got := range b.awaitDeliveries(4) {
 		if got.proto != 2 {
-			t.Errorf("it came over HTTP/%d", got.proto)
+			t.Errorf("the delivery used HTTP/%d", got.proto)
 		}
 	}
 	if after := g.connections(); after <= before {
-		t.Errorf("there were %d connections, and %d after that", before, after)
+		t.Errorf("got %d connections before and %d after", before, after)
 	}
 	s.awaitMilestone(milestone{"all are on record", func() bool {
 		_, n := b.attempts(s, "status=succeeded")
@@ -221,7 +223,7 @@ func TestWebhookSilentConnection(t *testing.T) {
 	}
 	for _, a := range failed {
 		if !regexp.MustCompile("^(timeout|connect): ").MatchString(a.Error) {
-			t.Errorf("on record is %+v", a)
+			t.Errorf("the recorded attempt is %+v", a)
 		}
 	}
 	s.stop()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// rowsOf is a file of contacts.
+// rowsOf returns a CSV file of contacts.
 func rowsOf(names ...string) string {
 	rows := "email,external_id,title\n"
 	for _, name := range names {
@@ -21,24 +21,25 @@ func rowsOf(names ...string) string {
 	return rows
 }
 
-// once wants a subscriber to have been told of every contact once, and of nothing else.
+// receivedEach checks that the subscriber received exactly one delivery for every contact, and no
+// others.
 func (b *subscriber) receivedEach(s *server, ids ...string) {
 	b.t.Helper()
 	var told []string
 	for _, d := range b.awaitDeliveries(len(ids)) {
 		if want := inOrder(s.item(b.key, "/v1/contacts/"+d.object)); d.trigger != "contact.created" || d.data != want {
-			b.t.Errorf("it is told %+v, want %s", d, want)
+			b.t.Errorf("got delivery %+v, want %s", d, want)
 		}
 		told = append(told, d.object)
 	}
 	slices.Sort(told)
 	slices.Sort(ids)
 	if !slices.Equal(told, ids) {
-		b.t.Errorf("it is told of %v, want %v", told, ids)
+		b.t.Errorf("got deliveries for %v, want %v", told, ids)
 	}
 }
 
-// queue makes a place with deliveries that wait: they were written down while no server ran.
+// queue returns a place with pending deliveries, which were queued while no server ran.
 func queue(t *testing.T, names ...string) (*acmePlace, *subscriber) {
 	t.Helper()
 	d := newWebhookPlace(t)
@@ -50,15 +51,16 @@ func queue(t *testing.T, names ...string) (*acmePlace, *subscriber) {
 	return d, b
 }
 
-// TestWebhookOffline: what commands do without a server is told when one runs.
+// TestWebhookOffline checks that changes made by commands without a server are delivered when one
+// runs.
 func TestWebhookOffline(t *testing.T) {
 	t.Parallel()
 	d, b := queue(t, "ada", "bob", "eve")
 	ids := d.ids(d.org)
 	d.passesCheck()
-	d.imports("contacts", rowsOf("ada", "bob"), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // as they are
+	d.imports("contacts", rowsOf("ada", "bob"), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // unchanged
 	d.imports("contacts", strings.Replace(rowsOf("ada", "joe"), "Head", "Heart", 1), "--match-on", "external_id", "--dry-run").withoutProgress()
-	d.imports("accounts", "name\nInitech\n").withoutProgress().ok() // nobody wants to know
+	d.imports("accounts", "name\nInitech\n").withoutProgress().ok() // there is no subscription for it
 	s := d.serve()
 	b.receivedEach(s, ids...)
 	all := newSubscriber(t, nil)
@@ -68,7 +70,7 @@ func TestWebhookOffline(t *testing.T) {
 	s.hasNoErrors()
 	s.logHasNoSecrets(b, all)
 
-	d.imports("contacts", strings.Replace(rowsOf("ada", "bob"), "Head", "Heart", 1), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // one of them as it is
+	d.imports("contacts", strings.Replace(rowsOf("ada", "bob"), "Head", "Heart", 1), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // one of them unchanged
 	d.imports("contacts", rowsOf("zoe")).withoutProgress().ok()
 	d.imports("accounts", "name\nInitrode\n").withoutProgress().ok()
 	d.passesCheck()
@@ -79,10 +81,10 @@ func TestWebhookOffline(t *testing.T) {
 	}
 	slices.Sort(told)
 	if want := []string{"account.created", "contact.created", "contact.updated"}; !slices.Equal(told, want) {
-		t.Errorf("it is told %v, want %v", told, want)
+		t.Errorf("got events %v, want %v", told, want)
 	}
 	if zoe := b.awaitDeliveries(4)[3]; !strings.Contains(zoe.data, `"zoe@`) {
-		t.Errorf("it is told %+v", zoe)
+		t.Errorf("got delivery %+v", zoe)
 	}
 	s.awaitNoPending()
 	s.stop()
@@ -90,24 +92,24 @@ func TestWebhookOffline(t *testing.T) {
 	s.logHasNoSecrets(b, all)
 	d.passesCheck()
 	if len(all.all()) != 3 || len(b.all()) != 4 {
-		t.Errorf("there were %d and %d deliveries", len(all.all()), len(b.all()))
+		t.Errorf("got %d and %d deliveries", len(all.all()), len(b.all()))
 	}
 }
 
-// TestWebhookHeld: of a store that was restored nothing is sent, neither what waited nor what comes, through any number of
-// restarts, until somebody says so.
+// TestWebhookHeld checks that a restored store delivers nothing, neither pending nor new events,
+// through any number of restarts until resume.
 func TestWebhookHeld(t *testing.T) {
 	t.Parallel()
 	for _, running := range []bool{false, true} {
 		t.Run(fmt.Sprintf("resumed with server %t", running), func(t *testing.T) {
 			t.Parallel()
 			if raceDetector && !running {
-				t.Skip("the race detector has seen that with a server")
+				t.Skip("the race detector already covers this with a server")
 			}
 			d, b := queue(t, "ada", "bob")
 			d.run("backup", "then").withoutProgress().ok()
 			s := d.serve()
-			b.receivedEach(s, d.ids(d.org)...) // they were sent already
+			b.receivedEach(s, d.ids(d.org)...) // these were sent before
 			s.stop()
 			b.forget()
 			d.run("restore", "then").withoutProgress().ok()
@@ -121,7 +123,7 @@ func TestWebhookHeld(t *testing.T) {
 				log.do(http.StatusOK, d.key, "PATCH", "/v1/webhooks/subscriptions/"+b.id, `{"description": "changed"}`)
 				d.imports("contacts", rowsOf(fmt.Sprint("row", round))).withoutProgress().ok()
 				if n := log.pending(); n != fmt.Sprint(2+3*(round+1)) {
-					t.Errorf("%s deliveries wait", n)
+					t.Errorf("%s deliveries are pending", n)
 				}
 				d.passesCheck()
 				if round == 0 || !running {
@@ -130,7 +132,7 @@ func TestWebhookHeld(t *testing.T) {
 				}
 			}
 			if got := b.all(); len(got) > 0 {
-				t.Errorf("it is told %+v", got)
+				t.Errorf("got delivery %+v", got)
 			}
 			d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 8}`)
 			d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
@@ -151,9 +153,9 @@ func TestWebhookHeld(t *testing.T) {
 				}
 			}
 			if len(want) > 0 || tests != 2 {
-				t.Errorf("it is told of %d tests, and not of %v", tests, want)
+				t.Errorf("got %d test deliveries, and none for %v", tests, want)
 			}
-			s.contact(d.key, "after") // all is as ever
+			s.contact(d.key, "after") // deliveries work as before
 			b.awaitDeliveries(9)
 			s.awaitNoPending()
 			s.stop()
@@ -163,14 +165,14 @@ func TestWebhookHeld(t *testing.T) {
 			}
 			d.passesCheck()
 			if n := len(b.all()); n != 9 {
-				t.Errorf("there were %d deliveries", n)
+				t.Errorf("got %d deliveries", n)
 			}
 		})
 	}
 }
 
-// TestWebhookOrgDelete: what waits for an organization that is deleted is not sent, and an attempt that is under way then troubles
-// nobody.
+// TestWebhookOrgDelete checks that pending deliveries of a deleted organization are not sent, and
+// that an attempt in flight during the deletion causes no errors.
 func TestWebhookOrgDelete(t *testing.T) {
 	t.Parallel()
 	for _, running := range []bool{false, true} {
@@ -185,7 +187,7 @@ func TestWebhookOrgDelete(t *testing.T) {
 			failing.subscribe(s, key, "contact.*")
 			hanging.subscribe(s, key, "*")
 			other.subscribe(s, d.key, "*")
-			for i := range 5 { // one is tried, the others wait behind it
+			for i := range 5 { // one is attempted, the others wait behind it
 				s.contact(key, i)
 			}
 			failing.awaitDeliveries(1)
@@ -194,7 +196,7 @@ func TestWebhookOrgDelete(t *testing.T) {
 				s.kill()
 			}
 			d.run("org", "delete", "--org", gone, "--yes").ok()
-			before := len(failing.all()) + 1 // it may be at an attempt
+			before := len(failing.all()) + 1 // an attempt may be in flight
 			if running {
 				hanging.CloseClientConnections()
 			} else {
@@ -203,12 +205,12 @@ func TestWebhookOrgDelete(t *testing.T) {
 			}
 			other.answers(fail)
 			s.contact(d.key, "late")
-			other.awaitDeliveries(3) // which takes longer than it would take the others to be tried again
+			other.awaitDeliveries(3) // this takes longer than the retry of the others would
 			if n := len(failing.all()); n > before {
-				t.Errorf("there were %d deliveries, now there are %d", before, n)
+				t.Errorf("got %d deliveries before and %d now", before, n)
 			}
 			if n := len(hanging.all()); n != 1 {
-				t.Errorf("there were %d deliveries to one that hangs", n)
+				t.Errorf("got %d deliveries to the hanging endpoint", n)
 			}
 			s.awaitNoPending()
 			d.checkDeleted("Gone", gone)
@@ -222,7 +224,7 @@ func TestWebhookOrgDelete(t *testing.T) {
 	}
 }
 
-// TestWebhookSettings: what the settings say is what happens.
+// TestWebhookSettings checks that the webhook settings take effect.
 func TestWebhookSettings(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T){
@@ -233,7 +235,7 @@ func TestWebhookSettings(t *testing.T) {
 			s := d.serve()
 			b.subscribe(s, d.key, "contact.*")
 			s.contact(d.key, "ada")
-			attempts := b.awaitAttempts(s, 3) // the last one first
+			attempts := b.awaitAttempts(s, 3) // latest first
 			for i, a := range attempts {
 				if a.Attempt != 3-i || a.Error != "timeout: the endpoint did not answer in time" || a.DurationMS < 250 || a.DurationMS > 14_000 { // the default is 15 seconds
 					t.Errorf("%+v", a)
@@ -241,15 +243,15 @@ func TestWebhookSettings(t *testing.T) {
 			}
 			for i, least := range []time.Duration{0.9*600 + 250, 0.9*200 + 250} {
 				if after := attempts[i].CreatedAt.Sub(attempts[i+1].CreatedAt); after < least*time.Millisecond {
-					t.Errorf("attempt %d is %v after the one before", attempts[i].Attempt, after)
+					t.Errorf("attempt %d is %v after the previous one", attempts[i].Attempt, after)
 				}
 			}
-			s.awaitNoPending() // it is given up
+			s.awaitNoPending() // the delivery is given up
 			s.stop()
 			s.hasNoErrors()
 			s.logHasNoSecrets(b)
 			if n := len(b.all()); n != 3 {
-				t.Errorf("there were %d deliveries", n)
+				t.Errorf("got %d deliveries", n)
 			}
 		},
 		"no retry_schedule": func(t *testing.T) {
@@ -293,7 +295,7 @@ func TestWebhookSettings(t *testing.T) {
 				t.Helper()
 				shown := string(s.item(d.key, "/v1/webhooks/subscriptions/"+b.id))
 				if !strings.Contains(shown, `"status":"disabled","disabled_reason":"backlog"`) {
-					t.Errorf("it is not disabled: %s", shown)
+					t.Errorf("the subscription is not disabled: %s", shown)
 				}
 			}
 			warning := func(b *subscriber) string {
@@ -305,7 +307,7 @@ func TestWebhookSettings(t *testing.T) {
 			s.kill()
 			s.logHasNoSecrets(b, other)
 			d.passesCheck()
-			// A command that does without a server says so itself.
+			// A command that runs without a server reports it itself.
 			if r := d.imports("accounts", "name\nA\nB\nC\nD\n"); r.status != 0 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, warning(other)) {
 				t.Errorf("%+v", r)
 			}
@@ -314,7 +316,7 @@ func TestWebhookSettings(t *testing.T) {
 			disabled(b)
 			disabled(other)
 			if n := s.pending(); n != "6" {
-				t.Errorf("%s deliveries wait, want 3 and 3", n)
+				t.Errorf("%s deliveries are pending, want 3 and 3", n)
 			}
 			b.answers(nil)
 			for _, b := range []*subscriber{b, other} {
@@ -324,7 +326,7 @@ func TestWebhookSettings(t *testing.T) {
 			s.stop()
 			s.hasNoErrors()
 			if len(b.all()) != 1+3 || len(other.all()) != 3 {
-				t.Errorf("there were %d and %d deliveries", len(b.all()), len(other.all()))
+				t.Errorf("got %d and %d deliveries", len(b.all()), len(other.all()))
 			}
 		},
 		"allow_private_networks": func(t *testing.T) {
@@ -349,8 +351,9 @@ func TestWebhookSettings(t *testing.T) {
 	}
 }
 
-// TestWebhookConcurrency: one endpoint gets a quarter of what is sent at the same time, and that in full. It gets that only while it
-// answers promptly, which on a machine that is busy elsewhere it may not: then it is tried again.
+// TestWebhookConcurrency checks that one endpoint gets a full quarter of the concurrent deliveries,
+// and never more. It gets that many only while it responds promptly, which it may not on a busy
+// machine. In that case the test tries again.
 func TestWebhookConcurrency(t *testing.T) {
 	for concurrency, want := range map[int]int{8: 2, 16: 4} {
 		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
@@ -359,13 +362,14 @@ func TestWebhookConcurrency(t *testing.T) {
 				filled = fillsEndpoint(t, concurrency, want)
 			}
 			if !filled {
-				t.Errorf("there were never %d under way", want)
+				t.Errorf("there were never %d deliveries in flight", want)
 			}
 		})
 	}
 }
 
-// fillsEndpoint sends many events to one endpoint and tells whether so many were under way before all were answered. More never may be.
+// fillsEndpoint sends many events to one endpoint and reports whether so many were in flight before
+// all were answered. There must never be more.
 func fillsEndpoint(t *testing.T, concurrency, want int) (filled bool) {
 	t.Helper()
 	var names []string
@@ -394,18 +398,18 @@ func fillsEndpoint(t *testing.T, concurrency, want int) (filled bool) {
 		select {
 		case <-full:
 			<-gate
-		case <-time.After(15 * time.Millisecond): // it is answered promptly, which is why more are sent
+		case <-time.After(15 * time.Millisecond): // respond promptly, so that more are sent
 		}
 	})
 	s := d.serve()
 	witness.subscribe(s, d.key, "tag.created")
 	within(t, decided, fmt.Sprintf("%d are under way, or all have come", want))
-	s.tag(d.key, "Seen") // if there were more, they would be sent before this
+	s.tag(d.key, "Seen") // any further deliveries would be sent before this one
 	witness.awaitDeliveries(1)
 	open()
 	b.awaitDeliveries(len(names))
 	if n := most.Load(); n > int64(want) {
-		t.Errorf("%d were under way, want %d", n, want)
+		t.Errorf("%d deliveries were in flight, want %d", n, want)
 	}
 	s.awaitNoPending()
 	s.stop()

@@ -20,21 +20,21 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// taken is a delivery as a subscriber got it.
+// receivedDelivery is a delivery as a subscriber received it.
 type receivedDelivery struct {
 	id, trigger string
-	data        string // with its members in order
-	object      string // the id in it
+	data        string // with sorted members
+	object      string // the id in the data
 	proto       int
 }
 
-// subscriber is whom a subscription names: a real server on loopback. It wants all that it gets to be signed with the
-// subscription's secret, by the word of a library that nobody here wrote.
+// subscriber is the endpoint of a subscription, a real server on loopback. It verifies the
+// signature of every delivery with the subscription's secret, using an independent library.
 type subscriber struct {
 	*httptest.Server
 	t   *testing.T
 	id  string
-	key string // of the organization
+	key string // API key of the organization
 
 	mu     sync.Mutex
 	secret string
@@ -43,12 +43,13 @@ type subscriber struct {
 	answer func(w http.ResponseWriter, r *http.Request, d receivedDelivery)
 }
 
-// newSubscriber makes one that answers 200 until it is told otherwise. The pair is for https, a nil one is for http.
+// newSubscriber returns a subscriber that responds 200 until answers changes that. It uses HTTPS
+// with the pair, or HTTP if the pair is nil.
 func newSubscriber(t *testing.T, secure *pair) *subscriber {
 	t.Helper()
 	b := &subscriber{t: t, grown: make(chan struct{})}
-	b.Server = httptest.NewUnstartedServer(http.HandlerFunc(b.take))
-	b.Config.ErrorLog = log.New(io.Discard, "", 0) // some do not trust it, and some are killed
+	b.Server = httptest.NewUnstartedServer(http.HandlerFunc(b.handle))
+	b.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust it or are killed cause noise
 	if secure == nil {
 		b.Start()
 	} else {
@@ -61,7 +62,7 @@ func newSubscriber(t *testing.T, secure *pair) *subscriber {
 		b.StartTLS()
 	}
 	t.Cleanup(func() {
-		b.CloseClientConnections() // whoever hangs does not wait for his caller any longer
+		b.CloseClientConnections() // releases hanging handlers
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
@@ -72,18 +73,19 @@ func newSubscriber(t *testing.T, secure *pair) *subscriber {
 	return b
 }
 
-// within waits for what is closed or comes in when something happens.
+// within waits for a value from the channel or for its end.
 func within[T any](t *testing.T, happens <-chan T, what string) (got T) {
 	t.Helper()
 	select {
 	case got = <-happens:
 	case <-time.After(waitTimeout):
-		t.Fatalf("it does not come to it that %s", what)
+		t.Fatalf("timed out before %s", what)
 	}
 	return got
 }
 
-// gate is where answers wait until it is opened, at the end of the test at the latest.
+// gate returns a channel that responses can wait for, and a function that closes it. It is closed
+// at the end of the test at the latest.
 func (b *subscriber) gate() (closed <-chan struct{}, open func()) {
 	gate := make(chan struct{})
 	open = sync.OnceFunc(func() { close(gate) })
@@ -91,13 +93,13 @@ func (b *subscriber) gate() (closed <-chan struct{}, open func()) {
 	return gate, open
 }
 
-// The path of a subscriber and the addresses of the contacts that it hears of are found in no log.
+// The path of a subscriber and the addresses of the contacts in its deliveries must not be logged.
 const (
 	hushPath    = "/in/hush-hush"
 	hushAddress = "hush.example"
 )
 
-// subscribe makes the subscription.
+// subscribe creates the subscription.
 func (b *subscriber) subscribe(s *server, key string, triggers ...string) {
 	b.t.Helper()
 	r := s.do(http.StatusCreated, key, "POST", "/v1/webhooks/subscriptions", fmt.Sprintf(`{"url": %q, "triggers": %s}`, b.URL+hushPath, asJSON(triggers)))
@@ -110,28 +112,28 @@ func (b *subscriber) subscribe(s *server, key string, triggers ...string) {
 	b.id, b.key, b.secret = s.id(r), key, made.Data.Secret
 }
 
-// answers changes how it answers; nil is with 200.
+// answers changes how the subscriber responds. nil responds 200.
 func (b *subscriber) answers(fn func(w http.ResponseWriter, r *http.Request, d receivedDelivery)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answer = fn
 }
 
-// hang is an answer that never comes.
+// hang never responds.
 func hang(_ http.ResponseWriter, r *http.Request, _ receivedDelivery) { <-r.Context().Done() }
 
 func fail(w http.ResponseWriter, _ *http.Request, _ receivedDelivery) {
 	http.Error(w, "no, "+hushAddress, http.StatusInternalServerError)
 }
 
-func (b *subscriber) take(w http.ResponseWriter, r *http.Request) {
+func (b *subscriber) handle(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the server was killed while it sent
+		return // the server was killed while sending
 	}
 	d, err := b.read(r, body)
 	if err != nil {
-		b.t.Errorf("a delivery: %v\n%v\n%s", err, r.Header, body)
+		b.t.Errorf("invalid delivery: %v\n%v\n%s", err, r.Header, body)
 	}
 	b.mu.Lock()
 	b.got = append(b.got, d)
@@ -174,7 +176,7 @@ func (b *subscriber) read(r *http.Request, body []byte) (receivedDelivery, error
 	return d, nil
 }
 
-// inOrder is a JSON object with its members in order.
+// inOrder returns a JSON object with sorted members.
 func inOrder(object []byte) string {
 	var members map[string]any
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -185,21 +187,21 @@ func inOrder(object []byte) string {
 	return asJSON(members)
 }
 
-// all is what it got until now.
+// all returns the deliveries received so far.
 func (b *subscriber) all() []receivedDelivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]receivedDelivery{}, b.got...)
 }
 
-// forget lets it begin anew.
+// forget discards the deliveries received so far.
 func (b *subscriber) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.got = nil
 }
 
-// awaits waits until it got so many deliveries, and gives them.
+// awaitDeliveries waits for so many deliveries and returns them.
 func (b *subscriber) awaitDeliveries(n int) []receivedDelivery {
 	b.t.Helper()
 	late := time.After(waitTimeout)
@@ -213,12 +215,12 @@ func (b *subscriber) awaitDeliveries(n int) []receivedDelivery {
 		select {
 		case <-grown:
 		case <-late:
-			b.t.Fatalf("there are %d deliveries, want %d", len(got), n)
+			b.t.Fatalf("got %d deliveries, want %d", len(got), n)
 		}
 	}
 }
 
-// attempt is what of an attempt these tests look at.
+// attempt has the fields of an attempt that these tests check.
 type attempt struct {
 	SourceEventID string `json:"source_event_id"`
 	Attempt       int
@@ -229,7 +231,7 @@ type attempt struct {
 	Error         string
 }
 
-// attempts gives the last attempts that are on record, and how many there are.
+// attempts returns the latest recorded attempts and their total number.
 func (b *subscriber) attempts(s *server, query string) (page []attempt, total int) {
 	b.t.Helper()
 	var list struct {
@@ -245,7 +247,7 @@ func (b *subscriber) attempts(s *server, query string) (page []attempt, total in
 	return list.Data, list.Pagination.TotalCount
 }
 
-// awaitAttempts waits until so many are on record.
+// awaitAttempts waits until so many attempts are recorded.
 func (b *subscriber) awaitAttempts(s *server, n int) (page []attempt) {
 	b.t.Helper()
 	s.awaitMilestone(milestone{fmt.Sprintf("%d attempts are on record", n), func() bool {
@@ -256,7 +258,7 @@ func (b *subscriber) awaitAttempts(s *server, n int) (page []attempt) {
 	return page
 }
 
-// pending is how many deliveries wait, as the metrics tell.
+// pending returns the number of pending deliveries from the metrics.
 func (s *server) pending() string {
 	s.t.Helper()
 	r, err := send(client, "GET", s.url+"/metrics", "")
@@ -265,18 +267,18 @@ func (s *server) pending() string {
 	}
 	m := regexp.MustCompile(`(?m)^prospector_webhook_deliveries_pending (\S+)$`).FindSubmatch(r.body)
 	if m == nil {
-		s.t.Fatalf("the metrics do not tell how many deliveries wait: %s", r.body)
+		s.t.Fatalf("the metrics do not contain the number of pending deliveries: %s", r.body)
 	}
 	return string(m[1])
 }
 
-// settles waits until nothing waits to be delivered.
+// awaitNoPending waits until no delivery is pending.
 func (s *server) awaitNoPending() {
 	s.t.Helper()
 	s.awaitMilestone(milestone{"nothing waits to be delivered", func() bool { return s.pending() == "0" }})
 }
 
-// isDiscreet wants a log to have nothing of what a subscriber is told, nor where and how.
+// logHasNoSecrets checks that the log contains no payload, URL or secret of the subscribers.
 func (s *server) logHasNoSecrets(of ...*subscriber) {
 	s.t.Helper()
 	log := s.stderr.String()
@@ -288,13 +290,14 @@ func (s *server) logHasNoSecrets(of ...*subscriber) {
 		}
 		for _, text := range []string{bare, fmt.Sprintf("%x", raw), b.Listener.Addr().String(), hushPath, hushAddress} {
 			if strings.Contains(log, text) {
-				s.t.Errorf("the log has %q in it", text)
+				s.t.Errorf("the log contains %q", text)
 			}
 		}
 	}
 }
 
-// hooksPlace is a place that may call this machine, with an organization. The log has all that it can have.
+// newWebhookPlace returns a place with an organization that may call endpoints on this machine and
+// logs at the most detailed level.
 func newWebhookPlace(t *testing.T, env ...string) *acmePlace {
 	t.Helper()
 	d := &acmePlace{place: newPlace(t, append([]string{"PROSPECTOR_RATE_LIMIT_PER_MINUTE=0", "PROSPECTOR_LOG_LEVEL=debug",
@@ -303,14 +306,14 @@ func newWebhookPlace(t *testing.T, env ...string) *acmePlace {
 	return d
 }
 
-// contact makes a contact, and gives its id and how it shows itself.
+// contact creates a contact and returns its id and its data.
 func (s *server) contact(key string, name any) (id, data string) {
 	s.t.Helper()
 	id = s.id(s.do(http.StatusCreated, key, "POST", "/v1/contacts", fmt.Sprintf(`{"email": "%v@%s", "notes": "ünï\u2028 <b>"}`, name, hushAddress)))
 	return id, inOrder(s.item(key, "/v1/contacts/"+id))
 }
 
-// item is the data of an answer.
+// item returns the data of a response.
 func (s *server) item(key, path string) []byte {
 	s.t.Helper()
 	r := s.do(http.StatusOK, key, "GET", path, "")
@@ -321,7 +324,7 @@ func (s *server) item(key, path string) []byte {
 	return item.Data
 }
 
-// ids are those of all contacts of an organization.
+// ids returns the ids of all contacts of an organization.
 func (p *place) ids(org string) (ids []string) {
 	p.t.Helper()
 	var contacts []contact
@@ -334,8 +337,9 @@ func (p *place) ids(org string) (ids []string) {
 	return ids
 }
 
-// TestWebhook: what happens is told to whoever subscribed to it, over https too, with a certificate that the machine trusts. One
-// that it does not trust gets nothing. Proxies of the environment are not asked.
+// TestWebhook checks that events are delivered to their subscribers, also over HTTPS with a
+// certificate that the machine trusts. Endpoints with an untrusted certificate receive nothing.
+// Proxies from the environment are not used.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	proxy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -349,7 +353,7 @@ func TestWebhook(t *testing.T) {
 			if err != nil {
 				return
 			}
-			t.Error("a proxy was asked")
+			t.Error("a proxy was used")
 			conn.Close()
 		}
 	}()
@@ -375,16 +379,16 @@ func TestWebhook(t *testing.T) {
 			t.Errorf("%s: %+v", b.URL, last)
 		}
 	}
-	for b, class := range map[*subscriber]string{strange: "^tls: ", nowhere: "^(dns|timeout): "} { // where no DNS answers it is that
+	for b, class := range map[*subscriber]string{strange: "^tls: ", nowhere: "^(dns|timeout): "} { // a timeout where no DNS server responds
 		last := b.awaitAttempts(s, 1)[0]
 		if last.Status != "failed" || !regexp.MustCompile(class).MatchString(last.Error) || last.ResponseCode != nil {
 			t.Errorf("%s: %+v", b.URL, last)
 		}
 	}
 	if got := strange.all(); len(got) > 0 {
-		t.Errorf("a stranger got %+v", got)
+		t.Errorf("an untrusted endpoint received %+v", got)
 	}
-	// Nobody is told the secret again, and nobody sees it on the way out.
+	// The secret is not returned again and is not exported.
 	if all := string(d.all(d.org)); !strings.Contains(all, plain.URL) || strings.Contains(all, plain.secret[10:]) {
 		t.Errorf("the export of the organization is %s", all)
 	}

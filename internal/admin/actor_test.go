@@ -9,7 +9,8 @@ import (
 	"prospector/store"
 )
 
-// Every change keeps who made it, also when it was a command: then it is the command itself.
+// TestCommandsAreInTheChangeLog checks that the change log names the actor of every change. For
+// commands the actor is the command itself.
 func TestCommandsAreInTheChangeLog(t *testing.T) {
 	s, err := service.Open(service.Config{DataDir: t.TempDir()}, service.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"prospector/store"
 )
 
-// openDemo prepares a demo in a directory of its own. prepare prepares it again, as a second run does.
+// openDemo prepares a demo in a directory of its own. The returned prepare prepares it again, as a
+// second run does.
 func openDemo(t *testing.T) (s *service.Service, prepare func()) {
 	t.Helper()
 	cfg := service.Defaults()
@@ -53,7 +54,8 @@ func change(t *testing.T, s *service.Service, fn func(*store.Tx) error) {
 	}
 }
 
-// A demo can be run again after all of its contacts were deleted.
+// TestDemoWithoutContacts checks that a demo can be run again after all of its contacts were
+// deleted.
 func TestDemoWithoutContacts(t *testing.T) {
 	s, prepare := openDemo(t)
 	change(t, s, func(tx *store.Tx) error {
@@ -75,7 +77,8 @@ func TestDemoWithoutContacts(t *testing.T) {
 	prepare()
 }
 
-// A demo creates its draft again if it was deleted, even if the audiences were archived.
+// TestDemoWithoutCampaign checks that a demo creates its draft again if it was deleted, even if the
+// audiences were archived.
 func TestDemoWithoutCampaign(t *testing.T) {
 	s, prepare := openDemo(t)
 	o := s.Outreach

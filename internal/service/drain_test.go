@@ -20,8 +20,8 @@ import (
 	"prospector/store"
 )
 
-// While a request in flight holds up the shutdown, /readyz already says that the service is going away; the request is
-// still done.
+// TestReadinessWhileShuttingDown checks that /readyz fails while a request in flight delays the
+// shutdown, and that the request still completes.
 func TestReadinessWhileShuttingDown(t *testing.T) {
 	cfg := Config{DataDir: t.TempDir()}
 	cfg.Limits.BodyBytes = 1 << 20
@@ -41,7 +41,7 @@ func TestReadinessWhileShuttingDown(t *testing.T) {
 	select {
 	case <-ready:
 	case err := <-stopped:
-		t.Fatalf("it ended before it was ready: %v", err)
+		t.Fatalf("the service ended before it was ready: %v", err)
 	}
 
 	conn, err := net.Dial("tcp", ln.Addr().String())
@@ -56,7 +56,7 @@ func TestReadinessWhileShuttingDown(t *testing.T) {
 	fmt.Fprintf(conn, "POST /v1/contacts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, len(contact))
 	answers := bufio.NewReader(conn)
 	if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") {
-		t.Fatalf("%q, %v", line, err) // it is in flight once it asks for its body
+		t.Fatalf("%q, %v", line, err) // the request is in flight once the server asks for its body
 	}
 
 	cancel()
@@ -67,7 +67,7 @@ func TestReadinessWhileShuttingDown(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); readiness() != http.StatusServiceUnavailable; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatal("/readyz says that all is well")
+			t.Fatal("/readyz still succeeds")
 		}
 	}
 	fmt.Fprint(conn, contact)
@@ -81,11 +81,11 @@ func TestReadinessWhileShuttingDown(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("it does not stop")
+		t.Error("the service does not stop")
 	}
 }
 
-// keyOf creates an organization with a user and returns a key of it.
+// keyOf creates an organization with a user and returns an API key.
 func keyOf(t *testing.T, s *Service) (key string) {
 	t.Helper()
 	object := func(body string) shape.Value {

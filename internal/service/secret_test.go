@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestSecretsStayHidden: whatever is wrong with a password or around it, no message has it.
+// TestSecretsStayHidden checks that no error message contains a password, whatever is wrong with it
+// or near it.
 func TestSecretsStayHidden(t *testing.T) {
 	withoutVariables(t)
 	const password = "hunter2"
@@ -40,12 +41,12 @@ func TestSecretsStayHidden(t *testing.T) {
 	} {
 		_, err := load(t, content)
 		if err == nil {
-			t.Errorf("%s\nis taken", content)
+			t.Errorf("%s\nis accepted", content)
 		} else if strings.Contains(err.Error(), password) {
-			t.Errorf("%s\nsays %v", content, err)
+			t.Errorf("%s\nreports %v", content, err)
 		}
 	}
-	for _, content := range []string{"0123", "true", "1e3", "2024-01-02"} { // what YAML makes of them is not what was written
+	for _, content := range []string{"0123", "true", "1e3", "2024-01-02"} { // YAML reads these as another type
 		if _, err := load(t, inFile("mail.smtp.password", content)); err == nil || !strings.Contains(err.Error(), "mail.smtp.password must be a string in quotes") || strings.Contains(err.Error(), content) {
 			t.Errorf("%s: %v", content, err)
 		}
@@ -65,11 +66,12 @@ func TestSecretsStayHidden(t *testing.T) {
 		slog.New(log).Info("settings", "config", cfg, "mail", cfg.Mail, "password", cfg.Mail.SMTP.Password)
 	}
 	if strings.Contains(shown.String(), password) || strings.Contains(shown.String(), fmt.Sprintf("%x", password)) {
-		t.Errorf("it shows: %s", &shown)
+		t.Errorf("the password is shown: %s", &shown)
 	}
 }
 
-// TestInVain: what was set in vain, or not far enough, is named; what has an effect is not.
+// TestSettingsWithoutEffect checks that settings without effect, and incomplete ones, are reported
+// by name, and that effective ones are not.
 func TestSettingsWithoutEffect(t *testing.T) {
 	withoutVariables(t)
 	warnings := func(content string, environ ...string) string {
@@ -87,15 +89,15 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		"research: {model: small, unit_rate: 2, concurrency: 3}\n" +
 		"webhooks: {allow_private_networks: true, timeout: 1s, retry_schedule: [], retention: 1h, max_pending: 1, concurrency: 1}\n"
 	if got := warnings(changed, "PATH=/bin", "PROSPECTOR_ADDR=127.0.0.1:1", "PROSPECTOR_MAIL_SMTP_TLS=none", "PROSPECTOR_EMPTY="); got != "" {
-		t.Errorf("nothing is in vain, but: %s", got)
+		t.Errorf("every setting has an effect, but got: %s", got)
 	}
 	for content, key := range map[string]string{"research: {provider: openai}": "research.base_url", "research: {provider: openai, base_url: 'http://127.0.0.1:1/v1'}": "research.model"} {
 		if got := warnings(content); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "research is disabled") || !strings.Contains(got, "setting="+key) {
-			t.Errorf("%s says %s", content, got)
+			t.Errorf("%s reports %s", content, got)
 		}
 	}
 	got := warnings("", "PROSPECTOR_RATE_LIMIT=5", "PROSPECTOR_PORT=hunter2", "PROSPECTOR_LOG_LEVEL=info")
 	if strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, `variables="PROSPECTOR_PORT, PROSPECTOR_RATE_LIMIT"`) || strings.Contains(got, "hunter2") {
-		t.Errorf("says %s", got)
+		t.Errorf("got %s", got)
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 const example = "../../config.example.yaml"
 
-// config.example.yaml has every setting, with its default, and nothing else.
+// TestExampleConfig checks that config.example.yaml has every setting with its default, and nothing
+// else.
 func TestExampleConfig(t *testing.T) {
 	withoutVariables(t)
 	usual := Defaults()
@@ -36,11 +37,12 @@ func TestExampleConfig(t *testing.T) {
 	}
 
 	if _, err := Load(Sources{Defaults: Defaults(), File: example}); err != nil {
-		t.Errorf("a server with it: %v", err)
+		t.Errorf("starting a server with the example: %v", err)
 	}
 }
 
-// Each setting in config.example.yaml has a comment right above it.
+// TestExampleConfigExplains checks that each setting in config.example.yaml has a comment directly
+// above it.
 func TestExampleConfigExplains(t *testing.T) {
 	source, err := os.ReadFile(example)
 	if err != nil {
@@ -60,7 +62,7 @@ func TestExampleConfigExplains(t *testing.T) {
 		m := line.FindStringSubmatch(text)
 		if m == nil {
 			if text != "" {
-				t.Errorf("what is this line? %s", text)
+				t.Errorf("unexpected line: %s", text)
 			}
 			comment = nil
 			continue
@@ -74,10 +76,10 @@ func TestExampleConfigExplains(t *testing.T) {
 		}
 		seen++
 		if len(said) < 20 {
-			t.Errorf("%s is not explained", key)
+			t.Errorf("%s has no comment", key)
 		}
 	}
 	if seen != len(fields) {
-		t.Errorf("%d settings were found, there are %d", seen, len(fields))
+		t.Errorf("found %d settings, want %d", seen, len(fields))
 	}
 }

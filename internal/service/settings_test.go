@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// withoutVariables keeps the settings of whoever runs the tests away from them.
+// withoutVariables clears the settings in the environment of the test run.
 func withoutVariables(t *testing.T) {
 	var cfg Config
 	for key := range cfg.fields() {
@@ -18,7 +18,7 @@ func withoutVariables(t *testing.T) {
 	}
 }
 
-// load reads the settings as a command line does, with a settings file that has the content.
+// load reads the settings as a command does, from a file with the content.
 func load(t *testing.T, content string) (Config, error) {
 	t.Helper()
 	return loadFile(t, "settings.yaml", content, nil)
@@ -33,7 +33,7 @@ func loadFile(t *testing.T, name, content string, flags map[string]Flag) (Config
 	return Load(Sources{Defaults: Defaults(), File: file, Flags: flags})
 }
 
-// inFile is a setting as a file has it.
+// inFile returns a setting in the syntax of the file.
 func inFile(key, value string) string {
 	var b strings.Builder
 	path := strings.Split(key, ".")
@@ -46,7 +46,8 @@ func inFile(key, value string) string {
 	return b.String() + " " + value + "\n"
 }
 
-// TestEverySetting: each comes from the file, and the environment wins over that.
+// TestEverySetting checks that each setting can be set in the file and that the environment
+// overrides it.
 func TestEverySetting(t *testing.T) {
 	withoutVariables(t)
 	type sample struct {
@@ -98,7 +99,7 @@ func TestEverySetting(t *testing.T) {
 		"tls.cert_file":                   text("file.pem", "environment.pem"),
 		"tls.key_file":                    text("file.pem", "environment.pem"),
 	}
-	// What else a value needs to be allowed.
+	// Other settings that a value requires.
 	needs := map[string]string{
 		"research.provider": "  base_url: https://api.example/v1\n  model: small\n", "mail.transport": "  smtp: {host: mail.example}\n",
 		"tls.cert_file": "  key_file: key.pem\n", "tls.key_file": "  cert_file: cert.pem\n",
@@ -108,7 +109,7 @@ func TestEverySetting(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			s, there := samples[key]
 			if !there {
-				t.Fatal("this test has no values for it")
+				t.Fatal("this test has no values for the setting")
 			}
 			is := func(want any) {
 				t.Helper()
@@ -117,7 +118,7 @@ func TestEverySetting(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := reflect.ValueOf(cfg.fields()[key]).Elem().Interface(); !reflect.DeepEqual(got, want) {
-					t.Errorf("is %#v, want %#v", got, want)
+					t.Errorf("got %#v, want %#v", got, want)
 				}
 			}
 			if reflect.DeepEqual(reflect.ValueOf(before).Elem().Interface(), s.file) {
@@ -132,7 +133,7 @@ func TestEverySetting(t *testing.T) {
 	}
 }
 
-// TestFlagsWin: over the environment, and that over the file.
+// TestFlagsWin checks that flags override the environment, which overrides the file.
 func TestFlagsWin(t *testing.T) {
 	withoutVariables(t)
 	t.Setenv("PROSPECTOR_SEQUENCES_SPEED", "2")
@@ -149,10 +150,11 @@ func TestFlagsWin(t *testing.T) {
 	}
 }
 
-// TestFormsOfAFile: groups in any form, also empty ones, and other formats than YAML.
+// TestFileFormats checks groups in every notation, including empty ones, and formats other than
+// YAML.
 func TestFileFormats(t *testing.T) {
 	withoutVariables(t)
-	t.Setenv("PROSPECTOR_TLS", "on") // it is the name of a group, and hides nothing of the file
+	t.Setenv("PROSPECTOR_TLS", "on") // the variable has the name of a group and must not hide the settings in the file
 	cfg, err := load(t, "log:\ntls: {cert_file: a.pem, key_file: b.pem}\nmail.smtp.host: mail.example\nresearch: {}\nwebhooks: {retry_schedule: []}\n")
 	if err != nil || cfg.Log.Level != "info" || cfg.TLS.CertFile != "a.pem" || cfg.Mail.SMTP.Host != "mail.example" || len(cfg.Webhooks.RetrySchedule) != 0 {
 		t.Errorf("%v %+v", err, cfg)
@@ -169,7 +171,7 @@ func TestFileFormats(t *testing.T) {
 	}
 }
 
-// TestRefusedSettings: each error names the setting and says what is allowed.
+// TestRefusedSettings checks that each error names the setting and what is allowed.
 func TestRefusedSettings(t *testing.T) {
 	withoutVariables(t)
 	for _, c := range []struct{ key, value, says string }{
@@ -238,7 +240,7 @@ func TestRefusedSettings(t *testing.T) {
 	} {
 		_, err := load(t, inFile(c.key, c.value))
 		if err == nil || !strings.HasPrefix(err.Error(), "settings: "+c.key+" must ") || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "; ") {
-			t.Errorf("%s: %s\nsays %v, want one mistake with %q", c.key, c.value, err, c.says)
+			t.Errorf("%s: %s\nreports %v, want one problem that contains %q", c.key, c.value, err, c.says)
 		}
 	}
 	for content, wants := range map[string][]string{
@@ -252,11 +254,11 @@ func TestRefusedSettings(t *testing.T) {
 		_, err := load(t, content)
 		for _, want := range wants {
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s\nsays %v, want %q", content, err, want)
+				t.Errorf("%s\nreports %v, want %q", content, err, want)
 			}
 		}
 	}
 	if _, err := loadFile(t, "settings.yaml", "metrics_addr: 127.0.0.1:0", map[string]Flag{"addr": {"addr", "127.0.0.1:0"}}); err != nil {
-		t.Errorf("two free ports are not the same: %v", err)
+		t.Errorf("two addresses with port 0 are refused as the same: %v", err)
 	}
 }

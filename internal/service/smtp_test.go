@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLinkBase: links in messages never name an address that cannot be reached from anywhere.
+// TestLinkBase checks that links in messages never contain an address that cannot be reached.
 func TestLinkBase(t *testing.T) {
 	for served, want := range map[string]string{
 		"http://[::]:8080":      "http://localhost:8080",
@@ -21,7 +21,8 @@ func TestLinkBase(t *testing.T) {
 	}
 }
 
-// TestWarnOfLinks: who really sends without a public_url is told that the links lead nowhere.
+// TestMissingPublicURLWarning checks that a service that sends real mail without a public_url warns
+// that the links do not work.
 func TestMissingPublicURLWarning(t *testing.T) {
 	for transport, want := range map[string]int{"outbox": 0, "smtp": 1} {
 		var log strings.Builder

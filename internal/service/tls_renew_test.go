@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Trouble with renewing is logged when it begins and when it becomes another, not at each look.
+// TestRenewErrorLoggedOnce checks that a renewal error is logged when it first occurs and when it
+// changes, not at each check.
 func TestRenewErrorLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	c := &certificate{log: slog.New(slog.NewTextHandler(&log, nil))}
