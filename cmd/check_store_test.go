@@ -25,7 +25,8 @@ type checkReport struct {
 	}
 }
 
-// indexLines are log lines about the rebuild of an index. Without a server they come from the command itself.
+// indexLines matches log lines about the rebuild of an index. Without a server the command itself
+// prints them.
 var indexLines = regexp.MustCompile(`(?m)^time=\S+ level=\w+ msg="index (damaged, rebuilding it|built)".*\n`)
 
 // runCheck runs check. It checks that stdout is one JSON object and that the exit status and stderr

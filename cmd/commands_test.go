@@ -283,7 +283,7 @@ func TestCommandsAtOnce(t *testing.T) {
 	}
 	running.Wait()
 	if n := strings.Count(p.run("user", "list", "--org", "Acme").ok().stdout, "ada@acme.example"); n != 6 {
-		t.Errorf("there are %d users, want 6", n)
+		t.Errorf("got %d users, want 6", n)
 	}
 }
 

@@ -62,12 +62,12 @@ func TestDemoCampaign(t *testing.T) {
 			t.Errorf("got %d messages, want %d as before. The second run prints\n%s", len(seen), sent, shown)
 		}
 		if sent = len(seen); sent == 0 {
-			t.Error("there are no messages")
+			t.Error("no messages exist")
 		}
 		var sequences struct{ Data []struct{ Status string } }
 		decode("/v1/campaigns/"+campaign.FindStringSubmatch(m[0])[1]+"/sequences/list", &sequences)
 		if len(sequences.Data) == 0 {
-			t.Error("there are no sequences")
+			t.Error("no sequences exist")
 		}
 		d.stop()
 	}

@@ -174,7 +174,7 @@ func (d *demo) hasOutreach() {
 	d.t.Helper()
 	for entity, want := range map[string]int{"audiences": 2, "sequence-templates": 2, "campaigns": 1} {
 		if n := d.total(d.key, entity, "{}"); n != want {
-			d.t.Errorf("there are %d %s, want %d", n, entity, want)
+			d.t.Errorf("got %d %s, want %d", n, entity, want)
 		}
 	}
 	for entity, filter := range map[string]string{
@@ -246,7 +246,7 @@ func TestDemoReferences(t *testing.T) {
 	d := newPlace(t).demo()
 	for _, entity := range []string{"opportunities", "tasks", "meetings"} {
 		if n := d.total(d.key, entity, "{}"); n < 20 {
-			t.Errorf("there are %d %s", n, entity)
+			t.Errorf("got %d %s", n, entity)
 		}
 		for _, field := range []string{"account_id", "contact_id", "owner_id"} {
 			if n := d.total(d.key, entity, `{"filters": [{"field": "`+field+`", "condition": "is_empty"}]}`); n != 0 {

@@ -98,8 +98,8 @@ func (m *market) importInto(org, entity, content string, want string, flags ...s
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.status != 0 {
 		m.place.t.Fatalf("%s: %d %v\n%.600s\n%.600s", r.what, r.status, err, r.stdout, r.stderr)
 	}
-	if told := fmt.Sprint(got.Added, " ", got.Updated, " ", got.Skipped, got.Errors); told != want {
-		m.place.t.Errorf("%s\n%.1000s\nwant %s", r.what, told, want)
+	if summary := fmt.Sprint(got.Added, " ", got.Updated, " ", got.Skipped, got.Errors); summary != want {
+		m.place.t.Errorf("%s\n%.1000s\nwant %s", r.what, summary, want)
 	}
 }
 
@@ -174,7 +174,7 @@ func (m *market) sameRecords(want, got map[string]map[string]any) {
 	}
 }
 
-// references gives some records tags, an account, an owner and an external id.
+// references sets tags, an account, an owner and an external id on some records.
 func (m *market) references(key string) {
 	m.place.t.Helper()
 	var user struct {

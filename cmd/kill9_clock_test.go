@@ -16,7 +16,7 @@ func TestKill9Clock(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	_, key := p.org("Acme")
-	const day = 24 * 60 * 60 // the lead of the clock after one second at speed 86400
+	const day = 24 * 60 * 60 // how far the clock gets ahead at first, at speed 86400
 	var probe string
 	var last time.Time
 	serve := func(speed string) *server {

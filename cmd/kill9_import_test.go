@@ -112,11 +112,11 @@ func (d *acmePlace) completeImport() {
 // kept.
 func (r result) endedEarly(reason string) (kept int) {
 	r.t.Helper()
-	told := regexp.MustCompile(`^prospector: the import stopped early: (.*); (\d+) rows were added and 0 updated before and are kept\n$`).FindStringSubmatch(r.stderr)
-	if r.status != 1 || told == nil || told[1] != reason || !strings.Contains(r.stdout, told[2]) {
+	match := regexp.MustCompile(`^prospector: the import stopped early: (.*); (\d+) rows were added and 0 updated before and are kept\n$`).FindStringSubmatch(r.stderr)
+	if r.status != 1 || match == nil || match[1] != reason || !strings.Contains(r.stdout, match[2]) {
 		r.t.Fatalf("%+v", r)
 	}
-	kept, err := strconv.Atoi(told[2])
+	kept, err := strconv.Atoi(match[2])
 	if err != nil {
 		r.t.Fatal(err)
 	}

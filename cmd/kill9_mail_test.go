@@ -104,18 +104,18 @@ func TestKill9MailBurst(t *testing.T) {
 	o := newMailPlace(t)
 	s := o.serve()
 	campaign := o.campaign(s, oneMail, contacts)
-	came, killed := make(chan string, contacts), make(chan struct{})
+	arrived, killed := make(chan string, contacts), make(chan struct{})
 	t.Cleanup(func() { close(killed) })
 	o.sink.Reply(func(stage, to string) string {
 		if stage != apptest.MailContent {
 			return ""
 		}
-		came <- to
+		arrived <- to
 		<-killed // before the server gets the response
 		return apptest.MailDrop
 	})
 	o.begin(s, campaign)
-	within(t, came, "a message comes")
+	within(t, arrived, "a message comes")
 	s.kill()
 	o.sink.Reply(nil)
 	s = o.serve()

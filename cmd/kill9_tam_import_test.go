@@ -366,7 +366,7 @@ func (o *importer) limit(s *server) {
 	o.p.run("org", "set", "--org", o.org.String(), "--accounts-per-month", fmt.Sprint(balance.Data.Accounts.WouldAdd), "--contacts-per-month", fmt.Sprint(balance.Data.Contacts.WouldAdd)).ok()
 }
 
-// suppress suppresses a company that comes late in an Import, while the Import runs.
+// suppress suppresses a company near the end of an Import, while the Import runs.
 func (o *importer) suppress(s *server) {
 	o.p.t.Helper()
 	if o.doubtful != "" {

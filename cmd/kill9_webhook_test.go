@@ -78,7 +78,7 @@ type hookKills struct {
 
 	noting       sync.Mutex
 	made         int
-	tries        map[string]int    // attempts by event
+	tries        map[string]int    // delivery attempts by event
 	acknowledged map[string]string // the contact, by trigger and data of the acknowledged change
 	unanswered   int
 }
@@ -232,8 +232,8 @@ func (k *hookKills) verify(s *server, d *acmePlace) {
 	}
 	rows, contacts := 0, d.ids(d.org)
 	for _, id := range contacts {
-		e, told := events[created[id]]
-		if !told {
+		e, delivered := events[created[id]]
+		if !delivered {
 			t.Errorf("no delivery for the existing contact %s", id)
 		}
 		if !strings.Contains(e.data, `"email":"row`) {
@@ -323,7 +323,7 @@ func TestWebhookRepeatedStops(t *testing.T) {
 	for i := range n {
 		names = append(names, fmt.Sprint("c", i))
 	}
-	d, b := queue(t, names...)
+	d, b := withPendingDeliveries(t, names...)
 	const stops = 4
 	for i := range stops {
 		gate, open := b.gate()

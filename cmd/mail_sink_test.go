@@ -97,14 +97,14 @@ func (o *mailPlace) checkOutbox(s *server) (sent, unknown int) {
 	t.Helper()
 	before := len(o.sink.Mails())
 	kept := o.outbox(s)
-	came, perStep := map[string]bool{}, map[string]string{}
+	arrived, perStep := map[string]bool{}, map[string]string{}
 	for i, m := range o.sink.Mails() {
 		id := m.Header.Get("Message-ID")
 		what := strings.Join(m.To, ",") + " " + m.Header.Get("Subject")
-		if came[id] || perStep[what] != "" {
+		if arrived[id] || perStep[what] != "" {
 			t.Errorf("%s arrived twice, as %s and %s", what, perStep[what], id)
 		}
-		came[id], perStep[what] = true, id
+		arrived[id], perStep[what] = true, id
 		if i >= before {
 			continue // it may have been stored since
 		}
@@ -116,7 +116,7 @@ func (o *mailPlace) checkOutbox(s *server) (sent, unknown int) {
 		switch l.Status {
 		case "sent":
 			sent++
-			if !came[id] {
+			if !arrived[id] {
 				t.Errorf("%s is sent but did not arrive", id)
 			}
 		case "unknown":

@@ -126,7 +126,7 @@ func TestOrgExport(t *testing.T) {
 			t.Errorf("the second export differs (%v):\n%s\n%s", err, file, again)
 		}
 		if info, err := os.Stat(d.path("acme.jsonl")); err != nil || info.Mode() != 0o600 {
-			t.Errorf("the file has the mode %v (%v), want 0600", info.Mode(), err)
+			t.Errorf("the file has mode %v (%v), want 0600", info.Mode(), err)
 		}
 
 		entities, inAudiences, all := map[string]bool{}, 0, maps.Clone(answers)

@@ -154,10 +154,10 @@ func TestRestoreCampaigns(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, told := range b.awaitDeliveries(len(want)) {
+	for _, delivered := range b.awaitDeliveries(len(want)) {
 		for name, id := range ids {
-			if id == told.object {
-				got = append(got, name+" "+strings.TrimPrefix(told.trigger, "campaign."))
+			if id == delivered.object {
+				got = append(got, name+" "+strings.TrimPrefix(delivered.trigger, "campaign."))
 			}
 		}
 	}

@@ -244,11 +244,11 @@ func TestRestoreWithConcurrentCommand(t *testing.T) {
 		c := p.start("restore", other)
 		m := []milestone{p.fileExists("data/tmp/prospector.db"), c.progressLines(1), p.fileExists("data/index").not()}[round%3]
 		c.awaitMilestone(m)
-		meanwhile := has()
+		concurrent := has()
 		within(t, c.exited, "the restore ends")
 		t.Logf("round %d, %s: restore exited with %d", round, m.name, c.status)
-		if meanwhile != want["then"] && meanwhile != want["later"] {
-			t.Errorf("the concurrent command found the organizations %s", meanwhile)
+		if concurrent != want["then"] && concurrent != want["later"] {
+			t.Errorf("the concurrent command found the organizations %s", concurrent)
 		}
 		switch c.status {
 		case 0:

@@ -97,10 +97,10 @@ func TestWebhookOrgDeleteMany(t *testing.T) {
 	s := d.serve()
 	b.subscribe(s, key, "contact.created")
 	other.subscribe(s, d.key, "contact.created")
-	var come, held atomic.Int64
+	var started, held atomic.Int64
 	gate, open := b.gate()
 	b.answers(func(http.ResponseWriter, *http.Request, receivedDelivery) {
-		if come.Add(1) > 300 { // by then many are claimed
+		if started.Add(1) > 300 { // by then many are claimed
 			held.Add(1)
 			<-gate
 		}

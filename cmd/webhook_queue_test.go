@@ -25,22 +25,22 @@ func rowsOf(names ...string) string {
 // others.
 func (b *subscriber) receivedEach(s *server, ids ...string) {
 	b.t.Helper()
-	var told []string
+	var delivered []string
 	for _, d := range b.awaitDeliveries(len(ids)) {
 		if want := inOrder(s.item(b.key, "/v1/contacts/"+d.object)); d.trigger != "contact.created" || d.data != want {
 			b.t.Errorf("got delivery %+v, want %s", d, want)
 		}
-		told = append(told, d.object)
+		delivered = append(delivered, d.object)
 	}
-	slices.Sort(told)
+	slices.Sort(delivered)
 	slices.Sort(ids)
-	if !slices.Equal(told, ids) {
-		b.t.Errorf("got deliveries for %v, want %v", told, ids)
+	if !slices.Equal(delivered, ids) {
+		b.t.Errorf("got deliveries for %v, want %v", delivered, ids)
 	}
 }
 
-// queue returns a place with pending deliveries, which were queued while no server ran.
-func queue(t *testing.T, names ...string) (*acmePlace, *subscriber) {
+// withPendingDeliveries returns a place with deliveries that were queued while no server ran.
+func withPendingDeliveries(t *testing.T, names ...string) (*acmePlace, *subscriber) {
 	t.Helper()
 	d := newWebhookPlace(t)
 	b := newSubscriber(t, nil)
@@ -55,7 +55,7 @@ func queue(t *testing.T, names ...string) (*acmePlace, *subscriber) {
 // runs.
 func TestWebhookOffline(t *testing.T) {
 	t.Parallel()
-	d, b := queue(t, "ada", "bob", "eve")
+	d, b := withPendingDeliveries(t, "ada", "bob", "eve")
 	ids := d.ids(d.org)
 	d.passesCheck()
 	d.imports("contacts", rowsOf("ada", "bob"), "--match-on", "external_id").says("Imported contacts: 0 added, 2 updated, 0 skipped\n") // unchanged
@@ -75,13 +75,13 @@ func TestWebhookOffline(t *testing.T) {
 	d.imports("accounts", "name\nInitrode\n").withoutProgress().ok()
 	d.passesCheck()
 	s = d.serve()
-	var told []string
+	var delivered []string
 	for _, e := range all.awaitDeliveries(3) {
-		told = append(told, e.trigger)
+		delivered = append(delivered, e.trigger)
 	}
-	slices.Sort(told)
-	if want := []string{"account.created", "contact.created", "contact.updated"}; !slices.Equal(told, want) {
-		t.Errorf("got events %v, want %v", told, want)
+	slices.Sort(delivered)
+	if want := []string{"account.created", "contact.created", "contact.updated"}; !slices.Equal(delivered, want) {
+		t.Errorf("got events %v, want %v", delivered, want)
 	}
 	if zoe := b.awaitDeliveries(4)[3]; !strings.Contains(zoe.data, `"zoe@`) {
 		t.Errorf("got delivery %+v", zoe)
@@ -106,7 +106,7 @@ func TestWebhookHeld(t *testing.T) {
 			if raceDetector && !running {
 				t.Skip("the race detector already covers this with a server")
 			}
-			d, b := queue(t, "ada", "bob")
+			d, b := withPendingDeliveries(t, "ada", "bob")
 			d.run("backup", "then").withoutProgress().ok()
 			s := d.serve()
 			b.receivedEach(s, d.ids(d.org)...) // these were sent before
@@ -330,7 +330,7 @@ func TestWebhookSettings(t *testing.T) {
 			}
 		},
 		"allow_private_networks": func(t *testing.T) {
-			d, b := queue(t, "ada")
+			d, b := withPendingDeliveries(t, "ada")
 			d.env = append(d.env, "PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=false")
 			s := d.serve()
 			if last := b.awaitAttempts(s, 1)[0]; !strings.HasPrefix(last.Error, "blocked_address: ") || len(b.all()) > 0 {
@@ -376,7 +376,7 @@ func fillsEndpoint(t *testing.T, concurrency, want int) (filled bool) {
 	for i := range 600 {
 		names = append(names, fmt.Sprint("c", i))
 	}
-	d, b := queue(t, names...)
+	d, b := withPendingDeliveries(t, names...)
 	d.env = append(d.env, fmt.Sprint("PROSPECTOR_WEBHOOKS_CONCURRENCY=", concurrency))
 	witness := newSubscriber(t, nil)
 	gate, open := b.gate()

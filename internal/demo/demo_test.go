@@ -100,7 +100,7 @@ func TestDemoWithoutCampaign(t *testing.T) {
 	change(t, s, func(tx *store.Tx) error {
 		n := [...]int{o.Campaigns.Table.Count(tx), o.Audiences.Table.Count(tx), o.Templates.Table.Count(tx)}
 		if n != [...]int{1, 2, 2} {
-			t.Errorf("there are %v campaigns, audiences and templates, want 1, 2 and 2", n)
+			t.Errorf("got %v campaigns, audiences and templates, want 1, 2 and 2", n)
 		}
 		return nil
 	})
