@@ -19,9 +19,10 @@ type demo struct {
 	curls         []string
 }
 
-// demo runs a demo without a running campaign.
+// demo runs a demo without a running campaign. It has no rate limit, because tryAll polls.
 func (p *place) demo() *demo {
 	p.t.Helper()
+	p.env = append(p.env, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
 	d := &demo{server: p.start("demo", "--addr", "127.0.0.1:0", "--companies", "2000", "--speed", "1")}
 	m := d.await(d.stdout, demoGuide)
 	d.url, d.key, d.otherKey = m[1], m[2], m[3]
