@@ -222,7 +222,7 @@ func TestImportExcluded(t *testing.T) {
 	}
 	sameTexts(t, "accounts", org.Read.Post("/v1/accounts/list", `{"sort": "name"}`).Is(200).Column("name"), "Firm c1", "Firm c3")
 	sameTexts(t, "contacts", org.Read.Post("/v1/contacts/list", `{"sort": "email"}`).Is(200).Column("email"), "p2@mail.example", "p4@mail.example")
-	org.Write.Post(path+"/exclude", `{"company_ids": ["c3"]}`).Fails(409, "import_accepted", "fixed")
+	org.Write.Post(path+"/exclude", `{"company_ids": ["c3"]}`).Fails(409, "import_accepted", "its members can no longer change")
 	org.Write.Delete(path).Is(204)
 	app.Work()
 	if got := importedAs(t, org, operation); got != "2 0 0, 2 0 0" {

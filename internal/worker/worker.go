@@ -108,8 +108,12 @@ func (w *Worker) begin(ctx context.Context) (next time.Time) {
 			continue
 		}
 		w.running.Go(func() {
-			if ctx.Err() == nil && w.isDue(job) {
-				w.do(ctx, job)
+			select {
+			case <-ctx.Done(): // the job may have been interrupted after Due read it
+			default:
+				if w.isDue(job) {
+					w.do(ctx, job)
+				}
 			}
 			w.release(job)
 			<-w.free
