@@ -15,10 +15,10 @@ demo: build ## run the demo: a campaign at one day per second, then requests to 
 	./prospector demo
 
 test: ## run all tests
-	go test ./...
+	go test -timeout 20m ./...
 
 race: ## run all tests with the race detector
-	CGO_ENABLED=1 go test -race -vet off -timeout 15m ./...
+	CGO_ENABLED=1 go test -race -vet off -timeout 30m ./...
 
 lint: ## check every module with gofmt, go mod tidy and go vet, and the product with staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -49,7 +49,7 @@ bench: ## compare lists, writes, enrolling, webhooks and simulations with simple
 fuzz: ## run each fuzz test for FUZZ_TIME
 	go test ./internal/shape -run '^$$' -fuzz FuzzParseObject -fuzztime $(FUZZ_TIME)
 	go test ./internal/rows -run '^$$' -fuzz FuzzCSV -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
-	go test ./internal/rows -run '^$$' -fuzz FuzzGuard -fuzztime $(FUZZ_TIME)
+	go test ./internal/rows -run '^$$' -fuzz FuzzEscapeFormula -fuzztime $(FUZZ_TIME)
 	go test ./internal/filter -run '^$$' -fuzz FuzzCompile -fuzztime $(FUZZ_TIME)
 	go test ./index -run '^$$' -fuzz FuzzAgreement -fuzztime $(FUZZ_TIME)
 	go test ./internal/research/offline -run '^$$' -fuzz FuzzResearch -fuzztime $(FUZZ_TIME)
