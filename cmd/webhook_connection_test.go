@@ -38,9 +38,9 @@ func (s *server) metric(name, labels string) (sum float64) {
 	return sum
 }
 
-// TestWebhookUnsolicitedResponse checks that data an endpoint sends beyond its response is not
+// TestWebhookExtraResponseData checks that data an endpoint sends beyond its response is not
 // logged at any level.
-func TestWebhookUnsolicitedResponse(t *testing.T) {
+func TestWebhookExtraResponseData(t *testing.T) {
 	t.Parallel()
 	d := newWebhookPlace(t, "PROSPECTOR_WEBHOOKS_RETRY_SCHEDULE=1h")
 	s := d.serve()
