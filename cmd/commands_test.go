@@ -37,7 +37,8 @@ func TestOrganizations(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, p *place) {
 		created := `{"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "UTC",
-			"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "platform",
+			"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 8, "to_hour": 18}, "postal_address": null, "mail_footer": "{{organization.name}}\n{{organization.postal_address}}\nUnsubscribe: {{unsubscribe_url}}", "sender_domains": [], 
+			"billing_mode": "platform",
 			"limits": {"rate_limit_per_minute": null, "accounts_per_month": null, "contacts_per_month": null}}`
 		id := p.run("org", "create", "--name", "Acme <Sales> & Söhne", "--json").prints(created).text("id")
 		p.run("org", "create", "--name", "Beta").says(`Created organization "Beta", ` + anID + "\n")
@@ -57,14 +58,48 @@ func TestOrganizations(t *testing.T) {
 		p.run("org", "set", "--org", id, "--accounts-per-month", "50", "--contacts-per-month", "0", "--rate-limit", "600",
 			"--time-zone", "Europe/Berlin", "--billing-mode", "usage_based", "--json").
 			prints(`{"id": "` + id + `", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "Europe/Berlin",
-				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "usage_based",
-				"limits": {"rate_limit_per_minute": 600, "accounts_per_month": 50, "contacts_per_month": 0}}`)
+				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 8, "to_hour": 18}, "postal_address": null, "mail_footer": "{{organization.name}}\n{{organization.postal_address}}\nUnsubscribe: {{unsubscribe_url}}", "sender_domains": [], 
+			"billing_mode": "usage_based",
+				"limits": {"rate_limit_per_minute": 600, "accounts_per_month": 50, "contacts_per_month": 0}, "users_outside_sender_domains": []}`)
 		// Setting one leaves the others unchanged, and the words for no limit remove a limit.
 		p.run("org", "set", "--org", "Acme <Sales> & Söhne", "--rate-limit", "default", "--accounts-per-month", "unlimited", "--json").
 			prints(`{"id": "` + id + `", "created_at": "<time>", "updated_at": "<time>", "name": "Acme <Sales> & Söhne", "time_zone": "Europe/Berlin",
-				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "usage_based",
-				"limits": {"rate_limit_per_minute": null, "accounts_per_month": null, "contacts_per_month": 0}}`)
+				"business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 8, "to_hour": 18}, "postal_address": null, "mail_footer": "{{organization.name}}\n{{organization.postal_address}}\nUnsubscribe: {{unsubscribe_url}}", "sender_domains": [], 
+			"billing_mode": "usage_based",
+				"limits": {"rate_limit_per_minute": null, "accounts_per_month": null, "contacts_per_month": 0}, "users_outside_sender_domains": []}`)
 		p.run("org", "set", "--org", "Beta", "--time-zone", "Asia/Tokyo").says(`Changed organization "Beta", ` + anID + "\n")
+		if zone := p.run("org", "create", "--name", "Gamma", "--time-zone", "Europe/Berlin", "--json").text("time_zone"); zone != "Europe/Berlin" {
+			t.Errorf("the time zone is %s", zone)
+		}
+		p.run("org", "create", "--name", "Delta", "--time-zone", "Mars/Olympus").fails(1, "time_zone", "IANA")
+	})
+}
+
+// TestSenderDomains restricts the addresses of users, and checks that the command warns about those
+// that are outside.
+func TestSenderDomains(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		p.run("org", "create", "--name", "Acme").ok()
+		outside := p.run("user", "create", "--org", "Acme", "--email", "ada@elsewhere.example", "--json").text("id")
+		p.run("user", "create", "--org", "Acme", "--email", "bob@mail.acme.example").ok()
+		p.run("org", "set", "--org", "Acme", "--sender-domain", "acme.example", "--sender-domain", "ACME.test").
+			says(`Changed organization "Acme", ` + anID + `\nWarning: the addresses of these users are outside acme.example, acme.test. ` +
+				`They cannot own a campaign until you change them:\n  ` + outside + ` ada@elsewhere.example\n`)
+		var set struct {
+			Domains []string                 `json:"sender_domains"`
+			Outside []struct{ Email string } `json:"users_outside_sender_domains"`
+		}
+		answer := p.run("org", "set", "--org", "Acme", "--rate-limit", "5", "--json").ok().stdout
+		if err := json.Unmarshal([]byte(answer), &set); err != nil || len(set.Domains) != 2 || len(set.Outside) != 1 || set.Outside[0].Email != "ada@elsewhere.example" {
+			t.Errorf("%v: %s", err, answer)
+		}
+		p.run("user", "create", "--org", "Acme", "--email", "eve@notacme.example").
+			fails(1, `email: "eve@notacme.example" is outside the sender domains of the organization: acme.example, acme.test`)
+		p.run("user", "create", "--org", "Acme", "--email", "eve@acme.test").ok()
+		p.run("org", "set", "--org", "Acme", "--sender-domain", "no domain").fails(1, `sender_domains[0]: "no domain" is not`)
+		p.run("org", "set", "--org", "Acme", "--sender-domain", "any").says(`Changed organization "Acme", ` + anID + `\n`)
+		p.run("user", "create", "--org", "Acme", "--email", "eve@notacme.example").ok()
 	})
 }
 
@@ -74,9 +109,9 @@ func TestUsers(t *testing.T) {
 		p.run("org", "create", "--name", "Acme").ok()
 		p.run("user", "list", "--org", "Acme", "--json").prints(`{"users": []}`)
 		ada := `{"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "email": "ada@acme.example", "first_name": "Ada",
-			"last_name": "Marsh", "title": "Account Executive"}`
+			"last_name": "Marsh", "title": "Account Executive", "active": true}`
 		bob := `{"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "email": "bob@acme.example", "first_name": null,
-			"last_name": null, "title": null}`
+			"last_name": null, "title": null, "active": true}`
 		p.run("user", "create", "--org", "Acme", "--email", "ada@acme.example", "--first-name", "Ada", "--last-name", "Marsh",
 			"--title", "Account Executive", "--json").prints(ada)
 		p.run("user", "create", "--org", "Acme", "--email", "bob@acme.example").says(`Created user bob@acme\.example, ` + anID + "\n")

@@ -36,7 +36,7 @@ const twoMails = `"steps": [{"index": 0, "type": "auto_email", "subject": "Hello
 // campaign creates contacts and a campaign that is ready to start with them, and returns its path.
 func (o *mailPlace) campaign(s *server, template string, contacts int) (path string) {
 	s.t.Helper()
-	s.do(http.StatusOK, o.key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7]}`)
+	s.do(http.StatusOK, o.key, "PATCH", "/v1/organization", `{"business_days": [1, 2, 3, 4, 5, 6, 7], "sending_window": {"from_hour": 0, "to_hour": 24}}`)
 	ids := s.load(o.key, contacts, func(int) string { return `"first_name": "Ann"` })
 	made := s.id(s.do(http.StatusCreated, o.key, "POST", "/v1/sequence-templates", `{"name": "Hello", `+template+`}`))
 	audience := s.id(s.do(http.StatusCreated, o.key, "POST", "/v1/audiences", fmt.Sprintf(`{"name": "All", "contact_ids": %s}`, asJSON(ids))))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,13 +16,16 @@ import (
 func orgCommand() *cobra.Command {
 	create := &cobra.Command{
 		Use: "create", Short: "Create an organization", Args: noArgs,
-		Example: `  prospector org create --name "Acme Sales"`,
+		Example: `  prospector org create --name "Acme Sales" --time-zone Europe/Berlin`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			name, err := required(c, "name")
+			if _, err := required(c, "name"); err != nil {
+				return err
+			}
+			fields, err := givenFields(c, "name", "time-zone")
 			if err != nil {
 				return err
 			}
-			org, err := run(c, admin.CreateOrg, admin.Input{Fields: map[string]any{"name": name}})
+			org, err := run(c, admin.CreateOrg, admin.Input{Fields: fields})
 			if err != nil {
 				return err
 			}
@@ -36,6 +40,7 @@ func orgCommand() *cobra.Command {
 		},
 	}
 	create.Flags().String("name", "", "`name` of the organization")
+	create.Flags().String("time-zone", "", "IANA time `zone` (default UTC)")
 
 	list := &cobra.Command{
 		Use: "list", Short: "List organizations", Args: noArgs,
@@ -74,7 +79,16 @@ func orgCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, result, func(w io.Writer) { fmt.Fprintf(w, "Changed organization %q, %s\n", result.Name, result.ID) })
+			return show(c, result, func(w io.Writer) {
+				fmt.Fprintf(w, "Changed organization %q, %s\n", result.Name, result.ID)
+				if len(result.UsersOutside) > 0 {
+					fmt.Fprintf(w, "Warning: the addresses of these users are outside %s. They cannot own a campaign until you change them:\n",
+						strings.Join(result.SenderDomains, ", "))
+				}
+				for _, u := range result.UsersOutside {
+					fmt.Fprintf(w, "  %s %s\n", u.ID, u.Email)
+				}
+			})
 		},
 	}
 	set.Flags().String("org", "", "id or `name` of the organization")
@@ -83,6 +97,8 @@ func orgCommand() *cobra.Command {
 	set.Flags().String("rate-limit", "", "requests per minute: a `number`, 0 for no limit, or default")
 	set.Flags().String("time-zone", "", "IANA time `zone`")
 	set.Flags().String("billing-mode", "", "platform or usage_based")
+	set.Flags().StringArray("sender-domain", nil,
+		"`domain` that the email addresses of users can have; repeat it for several, any removes the restriction")
 	return group("org", "Manage organizations", create, list, set, orgExportCommand(), orgDeleteCommand())
 }
 
@@ -108,6 +124,13 @@ func changedSettings(c *cobra.Command) (map[string]any, error) {
 		if v, _ := c.Flags().GetString(flag); c.Flags().Changed(flag) {
 			fields[field] = v
 		}
+	}
+	if c.Flags().Changed("sender-domain") {
+		domains, _ := c.Flags().GetStringArray("sender-domain")
+		if slices.Equal(domains, []string{"any"}) {
+			domains = []string{}
+		}
+		fields["sender_domains"] = domains
 	}
 	if len(fields) == 0 {
 		return nil, usage("%srequires at least one setting (see '%s --help')", nameOf(c), c.CommandPath())

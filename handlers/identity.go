@@ -79,6 +79,20 @@ func (a *API) identityOperations() []Operation {
 			return id.Users.Create(tx, in.Draft)
 		}),
 		withAccess(identity.Admin, updateOperation(id.Users, "update_user", "/v1/users/{id}")),
+		write(Operation{
+			Name: "deactivate_user", Method: http.MethodPost, Path: "/v1/users/{id}/deactivate",
+			Access:  identity.Admin,
+			Summary: "Deactivate a user: the user's API keys stop working and the user's campaigns are held",
+		}, byID(func(_ *call, tx *store.Tx, user uuid.UUID, _ nothing) (store.Doc[identity.User], error) {
+			return id.SetActive(tx, user, false)
+		})),
+		write(Operation{
+			Name: "activate_user", Method: http.MethodPost, Path: "/v1/users/{id}/activate",
+			Access:  identity.Admin,
+			Summary: "Activate a user who was deactivated",
+		}, byID(func(_ *call, tx *store.Tx, user uuid.UUID, _ nothing) (store.Doc[identity.User], error) {
+			return id.SetActive(tx, user, true)
+		})),
 		read(Operation{
 			Name: "list_api_keys", Method: http.MethodGet, Path: "/v1/api-keys", Access: identity.Admin,
 			Summary: "List all API keys of the organization on one page",

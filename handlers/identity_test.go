@@ -131,7 +131,7 @@ func TestUsers(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	id := org.Admin.Post("/v1/users", `{"email": "grace@acme.example", "title": "CTO"}`).Is(201, `{"data": {"id": "<id>", "created_at": "<time>",
-		"updated_at": "<time>", "email": "grace@acme.example", "first_name": null, "last_name": null, "title": "CTO"}, "meta": {"timestamp": "<time>"}}`).ID()
+		"updated_at": "<time>", "email": "grace@acme.example", "first_name": null, "last_name": null, "title": "CTO", "active": true}, "meta": {"timestamp": "<time>"}}`).ID()
 	org.Admin.Patch("/v1/users/"+id, `{"first_name": "Grace", "email": "g@acme.example"}`).Is(200)
 	org.Admin.Patch("/v1/users/"+id, `{"email": null}`).Fails(422, "validation_failed", "email: required")
 	org.Admin.Post("/v1/users", `{"email": "nobody"}`).Fails(422, "validation_failed", "email: \"nobody\" is not an email address")
@@ -151,7 +151,8 @@ func TestOrganization(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	org.Read.Get("/v1/organization").Is(200, fmt.Sprintf(`{"data": {"id": %q, "created_at": "<time>", "updated_at": "<time>", "name": "Acme",
-		"time_zone": "UTC", "business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24}, "billing_mode": "platform",
+		"time_zone": "UTC", "business_days": [1, 2, 3, 4, 5], "holidays": [], "sending_window": {"from_hour": 0, "to_hour": 24},
+		"postal_address": null, "mail_footer": "{{organization.name}}\n{{organization.postal_address}}\nUnsubscribe: {{unsubscribe_url}}", "sender_domains": [], "billing_mode": "platform",
 		"limits": {"rate_limit_per_minute": null, "accounts_per_month": null, "contacts_per_month": null}}, "meta": {"timestamp": "<time>"}}`, org.ID))
 	changed := org.Admin.Patch("/v1/organization", `{"name": "Acme GmbH", "time_zone": "Europe/Berlin", "business_days": [1, 2, 6], "holidays": ["2026-12-25", "2026-01-01"],
 		"sending_window": {"from_hour": 8, "to_hour": 18}}`).Is(200)
@@ -163,31 +164,33 @@ func TestOrganization(t *testing.T) {
 		t.Error(string(got.Body))
 	}
 	reset := org.Admin.Patch("/v1/organization", `{"sending_window": null, "business_days": null, "time_zone": null, "holidays": null}`).Is(200)
-	if reset.Int("data.sending_window.to_hour") != 24 || len(reset.Value("data.business_days").([]any)) != 5 || reset.Text("data.time_zone") != "UTC" || len(reset.Value("data.holidays").([]any)) != 0 {
+	if reset.Int("data.sending_window.from_hour") != 8 || reset.Int("data.sending_window.to_hour") != 18 || len(reset.Value("data.business_days").([]any)) != 5 || reset.Text("data.time_zone") != "UTC" || len(reset.Value("data.holidays").([]any)) != 0 {
 		t.Error(string(reset.Body))
 	}
 	if got := org.Admin.Patch("/v1/organization", `{"time_zone": ""}`).Is(200).Text("data.time_zone"); got != "UTC" {
 		t.Errorf("an empty time zone is %q", got)
 	}
 	for body, message := range map[string]string{
-		`{"time_zone": "Mars/Olympus"}`:                        "time_zone: \"Mars/Olympus\" is not an IANA time zone",
-		`{"time_zone": "posixrules"}`:                          "time_zone: \"posixrules\" is not an IANA time zone",
-		`{"time_zone": "right/UTC"}`:                           "time_zone: \"right/UTC\" is not an IANA time zone",
-		`{"business_days": [1, 2, 3, 4, 5, 6, 7, 1]}`:          "business_days: must have at most 7 entries",
-		`{"time_zone": "Local"}`:                               "time_zone: \"Local\" is not an IANA time zone",
-		`{"business_days": [0]}`:                               "business_days[0]: must be between 1 and 7",
-		`{"business_days": [1, 8]}`:                            "business_days[1]: must be between 1 and 7",
-		`{"business_days": [1.5]}`:                             "business_days[0]: 1.5 is not an integer",
-		`{"holidays": ["25.12.2026"]}`:                         "holidays[0]: \"25.12.2026\" is not a date",
-		`{"holidays": ["2026-02-30"]}`:                         "holidays[0]: \"2026-02-30\" is not a date",
-		`{"sending_window": {"from_hour": 18, "to_hour": 18}}`: "sending_window.from_hour: must differ from to_hour",
-		`{"sending_window": {"to_hour": 25}}`:                  "sending_window.to_hour: must be between 1 and 24",
-		`{"sending_window": {"from_hour": -1}}`:                "sending_window.from_hour: must be between 0 and 23",
-		`{"limits": {"accounts_per_month": 5}}`:                "limits: read-only field",
-		`{"billing_mode": "usage_based"}`:                      "billing_mode: read-only field",
-		`{"name": ""}`:                                         "name: required",
-		`{"name": " \n"}`:                                      "name: must not be blank",
-		`{"id": "` + org.User.String() + `"}`:                  "id: read-only field",
+		`{"time_zone": "Mars/Olympus"}`:                           "time_zone: \"Mars/Olympus\" is not an IANA time zone",
+		`{"time_zone": "posixrules"}`:                             "time_zone: \"posixrules\" is not an IANA time zone",
+		`{"time_zone": "right/UTC"}`:                              "time_zone: \"right/UTC\" is not an IANA time zone",
+		`{"business_days": [1, 2, 3, 4, 5, 6, 7, 1]}`:             "business_days: must have at most 7 entries",
+		`{"time_zone": "Local"}`:                                  "time_zone: \"Local\" is not an IANA time zone",
+		`{"business_days": [0]}`:                                  "business_days[0]: must be between 1 and 7",
+		`{"business_days": [1, 8]}`:                               "business_days[1]: must be between 1 and 7",
+		`{"business_days": [1.5]}`:                                "business_days[0]: 1.5 is not an integer",
+		`{"holidays": ["25.12.2026"]}`:                            "holidays[0]: \"25.12.2026\" is not a date",
+		`{"holidays": ["2026-02-30"]}`:                            "holidays[0]: \"2026-02-30\" is not a date",
+		`{"sending_window": {"from_hour": 18, "to_hour": 18}}`:    "sending_window.from_hour: must differ from to_hour",
+		`{"sending_window": {"to_hour": 25}}`:                     "sending_window.to_hour: must be between 1 and 24",
+		`{"sending_window": {"from_hour": -1}}`:                   "sending_window.from_hour: must be between 0 and 23",
+		`{"limits": {"accounts_per_month": 5}}`:                   "limits: read-only field",
+		`{"billing_mode": "usage_based"}`:                         "billing_mode: read-only field",
+		`{"sender_domains": ["acme.example"]}`:                    "sender_domains: read-only field",
+		`{"postal_address": "` + strings.Repeat("x", 1001) + `"}`: "postal_address: must be at most 1000 characters",
+		`{"name": ""}`:                                            "name: required",
+		`{"name": " \n"}`:                                         "name: must not be blank",
+		`{"id": "` + org.User.String() + `"}`:                     "id: read-only field",
 	} {
 		t.Run(message, func(t *testing.T) {
 			org.Admin.In(t).Patch("/v1/organization", body).Fails(422, "validation_failed", message)

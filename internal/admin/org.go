@@ -37,16 +37,27 @@ var ListOrgs = Operation[Input, OrgList]{
 	},
 }
 
-var SetOrg = Operation[Input, identity.Organization]{
+// ChangedOrg is the output of org set.
+type ChangedOrg struct {
+	identity.Organization
+	// UsersOutside are the users whose address is outside the sender domains. They cannot own a campaign.
+	UsersOutside []identity.User `json:"users_outside_sender_domains"`
+}
+
+var SetOrg = Operation[Input, ChangedOrg]{
 	name: "org-set",
-	do: func(ctx context.Context, s *service.Service, in Input) (org identity.Organization, err error) {
+	do: func(ctx context.Context, s *service.Service, in Input) (org ChangedOrg, err error) {
 		v, err := in.value()
 		if err != nil {
 			return org, err
 		}
 		err = change(ctx, s, in.Org, "org set", func(tx *store.Tx) error {
 			doc, err := s.Identity.Configure(tx, v)
-			org = doc.Record
+			if err != nil {
+				return err
+			}
+			org.Organization = doc.Record
+			org.UsersOutside, err = s.Identity.UsersOutsideSenderDomains(tx)
 			return err
 		})
 		return org, err

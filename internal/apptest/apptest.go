@@ -150,11 +150,14 @@ type Org struct {
 	app                *App
 }
 
-// Org creates an organization with one user.
+// Org creates an organization with one user. Its sending window is the whole day, so that tests of other
+// features need not care when it is.
 func (a *App) Org(name string) *Org {
 	a.t.Helper()
 	ctx := context.Background()
-	doc, err := a.Identity.CreateOrganization(ctx, store.Actor{}, Body(a.t, map[string]any{"name": name}))
+	doc, err := a.Identity.CreateOrganization(ctx, store.Actor{}, Body(a.t, map[string]any{
+		"name": name, "sending_window": map[string]any{"from_hour": 0, "to_hour": 24},
+	}))
 	if err != nil {
 		a.t.Fatal(err)
 	}

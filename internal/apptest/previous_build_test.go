@@ -294,3 +294,22 @@ func strip(t *testing.T, dir, table string, members ...string) map[string]bool {
 	}
 	return stripped
 }
+
+// TestPreviousBuildKeepsSettings checks what organizations and users of the build before show of the fields that they did
+// not have, and that they keep the sending window that new organizations no longer have.
+func TestPreviousBuildKeepsSettings(t *testing.T) {
+	dir, keys := unpackPreviousBuild(t)
+	p := openPreviousBuild(t, dir, keys)
+	org := p.acme.Get("/v1/organization").Is(200)
+	if org.Int("data.sending_window.from_hour") != 0 || org.Int("data.sending_window.to_hour") != 24 {
+		t.Errorf("the sending window has changed: %s", org.Body)
+	}
+	if footer := org.Text("data.mail_footer"); !strings.Contains(footer, "{{unsubscribe_url}}") || org.Value("data.postal_address") != nil {
+		t.Errorf("the footer is %q: %s", footer, org.Body)
+	}
+	for _, active := range p.acme.Get("/v1/users").Is(200).Column("active") {
+		if active != "true" {
+			t.Errorf("a user is not active: %s", active)
+		}
+	}
+}

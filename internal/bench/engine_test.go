@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/crm"
+	"prospector/internal/identity"
 	"prospector/internal/mail"
 	"prospector/internal/service"
 	"prospector/internal/shape"
@@ -106,6 +107,7 @@ func (c *campaignBench) begin(contacts, hour, day int) uuid.UUID {
 		}
 		always := org.Record
 		always.BusinessDays = []int{1, 2, 3, 4, 5, 6, 7}
+		always.SendingWindow = identity.SendingWindow{FromHour: 0, ToHour: 24}
 		if _, err = s.Identity.Organizations.Replace(tx, org, always); err != nil {
 			return err
 		}

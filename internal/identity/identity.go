@@ -29,6 +29,7 @@ type Identity struct {
 // the change. A nil hook is not called.
 type Hooks struct {
 	OrganizationChanged func(tx *store.Tx, before, after *Organization) error
+	UserChanged         func(tx *store.Tx, before, after *User) error
 }
 
 // New declares the kinds in the set.
@@ -43,7 +44,7 @@ func New(s *store.Store, set *record.Set, hooks Hooks) *Identity {
 			return hooks.OrganizationChanged(tx, before, after)
 		},
 	})
-	i.Users = record.Add(set, record.Rules[User]{Object: "user", Entity: "users", Silent: true})
+	i.Users = record.Add(set, i.userRules(hooks.UserChanged))
 	i.Keys = record.Add(set, record.Rules[Key]{
 		Object: "api_key", Entity: "api_keys", Silent: true, Check: checkKey,
 		Unique: []store.Unique[Key]{{Name: "hash", Global: true, Of: func(k *Key) []byte { return k.private.Hash }}},
@@ -59,6 +60,9 @@ type Organization struct {
 	BusinessDays  []int         `json:"business_days" rule:"min=1,max=7,maxlen=7" doc:"1 is Monday, 7 is Sunday."`
 	Holidays      []shape.Date  `json:"holidays" rule:"maxlen=1000"`
 	SendingWindow SendingWindow `json:"sending_window" doc:"The hours of business days in which email is sent. If from_hour is after to_hour, the window spans midnight."`
+	PostalAddress shape.Text    `json:"postal_address" rule:"maxlen=1000" doc:"May have several lines. The default mail_footer contains it."`
+	MailFooter    string        `json:"mail_footer" rule:"default={{organization.name}}\n{{organization.postal_address}}\nUnsubscribe: {{unsubscribe_url}},maxlen=10000" doc:"Text with tokens that is added to every automatic email whose own text does not contain {{unsubscribe_url}}. A line with a token that has no value is left out. If the footer has no unsubscribe link either, the link is added on a line of its own. null restores the default."`
+	SenderDomains []string      `json:"sender_domains" rule:"readonly,maxlen=100,format=domain" doc:"The domains that the email addresses of users can have, including their sub-domains. Set by the operator. Empty means every domain."`
 	BillingMode   string        `json:"billing_mode" rule:"readonly,default=platform,enum=platform|usage_based"`
 	Limits        Limits        `json:"limits" rule:"readonly"`
 }
@@ -66,8 +70,8 @@ type Organization struct {
 // SendingWindow is the hours of the day in which email is sent. If FromHour is after ToHour, the
 // window spans midnight.
 type SendingWindow struct {
-	FromHour int `json:"from_hour" rule:"min=0,max=23"`
-	ToHour   int `json:"to_hour" rule:"min=1,max=24,default=24"`
+	FromHour int `json:"from_hour" rule:"min=0,max=23,default=8"`
+	ToHour   int `json:"to_hour" rule:"min=1,max=24,default=18"`
 }
 
 // Limits are set by the operator. null means the default rate of the installation, and no monthly
@@ -88,6 +92,9 @@ func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) e
 	}
 	if after.Holidays == nil {
 		after.Holidays = []shape.Date{} // encoded as [], not null
+	}
+	if after.SenderDomains == nil {
+		after.SenderDomains = []string{}
 	}
 	if w := after.SendingWindow; w.FromHour == w.ToHour && !p.Has("sending_window") {
 		p.Invalid("sending_window.from_hour", "must differ from to_hour")
@@ -113,8 +120,9 @@ func (i *Identity) CreateOrganization(
 // Settings are the fields of an organization that only the operator can change.
 type Settings struct {
 	Limits
-	TimeZone    string `json:"time_zone" rule:"default=UTC,format=time_zone,maxlen=64"`
-	BillingMode string `json:"billing_mode" rule:"default=platform,enum=platform|usage_based"`
+	TimeZone      string   `json:"time_zone" rule:"default=UTC,format=time_zone,maxlen=64"`
+	BillingMode   string   `json:"billing_mode" rule:"default=platform,enum=platform|usage_based"`
+	SenderDomains []string `json:"sender_domains" rule:"maxlen=100,format=domain"`
 }
 
 // Configure updates the Settings of the organization from a body.
@@ -124,22 +132,14 @@ func (i *Identity) Configure(tx *store.Tx, body shape.Value) (store.Doc[Organiza
 		return old, err
 	}
 	rec := old.Record
-	s := Settings{Limits: rec.Limits, TimeZone: rec.TimeZone, BillingMode: rec.BillingMode}
+	s := Settings{
+		Limits: rec.Limits, TimeZone: rec.TimeZone, BillingMode: rec.BillingMode, SenderDomains: rec.SenderDomains,
+	}
 	var p fault.Problems
 	shape.Decode(body, &s, shape.Update, &p)
 	if err := p.Err(); err != nil {
 		return old, err
 	}
-	rec.Limits, rec.TimeZone, rec.BillingMode = s.Limits, s.TimeZone, s.BillingMode
+	rec.Limits, rec.TimeZone, rec.BillingMode, rec.SenderDomains = s.Limits, s.TimeZone, s.BillingMode, s.SenderDomains
 	return i.Organizations.Replace(tx, old, rec)
-}
-
-// User is a member of the organization. Users own records, API keys act for them, and email is sent
-// in their name.
-type User struct {
-	record.Head
-	Email     string     `json:"email" rule:"required,format=email"`
-	FirstName shape.Text `json:"first_name"`
-	LastName  shape.Text `json:"last_name"`
-	Title     shape.Text `json:"title"`
 }

@@ -66,20 +66,22 @@ func checkKey(tx *store.Tx, before, after *Key, p *fault.Problems) error {
 
 // CreateKey creates a key from a draft and returns its plaintext, which cannot be retrieved again.
 // A key without a user_id acts for the user of the transaction or, if there is none, for the first
-// user of the organization.
+// active user of the organization.
 func (i *Identity) CreateKey(tx *store.Tx, draft record.Draft[Key]) (store.Doc[Key], string, error) {
 	user := tx.Actor().User
 	if user == uuid.Nil {
 		err := i.Users.Table.Scan(tx, func(u store.Doc[User]) (bool, error) {
-			user = u.ID
-			return false, nil
+			if u.Record.Active {
+				user = u.ID
+			}
+			return !u.Record.Active, nil
 		})
 		if err != nil {
 			return store.Doc[Key]{}, "", err
 		}
 	}
 	if user == uuid.Nil {
-		return store.Doc[Key]{}, "", fault.New(fault.ValidationFailed, "the organization has no users; create one first")
+		return store.Doc[Key]{}, "", fault.New(fault.ValidationFailed, "the organization has no active users; create one first")
 	}
 	random := make([]byte, keyBytes)
 	if _, err := rand.Read(random); err != nil {
@@ -169,6 +171,13 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 			return denied // the lookup entry does not belong to this key
 		}
 		if !k.Record.Active || expires.Valid() && !expires.Std().After(tx.Now()) {
+			return denied
+		}
+		user, err := i.Users.Get(tx, k.Record.UserID.UUID)
+		if err != nil {
+			return err
+		}
+		if !user.Record.Active {
 			return denied
 		}
 		o, err := i.Organizations.Get(tx, org)

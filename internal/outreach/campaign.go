@@ -141,6 +141,9 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 	} else if err := checkCampaignUpdate(before, c); err != nil {
 		return err
 	}
+	if err := o.checkOwner(tx, before, c, p); err != nil || p.Err() != nil {
+		return err
+	}
 	if before == nil || before.TemplateID != c.TemplateID {
 		t, err := o.Templates.Get(tx, c.TemplateID.UUID)
 		if err != nil {
@@ -152,6 +155,21 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 		return o.campaignChanged(tx, nil, c)
 	}
 	return nil
+}
+
+// checkOwner refuses an owner who cannot send, when the campaign gets its owner and when it becomes
+// active.
+func (o *Outreach) checkOwner(tx *store.Tx, before, c *Campaign, p *fault.Problems) error {
+	isNew := before == nil || before.OwnerID != c.OwnerID
+	becomesActive := c.Status == CampaignActive && (before == nil || before.Status != CampaignActive)
+	if !c.OwnerID.Valid || !isNew && !becomesActive {
+		return nil
+	}
+	problem, err := o.identity.SenderProblem(tx, c.OwnerID.UUID)
+	if problem != "" {
+		p.Invalid("owner_id", "%s", problem)
+	}
+	return err
 }
 
 func checkCampaignUpdate(before, c *Campaign) error {

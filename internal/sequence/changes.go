@@ -201,3 +201,6 @@ func (e *Engine) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) 
 	}
 	return e.advanceNow(tx)
 }
+
+// UserChanged is called when a user was changed, activated or deactivated.
+func (e *Engine) UserChanged(_ *store.Tx, _, _ *identity.User) error { return nil }

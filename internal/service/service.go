@@ -174,6 +174,9 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		OrganizationChanged: func(tx *store.Tx, before, after *identity.Organization) error {
 			return s.Sequences.OrganizationChanged(tx, before, after)
 		},
+		UserChanged: func(tx *store.Tx, before, after *identity.User) error {
+			return s.Sequences.UserChanged(tx, before, after)
+		},
 	})
 	s.CRM = crm.New(s.Kinds, crm.Hooks{
 		ContactChanged: func(tx *store.Tx, before, after *crm.Contact) error {
