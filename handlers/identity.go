@@ -59,7 +59,7 @@ func (a *API) identityOperations() []Operation {
 			Name: "update_organization", Method: http.MethodPatch, Path: "/v1/organization", Access: identity.Admin,
 			Summary: "Update the settings of the organization",
 		}, func(c *call, tx *store.Tx, in updateBody[identity.Organization]) (store.Doc[identity.Organization], error) {
-			return id.Organizations.Update(tx, tx.Org(), ifMatch(c.request), in.Value)
+			return id.Organizations.Update(tx, tx.Org(), ifMatch(c.request), in.body)
 		}),
 		read(Operation{
 			Name: "list_users", Method: http.MethodGet, Path: "/v1/users", Access: identity.Read,

@@ -26,7 +26,7 @@ type NoBody struct{}
 // with the fields of its kind.
 type (
 	createBody[T any] struct{ record.Draft[T] }
-	updateBody[T any] struct{ shape.Value }
+	updateBody[T any] struct{ body shape.Value }
 	listBody          struct{ shape.Value }
 	exportBody        struct{ shape.Value }
 )
@@ -42,18 +42,21 @@ func (exportBody) source() schemaSource { return inputOf[ExportBody]() }
 
 // decode decodes the body as In.
 func decode[In any](c *call) (in In, err error) {
-	switch v := any(&in).(type) {
-	case interface{ set(shape.Value) }:
-		v.set(c.body)
-	default:
-		var p fault.Problems
-		shape.Decode(c.body, &in, shape.Create, &p)
-		err = p.Err()
-	}
+	err = decodeInto(c, &in)
 	return in, err
 }
 
+func decodeInto(c *call, in any) error {
+	if v, keeps := in.(interface{ set(shape.Value) }); keeps {
+		v.set(c.body)
+		return nil
+	}
+	var p fault.Problems
+	shape.Decode(c.body, in, shape.Create, &p)
+	return p.Err()
+}
+
 func (b *createBody[T]) set(v shape.Value) { b.Draft = record.NewDraft[T](v) }
-func (b *updateBody[T]) set(v shape.Value) { b.Value = v }
+func (b *updateBody[T]) set(v shape.Value) { b.body = v }
 func (b *listBody) set(v shape.Value)      { b.Value = v }
 func (b *exportBody) set(v shape.Value)    { b.Value = v }

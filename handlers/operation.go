@@ -46,7 +46,7 @@ type Operation struct {
 
 // withoutTx makes an operation whose function receives no transaction.
 func withoutTx[In, Out any](o Operation, fn func(*call, In) (Out, error)) Operation {
-	describe[In, Out](&o)
+	describe(&o, *new(In), *new(Out), reflect.TypeFor[In](), reflect.TypeFor[Out]())
 	o.run = func(c *call) (response, error) {
 		in, err := decode[In](c)
 		if err != nil {
@@ -83,48 +83,56 @@ func write[In, Out any](o Operation, fn func(*call, *store.Tx, In) (Out, error))
 // writeWithLookup is like write, but calls find before the transaction begins. It is for operations that
 // query the index, which uses transactions of its own.
 func writeWithLookup[In, Found, Out any](o Operation, find func(*call, In) (Found, error), fn func(*call, *store.Tx, In, Found) (Out, error)) Operation {
-	describe[In, Out](&o)
+	describe(&o, *new(In), *new(Out), reflect.TypeFor[In](), reflect.TypeFor[Out]())
 	o.writes = true
 	o.honorsIfMatch = o.Method == http.MethodPatch || o.Method == http.MethodDelete
-	o.run = func(c *call) (a response, err error) {
-		key, err := idempotencyKey(c)
-		if err != nil {
-			return response{}, err
-		}
-		if key != "" { // a repeated request is replayed without validating it again
-			stored, found, err := c.storedResponse(key)
-			if err != nil || found {
-				return stored, err
+	o.run = func(c *call) (response, error) {
+		var in In
+		var found Found
+		lookUp := func() (err error) {
+			if in, err = decode[In](c); err == nil {
+				found, err = find(c, in)
 			}
+			return err
 		}
-		in, err := decode[In](c)
-		if err != nil {
-			return response{}, err
-		}
-		found, err := find(c, in)
-		if err != nil {
-			return response{}, err
-		}
-		err = c.api.Store.Update(c.request.Context(), c.principal.Org, c.actor(), func(tx *store.Tx) error {
-			if key != "" {
-				stored, found, err := c.api.responses.find(tx, key, c)
-				if err != nil || found {
-					a = stored
-					return err
-				}
-			}
-			out, err := fn(c, tx, in, found)
-			if err != nil {
-				return err
-			}
-			if a, err = o.response(c, out); err != nil || key == "" {
-				return err
-			}
-			return c.api.responses.put(tx, key, c, a)
-		})
-		return a, err
+		return o.runWrite(c, lookUp, func(tx *store.Tx) (any, error) { return fn(c, tx, in, found) })
 	}
 	return o
+}
+
+// runWrite calls lookUp and then, in a transaction, fn. It calls neither for a repeated request.
+func (o *Operation) runWrite(c *call, lookUp func() error, fn func(*store.Tx) (any, error)) (a response, err error) {
+	key, err := idempotencyKey(c)
+	if err != nil {
+		return response{}, err
+	}
+	if key != "" { // a repeated request is replayed without validating it again
+		stored, found, err := c.storedResponse(key)
+		if err != nil || found {
+			return stored, err
+		}
+	}
+	if err := lookUp(); err != nil {
+		return response{}, err
+	}
+	err = c.api.Store.Update(c.request.Context(), c.principal.Org, c.actor(), func(tx *store.Tx) error {
+		if key != "" {
+			stored, found, err := c.api.responses.find(tx, key, c)
+			if err != nil || found {
+				a = stored
+				return err
+			}
+		}
+		out, err := fn(tx)
+		if err != nil {
+			return err
+		}
+		if a, err = o.response(c, out); err != nil || key == "" {
+			return err
+		}
+		return c.api.responses.put(tx, key, c, a)
+	})
+	return a, err
 }
 
 // storedResponse returns the response to an earlier request with the same Idempotency-Key.
@@ -156,10 +164,10 @@ func (c *call) pathID(n int) (uuid.UUID, error) {
 	return id, nil
 }
 
-// describe fills in the fields that follow from the input and output types of an operation.
-func describe[In, Out any](o *Operation) {
-	var in In
-	switch v := any(in).(type) {
+// describe fills in the fields that follow from the input and output types of an operation. in and
+// out are the zero values of these types.
+func describe(o *Operation, in, out any, inType, outType reflect.Type) {
+	switch v := in.(type) {
 	case nothing:
 		if o.Method == http.MethodPost {
 			o.input = schemaSource{reflect.TypeFor[NoBody](), shape.CreateInput}
@@ -168,13 +176,12 @@ func describe[In, Out any](o *Operation) {
 		o.input = v.source()
 	default:
 		if o.Method == http.MethodGet {
-			o.query = reflect.TypeFor[In]()
+			o.query = inType
 		} else {
-			o.input = inputOf[In]()
+			o.input = schemaSource{inType, shape.CreateInput}
 		}
 	}
-	var out Out
-	switch v := any(out).(type) {
+	switch v := out.(type) {
 	case nothing:
 	case interface{ output() outputSource }:
 		o.output = v.output()
@@ -182,7 +189,7 @@ func describe[In, Out any](o *Operation) {
 		o.output, o.isVersioned = outputSource{typ: v.RecordType()}, true
 		_, o.mayExist = v.(interface{ status() int })
 	default:
-		o.output = outputSource{typ: reflect.TypeFor[Out]()}
+		o.output = outputSource{typ: outType}
 		_, o.isVersioned = v.(secretItem)
 	}
 	if o.Status == 0 {

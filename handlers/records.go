@@ -56,7 +56,7 @@ func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault
 		Name: name, Method: http.MethodPatch, Path: path, Access: identity.Write, Codes: codes,
 		Summary: "Update " + k.WithArticle() + "; absent fields stay unchanged, null clears a field",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updateBody[T]) (store.Doc[T], error) {
-		return k.Update(tx, id, ifMatch(c.request), in.Value)
+		return k.Update(tx, id, ifMatch(c.request), in.body)
 	}))
 }
 

@@ -78,7 +78,7 @@ func (a *API) webhookOperations() []Operation {
 			Summary: "Update a webhook subscription; activating a paused subscription delivers its pending events",
 			example: []byte(`{"status": "paused"}`),
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updateBody[webhook.Subscription]) (store.Doc[webhook.Subscription], error) {
-			return w.Update(tx, id, ifMatch(c.request), in.Value)
+			return w.Update(tx, id, ifMatch(c.request), in.body)
 		})),
 		write(Operation{
 			Name: "delete_webhook_subscription", Method: http.MethodDelete, Path: path + "/{subscription_id}",

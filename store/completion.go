@@ -25,21 +25,10 @@ type Shape struct {
 	SetDefaults func(public []byte) ([]byte, error)
 }
 
-// WithShape declares the shape of the table's records.
-func (t *Table[T]) WithShape(s Shape) *Table[T] {
-	t.shape = &s
-	return t
-}
-
 // ShapedTable is a *Table that has a shape.
-type ShapedTable interface {
-	Name() string
-	declaredShape() *Shape
-	// canonical returns the public part as a write of the same record would store it.
-	canonical(public []byte) ([]byte, error)
-	incomplete(tx *Tx, id uuid.UUID, value []byte) (bool, error)
-	complete(tx *Tx, id uuid.UUID) error
-}
+type ShapedTable interface{ untyped() *table }
+
+func (t *AnyTable) untyped() *table { return &t.core }
 
 // CompleteJob is the kind of the jobs that rewrite incomplete records. Store.CompleteRecords handles them.
 const CompleteJob = "complete"
@@ -69,16 +58,16 @@ func incompleteKey(org uuid.UUID, table string) []byte { return append(org[:], t
 // write stores them. A job rewrites the records in the background and then removes the mark. All marks are made in one
 // commit.
 func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
-	s.shapes = make(map[string]ShapedTable, len(tables))
-	for _, t := range tables {
-		if t.declaredShape() != nil {
-			s.shapes[t.Name()] = t
+	s.shapes = make(map[string]*table, len(tables))
+	for _, shaped := range tables {
+		if t := shaped.untyped(); t.shape != nil {
+			s.shapes[t.name] = t
 		}
 	}
 	var changed []string
 	err := s.View(uuid.Nil, func(tx *Tx) error {
 		for name, t := range s.shapes {
-			if string(tx.get(metaShared, []byte(shapePrefix+name))) != t.declaredShape().Fingerprint {
+			if string(tx.get(metaShared, []byte(shapePrefix+name))) != t.shape.Fingerprint {
 				changed = append(changed, name)
 			}
 		}
@@ -126,7 +115,7 @@ func (s *Store) markIncomplete(btx *bolt.Tx, tables []string) error {
 	}
 	meta := btx.Bucket(metaBucket)
 	for _, name := range tables {
-		if err := meta.Put([]byte(shapePrefix+name), []byte(s.shapes[name].declaredShape().Fingerprint)); err != nil {
+		if err := meta.Put([]byte(shapePrefix+name), []byte(s.shapes[name].shape.Fingerprint)); err != nil {
 			return err
 		}
 	}
@@ -285,9 +274,9 @@ func (s *Store) completeTable(ctx context.Context, job Job, name string) error {
 
 // findIncomplete returns the ids of incomplete records after at.After, which it moves past the records that it has
 // looked at, and whether there are more to look at. Records that cannot be read are left to Verify.
-func (tx *Tx) findIncomplete(t ShapedTable, at *incompleteRange) (ids []uuid.UUID, more bool, err error) {
+func (tx *Tx) findIncomplete(t *table, at *incompleteRange) (ids []uuid.UUID, more bool, err error) {
 	looked := 0
-	err = tx.look(t.Name()+".rec", at.After[:], func(k, v []byte) (bool, error) {
+	err = tx.look(t.rec, at.After[:], func(k, v []byte) (bool, error) {
 		if len(k) != 16 || bytes.Equal(k, at.After[:]) {
 			return true, nil
 		}
@@ -296,11 +285,11 @@ func (tx *Tx) findIncomplete(t ShapedTable, at *incompleteRange) (ids []uuid.UUI
 		}
 		looked++
 		id := uuid.UUID(k)
-		lacks, err := t.incomplete(tx, id, v)
+		d, err := t.decode(tx, id, v, t.newRecord())
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			return false, err
 		}
-		if lacks {
+		if d.completed {
 			ids = append(ids, id)
 		}
 		at.After = id
@@ -320,26 +309,22 @@ func (tx *Tx) endIncomplete(job Job, table string) error {
 	return tx.Done(job.ID)
 }
 
-func (t *Table[T]) declaredShape() *Shape { return t.shape }
-
-func (t *Table[T]) incomplete(tx *Tx, id uuid.UUID, value []byte) (bool, error) {
-	d, err := t.decode(tx, id, value)
-	return d.completed, err
-}
-
-func (t *Table[T]) complete(tx *Tx, id uuid.UUID) error {
-	if !t.Has(tx, id) {
+// complete rewrites a record that lacks members.
+func (t *table) complete(tx *Tx, id uuid.UUID) error {
+	if !t.has(tx, id) {
 		return nil
 	}
-	d, err := t.Get(tx, id)
+	rec := t.newRecord()
+	d, err := t.get(tx, id, rec)
 	if err != nil || !d.completed {
 		return err
 	}
-	_, err = t.write(tx, d, d.Record, swept, nil)
+	_, err = t.write(tx, d, rec, rec, swept, nil)
 	return err
 }
 
-func (t *Table[T]) canonical(public []byte) ([]byte, error) {
+// canonical returns the public part as a write of the same record would store it.
+func (t *table) canonical(public []byte) ([]byte, error) {
 	filled := public
 	if t.shape.SetDefaults != nil {
 		var err error
@@ -347,11 +332,11 @@ func (t *Table[T]) canonical(public []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	var rec T
-	if err := jsonv2.Unmarshal(filled, &rec); err != nil {
+	rec := t.newRecord()
+	if err := jsonv2.Unmarshal(filled, rec); err != nil {
 		return nil, err
 	}
-	return jsonv2.Marshal(&rec, jsonv2.Deterministic(true))
+	return jsonv2.Marshal(rec, jsonv2.Deterministic(true))
 }
 
 // differingMembers names the members of an object that another one lacks or has with another value.

@@ -10,7 +10,7 @@ import (
 type corrections struct {
 	tombs      []Tombstone
 	incomplete *incompleteRange // nil when all records are complete
-	shape      ShapedTable
+	shape      *table
 }
 
 // noCorrections is what almost every table has.

@@ -113,8 +113,8 @@ type Store struct {
 	// fullSize is the size of a commit that proves that there is space again.
 	fullSize int
 
-	shapes          map[string]ShapedTable // by table, see UseShapes
-	mayBeIncomplete atomic.Bool            // some record may be incomplete; never reset
+	shapes          map[string]*table // by table, see UseShapes
+	mayBeIncomplete atomic.Bool       // some record may be incomplete; never reset
 
 	stopped chan struct{}
 	probing sync.Mutex

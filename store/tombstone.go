@@ -12,7 +12,7 @@ import (
 
 // Tombstone marks something as deleted from every record of a table that was last written before
 // it: a reference, or a whole member. It takes effect at once for any number of records, because
-// every read applies it. Table.Sweep rewrites the records in batches and then removes the
+// every read applies it. AnyTable.Sweep rewrites the records in batches and then removes the
 // tombstone.
 type Tombstone struct {
 	Field string // the member of the record
@@ -59,23 +59,23 @@ func (tx *Tx) readTombstones(table string) (tombs []Tombstone, err error) {
 
 // AddTombstone adds a tombstone to the table. The caller must call Sweep until it reports that
 // there is no more to do.
-func (t *Table[T]) AddTombstone(tx *Tx, tomb Tombstone) (Tombstone, error) {
-	bucket, key := tombBucket(t.name), tomb.key()
-	tomb.Change, tomb.Number, tomb.Actor = tx.LastChange(t.name), tx.sequence(bucket)+1, tx.actor
+func (t *AnyTable) AddTombstone(tx *Tx, tomb Tombstone) (Tombstone, error) {
+	bucket, key := tombBucket(t.core.name), tomb.key()
+	tomb.Change, tomb.Number, tomb.Actor = tx.LastChange(t.core.name), tx.sequence(bucket)+1, tx.actor
 	body, err := json.Marshal(tomb)
 	if err != nil {
 		return tomb, err
 	}
 	tx.setSequence(bucket, tomb.Number)
 	tx.put(bucket, key, seal(tx.place(bucket, key), body))
-	delete(tx.corrected, t.name)
+	delete(tx.corrected, t.core.name)
 	return tomb, nil
 }
 
 // Sweep rewrites up to limit of the records that the tombstone affects and reports whether there
 // are more. When there are none, it removes the tombstone.
-func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
-	bucket := t.name + ".key." + tomb.Key
+func (t *AnyTable) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err error) {
+	bucket := keyBucket(t.core.name, tomb.Key)
 	var entries [][]byte
 	err = tx.scan(bucket, tomb.Prefix, func(key, _ []byte) (bool, error) {
 		if !bytes.HasPrefix(key, tomb.Prefix) {
@@ -97,10 +97,11 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err erro
 		// The record may have been deleted, or written since; then the tombstone was applied
 		// before.
 		id := uuid.UUID(entry[len(entry)-16:])
-		if v := tx.get(t.rec, id[:]); v != nil && changeOf(v) <= tomb.Change {
-			doc, err := t.Get(tx, id)
-			if err == nil && doc.applied != nil {
-				_, err = t.write(tx, doc, doc.Record, swept, nil)
+		if v := tx.get(t.core.rec, id[:]); v != nil && changeOf(v) <= tomb.Change {
+			rec := t.core.newRecord()
+			d, err := t.core.get(tx, id, rec)
+			if err == nil && d.applied != nil {
+				_, err = t.core.write(tx, d, rec, rec, swept, nil)
 			}
 			if err != nil {
 				return false, err
@@ -109,8 +110,8 @@ func (t *Table[T]) Sweep(tx *Tx, tomb Tombstone, limit int) (more bool, err erro
 		tx.delete(bucket, entry)
 	}
 	if !more {
-		tx.delete(tombBucket(t.name), tomb.key())
-		delete(tx.corrected, t.name)
+		tx.delete(tombBucket(t.core.name), tomb.key())
+		delete(tx.corrected, t.core.name)
 	}
 	return more, nil
 }

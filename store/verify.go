@@ -18,13 +18,13 @@ type Report func(repaired bool, format string, args ...any)
 // incomplete records, keys that are missing, wrong or left over, a wrong count, and records whose
 // change number the change log contradicts. In an Update it repairs what follows from the records
 // alone: keys, the count and incomplete records.
-func (t *Table[T]) Verify(tx *Tx, report Report) error {
-	v := verifier[T]{
-		Table: t, tx: tx, report: report,
+func (t *AnyTable) Verify(tx *Tx, report Report) error {
+	v := verifier{
+		table: &t.core, tx: tx, report: report,
 		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},
 	}
 	records := 0
-	err := tx.scan(t.rec, nil, func(k, value []byte) (bool, error) {
+	err := tx.scan(v.rec, nil, func(k, value []byte) (bool, error) {
 		if len(k) == 16 {
 			records++
 		}
@@ -34,21 +34,21 @@ func (t *Table[T]) Verify(tx *Tx, report Report) error {
 		return err
 	}
 	if n := t.Count(tx); n != records {
-		report(v.repair(func() { tx.setSequence(t.rec, uint64(records)) }),
-			"%s: the count is %d, but there are %d records", t.name, n, records)
+		report(v.repair(func() { tx.setSequence(v.rec, uint64(records)) }),
+			"%s: the count is %d, but there are %d records", v.name, n, records)
 	}
 	if err := v.leftOvers(); err != nil {
 		return err
 	}
-	if t.unlogged {
+	if v.unlogged {
 		return nil
 	}
 	return v.log()
 }
 
 // verifier compares one table with what is derived from it.
-type verifier[T any] struct {
-	*Table[T]
+type verifier struct {
+	*table
 	tx       *Tx
 	report   Report
 	seed     maphash.Seed
@@ -57,40 +57,41 @@ type verifier[T any] struct {
 }
 
 // repair runs fix if the transaction is writable, and reports whether it did.
-func (v *verifier[T]) repair(fix func()) bool {
+func (v *verifier) repair(fix func()) bool {
 	if v.tx.writable {
 		fix()
 	}
 	return v.tx.writable
 }
 
-func (v *verifier[T]) checkRecord(k, value []byte) error {
+func (v *verifier) checkRecord(k, value []byte) error {
 	if len(k) != 16 {
 		v.report(false, "%s: the key %x is not an id", v.name, k)
 		return nil
 	}
 	id := uuid.UUID(k)
-	if !v.Has(v.tx, id) {
+	if !v.has(v.tx, id) {
 		v.report(false, "%s %s: it is stored where a lookup does not find it", v.name, id)
 	}
-	d, err := v.decode(v.tx, id, value)
+	rec := v.newRecord()
+	d, err := v.decode(v.tx, id, value, rec)
 	if err != nil {
 		v.report(false, "%v", err)
 		return nil
 	}
-	if err := v.checkComplete(&d); err != nil {
+	if err := v.checkComplete(&d, rec); err != nil {
 		return err
 	}
 	v.versions[id] = d.Change
 	if d.completed { // its keys were written before it was completed
-		return v.addKeysOf(&d)
+		return v.addKeysOf(id, rec)
 	}
 	for i := range v.unique {
-		v.uniqueKey(&v.unique[i], &d)
+		v.uniqueKey(&v.unique[i], id, rec)
 	}
 	for i := range v.keys {
 		key := &v.keys[i]
-		values, err := key.of(v.tx, &d.Record)
+		values, err := key.values(v.tx, rec)
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (v *verifier[T]) checkRecord(k, value []byte) error {
 		for _, value := range values {
 			entry := keyEntry(value, id)
 			if v.tx.get(bucket, entry) == nil {
-				v.report(v.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.Name)
+				v.report(v.repair(func() { v.tx.put(bucket, entry, nil) }), "%s %s: its key %s is missing", v.name, id, key.name)
 			}
 			v.add(bucket, entry)
 		}
@@ -108,7 +109,7 @@ func (v *verifier[T]) checkRecord(k, value []byte) error {
 
 // checkComplete reports a record that lacks members in a table that is not marked as incomplete. In
 // a repair it rewrites the record.
-func (v *verifier[T]) checkComplete(d *Doc[T]) error {
+func (v *verifier) checkComplete(d *doc, rec any) error {
 	corrections, err := v.tx.corrections(v.name)
 	if err != nil || corrections.incomplete != nil || v.tx.store.shapes[v.name] == nil {
 		return err
@@ -125,10 +126,10 @@ func (v *verifier[T]) checkComplete(d *Doc[T]) error {
 	if v.tx.writable {
 		whole := *d
 		whole.JSON, whole.applied, whole.completed = complete, append(whole.applied, lacks), true
-		if err := json.Unmarshal(complete, &whole.Record); err != nil {
+		if err := json.Unmarshal(complete, rec); err != nil {
 			return err
 		}
-		if *d, err = v.write(v.tx, whole, whole.Record, swept, nil); err != nil {
+		if *d, err = v.write(v.tx, whole, rec, rec, swept, nil); err != nil {
 			return err
 		}
 	}
@@ -138,21 +139,21 @@ func (v *verifier[T]) checkComplete(d *Doc[T]) error {
 }
 
 // addKeysOf counts the existing keys of a record whose keys may be missing.
-func (v *verifier[T]) addKeysOf(d *Doc[T]) error {
+func (v *verifier) addKeysOf(id uuid.UUID, rec any) error {
 	for i := range v.unique {
 		u := &v.unique[i]
-		if key := u.key(&d.Record); len(key) > 0 && bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, d.ID)) {
+		if key := u.key(rec); len(key) > 0 && bytes.Equal(v.tx.get(u.bucket(v.name), key), u.value(v.tx.org, id)) {
 			v.add(u.bucket(v.name), key)
 		}
 	}
 	for i := range v.keys {
-		values, err := v.keys[i].of(v.tx, &d.Record)
+		values, err := v.keys[i].values(v.tx, rec)
 		if err != nil {
 			return err
 		}
 		bucket := v.keys[i].bucket(v.name)
 		for _, value := range values {
-			if entry := keyEntry(value, d.ID); v.tx.get(bucket, entry) != nil {
+			if entry := keyEntry(value, id); v.tx.get(bucket, entry) != nil {
 				v.add(bucket, entry)
 			}
 		}
@@ -160,31 +161,31 @@ func (v *verifier[T]) addKeysOf(d *Doc[T]) error {
 	return nil
 }
 
-func (v *verifier[T]) uniqueKey(u *Unique[T], d *Doc[T]) {
-	key, bucket := u.key(&d.Record), u.bucket(v.name)
+func (v *verifier) uniqueKey(u *uniqueKey, id uuid.UUID, rec any) {
+	key, bucket := u.key(rec), u.bucket(v.name)
 	if len(key) == 0 {
 		return
 	}
-	want := u.value(v.tx.org, d.ID)
+	want := u.value(v.tx.org, id)
 	switch have := v.tx.get(bucket, key); {
 	case bytes.Equal(have, want):
 	case have != nil && v.claims(u, have, key):
-		v.report(false, "%s %s: its unique key %s also belongs to %x", v.name, d.ID, u.Name, have)
+		v.report(false, "%s %s: its unique key %s also belongs to %x", v.name, id, u.name, have)
 		return
 	default:
 		v.report(v.repair(func() { v.tx.put(bucket, key, want) }),
-			"%s %s: its unique key %s leads to another record or to none", v.name, d.ID, u.Name)
+			"%s %s: its unique key %s leads to another record or to none", v.name, id, u.name)
 	}
 	v.add(bucket, key)
 }
 
 // claims reports whether the record that a unique key names has that key, or is unreadable and may
 // have it.
-func (v *verifier[T]) claims(u *Unique[T], names, key []byte) bool {
+func (v *verifier) claims(u *uniqueKey, names, key []byte) bool {
 	if len(names) != len(u.value(v.tx.org, uuid.Nil)) {
 		return false
 	}
-	if u.Global && !bytes.HasPrefix(names, v.tx.org[:]) {
+	if u.global && !bytes.HasPrefix(names, v.tx.org[:]) {
 		return true // of another organization, which cannot be checked here
 	}
 	id := uuid.UUID(names[len(names)-16:])
@@ -192,22 +193,23 @@ func (v *verifier[T]) claims(u *Unique[T], names, key []byte) bool {
 	if value == nil {
 		return false
 	}
-	d, err := v.decode(v.tx, id, value)
-	return err != nil || bytes.Equal(u.key(&d.Record), key)
+	rec := v.newRecord()
+	_, err := v.decode(v.tx, id, value, rec)
+	return err != nil || bytes.Equal(u.key(rec), key)
 }
 
-func (v *verifier[T]) add(bucket string, entry []byte) {
+func (v *verifier) add(bucket string, entry []byte) {
 	v.sums[bucket] += maphash.Bytes(v.seed, entry)
 }
 
 // leftOvers reports keys that no record has. The sums show first whether there can be any.
-func (v *verifier[T]) leftOvers() error {
+func (v *verifier) leftOvers() error {
 	for i := range v.unique {
 		u := &v.unique[i]
 		own := func(_, value []byte) bool {
-			return !u.Global || len(value) == 32 && bytes.Equal(value[:16], v.tx.org[:]) // the others cannot be checked here
+			return !u.global || len(value) == 32 && bytes.Equal(value[:16], v.tx.org[:]) // the others cannot be checked here
 		}
-		err := v.leftOver(u.bucket(v.name), "unique key "+u.Name, own, func(key, value []byte) (bool, error) {
+		err := v.leftOver(u.bucket(v.name), "unique key "+u.name, own, func(key, value []byte) (bool, error) {
 			return v.claims(u, value, key), nil
 		})
 		if err != nil {
@@ -221,9 +223,9 @@ func (v *verifier[T]) leftOvers() error {
 	for i := range v.keys {
 		key := &v.keys[i]
 		alive := func(k, _ []byte) bool {
-			return !slices.ContainsFunc(tombs, func(t Tombstone) bool { return t.Key == key.Name && bytes.HasPrefix(k, t.Prefix) })
+			return !slices.ContainsFunc(tombs, func(t Tombstone) bool { return t.Key == key.name && bytes.HasPrefix(k, t.Prefix) })
 		}
-		err := v.leftOver(key.bucket(v.name), "key "+key.Name, alive, func(k, _ []byte) (bool, error) {
+		err := v.leftOver(key.bucket(v.name), "key "+key.name, alive, func(k, _ []byte) (bool, error) {
 			if len(k) < 16 {
 				return false, nil
 			}
@@ -232,11 +234,11 @@ func (v *verifier[T]) leftOvers() error {
 			if value == nil {
 				return false, nil
 			}
-			d, err := v.decode(v.tx, id, value)
-			if err != nil {
+			rec := v.newRecord()
+			if _, err := v.decode(v.tx, id, value, rec); err != nil {
 				return true, nil // it may have the key
 			}
-			values, err := key.of(v.tx, &d.Record)
+			values, err := key.values(v.tx, rec)
 			return slices.ContainsFunc(values, func(value []byte) bool { return bytes.Equal(keyEntry(value, id), k) }), err
 		})
 		if err != nil {
@@ -247,7 +249,7 @@ func (v *verifier[T]) leftOvers() error {
 }
 
 // leftOver reports the keys of a bucket that count and that no record has.
-func (v *verifier[T]) leftOver(
+func (v *verifier) leftOver(
 	bucket, name string, counts func(k, value []byte) bool, isUsed func(k, value []byte) (bool, error),
 ) error {
 	sum := uint64(0)
@@ -273,7 +275,7 @@ func (v *verifier[T]) leftOver(
 }
 
 // log compares the records with the newest change of each that the log still has.
-func (v *verifier[T]) log() error {
+func (v *verifier) log() error {
 	type newest struct {
 		number uint64
 		op     Op
@@ -311,7 +313,7 @@ func (v *verifier[T]) log() error {
 		}
 	}
 	for id, c := range last {
-		if _, ok := v.versions[id]; !ok && c.op != Deleted && !v.Has(v.tx, id) {
+		if _, ok := v.versions[id]; !ok && c.op != Deleted && !v.has(v.tx, id) {
 			v.report(false, "%s %s: the change log has it, but it does not exist", v.name, id)
 		}
 	}

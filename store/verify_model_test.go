@@ -66,8 +66,8 @@ func (v *vandal) someone(org uuid.UUID, d uuid.UUID) uuid.UUID {
 func (v *vandal) strike() {
 	org := []uuid.UUID{orgA, orgB}[v.r.IntN(2)]
 	d := v.docs[org][v.r.IntN(len(v.docs[org]))]
-	email, token := &people.unique[0], &people.unique[1]
-	unique := []*Unique[person]{email, token}[v.r.IntN(2)]
+	email, token := &people.core.unique[0], &people.core.unique[1]
+	unique := []*uniqueKey{email, token}[v.r.IntN(2)]
 	bucket := unique.bucket("people")
 	stray := fmt.Appendf(nil, "stray%d", v.r.IntN(1000))
 	switch v.r.IntN(8) {
@@ -80,14 +80,14 @@ func (v *vandal) strike() {
 		v.set(org, tags, k, []byte{}, "people: the key tag has %q, which belongs to no record", k)
 	case 2:
 		if key := unique.key(&d.Record); key != nil {
-			v.set(org, bucket, key, nil, "people %s: its unique key %s leads to another record or to none", d.ID, unique.Name)
+			v.set(org, bucket, key, nil, "people %s: its unique key %s leads to another record or to none", d.ID, unique.name)
 		}
 	case 3:
 		if key := unique.key(&d.Record); key != nil {
-			v.set(org, bucket, key, unique.value(org, v.someone(org, d.ID)), "people %s: its unique key %s leads to another record or to none", d.ID, unique.Name)
+			v.set(org, bucket, key, unique.value(org, v.someone(org, d.ID)), "people %s: its unique key %s leads to another record or to none", d.ID, unique.name)
 		}
 	case 4:
-		v.set(org, bucket, stray, unique.value(org, v.someone(org, uuid.Nil)), "people: the unique key %s has %q, which belongs to no record", unique.Name, stray)
+		v.set(org, bucket, stray, unique.value(org, v.someone(org, uuid.Nil)), "people: the unique key %s has %q, which belongs to no record", unique.name, stray)
 	case 5:
 		j := v.jobs[v.r.IntN(len(v.jobs))]
 		v.set(j.Org, dueShared, j.dueKey(), nil, "organization %s: job %s is not in the queue", j.Org, j.ID)
@@ -96,7 +96,7 @@ func (v *vandal) strike() {
 		j.Due = j.Due.Add(1e9)
 		v.set(j.Org, dueShared, j.dueKey(), []byte{}, "jobs: the queue entry of job %s of organization %s does not match a job", j.ID, j.Org)
 	case 7:
-		v.set(org, sharedPrefix+tokens, stray, (&Unique[person]{Global: true}).value(numberedID(8, 8), d.ID),
+		v.set(org, sharedPrefix+tokens, stray, (&uniqueKey{global: true}).value(numberedID(8, 8), d.ID),
 			"%s: the key %x belongs to an organization that does not exist", tokens, stray)
 	}
 }

@@ -49,7 +49,7 @@ func TestRepair(t *testing.T) {
 		return func(t *testing.T, s *Store, _ []Job) { plantShared(t, s, bucket, []byte(key), exactly(value)) }
 	}
 	const global, local = true, false
-	value := func(global bool, org, id uuid.UUID) []byte { return (&Unique[person]{Global: global}).value(org, id) }
+	value := func(global bool, org, id uuid.UUID) []byte { return (&uniqueKey{global: global}).value(org, id) }
 	for _, c := range []damageCase{
 		{"a key gone", of(tags, tagged("blue", ann), nothing), says(noTag)},
 		{"a key that a record has twice gone", of(tags, tagged("red", ann), nothing), says(noTag, noTag)},

@@ -15,12 +15,12 @@ import (
 )
 
 // ask runs the operation in the server. It fails with errNoServer if no server is running.
-func (op Operation[In, Out]) ask(
-	ctx context.Context, dataDir string, in In, file io.Reader, report Progress,
-) (out Out, err error) {
+func (op operation) ask(
+	ctx context.Context, dataDir string, in, out any, file io.Reader, report Progress,
+) error {
 	line, err := json.Marshal(in)
 	if err != nil {
-		return out, err
+		return err
 	}
 	var body io.Reader = bytes.NewReader(append(line, '\n'))
 	if file != nil {
@@ -38,33 +38,33 @@ func (op Operation[In, Out]) ask(
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://admin/"+op.name, body)
 	if err != nil {
-		return out, err
+		return err
 	}
 	res, err := client.Do(req)
 	var dial *net.OpError
 	switch {
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR):
-		return out, errNoServer
+		return errNoServer
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return out, fmt.Errorf("cannot reach the server: %w; run the command as the user that the server runs as", dial)
+		return fmt.Errorf("cannot reach the server: %w; run the command as the user that the server runs as", dial)
 	}
 	var unread unreadable
 	if errors.As(err, &unread) {
-		return out, unread
+		return unread
 	}
 	if err != nil {
-		return out, wentAway(err)
+		return wentAway(err)
 	}
 	defer res.Body.Close()
 	for answer := json.NewDecoder(res.Body); ; {
-		var r reply[Out]
+		var r reply
 		switch err := answer.Decode(&r); {
 		case err != nil:
-			return out, wentAway(err)
+			return wentAway(err)
 		case r.Error != "":
-			return out, errors.New(r.Error)
+			return errors.New(r.Error)
 		case r.Out != nil:
-			return *r.Out, nil
+			return json.Unmarshal(r.Out, out)
 		}
 		report(r.Done, r.Total)
 	}

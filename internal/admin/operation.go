@@ -42,16 +42,46 @@ type Caller struct {
 	Fatal    func(error) // see service.Options
 }
 
-func (op Operation[In, Out]) perform(
-	ctx context.Context, s *service.Service, in In, file io.Reader, report Progress,
-) (Out, error) {
-	switch {
-	case op.doLong != nil:
-		return op.doLong(ctx, s, in, report)
-	case op.doFile != nil:
-		return op.doFile(ctx, s, in, file)
+// Run runs the operation in the server, or directly on the store if no server is running.
+func (op *Operation[In, Out]) Run(ctx context.Context, by Caller, in In) (Out, error) {
+	return op.RunFile(ctx, by, in, nil, 0)
+}
+
+// RunFile is Run for an operation on a file. size is 0 if it is not known.
+func (op *Operation[In, Out]) RunFile(
+	ctx context.Context, by Caller, in In, file io.Reader, size int,
+) (out Out, err error) {
+	err = op.untyped().run(ctx, by, &in, &out, file, size)
+	return out, err
+}
+
+// untyped returns the operation in the form that the client and the server work with. The compiler
+// generates the methods of Operation for each type, so they must stay short.
+func (op *Operation[In, Out]) untyped() operation {
+	return operation{
+		name: op.name, createsStore: op.createsStore, isLong: op.do == nil,
+		newData: func() (in, out any) { return new(In), new(Out) },
+		perform: func(ctx context.Context, s *service.Service, input, output any, file io.Reader, report Progress) (err error) {
+			in, out := input.(*In), output.(*Out)
+			switch {
+			case op.doLong != nil:
+				*out, err = op.doLong(ctx, s, *in, report)
+			case op.doFile != nil:
+				*out, err = op.doFile(ctx, s, *in, file)
+			default:
+				*out, err = op.do(ctx, s, *in)
+			}
+			return err
+		},
 	}
-	return op.do(ctx, s, in)
+}
+
+// operation is an Operation on inputs and outputs of any type, which it takes as pointers.
+type operation struct {
+	name                 string
+	createsStore, isLong bool
+	newData              func() (in, out any)
+	perform              func(ctx context.Context, s *service.Service, in, out any, file io.Reader, report Progress) error
 }
 
 var (
@@ -60,47 +90,38 @@ var (
 	errInterrupted = errors.New("interrupted; what was done before is kept")
 )
 
-// Run runs the operation in the server, or directly on the store if no server is running.
-func (op Operation[In, Out]) Run(ctx context.Context, by Caller, in In) (out Out, err error) {
-	return op.RunFile(ctx, by, in, nil, 0)
-}
-
-// RunFile is Run for an operation on a file. size is 0 if it is not known.
-func (op Operation[In, Out]) RunFile(
-	ctx context.Context, by Caller, in In, file io.Reader, size int,
-) (out Out, err error) {
+func (op operation) run(ctx context.Context, by Caller, in, out any, file io.Reader, size int) error {
 	if file != nil {
 		file = &progressReader{Reader: file, size: size, report: by.Progress}
 	}
 	// A server may start or stop between the two attempts, so both are repeated while the store is locked.
 	for deadline := time.Now().Add(5 * time.Second); ; {
-		out, err = op.ask(ctx, by.Config.DataDir, in, file, by.Progress)
+		err := op.ask(ctx, by.Config.DataDir, in, out, file, by.Progress)
 		if errors.Is(err, errNoServer) {
-			out, err = op.direct(ctx, by, in, file)
+			err = op.direct(ctx, by, in, out, file)
 		}
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return out, errInterrupted
+			return errInterrupted
 		case !errors.Is(err, store.ErrLocked) || time.Now().After(deadline):
-			return out, err
+			return err
 		}
 	}
 }
 
 // direct runs the operation on the store.
-func (op Operation[In, Out]) direct(ctx context.Context, by Caller, in In, file io.Reader) (out Out, err error) {
+func (op operation) direct(ctx context.Context, by Caller, in, out any, file io.Reader) error {
 	dir := by.Config.DataDir
 	if _, err := os.Stat(filepath.Join(dir, store.FileName)); errors.Is(err, os.ErrNotExist) && !op.createsStore {
-		return out, fmt.Errorf("there is no store in %s; create one with 'prospector org create', or choose another directory with --data-dir", dir)
+		return fmt.Errorf("there is no store in %s; create one with 'prospector org create', or choose another directory with --data-dir", dir)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	slog.SetDefault(log)
 	s, err := service.Open(by.Config, service.Options{Log: log, Fatal: by.Fatal})
 	if err != nil {
-		return out, err
+		return err
 	}
-	out, err = op.perform(ctx, s, in, file, by.Progress)
-	return out, errors.Join(err, s.Close())
+	return errors.Join(op.perform(ctx, s, in, out, file, by.Progress), s.Close())
 }
 
 // Message returns the text of an error on one line, without its code, which is meant for programs.

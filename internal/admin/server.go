@@ -13,11 +13,11 @@ import (
 )
 
 // reply is one line of the server's response: any number of progress reports, then the output or an error.
-type reply[Out any] struct {
-	Done  int    `json:"done,omitempty"`
-	Total int    `json:"total,omitempty"`
-	Out   *Out   `json:"out,omitempty"`
-	Error string `json:"error,omitempty"`
+type reply struct {
+	Done  int             `json:"done,omitempty"`
+	Total int             `json:"total,omitempty"`
+	Out   json.RawMessage `json:"out,omitempty"`
+	Error string          `json:"error,omitempty"`
 }
 
 // Listen opens the admin socket of a service. Long operations are canceled when stopping ends.
@@ -30,13 +30,11 @@ func Listen(stopping context.Context, s *service.Service) (e service.Endpoint, e
 // handler serves the operations: POST /<name> with the input as a line of JSON, followed by the file, if there is one.
 func handler(stopping context.Context, s *service.Service) http.Handler {
 	mux := http.NewServeMux()
-	for _, op := range []interface {
-		mount(context.Context, *http.ServeMux, *service.Service)
-	}{
-		CreateOrg, ListOrgs, SetOrg, CreateUser, ListUsers, CreateKey, ListKeys, DeactivateKey, Check, Reindex,
-		ExportOrg, DeleteOrg, ImportRecords, Backup, Resume, ImportCatalog, GenerateCatalog, CatalogStats,
+	for _, op := range []interface{ untyped() operation }{
+		&CreateOrg, &ListOrgs, &SetOrg, &CreateUser, &ListUsers, &CreateKey, &ListKeys, &DeactivateKey, &Check, &Reindex,
+		&ExportOrg, &DeleteOrg, &ImportRecords, &Backup, &Resume, &ImportCatalog, &GenerateCatalog, &CatalogStats,
 	} {
-		op.mount(stopping, mux, s)
+		op.untyped().mount(stopping, mux, s)
 	}
 	return mux
 }
@@ -44,16 +42,15 @@ func handler(stopping context.Context, s *service.Service) http.Handler {
 // hangUpTime is how long a client may take to close its connection after the response.
 const hangUpTime = 10 * time.Second
 
-func (op Operation[In, Out]) mount(stopping context.Context, mux *http.ServeMux, s *service.Service) {
+func (op operation) mount(stopping context.Context, mux *http.ServeMux, s *service.Service) {
 	mux.HandleFunc("POST /"+op.name, func(w http.ResponseWriter, r *http.Request) {
-		var in In
-		var out Out
+		in, out := op.newData()
 		conn := http.NewResponseController(w)
 		// An operation has no time limit.
 		_ = errors.Join(conn.EnableFullDuplex(), conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{}))
 		ctx := r.Context()
 		sent, drained := receive(r.Body)
-		if op.do == nil {
+		if op.isLong {
 			var cancel context.CancelCauseFunc
 			ctx, cancel = context.WithCancelCause(ctx)
 			defer context.AfterFunc(stopping, func() {
@@ -65,11 +62,11 @@ func (op Operation[In, Out]) mount(stopping context.Context, mux *http.ServeMux,
 		body := bufio.NewReader(sent)
 		line, err := body.ReadBytes('\n')
 		if err == nil {
-			err = json.Unmarshal(line, &in)
+			err = json.Unmarshal(line, in)
 		}
 		if err == nil {
-			out, err = op.perform(ctx, s, in, body, Throttle(func(done, total int) {
-				_ = answer.Encode(reply[Out]{Done: done, Total: total})
+			err = op.perform(ctx, s, in, out, body, Throttle(func(done, total int) {
+				_ = answer.Encode(reply{Done: done, Total: total})
 				_ = conn.Flush()
 			}))
 		}
@@ -77,11 +74,14 @@ func (op Operation[In, Out]) mount(stopping context.Context, mux *http.ServeMux,
 			err = context.Cause(ctx)
 		}
 		s.Log.Info("admin operation", "operation", op.name, "failed", err != nil)
-		if err != nil {
-			_ = answer.Encode(reply[Out]{Error: Message(err)})
-		} else {
-			_ = answer.Encode(reply[Out]{Out: &out})
+		var last reply
+		if err == nil {
+			last.Out, err = json.Marshal(out)
 		}
+		if err != nil {
+			last.Error = Message(err)
+		}
+		_ = answer.Encode(last)
 		_ = errors.Join(conn.Flush(), conn.SetReadDeadline(time.Now().Add(hangUpTime)))
 		_ = sent.Close()
 		<-drained // the client reads the response and closes the connection while it still sends its file

@@ -16,12 +16,12 @@ import (
 const externalID = "external_id"
 
 // textField returns a function that reads a text field.
-func (k *Kind[T]) textField(key string) func(*T) string {
+func (k *kind) textField(key string) func(rec any) string {
 	f := k.shape.Field(key)
-	return func(rec *T) string { return string(f.Get(rec).(shape.Text)) }
+	return func(rec any) string { return string(f.Get(rec).(shape.Text)) }
 }
 
-func externalIDs[T any](text func(*T) string) store.Unique[T] {
+func externalIDs[T any](text func(any) string) store.Unique[T] {
 	return store.Unique[T]{
 		Name: externalID,
 		Of:   func(rec *T) []byte { return []byte(shape.Fold(text(rec))) },
@@ -32,14 +32,10 @@ func externalIDs[T any](text func(*T) string) store.Unique[T] {
 	}
 }
 
-func matchKey[T any](text func(*T) string, name string, fold func(string) string) store.Key[T] {
-	return store.TextKey(matchName(name), func(rec *T) string { return fold(text(rec)) })
-}
-
 func matchName(field string) string { return "match." + field }
 
 // MatchFields returns the fields by which a batch can find records of the kind.
-func (k *Kind[T]) MatchFields() []string { return MatchFields(k.Match) }
+func (k *kind) MatchFields() []string { return MatchFields(k.match) }
 
 // MatchFields returns the fields by which a batch can find records of a kind that has an
 // external_id and the given Rules.Match.
@@ -48,31 +44,37 @@ func MatchFields(match map[string]func(string) string) []string {
 }
 
 // FindAll returns the records that match text in one of the fields in Match.
-func (k *Kind[T]) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
-	return k.Table.IDs(tx, matchName(field), []byte(k.Match[field](text)), 0)
+func (k *kind) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
+	return k.table.IDs(tx, matchName(field), []byte(k.match[field](text)), 0)
 }
 
 // Find returns the oldest record that matches text in one of the MatchFields.
-func (k *Kind[T]) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
+func (k *kind) Find(tx *store.Tx, field, text string) (uuid.UUID, bool, error) {
 	if field == externalID {
-		id, found := k.Table.Find(tx, externalID, []byte(shape.Fold(text)))
+		id, found := k.table.Find(tx, externalID, []byte(shape.Fold(text)))
 		return id, found, nil
 	}
-	if k.Table.Count(tx) == 0 {
+	if k.table.Count(tx) == 0 {
 		return uuid.Nil, false, nil
 	}
-	folded := k.Match[field](text)
+	folded := k.match[field](text)
 	if folded == "" {
 		return uuid.Nil, false, nil
 	}
-	return k.Table.Oldest(tx, matchName(field), []byte(folded))
+	return k.table.Oldest(tx, matchName(field), []byte(folded))
 }
 
 // Item is one record of a batch: a new record or, if it has an id, changes to an existing one.
 type Item[T any] struct {
+	given given
+	draft Draft[T]
+}
+
+// given is what an item was made of.
+type given struct {
 	body    shape.Value
-	id      shape.Value
-	draft   Draft[T]
+	id      shape.Value // of the record to change
+	fresh   shape.Value // the body if the item creates a record
 	problem error
 }
 
@@ -80,32 +82,37 @@ type Item[T any] struct {
 // record, or "".
 func NewItem[T any](body shape.Value, match string) Item[T] {
 	if body.Kind != shape.Object {
-		return Item[T]{problem: fault.New(fault.ValidationFailed, "the record must be an object")}
+		return Item[T]{given: given{problem: fault.New(fault.ValidationFailed, "the record must be an object")}}
 	}
-	item := newItem[T](body)
-	if item.isNew() {
-		fresh := item.body
-		if match != "" {
-			fresh = withoutEdits(fresh)
-		}
-		item.draft = NewDraft[T](fresh)
+	return newItem[T](newGiven(body, match != ""))
+}
+
+func newItem[T any](g given) Item[T] {
+	item := Item[T]{given: g}
+	if g.problem == nil && g.isNew() {
+		item.draft = NewDraft[T](g.fresh)
 	}
 	return item
 }
 
-// newItem returns an item without a draft.
-func newItem[T any](body shape.Value) Item[T] {
-	item := Item[T]{body: body, id: body.Get("id")}
-	if item.id.Kind == shape.Null || item.id.Kind == shape.String && item.id.Text == "" { // no id
-		item.id = shape.Value{}
+// newGiven divides the body of an item. mayEdit reports that an item without an id may change a
+// record that exists.
+func newGiven(body shape.Value, mayEdit bool) given {
+	g := given{body: body, id: body.Get("id")}
+	if g.id.Kind == shape.Null || g.id.Kind == shape.String && g.id.Text == "" { // no id
+		g.id = shape.Value{}
 		isID := func(m shape.Member) bool { return m.Key == "id" }
-		item.body.Members = slices.DeleteFunc(slices.Clone(body.Members), isID)
+		g.body.Members = slices.DeleteFunc(slices.Clone(body.Members), isID)
 	}
-	return item
+	g.fresh = g.body
+	if mayEdit {
+		g.fresh = withoutEdits(g.body)
+	}
+	return g
 }
 
 // isNew reports whether the item has no id.
-func (item *Item[T]) isNew() bool { return item.id.Kind == shape.Absent }
+func (g *given) isNew() bool { return g.id.Kind == shape.Absent }
 
 // withoutEdits returns the body for the case that it creates a record: add_tags becomes part of
 // tags, and remove_tags is dropped.
@@ -132,7 +139,7 @@ func withoutEdits(body shape.Value) shape.Value {
 }
 
 // Draft returns the draft of an item without an id.
-func (item *Item[T]) Draft() (Draft[T], error) { return item.draft, item.problem }
+func (item *Item[T]) Draft() (Draft[T], error) { return item.draft, item.given.problem }
 
 // Outcome is the result for one record of a batch.
 type Outcome struct {
@@ -160,28 +167,35 @@ func (k *Kind[T]) Batch(tx *store.Tx, items []Item[T], match string) ([]Outcome,
 }
 
 func (k *Kind[T]) put(tx *store.Tx, item *Item[T], match string) (id uuid.UUID, created bool, err error) {
-	if item.problem != nil {
-		return uuid.Nil, false, item.problem
-	}
-	found := !item.isNew()
-	if found {
-		if id, err = shape.ParseID(item.id.Text); err != nil {
-			err = fault.ErrNotFound
-		}
-	} else if v := item.body.Get(match); v.Kind == shape.String && v.Text != "" {
-		id, found, err = k.Find(tx, match, v.Text)
-	}
+	id, exists, err := k.existing(tx, &item.given, match)
 	if err != nil {
 		return uuid.Nil, false, err
 	}
 	var doc store.Doc[T]
-	if found {
-		doc, err = k.Update(tx, id, nil, item.body)
+	if exists {
+		doc, err = k.Update(tx, id, nil, item.given.body)
 	} else {
 		doc, err = k.Create(tx, item.draft)
 	}
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	return doc.ID, !found, nil
+	return doc.ID, !exists, nil
+}
+
+// existing returns the id of the record that an item changes.
+func (k *kind) existing(tx *store.Tx, g *given, match string) (id uuid.UUID, exists bool, err error) {
+	if g.problem != nil {
+		return uuid.Nil, false, g.problem
+	}
+	if !g.isNew() {
+		if id, err = shape.ParseID(g.id.Text); err != nil {
+			return uuid.Nil, false, fault.ErrNotFound
+		}
+		return id, true, nil
+	}
+	if v := g.body.Get(match); v.Kind == shape.String && v.Text != "" {
+		return k.Find(tx, match, v.Text)
+	}
+	return uuid.Nil, false, nil
 }

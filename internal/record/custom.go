@@ -16,12 +16,12 @@ import (
 const customKey = "custom"
 
 // decodeCustom sets the custom fields in the body, as they are defined in this transaction.
-func (k *Kind[T]) decodeCustom(tx *store.Tx, body shape.Value, rec *T, p *fault.Problems) error {
+func (k *kind) decodeCustom(tx *store.Tx, body shape.Value, rec any, p *fault.Problems) error {
 	custom := k.shape.Custom(rec)
 	if custom == nil {
 		return nil
 	}
-	fields, err := k.Customs(tx, k.Entity)
+	fields, err := k.customs(tx, k.Entity)
 	if err != nil {
 		return err
 	}
@@ -31,12 +31,12 @@ func (k *Kind[T]) decodeCustom(tx *store.Tx, body shape.Value, rec *T, p *fault.
 
 // customKeys returns a key for each custom field that has a value. A field with allowed values has
 // a key for each of its values.
-func (k *Kind[T]) customKeys(tx *store.Tx, rec *T) ([][]byte, error) {
+func (k *kind) customKeys(tx *store.Tx, rec any) ([][]byte, error) {
 	custom := *k.shape.Custom(rec)
 	if len(custom) == 0 {
 		return nil, nil
 	}
-	fields, err := k.Customs(tx, k.Entity)
+	fields, err := k.customs(tx, k.Entity)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +77,6 @@ func (s *Set) FindCustomValue(tx *store.Tx, entity string, field uuid.UUID, valu
 	return s.find(entity).holds(tx, field, value)
 }
 
-func (k *Kind[T]) holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error) {
-	return k.Table.Oldest(tx, customKey, valueKey(field, value))
+func (k *kind) holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error) {
+	return k.table.Oldest(tx, customKey, valueKey(field, value))
 }

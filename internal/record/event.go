@@ -19,24 +19,21 @@ func (s *Set) Sources() []store.Source {
 	return sources
 }
 
-func (k *Kind[T]) source() (_ store.Source, emits bool) {
-	if k.Silent {
+func (k *kind) source() (_ store.Source, emits bool) {
+	if k.silent {
 		return store.Source{}, false
 	}
 	a := k.WithArticle()
 	a = strings.ToUpper(a[:1]) + a[1:]
-	fresh := k.Example
-	head := headOf(&fresh)
-	head.UpdatedAt = head.CreatedAt
 	triggers := []store.Trigger{
-		{Event: "created", Description: a + " was created.", Example: &fresh},
+		{Event: "created", Description: a + " was created.", Example: k.newExample},
 		{Event: "updated", Description: a + " was changed."},
 	}
-	if !k.NoDeleteEvent {
+	if !k.noDeleteEvent {
 		triggers = append(triggers, store.Trigger{Event: "deleted", Description: a + " was deleted.", Gone: true})
 	}
 	return store.Source{
-		Object: k.Object, Triggers: append(triggers, k.Triggers...), Example: &k.Example, Read: k.Table.Public,
+		Object: k.Object, Triggers: append(triggers, k.triggers...), Example: k.example, Read: k.table.Public,
 	}, true
 }
 

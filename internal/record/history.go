@@ -22,9 +22,9 @@ var changeNames = map[store.Op]string{store.Created: "created", store.Updated: "
 
 // History returns the retained changes of a record, newest first. It also works for a deleted
 // record.
-func (k *Kind[T]) History(tx *store.Tx, id uuid.UUID) ([]Change, error) {
+func (k *kind) History(tx *store.Tx, id uuid.UUID) ([]Change, error) {
 	var changes []Change
-	err := tx.History(k.Table.Name(), id, func(c store.Change) (bool, error) {
+	err := tx.History(k.table.Name(), id, func(c store.Change) (bool, error) {
 		entry := Change{
 			At: shape.At(c.At), Change: changeNames[c.Op], Fields: c.Fields, Operation: c.Actor.Operation,
 			UserID: orNull(c.Actor.User), KeyID: orNull(c.Actor.Key), RequestID: shape.Text(c.Actor.RequestID),

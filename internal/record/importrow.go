@@ -46,7 +46,7 @@ func (r *importRow) refer(t *target, v *shape.Value) {
 	case !found && t.by == "":
 		r.problems.Invalid(t.Column, "%s is neither an id nor a known name", shape.Quote(v.Text))
 	case !found:
-		r.problems.Invalid(t.Column, "none of the %s has %s", t.refers.entity(), shape.Quote(v.Text))
+		r.problems.Invalid(t.Column, "none of the %s has %s", t.refers.Entity, shape.Quote(v.Text))
 	default:
 		v.Text = id.String()
 	}

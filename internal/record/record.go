@@ -5,9 +5,7 @@
 package record
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
+	"cmp"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,7 +30,7 @@ func (h *Head) begin(id uuid.UUID, now time.Time) {
 	h.ID, h.CreatedAt, h.UpdatedAt = id, shape.At(now), shape.At(now)
 }
 
-func headOf[T any](rec *T) *Head { return any(rec).(interface{ head() *Head }).head() }
+func headOf(rec any) *Head { return rec.(interface{ head() *Head }).head() }
 
 // Rules describe a kind beyond its struct.
 type Rules[T any] struct {
@@ -82,45 +80,24 @@ type Rules[T any] struct {
 }
 
 // Kind is a kind of record with its table and its lists.
+//
+// The compiler generates its methods again for every kind in every package that mentions one, so
+// what does not depend on T is in kind.
 type Kind[T any] struct {
-	Rules[T]
+	kind
 	Table *store.Table[T]
-	List  *index.Kind
-
-	shape *shape.Struct
-	refs  []shape.Field
-	set   *Set
 }
 
 // Set is the set of all kinds of the service. Kinds refer to each other by entity.
 type Set struct {
-	kinds []related
-}
-
-// related is the interface through which kinds of different types use each other.
-type related interface {
-	entity() string
-	ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error)
-	// release removes every reference to the record.
-	release(tx *store.Tx, entity string, id uuid.UUID) error
-	// needs reports whether the kind has a required reference to the entity.
-	needs(entity string) bool
-	bury(tx *store.Tx, tomb store.Tombstone) error
-	sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error)
-	// named finds a record by its name or by a match field.
-	named(tx *store.Tx, by, text, object string) (id uuid.UUID, found bool, err error)
-	matchFields() []string
-	holds(tx *store.Tx, field uuid.UUID, value string) (uuid.UUID, bool, error)
-	verify(tx *store.Tx, report store.Report) error
-	list() *index.Kind
-	source() (_ store.Source, emits bool)
+	kinds []*kind
 }
 
 // Lists returns the list definition of each kind.
 func (s *Set) Lists() []*index.Kind {
 	lists := make([]*index.Kind, len(s.kinds))
 	for i, k := range s.kinds {
-		lists[i] = k.list()
+		lists[i] = k.List
 	}
 	return lists
 }
@@ -128,7 +105,7 @@ func (s *Set) Lists() []*index.Kind {
 // Verify checks every table of the transaction's organization against its keys and its change log.
 func (s *Set) Verify(tx *store.Tx, report store.Report) error {
 	for _, k := range s.kinds {
-		if err := k.verify(tx, report); err != nil {
+		if err := k.table.Verify(tx, report); err != nil {
 			return err
 		}
 	}
@@ -137,70 +114,47 @@ func (s *Set) Verify(tx *store.Tx, report store.Report) error {
 
 // Add creates the kind of the struct T, which must embed Head, and adds it to the set.
 func Add[T any](set *Set, r Rules[T]) *Kind[T] {
-	if r.DefaultSort == "" {
-		r.DefaultSort = "-created_at"
+	k := &Kind[T]{kind: kind{Object: r.Object, Entity: r.Entity, rules: untyped(&r), shape: shape.Of[T](), set: set}}
+	unique, keys := r.Unique, []store.Key[T]{}
+	for _, f := range k.references(new(T)) {
+		of := func(_ *store.Tx, rec *T) ([][]byte, error) { return idKeys(&f, rec), nil }
+		keys = append(keys, store.Key[T]{Name: f.Key, Of: of})
 	}
-	k := &Kind[T]{Rules: r, shape: shape.Of[T](), set: set}
-	unique, keys := r.Unique, append(k.referenceKeys(), r.Keys...)
+	keys = append(keys, r.Keys...)
 	for field, fold := range r.Match {
-		keys = append(keys, matchKey(k.textField(field), field, fold))
+		text := k.textField(field)
+		keys = append(keys, store.TextKey(matchName(field), func(rec *T) string { return fold(text(rec)) }))
 	}
 	if k.shape.Field(externalID) != nil {
-		unique = append(unique, externalIDs(k.textField(externalID)))
+		unique = append(unique, externalIDs[T](k.textField(externalID)))
 	}
 	var customs func(*store.Tx) (*filter.CustomFields, error)
 	if k.shape.HasCustom() {
 		customs = func(tx *store.Tx) (*filter.CustomFields, error) { return r.Customs(tx, r.Entity) }
-		keys = append(keys, store.Key[T]{Name: customKey, Of: k.customKeys})
+		of := func(tx *store.Tx, rec *T) ([][]byte, error) { return k.customKeys(tx, rec) }
+		keys = append(keys, store.Key[T]{Name: customKey, Of: of})
 	}
 	k.Table = NewTable(r.Entity, unique, keys)
 	if r.ShortHistory {
 		k.Table = k.Table.ShortHistory()
 	}
-	k.List = index.NewKind(r.Entity, r.DefaultSort, k.Table, customs)
-	set.kinds = append(set.kinds, k)
-	return k
-}
-
-// WithArticle returns the name of the kind with its article: "an account view".
-func (k *Kind[T]) WithArticle() string {
-	one := strings.ReplaceAll(k.Object, "_", " ")
-	if strings.ContainsAny(one[:1], "aeio") {
-		return "an " + one
+	k.table = &k.Table.AnyTable
+	k.List = index.NewKind(r.Entity, cmp.Or(r.DefaultSort, "-created_at"), k.Table, customs)
+	if r.CheckReference != nil {
+		k.checkReference = func(tx *store.Tx, id uuid.UUID, object string) (string, error) {
+			doc, err := k.Table.Get(tx, id)
+			if err != nil {
+				return "", err
+			}
+			return r.CheckReference(&doc.Record, object), nil
+		}
 	}
-	return "a " + one
+	set.kinds = append(set.kinds, &k.kind)
+	return k
 }
 
 // Get returns a record.
 func (k *Kind[T]) Get(tx *store.Tx, id uuid.UUID) (store.Doc[T], error) { return k.Table.Get(tx, id) }
-
-// Draft is a new record, decoded from a body but not stored yet. Drafts are decoded before the
-// transaction begins, because all writers would wait for it.
-type Draft[T any] struct {
-	record   T
-	body     shape.Value
-	problems fault.Problems
-}
-
-// NewDraft decodes a body. Create reports its problems together with those found later.
-func NewDraft[T any](body shape.Value) Draft[T] {
-	d := Draft[T]{body: body}
-	shape.Decode(body, &d.record, shape.Create, &d.problems)
-	return d
-}
-
-// Open returns the decoded record and its problems.
-func (d Draft[T]) Open() (T, fault.Problems) { return d.record, d.problems }
-
-// PathOf returns the path of the first occurrence of an id in a list of the body.
-func (d Draft[T]) PathOf(key string, id uuid.UUID) string {
-	for i, item := range d.body.Get(key).Items {
-		if given, err := shape.ParseID(item.Text); err == nil && given == id {
-			return fmt.Sprintf("%s[%d]", key, i)
-		}
-	}
-	return key
-}
 
 // Create stores a new record. If the draft has problems, Create returns all of them in one error
 // and stores nothing.
@@ -215,9 +169,6 @@ func (k *Kind[T]) CreateAs(tx *store.Tx, id uuid.UUID, d Draft[T], set func(*T))
 	headOf(&rec).begin(id, tx.Now())
 	if set != nil {
 		set(&rec)
-	}
-	if err := k.decodeCustom(tx, d.body, &rec, &p); err != nil {
-		return store.Doc[T]{}, err
 	}
 	if err := k.check(tx, nil, &rec, d.body, &p); err != nil {
 		return store.Doc[T]{}, err
@@ -255,19 +206,16 @@ func (c Precondition) check(version string) error {
 // Update changes a record: absent members keep their value, null clears a field. If the body
 // changes nothing, Update writes nothing.
 func (k *Kind[T]) Update(tx *store.Tx, id uuid.UUID, cond Precondition, body shape.Value) (store.Doc[T], error) {
-	var p fault.Problems
 	old, err := k.Table.Get(tx, id)
+	if err == nil {
+		err = cond.check(old.Version())
+	}
 	if err != nil {
 		return store.Doc[T]{}, err
 	}
-	if err := cond.check(old.Version()); err != nil {
-		return store.Doc[T]{}, err
-	}
 	rec := old.Record
+	var p fault.Problems
 	shape.Decode(body, &rec, shape.Update, &p)
-	if err := k.decodeCustom(tx, body, &rec, &p); err != nil {
-		return store.Doc[T]{}, err
-	}
 	if err := k.check(tx, &old.Record, &rec, body, &p); err != nil {
 		return store.Doc[T]{}, err
 	}
@@ -283,22 +231,11 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 	}
 	headOf(&rec).UpdatedAt = shape.At(tx.Now())
 	doc, err := k.Table.Update(tx, old, rec, changed)
+	if err == nil {
+		err = k.updated(tx, &old.Record, &rec, doc.JSON)
+	}
 	if err != nil {
 		return store.Doc[T]{}, err
-	}
-	if k.AfterUpdate != nil {
-		if err := k.AfterUpdate(tx, &old.Record, &rec); err != nil {
-			return store.Doc[T]{}, err
-		}
-	}
-	events := []string{"updated"}
-	if k.UpdateEvents != nil {
-		events = k.UpdateEvents(&old.Record, &rec)
-	}
-	for _, event := range events {
-		if err := k.emit(tx, event, doc.ID, doc.JSON); err != nil {
-			return store.Doc[T]{}, err
-		}
 	}
 	return doc, nil
 }
@@ -307,49 +244,21 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 // returns an error with the code in_use.
 func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	old, err := k.Table.Get(tx, id)
+	if err == nil {
+		err = cond.check(old.Version())
+	}
 	if err != nil {
 		return err
 	}
-	if err := cond.check(old.Version()); err != nil {
+	rec := old.Record
+	if err := k.beforeDelete(tx, &rec); err != nil {
 		return err
 	}
-	rec := old.Record
-	if k.MayDelete != nil {
-		if err := k.MayDelete(tx, &rec); err != nil {
-			return err
-		}
-	}
-	for _, other := range k.set.kinds {
-		if err := other.release(tx, k.Entity, id); err != nil {
-			return err
-		}
-	}
-	if old, err = k.Table.Get(tx, id); err != nil { // release changes a record that refers to itself
+	if old, err = k.Table.Get(tx, id); err != nil { // the record may have referred to itself
 		return err
 	}
 	if err := k.Table.Delete(tx, old); err != nil {
 		return err
 	}
-	if k.AfterDelete != nil {
-		if err := k.AfterDelete(tx, &rec); err != nil {
-			return err
-		}
-	}
-	if k.NoDeleteEvent {
-		return nil
-	}
-	gone, err := json.Marshal(struct {
-		ID uuid.UUID `json:"id"`
-	}{id})
-	if err != nil {
-		return err
-	}
-	return k.emit(tx, "deleted", id, gone)
-}
-
-func (k *Kind[T]) emit(tx *store.Tx, event string, id uuid.UUID, data []byte) error {
-	if k.Silent {
-		return nil
-	}
-	return tx.Emit(store.Event{Trigger: k.Object + "." + event, ID: id, Data: data})
+	return k.deleted(tx, &rec)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -16,27 +15,24 @@ import (
 // doesNotExist is the problem of a reference to a record that does not exist.
 const doesNotExist = "does not exist"
 
-// referenceKeys collects the fields that refer to other records and returns a secondary key for
-// each, which finds the records that refer to a given one.
-func (k *Kind[T]) referenceKeys() []store.Key[T] {
-	var keys []store.Key[T]
+// references collects the fields that refer to other records. It returns those that are part of the
+// record: each becomes a secondary key, which finds the records that refer to a given one.
+func (k *kind) references(rec any) (stored []shape.Field) {
 	for _, f := range k.shape.Fields {
 		if f.Ref == "" {
 			continue
 		}
-		switch f.Get(new(T)).(type) {
+		switch f.Get(rec).(type) {
 		case uuid.NullUUID, shape.IDs:
 		default:
 			panic("record: " + k.Entity + "." + f.Key + " has the rule ref, but is neither a uuid.NullUUID nor shape.IDs")
 		}
 		k.refs = append(k.refs, f)
-		if f.Input { // not part of the record
-			continue
+		if !f.Input {
+			stored = append(stored, f)
 		}
-		of := func(_ *store.Tx, rec *T) ([][]byte, error) { return idKeys(&f, rec), nil }
-		keys = append(keys, store.Key[T]{Name: f.Key, Of: of})
 	}
-	return keys
+	return stored
 }
 
 // refIDs returns the ids in a reference field.
@@ -60,9 +56,13 @@ func idKeys(f *shape.Field, rec any) [][]byte {
 	return keys
 }
 
-// check adds invalid references and the problems found by the rules of the kind to p, and returns
-// all problems as one error.
-func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fault.Problems) error {
+// check sets the custom fields of after that the body has. It adds invalid references and the
+// problems found by the rules of the kind to p, and returns all problems as one error. before is
+// nil for a new record.
+func (k *kind) check(tx *store.Tx, before, after any, body shape.Value, p *fault.Problems) error {
+	if err := k.decodeCustom(tx, body, after, p); err != nil {
+		return err
+	}
 	for _, f := range k.refs {
 		var held []uuid.UUID
 		if before != nil {
@@ -92,30 +92,30 @@ func (k *Kind[T]) check(tx *store.Tx, before, after *T, body shape.Value, p *fau
 	if before != nil {
 		k.checkTogether(body, p)
 	}
-	if k.CheckEntry != nil {
-		for i, entry := range body.Get(k.Entries).Items {
+	if k.checkEntry != nil {
+		for i, entry := range body.Get(k.entries).Items {
 			if entry.Kind == shape.String && entry.Text != "" {
-				k.CheckEntry(after, fmt.Sprintf("%s[%d]", k.Entries, i), entry.Text, p)
+				k.checkEntry(after, fmt.Sprintf("%s[%d]", k.entries, i), entry.Text, p)
 			}
 		}
 	}
-	if k.Check != nil {
-		if err := k.Check(tx, before, after, p); err != nil {
+	if k.checkRecord != nil {
+		if err := k.checkRecord(tx, before, after, p); err != nil {
 			return err
 		}
 	}
 	return p.Err()
 }
 
-// checkTogether reports the fields in UpdateTogether that a body lacks although it has others.
-func (k *Kind[T]) checkTogether(body shape.Value, p *fault.Problems) {
+// checkTogether reports the fields in Rules.UpdateTogether that a body lacks although it has others.
+func (k *kind) checkTogether(body shape.Value, p *fault.Problems) {
 	var given string
-	for _, key := range k.UpdateTogether {
+	for _, key := range k.updateTogether {
 		if body.Get(key).Kind != shape.Absent {
 			given = key
 		}
 	}
-	for _, key := range k.UpdateTogether {
+	for _, key := range k.updateTogether {
 		if given != "" && body.Get(key).Kind == shape.Absent {
 			p.Invalid(key, "required together with %s", given)
 		}
@@ -146,51 +146,40 @@ func (s *Set) referenceProblem(tx *store.Tx, entity string, id uuid.UUID, object
 	return doesNotExist, nil // no kind has this entity
 }
 
-func (k *Kind[T]) entity() string { return k.Entity }
-
-func (k *Kind[T]) list() *index.Kind { return k.List }
-
-func (k *Kind[T]) verify(tx *store.Tx, report store.Report) error {
-	return k.Table.Verify(tx, report)
-}
-
 // ReferenceProblem returns why records of the object cannot refer to id, or "" if they can.
-func (k *Kind[T]) ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error) {
-	if k.CheckReference == nil {
-		if !k.Table.Has(tx, id) {
+func (k *kind) ReferenceProblem(tx *store.Tx, id uuid.UUID, object string) (string, error) {
+	if k.checkReference == nil {
+		if !k.table.Has(tx, id) {
 			return doesNotExist, nil
 		}
 		return "", nil
 	}
-	doc, err := k.Table.Get(tx, id)
-	switch {
-	case fault.CodeOf(err) == fault.NotFound:
+	why, err := k.checkReference(tx, id, object)
+	if fault.CodeOf(err) == fault.NotFound {
 		return doesNotExist, nil
-	case err != nil:
-		return "", err
 	}
-	return k.CheckReference(&doc.Record, object), nil
+	return why, err
 }
 
 // MayBeInUse reports whether another kind has a required reference to this one, so that deleting a
 // record can fail with in_use.
-func (k *Kind[T]) MayBeInUse() bool {
-	return slices.ContainsFunc(k.set.kinds, func(other related) bool { return other.needs(k.Entity) })
+func (k *kind) MayBeInUse() bool {
+	return slices.ContainsFunc(k.set.kinds, func(other *kind) bool { return other.needs(k.Entity) })
 }
 
-func (k *Kind[T]) needs(entity string) bool {
+func (k *kind) needs(entity string) bool {
 	return slices.ContainsFunc(k.refs, func(f shape.Field) bool { return f.Ref == entity && f.Required && !f.Input })
 }
 
 // release removes the references of this kind's records to a record that is being deleted. The
 // records keep their updated_at and emit no events, but the change log has an entry for each. A
 // required reference refuses the deletion.
-func (k *Kind[T]) release(tx *store.Tx, entity string, id uuid.UUID) error {
+func (k *kind) release(tx *store.Tx, entity string, id uuid.UUID) error {
 	for _, f := range k.refs {
 		if f.Ref != entity || f.Input {
 			continue
 		}
-		referrers, err := k.Table.IDs(tx, f.Key, id[:], 1)
+		referrers, err := k.table.IDs(tx, f.Key, id[:], 1)
 		if err != nil {
 			return err
 		}

@@ -24,8 +24,8 @@ type sweepWork struct {
 // bury removes a value from all records of the kind at once by a tombstone, and rewrites the
 // records to which it applies: immediately if they are few, otherwise in a job. It always rewrites
 // at least one batch immediately, because the index orders snapshots by the changes of a table.
-func (k *Kind[T]) bury(tx *store.Tx, tomb store.Tombstone) error {
-	tomb, err := k.Table.AddTombstone(tx, tomb)
+func (k *kind) bury(tx *store.Tx, tomb store.Tombstone) error {
+	tomb, err := k.table.AddTombstone(tx, tomb)
 	if err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func (k *Kind[T]) bury(tx *store.Tx, tomb store.Tombstone) error {
 	return err
 }
 
-func (k *Kind[T]) sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error) {
-	return k.Table.Sweep(tx, tomb, sweepBatch)
+func (k *kind) sweep(tx *store.Tx, tomb store.Tombstone) (more bool, err error) {
+	return k.table.Sweep(tx, tomb, sweepBatch)
 }
 
 // Sweep runs a SweepJob. It rewrites one batch per transaction, and the last transaction completes
@@ -66,9 +66,9 @@ func (s *Set) Sweep(ctx context.Context, st *store.Store, job store.Job) error {
 }
 
 // find returns the kind of an entity, or nil.
-func (s *Set) find(entity string) related {
+func (s *Set) find(entity string) *kind {
 	for _, k := range s.kinds {
-		if k.entity() == entity {
+		if k.Entity == entity {
 			return k
 		}
 	}

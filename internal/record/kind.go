@@ -1,0 +1,150 @@
+package record
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/fault"
+	"prospector/internal/filter"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// kind is the part of a Kind that does not depend on the type of its records, and through which
+// kinds use each other. Its methods take a record as a pointer to its type.
+type kind struct {
+	Object, Entity string // see Rules
+	List           *index.Kind
+
+	rules
+	table *store.AnyTable
+	shape *shape.Struct
+	refs  []shape.Field
+	set   *Set
+}
+
+// rules are Rules for records of any type. Those that a kind does not have are nil.
+type rules struct {
+	silent, noDeleteEvent bool
+	example, newExample   any // a record, and how it was when it was created
+	triggers              []store.Trigger
+	match                 map[string]func(string) string
+	entries               string
+	updateTogether        []string
+	nameKey               func(name, object string) []byte
+	customs               func(tx *store.Tx, entity string) (*filter.CustomFields, error)
+	updateEvents          func(before, after any) []string
+	checkRecord           func(tx *store.Tx, before, after any, p *fault.Problems) error
+	checkEntry            func(rec any, at, entry string, p *fault.Problems)
+	afterUpdate           func(tx *store.Tx, before, after any) error
+	mayDelete             func(tx *store.Tx, rec any) error
+	afterDelete           func(tx *store.Tx, rec any) error
+	checkReference        func(tx *store.Tx, id uuid.UUID, object string) (string, error)
+}
+
+// untyped returns the rules but for checkReference, which reads a record.
+func untyped[T any](r *Rules[T]) rules {
+	fresh := r.Example
+	headOf(&fresh).UpdatedAt = headOf(&fresh).CreatedAt
+	u := rules{
+		silent: r.Silent, noDeleteEvent: r.NoDeleteEvent, example: &r.Example, newExample: &fresh, triggers: r.Triggers,
+		match: r.Match, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, customs: r.Customs,
+	}
+	if r.UpdateEvents != nil {
+		u.updateEvents = func(before, after any) []string { return r.UpdateEvents(before.(*T), after.(*T)) }
+	}
+	if r.Check != nil {
+		u.checkRecord = func(tx *store.Tx, before, after any, p *fault.Problems) error {
+			old, _ := before.(*T)
+			return r.Check(tx, old, after.(*T), p)
+		}
+	}
+	if r.CheckEntry != nil {
+		u.checkEntry = func(rec any, at, entry string, p *fault.Problems) { r.CheckEntry(rec.(*T), at, entry, p) }
+	}
+	if r.AfterUpdate != nil {
+		u.afterUpdate = func(tx *store.Tx, before, after any) error {
+			return r.AfterUpdate(tx, before.(*T), after.(*T))
+		}
+	}
+	if r.MayDelete != nil {
+		u.mayDelete = func(tx *store.Tx, rec any) error { return r.MayDelete(tx, rec.(*T)) }
+	}
+	if r.AfterDelete != nil {
+		u.afterDelete = func(tx *store.Tx, rec any) error { return r.AfterDelete(tx, rec.(*T)) }
+	}
+	return u
+}
+
+// WithArticle returns the name of the kind with its article: "an account view".
+func (k *kind) WithArticle() string {
+	one := strings.ReplaceAll(k.Object, "_", " ")
+	if strings.ContainsAny(one[:1], "aeio") {
+		return "an " + one
+	}
+	return "a " + one
+}
+
+// updated completes an update: public is the new record.
+func (k *kind) updated(tx *store.Tx, before, after any, public []byte) error {
+	if k.afterUpdate != nil {
+		if err := k.afterUpdate(tx, before, after); err != nil {
+			return err
+		}
+	}
+	events := []string{"updated"}
+	if k.updateEvents != nil {
+		events = k.updateEvents(before, after)
+	}
+	for _, event := range events {
+		if err := k.emit(tx, event, headOf(after).ID, public); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beforeDelete removes every reference to the record, or returns why it cannot be deleted.
+func (k *kind) beforeDelete(tx *store.Tx, rec any) error {
+	if k.mayDelete != nil {
+		if err := k.mayDelete(tx, rec); err != nil {
+			return err
+		}
+	}
+	for _, other := range k.set.kinds {
+		if err := other.release(tx, k.Entity, headOf(rec).ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleted completes the deletion of a record.
+func (k *kind) deleted(tx *store.Tx, rec any) error {
+	if k.afterDelete != nil {
+		if err := k.afterDelete(tx, rec); err != nil {
+			return err
+		}
+	}
+	if k.noDeleteEvent {
+		return nil
+	}
+	id := headOf(rec).ID
+	gone, err := json.Marshal(struct {
+		ID uuid.UUID `json:"id"`
+	}{id})
+	if err != nil {
+		return err
+	}
+	return k.emit(tx, "deleted", id, gone)
+}
+
+func (k *kind) emit(tx *store.Tx, event string, id uuid.UUID, data []byte) error {
+	if k.silent {
+		return nil
+	}
+	return tx.Emit(store.Event{Trigger: k.Object + "." + event, ID: id, Data: data})
+}

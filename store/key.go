@@ -1,0 +1,239 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// Unique declares that no two records of an organization have the same key. Records with an empty
+// key have none. If Global is set, the key is unique in the installation, and Store.Lookup finds
+// the record and its organization by it.
+type Unique[T any] struct {
+	Name   string
+	Of     func(*T) []byte
+	Global bool
+	// Taken returns the error for a record whose key belongs to the record other. It is nil for
+	// keys that callers cannot make collide.
+	Taken func(rec *T, other uuid.UUID) error
+}
+
+// Key declares a secondary key: the values under which a record can be found.
+type Key[T any] struct {
+	Name string
+	Of   func(*Tx, *T) ([][]byte, error)
+}
+
+// TextKey returns a key with one text value. Records with an empty text have none.
+func TextKey[T any](name string, text func(*T) string) Key[T] {
+	return Key[T]{Name: name, Of: func(_ *Tx, rec *T) ([][]byte, error) {
+		if s := text(rec); s != "" {
+			return [][]byte{[]byte(s)}, nil
+		}
+		return nil, nil
+	}}
+}
+
+// uniqueKey is a Unique for records of any type.
+type uniqueKey struct {
+	name   string
+	of     func(rec any) []byte
+	global bool
+	taken  func(rec any, other uuid.UUID) error
+}
+
+func untypedUnique[T any](u Unique[T]) uniqueKey {
+	key := uniqueKey{name: u.Name, of: func(rec any) []byte { return u.Of(rec.(*T)) }, global: u.Global}
+	if u.Taken != nil {
+		key.taken = func(rec any, other uuid.UUID) error { return u.Taken(rec.(*T), other) }
+	}
+	return key
+}
+
+func (u *uniqueKey) bucket(table string) string {
+	if u.global {
+		return sharedPrefix + globalBucket(table, u.name)
+	}
+	return table + ".uniq." + u.name
+}
+
+const globalPrefix = "global."
+
+func globalBucket(table, key string) string { return globalPrefix + table + "." + key }
+
+func (u *uniqueKey) key(rec any) []byte {
+	if rec == nil {
+		return nil
+	}
+	return bounded(u.of(rec))
+}
+
+func (u *uniqueKey) value(org, id uuid.UUID) []byte {
+	if u.global {
+		return append(org[:], id[:]...)
+	}
+	return id[:]
+}
+
+// secondaryKey is a Key for records of any type.
+type secondaryKey struct {
+	name string
+	of   func(tx *Tx, rec any) ([][]byte, error)
+}
+
+func untypedKey[T any](k Key[T]) secondaryKey {
+	return secondaryKey{k.Name, func(tx *Tx, rec any) ([][]byte, error) { return k.Of(tx, rec.(*T)) }}
+}
+
+func (k *secondaryKey) bucket(table string) string { return keyBucket(table, k.name) }
+
+func keyBucket(table, key string) string { return table + ".key." + key }
+
+// values returns the values of a record, which may be nil.
+func (k *secondaryKey) values(tx *Tx, rec any) ([][]byte, error) {
+	if rec == nil {
+		return nil, nil
+	}
+	return k.of(tx, rec)
+}
+
+// keyEntry returns the bucket key of a record's secondary key.
+func keyEntry(key []byte, id uuid.UUID) []byte { return append(keyPrefix(key), id[:]...) }
+
+// keyPrefix returns a key with a terminator. All keys of a name have the same length or contain no
+// zero byte, so that none is a prefix of another.
+func keyPrefix(key []byte) []byte { return append(bytes.Clone(bounded(key)), 0) }
+
+// bounded shortens keys to well below bbolt's limit. The hash distinguishes long keys with the same
+// beginning.
+func bounded(key []byte) []byte {
+	const maxKey = 256
+	if len(key) <= maxKey {
+		return key
+	}
+	sum := sha256.Sum256(key)
+	return append(bytes.Clone(key[:maxKey-len(sum)]), sum[:]...)
+}
+
+// rekey replaces the keys of was by those of is; either may be nil. It checks before it writes. If
+// completed is set, was has members that it lacked when its keys were written, so keys of was may
+// be missing.
+func (t *table) rekey(tx *Tx, id uuid.UUID, was, is any, completed bool) error {
+	for i := range t.unique {
+		if err := t.checkUnique(tx, &t.unique[i], id, was, is, completed); err != nil {
+			return err
+		}
+	}
+	for i := range t.unique {
+		u := &t.unique[i]
+		before, after := u.key(was), u.key(is)
+		if bytes.Equal(before, after) && !completed {
+			continue
+		}
+		if len(before) > 0 && (!completed || bytes.Equal(tx.get(u.bucket(t.name), before), u.value(tx.org, id))) {
+			tx.delete(u.bucket(t.name), before)
+		}
+		if len(after) > 0 {
+			tx.put(u.bucket(t.name), after, u.value(tx.org, id))
+		}
+	}
+	for i := range t.keys {
+		k := &t.keys[i]
+		before, err := k.values(tx, was)
+		if err != nil {
+			return err
+		}
+		after, err := k.values(tx, is)
+		if err != nil {
+			return err
+		}
+		if slices.EqualFunc(before, after, bytes.Equal) && !completed {
+			continue
+		}
+		for _, key := range before {
+			tx.delete(k.bucket(t.name), keyEntry(key, id))
+		}
+		for _, key := range after {
+			tx.put(k.bucket(t.name), keyEntry(key, id), nil)
+		}
+	}
+	return nil
+}
+
+// checkUnique returns an error if another record has the key of is.
+func (t *table) checkUnique(tx *Tx, u *uniqueKey, id uuid.UUID, was, is any, completed bool) error {
+	before, after := u.key(was), u.key(is)
+	if len(after) == 0 || bytes.Equal(before, after) && !completed {
+		return nil
+	}
+	v := tx.get(u.bucket(t.name), after)
+	if v == nil || bytes.Equal(v, u.value(tx.org, id)) {
+		return nil
+	}
+	if u.taken == nil {
+		return fmt.Errorf("%s: unique key %s is taken", t.name, u.name)
+	}
+	return u.taken(is, uuid.UUID(v[len(v)-16:]))
+}
+
+// Find returns the id of the record with the unique key.
+func (t *AnyTable) Find(tx *Tx, name string, key []byte) (uuid.UUID, bool) {
+	for i := range t.core.unique {
+		if u := &t.core.unique[i]; u.name == name && !u.global {
+			if v := tx.get(u.bucket(t.core.name), bounded(key)); v != nil {
+				return uuid.UUID(v), true
+			}
+			return uuid.Nil, false
+		}
+	}
+	panic("store: table " + t.core.name + " has no unique key " + name)
+}
+
+// IDs returns the ids of up to limit records with a secondary key, oldest first. 0 means all.
+func (t *AnyTable) IDs(tx *Tx, name string, key []byte, limit int) ([]uuid.UUID, error) {
+	prefix := keyPrefix(key)
+	var ids []uuid.UUID
+	err := tx.look(keyBucket(t.core.name, name), prefix, func(k, _ []byte) (bool, error) {
+		if !bytes.HasPrefix(k, prefix) {
+			return false, nil
+		}
+		ids = append(ids, uuid.UUID(k[len(prefix):]))
+		return len(ids) != limit, nil
+	})
+	return ids, err
+}
+
+// Range calls fn for the secondary keys of a name, starting at from, with the record of each, until
+// fn returns false.
+func (t *AnyTable) Range(tx *Tx, name string, from []byte, fn func(key []byte, id uuid.UUID) (more bool)) error {
+	return tx.look(keyBucket(t.core.name, name), from, func(k, _ []byte) (bool, error) {
+		end := len(k) - 16 - 1
+		if end < 0 {
+			return false, fmt.Errorf("%s: %w: %x is not a key of %s", t.core.name, ErrDamaged, k, name)
+		}
+		return fn(k[:end], uuid.UUID(k[end+1:])), nil
+	})
+}
+
+// Oldest returns the id of the oldest record with a secondary key.
+func (t *AnyTable) Oldest(tx *Tx, name string, key []byte) (id uuid.UUID, found bool, err error) {
+	ids, err := t.IDs(tx, name, key, 1)
+	if err != nil || len(ids) == 0 {
+		return uuid.Nil, false, err
+	}
+	return ids[0], true, nil
+}
+
+// Lookup finds the record with a global unique key, and its organization.
+func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, found bool, err error) {
+	err = s.View(uuid.Nil, func(tx *Tx) error {
+		if v := tx.get(sharedPrefix+globalBucket(table, key), bounded(value)); len(v) == 32 {
+			org, id, found = uuid.UUID(v[:16]), uuid.UUID(v[16:]), true
+		}
+		return nil
+	})
+	return org, id, found, err
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+)
+
+// table does the work of a Table. Its methods take a record as a pointer to the type that the table
+// was declared with.
+type table struct {
+	name      string
+	rec       string // the bucket of its records
+	unlogged  bool
+	kept      time.Duration // how long its change log is kept
+	unique    []uniqueKey
+	keys      []secondaryKey
+	shape     *Shape // nil for a table whose records are not completed
+	newRecord func() any
+}
+
+func (t *table) has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != nil }
+
+func (t *table) get(tx *Tx, id uuid.UUID, rec any) (doc, error) {
+	v := tx.get(t.rec, id[:])
+	if v == nil {
+		return doc{}, fault.ErrNotFound
+	}
+	d, err := t.decode(tx, id, v, rec)
+	d.JSON = bytes.Clone(d.JSON)
+	return d, err
+}
+
+func (t *table) getUndecoded(tx *Tx, id uuid.UUID) (_ doc, private []byte, err error) {
+	v := tx.get(t.rec, id[:])
+	if v == nil {
+		return doc{}, nil, fault.ErrNotFound
+	}
+	return t.open(tx, id, v)
+}
+
+// isUnchanged reports whether reading the record again would return the same.
+func (t *table) isUnchanged(tx *Tx, old doc) (bool, error) {
+	corrections, err := tx.corrections(t.name)
+	if err != nil || !corrections.none() {
+		return false, err
+	}
+	now, _, err := t.getUndecoded(tx, old.ID)
+	return err == nil && now.Change == old.Change && bytes.Equal(now.JSON, old.JSON), nil
+}
+
+func (t *table) scan(tx *Tx, fn func(d doc, rec any) (more bool, err error)) error {
+	return tx.scan(t.rec, nil, func(key, value []byte) (bool, error) {
+		if len(key) != 16 {
+			return false, fmt.Errorf("%s: %w: the key %x is not an id", t.name, ErrDamaged, key)
+		}
+		rec := t.newRecord()
+		d, err := t.decode(tx, uuid.UUID(key), value, rec)
+		if err != nil {
+			return false, err
+		}
+		return fn(d, rec)
+	})
+}
+
+// decode reads a value into the zero record rec. The JSON in the result is valid until the
+// transaction ends.
+func (t *table) decode(tx *Tx, id uuid.UUID, v []byte, rec any) (doc, error) {
+	d, private, err := t.open(tx, id, v)
+	if err != nil {
+		return doc{}, err
+	}
+	if err := json.Unmarshal(d.JSON, rec); err != nil {
+		return doc{}, fmt.Errorf("%s %s: %w", t.name, id, err)
+	}
+	// A record that was written before its kind had private data has no private part.
+	if p, ok := rec.(interface{ Private() any }); ok && len(private) > 0 {
+		if err := json.Unmarshal(private, p.Private()); err != nil {
+			return doc{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
+		}
+	}
+	return d, nil
+}
+
+// open reads a value without decoding the record.
+func (t *table) open(tx *Tx, id uuid.UUID, v []byte) (d doc, private []byte, err error) {
+	corrections, err := tx.corrections(t.name)
+	if err != nil {
+		return doc{}, nil, err
+	}
+	d.ID = id
+	var public []byte
+	d.Change, private, public, err = decodeValue(tx.place(t.rec, id[:]), v)
+	if err == nil {
+		d.version = versionOf(v)
+		d.JSON, d.applied, err = corrections.apply(d.Change, public)
+	}
+	if err != nil {
+		return doc{}, nil, fmt.Errorf("%s %s: %w", t.name, id, err)
+	}
+	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].before != nil
+	return d, private, nil
+}
+
+func (t *table) insert(tx *Tx, id uuid.UUID, rec any) (doc, error) {
+	if t.has(tx, id) {
+		return doc{}, fmt.Errorf("%s %s: already exists", t.name, id)
+	}
+	d, err := t.write(tx, doc{ID: id}, nil, rec, Created, nil)
+	if err == nil {
+		tx.setSequence(t.rec, tx.sequence(t.rec)+1)
+	}
+	return d, err
+}
+
+func (t *table) update(tx *Tx, old doc, was, rec any, fields []string) (doc, error) {
+	if err := t.current(tx, old); err != nil {
+		return doc{}, err
+	}
+	return t.write(tx, old, was, rec, Updated, fields)
+}
+
+func (t *table) touch(tx *Tx, old doc, rec any, fields []string) error {
+	if err := t.current(tx, old); err != nil {
+		return err
+	}
+	change, err := t.log(tx, old, Updated, fields)
+	if err != nil {
+		return err
+	}
+	version := old.version
+	if len(old.applied) > 0 { // the version must not be that of the record without its corrections
+		version = change
+	}
+	_, err = t.put(tx, old.ID, change, version, rec)
+	return err
+}
+
+func (t *table) remove(tx *Tx, old doc, was any) error {
+	if err := t.current(tx, old); err != nil {
+		return err
+	}
+	if err := t.rekey(tx, old.ID, was, nil, old.completed); err != nil {
+		return err
+	}
+	tx.delete(t.rec, old.ID[:])
+	tx.setSequence(t.rec, tx.sequence(t.rec)-1)
+	number, err := t.log(tx, old, Deleted, nil)
+	if number > 0 {
+		tx.put(goneBucket(t.name), old.ID[:], numberKey(number))
+	}
+	return err
+}
+
+// write writes rec in place of was, which is nil for a new record.
+func (t *table) write(tx *Tx, old doc, was, rec any, op Op, fields []string) (doc, error) {
+	if err := t.rekey(tx, old.ID, was, rec, old.completed); err != nil {
+		return doc{}, err
+	}
+	change, err := t.log(tx, old, op, fields)
+	if err != nil {
+		return doc{}, err
+	}
+	return t.put(tx, old.ID, change, change, rec)
+}
+
+// put writes a record.
+func (t *table) put(tx *Tx, id uuid.UUID, change, version uint64, rec any) (_ doc, err error) {
+	d := doc{ID: id, Change: change, revision: revision{version: version}}
+	if d.JSON, err = json.Marshal(rec, json.Deterministic(true)); err != nil {
+		return doc{}, fmt.Errorf("%s %s: %w", t.name, id, err)
+	}
+	var private []byte
+	if p, ok := rec.(interface{ Private() any }); ok {
+		if private, err = json.Marshal(p.Private()); err != nil {
+			return doc{}, fmt.Errorf("%s %s: private part: %w", t.name, id, err)
+		}
+	}
+	tx.put(t.rec, id[:], encodeValue(tx.place(t.rec, id[:]), change, version, private, d.JSON))
+	return d, nil
+}
+
+// log appends the corrections that were applied to a record, and then the change itself, to the
+// change log.
+func (t *table) log(tx *Tx, old doc, op Op, fields []string) (number uint64, err error) {
+	if t.unlogged {
+		return 0, nil
+	}
+	number = old.Change
+	for i := range old.applied {
+		c := &old.applied[i]
+		fields, err := c.fields()
+		if err != nil {
+			return 0, fmt.Errorf("%s %s: %w", t.name, old.ID, err)
+		}
+		entry := Change{Op: Updated, ID: old.ID, Prev: number, Fields: fields, Actor: c.actor}
+		number, err = tx.logChange(t.name, t.kept, entry)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if op == swept {
+		return number, nil
+	}
+	return tx.logChange(t.name, t.kept, Change{Op: op, ID: old.ID, Prev: number, Fields: fields, Actor: tx.actor})
+}
+
+// current returns an error for a record that was changed since it was read, because its old keys
+// would be computed from outdated values.
+func (t *table) current(tx *Tx, old doc) error {
+	if v := tx.get(t.rec, old.ID[:]); v == nil || changeOf(v) != old.Change {
+		return fmt.Errorf("%s %s: changed since it was read", t.name, old.ID)
+	}
+	return nil
+}
