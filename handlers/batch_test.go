@@ -178,12 +178,12 @@ func TestMatchOn(t *testing.T) {
 		entity, field, value string
 		same, others         []string
 	}{
-		{"contacts", "email", "Bill.Ö@Initech.example", []string{"bill.ö@initech.example", "BILL.Ö@INITECH.EXAMPLE"}, []string{"bill.o@initech.example", "bill@initech.example"}},
+		{"contacts", "email", "Bill.Ö@Initech.example", []string{"bill.ö@initech.example", "BILL.Ö@INITECH.EXAMPLE", "BILL.O\u0308@ini\u00adtech。example"}, []string{"bill.o@initech.example", "bill@initech.example"}},
 		{"contacts", "linkedin_url", "https://www.linkedin.com/in/Bill-L", []string{"http://linkedin.com/in/bill-l/", "linkedin.com/in/bill-l", "HTTPS://DE.LinkedIn.com/in/BILL-L?trk=x&y=/z",
 			"//uk.linkedin.com/in/bill-l//", "https://www.linkedin.com/in/bill-l/?x", "https://linkedin.com/in/bill-l#about"},
 			[]string{"https://linkedin.com/in/bill", "https://linkedin.com/company/bill-l", "https://linkedin.example/in/bill-l", "bill-l"}},
-		{"accounts", "website", "https://www.Initech.example/about", []string{"initech.example", "HTTP://INITECH.EXAMPLE:80/?q=1", "www.initech.example."},
-			[]string{"shop.initech.example", "initech.com", "www.www.initech.example"}},
+		{"accounts", "website", "https://www.Initech.example/about", []string{"initech.example", "HTTP://INITECH.EXAMPLE:80/?q=1", "www.initech.example.", "shop.initech.example", "initech。example"},
+			[]string{"initech.com", "initech.example.com", "https://www.linkedin.com/company/initech", "linkedin.com/company/initech"}},
 		{"contacts", "external_id", "SF 1", []string{"sf 1", "Sf 1"}, []string{"SF1", "SF 1 "}},
 		{"opportunities", "external_id", "Ä", []string{"ä"}, []string{"a"}},
 		{"tasks", "external_id", "T", []string{"t"}, []string{"tt"}},

@@ -176,7 +176,7 @@ func TestPreviewShrinks(t *testing.T) {
 	var accounts []any
 	for _, domain := range d.w.domains[:min(900, len(d.w.domains))] {
 		accounts = append(accounts, map[string]any{"name": "New", "website": domain})
-		d.crm.domains[domain] = true
+		d.crm.domains[refCompany(domain)] = true
 	}
 	d.org.Write.Post("/v1/accounts/batch", map[string]any{"records": accounts}).Is(200)
 	p.refSelection = refSelect(d.w.companies, d.w.people, d.crm, p.request)

@@ -57,6 +57,13 @@ type refSelection struct {
 	asked      refAsked
 }
 
+// refCompany returns the registrable domain of a website. All the websites of a world are below
+// .example.
+func refCompany(website string) string {
+	labels := strings.Split(website, ".")
+	return strings.Join(labels[max(0, len(labels)-2):], ".")
+}
+
 // refSelect computes the selection of a request, step by step.
 func refSelect(companies, people []refRow, crm *refCRM, request map[string]any) *refSelection {
 	search, _ := request["search_input"].(map[string]any)
@@ -68,9 +75,10 @@ func refSelect(companies, people []refRow, crm *refCRM, request map[string]any) 
 	for _, row := range rows {
 		m := &refMember{source: row.text("id"), company: row.text("id"), website: row.text("website"), data: row}
 		kept = append(kept, m)
-		m.existing = crm.domains[m.website] || crm.companies[m.source]
-		m.duplicate = m.website != "" && firsts[m.website]
-		firsts[m.website] = true
+		company := refCompany(m.website)
+		m.existing = crm.domains[company] || crm.companies[m.source]
+		m.duplicate = company != "" && firsts[company]
+		firsts[company] = true
 		switch {
 		case m.duplicate:
 			continue

@@ -35,7 +35,7 @@ var (
 
 func refWorldOf(r *rand.Rand, companies, people int) *refWorld {
 	w := &refWorld{Rand: r}
-	for i := range max(4, companies*2/3) {
+	for i := range max(4, companies) {
 		d := fmt.Sprintf("d%d.example", i/3)
 		w.domains = append(w.domains, []string{d, "eu." + d, "x" + d}[i%3])
 	}
@@ -148,7 +148,7 @@ func (w *refWorld) crm(o *apptest.Org) *refCRM {
 	var accounts, contacts []any
 	for range len(w.domains) / 6 {
 		domain := w.pick(w.domains)
-		c.domains[domain] = true
+		c.domains[refCompany(domain)] = true
 		accounts = append(accounts, map[string]any{"name": "Known", "website": "HTTPS://www." + domain + "/about"})
 	}
 	for i := range min(len(w.people)/6, 1000) {

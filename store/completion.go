@@ -56,7 +56,7 @@ func incompleteKey(org uuid.UUID, table string) []byte { return append(org[:], t
 // read or written. Where a table was last used with another shape, all its records are marked as incomplete. From then
 // on every read completes them: missing members are added with their default or zero value, in the order in which a
 // write stores them. A job rewrites the records in the background and then removes the mark. All marks are made in one
-// commit.
+// commit. Secondary keys that were written with another version are rebuilt before UseShapes returns.
 func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
 	s.shapes = make(map[string]*table, len(tables))
 	for _, shaped := range tables {
@@ -76,11 +76,22 @@ func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
 			return false, nil
 		})
 	})
-	if err != nil || len(changed) == 0 {
+	if err != nil {
 		return err
 	}
+	if err := s.noteShapes(ctx, changed); err != nil {
+		return err
+	}
+	return s.useKeyVersions(ctx)
+}
+
+// noteShapes marks the records of tables with another shape.
+func (s *Store) noteShapes(ctx context.Context, changed []string) error {
+	if len(changed) == 0 {
+		return nil
+	}
 	slices.Sort(changed)
-	err = s.Update(ctx, uuid.Nil, completeActor, func(tx *Tx) error {
+	err := s.Update(ctx, uuid.Nil, completeActor, func(tx *Tx) error {
 		tx.bytes++
 		tx.enqueued = true
 		tx.raw = func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) }

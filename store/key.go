@@ -25,6 +25,15 @@ type Unique[T any] struct {
 type Key[T any] struct {
 	Name string
 	Of   func(*Tx, *T) ([][]byte, error)
+	// Version changes whenever Of returns other values for a stored record, for example because
+	// addresses are compared in another form. Store.UseShapes then rebuilds the key.
+	Version string
+}
+
+// At returns the key with a version.
+func (k Key[T]) At(version string) Key[T] {
+	k.Version = version
+	return k
 }
 
 // TextKey returns a key with one text value. Records with an empty text have none.
@@ -80,12 +89,13 @@ func (u *uniqueKey) value(org, id uuid.UUID) []byte {
 
 // secondaryKey is a Key for records of any type.
 type secondaryKey struct {
-	name string
-	of   func(tx *Tx, rec any) ([][]byte, error)
+	name    string
+	version string
+	of      func(tx *Tx, rec any) ([][]byte, error)
 }
 
 func untypedKey[T any](k Key[T]) secondaryKey {
-	return secondaryKey{k.Name, func(tx *Tx, rec any) ([][]byte, error) { return k.Of(tx, rec.(*T)) }}
+	return secondaryKey{k.Name, k.Version, func(tx *Tx, rec any) ([][]byte, error) { return k.Of(tx, rec.(*T)) }}
 }
 
 func (k *secondaryKey) bucket(table string) string { return keyBucket(table, k.name) }

@@ -2,9 +2,11 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // migration converts a store from one format to the next.
@@ -16,6 +18,7 @@ var migrations = []migration{
 	func(*bolt.Tx) error { return nil },
 	func(*bolt.Tx) error { return nil }, // touched values have a format that older programs cannot read
 	releaseHeldJobs,
+	dropUniqueSuppressions,
 }
 
 var heldBucket = []byte("held")
@@ -33,6 +36,20 @@ func releaseHeldJobs(btx *bolt.Tx) error {
 		return err
 	}
 	return btx.DeleteBucket(heldBucket)
+}
+
+// dropUniqueSuppressions removes the unique keys of suppressions. Up to format 3 an address had one
+// key per spelling. Now all suppressions of an address have the same secondary key, which
+// Store.UseShapes builds.
+func dropUniqueSuppressions(btx *bolt.Tx) error {
+	orgs := btx.Bucket(orgsBucket)
+	return orgs.ForEachBucket(func(org []byte) error {
+		err := orgs.Bucket(org).DeleteBucket([]byte("suppressions.uniq.what"))
+		if errors.Is(err, berrors.ErrBucketNotFound) {
+			return nil
+		}
+		return err
+	})
 }
 
 // migrate runs the migrations that the store has not seen. Each runs in its own transaction, which

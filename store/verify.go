@@ -89,6 +89,11 @@ func (v *verifier) checkRecord(k, value []byte) error {
 	for i := range v.unique {
 		v.uniqueKey(&v.unique[i], id, rec)
 	}
+	return v.checkKeys(id, rec)
+}
+
+// checkKeys reports the secondary keys of a record that are missing.
+func (v *verifier) checkKeys(id uuid.UUID, rec any) error {
 	for i := range v.keys {
 		key := &v.keys[i]
 		values, err := key.values(v.tx, rec)

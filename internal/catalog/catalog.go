@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/index"
-	"prospector/internal/crm"
+	"prospector/internal/address"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -22,7 +22,7 @@ var Org = uuid.Nil
 type Company struct {
 	ID            string       `json:"id" label:"ID" rule:"required,maxlen=255"`
 	Name          string       `json:"name" rule:"required,searched"`
-	Website       shape.Text   `json:"website" rule:"format=domain,searched" doc:"A lower-case domain, without scheme, www. and path."`
+	Website       shape.Text   `json:"website" rule:"format=website,searched" doc:"A lower-case domain without scheme, www and path. On a host that many companies share, such as linkedin.com, the path is kept."`
 	Industry      shape.Text   `json:"industry" rule:"searched"`
 	SubIndustry   shape.Text   `json:"sub_industry" rule:"searched"`
 	EmployeeCount shape.Number `json:"employee_count" rule:"integer,min=0"`
@@ -72,29 +72,44 @@ type Catalog struct {
 
 	CompanyList *index.Kind
 	PersonList  *index.Kind
+
+	hosts *address.Hosts
 }
 
-// New declares the tables and lists of the catalog.
-func New() *Catalog {
+// New declares the tables and lists of the catalog. hosts decides which websites identify a company.
+func New(hosts *address.Hosts) *Catalog {
 	c := &Catalog{
+		hosts: hosts,
 		Companies: record.NewTable("companies", []store.Unique[Company]{{
 			Name: byID, Of: func(c *Company) []byte { return []byte(c.ID) },
 		}}, []store.Key[Company]{
-			store.TextKey(byWebsite, func(c *Company) string { return string(c.Website) }),
+			store.TextKey(byWebsite, func(c *Company) string { return hosts.Key(string(c.Website)) }).At(hosts.Version()),
 		}),
 		People: record.NewTable("people", []store.Unique[Person]{{
 			Name: byID, Of: func(p *Person) []byte { return []byte(p.ID) },
 		}}, []store.Key[Person]{
 			store.TextKey(byCompany, func(p *Person) string { return string(p.CompanyID) }),
-			store.TextKey(byAwaited, func(p *Person) string { return p.pending.Website }),
-			store.TextKey(byLinkedIn, func(p *Person) string { return crm.FoldLinkedIn(string(p.LinkedinURL)) }),
-			store.TextKey(byEmail, func(p *Person) string { return crm.FoldEmail(string(p.Email)) }),
+			store.TextKey(byAwaited, func(p *Person) string { return hosts.Key(p.pending.Website) }).At(hosts.Version()),
+			store.TextKey(byLinkedIn, func(p *Person) string { return address.LinkedIn(string(p.LinkedinURL)) }).At(address.Version),
+			store.TextKey(byEmail, func(p *Person) string { return address.Key(string(p.Email)) }).At(address.Version),
 		}),
 	}
 	c.CompanyList = index.NewKind("companies", "name", c.Companies, nil)
 	c.PersonList = index.NewKind("people", "last_name", c.People, nil)
 	c.CompanyList.ReadOnly, c.PersonList.ReadOnly = true, true
 	return c
+}
+
+// WebsiteKey returns what identifies the company that a website belongs to. It is "" for a website on a
+// shared host.
+func (c *Catalog) WebsiteKey(website string) string { return c.hosts.Key(website) }
+
+// StoredWebsite returns a website in the form in which companies have it, or "" if it is not a website.
+func (c *Catalog) StoredWebsite(website string) string {
+	if address.HostOf(website) == "" {
+		return ""
+	}
+	return c.hosts.Website(website)
 }
 
 // Lists returns the list kinds of companies and people.
@@ -117,9 +132,9 @@ func (c *Catalog) Verify(tx *store.Tx, report store.Report) error {
 // The keys of the catalog's tables.
 const (
 	byID       = "id"       // unique: the id that the data source uses
-	byWebsite  = "website"  // companies: the domain
+	byWebsite  = "website"  // companies: address.Hosts.Key of the website
 	byCompany  = "company"  // people: the catalog id of the employer
-	byAwaited  = "awaited"  // people: the domain of an employer that the catalog does not contain yet
+	byAwaited  = "awaited"  // people: the same of an employer that the catalog does not contain yet
 	byLinkedIn = "linkedin" // people
 	byEmail    = "email"    // people
 )

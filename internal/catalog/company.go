@@ -11,10 +11,12 @@ import (
 )
 
 // putCompany adds a company, or updates the existing one. A company with an id is found by it. A
-// company without one is found by its website; if several companies have the website, the oldest is
-// updated. People whose pending employer has the website get the company's id.
+// company without one is found by its website, unless that is on a shared host; if several companies
+// have the website, the oldest is updated. People whose pending employer has the website get the
+// company's id.
 func (c *Catalog) putCompany(tx *store.Tx, it *item[Company]) (added bool, err error) {
 	in := it.rec
+	in.Website = shape.Text(c.hosts.Website(string(in.Website)))
 	id, found := uuid.Nil, false
 	if in.ID != "" {
 		id, found = c.Companies.Find(tx, byID, []byte(in.ID))
@@ -56,9 +58,9 @@ func (c *Catalog) updateCompany(tx *store.Tx, id uuid.UUID, in Company) error {
 	return c.assignPendingEmployees(tx, rec)
 }
 
-// oldestByWebsite finds the oldest company that has the domain.
-func (c *Catalog) oldestByWebsite(tx *store.Tx, domain string) (uuid.UUID, bool, error) {
-	return oldest(tx, c.Companies, byWebsite, domain)
+// oldestByWebsite finds the oldest company that the website identifies.
+func (c *Catalog) oldestByWebsite(tx *store.Tx, website string) (uuid.UUID, bool, error) {
+	return oldest(tx, c.Companies, byWebsite, c.hosts.Key(website))
 }
 
 func oldest[T any](tx *store.Tx, table *store.Table[T], key, value string) (uuid.UUID, bool, error) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/rows"
 	"prospector/internal/shape"
@@ -18,7 +19,7 @@ import (
 // do not change an existing record.
 type item[T any] struct {
 	rec      T
-	employer string   // of a person: the domain of the employer, used when rec has no company id
+	employer string   // of a person: the website of the employer, used when rec has no company id
 	line     int      // of the row
 	dropped  []string // the columns whose invalid values are dropped
 	problem  error    // why the row is refused, or nil
@@ -46,7 +47,7 @@ func fieldsOf[T any](entity string) rows.Fields[*rows.Target] {
 }
 
 // ImportCompanies adds the companies of a table to the catalog, or updates them. Companies are
-// found by their id or, if a row has no id, by the domain of their website. renamed maps column
+// found by their id or, if a row has no id, by the registrable domain of their website. renamed maps column
 // names to field names. If the import fails, the rows that were written before stay.
 func (c *Catalog) ImportCompanies(
 	ctx context.Context, st *store.Store, table *rows.Reader, renamed map[string]string,
@@ -146,11 +147,11 @@ func newItem[T any](columns *rows.Columns[*rows.Target], row *rows.Row) item[T] 
 
 // setEmployer sets the website of a person's employer.
 func (it *item[T]) setEmployer(website string) {
-	domain, err := shape.Domain(website)
-	if err != nil {
+	if _, _, err := address.SplitWebsite(website); err != nil {
 		it.dropped = append(it.dropped, employerColumn)
+		return
 	}
-	it.employer = domain
+	it.employer = website
 }
 
 // dropInvalid removes the strings that do not have the format of their field, and reports whether

@@ -23,7 +23,7 @@ func newMarket(t *testing.T) *market {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &market{Catalog: New(), t: t, st: st}
+	m := &market{Catalog: New(nil), t: t, st: st}
 	t.Cleanup(func() {
 		if !t.Failed() {
 			m.verify()

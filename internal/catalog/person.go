@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/crm"
+	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -30,7 +30,7 @@ func (c *Catalog) putPerson(tx *store.Tx, it *item[Person]) (added bool, err err
 			return false, err
 		}
 		if in.CompanyID == "" {
-			in.pending.Website = it.employer
+			in.pending.Website = c.hosts.Website(it.employer)
 		}
 	}
 	if found {
@@ -51,17 +51,17 @@ func (c *Catalog) findPerson(tx *store.Tx, in Person) (id uuid.UUID, found bool,
 		id, found = c.People.Find(tx, byID, []byte(in.ID))
 		return id, found, nil
 	}
-	id, found, err = oldest(tx, c.People, byLinkedIn, crm.FoldLinkedIn(string(in.LinkedinURL)))
+	id, found, err = oldest(tx, c.People, byLinkedIn, address.LinkedIn(string(in.LinkedinURL)))
 	if err == nil && !found {
-		id, found, err = oldest(tx, c.People, byEmail, crm.FoldEmail(string(in.Email)))
+		id, found, err = oldest(tx, c.People, byEmail, address.Key(string(in.Email)))
 	}
 	return id, found, err
 }
 
-// companyIDByWebsite returns the catalog id of the oldest company that has the domain, or "" if
-// there is no such company.
-func (c *Catalog) companyIDByWebsite(tx *store.Tx, domain string) (shape.Text, error) {
-	id, found, err := c.oldestByWebsite(tx, domain)
+// companyIDByWebsite returns the catalog id of the oldest company that the website identifies, or ""
+// if there is no such company.
+func (c *Catalog) companyIDByWebsite(tx *store.Tx, website string) (shape.Text, error) {
+	id, found, err := c.oldestByWebsite(tx, website)
 	if err != nil || !found {
 		return "", err
 	}
@@ -83,13 +83,14 @@ func (c *Catalog) updatePerson(tx *store.Tx, id uuid.UUID, in Person) error {
 	return err
 }
 
-// assignPendingEmployees sets the employer of the people whose pending employer has the website of
-// the company.
+// assignPendingEmployees sets the employer of the people whose pending employer is identified by the
+// website of the company.
 func (c *Catalog) assignPendingEmployees(tx *store.Tx, company Company) error {
-	if company.Website == "" {
+	key := c.hosts.Key(string(company.Website))
+	if key == "" {
 		return nil
 	}
-	ids, err := c.People.IDs(tx, byAwaited, []byte(company.Website), 0)
+	ids, err := c.People.IDs(tx, byAwaited, []byte(key), 0)
 	if err != nil {
 		return err
 	}

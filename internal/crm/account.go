@@ -3,6 +3,7 @@ package crm
 import (
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -12,7 +13,7 @@ import (
 type Account struct {
 	record.Head
 	Name          string        `json:"name" rule:"required"`
-	Website       shape.Text    `json:"website" rule:"format=domain" doc:"Stored as a lower-case domain without scheme, www and path."`
+	Website       shape.Text    `json:"website" rule:"format=website" doc:"Stored as a lower-case domain without scheme, www and path. On a host that many companies share, such as linkedin.com, the path is kept."`
 	Industry      shape.Text    `json:"industry"`
 	EmployeeCount shape.Number  `json:"employee_count" rule:"integer,min=0"`
 	AnnualRevenue shape.Number  `json:"annual_revenue"`
@@ -32,8 +33,14 @@ type Account struct {
 // Private returns the part of the record that is stored but never returned by the API.
 func (a *Account) Private() any { return &a.Origin }
 
-var accountRules = record.Rules[Account]{
-	Object: "account", Entity: "accounts", Example: accountExample,
-	Match: matchable["accounts"],
-	Keys:  []store.Key[Account]{sourceKey(func(a *Account) *Origin { return &a.Origin })},
+func (c *CRM) accountRules() record.Rules[Account] {
+	return record.Rules[Account]{
+		Object: "account", Entity: "accounts", Example: accountExample,
+		Check: func(_ *store.Tx, _, a *Account, _ *fault.Problems) error {
+			a.Website = shape.Text(c.hosts.Website(string(a.Website)))
+			return nil
+		},
+		Match: matchable("accounts", c.hosts), MatchVersion: c.hosts.Version(),
+		Keys: []store.Key[Account]{sourceKey(func(a *Account) *Origin { return &a.Origin })},
+	}
 }

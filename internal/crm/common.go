@@ -37,39 +37,6 @@ func FindBySource[T any](tx *store.Tx, k *record.Kind[T], sourceID string) (uuid
 	return k.Table.Oldest(tx, bySource, []byte(sourceID))
 }
 
-// FoldEmail returns an email address in the form used for comparison: in lower case.
-func FoldEmail(s string) string { return shape.Fold(s) }
-
-// FoldLinkedIn returns a LinkedIn URL in the form used for comparison: in lower case, without
-// scheme, host prefix, query and trailing slash.
-func FoldLinkedIn(s string) string {
-	u := strings.TrimSpace(shape.Fold(s))
-	if _, rest, has := strings.Cut(u, "//"); has {
-		u = rest
-	}
-	if end := strings.IndexAny(u, "?#"); end >= 0 {
-		u = u[:end]
-	}
-	u = strings.TrimRight(u, "/")
-	host, path, _ := strings.Cut(u, "/")
-	if host = strings.TrimPrefix(host, "www."); strings.HasSuffix(host, ".linkedin.com") {
-		host = "linkedin.com" // without the prefix of a country or of the mobile site
-	}
-	if path == "" {
-		return host
-	}
-	return host + "/" + path
-}
-
-// FoldDomain returns the domain of a website, or "" if it has none.
-func FoldDomain(s string) string {
-	d, err := shape.Domain(s)
-	if err != nil {
-		return ""
-	}
-	return d
-}
-
 // FoldName returns a name in the form in which unique names are compared: in lower case, trimmed,
 // with single spaces.
 func FoldName(name string) string { return strings.Join(strings.Fields(shape.Fold(name)), " ") }

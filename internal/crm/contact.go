@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
@@ -64,8 +65,8 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			}
 			return c.hooks.ContactDeleted(tx, contact.ID)
 		},
-		Match: matchable["contacts"],
-		Keys:  []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
+		Match: matchable("contacts", c.hosts), MatchVersion: address.Version,
+		Keys: []store.Key[Contact]{sourceKey(func(c *Contact) *Origin { return &c.Origin })},
 	}
 }
 

@@ -7,6 +7,7 @@ package crm
 import (
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/store"
@@ -25,6 +26,7 @@ type CRM struct {
 	Suppressions  *record.Kind[Suppression]
 
 	hooks  Hooks
+	hosts  *address.Hosts
 	set    *record.Set
 	custom *store.Derived[map[string]*filter.CustomFields]
 }
@@ -42,10 +44,11 @@ type Hooks struct {
 	Released   func(tx *store.Tx, s *Suppression) error
 }
 
-// New declares the kinds in the set, which must already contain the users.
-func New(set *record.Set, hooks Hooks) *CRM {
-	c := &CRM{set: set, hooks: hooks}
-	c.Accounts = addEntity(c, accountRules)
+// New declares the kinds in the set, which must already contain the users. hosts decides which
+// websites identify an account.
+func New(set *record.Set, hosts *address.Hosts, hooks Hooks) *CRM {
+	c := &CRM{set: set, hosts: hosts, hooks: hooks}
+	c.Accounts = addEntity(c, c.accountRules())
 	c.Contacts = addEntity(c, c.contactRules())
 	c.Opportunities = addEntity(c, opportunityRules)
 	c.Tasks = addEntity(c, c.taskRules())

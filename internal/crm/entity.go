@@ -3,6 +3,7 @@ package crm
 import (
 	"slices"
 
+	"prospector/internal/address"
 	"prospector/internal/record"
 )
 
@@ -54,15 +55,21 @@ func addEntity[T any](c *CRM, r record.Rules[T]) *record.Kind[T] {
 	return record.Add(c.set, r)
 }
 
-// matchable lists, by entity, the fields beside external_id by which batches and imports find
-// existing records, and the function that normalizes their values for comparison.
-var matchable = map[Entity]map[string]func(string) string{
-	"accounts": {"website": FoldDomain},
-	"contacts": {"email": FoldEmail, "linkedin_url": FoldLinkedIn},
+// matchable returns, by entity, the fields beside external_id by which batches and imports find
+// existing records, and the function that returns the canonical form of their values. A website on a
+// shared host has none, so it finds nothing.
+func matchable(e Entity, hosts *address.Hosts) map[string]func(string) string {
+	switch e {
+	case "accounts":
+		return map[string]func(string) string{"website": hosts.Key}
+	case "contacts":
+		return map[string]func(string) string{"email": address.Key, "linkedin_url": address.LinkedIn}
+	}
+	return nil
 }
 
 // MatchFields returns the fields by which batches and imports find existing records of an entity.
-func MatchFields(e Entity) []string { return record.MatchFields(matchable[e]) }
+func MatchFields(e Entity) []string { return record.MatchFields(matchable(e, nil)) }
 
 // Source is the way in which a record was created.
 type Source string

@@ -2,10 +2,10 @@ package crm
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
@@ -21,21 +21,22 @@ type Suppression struct {
 	Reason shape.Text `json:"reason"`
 }
 
-// key returns the address or domain in the form used for comparison. Only an address contains an @.
-func (s *Suppression) key() []byte {
+// bySubject is the secondary key that finds suppressions by what they suppress.
+const bySubject = "subject"
+
+// subject returns the address or domain in canonical form. Only an address contains an @.
+func (s *Suppression) subject() string {
 	if s.Email != "" {
-		return []byte(FoldEmail(string(s.Email)))
+		return address.Key(string(s.Email))
 	}
-	return []byte(s.Domain)
+	return address.HostOf(string(s.Domain))
 }
 
 func (c *CRM) suppressionRules() record.Rules[Suppression] {
 	return record.Rules[Suppression]{
 		Object: "suppression", Entity: "suppressions", Silent: true, Check: checkSuppression,
-		Unique: []store.Unique[Suppression]{{
-			Name: "what", Of: (*Suppression).key,
-			Taken: func(_ *Suppression, other uuid.UUID) error { return suppressed(other) },
-		}},
+		// The key is not unique: stores of earlier versions may have several spellings of an address.
+		Keys: []store.Key[Suppression]{store.TextKey(bySubject, (*Suppression).subject).At(address.Version)},
 		AfterDelete: func(tx *store.Tx, s *Suppression) error {
 			if c.hooks.Released == nil {
 				return nil
@@ -56,26 +57,26 @@ func checkSuppression(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
 	return nil
 }
 
-// suppressed is the error for an address or domain that the record with this id already suppresses.
-type suppressed uuid.UUID
-
-func (suppressed) Error() string { return "already suppressed" }
-
-// Suppress adds an address or a domain to the suppression list. If it is already on the list,
-// Suppress returns the existing record unchanged.
+// Suppress adds an address or a domain to the suppression list. If it is already on the list in any
+// spelling, Suppress returns the existing record unchanged.
 func (c *CRM) Suppress(
 	tx *store.Tx, draft record.Draft[Suppression],
 ) (doc store.Doc[Suppression], created bool, err error) {
-	doc, err = c.Suppressions.Create(tx, draft)
-	var already suppressed
-	if errors.As(err, &already) {
-		doc, err = c.Suppressions.Get(tx, uuid.UUID(already))
+	rec, problems := draft.Open()
+	if problems.Count() == 0 && (rec.Email == "") != (rec.Domain == "") {
+		id, found, err := c.suppressionOf(tx, rec.subject())
+		if err != nil {
+			return doc, false, err
+		}
+		if found {
+			doc, err = c.Suppressions.Get(tx, id)
+			return doc, false, err
+		}
+	}
+	if doc, err = c.Suppressions.Create(tx, draft); err != nil {
 		return doc, false, err
 	}
-	if err == nil {
-		err = c.afterSuppress(tx, &doc.Record)
-	}
-	return doc, true, err
+	return doc, true, c.afterSuppress(tx, &doc.Record)
 }
 
 func (c *CRM) afterSuppress(tx *store.Tx, s *Suppression) error {
@@ -87,8 +88,9 @@ func (c *CRM) afterSuppress(tx *store.Tx, s *Suppression) error {
 
 // SuppressEmail adds an address to the suppression list if it is not there yet.
 func (c *CRM) SuppressEmail(tx *store.Tx, email, reason string) error {
-	if c.isListed(tx, FoldEmail(email)) {
-		return nil
+	_, listed, err := c.suppressionOf(tx, address.Key(email))
+	if err != nil || listed {
+		return err
 	}
 	doc, err := c.Suppressions.Insert(tx, Suppression{Email: shape.Text(email), Reason: shape.Text(reason)})
 	if err != nil {
@@ -119,29 +121,44 @@ func (c *CRM) SuppressAll(tx *store.Tx, items []record.Item[Suppression]) ([]rec
 }
 
 // IsSuppressed reports whether an email address, its domain or a parent domain is on the
-// suppression list.
+// suppression list, in any spelling.
 func (c *CRM) IsSuppressed(tx *store.Tx, email string) bool {
 	if email == "" || c.Suppressions.Table.Count(tx) == 0 {
 		return false
 	}
-	folded := FoldEmail(email)
-	return c.isListed(tx, folded) || c.IsDomainSuppressed(tx, folded[strings.LastIndexByte(folded, '@')+1:])
+	key := address.Key(email)
+	return c.isListed(tx, key) || c.listsDomain(tx, address.DomainOf(key))
 }
 
-// IsDomainSuppressed reports whether a domain or a parent domain is on the suppression list.
-func (c *CRM) IsDomainSuppressed(tx *store.Tx, domain string) bool {
-	if c.Suppressions.Table.Count(tx) == 0 {
+// IsCompanySuppressed reports whether the domain of a company's website or a parent domain is on the
+// suppression list. A website on a shared host says nothing about the company.
+func (c *CRM) IsCompanySuppressed(tx *store.Tx, website string) bool {
+	if website == "" || c.Suppressions.Table.Count(tx) == 0 {
 		return false
 	}
-	for more := domain != ""; more; _, domain, more = strings.Cut(domain, ".") {
-		if c.isListed(tx, domain) {
+	domain := address.HostOf(website)
+	return !c.hosts.IsShared(domain) && c.listsDomain(tx, domain)
+}
+
+// listsDomain reports whether a canonical domain or a parent domain is on the suppression list.
+func (c *CRM) listsDomain(tx *store.Tx, domain string) bool {
+	for name := range address.Domains(domain) {
+		if c.isListed(tx, name) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *CRM) isListed(tx *store.Tx, key string) bool {
-	_, listed := c.Suppressions.Table.Find(tx, "what", []byte(key))
-	return listed
+func (c *CRM) isListed(tx *store.Tx, subject string) bool {
+	_, listed, err := c.suppressionOf(tx, subject)
+	return listed || err != nil // a list that cannot be read must not let anything through
+}
+
+// suppressionOf returns the oldest suppression of a canonical address or domain.
+func (c *CRM) suppressionOf(tx *store.Tx, subject string) (uuid.UUID, bool, error) {
+	if subject == "" {
+		return uuid.Nil, false, nil
+	}
+	return c.Suppressions.Table.Oldest(tx, bySubject, []byte(subject))
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/wneessen/go-mail/smtp"
+
+	"prospector/internal/address"
 )
 
 const (
@@ -117,8 +119,8 @@ func (c *conn) login() error {
 // send sends a message. lost reports that the connection was lost, or closed by the server, before
 // the server answered to this message.
 func (c *conn) send(ctx context.Context, m *Message, mayContinue func() bool) (r Result, lost bool) {
-	from, to := asciiDomain(m.From.Email), asciiDomain(m.To.Email)
-	international := !isASCII(from) || !isASCII(to)
+	from, to := address.WithASCIIDomain(m.From.Email), address.WithASCIIDomain(m.To.Email)
+	international := !address.IsASCII(from) || !address.IsASCII(to)
 	if international && !c.utf8 {
 		return Result{Rejected, "the server does not support non-ASCII characters before the @ (SMTPUTF8)"}, false
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"prospector/internal/address"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 // clean returns a text from a user as one line: line breaks and control characters become spaces.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if isLineBreak(r) {
+		if address.IsLineBreak(r) {
 			return ' '
 		}
 		return r // U+FFFD for invalid UTF-8
@@ -31,7 +33,7 @@ func clean(s string) string {
 
 // String returns the address as people read it, with the domain in ASCII.
 func (a Address) String() string {
-	email := asciiDomain(a.Email)
+	email := address.WithASCIIDomain(a.Email)
 	name := clean(a.Name)
 	if name == "" {
 		return email
@@ -40,7 +42,7 @@ func (a Address) String() string {
 }
 
 func (a Address) appendTo(b []byte) []byte {
-	email := asciiDomain(a.Email)
+	email := address.WithASCIIDomain(a.Email)
 	name := clean(a.Name)
 	if name == "" {
 		return append(b, email...)
@@ -84,7 +86,7 @@ func needsQuotes(r rune) bool {
 // isPlain reports whether a clean text needs no encoding. A text that looks like an encoded word
 // does, because readers would decode it.
 func isPlain(s string) bool {
-	return isASCII(s) && !strings.Contains(s, "=?")
+	return address.IsASCII(s) && !strings.Contains(s, "=?")
 }
 
 // appendText appends a clean text as an unstructured header value.

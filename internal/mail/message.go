@@ -3,19 +3,14 @@ package mail
 import (
 	"errors"
 	"fmt"
-	"net/mail"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"golang.org/x/net/idna"
+	"prospector/internal/address"
 )
 
-const (
-	maxEmailLength = 254 // RFC 5321, 4.5.3.1.3
-	maxTokenLength = 900 // of an id or a URL, which cannot be folded; a line has at most 998 characters
-)
+// maxTokenLength is of an id or a URL, which cannot be folded. A line has at most 998 characters.
+const maxTokenLength = 900
 
 // Address is a mailbox and the name of its owner. The name may be empty or any text.
 type Address struct {
@@ -40,10 +35,10 @@ type Message struct {
 // Check returns why the message cannot be sent. Names, subject and body are never the reason,
 // because they are cleaned.
 func (m *Message) Check() error {
-	if !isEmail(m.From.Email) {
+	if !address.IsEmail(m.From.Email) {
 		return fmt.Errorf("from: %q is not an email address", m.From.Email)
 	}
-	if !isEmail(m.To.Email) {
+	if !address.IsEmail(m.To.Email) {
 		return fmt.Errorf("to: %q is not an email address", m.To.Email)
 	}
 	if !isID(m.ID) {
@@ -60,22 +55,10 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// isEmail reports whether a text is exactly one addr-spec whose domain can be written in ASCII.
-func isEmail(email string) bool {
-	if len(email) > maxEmailLength || !utf8.ValidString(email) || strings.ContainsFunc(email, isLineBreak) {
-		return false
-	}
-	a, err := mail.ParseAddress(email)
-	if err != nil || (&mail.Address{Address: a.Address}).String() != "<"+email+">" {
-		return false
-	}
-	return isASCII(domainOf(asciiDomain(email)))
-}
-
 // isID reports whether a text is valid between the brackets of a Message-ID, and has no other
 // meaning there.
 func isID(id string) bool {
-	id = asciiDomain(id)
+	id = address.WithASCIIDomain(id)
 	left, right, _ := strings.Cut(id, "@")
 	return left != "" && right != "" && isToken(id) && !strings.Contains(right, "@") &&
 		!strings.ContainsAny(id, `"(),;\`) && !strings.Contains(id, "=?")
@@ -95,37 +78,6 @@ func isToken(s string) bool {
 	return s != "" && len(s) <= maxTokenLength && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '<' || r == '>'
 	})
-}
-
-// asciiDomain returns an address with its domain in ASCII. An address whose domain cannot be
-// converted is returned unchanged.
-func asciiDomain(email string) string {
-	if isASCII(email) || len(email) > maxTokenLength { // the conversion takes quadratic time
-		return email
-	}
-	at := strings.LastIndexByte(email, '@') + 1
-	if domain, err := idna.Lookup.ToASCII(email[at:]); err == nil && domain != "" {
-		return email[:at] + domain
-	}
-	return email
-}
-
-func domainOf(email string) string {
-	return email[strings.LastIndexByte(email, '@')+1:]
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// isLineBreak reports whether some reader takes a character for the end of a line or of a text.
-func isLineBreak(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 }
 
 // field is one header: a literal value, an address or a text.
@@ -171,7 +123,7 @@ func bracketed(ids ...string) string {
 			b.WriteByte(' ')
 		}
 		b.WriteByte('<')
-		b.WriteString(asciiDomain(id))
+		b.WriteString(address.WithASCIIDomain(id))
 		b.WriteByte('>')
 	}
 	return b.String()

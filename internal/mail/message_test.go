@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"prospector/internal/address"
 )
 
 // parsed is a message as read by net/mail.
@@ -86,7 +88,7 @@ func build(t *testing.T, m *Message) parsed {
 		t.Errorf("%d headers encoded, %d in Headers", len(p.headers), len(shown))
 	}
 	one := func(what string, got []*mail.Address, want Address) {
-		if len(got) != 1 || got[0].Address != unquoted(asciiDomain(want.Email)) || got[0].Name != clean(want.Name) {
+		if len(got) != 1 || got[0].Address != unquoted(address.WithASCIIDomain(want.Email)) || got[0].Name != clean(want.Name) {
 			t.Errorf("%s %q, want %q", what, got, want)
 		}
 	}

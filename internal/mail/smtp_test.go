@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"prospector/internal/address"
 )
 
 // The answer of the server at each stage determines the result.
@@ -215,7 +217,7 @@ func TestInternationalAddresses(t *testing.T) {
 			if messages[0].to != test.envelope {
 				t.Errorf("to %q", messages[0].to)
 			}
-			if asks := strings.Contains(messages[0].from, "SMTPUTF8"); asks == isASCII(test.envelope) {
+			if asks := strings.Contains(messages[0].from, "SMTPUTF8"); asks == address.IsASCII(test.envelope) {
 				t.Errorf("from %q", messages[0].from)
 			}
 		})

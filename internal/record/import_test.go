@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/filter"
 	"prospector/internal/record"
 	"prospector/internal/rows"
@@ -90,8 +91,7 @@ func newOffice(t *testing.T) *office {
 	}
 	o.customs = filter.NewCustomFields(fields)
 	customs := func(*store.Tx, string) (*filter.CustomFields, error) { return o.customs, nil }
-	domain := func(s string) string { d, _ := shape.Domain(s); return d }
-	o.firms = record.Add(o.set, record.Rules[firm]{Object: "firm", Entity: "firms", Match: map[string]func(string) string{"website": domain}})
+	o.firms = record.Add(o.set, record.Rules[firm]{Object: "firm", Entity: "firms", Match: map[string]func(string) string{"website": address.HostOf}})
 	named := func(name, object string) []byte {
 		return []byte(object + "\x00" + strings.Join(strings.Fields(shape.Fold(name)), " "))
 	}

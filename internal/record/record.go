@@ -52,6 +52,9 @@ type Rules[T any] struct {
 	// Match lists the fields by which a batch finds records, each with a function that normalizes
 	// values for comparison. Records with an external_id are also found by that.
 	Match map[string]func(string) string
+	// MatchVersion changes whenever a function in Match returns other values, so that the stored keys
+	// are rebuilt.
+	MatchVersion string
 	// Check adds the problems of a record to p; before is nil for a new record. It may also
 	// normalize the record.
 	Check func(tx *store.Tx, before, after *T, p *fault.Problems) error
@@ -123,7 +126,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 	keys = append(keys, r.Keys...)
 	for field, fold := range r.Match {
 		text := k.textField(field)
-		keys = append(keys, store.TextKey(matchName(field), func(rec *T) string { return fold(text(rec)) }))
+		keys = append(keys, store.TextKey(matchName(field), func(rec *T) string { return fold(text(rec)) }).At(r.MatchVersion))
 	}
 	if k.shape.Field(externalID) != nil {
 		unique = append(unique, externalIDs[T](k.textField(externalID)))

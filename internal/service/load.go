@@ -155,7 +155,13 @@ func assign(setting, value any) error {
 	case *time.Duration:
 		return assignParsed(p, value, time.ParseDuration, "a duration with a unit, such as 30s, 5m or 720h")
 	case *[]time.Duration:
-		return assignDurations(p, value)
+		return assignList(p, value, "durations with units, as a list or separated by commas, such as 5s,5m,2h",
+			func(d *time.Duration, item any, want string) error {
+				return assignParsed(d, item, time.ParseDuration, want)
+			})
+	case *[]string:
+		return assignList(p, value, "strings, as a list or separated by commas",
+			func(s *string, item any, _ string) error { return assignText(s, item) })
 	default:
 		return fmt.Errorf("has the unsupported type %T", setting)
 	}
@@ -192,9 +198,8 @@ func assignParsed[T any](setting *T, value any, parse func(string) (T, error), w
 	return nil
 }
 
-// assignDurations accepts a list or a comma-separated string.
-func assignDurations(setting *[]time.Duration, value any) error {
-	const want = "durations with units, as a list or separated by commas, such as 5s,5m,2h"
+// assignList accepts a list or a comma-separated string.
+func assignList[T any](setting *[]T, value any, want string, assignItem func(*T, any, string) error) error {
 	var items []any
 	switch value := value.(type) {
 	case []any:
@@ -206,9 +211,9 @@ func assignDurations(setting *[]time.Duration, value any) error {
 	default:
 		return errors.New("must be " + want)
 	}
-	list := make([]time.Duration, len(items))
+	list := make([]T, len(items))
 	for i, item := range items {
-		if err := assignParsed(&list[i], item, time.ParseDuration, want); err != nil {
+		if err := assignItem(&list[i], item, want); err != nil {
 			return err
 		}
 	}

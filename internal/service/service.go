@@ -22,6 +22,7 @@ import (
 
 	"prospector/handlers"
 	"prospector/index"
+	"prospector/internal/address"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
@@ -178,7 +179,11 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 			return s.Sequences.UserChanged(tx, before, after)
 		},
 	})
-	s.CRM = crm.New(s.Kinds, crm.Hooks{
+	hosts, err := address.NewHosts(cfg.Identity.SharedHosts)
+	if err != nil {
+		return err
+	}
+	s.CRM = crm.New(s.Kinds, hosts, crm.Hooks{
 		ContactChanged: func(tx *store.Tx, before, after *crm.Contact) error {
 			return s.Sequences.ContactChanged(tx, before, after)
 		},
@@ -189,7 +194,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		Suppressed: func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Suppressed(tx, sup) },
 		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Released(tx, sup) },
 	})
-	s.Catalog, s.Previews = catalog.New(), tam.NewTables()
+	s.Catalog, s.Previews = catalog.New(hosts), tam.NewTables()
 	s.mail = cfg.smtp()
 	s.LinkBase = cfg.PublicURL
 	s.Outreach = outreach.New(st, s.Kinds, s.Identity, s.CRM, outreach.Hooks{

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"prospector/internal/address"
 )
 
 // Config is the checked settings of the service. config.example.yaml documents them.
@@ -38,6 +40,9 @@ type Config struct {
 	Index struct {
 		CacheBytes int `key:"cache_bytes"`
 	} `key:"index"`
+	Identity struct {
+		SharedHosts []string `key:"shared_hosts"`
+	} `key:"identity"`
 	Research struct {
 		Provider    string        `key:"provider"`
 		BaseURL     string        `key:"base_url"`
@@ -82,6 +87,7 @@ func Defaults() Config {
 	c.RateLimit.PerMinute = 100
 	c.Limits.BodyBytes = 8 << 20
 	c.Index.CacheBytes = 256 << 20
+	c.Identity.SharedHosts = []string{}
 
 	c.Research.Provider, c.Research.APIKeyEnv = catalogProvider, "OPENAI_API_KEY"
 	c.Research.Concurrency, c.Research.Timeout, c.Research.UnitRate = 8, 30*time.Second, 1
@@ -155,6 +161,9 @@ func (c *Config) check() (found []invalid) {
 	atLeast(int64(c.RateLimit.PerMinute), 0, "rate_limit.per_minute")
 	atLeast(c.Limits.BodyBytes, 1, "limits.body_bytes")
 	atLeast(int64(c.Index.CacheBytes), 0, "index.cache_bytes")
+
+	_, err = address.NewHosts(c.Identity.SharedHosts)
+	must(err == nil, "identity.shared_hosts", "be domains such as linkedin.com or names such as amazon.*: %v", err)
 
 	r := c.Research
 	oneOf(r.Provider, "research.provider", catalogProvider, openAIProvider)

@@ -71,6 +71,8 @@ func TestEverySetting(t *testing.T) {
 		"limits.body_bytes":     {"1000", int64(1000), "2000", int64(2000)},
 		"index.cache_bytes":     number(1000, 0),
 
+		"identity.shared_hosts": {"[Portal.example, shop.*]", []string{"Portal.example", "shop.*"}, "portal.example, b.example", []string{"portal.example", "b.example"}},
+
 		"research.provider":    text("openai", "catalog"),
 		"research.base_url":    text("https://file.example/v1", "http://127.0.0.1:11434/v1"),
 		"research.model":       text("file", "environment"),
@@ -224,6 +226,10 @@ func TestRefusedSettings(t *testing.T) {
 		{"sequences.speed", "fast", "a number"},
 		{"webhooks.allow_private_networks", "maybe", "true or false"},
 		{"webhooks.timeout", "0s", "more than 0"},
+		{"identity.shared_hosts", "[linkedin]", "\"linkedin\" is not a domain"},
+		{"identity.shared_hosts", "['https://a.example']", "is not a domain"},
+		{"identity.shared_hosts", "[1]", "must be a string"},
+		{"identity.shared_hosts", "1", "must be strings"},
 		{"webhooks.retry_schedule", "''", "durations with units"},
 		{"webhooks.retry_schedule", "'5s,,5m'", "durations with units"},
 		{"webhooks.retry_schedule", "5s;5m", "durations with units"},

@@ -2,18 +2,19 @@ package shape
 
 import (
 	"fmt"
-	"net/mail"
 	"regexp"
-	"strings"
 	"time"
 	_ "time/tzdata" // time zones must not depend on the host
+
+	"prospector/internal/address"
 )
 
 // formats maps the names of formats to functions that return a string in the form in which it is
 // stored, or an error that describes what is wrong with it.
 var formats = map[string]func(string) (string, error){
 	"email":     func(s string) (string, error) { return s, checkEmail(s) },
-	"domain":    Domain,
+	"domain":    domain,
+	"website":   website,
 	"time_zone": func(s string) (string, error) { return s, checkTimeZone(s) },
 }
 
@@ -27,17 +28,13 @@ func (f *Field) HasFormat(text string) bool {
 	return err == nil
 }
 
-// maxEmail is the maximum length of an address in bytes. Mail servers need not accept longer ones
-// (RFC 5321, 4.5.3.1.3).
-const maxEmail = 254
-
-// checkEmail accepts a bare addr-spec: no display name, comment or surrounding space.
+// checkEmail accepts one address to which a message can be sent: no display name, comment or
+// surrounding space.
 func checkEmail(s string) error {
-	if len(s) > maxEmail {
-		return fmt.Errorf("must be at most %d bytes, not %d", maxEmail, len(s))
+	if len(s) > address.MaxEmail {
+		return fmt.Errorf("must be at most %d bytes, not %d", address.MaxEmail, len(s))
 	}
-	a, err := mail.ParseAddress(s)
-	if err != nil || (&mail.Address{Address: a.Address}).String() != "<"+s+">" {
+	if !address.IsEmail(s) {
 		return fmt.Errorf("%s is not an email address", Quote(s))
 	}
 	return nil
@@ -54,38 +51,23 @@ func checkTimeZone(s string) error {
 	return nil
 }
 
-var domainLabel = regexp.MustCompile(`^[\p{L}\p{M}\p{Nd}_]([\p{L}\p{M}\p{Nd}_-]*[\p{L}\p{M}\p{Nd}_])?$`)
-
-// Domain returns the lower-case domain of a website, without scheme, user, www, port, path and
+// domain returns the lower-case domain of a website, without scheme, user, www, port, path and
 // query.
-func Domain(s string) (string, error) {
-	bad := fmt.Errorf("%s is not a website or domain such as acme.example", Quote(s))
-	d := strings.TrimSpace(Fold(s))
-	_, rest, hasScheme := strings.Cut(d, "//")
-	if hasScheme {
-		d = rest
+func domain(s string) (string, error) {
+	host, _, err := splitWebsite(s)
+	return host, err
+}
+
+// website is like domain and keeps the path. Whether it belongs to the website depends on the host
+// (see address.Hosts), which the format does not know.
+func website(s string) (string, error) {
+	host, path, err := splitWebsite(s)
+	return host + path, err
+}
+
+func splitWebsite(s string) (host, path string, err error) {
+	if host, path, err = address.SplitWebsite(s); err != nil {
+		err = fmt.Errorf("%s is not a website or domain such as acme.example", Quote(s))
 	}
-	if end := strings.IndexAny(d, "/?#"); end >= 0 {
-		d = d[:end]
-	}
-	if at := strings.LastIndex(d, "@"); at >= 0 {
-		if !hasScheme {
-			return "", bad // an email address, not a website
-		}
-		d = d[at+1:]
-	}
-	d, _, _ = strings.Cut(d, ":")
-	d = strings.TrimSuffix(d, ".")
-	if bare := strings.TrimPrefix(d, "www."); strings.Contains(bare, ".") {
-		d = bare
-	}
-	if !strings.Contains(d, ".") || len(d) > 253 {
-		return "", bad
-	}
-	for label := range strings.SplitSeq(d, ".") {
-		if !domainLabel.MatchString(label) {
-			return "", bad
-		}
-	}
-	return d, nil
+	return host, path, err
 }

@@ -24,6 +24,8 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+
+	"prospector/internal/address"
 )
 
 // Type is the type of a field in list queries, as GET /v1/schemas/{entity} names it.
@@ -166,7 +168,7 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 		switch {
 		case f.MaxLen > 0:
 		case f.Format == "email":
-			f.MaxLen = maxEmail
+			f.MaxLen = address.MaxEmail
 		case isText(sf.Type):
 			f.MaxLen = MaxText
 		}

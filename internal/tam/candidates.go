@@ -119,8 +119,8 @@ func (t *TAM) countDistinct(ids []uuid.UUID) (int, error) {
 			return 0, err
 		}
 		for _, c := range companies {
-			website := fingerprintOf(c.website)
-			if c.website == "" || !seen[website] {
+			key := t.catalog.WebsiteKey(c.website)
+			if website := fingerprintOf(key); key == "" || !seen[website] {
 				seen[website] = true
 				count++
 			}

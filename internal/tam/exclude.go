@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -86,7 +85,7 @@ func (e *exclusion) resolve(body ExcludeBody) error {
 	}{
 		{body.CompanyIDs, companyName, unchanged, &e.done.UnknownIDs},
 		{body.PersonIDs, personName, unchanged, &e.done.UnknownIDs},
-		{body.CompanyWebsites, websiteName, crm.FoldDomain, &e.done.UnknownWebsites},
+		{body.CompanyWebsites, websiteName, e.tam.catalog.StoredWebsite, &e.done.UnknownWebsites},
 	} {
 		for _, s := range list.given {
 			var found []int

@@ -50,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	kinds := &record.Set{}
 	users := identity.New(st, kinds, identity.Hooks{})
-	o.TAM = New(st, nil, NewTables(), catalog.New(), users, crm.New(kinds, crm.Hooks{}), Options{UnitRate: 2})
+	o.TAM = New(st, nil, NewTables(), catalog.New(nil), users, crm.New(kinds, nil, crm.Hooks{}), Options{UnitRate: 2})
 	o.worker = worker.New(st, slog.New(slog.DiscardHandler), o.Jobs())
 	t.Cleanup(func() {
 		o.view(func(tx *store.Tx) error {

@@ -173,7 +173,7 @@ func (k *importTx) mayCreate(r *importRow) bool {
 
 func (k *importTx) importCompany(r *importRow) (outcome, error) {
 	website := string(r.company.Website)
-	k.rec.private.Account, k.rec.private.Suppressed = uuid.NullUUID{}, k.run.tam.crm.IsDomainSuppressed(k.tx, website)
+	k.rec.private.Account, k.rec.private.Suppressed = uuid.NullUUID{}, k.run.tam.crm.IsCompanySuppressed(k.tx, website)
 	if k.rec.private.Suppressed {
 		return skipped, nil
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/catalog"
-	"prospector/internal/crm"
 	"prospector/internal/research"
 	"prospector/store"
 )
@@ -88,15 +88,15 @@ func (p *preparation) checkCompany(tx *store.Tx, c *sourceCompany) (row, error) 
 	if _, r.existing, err = p.tam.accountOf(tx, c.id, c.website); err != nil {
 		return r, err
 	}
-	if c.website != "" {
-		website := fingerprintOf(c.website)
+	if key := p.tam.catalog.WebsiteKey(c.website); key != "" {
+		website := fingerprintOf(key)
 		r.duplicate, p.seenWebsites[website] = p.seenWebsites[website], true
 	}
 	switch {
 	case r.duplicate:
 	case r.existing && p.request.search().ExcludeCompaniesInTAM:
 		r.reason = alreadyInTAM
-	case p.tam.crm.IsDomainSuppressed(tx, c.website):
+	case p.tam.crm.IsCompanySuppressed(tx, c.website):
 		r.reason = suppressed
 	}
 	return r, nil
@@ -144,10 +144,10 @@ func (p *preparation) checkPerson(tx *store.Tx, c *candidate, person *sourcePers
 // that is not a duplicate.
 func (p *preparation) isDuplicate(person *sourcePerson) bool {
 	var fingerprints []fingerprint
-	if email := crm.FoldEmail(person.email); email != "" {
+	if email := address.Key(person.email); email != "" {
 		fingerprints = append(fingerprints, fingerprintOf(email))
 	}
-	if url := crm.FoldLinkedIn(person.linkedIn); url != "" {
+	if url := address.LinkedIn(person.linkedIn); url != "" {
 		fingerprints = append(fingerprints, fingerprintOf("//"+url)) // the slashes distinguish it from an email
 	}
 	if slices.ContainsFunc(fingerprints, func(f fingerprint) bool { return p.seenPeople[f] }) {

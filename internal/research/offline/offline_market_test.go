@@ -23,7 +23,7 @@ func market(t testing.TB, companies int) []catalog.Company {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	companiesAndPeople := catalog.New()
+	companiesAndPeople := catalog.New(nil)
 	if err := companiesAndPeople.Generate(context.Background(), st, catalog.Generation{Companies: companies, Seed: 1}, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// keysPrefix begins the keys under which the bucket meta has the versions of the secondary keys that
+// each table was last used with.
+const keysPrefix = "keys."
+
+// rekeyActor is the actor of the transactions that rebuild keys.
+var rekeyActor = Actor{Operation: "upgrade"}
+
+// useKeyVersions rebuilds the secondary keys of the tables whose keys have another version than when
+// they were last used. Nothing may find records by an outdated key, so this happens before the store
+// serves anything. A rebuild that was interrupted is repeated.
+func (s *Store) useKeyVersions(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(s.shapes)) {
+		t, current := s.shapes[name], false
+		versions := t.keyVersions()
+		meta := []byte(keysPrefix + name)
+		err := s.View(uuid.Nil, func(tx *Tx) error {
+			current = string(tx.get(metaShared, meta)) == versions
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if current {
+			continue
+		}
+		if err := s.rebuildKeys(ctx, t); err != nil {
+			return fmt.Errorf("rebuild keys of %s: %w", name, err)
+		}
+		err = s.Update(ctx, uuid.Nil, rekeyActor, func(tx *Tx) error {
+			tx.put(metaShared, meta, []byte(versions))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rebuildKeys rebuilds the keys of a table in every organization that has records in it.
+func (s *Store) rebuildKeys(ctx context.Context, t *table) error {
+	orgs, err := s.Organizations()
+	if err != nil {
+		return err
+	}
+	for _, org := range append(orgs, uuid.Nil) {
+		count := 0
+		err := s.View(org, func(tx *Tx) error {
+			count = tx.RecordCount(t.name)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if count == 0 {
+			continue
+		}
+		if err := s.Update(ctx, org, rekeyActor, t.rebuildKeys); err != nil {
+			return err
+		}
+		s.opt.Log.Info("keys rebuilt", "table", t.name, "organization", org, "records", count)
+	}
+	return nil
+}
+
+// keyVersions returns the versions of the table's secondary keys that have one.
+func (t *table) keyVersions() string {
+	var versions []string
+	for _, k := range t.versionedKeys() {
+		versions = append(versions, k.name+"="+k.version)
+	}
+	slices.Sort(versions)
+	return strings.Join(versions, ",")
+}
+
+func (t *table) versionedKeys() []secondaryKey {
+	return slices.DeleteFunc(slices.Clone(t.keys), func(k secondaryKey) bool { return k.version == "" })
+}
+
+// rebuildKeys adds the missing entries of keys that have a version and removes those that no record
+// has. It writes only the differences. Records that cannot be read are left to Verify.
+func (t *table) rebuildKeys(tx *Tx) error {
+	versioned := *t
+	versioned.unique, versioned.keys = nil, t.versionedKeys()
+	v := verifier{
+		table: &versioned, tx: tx, report: func(bool, string, ...any) {}, seed: maphash.MakeSeed(), sums: map[string]uint64{},
+	}
+	err := tx.scan(t.rec, nil, func(k, value []byte) (bool, error) {
+		if len(k) != 16 {
+			return true, nil
+		}
+		rec, id := t.newRecord(), uuid.UUID(k)
+		_, err := t.decode(tx, id, value, rec)
+		if errors.Is(err, ErrDamaged) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return true, v.checkKeys(id, rec)
+	})
+	if err != nil {
+		return err
+	}
+	return v.leftOvers()
+}
