@@ -233,7 +233,7 @@ func TestPreviewKnown(t *testing.T) {
 		}
 	}
 	signal := newField(org, "accounts", "fit", "boolean", `, "ai": {"question": "Does it fit?"}`)
-	org.Read.Post(previewPath+"/estimate", previewBody(`{"qualifier_signal_id": "`+signal+`", "qualifier_rule": {"value": true}}`)).Is(200, `{"data": {"companies": 12,
-		"cost": {"unit_product": "ai_signal", "charged": false, "companies": 12, "units": 12, "unit_rate": 2.5, "estimated_ai_signal_credits": 30,
+	org.Read.Post(previewPath+"/estimate", previewBody(`{"qualifier_signal_id": "`+signal+`", "qualifier_rule": {"value": true}}`)).Is(200, `{"data": {"companies": 10,
+		"cost": {"unit_product": "ai_signal", "charged": false, "companies": 10, "units": 10, "unit_rate": 2.5, "estimated_ai_signal_credits": 25,
 			"actual_ai_signal_credits": null, "rate_basis": "list", "charged_operation_id": null}}, "meta": {"timestamp": "<time>"}}`)
 }

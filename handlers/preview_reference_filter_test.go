@@ -75,6 +75,13 @@ func refRule(row refRow, field, condition string, value any) bool {
 	for _, wanted := range refList(value) {
 		hit := has == wanted
 		switch {
+		case condition == "contains" || condition == "not_contains":
+		case field == "country" || field == "website":
+			hit = refLower(has.(string)) == refLower(wanted.(string))
+		case field == "linkedin_url":
+			hit = refProfile(has.(string)) == refProfile(wanted.(string))
+		}
+		switch {
 		case isMulti:
 			hit = slices.Contains(list, wanted)
 		case condition == "contains" || condition == "not_contains":

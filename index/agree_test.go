@@ -128,6 +128,9 @@ func operandFor(r *rand.Rand, k known, f *filter.Field, cond filter.Condition) a
 	if f.Custom && r.IntN(2) == 0 {
 		text = pick(r, customTexts)
 	}
+	if f.IsCanonical() && r.IntN(4) > 0 {
+		text = pick(r, spellings[1:])
+	}
 	if cond == filter.Contains || cond == filter.NotContains {
 		text = piece(r, text+pick(r, []string{"", " ", " " + pick(r, nastyTexts)}))
 	}

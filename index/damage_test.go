@@ -116,7 +116,7 @@ func TestDamage(t *testing.T) {
 	old, other := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "other")
 	org, ids := w.org, w.ids
 	w.org, w.ids = uuid.New(), nil
-	for range 6 { // more changes than the first organization has, so that its index is not simply ahead
+	for range 10 { // more changes than the first organization has, so that its index is not simply ahead
 		w.change(20)
 	}
 	w.flushAll()

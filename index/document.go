@@ -91,6 +91,9 @@ func (d *document) addValue(f *filter.Field, v *filter.Value, words []string) {
 		d.addField(hash)
 	default:
 		own.add(foldedTerm(v.Text, v.Fold))
+		if f.IsCanonical() && v.Text != v.Fold {
+			d.addField(documentField{name: f.Name + canonSuffix, terms: []string{v.Text}})
+		}
 	}
 	if f.Type == shape.TypeText && f.Grams {
 		grams := documentField{name: f.Name + gramSuffix}

@@ -130,6 +130,9 @@ func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
 			switch {
 			case field.Long:
 				e.term(field.Name+hashSuffix, hashTerm(text), out)
+			case field.IsCanonical():
+				e.term(field.Name, text, out) // of values whose canonical form is the case-folded text
+				e.term(field.Name+canonSuffix, text, out)
 			case !e.tombstones[field.Name][text]:
 				e.term(field.Name, textTerm(text), out)
 			}

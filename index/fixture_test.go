@@ -99,7 +99,14 @@ type thing struct {
 	Remark shape.Text    `json:"remark" rule:"long,searched"`
 	Mail   shape.Text    `json:"mail" rule:"grams"`
 	Topics []string      `json:"topics" rule:"searched"`
-	Custom shape.Custom  `json:",embed"`
+
+	// Compared in canonical form.
+	Email    shape.Text `json:"email" rule:"grams"`
+	Website  shape.Text `json:"website" rule:"searched"`
+	LinkedIn shape.Text `json:"linkedin_url"`
+	Country  shape.Text `json:"country"`
+
+	Custom shape.Custom `json:",embed"`
 
 	// Lists filter these by their ids. Moves have no ids and are not a field of lists.
 	Groups []group         `json:"groups"`
@@ -206,6 +213,12 @@ var (
 	}
 	// customTexts are only in custom fields.
 	customTexts = []string{"quagga", "Quagga 7", "zebu", "ZEBU-quoll", "ñandú ñu", "ql"}
+	// spellings are in fields that are compared in canonical form.
+	spellings = []string{
+		"", "x@zürich.example", "X@Zu\u0308rich.example", "x@xn--zrich-kva.example", "x@z\u00adürich。example。", "x@y.example", "X@Y.Example",
+		"zürich.example", "https://www.Zürich.example/about", "XN--ZRICH-KVA.example.", "linkedin.com/company/A", "http://de.linkedin.com/company/a/?x",
+		"linkedin.com", "Norway", " NORWAY", "norway ", "https://", "x@", "@", " ", "ＮＯＲＷＡＹ",
+	}
 	// topicTexts are only in topics.
 	topicTexts  = []string{"okapi", "Okapi farms", "OX", "yak-wool", "yaks"}
 	groupIDs    = []uuid.UUID{{15: 1}, {15: 2}, {15: 3}, {15: 0xab}}
@@ -244,6 +257,9 @@ func (w *fixture) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
 	}
 	if at := pick(r, nastyTimes); at != "" {
 		v.At, _ = shape.ParseTime(at)
+	}
+	for _, f := range []*shape.Text{&v.Email, &v.Website, &v.LinkedIn, &v.Country} {
+		*f = shape.Text(pick(r, pick(r, [][]string{spellings, spellings, nastyTexts})))
 	}
 	for range r.IntN(4) {
 		v.Topics = append(v.Topics, pick(r, pick(r, [][]string{nastyTexts[1:], topicTexts})))

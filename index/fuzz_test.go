@@ -34,6 +34,10 @@ func FuzzAgreement(f *testing.F) {
 			{"field": "tags", "condition": "is_not_empty"}], "sort": "custom_field_text"}`,
 		`{"filters": [{"field": "groups", "condition": "is_not", "value": "00000000-0000-0000-0000-0000000000ab"},
 			{"field": "blocks", "condition": "contains", "value": "OX"}]}`,
+		`{"filters": [{"field": "email", "condition": "is", "value": "X@ZÜRICH.example"},
+			{"field": "country", "condition": "is_not", "value": "norway"}], "sort": "-website,email", "search": "ex"}`,
+		`{"filters": [{"field": "website", "condition": "is", "value": ["http://zürich.example/x", "linkedin.com/company/a"]},
+			{"field": "email", "condition": "contains", "value": "ü"}]}`,
 		"seed 1", "seed 2", "seed 3", "",
 	} {
 		f.Add([]byte(body))

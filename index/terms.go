@@ -14,6 +14,7 @@ import (
 // A record in bleve is a set of terms in these fields, where <name> is filter.Field.Name:
 //
 //	<name>         text, enum key or reference: textTerm; long text: its words; number, date, time, boolean: numberTerm
+//	<name>~canon   text that is compared in canonical form: that form, if it is not the case-folded text
 //	<name>~hash    long text: a hash of it
 //	<name>~gram    text with the grams rule: every three bytes of the case-folded text
 //	~has           the names of the fields that have a value
@@ -24,6 +25,7 @@ import (
 // search, ~m for lists that selections search, and empty for other texts. Each custom field is a
 // group of its own, so that the words of a deleted field are not found any more.
 const (
+	canonSuffix = "~canon"
 	hashSuffix  = "~hash"
 	gramSuffix  = "~gram"
 	hasField    = "~has"
@@ -37,7 +39,7 @@ const (
 
 // termsFormat must be incremented when the terms of a record change. Indexes with another format
 // are rebuilt.
-const termsFormat = 1
+const termsFormat = 2
 
 // shortWord is the most letters that a word prefix may have to be a term of its own. A search for
 // one letter would otherwise scan a large part of the dictionary.
@@ -60,8 +62,8 @@ func wordGroup(f *filter.Field) string {
 }
 
 // textTerm returns the term of a text: the case-folded text and, if that differs, a NUL and the
-// text itself. No text contains NUL, so every text has its own term, and terms are in the order of
-// the folded texts.
+// text itself, or its canonical form. No text contains NUL, so every text has its own term, and terms
+// are in the order of the folded texts.
 func textTerm(s string) string { return foldedTerm(s, shape.Fold(s)) }
 
 func foldedTerm(s, folded string) string {

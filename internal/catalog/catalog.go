@@ -97,6 +97,7 @@ func New(hosts *address.Hosts) *Catalog {
 	c.CompanyList = index.NewKind("companies", "name", c.Companies, nil)
 	c.PersonList = index.NewKind("people", "last_name", c.People, nil)
 	c.CompanyList.ReadOnly, c.PersonList.ReadOnly = true, true
+	c.CompanyList.Hosts = hosts
 	return c
 }
 

@@ -49,6 +49,7 @@ type Hooks struct {
 func New(set *record.Set, hosts *address.Hosts, hooks Hooks) *CRM {
 	c := &CRM{set: set, hosts: hosts, hooks: hooks}
 	c.Accounts = addEntity(c, c.accountRules())
+	c.Accounts.List.Hosts = hosts
 	c.Contacts = addEntity(c, c.contactRules())
 	c.Opportunities = addEntity(c, opportunityRules)
 	c.Tasks = addEntity(c, c.taskRules())

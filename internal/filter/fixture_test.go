@@ -24,7 +24,14 @@ type thing struct {
 	Remark shape.Text    `json:"remark" rule:"long,searched"`
 	Mail   shape.Text    `json:"mail" rule:"grams"`
 	Topics []string      `json:"topics" rule:"searched"`
-	Custom shape.Custom  `json:",embed"`
+
+	// Compared in canonical form.
+	Email    shape.Text `json:"email" rule:"grams"`
+	Website  shape.Text `json:"website" rule:"searched"`
+	LinkedIn shape.Text `json:"linkedin_url"`
+	Country  shape.Text `json:"country"`
+
+	Custom shape.Custom `json:",embed"`
 
 	// Lists filter these by their ids. Moves have no ids and are not a field of lists.
 	Groups []group         `json:"groups"`
@@ -71,7 +78,9 @@ func customRow(t testing.TB, cs *CustomFields, public string) *Row {
 // compileBody compiles a list body without custom fields.
 func compileBody(body string) (*Plan, error) { return compileWith(NoCustomFields, body) }
 
-func compileWith(cs *CustomFields, body string) (*Plan, error) {
+func compileWith(cs *CustomFields, body string) (*Plan, error) { return compileOf(things, cs, body) }
+
+func compileOf(k *Kind, cs *CustomFields, body string) (*Plan, error) {
 	v, err := shape.ParseObject([]byte(body))
 	if err != nil {
 		return nil, err
@@ -79,7 +88,7 @@ func compileWith(cs *CustomFields, body string) (*Plan, error) {
 	var q ListBody
 	var p fault.Problems
 	shape.Decode(v, &q, shape.Create, &p)
-	return Compile(things, cs, q, &p), p.Err()
+	return Compile(k, cs, q, &p), p.Err()
 }
 
 func compileSelection(s Selection) (*Plan, error) {

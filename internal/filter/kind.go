@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/shape"
 )
 
@@ -18,7 +19,8 @@ type Field struct {
 	// custom field that is deleted and created again under the same key has another name.
 	Name string
 
-	position int // in Row.Values; built-in fields only
+	position  int                 // in Row.Values; built-in fields only
+	canonical func(string) string // nil if values are compared as they are
 }
 
 // IsNumeric reports whether values of the field are compared as numbers: numbers, booleans, dates
@@ -36,7 +38,8 @@ type Kind struct {
 	Entity      string
 	DefaultSort string
 	Fields      []Field
-	ReadOnly    bool // callers cannot change any field
+	ReadOnly    bool           // callers cannot change any field
+	Hosts       *address.Hosts // the shared hosts of websites; nil for the embedded list
 
 	byKey  map[string]int
 	idText *Field // the id field if it is a text, else nil
@@ -54,6 +57,7 @@ func NewKind[T any](entity, defaultSort string) *Kind {
 		k.Fields = append(k.Fields, Field{
 			Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long, Name: f.Key, position: position,
 		})
+		k.Fields[position].setCanonical()
 		if f.Searched && f.Type != shape.TypeText && (f.Type != shape.TypeMulti || f.HasUUIDs()) {
 			panic(fmt.Sprintf("filter: field %s of %s is marked as searched but has no text", f.Key, entity))
 		}
@@ -96,7 +100,7 @@ func (k *Kind) Row(cs *CustomFields, id uuid.UUID, public []byte) (*Row, error) 
 	}
 	r := &Row{ID: id, Values: make([]Value, len(k.Fields))}
 	for i := range k.Fields {
-		r.Values[i] = ValueOf(k.Fields[i].Listed(rec))
+		r.Values[i] = k.Fields[i].canonicalValue(ValueOf(k.Fields[i].Listed(rec)))
 	}
 	if custom != nil {
 		r.Custom = cs.values(custom)

@@ -49,7 +49,7 @@ func (c *compiler) operand(r *Rule, v shape.Value, path string) {
 	case shape.TypeDate, shape.TypeDateTime:
 		err = r.addTime(v)
 	default:
-		err = r.addText(v)
+		err = c.addText(r, v)
 	}
 	if err != nil {
 		c.fail(path, "%v", err)
@@ -67,7 +67,7 @@ func (r *Rule) addBool(v shape.Value) error {
 	return errors.New("must be true or false")
 }
 
-func (r *Rule) addText(v shape.Value) error {
+func (c *compiler) addText(r *Rule, v shape.Value) error {
 	f := r.Field
 	switch {
 	case v.Kind != shape.String:
@@ -84,6 +84,8 @@ func (r *Rule) addText(v shape.Value) error {
 		return fmt.Errorf("%s is not one of: %s", shape.Quote(v.Text), strings.Join(f.Enum, ", "))
 	case r.SearchesText():
 		r.Texts = append(r.Texts, shape.Fold(v.Text))
+	case f.IsCanonical():
+		r.Texts = append(r.Texts, c.kind.canonicalOperand(f, v.Text))
 	default:
 		r.Texts = append(r.Texts, v.Text)
 	}

@@ -40,7 +40,7 @@ func (f *Filter) IsEmpty() bool { return f.Rule == nil && len(f.Filters) == 0 }
 type Rule struct {
 	Field     *Field
 	Condition Condition
-	Texts     []string // texts, enum keys and ids; case-folded if the rule searches within a text
+	Texts     []string // texts, enum keys and ids; case-folded if the rule searches within a text, else canonical
 	Spans     []Span   // numbers, booleans, dates and times
 
 	textSet map[string]bool // Texts

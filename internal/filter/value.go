@@ -83,12 +83,12 @@ func (r *Row) Bytes() int {
 
 // Value is the value of a field. Numbers, booleans and times are in Num: a date is the start of its
 // day and a time is in milliseconds since 1970, both UTC. Texts, enum keys and references are in
-// Text. Lists are in List.
+// Text, in canonical form if the field has one. Lists are in List.
 type Value struct {
 	IsSet bool
 	Num   float64
 	Text  string
-	Fold  string    // Text case-folded
+	Fold  string    // the text as it is stored, case-folded
 	List  *[]string // a pointer, so that values can be compared with ==
 }
 
