@@ -149,7 +149,7 @@ func TestEngineThread(t *testing.T) {
 	for i, want := range []string{"-", "For Ann", "Re: For Ann", "re: that", "re: that"} {
 		m := all[i]
 		h := m.Headers
-		if text(m.Subject) != want || text(m.Body) != "Hi Ann of ." || m.To != "a@x.example" || m.From != "ada@acme.example" || m.Status != "sent" {
+		if text(m.Subject) != want || text(m.Body) != "Hi Ann of ."+p.app.Footer("Acme") || m.To != "a@x.example" || m.From != "ada@acme.example" || m.Status != "sent" {
 			t.Errorf("message %d: unexpected content %+v", i, m)
 		}
 		answers := ""

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -52,8 +51,7 @@ func stopCases() []stopCase {
 	return []stopCase{
 		{name: "opting out", reason: "opted_out", stop: func(c *stopping) { c.Write.Patch("/v1/contacts/"+c.contact, `{"do_not_contact": true}`).Is(200) }},
 		{name: "the link in a message", reason: "opted_out", stop: func(c *stopping) {
-			link := c.outbox(isRule("contact_id", c.contact))[0].Headers["List-Unsubscribe"]
-			c.app.Anonymous().Post(link[strings.Index(link, "/u/"):len(link)-1], nil).Is(200)
+			c.app.Anonymous().Post(c.UnsubscribePath(c.outbox(isRule("contact_id", c.contact))[0].ID), nil).Is(200)
 		}},
 		{name: "the address", reason: "suppressed", stop: suppress(`{"email": "C0@mail.x.example"}`)},
 		{name: "the domain", reason: "suppressed", stop: suppress(`{"domain": "mail.x.example"}`)},

@@ -24,6 +24,8 @@ var examples = map[string]string{
 	"update_user":                 `{"title": "Head of Sales"}`,
 	"create_api_key":              `{"name": "sync"}`,
 	"deactivate_api_key":          `{}`,
+	"deactivate_user":             `{}`,
+	"activate_user":               `{}`,
 	"create_account":              `{"name": "Initech"}`,
 	"update_account":              `{"industry": "Software"}`,
 	"batch_accounts":              `{"records": [{"name": "Initech"}]}`,
@@ -160,8 +162,7 @@ func newToken(o *apptest.Org) string {
 // tokenOf returns the token of the unsubscribe link in the newest message of a campaign.
 func tokenOf(o *apptest.Org, campaign string) string {
 	sent := o.Read.Post("/v1/outbox/list", map[string]any{"filters": []any{map[string]any{"field": "campaign_id", "condition": "is", "value": campaign}}}).Is(200)
-	_, token, _ := strings.Cut(sent.Text("data.0.headers.List-Unsubscribe"), "/u/")
-	return strings.TrimSuffix(token, ">")
+	return strings.TrimPrefix(o.UnsubscribePath(sent.Text("data.0.id")), "/u/")
 }
 
 // path fills in the parameters of an operation: ids are those of new records of the organization.

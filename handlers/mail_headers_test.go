@@ -54,6 +54,9 @@ func TestMailThread(t *testing.T) {
 	for i, p := range m.outbox() {
 		got := m.server.Mails()[slices.IndexFunc(m.server.Mails(), func(mail apptest.Mail) bool { return mail.Header.Get("Message-ID") == p.Headers["Message-ID"] })]
 		for name, value := range p.Headers {
+			if name == "List-Unsubscribe" {
+				value = "<" + m.app.URL + m.UnsubscribePath(p.ID) + ">"
+			}
 			if strings.Join(strings.Fields(got.Header.Get(name)), " ") != value {
 				t.Errorf("message %d: recorded %s: %q, but received %q", i, name, value, got.Header.Get(name))
 			}

@@ -14,7 +14,7 @@ import (
 // requires read access, except for API keys. Administration covers keys, users, fields,
 // suppressions, webhook subscriptions and settings of the organization.
 var access = map[string]string{
-	"get_me": "read", "get_organization": "read", "update_organization": "admin", "list_users": "read", "create_user": "admin", "update_user": "admin",
+	"get_me": "read", "get_organization": "read", "update_organization": "admin", "list_users": "read", "create_user": "admin", "update_user": "admin", "deactivate_user": "admin", "activate_user": "admin",
 	"list_api_keys": "admin", "create_api_key": "admin", "deactivate_api_key": "admin", "get_schema": "read",
 	"create_account": "write", "get_account": "read", "update_account": "write", "delete_account": "write", "list_accounts": "read",
 	"create_contact": "write", "get_contact": "read", "update_contact": "write", "delete_contact": "write", "list_contacts": "read", "update_preview_contact": "write",

@@ -140,16 +140,13 @@ func TestOutboxList(t *testing.T) {
 	app := apptest.New(t)
 	org := newOutreached(app, "Acme")
 	const path = "/v1/outbox/list"
-	unsubscribe := org.Read.Post(path, `{"sort": "created_at"}`).Is(200).Text("data.0.headers.List-Unsubscribe")
 	org.Read.Post(path, `{"sort": "created_at", "page_size": 1}`).Is(200, fmt.Sprintf(`{"data": [{"id": "<id>", "campaign_id": %q, "sequence_id": %q, "contact_id": %q, "step_index": 0,
-		"from": "ada@acme.example", "to": "ann@initech.example", "subject": "Hello ann", "body": "About printers", "status": "sent", "error": null, "created_at": "2026-03-02T09:00:00.000Z",
+		"from": "ada@acme.example", "to": "ann@initech.example", "subject": "Hello ann", "body": %q, "status": "sent", "error": null, "created_at": "2026-03-02T09:00:00.000Z",
 		"headers": {"From": "Ada Marsh <ada@acme.example>", "To": "ann <ann@initech.example>", "Subject": "Hello ann", "Date": "Mon, 02 Mar 2026 09:00:00 +0000", "Message-ID": "<any>",
 			"MIME-Version": "1.0", "Content-Type": "text/plain; charset=utf-8", "Content-Transfer-Encoding": "quoted-printable",
 			"List-Unsubscribe": %q, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}}],
-		"pagination": {"page": 1, "page_size": 1, "total_count": 3, "total_pages": 3}, "meta": {"timestamp": "<time>"}}`, idIn(org.campaign), org.ids["ann"], org.contacts["ann"], unsubscribe))
-	if !strings.HasPrefix(unsubscribe, "<"+app.URL+"/u/") {
-		t.Errorf("the link to unsubscribe is %s", unsubscribe)
-	}
+		"pagination": {"page": 1, "page_size": 1, "total_count": 3, "total_pages": 3}, "meta": {"timestamp": "<time>"}}`, idIn(org.campaign), org.ids["ann"], org.contacts["ann"],
+		"About printers"+app.Footer("Acme"), "<"+app.URL+"/u/[hidden]>"))
 	org.run("Summer", `[{"index": 0, "type": "auto_email", "hour": 9, "subject": "Toner", "message": "Is running out"}]`, org.contacts["bob"])
 	names := map[string]string{"spring": idIn(org.campaign), "ann": org.ids["ann"], "Cid": org.contacts["cid"]}
 	for body, want := range map[string]string{

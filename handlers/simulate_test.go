@@ -110,7 +110,7 @@ func TestSimulateAnswer(t *testing.T) {
 	org.Read.Post("/v1/campaigns/"+campaign.ID()+"/simulate", nil).Is(200, `{"data": [
 		{"contact_id": "`+ids[0]+`", "steps": [`+fmt.Sprintf(tasks, `"zoe@x.example"`, "")+`,
 			{"step_index": 7, "type": "auto_email", "action": "send", "due_at": "2026-03-03T10:00:00.000Z", "reason": "day 1 of the sequence at 10:00", "subject": "For Müller & \"Sons\"",
-				"message": "Hi Zoë <b> O\"Neil\\{{sender.email}}\nBye, Bea ", "missing": ["sender.title"]}]},
+				"message": "Hi Zoë <b> O\"Neil\\{{sender.email}}\nBye, Bea \n\nAcme\nUnsubscribe: `+app.URL+`/u/[hidden]", "missing": ["sender.title"]}]},
 		{"contact_id": "`+ids[1]+`", "steps": [`+fmt.Sprintf(tasks, "null", `"recipient.email"`)+`,
 			{"step_index": 7, "type": "auto_email", "action": "skip", "due_at": "2026-03-03T10:00:00.000Z", "reason": "day 1 of the sequence at 10:00; the contact has no email address",
 				"subject": null, "message": null, "missing": []}]}],

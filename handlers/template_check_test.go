@@ -184,9 +184,9 @@ func TestTemplateTexts(t *testing.T) {
 	before := org.Dump()
 	// In titles, subjects, messages and blocks alike.
 	for text, want := range map[string]string{
-		"{{first_name}}":                       "unknown token {{first_name}}",
+		"{{first_name}}":                       "unknown token {{first_name}}; did you mean {{recipient.first_name}}?",
 		"a {{ recipient.phone }} b":            "unknown token {{ recipient.phone }}",
-		"{{recipient.title}}":                  "unknown token {{recipient.title}}",
+		"{{recipient.titel}}":                  "unknown token {{recipient.titel}}; did you mean {{recipient.title}}?",
 		"{{Recipient.first_name}}":             "unknown token {{Recipient.first_name}}",
 		"{{recipient .email}}":                 "unknown token {{recipient .email}}",
 		"{{company}}":                          "unknown token {{company}}",
@@ -194,7 +194,7 @@ func TestTemplateTexts(t *testing.T) {
 		"{{}}":                                 "unknown token {{}}",
 		"{{ }}":                                "unknown token {{ }}",
 		"{{{recipient.email}}}":                "unknown token {{{recipient.email}}",
-		"{{sender.email | upper}}":             "unknown token {{sender.email | upper}}",
+		"{{sender.emails | upper}}":            "unknown token {{sender.emails | upper}}",
 		"{{recipient.email":                    "{{ has no closing }}",
 		"{{recipient.email}":                   "{{ has no closing }}",
 		"{{sender.title}} {{":                  "{{ has no closing }}",

@@ -15,10 +15,14 @@ func tplText(o *apptest.Org, subject, message string) string {
 }
 
 // tplRendered renders a template as the user of the read key and returns its steps, each as
-// subject, message and missing tokens.
+// subject, message without its footer, and missing tokens.
 func tplRendered(o *apptest.Org, path, contact string) (steps []string) {
 	for _, s := range o.Read.Post(path+"/render", map[string]string{"contact_id": contact}).Is(200).Value("data.steps").([]any) {
 		s := s.(map[string]any)
+		if text, isText := s["message"].(string); isText && s["type"] == "auto_email" {
+			s["message"], _, _ = strings.Cut(text, "Acme\nUnsubscribe: ")
+			s["message"] = strings.TrimSuffix(s["message"].(string), "\n\n")
+		}
 		steps = append(steps, fmt.Sprintf("%v|%v|%v", s["subject"], s["message"], s["missing"]))
 	}
 	return steps
@@ -42,9 +46,10 @@ func TestRender(t *testing.T) {
 	shown := func(sender string) string {
 		tokens := "Bill/Lumbergh/Initech/Bill@initech.example/" + sender
 		return fmt.Sprintf(`{"data": {"steps": [
-			{"index": 2, "type": "auto_email", "subject": %[1]q, "message": "Dear Bill,", "missing": []},
+			{"index": 2, "type": "auto_email", "subject": %[1]q, "message": %[3]q, "missing": []},
 			{"index": 5, "type": "call", "subject": null, "message": "Call Bill of Initech", "missing": []},
-			{"index": 9, "type": "auto_email", "subject": "Re: %[2]s", "message": "<%[2]s>\n[[ block:all ]]<%[2]s>", "missing": []}]}, "meta": {"timestamp": "<time>"}}`, tokens, tokens)
+			{"index": 9, "type": "auto_email", "subject": "Re: %[2]s", "message": %[4]q, "missing": []}]}, "meta": {"timestamp": "<time>"}}`,
+			tokens, tokens, "Dear Bill,"+app.Footer("Acme Sales"), "<"+tokens+">\n[[ block:all ]]<"+tokens+">"+app.Footer("Acme Sales"))
 	}
 	as := org.Read
 	as.Key = org.Admin.Post("/v1/api-keys", map[string]string{"name": "k", "user_id": grace, "access": "read"}).Is(201).Text("data.key")
@@ -125,7 +130,7 @@ func TestRenderMissing(t *testing.T) {
 	render(tplText(org, "S", again), nobody, "S|,,,,,|[sender.title recipient.email recipient.first_name recipient.last_name]")
 	render(tplText(org, "a {{recipient.last_name}}b", again), nobody, "a b|,,,,,|[recipient.last_name sender.title recipient.email recipient.first_name]")
 	render(tplText(org, "{{recipient.company}}", again+"{{recipient.company}}"), bill, "<nil>|,b@x.example,Bill,,Bill,|[recipient.company sender.title recipient.last_name subject]")
-	render(tplText(org, "{{recipient.company}}", "{{recipient.last_name}}"), nobody, "Initech|<nil>|[recipient.last_name]")
+	render(tplText(org, "{{recipient.company}}", "{{recipient.last_name}}"), nobody, "Initech||[recipient.last_name]")
 	render(tplText(org, "", "m"), bill, "<nil>|m|[subject]")
 
 	// Values that a contact loses are missing from then on.
@@ -136,7 +141,7 @@ func TestRenderMissing(t *testing.T) {
 	render(path, full, "S|///c@x.example/Ada/Marsh/Acme//ada@acme.example|[recipient.first_name recipient.last_name recipient.company sender.title]")
 	bare := org.Admin.Post("/v1/users", `{"email": "bare@acme.example"}`).Is(201).ID()
 	res := org.Read.Post(path+"/render", map[string]string{"contact_id": full, "user_id": bare}).Is(200)
-	if got := res.Text("data.steps.0.message"); got != "///c@x.example///Acme//bare@acme.example" || !equalsJSON(res.Value("data.steps.0.missing"),
+	if got := res.Text("data.steps.0.message"); got != "///c@x.example///Acme//bare@acme.example"+app.Footer("Acme") || !equalsJSON(res.Value("data.steps.0.missing"),
 		`["recipient.first_name", "recipient.last_name", "recipient.company", "sender.first_name", "sender.last_name", "sender.title"]`) {
 		t.Errorf("%s", res.Body)
 	}
@@ -220,7 +225,7 @@ func TestRenderPlain(t *testing.T) {
 		if want := value + ", " + value + " " + name + " " + value; res.Text("data.steps.0.subject") != want || len(res.Value("data.steps.0.missing").([]any)) != 0 {
 			t.Errorf("the subject of %q is %s, want %q", value, res.Body, want)
 		}
-		if want := value + " x=" + value + " " + value + "\r\n&amp; <p>" + value; res.Text("data.steps.0.message") != want {
+		if want := value + " x=" + value + " " + value + "\r\n&amp; <p>" + value + app.Footer(name); res.Text("data.steps.0.message") != want {
 			t.Errorf("the message of %q is %s, want %q", value, res.Body, want)
 		}
 	}
@@ -233,7 +238,7 @@ func TestRenderPlain(t *testing.T) {
 	if strings.ContainsAny(subject, "\r\n") || strings.Join(strings.Fields(subject), " ") != strings.Join(strings.Fields("Bill X: y, Initech Bcc: all@x.example "+name), " ") {
 		t.Errorf("the subject is %q", subject)
 	}
-	if want := "Bill\nX: y x=l\n\nm Initech\r\nBcc: all@x.example\r\n&amp; <p>\r\r"; res.Text("data.steps.0.message") != want {
+	if want := "Bill\nX: y x=l\n\nm Initech\r\nBcc: all@x.example\r\n&amp; <p>\r\r" + app.Footer(name); res.Text("data.steps.0.message") != want {
 		t.Errorf("the message is %q, want %q", res.Text("data.steps.0.message"), want)
 	}
 }

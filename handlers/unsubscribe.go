@@ -22,14 +22,14 @@ func (a *API) unsubscribeOperations() []Operation {
 			Summary: "Show the unsubscribe page for the recipient of a message",
 			Codes:   []fault.Code{fault.NotFound},
 		}, func(c *call, _ nothing) (htmlPage, error) {
-			done, err := e.IsUnsubscribed(c.params["token"])
+			u, err := e.Unsubscription(c.params["token"])
 			if err != nil {
 				return htmlPage{}, err
 			}
-			if done {
-				return unsubscribePage(console.UnsubscribeDone)
+			if u.Done {
+				return unsubscribePage(console.UnsubscribeDone, u.Organization)
 			}
-			return unsubscribePage(console.UnsubscribeConfirm)
+			return unsubscribePage(console.UnsubscribeConfirm, u.Organization)
 		}),
 		withoutTx(Operation{
 			Name: "unsubscribe", Method: http.MethodPost, Path: unsubscribePath + "{token}",
@@ -39,7 +39,11 @@ func (a *API) unsubscribeOperations() []Operation {
 			if err := e.Unsubscribe(c.request.Context(), c.params["token"], store.Actor{Operation: c.op.Name, RequestID: c.requestID}); err != nil {
 				return htmlPage{}, err
 			}
-			return unsubscribePage(console.UnsubscribeDone)
+			u, err := e.Unsubscription(c.params["token"])
+			if err != nil {
+				return htmlPage{}, err
+			}
+			return unsubscribePage(console.UnsubscribeDone, u.Organization)
 		}),
 	}
 }
@@ -49,8 +53,8 @@ type anyBody struct{}
 
 func (anyBody) source() schemaSource { return schemaSource{} }
 
-func unsubscribePage(state console.UnsubscribeState) (htmlPage, error) {
-	p, err := console.Unsubscribe(state)
+func unsubscribePage(state console.UnsubscribeState, organization string) (htmlPage, error) {
+	p, err := console.Unsubscribe(state, organization)
 	return htmlPage{p}, err
 }
 
@@ -67,7 +71,7 @@ func (c *call) asRecipientPage(a response) response {
 	if a.status == http.StatusNotFound {
 		state = console.UnsubscribeInvalid
 	}
-	page, err := unsubscribePage(state)
+	page, err := unsubscribePage(state, "")
 	if err != nil {
 		return a
 	}

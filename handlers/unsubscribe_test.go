@@ -85,7 +85,10 @@ func TestUnsubscribePage(t *testing.T) {
 	if !strings.Contains(done, "You are unsubscribed") || strings.Contains(done, "<form") {
 		t.Errorf("unexpected page after unsubscribing: %s", done)
 	}
-	for _, told := range []string{r.email, r.contact, r.ID.String(), "dan", "Acme"} { // the link reveals nothing
+	if !strings.Contains(text, "messages from Acme?") || !strings.Contains(done, "messages from Acme.") {
+		t.Errorf("the pages do not name the organization: %s %s", text, done)
+	}
+	for _, told := range []string{r.email, r.contact, r.ID.String(), "dan", "ada"} { // the link reveals nothing else
 		if strings.Contains(text+done, told) {
 			t.Errorf("the pages reveal %q", told)
 		}

@@ -300,6 +300,17 @@ func Object(text string) map[string]any {
 	return object
 }
 
+// UnsubscribePath returns the path of the unsubscribe link in a message. The API never shows it.
+func (o *Org) UnsubscribePath(message string) string {
+	link := o.app.Sequences.UnsubscribeLink(o.ID, uuid.MustParse(message))
+	return link[strings.LastIndex(link, "/u/"):]
+}
+
+// Footer returns what the default mail footer adds to a message of the organization with the name.
+func (a *App) Footer(name string) string {
+	return "\n\n" + name + "\nUnsubscribe: " + a.URL + "/u/[hidden]"
+}
+
 // Work calls App.Work.
 func (o *Org) Work() { o.app.Work() }
 

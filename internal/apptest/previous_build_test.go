@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -310,6 +311,60 @@ func TestPreviousBuildKeepsSettings(t *testing.T) {
 	for _, active := range p.acme.Get("/v1/users").Is(200).Column("active") {
 		if active != "true" {
 			t.Errorf("a user is not active: %s", active)
+		}
+	}
+}
+
+// TestPreviousBuildHidesLinks checks that messages of the build before, which stored their unsubscribe links, no longer
+// show them anywhere, before and after they are rewritten.
+func TestPreviousBuildHidesLinks(t *testing.T) {
+	dir, keys := unpackPreviousBuild(t)
+	link := regexp.MustCompile(`/u/[A-Za-z0-9_-]{64}`)
+	before, err := store.Open(dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	orgs, err := before.Organizations()
+	for _, org := range orgs {
+		text, failed := before.Dump(org)
+		if failed != nil {
+			err = failed
+		}
+		stored += len(link.FindAllString(text, -1))
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || stored == 0 {
+		t.Fatalf("the build before stored %d links (%v)", stored, err)
+	}
+	p := openPreviousBuild(t, dir, keys)
+	for _, when := range []string{"at first", "after all records were completed"} {
+		shown := 0
+		for _, message := range p.acme.records("/v1/outbox/list", "") {
+			text, err := json.Marshal(message)
+			if err != nil || link.Match(text) {
+				t.Errorf("%s: a message shows its link (%v): %s", when, err, text)
+			}
+			shown += strings.Count(string(text), "/u/[hidden]")
+		}
+		if shown == 0 {
+			t.Errorf("%s: no message has a link", when)
+		}
+		exported := filepath.Join(t.TempDir(), "acme.jsonl")
+		p.Stop()
+		var out, problems bytes.Buffer
+		code := cmd.Execute([]string{"org", "export", "--org", "Acme Sales", exported, "--data-dir", p.Config.DataDir}, &out, &problems)
+		if text, err := os.ReadFile(exported); code != 0 || err != nil || link.Match(text) {
+			t.Errorf("%s: the export shows a link (%d, %v) %s", when, code, err, &problems)
+		}
+		p.Start()
+		p.Work()
+	}
+	for _, org := range orgs {
+		if text, err := p.Store.Dump(org); err != nil || link.MatchString(text) {
+			t.Errorf("a link is still stored (%v)", err)
 		}
 	}
 }

@@ -63,13 +63,16 @@ const (
 )
 
 // Unsubscribe returns the page on which the recipient of a message unsubscribes, or sees the result. It
-// reveals nothing about the sender.
-func Unsubscribe(state UnsubscribeState) (Page, error) {
+// names the organization that sent the message, if it is known, and reveals nothing else.
+func Unsubscribe(state UnsubscribeState, organization string) (Page, error) {
 	t, err := template.New("unsubscribe").Parse(unsubscribeText)
 	if err != nil {
 		return Page{}, err
 	}
-	return render(t, assets{Style: template.CSS(pageStyle), Forms: state == UnsubscribeConfirm}, state)
+	return render(t, assets{Style: template.CSS(pageStyle), Forms: state == UnsubscribeConfirm}, struct {
+		State        UnsubscribeState
+		Organization string
+	}{state, organization})
 }
 
 func render(t *template.Template, a assets, data any) (Page, error) {

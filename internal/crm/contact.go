@@ -85,22 +85,24 @@ type Recipient struct {
 	FirstName, LastName string
 	Email               string
 	AccountID           uuid.NullUUID
-	Company             string // the name of the account
 	OptedOut            bool
+
+	public []byte // the whole contact as stored; valid until the transaction ends
 }
+
+// Members returns a reader of any member of the contact. It is valid until the transaction ends.
+func (r *Recipient) Members() shape.Members { return shape.NewMembers(string(r.public)) }
 
 // Recipients reads contacts as recipients. For speed, it decodes only the fields of a Recipient.
 type Recipients struct {
 	contacts, accounts *store.Reader
-	companies          map[uuid.UUID]string // cache of account names
 }
 
 // Recipients returns a reader that is valid until the transaction ends.
 func (c *CRM) Recipients(tx *store.Tx) *Recipients {
 	return &Recipients{
-		contacts:  tx.Reader(c.Contacts.Table.Name()),
-		accounts:  tx.Reader(c.Accounts.Table.Name()),
-		companies: map[uuid.UUID]string{},
+		contacts: tx.Reader(c.Contacts.Table.Name()),
+		accounts: tx.Reader(c.Accounts.Table.Name()),
 	}
 }
 
@@ -132,23 +134,16 @@ func (r *Recipients) Read(id uuid.UUID) (to Recipient, found bool, err error) {
 	}
 	to.FirstName, to.LastName = contact.Text(`"first_name":"`), contact.Text(`"last_name":"`)
 	to.Email, to.OptedOut = reach(&contact)
-	if to.AccountID.Valid {
-		to.Company, err = r.company(to.AccountID.UUID)
-	}
-	return to, err == nil, err
+	to.public = public
+	return to, true, nil
 }
 
-// company returns the name of an account, or "" if the account does not exist.
-func (r *Recipients) company(id uuid.UUID) (string, error) {
-	name, known := r.companies[id]
-	if known {
-		return name, nil
+// Account returns a reader of the members of a contact's account. It has none if there is no
+// account.
+func (r *Recipients) Account(to *Recipient) (shape.Members, error) {
+	if !to.AccountID.Valid {
+		return shape.Members{}, nil
 	}
-	_, public, err := r.accounts.Public(id)
-	if err != nil {
-		return "", err
-	}
-	name = shape.MemberText(string(public), `"name":"`)
-	r.companies[id] = name
-	return name, nil
+	_, public, err := r.accounts.Public(to.AccountID.UUID)
+	return shape.NewMembers(string(public)), err
 }

@@ -146,6 +146,12 @@ func (c *CRM) customs(tx *store.Tx, entity string) (*filter.CustomFields, error)
 	return filter.NoCustomFields, err
 }
 
+// CustomFields returns the custom fields of an entity in the transaction's organization.
+func (c *CRM) CustomFields(tx *store.Tx, entity Entity) (*shape.Customs, error) {
+	customs, err := c.customs(tx, string(entity))
+	return customs.Customs, err
+}
+
 // readFields returns the custom fields of the transaction's organization by entity.
 func (c *CRM) readFields(tx *store.Tx) (map[string]*filter.CustomFields, error) {
 	fields := map[Entity][]shape.CustomField{}

@@ -30,13 +30,22 @@ type Identity struct {
 type Hooks struct {
 	OrganizationChanged func(tx *store.Tx, before, after *Organization) error
 	UserChanged         func(tx *store.Tx, before, after *User) error
+	// CheckFooter adds what is wrong with a new mail footer to p.
+	CheckFooter func(tx *store.Tx, footer string, p *fault.Problems) error
 }
 
 // New declares the kinds in the set.
 func New(s *store.Store, set *record.Set, hooks Hooks) *Identity {
 	i := &Identity{store: s, uses: newUses(s)}
 	i.Organizations = record.Add(set, record.Rules[Organization]{
-		Object: "organization", Entity: "organizations", Silent: true, Check: checkOrganization,
+		Object: "organization", Entity: "organizations", Silent: true,
+		Check: func(tx *store.Tx, before, after *Organization, p *fault.Problems) error {
+			checkOrganization(after, p)
+			if hooks.CheckFooter == nil || before != nil && before.MailFooter == after.MailFooter {
+				return nil
+			}
+			return hooks.CheckFooter(tx, after.MailFooter, p)
+		},
 		AfterUpdate: func(tx *store.Tx, before, after *Organization) error {
 			if hooks.OrganizationChanged == nil {
 				return nil
@@ -82,7 +91,7 @@ type Limits struct {
 	ContactsPerMonth   shape.Number `json:"contacts_per_month" rule:"integer,min=0"`
 }
 
-func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) error {
+func checkOrganization(after *Organization, p *fault.Problems) {
 	isBlank := strings.TrimSpace(after.Name) == "" && after.Name != ""
 	if isBlank || strings.ContainsFunc(after.Name, unicode.IsControl) {
 		p.Invalid("name", "must not be blank or contain control characters")
@@ -99,7 +108,6 @@ func checkOrganization(_ *store.Tx, _, after *Organization, p *fault.Problems) e
 	if w := after.SendingWindow; w.FromHour == w.ToHour && !p.Has("sending_window") {
 		p.Invalid("sending_window.from_hour", "must differ from to_hour")
 	}
-	return nil
 }
 
 // CreateOrganization creates an organization from a body.

@@ -32,6 +32,7 @@ type Outreach struct {
 	versions  *store.Parts // see template_version.go
 	compiled  compiledCache
 	calendars *store.Derived[*planner.Calendar]
+	footers   *store.Derived[string]
 }
 
 // Hooks connect the package with the engine that runs sequences. All hooks run in the transaction
@@ -48,6 +49,9 @@ type Hooks struct {
 	Now func(tx *store.Tx) time.Time
 	// SenderLedger returns the ledger that limits what a sender sends in a simulation.
 	SenderLedger func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error)
+	// HiddenLink returns what stands for the unsubscribe link of a message in everything that the API
+	// returns.
+	HiddenLink func() string
 }
 
 // New declares the kinds in the set, which must already contain the users and the contacts.
@@ -57,6 +61,7 @@ func New(st *store.Store, set *record.Set, id *identity.Identity, c *crm.CRM, ho
 		members: store.NewSets("audiences.members"), versions: store.NewParts("templates.versions"),
 	}
 	o.calendars = store.NewDerived(id.Organizations.Table.Counter(), o.readCalendar)
+	o.footers = store.NewDerived(id.Organizations.Table.Counter(), o.readFooter)
 	o.Audiences = record.Add(set, o.audienceRules())
 	o.Templates = record.Add(set, o.templateRules())
 	o.Campaigns = record.Add(set, o.campaignRules())

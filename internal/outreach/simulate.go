@@ -71,31 +71,34 @@ func (o *Outreach) Simulate(
 	if err != nil {
 		return nil, 0, err
 	}
-	values, err := o.SenderValues(tx, c.OwnerID.UUID)
-	skipMail := ""
-	if fault.CodeOf(err) == fault.NotFound { // a campaign created without a user has no owner
-		skipMail, err = NoOwner, nil
-	}
+	merge, err := o.NewMerge(tx, compiled, c.OwnerID.UUID)
 	if err != nil {
 		return nil, 0, err
+	}
+	skipMail := ""
+	if !o.identity.Users.Table.Has(tx, c.OwnerID.UUID) { // a campaign created without a user has no owner
+		skipMail = NoOwner
 	}
 	plans, err := o.planRecipients(tx, c, compiled, recipients, skipMail)
 	if err != nil {
 		return nil, 0, err
 	}
-	b, err = appendSimulations(b, compiled, recipients, plans, &values)
+	b, err = appendSimulations(b, compiled, recipients, plans, merge)
 	return b, len(recipients), err
 }
 
-// appendSimulations appends the simulations of all recipients, given the sender's values.
+// appendSimulations appends the simulations of all recipients.
 func appendSimulations(
 	b []byte, compiled *template.Compiled, recipients []simulatedRecipient, plans [][]planner.Planned,
-	values *template.Values,
+	merge *Merge,
 ) ([]byte, error) {
-	w := newSimulationWriter(compiled.Fill(values))
+	w := newSimulationWriter(compiled.Fill(merge.Sender()))
 	for i, r := range recipients {
 		start := len(b)
-		values.SetRecipient(RecipientValues(&r.Recipient))
+		values, err := merge.For(&r.Recipient)
+		if err != nil {
+			return nil, err
+		}
 		b = w.append(b, r.id, plans[i], values)
 		if i == 0 { // the others are about as long
 			b = slices.Grow(b, min((len(b)-start)*len(recipients)*9/8, maxSimulationBytes))

@@ -82,7 +82,11 @@ func (o *Outreach) checkTemplate(tx *store.Tx, before, t *Template, p *fault.Pro
 	if before != nil && reflect.DeepEqual(&before.Content, &t.Content) {
 		return nil
 	}
-	t.Content.Check(p)
+	tokens, err := o.vocabulary(tx)
+	if err != nil {
+		return err
+	}
+	t.Content.Check(tokens, p)
 	if p.Err() != nil {
 		return nil
 	}

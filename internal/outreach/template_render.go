@@ -3,8 +3,6 @@ package outreach
 import (
 	"github.com/google/uuid"
 
-	"prospector/internal/crm"
-	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/internal/template"
@@ -15,7 +13,7 @@ import (
 type Rendered struct {
 	Subject shape.Text `json:"subject" doc:"An email without a subject of its own has that of the thread it replies to."`
 	Message shape.Text `json:"message"`
-	Missing []string   `json:"missing" doc:"The tokens without a value, including those in the title of a Task. They render as nothing. Contains subject if the first email has none."`
+	Missing []string   `json:"missing" doc:"The tokens without a value and without a fallback, including those in the title of a Task. They render as nothing. Contains subject if the first email has none."`
 }
 
 // RenderBody selects for whom a template is rendered.
@@ -48,11 +46,8 @@ func (o *Outreach) Render(
 	if body.UserID.Valid {
 		user = body.UserID.UUID
 	}
-	values, err := o.SenderValues(tx, user)
-	if fault.CodeOf(err) == fault.NotFound && !p.Has("user_id") {
+	if !o.identity.Users.Table.Has(tx, user) && !p.Has("user_id") {
 		p.Invalid("user_id", "does not exist")
-	} else if err != nil && fault.CodeOf(err) != fault.NotFound {
-		return RenderedTemplate{}, err
 	}
 	recipient, found, err := o.crm.Recipients(tx).Read(body.ContactID)
 	if err != nil {
@@ -64,8 +59,20 @@ func (o *Outreach) Render(
 	if err := p.Err(); err != nil {
 		return RenderedTemplate{}, err
 	}
-	values.SetRecipient(RecipientValues(&recipient))
-	return renderSteps(template.Compile(&doc.Record.Content), &values), nil
+	footer, err := o.footers.Of(tx)
+	if err != nil {
+		return RenderedTemplate{}, err
+	}
+	compiled := template.Compile(&doc.Record.Content, footer)
+	merge, err := o.NewMerge(tx, compiled, user)
+	if err != nil {
+		return RenderedTemplate{}, err
+	}
+	values, err := merge.For(&recipient)
+	if err != nil {
+		return RenderedTemplate{}, err
+	}
+	return renderSteps(compiled, values), nil
 }
 
 func renderSteps(c *template.Compiled, v *template.Values) RenderedTemplate {
@@ -79,28 +86,4 @@ func renderSteps(c *template.Compiled, v *template.Values) RenderedTemplate {
 		}}
 	}
 	return out
-}
-
-// RecipientValues returns the token values of a recipient.
-func RecipientValues(r *crm.Recipient) template.Recipient {
-	return template.Recipient{FirstName: r.FirstName, LastName: r.LastName, Company: r.Company, Email: r.Email}
-}
-
-// SenderValues returns the token values of a sender. It fails with not_found if the user does not
-// exist.
-func (o *Outreach) SenderValues(tx *store.Tx, user uuid.UUID) (v template.Values, err error) {
-	doc, err := o.identity.Users.Get(tx, user)
-	if err != nil {
-		return v, err
-	}
-	org, err := o.identity.Organizations.Get(tx, tx.Org())
-	if err != nil {
-		return v, err
-	}
-	u := &doc.Record
-	v.SetSender(template.Sender{
-		FirstName: string(u.FirstName), LastName: string(u.LastName), Company: org.Record.Name,
-		Title: string(u.Title), Email: u.Email,
-	})
-	return v, nil
 }

@@ -74,7 +74,7 @@ func newMessages() *store.Table[Message] {
 				return ""
 			}
 			return bySending
-		})}).ShortHistory()
+		})}).WithShape(hidingLinks()).ShortHistory()
 }
 
 var messageShape = shape.Of[Message]()

@@ -120,7 +120,11 @@ func (r *sequenceRun) createMessage(i int, from *sender, t Transport) error {
 	h := &r.s.History[i]
 	thread := &r.s.state.Thread
 	composer := thread.Composer(c)
-	body, subject, _ := composer.Compose(nil, c.Step(h.StepIndex), from.valuesFor(&r.recipient))
+	values, err := r.x.values(c, from, &r.recipient)
+	if err != nil {
+		return err
+	}
+	body, subject, _ := composer.Compose(nil, c.Step(h.StepIndex), values)
 	id := r.x.tx.NewID()
 	m := Message{
 		MessageHead: MessageHead{
@@ -133,7 +137,7 @@ func (r *sequenceRun) createMessage(i int, from *sender, t Transport) error {
 	}
 	m.state.References = thread.Add(composer, m.state.HeaderID)
 	email := r.email(&m, from)
-	m.Headers = email.Headers()
+	m.Headers = r.x.engine.hiddenHeaders(email)
 	h.MessageID = uuid.NullUUID{UUID: id, Valid: true}
 	switch err := email.Check(); {
 	case err != nil:
@@ -152,16 +156,18 @@ func (r *sequenceRun) createMessage(i int, from *sender, t Transport) error {
 
 func domainOf(email string) string { return email[strings.LastIndexByte(email, '@')+1:] }
 
-// email returns a message in the form in which it is delivered.
+// email returns a message in the form in which it is delivered, with the unsubscribe link that the
+// stored message hides.
 func (r *sequenceRun) email(m *Message, from *sender) *mail.Message {
 	return &mail.Message{
-		ID: m.state.HeaderID, Date: m.CreatedAt.Std(), Subject: string(m.Subject), Body: string(m.Body),
+		ID: m.state.HeaderID, Date: m.CreatedAt.Std(), Subject: string(m.Subject),
+		Body:       r.x.engine.revealLink(string(m.Body), r.x.tx.Org(), m.ID),
 		References: m.state.References,
 		From:       mail.Address{Name: from.address.Name, Email: m.From},
 		To: mail.Address{
 			Name: strings.TrimSpace(r.recipient.FirstName + " " + r.recipient.LastName), Email: m.To,
 		},
-		Unsubscribe: r.x.engine.unsubscribeLink(r.x.tx.Org(), m.ID),
+		Unsubscribe: r.x.engine.UnsubscribeLink(r.x.tx.Org(), m.ID),
 	}
 }
 

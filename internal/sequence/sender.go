@@ -21,7 +21,7 @@ import (
 type sender struct {
 	user    *identity.User // nil if the campaign was created without a user
 	address mail.Address
-	values  template.Values
+	merges  map[*template.Compiled]*outreach.Merge
 	ledger  *planner.Ledger
 	hasSent bool // since it was loaded
 }
@@ -31,16 +31,13 @@ func (x *engineTx) sender(id uuid.UUID) (*sender, error) {
 	if s := x.senders[id]; s != nil {
 		return s, nil
 	}
-	s := &sender{}
+	s := &sender{merges: map[*template.Compiled]*outreach.Merge{}}
 	doc, err := x.engine.identity.Users.Get(x.tx, id)
 	switch {
 	case err == nil:
 		u := &doc.Record
 		name := strings.TrimSpace(string(u.FirstName) + " " + string(u.LastName))
 		s.user, s.address = u, mail.Address{Name: name, Email: u.Email}
-		if s.values, err = x.engine.outreach.SenderValues(x.tx, id); err != nil {
-			return nil, err
-		}
 	case fault.CodeOf(err) != fault.NotFound:
 		return nil, err
 	}
@@ -51,11 +48,21 @@ func (x *engineTx) sender(id uuid.UUID) (*sender, error) {
 	return s, nil
 }
 
-// valuesFor returns the token values for messages to a recipient. They are valid until the next
-// call.
-func (s *sender) valuesFor(to *crm.Recipient) *template.Values {
-	s.values.SetRecipient(outreach.RecipientValues(to))
-	return &s.values
+// values returns the values of a template's tokens for messages from a sender to a recipient. They
+// are valid until the next call.
+func (x *engineTx) values(c *template.Compiled, from *sender, to *crm.Recipient) (_ *template.Values, err error) {
+	merge := from.merges[c]
+	if merge == nil {
+		var user uuid.UUID
+		if from.user != nil {
+			user = from.user.ID
+		}
+		if merge, err = x.engine.outreach.NewMerge(x.tx, c, user); err != nil {
+			return nil, err
+		}
+		from.merges[c] = merge
+	}
+	return merge.For(to)
 }
 
 // storedLedger is the stored form of planner.LedgerState.

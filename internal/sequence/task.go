@@ -38,7 +38,11 @@ func (r *sequenceRun) createTask(i int) error {
 	if err != nil {
 		return err
 	}
-	step, values := c.Step(h.StepIndex), from.valuesFor(&r.recipient)
+	step := c.Step(h.StepIndex)
+	values, err := r.x.values(c, from, &r.recipient)
+	if err != nil {
+		return err
+	}
 	doc, err := r.x.engine.crm.Tasks.Insert(r.x.tx, crm.Task{
 		Title: taskTitle(step, values, &r.recipient), Type: taskTypes[step.Type], Status: crm.TaskOpen,
 		DueAt: h.DueAt, ContactID: uuid.NullUUID{UUID: r.s.ContactID, Valid: true},

@@ -1,16 +1,21 @@
 package sequence
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/mail"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -50,17 +55,66 @@ func (s *signer) open(token string) (org, message uuid.UUID, ok bool) {
 	return uuid.UUID(raw[:16]), uuid.UUID(raw[16:signedBytes]), true
 }
 
-// unsubscribeLink returns the link with which the recipient of a message unsubscribes.
-func (e *Engine) unsubscribeLink(org, message uuid.UUID) string {
-	return strings.TrimSuffix(e.Options.PublicURL(), "/") + "/u/" + e.unsubscribing.token(org, message)
+// linkPath is the path of unsubscribe links. hiddenToken stands for the token in everything that is
+// stored or shown: whoever has the link can opt out its recipient.
+const (
+	linkPath    = "/u/"
+	hiddenToken = "[hidden]"
+)
+
+// UnsubscribeLink returns the link with which the recipient of a message unsubscribes.
+func (e *Engine) UnsubscribeLink(org, message uuid.UUID) string {
+	return strings.TrimSuffix(e.HiddenLink(), hiddenToken) + e.unsubscribing.token(org, message)
 }
 
-// IsUnsubscribed reports whether the recipient of a token's message has unsubscribed: both the
+// HiddenLink returns what stands for an unsubscribe link in what is stored and shown.
+func (e *Engine) HiddenLink() string {
+	return strings.TrimSuffix(e.Options.PublicURL(), "/") + linkPath + hiddenToken
+}
+
+// revealLink returns a stored text of a message with its unsubscribe link.
+func (e *Engine) revealLink(text string, org, message uuid.UUID) string {
+	return strings.ReplaceAll(text, linkPath+hiddenToken, linkPath+e.unsubscribing.token(org, message))
+}
+
+// hiddenHeaders returns the headers of an email with its unsubscribe link hidden.
+func (e *Engine) hiddenHeaders(m *mail.Message) Headers {
+	shown := *m
+	shown.Unsubscribe = e.HiddenLink()
+	return shown.Headers()
+}
+
+// linkInJSON matches the unsubscribe link in the headers of a stored message.
+var linkInJSON = regexp.MustCompile(linkPath + `[A-Za-z0-9_-]{64}`)
+
+// hidingLinks returns the shape of messages. Versions that did not hide links stored them in the
+// headers. With this shape such a message never shows its link, and is rewritten without it.
+func hidingLinks() store.Shape {
+	s := shape.Of[Message]()
+	return store.Shape{
+		Fingerprint: s.Fingerprint() + " with hidden links",
+		SetDefaults: func(public []byte) ([]byte, error) {
+			if at := bytes.LastIndex(public, []byte(`"headers":{`)); at >= 0 && linkInJSON.Match(public[at:]) {
+				hidden := linkInJSON.ReplaceAll(public[at:], []byte(linkPath+hiddenToken))
+				public = append(slices.Clip(public[:at]), hidden...)
+			}
+			return s.SetDefaults(public)
+		},
+	}
+}
+
+// Unsubscription is what the recipient of a message sees on the unsubscribe page.
+type Unsubscription struct {
+	Organization string
+	Done         bool
+}
+
+// Unsubscription returns whether the recipient of a token's message has unsubscribed: both the
 // contact, if it still exists, and the address. An invalid token fails with not_found.
-func (e *Engine) IsUnsubscribed(token string) (done bool, err error) {
+func (e *Engine) Unsubscription(token string) (u Unsubscription, err error) {
 	org, message, ok := e.unsubscribing.open(token)
 	if !ok {
-		return false, fault.ErrNotFound
+		return u, fault.ErrNotFound
 	}
 	err = e.store.View(org, func(tx *store.Tx) error {
 		m, err := e.messages.Get(tx, message)
@@ -68,10 +122,15 @@ func (e *Engine) IsUnsubscribed(token string) (done bool, err error) {
 			return err
 		}
 		_, optedOut, found, err := e.crm.Recipients(tx).Reach(m.Record.ContactID)
-		done = (optedOut || !found) && e.outreach.Refusal(tx, m.Record.To, false) != ""
+		u.Done = (optedOut || !found) && e.outreach.Refusal(tx, m.Record.To, false) != ""
+		if err != nil {
+			return err
+		}
+		o, err := e.identity.Organizations.Get(tx, org)
+		u.Organization = o.Record.Name
 		return err
 	})
-	return done, err
+	return u, err
 }
 
 // Unsubscribe opts out the recipient of a token's message: both the contact, if it still exists,

@@ -25,6 +25,7 @@ import (
 	"prospector/internal/address"
 	"prospector/internal/catalog"
 	"prospector/internal/crm"
+	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
@@ -178,6 +179,9 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		UserChanged: func(tx *store.Tx, before, after *identity.User) error {
 			return s.Sequences.UserChanged(tx, before, after)
 		},
+		CheckFooter: func(tx *store.Tx, footer string, p *fault.Problems) error {
+			return s.Outreach.CheckFooter(tx, footer, p)
+		},
 	})
 	hosts, err := address.NewHosts(cfg.Identity.SharedHosts)
 	if err != nil {
@@ -207,7 +211,8 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		ContactsRemoved: func(tx *store.Tx, contacts []uuid.UUID) error {
 			return s.Sequences.ContactsRemoved(tx, contacts)
 		},
-		Now: func(tx *store.Tx) time.Time { return s.Sequences.Now(tx) },
+		Now:        func(tx *store.Tx) time.Time { return s.Sequences.Now(tx) },
+		HiddenLink: func() string { return s.Sequences.HiddenLink() },
 		SenderLedger: func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error) {
 			return s.Sequences.SenderLedger(tx, sender)
 		},

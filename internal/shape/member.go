@@ -41,12 +41,47 @@ func (m *Members) Flag(member string) bool {
 	return m.find(member) && strings.HasPrefix(m.rest, "true")
 }
 
+// Plain returns the value of a member as people write it, or "" if it is absent, null or an object.
+// Lists are joined with commas, and true and false become yes and no. member is its encoded start,
+// "key":
+func (m *Members) Plain(member string) string {
+	if !m.find(member) {
+		return ""
+	}
+	switch m.rest[0] {
+	case '"':
+		m.rest = m.rest[1:]
+		return m.text()
+	case 't':
+		return "yes"
+	case 'f':
+		return "no"
+	case '[':
+		var entries []string
+		for m.rest = m.rest[1:]; m.rest[0] == '"' || m.rest[0] == ','; m.rest = m.rest[1:] {
+			if m.rest[0] == '"' {
+				m.rest = m.rest[1:]
+				entries = append(entries, m.text())
+			}
+		}
+		return strings.Join(entries, ", ")
+	case 'n', '{':
+		return ""
+	}
+	return m.rest[:strings.IndexAny(m.rest, ",}")]
+}
+
 // Text returns the string value of a member, or "" if it is absent or null. member is its encoded
 // start, "key":"
 func (m *Members) Text(member string) string {
 	if !m.find(member) {
 		return ""
 	}
+	return m.text()
+}
+
+// text reads a string, of which the opening quote was read before, up to its closing quote.
+func (m *Members) text() string {
 	rest, end := m.rest, 0
 	for ; rest[end] != '"'; end++ {
 		if rest[end] == '\\' {

@@ -32,3 +32,17 @@ func TestMembers(t *testing.T) {
 		}
 	}
 }
+
+func TestMembersPlain(t *testing.T) {
+	m := NewMembers(`{"name":"Ann \"A\"","none":null,"on":true,"off":false,"count":12,"ratio":-0.5,"empty":[],"tags":["a","b \"c\"],"],"in":{"hot":"yes"},"last":7}`)
+	for range 5 { // each time in another order
+		for member, want := range map[string]string{
+			"name": `Ann "A"`, "none": "", "absent": "", "on": "yes", "off": "no", "count": "12", "ratio": "-0.5", "empty": "",
+			"tags": `a, b "c"],`, "in": "", "hot": "yes", "last": "7",
+		} {
+			if got := m.Plain(`"` + member + `":`); got != want {
+				t.Errorf("%s: %q, want %q", member, got, want)
+			}
+		}
+	}
+}

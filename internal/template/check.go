@@ -16,16 +16,35 @@ const (
 	maxMessageChars = 100_000   // of one message including its blocks
 	maxContentChars = 1_000_000 // of all texts including their blocks
 	maxTokens       = 1_000     // in all texts including their blocks
+	maxFooterTokens = 20        // in the footer, which most emails have
 	maxDelayDays    = 1_000     // so that due times stay within the years that can be stored
 )
 
+// Vocabulary returns why there is no token with a name, or "" if there is one.
+type Vocabulary func(name string) string
+
+// CheckFooter adds everything that is wrong with a mail footer to p.
+func CheckFooter(at, footer string, tokens Vocabulary, p *fault.Problems) {
+	c := checker{tokens, p}
+	if size := c.text(at, footer, nil, "a footer cannot include a block"); size.tokens > maxFooterTokens {
+		p.Invalid(at, "must have at most %d tokens, not %d", maxFooterTokens, size.tokens)
+	}
+}
+
+// checker checks the texts of a template.
+type checker struct {
+	tokens Vocabulary
+	p      *fault.Problems
+}
+
 // Check adds everything that is wrong with the content to p, beyond the rules in the struct tags,
 // which the decoder has already checked. It skips what the decoder refused.
-func (c *Content) Check(p *fault.Problems) {
+func (c *Content) Check(tokens Vocabulary, p *fault.Problems) {
+	check := checker{tokens, p}
 	blocks := map[string]textSize{}
 	for _, id := range slices.Sorted(maps.Keys(c.Blocks)) {
 		at := "blocks." + id + ".content"
-		blocks[id] = checkText(at, string(c.Blocks[id].Content), nil, "a block cannot include another block", p)
+		blocks[id] = check.text(at, string(c.Blocks[id].Content), nil, "a block cannot include another block")
 	}
 	hasAllIndexes := !p.At("steps")
 	for i := range c.Steps {
@@ -33,7 +52,7 @@ func (c *Content) Check(p *fault.Problems) {
 	}
 	var total textSize
 	for i := range c.Steps {
-		total.add(c.checkStep(i, blocks, p))
+		total.add(c.checkStep(i, blocks, &check))
 	}
 	if total.chars > maxContentChars {
 		p.Invalid("steps", "must have at most %d characters in total, including blocks, not %d", maxContentChars, total.chars)
@@ -45,11 +64,15 @@ func (c *Content) Check(p *fault.Problems) {
 }
 
 // textSize counts what is in a text.
-type textSize struct{ chars, tokens int }
+type textSize struct {
+	chars, tokens int
+	links         int // tokens that are the unsubscribe link
+}
 
 func (s *textSize) add(o textSize) {
 	s.chars += o.chars
 	s.tokens += o.tokens
+	s.links += o.links
 }
 
 func stepAt(i int) string { return fmt.Sprintf("steps[%d]", i) }
@@ -59,8 +82,8 @@ func hasIndex(i int, p *fault.Problems) bool {
 	return !p.At(stepAt(i)) && !p.At(stepAt(i)+".index")
 }
 
-func (c *Content) checkStep(i int, blocks map[string]textSize, p *fault.Problems) (total textSize) {
-	s, at := &c.Steps[i], stepAt(i)
+func (c *Content) checkStep(i int, blocks map[string]textSize, check *checker) (total textSize) {
+	s, at, p := &c.Steps[i], stepAt(i), check.p
 	for j := range i {
 		if hasIndex(j, p) && hasIndex(i, p) && c.Steps[j].Index == s.Index {
 			p.Invalid(at+".index", "%d is also the index of steps[%d]", s.Index, j)
@@ -79,41 +102,63 @@ func (c *Content) checkStep(i int, blocks map[string]textSize, p *fault.Problems
 	if strings.ContainsAny(string(s.Subject), "\r\n") {
 		p.Invalid(at+".subject", "must be a single line")
 	}
-	total = checkText(at+".title", string(s.Title), nil, "a title cannot include a block", p)
-	total.add(checkText(at+".subject", string(s.Subject), nil, "a subject cannot include a block", p))
-	message := checkText(at+".message", string(s.Message), blocks, "", p)
+	title := check.text(at+".title", string(s.Title), nil, "a title cannot include a block")
+	subject := check.text(at+".subject", string(s.Subject), nil, "a subject cannot include a block")
+	message := check.text(at+".message", string(s.Message), blocks, "")
 	if message.chars > maxMessageChars {
 		p.Invalid(at+".message", "must be at most %d characters including blocks, not %d", maxMessageChars, message.chars)
 	}
-	total.add(message)
+	if s.Type == AutoEmail {
+		message.links = 0
+	}
+	for _, part := range []struct {
+		name string
+		size textSize
+	}{{".title", title}, {".subject", subject}, {".message", message}} {
+		if part.size.links > 0 {
+			p.Invalid(at+part.name, "{{%s}} is only allowed in the message of an auto_email", UnsubscribeURL)
+		}
+		total.add(part.size)
+	}
 	return total
 }
 
-// checkText reports unknown tokens and blocks of a text, and returns its size including blocks.
-// noBlocks is the reason why the text cannot include blocks, if it cannot.
-func checkText(at, text string, blocks map[string]textSize, noBlocks string, p *fault.Problems) (total textSize) {
+// text reports unknown tokens and blocks of a text, and returns its size including blocks. noBlocks
+// is the reason why the text cannot include blocks, if it cannot.
+func (c *checker) text(at, text string, blocks map[string]textSize, noBlocks string) (total textSize) {
 	for _, piece := range parse(text) {
 		switch piece.kind {
 		case tokenPiece:
 			total.tokens++
-			if !isToken(piece.text) {
-				p.Invalid(at, "unknown token %s; the tokens are %s", shorten(piece.raw), knownTokens)
+			if name := c.token(at, piece); name == UnsubscribeURL {
+				total.links++
 			}
 		case blockPiece:
 			block, known := blocks[piece.text]
 			total.add(block)
 			if noBlocks != "" {
-				p.Invalid(at, "%s is not allowed: %s", shorten(piece.raw), noBlocks)
+				c.p.Invalid(at, "%s is not allowed: %s", shorten(piece.raw), noBlocks)
 			} else if !known {
-				p.Invalid(at, "unknown block %s", shorten(piece.raw))
+				c.p.Invalid(at, "unknown block %s", shorten(piece.raw))
 			}
 		case unclosedPiece:
-			p.Invalid(at, "%s has no closing %s", piece.text, closing[piece.text])
+			c.p.Invalid(at, "%s has no closing %s", piece.text, closing[piece.text])
 		default:
 			total.chars += utf8.RuneCountInString(piece.text)
 		}
 	}
 	return total
+}
+
+// token reports a token that does not exist or has an invalid fallback, and returns its name.
+func (c *checker) token(at string, piece piece) (name string) {
+	name, fallback, _ := splitToken(piece.text)
+	if why := c.tokens(name); why != "" {
+		c.p.Invalid(at, "unknown token %s; %s", shorten(piece.raw), why)
+	} else if strings.Contains(fallback, tokenOpen) {
+		c.p.Invalid(at, "%s: a fallback cannot contain %s", shorten(piece.raw), tokenOpen)
+	}
+	return name
 }
 
 // shorten cuts a text for an error message.

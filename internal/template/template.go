@@ -40,7 +40,7 @@ type Step struct {
 	Day     int        `json:"day" rule:"min=0,max=365" doc:"Days after the start of the sequence. Ignored on a step that has an incoming transition."`
 	Hour    int        `json:"hour" rule:"min=0,max=23" doc:"Hour of the day, in the organization's time zone."`
 	Subject shape.Text `json:"subject" rule:"maxlen=998" doc:"A later email without a subject is a reply in the same thread."`
-	Message shape.Text `json:"message" rule:"maxlen=100000" doc:"Plain text with tokens such as {{recipient.first_name}} and blocks such as [[block:intro]]. Required for an auto_email."`
+	Message shape.Text `json:"message" rule:"maxlen=100000" doc:"Plain text with tokens such as {{recipient.first_name}}, tokens with a fallback such as {{recipient.first_name|there}}, and blocks such as [[block:intro]]. Required for an auto_email."`
 	GiftID  shape.Text `json:"gift_id" label:"Gift" rule:"maxlen=255"`
 }
 

@@ -1,6 +1,9 @@
 package template
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // text is a parsed text of a template. Only the template itself is parsed. Values are inserted as
 // they are, so nobody can put a token into their own name.
@@ -8,36 +11,96 @@ type text []textPart
 
 // textPart is a piece of literal text or, if that is empty, a token.
 type textPart struct {
-	literal formatted
-	token   token
+	literal     formatted
+	token       int // its position among the tokens of the template
+	name        string
+	fallback    formatted
+	hasFallback bool // a fallback can be empty
 }
 
-// parseText parses s and includes its blocks. Unknown tokens and blocks stay as they are. Check
-// refuses them in templates.
-func parseText(s string, blocks map[string]Block) (t text) {
-	for _, p := range parse(s) {
-		block, isBlock := blocks[p.text]
-		token, isToken := tokenNamed(p.text)
+func (p *textPart) isToken() bool { return p.literal == formatted{} }
+
+// parser parses the texts of a template and collects their distinct tokens.
+type parser struct {
+	tokens    []Token
+	positions map[string]int // in tokens, by name
+}
+
+// text parses s and includes its blocks. Unknown blocks stay as they are, and unknown tokens never
+// have a value. Check refuses both in templates.
+func (p *parser) text(s string, blocks map[string]Block) (t text) {
+	for _, piece := range parse(s) {
+		block, isBlock := blocks[piece.text]
 		switch {
-		case p.kind == tokenPiece && isToken:
-			t = append(t, textPart{token: token})
-		case p.kind == blockPiece && isBlock:
-			t = append(t, parseText(string(block.Content), nil)...)
+		case piece.kind == tokenPiece:
+			t = append(t, p.token(piece.text))
+		case piece.kind == blockPiece && isBlock:
+			t = append(t, p.text(string(block.Content), nil)...)
 		default:
-			t = append(t, textPart{literal: format(p.raw)})
+			t = append(t, textPart{literal: format(piece.raw)})
 		}
 	}
 	return t
 }
 
-// fill returns the text with the tokens replaced that have a value, and adjacent literals joined.
-func (t text) fill(v *[tokenCount]formatted) (filled text) {
+func (p *parser) token(inner string) textPart {
+	name, fallback, hasFallback := splitToken(inner)
+	position, known := p.positions[name]
+	if !known {
+		position = len(p.tokens)
+		p.tokens = append(p.tokens, TokenNamed(name))
+		if p.positions == nil {
+			p.positions = map[string]int{}
+		}
+		p.positions[name] = position
+	}
+	return textPart{token: position, name: name, fallback: format(fallback), hasFallback: hasFallback}
+}
+
+// has reports whether a token is in the text.
+func (t text) has(name string) bool {
+	return slices.ContainsFunc(t, func(p textPart) bool { return p.isToken() && p.name == name })
+}
+
+// trimEnd removes white space at the end, if the text ends with a literal.
+func (t text) trimEnd() text {
+	for last := len(t) - 1; last >= 0 && !t[last].isToken(); last-- {
+		if end := strings.TrimRight(t[last].literal[PlainText], " \t\r\n"); end != "" {
+			return append(slices.Clip(t[:last]), textPart{literal: format(end)})
+		}
+		t = t[:last]
+	}
+	return t
+}
+
+// lines splits the text at the line breaks of its literals.
+func (t text) lines() []text {
+	lines := []text{nil}
 	for _, part := range t {
-		if part.literal == (formatted{}) {
+		if part.isToken() {
+			lines[len(lines)-1] = append(lines[len(lines)-1], part)
+			continue
+		}
+		for i, line := range strings.Split(part.literal[PlainText], "\n") {
+			if i > 0 {
+				lines = append(lines, nil)
+			}
+			if line = strings.TrimSuffix(line, "\r"); line != "" {
+				lines[len(lines)-1] = append(lines[len(lines)-1], textPart{literal: format(line)})
+			}
+		}
+	}
+	return lines
+}
+
+// fill returns the text with the tokens replaced that have a value, and adjacent literals joined.
+func (t text) fill(v []formatted) (filled text) {
+	for _, part := range t {
+		if part.isToken() {
 			part.literal = v[part.token]
 		}
 		last := len(filled) - 1
-		if last < 0 || part.literal == (formatted{}) || filled[last].literal == (formatted{}) {
+		if last < 0 || part.isToken() || filled[last].isToken() {
 			filled = append(filled, part)
 			continue
 		}
@@ -48,9 +111,9 @@ func (t text) fill(v *[tokenCount]formatted) (filled text) {
 	return filled
 }
 
-// render appends the text to b. Tokens without a value render as nothing. Their names are appended
-// to missing, each once.
-func (t text) render(b []byte, f Form, v *[tokenCount]formatted, missing []string) ([]byte, []string) {
+// render appends the text to b. Tokens without a value render as their fallback. The names of those
+// that have no fallback are appended to missing, each once.
+func (t text) render(b []byte, f Form, v []formatted, missing []string) ([]byte, []string) {
 	for i := range t {
 		part := &t[i]
 		switch {
@@ -58,8 +121,10 @@ func (t text) render(b []byte, f Form, v *[tokenCount]formatted, missing []strin
 			b = append(b, part.literal[f]...)
 		case v[part.token][f] != "":
 			b = append(b, v[part.token][f]...)
-		case !slices.Contains(missing, tokenNames[part.token]):
-			missing = append(missing, tokenNames[part.token])
+		case part.hasFallback:
+			b = append(b, part.fallback[f]...)
+		case !slices.Contains(missing, part.name):
+			missing = append(missing, part.name)
 		}
 	}
 	return b, missing

@@ -77,7 +77,7 @@ type Composer struct {
 }
 
 // Compose renders a step: it appends the message to b, and returns the subject and the names of
-// tokens without a value. For an email, it also makes that email's thread the current one.
+// tokens without a value or fallback. For an email, it also makes that email's thread the current one.
 func (c *Composer) Compose(b []byte, s *CompiledStep, v *Values) (message []byte, subject string, missing []string) {
 	line, missing := c.AppendSubject(nil, s, v, nil)
 	message, missing = s.AppendMessage(b, c.Form, v, len(line) > 0, missing)
@@ -89,8 +89,8 @@ func (c *Composer) Compose(b []byte, s *CompiledStep, v *Values) (message []byte
 // also reports what is missing in the title.
 func (c *Composer) AppendSubject(b []byte, s *CompiledStep, v *Values, missing []string) ([]byte, []string) {
 	if s.Type != AutoEmail {
-		_, missing = s.title.render(b, c.Form, &v.subject, missing)
-		return s.subject.render(b, c.Form, &v.subject, missing)
+		_, missing = s.title.render(b, c.Form, v.subject, missing)
+		return s.subject.render(b, c.Form, v.subject, missing)
 	}
 	start := len(b)
 	b, missing = c.appendNewSubject(b, s, v, missing)
@@ -110,9 +110,9 @@ func (c *Composer) AppendSubject(b []byte, s *CompiledStep, v *Values, missing [
 // the last subject among the unsent emails. It appends nothing if there is none.
 func (c *Composer) appendNewSubject(b []byte, s *CompiledStep, v *Values, missing []string) ([]byte, []string) {
 	start := len(b)
-	b, missing = s.subject.render(b, c.Form, &v.subject, missing)
+	b, missing = s.subject.render(b, c.Form, v.subject, missing)
 	for i := len(c.unsent) - 1; i >= 0 && len(b) == start; i-- {
-		b, missing = c.unsent[i].subject.render(b, c.Form, &v.subject, missing)
+		b, missing = c.unsent[i].subject.render(b, c.Form, v.subject, missing)
 	}
 	return b, missing
 }

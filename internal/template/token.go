@@ -2,44 +2,47 @@ package template
 
 import "strings"
 
-// token is a placeholder such as {{recipient.first_name}}.
-type token int
+// Token is a placeholder such as {{recipient.first_name}}.
+type Token struct {
+	Group Group
+	Field string // "first_name"; may contain dots
+}
+
+// Group is the record that a token takes its value from.
+type Group string
 
 const (
-	recipientFirstName token = iota
-	recipientLastName
-	recipientCompany
-	recipientEmail
-	senderFirstName
-	senderLastName
-	senderCompany
-	senderTitle
-	senderEmail
-	tokenCount
+	Recipient    Group = "recipient" // the contact
+	Account      Group = "account"   // of the contact
+	Sender       Group = "sender"    // the user who owns the campaign
+	Organization Group = "organization"
 )
 
-// tokenNames are the names of the tokens in templates.
-var tokenNames = [tokenCount]string{
-	"recipient.first_name", "recipient.last_name", "recipient.company", "recipient.email",
-	"sender.first_name", "sender.last_name", "sender.company", "sender.title", "sender.email",
-}
+// UnsubscribeURL is the token of the link with which the recipient unsubscribes. It has no group.
+const UnsubscribeURL = "unsubscribe_url"
 
-// knownTokens lists all tokens for error messages.
-var knownTokens = "{{" + strings.Join(tokenNames[:], "}}, {{") + "}}"
-
-// tokenNamed returns the token with a name.
-func tokenNamed(name string) (token, bool) {
-	for t, known := range tokenNames {
-		if known == name {
-			return token(t), true
-		}
+// TokenNamed returns the token with a name.
+func TokenNamed(name string) Token {
+	group, field, hasGroup := strings.Cut(name, ".")
+	if !hasGroup || group == "" {
+		return Token{Field: name}
 	}
-	return 0, false
+	return Token{Group(group), field}
 }
 
-func isToken(name string) bool {
-	_, known := tokenNamed(name)
-	return known
+// Name returns the name of the token in templates.
+func (t Token) Name() string {
+	if t.Group == "" {
+		return t.Field
+	}
+	return string(t.Group) + "." + t.Field
+}
+
+// splitToken splits what is between the braces into the name of a token and its fallback, the text
+// that stands for a missing value.
+func splitToken(inner string) (name, fallback string, hasFallback bool) {
+	name, fallback, hasFallback = strings.Cut(inner, "|")
+	return strings.TrimSpace(name), strings.TrimSpace(fallback), hasFallback
 }
 
 // pieceKind is the kind of a piece of text.
@@ -47,7 +50,7 @@ type pieceKind int
 
 const (
 	literalPiece  pieceKind = iota
-	tokenPiece              // text is the token's name, known or not
+	tokenPiece              // text is the token's name and fallback, known or not
 	blockPiece              // text is the block's id
 	unclosedPiece           // text is the opening marker of a token or block that is not closed
 )

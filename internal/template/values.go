@@ -42,39 +42,24 @@ func AppendQuoted(b []byte, s string) []byte {
 	return b
 }
 
-// Values are the values of the tokens. An empty value counts as missing.
+// Values are the values of the tokens of one template, in the order of Compiled.Tokens. An empty
+// value counts as missing.
 type Values struct {
-	message, subject [tokenCount]formatted // a subject is a single line
+	message, subject []formatted // a subject is a single line
 }
 
-// Recipient has the values of the recipient.* tokens.
-type Recipient struct{ FirstName, LastName, Company, Email string }
-
-// Sender has the values of the sender.* tokens.
-type Sender struct{ FirstName, LastName, Company, Title, Email string }
-
-// SetRecipient sets the values of all recipient.* tokens.
-func (v *Values) SetRecipient(r Recipient) {
-	v.set(recipientFirstName, r.FirstName)
-	v.set(recipientLastName, r.LastName)
-	v.set(recipientCompany, r.Company)
-	v.set(recipientEmail, r.Email)
+// NewValues returns values that are all missing.
+func (c *Compiled) NewValues() *Values {
+	all := make([]formatted, 2*len(c.Tokens))
+	return &Values{message: all[:len(c.Tokens)], subject: all[len(c.Tokens):]}
 }
 
-// SetSender sets the values of all sender.* tokens.
-func (v *Values) SetSender(s Sender) {
-	v.set(senderFirstName, s.FirstName)
-	v.set(senderLastName, s.LastName)
-	v.set(senderCompany, s.Company)
-	v.set(senderTitle, s.Title)
-	v.set(senderEmail, s.Email)
-}
-
-func (v *Values) set(t token, s string) {
-	v.message[t] = format(s)
-	v.subject[t] = v.message[t]
+// Set sets the value of the token at a position.
+func (v *Values) Set(position int, s string) {
+	v.message[position] = format(s)
+	v.subject[position] = v.message[position]
 	if line := singleLine(s); line != s {
-		v.subject[t] = format(line)
+		v.subject[position] = format(line)
 	}
 }
 
