@@ -17,7 +17,7 @@ import (
 // BatchBody is the body of a batch request.
 type BatchBody struct {
 	Records []shape.Value `json:"records" rule:"required,maxlen=1000" doc:"Each record has the form of a create request or, with an id, of an update request. An invalid record does not stop the others."`
-	MatchOn string        `json:"match_on" doc:"The field that identifies existing records. A record without an id updates the oldest record with the same value, ignoring case, instead of creating another one. One of external_id; for contacts also email or linkedin_url; for accounts also website. With match_on, every record may have add_tags and remove_tags."`
+	MatchOn string        `json:"match_on" doc:"The field that identifies existing records. A record without an id updates the oldest record with the same value, ignoring case, instead of creating another one. Addresses are compared in any spelling, websites by registrable domain; a website on a host that many companies share matches nothing. One of external_id; for contacts also email or linkedin_url; for accounts also website. With match_on, every record may have add_tags and remove_tags."`
 }
 
 // BatchResult reports the outcome of a batch.

@@ -258,7 +258,7 @@ var rateHeaders = map[string]apiHeader{
 	"Retry-After":           {"Seconds until the end of the window.", &shape.Schema{Type: shape.Types{"integer"}}},
 }
 
-const conditionsInWords = "is and is_not take a value or a list of values and compare exactly. equals takes one value. On text, contains and " +
+const conditionsInWords = "is and is_not take a value or a list of values and compare exactly, but email, website, linkedin_url and country in any spelling. equals takes one value. On text, contains and " +
 	"not_contains look for a substring, ignoring case. On a list of ids, is matches any of the given ids, is_not none of them, contains all of them, " +
 	"and not_contains matches if at least one is missing. greater_than and less_than are for numbers and dates, is_before and is_after for dates. " +
 	"A date compared with a time means the start of that day in UTC, and with is the whole day. A record without a value matches only is_not, " +

@@ -16,7 +16,7 @@ func (a *API) suppressionOperations() []Operation {
 			Name: "create_suppression", Method: http.MethodPost, Path: "/v1/suppressions",
 			Access: identity.Admin, Status: http.StatusCreated,
 			Summary: "Suppress an email address, or a domain and its subdomains; an existing suppression is " +
-				"returned unchanged",
+				"returned unchanged, except that one with the reason opted_out takes the new reason",
 		}, func(_ *call, tx *store.Tx, in createBody[crm.Suppression]) (createdOrExisting[crm.Suppression], error) {
 			doc, created, err := a.CRM.Suppress(tx, in.Draft)
 			return createdOrExisting[crm.Suppression]{doc, created}, err

@@ -40,7 +40,7 @@ func TestImportFills(t *testing.T) {
 		"country": "Chile", "location": "Lima", "linkedin_url": "x", "phone_number": "1", "notes": "n", "external_id": "e"}`).Is(201)
 	bare := org.Write.Post("/v1/accounts", `{"name": "My c2", "website": "c2.example"}`).Is(201).ID()
 	fullContact := org.Write.Post("/v1/contacts", `{"account_id": "`+mine+`", "first_name": "F", "last_name": "L", "email": "P1@mail.example", "title": "T", "phone_number": "1", "linkedin_url": "x",
-		"location": "Lima", "notes": "n", "do_not_contact": true, "scoring": {"heat_score": "hot"}}`).Is(201)
+		"location": "Lima", "notes": "n", "scoring": {"heat_score": "hot"}}`).Is(201)
 	byLinkedIn := org.Write.Post("/v1/contacts", `{"linkedin_url": "https://www.linkedin.com/in/P2/?x=1"}`).Is(201).ID()
 	bareContact := org.Write.Post("/v1/contacts", `{"email": "p3@mail.example"}`).Is(201).ID()
 

@@ -40,9 +40,6 @@ const incompleteShared = sharedPrefix + "incomplete"
 // shapePrefix begins the keys under which the bucket meta has the shape that each table was last used with.
 const shapePrefix = "shape."
 
-// completeActor is in the change log as the author of what completing a record changed.
-var completeActor = Actor{Operation: "upgrade"}
-
 // incompleteRange names the records of a table that may lack members: those last written at Change or before.
 type incompleteRange struct {
 	Change uint64
@@ -91,7 +88,7 @@ func (s *Store) noteShapes(ctx context.Context, changed []string) error {
 		return nil
 	}
 	slices.Sort(changed)
-	err := s.Update(ctx, uuid.Nil, completeActor, func(tx *Tx) error {
+	err := s.Update(ctx, uuid.Nil, upgradeActor, func(tx *Tx) error {
 		tx.bytes++
 		tx.enqueued = true
 		tx.raw = func(btx *bolt.Tx) error { return s.markIncomplete(btx, changed) }
@@ -116,7 +113,7 @@ func (s *Store) markIncomplete(btx *bolt.Tx, tables []string) error {
 	}
 	for _, org := range orgs {
 		tx := newTx(s, btx, org)
-		tx.actor, tx.writable = completeActor, true
+		tx.actor, tx.writable = upgradeActor, true
 		if err := tx.markIncomplete(tables); err != nil {
 			return err
 		}
@@ -225,7 +222,7 @@ func (s *Store) CompleteRecords(ctx context.Context, job Job) error {
 			return err
 		}
 		if len(tables) == 0 {
-			return s.Update(ctx, job.Org, completeActor, func(tx *Tx) error { return tx.Done(job.ID) })
+			return s.Update(ctx, job.Org, upgradeActor, func(tx *Tx) error { return tx.Done(job.ID) })
 		}
 		if err := s.completeTable(ctx, job, tables[0]); err != nil {
 			return err
@@ -238,7 +235,7 @@ func (s *Store) CompleteRecords(ctx context.Context, job Job) error {
 func (s *Store) completeTable(ctx context.Context, job Job, name string) error {
 	t := s.shapes[name]
 	if t == nil { // the program no longer has the table
-		return s.Update(ctx, job.Org, completeActor, func(tx *Tx) error {
+		return s.Update(ctx, job.Org, upgradeActor, func(tx *Tx) error {
 			return tx.endIncomplete(job, name)
 		})
 	}
@@ -265,7 +262,7 @@ func (s *Store) completeTable(ctx context.Context, job Job, name string) error {
 		if more && len(ids) == 0 {
 			continue
 		}
-		err = s.Update(ctx, job.Org, completeActor, func(tx *Tx) error {
+		err = s.Update(ctx, job.Org, upgradeActor, func(tx *Tx) error {
 			for _, id := range ids {
 				if err := t.complete(tx, id); err != nil {
 					return err

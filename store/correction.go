@@ -84,7 +84,7 @@ func (c *corrections) apply(change uint64, public []byte) (corrected []byte, by 
 	}
 	if !bytes.Equal(complete, public) {
 		before := bytes.Clone(public)
-		by = append(by, correction{number: c.incomplete.Number, actor: completeActor, before: before, after: complete})
+		by = append(by, correction{number: c.incomplete.Number, actor: upgradeActor, before: before, after: complete})
 		public = complete
 	}
 	return public, by, nil

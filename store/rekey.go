@@ -16,8 +16,8 @@ import (
 // each table was last used with.
 const keysPrefix = "keys."
 
-// rekeyActor is the actor of the transactions that rebuild keys.
-var rekeyActor = Actor{Operation: "upgrade"}
+// upgradeActor is the actor of what follows from a newer version of the program.
+var upgradeActor = Actor{Operation: "upgrade"}
 
 // useKeyVersions rebuilds the secondary keys of the tables whose keys have another version than when
 // they were last used. Nothing may find records by an outdated key, so this happens before the store
@@ -40,7 +40,7 @@ func (s *Store) useKeyVersions(ctx context.Context) error {
 		if err := s.rebuildKeys(ctx, t); err != nil {
 			return fmt.Errorf("rebuild keys of %s: %w", name, err)
 		}
-		err = s.Update(ctx, uuid.Nil, rekeyActor, func(tx *Tx) error {
+		err = s.Update(ctx, uuid.Nil, upgradeActor, func(tx *Tx) error {
 			tx.put(metaShared, meta, []byte(versions))
 			return nil
 		})
@@ -69,7 +69,7 @@ func (s *Store) rebuildKeys(ctx context.Context, t *table) error {
 		if count == 0 {
 			continue
 		}
-		if err := s.Update(ctx, org, rekeyActor, t.rebuildKeys); err != nil {
+		if err := s.Update(ctx, org, upgradeActor, t.rebuildKeys); err != nil {
 			return err
 		}
 		s.opt.Log.Info("keys rebuilt", "table", t.name, "organization", org, "records", count)

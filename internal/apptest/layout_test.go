@@ -19,7 +19,7 @@ var mayImport = map[string][]string{
 	"handlers":                  {"internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"internal/console":          {},
 	"internal/crm":              {"internal/address", "internal/identity", "internal/record", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
-	"internal/identity":         {"internal/record", "internal/shape", "internal/fault", "index", "store"},
+	"internal/identity":         {"internal/address", "internal/record", "internal/shape", "internal/fault", "index", "store"},
 	"internal/research":         {"internal/crm", "internal/shape", "internal/fault"},
 	"internal/research/offline": {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
 	"internal/research/openai":  {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},

@@ -26,15 +26,20 @@ type previousBuild struct {
 // unpackPreviousBuild puts the data into a new directory and returns the keys of its organizations.
 func unpackPreviousBuild(t *testing.T) (dir string, keys map[string]string) {
 	t.Helper()
+	return unpackFixture(t, "previous-build")
+}
+
+func unpackFixture(t *testing.T, name string) (dir string, keys map[string]string) {
+	t.Helper()
 	dir = t.TempDir()
-	backup, err := os.ReadFile(filepath.Join("testdata", "previous-build.backup"))
+	backup, err := os.ReadFile(filepath.Join("testdata", name+".backup"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Unpack(t.Context(), bytes.NewReader(backup), dir); err != nil {
 		t.Fatal(err)
 	}
-	list, err := os.ReadFile(filepath.Join("testdata", "previous-build.keys"))
+	list, err := os.ReadFile(filepath.Join("testdata", name+".keys"))
 	if err != nil {
 		t.Fatal(err)
 	}

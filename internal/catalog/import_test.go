@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -335,5 +336,44 @@ func checkMerge[T any](t *testing.T, old T, merge func(T, T) T) {
 		if changed := shape.Of[T]().Diff(&rec, &same); changed != nil {
 			t.Errorf("an empty update changes %v", changed)
 		}
+	}
+}
+
+// TestImportSharedHosts checks that companies whose websites are on a shared host are not merged, and
+// that people are not assigned to one of them. Other spellings of a website are the same company.
+func TestImportSharedHosts(t *testing.T) {
+	m := newMarket(t)
+	m.imports(false, "name,website\nAlpha,https://www.linkedin.com/company/alpha\nBeta,linkedin.com/company/beta\nZürich,zürich.example\n", "3+0-0")
+	m.imports(false, "name,website\nGamma,http://de.linkedin.com/company/alpha/\nZürich AG,https://shop.xn--zrich-kva.example/about\n", "1+1-0")
+	m.imports(true, "first_name,email,company_website\nAnn,ann@a.example,linkedin.com/company/alpha\nBob,bob@b.example,www.ZÜRICH.example\n"+
+		"Cem,cem@c.example,shop.later.example\nDee,dee@d.example,facebook.com/later\n", "4+0-0")
+	m.imports(false, "name,website\nLater,later.example\nDelta,facebook.com/later\n", "2+0-0")
+	m.imports(true, "email,title\nANN@a。example,CEO\n", "0+1-0")
+
+	companies, employers := map[string]string{}, map[string]string{}
+	err := m.st.View(Org, func(tx *store.Tx) error {
+		websites := map[string]string{}
+		err := m.Companies.Scan(tx, func(d store.Doc[Company]) (bool, error) {
+			companies[d.Record.Name] = string(d.Record.Website)
+			websites[d.Record.ID] = d.Record.Name
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+		return m.People.Scan(tx, func(d store.Doc[Person]) (bool, error) {
+			employers[string(d.Record.FirstName)] = websites[string(d.Record.CompanyID)]
+			return true, nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{"Alpha": "linkedin.com/company/alpha", "Beta": "linkedin.com/company/beta", "Gamma": "de.linkedin.com/company/alpha",
+		"Zürich AG": "shop.xn--zrich-kva.example", "Later": "later.example", "Delta": "facebook.com/later"}; !maps.Equal(companies, want) {
+		t.Errorf("the companies are %q, want %q", companies, want)
+	}
+	if want := map[string]string{"Ann": "", "Bob": "Zürich AG", "Cem": "Later", "Dee": ""}; !maps.Equal(employers, want) {
+		t.Errorf("people work for %q, want %q", employers, want)
 	}
 }

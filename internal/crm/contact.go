@@ -24,7 +24,7 @@ type Contact struct {
 	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`
 	Location     shape.Text    `json:"location"`
 	Source       Source        `json:"source" rule:"fixed,default=api"`
-	DoNotContact bool          `json:"do_not_contact" doc:"True if the contact has opted out of outreach."`
+	DoNotContact bool          `json:"do_not_contact" doc:"True if the contact has opted out of outreach. When it becomes true, the email address is suppressed with the reason opted_out."`
 	Notes        shape.Text    `json:"notes" rule:"maxlen=100000,long"`
 	Scoring      Scoring       `json:"scoring"`
 	Common
@@ -53,12 +53,8 @@ func (c *CRM) contactRules() record.Rules[Contact] {
 			}
 			return []string{"updated"}
 		},
-		AfterUpdate: func(tx *store.Tx, before, after *Contact) error {
-			if c.hooks.ContactChanged == nil {
-				return nil
-			}
-			return c.hooks.ContactChanged(tx, before, after)
-		},
+		AfterInsert: c.suppressOptOut,
+		AfterUpdate: c.contactUpdated,
 		AfterDelete: func(tx *store.Tx, contact *Contact) error {
 			if c.hooks.ContactDeleted == nil {
 				return nil

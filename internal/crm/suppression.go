@@ -58,18 +58,15 @@ func checkSuppression(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
 }
 
 // Suppress adds an address or a domain to the suppression list. If it is already on the list in any
-// spelling, Suppress returns the existing record unchanged.
+// spelling, Suppress returns the existing record. A record that an opt-out added takes the new reason,
+// so that it stays when the contact opts in again. Any other record is unchanged.
 func (c *CRM) Suppress(
 	tx *store.Tx, draft record.Draft[Suppression],
 ) (doc store.Doc[Suppression], created bool, err error) {
 	rec, problems := draft.Open()
 	if problems.Count() == 0 && (rec.Email == "") != (rec.Domain == "") {
-		id, found, err := c.suppressionOf(tx, rec.subject())
-		if err != nil {
-			return doc, false, err
-		}
-		if found {
-			doc, err = c.Suppressions.Get(tx, id)
+		doc, found, err := c.listed(tx, &rec)
+		if err != nil || found {
 			return doc, false, err
 		}
 	}
@@ -79,6 +76,24 @@ func (c *CRM) Suppress(
 	return doc, true, c.afterSuppress(tx, &doc.Record)
 }
 
+// listed returns the suppression of the same address or domain, if there is one. One that an opt-out
+// added takes the reason of s.
+func (c *CRM) listed(tx *store.Tx, s *Suppression) (doc store.Doc[Suppression], found bool, err error) {
+	id, found, err := c.suppressionOf(tx, s.subject())
+	if err != nil || !found {
+		return doc, false, err
+	}
+	if doc, err = c.Suppressions.Get(tx, id); err != nil {
+		return doc, false, err
+	}
+	if doc.Record.Reason == ReasonOptedOut && s.Reason != ReasonOptedOut {
+		rec := doc.Record
+		rec.Reason = s.Reason
+		doc, err = c.Suppressions.Replace(tx, doc, rec)
+	}
+	return doc, true, err
+}
+
 func (c *CRM) afterSuppress(tx *store.Tx, s *Suppression) error {
 	if c.hooks.Suppressed == nil {
 		return nil
@@ -86,13 +101,13 @@ func (c *CRM) afterSuppress(tx *store.Tx, s *Suppression) error {
 	return c.hooks.Suppressed(tx, s)
 }
 
-// SuppressEmail adds an address to the suppression list if it is not there yet.
+// SuppressEmail adds an address to the suppression list like Suppress.
 func (c *CRM) SuppressEmail(tx *store.Tx, email, reason string) error {
-	_, listed, err := c.suppressionOf(tx, address.Key(email))
-	if err != nil || listed {
+	rec := Suppression{Email: shape.Text(email), Reason: shape.Text(reason)}
+	if _, found, err := c.listed(tx, &rec); err != nil || found {
 		return err
 	}
-	doc, err := c.Suppressions.Insert(tx, Suppression{Email: shape.Text(email), Reason: shape.Text(reason)})
+	doc, err := c.Suppressions.Insert(tx, rec)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
@@ -58,8 +59,9 @@ func (i *Identity) checkUser(tx *store.Tx, before, u *User, p *fault.Problems) e
 // allowsSender reports whether the domain of an address is one of the sender domains or a
 // sub-domain of one.
 func (o *Organization) allowsSender(email string) bool {
-	domain := shape.Fold(email[strings.LastIndexByte(email, '@')+1:])
+	domain := address.DomainOf(address.Key(email))
 	return len(o.SenderDomains) == 0 || slices.ContainsFunc(o.SenderDomains, func(allowed string) bool {
+		allowed = address.HostOf(allowed)
 		return domain == allowed || strings.HasSuffix(domain, "."+allowed)
 	})
 }

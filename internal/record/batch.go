@@ -43,6 +43,15 @@ func MatchFields(match map[string]func(string) string) []string {
 	return append(slices.Sorted(maps.Keys(match)), externalID)
 }
 
+// Matching returns the records that have a value in one of the fields in Match.
+func (k *kind) Matching(tx *store.Tx, field string) (ids []uuid.UUID, err error) {
+	err = k.table.Range(tx, matchName(field), nil, func(_ []byte, id uuid.UUID) bool {
+		ids = append(ids, id)
+		return true
+	})
+	return ids, err
+}
+
 // FindAll returns the records that match text in one of the fields in Match.
 func (k *kind) FindAll(tx *store.Tx, field, text string) ([]uuid.UUID, error) {
 	return k.table.IDs(tx, matchName(field), []byte(k.match[field](text)), 0)

@@ -39,6 +39,7 @@ type rules struct {
 	updateEvents          func(before, after any) []string
 	checkRecord           func(tx *store.Tx, before, after any, p *fault.Problems) error
 	checkEntry            func(rec any, at, entry string, p *fault.Problems)
+	afterInsert           func(tx *store.Tx, rec any) error
 	afterUpdate           func(tx *store.Tx, before, after any) error
 	mayDelete             func(tx *store.Tx, rec any) error
 	afterDelete           func(tx *store.Tx, rec any) error
@@ -64,6 +65,9 @@ func untyped[T any](r *Rules[T]) rules {
 	}
 	if r.CheckEntry != nil {
 		u.checkEntry = func(rec any, at, entry string, p *fault.Problems) { r.CheckEntry(rec.(*T), at, entry, p) }
+	}
+	if r.AfterInsert != nil {
+		u.afterInsert = func(tx *store.Tx, rec any) error { return r.AfterInsert(tx, rec.(*T)) }
 	}
 	if r.AfterUpdate != nil {
 		u.afterUpdate = func(tx *store.Tx, before, after any) error {

@@ -64,6 +64,8 @@ type Rules[T any] struct {
 	CheckEntry func(rec *T, at, entry string, p *fault.Problems)
 	// UpdateTogether lists fields that an update must set together or not at all.
 	UpdateTogether []string
+	// AfterInsert is called in the same transaction after a record was created. An error undoes it.
+	AfterInsert func(tx *store.Tx, rec *T) error
 	// AfterUpdate is called in the same transaction after a record was changed. An error undoes the
 	// change.
 	AfterUpdate func(tx *store.Tx, before, after *T) error
@@ -191,6 +193,11 @@ func (k *Kind[T]) insert(tx *store.Tx, id uuid.UUID, rec T) (store.Doc[T], error
 	doc, err := k.Table.Insert(tx, id, rec)
 	if err != nil {
 		return store.Doc[T]{}, err
+	}
+	if k.afterInsert != nil {
+		if err := k.afterInsert(tx, &rec); err != nil {
+			return store.Doc[T]{}, err
+		}
 	}
 	return doc, k.emit(tx, "created", id, doc.JSON)
 }

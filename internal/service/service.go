@@ -129,6 +129,9 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if err := s.Sequences.Start(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if err := s.CRM.SuppressOptOuts(context.Background(), st); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	jobs := s.TAM.Jobs()
 	maps.Copy(jobs, s.Outreach.Jobs())
 	maps.Copy(jobs, s.Sequences.Jobs())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -76,25 +77,25 @@ type exclusion struct {
 
 // resolve finds the members that the body lists.
 func (e *exclusion) resolve(body ExcludeBody) error {
-	unchanged := func(s string) string { return s }
+	unchanged := func(s string) []string { return []string{s} }
 	for _, list := range []struct {
-		given     []string
-		kind      byte
-		normalize func(string) string // returns "" for an invalid name
-		unknown   *[]string
+		given   []string
+		kind    byte
+		names   func(string) []string // that the directory may have
+		unknown *[]string
 	}{
 		{body.CompanyIDs, companyName, unchanged, &e.done.UnknownIDs},
 		{body.PersonIDs, personName, unchanged, &e.done.UnknownIDs},
-		{body.CompanyWebsites, websiteName, e.tam.catalog.StoredWebsite, &e.done.UnknownWebsites},
+		{body.CompanyWebsites, websiteName, e.tam.websiteNames, &e.done.UnknownWebsites},
 	} {
 		for _, s := range list.given {
 			var found []int
-			if name := list.normalize(s); name != "" {
-				var err error
-				found, err = e.tam.lookUp(e.tx, e.doc.ID, e.doc.Record.private.Pages, hashName(list.kind, name))
+			for _, name := range list.names(s) {
+				more, err := e.tam.lookUp(e.tx, e.doc.ID, e.doc.Record.private.Pages, hashName(list.kind, name))
 				if err != nil {
 					return err
 				}
+				found = append(found, more...)
 			}
 			e.mark(s, found, list.unknown)
 		}
@@ -107,6 +108,20 @@ func (e *exclusion) resolve(body ExcludeBody) error {
 		e.mark(id.String(), found, &e.done.UnknownIDs)
 	}
 	return e.sets.err
+}
+
+// websiteNames returns the names under which the directory of a Preview may have a website: its
+// canonical form and, for Previews of earlier versions, the form in which the catalog stores it.
+func (t *TAM) websiteNames(website string) []string {
+	stored := t.catalog.StoredWebsite(website)
+	switch canonical := address.Website(stored); {
+	case stored == "":
+		return nil
+	case canonical == stored:
+		return []string{canonical}
+	default:
+		return []string{canonical, stored}
+	}
 }
 
 // mark marks the members that were found under a given id or website for exclusion.

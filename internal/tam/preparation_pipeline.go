@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -140,7 +141,7 @@ func (p *preparation) addMember(r *row) {
 		kind = personName
 		p.sets.add(people, r.ordinal)
 	} else if r.website != "" {
-		p.directory = append(p.directory, directoryEntry{hashName(websiteName, r.website), uint32(r.ordinal)})
+		p.directory = append(p.directory, directoryEntry{hashName(websiteName, address.Website(r.website)), uint32(r.ordinal)})
 	}
 	p.directory = append(p.directory, directoryEntry{hashName(kind, r.source), uint32(r.ordinal)})
 	if r.existing {

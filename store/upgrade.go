@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// upgradePrefix begins the keys under which the bucket meta has the upgrades that are done.
+const upgradePrefix = "upgrade."
+
+// UpgradeOnce calls upgrade for each organization, once in the life of the store. It is for changes
+// that need the rules of records, which migrations do not know. upgrade writes as the given actor, in
+// transactions of its own. If it is interrupted, it is called again for all organizations at the next
+// start, so it must be idempotent.
+func (s *Store) UpgradeOnce(ctx context.Context, name string, upgrade func(org uuid.UUID, actor Actor) error) error {
+	key, done := []byte(upgradePrefix+name), false
+	err := s.View(uuid.Nil, func(tx *Tx) error {
+		done = tx.get(metaShared, key) != nil
+		return nil
+	})
+	if err != nil || done {
+		return err
+	}
+	orgs, err := s.Organizations()
+	if err != nil {
+		return err
+	}
+	for _, org := range orgs {
+		if err := upgrade(org, upgradeActor); err != nil {
+			return fmt.Errorf("upgrade %s of organization %s: %w", name, org, err)
+		}
+	}
+	return s.Update(ctx, uuid.Nil, upgradeActor, func(tx *Tx) error {
+		tx.put(metaShared, key, []byte("done"))
+		return nil
+	})
+}
