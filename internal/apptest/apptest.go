@@ -183,7 +183,9 @@ func (a *App) Org(name string) *Org {
 	return o
 }
 
-func slug(name string) string { return strings.ToLower(strings.ReplaceAll(name, " ", "-")) }
+func slug(name string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "-", "/", "-").Replace(name))
+}
 
 // Body returns v as the decoded body of a request.
 func Body(t testing.TB, v any) shape.Value {

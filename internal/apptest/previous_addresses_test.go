@@ -1,11 +1,15 @@
 package apptest
 
 import (
+	"bytes"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"prospector/cmd"
 	"prospector/internal/rows"
 )
 
@@ -130,5 +134,27 @@ func TestSharedHostsSettingChanges(t *testing.T) {
 	p.Restart()
 	if !matches() {
 		t.Error("the website identifies no account although its host is no longer shared")
+	}
+}
+
+// TestImportOptsOut imports contacts from a file. An opt-out suppresses the address, and an address to
+// which nothing can be sent is reported.
+func TestImportOptsOut(t *testing.T) {
+	p := New(t)
+	org := p.Org("Acme")
+	file := filepath.Join(t.TempDir(), "contacts.csv")
+	if err := os.WriteFile(file, []byte("email,do_not_contact\nzoe@zürich.example,true\nbill@-acme.example,false\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Stop()
+	var out, problems bytes.Buffer
+	cmd.Execute([]string{"import", "contacts", file, "--org", "Acme", "--data-dir", p.Config.DataDir}, &out, &problems)
+	p.Start()
+	if said := out.String() + problems.String(); !strings.Contains(said, `line 3: email: "bill@-acme.example" is not an email address`) {
+		t.Errorf("the import reports %s", said)
+	}
+	got := org.Read.Post("/v1/suppressions/list", `{"filters": [{"field": "email", "condition": "is", "value": "ZOE@xn--zrich-kva.example"}]}`).Is(200)
+	if reasons := got.Column("reason"); !slices.Equal(reasons, []string{"opted_out"}) {
+		t.Errorf("the address is suppressed for %q", reasons)
 	}
 }

@@ -1,6 +1,7 @@
 package crm
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/google/uuid"
@@ -29,7 +30,8 @@ func (s *Suppression) subject() string {
 	if s.Email != "" {
 		return address.Key(string(s.Email))
 	}
-	return address.HostOf(string(s.Domain))
+	// Earlier versions accepted a few domains that have no canonical form.
+	return cmp.Or(address.HostOf(string(s.Domain)), shape.Fold(string(s.Domain)))
 }
 
 func (c *CRM) suppressionRules() record.Rules[Suppression] {
