@@ -13,17 +13,25 @@ import (
 	"prospector/store"
 )
 
-// simulations is the encoded beginning of a list of simulations, without the end of the envelope.
-type simulations struct {
-	json []byte
-	n    int
-}
+// simulations is a page of a simulation, with its summary.
+type simulations outreach.SimulationPage
 
 func (simulations) output() outputSource {
-	return outputSource{typ: reflect.TypeFor[outreach.Simulation](), list: true}
+	return outputSource{
+		typ: reflect.TypeFor[outreach.Simulation](), list: true,
+		summary: reflect.TypeFor[outreach.SimulationSummary](),
+	}
 }
 
-func (s simulations) list(a *API) ([]byte, error) { return a.closeList(s.json, onePage(s.n)), nil }
+func (s simulations) list(a *API) ([]byte, error) {
+	summary, err := marshal(s.Summary)
+	if err != nil {
+		return nil, err
+	}
+	b := append(append([]byte(openList), s.JSON...), `],"summary":`...)
+	b = append(append(b, summary...), `,"pagination":`...)
+	return a.closeEnvelope(append(b, mustJSON(paginate(s.Page, s.PageSize, s.Total))...)), nil
+}
 
 // campaignOperations returns the operations on campaigns.
 func (a *API) campaignOperations() []Operation {
@@ -67,10 +75,10 @@ func (a *API) campaignOperations() []Operation {
 		})),
 		read(Operation{
 			Name: "simulate_campaign", Method: http.MethodPost, Path: path + "/simulate", Access: identity.Read,
-			Summary: "Simulate a campaign: what each contact would receive, when and why; nothing is sent or changed",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.SimulateBody]) (simulations, error) {
-			json, n, err := o.Simulate(tx, []byte(openList), id, in.Draft)
-			return simulations{json, n}, err
+			Summary: "Simulate a campaign: what each contact receives, when and why; nothing is sent or changed",
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.SimulateBody]) (simulations, error) {
+			page, err := o.Simulate(c.request.Context(), tx, id, in.Draft)
+			return simulations(page), err
 		})),
 	}
 }

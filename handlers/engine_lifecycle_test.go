@@ -39,7 +39,8 @@ func TestEnginePause(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineResumeCap checks that messages beyond the daily cap are sent on the following days.
+// TestEngineResumeCap checks that messages beyond the daily cap are sent on the following days, at the
+// hour of their step.
 func TestEngineResumeCap(t *testing.T) {
 	p := newEngineFixture(t, limits(2, time.Minute))
 	ids := p.contacts(5)
@@ -54,8 +55,8 @@ func TestEngineResumeCap(t *testing.T) {
 	p.to("03-05 15:30")
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
 	p.to("03-13 09:00")
-	p.sentAll("c0@x.example 0 03-05 15:00", "c1@x.example 0 03-05 15:30", "c2@x.example 0 03-06 00:00", "c3@x.example 0 03-06 00:01", "c4@x.example 0 03-09 00:00")
-	p.is(campaign, ids[4], "completed", "0 sent 03-05 15:00 at 03-09 00:00 | ; the sender's daily cap of 2 was reached")
+	p.sentAll("c0@x.example 0 03-05 15:00", "c1@x.example 0 03-05 15:30", "c2@x.example 0 03-06 09:00", "c3@x.example 0 03-06 09:01", "c4@x.example 0 03-09 09:00")
+	p.is(campaign, ids[4], "completed", "0 sent 03-05 15:00 at 03-09 09:00 | ; the sender's daily cap of 2 was reached")
 	p.agrees(campaign)
 }
 

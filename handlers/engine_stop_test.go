@@ -161,7 +161,7 @@ func TestEngineStops(t *testing.T) {
 		{"paused", "03-03 12:00", func(c *stopping) { c.patchCampaign(`{"status": "paused"}`) }, []string{"0 sent 03-02 09:00", "3 waiting 03-04 09:00", "1 task_open 03-03 10:00"}},
 		{"between branches", "03-04 23:00", func(c *stopping) {
 			c.Write.Patch("/v1/tasks/"+c.tasks(isRule("contact_id", c.contact))[0].ID, `{"status": "completed"}`).Is(200)
-		}, []string{"0 sent 03-02 09:00", "3 sent 03-04 09:00", "1 done 03-03 10:00 at 03-04 23:00", "2 waiting 03-05 01:00"}},
+		}, []string{"0 sent 03-02 09:00", "3 sent 03-04 09:00", "1 done 03-03 10:00 at 03-04 23:00", "2 waiting 03-05 12:00"}},
 	} {
 		t.Run(place.name, func(t *testing.T) {
 			app := apptest.New(t)

@@ -243,6 +243,10 @@ func (o *Operation) envelope(schemas shape.Components) *shape.Schema {
 		s.Required = []string{"data", "pagination", "meta"}
 		s.Properties = s.Properties.Set("data", &shape.Schema{Type: shape.Types{"array"}, Items: data}).
 			Set("pagination", schemas.Of(reflect.TypeFor[Pagination](), shape.Answer))
+		if o.output.summary != nil {
+			s.Required = append(s.Required, "summary")
+			s.Properties = s.Properties.Set("summary", schemas.Of(o.output.summary, shape.Answer))
+		}
 	} else {
 		s.Properties = s.Properties.Set("data", data)
 	}

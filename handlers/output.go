@@ -9,8 +9,9 @@ import (
 type outputSource struct {
 	typ     reflect.Type // of the data in the envelope; nil means no body
 	list    bool
-	raw     string   // the media type of a response without an envelope
-	streams []string // the possible media types of a streamed response
+	summary reflect.Type // of the summary beside a list; nil means none
+	raw     string       // the media type of a response without an envelope
+	streams []string     // the possible media types of a streamed response
 }
 
 // page is one page of records T, already encoded. all is a complete list on one page.

@@ -199,6 +199,15 @@ func (r simRandom) run(t *testing.T, rounds int) {
 		if r.chance(2) {
 			ref.cap, ref.gap = r.IntN(5), []time.Duration{0, 30 * time.Second, 7 * time.Minute, 3 * time.Hour}[r.IntN(4)]
 		}
+		emails := 0
+		for i := range ref.steps {
+			if ref.steps[i].Type != "auto_email" {
+				continue
+			}
+			if emails++; emails > 1 && (ref.cap > 0 || ref.gap > 0) {
+				emails, ref.steps[i].Type = 1, "task"
+			}
+		}
 		app.Sequences.Options.DailyCap, app.Sequences.Options.MinGap = ref.cap, ref.gap
 		simRaw(t, org.Admin, "PATCH", "/v1/organization", ref.simOrg, 200)
 		var err error
@@ -233,7 +242,11 @@ func (r simRandom) run(t *testing.T, rounds int) {
 			t.Fatal(err)
 		}
 		for _, id := range who {
-			ref.contacts = append(ref.contacts, &simContact{id: id, kind: kinds[id]})
+			c := &simContact{id: id, kind: kinds[id]}
+			if c.kind == simNoEmail && emails == len(ref.steps) {
+				c.kind = simUnreachable
+			}
+			ref.contacts = append(ref.contacts, c)
 		}
 		ref.plan()
 		ref.agrees(t, got.Data)

@@ -43,6 +43,7 @@ type simPlanned struct {
 	Index   int `json:"step_index"`
 	Type    string
 	Action  string
+	Done    bool
 	Due     *time.Time `json:"due_at"`
 	Reason  string
 	Subject *string
@@ -82,11 +83,19 @@ func simCampaign(org *apptest.Org, audience string, more map[string]any, steps [
 	return "/v1/campaigns/" + org.Write.Post("/v1/campaigns", body).Is(201).ID()
 }
 
-// simulated requests a simulation.
-func simulated(t testing.TB, org *apptest.Org, campaign string, body any) (plans []simPlan) {
+// simulated requests all pages of a simulation.
+func simulated(t testing.TB, org *apptest.Org, campaign string, body map[string]any) (plans []simPlan) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(asJSON(org.Read.Post(campaign+"/simulate", body).Is(200).Value("data"))), &plans); err != nil {
-		t.Fatal(err)
+	request := map[string]any{"page_size": 500}
+	maps.Copy(request, body)
+	for page, total := 1, 1; len(plans) < total; page++ {
+		request["page"] = page
+		answer := org.Read.Post(campaign+"/simulate", request).Is(200)
+		var some []simPlan
+		if err := json.Unmarshal([]byte(asJSON(answer.Value("data"))), &some); err != nil {
+			t.Fatal(err)
+		}
+		plans, total = append(plans, some...), answer.Int("pagination.total_count")
 	}
 	return plans
 }
@@ -104,17 +113,19 @@ func TestSimulateAnswer(t *testing.T) {
 	campaign := org.Write.Post("/v1/campaigns", map[string]any{"name": "C", "template_id": template, "audience_ids": []string{simAudience(org, ids...)}, "owner_id": owner}).Is(201)
 
 	// Steps are ordered by index. Emails and Tasks are rendered as plain text.
-	const tasks = `{"step_index": 3, "type": "manual_email", "action": "task", "due_at": "2026-03-02T11:00:00.000Z", "reason": "day 0 of the sequence at 11:00",
+	const tasks = `{"step_index": 3, "type": "manual_email", "action": "task", "done": false, "due_at": "2026-03-02T11:00:00.000Z", "reason": "day 0 of the sequence at 11:00",
 			"subject": %s, "message": "Acme, bea@acme.example", "missing": [%s]},
-		{"step_index": 4, "type": "gift", "action": "task", "due_at": "2026-03-02T12:00:00.000Z", "reason": "day 0 of the sequence at 12:00", "subject": null, "message": null, "missing": []}`
+		{"step_index": 4, "type": "gift", "action": "task", "done": false, "due_at": "2026-03-02T12:00:00.000Z", "reason": "day 0 of the sequence at 12:00", "subject": null, "message": null, "missing": []}`
 	org.Read.Post("/v1/campaigns/"+campaign.ID()+"/simulate", nil).Is(200, `{"data": [
 		{"contact_id": "`+ids[0]+`", "steps": [`+fmt.Sprintf(tasks, `"zoe@x.example"`, "")+`,
-			{"step_index": 7, "type": "auto_email", "action": "send", "due_at": "2026-03-03T10:00:00.000Z", "reason": "day 1 of the sequence at 10:00", "subject": "For Müller & \"Sons\"",
+			{"step_index": 7, "type": "auto_email", "action": "hold", "done": false, "due_at": "2026-03-03T10:00:00.000Z", "reason": "day 1 of the sequence at 10:00; a token without a fallback has no value", "subject": "For Müller & \"Sons\"",
 				"message": "Hi Zoë <b> O\"Neil\\{{sender.email}}\nBye, Bea \n\nAcme\nUnsubscribe: `+app.URL+`/u/[hidden]", "missing": ["sender.title"]}]},
 		{"contact_id": "`+ids[1]+`", "steps": [`+fmt.Sprintf(tasks, "null", `"recipient.email"`)+`,
-			{"step_index": 7, "type": "auto_email", "action": "skip", "due_at": "2026-03-03T10:00:00.000Z", "reason": "day 1 of the sequence at 10:00; the contact has no email address",
+			{"step_index": 7, "type": "auto_email", "action": "skip", "done": false, "due_at": "2026-03-03T10:00:00.000Z", "reason": "day 1 of the sequence at 10:00; the contact has no email address",
 				"subject": null, "message": null, "missing": []}]}],
-		"pagination": {"page": 1, "page_size": 2, "total_count": 2, "total_pages": 1}, "meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`)
+		"summary": {"contacts": 2, "sends": 0, "tasks": 4, "skipped": {"no_address": 1}, "held": {"missing_value": 1}, "per_day": [{"date": "2026-03-02", "sends": 0, "tasks": 4}],
+			"first_at": "2026-03-02T11:00:00.000Z", "last_at": "2026-03-02T12:00:00.000Z"},
+		"pagination": {"page": 1, "page_size": 50, "total_count": 2, "total_pages": 1}, "meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`)
 
 	// Each token without a value is reported once, in order.
 	nobody := simContacts(org, `{"email": "n@x.example"}`)
@@ -139,7 +150,7 @@ func TestSimulateContacts(t *testing.T) {
 		ids = append(ids, made.(map[string]any)["id"].(string))
 	}
 	campaign := simCampaign(org, simAudience(org, ids[60:130]...), nil, []simStep{simCall(0, 0, 10)})
-	of := func(body any) (contacts []string) {
+	of := func(body map[string]any) (contacts []string) {
 		t.Helper()
 		for _, p := range simulated(t, org, campaign, body) {
 			contacts = append(contacts, p.Contact)
@@ -153,24 +164,35 @@ func TestSimulateContacts(t *testing.T) {
 			t.Errorf("%s: %d contacts are simulated, want %d: %v", what, len(got), len(want), got)
 		}
 	}
-	// The contacts of the audiences without duplicates, at most a hundred.
+	// The contacts of the audiences without duplicates.
 	is("one audience", of(nil), ids[60:130])
 	org.Write.Post(campaign+"/audiences/add", map[string]any{"audience_ids": []string{simAudience(org, slices.Concat(ids[:80], ids[60:70])...)}}).Is(200)
-	for _, body := range []any{nil, `{}`, `{"contact_ids": null}`, `{"contact_ids": []}`} {
-		is("two audiences", of(body), ids[:100])
+	for _, body := range []map[string]any{nil, {"contact_ids": nil}, {"contact_ids": []string{}}, {"page_size": 7}} {
+		is("two audiences", of(body), ids[:130])
 	}
 	// The given contacts in their order and without duplicates, whether or not they are in an
 	// audience.
-	named := func(ids ...string) any { return map[string]any{"contact_ids": ids} }
+	named := func(ids ...string) map[string]any { return map[string]any{"contact_ids": ids} }
 	is("named", of(named(ids[130], ids[2], strings.ToUpper(ids[130]), ids[1], ids[2])), []string{ids[130], ids[2], ids[1]})
 	is("a hundred", of(named(ids[31:]...)), ids[31:])
 	// Deleted contacts are in no audience.
 	org.Write.Delete("/v1/contacts/" + ids[0]).Is(204)
-	is("without the first", of(nil), ids[1:101])
+	is("without the first", of(nil), ids[1:130])
 	hasProblems(t, org.Read.Post(campaign+"/simulate", named(ids[1], ids[0])), "contact_ids[1]")
 
 	empty := simCampaign(org, simAudience(org), nil, []simStep{simCall(0, 0, 10)})
-	org.Read.Post(empty+"/simulate", nil).Is(200, `{"data": [], "pagination": {"page": 1, "page_size": "<any>", "total_count": 0, "total_pages": 0}, "meta": {"timestamp": "<time>"}}`)
+	org.Read.Post(empty+"/simulate", nil).Is(200, `{"data": [],
+		"summary": {"contacts": 0, "sends": 0, "tasks": 0, "skipped": {}, "held": {}, "per_day": [], "first_at": null, "last_at": null},
+		"pagination": {"page": 1, "page_size": 50, "total_count": 0, "total_pages": 0}, "meta": {"timestamp": "<time>"}}`)
+	// A page has the summary of all contacts. Pages behind the last are empty.
+	const summary = `{"contacts": 129, "sends": 0, "tasks": 129, "skipped": {}, "held": {}, "per_day": [{"date": "2026-03-02", "sends": 0, "tasks": 129}],
+		"first_at": "2026-03-02T10:00:00.000Z", "last_at": "2026-03-02T10:00:00.000Z"}`
+	second := org.Read.Post(campaign+"/simulate", `{"page": 2, "page_size": 100}`).Is(200, `{"data": "<any>", "summary": `+summary+`,
+		"pagination": {"page": 2, "page_size": 100, "total_count": 129, "total_pages": 2}, "meta": "<any>"}`)
+	if n := len(second.Value("data").([]any)); n != 29 {
+		t.Errorf("the second page has %d contacts, want 29", n)
+	}
+	org.Read.Post(campaign+"/simulate", `{"page": 9000000000000, "page_size": 500}`).Is(200, `{"data": [], "summary": `+summary+`, "pagination": "<any>", "meta": "<any>"}`)
 }
 
 func TestSimulateRefusals(t *testing.T) {
@@ -193,7 +215,7 @@ func TestSimulateRefusals(t *testing.T) {
 	org.Read.Post(campaign+"/simulate", `[]`).Fails(400, "invalid_json", "")
 
 	var many []string
-	for i := range 101 {
+	for i := range 10_001 {
 		many = append(many, fmt.Sprintf("01a1df2e-8444-7421-8fa2-%012x", i))
 	}
 	for _, c := range []struct {
@@ -201,7 +223,7 @@ func TestSimulateRefusals(t *testing.T) {
 		paths []string
 	}{
 		{`{"contact_id": "` + ids[0] + `"}`, []string{"contact_id"}},
-		{`{"contact_ids": "` + ids[0] + `", "page": 1}`, []string{"contact_ids", "page"}},
+		{`{"contact_ids": "` + ids[0] + `", "page": 0, "page_size": 501, "pages": 1}`, []string{"contact_ids", "page", "page_size", "pages"}},
 		{asJSON(map[string]any{"contact_ids": []any{ids[0], "x", 4, nil, ids[1]}}), []string{"contact_ids[1]", "contact_ids[2]", "contact_ids[3]"}},
 		{asJSON(map[string]any{"contact_ids": []any{unknown, ids[0], foreign, campaign[len("/v1/campaigns/"):]}}), []string{"contact_ids[0]", "contact_ids[2]", "contact_ids[3]"}},
 		{asJSON(map[string]any{"contact_ids": []any{ids[0], ids[0], ids[1], ids[0], unknown}}), []string{"contact_ids[4]"}},
@@ -340,9 +362,12 @@ func TestSimulateUnreachable(t *testing.T) {
 		org.Admin.Delete("/v1/suppressions/" + id).Is(204)
 	}
 	org.Write.Patch("/v1/contacts/"+ids[3], `{"do_not_contact": false}`).Is(200)
-	for _, p := range simulated(t, org, campaign, nil)[:4] {
-		simSays(t, p, all...)
+	wants = [][]string{all, all, all, nobody("another contact of the campaign has the same email address")}
+	for i, p := range simulated(t, org, campaign, nil)[:4] {
+		simSays(t, p, wants[i]...)
 	}
+	simSums(org, campaign, nil, `{"contacts": 5, "sends": 6, "tasks": 4, "skipped": {"duplicate_address": 3, "no_address": 2}, "held": {}, "per_day": [{"date": "2026-03-02", "sends": 3, "tasks": 0},
+		{"date": "2026-03-03", "sends": 0, "tasks": 4}, {"date": "2026-03-04", "sends": 3, "tasks": 0}], "first_at": "2026-03-02T10:00:00.000Z", "last_at": "2026-03-04T04:00:00.000Z"}`)
 }
 
 // TestSimulateThreads checks that an email without a subject is a reply to the email sent before

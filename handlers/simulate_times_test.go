@@ -206,7 +206,7 @@ func TestSimulateTimes(t *testing.T) {
 }
 
 // TestSimulateSender checks the daily cap and the minimum gap of a sender. Messages beyond them are
-// sent at the next opening. Delays from the due time of a message do not wait for it, delays from
+// sent on the next business day, not before the hour of their step. Delays from the due time of a message do not wait for it, delays from
 // its end do.
 func TestSimulateSender(t *testing.T) {
 	const gap, closed, ended = "; 30m after the sender's previous message", "; the sending window closed before it could be sent", "; the campaign ends before then"
@@ -226,9 +226,9 @@ func TestSimulateSender(t *testing.T) {
 		{"cap and gap", 2, 30 * time.Minute, "2026-03-02T09:00:00Z", simUTC, 10, nil, [][]string{
 			{"send 2026-03-02T10:00:00Z | day 0 of the sequence at 10:00", "task 2026-03-02T11:00:00Z", "task 2026-03-02T11:00:00Z"},
 			{"send 2026-03-02T10:30:00Z | day 0 of the sequence at 10:00" + gap, "task 2026-03-02T11:00:00Z", "task 2026-03-02T11:30:00Z"},
-			{"send 2026-03-03T00:00:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 2 was reached", "task 2026-03-02T11:00:00Z", "task 2026-03-03T01:00:00Z"},
-			{"send 2026-03-03T00:30:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 2 was reached" + gap, "task 2026-03-02T11:00:00Z", "task 2026-03-03T01:30:00Z"},
-			{"send 2026-03-04T00:00:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 2 was reached", "task 2026-03-02T11:00:00Z", "task 2026-03-04T01:00:00Z"}}},
+			{"send 2026-03-03T10:00:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 2 was reached", "task 2026-03-02T11:00:00Z", "task 2026-03-03T11:00:00Z"},
+			{"send 2026-03-03T10:30:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 2 was reached" + gap, "task 2026-03-02T11:00:00Z", "task 2026-03-03T11:30:00Z"},
+			{"send 2026-03-04T10:00:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 2 was reached", "task 2026-03-02T11:00:00Z", "task 2026-03-04T11:00:00Z"}}},
 		{"a cap over the weekend", 1, 0, "2026-03-06T09:00:00Z", simOrg{"UTC", simWeek, []string{"2026-03-10"}, simWindow{9, 17}}, 8, nil, [][]string{
 			{"send 2026-03-06T09:00:00Z | day 0 of the sequence at 08:00; that time has passed, due at once", "task 2026-03-06T10:00:00Z", "task 2026-03-06T10:00:00Z"},
 			{"send 2026-03-09T09:00:00Z | day 0 of the sequence at 08:00; that time has passed, due at once; the sender's daily cap of 1 was reached", "task 2026-03-06T10:00:00Z", "task 2026-03-09T10:00:00Z"},
@@ -245,12 +245,12 @@ func TestSimulateSender(t *testing.T) {
 			{"send 2026-03-03T10:00:00Z | day 0 of the sequence at 11:00" + gap + simMoved, "task 2026-03-02T12:00:00Z", "task 2026-03-03T11:00:00Z"},
 			{"send 2026-03-03T10:30:00Z | day 0 of the sequence at 11:00" + closed + gap, "task 2026-03-02T12:00:00Z", "task 2026-03-03T11:30:00Z"},
 			{"send 2026-03-03T11:00:00Z | day 0 of the sequence at 11:00" + closed + gap, "task 2026-03-02T12:00:00Z", "task 2026-03-03T12:00:00Z"},
-			{"send 2026-03-04T10:00:00Z | day 0 of the sequence at 11:00; the sender's daily cap of 3 was reached" + closed, "task 2026-03-02T12:00:00Z", "task 2026-03-04T11:00:00Z"},
-			{"send 2026-03-04T10:30:00Z | day 0 of the sequence at 11:00; the sender's daily cap of 3 was reached" + closed + gap, "task 2026-03-02T12:00:00Z", "task 2026-03-04T11:30:00Z"}}},
+			{"send 2026-03-04T11:00:00Z | day 0 of the sequence at 11:00; the sender's daily cap of 3 was reached" + closed, "task 2026-03-02T12:00:00Z", "task 2026-03-04T12:00:00Z"},
+			{"send 2026-03-04T11:30:00Z | day 0 of the sequence at 11:00; the sender's daily cap of 3 was reached" + closed + gap, "task 2026-03-02T12:00:00Z", "task 2026-03-04T12:30:00Z"}}},
 		{"the day is the organization's", 1, 0, "2026-03-02T22:00:00-05:00", simOrg{"America/New_York", simWeek, nil, simWindow{0, 24}}, 23, nil, [][]string{
 			{"send 2026-03-02T23:00:00-05:00", "task 2026-03-03T00:00:00-05:00", "task 2026-03-03T00:00:00-05:00"},
-			{"send 2026-03-03T00:00:00-05:00", "task 2026-03-03T00:00:00-05:00", "task 2026-03-03T01:00:00-05:00"},
-			{"send 2026-03-04T00:00:00-05:00", "task 2026-03-03T00:00:00-05:00", "task 2026-03-04T01:00:00-05:00"}}},
+			{"send 2026-03-03T23:00:00-05:00", "task 2026-03-03T00:00:00-05:00", "task 2026-03-04T00:00:00-05:00"},
+			{"send 2026-03-04T23:00:00-05:00", "task 2026-03-03T00:00:00-05:00", "task 2026-03-05T00:00:00-05:00"}}},
 		{"the end comes first", 1, 0, "2026-03-02T09:00:00Z", simUTC, 10, "2026-03-02", [][]string{
 			{"send 2026-03-02T10:00:00Z", "task 2026-03-02T11:00:00Z", "task 2026-03-02T11:00:00Z"},
 			{"skip 2026-03-02T10:00:00Z | day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached" + ended, "task 2026-03-02T11:00:00Z",

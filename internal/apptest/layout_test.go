@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"internal/catalog":          {"internal/address", "internal/crm", "internal/record", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"internal/tam":              {"internal/address", "internal/catalog", "internal/research", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"internal/sequence":         {"internal/outreach", "internal/template", "internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
-	"internal/outreach":         {"internal/template", "internal/planner", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/outreach":         {"internal/address", "internal/template", "internal/planner", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/template":         {"internal/planner", "internal/shape", "internal/fault"},
 	"internal/planner":          {},
 	"internal/mail":             {"internal/address"},

@@ -161,17 +161,36 @@ func (o *outreachBench) measureSimulating() {
 		}
 	}
 	path := "/v1/campaigns/" + o.campaign("Simulated", string(template), contacts).String() + "/simulate"
-	answer, err := send(o.client, o.org, http.MethodPost, o.url+path, "{}")
+	answer, err := send(o.client, o.org, http.MethodPost, o.url+path, `{"page_size": 500}`)
 	if n := strings.Count(string(answer), `"action":"send"`); err != nil || n != 8*simulated {
 		o.b.Fatalf("simulation sends %d messages (error %v)", n, err)
 	}
 	var c comparison
 	for range 40 {
-		_, ours := o.post(path, "{}", http.StatusOK)
+		_, ours := o.post(path, `{"page_size": 500}`, http.StatusOK)
 		_, theirs := o.post("/v1/contacts/list", `{"page_size": 500}`, http.StatusOK)
 		c.note(ours, theirs)
 	}
 	c.print(fmt.Sprintf("simulating %d contacts through %d steps (%d KB), against a list of 500", simulated, len(steps), len(answer)>>10), 1)
+	o.measureWholeCampaign(string(template))
+}
+
+// measureWholeCampaign simulates ten thousand contacts, alternating with a list of as many.
+func (o *outreachBench) measureWholeCampaign(template string) {
+	const wanted = 10_000
+	contacts := o.contacts[:min(wanted, len(o.contacts))]
+	path := "/v1/campaigns/" + o.campaign("Whole", template, contacts).String() + "/simulate"
+	var c comparison
+	for range 5 {
+		_, ours := o.post(path, `{"page_size": 500}`, http.StatusOK)
+		var theirs time.Duration
+		for page := 1; page <= (len(contacts)+499)/500; page++ {
+			_, took := o.post("/v1/contacts/list", fmt.Sprintf(`{"page_size": 500, "page": %d}`, page), http.StatusOK)
+			theirs += took
+		}
+		c.note(ours, theirs)
+	}
+	c.print(fmt.Sprintf("simulating %d contacts through 10 steps, against a list of them", len(contacts)), 10)
 }
 
 // comparison holds the durations of an operation and of its alternative, measured in the same

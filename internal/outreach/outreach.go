@@ -47,11 +47,16 @@ type Hooks struct {
 	ContactsRemoved func(tx *store.Tx, contacts []uuid.UUID) error
 	// Now returns the time that sequences follow, which may run faster than the wall clock.
 	Now func(tx *store.Tx) time.Time
-	// SenderLedger returns the ledger that limits what a sender sends in a simulation.
+	// SenderLedger returns the ledger of what a sender has sent.
 	SenderLedger func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error)
 	// HiddenLink returns what stands for the unsubscribe link of a message in everything that the API
 	// returns.
 	HiddenLink func() string
+	// Progress returns a function that returns the sequence of a contact in a campaign, or nil if it
+	// has none.
+	Progress func(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UUID) (*Progress, error)
+	// Running calls visit for each running sequence of a campaign, until it returns an error.
+	Running func(tx *store.Tx, campaign uuid.UUID, visit func(Progress) error) error
 }
 
 // New declares the kinds in the set, which must already contain the users and the contacts.

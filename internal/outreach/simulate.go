@@ -1,13 +1,11 @@
 package outreach
 
 import (
-	"slices"
-	"strings"
+	"context"
 	"time"
 
 	"github.com/google/uuid"
 
-	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/planner"
 	"prospector/internal/record"
@@ -16,15 +14,15 @@ import (
 	"prospector/store"
 )
 
-// SimulateBody selects the contacts of a simulation.
+// SimulateBody selects the contacts of a simulation, and a page of the result.
 type SimulateBody struct {
-	ContactIDs shape.IDs `json:"contact_ids" rule:"maxlen=100" doc:"They need not be in an audience of the campaign. Defaults to the first 100 contacts in its audiences."`
+	ContactIDs shape.IDs `json:"contact_ids" rule:"maxlen=10000" doc:"They need not be in an audience of the campaign. Defaults to all contacts in its audiences."`
+	Page       int       `json:"page" rule:"min=1,default=1" doc:"The page number, starting at 1."`
+	PageSize   int       `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of entries per page."`
 }
 
-const (
-	maxSimulatedContacts = 100      // when the body names none
-	maxSimulationBytes   = 32 << 20 // of the JSON
-)
+// maxSimulationBytes limits the JSON of a page.
+const maxSimulationBytes = 32 << 20
 
 // Simulation is what a campaign would do for a contact from now on.
 type Simulation struct {
@@ -36,9 +34,10 @@ type Simulation struct {
 type SimulatedStep struct {
 	StepIndex int               `json:"step_index"`
 	Type      template.StepType `json:"type" rule:"enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift"`
-	Action    planner.Action    `json:"action" rule:"enum=send|task|skip"`
+	Action    planner.Action    `json:"action" rule:"enum=send|task|skip|hold" doc:"hold: the email waits until its missing values are filled in, or the step waits for one that does."`
+	Done      bool              `json:"done" doc:"The step has ended already, at due_at. Its text is not repeated."`
 	DueAt     shape.Time        `json:"due_at" doc:"When the email is sent, given the daily cap and minimum gap of its sender, or when the Task is due. Null for a step that is never due."`
-	Reason    string            `json:"reason" doc:"Why the step is due then, or why it is skipped."`
+	Reason    string            `json:"reason" doc:"Why the step is due then, or why it is skipped or held."`
 	Rendered
 }
 
@@ -48,162 +47,146 @@ const (
 	NoOwner   = "the campaign has no owner to send it"
 )
 
-// Simulate computes what a campaign would do if its contacts started now. It changes nothing and
-// sends nothing, and assumes that Tasks are completed when they are due. It appends a Simulation of
-// each contact to b, as JSON separated by commas, and returns how many there are.
-func (o *Outreach) Simulate(
-	tx *store.Tx, b []byte, campaign uuid.UUID, d record.Draft[SimulateBody],
-) ([]byte, int, error) {
-	doc, err := o.Campaigns.Get(tx, campaign)
-	if err != nil {
-		return nil, 0, err
-	}
-	c := &doc.Record
-	version, err := o.TemplateVersion(tx, c.TemplateID.UUID)
-	if err != nil {
-		return nil, 0, err
-	}
-	compiled, err := o.CompiledTemplate(tx, c.TemplateID.UUID, version)
-	if err != nil {
-		return nil, 0, err
-	}
-	recipients, err := o.simulatedRecipients(tx, c, d)
-	if err != nil {
-		return nil, 0, err
-	}
-	merge, err := o.NewMerge(tx, compiled, c.OwnerID.UUID)
-	if err != nil {
-		return nil, 0, err
-	}
-	skipMail := ""
-	if !o.identity.Users.Table.Has(tx, c.OwnerID.UUID) { // a campaign created without a user has no owner
-		skipMail = NoOwner
-	}
-	plans, err := o.planRecipients(tx, c, compiled, recipients, skipMail)
-	if err != nil {
-		return nil, 0, err
-	}
-	b, err = appendSimulations(b, compiled, recipients, plans, merge)
-	return b, len(recipients), err
+// Progress is the sequence of a contact in a campaign.
+type Progress struct {
+	ID       uuid.UUID
+	Template *template.Compiled // the content that the sequence started with
+	Start    time.Time
+	History  []planner.StepHistory
+	// Ended is why nothing more happens in the sequence: a reason of the API, and in words. It is
+	// empty if the sequence continues.
+	Ended, Description string
 }
 
-// appendSimulations appends the simulations of all recipients.
-func appendSimulations(
-	b []byte, compiled *template.Compiled, recipients []simulatedRecipient, plans [][]planner.Planned,
-	merge *Merge,
-) ([]byte, error) {
-	w := newSimulationWriter(compiled.Fill(merge.Sender()))
-	for i, r := range recipients {
-		start := len(b)
-		values, err := merge.For(&r.Recipient)
+// SimulationPage is a page of a simulation.
+type SimulationPage struct {
+	JSON           []byte // a Simulation of each contact, separated by commas
+	Page, PageSize int
+	Total          int
+	Summary        SimulationSummary
+}
+
+// Simulate computes what a campaign would do if it were active from now on: contacts continue their
+// sequences, and those without one start now. It changes nothing and sends nothing, and assumes that
+// Tasks are completed when they are due. Emails are planned behind what the sender has sent and behind
+// the sender's other active campaigns.
+func (o *Outreach) Simulate(
+	ctx context.Context, tx *store.Tx, campaign uuid.UUID, d record.Draft[SimulateBody],
+) (page SimulationPage, err error) {
+	doc, err := o.Campaigns.Get(tx, campaign)
+	if err != nil {
+		return page, err
+	}
+	s := &simulation{Outreach: o, ctx: ctx, tx: tx, campaign: &doc.Record, now: o.hooks.Now(tx)}
+	if err := s.prepare(); err != nil {
+		return page, err
+	}
+	if err := s.readContacts(d); err != nil {
+		return page, err
+	}
+	if err := s.plan(); err != nil {
+		return page, err
+	}
+	body, _ := d.Open()
+	page = SimulationPage{Page: body.Page, PageSize: body.PageSize, Total: len(s.contacts)}
+	if page.Summary, err = s.summary(); err != nil {
+		return page, err
+	}
+	from := len(s.contacts)
+	if body.Page-1 <= len(s.contacts)/body.PageSize {
+		from = min(from, (body.Page-1)*body.PageSize)
+	}
+	page.JSON, err = s.appendJSON(nil, s.contacts[from:min(from+body.PageSize, len(s.contacts))])
+	return page, err
+}
+
+// simulation is the simulation of a campaign.
+type simulation struct {
+	*Outreach
+	ctx      context.Context
+	tx       *store.Tx
+	campaign *Campaign
+	now, end time.Time
+	newest   *template.Compiled // for contacts that start now
+	skipMail reason             // why no email can be sent at all
+	contacts []simulatedContact
+	writers  map[*template.Compiled]*simulationWriter
+}
+
+// reason is why something does not happen: a reason of the API, and in words.
+type reason struct{ key, text string }
+
+// prepare reads what all contacts have in common.
+func (s *simulation) prepare() error {
+	c := s.campaign
+	version, err := s.TemplateVersion(s.tx, c.TemplateID.UUID)
+	if err != nil {
+		return err
+	}
+	if s.newest, err = s.CompiledTemplate(s.tx, c.TemplateID.UUID, version); err != nil {
+		return err
+	}
+	if s.end, err = s.CampaignEnd(s.tx, c); err != nil {
+		return err
+	}
+	if !s.identity.Users.Table.Has(s.tx, c.OwnerID.UUID) { // a campaign created without a user has no owner
+		s.skipMail = reason{"no_owner", NoOwner}
+	}
+	s.writers = map[*template.Compiled]*simulationWriter{}
+	return nil
+}
+
+// writer returns the writer for a version of the template.
+func (s *simulation) writer(c *template.Compiled) (*simulationWriter, error) {
+	if w := s.writers[c]; w != nil {
+		return w, nil
+	}
+	merge, err := s.NewMerge(s.tx, c, s.campaign.OwnerID.UUID)
+	if err != nil {
+		return nil, err
+	}
+	w := newSimulationWriter(c.Fill(merge.Sender()))
+	w.merge = merge
+	s.writers[c] = w
+	return w, nil
+}
+
+// appendJSON appends the Simulations of contacts to b, separated by commas.
+func (s *simulation) appendJSON(b []byte, contacts []simulatedContact) ([]byte, error) {
+	for i := range contacts {
+		c := &contacts[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		w, err := s.writer(c.template)
 		if err != nil {
 			return nil, err
 		}
-		b = w.append(b, r.id, plans[i], values)
-		if i == 0 { // the others are about as long
-			b = slices.Grow(b, min((len(b)-start)*len(recipients)*9/8, maxSimulationBytes))
+		values, err := w.merge.For(&c.Recipient)
+		if err != nil {
+			return nil, err
 		}
+		b = w.append(b, c.id, c.plan, values)
 		if len(b) > maxSimulationBytes {
 			var p fault.Problems
-			p.Invalid("contact_ids", "the simulation has more than %d MB: name fewer contacts", maxSimulationBytes>>20)
+			p.Invalid("page_size", "the page has more than %d MB: use a smaller page_size", maxSimulationBytes>>20)
 			return nil, p.Err()
-		}
-		if i < len(recipients)-1 {
-			b = append(b, ',')
 		}
 	}
 	return b, nil
 }
 
-// simulatedRecipient is a contact of a simulation.
-type simulatedRecipient struct {
-	crm.Recipient
-	id      uuid.UUID
-	refusal Refusal
-}
-
-// simulatedRecipients returns the contacts that the body names, else the first ones of the
-// campaign.
-func (o *Outreach) simulatedRecipients(
-	tx *store.Tx, c *Campaign, d record.Draft[SimulateBody],
-) (all []simulatedRecipient, err error) {
-	body, p := d.Open()
-	ids := body.ContactIDs
-	if len(ids) == 0 && p.Err() == nil {
-		if ids, err = o.CampaignContacts(tx, c, maxSimulatedContacts); err != nil {
-			return nil, err
-		}
+// checkCanceled returns an error if the request was canceled. It looks at every 256th call.
+func (s *simulation) checkCanceled(n int) error {
+	if n%256 != 0 {
+		return nil
 	}
-	recipients := o.crm.Recipients(tx)
-	for _, id := range ids {
-		r, found, err := recipients.Read(id)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			p.Invalid(d.PathOf("contact_ids", id), "does not exist")
-		}
-		all = append(all, simulatedRecipient{r, id, o.Refusal(tx, r.Email, r.OptedOut)})
+	select {
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	default:
+		return nil
 	}
-	return all, p.Err()
-}
-
-// planRecipients plans the template for all recipients, who start now. Every step of a recipient
-// for whom no sequence would start is skipped with the reason. skipMail is why no email can be sent
-// at all, if that is so.
-func (o *Outreach) planRecipients(
-	tx *store.Tx, c *Campaign, compiled *template.Compiled, recipients []simulatedRecipient, skipMail string,
-) ([][]planner.Planned, error) {
-	end, err := o.CampaignEnd(tx, c)
-	if err != nil {
-		return nil, err
-	}
-	ledger, err := o.hooks.SenderLedger(tx, c.OwnerID.UUID)
-	if err != nil {
-		return nil, err
-	}
-	now := o.hooks.Now(tx)
-	plans := make([][]planner.Planned, len(recipients))
-	var sequences []planner.Sequence
-	var positions []int // in recipients, of each sequence
-	for i, r := range recipients {
-		if reason := reasonNotStarted(c, r.refusal); reason != "" {
-			plans[i] = skippedPlan(len(compiled.Steps), reason)
-			continue
-		}
-		s := planner.Sequence{
-			Template: compiled.Plan, Start: now, Prioritized: c.Prioritized, SkipMail: skipMail, End: end,
-		}
-		if r.Email == "" {
-			s.SkipMail = NoAddress
-		}
-		sequences, positions = append(sequences, s), append(positions, i)
-	}
-	for i, plan := range planner.Simulate(ledger, now, sequences) {
-		plans[positions[i]] = plan
-	}
-	return plans, nil
-}
-
-func skippedPlan(steps int, reason string) []planner.Planned {
-	plan := make([]planner.Planned, steps)
-	for step := range plan {
-		plan[step] = planner.Planned{Step: step, Action: planner.Skip, Reason: reason}
-	}
-	return plan
-}
-
-// reasonNotStarted is why no sequence of a campaign starts for a recipient. It is empty if one
-// does.
-func reasonNotStarted(c *Campaign, r Refusal) string {
-	switch {
-	case c.IsFinished():
-		return "the campaign is " + string(c.Status)
-	case r != "":
-		sentence := r.Description()
-		return strings.ToLower(sentence[:1]) + strings.TrimSuffix(sentence[1:], ".")
-	}
-	return ""
 }
 
 // CampaignEnd returns the time from which on nothing is sent for a campaign. It is zero if the

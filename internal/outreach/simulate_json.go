@@ -1,6 +1,7 @@
 package outreach
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -15,6 +16,7 @@ import (
 // thousands of steps whose texts are mostly the same. Writing them straight into the buffer is many
 // times as fast as building Simulation values and encoding them.
 type simulationWriter struct {
+	merge    *Merge
 	steps    []stepWriter  // ordered by index
 	sending  []*stepWriter // the same, in the order in which they are sent to the current contact
 	subjects []byte        // buffer for the subjects of the current contact
@@ -59,7 +61,7 @@ func (w *simulationWriter) append(b []byte, contact uuid.UUID, plan []planner.Pl
 // composeSubjects composes all subjects in the order in which the emails are sent, because an email
 // without a subject replies to the one before.
 func (w *simulationWriter) composeSubjects(plan []planner.Planned, v *template.Values) {
-	slices.SortFunc(w.sending, func(a, b *stepWriter) int { return plan[a.Position].Nth - plan[b.Position].Nth })
+	slices.SortFunc(w.sending, func(a, b *stepWriter) int { return compareSent(&plan[a.Position], &plan[b.Position]) })
 	w.subjects = w.subjects[:0]
 	composer := template.Composer{Form: template.JSONString}
 	for _, s := range w.sending {
@@ -72,26 +74,64 @@ func (w *simulationWriter) composeSubjects(plan []planner.Planned, v *template.V
 	}
 }
 
+// compareSent orders steps by when they are sent: those that have ended by that time, and the others
+// behind them.
+func compareSent(a, b *planner.Planned) int {
+	switch {
+	case a.Done && b.Done:
+		return a.At.Compare(b.At)
+	case a.Done:
+		return -1
+	case b.Done:
+		return 1
+	}
+	return cmp.Or(a.Nth-b.Nth, a.Step-b.Step)
+}
+
+// withheld returns what becomes of the emails of a contact in which a token has no value, by position
+// of the step. It is nil if no value is missing.
+func (w *simulationWriter) withheld(v *template.Values, action planner.Action) (actions []planner.Action) {
+	for i := range w.steps {
+		s := &w.steps[i]
+		if s.Type != template.AutoEmail {
+			continue
+		}
+		var composer template.Composer
+		w.subjects, s.missing = composer.AppendSubject(w.subjects[:0], &s.CompiledStep, v, s.missing[:0])
+		w.subjects, s.missing = s.AppendMessage(w.subjects[:0], template.PlainText, v, true, s.missing)
+		if len(s.missing) == 0 {
+			continue
+		}
+		if actions == nil {
+			actions = make([]planner.Action, len(w.steps))
+		}
+		actions[s.Position] = action
+	}
+	return actions
+}
+
 // append appends a SimulatedStep.
 func (s *stepWriter) append(b []byte, p *planner.Planned, v *template.Values) []byte {
 	b = append(append(b, s.head...), p.Action...)
+	b = strconv.AppendBool(append(b, `","done":`...), p.Done)
 	if p.At.IsZero() {
-		b = append(b, `","due_at":null`...)
+		b = append(b, `,"due_at":null`...)
 	} else {
-		b = append(shape.At(p.At).AppendTo(append(b, `","due_at":"`...)), '"')
+		b = append(shape.At(p.At).AppendTo(append(b, `,"due_at":"`...)), '"')
 	}
+	isShown := p.Action != planner.Skip && !p.Done
 	if s.reasonJSON == nil || s.reason != p.Reason {
 		s.reason = p.Reason
 		s.reasonJSON = template.AppendQuoted(append(s.reasonJSON[:0], `,"reason":`...), p.Reason)
 		s.reasonJSON = append(s.reasonJSON, `,"subject":`...)
 	}
 	b = append(b, s.reasonJSON...)
-	if len(s.subject) == 0 {
+	if len(s.subject) == 0 || !isShown {
 		b = append(b, "null"...)
 	} else {
 		b = append(append(append(b, '"'), s.subject...), '"')
 	}
-	if p.Action == planner.Skip {
+	if !isShown {
 		return append(b, `,"message":null,"missing":[]}`...)
 	}
 	return s.appendMessage(b, v)

@@ -101,6 +101,12 @@ func parseDate(s string) (date, error) {
 	return date(t.Unix() / day), nil
 }
 
+// DayNumber returns the local date of a time, in days since 1970-01-01. DayText formats it.
+func (c *Calendar) DayNumber(t time.Time) int { return int(c.dateOf(instantOf(t))) }
+
+// DayText formats the date with a DayNumber ("2006-01-02").
+func DayText(number int) string { return time.Unix(int64(number)*day, 0).UTC().Format(time.DateOnly) }
+
 // DayAfter returns the first instant after a date ("2006-01-02"): when something that includes the
 // date ends.
 func (c *Calendar) DayAfter(d string) (time.Time, error) {
@@ -170,8 +176,11 @@ func (c *Calendar) dateOf(m instant) date {
 
 // first returns the first instant whose local time is at or after that hour of the date. If clocks
 // skip the hour, that is when they do; if they show it twice, the first time.
-func (c *Calendar) first(d date, h int) instant {
-	local := int64(d)*day + int64(h)*hour
+func (c *Calendar) first(d date, h int) instant { return c.firstAt(d, int64(h)*hour) }
+
+// firstAt is first for a time of the day, in seconds.
+func (c *Calendar) firstAt(d date, clock int64) instant {
+	local := int64(d)*day + clock
 	s := c.offsetPeriod(local - c.offsetPeriod(local).offset)
 	if sec := local - s.offset; sec < s.end && sec-maxOffset >= s.start {
 		return instantAt(sec)
@@ -246,6 +255,19 @@ func (c *Calendar) businessDay(d date, n int) date {
 		d = after
 	}
 	return d
+}
+
+// businessDays returns the number of business days after one date, up to another that is not before
+// it.
+func (c *Calendar) businessDays(from, to date) int {
+	weeks := int(to-from) / 7
+	n := weeks*c.weekly - c.holidaysThrough(to) + c.holidaysThrough(from)
+	for d := from + date(7*weeks) + 1; d <= to; d++ {
+		if c.business[d.weekday()] {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *Calendar) holidaysThrough(d date) int {

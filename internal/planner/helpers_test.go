@@ -1,6 +1,19 @@
 package planner
 
-import "time"
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func simulate(t testing.TB, l *Ledger, now time.Time, sequences []Sequence) [][]Planned {
+	t.Helper()
+	plans, err := Simulate(context.Background(), l, now, sequences)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plans
+}
 
 // These methods give tests access to the internals with a time.Time instead of an instant.
 

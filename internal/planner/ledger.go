@@ -18,7 +18,7 @@ type Ledger struct {
 	// days counts the messages of the last two dates, indexed by the parity of the date. Two are
 	// needed because clocks set back at midnight show a date twice.
 	days   [2]dayCount
-	capped instant    // see LedgerState
+	capped instant    // see LedgerState; the end of the last date whose cap was reached
 	opened instant    // see LedgerState
 	open   openPeriod // the last one found
 }
@@ -36,7 +36,7 @@ type Slot struct {
 
 type slot struct {
 	at     instant
-	capped instant // end of the last date whose cap was reached
+	capped instant // end of the date whose cap was reached
 	opened instant // opening of the sending window it waited for
 	waited delayReasons
 }
@@ -70,16 +70,30 @@ func (l *Ledger) sent(at instant, n int) {
 	case of.date < d || of.sent == 0:
 		*of = dayCount{date: d, sent: n}
 	}
+	if l.isFull(d) {
+		l.capped = max(l.capped, instantAt(l.cal.offsetPeriod(at.unix()).endOfDate(d)))
+	}
 }
 
-// Next returns the first slot for a message with that due time. Nothing is sent before now. A
-// caller that sends at the slot records it with Take.
-func (l *Ledger) Next(due, now time.Time) Slot {
-	s := l.next(instantOf(due), instantOf(now))
+// isFull reports whether the cap of a date is reached.
+func (l *Ledger) isFull(d date) bool {
+	of := l.days[d&1]
+	return l.cap > 0 && of.date == d && of.sent >= l.cap
+}
+
+// Next returns the first slot for a message with that due time, if its step has no own hour. Nothing
+// is sent before now. A caller that sends at the slot records it with Take.
+func (l *Ledger) Next(due, now time.Time) Slot { return l.NextAtHour(due, now, AnyHour) }
+
+// NextAtHour is Next for a step with an own hour, see Template.Hour. A message that did not fit into
+// the cap of a day is sent on the next business day with room, and not before that hour if the hour
+// is in the sending window.
+func (l *Ledger) NextAtHour(due, now time.Time, hour int) Slot {
+	s := l.next(instantOf(due), instantOf(now), hour)
 	return Slot{At: s.at.time(), slot: s}
 }
 
-func (l *Ledger) next(due, now instant) slot {
+func (l *Ledger) next(due, now instant, hour int) slot {
 	s := slot{at: due}
 	if due < now {
 		s.at, s.waited = now, overdue
@@ -103,17 +117,29 @@ func (l *Ledger) next(due, now instant) slot {
 			s.opened = open
 		}
 		s.at = open
-		if l.cap <= 0 {
-			return s
-		}
 		d := l.open.date
-		if of := l.days[d&1]; of.date != d || of.sent < l.cap {
+		if !l.isFull(d) {
+			if due < max(l.capped, s.capped) {
+				l.awaitHour(&s, d, hour)
+			}
 			return s
 		}
 		s.at = instantAt(l.cal.offsetPeriod(open.unix()).endOfDate(d))
 		s.capped = s.at
 		s.waited = s.waited&^(byGap|byWindow) | byCap
 		s.opened = 0
+	}
+}
+
+// awaitHour moves a slot to an hour of its date, if the hour is later and messages may be sent then.
+func (l *Ledger) awaitHour(s *slot, d date, hour int) {
+	if hour == AnyHour {
+		return
+	}
+	own := l.cal.first(d, hour)
+	if open := l.opening(own); own > s.at && open.date == d && open.enter(own) == own {
+		s.at, s.opened = own, 0
+		s.waited &^= byGap | byWindow
 	}
 }
 

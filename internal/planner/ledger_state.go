@@ -5,7 +5,7 @@ import "time"
 // LedgerState is the content of a Ledger in a form that can be stored.
 type LedgerState struct {
 	Last   time.Time // when the last message was sent
-	Capped time.Time // messages due before this time were delayed by a reached daily cap
+	Capped time.Time // messages due before this time that are not sent yet did not fit into the cap of a day
 	Opened time.Time // messages due before this time waited for the sending window to open
 	Days   [2]Day
 }
@@ -28,4 +28,5 @@ func (l *Ledger) Restore(s LedgerState) {
 	for i, d := range s.Days {
 		l.days[i] = dayCount{date(d.Date), d.Sent}
 	}
+	l.sent(l.last, 0) // the cap may have been lowered since
 }

@@ -44,7 +44,7 @@ func TestLedger(t *testing.T) {
 			{"2026-11-20T09:20:00+01:00", "2026-11-20T09:20:00+01:00", ""},
 			{"2026-11-20T09:20:00+01:00", "2026-11-23T09:00:00+01:00", "; 40m after the sender's previous message; moved to the next sending window"},
 			{"2026-11-20T09:20:00+01:00", "2026-11-23T09:40:00+01:00", "; the sending window closed before it could be sent; 40m after the sender's previous message"},
-			{"2026-11-20T09:20:00+01:00", "2026-11-24T09:00:00+01:00", "; the sending window closed before it could be sent; 40m after the sender's previous message; moved to the next sending window"},
+			{"2026-11-20T09:20:00+01:00", "2026-11-24T09:00:00+01:00", "; the sender's daily cap of 2 was reached; the sending window closed before it could be sent; 40m after the sender's previous message; moved to the next sending window"},
 		}},
 		{"a cap, over a weekend", berlin, 9, 17, 2, 30 * time.Second, "2026-11-20T10:00:00+01:00", []row{
 			{"2026-11-20T10:00:00+01:00", "2026-11-20T10:00:00+01:00", ""},

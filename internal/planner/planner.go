@@ -5,6 +5,8 @@
 // simulation predicts what the engine does. Times are truncated to microseconds.
 package planner
 
+import "slices"
+
 // Action is what happens in a step.
 type Action string
 
@@ -12,6 +14,7 @@ const (
 	Send Action = "send" // a message is sent automatically
 	Task Action = "task" // a person has something to do
 	Skip Action = "skip" // only in plans: the step does not happen
+	Hold Action = "hold" // only in plans: the step waits until someone does something about it
 )
 
 // Step is a step of a template. Its Action is Send or Task.
@@ -64,10 +67,19 @@ type Template struct {
 // step is a step with its incoming transitions.
 type step struct {
 	Step
-	in  []link
-	out []int // targets of its transitions, as indexes into order
-	all bool  // whether any incoming transition has RequireAll
+	place int // in Template.order
+	in    []link
+	out   []int // positions of the targets of its transitions
+	all   bool  // whether any incoming transition has RequireAll
+	own   int   // see Template.Hour
 }
+
+// AnyHour is the hour of a step that has none of its own.
+const AnyHour = -1
+
+// Hour returns the own hour of the step at a position: the hour at which the template plans it, if
+// it counts in days. A step that counts in minutes or hours only has AnyHour.
+func (t *Template) Hour(step int) int { return t.steps[step].own }
 
 type link struct {
 	from int // position of the step
@@ -98,32 +110,35 @@ func New(steps []Step, transitions []Transition) *Template {
 		s.all = s.all || tr.RequireAll
 		waits[to]++
 	}
-	place := make([]int, len(steps))
-	next := func(i int) {
-		place[i] = len(t.order)
-		t.order = append(t.order, i)
-	}
 	for i := range steps {
+		s := &t.steps[i]
+		s.out, s.own = out[i], AnyHour
+		if len(s.in) == 0 || slices.ContainsFunc(s.in, func(l link) bool { return l.countsInDays() }) {
+			s.own = s.Hour
+		}
 		if waits[i] == 0 {
-			next(i)
+			t.order = append(t.order, i)
 		}
 	}
 	for done := 0; done < len(t.order); done++ {
 		for _, to := range out[t.order[done]] {
 			if waits[to]--; waits[to] == 0 {
-				next(to)
+				t.order = append(t.order, to)
 			}
 		}
 	}
 	for i := range steps {
 		if waits[i] > 0 {
-			next(i)
+			t.order = append(t.order, i)
 		}
 	}
-	for from, tos := range out {
-		for _, to := range tos {
-			t.steps[from].out = append(t.steps[from].out, place[to])
-		}
+	for place, i := range t.order {
+		t.steps[i].place = place
 	}
 	return t
 }
+
+// countsInDays reports whether a transition leads to an hour of a date.
+func (t *Transition) countsInDays() bool { return t.Pre.Unit.isDays() || t.Post.Unit.isDays() }
+
+func (u Unit) isDays() bool { return u == Days || u == BusinessDays }

@@ -88,6 +88,15 @@ func (c *choices) contact(cal *Calendar, now time.Time) *contact {
 	if c.below(3) == 0 {
 		s.End = now.Add(time.Duration(c.below(200)-5) * time.Hour)
 	}
+	if c.below(6) == 0 {
+		s.NotBefore = now.Add(time.Duration(c.below(100)-20) * time.Hour)
+	}
+	if c.below(4) == 0 {
+		s.Withheld = make([]Action, len(steps))
+		for i := range steps {
+			s.Withheld[i] = pick(c, "", "", Hold, Skip)
+		}
+	}
 	if c.below(2) == 0 {
 		s.Start = now.Add(-time.Duration(c.below(100)) * time.Hour)
 		s.History = make([]StepHistory, len(steps))
@@ -95,6 +104,7 @@ func (c *choices) contact(cal *Calendar, now time.Time) *contact {
 			s.History[d.Step] = StepHistory{ScheduledAt: s.Start, Due: d.At, Reason: d.Reason}
 			if over := d.At.Add(time.Duration(c.below(30)) * time.Hour); c.below(2) == 0 && over.Before(now) {
 				s.History[d.Step].EndedAt = over
+				s.History[d.Step].Outcome = pick(c, Completed, Completed, Skipped, Failed, Unknown)
 			}
 		}
 	}
@@ -130,8 +140,8 @@ func agree(t *testing.T, data []byte) {
 		contacts = append(contacts, c.contact(cal, now))
 		sequences = append(sequences, contacts[len(contacts)-1].Sequence)
 	}
-	plans := Simulate(ledger, now, sequences)
-	if again := Simulate(ledger, now, sequences); !reflect.DeepEqual(plans, again) {
+	plans := simulate(t, ledger, now, sequences)
+	if again := simulate(t, ledger, now, sequences); !reflect.DeepEqual(plans, again) {
 		t.Fatalf("the same input led to another plan:\n%v\n%v", plans, again)
 	}
 	r.simulate(now, contacts)
@@ -142,6 +152,9 @@ func agree(t *testing.T, data []byte) {
 		}
 		for j, p := range plan {
 			w := want.plan[j]
+			if want.SkipMail != "" && p.Action == Skip && !want.End.IsZero() && !p.At.Before(want.End) && !w.At.Before(want.End) {
+				p.At = w.At // of no account: nothing happens after the end
+			}
 			if p.Step != j || p.Action != w.Action || !p.At.Equal(w.At) || p.Done != w.Done {
 				t.Errorf("sequence %d, step %d: %s at %s (%s), want %s at %s", i, j, p.Action, p.At, p.Reason, w.Action, w.At)
 			}
@@ -183,7 +196,7 @@ func randomBytes(random *rand.Rand, n int) []byte {
 
 func TestRandomPlans(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
-	for range rounds(600) {
+	for range rounds(300) {
 		data := randomBytes(random, 300)
 		if agree(t, data); t.Failed() {
 			t.Fatalf("with %q", data)

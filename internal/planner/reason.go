@@ -26,16 +26,24 @@ var endings = [...]string{
 
 // cause is what determined the due time of a step.
 type cause struct {
-	link   *link // the deciding transition; nil without incoming transitions
-	end    Outcome
-	passed bool // the computed time had passed
-	moved  bool // moved to the next sending window
+	link         *link // the deciding transition; nil without incoming transitions
+	end          Outcome
+	passed       bool // the computed time had passed
+	spacing      spacing
+	recipientGap bool // delayed because of an email of another sequence
+	moved        bool // moved to the next sending window
 }
 
 // Suffixes of reasons.
 const (
 	reasonMoved        = "; moved to the next sending window"
 	reasonWindowClosed = "; the sending window closed before it could be sent"
+	reasonMissing      = "; a token without a fallback has no value"
+	reasonRecipientGap = "; delayed after another email to the address"
+	reasonAfterEmail   = " after the email of step "
+	reasonSentLate     = ", which was sent late"
+	reasonAsPlanned    = ", as the template plans"
+	reasonEarlier      = "scheduled earlier"
 	reasonOverdue      = "; overdue"
 	reasonCampaignEnds = "; the campaign ends before then"
 )
@@ -58,10 +66,51 @@ func (w cause) reason(s *step) string {
 			b = append(b, "; that time has passed, due at once"...)
 		}
 	}
+	return string(w.appendMoves(b))
+}
+
+// appendMoves appends why the step is due later than its template says.
+func (w cause) appendMoves(b []byte) []byte {
+	if s := w.spacing; s.from != 0 {
+		switch {
+		case s.days.Unit == mixed:
+			b = append(b, "; as long"...)
+		case s.days.Unit == "" && s.exact == 0:
+			b = append(b, "; right"...)
+		case s.days.Unit == "":
+			b = append(append(b, "; "...), shortDuration(time.Duration(s.exact)*time.Microsecond)...)
+		default:
+			b = appendDelay(append(b, "; "...), s.days)
+		}
+		b = append(b, reasonAfterEmail...)
+		b = strconv.AppendInt(b, int64(s.from-1), 10)
+		if s.isLate {
+			b = append(b, reasonSentLate...)
+		}
+		if s.days.Unit == mixed {
+			b = append(b, reasonAsPlanned...)
+		}
+	}
 	if w.moved {
 		b = append(b, reasonMoved...)
 	}
-	return string(b)
+	if w.recipientGap {
+		b = append(b, reasonRecipientGap...)
+	}
+	return b
+}
+
+// pushedReason adds to the reason of a due time why the step is due later than that. It replaces
+// what was added for another email before.
+func pushedReason(text string, w cause) string {
+	if text == "" {
+		text = reasonEarlier
+	}
+	base := strings.TrimSuffix(text, reasonMoved)
+	if last := strings.LastIndex(base, "; "); last >= 0 && strings.Contains(base[last:], reasonAfterEmail) {
+		base = base[:last]
+	}
+	return string(w.appendMoves([]byte(base)))
 }
 
 // appendFiring appends what a due time counts from: "1 hour and 2 days after step 0 was due".

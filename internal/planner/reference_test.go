@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -80,7 +79,8 @@ func (r *reference) after(t time.Time, d Delay, hour int) time.Time {
 }
 
 // due computes the due time of a step after those of the steps it waits for, and stores it.
-func (r *reference) due(steps []Step, transitions []Transition, start time.Time, past []StepHistory, i int, now time.Time) {
+func (r *reference) due(c *contact, i int, now time.Time) {
+	steps, transitions, start, past := c.steps, c.transitions, c.Start, c.past
 	if past[i].settled() {
 		return
 	}
@@ -94,7 +94,7 @@ func (r *reference) due(steps []Step, transitions []Transition, start time.Time,
 		incoming = append(incoming, tr)
 		all = all || tr.RequireAll
 		from := slices.IndexFunc(steps, func(s Step) bool { return s.Index == tr.From })
-		r.due(steps, transitions, start, past, from, now)
+		r.due(c, from, now)
 		p := past[from]
 		when, base := p.ScheduledAt, p.Due
 		if tr.Type == Completes {
@@ -122,133 +122,8 @@ func (r *reference) due(steps []Step, transitions []Transition, start time.Time,
 			}
 		}
 	}
-	if steps[i].Action == Send {
-		result = r.opening(result)
+	if c.steps[i].Action == Send {
+		result = c.apart(r, i, r.opening(result))
 	}
 	past[i].ScheduledAt, past[i].Due = now, result
-}
-
-// slot returns the first time from t on at which the sender may send.
-func (r *reference) slot(t time.Time) time.Time {
-	if n := len(r.sent); n > 0 {
-		t = latest(t, r.sent[n-1].Add(r.gap))
-	}
-	return r.first(t, func(t time.Time) bool {
-		n := 0
-		for _, s := range r.sent {
-			if r.date(s).Equal(r.date(t)) {
-				n++
-			}
-		}
-		return r.open(t) && (r.cap == 0 || n < r.cap)
-	})
-}
-
-// mail is a pending message of the reference.
-type mail struct {
-	contact, step int
-	due           time.Time
-}
-
-// contact is a sequence of the reference.
-type contact struct {
-	Sequence
-	steps       []Step
-	transitions []Transition
-	past        []StepHistory
-	plan        []Planned
-}
-
-// simulate proceeds from one time to the next and examines every step of every sequence each time.
-func (r *reference) simulate(now time.Time, contacts []*contact) {
-	clock := now
-	for _, c := range contacts {
-		c.past = append(slices.Clone(c.History), make([]StepHistory, len(c.steps)-len(c.History))...)
-		c.plan = make([]Planned, len(c.steps))
-		for i, p := range c.past {
-			if c.plan[i] = (Planned{Step: i}); !p.EndedAt.IsZero() {
-				c.plan[i] = Planned{Step: i, Action: c.steps[i].Action, At: p.EndedAt, Done: true}
-			}
-		}
-		for i := range c.steps {
-			r.due(c.steps, c.transitions, c.Start, c.past, i, latest(now, c.Start))
-		}
-	}
-	for {
-		var mails []mail
-		var over, slot time.Time
-		for order, c := range contacts {
-			for i, p := range c.past {
-				if p.ScheduledAt.IsZero() || c.plan[i].Action != "" {
-					continue
-				}
-				at := latest(p.Due, clock)
-				if c.steps[i].Action == Send && c.SkipMail == "" && (c.End.IsZero() || at.Before(c.End)) {
-					if s := r.slot(at); slot.IsZero() || s.Before(slot) {
-						slot = s
-					}
-					mails = append(mails, mail{order, i, p.Due})
-				} else if over.IsZero() || at.Before(over) {
-					over = at
-				}
-			}
-		}
-		switch {
-		case over.IsZero() && slot.IsZero():
-			for _, c := range contacts {
-				for i := range c.plan {
-					if c.plan[i].Action == "" {
-						c.plan[i].Action = Skip
-					}
-				}
-			}
-			return
-		case !over.IsZero() && (slot.IsZero() || !over.After(slot)):
-			clock = over
-			for _, c := range contacts {
-				c.finish(clock)
-			}
-		default:
-			clock = slot
-			mails = slices.DeleteFunc(mails, func(m mail) bool { return m.due.After(slot) })
-			slices.SortFunc(mails, func(a, b mail) int {
-				if p := contacts[a.contact].Prioritized; p != contacts[b.contact].Prioritized {
-					return map[bool]int{true: -1, false: 1}[p]
-				}
-				return cmp.Or(a.due.Compare(b.due), a.contact-b.contact, contacts[a.contact].steps[a.step].Index-contacts[b.contact].steps[b.step].Index)
-			})
-			c, i := contacts[mails[0].contact], mails[0].step
-			c.plan[i] = Planned{Step: i, Action: Skip, At: c.past[i].Due}
-			if c.End.IsZero() || slot.Before(c.End) {
-				c.plan[i] = Planned{Step: i, Action: Send, At: slot}
-				c.past[i].EndedAt = slot
-				r.sent = append(r.sent, slot)
-			}
-		}
-		for _, c := range contacts {
-			for i := range c.steps {
-				r.due(c.steps, c.transitions, c.Start, c.past, i, clock)
-			}
-		}
-	}
-}
-
-// finish ends the tasks and skipped steps that end at a time.
-func (c *contact) finish(clock time.Time) {
-	for i, p := range c.past {
-		if p.ScheduledAt.IsZero() || c.plan[i].Action != "" || p.Due.After(clock) {
-			continue
-		}
-		ended := !c.End.IsZero() && !clock.Before(c.End)
-		if c.steps[i].Action == Send && c.SkipMail == "" && !ended {
-			continue
-		}
-		c.plan[i] = Planned{Step: i, Action: c.steps[i].Action, At: p.Due}
-		if ended || c.steps[i].Action == Send {
-			c.plan[i].Action = Skip
-		}
-		if !ended {
-			c.past[i].EndedAt = clock
-		}
-	}
 }

@@ -24,8 +24,7 @@ type Due struct {
 // has the steps by position and is not changed; missing entries mean that nothing has happened. The
 // caller adds the result to the history. A second call then returns none of these steps again.
 func Schedule(t *Template, c *Calendar, start time.Time, history []StepHistory, now time.Time) []Due {
-	f := scheduling{Template: t, cal: c, start: instantOf(start), states: make([]state, len(t.steps))}
-	f.begin(history)
+	f := newScheduling(t, c, start, history)
 	var dues []Due
 	for _, i := range f.scheduleAll(nil, instantOf(now)) {
 		s := &f.states[i]
@@ -37,9 +36,19 @@ func Schedule(t *Template, c *Calendar, start time.Time, history []StepHistory, 
 // scheduling is the state of a sequence while its steps are being scheduled.
 type scheduling struct {
 	*Template
-	cal    *Calendar
-	start  instant
-	states []state // by position of the step
+	cal       *Calendar
+	start     instant
+	states    []state // by position of the step
+	planned   *plannedTimes
+	notBefore instant // of messages
+	expected  instant // overdue messages are expected to be sent then at the earliest
+}
+
+func newScheduling(t *Template, c *Calendar, start time.Time, history []StepHistory) *scheduling {
+	f := &scheduling{Template: t, cal: c, start: instantOf(start), states: make([]state, len(t.steps))}
+	f.planned = t.plannedTimes(c, f.start)
+	f.begin(history)
+	return f
 }
 
 // state is the progress of a step.
@@ -71,23 +80,22 @@ func (f *scheduling) scheduleAll(scheduled []int, now instant) []int {
 	return scheduled
 }
 
-// scheduleFrom is scheduleAll for the case that only the steps at the given places of the order may
-// have become due. It visits no other steps, except those that follow from them. It uses places as
-// scratch space.
-func (f *scheduling) scheduleFrom(scheduled, places []int, now instant) []int {
-	for len(places) > 0 {
+// scheduleFrom is scheduleAll for the case that only the given steps may have become due. It visits
+// no other steps, except those that follow from them. It uses steps as scratch space.
+func (f *scheduling) scheduleFrom(scheduled, steps []int, now instant) []int {
+	for len(steps) > 0 {
 		first := 0
-		for j := range places {
-			if places[j] < places[first] {
+		for j := range steps {
+			if f.steps[steps[j]].place < f.steps[steps[first]].place {
 				first = j
 			}
 		}
-		i := f.order[places[first]]
-		places[first] = places[len(places)-1]
-		places = places[:len(places)-1]
+		i := steps[first]
+		steps[first] = steps[len(steps)-1]
+		steps = steps[:len(steps)-1]
 		if f.scheduleStep(i, now) {
 			scheduled = append(scheduled, i)
-			places = append(places, f.steps[i].out...)
+			steps = append(steps, f.steps[i].out...)
 		}
 	}
 	return scheduled
@@ -99,16 +107,24 @@ func (f *scheduling) scheduleStep(i int, now instant) bool {
 	if s.settled() {
 		return false
 	}
-	due, why, can := f.due(&f.steps[i])
-	if can {
-		s.scheduled, s.due, s.why = now, due, why
+	due, _, why, can := f.templateDue(&f.steps[i])
+	if !can {
+		return false
 	}
-	return can
+	if f.steps[i].Action == Send {
+		open := f.cal.opening(due.unix()).enter(due)
+		why.moved = open != due
+		due, why = f.keepDistance(i, open, why)
+	}
+	s.scheduled, s.due, s.why = now, due, why
+	return true
 }
 
-// due computes the due time of a step. can is false while the step waits for transitions.
-func (f *scheduling) due(s *step) (at instant, why cause, can bool) {
+// templateDue computes the due time of a step by the template alone, and when the transition fired
+// that determines it. can is false while the step waits for transitions.
+func (f *scheduling) templateDue(s *step) (at, firedAt instant, why cause, can bool) {
 	if len(s.in) == 0 {
+		firedAt = f.start
 		at = f.cal.first(f.cal.dateOf(f.start)+date(s.Day), s.Hour)
 		if at < f.start {
 			at, why.passed = f.start, true
@@ -116,18 +132,14 @@ func (f *scheduling) due(s *step) (at instant, why cause, can bool) {
 	} else {
 		fired, ok := f.decidingTransition(s)
 		if !ok {
-			return at, why, false
+			return at, firedAt, why, false
 		}
-		at, why.link, why.passed = fired.due, fired.link, fired.passed
+		at, firedAt, why.link, why.passed = fired.due, fired.at, fired.link, fired.passed
 		if fired.link.Type == Completes {
 			why.end = f.states[fired.link.from].end
 		}
 	}
-	if s.Action == Send {
-		open := f.cal.opening(at.unix()).enter(at)
-		at, why.moved = open, open != at
-	}
-	return at, why, true
+	return at, firedAt, why, true
 }
 
 // firedTransition is a transition that has fired, with the due time that it leads to.

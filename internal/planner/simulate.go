@@ -1,7 +1,7 @@
 package planner
 
 import (
-	"strconv"
+	"context"
 	"time"
 )
 
@@ -12,7 +12,13 @@ type Sequence struct {
 	History     []StepHistory // by position of the step; missing entries mean that nothing has happened
 	Prioritized bool
 	SkipMail    string    // why no message can be sent; "" if messages can be sent
+	NotBefore   time.Time // no message is sent before then
 	End         time.Time // nothing happens from then on; zero: no end
+	// Withheld says for each step, by position, whether its message is held (Hold) or skipped (Skip)
+	// because a value is missing. Nil if all messages can be sent.
+	Withheld []Action
+	// InBackground is set if the sequence only takes slots of the sender. It has no plan.
+	InBackground bool
 }
 
 // Planned is the plan for one step.
@@ -23,9 +29,23 @@ type Planned struct {
 	// never due.
 	At     time.Time
 	Reason string
-	Done   bool // it has ended already, at that time
-	Nth    int  // of a message: its number among all messages of the plan, from 1
+	Why    SkipCause // of Skip and Hold
+	Done   bool      // it has ended already, at that time
+	Nth    int       // of a message: its number among all messages of the plan, from 1
 }
+
+// SkipCause is why a step of a plan is skipped or held.
+type SkipCause uint8
+
+const (
+	NotSkipped    SkipCause = iota
+	MailSkipped             // Sequence.SkipMail
+	ValueMissing            // Sequence.Withheld
+	CampaignEnds            // its time comes after Sequence.End, or depends on a step for which that holds
+	NeverDue                // nothing leads to it
+	BehindHeld              // it waits for a step that is held
+	SequenceEnded           // not set by Simulate: the sequence has ended before
+)
 
 // simulation processes the sequences of one sender in order of time.
 type simulation struct {
@@ -35,19 +55,22 @@ type simulation struct {
 	clock       instant // current simulated time
 	sequences   []Sequence
 	runs        []run
-	overs       queue // tasks and skipped steps, by when they end
-	prioritized queue // messages of prioritized campaigns, by due time
-	others      queue // other messages, by due time
-	scheduled   []int // scratch space: steps scheduled at one instant
-	places      []int // scratch space: steps that may be scheduled
+	overs       queue     // tasks and skipped steps, by when they end
+	prioritized mailQueue // messages of prioritized campaigns
+	others      mailQueue // other messages
+	scheduled   []int     // scratch space: steps scheduled at one instant
+	following   []int     // scratch space: steps that may be scheduled
 }
 
 // run is the state of one sequence in a simulation.
 type run struct {
 	scheduling
-	end     instant
-	plan    []Planned
-	reasons []cachedReason // by position; shared by consecutive sequences with the same template
+	end       instant
+	queued    int // the step whose message is queued, under queuedDue; -1 if none is
+	queuedDue instant
+	stuck     Action         // why no further message is sent: Hold or Skip (the campaign ends); "" if they are
+	plan      []Planned      // nil for a sequence in the background
+	reasons   []cachedReason // by position; shared by consecutive sequences with the same template
 }
 
 // cachedReason is the last reason built for a step. Most sequences have the same one.
@@ -61,45 +84,86 @@ type cachedReason struct {
 // Simulate runs the sequences of one sender to their end and returns a plan for each step, by
 // position. It assumes that a task is done and a skipped step ends at its due time, and that a
 // message ends when it is sent. Nothing happens before now: overdue messages are planned from now
-// on, under the same limits. The ledger is not changed.
-func Simulate(l *Ledger, now time.Time, sequences []Sequence) [][]Planned {
+// on, under the same limits. The ledger is not changed. Simulate fails only if ctx ends.
+func Simulate(ctx context.Context, l *Ledger, now time.Time, sequences []Sequence) ([][]Planned, error) {
 	s := simulation{
 		ledger: *l, now: instantOf(now), clock: instantOf(now),
 		sequences: sequences, runs: make([]run, len(sequences)),
 	}
-	s.begin()
-	for s.step() {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	for n := 0; s.step(); n++ {
+		if err := ended(ctx, n); err != nil {
+			return nil, err
+		}
 	}
 	plans := make([][]Planned, len(sequences))
 	for i := range s.runs {
 		s.runs[i].close()
 		plans[i] = s.runs[i].plan
 	}
-	return plans
+	return plans, nil
 }
 
-func (s *simulation) begin() {
+// Ended returns the plan of a step that has ended.
+func (t *Template) Ended(step int, h StepHistory) Planned {
+	p := Planned{Step: step, Action: t.steps[step].Action, At: h.EndedAt.UTC(), Reason: h.Reason, Done: true}
+	if h.Outcome == Skipped {
+		p.Action = Skip
+	}
+	return p
+}
+
+// ended returns the error of a context that has ended. It looks at every 256th call.
+func ended(ctx context.Context, n int) error {
+	if n%256 != 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	default:
+		return nil
+	}
+}
+
+func (s *simulation) begin(ctx context.Context) error {
 	steps := 0
 	for i := range s.sequences {
 		steps += len(s.sequences[i].Template.steps)
 	}
-	states, plans := make([]state, steps), make([]Planned, steps)
-	s.others.inOrder, s.overs.inOrder = make([]queuedStep, 0, 2*len(s.runs)), make([]queuedStep, 0, 2*len(s.runs))
+	states := make([]state, steps)
+	s.overs.inOrder = make([]queuedStep, 0, 2*len(s.runs))
+	s.others.onTime.inOrder = make([]queuedStep, 0, 2*len(s.runs))
 	for i := range s.sequences {
-		sequence := &s.sequences[i]
-		n := len(sequence.Template.steps)
-		r := &s.runs[i]
-		r.scheduling = scheduling{
-			Template: sequence.Template, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states[:n:n],
+		if err := ended(ctx, i); err != nil {
+			return err
 		}
-		r.end, r.plan = instantOf(sequence.End), plans[:n:n]
-		states, plans = states[n:], plans[n:]
-		if i > 0 && s.runs[i-1].Template == r.Template {
-			r.reasons = s.runs[i-1].reasons
-		} else {
-			r.reasons = make([]cachedReason, n)
-		}
+		n := len(s.sequences[i].Template.steps)
+		s.prepare(i, states[:n:n])
+		states = states[n:]
 		s.enter(i)
+	}
+	return nil
+}
+
+// prepare sets up the run of a sequence.
+func (s *simulation) prepare(i int, states []state) {
+	sequence, r := &s.sequences[i], &s.runs[i]
+	t := sequence.Template
+	r.scheduling = scheduling{Template: t, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states}
+	r.end, r.queued, r.notBefore = instantOf(sequence.End), -1, instantOf(sequence.NotBefore)
+	if !sequence.InBackground {
+		r.plan = make([]Planned, len(t.steps))
+	}
+	if i > 0 && s.runs[i-1].Template == t {
+		r.reasons, r.planned = s.runs[i-1].reasons, s.runs[i-1].planned
+	} else {
+		r.reasons = make([]cachedReason, len(t.steps))
+	}
+	if r.planned == nil || r.planned.start != r.start {
+		r.planned = t.plannedTimes(r.cal, r.start)
 	}
 }
 
@@ -110,9 +174,14 @@ func (s *simulation) enter(i int) {
 	for j := range r.states {
 		switch state := &r.states[j]; {
 		case state.over != 0:
-			r.plan[j] = Planned{Step: j, Action: r.steps[j].Action, At: state.over.time(), Reason: past[j].Reason, Done: true}
+			r.record(r.Ended(j, past[j]))
 		case state.scheduled != 0:
 			state.before = true
+		}
+	}
+	r.pushAll()
+	for j := range r.states {
+		if r.states[j].before {
 			s.plan(i, j)
 		}
 	}
@@ -123,30 +192,15 @@ func (s *simulation) enter(i int) {
 // step processes the next event. Tasks and skipped steps that end at an instant come before the
 // messages of that instant, and each message is sent before the next one is chosen.
 func (s *simulation) step() bool {
-	mail := s.due()
-	if mail == nil {
+	from, slot := s.nextMessage()
+	if from == nil {
 		return s.finish()
 	}
-	slot := s.ledger.next(mail.due, s.now)
 	if over := s.overs.first(); over != nil && slot.at >= over.due {
 		return s.finish()
 	}
-	if first := s.prioritized.first(); first != nil && slot.at >= first.due {
-		m := s.prioritized.pop()
-		s.send(m, s.ledger.next(m.due, s.now)) // the same time, with the delays of this message
-	} else {
-		s.send(s.others.pop(), slot)
-	}
+	s.send(from.pop(), slot)
 	return true
-}
-
-// due returns the message with the earliest due time, or nil.
-func (s *simulation) due() *queuedStep {
-	a, b := s.prioritized.first(), s.others.first()
-	if a == nil || b != nil && b.due < a.due {
-		return b
-	}
-	return a
 }
 
 // send sends a message at its slot, or skips it if its campaign ends before.
@@ -154,21 +208,37 @@ func (s *simulation) send(m queuedStep, at slot) {
 	r := &s.runs[m.sequence]
 	state := &r.states[m.step]
 	if r.endsBy(at.at) {
-		r.plan[m.step] = Planned{
-			Step: m.step, Action: Skip, At: state.due.time(),
-			Reason: s.reason(m.sequence, m.step, at.waited, reasonCampaignEnds),
-		}
+		s.endMail(m.sequence, m.step, at.waited)
 		return
 	}
 	s.sent++
-	r.plan[m.step] = Planned{
-		Step: m.step, Action: Send, At: at.at.time(),
-		Reason: s.reason(m.sequence, m.step, at.waited, ""), Nth: s.sent,
+	if r.plan != nil {
+		r.record(Planned{
+			Step: m.step, Action: Send, At: at.at.time(),
+			Reason: s.reason(m.sequence, m.step, at.waited, ""), Nth: s.sent,
+		})
 	}
 	s.ledger.take(at)
-	s.clock, state.over = at.at, at.at
-	s.places = append(s.places[:0], r.steps[m.step].out...)
+	s.clock, state.over, r.queued = at.at, at.at, -1
+	s.following = append(s.following[:0], r.steps[m.step].out...)
 	s.scheduleNext(m.sequence)
+}
+
+// endMail skips a message whose slot comes after the end of the campaign, and with it all messages
+// of the sequence that are not sent yet, which would be sent later still.
+func (s *simulation) endMail(i, first int, waited delayReasons) {
+	r := &s.runs[i]
+	r.stuck = Skip
+	for step := range r.states {
+		if !r.isWaiting(step) {
+			continue
+		}
+		why := delayReasons(0)
+		if step == first {
+			why = waited
+		}
+		s.recordDue(i, step, Skip, CampaignEnds, s.reasonIfPlanned(i, step, why, reasonCampaignEnds))
+	}
 }
 
 // finish ends the tasks and skipped steps of one sequence that end next, at the same instant. It
@@ -179,57 +249,122 @@ func (s *simulation) finish() bool {
 		return false
 	}
 	i := first.sequence
-	s.clock, s.places = first.due, s.places[:0]
+	s.clock, s.following = first.due, s.following[:0]
 	r := &s.runs[i]
 	for next := first; next != nil && next.sequence == i && next.due == s.clock; next = s.overs.first() {
 		step := s.overs.pop().step
+		if r.steps[step].Action == Send && !s.isSkippedNow(i, step) {
+			continue
+		}
 		r.states[step].over = s.clock
-		s.places = append(s.places, r.steps[step].out...)
+		s.following = append(s.following, r.steps[step].out...)
 	}
 	s.scheduleNext(i)
 	return true
 }
 
-// scheduleNext schedules and plans the steps at s.places that have become due.
+// isSkippedNow reports whether a message that was to be skipped at the current time is skipped. Since
+// that was planned it may have been pushed to a later time, or behind another message. Then it waits
+// again.
+func (s *simulation) isSkippedNow(i, step int) bool {
+	r := &s.runs[i]
+	state := &r.states[step]
+	state.end = Completed
+	switch {
+	case state.due > s.clock && s.sequences[i].SkipMail != "":
+		s.plan(i, step)
+		return false
+	case s.sequences[i].SkipMail == "" && (state.due > s.clock || r.nextMessage() != step):
+		r.record(Planned{Step: step})
+		return false
+	}
+	state.end = Skipped
+	return true
+}
+
+// scheduleNext schedules and plans the steps in s.following that have become due, after a step has
+// ended.
 func (s *simulation) scheduleNext(i int) {
-	s.scheduled = s.runs[i].scheduleFrom(s.scheduled[:0], s.places, s.clock)
+	s.runs[i].pushAll()
+	s.scheduled = s.runs[i].scheduleFrom(s.scheduled[:0], s.following, s.clock)
 	s.planScheduled(i)
 }
 
-func (s *simulation) planScheduled(i int) {
-	for _, step := range s.scheduled {
-		s.plan(i, step)
+// pushAll does what Push does.
+func (r *run) pushAll() {
+	for _, i := range r.planned.order {
+		r.push(i)
 	}
 }
 
-// plan plans a scheduled step. Messages are queued; their plan is made when they are sent.
+func (s *simulation) planScheduled(i int) {
+	if r := &s.runs[i]; len(s.scheduled) > 0 && r.waitingMessages() > 1 {
+		r.pushAll()
+	}
+	for _, step := range s.scheduled {
+		s.plan(i, step)
+	}
+	s.queueMessage(i)
+}
+
+// waitingMessages returns the number of messages that have a due time and have not ended.
+func (r *run) waitingMessages() (n int) {
+	for i := range r.states {
+		if r.hasDueMessage(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// plan plans a scheduled step. Messages are planned when they are sent.
 func (s *simulation) plan(i, step int) {
 	r, sequence := &s.runs[i], &s.sequences[i]
 	state := &r.states[step]
+	isMail := r.steps[step].Action == Send
 	over := max(state.due, s.clock)
-	action, also := r.steps[step].Action, ""
 	switch {
-	case r.endsBy(over):
-		action, also = Skip, reasonCampaignEnds
-	case action == Send && sequence.SkipMail == "":
-		if sequence.Prioritized {
-			s.prioritized.push(r.queuedStep(state.due, i, step))
-		} else {
-			s.others.push(r.queuedStep(state.due, i, step))
-		}
+	case isMail && sequence.SkipMail == "" && r.stuck != Skip:
 		return
-	case action == Send:
-		action, also = Skip, "; "+sequence.SkipMail
-		state.end = Skipped
-		s.overs.push(r.queuedStep(over, i, step))
+	case r.endsBy(over) || isMail && r.stuck == Skip:
+		s.recordDue(i, step, Skip, CampaignEnds, s.reasonIfPlanned(i, step, 0, reasonCampaignEnds))
+	case isMail:
+		s.skip(i, step, MailSkipped, "; "+sequence.SkipMail)
 	default:
 		state.end = assumedDue
 		if over != state.due {
 			state.end = assumedNow
 		}
 		s.overs.push(r.queuedStep(over, i, step))
+		s.recordDue(i, step, Task, NotSkipped, s.reasonIfPlanned(i, step, 0, ""))
 	}
-	r.plan[step] = Planned{Step: step, Action: action, At: state.due.time(), Reason: s.reason(i, step, 0, also)}
+}
+
+// skip plans that a message is skipped when it is due.
+func (s *simulation) skip(i, step int, why SkipCause, also string) {
+	r := &s.runs[i]
+	r.states[step].end = Skipped
+	s.overs.push(r.queuedStep(max(r.states[step].due, s.clock), i, step))
+	s.recordDue(i, step, Skip, why, s.reasonIfPlanned(i, step, 0, also))
+}
+
+// recordDue records the plan of a step at its due time.
+func (s *simulation) recordDue(i, step int, action Action, why SkipCause, reason string) {
+	r := &s.runs[i]
+	r.record(Planned{Step: step, Action: action, At: r.states[step].due.time(), Why: why, Reason: reason})
+}
+
+func (r *run) record(p Planned) {
+	if r.plan != nil {
+		r.plan[p.Step] = p
+	}
+}
+
+func (s *simulation) reasonIfPlanned(i, step int, waited delayReasons, also string) string {
+	if s.runs[i].plan == nil {
+		return ""
+	}
+	return s.reason(i, step, waited, also)
 }
 
 // reason returns the reason of the due time of a step, what delayed it, and a suffix.
@@ -237,11 +372,7 @@ func (s *simulation) reason(i, step int, waited delayReasons, also string) strin
 	r := &s.runs[i]
 	why := r.states[step].why
 	if r.states[step].before {
-		text := s.sequences[i].History[step].Reason
-		if text == "" {
-			text = "scheduled earlier"
-		}
-		return text + s.ledger.reasonText(waited) + also
+		return pushedReason(s.sequences[i].History[step].Reason, why) + s.ledger.reasonText(waited) + also
 	}
 	last := &r.reasons[step]
 	if last.text == "" || last.why != why || last.waited != waited || last.also != also {
@@ -255,22 +386,4 @@ func (r *run) endsBy(m instant) bool { return r.end != 0 && m >= r.end }
 
 func (r *run) queuedStep(at instant, i, step int) queuedStep {
 	return queuedStep{due: at, sequence: i, index: r.steps[step].Index, step: step}
-}
-
-// close explains why steps were never due.
-func (r *run) close() {
-	for i := range r.plan {
-		if r.states[i].settled() {
-			continue
-		}
-		s := &r.steps[i]
-		text := "never due"
-		for j := range s.in {
-			if _, fired := r.firedBy(&s.in[j]); !fired {
-				text = "waits for step " + strconv.Itoa(s.in[j].From) + ", which does not end before the campaign does"
-				break
-			}
-		}
-		r.plan[i] = Planned{Step: i, Action: Skip, Reason: text}
-	}
 }

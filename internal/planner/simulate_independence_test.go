@@ -2,6 +2,7 @@ package planner
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -23,8 +24,13 @@ func TestSimulateIndependence(t *testing.T) {
 			sequences = append(sequences, Sequence{Template: first.Template, Start: now, Prioritized: c.below(3) == 0,
 				SkipMail: pick(c, "", "", "first reason", "second reason"), End: pick(c, time.Time{}, now.AddDate(0, 0, 2))})
 		}
-		for i, plan := range Simulate(ledger, now, sequences) {
-			alone := Simulate(ledger, now, sequences[i:i+1])[0]
+		for i, plan := range simulate(t, ledger, now, sequences) {
+			alone := simulate(t, ledger, now, sequences[i:i+1])[0]
+			for _, p := range plan { // nothing is late, so nothing is pushed
+				if strings.Contains(p.Reason, reasonAfterEmail) {
+					t.Fatalf("step %d is pushed: %s", p.Step, p.Reason)
+				}
+			}
 			if got, want := shown(r.zone, plan), shown(r.zone, alone); got != want {
 				t.Fatalf("sequence %d:\n%swant\n%s", i, got, want)
 			}

@@ -60,12 +60,12 @@ func TestSimulate(t *testing.T) {
 		}},
 		{"a cap, over a holiday", "2026-11-16T08:00", 1, 0, []Sequence{{Template: New(steps[:1], nil), Start: start}, {Template: New(steps[:1], nil), Start: start}}, []string{
 			"0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00\n",
-			"0 send Wed 2026-11-18 09:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
+			"0 send Wed 2026-11-18 10:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
 		}},
 		{"a task that is over when the sender may send again", "2026-11-16T08:00", 1, 0, []Sequence{{Template: New(steps[:1], nil), Start: start}, {Template: New(steps[:1], nil), Start: start},
 			{Template: New([]Step{{0, Task, 2, 9}, {1, Send, 0, 0}}, []Transition{after(Completes)}), Start: start, Prioritized: true}}, []string{
 			"0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00\n",
-			"0 send Thu 2026-11-19 09:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
+			"0 send Thu 2026-11-19 10:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
 			"0 task Wed 2026-11-18 09:00:00: day 2 of the sequence at 09:00\n" +
 				"1 send Wed 2026-11-18 09:00:00: when step 0 was completed (assumed at its due time)\n",
 		}},
@@ -84,7 +84,7 @@ func TestSimulate(t *testing.T) {
 		{"the cap leaves no room before the end", "2026-11-16T08:00", 1, 0, []Sequence{{Template: New(steps[:1], nil), Start: start}, {Template: New(steps[:1], nil), Start: start, End: at("2026-11-18T00:00")}, {Template: New(steps[:1], nil), Start: start}}, []string{
 			"0 send Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00\n",
 			"0 skip Mon 2026-11-16 10:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached; the campaign ends before then\n",
-			"0 send Wed 2026-11-18 09:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
+			"0 send Wed 2026-11-18 10:00:00: day 0 of the sequence at 10:00; the sender's daily cap of 1 was reached\n",
 		}},
 		{"under way: one over, a task overdue", "2026-11-19T12:00", 0, 0, []Sequence{{Template: tmpl, Start: start, History: []StepHistory{
 			{ScheduledAt: start, Due: at("2026-11-16T10:00"), EndedAt: at("2026-11-16T10:00"), Reason: "day 0 of the sequence at 10:00"},
@@ -107,7 +107,7 @@ func TestSimulate(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plans := Simulate(NewLedger(cal, c.cap, c.gap), at(c.now), c.sequences)
+			plans := simulate(t, NewLedger(cal, c.cap, c.gap), at(c.now), c.sequences)
 			for i, plan := range plans {
 				if got := shown(cal.zone, plan); got != c.want[i] {
 					t.Errorf("sequence %d:\n%swant\n%s", i, got, c.want[i])
@@ -124,7 +124,7 @@ func TestSimulateCycle(t *testing.T) {
 	now := parseTime(t, "2026-11-16T10:00:00Z")
 	cycle := New([]Step{{Index: 0, Action: Send}, {Index: 1, Action: Task}, {Index: 2, Action: Task}},
 		[]Transition{{From: 0, To: 1, Type: Completes}, {From: 1, To: 0, Type: Completes}, {From: 2, To: 2, Type: Scheduled}})
-	for i, plan := range Simulate(NewLedger(cal, 0, 0), now, []Sequence{{Template: New(nil, nil), Start: now}, {Template: cycle, Start: now}}) {
+	for i, plan := range simulate(t, NewLedger(cal, 0, 0), now, []Sequence{{Template: New(nil, nil), Start: now}, {Template: cycle, Start: now}}) {
 		if len(plan) != i*3 {
 			t.Errorf("%v", plan)
 		}
@@ -163,7 +163,7 @@ func BenchmarkSimulate(b *testing.B) {
 	l, now, sequences := market(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		Simulate(l, now, sequences)
+		simulate(b, l, now, sequences)
 	}
 }
 

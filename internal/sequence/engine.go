@@ -28,7 +28,6 @@ import (
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
-	"prospector/internal/planner"
 	"prospector/internal/worker"
 	"prospector/store"
 )
@@ -132,15 +131,6 @@ func (e *Engine) ExtendClock(ctx context.Context) error { return e.clock.extend(
 // StopClock stores the time that the clock shows, so it continues from there. Call it when
 // nothing else uses the engine.
 func (e *Engine) StopClock(ctx context.Context) { e.clock.stop(ctx) }
-
-// SenderLedger returns an unused ledger with the limits that apply to every sender.
-func (e *Engine) SenderLedger(tx *store.Tx, _ uuid.UUID) (*planner.Ledger, error) {
-	cal, err := e.outreach.Calendar(tx)
-	if err != nil {
-		return nil, err
-	}
-	return planner.NewLedger(cal, e.Options.DailyCap, e.Options.MinGap), nil
-}
 
 // stopVersion changes whenever anything changes that can stop a message.
 func (e *Engine) stopVersion(tx *store.Tx) uint64 {

@@ -34,8 +34,7 @@ func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit in
 	}
 	slices.SortFunc(due, comparePriority)
 	for _, entry := range due[:min(limit, len(due))] {
-		slot := from.ledger.Next(entry.due, x.now)
-		if slot.At.After(x.now) {
+		if slot := from.ledger.Next(entry.due, x.now); slot.At.After(x.now) {
 			a.noteNext(slot.At)
 			return changed, nil
 		}
@@ -43,21 +42,23 @@ func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit in
 			x.lacksCapacity = true
 			return changed, nil
 		}
-		hasAnother := false
-		err := x.update(entry.sequence, func(r *sequenceRun) error {
-			i, found := r.dueEmail()
-			if !found {
-				return nil
-			}
-			if err := r.sendEmail(i, from, transport, slot); err != nil {
-				return err
-			}
-			_, hasAnother = r.dueEmail()
-			return nil
-		})
-		changed++
-		if err != nil || hasAnother { // the email that just became due may come before the others
+		r, err := x.load(store.Doc[Sequence]{ID: entry.sequence})
+		if err != nil {
 			return changed, err
+		}
+		hasChanged, err := r.sendNext(a, from, transport)
+		if err != nil {
+			return changed, err
+		}
+		if !hasChanged {
+			continue
+		}
+		if err := r.save(); err != nil {
+			return changed, err
+		}
+		changed++
+		if _, hasAnother := r.dueEmail(); hasAnother { // it may come before the others
+			return changed, nil
 		}
 	}
 	return changed, nil
@@ -95,8 +96,12 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 	case from.user == nil:
 		r.finishStep(i, StepSkipped, outreach.NoOwner)
 	default:
+		hour, err := r.hourOf(i)
+		if err != nil {
+			return err
+		}
 		// Counted from the due time, the same slot explains what delayed it.
-		if fromDue := from.ledger.Next(h.DueAt.Std(), h.DueAt.Std()); r.x.now.Sub(fromDue.At) < maxOnTime {
+		if fromDue := from.ledger.NextAtHour(h.DueAt.Std(), h.DueAt.Std(), hour); r.x.now.Sub(fromDue.At) < maxOnTime {
 			fromDue.At = slot.At
 			slot = fromDue
 		}

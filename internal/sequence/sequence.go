@@ -195,7 +195,9 @@ func (s *Sequence) plannerHistory(c *template.Compiled) []planner.StepHistory {
 	history := make([]planner.StepHistory, len(c.Content.Steps))
 	for i := range s.History {
 		h := &s.History[i]
-		p := planner.StepHistory{ScheduledAt: s.state.Steps[i].ScheduledAt.Std(), Due: h.DueAt.Std()}
+		p := planner.StepHistory{
+			ScheduledAt: s.state.Steps[i].ScheduledAt.Std(), Due: h.DueAt.Std(), Reason: h.Reason,
+		}
 		if h.Status.isFinal() {
 			p.EndedAt, p.Outcome = h.At.Std(), outcomes[h.Status]
 		}

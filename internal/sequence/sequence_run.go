@@ -129,6 +129,7 @@ func (r *sequenceRun) schedule() (scheduled bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	r.pushEmails(c, cal, time.Time{})
 	dues := planner.Schedule(c.Plan, cal, r.s.StartedAt.Std(), r.s.plannerHistory(c), r.x.now)
 	for _, d := range dues {
 		step := &c.Content.Steps[d.Step]
@@ -165,21 +166,14 @@ func (r *sequenceRun) performDue() (performed bool, err error) {
 	return performed, nil
 }
 
-// dueEmail returns the position in the history of the first email that is due and needs a slot of
+// dueEmail returns the position in the history of the next email, if it is due and needs a slot of
 // the sender.
 func (r *sequenceRun) dueEmail() (i int, found bool) {
-	var due time.Time
-	for j := range r.s.History {
-		at, needsSlot, waits := r.s.due(j)
-		if !waits || !needsSlot || at.After(r.x.now) {
-			continue
-		}
-		isEarlier := at.Before(due) || at.Equal(due) && r.s.History[j].StepIndex < r.s.History[i].StepIndex
-		if !found || isEarlier {
-			due, i, found = at, j, true
-		}
+	if i = r.s.nextEmail(); i < 0 {
+		return i, false
 	}
-	return i, found
+	at, needsSlot, waits := r.s.due(i)
+	return i, waits && needsSlot && !at.After(r.x.now)
 }
 
 // finishStep sets the final status of a step. The reason, if there is one, is added to that of its

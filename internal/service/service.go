@@ -219,6 +219,12 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		SenderLedger: func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error) {
 			return s.Sequences.SenderLedger(tx, sender)
 		},
+		Progress: func(tx *store.Tx, campaign uuid.UUID) func(uuid.UUID) (*outreach.Progress, error) {
+			return s.Sequences.Progress(tx, campaign)
+		},
+		Running: func(tx *store.Tx, campaign uuid.UUID, visit func(outreach.Progress) error) error {
+			return s.Sequences.Running(tx, campaign, visit)
+		},
 	})
 	s.Sequences = sequence.New(st, s.Identity, s.CRM, s.Outreach, sequence.Options{
 		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, Speed: cfg.Sequences.Speed,

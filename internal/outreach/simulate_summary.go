@@ -1,0 +1,102 @@
+package outreach
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"prospector/internal/planner"
+	"prospector/internal/shape"
+)
+
+// SimulationSummary counts the steps of all simulated contacts that have not ended yet.
+type SimulationSummary struct {
+	Contacts int            `json:"contacts" doc:"The number of simulated contacts."`
+	Sends    int            `json:"sends" doc:"The number of emails that are sent."`
+	Tasks    int            `json:"tasks" doc:"The number of Tasks."`
+	Skipped  map[string]int `json:"skipped" doc:"The number of skipped steps by reason: those of a sequence, campaign_ended, missing_value, no_owner, never_due."`
+	Held     map[string]int `json:"held" doc:"The number of held steps by reason: missing_value, or waits_for_held_step."`
+	PerDay   []SimulatedDay `json:"per_day" doc:"The days on which something happens, in the time zone of the organization. What is overdue happens today."`
+	FirstAt  shape.Time     `json:"first_at" doc:"When the first email is sent or Task is due. Null if there is none."`
+	LastAt   shape.Time     `json:"last_at" doc:"When the last email is sent or Task is due. Null if there is none."`
+}
+
+// SimulatedDay counts what happens on a day.
+type SimulatedDay struct {
+	Date  shape.Date `json:"date"`
+	Sends int        `json:"sends"`
+	Tasks int        `json:"tasks"`
+}
+
+// skipKeys are the reasons of skipped and held steps that do not depend on the contact.
+var skipKeys = map[planner.SkipCause]string{
+	planner.ValueMissing: "missing_value", planner.CampaignEnds: "campaign_ended", planner.NeverDue: "never_due",
+	planner.BehindHeld: "waits_for_held_step",
+}
+
+func (s *simulation) summary() (SimulationSummary, error) {
+	sum := SimulationSummary{
+		Contacts: len(s.contacts), Skipped: map[string]int{}, Held: map[string]int{}, PerDay: []SimulatedDay{},
+	}
+	cal, err := s.Calendar(s.tx)
+	if err != nil {
+		return sum, err
+	}
+	days := map[int]SimulatedDay{}
+	var first, last time.Time
+	for i := range s.contacts {
+		c := &s.contacts[i]
+		for j := range c.plan {
+			p := &c.plan[j]
+			if p.Done {
+				continue
+			}
+			switch p.Action {
+			case planner.Skip:
+				sum.Skipped[c.skipKey(p.Why)]++
+				continue
+			case planner.Hold:
+				sum.Held[c.skipKey(p.Why)]++
+				continue
+			}
+			at := p.At
+			if at.Before(s.now) {
+				at = s.now
+			}
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if at.After(last) {
+				last = at
+			}
+			number := cal.DayNumber(at)
+			day := days[number]
+			if p.Action == planner.Send {
+				day.Sends, sum.Sends = day.Sends+1, sum.Sends+1
+			} else {
+				day.Tasks, sum.Tasks = day.Tasks+1, sum.Tasks+1
+			}
+			days[number] = day
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(days)) {
+		day := days[number]
+		day.Date = shape.Date(planner.DayText(number))
+		sum.PerDay = append(sum.PerDay, day)
+	}
+	if !first.IsZero() {
+		sum.FirstAt, sum.LastAt = shape.At(first), shape.At(last)
+	}
+	return sum, nil
+}
+
+// skipKey returns the reason of a skipped or held step.
+func (c *simulatedContact) skipKey(why planner.SkipCause) string {
+	switch why {
+	case planner.SequenceEnded:
+		return c.ended.key
+	case planner.MailSkipped:
+		return c.skipMail.key
+	}
+	return skipKeys[why]
+}

@@ -1,0 +1,193 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// contact is a sequence of the reference.
+type contact struct {
+	Sequence
+	steps       []Step
+	transitions []Transition
+	past        []StepHistory
+	plan        []Planned
+	planned     []plannedByReference
+	order       []int  // positions by planned time
+	stuck       Action // why no further message is sent
+}
+
+// plannedByReference is a step as the template plans it.
+type plannedByReference struct {
+	fired, at time.Time
+	base      time.Time   // by the template alone
+	via       *Transition // nil for a step that counts from the start
+	anchor    int         // position of the step from which it counts in minutes and hours
+	business  bool
+	known     bool
+}
+
+func (c *contact) position(index int) int {
+	return slices.IndexFunc(c.steps, func(s Step) bool { return s.Index == index })
+}
+
+// planTimes plans a step as if all steps happened when they are due.
+func (c *contact) planTimes(r *reference, i int) *plannedByReference {
+	p := &c.planned[i]
+	if p.known {
+		return p
+	}
+	step := c.steps[i]
+	*p = plannedByReference{fired: c.Start, at: latest(r.at(r.date(c.Start).AddDate(0, 0, step.Day), step.Hour), c.Start), anchor: i, known: true}
+	all, first := false, true
+	for _, tr := range c.transitions {
+		all = all || tr.To == step.Index && tr.RequireAll
+	}
+	for j, tr := range c.transitions {
+		if tr.To != step.Index {
+			continue
+		}
+		from := c.planTimes(r, c.position(tr.From))
+		fired := from.fired
+		if tr.Type == Completes {
+			fired = from.at
+		}
+		at := latest(r.after(r.after(from.at, tr.Pre, step.Hour), tr.Post, step.Hour), fired)
+		better := first || all && at.After(p.at) || !all && (fired.Before(p.fired) || fired.Equal(p.fired) && at.Before(p.at))
+		if tie := !first && at.Equal(p.at) && (all || fired.Equal(p.fired)); tie {
+			better = tr.From < p.via.From
+		}
+		if better {
+			p.fired, p.at, p.via, first = fired, at, &c.transitions[j], false
+		}
+	}
+	if p.base = p.at; step.Action == Send {
+		p.at = r.opening(p.at)
+	}
+	if l := p.via; l != nil {
+		p.business = l.Pre.Unit == BusinessDays || l.Post.Unit == BusinessDays
+		if !p.business && l.Pre.Unit != Days && l.Post.Unit != Days {
+			from := c.planned[c.position(l.From)]
+			p.anchor, p.business = from.anchor, from.business
+		}
+	}
+	return p
+}
+
+// begin computes the planned times and their order.
+func (c *contact) begin(r *reference) {
+	c.planned = make([]plannedByReference, len(c.steps))
+	for i := range c.steps {
+		c.planTimes(r, i)
+	}
+	c.order = slices.Clone(c.Template.order)
+	slices.SortStableFunc(c.order, func(a, b int) int { return c.planned[a].at.Compare(c.planned[b].at) })
+}
+
+// apart returns the first time from at on at which a message is far enough from the others.
+func (c *contact) apart(r *reference, i int, at time.Time) time.Time {
+	at = r.opening(latest(at, c.NotBefore))
+	for other, p := range c.past {
+		isEarlier := slices.Index(c.order, other) < slices.Index(c.order, i)
+		switch {
+		case other == i || c.steps[other].Action != Send || p.ScheduledAt.IsZero(), p.Outcome == Skipped, p.Outcome == Failed:
+		case !p.EndedAt.IsZero():
+			at = latest(at, r.opening(c.least(r, other, i, p.EndedAt)))
+		case isEarlier:
+			at = latest(at, r.opening(c.least(r, other, i, p.Due)))
+		}
+	}
+	return at
+}
+
+// least returns when a message may be sent at the earliest if another is sent at a time.
+func (c *contact) least(r *reference, other, i int, sent time.Time) time.Time {
+	first, last := c.planned[other], c.planned[i]
+	_, clock := split(r, last.base)
+	if first.at.After(last.at) {
+		first, last = last, first
+	}
+	from, to := r.date(first.at), r.date(last.at)
+	var path []*Transition
+	step := i
+	for step != other && c.planned[step].via != nil {
+		path = append(path, c.planned[step].via)
+		step = c.position(c.planned[step].via.From)
+	}
+	if step == other && !from.Equal(to) {
+		for _, tr := range slices.Backward(path) {
+			hour := c.steps[c.position(tr.To)].Hour
+			sent = r.after(r.after(sent, tr.Pre, hour), tr.Post, hour)
+		}
+		return sent
+	}
+	if from.Equal(to) || first.anchor == last.anchor {
+		return sent.Add(max(0, last.base.Sub(first.at)))
+	}
+	date := r.date(sent)
+	if to = r.date(last.base); to.Before(from) {
+		to = from
+	}
+	if !last.business {
+		return r.clock(date.AddDate(0, 0, int(to.Sub(from)/(24*time.Hour))), clock)
+	}
+	utc := reference{zone: time.UTC, days: r.days, holidays: r.holidays, to: 24}
+	n := 0
+	for d := from.AddDate(0, 0, 1); !d.After(to); d = d.AddDate(0, 0, 1) {
+		if utc.open(d) {
+			n++
+		}
+	}
+	for n > 0 {
+		if date = date.AddDate(0, 0, 1); utc.open(date) {
+			n--
+		}
+	}
+	return r.clock(date, clock)
+}
+
+func split(r *reference, t time.Time) (date time.Time, clock string) {
+	return r.date(t), t.In(r.zone).Format("15:04:05")
+}
+
+// clock returns the first time at or after a time of a date. Such a time may be between two ticks.
+func (r *reference) clock(d time.Time, clock string) time.Time {
+	want := d.Format("2006-01-02 ") + clock
+	fine := *r
+	fine.tick = 1
+	near := r.first(d.Add(-36*time.Hour), func(t time.Time) bool {
+		return t.Add(time.Duration(r.tick)*time.Second).In(r.zone).Format("2006-01-02 15:04:05") >= want
+	})
+	return fine.first(near, func(t time.Time) bool { return t.In(r.zone).Format("2006-01-02 15:04:05") >= want })
+}
+
+// advance computes the due times of all steps at a time.
+func (c *contact) advance(r *reference, now time.Time) {
+	push := func() {
+		for _, i := range c.order {
+			if p := &c.past[i]; c.steps[i].Action == Send && !p.ScheduledAt.IsZero() && p.EndedAt.IsZero() {
+				p.Due = c.apart(r, i, p.Due)
+			}
+		}
+	}
+	push()
+	for _, i := range c.Template.order {
+		r.due(c, i, now)
+	}
+	push()
+}
+
+// next returns the message of a contact that is sent next, or -1.
+func (c *contact) next() int {
+	next := -1
+	for i, p := range c.past {
+		if c.steps[i].Action != Send || p.ScheduledAt.IsZero() || c.plan[i].Action != "" {
+			continue
+		}
+		if next < 0 || cmp.Or(p.Due.Compare(c.past[next].Due), c.steps[i].Index-c.steps[next].Index) < 0 {
+			next = i
+		}
+	}
+	return next
+}

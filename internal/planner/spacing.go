@@ -1,0 +1,227 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// The messages of a sequence are at least as far apart as the template plans them, whatever delays
+// one of them: its sender's cap and gap, a late task, a pause or an outage. The distance is that of
+// their planned times. It counts in days where the template does, so a message that is
+// planned three business days after another at 09:00 is sent at 09:00, three business days after the
+// other one was really sent.
+
+// plannedTimes are the times at which a template plans its steps if every step happens when it is due.
+type plannedTimes struct {
+	start instant
+	steps []plannedStep // by position
+	order []int         // positions by planned time
+	rank  []int         // by position: its place in order
+}
+
+type plannedStep struct {
+	at   instant // zero for a step that is never due
+	date date
+	// base is the planned time by the template alone. at is in the sending window.
+	base  instant
+	day   date  // of base
+	clock int64 // of base: local time of the day, in seconds
+	link  *link // the deciding transition; nil without incoming transitions
+	// anchor is the step from which the planned time counts in minutes and hours only, which is the
+	// step itself if it counts in days.
+	anchor     int
+	isBusiness bool // the days up to the anchor are business days
+}
+
+func (t *Template) plannedTimes(c *Calendar, start instant) *plannedTimes {
+	n := len(t.steps)
+	p := &plannedTimes{start: start, steps: make([]plannedStep, n), rank: make([]int, n)}
+	f := scheduling{Template: t, cal: c, start: start, states: make([]state, n)}
+	for _, i := range t.order {
+		at, fired, why, can := f.templateDue(&t.steps[i])
+		if !can {
+			continue
+		}
+		local := at.unix() + c.offsetPeriod(at.unix()).offset
+		step := plannedStep{at: at, base: at, day: dateOf(local), link: why.link, anchor: i}
+		step.clock = local - int64(step.day)*day
+		if t.steps[i].Action == Send {
+			step.at = c.opening(at.unix()).enter(at)
+		}
+		step.date = c.dateOf(step.at)
+		f.states[i] = state{scheduled: fired, due: step.at, over: step.at}
+		if l := why.link; l != nil && l.countsInDays() {
+			step.isBusiness = l.Pre.Unit == BusinessDays || l.Post.Unit == BusinessDays
+		} else if l != nil {
+			step.anchor, step.isBusiness = p.steps[l.from].anchor, p.steps[l.from].isBusiness
+		}
+		p.steps[i] = step
+	}
+	p.order = slices.SortedStableFunc(slices.Values(t.order), func(a, b int) int {
+		return cmp.Compare(p.steps[a].at, p.steps[b].at)
+	})
+	for place, i := range p.order {
+		p.rank[i] = place
+	}
+	return p
+}
+
+// spacing is the distance to another message that determined a due time.
+type spacing struct {
+	from   int     // index of the step of the other message, plus 1; zero if there is none
+	days   Delay   // the distance; without a unit, exact has it
+	exact  instant // the distance in microseconds
+	isLate bool    // the other message was sent later than planned
+}
+
+// keepDistance returns the first time from at on at which the message of a step is far enough from
+// the other messages of its sequence: from those that were sent, and from the due times of those that
+// are planned before it. If that is later than at, why is changed to say so.
+func (f *scheduling) keepDistance(i int, at instant, why cause) (instant, cause) {
+	if at < f.notBefore {
+		at, why.recipientGap = f.cal.opening(f.notBefore.unix()).enter(f.notBefore), true
+	}
+	for other := range f.steps {
+		from := &f.states[other]
+		if other == i || f.steps[other].Action != Send || from.scheduled == 0 {
+			continue
+		}
+		isSent := from.over != 0
+		sent := max(from.due, f.expected)
+		switch {
+		case isSent && (from.end == Skipped || from.end == Failed):
+			continue
+		case isSent:
+			sent = from.over
+		case f.planned.rank[other] > f.planned.rank[i]:
+			continue
+		}
+		if f.keepsDistance(other, i) {
+			continue
+		}
+		least, distance := f.distanceFrom(other, i, sent)
+		if least <= at {
+			continue
+		}
+		if open := f.cal.opening(least.unix()).enter(least); open > at {
+			distance.from = f.steps[other].Index + 1
+			distance.isLate = isSent && f.planned.rank[other] < f.planned.rank[i]
+			at, why.moved, why.spacing = open, open != least, distance
+		}
+	}
+	return at, why
+}
+
+// keepsDistance reports whether the transitions of the template alone keep a step far enough from
+// another: it counts from the end of the other one, whatever happens.
+func (f *scheduling) keepsDistance(other, i int) bool {
+	first, last := &f.planned.steps[other], &f.planned.steps[i]
+	if first.date == last.date && first.anchor != last.anchor {
+		return false
+	}
+	for i != other {
+		s := &f.steps[i]
+		if len(s.in) != 1 || s.in[0].Type != Completes {
+			return false
+		}
+		i = s.in[0].from
+	}
+	return true
+}
+
+// distanceFrom returns when the message of step i may be sent at the earliest if that of another step
+// is sent at a time, given the distance that the template plans between the two.
+func (f *scheduling) distanceFrom(other, i int, sent instant) (least instant, s spacing) {
+	first, last := &f.planned.steps[other], &f.planned.steps[i]
+	clock := last.clock
+	if first.at > last.at {
+		first, last = last, first
+	}
+	if first.date != last.date {
+		if least, sum, ok := f.replay(other, i, sent); ok {
+			return least, spacing{days: sum}
+		}
+	}
+	if first.date == last.date || first.anchor == last.anchor {
+		s.exact = max(0, last.base-first.at)
+		return sent + s.exact, s
+	}
+	d, day := f.cal.dateOf(sent), max(first.date, last.day)
+	if last.isBusiness {
+		s.days = Delay{f.cal.businessDays(first.date, day), BusinessDays}
+		return f.cal.firstAt(f.cal.businessDay(d, s.days.N), clock), s
+	}
+	s.days = Delay{int(day - first.date), Days}
+	return f.cal.firstAt(d+date(s.days.N), clock), s
+}
+
+// replay applies the transitions that lead from one step to another, as planned, to a time at which
+// the first one happens. The sum of the delays has no unit if they have several. ok is false if no
+// transitions lead from one to the other.
+func (f *scheduling) replay(from, to int, at instant) (over instant, sum Delay, ok bool) {
+	if from == to {
+		return at, Delay{}, true
+	}
+	l := f.planned.steps[to].link
+	if l == nil {
+		return 0, Delay{}, false
+	}
+	if over, sum, ok = f.replay(from, l.from, at); !ok {
+		return 0, Delay{}, false
+	}
+	for _, d := range [...]Delay{l.Pre, l.Post} {
+		over, _ = f.cal.over(over, d, f.steps[to].Hour)
+		switch {
+		case d.Unit == "":
+		case sum.Unit == "" || sum.Unit == d.Unit:
+			sum = Delay{sum.N + d.N, d.Unit}
+		default:
+			sum.Unit = mixed
+		}
+	}
+	return over, sum, true
+}
+
+// mixed is the unit of a sum of delays with several units.
+const mixed Unit = "mixed"
+
+// push moves the due time of a waiting message if it is too close to another one, and reports whether
+// it did.
+func (f *scheduling) push(i int) bool {
+	s := &f.states[i]
+	if !f.hasDueMessage(i) {
+		return false
+	}
+	at, why := f.keepDistance(i, s.due, s.why)
+	if at == s.due {
+		return false
+	}
+	s.due, s.why = at, why
+	return true
+}
+
+// hasDueMessage reports whether a step is a message that has a due time and has not ended.
+func (f *scheduling) hasDueMessage(i int) bool {
+	return f.steps[i].Action == Send && f.states[i].scheduled != 0 && f.states[i].over == 0
+}
+
+// Push returns the new due times of messages that have a due time and are not sent yet, where other
+// messages of the sequence went out late. Call it with the current history after a step has ended or
+// was scheduled, and store the result before the next call, which then returns none of them again.
+// Due times never become earlier. A message that is due before now is expected to be sent now at the
+// earliest; if now is zero, when it is due.
+//
+// A caller must send the messages of a sequence in the order of their due times, and none before the
+// one before it has ended.
+func Push(t *Template, c *Calendar, start time.Time, history []StepHistory, now time.Time) (moved []Due) {
+	f := newScheduling(t, c, start, history)
+	f.expected = instantOf(now)
+	for _, i := range f.planned.order {
+		if f.push(i) {
+			s := &f.states[i]
+			moved = append(moved, Due{Step: i, At: s.due.time(), Reason: pushedReason(history[i].Reason, s.why)})
+		}
+	}
+	return moved
+}

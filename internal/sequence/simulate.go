@@ -1,0 +1,91 @@
+package sequence
+
+import (
+	"bytes"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/outreach"
+	"prospector/internal/planner"
+	"prospector/store"
+)
+
+// SenderLedger returns the ledger of what a sender has sent and queued.
+func (e *Engine) SenderLedger(tx *store.Tx, id uuid.UUID) (*planner.Ledger, error) {
+	from, err := e.newEngineTx(tx).sender(id)
+	if err != nil {
+		return nil, err
+	}
+	return from.ledger, nil
+}
+
+// Progress returns a function that returns the sequence of a contact in a campaign, or nil if it has
+// none.
+func (e *Engine) Progress(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UUID) (*outreach.Progress, error) {
+	x := e.newEngineTx(tx)
+	return func(contact uuid.UUID) (*outreach.Progress, error) {
+		id, found := e.sequences.Find(tx, byCampaignAndContact, store.PairKey(campaign, contact))
+		if !found {
+			return nil, nil
+		}
+		doc, err := e.sequences.Get(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		p, err := x.progress(&doc.Record)
+		return &p, err
+	}
+}
+
+// Running calls visit for each active sequence of a campaign, until it returns an error.
+func (e *Engine) Running(tx *store.Tx, campaign uuid.UUID, visit func(outreach.Progress) error) error {
+	x := e.newEngineTx(tx)
+	var failed error
+	err := e.sequences.Range(tx, byCampaign, campaign[:], func(key []byte, id uuid.UUID) bool {
+		if !bytes.Equal(key, campaign[:]) {
+			return false
+		}
+		doc, err := e.sequences.Get(tx, id)
+		if err == nil {
+			var p outreach.Progress
+			if p, err = x.progress(&doc.Record); err == nil {
+				err = visit(p)
+			}
+		}
+		failed = err
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// progress returns a sequence in the form that a simulation needs. A message in flight counts as sent
+// now, and one that is tried again is due then.
+func (x *engineTx) progress(s *Sequence) (p outreach.Progress, err error) {
+	p = outreach.Progress{ID: s.ID, Start: s.StartedAt.Std()}
+	if p.Template, err = x.template(s.state.Template, s.state.Version); err != nil {
+		return p, err
+	}
+	p.History = s.plannerHistory(p.Template)
+	for i := range s.History {
+		h := &s.History[i]
+		if h.Status != StepWaiting || !h.MessageID.Valid {
+			continue
+		}
+		step := &p.History[p.Template.Step(h.StepIndex).Position]
+		if retry := s.state.Steps[i].Retry; retry.Valid() {
+			step.Due = retry.Std()
+		} else {
+			step.EndedAt = x.now
+		}
+	}
+	switch s.Status {
+	case SequenceCompleted:
+		p.Ended, p.Description = "completed", "the sequence is completed"
+	case SequenceStopped:
+		p.Ended, p.Description = string(s.Reason), stoppedBecause(s.Reason)
+	}
+	return p, nil
+}

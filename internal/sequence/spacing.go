@@ -1,0 +1,82 @@
+package sequence
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"prospector/internal/planner"
+	"prospector/internal/shape"
+	"prospector/internal/template"
+)
+
+// The emails of a sequence are sent in the order of their due times, and each is at least as far from
+// the others as the template plans. An email that is sent late pushes the following ones.
+
+// nextEmail returns the position in the history of the email that is sent next, or -1. While an email
+// is in flight or cannot be sent, no other one is sent.
+func (s *Sequence) nextEmail() int {
+	next := -1
+	for i := range s.History {
+		h := &s.History[i]
+		if h.Type != template.AutoEmail || h.Status.isFinal() {
+			continue
+		}
+		if next < 0 || compareDue(h, &s.History[next]) < 0 {
+			next = i
+		}
+	}
+	return next
+}
+
+func compareDue(a, b *HistoryStep) int {
+	return cmp.Or(a.DueAt.Std().Compare(b.DueAt.Std()), cmp.Compare(a.StepIndex, b.StepIndex))
+}
+
+// pushEmails moves the due times of waiting emails that are too close to another one, and reports
+// whether there were any. An email that is overdue is expected to be sent at the time now at the
+// earliest, or when it was due if now is zero.
+func (r *sequenceRun) pushEmails(c *template.Compiled, cal *planner.Calendar, now time.Time) (pushed bool) {
+	for _, d := range planner.Push(c.Plan, cal, r.s.StartedAt.Std(), r.s.plannerHistory(c), now) {
+		index := c.Content.Steps[d.Step].Index
+		i := slices.IndexFunc(r.s.History, func(h HistoryStep) bool { return h.StepIndex == index })
+		if h := &r.s.History[i]; !h.MessageID.Valid {
+			h.DueAt, h.Reason, pushed = shape.At(d.At), d.Reason, true
+		}
+	}
+	return pushed
+}
+
+// sendNext sends the next email of the sequence, and reports whether it changed the sequence. If the
+// email must wait for the hour of its step, the agenda notes that. If an earlier email is in flight or
+// cannot be sent, the due one is pushed behind it.
+func (r *sequenceRun) sendNext(a *agenda, from *sender, t Transport) (hasChanged bool, err error) {
+	i, found := r.dueEmail()
+	if !found {
+		c, err := r.template()
+		if err != nil {
+			return false, err
+		}
+		cal, err := r.x.cal()
+		return err == nil && r.pushEmails(c, cal, r.x.now), err
+	}
+	hour, err := r.hourOf(i)
+	if err != nil {
+		return false, err
+	}
+	slot := from.ledger.NextAtHour(r.s.History[i].DueAt.Std(), r.x.now, hour)
+	if slot.At.After(r.x.now) {
+		a.noteNext(slot.At)
+		return false, nil
+	}
+	return true, r.sendEmail(i, from, t, slot)
+}
+
+// hourOf returns the own hour of a step of the history.
+func (r *sequenceRun) hourOf(i int) (int, error) {
+	c, err := r.template()
+	if err != nil {
+		return 0, err
+	}
+	return c.Plan.Hour(c.Step(r.s.History[i].StepIndex).Position), nil
+}
