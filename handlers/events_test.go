@@ -20,7 +20,8 @@ func triggerKeys() []string {
 	keys := []string{"contact.unsubscribed", "tam_preview.ready", "tam_preview.failed", "tam_preview.cancelled",
 		"tam_import.accepted", "tam_import.completed", "tam_import.failed", "webhook.test",
 		"campaign.created", "campaign.updated", "campaign.activated", "campaign.paused", "campaign.completed", "campaign.archived",
-		"sequence.started", "sequence.step_completed", "sequence.completed", "sequence.stopped", "message.sent", "message.failed"}
+		"sequence.started", "sequence.step_completed", "sequence.completed", "sequence.stopped", "message.sent", "message.failed",
+		"suppression.created", "suppression.deleted"}
 	for _, object := range []string{"account", "contact", "opportunity", "task", "meeting", "tag", "audience", "sequence_template"} {
 		keys = append(keys, object+".created", object+".updated", object+".deleted")
 	}
@@ -120,6 +121,7 @@ type exampleEvent struct {
 	ID         uuid.UUID
 	TriggerKey string    `json:"trigger_key"`
 	CreatedAt  time.Time `json:"created_at"`
+	Changed    []string
 	Data       map[string]any
 }
 
@@ -147,6 +149,14 @@ func TestEventExamples(t *testing.T) {
 			t.Errorf("%s: the id was created at %v, the event at %v", key, time.Unix(at, 0).UTC(), e.CreatedAt)
 		}
 		object, event, _ := strings.Cut(key, ".")
+		if (event == "updated") != (len(e.Changed) > 0) {
+			t.Errorf("%s: changed is %q", key, e.Changed)
+		}
+		for _, field := range e.Changed {
+			if _, has := e.Data[field]; !has {
+				t.Errorf("%s: the changed field %s is not in %v", key, field, e.Data)
+			}
+		}
 		if event == "deleted" {
 			if want := map[string]any{"id": examples[object+".created"].Data["id"]}; !reflect.DeepEqual(e.Data, want) {
 				t.Errorf("%s has %v, want %v", key, e.Data, want)

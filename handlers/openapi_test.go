@@ -239,6 +239,9 @@ func TestOpenAPIEvents(t *testing.T) {
 		org.Write.Do(http.MethodPatch, at, update).Is(200)
 		org.Write.Delete(at).Is(204)
 	}
+	for _, id := range org.Read.Post("/v1/suppressions/list", nil).Is(200).Column("id") { // of the contact who opted out
+		org.Admin.Delete("/v1/suppressions/" + id).Is(204)
+	}
 	campaign := "/v1/campaigns/" + makers["drafts"](org)
 	for _, update := range []string{`{"prioritized": true}`, `{"status": "active"}`, `{"status": "paused"}`, `{"status": "completed"}`, `{"status": "archived"}`} {
 		org.Write.Do(http.MethodPatch, campaign, update).Is(200)

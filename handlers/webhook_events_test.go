@@ -289,7 +289,7 @@ func TestWebhookSilence(t *testing.T) {
 	rec := newReceiver(t)
 	rec.subscribe(org, "*")
 	before := string(dataOf(org.Read.Get("/v1/contacts/" + contact)))
-	for kind, update := range map[string]string{"account-views": `{"name": "Some"}`, "users": `{"title": "Head"}`, "fields": `{"label": "L"}`, "suppressions": "", "api-keys": ""} {
+	for kind, update := range map[string]string{"account-views": `{"name": "Some"}`, "users": `{"title": "Head"}`, "fields": `{"label": "L"}`, "api-keys": ""} {
 		id := makers[kind](org)
 		if update != "" {
 			org.Admin.Patch("/v1/"+kind+"/"+id, update).Is(200)

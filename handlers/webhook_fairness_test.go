@@ -221,8 +221,8 @@ func TestWebhookRest(t *testing.T) {
 		want int // requests in all
 	}{
 		{"time", func(h *webhookFixture) { h.Clock.Advance(10 * time.Minute); h.causeEvents(1) }, 1 + events + 1},
-		{"PATCH", func(h *webhookFixture) { h.org.Admin.Patch(h.path(h.id), `{"description": "Now"}`).Is(200) }, events},
-		{"test", func(h *webhookFixture) { h.org.Admin.Post(h.path(h.id)+"/test", nil).Is(202) }, events + 1},
+		{"PATCH", func(h *webhookFixture) { h.org.Admin.Patch(h.path(h.id), `{"description": "Now"}`).Is(200) }, 1 + events},
+		{"test", func(h *webhookFixture) { h.org.Admin.Post(h.path(h.id)+"/test", nil).Is(202) }, 1 + events + 1},
 		{"redeliver", func(h *webhookFixture) {
 			h.org.Admin.Post(h.path(h.id)+"/deliveries/"+h.history(h.id)[0].ID+"/redeliver", nil).Is(202)
 		}, 1 + events},

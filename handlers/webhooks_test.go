@@ -143,6 +143,7 @@ type event struct {
 	TriggerKey string          `json:"trigger_key"`
 	CreatedAt  string          `json:"created_at"`
 	OrgID      string          `json:"org_id"`
+	Changed    []string        `json:"changed"`
 	Data       json.RawMessage `json:"data"`
 }
 

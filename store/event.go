@@ -8,6 +8,9 @@ type Event struct {
 	Trigger string
 	ID      uuid.UUID // of the object
 	Data    []byte
+	Changed []string // the fields that an update changed
+	// Extra is a struct whose members the event adds to those of the object. Nil adds none.
+	Extra any
 }
 
 // Source is a kind of object that emits events.
@@ -24,7 +27,10 @@ type Trigger struct {
 	Event       string // the second part of the trigger key
 	Description string
 	Gone        bool // the object was deleted: the event has only its id
-	Example     any  // the object at that time, if the example of the Source does not fit
+	// Example is the object at that time, if the example of the Source does not fit. It has
+	// another type if the event adds members.
+	Example any
+	Changed []string // an example of the fields that an update changed
 }
 
 // Emit passes an event to Options.Events, inside this transaction.

@@ -36,7 +36,7 @@ func (s *Suppression) subject() string {
 
 func (c *CRM) suppressionRules() record.Rules[Suppression] {
 	return record.Rules[Suppression]{
-		Object: "suppression", Entity: "suppressions", Silent: true, Check: checkSuppression,
+		Object: "suppression", Entity: "suppressions", NoUpdateEvent: true, Example: exampleSuppression, Check: checkSuppression,
 		// The key is not unique: stores of earlier versions may have several spellings of an address.
 		Keys: []store.Key[Suppression]{store.TextKey(bySubject, (*Suppression).subject).At(address.Version)},
 		AfterDelete: func(tx *store.Tx, s *Suppression) error {
@@ -47,6 +47,11 @@ func (c *CRM) suppressionRules() record.Rules[Suppression] {
 		},
 	}
 }
+
+var exampleSuppression = record.Example[Suppression](`{
+	"id": "019cb03f-5a10-7d21-9c52-1b6cf94a8e25", "created_at": "2026-03-02T20:31:07.344Z", "updated_at": "2026-03-02T20:31:07.344Z",
+	"email": "bill@initech.example", "domain": null, "reason": "manual"
+}`)
 
 func checkSuppression(_ *store.Tx, _, s *Suppression, p *fault.Problems) error {
 	switch {

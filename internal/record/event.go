@@ -8,6 +8,13 @@ import (
 	"prospector/store"
 )
 
+// The events that kinds of records have.
+const (
+	createdEvent = "created"
+	updatedEvent = "updated"
+	deletedEvent = "deleted"
+)
+
 // Sources returns the event sources of the kinds that emit events.
 func (s *Set) Sources() []store.Source {
 	var sources []store.Source
@@ -25,16 +32,28 @@ func (k *kind) source() (_ store.Source, emits bool) {
 	}
 	a := k.WithArticle()
 	a = strings.ToUpper(a[:1]) + a[1:]
-	triggers := []store.Trigger{
-		{Event: "created", Description: a + " was created.", Example: k.newExample},
-		{Event: "updated", Description: a + " was changed."},
+	triggers := []store.Trigger{{Event: createdEvent, Description: a + " was created.", Example: k.newExample}}
+	if !k.noUpdateEvent {
+		triggers = append(triggers, store.Trigger{
+			Event: updatedEvent, Description: a + " was changed.", Changed: []string{k.exampleChange()},
+		})
 	}
 	if !k.noDeleteEvent {
-		triggers = append(triggers, store.Trigger{Event: "deleted", Description: a + " was deleted.", Gone: true})
+		triggers = append(triggers, store.Trigger{Event: deletedEvent, Description: a + " was deleted.", Gone: true})
 	}
 	return store.Source{
 		Object: k.Object, Triggers: append(triggers, k.triggers...), Example: k.example, Read: k.table.Public,
 	}, true
+}
+
+// exampleChange returns a field that an update can change.
+func (k *kind) exampleChange() string {
+	for _, f := range k.shape.Fields {
+		if !f.ReadOnly && !f.Input {
+			return f.Key
+		}
+	}
+	panic("record: " + k.Entity + " has no field that can change")
 }
 
 // Example decodes an example record. It panics on invalid JSON, because examples are constants.

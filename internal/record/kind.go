@@ -28,22 +28,24 @@ type kind struct {
 
 // rules are Rules for records of any type. Those that a kind does not have are nil.
 type rules struct {
-	silent, noDeleteEvent bool
-	example, newExample   any // a record, and how it was when it was created
-	triggers              []store.Trigger
-	match                 map[string]func(string) string
-	entries               string
-	updateTogether        []string
-	nameKey               func(name, object string) []byte
-	customs               func(tx *store.Tx, entity string) (*filter.CustomFields, error)
-	updateEvents          func(before, after any) []string
-	checkRecord           func(tx *store.Tx, before, after any, p *fault.Problems) error
-	checkEntry            func(rec any, at, entry string, p *fault.Problems)
-	afterInsert           func(tx *store.Tx, rec any) error
-	afterUpdate           func(tx *store.Tx, before, after any) error
-	mayDelete             func(tx *store.Tx, rec any) error
-	afterDelete           func(tx *store.Tx, rec any) error
-	checkReference        func(tx *store.Tx, id uuid.UUID, object string) (string, error)
+	silent              bool
+	noUpdateEvent       bool
+	noDeleteEvent       bool
+	example, newExample any // a record, and how it was when it was created
+	triggers            []store.Trigger
+	match               map[string]func(string) string
+	entries             string
+	updateTogether      []string
+	nameKey             func(name, object string) []byte
+	customs             func(tx *store.Tx, entity string) (*filter.CustomFields, error)
+	updateEvents        func(before, after any) []string
+	checkRecord         func(tx *store.Tx, before, after any, p *fault.Problems) error
+	checkEntry          func(rec any, at, entry string, p *fault.Problems)
+	afterInsert         func(tx *store.Tx, rec any) error
+	afterUpdate         func(tx *store.Tx, before, after any) error
+	mayDelete           func(tx *store.Tx, rec any) error
+	afterDelete         func(tx *store.Tx, rec any) error
+	checkReference      func(tx *store.Tx, id uuid.UUID, object string) (string, error)
 }
 
 // untyped returns the rules but for checkReference, which reads a record.
@@ -51,8 +53,8 @@ func untyped[T any](r *Rules[T]) rules {
 	fresh := r.Example
 	headOf(&fresh).UpdatedAt = headOf(&fresh).CreatedAt
 	u := rules{
-		silent: r.Silent, noDeleteEvent: r.NoDeleteEvent, example: &r.Example, newExample: &fresh, triggers: r.Triggers,
-		match: r.Match, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, customs: r.Customs,
+		silent: r.Silent, noUpdateEvent: r.NoUpdateEvent, noDeleteEvent: r.NoDeleteEvent, example: &r.Example,
+		newExample: &fresh, triggers: r.Triggers, match: r.Match, entries: r.Entries, updateTogether: r.UpdateTogether, nameKey: r.NameKey, customs: r.Customs,
 	}
 	if r.UpdateEvents != nil {
 		u.updateEvents = func(before, after any) []string { return r.UpdateEvents(before.(*T), after.(*T)) }
@@ -92,19 +94,23 @@ func (k *kind) WithArticle() string {
 	return "a " + one
 }
 
-// updated completes an update: public is the new record.
-func (k *kind) updated(tx *store.Tx, before, after any, public []byte) error {
+// updated completes an update of the fields changed: public is the new record.
+func (k *kind) updated(tx *store.Tx, before, after any, changed []string, public []byte) error {
 	if k.afterUpdate != nil {
 		if err := k.afterUpdate(tx, before, after); err != nil {
 			return err
 		}
 	}
-	events := []string{"updated"}
+	events := []string{updatedEvent}
 	if k.updateEvents != nil {
 		events = k.updateEvents(before, after)
 	}
 	for _, event := range events {
-		if err := k.emit(tx, event, headOf(after).ID, public); err != nil {
+		e := store.Event{ID: headOf(after).ID, Data: public}
+		if event == updatedEvent {
+			e.Changed = changed
+		}
+		if err := k.emit(tx, event, e); err != nil {
 			return err
 		}
 	}
@@ -143,12 +149,13 @@ func (k *kind) deleted(tx *store.Tx, rec any) error {
 	if err != nil {
 		return err
 	}
-	return k.emit(tx, "deleted", id, gone)
+	return k.emit(tx, deletedEvent, store.Event{ID: id, Data: gone})
 }
 
-func (k *kind) emit(tx *store.Tx, event string, id uuid.UUID, data []byte) error {
+func (k *kind) emit(tx *store.Tx, event string, e store.Event) error {
 	if k.silent {
 		return nil
 	}
-	return tx.Emit(store.Event{Trigger: k.Object + "." + event, ID: id, Data: data})
+	e.Trigger = k.Object + "." + event
+	return tx.Emit(e)
 }

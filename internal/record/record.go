@@ -46,6 +46,7 @@ type Rules[T any] struct {
 	// UpdateEvents returns the events that an update emits. If it is nil, every update emits
 	// "updated".
 	UpdateEvents  func(before, after *T) []string
+	NoUpdateEvent bool // records do not change
 	NoDeleteEvent bool // a deletion emits no event
 	Unique        []store.Unique[T]
 	Keys          []store.Key[T]
@@ -199,7 +200,7 @@ func (k *Kind[T]) insert(tx *store.Tx, id uuid.UUID, rec T) (store.Doc[T], error
 			return store.Doc[T]{}, err
 		}
 	}
-	return doc, k.emit(tx, "created", id, doc.JSON)
+	return doc, k.emit(tx, createdEvent, store.Event{ID: id, Data: doc.JSON})
 }
 
 // Precondition returns an error if a record of the given version must not be changed. A nil
@@ -242,7 +243,7 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 	headOf(&rec).UpdatedAt = shape.At(tx.Now())
 	doc, err := k.Table.Update(tx, old, rec, changed)
 	if err == nil {
-		err = k.updated(tx, &old.Record, &rec, doc.JSON)
+		err = k.updated(tx, &old.Record, &rec, changed, doc.JSON)
 	}
 	if err != nil {
 		return store.Doc[T]{}, err

@@ -67,6 +67,16 @@ func newAttemptCounters() *store.Table[attemptCounters] {
 	return store.NewTable[attemptCounters]("webhook_tallies", nil, nil).Unlogged()
 }
 
+// subject is what the event of an attempt is about.
+type subject struct {
+	object uuid.UUID
+	eventDetail
+}
+
+// detailMark separates the JSON of a stored attempt from that of the detail of its event, if it has
+// one. JSON as it is written here contains no line breaks.
+const detailMark = '\n'
+
 // attemptLog stores attempts by subscription and number. For each status and each event it also
 // stores their numbers, so that any page is found without scanning.
 type attemptLog struct {
@@ -90,14 +100,22 @@ func (a *attemptLog) of(status AttemptStatus) *store.Parts {
 	return a.failed
 }
 
-// add stores an attempt. object is the object of its event, which redelivery needs.
-func (a *attemptLog) add(tx *store.Tx, t *attemptCounters, rec Attempt, object, delivery uuid.UUID) error {
+// add stores an attempt and its subject, which redelivery needs.
+func (a *attemptLog) add(tx *store.Tx, t *attemptCounters, rec Attempt, about subject, delivery uuid.UUID) error {
 	public, err := json.Marshal(&rec)
 	if err != nil {
 		return err
 	}
+	value := append(about.object[:], public...)
+	if about.Changed != nil || about.Extra != nil {
+		detail, err := json.Marshal(&about.eventDetail)
+		if err != nil {
+			return err
+		}
+		value = append(append(value, detailMark), detail...)
+	}
 	number := binary.BigEndian.AppendUint32(nil, t.All.Next)
-	a.all.Put(tx, rec.SubscriptionID, t.All.Next, append(object[:], public...))
+	a.all.Put(tx, rec.SubscriptionID, t.All.Next, value)
 	t.All.Next++
 	same := t.of(rec.Status)
 	a.of(rec.Status).Put(tx, rec.SubscriptionID, same.Next, number)
@@ -106,24 +124,31 @@ func (a *attemptLog) add(tx *store.Tx, t *attemptCounters, rec Attempt, object, 
 	return nil
 }
 
-// get reads an attempt: the object of its event, and its JSON.
-func (a *attemptLog) get(tx *store.Tx, subscription uuid.UUID, number uint32) (object uuid.UUID, public []byte, err error) {
+// get reads an attempt: its JSON and that of the detail of its event, and the object.
+func (a *attemptLog) get(
+	tx *store.Tx, subscription uuid.UUID, number uint32,
+) (object uuid.UUID, public, detail []byte, err error) {
 	v, err := a.all.Get(tx, subscription, number)
 	if err == nil && len(v) < 16 {
 		err = fmt.Errorf("attempt %d of subscription %s: %w: missing", number, subscription, store.ErrDamaged)
 	}
 	if err != nil {
-		return uuid.Nil, nil, err
+		return uuid.Nil, nil, nil, err
 	}
-	return uuid.UUID(v[:16]), v[16:], nil
+	public, detail, _ = bytes.Cut(v[16:], []byte{detailMark})
+	return uuid.UUID(v[:16]), public, detail, nil
 }
 
-func (a *attemptLog) decode(tx *store.Tx, subscription uuid.UUID, number uint32) (object uuid.UUID, rec Attempt, err error) {
-	object, public, err := a.get(tx, subscription, number)
+func (a *attemptLog) decode(tx *store.Tx, subscription uuid.UUID, number uint32) (about subject, rec Attempt, err error) {
+	object, public, detail, err := a.get(tx, subscription, number)
 	if err == nil {
 		err = json.Unmarshal(public, &rec)
 	}
-	return object, rec, err
+	about.object = object
+	if err == nil && len(detail) > 0 {
+		err = json.Unmarshal(detail, &about.eventDetail)
+	}
+	return about, rec, err
 }
 
 // removeOldest deletes the oldest attempt of a subscription.
@@ -189,7 +214,7 @@ func (w *Webhooks) Attempts(tx *store.Tx, subscription uuid.UUID, q AttemptQuery
 		total, numbers = t.All.count(), t.All.page(q)
 	}
 	for _, n := range numbers {
-		_, public, err := w.attempts.get(tx, subscription, n)
+		_, public, _, err := w.attempts.get(tx, subscription, n)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -238,25 +263,25 @@ func (w *Webhooks) attemptNumbersOf(
 }
 
 // find returns the attempt with an id by binary search, because ids increase with the numbers.
-func (w *Webhooks) find(tx *store.Tx, subscription, id uuid.UUID) (object uuid.UUID, rec Attempt, err error) {
+func (w *Webhooks) find(tx *store.Tx, subscription, id uuid.UUID) (about subject, rec Attempt, err error) {
 	doc, err := w.counters.Get(tx, subscription)
 	if err != nil {
-		return uuid.Nil, Attempt{}, err
+		return subject{}, Attempt{}, err
 	}
 	all := doc.Record.All
 	for low, high := all.First, all.Next; low < high; {
 		middle := low + (high-low)/2
-		if object, rec, err = w.attempts.decode(tx, subscription, middle); err != nil {
-			return uuid.Nil, Attempt{}, err
+		if about, rec, err = w.attempts.decode(tx, subscription, middle); err != nil {
+			return subject{}, Attempt{}, err
 		}
 		switch bytes.Compare(rec.ID[:], id[:]) {
 		case 0:
-			return object, rec, nil
+			return about, rec, nil
 		case -1:
 			low = middle + 1
 		default:
 			high = middle
 		}
 	}
-	return uuid.Nil, Attempt{}, fault.ErrNotFound
+	return subject{}, Attempt{}, fault.ErrNotFound
 }

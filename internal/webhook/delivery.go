@@ -27,6 +27,9 @@ type delivery struct {
 	// Asked counts how often redelivery was requested. An attempt that started before the last
 	// request does not count for it.
 	Asked int `json:"asked"`
+	early
+
+	eventDetail
 }
 
 // byDue is the key that orders deliveries by subscription and due time.
@@ -61,10 +64,15 @@ func (w *Webhooks) Emit(tx *store.Tx, e store.Event) error {
 	if err != nil || len(subscriptions) == 0 {
 		return err
 	}
+	detail, err := newDetail(e)
+	if err != nil {
+		return err
+	}
 	event := tx.NewID()
-	w.events.Put(tx, event, 0, e.Data)
-	for _, subscription := range subscriptions {
-		if err := w.enqueue(tx, delivery{Subscription: subscription, Event: event, Trigger: e.Trigger, Object: e.ID}); err != nil {
+	w.events.Put(tx, event, 0, detail.addTo(e.Data))
+	d := delivery{Event: event, Trigger: e.Trigger, Object: e.ID, eventDetail: detail}
+	for _, d.Subscription = range subscriptions {
+		if err := w.enqueue(tx, d); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,15 @@
 package webhook
 
 import (
+	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // Envelope is the body of a delivery: an event with the object it is about.
@@ -15,13 +18,39 @@ type Envelope struct {
 	TriggerKey string         `json:"trigger_key" doc:"The kind of event."`
 	CreatedAt  shape.Time     `json:"created_at" rule:"required" doc:"When the event happened."`
 	OrgID      uuid.UUID      `json:"org_id" doc:"The organization that the object belongs to."`
+	Changed    []string       `json:"changed,omitzero" rule:"optional" doc:"The fields that the update changed. Only events with the key object.updated have it."`
 	Data       jsontext.Value `json:"data" rule:"component=EventData" doc:"The object as GET returns it. For a deleted object, only its id."`
 }
 
 // envelope builds the envelope of an event. The id of the event contains its time.
-func envelope(event uuid.UUID, trigger string, org uuid.UUID, data []byte) Envelope {
+func envelope(event uuid.UUID, trigger string, org uuid.UUID, changed []string, data []byte) Envelope {
 	sec, nsec := event.Time().UnixTime()
-	return Envelope{ID: event, TriggerKey: trigger, CreatedAt: shape.At(time.Unix(sec, nsec)), OrgID: org, Data: data}
+	return Envelope{
+		ID: event, TriggerKey: trigger, CreatedAt: shape.At(time.Unix(sec, nsec)), OrgID: org, Changed: changed, Data: data,
+	}
+}
+
+// eventDetail is what an event says beside its object. Redelivery needs it after the delivery is
+// gone, so it is also stored with each attempt.
+type eventDetail struct {
+	Changed []string       `json:"changed,omitzero"`
+	Extra   jsontext.Value `json:"extra,omitzero"` // an object with the members that the event adds to the data
+}
+
+func newDetail(e store.Event) (d eventDetail, err error) {
+	d.Changed = e.Changed
+	if e.Extra != nil {
+		d.Extra, err = json.Marshal(e.Extra, json.Deterministic(true))
+	}
+	return d, err
+}
+
+// addTo returns the JSON of an object with the members of the event.
+func (d *eventDetail) addTo(object []byte) []byte {
+	if d.Extra == nil {
+		return object
+	}
+	return slices.Concat(object[:len(object)-1], []byte(","), d.Extra[1:]) // neither is empty
 }
 
 // Gone is the data of an event about a deleted object.

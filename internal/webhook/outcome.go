@@ -80,7 +80,10 @@ func (w *Webhooks) record(ctx context.Context, org, subscription uuid.UUID, outc
 		if err := w.storeBackOff(tx, subscription, to.Record.URL, outcomes); err != nil {
 			return err
 		}
-		return w.updateHealth(tx, to, outcomes)
+		if err := w.updateHealth(tx, to, outcomes); err != nil {
+			return err
+		}
+		return w.recover(tx, &to.Record, outcomes)
 	})
 }
 
@@ -98,20 +101,25 @@ func (w *Webhooks) recordOutcome(tx *store.Tx, t *attemptCounters, url string, o
 	}
 	d.Attempts++
 	a := o.attempt(tx.NewID(), tx.Now(), d.Attempts)
-	if err := w.attempts.add(tx, t, a, d.Object, o.delivery.ID); err != nil || !exists {
+	if err := w.attempts.add(tx, t, a, subject{d.Object, d.eventDetail}, o.delivery.ID); err != nil || !exists {
 		return err
 	}
 	if d.Asked != o.delivery.Record.Asked { // redelivery was requested while the attempt was in flight
 		_, err = w.deliveries.Update(tx, current, d, nil)
 		return err
 	}
-	if o.succeeded() || o.url == url && d.Tries >= len(w.RetrySchedule) {
+	switch {
+	case o.succeeded():
 		return w.remove(tx, current)
-	}
-	if o.url == url {
-		d.Due = w.nextAttemptAt(tx.Now(), d.Tries, o.retryAfter).UnixMilli()
+	case o.url != url: // the new URL gets it at once
+	case d.isEarly() && len(w.RetrySchedule) > 0:
+		w.endEarly(tx, &d, o.retryAfter)
+	case d.Tries >= len(w.RetrySchedule):
+		return w.remove(tx, current)
+	default:
+		d.Due, d.early = w.nextAttemptAt(tx.Now(), d.Tries, o.retryAfter).UnixMilli(), early{}
 		d.Tries++
-	} // otherwise the new URL gets it at once
+	}
 	_, err = w.deliveries.Update(tx, current, d, nil)
 	return err
 }

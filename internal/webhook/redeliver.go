@@ -37,7 +37,7 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 	if _, err := w.mustBeActive(tx, subscription); err != nil {
 		return Queued{}, err
 	}
-	object, rec, err := w.find(tx, subscription, attempt)
+	about, rec, err := w.find(tx, subscription, attempt)
 	if err != nil {
 		return Queued{}, err
 	}
@@ -45,7 +45,10 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 	if err != nil {
 		return Queued{}, err
 	}
-	d := delivery{Subscription: subscription, Event: event, Trigger: rec.TriggerKey, Object: object, Attempts: rec.Attempt}
+	d := delivery{
+		Subscription: subscription, Event: event, Trigger: rec.TriggerKey, Object: about.object, Attempts: rec.Attempt,
+		eventDetail: about.eventDetail,
+	}
 	for { // find the number of the last attempt
 		v, err := w.attempts.byEvent.Get(tx, deliveryID(event, subscription), uint32(d.Attempts+1))
 		if err != nil {
@@ -59,7 +62,7 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 	if err := w.endBackOff(tx, subscription); err != nil {
 		return Queued{}, err
 	}
-	if d.Data, err = w.render(tx, d.Trigger, object); err != nil {
+	if d.Data, err = w.render(tx, &d); err != nil {
 		return Queued{}, err
 	}
 	waiting, err := w.deliveries.Get(tx, deliveryID(event, subscription))
@@ -73,18 +76,21 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 	return Queued{event}, err
 }
 
-// render returns the current JSON of an object, or a Gone if it was deleted.
-func (w *Webhooks) render(tx *store.Tx, trigger string, object uuid.UUID) ([]byte, error) {
-	kind, _, _ := strings.Cut(trigger, ".")
+// render returns the current data of an event: its object, or a Gone if it was deleted.
+func (w *Webhooks) render(tx *store.Tx, d *delivery) ([]byte, error) {
+	kind, _, _ := strings.Cut(d.Trigger, ".")
 	source, known := w.sources[kind]
 	if !known { // the trigger is from an older version
-		return json.Marshal(Gone{ID: object, Deleted: true})
+		return json.Marshal(Gone{ID: d.Object, Deleted: true})
 	}
-	data, err := source.Read(tx, object)
+	data, err := source.Read(tx, d.Object)
 	if fault.CodeOf(err) == fault.NotFound {
-		return json.Marshal(Gone{ID: object, Deleted: true})
+		return json.Marshal(Gone{ID: d.Object, Deleted: true})
 	}
-	return data, err
+	if err != nil {
+		return nil, err
+	}
+	return d.addTo(data), nil
 }
 
 // mustBeActive returns the subscription, or SubscriptionNotActive if it is not active.

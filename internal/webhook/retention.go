@@ -14,9 +14,11 @@ import (
 
 const (
 	// Kinds of jobs. They are stored. clearKind deletes the pending deliveries of a deleted
-	// subscription, makeDueKind makes pending deliveries due, expireKind deletes old attempts.
+	// subscription, makeDueKind makes pending deliveries due, recoverKind those of an endpoint that
+	// has recovered, expireKind deletes old attempts.
 	clearKind   = "webhook.clear"
 	makeDueKind = "webhook.hurry"
+	recoverKind = "webhook.recover"
 	expireKind  = "webhook.expire"
 	// maxPerTransaction is how many records one transaction deletes or changes. More would make
 	// other writers wait noticeably.
@@ -47,7 +49,7 @@ func (w *Webhooks) makeDue(tx *store.Tx, subscription uuid.UUID) (more bool, err
 	now := tx.Now().UnixMilli()
 	return w.forEachPending(tx, subscription, now+1, func(tx *store.Tx, old store.Doc[delivery]) error {
 		d := old.Record
-		d.Due = now
+		d.Due, d.early = now, early{}
 		_, err := w.deliveries.Update(tx, old, d, nil)
 		return err
 	})

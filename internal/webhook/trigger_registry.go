@@ -34,25 +34,24 @@ func newTriggerRegistry(sources []store.Source) (*TriggerRegistry, error) {
 		c.sources[s.Object] = s
 		for _, t := range s.Triggers {
 			key := s.Object + "." + t.Event
-			data, err := exampleData(s, t)
+			if t.Example == nil {
+				t.Example = s.Example
+			}
+			data, err := exampleData(t)
 			if err != nil {
 				return nil, fmt.Errorf("example of trigger %s: %w", key, err)
 			}
 			c.Triggers = append(c.Triggers, Trigger{
-				Key: key, Description: t.Description, Object: s.Object, Gone: t.Gone, Record: reflect.TypeOf(s.Example).Elem(),
-				Example: envelope(exampleEvent, key, exampleOrg, data),
+				Key: key, Description: t.Description, Object: s.Object, Gone: t.Gone, Record: reflect.TypeOf(t.Example).Elem(),
+				Example: envelope(exampleEvent, key, exampleOrg, t.Changed, data),
 			})
 		}
 	}
 	return c, nil
 }
 
-func exampleData(s store.Source, t store.Trigger) ([]byte, error) {
-	example := t.Example
-	if example == nil {
-		example = s.Example
-	}
-	full, err := json.Marshal(example, json.Deterministic(true))
+func exampleData(t store.Trigger) ([]byte, error) {
+	full, err := json.Marshal(t.Example, json.Deterministic(true))
 	if err != nil || !t.Gone {
 		return full, err
 	}

@@ -93,7 +93,9 @@ func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) 
 
 // Jobs returns the job handlers of the package.
 func (w *Webhooks) Jobs() map[string]worker.Handler {
-	return map[string]worker.Handler{clearKind: w.clearJob, makeDueKind: w.makeDueJob, expireKind: w.expireJob}
+	return map[string]worker.Handler{
+		clearKind: w.clearJob, makeDueKind: w.makeDueJob, recoverKind: w.recoverJob, expireKind: w.expireJob,
+	}
 }
 
 // Verify checks the tables of the transaction's organization against their keys and checksums.
