@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,9 @@ func foretold(plan simPlan) map[int]string {
 	return words
 }
 
+// testServer is the address of the server, which a restart changes.
+var testServer = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+
 // fateOf describes the outcome of a step. A simulation assumes when Tasks are completed, and says
 // so.
 func fateOf(action string, at time.Time, reason string, subject, message *string) string {
@@ -77,7 +81,7 @@ func fateOf(action string, at time.Time, reason string, subject, message *string
 		if s == nil {
 			return "-"
 		}
-		return *s
+		return testServer.ReplaceAllString(*s, "http://server")
 	}
 	return fmt.Sprintf("%s %s | %s | %s | %s", action, at.UTC().Format(time.RFC3339Nano), reason, text(subject), text(message))
 }
