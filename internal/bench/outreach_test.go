@@ -137,11 +137,11 @@ func (o *outreachBench) measureSimulating() {
 	type fields = map[string]any
 	var steps, transitions []fields
 	for i := range 10 {
-		step := fields{"index": i, "type": "auto_email", "hour": 8 + i, "message": "Hello {{recipient.first_name}},\n\nhow is {{recipient.company}}?\n\n{{sender.first_name}} {{sender.last_name}}"}
+		step := fields{"index": i, "type": "auto_email", "hour": 8 + i, "message": "Hello {{recipient.first_name}},\n\nhow is {{recipient.company|your company}}?\n\n{{sender.first_name}} {{sender.last_name}}"}
 		if i%5 == 4 {
 			step["type"] = "call"
 		} else if i%2 == 0 {
-			step["subject"] = "A question about {{recipient.company}}"
+			step["subject"] = "A question about {{recipient.company|your company}}"
 		}
 		steps = append(steps, step)
 		if i > 0 {

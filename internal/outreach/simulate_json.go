@@ -96,10 +96,7 @@ func (w *simulationWriter) withheld(v *template.Values, action planner.Action) (
 		if s.Type != template.AutoEmail {
 			continue
 		}
-		var composer template.Composer
-		w.subjects, s.missing = composer.AppendSubject(w.subjects[:0], &s.CompiledStep, v, s.missing[:0])
-		w.subjects, s.missing = s.AppendMessage(w.subjects[:0], template.PlainText, v, true, s.missing)
-		if len(s.missing) == 0 {
+		if s.missing = s.AppendMissing(v, s.missing[:0]); len(s.missing) == 0 {
 			continue
 		}
 		if actions == nil {

@@ -68,7 +68,7 @@ func (s *simulation) plan() error {
 	if err != nil {
 		return err
 	}
-	var planned []*simulatedContact
+	planned, sequences := make([]*simulatedContact, 0, len(s.contacts)), slices.Grow(sequences, len(s.contacts))
 	for i := range s.contacts {
 		if err := s.checkCanceled(i); err != nil {
 			return err

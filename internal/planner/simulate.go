@@ -65,6 +65,7 @@ type simulation struct {
 // run is the state of one sequence in a simulation.
 type run struct {
 	scheduling
+	waiting   int // messages that have a due time and have not ended
 	end       instant
 	queued    int // the step whose message is queued, under queuedDue; -1 if none is
 	queuedDue instant
@@ -129,11 +130,14 @@ func ended(ctx context.Context, n int) error {
 }
 
 func (s *simulation) begin(ctx context.Context) error {
-	steps := 0
+	steps, planned := 0, 0
 	for i := range s.sequences {
-		steps += len(s.sequences[i].Template.steps)
+		n := len(s.sequences[i].Template.steps)
+		if steps += n; !s.sequences[i].InBackground {
+			planned += n
+		}
 	}
-	states := make([]state, steps)
+	states, plans := make([]state, steps), make([]Planned, planned)
 	s.overs.inOrder = make([]queuedStep, 0, 2*len(s.runs))
 	s.others.onTime.inOrder = make([]queuedStep, 0, 2*len(s.runs))
 	for i := range s.sequences {
@@ -143,6 +147,9 @@ func (s *simulation) begin(ctx context.Context) error {
 		n := len(s.sequences[i].Template.steps)
 		s.prepare(i, states[:n:n])
 		states = states[n:]
+		if !s.sequences[i].InBackground {
+			s.runs[i].plan, plans = plans[:n:n], plans[n:]
+		}
 		s.enter(i)
 	}
 	return nil
@@ -154,9 +161,6 @@ func (s *simulation) prepare(i int, states []state) {
 	t := sequence.Template
 	r.scheduling = scheduling{Template: t, cal: s.ledger.cal, start: instantOf(sequence.Start), states: states}
 	r.end, r.queued, r.notBefore = instantOf(sequence.End), -1, instantOf(sequence.NotBefore)
-	if !sequence.InBackground {
-		r.plan = make([]Planned, len(t.steps))
-	}
 	if i > 0 && s.runs[i-1].Template == t {
 		r.reasons, r.planned = s.runs[i-1].reasons, s.runs[i-1].planned
 	} else {
@@ -177,6 +181,9 @@ func (s *simulation) enter(i int) {
 			r.record(r.Ended(j, past[j]))
 		case state.scheduled != 0:
 			state.before = true
+			if r.steps[j].Action == Send {
+				r.waiting++
+			}
 		}
 	}
 	r.pushAll()
@@ -220,6 +227,7 @@ func (s *simulation) send(m queuedStep, at slot) {
 	}
 	s.ledger.take(at)
 	s.clock, state.over, r.queued = at.at, at.at, -1
+	r.waiting--
 	s.following = append(s.following[:0], r.steps[m.step].out...)
 	s.scheduleNext(m.sequence)
 }
@@ -257,6 +265,9 @@ func (s *simulation) finish() bool {
 			continue
 		}
 		r.states[step].over = s.clock
+		if r.steps[step].Action == Send {
+			r.waiting--
+		}
 		s.following = append(s.following, r.steps[step].out...)
 	}
 	s.scheduleNext(i)
@@ -285,7 +296,9 @@ func (s *simulation) isSkippedNow(i, step int) bool {
 // scheduleNext schedules and plans the steps in s.following that have become due, after a step has
 // ended.
 func (s *simulation) scheduleNext(i int) {
-	s.runs[i].pushAll()
+	if s.runs[i].waiting > 0 {
+		s.runs[i].pushAll()
+	}
 	s.scheduled = s.runs[i].scheduleFrom(s.scheduled[:0], s.following, s.clock)
 	s.planScheduled(i)
 }
@@ -298,23 +311,19 @@ func (r *run) pushAll() {
 }
 
 func (s *simulation) planScheduled(i int) {
-	if r := &s.runs[i]; len(s.scheduled) > 0 && r.waitingMessages() > 1 {
+	r := &s.runs[i]
+	for _, step := range s.scheduled {
+		if r.steps[step].Action == Send {
+			r.waiting++
+		}
+	}
+	if len(s.scheduled) > 0 && r.waiting > 1 {
 		r.pushAll()
 	}
 	for _, step := range s.scheduled {
 		s.plan(i, step)
 	}
 	s.queueMessage(i)
-}
-
-// waitingMessages returns the number of messages that have a due time and have not ended.
-func (r *run) waitingMessages() (n int) {
-	for i := range r.states {
-		if r.hasDueMessage(i) {
-			n++
-		}
-	}
-	return n
 }
 
 // plan plans a scheduled step. Messages are planned when they are sent.

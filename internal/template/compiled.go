@@ -104,3 +104,9 @@ func (s *CompiledStep) AppendMessage(
 	}
 	return b, missing
 }
+
+// AppendMissing appends the names of the tokens in the subject and the message of the step that have
+// neither a value nor a fallback.
+func (s *CompiledStep) AppendMissing(v *Values, missing []string) []string {
+	return s.message.appendMissing(v.message, s.subject.appendMissing(v.subject, missing))
+}

@@ -43,3 +43,15 @@ func TestFill(t *testing.T) {
 		t.Errorf("the filled text has %d parts, want one literal", len(parts))
 	}
 }
+
+// TestAppendMissing checks that the missing tokens are those that rendering reports.
+func TestAppendMissing(t *testing.T) {
+	v := func(name string) string { return map[string]string{"recipient.first_name": "Ann"}[name] }
+	for _, s := range []string{"", "plain", "{{recipient.first_name}}", "{{recipient.title}} {{sender.title|x}} {{recipient.title}}{{sender.email}}"} {
+		parsed, values := parsed(s, nil, v)
+		_, want := parsed.render(nil, PlainText, values.message, nil)
+		if got := parsed.appendMissing(values.message, nil); !slices.Equal(got, want) {
+			t.Errorf("%q: missing %v, want %v", s, got, want)
+		}
+	}
+}

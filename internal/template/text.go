@@ -129,3 +129,14 @@ func (t text) render(b []byte, f Form, v []formatted, missing []string) ([]byte,
 	}
 	return b, missing
 }
+
+// appendMissing appends what render appends to missing, without rendering anything.
+func (t text) appendMissing(v []formatted, missing []string) []string {
+	for i := range t {
+		p := &t[i]
+		if p.isToken() && v[p.token][PlainText] == "" && !p.hasFallback && !slices.Contains(missing, p.name) {
+			missing = append(missing, p.name)
+		}
+	}
+	return missing
+}
