@@ -88,7 +88,7 @@ func (a *API) table() []Operation {
 		a.audienceOperations(),
 		a.templateOperations(),
 		a.campaignOperations(),
-		a.sequenceOperations(),
+		a.sequenceOperations(), a.mailOperations(),
 		a.unsubscribeOperations(),
 		a.webhookOperations(),
 		a.serviceOperations(),

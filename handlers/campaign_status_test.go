@@ -59,6 +59,9 @@ func TestCampaignMoves(t *testing.T) {
 			}
 		case slices.Contains(allowed[m.from], m.to):
 			now := itemFields(t, before)
+			if m.to == "active" {
+				now["transport"] = jsonOf("outbox")
+			}
 			now["status"], now["updated_at"] = jsonOf(m.to), jsonOf(app.Clock.Now().Format("2006-01-02T15:04:05.000Z"))
 			if got := itemFields(t, res.Is(200)); fmt.Sprintf("%s", got) != fmt.Sprintf("%s", now) || res.Header.Get("ETag") == before.Header.Get("ETag") {
 				t.Errorf("%s: status = %s, want %s", what, got, now)
@@ -349,7 +352,7 @@ func TestCampaignEndZone(t *testing.T) {
 	}
 	orgs, paths := map[wait]*runner{}, map[wait]string{}
 	for _, w := range waits {
-		org := newRunner(app, "From "+w.from+" to "+w.to)
+		org := newRunner(app, fmt.Sprint("Zone ", len(orgs)))
 		org.Admin.Patch("/v1/organization", map[string]string{"time_zone": w.from}).Is(200)
 		orgs[w], paths[w] = org, org.campaignAs("active", `"end_date": "2026-03-03"`)
 		org.Admin.Patch("/v1/organization", map[string]string{"time_zone": w.to}).Is(200)

@@ -41,7 +41,7 @@ func (a *API) campaignOperations() []Operation {
 	return []Operation{
 		createOperation(k),
 		getOperation(k),
-		updateOperation(k, "update_campaign", path, fault.InvalidTransition),
+		updateOperation(k, "update_campaign", path, fault.InvalidTransition, fault.CampaignHeld),
 		deleteOperation(k, fault.InvalidTransition),
 		listOperation(k),
 		write(Operation{
@@ -66,6 +66,20 @@ func (a *API) campaignOperations() []Operation {
 			Summary: "Detach audiences from a campaign, which must keep at least one; others are ignored",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in outreach.AudiencesBody) (store.Doc[outreach.Campaign], error) {
 			return o.DetachAudiences(tx, id, in)
+		})),
+		write(Operation{
+			Name: "release_campaign", Method: http.MethodPost, Path: path + "/release", Access: identity.Write,
+			Codes:   []fault.Code{fault.CampaignHeld, fault.CampaignNotHeld},
+			Summary: "Continue a held campaign, and decide what becomes of overdue steps and captured messages",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[sequence.ReleaseBody]) (sequence.Released, error) {
+			return a.Sequences.Release(tx, id, in.Draft)
+		})),
+		write(Operation{
+			Name: "retry_campaign", Method: http.MethodPost, Path: path + "/retry", Access: identity.Write,
+			Codes:   []fault.Code{fault.InvalidTransition},
+			Summary: "Try messages again that have failed or may not have been delivered",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[sequence.RetryBody]) (sequence.Retried, error) {
+			return a.Sequences.Retry(tx, id, in.Draft)
 		})),
 		read(Operation{
 			Name: "get_campaign_stats", Method: http.MethodGet, Path: path + "/stats", Access: identity.Read,

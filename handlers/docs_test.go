@@ -219,6 +219,9 @@ func TestDocsExamples(t *testing.T) {
 			if makers[maker] != nil && strings.Contains(codes[0], "$"+name) {
 				vars[name] = makers[maker](org)
 			}
+			if op.Name == "release_campaign" && name == "ID" {
+				vars[name] = newHeldCampaign(org)
+			}
 		}
 		if strings.Contains(codes[0], "$ATTEMPT_ID") {
 			vars["ATTEMPT_ID"] = attempted(app, org, vars["SUBSCRIPTION_ID"])

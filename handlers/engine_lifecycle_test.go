@@ -29,7 +29,7 @@ func TestEnginePause(t *testing.T) {
 	p.to("03-03 23:59")
 	want = append(want, "c2@x.example 0 03-03 15:05", "c3@x.example 0 03-03 15:15", "c4@x.example 0 03-03 15:25", "c5@x.example 0 03-03 15:35")
 	p.sentAll(want...)
-	p.is(campaign, ids[2], "active", "0 sent 03-02 10:00 at 03-03 15:05 | ; overdue", "1 task_open 03-02 11:00 at 03-03 15:05")
+	p.is(campaign, ids[2], "active", "0 captured 03-02 10:00 at 03-03 15:05 | ; overdue", "1 task_open 03-02 11:00 at 03-03 15:05")
 	// After another pause nothing is sent twice.
 	p.Write.Patch(campaign, `{"status": "paused"}`).Is(200)
 	p.app.Work()
@@ -56,7 +56,7 @@ func TestEngineResumeCap(t *testing.T) {
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
 	p.to("03-13 09:00")
 	p.sentAll("c0@x.example 0 03-05 15:00", "c1@x.example 0 03-05 15:30", "c2@x.example 0 03-06 09:00", "c3@x.example 0 03-06 09:01", "c4@x.example 0 03-09 09:00")
-	p.is(campaign, ids[4], "completed", "0 sent 03-05 15:00 at 03-09 09:00 | ; the sender's daily cap of 2 was reached")
+	p.is(campaign, ids[4], "completed", "0 captured 03-05 15:00 at 03-09 09:00 | ; the sender's daily cap of 2 was reached")
 	p.agrees(campaign)
 }
 
@@ -137,10 +137,10 @@ func TestEngineReleased(t *testing.T) {
 	p.Write.Patch("/v1/contacts/"+ids[2], map[string]any{"do_not_contact": false, "email": "new@x.example"}).Is(200)
 	p.to("03-05 12:00")
 	for _, id := range ids[:3] {
-		p.is(campaign, id, "completed", "0 sent 03-02 12:00", "1 sent 03-03 09:00")
+		p.is(campaign, id, "completed", "0 captured 03-02 12:00", "1 captured 03-03 09:00")
 	}
-	p.is(campaign, ids[3], "stopped opted_out", "0 sent 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00")
-	p.is(campaign, ids[4], "stopped suppressed", "0 sent 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00")
+	p.is(campaign, ids[3], "stopped opted_out", "0 captured 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00")
+	p.is(campaign, ids[4], "stopped suppressed", "0 captured 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00")
 	p.is(later, ids[0], "none")
 	p.agrees(campaign)
 }
@@ -158,7 +158,7 @@ func TestEngineTemplateEdited(t *testing.T) {
 	p.app.Restart()
 	p.Write.Post(campaign+"/enroll", enrolling("Late", ids[1])).Is(200)
 	p.to("03-03 09:00")
-	for i, want := range [][]string{{"0 sent 03-02 09:00", "5 sent 03-03 09:00"}, {"0 sent 03-02 09:00", "7 task_open 03-03 09:00"}} {
+	for i, want := range [][]string{{"0 captured 03-02 09:00", "5 captured 03-03 09:00"}, {"0 captured 03-02 09:00", "7 task_open 03-03 09:00"}} {
 		s := p.is(campaign, ids[i], []string{"completed", "active"}[i], want...)
 		for _, h := range s.History {
 			if h.Version != i+1 {
@@ -195,7 +195,7 @@ func TestEnginePrioritized(t *testing.T) {
 	p.to("03-02 12:00")
 	p.sentAll("c4@x.example 0 03-02 09:00", "c0@x.example 0 03-02 10:00", "c6@x.example 0 03-02 10:00", "c5@x.example 0 03-02 10:10", "c1@x.example 0 03-02 10:20",
 		"c2@x.example 0 03-02 10:30", "c3@x.example 0 03-02 10:40")
-	p.is(plain, ids[3], "completed", "0 sent 03-02 10:00 at 03-02 10:40 | ; 10m after the sender's previous message")
+	p.is(plain, ids[3], "completed", "0 captured 03-02 10:00 at 03-02 10:40 | ; 10m after the sender's previous message")
 	p.agrees(plain)
 	p.agrees(first)
 }
@@ -243,10 +243,10 @@ func TestEngineTimeZone(t *testing.T) {
 	tokyo := simOrg{"Asia/Tokyo", simWeek, []string{}, simWindow{9, 17}} // where it is 19:00; the window opens at midnight UTC
 	p.Admin.Patch("/v1/organization", tokyo).Is(200)
 	p.to("03-04 14:59")
-	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-02 12:00 at 03-03 00:00 | ; moved to the next sending window", "3 waiting 03-06 09:00",
+	p.is(campaign, ids[0], "active", "0 captured 03-02 09:00", "1 captured 03-02 12:00 at 03-03 00:00 | ; moved to the next sending window", "3 waiting 03-06 09:00",
 		"2 task_open 03-04 00:00")
 	p.to("03-04 15:00") // midnight in that time zone
-	p.is(campaign, ids[0], "stopped campaign_ended", "0 sent 03-02 09:00", "1 sent 03-02 12:00 at 03-03 00:00", "3 skipped 03-06 09:00 at 03-04 15:00", "2 skipped 03-04 00:00 at 03-04 15:00")
+	p.is(campaign, ids[0], "stopped campaign_ended", "0 captured 03-02 09:00", "1 captured 03-02 12:00 at 03-03 00:00", "3 skipped 03-06 09:00 at 03-04 15:00", "2 skipped 03-04 00:00 at 03-04 15:00")
 	p.agrees(campaign)
 }
 
@@ -276,7 +276,7 @@ func TestEngineLate(t *testing.T) {
 	p.app.Start()
 	p.to("03-02 14:00")
 	p.sentAll("c0@x.example 0 03-02 13:00", "c1@x.example 0 03-02 13:10")
-	p.is(campaign, ids[0], "active", "0 sent 03-02 10:00 at 03-02 13:00 | day 0 of the sequence at 10:00; overdue", "1 task_open 03-02 11:00 at 03-02 13:00")
+	p.is(campaign, ids[0], "active", "0 captured 03-02 10:00 at 03-02 13:00 | day 0 of the sequence at 10:00; overdue", "1 task_open 03-02 11:00 at 03-02 13:00")
 	p.agrees(campaign)
 }
 
@@ -296,9 +296,9 @@ func TestEngineSpeed(t *testing.T) {
 		p.app.Work()
 	}
 	wall(24*time.Second - time.Millisecond)
-	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 waiting 03-03 09:00", "2 waiting 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
+	p.is(campaign, ids[0], "active", "0 captured 03-02 09:00", "1 waiting 03-03 09:00", "2 waiting 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
 	wall(time.Millisecond)
-	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 waiting 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
+	p.is(campaign, ids[0], "active", "0 captured 03-02 09:00", "1 captured 03-03 09:00", "2 waiting 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
 	if next := p.next(); !next.Equal(p.app.Clock.Now().Add(24 * time.Second)) {
 		t.Errorf("unexpected next due time: %v", next)
 	}
@@ -307,16 +307,16 @@ func TestEngineSpeed(t *testing.T) {
 	p.app.Config.Sequences.Speed = 86400
 	p.app.Start()
 	wall(0)
-	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 waiting 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
+	p.is(campaign, ids[0], "active", "0 captured 03-02 09:00", "1 captured 03-03 09:00", "2 waiting 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
 	wall(time.Second)
-	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 sent 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
+	p.is(campaign, ids[0], "active", "0 captured 03-02 09:00", "1 captured 03-03 09:00", "2 captured 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
 	p.app.Config.Sequences.Speed = 1
 	p.app.Restart() // real time is March 2nd, the clock of sequences stays at March 4th
 	wall(24*time.Hour - time.Second)
-	p.is(campaign, ids[0], "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 sent 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
+	p.is(campaign, ids[0], "active", "0 captured 03-02 09:00", "1 captured 03-03 09:00", "2 captured 03-04 09:00", "3 waiting 03-05 09:00", "4 waiting 03-06 09:00")
 	wall(time.Second)
 	wall(15 * time.Hour)
-	s := p.is(campaign, ids[0], "stopped campaign_ended", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 sent 03-04 09:00", "3 sent 03-05 09:00", "4 skipped 03-06 09:00 at 03-06 00:00")
+	s := p.is(campaign, ids[0], "stopped campaign_ended", "0 captured 03-02 09:00", "1 captured 03-03 09:00", "2 captured 03-04 09:00", "3 captured 03-05 09:00", "4 skipped 03-06 09:00 at 03-06 00:00")
 	if !s.Started.Equal(time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)) {
 		t.Errorf("unexpected start of the sequence: %v", s.Started)
 	}
@@ -333,7 +333,7 @@ func TestEngineMany(t *testing.T) {
 	has := func(active, sent, tasks int) {
 		t.Helper()
 		stats := p.Read.Get(campaign + "/stats").Is(200)
-		if stats.Int("data.enrolled") != n || stats.Int("data.active") != active || stats.Int("data.messages_sent") != sent || stats.Int("data.tasks_open") != tasks {
+		if stats.Int("data.enrolled") != n || stats.Int("data.active") != active || stats.Int("data.messages_captured") != sent || stats.Int("data.tasks_open") != tasks {
 			t.Errorf("%s", stats.Body)
 		}
 	}

@@ -23,7 +23,7 @@ func TestEngineNoAddress(t *testing.T) {
 	p.Write.Patch("/v1/contacts/"+ids[1], `{"email": null}`).Is(200)
 	p.to("03-04 12:00")
 	p.is(campaign, ids[0], "active", "0 skipped 03-02 09:00", "2 skipped 03-04 09:00 | the contact has no email address", "3 waiting 03-05 09:00", "1 task_open 03-02 10:00")
-	p.is(campaign, ids[1], "active", "0 sent 03-02 09:00", "2 skipped 03-04 09:00 | the contact has no email address", "3 waiting 03-05 09:00", "1 task_open 03-02 10:00")
+	p.is(campaign, ids[1], "active", "0 captured 03-02 09:00", "2 skipped 03-04 09:00 | the contact has no email address", "3 waiting 03-05 09:00", "1 task_open 03-02 10:00")
 	p.Write.Patch("/v1/contacts/"+ids[0], `{"email": "a@x.example"}`).Is(200)
 	p.Write.Patch("/v1/contacts/"+ids[1], `{"email": "new@x.example"}`).Is(200)
 	p.to("03-06 12:00")
@@ -113,9 +113,9 @@ func TestEngineTaskEnds(t *testing.T) {
 	p.to("03-02 12:00")
 	p.Write.Patch(task(ids[0]), `{"status": "cancelled"}`).Is(200)
 	p.Write.Delete(task(ids[1])).Is(204)
-	p.is(campaign, ids[0], "completed", "0 done 03-02 09:00 at 03-02 10:00", "1 sent 03-02 11:00")
-	p.is(campaign, ids[1], "completed", "0 skipped 03-02 09:00 at 03-02 10:00 | its Task was cancelled", "1 sent 03-02 11:00 | 1 hour after step 0 was skipped")
-	p.is(campaign, ids[2], "completed", "0 skipped 03-02 09:00 at 03-02 10:00 | its Task was deleted", "1 sent 03-02 11:00")
+	p.is(campaign, ids[0], "completed", "0 done 03-02 09:00 at 03-02 10:00", "1 captured 03-02 11:00")
+	p.is(campaign, ids[1], "completed", "0 skipped 03-02 09:00 at 03-02 10:00 | its Task was cancelled", "1 captured 03-02 11:00 | 1 hour after step 0 was skipped")
+	p.is(campaign, ids[2], "completed", "0 skipped 03-02 09:00 at 03-02 10:00 | its Task was deleted", "1 captured 03-02 11:00")
 	p.is(campaign, ids[3], "active", "0 task_open 03-02 09:00")
 	// A Task can be completed while the campaign is paused; the following steps wait.
 	p.Write.Patch(campaign, `{"status": "paused"}`).Is(200)
@@ -124,7 +124,7 @@ func TestEngineTaskEnds(t *testing.T) {
 	p.is(campaign, ids[3], "active", "0 done 03-02 09:00 at 03-02 12:00", "1 waiting 03-02 13:00")
 	p.Write.Patch(campaign, `{"status": "active"}`).Is(200)
 	p.to("03-02 15:00")
-	p.is(campaign, ids[3], "completed", "0 done 03-02 09:00 at 03-02 12:00", "1 sent 03-02 13:00 at 03-02 15:00 | ; overdue")
+	p.is(campaign, ids[3], "completed", "0 done 03-02 09:00 at 03-02 12:00", "1 captured 03-02 13:00 at 03-02 15:00 | ; overdue")
 	p.agrees(campaign)
 }
 
@@ -136,7 +136,7 @@ func TestEngineThread(t *testing.T) {
 	mail := func(index int, subject string) simStep {
 		return simStep{Type: "auto_email", Index: index, Day: index, Hour: 9, Subject: subject, Message: "Hi {{recipient.first_name}} of {{recipient.company}}."}
 	}
-	p.campaign(ids, nil, []simStep{mail(0, ""), mail(1, "For {{recipient.company}}{{recipient.first_name}}"), mail(2, ""), mail(3, "re: that"), mail(4, "")})
+	p.campaign(ids, map[string]any{"missing_values": "send"}, []simStep{mail(0, ""), mail(1, "For {{recipient.company}}{{recipient.first_name}}"), mail(2, ""), mail(3, "re: that"), mail(4, "")})
 	p.to("03-06 09:00")
 	all := p.outbox()
 	var ref []string
@@ -149,7 +149,7 @@ func TestEngineThread(t *testing.T) {
 	for i, want := range []string{"-", "For Ann", "Re: For Ann", "re: that", "re: that"} {
 		m := all[i]
 		h := m.Headers
-		if text(m.Subject) != want || text(m.Body) != "Hi Ann of ."+p.app.Footer("Acme") || m.To != "a@x.example" || m.From != "ada@acme.example" || m.Status != "sent" {
+		if text(m.Subject) != want || text(m.Body) != "Hi Ann of ."+p.app.Footer("Acme") || m.To != "a@x.example" || m.From != "ada@acme.example" || m.Status != "captured" {
 			t.Errorf("message %d: unexpected content %+v", i, m)
 		}
 		answers := ""

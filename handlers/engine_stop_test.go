@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,10 @@ func newStopping(t *testing.T, app *apptest.App, of stopCase) *stopping {
 // look records the state immediately before the stop.
 func (c *stopping) look() {
 	c.before = c.sequence(c.campaign, c.contact)
+	for i := range c.before.History { // what a step waits for is shown only while it waits
+		h := &c.before.History[i]
+		h.Reason = strings.TrimSuffix(h.Reason, "; waits: the campaign is paused")
+	}
 	c.messages, c.othersMessages = len(c.outbox(isRule("contact_id", c.contact))), len(c.outbox(isRule("contact_id", c.other)))
 }
 
@@ -143,7 +148,7 @@ func (c *stopping) isOver() {
 	if c.everybody && (s.Status != "stopped" || *s.Reason != c.reason || others != c.othersMessages) {
 		c.t.Errorf("other sequence: status %s, %d messages, had %d before", s.Status, others, c.othersMessages)
 	}
-	if sent := slices.ContainsFunc(s.History, func(h pastStep) bool { return h.Index == 3 && h.Status == "sent" }); !c.everybody && (s.Status != "active" || !sent) {
+	if sent := slices.ContainsFunc(s.History, func(h pastStep) bool { return h.Index == 3 && h.Status == "captured" }); !c.everybody && (s.Status != "active" || !sent) {
 		c.t.Errorf("other sequence did not continue: %+v", s)
 	}
 }
@@ -156,12 +161,12 @@ func TestEngineStops(t *testing.T) {
 		reached func(c *stopping)
 		want    []string
 	}{
-		{"waiting for a time", "03-02 12:00", func(*stopping) {}, []string{"0 sent 03-02 09:00", "3 waiting 03-04 09:00", "1 waiting 03-03 10:00"}},
-		{"with an open Task", "03-03 12:00", func(*stopping) {}, []string{"0 sent 03-02 09:00", "3 waiting 03-04 09:00", "1 task_open 03-03 10:00"}},
-		{"paused", "03-03 12:00", func(c *stopping) { c.patchCampaign(`{"status": "paused"}`) }, []string{"0 sent 03-02 09:00", "3 waiting 03-04 09:00", "1 task_open 03-03 10:00"}},
+		{"waiting for a time", "03-02 12:00", func(*stopping) {}, []string{"0 captured 03-02 09:00", "3 waiting 03-04 09:00", "1 waiting 03-03 10:00"}},
+		{"with an open Task", "03-03 12:00", func(*stopping) {}, []string{"0 captured 03-02 09:00", "3 waiting 03-04 09:00", "1 task_open 03-03 10:00"}},
+		{"paused", "03-03 12:00", func(c *stopping) { c.patchCampaign(`{"status": "paused"}`) }, []string{"0 captured 03-02 09:00", "3 waiting 03-04 09:00", "1 task_open 03-03 10:00"}},
 		{"between branches", "03-04 23:00", func(c *stopping) {
 			c.Write.Patch("/v1/tasks/"+c.tasks(isRule("contact_id", c.contact))[0].ID, `{"status": "completed"}`).Is(200)
-		}, []string{"0 sent 03-02 09:00", "3 sent 03-04 09:00", "1 done 03-03 10:00 at 03-04 23:00", "2 waiting 03-05 12:00"}},
+		}, []string{"0 captured 03-02 09:00", "3 captured 03-04 09:00", "1 done 03-03 10:00 at 03-04 23:00", "2 waiting 03-05 12:00"}},
 	} {
 		t.Run(place.name, func(t *testing.T) {
 			app := apptest.New(t)
@@ -223,7 +228,7 @@ func TestEngineStopRefusals(t *testing.T) {
 	stop(campaign, ids[0].ID, "manual").Is(200)
 	stop(campaign, ids[0].ID, "replied").Fails(409, "invalid_transition", "stopped")
 	p.runTo(p.app.Clock.Now().Add(time.Hour), p.completeTasks)
-	p.is(campaign, ids[1].Contact, "completed", "0 sent 03-02 09:00", "1 done 03-02 10:00")
+	p.is(campaign, ids[1].Contact, "completed", "0 captured 03-02 09:00", "1 done 03-02 10:00")
 	stop(campaign, ids[1].ID, "manual").Fails(409, "invalid_transition", "completed")
 	p.agrees(campaign)
 }
@@ -243,9 +248,9 @@ func TestEngineTwoAudiences(t *testing.T) {
 	p.Write.Post(campaign+"/audiences/remove", audienceIDs(first)).Is(200)
 	p.Write.Post("/v1/audiences/"+second+"/contacts/remove", map[string]any{"contact_ids": ids[:1]}).Is(200)
 	p.to("03-03 12:00")
-	p.is(campaign, ids[0], "stopped left_audience", "0 sent 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00", "2 skipped 03-04 09:00 at 03-02 09:00")
+	p.is(campaign, ids[0], "stopped left_audience", "0 captured 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00", "2 skipped 03-04 09:00 at 03-02 09:00")
 	for _, id := range ids[1:] {
-		p.is(campaign, id, "active", "0 sent 03-02 09:00", "1 sent 03-03 09:00", "2 waiting 03-04 09:00")
+		p.is(campaign, id, "active", "0 captured 03-02 09:00", "1 captured 03-03 09:00", "2 waiting 03-04 09:00")
 	}
 	// A contact who is added again does not start again, in the same audience, in the other or in a
 	// new one.
@@ -253,7 +258,7 @@ func TestEngineTwoAudiences(t *testing.T) {
 	p.Write.Post(campaign+"/audiences/add", audienceIDs(first)).Is(200)
 	p.Write.Post(campaign+"/enroll", enrolling("Again", ids...)).Is(200)
 	p.to("03-10 09:00")
-	p.is(campaign, ids[0], "stopped left_audience", "0 sent 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00", "2 skipped 03-04 09:00 at 03-02 09:00")
+	p.is(campaign, ids[0], "stopped left_audience", "0 captured 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 09:00", "2 skipped 03-04 09:00 at 03-02 09:00")
 	if n := len(p.sequences(campaign)); n != 3 || len(p.outbox()) != 3+4 {
 		t.Errorf("got %d sequences and %d messages", n, len(p.outbox()))
 	}

@@ -313,7 +313,7 @@ func (p *engineFixture) stepAgrees(s *sequence, h *pastStep, messages map[string
 			p.t.Errorf("%s: unexpected message %+v", h.line(), m)
 		}
 		delete(messages, *h.Message)
-	} else if h.Status == "sent" || h.Status == "failed" {
+	} else if h.Status == "captured" || h.Status == "failed" {
 		p.t.Errorf("%s has no message", h.line())
 	}
 	if h.Task == nil {
@@ -335,7 +335,7 @@ func (p *engineFixture) settled(s *sequence) {
 	waiting := 0
 	for i := range s.History {
 		h := &s.History[i]
-		if h.Status == "waiting" || h.Status == "task_open" {
+		if h.Status == "waiting" || h.Status == "task_open" || h.Status == "held" {
 			waiting++
 		}
 		if h.Status == "waiting" && (next == nil || h.Due.Before(next.Due)) {
@@ -369,26 +369,30 @@ func (p *engineFixture) verify() {
 
 // counts are the statistics of sequences, counted by the test.
 type counts struct {
-	Status  map[string]int
-	Reasons map[string]int
-	Steps   map[int]map[string]int
-	of      map[string]int // statuses of steps
+	Status     map[string]int
+	Reasons    map[string]int
+	NotStarted map[string]int // sequences that have not started, by reason
+	Steps      map[int]map[string]int
+	of         map[string]int // statuses of steps
 }
 
 func newCounts() *counts {
-	return &counts{map[string]int{}, map[string]int{}, map[int]map[string]int{}, map[string]int{}}
+	return &counts{map[string]int{}, map[string]int{}, map[string]int{}, map[int]map[string]int{}, map[string]int{}}
 }
 
 func (c *counts) add(s *sequence) {
 	c.Status[s.Status]++
-	if s.Reason != nil {
+	switch {
+	case s.Status == "not_started":
+		c.NotStarted[*s.Reason]++
+	case s.Reason != nil:
 		c.Reasons[*s.Reason]++
 	}
 	for _, h := range s.History {
 		if c.Steps[h.Index] == nil {
 			c.Steps[h.Index] = map[string]int{}
 		}
-		column := map[string]string{"waiting": "waiting", "task_open": "waiting", "sent": "done", "done": "done", "skipped": "skipped", "failed": "failed", "unknown": "failed"}[h.Status]
+		column := map[string]string{"waiting": "waiting", "task_open": "waiting", "held": "held", "sent": "done", "captured": "done", "done": "done", "skipped": "skipped", "failed": "failed", "unknown": "failed"}[h.Status]
 		c.Steps[h.Index][column]++
 		c.of[h.Status]++
 	}
@@ -402,12 +406,14 @@ func (c *counts) are(t *testing.T, stats *apptest.Response) {
 	for _, step := range stats.Value("data.steps").([]any) {
 		i := int(step.(map[string]any)["step_index"].(float64))
 		of := c.Steps[i]
-		steps = append(steps, fmt.Sprintf(`{"step_index": %d, "waiting": %d, "done": %d, "skipped": %d, "failed": %d}`, i, of["waiting"], of["done"], of["skipped"], of["failed"]))
+		steps = append(steps, fmt.Sprintf(`{"step_index": %d, "waiting": %d, "done": %d, "skipped": %d, "failed": %d, "held": %d}`, i, of["waiting"], of["done"], of["skipped"], of["failed"], of["held"]))
 		delete(c.Steps, i)
 	}
 	if len(c.Steps) > 0 {
 		t.Errorf("the stats leave out %v", c.Steps)
 	}
-	stats.Is(200, fmt.Sprintf(`{"data": {"enrolled": "<any>", "active": %d, "completed": %d, "stopped": %d, "stopped_by_reason": %s, "messages_sent": %d, "messages_failed": %d, "tasks_open": %d, "steps": [%s]},
-		"meta": {"timestamp": "<time>"}}`, c.Status["active"], c.Status["completed"], c.Status["stopped"], asJSON(c.Reasons), c.of["sent"], c.of["failed"]+c.of["unknown"], c.of["task_open"], strings.Join(steps, ", ")))
+	stats.Is(200, fmt.Sprintf(`{"data": {"enrolled": %d, "not_started": %d, "not_started_by_reason": %s, "active": %d, "completed": %d, "stopped": %d, "stopped_by_reason": %s,
+		"messages_sent": %d, "messages_captured": %d, "messages_failed": %d, "tasks_open": %d, "steps": [%s]},
+		"meta": {"timestamp": "<time>"}}`, c.Status["not_started"]+c.Status["active"]+c.Status["completed"]+c.Status["stopped"], c.Status["not_started"], asJSON(c.NotStarted),
+		c.Status["active"], c.Status["completed"], c.Status["stopped"], asJSON(c.Reasons), c.of["sent"], c.of["captured"], c.of["failed"]+c.of["unknown"], c.of["task_open"], strings.Join(steps, ", ")))
 }

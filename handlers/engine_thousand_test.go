@@ -103,7 +103,7 @@ func (p *engineFixture) matchesSimulation(campaign string, told map[string]map[i
 		}
 		for _, h := range s.History {
 			var m outboxMessage
-			action := map[string]string{"sent": "send", "done": "task", "skipped": "skip"}[h.Status]
+			action := map[string]string{"captured": "send", "done": "task", "skipped": "skip"}[h.Status]
 			if h.Message != nil {
 				m = messages[*h.Message]
 			}
@@ -128,7 +128,7 @@ func TestEngineThousand(t *testing.T) {
 		}
 	}
 	steps, links := spring()
-	campaign := p.campaign(nil, nil, steps, links...)
+	campaign := p.campaign(nil, map[string]any{"missing_values": "send"}, steps, links...)
 	told := map[string]map[int]string{}
 	for group := range 10 {
 		p.runTo(p.app.Clock.Now().Add(time.Duration(group)*19*time.Hour+7*time.Minute), p.completeTasks)

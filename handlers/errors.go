@@ -30,6 +30,8 @@ var errorTable = []errorRow{
 	{fault.ExternalIDTaken, http.StatusConflict, "Another record of the entity has this external_id."},
 	{fault.AudienceNameTaken, http.StatusConflict, "Another audience has this name."},
 	{fault.AudienceArchived, http.StatusConflict, "The audience is archived."},
+	{fault.CampaignHeld, http.StatusConflict, "The campaign is held, so it cannot become active. Release it first."},
+	{fault.CampaignNotHeld, http.StatusConflict, "The campaign is not held, so it cannot be released."},
 	{fault.CampaignNotEnrollable, http.StatusConflict, "The campaign is neither active nor paused, so it accepts no contacts."},
 	{fault.LastAudience, http.StatusConflict, "The campaign must keep at least one audience."},
 	{fault.InvalidTransition, http.StatusConflict, "The current status does not allow this change."},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"net/http"
+	"slices"
 
 	"prospector/index"
 	"prospector/internal/fault"
@@ -35,8 +36,8 @@ const (
 func (exported) output() outputSource { return outputSource{streams: []string{typeJSONL, "text/csv"}} }
 
 // exportOperation streams a whole list. Records are read in chunks, so that a slow client never pins a
-// read transaction.
-func exportOperation(kind *index.Kind) Operation {
+// read transaction. present, if it is not nil, changes how they are shown.
+func exportOperation(kind *index.Kind, present presenter) Operation {
 	return withoutTx(Operation{
 		Name: "export_" + kind.Entity, Method: http.MethodPost, Path: "/v1/" + kind.Entity + "/export",
 		Access: identity.Read, listKind: kind,
@@ -52,6 +53,13 @@ func exportOperation(kind *index.Kind) Operation {
 		}
 		return exported{format: in.Format, write: func(out *stream) error {
 			return c.api.Index.Export(c.principal.Org, kind, compile, func(cs *filter.CustomFields, lines []byte) error {
+				if present != nil {
+					records, err := present(c, slices.Collect(bytes.Lines(lines)))
+					if err != nil {
+						return err
+					}
+					lines = joinLines(records)
+				}
 				return format(out, cs, lines)
 			})
 		}}, nil
@@ -65,6 +73,14 @@ func (e exported) response(kind *index.Kind) response {
 	}
 	a.header = http.Header{"Content-Disposition": {`attachment; filename="` + kind.Entity + "." + e.format + `"`}}
 	return a
+}
+
+// joinLines joins records to lines, each with one line end.
+func joinLines(records [][]byte) (lines []byte) {
+	for _, r := range records {
+		lines = append(append(lines, bytes.TrimSuffix(r, []byte("\n"))...), '\n')
+	}
+	return lines
 }
 
 func jsonLines(out *stream, _ *filter.CustomFields, lines []byte) error {

@@ -25,6 +25,10 @@ var examples = map[string]string{
 	"create_api_key":              `{"name": "sync"}`,
 	"deactivate_api_key":          `{}`,
 	"deactivate_user":             `{}`,
+	"reply_contact":               `{}`,
+	"release_campaign":            `{"overdue": "send", "captured": "keep"}`,
+	"retry_campaign":              `{"status": ["failed", "unknown"]}`,
+	"test_mail":                   `{}`,
 	"activate_user":               `{}`,
 	"create_account":              `{"name": "Initech"}`,
 	"update_account":              `{"industry": "Software"}`,
@@ -140,6 +144,16 @@ func newCampaign(o *apptest.Org, status string) string {
 	}).Is(201).ID()
 }
 
+// newHeldCampaign creates a campaign that is held, because it had an owner who was deactivated.
+func newHeldCampaign(o *apptest.Org) string {
+	campaign := newCampaign(o, "active")
+	owner := makers["users"](o)
+	o.Write.Patch("/v1/campaigns/"+campaign, map[string]string{"owner_id": owner}).Is(200)
+	o.Admin.Post("/v1/users/"+owner+"/deactivate", "").Is(200)
+	o.Write.Patch("/v1/campaigns/"+campaign, map[string]any{"owner_id": o.User}).Is(200)
+	return campaign
+}
+
 // begin enrolls a new contact in a campaign and returns its sequence.
 func begin(o *apptest.Org, campaign string) (sequence string) {
 	at := "/v1/campaigns/" + campaign
@@ -154,6 +168,7 @@ func newToken(o *apptest.Org) string {
 	audience := o.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](o)}}).Is(201).ID()
 	campaign := o.Write.Post("/v1/campaigns", map[string]any{
 		"name": "Mail", "status": "active", "template_id": template, "audience_ids": []string{audience}, "owner_id": o.User,
+		"missing_values": "send",
 	}).Is(201).ID()
 	o.Work()
 	return tokenOf(o, campaign)
@@ -186,6 +201,8 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 				maker = makers["preparing"]
 			case "delete_campaign":
 				maker = makers["drafts"]
+			case "release_campaign":
+				maker = newHeldCampaign
 			}
 			if maker == nil {
 				t.Fatalf("no maker for %s: add one", segments[i-1])

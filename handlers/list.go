@@ -36,8 +36,14 @@ func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID,
 		if err != nil {
 			return out, err
 		}
-		err = c.api.Index.List(org(c), kind, query, func(p index.Page) error {
-			out.envelope = c.api.listEnvelope(p.Records, paginate(q.Page, q.PageSize, p.Total))
+		err = c.api.Index.List(org(c), kind, query, func(p index.Page) (err error) {
+			records := p.Records
+			if o.present != nil {
+				if records, err = o.present(c, records); err != nil {
+					return err
+				}
+			}
+			out.envelope = c.api.listEnvelope(records, paginate(q.Page, q.PageSize, p.Total))
 			return nil
 		})
 		return out, err

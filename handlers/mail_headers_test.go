@@ -130,7 +130,7 @@ func TestMailForeign(t *testing.T) {
 			t.Fatalf("no template contains %q", text)
 		}
 		audience := idIn(audienceOf(m.Org, fmt.Sprint("A", i), id))
-		m.Write.Post("/v1/campaigns", map[string]any{"name": fmt.Sprint("C", i), "template_id": template, "audience_ids": []string{audience}, "status": "active"}).Is(201)
+		m.Write.Post("/v1/campaigns", map[string]any{"name": fmt.Sprint("C", i), "template_id": template, "audience_ids": []string{audience}, "status": "active", "missing_values": "send"}).Is(201)
 		m.run()
 		mails := m.server.Mails()
 		if len(mails) != i+1 {

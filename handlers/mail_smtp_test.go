@@ -19,14 +19,14 @@ func TestMailOutcomes(t *testing.T) {
 	}{
 		{"fine", "", "", "sent", "", "completed sent sent", false},
 		{"nobody", "RCPT", "550 5.1.1 no such user", "failed", "550 5.1.1 no such user", "stopped:suppressed failed skipped", true},
-		{"nocode", "RCPT", "550 who is that", "failed", "550 who is that", "stopped:suppressed failed skipped", true},
 		{"moved", "RCPT", "551 5.1.6 went away", "failed", "551 5.1.6", "stopped:suppressed failed skipped", true},
 		{"unlike", "RCPT", "553 5.1.3 no address", "failed", "553 5.1.3", "stopped:suppressed failed skipped", true},
 		{"policy", "RCPT", "550 5.7.1 not from you", "failed", "550 5.7.1 not from you", "completed failed sent", false},
 		{"full", "RCPT", "552 5.2.2 mailbox full", "failed", "552 5.2.2", "completed failed sent", false},
-		{"other", "RCPT", "554 5.1.1 no", "failed", "554 5.1.1", "completed failed sent", false},
+		{"other", "RCPT", "554 5.1.1 no", "failed", "554 5.1.1", "stopped:suppressed failed skipped", true},
+		{"unsure", "RCPT", "550 4.1.1 no", "failed", "550 4.1.1", "completed failed sent", false},
 		{"nodata", "DATA", "554 5.5.1 nothing valid", "failed", "554 5.5.1", "completed failed sent", false},
-		{"spam", apptest.MailContent, "550 5.1.1 spam", "failed", "550 5.1.1 spam", "completed failed sent", false},
+		{"spam", apptest.MailContent, "550 5.7.1 spam", "failed", "550 5.7.1 spam", "completed failed sent", false},
 		{"dropped", apptest.MailContent, apptest.MailDrop, "unknown", "no answer after the content", "completed unknown sent", false},
 	}
 	var names []string
@@ -78,7 +78,7 @@ func TestMailOutcomes(t *testing.T) {
 }
 
 // TestMailRetry checks that a message that the server temporarily rejects is retried after exactly
-// 5, 15 and 60 minutes, and then fails.
+// 5, 15 and 60 minutes and then every 4 hours, and fails after a day.
 func TestMailRetry(t *testing.T) {
 	m := newMailer(t)
 	ids := contactsOf(m.Org, "never", "late", "content")
@@ -96,7 +96,7 @@ func TestMailRetry(t *testing.T) {
 	campaign := m.sends(twoMails, "", ids...)
 	m.run()
 	tries := 1
-	for _, wait := range []time.Duration{5 * time.Minute, 15 * time.Minute, 60 * time.Minute} {
+	for _, wait := range []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour, 4 * time.Hour, 4 * time.Hour, 4 * time.Hour, 4 * time.Hour} {
 		m.is("never", 0, "retrying", "450 4.2.1 busy")
 		m.wantSequence(campaign, ids[0], "active waiting")
 		if next := m.listedSequence(campaign, ids[0]).Next; next == nil || !next.Equal(m.app.Clock.Now().Add(wait)) {
@@ -116,7 +116,7 @@ func TestMailRetry(t *testing.T) {
 	m.wantSequence(campaign, ids[0], "active failed waiting")
 	m.is("late", 0, "sent", "")
 	m.is("content", 0, "sent", "")
-	m.wantSequence(campaign, ids[1], "active sent waiting")
+	m.wantSequence(campaign, ids[1], "completed sent sent")
 	m.server.Reply(nil)
 	m.after(24 * time.Hour)
 	m.arrived("late Hello late", "content Hello content", "never Hello never", "late Re: Hello late", "content Re: Hello content")

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -174,11 +175,15 @@ func (m *mailer) arrived(want ...string) {
 // ready requires that the service reports that it is ready, or the reason why not.
 func (m *mailer) ready(trouble string) {
 	m.t.Helper()
-	if trouble == "" {
-		m.app.Anonymous().Get("/readyz").Is(200)
-		return
+	m.app.Anonymous().Get("/readyz").Is(200)
+	status := m.Admin.Get("/v1/mail/status").Is(200)
+	want := [2]string{"ok", ""}
+	if trouble != "" {
+		want = [2]string{"unavailable", trouble}
 	}
-	m.app.Anonymous().Get("/readyz").Fails(503, "unavailable", trouble)
+	if got := [2]string{status.Text("data.status"), cmp.Or(status.Value("data.stage"), any("")).(string)}; got != want {
+		m.t.Errorf("the mail status is %q, want %q: %s", got, want, status.Body)
+	}
 }
 
 // suppressed returns the suppressed addresses with their reasons.

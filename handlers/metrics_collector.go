@@ -169,11 +169,6 @@ var mailMetrics = []statMetric{
 		func(s *componentStats) float64 { return truth(s.mail.OutageStage != "") },
 	},
 	{
-		"prospector_mail_senders_held", gauge,
-		"Senders whose messages are paused because the mail server does not accept them.",
-		func(s *componentStats) float64 { return float64(s.mail.SendersBackedOff) },
-	},
-	{
 		"prospector_mail_in_hand", gauge,
 		"Messages being handed to the mail server.",
 		func(s *componentStats) float64 { return float64(s.mail.InFlight) },
@@ -213,7 +208,7 @@ func newCollector(a *API) *collector {
 		attempts: prometheus.NewDesc("prospector_webhook_attempts_total",
 			"Webhook delivery attempts by result: succeeded, or the reason of the failure.", []string{"result"}, nil),
 		mails: prometheus.NewDesc("prospector_mail_handed_over_total",
-			"Messages handed to the mail server by result: sent, later (retried), refused, bounced, unknown, trouble and unwelcome (paused and retried).", []string{"result"}, nil),
+			"Messages handed to the mail server by result: sent, later (retried), refused, bounced, unknown, recipient_refused (refused or bounced) and trouble (paused and retried).", []string{"result"}, nil),
 	}
 	for _, metrics := range [][]statMetric{storeMetrics, indexMetrics, jobMetrics, webhookMetrics, mailMetrics, sequenceMetrics} {
 		for _, m := range metrics {

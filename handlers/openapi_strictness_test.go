@@ -44,6 +44,8 @@ var access = map[string]string{
 	"create_campaign": "write", "get_campaign": "read", "update_campaign": "write", "delete_campaign": "write", "list_campaigns": "read", "enroll_campaign": "write",
 	"add_campaign_audiences": "write", "remove_campaign_audiences": "write", "get_campaign_stats": "read", "simulate_campaign": "read",
 	"list_campaign_sequences": "read", "stop_campaign_sequence": "write", "list_outbox": "read", "get_unsubscribe_page": "", "unsubscribe": "",
+	"release_campaign": "write", "retry_campaign": "write", "reply_contact": "write", "list_sequences": "read", "export_sequences": "read",
+	"export_outbox": "read", "get_contact_timeline": "read", "get_mail_status": "admin", "test_mail": "admin",
 	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "", "get_metrics": "",
 }
 
@@ -104,7 +106,7 @@ func TestOpenAPI(t *testing.T) {
 			return false
 		}
 		changes := op.Method == "PATCH" || op.Method == "DELETE"
-		writesByPost := op.Method == "POST" && op.Access != "read" && !public
+		writesByPost := op.Method == "POST" && op.Access != "read" && !public && op.Name != "test_mail" // which writes nothing
 		if has("header", "If-Match") != changes || has("header", "Idempotency-Key") != writesByPost {
 			t.Errorf("%s: parameters %v", op.Name, d.Parameters)
 		}

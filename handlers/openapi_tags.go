@@ -15,6 +15,8 @@ var groups = []apiTag{
 	{"audiences", "Named sets of contacts."},
 	{"sequence-templates", "Templates of sequences: steps, the transitions between them, and reusable blocks of text."},
 	{"campaigns", "Campaigns run sequence templates against audiences."},
+	{"sequences", "The progress of contacts through campaigns."},
+	{"mail", "The mail server."},
 	{outboxGroup, "The messages of campaigns, and the unsubscribe page for their recipients."},
 	{"opportunities", "Deals with accounts."},
 	{"tasks", "Things that users have to do."},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"prospector/internal/apptest"
@@ -221,6 +222,32 @@ func conforms(t *testing.T, schema *jsonschema.Schema, text string) {
 	}
 }
 
+// deliversMail restarts an app without a mail server with one, which holds the campaigns that captured
+// messages. It releases one of them, and then sends a message, one that bounces and one whose delivery is
+// unknown.
+func deliversMail(t *testing.T, app *apptest.App, org *apptest.Org) {
+	t.Helper()
+	server := apptest.NewMailServer(t)
+	app.Stop()
+	server.Settings(&app.Config)
+	app.Start()
+	for _, id := range org.Read.Post("/v1/campaigns/list", `{"filters": [{"field": "name", "condition": "is", "value": "Mail"}]}`).Is(200).Column("id") {
+		org.Write.Post("/v1/campaigns/"+id+"/release", `{"captured": "keep"}`)
+	}
+	for _, reply := range []func(stage, to string) string{
+		nil, answering(apptest.MailContent, apptest.MailDrop), answering("RCPT", "550 5.1.1 no such user"),
+	} {
+		server.Reply(reply)
+		template := org.Write.Post("/v1/sequence-templates", examples["create_sequence_template"]).Is(201).ID()
+		audience := org.Write.Post("/v1/audiences", map[string]any{"name": "Audience " + uuid.NewString(), "contact_ids": []string{makers["contacts"](org)}}).Is(201).ID()
+		org.Write.Post("/v1/campaigns", map[string]any{
+			"name": "Sent", "status": "active", "template_id": template, "audience_ids": []string{audience}, "missing_values": "send",
+		}).Is(201)
+		app.Work()
+		app.Sequences.Wait()
+	}
+}
+
 // TestOpenAPIEvents validates delivered events against the document.
 func TestOpenAPIEvents(t *testing.T) {
 	app := apptest.New(t)
@@ -251,6 +278,7 @@ func TestOpenAPIEvents(t *testing.T) {
 	org.Write.Post("/v1/campaigns/"+running+"/sequences/"+begin(org, running)+"/stop", `{"reason": "replied"}`).Is(200)
 	app.LinkBase = "nowhere" // no message can contain such a link
 	newToken(org)
+	deliversMail(t, app, org)
 	attempted(app, org, hook)
 	for _, attempt := range org.Read.Get(hooksPath + "/" + hook + "/deliveries?page_size=100").Is(200).Column("id") {
 		org.Admin.Post(hooksPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)

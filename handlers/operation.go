@@ -35,6 +35,7 @@ type Operation struct {
 	params        []string        // names of the path parameters
 	writes        bool
 	listKind      *index.Kind  // of a list or an export
+	present       presenter    // changes how the records of a list are shown
 	query         reflect.Type // the query parameters of a GET
 	honorsIfMatch bool
 	isVersioned   bool // successful responses have an ETag
@@ -43,6 +44,9 @@ type Operation struct {
 	output        outputSource
 	run           func(*call) (response, error)
 }
+
+// presenter returns stored records as they are shown.
+type presenter func(c *call, records [][]byte) ([][]byte, error)
 
 // withoutTx makes an operation whose function receives no transaction.
 func withoutTx[In, Out any](o Operation, fn func(*call, In) (Out, error)) Operation {

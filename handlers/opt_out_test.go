@@ -128,5 +128,5 @@ func TestOptOutStopsAll(t *testing.T) {
 	}
 	m.arrived("bob Hello bob")
 	m.wantSequence(campaign, ids[0], "stopped:opted_out skipped")
-	m.wantSequence(campaign, ids[1], "stopped:suppressed skipped")
+	m.wantSequence(campaign, ids[1], "stopped:duplicate_address")
 }

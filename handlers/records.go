@@ -15,7 +15,7 @@ import (
 // entityOperations returns the operations on an entity: those of every kind of record, and batch, history
 // and export.
 func entityOperations[T any](k *record.Kind[T]) []Operation {
-	return append(recordOperations(k, fault.ExternalIDTaken), batchOperation(k), historyOperation(k), exportOperation(k.List))
+	return append(recordOperations(k, fault.ExternalIDTaken), batchOperation(k), historyOperation(k), exportOperation(k.List, nil))
 }
 
 // recordOperations returns the operations that every kind of record has. codes are the conflicts over its

@@ -12,13 +12,25 @@ import (
 	"prospector/store"
 )
 
+// stoppedSequences is the result of a reply.
+type stoppedSequences struct {
+	Stopped int `json:"stopped" doc:"The number of sequences that were stopped."`
+}
+
+// presentSequences adds what the steps of sequences wait for.
+func (a *API) presentSequences(c *call, records [][]byte) ([][]byte, error) {
+	return a.Sequences.Explain(c.org(), records)
+}
+
 // sequenceOperations returns the operations on the sequences and messages of campaigns.
 func (a *API) sequenceOperations() []Operation {
 	e := a.Sequences
 	const sequences = "/v1/campaigns/{id}/sequences"
+	export := exportOperation(e.SequenceList, a.presentSequences)
+	export.example = []byte(`{"filters": [{"field": "status", "condition": "is", "value": "stopped"}], "format": "csv"}`)
 	return []Operation{
 		listWithin[sequence.Sequence](Operation{
-			Name: "list_campaign_sequences", Path: sequences + "/list",
+			Name: "list_campaign_sequences", Path: sequences + "/list", present: a.presentSequences,
 			Summary: "List the sequences of a campaign with their history, also after the campaign was deleted",
 			example: []byte(`{"filters": [{"field": "status", "condition": "is", "value": "stopped"}], "sort": "-started_at", "page_size": 50}`),
 		}, e.SequenceList, (*call).org, func(c *call, all index.Query) (index.Query, error) {
@@ -39,6 +51,27 @@ func (a *API) sequenceOperations() []Operation {
 				return store.Doc[sequence.Sequence]{}, err
 			}
 			return e.StopSequence(tx, campaign, id, in)
+		})),
+		write(Operation{
+			Name: "reply_contact", Method: http.MethodPost, Path: "/v1/contacts/{id}/replied", Access: identity.Write,
+			Summary: "Record that a contact has replied, which stops all sequences of the contact",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (stoppedSequences, error) {
+			n, err := e.Replied(tx, id)
+			return stoppedSequences{Stopped: n}, err
+		})),
+		list[sequence.Sequence](Operation{
+			Name: "list_sequences", Path: "/v1/sequences/list", present: a.presentSequences,
+			Summary: "List the sequences of all campaigns",
+			example: []byte(`{"filters": [{"field": "status", "condition": "is", "value": "active"}], "sort": "next_due_at", "page_size": 50}`),
+		}, e.SequenceList),
+		export,
+		exportOperation(e.MessageList, nil),
+		read(Operation{
+			Name: "get_contact_timeline", Method: http.MethodGet, Path: "/v1/contacts/{id}/timeline", Access: identity.Read,
+			Summary: "List what happened to a contact and what is planned, newest first",
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in PageQuery) (listSlice[sequence.TimelineEntry], error) {
+			entries, err := e.Timeline(tx, id)
+			return listSlice[sequence.TimelineEntry]{entries, in}, err
 		})),
 		list[sequence.Message](Operation{
 			Name: "list_outbox", Path: "/v1/outbox/list", Summary: "List sent and scheduled messages",

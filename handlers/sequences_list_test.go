@@ -56,9 +56,10 @@ func TestSequenceList(t *testing.T) {
 	org := newOutreached(app, "Acme")
 	path := org.campaign + "/sequences/list"
 	other := org.run("Summer", helloAndCall, org.contacts["ann"])
-	org.Read.Post(path, `{"sort": "started_at", "page_size": 1}`).Is(200, fmt.Sprintf(`{"data": [{"id": %q, "campaign_id": %q, "contact_id": %q, "status": "active", "reason": null,
+	org.Read.Post(path, `{"sort": "started_at", "page_size": 1}`).Is(200, fmt.Sprintf(`{"data": [{"id": %q, "campaign_id": %q, "contact_id": %q, "contact_name": "ann", "contact_email": "ann@initech.example", "contact_deleted": false,
+		"status": "active", "reason": null, "duplicate_of": null,
 		"started_at": "2026-03-02T09:00:00.000Z", "current_step_index": 1, "next_due_at": "2026-03-03T09:00:00.000Z", "history": [
-		{"step_index": 0, "type": "auto_email", "status": "sent", "due_at": "2026-03-02T09:00:00.000Z", "at": "2026-03-02T09:00:00.000Z", "reason": "<any>", "message_id": "<id>", "task_id": null, "template_version": 1},
+		{"step_index": 0, "type": "auto_email", "status": "captured", "due_at": "2026-03-02T09:00:00.000Z", "at": "2026-03-02T09:00:00.000Z", "reason": "<any>", "message_id": "<id>", "task_id": null, "template_version": 1},
 		{"step_index": 1, "type": "call", "status": "waiting", "due_at": "2026-03-03T09:00:00.000Z", "at": null, "reason": "<any>", "message_id": null, "task_id": null, "template_version": 1}]}],
 		"pagination": {"page": 1, "page_size": 1, "total_count": 3, "total_pages": 3}, "meta": {"timestamp": "<time>"}}`, org.ids["ann"], idIn(org.campaign), org.contacts["ann"]))
 	org.stop("bob", "manual").Is(200)
@@ -140,8 +141,8 @@ func TestOutboxList(t *testing.T) {
 	app := apptest.New(t)
 	org := newOutreached(app, "Acme")
 	const path = "/v1/outbox/list"
-	org.Read.Post(path, `{"sort": "created_at", "page_size": 1}`).Is(200, fmt.Sprintf(`{"data": [{"id": "<id>", "campaign_id": %q, "sequence_id": %q, "contact_id": %q, "step_index": 0,
-		"from": "ada@acme.example", "to": "ann@initech.example", "subject": "Hello ann", "body": %q, "status": "sent", "error": null, "created_at": "2026-03-02T09:00:00.000Z",
+	org.Read.Post(path, `{"sort": "created_at", "page_size": 1}`).Is(200, fmt.Sprintf(`{"data": [{"id": "<id>", "campaign_id": %q, "sequence_id": %q, "contact_id": %q, "contact_deleted": false, "step_index": 0,
+		"from": "ada@acme.example", "to": "ann@initech.example", "subject": "Hello ann", "body": %q, "status": "captured", "error": null, "created_at": "2026-03-02T09:00:00.000Z",
 		"headers": {"From": "Ada Marsh <ada@acme.example>", "To": "ann <ann@initech.example>", "Subject": "Hello ann", "Date": "Mon, 02 Mar 2026 09:00:00 +0000", "Message-ID": "<any>",
 			"MIME-Version": "1.0", "Content-Type": "text/plain; charset=utf-8", "Content-Transfer-Encoding": "quoted-printable",
 			"List-Unsubscribe": %q, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}}],

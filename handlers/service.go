@@ -10,8 +10,6 @@ import (
 // Health is the response of the health probes.
 type Health struct {
 	Status string `json:"status" rule:"enum=ok"`
-	// SendersHeld does not make the service unready, because one organization must not affect the others.
-	SendersHeld int `json:"senders_held,omitzero" rule:"optional" doc:"The number of senders whose messages are paused because the mail server does not accept them."`
 }
 
 // serviceOperations returns the operations that require no API key and contain no data of organizations.
@@ -29,11 +27,7 @@ func (a *API) serviceOperations() []Operation {
 			if a.draining.Load() {
 				return Health{}, fault.New(fault.Unavailable, "the service is shutting down")
 			}
-			mail := a.Sequences.MailStats()
-			if mail.OutageStage != "" {
-				return Health{}, fault.New(fault.Unavailable, "sending is paused: %s", mail.OutageStage)
-			}
-			return Health{Status: "ok", SendersHeld: mail.SendersBackedOff}, a.Store.Writable(c.request.Context())
+			return Health{Status: "ok"}, a.Store.Writable(c.request.Context())
 		}),
 		withoutTx(Operation{
 			Name: "get_openapi", Method: http.MethodGet, Path: "/openapi.json", Summary: "Get this document",

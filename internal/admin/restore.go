@@ -66,7 +66,7 @@ func unpack(ctx context.Context, by Caller, file string) (records int, err error
 		return 0, err
 	}
 	have, err := checkCopy(ctx, work, cfg, cfg.Logger(), func(s *service.Service) error {
-		return errors.Join(s.Outreach.PauseRestored(ctx), s.Store.BeginEpoch(ctx))
+		return errors.Join(s.Outreach.HoldRestored(ctx), s.Store.BeginEpoch(ctx))
 	})
 	if err == nil && (have.Records != manifest.Records || have.Organizations != manifest.Organizations) {
 		err = fmt.Errorf("it contains %d records of %d organizations, but its manifest says %d of %d",

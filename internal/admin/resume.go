@@ -3,26 +3,39 @@ package admin
 import (
 	"context"
 
+	"prospector/internal/sequence"
 	"prospector/internal/service"
+	"prospector/internal/shape"
 )
+
+// ResumeInput decides how held campaigns continue.
+type ResumeInput struct {
+	Overdue  string // send, skip or empty
+	Captured string // restart, keep or empty
+	DryRun   bool
+}
 
 // ResumeResult is the output of resume.
 type ResumeResult struct {
-	Campaigns  int `json:"campaigns"`
-	Deliveries int `json:"deliveries"`
+	Campaigns  []sequence.ReleasedCampaign `json:"campaigns"`
+	Deliveries int                         `json:"deliveries"`
 }
 
-var Resume = Operation[struct{}, ResumeResult]{
+// Resume releases all held campaigns and lets deliveries continue after a restore.
+var Resume = Operation[ResumeInput, ResumeResult]{
 	name: "resume",
-	do: func(ctx context.Context, s *service.Service, _ struct{}) (r ResumeResult, err error) {
+	do: func(ctx context.Context, s *service.Service, in ResumeInput) (r ResumeResult, err error) {
+		r.Campaigns, err = s.Sequences.ReleaseAll(ctx, sequence.ReleaseBody{
+			Overdue: shape.Text(in.Overdue), Captured: shape.Text(in.Captured), DryRun: in.DryRun,
+		})
+		if err != nil {
+			return r, err
+		}
 		since, err := s.Store.Held()
 		if err != nil || since.IsZero() {
 			return r, err
 		}
-		if r.Campaigns, err = s.Outreach.ResumeRestored(ctx); err != nil {
-			return r, err
-		}
-		if r.Deliveries, err = s.Webhooks.Pending(); err != nil {
+		if r.Deliveries, err = s.Webhooks.Pending(); err != nil || in.DryRun {
 			return r, err
 		}
 		if err := s.Store.Resume(ctx); err != nil {

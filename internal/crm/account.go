@@ -42,5 +42,11 @@ func (c *CRM) accountRules() record.Rules[Account] {
 		},
 		Match: matchable("accounts", c.hosts), MatchVersion: c.hosts.Version(),
 		Keys: []store.Key[Account]{sourceKey(func(a *Account) *Origin { return &a.Origin })},
+		AfterUpdate: func(tx *store.Tx, _, after *Account) error {
+			if c.hooks.AccountChanged == nil {
+				return nil
+			}
+			return c.hooks.AccountChanged(tx, after.ID)
+		},
 	}
 }

@@ -34,6 +34,7 @@ type CRM struct {
 // Hooks let other features react to changes of records, in the same transaction. An error undoes
 // the change. A nil hook is not called.
 type Hooks struct {
+	AccountChanged func(tx *store.Tx, account uuid.UUID) error
 	ContactChanged func(tx *store.Tx, before, after *Contact) error
 	ContactDeleted func(tx *store.Tx, contact uuid.UUID) error
 	// TaskClosed is called when an open task is completed, cancelled or deleted. after is nil if it

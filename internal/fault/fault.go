@@ -32,6 +32,8 @@ const (
 	AudienceNameTaken     Code = "audience_name_taken"
 	AudienceArchived      Code = "audience_archived"
 	CampaignNotEnrollable Code = "campaign_not_enrollable"
+	CampaignHeld          Code = "campaign_held"
+	CampaignNotHeld       Code = "campaign_not_held"
 	LastAudience          Code = "last_audience"
 	InvalidTransition     Code = "invalid_transition"
 	SubscriptionNotActive Code = "subscription_not_active"

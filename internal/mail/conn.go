@@ -137,11 +137,10 @@ func (c *conn) send(ctx context.Context, m *Message, mayContinue func() bool) (r
 	}
 	c.client.SkipSMTPUTF8(!international)
 	if err := c.command(func() error { return c.client.Mail("<" + from + ">") }); err != nil {
-		r := serverUnavailable(ctx, "MAIL FROM", err)
 		if _, answered := errors.AsType[*textproto.Error](err); answered && !c.broken {
-			r.Status = SenderRejected
+			return senderResult(ctx, err), false
 		}
-		return r, c.broken
+		return serverUnavailable(ctx, "MAIL FROM", err), c.broken
 	}
 	c.inTransaction = true
 	if err := c.command(func() error { return c.client.Rcpt("<" + to + ">") }); err != nil {

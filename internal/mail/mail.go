@@ -19,19 +19,20 @@ const (
 	// Deferred: the server refused the message temporarily (4xx), or the connection was lost before
 	// any content was sent.
 	Deferred
-	// Rejected: the server refused the message permanently (5xx), or the message is invalid.
+	// Rejected: the server refused the sender or the message permanently (5xx), or the message is
+	// invalid.
 	Rejected
 	// Bounced: the server reported that the mailbox of the recipient does not exist.
 	Bounced
+	// RecipientRejected: the server refused the recipient permanently without saying why. The
+	// mailbox may not exist, or the server may refuse everything from this sender.
+	RecipientRejected
 	// Unknown: the content was sent at least partly and the server did not answer. The message may
 	// have been delivered.
 	Unknown
 	// ServerUnavailable: connecting, TLS or login failed, so no message can be sent. Nothing of
 	// this message was sent.
 	ServerUnavailable
-	// SenderRejected: the server refused the sender, so no message of this sender can be sent.
-	// Nothing of this message was sent.
-	SenderRejected
 )
 
 func (s Status) String() string {
@@ -46,12 +47,12 @@ func (s Status) String() string {
 		return "refused"
 	case Bounced:
 		return "bounced"
+	case RecipientRejected:
+		return "recipient_refused"
 	case Unknown:
 		return "unknown"
 	case ServerUnavailable:
 		return "trouble"
-	case SenderRejected:
-		return "unwelcome"
 	}
 	return "no status"
 }

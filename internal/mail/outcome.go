@@ -9,6 +9,7 @@ import (
 	"net/textproto"
 	"os"
 	"regexp"
+	"slices"
 	"syscall"
 )
 
@@ -23,34 +24,46 @@ func serverUnavailable(ctx context.Context, stage string, err error) Result {
 }
 
 // enhanced matches the status code at the start of an answer (RFC 3463).
-var enhanced = regexp.MustCompile(`^[245]\.(\d{1,3})\.\d{1,3}(\s|$)`)
+var enhanced = regexp.MustCompile(`^([245]\.\d{1,3}\.\d{1,3})(\s|$)`)
 
-// recipientResult is the result of an error at RCPT TO.
-func recipientResult(ctx context.Context, err error) Result {
+// unknownMailbox are the status codes of an answer about the address of the recipient: it does not
+// exist, is invalid or has moved, or its domain accepts no mail. All other codes are about the
+// sender, the message or the server.
+var unknownMailbox = []string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"}
+
+// senderResult is the result of an answer to MAIL FROM.
+func senderResult(ctx context.Context, err error) Result {
 	r := commandResult(ctx, err)
-	if answer, answered := errors.AsType[*textproto.Error](err); answered && r.Status == Rejected && isUnknownMailbox(answer) {
-		r.Status = Bounced
+	if r.Status == Bounced { // the server does not know the recipient yet
+		r.Status = Rejected
 	}
 	return r
 }
 
-// isUnknownMailbox reports whether an answer is about the address. Servers use the same codes for
-// policy; the enhanced code distinguishes them.
-func isUnknownMailbox(answer *textproto.Error) bool {
+// recipientResult is the result of an error at RCPT TO.
+func recipientResult(ctx context.Context, err error) Result {
+	r := commandResult(ctx, err)
+	answer, _ := errors.AsType[*textproto.Error](err)
+	if r.Status != Rejected || enhanced.MatchString(answer.Msg) {
+		return r
+	}
 	switch answer.Code {
 	case 550, 551, 553:
-		found := enhanced.FindStringSubmatch(answer.Msg)
-		return found == nil || answer.Msg[0] == '5' && found[1] == "1"
+		r.Status = RecipientRejected
 	}
-	return false
+	return r
 }
 
-// commandResult is the result of an error between MAIL FROM and the content.
+// commandResult is the result of an error before the content.
 func commandResult(ctx context.Context, err error) Result {
-	if answer, answered := errors.AsType[*textproto.Error](err); answered && answer.Code >= 500 {
-		return Result{Rejected, describe(ctx, err)}
+	answer, answered := errors.AsType[*textproto.Error](err)
+	if !answered || answer.Code < 500 {
+		return Result{Deferred, describe(ctx, err)}
 	}
-	return Result{Deferred, describe(ctx, err)}
+	if code := enhanced.FindStringSubmatch(answer.Msg); code != nil && slices.Contains(unknownMailbox, code[1]) {
+		return Result{Bounced, describe(ctx, err)}
+	}
+	return Result{Rejected, describe(ctx, err)}
 }
 
 // contentResult is the result of an error after the server asked for the content. Only an answer of
@@ -58,10 +71,8 @@ func commandResult(ctx context.Context, err error) Result {
 func contentResult(ctx context.Context, err error) Result {
 	answer, answered := errors.AsType[*textproto.Error](err)
 	switch {
-	case answered && answer.Code >= 500:
-		return Result{Rejected, describe(ctx, err)}
 	case answered && answer.Code >= 400:
-		return Result{Deferred, describe(ctx, err)}
+		return commandResult(ctx, err)
 	case answered && answer.Code >= 200 && answer.Code < 300:
 		return Result{Sent, describe(ctx, err)}
 	}

@@ -137,7 +137,7 @@ func TestKeptConnectionIsGone(t *testing.T) {
 // A connection on which the server sent an extra answer is not reused, because that answer would be
 // taken for one to the next message.
 func TestConnectionIsNotKeptAfterTooManyAnswers(t *testing.T) {
-	for stage, want := range map[string]Status{content: Sent, middle: Rejected, "RCPT": Bounced} {
+	for stage, want := range map[string]Status{content: Sent, middle: Rejected, "RCPT": RecipientRejected} {
 		t.Run(stage, func(t *testing.T) {
 			s := (&server{answer: func(n int, at string) string {
 				if n > 1 || at != stage {
@@ -167,7 +167,7 @@ func TestResetIsRefused(t *testing.T) {
 		return map[string]string{"RCPT": "550 no such user", "RSET": "502 what?"}[stage]
 	}}).start(t)
 	c := s.client(nil)
-	send(t, c, aMessage(), Bounced, "550 no such user")
+	send(t, c, aMessage(), RecipientRejected, "550 no such user")
 	send(t, c, aMessage(), Sent, "")
 	if connections, _, _ := s.seen(); connections != 2 {
 		t.Errorf("%d connections", connections)

@@ -40,6 +40,10 @@ type Campaign struct {
 	TemplateName string         `json:"template_name" rule:"readonly"`
 	Audiences    []AudienceName `json:"audiences" rule:"readonly"`
 	OwnerID      uuid.NullUUID  `json:"owner_id" label:"Owner" rule:"ref=users" doc:"The sender. Defaults to the user of the API key."`
+	// MissingValues is what happens to an email in which a token without a fallback has no value.
+	MissingValues MissingValues `json:"missing_values" rule:"default=hold,enum=hold|send|skip" doc:"What happens to an email in which a token without a fallback has no value: its step is held until there is one, it is sent with nothing in that place, or its step is skipped."`
+	Transport     shape.Text    `json:"transport" rule:"readonly,enum=outbox|smtp" doc:"What the campaign runs with: outbox captures messages and sends nothing. Null while the campaign has never been active."`
+	Held          *Hold         `json:"held" rule:"readonly" doc:"Why nothing is sent for the campaign until it is released. Null if it is not held."`
 
 	// AudienceIDs are the audiences that a new campaign starts with.
 	AudienceIDs shape.IDs `json:"-" input:"audience_ids" rule:"required,ref=audiences,maxlen=1000"`
@@ -55,7 +59,14 @@ type AudienceName struct {
 
 // campaignState is the private part of a campaign.
 type campaignState struct {
-	// Restored is set while a campaign that was active in a restored backup is paused.
+	// Begun is set once the campaign has been active. From then on every contact in its audiences
+	// has a sequence.
+	Begun bool `json:"begun,omitzero"`
+	// Releasing is set while a job applies what the release of the campaign decided. Nothing is sent
+	// until the job has ended.
+	Releasing bool `json:"releasing,omitzero"`
+	// Restored was set by the first edition in a campaign that was active in a restored backup, and
+	// that it paused.
 	Restored bool `json:"restored,omitzero"`
 }
 
@@ -70,16 +81,27 @@ func (c *Campaign) HasAudience(audience uuid.UUID) bool {
 // IsRunning reports whether the campaign is active or paused.
 func (c *Campaign) IsRunning() bool { return c.Status == CampaignActive || c.Status == CampaignPaused }
 
+// IsSending reports whether the campaign is active and nothing holds it.
+func (c *Campaign) IsSending() bool {
+	return c.Status == CampaignActive && c.Held == nil && !c.state.Releasing
+}
+
+// HasBegun reports whether the campaign is or has been active, and has not ended.
+func (c *Campaign) HasBegun() bool {
+	return c.IsRunning() && (c.Status == CampaignActive || c.state.Begun)
+}
+
 // IsFinished reports whether the campaign is completed or archived.
 func (c *Campaign) IsFinished() bool {
 	return c.Status == CampaignCompleted || c.Status == CampaignArchived
 }
 
-// The keys by which campaigns are found. The reference to the template is a third one.
+// The keys by which campaigns are found. Those of references come with their fields.
 const (
 	byAudience = "audience"
 	byStatus   = "status"
 	byTemplate = "template_id"
+	byOwner    = "owner_id"
 )
 
 func (o *Outreach) campaignRules() record.Rules[Campaign] {
@@ -93,9 +115,18 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 				Description: "A campaign was completed, by a user or because its end_date has passed.",
 			},
 			{Event: "archived", Description: "A campaign was archived.", Example: campaignAs(CampaignArchived)},
+			{
+				Event: "held", Example: heldCampaign(),
+				Description: "A campaign was held: nothing is sent for it until it is released. See held.",
+			},
+			{Event: "released", Description: "A held campaign was released and continues."},
 		},
 		UpdateEvents: func(before, after *Campaign) []string {
 			switch {
+			case before.Held == nil && after.Held != nil:
+				return []string{"held"}
+			case before.Held != nil && after.Held == nil && after.IsRunning():
+				return []string{"released"}
 			case before.Status == after.Status:
 				return []string{"updated"}
 			case after.Status == CampaignActive:
@@ -138,7 +169,7 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 				return err
 			}
 		}
-	} else if err := checkCampaignUpdate(before, c); err != nil {
+	} else if err := o.checkCampaignUpdate(before, c); err != nil {
 		return err
 	}
 	if err := o.checkOwner(tx, before, c, p); err != nil || p.Err() != nil {
@@ -152,6 +183,7 @@ func (o *Outreach) checkCampaign(tx *store.Tx, before, c *Campaign, p *fault.Pro
 		c.TemplateName = t.Record.Name
 	}
 	if before == nil {
+		o.markBegun(c)
 		return o.campaignChanged(tx, nil, c)
 	}
 	return nil
@@ -172,7 +204,7 @@ func (o *Outreach) checkOwner(tx *store.Tx, before, c *Campaign, p *fault.Proble
 	return err
 }
 
-func checkCampaignUpdate(before, c *Campaign) error {
+func (o *Outreach) checkCampaignUpdate(before, c *Campaign) error {
 	hasNewStatus := before.Status != c.Status
 	if hasNewStatus && c.Status != CampaignArchived && !slices.Contains(transitions[before.Status], c.Status) {
 		return fault.New(fault.InvalidTransition, "status cannot change from %s to %s", before.Status, c.Status)
@@ -181,10 +213,25 @@ func checkCampaignUpdate(before, c *Campaign) error {
 		return fault.New(fault.InvalidTransition,
 			"template_id can only change while the campaign is a draft: it is %s", before.Status)
 	}
-	if hasNewStatus {
-		c.state.Restored = false // a user decided, so ResumeRestored must not
+	if hasNewStatus && c.Status == CampaignActive && before.Held != nil {
+		return ErrHeld(before)
 	}
+	if c.IsFinished() {
+		c.Held = nil
+	}
+	o.markBegun(c)
 	return nil
+}
+
+// markBegun records that a campaign is active, and what it runs with.
+func (o *Outreach) markBegun(c *Campaign) {
+	if c.Status != CampaignActive || c.state.Begun {
+		return
+	}
+	c.state.Begun = true
+	if o.hooks.Transport != nil {
+		c.Transport = shape.Text(o.hooks.Transport(c.OwnerID.UUID))
+	}
 }
 
 func (o *Outreach) campaignChanged(tx *store.Tx, before, after *Campaign) error {
@@ -201,7 +248,7 @@ func (o *Outreach) CompleteCampaign(tx *store.Tx, id uuid.UUID) error {
 		return err
 	}
 	rec := doc.Record
-	rec.Status, rec.state.Restored = CampaignCompleted, false
+	rec.Status, rec.Held = CampaignCompleted, nil
 	_, err = o.Campaigns.Replace(tx, doc, rec)
 	return err
 }

@@ -55,9 +55,22 @@ var (
 		"template_id": "019cd71a-8f4e-7b05-8a77-5f3d7f5f2c10",
 		"template_name": "Warehouse introduction",
 		"audiences": [{"id": "019cd71d-25a8-7c12-9a50-0d6b2f7f9e31", "name": "Robotics, operations"}],
-		"owner_id": "019cd6c4-8c84-770e-9132-1729a8e91419"
+		"owner_id": "019cd6c4-8c84-770e-9132-1729a8e91419",
+		"missing_values": "hold",
+		"transport": "smtp",
+		"held": null
 	}`)
 )
+
+// heldCampaign returns the example while it is held.
+func heldCampaign() *Campaign {
+	c := campaignExample
+	c.Held = &Hold{
+		Reason: HeldSenderRefused, Since: c.UpdatedAt,
+		Detail: "The mail server refused five messages in a row: 550 5.7.1 Sender not allowed",
+	}
+	return &c
+}
 
 // campaignAs returns the example with another status.
 func campaignAs(s CampaignStatus) *Campaign {

@@ -45,6 +45,10 @@ type Hooks struct {
 	ContactsAdded func(tx *store.Tx, contacts []uuid.UUID) error
 	// ContactsRemoved is called when contacts leave an audience.
 	ContactsRemoved func(tx *store.Tx, contacts []uuid.UUID) error
+	// TemplateChanged is called when the content of a template has changed.
+	TemplateChanged func(tx *store.Tx, template uuid.UUID) error
+	// Transport returns the name of the transport that delivers the messages of a sender.
+	Transport func(sender uuid.UUID) string
 	// Now returns the time that sequences follow, which may run faster than the wall clock.
 	Now func(tx *store.Tx) time.Time
 	// SenderLedger returns the ledger of what a sender has sent.
@@ -52,6 +56,9 @@ type Hooks struct {
 	// HiddenLink returns what stands for the unsubscribe link of a message in everything that the API
 	// returns.
 	HiddenLink func() string
+	// RecipientFree returns when an address may get an email of a sequence, given the emails of
+	// other sequences. It is zero if it may get one now.
+	RecipientFree func(tx *store.Tx, email string, sequence uuid.UUID) (time.Time, error)
 	// Progress returns a function that returns the sequence of a contact in a campaign, or nil if it
 	// has none.
 	Progress func(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UUID) (*Progress, error)

@@ -183,8 +183,18 @@ func (s *simulation) sequence(c *simulatedContact) (planner.Sequence, error) {
 	if err != nil {
 		return sequence, err
 	}
-	sequence.Withheld = w.withheld(values, planner.Hold)
-	return sequence, nil
+	switch s.campaign.MissingValues {
+	case HoldMissing:
+		sequence.Withheld = w.withheld(values, planner.Hold)
+	case SkipMissing:
+		sequence.Withheld = w.withheld(values, planner.Skip)
+	}
+	var id uuid.UUID
+	if c.progress != nil {
+		id = c.progress.ID
+	}
+	sequence.NotBefore, err = s.hooks.RecipientFree(s.tx, c.Email, id)
+	return sequence, err
 }
 
 // background returns the sequences that take slots of the sender without being part of the
@@ -206,7 +216,7 @@ func (s *simulation) background() (sequences []planner.Sequence, err error) {
 			return nil, err
 		}
 		c := &doc.Record
-		if c.OwnerID != s.campaign.OwnerID {
+		if c.OwnerID != s.campaign.OwnerID || !c.IsSending() {
 			continue
 		}
 		end, err := s.CampaignEnd(s.tx, c)

@@ -55,6 +55,11 @@ func (o *Outreach) templateRules() record.Rules[Template] {
 			return ""
 		},
 		AfterUpdate: func(tx *store.Tx, before, after *Template) error {
+			if before.state.Version != after.state.Version && o.hooks.TemplateChanged != nil {
+				if err := o.hooks.TemplateChanged(tx, after.ID); err != nil {
+					return err
+				}
+			}
 			if before.Name == after.Name {
 				return nil
 			}

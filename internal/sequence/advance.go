@@ -175,7 +175,7 @@ func (x *engineTx) collectCampaign(a *agenda, id uuid.UUID, limit int) error {
 	case !end.IsZero():
 		a.noteNext(end)
 	}
-	if c.Status != outreach.CampaignActive {
+	if !c.IsSending() {
 		return nil
 	}
 	immediate, err := x.collectByKey(a, byImmediate, c, limit)

@@ -17,6 +17,11 @@ import (
 // CampaignChanged starts, advances or stops the sequences of a campaign that was created or
 // changed.
 func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign) error {
+	if before != nil && (before.MissingValues != after.MissingValues || before.OwnerID != after.OwnerID) {
+		if err := e.recheckHeld(tx, heldByCampaign, after.ID); err != nil {
+			return err
+		}
+	}
 	if before == nil {
 		if after.Status != outreach.CampaignActive {
 			return nil
@@ -38,7 +43,7 @@ func (e *Engine) CampaignChanged(tx *store.Tx, before, after *outreach.Campaign)
 	if after.Status == outreach.CampaignActive && before.Status != outreach.CampaignActive {
 		return e.startCampaign(tx, after)
 	}
-	if after.Status == outreach.CampaignActive {
+	if after.HasBegun() {
 		for _, audience := range gained {
 			err := e.enqueueStart(tx, startWork{
 				Campaign: uuid.NullUUID{UUID: after.ID, Valid: true}, Audience: uuid.NullUUID{UUID: audience, Valid: true},
@@ -85,9 +90,18 @@ func (e *Engine) ContactsRemoved(tx *store.Tx, contacts []uuid.UUID) error {
 	return e.recheckContacts(tx, contacts)
 }
 
-// ContactChanged stops the sequences of a contact that opted out, and starts those of one that can
-// be written to again.
+// ContactChanged stops the sequences of a contact that opted out, starts those of one that can be
+// written to again, looks at held steps again, and shows the new name and address.
 func (e *Engine) ContactChanged(tx *store.Tx, before, after *crm.Contact) error {
+	if err := e.recheckHeld(tx, heldByContact, after.ID); err != nil {
+		return err
+	}
+	isRenamed := before.FirstName != after.FirstName || before.LastName != after.LastName || before.Email != after.Email
+	if isRenamed {
+		if err := e.showContact(tx, after.ID); err != nil {
+			return err
+		}
+	}
 	if before.DoNotContact == after.DoNotContact && before.Email == after.Email {
 		return nil
 	}
@@ -101,10 +115,36 @@ func (e *Engine) ContactChanged(tx *store.Tx, before, after *crm.Contact) error 
 	return e.enqueueStart(tx, startWork{Contacts: packIDs(after.ID)})
 }
 
+// showContact saves the sequences of a contact, which copies its name and address into them.
+func (e *Engine) showContact(tx *store.Tx, contact uuid.UUID) error {
+	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return e.withEngine(tx, func(x *engineTx) error {
+		for _, id := range ids {
+			if err := x.update(id, func(*sequenceRun) error { return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// AccountChanged looks again at steps that are held because a value is missing.
+func (e *Engine) AccountChanged(tx *store.Tx, account uuid.UUID) error {
+	return e.recheckHeld(tx, heldByAccount, account)
+}
+
+// TemplateChanged looks again at steps that are held because a value is missing.
+func (e *Engine) TemplateChanged(tx *store.Tx, template uuid.UUID) error {
+	return e.recheckHeld(tx, heldByTemplate, template)
+}
+
 // ContactDeleted stops the sequences of a deleted contact, and then removes it from its audiences.
 // In the other order the sequences would stop because the contact left the audience.
 func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
-	ids, err := e.sequences.IDs(tx, byContact, contact[:], 0)
+	ids, err := e.sequences.IDs(tx, byAnyContact, contact[:], 0)
 	if err != nil {
 		return err
 	}
@@ -114,7 +154,12 @@ func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 		}
 		err := e.withEngine(tx, func(x *engineTx) error {
 			for _, id := range ids {
-				err := x.update(id, func(r *sequenceRun) error { return r.stop(StopContactDeleted) })
+				err := x.update(id, func(r *sequenceRun) error {
+					if !r.s.isOpen() {
+						return nil
+					}
+					return r.stop(StopContactDeleted)
+				})
 				if err != nil {
 					return err
 				}
@@ -125,7 +170,30 @@ func (e *Engine) ContactDeleted(tx *store.Tx, contact uuid.UUID) error {
 			return err
 		}
 	}
+	if err := e.markContactDeleted(tx, contact); err != nil {
+		return err
+	}
 	return e.outreach.ForgetContact(tx, contact)
+}
+
+// markContactDeleted marks the messages to a contact that was deleted.
+func (e *Engine) markContactDeleted(tx *store.Tx, contact uuid.UUID) error {
+	ids, err := e.messages.IDs(tx, ofContact, contact[:], 0)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		doc, err := e.messages.Get(tx, id)
+		if err != nil {
+			return err
+		}
+		rec := doc.Record
+		rec.ContactDeleted = true
+		if _, err := e.messages.Update(tx, doc, rec, []string{"contact_deleted"}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Suppressed stops the sequences that a new suppression affects: those of an address now, those of
@@ -158,8 +226,8 @@ func (e *Engine) Released(tx *store.Tx, _ *crm.Suppression) error {
 	if err := e.awaitStopJobs(tx); err != nil {
 		return err
 	}
-	hasActive, err := e.outreach.HasCampaign(tx, outreach.CampaignActive)
-	if err != nil || !hasActive {
+	hasRunning, err := e.outreach.HasCampaign(tx, outreach.CampaignActive, outreach.CampaignPaused)
+	if err != nil || !hasRunning {
 		return err
 	}
 	return e.scheduleJob(tx, startAllJobPart, startAllJob, e.clock.now(tx))
@@ -193,8 +261,11 @@ func (e *Engine) TaskClosed(tx *store.Tx, task uuid.UUID, after *crm.Task) error
 }
 
 // OrganizationChanged advances all sequences, because the business days or the sending window may
-// have changed.
+// have changed, or a value that was missing.
 func (e *Engine) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) error {
+	if err := e.recheckHeld(tx, heldByAny, uuid.Nil); err != nil {
+		return err
+	}
 	hasRunning, err := e.outreach.HasCampaign(tx, outreach.CampaignActive, outreach.CampaignPaused)
 	if err != nil || !hasRunning {
 		return err
@@ -202,5 +273,22 @@ func (e *Engine) OrganizationChanged(tx *store.Tx, _, _ *identity.Organization) 
 	return e.advanceNow(tx)
 }
 
-// UserChanged is called when a user was changed, activated or deactivated.
-func (e *Engine) UserChanged(_ *store.Tx, _, _ *identity.User) error { return nil }
+// UserChanged holds the campaigns of a user who was deactivated, and looks again at steps that are
+// held because a value of the sender is missing.
+func (e *Engine) UserChanged(tx *store.Tx, before, after *identity.User) error {
+	campaigns, err := e.outreach.CampaignsOfOwner(tx, after.ID)
+	if err != nil || len(campaigns) == 0 {
+		return err
+	}
+	if before.Active && !after.Active {
+		return e.withEngine(tx, func(x *engineTx) error {
+			return x.holdCampaignsOf(after.ID, outreach.HeldOwnerInactive, "The owner of the campaign, "+after.Email+", was deactivated.")
+		})
+	}
+	for _, id := range campaigns {
+		if err := e.recheckHeld(tx, heldByCampaign, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

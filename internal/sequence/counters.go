@@ -10,14 +10,21 @@ import (
 // campaignCounters count the sequences of a campaign. They are updated in the transaction of each
 // change, because counting on demand is O(sequences).
 type campaignCounters struct {
-	Active    int                   `json:"active"`
-	Completed int                   `json:"completed"`
-	Stopped   int                   `json:"stopped"`
-	Reasons   map[string]int        `json:"reasons,omitzero"` // stopped sequences by reason
-	Sent      int                   `json:"sent"`
-	Failed    int                   `json:"failed"`
-	OpenTasks int                   `json:"tasks"`
-	Steps     map[int]*stepCounters `json:"steps,omitzero"` // by step index
+	NotStarted int            `json:"not_started,omitzero"`
+	Active     int            `json:"active"`
+	Completed  int            `json:"completed"`
+	Stopped    int            `json:"stopped"`
+	Reasons    map[string]int `json:"reasons,omitzero"` // stopped sequences by reason
+	// NotStartedReasons count the sequences that have not started by reason.
+	NotStartedReasons map[string]int        `json:"not_started_reasons,omitzero"`
+	Sent              int                   `json:"sent"`
+	Captured          int                   `json:"captured,omitzero"`
+	Failed            int                   `json:"failed"`
+	OpenTasks         int                   `json:"tasks"`
+	Steps             map[int]*stepCounters `json:"steps,omitzero"` // by step index
+	// Recent tells which of the last bounceWindow messages bounced, the newest in the lowest bit. It
+	// does not follow from the sequences.
+	Recent uint64 `json:"recent,omitzero"`
 }
 
 // stepCounters count the sequences of a campaign by the status of one step.
@@ -26,10 +33,13 @@ type stepCounters struct {
 	Done    int `json:"done"`
 	Skipped int `json:"skipped"`
 	Failed  int `json:"failed"`
+	Held    int `json:"held,omitzero"`
 }
 
 func newCampaignCounters() *campaignCounters {
-	return &campaignCounters{Reasons: map[string]int{}, Steps: map[int]*stepCounters{}}
+	return &campaignCounters{
+		Reasons: map[string]int{}, NotStartedReasons: map[string]int{}, Steps: map[int]*stepCounters{},
+	}
 }
 
 // readCounters reads the counters of a campaign. They are zero if it never had sequences.
@@ -55,16 +65,16 @@ func (c *campaignCounters) step(index int) *stepCounters {
 // add adds a sequence n times. n is -1 to subtract it.
 func (c *campaignCounters) add(s *Sequence, n int) {
 	switch s.Status {
+	case SequenceNotStarted:
+		c.NotStarted += n
+		addTo(c.NotStartedReasons, string(s.Reason), n)
 	case SequenceActive:
 		c.Active += n
 	case SequenceCompleted:
 		c.Completed += n
 	case SequenceStopped:
 		c.Stopped += n
-		reason := string(s.Reason)
-		if c.Reasons[reason] += n; c.Reasons[reason] == 0 {
-			delete(c.Reasons, reason)
-		}
+		addTo(c.Reasons, string(s.Reason), n)
 	}
 	for i := range s.History {
 		h := &s.History[i]
@@ -78,6 +88,11 @@ func (c *campaignCounters) add(s *Sequence, n int) {
 		case StepSent:
 			step.Done += n
 			c.Sent += n
+		case StepCaptured:
+			step.Done += n
+			c.Captured += n
+		case StepHeld:
+			step.Held += n
 		case StepDone:
 			step.Done += n
 		case StepSkipped:
@@ -92,17 +107,31 @@ func (c *campaignCounters) add(s *Sequence, n int) {
 	}
 }
 
-// count adds a sequence n times to the counters of its campaign.
-func (x *engineTx) count(s *Sequence, n int) (err error) {
-	c := x.counters[s.CampaignID]
-	if c == nil {
-		if c, err = x.engine.readCounters(x.tx, s.CampaignID); err != nil {
-			return err
-		}
-		x.counters[s.CampaignID] = c
+// addTo adds n to the count of a key, and removes counts that are zero.
+func addTo(counts map[string]int, key string, n int) {
+	if counts[key] += n; counts[key] == 0 {
+		delete(counts, key)
 	}
-	c.add(s, n)
-	return nil
+}
+
+// count adds a sequence n times to the counters of its campaign.
+func (x *engineTx) count(s *Sequence, n int) error {
+	c, err := x.countersOf(s.CampaignID)
+	if err == nil {
+		c.add(s, n)
+	}
+	return err
+}
+
+// countersOf returns the counters of a campaign, which the transaction stores when it ends.
+func (x *engineTx) countersOf(campaign uuid.UUID) (c *campaignCounters, err error) {
+	if c = x.counters[campaign]; c == nil {
+		if c, err = x.engine.readCounters(x.tx, campaign); err != nil {
+			return nil, err
+		}
+		x.counters[campaign] = c
+	}
+	return c, nil
 }
 
 // saveCounters stores the counters that changed.
@@ -147,6 +176,6 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 
 // equal compares the totals.
 func (c *campaignCounters) equal(o *campaignCounters) bool {
-	return c.Active == o.Active && c.Completed == o.Completed && c.Stopped == o.Stopped &&
+	return c.NotStarted == o.NotStarted && c.Captured == o.Captured && c.Active == o.Active && c.Completed == o.Completed && c.Stopped == o.Stopped &&
 		c.Sent == o.Sent && c.Failed == o.Failed && c.OpenTasks == o.OpenTasks
 }

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -15,12 +16,12 @@ import (
 
 // Transport delivers messages.
 type Transport interface {
-	// Send delivers a message. Immediately before it sends the content it calls wanted, and cancels
-	// the message if that returns false.
-	Send(ctx context.Context, m *mail.Message, wanted func() bool) mail.Result
+	// Send delivers a message. Immediately before it sends the content it calls mayContinue, and
+	// cancels the message if that returns false.
+	Send(ctx context.Context, m *mail.Message, mayContinue func() bool) mail.Result
 }
 
-// outgoing is a message that was claimed: it is stored with the status sending.
+// outgoing is a message that was claimed: it is stored with the status queued.
 type outgoing struct {
 	org         uuid.UUID
 	message     store.Doc[Message]
@@ -38,9 +39,8 @@ type result struct {
 }
 
 const (
-	// maxWindow limits how many messages are claimed at the same time. After a crash the delivery
-	// of all of them is unknown, so there are no more than a fast server needs while results
-	// are stored.
+	// maxWindow limits how many messages are claimed at the same time: as many as a fast server
+	// takes while results are stored.
 	maxWindow = 256
 	// saveRetryDelay is the delay after which storing results is tried again.
 	saveRetryDelay = time.Second
@@ -61,7 +61,6 @@ type dispatcher struct {
 	mu       sync.Mutex // guards everything below
 	claimed  int        // messages that are claimed, in flight, or whose results are not stored
 	window   int        // how many may be
-	bySender map[uuid.UUID]int
 	queue    []*outgoing
 	senders  int // goroutines that send
 	results  []result
@@ -69,15 +68,14 @@ type dispatcher struct {
 	// lackCapacity are the organizations whose due messages wait for capacity.
 	lackCapacity map[uuid.UUID]bool
 
-	backoffs map[uuid.UUID]*backoff // by sender; that of the whole server stands under uuid.Nil
-	counts   map[mail.Status]uint64 // of results, for metrics
+	backoff *backoff               // nil while the mail server works
+	counts  map[mail.Status]uint64 // of results, for metrics
 }
 
 func newDispatcher(e *Engine) *dispatcher {
 	return &dispatcher{
 		engine: e, log: e.Options.Log, connections: e.Options.Connections, window: 2 * e.Options.Connections,
-		bySender: map[uuid.UUID]int{}, lackCapacity: map[uuid.UUID]bool{},
-		backoffs: map[uuid.UUID]*backoff{}, counts: map[mail.Status]uint64{},
+		lackCapacity: map[uuid.UUID]bool{}, counts: map[mail.Status]uint64{},
 	}
 }
 
@@ -92,12 +90,11 @@ func (d *dispatcher) capacity(ctx context.Context) int {
 	return max(0, d.window-d.claimed)
 }
 
-// claim counts a message of a sender as claimed.
-func (d *dispatcher) claim(sender uuid.UUID) {
+// claim counts a message as claimed.
+func (d *dispatcher) claim() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.claimed++
-	d.bySender[sender]++
 }
 
 // release ends the claim of messages.
@@ -105,11 +102,6 @@ func (d *dispatcher) release(messages []*outgoing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.claimed -= len(messages)
-	for _, m := range messages {
-		if d.bySender[m.sender]--; d.bySender[m.sender] == 0 {
-			delete(d.bySender, m.sender)
-		}
-	}
 }
 
 // abandon ends the claim of messages whose transaction was not committed.
@@ -143,8 +135,8 @@ func (d *dispatcher) send(ctx context.Context) {
 			return
 		}
 		res := result{outgoing: m}
-		if ctx.Err() == nil && !d.isBackedOff(m) && d.engine.isWanted(m) {
-			res.Result = m.transport.Send(sendCtx, m.email, func() bool { return d.engine.isWanted(m) })
+		if ctx.Err() == nil && !d.isBackedOff() && d.engine.isWanted(m) {
+			res.Result = m.transport.Send(sendCtx, m.email, func() bool { return d.engine.handOver(sendCtx, m) })
 		}
 		d.addResult(ctx, res)
 	}
@@ -167,17 +159,8 @@ func (d *dispatcher) nextQueued() *outgoing {
 // isWanted reports whether a claimed message may still be sent: nothing has stopped its sequence
 // since. If that cannot be read, the message is not sent now.
 func (e *Engine) isWanted(m *outgoing) (wanted bool) {
-	err := e.store.View(m.org, func(tx *store.Tx) error {
-		if wanted = e.stopVersion(tx) == m.stopVersion; wanted {
-			return nil
-		}
-		r, err := e.newEngineTx(tx).load(m.sequence)
-		if err != nil {
-			return err
-		}
-		reason, err := r.stopReason()
-		wanted = err == nil && reason == "" && r.isRunning() &&
-			e.outreach.Refusal(tx, m.email.To.Email, false) == ""
+	err := e.store.View(m.org, func(tx *store.Tx) (err error) {
+		wanted, err = e.isWantedIn(tx, m)
 		return err
 	})
 	if err != nil {
@@ -187,11 +170,54 @@ func (e *Engine) isWanted(m *outgoing) (wanted bool) {
 	return wanted && err == nil
 }
 
+func (e *Engine) isWantedIn(tx *store.Tx, m *outgoing) (bool, error) {
+	if e.stopVersion(tx) == m.stopVersion {
+		return true, nil
+	}
+	r, err := e.newEngineTx(tx).load(m.sequence)
+	if err != nil {
+		return false, err
+	}
+	reason, err := r.stopReason()
+	return err == nil && reason == "" && r.isRunning() && e.outreach.Refusal(tx, m.email.To.Email, false) == "", err
+}
+
+// errUnwanted ends the transaction of a message that is not handed over.
+var errUnwanted = errors.New("the message is not wanted any more")
+
+// handOver commits that the content of a message is being sent, right before it is. From then on a
+// crash makes the message unknown; before, the message is still queued after a crash. handOver
+// returns false if something has stopped the message, or if the commit fails.
+func (e *Engine) handOver(ctx context.Context, m *outgoing) bool {
+	err := e.store.Update(ctx, m.org, engineActor, func(tx *store.Tx) error {
+		wanted, err := e.isWantedIn(tx, m)
+		if err != nil {
+			return err
+		}
+		doc, err := e.messages.Reload(tx, m.message)
+		if err != nil {
+			return err
+		}
+		if !wanted || doc.Record.Status != MessageQueued {
+			return errUnwanted
+		}
+		rec := doc.Record
+		rec.Status = MessageSending
+		m.message, err = e.messages.Update(tx, doc, rec, []string{"status"})
+		return err
+	})
+	if err != nil && !errors.Is(err, errUnwanted) && ctx.Err() == nil {
+		e.Options.Log.Error("cannot record that a message is being sent, not sending it now",
+			"message", m.message.ID, "error", err)
+	}
+	return err == nil
+}
+
 // addResult queues a result to be stored.
 func (d *dispatcher) addResult(ctx context.Context, res result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.updateBackoffs(res)
+	d.updateBackoff(res)
 	d.counts[res.Status]++
 	d.results = append(d.results, res)
 	d.startSaving(ctx)

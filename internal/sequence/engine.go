@@ -45,13 +45,14 @@ type Engine struct {
 	crm      *crm.CRM
 	outreach *outreach.Outreach
 
-	sequences *store.Table[Sequence]
-	messages  *store.Table[Message]
-	counters  *store.Parts  // by campaign, see counters.go
-	ledgers   *store.Parts  // by sender, see sender.go
-	parts     *store.Parts  // by organization, see org_jobs.go
-	stops     store.Counter // counts stopped sequences
-	current   *store.TxValue[*engineTx]
+	sequences  *store.Table[Sequence]
+	messages   *store.Table[Message]
+	counters   *store.Parts  // by campaign, see counters.go
+	ledgers    *store.Parts  // by sender, see sender.go
+	recipients *store.Parts  // by hash of the address: the last email to it, see recipient.go
+	parts      *store.Parts  // by organization, see org_jobs.go
+	stops      store.Counter // counts stopped sequences
+	current    *store.TxValue[*engineTx]
 
 	clock         *sequenceClock
 	unsubscribing signer
@@ -62,7 +63,10 @@ type Engine struct {
 type Options struct {
 	DailyCap int           // messages per sender and day; 0 means no limit
 	MinGap   time.Duration // between two messages of a sender
-	Speed    float64       // of the clock that sequences follow; 1, the default, is real time
+	// RecipientGap is the least time between two emails to an address from different sequences. 0
+	// means none.
+	RecipientGap time.Duration
+	Speed        float64 // of the clock that sequences follow; 1, the default, is real time
 	// PublicURL returns the base of the links in messages.
 	PublicURL func() string
 	// Transport returns what delivers the messages of a sender. Nil means that they stay in the
@@ -79,7 +83,8 @@ func New(st *store.Store, id *identity.Identity, c *crm.CRM, o *outreach.Outreac
 		Options: opt, store: st, identity: id, crm: c, outreach: o,
 		sequences: newSequences(), messages: newMessages(),
 		counters: store.NewParts("campaigns.counts"), ledgers: store.NewParts("senders.sent"),
-		parts: store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"),
+		recipients: store.NewParts("recipients.last"),
+		parts:      store.NewParts("outreach"), stops: store.NewCounter("sequence_stops"),
 		current: store.NewTxValue[*engineTx](),
 	}
 	e.clock = &sequenceClock{store: st, parts: e.parts, log: opt.Log, speed: opt.Speed}
@@ -91,7 +96,8 @@ func New(st *store.Store, id *identity.Identity, c *crm.CRM, o *outreach.Outreac
 }
 
 // Start makes the engine ready to run: it continues the clock, reads the secret of unsubscribe
-// links, and settles messages that were in flight when the process ended.
+// links, converts what the first edition stored, settles messages that were in flight when the process
+// ended, and holds campaigns whose transport has changed.
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.clock.start(ctx); err != nil {
 		return err
@@ -99,7 +105,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.readSecret(ctx); err != nil {
 		return err
 	}
-	return e.recoverAll(ctx)
+	return e.forEachOrganization(ctx, e.migrateOrganization, e.recoverOrganization, e.checkTransports)
 }
 
 // Wait returns when no message is in flight and all results are stored.
@@ -112,6 +118,7 @@ func (e *Engine) Lists() []*index.Kind { return []*index.Kind{e.SequenceList, e.
 func (e *Engine) Jobs() map[string]worker.Handler {
 	return map[string]worker.Handler{
 		advanceJob: e.advance, startJob: e.runStartJob, startAllJob: e.runStartAllJob, stopJob: e.runStopJob,
+		releaseJob: e.runReleaseJob, retryJob: e.runRetryJob,
 	}
 }
 
@@ -143,7 +150,7 @@ func (e *Engine) stopVersion(tx *store.Tx) uint64 {
 func (e *Engine) Verify(tx *store.Tx, report store.Report) error {
 	for _, part := range []interface {
 		Verify(*store.Tx, store.Report) error
-	}{e.sequences, e.messages, e.counters, e.ledgers, e.parts} {
+	}{e.sequences, e.messages, e.counters, e.ledgers, e.recipients, e.parts} {
 		if err := part.Verify(tx, report); err != nil {
 			return err
 		}

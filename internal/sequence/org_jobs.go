@@ -16,6 +16,7 @@ const (
 	startAllJobPart               // the id of the job that starts sequences in all campaigns
 	stopJobsPart                  // the ids of the stop jobs that are not done, see stop_jobs.go
 	secretPart                    // of the installation: signs unsubscribe links
+	editionPart                   // set once the data of the first edition was converted, see migrate.go
 )
 
 // scheduleJob makes the organization's only job of a kind due at a time of the sequence clock,

@@ -9,23 +9,25 @@ import (
 	"prospector/store"
 )
 
-// recoverAll settles what the previous process left unfinished in all organizations.
-func (e *Engine) recoverAll(ctx context.Context) error {
+// forEachOrganization calls the functions in order for each organization.
+func (e *Engine) forEachOrganization(ctx context.Context, do ...func(context.Context, uuid.UUID) error) error {
 	orgs, err := e.store.Organizations()
 	if err != nil {
 		return err
 	}
 	for _, org := range orgs {
-		if err := e.recoverOrganization(ctx, org); err != nil {
-			return err
+		for _, f := range do {
+			if err := f(ctx, org); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// recoverOrganization marks messages that were in flight as unknown, because they may have been
-// delivered. It then schedules the advance job: the clock may have changed, and messages that
-// waited for capacity have no job.
+// recoverOrganization marks messages whose content was being handed over as unknown, because they
+// may have been delivered, and queues the others again. It then schedules the advance job: the
+// clock may have changed, and messages that waited for capacity have no job.
 func (e *Engine) recoverOrganization(ctx context.Context, org uuid.UUID) error {
 	return e.store.Update(ctx, org, store.Actor{Operation: "serve"}, func(tx *store.Tx) error {
 		results, err := e.interruptedMessages(tx)
@@ -33,8 +35,6 @@ func (e *Engine) recoverOrganization(ctx context.Context, org uuid.UUID) error {
 			return err
 		}
 		if len(results) > 0 {
-			e.Options.Log.Warn("messages were in flight when the service stopped, not sending them again",
-				"organization", org, "messages", len(results))
 			err := e.withEngine(tx, func(x *engineTx) error { return x.storeResults(results) })
 			if err != nil {
 				return err
@@ -44,22 +44,29 @@ func (e *Engine) recoverOrganization(ctx context.Context, org uuid.UUID) error {
 	})
 }
 
-// interruptedMessages returns the result unknown for every message that is stored as being in
-// flight.
-func (e *Engine) interruptedMessages(tx *store.Tx) ([]result, error) {
-	ids, err := e.messages.IDs(tx, bySending, []byte(bySending), 0)
-	if err != nil {
-		return nil, err
-	}
-	results := make([]result, len(ids))
-	for i, id := range ids {
-		doc, err := e.messages.Get(tx, id)
+// interruptedMessages returns the results of the messages that were claimed: unknown for those that
+// were being handed over, canceled for the others.
+func (e *Engine) interruptedMessages(tx *store.Tx) (results []result, err error) {
+	for key, res := range map[string]mail.Result{
+		bySending: {Status: mail.Unknown, Text: "the service stopped while the message was handed over"},
+		byQueued:  {Status: mail.Canceled},
+	} {
+		ids, err := e.messages.IDs(tx, key, []byte(key), 0)
 		if err != nil {
 			return nil, err
 		}
-		results[i] = result{
-			&outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}},
-			mail.Result{Status: mail.Unknown, Text: "the service stopped while the message was in flight"},
+		if res.Status == mail.Unknown && len(ids) > 0 {
+			e.Options.Log.Warn("messages were handed over when the service stopped, not sending them again",
+				"organization", tx.Org(), "messages", len(ids))
+		}
+		for _, id := range ids {
+			doc, err := e.messages.Get(tx, id)
+			if err != nil {
+				return nil, err
+			}
+			results = append(results, result{
+				&outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}}, res,
+			})
 		}
 	}
 	return results, nil

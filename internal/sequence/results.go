@@ -5,17 +5,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"prospector/internal/fault"
 	"prospector/internal/mail"
 	"prospector/internal/shape"
 	"prospector/store"
 )
 
-// retryDelays are the delays after which a message is tried again when the server deferred it.
-// After the last one it has failed.
-var retryDelays = []time.Duration{5 * time.Minute, 15 * time.Minute, 60 * time.Minute}
+// retryDelays are the delays after which a message is tried again when the server deferred it. The
+// last one repeats.
+var retryDelays = []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour}
+
+// maxRetrying is how long a message is retried.
+const maxRetrying = 24 * time.Hour
 
 // storeResults stores the results of dispatched messages and continues their sequences.
 func (x *engineTx) storeResults(results []result) error {
@@ -27,20 +28,47 @@ func (x *engineTx) storeResults(results []result) error {
 		if err != nil {
 			return err
 		}
-		if doc.Record.Status != MessageSending {
+		if status := doc.Record.Status; status != MessageQueued && status != MessageSending {
 			continue
 		}
-		err = x.updateKnown(res.sequence, func(r *sequenceRun) error { return r.storeResult(doc, res) })
-		if err != nil {
+		if err := x.storeResult(doc, res); err != nil {
 			return err
-		}
-		if res.Status == mail.Bounced {
-			if err := x.engine.crm.SuppressEmail(x.tx, doc.Record.To, "bounce"); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// storeResult stores a result and draws the consequences for the recipient, the sender and the
+// campaign.
+func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
+	var from *sender
+	err := x.updateKnown(res.sequence, func(r *sequenceRun) (err error) {
+		if r.campaign != nil {
+			if from, err = x.sender(r.campaign.OwnerID.UUID); err != nil {
+				return err
+			}
+			res.Result = from.judge(res.Result, x.tx.Now())
+		}
+		return r.storeResult(doc, res)
+	})
+	if err != nil {
+		return err
+	}
+	if res.Status == mail.Bounced {
+		if err := x.emitMessage(&doc.Record, "bounced"); err != nil {
+			return err
+		}
+		if err := x.engine.crm.SuppressEmail(x.tx, doc.Record.To, "bounce"); err != nil {
+			return err
+		}
+	}
+	if from == nil {
+		return nil
+	}
+	if err := x.noteRefusal(from, &doc.Record, res.Result); err != nil {
+		return err
+	}
+	return x.noteBounce(doc.Record.CampaignID, res.Status)
 }
 
 // storeResult updates a message and its step with the result, and continues the sequence.
@@ -48,14 +76,11 @@ func (r *sequenceRun) storeResult(doc store.Doc[Message], res result) error {
 	i := slices.IndexFunc(r.s.History, func(h HistoryStep) bool { return h.MessageID.UUID == doc.ID })
 	m := doc.Record
 	m.Error = shape.Text(res.Text)
-	retryAt := func(at time.Time) {
-		m.Status, r.s.state.Steps[i].Retry = MessageRetrying, shape.At(at)
-	}
+	state := &r.s.state.Steps[i]
+	var retry time.Time
 	if res.Status == mail.Deferred {
-		m.state.Deferrals++
+		retry = r.nextRetry(&m)
 	}
-	isFinal := res.Status == mail.Rejected || res.Status == mail.Bounced ||
-		res.Status == mail.Deferred && m.state.Deferrals > len(retryDelays)
 	switch {
 	case res.Status == mail.Sent:
 		m.Status, m.Error = MessageSent, ""
@@ -63,7 +88,7 @@ func (r *sequenceRun) storeResult(doc store.Doc[Message], res result) error {
 	case res.Status == mail.Unknown:
 		m.Status = MessageUnknown
 		r.finishStep(i, StepUnknown, res.Text)
-	case isFinal:
+	case res.Status == mail.Rejected || res.Status == mail.Bounced || res.Status == mail.Deferred && retry.IsZero():
 		m.Status = MessageFailed
 		r.finishStep(i, StepFailed, res.Text)
 	case r.s.Status != SequenceActive:
@@ -71,15 +96,15 @@ func (r *sequenceRun) storeResult(doc store.Doc[Message], res result) error {
 		m.Error = cmp.Or(m.Error, shape.Text(stoppedBecause(r.s.Reason)))
 		r.finishStep(i, StepSkipped, stoppedBecause(r.s.Reason))
 	case res.Status == mail.Deferred:
-		retryAt(r.x.now.Add(retryDelays[m.state.Deferrals-1]))
-	case res.Status == mail.ServerUnavailable || res.Status == mail.SenderRejected:
+		m.Status, state.Retry, state.NeedsSlot = MessageRetrying, shape.At(retry), true
+	case res.Status == mail.ServerUnavailable:
 		wall := r.x.tx.Now()
-		if until := r.x.engine.dispatcher.backoffUntil(res.sender, wall); !until.IsZero() {
+		if until := r.x.engine.dispatcher.backoffUntil(wall); !until.IsZero() {
 			wall = until
 		}
-		retryAt(r.x.engine.clock.scale.at(wall))
+		m.Status, state.Retry = MessageRetrying, shape.At(r.x.engine.clock.scale.at(wall))
 	default: // it was canceled before its content was sent
-		retryAt(r.x.now)
+		m.Status, state.Retry = MessageQueued, shape.At(r.x.now)
 	}
 	if _, err := r.x.saveMessage(doc, m); err != nil {
 		return err
@@ -87,14 +112,29 @@ func (r *sequenceRun) storeResult(doc store.Doc[Message], res result) error {
 	return r.advance()
 }
 
-// failMessage marks a message that was to be retried as failed, because its sequence stops.
-func (r *sequenceRun) failMessage(id uuid.UUID, reason StopReason) error {
-	doc, err := r.x.engine.messages.Get(r.x.tx, id)
+// nextRetry counts a deferral of a message and returns when it is tried again. It is zero if the
+// message was tried for long enough.
+func (r *sequenceRun) nextRetry(m *Message) time.Time {
+	if m.state.Deferrals == 0 {
+		m.state.FirstTried = shape.At(r.x.now)
+	}
+	delay := retryDelays[min(m.state.Deferrals, len(retryDelays)-1)]
+	m.state.Deferrals++
+	at := r.x.now.Add(delay)
+	if first := stdTime(m.state.FirstTried); !first.IsZero() && at.Sub(first) > maxRetrying {
+		return time.Time{}
+	}
+	return at
+}
+
+// failMessage marks a message that was to be sent or retried as failed, because its step ends.
+func (r *sequenceRun) failMessage(i int, reason string) error {
+	doc, err := r.x.engine.messages.Get(r.x.tx, r.s.History[i].MessageID.UUID)
 	if err != nil {
 		return err
 	}
 	m := doc.Record
-	m.Status, m.Error = MessageFailed, shape.Text(stoppedBecause(reason))
+	m.Status, m.Error = MessageFailed, shape.Text(reason)
 	_, err = r.x.saveMessage(doc, m)
 	return err
 }

@@ -7,10 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
 	"prospector/internal/planner"
 	"prospector/internal/shape"
+	"prospector/internal/template"
 	"prospector/store"
 )
 
@@ -23,7 +25,7 @@ func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit in
 	}
 	transport := x.engine.Options.Transport(sender)
 	if transport != nil {
-		until, onlyOne := x.engine.dispatcher.mayClaim(sender, x.tx.Now())
+		until, onlyOne := x.engine.dispatcher.mayClaim(x.tx.Now())
 		if !until.IsZero() {
 			a.noteNext(x.engine.clock.scale.at(until))
 			return 0, nil
@@ -78,69 +80,145 @@ func comparePriority(a, b dueEntry) int {
 // maxOnTime is how late an email may be sent without its reason saying that it is overdue.
 const maxOnTime = time.Minute
 
-// sendEmail sends the email of a step in a slot of its sender, and continues the sequence. It skips
-// the step if the contact has no address or the campaign no owner, and stops the sequence if it
-// must.
+// sendEmail sends the email of a step in a slot of its sender, and continues the sequence. It stops
+// the sequence if it must. It skips the step if the email can never be sent, and lets it wait if
+// it cannot be sent now.
 func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.Slot) error {
-	reason, err := r.stopReason()
+	if !r.isRunning() { // its campaign was held in this transaction
+		return nil
+	}
+	if stopped, err := r.stopIfMust(); stopped || err != nil {
+		return err
+	}
+	free, err := r.recipientFree()
 	if err != nil {
 		return err
 	}
-	if reason != "" {
-		return r.stop(reason)
-	}
 	h := &r.s.History[i]
 	switch {
+	case h.MessageID.Valid:
+		if err = r.takeSlot(i, from, slot); err == nil {
+			err = r.resend(i)
+		}
 	case r.recipient.Email == "":
 		r.finishStep(i, StepSkipped, outreach.NoAddress)
 	case from.user == nil:
 		r.finishStep(i, StepSkipped, outreach.NoOwner)
+	case !free.IsZero():
+		r.waitForRecipient(i, free)
 	default:
-		hour, err := r.hourOf(i)
-		if err != nil {
-			return err
-		}
-		// Counted from the due time, the same slot explains what delayed it.
-		if fromDue := from.ledger.NextAtHour(h.DueAt.Std(), h.DueAt.Std(), hour); r.x.now.Sub(fromDue.At) < maxOnTime {
-			fromDue.At = slot.At
-			slot = fromDue
-		}
-		h.Reason += from.ledger.Reason(slot)
-		from.ledger.Take(slot)
-		from.hasSent = true
-		if err := r.createMessage(i, from, t); err != nil {
-			return err
-		}
+		err = r.createMessage(i, from, t, slot)
+	}
+	if err != nil {
+		return err
 	}
 	return r.proceed()
 }
 
-// createMessage composes the message of a step and stores it. It claims the message for the
-// dispatcher or, without a transport, marks it as sent.
-func (r *sequenceRun) createMessage(i int, from *sender, t Transport) error {
-	c, err := r.template()
+// takeSlot takes the slot in which the email of a step is sent, and explains it.
+func (r *sequenceRun) takeSlot(i int, from *sender, slot planner.Slot) error {
+	h := &r.s.History[i]
+	hour, err := r.hourOf(i)
 	if err != nil {
+		return err
+	}
+	// Counted from the due time, the same slot explains what delayed it.
+	if fromDue := from.ledger.NextAtHour(h.DueAt.Std(), h.DueAt.Std(), hour); r.x.now.Sub(fromDue.At) < maxOnTime {
+		fromDue.At = slot.At
+		slot = fromDue
+	}
+	if !h.MessageID.Valid {
+		h.Reason += from.ledger.Reason(slot)
+	}
+	from.ledger.Take(slot)
+	from.hasChanged = true
+	r.noteEmail()
+	return nil
+}
+
+// composition is the text of an email, and the thread that it belongs to.
+type composition struct {
+	subject, body string
+	composer      *template.Composer
+}
+
+// compose composes the email of a step, and returns the tokens that have no value.
+func (r *sequenceRun) compose(i int, from *sender) (email composition, missing []string, err error) {
+	c, err := r.templateOf(i)
+	if err != nil {
+		return email, nil, err
+	}
+	values, err := r.x.values(c, from, &r.recipient)
+	if err != nil {
+		return email, nil, err
+	}
+	thread := &r.s.state.Thread
+	key := address.Key(r.recipient.Email)
+	if sentTo := r.s.state.ThreadAddress; sentTo != "" && sentTo != key {
+		thread.Restart()
+	}
+	r.s.state.ThreadAddress = key
+	email.composer = thread.Composer(c)
+	body, subject, missing := email.composer.Compose(nil, c.Step(r.s.History[i].StepIndex), values)
+	email.subject, email.body = subject, string(body)
+	return email, missingTokens(missing), nil
+}
+
+// templateOf returns the content that the email of a step is composed from: the one that the sequence
+// started with. An email that was held is composed from the newest one, unless that lacks the email.
+func (r *sequenceRun) templateOf(i int) (*template.Compiled, error) {
+	h := &r.s.History[i]
+	if !r.s.state.Steps[i].Newest {
+		return r.template()
+	}
+	version, err := r.x.currentVersion(r.s.state.Template)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.x.template(r.s.state.Template, version)
+	if err != nil {
+		return nil, err
+	}
+	if step := c.Step(h.StepIndex); step == nil || step.Type != template.AutoEmail {
+		return r.template()
+	}
+	h.TemplateVersion = int(version)
+	return c, nil
+}
+
+// createMessage composes the message of a step, takes the slot and stores the message. It queues it
+// for the dispatcher or, without a transport, captures it. It holds or skips the step if values are
+// missing and the campaign says so.
+func (r *sequenceRun) createMessage(i int, from *sender, t Transport, slot planner.Slot) error {
+	composed, missing, err := r.compose(i, from)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		switch r.campaign.MissingValues {
+		case outreach.HoldMissing:
+			r.holdStep(i, missing)
+			return nil
+		case outreach.SkipMissing:
+			r.finishStep(i, StepSkipped, "no value for "+strings.Join(missing, ", "))
+			return nil
+		}
+	}
+	if err := r.takeSlot(i, from, slot); err != nil {
 		return err
 	}
 	h := &r.s.History[i]
-	thread := &r.s.state.Thread
-	composer := thread.Composer(c)
-	values, err := r.x.values(c, from, &r.recipient)
-	if err != nil {
-		return err
-	}
-	body, subject, _ := composer.Compose(nil, c.Step(h.StepIndex), values)
 	id := r.x.tx.NewID()
 	m := Message{
 		MessageHead: MessageHead{
 			ID: id, CampaignID: r.s.CampaignID, SequenceID: r.s.ID, ContactID: r.s.ContactID, StepIndex: h.StepIndex,
-			From: from.address.Email, To: r.recipient.Email, Subject: shape.Text(subject),
-			Status: MessageSending, CreatedAt: shape.At(r.x.tx.Now()),
+			From: from.address.Email, To: r.recipient.Email, Subject: shape.Text(composed.subject),
+			Status: MessageQueued, CreatedAt: shape.At(r.x.tx.Now()),
 		},
-		Body:  shape.Text(body),
+		Body:  shape.Text(composed.body),
 		state: messageState{HeaderID: id.String() + "@" + domainOf(from.address.Email)},
 	}
-	m.state.References = thread.Add(composer, m.state.HeaderID)
+	m.state.References = r.s.state.Thread.Add(composed.composer, m.state.HeaderID)
 	email := r.email(&m, from)
 	m.Headers = r.x.engine.hiddenHeaders(email)
 	h.MessageID = uuid.NullUUID{UUID: id, Valid: true}
@@ -149,11 +227,11 @@ func (r *sequenceRun) createMessage(i int, from *sender, t Transport) error {
 		m.Status, m.Error = MessageFailed, shape.Text(err.Error())
 		r.finishStep(i, StepFailed, err.Error())
 	case t == nil:
-		m.Status = MessageSent
-		r.finishStep(i, StepSent, "")
+		m.Status = MessageCaptured
+		r.finishStep(i, StepCaptured, "")
 	}
 	doc, err := r.x.saveMessage(store.Doc[Message]{}, m)
-	if err == nil && m.Status == MessageSending {
+	if err == nil && m.Status == MessageQueued {
 		r.claim(doc, email, t)
 	}
 	return err
@@ -178,17 +256,18 @@ func (r *sequenceRun) email(m *Message, from *sender) *mail.Message {
 
 // claim reserves capacity for a message, which is dispatched after the commit.
 func (r *sequenceRun) claim(m store.Doc[Message], email *mail.Message, t Transport) {
-	sender := r.campaign.OwnerID.UUID
 	r.x.capacity--
-	r.x.engine.dispatcher.claim(sender)
-	claimed := &outgoing{org: r.x.tx.Org(), message: m, sender: sender, email: email, transport: t}
+	r.x.engine.dispatcher.claim()
+	claimed := &outgoing{
+		org: r.x.tx.Org(), message: m, sender: r.campaign.OwnerID.UUID, email: email, transport: t,
+	}
 	r.claimed = append(r.claimed, claimed)
 	r.x.claimed = append(r.x.claimed, claimed)
 }
 
-// retry sends the message of a step again if it can be sent now, and else sets the next time to
+// resend queues the message of a step again if it can be sent now, and else sets the next time to
 // try.
-func (r *sequenceRun) retry(i int) error {
+func (r *sequenceRun) resend(i int) error {
 	x, sender := r.x, r.campaign.OwnerID.UUID
 	doc, err := x.engine.messages.Get(x.tx, r.s.History[i].MessageID.UUID)
 	if err != nil {
@@ -203,7 +282,7 @@ func (r *sequenceRun) retry(i int) error {
 		return err
 	}
 	t := x.engine.Options.Transport(sender)
-	backoff, _ := x.engine.dispatcher.mayClaim(sender, x.tx.Now())
+	backoff, _ := x.engine.dispatcher.mayClaim(x.tx.Now())
 	state := &r.s.state.Steps[i]
 	m := doc.Record
 	switch open := cal.NextOpen(x.now); {
@@ -211,22 +290,22 @@ func (r *sequenceRun) retry(i int) error {
 		m.Status, m.Error = MessageFailed, "the address is suppressed"
 		r.finishStep(i, StepFailed, "the address is suppressed")
 	case open.After(x.now):
-		state.Retry = shape.At(open)
+		state.Retry, state.NeedsSlot = shape.At(open), false
 		return nil
 	case t == nil:
-		m.Status, m.Error = MessageSent, ""
-		r.finishStep(i, StepSent, "")
+		m.Status, m.Error = MessageCaptured, ""
+		r.finishStep(i, StepCaptured, "")
 	case !backoff.IsZero():
-		state.Retry = shape.At(x.engine.clock.scale.at(backoff))
+		state.Retry, state.NeedsSlot = shape.At(x.engine.clock.scale.at(backoff)), false
 		return nil
 	case x.capacity == 0:
-		state.Retry = shape.At(x.now.Add(x.engine.clock.scale.perSecond()))
+		state.Retry, state.NeedsSlot = shape.At(x.now.Add(x.engine.clock.scale.perSecond())), false
 		return nil
 	default:
-		m.Status, state.Retry = MessageSending, shape.Time{}
+		m.Status, state.Retry, state.NeedsSlot = MessageQueued, shape.Time{}, false
 	}
 	doc, err = x.saveMessage(doc, m)
-	if err == nil && m.Status == MessageSending {
+	if err == nil && m.Status == MessageQueued {
 		r.claim(doc, r.email(&m, from), t)
 	}
 	return err

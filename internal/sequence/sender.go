@@ -19,11 +19,14 @@ import (
 
 // sender is the owner of campaigns, who sends their emails.
 type sender struct {
-	user    *identity.User // nil if the campaign was created without a user
-	address mail.Address
-	merges  map[*template.Compiled]*outreach.Merge
-	ledger  *planner.Ledger
-	hasSent bool // since it was loaded
+	user       *identity.User // nil if the campaign was created without a user
+	address    mail.Address
+	merges     map[*template.Compiled]*outreach.Merge
+	ledger     *planner.Ledger
+	hasChanged bool // since it was loaded
+
+	acceptedAt time.Time // when the server last accepted a message, by the wall clock
+	refusals   []refusal // the refusals in a row, see refusal.go
 }
 
 // sender returns a sender with the ledger of what it has sent.
@@ -41,7 +44,7 @@ func (x *engineTx) sender(id uuid.UUID) (*sender, error) {
 	case fault.CodeOf(err) != fault.NotFound:
 		return nil, err
 	}
-	if s.ledger, err = x.loadLedger(id); err != nil {
+	if err := x.loadLedger(id, s); err != nil {
 		return nil, err
 	}
 	x.senders[id] = s
@@ -65,12 +68,16 @@ func (x *engineTx) values(c *template.Compiled, from *sender, to *crm.Recipient)
 	return merge.For(to)
 }
 
-// storedLedger is the stored form of planner.LedgerState.
+// storedLedger is what is stored of a sender: planner.LedgerState, and how the mail server has treated
+// it.
 type storedLedger struct {
 	Last   shape.Time   `json:"last"`
 	Capped shape.Time   `json:"capped"`
 	Opened shape.Time   `json:"opened"`
 	Days   [2]ledgerDay `json:"days"`
+
+	AcceptedAt shape.Time `json:"accepted_at,omitzero"`
+	Refusals   []refusal  `json:"refusals,omitzero"`
 }
 
 type ledgerDay struct {
@@ -78,39 +85,42 @@ type ledgerDay struct {
 	Sent int `json:"sent"`
 }
 
-func (x *engineTx) loadLedger(sender uuid.UUID) (*planner.Ledger, error) {
+// loadLedger loads what is stored of a sender into s.
+func (x *engineTx) loadLedger(id uuid.UUID, s *sender) error {
 	cal, err := x.cal()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ledger := planner.NewLedger(cal, x.engine.Options.DailyCap, x.engine.Options.MinGap)
-	body, err := x.engine.ledgers.Get(x.tx, sender, 0)
+	s.ledger = planner.NewLedger(cal, x.engine.Options.DailyCap, x.engine.Options.MinGap)
+	body, err := x.engine.ledgers.Get(x.tx, id, 0)
 	if err != nil || body == nil {
-		return ledger, err
+		return err
 	}
 	var stored storedLedger
 	if err := json.Unmarshal(body, &stored); err != nil {
-		return nil, err
+		return err
 	}
+	s.acceptedAt, s.refusals = stdTime(stored.AcceptedAt), stored.Refusals
 	state := planner.LedgerState{
 		Last: stdTime(stored.Last), Capped: stdTime(stored.Capped), Opened: stdTime(stored.Opened),
 	}
 	for i, d := range stored.Days {
 		state.Days[i] = planner.Day{Date: d.Date, Sent: d.Sent}
 	}
-	ledger.Restore(state)
-	return ledger, nil
+	s.ledger.Restore(state)
+	return nil
 }
 
-// saveLedgers stores the ledgers of senders that have sent something.
+// saveLedgers stores the ledgers of senders that have changed.
 func (x *engineTx) saveLedgers() error {
 	for id, s := range x.senders {
-		if !s.hasSent {
+		if !s.hasChanged {
 			continue
 		}
 		state := s.ledger.State()
 		stored := storedLedger{
 			Last: shapeTime(state.Last), Capped: shapeTime(state.Capped), Opened: shapeTime(state.Opened),
+			AcceptedAt: shapeTime(s.acceptedAt), Refusals: s.refusals,
 		}
 		for i, d := range state.Days {
 			stored.Days[i] = ledgerDay{d.Date, d.Sent}
@@ -120,7 +130,7 @@ func (x *engineTx) saveLedgers() error {
 			return err
 		}
 		x.engine.ledgers.Put(x.tx, id, 0, body)
-		s.hasSent = false
+		s.hasChanged = false
 	}
 	return nil
 }

@@ -18,17 +18,20 @@ import (
 type SequenceStatus string
 
 const (
-	SequenceActive    SequenceStatus = "active"
-	SequenceCompleted SequenceStatus = "completed"
-	SequenceStopped   SequenceStatus = "stopped"
+	SequenceNotStarted SequenceStatus = "not_started" // its contact cannot be written to now
+	SequenceActive     SequenceStatus = "active"
+	SequenceCompleted  SequenceStatus = "completed"
+	SequenceStopped    SequenceStatus = "stopped"
 )
 
-// StopReason is why a sequence was stopped.
+// StopReason is why a sequence was stopped or has not started.
 type StopReason = shape.Text
 
 const (
 	StopOptedOut         StopReason = "opted_out"
 	StopSuppressed       StopReason = "suppressed"
+	StopNoAddress        StopReason = "no_address"        // only of a sequence that has not started
+	StopDuplicateAddress StopReason = "duplicate_address" // another sequence of the campaign writes to the address
 	StopLeftAudience     StopReason = "left_audience"
 	StopContactDeleted   StopReason = "contact_deleted"
 	StopCampaignEnded    StopReason = "campaign_ended"
@@ -43,6 +46,8 @@ type StepStatus string
 const (
 	StepWaiting  StepStatus = "waiting" // has a due time, or its message is in flight or to be retried
 	StepSent     StepStatus = "sent"
+	StepCaptured StepStatus = "captured" // its message is in the outbox and was not sent
+	StepHeld     StepStatus = "held"     // a token of its message has no value
 	StepTaskOpen StepStatus = "task_open"
 	StepDone     StepStatus = "done" // its Task was completed
 	StepSkipped  StepStatus = "skipped"
@@ -50,7 +55,7 @@ const (
 	StepUnknown  StepStatus = "unknown" // its message may have been delivered
 )
 
-func (s StepStatus) isFinal() bool { return s != StepWaiting && s != StepTaskOpen }
+func (s StepStatus) isFinal() bool { return s != StepWaiting && s != StepHeld && s != StepTaskOpen }
 
 // Sequence is the progress of a contact through the template of a campaign. A contact has at most
 // one sequence per campaign.
@@ -58,11 +63,15 @@ type Sequence struct {
 	ID               uuid.UUID      `json:"id" label:"ID" rule:"required"`
 	CampaignID       uuid.UUID      `json:"campaign_id" label:"Campaign" rule:"required"`
 	ContactID        uuid.UUID      `json:"contact_id" label:"Contact" rule:"required" doc:"The contact may have been deleted."`
-	Status           SequenceStatus `json:"status" rule:"required,enum=active|completed|stopped"`
-	Reason           StopReason     `json:"reason" rule:"enum=opted_out|suppressed|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual" doc:"Why the sequence was stopped."`
-	StartedAt        shape.Time     `json:"started_at" rule:"required"`
+	ContactName      shape.Text     `json:"contact_name"`
+	ContactEmail     shape.Text     `json:"contact_email"`
+	ContactDeleted   bool           `json:"contact_deleted" doc:"The contact was deleted. Its name and address are those that it had."`
+	Status           SequenceStatus `json:"status" rule:"required,enum=not_started|active|completed|stopped" doc:"A sequence that has not started starts when its reason goes away."`
+	Reason           StopReason     `json:"reason" rule:"enum=opted_out|suppressed|no_address|duplicate_address|left_audience|contact_deleted|campaign_ended|campaign_archived|replied|manual" doc:"Why the sequence was stopped or has not started."`
+	DuplicateOf      uuid.NullUUID  `json:"duplicate_of" doc:"The sequence of this campaign that writes to the same address, if the reason is duplicate_address."`
+	StartedAt        shape.Time     `json:"started_at" doc:"Null if the sequence has not started."`
 	CurrentStepIndex shape.Number   `json:"current_step_index" rule:"integer" doc:"The step that is due next or whose Task is open. The last step if the sequence has ended."`
-	NextDueAt        shape.Time     `json:"next_due_at" doc:"When the next step is due. Null if the sequence waits for a Task or has ended. In the past while an email waits for its sender's cap or gap."`
+	NextDueAt        shape.Time     `json:"next_due_at" doc:"When the next step is due. Null if the sequence has ended, or waits for a Task, for a missing value or for the campaign to continue."`
 	History          []HistoryStep  `json:"history" rule:"required" doc:"Every step that has a due time, in the order in which they were scheduled."`
 
 	state sequenceState
@@ -72,13 +81,13 @@ type Sequence struct {
 type HistoryStep struct {
 	StepIndex       int               `json:"step_index"`
 	Type            template.StepType `json:"type" rule:"enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift"`
-	Status          StepStatus        `json:"status" rule:"enum=waiting|sent|task_open|done|skipped|failed|unknown"`
+	Status          StepStatus        `json:"status" rule:"enum=waiting|sent|captured|held|task_open|done|skipped|failed|unknown"`
 	DueAt           shape.Time        `json:"due_at" doc:"When the step is due, given the template and the sending window. An email can be sent later because of its sender's cap and gap. See at."`
 	At              shape.Time        `json:"at" doc:"When the step got its status. Null while it waits."`
-	Reason          string            `json:"reason" doc:"Why the step was due then, and what became of it."`
+	Reason          string            `json:"reason" doc:"Why the step is due then, what it waits for, and what became of it."`
 	MessageID       uuid.NullUUID     `json:"message_id" doc:"The message in the outbox."`
 	TaskID          uuid.NullUUID     `json:"task_id" doc:"The Task may have been deleted."`
-	TemplateVersion int               `json:"template_version" doc:"The version of the template's content, which is the one that the sequence started with."`
+	TemplateVersion int               `json:"template_version" doc:"The version of the template's content: the one that the sequence started with or, for a step that was held, the newest one."`
 }
 
 // sequenceState is the private part of a sequence. JSON names are those of stored data, and may be
@@ -90,6 +99,13 @@ type sequenceState struct {
 	// LacksAddress is set if the contact had no email address when last seen. Its email steps need
 	// no slot of the sender then, and are skipped.
 	LacksAddress bool `json:"mute,omitzero"`
+	// Addresses are the canonical addresses that the sequence has claimed: no other sequence of the
+	// campaign writes to them.
+	Addresses []string `json:"addresses,omitzero"`
+	// Account is the account of the contact when a step was held.
+	Account uuid.NullUUID `json:"account,omitzero"`
+	// ThreadAddress is the canonical address that the current thread was sent to.
+	ThreadAddress string `json:"thread_address,omitzero"`
 	template.Thread
 }
 
@@ -99,14 +115,26 @@ type stepState struct {
 	// Retry is when the step's message is tried again. A waiting step that has a message but no
 	// Retry is in flight.
 	Retry shape.Time `json:"retry"`
+	// NeedsSlot is set if the next attempt needs a slot of the sender again, because the server
+	// deferred the one before.
+	NeedsSlot bool `json:"needs_slot,omitzero"`
+	// NotBefore delays an email beyond its due time, because the recipient just got another one.
+	NotBefore shape.Time `json:"not_before,omitzero"`
+	// Newest is set if the step was held. Its message has the newest text of the template then.
+	Newest bool `json:"newest,omitzero"`
 }
 
 // Private returns the part that is stored beside the record and never shown.
 func (s *Sequence) Private() any { return &s.state }
 
-// The keys of sequences. All but the first contain only active sequences.
+// The keys of sequences. Only some contain sequences that have ended.
 const (
 	byCampaignAndContact = "campaign_contact" // unique
+	byAnyContact         = "any_contact"      // by contact, also ended ones
+	byAddress            = "address"          // by campaign and claimed address, also ended ones
+	byCaptured           = "captured"         // by campaign: those with captured messages, also ended ones
+	byFailed             = "failed"           // by campaign: those with messages to try again, also ended ones
+	byHeldStep           = "held"             // by what the missing value may come from, see heldKeys
 	byContact            = "contact"
 	byCampaign           = "campaign"
 	byTask               = "task" // open Tasks
@@ -121,22 +149,52 @@ func newSequences() *store.Table[Sequence] {
 			Of:   func(s *Sequence) []byte { return store.PairKey(s.CampaignID, s.ContactID) },
 		}},
 		[]store.Key[Sequence]{
-			activeKey(byContact, func(s *Sequence) [][]byte { return [][]byte{s.ContactID[:]} }),
-			activeKey(byCampaign, func(s *Sequence) [][]byte { return [][]byte{s.CampaignID[:]} }),
+			keyWhere(byAnyContact, always, func(s *Sequence) [][]byte { return [][]byte{s.ContactID[:]} }),
+			keyWhere(byAddress, always, (*Sequence).addressKeys),
+			keyWhere(byCaptured, always, func(s *Sequence) [][]byte { return s.campaignKeyIf(StepCaptured) }),
+			keyWhere(byFailed, always, func(s *Sequence) [][]byte { return s.campaignKeyIf(StepFailed, StepUnknown) }),
+			activeKey(byHeldStep, (*Sequence).heldKeys),
+			keyWhere(byContact, (*Sequence).isOpen, func(s *Sequence) [][]byte { return [][]byte{s.ContactID[:]} }),
+			keyWhere(byCampaign, (*Sequence).isOpen, func(s *Sequence) [][]byte { return [][]byte{s.CampaignID[:]} }),
 			activeKey(byTask, (*Sequence).openTasks),
 			activeKey(byImmediate, func(s *Sequence) [][]byte { return s.dueKeys(false) }),
 			activeKey(byEmail, func(s *Sequence) [][]byte { return s.dueKeys(true) }),
 		}).ShortHistory()
 }
 
+// isOpen reports whether the sequence has not ended.
+func (s *Sequence) isOpen() bool { return s.Status == SequenceActive || s.Status == SequenceNotStarted }
+
+func (s *Sequence) isActive() bool { return s.Status == SequenceActive }
+
+func always(*Sequence) bool { return true }
+
 // activeKey returns a key that contains only active sequences.
 func activeKey(name string, of func(*Sequence) [][]byte) store.Key[Sequence] {
+	return keyWhere(name, (*Sequence).isActive, of)
+}
+
+// keyWhere returns a key that contains only the sequences for which contains returns true.
+func keyWhere(name string, contains func(*Sequence) bool, of func(*Sequence) [][]byte) store.Key[Sequence] {
 	return store.Key[Sequence]{Name: name, Of: func(_ *store.Tx, s *Sequence) ([][]byte, error) {
-		if s.Status != SequenceActive {
+		if !contains(s) {
 			return nil, nil
 		}
 		return of(s), nil
 	}}
+}
+
+// hasStep reports whether a step has one of the statuses.
+func (s *Sequence) hasStep(statuses ...StepStatus) bool {
+	return slices.ContainsFunc(s.History, func(h HistoryStep) bool { return slices.Contains(statuses, h.Status) })
+}
+
+// campaignKeyIf returns the campaign as a key if a step has one of the statuses.
+func (s *Sequence) campaignKeyIf(statuses ...StepStatus) [][]byte {
+	if !s.hasStep(statuses...) {
+		return nil
+	}
+	return [][]byte{s.CampaignID[:]}
 }
 
 func (s *Sequence) openTasks() (keys [][]byte) {
@@ -177,10 +235,14 @@ func (s *Sequence) due(i int) (at time.Time, needsSlot, waits bool) {
 	case h.Status != StepWaiting:
 		return time.Time{}, false, false
 	case h.MessageID.Valid:
-		retry := s.state.Steps[i].Retry
-		return retry.Std(), false, retry.Valid()
+		state := &s.state.Steps[i]
+		return state.Retry.Std(), state.NeedsSlot, state.Retry.Valid()
 	default:
-		return h.DueAt.Std(), h.Type == template.AutoEmail && !s.state.LacksAddress, true
+		at := h.DueAt.Std()
+		if notBefore := stdTime(s.state.Steps[i].NotBefore); notBefore.After(at) {
+			at = notBefore
+		}
+		return at, h.Type == template.AutoEmail && !s.state.LacksAddress, true
 	}
 }
 

@@ -24,9 +24,9 @@ type sequenceRun struct {
 	recipient    crm.Recipient
 	contactFound bool
 
-	events      []string    // to emit, in order
-	cancelTasks []uuid.UUID // open Tasks that are no longer needed
-	claimed     []*outgoing // its messages that were claimed
+	events      []sequenceEvent // to emit, in order
+	cancelTasks []uuid.UUID     // open Tasks that are no longer needed
+	claimed     []*outgoing     // its messages that were claimed
 }
 
 // load loads a sequence, which may have been read before.
@@ -37,25 +37,6 @@ func (x *engineTx) load(doc store.Doc[Sequence]) (*sequenceRun, error) {
 	}
 	r := &sequenceRun{x: x, doc: doc, s: doc.Record.clone()}
 	return r, r.loadReferences()
-}
-
-// start starts the sequence of a contact in a campaign, unless something would stop it at once.
-func (x *engineTx) start(c *outreach.Campaign, version uint32, contact uuid.UUID) error {
-	r := &sequenceRun{x: x, s: Sequence{
-		ID: x.tx.NewID(), CampaignID: c.ID, ContactID: contact, Status: SequenceActive,
-		StartedAt: shape.At(x.now), History: []HistoryStep{},
-		state: sequenceState{Template: c.TemplateID.UUID, Version: version},
-	}}
-	if err := r.loadReferences(); err != nil {
-		return err
-	}
-	if reason, err := r.stopReason(); err != nil || reason != "" {
-		return err
-	}
-	if err := r.advance(); err != nil {
-		return err
-	}
-	return r.save()
 }
 
 // loadReferences loads the campaign and the contact.
@@ -75,25 +56,43 @@ func (r *sequenceRun) template() (_ *template.Compiled, err error) {
 	return r.compiled, err
 }
 
-// isRunning reports whether steps of the sequence may happen now: it and its campaign are active.
+// isRunning reports whether steps of the sequence may happen now: it is active, and its campaign
+// sends.
 func (r *sequenceRun) isRunning() bool {
-	return r.s.Status == SequenceActive && r.campaign != nil && r.campaign.Status == outreach.CampaignActive
+	return r.s.Status == SequenceActive && r.campaign != nil && r.campaign.IsSending()
 }
 
 // advance does what is due and needs no slot of the sender, and schedules the steps that follow. It
-// stops the sequence instead if it must stop.
+// stops the sequence instead if it must stop. A sequence that has not started starts if it can.
 func (r *sequenceRun) advance() error {
-	if r.s.Status != SequenceActive {
-		return nil
+	switch r.s.Status {
+	case SequenceNotStarted:
+		return r.begin()
+	case SequenceActive:
+		if stopped, err := r.stopIfMust(); stopped || err != nil {
+			return err
+		}
+		if err := r.reviewHeldSteps(); err != nil {
+			return err
+		}
+		return r.proceed()
 	}
+	return nil
+}
+
+// stopIfMust stops the sequence if something requires it, and reports whether it did.
+func (r *sequenceRun) stopIfMust() (stopped bool, err error) {
 	reason, err := r.stopReason()
-	if err != nil {
-		return err
+	if err == nil && reason == "" {
+		var claimedBy uuid.NullUUID
+		if claimedBy, err = r.claimAddress(); claimedBy.Valid {
+			reason, r.s.DuplicateOf = StopDuplicateAddress, claimedBy
+		}
 	}
-	if reason != "" {
-		return r.stop(reason)
+	if err != nil || reason == "" {
+		return false, err
 	}
-	return r.proceed()
+	return true, r.stop(reason)
 }
 
 // proceed is advance for a sequence that need not stop.
@@ -113,7 +112,7 @@ func (r *sequenceRun) proceed() (err error) {
 	}
 	if r.s.isFinished() {
 		r.s.Status = SequenceCompleted
-		r.events = append(r.events, "completed")
+		r.events = append(r.events, sequenceEvent{name: "completed"})
 	}
 	return nil
 }
@@ -153,7 +152,7 @@ func (r *sequenceRun) performDue() (performed bool, err error) {
 		performed = true
 		switch h := &r.s.History[i]; {
 		case h.MessageID.Valid:
-			err = r.retry(i)
+			err = r.resend(i)
 		case h.Type == template.AutoEmail:
 			r.finishStep(i, StepSkipped, outreach.NoAddress)
 		default:
@@ -181,14 +180,15 @@ func (r *sequenceRun) dueEmail() (i int, found bool) {
 func (r *sequenceRun) finishStep(i int, status StepStatus, reason string) {
 	h := &r.s.History[i]
 	h.Status, h.At = status, shape.At(r.x.now)
-	r.s.state.Steps[i].Retry = shape.Time{}
+	state := &r.s.state.Steps[i]
+	state.Retry, state.NeedsSlot, state.NotBefore = shape.Time{}, false, shape.Time{}
 	if reason != "" {
 		h.Reason += "; " + reason
 	}
 	if r.s.Status != SequenceActive {
 		return
 	}
-	r.events = append(r.events, "step_completed")
+	r.events = append(r.events, sequenceEvent{name: "step_completed", step: &endedStep{h.StepIndex}})
 	if h.Type == template.AutoEmail && (status == StepSkipped || status == StepFailed) {
 		r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
 	}
@@ -198,6 +198,7 @@ var sequenceShape = shape.Of[Sequence]()
 
 // save stores the sequence, updates the campaign counters, emits events and cancels Tasks.
 func (r *sequenceRun) save() error {
+	r.showContact()
 	r.s.updateSummary()
 	if err := r.write(); err != nil {
 		return err
@@ -209,8 +210,7 @@ func (r *sequenceRun) save() error {
 		r.x.needsAdvancing = true
 	}
 	for _, event := range r.events {
-		err := r.x.tx.Emit(store.Event{Trigger: "sequence." + event, ID: r.s.ID, Data: r.doc.JSON})
-		if err != nil {
+		if err := r.emit(event); err != nil {
 			return err
 		}
 	}
@@ -220,7 +220,6 @@ func (r *sequenceRun) save() error {
 // write inserts or updates the sequence, and updates the campaign counters.
 func (r *sequenceRun) write() (err error) {
 	if r.doc.ID == uuid.Nil {
-		r.events = append([]string{"started"}, r.events...)
 		r.doc, err = r.x.engine.sequences.Insert(r.x.tx, r.s.ID, r.s)
 	} else {
 		before := r.doc.Record

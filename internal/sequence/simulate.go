@@ -20,7 +20,7 @@ func (e *Engine) SenderLedger(tx *store.Tx, id uuid.UUID) (*planner.Ledger, erro
 }
 
 // Progress returns a function that returns the sequence of a contact in a campaign, or nil if it has
-// none.
+// none or has not started.
 func (e *Engine) Progress(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UUID) (*outreach.Progress, error) {
 	x := e.newEngineTx(tx)
 	return func(contact uuid.UUID) (*outreach.Progress, error) {
@@ -29,7 +29,7 @@ func (e *Engine) Progress(tx *store.Tx, campaign uuid.UUID) func(contact uuid.UU
 			return nil, nil
 		}
 		doc, err := e.sequences.Get(tx, id)
-		if err != nil {
+		if err != nil || doc.Record.Status == SequenceNotStarted {
 			return nil, err
 		}
 		p, err := x.progress(&doc.Record)
@@ -46,7 +46,7 @@ func (e *Engine) Running(tx *store.Tx, campaign uuid.UUID, visit func(outreach.P
 			return false
 		}
 		doc, err := e.sequences.Get(tx, id)
-		if err == nil {
+		if err == nil && doc.Record.Status == SequenceActive {
 			var p outreach.Progress
 			if p, err = x.progress(&doc.Record); err == nil {
 				err = visit(p)

@@ -47,8 +47,8 @@ func (r *sequenceRun) pushEmails(c *template.Compiled, cal *planner.Calendar, no
 	return pushed
 }
 
-// sendNext sends the next email of the sequence, and reports whether it changed the sequence. If the
-// email must wait for the hour of its step, the agenda notes that. If an earlier email is in flight or
+// sendNext sends the next email of the sequence, and reports whether it changed the sequence. An email
+// that must wait for the hour of its step is noted on the agenda. If an earlier email is in flight or
 // cannot be sent, the due one is pushed behind it.
 func (r *sequenceRun) sendNext(a *agenda, from *sender, t Transport) (hasChanged bool, err error) {
 	i, found := r.dueEmail()

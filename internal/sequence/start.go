@@ -9,11 +9,12 @@ import (
 
 	"prospector/internal/fault"
 	"prospector/internal/outreach"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
 // Sequences are started in jobs, because there may be many. A start job names what to start. A
-// start-all job, of which an organization has at most one, enqueues a start job for every active
+// start-all job, of which an organization has at most one, enqueues a start job for every running
 // campaign.
 const (
 	startJob    = "sequences.begin"
@@ -72,7 +73,7 @@ func (e *Engine) contactsToStart(tx *store.Tx, work startWork) ([]uuid.UUID, err
 func (e *Engine) runStartAllJob(ctx context.Context, job store.Job) error {
 	return e.store.Update(ctx, job.Org, store.Actor{Operation: startAllJob}, func(tx *store.Tx) error {
 		e.releaseJob(tx, startAllJobPart)
-		ids, err := e.outreach.CampaignsWithStatus(tx, outreach.CampaignActive, 0)
+		ids, err := e.outreach.CampaignsWith(tx, outreach.CampaignActive, outreach.CampaignPaused)
 		if err != nil {
 			return err
 		}
@@ -100,20 +101,84 @@ func (x *engineTx) startInAllCampaigns(contact uuid.UUID) error {
 	return nil
 }
 
-// startIn starts the sequence of a contact in a campaign, if the campaign is active and the contact
-// never had a sequence in it.
+// startIn starts the sequence of a contact in a campaign that is or has been active, unless it has
+// been started before.
 func (x *engineTx) startIn(campaign, contact uuid.UUID) error {
 	c, err := x.campaign(campaign)
-	if err != nil || c == nil || c.Status != outreach.CampaignActive {
+	if err != nil || c == nil || !c.HasBegun() {
 		return err
 	}
 	key := store.PairKey(campaign, contact)
-	if _, exists := x.engine.sequences.Find(x.tx, byCampaignAndContact, key); exists {
-		return nil
+	if id, exists := x.engine.sequences.Find(x.tx, byCampaignAndContact, key); exists {
+		return x.startAgain(id)
 	}
-	version, err := x.currentVersion(c.TemplateID.UUID)
+	r := &sequenceRun{x: x, campaign: c, s: Sequence{
+		ID: x.tx.NewID(), CampaignID: c.ID, ContactID: contact, Status: SequenceNotStarted, History: []HistoryStep{},
+	}}
+	if err := r.loadReferences(); err != nil {
+		return err
+	}
+	if err := r.begin(); err != nil || r.s.Status == SequenceStopped && !r.s.DuplicateOf.Valid {
+		return err // a contact that must not be in the campaign at all has no sequence
+	}
+	return r.save()
+}
+
+// startAgain starts a sequence that could not start before, if it can now.
+func (x *engineTx) startAgain(id uuid.UUID) error {
+	r, err := x.load(store.Doc[Sequence]{ID: id})
+	if err != nil || r.s.Status != SequenceNotStarted {
+		return err
+	}
+	return r.beginAgain()
+}
+
+// beginAgain is begin for a stored sequence. It writes nothing if nothing has changed.
+func (r *sequenceRun) beginAgain() error {
+	before := r.s.Reason
+	if err := r.begin(); err != nil || r.s.Status == SequenceNotStarted && r.s.Reason == before {
+		return err
+	}
+	return r.save()
+}
+
+// begin starts a sequence that has not started. If its contact cannot be written to, the sequence
+// stays as it is and says why. It is stopped if the contact must not be in the campaign, or if
+// another sequence writes to the same address.
+func (r *sequenceRun) begin() error {
+	reason, err := r.stopReason()
 	if err != nil {
 		return err
 	}
-	return x.start(c, version, contact)
+	switch reason {
+	case "":
+	case StopOptedOut, StopSuppressed:
+		r.s.Reason = reason
+		return nil
+	default:
+		return r.stop(reason)
+	}
+	r.s.state.Template = r.campaign.TemplateID.UUID
+	if r.s.state.Version, err = r.x.currentVersion(r.s.state.Template); err != nil {
+		return err
+	}
+	c, err := r.template()
+	if err != nil {
+		return err
+	}
+	if r.recipient.Email == "" && c.IsOnlyEmail() {
+		r.s.Reason = StopNoAddress
+		return nil
+	}
+	claimedBy, err := r.claimAddress()
+	if err != nil {
+		return err
+	}
+	if claimedBy.Valid {
+		r.s.DuplicateOf = claimedBy
+		return r.stop(StopDuplicateAddress)
+	}
+	r.s.Status, r.s.Reason, r.s.StartedAt = SequenceActive, "", shape.At(r.x.now)
+	r.events = append(r.events, sequenceEvent{name: "started"})
+	return r.proceed()
 }

@@ -57,16 +57,17 @@ func (r *sequenceRun) stop(reason StopReason) error {
 		switch {
 		case h.Status == StepTaskOpen:
 			r.cancelTasks = append(r.cancelTasks, h.TaskID.UUID)
+		case h.Status == StepHeld:
 		case !waits:
 			continue
 		case h.MessageID.Valid:
-			if err := r.failMessage(h.MessageID.UUID, reason); err != nil {
+			if err := r.failMessage(i, stoppedBecause(reason)); err != nil {
 				return err
 			}
 		}
 		r.finishStep(i, StepSkipped, stoppedBecause(reason))
 	}
-	r.events = append(r.events, "stopped")
+	r.events = append(r.events, sequenceEvent{name: "stopped"})
 	r.x.engine.stops.Next(r.x.tx)
 	return nil
 }
@@ -112,7 +113,7 @@ func (e *Engine) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopBod
 		return doc, fault.ErrNotFound
 	case s.Status == SequenceStopped && s.Reason == body.Reason:
 		return doc, nil
-	case s.Status != SequenceActive:
+	case !s.isOpen():
 		return doc, fault.New(fault.InvalidTransition, "the sequence is already %s", s.Status)
 	}
 	if err := e.awaitStopJobs(tx); err != nil {
@@ -125,6 +126,28 @@ func (e *Engine) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopBod
 		return doc, err
 	}
 	return e.sequences.Get(tx, id)
+}
+
+// Replied stops the active sequences of a contact who has replied, and returns how many there were.
+func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err error) {
+	if !e.crm.Contacts.Table.Has(tx, contact) {
+		return 0, fault.ErrNotFound
+	}
+	if err := e.awaitStopJobs(tx); err != nil {
+		return 0, err
+	}
+	ids, err := e.sequences.IDs(tx, byContact, contact[:], 0)
+	if err != nil {
+		return 0, err
+	}
+	return len(ids), e.withEngine(tx, func(x *engineTx) error {
+		for _, id := range ids {
+			if err := x.update(id, func(r *sequenceRun) error { return r.stop(StopReplied) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // CheckCampaign fails with not_found unless the campaign exists or, before it was deleted, had

@@ -25,10 +25,11 @@ const maxStopsPerChange = 200
 const stopJob = "sequences.clean_up"
 
 // stopWork is what a stop job checks: the sequences of a campaign, of contacts or, if it is empty,
-// of the whole organization.
+// of the whole organization. With Held it checks those that have a held step under this key.
 type stopWork struct {
 	Campaign uuid.NullUUID
 	Contacts []byte // packed ids
+	Held     []byte `json:",omitempty"`
 }
 
 // awaitStopJobs must be called before a change of who may be written to. If stop jobs are not done,
@@ -128,8 +129,8 @@ func (e *Engine) runStopJob(ctx context.Context, job store.Job) error {
 		return err
 	}
 	check := (*engineTx).stopIfBlocked
-	if work.Contacts != nil {
-		check = (*engineTx).recheck // their addresses may have changed
+	if work.Contacts != nil || work.Held != nil {
+		check = (*engineTx).recheck // their addresses or values may have changed
 	}
 	return e.forEach(ctx, job, ids, func(x *engineTx, id uuid.UUID) error {
 		if !e.sequences.Has(x.tx, id) {
@@ -142,6 +143,8 @@ func (e *Engine) runStopJob(ctx context.Context, job store.Job) error {
 // sequencesToCheck returns the active sequences that a stop job checks.
 func (e *Engine) sequencesToCheck(tx *store.Tx, work stopWork) (ids []uuid.UUID, err error) {
 	switch {
+	case work.Held != nil:
+		return e.sequences.IDs(tx, byHeldStep, work.Held, 0)
 	case work.Campaign.Valid:
 		return e.sequences.IDs(tx, byCampaign, work.Campaign.UUID[:], 0)
 	case work.Contacts != nil:
@@ -164,21 +167,32 @@ func (e *Engine) sequencesToCheck(tx *store.Tx, work stopWork) (ids []uuid.UUID,
 // stopIfBlocked stops a sequence if it must stop, and else leaves it unchanged.
 func (x *engineTx) stopIfBlocked(id uuid.UUID) error {
 	r, err := x.load(store.Doc[Sequence]{ID: id})
-	if err != nil || r.s.Status != SequenceActive {
+	if err != nil || !r.s.isOpen() {
 		return err
 	}
-	reason, err := r.stopReason()
-	if err != nil || reason == "" {
-		return err
+	if r.s.Status == SequenceNotStarted {
+		return r.beginAgain()
 	}
-	if err := r.stop(reason); err != nil {
+	if stopped, err := r.stopIfMust(); !stopped || err != nil {
 		return err
 	}
 	return r.save()
 }
 
 // recheck stops a sequence if it must stop, and else advances it.
-func (x *engineTx) recheck(id uuid.UUID) error { return x.update(id, (*sequenceRun).advance) }
+func (x *engineTx) recheck(id uuid.UUID) error {
+	r, err := x.load(store.Doc[Sequence]{ID: id})
+	if err != nil {
+		return err
+	}
+	if r.s.Status == SequenceNotStarted {
+		return r.beginAgain()
+	}
+	if err := r.advance(); err != nil {
+		return err
+	}
+	return r.save()
+}
 
 // recheckCampaign checks the sequences of a campaign.
 func (e *Engine) recheckCampaign(tx *store.Tx, campaign uuid.UUID) error {

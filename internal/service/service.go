@@ -194,6 +194,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		ContactChanged: func(tx *store.Tx, before, after *crm.Contact) error {
 			return s.Sequences.ContactChanged(tx, before, after)
 		},
+		AccountChanged: func(tx *store.Tx, account uuid.UUID) error { return s.Sequences.AccountChanged(tx, account) },
 		ContactDeleted: func(tx *store.Tx, contact uuid.UUID) error { return s.Sequences.ContactDeleted(tx, contact) },
 		TaskClosed: func(tx *store.Tx, task uuid.UUID, after *crm.Task) error {
 			return s.Sequences.TaskClosed(tx, task, after)
@@ -214,7 +215,12 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		ContactsRemoved: func(tx *store.Tx, contacts []uuid.UUID) error {
 			return s.Sequences.ContactsRemoved(tx, contacts)
 		},
-		Now:        func(tx *store.Tx) time.Time { return s.Sequences.Now(tx) },
+		TemplateChanged: func(tx *store.Tx, template uuid.UUID) error { return s.Sequences.TemplateChanged(tx, template) },
+		Transport:       func(sender uuid.UUID) string { return s.Sequences.TransportName(sender) },
+		Now:             func(tx *store.Tx) time.Time { return s.Sequences.Now(tx) },
+		RecipientFree: func(tx *store.Tx, email string, id uuid.UUID) (time.Time, error) {
+			return s.Sequences.RecipientFree(tx, email, id)
+		},
 		HiddenLink: func() string { return s.Sequences.HiddenLink() },
 		SenderLedger: func(tx *store.Tx, sender uuid.UUID) (*planner.Ledger, error) {
 			return s.Sequences.SenderLedger(tx, sender)
@@ -227,7 +233,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		},
 	})
 	s.Sequences = sequence.New(st, s.Identity, s.CRM, s.Outreach, sequence.Options{
-		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, Speed: cfg.Sequences.Speed,
+		DailyCap: cfg.Mail.DailyCap, MinGap: cfg.Mail.MinGap, RecipientGap: cfg.Mail.RecipientGap, Speed: cfg.Sequences.Speed,
 		PublicURL: func() string { return s.LinkBase }, Connections: smtpConnections, Log: s.Log,
 		Transport: func(uuid.UUID) sequence.Transport {
 			if s.mail == nil {

@@ -63,6 +63,8 @@ type Config struct {
 		} `key:"smtp"`
 		DailyCap int           `key:"daily_cap"`
 		MinGap   time.Duration `key:"min_gap"`
+		// RecipientGap is the least time between two emails to an address from different campaigns.
+		RecipientGap time.Duration `key:"recipient_gap"`
 	} `key:"mail"`
 	Sequences struct {
 		Speed float64 `key:"speed"`
@@ -93,6 +95,7 @@ func Defaults() Config {
 	c.Research.Concurrency, c.Research.Timeout, c.Research.UnitRate = 8, 30*time.Second, 1
 
 	c.Mail.Transport, c.Mail.DailyCap, c.Mail.MinGap = "outbox", 200, 30*time.Second
+	c.Mail.RecipientGap = 12 * time.Hour
 	c.Mail.SMTP.Port, c.Mail.SMTP.TLS = 587, "starttls"
 	c.Sequences.Speed = 1
 
@@ -181,6 +184,7 @@ func (c *Config) check() (found []invalid) {
 	oneOf(m.SMTP.TLS, "mail.smtp.tls", "starttls", "tls", "none")
 	atLeast(int64(m.DailyCap), 0, "mail.daily_cap")
 	must(m.MinGap >= 0, "mail.min_gap", "be at least 0, not %v", m.MinGap)
+	must(m.RecipientGap >= 0, "mail.recipient_gap", "be at least 0, not %v", m.RecipientGap)
 	speed := c.Sequences.Speed
 	must(speed > 0 && !math.IsInf(speed, 0), "sequences.speed", "be greater than 0, not %v", speed)
 

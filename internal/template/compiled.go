@@ -58,6 +58,11 @@ func Compile(content *Content, mailFooter string) *Compiled {
 	return c
 }
 
+// IsOnlyEmail reports whether every step is an automatic email.
+func (c *Compiled) IsOnlyEmail() bool {
+	return !slices.ContainsFunc(c.Steps, func(s CompiledStep) bool { return s.Type != AutoEmail })
+}
+
 // Step returns the step with an index, or nil.
 func (c *Compiled) Step(index int) *CompiledStep { return c.byIndex[index] }
 

@@ -28,11 +28,17 @@ type Thread struct {
 	Unsent []int `json:"missed,omitzero"`
 }
 
+// Restart makes the next email start a new thread, with the subject of the current one unless it has
+// its own.
+func (t *Thread) Restart() { t.MessageIDs = nil }
+
 // Composer returns a composer for the next email of the sequence.
 func (t *Thread) Composer(c *Compiled) *Composer {
 	next := &Composer{subject: []byte(t.Subject), started: len(t.MessageIDs) > 0}
 	for _, index := range t.Unsent {
-		next.unsent = append(next.unsent, c.Step(index))
+		if step := c.Step(index); step != nil { // a newer content may lack it
+			next.unsent = append(next.unsent, step)
+		}
 	}
 	return next
 }
@@ -63,6 +69,12 @@ func (t *Thread) MarkUnsent(step int, message uuid.NullUUID) {
 	if len(t.MessageIDs) == 0 {
 		t.Unsent = slices.Concat([]int{step}, t.Unsent)
 	}
+}
+
+// MarkQueued records that the email of a step that was marked as unsent is sent after all.
+func (t *Thread) MarkQueued(step int, messageID string) {
+	t.Unsent = slices.DeleteFunc(slices.Clone(t.Unsent), func(index int) bool { return index == step })
+	t.MessageIDs = append(slices.Clip(t.MessageIDs), messageID)
 }
 
 // Composer renders emails to one contact in the order in which they are sent, and decides the

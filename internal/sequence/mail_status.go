@@ -1,0 +1,102 @@
+package sequence
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/mail"
+	"prospector/internal/outreach"
+	"prospector/internal/shape"
+	"prospector/store"
+)
+
+// MailStatus is whether messages can be sent.
+type MailStatus struct {
+	Transport     string     `json:"transport" rule:"enum=outbox|smtp" doc:"What delivers messages. outbox captures them and sends nothing."`
+	Status        string     `json:"status" rule:"enum=ok|unavailable" doc:"unavailable while no message can be sent because of the mail server."`
+	Stage         shape.Text `json:"stage" doc:"The stage of the SMTP dialog that fails: connect, TLS, greeting, EHLO, STARTTLS, login or MAIL FROM."`
+	RetryAt       shape.Time `json:"retry_at" doc:"When sending is tried again."`
+	InFlight      int        `json:"in_flight" doc:"The number of messages that are being handed to the mail server, of all organizations."`
+	HeldCampaigns int        `json:"held_campaigns" doc:"The number of campaigns of the organization that are held."`
+}
+
+// MailStatus returns whether messages of an organization can be sent.
+func (e *Engine) MailStatus(tx *store.Tx) (s MailStatus, err error) {
+	stats := e.MailStats()
+	s = MailStatus{Transport: e.TransportName(uuid.Nil), Status: "ok", Stage: shape.Text(stats.OutageStage), InFlight: stats.InFlight}
+	if stats.OutageStage != "" {
+		s.Status, s.RetryAt = "unavailable", shapeTime(e.dispatcher.backoffUntil(tx.Now()))
+	}
+	ids, err := e.outreach.CampaignsWith(tx, outreach.CampaignActive, outreach.CampaignPaused)
+	if err != nil {
+		return s, err
+	}
+	for _, id := range ids {
+		c, err := e.outreach.Campaigns.Get(tx, id)
+		if err != nil {
+			return s, err
+		}
+		if c.Record.Held != nil {
+			s.HeldCampaigns++
+		}
+	}
+	return s, nil
+}
+
+// MailTestBody selects what a test of the mail server does.
+type MailTestBody struct {
+	To shape.Text `json:"to" rule:"format=email" doc:"Where to send a test message. Without it the test only connects and logs in."`
+}
+
+// MailTest is the result of a test of the mail server.
+type MailTest struct {
+	Stages []mail.StageResult `json:"stages"`
+}
+
+// Prober tries a mail server.
+type Prober interface {
+	Probe(ctx context.Context, m *mail.Message) []mail.StageResult
+}
+
+// TestMail connects to the mail server and logs in. With an address it sends one message there.
+func (e *Engine) TestMail(ctx context.Context, from mail.Address, to string) (MailTest, error) {
+	prober, ok := e.Options.Transport(uuid.Nil).(Prober)
+	if !ok {
+		return MailTest{[]mail.StageResult{{
+			Stage: "transport", OK: true,
+			Detail: "mail.transport is outbox: messages are captured in the outbox and nothing is sent",
+		}}}, nil
+	}
+	var m *mail.Message
+	if to != "" {
+		if from.Email == "" {
+			from.Email = to
+		}
+		id, err := uuid.NewRandom()
+		if err != nil {
+			return MailTest{}, err
+		}
+		m = &mail.Message{
+			ID: id.String() + "@" + domainOf(from.Email), Date: e.store.Now(), From: from, To: mail.Address{Email: to},
+			Subject: "Prospector can send email", Body: "This message was sent to test the mail server of Prospector.\n",
+		}
+	}
+	return MailTest{prober.Probe(ctx, m)}, nil
+}
+
+// UserAddress returns the address of a user as a sender. It is empty if the user does not exist.
+func (e *Engine) UserAddress(org, user uuid.UUID) (from mail.Address, err error) {
+	err = e.store.View(org, func(tx *store.Tx) error {
+		s, err := e.newEngineTx(tx).sender(user)
+		if err == nil {
+			from = s.address
+		}
+		return err
+	})
+	if fault.CodeOf(err) == fault.NotFound {
+		err = nil
+	}
+	return from, err
+}

@@ -1,0 +1,149 @@
+package sequence
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/mail"
+	"prospector/internal/outreach"
+	"prospector/internal/shape"
+)
+
+// A mail server that refuses one recipient and one that refuses everything from a sender often give
+// the same answer. This file tells them apart, so that a misconfigured sender does not suppress a
+// whole list.
+
+const (
+	// acceptedWithin is how recently the server must have accepted another recipient from a sender
+	// for an unexplained refusal of a recipient to count as a bounce.
+	acceptedWithin = time.Hour
+	// A sender is paused after maxRefusals refusals in a row over at least minRefusalDomains domains.
+	maxRefusals       = 5
+	minRefusalDomains = 3
+	// A campaign is held when maxBounces of its last bounceWindow messages bounced.
+	maxBounces   = 10
+	bounceWindow = 50
+)
+
+// refusal is a message that the server refused because of its sender or its content.
+type refusal struct {
+	Message  uuid.UUID `json:"message"`
+	Sequence uuid.UUID `json:"sequence"`
+	Domain   string    `json:"domain"`
+}
+
+// judge decides what an unexplained refusal of a recipient means.
+func (s *sender) judge(res mail.Result, now time.Time) mail.Result {
+	if res.Status != mail.RecipientRejected {
+		return res
+	}
+	res.Status = mail.Rejected
+	if !s.acceptedAt.IsZero() && now.Sub(s.acceptedAt) <= acceptedWithin {
+		res.Status = mail.Bounced
+	}
+	return res
+}
+
+// noteRefusal counts the refusals of a sender in a row. When there are too many, it queues their
+// messages again and holds the campaigns of the sender.
+func (x *engineTx) noteRefusal(s *sender, m *Message, res mail.Result) error {
+	switch res.Status {
+	case mail.Sent:
+		s.acceptedAt, s.refusals, s.hasChanged = x.tx.Now(), nil, true
+		return nil
+	case mail.Bounced: // the server judged the recipient, so it accepts the sender
+		s.refusals, s.hasChanged = nil, len(s.refusals) > 0 || s.hasChanged
+		return nil
+	case mail.Rejected:
+	default:
+		return nil
+	}
+	s.refusals = append(slices.Clip(s.refusals), refusal{m.ID, m.SequenceID, domainOf(m.To)})
+	s.hasChanged = true
+	var domains []string
+	for _, r := range s.refusals {
+		if !slices.Contains(domains, r.Domain) {
+			domains = append(domains, r.Domain)
+		}
+	}
+	if len(s.refusals) < maxRefusals || len(domains) < minRefusalDomains {
+		return nil
+	}
+	refused := s.refusals
+	s.refusals = nil
+	return x.pauseSender(s, refused, res.Text)
+}
+
+// pauseSender holds the campaigns of a sender, and queues the messages that the server refused
+// again. They wait for the release of their campaigns.
+func (x *engineTx) pauseSender(s *sender, refused []refusal, answer string) error {
+	if s.user == nil {
+		return nil
+	}
+	detail := fmt.Sprintf("The mail server refused %d messages of %s in a row: %s", len(refused), s.user.Email, answer)
+	if err := x.holdCampaignsOf(s.user.ID, outreach.HeldSenderRefused, detail); err != nil {
+		return err
+	}
+	x.engine.Options.Log.Warn("the mail server refuses a sender, campaigns held",
+		"organization", x.tx.Org(), "sender", s.user.ID, "refused", len(refused), "answer", answer)
+	for _, r := range refused {
+		err := x.update(r.Sequence, func(run *sequenceRun) error { return run.requeue(r.Message) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requeue queues the failed message of a step again, if the sequence has not been stopped.
+func (r *sequenceRun) requeue(message uuid.UUID) error {
+	i := slices.IndexFunc(r.s.History, func(h HistoryStep) bool {
+		return h.Status == StepFailed && h.MessageID.UUID == message
+	})
+	if i < 0 || r.s.Status == SequenceStopped {
+		return nil
+	}
+	doc, err := r.x.engine.messages.Get(r.x.tx, message)
+	if err != nil {
+		return err
+	}
+	m := doc.Record
+	m.Status = MessageQueued
+	if _, err := r.x.saveMessage(doc, m); err != nil {
+		return err
+	}
+	r.reopenStep(i)
+	r.s.state.MarkQueued(m.StepIndex, m.state.HeaderID)
+	r.s.state.Steps[i].Retry = shape.At(r.x.now)
+	return nil
+}
+
+// noteBounce records in the counters of a campaign whether a message bounced, and holds the campaign
+// if too many did.
+func (x *engineTx) noteBounce(campaign uuid.UUID, status mail.Status) error {
+	switch status {
+	case mail.Sent, mail.Bounced, mail.Rejected:
+	default:
+		return nil
+	}
+	c, err := x.countersOf(campaign)
+	if err != nil {
+		return err
+	}
+	c.Recent = c.Recent << 1 & (1<<bounceWindow - 1)
+	if status != mail.Bounced {
+		return nil
+	}
+	c.Recent |= 1
+	bounced := bits.OnesCount64(c.Recent)
+	if bounced < maxBounces {
+		return nil
+	}
+	c.Recent = 0
+	return x.hold(campaign, outreach.HeldBounceRate,
+		fmt.Sprintf("%d of the last %d messages of the campaign bounced.", bounced, bounceWindow))
+}

@@ -1,0 +1,96 @@
+package sequence
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/fault"
+	"prospector/internal/outreach"
+	"prospector/store"
+)
+
+// ReleasedCampaign is a held campaign of an organization, and what its release does.
+type ReleasedCampaign struct {
+	Organization uuid.UUID           `json:"organization_id"`
+	ID           uuid.UUID           `json:"id"`
+	Name         string              `json:"name"`
+	Reason       outreach.HoldReason `json:"reason"`
+	ToSend       int                 `json:"to_send"`
+	ToSkip       int                 `json:"to_skip"`
+	ToRestart    int                 `json:"to_restart"`
+	StillHeld    string              `json:"still_held,omitempty"` // why the campaign cannot be released
+}
+
+// ReleaseAll releases the held campaigns of all organizations. It releases none if the body leaves
+// something open that matters for one of them. Campaigns whose reason still holds stay held.
+func (e *Engine) ReleaseAll(ctx context.Context, body ReleaseBody) (all []ReleasedCampaign, err error) {
+	orgs, err := e.store.Organizations()
+	if err != nil {
+		return nil, err
+	}
+	check := body
+	check.DryRun = true
+	var open []string
+	for _, org := range orgs {
+		err := e.store.View(org, func(tx *store.Tx) error {
+			released, err := e.releaseHeld(tx, check, &open)
+			all = append(all, released...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(open) > 0 {
+		return all, fault.New(fault.ValidationFailed, "%s", strings.Join(open, "; "))
+	}
+	if body.DryRun {
+		return all, nil
+	}
+	for _, org := range orgs {
+		err := e.store.Update(ctx, org, store.Actor{Operation: "resume"}, func(tx *store.Tx) error {
+			_, err := e.releaseHeld(tx, body, &open)
+			return err
+		})
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// releaseHeld releases the held campaigns of an organization. It appends what the body leaves open to
+// open.
+func (e *Engine) releaseHeld(tx *store.Tx, body ReleaseBody, open *[]string) (all []ReleasedCampaign, err error) {
+	ids, err := e.outreach.CampaignsWith(tx, outreach.CampaignDraft, outreach.CampaignActive, outreach.CampaignPaused)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		doc, err := e.outreach.Campaigns.Get(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		if doc.Record.Held == nil {
+			continue
+		}
+		c := ReleasedCampaign{Organization: tx.Org(), ID: id, Name: doc.Record.Name, Reason: doc.Record.Held.Reason}
+		released, err := e.releaseCampaign(tx, id, body, fault.Problems{})
+		switch fault.CodeOf(err) {
+		case fault.CampaignHeld:
+			c.StillHeld = err.Error()
+		case fault.ValidationFailed:
+			*open = append(*open, fmt.Sprintf("campaign %q: %s", c.Name, err))
+		default:
+			if err != nil {
+				return nil, err
+			}
+		}
+		c.ToSend, c.ToSkip, c.ToRestart = released.ToSend, released.ToSkip, released.ToRestart
+		all = append(all, c)
+	}
+	return all, nil
+}
