@@ -44,6 +44,11 @@ type sequence struct {
 	Step     *int       `json:"current_step_index"`
 	Next     *time.Time `json:"next_due_at"`
 	History  []pastStep
+
+	Name        *string `json:"contact_name"`
+	Email       *string `json:"contact_email"`
+	Deleted     bool    `json:"contact_deleted"`
+	DuplicateOf *string `json:"duplicate_of"`
 }
 
 type pastStep struct {

@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -95,12 +96,19 @@ func (r *sequenceRun) blockedBy() string {
 	return ""
 }
 
-// waitsFor returns when a waiting step happens at the earliest, and why not before.
+// waitsFor returns when a waiting step happens at the earliest, and why not before. The time is zero if
+// it cannot be told.
 func (r *sequenceRun) waitsFor(i int) (at time.Time, reason string, err error) {
 	x := r.x
 	h := &r.s.History[i]
 	at, needsSlot, waits := r.s.due(i)
 	isEmail := h.Type == template.AutoEmail
+	if next := r.s.nextEmail(); isEmail && next >= 0 && r.s.History[next].Status == StepHeld {
+		if !at.After(x.now) {
+			at = time.Time{}
+		}
+		return at, fmt.Sprintf("; waits for the email of step %d, which is held", r.s.History[next].StepIndex), nil
+	}
 	switch {
 	case !waits:
 		return x.now, "; its message is being sent", nil
