@@ -41,7 +41,7 @@ func (a *API) campaignOperations() []Operation {
 	return []Operation{
 		createOperation(k),
 		getOperation(k),
-		updateOperation(k, "update_campaign", path, fault.InvalidTransition, fault.CampaignHeld),
+		updateWith(k, o.UpdateCampaign, "update_campaign", path, fault.InvalidTransition, fault.CampaignHeld),
 		deleteOperation(k, fault.InvalidTransition),
 		listOperation(k),
 		write(Operation{

@@ -9,6 +9,7 @@ import (
 	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/record"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -52,11 +53,19 @@ func createOperation[T any](k *record.Kind[T], codes ...fault.Code) Operation {
 
 // updateOperation updates a record: absent fields stay unchanged, null clears a field.
 func updateOperation[T any](k *record.Kind[T], name, path string, codes ...fault.Code) Operation {
+	return updateWith(k, k.Update, name, path, codes...)
+}
+
+// updateWith is updateOperation with another update than that of the kind.
+func updateWith[T any](
+	k *record.Kind[T], update func(*store.Tx, uuid.UUID, record.Precondition, shape.Value) (store.Doc[T], error),
+	name, path string, codes ...fault.Code,
+) Operation {
 	return write(Operation{
 		Name: name, Method: http.MethodPatch, Path: path, Access: identity.Write, Codes: codes,
 		Summary: "Update " + k.WithArticle() + "; absent fields stay unchanged, null clears a field",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in updateBody[T]) (store.Doc[T], error) {
-		return k.Update(tx, id, ifMatch(c.request), in.body)
+		return update(tx, id, ifMatch(c.request), in.body)
 	}))
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/fault"
+	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/store"
 )
@@ -42,6 +43,18 @@ const (
 // ErrHeld is the error for what a held campaign cannot do.
 func ErrHeld(c *Campaign) error {
 	return fault.New(fault.CampaignHeld, "the campaign is held (%s): %s", c.Held.Reason, c.Held.Detail)
+}
+
+// UpdateCampaign updates a campaign. Setting the status of a held campaign to active is refused, also if
+// it is active already.
+func (o *Outreach) UpdateCampaign(
+	tx *store.Tx, id uuid.UUID, cond record.Precondition, body shape.Value,
+) (store.Doc[Campaign], error) {
+	doc, err := o.Campaigns.Update(tx, id, cond, body)
+	if c := &doc.Record; err == nil && c.Held != nil && body.Get("status").Text == string(CampaignActive) {
+		return doc, ErrHeld(c)
+	}
+	return doc, err
 }
 
 // Hold holds a running campaign. A campaign that is held already keeps its reason.

@@ -221,6 +221,8 @@ func (e *Engine) runReleaseJob(ctx context.Context, job store.Job) error {
 			overdue = nil
 		}
 		ids = append(overdue, captured...)
+		slices.SortFunc(ids, store.CompareIDs)
+		ids = slices.Compact(ids) // what begins again must not be skipped
 		return err
 	})
 	if err != nil {
