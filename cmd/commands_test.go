@@ -262,7 +262,7 @@ func TestRefusals(t *testing.T) {
 			{[]string{"key", "list", "--org", "Twin"}, []string{`2 organizations are named "Twin"`, first, second}},
 			{[]string{"user", "create", "--org", org, "--email", "ada at acme"}, []string{`email: "ada at acme" is not an email address`}},
 			{[]string{"user", "create", "--org", org, "--email", "a@acme.example, b@acme.example"}, []string{`email: "a@acme.example, b@acme.example" is not an email address`}},
-			{[]string{"key", "create", "--org", other, "--name", "sync"}, []string{"the organization has no users", "create one first"}},
+			{[]string{"key", "create", "--org", other, "--name", "sync"}, []string{"the organization has no active users", "create one first"}},
 			{[]string{"key", "create", "--org", org, "--name", "sync", "--access", "root"}, []string{`access: "root" is not one of: read, write, admin`}},
 			{[]string{"key", "create", "--org", org, "--name", "sync", "--user", "ada"}, []string{"user"}},
 			{[]string{"key", "create", "--org", org, "--name", "sync", "--user", stranger}, []string{"user"}},

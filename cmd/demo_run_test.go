@@ -39,7 +39,7 @@ func TestDemoCampaign(t *testing.T) {
 		decode("/v1/outbox/list", &page)
 		seen, subjects := map[any]bool{}, map[string]int{}
 		for _, message := range page.Data {
-			if seen[message] || message.Status != "sent" {
+			if seen[message] || message.Status != "captured" {
 				t.Errorf("%+v", message)
 			}
 			seen[message] = true

@@ -11,9 +11,7 @@ import (
 )
 
 func mailCommand() *cobra.Command {
-	c := &cobra.Command{Use: "mail", Short: "Check the mail server"}
-	c.AddCommand(mailCheckCommand())
-	return c
+	return group("mail", "Check the mail server", mailCheckCommand())
 }
 
 func mailCheckCommand() *cobra.Command {

@@ -75,23 +75,40 @@ func (s *server) haveStatus(what, key string, want map[string]string) {
 	}
 }
 
-// TestRestoreCampaigns checks that a restore pauses the active campaigns and changes no others.
-// resume activates them again, except those whose status was changed since. Subscribers receive all
-// of these events once deliveries resume.
+// haveHolds checks why the campaigns of an organization are held, by id. Those that are not held are
+// left out.
+func (s *server) haveHolds(what, key string, want map[string]string) {
+	s.t.Helper()
+	got := map[string]string{}
+	for id, c := range s.campaigns(key) {
+		if hold, held := c["held"].(map[string]any); held {
+			got[id] = hold["reason"].(string)
+		}
+	}
+	if !maps.Equal(got, want) {
+		s.t.Errorf("%s: the holds are %v, want %v", what, got, want)
+	}
+}
+
+// TestRestoreCampaigns checks that a restore holds all campaigns that can send and changes nothing
+// else about them. A held campaign cannot become active. resume releases those that are still held.
+// Subscribers receive all of these events once deliveries resume.
 func TestRestoreCampaigns(t *testing.T) {
 	t.Parallel()
 	d := newWebhookPlace(t)
 	_, otherKey := d.place.org("Umbrella")
 	s := d.serve()
 	acme, umbrella := newCampaigner(s, d.key), newCampaigner(s, otherKey)
-	then := map[string]string{}
-	for _, status := range []string{"draft", "paused", "completed", "archived"} {
-		then[acme.campaign(s, status, status)] = status
-	}
-	ids := map[string]string{}
-	for _, name := range []string{"left alone", "renamed", "paused as it is", "activated", "paused anew", "archived"} {
-		ids[name] = acme.campaign(s, name, "active")
-		then[ids[name]] = "active"
+	ids, statuses, holds := map[string]string{}, map[string]string{}, map[string]string{}
+	for name, status := range map[string]string{
+		"draft": "draft", "paused": "paused", "completed": "completed", "archived before": "archived",
+		"left alone": "active", "renamed": "active", "released": "active", "archived": "active",
+	} {
+		ids[name] = acme.campaign(s, name, status)
+		statuses[ids[name]] = status
+		if status != "completed" && status != "archived" {
+			holds[ids[name]] = "restored"
+		}
 	}
 	far := umbrella.campaign(s, "Far", "active")
 	b := newSubscriber(t, nil)
@@ -105,49 +122,46 @@ func TestRestoreCampaigns(t *testing.T) {
 
 	d.run("restore", "then.backup").withoutProgress().ok()
 	s = d.serve()
-	held := maps.Clone(then)
-	for _, id := range ids {
-		held[id] = "paused"
-	}
-	s.haveStatus("restored", d.key, held)
-	s.haveStatus("restored, the other organization", otherKey, map[string]string{far: "paused"})
+	s.haveStatus("restored", d.key, statuses)
+	s.haveHolds("restored", d.key, holds)
+	s.haveHolds("restored, the other organization", otherKey, map[string]string{far: "restored"})
 	for id, c := range s.campaigns(d.key) {
-		was := before[id]
-		if then[id] == "active" {
-			was = maps.Clone(was)
-			was["status"], was["updated_at"] = c["status"], c["updated_at"]
+		was := maps.Clone(before[id])
+		if holds[id] != "" {
+			was["held"], was["updated_at"] = c["held"], c["updated_at"]
 		}
 		if asJSON(c) != asJSON(was) {
 			t.Errorf("the restored campaign is %s, before it was %s", asJSON(c), asJSON(was))
 		}
 	}
 	s.stop()
-	s = d.serve() // starting a server changes no status
-	s.haveStatus("started again", d.key, held)
+	s = d.serve() // starting a server releases nothing
+	s.haveHolds("started again", d.key, holds)
 
 	acme.patch(s, ids["renamed"], `{"name": "Renamed", "prioritized": true}`)
-	acme.patch(s, ids["paused as it is"], `{"status": "paused"}`)
-	acme.patch(s, ids["activated"], `{"status": "active"}`)
-	acme.patch(s, ids["paused anew"], `{"status": "active"}`)
-	acme.patch(s, ids["paused anew"], `{"status": "paused"}`)
 	acme.patch(s, ids["archived"], `{"status": "archived"}`)
+	s.do(http.StatusConflict, d.key, "PATCH", "/v1/campaigns/"+ids["paused"], `{"status": "active"}`)
+	s.do(http.StatusConflict, d.key, "PATCH", "/v1/campaigns/"+ids["draft"], `{"status": "active"}`)
+	s.do(http.StatusOK, d.key, "POST", "/v1/campaigns/"+ids["released"]+"/release", `{}`)
+	statuses[ids["archived"]] = "archived"
 	if got := b.all(); len(got) > 0 {
 		t.Errorf("deliveries arrived during the outbound hold: %v", got)
 	}
-	var resumed struct{ Campaigns, Deliveries *int }
-	if r := d.run("resume", "--json").ok(); json.Unmarshal([]byte(r.stdout), &resumed) != nil || resumed.Campaigns == nil || *resumed.Campaigns != 4 || resumed.Deliveries == nil {
+	var resumed struct {
+		Campaigns  []struct{ Name, Reason string }
+		Deliveries *int
+	}
+	if r := d.run("resume", "--json").ok(); json.Unmarshal([]byte(r.stdout), &resumed) != nil || len(resumed.Campaigns) != 5 || resumed.Deliveries == nil {
 		t.Errorf("resume prints %s", r.stdout)
 	}
-	held[ids["left alone"]], held[ids["renamed"]], held[ids["paused as it is"]] = "active", "active", "active"
-	held[ids["activated"]], held[ids["archived"]] = "active", "archived"
-	s.haveStatus("resumed", d.key, held)
-	s.haveStatus("resumed, the other organization", otherKey, map[string]string{far: "active"})
+	s.haveStatus("resumed", d.key, statuses)
+	s.haveHolds("resumed", d.key, map[string]string{})
+	s.haveHolds("resumed, the other organization", otherKey, map[string]string{})
 
-	// Each campaign was paused first. Its later changes follow.
 	var want []string
 	for name, events := range map[string]string{
-		"left alone": "paused activated", "renamed": "paused updated activated", "paused as it is": "paused activated", "activated": "paused activated",
-		"paused anew": "paused activated paused", "archived": "paused archived",
+		"draft": "held released", "paused": "held released", "left alone": "held released", "renamed": "held updated released",
+		"released": "held released", "archived": "held archived",
 	} {
 		for _, event := range strings.Fields(events) {
 			want = append(want, name+" "+event)
@@ -167,22 +181,18 @@ func TestRestoreCampaigns(t *testing.T) {
 		t.Errorf("the delivered events are %q, want %q", got, want)
 	}
 
-	d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
-	acme.patch(s, ids["left alone"], `{"status": "paused"}`) // a campaign that is paused from now on stays paused
-	d.run("resume").says("Resumed 0 campaigns and 0 deliveries\n")
-	held[ids["left alone"]] = "paused"
-	s.haveStatus("resumed again", d.key, held)
+	d.run("resume", "--json").prints(`{"campaigns": [], "deliveries": 0}`)
+	d.run("resume").says("Released 0 campaigns and 0 deliveries\n")
 	s.stop()
 	s = d.serve()
-	s.haveStatus("started once more", d.key, held)
+	s.haveStatus("started once more", d.key, statuses)
 	s.stop()
 	s.hasNoErrors()
 	d.passesCheck()
 }
 
-// TestRestoreHeldCampaigns restores a backup that was made while campaigns were paused by a
-// restore, and resumes without a server. Campaigns whose status was not changed since are active
-// again.
+// TestRestoreHeldCampaigns restores a backup that was made while campaigns were held by a restore, and
+// resumes without a server.
 func TestRestoreHeldCampaigns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
@@ -194,14 +204,16 @@ func TestRestoreHeldCampaigns(t *testing.T) {
 	p.run("backup", "first").withoutProgress().ok()
 	p.run("restore", "first").withoutProgress().ok()
 	p.run("backup", "held").withoutProgress().ok()
-	p.run("resume").says("Resumed 1 campaigns and 0 deliveries\n")
+	p.run("resume").says(`(?s)Campaign .*` + "Released 2 campaigns and 0 deliveries\n")
 	p.run("restore", "held").withoutProgress().ok()
 	s = p.serve()
-	s.haveStatus("restored", key, map[string]string{active: "paused", paused: "paused"})
+	s.haveHolds("restored", key, map[string]string{active: "restored", paused: "restored"})
 	s.stop()
-	p.run("resume", "--json").prints(`{"campaigns": 1, "deliveries": 0}`)
-	p.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
+	p.run("resume", "--dry-run").says(`(?s)Campaign .*` + "Would release 2 campaigns and 0 deliveries\n")
+	p.run("resume").says(`(?s)Campaign .*` + "Released 2 campaigns and 0 deliveries\n")
+	p.run("resume", "--json").prints(`{"campaigns": [], "deliveries": 0}`)
 	s = p.serve()
+	s.haveHolds("resumed", key, map[string]string{})
 	s.haveStatus("resumed", key, map[string]string{active: "active", paused: "paused"})
 	s.stop()
 	s.hasNoErrors()
@@ -231,8 +243,9 @@ func TestRestoreEndedCampaigns(t *testing.T) {
 	s.awaitMilestone(milestone{"the end has passed", func() bool {
 		return strings.Contains(string(s.item(key, "/v1/campaigns/"+ids["ends"])), `"status":"completed"`)
 	}})
-	s.haveStatus("restored", key, map[string]string{ids["ends"]: "completed", ids["goes on"]: "paused", ids["ends later"]: "paused"})
-	p.run("resume", "--json").prints(`{"campaigns": 2, "deliveries": 0}`)
+	s.haveHolds("restored", key, map[string]string{ids["goes on"]: "restored", ids["ends later"]: "restored"})
+	p.run("resume").says(`(?s)Campaign .*` + "Released 2 campaigns and 0 deliveries\n")
+	s.haveHolds("resumed", key, map[string]string{})
 	s.haveStatus("resumed", key, map[string]string{ids["ends"]: "completed", ids["goes on"]: "active", ids["ends later"]: "active"})
 	s.stop()
 	p.passesCheck()

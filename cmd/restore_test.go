@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-var heldWarning = regexp.MustCompile(`level=WARN msg="a backup was restored: campaigns are paused and deliveries are held until you run 'prospector resume'"`)
+var heldWarning = regexp.MustCompile(`level=WARN msg="a backup was restored: campaigns and deliveries are held until you run 'prospector resume'"`)
 
 // aside returns the only directory where restore kept a replaced store.
 func (p *place) aside() string {
@@ -66,13 +66,13 @@ func TestRestore(t *testing.T) {
 
 	said := p.run("restore", "then.backup").withoutProgress().ok().stdout
 	aside := p.aside()
-	if want := "Restored 2053 records from then.backup to " + p.path("data") + "\nThe old store was moved to " + aside + "\nCampaigns are paused and deliveries are held until you run 'prospector resume'\n"; said != want {
+	if want := "Restored 2281 records from then.backup to " + p.path("data") + "\nThe old store was moved to " + aside + "\nCampaigns and deliveries are held until you run 'prospector resume'\n"; said != want {
 		t.Errorf("restore prints %q", said)
 	}
 	if now := p.run("org", "list", "--json", "--data-dir", aside).ok().stdout; now != before {
 		t.Errorf("the store kept aside has the organizations %s, before it had %s", now, before)
 	}
-	p.withoutRaceDetector().run("check", "--data-dir", aside).withoutProgress().says(`Checked 2046 records, found 0 problems\n`)
+	p.withoutRaceDetector().run("check", "--data-dir", aside).withoutProgress().says(`Checked 2629 records, found 0 problems\n`)
 	if now := p.storedContacts(id); !reflect.DeepEqual(now, then) {
 		t.Errorf("got %d contacts, want %d, or the wrong ones", len(now), len(then))
 	}
@@ -103,10 +103,10 @@ func TestRestore(t *testing.T) {
 	}
 	s = p.serve()
 	s.await(s.stderr, heldWarning)
-	p.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
+	p.run("resume", "--json").prints(`{"campaigns": [], "deliveries": 0}`)
 	s.stop()
 	s = p.serve()
-	p.run("resume").says("Resumed 0 campaigns and 0 deliveries\n") // nothing to resume is not an error
+	p.run("resume").says("Released 0 campaigns and 0 deliveries\n") // nothing to resume is not an error
 	s.stop()
 	s.hasNoErrors()
 	p.passesCheck()
@@ -168,7 +168,7 @@ func TestRestoreIntoEmptyOrUnreadable(t *testing.T) {
 					t.Errorf("%s: %v, %v, want mode %v", path, info.Mode(), err, mode)
 				}
 			}
-			p.run("resume").says("Resumed 0 campaigns and 0 deliveries\n")
+			p.run("resume").says("Released 0 campaigns and 0 deliveries\n")
 			s := p.serve()
 			s.do(http.StatusOK, key, "GET", "/v1/me", "")
 			s.stop()

@@ -134,8 +134,8 @@ func TestWebhookHeld(t *testing.T) {
 			if got := b.all(); len(got) > 0 {
 				t.Errorf("got delivery %+v", got)
 			}
-			d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 8}`)
-			d.run("resume", "--json").prints(`{"campaigns": 0, "deliveries": 0}`)
+			d.run("resume", "--json").prints(`{"campaigns": [], "deliveries": 8}`)
+			d.run("resume", "--json").prints(`{"campaigns": [], "deliveries": 0}`)
 			s = log
 			if !running {
 				s = d.serve()

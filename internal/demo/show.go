@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -97,7 +98,7 @@ func startShow(ctx context.Context, s *service.Service, org uuid.UUID, opt Optio
 		return nil, err
 	}
 	stats, err := show.stats()
-	show.printed = stats.MessagesSent
+	show.printed = stats.MessagesCaptured
 	return show, err
 }
 
@@ -147,6 +148,20 @@ func (c *campaignShow) stats() (stats sequence.CampaignStats, err error) {
 	return stats, err
 }
 
+// contacts returns how many contacts the campaign has.
+func (c *campaignShow) contacts() (n int) {
+	_ = c.service.Store.View(c.org, func(tx *store.Tx) error {
+		doc, err := c.service.Outreach.Campaigns.Get(tx, c.campaign)
+		if err != nil {
+			return err
+		}
+		all, err := c.service.Outreach.CampaignContacts(tx, &doc.Record, math.MaxInt)
+		n = len(all)
+		return err
+	})
+	return n
+}
+
 // run prints the events of the campaign. The guide follows when the campaign is over, or precedes
 // them if the campaign takes long. run does not wait.
 func (c *campaignShow) run(ctx context.Context, guide string) {
@@ -164,7 +179,7 @@ func (c *campaignShow) run(ctx context.Context, guide string) {
 		return
 	}
 	fmt.Fprintf(c.out, "\nThe campaign %q runs at %s. It sends three emails to each of %d contacts, unless they\n"+
-		"have opted out or reply. Nothing leaves this machine.\n", runningCampaign, pace(c.speed), stats.Enrolled)
+		"have opted out or reply. Nothing leaves this machine.\n", runningCampaign, pace(c.speed), c.contacts())
 	go c.wait(ctx, guide)
 }
 
@@ -194,7 +209,7 @@ func (c *campaignShow) wait(ctx context.Context, guide string) {
 	c.clearTime()
 	if err == nil && stats.Active == 0 {
 		fmt.Fprintf(c.out, "\nThe campaign is over: %d emails to %d contacts, %d of whom replied.\n",
-			stats.MessagesSent, stats.Completed+stats.Stopped, stats.StoppedByReason[string(sequence.StopReplied)])
+			stats.MessagesCaptured, stats.Completed+stats.Stopped, stats.StoppedByReason[string(sequence.StopReplied)])
 	}
 	fmt.Fprint(c.out, guide)
 }
@@ -212,7 +227,7 @@ func (c *campaignShow) receive(w http.ResponseWriter, r *http.Request) {
 	var replies []sentMessage
 	c.mu.Lock()
 	switch event.TriggerKey {
-	case "message.sent", "message.failed":
+	case "message.captured", "message.failed":
 		var m sentMessage
 		if json.Unmarshal(event.Data, &m) == nil && m.CampaignID == c.campaign {
 			c.messages[m.ID] = m
@@ -261,7 +276,7 @@ func (c *campaignShow) takeSequence(trigger string, s *changedSequence) {
 
 // printMessage prints a message, and reports whether its recipient replies.
 func (c *campaignShow) printMessage(m *sentMessage, at time.Time) (replies bool) {
-	if m.Status != string(sequence.MessageSent) {
+	if m.Status != string(sequence.MessageCaptured) {
 		c.printLine(at, m.ContactID, fmt.Sprintf("%q was not sent: %s", m.Subject, m.Error))
 		return false
 	}
@@ -320,7 +335,7 @@ func (c *campaignShow) checkOver() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.printed >= stats.MessagesSent && !c.ended {
+	if c.printed >= stats.MessagesCaptured && !c.ended {
 		c.ended = true
 		close(c.over)
 	}

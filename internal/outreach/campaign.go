@@ -125,7 +125,7 @@ func (o *Outreach) campaignRules() record.Rules[Campaign] {
 			switch {
 			case before.Held == nil && after.Held != nil:
 				return []string{"held"}
-			case before.Held != nil && after.Held == nil && after.IsRunning():
+			case before.Held != nil && after.Held == nil && !after.IsFinished():
 				return []string{"released"}
 			case before.Status == after.Status:
 				return []string{"updated"}

@@ -27,6 +27,7 @@ type ReleasedCampaign struct {
 // ReleaseAll releases the held campaigns of all organizations. It releases none if the body leaves
 // something open that matters for one of them. Campaigns whose reason still holds stay held.
 func (e *Engine) ReleaseAll(ctx context.Context, body ReleaseBody) (all []ReleasedCampaign, err error) {
+	all = []ReleasedCampaign{} // encoded as [], not null
 	orgs, err := e.store.Organizations()
 	if err != nil {
 		return nil, err

@@ -356,7 +356,7 @@ func (s *Service) warn() {
 	if since, err := s.Store.Held(); err != nil {
 		s.Log.Warn("the outbound hold of a restored store could not be read", "error", err)
 	} else if !since.IsZero() {
-		s.Log.Warn("a backup was restored: campaigns are paused and deliveries are held until you run 'prospector resume'",
+		s.Log.Warn("a backup was restored: campaigns and deliveries are held until you run 'prospector resume'",
 			"since", since)
 	}
 	if ahead := s.Sequences.ClockAhead(); s.Config.Sequences.Speed == 1 && ahead > maxClockAhead {
