@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,11 +134,13 @@ func TestUnclaimedAddress(t *testing.T) {
 	p.agrees(campaign)
 }
 
+// recipientGap sets mail.recipient_gap, which tests otherwise leave off.
+func recipientGap(d time.Duration) func(*service.Config) {
+	return func(cfg *service.Config) { cfg.Mail.RecipientGap = d }
+}
+
 // Two emails to an address from different sequences of an organization keep mail.recipient_gap.
 func TestRecipientGap(t *testing.T) {
-	gap := func(d time.Duration) func(*service.Config) {
-		return func(cfg *service.Config) { cfg.Mail.RecipientGap = d }
-	}
 	const waits = "; waits because the recipient just got an email of another sequence"
 	for _, c := range []struct {
 		name   string
@@ -151,12 +154,11 @@ func TestRecipientGap(t *testing.T) {
 		{"off", 0, simWindow{0, 24}, "03-02 09:00", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := newEngineFixture(t, gap(c.gap))
+			p := newEngineFixture(t, recipientGap(c.gap))
 			p.Admin.Patch("/v1/organization", simOrg{"UTC", simWeek, []string{}, c.window}).Is(200)
 			ann, again := p.contact("ann@x.example"), p.contact("ANN@X.example")
 			p.campaign([]string{ann}, nil, []simStep{simMail(0, 0, 9)})
-			body := map[string]any{}
-			second := simCampaign(p.Org, simAudience(p.Org, again), body, []simStep{simMail(0, 0, 9), simMail(1, 1, 9)})
+			second := simCampaign(p.Org, simAudience(p.Org, again), nil, []simStep{simMail(0, 0, 9), simMail(1, 1, 9)})
 			expected := simulatedSends(simulated(t, p.Org, second, nil))
 			p.Write.Patch(second, `{"status": "active"}`).Is(200)
 			p.app.Work()
@@ -183,7 +185,7 @@ func TestRecipientGap(t *testing.T) {
 
 // The gap is between different sequences, and within an organization.
 func TestRecipientGapWithin(t *testing.T) {
-	p := newEngineFixture(t, func(cfg *service.Config) { cfg.Mail.RecipientGap = 12 * time.Hour })
+	p := newEngineFixture(t, recipientGap(12*time.Hour))
 	campaign := p.campaign([]string{p.contact("ann@x.example")}, nil, []simStep{simMail(0, 0, 9), simMail(1, 0, 9)}, simAfter(0, 1, completes, "1 hours"))
 	stranger := &engineFixture{p.app.Org("Globex"), t, p.app}
 	stranger.Admin.Patch("/v1/organization", simUTC).Is(200)
@@ -193,4 +195,25 @@ func TestRecipientGapWithin(t *testing.T) {
 	stranger.sentAll("ann@x.example 0 03-02 09:00")
 	p.agrees(campaign)
 	stranger.agrees(elsewhere)
+}
+
+// After a change of address the next email starts a new thread, which the following ones continue.
+func TestThreadAfterAddressChange(t *testing.T) {
+	m := newMailer(t)
+	ann := contactsOf(m.Org, "ann")[0]
+	m.sends(hourly("Hello {{recipient.first_name}}", "", "", ""), "", ann)
+	m.run()
+	m.after(time.Hour)
+	m.Write.Patch("/v1/contacts/"+ann, `{"email": "ann.lee@initech.example"}`).Is(200)
+	m.after(time.Hour)
+	m.Write.Patch("/v1/contacts/"+ann, `{"email": "Ann.Lee@Initech.example"}`).Is(200) // the same address
+	m.after(time.Hour)
+	var got []string
+	for _, mail := range m.server.Mails() {
+		got = append(got, fmt.Sprintf("%s %s %d", mail.To[0], mail.Header.Get("Subject"), len(strings.Fields(mail.Header.Get("References")))))
+	}
+	want := []string{"ann@initech.example Hello ann 0", "ann@initech.example Re: Hello ann 1", "ann.lee@initech.example Hello ann 0", "Ann.Lee@Initech.example Re: Hello ann 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the server got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }

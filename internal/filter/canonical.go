@@ -11,10 +11,11 @@ import (
 // is, is_not and equals compare canonical forms, so that every spelling of an address or a website is
 // found. Other texts are compared exactly.
 var canonicalForms = map[string]func(string) string{
-	"email":        address.Key,
-	"website":      address.Website,
-	"linkedin_url": address.LinkedIn,
-	"country":      func(s string) string { return shape.Fold(strings.TrimSpace(s)) },
+	"email":         address.Key,
+	"contact_email": address.Key,
+	"website":       address.Website,
+	"linkedin_url":  address.LinkedIn,
+	"country":       func(s string) string { return shape.Fold(strings.TrimSpace(s)) },
 }
 
 // IsCanonical reports whether values of the field are compared in canonical form. Their Text is then

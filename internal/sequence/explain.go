@@ -45,8 +45,8 @@ func (x *engineTx) explainRecord(stored []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.s.Status != SequenceActive || !r.s.hasStep(StepWaiting) {
-		return stored, nil
+	if r.s.Status != SequenceActive || !r.s.hasStep(StepWaiting) || r.campaign == nil {
+		return stored, nil // without a campaign it is about to be stopped
 	}
 	if err := r.explain(); err != nil {
 		return nil, err
@@ -84,8 +84,6 @@ func (r *sequenceRun) explain() error {
 // blockedBy returns why no step of the sequence happens, or "".
 func (r *sequenceRun) blockedBy() string {
 	switch c := r.campaign; {
-	case c == nil:
-		return ""
 	case c.Held != nil:
 		return "; waits: the campaign is held (" + string(c.Held.Reason) + ")"
 	case c.Status == outreach.CampaignPaused:
@@ -113,7 +111,7 @@ func (r *sequenceRun) waitsFor(i int) (at time.Time, reason string, err error) {
 	case !waits:
 		return x.now, "; its message is being sent", nil
 	case at.After(x.now):
-		if h.MessageID.Valid && x.engine.MailStats().OutageStage != "" {
+		if h.MessageID.Valid { // the server deferred it, or could not be reached
 			return at, "; waits for the mail server", nil
 		}
 		return at, "", nil
@@ -129,6 +127,10 @@ func (r *sequenceRun) waitsFor(i int) (at time.Time, reason string, err error) {
 	if err != nil {
 		return at, "", err
 	}
-	slot := from.ledger.Next(at, x.now)
+	hour, err := r.hourOf(i)
+	if err != nil {
+		return at, "", err
+	}
+	slot := from.ledger.NextAtHour(at, x.now, hour)
 	return slot.At, from.ledger.Reason(slot), nil
 }
