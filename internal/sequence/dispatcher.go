@@ -70,12 +70,15 @@ type dispatcher struct {
 
 	backoff *backoff               // nil while the mail server works
 	counts  map[mail.Status]uint64 // of results, for metrics
+	// accepted are the last recipients that the mail server accepted, by sender.
+	accepted map[uuid.UUID][2]acceptance
 }
 
 func newDispatcher(e *Engine) *dispatcher {
 	return &dispatcher{
 		engine: e, log: e.Options.Log, connections: e.Options.Connections, window: 2 * e.Options.Connections,
 		lackCapacity: map[uuid.UUID]bool{}, counts: map[mail.Status]uint64{},
+		accepted: map[uuid.UUID][2]acceptance{},
 	}
 }
 
@@ -218,6 +221,7 @@ func (d *dispatcher) addResult(ctx context.Context, res result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.updateBackoff(res)
+	d.noteAcceptance(res)
 	d.counts[res.Status]++
 	d.results = append(d.results, res)
 	d.startSaving(ctx)

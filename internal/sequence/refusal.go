@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
 	"prospector/internal/shape"
@@ -36,33 +37,64 @@ type refusal struct {
 	Domain   string    `json:"domain"`
 }
 
-// judge decides what an unexplained refusal of a recipient means.
-func (s *sender) judge(res mail.Result, now time.Time) mail.Result {
+// acceptance is a recipient that the mail server accepted.
+type acceptance struct {
+	to string // its canonical address
+	at time.Time
+}
+
+// noteAcceptance records the last two recipients that the server accepted from a sender. A restart
+// forgets them, because the server may be another one then. The caller holds d.mu.
+func (d *dispatcher) noteAcceptance(res result) {
+	if res.Status != mail.Sent {
+		return
+	}
+	last, to := d.accepted[res.sender], address.Key(res.message.Record.To)
+	if last[0].to != to {
+		last[1] = last[0]
+	}
+	last[0] = acceptance{to, d.engine.store.Now()}
+	d.accepted[res.sender] = last
+}
+
+// judge decides what an unexplained refusal of a recipient means: a bounce if the server has just
+// accepted another recipient from the sender.
+func (d *dispatcher) judge(res result) mail.Result {
 	if res.Status != mail.RecipientRejected {
-		return res
+		return res.Result
 	}
-	res.Status = mail.Rejected
-	if !s.acceptedAt.IsZero() && now.Sub(s.acceptedAt) <= acceptedWithin {
-		res.Status = mail.Bounced
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	judged := mail.Result{Status: mail.Rejected, Text: res.Text}
+	to := address.Key(res.message.Record.To)
+	for _, a := range d.accepted[res.sender] {
+		if a.to != "" && a.to != to && d.engine.store.Now().Sub(a.at) <= acceptedWithin {
+			judged.Status = mail.Bounced
+		}
 	}
-	return res
+	return judged
 }
 
 // noteRefusal counts the refusals of a sender in a row. When there are too many, it queues their
 // messages again and holds the campaigns of the sender.
 func (x *engineTx) noteRefusal(s *sender, m *Message, res mail.Result) error {
 	switch res.Status {
-	case mail.Sent:
-		s.acceptedAt, s.refusals, s.hasChanged = x.tx.Now(), nil, true
-		return nil
-	case mail.Bounced: // the server judged the recipient, so it accepts the sender
+	case mail.Sent, mail.Bounced: // a server that judges the recipient accepts the sender
 		s.refusals, s.hasChanged = nil, len(s.refusals) > 0 || s.hasChanged
 		return nil
 	case mail.Rejected:
 	default:
 		return nil
 	}
+	c, err := x.campaign(m.CampaignID)
+	if err != nil {
+		return err
+	}
+	if c != nil && c.Held != nil && c.Held.Reason == outreach.HeldSenderRefused { // it was in flight
+		return x.update(m.SequenceID, func(r *sequenceRun) error { return r.requeue(m.ID) })
+	}
 	s.refusals = append(slices.Clip(s.refusals), refusal{m.ID, m.SequenceID, domainOf(m.To)})
+	s.refusals = s.refusals[max(0, len(s.refusals)-maxRefusals):]
 	s.hasChanged = true
 	var domains []string
 	for _, r := range s.refusals {
@@ -118,7 +150,8 @@ func (r *sequenceRun) requeue(message uuid.UUID) error {
 	}
 	r.reopenStep(i)
 	r.s.state.MarkQueued(m.StepIndex, m.state.HeaderID)
-	r.s.state.Steps[i].Retry = shape.At(r.x.now)
+	state := &r.s.state.Steps[i]
+	state.Retry, state.NeedsSlot = shape.At(r.x.now), true
 	return nil
 }
 

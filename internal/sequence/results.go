@@ -41,13 +41,13 @@ func (x *engineTx) storeResults(results []result) error {
 // storeResult stores a result and draws the consequences for the recipient, the sender and the
 // campaign.
 func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
+	res.Result = x.engine.dispatcher.judge(res)
 	var from *sender
 	err := x.updateKnown(res.sequence, func(r *sequenceRun) (err error) {
 		if r.campaign != nil {
 			if from, err = x.sender(r.campaign.OwnerID.UUID); err != nil {
 				return err
 			}
-			res.Result = from.judge(res.Result, x.tx.Now())
 		}
 		return r.storeResult(doc, res)
 	})

@@ -3,7 +3,9 @@ package sequence
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -52,6 +54,11 @@ func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBod
 	doc, err := e.outreach.Campaigns.Get(tx, campaign)
 	if err != nil {
 		return out, err
+	}
+	for i, status := range body.Status {
+		if !slices.Contains(status.Values(), string(status)) {
+			p.Invalid(fmt.Sprintf("status[%d]", i), "%q is not one of: %s", status, strings.Join(status.Values(), ", "))
+		}
 	}
 	if err := p.Err(); err != nil {
 		return out, err

@@ -25,8 +25,7 @@ type sender struct {
 	ledger     *planner.Ledger
 	hasChanged bool // since it was loaded
 
-	acceptedAt time.Time // when the server last accepted a message, by the wall clock
-	refusals   []refusal // the refusals in a row, see refusal.go
+	refusals []refusal // the last refusals in a row, see refusal.go
 }
 
 // sender returns a sender with the ledger of what it has sent.
@@ -76,8 +75,7 @@ type storedLedger struct {
 	Opened shape.Time   `json:"opened"`
 	Days   [2]ledgerDay `json:"days"`
 
-	AcceptedAt shape.Time `json:"accepted_at,omitzero"`
-	Refusals   []refusal  `json:"refusals,omitzero"`
+	Refusals []refusal `json:"refusals,omitzero"`
 }
 
 type ledgerDay struct {
@@ -100,7 +98,7 @@ func (x *engineTx) loadLedger(id uuid.UUID, s *sender) error {
 	if err := json.Unmarshal(body, &stored); err != nil {
 		return err
 	}
-	s.acceptedAt, s.refusals = stdTime(stored.AcceptedAt), stored.Refusals
+	s.refusals = stored.Refusals
 	state := planner.LedgerState{
 		Last: stdTime(stored.Last), Capped: stdTime(stored.Capped), Opened: stdTime(stored.Opened),
 	}
@@ -120,7 +118,7 @@ func (x *engineTx) saveLedgers() error {
 		state := s.ledger.State()
 		stored := storedLedger{
 			Last: shapeTime(state.Last), Capped: shapeTime(state.Capped), Opened: shapeTime(state.Opened),
-			AcceptedAt: shapeTime(s.acceptedAt), Refusals: s.refusals,
+			Refusals: s.refusals,
 		}
 		for i, d := range state.Days {
 			stored.Days[i] = ledgerDay{d.Date, d.Sent}
