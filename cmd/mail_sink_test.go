@@ -74,6 +74,21 @@ func (o *mailPlace) outbox(s *server) map[string]storedMessage {
 	}
 }
 
+// unknown returns how many messages are unknown.
+func (o *mailPlace) unknown(s *server) int {
+	s.t.Helper()
+	var list struct {
+		Pagination struct {
+			Total int `json:"total_count"`
+		}
+	}
+	r := s.do(http.StatusOK, o.key, "POST", "/v1/outbox/list", `{"filters": [{"field": "status", "condition": "is", "value": "unknown"}], "page_size": 1}`)
+	if err := json.Unmarshal(r.body, &list); err != nil {
+		s.t.Fatalf("%v: %s", err, r.body)
+	}
+	return list.Pagination.Total
+}
+
 // awaitEnded waits until every sequence of the campaign has ended.
 func (o *mailPlace) awaitEnded(s *server, campaign string) {
 	s.t.Helper()
