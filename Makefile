@@ -59,7 +59,7 @@ fuzz: ## run each fuzz test for FUZZ_TIME
 	go test ./internal/mail -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x
 
 soak: fuzz ## kill the server SOAK_ROUNDS times while clients write
-	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run TestPreviewReference -count 1 -timeout 4h -v
+	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./handlers -run 'TestPreviewReference|TestSendingModel' -count 1 -timeout 4h -v
 	PROSPECTOR_SOAK=$(SOAK_ROUNDS) go test ./cmd -run TestKill9 -count 1 -timeout 4h -v
 
 ci: ## run what CI runs

@@ -80,7 +80,7 @@ type mailKills struct {
 	// deferred are the recipients that were deferred. A second time could be more than 24 hours of the
 	// sequence clock later, because the clock jumps with every kill, and the message would fail.
 	deferred map[string]bool
-	over   chan struct{} // closed when enough messages have arrived in this life of the server
+	over     chan struct{} // closed when enough messages have arrived in this life of the server
 }
 
 // lives begins a life of the server that ends after so many messages.

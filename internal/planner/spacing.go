@@ -114,8 +114,12 @@ func (f *scheduling) keepDistance(i int, at instant, why cause) (instant, cause)
 }
 
 // keepsDistance reports whether the transitions of the template alone keep a step far enough from
-// another: it counts from the end of the other one, whatever happens.
+// another: it counts from the end of the other one, whatever happens. They do not if the other one
+// has begun again since the step was scheduled.
 func (f *scheduling) keepsDistance(other, i int) bool {
+	if scheduled, over := f.states[i].scheduled, f.states[other].over; scheduled != 0 && (over == 0 || over > scheduled) {
+		return false
+	}
 	first, last := &f.planned.steps[other], &f.planned.steps[i]
 	if first.date == last.date && first.anchor != last.anchor {
 		return false

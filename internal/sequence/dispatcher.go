@@ -36,6 +36,7 @@ type outgoing struct {
 type result struct {
 	*outgoing
 	mail.Result
+	stored chan struct{} // closed when the result is stored
 }
 
 const (
@@ -126,32 +127,48 @@ func (d *dispatcher) dispatch(ctx context.Context, messages []*outgoing) {
 	}
 }
 
-// send sends queued messages until the queue is empty.
+// send sends queued messages until the queue is empty. It hands over the content of a message only
+// when the result of the one before is stored, so that a crash leaves at most one message per
+// connection unknown.
 func (d *dispatcher) send(ctx context.Context) {
 	sendCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(shutdownGrace, cancel) })
 	defer stop()
+	var previous chan struct{} // closed when the result of the previous message is stored; nil if it is
 	for {
-		m := d.nextQueued()
-		if m == nil {
+		m := d.nextQueued(previous == nil)
+		if m == nil && previous == nil {
 			return
 		}
-		res := result{outgoing: m}
+		if m == nil {
+			<-previous
+			previous = nil
+			continue
+		}
+		res := result{outgoing: m, stored: make(chan struct{})}
 		if ctx.Err() == nil && !d.isBackedOff() && d.engine.isWanted(m) {
-			res.Result = m.transport.Send(sendCtx, m.email, func() bool { return d.engine.handOver(sendCtx, m) })
+			res.Result = m.transport.Send(sendCtx, m.email, func() bool {
+				if previous != nil {
+					<-previous
+				}
+				return d.engine.handOver(sendCtx, m)
+			})
 		}
 		d.addResult(ctx, res)
+		previous = res.stored
 	}
 }
 
-// nextQueued returns the next message of the queue. It returns nil if the queue is empty; the
-// calling goroutine must end then.
-func (d *dispatcher) nextQueued() *outgoing {
+// nextQueued returns the next message of the queue. It returns nil if the queue is empty; with
+// mayEnd, the calling goroutine must end then.
+func (d *dispatcher) nextQueued(mayEnd bool) *outgoing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.queue) == 0 {
-		d.senders--
+		if mayEnd {
+			d.senders--
+		}
 		return nil
 	}
 	m := d.queue[0]
@@ -289,6 +306,7 @@ func (d *dispatcher) saveOrganization(ctx context.Context, org uuid.UUID, result
 	messages := make([]*outgoing, len(results))
 	for i, res := range results {
 		messages[i] = res.outgoing
+		defer close(res.stored)
 	}
 	d.release(messages)
 	for {

@@ -81,19 +81,13 @@ func (x *engineTx) lastEmailTo(address string) (last lastEmail, err error) {
 	return last, nil
 }
 
-// noteEmail records that the sequence sends an email to its recipient now.
-func (r *sequenceRun) noteEmail() {
+// noteEmail records that the sequence sends an email to an address now.
+func (r *sequenceRun) noteEmail(to string) {
 	if r.x.engine.Options.RecipientGap <= 0 {
 		return
 	}
 	value := binary.BigEndian.AppendUint64(nil, uint64(max(0, r.x.now.UnixMilli())))
-	r.x.engine.recipients.Put(r.x.tx, recipientID(address.Key(r.recipient.Email)), 0, append(value, r.s.ID[:]...))
-}
-
-// recipientFree returns when the recipient may get an email of the sequence, given those of other
-// sequences. It is zero if it may get one now.
-func (r *sequenceRun) recipientFree() (at time.Time, err error) {
-	return r.x.recipientFree(r.recipient.Email, r.s.ID)
+	r.x.engine.recipients.Put(r.x.tx, recipientID(address.Key(to)), 0, append(value, r.s.ID[:]...))
 }
 
 // RecipientFree returns when an address may get an email of a sequence, given those of other
@@ -123,8 +117,12 @@ func (x *engineTx) recipientFree(email string, sequence uuid.UUID) (at time.Time
 
 // waitForRecipient postpones the email of a step until its recipient may get one.
 func (r *sequenceRun) waitForRecipient(i int, until time.Time) {
-	const reason = "; waits because the recipient just got an email of another sequence"
 	r.s.state.Steps[i].NotBefore = shape.At(until)
+	r.explainRecipientGap(i)
+}
+
+func (r *sequenceRun) explainRecipientGap(i int) {
+	const reason = "; waits because the recipient just got an email of another sequence"
 	if h := &r.s.History[i]; !strings.Contains(h.Reason, reason) {
 		h.Reason += reason
 	}

@@ -65,7 +65,7 @@ func (e *Engine) interruptedMessages(tx *store.Tx) (results []result, err error)
 				return nil, err
 			}
 			results = append(results, result{
-				&outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}}, res,
+				outgoing: &outgoing{message: doc, sequence: store.Doc[Sequence]{ID: doc.Record.SequenceID}}, Result: res,
 			})
 		}
 	}

@@ -150,6 +150,7 @@ func (r *sequenceRun) requeue(message uuid.UUID) error {
 	}
 	r.reopenStep(i)
 	r.s.state.MarkQueued(m.StepIndex, m.state.HeaderID)
+	// Several emails of the sequence may have been refused. With slots they are sent in order.
 	state := &r.s.state.Steps[i]
 	state.Retry, state.NeedsSlot = shape.At(r.x.now), true
 	return nil

@@ -195,8 +195,33 @@ func (s *Sequence) overdueSteps(now time.Time) (steps []int) {
 	return steps
 }
 
-// canRestart reports whether the sequence has captured messages and was not stopped.
-func (s *Sequence) canRestart() bool { return s.Status != SequenceStopped && s.hasStep(StepCaptured) }
+// canRestart reports whether the sequence has captured messages that can still be sent, and was not
+// stopped.
+func (s *Sequence) canRestart() bool {
+	return s.Status != SequenceStopped && len(s.capturedSteps()) > 0
+}
+
+// capturedSteps returns the positions of the captured steps, except those before an email that the
+// recipient may have received. There are none while an email is in flight.
+func (s *Sequence) capturedSteps() (steps []int) {
+	var received time.Time
+	for i := range s.History {
+		switch h := &s.History[i]; h.Status {
+		case StepSent, StepUnknown:
+			received = h.At.Std()
+			steps = slices.DeleteFunc(steps, func(j int) bool { return !s.History[j].At.Std().After(received) })
+		case StepCaptured:
+			if h.At.Std().After(received) {
+				steps = append(steps, i)
+			}
+		case StepWaiting:
+			if s.inFlight(i) {
+				return nil
+			}
+		}
+	}
+	return steps
+}
 
 func (e *Engine) release(tx *store.Tx, id uuid.UUID, body ReleaseBody) error {
 	if err := e.outreach.Release(tx, id); err != nil {
@@ -265,8 +290,12 @@ func (r *sequenceRun) release(work releaseWork) error {
 	return r.advance()
 }
 
-// restart begins the sequence again. What it did before stays in the outbox and in the Tasks.
+// restart begins the sequence again. What it did before stays in the outbox and in the Tasks. If the
+// recipient may have received emails, only the captured steps are repeated.
 func (r *sequenceRun) restart() error {
+	if r.s.hasStep(StepSent, StepUnknown) {
+		return r.repeatCaptured()
+	}
 	for i := range r.s.History {
 		switch h := &r.s.History[i]; {
 		case h.Status == StepTaskOpen:
@@ -281,4 +310,16 @@ func (r *sequenceRun) restart() error {
 	r.s.state.Steps, r.s.state.Thread, r.s.state.ThreadAddress = nil, template.Thread{}, ""
 	r.compiled = nil
 	return r.begin()
+}
+
+// repeatCaptured lets the captured steps wait again.
+func (r *sequenceRun) repeatCaptured() error {
+	for _, i := range slices.Backward(r.s.capturedSteps()) { // a step removes those that followed from it
+		h := &r.s.History[i]
+		r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
+		r.reopenStep(i)
+		h.MessageID = uuid.NullUUID{}
+		h.Reason += "; sent again, because it was captured"
+	}
+	return r.advance()
 }

@@ -90,7 +90,7 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 	if stopped, err := r.stopIfMust(); stopped || err != nil {
 		return err
 	}
-	free, err := r.recipientFree()
+	free, err := r.x.recipientFree(r.recipient.Email, r.s.ID)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,6 @@ func (r *sequenceRun) takeSlot(i int, from *sender, slot planner.Slot) error {
 	}
 	from.ledger.Take(slot)
 	from.hasChanged = true
-	r.noteEmail()
 	return nil
 }
 
@@ -207,6 +206,7 @@ func (r *sequenceRun) createMessage(i int, from *sender, t Transport, slot plann
 	if err := r.takeSlot(i, from, slot); err != nil {
 		return err
 	}
+	r.noteEmail(r.recipient.Email)
 	h := &r.s.History[i]
 	id := r.x.tx.NewID()
 	m := Message{
@@ -285,12 +285,20 @@ func (r *sequenceRun) resend(i int) error {
 	backoff, _ := x.engine.dispatcher.mayClaim(x.tx.Now())
 	state := &r.s.state.Steps[i]
 	m := doc.Record
+	free, err := x.recipientFree(m.To, r.s.ID) // another sequence may have written to it meanwhile
+	if err != nil {
+		return err
+	}
 	switch open := cal.NextOpen(x.now); {
 	case x.engine.outreach.Refusal(x.tx, m.To, false) != "": // the contact has another address by now
 		m.Status, m.Error = MessageFailed, "the address is suppressed"
 		r.finishStep(i, StepFailed, "the address is suppressed")
 	case open.After(x.now):
 		state.Retry, state.NeedsSlot = shape.At(open), false
+		return nil
+	case !free.IsZero():
+		state.Retry, state.NeedsSlot = shape.At(free), false
+		r.explainRecipientGap(i)
 		return nil
 	case t == nil:
 		m.Status, m.Error = MessageCaptured, ""
@@ -303,6 +311,7 @@ func (r *sequenceRun) resend(i int) error {
 		return nil
 	default:
 		m.Status, state.Retry, state.NeedsSlot = MessageQueued, shape.Time{}, false
+		r.noteEmail(m.To)
 	}
 	doc, err = x.saveMessage(doc, m)
 	if err == nil && m.Status == MessageQueued {

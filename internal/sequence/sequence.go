@@ -236,7 +236,11 @@ func (s *Sequence) due(i int) (at time.Time, needsSlot, waits bool) {
 		return time.Time{}, false, false
 	case h.MessageID.Valid:
 		state := &s.state.Steps[i]
-		return state.Retry.Std(), state.NeedsSlot, state.Retry.Valid()
+		at := stdTime(state.Retry)
+		if pushed := h.DueAt.Std(); pushed.After(at) {
+			at = pushed
+		}
+		return at, state.NeedsSlot, state.Retry.Valid()
 	default:
 		at := h.DueAt.Std()
 		if notBefore := stdTime(s.state.Steps[i].NotBefore); notBefore.After(at) {

@@ -151,6 +151,8 @@ func (r *sequenceRun) performDue() (performed bool, err error) {
 		}
 		performed = true
 		switch h := &r.s.History[i]; {
+		case h.MessageID.Valid && i != r.s.nextEmail(): // an earlier email is tried again
+			r.s.state.Steps[i].NeedsSlot = true
 		case h.MessageID.Valid:
 			err = r.resend(i)
 		case h.Type == template.AutoEmail:

@@ -29,6 +29,12 @@ func (s *Sequence) nextEmail() int {
 	return next
 }
 
+// inFlight reports whether the message of a step was handed to the dispatcher.
+func (s *Sequence) inFlight(i int) bool {
+	h := &s.History[i]
+	return h.Status == StepWaiting && h.MessageID.Valid && !s.state.Steps[i].Retry.Valid()
+}
+
 func compareDue(a, b *HistoryStep) int {
 	return cmp.Or(a.DueAt.Std().Compare(b.DueAt.Std()), cmp.Compare(a.StepIndex, b.StepIndex))
 }
@@ -40,7 +46,7 @@ func (r *sequenceRun) pushEmails(c *template.Compiled, cal *planner.Calendar, no
 	for _, d := range planner.Push(c.Plan, cal, r.s.StartedAt.Std(), r.s.plannerHistory(c), now) {
 		index := c.Content.Steps[d.Step].Index
 		i := slices.IndexFunc(r.s.History, func(h HistoryStep) bool { return h.StepIndex == index })
-		if h := &r.s.History[i]; !h.MessageID.Valid {
+		if h := &r.s.History[i]; !r.s.inFlight(i) {
 			h.DueAt, h.Reason, pushed = shape.At(d.At), d.Reason, true
 		}
 	}
