@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,7 @@ func mailCheckCommand() *cobra.Command {
 					if !s.OK {
 						result = "failed"
 					}
-					fmt.Fprintf(w, "%-10s %-7s %s\n", s.Stage, result, s.Detail)
+					fmt.Fprintln(w, strings.TrimSpace(fmt.Sprintf("%-10s %-7s %s", s.Stage, result, s.Detail)))
 				}
 			})
 			if err == nil && !r.Stages[len(r.Stages)-1].OK {

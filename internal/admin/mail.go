@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"prospector/internal/address"
+	"prospector/internal/fault"
 	"prospector/internal/mail"
 	"prospector/internal/sequence"
 	"prospector/internal/service"
@@ -18,6 +19,9 @@ type MailCheckInput struct {
 var MailCheck = Operation[MailCheckInput, sequence.MailTest]{
 	name: "mail_check",
 	do: func(ctx context.Context, s *service.Service, in MailCheckInput) (sequence.MailTest, error) {
+		if in.To != "" && !address.IsEmail(in.To) {
+			return sequence.MailTest{}, fault.New(fault.ValidationFailed, "to: %q is not an email address", in.To)
+		}
 		from := mail.Address{Name: "Prospector"}
 		if user := s.Config.Mail.SMTP.Username; address.IsEmail(user) {
 			from.Email = user

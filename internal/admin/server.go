@@ -33,6 +33,7 @@ func handler(stopping context.Context, s *service.Service) http.Handler {
 	for _, op := range []interface{ untyped() operation }{
 		&CreateOrg, &ListOrgs, &SetOrg, &CreateUser, &ListUsers, &CreateKey, &ListKeys, &DeactivateKey, &Check, &Reindex,
 		&ExportOrg, &DeleteOrg, &ImportRecords, &Backup, &Resume, &ImportCatalog, &GenerateCatalog, &CatalogStats,
+		&MailCheck,
 	} {
 		op.untyped().mount(stopping, mux, s)
 	}
