@@ -140,10 +140,14 @@ func TestRetryBounced(t *testing.T) {
 	campaign := m.sends(oneMail, "", ids...)
 	m.run()
 	m.server.Reply(nil)
+	m.retries(campaign, `{"status": ["failed"]}`, 0, 0)
+	m.run()
+	m.wantSequence(campaign, ids[0], "completed failed")
+	m.arrived()
+	m.Admin.Delete("/v1/suppressions/" + m.Read.Post("/v1/suppressions/list", `{}`).Is(200).Column("id")[0]).Is(204)
 	m.retries(campaign, `{"status": ["failed"]}`, 1, 0)
 	m.run()
-	m.wantSequence(campaign, ids[0], "stopped:suppressed skipped")
-	m.arrived()
+	m.arrived("bob Hello bob")
 }
 
 // TestRetryRefused checks the requests that a retry refuses.

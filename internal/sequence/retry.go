@@ -47,8 +47,8 @@ type retryWork struct {
 }
 
 // Retry queues steps of a campaign again whose messages have failed or are unknown. The messages are
-// composed again, and take slots of the sender like any other. Sequences that were stopped are left
-// as they are. A campaign that has ended is refused with invalid_transition.
+// composed again, and take slots of the sender like any other. Sequences that were stopped, and
+// those of contacts that must not be written to, are left as they are. A campaign that has ended is refused with invalid_transition.
 func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBody]) (out Retried, err error) {
 	body, p := d.Open()
 	doc, err := e.outreach.Campaigns.Get(tx, campaign)
@@ -78,22 +78,26 @@ func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBod
 		return out, err
 	}
 	var selected []uuid.UUID
+	x := e.newEngineTx(tx)
 	for _, id := range ids {
 		if len(body.SequenceIDs) > 0 && !slices.Contains(body.SequenceIDs, id) {
 			continue
 		}
-		s, err := e.sequences.Get(tx, id)
+		r, err := x.load(store.Doc[Sequence]{ID: id})
 		if err != nil {
 			return out, err
 		}
-		steps := s.Record.stepsToRetry(work)
-		if len(steps) == 0 {
-			continue
+		steps := r.s.stepsToRetry(work)
+		if reason, err := r.stopReason(); err != nil || reason != "" || len(steps) == 0 {
+			if err != nil {
+				return out, err
+			}
+			continue // nothing may be sent to the contact, or there is nothing to send
 		}
 		selected = append(selected, id)
 		out.Queued += len(steps)
 		for _, i := range steps {
-			if s.Record.History[i].Status == StepUnknown {
+			if r.s.History[i].Status == StepUnknown {
 				out.MayDuplicate++
 			}
 		}
