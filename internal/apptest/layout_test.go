@@ -13,7 +13,7 @@ import (
 var mayImport = map[string][]string{
 	".":                         {"cmd"},
 	"cmd":                       {"internal/admin", "internal/demo", "internal/service", "internal/catalog", "internal/crm", "internal/identity", "internal/rows", "internal/shape"},
-	"internal/admin":            {"internal/service", "handlers", "internal/identity", "internal/catalog", "internal/record", "internal/rows", "internal/shape", "internal/fault", "store"},
+	"internal/admin":            {"internal/service", "handlers", "internal/address", "internal/mail", "internal/sequence", "internal/identity", "internal/catalog", "internal/record", "internal/rows", "internal/shape", "internal/fault", "store"},
 	"internal/demo":             {"internal/admin", "internal/service", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/webhook", "internal/record", "internal/filter", "internal/shape", "internal/fault", "store"},
 	"internal/service":          {"handlers", "internal/address", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/planner", "internal/mail", "internal/research/offline", "internal/research/openai", "internal/webhook", "internal/record", "internal/worker", "internal/fault", "index", "store"},
 	"handlers":                  {"internal/console", "internal/identity", "internal/crm", "internal/catalog", "internal/tam", "internal/outreach", "internal/sequence", "internal/webhook", "internal/record", "internal/rows", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"internal/research/openai":  {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
 	"internal/catalog":          {"internal/address", "internal/crm", "internal/record", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"internal/tam":              {"internal/address", "internal/catalog", "internal/research", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
-	"internal/sequence":         {"internal/outreach", "internal/template", "internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/sequence":         {"internal/address", "internal/outreach", "internal/template", "internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/outreach":         {"internal/address", "internal/template", "internal/planner", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/template":         {"internal/planner", "internal/shape", "internal/fault"},
 	"internal/planner":          {},

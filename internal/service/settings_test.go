@@ -89,6 +89,7 @@ func TestEverySetting(t *testing.T) {
 		"mail.smtp.tls":      text("tls", "none"),
 		"mail.daily_cap":     number(0, 1),
 		"mail.min_gap":       {"0", time.Duration(0), "1m", time.Minute},
+		"mail.recipient_gap": {"0", time.Duration(0), "6h", 6 * time.Hour},
 		"sequences.speed":    {"86400", 86400.0, "0.5", 0.5},
 
 		"webhooks.allow_private_networks": {"true", true, "false", false},
