@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,8 +53,8 @@ func importCommandOf(entity string, matches []string, example string) *cobra.Com
 				if in.MatchOn, err = c.Flags().GetString("match-on"); err != nil {
 					return err
 				}
-				if in.MatchOn != "" && !slices.Contains(matches, in.MatchOn) {
-					return usage("--match-on: %q is not one of: %s", in.MatchOn, strings.Join(matches, ", "))
+				if err := checkChoice("match-on", in.MatchOn, matches...); err != nil {
+					return err
 				}
 			}
 			file, err := openImport(c.Context(), args[0])

@@ -147,10 +147,10 @@ func TestOrgDeleteInFlight(t *testing.T) {
 func TestKill9OrgDelete(t *testing.T) {
 	t.Parallel()
 	n := 3000
-	stored := n + (n+8)/9 + 3 // with the suppressions of those who opted out, organization, user and key
 	if raceDetector {
 		n = 1000
 	}
+	stored := n + (n+8)/9 + 3 // with the suppressions of those who opted out, organization, user and key
 	random := rand.New(rand.NewPCG(soakSeed, 20))
 	first := newAcmePlace(t, false)
 	large, key := first.place.org("Large")

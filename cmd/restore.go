@@ -48,6 +48,12 @@ func resumeCommand() *cobra.Command {
 			"with --overdue send, their recipients receive them again.",
 		Example: "  prospector resume --dry-run\n  prospector resume --overdue skip",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkChoice("overdue", in.Overdue, "send", "skip"); err != nil {
+				return err
+			}
+			if err := checkChoice("captured", in.Captured, "restart", "keep"); err != nil {
+				return err
+			}
 			r, err := run(c, admin.Resume, in)
 			if err != nil {
 				return err

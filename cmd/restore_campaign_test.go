@@ -250,3 +250,37 @@ func TestRestoreEndedCampaigns(t *testing.T) {
 	s.stop()
 	p.passesCheck()
 }
+
+// TestResumeOverdue checks that resume asks what becomes of the steps that have become overdue since
+// the backup, counts them without changing anything, and then skips them.
+func TestResumeOverdue(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
+	var key, campaign string
+	t.Run("then", func(t *testing.T) { // in March 2026
+		app := apptest.New(t, func(c *service.Config) { c.DataDir = p.path("data") })
+		org := app.Org("Acme")
+		key = org.Admin.Key
+		contact := org.Write.Post("/v1/contacts", `{"email": "bob@example.org", "first_name": "Bob"}`).Is(201).ID()
+		template := org.Write.Post("/v1/sequence-templates",
+			`{"name": "Hello", "steps": [{"index": 0, "type": "auto_email", "day": 1, "subject": "Hi", "message": "Hi"}]}`).Is(201).ID()
+		audience := org.Write.Post("/v1/audiences", map[string]any{"name": "All", "contact_ids": []string{contact}}).Is(201).ID()
+		campaign = org.Write.Post("/v1/campaigns", map[string]any{"name": "Spring", "template_id": template, "audience_ids": []string{audience}, "status": "active"}).Is(201).ID()
+		app.Work()
+	})
+	p.run("backup", "then.backup").withoutProgress().ok()
+	p.run("restore", "then.backup").withoutProgress().ok()
+	p.run("resume").fails(1, "overdue: required, because 1 steps are overdue: send or skip")
+	p.run("resume", "--overdue", "later").fails(2, `--overdue: "later" is not one of: send, skip`)
+	p.run("resume", "--overdue", "skip", "--captured", "yes").fails(2, `--captured: "yes" is not one of: restart, keep`)
+	p.run("resume", "--overdue", "send", "--dry-run").says(`Campaign "Spring" \(restored\): 1 to send, 0 to skip, 0 to restart` + "\nWould release 1 campaigns and 0 deliveries\n")
+	p.run("resume", "--overdue", "skip").says(`Campaign "Spring" \(restored\): 0 to send, 1 to skip, 0 to restart` + "\nReleased 1 campaigns and 0 deliveries\n")
+	s := p.serve()
+	s.haveHolds("resumed", key, map[string]string{})
+	s.awaitMilestone(milestone{"the step is skipped", func() bool {
+		return strings.Contains(string(s.do(http.StatusOK, key, "POST", "/v1/campaigns/"+campaign+"/sequences/list", `{}`).body), `"status":"skipped"`)
+	}})
+	s.stop()
+	s.hasNoErrors()
+	p.passesCheck()
+}

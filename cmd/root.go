@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -31,6 +32,14 @@ const (
 type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// checkChoice returns an error if the value of a flag is neither empty nor one of the choices.
+func checkChoice(flag, value string, choices ...string) error {
+	if value == "" || slices.Contains(choices, value) {
+		return nil
+	}
+	return usage("--%s: %q is not one of: %s", flag, value, strings.Join(choices, ", "))
+}
 
 // Execute runs a command line and returns the exit status. An error is printed as one line on stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,10 +62,7 @@ func (m *mailer) lacks(campaign, body string, members ...string) {
 	res := m.Write.Post(campaign+"/release", body).Fails(422, "validation_failed", "required, because ")
 	message := string(res.Body)
 	for _, member := range []string{"overdue", "captured"} {
-		want := false
-		for _, lacked := range members {
-			want = want || lacked == member
-		}
+		want := slices.Contains(members, member)
 		if got := strings.Contains(message, fmt.Sprintf(`"path":%q`, member)); got != want {
 			m.t.Errorf("release %s: %q names %s: %v, want %v", body, message, member, got, want)
 		}
@@ -345,6 +343,31 @@ func TestReleaseAgain(t *testing.T) {
 	m.releases(campaign, `{"captured": "restart"}`, [3]int{0, 0, 3})
 	m.run()
 	m.wantSequence(campaign, ids[0], "completed sent sent") // what was received is not sent again
+	m.checkConsistency()
+}
+
+// TestReleaseRepeatsCaptured checks that a captured email after one that was received is sent, and that
+// the email after it follows. A Task that followed from it stays.
+func TestReleaseRepeatsCaptured(t *testing.T) {
+	m := newMailer(t)
+	bob := contactsOf(m.Org, "bob")[0]
+	campaign := m.sends(`"steps": [{"index": 0, "type": "auto_email", "subject": "Hello {{recipient.first_name}}", "message": "0"},
+		{"index": 1, "type": "auto_email", "message": "1"}, {"index": 2, "type": "auto_email", "message": "2"}, {"index": 3, "type": "call"}],
+		"transitions": [{"from_step_index": 0, "to_step_index": 1, "transition_type": "PREVIOUS_STEP_COMPLETES", "post_check_delay": 1, "post_check_time_unit": "hours"},
+			{"from_step_index": 1, "to_step_index": 2, "transition_type": "PREVIOUS_STEP_COMPLETES", "post_check_delay": 1, "post_check_time_unit": "hours"},
+			{"from_step_index": 1, "to_step_index": 3, "transition_type": "PREVIOUS_STEP_COMPLETES"}]`, "", bob)
+	m.run()
+	m.restartWith("outbox")
+	m.after(time.Hour)
+	m.wantSequence(campaign, bob, "active sent captured waiting task_open")
+	m.restartWith("smtp")
+	m.releases(campaign, `{"captured": "restart"}`, [3]int{0, 0, 1})
+	m.run()
+	m.wantSequence(campaign, bob, "active sent sent task_open waiting")
+	m.arrived("bob Hello bob", "bob Re: Hello bob")
+	m.after(time.Hour)
+	m.wantSequence(campaign, bob, "active sent sent task_open sent")
+	m.arrived("bob Hello bob", "bob Re: Hello bob", "bob Re: Hello bob")
 	m.checkConsistency()
 }
 

@@ -78,7 +78,6 @@ func (a *API) campaignOperations() []Operation {
 			Name: "retry_campaign", Method: http.MethodPost, Path: path + "/retry", Access: identity.Write,
 			Codes:   []fault.Code{fault.InvalidTransition},
 			Summary: "Try messages again that have failed or may not have been delivered",
-			example: []byte(`{"status": ["failed"], "dry_run": true}`),
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in createBody[sequence.RetryBody]) (sequence.Retried, error) {
 			return a.Sequences.Retry(tx, id, in.Draft)
 		})),

@@ -147,6 +147,14 @@ func TestMessageEvents(t *testing.T) {
 		}
 		name, _, _ := strings.Cut(data.To+data.Email, "@")
 		got = append(got, fmt.Sprintf("%s %s %d", e.TriggerKey, name, *data.Step))
+		if event, want := strings.CutPrefix(e.TriggerKey, "message."); want {
+			if event == "bounced" {
+				event = "failed"
+			}
+			if data.Status != event {
+				t.Errorf("%s has status %q: %s", e.TriggerKey, data.Status, h.body)
+			}
+		}
 	}
 	want := []string{
 		"message.sent fine 0", "message.sent fine 1", "message.failed gone 0", "message.bounced gone 0",

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -20,21 +21,31 @@ import (
 	"prospector/internal/service"
 )
 
+// soakSeeds yields the seeds of the random worlds that a test runs: PROSPECTOR_SOAK of them, or n,
+// from PROSPECTOR_SEED on.
+func soakSeeds(t *testing.T, n int) iter.Seq[int] {
+	t.Helper()
+	first := 1
+	for name, v := range map[string]*int{"PROSPECTOR_SOAK": &n, "PROSPECTOR_SEED": &first} {
+		if text := os.Getenv(name); text != "" {
+			var err error
+			if *v, err = strconv.Atoi(text); err != nil {
+				t.Fatalf("%s must be an integer: %v", name, err)
+			}
+		}
+	}
+	return func(yield func(int) bool) {
+		for seed := first; seed < first+n && yield(seed); seed++ {
+		}
+	}
+}
+
 // TestPreviewReference compares Previews of random requests over random catalogs with a computation
 // in plain Go: the members, the counts, pages and filters of members, estimates, and all of it
 // after random exclusions. PROSPECTOR_SOAK is the number of catalogs, 3 by default. PROSPECTOR_SEED
 // is the first seed.
 func TestPreviewReference(t *testing.T) {
-	worlds, first := 3, 1
-	for name, n := range map[string]*int{"PROSPECTOR_SOAK": &worlds, "PROSPECTOR_SEED": &first} {
-		if v := os.Getenv(name); v != "" {
-			var err error
-			if *n, err = strconv.Atoi(v); err != nil {
-				t.Fatalf("%s must be an integer: %v", name, err)
-			}
-		}
-	}
-	for seed := first; seed < first+worlds; seed++ {
+	for seed := range soakSeeds(t, 3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(seed), 7))

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,16 +22,7 @@ import (
 // server shows that nobody received anything that they must not receive. PROSPECTOR_SOAK is the number of
 // worlds, 6 by default. PROSPECTOR_SEED is the first seed.
 func TestSendingModel(t *testing.T) {
-	worlds, first := 6, 1
-	for name, n := range map[string]*int{"PROSPECTOR_SOAK": &worlds, "PROSPECTOR_SEED": &first} {
-		if v := os.Getenv(name); v != "" {
-			var err error
-			if *n, err = strconv.Atoi(v); err != nil {
-				t.Fatalf("%s must be an integer: %v", name, err)
-			}
-		}
-	}
-	for seed := first; seed < first+worlds; seed++ {
+	for seed := range soakSeeds(t, 6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			w := newSendingWorld(t, uint64(seed))

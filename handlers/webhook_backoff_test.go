@@ -302,9 +302,9 @@ func TestWebhookHurried(t *testing.T) {
 	}
 }
 
-// TestWebhookManyRetriesMadeDue checks that a job makes the rest of very many retries due.
-func TestWebhookManyRetriesMadeDue(t *testing.T) {
-	const events = 1100
+// failedOften returns an endpoint that works again after it has refused a number of events once.
+func failedOften(t *testing.T, events int) *webhookFixture {
+	t.Helper()
 	var fine atomic.Bool
 	h := newWebhookFixture(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		if !fine.Load() {
@@ -315,8 +315,15 @@ func TestWebhookManyRetriesMadeDue(t *testing.T) {
 		h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, events/2), ",")+`]}`).Is(200)
 	}
 	h.Deliver()
-	h.wantRequests(events, "the first time")
+	h.wantRequests(events, "while it fails")
 	fine.Store(true)
+	return h
+}
+
+// TestWebhookManyRetriesMadeDue checks that a job makes the rest of very many retries due.
+func TestWebhookManyRetriesMadeDue(t *testing.T) {
+	const events = 1100
+	h := failedOften(t, events)
 	h.org.Admin.Patch(h.path(h.id), map[string]any{"url": h.to.URL + "/another"}).Is(200)
 	h.Deliver()
 	if got := len(h.to.asked()); got <= events || got == 2*events {

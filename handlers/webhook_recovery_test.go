@@ -92,18 +92,7 @@ func TestWebhookRecoversAgain(t *testing.T) {
 // TestWebhookRecoversWithManyWaiting checks that a job makes the rest of very many retries due.
 func TestWebhookRecoversWithManyWaiting(t *testing.T) {
 	const events = 1100
-	var fine atomic.Bool
-	h := newWebhookFixture(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-		if !fine.Load() {
-			w.WriteHeader(500)
-		}
-	})
-	for range 2 {
-		h.org.Write.Post("/v1/tasks/batch", `{"records": [`+strings.TrimSuffix(strings.Repeat(`{"title": "Call"},`, events/2), ",")+`]}`).Is(200)
-	}
-	h.Deliver()
-	h.wantRequests(events, "while it fails")
-	fine.Store(true)
+	h := failedOften(t, events)
 	h.causeEvents(1)
 	h.Deliver()
 	h.Work()

@@ -2,6 +2,7 @@ package address
 
 import (
 	"errors"
+	"iter"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -74,7 +75,7 @@ func isLabel(label string) bool {
 }
 
 // Domains yields the canonical form of a domain and of its parent domains, the most specific first.
-func Domains(domain string) func(yield func(string) bool) {
+func Domains(domain string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for more := domain != ""; more && yield(domain); {
 			_, domain, more = strings.Cut(domain, ".")

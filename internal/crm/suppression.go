@@ -3,6 +3,7 @@ package crm
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -150,6 +151,28 @@ func (c *CRM) IsSuppressed(tx *store.Tx, email string) bool {
 	}
 	key := address.Key(email)
 	return c.isListed(tx, key) || c.listsDomain(tx, address.DomainOf(key))
+}
+
+// SuppressionsOf returns the suppressions that block an email address: of the address, of its domain
+// and of parent domains.
+func (c *CRM) SuppressionsOf(tx *store.Tx, email string) (all []Suppression, err error) {
+	key := address.Key(email)
+	subjects := slices.AppendSeq([]string{key}, address.Domains(address.DomainOf(key)))
+	for _, subject := range subjects {
+		id, listed, err := c.suppressionOf(tx, subject)
+		if err != nil {
+			return nil, err
+		}
+		if !listed {
+			continue
+		}
+		doc, err := c.Suppressions.Get(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, doc.Record)
+	}
+	return all, nil
 }
 
 // IsCompanySuppressed reports whether the domain of a company's website or a parent domain is on the

@@ -85,7 +85,7 @@ func (r *reference) simulate(now time.Time, contacts []*contact) {
 				at := latest(p.Due, clock)
 				isMail := c.steps[i].Action == Send && c.SkipMail == ""
 				switch {
-				case isMail && (c.stuck != "" || i != next):
+				case isMail && (c.stuck != "" || i != next || c.ended(at)):
 				case isMail && (c.Withheld == nil || c.Withheld[i] == ""):
 					s := r.slot(at, p.Due, c.own(i))
 					if slot.IsZero() || s.Before(slot) {
@@ -127,7 +127,7 @@ func (r *reference) send(contacts []*contact, mails []mail, slot time.Time) {
 		return cmp.Or(a.due.Compare(b.due), a.contact-b.contact, contacts[a.contact].steps[a.step].Index-contacts[b.contact].steps[b.step].Index)
 	})
 	c, i := contacts[mails[0].contact], mails[0].step
-	if !c.End.IsZero() && !slot.Before(c.End) {
+	if c.ended(slot) {
 		c.endMail()
 		return
 	}
@@ -148,13 +148,14 @@ func (c *contact) settle(clock time.Time) {
 	if next < 0 || c.stuck != "" {
 		return
 	}
-	if at := latest(c.past[next].Due, clock); !c.End.IsZero() && !at.Before(c.End) {
-		c.endMail()
-	} else if c.Withheld != nil && c.Withheld[next] == Hold {
+	if c.Withheld != nil && c.Withheld[next] == Hold && !c.ended(latest(c.past[next].Due, clock)) {
 		c.stuck = Hold
 		c.plan[next] = Planned{Step: next, Action: Hold, At: c.past[next].Due}
 	}
 }
+
+// ended reports whether the campaign has ended at a time.
+func (c *contact) ended(at time.Time) bool { return !c.End.IsZero() && !at.Before(c.End) }
 
 // endMail skips all messages that are not sent yet, because the campaign ends.
 func (c *contact) endMail() {
@@ -173,7 +174,7 @@ func (c *contact) finish(clock time.Time) {
 		if p.ScheduledAt.IsZero() || c.plan[i].Action != "" || p.Due.After(clock) {
 			continue
 		}
-		ended := !c.End.IsZero() && !clock.Before(c.End)
+		ended := c.ended(clock)
 		if c.steps[i].Action == Send && c.SkipMail == "" && (ended || i != next || c.Withheld == nil || c.Withheld[i] != Skip || c.stuck != "") {
 			continue
 		}
@@ -198,7 +199,9 @@ func (c *contact) close() {
 		}
 		c.plan[i].Action = Skip
 		if !c.past[i].ScheduledAt.IsZero() {
-			c.plan[i].Action = Hold
+			if c.plan[i].Action = Hold; c.stuck != Hold || c.ended(c.past[i].Due) {
+				c.plan[i] = Planned{Step: i, Action: Skip, At: c.past[i].Due}
+			}
 			continue
 		}
 		for _, tr := range c.transitions {

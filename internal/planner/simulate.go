@@ -101,7 +101,7 @@ func Simulate(ctx context.Context, l *Ledger, now time.Time, sequences []Sequenc
 	}
 	plans := make([][]Planned, len(sequences))
 	for i := range s.runs {
-		s.runs[i].close()
+		s.close(i)
 		plans[i] = s.runs[i].plan
 	}
 	return plans, nil

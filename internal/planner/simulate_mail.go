@@ -28,7 +28,7 @@ func (s *simulation) queueMessage(i int) {
 	case next < 0:
 		return
 	case r.endsBy(max(r.states[next].due, s.clock)):
-		s.endMail(i, next, 0)
+		r.queued = -1 // until a step schedules an earlier one
 		return
 	case sequence.Withheld != nil && sequence.Withheld[next] == Hold:
 		r.stuck = Hold
@@ -119,8 +119,10 @@ func (s *simulation) head(q *queue) *queuedStep {
 	}
 }
 
-// close plans the steps that are never due, and those that wait for a message that is held.
-func (r *run) close() {
+// close plans the steps that are never due, messages that are due after the end of the campaign, and
+// those that wait for a message that is held.
+func (s *simulation) close(sequence int) {
+	r := &s.runs[sequence]
 	if r.plan == nil {
 		return
 	}
@@ -128,17 +130,21 @@ func (r *run) close() {
 		if r.plan[i].Action != "" {
 			continue
 		}
-		s := &r.steps[i]
 		p := Planned{Step: i, Action: Skip, Why: NeverDue, Reason: "never due"}
-		if r.states[i].settled() { // a message behind one that is held
-			p = Planned{Step: i, Action: Hold, Why: BehindHeld, Reason: "waits for an earlier email, which is held"}
-		}
-		for j := range s.in {
-			if _, fired := r.firedBy(&s.in[j]); fired || r.states[i].settled() {
+		if r.states[i].settled() {
+			if r.stuck != Hold || r.endsBy(r.states[i].due) {
+				s.recordDue(sequence, i, Skip, CampaignEnds, s.reason(sequence, i, 0, reasonCampaignEnds))
 				continue
 			}
-			p.Reason = "waits for step " + strconv.Itoa(s.in[j].From)
-			if from := r.plan[s.in[j].from]; from.Action == Hold {
+			p = Planned{Step: i, Action: Hold, Why: BehindHeld, Reason: "waits for an earlier email, which is held"}
+		}
+		in := r.steps[i].in
+		for j := range in {
+			if _, fired := r.firedBy(&in[j]); fired || r.states[i].settled() {
+				continue
+			}
+			p.Reason = "waits for step " + strconv.Itoa(in[j].From)
+			if from := r.plan[in[j].from]; from.Action == Hold {
 				p.Action, p.Why, p.Reason = Hold, BehindHeld, p.Reason+", which is held"
 			} else {
 				p.Why, p.Reason = CampaignEnds, p.Reason+", which does not end before the campaign does"

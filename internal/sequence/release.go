@@ -315,9 +315,9 @@ func (r *sequenceRun) restart() error {
 // repeatCaptured lets the captured steps wait again.
 func (r *sequenceRun) repeatCaptured() error {
 	for _, i := range slices.Backward(r.s.capturedSteps()) { // a step removes those that followed from it
-		h := &r.s.History[i]
-		r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
+		r.s.state.MarkUnsent(r.s.History[i].StepIndex, r.s.History[i].MessageID)
 		r.reopenStep(i)
+		h := &r.s.History[i]
 		h.MessageID = uuid.NullUUID{}
 		h.Reason += "; sent again, because it was captured"
 	}

@@ -55,9 +55,6 @@ func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
 		return err
 	}
 	if res.Status == mail.Bounced {
-		if err := x.emitMessage(&doc.Record, "bounced"); err != nil {
-			return err
-		}
 		if err := x.engine.crm.SuppressEmail(x.tx, doc.Record.To, "bounce"); err != nil {
 			return err
 		}
@@ -106,7 +103,11 @@ func (r *sequenceRun) storeResult(doc store.Doc[Message], res result) error {
 	default: // it was canceled before its content was sent
 		m.Status, state.Retry = MessageQueued, shape.At(r.x.now)
 	}
-	if _, err := r.x.saveMessage(doc, m); err != nil {
+	saved, err := r.x.saveMessage(doc, m)
+	if err == nil && res.Status == mail.Bounced {
+		err = r.x.emitMessage(&saved.Record, "bounced")
+	}
+	if err != nil {
 		return err
 	}
 	return r.advance()

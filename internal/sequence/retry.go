@@ -3,9 +3,7 @@ package sequence
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -18,17 +16,11 @@ import (
 
 // RetryBody selects the messages of a campaign that are tried again.
 type RetryBody struct {
-	Status      []RetryStatus `json:"status" rule:"required,maxlen=2" doc:"Which messages: failed, unknown, or both."`
-	SequenceIDs shape.IDs     `json:"sequence_ids" rule:"maxlen=10000" doc:"Only messages of these sequences."`
-	StepIndex   shape.Number  `json:"step_index" rule:"integer" doc:"Only messages of this step."`
-	DryRun      bool          `json:"dry_run" doc:"Only return what would happen."`
+	Status      []StepStatus `json:"status" rule:"required,maxlen=2,enum=failed|unknown" doc:"Which messages: failed, unknown, or both."`
+	SequenceIDs shape.IDs    `json:"sequence_ids" rule:"maxlen=10000" doc:"Only messages of these sequences."`
+	StepIndex   shape.Number `json:"step_index" rule:"integer" doc:"Only messages of this step."`
+	DryRun      bool         `json:"dry_run" doc:"Only return what would happen."`
 }
-
-// RetryStatus is a status of messages that can be tried again.
-type RetryStatus string
-
-// Values returns the statuses.
-func (RetryStatus) Values() []string { return []string{string(StepFailed), string(StepUnknown)} }
 
 // Retried is the result of a retry.
 type Retried struct {
@@ -48,17 +40,13 @@ type retryWork struct {
 
 // Retry queues steps of a campaign again whose messages have failed or are unknown. The messages are
 // composed again, and take slots of the sender like any other. Sequences that were stopped, and
-// those of contacts that must not be written to, are left as they are. A campaign that has ended is refused with invalid_transition.
+// those of contacts that must not be written to, are left as they are. A campaign that has ended is
+// refused with invalid_transition.
 func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBody]) (out Retried, err error) {
 	body, p := d.Open()
 	doc, err := e.outreach.Campaigns.Get(tx, campaign)
 	if err != nil {
 		return out, err
-	}
-	for i, status := range body.Status {
-		if !slices.Contains(status.Values(), string(status)) {
-			p.Invalid(fmt.Sprintf("status[%d]", i), "%q is not one of: %s", status, strings.Join(status.Values(), ", "))
-		}
 	}
 	if err := p.Err(); err != nil {
 		return out, err
@@ -66,10 +54,7 @@ func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBod
 	if !doc.Record.IsRunning() {
 		return out, fault.New(fault.InvalidTransition, "the campaign is %s: only active and paused campaigns send", doc.Record.Status)
 	}
-	work := retryWork{}
-	for _, status := range body.Status {
-		work.Statuses = append(work.Statuses, StepStatus(status))
-	}
+	work := retryWork{Statuses: body.Status}
 	if body.StepIndex.Valid {
 		work.Step = new(int(body.StepIndex.Float))
 	}
@@ -87,12 +72,13 @@ func (e *Engine) Retry(tx *store.Tx, campaign uuid.UUID, d record.Draft[RetryBod
 		if err != nil {
 			return out, err
 		}
+		reason, err := r.stopReason()
+		if err != nil {
+			return out, err
+		}
 		steps := r.s.stepsToRetry(work)
-		if reason, err := r.stopReason(); err != nil || reason != "" || len(steps) == 0 {
-			if err != nil {
-				return out, err
-			}
-			continue // nothing may be sent to the contact, or there is nothing to send
+		if reason != "" || len(steps) == 0 { // nothing may be sent to the contact, or there is nothing to send
+			continue
 		}
 		selected = append(selected, id)
 		out.Queued += len(steps)
