@@ -41,6 +41,7 @@ func (c *contact) planTimes(r *reference, i int) *plannedByReference {
 	step := c.steps[i]
 	*p = plannedByReference{fired: c.Start, at: latest(r.at(r.date(c.Start).AddDate(0, 0, step.Day), step.Hour), c.Start), anchor: i, known: true}
 	all, first := false, true
+	var last time.Time
 	for _, tr := range c.transitions {
 		all = all || tr.To == step.Index && tr.RequireAll
 	}
@@ -53,6 +54,7 @@ func (c *contact) planTimes(r *reference, i int) *plannedByReference {
 		if tr.Type == Completes {
 			fired = from.at
 		}
+		last = latest(last, fired)
 		at := latest(r.after(r.after(from.at, tr.Pre, step.Hour), tr.Post, step.Hour), fired)
 		better := first || all && at.After(p.at) || !all && (fired.Before(p.fired) || fired.Equal(p.fired) && at.Before(p.at))
 		if tie := !first && at.Equal(p.at) && (all || fired.Equal(p.fired)); tie {
@@ -61,6 +63,9 @@ func (c *contact) planTimes(r *reference, i int) *plannedByReference {
 		if better {
 			p.fired, p.at, p.via, first = fired, at, &c.transitions[j], false
 		}
+	}
+	if all {
+		p.fired = last // the step is scheduled once all of them have fired
 	}
 	if p.base = p.at; step.Action == Send {
 		p.at = r.opening(p.at)

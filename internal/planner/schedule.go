@@ -120,8 +120,8 @@ func (f *scheduling) scheduleStep(i int, now instant) bool {
 	return true
 }
 
-// templateDue computes the due time of a step by the template alone, and when the transition fired
-// that determines it. can is false while the step waits for transitions.
+// templateDue computes the due time of a step by the template alone, and when the step is scheduled
+// according to it. can is false while the step waits for transitions.
 func (f *scheduling) templateDue(s *step) (at, firedAt instant, why cause, can bool) {
 	if len(s.in) == 0 {
 		firedAt = f.start
@@ -150,8 +150,9 @@ type firedTransition struct {
 }
 
 // decidingTransition returns the transition that determines the due time of a step: the first one
-// that fired or, if all are required, the one with the latest due time.
+// that fired or, if all are required, the one with the latest due time, as of when the last one fired.
 func (f *scheduling) decidingTransition(s *step) (deciding firedTransition, ok bool) {
+	var last instant
 	for i := range s.in {
 		next, fired := f.firedBy(&s.in[i])
 		switch {
@@ -160,10 +161,14 @@ func (f *scheduling) decidingTransition(s *step) (deciding firedTransition, ok b
 		case !fired, ok && !s.all && deciding.at < next.at:
 			continue
 		}
+		last = max(last, next.at)
 		f.applyDelays(&next, s.Hour)
 		if !ok || next.beats(deciding, s.all) {
 			deciding, ok = next, true
 		}
+	}
+	if s.all {
+		deciding.at = last
 	}
 	return deciding, ok
 }
