@@ -34,3 +34,11 @@ func latest(a, b time.Time) time.Time {
 }
 
 func (p *StepHistory) settled() bool { return !p.ScheduledAt.IsZero() || !p.EndedAt.IsZero() }
+
+// positions returns 0 to n-1.
+func positions(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}

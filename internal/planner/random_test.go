@@ -251,3 +251,27 @@ func rounds(n int) int {
 	}
 	return n
 }
+
+// TestPlannedOnTime checks that every step happens at its planned time if nothing delays it.
+func TestPlannedOnTime(t *testing.T) {
+	random := rand.New(rand.NewPCG(21, 22))
+	for range rounds(2000) {
+		data := randomBytes(random, 200)
+		c := (*choices)(&data)
+		now := c.instant(t)
+		r := c.reference(t, now)
+		cal, err := NewCalendar(r.zone, r.days, r.holidays, r.from, r.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, transitions := c.template()
+		template := New(steps, transitions)
+		planned := template.plannedTimes(cal, instantOf(now))
+		plan := simulate(t, NewLedger(cal, 0, 0), now, []Sequence{{Template: template, Start: now}})[0]
+		for i, p := range plan {
+			if want := planned.steps[i].at; want != 0 && !p.At.Equal(want.time()) {
+				t.Fatalf("step %d: %s at %s (%s), want %s\n%+v\n%+v", steps[i].Index, p.Action, p.At, p.Reason, want.time(), steps, transitions)
+			}
+		}
+	}
+}

@@ -16,76 +16,81 @@ type contact struct {
 	planned     []plannedByReference
 	order       []int  // positions by planned time
 	stuck       Action // why no further message is sent
+	isIdeal     bool   // its planned times are being computed
 }
 
 // plannedByReference is a step as the template plans it.
 type plannedByReference struct {
-	fired, at time.Time
-	base      time.Time   // by the template alone
-	via       *Transition // nil for a step that counts from the start
-	anchor    int         // position of the step from which it counts in minutes and hours
-	business  bool
-	known     bool
+	at       time.Time
+	base     time.Time   // by the template alone
+	via      *Transition // nil for a step that counts from the start
+	anchor   int         // position of the step from which it counts in minutes and hours
+	business bool
 }
 
 func (c *contact) position(index int) int {
 	return slices.IndexFunc(c.steps, func(s Step) bool { return s.Index == index })
 }
 
-// planTimes plans a step as if all steps happened when they are due.
-func (c *contact) planTimes(r *reference, i int) *plannedByReference {
+// planIdeal plans a step at a time that was determined by a transition, or without one.
+func (c *contact) planIdeal(r *reference, i int, at time.Time, via *Transition) {
 	p := &c.planned[i]
-	if p.known {
-		return p
+	*p = plannedByReference{at: at, base: at, via: via, anchor: i}
+	if c.steps[i].Action == Send {
+		p.at = r.opening(at)
 	}
-	step := c.steps[i]
-	*p = plannedByReference{fired: c.Start, at: latest(r.at(r.date(c.Start).AddDate(0, 0, step.Day), step.Hour), c.Start), anchor: i, known: true}
-	all, first := false, true
-	var last time.Time
-	for _, tr := range c.transitions {
-		all = all || tr.To == step.Index && tr.RequireAll
+	if via == nil {
+		return
 	}
-	for j, tr := range c.transitions {
-		if tr.To != step.Index {
-			continue
-		}
-		from := c.planTimes(r, c.position(tr.From))
-		fired := from.fired
-		if tr.Type == Completes {
-			fired = from.at
-		}
-		last = latest(last, fired)
-		at := latest(r.after(r.after(from.at, tr.Pre, step.Hour), tr.Post, step.Hour), fired)
-		better := first || all && at.After(p.at) || !all && (fired.Before(p.fired) || fired.Equal(p.fired) && at.Before(p.at))
-		if tie := !first && at.Equal(p.at) && (all || fired.Equal(p.fired)); tie {
-			better = tr.From < p.via.From
-		}
-		if better {
-			p.fired, p.at, p.via, first = fired, at, &c.transitions[j], false
-		}
+	p.business = via.Pre.Unit == BusinessDays || via.Post.Unit == BusinessDays
+	if !p.business && via.Pre.Unit != Days && via.Post.Unit != Days {
+		from := c.planned[c.position(via.From)]
+		p.anchor, p.business = from.anchor, from.business
 	}
-	if all {
-		p.fired = last // the step is scheduled once all of them have fired
-	}
-	if p.base = p.at; step.Action == Send {
-		p.at = r.opening(p.at)
-	}
-	if l := p.via; l != nil {
-		p.business = l.Pre.Unit == BusinessDays || l.Post.Unit == BusinessDays
-		if !p.business && l.Pre.Unit != Days && l.Post.Unit != Days {
-			from := c.planned[c.position(l.From)]
-			p.anchor, p.business = from.anchor, from.business
-		}
-	}
-	return p
 }
 
-// begin computes the planned times and their order.
+// begin computes the planned times and their order: those of a sequence without limits in which
+// every step happens when it is due.
 func (c *contact) begin(r *reference) {
-	c.planned = make([]plannedByReference, len(c.steps))
-	for i := range c.steps {
-		c.planTimes(r, i)
+	ideal := &contact{
+		Sequence: Sequence{Template: c.Template, Start: c.Start}, steps: c.steps, transitions: c.transitions,
+		planned: make([]plannedByReference, len(c.steps)), past: make([]StepHistory, len(c.steps)), isIdeal: true,
 	}
+	for now := c.Start; !now.IsZero(); {
+		for i := range c.steps {
+			r.due(ideal, i, now)
+		}
+		var tasks, mails []int
+		for i, p := range ideal.past {
+			switch {
+			case p.ScheduledAt.IsZero() || !p.EndedAt.IsZero():
+			case c.steps[i].Action == Send:
+				mails = append(mails, i)
+			default:
+				tasks = append(tasks, i)
+			}
+		}
+		byDue := func(a, b int) int {
+			return cmp.Or(ideal.past[a].Due.Compare(ideal.past[b].Due), c.steps[a].Index-c.steps[b].Index)
+		}
+		slices.SortFunc(tasks, byDue)
+		slices.SortFunc(mails, byDue)
+		switch {
+		case len(tasks) > 0 && (len(mails) == 0 || !ideal.past[mails[0]].Due.Before(ideal.past[tasks[0]].Due)):
+			now = ideal.past[tasks[0]].Due
+			for _, i := range tasks {
+				if ideal.past[i].Due.Equal(now) {
+					ideal.past[i].EndedAt = now
+				}
+			}
+		case len(mails) > 0:
+			now = ideal.past[mails[0]].Due
+			ideal.past[mails[0]].EndedAt = now
+		default:
+			now = time.Time{}
+		}
+	}
+	c.planned = ideal.planned
 	c.order = slices.Clone(c.Template.order)
 	slices.SortStableFunc(c.order, func(a, b int) int { return c.planned[a].at.Compare(c.planned[b].at) })
 }
@@ -93,6 +98,9 @@ func (c *contact) begin(r *reference) {
 // apart returns the first time from at on at which a message is far enough from the others.
 func (c *contact) apart(r *reference, i int, at time.Time) time.Time {
 	at = r.opening(latest(at, c.NotBefore))
+	if c.isIdeal {
+		return at
+	}
 	for other, p := range c.past {
 		isEarlier := slices.Index(c.order, other) < slices.Index(c.order, i)
 		switch {

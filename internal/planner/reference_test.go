@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -107,20 +108,23 @@ func (r *reference) due(c *contact, i int, now time.Time) {
 		fired, at, due = append(fired, tr), append(at, when), append(due, latest(leads, when))
 	}
 	var result time.Time
+	var via *Transition
 	switch {
 	case len(incoming) == 0:
 		result = latest(r.at(r.date(start).AddDate(0, 0, steps[i].Day), steps[i].Hour), start)
 	case len(fired) == 0 || all && len(fired) < len(incoming):
 		return
-	case all:
-		result = slices.MaxFunc(due, time.Time.Compare)
 	default:
-		earliest := slices.MinFunc(at, time.Time.Compare)
-		for j := range due {
-			if at[j].Equal(earliest) && (result.IsZero() || due[j].Before(result)) {
-				result = due[j]
+		best := slices.MinFunc(positions(len(fired)), func(a, b int) int {
+			if all {
+				return cmp.Or(due[b].Compare(due[a]), fired[a].From-fired[b].From)
 			}
-		}
+			return cmp.Or(at[a].Compare(at[b]), due[a].Compare(due[b]), fired[a].From-fired[b].From)
+		})
+		result, via = due[best], &fired[best]
+	}
+	if c.isIdeal {
+		c.planIdeal(r, i, result, via)
 	}
 	if c.steps[i].Action == Send {
 		result = c.apart(r, i, r.opening(result))

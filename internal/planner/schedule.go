@@ -107,7 +107,7 @@ func (f *scheduling) scheduleStep(i int, now instant) bool {
 	if s.settled() {
 		return false
 	}
-	due, _, why, can := f.templateDue(&f.steps[i])
+	due, why, can := f.templateDue(&f.steps[i])
 	if !can {
 		return false
 	}
@@ -120,11 +120,10 @@ func (f *scheduling) scheduleStep(i int, now instant) bool {
 	return true
 }
 
-// templateDue computes the due time of a step by the template alone, and when the step is scheduled
-// according to it. can is false while the step waits for transitions.
-func (f *scheduling) templateDue(s *step) (at, firedAt instant, why cause, can bool) {
+// templateDue computes the due time of a step by the template alone. can is false while the step waits
+// for transitions.
+func (f *scheduling) templateDue(s *step) (at instant, why cause, can bool) {
 	if len(s.in) == 0 {
-		firedAt = f.start
 		at = f.cal.first(f.cal.dateOf(f.start)+date(s.Day), s.Hour)
 		if at < f.start {
 			at, why.passed = f.start, true
@@ -132,14 +131,14 @@ func (f *scheduling) templateDue(s *step) (at, firedAt instant, why cause, can b
 	} else {
 		fired, ok := f.decidingTransition(s)
 		if !ok {
-			return at, firedAt, why, false
+			return at, why, false
 		}
-		at, firedAt, why.link, why.passed = fired.due, fired.at, fired.link, fired.passed
+		at, why.link, why.passed = fired.due, fired.link, fired.passed
 		if fired.link.Type == Completes {
 			why.end = f.states[fired.link.from].end
 		}
 	}
-	return at, firedAt, why, true
+	return at, why, true
 }
 
 // firedTransition is a transition that has fired, with the due time that it leads to.
@@ -150,9 +149,8 @@ type firedTransition struct {
 }
 
 // decidingTransition returns the transition that determines the due time of a step: the first one
-// that fired or, if all are required, the one with the latest due time, as of when the last one fired.
+// that fired or, if all are required, the one with the latest due time.
 func (f *scheduling) decidingTransition(s *step) (deciding firedTransition, ok bool) {
-	var last instant
 	for i := range s.in {
 		next, fired := f.firedBy(&s.in[i])
 		switch {
@@ -161,14 +159,10 @@ func (f *scheduling) decidingTransition(s *step) (deciding firedTransition, ok b
 		case !fired, ok && !s.all && deciding.at < next.at:
 			continue
 		}
-		last = max(last, next.at)
 		f.applyDelays(&next, s.Hour)
 		if !ok || next.beats(deciding, s.all) {
 			deciding, ok = next, true
 		}
-	}
-	if s.all {
-		deciding.at = last
 	}
 	return deciding, ok
 }

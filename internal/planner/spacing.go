@@ -38,25 +38,16 @@ func (t *Template) plannedTimes(c *Calendar, start instant) *plannedTimes {
 	n := len(t.steps)
 	p := &plannedTimes{start: start, steps: make([]plannedStep, n), rank: make([]int, n)}
 	f := scheduling{Template: t, cal: c, start: start, states: make([]state, n)}
-	for _, i := range t.order {
-		at, fired, why, can := f.templateDue(&t.steps[i])
-		if !can {
-			continue
+	for now, ok := start, true; ok; now, ok = f.endNext() {
+		for _, i := range t.order {
+			if f.states[i].settled() {
+				continue
+			}
+			if at, why, can := f.templateDue(&t.steps[i]); can {
+				p.plan(&f, i, at, why.link)
+				f.states[i].scheduled, f.states[i].due = now, p.steps[i].at
+			}
 		}
-		local := at.unix() + c.offsetPeriod(at.unix()).offset
-		step := plannedStep{at: at, base: at, day: dateOf(local), link: why.link, anchor: i}
-		step.clock = local - int64(step.day)*day
-		if t.steps[i].Action == Send {
-			step.at = c.opening(at.unix()).enter(at)
-		}
-		step.date = c.dateOf(step.at)
-		f.states[i] = state{scheduled: fired, due: step.at, over: step.at}
-		if l := why.link; l != nil && l.countsInDays() {
-			step.isBusiness = l.Pre.Unit == BusinessDays || l.Post.Unit == BusinessDays
-		} else if l != nil {
-			step.anchor, step.isBusiness = p.steps[l.from].anchor, p.steps[l.from].isBusiness
-		}
-		p.steps[i] = step
 	}
 	p.order = slices.SortedStableFunc(slices.Values(t.order), func(a, b int) int {
 		return cmp.Compare(p.steps[a].at, p.steps[b].at)
@@ -65,6 +56,59 @@ func (t *Template) plannedTimes(c *Calendar, start instant) *plannedTimes {
 		p.rank[i] = place
 	}
 	return p
+}
+
+// plan plans a step at the time that the template determines by a transition, or without one.
+func (p *plannedTimes) plan(f *scheduling, i int, at instant, by *link) {
+	local := at.unix() + f.cal.offsetPeriod(at.unix()).offset
+	step := plannedStep{at: at, base: at, day: dateOf(local), link: by, anchor: i}
+	step.clock = local - int64(step.day)*day
+	if f.steps[i].Action == Send {
+		step.at = f.cal.opening(at.unix()).enter(at)
+	}
+	step.date = f.cal.dateOf(step.at)
+	if by != nil && by.countsInDays() {
+		step.isBusiness = by.Pre.Unit == BusinessDays || by.Post.Unit == BusinessDays
+	} else if by != nil {
+		step.anchor, step.isBusiness = p.steps[by.from].anchor, p.steps[by.from].isBusiness
+	}
+	p.steps[i] = step
+}
+
+// endNext ends what is due next: all tasks of one instant, and then its messages, one at a time. ok is
+// false if all steps have ended.
+func (f *scheduling) endNext() (now instant, ok bool) {
+	next := -1
+	for i := range f.states {
+		if f.isOpen(i) && (next < 0 || f.endsBefore(i, next)) {
+			next = i
+		}
+	}
+	if next < 0 {
+		return 0, false
+	}
+	now = f.states[next].due
+	for i := range f.states {
+		if i == next || f.isOpen(i) && f.states[i].due == now && f.steps[i].Action != Send {
+			f.states[i].over = now
+		}
+	}
+	return now, true
+}
+
+// isOpen reports whether a step has a due time and has not ended.
+func (f *scheduling) isOpen(i int) bool { return f.states[i].scheduled != 0 && f.states[i].over == 0 }
+
+// endsBefore reports whether a step ends before another one if nothing delays them.
+func (f *scheduling) endsBefore(i, other int) bool {
+	a, b := &f.states[i], &f.states[other]
+	if a.due != b.due {
+		return a.due < b.due
+	}
+	if isMail := f.steps[i].Action == Send; isMail != (f.steps[other].Action == Send) {
+		return !isMail
+	}
+	return f.steps[i].Index < f.steps[other].Index
 }
 
 // spacing is the distance to another message that determined a due time.
@@ -207,7 +251,7 @@ func (f *scheduling) push(i int) bool {
 
 // hasDueMessage reports whether a step is a message that has a due time and has not ended.
 func (f *scheduling) hasDueMessage(i int) bool {
-	return f.steps[i].Action == Send && f.states[i].scheduled != 0 && f.states[i].over == 0
+	return f.steps[i].Action == Send && f.isOpen(i)
 }
 
 // Push returns the new due times of messages that have a due time and are not sent yet, where other
