@@ -28,7 +28,7 @@ var engineActor = store.Actor{Operation: advanceJob}
 // is due next.
 func (e *Engine) advance(ctx context.Context, job store.Job) error {
 	for more := true; more; {
-		err := e.advanceOnce(ctx, job.Org, nil, func(tx *store.Tx, left bool, next time.Time) error {
+		err := e.advanceOnce(ctx, job.Org, &batch{}, func(tx *store.Tx, left bool, next time.Time) error {
 			if more = left; more {
 				return nil
 			}
@@ -50,17 +50,17 @@ func (e *Engine) rescheduleAdvance(tx *store.Tx, job store.Job, next time.Time) 
 	return tx.Done(job.ID)
 }
 
-// advanceOnce stores results of messages and then does what is due in an organization, as much as
+// advanceOnce stores a batch and then does what is due in an organization, as much as
 // fits into one transaction. In the transaction it calls then with whether more is due, and if not,
 // when something is. After the commit it dispatches the messages that were claimed.
 //
-// Results are stored even if ctx has ended. Nothing is claimed then.
+// The batch is stored first, even if ctx has ended. Nothing is claimed then.
 func (e *Engine) advanceOnce(
-	ctx context.Context, org uuid.UUID, results []result,
+	ctx context.Context, org uuid.UUID, b *batch,
 	then func(tx *store.Tx, more bool, next time.Time) error,
 ) error {
 	writeCtx := ctx
-	if len(results) > 0 {
+	if len(b.results)+len(b.handovers) > 0 {
 		writeCtx = context.WithoutCancel(ctx)
 	}
 	var done *engineTx
@@ -72,9 +72,13 @@ func (e *Engine) advanceOnce(
 				e.dispatcher.release(done.claimed)
 			}
 			done, x.capacity = x, e.dispatcher.capacity(ctx)
-			if err = x.storeResults(results); err == nil {
-				more, next, err = x.doDue()
+			if err = x.storeResults(b.results); err != nil {
+				return err
 			}
+			if err = x.agree(b.handovers); err != nil {
+				return err
+			}
+			more, next, err = x.doDue()
 			return err
 		})
 		if err != nil {

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -39,12 +38,28 @@ type result struct {
 	stored chan struct{} // closed when the result is stored
 }
 
+// handover is an outgoing message whose content is about to be sent. It is stored as sending before.
+type handover struct {
+	*outgoing
+	isAgreed bool
+	decided  chan struct{} // closed when isAgreed is set
+}
+
+// batch is what is stored for an organization in one transaction.
+type batch struct {
+	results   []result
+	handovers []*handover
+}
+
 const (
 	// maxWindow limits how many messages are claimed at the same time: as many as a fast server
 	// takes while results are stored.
 	maxWindow = 256
 	// saveRetryDelay is the delay after which storing results is tried again.
 	saveRetryDelay = time.Second
+	// maxHeld is how long a connection keeps the result of a message, to store it together with the
+	// handover of the next one.
+	maxHeld = 50 * time.Millisecond
 	// shutdownGrace is how long a message in flight may take when the service stops.
 	shutdownGrace = 20 * time.Second
 )
@@ -59,13 +74,14 @@ type dispatcher struct {
 
 	running sync.WaitGroup
 
-	mu       sync.Mutex // guards everything below
-	claimed  int        // messages that are claimed, in flight, or whose results are not stored
-	window   int        // how many may be
-	queue    []*outgoing
-	senders  int // goroutines that send
-	results  []result
-	isSaving bool // a goroutine stores results
+	mu        sync.Mutex // guards everything below
+	claimed   int        // messages that are claimed, in flight, or whose results are not stored
+	window    int        // how many may be
+	queue     []*outgoing
+	senders   int // goroutines that send
+	results   []result
+	handovers []*handover
+	isSaving  bool // a goroutine stores results and handovers
 	// lackCapacity are the organizations whose due messages wait for capacity.
 	lackCapacity map[uuid.UUID]bool
 
@@ -127,37 +143,107 @@ func (d *dispatcher) dispatch(ctx context.Context, messages []*outgoing) {
 	}
 }
 
-// send sends queued messages until the queue is empty. It hands over the content of a message only
-// when the result of the one before is stored, so that a crash leaves at most one message per
-// connection unknown.
+// send sends queued messages until the queue is empty. The result of a message is stored in the
+// transaction that agrees to hand over the next one, so that a message costs one commit, and a crash
+// leaves at most one message per connection unknown.
 func (d *dispatcher) send(ctx context.Context) {
 	sendCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(shutdownGrace, cancel) })
 	defer stop()
-	var previous chan struct{} // closed when the result of the previous message is stored; nil if it is
+	c := connection{dispatcher: d, ctx: ctx}
 	for {
-		m := d.nextQueued(previous == nil)
-		if m == nil && previous == nil {
+		m := d.nextQueued(!c.hasUnstored())
+		if m == nil && !c.hasUnstored() {
 			return
 		}
 		if m == nil {
-			<-previous
-			previous = nil
+			c.store()
 			continue
 		}
 		res := result{outgoing: m, stored: make(chan struct{})}
+		isHandedOver := false
 		if ctx.Err() == nil && !d.isBackedOff() && d.engine.isWanted(m) {
 			res.Result = m.transport.Send(sendCtx, m.email, func() bool {
-				if previous != nil {
-					<-previous
-				}
-				return d.engine.handOver(sendCtx, m)
+				isHandedOver = c.handOver(m)
+				return isHandedOver
 			})
 		}
-		d.addResult(ctx, res)
-		previous = res.stored
+		d.noteResult(res)
+		if isHandedOver {
+			c.hold(res)
+		} else {
+			d.addResult(ctx, res)
+		}
 	}
+}
+
+// connection is a goroutine that sends messages one after the other.
+type connection struct {
+	*dispatcher
+	ctx context.Context
+	// last is the result of the last message that was handed over, if it may not be stored yet.
+	last *result
+	// isHeld reports whether last is not queued to be stored. It is guarded by dispatcher.mu.
+	isHeld bool
+}
+
+// hold keeps a result until the next message is handed over, but not for long.
+func (c *connection) hold(res result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last, c.isHeld = &res, true
+	time.AfterFunc(maxHeld, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.last == &res {
+			c.queueHeld()
+		}
+	})
+}
+
+// queueHeld queues the held result to be stored. The caller holds c.mu.
+func (c *connection) queueHeld() {
+	if c.isHeld {
+		c.isHeld = false
+		c.results = append(c.results, *c.last)
+		c.startSaving(c.ctx)
+	}
+}
+
+// hasUnstored reports whether the result of the last message may not be stored yet.
+func (c *connection) hasUnstored() bool { return c.last != nil }
+
+// store returns when the result of the last message is stored.
+func (c *connection) store() {
+	c.mu.Lock()
+	last := c.last
+	c.queueHeld()
+	c.last = nil
+	c.mu.Unlock()
+	<-last.stored
+}
+
+// handOver has the content of a message marked as being sent, right before it is. From then on a
+// crash makes the message unknown; before, the message is still queued after a crash. handOver
+// returns false if something has stopped the message, or if the commit fails.
+func (c *connection) handOver(m *outgoing) bool {
+	if c.hasUnstored() && c.last.org != m.org { // they cannot share a transaction
+		c.store()
+	}
+	h := &handover{outgoing: m, decided: make(chan struct{})}
+	c.mu.Lock()
+	last := c.last
+	c.queueHeld()
+	c.last = nil
+	c.handovers = append(c.handovers, h)
+	c.startSaving(c.ctx)
+	c.mu.Unlock()
+	if last != nil {
+		<-last.stored // in the same transaction, or before
+	}
+	<-h.decided
+	return h.isAgreed
 }
 
 // nextQueued returns the next message of the queue. It returns nil if the queue is empty; with
@@ -202,44 +288,48 @@ func (e *Engine) isWantedIn(tx *store.Tx, m *outgoing) (bool, error) {
 	return err == nil && reason == "" && r.isRunning() && e.outreach.Refusal(tx, m.email.To.Email, false) == "", err
 }
 
-// errUnwanted ends the transaction of a message that is not handed over.
-var errUnwanted = errors.New("the message is not wanted any more")
-
-// handOver commits that the content of a message is being sent, right before it is. From then on a
-// crash makes the message unknown; before, the message is still queued after a crash. handOver
-// returns false if something has stopped the message, or if the commit fails.
-func (e *Engine) handOver(ctx context.Context, m *outgoing) bool {
-	err := e.store.Update(ctx, m.org, engineActor, func(tx *store.Tx) error {
-		wanted, err := e.isWantedIn(tx, m)
+// agree marks the messages that are about to be sent as sending, except those that something has
+// stopped.
+func (x *engineTx) agree(handovers []*handover) error {
+	for _, h := range handovers {
+		h.isAgreed = false // the store may retry the transaction
+		wanted, err := x.engine.isWantedIn(x.tx, h.outgoing)
 		if err != nil {
 			return err
 		}
-		doc, err := e.messages.Reload(tx, m.message)
+		doc, err := x.engine.messages.Reload(x.tx, h.message)
+		if fault.CodeOf(err) == fault.NotFound { // the organization was replaced
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		if !wanted || doc.Record.Status != MessageQueued {
-			return errUnwanted
+			continue
 		}
-		rec := doc.Record
-		rec.Status = MessageSending
-		m.message, err = e.messages.Update(tx, doc, rec, []string{"status"})
-		return err
-	})
-	if err != nil && !errors.Is(err, errUnwanted) && ctx.Err() == nil {
-		e.Options.Log.Error("cannot record that a message is being sent, not sending it now",
-			"message", m.message.ID, "error", err)
+		m := doc.Record
+		m.Status = MessageSending
+		if h.message, err = x.engine.messages.Update(x.tx, doc, m, []string{"status"}); err != nil {
+			return err
+		}
+		h.isAgreed = true
 	}
-	return err == nil
+	return nil
+}
+
+// noteResult draws the conclusions from a result that concern the mail server.
+func (d *dispatcher) noteResult(res result) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.updateBackoff(res)
+	d.noteAcceptance(res)
+	d.counts[res.Status]++
 }
 
 // addResult queues a result to be stored.
 func (d *dispatcher) addResult(ctx context.Context, res result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.updateBackoff(res)
-	d.noteAcceptance(res)
-	d.counts[res.Status]++
 	d.results = append(d.results, res)
 	d.startSaving(ctx)
 }
@@ -252,7 +342,8 @@ func (d *dispatcher) advanceWithCapacity(ctx context.Context, org uuid.UUID) {
 	d.startSaving(ctx)
 }
 
-// startSaving starts the goroutine that stores results, unless it runs. The caller holds d.mu.
+// startSaving starts the goroutine that stores results and handovers, unless it runs. The caller holds
+// d.mu.
 func (d *dispatcher) startSaving(ctx context.Context) {
 	if !d.isSaving {
 		d.isSaving = true
@@ -260,57 +351,69 @@ func (d *dispatcher) startSaving(ctx context.Context) {
 	}
 }
 
-// save stores results until there are none left.
+// save stores results and handovers until there are none left.
 func (d *dispatcher) save(ctx context.Context) {
 	for {
-		results := d.takeResults()
-		if len(results) == 0 {
+		batches := d.takeBatches()
+		if len(batches) == 0 {
 			return
 		}
-		for org, of := range results {
-			d.saveOrganization(ctx, org, of)
+		var all sync.WaitGroup
+		for org, b := range batches {
+			all.Go(func() { d.saveOrganization(ctx, org, b) })
 		}
+		all.Wait()
 	}
 }
 
-// takeResults takes the results to store, by organization. Organizations that waited for capacity
-// and can have it now are included without results. If there is nothing to do the result is empty,
-// and the calling goroutine must end.
-func (d *dispatcher) takeResults() map[uuid.UUID][]result {
+// takeBatches takes what is to be stored, by organization. Organizations that waited for capacity
+// and can have it now are included with nothing to store. If there is nothing to do the result is
+// empty, and the calling goroutine must end.
+func (d *dispatcher) takeBatches() map[uuid.UUID]*batch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	byOrg := map[uuid.UUID][]result{}
+	batches := map[uuid.UUID]*batch{}
+	of := func(org uuid.UUID) *batch {
+		if batches[org] == nil {
+			batches[org] = &batch{}
+		}
+		return batches[org]
+	}
 	for _, res := range d.results {
-		byOrg[res.org] = append(byOrg[res.org], res)
+		b := of(res.org)
+		b.results = append(b.results, res)
+	}
+	for _, h := range d.handovers {
+		b := of(h.org)
+		b.handovers = append(b.handovers, h)
 	}
 	if len(d.results) > 0 { // as many as are sent while a transaction commits
 		d.window = min(d.connections+4*len(d.results), maxWindow)
 	}
 	if d.claimed-len(d.results) < d.window {
 		for org := range d.lackCapacity {
-			if _, hasResults := byOrg[org]; !hasResults {
-				byOrg[org] = nil
-			}
+			of(org)
 		}
 		clear(d.lackCapacity)
 	}
-	d.results = nil
-	d.isSaving = len(byOrg) > 0
-	return byOrg
+	d.results, d.handovers = nil, nil
+	d.isSaving = len(batches) > 0
+	return batches
 }
 
-// saveOrganization stores the results of an organization and advances its sequences in the same
-// transaction, which claims the next messages. If ctx ends before that succeeds, the next process
-// finds the messages as unknown.
-func (d *dispatcher) saveOrganization(ctx context.Context, org uuid.UUID, results []result) {
-	messages := make([]*outgoing, len(results))
-	for i, res := range results {
+// saveOrganization stores the results and handovers of an organization and advances its sequences in
+// the same transaction, which claims the next messages. If that fails it agrees to no handover, and
+// tries to store the results again. If ctx ends before that succeeds, the next process finds the
+// messages as unknown.
+func (d *dispatcher) saveOrganization(ctx context.Context, org uuid.UUID, b *batch) {
+	messages := make([]*outgoing, len(b.results))
+	for i, res := range b.results {
 		messages[i] = res.outgoing
 		defer close(res.stored)
 	}
 	d.release(messages)
 	for {
-		err := d.engine.advanceOnce(ctx, org, results, func(tx *store.Tx, more bool, next time.Time) error {
+		err := d.engine.advanceOnce(ctx, org, b, func(tx *store.Tx, more bool, next time.Time) error {
 			switch {
 			case more:
 				return d.engine.advanceNow(tx)
@@ -319,11 +422,16 @@ func (d *dispatcher) saveOrganization(ctx context.Context, org uuid.UUID, result
 			}
 			return nil
 		})
+		for _, h := range b.handovers {
+			h.isAgreed = h.isAgreed && err == nil
+			close(h.decided)
+		}
+		b.handovers = nil
 		if err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.NotFound {
 			return
 		}
 		d.log.Error("results of messages cannot be stored, retrying",
-			"messages", len(results), "retry_in", saveRetryDelay, "error", err)
+			"messages", len(b.results), "retry_in", saveRetryDelay, "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(saveRetryDelay):
