@@ -155,19 +155,20 @@ func (c *stopping) isOver() {
 
 // TestEngineStops stops sequences in every possible way while steps are waiting.
 func TestEngineStops(t *testing.T) {
-	for _, place := range []struct {
+	type place struct {
 		name, at string
 		// reached runs when the point is reached.
 		reached func(c *stopping)
 		want    []string
-	}{
+	}
+	for _, place := range someRaced(2, []place{
 		{"waiting for a time", "03-02 12:00", func(*stopping) {}, []string{"0 captured 03-02 09:00", "3 waiting 03-04 09:00", "1 waiting 03-03 10:00"}},
 		{"with an open Task", "03-03 12:00", func(*stopping) {}, []string{"0 captured 03-02 09:00", "3 waiting 03-04 09:00", "1 task_open 03-03 10:00"}},
 		{"paused", "03-03 12:00", func(c *stopping) { c.patchCampaign(`{"status": "paused"}`) }, []string{"0 captured 03-02 09:00", "3 waiting 03-04 09:00", "1 task_open 03-03 10:00"}},
 		{"between branches", "03-04 23:00", func(c *stopping) {
 			c.Write.Patch("/v1/tasks/"+c.tasks(isRule("contact_id", c.contact))[0].ID, `{"status": "completed"}`).Is(200)
 		}, []string{"0 captured 03-02 09:00", "3 captured 03-04 09:00", "1 done 03-03 10:00 at 03-04 23:00", "2 waiting 03-05 12:00"}},
-	} {
+	}) {
 		t.Run(place.name, func(t *testing.T) {
 			app := apptest.New(t)
 			var all []*stopping
@@ -287,10 +288,10 @@ func (p *engineFixture) work(kind string) {
 // transaction can stop. Until then no message is sent and no Task is created, even if all of them
 // are due before that job runs.
 func TestEngineStopsMany(t *testing.T) {
-	for _, of := range stopCases() {
-		if !of.everybody && of.name != "the domain" && of.name != "removal" || of.later {
-			continue
-		}
+	many := slices.DeleteFunc(stopCases(), func(of stopCase) bool {
+		return !of.everybody && of.name != "the domain" && of.name != "removal" || of.later
+	})
+	for _, of := range someRaced(2, many) {
 		for kind, next := range map[string]simStep{" before a message": simMail(2, 1, 9), " before a Task": simCall(2, 1, 9)} {
 			t.Run(of.name+kind, func(t *testing.T) { stopsMany(t, of, next) })
 		}

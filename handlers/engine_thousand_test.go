@@ -42,6 +42,15 @@ func unraced(n, raced int) int {
 	return n
 }
 
+// someRaced returns the first n cases under the race detector, which finds the same in each of them,
+// and otherwise all.
+func someRaced[T any](n int, cases []T) []T {
+	if raceDetector {
+		return cases[:n]
+	}
+	return cases
+}
+
 // completeTasks completes all open Tasks.
 func (p *engineFixture) completeTasks() {
 	p.t.Helper()

@@ -94,8 +94,8 @@ var undoCases = []struct {
 // TestEngineStopsUndone checks that all stopped sequences stay stopped for their reason, however
 // soon the cause is reversed and however many there are.
 func TestEngineStopsUndone(t *testing.T) {
-	for _, c := range undoCases[:3] {
-		for _, n := range []int{50, 600, unraced(3000, 700)} {
+	for _, c := range someRaced(1, undoCases[:3]) {
+		for _, n := range someRaced(2, []int{50, 600, 3000}) {
 			t.Run(fmt.Sprint(c.name, " ", n), func(t *testing.T) {
 				u := newUndoing(t, n)
 				c.stop(u)()
@@ -108,7 +108,7 @@ func TestEngineStopsUndone(t *testing.T) {
 // TestEngineStopsUndoneWhileStopping checks the same while jobs are still stopping sequences, and
 // across a restart.
 func TestEngineStopsUndoneWhileStopping(t *testing.T) {
-	for _, c := range undoCases {
+	for _, c := range someRaced(2, undoCases) {
 		t.Run(c.name, func(t *testing.T) {
 			u := newUndoing(t, 600)
 			ctx, cancel := context.WithCancel(context.Background())

@@ -1,0 +1,137 @@
+package sequence
+
+import (
+	"context"
+	"time"
+
+	"prospector/store"
+)
+
+// send sends queued messages until the queue is empty. The result of a message is stored in the
+// transaction that agrees to hand over the next one, so that a message costs one commit, and a crash
+// leaves at most one message per connection unknown.
+func (d *dispatcher) send(ctx context.Context) {
+	sendCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(shutdownGrace, cancel) })
+	defer stop()
+	c := connection{dispatcher: d, ctx: ctx}
+	for {
+		m := d.nextQueued(!c.hasUnstored())
+		if m == nil && !c.hasUnstored() {
+			return
+		}
+		if m == nil {
+			c.store()
+			continue
+		}
+		res := result{outgoing: m, stored: make(chan struct{})}
+		isHandedOver := false
+		if ctx.Err() == nil && !d.isBackedOff() && d.engine.isWanted(m) {
+			res.Result = m.transport.Send(sendCtx, m.email, func() bool {
+				isHandedOver = c.handOver(m)
+				return isHandedOver
+			})
+		}
+		d.noteResult(res)
+		if isHandedOver {
+			c.hold(res)
+		} else {
+			d.addResult(ctx, res)
+		}
+	}
+}
+
+// connection is a goroutine that sends messages one after the other.
+type connection struct {
+	*dispatcher
+	ctx context.Context
+	// last is the result of the last message that was handed over, if it may not be stored yet.
+	last *result
+	// isHeld reports whether last is not queued to be stored. It is guarded by dispatcher.mu.
+	isHeld bool
+}
+
+// hold keeps a result until the next message is handed over, but not for long.
+func (c *connection) hold(res result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last, c.isHeld = &res, true
+	time.AfterFunc(maxHeld, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.last == &res {
+			c.queueHeld()
+		}
+	})
+}
+
+// queueHeld queues the held result to be stored. The caller holds c.mu.
+func (c *connection) queueHeld() {
+	if c.isHeld {
+		c.isHeld = false
+		c.results = append(c.results, *c.last)
+		c.startSaving(c.ctx)
+	}
+}
+
+// hasUnstored reports whether the result of the last message may not be stored yet.
+func (c *connection) hasUnstored() bool { return c.last != nil }
+
+// store returns when the result of the last message is stored.
+func (c *connection) store() {
+	c.mu.Lock()
+	last := c.last
+	c.queueHeld()
+	c.last = nil
+	c.mu.Unlock()
+	<-last.stored
+}
+
+// handOver has the content of a message marked as being sent, right before it is. From then on a
+// crash makes the message unknown; before, the message is still queued after a crash. handOver
+// returns false if something has stopped the message, or if the commit fails.
+func (c *connection) handOver(m *outgoing) bool {
+	if c.hasUnstored() && c.last.org != m.org { // they cannot share a transaction
+		c.store()
+	}
+	h := &handover{outgoing: m, decided: make(chan struct{})}
+	c.mu.Lock()
+	last := c.last
+	c.queueHeld()
+	c.last = nil
+	c.handovers = append(c.handovers, h)
+	c.startSaving(c.ctx)
+	c.mu.Unlock()
+	if last != nil {
+		<-last.stored // in the same transaction, or before
+	}
+	<-h.decided
+	return h.isAgreed
+}
+
+// isWanted reports whether a claimed message may still be sent: nothing has stopped its sequence
+// since. If that cannot be read, the message is not sent now.
+func (e *Engine) isWanted(m *outgoing) (wanted bool) {
+	err := e.store.View(m.org, func(tx *store.Tx) (err error) {
+		wanted, err = e.isWantedIn(tx, m)
+		return err
+	})
+	if err != nil {
+		e.Options.Log.Error("cannot check whether a message may still be sent, not sending it now",
+			"message", m.message.ID, "error", err)
+	}
+	return wanted && err == nil
+}
+
+func (e *Engine) isWantedIn(tx *store.Tx, m *outgoing) (bool, error) {
+	if e.stopVersion(tx) == m.stopVersion {
+		return true, nil
+	}
+	r, err := e.newEngineTx(tx).load(m.sequence)
+	if err != nil {
+		return false, err
+	}
+	reason, err := r.stopReason()
+	return err == nil && reason == "" && r.isRunning() && e.outreach.Refusal(tx, m.email.To.Email, false) == "", err
+}
