@@ -99,6 +99,9 @@ func refusalRows() (rows []refusalRow) {
 // TestRefusals checks what every refusal of a mail server does to the message, the recipient, the
 // sender and the campaign, and that docs/outreach.md says so.
 func TestRefusals(t *testing.T) {
+	if raceDetector {
+		t.Skip("sends one message after the other, which takes minutes under the race detector")
+	}
 	m := newMailer(t, oneByOne)
 	rows := refusalRows()
 	var refusedSenders sync.Map
@@ -350,7 +353,8 @@ func TestSenderRefused(t *testing.T) {
 // and that everything goes out, once, after the relay was mended.
 func TestRelayRefusesSender(t *testing.T) {
 	const n = 100
-	for _, answer := range []string{"550 5.1.8 sender address rejected", "553 5.1.7 bad sender", "550 not you", "551 go away", "553 no", "554 5.7.1 denied"} {
+	answers := []string{"550 5.1.8 sender address rejected", "553 5.1.7 bad sender", "550 not you", "551 go away", "553 no", "554 5.7.1 denied"}
+	for _, answer := range someRaced(1, answers) {
 		for _, stage := range []string{"MAIL", "RCPT", "DATA", apptest.MailContent} {
 			t.Run(answer+" at "+stage, func(t *testing.T) {
 				m := newMailer(t)
@@ -448,17 +452,18 @@ func TestBareRefusal(t *testing.T) {
 // TestBounceRate checks that a campaign is held when 10 of its last 50 messages bounced: + is an
 // accepted message, x a bounce and r a refusal of the message.
 func TestBounceRate(t *testing.T) {
-	for _, c := range []struct {
+	type rate struct {
 		name, row string
 		held      bool
-	}{
+	}
+	for _, c := range someRaced(2, []rate{
 		{"ten of fifty", strings.Repeat("+", 40) + strings.Repeat("x", 10), true},
 		{"nine of fifty", strings.Repeat("+", 41) + strings.Repeat("x", 9), false},
 		{"ten of ten", strings.Repeat("x", 10), true},
 		{"first and last of fifty", "x" + strings.Repeat("+", 40) + strings.Repeat("x", 9), true},
 		{"ten of fifty-one", "x" + strings.Repeat("+", 41) + strings.Repeat("x", 9), false},
 		{"refusals are no bounces", strings.Repeat("+xrr", 9), false},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMailer(t, oneByOne)
 			var addresses []string
