@@ -21,7 +21,7 @@ const (
 )
 
 // simRef is a simulation that is slow but obviously correct. It knows nothing of the distance between
-// the emails of a sequence, so a template has one email if the sender's limits can delay it.
+// the emails of a sequence, so a template has one email.
 type simRef struct {
 	simOrg
 	zone     *time.Location

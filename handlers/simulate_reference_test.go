@@ -204,7 +204,7 @@ func (r simRandom) run(t *testing.T, rounds int) {
 			if ref.steps[i].Type != "auto_email" {
 				continue
 			}
-			if emails++; emails > 1 && (ref.cap > 0 || ref.gap > 0) {
+			if emails++; emails > 1 {
 				emails, ref.steps[i].Type = 1, "task"
 			}
 		}

@@ -193,7 +193,7 @@ func (c *contact) finish(clock time.Time) {
 
 // close plans the steps that are never due.
 func (c *contact) close() {
-	for _, i := range c.order {
+	for _, i := range c.byBase() {
 		if c.plan[i].Action != "" {
 			continue
 		}

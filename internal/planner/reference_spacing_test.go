@@ -14,7 +14,6 @@ type contact struct {
 	past        []StepHistory
 	plan        []Planned
 	planned     []plannedByReference
-	order       []int  // positions by planned time
 	stuck       Action // why no further message is sent
 	isIdeal     bool   // its planned times are being computed
 }
@@ -60,6 +59,7 @@ func (c *contact) begin(r *reference) {
 		for i := range c.steps {
 			r.due(ideal, i, now)
 		}
+		ideal.push(r)
 		var tasks, mails []int
 		for i, p := range ideal.past {
 			switch {
@@ -91,18 +91,30 @@ func (c *contact) begin(r *reference) {
 		}
 	}
 	c.planned = ideal.planned
-	c.order = slices.Clone(c.Template.order)
-	slices.SortStableFunc(c.order, func(a, b int) int { return c.planned[a].at.Compare(c.planned[b].at) })
+}
+
+// byBase returns the positions of the steps in the order in which the template plans them.
+func (c *contact) byBase() []int {
+	return slices.SortedStableFunc(slices.Values(c.Template.order), func(a, b int) int { return c.planned[a].base.Compare(c.planned[b].base) })
+}
+
+// push moves the messages that are too close to others.
+func (c *contact) push(r *reference) {
+	for _, i := range c.byBase() {
+		if p := &c.past[i]; c.steps[i].Action == Send && !p.ScheduledAt.IsZero() && p.EndedAt.IsZero() {
+			if p.Due = c.apart(r, i, p.Due); c.isIdeal {
+				c.planned[i].at = p.Due
+			}
+		}
+	}
 }
 
 // apart returns the first time from at on at which a message is far enough from the others.
 func (c *contact) apart(r *reference, i int, at time.Time) time.Time {
 	at = r.opening(latest(at, c.NotBefore))
-	if c.isIdeal {
-		return at
-	}
+	order := c.byBase()
 	for other, p := range c.past {
-		isEarlier := slices.Index(c.order, other) < slices.Index(c.order, i)
+		isEarlier := slices.Index(order, other) < slices.Index(order, i)
 		switch {
 		case other == i || c.steps[other].Action != Send || p.ScheduledAt.IsZero(), p.Outcome == Skipped, p.Outcome == Failed:
 		case !p.EndedAt.IsZero():
@@ -118,28 +130,37 @@ func (c *contact) apart(r *reference, i int, at time.Time) time.Time {
 func (c *contact) least(r *reference, other, i int, sent time.Time) time.Time {
 	first, last := c.planned[other], c.planned[i]
 	_, clock := split(r, last.base)
-	if first.at.After(last.at) {
-		first, last = last, first
-	}
-	from, to := r.date(first.at), r.date(last.at)
 	var path []*Transition
 	step := i
 	for step != other && c.planned[step].via != nil {
 		path = append(path, c.planned[step].via)
 		step = c.position(c.planned[step].via.From)
 	}
-	if step == other && !from.Equal(to) {
+	follows := step == other
+	order := c.byBase()
+	if !follows && slices.Index(order, other) > slices.Index(order, i) {
+		first, last = last, first
+	}
+	base := first.base
+	if follows {
+		base = first.at
+	}
+	isSameDay := r.date(base).Equal(r.date(last.base))
+	if follows {
+		isSameDay = r.date(first.at).Equal(r.date(last.at))
+	}
+	switch {
+	case follows && !isSameDay:
 		for _, tr := range slices.Backward(path) {
 			hour := c.steps[c.position(tr.To)].Hour
 			sent = r.after(r.after(sent, tr.Pre, hour), tr.Post, hour)
 		}
 		return sent
+	case isSameDay || first.anchor == last.anchor:
+		return sent.Add(max(0, last.base.Sub(base)))
 	}
-	if from.Equal(to) || first.anchor == last.anchor {
-		return sent.Add(max(0, last.base.Sub(first.at)))
-	}
-	date := r.date(sent)
-	if to = r.date(last.base); to.Before(from) {
+	date, from, to := r.date(sent), r.date(base), r.date(last.base)
+	if to.Before(from) {
 		to = from
 	}
 	if !last.business {
@@ -177,18 +198,11 @@ func (r *reference) clock(d time.Time, clock string) time.Time {
 
 // advance computes the due times of all steps at a time.
 func (c *contact) advance(r *reference, now time.Time) {
-	push := func() {
-		for _, i := range c.order {
-			if p := &c.past[i]; c.steps[i].Action == Send && !p.ScheduledAt.IsZero() && p.EndedAt.IsZero() {
-				p.Due = c.apart(r, i, p.Due)
-			}
-		}
-	}
-	push()
+	c.push(r)
 	for _, i := range c.Template.order {
 		r.due(c, i, now)
 	}
-	push()
+	c.push(r)
 }
 
 // next returns the message of a contact that is sent next, or -1.

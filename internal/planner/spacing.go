@@ -12,18 +12,19 @@ import (
 // planned three business days after another at 09:00 is sent at 09:00, three business days after the
 // other one was really sent.
 
-// plannedTimes are the times at which a template plans its steps if every step happens when it is due.
+// plannedTimes are the times at which a template plans its steps if nothing delays them.
 type plannedTimes struct {
 	start instant
 	steps []plannedStep // by position
-	order []int         // positions by planned time
+	order []int         // positions by base
 	rank  []int         // by position: its place in order
 }
 
 type plannedStep struct {
 	at   instant // zero for a step that is never due
 	date date
-	// base is the planned time by the template alone. at is in the sending window.
+	// base is the planned time by the template alone. at is in the sending window, and as far from other
+	// messages as their base times.
 	base  instant
 	day   date  // of base
 	clock int64 // of base: local time of the day, in seconds
@@ -37,7 +38,8 @@ type plannedStep struct {
 func (t *Template) plannedTimes(c *Calendar, start instant) *plannedTimes {
 	n := len(t.steps)
 	p := &plannedTimes{start: start, steps: make([]plannedStep, n), rank: make([]int, n)}
-	f := scheduling{Template: t, cal: c, start: start, states: make([]state, n)}
+	f := scheduling{Template: t, cal: c, start: start, states: make([]state, n), planned: p}
+	p.order = slices.Clone(t.order)
 	for now, ok := start, true; ok; now, ok = f.endNext() {
 		for _, i := range t.order {
 			if f.states[i].settled() {
@@ -45,17 +47,34 @@ func (t *Template) plannedTimes(c *Calendar, start instant) *plannedTimes {
 			}
 			if at, why, can := f.templateDue(&t.steps[i]); can {
 				p.plan(&f, i, at, why.link)
+				p.sort(t)
 				f.states[i].scheduled, f.states[i].due = now, p.steps[i].at
+				f.pushPlanned(i)
 			}
 		}
+		for _, i := range p.order {
+			f.pushPlanned(i)
+		}
 	}
-	p.order = slices.SortedStableFunc(slices.Values(t.order), func(a, b int) int {
-		return cmp.Compare(p.steps[a].at, p.steps[b].at)
+	return p
+}
+
+// pushPlanned does what push does with a planned time.
+func (f *scheduling) pushPlanned(i int) {
+	if f.push(i) {
+		due := f.states[i].due
+		f.planned.steps[i].at, f.planned.steps[i].date = due, f.cal.dateOf(due)
+	}
+}
+
+// sort orders the steps by the times that the template plans.
+func (p *plannedTimes) sort(t *Template) {
+	slices.SortFunc(p.order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(p.steps[a].base, p.steps[b].base), cmp.Compare(t.steps[a].place, t.steps[b].place))
 	})
 	for place, i := range p.order {
 		p.rank[i] = place
 	}
-	return p
 }
 
 // plan plans a step at the time that the template determines by a transition, or without one.
@@ -182,25 +201,27 @@ func (f *scheduling) keepsDistance(other, i int) bool {
 // is sent at a time, given the distance that the template plans between the two.
 func (f *scheduling) distanceFrom(other, i int, sent instant) (least instant, s spacing) {
 	first, last := &f.planned.steps[other], &f.planned.steps[i]
-	clock := last.clock
-	if first.at > last.at {
+	clock, base, day := last.clock, first.base, first.day
+	least, sum, follows := f.replay(other, i, sent)
+	switch {
+	case follows && first.date != last.date:
+		return least, spacing{days: sum}
+	case follows:
+		base, day = first.at, first.date
+	case f.planned.rank[other] > f.planned.rank[i]:
 		first, last = last, first
+		base, day = first.base, first.day
 	}
-	if first.date != last.date {
-		if least, sum, ok := f.replay(other, i, sent); ok {
-			return least, spacing{days: sum}
-		}
-	}
-	if first.date == last.date || first.anchor == last.anchor {
-		s.exact = max(0, last.base-first.at)
+	if follows || day == last.day || first.anchor == last.anchor {
+		s.exact = max(0, last.base-base)
 		return sent + s.exact, s
 	}
-	d, day := f.cal.dateOf(sent), max(first.date, last.day)
+	d, to := f.cal.dateOf(sent), max(day, last.day)
 	if last.isBusiness {
-		s.days = Delay{f.cal.businessDays(first.date, day), BusinessDays}
+		s.days = Delay{f.cal.businessDays(day, to), BusinessDays}
 		return f.cal.firstAt(f.cal.businessDay(d, s.days.N), clock), s
 	}
-	s.days = Delay{int(day - first.date), Days}
+	s.days = Delay{int(to - day), Days}
 	return f.cal.firstAt(d+date(s.days.N), clock), s
 }
 
