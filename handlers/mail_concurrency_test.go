@@ -13,28 +13,31 @@ import (
 // mailLines is how many messages are handed over at the same time.
 const mailLines = 8
 
-// TestMailStopAtRecipient checks that a slow server does not receive the content of a message once
+// TestMailStopBeforeContent checks that a slow server does not receive the content of a message once
 // a request that stops it was acknowledged.
-func TestMailStopAtRecipient(t *testing.T) {
+func TestMailStopBeforeContent(t *testing.T) {
 	for _, c := range mailStops() {
-		t.Run(c.name, func(t *testing.T) {
-			m := newMailer(t)
-			gate, at := m.gate("RCPT")
-			bob := contactsOf(m.Org, "bob")[0]
-			campaign := m.sends(twoMails, "", bob)
-			m.app.Work()
-			apptest.Receive(t, at, "a message")
-			c.do(m, campaign, bob)
-			gate <- ""
-			m.run()
-			m.server.Reply(nil)
-			m.after(24 * time.Hour)
-			if n := m.server.Reached("DATA", "bob@initech.example"); n != 0 {
-				t.Errorf("the content was sent %d times", n)
-			}
-			m.ends(c, campaign, bob)
-		})
+		t.Run(c.name+" at the recipient", func(t *testing.T) { stopsBeforeContent(t, c, "RCPT", "") })
+		t.Run(c.name+" at the content", func(t *testing.T) { stopsBeforeContent(t, c, "DATA", "354 go ahead") })
 	}
+}
+
+func stopsBeforeContent(t *testing.T, c mailStop, stage, answer string) {
+	m := newMailer(t)
+	gate, at := m.gate(stage)
+	bob := contactsOf(m.Org, "bob")[0]
+	campaign := m.sends(twoMails, "", bob)
+	m.app.Work()
+	apptest.Receive(t, at, "a message")
+	c.do(m, campaign, bob)
+	gate <- answer
+	m.run()
+	m.server.Reply(nil)
+	m.after(24 * time.Hour)
+	if n := m.server.Reached(apptest.MailContent, "bob@initech.example"); n != 0 {
+		t.Errorf("the content was sent %d times", n)
+	}
+	m.ends(c, campaign, bob)
 }
 
 // gate makes the server wait at a stage until the test chooses its reply. recipients receives the

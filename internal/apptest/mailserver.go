@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/tls"
 	"encoding/base64"
@@ -22,6 +23,9 @@ import (
 
 // MailDrop is a reply that makes the mail server close the connection instead.
 const MailDrop = "\x00drop"
+
+// MailLink stands for the unsubscribe link of the message in a reply to its content.
+const MailLink = "\x00link"
 
 // MailContent is the stage of a dialogue after the whole message was received. The other stages have the
 // names of their commands.
@@ -260,6 +264,14 @@ func (d *mailDialogue) data() (more bool) {
 	reply = d.decide(MailContent, "250 2.0.0 queued")
 	if reply[0] != '4' && reply[0] != '5' {
 		d.accept(content)
+	}
+	if strings.Contains(reply, MailLink) {
+		parsed, err := mail.ReadMessage(bytes.NewReader(content))
+		if err != nil {
+			d.t.Errorf("invalid message: %v\n%s", err, content)
+			return false
+		}
+		reply = strings.ReplaceAll(reply, MailLink, parsed.Header.Get("List-Unsubscribe"))
 	}
 	return d.send(reply)
 }

@@ -146,15 +146,13 @@ func (c *conn) send(ctx context.Context, m *Message, mayContinue func() bool) (r
 	if err := c.command(func() error { return c.client.Rcpt("<" + to + ">") }); err != nil {
 		return recipientResult(ctx, err), false
 	}
-	if mayContinue != nil && !mayContinue() {
-		return Result{}, false // the next message starts with RSET
-	}
-	return c.data(ctx), false
+	return c.data(ctx, mayContinue), false
 }
 
-// data sends the content of the message in the buffer. It bypasses the writer of the library, which
+// data sends the content of the message in the buffer once the server waits for it, if mayContinue
+// agrees. Otherwise it gives up the connection, because only the content can follow. It bypasses the writer of the library, which
 // would check every byte for dots and line ends that are correct already.
-func (c *conn) data(ctx context.Context) Result {
+func (c *conn) data(ctx context.Context, mayContinue func() bool) Result {
 	text := c.client.Text
 	if err := c.command(func() error {
 		if err := text.PrintfLine("DATA"); err != nil {
@@ -164,6 +162,10 @@ func (c *conn) data(ctx context.Context) Result {
 		return err
 	}); err != nil {
 		return commandResult(ctx, err)
+	}
+	if mayContinue != nil && !mayContinue() {
+		c.broken = true
+		return Result{}
 	}
 	said := ""
 	if err := c.within(c.options.AnswerTimeout, func() (err error) {

@@ -16,7 +16,7 @@ import (
 
 // SimulateBody selects the contacts of a simulation, and a page of the result.
 type SimulateBody struct {
-	ContactIDs shape.IDs `json:"contact_ids" rule:"maxlen=10000" doc:"They need not be in an audience of the campaign. Defaults to all contacts in its audiences."`
+	ContactIDs shape.IDs `json:"contact_ids" rule:"nonempty,maxlen=10000" doc:"They need not be in an audience of the campaign. Defaults to all contacts in its audiences."`
 	Page       int       `json:"page" rule:"min=1,default=1" doc:"The page number, starting at 1."`
 	PageSize   int       `json:"page_size" rule:"min=1,max=500,default=50" doc:"The number of entries per page."`
 }

@@ -75,6 +75,14 @@ func (l *Ledger) sent(at instant, n int) {
 	}
 }
 
+// Return gives back a slot of the local date of at, whose message could not be sent.
+func (l *Ledger) Return(at time.Time) {
+	d := l.dateOf(instantOf(at))
+	if of := &l.days[d&1]; of.date == d && of.sent > 0 {
+		of.sent--
+	}
+}
+
 // isFull reports whether the cap of a date is reached.
 func (l *Ledger) isFull(d date) bool {
 	of := l.days[d&1]

@@ -33,6 +33,7 @@ func (d *dispatcher) send(ctx context.Context) {
 				return isHandedOver
 			})
 		}
+		res.Text = hideToken(res.Text, m.email.Unsubscribe)
 		d.noteResult(res)
 		if isHandedOver {
 			c.hold(res)

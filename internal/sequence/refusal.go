@@ -12,6 +12,7 @@ import (
 	"prospector/internal/mail"
 	"prospector/internal/outreach"
 	"prospector/internal/shape"
+	"prospector/store"
 )
 
 // A mail server that refuses one recipient and one that refuses everything from a sender often give
@@ -110,6 +111,18 @@ func (x *engineTx) noteRefusal(s *sender, m *Message, res mail.Result) error {
 	return x.pauseSender(s, refused, res.Text)
 }
 
+// resumeSender ends the pause of a sender. Other campaigns of the sender stay held.
+func (e *Engine) resumeSender(tx *store.Tx, id uuid.UUID) error {
+	return e.withEngine(tx, func(x *engineTx) error {
+		s, err := x.sender(id)
+		if err != nil {
+			return err
+		}
+		s.paused, s.hasChanged = "", true
+		return nil
+	})
+}
+
 // pauseSender holds the campaigns of a sender, and queues the messages that the server refused
 // again. They wait for the release of their campaigns.
 func (x *engineTx) pauseSender(s *sender, refused []refusal, answer string) error {
@@ -117,6 +130,7 @@ func (x *engineTx) pauseSender(s *sender, refused []refusal, answer string) erro
 		return nil
 	}
 	detail := fmt.Sprintf("The mail server refused %d messages of %s in a row: %s", len(refused), s.user.Email, answer)
+	s.paused, s.hasChanged = detail, true
 	if err := x.holdCampaignsOf(s.user.ID, outreach.HeldSenderRefused, detail); err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (e *Engine) releaseCampaign(
 	}
 	out = figures.result(body)
 	if !body.DryRun {
-		if err := e.release(tx, id, body); err != nil {
+		if err := e.release(tx, c, body); err != nil {
 			return out, err
 		}
 		if doc, err = e.outreach.Campaigns.Get(tx, id); err != nil {
@@ -223,12 +223,17 @@ func (s *Sequence) capturedSteps() (steps []int) {
 	return steps
 }
 
-func (e *Engine) release(tx *store.Tx, id uuid.UUID, body ReleaseBody) error {
-	if err := e.outreach.Release(tx, id); err != nil {
+func (e *Engine) release(tx *store.Tx, c *outreach.Campaign, body ReleaseBody) error {
+	if c.Held.Reason == outreach.HeldSenderRefused {
+		if err := e.resumeSender(tx, c.OwnerID.UUID); err != nil {
+			return err
+		}
+	}
+	if err := e.outreach.Release(tx, c.ID); err != nil {
 		return err
 	}
 	_, err := tx.Enqueue(releaseJob, tx.Now(), releaseWork{
-		Campaign: id, Before: shape.At(e.clock.now(tx)),
+		Campaign: c.ID, Before: shape.At(e.clock.now(tx)),
 		Skip: body.Overdue == overdueSkip, Restart: body.Captured == capturedRestart,
 	})
 	return err

@@ -62,6 +62,10 @@ func (x *engineTx) storeResult(doc store.Doc[Message], res result) error {
 	if from == nil {
 		return nil
 	}
+	if res.Status == mail.ServerUnavailable { // the message takes another slot
+		from.ledger.Return(x.now)
+		from.hasChanged = true
+	}
 	if err := x.noteRefusal(from, &doc.Record, res.Result); err != nil {
 		return err
 	}
@@ -99,7 +103,7 @@ func (r *sequenceRun) storeResult(doc store.Doc[Message], res result) error {
 		if until := r.x.engine.dispatcher.backoffUntil(wall); !until.IsZero() {
 			wall = until
 		}
-		m.Status, state.Retry = MessageRetrying, shape.At(r.x.engine.clock.scale.at(wall))
+		m.Status, state.Retry, state.NeedsSlot = MessageRetrying, shape.At(r.x.engine.clock.scale.at(wall)), true
 	default: // it was canceled before its content was sent
 		m.Status, state.Retry = MessageQueued, shape.At(r.x.now)
 	}

@@ -17,7 +17,7 @@ import (
 // RetryBody selects the messages of a campaign that are tried again.
 type RetryBody struct {
 	Status      []StepStatus `json:"status" rule:"required,maxlen=2,enum=failed|unknown" doc:"Which messages: failed, unknown, or both."`
-	SequenceIDs shape.IDs    `json:"sequence_ids" rule:"maxlen=10000" doc:"Only messages of these sequences."`
+	SequenceIDs shape.IDs    `json:"sequence_ids" rule:"nonempty,maxlen=10000" doc:"Only messages of these sequences."`
 	StepIndex   shape.Number `json:"step_index" rule:"integer" doc:"Only messages of this step."`
 	DryRun      bool         `json:"dry_run" doc:"Only return what would happen."`
 }

@@ -23,6 +23,9 @@ func (x *engineTx) sendDue(a *agenda, sender uuid.UUID, due []dueEntry, limit in
 	if err != nil {
 		return 0, err
 	}
+	if from.paused != "" { // these campaigns became active, or the sender's, since
+		return 0, x.holdCampaignsOf(sender, outreach.HeldSenderRefused, from.paused)
+	}
 	transport := x.engine.Options.Transport(sender)
 	if transport != nil {
 		until, onlyOne := x.engine.dispatcher.mayClaim(x.tx.Now())
@@ -94,6 +97,9 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 	if err != nil {
 		return err
 	}
+	if err := r.dropMisaddressed(i); err != nil {
+		return err
+	}
 	h := &r.s.History[i]
 	switch {
 	case h.MessageID.Valid:
@@ -113,6 +119,25 @@ func (r *sequenceRun) sendEmail(i int, from *sender, t Transport, slot planner.S
 		return err
 	}
 	return r.proceed()
+}
+
+// dropMisaddressed fails a message that was to be sent again to an address that the contact no longer
+// has, so that the step composes another one.
+func (r *sequenceRun) dropMisaddressed(i int) error {
+	h := &r.s.History[i]
+	if !h.MessageID.Valid {
+		return nil
+	}
+	doc, err := r.x.engine.messages.Get(r.x.tx, h.MessageID.UUID)
+	if err != nil || address.Key(doc.Record.To) == address.Key(r.recipient.Email) {
+		return err
+	}
+	if err := r.failMessage(i, "the contact has another address now"); err != nil {
+		return err
+	}
+	r.s.state.MarkUnsent(h.StepIndex, h.MessageID)
+	h.MessageID = uuid.NullUUID{}
+	return nil
 }
 
 // takeSlot takes the slot in which the email of a step is sent, and explains it.
@@ -243,7 +268,7 @@ func domainOf(email string) string { return email[strings.LastIndexByte(email, '
 // stored message hides.
 func (r *sequenceRun) email(m *Message, from *sender) *mail.Message {
 	return &mail.Message{
-		ID: m.state.HeaderID, Date: m.CreatedAt.Std(), Subject: string(m.Subject),
+		ID: m.state.HeaderID, Date: r.x.tx.Now(), Subject: string(m.Subject),
 		Body:       r.x.engine.revealLink(string(m.Body), r.x.tx.Org(), m.ID),
 		References: m.state.References,
 		From:       mail.Address{Name: from.address.Name, Email: m.From},
@@ -311,6 +336,7 @@ func (r *sequenceRun) resend(i int) error {
 		return nil
 	default:
 		m.Status, state.Retry, state.NeedsSlot = MessageQueued, shape.Time{}, false
+		m.Headers = x.engine.hiddenHeaders(r.email(&m, from))
 		r.noteEmail(m.To)
 	}
 	doc, err = x.saveMessage(doc, m)

@@ -26,6 +26,7 @@ type sender struct {
 	hasChanged bool // since it was loaded
 
 	refusals []refusal // the last refusals in a row, see refusal.go
+	paused   string    // why nothing is sent until a campaign of the sender is released; empty if it is
 }
 
 // sender returns a sender with the ledger of what it has sent.
@@ -76,6 +77,7 @@ type storedLedger struct {
 	Days   [2]ledgerDay `json:"days"`
 
 	Refusals []refusal `json:"refusals,omitzero"`
+	Paused   string    `json:"paused,omitzero"`
 }
 
 type ledgerDay struct {
@@ -98,7 +100,7 @@ func (x *engineTx) loadLedger(id uuid.UUID, s *sender) error {
 	if err := json.Unmarshal(body, &stored); err != nil {
 		return err
 	}
-	s.refusals = stored.Refusals
+	s.refusals, s.paused = stored.Refusals, stored.Paused
 	state := planner.LedgerState{
 		Last: stdTime(stored.Last), Capped: stdTime(stored.Capped), Opened: stdTime(stored.Opened),
 	}
@@ -118,7 +120,7 @@ func (x *engineTx) saveLedgers() error {
 		state := s.ledger.State()
 		stored := storedLedger{
 			Last: shapeTime(state.Last), Capped: shapeTime(state.Capped), Opened: shapeTime(state.Opened),
-			Refusals: s.refusals,
+			Refusals: s.refusals, Paused: s.paused,
 		}
 		for i, d := range state.Days {
 			stored.Days[i] = ledgerDay{d.Date, d.Sent}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/address"
 	"prospector/internal/crm"
 	"prospector/internal/fault"
 	"prospector/internal/outreach"
@@ -128,10 +129,12 @@ func (e *Engine) StopSequence(tx *store.Tx, campaign, id uuid.UUID, body StopBod
 	return e.sequences.Get(tx, id)
 }
 
-// Replied stops the active sequences of a contact who has replied, and returns how many there were.
+// Replied stops the active sequences of a contact who has replied, and those of other contacts with the
+// same address. It returns how many there were.
 func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err error) {
-	if !e.crm.Contacts.Table.Has(tx, contact) {
-		return 0, fault.ErrNotFound
+	doc, err := e.crm.Contacts.Get(tx, contact)
+	if err != nil {
+		return 0, err
 	}
 	if err := e.awaitStopJobs(tx); err != nil {
 		return 0, err
@@ -140,6 +143,13 @@ func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err erro
 	if err != nil {
 		return 0, err
 	}
+	sharing, err := e.openSequencesTo(tx, string(doc.Record.Email))
+	if err != nil {
+		return 0, err
+	}
+	ids = append(ids, sharing...)
+	slices.SortFunc(ids, store.CompareIDs)
+	ids = slices.Compact(ids)
 	return len(ids), e.withEngine(tx, func(x *engineTx) error {
 		for _, id := range ids {
 			if err := x.update(id, func(r *sequenceRun) error { return r.stop(StopReplied) }); err != nil {
@@ -148,6 +158,33 @@ func (e *Engine) Replied(tx *store.Tx, contact uuid.UUID) (stopped int, err erro
 		}
 		return nil
 	})
+}
+
+// openSequencesTo returns the sequences that write to an address and have not ended.
+func (e *Engine) openSequencesTo(tx *store.Tx, email string) (open []uuid.UUID, err error) {
+	if email == "" {
+		return nil, nil
+	}
+	campaigns, err := e.outreach.CampaignsWith(tx, outreach.CampaignActive, outreach.CampaignPaused)
+	if err != nil {
+		return nil, err
+	}
+	for _, campaign := range campaigns {
+		ids, err := e.sequences.IDs(tx, byAddress, addressKey(campaign, address.Key(email)), 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			doc, err := e.sequences.Get(tx, id)
+			if err != nil {
+				return nil, err
+			}
+			if doc.Record.isOpen() {
+				open = append(open, id)
+			}
+		}
+	}
+	return open, nil
 }
 
 // CheckCampaign fails with not_found unless the campaign exists or, before it was deleted, had

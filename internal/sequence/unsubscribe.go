@@ -77,6 +77,15 @@ func (e *Engine) revealLink(text string, org, message uuid.UUID) string {
 	return strings.ReplaceAll(text, linkPath+hiddenToken, linkPath+e.unsubscribing.token(org, message))
 }
 
+// hideToken hides the token of an unsubscribe link in a text, such as an answer that quotes the email.
+func hideToken(text, link string) string {
+	_, token, _ := strings.Cut(link, linkPath)
+	if token == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, token, hiddenToken)
+}
+
 // hiddenHeaders returns the headers of an email with its unsubscribe link hidden.
 func (e *Engine) hiddenHeaders(m *mail.Message) Headers {
 	shown := *m

@@ -89,7 +89,7 @@ func (d *decoder) object(v Value, dst reflect.Value, path string) {
 		} else {
 			field.Set(f.zero())
 		}
-		if f.Required && f.hasNone(m.Value) {
+		if (f.Required || f.NonEmpty) && f.hasNone(m.Value) {
 			d.p.Invalid(at, "must not be empty")
 		}
 	}

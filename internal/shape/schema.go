@@ -203,7 +203,7 @@ func (c Components) plain(f *Field, view View) *Schema {
 		s := &Schema{Type: Types{"array"}, Items: c.schema(&entry, f.entryView(view))}
 		if view != Answer {
 			s.MaxItems = f.MaxLen
-			if f.Required {
+			if f.Required || f.NonEmpty {
 				s.MinItems = 1
 			}
 		}

@@ -73,6 +73,8 @@ type Field struct {
 	Searched   bool // keyword searches in Previews look at this field
 	Edits      bool // an update can also use add_<key> and remove_<key>
 
+	NonEmpty bool // a list that is given has entries; one that is required always has
+
 	MaxLen  int // characters of a text, entries of a list or a map
 	Min     *float64
 	Max     *float64
@@ -213,6 +215,8 @@ func (f *Field) parseRules(tag string) {
 			f.Searched = true
 		case "edits":
 			f.Edits = true
+		case "nonempty":
+			f.NonEmpty = true
 		case "maxlen":
 			f.MaxLen = int(number(rule, arg))
 		case "min":
