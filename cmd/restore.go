@@ -13,7 +13,7 @@ func restoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "restore FILE", Short: "Replace all data with a backup", Args: oneArg("the backup"),
 		Long: "Replace all data with a backup. The server must be stopped. The backup is checked before anything is changed, and the\n" +
-			"old store is kept. Campaigns are paused and webhook deliveries are held, because most of what the backup would send\n" +
+			"old store is kept. Campaigns and webhook deliveries are held, because most of what the backup would send\n" +
 			"has been sent. Continue them with 'prospector resume'.",
 		Example: "  prospector restore prospector-2026-03-01.backup",
 		RunE: func(c *cobra.Command, args []string) error {

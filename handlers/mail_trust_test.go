@@ -110,3 +110,24 @@ func TestRepliedSharedAddress(t *testing.T) {
 	p.Write.Post("/v1/contacts/"+other+"/replied", nil).Is(200, `{"data": {"stopped": 1}, "meta": {"timestamp": "<time>"}}`)
 	p.is(campaign, ids[0], "stopped replied", "0 captured 03-02 09:00", "1 skipped 03-03 09:00 at 03-02 10:00")
 }
+
+// TestBlankName checks that a name of spaces counts as missing, and that spaces around one are not sent.
+func TestBlankName(t *testing.T) {
+	m := newMailer(t)
+	blank := m.Write.Post("/v1/contacts", `{"email": "blank@initech.example", "first_name": "   "}`).Is(201).ID()
+	eve := m.Write.Post("/v1/contacts", `{"email": "eve@initech.example", "first_name": "Eve "}`).Is(201).ID()
+	m.sends(`"steps": [{"index": 0, "type": "auto_email", "subject": "Hello {{recipient.first_name|there}}!", "message": "Hi"}]`, "", blank, eve)
+	m.run()
+	m.arrived("blank Hello there!", "eve Hello Eve!")
+}
+
+// TestInvisibleInAddress checks that an address with an invisible character before the @ is refused.
+func TestInvisibleInAddress(t *testing.T) {
+	org := apptest.New(t).Org("Acme")
+	for _, email := range []string{"bo\u200bb@initech.example", "bob\u00ad@initech.example", "\ufeffbob@initech.example"} {
+		t.Run(email, func(t *testing.T) {
+			org.Write.Post("/v1/contacts", map[string]any{"email": email}).Fails(422, "validation_failed", "is not an email address")
+			org.Admin.Post("/v1/suppressions", map[string]any{"email": email}).Fails(422, "validation_failed", "is not an email address")
+		})
+	}
+}

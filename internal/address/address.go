@@ -49,8 +49,8 @@ func Key(email string) string {
 }
 
 // IsEmail reports whether a text is exactly one address (an addr-spec of RFC 5322 without display
-// name, comment and surrounding space) to which a message can be sent: it has no control character,
-// and its domain is valid.
+// name, comment and surrounding space) to which a message can be sent: it has no control character
+// and, before the @, no invisible one, and its domain is valid.
 func IsEmail(email string) bool {
 	if len(email) > MaxEmail || !utf8.ValidString(email) || strings.ContainsFunc(email, IsLineBreak) {
 		return false
@@ -59,7 +59,11 @@ func IsEmail(email string) bool {
 	if err != nil || (&mail.Address{Address: a.Address}).String() != "<"+email+">" {
 		return false
 	}
-	_, err = mailDomain(DomainOf(email))
+	domain := DomainOf(email)
+	if strings.ContainsFunc(strings.TrimSuffix(email, domain), func(r rune) bool { return unicode.Is(unicode.Cf, r) }) {
+		return false
+	}
+	_, err = mailDomain(domain)
 	return err == nil
 }
 

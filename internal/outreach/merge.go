@@ -91,7 +91,7 @@ func (m *Merge) For(to *crm.Recipient) (*template.Values, error) {
 const maxValueChars = shape.MaxText
 
 func (m *Merge) set(t merged, from *shape.Members) {
-	value := from.Plain(t.member)
+	value := strings.TrimSpace(from.Plain(t.member))
 	if len(value) > maxValueChars {
 		if runes := []rune(value); len(runes) > maxValueChars {
 			value = string(runes[:maxValueChars])
