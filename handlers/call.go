@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -123,9 +124,15 @@ func (c *call) readBody() error {
 	case len(c.raw) == 0:
 		return c.noBody()
 	}
+	if most := cmp.Or(c.op.maxValues, defaultMaxValues); shape.CountValues(c.raw) > most {
+		return fault.New(fault.BodyTooLarge, "the request body must have at most %d JSON values", most)
+	}
 	c.body, err = shape.ParseObject(c.raw)
 	return err
 }
+
+// defaultMaxValues is the maximum number of JSON values in the body of an operation that sets no other.
+const defaultMaxValues = 50_000
 
 // maxDrain is how many bytes of an oversized body are read and discarded.
 const maxDrain = 64 << 20

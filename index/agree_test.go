@@ -268,6 +268,6 @@ func TestAgreement(t *testing.T) {
 		w.flushAll()
 		w.check()
 		w.agree(`{"page_size": 500, "sort": "owner"}`)
-		w.agreeSelection(filter.Selection{Words: []string{"o"}}, len(w.ids))
+		w.agreeSelection(filter.Selection{Search: []filter.SearchAt{{Text: "o"}}}, len(w.ids))
 	}
 }

@@ -46,7 +46,7 @@ func randomSelection(r *rand.Rand, k known) filter.Selection {
 		s.Filters = append(s.Filters, filter.FilterAt{Path: "f", Filter: filterOf([]any{randomFilter(r, k, 2)})})
 	}
 	for range r.IntN(3) {
-		s.Words = append(s.Words, piece(r, pick(r, pick(r, [][]string{nastyTexts, topicTexts, topicTexts}))))
+		s.Search = append(s.Search, filter.SearchAt{Text: piece(r, pick(r, pick(r, [][]string{nastyTexts, topicTexts, topicTexts})))})
 	}
 	for range r.IntN(3) {
 		if f := pick(r, k.fields); f.Sortable {
@@ -90,7 +90,7 @@ func TestSelectSeesCommittedWrites(t *testing.T) {
 	w := newFixture(t, 5)
 	selected := func(most, wantIDs, wantTotal int) {
 		t.Helper()
-		ids, total, err := w.engine.Select(w.org, things, selectionQuery(filter.Selection{Words: []string{"okapi"}}), most)
+		ids, total, err := w.engine.Select(w.org, things, selectionQuery(filter.Selection{Search: []filter.SearchAt{{Text: "okapi"}}}), most)
 		if err != nil || len(ids) != wantIDs || total != wantTotal {
 			t.Errorf("%d ids of %d, want %d of %d: %v", len(ids), total, wantIDs, wantTotal, err)
 		}
