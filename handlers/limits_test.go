@@ -2,7 +2,11 @@ package handlers_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -92,4 +96,76 @@ func TestBodyValues(t *testing.T) {
 			write.Post(c.path, body(c.body, c.most+1)+"}").Fails(413, "body_too_large", message)
 		})
 	}
+}
+
+// sending is a request whose body the test writes. A write returns once the handler has read it.
+type sending struct {
+	*io.PipeWriter
+	t      *testing.T
+	answer chan int // the status
+}
+
+// sendSlowly begins to create a contact with a body of the length.
+func sendSlowly(t *testing.T, app *apptest.App, org *apptest.Org, length int64) *sending {
+	body, w := io.Pipe()
+	s := &sending{w, t, make(chan int, 1)}
+	req := httptest.NewRequest("POST", "/v1/contacts", body)
+	req.ContentLength = length
+	req.Header = http.Header{"Authorization": {"Bearer " + org.Write.Key}, "Content-Type": {"application/json"}}
+	go func() {
+		res := httptest.NewRecorder()
+		app.API.ServeHTTP(res, req)
+		s.answer <- res.Code
+	}()
+	return s
+}
+
+func (s *sending) write(text string) {
+	if _, err := io.WriteString(s, text); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// Large bodies of an organization wait until they fit into its share of the budget. Small bodies and those
+// of other organizations do not.
+func TestParseBudget(t *testing.T) {
+	app := apptest.New(t, func(c *service.Config) { c.Limits.ParseBytes = 1 << 20 })
+	org, other := app.Org("Acme"), app.Org("Umbrella")
+	large := `{"email": "a@x.example", "notes": "` + strings.Repeat("n", 70_000) + `"}`
+	padded := large + strings.Repeat(" ", 1<<18-len(large))
+
+	first := sendSlowly(t, app, org, int64(len(padded)))
+	first.write(padded[:70_000]) // more than 64 KiB, so that it has its part of the budget
+	second := sendSlowly(t, app, org, int64(len(large)))
+	second.write(large[:64<<10])
+	var released atomic.Bool
+	waited := make(chan bool, 1)
+	go func() {
+		second.write(large[64<<10:])
+		waited <- released.Load()
+		second.Close()
+	}()
+	org.Write.Post("/v1/contacts", `{"email": "small@x.example"}`).Is(201)
+	other.Write.Post("/v1/contacts", large).Is(201)
+	released.Store(true)
+	first.write(padded[70_000:])
+	first.Close()
+	if got := apptest.Receive(t, first.answer, "the first response"); got != 201 {
+		t.Error("status of the first body:", got)
+	}
+	if !apptest.Receive(t, waited, "the second body") {
+		t.Error("the second body was read while the first used the whole share")
+	}
+	if got := apptest.Receive(t, second.answer, "the second response"); got != 201 {
+		t.Error("status of the second body:", got)
+	}
+
+	// A body that breaks off gives back its part.
+	broken := sendSlowly(t, app, org, int64(len(padded)))
+	broken.write(padded[:70_000])
+	broken.CloseWithError(io.ErrUnexpectedEOF)
+	if got := apptest.Receive(t, broken.answer, "the response to an incomplete body"); got != 400 {
+		t.Error("status of an incomplete body:", got)
+	}
+	org.Write.Post("/v1/contacts", padded).Is(201)
 }

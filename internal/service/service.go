@@ -146,7 +146,8 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
 		Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version(),
-		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, SeparateMetrics: cfg.MetricsAddr != "",
+		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ParseBytes: cfg.Limits.ParseBytes,
+		SeparateMetrics: cfg.MetricsAddr != "",
 	})
 	return s, nil
 }

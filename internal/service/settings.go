@@ -35,7 +35,8 @@ type Config struct {
 		PerMinute int `key:"per_minute"`
 	} `key:"rate_limit"`
 	Limits struct {
-		BodyBytes int64 `key:"body_bytes"`
+		BodyBytes  int64 `key:"body_bytes"`
+		ParseBytes int64 `key:"parse_bytes"`
 	} `key:"limits"`
 	Index struct {
 		CacheBytes int `key:"cache_bytes"`
@@ -87,7 +88,7 @@ func Defaults() Config {
 	c := Config{Addr: "127.0.0.1:8080", DataDir: "./data"}
 	c.Log.Level, c.Log.Format = "info", "text"
 	c.RateLimit.PerMinute = 100
-	c.Limits.BodyBytes = 8 << 20
+	c.Limits.BodyBytes, c.Limits.ParseBytes = 8<<20, 256<<20
 	c.Index.CacheBytes = 256 << 20
 	c.Identity.SharedHosts = []string{}
 
@@ -163,6 +164,7 @@ func (c *Config) check() (found []invalid) {
 	oneOf(c.Log.Format, "log.format", "text", "json")
 	atLeast(int64(c.RateLimit.PerMinute), 0, "rate_limit.per_minute")
 	atLeast(c.Limits.BodyBytes, 1, "limits.body_bytes")
+	atLeast(c.Limits.ParseBytes, 0, "limits.parse_bytes")
 	atLeast(int64(c.Index.CacheBytes), 0, "index.cache_bytes")
 
 	_, err = address.NewHosts(c.Identity.SharedHosts)
