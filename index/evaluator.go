@@ -8,7 +8,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"prospector/internal/filter"
-	"prospector/internal/shape"
 )
 
 // evaluator evaluates a plan on the documents of one segment. stored reads the row of a document
@@ -18,6 +17,11 @@ type evaluator struct {
 	plan   *filter.Plan
 	stored func(doc uint32) *filter.Row
 	rows   map[uint32]*filter.Row // that were read, up to maxCachedRows
+
+	// What contains rules on long fields found, for rules that are evaluated later.
+	words   map[needleOf]docSet // needles inside of a word, in all documents
+	phrases map[needleOf]docSet // other needles, in the documents of an enclosing filter
+	columns map[needleOf]docSet // needles in a column
 }
 
 // maxCachedRows limits the rows that an evaluator keeps. A filter with several rules may need the
@@ -67,20 +71,26 @@ func (e *evaluator) filter(f *filter.Filter, in docSet) docSet {
 		return e.rule(f.Rule, in)
 	case f.IsEmpty():
 		return fullSet(e.size)
-	case f.Any:
-		out := newSet(e.size)
-		for i := range f.Filters {
-			out.or(e.filter(&f.Filters[i], in))
-		}
-		return out
 	}
-	// Cheap filters run first. The others only need to look at what those leave.
 	filters := make([]*filter.Filter, len(f.Filters))
 	for i := range f.Filters {
 		filters[i] = &f.Filters[i]
 	}
+	defer func(outer map[needleOf]docSet) { e.phrases = outer }(e.phrases)
+	if f.Any {
+		e.findPhrases(filters, in)
+		out := newSet(e.size)
+		for _, sub := range filters {
+			out.or(e.filter(sub, in))
+		}
+		return out
+	}
+	// Cheap filters run first. The others only need to look at what those leave.
 	slices.SortStableFunc(filters, func(a, b *filter.Filter) int { return cmp.Compare(cost(a), cost(b)) })
-	for _, sub := range filters {
+	for i, sub := range filters {
+		if cost(sub) == costRecords && (i == 0 || cost(filters[i-1]) < costRecords) {
+			e.findPhrases(filters[i:], in)
+		}
 		in = narrow(in, e.filter(sub, in))
 	}
 	return in
@@ -186,6 +196,11 @@ func (e *evaluator) addContaining(r *filter.Rule, in, out docSet) {
 			return
 		}
 	}
+	key := needleOf{f.Name, needle}
+	if found, ok := e.columns[key]; ok {
+		out.or(found)
+		return
+	}
 	column := e.column(f)
 	if e.isFew(in) {
 		in.each(func(doc uint32) {
@@ -196,6 +211,12 @@ func (e *evaluator) addContaining(r *filter.Rule, in, out docSet) {
 		return
 	}
 	column.addContaining(needle, out)
+	if e.columns == nil {
+		e.columns = map[needleOf]docSet{}
+	}
+	if len(e.columns) < e.maxFound() {
+		e.columns[key] = slices.Clone(out)
+	}
 }
 
 // withGrams returns the documents that have every gram of the needle.
@@ -224,47 +245,6 @@ func (e *evaluator) withGrams(field, needle string) docSet {
 	out.addBitmap(common)
 	return out
 }
-
-// addLongContaining adds the documents whose long text contains the needle. A long field has no
-// column, but its words are terms. A needle without a separator can only be inside of a word, so
-// the terms decide. For any other needle records are read, but only those that have the needle's
-// inner words and a word that begins with its last.
-func (e *evaluator) addLongContaining(r *filter.Rule, in, out docSet) {
-	f, needle := r.Field, r.Texts[0]
-	first := strings.IndexFunc(needle, isSeparator)
-	if first < 0 {
-		e.walkTerms(f.Name, "", "", func(term string, docs *postings) {
-			if strings.Contains(term, needle) {
-				docs.addTo(out)
-			}
-		})
-		return
-	}
-	in = narrow(in, e.withValue(f))
-	for rest := needle[first:]; ; {
-		start := strings.IndexFunc(rest, shape.InWord)
-		if start < 0 {
-			break
-		}
-		rest = rest[start:]
-		end := strings.IndexFunc(rest, isSeparator)
-		if end < 0 {
-			in = narrow(in, e.withPrefix(f.Name, rest))
-			break
-		}
-		has := newSet(e.size)
-		e.term(f.Name, rest[:end], has)
-		in = narrow(in, has)
-		rest = rest[end:]
-	}
-	in.each(func(doc uint32) {
-		if r.MatchContains(e.row(doc).Value(f)) {
-			out.add(doc)
-		}
-	})
-}
-
-func isSeparator(r rune) bool { return !shape.InWord(r) }
 
 // withPrefix returns the documents that have a term which begins with the prefix.
 func (e *evaluator) withPrefix(field, prefix string) docSet {
