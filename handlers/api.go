@@ -51,6 +51,8 @@ type Options struct {
 	BodyBytes int64
 	// ParseBytes is the memory for request bodies, over all requests. 0 means no limit.
 	ParseBytes int64
+	// ListTime is how long a list may take. 0 means no limit.
+	ListTime time.Duration
 	// SeparateMetrics removes the metrics from the table of operations. Only Metrics serves them then.
 	SeparateMetrics bool
 }

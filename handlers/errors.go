@@ -51,7 +51,8 @@ var errorTable = []errorRow{
 	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
 	{fault.RateLimited, http.StatusTooManyRequests, "The organization has reached its requests per minute."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
-	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down or cannot write to its disk."},
+	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down or cannot write to its disk, or too many large bodies are being processed."},
+	{fault.Timeout, http.StatusServiceUnavailable, "The list takes longer than limits.list_time."},
 }
 
 func errorRowOf(code fault.Code) errorRow {
@@ -152,6 +153,7 @@ func (o *Operation) ErrorCodes() []fault.Code {
 	}
 	if o.listKind != nil {
 		may[fault.InvalidFilter], may[fault.InvalidSort] = true, true
+		may[fault.Timeout] = o.output.streams == nil // exports have no time limit
 	}
 	may[fault.NotFound] = may[fault.NotFound] || len(o.params) > 0
 	may[fault.PreconditionFailed] = o.honorsIfMatch

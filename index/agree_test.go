@@ -161,7 +161,7 @@ func (w *fixture) agreeOn(k *Kind, body string) {
 			if err != nil {
 				return err
 			}
-			if got, err = s.page(tx, m, plan); err != nil {
+			if got, err = s.page(w.t.Context(), tx, m, plan); err != nil {
 				return err
 			}
 			got = got.clone()

@@ -70,6 +70,7 @@ func (e *evaluator) withWordContaining(key needleOf) docSet {
 	}
 	reader, search := e.reader(key.field), newNeedleSearch(needles)
 	for it := reader.terms("", ""); ; {
+		e.check()
 		entry, err := it.Next()
 		must(err)
 		if entry == nil {
@@ -185,10 +186,12 @@ func (e *evaluator) readPhrases(rules []*filter.Rule, in docSet, found func(rule
 	candidates := make([]docSet, len(rules))
 	any := newSet(e.size)
 	for i, r := range rules {
+		e.check()
 		candidates[i] = e.phraseCandidates(r, in)
 		any.or(candidates[i])
 	}
 	any.each(func(doc uint32) {
+		e.check()
 		row := e.row(doc)
 		for i, r := range rules {
 			if candidates[i].has(doc) && r.MatchContains(row.Value(r.Field)) {

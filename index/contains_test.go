@@ -66,7 +66,7 @@ func (w *fixture) evaluate(body string, fn func(e *evaluator, reads *int)) {
 		records := tx.Reader(thingTable.Name())
 		for _, p := range at.segments {
 			reads := 0
-			e := &evaluator{segmentView: p, plan: plan, rows: map[uint32]*filter.Row{}, stored: func(doc uint32) *filter.Row {
+			e := &evaluator{segmentView: p, ctx: w.t.Context(), plan: plan, rows: map[uint32]*filter.Row{}, stored: func(doc uint32) *filter.Row {
 				reads++
 				_, public, err := records.Public(p.ids[doc])
 				must(err)

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 // from the store, for what the index alone cannot decide.
 type evaluator struct {
 	*segmentView
+	ctx    context.Context // of the caller
 	plan   *filter.Plan
 	stored func(doc uint32) *filter.Row
 	rows   map[uint32]*filter.Row // that were read, up to maxCachedRows
@@ -124,6 +126,7 @@ func cost(f *filter.Filter) int {
 // rule returns the documents that a rule matches. A record without a value satisfies the negative
 // conditions, so each of them is the complement of a positive one.
 func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
+	e.check()
 	field := r.Field
 	out := newSet(e.size)
 	switch {
@@ -137,6 +140,7 @@ func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
 		out = e.withAllTexts(field, r.Texts)
 	default:
 		for _, text := range r.Texts {
+			e.check()
 			switch {
 			case field.Long:
 				e.term(field.Name+hashSuffix, hashTerm(text), out)
@@ -159,6 +163,7 @@ func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
 func (e *evaluator) withAllTexts(f *filter.Field, texts []string) docSet {
 	out := fullSet(e.size)
 	for _, text := range texts {
+		e.check()
 		has := newSet(e.size)
 		if !e.tombstones[f.Name][text] {
 			e.term(f.Name, textTerm(text), has)
@@ -171,6 +176,7 @@ func (e *evaluator) withAllTexts(f *filter.Field, texts []string) docSet {
 // addInSpans adds the documents whose number is in one of the rule's spans.
 func (e *evaluator) addInSpans(r *filter.Rule, out docSet) {
 	for _, span := range r.Spans {
+		e.check()
 		if span.IsPoint() {
 			e.term(r.Field.Name, numberTerm(span.From), out)
 		} else {
@@ -249,7 +255,10 @@ func (e *evaluator) withGrams(field, needle string) docSet {
 // withPrefix returns the documents that have a term which begins with the prefix.
 func (e *evaluator) withPrefix(field, prefix string) docSet {
 	out := newSet(e.size)
-	e.walkTerms(field, prefix, afterPrefix(prefix), func(_ string, docs *postings) { docs.addTo(out) })
+	e.walkTerms(field, prefix, afterPrefix(prefix), func(_ string, docs *postings) {
+		e.check()
+		docs.addTo(out)
+	})
 	return out
 }
 
