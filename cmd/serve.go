@@ -2,9 +2,11 @@ package cmd
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +30,8 @@ func serveCommand() *cobra.Command {
 	return c
 }
 
-// serve runs the service until a signal arrives. A second signal ends the process at once.
+// serve runs the service until a signal arrives. The process ends at once after a second signal, or when
+// the service takes longer than limits.shutdown_time to stop.
 func serve(cfg service.Config, hooks service.Hooks) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -37,7 +40,11 @@ func serve(cfg service.Config, hooks service.Hooks) error {
 	go func() {
 		<-signals
 		cancel()
-		<-signals
+		select {
+		case <-signals:
+		case <-time.After(cfg.Limits.ShutdownTime):
+			slog.Error("the service did not stop in time, the process ends", "limit", cfg.Limits.ShutdownTime)
+		}
 		os.Exit(exitFailure)
 	}()
 	hooks.Admin, hooks.Fatal = admin.Listen, fatal

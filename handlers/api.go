@@ -49,6 +49,10 @@ type Options struct {
 	RatePerMinute int
 	// BodyBytes is the maximum size of a request body.
 	BodyBytes int64
+	// ParseBytes is the memory for request bodies, over all requests. 0 means no limit.
+	ParseBytes int64
+	// ListTime is how long a list may take. 0 means no limit.
+	ListTime time.Duration
 	// SeparateMetrics removes the metrics from the table of operations. Only Metrics serves them then.
 	SeparateMetrics bool
 }
@@ -60,6 +64,7 @@ type API struct {
 	router      *httprouter.Router
 	rateLimiter *rateLimiter
 	responses   *responseStore
+	parseBudget *parseBudget
 	document    func() []byte                // the OpenAPI document, built on first use
 	docs        func() (console.Page, error) // the page at /docs, built on first use
 	draining    atomic.Bool
@@ -68,7 +73,7 @@ type API struct {
 
 // New returns the API of a service.
 func New(o Options) *API {
-	a := &API{Options: o, rateLimiter: newRateLimiter(), responses: newResponseStore()}
+	a := &API{Options: o, rateLimiter: newRateLimiter(), responses: newResponseStore(), parseBudget: newParseBudget(o.ParseBytes)}
 	a.operations = a.table()
 	a.router = a.mount()
 	a.document = sync.OnceValue(a.openAPI)

@@ -59,7 +59,7 @@ func (b *batchBody[T]) set(v shape.Value) {
 func batchOperation[T any](k *record.Kind[T]) Operation {
 	return write(Operation{
 		Name: "batch_" + k.Entity, Method: http.MethodPost, Path: "/v1/" + k.Entity + "/batch", Access: identity.Write,
-		Summary: "Create and update up to 1000 " + k.Entity + " in one request",
+		Summary: "Create and update up to 1000 " + k.Entity + " in one request", maxValues: shape.MaxValues,
 	}, func(_ *call, tx *store.Tx, in batchBody[T]) (BatchResult, error) {
 		if in.err != nil {
 			return BatchResult{}, in.err

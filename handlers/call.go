@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -27,6 +29,7 @@ type call struct {
 	params    map[string]string
 	raw       []byte
 	body      shape.Value
+	memory    bodyMemory // what the body has of the parse budget
 	code      fault.Code // of the error response, if any, for the log
 }
 
@@ -111,9 +114,12 @@ func (c *call) readBody() error {
 		}
 		return fault.New(fault.UnsupportedMediaType, "the request body must be application/json without a content encoding")
 	}
-	c.raw, err = io.ReadAll(http.MaxBytesReader(nil, c.request.Body, c.api.BodyBytes))
+	c.raw, err = c.readAll()
 	var tooLarge *http.MaxBytesError
+	var refused *fault.Error
 	switch {
+	case errors.As(err, &refused):
+		return err
 	case errors.As(err, &tooLarge):
 		// A client that sends its whole request before it reads would otherwise never see the response.
 		_, _ = io.CopyN(io.Discard, c.request.Body, maxDrain)
@@ -123,9 +129,47 @@ func (c *call) readBody() error {
 	case len(c.raw) == 0:
 		return c.noBody()
 	}
+	values, most := shape.CountValues(c.raw), cmp.Or(c.op.maxValues, defaultMaxValues)
+	if values > most {
+		return fault.New(fault.BodyTooLarge, "the request body must have at most %d JSON values", most)
+	}
+	if len(c.raw) >= smallBody {
+		needed := 2*len(c.raw) + values*parsedValueBytes // parsing copies the texts
+		if err := c.api.parseBudget.resize(c.request.Context(), &c.memory, int64(needed)); err != nil {
+			return err
+		}
+	}
 	c.body, err = shape.ParseObject(c.raw)
 	return err
 }
+
+// readAll reads the body. It waits for the parse budget before it reads more than smallBody.
+func (c *call) readAll() ([]byte, error) {
+	length, most := c.request.ContentLength, c.api.BodyBytes
+	if length > most {
+		return nil, &http.MaxBytesError{Limit: most}
+	}
+	body := http.MaxBytesReader(nil, c.request.Body, most)
+	var b bytes.Buffer
+	b.Grow(int(min(max(length, 0), smallBody)) + bytes.MinRead)
+	if _, err := b.ReadFrom(io.LimitReader(body, smallBody)); err != nil || b.Len() < smallBody {
+		return b.Bytes(), err
+	}
+	if length < 0 {
+		length = most
+	} else {
+		b.Grow(int(length) - b.Len() + bytes.MinRead)
+	}
+	c.memory.org = c.org()
+	if err := c.api.parseBudget.resize(c.request.Context(), &c.memory, length); err != nil {
+		return nil, err
+	}
+	_, err := b.ReadFrom(body)
+	return b.Bytes(), err
+}
+
+// defaultMaxValues is the maximum number of JSON values in the body of an operation that sets no other.
+const defaultMaxValues = 50_000
 
 // maxDrain is how many bytes of an oversized body are read and discarded.
 const maxDrain = 64 << 20
@@ -143,8 +187,9 @@ func (c *call) emptyBody() bool {
 	return n == 0 && err == io.EOF
 }
 
-// done updates the metrics and logs the request.
+// done releases the memory of the body, updates the metrics and logs the request.
 func (c *call) done(sent *sentStatus, took time.Duration) {
+	c.api.parseBudget.release(&c.memory)
 	c.api.metrics.inFlight.Dec()
 	c.api.metrics.observe(c, sent, took)
 	c.log(sent.status, took)

@@ -44,14 +44,15 @@ var errorTable = []errorRow{
 	{fault.SubscriptionNotActive, http.StatusConflict, "The webhook subscription is not active."},
 	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key was used before with a different request."},
 	{fault.PreconditionFailed, http.StatusPreconditionFailed, "The record has a version other than the one in If-Match."},
-	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The request body exceeds the configured limit."},
+	{fault.BodyTooLarge, http.StatusRequestEntityTooLarge, "The request body exceeds limits.body_bytes, or has more than 50,000 JSON values (500,000 in a batch)."},
 	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType, "The request body is not application/json."},
 	{fault.ValidationFailed, http.StatusUnprocessableEntity, "A field is missing, unknown, of the wrong type or out of range."},
-	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value."},
+	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value, or exceeds 1,000 rules, 10,000 values, 50 search words or 200 levels."},
 	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
 	{fault.RateLimited, http.StatusTooManyRequests, "The organization has reached its requests per minute."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
-	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down or cannot write to its disk."},
+	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down or cannot write to its disk, or too many large bodies are being processed."},
+	{fault.Timeout, http.StatusServiceUnavailable, "The list takes longer than limits.list_time."},
 }
 
 func errorRowOf(code fault.Code) errorRow {
@@ -152,6 +153,7 @@ func (o *Operation) ErrorCodes() []fault.Code {
 	}
 	if o.listKind != nil {
 		may[fault.InvalidFilter], may[fault.InvalidSort] = true, true
+		may[fault.Timeout] = o.output.streams == nil // exports have no time limit
 	}
 	may[fault.NotFound] = may[fault.NotFound] || len(o.params) > 0
 	may[fault.PreconditionFailed] = o.honorsIfMatch

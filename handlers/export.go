@@ -52,7 +52,7 @@ func exportOperation(kind *index.Kind, present presenter) Operation {
 			format = (&table{kind: kind}).write
 		}
 		return exported{format: in.Format, write: func(out *stream) error {
-			return c.api.Index.Export(c.principal.Org, kind, compile, func(cs *filter.CustomFields, lines []byte) error {
+			return c.api.Index.Export(c.request.Context(), c.principal.Org, kind, compile, func(cs *filter.CustomFields, lines []byte) error {
 				if present != nil {
 					records, err := present(c, slices.Collect(bytes.Lines(lines)))
 					if err != nil {

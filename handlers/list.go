@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -36,7 +37,9 @@ func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID,
 		if err != nil {
 			return out, err
 		}
-		err = c.api.Index.List(org(c), kind, query, func(p index.Page) (err error) {
+		ctx, cancel := c.listContext()
+		defer cancel()
+		err = c.api.Index.List(ctx, org(c), kind, query, func(p index.Page) (err error) {
 			records := p.Records
 			if o.present != nil {
 				if records, err = o.present(c, records); err != nil {
@@ -48,6 +51,16 @@ func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID,
 		})
 		return out, err
 	})
+}
+
+// listContext returns the context of a list, which ends when the client disconnects or after the time that
+// a list may take.
+func (c *call) listContext() (context.Context, context.CancelFunc) {
+	ctx, limit := c.request.Context(), c.api.ListTime
+	if limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, limit, fault.New(fault.Timeout, "the list takes longer than %s; use fewer or simpler filters", limit))
 }
 
 // compileQuery returns a query that reports the problems of decoding together with those of compiling.

@@ -185,7 +185,7 @@ func TestExpressions(t *testing.T) {
 	if got := names(org, many(1000), ids); !slices.Equal(got, []string{"cedar"}) {
 		t.Error("1000 rules:", got)
 	}
-	org.Read.Post("/v1/accounts/list", many(10_001)).Fails(422, "invalid_filter", "must have at most 10000 rules")
+	org.Read.Post("/v1/accounts/list", many(1001)).Fails(422, "invalid_filter", "must have at most 1000 rules")
 }
 
 func TestBadFilters(t *testing.T) {

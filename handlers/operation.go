@@ -41,6 +41,7 @@ type Operation struct {
 	isVersioned   bool // successful responses have an ETag
 	mayExist      bool // responds with 200 if the record already existed
 	input         schemaSource
+	maxValues     int // the maximum number of JSON values in the body; 0 means defaultMaxValues
 	output        outputSource
 	run           func(*call) (response, error)
 }

@@ -131,7 +131,7 @@ func TestPreviewMatch(t *testing.T) {
 	for range 150 {
 		deep = `{"filters": [` + deep + `]}`
 	}
-	many := `{"operator": "or", "filters": [` + strings.Repeat(`{"field": "name", "condition": "contains", "value": "our"}, `, 1000) + `{"field": "id", "condition": "is", "value": "c6"}]}`
+	many := `{"operator": "or", "filters": [` + strings.Repeat(`{"field": "name", "condition": "contains", "value": "our"}, `, 999) + `{"field": "id", "condition": "is", "value": "c6"}]}`
 	fields := fmt.Sprintf(`{"request_id": %q, "company_filters": {"filtering_rules": %s}, "search_input": {"filtering_rules": %s}}`, uuid.New(), deep, many)
 	post := func(want int) (id string) {
 		req, err := http.NewRequest("POST", org.Write.URL(previewPath), strings.NewReader(fields))

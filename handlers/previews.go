@@ -85,7 +85,7 @@ func (a *API) previewOperations() []Operation {
 			Summary: "Estimate the maximum research cost of a Preview, one unit per matching company; nothing " +
 				"is created or charged",
 		}, func(c *call, in previewRequest) (Estimate, error) {
-			companies, cost, err := a.TAM.Estimate(c.principal.Org, in.Draft)
+			companies, cost, err := a.TAM.Estimate(c.request.Context(), c.principal.Org, in.Draft)
 			return Estimate{companies, cost}, err
 		}),
 		write(Operation{

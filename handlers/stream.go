@@ -43,7 +43,7 @@ func (c *call) send(w http.ResponseWriter, a response) {
 	case !s.begun:
 		c.errorResponse(err).write(w)
 	default:
-		if !s.failed {
+		if !s.failed && c.request.Context().Err() == nil {
 			c.api.Log.Error("streamed response aborted", "request_id", c.requestID, "operation", c.opName(), "error", err)
 		}
 		panic(http.ErrAbortHandler)

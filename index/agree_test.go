@@ -161,7 +161,7 @@ func (w *fixture) agreeOn(k *Kind, body string) {
 			if err != nil {
 				return err
 			}
-			if got, err = s.page(tx, m, plan); err != nil {
+			if got, err = s.page(w.t.Context(), tx, m, plan); err != nil {
 				return err
 			}
 			got = got.clone()
@@ -268,6 +268,6 @@ func TestAgreement(t *testing.T) {
 		w.flushAll()
 		w.check()
 		w.agree(`{"page_size": 500, "sort": "owner"}`)
-		w.agreeSelection(filter.Selection{Words: []string{"o"}}, len(w.ids))
+		w.agreeSelection(filter.Selection{Search: []filter.SearchAt{{Text: "o"}}}, len(w.ids))
 	}
 }

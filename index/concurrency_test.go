@@ -30,7 +30,7 @@ func (w *fixture) list(body string) (*filter.Plan, Page) {
 func (w *fixture) tryList(body string) (plan *filter.Plan, page Page, err error) {
 	w.t.Helper()
 	times := 0
-	err = w.engine.List(w.org, things, func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
+	err = w.engine.List(w.t.Context(), w.org, things, func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		p, err := compileFor(things, cs, body)
 		plan = p
 		return p, err

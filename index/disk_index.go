@@ -191,7 +191,9 @@ func recoverDamage(fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		r := recover()
-		if cause, is := r.(error); is && errors.Is(cause, store.ErrDamaged) {
+		if s, is := r.(stopped); is {
+			err = s.error
+		} else if cause, is := r.(error); is && errors.Is(cause, store.ErrDamaged) {
 			err = cause
 		} else if r != nil {
 			err = fmt.Errorf("%w: %v", errIndex, r)

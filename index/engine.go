@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -123,10 +124,11 @@ func (e *Engine) Close() {
 }
 
 // List passes one page of the organization's records to use, which is called once. The page is
-// consistent and includes every write that was committed before List was called.
-func (e *Engine) List(org uuid.UUID, k *Kind, query Query, use func(Page) error) error {
-	return e.list(org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) error {
-		page, err := s.page(tx, at, plan)
+// consistent and includes every write that was committed before List was called. If ctx ends before
+// use is called, List stops and returns the cause.
+func (e *Engine) List(ctx context.Context, org uuid.UUID, k *Kind, query Query, use func(Page) error) error {
+	return e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) error {
+		page, err := s.page(ctx, tx, at, plan)
 		if err != nil {
 			return err
 		}
@@ -135,11 +137,14 @@ func (e *Engine) List(org uuid.UUID, k *Kind, query Query, use func(Page) error)
 }
 
 // Select returns the ids of the first limit records that a query matches, in its order, and the
-// number of all records that it matches. It sees what List sees. The page of the plan is ignored.
-func (e *Engine) Select(org uuid.UUID, k *Kind, query Query, limit int) (ids []uuid.UUID, total int, err error) {
-	err = e.list(org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
+// number of all records that it matches. It sees what List sees and stops like List. The page of the
+// plan is ignored.
+func (e *Engine) Select(
+	ctx context.Context, org uuid.UUID, k *Kind, query Query, limit int,
+) (ids []uuid.UUID, total int, err error) {
+	err = e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
 		plan.Page, plan.PageSize = 1, max(1, min(limit, tx.RecordCount(k.table)))
-		ids, total, err = s.pageIDs(tx, at, plan)
+		ids, total, err = s.pageIDs(ctx, tx, at, plan)
 		return err
 	})
 	return ids[:min(len(ids), limit)], total, err
@@ -149,11 +154,11 @@ func (e *Engine) Select(org uuid.UUID, k *Kind, query Query, limit int) (ids []u
 // it. If reading shows that the index is damaged, it starts to rebuild the index and calls fn
 // again.
 func (e *Engine) list(
-	org uuid.UUID, k *Kind, query Query, fn func(*store.Tx, *tableIndex, *snapshot, *filter.Plan) error,
+	ctx context.Context, org uuid.UUID, k *Kind, query Query, fn func(*store.Tx, *tableIndex, *snapshot, *filter.Plan) error,
 ) error {
 	s := e.tableIndex(org, k)
 	for {
-		err := e.limitScans(s, func() error {
+		err := e.limitScans(ctx, s, func() error {
 			return s.read(func(tx *store.Tx, at *snapshot) error {
 				cs, err := k.Customs(tx)
 				if err != nil {
@@ -177,12 +182,16 @@ func (e *Engine) list(
 
 // limitScans runs a list. While its index is being built, a list scans many records in the store.
 // Only a few lists do so at once; the others wait before they open a transaction.
-func (e *Engine) limitScans(s *tableIndex, list func() error) error {
+func (e *Engine) limitScans(ctx context.Context, s *tableIndex, list func() error) error {
 	if err := s.load(); err != nil {
 		return err
 	}
 	if s.building() {
-		e.scans <- struct{}{}
+		select {
+		case e.scans <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		defer func() { <-e.scans }()
 	}
 	return list()

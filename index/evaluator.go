@@ -2,22 +2,28 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"prospector/internal/filter"
-	"prospector/internal/shape"
 )
 
 // evaluator evaluates a plan on the documents of one segment. stored reads the row of a document
 // from the store, for what the index alone cannot decide.
 type evaluator struct {
 	*segmentView
+	ctx    context.Context // of the caller
 	plan   *filter.Plan
 	stored func(doc uint32) *filter.Row
 	rows   map[uint32]*filter.Row // that were read, up to maxCachedRows
+
+	// What contains rules on long fields found, for rules that are evaluated later.
+	words   map[needleOf]docSet // needles inside of a word, in all documents
+	phrases map[needleOf]docSet // other needles, in the documents of an enclosing filter
+	columns map[needleOf]docSet // needles in a column
 }
 
 // maxCachedRows limits the rows that an evaluator keeps. A filter with several rules may need the
@@ -67,20 +73,26 @@ func (e *evaluator) filter(f *filter.Filter, in docSet) docSet {
 		return e.rule(f.Rule, in)
 	case f.IsEmpty():
 		return fullSet(e.size)
-	case f.Any:
-		out := newSet(e.size)
-		for i := range f.Filters {
-			out.or(e.filter(&f.Filters[i], in))
-		}
-		return out
 	}
-	// Cheap filters run first. The others only need to look at what those leave.
 	filters := make([]*filter.Filter, len(f.Filters))
 	for i := range f.Filters {
 		filters[i] = &f.Filters[i]
 	}
+	defer func(outer map[needleOf]docSet) { e.phrases = outer }(e.phrases)
+	if f.Any {
+		e.findPhrases(filters, in)
+		out := newSet(e.size)
+		for _, sub := range filters {
+			out.or(e.filter(sub, in))
+		}
+		return out
+	}
+	// Cheap filters run first. The others only need to look at what those leave.
 	slices.SortStableFunc(filters, func(a, b *filter.Filter) int { return cmp.Compare(cost(a), cost(b)) })
-	for _, sub := range filters {
+	for i, sub := range filters {
+		if cost(sub) == costRecords && (i == 0 || cost(filters[i-1]) < costRecords) {
+			e.findPhrases(filters[i:], in)
+		}
 		in = narrow(in, e.filter(sub, in))
 	}
 	return in
@@ -114,6 +126,7 @@ func cost(f *filter.Filter) int {
 // rule returns the documents that a rule matches. A record without a value satisfies the negative
 // conditions, so each of them is the complement of a positive one.
 func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
+	e.check()
 	field := r.Field
 	out := newSet(e.size)
 	switch {
@@ -127,6 +140,7 @@ func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
 		out = e.withAllTexts(field, r.Texts)
 	default:
 		for _, text := range r.Texts {
+			e.check()
 			switch {
 			case field.Long:
 				e.term(field.Name+hashSuffix, hashTerm(text), out)
@@ -149,6 +163,7 @@ func (e *evaluator) rule(r *filter.Rule, in docSet) docSet {
 func (e *evaluator) withAllTexts(f *filter.Field, texts []string) docSet {
 	out := fullSet(e.size)
 	for _, text := range texts {
+		e.check()
 		has := newSet(e.size)
 		if !e.tombstones[f.Name][text] {
 			e.term(f.Name, textTerm(text), has)
@@ -161,6 +176,7 @@ func (e *evaluator) withAllTexts(f *filter.Field, texts []string) docSet {
 // addInSpans adds the documents whose number is in one of the rule's spans.
 func (e *evaluator) addInSpans(r *filter.Rule, out docSet) {
 	for _, span := range r.Spans {
+		e.check()
 		if span.IsPoint() {
 			e.term(r.Field.Name, numberTerm(span.From), out)
 		} else {
@@ -186,6 +202,11 @@ func (e *evaluator) addContaining(r *filter.Rule, in, out docSet) {
 			return
 		}
 	}
+	key := needleOf{f.Name, needle}
+	if found, ok := e.columns[key]; ok {
+		out.or(found)
+		return
+	}
 	column := e.column(f)
 	if e.isFew(in) {
 		in.each(func(doc uint32) {
@@ -196,6 +217,12 @@ func (e *evaluator) addContaining(r *filter.Rule, in, out docSet) {
 		return
 	}
 	column.addContaining(needle, out)
+	if e.columns == nil {
+		e.columns = map[needleOf]docSet{}
+	}
+	if len(e.columns) < e.maxFound() {
+		e.columns[key] = slices.Clone(out)
+	}
 }
 
 // withGrams returns the documents that have every gram of the needle.
@@ -225,51 +252,13 @@ func (e *evaluator) withGrams(field, needle string) docSet {
 	return out
 }
 
-// addLongContaining adds the documents whose long text contains the needle. A long field has no
-// column, but its words are terms. A needle without a separator can only be inside of a word, so
-// the terms decide. For any other needle records are read, but only those that have the needle's
-// inner words and a word that begins with its last.
-func (e *evaluator) addLongContaining(r *filter.Rule, in, out docSet) {
-	f, needle := r.Field, r.Texts[0]
-	first := strings.IndexFunc(needle, isSeparator)
-	if first < 0 {
-		e.walkTerms(f.Name, "", "", func(term string, docs *postings) {
-			if strings.Contains(term, needle) {
-				docs.addTo(out)
-			}
-		})
-		return
-	}
-	in = narrow(in, e.withValue(f))
-	for rest := needle[first:]; ; {
-		start := strings.IndexFunc(rest, shape.InWord)
-		if start < 0 {
-			break
-		}
-		rest = rest[start:]
-		end := strings.IndexFunc(rest, isSeparator)
-		if end < 0 {
-			in = narrow(in, e.withPrefix(f.Name, rest))
-			break
-		}
-		has := newSet(e.size)
-		e.term(f.Name, rest[:end], has)
-		in = narrow(in, has)
-		rest = rest[end:]
-	}
-	in.each(func(doc uint32) {
-		if r.MatchContains(e.row(doc).Value(f)) {
-			out.add(doc)
-		}
-	})
-}
-
-func isSeparator(r rune) bool { return !shape.InWord(r) }
-
 // withPrefix returns the documents that have a term which begins with the prefix.
 func (e *evaluator) withPrefix(field, prefix string) docSet {
 	out := newSet(e.size)
-	e.walkTerms(field, prefix, afterPrefix(prefix), func(_ string, docs *postings) { docs.addTo(out) })
+	e.walkTerms(field, prefix, afterPrefix(prefix), func(_ string, docs *postings) {
+		e.check()
+		docs.addTo(out)
+	})
 	return out
 }
 

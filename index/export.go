@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"slices"
 
 	"github.com/google/uuid"
@@ -21,16 +22,17 @@ const (
 // read in a later transaction. It is exported as it is at that point, unless it has been deleted or
 // no longer matches.
 //
-// Export reads ahead while use runs, but no transaction is open during use.
+// Export reads ahead while use runs, but no transaction is open during use. If ctx ends, Export stops
+// and returns the cause.
 func (e *Engine) Export(
-	org uuid.UUID, k *Kind, query Query, use func(cs *filter.CustomFields, lines []byte) error,
+	ctx context.Context, org uuid.UUID, k *Kind, query Query, use func(cs *filter.CustomFields, lines []byte) error,
 ) error {
 	x := &export{engine: e, org: org, kind: k}
 	var ids []uuid.UUID
-	err := e.list(org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
+	err := e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
 		x.plan, x.number = plan, tx.LastChange(k.table)
 		plan.Page, plan.PageSize = 1, max(1, tx.RecordCount(k.table))
-		ids, _, err = s.pageIDs(tx, at, plan)
+		ids, _, err = s.pageIDs(ctx, tx, at, plan)
 		return err
 	})
 	if err != nil {
@@ -57,6 +59,9 @@ func (e *Engine) Export(
 		c := <-slot.read
 		slot.lines = c.lines
 		err := c.err
+		if err == nil {
+			err = ended(ctx)
+		}
 		if err == nil {
 			err = use(c.custom, c.lines)
 		}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,8 +33,8 @@ func (s *tableIndex) read(fn func(tx *store.Tx, at *snapshot) error) error {
 }
 
 // page reads the page of a plan.
-func (s *tableIndex) page(tx *store.Tx, at *snapshot, plan *filter.Plan) (Page, error) {
-	ids, total, err := s.pageIDs(tx, at, plan)
+func (s *tableIndex) page(ctx context.Context, tx *store.Tx, at *snapshot, plan *filter.Plan) (Page, error) {
+	ids, total, err := s.pageIDs(ctx, tx, at, plan)
 	if err != nil {
 		return Page{}, err
 	}
@@ -44,23 +45,26 @@ func (s *tableIndex) page(tx *store.Tx, at *snapshot, plan *filter.Plan) (Page, 
 // pageIDs returns the ids of the records on the page of a plan, and the number of records on all
 // pages.
 func (s *tableIndex) pageIDs(
-	tx *store.Tx, at *snapshot, plan *filter.Plan,
+	ctx context.Context, tx *store.Tx, at *snapshot, plan *filter.Plan,
 ) (ids []uuid.UUID, total int, err error) {
 	rows := &rowCollector{plan: plan, limit: pageEnd(plan)}
 	for _, c := range at.changes {
+		if err := ended(ctx); err != nil {
+			return nil, 0, err
+		}
 		if c.row != nil {
 			rows.add(c.row)
 		}
 	}
 	if at.view != nil && at.view.cursor != end {
-		if err := s.scanUnindexed(tx, at.view.cursor, rows); err != nil {
+		if err := s.scanUnindexed(ctx, tx, at.view.cursor, rows); err != nil {
 			return nil, 0, err
 		}
 	}
 	rows.sort()
 	total = rows.total
 	err = recoverDamage(func() error {
-		segments := s.matchSegments(tx.Reader(s.kind.table), at, plan)
+		segments := s.matchSegments(ctx, tx.Reader(s.kind.table), at, plan)
 		for i := range segments {
 			total += segments[i].count
 		}
@@ -73,10 +77,12 @@ func (s *tableIndex) pageIDs(
 }
 
 // matchSegments returns the matches of each segment of the view.
-func (s *tableIndex) matchSegments(records *store.Reader, at *snapshot, plan *filter.Plan) []segmentMatches {
+func (s *tableIndex) matchSegments(
+	ctx context.Context, records *store.Reader, at *snapshot, plan *filter.Plan,
+) []segmentMatches {
 	matches := make([]segmentMatches, 0, len(at.segments))
 	for i, p := range at.segments {
-		e := evaluator{segmentView: p, plan: plan, stored: func(doc uint32) *filter.Row {
+		e := evaluator{segmentView: p, ctx: ctx, plan: plan, stored: func(doc uint32) *filter.Row {
 			_, public, err := records.Public(p.ids[doc])
 			if err == nil && public == nil {
 				err = fmt.Errorf("it contains %s, which is not in the store", p.ids[doc])
@@ -86,6 +92,7 @@ func (s *tableIndex) matchSegments(records *store.Reader, at *snapshot, plan *fi
 			must(err)
 			return r
 		}}
+		e.check()
 		in := at.live(i)
 		if plan.Members != nil {
 			if in = p.withIDs(plan.Members.IDs, in); in.count() == 0 {
@@ -103,8 +110,11 @@ func (s *tableIndex) matchSegments(records *store.Reader, at *snapshot, plan *fi
 
 // scanUnindexed collects matches among the records above an id, which the index does not contain
 // yet.
-func (s *tableIndex) scanUnindexed(tx *store.Tx, above uuid.UUID, rows *rowCollector) error {
+func (s *tableIndex) scanUnindexed(ctx context.Context, tx *store.Tx, above uuid.UUID, rows *rowCollector) error {
 	return tx.Records(s.kind.table, above, func(id uuid.UUID, _ uint64, public []byte) (bool, error) {
+		if err := ended(ctx); err != nil {
+			return false, err
+		}
 		if !rows.plan.Members.Has(id) {
 			return true, nil // without decoding it
 		}

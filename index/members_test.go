@@ -51,11 +51,11 @@ func (w *fixture) agreeWithin(k *Kind, body string, ids []uuid.UUID) {
 	w.t.Helper()
 	query := within(listQuery(k, body), func(*store.Tx) ([]uuid.UUID, error) { return ids, nil })
 	var page, want Page
-	w.must(w.engine.List(w.org, k, query, func(p Page) error { page = p.clone(); return nil }))
-	selected, total, err := w.engine.Select(w.org, k, query, 40)
+	w.must(w.engine.List(w.t.Context(), w.org, k, query, func(p Page) error { page = p.clone(); return nil }))
+	selected, total, err := w.engine.Select(w.t.Context(), w.org, k, query, 40)
 	w.must(err)
 	var lines []byte
-	w.must(w.engine.Export(w.org, k, query, func(_ *filter.CustomFields, some []byte) error {
+	w.must(w.engine.Export(w.t.Context(), w.org, k, query, func(_ *filter.CustomFields, some []byte) error {
 		lines = append(lines, some...)
 		return nil
 	}))
@@ -110,7 +110,7 @@ func TestQueryRunsInTransactionOfList(t *testing.T) {
 		if round%5 == 0 {
 			w.flushAll()
 		}
-		w.must(w.engine.List(w.org, things, query, func(p Page) error {
+		w.must(w.engine.List(w.t.Context(), w.org, things, query, func(p Page) error {
 			if want := 2 * (round + 1); p.Total != want || len(p.Records) != want {
 				return fmt.Errorf("after %d rounds the list has %d records", round+1, p.Total)
 			}
@@ -120,7 +120,7 @@ func TestQueryRunsInTransactionOfList(t *testing.T) {
 	broken := errors.New("broken")
 	query = within(listQuery(things, `{}`), func(*store.Tx) ([]uuid.UUID, error) { return nil, broken })
 	unused := func(Page) error { t.Error("a list whose query fails has a page"); return nil }
-	if err := w.engine.List(w.org, things, query, unused); !errors.Is(err, broken) {
+	if err := w.engine.List(w.t.Context(), w.org, things, query, unused); !errors.Is(err, broken) {
 		t.Errorf("List returns %v", err)
 	}
 }

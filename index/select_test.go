@@ -46,7 +46,7 @@ func randomSelection(r *rand.Rand, k known) filter.Selection {
 		s.Filters = append(s.Filters, filter.FilterAt{Path: "f", Filter: filterOf([]any{randomFilter(r, k, 2)})})
 	}
 	for range r.IntN(3) {
-		s.Words = append(s.Words, piece(r, pick(r, pick(r, [][]string{nastyTexts, topicTexts, topicTexts}))))
+		s.Search = append(s.Search, filter.SearchAt{Text: piece(r, pick(r, pick(r, [][]string{nastyTexts, topicTexts, topicTexts})))})
 	}
 	for range r.IntN(3) {
 		if f := pick(r, k.fields); f.Sortable {
@@ -68,7 +68,7 @@ func selectionQuery(s filter.Selection) Query {
 // agreeSelection compares a selection with the predicate. Nothing may be written concurrently.
 func (w *fixture) agreeSelection(s filter.Selection, limit int) {
 	w.t.Helper()
-	ids, total, err := w.engine.Select(w.org, things, selectionQuery(s), limit)
+	ids, total, err := w.engine.Select(w.t.Context(), w.org, things, selectionQuery(s), limit)
 	w.must(err)
 	w.must(w.store.View(w.org, func(tx *store.Tx) error {
 		cs, err := thingCustoms(tx)
@@ -90,7 +90,7 @@ func TestSelectSeesCommittedWrites(t *testing.T) {
 	w := newFixture(t, 5)
 	selected := func(most, wantIDs, wantTotal int) {
 		t.Helper()
-		ids, total, err := w.engine.Select(w.org, things, selectionQuery(filter.Selection{Words: []string{"okapi"}}), most)
+		ids, total, err := w.engine.Select(w.t.Context(), w.org, things, selectionQuery(filter.Selection{Search: []filter.SearchAt{{Text: "okapi"}}}), most)
 		if err != nil || len(ids) != wantIDs || total != wantTotal {
 			t.Errorf("%d ids of %d, want %d of %d: %v", len(ids), total, wantIDs, wantTotal, err)
 		}
@@ -158,7 +158,7 @@ func TestTextIDTies(t *testing.T) {
 			}
 			var got []string
 			body := fmt.Sprintf(`{"sort": "%sname", "page_size": 500}`, map[bool]string{true: "-"}[desc])
-			w.must(w.engine.List(w.org, codes, listQuery(codes, body), func(p Page) error {
+			w.must(w.engine.List(w.t.Context(), w.org, codes, listQuery(codes, body), func(p Page) error {
 				for _, r := range p.Records {
 					var c code
 					w.must(json.Unmarshal(r, &c))

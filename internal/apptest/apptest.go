@@ -61,7 +61,8 @@ func (l *Log) String() string {
 func Config(dir string) service.Config {
 	cfg := service.Config{Addr: "127.0.0.1:0", DataDir: dir}
 	cfg.Log.Level, cfg.Log.Format = "info", "text"
-	cfg.Limits.BodyBytes = 1 << 20
+	cfg.Limits.BodyBytes, cfg.Limits.ParseBytes = 1<<20, 256<<20
+	cfg.Limits.ShutdownTime = time.Minute
 	cfg.Index.CacheBytes = 64 << 20
 	cfg.Sequences.Speed = 1
 	cfg.Research.UnitRate, cfg.TAM.Retention = 2.5, 90*24*time.Hour

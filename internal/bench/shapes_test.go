@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -93,7 +94,7 @@ func queryOf(p *filter.Plan) index.Query {
 
 // query reads the page of a query and writes its envelope.
 func (l *lists) query(q index.Query) {
-	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, q, func(page index.Page) error {
+	err := l.s.Index.List(context.Background(), l.org, l.s.CRM.Contacts.List, q, func(page index.Page) error {
 		l.envelope(page.Records)
 		return nil
 	})
@@ -104,7 +105,7 @@ func (l *lists) query(q index.Query) {
 
 // kept runs a plan and returns the records.
 func (l *lists) kept(p *filter.Plan) (records [][]byte, total int) {
-	err := l.s.Index.List(l.org, l.s.CRM.Contacts.List, queryOf(p), func(page index.Page) error {
+	err := l.s.Index.List(context.Background(), l.org, l.s.CRM.Contacts.List, queryOf(p), func(page index.Page) error {
 		for _, r := range page.Records {
 			records = append(records, bytes.Clone(r))
 		}

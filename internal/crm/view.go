@@ -38,6 +38,9 @@ func (c *CRM) viewRules() record.Rules[AccountView] {
 		}},
 		Check: func(tx *store.Tx, before, v *AccountView, p *fault.Problems) error {
 			CheckName("name", v.Name, p)
+			if s := v.SearchingRule; s != nil && (before == nil || !reflect.DeepEqual(before.SearchingRule, s)) {
+				filter.CheckSearch(s.Value, "searching_rule.value", p)
+			}
 			if before != nil && reflect.DeepEqual(before.FilteringRules, v.FilteringRules) {
 				return nil // a field in the filter may have been deleted, which must not block other changes
 			}

@@ -48,6 +48,7 @@ const (
 	RateLimited           Code = "rate_limited"
 	Internal              Code = "internal"
 	Unavailable           Code = "unavailable"
+	Timeout               Code = "timeout"
 )
 
 // Error is a refused request. Details lists each problem with its path in the request.

@@ -12,15 +12,17 @@ import (
 // The limits of a filter. One level of a filter is two levels of JSON, and the strict decoder
 // accepts 512 of those.
 const (
-	maxFilterDepth = 200
-	maxFilterRules = 10_000
+	maxFilterDepth  = 200
+	maxFilterRules  = 1000
+	maxFilterValues = 10_000 // in all rules together
+	maxSearchWords  = 50
 )
 
 // Compile compiles the body of a list request. It adds every problem to p under its path, as
 // invalid_filter or invalid_sort. The plan must not be used if there are problems.
 func Compile(k *Kind, cs *CustomFields, q ListBody, p *fault.Problems) *Plan {
 	c := &compiler{kind: k, custom: cs, p: p}
-	plan := &Plan{Page: q.Page, PageSize: q.PageSize, Kind: k, Custom: cs, Words: distinct(shape.Words(q.Search))}
+	plan := &Plan{Page: q.Page, PageSize: q.PageSize, Kind: k, Custom: cs, Words: distinct(c.words(q.Search, "search"))}
 	plan.Sort = c.sort(q.Sort)
 	plan.Filter = c.filter(q.Filters, "filters")
 	return plan
@@ -30,6 +32,19 @@ func Compile(k *Kind, cs *CustomFields, q ListBody, p *fault.Problems) *Plan {
 // request.
 func Check(k *Kind, cs *CustomFields, filter shape.Value, path string, p *fault.Problems) {
 	(&compiler{kind: k, custom: cs, p: p}).filter(filter, path)
+}
+
+// CheckSearch adds a problem to p if a text has too many search words.
+func CheckSearch(text, path string, p *fault.Problems) { (&compiler{p: p}).words(text, path) }
+
+// words returns the words of a text to search for.
+func (c *compiler) words(text, path string) []string {
+	words := shape.Words(text)
+	if len(words) > maxSearchWords {
+		c.fail(path, "must have at most %d words, not %d", maxSearchWords, len(words))
+		return nil
+	}
+	return words
 }
 
 func distinct(words []string) []string {
@@ -42,6 +57,7 @@ type compiler struct {
 	custom *CustomFields
 	p      *fault.Problems
 	rules  int
+	values int // in all rules
 }
 
 // field returns the field with the key, or nil if there is none.

@@ -104,6 +104,9 @@ func TestSelectionProblems(t *testing.T) {
 		{"sort", Selection{Sort: []SortAt{
 			{"group", "topics", false}, {"rules[0]", "nope", true}, {"rules[1]", "remark", true}, {"rules[2]", "size", true},
 		}}, fault.InvalidSort, []string{"group", "rules[0]", "rules[1]"}},
+		{"search", Selection{Search: []SearchAt{
+			{"a", strings.Repeat("word ", maxSearchWords)}, {"b", strings.Repeat("word ", maxSearchWords+1)},
+		}}, fault.InvalidFilter, []string{"b"}},
 		{"too many sort keys", Selection{Sort: tooMany}, fault.InvalidSort, []string{fmt.Sprintf("sort[%d]", maxSortKeys)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

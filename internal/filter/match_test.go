@@ -162,7 +162,11 @@ func TestMatchWords(t *testing.T) {
 	} {
 		t.Run("selection "+words, func(t *testing.T) {
 			for _, split := range [][]string{{words}, strings.Fields(words)} {
-				plan, err := compileSelection(Selection{Words: split})
+				var s Selection
+				for _, text := range split {
+					s.Search = append(s.Search, SearchAt{Text: text})
+				}
+				plan, err := compileSelection(s)
 				if err != nil {
 					t.Fatal(err)
 				}

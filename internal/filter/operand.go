@@ -23,11 +23,14 @@ func (c *compiler) operands(r *Rule, v shape.Value, path string) {
 	case v.Kind == shape.Absent:
 		c.fail(path, "required")
 	case v.Kind != shape.List:
-		c.operand(r, v, path)
+		if !c.exceedsValues(1, path) {
+			c.operand(r, v, path)
+		}
 	case !r.Field.AcceptsList(r.Condition):
 		c.fail(path, "must be a single value with the condition %s, not a list", r.Condition)
 	case len(v.Items) == 0:
 		c.fail(path, "must not be empty")
+	case c.exceedsValues(len(v.Items), path):
 	default:
 		for i, item := range v.Items {
 			c.operand(r, item, fmt.Sprintf("%s[%d]", path, i))
@@ -37,6 +40,16 @@ func (c *compiler) operands(r *Rule, v shape.Value, path string) {
 	for _, t := range r.Texts {
 		r.textSet[t] = true
 	}
+}
+
+// exceedsValues counts the values of a rule. Above the limit it returns true, and reports it once.
+func (c *compiler) exceedsValues(n int, path string) bool {
+	before := c.values
+	c.values += n
+	if c.values > maxFilterValues && before <= maxFilterValues {
+		c.fail(path, "the rules of a filter must have at most %d values together", maxFilterValues)
+	}
+	return c.values > maxFilterValues
 }
 
 func (c *compiler) operand(r *Rule, v shape.Value, path string) {

@@ -8,7 +8,7 @@ import (
 // Selection is a query that is assembled from several parts of a request, each with its own path.
 type Selection struct {
 	Filters []FilterAt // all must match
-	Words   []string   // texts; each word in them must be the prefix of a word in the searched fields
+	Search  []SearchAt // each word must be the prefix of a word in the searched fields
 	Sort    []SortAt   // the default sort if empty
 }
 
@@ -16,6 +16,12 @@ type Selection struct {
 type FilterAt struct {
 	Path   string
 	Filter shape.Value
+}
+
+// SearchAt is a text to search for with the path that its problems are reported under.
+type SearchAt struct {
+	Path string
+	Text string
 }
 
 // SortAt is a sort key with the path that its problems are reported under.
@@ -30,12 +36,12 @@ type SortAt struct {
 func CompileSelection(k *Kind, cs *CustomFields, s Selection, p *fault.Problems) *Plan {
 	c := &compiler{kind: k, custom: cs, p: p}
 	plan := &Plan{Kind: k, Custom: cs, selection: true}
-	for _, text := range s.Words {
-		plan.Words = append(plan.Words, shape.Words(text)...)
+	for _, search := range s.Search {
+		plan.Words = append(plan.Words, c.words(search.Text, search.Path)...)
 	}
 	plan.Words = distinct(plan.Words)
 	for _, f := range s.Filters {
-		c.rules = 0
+		c.rules, c.values = 0, 0
 		if sub := c.filter(f.Filter, f.Path); !sub.IsEmpty() {
 			plan.Filter.Filters = append(plan.Filter.Filters, sub)
 		}

@@ -24,7 +24,7 @@ import (
 // shutdown, and that the request still completes.
 func TestReadinessWhileShuttingDown(t *testing.T) {
 	cfg := Config{DataDir: t.TempDir()}
-	cfg.Limits.BodyBytes = 1 << 20
+	cfg.Limits.BodyBytes, cfg.Limits.ShutdownTime = 1<<20, time.Minute
 	s, err := Open(cfg, Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

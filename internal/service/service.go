@@ -38,9 +38,6 @@ import (
 	"prospector/store"
 )
 
-// shutdownTime is how long requests in flight may take to finish at shutdown.
-const shutdownTime = 30 * time.Second
-
 // Service is the whole service, wired together.
 type Service struct {
 	Config    Config
@@ -146,7 +143,8 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
 		Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version(),
-		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, SeparateMetrics: cfg.MetricsAddr != "",
+		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ParseBytes: cfg.Limits.ParseBytes,
+		ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",
 	})
 	return s, nil
 }
@@ -336,9 +334,11 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 		s.Log.Error("server failed", "error", err)
 	}
 	s.API.Drain()
+	var shutdowns sync.WaitGroup
 	for _, server := range running {
-		s.shutdown(ctx, server)
+		shutdowns.Go(func() { s.shutdown(ctx, server) })
 	}
+	shutdowns.Wait()
 	servers.Wait()
 	stopWorkers()
 	workers.Wait()
@@ -379,10 +379,11 @@ func (s *Service) listenMetrics() (net.Listener, error) {
 
 // shutdown lets requests in flight finish, and closes the connections of those that take too long.
 func (s *Service) shutdown(ctx context.Context, server *http.Server) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	limit := s.Config.Limits.ShutdownTime * 3 / 4 // the rest is for the workers and the index
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		s.Log.Warn("requests in flight were canceled at shutdown", "after", shutdownTime)
+		s.Log.Warn("requests in flight were canceled at shutdown", "after", limit)
 		_ = server.Close()
 	}
 }

@@ -35,7 +35,12 @@ type Config struct {
 		PerMinute int `key:"per_minute"`
 	} `key:"rate_limit"`
 	Limits struct {
-		BodyBytes int64 `key:"body_bytes"`
+		BodyBytes  int64 `key:"body_bytes"`
+		ParseBytes int64 `key:"parse_bytes"`
+		// ListTime is how long a list may take. 0 means no limit.
+		ListTime time.Duration `key:"list_time"`
+		// ShutdownTime is how long the service may take to stop.
+		ShutdownTime time.Duration `key:"shutdown_time"`
 	} `key:"limits"`
 	Index struct {
 		CacheBytes int `key:"cache_bytes"`
@@ -87,7 +92,8 @@ func Defaults() Config {
 	c := Config{Addr: "127.0.0.1:8080", DataDir: "./data"}
 	c.Log.Level, c.Log.Format = "info", "text"
 	c.RateLimit.PerMinute = 100
-	c.Limits.BodyBytes = 8 << 20
+	c.Limits.BodyBytes, c.Limits.ParseBytes = 8<<20, 256<<20
+	c.Limits.ListTime, c.Limits.ShutdownTime = 10*time.Second, 20*time.Second
 	c.Index.CacheBytes = 256 << 20
 	c.Identity.SharedHosts = []string{}
 
@@ -163,6 +169,9 @@ func (c *Config) check() (found []invalid) {
 	oneOf(c.Log.Format, "log.format", "text", "json")
 	atLeast(int64(c.RateLimit.PerMinute), 0, "rate_limit.per_minute")
 	atLeast(c.Limits.BodyBytes, 1, "limits.body_bytes")
+	atLeast(c.Limits.ParseBytes, 0, "limits.parse_bytes")
+	must(c.Limits.ListTime >= 0, "limits.list_time", "be at least 0, not %v", c.Limits.ListTime)
+	positive(c.Limits.ShutdownTime, "limits.shutdown_time")
 	atLeast(int64(c.Index.CacheBytes), 0, "index.cache_bytes")
 
 	_, err = address.NewHosts(c.Identity.SharedHosts)

@@ -69,6 +69,9 @@ func TestEverySetting(t *testing.T) {
 
 		"rate_limit.per_minute": number(7, 0),
 		"limits.body_bytes":     {"1000", int64(1000), "2000", int64(2000)},
+		"limits.list_time":      duration(time.Second, 0),
+		"limits.shutdown_time":  duration(time.Second, time.Minute),
+		"limits.parse_bytes":    {"1000", int64(1000), "0", int64(0)},
 		"index.cache_bytes":     number(1000, 0),
 
 		"identity.shared_hosts": {"[Portal.example, shop.*]", []string{"Portal.example", "shop.*"}, "portal.example, b.example", []string{"portal.example", "b.example"}},
@@ -198,6 +201,9 @@ func TestRefusedSettings(t *testing.T) {
 		{"rate_limit.per_minute", "99999999999999999999", "an integer"},
 		{"limits.body_bytes", "0", "at least 1"},
 		{"limits.body_bytes", "8MB", "an integer"},
+		{"limits.parse_bytes", "-1", "at least 0"},
+		{"limits.list_time", "-1s", "at least 0"},
+		{"limits.shutdown_time", "0s", "more than 0"},
 		{"index.cache_bytes", "-1", "at least 0"},
 		{"research.provider", "oracle", `catalog or openai, not "oracle"`},
 		{"research.base_url", "api.example", "http or https URL"},

@@ -15,9 +15,9 @@ import (
 // MaxDepth is the maximum nesting depth of objects and lists in a body.
 const MaxDepth = 512
 
-// maxValues is the maximum number of values in a body. A parsed value takes much more memory than
+// MaxValues is the maximum number of values in a body. A parsed value takes much more memory than
 // the few bytes that it may have in the body.
-const maxValues = 500_000
+const MaxValues = 500_000
 
 // Kind is the kind of a JSON value, named by its first character. Numbers are '0', booleans 't'.
 type Kind byte
@@ -136,8 +136,8 @@ func read(d *jsontext.Decoder, count *int) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	if *count++; *count > maxValues {
-		return Value{}, fmt.Errorf("more than %d values", maxValues)
+	if *count++; *count > MaxValues {
+		return Value{}, fmt.Errorf("more than %d values", MaxValues)
 	}
 	if d.StackDepth() > MaxDepth {
 		return Value{}, fmt.Errorf("nested deeper than %d levels", MaxDepth)

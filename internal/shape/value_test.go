@@ -29,6 +29,9 @@ func FuzzParseObject(f *testing.F) {
 			}
 			return
 		}
+		if got, want := CountValues(body), size(v); got != want {
+			t.Fatalf("counted %d values, want %d", got, want)
+		}
 		if v.Kind != Object || !utf8.Valid(body) || !json.Valid(body) {
 			t.Fatal("accepted what is no JSON object of valid UTF-8")
 		}
@@ -111,6 +114,31 @@ func plain(v Value) any {
 		return l
 	}
 	return nil
+}
+
+// size returns the number of values in v.
+func size(v Value) int {
+	n := 1
+	for _, item := range v.Items {
+		n += size(item)
+	}
+	for _, m := range v.Members {
+		n += size(m.Value)
+	}
+	return n
+}
+
+func TestCountValues(t *testing.T) {
+	for body, want := range map[string]int{
+		`{}`: 1, `{ }`: 1, ` [ ] `: 1, `{"a": 1}`: 2, `{"a":[]}`: 2, `{"a": [ [], {}, "x,[{", "\"", "\\\\"]}`: 7,
+		`{"a,b": {"c": [1,2 , 3]}, "d": null}`: 7, `[[[[`: 4, `{"a": "b`: 2, `{"a\`: 2,
+	} {
+		t.Run(body, func(t *testing.T) {
+			if got := CountValues([]byte(body)); got != want {
+				t.Errorf("%d values, want %d", got, want)
+			}
+		})
+	}
 }
 
 func TestDepth(t *testing.T) {

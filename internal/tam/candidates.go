@@ -1,6 +1,7 @@
 package tam
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,13 +17,13 @@ import (
 
 // candidateIDs returns the companies that a request describes, in the requested order. It is step 1
 // of the selection.
-func (t *TAM) candidateIDs(r *PreviewRequest, named resolved) ([]uuid.UUID, error) {
+func (t *TAM) candidateIDs(ctx context.Context, r *PreviewRequest, named resolved) ([]uuid.UUID, error) {
 	compile := func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		var p fault.Problems
 		plan := filter.CompileSelection(t.catalog.CompanyList.Kind, cs, r.selection(named, &p), &p)
 		return plan, p.Err()
 	}
-	ids, _, err := t.index.Select(catalog.Org, t.catalog.CompanyList, compile, r.search().MaxCandidates)
+	ids, _, err := t.index.Select(ctx, catalog.Org, t.catalog.CompanyList, compile, r.search().MaxCandidates)
 	return ids, err
 }
 
@@ -111,9 +112,14 @@ func (t *TAM) readPeople(tx *store.Tx, records *store.Reader, company string, fi
 
 // countDistinct returns how many companies remain when companies with the same website count once,
 // as in step 2 of the selection.
-func (t *TAM) countDistinct(ids []uuid.UUID) (int, error) {
+func (t *TAM) countDistinct(ctx context.Context, ids []uuid.UUID) (int, error) {
 	seen, count := map[fingerprint]bool{}, 0
 	for chunk := range slices.Chunk(ids, companiesPerRead) {
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		default:
+		}
 		companies, err := t.readCompanies(chunk)
 		if err != nil {
 			return 0, err

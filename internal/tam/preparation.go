@@ -159,10 +159,20 @@ func (p *preparation) end(tx *store.Tx, doc store.Doc[Preview], rec Preview, sta
 // run selects and writes the members. It reads and decides on the next members while it writes the
 // previous ones.
 func (p *preparation) run(ctx context.Context) error {
-	if err := p.tam.store.View(p.org, func(tx *store.Tx) error { return p.checkNamed(tx) }); err != nil {
+	work, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	p.abort = stop
+	defer p.tam.running.add(p.id, stop)()
+	err := p.tam.store.View(p.org, func(tx *store.Tx) error {
+		if _, err := p.current(tx); err != nil { // it may have been cancelled before it was running
+			return err
+		}
+		return p.checkNamed(tx)
+	})
+	if err != nil {
 		return err
 	}
-	ids, err := p.tam.candidateIDs(p.request, p.named)
+	ids, err := p.tam.candidateIDs(work, p.request, p.named)
 	if err != nil {
 		return err
 	}
@@ -171,11 +181,9 @@ func (p *preparation) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.estimate(ctx, ids); err != nil {
+	if err := p.estimate(ctx, work, ids); err != nil {
 		return err
 	}
-	work, stop := context.WithCancelCause(ctx)
-	p.abort = stop
 	checked, loaded, decided := make(chan chunk, 1), make(chan chunk, 1), make(chan chunk, 1)
 	asked, batches := make(chan chunk, chunksAhead), make(chan batch, 1)
 	go p.checkAllCompanies(work, ids, checked)
@@ -239,12 +247,13 @@ func (p *preparation) checkNamed(tx *store.Tx) error {
 	return nil
 }
 
-// estimate stores the estimated cost of research, if the request has a Qualifier.
-func (p *preparation) estimate(ctx context.Context, ids []uuid.UUID) error {
+// estimate stores the estimated cost of research, if the request has a Qualifier. Counting stops when work
+// ends.
+func (p *preparation) estimate(ctx, work context.Context, ids []uuid.UUID) error {
 	if p.named.Signal == nil {
 		return nil
 	}
-	companies, err := p.tam.countDistinct(ids)
+	companies, err := p.tam.countDistinct(work, ids)
 	if err != nil {
 		return err
 	}

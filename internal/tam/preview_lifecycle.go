@@ -74,7 +74,7 @@ func newResearch(s *Signal) *Research {
 
 // Estimate returns how many companies a request would research and the estimated cost. It stores
 // nothing.
-func (t *TAM) Estimate(org uuid.UUID, d Draft) (companies int, cost Cost, err error) {
+func (t *TAM) Estimate(ctx context.Context, org uuid.UUID, d Draft) (companies int, cost Cost, err error) {
 	var r *PreviewRequest
 	var named resolved
 	err = t.store.View(org, func(tx *store.Tx) error {
@@ -84,11 +84,11 @@ func (t *TAM) Estimate(org uuid.UUID, d Draft) (companies int, cost Cost, err er
 	if err != nil {
 		return 0, Cost{}, err
 	}
-	ids, err := t.candidateIDs(r, named)
+	ids, err := t.candidateIDs(ctx, r, named)
 	if err != nil {
 		return 0, Cost{}, err
 	}
-	companies, err = t.countDistinct(ids)
+	companies, err = t.countDistinct(ctx, ids)
 	return companies, t.estimatedCost(companies, named.Signal != nil), err
 }
 
@@ -102,6 +102,7 @@ func (t *TAM) Cancel(tx *store.Tx, id uuid.UUID) error {
 	case doc.Record.Status != Preparing:
 		return fault.New(fault.PreviewNotPreparing, "the Preview is already %s", doc.Record.Status)
 	}
+	tx.AfterCommit(func() { t.running.stop(id) })
 	return t.changeStatus(tx, doc, doc.Record, Cancelled)
 }
 
@@ -139,6 +140,7 @@ func (t *TAM) Delete(tx *store.Tx, id uuid.UUID, cond record.Precondition) error
 	if err := t.checkNoRunningImport(tx, &doc.Record); err != nil {
 		return err
 	}
+	tx.AfterCommit(func() { t.running.stop(id) })
 	if err := t.Previews.Delete(tx, doc); err != nil {
 		return err
 	}

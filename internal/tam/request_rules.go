@@ -49,15 +49,16 @@ func (r *PreviewRequest) selection(named resolved, p *fault.Problems) filter.Sel
 		{Path: "company_filters.filtering_rules", Filter: r.CompanyFilters.FilteringRules},
 		{Path: "search_input.filtering_rules", Filter: in.FilteringRules},
 	}}
-	searches := []*crm.SearchRule{r.CompanyFilters.SearchingRule, in.SearchingRule}
+	search := func(path string, rule *crm.SearchRule) {
+		if rule != nil {
+			s.Search = append(s.Search, filter.SearchAt{Path: path, Text: rule.Value})
+		}
+	}
+	search("company_filters.searching_rule.value", r.CompanyFilters.SearchingRule)
+	search("search_input.searching_rule.value", in.SearchingRule)
 	for _, view := range named.Views {
 		s.Filters = append(s.Filters, filter.FilterAt{Path: view.Path, Filter: view.Filters})
-		searches = append(searches, view.Search)
-	}
-	for _, search := range searches {
-		if search != nil {
-			s.Words = append(s.Words, search.Value)
-		}
+		search(view.Path, view.Search)
 	}
 	s.Sort = sortRules(in.SortingRules, "search_input.sorting_rules", p)
 	if field := groupingField(in.GroupingRule, "search_input.grouping_rule", p); field != "" {

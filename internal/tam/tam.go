@@ -5,7 +5,10 @@
 package tam
 
 import (
+	"context"
 	"time"
+
+	"github.com/google/uuid"
 
 	"prospector/index"
 	"prospector/internal/catalog"
@@ -82,6 +85,7 @@ type TAM struct {
 	catalog  *catalog.Catalog
 	identity *identity.Identity
 	crm      *crm.CRM
+	running  *runningPreparations
 	slots    chan struct{} // one element for each question to a costly Researcher that has no answer yet
 }
 
@@ -91,7 +95,8 @@ func New(
 ) *TAM {
 	return &TAM{
 		Tables: tables, Options: opt, store: st, index: ix, catalog: market, identity: id, crm: c,
-		slots: make(chan struct{}, max(1, opt.MaxConcurrentQuestions)),
+		running: &runningPreparations{stops: map[uuid.UUID]context.CancelCauseFunc{}},
+		slots:   make(chan struct{}, max(1, opt.MaxConcurrentQuestions)),
 	}
 }
 
