@@ -27,6 +27,9 @@ func (a *API) serviceOperations() []Operation {
 			if a.draining.Load() {
 				return Health{}, fault.New(fault.Unavailable, "the service is shutting down")
 			}
+			if err := a.Store.InPlace(); err != nil {
+				return Health{}, err
+			}
 			return Health{Status: "ok"}, a.Store.Writable(c.request.Context())
 		}),
 		withoutTx(Operation{

@@ -2,12 +2,14 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"prospector/internal/catalog"
 	"prospector/internal/service"
@@ -51,8 +53,24 @@ var Backup = Operation[struct{}, BackupResult]{
 		m.CreatedAt = s.Store.Now()
 		b.Records = m.Records
 		b.File, err = makeFile(work, func(w io.Writer) error { return store.Pack(ctx, w, compact, m, half(1)) })
+		if err == nil {
+			err = markBackup(s, m)
+		}
 		return b, errors.Join(err, os.RemoveAll(compact))
 	},
+}
+
+// markBackup records in the data directory that a backup was made. If the store is lost, the marker
+// keeps the server from starting with an empty one.
+func markBackup(s *service.Service, m store.Manifest) error {
+	marker, err := json.Marshal(struct {
+		CreatedAt time.Time `json:"created_at"`
+		Records   int       `json:"records"`
+	}{m.CreatedAt, m.Records})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.Config.BackupMarker(), append(marker, '\n'), 0o600)
 }
 
 // checkCopy opens a copy of a store and fails if it has problems. If prepare is not nil, it then
