@@ -8,6 +8,7 @@ import (
 
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/store"
 )
 
 // errorRow maps an error code to its HTTP status and documents when it occurs.
@@ -50,6 +51,7 @@ var errorTable = []errorRow{
 	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value."},
 	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
 	{fault.RateLimited, http.StatusTooManyRequests, "The organization has reached its requests per minute."},
+	{fault.Damaged, http.StatusInternalServerError, "A record is damaged on disk and cannot be read. details has its id. DELETE removes it; the operator can recover it from a backup."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
 	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down or cannot write to its disk."},
 }
@@ -75,7 +77,8 @@ type ErrorBody struct {
 	Details []ErrorDetail `json:"details,omitempty" rule:"optional"`
 }
 
-// ErrorDetail is one problem and its path in the request. ID is the record that a unique value conflicts with.
+// ErrorDetail is one problem and its path in the request. ID is the record that a unique value conflicts
+// with, or the record that is damaged, of the kind in Path.
 type ErrorDetail struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
@@ -101,6 +104,10 @@ func (c *call) errorResponse(err error) response {
 		}
 		c.api.Log.Error("request failed", attrs...)
 		f = c.internal()
+		var damaged *store.DamagedRecord
+		if errors.As(err, &damaged) {
+			f = damagedRecord(damaged)
+		}
 	}
 	row := errorRowOf(f.Code)
 	c.code = f.Code
@@ -122,6 +129,15 @@ func errorBody(f *fault.Error) ErrorBody {
 	return body
 }
 
+// damagedRecord returns the error that a caller receives for a record that cannot be read.
+func damagedRecord(d *store.DamagedRecord) *fault.Error {
+	detail := fault.Detail{Path: d.Table, Message: "the record is damaged", ID: d.ID.String()}
+	f := fault.New(fault.Damaged, "the record %s of %s is damaged and cannot be read; delete it or ask the operator to recover it from a backup",
+		d.ID, d.Table)
+	f.Details = []fault.Detail{detail}
+	return f
+}
+
 // internal returns the error that a caller receives for a bug. It reveals nothing but the request id.
 func (c *call) internal() *fault.Error {
 	return fault.New(fault.Internal, "internal error; the server log has details under request id %s", c.requestID)
@@ -136,12 +152,13 @@ func (c *call) opName() string {
 
 // ErrorCodes returns all error codes that the operation may return, in the order of the table.
 func (o *Operation) ErrorCodes() []fault.Code {
-	may := map[fault.Code]bool{fault.Internal: true, fault.ValidationFailed: true}
+	may := map[fault.Code]bool{fault.Internal: true, fault.Damaged: true, fault.ValidationFailed: true}
 	for _, c := range o.Codes {
 		may[c] = true
 	}
 	if o.Access == Public {
 		delete(may, fault.ValidationFailed)
+		delete(may, fault.Damaged)
 	} else {
 		may[fault.Unauthorized], may[fault.RateLimited] = true, true
 		may[fault.Unavailable] = true

@@ -123,6 +123,7 @@ type Store struct {
 	stopped chan struct{}
 	probing sync.Mutex
 	counts  counts
+	damaged damagedRecords
 }
 
 // pending is an Update that waits for a shared commit.

@@ -19,6 +19,7 @@ type Report func(repaired bool, format string, args ...any)
 // change number the change log contradicts. In an Update it repairs what follows from the records
 // alone: keys, the count and incomplete records.
 func (t *AnyTable) Verify(tx *Tx, report Report) error {
+	tx.verifying = true
 	v := verifier{
 		table: &t.core, tx: tx, report: report,
 		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},

@@ -132,6 +132,20 @@ func (k *kind) beforeDelete(tx *store.Tx, rec any) error {
 	return nil
 }
 
+// deleteDamaged deletes a record of which only the id is known.
+func (k *kind) deleteDamaged(tx *store.Tx, rec any, cond Precondition) error {
+	if err := cond.check(""); err != nil { // its version is not known
+		return err
+	}
+	if err := k.beforeDelete(tx, rec); err != nil {
+		return err
+	}
+	if err := tx.DeleteDamaged(k.table.Name(), headOf(rec).ID); err != nil {
+		return err
+	}
+	return k.deleted(tx, rec)
+}
+
 // deleted completes the deletion of a record.
 func (k *kind) deleted(tx *store.Tx, rec any) error {
 	if k.afterDelete != nil {
