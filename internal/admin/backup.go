@@ -20,13 +20,21 @@ import (
 type BackupResult struct {
 	File
 	Records int `json:"records"`
+	// Missing lists the damaged records and history entries that the backup does not contain.
+	Missing []Dropped `json:"missing,omitempty"`
+}
+
+// BackupInput are the options of a backup.
+type BackupInput struct {
+	// AcceptDamage makes a backup without the records that cannot be read.
+	AcceptDamage bool `json:"accept_damage"`
 }
 
 // Backup makes a backup inside the data directory. It copies a snapshot of the store, removes free
 // space, checks the copy and packs it.
-var Backup = Operation[struct{}, BackupResult]{
+var Backup = Operation[BackupInput, BackupResult]{
 	name: "backup", Unit: Bytes,
-	doLong: func(ctx context.Context, s *service.Service, _ struct{}, report Progress) (b BackupResult, err error) {
+	doLong: func(ctx context.Context, s *service.Service, in BackupInput, report Progress) (b BackupResult, err error) {
 		work, err := workDir(s)
 		if err != nil {
 			return b, err
@@ -46,6 +54,11 @@ var Backup = Operation[struct{}, BackupResult]{
 		if err := errors.Join(store.Compact(copied, compact), os.RemoveAll(copied)); err != nil {
 			return b, err
 		}
+		if in.AcceptDamage {
+			if b.Missing, err = dropFromCopy(ctx, compact, s.Config, s.Log); err != nil {
+				return b, fmt.Errorf("no backup was made: %w", err)
+			}
+		}
 		m, err := checkCopy(ctx, compact, s.Config, s.Log, nil)
 		if err != nil {
 			return b, fmt.Errorf("no backup was made: %w (run 'prospector check' for details)", err)
@@ -58,6 +71,20 @@ var Backup = Operation[struct{}, BackupResult]{
 		}
 		return b, errors.Join(err, os.RemoveAll(compact))
 	},
+}
+
+// dropFromCopy takes damaged records out of a copy of a store, so that the backup can be restored.
+func dropFromCopy(ctx context.Context, dir string, cfg service.Config, log *slog.Logger) (dropped []Dropped, err error) {
+	s, err := service.OpenStore(dir, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Store.Close()) }()
+	dropped, err = dropDamaged(ctx, s, func([]salvage) error { return nil })
+	if err != nil || len(dropped) == 0 {
+		return dropped, err
+	}
+	return dropped, checkStore(ctx, s, true, func(string, bool) {})
 }
 
 // markBackup records in the data directory that a backup was made. If the store is lost, the marker

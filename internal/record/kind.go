@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 
 	"github.com/google/uuid"
@@ -130,6 +131,19 @@ func (k *kind) beforeDelete(tx *store.Tx, rec any) error {
 		}
 	}
 	return nil
+}
+
+// DeleteDamaged deletes a damaged record of any kind, with all references to it. It reports false for a
+// table that is not of a kind in the set.
+func (s *Set) DeleteDamaged(tx *store.Tx, table string, id uuid.UUID) (ok bool, err error) {
+	for _, k := range s.kinds {
+		if k.table.Name() == table {
+			rec := reflect.New(reflect.TypeOf(k.example).Elem()).Interface()
+			headOf(rec).ID = id
+			return true, k.deleteDamaged(tx, rec, nil)
+		}
+	}
+	return false, nil
 }
 
 // deleteDamaged deletes a record of which only the id is known.
