@@ -329,6 +329,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 
 	workers.Go(func() { s.Sequences.RunClock(workerCtx) })
 	workers.Go(func() { s.Worker.Run(workerCtx) })
+	workers.Go(func() { s.watchStore(workerCtx) })
 	workers.Go(func() { s.Webhooks.Sender.Run(workerCtx) })
 	workers.Go(func() {
 		if err := s.Store.EmptyTrash(workerCtx); err != nil && workerCtx.Err() == nil {

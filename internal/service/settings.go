@@ -40,6 +40,9 @@ type Config struct {
 	Index struct {
 		CacheBytes int `key:"cache_bytes"`
 	} `key:"index"`
+	Store struct {
+		Scrub bool `key:"scrub"`
+	} `key:"store"`
 	Identity struct {
 		SharedHosts []string `key:"shared_hosts"`
 	} `key:"identity"`
@@ -89,6 +92,7 @@ func Defaults() Config {
 	c.RateLimit.PerMinute = 100
 	c.Limits.BodyBytes = 8 << 20
 	c.Index.CacheBytes = 256 << 20
+	c.Store.Scrub = true
 	c.Identity.SharedHosts = []string{}
 
 	c.Research.Provider, c.Research.APIKeyEnv = catalogProvider, "OPENAI_API_KEY"

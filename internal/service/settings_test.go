@@ -70,6 +70,7 @@ func TestEverySetting(t *testing.T) {
 		"rate_limit.per_minute": number(7, 0),
 		"limits.body_bytes":     {"1000", int64(1000), "2000", int64(2000)},
 		"index.cache_bytes":     number(1000, 0),
+		"store.scrub":           {"false", false, "true", true},
 
 		"identity.shared_hosts": {"[Portal.example, shop.*]", []string{"Portal.example", "shop.*"}, "portal.example, b.example", []string{"portal.example", "b.example"}},
 
