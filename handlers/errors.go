@@ -90,6 +90,10 @@ type Unauthorized struct {
 	Detail string `json:"detail"`
 }
 
+// retryUnavailable is the number of seconds after which a client should repeat a request that was
+// answered 503.
+const retryUnavailable = "5"
+
 // errorResponse returns the response to an error. An error that is not a fault.Error is a bug or a disk
 // failure: it is logged, and the caller receives only the request id.
 func (c *call) errorResponse(err error) response {
@@ -116,6 +120,9 @@ func (c *call) errorResponse(err error) response {
 		a.body = mustJSON(Unauthorized{Detail: f.Message})
 		a.header = http.Header{"Www-Authenticate": {"Bearer"}}
 		return a
+	}
+	if row.status == http.StatusServiceUnavailable {
+		a.header = http.Header{"Retry-After": {retryUnavailable}}
 	}
 	a.body = mustJSON(Error{Error: errorBody(f)})
 	return c.asRecipientPage(a)

@@ -404,6 +404,8 @@ func TestUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	org.Write.Post("/v1/contacts", `{"email": "a@x.example"}`).Fails(503, "unavailable", "shutting down")
-	org.Read.Get("/v1/me").Fails(503, "unavailable", "shutting down")
+	if again := org.Read.Get("/v1/me").Fails(503, "unavailable", "shutting down").Header.Get("Retry-After"); again != "5" {
+		t.Errorf("Retry-After is %q", again)
+	}
 	app.Anonymous().Get("/readyz").Fails(503, "unavailable", "shutting down")
 }

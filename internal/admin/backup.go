@@ -35,6 +35,10 @@ type BackupInput struct {
 var Backup = Operation[BackupInput, BackupResult]{
 	name: "backup", Unit: Bytes,
 	doLong: func(ctx context.Context, s *service.Service, in BackupInput, report Progress) (b BackupResult, err error) {
+		if !s.Backups.TryLock() {
+			return b, errors.New("another backup is being made; wait until it is complete")
+		}
+		defer s.Backups.Unlock()
 		work, err := workDir(s)
 		if err != nil {
 			return b, err

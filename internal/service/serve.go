@@ -28,6 +28,7 @@ type Hooks struct {
 func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error {
 	setDefaultLog(log)
 	cfg.warn(log, os.Environ())
+	limitMemory(log)
 	secure, err := loadCertificate(cfg, log)
 	if err != nil {
 		return err

@@ -62,6 +62,9 @@ type Service struct {
 	// service listens.
 	LinkBase string
 
+	// Backups is held while a backup is made.
+	Backups sync.Mutex
+
 	Log  *slog.Logger
 	mail *mail.SMTP // nil if messages stay in the outbox
 }
@@ -342,7 +345,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 	run := func(h http.Handler, ln net.Listener) {
 		server := s.server(h)
 		running = append(running, server)
-		servers.Go(func() { failed <- server.Serve(ln) })
+		servers.Go(func() { failed <- server.Serve(&acceptReport{Listener: ln, log: s.Log, now: time.Now}) })
 	}
 	run(s.API, ln)
 	for _, e := range others {
