@@ -109,7 +109,7 @@ func (c *call) errorResponse(err error) response {
 		c.api.Log.Error("request failed", attrs...)
 		f = c.internal()
 		var damaged *store.DamagedRecord
-		if errors.As(err, &damaged) {
+		if errors.As(err, &damaged) && c.op != nil && c.op.Access != Public { // the public learns no ids
 			f = damagedRecord(damaged)
 		}
 	}
