@@ -11,37 +11,75 @@ import (
 )
 
 func checkCommand() *cobra.Command {
+	var in admin.CheckInput
+	var drop string
 	c := &cobra.Command{
 		Use: "check", Short: "Check the store and its indexes", Args: noArgs,
 		Long: "Check that every record can be read, that its keys and its change log are consistent, and that the indexes agree with\n" +
 			"the store. The exit status is 1 if there are problems. An index that cannot be opened is reported once, because\n" +
-			"opening it rebuilds it.",
-		Example: "  prospector check --repair",
+			"opening it rebuilds it.\n\n" +
+			"With --repair --drop FILE, damaged records and history entries are taken out of the store. What can be saved of\n" +
+			"them is first written to FILE, one JSON object per line: the record if it still is JSON, and its stored bytes.",
+		Example: "  prospector check --repair\n  prospector check --repair --drop damaged.jsonl",
 		RunE: func(c *cobra.Command, _ []string) error {
-			repair, err := c.Flags().GetBool("repair")
+			if drop == "" {
+				result, err := run(c, admin.Check, in)
+				return printCheck(c, result, "", err)
+			}
+			if !in.Repair {
+				return usage("--drop requires --repair")
+			}
+			to, err := newTarget(c, drop)
 			if err != nil {
 				return err
 			}
-			result, err := run(c, admin.Check, admin.CheckInput{Repair: repair})
-			if err != nil {
-				return err
+			defer to.Drop()
+			in.Drop = true
+			result, err := run(c, admin.Check, in)
+			if err == nil && result.Salvage != nil {
+				err = to.Take(*result.Salvage)
 			}
-			err = show(c, result, func(w io.Writer) {
-				for _, p := range result.Problems {
-					if p.Repaired {
-						fmt.Fprintf(w, "%s (repaired)\n", p.What)
-					} else {
-						fmt.Fprintln(w, p.What)
-					}
-				}
-				fmt.Fprintf(w, "Checked %d records, found %d problems\n", result.Records, len(result.Problems))
-			})
-			if err == nil && !result.OK {
-				err = errors.New("the check found problems that are not repaired; --repair repairs keys and indexes, 'prospector restore' recovers records from a backup")
-			}
-			return err
+			return printCheck(c, result, drop, err)
 		},
 	}
-	c.Flags().Bool("repair", false, "rewrite keys that disagree with their records, and rebuild indexes that disagree with the store")
+	c.Flags().BoolVar(&in.Repair, "repair", false, "rewrite keys that disagree with their records, and rebuild indexes that disagree with the store")
+	c.Flags().StringVar(&drop, "drop", "", "with --repair: take damaged records out and write what can be saved of them to a new `file`")
 	return c
+}
+
+// printCheck prints the result of a check. It returns an error if there are problems left.
+func printCheck(c *cobra.Command, result admin.CheckResult, file string, err error) error {
+	if err != nil {
+		return err
+	}
+	result.Salvage = nil // a temporary file
+	err = show(c, result, func(w io.Writer) {
+		for _, d := range result.Dropped {
+			fmt.Fprintf(w, "Dropped %s\n", describeDropped(d))
+		}
+		if len(result.Dropped) > 0 {
+			fmt.Fprintf(w, "Wrote what could be saved to %s\n", file)
+		}
+		for _, p := range result.Problems {
+			if p.Repaired {
+				fmt.Fprintf(w, "%s (repaired)\n", p.What)
+			} else {
+				fmt.Fprintln(w, p.What)
+			}
+		}
+		fmt.Fprintf(w, "Checked %d records, found %d problems\n", result.Records, len(result.Problems))
+	})
+	if err == nil && !result.OK {
+		err = errors.New("the check found problems that are not repaired; --repair repairs keys and indexes, " +
+			"--drop takes damaged records out, 'prospector restore' recovers records from a backup")
+	}
+	return err
+}
+
+// describeDropped returns what was taken out of the store.
+func describeDropped(d admin.Dropped) string {
+	if d.ID.Valid {
+		return fmt.Sprintf("%s %s of organization %s", d.Kind, d.ID.UUID, d.Organization)
+	}
+	return fmt.Sprintf("history entry %d of %s of organization %s", d.Change, d.Kind, d.Organization)
 }

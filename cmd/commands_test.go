@@ -2,12 +2,15 @@ package cmd_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"prospector/store"
 )
 
 const (
@@ -158,8 +161,9 @@ func TestKeys(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.run("version", "--json").prints(`{"version": "` + testVersion + `", "go": "` + runtime.Version() + `"}`)
-	p.run("version").says("prospector " + regexp.QuoteMeta(testVersion) + ` \(go[^)]+\)` + "\n")
+	p.run("version", "--json").prints(fmt.Sprintf(`{"version": %q, "commit": "<any>", "store_format": %d, "go": %q}`,
+		testVersion, store.Format(), runtime.Version()))
+	p.run("version").says("prospector " + regexp.QuoteMeta(testVersion) + ` \(commit ([0-9a-f]{40,64}|unknown), store format \d+, go[^)]+\)` + "\n")
 }
 
 func TestHelp(t *testing.T) {

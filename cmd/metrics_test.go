@@ -66,7 +66,9 @@ func TestMetricsAddrInUse(t *testing.T) {
 	}
 	defer ln.Close()
 	for _, addr := range []string{ln.Addr().String(), "nonsense"} {
-		p := newPlace(t, "PROSPECTOR_METRICS_ADDR="+addr)
+		p := newPlace(t)
+		p.run("org", "create", "--name", "Acme").ok() // otherwise the log reports the new store
+		p.env = []string{"PROSPECTOR_METRICS_ADDR=" + addr}
 		p.run("serve", "--addr", "127.0.0.1:0").fails(1, "metrics_addr", addr)
 		p.env = nil
 		p.serve().stop() // the failed start left nothing behind

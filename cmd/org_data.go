@@ -33,7 +33,16 @@ func orgExportCommand() *cobra.Command {
 			if err := to.Take(e.File); err != nil {
 				return err
 			}
-			return show(c, admin.RecordCount{Records: e.Records}, func(w io.Writer) { fmt.Fprintf(w, "Wrote %d records to %s\n", e.Records, args[0]) })
+			result := struct {
+				Records int `json:"records"`
+				Damaged int `json:"damaged,omitempty"`
+			}{e.Records, e.Damaged}
+			return show(c, result, func(w io.Writer) {
+				fmt.Fprintf(w, "Wrote %d records to %s\n", e.Records, args[0])
+				if e.Damaged > 0 {
+					fmt.Fprintf(w, "Left out %d damaged records; 'prospector check' lists them\n", e.Damaged)
+				}
+			})
 		},
 	}
 	c.Flags().String("org", "", "id or `name` of the organization")

@@ -3,20 +3,36 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"prospector/internal/admin"
 )
 
 func restoreCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "restore FILE", Short: "Replace all data with a backup", Args: oneArg("the backup"),
+	var record, from string
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "Replace all data with a backup, or bring one record back",
+		Args: func(c *cobra.Command, args []string) error {
+			if record != "" || from != "" {
+				return noArgs(c, args)
+			}
+			return oneArg("the backup")(c, args)
+		},
 		Long: "Replace all data with a backup. The server must be stopped. The backup is checked before anything is changed, and the\n" +
 			"old store is kept. Campaigns and webhook deliveries are held, because most of what the backup would send\n" +
-			"has been sent. Continue them with 'prospector resume'.",
-		Example: "  prospector restore prospector-2026-03-01.backup",
+			"has been sent. Continue them with 'prospector resume'.\n\n" +
+			"With --record KIND/ID --from FILE, one record that is damaged or missing is brought back as it is in the backup. The\n" +
+			"server may be running. References to records that no longer exist are cleared.",
+		Example: "  prospector restore prospector-2026-03-01.backup\n" +
+			"  prospector restore --record contacts/0197a3c4-5d21-7000-8a11-2f6c3b9d4e10 --from prospector-2026-03-01.backup",
 		RunE: func(c *cobra.Command, args []string) error {
+			if record != "" || from != "" {
+				return restoreRecord(c, record, from)
+			}
 			cfg, err := loadConfig(c)
 			if err != nil {
 				return err
@@ -36,6 +52,40 @@ func restoreCommand() *cobra.Command {
 			})
 		},
 	}
+	c.Flags().StringVar(&record, "record", "", "bring back only this record, such as contacts/`ID`")
+	c.Flags().StringVar(&from, "from", "", "the backup `file` that has the record")
+	return c
+}
+
+// restoreRecord brings one record back from a backup.
+func restoreRecord(c *cobra.Command, record, from string) error {
+	kind, text, _ := strings.Cut(record, "/")
+	id, err := uuid.Parse(text)
+	switch {
+	case record == "" || from == "":
+		return usage("--record and --from are required together")
+	case err != nil || len(text) != 36:
+		return usage("--record: %q is not KIND/ID, such as contacts/0197a3c4-5d21-7000-8a11-2f6c3b9d4e10", record)
+	}
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	r, err := runFile(c, admin.RestoreRecord, admin.RestoreRecordInput{Kind: kind, ID: id}, f, int(info.Size()))
+	if err != nil {
+		return err
+	}
+	return show(c, r, func(w io.Writer) {
+		fmt.Fprintf(w, "Restored %s %s of organization %s\n", r.Kind, r.ID, r.Organization)
+		if len(r.Cleared) > 0 {
+			fmt.Fprintf(w, "Cleared references to records that no longer exist: %s\n", strings.Join(r.Cleared, ", "))
+		}
+	})
 }
 
 func resumeCommand() *cobra.Command {

@@ -264,7 +264,7 @@ func TestRestoreWithConcurrentCommand(t *testing.T) {
 		if is := has(); is != want[now] {
 			t.Errorf("the organizations are %s, want %s", is, want[now])
 		}
-		if names := p.names("data"); names != "index prospector.db" {
+		if names := p.names("data"); names != "index last-backup.json prospector.db" {
 			t.Errorf("the data directory has %s", names)
 		}
 	}

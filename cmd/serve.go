@@ -23,10 +23,15 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cfg, service.Hooks{})
+			isNew, err := c.Flags().GetBool("new")
+			if err != nil {
+				return err
+			}
+			return serve(cfg, service.Hooks{New: isNew})
 		},
 	}
 	c.Flags().String("addr", "", "`address` to listen on (default 127.0.0.1:8080)")
+	c.Flags().Bool("new", false, "create an empty store if there is none, even if the data directory had one before")
 	return c
 }
 

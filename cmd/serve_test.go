@@ -32,6 +32,7 @@ func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	first, second := newPlace(t), newPlace(t)
 	addr := strings.TrimPrefix(first.serve().url, "http://")
+	second.run("org", "create", "--name", "Acme").ok() // otherwise the log reports the new store
 	second.run("serve", "--addr", addr).fails(1, addr, "address already in use")
 	second.run("demo", "--addr", addr, "--data-dir", "demo").fails(1, addr, "address already in use")
 	second.run("serve", "--addr", "nonsense").fails(2, "--addr", "nonsense")

@@ -8,6 +8,7 @@ import (
 
 	"prospector/internal/fault"
 	"prospector/internal/identity"
+	"prospector/store"
 )
 
 // errorRow maps an error code to its HTTP status and documents when it occurs.
@@ -50,6 +51,7 @@ var errorTable = []errorRow{
 	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value, or exceeds 1,000 rules, 10,000 values, 50 search words or 200 levels."},
 	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
 	{fault.RateLimited, http.StatusTooManyRequests, "The organization has reached its requests per minute."},
+	{fault.Damaged, http.StatusInternalServerError, "A record is damaged on disk and cannot be read. details has its id. DELETE removes it; the operator can recover it from a backup."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
 	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down or cannot write to its disk, or too many large bodies are being processed."},
 	{fault.Timeout, http.StatusServiceUnavailable, "The list takes longer than limits.list_time."},
@@ -76,7 +78,8 @@ type ErrorBody struct {
 	Details []ErrorDetail `json:"details,omitempty" rule:"optional"`
 }
 
-// ErrorDetail is one problem and its path in the request. ID is the record that a unique value conflicts with.
+// ErrorDetail is one problem and its path in the request. ID is the record that a unique value conflicts
+// with, or the record that is damaged, of the kind in Path.
 type ErrorDetail struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
@@ -87,6 +90,10 @@ type ErrorDetail struct {
 type Unauthorized struct {
 	Detail string `json:"detail"`
 }
+
+// retryUnavailable is the number of seconds after which a client should repeat a request that was
+// answered 503.
+const retryUnavailable = "5"
 
 // errorResponse returns the response to an error. An error that is not a fault.Error is a bug or a disk
 // failure: it is logged, and the caller receives only the request id.
@@ -102,6 +109,10 @@ func (c *call) errorResponse(err error) response {
 		}
 		c.api.Log.Error("request failed", attrs...)
 		f = c.internal()
+		var damaged *store.DamagedRecord
+		if errors.As(err, &damaged) && c.op != nil && c.op.Access != Public { // the public learns no ids
+			f = damagedRecord(damaged)
+		}
 	}
 	row := errorRowOf(f.Code)
 	c.code = f.Code
@@ -110,6 +121,9 @@ func (c *call) errorResponse(err error) response {
 		a.body = mustJSON(Unauthorized{Detail: f.Message})
 		a.header = http.Header{"Www-Authenticate": {"Bearer"}}
 		return a
+	}
+	if row.status == http.StatusServiceUnavailable {
+		a.header = http.Header{"Retry-After": {retryUnavailable}}
 	}
 	a.body = mustJSON(Error{Error: errorBody(f)})
 	return c.asRecipientPage(a)
@@ -121,6 +135,15 @@ func errorBody(f *fault.Error) ErrorBody {
 		body.Details = append(body.Details, ErrorDetail(d))
 	}
 	return body
+}
+
+// damagedRecord returns the error that a caller receives for a record that cannot be read.
+func damagedRecord(d *store.DamagedRecord) *fault.Error {
+	detail := fault.Detail{Path: d.Table, Message: "the record is damaged", ID: d.ID.String()}
+	f := fault.New(fault.Damaged, "the record %s of %s is damaged and cannot be read; delete it or ask the operator to recover it from a backup",
+		d.ID, d.Table)
+	f.Details = []fault.Detail{detail}
+	return f
 }
 
 // internal returns the error that a caller receives for a bug. It reveals nothing but the request id.
@@ -137,12 +160,13 @@ func (c *call) opName() string {
 
 // ErrorCodes returns all error codes that the operation may return, in the order of the table.
 func (o *Operation) ErrorCodes() []fault.Code {
-	may := map[fault.Code]bool{fault.Internal: true, fault.ValidationFailed: true}
+	may := map[fault.Code]bool{fault.Internal: true, fault.Damaged: true, fault.ValidationFailed: true}
 	for _, c := range o.Codes {
 		may[c] = true
 	}
 	if o.Access == Public {
 		delete(may, fault.ValidationFailed)
+		delete(may, fault.Damaged)
 	} else {
 		may[fault.Unauthorized], may[fault.RateLimited] = true, true
 		may[fault.Unavailable] = true

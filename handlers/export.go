@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"prospector/index"
 	"prospector/internal/fault"
@@ -27,6 +28,9 @@ type exported struct {
 	format string
 	write  func(out *stream) error
 }
+
+// damagedTrailer is the trailer of an export that left out damaged records. It has their number.
+const damagedTrailer = "X-Damaged-Records"
 
 const (
 	typeJSONL = "application/x-ndjson"
@@ -52,7 +56,7 @@ func exportOperation(kind *index.Kind, present presenter) Operation {
 			format = (&table{kind: kind}).write
 		}
 		return exported{format: in.Format, write: func(out *stream) error {
-			return c.api.Index.Export(c.request.Context(), c.principal.Org, kind, compile, func(cs *filter.CustomFields, lines []byte) error {
+			damaged, err := c.api.Index.Export(c.request.Context(), c.principal.Org, kind, compile, func(cs *filter.CustomFields, lines []byte) error {
 				if present != nil {
 					records, err := present(c, slices.Collect(bytes.Lines(lines)))
 					if err != nil {
@@ -62,6 +66,11 @@ func exportOperation(kind *index.Kind, present presenter) Operation {
 				}
 				return format(out, cs, lines)
 			})
+			if damaged > 0 {
+				out.trailer(damagedTrailer, strconv.Itoa(damaged))
+				c.api.Log.Error("export leaves out damaged records", "request_id", c.requestID, "operation", c.opName(), "damaged", damaged)
+			}
+			return err
 		}}, nil
 	})
 }
@@ -71,7 +80,10 @@ func (e exported) response(kind *index.Kind) response {
 	if e.format == "csv" {
 		a.contentType = typeCSV
 	}
-	a.header = http.Header{"Content-Disposition": {`attachment; filename="` + kind.Entity + "." + e.format + `"`}}
+	a.header = http.Header{
+		"Content-Disposition": {`attachment; filename="` + kind.Entity + "." + e.format + `"`},
+		"Trailer":             {damagedTrailer},
+	}
 	return a
 }
 

@@ -39,5 +39,5 @@ func (p listSlice[T]) list(api *API) ([]byte, error) {
 		from = (p.query.Page - 1) * size
 	}
 	records, err := p.all[from:min(from+size, total)].records()
-	return api.listEnvelope(records, paginate(p.query.Page, size, total)), err
+	return api.listEnvelope(records, paginate(p.query.Page, size, total), 0), err
 }

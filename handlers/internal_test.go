@@ -77,6 +77,25 @@ func TestPanic(t *testing.T) {
 	}
 }
 
+// TestDamagedForThePublic checks that an operation that needs no key reveals no id of a damaged record.
+func TestDamagedForThePublic(t *testing.T) {
+	var log bytes.Buffer
+	a := newAPI(t, &log)
+	id := uuid.New()
+	a.operations = append(a.operations, withoutTx(Operation{Name: "read", Method: http.MethodGet, Path: "/read"}, func(*call, nothing) (Health, error) {
+		return Health{}, &store.DamagedRecord{Table: "messages", ID: id}
+	}))
+	a.router = a.mount()
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/read", nil))
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), `"internal"`) || strings.Contains(w.Body.String(), id.String()) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if !strings.Contains(log.String(), id.String()) {
+		t.Errorf("the log does not name the record: %s", &log)
+	}
+}
+
 // TestClientDisconnects checks that a client that disconnects while its request waits causes no
 // error in the log.
 func TestClientDisconnects(t *testing.T) {

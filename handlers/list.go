@@ -46,7 +46,7 @@ func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID,
 					return err
 				}
 			}
-			out.envelope = c.api.listEnvelope(records, paginate(q.Page, q.PageSize, p.Total))
+			out.envelope = c.api.listEnvelope(records, paginate(q.Page, q.PageSize, p.Total), p.Damaged)
 			return nil
 		})
 		return out, err

@@ -33,7 +33,9 @@ func TestMain(m *testing.M) {
 }
 
 // testedOnce are the errors that every operation shares. They are tested with one operation each.
-var testedOnce = map[fault.Code]bool{fault.RateLimited: true, fault.Internal: true, fault.Unavailable: true, fault.Timeout: true}
+var testedOnce = map[fault.Code]bool{
+	fault.RateLimited: true, fault.Internal: true, fault.Damaged: true, fault.Unavailable: true, fault.Timeout: true,
+}
 
 // gaps returns the outcomes of operations that no test of this process has seen.
 func gaps(app *apptest.App) []string {

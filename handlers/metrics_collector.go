@@ -57,6 +57,11 @@ var storeMetrics = []statMetric{
 		func(s *componentStats) float64 { return truth(s.store.DiskFull) },
 	},
 	{
+		"prospector_store_damaged_records", gauge,
+		"Records that cannot be read, as far as they were found since the server started.",
+		func(s *componentStats) float64 { return float64(s.store.DamagedRecords) },
+	},
+	{
 		"prospector_store_file_bytes", gauge,
 		"Size of the store file.",
 		func(s *componentStats) float64 { return float64(s.store.FileBytes) },

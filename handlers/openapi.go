@@ -150,6 +150,9 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 			if code == fault.RateLimited {
 				r.Headers = rateHeaders
 			}
+			if row.status == http.StatusServiceUnavailable {
+				r.Headers = retryHeader
+			}
 			if isRecipientPage(o.Path) {
 				r.Content["text/html"] = apiMedia{Schema: text(shape.Schema{})}
 			}
@@ -253,6 +256,10 @@ func (o *Operation) envelope(schemas shape.Components) *shape.Schema {
 	s.Properties = s.Properties.Set("meta", schemas.Of(reflect.TypeFor[Meta](), shape.Answer))
 	schemas[name] = s
 	return shape.RefTo(name)
+}
+
+var retryHeader = map[string]apiHeader{
+	"Retry-After": {"Seconds after which to repeat the request.", &shape.Schema{Type: shape.Types{"integer"}}},
 }
 
 var rateHeaders = map[string]apiHeader{

@@ -77,7 +77,7 @@ func (a all[T]) list(api *API) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.listEnvelope(records, onePage(len(a))), nil
+	return api.listEnvelope(records, onePage(len(a)), 0), nil
 }
 
 // onePage returns the pagination of a complete list on one page.

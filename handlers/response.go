@@ -26,6 +26,7 @@ type response struct {
 // Meta is part of every response envelope.
 type Meta struct {
 	Timestamp shape.Time `json:"timestamp" rule:"required"`
+	Damaged   int        `json:"damaged,omitempty" rule:"optional" doc:"Only in lists: the number of records of this kind that are damaged on disk and left out, whether or not the filter would match them. Absent if there are none."`
 }
 
 // Pagination describes the position of a page in its list.
@@ -54,7 +55,7 @@ func (a *API) encodeItem(v any) ([]byte, error) {
 }
 
 // listEnvelope splices records, which are already encoded, into the envelope of a list.
-func (a *API) listEnvelope(records [][]byte, p Pagination) []byte {
+func (a *API) listEnvelope(records [][]byte, p Pagination, damaged int) []byte {
 	size := 256
 	for _, r := range records {
 		size += len(r) + 1
@@ -66,16 +67,18 @@ func (a *API) listEnvelope(records [][]byte, p Pagination) []byte {
 		}
 		b = append(b, r...)
 	}
-	return a.closeList(b, p)
-}
-
-// openList begins the envelope of a list. The records follow, separated by commas, and then closeList.
-const openList = `{"data":[`
-
-func (a *API) closeList(b []byte, p Pagination) []byte {
 	b = append(b, `],"pagination":`...)
-	return a.closeEnvelope(append(b, mustJSON(p)...))
+	b = append(b, mustJSON(p)...)
+	if damaged == 0 {
+		return a.closeEnvelope(b)
+	}
+	b = append(b, `,"meta":`...)
+	b = append(b, mustJSON(Meta{Timestamp: shape.At(a.Store.Now()), Damaged: damaged})...)
+	return append(b, '}')
 }
+
+// openList begins the envelope of a list.
+const openList = `{"data":[`
 
 func (a *API) closeEnvelope(b []byte) []byte {
 	b = append(b, `,"meta":{"timestamp":"`...)

@@ -9,7 +9,8 @@ import (
 
 // Health is the response of the health probes.
 type Health struct {
-	Status string `json:"status" rule:"enum=ok"`
+	Status         string `json:"status" rule:"enum=ok"`
+	DamagedRecords int    `json:"damaged_records,omitempty" rule:"optional" doc:"The number of records that cannot be read, as far as they were found since the server started. Only /readyz has it, if there are any."`
 }
 
 // serviceOperations returns the operations that require no API key and contain no data of organizations.
@@ -27,7 +28,10 @@ func (a *API) serviceOperations() []Operation {
 			if a.draining.Load() {
 				return Health{}, fault.New(fault.Unavailable, "the service is shutting down")
 			}
-			return Health{Status: "ok"}, a.Store.Writable(c.request.Context())
+			if err := a.Store.InPlace(); err != nil {
+				return Health{}, err
+			}
+			return Health{Status: "ok", DamagedRecords: a.Store.DamagedRecords()}, a.Store.Writable(c.request.Context())
 		}),
 		withoutTx(Operation{
 			Name: "get_openapi", Method: http.MethodGet, Path: "/openapi.json", Summary: "Get this document",

@@ -25,6 +25,9 @@ func (s *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// trailer adds a field to the end of the response, whose header must declare it.
+func (s *stream) trailer(name, value string) { s.w.Header().Set(name, value) }
+
 func (s *stream) begin() {
 	if !s.begun {
 		s.begun = true

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 
@@ -76,6 +77,8 @@ func (c *call) asRecipientPage(a response) response {
 		return a
 	}
 	a.contentType, a.body = page.media()
-	a.header = page.header()
+	header := page.header()
+	maps.Copy(header, a.header)
+	a.header = header
 	return a
 }

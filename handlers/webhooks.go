@@ -40,7 +40,7 @@ func (attemptPage) output() outputSource {
 }
 
 func (p attemptPage) list(a *API) ([]byte, error) {
-	return a.listEnvelope(p.records, paginate(p.query.Page, p.query.PageSize, p.total)), nil
+	return a.listEnvelope(p.records, paginate(p.query.Page, p.query.PageSize, p.total), 0), nil
 }
 
 // webhookOperations returns the operations on webhook subscriptions and their deliveries.

@@ -56,7 +56,7 @@ func TestCallerHasGone(t *testing.T) {
 					t.Errorf("Select %s: %v", body, err)
 				}
 				ctx, query = cancelWhileCompiling(t, body)
-				err = w.engine.Export(ctx, w.org, things, query, func(*filter.CustomFields, []byte) error {
+				_, err = w.engine.Export(ctx, w.org, things, query, func(*filter.CustomFields, []byte) error {
 					t.Error("exported records")
 					return nil
 				})
@@ -85,7 +85,7 @@ func TestExportStopsBetweenChunks(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	lines := 0
-	err := w.engine.Export(ctx, w.org, things, listQuery(things, `{}`), func(_ *filter.CustomFields, some []byte) error {
+	_, err := w.engine.Export(ctx, w.org, things, listQuery(things, `{}`), func(_ *filter.CustomFields, some []byte) error {
 		lines += strings.Count(string(some), "\n")
 		cancel(errGone)
 		return nil

@@ -166,7 +166,10 @@ func (s *tableIndex) compare(tx *store.Tx, at *snapshot, problem func(format str
 		}
 	}
 	return tx.RecordIDs(s.kind.table, func(id uuid.UUID) {
-		if at.view.covers(id) && !c.seen[id] {
+		if !at.view.covers(id) || c.seen[id] {
+			return
+		}
+		if _, _, err := c.records.Public(id); !errors.Is(err, store.ErrDamaged) { // unreadable records are left out
 			problem("lacks %s, which is in the store", id)
 		}
 	})

@@ -144,7 +144,8 @@ func (e *Engine) Select(
 ) (ids []uuid.UUID, total int, err error) {
 	err = e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
 		plan.Page, plan.PageSize = 1, max(1, min(limit, tx.RecordCount(k.table)))
-		ids, total, err = s.pageIDs(ctx, tx, at, plan)
+		found, err := s.pageIDs(ctx, tx, at, plan)
+		ids, total = found.ids, found.total
 		return err
 	})
 	return ids[:min(len(ids), limit)], total, err
@@ -157,7 +158,7 @@ func (e *Engine) list(
 	ctx context.Context, org uuid.UUID, k *Kind, query Query, fn func(*store.Tx, *tableIndex, *snapshot, *filter.Plan) error,
 ) error {
 	s := e.tableIndex(org, k)
-	for {
+	for rebuilt := false; ; {
 		err := e.limitScans(ctx, s, func() error {
 			return s.read(func(tx *store.Tx, at *snapshot) error {
 				cs, err := k.Customs(tx)
@@ -171,11 +172,19 @@ func (e *Engine) list(
 				return fn(tx, s, at, plan)
 			})
 		})
-		if !errors.Is(err, errIndex) {
+		var unread *unreadableError
+		switch {
+		case errors.As(err, &unread) && (rebuilt || !errors.Is(err, errIndex)):
+			if !s.leaveOut(unread.ids) {
+				return err
+			}
+		case !errors.Is(err, errIndex):
 			return err
-		}
-		if err := s.rebuildBecause(err); err != nil {
-			return err
+		default:
+			if err := s.rebuildBecause(err); err != nil {
+				return err
+			}
+			rebuilt = true
 		}
 	}
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -20,25 +21,26 @@ const (
 // Export passes all records that a query matches to use, in its order: some lines of JSON at a
 // time, and at least one call. One snapshot decides which records are exported. Each record is then
 // read in a later transaction. It is exported as it is at that point, unless it has been deleted or
-// no longer matches.
+// no longer matches. Export returns how many records it left out because they cannot be read.
 //
 // Export reads ahead while use runs, but no transaction is open during use. If ctx ends, Export stops
 // and returns the cause.
 func (e *Engine) Export(
 	ctx context.Context, org uuid.UUID, k *Kind, query Query, use func(cs *filter.CustomFields, lines []byte) error,
-) error {
+) (damaged int, err error) {
 	x := &export{engine: e, org: org, kind: k}
-	var ids []uuid.UUID
-	err := e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
+	var found foundIDs
+	err = e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
 		x.plan, x.number = plan, tx.LastChange(k.table)
 		plan.Page, plan.PageSize = 1, max(1, tx.RecordCount(k.table))
-		ids, _, err = s.pageIDs(ctx, tx, at, plan)
+		found, err = s.pageIDs(ctx, tx, at, plan)
 		return err
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	chunks := slices.Collect(slices.Chunk(ids, exportChunk))
+	damaged = found.damaged
+	chunks := slices.Collect(slices.Chunk(found.ids, exportChunk))
 	if len(chunks) == 0 {
 		chunks = [][]uuid.UUID{nil}
 	}
@@ -58,6 +60,7 @@ func (e *Engine) Export(
 		slot := &ring[i%len(ring)]
 		c := <-slot.read
 		slot.lines = c.lines
+		damaged += c.damaged
 		err := c.err
 		if err == nil {
 			err = ended(ctx)
@@ -69,10 +72,10 @@ func (e *Engine) Export(
 			for i++; i < started; i++ { // wait for reads that are not needed any more
 				<-ring[i%len(ring)].read
 			}
-			return err
+			return damaged, err
 		}
 	}
-	return nil
+	return damaged, nil
 }
 
 // export is a running export.
@@ -86,9 +89,10 @@ type export struct {
 
 // chunk is some of the exported records.
 type chunk struct {
-	custom *filter.CustomFields
-	lines  []byte
-	err    error
+	custom  *filter.CustomFields
+	lines   []byte
+	damaged int // records that cannot be read
+	err     error
 }
 
 // read reads a chunk and appends it to lines.
@@ -108,6 +112,10 @@ func (x *export) read(ids []uuid.UUID, lines []byte) chunk {
 		records := tx.Reader(x.kind.table)
 		for _, id := range ids {
 			change, public, err := records.Public(id)
+			if errors.Is(err, store.ErrDamaged) {
+				c.damaged++
+				continue
+			}
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func (w *fixture) export(
 	k *Kind, body string, between func(time int, cs *filter.CustomFields),
 ) (records [][]byte, sizes []int) {
 	w.t.Helper()
-	err := w.engine.Export(w.t.Context(), w.org, k, listQuery(things, body), func(cs *filter.CustomFields, lines []byte) error {
+	_, err := w.engine.Export(w.t.Context(), w.org, k, listQuery(things, body), func(cs *filter.CustomFields, lines []byte) error {
 		given := slices.Clone(lines)
 		some := slices.Collect(bytes.Lines(given))
 		for _, line := range some {
@@ -265,10 +265,11 @@ func TestExportEnds(t *testing.T) {
 	enough := errors.New("enough")
 	export := func(body string, then error) error {
 		used = 0
-		return w.engine.Export(w.t.Context(), w.org, things, listQuery(things, body), func(_ *filter.CustomFields, lines []byte) error {
+		_, err := w.engine.Export(w.t.Context(), w.org, things, listQuery(things, body), func(_ *filter.CustomFields, lines []byte) error {
 			used += 1 + 1000*bytes.Count(lines, []byte("\n"))
 			return then
 		})
+		return err
 	}
 	none := filterBody("name", filter.Is, "no such")
 	if err := export(none, nil); err != nil || used != 1 {

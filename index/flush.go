@@ -237,7 +237,7 @@ func (b *batchBuilder) collectChanges(tx *store.Tx, last uint64) error {
 		return true, b.addChange(records, &c)
 	})
 	if err != nil {
-		return err
+		return unreadableLog(err)
 	}
 	b.state.Seen = last
 	b.state.Mark, _, err = markAt(tx, b.kind.table, last)
@@ -247,10 +247,11 @@ func (b *batchBuilder) collectChanges(tx *store.Tx, last uint64) error {
 // addChange adds a change to the batch, unless a later change of the same record follows.
 func (b *batchBuilder) addChange(records *store.Reader, c *store.Change) error {
 	number, public, err := records.Public(c.ID)
-	if err != nil {
+	unreadable := errors.Is(err, store.ErrDamaged)
+	if err != nil && !unreadable {
 		return err
 	}
-	deleted := public == nil && c.Op == store.Deleted
+	deleted := unreadable || public == nil && c.Op == store.Deleted
 	if !deleted && (public == nil || number != c.Number) {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -34,23 +35,29 @@ func (s *tableIndex) read(fn func(tx *store.Tx, at *snapshot) error) error {
 
 // page reads the page of a plan.
 func (s *tableIndex) page(ctx context.Context, tx *store.Tx, at *snapshot, plan *filter.Plan) (Page, error) {
-	ids, total, err := s.pageIDs(ctx, tx, at, plan)
+	found, err := s.pageIDs(ctx, tx, at, plan)
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := readPage(tx.Reader(s.kind.table), ids)
-	return Page{Records: page, Total: total}, err
+	page, err := readPage(tx.Reader(s.kind.table), found.ids)
+	return Page{Records: page, Total: found.total, Damaged: found.damaged}, err
 }
 
-// pageIDs returns the ids of the records on the page of a plan, and the number of records on all
-// pages.
+// foundIDs are the ids on a page, the number of records on all pages, and the number of records of
+// the table that cannot be read.
+type foundIDs struct {
+	ids            []uuid.UUID
+	total, damaged int
+}
+
+// pageIDs returns the ids of the records on the page of a plan.
 func (s *tableIndex) pageIDs(
 	ctx context.Context, tx *store.Tx, at *snapshot, plan *filter.Plan,
-) (ids []uuid.UUID, total int, err error) {
+) (found foundIDs, err error) {
 	rows := &rowCollector{plan: plan, limit: pageEnd(plan)}
 	for _, c := range at.changes {
 		if err := ended(ctx); err != nil {
-			return nil, 0, err
+			return found, err
 		}
 		if c.row != nil {
 			rows.add(c.row)
@@ -58,32 +65,39 @@ func (s *tableIndex) pageIDs(
 	}
 	if at.view != nil && at.view.cursor != end {
 		if err := s.scanUnindexed(ctx, tx, at.view.cursor, rows); err != nil {
-			return nil, 0, err
+			return found, err
 		}
 	}
 	rows.sort()
-	total = rows.total
+	found.total = rows.total
+	// What is counted and cannot be read is in neither the index nor the rows.
+	found.damaged = max(0, tx.RecordCount(s.kind.table)-at.readable-rows.scanned)
 	err = recoverDamage(func() error {
-		segments := s.matchSegments(ctx, tx.Reader(s.kind.table), at, plan)
+		segments, err := s.matchSegments(ctx, tx.Reader(s.kind.table), at, plan)
 		for i := range segments {
-			total += segments[i].count
+			found.total += segments[i].count
 		}
-		if start := pageStart(plan, total); start < total {
-			ids = pickPage(plan, segments, rows, start)
+		if start := pageStart(plan, found.total); err == nil && start < found.total {
+			found.ids = pickPage(plan, segments, rows, start)
 		}
-		return nil
+		return err
 	})
-	return ids, total, err
+	return found, err
 }
 
 // matchSegments returns the matches of each segment of the view.
 func (s *tableIndex) matchSegments(
 	ctx context.Context, records *store.Reader, at *snapshot, plan *filter.Plan,
-) []segmentMatches {
+) ([]segmentMatches, error) {
+	var unread unreadableError
 	matches := make([]segmentMatches, 0, len(at.segments))
 	for i, p := range at.segments {
 		e := evaluator{segmentView: p, ctx: ctx, plan: plan, stored: func(doc uint32) *filter.Row {
 			_, public, err := records.Public(p.ids[doc])
+			if errors.Is(err, store.ErrDamaged) {
+				unread.ids = append(unread.ids, p.ids[doc])
+				public, err = []byte("{}"), nil // the list is repeated without it
+			}
 			if err == nil && public == nil {
 				err = fmt.Errorf("it contains %s, which is not in the store", p.ids[doc])
 			}
@@ -105,7 +119,7 @@ func (s *tableIndex) matchSegments(
 		}
 		matches = append(matches, found)
 	}
-	return matches
+	return matches, unread.orNil()
 }
 
 // scanUnindexed collects matches among the records above an id, which the index does not contain
@@ -115,6 +129,7 @@ func (s *tableIndex) scanUnindexed(ctx context.Context, tx *store.Tx, above uuid
 		if err := ended(ctx); err != nil {
 			return false, err
 		}
+		rows.scanned++
 		if !rows.plan.Members.Has(id) {
 			return true, nil // without decoding it
 		}
@@ -129,17 +144,57 @@ func (s *tableIndex) scanUnindexed(ctx context.Context, tx *store.Tx, above uuid
 // readPage reads the records of a page.
 func readPage(records *store.Reader, ids []uuid.UUID) ([][]byte, error) {
 	page := make([][]byte, len(ids))
+	var unread, missing unreadableError
 	for i, id := range ids {
 		_, public, err := records.Public(id)
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			unread.ids = append(unread.ids, id)
+		case err != nil:
 			return nil, err
-		}
-		if public == nil {
-			return nil, fmt.Errorf("%w: it contains %s, which is not in the store", errIndex, id)
+		case public == nil:
+			missing.ids = append(missing.ids, id)
 		}
 		page[i] = public
 	}
-	return page, nil
+	if len(missing.ids) > 0 {
+		return nil, fmt.Errorf("%w: it contains %s, which is not in the store: %w", errIndex, missing.ids[0], &missing)
+	}
+	return page, unread.orNil()
+}
+
+// unreadableError reports records that the index has and that cannot be read from the store. A list is
+// repeated without them.
+type unreadableError struct{ ids []uuid.UUID }
+
+func (e *unreadableError) Error() string { return fmt.Sprintf("%d records cannot be read", len(e.ids)) }
+
+func (e *unreadableError) orNil() error {
+	if len(e.ids) == 0 {
+		return nil
+	}
+	return e
+}
+
+// leaveOut removes unreadable records from the lists of this table index, until they are written
+// again. It reports whether that changes anything.
+func (s *tableIndex) leaveOut(ids []uuid.UUID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.overlay == nil {
+		return true // the index was closed concurrently
+	}
+	changed := false
+	for _, id := range ids {
+		if i, known := s.overlay.byID[id]; known && s.overlay.changes[i].row == nil {
+			continue
+		}
+		changed = true
+		// The number keeps the change in the overlay when the index is written.
+		s.overlay.put(&change{id: id, number: math.MaxUint64})
+	}
+	s.current = nil
+	return changed
 }
 
 // rowCollector collects matching rows, and no more of them than a page can need. Once it has
@@ -148,8 +203,10 @@ type rowCollector struct {
 	plan  *filter.Plan
 	limit int // the matches up to the end of the page
 	total int
-	rows  []rankedRow
-	full  bool // the first limit rows are sorted, and rows after them are not needed
+	// scanned is the number of readable records that the index does not contain yet.
+	scanned int
+	rows    []rankedRow
+	full    bool // the first limit rows are sorted, and rows after them are not needed
 }
 
 func (c *rowCollector) add(r *filter.Row) {

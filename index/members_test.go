@@ -55,10 +55,11 @@ func (w *fixture) agreeWithin(k *Kind, body string, ids []uuid.UUID) {
 	selected, total, err := w.engine.Select(w.t.Context(), w.org, k, query, 40)
 	w.must(err)
 	var lines []byte
-	w.must(w.engine.Export(w.t.Context(), w.org, k, query, func(_ *filter.CustomFields, some []byte) error {
+	_, err = w.engine.Export(w.t.Context(), w.org, k, query, func(_ *filter.CustomFields, some []byte) error {
 		lines = append(lines, some...)
 		return nil
-	}))
+	})
+	w.must(err)
 
 	w.must(w.store.View(w.org, func(tx *store.Tx) error {
 		plan, err := compileAt(w.t, tx, k, body)

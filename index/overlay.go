@@ -88,7 +88,16 @@ func (o *overlay) add(c *change) {
 // snapshot returns a copy of the overlay that later changes do not affect.
 func (o *overlay) snapshot(t tombstones) *snapshot {
 	at := &snapshot{view: o.view, changes: slices.Clone(o.changes), masks: slices.Clone(o.masks)}
+	for _, c := range o.changes {
+		if c.row != nil {
+			at.readable++
+		}
+		if c.at != nowhere {
+			at.readable--
+		}
+	}
 	if o.view != nil {
+		at.readable += o.view.count
 		at.segments = t.applyToSegments(o.view.segments)
 	}
 	for i, mask := range at.masks {

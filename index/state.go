@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
@@ -62,7 +63,7 @@ func markOf(c *store.Change) uint64 {
 	return h.Sum64()
 }
 
-// markAt returns the mark of a change, if the change log still has it.
+// markAt returns the mark of a change, if the change log still has it and it is readable.
 func markAt(tx *store.Tx, table string, number uint64) (mark uint64, found bool, err error) {
 	if number == 0 {
 		return 0, false, nil
@@ -73,5 +74,8 @@ func markAt(tx *store.Tx, table string, number uint64) (mark uint64, found bool,
 		}
 		return false, nil
 	})
+	if errors.Is(err, store.ErrDamaged) {
+		return 0, false, nil
+	}
 	return mark, found, err
 }

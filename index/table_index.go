@@ -52,6 +52,7 @@ type snapshot struct {
 	segments []*segmentView // those of the view, with tombstones applied
 	changes  []*change
 	masks    []docSet // see overlay
+	readable int      // the number of records in the segments and changes
 }
 
 var (
@@ -153,7 +154,7 @@ func (s *tableIndex) catchUp(tx *store.Tx, last uint64) error {
 		err = errGap(next+1, last)
 	}
 	if err != nil {
-		return err
+		return unreadableLog(err)
 	}
 	cs, err := s.kind.Customs(tx)
 	if err != nil {
@@ -166,11 +167,14 @@ func (s *tableIndex) catchUp(tx *store.Tx, last uint64) error {
 		}
 		read[id] = true
 		number, public, err := records.Public(id)
-		if err != nil {
+		unreadable := errors.Is(err, store.ErrDamaged)
+		if err != nil && !unreadable {
 			return err
 		}
 		c := &change{id: id, number: number}
-		if public == nil {
+		if unreadable {
+			c.number = last
+		} else if public == nil {
 			c.number = deleted[id]
 		} else if c.row, err = s.kind.Row(cs, id, public); err != nil {
 			return err
@@ -185,6 +189,15 @@ func (s *tableIndex) catchUp(tx *store.Tx, last uint64) error {
 // rebuilt.
 func errGap(want, have uint64) error {
 	return fmt.Errorf("%w: change %d is needed, but the change log continues with %d", errIndex, want, have)
+}
+
+// unreadableLog turns damage to the change log into damage to the index, which is then rebuilt from
+// the records and needs the log no longer.
+func unreadableLog(err error) error {
+	if errors.Is(err, store.ErrDamaged) {
+		return fmt.Errorf("%w: %v", errIndex, err)
+	}
+	return err
 }
 
 // publish makes lists use a newer view, and removes the changes from the overlay that the view

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -115,6 +116,9 @@ func (tx *Tx) trim(log string, kept time.Duration) error {
 	from, removed := tx.trimmed[log], 0
 	return tx.scan(log, numberKey(from), func(key, value []byte) (bool, error) {
 		entry, err := tx.decodeChange(log, key, value)
+		if errors.Is(err, ErrDamaged) {
+			return true, nil // a damaged entry must not make writes fail
+		}
 		if err != nil {
 			return false, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -92,7 +93,7 @@ func (sam sample) survive(t *testing.T, dir, name string, file []byte) (opened b
 	}
 	inTime(t, name, func() {
 		s, err := Open(dir, Options{
-			Clock: newClock().Now,
+			Clock: newClock().Now, Log: slog.New(slog.DiscardHandler),
 			Fatal: func(err error) { t.Errorf("%s: fatal: %v", name, err) },
 		})
 		if err != nil {
@@ -421,9 +422,21 @@ func TestFlippedValue(t *testing.T) {
 		t.Errorf("scan: %v", err)
 	}
 	err = s.View(orgA, func(tx *Tx) error {
-		return tx.Records("people", uuid.Nil, func(uuid.UUID, uint64, []byte) (bool, error) { return true, nil })
+		return tx.Records("people", uuid.Nil, func(id uuid.UUID, _ uint64, _ []byte) (bool, error) {
+			t.Errorf("records: got %s", id)
+			return true, nil
+		})
 	})
-	if !errors.Is(err, ErrDamaged) {
-		t.Errorf("records: %v", err)
+	if err != nil || s.DamagedRecords() != 1 {
+		t.Errorf("records: %v, %d are damaged", err, s.DamagedRecords())
+	}
+	write(t, s, orgA, func(tx *Tx) error { return tx.DeleteDamaged("people", d.ID) })
+	if s.DamagedRecords() != 0 {
+		t.Error("the record still counts as damaged after it was deleted")
+	}
+	if err := s.View(orgA, func(tx *Tx) error {
+		return people.Verify(tx, func(_ bool, format string, args ...any) { t.Errorf(format, args...) })
+	}); err != nil {
+		t.Error(err)
 	}
 }

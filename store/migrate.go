@@ -9,6 +9,9 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
+// Format returns the format of the stores that this program writes.
+func Format() int { return len(migrations) }
+
 // migration converts a store from one format to the next.
 type migration func(*bolt.Tx) error
 

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"prospector/internal/fault"
 )
 
 // lockWait is how long Open waits for another process by default.
@@ -139,6 +141,7 @@ func (s *Store) openFile(mmap int) error {
 		return err
 	}
 	if there, err := os.Stat(s.path); err != nil || os.SameFile(have, there) {
+		s.file = have
 		return err
 	}
 	if err := s.db.Close(); err != nil {
@@ -150,13 +153,14 @@ func (s *Store) openFile(mmap int) error {
 // create writes a new store under a temporary name and links it into place when it is complete. An
 // unreadable file with the store's name is therefore always damaged and never half-written.
 func (s *Store) create(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	switch info, err := os.Stat(s.path); {
+	info, err := os.Stat(s.path)
+	switch {
 	case err == nil && info.Size() == 0:
 		return damaged(s.path, errors.New("it is empty")) // bbolt would initialize it as a new store
-	case !errors.Is(err, os.ErrNotExist):
+	case !errors.Is(err, os.ErrNotExist) || s.opt.MustExist:
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(dir, FileName+".new-*")
@@ -186,10 +190,28 @@ func (s *Store) create(dir string) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), s.path); err != nil && !errors.Is(err, os.ErrExist) {
+	switch err := os.Link(f.Name(), s.path); {
+	case err == nil:
+		s.opt.Log.Info("created a new store", "file", s.path)
+	case !errors.Is(err, os.ErrExist):
 		return err
 	}
 	return syncDir(dir)
+}
+
+// InPlace returns an error if the file at the store's path is no longer the open one. Everything that
+// is written then goes to a file that the next start does not find.
+func (s *Store) InPlace() error {
+	there, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fault.New(fault.Unavailable, "the store file was removed while the server runs")
+	case err != nil:
+		return fault.New(fault.Unavailable, "the store file cannot be found")
+	case !os.SameFile(s.file, there):
+		return fault.New(fault.Unavailable, "the store file was replaced while the server runs")
+	}
+	return nil
 }
 
 func syncDir(dir string) error {

@@ -44,6 +44,7 @@ func (s *Store) Organizations() ([]uuid.UUID, error) {
 func (tx *Tx) DropOrganization() {
 	tx.mustWrite()
 	tx.bytes++
+	tx.AfterCommit(func() { tx.store.damaged.removeIf(func(k recordKey) bool { return k.org == tx.org }) })
 	tx.raw = func(btx *bolt.Tx) error {
 		if err := tx.dropShared(btx); err != nil {
 			return err

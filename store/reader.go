@@ -2,7 +2,7 @@ package store
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"hash/crc32"
 
 	"github.com/google/uuid"
@@ -53,7 +53,7 @@ func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) 
 		public, _, err = r.apply.apply(change, public)
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("%s %s: %w", r.table, id, err)
+		return 0, nil, r.tx.unreadable(r.table, id, err)
 	}
 	return change, public, nil
 }
@@ -83,7 +83,8 @@ func (r *Reader) find() (v []byte) {
 }
 
 // Records calls fn for the public part of every record of a table with an id above the given one,
-// in order of creation, until fn returns false. The bytes are valid until the transaction ends.
+// in order of creation, until fn returns false. It leaves out unreadable records. The bytes are valid
+// until the transaction ends.
 func (tx *Tx) Records(
 	table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error),
 ) error {
@@ -96,17 +97,22 @@ func (tx *Tx) Records(
 		if bytes.Equal(key, above[:]) {
 			return true, nil
 		}
-		change, _, public, err := decodeValue(tx.place(bucket, key), value)
-		if err == nil && len(key) != 16 {
-			err = ErrDamaged
+		if len(key) != 16 {
+			return true, nil // check reports it
 		}
+		id := uuid.UUID(key)
+		change, _, public, err := decodeValue(tx.place(bucket, key), value)
 		if err == nil {
 			public, _, err = corrections.apply(change, public)
 		}
-		if err != nil {
-			return false, fmt.Errorf("%s %x: %w", table, key, err)
+		switch {
+		case errors.Is(err, ErrDamaged):
+			_ = tx.unreadable(table, id, err)
+			return true, nil
+		case err != nil:
+			return false, tx.unreadable(table, id, err)
 		}
-		return fn(uuid.UUID(key), change, public)
+		return fn(id, change, public)
 	})
 }
 

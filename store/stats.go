@@ -17,7 +17,9 @@ type Stats struct {
 	DiskFull      bool   // the last commit failed because the disk is full
 	FileBytes     int64
 	FreeBytes     int64 // within the file; they are reused before it grows
-	Jobs          JobStats
+	// DamagedRecords is the number of unreadable records that were found since the store was opened.
+	DamagedRecords int
+	Jobs           JobStats
 }
 
 // JobStats counts the unfinished jobs of all organizations.
@@ -37,7 +39,7 @@ type counts struct {
 
 // Stats returns the current statistics. It reads no records, and only the due times of jobs.
 func (s *Store) Stats() (Stats, error) {
-	st := Stats{Commits: s.counts.commits.Read(), FailedCommits: s.counts.failed.Load(), Updates: s.counts.updates.Load()}
+	st := Stats{Commits: s.counts.commits.Read(), FailedCommits: s.counts.failed.Load(), Updates: s.counts.updates.Load(), DamagedRecords: s.DamagedRecords()}
 	s.mu.Lock()
 	st.Queued, st.DiskFull = len(s.queue), s.full != nil
 	s.mu.Unlock()

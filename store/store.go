@@ -31,6 +31,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,12 +79,14 @@ type Options struct {
 	Fatal func(error)
 	// LockTimeout is how long Open waits for another process. 0 means one second.
 	LockTimeout time.Duration
+	// MustExist makes Open fail if there is no store, instead of creating one.
+	MustExist bool
 	// MaxSize limits the size of the file, for tests of a full disk.
 	MaxSize int
 	// Events is called inside the transaction for each event that it emits. It stores the event
 	// through the transaction, or ignores it.
 	Events func(*Tx, Event) error
-	// Log receives messages about migrations and a full disk. Nil means slog.Default.
+	// Log receives messages about new stores, migrations and a full disk. Nil means slog.Default.
 	Log *slog.Logger
 
 	// Committed is called after each committed Update with the last change number of each table
@@ -98,6 +101,7 @@ type Options struct {
 type Store struct {
 	db    *bolt.DB
 	path  string
+	file  os.FileInfo // identifies the open file
 	opt   Options
 	epoch uuid.UUID
 	ids   idSource
@@ -119,6 +123,7 @@ type Store struct {
 	stopped chan struct{}
 	probing sync.Mutex
 	counts  counts
+	damaged damagedRecords
 }
 
 // pending is an Update that waits for a shared commit.

@@ -101,7 +101,7 @@ func (t *table) open(tx *Tx, id uuid.UUID, v []byte) (d doc, private []byte, err
 		d.JSON, d.applied, err = corrections.apply(d.Change, public)
 	}
 	if err != nil {
-		return doc{}, nil, fmt.Errorf("%s %s: %w", t.name, id, err)
+		return doc{}, nil, tx.unreadable(t.name, id, err)
 	}
 	d.completed = len(d.applied) > 0 && d.applied[len(d.applied)-1].before != nil
 	return d, private, nil
@@ -182,6 +182,7 @@ func (t *table) put(tx *Tx, id uuid.UUID, change, version uint64, rec any) (_ do
 		}
 	}
 	tx.put(t.rec, id[:], encodeValue(tx.place(t.rec, id[:]), change, version, private, d.JSON))
+	tx.replaced(t.name, id)
 	return d, nil
 }
 

@@ -42,6 +42,7 @@ type Tx struct {
 	bytes     int
 	enqueued  bool
 	after     []func()
+	verifying bool                 // a check reads the records and reports the damaged ones itself
 	raw       func(*bolt.Tx) error // runs in place of the writes
 	values    map[any]any          // see TxValue
 }

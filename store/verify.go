@@ -19,6 +19,7 @@ type Report func(repaired bool, format string, args ...any)
 // change number the change log contradicts. In an Update it repairs what follows from the records
 // alone: keys, the count and incomplete records.
 func (t *AnyTable) Verify(tx *Tx, report Report) error {
+	tx.verifying = true
 	v := verifier{
 		table: &t.core, tx: tx, report: report,
 		seed: maphash.MakeSeed(), sums: map[string]uint64{}, versions: map[uuid.UUID]uint64{},
@@ -318,6 +319,9 @@ func (v *verifier) log() error {
 		}
 	}
 	for id, c := range last {
+		if id == uuid.Nil {
+			continue // it replaces a damaged entry of a record that is not known
+		}
 		if _, ok := v.versions[id]; !ok && c.op != Deleted && !v.has(v.tx, id) {
 			v.report(false, "%s %s: the change log has it, but it does not exist", v.name, id)
 		}

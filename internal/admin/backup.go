@@ -2,12 +2,14 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"prospector/internal/catalog"
 	"prospector/internal/service"
@@ -18,13 +20,25 @@ import (
 type BackupResult struct {
 	File
 	Records int `json:"records"`
+	// Missing lists the damaged records and history entries that the backup does not contain.
+	Missing []Dropped `json:"missing,omitempty"`
+}
+
+// BackupInput are the options of a backup.
+type BackupInput struct {
+	// AcceptDamage makes a backup without the records that cannot be read.
+	AcceptDamage bool `json:"accept_damage"`
 }
 
 // Backup makes a backup inside the data directory. It copies a snapshot of the store, removes free
 // space, checks the copy and packs it.
-var Backup = Operation[struct{}, BackupResult]{
+var Backup = Operation[BackupInput, BackupResult]{
 	name: "backup", Unit: Bytes,
-	doLong: func(ctx context.Context, s *service.Service, _ struct{}, report Progress) (b BackupResult, err error) {
+	doLong: func(ctx context.Context, s *service.Service, in BackupInput, report Progress) (b BackupResult, err error) {
+		if !s.Backups.TryLock() {
+			return b, errors.New("another backup is being made; wait until it is complete")
+		}
+		defer s.Backups.Unlock()
 		work, err := workDir(s)
 		if err != nil {
 			return b, err
@@ -44,6 +58,11 @@ var Backup = Operation[struct{}, BackupResult]{
 		if err := errors.Join(store.Compact(copied, compact), os.RemoveAll(copied)); err != nil {
 			return b, err
 		}
+		if in.AcceptDamage {
+			if b.Missing, err = dropFromCopy(ctx, compact, s.Config, s.Log); err != nil {
+				return b, fmt.Errorf("no backup was made: %w", err)
+			}
+		}
 		m, err := checkCopy(ctx, compact, s.Config, s.Log, nil)
 		if err != nil {
 			return b, fmt.Errorf("no backup was made: %w (run 'prospector check' for details)", err)
@@ -51,8 +70,38 @@ var Backup = Operation[struct{}, BackupResult]{
 		m.CreatedAt = s.Store.Now()
 		b.Records = m.Records
 		b.File, err = makeFile(work, func(w io.Writer) error { return store.Pack(ctx, w, compact, m, half(1)) })
+		if err == nil {
+			err = markBackup(s, m)
+		}
 		return b, errors.Join(err, os.RemoveAll(compact))
 	},
+}
+
+// dropFromCopy takes damaged records out of a copy of a store, so that the backup can be restored.
+func dropFromCopy(ctx context.Context, dir string, cfg service.Config, log *slog.Logger) (dropped []Dropped, err error) {
+	s, err := service.OpenStore(dir, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Store.Close()) }()
+	dropped, err = dropDamaged(ctx, s, func([]salvage) error { return nil })
+	if err != nil || len(dropped) == 0 {
+		return dropped, err
+	}
+	return dropped, checkStore(ctx, s, true, func(string, bool) {})
+}
+
+// markBackup records in the data directory that a backup was made. If the store is lost, the marker
+// keeps the server from starting with an empty one.
+func markBackup(s *service.Service, m store.Manifest) error {
+	marker, err := json.Marshal(struct {
+		CreatedAt time.Time `json:"created_at"`
+		Records   int       `json:"records"`
+	}{m.CreatedAt, m.Records})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.Config.BackupMarker(), append(marker, '\n'), 0o600)
 }
 
 // checkCopy opens a copy of a store and fails if it has problems. If prepare is not nil, it then

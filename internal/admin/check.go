@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/google/uuid"
 
@@ -16,6 +17,10 @@ type CheckResult struct {
 	OK       bool      `json:"ok"`
 	Records  int       `json:"records"`
 	Problems []Problem `json:"problems"`
+	// Dropped lists what CheckInput.Drop has taken out, and Salvage is the file with what could be saved
+	// of it.
+	Dropped []Dropped `json:"dropped,omitempty"`
+	Salvage *File     `json:"salvage,omitempty"`
 }
 
 type Problem struct {
@@ -25,6 +30,8 @@ type Problem struct {
 
 type CheckInput struct {
 	Repair bool `json:"repair"`
+	// Drop takes unreadable records and history entries out before anything else is repaired.
+	Drop bool `json:"drop"`
 }
 
 var Check = Operation[CheckInput, CheckResult]{
@@ -35,13 +42,30 @@ var Check = Operation[CheckInput, CheckResult]{
 			result.Problems = append(result.Problems, Problem{what, repaired})
 			result.OK = result.OK && repaired
 		}
-		err := checkStore(ctx, s, in.Repair, note)
-		if err != nil {
+		var err error
+		if in.Drop {
+			result.Dropped, err = dropDamaged(ctx, s, func(found []salvage) error { return result.save(s, found) })
+			if err != nil {
+				return result, err
+			}
+		}
+		if err := checkStore(ctx, s, in.Repair, note); err != nil {
 			return result, err
 		}
 		result.Records, err = s.Index.Check(ctx, in.Repair, report, note)
 		return result, err
 	},
+}
+
+// save writes what can be saved of damaged records to a file.
+func (r *CheckResult) save(s *service.Service, found []salvage) error {
+	work, err := workDir(s)
+	if err != nil {
+		return err
+	}
+	file, err := makeFile(work, func(w io.Writer) error { return writeSalvage(w, found) })
+	r.Salvage = &file
+	return err
 }
 
 // checkStore checks that the store is consistent. With repair, it rewrites what can be derived from

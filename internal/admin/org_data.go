@@ -19,6 +19,7 @@ import (
 type ExportResult struct {
 	File
 	Records int `json:"records"`
+	Damaged int `json:"damaged,omitempty"` // records that cannot be read and are left out
 }
 
 // ExportOrg exports a snapshot of all records of an organization, one per line. It contains only what
@@ -57,6 +58,7 @@ var ExportOrg = Operation[Input, ExportResult]{
 						return err
 					}
 				}
+				e.Damaged = max(0, total-e.Records)
 				return lines.Flush()
 			})
 		})

@@ -32,7 +32,7 @@ func handler(stopping context.Context, s *service.Service) http.Handler {
 	mux := http.NewServeMux()
 	for _, op := range []interface{ untyped() operation }{
 		&CreateOrg, &ListOrgs, &SetOrg, &CreateUser, &ListUsers, &CreateKey, &ListKeys, &DeactivateKey, &Check, &Reindex,
-		&ExportOrg, &DeleteOrg, &ImportRecords, &Backup, &Resume, &ImportCatalog, &GenerateCatalog, &CatalogStats,
+		&ExportOrg, &DeleteOrg, &ImportRecords, &Backup, &RestoreRecord, &Resume, &ImportCatalog, &GenerateCatalog, &CatalogStats,
 		&MailCheck,
 	} {
 		op.untyped().mount(stopping, mux, s)

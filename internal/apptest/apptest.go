@@ -287,7 +287,7 @@ func (c Client) Do(method, path string, body any, headers ...string) *Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Response{Status: res.StatusCode, Header: res.Header, Body: answer, t: t, what: method + " " + path + " " + string(raw)}
+	r := &Response{Status: res.StatusCode, Header: res.Header, Body: answer, Trailer: res.Trailer, t: t, what: method + " " + path + " " + string(raw)}
 	if err := c.app.validate(req, raw, r, shouldValidate); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	// Trailer holds the fields that follow the body.
+	Trailer http.Header
 
 	t    testing.TB
 	what string

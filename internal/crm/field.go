@@ -79,6 +79,9 @@ func (c *CRM) fieldRules() record.Rules[Field] {
 		}},
 		Check: c.checkField, Entries: "allowed_values", CheckEntry: checkAllowed,
 		AfterDelete: func(tx *store.Tx, f *Field) error {
+			if f.Key == "" { // it was damaged, so its values cannot be found
+				return nil
+			}
 			custom := f.Custom()
 			return c.set.RemoveCustomField(tx, string(f.Entity), &custom)
 		},

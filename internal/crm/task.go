@@ -36,7 +36,7 @@ type Task struct {
 
 func (c *CRM) taskRules() record.Rules[Task] {
 	closed := func(tx *store.Tx, before, after *Task) error {
-		if c.hooks.TaskClosed == nil || before.Status != TaskOpen || after != nil && after.Status == TaskOpen {
+		if c.hooks.TaskClosed == nil || before.Status != TaskOpen && before.Status != "" || after != nil && after.Status == TaskOpen {
 			return nil
 		}
 		return c.hooks.TaskClosed(tx, before.ID, after)

@@ -46,6 +46,7 @@ const (
 	InvalidFilter         Code = "invalid_filter"
 	InvalidSort           Code = "invalid_sort"
 	RateLimited           Code = "rate_limited"
+	Damaged               Code = "damaged"
 	Internal              Code = "internal"
 	Unavailable           Code = "unavailable"
 	Timeout               Code = "timeout"

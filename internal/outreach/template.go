@@ -1,6 +1,7 @@
 package outreach
 
 import (
+	"math"
 	"reflect"
 
 	"github.com/google/uuid"
@@ -66,7 +67,7 @@ func (o *Outreach) templateRules() record.Rules[Template] {
 			return o.updateTemplateName(tx, after)
 		},
 		AfterDelete: func(tx *store.Tx, t *Template) error {
-			_, err := o.versions.Delete(tx, t.ID, 0, int(t.state.Version)+1)
+			_, err := o.versions.Delete(tx, t.ID, 0, math.MaxInt)
 			return err
 		},
 	}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 
 	"github.com/google/uuid"
@@ -130,6 +131,33 @@ func (k *kind) beforeDelete(tx *store.Tx, rec any) error {
 		}
 	}
 	return nil
+}
+
+// DeleteDamaged deletes a damaged record of any kind, with all references to it. It reports false for a
+// table that is not of a kind in the set.
+func (s *Set) DeleteDamaged(tx *store.Tx, table string, id uuid.UUID) (ok bool, err error) {
+	for _, k := range s.kinds {
+		if k.table.Name() == table {
+			rec := reflect.New(reflect.TypeOf(k.example).Elem()).Interface()
+			headOf(rec).ID = id
+			return true, k.deleteDamaged(tx, rec, nil)
+		}
+	}
+	return false, nil
+}
+
+// deleteDamaged deletes a record of which only the id is known.
+func (k *kind) deleteDamaged(tx *store.Tx, rec any, cond Precondition) error {
+	if err := cond.check(""); err != nil { // its version is not known
+		return err
+	}
+	if err := k.beforeDelete(tx, rec); err != nil {
+		return err
+	}
+	if err := tx.DeleteDamaged(k.table.Name(), headOf(rec).ID); err != nil {
+		return err
+	}
+	return k.deleted(tx, rec)
 }
 
 // deleted completes the deletion of a record.

@@ -6,6 +6,7 @@ package record
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -252,9 +253,15 @@ func (k *Kind[T]) Replace(tx *store.Tx, old store.Doc[T], rec T) (store.Doc[T], 
 }
 
 // Delete deletes a record and removes every reference to it. If another record requires it, Delete
-// returns an error with the code in_use.
+// returns an error with the code in_use. A damaged record is deleted too: the rules of its kind see a
+// record that has nothing but its id.
 func (k *Kind[T]) Delete(tx *store.Tx, id uuid.UUID, cond Precondition) error {
 	old, err := k.Table.Get(tx, id)
+	if errors.Is(err, store.ErrDamaged) {
+		var rec T
+		headOf(&rec).ID = id
+		return k.deleteDamaged(tx, &rec, cond)
+	}
 	if err == nil {
 		err = cond.check(old.Version())
 	}

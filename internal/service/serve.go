@@ -19,14 +19,16 @@ type Hooks struct {
 	Prepare func(ctx context.Context, s *Service, url string) error
 	// Ready is called once the service listens. It must not block.
 	Ready func(context.Context)
-	// Fatal is Options.Fatal.
+	// Fatal and New are those of Options.
 	Fatal func(error)
+	New   bool
 }
 
 // Serve opens the service and runs it until ctx ends.
 func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error {
 	setDefaultLog(log)
 	cfg.warn(log, os.Environ())
+	limitMemory(log)
 	secure, err := loadCertificate(cfg, log)
 	if err != nil {
 		return err
@@ -34,7 +36,7 @@ func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error
 	if err := cfg.checkMail(); err != nil {
 		return err
 	}
-	s, err := Open(cfg, Options{Log: log, Fatal: hooks.Fatal})
+	s, err := Open(cfg, Options{Log: log, Fatal: hooks.Fatal, New: hooks.New})
 	if err != nil {
 		return err
 	}

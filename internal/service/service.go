@@ -59,6 +59,9 @@ type Service struct {
 	// service listens.
 	LinkBase string
 
+	// Backups is held while a backup is made.
+	Backups sync.Mutex
+
 	Log  *slog.Logger
 	mail *mail.SMTP // nil if messages stay in the outbox
 }
@@ -91,6 +94,8 @@ type Options struct {
 	// Fatal is called after a commit with an unknown outcome and must end the process. If it is nil,
 	// the commit panics.
 	Fatal func(error)
+	// New allows an empty store in a directory that had one before.
+	New bool
 }
 
 // Open opens the store and wires the service over it.
@@ -100,6 +105,11 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		debug.SetGCPercent(gcPercent)
 	}
 	s := &Service{Config: cfg, Kinds: &record.Set{}, Log: log}
+	if !opt.New {
+		if err := cfg.checkStoreExists(); err != nil {
+			return nil, err
+		}
+	}
 	st, err := store.Open(cfg.DataDir, store.Options{
 		Clock:  opt.Clock,
 		Log:    log,
@@ -155,11 +165,29 @@ func (c *Config) IndexDir() string { return filepath.Join(c.DataDir, "index") }
 // WorkDir is the directory of temporary files. Open empties it.
 func (c *Config) WorkDir() string { return filepath.Join(c.DataDir, "tmp") }
 
+// BackupMarker is the file that a backup leaves in the data directory.
+func (c *Config) BackupMarker() string { return filepath.Join(c.DataDir, "last-backup.json") }
+
+// checkStoreExists returns an error if the data directory shows that it had a store which is no longer there.
+// A disk that is not mounted or a file that was moved must not be replaced with an empty store.
+func (c *Config) checkStoreExists() error {
+	if _, err := os.Lstat(filepath.Join(c.DataDir, store.FileName)); !errors.Is(err, os.ErrNotExist) {
+		return nil // store.Open reports other errors
+	}
+	for _, trace := range []string{c.IndexDir(), c.BackupMarker()} {
+		if _, err := os.Lstat(trace); err == nil {
+			return fmt.Errorf("there is no %s in %s, but %s shows that there was one; recover the file or run 'prospector restore', "+
+				"or start with an empty store with 'prospector serve --new'", store.FileName, c.DataDir, trace)
+		}
+	}
+	return nil
+}
+
 // OpenStore opens the store in dir without indexes and workers, which is enough to check it.
 func OpenStore(dir string, cfg Config, log *slog.Logger) (*Service, error) {
 	s := &Service{Kinds: &record.Set{}, Log: log}
 	st, err := store.Open(dir, store.Options{
-		Log: log, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
+		MustExist: true, Log: log, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 	})
 	if err != nil {
 		return nil, err
@@ -302,6 +330,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 
 	workers.Go(func() { s.Sequences.RunClock(workerCtx) })
 	workers.Go(func() { s.Worker.Run(workerCtx) })
+	workers.Go(func() { s.watchStore(workerCtx) })
 	workers.Go(func() { s.Webhooks.Sender.Run(workerCtx) })
 	workers.Go(func() {
 		if err := s.Store.EmptyTrash(workerCtx); err != nil && workerCtx.Err() == nil {
@@ -314,7 +343,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 	run := func(h http.Handler, ln net.Listener) {
 		server := s.server(h)
 		running = append(running, server)
-		servers.Go(func() { failed <- server.Serve(ln) })
+		servers.Go(func() { failed <- server.Serve(&acceptReport{Listener: ln, log: s.Log, now: time.Now}) })
 	}
 	run(s.API, ln)
 	for _, e := range others {

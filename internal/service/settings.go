@@ -45,6 +45,9 @@ type Config struct {
 	Index struct {
 		CacheBytes int `key:"cache_bytes"`
 	} `key:"index"`
+	Store struct {
+		Scrub bool `key:"scrub"`
+	} `key:"store"`
 	Identity struct {
 		SharedHosts []string `key:"shared_hosts"`
 	} `key:"identity"`
@@ -95,6 +98,7 @@ func Defaults() Config {
 	c.Limits.BodyBytes, c.Limits.ParseBytes = 8<<20, 256<<20
 	c.Limits.ListTime, c.Limits.ShutdownTime = 10*time.Second, 20*time.Second
 	c.Index.CacheBytes = 256 << 20
+	c.Store.Scrub = true
 	c.Identity.SharedHosts = []string{}
 
 	c.Research.Provider, c.Research.APIKeyEnv = catalogProvider, "OPENAI_API_KEY"

@@ -73,6 +73,7 @@ func TestEverySetting(t *testing.T) {
 		"limits.shutdown_time":  duration(time.Second, time.Minute),
 		"limits.parse_bytes":    {"1000", int64(1000), "0", int64(0)},
 		"index.cache_bytes":     number(1000, 0),
+		"store.scrub":           {"false", false, "true", true},
 
 		"identity.shared_hosts": {"[Portal.example, shop.*]", []string{"Portal.example", "shop.*"}, "portal.example, b.example", []string{"portal.example", "b.example"}},
 

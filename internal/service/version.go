@@ -22,6 +22,24 @@ func Version() string {
 	return buildVersion(info)
 }
 
+// Commit returns the revision that the program was built from, or "" if it is not known.
+func Commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return buildCommit(info)
+}
+
+func buildCommit(info *debug.BuildInfo) string {
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
 // unknownVersion is the version of a binary that was built outside a repository.
 const unknownVersion = "devel"
 

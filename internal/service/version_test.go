@@ -24,6 +24,13 @@ func TestBuildVersion(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
+			commit := ""
+			if len(c.settings) > 0 {
+				commit = revision.Value
+			}
+			if got := buildCommit(&debug.BuildInfo{Settings: c.settings}); got != commit {
+				t.Errorf("the commit is %q, want %q", got, commit)
+			}
 		})
 	}
 }

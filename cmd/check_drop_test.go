@@ -1,0 +1,122 @@
+package cmd_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// TestDropDamaged checks the way out of damage: a backup without the damaged records, taking them out,
+// and bringing one back from an older backup.
+func TestDropDamaged(t *testing.T) {
+	t.Parallel()
+	whole := newCheckFixture(t)
+	whole.p.run("backup", "good.backup").done()
+	for _, how := range []string{"without a server", "with a server"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			c := whole.copy(t)
+			good := whole.p.path("good.backup")
+			c.editStore(func(_ *bolt.Tx, of func(string) *bolt.Bucket) error { // the creation of Bob
+				key := []byte{0, 0, 0, 0, 0, 0, 0, 2}
+				value := bytes.Clone(of("contacts.log").Get(key))
+				value[10] ^= 4
+				return of("contacts.log").Put(key, value)
+			})
+			c.damage()
+			if how == "with a server" {
+				defer c.p.serve().stop()
+			}
+			gone := fmt.Sprintf(`[{"organization": %q, "kind": "contacts", "id": %q}, {"organization": %q, "kind": "contacts", "id": null, "change": 2}]`,
+				c.org, c.ann, c.org)
+			c.p.run("check", "--drop", "out.jsonl").fails(2, "--drop requires --repair")
+			c.p.run("restore", "--record", "contacts/"+c.bob, "--from", good).withoutProgress().fails(1, c.bob, "exists and is not damaged")
+
+			c.p.run("backup", "some.backup").withoutProgress().fails(1, "no backup was made", c.ann)
+			c.p.run("backup", "some.backup", "--accept-damage", "--json").withoutProgress().prints(fmt.Sprintf(
+				`{"file": "some.backup", "bytes": "<any>", "sha256": "<any>", "records": %d, "missing": %s}`, checkFixtureRecords-1, gone))
+			other := newPlace(t)
+			other.run("restore", c.p.path("some.backup")).done()
+			other.passesCheck()
+
+			dropped := c.p.run("check", "--repair", "--drop", "out.jsonl", "--json").withoutProgress()
+			dropped.stderr = damageLines.ReplaceAllString(dropped.stderr, "")
+			dropped.prints(fmt.Sprintf(`{"ok": true, "records": %d, "problems": [], "dropped": %s}`, checkFixtureRecords-1, gone))
+			checkSalvage(t, c)
+			c.p.passesCheck()
+			c.p.run("backup", "after.backup").done()
+			c.p.run("check", "--repair", "--drop", "none.jsonl").done()
+			if _, err := os.Stat(c.p.path("none.jsonl")); !os.IsNotExist(err) {
+				t.Errorf("a file was written although nothing was dropped (%v)", err)
+			}
+
+			c.p.run("restore", "--record", "contacts/"+c.ann, "--from", good, "--json").withoutProgress().prints(fmt.Sprintf(
+				`{"organization": %q, "kind": "contacts", "id": %q}`, c.org, c.ann))
+			c.p.passesCheck()
+		})
+	}
+}
+
+// checkSalvage checks the file with what could be saved of the damaged records.
+func checkSalvage(t *testing.T, c *checkFixture) {
+	t.Helper()
+	b, err := os.ReadFile(c.p.path("out.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first struct {
+		ID     string
+		Raw    string
+		Record struct{ Email, Notes string }
+	}
+	line, rest, _ := bytes.Cut(b, []byte("\n"))
+	if err := json.Unmarshal(line, &first); err != nil || bytes.Count(rest, []byte("\n")) != 1 {
+		t.Fatalf("%v: %s", err, b)
+	}
+	raw, err := base64.StdEncoding.DecodeString(first.Raw)
+	if err != nil || first.ID != c.ann || first.Record.Email != "ann@acme.example" || first.Record.Notes != spoilt || !bytes.Contains(raw, []byte(spoilt)) {
+		t.Errorf("saved %s (%v)", line, err)
+	}
+}
+
+// TestRestoreRecord checks that a damaged record is replaced by that of a backup, with its keys and
+// without references to what no longer exists.
+func TestRestoreRecord(t *testing.T) {
+	t.Parallel()
+	c := newCheckFixture(t)
+	c.p.run("backup", "good.backup").done()
+	id := "contacts/" + c.ann
+	for _, bad := range []struct{ args, message string }{
+		{"--record " + id, "--record and --from are required together"},
+		{"--record contacts --from good.backup", `"contacts" is not KIND/ID`},
+		{"--record " + id + " --from good.backup more", "takes no arguments"},
+	} {
+		c.p.run(strings.Fields("restore "+bad.args)...).fails(2, bad.message)
+	}
+	c.damage()
+	s := c.p.serve()
+	s.do(http.StatusInternalServerError, c.key, "GET", "/v1/contacts/"+c.ann, "")
+	c.p.run("restore", "--record", "nothing/"+c.ann, "--from", "good.backup").withoutProgress().fails(1, `"nothing" is not a kind of record`)
+	c.p.run("restore", "--record", "contacts/"+c.account, "--from", "good.backup").withoutProgress().fails(1, "the backup has no contacts "+c.account)
+	c.p.run("restore", "--record", id, "--from", "good.backup").done().says("Restored contacts " + c.ann + ` of organization \S+\n`)
+	if got := s.get(c.key, c.ann); got.ID != c.ann {
+		t.Errorf("got %+v", got)
+	}
+	s.do(http.StatusConflict, c.key, "POST", "/v1/contacts", `{"email": "b@acme.example", "external_id": "ann"}`)
+	s.do(http.StatusNoContent, c.key, "DELETE", "/v1/contacts/"+c.ann, "")
+	s.do(http.StatusNoContent, c.key, "DELETE", "/v1/accounts/"+c.account, "")
+	c.p.run("restore", "--record", id, "--from", "good.backup").done().says(`Restored .*\nCleared references to records that no longer exist: account_id\n`)
+	body := string(s.do(http.StatusOK, c.key, "GET", "/v1/contacts/"+c.ann, "").body)
+	if !strings.Contains(body, `"account_id":null`) || !strings.Contains(body, marker) {
+		t.Errorf("got %s", body)
+	}
+	s.stop()
+	c.p.passesCheck()
+}

@@ -1,0 +1,97 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/google/uuid"
+
+	"prospector/index"
+	"prospector/internal/service"
+	"prospector/store"
+)
+
+// RestoreRecordInput names a record of a backup.
+type RestoreRecordInput struct {
+	Kind string    `json:"kind"`
+	ID   uuid.UUID `json:"id"`
+}
+
+// RestoreRecordResult is the output of restore --record.
+type RestoreRecordResult struct {
+	Organization uuid.UUID `json:"organization"`
+	Kind         string    `json:"kind"`
+	ID           uuid.UUID `json:"id"`
+	// Cleared lists the fields that referred to records which no longer exist.
+	Cleared []string `json:"cleared,omitempty"`
+}
+
+// RestoreRecord brings one record of a backup back. The record must be missing or damaged.
+var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
+	name: "restore-record", Unit: Bytes,
+	doFile: func(ctx context.Context, s *service.Service, in RestoreRecordInput, file io.Reader) (r RestoreRecordResult, err error) {
+		kind := kindNamed(s, in.Kind)
+		if kind == nil {
+			return r, fmt.Errorf("%q is not a kind of record", in.Kind)
+		}
+		work, err := workDir(s)
+		if err != nil {
+			return r, err
+		}
+		defer os.RemoveAll(work)
+		if _, err := store.Unpack(ctx, file, work); err != nil {
+			return r, fmt.Errorf("nothing was changed: %w", err)
+		}
+		backup, err := service.OpenStore(work, s.Config, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return r, fmt.Errorf("nothing was changed: %w", err)
+		}
+		defer func() { err = errors.Join(err, backup.Store.Close()) }()
+		r = RestoreRecordResult{Kind: in.Kind, ID: in.ID}
+		if r.Organization, err = organizationOf(backup.Store, kind.Table(), in.ID); err != nil {
+			return r, err
+		}
+		err = backup.Store.View(r.Organization, func(from *store.Tx) error {
+			return s.Store.Update(ctx, r.Organization, store.Actor{Operation: "restore"}, func(tx *store.Tx) error {
+				return store.RestoreRecord(tx, kind.ShapedTable(), from, in.ID, func(rec any) (err error) {
+					r.Cleared, err = s.Kinds.DropReferences(tx, kind.Table(), rec)
+					return err
+				})
+			})
+		})
+		return r, err
+	},
+}
+
+func kindNamed(s *service.Service, entity string) *index.Kind {
+	for _, k := range s.Lists() {
+		if k.Entity == entity {
+			return k
+		}
+	}
+	return nil
+}
+
+// organizationOf returns the organization that has a record.
+func organizationOf(st *store.Store, table string, id uuid.UUID) (of uuid.UUID, err error) {
+	orgs, err := st.Organizations()
+	if err != nil {
+		return of, err
+	}
+	for _, org := range append(orgs, uuid.Nil) {
+		found := false
+		err := st.View(org, func(tx *store.Tx) error {
+			value, _ := tx.Raw(table, id)
+			found = value != nil
+			return nil
+		})
+		if err != nil || found {
+			return org, err
+		}
+	}
+	return of, fmt.Errorf("the backup has no %s %s", table, id)
+}

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// maxMissingChanges limits how many lost entries of a change log are replaced. A larger gap means that
+// the counter of the log is damaged.
+const maxMissingChanges = 1 << 20
+
+// DamagedChanges calls fn for each unreadable entry in the change logs of the organization.
+func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
+	for _, log := range tx.changeLogs() {
+		_, err := tx.readLog(log, func(key, value []byte) { fn(strings.TrimSuffix(log, logSuffix), key, value) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropDamagedChanges takes unreadable entries out of the change logs of the organization. Each of them,
+// and each entry that is missing, is replaced by one that has nothing but the record whose latest change
+// it was, because the numbers of a log have no gaps.
+func (tx *Tx) DropDamagedChanges() error {
+	for _, log := range tx.changeLogs() {
+		var unreadable [][]byte
+		missing, err := tx.readLog(log, func(key, _ []byte) { unreadable = append(unreadable, key) })
+		if err != nil {
+			return err
+		}
+		for _, key := range unreadable {
+			tx.delete(log, key)
+		}
+		if err := tx.replaceChanges(strings.TrimSuffix(log, logSuffix), missing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const logSuffix = ".log"
+
+func (tx *Tx) changeLogs() (logs []string) {
+	if tx.orgBkt == nil {
+		return nil
+	}
+	_ = tx.orgBkt.ForEachBucket(func(name []byte) error { // the function never fails
+		if strings.HasSuffix(string(name), logSuffix) {
+			logs = append(logs, string(name))
+		}
+		return nil
+	})
+	return logs
+}
+
+// readLog calls unreadable for each unreadable entry of a log. It returns the numbers for which the log
+// has no readable entry, each with the time of the entry before it.
+func (tx *Tx) readLog(log string, unreadable func(key, value []byte)) (missing map[uint64]time.Time, err error) {
+	missing = map[uint64]time.Time{}
+	end, last, at := tx.sequence(log), uint64(0), time.Time{}
+	miss := func(to uint64) error {
+		if to-last > maxMissingChanges {
+			return fmt.Errorf("%s: %w: %d entries are missing", log, ErrDamaged, to-last)
+		}
+		for n := last + 1; n <= to; n++ {
+			missing[n] = at
+		}
+		return nil
+	}
+	err = tx.scan(log, nil, func(key, value []byte) (bool, error) {
+		c, err := tx.decodeChange(log, key, value)
+		if err == nil {
+			if last > 0 && c.Number > last {
+				err = miss(c.Number - 1)
+			}
+			last, at = c.Number, c.At
+			return true, err
+		}
+		unreadable(key, value)
+		if len(key) != 8 {
+			return true, nil
+		}
+		n := binary.BigEndian.Uint64(key)
+		if n <= last || n > end {
+			return true, nil // the key itself is damaged
+		}
+		if last == 0 {
+			last = n - 1
+		}
+		err = miss(n)
+		last = n
+		return true, err
+	})
+	if err == nil && last < end {
+		err = miss(end)
+	}
+	return missing, err
+}
+
+// replaceChanges writes entries for the missing numbers of a log.
+func (tx *Tx) replaceChanges(table string, missing map[uint64]time.Time) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	changes := map[uint64]Change{}
+	err := tx.look(table+".rec", nil, func(key, value []byte) (bool, error) {
+		if number, _, _, err := decodeValue(tx.place(table+".rec", key), value); err == nil && len(key) == 16 {
+			changes[number] = Change{Op: Updated, ID: uuid.UUID(key)}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	err = tx.look(goneBucket(table), nil, func(key, value []byte) (bool, error) {
+		if len(key) == 16 && len(value) == 8 {
+			changes[binary.BigEndian.Uint64(value)] = Change{Op: Deleted, ID: uuid.UUID(key)}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	log := table + logSuffix
+	for number, at := range missing {
+		c, known := changes[number]
+		if !known {
+			c.Op = Updated // of a record that is not known
+		}
+		c.Number, c.At, c.Actor = number, at, tx.actor
+		if at.IsZero() {
+			c.At = tx.now
+		}
+		key := numberKey(number)
+		tx.put(log, key, seal(tx.place(log, key), c.encode()))
+	}
+	return nil
+}
+
+// Raw returns the stored bytes of a record, and its public part if it can be told apart without the
+// checksum. Either may be wrong: it is what can be saved of a damaged record.
+func (tx *Tx) Raw(table string, id uuid.UUID) (value, public []byte) {
+	value = tx.get(table+".rec", id[:])
+	if len(value) < valueHead+1 {
+		return value, nil
+	}
+	sealed := append([]byte(nil), value...)
+	if sealed[0] != valueFormat && sealed[0] != touchedFormat {
+		sealed[0] = valueFormat
+	}
+	place := tx.place(table+".rec", id[:])
+	binary.BigEndian.PutUint32(sealed[1:], crc32.Update(place, castagnoli, sealed[5:]))
+	if _, _, public, err := decodeValue(place, sealed); err == nil {
+		return value, public
+	}
+	return value, nil
+}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// DamagedRecord is the error of reading a record whose stored bytes are not those that were written.
+// It wraps ErrDamaged.
+type DamagedRecord struct {
+	Table string
+	ID    uuid.UUID
+	cause error
+}
+
+func (e *DamagedRecord) Error() string { return fmt.Sprintf("%s %s: %v", e.Table, e.ID, e.cause) }
+
+func (e *DamagedRecord) Unwrap() error { return e.cause }
+
+// recordKey identifies a record in the store.
+type recordKey struct {
+	org   uuid.UUID
+	table string
+	id    uuid.UUID
+}
+
+// damagedRecords are the unreadable records that were found since the store was opened.
+type damagedRecords struct {
+	mu    sync.Mutex
+	known map[recordKey]bool // whether it was logged
+	count atomic.Int64       // of known
+}
+
+// add adds a record and reports whether it is to be logged now. A record is logged once.
+func (d *damagedRecords) add(k recordKey, log bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil {
+		d.known = map[recordKey]bool{}
+	}
+	logged := d.known[k]
+	d.known[k] = logged || log
+	d.count.Store(int64(len(d.known)))
+	return log && !logged
+}
+
+// removeIf removes the records for which gone returns true.
+func (d *damagedRecords) removeIf(gone func(recordKey) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for k := range d.known {
+		if gone(k) {
+			delete(d.known, k)
+		}
+	}
+	d.count.Store(int64(len(d.known)))
+}
+
+// DamagedRecords returns the number of unreadable records that were found since the store was opened
+// and that still exist.
+func (s *Store) DamagedRecords() int { return int(s.damaged.count.Load()) }
+
+// unreadable returns the error of a record that cannot be read. Damage is counted, and logged when it
+// is found the first time, unless a check finds it, which reports it itself.
+func (tx *Tx) unreadable(table string, id uuid.UUID, cause error) error {
+	if !errors.Is(cause, ErrDamaged) {
+		return fmt.Errorf("%s %s: %w", table, id, cause)
+	}
+	if tx.store.damaged.add(recordKey{tx.org, table, id}, !tx.verifying) {
+		tx.store.opt.Log.Error("record is damaged and left out of lists", "organization", tx.org, "table", table, "id", id, "error", cause)
+	}
+	return &DamagedRecord{table, id, cause}
+}
+
+// replaced removes a record from the damaged ones once the transaction, which has written or deleted
+// it, is committed.
+func (tx *Tx) replaced(table string, id uuid.UUID) {
+	damaged := &tx.store.damaged
+	if damaged.count.Load() == 0 {
+		return
+	}
+	key := recordKey{tx.org, table, id}
+	tx.AfterCommit(func() { damaged.removeIf(func(k recordKey) bool { return k == key }) })
+}
+
+// DamagedIDs returns the unreadable records of the organization that were found since the store was
+// opened, by table.
+func (s *Store) DamagedIDs(org uuid.UUID) map[string][]uuid.UUID {
+	s.damaged.mu.Lock()
+	defer s.damaged.mu.Unlock()
+	found := map[string][]uuid.UUID{}
+	for k := range s.damaged.known {
+		if k.org == org {
+			found[k.table] = append(found[k.table], k.id)
+		}
+	}
+	for _, ids := range found {
+		slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	}
+	return found
+}
+
+// DeleteDamaged deletes a record that cannot be read. The keys of the record are not known, so it reads
+// all keys of the table.
+func (tx *Tx) DeleteDamaged(table string, id uuid.UUID) error {
+	rec := table + ".rec"
+	tx.delete(rec, id[:])
+	tx.setSequence(rec, max(tx.sequence(rec), 1)-1)
+	isOwn := func(key, value []byte) bool {
+		if len(value) == 0 { // a secondary key, which ends with the id
+			return len(key) > 16 && uuid.UUID(key[len(key)-16:]) == id
+		}
+		return bytes.Equal(value, id[:]) || len(value) == 32 && bytes.Equal(value, append(tx.org[:], id[:]...))
+	}
+	for _, bucket := range tx.keyBuckets(table) {
+		if err := tx.deleteWhere(bucket, isOwn); err != nil {
+			return err
+		}
+	}
+	tx.replaced(table, id)
+	log := table + ".log"
+	if tx.bucket(log) == nil { // the table has no change log
+		return nil
+	}
+	prev, err := tx.lastChangeOf(log, id)
+	if err != nil {
+		return err
+	}
+	number, err := tx.logChange(table, historyKept, Change{Op: Deleted, ID: id, Prev: prev, Actor: tx.actor})
+	tx.put(goneBucket(table), id[:], numberKey(number))
+	return err
+}
+
+// keyBuckets returns the buckets of the unique and secondary keys of a table.
+func (tx *Tx) keyBuckets(table string) (buckets []string) {
+	if tx.orgBkt != nil {
+		_ = tx.orgBkt.ForEachBucket(func(name []byte) error { // the function never fails
+			if n := string(name); strings.HasPrefix(n, table+".uniq.") || strings.HasPrefix(n, table+".key.") {
+				buckets = append(buckets, n)
+			}
+			return nil
+		})
+	}
+	_ = tx.btx.ForEach(func(name []byte, _ *bolt.Bucket) error {
+		if n := string(name); strings.HasPrefix(n, globalPrefix+table+".") {
+			buckets = append(buckets, sharedPrefix+n)
+		}
+		return nil
+	})
+	return buckets
+}
+
+// lastChangeOf returns the number of the newest change of a record that the log has, or 0.
+func (tx *Tx) lastChangeOf(log string, id uuid.UUID) (number uint64, err error) {
+	err = tx.look(log, nil, func(key, value []byte) (bool, error) {
+		// An unreadable change is skipped: the history of the record is then shorter.
+		if c, err := tx.decodeChange(log, key, value); err == nil && c.ID == id {
+			number = c.Number
+		}
+		return true, nil
+	})
+	return number, err
+}
+
+// deleteWhere deletes the entries of a bucket for which match returns true.
+func (tx *Tx) deleteWhere(bucket string, match func(key, value []byte) bool) error {
+	return tx.scan(bucket, nil, func(key, value []byte) (bool, error) {
+		if match(key, value) {
+			tx.delete(bucket, key)
+		}
+		return true, nil
+	})
+}
