@@ -101,6 +101,7 @@ func TestSenderDomains(t *testing.T) {
 			fails(1, `email: "eve@notacme.example" is outside the sender domains of the organization: acme.example, acme.test`)
 		p.run("user", "create", "--org", "Acme", "--email", "eve@acme.test").ok()
 		p.run("org", "set", "--org", "Acme", "--sender-domain", "no domain").fails(1, `sender_domains[0]: "no domain" is not`)
+		p.run("org", "set", "--org", "Acme", "--sender-domain", "").fails(2, "--sender-domain: must not be empty; any removes the restriction")
 		p.run("org", "set", "--org", "Acme", "--sender-domain", "any").says(`Changed organization "Acme", ` + anID + `\n`)
 		p.run("user", "create", "--org", "Acme", "--email", "eve@notacme.example").ok()
 	})

@@ -127,7 +127,7 @@ func changedSettings(c *cobra.Command) (map[string]any, error) {
 	}
 	if c.Flags().Changed("sender-domain") {
 		domains, _ := c.Flags().GetStringArray("sender-domain")
-		if slices.Contains(domains, "") {
+		if len(domains) == 0 || slices.Contains(domains, "") {
 			return nil, usage("--sender-domain: must not be empty; any removes the restriction")
 		}
 		if slices.Equal(domains, []string{"any"}) {

@@ -147,7 +147,7 @@ func TestMessageEvents(t *testing.T) {
 		}
 		name, _, _ := strings.Cut(data.To+data.Email, "@")
 		got = append(got, fmt.Sprintf("%s %s %d", e.TriggerKey, name, *data.Step))
-		if event, want := strings.CutPrefix(e.TriggerKey, "message."); want {
+		if event, isMessage := strings.CutPrefix(e.TriggerKey, "message."); isMessage {
 			if event == "bounced" {
 				event = "failed"
 			}

@@ -157,6 +157,7 @@ func TestRetryRefused(t *testing.T) {
 	m.Write.Post(campaign+"/retry", `{"status": []}`).Fails(422, "validation_failed", "status: ")
 	m.Write.Post(campaign+"/retry", `{"status": ["sent"]}`).Fails(422, "validation_failed", `"sent" is not one of: failed, unknown`)
 	m.Write.Post(campaign+"/retry", `{"status": ["failed"], "step_index": 0.5}`).Fails(422, "validation_failed", "step_index: ")
+	m.Write.Post(campaign+"/retry", `{"status": ["failed"], "sequence_ids": []}`).Fails(422, "validation_failed", "sequence_ids: must not be empty")
 	m.Read.Post(campaign+"/retry", `{"status": ["failed"]}`).Fails(403, "forbidden", "")
 	m.app.Org("Umbrella").Write.Post(campaign+"/retry", `{"status": ["failed"]}`).Fails(404, "not_found", "")
 

@@ -35,10 +35,9 @@ type simRef struct {
 }
 
 type simContact struct {
-	id     string
-	kind   simKind
-	steps  map[int]*simState // by index
-	thread string
+	id    string
+	kind  simKind
+	steps map[int]*simState // by index
 }
 
 // simState is the progress of a step.
@@ -284,17 +283,10 @@ func (r *simRef) plan() {
 	}
 }
 
-// send sends a message. A message without a subject is a reply to the previous one.
+// send sends a message.
 func (m simMessage) send(at time.Time) {
 	m.state.action, m.state.at, m.state.over = "send", at, at
-	switch {
-	case m.step.Subject != "":
-		m.state.subject, m.c.thread = m.step.Subject, m.step.Subject
-	case m.c.thread != "":
-		m.state.subject = "Re: " + m.c.thread
-	default:
-		m.state.subjectless = true
-	}
+	m.state.subject, m.state.subjectless = m.step.Subject, m.step.Subject == ""
 }
 
 // agrees requires that plans equal those of the reference, and that their reasons are correct.

@@ -262,10 +262,7 @@ func TestPlannedOnTime(t *testing.T) {
 		c := (*choices)(&data)
 		now := c.instant(t)
 		r := c.reference(t, now)
-		cal, err := NewCalendar(r.zone, r.days, r.holidays, r.from, r.to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cal := calendar(t, r.zone.String(), r.days, r.from, r.to, r.holidays...)
 		steps, transitions := c.template()
 		for i := range transitions {
 			transitions[i].Type = Completes

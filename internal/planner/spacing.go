@@ -201,27 +201,27 @@ func (f *scheduling) keepsDistance(other, i int) bool {
 // is sent at a time, given the distance that the template plans between the two.
 func (f *scheduling) distanceFrom(other, i int, sent instant) (least instant, s spacing) {
 	first, last := &f.planned.steps[other], &f.planned.steps[i]
-	clock, base, day := last.clock, first.base, first.day
-	least, sum, follows := f.replay(other, i, sent)
-	switch {
-	case follows && first.date != last.date:
-		return least, spacing{days: sum}
-	case follows:
-		base, day = first.at, first.date
-	case f.planned.rank[other] > f.planned.rank[i]:
-		first, last = last, first
-		base, day = first.base, first.day
-	}
-	if follows || day == last.day || first.anchor == last.anchor {
-		s.exact = max(0, last.base-base)
+	clock := last.clock
+	if least, sum, follows := f.replay(other, i, sent); follows {
+		if first.date != last.date {
+			return least, spacing{days: sum}
+		}
+		s.exact = max(0, last.base-first.at)
 		return sent + s.exact, s
 	}
-	d, to := f.cal.dateOf(sent), max(day, last.day)
+	if f.planned.rank[other] > f.planned.rank[i] {
+		first, last = last, first
+	}
+	if first.day == last.day || first.anchor == last.anchor {
+		s.exact = max(0, last.base-first.base)
+		return sent + s.exact, s
+	}
+	d, day := f.cal.dateOf(sent), max(first.day, last.day)
 	if last.isBusiness {
-		s.days = Delay{f.cal.businessDays(day, to), BusinessDays}
+		s.days = Delay{f.cal.businessDays(first.day, day), BusinessDays}
 		return f.cal.firstAt(f.cal.businessDay(d, s.days.N), clock), s
 	}
-	s.days = Delay{int(to - day), Days}
+	s.days = Delay{int(day - first.day), Days}
 	return f.cal.firstAt(d+date(s.days.N), clock), s
 }
 
