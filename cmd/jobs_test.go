@@ -194,7 +194,7 @@ func (w *sweep) makeJobsDue() {
 	t.Helper()
 	service, _, end := w.p.open(0)
 	defer end()
-	jobs, _, err := service.Store.Due(time.Now().Add(24*time.Hour), 100, nil)
+	jobs, _, err := service.Store.Due(time.Now().Add(24*time.Hour), 100, nil, nil)
 	if err != nil || len(jobs) == 0 {
 		t.Fatal(jobs, err)
 	}
@@ -252,7 +252,7 @@ func (w *sweep) left() (left int) {
 	t.Helper()
 	service, _, end := w.p.open(0)
 	defer end()
-	jobs, _, err := service.Store.Due(time.Now().Add(24*time.Hour), 100, nil)
+	jobs, _, err := service.Store.Due(time.Now().Add(24*time.Hour), 100, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func (w *sweep) done() {
 	t.Helper()
 	service, _, end := w.p.open(0)
 	defer end()
-	jobs, next, err := service.Store.Due(time.Now().Add(24*time.Hour), 100, nil)
+	jobs, next, err := service.Store.Due(time.Now().Add(24*time.Hour), 100, nil, nil)
 	if err != nil || len(jobs) > 0 || !next.IsZero() {
 		t.Errorf("jobs are left: %v, %v, %v", jobs, next, err)
 	}

@@ -315,7 +315,7 @@ func (m *previewKills) checkNothingLeft() {
 	if !slices.Equal(want, got) {
 		t.Errorf("the store has members of\n%v, want\n%v", got, want)
 	}
-	jobs, _, err := service.Store.Due(time.Now().Add(48*time.Hour), 10_000, nil)
+	jobs, _, err := service.Store.Due(time.Now().Add(48*time.Hour), 10_000, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

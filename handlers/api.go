@@ -51,6 +51,8 @@ type Options struct {
 	BodyBytes int64
 	// ParseBytes is the memory for request bodies, over all requests. 0 means no limit.
 	ParseBytes int64
+	// ConcurrentRequests is how many requests of an organization may be in progress. 0 means no limit.
+	ConcurrentRequests int
 	// ListTime is how long a list may take. 0 means no limit.
 	ListTime time.Duration
 	// SeparateMetrics removes the metrics from the table of operations. Only Metrics serves them then.
@@ -63,6 +65,7 @@ type API struct {
 	operations  []Operation
 	router      *httprouter.Router
 	rateLimiter *rateLimiter
+	concurrency *concurrencyLimiter
 	responses   *responseStore
 	parseBudget *parseBudget
 	document    func() []byte                // the OpenAPI document, built on first use
@@ -73,7 +76,10 @@ type API struct {
 
 // New returns the API of a service.
 func New(o Options) *API {
-	a := &API{Options: o, rateLimiter: newRateLimiter(), responses: newResponseStore(), parseBudget: newParseBudget(o.ParseBytes)}
+	a := &API{
+		Options: o, rateLimiter: newRateLimiter(), concurrency: newConcurrencyLimiter(o.ConcurrentRequests),
+		responses: newResponseStore(), parseBudget: newParseBudget(o.ParseBytes),
+	}
 	a.operations = a.table()
 	a.router = a.mount()
 	a.document = sync.OnceValue(a.openAPI)
@@ -110,8 +116,8 @@ func (a *API) Drain() { a.draining.Store(true) }
 
 type contextKey struct{}
 
-// ServeHTTP checks the API key and the rate limit of a request under /v1, and routes it. The operation
-// then checks the access of the key.
+// ServeHTTP checks the API key of a request under /v1, the rate limit and the number of requests in progress,
+// and routes it. The operation then checks the access of the key.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	c := &call{api: a, request: r, requestID: requestID(r)}

@@ -26,6 +26,7 @@ type call struct {
 	request   *http.Request
 	requestID string
 	principal identity.Principal
+	admitted  bool // it counts among the requests in progress
 	params    map[string]string
 	raw       []byte
 	body      shape.Value
@@ -40,7 +41,8 @@ func (c *call) actor() store.Actor {
 // org returns the organization of the caller.
 func (c *call) org() uuid.UUID { return c.principal.Org }
 
-// admit authenticates the caller and counts the request against the rate limit of the organization.
+// admit authenticates the caller, counts the request against the rate limit of the organization and waits until
+// it may be in progress.
 func (c *call) admit(h http.Header) error {
 	p, err := c.api.Identity.Authenticate(apiKey(c.request))
 	if err != nil {
@@ -51,7 +53,12 @@ func (c *call) admit(h http.Header) error {
 	if p.RateLimit.Valid {
 		limit = int(p.RateLimit.Float)
 	}
-	return c.api.rateLimiter.allow(p.Org, limit, c.api.Store.Now(), h)
+	if err := c.api.rateLimiter.allow(p.Org, limit, c.api.Store.Now(), h); err != nil {
+		return err
+	}
+	err = c.api.concurrency.enter(c.request.Context(), p.Org, h)
+	c.admitted = err == nil
+	return err
 }
 
 // apiKey returns the API key of a request. Authorization takes precedence over X-Prospector-Api-Key.
@@ -187,8 +194,11 @@ func (c *call) emptyBody() bool {
 	return n == 0 && err == io.EOF
 }
 
-// done releases the memory of the body, updates the metrics and logs the request.
+// done releases what the request occupied, updates the metrics and logs the request.
 func (c *call) done(sent *sentStatus, took time.Duration) {
+	if c.admitted {
+		c.api.concurrency.leave(c.org())
+	}
 	c.api.parseBudget.release(&c.memory)
 	c.api.metrics.inFlight.Dec()
 	c.api.metrics.observe(c, sent, took)

@@ -269,7 +269,7 @@ func TestEngineTwoAudiences(t *testing.T) {
 // work runs the due jobs of one kind, and no others.
 func (p *engineFixture) work(kind string) {
 	p.t.Helper()
-	jobs, _, err := p.app.Store.Due(p.app.Clock.Now(), 1000, nil)
+	jobs, _, err := p.app.Store.Due(p.app.Clock.Now(), 1000, nil, nil)
 	done := 0
 	for _, job := range jobs {
 		if job.Kind == kind {

@@ -172,7 +172,7 @@ func (p *engineFixture) campaign(contacts []string, more map[string]any, steps [
 // next returns when the next job becomes due, or the zero time if there is no such job.
 func (p *engineFixture) next() time.Time {
 	p.t.Helper()
-	due, next, err := p.app.Store.Due(p.app.Clock.Now(), 1, nil)
+	due, next, err := p.app.Store.Due(p.app.Clock.Now(), 1, nil, nil)
 	if err != nil || len(due) > 0 {
 		p.t.Fatalf("%d jobs are due still: %v", len(due), err)
 	}

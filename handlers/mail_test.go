@@ -51,7 +51,7 @@ func (m *mailer) run() {
 	for range 1000 {
 		m.app.Work()
 		m.app.Sequences.Wait()
-		due, _, err := m.app.Store.Due(m.app.Clock.Now(), 1, nil)
+		due, _, err := m.app.Store.Due(m.app.Clock.Now(), 1, nil, nil)
 		if err != nil {
 			m.t.Fatal(err)
 		}

@@ -266,7 +266,7 @@ var rateHeaders = map[string]apiHeader{
 	"X-RateLimit-Limit":     {"The maximum number of requests in a window of one minute.", &shape.Schema{Type: shape.Types{"integer"}}},
 	"X-RateLimit-Remaining": {"The number of requests left in the window.", &shape.Schema{Type: shape.Types{"integer"}}},
 	"X-RateLimit-Reset":     {"The end of the window as a Unix timestamp.", &shape.Schema{Type: shape.Types{"integer"}}},
-	"Retry-After":           {"Seconds until the end of the window.", &shape.Schema{Type: shape.Types{"integer"}}},
+	"Retry-After":           {"Seconds after which to repeat the request.", &shape.Schema{Type: shape.Types{"integer"}}},
 }
 
 const conditionsInWords = "is and is_not take a value or a list of values and compare exactly, but email, website, linkedin_url and country in any spelling. equals takes one value. On text, contains and " +

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -13,54 +14,46 @@ import (
 	"prospector/internal/fault"
 )
 
-// maxBatch limits how many Updates share a commit, and maxBatchBytes how much they write, so that a
-// large transaction does not delay many callers.
+// maxBatch limits how many Updates share a commit, maxBatchBytes how much they write, and maxBatchTime for how
+// long they run, so that a large transaction does not delay many callers.
 const (
 	maxBatch      = 1024
 	maxBatchBytes = 16 << 20
+	maxBatchTime  = 20 * time.Millisecond
 )
 
 // commitLoop is the only writer. Updates that arrive during a commit share the next one. A single
-// writer never waits for others, and concurrent writers share the cost of an fsync.
+// writer never waits for others, and concurrent writers share the cost of an fsync. Organizations take
+// turns.
 func (s *Store) commitLoop() {
 	defer close(s.stopped)
 	for {
 		s.mu.Lock()
-		for len(s.queue) == 0 && !s.closed {
+		for s.queue.Len() == 0 && !s.closed {
 			s.arrived.Wait()
 		}
-		batch := s.queue
-		if len(batch) == 0 {
-			s.mu.Unlock()
-			return
-		}
-		if len(batch) > maxBatch {
-			batch = batch[:maxBatch]
-		}
-		s.queue = s.queue[len(batch):]
-		if len(s.queue) == 0 {
-			s.queue = nil
-		}
-		broken := s.broken
+		waiting, broken := min(s.queue.Len(), maxBatch), s.broken
 		s.mu.Unlock()
-
-		for len(batch) > 0 {
-			done := len(batch)
-			if broken != nil {
-				answer(batch, broken)
-			} else {
-				done = s.commitBatch(batch)
-				broken = s.brokenBy()
-			}
-			batch = batch[done:]
+		switch {
+		case waiting == 0:
+			return
+		case broken != nil:
+			answer(s.take(waiting), broken)
+		default:
+			s.commitBatch(waiting)
 		}
 	}
 }
 
-func (s *Store) brokenBy() error {
+// take removes the next n Updates from the queue, which has as many.
+func (s *Store) take(n int) (batch []*pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.broken
+	for range n {
+		p, _ := s.queue.Next()
+		batch = append(batch, p)
+	}
+	return batch
 }
 
 // answer releases the callers. A non-nil err is the result of all of them.
@@ -73,9 +66,9 @@ func answer(batch []*pending, err error) {
 	}
 }
 
-// commitBatch runs the first Updates of the batch, commits them together and releases their
-// callers. It returns how many Updates it ran.
-func (s *Store) commitBatch(batch []*pending) int {
+// commitBatch runs up to waiting Updates of the queue, commits them together and releases their callers. Those
+// that it does not run stay in the queue, where other organizations may have the next turn.
+func (s *Store) commitBatch(waiting int) {
 	var btx *bolt.Tx
 	err := guard(func() (err error) {
 		btx, err = s.db.Begin(true)
@@ -83,13 +76,16 @@ func (s *Store) commitBatch(batch []*pending) int {
 	})
 	if err != nil {
 		s.counts.failed.Add(1)
-		answer(batch, err)
-		return len(batch)
+		answer(s.take(waiting), err)
+		return
 	}
-	id, ran, wrote, written, enqueued, committing := btx.ID(), 0, 0, 0, false, false
+	var batch []*pending
+	watch := s.Stopwatch()
+	id, wrote, written, enqueued, committing := btx.ID(), 0, 0, false, false
 	err = guard(func() error {
-		for _, p := range batch {
-			ran++
+		for len(batch) < waiting && written <= maxBatchBytes && (len(batch) == 0 || watch() < maxBatchTime) {
+			p := s.take(1)[0]
+			batch = append(batch, p)
 			if p.err = p.ctx.Err(); p.err != nil {
 				continue
 			}
@@ -112,9 +108,6 @@ func (s *Store) commitBatch(batch []*pending) int {
 			}
 			written += tx.bytes
 			enqueued = enqueued || tx.enqueued
-			if written > maxBatchBytes {
-				break
-			}
 		}
 		if written == 0 {
 			return btx.Rollback()
@@ -131,11 +124,10 @@ func (s *Store) commitBatch(batch []*pending) int {
 	case committing:
 		s.setFull(nil, written)
 	}
-	answer(batch[:ran], err)
+	answer(batch, err)
 	if err == nil && enqueued {
 		s.signal()
 	}
-	return ran
 }
 
 // commit commits the writes of the given number of Updates and counts them.

@@ -178,7 +178,7 @@ func versionOfCard(t testing.TB, s *Store, org, id uuid.UUID) (version string) {
 func completeAll(t testing.TB, s *Store) {
 	t.Helper()
 	for {
-		jobs, _, err := s.Due(s.Now(), 9, nil)
+		jobs, _, err := s.Due(s.Now(), 9, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestComplete(t *testing.T) {
 }
 
 func dueJobs(t testing.TB, s *Store) func(func(Job) bool) {
-	jobs, _, err := s.Due(s.Now(), 99, nil)
+	jobs, _, err := s.Due(s.Now(), 99, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (sam sample) survive(t *testing.T, dir, name string, file []byte) (opened b
 		opened = true
 		s.db.NoSync = true
 		sam.compare(t, name, s)
-		_, _, _ = s.Due(s.Now(), 100, nil)
+		_, _, _ = s.Due(s.Now(), 100, nil, nil)
 		_, _ = s.Organizations()
 		_, _ = s.Dump(orgA)
 		for i, id := range []uuid.UUID{numberedID(1, 1), numberedID(1, 151), numberedID(1, 299)} {

@@ -133,8 +133,8 @@ func TestDerived(t *testing.T) {
 	s.mu.Lock()
 	for _, p := range shared {
 		p.ctx, p.org, p.done = context.Background(), orgA, make(chan struct{})
+		s.queue.Add(orgA, p)
 	}
-	s.queue = append(s.queue, shared...)
 	s.arrived.Signal()
 	s.mu.Unlock()
 	for _, p := range shared {

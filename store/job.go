@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -110,38 +111,75 @@ func readDueKey(k []byte) (due time.Time, org, id uuid.UUID) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(k))).UTC(), uuid.UUID(k[8:24]), uuid.UUID(k[24:dueKeySize])
 }
 
-// Due returns up to limit due jobs of all organizations, the longest due first, without those for
-// which skip returns true. If there are fewer than limit, next is the due time of the first job
-// that is not due yet, or zero. Unreadable jobs are reported in err and do not prevent the others
+// Due returns up to limit due jobs. Organizations take turns, in the given order: first one job of each, the
+// longest due, then another of each. Without an order, the organization whose first job is due the longest
+// begins. Jobs for which skip returns true are left out. If there are fewer than limit, next is the due time of
+// the first job that is not due yet, or zero. Unreadable jobs are reported in err and do not prevent the others
 // from being returned.
-func (s *Store) Due(now time.Time, limit int, skip func(Job) bool) (due []Job, next time.Time, err error) {
+func (s *Store) Due(
+	now time.Time, limit int, skip func(Job) bool, order func(a, b uuid.UUID) int,
+) (due []Job, next time.Time, err error) {
 	var unreadable []error
 	err = guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) error {
-			c := btx.Bucket(dueBucket).Cursor()
-			for k, _ := c.First(); k != nil && len(due) < limit; k, _ = c.Next() {
-				if len(k) != dueKeySize {
-					unreadable = append(unreadable, fmt.Errorf("queue entry %x does not belong to a job", k))
-					continue
-				}
-				at, org, id := readDueKey(k)
-				if at.After(now) {
-					next = at
-					return nil
-				}
-				j, err := newTx(s, btx, org).Job(id)
-				if err != nil {
-					unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
-					continue
-				}
-				if skip == nil || !skip(j) {
-					due = append(due, j)
-				}
+			var waiting jobQueue
+			waiting, next, unreadable = readDue(btx, now)
+			if order != nil {
+				slices.SortStableFunc(waiting.orgs, order)
+			}
+			for len(due) < limit && len(waiting.orgs) > 0 {
+				waiting.orgs = slices.DeleteFunc(waiting.orgs, func(org uuid.UUID) (done bool) {
+					if len(due) == limit {
+						return false
+					}
+					tx := newTx(s, btx, org)
+					for ids := waiting.jobs[org]; len(ids) > 0; ids = ids[1:] {
+						j, err := tx.Job(ids[0])
+						if err != nil {
+							unreadable = append(unreadable, fmt.Errorf("organization %s: %w", org, err))
+						} else if skip == nil || !skip(j) {
+							due, waiting.jobs[org] = append(due, j), ids[1:]
+							return false
+						}
+					}
+					return true
+				})
 			}
 			return nil
 		})
 	})
+	if len(due) == limit {
+		next = time.Time{}
+	}
 	return due, next, errors.Join(append(unreadable, err)...)
+}
+
+// jobQueue are the due jobs of each organization, the longest due first, and the organizations in the order of
+// their first jobs.
+type jobQueue struct {
+	orgs []uuid.UUID
+	jobs map[uuid.UUID][]uuid.UUID
+}
+
+// readDue reads the queue of jobs, and when the first job is due that is not due now.
+func readDue(btx *bolt.Tx, now time.Time) (all jobQueue, next time.Time, unreadable []error) {
+	all.jobs = map[uuid.UUID][]uuid.UUID{}
+	c := btx.Bucket(dueBucket).Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		if len(k) != dueKeySize {
+			unreadable = append(unreadable, fmt.Errorf("queue entry %x does not belong to a job", k))
+			continue
+		}
+		at, org, id := readDueKey(k)
+		if at.After(now) {
+			return all, at, unreadable
+		}
+		if all.jobs[org] == nil {
+			all.orgs = append(all.orgs, org)
+		}
+		all.jobs[org] = append(all.jobs[org], id)
+	}
+	return all, time.Time{}, unreadable
 }
 
 // Wake receives after a commit that enqueued or rescheduled jobs.

@@ -31,7 +31,7 @@ func dueKinds(t *testing.T, s *Store, now time.Time, limit int, skip ...uuid.UUI
 			}
 		}
 		return false
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +65,11 @@ func TestDue(t *testing.T) {
 	}{
 		{hours: 0, limit: 9, want: "", next: clock.after(1)},
 		{hours: 1, limit: 9, want: "b:first", next: clock.after(2)},
-		{hours: 4, limit: 9, want: "b:first a:second a:third b:third", next: clock.after(5)},
+		{hours: 4, limit: 9, want: "b:first a:second b:third a:third", next: clock.after(5)},
 		{hours: 4, limit: 9, skip: []uuid.UUID{second}, want: "b:first a:third b:third", next: clock.after(5)},
 		{hours: 4, limit: 2, skip: []uuid.UUID{second}, want: "b:first a:third", next: none},
-		{hours: 9, limit: 9, skip: []uuid.UUID{late}, want: "b:first a:second a:third b:third", next: none},
-		{hours: 9, limit: 9, want: "b:first a:second a:third b:third b:late", next: none},
+		{hours: 9, limit: 9, skip: []uuid.UUID{late}, want: "b:first a:second b:third a:third", next: none},
+		{hours: 9, limit: 9, want: "b:first a:second b:third a:third b:late", next: none},
 	} {
 		got, next := dueKinds(t, s, clock.after(c.hours), c.limit, c.skip...)
 		if got != c.want || !next.Equal(c.next) {
@@ -184,7 +184,7 @@ func TestADamagedJobIsAnError(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	id := enqueue(t, s, orgA, "mail", s.Now())
 	plant(t, s, orgA, jobsBucket, id[:], func(v []byte) []byte { return flipped(v, len(v)*4) })
-	if _, _, err := s.Due(s.Now(), 9, nil); !errors.Is(err, ErrDamaged) {
+	if _, _, err := s.Due(s.Now(), 9, nil, nil); !errors.Is(err, ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func wantGone(t *testing.T, s *Store) {
 	if org, _, found, err := s.Lookup("people", "token", []byte("t")); err != nil || found {
 		t.Errorf("a global key of it is found in %s, %v", org, err)
 	}
-	if jobs, _, err := s.Due(s.Now().Add(99*time.Hour), 99, nil); err != nil || slices.ContainsFunc(jobs, func(j Job) bool { return j.Org == orgA }) {
+	if jobs, _, err := s.Due(s.Now().Add(99*time.Hour), 99, nil, nil); err != nil || slices.ContainsFunc(jobs, func(j Job) bool { return j.Org == orgA }) {
 		t.Errorf("due is %v, %v", jobs, err)
 	}
 	wantCode(t, tryInsert(s, orgA, person{Name: "again"}), fault.NotFound)

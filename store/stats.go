@@ -41,7 +41,7 @@ type counts struct {
 func (s *Store) Stats() (Stats, error) {
 	st := Stats{Commits: s.counts.commits.Read(), FailedCommits: s.counts.failed.Load(), Updates: s.counts.updates.Load(), DamagedRecords: s.DamagedRecords()}
 	s.mu.Lock()
-	st.Queued, st.DiskFull = len(s.queue), s.full != nil
+	st.Queued, st.DiskFull = s.queue.Len(), s.full != nil
 	s.mu.Unlock()
 	file, err := os.Stat(s.path)
 	if err != nil {

@@ -41,6 +41,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"prospector/internal/fault"
+	"prospector/internal/turn"
 )
 
 // FileName is the name of the store in its data directory.
@@ -109,7 +110,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	arrived *sync.Cond // signals that queue grew or that closed was set
-	queue   []*pending
+	queue   turn.Queue[*pending]
 	closed  bool
 	broken  error // why nothing can be written any more
 	stuck   bool  // bbolt keeps its writer lock forever, so closing it would block
@@ -208,7 +209,7 @@ func (s *Store) update(ctx context.Context, org uuid.UUID, actor Actor, fn func(
 		s.mu.Unlock()
 		return err
 	}
-	s.queue = append(s.queue, p)
+	s.queue.Add(org, p)
 	s.arrived.Signal()
 	s.mu.Unlock()
 	<-p.done

@@ -55,7 +55,7 @@ func state(t *testing.T, s *Store) string {
 	}
 	var b strings.Builder
 	b.WriteString(dump)
-	jobs, next, err := s.Due(s.Now(), 1000, nil)
+	jobs, next, err := s.Due(s.Now(), 1000, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 			if _, _, found, _ := s.Lookup("people", "token", []byte("t")); found {
 				t.Error("it left a global key behind")
 			}
-			if due, _, _ := s.Due(s.Now(), 1, nil); len(due) != 0 {
+			if due, _, _ := s.Due(s.Now(), 1, nil, nil); len(due) != 0 {
 				t.Error("it left a job behind")
 			}
 		})
@@ -232,7 +232,7 @@ func hold(t *testing.T, s *Store) (release func()) {
 func waitQueued(s *Store, n int) {
 	for {
 		s.mu.Lock()
-		queued := len(s.queue)
+		queued := s.queue.Len()
 		s.mu.Unlock()
 		if queued >= n {
 			return
@@ -425,7 +425,7 @@ func TestEvents(t *testing.T) {
 	if err := emit("b@x", "refused"); !errors.Is(err, errRefused) {
 		t.Fatalf("got %v", err)
 	}
-	due, _, err := s.Due(s.Now(), 10, nil)
+	due, _, err := s.Due(s.Now(), 10, nil, nil)
 	if err != nil || len(due) != 1 || due[0].Kind != "created" || string(due[0].Payload) != `"data"` {
 		t.Errorf("jobs: %+v, %v", due, err)
 	}

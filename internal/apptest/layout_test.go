@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"internal/research/openai":  {"internal/research", "internal/catalog", "internal/crm", "internal/shape"},
 	"internal/catalog":          {"internal/address", "internal/crm", "internal/record", "internal/rows", "internal/shape", "internal/fault", "index", "store"},
 	"internal/tam":              {"internal/address", "internal/catalog", "internal/research", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
-	"internal/sequence":         {"internal/address", "internal/outreach", "internal/template", "internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
+	"internal/sequence":         {"internal/address", "internal/outreach", "internal/template", "internal/planner", "internal/mail", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "internal/turn", "index", "store"},
 	"internal/outreach":         {"internal/address", "internal/template", "internal/planner", "internal/identity", "internal/crm", "internal/record", "internal/worker", "internal/shape", "internal/fault", "index", "store"},
 	"internal/template":         {"internal/planner", "internal/shape", "internal/fault"},
 	"internal/planner":          {},
@@ -34,12 +34,13 @@ var mayImport = map[string][]string{
 	"internal/worker":           {"internal/fault", "store"},
 	"internal/record":           {"internal/rows", "internal/filter", "internal/shape", "internal/fault", "index", "store"},
 	"index":                     {"internal/filter", "internal/shape", "store"},
-	"store":                     {"internal/fault"},
+	"store":                     {"internal/fault", "internal/turn"},
 	"internal/rows":             {"internal/shape", "internal/fault"},
 	"internal/filter":           {"internal/address", "internal/shape", "internal/fault"},
 	"internal/shape":            {"internal/address", "internal/fault"},
 	"internal/address":          {},
 	"internal/fault":            {},
+	"internal/turn":             {},
 }
 
 // owners lists the libraries that only certain packages may import.

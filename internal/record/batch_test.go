@@ -146,7 +146,7 @@ func (h *house) get(id uuid.UUID) (g guest) {
 // kept lists the stored events as trigger and name.
 func (h *house) kept() (list []string) {
 	h.t.Helper()
-	jobs, _, err := h.st.Due(h.st.Now(), 10_000, nil)
+	jobs, _, err := h.st.Due(h.st.Now(), 10_000, nil, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (h *house) deleteGroup(id uuid.UUID) error {
 // sweeps returns the pending sweep jobs.
 func (h *house) sweeps() (jobs []store.Job) {
 	h.t.Helper()
-	due, _, err := h.st.Due(h.st.Now(), 100_000, nil)
+	due, _, err := h.st.Due(h.st.Now(), 100_000, nil, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

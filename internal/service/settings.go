@@ -37,6 +37,8 @@ type Config struct {
 	Limits struct {
 		BodyBytes  int64 `key:"body_bytes"`
 		ParseBytes int64 `key:"parse_bytes"`
+		// ConcurrentRequests is how many requests of an organization may be in progress. 0 means no limit.
+		ConcurrentRequests int `key:"concurrent_requests"`
 		// ListTime is how long a list may take. 0 means no limit.
 		ListTime time.Duration `key:"list_time"`
 		// ShutdownTime is how long the service may take to stop.
@@ -96,6 +98,7 @@ func Defaults() Config {
 	c.Log.Level, c.Log.Format = "info", "text"
 	c.RateLimit.PerMinute = 100
 	c.Limits.BodyBytes, c.Limits.ParseBytes = 8<<20, 256<<20
+	c.Limits.ConcurrentRequests = 32
 	c.Limits.ListTime, c.Limits.ShutdownTime = 10*time.Second, 20*time.Second
 	c.Index.CacheBytes = 256 << 20
 	c.Store.Scrub = true
@@ -174,6 +177,7 @@ func (c *Config) check() (found []invalid) {
 	atLeast(int64(c.RateLimit.PerMinute), 0, "rate_limit.per_minute")
 	atLeast(c.Limits.BodyBytes, 1, "limits.body_bytes")
 	atLeast(c.Limits.ParseBytes, 0, "limits.parse_bytes")
+	atLeast(int64(c.Limits.ConcurrentRequests), 0, "limits.concurrent_requests")
 	must(c.Limits.ListTime >= 0, "limits.list_time", "be at least 0, not %v", c.Limits.ListTime)
 	positive(c.Limits.ShutdownTime, "limits.shutdown_time")
 	atLeast(int64(c.Index.CacheBytes), 0, "index.cache_bytes")

@@ -319,7 +319,7 @@ func TestImportFails(t *testing.T) {
 		if b.Accounts.Used != n || b.Contacts.Used != n || o.crm.Accounts.Table.Count(tx) != n {
 			t.Errorf("the balance is %+v", b)
 		}
-		if due, _, err := o.store.Due(o.now.Add(time.Hour), 10, nil); err != nil || len(due) != 0 {
+		if due, _, err := o.store.Due(o.now.Add(time.Hour), 10, nil, nil); err != nil || len(due) != 0 {
 			t.Errorf("the due jobs are %v, %v", due, err)
 		}
 		return err

@@ -39,7 +39,7 @@ func (w *Worker) Stats() Stats {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	st.Running = len(w.kinds)
+	st.Running = len(w.current)
 	return st
 }
 

@@ -1,12 +1,14 @@
 // Package worker owns the loop that runs background jobs. It finds due jobs, runs several at a
-// time, reschedules those that failed, and stops without interrupting a transaction. It does not
+// time, gives organizations turns, reschedules those that failed, and stops without interrupting a transaction. It does not
 // know what jobs do: a handler does the work and ends the job in a transaction of its own.
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,7 +23,7 @@ import (
 type Handler func(ctx context.Context, job store.Job) error
 
 const (
-	// maxRunning is how many jobs run at the same time.
+	// maxRunning is how many jobs run at the same time. An organization may have half of them.
 	maxRunning = 8
 	// A failed job is retried after firstDelay. The delay doubles with each try, up to lastDelay.
 	firstDelay = time.Second
@@ -43,8 +45,10 @@ type Worker struct {
 
 	limits map[string]int // by kind: how many may run at the same time
 
-	mu    sync.Mutex
-	kinds map[uuid.UUID]string // the kinds of the running jobs
+	mu      sync.Mutex
+	current map[uuid.UUID]store.Job // the running jobs
+	turns   map[uuid.UUID]int       // by organization: the number of its last turn
+	turn    int                     // the number of the last turn
 
 	runs map[Run]*store.Timings // for every kind and outcome
 }
@@ -54,11 +58,12 @@ func New(s *store.Store, log *slog.Logger, handlers map[string]Handler) *Worker 
 	return &Worker{
 		store: s, log: log, handlers: handlers,
 		free: make(chan struct{}, maxRunning), ended: make(chan struct{}, 1),
-		kinds: map[uuid.UUID]string{}, limits: map[string]int{}, runs: newRuns(handlers),
+		current: map[uuid.UUID]store.Job{}, turns: map[uuid.UUID]int{}, limits: map[string]int{}, runs: newRuns(handlers),
 	}
 }
 
-// Limit sets how many jobs of a kind may run at the same time. It must be called before Run.
+// Limit sets how many jobs of a kind may run at the same time, of which an organization may have half. It must be
+// called before Run.
 func (w *Worker) Limit(kind string, limit int) { w.limits[kind] = limit }
 
 // Run runs jobs until ctx ends, and returns when the running jobs have ended.
@@ -83,7 +88,7 @@ func (w *Worker) Run(ctx context.Context) {
 // Once runs due jobs until none is due.
 func (w *Worker) Once(ctx context.Context) {
 	for ctx.Err() == nil {
-		if due, _, _ := w.store.Due(w.store.Now(), 1, nil); len(due) == 0 {
+		if due, _, _ := w.store.Due(w.store.Now(), 1, nil, nil); len(due) == 0 {
 			return
 		}
 		w.begin(ctx)
@@ -93,37 +98,47 @@ func (w *Worker) Once(ctx context.Context) {
 
 // begin starts as many due jobs as may run, and returns when the next job is due.
 func (w *Worker) begin(ctx context.Context) (next time.Time) {
-	jobs, next, err := w.store.Due(w.store.Now(), maxRunning, w.mustWait)
-	if err != nil { // the readable jobs still run
-		w.log.Error("unreadable jobs are skipped", "error", err)
-	}
-	for _, job := range jobs {
-		select {
-		case w.free <- struct{}{}:
-		default:
+	for {
+		jobs, next, err := w.store.Due(w.store.Now(), maxRunning, w.mustWait, w.order())
+		if err != nil { // the readable jobs still run
+			w.log.Error("unreadable jobs are skipped", "error", err)
+		}
+		started := 0
+		for _, job := range jobs {
+			select {
+			case w.free <- struct{}{}:
+			default:
+				return next
+			}
+			if w.claim(job) {
+				started++
+				w.running.Go(func() { w.run(ctx, job) })
+			} else {
+				<-w.free
+			}
+		}
+		if started == 0 || started == len(jobs) {
 			return next
 		}
-		if !w.claim(job) {
-			<-w.free
-			continue
-		}
-		w.running.Go(func() {
-			select {
-			case <-ctx.Done(): // the job may have been interrupted after Due read it
-			default:
-				if w.isDue(job) {
-					w.do(ctx, job)
-				}
-			}
-			w.release(job)
-			<-w.free
-			select {
-			case w.ended <- struct{}{}:
-			default:
-			}
-		})
+		// Jobs that reached a limit with those that have started may have hidden others.
 	}
-	return next
+}
+
+// run runs a claimed job and makes room for another one.
+func (w *Worker) run(ctx context.Context, job store.Job) {
+	select {
+	case <-ctx.Done(): // the job may have been interrupted after Due read it
+	default:
+		if w.isDue(job) {
+			w.do(ctx, job)
+		}
+	}
+	w.release(job)
+	<-w.free
+	select {
+	case w.ended <- struct{}{}:
+	default:
+	}
 }
 
 // isDue reports whether a claimed job is still due. It may have been done after Due read it.
@@ -147,23 +162,44 @@ func (w *Worker) isGone(job store.Job) bool {
 	return fault.CodeOf(err) == fault.NotFound
 }
 
-// mustWait reports whether a job is running already, or its kind has reached its limit.
+// order returns the order in which organizations take turns: first those with the fewest running jobs, and of
+// those the one whose last turn is the longest ago.
+func (w *Worker) order() func(a, b uuid.UUID) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	running, turns := map[uuid.UUID]int{}, maps.Clone(w.turns)
+	for _, job := range w.current {
+		running[job.Org]++
+	}
+	return func(a, b uuid.UUID) int {
+		return cmp.Or(running[a]-running[b], turns[a]-turns[b])
+	}
+}
+
+// half is the part of a limit that one organization may use.
+func half(limit int) int { return (limit + 1) / 2 }
+
+// mustWait reports whether a job is running already, or a limit is reached: of its kind, or of its organization.
 func (w *Worker) mustWait(job store.Job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, running := w.kinds[job.ID]; running {
+	if _, running := w.current[job.ID]; running {
 		return true
 	}
-	left, limited := w.limits[job.Kind]
-	if !limited {
-		return false
-	}
-	for _, kind := range w.kinds {
-		if kind == job.Kind {
-			left--
+	var ofKind, ofOrg, ofBoth int
+	for _, other := range w.current {
+		if other.Kind == job.Kind {
+			ofKind++
+		}
+		if other.Org == job.Org {
+			ofOrg++
+			if other.Kind == job.Kind {
+				ofBoth++
+			}
 		}
 	}
-	return left <= 0
+	limit, limited := w.limits[job.Kind]
+	return ofOrg >= half(maxRunning) || limited && (ofKind >= limit || ofBoth >= half(limit))
 }
 
 // claim records that a job is running, and returns false if it must wait after all.
@@ -173,14 +209,19 @@ func (w *Worker) claim(job store.Job) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.kinds[job.ID] = job.Kind
+	w.current[job.ID] = job
+	w.turn++
+	w.turns[job.Org] = w.turn
 	return true
 }
 
 func (w *Worker) release(job store.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.kinds, job.ID)
+	delete(w.current, job.ID)
+	if len(w.current) == 0 {
+		clear(w.turns)
+	}
 }
 
 // do runs a job and reschedules it if it fails.

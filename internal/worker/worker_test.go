@@ -91,6 +91,19 @@ func (b *bench) job(org, id uuid.UUID) (job *store.Job) {
 	return job
 }
 
+// running counts the running jobs of an organization by kind.
+func (b *bench) running(w *Worker, org uuid.UUID) map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kinds := map[string]int{}
+	for _, job := range w.current {
+		if job.Org == org {
+			kinds[job.Kind]++
+		}
+	}
+	return kinds
+}
+
 // done ends a job, as a handler does.
 func (b *bench) done(ctx context.Context, job store.Job) error {
 	return b.store.Update(ctx, job.Org, store.Actor{}, func(tx *store.Tx) error { return tx.Done(job.ID) })
@@ -362,8 +375,8 @@ func TestMaxRunning(t *testing.T) {
 		return b.done(ctx, job)
 	}})
 	const jobs = 3 * maxRunning
-	for range jobs {
-		b.enqueue(orgA, "hold", b.now(), nil)
+	for i := range jobs {
+		b.enqueue([]uuid.UUID{orgA, orgB}[i%2], "hold", b.now(), nil)
 	}
 	r := b.run(w)
 	seen := map[uuid.UUID]bool{}
@@ -383,6 +396,66 @@ func TestMaxRunning(t *testing.T) {
 	if len(seen) != jobs || most.Load() != maxRunning {
 		t.Errorf("%d jobs ran, at most %d at once", len(seen), most.Load())
 	}
+}
+
+// TestTurns has organizations with many jobs before one with a single job. Each organization runs at most half of
+// what may run, and at most half of a limit. When a job ends, the organization that runs the fewest jobs is next.
+func TestTurns(t *testing.T) {
+	b := newBench(t)
+	begun, release := make(chan uuid.UUID), map[uuid.UUID]chan struct{}{}
+	orgC := uuid.UUID{0xc, 15: 1}
+	for _, org := range []uuid.UUID{orgA, orgB, orgC} {
+		release[org] = make(chan struct{})
+	}
+	hold := func(ctx context.Context, job store.Job) error {
+		begun <- job.Org
+		<-release[job.Org]
+		return b.done(ctx, job)
+	}
+	w := b.worker(map[string]Handler{"hold": hold, "limited": hold})
+	w.Limit("limited", 3)
+	for range 4 {
+		b.enqueue(orgA, "limited", b.now(), nil)
+	}
+	for range 2 * maxRunning {
+		b.enqueue(orgA, "hold", b.now(), nil)
+	}
+	r := b.run(w)
+	started := func(n int) map[uuid.UUID]int {
+		orgs := map[uuid.UUID]int{}
+		for range n {
+			orgs[receive(b, begun, "a job")]++
+		}
+		return orgs
+	}
+	started(maxRunning / 2)
+	if got := b.running(w, orgA); got["limited"] != 2 || got["hold"] != maxRunning/2-2 {
+		t.Errorf("one organization runs %v", got)
+	}
+	for range 2 * maxRunning { // longer due than those of the third
+		b.enqueue(orgB, "hold", b.now().Add(-time.Hour), nil)
+	}
+	started(maxRunning / 2)
+	if got := b.running(w, orgB)["hold"]; got != maxRunning/2 {
+		t.Errorf("the second organization runs %d jobs", got)
+	}
+	b.enqueue(orgC, "limited", b.now(), nil)
+	release[orgA] <- struct{}{}
+	if got := started(1); got[orgC] != 1 {
+		t.Errorf("the third organization had no turn: %v", got)
+	}
+	release[orgB] <- struct{}{}
+	started(1)
+	for _, end := range release {
+		close(end)
+	}
+	go func() {
+		for range begun { // the rest
+		}
+	}()
+	r.stop()
+	receive(b, r.ended, "the end")
+	close(begun)
 }
 
 // TestRunEnds has a job that heeds the end of its context, one that finishes despite it, and one
