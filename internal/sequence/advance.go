@@ -71,7 +71,7 @@ func (e *Engine) advanceOnce(
 			if done != nil { // the store retries the transaction
 				e.dispatcher.release(done.claimed)
 			}
-			done, x.capacity = x, e.dispatcher.capacity(ctx)
+			done, x.capacity = x, e.dispatcher.capacity(ctx, org)
 			if err = x.storeResults(b.results); err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ func (d *dispatcher) mayClaim(now time.Time) (until time.Time, onlyOne bool) {
 	until = d.backoffUntil(now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if until.IsZero() && d.backoff != nil && d.claimed > 0 {
+	if until.IsZero() && d.backoff != nil && d.total > 0 {
 		until = now.Add(probeWait)
 	}
 	return until, d.backoff != nil
@@ -87,7 +87,7 @@ func (e *Engine) MailStats() MailStats {
 	d := e.dispatcher
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := MailStats{InFlight: len(d.queue) + d.senders, Results: map[string]uint64{}}
+	s := MailStats{InFlight: d.queue.Len() + d.senders, Results: map[string]uint64{}}
 	if b := d.backoff; b != nil && e.store.Now().Before(b.until.Add(maxBackoff)) { // else nothing was tried for long
 		s.OutageStage = b.stage
 	}

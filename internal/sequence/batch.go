@@ -2,7 +2,7 @@ package sequence
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,76 +24,117 @@ type handover struct {
 	decided  chan struct{} // closed when isAgreed is set
 }
 
-// startSaving starts the goroutine that stores results and handovers, unless it runs. The caller holds
-// d.mu.
+// settle lets the connections continue that wait for the batch, after it was stored or could not be.
+func (b *batch) settle(err error) {
+	for _, h := range b.handovers {
+		h.isAgreed = h.isAgreed && err == nil
+		close(h.decided)
+	}
+	b.handovers = nil
+	for i := range b.results {
+		if res := &b.results[i]; res.stored != nil {
+			close(res.stored)
+			res.stored = nil
+		}
+	}
+}
+
+// batchOf returns what is to be stored for an organization. The caller holds d.mu.
+func (d *dispatcher) batchOf(org uuid.UUID) *batch {
+	b := d.unsaved[org]
+	if b == nil {
+		b = &batch{}
+		d.unsaved[org] = b
+	}
+	return b
+}
+
+// addResult queues a result to be stored. The caller holds d.mu.
+func (d *dispatcher) addResult(ctx context.Context, res result) {
+	b := d.batchOf(res.org)
+	b.results = append(b.results, res)
+	d.settleFailing(res.org)
+	d.startSaving(ctx)
+}
+
+// addHandover queues a handover to be stored. The caller holds d.mu.
+func (d *dispatcher) addHandover(ctx context.Context, h *handover) {
+	b := d.batchOf(h.org)
+	b.handovers = append(b.handovers, h)
+	d.settleFailing(h.org)
+	d.startSaving(ctx)
+}
+
+// errFailing is why a handover is refused while the results of its organization cannot be stored.
+var errFailing = errors.New("results of the organization cannot be stored")
+
+// settleFailing lets the connections continue that wait for an organization whose results cannot be
+// stored, so that they serve others. The caller holds d.mu.
+func (d *dispatcher) settleFailing(org uuid.UUID) {
+	if b := d.unsaved[org]; b != nil && d.failing[org] {
+		b.settle(errFailing)
+	}
+}
+
+// startSaving starts a goroutine for each organization that has something to store, or that waited for
+// capacity and can have it now, unless one runs. The caller holds d.mu.
 func (d *dispatcher) startSaving(ctx context.Context) {
-	if !d.isSaving {
-		d.isSaving = true
-		d.running.Go(func() { d.save(ctx) })
+	start := func(org uuid.UUID) {
+		if !d.saving[org] {
+			d.saving[org] = true
+			d.running.Go(func() { d.save(ctx, org) })
+		}
+	}
+	for org := range d.unsaved {
+		start(org)
+	}
+	for org := range d.lackCapacity {
+		if d.capacityOf(org) > 0 {
+			start(org)
+		}
 	}
 }
 
-// save stores results and handovers until there are none left.
-func (d *dispatcher) save(ctx context.Context) {
-	for {
-		batches := d.takeBatches()
-		if len(batches) == 0 {
-			return
-		}
-		var all sync.WaitGroup
-		for org, b := range batches {
-			all.Go(func() { d.saveOrganization(ctx, org, b) })
-		}
-		all.Wait()
+// save stores the results and handovers of an organization until there are none left.
+func (d *dispatcher) save(ctx context.Context, org uuid.UUID) {
+	for b := d.takeBatch(ctx, org); b != nil; b = d.takeBatch(ctx, org) {
+		d.saveBatch(ctx, org, b)
+		d.mu.Lock()
+		d.storing -= len(b.results)
+		d.mu.Unlock()
 	}
 }
 
-// takeBatches takes what is to be stored, by organization. Organizations that waited for capacity
-// and can have it now are included with nothing to store. If there is nothing to do the result is
-// empty, and the calling goroutine must end.
-func (d *dispatcher) takeBatches() map[uuid.UUID]*batch {
+// takeBatch takes what is to be stored for an organization. If it waited for capacity and can have it now,
+// the batch may be empty. If there is nothing to do the result is nil, and the calling goroutine must end.
+func (d *dispatcher) takeBatch(ctx context.Context, org uuid.UUID) *batch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	batches := map[uuid.UUID]*batch{}
-	of := func(org uuid.UUID) *batch {
-		if batches[org] == nil {
-			batches[org] = &batch{}
+	b := d.unsaved[org]
+	delete(d.unsaved, org)
+	if b == nil && d.lackCapacity[org] && d.capacityOf(org) > 0 {
+		b = &batch{}
+	}
+	if b == nil {
+		delete(d.saving, org)
+		return nil
+	}
+	delete(d.lackCapacity, org) // the transaction claims what it can
+	if len(b.results) > 0 {
+		for _, res := range b.results {
+			d.releaseOne(res.outgoing)
 		}
-		return batches[org]
+		d.storing += len(b.results)
+		d.window = min(d.connections+4*d.storing, maxWindow) // as many as are sent while a transaction commits
 	}
-	for _, res := range d.results {
-		b := of(res.org)
-		b.results = append(b.results, res)
-	}
-	for _, h := range d.handovers {
-		b := of(h.org)
-		b.handovers = append(b.handovers, h)
-	}
-	if len(d.results) > 0 { // as many as are sent while a transaction commits
-		d.window = min(d.connections+4*len(d.results), maxWindow)
-	}
-	if d.claimed-len(d.results) < d.window {
-		for org := range d.lackCapacity {
-			of(org)
-		}
-		clear(d.lackCapacity)
-	}
-	d.results, d.handovers = nil, nil
-	d.isSaving = len(batches) > 0
-	return batches
+	d.startSaving(ctx) // others may have capacity now
+	return b
 }
 
-// saveOrganization stores the results and handovers of an organization and advances its sequences in
-// the same transaction, which claims the next messages. If that fails it agrees to no handover, and
-// tries to store the results again. If ctx ends before that succeeds, the next process finds the
-// messages as unknown.
-func (d *dispatcher) saveOrganization(ctx context.Context, org uuid.UUID, b *batch) {
-	messages := make([]*outgoing, len(b.results))
-	for i, res := range b.results {
-		messages[i] = res.outgoing
-		defer close(res.stored)
-	}
-	d.release(messages)
+// saveBatch stores the results and handovers of an organization and advances its sequences in the same
+// transaction, which claims the next messages. If that fails it agrees to no handover, and tries to store
+// the results again. If ctx ends before that succeeds, the next process finds the messages as unknown.
+func (d *dispatcher) saveBatch(ctx context.Context, org uuid.UUID, b *batch) {
 	for {
 		err := d.engine.advanceOnce(ctx, org, b, func(tx *store.Tx, more bool, next time.Time) error {
 			switch {
@@ -104,15 +145,20 @@ func (d *dispatcher) saveOrganization(ctx context.Context, org uuid.UUID, b *bat
 			}
 			return nil
 		})
-		for _, h := range b.handovers {
-			h.isAgreed = h.isAgreed && err == nil
-			close(h.decided)
+		isOver := err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.NotFound
+		d.mu.Lock()
+		b.settle(err)
+		if isOver {
+			delete(d.failing, org)
+		} else {
+			d.failing[org] = true
+			d.settleFailing(org)
 		}
-		b.handovers = nil
-		if err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.NotFound {
+		d.mu.Unlock()
+		if isOver {
 			return
 		}
-		d.log.Error("results of messages cannot be stored, retrying",
+		d.log.Error("results of messages cannot be stored, retrying", "organization", org,
 			"messages", len(b.results), "retry_in", saveRetryDelay, "error", err)
 		select {
 		case <-ctx.Done():

@@ -38,7 +38,9 @@ func (d *dispatcher) send(ctx context.Context) {
 		if isHandedOver {
 			c.hold(res)
 		} else {
+			d.mu.Lock()
 			d.addResult(ctx, res)
+			d.mu.Unlock()
 		}
 	}
 }
@@ -71,15 +73,14 @@ func (c *connection) hold(res result) {
 func (c *connection) queueHeld() {
 	if c.isHeld {
 		c.isHeld = false
-		c.results = append(c.results, *c.last)
-		c.startSaving(c.ctx)
+		c.addResult(c.ctx, *c.last)
 	}
 }
 
 // hasUnstored reports whether the result of the last message may not be stored yet.
 func (c *connection) hasUnstored() bool { return c.last != nil }
 
-// store returns when the result of the last message is stored.
+// store returns when the result of the last message is stored, or cannot be stored now.
 func (c *connection) store() {
 	c.mu.Lock()
 	last := c.last
@@ -91,7 +92,8 @@ func (c *connection) store() {
 
 // handOver has the content of a message marked as being sent, right before it is. From then on a
 // crash makes the message unknown; before, the message is still queued after a crash. handOver
-// returns false if something has stopped the message, or if the commit fails.
+// returns false if something has stopped the message, if the commit fails, or if earlier results of the
+// organization cannot be stored.
 func (c *connection) handOver(m *outgoing) bool {
 	if c.hasUnstored() && c.last.org != m.org { // they cannot share a transaction
 		c.store()
@@ -101,8 +103,7 @@ func (c *connection) handOver(m *outgoing) bool {
 	last := c.last
 	c.queueHeld()
 	c.last = nil
-	c.handovers = append(c.handovers, h)
-	c.startSaving(c.ctx)
+	c.addHandover(c.ctx, h)
 	c.mu.Unlock()
 	if last != nil {
 		<-last.stored // in the same transaction, or before

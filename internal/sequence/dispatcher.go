@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/mail"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -34,7 +35,7 @@ type outgoing struct {
 type result struct {
 	*outgoing
 	mail.Result
-	stored chan struct{} // closed when the result is stored
+	stored chan struct{} // closed when the result is stored, or cannot be stored now; then nil
 }
 
 const (
@@ -51,8 +52,9 @@ const (
 )
 
 // dispatcher hands claimed messages to their transports and stores the results. It runs up to
-// connections goroutines that send and one that stores results, and none of them while there is
-// nothing to do.
+// connections goroutines that send and one per organization that stores results, and none of them while
+// there is nothing to do. Organizations take turns at the connections and share the window, and one whose
+// results cannot be stored does not delay the others.
 type dispatcher struct {
 	engine      *Engine
 	log         *slog.Logger
@@ -60,14 +62,17 @@ type dispatcher struct {
 
 	running sync.WaitGroup
 
-	mu        sync.Mutex // guards everything below
-	claimed   int        // messages that are claimed, in flight, or whose results are not stored
-	window    int        // how many may be
-	queue     []*outgoing
-	senders   int // goroutines that send
-	results   []result
-	handovers []*handover
-	isSaving  bool // a goroutine stores results and handovers
+	mu      sync.Mutex        // guards everything below
+	claimed map[uuid.UUID]int // by organization: messages that are claimed, in flight, or whose results are not stored
+	total   int               // of all organizations
+	window  int               // how many may be claimed
+	queue   turn.Queue[*outgoing]
+	senders int // goroutines that send
+
+	unsaved map[uuid.UUID]*batch // what is to be stored, by organization
+	saving  map[uuid.UUID]bool   // the organizations for which a goroutine stores results and handovers
+	failing map[uuid.UUID]bool   // those whose results could not be stored
+	storing int                  // results that are being stored
 	// lackCapacity are the organizations whose due messages wait for capacity.
 	lackCapacity map[uuid.UUID]bool
 
@@ -80,34 +85,61 @@ type dispatcher struct {
 func newDispatcher(e *Engine) *dispatcher {
 	return &dispatcher{
 		engine: e, log: e.Options.Log, connections: e.Options.Connections, window: 2 * e.Options.Connections,
-		lackCapacity: map[uuid.UUID]bool{}, counts: map[mail.Status]uint64{},
-		accepted: map[uuid.UUID][2]acceptance{},
+		claimed: map[uuid.UUID]int{}, unsaved: map[uuid.UUID]*batch{}, saving: map[uuid.UUID]bool{},
+		failing: map[uuid.UUID]bool{}, lackCapacity: map[uuid.UUID]bool{},
+		counts: map[mail.Status]uint64{}, accepted: map[uuid.UUID][2]acceptance{},
 	}
 }
 
-// capacity returns how many messages may be claimed: none when ctx has ended. Only write
-// transactions claim, and they run one at a time.
-func (d *dispatcher) capacity(ctx context.Context) int {
+// capacity returns how many messages of an organization may be claimed: none when ctx has ended. Only
+// write transactions claim, and they run one at a time.
+func (d *dispatcher) capacity(ctx context.Context, org uuid.UUID) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ctx.Err() != nil {
 		return 0
 	}
-	return max(0, d.window-d.claimed)
+	return d.capacityOf(org)
+}
+
+// capacityOf returns how many messages of an organization may be claimed. Organizations that wait for
+// capacity have equal shares of the window. One that has no claimed message may claim one, so that it takes
+// part in the turns at once. The caller holds d.mu.
+func (d *dispatcher) capacityOf(org uuid.UUID) int {
+	sharing := len(d.lackCapacity)
+	if !d.lackCapacity[org] {
+		sharing++
+	}
+	claimed, least := d.claimed[org], 0
+	if claimed == 0 {
+		least = 1
+	}
+	return max(least, min(d.window-d.total, d.window/sharing-claimed))
 }
 
 // claim counts a message as claimed.
-func (d *dispatcher) claim() {
+func (d *dispatcher) claim(org uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claimed++
+	d.claimed[org]++
+	d.total++
 }
 
 // release ends the claim of messages.
 func (d *dispatcher) release(messages []*outgoing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claimed -= len(messages)
+	for _, m := range messages {
+		d.releaseOne(m)
+	}
+}
+
+// releaseOne ends the claim of a message. The caller holds d.mu.
+func (d *dispatcher) releaseOne(m *outgoing) {
+	d.total--
+	if d.claimed[m.org]--; d.claimed[m.org] == 0 {
+		delete(d.claimed, m.org)
+	}
 }
 
 // abandon ends the claim of messages whose transaction was not committed.
@@ -122,8 +154,10 @@ func (d *dispatcher) abandon(ctx context.Context, messages []*outgoing) {
 func (d *dispatcher) dispatch(ctx context.Context, messages []*outgoing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue = append(d.queue, messages...)
-	for range min(d.connections-d.senders, len(d.queue)) {
+	for _, m := range messages {
+		d.queue.Add(m.org, m)
+	}
+	for range min(d.connections-d.senders, d.queue.Len()) {
 		d.senders++
 		d.running.Go(func() { d.send(ctx) })
 	}
@@ -134,14 +168,10 @@ func (d *dispatcher) dispatch(ctx context.Context, messages []*outgoing) {
 func (d *dispatcher) nextQueued(mayEnd bool) *outgoing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.queue) == 0 {
-		if mayEnd {
-			d.senders--
-		}
-		return nil
+	m, ok := d.queue.Next()
+	if !ok && mayEnd {
+		d.senders--
 	}
-	m := d.queue[0]
-	d.queue = d.queue[1:]
 	return m
 }
 
@@ -152,14 +182,6 @@ func (d *dispatcher) noteResult(res result) {
 	d.updateBackoff(res)
 	d.noteAcceptance(res)
 	d.counts[res.Status]++
-}
-
-// addResult queues a result to be stored.
-func (d *dispatcher) addResult(ctx context.Context, res result) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.results = append(d.results, res)
-	d.startSaving(ctx)
 }
 
 // advanceWithCapacity advances an organization as soon as there is capacity for its messages.

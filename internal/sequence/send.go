@@ -282,7 +282,7 @@ func (r *sequenceRun) email(m *Message, from *sender) *mail.Message {
 // claim reserves capacity for a message, which is dispatched after the commit.
 func (r *sequenceRun) claim(m store.Doc[Message], email *mail.Message, t Transport) {
 	r.x.capacity--
-	r.x.engine.dispatcher.claim()
+	r.x.engine.dispatcher.claim(r.x.tx.Org())
 	claimed := &outgoing{
 		org: r.x.tx.Org(), message: m, sender: r.campaign.OwnerID.UUID, email: email, transport: t,
 	}
