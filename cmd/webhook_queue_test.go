@@ -302,17 +302,16 @@ func TestWebhookSettings(t *testing.T) {
 				return `level=WARN msg="webhook subscription disabled" organization=` + d.org + ` subscription=` + b.id + ` reason=backlog`
 			}
 			d.imports("contacts", rowsOf("bob", "eve", "joe", "zoe")).ok()
-			disabled(b)
 			s.await(s.stderr, regexp.MustCompile(warning(b)))
+			disabled(b)
 			s.kill()
 			s.logHasNoSecrets(b, other)
 			d.passesCheck()
-			// A command that runs without a server reports it itself.
-			if r := d.imports("accounts", "name\nA\nB\nC\nD\n"); r.status != 0 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, warning(other)) {
-				t.Errorf("%+v", r)
-			}
+			// The events of a command that runs without a server are queued when the server starts.
+			d.imports("accounts", "name\nA\nB\nC\nD\n").ok()
 			d.passesCheck()
 			s = d.serve()
+			s.await(s.stderr, regexp.MustCompile(warning(other)))
 			disabled(b)
 			disabled(other)
 			if n := s.pending(); n != "6" {

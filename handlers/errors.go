@@ -42,6 +42,7 @@ var errorTable = []errorRow{
 	{fault.PreviewNotPreparing, http.StatusConflict, "The Preview is no longer being prepared."},
 	{fault.ImportAccepted, http.StatusConflict, "An Import of the Preview was already accepted."},
 	{fault.NothingToImport, http.StatusConflict, "No member of the Preview is selected."},
+	{fault.TooManySubscriptions, http.StatusConflict, "The organization has 50 webhook subscriptions, which is the maximum."},
 	{fault.SubscriptionNotActive, http.StatusConflict, "The webhook subscription is not active."},
 	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key was used before with a different request."},
 	{fault.PreconditionFailed, http.StatusPreconditionFailed, "The record has a version other than the one in If-Match."},

@@ -78,10 +78,7 @@ func patient(c *service.Config) { c.Webhooks.Timeout = 10 * time.Minute }
 // TestWebhookHealthyAmongHanging checks that an endpoint gets its events however many others hang,
 // even if it is as new as they are and was subscribed last.
 func TestWebhookHealthyAmongHanging(t *testing.T) {
-	hanging := 200
-	if raceDetector {
-		hanging = 60
-	}
+	const hanging = 49
 	h := newWebhookFixture(t, nil, patient)
 	h.org.Admin.Delete(h.path(h.id)).Is(204)
 	dead := newBlockingEndpoint(t, func(int, *http.Request) bool { return true })
@@ -300,7 +297,7 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 		t.Skip("skipped under the race detector: it mostly waits, and other tests cover the same code")
 	}
 	t.Parallel()
-	const many = 70 // more than may wait in an organization that starts one at a time
+	const many = 49 // more slow ones than may wait in an organization that starts one at a time
 	hang := make(chan struct{})
 	h := newWebhookFixture(t, nil, patient, func(c *service.Config) { c.Webhooks.Concurrency = 2 })
 	dead := newBlockingEndpoint(t, func(int, *http.Request) bool {
@@ -321,7 +318,7 @@ func TestWebhookHangingAfterHealth(t *testing.T) {
 	h.causeEvents(1)
 	done := h.delivering(dead)
 	h.to.await(t, 2)
-	dead.fill(t, "", 60)
+	dead.fill(t, "", 45)
 	for i := range 10 {
 		h.causeEvents(1)
 		h.to.await(t, 3+i)

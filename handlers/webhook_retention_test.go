@@ -100,14 +100,17 @@ func TestWebhookBacklog(t *testing.T) {
 	h.wantState(h.id, "active - 4 - 0s")
 	h.org.Admin.Post(h.path(h.id)+"/deliveries/"+h.history(h.id)[0].ID+"/redeliver", nil).Is(202) // already pending
 	h.wantState(h.id, "active - 4 - 0s")
+	h.Deliver()
+	h.wantState(h.id, "active - 5 - 0s")
 	h.causeEvents(1)
-	h.wantState(h.id, "disabled backlog 4 - 0s")
+	h.Deliver()
+	h.wantState(h.id, "disabled backlog 5 - 0s")
 	h.wantSilent(5, "disabled")
 	bad = false
 	h.patch("active")
-	h.wantState(h.id, "active - 4 - 0s")
+	h.wantState(h.id, "active - 5 - 0s")
 	h.Deliver()
-	h.wantRequests(9, "active again")
+	h.wantRequests(10, "active again")
 	h.wantState(h.id, "active - 0 48h0m0s 0s")
 	h.wantPending(0, "active again")
 	seen := map[string]int{}
@@ -121,6 +124,7 @@ func TestWebhookBacklog(t *testing.T) {
 	if res.Is(200).Int("data.succeeded") != 10 {
 		t.Errorf("a backlog prevented a write: %s", res.Body)
 	}
+	h.Deliver()
 	h.wantState(h.id, "disabled backlog 0 48h0m0s 0s")
 	h.wantPending(5, "after a batch")
 }

@@ -391,9 +391,7 @@ func TestWebhookTriggers(t *testing.T) {
 		if len(tr.Example.Data) == 0 || strings.Contains(string(tr.Example.Data), `"members"`) {
 			t.Errorf("%s: %s", tr.Key, tr.Example.Data)
 		}
-		org.Admin.Post(hooksPath, map[string]any{"url": "http://127.0.0.1:1/", "triggers": []string{tr.Key, strings.Split(tr.Key, ".")[0] + ".*"}}).Is(201)
-	}
-	if n := org.Read.Post(hooksPath+"/list", nil).Int("pagination.total_count"); n != len(want) {
-		t.Error(n)
+		id := org.Admin.Post(hooksPath, map[string]any{"url": "http://127.0.0.1:1/", "triggers": []string{tr.Key, strings.Split(tr.Key, ".")[0] + ".*"}}).Is(201).ID()
+		org.Admin.Delete(hooksPath + "/" + id).Is(204)
 	}
 }

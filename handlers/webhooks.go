@@ -54,7 +54,7 @@ func (a *API) webhookOperations() []Operation {
 		}, func(*call, nothing) (all[webhook.Trigger], error) { return w.Triggers, nil }),
 		write(Operation{
 			Name: "create_webhook_subscription", Method: http.MethodPost, Path: path,
-			Access: identity.Admin, Status: http.StatusCreated,
+			Access: identity.Admin, Status: http.StatusCreated, Codes: []fault.Code{fault.TooManySubscriptions},
 			Summary: "Subscribe an endpoint to events; only this response contains the secret",
 			example: []byte(`{"url": "https://hooks.example.com/prospector", "triggers": ["contact.*", "tam_import.completed"]}`),
 		}, func(_ *call, tx *store.Tx, in createBody[webhook.Subscription]) (NewSubscription, error) {

@@ -22,6 +22,7 @@ var migrations = []migration{
 	func(*bolt.Tx) error { return nil }, // touched values have a format that older programs cannot read
 	releaseHeldJobs,
 	dropUniqueSuppressions,
+	func(*bolt.Tx) error { return nil }, // webhook events are stored before they are fanned out, which older programs never do
 }
 
 var heldBucket = []byte("held")

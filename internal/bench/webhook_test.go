@@ -31,8 +31,8 @@ import (
 const events = 20_000
 
 // BenchmarkWebhooks measures how fast events are delivered, compared with a bare loop of signed
-// requests to the same receiver, and how long they take to reach an endpoint that responds while a
-// thousand others of its organization hang.
+// requests to the same receiver, and how long they take to reach an endpoint that responds while all
+// others of its organization hang.
 func BenchmarkWebhooks(b *testing.B) {
 	b.Run("rate", func(b *testing.B) {
 		s := openService(b, b.TempDir())

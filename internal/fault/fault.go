@@ -37,6 +37,7 @@ const (
 	LastAudience          Code = "last_audience"
 	InvalidTransition     Code = "invalid_transition"
 	SubscriptionNotActive Code = "subscription_not_active"
+	TooManySubscriptions  Code = "too_many_subscriptions"
 	ImportLimitExceeded   Code = "import_limit_exceeded"
 	IdempotencyKeyReused  Code = "idempotency_key_reused"
 	PreconditionFailed    Code = "precondition_failed"

@@ -56,47 +56,22 @@ func deliveryID(event, subscription uuid.UUID) uuid.UUID {
 	return uuid.UUID(append(event[:8:8], mixed[8:]...))
 }
 
-// Emit queues an event for every active subscription to its trigger, in the transaction of the
-// change. The data of the event is stored once, until its last delivery is done.
-func (w *Webhooks) Emit(tx *store.Tx, e store.Event) error {
-	active, err := w.active.Of(tx)
-	subscriptions := active[e.Trigger]
-	if err != nil || len(subscriptions) == 0 {
-		return err
-	}
-	detail, err := newDetail(e)
-	if err != nil {
-		return err
-	}
-	event := tx.NewID()
-	w.events.Put(tx, event, 0, detail.addTo(e.Data))
-	d := delivery{Event: event, Trigger: e.Trigger, Object: e.ID, eventDetail: detail}
-	for _, d.Subscription = range subscriptions {
-		if err := w.enqueue(tx, d); err != nil {
-			return err
-		}
-	}
-	org := tx.Org()
-	tx.AfterCommit(func() { w.Sender.deliveriesAdded(org, subscriptions) })
-	return nil
-}
-
-// enqueue adds a delivery that is due now to the queue of its subscription. A subscription with too
-// many pending deliveries is disabled.
-func (w *Webhooks) enqueue(tx *store.Tx, d delivery) error {
+// enqueue adds a delivery that is due now to the queue of its subscription, and returns the number of its
+// pending deliveries. A subscription with too many is disabled.
+func (w *Webhooks) enqueue(tx *store.Tx, d delivery) (waiting int, err error) {
 	d.Due = tx.Now().UnixMilli()
 	if _, err := w.deliveries.Insert(tx, deliveryID(d.Event, d.Subscription), d); err != nil {
-		return err
+		return 0, err
 	}
-	waiting, err := w.addPending(tx, d.Subscription, 1)
+	waiting, err = w.addPending(tx, d.Subscription, 1)
 	if err != nil || waiting < w.MaxPending {
-		return err
+		return waiting, err
 	}
 	doc, err := w.Subscriptions.Get(tx, d.Subscription)
 	if err != nil || doc.Record.Status != Active {
-		return err
+		return waiting, err
 	}
-	return w.disable(tx, doc, doc.Record, backlog)
+	return waiting, w.disable(tx, doc, doc.Record, backlog)
 }
 
 // remove deletes a delivery and, with the last one of an event, the data of the event.

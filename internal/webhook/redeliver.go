@@ -26,9 +26,10 @@ func (w *Webhooks) Test(tx *store.Tx, subscription uuid.UUID) (Queued, error) {
 		return Queued{}, err
 	}
 	event := tx.NewID()
-	return Queued{event}, w.enqueue(tx, delivery{
+	_, err = w.enqueue(tx, delivery{
 		Subscription: subscription, Event: event, Trigger: testKey, Object: subscription, Data: doc.JSON,
 	})
+	return Queued{event}, err
 }
 
 // Redeliver queues the event of an attempt again, with the same envelope id and the current state
@@ -71,7 +72,7 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 		d.Due, d.Asked = tx.Now().UnixMilli(), waiting.Record.Asked+1
 		_, err = w.deliveries.Update(tx, waiting, d, nil)
 	case fault.CodeOf(err) == fault.NotFound:
-		err = w.enqueue(tx, d)
+		_, err = w.enqueue(tx, d)
 	}
 	return Queued{event}, err
 }

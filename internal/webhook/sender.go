@@ -47,7 +47,10 @@ type Sender struct {
 	ready   [tierCount]fifo[orgQueues] // organizations with queues that can start an attempt
 	wakeups wakeupHeap
 	next    tier // the tier that picks first
-	busy    int  // attempts and recordings in progress
+	busy    int  // attempts, recordings and fan-outs in progress
+
+	unfanned map[uuid.UUID]bool // organizations with events to fan out
+	fanning  map[uuid.UUID]bool // organizations for which a fan-out runs
 }
 
 func newSender(w *Webhooks) *Sender {
@@ -56,6 +59,7 @@ func newSender(w *Webhooks) *Sender {
 	return &Sender{
 		webhooks: w, client: client, fresh: withoutKeepAlives(client), log: w.Log, wake: make(chan struct{}, 1),
 		queues: map[uuid.UUID]*endpointQueue{}, total: concurrencyLimit{bound: bound}, orgs: map[uuid.UUID]*orgQueues{},
+		unfanned: map[uuid.UUID]bool{}, fanning: map[uuid.UUID]bool{},
 	}
 }
 
@@ -74,6 +78,7 @@ func (s *Sender) run(ctx context.Context, once bool) {
 	for ctx.Err() == nil {
 		s.runPosted()
 		next := s.startAttempts(sending)
+		s.startFanOuts(sending)
 		if once && s.busy == 0 && !s.hasPosted() {
 			return
 		}
@@ -123,6 +128,8 @@ func (s *Sender) stop() {
 	s.running, s.posted = false, nil
 	clear(s.queues)
 	clear(s.orgs)
+	clear(s.unfanned)
+	clear(s.fanning)
 	s.wakeups, s.ready = nil, [tierCount]fifo[orgQueues]{}
 }
 
@@ -143,13 +150,17 @@ func (s *Sender) runPosted() {
 	}
 }
 
-// loadQueues creates a queue for every subscription that has pending deliveries.
+// loadQueues creates a queue for every subscription that has pending deliveries, and finds the events that are
+// not fanned out.
 func (s *Sender) loadQueues() {
 	since, err := s.webhooks.store.Held()
 	s.held = !since.IsZero()
 	orgs, failed := s.webhooks.store.Organizations()
 	for _, org := range orgs {
 		failed = errors.Join(failed, s.webhooks.store.View(org, func(tx *store.Tx) error {
+			if s.webhooks.newEvents.Count(tx) > 0 {
+				s.unfanned[org] = true
+			}
 			if s.webhooks.deliveries.Count(tx) == 0 {
 				return nil
 			}
@@ -191,6 +202,7 @@ func (s *Sender) subscriptionChanged(org, subscription uuid.UUID) {
 // Forget drops the queues of an organization that was deleted.
 func (s *Sender) Forget(org uuid.UUID) {
 	s.post(func() {
+		delete(s.unfanned, org)
 		for id, q := range s.queues {
 			if q.org == org {
 				q.unload()

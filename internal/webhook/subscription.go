@@ -76,7 +76,7 @@ func (w *Webhooks) checkSubscription(tx *store.Tx, before, s *Subscription, p *f
 		}
 	}
 	if before == nil && w.Subscriptions.Table.Count(tx) >= maxSubscriptions {
-		p.Invalid("url", "an organization can have at most %d subscriptions", maxSubscriptions)
+		return fault.New(fault.TooManySubscriptions, "an organization can have at most %d subscriptions; delete one first", maxSubscriptions)
 	}
 	if s.Status == Disabled && (before == nil || before.Status != Disabled) {
 		p.Invalid("status", "must be one of: active, paused; only the service disables a subscription")
@@ -97,9 +97,9 @@ func (c *TriggerRegistry) isValidKey(key string) bool {
 	return key == allTriggers || slices.ContainsFunc(c.Triggers, func(t Trigger) bool { return t.Key == key })
 }
 
-// maxSubscriptions bounds how many deliveries one event can queue within the transaction of its
-// change.
-const maxSubscriptions = 2_000
+// maxSubscriptions bounds how many deliveries one event can cause. An organization that has more from an earlier
+// version keeps them.
+const maxSubscriptions = 50
 
 // allTriggers is the key that matches every event.
 const allTriggers = "*"

@@ -1,7 +1,6 @@
-// Package webhook owns subscriptions to events and the delivery of events to them. It queues an
-// event for every active subscription in the transaction of the change, signs it and sends it in
-// the background until it is delivered or given up, and stores every attempt. It does not know what
-// the events are about.
+// Package webhook owns subscriptions to events and the delivery of events to them. It stores an event in the
+// transaction of the change. In the background it queues the event for every subscription, signs it, sends it
+// until it is delivered or given up, and stores every attempt. It does not know what the events are about.
 package webhook
 
 import (
@@ -58,8 +57,9 @@ type Webhooks struct {
 	addresses  addressPolicy
 	settings   store.Counter // changes when a subscription changes, except its health
 	active     *store.Derived[subscribersByTrigger]
+	newEvents  *store.Table[newEvent]
 	deliveries *store.Table[delivery]
-	events     *store.Parts // data of events that have pending deliveries
+	events     *store.Parts // data of events that are new or have pending deliveries
 	pending    *store.Parts // number of pending deliveries, by subscription
 	backOffs   *store.Parts // see retry_after.go
 	counters   *store.Table[attemptCounters]
@@ -74,6 +74,7 @@ func New(st *store.Store, set *record.Set, sources []store.Source, opt Options) 
 		store:      st,
 		addresses:  addressPolicy{allowPrivate: opt.AllowPrivateNetworks},
 		settings:   store.NewCounter("webhook_settings"),
+		newEvents:  newEvents(),
 		deliveries: newDeliveries(),
 		events:     store.NewParts("webhook_events"),
 		pending:    store.NewParts("webhook_pending"),
@@ -103,7 +104,7 @@ func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
 	for _, part := range []interface {
 		Verify(*store.Tx, store.Report) error
 	}{
-		w.deliveries, w.events, w.pending, w.backOffs, w.counters,
+		w.newEvents, w.deliveries, w.events, w.pending, w.backOffs, w.counters,
 		w.attempts.all, w.attempts.succeeded, w.attempts.failed, w.attempts.byEvent,
 	} {
 		if err := part.Verify(tx, report); err != nil {
@@ -113,16 +114,25 @@ func (w *Webhooks) Verify(tx *store.Tx, report store.Report) error {
 	return w.verifyPending(tx, report)
 }
 
-// Pending returns the number of pending deliveries of all organizations.
+// Pending returns the number of pending deliveries of all organizations. An event that is not fanned out yet
+// counts as one for each of its subscriptions.
 func (w *Webhooks) Pending() (pending int, err error) {
 	orgs, err := w.store.Organizations()
 	for _, org := range orgs {
-		if err == nil {
-			err = w.store.View(org, func(tx *store.Tx) error {
-				pending += w.deliveries.Count(tx)
-				return nil
-			})
+		if err != nil {
+			return pending, err
 		}
+		err = w.store.View(org, func(tx *store.Tx) error {
+			pending += w.deliveries.Count(tx)
+			return w.newEvents.Scan(tx, func(d store.Doc[newEvent]) (bool, error) {
+				for _, id := range d.Record.Subscriptions {
+					if w.Subscriptions.Table.Has(tx, id) {
+						pending++
+					}
+				}
+				return true, nil
+			})
+		})
 	}
 	return pending, err
 }
@@ -137,6 +147,15 @@ func (w *Webhooks) verifyPending(tx *store.Tx, report store.Report) error {
 			if _, err := w.data(tx, d.Record.Event); err != nil {
 				report(false, "%v", err)
 			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	err = w.newEvents.Scan(tx, func(d store.Doc[newEvent]) (bool, error) {
+		if _, err := w.data(tx, d.ID); err != nil {
+			report(false, "%v", err)
 		}
 		return true, nil
 	})
