@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"prospector/internal/service"
-	"prospector/store"
 )
 
 func versionCommand() *cobra.Command {
@@ -22,7 +21,7 @@ func versionCommand() *cobra.Command {
 				Commit      string `json:"commit"`
 				StoreFormat int    `json:"store_format"`
 				Go          string `json:"go"`
-			}{service.Version(), service.Commit(), store.Format(), runtime.Version()}
+			}{service.Version(), service.Commit(), service.StoreFormat(), runtime.Version()}
 			return show(c, v, func(w io.Writer) {
 				fmt.Fprintf(w, "prospector %s (commit %s, store format %d, %s)\n",
 					v.Version, cmp.Or(v.Commit, "unknown"), v.StoreFormat, v.Go)

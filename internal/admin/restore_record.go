@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"prospector/index"
 	"prospector/internal/service"
 	"prospector/store"
 )
@@ -34,7 +33,7 @@ type RestoreRecordResult struct {
 var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 	name: "restore-record", Unit: Bytes,
 	doFile: func(ctx context.Context, s *service.Service, in RestoreRecordInput, file io.Reader) (r RestoreRecordResult, err error) {
-		kind := kindNamed(s, in.Kind)
+		kind := s.ListNamed(in.Kind)
 		if kind == nil {
 			return r, fmt.Errorf("%q is not a kind of record", in.Kind)
 		}
@@ -65,15 +64,6 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 		})
 		return r, err
 	},
-}
-
-func kindNamed(s *service.Service, entity string) *index.Kind {
-	for _, k := range s.Lists() {
-		if k.Entity == entity {
-			return k
-		}
-	}
-	return nil
 }
 
 // organizationOf returns the organization that has a record.

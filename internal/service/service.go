@@ -294,6 +294,16 @@ func (s *Service) Lists() []*index.Kind {
 	return slices.Concat(s.Kinds.Lists(), s.Catalog.Lists(), s.Previews.Lists(), s.Sequences.Lists())
 }
 
+// ListNamed returns the kind of records that is called so, such as "contact", or nil.
+func (s *Service) ListNamed(entity string) *index.Kind {
+	for _, k := range s.Lists() {
+		if k.Entity == entity {
+			return k
+		}
+	}
+	return nil
+}
+
 // Close closes the index and the store of a service that does not run.
 func (s *Service) Close() error {
 	s.Sequences.StopClock(context.Background())
@@ -363,11 +373,7 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 		s.Log.Error("server failed", "error", err)
 	}
 	s.API.Drain()
-	var shutdowns sync.WaitGroup
-	for _, server := range running {
-		shutdowns.Go(func() { s.shutdown(ctx, server) })
-	}
-	shutdowns.Wait()
+	s.shutdown(ctx, running)
 	servers.Wait()
 	stopWorkers()
 	workers.Wait()
@@ -406,14 +412,17 @@ func (s *Service) listenMetrics() (net.Listener, error) {
 	return ln, nil
 }
 
-// shutdown lets requests in flight finish, and closes the connections of those that take too long.
-func (s *Service) shutdown(ctx context.Context, server *http.Server) {
+// shutdown lets requests in flight finish, and closes the connections of those that take too long. The
+// servers stop one after the other, so that commands reach the service while it finishes requests.
+func (s *Service) shutdown(ctx context.Context, servers []*http.Server) {
 	limit := s.Config.Limits.ShutdownTime * 3 / 4 // the rest is for the workers and the index
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		s.Log.Warn("requests in flight were canceled at shutdown", "after", limit)
-		_ = server.Close()
+	for _, server := range servers {
+		if err := server.Shutdown(ctx); err != nil {
+			s.Log.Warn("requests in flight were canceled at shutdown", "after", limit)
+			_ = server.Close()
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"runtime/debug"
 	"strings"
+
+	"prospector/store"
 )
 
 // version overrides the version from build information. Set it when linking, with
@@ -30,6 +32,9 @@ func Commit() string {
 	}
 	return buildCommit(info)
 }
+
+// StoreFormat returns the number of the format that the program writes the store in.
+func StoreFormat() int { return store.Format() }
 
 func buildCommit(info *debug.BuildInfo) string {
 	for _, s := range info.Settings {
