@@ -92,6 +92,7 @@ func New(o Options) *API {
 func (a *API) table() []Operation {
 	ops := slices.Concat(
 		a.identityOperations(),
+		[]Operation{a.indexOperation()},
 		a.crmOperations(),
 		a.catalogOperations(),
 		a.previewOperations(),

@@ -54,7 +54,7 @@ var errorTable = []errorRow{
 	{fault.RateLimited, http.StatusTooManyRequests, "The organization has reached its requests per minute, or too many of its requests are in progress. Retry-After says when to try again."},
 	{fault.Damaged, http.StatusInternalServerError, "A record is damaged on disk and cannot be read. details has its id. DELETE removes it; the operator can recover it from a backup."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
-	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down or cannot write to its disk, or too many large bodies are being processed."},
+	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down, cannot write to its disk, too many large bodies are being processed, or a list needs an index that is being built."},
 	{fault.Timeout, http.StatusServiceUnavailable, "The list takes longer than limits.list_time."},
 }
 

@@ -59,6 +59,9 @@ func TestListsOfMany(t *testing.T) {
 	}
 	total(`{}`, 2500)
 	total(`{"page": 51}`, 2500)
+	if got := org.Read.Get("/v1/indexes").Is(200).Value("data"); !equalsJSON(got, `[{"entity": "contacts", "building": false, "indexed_records": 2500, "records": 2500}]`) {
+		t.Errorf("the indexes are %v", got)
+	}
 	total(`{"filters": [{"field": "title", "condition": "contains", "value": "p s"}]}`, 1250)
 	total(`{"filters": [{"field": "title", "condition": "is_not", "value": "Director"}], "search": "ann1"}`, 180)
 	total(`{"search": "s"}`, 2500)
@@ -68,6 +71,10 @@ func TestListsOfMany(t *testing.T) {
 	total(`{"filters": [{"field": "notes", "condition": "contains", "value": "the fair"}], "search": "zoe"}`, 1)
 	a.Restart()
 	total(`{"filters": [{"field": "notes", "condition": "contains", "value": "the fair"}], "search": "zoe"}`, 1)
+	// The newest record is first, whether or not the index has it.
+	if first := org.Read.Post("/v1/contacts/list", `{"page_size": 1}`).Is(200).Text("data.0.id"); first != made {
+		t.Errorf("%s comes before the newest record", first)
+	}
 	org.Write.Delete("/v1/contacts/" + made)
 	total(`{"search": "zoe"}`, 0)
 	total(`{}`, 2500)

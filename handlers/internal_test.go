@@ -96,6 +96,22 @@ func TestDamagedForThePublic(t *testing.T) {
 	}
 }
 
+// TestListWhileBuilding checks the response to a list that needs an index that is being built.
+func TestListWhileBuilding(t *testing.T) {
+	var log bytes.Buffer
+	a := newAPI(t, &log)
+	a.operations = append(a.operations, withoutTx(Operation{Name: "read", Method: http.MethodGet, Path: "/read"}, func(*call, nothing) (Health, error) {
+		return Health{}, whileBuilding(&index.BuildingError{Entity: "contacts", Indexed: 30_000, Records: 90_000})
+	}))
+	a.router = a.mount()
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/read", nil))
+	want := `{"error":{"code":"unavailable","message":"the index of contacts is being built: 30000 of 90000 records are indexed; until then only the default order without filters is available"}}`
+	if w.Code != http.StatusServiceUnavailable || w.Body.String() != want || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
 // TestClientDisconnects checks that a client that disconnects while its request waits causes no
 // error in the log.
 func TestClientDisconnects(t *testing.T) {

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -49,8 +50,17 @@ func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID,
 			out.envelope = c.api.listEnvelope(records, paginate(q.Page, q.PageSize, p.Total), p.Damaged)
 			return nil
 		})
-		return out, err
+		return out, whileBuilding(err)
 	})
+}
+
+// whileBuilding returns the error that a caller receives for a list whose index is being built.
+func whileBuilding(err error) error {
+	var building *index.BuildingError
+	if errors.As(err, &building) {
+		return fault.New(fault.Unavailable, "%v; until then only the default order without filters is available", building)
+	}
+	return err
 }
 
 // listContext returns the context of a list, which ends when the client disconnects or after the time that

@@ -111,8 +111,13 @@ var indexMetrics = []statMetric{
 	},
 	{
 		"prospector_index_building", gauge,
-		"Indexes that are being built. Their lists are slower until all records are indexed.",
+		"Indexes that are being built. Until they lack at most 25000 records, only the default order of their lists is available.",
 		func(s *componentStats) float64 { return float64(s.index.Building) },
+	},
+	{
+		"prospector_index_unindexed_records", gauge,
+		"Records that indexes that are being built do not contain yet.",
+		func(s *componentStats) float64 { return float64(s.index.Unindexed) },
 	},
 	{
 		"prospector_index_open", gauge,

@@ -217,7 +217,7 @@ func TestMetricsOfTheIndex(t *testing.T) {
 	settled := scrape(t, app)
 	settled.has(t, sample{
 		"prospector_index_lag_changes": 0, "prospector_index_max_lag_changes": 0, "prospector_index_oldest_lag_seconds": 0,
-		"prospector_index_building": 0, "prospector_index_open": 1, "prospector_index_cache_limit_bytes": 64 << 20,
+		"prospector_index_building": 0, "prospector_index_unindexed_records": 0, "prospector_index_open": 1, "prospector_index_cache_limit_bytes": 64 << 20,
 		"prospector_index_builds_total": 1, "prospector_index_damaged_total": 0, "prospector_index_failures_total": 0,
 	})
 	if used := settled["prospector_index_cache_bytes"]; used < 2500*16 || used > 64<<20 {

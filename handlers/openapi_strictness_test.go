@@ -15,7 +15,7 @@ import (
 // suppressions, webhook subscriptions and settings of the organization.
 var access = map[string]string{
 	"get_me": "read", "get_organization": "read", "update_organization": "admin", "list_users": "read", "create_user": "admin", "update_user": "admin", "deactivate_user": "admin", "activate_user": "admin",
-	"list_api_keys": "admin", "create_api_key": "admin", "deactivate_api_key": "admin", "get_schema": "read",
+	"list_api_keys": "admin", "create_api_key": "admin", "deactivate_api_key": "admin", "get_schema": "read", "list_indexes": "read",
 	"create_account": "write", "get_account": "read", "update_account": "write", "delete_account": "write", "list_accounts": "read",
 	"create_contact": "write", "get_contact": "read", "update_contact": "write", "delete_contact": "write", "list_contacts": "read", "update_preview_contact": "write",
 	"batch_accounts": "write", "get_account_history": "read", "export_accounts": "read",

@@ -152,16 +152,11 @@ func (w *fixture) agreeOn(k *Kind, body string) {
 		}
 		var got, want Page
 		err := w.store.View(w.org, func(tx *store.Tx) error {
-			m, err := s.snapshotAt(tx)
-			if err != nil {
-				return err
-			}
-			defer m.release()
 			plan, err := compileAt(w.t, tx, k, body)
 			if err != nil {
 				return err
 			}
-			if got, err = s.page(w.t.Context(), tx, m, plan); err != nil {
+			if got, err = (&listRun{tableIndex: s, scans: true}).page(w.t.Context(), tx, plan); err != nil {
 				return err
 			}
 			got = got.clone()

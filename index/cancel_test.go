@@ -99,7 +99,9 @@ func TestExportStopsBetweenChunks(t *testing.T) {
 func TestWaitingListStops(t *testing.T) {
 	w := newFixture(t, 5)
 	w.change(60)
-	w.must(w.engine.tableIndex(w.org, things).rebuildBecause(errors.New("test")))
+	s := w.engine.tableIndex(w.org, things)
+	w.must(s.rebuildBecause(errors.New("test")))
+	s.reportFailure(errors.New("no room"))
 	for range cap(w.engine.scans) {
 		w.engine.scans <- struct{}{}
 	}

@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"os"
@@ -30,6 +29,7 @@ type Options struct {
 
 	maxSmall     int // maxSmall if 0
 	maxBatchDocs int // maxBatchDocs if 0
+	maxUnindexed int // maxUnindexed if 0
 }
 
 // Engine answers the lists of a store and maintains its indexes.
@@ -43,8 +43,9 @@ type Engine struct {
 	cacheBytes   int
 	maxSmall     int
 	maxBatchDocs int
+	maxUnindexed int
 	queue        *bleve.AnalysisQueue
-	scans        chan struct{} // a slot for each list that may scan the store while its index is built
+	scans        chan struct{} // a slot for each list that may scan the store because its index cannot be written
 
 	useClock atomic.Uint64 // counts uses of table indexes, to find the least recently used
 	commits  atomic.Uint64 // counts calls of Committed
@@ -81,7 +82,8 @@ func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
 		store: s, dir: opt.Dir, log: opt.Log, kinds: kinds, byTable: map[string]*Kind{},
 		cache: newCache(opt.CacheBytes), cacheBytes: opt.CacheBytes,
 		maxSmall: cmp.Or(opt.maxSmall, maxSmall), maxBatchDocs: cmp.Or(opt.maxBatchDocs, maxBatchDocs),
-		queue: bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)), scans: make(chan struct{}, 2),
+		maxUnindexed: cmp.Or(opt.maxUnindexed, maxUnindexed),
+		queue:        bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)), scans: make(chan struct{}, 2),
 		tables: map[tableKey]*tableIndex{}, dirty: map[*tableIndex]int{}, progress: make(chan struct{}),
 		wake: make(chan struct{}, 1), flushNow: make(chan struct{}, 1), limitsDue: make(chan struct{}, 1),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
@@ -125,10 +127,15 @@ func (e *Engine) Close() {
 
 // List passes one page of the organization's records to use, which is called once. The page is
 // consistent and includes every write that was committed before List was called. If ctx ends before
-// use is called, List stops and returns the cause.
+// use is called, List stops and returns the cause. If the list needs an index that is being built and
+// lacks many records, it returns a BuildingError.
 func (e *Engine) List(ctx context.Context, org uuid.UUID, k *Kind, query Query, use func(Page) error) error {
-	return e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) error {
-		page, err := s.page(ctx, tx, at, plan)
+	r := &listRun{tableIndex: e.tableIndex(org, k), patience: listPatience}
+	return r.run(ctx, query, func(tx *store.Tx, plan *filter.Plan) error {
+		page, ok, err := r.newest(tx, plan)
+		if err == nil && !ok {
+			page, err = r.page(ctx, tx, plan)
+		}
 		if err != nil {
 			return err
 		}
@@ -137,73 +144,19 @@ func (e *Engine) List(ctx context.Context, org uuid.UUID, k *Kind, query Query, 
 }
 
 // Select returns the ids of the first limit records that a query matches, in its order, and the
-// number of all records that it matches. It sees what List sees and stops like List. The page of the
-// plan is ignored.
+// number of all records that it matches. It sees what List sees and stops like List, but waits as long
+// as building an index takes. The page of the plan is ignored.
 func (e *Engine) Select(
 	ctx context.Context, org uuid.UUID, k *Kind, query Query, limit int,
 ) (ids []uuid.UUID, total int, err error) {
-	err = e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
+	r := &listRun{tableIndex: e.tableIndex(org, k)}
+	err = r.run(ctx, query, func(tx *store.Tx, plan *filter.Plan) (err error) {
 		plan.Page, plan.PageSize = 1, max(1, min(limit, tx.RecordCount(k.table)))
-		found, err := s.pageIDs(ctx, tx, at, plan)
+		found, err := r.find(ctx, tx, plan)
 		ids, total = found.ids, found.total
 		return err
 	})
 	return ids[:min(len(ids), limit)], total, err
-}
-
-// list calls fn with a snapshot of the organization's records and the plan that was compiled for
-// it. If reading shows that the index is damaged, it starts to rebuild the index and calls fn
-// again.
-func (e *Engine) list(
-	ctx context.Context, org uuid.UUID, k *Kind, query Query, fn func(*store.Tx, *tableIndex, *snapshot, *filter.Plan) error,
-) error {
-	s := e.tableIndex(org, k)
-	for rebuilt := false; ; {
-		err := e.limitScans(ctx, s, func() error {
-			return s.read(func(tx *store.Tx, at *snapshot) error {
-				cs, err := k.Customs(tx)
-				if err != nil {
-					return err
-				}
-				plan, err := query(tx, cs)
-				if err != nil {
-					return err
-				}
-				return fn(tx, s, at, plan)
-			})
-		})
-		var unread *unreadableError
-		switch {
-		case errors.As(err, &unread) && (rebuilt || !errors.Is(err, errIndex)):
-			if !s.leaveOut(unread.ids) {
-				return err
-			}
-		case !errors.Is(err, errIndex):
-			return err
-		default:
-			if err := s.rebuildBecause(err); err != nil {
-				return err
-			}
-			rebuilt = true
-		}
-	}
-}
-
-// limitScans runs a list. While its index is being built, a list scans many records in the store.
-// Only a few lists do so at once; the others wait before they open a transaction.
-func (e *Engine) limitScans(ctx context.Context, s *tableIndex, list func() error) error {
-	if err := s.load(); err != nil {
-		return err
-	}
-	if s.building() {
-		select {
-		case e.scans <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		defer func() { <-e.scans }()
-	}
-	return list()
 }
 
 // tableIndex returns the index of a kind in an organization and marks it as used.

@@ -30,10 +30,11 @@ func (e *Engine) Export(
 ) (damaged int, err error) {
 	x := &export{engine: e, org: org, kind: k}
 	var found foundIDs
-	err = e.list(ctx, org, k, query, func(tx *store.Tx, s *tableIndex, at *snapshot, plan *filter.Plan) (err error) {
+	r := &listRun{tableIndex: e.tableIndex(org, k)}
+	err = r.run(ctx, query, func(tx *store.Tx, plan *filter.Plan) (err error) {
 		x.plan, x.number = plan, tx.LastChange(k.table)
 		plan.Page, plan.PageSize = 1, max(1, tx.RecordCount(k.table))
-		found, err = s.pageIDs(ctx, tx, at, plan)
+		found, err = r.find(ctx, tx, plan)
 		return err
 	})
 	if err != nil {

@@ -106,6 +106,8 @@ type thing struct {
 	LinkedIn shape.Text `json:"linkedin_url"`
 	Country  shape.Text `json:"country"`
 
+	CreatedAt shape.Time `json:"created_at"` // of the id, or earlier if the clock was set back
+
 	Custom shape.Custom `json:",embed"`
 
 	// Lists filter these by their ids. Moves have no ids and are not a field of lists.
@@ -142,6 +144,17 @@ type fixture struct {
 	past   []uuid.UUID // deleted records that things referred to
 	opt    Options
 	clock  func() time.Time // of the store; time.Now if nil
+	// setBack reports whether the clock was set back when a record was created.
+	setBack func(id uuid.UUID) bool
+}
+
+// createdAt returns when a record was created, from its id.
+func createdAt(id uuid.UUID, setBack func(uuid.UUID) bool) shape.Time {
+	at := time.Unix(id.Time().UnixTime())
+	if setBack != nil && setBack(id) {
+		at = at.Add(-time.Hour)
+	}
+	return shape.At(at)
 }
 
 func newFixture(t testing.TB, seed uint64) *fixture {
@@ -274,6 +287,7 @@ func (w *fixture) thing(tx *store.Tx, id uuid.UUID) (thing, error) {
 		v.Blocks[pick(r, topicTexts)] = move{Day: 3}
 	}
 	v.Color = shape.Text(pick(r, []string{"", "red", "blue"}))
+	v.CreatedAt = createdAt(id, w.setBack)
 	defs, err := definitions(tx)
 	for _, d := range defs {
 		switch d := &d.Record; {

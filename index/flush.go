@@ -90,6 +90,10 @@ func (s *tableIndex) flushNext() (more bool, err error) {
 	}
 	s.publish(v)
 	s.indexed.Store(b.state.Number)
+	s.failed.Store(false)
+	if s.unindexed.Add(-int64(b.old)); b.state.Cursor == end {
+		s.unindexed.Store(0)
+	}
 	if before.cursor != end && v.cursor == end {
 		s.engine.log.Info("index built", "organization", s.org, "kind", s.kind.Entity, "records", v.count)
 		debug.FreeOSMemory() // building uses much memory that is not needed again soon
@@ -101,7 +105,7 @@ func (s *tableIndex) flushNext() (more bool, err error) {
 func (s *tableIndex) building() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.view != nil && s.view.cursor != end
+	return s.view.isBuilding()
 }
 
 // flushAll writes all changes to the index.
@@ -126,6 +130,7 @@ type flushBatch struct {
 	changed map[uuid.UUID]bool // the records in the batch: whether the index contains them after it
 	state   indexState
 	more    bool // changes remain after it
+	old     int  // the records in the batch that existed when the index was created
 }
 
 // buildBatch builds the batch that follows a state. pending is flushBatch.changed of the batch that
@@ -183,8 +188,9 @@ type storedRecord struct {
 	public []byte
 }
 
-func (b *batchBuilder) full() bool {
-	return len(b.changed) == b.engine.maxBatchDocs || b.bytes >= maxBatchBytes
+// full reports whether the batch has its share of documents.
+func (b *batchBuilder) full(share int) bool {
+	return len(b.changed) >= b.engine.maxBatchDocs/share || b.bytes >= maxBatchBytes/share
 }
 
 // collect reads the records of the batch.
@@ -199,40 +205,54 @@ func (b *batchBuilder) collect(tx *store.Tx) (err error) {
 			return err
 		}
 	}
-	b.more = b.state.Number < last || b.state.Cursor != end
-	if b.state.Number < last || b.state.Cursor == end || b.full() {
-		return nil
+	if b.state.Cursor != end {
+		err = b.collectOld(tx)
 	}
-	cursor := end
-	err = tx.Records(table, b.state.Cursor, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
-		if b.full() { // this record remains
+	b.more = b.state.Number < last || b.state.Cursor != end
+	return err
+}
+
+// collectOld reads the next of the records that existed when the index was created.
+func (b *batchBuilder) collectOld(tx *store.Tx) error {
+	remain, cursor := false, b.state.Cursor
+	err := tx.Records(b.kind.table, cursor, func(id uuid.UUID, number uint64, public []byte) (bool, error) {
+		if bytes.Compare(id[:], b.state.Top[:]) > 0 {
+			return false, nil
+		}
+		if remain = b.full(1); remain {
 			return false, nil
 		}
 		cursor = id
 		b.add(id, number, public)
+		b.old++
 		return true, nil
 	})
-	if !b.full() {
+	if !remain {
 		cursor = end
 	}
-	b.state.Cursor, b.more = cursor, cursor != end
+	b.state.Cursor = cursor
 	return err
 }
 
-// collectChanges reads the next changes of the change log.
+// collectChanges reads the next changes of the change log. While the index is being built, they take
+// half of a batch, so that building goes on however much is written.
 func (b *batchBuilder) collectChanges(tx *store.Tx, last uint64) error {
+	share := 1
+	if b.state.Cursor != end {
+		share = 2
+	}
 	reads, records := 0, tx.Reader(b.kind.table)
 	err := tx.Changes(b.kind.table, b.state.Number, func(c store.Change) (bool, error) {
 		if c.Number != b.state.Number+1 {
 			return false, errGap(b.state.Number+1, c.Number)
 		}
-		if b.full() || reads == maxBatchChanges {
+		if b.full(share) || reads == maxBatchChanges {
 			return false, nil
 		}
 		reads++
 		b.state.Number = c.Number
-		if bytes.Compare(c.ID[:], b.state.Cursor[:]) > 0 {
-			return true, nil // collect reads it with the other records above the cursor
+		if bytes.Compare(c.ID[:], b.state.Cursor[:]) > 0 && bytes.Compare(c.ID[:], b.state.Top[:]) <= 0 {
+			return true, nil // collectOld reads it with the other records above the cursor
 		}
 		return true, b.addChange(records, &c)
 	})

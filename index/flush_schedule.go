@@ -49,6 +49,7 @@ func (e *Engine) Committed(ctx context.Context, org uuid.UUID, changed map[strin
 
 // noteChange records that the change with this number was committed.
 func (s *tableIndex) noteChange(number uint64) {
+	s.indexed.CompareAndSwap(0, max(number, 1)-1)
 	for last := s.lastChange.Load(); last < number; last = s.lastChange.Load() {
 		if s.lastChange.CompareAndSwap(last, number) {
 			return
@@ -86,8 +87,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// lag returns the number of changes that the index is behind. It is 0 for an index that was never
-// loaded.
+// lag returns the number of changes that the index is behind. It is 0 for an index that cannot be
+// written. For one that was never loaded it counts from the first change that was noted.
 func (s *tableIndex) lag() uint64 {
 	_, lag := s.behind()
 	return lag
@@ -96,7 +97,7 @@ func (s *tableIndex) lag() uint64 {
 // behind returns the change that the index is at, and the number of changes after it.
 func (s *tableIndex) behind() (indexed, lag uint64) {
 	last, indexed := s.lastChange.Load(), s.indexed.Load()
-	if indexed == 0 || last < indexed {
+	if indexed == 0 || last < indexed || s.failed.Load() {
 		return indexed, 0
 	}
 	return indexed, last - indexed

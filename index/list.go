@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,32 +16,98 @@ import (
 
 // read calls fn with a transaction and the snapshot of the table index that belongs to it.
 func (s *tableIndex) read(fn func(tx *store.Tx, at *snapshot) error) error {
+	return s.inTx(func(tx *store.Tx) error { return s.withSnapshot(tx, fn) })
+}
+
+// inTx calls fn in a transaction once the table index is loaded, and again if the transaction was older
+// than the index.
+func (s *tableIndex) inTx(fn func(tx *store.Tx) error) error {
 	for {
 		if err := s.load(); err != nil {
 			return err
 		}
-		err := s.engine.store.View(s.org, func(tx *store.Tx) error {
-			at, err := s.snapshotAt(tx)
-			if err != nil {
-				return err
-			}
-			defer at.release()
-			return fn(tx, at)
-		})
+		err := s.engine.store.View(s.org, fn)
 		if !errors.Is(err, errStaleTx) && !errors.Is(err, errUnloaded) {
 			return err
 		}
 	}
 }
 
+// withSnapshot calls fn with the snapshot of a transaction.
+func (s *tableIndex) withSnapshot(tx *store.Tx, fn func(tx *store.Tx, at *snapshot) error) error {
+	at, err := s.snapshotAt(tx)
+	if err != nil {
+		return err
+	}
+	defer at.release()
+	return fn(tx, at)
+}
+
+// listRun is a list that is being read.
+type listRun struct {
+	*tableIndex
+	patience  time.Duration    // how long it waits for an index that is being built; 0: until it is built
+	scans     bool             // it has a slot in Engine.scans
+	impatient <-chan time.Time // after patience; nil before it waits
+}
+
+// run calls fn in a transaction with the plan that was compiled in it. If reading shows that the index is
+// damaged, it starts to rebuild the index and calls fn again.
+func (r *listRun) run(ctx context.Context, query Query, fn func(*store.Tx, *filter.Plan) error) error {
+	defer r.release()
+	for rebuilt := false; ; {
+		err := r.inTx(func(tx *store.Tx) error {
+			cs, err := r.kind.Customs(tx)
+			if err != nil {
+				return err
+			}
+			plan, err := query(tx, cs)
+			if err != nil {
+				return err
+			}
+			return fn(tx, plan)
+		})
+		var unread *unreadableError
+		switch {
+		case errors.Is(err, errFarBehind), errors.Is(err, errScans):
+			if err := r.wait(ctx, err); err != nil {
+				return err
+			}
+		case errors.As(err, &unread) && (rebuilt || !errors.Is(err, errIndex)):
+			if !r.leaveOut(unread.ids) {
+				return err
+			}
+		case !errors.Is(err, errIndex):
+			return err
+		default:
+			if err := r.rebuildBecause(err); err != nil {
+				return err
+			}
+			rebuilt = true
+		}
+	}
+}
+
 // page reads the page of a plan.
-func (s *tableIndex) page(ctx context.Context, tx *store.Tx, at *snapshot, plan *filter.Plan) (Page, error) {
-	found, err := s.pageIDs(ctx, tx, at, plan)
+func (r *listRun) page(ctx context.Context, tx *store.Tx, plan *filter.Plan) (Page, error) {
+	found, err := r.find(ctx, tx, plan)
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := readPage(tx.Reader(s.kind.table), found.ids)
+	page, err := readPage(tx.Reader(r.kind.table), found.ids)
 	return Page{Records: page, Total: found.total, Damaged: found.damaged}, err
+}
+
+// find returns the ids of the records on the page of a plan, unless the index must be waited for.
+func (r *listRun) find(ctx context.Context, tx *store.Tx, plan *filter.Plan) (found foundIDs, err error) {
+	if err := r.admit(r.scans); err != nil {
+		return found, err
+	}
+	err = r.withSnapshot(tx, func(tx *store.Tx, at *snapshot) (err error) {
+		found, err = r.pageIDs(ctx, tx, at, plan)
+		return err
+	})
+	return found, err
 }
 
 // foundIDs are the ids on a page, the number of records on all pages, and the number of records of
@@ -63,8 +130,8 @@ func (s *tableIndex) pageIDs(
 			rows.add(c.row)
 		}
 	}
-	if at.view != nil && at.view.cursor != end {
-		if err := s.scanUnindexed(ctx, tx, at.view.cursor, rows); err != nil {
+	if at.view.isBuilding() && !at.complete {
+		if err := s.scanUnindexed(ctx, tx, at.view, rows); err != nil {
 			return found, err
 		}
 	}
@@ -72,6 +139,7 @@ func (s *tableIndex) pageIDs(
 	found.total = rows.total
 	// What is counted and cannot be read is in neither the index nor the rows.
 	found.damaged = max(0, tx.RecordCount(s.kind.table)-at.readable-rows.scanned)
+	s.lost.Store(int64(max(0, found.damaged-s.knownDamaged())))
 	err = recoverDamage(func() error {
 		segments, err := s.matchSegments(ctx, tx.Reader(s.kind.table), at, plan)
 		for i := range segments {
@@ -122,22 +190,21 @@ func (s *tableIndex) matchSegments(
 	return matches, unread.orNil()
 }
 
-// scanUnindexed collects matches among the records above an id, which the index does not contain
-// yet.
-func (s *tableIndex) scanUnindexed(ctx context.Context, tx *store.Tx, above uuid.UUID, rows *rowCollector) error {
-	return tx.Records(s.kind.table, above, func(id uuid.UUID, _ uint64, public []byte) (bool, error) {
+// scanUnindexed collects matches among the records that a view does not cover.
+func (s *tableIndex) scanUnindexed(ctx context.Context, tx *store.Tx, v *view, rows *rowCollector) error {
+	return s.eachUncovered(tx, v, func(id uuid.UUID, _ uint64, public []byte) error {
 		if err := ended(ctx); err != nil {
-			return false, err
+			return err
 		}
 		rows.scanned++
 		if !rows.plan.Members.Has(id) {
-			return true, nil // without decoding it
+			return nil // without decoding it
 		}
 		r, err := s.kind.Row(rows.plan.Custom, id, public)
 		if err == nil {
 			rows.add(r)
 		}
-		return true, err
+		return err
 	})
 }
 

@@ -81,6 +81,7 @@ func (s *tableIndex) open() error {
 	}
 	s.disk = d
 	s.indexed.Store(d.state.Number)
+	s.failed.Store(false)
 	s.publish(v)
 	signal(s.engine.limitsDue)
 	if d.state.Cursor != end || s.lag() > 0 {
@@ -102,6 +103,10 @@ func (s *tableIndex) verify(d *diskIndex) (*view, error) {
 	err := s.engine.store.View(s.org, func(tx *store.Tx) error {
 		last := tx.LastChange(s.kind.table)
 		s.noteChange(last)
+		s.unindexed.Store(0)
+		if st.Cursor != end {
+			s.unindexed.Store(int64(tx.RecordCount(s.kind.table)) - int64(st.Count))
+		}
 		if st.Seen > last {
 			return fmt.Errorf("%w: it is at change %d, ahead of the store at %d", errIndex, st.Seen, last)
 		}
@@ -144,7 +149,7 @@ func (s *tableIndex) rebuild() error {
 	count := 0
 	err := s.engine.store.View(s.org, func(tx *store.Tx) (err error) {
 		count = tx.RecordCount(s.kind.table)
-		first.Number = tx.LastChange(s.kind.table)
+		first.Number, first.Top = tx.LastChange(s.kind.table), tx.LastID(s.kind.table)
 		first.Seen = first.Number
 		first.Mark, _, err = markAt(tx, s.kind.table, first.Seen)
 		return err
@@ -153,12 +158,14 @@ func (s *tableIndex) rebuild() error {
 		return err
 	}
 	s.indexed.Store(first.Number)
+	s.unindexed.Store(0)
 	if count <= s.engine.maxSmall {
 		s.mu.Lock()
 		s.loaded = true
 		s.mu.Unlock()
 		return nil
 	}
+	s.unindexed.Store(int64(count))
 	s.publish(emptyView(first.Number))
 	if problem == nil {
 		problem = s.create(first)
@@ -176,7 +183,7 @@ func (s *tableIndex) reportFailure(err error) {
 	s.engine.counts.failures.Add(1)
 	s.engine.log.Error("index cannot be written, its lists are slower until it can",
 		"organization", s.org, "kind", s.kind.Entity, "error", err)
-	s.indexed.Store(0)
+	s.failed.Store(true)
 	s.engine.signalProgress()
 }
 
@@ -194,6 +201,7 @@ func (s *tableIndex) create(first indexState) error {
 		return errors.Join(err, d.close())
 	}
 	s.disk = d
+	s.failed.Store(false)
 	s.engine.counts.builds.Add(1)
 	s.publish(v)
 	signal(s.engine.limitsDue)

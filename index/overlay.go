@@ -15,6 +15,8 @@ type overlay struct {
 	byID    map[uuid.UUID]int // the position in changes
 	masks   []docSet          // for each segment: the live documents that no change replaces; nil: no change does
 	size    int               // estimated memory in bytes
+	// complete reports that the overlay also has all records that the view does not cover.
+	complete bool
 }
 
 // change is the latest state of a record. It is immutable.
@@ -54,6 +56,11 @@ func (o *overlay) put(c *change) {
 	o.changes[i] = c
 }
 
+func (o *overlay) has(id uuid.UUID) bool {
+	_, has := o.byID[id]
+	return has
+}
+
 // remove removes the i-th change. The last one takes its position.
 func (o *overlay) remove(i int) {
 	o.size -= o.changes[i].bytes()
@@ -87,7 +94,7 @@ func (o *overlay) add(c *change) {
 
 // snapshot returns a copy of the overlay that later changes do not affect.
 func (o *overlay) snapshot(t tombstones) *snapshot {
-	at := &snapshot{view: o.view, changes: slices.Clone(o.changes), masks: slices.Clone(o.masks)}
+	at := &snapshot{view: o.view, changes: slices.Clone(o.changes), masks: slices.Clone(o.masks), complete: o.complete}
 	for _, c := range o.changes {
 		if c.row != nil {
 			at.readable++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // indexState is what an index on disk records about itself. It is written with every batch, so it
-// is correct even after a crash: the index contains the records up to the id Cursor as they were at
-// the change Number.
+// is correct even after a crash: the index contains the records up to the id Cursor, and those above
+// the id Top, as they were at the change Number.
 type indexState struct {
 	Epoch  uuid.UUID // of the store
 	Org    uuid.UUID
@@ -28,7 +29,13 @@ type indexState struct {
 	Cursor uuid.UUID
 	Count  uint64 // of records
 	Sum    uint64 // of idSum over all records
+	// Top is the last record that existed when the index was created. Later records are indexed from
+	// the change log. Before Top was introduced, records above Cursor were indexed last.
+	Top uuid.UUID
 }
+
+// stateWithoutTop is the length of an encoded state that has no Top.
+const stateWithoutTop = 6*8 + 3*16
 
 // end is the cursor of an index that contains all records.
 var end = uuid.Max
@@ -42,8 +49,15 @@ func (s *indexState) encode() []byte {
 }
 
 func (s *indexState) decode(b []byte) error {
-	if len(b) != binary.Size(s)+4 || crc32.ChecksumIEEE(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
-		return fmt.Errorf("%w: its state is unreadable", errIndex)
+	bad := fmt.Errorf("%w: its state is unreadable", errIndex)
+	if len(b) < 4 || crc32.ChecksumIEEE(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
+		return bad
+	}
+	if b = b[:len(b)-4]; len(b) == stateWithoutTop {
+		b = append(slices.Clip(b), end[:]...)
+	}
+	if len(b) != binary.Size(s) {
+		return bad
 	}
 	_, err := binary.Decode(b, binary.BigEndian, s)
 	return err

@@ -2,7 +2,9 @@ package index
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"log/slog"
 	"slices"
 	"strings"
@@ -17,7 +19,7 @@ import (
 
 // A state is decoded as it was encoded, and an error is returned if a bit of it has changed.
 func TestStateChecksum(t *testing.T) {
-	a := indexState{Epoch: uuid.New(), Kind: 1, Number: 2, Seen: 3, Mark: 4, Cursor: uuid.New(), Count: 5, Sum: 6}
+	a := indexState{Epoch: uuid.New(), Kind: 1, Number: 2, Seen: 3, Mark: 4, Cursor: uuid.New(), Count: 5, Sum: 6, Top: uuid.New()}
 	b := a.encode()
 	var back indexState
 	if err := back.decode(b); err != nil || back != a {
@@ -32,6 +34,27 @@ func TestStateChecksum(t *testing.T) {
 		if err := new(indexState).decode(b[:i]); !errors.Is(err, errIndex) {
 			t.Errorf("%d bytes: %v", i, err)
 		}
+	}
+}
+
+// A state that was written before Top was introduced is read as one whose records above the cursor are
+// all missing.
+func TestStateWithoutTop(t *testing.T) {
+	old := struct {
+		Epoch, Org               uuid.UUID
+		Kind, Number, Seen, Mark uint64
+		Cursor                   uuid.UUID
+		Count, Sum               uint64
+	}{uuid.New(), uuid.New(), 1, 2, 3, 4, uuid.New(), 5, 6}
+	b, err := binary.Append(nil, binary.BigEndian, &old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got indexState
+	err = got.decode(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
+	want := indexState{old.Epoch, old.Org, 1, 2, 3, 4, old.Cursor, 5, 6, end}
+	if err != nil || got != want {
+		t.Errorf("%+v, want %+v: %v", got, want, err)
 	}
 }
 

@@ -15,6 +15,7 @@ type Stats struct {
 	OldestLag time.Duration // the age of the oldest change that is not in its index yet
 	Dirty     int           // table indexes that have something to flush
 	Building  int           // indexes that do not contain all records yet
+	Unindexed int           // records that existed when those were created and are not in them yet
 	Open      int           // indexes on disk that are open
 	Bytes     int           // memory for data derived from indexes and for rows outside of indexes
 	MaxBytes  int           // the limit of Bytes
@@ -40,6 +41,7 @@ func (e *Engine) Stats() (Stats, error) {
 		indexed, lag := s.behind()
 		if building {
 			st.Building++
+			st.Unindexed += int(max(0, s.unindexed.Load()))
 		}
 		if building || lag > 0 || e.isDirty(s) {
 			st.Dirty++

@@ -44,6 +44,9 @@ type tableIndex struct {
 	used       atomic.Uint64 // Engine.useClock when it was last used
 	lastChange atomic.Uint64 // the last change that was committed
 	indexed    atomic.Uint64 // the change that the index is at; lastChange for a small table
+	unindexed  atomic.Int64  // at most this many records that existed when the index was created are not in it yet
+	failed     atomic.Bool   // the index could not be written when that was last tried
+	lost       atomic.Int64  // records that are counted but not in the table, as of the last list
 }
 
 // snapshot is the state of a table index at one change. It is immutable.
@@ -53,6 +56,7 @@ type snapshot struct {
 	changes  []*change
 	masks    []docSet // see overlay
 	readable int      // the number of records in the segments and changes
+	complete bool     // see overlay
 }
 
 var (
@@ -87,6 +91,9 @@ func (s *tableIndex) snapshotAt(tx *store.Tx) (*snapshot, error) {
 		if err := s.catchUp(tx, last); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.completeOverlay(tx); err != nil {
+		return nil, err
 	}
 	if s.current == nil {
 		s.current = s.overlay.snapshot(s.tombstones)
@@ -142,7 +149,7 @@ func (s *tableIndex) catchUp(tx *store.Tx, last uint64) error {
 		if next++; c.Number != next {
 			return false, errGap(next, c.Number)
 		}
-		if s.view == nil || s.view.covers(c.ID) {
+		if s.view == nil || s.overlay.complete || s.view.covers(c.ID) {
 			changed = append(changed, c.ID)
 			if c.Op == store.Deleted {
 				deleted[c.ID] = c.Number
@@ -206,8 +213,8 @@ func (s *tableIndex) publish(v *view) {
 	var places map[*change]place
 	s.mu.Lock()
 	old, before := s.view, s.overlay
-	sameCursor := old != nil && old.cursor == v.cursor
-	if sameCursor {
+	keep := old != nil && (old.cursor == v.cursor && old.top == v.top || before.complete)
+	if keep {
 		places = make(map[*change]place, len(before.changes))
 		for _, c := range before.changes {
 			if c.number > v.number {
@@ -224,9 +231,10 @@ func (s *tableIndex) publish(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rest := newOverlay(v)
-	if sameCursor {
+	if keep {
+		rest.complete = s.overlay.complete
 		for _, c := range s.overlay.changes {
-			if c.number <= v.number {
+			if c.number <= v.number && v.covers(c.id) {
 				continue
 			}
 			at, known := places[c]

@@ -18,8 +18,9 @@ type view struct {
 	segments []*segmentView
 	byID     map[uint64]*segment // by bleve's segment id
 	number   uint64              // the index contains the records as they were at this change
-	cursor   uuid.UUID           // records above this id are not in the index yet
-	floor    uint64              // the view must not be used with a transaction older than this change
+	cursor   uuid.UUID           // records above this id, up to top, are not in the index yet
+	top      uuid.UUID
+	floor    uint64 // the view must not be used with a transaction older than this change
 	count    int
 
 	bleveSnapshot *scorch.IndexSnapshot // nil if there is no index on disk
@@ -30,7 +31,7 @@ type view struct {
 // segments of the view before it, and derives the same data from new segments, so that no list
 // waits for it.
 func (d *diskIndex) view(k *Kind, c *cache, before *view) (*view, error) {
-	v := &view{byID: map[uint64]*segment{}, number: d.state.Number, cursor: d.state.Cursor, floor: d.state.Seen}
+	v := &view{byID: map[uint64]*segment{}, number: d.state.Number, floor: d.state.Seen, cursor: d.state.Cursor, top: d.state.Top}
 	if err := recoverDamage(func() error { v.bleveSnapshot = d.bleveSnapshot(); return nil }); err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (d *diskIndex) hasMerged(v *view) bool {
 
 // emptyView returns the view of an index that does not exist yet: all records are outside of it.
 func emptyView(number uint64) *view {
-	v := &view{number: number, floor: number}
+	v := &view{number: number, floor: number, top: end}
 	v.refs.Store(1)
 	return v
 }
@@ -150,5 +151,10 @@ func (v *view) find(id uuid.UUID) place {
 }
 
 // covers reports whether the index contains the record if it exists. While the index is being
-// built, it does not cover records above the cursor.
-func (v *view) covers(id uuid.UUID) bool { return bytes.Compare(id[:], v.cursor[:]) <= 0 }
+// built, it does not cover the records from the cursor to the top.
+func (v *view) covers(id uuid.UUID) bool {
+	return bytes.Compare(id[:], v.cursor[:]) <= 0 || bytes.Compare(id[:], v.top[:]) > 0
+}
+
+// isBuilding reports whether the index does not contain all records yet. A nil view contains none.
+func (v *view) isBuilding() bool { return v != nil && v.cursor != end }

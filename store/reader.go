@@ -88,15 +88,42 @@ func (r *Reader) find() (v []byte) {
 func (tx *Tx) Records(
 	table string, above uuid.UUID, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error),
 ) error {
-	bucket := table + ".rec"
-	corrections, err := tx.corrections(table)
+	read, err := tx.recordReader(table, fn)
 	if err != nil {
 		return err
 	}
-	return tx.scan(bucket, above[:], func(key, value []byte) (bool, error) {
+	return tx.scan(table+".rec", above[:], func(key, value []byte) (bool, error) {
 		if bytes.Equal(key, above[:]) {
 			return true, nil
 		}
+		return read(key, value)
+	})
+}
+
+// RecordsDown is Records from the last record to the first. It does not see what the transaction itself
+// has written.
+func (tx *Tx) RecordsDown(table string, fn func(id uuid.UUID, public []byte) (more bool, err error)) error {
+	read, err := tx.recordReader(table, func(id uuid.UUID, _ uint64, public []byte) (bool, error) { return fn(id, public) })
+	b := tx.bucket(table + ".rec")
+	if err != nil || b == nil {
+		return err
+	}
+	c := b.Cursor()
+	for key, value := c.Last(); key != nil; key, value = c.Prev() {
+		if more, err := read(key, value); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordReader returns a function that calls fn for an entry of a table, unless the entry is unreadable.
+func (tx *Tx) recordReader(
+	table string, fn func(id uuid.UUID, change uint64, public []byte) (more bool, err error),
+) (func(key, value []byte) (more bool, err error), error) {
+	bucket := table + ".rec"
+	corrections, err := tx.corrections(table)
+	return func(key, value []byte) (bool, error) {
 		if len(key) != 16 {
 			return true, nil // check reports it
 		}
@@ -113,7 +140,16 @@ func (tx *Tx) Records(
 			return false, tx.unreadable(table, id, err)
 		}
 		return fn(id, change, public)
-	})
+	}, err
+}
+
+// LastID returns the greatest id in a table, or uuid.Nil.
+func (tx *Tx) LastID(table string) (id uuid.UUID) {
+	if b := tx.bucket(table + ".rec"); b != nil {
+		key, _ := b.Cursor().Last()
+		copy(id[:], key)
+	}
+	return id
 }
 
 // RecordCount returns the number of records of a table.

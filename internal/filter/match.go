@@ -83,23 +83,27 @@ func (p *Plan) matchWords(r *Row) bool {
 	if len(p.Words) == 0 {
 		return true
 	}
-	var have []string
-	for i := range p.Kind.Fields {
-		if p.Searches(&p.Kind.Fields[i]) {
-			have = append(have, r.Values[i].Words()...)
-		}
-	}
-	for i := range r.Custom {
-		if c := &r.Custom[i]; p.Searches(c.Field) && p.Custom.HasName(c.Field.Name) {
-			have = append(have, c.Value.Words()...)
-		}
-	}
 	for _, want := range p.Words {
-		if !slices.ContainsFunc(have, func(w string) bool { return strings.HasPrefix(w, want) }) {
+		if !p.hasWord(r, want) {
 			return false
 		}
 	}
 	return true
+}
+
+// hasWord reports whether a word in the searched fields begins with want.
+func (p *Plan) hasWord(r *Row, want string) bool {
+	for i := range p.Kind.Fields {
+		if p.Searches(&p.Kind.Fields[i]) && r.Values[i].hasWord(want) {
+			return true
+		}
+	}
+	for i := range r.Custom {
+		if c := &r.Custom[i]; p.Searches(c.Field) && p.Custom.HasName(c.Field.Name) && c.Value.hasWord(want) {
+			return true
+		}
+	}
+	return false
 }
 
 // Searches reports whether the plan searches the field for its words. A list searches all texts. A

@@ -3,6 +3,7 @@ package filter
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -67,6 +68,21 @@ func (p *Plan) Within(ids []uuid.UUID) *Plan {
 	restricted := *p
 	restricted.Members = &Members{ids}
 	return &restricted
+}
+
+// IsNewestFirst reports whether the plan lists all records, ordered by when they were created, the newest
+// first.
+func (p *Plan) IsNewestFirst() bool {
+	return p.Filter.IsEmpty() && len(p.Words) == 0 && p.Members == nil && len(p.Sort) == 1 && p.Sort[0].Desc &&
+		p.Sort[0].Field == p.Kind.Field("created_at")
+}
+
+// AppendCreated appends the member created_at of a record that was created at the time that its id has.
+// An id never has an earlier time than its record, and ids are ascending. Records that have this member
+// are therefore in the order of their ids, and every record with a lower id was created before.
+func AppendCreated(b []byte, id uuid.UUID) []byte {
+	sec, nsec := id.Time().UnixTime()
+	return append(shape.At(time.Unix(sec, nsec)).AppendTo(append(b, `"created_at":"`...)), '"')
 }
 
 // Where returns a plan that matches only records with the id in the field. It panics if the kind

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/google/uuid"
@@ -155,6 +156,30 @@ func (v *Value) Words() (all []string) {
 		all = append(all, shape.Words(s)...)
 	}
 	return all
+}
+
+// hasWord reports whether one of the Words begins with a word.
+func (v *Value) hasWord(word string) bool {
+	if v.List == nil {
+		return textHasWord(v.Fold, word)
+	}
+	return slices.ContainsFunc(*v.List, func(s string) bool { return textHasWord(shape.Fold(s), word) })
+}
+
+// textHasWord is hasWord for a case-folded text. It does not split the text, because lists evaluate it for
+// many thousands of rows.
+func textHasWord(text, word string) bool {
+	for from := 0; ; {
+		at := strings.Index(text[from:], word)
+		if at < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:from+at])
+		if isSeparator(before) { // as is the result at the start of the text
+			return true
+		}
+		from += at + 1
+	}
 }
 
 func isSeparator(r rune) bool { return !shape.InWord(r) }
