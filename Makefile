@@ -1,4 +1,5 @@
 # Every target needs only Go and make, except race, bench and ci, which need a C compiler, and lint-api, which needs npx.
+# client also tests a TypeScript client if node and npm are installed.
 export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
 FUZZ_TIME ?= 60s
@@ -37,8 +38,8 @@ cover: ## run all tests and write the coverage to cover.html
 	go tool cover -html cover.out -o cover.html
 	go tool cover -func cover.out | tail -1
 
-client: ## generate a Go client from the API document with oapi-codegen and run it against the demo
-	cd internal/clienttest && go test -count 1 .
+client: ## generate a Go client and, if npm is installed, a TypeScript client from the API document, and run them
+	cd internal/clienttest && go test -count 1 -v -run TestClients .
 
 lint-api: ## check the API document with Redocly's linter
 	cd internal/clienttest && PROSPECTOR_LINT=1 go test -count 1 -run TestLint -v .

@@ -46,21 +46,27 @@ func demoCommand() *cobra.Command {
 	return c
 }
 
-// runDemo prepares the demo, serves it, and shows it once it is served.
+// runDemo serves the demo while it fills it, and shows it when it is complete.
 func runDemo(c *cobra.Command, cfg service.Config, companies int) error {
 	var prepared *demo.Demo
 	out := c.OutOrStdout()
+	report, finish := showProgress(c.ErrOrStderr(), admin.Records.String())
 	return serve(cfg, service.Hooks{
 		Prepare: func(ctx context.Context, s *service.Service, url string) (err error) {
-			report, finish := showProgress(c.ErrOrStderr(), admin.Records.String())
-			defer finish()
 			prepared, err = demo.Prepare(ctx, s, demo.Options{
 				URL: url, Companies: companies, Out: out, Terminal: isTerminal(out),
 				Progress: marketProgress(c.ErrOrStderr(), companies, report),
 			})
 			return err
 		},
-		Ready: func(ctx context.Context) { prepared.Show(ctx) },
+		Ready: func(ctx context.Context) error {
+			err := prepared.Fill(ctx)
+			finish()
+			if err == nil {
+				prepared.Show(ctx)
+			}
+			return err
+		},
 	})
 }
 

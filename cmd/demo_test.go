@@ -226,6 +226,28 @@ func TestDemoGuide(t *testing.T) {
 	d.stop()
 }
 
+// TestDemoWhileFilling checks that the demo serves the API while it generates its market, that it reports the
+// progress, and that it can be interrupted.
+func TestDemoWhileFilling(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	d := p.start("demo", "--addr", "127.0.0.1:0", "--companies", "1000000")
+	m := d.await(d.stdout, regexp.MustCompile(`Serving (http://127\.0\.0\.1:\d+) already (?s:.*)\n  export KEY=(\S+)\n`))
+	d.url = m[1]
+	key := m[2]
+	d.do(http.StatusOK, "", "GET", "/healthz", "")
+	ready := d.do(http.StatusServiceUnavailable, "", "GET", "/readyz", "")
+	if !regexp.MustCompile(`"the demo is generating its market: \d+ of 4000000 records"`).Match(ready.body) {
+		t.Errorf("/readyz returns %s", ready.body)
+	}
+	if n := d.total(key, "contacts", "{}"); n < 200 {
+		t.Errorf("%d contacts exist while the market is generated", n)
+	}
+	d.do(http.StatusCreated, key, "POST", "/v1/contacts", `{"email": "early@example.com"}`)
+	d.await(d.stderr, regexp.MustCompile(`Generating a market of 1000000 companies:\n0 of 4000000 records\n`))
+	d.stop()
+}
+
 // TestDemoAfterKill checks that a killed demo can be run again.
 func TestDemoAfterKill(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,6 @@ import (
 
 	"prospector/index"
 	"prospector/internal/catalog"
-	"prospector/internal/console"
 	"prospector/internal/crm"
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
@@ -68,9 +67,11 @@ type API struct {
 	concurrency *concurrencyLimiter
 	responses   *responseStore
 	parseBudget *parseBudget
-	document    func() []byte                // the OpenAPI document, built on first use
-	docs        func() (console.Page, error) // the page at /docs, built on first use
+	document    func() *asset                     // the OpenAPI document, built on first use
+	home        func() (*asset, error)            // the page at /, built on first use
+	docs        func() (map[string]*asset, error) // the pages under /docs by name, built on first use
 	draining    atomic.Bool
+	preparing   atomic.Pointer[string]
 	metrics     *metrics
 }
 
@@ -82,8 +83,9 @@ func New(o Options) *API {
 	}
 	a.operations = a.table()
 	a.router = a.mount()
-	a.document = sync.OnceValue(a.openAPI)
-	a.docs = sync.OnceValues(func() (console.Page, error) { return console.Docs(a.document(), a.Version) })
+	a.document = sync.OnceValue(func() *asset { return newAsset("application/json", a.openAPI()) })
+	a.home = sync.OnceValues(a.renderHome)
+	a.docs = sync.OnceValues(a.renderDocs)
 	a.metrics = newMetrics(a)
 	return a
 }
@@ -112,8 +114,12 @@ func (a *API) table() []Operation {
 // Operations returns the table of operations. Tests are generated from it.
 func (a *API) Operations() []Operation { return a.operations }
 
-// Drain makes /readyz report that the service is shutting down.
+// Drain makes /readyz report that the service is shutting down, and closes connections after their response.
 func (a *API) Drain() { a.draining.Store(true) }
+
+// SetPreparing makes /readyz report what the service is doing before it is ready. An empty text means that it
+// is ready.
+func (a *API) SetPreparing(text string) { a.preparing.Store(&text) }
 
 type contextKey struct{}
 
@@ -123,6 +129,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	c := &call{api: a, request: r, requestID: requestID(r)}
 	w.Header().Set("X-Request-Id", c.requestID)
+	if a.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
 	sent := &sentStatus{ResponseWriter: w}
 	a.metrics.inFlight.Inc()
 	defer func() {

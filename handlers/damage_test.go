@@ -125,6 +125,10 @@ func TestDamagedRecord(t *testing.T) {
 			if got := export.Trailer.Get("X-Damaged-Records"); got != "1" {
 				t.Errorf("the export reports %q damaged records", got)
 			}
+			compressed := remote(app, http.MethodPost, "/v1/contacts/export", org.Read.Key, "{}", "Accept-Encoding", "gzip")
+			if _, plain := content(t, compressed); !bytes.Equal(plain, export.Body) || compressed.Trailer.Get("X-Damaged-Records") != "1" {
+				t.Errorf("the compressed export has %d bytes, want %d, and the trailer %v", len(plain), len(export.Body), compressed.Trailer)
+			}
 
 			org.Read.In(t).Do(http.MethodGet, "/v1/contacts/"+bad, nil, "X-Request-Id", "r-500").Is(500, fmt.Sprintf(
 				`{"error": {"code": "damaged", "message": "<any>", "details": [{"path": "contacts", "id": %q, "message": "<any>"}]}}`, bad))

@@ -73,11 +73,58 @@ func parsePage(t *testing.T, page []byte) []*htmlElement {
 // elsewhereOnTheWeb matches everything that a browser would fetch from another host.
 var elsewhereOnTheWeb = regexp.MustCompile(`(?i)^\s*([a-z+]+:)?//|url\(|@import`)
 
+// docsPages returns the paths of all pages of the documentation: /docs and the pages that it links to.
+func docsPages(t *testing.T, app *apptest.App) []string {
+	t.Helper()
+	paths := []string{"/docs"}
+	for _, e := range parsePage(t, app.Anonymous().Get("/docs").Is(200).Body) {
+		path, _, _ := strings.Cut(e.attr["href"], "#")
+		if strings.HasPrefix(path, "/docs/") && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// docsElements returns the elements of all pages of the documentation.
+func docsElements(t *testing.T, app *apptest.App) (all []*htmlElement) {
+	t.Helper()
+	for _, path := range docsPages(t, app) {
+		all = append(all, parsePage(t, app.Anonymous().Get(path).Is(200).Body)...)
+	}
+	return all
+}
+
+// TestDocsLinks checks that the links between the pages of the documentation lead to something.
+func TestDocsLinks(t *testing.T) {
+	app := apptest.New(t)
+	targets, hrefs := map[string]bool{}, map[string]bool{}
+	paths := docsPages(t, app)
+	for _, path := range paths {
+		targets[path] = true
+		for _, e := range parsePage(t, app.Anonymous().Get(path).Is(200).Body) {
+			targets[path+"#"+e.attr["id"]] = true
+			hrefs[e.attr["href"]] = true
+		}
+	}
+	for href := range hrefs {
+		if strings.HasPrefix(href, "/docs") && !targets[href] {
+			t.Errorf("the link %s leads nowhere", href)
+		}
+	}
+	for _, name := range []string{"/docs/organization", "/docs/service", "/docs/events", "/docs/types"} {
+		if !slices.Contains(paths, name) {
+			t.Errorf("no page links to %s", name)
+		}
+	}
+	app.Anonymous().Get("/docs/nothing").Fails(404, "not_found", "")
+}
+
 // TestPages checks that the web pages are well-formed, self-contained and allowed by their
 // policies.
 func TestPages(t *testing.T) {
 	app := apptest.New(t)
-	for _, path := range []string{"/", "/docs"} {
+	for _, path := range append(docsPages(t, app), "/") {
 		res := app.Anonymous().Get(path).Is(200)
 		policy := res.Header.Get("Content-Security-Policy")
 		for _, part := range []string{"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} {
@@ -137,13 +184,13 @@ func TestPages(t *testing.T) {
 // contains about it.
 func TestDocs(t *testing.T) {
 	app := apptest.New(t)
-	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)
+	elements := docsElements(t, app)
 	text := map[string]string{} // by id
 	linked := map[string]bool{} // in the table of contents
 	for _, e := range elements {
 		text[e.attr["id"]] = e.text.String()
-		if e.within("contents") {
-			linked[strings.TrimPrefix(e.attr["href"], "#")] = true
+		if _, id, is := strings.Cut(e.attr["href"], "#"); is && e.within("contents") {
+			linked[id] = true
 		}
 	}
 	for _, op := range app.API.Operations() {
@@ -190,7 +237,7 @@ var previews = map[bool]string{true: "preparing", false: "preview"}
 
 func TestDocsExamples(t *testing.T) {
 	app := apptest.New(t)
-	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)
+	elements := docsElements(t, app)
 	ops := app.API.Operations()
 	for i := range ops {
 		op := &ops[i]

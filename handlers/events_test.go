@@ -305,12 +305,12 @@ func (c *exampleCounts) addUp(t *testing.T) {
 // TestEventDocs requires that the page contains every event with its example.
 func TestEventDocs(t *testing.T) {
 	app := apptest.New(t)
-	elements := parsePage(t, app.Anonymous().Get("/docs").Is(200).Body)
+	elements := parsePage(t, app.Anonymous().Get("/docs/events").Is(200).Body)
 	text, shown, linked := map[string]string{}, map[string]string{}, map[string]bool{}
 	for _, e := range elements {
 		text[e.attr["id"]] = e.text.String()
-		if e.within("contents") {
-			linked[strings.TrimPrefix(e.attr["href"], "#")] = true
+		if id, is := strings.CutPrefix(e.attr["href"], "/docs/events#"); is && e.within("contents") {
+			linked[id] = true
 		}
 		if e.name == "code" && e.in[len(e.in)-1].name == "pre" {
 			for _, in := range e.in {

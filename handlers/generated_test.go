@@ -194,6 +194,8 @@ func path(t *testing.T, app *apptest.App, org *apptest.Org, op *handlers.Operati
 			segments[i] = begin(org, segments[i-2])
 		case s == "{token}":
 			segments[i] = newToken(org)
+		case s == "{page}":
+			segments[i] = "contacts"
 		case strings.HasPrefix(s, "{"):
 			maker := makers[segments[i-1]]
 			switch op.Name {

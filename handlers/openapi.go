@@ -92,7 +92,8 @@ func (a *API) openAPI() []byte {
 			Title: "Prospector", Version: "1.0.0",
 			Description: "Self-hosted sales prospecting and outreach. Request bodies are strict: unknown properties are refused. " +
 				"An empty string clears a field, as null does. Every POST that changes data honors Idempotency-Key. " +
-				"A method that a path does not support returns 405 with an Allow header.",
+				"A method that a path does not support returns 405 `method_not_allowed` with an Allow header. " +
+				"Responses of more than 1 KB are compressed with gzip for clients that accept it.",
 		},
 		Servers:  []apiServer{{URL: "/"}},
 		Security: []map[string][]string{{"bearer": {}}, {"key": {}}},
@@ -116,7 +117,20 @@ func (a *API) openAPI() []byte {
 		d.Paths[o.Path][strings.ToLower(o.Method)] = o.document(schemas)
 	}
 	d.Webhooks = a.events(schemas)
+	body := schemas["ErrorBody"]
+	body.Properties = body.Properties.Set("code", text(shape.Schema{Description: errorCodesInWords()}))
 	return mustJSON(d)
+}
+
+// errorCodesInWords lists all codes. They are no enum, so that a client accepts those of later versions.
+func errorCodesInWords() string {
+	var codes []string
+	for _, row := range errorTable {
+		if row.code != fault.Unauthorized { // a 401 has another body
+			codes = append(codes, "`"+string(row.code)+"`")
+		}
+	}
+	return "The kind of error, for programs. One of " + strings.Join(codes, ", ") + "; later versions may add others."
 }
 
 func (o *Operation) document(schemas shape.Components) *apiMethod {
@@ -136,6 +150,9 @@ func (o *Operation) document(schemas shape.Components) *apiMethod {
 	if o.mayExist {
 		m.Responses["200"] = o.success(schemas)
 		m.Responses["200"].Description = "It already existed."
+	}
+	if o.output.cached {
+		m.Responses["304"] = &apiResponse{Description: "The version in If-None-Match is the current one.", Headers: o.headers()}
 	}
 	for _, code := range o.ErrorCodes() {
 		row := errorRowOf(code)
@@ -176,6 +193,8 @@ func (o *Operation) parameters() []apiParameter {
 		switch name {
 		case "entity":
 			p.Description, p.Schema = "The entity to describe.", text(shape.Schema{Enum: o.Entities})
+		case "page":
+			p.Description, p.Schema = "A page of the documentation.", text(shape.Schema{Enum: docsPages()})
 		case "token":
 			p.Description, p.Schema = "The token of the unsubscribe link in a message.", text(shape.Schema{})
 		}
@@ -191,6 +210,10 @@ func (o *Operation) parameters() []apiParameter {
 		ps = append(ps, apiParameter{Name: "Idempotency-Key", In: "header", Schema: text(shape.Schema{MinLength: 1, MaxLength: 255}),
 			Description: "Makes the request safe to retry. For 24 hours, the same request with the same key " +
 				"returns the same response and has no further effect."})
+	}
+	if o.output.cached {
+		ps = append(ps, apiParameter{Name: "If-None-Match", In: "header", Schema: text(shape.Schema{}),
+			Description: "The ETag of the version that the client has. If it is the current one, the response is 304 without a body."})
 	}
 	if o.honorsIfMatch {
 		ps = append(ps, apiParameter{Name: "If-Match", In: "header", Schema: text(shape.Schema{}),
@@ -227,6 +250,9 @@ func (o *Operation) headers() map[string]apiHeader {
 		for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
 			h[name] = rateHeaders[name]
 		}
+	}
+	if o.output.cached {
+		h["ETag"] = apiHeader{"The version of the response, for If-None-Match.", text(shape.Schema{})}
 	}
 	if o.isVersioned {
 		h["ETag"] = apiHeader{"The version of the record, for If-Match.", text(shape.Schema{})}
@@ -290,8 +316,12 @@ func addFilterSchemas(schemas shape.Components) {
 		Set("condition", text(shape.Schema{Enum: slices.Sorted(slices.Values(names)), Description: conditionsInWords})).
 		Set("value", &shape.Schema{Description: "A value. is and is_not also take a list, as do contains and not_contains for a list field. Absent for is_empty and is_not_empty."}),
 		"field", "condition")
+	// Enums with a default are components of their own: code generators make a property required if it has
+	// a default itself.
+	schemas["FilterOperator"] = text(shape.Schema{Enum: []string{"and", "or"}, Default: "and"})
+	schemas["SortDirection"] = text(shape.Schema{Enum: []string{"asc", "desc"}, Default: "asc"})
 	schemas["FilterExpression"] = closed(expression.
-		Set("operator", text(shape.Schema{Enum: []string{"and", "or"}, Default: "and"})).
+		Set("operator", shape.RefTo("FilterOperator")).
 		Set("filters", shape.RefTo("FilterList")), "filters")
 	schemas["FilterList"] = &shape.Schema{Type: shape.Types{"array"}, Items: shape.RefTo("Filter")}
 	schemas["Filter"] = &shape.Schema{OneOf: []*shape.Schema{shape.RefTo("FilterRule"), shape.RefTo("FilterExpression")}}
@@ -299,7 +329,7 @@ func addFilterSchemas(schemas shape.Components) {
 	var sorting *shape.Properties
 	schemas["SortingRule"] = closed(sorting.
 		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).
-		Set("direction", text(shape.Schema{Enum: []string{"asc", "desc"}, Default: "asc"})), "field")
+		Set("direction", shape.RefTo("SortDirection")), "field")
 	var grouping *shape.Properties
 	schemas["GroupingRule"] = closed(grouping.Set("field", text(shape.Schema{Description: "A key of the entity's schema."})), "field")
 	schemas["SortingRules"] = &shape.Schema{
@@ -308,7 +338,7 @@ func addFilterSchemas(schemas shape.Components) {
 	}
 	schemas["Filters"] = &shape.Schema{
 		Description: "A list of rules that must all match, or an expression that combines rules and " +
-			"expressions. At most 200 levels deep, with at most 10000 rules.",
+			"expressions. At most 200 levels deep, with at most 1000 rules.",
 		OneOf: []*shape.Schema{shape.RefTo("FilterList"), shape.RefTo("FilterExpression")},
 	}
 }

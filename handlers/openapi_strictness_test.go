@@ -46,7 +46,7 @@ var access = map[string]string{
 	"list_campaign_sequences": "read", "stop_campaign_sequence": "write", "list_outbox": "read", "get_unsubscribe_page": "", "unsubscribe": "",
 	"release_campaign": "write", "retry_campaign": "write", "reply_contact": "write", "list_sequences": "read", "export_sequences": "read",
 	"export_outbox": "read", "get_contact_timeline": "read", "get_mail_status": "admin", "test_mail": "admin",
-	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "", "get_metrics": "",
+	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "", "get_docs_page": "", "get_metrics": "",
 }
 
 func TestAccess(t *testing.T) {
@@ -145,13 +145,13 @@ func TestOpenAPI(t *testing.T) {
 		{asJSON(schema("FilterList")), `{"items":{"$ref":"#/components/schemas/Filter"},"type":"array"}`},
 		{asJSON(schema("Filter")), `{"oneOf":[{"$ref":"#/components/schemas/FilterRule"},{"$ref":"#/components/schemas/FilterExpression"}]}`},
 		{asJSON(schema("Filters"), "oneOf"), `[{"$ref":"#/components/schemas/FilterList"},{"$ref":"#/components/schemas/FilterExpression"}]`},
-		{asJSON(schema("ListBody")["properties"], "page_size"), `{"default":50,"description":"The number of entries per page.","maximum":500,"minimum":1,"type":["integer","null"]}`},
+		{asJSON(schema("ListBody")["properties"], "page_size"), `{"anyOf":[{"default":50,"maximum":500,"minimum":1,"type":"integer"},{"type":"null"}],"description":"The number of entries per page."}`},
 		{asJSON(schema("TagCreate")["properties"], "name"), `{"maxLength":100,"minLength":1,"pattern":"^[a-zA-Z0-9\\s]+$","type":"string"}`},
 		{asJSON(schema("AccountUpdate")["properties"], "employee_count"), `{"maximum":9007199254740992,"minimum":0,"type":["integer","null"]}`},
 		{asJSON(schema("OrganizationUpdate")["properties"], "time_zone"), `{"maxLength":64,"type":["string","null"]}`},
 		{asJSON(schema("Contact")["properties"], "account_id"), `{"format":"uuid","type":["string","null"]}`},
 		{asJSON(schema("Scoring")["properties"], "heat_score"), `{"anyOf":[{"enum":["hot","warm","cold"],"type":"string"},{"type":"null"}]}`},
-		{asJSON(schema("ScoringUpdate")["properties"], "heat_score"), `{"anyOf":[{"enum":["hot","warm","cold",""],"type":"string"},{"type":"null"}]}`},
+		{asJSON(schema("ScoringUpdate")["properties"], "heat_score"), `{"anyOf":[{"enum":["hot","warm","cold"],"type":"string"},{"type":"null"}]}`},
 		{asJSON(schema("TaskCreate")["properties"], "due_at"), `{"format":"date-time","type":["string","null"]}`},
 		{asJSON(len(schema("Contact")["required"].([]any))), "17"},
 	} {

@@ -1,6 +1,10 @@
 package handlers
 
-import "strings"
+import (
+	"strings"
+
+	"prospector/internal/console"
+)
 
 // groups are the tags of the API document. An operation belongs to the group named by the first part of
 // its path.
@@ -50,4 +54,13 @@ func (o *Operation) group() string {
 		return group
 	}
 	return serviceGroup
+}
+
+// docsPages returns the names of the pages under /docs: one for each group, and two more.
+func docsPages() []string {
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.Name)
+	}
+	return append(names, console.EventsPage, console.TypesPage)
 }

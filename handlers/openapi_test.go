@@ -100,6 +100,36 @@ func readDocument(t *testing.T, into any) string {
 	return string(raw)
 }
 
+// TestOpenAPIForGenerators checks what code generators need of the schemas. A property that has a default
+// itself is required in a client of openapi-typescript, and "" in an enum becomes a value of its type.
+func TestOpenAPIForGenerators(t *testing.T) {
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]map[string]any }
+		}
+	}
+	raw := readDocument(t, &doc)
+	for name, s := range doc.Components.Schemas {
+		for key, property := range s.Properties {
+			if property["default"] != nil {
+				t.Errorf("%s.%s has a default itself", name, key)
+			}
+		}
+	}
+	if enums := regexp.MustCompile(`"enum":\[[^\]]*""[^\]]*\]`).FindAllString(raw, -1); enums != nil {
+		t.Errorf("enums contain the empty string: %v", enums)
+	}
+	if !strings.Contains(raw, `"enum":["asc","desc"],"default":"asc"`) {
+		t.Error("the document has no defaults")
+	}
+	code := doc.Components.Schemas["ErrorBody"].Properties["code"]["description"].(string)
+	for _, known := range []string{"method_not_allowed", "not_found", "internal"} {
+		if !strings.Contains(code, "`"+known+"`") {
+			t.Errorf("the description of error codes does not contain %s: %s", known, code)
+		}
+	}
+}
+
 func TestOpenAPIReferences(t *testing.T) {
 	var doc struct {
 		Components struct{ Schemas map[string]any }

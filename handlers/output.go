@@ -12,6 +12,7 @@ type outputSource struct {
 	summary reflect.Type // of the summary beside a list; nil means none
 	raw     string       // the media type of a response without an envelope
 	streams []string     // the possible media types of a streamed response
+	cached  bool         // clients may keep the response and ask whether it has changed
 }
 
 // page is one page of records T, already encoded. all is a complete list on one page.
@@ -32,6 +33,8 @@ func (o *Operation) response(c *call, out any) (response, error) {
 		a.status = http.StatusNoContent
 	case exported:
 		return v.response(o.listKind), nil
+	case interface{ serve(*call) response }:
+		return v.serve(c), nil
 	case interface{ media() (string, []byte) }:
 		a.contentType, a.body = v.media()
 		if more, is := v.(interface{ header() http.Header }); is {

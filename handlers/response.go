@@ -117,7 +117,9 @@ func (a response) writeHead(w http.ResponseWriter) {
 		h[k] = v
 	}
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
 	if a.etag != "" {
 		h.Set("ETag", a.etag)
 	}

@@ -37,7 +37,7 @@ func (a *API) mount() *httprouter.Router {
 					if response := c.serve(); response.stream != nil {
 						c.send(w, response)
 					} else {
-						response.write(w)
+						c.compress(response).write(w)
 					}
 					return
 				}

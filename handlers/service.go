@@ -28,6 +28,9 @@ func (a *API) serviceOperations() []Operation {
 			if a.draining.Load() {
 				return Health{}, fault.New(fault.Unavailable, "the service is shutting down")
 			}
+			if text := a.preparing.Load(); text != nil && *text != "" {
+				return Health{}, fault.New(fault.Unavailable, "%s", *text)
+			}
 			if err := a.Store.InPlace(); err != nil {
 				return Health{}, err
 			}
@@ -36,30 +39,62 @@ func (a *API) serviceOperations() []Operation {
 		withoutTx(Operation{
 			Name: "get_openapi", Method: http.MethodGet, Path: "/openapi.json", Summary: "Get this document",
 		}, func(*call, nothing) (document, error) {
-			return document{raw{"application/json", a.document()}}, nil
+			return document{a.document()}, nil
 		}),
 		withoutTx(Operation{
 			Name: "get_page", Method: http.MethodGet, Path: "/",
 			Summary: "Show the home page with the version and links",
-		}, func(*call, nothing) (htmlPage, error) {
-			p, err := console.Home(a.Version, !a.SeparateMetrics)
-			return htmlPage{p}, err
+		}, func(*call, nothing) (docsPage, error) {
+			home, err := a.home()
+			return docsPage{home}, err
 		}),
 		withoutTx(Operation{
-			Name: "get_docs", Method: http.MethodGet, Path: "/docs", Summary: "Show this document as a web page",
-		}, func(*call, nothing) (htmlPage, error) {
-			p, err := a.docs()
-			return htmlPage{p}, err
+			Name: "get_docs", Method: http.MethodGet, Path: "/docs", Summary: "Show the documentation as a web page",
+		}, func(c *call, _ nothing) (docsPage, error) {
+			return a.docsPage("")
+		}),
+		withoutTx(Operation{
+			Name: "get_docs_page", Method: http.MethodGet, Path: "/docs/{page}", Codes: []fault.Code{fault.NotFound},
+			Summary: "Show the documentation of a group of operations, of the events or of the data types",
+		}, func(c *call, _ nothing) (docsPage, error) {
+			return a.docsPage(c.params["page"])
 		}),
 	}
 }
 
-type (
-	document struct{ raw }
-	htmlPage struct{ console.Page }
-)
+// docsPage returns a page of the documentation.
+func (a *API) docsPage(name string) (docsPage, error) {
+	pages, err := a.docs()
+	if err != nil {
+		return docsPage{}, err
+	}
+	if pages[name] == nil {
+		return docsPage{}, fault.ErrNotFound
+	}
+	return docsPage{pages[name]}, nil
+}
 
-func (document) output() outputSource { return outputSource{raw: "application/json"} }
+// renderDocs renders all pages of the documentation.
+func (a *API) renderDocs() (map[string]*asset, error) {
+	pages, err := console.Docs(a.document().plain, a.Version)
+	if err != nil {
+		return nil, err
+	}
+	assets := map[string]*asset{}
+	for name, p := range pages {
+		assets[name] = newPage(p)
+	}
+	return assets, nil
+}
+
+func (a *API) renderHome() (*asset, error) {
+	p, err := console.Home(a.Version, !a.SeparateMetrics)
+	return newPage(p), err
+}
+
+// htmlPage is a web page that depends on the request.
+type htmlPage struct{ console.Page }
+
 func (htmlPage) output() outputSource { return outputSource{raw: "text/html"} }
 
 // media and header make the response of a page, with its Content-Security-Policy.

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"io"
 	"net/http"
 	"time"
 )
@@ -12,6 +13,8 @@ const chunkTimeout = 2 * time.Minute
 // that an earlier failure can still become an error response.
 type stream struct {
 	w      http.ResponseWriter
+	to     io.Writer    // where Write writes: w, or what compresses it
+	close  func() error // ends the compression; nil if there is none
 	head   func()
 	begun  bool
 	failed bool // the client has disconnected
@@ -19,10 +22,26 @@ type stream struct {
 
 func (s *stream) Write(b []byte) (int, error) {
 	s.begin()
-	_ = http.NewResponseController(s.w).SetWriteDeadline(time.Now().Add(chunkTimeout)) // best effort: test recorders support no deadlines
-	n, err := s.w.Write(b)
-	s.failed = err != nil
+	return s.to.Write(b)
+}
+
+// chunkWriter writes to the client, which has chunkTimeout to receive each part.
+type chunkWriter struct{ s *stream }
+
+func (c chunkWriter) Write(b []byte) (int, error) {
+	_ = http.NewResponseController(c.s.w).SetWriteDeadline(time.Now().Add(chunkTimeout)) // best effort: test recorders support no deadlines
+	n, err := c.s.w.Write(b)
+	c.s.failed = err != nil
 	return n, err
+}
+
+// end completes the response.
+func (s *stream) end() error {
+	s.begin()
+	if s.close == nil {
+		return nil
+	}
+	return s.close()
 }
 
 // trailer adds a field to the end of the response, whose header must declare it.
@@ -39,10 +58,17 @@ func (s *stream) begin() {
 // client does not mistake a part for the whole.
 func (c *call) send(w http.ResponseWriter, a response) {
 	s := &stream{w: w, head: func() { a.writeHead(w) }}
+	s.to = chunkWriter{s}
+	a.header.Set("Vary", "Accept-Encoding")
+	if c.wantsGzip() {
+		s.compress(a.header)
+	}
 	err := a.stream(s)
+	if err == nil {
+		err = s.end()
+	}
 	switch {
 	case err == nil:
-		s.begin()
 	case !s.begun:
 		c.errorResponse(err).write(w)
 	default:

@@ -50,6 +50,7 @@ var owners = map[string][]string{
 	"github.com/blevesearch":              {"index"},
 	"github.com/RoaringBitmap":            {"index", "internal/tam"},
 	"github.com/julienschmidt/httprouter": {"handlers"},
+	"github.com/klauspost/compress":       {"handlers"},
 	"github.com/prometheus":               {"handlers"},
 	"github.com/spf13/cobra":              {"cmd"},
 	"github.com/spf13/viper":              {"internal/service"},

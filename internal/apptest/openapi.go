@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,11 +83,36 @@ func readDocument(raw []byte) (*document, error) {
 	if err := d.spec.Validate(context.Background()); err != nil {
 		return nil, err
 	}
-	if d.requests, err = newSchemas(doc, requestFormats()...); err != nil {
+	if d.responses, err = newSchemas(doc); err != nil {
 		return nil, err
 	}
-	d.responses, err = newSchemas(doc)
+	var lenient any // a copy, because schemas keep the document
+	if err := json.Unmarshal(raw, &lenient); err != nil {
+		return nil, err
+	}
+	allowEmpty(lenient)
+	d.requests, err = newSchemas(lenient, requestFormats()...)
 	return d, err
+}
+
+// allowEmpty adds "" to the enums that also allow null. The document describes in words that an empty string
+// clears a field, because code generators would make "" a value of the type.
+func allowEmpty(doc any) {
+	switch v := doc.(type) {
+	case []any:
+		for _, entry := range v {
+			allowEmpty(entry)
+		}
+	case map[string]any:
+		if of, _ := v["anyOf"].([]any); len(of) == 2 && reflect.DeepEqual(of[1], map[string]any{"type": "null"}) {
+			if choice := of[0].(map[string]any); choice["enum"] != nil {
+				choice["enum"] = append(choice["enum"].([]any), "")
+			}
+		}
+		for _, entry := range v {
+			allowEmpty(entry)
+		}
+	}
 }
 
 // forbidUnknown forbids properties that a schema does not declare, so that undocumented fields in a

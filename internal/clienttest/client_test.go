@@ -1,5 +1,6 @@
-// Package clienttest generates a Go client from the API document with oapi-codegen, and runs it against
-// the service. It is a module of its own, so that the service does not depend on the generator.
+// Package clienttest generates a Go client from the API document with oapi-codegen, and a TypeScript client
+// with openapi-typescript, and runs them against the service. It is a module of its own, so that the service
+// does not depend on the generators.
 package clienttest
 
 import (
@@ -19,12 +20,18 @@ import (
 	_ "github.com/oapi-codegen/runtime" // of the generated client
 )
 
-// TestClient generates a client, compiles it together with testdata/contacts_test.go, and runs that test.
-func TestClient(t *testing.T) {
+// TestClients runs each generated client against the demo.
+func TestClients(t *testing.T) {
 	url, key := demo(t)
+	t.Run("Go", func(t *testing.T) { testGo(t, url, key) })
+	t.Run("TypeScript", func(t *testing.T) { testTypeScript(t, url, key) })
+}
+
+// testGo generates a client, compiles it together with testdata/contacts_test.go, and runs that test.
+func testGo(t *testing.T, url, key string) {
 	dir := t.TempDir()
 	client := filepath.Join(dir, "client.go")
-	run(t, nil, "go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "client", "-o", client, document(t, url, dir))
+	run(t, "", nil, "go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "client", "-o", client, document(t, url, dir))
 	program, err := filepath.Abs("testdata/contacts_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +48,40 @@ func TestClient(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "overlay.json"), overlay)
 	compiled := filepath.Join(dir, "contacts")
-	run(t, nil, "go", "test", "-c", "-vet", "off", "-o", compiled, "-overlay", filepath.Join(dir, "overlay.json"), "./client")
-	run(t, []string{"CLIENT_URL=" + url, "CLIENT_KEY=" + key}, compiled)
+	run(t, "", nil, "go", "test", "-c", "-vet", "off", "-o", compiled, "-overlay", filepath.Join(dir, "overlay.json"), "./client")
+	run(t, "", clientEnv(url, key), compiled)
 }
+
+// testTypeScript generates the types of a client without options, compiles them together with
+// testdata/typescript/contacts.ts, and runs that program. It needs node and npm, which installs the packages
+// in package-lock.json from the registry that it is configured with.
+func testTypeScript(t *testing.T, url, key string) {
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed, so the TypeScript client is not tested", tool)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/typescript")); err != nil {
+		t.Fatal(err)
+	}
+	install := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); unreachable.Match(out) {
+		t.Skipf("npm does not reach its registry, so the TypeScript client is not tested:\n%s", out)
+	} else if err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	tool := func(name string) string { return filepath.Join(dir, "node_modules", ".bin", name) }
+	run(t, dir, nil, tool("openapi-typescript"), document(t, url, dir), "-o", "api.d.ts")
+	run(t, dir, nil, tool("tsc"))
+	run(t, dir, clientEnv(url, key), "node", "out/contacts.js")
+}
+
+// unreachable matches the error codes of npm when there is no network or no registry.
+var unreachable = regexp.MustCompile(`npm error code (ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)\b`)
+
+func clientEnv(url, key string) []string { return []string{"CLIENT_URL=" + url, "CLIENT_KEY=" + key} }
 
 // TestLint logs the findings of Redocly's linter about the API document. It needs npx, and only
 // make lint-api runs it.
@@ -52,7 +90,7 @@ func TestLint(t *testing.T) {
 		t.Skip("run by make lint-api")
 	}
 	url, _ := demo(t)
-	t.Logf("%s", run(t, nil, "npx", "--yes", "@redocly/cli@2", "lint", document(t, url, t.TempDir())))
+	t.Logf("%s", run(t, "", nil, "npx", "--yes", "@redocly/cli@2", "lint", document(t, url, t.TempDir())))
 }
 
 var (
@@ -65,8 +103,8 @@ func demo(t *testing.T) (url, key string) {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "prospector")
-	run(t, nil, "go", "build", "-C", "../..", "-o", binary, ".")
-	c := exec.CommandContext(t.Context(), binary, "demo", "--addr", "127.0.0.1:0", "--speed", "1", "--data-dir", filepath.Join(dir, "data"))
+	run(t, "", nil, "go", "build", "-C", "../..", "-o", binary, ".")
+	c := exec.CommandContext(t.Context(), binary, "demo", "--addr", "127.0.0.1:0", "--speed", "1", "--companies", "1000", "--data-dir", filepath.Join(dir, "data"))
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PROSPECTOR_") })
 	c.Stderr = os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
@@ -115,10 +153,11 @@ func write(t *testing.T, file string, content []byte) {
 	}
 }
 
-// run runs a command, which must succeed, and returns its output.
-func run(t *testing.T, env []string, name string, args ...string) []byte {
+// run runs a command in a directory. It must succeed. run returns its output.
+func run(t *testing.T, dir string, env []string, name string, args ...string) []byte {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, args...)
+	c.Dir = dir
 	c.Env = append(os.Environ(), env...)
 	out, err := c.CombinedOutput()
 	if err != nil {

@@ -11,9 +11,17 @@ import (
 	"strings"
 )
 
-// The data of the documentation page.
+// The pages of the documentation that are not groups of operations.
+const (
+	OverviewPage = ""
+	EventsPage   = "events"
+	TypesPage    = "types"
+)
+
+// The data of the documentation. Every page has the table of contents of all pages.
 type (
 	docs struct {
+		Page                 string // the name of the page
 		Title, Version, Text string
 		Groups               []group
 		Events               *events
@@ -53,15 +61,17 @@ type (
 	failure struct{ Status, Code, Text string }
 )
 
-// Docs returns the page that documents an API, given its OpenAPI 3.1 document.
-func Docs(raw []byte, version string) (Page, error) {
+// Docs returns the pages that document an API by their names, given its OpenAPI 3.1 document: an overview,
+// one page for each group of operations, one for the events and one for the data types. The page p is served
+// at /docs/p, and the overview at /docs.
+func Docs(raw []byte, version string) (map[string]Page, error) {
 	var d document
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return Page{}, fmt.Errorf("read the API document: %w", err)
+		return nil, fmt.Errorf("read the API document: %w", err)
 	}
 	t, err := template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(docsText)
 	if err != nil {
-		return Page{}, err
+		return nil, err
 	}
 	view := docs{Title: d.Info.Title, Version: version, Text: d.Info.Description, Groups: d.groups(), Events: d.events()}
 	linked := describer{document: &d, links: true}
@@ -69,7 +79,37 @@ func Docs(raw []byte, version string) (Page, error) {
 		view.Schemas = append(view.Schemas, field{Name: name, value: linked.describe(d.Components.Schemas[name])})
 	}
 	view.Errors = allFailures(view.Groups)
-	return render(t, assets{Style: template.CSS(docsStyle), Script: template.JS(docsScript)}, view)
+	names := []string{OverviewPage, TypesPage}
+	if view.Events != nil {
+		names = append(names, EventsPage)
+	}
+	for _, g := range view.Groups {
+		names = append(names, g.Name)
+	}
+	pages := map[string]Page{}
+	for _, view.Page = range names {
+		pages[view.Page], err = render(t, assets{Style: template.CSS(docsStyle), Script: template.JS(docsScript)}, view)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pages, nil
+}
+
+// PageTitle returns the heading of the page, which is empty for the overview.
+func (d docs) PageTitle() string {
+	switch d.Page {
+	case EventsPage:
+		return "Events"
+	case TypesPage:
+		return "Data types"
+	}
+	for _, g := range d.Groups {
+		if g.Name == d.Page {
+			return g.Title
+		}
+	}
+	return ""
 }
 
 // groups returns the operations by tag, in the order of the tags in the document. Undeclared tags follow.

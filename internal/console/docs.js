@@ -22,6 +22,13 @@ filter.addEventListener('input', () => {
 
 let current;
 const links = new Map([...nav.querySelectorAll('a')].map(a => [a.hash.slice(1), a]));
+// Everything was on one page once. Links to it still work.
+function redirect() {
+  const link = links.get(location.hash.slice(1));
+  if (link && link.pathname !== location.pathname) location.replace(link.href);
+}
+redirect();
+addEventListener('hashchange', redirect);
 const seen = new IntersectionObserver(entries => {
   const link = links.get(entries.findLast(e => e.isIntersecting)?.target.id);
   if (!link || link === current) return;

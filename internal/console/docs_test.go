@@ -27,21 +27,26 @@ func TestEscaping(t *testing.T) {
 			"requestBody": {"content": {"application/json": {"schema": {"anyOf": [{"$ref": H}, {"$ref": H}]}, "example": {H: H}}}}, "responses": {H: {"description": H}}}}},
 		"components": {"schemas": {H: {"description": H, "properties": {H: {"const": H, "examples": [H]}, "x": {"$ref": H}}, "required": [H], "patternProperties": {H: {}}}}}
 	}`, "H", string(text))
-	page, err := Docs([]byte(doc), hostile)
+	pages, err := Docs([]byte(doc), hostile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := string(page.HTML)
-	if n := strings.Count(shown, "<script"); n != 1 {
-		t.Errorf("the page has %d scripts, want 1", n)
-	}
-	if strings.Contains(shown, "<img") || strings.Count(shown, "</style>") != 1 || !strings.Contains(shown, "&lt;img src=x") {
-		t.Error("the text of the document is not escaped")
+	if len(pages) != 4 {
+		t.Errorf("%d pages, want the overview, the group, the events and the types", len(pages))
 	}
 	attribute := regexp.MustCompile(`<[a-z0-9]+( [a-z-]+(="[^"<>]*")?)*>`)
-	for _, tag := range regexp.MustCompile(`<[a-z][^>]*>`).FindAllString(strings.ReplaceAll(shown, docsScript, ""), -1) {
-		if attribute.FindString(tag) != tag {
-			t.Errorf("the page contains the tag %s", tag)
+	for name, page := range pages {
+		shown := string(page.HTML)
+		if n := strings.Count(shown, "<script"); n != 1 {
+			t.Errorf("the page %q has %d scripts, want 1", name, n)
+		}
+		if strings.Contains(shown, "<img") || strings.Count(shown, "</style>") != 1 || !strings.Contains(shown, "&lt;img src=x") {
+			t.Errorf("the text of the document is not escaped on the page %q", name)
+		}
+		for _, tag := range regexp.MustCompile(`<[a-z][^>]*>`).FindAllString(strings.ReplaceAll(shown, docsScript, ""), -1) {
+			if attribute.FindString(tag) != tag {
+				t.Errorf("the page %q contains the tag %s", name, tag)
+			}
 		}
 	}
 	home, err := Home(hostile, true)

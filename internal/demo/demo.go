@@ -50,46 +50,32 @@ type Options struct {
 
 // Demo is a prepared demo.
 type Demo struct {
-	out   io.Writer
-	guide guide
-	show  *campaignShow // nil at the speed of the wall clock
+	service *service.Service
+	opt     Options
+	org     uuid.UUID // the first organization
+	guide   guide
+	show    *campaignShow // nil at the speed of the wall clock
 }
 
-// Prepare creates the market and the organizations of the demo unless they exist, and replaces the
-// API keys of the demo that was run before. If the clock of sequences is fast, it also starts a
-// campaign.
+// Prepare creates the organizations of the demo unless they exist, and replaces the API keys of the demo
+// that was run before.
 func Prepare(ctx context.Context, s *service.Service, opt Options) (*Demo, error) {
 	if err := checkStore(s); err != nil {
 		return nil, err
 	}
-	d := &Demo{out: opt.Out, guide: guide{url: opt.URL, speed: s.Config.Sequences.Speed}}
-	if err := d.prepare(ctx, s, opt); err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
-	}
-	return d, nil
-}
-
-func (d *Demo) prepare(ctx context.Context, s *service.Service, opt Options) error {
-	if err := fillMarket(ctx, s, opt); err != nil {
-		return err
-	}
-	known, err := companiesToKnow(s)
-	if err != nil {
-		return err
-	}
-	var orgs [len(organizations)]uuid.UUID
+	d := &Demo{service: s, opt: opt, guide: guide{url: opt.URL, speed: s.Config.Sequences.Speed}}
 	for i, org := range organizations {
-		if orgs[i], err = ensureOrganization(ctx, s, org.name); err != nil {
-			return err
+		id, err := ensureOrganization(ctx, s, org.name)
+		if err != nil {
+			return nil, fmt.Errorf("demo: %w", err)
 		}
-		err = s.Store.Update(ctx, orgs[i], actor, func(tx *store.Tx) error {
+		if i == 0 {
+			d.org = id
+		}
+		err = s.Store.Update(ctx, id, actor, func(tx *store.Tx) error {
 			if s.Identity.Users.Table.Count(tx) == 0 { // it is new, or was not finished
 				c := &creator{tx: tx}
-				fillOrganization(c, s, org)
-				if i == 0 {
-					addKnownCompanies(c, s, known)
-				}
-				if c.err != nil {
+				if fillOrganization(c, s, org); c.err != nil {
 					return c.err
 				}
 			}
@@ -100,14 +86,45 @@ func (d *Demo) prepare(ctx context.Context, s *service.Service, opt Options) err
 			return err
 		})
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("demo: %w", err)
 		}
 	}
-	return d.prepareCampaigns(ctx, s, opt, orgs[0])
+	s.API.SetPreparing("the demo is being prepared")
+	return d, nil
 }
 
-// prepareCampaigns prepares what the guide shows of a market and of campaigns.
-func (d *Demo) prepareCampaigns(ctx context.Context, s *service.Service, opt Options, org uuid.UUID) (err error) {
+// Fill creates the market of the demo and its campaigns unless they exist. If the clock of sequences is
+// fast, it also starts a campaign. The service may be serving requests, but its workers must not run.
+func (d *Demo) Fill(ctx context.Context) error {
+	if err := d.fill(ctx); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	d.service.API.SetPreparing("")
+	return nil
+}
+
+func (d *Demo) fill(ctx context.Context) error {
+	if err := d.fillMarket(ctx); err != nil {
+		return err
+	}
+	known, err := companiesToKnow(d.service)
+	if err != nil {
+		return err
+	}
+	err = d.service.Store.Update(ctx, d.org, actor, func(tx *store.Tx) error {
+		c := &creator{tx: tx}
+		addKnownCompanies(c, d.service, known)
+		return c.err
+	})
+	if err != nil {
+		return err
+	}
+	return d.fillCampaigns(ctx)
+}
+
+// fillCampaigns creates what the guide shows of a market and of campaigns.
+func (d *Demo) fillCampaigns(ctx context.Context) (err error) {
+	s, org := d.service, d.org
 	if d.guide.preview, err = ensurePreview(ctx, s, org); err != nil {
 		return err
 	}
@@ -120,7 +137,7 @@ func (d *Demo) prepareCampaigns(ctx context.Context, s *service.Service, opt Opt
 	if d.guide.draft, err = ensureDraft(ctx, s, org); err != nil || s.Config.Sequences.Speed == 1 {
 		return err
 	}
-	d.show, err = startShow(ctx, s, org, opt)
+	d.show, err = startShow(ctx, s, org, d.opt)
 	if d.show != nil {
 		d.guide.running = d.show.campaign
 	}
@@ -132,7 +149,7 @@ func (d *Demo) prepareCampaigns(ctx context.Context, s *service.Service, opt Opt
 func (d *Demo) Show(ctx context.Context) {
 	guide := d.guide.text()
 	if d.show == nil {
-		fmt.Fprint(d.out, guide)
+		fmt.Fprint(d.opt.Out, guide)
 		return
 	}
 	d.show.run(ctx, guide)

@@ -33,6 +33,9 @@ func openDemo(t *testing.T) (s *service.Service, prepare func()) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := d.Fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		d.Show(t.Context())
 		if !strings.Contains(shown.String(), "export KEY=pro_") {
 			t.Errorf("the guide contains no key:\n%s", &shown)

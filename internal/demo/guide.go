@@ -22,6 +22,12 @@ type guide struct {
 	selectedWebsite string // of a company in the Preview
 }
 
+// early returns what is printed before the market is generated, which takes a while.
+func (g *guide) early() string {
+	return fmt.Sprintf("Serving %s already while the market is generated. %s/readyz reports the progress. To use the API of\n"+
+		"%q now:\n  export KEY=%s\n", g.url, g.url, organizations[0].name, g.keys[0])
+}
+
 // text returns the guide. The keys are its last lines.
 func (g *guide) text() string {
 	var b strings.Builder

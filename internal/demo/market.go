@@ -56,18 +56,26 @@ func isInMarket(c *catalog.Company) bool {
 		strings.Contains(string(c.Description), "It is hiring")
 }
 
-// fillMarket generates a catalog, unless there is one of at least that size.
-func fillMarket(ctx context.Context, s *service.Service, opt Options) error {
+// fillMarket generates a catalog, unless there is one of at least that size. Meanwhile /readyz reports how
+// far it is.
+func (d *Demo) fillMarket(ctx context.Context) error {
+	s, companies := d.service, d.opt.Companies
 	existing := 0
 	err := s.Store.View(catalog.Org, func(tx *store.Tx) error {
 		existing = s.Catalog.Companies.Count(tx)
 		return nil
 	})
-	if err != nil || existing >= opt.Companies {
+	if err != nil || existing >= companies {
 		return err
 	}
-	market := catalog.Generation{Companies: opt.Companies, PeoplePerCompany: peoplePerCompany, Seed: 1}
-	return s.Catalog.Generate(ctx, s.Store, market, opt.Progress)
+	fmt.Fprint(d.opt.Out, d.guide.early())
+	report := func(done, total int) {
+		s.API.SetPreparing(fmt.Sprintf("the demo is generating its market: %d of %d records", done, total))
+		d.opt.Progress(done, total)
+	}
+	report(0, companies*(1+peoplePerCompany))
+	market := catalog.Generation{Companies: companies, PeoplePerCompany: peoplePerCompany, Seed: 1}
+	return s.Catalog.Generate(ctx, s.Store, market, report)
 }
 
 // companiesToKnow returns the first three companies of the market.
@@ -84,9 +92,16 @@ func companiesToKnow(s *service.Service) (market []catalog.Company, err error) {
 }
 
 // addKnownCompanies creates accounts for the first two companies and suppresses the third, so that a
-// Preview shows how it treats them.
+// Preview shows how it treats them. It leaves alone what exists.
 func addKnownCompanies(c *creator, s *service.Service, companies []catalog.Company) {
 	for i, company := range companies {
+		exists, err := find(c.tx, s.CRM.Accounts, func(a *crm.Account) bool { return a.Website == company.Website })
+		if err != nil && c.err == nil {
+			c.err = err
+		}
+		if exists != uuid.Nil {
+			continue
+		}
 		if i < 2 {
 			create(c, s.CRM.Accounts.Create, map[string]any{
 				"name": company.Name, "website": company.Website, "industry": company.Industry,

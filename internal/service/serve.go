@@ -17,8 +17,9 @@ type Hooks struct {
 	Admin func(context.Context, *Service) (Endpoint, error)
 	// Prepare writes to the service before it serves at url.
 	Prepare func(ctx context.Context, s *Service, url string) error
-	// Ready is called once the service listens. It must not block.
-	Ready func(context.Context)
+	// Ready is called once the service listens. The workers start when it has returned. If it fails, the
+	// service stops.
+	Ready func(context.Context) error
 	// Fatal and New are those of Options.
 	Fatal func(error)
 	New   bool
@@ -40,7 +41,7 @@ func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", cfg.Addr)
+	ln, err := listen(cfg.Addr)
 	if err != nil {
 		_ = s.Close()
 		return fmt.Errorf("cannot listen: %w (choose another address with --addr)", err)
@@ -48,7 +49,6 @@ func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error
 	url := "http://" + ln.Addr().String()
 	if secure != nil {
 		url = "https://" + ln.Addr().String()
-		ln = secure.listen(ln)
 	}
 	if cfg.PublicURL == "" {
 		s.LinkBase = linkBase(url)
@@ -72,12 +72,21 @@ func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error
 		}
 		others = append(others, admin)
 	}
-	return s.Run(ctx, ln, func() {
+	return s.Run(ctx, ln, secure.config(), func(ctx context.Context) error {
 		log.Info("listening", "address", url, "data_dir", cfg.DataDir, "version", Version())
-		if hooks.Ready != nil {
-			hooks.Ready(ctx)
+		if hooks.Ready == nil {
+			return nil
 		}
+		return hooks.Ready(ctx)
 	}, others...)
+}
+
+func listen(address string) (*net.TCPListener, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return ln.(*net.TCPListener), nil
 }
 
 // setDefaultLog makes libraries that use the default loggers write to log.

@@ -5,6 +5,7 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -320,10 +321,13 @@ type Endpoint struct {
 	Handler  http.Handler
 }
 
-// Run serves the API on ln, the metrics on their own address if they have one, and the other
-// endpoints, until ctx ends. Then it stops accepting connections, finishes the requests in flight,
-// stops the workers, flushes the index and closes the store. It calls ready once it listens.
-func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others ...Endpoint) error {
+// Run serves the API on ln, with TLS if secure is not nil, the metrics on their own address if they have
+// one, and the other endpoints, until ctx ends. It calls ready once it listens, and starts the workers when
+// ready has returned. In the end it answers the requests on connections that were accepted, stops the
+// workers, flushes the index and closes the store.
+func (s *Service) Run(
+	ctx context.Context, ln *net.TCPListener, secure *tls.Config, ready func(context.Context) error, others ...Endpoint,
+) error {
 	metrics, err := s.listenMetrics()
 	if err != nil {
 		for _, e := range others {
@@ -331,56 +335,71 @@ func (s *Service) Run(ctx context.Context, ln net.Listener, ready func(), others
 		}
 		return errors.Join(err, ln.Close(), s.Close())
 	}
-	var workers, servers sync.WaitGroup
-	workerCtx, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopWorkers()
-	workers.Go(func() {
-		s.Identity.PersistKeyUses(workerCtx, func(err error) { s.Log.Warn("last uses of API keys could not be stored", "error", err) })
-	})
-
-	workers.Go(func() { s.Sequences.RunClock(workerCtx) })
-	workers.Go(func() { s.Worker.Run(workerCtx) })
-	workers.Go(func() { s.watchStore(workerCtx) })
-	workers.Go(func() { s.Webhooks.Sender.Run(workerCtx) })
-	workers.Go(func() {
-		if err := s.Store.EmptyTrash(workerCtx); err != nil && workerCtx.Err() == nil {
-			s.Log.Warn("space of deleted organizations could not be freed", "error", err)
-		}
-	})
-
 	var running []*http.Server
+	var servers sync.WaitGroup
 	failed := make(chan error, 2+len(others))
-	run := func(h http.Handler, ln net.Listener) {
-		server := s.server(h)
+	run := func(server *http.Server, ln net.Listener) {
 		running = append(running, server)
 		servers.Go(func() { failed <- server.Serve(&acceptReport{Listener: ln, log: s.Log, now: time.Now}) })
 	}
-	run(s.API, ln)
+	draining := newDrainListener(ln)
+	api := s.server(s.API)
+	api.ConnState = draining.connState
+	if secure != nil {
+		run(api, tls.NewListener(draining, secure))
+	} else {
+		run(api, draining)
+	}
 	for _, e := range others {
-		run(e.Handler, e.Listener)
+		run(s.server(e.Handler), e.Listener)
 	}
 	if metrics != nil {
-		run(s.API.Metrics(), metrics)
+		run(s.server(s.API.Metrics()), metrics)
 		s.Log.Info("serving metrics", "address", "http://"+metrics.Addr().String()+"/metrics")
 	}
-	ready()
-	s.warn()
-
-	select {
-	case <-ctx.Done():
-		s.Log.Info("shutting down")
-	case err = <-failed:
-		s.Log.Error("server failed", "error", err)
+	stopWorkers := func() {}
+	if err = ready(ctx); err == nil {
+		stopWorkers = s.startWorkers(ctx)
+		s.warn()
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+			s.Log.Error("server failed", "error", err)
+		}
+	} else if ctx.Err() != nil { // it was interrupted
+		err = nil
 	}
+	s.Log.Info("shutting down")
 	s.API.Drain()
-	s.shutdown(ctx, running)
+	s.shutdown(ctx, draining, running)
 	servers.Wait()
 	stopWorkers()
-	workers.Wait()
 	s.Sequences.Wait()
 	err = errors.Join(err, s.Close())
 	s.Log.Info("stopped")
 	return err
+}
+
+// startWorkers starts what works in the background. It goes on after ctx has ended, until stop is called.
+func (s *Service) startWorkers(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var workers sync.WaitGroup
+	workers.Go(func() {
+		s.Identity.PersistKeyUses(ctx, func(err error) { s.Log.Warn("last uses of API keys could not be stored", "error", err) })
+	})
+	workers.Go(func() { s.Sequences.RunClock(ctx) })
+	workers.Go(func() { s.Worker.Run(ctx) })
+	workers.Go(func() { s.watchStore(ctx) })
+	workers.Go(func() { s.Webhooks.Sender.Run(ctx) })
+	workers.Go(func() {
+		if err := s.Store.EmptyTrash(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("space of deleted organizations could not be freed", "error", err)
+		}
+	})
+	return func() {
+		cancel()
+		workers.Wait()
+	}
 }
 
 // maxClockAhead is how far the sequence clock may be ahead at normal speed without a warning.
@@ -412,12 +431,14 @@ func (s *Service) listenMetrics() (net.Listener, error) {
 	return ln, nil
 }
 
-// shutdown lets requests in flight finish, and closes the connections of those that take too long. The
-// servers stop one after the other, so that commands reach the service while it finishes requests.
-func (s *Service) shutdown(ctx context.Context, servers []*http.Server) {
+// shutdown answers the requests on connections that were accepted, and closes the connections of those that
+// take too long. The servers stop one after the other, so that commands reach the service while it finishes
+// requests.
+func (s *Service) shutdown(ctx context.Context, api *drainListener, servers []*http.Server) {
 	limit := s.Config.Limits.ShutdownTime * 3 / 4 // the rest is for the workers and the index
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	api.drain(ctx)
 	for _, server := range servers {
 		if err := server.Shutdown(ctx); err != nil {
 			s.Log.Warn("requests in flight were canceled at shutdown", "after", limit)

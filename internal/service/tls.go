@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -39,11 +38,14 @@ func loadCertificate(cfg Config, log *slog.Logger) (*certificate, error) {
 	return c, err
 }
 
-// listen returns a listener that uses TLS and offers HTTP/2.
-func (c *certificate) listen(ln net.Listener) net.Listener {
-	return tls.NewListener(ln, &tls.Config{
+// config returns the TLS settings of the server, which offer HTTP/2. It is nil without a certificate.
+func (c *certificate) config() *tls.Config {
+	if c == nil {
+		return nil
+	}
+	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: c.get,
-	})
+	}
 }
 
 // get returns the current certificate for a connection.

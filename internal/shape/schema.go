@@ -248,28 +248,26 @@ func orBound(given *float64, bound float64) *float64 {
 	return given
 }
 
-// orEmpty also allows the empty string, which means no value in an input. It leaves the format
-// alone: formats are annotations, and code generators derive a type only from a format that stands
-// alone.
+// orEmpty also allows the empty string, which means no value in an input. It leaves the format and the
+// enum alone. Formats are annotations, and code generators derive a type only from a format that stands
+// alone. In an enum, "" would be a value of the generated type.
 func (s *Schema) orEmpty() {
-	if s.Enum != nil {
-		s.Enum = append(slices.Clone(s.Enum), "")
-	}
 	if s.Pattern != "" {
 		s.Pattern = "^$|" + s.Pattern
 	}
 }
 
-// orNullSchema also allows null. A nullable enum or reference becomes an anyOf, which code
-// generators understand.
+// orNullSchema also allows null. A nullable enum or reference becomes an anyOf, which code generators
+// understand. So does a value with a default: generators make a property required if it has a default
+// itself.
 func orNullSchema(s *Schema) *Schema {
-	if s.Enum == nil && s.Ref == "" {
+	if s.Enum == nil && s.Ref == "" && s.Default == nil {
 		s.Type = append(s.Type, "null")
 		return s
 	}
 	inner := *s
-	inner.Description, inner.Default = "", nil
-	return &Schema{AnyOf: []*Schema{&inner, {Type: Types{"null"}}}, Default: s.Default}
+	inner.Description = ""
+	return &Schema{AnyOf: []*Schema{&inner, {Type: Types{"null"}}}}
 }
 
 // object returns a reference to the component of the struct t, and adds the component on first use.

@@ -82,7 +82,7 @@ func rule(t *testing.T, field string, condition FilterRuleCondition, value any) 
 func filters(t *testing.T, all ...Filter) *Filters {
 	t.Helper()
 	var f Filters
-	if err := f.FromFilterExpression(FilterExpression{Operator: new(FilterExpressionOperator("and")), Filters: all}); err != nil {
+	if err := f.FromFilterExpression(FilterExpression{Operator: new(FilterOperator("and")), Filters: all}); err != nil {
 		t.Fatal(err)
 	}
 	return &f
