@@ -21,7 +21,8 @@ const (
 )
 
 // newGzip returns a writer that keeps no state between writes, so that slow clients hold no memory. It
-// takes less than half the CPU time of compress/gzip, and its result is about as small.
+// takes between a third (1 KB) and two thirds (30 KB) of the CPU time of compress/gzip, and its result is about
+// as small.
 func newGzip(w io.Writer) *gzip.Writer {
 	z, err := gzip.NewWriterLevel(w, gzip.StatelessCompression)
 	if err != nil { // the level is a constant

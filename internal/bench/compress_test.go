@@ -34,7 +34,7 @@ func BenchmarkCompression(b *testing.B) {
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	fmt.Println()
-	for _, size := range []int{2, 10, 50, 500} {
+	for _, size := range []int{2, 4, 10, 50, 500} {
 		body := fmt.Sprintf(`{"page_size": %d}`, size)
 		var sent [2]int
 		times := [2][]time.Duration{}

@@ -34,7 +34,9 @@ func BenchmarkImport(b *testing.B) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- s.Run(ctx, ln, func() { close(ready) }) }()
+	go func() {
+		ended <- s.Run(ctx, ln.(*net.TCPListener), nil, func(context.Context) error { close(ready); return nil })
+	}()
 	<-ready
 	server := httptest.NewServer(s.API)
 	defer server.Close()
