@@ -23,6 +23,7 @@ type Identity struct {
 
 	store *store.Store
 	uses  *uses
+	known keyCache
 }
 
 // Hooks let other features react to changes of records, in the same transaction. An error undoes

@@ -156,34 +156,27 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 	if !strings.HasPrefix(key, KeyPrefix) || len(key) != len(KeyPrefix)+base64.RawURLEncoding.EncodedLen(keyBytes) {
 		return Principal{}, denied
 	}
-	org, id, found, err := i.store.Lookup(i.Keys.Entity, "hash", hashKey(key))
+	hash := hashKey(key)
+	org, id, found, err := i.store.Lookup(i.Keys.Entity, "hash", hash)
 	if err != nil || !found {
 		return Principal{}, orDenied(err, denied)
 	}
 	p := Principal{Org: org, Key: id}
 	err = i.store.View(org, func(tx *store.Tx) error {
-		k, err := i.Keys.Get(tx, id)
+		known, err := i.keyIn(tx, id)
 		if err != nil {
 			return err
 		}
-		expires := k.Record.ExpiresAt
-		if !bytes.Equal(k.Record.private.Hash, hashKey(key)) {
+		k := &known.key.Record
+		if !bytes.Equal(k.private.Hash, hash) {
 			return denied // the lookup entry does not belong to this key
 		}
-		if !k.Record.Active || expires.Valid() && !expires.Std().After(tx.Now()) {
+		if !k.Active || !known.user.Record.Active || k.ExpiresAt.Valid() && !k.ExpiresAt.Std().After(tx.Now()) {
 			return denied
 		}
-		user, err := i.Users.Get(tx, k.Record.UserID.UUID)
-		if err != nil {
-			return err
-		}
-		if !user.Record.Active {
-			return denied
-		}
-		o, err := i.Organizations.Get(tx, org)
-		p.User, p.Access = k.Record.UserID.UUID, k.Record.Access
-		p.RateLimit = o.Record.Limits.RateLimitPerMinute
-		return err
+		p.User, p.Access = k.UserID.UUID, k.Access
+		p.RateLimit = known.org.Record.Limits.RateLimitPerMinute
+		return nil
 	})
 	if err != nil {
 		return Principal{}, orDenied(err, denied)
