@@ -25,6 +25,7 @@ import (
 	"prospector/internal/outreach"
 	"prospector/internal/sequence"
 	"prospector/internal/tam"
+	"prospector/internal/turn"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -42,6 +43,7 @@ type Options struct {
 	Sequences *sequence.Engine
 	Webhooks  *webhook.Webhooks
 	Worker    *worker.Worker
+	Lane      *turn.Lane
 	Log       *slog.Logger
 	Version   string
 	// RatePerMinute is the rate limit of organizations without a limit of their own. 0 means no limit.
@@ -153,6 +155,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.errorResponse(err).write(sent)
 			return
 		}
+		var ctx context.Context
+		ctx, c.work = a.Lane.Start(r.Context(), c.org())
+		r = r.WithContext(ctx)
+		c.request = r
 	}
 	routed := r.WithContext(context.WithValue(r.Context(), contextKey{}, c))
 	if r.Method == http.MethodHead {

@@ -3,6 +3,7 @@ package handlers
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -16,6 +17,7 @@ import (
 	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/shape"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -26,7 +28,8 @@ type call struct {
 	request   *http.Request
 	requestID string
 	principal identity.Principal
-	admitted  bool // it counts among the requests in progress
+	work      *turn.Work // takes turns with that of other requests; nil for public operations
+	admitted  bool       // it counts among the requests in progress
 	params    map[string]string
 	raw       []byte
 	body      shape.Value
@@ -136,6 +139,13 @@ func (c *call) readBody() error {
 	case len(c.raw) == 0:
 		return c.noBody()
 	}
+	if len(c.raw) >= smallBody { // parsing it takes long
+		c.work.Queue()
+		c.work.Pause(c.request.Context())
+		if err := context.Cause(c.request.Context()); err != nil {
+			return err
+		}
+	}
 	values, most := shape.CountValues(c.raw), cmp.Or(c.op.maxValues, defaultMaxValues)
 	if values > most {
 		return fault.New(fault.BodyTooLarge, "the request body must have at most %d JSON values", most)
@@ -196,6 +206,9 @@ func (c *call) emptyBody() bool {
 
 // done releases what the request occupied, updates the metrics and logs the request.
 func (c *call) done(sent *sentStatus, took time.Duration) {
+	if c.work != nil {
+		c.work.End()
+	}
 	if c.admitted {
 		c.api.concurrency.leave(c.org())
 	}

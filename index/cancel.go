@@ -1,14 +1,19 @@
 package index
 
-import "context"
+import (
+	"context"
+
+	"prospector/internal/turn"
+)
 
 // stopped is the panic of a list whose caller no longer waits for it. recoverDamage turns it into the
 // error.
 type stopped struct{ error }
 
-// ended returns why a context has ended, or nil. It is cheap enough to be called for every term or
-// record.
+// ended returns why a context has ended, or nil. Work that takes long pauses here for that of others. It is cheap
+// enough to be called for every record.
 func ended(ctx context.Context) error {
+	turn.Pause(ctx)
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -17,9 +22,13 @@ func ended(ctx context.Context) error {
 	}
 }
 
-// check ends the evaluation if the caller no longer waits for it.
+// check ends the evaluation if the caller no longer waits for it, and pauses one that takes long. It is cheap enough
+// to be called for every term.
 func (e *evaluator) check() {
-	if err := ended(e.ctx); err != nil {
-		panic(stopped{err})
+	e.work.Pause(e.ctx)
+	select {
+	case <-e.ctx.Done():
+		panic(stopped{context.Cause(e.ctx)})
+	default:
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"prospector/internal/filter"
+	"prospector/internal/turn"
 )
 
 // evaluator evaluates a plan on the documents of one segment. stored reads the row of a document
@@ -16,6 +17,7 @@ import (
 type evaluator struct {
 	*segmentView
 	ctx    context.Context // of the caller
+	work   *turn.Work      // of the caller; may be nil
 	plan   *filter.Plan
 	stored func(doc uint32) *filter.Row
 	rows   map[uint32]*filter.Row // that were read, up to maxCachedRows

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"prospector/internal/filter"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -160,7 +161,7 @@ func (s *tableIndex) matchSegments(
 	var unread unreadableError
 	matches := make([]segmentMatches, 0, len(at.segments))
 	for i, p := range at.segments {
-		e := evaluator{segmentView: p, ctx: ctx, plan: plan, stored: func(doc uint32) *filter.Row {
+		e := evaluator{segmentView: p, ctx: ctx, work: turn.Of(ctx), plan: plan, stored: func(doc uint32) *filter.Row {
 			_, public, err := records.Public(p.ids[doc])
 			if errors.Is(err, store.ErrDamaged) {
 				unread.ids = append(unread.ids, p.ids[doc])

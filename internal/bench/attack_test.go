@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -211,10 +212,10 @@ func (a *arena) measure(b *testing.B, attack attack) {
 	})
 	during := a.observe(b, 2*phase)
 	stop()
-	left := time.Now()
 	if attack.after != nil {
 		attack.after()
 	}
+	left := time.Now()
 	for a.active.Load() > 0 || attack.after != nil && a.s.Worker.Stats().Running > 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -247,6 +248,7 @@ func (a *arena) attacks() []attack {
 		return `{"operator":"or","filters":[` + strings.Join(all, ",") + `]}`
 	}
 	values := `[{"field":"title","condition":"is","value":["` + strings.ReplaceAll(words(r, 10_000), " ", `","`) + `"]}]`
+	half := bytes.Repeat([]byte(" "), 4<<20)
 	post := func(path, body string) func(context.Context, int) {
 		return func(ctx context.Context, _ int) { _, _ = a.do(ctx, a.attacker, "POST", path, body) }
 	}
@@ -264,8 +266,8 @@ func (a *arena) attacks() []attack {
 		list("catalog", "/v1/companies/list", rules(1000, "description", "contains")),
 		{name: "estimates", clients: 12, run: post("/v1/tam/preview/estimate", preview())},
 		{name: "simulate", clients: 12, run: a.simulation()},
-		{name: "stalled exports", clients: 40, run: func(ctx context.Context, _ int) { a.stall(ctx, "/v1/contacts/export", 2, "{}") }},
-		{name: "half-sent bodies", clients: 40, run: func(ctx context.Context, _ int) { a.stall(ctx, "/v1/contacts", 8<<20, strings.Repeat(" ", 4<<20)) }},
+		{name: "stalled exports", clients: 40, run: func(ctx context.Context, _ int) { a.stall(ctx, "/v1/contacts/export", 2, []byte("{}")) }},
+		{name: "half-sent bodies", clients: 40, run: func(ctx context.Context, _ int) { a.stall(ctx, "/v1/contacts", 8<<20, half) }},
 		{name: "zeros", clients: 40, run: post("/v1/contacts", `{"tags":[`+strings.Repeat("0,", 1<<19)+`0]}`)},
 		{name: "zeros in a batch", clients: 40, run: post("/v1/contacts/batch", `{"records":[`+strings.Repeat("0,", 490_000)+`0]}`)},
 		a.previews(preview),
@@ -274,7 +276,7 @@ func (a *arena) attacks() []attack {
 }
 
 // stall sends a request with a body of the length, of which it sends only a part, and reads nothing.
-func (a *arena) stall(ctx context.Context, path string, length int, body string) {
+func (a *arena) stall(ctx context.Context, path string, length int, body []byte) {
 	conn, err := net.Dial("tcp", a.addr)
 	if err != nil {
 		return
@@ -282,8 +284,11 @@ func (a *arena) stall(ctx context.Context, path string, length int, body string)
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		path, a.attacker.key, length, body)
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		path, a.attacker.key, length)
+	if err == nil {
+		_, err = conn.Write(body)
+	}
 	if err == nil {
 		<-ctx.Done()
 	}

@@ -11,6 +11,7 @@ import (
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/internal/template"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -181,6 +182,7 @@ func (s *simulation) checkCanceled(n int) error {
 	if n%256 != 0 {
 		return nil
 	}
+	turn.Pause(s.ctx)
 	select {
 	case <-s.ctx.Done():
 		return s.ctx.Err()

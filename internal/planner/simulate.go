@@ -3,6 +3,8 @@ package planner
 import (
 	"context"
 	"time"
+
+	"prospector/internal/turn"
 )
 
 // Sequence is a contact's progress through a template.
@@ -121,6 +123,7 @@ func ended(ctx context.Context, n int) error {
 	if n%256 != 0 {
 		return nil
 	}
+	turn.Pause(ctx)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

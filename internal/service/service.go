@@ -34,6 +34,7 @@ import (
 	"prospector/internal/record"
 	"prospector/internal/sequence"
 	"prospector/internal/tam"
+	"prospector/internal/turn"
 	"prospector/internal/webhook"
 	"prospector/internal/worker"
 	"prospector/store"
@@ -146,6 +147,14 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	maps.Copy(jobs, s.Webhooks.Jobs())
 	jobs[record.SweepJob] = func(ctx context.Context, job store.Job) error { return s.Kinds.Sweep(ctx, st, job) }
 	jobs[store.CompleteJob] = st.CompleteRecords
+	lane := turn.NewLane()
+	for kind, handle := range jobs {
+		jobs[kind] = func(ctx context.Context, job store.Job) error {
+			ctx, work := lane.Start(ctx, job.Org)
+			defer work.End()
+			return handle(ctx, job)
+		}
+	}
 	s.Worker = worker.New(st, log, jobs)
 	s.Worker.Limit(store.CompleteJob, maxCompleting)
 	s.Worker.Limit(tam.PrepareJob, maxPreparing)
@@ -153,7 +162,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.Worker.Limit(tam.ImportJob, maxImporting)
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
-		Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Log: log, Version: Version(),
+		Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ParseBytes: cfg.Limits.ParseBytes,
 		ConcurrentRequests: cfg.Limits.ConcurrentRequests, ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",
 	})

@@ -12,6 +12,7 @@ import (
 	"prospector/internal/fault"
 	"prospector/internal/filter"
 	"prospector/internal/shape"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -115,6 +116,7 @@ func (t *TAM) readPeople(tx *store.Tx, records *store.Reader, company string, fi
 func (t *TAM) countDistinct(ctx context.Context, ids []uuid.UUID) (int, error) {
 	seen, count := map[fingerprint]bool{}, 0
 	for chunk := range slices.Chunk(ids, companiesPerRead) {
+		turn.Pause(ctx)
 		select {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
