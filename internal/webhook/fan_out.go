@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,11 +53,11 @@ func (w *Webhooks) Emit(tx *store.Tx, e store.Event) error {
 // fanOut queues the oldest new events of an organization for their subscriptions, as many as fit into one
 // transaction. It returns the subscriptions that have new deliveries, and whether there are more events. An
 // event that cannot be read is part of the error and does not keep the others from being fanned out.
-func (w *Webhooks) fanOut(ctx context.Context, org uuid.UUID) (to []uuid.UUID, more bool, err error) {
+func (w *Webhooks) fanOut(ctx context.Context, org uuid.UUID) (to []fanOutTarget, more bool, err error) {
 	var unreadable error
 	err = w.store.Update(ctx, org, store.Actor{Operation: "webhook.fan_out"}, func(tx *store.Tx) error {
 		unreadable = nil
-		f := fanOutTx{Webhooks: w, tx: tx, known: map[uuid.UUID]bool{}, added: map[uuid.UUID]bool{}}
+		f := fanOutTx{Webhooks: w, tx: tx, known: map[uuid.UUID]bool{}, tiers: map[uuid.UUID]tier{}}
 		added, from := 0, uuid.UUID{}
 		for more = true; more && added < maxPerTransaction; {
 			var id uuid.UUID
@@ -85,8 +86,15 @@ type fanOutTx struct {
 	*Webhooks
 	tx    *store.Tx
 	known map[uuid.UUID]bool // subscriptions, and whether they are open
-	to    []uuid.UUID        // those that have new deliveries
-	added map[uuid.UUID]bool // the same
+	tiers map[uuid.UUID]tier // of those that have no new deliveries yet
+	to    []fanOutTarget
+}
+
+// fanOutTarget is a subscription that has new deliveries. The tier applies if it has not been called since the
+// service started.
+type fanOutTarget struct {
+	id   uuid.UUID
+	tier tier
 }
 
 // isOpen reports whether events are queued for a subscription: it is neither deleted nor disabled because of its
@@ -99,6 +107,9 @@ func (f *fanOutTx) isOpen(id uuid.UUID) (bool, error) {
 	doc, err := f.Subscriptions.Get(f.tx, id)
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return false, err
+	}
+	if !slices.ContainsFunc(f.to, func(t fanOutTarget) bool { return t.id == id }) {
+		f.tiers[id] = initialTier(&doc.Record)
 	}
 	f.known[id] = err == nil && (doc.Record.Status != Disabled || doc.Record.DisabledReason != backlog)
 	return f.known[id], nil
@@ -123,9 +134,9 @@ func (f *fanOutTx) queue(doc store.Doc[newEvent]) error {
 		if waiting >= f.MaxPending {
 			delete(f.known, d.Subscription) // it may be disabled now
 		}
-		if !f.added[d.Subscription] {
-			f.added[d.Subscription] = true
-			f.to = append(f.to, d.Subscription)
+		if t, isNew := f.tiers[d.Subscription]; isNew {
+			f.to = append(f.to, fanOutTarget{d.Subscription, t})
+			delete(f.tiers, d.Subscription)
 		}
 		queued++
 	}
@@ -167,11 +178,11 @@ func (s *Sender) startFanOuts(ctx context.Context) {
 	}
 }
 
-func (s *Sender) fannedOut(org uuid.UUID, to []uuid.UUID, more bool, err error) {
+func (s *Sender) fannedOut(org uuid.UUID, to []fanOutTarget, more bool, err error) {
 	s.busy--
 	delete(s.fanning, org)
-	for _, id := range to {
-		s.refresh(org, id, unprovenTier)
+	for _, t := range to {
+		s.refresh(org, t.id, t.tier)
 	}
 	if more {
 		s.unfanned[org] = true
