@@ -236,6 +236,7 @@ func TestDemoWhileFilling(t *testing.T) {
 	d.url = m[1]
 	key := m[2]
 	d.do(http.StatusOK, "", "GET", "/healthz", "")
+	d.await(d.stderr, regexp.MustCompile(`Generating a market of 1000000 companies:\n0 of 4000000 records\n`))
 	ready := d.do(http.StatusServiceUnavailable, "", "GET", "/readyz", "")
 	if !regexp.MustCompile(`"the demo is generating its market: \d+ of 4000000 records"`).Match(ready.body) {
 		t.Errorf("/readyz returns %s", ready.body)
@@ -244,7 +245,6 @@ func TestDemoWhileFilling(t *testing.T) {
 		t.Errorf("%d contacts exist while the market is generated", n)
 	}
 	d.do(http.StatusCreated, key, "POST", "/v1/contacts", `{"email": "early@example.com"}`)
-	d.await(d.stderr, regexp.MustCompile(`Generating a market of 1000000 companies:\n0 of 4000000 records\n`))
 	d.stop()
 }
 

@@ -323,7 +323,7 @@ func TestWebhookSettings(t *testing.T) {
 			}
 			s.awaitNoPending()
 			s.stop()
-			s.hasNoErrors()
+			s.hasNoErrors("webhook subscription disabled")
 			if len(b.all()) != 1+3 || len(other.all()) != 3 {
 				t.Errorf("got %d and %d deliveries", len(b.all()), len(other.all()))
 			}

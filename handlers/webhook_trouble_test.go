@@ -109,12 +109,10 @@ func (h *webhookFixture) wantTrouble(id string, c trouble) {
 }
 
 func TestWebhookTroubles(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	var wrote atomic.Int64
 	troubles := []trouble{
 		{"no such host", "http://nowhere.invalid/", 0, dnsText},
-		{"refused", closed.URL, 0, connectText},
+		{"refused", "http://127.0.0.1:1/", 0, connectText}, // where nothing listens
 		{"reset", wire(t, func(c *net.TCPConn) { _ = c.SetLinger(0) }), 0, connectText},
 		{"reset in the answer", wire(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "HTTP/1.1 200"); _ = c.SetLinger(0) }), 0, connectText},
 		{"hung up", says(t, ""), 0, connectText},
