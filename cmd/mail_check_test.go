@@ -23,7 +23,7 @@ func TestMailCheck(t *testing.T) {
 	t.Parallel()
 	const password = "hush-Correct-Horse"
 	p, server := checkPlace(t, "PROSPECTOR_MAIL_SMTP_USERNAME=ada@acme.example", "PROSPECTOR_MAIL_SMTP_PASSWORD="+password)
-	server.Username, server.Password = "ada@acme.example", password
+	server.Login("ada@acme.example", password)
 	p.org("Acme")
 	const connected = `connect +ok\ngreeting +ok\nEHLO +ok\nlogin +ok\n`
 	p.run("mail", "check").says(connected)
@@ -40,7 +40,7 @@ func TestMailCheck(t *testing.T) {
 		t.Errorf("a refused message: %d %s%s", refused.status, refused.stdout, refused.stderr)
 	}
 	server.Reply(nil)
-	server.Password = "another"
+	server.Login("ada@acme.example", "another")
 	s := p.serve()
 	refused = p.run("mail", "check")
 	if refused.status != 1 || !strings.Contains(refused.stdout, "535 5.7.8") || strings.Contains(refused.stdout+refused.stderr, password) {

@@ -84,7 +84,7 @@ func TestMailEncrypted(t *testing.T) {
 	o := newMailPlace(t, "PROSPECTOR_MAIL_SMTP_TLS=starttls", "PROSPECTOR_MAIL_SMTP_USERNAME=ada", "PROSPECTOR_MAIL_SMTP_PASSWORD="+password, "SSL_CERT_FILE=cert.pem", "SSL_CERT_DIR=none")
 	o.write("cert.pem", pair.cert)
 	o.sink.OfferTLS(&tls.Config{Certificates: []tls.Certificate{certificate}})
-	o.sink.Username, o.sink.Password = "ada", "another"
+	o.sink.Login("ada", "another")
 	s := o.serve()
 	campaign := o.campaign(s, oneMail, 3)
 	o.begin(s, campaign)
@@ -97,7 +97,7 @@ func TestMailEncrypted(t *testing.T) {
 	said := string(r.body) + string(s.do(http.StatusOK, o.key, "POST", "/v1/outbox/list", "{}").body)
 	s.stop()
 	said += s.stderr.String()
-	o.sink.Password = password
+	o.sink.Login("ada", password)
 	s = o.serve()
 	o.awaitEnded(s, campaign)
 	if sent, unknown := o.checkOutbox(s); sent != 3 || unknown != 0 {

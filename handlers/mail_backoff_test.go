@@ -79,7 +79,7 @@ func TestMailTrouble(t *testing.T) {
 	for _, c := range mailTroubles(t, right, selfMade(t)) {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMailer(t, func(cfg *service.Config) { cfg.Mail.SMTP.Username, cfg.Mail.SMTP.Password = "ada", mailSecret })
-			m.server.Username, m.server.Password = "ada", mailSecret
+			m.server.Login("ada", mailSecret)
 			if c.encrypt {
 				m.encrypts(roots)
 			}

@@ -44,8 +44,8 @@ func TestMailTest(t *testing.T) {
 	}{
 		{"without an address", nil, nil, `{}`, []string{"connect ok", "greeting ok", "EHLO ok"}, "", 0},
 		{"with an address", nil, nil, to, []string{"connect ok", "greeting ok", "EHLO ok", "message ok"}, "", 1},
-		{"with a login", login, func(s *apptest.MailServer) { s.Username, s.Password = "ada", mailSecret }, to, []string{"connect ok", "greeting ok", "EHLO ok", "login ok", "message ok"}, "", 1},
-		{"a refused login", login, func(s *apptest.MailServer) { s.Username, s.Password = "ada", "another" }, to, []string{"connect ok", "greeting ok", "EHLO ok", "login failed"}, "535 5.7.8 not you", 0},
+		{"with a login", login, func(s *apptest.MailServer) { s.Login("ada", mailSecret) }, to, []string{"connect ok", "greeting ok", "EHLO ok", "login ok", "message ok"}, "", 1},
+		{"a refused login", login, func(s *apptest.MailServer) { s.Login("ada", "another") }, to, []string{"connect ok", "greeting ok", "EHLO ok", "login failed"}, "535 5.7.8 not you", 0},
 		{"no server", nil, (*apptest.MailServer).Down, to, []string{"connect failed"}, "connection refused", 0},
 		{"no greeting", nil, func(s *apptest.MailServer) { s.Reply(answering("greeting", "554 5.3.2 go away")) }, to, []string{"connect ok", "greeting failed"}, "554 5.3.2 go away", 0},
 		{"no encryption", starttls, nil, to, []string{"connect ok", "greeting ok", "EHLO ok", "STARTTLS failed"}, "not offered by the server", 0},

@@ -44,8 +44,6 @@ type Mail struct {
 // replies as the test configures it.
 type MailServer struct {
 	Addr *net.TCPAddr
-	// Username and Password, if set, are the credentials that it accepts with AUTH PLAIN.
-	Username, Password string
 	// RejectSender, if set, returns the reply to MAIL from a sender; "" accepts it. Set it before the first message.
 	RejectSender func(from string) string
 
@@ -57,6 +55,7 @@ type MailServer struct {
 	open     map[net.Conn]bool
 	tls      *tls.Config
 	reply    func(stage, to string) string
+	login    [2]string         // the credentials that it accepts with AUTH PLAIN, if any
 	reached  map[[2]string]int // by stage and recipients
 	mails    []Mail
 }
@@ -77,6 +76,11 @@ func NewMailServer(t testing.TB) *MailServer {
 func (s *MailServer) Settings(cfg *service.Config) {
 	cfg.Mail.Transport = "smtp"
 	cfg.Mail.SMTP.Host, cfg.Mail.SMTP.Port, cfg.Mail.SMTP.TLS = s.Addr.IP.String(), s.Addr.Port, "none"
+}
+
+// Login makes the server offer AUTH PLAIN and accept these credentials.
+func (s *MailServer) Login(username, password string) {
+	s.state.Change(func() { s.login = [2]string{username, password} })
 }
 
 // Up starts listening, at the same address as before.
@@ -215,7 +219,9 @@ func (d *mailDialogue) do(line string) (more bool) {
 		d.use(tls.Server(d.conn, with))
 		return true
 	case "AUTH":
-		if said, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN ")); err != nil || string(said) != "\x00"+d.Username+"\x00"+d.Password {
+		var login [2]string
+		d.state.Read(func() { login = d.login })
+		if said, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN ")); err != nil || string(said) != "\x00"+login[0]+"\x00"+login[1] {
 			return d.at(verb, "535 5.7.8 not you, "+rest)
 		}
 		return d.at(verb, "235 2.7.0 welcome")
@@ -233,13 +239,13 @@ func (d *mailDialogue) do(line string) (more bool) {
 }
 
 func (d *mailDialogue) hello() (more bool) {
-	offersTLS := false
-	d.state.Read(func() { offersTLS = d.tls != nil })
+	offersTLS, offersLogin := false, false
+	d.state.Read(func() { offersTLS, offersLogin = d.tls != nil, d.login[0] != "" })
 	offers := "250-mail.example\r\n"
 	if _, secure := d.conn.(*tls.Conn); offersTLS && !secure {
 		offers += "250-STARTTLS\r\n"
 	}
-	if d.Username != "" {
+	if offersLogin {
 		offers += "250-AUTH PLAIN\r\n"
 	}
 	return d.at("EHLO", offers+"250 8BITMIME")
