@@ -21,11 +21,10 @@ func numbered(prefix string, n int) (names []string) {
 	return names
 }
 
-// The messages of two organizations take turns at the connections, however many the first one has.
-func TestMailTurns(t *testing.T) {
-	m := newMailer(t)
-	other := &mailer{m.app.Org("Umbrella"), t, m.app, m.server}
-	gate, at := make(chan struct{}), make(chan string, 200)
+// holdMessages makes the mail server report the recipient of each message and hold it until the test sends to
+// gate or closes it.
+func (m *mailer) holdMessages() (gate chan struct{}, at chan string) {
+	gate, at = make(chan struct{}), make(chan string, 200)
 	m.server.Reply(func(stage, to string) string {
 		if stage == apptest.MailContent {
 			at <- to
@@ -33,6 +32,14 @@ func TestMailTurns(t *testing.T) {
 		}
 		return ""
 	})
+	return gate, at
+}
+
+// The messages of two organizations take turns at the connections, however many the first one has.
+func TestMailTurns(t *testing.T) {
+	m := newMailer(t)
+	other := &mailer{m.app.Org("Umbrella"), t, m.app, m.server}
+	gate, at := m.holdMessages()
 	m.sends(oneMail, "", contactsOf(m.Org, numbered("a", 60)...)...)
 	m.app.Work()
 	for range mailLines {
@@ -57,14 +64,7 @@ func TestMailTurns(t *testing.T) {
 func TestMailUnstoredResults(t *testing.T) {
 	m := newMailer(t)
 	other := &mailer{m.app.Org("Umbrella"), t, m.app, m.server}
-	gate, at := make(chan struct{}), make(chan string, 200)
-	m.server.Reply(func(stage, to string) string {
-		if stage == apptest.MailContent {
-			at <- to
-			<-gate
-		}
-		return ""
-	})
+	gate, at := m.holdMessages()
 	campaign := m.sends(oneMail, "", contactsOf(m.Org, numbered("a", 12)...)...)
 	m.app.Work()
 	for range mailLines {

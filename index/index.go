@@ -74,8 +74,8 @@ type Query func(tx *store.Tx, custom *filter.CustomFields) (*filter.Plan, error)
 
 // Page is one page of a list: the public JSON of its records, and the number of records on all
 // pages. Damaged is the number of records of the kind that cannot be read and are left out, whether
-// or not the filter would match them. The bytes belong to the store and are valid only until the callback that received the page
-// returns.
+// or not the filter would match them. The bytes belong to the store and are valid only until the callback
+// that received the page returns.
 type Page struct {
 	Records [][]byte
 	Total   int

@@ -1,6 +1,6 @@
-// Package worker owns the loop that runs background jobs. It finds due jobs, runs several at a
-// time, gives organizations turns, reschedules those that failed, and stops without interrupting a transaction. It does not
-// know what jobs do: a handler does the work and ends the job in a transaction of its own.
+// Package worker owns the loop that runs background jobs. It finds due jobs, runs several at a time, gives
+// organizations turns, reschedules jobs that failed, and stops without interrupting a transaction. It does
+// not know what jobs do: a handler does the work and ends the job in a transaction of its own.
 package worker
 
 import (
