@@ -28,6 +28,26 @@ func TestSecondServer(t *testing.T) {
 	p.serve().stop()
 }
 
+// TestServeWarnsOfReadableData has a data directory that other users can read.
+func TestServeWarnsOfReadableData(t *testing.T) {
+	t.Parallel()
+	const warning = "other users can read private data"
+	p := newPlace(t)
+	s := p.serve()
+	s.stop()
+	if log := s.stderr.String(); strings.Contains(log, warning) {
+		t.Errorf("it warns of a private directory:\n%s", log)
+	}
+	if err := os.Chmod(p.path("data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s = p.serve()
+	s.stop()
+	if log := s.stderr.String(); !strings.Contains(log, warning) || !strings.Contains(log, p.path("data")) {
+		t.Errorf("it does not warn:\n%s", log)
+	}
+}
+
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	first, second := newPlace(t), newPlace(t)

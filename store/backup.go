@@ -143,7 +143,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error
 	}
 	zipped.Multistream(false)
 	packed := tar.NewReader(zipped)
-	if err := next(packed, manifestName); err != nil {
+	if _, err := next(packed, manifestName); err != nil {
 		return m, notWhole(err)
 	}
 	manifest, err := io.ReadAll(io.LimitReader(packed, maxManifestBytes))
@@ -153,7 +153,11 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error
 	if err != nil {
 		return m, notWhole(fmt.Errorf("manifest: %w", err))
 	}
-	if err := next(packed, FileName); err != nil {
+	size, err := next(packed, FileName)
+	if err == nil && size != m.Bytes { // before anything is written
+		err = fmt.Errorf("its store has %d bytes, but its manifest says %d", size, m.Bytes)
+	}
+	if err != nil {
 		return m, notWhole(err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, FileName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -193,12 +197,16 @@ func notWhole(err error) error {
 	return fmt.Errorf("not a complete backup: %w", err)
 }
 
-func next(packed *tar.Reader, name string) error {
+// next goes to the next file, which must have the name, and returns its size.
+func next(packed *tar.Reader, name string) (size int64, err error) {
 	h, err := packed.Next()
-	if err == nil && (h.Name != name || h.Typeflag != tar.TypeReg) {
-		err = fmt.Errorf("it has %q in place of %s", h.Name, name)
+	if err != nil {
+		return 0, err
 	}
-	return err
+	if h.Name != name || h.Typeflag != tar.TypeReg {
+		return 0, fmt.Errorf("it has %q in place of %s", h.Name, name)
+	}
+	return h.Size, nil
 }
 
 // counted is a reader or writer that stops when ctx ends and reports the number of bytes that

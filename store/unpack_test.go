@@ -300,3 +300,33 @@ func TestUnpackIsCancelled(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestUnpackComparesSizesFirst checks that nothing is written of an archive whose store is larger than its
+// manifest says.
+func TestUnpackComparesSizesFirst(t *testing.T) {
+	var backup bytes.Buffer
+	zipped := gzip.NewWriter(&backup)
+	packed := tar.NewWriter(zipped)
+	for _, file := range []struct{ name, content string }{
+		{manifestName, `{"bytes": 10}`}, {FileName, strings.Repeat("x", 1<<16)},
+	} {
+		header := tar.Header{Name: file.name, Mode: 0o600, Size: int64(len(file.content))}
+		if err := packed.WriteHeader(&header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(packed, file.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(packed.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	_, err := Unpack(t.Context(), &backup, dir)
+	if err == nil || !strings.Contains(err.Error(), "its store has 65536 bytes, but its manifest says 10") {
+		t.Errorf("got %v", err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("it has written %v (%v)", files, err)
+	}
+}

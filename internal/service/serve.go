@@ -41,6 +41,7 @@ func Serve(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) error
 	if err != nil {
 		return err
 	}
+	cfg.warnOfAccess(log)
 	ln, err := listen(cfg.Addr)
 	if err != nil {
 		_ = s.Close()
