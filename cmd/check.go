@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ func checkCommand() *cobra.Command {
 		Long: "Check that every record can be read, that its keys and its change log are consistent, and that the indexes agree with\n" +
 			"the store. The exit status is 1 if there are problems. An index that cannot be opened is reported once, because\n" +
 			"opening it rebuilds it.\n\n" +
-			"With --repair --drop FILE, damaged records and history entries are taken out of the store. What can be saved of\n" +
+			"With --repair --drop FILE, damaged records, history entries and jobs are taken out of the store. What can be saved of\n" +
 			"them is first written to FILE, one JSON object per line: the record if it still is JSON, and its stored bytes.",
 		Example: "  prospector check --repair\n  prospector check --repair --drop damaged.jsonl",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -78,7 +79,14 @@ func printCheck(c *cobra.Command, result admin.CheckResult, file string, err err
 
 // describeDropped returns what was taken out of the store.
 func describeDropped(d admin.Dropped) string {
-	if d.ID.Valid {
+	switch {
+	case d.Missing > 0:
+		return fmt.Sprintf("%d records of %s of organization %s, of which nothing is left", d.Missing, d.Kind, d.Organization)
+	case d.Page > 0:
+		return fmt.Sprintf("page %d of the file with entries of %s of organization %s", d.Page, cmp.Or(d.Kind, "all kinds"), d.Organization)
+	case d.Entry != "":
+		return fmt.Sprintf("entry %s of %s of organization %s", d.Entry, d.Kind, d.Organization)
+	case d.ID.Valid:
 		return fmt.Sprintf("%s %s of organization %s", d.Kind, d.ID.UUID, d.Organization)
 	}
 	return fmt.Sprintf("history entry %d of %s of organization %s", d.Change, d.Kind, d.Organization)

@@ -88,8 +88,8 @@ var ailments = []repairableProblem{
 		return b.Put(append(k[:len(k)-16], raw(absent)...), nil)
 	}, []string{"contacts: ", "key match.email", "bob@acme.example"}, nil},
 	{"the count is wrong", func(c *checkFixture, _ *bolt.Tx, of func(string) *bolt.Bucket) error {
-		return of("contacts.rec").SetSequence(7)
-	}, []string{"contacts: the count is 7, but there are 2"}, nil},
+		return of("contacts.rec").SetSequence(1)
+	}, []string{"contacts: the count is 1, but there are 2"}, nil},
 	{"a queue entry without a job", func(c *checkFixture, tx *bolt.Tx, _ func(string) *bolt.Bucket) error {
 		return tx.Bucket([]byte("due")).Put(slices.Concat(bytes.Repeat([]byte{0x10}, 8), c.org[:], raw(absent)), nil)
 	}, []string{"jobs: the queue entry of job " + absent}, nil},

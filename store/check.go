@@ -2,8 +2,10 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
+	"os"
 	"strings"
 
 	"github.com/google/uuid"
@@ -12,36 +14,16 @@ import (
 	"prospector/internal/fault"
 )
 
-// Verify reads the whole file. It reports keys out of order, and jobs, global keys and marks that
+// Verify reads the whole file. It reports damaged pages, and jobs, global keys and marks that
 // contradict the organizations' data. With repair it corrects what follows from that data.
 func (s *Store) Verify(ctx context.Context, repair bool, report Report) error {
-	err := guard(func() error {
-		return s.db.View(func(btx *bolt.Tx) error {
-			return btx.ForEach(func(name []byte, b *bolt.Bucket) error { return walk(string(name), b, report) })
-		})
-	})
-	if err != nil {
+	if err := s.CheckPages(func(problem string) { report(false, "%s", problem) }); err != nil {
 		return err
 	}
 	if !repair {
 		return s.View(uuid.Nil, func(tx *Tx) error { return tx.verifyShared(report) })
 	}
 	return s.Update(ctx, uuid.Nil, Actor{Operation: "check"}, func(tx *Tx) error { return tx.verifyShared(report) })
-}
-
-// walk reads every page of a bucket and of the buckets within it.
-func walk(path string, b *bolt.Bucket, report Report) error {
-	var before []byte
-	return b.ForEach(func(k, v []byte) error {
-		if before != nil && bytes.Compare(before, k) >= 0 {
-			report(false, "%s: the key %x is out of order after %x", path, k, before)
-		}
-		before = k
-		if v != nil {
-			return nil
-		}
-		return walk(fmt.Sprintf("%s/%s", path, bucketName(k)), b.Bucket(k), report)
-	})
 }
 
 func bucketName(k []byte) string {
@@ -51,8 +33,81 @@ func bucketName(k []byte) string {
 	return string(k)
 }
 
+// CheckPages reads the pages of the open file and calls fn for each problem. The next start rebuilds a file
+// with problems.
+func (s *Store) CheckPages(fn func(problem string)) error {
+	for range checkPagesTries {
+		var w *pageWalk
+		err := guard(func() error {
+			return s.db.View(func(btx *bolt.Tx) (err error) {
+				w, err = s.walkAt(uint64(btx.ID()))
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		if w == nil { // there were two commits since the transaction began
+			continue
+		}
+		for i := range w.problems {
+			fn(w.problems[i].Error())
+		}
+		return nil
+	}
+	return errors.New("the pages were not checked, because there are too many commits; try again")
+}
+
+// checkPagesTries limits how often CheckPages begins again because of other commits.
+const checkPagesTries = 100
+
+// walkAt reads the pages that a commit has. It returns nil if the file no longer has the commit.
+func (s *Store) walkAt(commit uint64) (*pageWalk, error) {
+	file, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	w, _, err := newPageWalk(file, info.Size(), &commit)
+	if err != nil || w == nil {
+		return nil, err
+	}
+	return w, w.run()
+}
+
+// checkPages reads the pages of a store file. It returns the walk if there are problems, and nil if every
+// page is as it should be.
+func checkPages(file *os.File) (w *pageWalk, bothMeta bool, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, false, err
+	}
+	if w, bothMeta, err = newPageWalk(file, info.Size(), nil); err != nil {
+		return nil, false, err
+	}
+	if err := w.run(); err != nil {
+		return nil, false, err
+	}
+	if len(w.problems) == 0 {
+		return nil, bothMeta, nil
+	}
+	return w, bothMeta, nil
+}
+
 // verifyShared compares the shared buckets with the organizations' data.
 func (tx *Tx) verifyShared(report Report) error {
+	lost, err := tx.LostPages()
+	if err != nil {
+		return err
+	}
+	for i := range lost {
+		l := &lost[i]
+		report(false, "page %d, which had entries of %s of organization %s, is lost: %s", l.Page, cmp.Or(l.Bucket, "all tables"), l.Organization, l.Cause)
+	}
 	if err := tx.verifyQueue(report); err != nil {
 		return err
 	}
@@ -60,7 +115,7 @@ func (tx *Tx) verifyShared(report Report) error {
 		return err
 	}
 	orgs := tx.btx.Bucket(orgsBucket)
-	err := orgs.ForEachBucket(func(org []byte) error {
+	err = orgs.ForEachBucket(func(org []byte) error {
 		if len(org) != 16 {
 			report(false, "organizations: the key %x is not an id", org)
 			return nil

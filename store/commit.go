@@ -40,7 +40,7 @@ func (s *Store) commitLoop() {
 		case broken != nil:
 			answer(s.take(waiting), broken)
 		default:
-			s.commitBatch(waiting)
+			s.commitBatch(waiting, s.take)
 		}
 	}
 }
@@ -66,9 +66,9 @@ func answer(batch []*pending, err error) {
 	}
 }
 
-// commitBatch runs up to waiting Updates of the queue, commits them together and releases their callers. Those
-// that it does not run stay in the queue, where other organizations may have the next turn.
-func (s *Store) commitBatch(waiting int) {
+// commitBatch takes and runs up to waiting Updates, commits them together and releases their callers. Those
+// that it does not take stay in the queue, where other organizations may have the next turn.
+func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 	var btx *bolt.Tx
 	err := guard(func() (err error) {
 		btx, err = s.db.Begin(true)
@@ -76,7 +76,7 @@ func (s *Store) commitBatch(waiting int) {
 	})
 	if err != nil {
 		s.counts.failed.Add(1)
-		answer(s.take(waiting), err)
+		answer(take(waiting), err)
 		return
 	}
 	var batch []*pending
@@ -84,7 +84,7 @@ func (s *Store) commitBatch(waiting int) {
 	id, wrote, written, enqueued, committing := btx.ID(), 0, 0, false, false
 	err = guard(func() error {
 		for len(batch) < waiting && written <= maxBatchBytes && (len(batch) == 0 || watch() < maxBatchTime) {
-			p := s.take(1)[0]
+			p := take(1)[0]
 			batch = append(batch, p)
 			if p.err = p.ctx.Err(); p.err != nil {
 				continue
@@ -121,6 +121,13 @@ func (s *Store) commitBatch(waiting int) {
 	switch {
 	case err != nil:
 		err = s.commitFailed(btx, id, committing, written, err)
+		if errors.Is(err, ErrDamaged) && len(batch) > 1 { // one of them needs a damaged page, and the others do not
+			for _, p := range batch {
+				p.err, p.tx = nil, nil
+				s.commitBatch(1, func(int) []*pending { return []*pending{p} })
+			}
+			return
+		}
 	case committing:
 		s.setFull(nil, written)
 	}

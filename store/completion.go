@@ -53,8 +53,14 @@ func incompleteKey(org uuid.UUID, table string) []byte { return append(org[:], t
 // read or written. Where a table was last used with another shape, all its records are marked as incomplete. From then
 // on every read completes them: missing members are added with their default or zero value, in the order in which a
 // write stores them. A job rewrites the records in the background and then removes the mark. All marks are made in one
-// commit. Secondary keys that were written with another version are rebuilt before UseShapes returns.
+// commit. Secondary keys that were written with another version are rebuilt before UseShapes returns. If the file was
+// rebuilt, UseShapes first finds out which records are lost.
 func (s *Store) UseShapes(ctx context.Context, tables ...ShapedTable) error {
+	if s.rebuilt {
+		if err := s.afterRebuild(ctx); err != nil {
+			return err
+		}
+	}
 	s.shapes = make(map[string]*table, len(tables))
 	for _, shaped := range tables {
 		if t := shaped.untyped(); t.shape != nil {

@@ -38,16 +38,22 @@ func (p *panicked) Stack() string { return string(p.stack) }
 func guard(fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case interface {
-			runtime.Error
-			Addr() uintptr
-		}:
-			err = fmt.Errorf("%w: a page cannot be read (restore a backup)", ErrDamaged)
-		default:
-			err = &panicked{value: r, stack: debug.Stack()}
+		if r := recover(); r != nil {
+			err = recovered(r)
 		}
 	}()
 	return fn()
+}
+
+// recovered returns the error for a recovered panic.
+func recovered(r any) error {
+	switch r := r.(type) {
+	case interface {
+		runtime.Error
+		Addr() uintptr
+	}:
+		return fmt.Errorf("%w: a page cannot be read (restore a backup)", ErrDamaged)
+	default:
+		return &panicked{value: r, stack: debug.Stack()}
+	}
 }

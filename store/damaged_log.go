@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strings"
@@ -18,7 +19,7 @@ const maxMissingChanges = 1 << 20
 func (tx *Tx) DamagedChanges(fn func(table string, key, value []byte)) error {
 	for _, log := range tx.changeLogs() {
 		_, err := tx.readLog(log, func(key, value []byte) { fn(strings.TrimSuffix(log, logSuffix), key, value) })
-		if err != nil {
+		if err != nil && !errors.Is(err, errCounter) {
 			return err
 		}
 	}
@@ -32,6 +33,12 @@ func (tx *Tx) DropDamagedChanges() error {
 	for _, log := range tx.changeLogs() {
 		var unreadable [][]byte
 		missing, err := tx.readLog(log, func(key, _ []byte) { unreadable = append(unreadable, key) })
+		if errors.Is(err, errCounter) {
+			unreadable = nil
+			if err = tx.correctLog(log); err == nil {
+				missing, err = tx.readLog(log, func(key, _ []byte) { unreadable = append(unreadable, key) })
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -46,6 +53,34 @@ func (tx *Tx) DropDamagedChanges() error {
 }
 
 const logSuffix = ".log"
+
+// errCounter is the error of a change log whose counter or keys are damaged.
+var errCounter = fmt.Errorf("%w: the counter of a change log is wrong", ErrDamaged)
+
+// correctLog removes the entries of a log with damaged keys and sets its counter to the last change that a
+// readable entry or record has.
+func (tx *Tx) correctLog(log string) error {
+	last := uint64(0)
+	err := tx.deleteWhere(log, func(key, value []byte) bool {
+		c, err := tx.decodeChange(log, key, value)
+		if err == nil {
+			last = max(last, c.Number)
+		}
+		return err != nil
+	})
+	if err != nil {
+		return err
+	}
+	rec := strings.TrimSuffix(log, logSuffix) + ".rec"
+	err = tx.look(rec, nil, func(key, value []byte) (bool, error) {
+		if number, _, _, err := decodeValue(tx.place(rec, key), value); err == nil {
+			last = max(last, number)
+		}
+		return true, nil
+	})
+	tx.setSequence(log, last)
+	return err
+}
 
 func (tx *Tx) changeLogs() (logs []string) {
 	if tx.orgBkt == nil {
@@ -67,7 +102,7 @@ func (tx *Tx) readLog(log string, unreadable func(key, value []byte)) (missing m
 	end, last, at := tx.sequence(log), uint64(0), time.Time{}
 	miss := func(to uint64) error {
 		if to-last > maxMissingChanges {
-			return fmt.Errorf("%s: %w: %d entries are missing", log, ErrDamaged, to-last)
+			return fmt.Errorf("%s: %w: %d entries are missing", log, errCounter, to-last)
 		}
 		for n := last + 1; n <= to; n++ {
 			missing[n] = at
@@ -98,7 +133,10 @@ func (tx *Tx) readLog(log string, unreadable func(key, value []byte)) (missing m
 		last = n
 		return true, err
 	})
-	if err == nil && last < end {
+	switch {
+	case err == nil && last == 0 && end > 0:
+		missing[end] = at // the others may have been trimmed
+	case err == nil && last < end:
 		err = miss(end)
 	}
 	return missing, err

@@ -65,8 +65,8 @@ func (d *damagedRecords) removeIf(gone func(recordKey) bool) {
 }
 
 // DamagedRecords returns the number of unreadable records that were found since the store was opened
-// and that still exist.
-func (s *Store) DamagedRecords() int { return int(s.damaged.count.Load()) }
+// and that still exist. A page that was lost when the file was rebuilt counts as one.
+func (s *Store) DamagedRecords() int { return int(s.damaged.count.Load() + s.lostPages.Load()) }
 
 // unreadable returns the error of a record that cannot be read. Damage is counted, and logged when it
 // is found the first time, unless a check finds it, which reports it itself.

@@ -68,10 +68,7 @@ func Open(dir string, opt Options) (*Store, error) {
 // open opens the file and migrates it to the current format. It checks the file before it relies on
 // it.
 func (s *Store) open() error {
-	err := s.openFile(mmapSize)
-	if errors.Is(err, syscall.ENOMEM) {
-		err = s.openFile(0) // address space is limited
-	}
+	err := s.openIntact()
 	var system syscall.Errno
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -107,14 +104,84 @@ func (s *Store) open() error {
 	err = guard(func() error {
 		return s.db.View(func(btx *bolt.Tx) (err error) {
 			s.ids.last = btx.Bucket(orgsBucket).Sequence()
+			s.rebuilt = btx.Bucket(metaBucket).Get(rebuiltKey) != nil
 			s.epoch, err = uuid.FromBytes(btx.Bucket(metaBucket).Get(epochKey))
 			return err
 		})
 	})
+	if err == nil {
+		err = guard(s.countLostPages)
+	}
 	if err != nil {
 		return damaged(s.path, err)
 	}
 	return nil
+}
+
+// openIntact opens the file and checks its pages. A file with damaged pages is rebuilt if the options
+// allow it, and refused if they do not.
+func (s *Store) openIntact() error {
+	err := s.openFile(mmapSize)
+	if errors.Is(err, syscall.ENOMEM) {
+		err = s.openFile(0) // address space is limited
+	}
+	var system syscall.Errno
+	if errors.Is(err, berrors.ErrTimeout) || errors.As(err, &system) {
+		return err
+	}
+	if err == nil && s.isNewer() {
+		return nil // it may have buckets that this program does not know
+	}
+	file, opened := os.Open(s.path)
+	if opened != nil {
+		return opened
+	}
+	defer file.Close()
+	w, checked := s.checkFile(file)
+	switch {
+	case checked != nil:
+		return checked
+	case w == nil:
+		return err
+	case !s.opt.Rebuild:
+		return fmt.Errorf("%w: %v (run 'prospector check --repair --drop FILE', or restore a backup)", ErrDamaged, &w.problems[0])
+	}
+	if s.db != nil {
+		if err := guard(s.db.Close); err != nil {
+			return err
+		}
+		s.db = nil
+	}
+	if err := s.rebuildFile(w); err != nil {
+		return err
+	}
+	return s.openFile(mmapSize)
+}
+
+// isNewer reports whether the file says that it has a newer format than this program knows.
+func (s *Store) isNewer() (newer bool) {
+	_ = guard(func() error { // an error shows again when the format is used
+		return s.db.View(func(btx *bolt.Tx) error {
+			if meta := btx.Bucket(metaBucket); meta != nil {
+				v := meta.Get(formatKey)
+				newer = len(v) == 8 && binary.BigEndian.Uint64(v) > uint64(len(s.opt.migrations))
+			}
+			return nil
+		})
+	})
+	return newer
+}
+
+// checkFile reads the pages of the file. It returns nil if they are as they should be.
+func (s *Store) checkFile(file *os.File) (*pageWalk, error) {
+	w, both, err := checkPages(file)
+	if err != nil {
+		return nil, err
+	}
+	if !both {
+		s.opt.Log.Error("one of the two meta pages of the store is damaged; its last commit may be missing", "file", s.path)
+	}
+	return w, nil
 }
 
 func (s *Store) openFile(mmap int) error {
@@ -133,6 +200,10 @@ func (s *Store) openFile(mmap int) error {
 		return err
 	})
 	if err != nil {
+		if opened != nil {
+			unlock(opened) // bbolt keeps it when it panics
+		}
+		s.db = nil
 		return err
 	}
 	// While this process waited for the lock, a restore may have replaced the file.

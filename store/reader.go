@@ -43,7 +43,9 @@ func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) 
 	r.key = id
 	v, own := r.tx.own(r.bucket, r.key[:])
 	if !own && r.cursor != nil {
-		v = r.find()
+		if v, err = r.tryFind(); err != nil {
+			return 0, nil, r.tx.unreadable(r.table, id, err)
+		}
 	}
 	if v == nil {
 		return 0, nil, nil
@@ -56,6 +58,16 @@ func (r *Reader) Public(id uuid.UUID) (change uint64, public []byte, err error) 
 		return 0, nil, r.tx.unreadable(r.table, id, err)
 	}
 	return change, public, nil
+}
+
+// tryFind is find for a file whose pages may be damaged.
+func (r *Reader) tryFind() (v []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.at, r.cursor, err = nil, r.tx.bucket(r.bucket).Cursor(), recovered(p)
+		}
+	}()
+	return r.find(), nil
 }
 
 // find returns the value of the key. Records are often read in ascending or descending order of

@@ -97,6 +97,15 @@ func asides(dir, name string) []string {
 	return []string{dir + "." + name, filepath.Join(dir, name)}
 }
 
+// Asides returns the directories in which stores of dir are kept aside.
+func Asides(dir string) (found []string) {
+	for _, path := range asides(dir, asidePrefix) {
+		some, _ := filepath.Glob(path + "*") // the pattern is valid
+		found = append(found, some...)
+	}
+	return found
+}
+
 const asidePrefix = "before-restore-"
 
 // keepAside links the store of dir into a directory of its own.

@@ -13,10 +13,16 @@ import (
 // scrubChunk is the number of entries that a scrub reads in one transaction.
 const scrubChunk = 1000
 
-// Scrub reads every record, history entry, part, set and job of all organizations and compares it with
-// its checksum. Damaged records are counted in Stats and logged, other damaged entries are logged. It
-// reads one chunk for each value that it receives from pace.
+// Scrub reads the pages of the file. Then it reads every record, history entry, part, set and job of all
+// organizations and compares it with its checksum, one chunk for each value that it receives from pace.
+// Damaged records are counted in Stats and logged. Damaged pages and other damaged entries are logged.
 func (s *Store) Scrub(ctx context.Context, pace <-chan time.Time) error {
+	err := s.CheckPages(func(problem string) {
+		s.opt.Log.Error("store file has a damaged page; restart the server to rebuild the file", "problem", problem)
+	})
+	if err != nil {
+		return err
+	}
 	return s.eachOrganization(func(org uuid.UUID, buckets []string) error {
 		for _, bucket := range buckets {
 			from := []byte{}

@@ -22,6 +22,7 @@
 //	incomplete               organization ‖ table → records that may lack members (see completion.go)
 //	global.<table>.<key>     key → organization ‖ id: unique keys of the installation, such as API keys
 //	gone                     organization → when it was deleted
+//	lost                     number → page that was lost when the file was rebuilt (see rebuild.go)
 //	trash/<organization>/    its data, until EmptyTrash has removed it
 //
 // Tables of the installation are in the organization uuid.Nil.
@@ -82,6 +83,9 @@ type Options struct {
 	LockTimeout time.Duration
 	// MustExist makes Open fail if there is no store, instead of creating one.
 	MustExist bool
+	// Rebuild makes Open rebuild a file with damaged pages from what can be read of it. The damaged file
+	// is kept aside. Without it, Open refuses such a file.
+	Rebuild bool
 	// MaxSize limits the size of the file, for tests of a full disk.
 	MaxSize int
 	// Events is called inside the transaction for each event that it emits. It stores the event
@@ -125,6 +129,9 @@ type Store struct {
 	probing sync.Mutex
 	counts  counts
 	damaged damagedRecords
+
+	rebuilt   bool         // the file was rebuilt (see Rebuilt)
+	lostPages atomic.Int64 // pages that were lost when the file was rebuilt
 }
 
 // pending is an Update that waits for a shared commit.
@@ -241,6 +248,8 @@ func (s *Store) refusal() error {
 // more than most requests write.
 const probeSize = 1 << 20
 
+const probeBucket = "probe"
+
 // Writable returns why the store cannot be written, or nil. If the last commit failed because the
 // disk was full, it tries to write again.
 func (s *Store) Writable(ctx context.Context) error {
@@ -257,8 +266,8 @@ func (s *Store) Writable(ctx context.Context) error {
 	probe := func(fn func(*Tx)) error {
 		return s.Update(ctx, uuid.Nil, Actor{}, func(tx *Tx) error { fn(tx); return nil })
 	}
-	if err := probe(func(tx *Tx) { tx.put("probe", []byte("probe"), make([]byte, probeSize)) }); err != nil {
+	if err := probe(func(tx *Tx) { tx.put(probeBucket, []byte("probe"), make([]byte, probeSize)) }); err != nil {
 		return err
 	}
-	return probe(func(tx *Tx) { tx.delete("probe", []byte("probe")) })
+	return probe(func(tx *Tx) { tx.delete(probeBucket, []byte("probe")) })
 }

@@ -26,10 +26,23 @@ type table struct {
 
 func (t *table) has(tx *Tx, id uuid.UUID) bool { return tx.get(t.rec, id[:]) != nil }
 
+// find returns the value of a record, which may be on a damaged page.
+func (t *table) find(tx *Tx, id uuid.UUID) (v []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = tx.unreadable(t.name, id, recovered(p))
+		}
+	}()
+	if v = tx.get(t.rec, id[:]); v == nil {
+		return nil, fault.ErrNotFound
+	}
+	return v, nil
+}
+
 func (t *table) get(tx *Tx, id uuid.UUID, rec any) (doc, error) {
-	v := tx.get(t.rec, id[:])
-	if v == nil {
-		return doc{}, fault.ErrNotFound
+	v, err := t.find(tx, id)
+	if err != nil {
+		return doc{}, err
 	}
 	d, err := t.decode(tx, id, v, rec)
 	d.JSON = bytes.Clone(d.JSON)
@@ -37,9 +50,9 @@ func (t *table) get(tx *Tx, id uuid.UUID, rec any) (doc, error) {
 }
 
 func (t *table) getUndecoded(tx *Tx, id uuid.UUID) (_ doc, private []byte, err error) {
-	v := tx.get(t.rec, id[:])
-	if v == nil {
-		return doc{}, nil, fault.ErrNotFound
+	v, err := t.find(tx, id)
+	if err != nil {
+		return doc{}, nil, err
 	}
 	return t.open(tx, id, v)
 }

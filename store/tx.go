@@ -81,6 +81,9 @@ func (tx *Tx) NewID() uuid.UUID {
 // a Try reverted what was written, so fn may only conclude that something may have changed.
 func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
+// Writable reports whether the transaction may write.
+func (tx *Tx) Writable() bool { return tx.writable }
+
 func (tx *Tx) mustWrite() {
 	if !tx.writable {
 		panic("store: write in a read-only transaction")

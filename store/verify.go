@@ -17,7 +17,7 @@ type Report func(repaired bool, format string, args ...any)
 // Verify reads the whole table of the transaction's organization. It reports unreadable and
 // incomplete records, keys that are missing, wrong or left over, a wrong count, and records whose
 // change number the change log contradicts. In an Update it repairs what follows from the records
-// alone: keys, the count and incomplete records.
+// alone: keys, incomplete records, and a count that is too low. A higher one shows that records are gone.
 func (t *AnyTable) Verify(tx *Tx, report Report) error {
 	tx.verifying = true
 	v := verifier{
@@ -34,7 +34,10 @@ func (t *AnyTable) Verify(tx *Tx, report Report) error {
 	if err != nil {
 		return err
 	}
-	if n := t.Count(tx); n != records {
+	switch n := t.Count(tx); {
+	case n > records: // the count shows that records are gone
+		report(false, "%s: the count is %d, but there are %d records", v.name, n, records)
+	case n < records:
 		report(v.repair(func() { tx.setSequence(v.rec, uint64(records)) }),
 			"%s: the count is %d, but there are %d records", v.name, n, records)
 	}

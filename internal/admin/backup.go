@@ -55,12 +55,17 @@ var Backup = Operation[BackupInput, BackupResult]{
 		if err := s.Store.Snapshot(ctx, copied, half(0)); err != nil {
 			return b, err
 		}
+		if in.AcceptDamage {
+			if b.Missing, err = dropFromCopy(ctx, copied, s.Config, s.Log); err != nil {
+				return b, fmt.Errorf("no backup was made: %w", err)
+			}
+		}
 		if err := errors.Join(store.Compact(copied, compact), os.RemoveAll(copied)); err != nil {
 			return b, err
 		}
-		if in.AcceptDamage {
-			if b.Missing, err = dropFromCopy(ctx, compact, s.Config, s.Log); err != nil {
-				return b, fmt.Errorf("no backup was made: %w", err)
+		for _, damaged := range store.Asides(copied) { // kept when the copy was rebuilt
+			if err := os.RemoveAll(damaged); err != nil {
+				return b, err
 			}
 		}
 		m, err := checkCopy(ctx, compact, s.Config, s.Log, nil)
@@ -79,7 +84,7 @@ var Backup = Operation[BackupInput, BackupResult]{
 
 // dropFromCopy takes damaged records out of a copy of a store, so that the backup can be restored.
 func dropFromCopy(ctx context.Context, dir string, cfg service.Config, log *slog.Logger) (dropped []Dropped, err error) {
-	s, err := service.OpenStore(dir, cfg, log)
+	s, err := service.OpenStore(dir, cfg, log, true)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func markBackup(s *service.Service, m store.Manifest) error {
 // checkCopy opens a copy of a store and fails if it has problems. If prepare is not nil, it then
 // writes to the copy.
 func checkCopy(ctx context.Context, dir string, cfg service.Config, log *slog.Logger, prepare func(*service.Service) error) (m store.Manifest, err error) {
-	s, err := service.OpenStore(dir, cfg, log)
+	s, err := service.OpenStore(dir, cfg, log, false)
 	if err != nil {
 		return m, err
 	}

@@ -84,15 +84,7 @@ func checkStore(ctx context.Context, s *service.Service, repair bool, note func(
 		}
 		about := fmt.Sprintf("store of organization %s: ", org)
 		err = checkPart(about, repair, note, func(write bool, report store.Report) error {
-			verify := func(tx *store.Tx) error {
-				if err := s.Kinds.Verify(tx, report); err != nil {
-					return err
-				}
-				return errors.Join(
-					s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
-					s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report),
-				)
-			}
+			verify := func(tx *store.Tx) error { return s.Verify(tx, report) }
 			if write {
 				return s.Store.Update(ctx, org, store.Actor{Operation: "check"}, verify)
 			}

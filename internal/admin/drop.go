@@ -3,11 +3,13 @@ package admin
 import (
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -15,12 +17,19 @@ import (
 	"prospector/store"
 )
 
-// Dropped is a damaged record or history entry that was taken out of the store.
+// Dropped is something damaged that was taken out of the store. A record has an ID, a history entry has a
+// Change, and a part of a record, a job or a tombstone has the key of its Entry.
 type Dropped struct {
 	Organization uuid.UUID     `json:"organization"`
 	Kind         string        `json:"kind"`
-	ID           uuid.NullUUID `json:"id"`               // null for a history entry
-	Change       uint64        `json:"change,omitempty"` // the number of a history entry
+	ID           uuid.NullUUID `json:"id"`
+	Change       uint64        `json:"change,omitempty"`
+	Entry        string        `json:"entry,omitempty"`
+	// Page is the number of a page of the file that could not be read. The records that were on it are
+	// listed too, as far as their ids are known.
+	Page uint64 `json:"page,omitempty"`
+	// Missing is a number of records of which nothing is left, not even their ids.
+	Missing int `json:"missing,omitempty"`
 }
 
 // salvage is what can be saved of something that is dropped. Its content may be wrong.
@@ -30,19 +39,66 @@ type salvage struct {
 	Raw    []byte          `json:"raw"`              // the stored bytes
 }
 
-// dropDamaged takes unreadable records and history entries out of the store. Before it changes
-// anything, it passes what can be saved of them to save, unless there are none.
-func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) error) ([]Dropped, error) {
-	err := checkStore(ctx, s, false, func(string, bool) {}) // finds all damaged records
-	if err != nil {
-		return nil, err
-	}
+// dropDamaged takes everything unreadable out of the store. Before it does, it passes what can be saved of it
+// to save, unless there is nothing.
+func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) error) (dropped []Dropped, err error) {
 	orgs, err := s.Store.Organizations()
 	if err != nil {
 		return nil, err
 	}
 	orgs = append(orgs, uuid.Nil)
-	var found []salvage
+	update := func(fn func(tx *store.Tx) error) error {
+		for _, org := range orgs {
+			if err := s.Store.Update(ctx, org, dropper, fn); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := update((*store.Tx).MarkLost); err != nil {
+		return nil, err
+	}
+	if err := checkStore(ctx, s, false, func(string, bool) {}); err != nil { // finds all damaged records
+		return nil, err
+	}
+	found, err := findAllDamaged(s, orgs)
+	if err == nil && len(found) > 0 {
+		err = save(found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := update((*store.Tx).DropDamagedEntries); err != nil {
+		return nil, err
+	}
+	dropped = []Dropped{}
+	for i := range found {
+		d := found[i].Dropped
+		dropped = append(dropped, d)
+		if d.ID.Valid && d.Entry == "" {
+			if err := dropRecord(ctx, s, &d); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := update((*store.Tx).DropDamagedChanges); err != nil {
+		return nil, err
+	}
+	err = update(func(tx *store.Tx) error {
+		if tx.Org() == uuid.Nil {
+			if err := tx.ForgetLostPages(); err != nil {
+				return err
+			}
+		}
+		return tx.CorrectCounts(func(table string, missing int) {
+			dropped = append(dropped, Dropped{Organization: tx.Org(), Kind: table, Missing: missing})
+		})
+	})
+	return dropped, err
+}
+
+// findAllDamaged returns everything damaged in the store.
+func findAllDamaged(s *service.Service, orgs []uuid.UUID) (found []salvage, err error) {
 	for _, org := range orgs {
 		err := s.Store.View(org, func(tx *store.Tx) error {
 			some, err := findDamaged(s, tx, org)
@@ -53,27 +109,15 @@ func dropDamaged(ctx context.Context, s *service.Service, save func([]salvage) e
 			return nil, err
 		}
 	}
-	if len(found) == 0 {
-		return []Dropped{}, nil
-	}
-	if err := save(found); err != nil {
-		return nil, err
-	}
-	dropped := make([]Dropped, len(found))
-	for i := range found {
-		dropped[i] = found[i].Dropped
-		if d := &found[i].Dropped; d.ID.Valid {
-			if err := dropRecord(ctx, s, d); err != nil {
-				return nil, err
-			}
+	err = s.Store.View(uuid.Nil, func(tx *store.Tx) error {
+		lost, err := tx.LostPages()
+		for _, l := range lost {
+			d := Dropped{Organization: l.Organization, Kind: l.Bucket, Page: l.Page}
+			found = append(found, salvage{Dropped: d, Raw: l.Raw})
 		}
-	}
-	for _, org := range orgs {
-		if err := s.Store.Update(ctx, org, dropper, (*store.Tx).DropDamagedChanges); err != nil {
-			return nil, err
-		}
-	}
-	return dropped, nil
+		return err
+	})
+	return found, err
 }
 
 // dropper is the actor of the changes that dropping makes.
@@ -96,6 +140,19 @@ func findDamaged(s *service.Service, tx *store.Tx, org uuid.UUID) (found []salva
 		d := salvage{Dropped: Dropped{Organization: org, Kind: table}, Raw: slices.Clone(value)}
 		if len(key) == 8 {
 			d.Change = binary.BigEndian.Uint64(key)
+		}
+		found = append(found, d)
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = tx.DamagedEntries(func(bucket string, key, value []byte) {
+		if strings.HasSuffix(bucket, ".set") {
+			return // it is written again, and nothing is gone
+		}
+		d := salvage{Dropped: Dropped{Organization: org, Kind: bucket, Entry: hex.EncodeToString(key)}, Raw: slices.Clone(value)}
+		if len(key) >= 16 {
+			d.ID = uuid.NullUUID{UUID: uuid.UUID(key[:16]), Valid: true}
 		}
 		found = append(found, d)
 	})

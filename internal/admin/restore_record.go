@@ -45,7 +45,7 @@ var RestoreRecord = Operation[RestoreRecordInput, RestoreRecordResult]{
 		if _, err := store.Unpack(ctx, file, work); err != nil {
 			return r, fmt.Errorf("nothing was changed: %w", err)
 		}
-		backup, err := service.OpenStore(work, s.Config, slog.New(slog.DiscardHandler))
+		backup, err := service.OpenStore(work, s.Config, slog.New(slog.DiscardHandler), false)
 		if err != nil {
 			return r, fmt.Errorf("nothing was changed: %w", err)
 		}

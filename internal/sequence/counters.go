@@ -147,7 +147,7 @@ func (x *engineTx) saveCounters() error {
 	return nil
 }
 
-// verifyCounters compares the stored counters with the sequences.
+// verifyCounters compares the stored counters with the sequences. In an Update it corrects them.
 func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 	counted := map[uuid.UUID]*campaignCounters{}
 	err := e.sequences.Scan(tx, func(doc store.Doc[Sequence]) (bool, error) {
@@ -167,9 +167,17 @@ func (e *Engine) verifyCounters(tx *store.Tx, report store.Report) error {
 		if err != nil {
 			return err
 		}
-		if !stored.equal(want) {
-			report(false, "campaign %s: its counters do not match its sequences", campaign)
+		if stored.equal(want) {
+			continue
 		}
+		if tx.Writable() {
+			body, err := json.Marshal(want, json.Deterministic(true))
+			if err != nil {
+				return err
+			}
+			e.counters.Put(tx, campaign, 0, body)
+		}
+		report(tx.Writable(), "campaign %s: its counters do not match its sequences", campaign)
 	}
 	return nil
 }

@@ -112,6 +112,9 @@ func (x *engineTx) checkTransports() error {
 	}
 	for _, id := range ids {
 		c, err := x.campaign(id)
+		if isGone(err) {
+			continue // it does not send
+		}
 		if err != nil {
 			return err
 		}

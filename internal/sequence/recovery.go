@@ -2,9 +2,11 @@ package sequence
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
+	"prospector/internal/fault"
 	"prospector/internal/mail"
 	"prospector/store"
 )
@@ -17,12 +19,23 @@ func (e *Engine) forEachOrganization(ctx context.Context, do ...func(context.Con
 	}
 	for _, org := range orgs {
 		for _, f := range do {
-			if err := f(ctx, org); err != nil {
+			err := f(ctx, org)
+			if isGone(err) { // the other organizations go on
+				e.Options.Log.Error("sequences of an organization were not recovered, because a record is damaged or missing",
+					"organization", org, "error", err)
+				continue
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// isGone reports whether a record cannot be read, or does not exist although a key names it, which is damage too.
+func isGone(err error) bool {
+	return errors.Is(err, store.ErrDamaged) || fault.CodeOf(err) == fault.NotFound
 }
 
 // recoverOrganization marks messages whose content was being handed over as unknown, because they
@@ -61,6 +74,9 @@ func (e *Engine) interruptedMessages(tx *store.Tx) (results []result, err error)
 		}
 		for _, id := range ids {
 			doc, err := e.messages.Get(tx, id)
+			if isGone(err) {
+				continue // it is not sent either
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -251,7 +252,7 @@ func (e *Engine) forEach(
 		err := e.store.Update(ctx, job.Org, store.Actor{Operation: job.Kind}, func(tx *store.Tx) error {
 			err := e.withEngine(tx, func(x *engineTx) error {
 				for _, id := range ids[:n] {
-					if err := do(x, id); err != nil {
+					if err := do(x, id); err != nil && !errors.Is(err, store.ErrDamaged) { // the others go on
 						return err
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -173,6 +174,11 @@ func (e *Engine) Unsubscribe(ctx context.Context, token string, actor store.Acto
 func (e *Engine) readSecret(ctx context.Context) error {
 	return e.store.Update(ctx, uuid.Nil, store.Actor{Operation: "serve"}, func(tx *store.Tx) error {
 		stored, err := e.parts.Get(tx, uuid.Nil, secretPart)
+		if errors.Is(err, store.ErrDamaged) {
+			e.Options.Log.Error("secret of the unsubscribe links is damaged and replaced; links in sent messages do not work any more",
+				"error", err)
+			err = nil
+		}
 		if err != nil {
 			return err
 		}

@@ -119,7 +119,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 		Committed: func(ctx context.Context, org uuid.UUID, changed map[string]uint64) {
 			s.Index.Committed(ctx, org, changed)
 		},
-		Fatal: opt.Fatal,
+		Fatal: opt.Fatal, Rebuild: true,
 	})
 	if err != nil {
 		return nil, err
@@ -130,6 +130,9 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.Index, err = index.Open(st, s.Lists(), index.Options{Dir: cfg.IndexDir(), CacheBytes: cfg.Index.CacheBytes, Log: log})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
+	}
+	if err := s.finishRebuild(context.Background()); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	s.TAM = tam.New(st, s.Index, s.Previews, s.Catalog, s.Identity, s.CRM, tam.Options{
 		UnitRate: cfg.Research.UnitRate, Retention: cfg.TAM.Retention,
@@ -169,6 +172,40 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	return s, nil
 }
 
+// Verify checks the data of the transaction's organization. In an Update it corrects what follows from the
+// records.
+func (s *Service) Verify(tx *store.Tx, report store.Report) error {
+	if err := s.Kinds.Verify(tx, report); err != nil {
+		return err
+	}
+	return errors.Join(
+		s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
+		s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report),
+	)
+}
+
+// finishRebuild corrects keys and counters after the store file was rebuilt. What is damaged stays.
+func (s *Service) finishRebuild(ctx context.Context) error {
+	if !s.Store.Rebuilt() {
+		return nil
+	}
+	orgs, err := s.Store.Organizations()
+	if err != nil {
+		return err
+	}
+	for _, org := range append(orgs, uuid.Nil) {
+		err := s.Store.Update(ctx, org, store.Actor{Operation: "rebuild"}, func(tx *store.Tx) error {
+			return s.Verify(tx, func(repaired bool, format string, args ...any) {
+				s.Log.Warn("problem in a rebuilt store", "organization", org, "problem", fmt.Sprintf(format, args...), "repaired", repaired)
+			})
+		})
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
+	}
+	return s.Store.FinishRebuild(ctx)
+}
+
 // IndexDir is the directory of the indexes.
 func (c *Config) IndexDir() string { return filepath.Join(c.DataDir, "index") }
 
@@ -193,16 +230,20 @@ func (c *Config) checkStoreExists() error {
 	return nil
 }
 
-// OpenStore opens the store in dir without indexes and workers, which is enough to check it.
-func OpenStore(dir string, cfg Config, log *slog.Logger) (*Service, error) {
+// OpenStore opens the store in dir without indexes and workers, which is enough to check it. With rebuild, a
+// file with damaged pages is rebuilt.
+func OpenStore(dir string, cfg Config, log *slog.Logger, rebuild bool) (*Service, error) {
 	s := &Service{Kinds: &record.Set{}, Log: log}
 	st, err := store.Open(dir, store.Options{
-		MustExist: true, Log: log, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
+		MustExist: true, Rebuild: rebuild, Log: log, Events: func(tx *store.Tx, e store.Event) error { return s.Webhooks.Emit(tx, e) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	if err := s.declare(st, cfg); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	if err := s.finishRebuild(context.Background()); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	return s, nil

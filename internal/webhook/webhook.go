@@ -6,6 +6,7 @@ package webhook
 import (
 	"cmp"
 	"crypto/x509"
+	"encoding/binary"
 	"log/slog"
 	"net"
 	"time"
@@ -138,24 +139,37 @@ func (w *Webhooks) Pending() (pending int, err error) {
 }
 
 // verifyPending compares the number of pending deliveries with the stored count of each
-// subscription and checks that the data of each event exists.
+// subscription and checks that the data of each event exists. In an Update it corrects the counts and
+// removes the deliveries and the new events whose data is gone.
 func (w *Webhooks) verifyPending(tx *store.Tx, report store.Report) error {
 	waiting := map[uuid.UUID]int{}
 	err := w.deliveries.Scan(tx, func(d store.Doc[delivery]) (bool, error) {
-		waiting[d.Record.Subscription]++
 		if d.Record.Data == nil {
-			if _, err := w.data(tx, d.Record.Event); err != nil {
+			switch data, err := w.events.Get(tx, d.Record.Event, 0); {
+			case err != nil:
 				report(false, "%v", err)
+			case data == nil:
+				report(tx.Writable(), "webhook delivery %s: the data of its event is gone", d.ID)
+				if tx.Writable() {
+					return true, w.deliveries.Delete(tx, d)
+				}
 			}
 		}
+		waiting[d.Record.Subscription]++
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
 	err = w.newEvents.Scan(tx, func(d store.Doc[newEvent]) (bool, error) {
-		if _, err := w.data(tx, d.ID); err != nil {
+		switch data, err := w.events.Get(tx, d.ID, 0); {
+		case err != nil:
 			report(false, "%v", err)
+		case data == nil:
+			report(tx.Writable(), "webhook event %s: its data is gone", d.ID)
+			if tx.Writable() {
+				return true, w.newEvents.Delete(tx, d)
+			}
 		}
 		return true, nil
 	})
@@ -164,7 +178,10 @@ func (w *Webhooks) verifyPending(tx *store.Tx, report store.Report) error {
 	}
 	return w.Subscriptions.Table.Scan(tx, func(d store.Doc[Subscription]) (bool, error) {
 		if counted, err := w.pendingOf(tx, d.ID); err == nil && counted != waiting[d.ID] {
-			report(false, "webhook subscription %s: %d pending deliveries, but the stored count is %d", d.ID, waiting[d.ID], counted)
+			if tx.Writable() {
+				w.pending.Put(tx, d.ID, 0, binary.BigEndian.AppendUint64(nil, uint64(waiting[d.ID])))
+			}
+			report(tx.Writable(), "webhook subscription %s: %d pending deliveries, but the stored count is %d", d.ID, waiting[d.ID], counted)
 		}
 		return true, nil
 	})
