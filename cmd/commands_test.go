@@ -107,6 +107,30 @@ func TestSenderDomains(t *testing.T) {
 	})
 }
 
+// TestControlCharactersInFlags checks that commands refuse names with control characters, and print none.
+func TestControlCharactersInFlags(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		p.run("org", "create", "--name", "Acme").ok()
+		p.run("user", "create", "--org", "Acme", "--email", "ada@acme.example").ok()
+		for _, c := range []struct {
+			field string
+			args  []string
+		}{
+			{"name", []string{"org", "create", "--name"}},
+			{"first_name", []string{"user", "create", "--org", "Acme", "--email", "bob@acme.example", "--first-name"}},
+			{"last_name", []string{"user", "create", "--org", "Acme", "--email", "bob@acme.example", "--last-name"}},
+			{"title", []string{"user", "create", "--org", "Acme", "--email", "bob@acme.example", "--title"}},
+			{"name", []string{"key", "create", "--org", "Acme", "--name"}},
+		} {
+			r := p.run(append(c.args, "a\x1b[31m\nb")...).fails(1, c.field+": must not contain control characters")
+			if strings.ContainsAny(strings.TrimSuffix(r.stderr, "\n"), "\x1b\n") {
+				t.Errorf("%q: %q", c.args, r.stderr)
+			}
+		}
+	})
+}
+
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, p *place) {

@@ -149,7 +149,7 @@ func TestImportContacts(t *testing.T) {
 			account = s.id(s.do(http.StatusCreated, d.key, "POST", "/v1/accounts", `{"name": "Initech", "website": "initech.example"}`))
 			s.do(http.StatusCreated, d.key, "POST", "/v1/fields", `{"entity": "contacts", "key": "tier", "label": "Tier", "data_type": "enum", "allowed_values": ["gold", "silver"]}`)
 		})
-		const file = `First Name,last_name,E-Mail,custom_field_tier,Tags,account_website,Shoe size,scoring.heat_score,source
+		const file = `First Name,location,E-Mail,custom_field_tier,Tags,account_website,Shoe size,scoring.heat_score,source
 Ada,"Love
 lace",ada@x.example,gold,champion,https://www.initech.example/,39,hot,api
 Bob,Stone,not an address,silver,,,,,
@@ -177,9 +177,9 @@ Fay,"""Q"", etc.",fay@x.example,silver,,,,,
 		outcome := func(added, updated string) string {
 			return `{"added": ` + added + `, "updated": ` + updated + `, "skipped": 5, "errors": [` + strings.Join(errors, ", ") + `], "warnings": "<any>"}`
 		}
-		ada := `"first_name": "Ada", "last_name": "Love\nlace", "email": "ada@x.example", "custom_field_tier": "gold", "tags": ["` + tag + `"],
+		ada := `"first_name": "Ada", "location": "Love\nlace", "email": "ada@x.example", "custom_field_tier": "gold", "tags": ["` + tag + `"],
 			"account_id": "` + account + `", "scoring": {"heat_score": "hot"}`
-		fay := `"first_name": "Fay", "last_name": "\"Q\", etc.", "email": "fay@x.example", "custom_field_tier": "silver"`
+		fay := `"first_name": "Fay", "location": "\"Q\", etc.", "email": "fay@x.example", "custom_field_tier": "silver"`
 
 		d.imports("contacts", file, "--map", "E-Mail=email", "--json").reports(warnings).prints(outcome("2", "0"))
 		d.hasRecords("contacts", imported("contacts", ada), imported("contacts", fay))

@@ -113,7 +113,14 @@ func TestTextLog(t *testing.T) {
 	s := p.serve()
 	org, key := p.org("Acme")
 	s.do(http.StatusOK, key, "GET", "/v1/me", "", "X-Request-Id", "trace.1_a-B")
+	s.do(http.StatusNotFound, key, "GET", "/v1/"+strings.Repeat("x", 20_000), "", "X-Request-Id", "long")
 	s.stop()
+	for line := range strings.Lines(s.stderr.String()) {
+		isCut := strings.HasSuffix(line, " cut=true\n")
+		if isLong := strings.Contains(line, "request_id=long "); len(line) > 8<<10 || isCut != isLong {
+			t.Errorf("%d bytes: %s", len(line), line)
+		}
+	}
 	line := regexp.MustCompile(`(?m)^time=\S+ level=INFO msg=request request_id=trace\.1_a-B method=GET path=/v1/me status=200 ` +
 		`duration_ms=\S+ operation=get_me org=` + org + ` key=` + anID + `$`)
 	if log := s.stderr.String(); len(line.FindAllString(log, -1)) != 1 {

@@ -189,7 +189,7 @@ func TestOrganization(t *testing.T) {
 		`{"sender_domains": ["acme.example"]}`:                    "sender_domains: read-only field",
 		`{"postal_address": "` + strings.Repeat("x", 1001) + `"}`: "postal_address: must be at most 1000 characters",
 		`{"name": ""}`:                                            "name: required",
-		`{"name": " \n"}`:                                         "name: must not be blank",
+		`{"name": "  "}`:                                          "name: must not be blank",
 		`{"id": "` + org.User.String() + `"}`:                     "id: read-only field",
 	} {
 		t.Run(message, func(t *testing.T) {

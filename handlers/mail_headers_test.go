@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"prospector/internal/apptest"
+	"prospector/internal/crm"
+	"prospector/internal/identity"
+	"prospector/internal/shape"
 )
 
 // TestMailThread checks that replies are in the thread of the first message as the server receives
@@ -103,21 +106,12 @@ func TestMailForeign(t *testing.T) {
 	headers := []string{"Content-Transfer-Encoding", "Content-Type", "Date", "From", "List-Unsubscribe", "List-Unsubscribe-Post", "Message-Id", "Mime-Version", "Subject", "To"}
 	taken := 0
 	for i, text := range foreign {
-		account := m.tries("POST", "/v1/accounts", map[string]any{"name": text, "domain": fmt.Sprintf("a%d.example", i)})
-		contact := map[string]any{"email": fmt.Sprintf("c%d@initech.example", i)}
-		if account != "" {
-			contact["account_id"] = account
-		}
-		id := m.tries("POST", "/v1/contacts", contact)
-		if id == "" {
-			t.Fatal("no contact")
-		}
-		for _, field := range []string{"first_name", "last_name"} {
-			m.tries("PATCH", "/v1/contacts/"+id, map[string]any{field: text})
-		}
-		for _, field := range []string{"first_name", "last_name", "title"} {
-			m.tries("PATCH", "/v1/users/"+m.User.String(), map[string]any{field: text})
-		}
+		account := m.Write.Post("/v1/accounts", map[string]any{"name": "Initech", "website": fmt.Sprintf("a%d.example", i)}).Is(201).ID()
+		id := m.Write.Post("/v1/contacts", map[string]any{"email": fmt.Sprintf("c%d@initech.example", i), "account_id": account}).Is(201).ID()
+		name := shape.Text(text)
+		storeRecord(t, m.app, m.Org, m.app.CRM.Accounts, account, func(a *crm.Account) { a.Name = text })
+		storeRecord(t, m.app, m.Org, m.app.CRM.Contacts, id, func(c *crm.Contact) { c.FirstName, c.LastName = name, name })
+		storeRecord(t, m.app, m.Org, m.app.Identity.Users, m.User.String(), func(u *identity.User) { u.FirstName, u.LastName, u.Title = name, name, name })
 		m.tries("PATCH", "/v1/organization", map[string]any{"name": text})
 		tokens := " {{recipient.first_name}} {{recipient.last_name}} {{recipient.company}} {{sender.first_name}} {{sender.last_name}} {{sender.company}} {{sender.title}}"
 		step := map[string]any{"index": 0, "type": "auto_email", "subject": text + tokens, "message": text + tokens}

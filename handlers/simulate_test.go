@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prospector/internal/apptest"
+	"prospector/internal/crm"
 )
 
 // simStep and simLink are a step and a transition of a template.
@@ -376,7 +377,9 @@ func TestSimulateUnreachable(t *testing.T) {
 func TestSimulateThreads(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	audience := simAudience(org, simContacts(org, `{"email": "a@x.example", "first_name": "Ann\r\nBcc: b@x.example"}`)...)
+	contacts := simContacts(org, `{"email": "a@x.example"}`)
+	storeRecord(t, app, org, app.CRM.Contacts, contacts[0], func(c *crm.Contact) { c.FirstName = "Ann\r\nBcc: b@x.example" })
+	audience := simAudience(org, contacts...)
 	mail := func(index, day int, subject string) simStep {
 		return simStep{Type: "auto_email", Index: index, Day: day, Hour: 10, Subject: subject, Message: "Hi"}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"prospector/internal/apptest"
+	"prospector/internal/crm"
+	"prospector/internal/identity"
 )
 
 // tplText creates a template with one email and returns its path.
@@ -217,8 +219,8 @@ func TestRenderPlain(t *testing.T) {
 	org.Admin.Patch("/v1/organization", map[string]string{"name": name}).Is(200)
 	path := newTpl(org, `"steps": [{"index": 0, "type": "auto_email", "subject": "{{recipient.first_name}}, {{recipient.company}} {{sender.company}} {{sender.title}}", "message": "{{recipient.first_name}}[[block:x]]{{recipient.company}}\r\n&amp; <p>{{sender.title}}"}],
 		"blocks": {"x": {"name": "X", "content": " x={{recipient.last_name}} "}}`)
-	for _, value := range []string{"{{recipient.email}}", "{{sender.company}}", "{{", "}}", "{{ recipient.last_name", "[[block:x]]", "[[block:", "]]", "<b>&\"'</b>", "&lt;", `a\b\n"c"\u0041`, "Zoë 日本 🙂", "a\tb", "%s %d %[1]s", "$1 ${x}",
-		"a\u2028\u2029\u0085b", " spaces ", `"email":"evil@x.example"`, `","first_name":"Eve`, "\u200b\ufeff"} {
+	for _, value := range []string{"{{recipient.email}}", "{{sender.company}}", "{{", "}}", "{{ recipient.last_name", "[[block:x]]", "[[block:", "]]", "<b>&\"'</b>", "&lt;", `a\b\n"c"\u0041`, "Zoë 日本 🙂", "%s %d %[1]s", "$1 ${x}",
+		"a\u2028\u2029b", " spaces ", `"email":"evil@x.example"`, `","first_name":"Eve`, "\u200b\ufeff"} {
 		account := org.Write.Post("/v1/accounts", map[string]string{"name": value}).Is(201).ID()
 		contact := org.Write.Post("/v1/contacts", map[string]string{"notes": value, "title": value, "first_name": value, "last_name": value, "email": "c@x.example", "account_id": account}).Is(201).ID()
 		org.Admin.Patch("/v1/users/"+org.User.String(), map[string]string{"title": value}).Is(200)
@@ -231,10 +233,12 @@ func TestRenderPlain(t *testing.T) {
 			t.Errorf("the message of %q is %s, want %q", value, res.Body, want)
 		}
 	}
-	// A subject is always one line; a message keeps its lines.
-	account := org.Write.Post("/v1/accounts", map[string]string{"name": "Initech\r\nBcc: all@x.example"}).Is(201).ID()
-	contact := org.Write.Post("/v1/contacts", map[string]string{"first_name": "Bill\nX: y", "last_name": "l\n\nm", "account_id": account}).Is(201).ID()
-	org.Admin.Patch("/v1/users/"+org.User.String(), `{"title": "\r\r"}`).Is(200)
+	// A subject is always one line; a message keeps the lines of names that an earlier version stored.
+	account := org.Write.Post("/v1/accounts", `{"name": "Initech"}`).Is(201).ID()
+	contact := org.Write.Post("/v1/contacts", map[string]string{"first_name": "Bill", "last_name": "L", "account_id": account}).Is(201).ID()
+	storeRecord(t, app, org, app.CRM.Accounts, account, func(a *crm.Account) { a.Name = "Initech\r\nBcc: all@x.example" })
+	storeRecord(t, app, org, app.CRM.Contacts, contact, func(c *crm.Contact) { c.FirstName, c.LastName = "Bill\nX: y", "l\n\nm" })
+	storeRecord(t, app, org, app.Identity.Users, org.User.String(), func(u *identity.User) { u.Title = "\r\r" })
 	res := org.Read.Post(path+"/render", map[string]string{"contact_id": contact}).Is(200)
 	subject := res.Text("data.steps.0.subject")
 	if strings.ContainsAny(subject, "\r\n") || strings.Join(strings.Fields(subject), " ") != strings.Join(strings.Fields("Bill X: y, Initech Bcc: all@x.example "+name), " ") {

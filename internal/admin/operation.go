@@ -115,7 +115,7 @@ func (op operation) direct(ctx context.Context, by Caller, in, out any, file io.
 	if _, err := os.Stat(filepath.Join(dir, store.FileName)); errors.Is(err, os.ErrNotExist) && !op.createsStore {
 		return fmt.Errorf("there is no store in %s; create one with 'prospector org create', or choose another directory with --data-dir", dir)
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(service.NewLogHandler(os.Stderr, "text", slog.LevelWarn))
 	slog.SetDefault(log)
 	s, err := service.Open(by.Config, service.Options{Log: log, Fatal: by.Fatal})
 	if err != nil {

@@ -21,7 +21,7 @@ var Org = uuid.Nil
 // own id for the record.
 type Company struct {
 	ID            string       `json:"id" label:"ID" rule:"required,maxlen=255"`
-	Name          string       `json:"name" rule:"required,searched"`
+	Name          string       `json:"name" rule:"required,searched,line"`
 	Website       shape.Text   `json:"website" rule:"format=website,searched" doc:"A lower-case domain without scheme, www and path. On a host that many companies share, such as linkedin.com, the path is kept."`
 	Industry      shape.Text   `json:"industry" rule:"searched"`
 	SubIndustry   shape.Text   `json:"sub_industry" rule:"searched"`
@@ -42,9 +42,9 @@ type Company struct {
 type Person struct {
 	ID          string     `json:"id" label:"ID" rule:"required,maxlen=255"`
 	CompanyID   shape.Text `json:"company_id" label:"Company ID" rule:"maxlen=255"`
-	FirstName   shape.Text `json:"first_name"`
-	LastName    shape.Text `json:"last_name"`
-	Title       shape.Text `json:"title"`
+	FirstName   shape.Text `json:"first_name" rule:"line"`
+	LastName    shape.Text `json:"last_name" rule:"line"`
+	Title       shape.Text `json:"title" rule:"line"`
 	Seniority   shape.Text `json:"seniority" rule:"enum=Individual Contributor|Senior Individual Contributor|Manager|Senior Manager|Director|Senior Director|VP|SVP|EVP|C-Level|Founder"`
 	Department  shape.Text `json:"department"`
 	Email       shape.Text `json:"email" rule:"format=email"`

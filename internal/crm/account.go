@@ -12,7 +12,7 @@ import (
 // Account is a company that the organization sells to.
 type Account struct {
 	record.Head
-	Name          string        `json:"name" rule:"required"`
+	Name          string        `json:"name" rule:"required,line"`
 	Website       shape.Text    `json:"website" rule:"format=website" doc:"Stored as a lower-case domain without scheme, www and path. On a host that many companies share, such as linkedin.com, the path is kept."`
 	Industry      shape.Text    `json:"industry"`
 	EmployeeCount shape.Number  `json:"employee_count" rule:"integer,min=0"`

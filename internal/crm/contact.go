@@ -16,10 +16,10 @@ import (
 type Contact struct {
 	record.Head
 	AccountID    uuid.NullUUID `json:"account_id" label:"Account" rule:"ref=accounts"`
-	FirstName    shape.Text    `json:"first_name"`
-	LastName     shape.Text    `json:"last_name"`
+	FirstName    shape.Text    `json:"first_name" rule:"line"`
+	LastName     shape.Text    `json:"last_name" rule:"line"`
 	Email        shape.Text    `json:"email" rule:"format=email,grams" doc:"A new contact needs an email, a linkedin_url, or both first_name and last_name."`
-	Title        shape.Text    `json:"title"`
+	Title        shape.Text    `json:"title" rule:"line"`
 	PhoneNumber  shape.Text    `json:"phone_number"`
 	LinkedinURL  shape.Text    `json:"linkedin_url" label:"LinkedIn URL"`
 	Location     shape.Text    `json:"location"`

@@ -50,7 +50,7 @@ type Field struct {
 	record.Head
 	Entity        Entity   `json:"entity" rule:"required,fixed"`
 	Key           string   `json:"key" rule:"required,fixed" pattern:"^[a-z][a-z0-9_]{0,62}$" hint:"must be a lower-case letter followed by up to 62 lower-case letters, digits and underscores"`
-	Label         string   `json:"label" rule:"maxlen=255" doc:"The display name. Derived from the key if absent."`
+	Label         string   `json:"label" rule:"maxlen=255,line" doc:"The display name. Derived from the key if absent."`
 	DataType      DataType `json:"data_type" rule:"required,fixed,enum=text|number|boolean|date|enum|multi_select"`
 	AllowedValues []string `json:"allowed_values" rule:"maxlen=1000" doc:"Required for enum and multi_select. A value that records use cannot be removed."`
 	AI            *AI      `json:"ai" label:"AI" doc:"Makes this an AI-filled field. Only for accounts."`

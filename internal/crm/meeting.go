@@ -12,7 +12,7 @@ import (
 // Meeting is an appointment.
 type Meeting struct {
 	record.Head
-	Title     string        `json:"title" rule:"required"`
+	Title     string        `json:"title" rule:"required,line"`
 	StartsAt  shape.Time    `json:"starts_at" rule:"required"`
 	EndsAt    shape.Time    `json:"ends_at" doc:"Must not be before starts_at."`
 	Status    string        `json:"status" rule:"default=scheduled,enum=scheduled|completed|cancelled|no_show"`

@@ -10,7 +10,7 @@ import (
 // Opportunity is a possible deal with an account.
 type Opportunity struct {
 	record.Head
-	Name      string        `json:"name" rule:"required"`
+	Name      string        `json:"name" rule:"required,line"`
 	AccountID uuid.NullUUID `json:"account_id" label:"Account" rule:"required,ref=accounts"`
 	ContactID uuid.NullUUID `json:"contact_id" label:"Contact" rule:"ref=contacts"`
 	OwnerID   uuid.NullUUID `json:"owner_id" label:"Owner" rule:"ref=users"`

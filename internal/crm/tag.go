@@ -11,7 +11,7 @@ import (
 // Tag labels the records of one object type.
 type Tag struct {
 	record.Head
-	Name       string     `json:"name" rule:"required,maxlen=100" pattern:"^[a-zA-Z0-9\\s]+$" hint:"must contain only letters from a to z, digits and spaces"`
+	Name       string     `json:"name" rule:"required,maxlen=100" pattern:"^[a-zA-Z0-9 ]+$" hint:"must contain only letters from a to z, digits and spaces"`
 	Color      string     `json:"color" rule:"required,enum=green|blue|red|yellow|purple|berry|peach|gray"`
 	ObjectType ObjectType `json:"object_type" rule:"required,fixed"`
 }

@@ -21,7 +21,7 @@ const (
 // Task is a piece of work for a user.
 type Task struct {
 	record.Head
-	Title       string        `json:"title" rule:"required"`
+	Title       string        `json:"title" rule:"required,line"`
 	Type        string        `json:"type" rule:"default=todo,enum=todo|email|call|linkedin|gift"`
 	Status      TaskStatus    `json:"status" rule:"default=open,enum=open|completed|cancelled"`
 	DueAt       shape.Time    `json:"due_at"`

@@ -15,7 +15,7 @@ import (
 // AccountView is a named selection of accounts.
 type AccountView struct {
 	record.Head
-	Name           string      `json:"name" rule:"required,maxlen=255"`
+	Name           string      `json:"name" rule:"required,maxlen=255,line"`
 	FilteringRules shape.Value `json:"filtering_rules" rule:"component=Filters" doc:"Filters, as in a list of accounts."`
 	SearchingRule  *SearchRule `json:"searching_rule"`
 }

@@ -5,7 +5,6 @@ package identity
 import (
 	"context"
 	"strings"
-	"unicode"
 
 	"github.com/google/uuid"
 
@@ -65,7 +64,7 @@ func New(s *store.Store, set *record.Set, hooks Hooks) *Identity {
 // Organization is a tenant. An API key gives access to the data of one organization.
 type Organization struct {
 	record.Head
-	Name          string        `json:"name" rule:"required,maxlen=255"`
+	Name          string        `json:"name" rule:"required,maxlen=255,line"`
 	TimeZone      string        `json:"time_zone" rule:"default=UTC,format=time_zone,maxlen=64"`
 	BusinessDays  []int         `json:"business_days" rule:"min=1,max=7,maxlen=7" doc:"1 is Monday, 7 is Sunday."`
 	Holidays      []shape.Date  `json:"holidays" rule:"maxlen=1000"`
@@ -93,9 +92,8 @@ type Limits struct {
 }
 
 func checkOrganization(after *Organization, p *fault.Problems) {
-	isBlank := strings.TrimSpace(after.Name) == "" && after.Name != ""
-	if isBlank || strings.ContainsFunc(after.Name, unicode.IsControl) {
-		p.Invalid("name", "must not be blank or contain control characters")
+	if strings.TrimSpace(after.Name) == "" && after.Name != "" {
+		p.Invalid("name", "must not be blank")
 	}
 	if len(after.BusinessDays) == 0 {
 		after.BusinessDays = []int{1, 2, 3, 4, 5}

@@ -41,7 +41,7 @@ func (a Access) Covers(needed Access) bool {
 // Key is the record of an API key. The key itself is not stored, only its hash.
 type Key struct {
 	record.Head
-	Name          string        `json:"name" rule:"required,maxlen=255"`
+	Name          string        `json:"name" rule:"required,maxlen=255,line"`
 	UserID        uuid.NullUUID `json:"user_id" rule:"ref=users" doc:"The user that the key acts for. Defaults to the user of the key that creates it."`
 	Access        Access        `json:"access" rule:"default=write,enum=read|write|admin"`
 	Active        bool          `json:"active" rule:"readonly"`

@@ -18,9 +18,9 @@ import (
 type User struct {
 	record.Head
 	Email     string     `json:"email" rule:"required,format=email" doc:"Its domain must be one of the organization's sender_domains, if it has any."`
-	FirstName shape.Text `json:"first_name"`
-	LastName  shape.Text `json:"last_name"`
-	Title     shape.Text `json:"title"`
+	FirstName shape.Text `json:"first_name" rule:"line"`
+	LastName  shape.Text `json:"last_name" rule:"line"`
+	Title     shape.Text `json:"title" rule:"line"`
 	Active    bool       `json:"active" rule:"readonly,default=true" doc:"The API keys of a user who is not active do not work, and nothing is sent in the user's name."`
 }
 

@@ -24,7 +24,7 @@ const (
 // Audience is a named set of contacts.
 type Audience struct {
 	record.Head
-	Name         string         `json:"name" rule:"required,maxlen=255"`
+	Name         string         `json:"name" rule:"required,maxlen=255,line"`
 	Type         string         `json:"type" rule:"readonly,default=static,enum=static"`
 	Status       AudienceStatus `json:"status" rule:"updateonly,default=active,enum=active|archived" doc:"An archived audience takes no contacts and cannot be attached to a campaign."`
 	ContactCount int            `json:"contact_count" rule:"readonly"`

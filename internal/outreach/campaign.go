@@ -32,7 +32,7 @@ var transitions = map[CampaignStatus][]CampaignStatus{
 // Campaign runs a sequence template for the contacts of audiences.
 type Campaign struct {
 	record.Head
-	Name         string         `json:"name" rule:"required,maxlen=255"`
+	Name         string         `json:"name" rule:"required,maxlen=255,line"`
 	Status       CampaignStatus `json:"status" rule:"default=draft,enum=draft|active|paused|completed|archived" doc:"A new campaign is draft, active or paused. A draft can become active. An active campaign can become paused or completed, a paused one active or completed. Every campaign can be archived."`
 	Prioritized  bool           `json:"prioritized" doc:"Its messages are sent before those of the sender's other campaigns."`
 	EndDate      shape.Date     `json:"end_date" doc:"The last day on which anything is sent, in the organization's time zone."`

@@ -13,7 +13,7 @@ import (
 
 // EnrollBody names contacts to enroll in a campaign, and the new audience that they become.
 type EnrollBody struct {
-	AudienceName string    `json:"audience_name" rule:"required,maxlen=255" doc:"The name of the new audience. No other audience can have it."`
+	AudienceName string    `json:"audience_name" rule:"required,maxlen=255,line" doc:"The name of the new audience. No other audience can have it."`
 	ContactIDs   shape.IDs `json:"contact_ids" rule:"required,maxlen=10000"`
 }
 

@@ -25,7 +25,7 @@ const (
 // Template is a stored sequence template.
 type Template struct {
 	record.Head
-	Name        string         `json:"name" rule:"required,maxlen=255"`
+	Name        string         `json:"name" rule:"required,maxlen=255,line"`
 	Kind        string         `json:"kind" rule:"readonly,default=USER_GENERATED,enum=USER_GENERATED"`
 	Status      TemplateStatus `json:"status" rule:"updateonly,default=ACTIVE,enum=ACTIVE|INACTIVE|ARCHIVED" doc:"Campaigns can only choose an ACTIVE template."`
 	Description shape.Text     `json:"description" rule:"maxlen=100000,long"`

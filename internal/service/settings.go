@@ -248,11 +248,7 @@ func (c *Config) logLevel() (level slog.Level, err error) {
 // Logger returns a logger that writes to stderr with the level and format of the settings.
 func (c *Config) Logger() *slog.Logger {
 	level, _ := c.logLevel() // Load has checked it
-	options := &slog.HandlerOptions{Level: level}
-	if c.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
-	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(NewLogHandler(os.Stderr, c.Log.Format, level))
 }
 
 // Secret is a string that is never shown when it, or anything that contains it, is printed or logged.

@@ -187,6 +187,8 @@ func (s *Struct) collect(t reflect.Type, at []int) {
 //	ref=contacts the entity that a reference points to
 //	default=V    the value of a field that is absent at creation
 //	format=F     one of the formats in formats.go
+//	line         no control characters, for names and titles: they are printed in logs, on terminals and
+//	             in headers of emails
 //	component=C  the schema of a value that a struct cannot describe
 //
 // It panics on an unknown rule, which is a programming error.
@@ -217,6 +219,8 @@ func (f *Field) parseRules(tag string) {
 			f.Edits = true
 		case "nonempty":
 			f.NonEmpty = true
+		case "line":
+			f.Pattern, f.Hint = linePattern, lineHint
 		case "maxlen":
 			f.MaxLen = int(number(rule, arg))
 		case "min":
@@ -243,6 +247,11 @@ func (f *Field) parseRules(tag string) {
 		}
 	}
 }
+
+// linePattern has the same meaning in Go and in JSON Schema.
+var linePattern = regexp.MustCompile(`^[^\x00-\x1f\x7f-\x9f]*$`)
+
+const lineHint = "must not contain control characters such as line breaks"
 
 func number(rule, arg string) float64 {
 	n, err := strconv.ParseFloat(arg, 64)

@@ -36,7 +36,7 @@ type Step struct {
 	ID      string     `json:"id" rule:"maxlen=100" pattern:"^[A-Za-z0-9_-]{1,100}$" hint:"must be 1 to 100 letters, digits, hyphens and underscores" doc:"Generated if you omit it."`
 	Type    StepType   `json:"type" rule:"required,enum=auto_email|manual_email|auto_linkedin_connection|auto_linkedin_message|call|task|gift" doc:"An auto_email is sent. Every other type creates a Task for the campaign's owner."`
 	Index   int        `json:"index" rule:"required,min=0,max=100000" doc:"The position that transitions refer to. It is unique within the template."`
-	Title   shape.Text `json:"title" rule:"maxlen=255" doc:"The title of the step's Task. It can contain tokens, like the message."`
+	Title   shape.Text `json:"title" rule:"maxlen=255,line" doc:"The title of the step's Task. It can contain tokens, like the message."`
 	Day     int        `json:"day" rule:"min=0,max=365" doc:"Days after the start of the sequence. Ignored on a step that has an incoming transition."`
 	Hour    int        `json:"hour" rule:"min=0,max=23" doc:"Hour of the day, in the organization's time zone."`
 	Subject shape.Text `json:"subject" rule:"maxlen=998" doc:"A later email without a subject is a reply in the same thread."`
@@ -58,7 +58,7 @@ type Transition struct {
 
 // Block is a text that messages can include.
 type Block struct {
-	Name      string     `json:"name" rule:"required,maxlen=255"`
+	Name      string     `json:"name" rule:"required,maxlen=255,line"`
 	BlockType string     `json:"block_type" rule:"default=MANUAL,enum=MANUAL"`
 	Content   shape.Text `json:"content" rule:"maxlen=100000"`
 }
