@@ -332,7 +332,7 @@ func TestWebhookSettings(t *testing.T) {
 			d, b := withPendingDeliveries(t, "ada")
 			d.env = append(d.env, "PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=false")
 			s := d.serve()
-			if last := b.awaitAttempts(s, 1)[0]; !strings.HasPrefix(last.Error, "blocked_address: ") || len(b.all()) > 0 {
+			if last := b.awaitAttempts(s, 1)[0]; !strings.HasPrefix(last.Error, "dns: ") || len(b.all()) > 0 {
 				t.Errorf("%+v", last)
 			}
 			for _, url := range []string{b.URL, "http://hooks.example.com", "https://127.0.0.1", "https://localhost:8443/"} {

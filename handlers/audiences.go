@@ -104,6 +104,6 @@ func (a *API) chosen(c *call, in createBody[AddContactsBody]) (chosenContacts, e
 	}
 	k := a.CRM.Contacts.List
 	query := filter.ListBody{Filters: body.Filters, Search: body.Search}
-	ids, _, err := a.Index.Select(c.request.Context(), c.org(), k, compileQuery(k, query, p), math.MaxInt)
+	ids, _, err := a.Index.Select(c.request.Context(), c.org(), k, c.compileQuery(k, query, p), math.MaxInt)
 	return chosenContacts{ids, true}, err
 }

@@ -402,7 +402,7 @@ func TestEverySchema(t *testing.T) {
 	i := slices.IndexFunc(ops, func(op handlers.Operation) bool { return op.Name == "get_schema" })
 	for _, entity := range ops[i].Entities {
 		var schema struct{ Data filter.Schema }
-		if err := json.Unmarshal(org.Read.Get("/v1/schemas/"+entity).Is(200).Body, &schema); err != nil {
+		if err := json.Unmarshal(org.Write.Get("/v1/schemas/"+entity).Is(200).Body, &schema); err != nil {
 			t.Fatal(err)
 		}
 		if schema.Data.Entity != entity || schema.Data.DefaultSort != cmp.Or(sorts[entity], "-created_at") {
@@ -459,16 +459,16 @@ func schemaField(t *testing.T, org *apptest.Org, entity string, f filter.SchemaF
 			refused = append(refused, rule)
 		}
 	}
-	org.Read.Post(list, `{"filters": [`+strings.Join(taken, ",")+`]}`).Is(200)
+	org.Write.Post(list, `{"filters": [`+strings.Join(taken, ",")+`]}`).Is(200)
 	// All problems are reported at once: the others must be among them.
-	res := org.Read.Post(list, `{"filters": [`+strings.Join(refused, ",")+`]}`).Fails(422, "invalid_filter", "filters[0].condition")
+	res := org.Write.Post(list, `{"filters": [`+strings.Join(refused, ",")+`]}`).Fails(422, "invalid_filter", "filters[0].condition")
 	for i, d := range res.Value("error.details").([]any) {
 		if d.(map[string]any)["path"] != fmt.Sprintf("filters[%d].condition", i) || len(res.Value("error.details").([]any)) != len(refused) {
 			t.Errorf("%s.%s: %s", entity, f.Key, res.Body)
 		}
 	}
 	for _, s := range []string{f.Key, "-" + f.Key} {
-		if res := org.Read.Post(list, map[string]string{"sort": s}); f.Sortable {
+		if res := org.Write.Post(list, map[string]string{"sort": s}); f.Sortable {
 			res.Is(200)
 		} else {
 			res.Fails(422, "invalid_sort", f.Key)

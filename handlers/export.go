@@ -50,7 +50,7 @@ func exportOperation(kind *index.Kind, present presenter) Operation {
 		var in ExportBody
 		var p fault.Problems
 		shape.Decode(body.Value, &in, shape.Create, &p)
-		compile := compileQuery(kind, filter.ListBody{Filters: in.Filters, Sort: in.Sort, Search: in.Search}, p)
+		compile := c.compileQuery(kind, filter.ListBody{Filters: in.Filters, Sort: in.Sort, Search: in.Search}, p)
 		format := jsonLines
 		if in.Format == "csv" {
 			format = (&table{kind: kind}).write

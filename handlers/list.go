@@ -34,7 +34,7 @@ func listWithin[T any](o Operation, kind *index.Kind, org func(*call) uuid.UUID,
 		var p fault.Problems
 		shape.Decode(body.Value, &q, shape.Create, &p)
 		var out page[T]
-		query, err := restrict(c, compileQuery(kind, q, p))
+		query, err := restrict(c, c.compileQuery(kind, q, p))
 		if err != nil {
 			return out, err
 		}
@@ -74,12 +74,20 @@ func (c *call) listContext() (context.Context, context.CancelFunc) {
 }
 
 // compileQuery returns a query that reports the problems of decoding together with those of compiling.
-func compileQuery(kind *index.Kind, q filter.ListBody, decoding fault.Problems) index.Query {
+func (c *call) compileQuery(kind *index.Kind, q filter.ListBody, decoding fault.Problems) index.Query {
 	return func(_ *store.Tx, cs *filter.CustomFields) (*filter.Plan, error) {
 		p := decoding
-		plan := filter.Compile(kind.Kind, cs, q, &p)
+		plan := filter.Compile(c.queryable(kind), cs, q, &p)
 		return plan, p.Err()
 	}
+}
+
+// queryable returns the fields of a kind that the caller can query.
+func (c *call) queryable(kind *index.Kind) *filter.Kind {
+	if c.principal.Access == identity.Read {
+		return kind.ForReaders()
+	}
+	return kind.Kind
 }
 
 // restrictTo narrows a query to the records whose ids members returns.

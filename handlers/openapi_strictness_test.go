@@ -146,7 +146,7 @@ func TestOpenAPI(t *testing.T) {
 		{asJSON(schema("Filter")), `{"oneOf":[{"$ref":"#/components/schemas/FilterRule"},{"$ref":"#/components/schemas/FilterExpression"}]}`},
 		{asJSON(schema("Filters"), "oneOf"), `[{"$ref":"#/components/schemas/FilterList"},{"$ref":"#/components/schemas/FilterExpression"}]`},
 		{asJSON(schema("ListBody")["properties"], "page_size"), `{"anyOf":[{"default":50,"maximum":500,"minimum":1,"type":"integer"},{"type":"null"}],"description":"The number of entries per page."}`},
-		{asJSON(schema("TagCreate")["properties"], "name"), `{"maxLength":100,"minLength":1,"pattern":"^[a-zA-Z0-9\\s]+$","type":"string"}`},
+		{asJSON(schema("TagCreate")["properties"], "name"), `{"maxLength":100,"minLength":1,"pattern":"^[a-zA-Z0-9 ]+$","type":"string"}`},
 		{asJSON(schema("AccountUpdate")["properties"], "employee_count"), `{"maximum":9007199254740992,"minimum":0,"type":["integer","null"]}`},
 		{asJSON(schema("OrganizationUpdate")["properties"], "time_zone"), `{"maxLength":64,"type":["string","null"]}`},
 		{asJSON(schema("Contact")["properties"], "account_id"), `{"format":"uuid","type":["string","null"]}`},

@@ -32,6 +32,6 @@ func schemaOperation(ops []Operation) Operation {
 		if err != nil {
 			return filter.Schema{}, err
 		}
-		return k.Schema(customs), nil
+		return c.queryable(k).Schema(customs), nil
 	})
 }

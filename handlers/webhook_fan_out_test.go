@@ -2,7 +2,9 @@ package handlers_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -44,7 +46,8 @@ func TestWebhookFanOut(t *testing.T) {
 	pending(0, "at the end")
 }
 
-// TestWebhookDamagedEvent checks that an event that cannot be read does not hold up the others.
+// TestWebhookDamagedEvent checks that an event that cannot be read is left out. It does not hold up the others,
+// and is logged and counted once, like other damaged records.
 func TestWebhookDamagedEvent(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
@@ -63,5 +66,34 @@ func TestWebhookDamagedEvent(t *testing.T) {
 	app.Deliver()
 	if got := rec.take(); len(got) != 2 {
 		t.Errorf("%d events were delivered, want 2", len(got))
+	}
+	org.Write.Post("/v1/tags", `{"name": "Fourth", "color": "red", "object_type": "contact"}`).Is(201)
+	app.Clock.Advance(time.Hour)
+	app.Deliver()
+	if got := rec.take(); len(got) != 1 {
+		t.Errorf("%d events were delivered, want 1", len(got))
+	}
+	log := app.Log.String()
+	if n := strings.Count(log, "level=ERROR"); n != 1 || !strings.Contains(log, `"record is damaged`) || !strings.Contains(log, "table=webhook_new_events") {
+		t.Errorf("%d errors are logged, want one about the event:\n%s", n, log)
+	}
+	if n := damagedRecords(t, app); n != "1" {
+		t.Errorf("%s damaged records are counted, want 1", n)
+	}
+}
+
+// TestWebhookDamagedSubscription checks that a subscription that cannot be read does not hold up the events of
+// others.
+func TestWebhookDamagedSubscription(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	rec := newReceiver(t)
+	broken := rec.subscribe(org, "tag.created")
+	rec.subscribe(org, "tag.created")
+	org.Write.Post("/v1/tags", `{"name": "First", "color": "red", "object_type": "contact"}`).Is(201)
+	damage(t, app, org.ID, "subscriptions.rec", key(broken))
+	app.Deliver()
+	if got := rec.take(); len(got) != 1 || got[0].path != "/1" {
+		t.Errorf("the event was delivered to %v, want the other subscription", got)
 	}
 }

@@ -42,7 +42,7 @@ func TestWebhookTest(t *testing.T) {
 	rec := newReceiver(t)
 	id, other := rec.subscribe(org, "tag.created"), rec.subscribe(org, "*")
 	path := hooksPath + "/" + id
-	read := dataOf(org.Read.Get(path).Is(200))
+	read := dataOf(org.Write.Get(path).Is(200))
 	asked := org.Admin.Post(path+"/test", `{}`).Is(202, `{"data": {"source_event_id": "<id>"}, "meta": {"timestamp": "<time>"}}`)
 	app.Deliver()
 	got := rec.one()

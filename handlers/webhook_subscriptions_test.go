@@ -2,8 +2,10 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +47,7 @@ func TestWebhookCreate(t *testing.T) {
 			if secret := res.Text("data.secret"); !strings.HasPrefix(secret, "whsec_") || len(secret) < 6+32 {
 				t.Errorf("unexpected secret %q", secret)
 			}
-			read := org.Read.In(t).Get(hooksPath+"/"+res.ID()).Is(200, `{"data": {`+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
+			read := org.Write.In(t).Get(hooksPath+"/"+res.ID()).Is(200, `{"data": {`+shown+`, `+c.want+`}, "meta": {"timestamp": "<time>"}}`)
 			if read.Header.Get("ETag") == "" || read.Header.Get("ETag") != res.Header.Get("ETag") {
 				t.Errorf("the ETags are %q and %q", res.Header.Get("ETag"), read.Header.Get("ETag"))
 			}
@@ -152,7 +154,7 @@ func TestWebhookUpdate(t *testing.T) {
 	id := rec.subscribe(org, "account.created")
 	path := hooksPath + "/" + id
 	app.Clock.Advance(time.Second)
-	first := org.Read.Get(path).Is(200)
+	first := org.Write.Get(path).Is(200)
 	// The response of GET can be sent back and changes nothing.
 	same := org.Admin.Do(http.MethodPatch, path, []byte(dataOf(first)), "If-Match", first.Header.Get("ETag")).Is(200)
 	if string(dataOf(same)) != string(dataOf(first)) || same.Header.Get("ETag") != first.Header.Get("ETag") {
@@ -172,12 +174,12 @@ func TestWebhookUpdate(t *testing.T) {
 	rec.wants("the new url and triggers", map[string]string{"it": account}, "/moved account.deleted it")
 
 	// Its delivery status is shown without changing the version.
-	fares := org.Read.Get(path).Is(200)
+	fares := org.Write.Get(path).Is(200)
 	etag := fares.Header.Get("ETag")
 	rec.answers(500)
 	app.Clock.Advance(time.Second)
 	attempted(app, org, id)
-	res := org.Read.Get(path).Is(200)
+	res := org.Write.Get(path).Is(200)
 	if res.Header.Get("ETag") != etag || res.Int("data.consecutive_failures") != 1 || res.Text("data.last_failure_at") != "2026-03-02T09:00:02.000Z" || res.Text("data.last_success_at") != "2026-03-02T09:00:01.000Z" ||
 		res.Text("data.updated_at") != fares.Text("data.updated_at") {
 		t.Errorf("unexpected subscription: before %s\nafter %s", fares.Body, res.Body)
@@ -190,7 +192,7 @@ func TestWebhookUpdate(t *testing.T) {
 	if res := org.Admin.Do(http.MethodPatch, path, stale, "If-Match", etag).Is(200); res.Int("data.consecutive_failures") != 1 || res.Text("data.description") != "again" {
 		t.Errorf("%s", res.Body)
 	}
-	list := org.Read.Post(hooksPath+"/list", nil).Is(200)
+	list := org.Write.Post(hooksPath+"/list", nil).Is(200)
 	if list.Int("data.0.consecutive_failures") != 1 || list.Text("data.0.last_failure_at") != "2026-03-02T09:00:02.000Z" {
 		t.Errorf("the list does not show the delivery status: %s", list.Body)
 	}
@@ -208,9 +210,9 @@ func TestWebhookDisabled(t *testing.T) {
 	rec.answers(410)
 	id := rec.subscribe(org, "account.*")
 	path := hooksPath + "/" + id
-	before := org.Read.Get(path).Header.Get("ETag")
+	before := org.Write.Get(path).Header.Get("ETag")
 	attempted(app, org, id)
-	read := org.Read.Get(path).Is(200)
+	read := org.Write.Get(path).Is(200)
 	if read.Text("data.status") != "disabled" || read.Text("data.disabled_reason") != "gone" || read.Header.Get("ETag") == before {
 		t.Errorf("%s", read.Body)
 	}
@@ -258,7 +260,7 @@ func TestWebhookList(t *testing.T) {
 				body = c.body
 			}
 			var got []string
-			for _, url := range org.Read.In(t).Post(hooksPath+"/list", body).Is(200).Column("url") {
+			for _, url := range org.Write.In(t).Post(hooksPath+"/list", body).Is(200).Column("url") {
 				got = append(got, url[len("https://"):len("https://")+1])
 			}
 			if strings.Join(got, " ") != c.want {
@@ -268,8 +270,8 @@ func TestWebhookList(t *testing.T) {
 	}
 	for _, field := range []string{"secret", "secrets", "failing_since"} {
 		t.Run(field, func(t *testing.T) {
-			org.Read.In(t).Post(hooksPath+"/list", `{"filters": [{"field": "`+field+`", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")
-			org.Read.In(t).Post(hooksPath+"/list", `{"sort": "`+field+`"}`).Fails(422, "invalid_sort", field)
+			org.Write.In(t).Post(hooksPath+"/list", `{"filters": [{"field": "`+field+`", "condition": "is_empty"}]}`).Fails(422, "invalid_filter", "filters[0].field")
+			org.Write.In(t).Post(hooksPath+"/list", `{"sort": "`+field+`"}`).Fails(422, "invalid_sort", field)
 		})
 	}
 }
@@ -286,7 +288,7 @@ func TestWebhookListFares(t *testing.T) {
 	lists := func(body, want string) {
 		t.Helper()
 		var got []string
-		for _, id := range org.Read.Post(hooksPath+"/list", body).Is(200).Column("id") {
+		for _, id := range org.Write.Post(hooksPath+"/list", body).Is(200).Column("id") {
 			got = append(got, names[id])
 		}
 		if strings.Join(got, " ") != want {
@@ -393,5 +395,65 @@ func TestWebhookTriggers(t *testing.T) {
 		}
 		id := org.Admin.Post(hooksPath, map[string]any{"url": "http://127.0.0.1:1/", "triggers": []string{tr.Key, strings.Split(tr.Key, ".")[0] + ".*"}}).Is(201).ID()
 		org.Admin.Delete(hooksPath + "/" + id).Is(204)
+	}
+}
+
+// TestWebhookURLForReaders checks that a key with read access sees nothing of the path and query of a URL,
+// which often contain a token, and cannot find out either by filtering, sorting or searching.
+func TestWebhookURLForReaders(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	endpoint := httptest.NewServer(http.NotFoundHandler())
+	defer endpoint.Close()
+	url := endpoint.URL + "/services/T0K3N?key=s3cr3t"
+	id := org.Admin.Post(hooksPath, `{"url": "`+url+`", "triggers": ["*"], "description": "chat"}`).Is(201).ID()
+	org.Admin.Post(hooksPath, `{"url": "https://other.example.com/in", "triggers": ["*"], "status": "paused"}`).Is(201)
+	byURL := `{"filters": [{"field": "url", "condition": "%s", "value": "T0K3N"}]}`
+
+	for name, c := range map[string]apptest.Client{"write": org.Write, "admin": org.Admin} {
+		if got := c.Get(hooksPath + "/" + id).Is(200).Text("data.url"); got != url {
+			t.Errorf("a key with %s access sees %q", name, got)
+		}
+		if got := c.Post(hooksPath+"/list", fmt.Sprintf(byURL, "contains")).Is(200).Column("url"); !slices.Equal(got, []string{url}) {
+			t.Errorf("a key with %s access finds %q", name, got)
+		}
+		if got := c.Post(hooksPath+"/list", `{"search": "T0K3N"}`).Is(200).Column("url"); !slices.Equal(got, []string{url}) {
+			t.Errorf("a key with %s access finds %q", name, got)
+		}
+	}
+
+	got := org.Read.Get(hooksPath + "/" + id).Is(200)
+	if got.Text("data.url") != endpoint.URL || got.Text("data.description") != "chat" || got.Text("data.triggers.0") != "*" {
+		t.Errorf("%s", got.Body)
+	}
+	if urls := org.Read.Post(hooksPath+"/list", `{"sort": "created_at"}`).Is(200).Column("url"); !slices.Equal(urls, []string{endpoint.URL, "https://other.example.com"}) {
+		t.Errorf("%q", urls)
+	}
+	for _, condition := range []string{"is", "is_not", "contains", "not_contains", "is_empty"} {
+		org.Read.Post(hooksPath+"/list", fmt.Sprintf(byURL, condition)).Fails(422, "invalid_filter", `filters[0].field: "url" is not a field of subscriptions`)
+	}
+	for _, sort := range []string{"url", "-url", "created_at,url"} {
+		org.Read.Post(hooksPath+"/list", `{"sort": "`+sort+`"}`).Fails(422, "invalid_sort", `"url"`)
+	}
+	for _, word := range []string{"T0K3N", "s3cr3t", "t0", "services", "127"} {
+		if found := org.Read.Post(hooksPath+"/list", `{"search": "`+word+`"}`).Is(200).Column("id"); len(found) != 0 {
+			t.Errorf("%s finds %q", word, found)
+		}
+	}
+	if found := org.Read.Post(hooksPath+"/list", `{"search": "chat"}`).Is(200).Column("id"); !slices.Equal(found, []string{id}) {
+		t.Errorf("the description is not found: %q", found)
+	}
+	for _, f := range org.Read.Get("/v1/schemas/subscriptions").Is(200).Value("data.fields").([]any) {
+		if f := f.(map[string]any); f["key"] == "url" && (f["filterable"] == true || f["sortable"] == true || len(f["conditions"].([]any)) > 0) {
+			t.Errorf("%v", f)
+		}
+	}
+
+	org.Admin.Post(hooksPath+"/"+id+"/test", nil).Is(202)
+	app.Deliver()
+	for _, path := range []string{hooksPath + "/" + id + "/deliveries", "/v1/webhooks/triggers", "/v1/indexes"} {
+		if body := string(org.Read.Get(path).Is(200).Body); strings.Contains(body, "T0K3N") || strings.Contains(body, "s3cr3t") {
+			t.Errorf("%s: %s", path, body)
+		}
 	}
 }

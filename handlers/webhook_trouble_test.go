@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +23,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"prospector/internal/apptest"
 	"prospector/internal/service"
+	"prospector/store"
 )
 
 // wire starts an endpoint that writes arbitrary bytes on each connection after it has read a
@@ -55,11 +59,10 @@ func secure(t *testing.T, change func(*tls.Config)) (url string) {
 }
 
 const (
-	dnsText      = "dns: the host name could not be resolved"
+	dnsText      = "dns: the host has no address that deliveries may use"
 	connectText  = "connect: the connection was refused or reset"
 	tlsText      = "tls: the TLS handshake failed"
 	timeoutText  = "timeout: the endpoint did not answer in time"
-	blockedText  = "blocked_address: the host resolves to an address that deliveries may not use"
 	redirectText = "redirect: the endpoint answered with a redirect; redirects are not followed"
 )
 
@@ -218,13 +221,44 @@ func TestWebhookBlocked(t *testing.T) {
 	h.Config.Webhooks.AllowPrivateNetworks = false
 	h.Restart()
 	h.Deliver()
-	h.wantTrouble(h.id, trouble{name: "an address", text: blockedText})
-	h.wantTrouble(name, trouble{name: "a name", text: blockedText})
+	h.wantTrouble(h.id, trouble{name: "an address", text: dnsText})
+	h.wantTrouble(name, trouble{name: "a name", text: dnsText})
 	h.wantRequests(0, "blocked")
 	h.Config.Webhooks.AllowPrivateNetworks = true
 	h.Restart()
 	h.pass(6 * time.Second)
 	h.wantRequests(2, "allowed again")
+}
+
+// TestWebhookFormerErrors checks that attempts of earlier versions, which had two classes for a host without
+// an address that deliveries may use, are shown with the one that is left.
+func TestWebhookFormerErrors(t *testing.T) {
+	h := newWebhookFixture(t, nil)
+	id := h.subscribe(h.org, "http://nowhere.invalid/")
+	h.causeEvents(1)
+	h.Deliver()
+	attempts := store.NewParts("webhook_attempts")
+	for _, former := range []string{
+		"dns: the host name could not be resolved", "blocked_address: the host resolves to an address that deliveries may not use",
+	} {
+		err := h.Store.Update(t.Context(), h.org.ID, store.Actor{}, func(tx *store.Tx) error {
+			stored := map[uint32][]byte{}
+			err := attempts.Scan(tx, uuid.MustParse(id), func(n uint32, value []byte) error {
+				stored[n] = regexp.MustCompile(`"error":"[^"]*"`).ReplaceAll(value, []byte(`"error":"`+former+`"`))
+				return nil
+			})
+			for n, value := range stored {
+				attempts.Put(tx, uuid.MustParse(id), n, value)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.wantTrouble(id, trouble{name: former, text: dnsText})
+	}
+	attempt := h.org.Read.Get(hooksPath + "/" + id + "/deliveries").Is(200).Column("id")[0]
+	h.org.Admin.Post(hooksPath+"/"+id+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
 }
 
 // TestWebhookEndlessAnswers checks that the body after the status does not affect the result and is

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"net/http"
 	"reflect"
 
@@ -26,6 +27,31 @@ func newSubscription(doc store.Doc[webhook.Subscription], secret string) NewSubs
 
 func (s NewSubscription) redact() (full, redacted any, version string) {
 	return s, s.Subscription, s.version
+}
+
+// presentSubscription returns the JSON of a subscription as the caller may see it. The path and query of a
+// URL often contain a token, which keys with read access must not learn.
+func presentSubscription(c *call, public []byte) ([]byte, error) {
+	if c.principal.Access != identity.Read {
+		return public, nil
+	}
+	var s webhook.Subscription
+	if err := json.Unmarshal(public, &s); err != nil {
+		return nil, err
+	}
+	s.URL = s.Endpoint()
+	return marshal(&s)
+}
+
+func presentSubscriptions(c *call, records [][]byte) ([][]byte, error) {
+	shown := make([][]byte, len(records))
+	for i, public := range records {
+		var err error
+		if shown[i], err = presentSubscription(c, public); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
 }
 
 // attemptPage is a page of delivery attempts, already encoded.
@@ -63,14 +89,18 @@ func (a *API) webhookOperations() []Operation {
 		}),
 		list[webhook.Subscription](Operation{
 			Name: "list_webhook_subscriptions", Path: path + "/list",
-			Summary: "List webhook subscriptions, with filters, search and sorting",
+			Summary: "List webhook subscriptions, with filters, search and sorting", present: presentSubscriptions,
 		}, w.Subscriptions.List),
 		read(Operation{
 			Name: "get_webhook_subscription", Method: http.MethodGet, Path: path + "/{subscription_id}",
 			Access:  identity.Read,
 			Summary: "Get a webhook subscription with its delivery status",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[webhook.Subscription], error) {
-			return w.Subscriptions.Get(tx, id)
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, _ nothing) (store.Doc[webhook.Subscription], error) {
+			doc, err := w.Subscriptions.Get(tx, id)
+			if err == nil {
+				doc.JSON, err = presentSubscription(c, doc.JSON)
+			}
+			return doc, err
 		})),
 		write(Operation{
 			Name: "update_webhook_subscription", Method: http.MethodPatch, Path: path + "/{subscription_id}",

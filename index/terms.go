@@ -23,7 +23,8 @@ import (
 //
 // Words are grouped by the queries that search them: the group is ~s for texts that selections
 // search, ~m for lists that selections search, and empty for other texts. Each custom field is a
-// group of its own, so that the words of a deleted field are not found any more.
+// group of its own, so that the words of a deleted field are not found any more. So is each
+// confidential field, which not every caller may search.
 const (
 	canonSuffix = "~canon"
 	hashSuffix  = "~hash"
@@ -51,7 +52,7 @@ const gramLen = 3
 // wordGroup returns the group that the words of a field belong to.
 func wordGroup(f *filter.Field) string {
 	switch {
-	case f.Custom:
+	case f.Custom, f.Confidential:
 		return f.Name
 	case f.Searched && f.Type == shape.TypeMulti:
 		return searchedLists

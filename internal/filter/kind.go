@@ -2,6 +2,8 @@ package filter
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -21,6 +23,7 @@ type Field struct {
 
 	position  int                 // in Row.Values; built-in fields only
 	canonical func(string) string // nil if values are compared as they are
+	isHidden  bool                // see Kind.ForReaders
 }
 
 // IsNumeric reports whether values of the field are compared as numbers: numbers, booleans, dates
@@ -43,8 +46,10 @@ type Kind struct {
 
 	byKey  map[string]int
 	idText *Field // the id field if it is a text, else nil
-	shape  *shape.Struct
-	decode func(public []byte) (any, error)
+
+	hasConfidential bool
+	shape           *shape.Struct
+	decode          func(public []byte) (any, error)
 }
 
 // NewKind describes the records of type T. It panics if T has a field that lists do not support.
@@ -58,6 +63,7 @@ func NewKind[T any](entity, defaultSort string) *Kind {
 			Field: f, Sortable: f.Type != shape.TypeMulti && !f.Long, Name: f.Key, position: position,
 		})
 		k.Fields[position].setCanonical()
+		k.hasConfidential = k.hasConfidential || f.Confidential
 		if f.Searched && f.Type != shape.TypeText && (f.Type != shape.TypeMulti || f.HasUUIDs()) {
 			panic(fmt.Sprintf("filter: field %s of %s is marked as searched but has no text", f.Key, entity))
 		}
@@ -78,6 +84,26 @@ func (k *Kind) Field(key string) *Field {
 		return &k.Fields[i]
 	}
 	return nil
+}
+
+// ForReaders returns the kind as API keys with read access can query it: confidential fields are not
+// searched, and filters and sorts do not know them.
+func (k *Kind) ForReaders() *Kind {
+	if !k.hasConfidential {
+		return k
+	}
+	r := *k
+	r.Fields, r.byKey = slices.Clone(k.Fields), maps.Clone(k.byKey)
+	for i := range r.Fields {
+		if f := &r.Fields[i]; f.Confidential {
+			f.isHidden = true
+			delete(r.byKey, f.Key)
+		}
+	}
+	if r.idText != nil {
+		r.idText = r.Field("id")
+	}
+	return &r
 }
 
 // Decode decodes the public JSON of a record. It returns a pointer to the record and its custom

@@ -112,7 +112,7 @@ func (p *Plan) Searches(f *Field) bool {
 	if p.selection {
 		return f.Searched
 	}
-	return f.Type == shape.TypeText
+	return f.Type == shape.TypeText && !f.isHidden
 }
 
 // Compare orders two records: by each sort key and, if all are equal, by CompareIDs.

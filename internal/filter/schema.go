@@ -40,6 +40,9 @@ func (k *Kind) Schema(cs *CustomFields) Schema {
 			ReadOnly: k.ReadOnly || f.ReadOnly || f.Fixed, Custom: f.Custom,
 			Sortable: f.Sortable, Filterable: true, Conditions: f.Conditions(),
 		}
+		if f.isHidden {
+			sf.Sortable, sf.Filterable, sf.Conditions = false, false, []Condition{}
+		}
 		if f.Enum != nil {
 			sf.Enum = &EnumSettings{AllowedValues: f.Enum, Labels: map[string]string{}}
 			for _, key := range f.Enum {

@@ -72,6 +72,9 @@ type Field struct {
 	Grams      bool // indexed by n-grams: fast substring search, slower writes
 	Searched   bool // keyword searches in Previews look at this field
 	Edits      bool // an update can also use add_<key> and remove_<key>
+	// Confidential fields are shown in part to API keys with read access, which cannot filter, sort or
+	// search by them.
+	Confidential bool
 
 	NonEmpty bool // a list that is given has entries; one that is required always has
 
@@ -219,6 +222,8 @@ func (f *Field) parseRules(tag string) {
 			f.Edits = true
 		case "nonempty":
 			f.NonEmpty = true
+		case "confidential":
+			f.Confidential = true
 		case "line":
 			f.Pattern, f.Hint = linePattern, lineHint
 		case "maxlen":

@@ -26,7 +26,7 @@ type Attempt struct {
 	DurationMS     int           `json:"duration_ms"`
 	CreatedAt      shape.Time    `json:"created_at" doc:"When the attempt ended and was stored."`
 	ResponseCode   shape.Number  `json:"response_code" rule:"integer" doc:"The HTTP status of the answer. Null without an answer."`
-	Error          shape.Text    `json:"error" doc:"Why the attempt failed: dns, connect, tls, timeout, blocked_address, redirect or http_ with the status, followed by a description."`
+	Error          shape.Text    `json:"error" doc:"Why the attempt failed: dns, connect, tls, timeout, redirect or http_ with the status, followed by a description."`
 }
 
 // AttemptStatus is the result of an attempt.
@@ -136,7 +136,7 @@ func (a *attemptLog) get(
 		return uuid.Nil, nil, nil, err
 	}
 	public, detail, _ = bytes.Cut(v[16:], []byte{detailMark})
-	return uuid.UUID(v[:16]), public, detail, nil
+	return uuid.UUID(v[:16]), withCurrentError(public), detail, nil
 }
 
 func (a *attemptLog) decode(tx *store.Tx, subscription uuid.UUID, number uint32) (about subject, rec Attempt, err error) {

@@ -70,7 +70,7 @@ func TestFailureClasses(t *testing.T) {
 		err  error
 		want failureClass
 	}{
-		{on, errBlocked, blockedAddressFailure}, {on, op("dial", errBlocked), blockedAddressFailure}, {late, op("dial", errBlocked), blockedAddressFailure},
+		{on, errBlocked, dnsFailure}, {on, op("dial", errBlocked), dnsFailure}, {late, op("dial", errBlocked), dnsFailure},
 		{on, call(syscall.ECONNREFUSED), connectFailure}, {on, call(syscall.ECONNRESET), connectFailure}, {on, call(syscall.EHOSTUNREACH), connectFailure},
 		{on, call(syscall.ENETUNREACH), connectFailure}, {on, call(syscall.EPIPE), connectFailure}, {on, call(syscall.ETIMEDOUT), timeoutFailure},
 		{on, io.EOF, connectFailure}, {on, io.ErrUnexpectedEOF, connectFailure}, {on, errors.New("malformed HTTP response"), connectFailure},

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,13 +18,14 @@ import (
 type failureClass string
 
 const (
-	dnsFailure            failureClass = "dns"
-	connectFailure        failureClass = "connect"
-	tlsFailure            failureClass = "tls"
-	timeoutFailure        failureClass = "timeout"
-	blockedAddressFailure failureClass = "blocked_address"
-	redirectFailure       failureClass = "redirect"
-	statusFailure         failureClass = "http"
+	// dnsFailure does not tell whether a name has no address or only blocked ones. It would otherwise
+	// reveal which names the network of the service knows.
+	dnsFailure      failureClass = "dns"
+	connectFailure  failureClass = "connect"
+	tlsFailure      failureClass = "tls"
+	timeoutFailure  failureClass = "timeout"
+	redirectFailure failureClass = "redirect"
+	statusFailure   failureClass = "http"
 	// localFailure is a failure of this machine. It is not recorded as an attempt.
 	localFailure failureClass = "local"
 )
@@ -31,18 +33,33 @@ const (
 // text is the error that is stored with the attempt.
 func (c failureClass) text(code int) shape.Text {
 	words := map[failureClass]string{
-		dnsFailure:            "the host name could not be resolved",
-		connectFailure:        "the connection was refused or reset",
-		tlsFailure:            "the TLS handshake failed",
-		timeoutFailure:        "the endpoint did not answer in time",
-		blockedAddressFailure: "the host resolves to an address that deliveries may not use",
-		redirectFailure:       "the endpoint answered with a redirect; redirects are not followed",
+		dnsFailure:      "the host has no address that deliveries may use",
+		connectFailure:  "the connection was refused or reset",
+		tlsFailure:      "the TLS handshake failed",
+		timeoutFailure:  "the endpoint did not answer in time",
+		redirectFailure: "the endpoint answered with a redirect; redirects are not followed",
 	}[c]
 	if words == "" {
 		status := strconv.Itoa(code)
 		return shape.Text("http_" + status + ": the endpoint answered with status " + status)
 	}
 	return shape.Text(string(c) + ": " + words)
+}
+
+// formerErrors are the errors that earlier versions stored for dnsFailure.
+var formerErrors = [][]byte{
+	[]byte(`"dns: the host name could not be resolved"`),
+	[]byte(`"blocked_address: the host resolves to an address that deliveries may not use"`),
+}
+
+// withCurrentError returns the JSON of a stored attempt with the error that this version would store.
+func withCurrentError(attempt []byte) []byte {
+	for _, former := range formerErrors {
+		if bytes.Contains(attempt, former) {
+			return bytes.Replace(attempt, former, []byte(`"`+dnsFailure.text(0)+`"`), 1)
+		}
+	}
+	return attempt
 }
 
 // classifyStatus returns the class of an answer; empty for success.
@@ -62,7 +79,7 @@ func classifyError(ctx context.Context, err error) failureClass {
 	var slow net.Error
 	switch {
 	case errors.Is(err, errBlocked):
-		return blockedAddressFailure
+		return dnsFailure
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOBUFS):
 		return localFailure
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -51,12 +51,10 @@ func (w *Webhooks) Emit(tx *store.Tx, e store.Event) error {
 }
 
 // fanOut queues the oldest new events of an organization for their subscriptions, as many as fit into one
-// transaction. It returns the subscriptions that have new deliveries, and whether there are more events. An
-// event that cannot be read is part of the error and does not keep the others from being fanned out.
+// transaction. It returns the subscriptions that have new deliveries, and whether there are more events.
+// Damaged events are left out, like other damaged records, which the store logs and counts.
 func (w *Webhooks) fanOut(ctx context.Context, org uuid.UUID) (to []fanOutTarget, more bool, err error) {
-	var unreadable error
 	err = w.store.Update(ctx, org, store.Actor{Operation: "webhook.fan_out"}, func(tx *store.Tx) error {
-		unreadable = nil
 		f := fanOutTx{Webhooks: w, tx: tx, known: map[uuid.UUID]bool{}, tiers: map[uuid.UUID]tier{}}
 		added, from := 0, uuid.UUID{}
 		for more = true; more && added < maxPerTransaction; {
@@ -66,9 +64,11 @@ func (w *Webhooks) fanOut(ctx context.Context, org uuid.UUID) (to []fanOutTarget
 			}
 			from = following(id)
 			doc, err := w.newEvents.Get(tx, id)
-			if err != nil {
-				unreadable = errors.Join(unreadable, err)
+			if errors.Is(err, store.ErrDamaged) {
 				continue
+			}
+			if err != nil {
+				return err
 			}
 			added += max(1, len(doc.Record.Subscriptions))
 			if err := f.queue(doc); err != nil {
@@ -78,7 +78,7 @@ func (w *Webhooks) fanOut(ctx context.Context, org uuid.UUID) (to []fanOutTarget
 		to = f.to
 		return nil
 	})
-	return to, more && err == nil, errors.Join(err, unreadable)
+	return to, more && err == nil, err
 }
 
 // fanOutTx queues events for their subscriptions in one transaction.
@@ -97,15 +97,15 @@ type fanOutTarget struct {
 	tier tier
 }
 
-// isOpen reports whether events are queued for a subscription: it is neither deleted nor disabled because of its
-// backlog.
+// isOpen reports whether events are queued for a subscription: it is neither deleted nor damaged nor disabled
+// because of its backlog.
 func (f *fanOutTx) isOpen(id uuid.UUID) (bool, error) {
 	open, known := f.known[id]
 	if known {
 		return open, nil
 	}
 	doc, err := f.Subscriptions.Get(f.tx, id)
-	if err != nil && fault.CodeOf(err) != fault.NotFound {
+	if err != nil && fault.CodeOf(err) != fault.NotFound && !errors.Is(err, store.ErrDamaged) {
 		return false, err
 	}
 	if !slices.ContainsFunc(f.to, func(t fanOutTarget) bool { return t.id == id }) {

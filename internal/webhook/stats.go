@@ -17,7 +17,7 @@ type counts struct {
 
 // failures lists the classes that are counted. All HTTP statuses are one class.
 var failures = [...]failureClass{
-	dnsFailure, connectFailure, tlsFailure, timeoutFailure, blockedAddressFailure, redirectFailure, statusFailure,
+	dnsFailure, connectFailure, tlsFailure, timeoutFailure, redirectFailure, statusFailure,
 }
 
 func (c *counts) count(o outcome) {

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 // Subscription is an endpoint that receives events.
 type Subscription struct {
 	record.Head
-	URL         string     `json:"url" rule:"required,maxlen=2000" doc:"The endpoint. An https URL with a public address, without a user name or a fragment."`
+	URL         string     `json:"url" rule:"required,maxlen=2000,confidential" doc:"The endpoint. An https URL with a public address, without a user name or a fragment. API keys with read access see only its scheme and host, and cannot filter, sort or search by it."`
 	Triggers    []string   `json:"triggers" rule:"required" doc:"The events to send: trigger keys, object.* for all events of an object, or * for all events."`
 	Description shape.Text `json:"description" rule:"maxlen=1000,long"`
 	Status      Status     `json:"status" rule:"enum=active|paused|disabled,default=active" doc:"While the subscription is not active, new events are not queued and pending deliveries wait. You can set it to active or paused. The service sets it to disabled."`
@@ -34,6 +35,15 @@ type privateSubscription struct {
 	// FailingSince is the time of the first failed attempt since the last success or since the
 	// subscription became active.
 	FailingSince shape.Time `json:"failing_since"`
+}
+
+// Endpoint returns the URL without its path and query, which may contain a secret.
+func (s *Subscription) Endpoint() string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // Private returns the fields that are stored and never returned.
