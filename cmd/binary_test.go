@@ -72,6 +72,7 @@ type place struct {
 	dir   string
 	env   []string // settings
 	plain bool     // run everything without the race detector
+	setup string   // a shell command that runs before each program, in its process
 }
 
 func newPlace(t *testing.T, env ...string) *place {
@@ -81,7 +82,7 @@ func newPlace(t *testing.T, env ...string) *place {
 
 // withoutRaceDetector returns the same place, for commands that only check a result.
 func (p *place) withoutRaceDetector() *place {
-	return &place{t: p.t, dir: p.dir, env: p.env, plain: true}
+	return &place{t: p.t, dir: p.dir, env: p.env, plain: true, setup: p.setup}
 }
 
 // path returns the path of a file in the place.
@@ -104,6 +105,9 @@ func (p *place) command(args ...string) *exec.Cmd {
 		program = plain
 	}
 	c := exec.Command(program, args...)
+	if p.setup != "" {
+		c = exec.Command("sh", append([]string{"-c", p.setup + ` && exec "$0" "$@"`, program}, args...)...)
+	}
 	c.Dir = p.dir
 	c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PROSPECTOR_") })
 	c.Env = append(c.Env, "GORACE=atexit_sleep_ms=0") // otherwise every command takes a second to exit

@@ -113,6 +113,9 @@ func (s *tableIndex) check() (problems []string, err error) {
 	s.writing.Lock()
 	damage, err := s.tryLoad()
 	s.writing.Unlock()
+	if paused := s.paused.Load(); err == nil && paused != nil {
+		err = *paused
+	}
 	if err != nil {
 		return nil, err
 	}

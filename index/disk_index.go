@@ -22,7 +22,7 @@ import (
 )
 
 // errIndex wraps every error of an index that does not contain what was written to it, or that can
-// no longer be written. Such an index is removed and rebuilt from the store.
+// no longer be written although nothing is short. Such an index is removed and rebuilt from the store.
 var errIndex = errors.New("the index is damaged")
 
 // diskIndex is the bleve index of one kind in one organization. Only one goroutine may write it at
@@ -33,6 +33,7 @@ type diskIndex struct {
 	state  indexState
 	failed chan struct{} // closed when bleve has failed in the background
 	why    atomic.Pointer[error]
+	notify func() // is called when bleve has failed in the background
 }
 
 // openIndexes maps the path of every open index to its *diskIndex. It routes the failures of
@@ -50,10 +51,19 @@ var openIndexes = sync.OnceValue(func() *sync.Map {
 const callbackName = "prospector"
 
 func (d *diskIndex) fail(err error) {
-	err = fmt.Errorf("%w: %w", errIndex, err)
+	err = failureOf(err)
 	if d.why.CompareAndSwap(nil, &err) {
 		close(d.failed)
+		d.notify()
 	}
+}
+
+// failure returns why bleve has failed in the background, if it has.
+func (d *diskIndex) failure() error {
+	if why := d.why.Load(); why != nil {
+		return *why
+	}
+	return nil
 }
 
 // diskIndexExists reports whether there is an index at the path. An empty root file does not count:
@@ -73,9 +83,10 @@ func removeDiskIndex(path string) error {
 // lockTimeout is how long opening waits for another process to unlock the root file.
 const lockTimeout = 2 * time.Second
 
-// openDiskIndex opens the index at the path, and creates it if it does not exist.
-func openDiskIndex(path string, queue *bleve.AnalysisQueue) (*diskIndex, error) {
-	d := &diskIndex{path: path, failed: make(chan struct{})}
+// openDiskIndex opens the index at the path, and creates it if it does not exist. It calls notify if bleve
+// fails in the background.
+func openDiskIndex(path string, queue *bleve.AnalysisQueue, notify func()) (*diskIndex, error) {
+	d := &diskIndex{path: path, failed: make(chan struct{}), notify: notify}
 	openIndexes().Store(path, d)
 	err := recoverDamage(func() (err error) {
 		d.index, err = scorch.NewScorch(scorch.Name, map[string]any{
@@ -164,11 +175,13 @@ func (d *diskIndex) write(batch *bleve.Batch, next indexState) (wait func() erro
 	return func() (err error) {
 		select {
 		case err = <-done:
-		case <-d.failed: // bleve may never return from Batch then
-			err = *d.why.Load()
+		case <-d.failed:
+			if err = d.failure(); isShortage(err) {
+				err = <-done
+			} // else a goroutine has panicked, and bleve may never return from Batch
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", errIndex, err)
+			return failureOf(err)
 		}
 		d.state = next
 		return nil
@@ -177,7 +190,9 @@ func (d *diskIndex) write(batch *bleve.Batch, next indexState) (wait func() erro
 
 func (d *diskIndex) close() error {
 	openIndexes().CompareAndDelete(d.path, d)
-	if d.why.Load() != nil { // a failed goroutine of bleve may hold a lock that Close waits for
+	// A goroutine of bleve that has panicked may hold a lock that Close waits for. A goroutine that lacks
+	// something, such as space on the disk, continues and ends.
+	if err := d.failure(); err != nil && !isShortage(err) {
 		go func() { _ = recoverDamage(d.index.Close) }()
 		return nil
 	}
@@ -195,6 +210,8 @@ func recoverDamage(fn func() error) (err error) {
 			err = s.error
 		} else if cause, is := r.(error); is && errors.Is(cause, store.ErrDamaged) {
 			err = cause
+		} else if is && isShortage(cause) {
+			err = failureOf(cause)
 		} else if r != nil {
 			err = fmt.Errorf("%w: %v", errIndex, r)
 		}

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"os"
@@ -25,7 +26,10 @@ type Options struct {
 	Dir string
 	// CacheBytes limits the memory for data derived from indexes and for rows outside of indexes.
 	CacheBytes int
-	Log        *slog.Logger
+	// MaxOpen limits the number of indexes that are open at the same time, because each has several files
+	// open. 0 means 64.
+	MaxOpen int
+	Log     *slog.Logger
 
 	maxSmall     int // maxSmall if 0
 	maxBatchDocs int // maxBatchDocs if 0
@@ -41,6 +45,7 @@ type Engine struct {
 	byTable      map[string]*Kind
 	cache        *cache
 	cacheBytes   int
+	maxOpen      int
 	maxSmall     int
 	maxBatchDocs int
 	maxUnindexed int
@@ -81,9 +86,9 @@ func Open(s *store.Store, kinds []*Kind, opt Options) (*Engine, error) {
 	e := &Engine{
 		store: s, dir: opt.Dir, log: opt.Log, kinds: kinds, byTable: map[string]*Kind{},
 		cache: newCache(opt.CacheBytes), cacheBytes: opt.CacheBytes,
-		maxSmall: cmp.Or(opt.maxSmall, maxSmall), maxBatchDocs: cmp.Or(opt.maxBatchDocs, maxBatchDocs),
-		maxUnindexed: cmp.Or(opt.maxUnindexed, maxUnindexed),
-		queue:        bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)), scans: make(chan struct{}, 2),
+		maxOpen: cmp.Or(opt.MaxOpen, 64), maxSmall: cmp.Or(opt.maxSmall, maxSmall),
+		maxBatchDocs: cmp.Or(opt.maxBatchDocs, maxBatchDocs), maxUnindexed: cmp.Or(opt.maxUnindexed, maxUnindexed),
+		queue: bleve.NewAnalysisQueue(runtime.GOMAXPROCS(0)), scans: make(chan struct{}, 2),
 		tables: map[tableKey]*tableIndex{}, dirty: map[*tableIndex]int{}, progress: make(chan struct{}),
 		wake: make(chan struct{}, 1), flushNow: make(chan struct{}, 1), limitsDue: make(chan struct{}, 1),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
@@ -108,11 +113,13 @@ func (e *Engine) Close() {
 	e.mu.Unlock()
 	close(e.stop)
 	<-e.stopped
-	for s := range e.dirty {
+	for s := range e.takeDirty(true) {
 		for more := true; more && !s.building(); {
 			var err error
 			if more, err = s.flush(); err != nil {
-				s.reportFailure(err)
+				if !errors.Is(err, errShort) {
+					s.reportFailure(err)
+				}
 				break
 			}
 		}

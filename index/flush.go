@@ -21,7 +21,7 @@ const (
 )
 
 // flush writes the next batch of changes to the index, and reports whether there are more. It
-// rebuilds an index that it finds damaged.
+// rebuilds an index that it finds damaged. It returns errShort for an index that is paused.
 func (s *tableIndex) flush() (more bool, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -29,11 +29,19 @@ func (s *tableIndex) flush() (more bool, err error) {
 		return false, err
 	}
 	defer s.engine.signalProgress()
+	if paused := s.paused.Load(); paused != nil {
+		return false, *paused
+	}
 	if s.disk == nil {
 		return s.createIfLarge()
 	}
-	more, err = s.flushNext()
-	if errors.Is(err, errIndex) {
+	if err = s.disk.failure(); err == nil {
+		more, err = s.flushNext()
+	}
+	switch {
+	case errors.Is(err, errShort):
+		return false, s.pause(err)
+	case errors.Is(err, errIndex):
 		s.reportDamage(err)
 		return true, s.rebuild()
 	}
@@ -67,6 +75,7 @@ func (s *tableIndex) flushNext() (more bool, err error) {
 		}
 	}
 	if b.state == s.disk.state {
+		s.reportSuccess()
 		return false, nil
 	}
 	wait := s.disk.write(b.batch, b.state)
@@ -90,7 +99,7 @@ func (s *tableIndex) flushNext() (more bool, err error) {
 	}
 	s.publish(v)
 	s.indexed.Store(b.state.Number)
-	s.failed.Store(false)
+	s.reportSuccess()
 	if s.unindexed.Add(-int64(b.old)); b.state.Cursor == end {
 		s.unindexed.Store(0)
 	}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -212,7 +213,7 @@ func (e *Engine) flushDirty(stop <-chan struct{}, all bool) {
 			default:
 			}
 			more, err := s.flush()
-			if err != nil {
+			if err != nil && !errors.Is(err, errShort) { // a paused index was reported
 				s.reportFailure(err)
 			}
 			if !more || err != nil {

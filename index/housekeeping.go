@@ -17,8 +17,6 @@ const (
 	// maxIdleRounds.
 	maintainEvery = time.Minute
 	maxIdleRounds = 10
-	// maxOpen limits the number of open indexes, because each has several files open.
-	maxOpen = 64
 )
 
 // reconcile compares the index directory with the store when the engine starts. It schedules
@@ -103,8 +101,8 @@ func (e *Engine) removeUnused(path string) {
 	}
 }
 
-// maintain closes indexes that have been idle, publishes merged segments, and retries to create
-// indexes that could not be created.
+// maintain closes indexes that have been idle, publishes merged segments, and retries to create or open
+// indexes that could not be created or are paused.
 func (e *Engine) maintain() {
 	for _, s := range e.tableIndexes() {
 		s.mu.Lock()
@@ -115,6 +113,8 @@ func (e *Engine) maintain() {
 		failed := s.view != nil && s.view.bleveSnapshot == nil
 		s.mu.Unlock()
 		switch {
+		case s.paused.Load() != nil && !idle:
+			s.resume()
 		case idle:
 			s.close()
 		case failed:
@@ -143,7 +143,7 @@ func (e *Engine) enforceLimits() {
 	}
 	slices.SortFunc(uses, func(a, b use) int { return cmp.Compare(a.used, b.used) })
 	for _, u := range uses[:max(0, len(uses)-1)] {
-		tooMany, tooLarge := open > maxOpen && u.open > 0, size > e.cacheBytes && u.size > 0
+		tooMany, tooLarge := open > e.maxOpen && u.open > 0, size > e.cacheBytes && u.size > 0
 		if (tooMany || tooLarge) && u.close() {
 			open, size = open-u.open, size-u.size
 		}
@@ -172,8 +172,12 @@ func (s *tableIndex) refresh() {
 		return
 	}
 	v, err := s.disk.view(s.kind, s.engine.cache, s.view)
-	if err == nil {
+	switch {
+	case err == nil:
 		s.publish(v)
+		return
+	case isShortage(err):
+		_ = s.pause(err) // it is reported
 		return
 	}
 	s.reportDamage(err)

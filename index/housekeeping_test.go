@@ -100,7 +100,7 @@ func TestCloseSkipsIndexBeingWritten(t *testing.T) {
 	})
 }
 
-// With more indexes than maxOpen, the most recently used ones remain open, and lists of all are
+// With more indexes than Options.MaxOpen, the most recently used ones remain open, and lists of all are
 // correct.
 func TestLimitOfOpenIndexes(t *testing.T) {
 	w := newFixture(t, 103)
@@ -109,7 +109,7 @@ func TestLimitOfOpenIndexes(t *testing.T) {
 	w.open()
 	ids := map[uuid.UUID][]uuid.UUID{}
 	var orgs []uuid.UUID
-	for range maxOpen + 6 {
+	for range w.engine.maxOpen + 6 {
 		w.org, w.ids = uuid.New(), nil
 		w.update(w.insert)
 		w.update(w.insert)
@@ -123,7 +123,7 @@ func TestLimitOfOpenIndexes(t *testing.T) {
 		}
 		w.engine.enforceLimits()
 		for i, org := range orgs {
-			if s := w.engine.tableIndex(org, things); s.isOpen() != (i >= len(orgs)-maxOpen) {
+			if s := w.engine.tableIndex(org, things); s.isOpen() != (i >= len(orgs)-w.engine.maxOpen) {
 				t.Errorf("index %d of %d is open: %t", i+1, len(orgs), s.isOpen())
 			}
 		}

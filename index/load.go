@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	bleve "github.com/blevesearch/bleve_index_api"
 
@@ -46,6 +47,12 @@ func (s *tableIndex) tryLoad() (damage, err error) {
 		if err == nil {
 			return nil, nil
 		}
+		if isShortage(err) {
+			if err := s.pause(err); !s.isLoaded() {
+				return nil, err
+			}
+			return nil, nil
+		}
 		if !errors.Is(err, errNotStarted) {
 			damage = err
 		}
@@ -71,20 +78,25 @@ func (s *tableIndex) open() error {
 	if err := checkSegments(s.path, segments); err != nil {
 		return err
 	}
-	d, err := openDiskIndex(s.path, s.engine.queue)
+	const others = 4 // that opening needs besides the segments
+	root := filepath.Join(s.path, rootFile)
+	if err := checkHandles(root, len(segments)+others); err != nil {
+		return err
+	}
+	d, err := s.openDisk()
 	if err != nil {
 		return err
 	}
 	v, err := s.verify(d)
 	if err != nil {
-		return errors.Join(err, d.close())
+		return errors.Join(err, d.close(), checkHandles(root, len(segments)+others))
 	}
 	s.disk = d
+	s.paused.Store(nil)
 	s.indexed.Store(d.state.Number)
-	s.failed.Store(false)
 	s.publish(v)
 	signal(s.engine.limitsDue)
-	if d.state.Cursor != end || s.lag() > 0 {
+	if d.state.Cursor != end || s.failed.Load() || s.lag() > 0 {
 		s.engine.markDirty(s)
 	}
 	return nil
@@ -144,6 +156,7 @@ func (s *tableIndex) rebuildBecause(why error) error {
 // next flushes fill. If it cannot create one, lists scan the store. The caller holds writing.
 func (s *tableIndex) rebuild() error {
 	s.unload()
+	s.paused.Store(nil)
 	problem := removeDiskIndex(s.path)
 	first := indexState{Epoch: s.engine.store.Epoch(), Org: s.org, Kind: s.kind.signature()}
 	count := 0
@@ -187,9 +200,16 @@ func (s *tableIndex) reportFailure(err error) {
 	s.engine.signalProgress()
 }
 
+// reportSuccess reports that the index can be written, if it could not be before.
+func (s *tableIndex) reportSuccess() {
+	if s.failed.Swap(false) {
+		s.engine.log.Info("index can be written again", "organization", s.org, "kind", s.kind.Entity)
+	}
+}
+
 // create creates an empty index.
 func (s *tableIndex) create(first indexState) error {
-	d, err := openDiskIndex(s.path, s.engine.queue)
+	d, err := s.openDisk()
 	if err != nil {
 		return err
 	}
@@ -201,7 +221,7 @@ func (s *tableIndex) create(first indexState) error {
 		return errors.Join(err, d.close())
 	}
 	s.disk = d
-	s.failed.Store(false)
+	s.reportSuccess()
 	s.engine.counts.builds.Add(1)
 	s.publish(v)
 	signal(s.engine.limitsDue)
@@ -221,10 +241,22 @@ func (s *tableIndex) unload() {
 			s.engine.cache.drop(seg)
 		}
 	}
-	if s.disk != nil {
-		if err := s.disk.close(); err != nil {
-			s.engine.log.Warn("cannot close index", "organization", s.org, "kind", s.kind.Entity, "error", err)
-		}
-		s.disk = nil
+	s.closeDisk()
+}
+
+// openDisk opens the index on disk. When bleve fails in the background, the index is flushed, which finds
+// the failure.
+func (s *tableIndex) openDisk() (*diskIndex, error) {
+	return openDiskIndex(s.path, s.engine.queue, func() { s.engine.markDirty(s) })
+}
+
+// closeDisk closes the index on disk, if it is open.
+func (s *tableIndex) closeDisk() {
+	if s.disk == nil {
+		return
 	}
+	if err := s.disk.close(); err != nil {
+		s.engine.log.Warn("cannot close index", "organization", s.org, "kind", s.kind.Entity, "error", err)
+	}
+	s.disk = nil
 }

@@ -135,7 +135,7 @@ func (w *fixture) leaveEmptyDir(path string) {
 func (w *fixture) leaveNotStarted(path string) {
 	w.t.Helper()
 	w.must(os.RemoveAll(path))
-	d, err := openDiskIndex(path, w.engine.queue)
+	d, err := openDiskIndex(path, w.engine.queue, func() {})
 	w.must(err)
 	w.must(d.close())
 }

@@ -47,6 +47,8 @@ type tableIndex struct {
 	unindexed  atomic.Int64  // at most this many records that existed when the index was created are not in it yet
 	failed     atomic.Bool   // the index could not be written when that was last tried
 	lost       atomic.Int64  // records that are counted but not in the table, as of the last list
+	// paused is an errShort while the index on disk is not used because something is short.
+	paused atomic.Pointer[error]
 }
 
 // snapshot is the state of a table index at one change. It is immutable.

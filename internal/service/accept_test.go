@@ -29,7 +29,7 @@ func TestAcceptReport(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	short := &net.OpError{Op: "accept", Net: "tcp", Err: syscall.EMFILE}
-	l := &acceptReport{Listener: failingListener{ln, short}, log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now }}
+	l := &acceptReport{Listener: failingListener{ln, short}, log: sparseLog{log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now }}}
 	for range 121 { // two minutes, one error a second
 		if _, err := l.Accept(); !errors.Is(err, syscall.EMFILE) {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -26,24 +27,32 @@ const (
 	drainInterval = 10 * time.Millisecond
 )
 
-// drainListener tracks the connections that it accepts, so that at shutdown the server answers the requests
-// that arrive on them. http.Server.Shutdown alone resets connections that wait to be accepted, and closes
-// those that were used before even if a request is on its way or half received.
+// drainListener tracks the connections that it accepts. It has at most maxConns in use, so that the service
+// has file handles left for itself, and closes idle ones to use others. At shutdown the server answers the
+// requests that arrive on its connections. http.Server.Shutdown alone resets connections that wait to be
+// accepted, and closes those that were used before even if a request is on its way or half received.
 type drainListener struct {
 	*net.TCPListener
-	ended func() // closes done
-	done  chan struct{}
+	maxConns int
+	log      sparseLog
+	ended    func() // closes done
+	done     chan struct{}
 
 	mu       sync.Mutex
 	conns    map[*drainConn]struct{}
-	draining time.Time // when the shutdown began
+	changed  *sync.Cond // a connection was closed or became idle, or the listener is no longer needed
+	draining time.Time  // when the shutdown began
+	closed   bool
 }
 
-func newDrainListener(ln *net.TCPListener) *drainListener {
+func newDrainListener(ln *net.TCPListener, maxConns int, log *slog.Logger) *drainListener {
 	done := make(chan struct{})
-	return &drainListener{
-		TCPListener: ln, done: done, ended: sync.OnceFunc(func() { close(done) }), conns: map[*drainConn]struct{}{},
+	l := &drainListener{
+		TCPListener: ln, maxConns: maxConns, log: sparseLog{log: log, now: time.Now},
+		done: done, ended: sync.OnceFunc(func() { close(done) }), conns: map[*drainConn]struct{}{},
 	}
+	l.changed = sync.NewCond(&l.mu)
+	return l
 }
 
 // Accept returns net.ErrClosed once the queue is empty after drain was called.
@@ -52,7 +61,10 @@ func (l *drainListener) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
+	case lacksHandles(err):
+		l.closeIdle() // net/http tries again
 	case err == nil:
+		l.awaitRoom()
 		conn := &drainConn{TCPConn: c, listener: l, since: time.Now()}
 		l.conns[conn] = struct{}{}
 		l.extend()
@@ -64,8 +76,41 @@ func (l *drainListener) Accept() (net.Conn, error) {
 	return nil, err
 }
 
+// awaitRoom waits until there is room for another connection. The caller holds mu.
+func (l *drainListener) awaitRoom() {
+	for len(l.conns) >= l.maxConns && l.draining.IsZero() && !l.closed {
+		if !l.closeIdle() {
+			l.changed.Wait()
+		}
+	}
+}
+
+// closeIdle closes the connection that has been idle the longest and reports whether there was one. The
+// caller holds mu.
+func (l *drainListener) closeIdle() bool {
+	l.log.error("file handles are short, idle connections are closed and others wait: raise the limit of open files",
+		"address", l.Addr().String(), "connections", len(l.conns), "limit", l.maxConns)
+	var longest *drainConn
+	var since time.Time
+	for c := range l.conns {
+		if at, idle := c.idleSince(); idle && (longest == nil || at.Before(since)) {
+			longest, since = c, at
+		}
+	}
+	if longest == nil {
+		return false
+	}
+	delete(l.conns, longest)
+	_ = longest.TCPConn.Close() // net/http finds it closed
+	return true
+}
+
 // Close closes the listener, but not its connections.
 func (l *drainListener) Close() error {
+	l.mu.Lock()
+	l.closed = true
+	l.changed.Broadcast()
+	l.mu.Unlock()
 	l.ended()
 	return l.TCPListener.Close()
 }
@@ -88,6 +133,7 @@ func (l *drainListener) drain(ctx context.Context) {
 	l.mu.Lock()
 	l.draining = time.Now()
 	l.extend()
+	l.changed.Broadcast()
 	l.mu.Unlock()
 	select {
 	case <-l.done:
@@ -126,8 +172,13 @@ func (l *drainListener) connState(conn net.Conn, state http.ConnState) {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.state, c.since = state, time.Now()
+	c.mu.Unlock()
+	if state == http.StateIdle {
+		l.mu.Lock()
+		l.changed.Broadcast()
+		l.mu.Unlock()
+	}
 }
 
 // drainConn is an accepted connection. It embeds the type and not the interface because net/http uses
@@ -155,8 +206,16 @@ func (c *drainConn) Read(b []byte) (int, error) {
 func (c *drainConn) Close() error {
 	c.listener.mu.Lock()
 	delete(c.listener.conns, c)
+	c.listener.changed.Broadcast()
 	c.listener.mu.Unlock()
 	return c.TCPConn.Close()
+}
+
+// idleSince returns since when the connection waits for another request, if it does.
+func (c *drainConn) idleSince() (since time.Time, idle bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.since, c.state == http.StateIdle && !c.received.After(c.since)
 }
 
 // isBusy reports whether a request is in progress or expected. net/http reports a request as active only

@@ -127,7 +127,9 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	if err := errors.Join(s.declare(st, cfg), os.RemoveAll(cfg.WorkDir())); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	s.Index, err = index.Open(st, s.Lists(), index.Options{Dir: cfg.IndexDir(), CacheBytes: cfg.Index.CacheBytes, Log: log})
+	s.Index, err = index.Open(st, s.Lists(), index.Options{
+		Dir: cfg.IndexDir(), CacheBytes: cfg.Index.CacheBytes, MaxOpen: newHandleBudget().indexes, Log: log,
+	})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -390,9 +392,9 @@ func (s *Service) Run(
 	failed := make(chan error, 2+len(others))
 	run := func(server *http.Server, ln net.Listener) {
 		running = append(running, server)
-		servers.Go(func() { failed <- server.Serve(&acceptReport{Listener: ln, log: s.Log, now: time.Now}) })
+		servers.Go(func() { failed <- server.Serve(&acceptReport{ln, sparseLog{log: s.Log, now: time.Now}}) })
 	}
-	draining := newDrainListener(ln)
+	draining := newDrainListener(ln, newHandleBudget().connections, s.Log)
 	api := s.server(s.API)
 	api.ConnState = draining.connState
 	if secure != nil {
