@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -199,4 +200,54 @@ func TestSecondSignal(t *testing.T) {
 			s.stop()
 		})
 	}
+}
+
+// TestShutdownWhateverRuns checks that a signal ends the server within limits.shutdown_time while a client
+// does not read its export, another does not send its body, a list takes very long, and a webhook endpoint
+// does not answer. Each of them alone would take minutes.
+func TestShutdownWhateverRuns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "PROSPECTOR_LIMITS_SHUTDOWN_TIME=4s", "PROSPECTOR_LIMITS_LIST_TIME=1h", "PROSPECTOR_WEBHOOKS_TIMEOUT=1h",
+		"PROSPECTOR_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true", "PROSPECTOR_RATE_LIMIT_PER_MINUTE=0")
+	_, key := p.org("Acme")
+	s := p.serve()
+	asked := make(chan struct{}, 1)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only then
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer endpoint.Close()
+	s.do(http.StatusCreated, key, "POST", "/v1/webhooks/subscriptions", fmt.Sprintf(`{"url": %q, "triggers": ["tag.created"]}`, endpoint.URL))
+	s.tag(key, "Champion")
+	<-asked
+	notes := strings.Repeat("lorem ipsum ", 8000)
+	var ids []string
+	for range 5 {
+		ids = append(ids, s.load(key, 60, func(int) string { return fmt.Sprintf(`"notes": %q`, notes) })...)
+	}
+	s.slowExport(key, "stalled")
+	s.slowPost(key, "/v1/contacts", `{"email": "half@acme.example"}`)
+	var rules []string
+	for i := range 1000 {
+		rules = append(rules, fmt.Sprintf(`{"field": "notes", "condition": "contains", "value": "ipsum lorem %d"}`, i))
+	}
+	filter := s.slowPost(key, "/v1/contacts/list", `{"filters": {"operator": "or", "filters": [`+strings.Join(rules, ",")+`]}}`)
+	filter.write(filter.rest)
+
+	s.signal(syscall.SIGTERM)
+	select {
+	case <-s.exited:
+	case <-time.After(shutdownLimit): // far more than the limit, and far less than what runs
+		t.Fatalf("the server does not stop:\n%s", s.stderr)
+	}
+
+	endpoint.CloseClientConnections()
+	endpoint.Close()
+	s = p.serve()
+	if n := s.total(key, "contacts", `{}`); n != len(ids) {
+		t.Errorf("got %d contacts, want %d", n, len(ids))
+	}
+	s.stop()
+	p.passesCheck()
 }

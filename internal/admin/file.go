@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"prospector/internal/service"
 )
@@ -54,6 +55,7 @@ func makeFile(dir string, write func(io.Writer) error) (m File, err error) {
 type Target struct {
 	path    string
 	partial *os.File
+	name    string // of the partial file; empty if it has none yet
 }
 
 // NewTarget checks that a file can be written to path.
@@ -69,11 +71,41 @@ func NewTarget(cfg service.Config, path string) (t Target, err error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return t, err
 	}
-	t.partial, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".partial-*") // with mode 0600
-	if err != nil {
-		return t, fmt.Errorf("cannot write %s: %w", path, errors.Unwrap(err))
+	if t.partial, err = createUnnamed(filepath.Dir(path)); err == nil {
+		return t, nil
 	}
-	return t, nil
+	return t.withName()
+}
+
+// withName creates the partial file under a name of its own, for file systems that need one. It removes those
+// of commands that were killed. The partial file of a running command is locked.
+func (t Target) withName() (Target, error) {
+	dir, pattern := filepath.Dir(t.path), "."+filepath.Base(t.path)+".partial-*"
+	killed, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		return t, err
+	}
+	for _, file := range killed {
+		removeUnlocked(file)
+	}
+	t.partial, err = os.CreateTemp(dir, pattern) // with mode 0600
+	if err != nil {
+		return t, fmt.Errorf("cannot write %s: %w", t.path, errors.Unwrap(err))
+	}
+	t.name = t.partial.Name()
+	return t, syscall.Flock(int(t.partial.Fd()), syscall.LOCK_EX)
+}
+
+// removeUnlocked removes a file that no process has locked.
+func removeUnlocked(file string) {
+	f, err := os.Open(file)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		_ = os.Remove(file)
+	}
 }
 
 // Take copies a file to the target. The file is removed from the work directory even if that fails.
@@ -91,13 +123,10 @@ func (t Target) Take(m File) error {
 	if have := hex.EncodeToString(sum.Sum(nil)); have != m.SHA256 {
 		return fmt.Errorf("%s was damaged while it was copied to %s", m.Path, t.path)
 	}
-	if err := errors.Join(t.partial.Sync(), t.partial.Close()); err != nil {
+	if err := t.partial.Sync(); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(t.path); err == nil {
-		return fmt.Errorf("%s was created by another process", t.path)
-	}
-	if err := os.Rename(t.partial.Name(), t.path); err != nil {
+	if err := t.publish(); err != nil {
 		return err
 	}
 	dir, err := os.Open(filepath.Dir(t.path))
@@ -107,8 +136,24 @@ func (t Target) Take(m File) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
+// publish gives the partial file the name of the target.
+func (t Target) publish() error {
+	err := fs.ErrExist
+	if t.name == "" {
+		err = nameFile(t.partial, t.path)
+	} else if _, statErr := os.Lstat(t.path); statErr != nil {
+		err = os.Rename(t.name, t.path)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s was created by another process", t.path)
+	}
+	return err
+}
+
 // Drop removes the partial file of a target that was not reached.
 func (t Target) Drop() {
 	_ = t.partial.Close()
-	_ = os.Remove(t.partial.Name())
+	if t.name != "" {
+		_ = os.Remove(t.name)
+	}
 }
