@@ -57,7 +57,7 @@ func (a *asset) serve(c *call) response {
 	if a.policy != "" {
 		h.Set("Content-Security-Policy", a.policy)
 	}
-	r := response{status: http.StatusOK, contentType: a.contentType, body: a.plain, etag: a.tag(""), header: h}
+	r := response{status: http.StatusOK, contentType: a.contentType, body: a.plain, etag: a.tag(""), header: h, isAsset: true}
 	if a.gzip != nil && acceptsGzip(c.request.Header) {
 		r.body, r.etag = a.gzip, a.tag(gzipTag)
 		h.Set("Content-Encoding", "gzip")

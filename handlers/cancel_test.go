@@ -2,9 +2,11 @@ package handlers_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"prospector/internal/apptest"
 	"prospector/internal/catalog"
 	"prospector/internal/service"
+	"prospector/internal/shape"
 )
 
 // A list that takes longer than limits.list_time is refused. An export has no time limit.
@@ -62,5 +65,75 @@ func TestClientHasGone(t *testing.T) {
 	}
 	if log := app.Log.String(); strings.Contains(log, "level=ERROR") {
 		t.Error(log)
+	}
+}
+
+// pollCounter is a context that counts how often work looks whether its caller has gone, and ends at the given
+// one.
+type pollCounter struct {
+	context.Context
+	polls atomic.Int64
+	endAt int64 // 0: never
+	end   func()
+}
+
+func (c *pollCounter) Done() <-chan struct{} {
+	if c.polls.Add(1) == c.endAt {
+		c.end()
+	}
+	return c.Context.Done()
+}
+
+// TestWorkEndsSoon checks that work whose caller leaves in the middle ends when it looks the next time. Between
+// two looks there is little work: a record, a term, or the plans of 256 contacts.
+func TestWorkEndsSoon(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	var contacts []string
+	for i := range 500 {
+		contacts = append(contacts, fmt.Sprintf(`{"email": "a%d@x.example", "notes": "lorem ipsum"}`, i))
+	}
+	org.Write.Post("/v1/contacts/batch", `{"records": [`+strings.Join(contacts, ",")+`]}`).Is(200)
+	var rules []string
+	for i := range 100 {
+		rules = append(rules, fmt.Sprintf(`{"field": "notes", "condition": "not_contains", "value": "m i%d"}`, i))
+	}
+	var companies []catalog.Company
+	for i := range 40 {
+		companies = append(companies, catalog.Company{ID: fmt.Sprint("c", i), Name: "Globex", Website: shape.Text(fmt.Sprintf("g%d.example", i))})
+	}
+	app.Catalog(companies, nil)
+	ids := org.Read.Post("/v1/contacts/list", `{"page_size": 500}`).Is(200).Column("id")
+	campaign := newCampaign(org, "active")
+	filters := `{"filters": [` + strings.Join(rules, ",") + `]}`
+	for path, body := range map[string]string{
+		"/v1/contacts/list":                       filters,
+		"/v1/contacts/export":                     filters,
+		"/v1/campaigns/" + campaign + "/simulate": `{"contact_ids": ["` + strings.Join(ids, `", "`) + `"]}`,
+		"/v1/tam/preview/estimate":                `{"request_id": "` + uuid.NewString() + `", "company_filters": {}}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			run := func(endAt int64) (polls int64, res *httptest.ResponseRecorder) {
+				inner, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ctx := &pollCounter{Context: inner, endAt: endAt, end: cancel}
+				req := httptest.NewRequestWithContext(ctx, "POST", path, strings.NewReader(body))
+				req.Header = http.Header{"Authorization": {"Bearer " + org.Write.Key}, "Content-Type": {"application/json"}}
+				res = httptest.NewRecorder()
+				app.API.ServeHTTP(res, req)
+				return ctx.polls.Load(), res
+			}
+			all, res := run(0)
+			const more = 3 // looks by those who wait for the work, such as the handler
+			if res.Code != 200 || all < 2+2*more {
+				t.Fatalf("%d after %d looks: %.200s", res.Code, all, res.Body)
+			}
+			for _, endAt := range []int64{2, all / 2} {
+				polls, res := run(endAt)
+				if polls > endAt+more || res.Code == 200 && path != "/v1/contacts/export" { // an export has begun its response
+					t.Errorf("ended at look %d of %d, it looked %d times and answered %d", endAt, all, polls, res.Code)
+				}
+			}
+		})
 	}
 }

@@ -38,11 +38,11 @@ func (c *call) wantsGzip() bool {
 	return err == nil && !from.Addr().Unmap().IsLoopback() && acceptsGzip(c.request.Header)
 }
 
-// compress compresses a response if that is worth it. One with a secret stays as it is, because its length
-// must not depend on how much the secret resembles the rest. The ETag stays too: it is the version of the
-// record, and no cache stores the response.
+// compress compresses a response if that is worth it. An asset was compressed when it was made. A response with
+// a secret stays as it is, because its length must not depend on how much the secret resembles the rest. The
+// ETag stays too: it is the version of the record, and no cache stores the response.
 func (c *call) compress(a response) response {
-	if len(a.body) < compressFrom || a.replayBody != nil || a.isEncoded() {
+	if len(a.body) < compressFrom || a.replayBody != nil || a.isAsset {
 		return a
 	}
 	a.header = a.header.Clone()
@@ -63,10 +63,6 @@ func (c *call) compress(a response) response {
 		a.header.Set("Content-Encoding", "gzip")
 	}
 	return a
-}
-
-func (a response) isEncoded() bool {
-	return a.header.Get("Content-Encoding") != "" || a.header.Get("Vary") != ""
 }
 
 // compress makes the stream compress what is written. It must be called before the first write.

@@ -36,7 +36,7 @@ func newConcurrencyLimiter(limit int) *concurrencyLimiter {
 }
 
 // enter admits a request, which must call leave when it ends. It returns rate_limited if the request would have
-// to wait for longer than turnWait.
+// to wait for longer than turnWait, and the cause if ctx ends first.
 func (l *concurrencyLimiter) enter(ctx context.Context, org uuid.UUID, h http.Header) error {
 	l.mu.Lock()
 	of := l.orgs[org]
@@ -67,6 +67,9 @@ func (l *concurrencyLimiter) enter(ctx context.Context, org uuid.UUID, h http.He
 		return nil // it was admitted in this moment
 	}
 	of.waiting = slices.Delete(of.waiting, at, at+1)
+	if err := context.Cause(ctx); err != nil {
+		return err // the client has disconnected
+	}
 	h.Set("Retry-After", strconv.Itoa(seconds(turnWait)))
 	return fault.New(fault.RateLimited, "%d requests of the organization are in progress; try again when some have ended", l.limit)
 }

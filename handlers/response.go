@@ -20,6 +20,7 @@ type response struct {
 	etag        string
 	header      http.Header
 	replayed    bool
+	isAsset     bool                // it was compressed once for all clients
 	stream      func(*stream) error // if set, writes the body in parts
 }
 
