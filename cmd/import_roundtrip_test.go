@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // hostileTexts returns texts that tables and spreadsheets often mishandle.
@@ -30,6 +31,16 @@ func hostileTexts() []string {
 		}
 	}
 	return texts
+}
+
+// withoutControls replaces control characters, which names and titles do not have.
+func withoutControls(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '_'
+		}
+		return r
+	}, text)
 }
 
 // importableEntities are the entities whose exports can be imported, with their text fields and
@@ -117,6 +128,9 @@ func TestImportRoundTrip(t *testing.T) {
 			rec := e.more(i)
 			for n, field := range e.texts {
 				rec[field] = texts[(i+n)%len(texts)]
+				if strings.HasSuffix(field, "name") || field == "title" {
+					rec[field] = withoutControls(texts[(i+n)%len(texts)])
+				}
 			}
 			rec["custom_field_my_text"], rec["custom_field_my_number"], rec["custom_field_my_boolean"] = text, -float64(i)/8, i%2 == 1
 			rec["custom_field_my_date"] = fmt.Sprintf("2026-01-%02d", 1+i%28)

@@ -172,7 +172,7 @@ func TestEnrollRefusals(t *testing.T) {
 	}
 	org.Read.Post(paths["active"]+"/enroll", enrolling("New", ann)).Fails(403, "forbidden", "write")
 	for _, status := range []string{"active", "paused"} {
-		for _, name := range []string{"Key  Äccounts", " KEY \täccounts "} {
+		for _, name := range []string{"Key  Äccounts", " KEY   äccounts "} {
 			org.Write.Post(paths[status]+"/enroll", enrolling(name, ann)).Is(409, fmt.Sprintf(`{"error": {"code": "audience_name_taken", "message": "<any>",
 				"details": [{"path": "audience_name", "message": "<any>", "id": %q}]}}`, idIn(first)))
 		}

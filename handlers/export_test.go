@@ -174,7 +174,7 @@ func TestExportFormulas(t *testing.T) {
 	}
 	harmful := []string{"=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", "\r=1+1", "=cmd|' /C calc'!A0", "-", " =1+1", "'=1+1"}
 	for _, v := range harmful {
-		post(map[string]any{"name": v, "custom_field_text": v, "currency": v, "notes": v})
+		post(map[string]any{"name": strings.Trim(v, "\t\r"), "custom_field_text": v, "currency": v, "notes": v})
 	}
 	harmless := []string{"1=1", "a+b", "a'b", "a@b.example", "3-4", "(=1)"}
 	for _, v := range harmless {
@@ -188,7 +188,10 @@ func TestExportFormulas(t *testing.T) {
 		if i < len(harmful) {
 			want = "'" + v
 		}
-		for _, column := range []string{"name", "custom_field_text", "currency", "notes"} {
+		for _, column := range []string{"custom_field_text", "currency", "notes", "name"} {
+			if column == "name" { // it has no control characters
+				want = strings.NewReplacer("\t", "", "\r", "").Replace(want)
+			}
 			if got := rows[i][column]; got != want && (i < len(harmful) || got != "") {
 				t.Errorf("%q exported as %q in column %s", v, got, column)
 			}
