@@ -137,15 +137,33 @@ func TestUsers(t *testing.T) {
 		p.run("org", "create", "--name", "Acme").ok()
 		p.run("user", "list", "--org", "Acme", "--json").prints(`{"users": []}`)
 		ada := `{"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "email": "ada@acme.example", "first_name": "Ada",
-			"last_name": "Marsh", "title": "Account Executive", "active": true}`
+			"last_name": "Marsh", "title": "Account Executive", "access": "admin", "active": true, "last_seen_at": null}`
 		bob := `{"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "email": "bob@acme.example", "first_name": null,
-			"last_name": null, "title": null, "active": true}`
+			"last_name": null, "title": null, "access": "write", "active": true, "last_seen_at": null}`
 		p.run("user", "create", "--org", "Acme", "--email", "ada@acme.example", "--first-name", "Ada", "--last-name", "Marsh",
-			"--title", "Account Executive", "--json").prints(ada)
+			"--title", "Account Executive", "--access", "admin", "--json").prints(ada)
 		p.run("user", "create", "--org", "Acme", "--email", "bob@acme.example").says(`Created user bob@acme\.example, ` + anID + "\n")
 		p.run("user", "list", "--org", "Acme", "--json").prints(`{"users": [` + ada + `, ` + bob + `]}`)
 		p.run("user", "list", "--org", "Acme").
-			says(`ID +EMAIL +NAME\n` + anID + ` +ada@acme\.example +Ada Marsh\n` + anID + ` +bob@acme\.example *\n`)
+			says(`ID +EMAIL +NAME +ACCESS +ACTIVE +LAST SEEN\n` + anID + ` +ada@acme\.example +Ada Marsh +admin +true +never\n` +
+				anID + ` +bob@acme\.example +write +true +never\n`)
+	})
+}
+
+// TestInvite makes a one-time link, and sets a password that is read from standard input.
+func TestInvite(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, p *place) {
+		p.run("org", "create", "--name", "Acme").ok()
+		ada := []string{"--org", "Acme", "--email", "ADA@acme.example"}
+		invite, setPassword := append([]string{"user", "invite"}, ada...), append([]string{"user", "set-password"}, ada...)
+		p.run(invite...).fails(1, `no user with the address "ADA@acme.example"`)
+		p.run("user", "create", "--org", "Acme", "--email", "ada@acme.example").ok()
+		p.run(invite...).says(`The link is valid once, until ` + aTime + `:\n\nhttp://127\.0\.0\.1:\d+/app/welcome#token=[A-Za-z0-9_-]{43}\n`)
+		p.run(append(invite, "--json")...).prints(`{"url": "<any>", "expires_at": "<time>"}`)
+		p.feed(strings.NewReader("correct horse battery\n"), setPassword...).says(`Set the password of ada@acme\.example\n`)
+		p.feed(strings.NewReader("too short\r\n"), setPassword...).fails(1, "password: must have at least 10 characters, not 9")
+		p.feed(strings.NewReader(""), setPassword...).fails(1, "password: must have at least 10 characters, not 0")
 	})
 }
 
@@ -229,6 +247,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"user create --email ada@acme.example", "requires --org"},
 		{"user create --org Acme", "requires --email"},
 		{"user list", "requires --org"},
+		{"user invite --org Acme", "requires --email"},
+		{"user set-password --email ada@acme.example", "requires --org"},
 		{"key create --name sync", "requires --org"},
 		{"key create --org Acme", "requires --name"},
 		{"key list", "requires --org"},
@@ -291,6 +311,7 @@ func TestRefusals(t *testing.T) {
 			{[]string{"key", "list", "--org", "Twin"}, []string{`2 organizations are named "Twin"`, first, second}},
 			{[]string{"user", "create", "--org", org, "--email", "ada at acme"}, []string{`email: "ada at acme" is not an email address`}},
 			{[]string{"user", "create", "--org", org, "--email", "a@acme.example, b@acme.example"}, []string{`email: "a@acme.example, b@acme.example" is not an email address`}},
+			{[]string{"user", "create", "--org", org, "--email", "eve@acme.example", "--access", "root"}, []string{`access: "root" is not one of: read, write, admin`}},
 			{[]string{"key", "create", "--org", other, "--name", "sync"}, []string{"the organization has no active users", "create one first"}},
 			{[]string{"key", "create", "--org", org, "--name", "sync", "--access", "root"}, []string{`access: "root" is not one of: read, write, admin`}},
 			{[]string{"key", "create", "--org", org, "--name", "sync", "--user", "ada"}, []string{"user"}},
@@ -314,6 +335,7 @@ func TestNoStore(t *testing.T) {
 	p := newPlace(t)
 	for _, line := range []string{
 		"org list", "org set --org Acme --rate-limit 5", "user create --org Acme --email ada@acme.example", "user list --org Acme",
+		"user invite --org Acme --email ada@acme.example", "user set-password --org Acme --email ada@acme.example",
 		"key create --org Acme --name sync", "key list --org Acme", "key deactivate --org Acme " + absent,
 	} {
 		p.run(append(strings.Fields(line), "--data-dir", "elsewhere")...).fails(1, "no store in "+p.path("elsewhere"), "prospector org create", "--data-dir")

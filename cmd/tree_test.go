@@ -31,7 +31,7 @@ func commands() map[string]*cobra.Command {
 func TestCommandTree(t *testing.T) {
 	all := commands()
 	for _, path := range []string{
-		"", "serve", "demo", "org", "org create", "org list", "org set", "org export", "org delete", "user", "user create", "user list", "key", "key create", "key list",
+		"", "serve", "demo", "org", "org create", "org list", "org set", "org export", "org delete", "user", "user create", "user list", "user invite", "user set-password", "key", "key create", "key list",
 		"key deactivate", "import", "import contacts", "import accounts", "import suppressions", "catalog", "catalog import", "catalog generate", "catalog stats", "backup", "restore", "resume", "check", "reindex", "completion", "version",
 	} {
 		if all[path] == nil {
@@ -122,7 +122,7 @@ func TestUsageOfEveryCommand(t *testing.T) {
 		"backup": "out.backup", "restore": "out.backup", "completion": "bash",
 	}
 	flags := map[string][]string{
-		"org create": {"name"}, "org set": {"org"}, "org export": {"org"}, "org delete": {"org"}, "user create": {"org", "email"}, "user list": {"org"},
+		"org create": {"name"}, "org set": {"org"}, "org export": {"org"}, "org delete": {"org"}, "user create": {"org", "email"}, "user list": {"org"}, "user invite": {"org", "email"}, "user set-password": {"org", "email"},
 		"key create": {"org", "name"}, "key list": {"org"}, "key deactivate": {"org"}, "import contacts": {"org"}, "import accounts": {"org"}, "import suppressions": {"org"},
 	}
 	all := commands()

@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -56,6 +57,10 @@ type Options struct {
 	ConcurrentRequests int
 	// ListTime is how long a list may take. 0 means no limit.
 	ListTime time.Duration
+	// LinkBase returns the address at which browsers reach the service, without a slash at its end.
+	LinkBase func() string
+	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
 	// SeparateMetrics removes the metrics from the table of operations. Only Metrics serves them then.
 	SeparateMetrics bool
 }
@@ -95,7 +100,7 @@ func New(o Options) *API {
 // table returns all operations.
 func (a *API) table() []Operation {
 	ops := slices.Concat(
-		a.identityOperations(),
+		a.identityOperations(), a.sessionOperations(),
 		[]Operation{a.indexOperation()},
 		a.crmOperations(),
 		a.catalogOperations(),
@@ -125,8 +130,8 @@ func (a *API) SetPreparing(text string) { a.preparing.Store(&text) }
 
 type contextKey struct{}
 
-// ServeHTTP checks the API key of a request under /v1, the rate limit and the number of requests in progress,
-// and routes it. The operation then checks the access of the key.
+// ServeHTTP checks the credential of a request under /v1, the rate limit and the number of requests in progress,
+// and routes it. The operation then checks the access.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	c := &call{api: a, request: r, requestID: requestID(r)}
@@ -150,7 +155,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		c.done(sent, time.Since(started))
 	}()
-	if underV1(r.URL.Path) {
+	if underV1(r.URL.Path) && !a.isPublic(r) {
 		if err := c.admit(sent.Header()); err != nil {
 			c.errorResponse(err).write(sent)
 			return

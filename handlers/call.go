@@ -44,26 +44,6 @@ func (c *call) actor() store.Actor {
 // org returns the organization of the caller.
 func (c *call) org() uuid.UUID { return c.principal.Org }
 
-// admit authenticates the caller, counts the request against the rate limit of the organization and waits until
-// it may be in progress.
-func (c *call) admit(h http.Header) error {
-	p, err := c.api.Identity.Authenticate(apiKey(c.request))
-	if err != nil {
-		return err
-	}
-	c.principal = p
-	limit := c.api.RatePerMinute
-	if p.RateLimit.Valid {
-		limit = int(p.RateLimit.Float)
-	}
-	if err := c.api.rateLimiter.allow(p.Org, limit, c.api.Store.Now(), h); err != nil {
-		return err
-	}
-	err = c.api.concurrency.enter(c.request.Context(), p.Org, h)
-	c.admitted = err == nil
-	return err
-}
-
 // apiKey returns the API key of a request. Authorization takes precedence over X-Prospector-Api-Key.
 func apiKey(r *http.Request) string {
 	if auth := r.Header.Get("Authorization"); auth != "" {
@@ -87,8 +67,8 @@ func requestID(r *http.Request) string {
 
 // serve checks access, reads the input and runs the operation.
 func (c *call) serve() response {
-	if c.op.Access != Public && !c.principal.Access.Covers(c.op.Access) {
-		return c.errorResponse(forbidden(c.op.Access))
+	if err := c.mayRun(); err != nil {
+		return c.errorResponse(err)
 	}
 	if err := c.readBody(); err != nil {
 		return c.errorResponse(err)
@@ -103,6 +83,21 @@ func (c *call) serve() response {
 		return c.errorResponse(err)
 	}
 	return a
+}
+
+// mayRun checks that the caller has the access that the operation requires.
+func (c *call) mayRun() error {
+	switch access := c.op.Access; {
+	case access == Public && underV1(c.op.Path) && c.request.Header.Get("Origin") != "":
+		return c.api.checkOrigin(c.request)
+	case access == Public || access == SignedIn && c.principal.Session != uuid.Nil:
+		return nil
+	case access == SignedIn:
+		return fault.New(fault.Forbidden, "the operation requires a session; an API key cannot perform it")
+	case !c.principal.Access.Covers(access):
+		return forbidden(access)
+	}
+	return nil
 }
 
 // readBody reads the body of an operation that takes one. A POST without a body counts as an empty
@@ -236,7 +231,12 @@ func (c *call) log(status int, took time.Duration) {
 		attrs = append(attrs, "code", c.code)
 	}
 	if c.principal.Org != uuid.Nil {
-		attrs = append(attrs, "org", c.principal.Org, "key", c.principal.Key)
+		attrs = append(attrs, "org", c.principal.Org)
+		if c.principal.Session != uuid.Nil {
+			attrs = append(attrs, "user", c.principal.User)
+		} else {
+			attrs = append(attrs, "key", c.principal.Key)
+		}
 	}
 	c.api.Log.Info("request", attrs...)
 }

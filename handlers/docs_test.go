@@ -198,6 +198,9 @@ func TestDocs(t *testing.T) {
 		if op.Access != handlers.Public {
 			needs = string(op.Access) + " access"
 		}
+		if op.Access == handlers.SignedIn {
+			needs = "session"
+		}
 		for _, want := range []string{op.Summary, op.Method + " " + op.Path + " " + needs, "curl "} {
 			if !strings.Contains(text[op.Name], want) {
 				t.Errorf("%s does not contain %q: %.300s", op.Name, want, text[op.Name])
@@ -257,7 +260,8 @@ func TestDocsExamples(t *testing.T) {
 			}
 		}
 		org := app.Org("Acme " + op.Name)
-		vars := map[string]string{"KEY": client(org, op.Access).Key, "REQUEST_ID": uuid.NewString()}
+		as := client(org, op.Access)
+		vars := map[string]string{"KEY": as.Key, "SESSION": strings.TrimPrefix(as.Cookie, "prospector_session="), "ORIGIN": app.URL, "REQUEST_ID": uuid.NewString()}
 		for name, maker := range map[string]string{"ACCOUNT_ID": "accounts", "CONTACT_ID": "contacts", "ID": strings.Split(op.Path+"//", "/")[2], "PREVIEW_ID": previews[op.Name == "cancel_tam_preview"],
 			"OPERATION_ID": "imports", "SUBSCRIPTION_ID": "subscriptions", "TEMPLATE_ID": "sequence-templates", "AUDIENCE_ID": "audiences"} {
 			if op.Name == "delete_campaign" && name == "ID" {
@@ -275,6 +279,14 @@ func TestDocsExamples(t *testing.T) {
 		}
 		if strings.Contains(codes[0], "$SEQUENCE_ID") {
 			vars["SEQUENCE_ID"] = begin(org, vars["ID"])
+		}
+		if strings.Contains(codes[0], "$INVITE_TOKEN") {
+			link := org.Admin.Post("/v1/users/"+org.User.String()+"/invite", `{}`).Is(200).Text("data.url")
+			vars["INVITE_TOKEN"] = link[strings.Index(link, "=")+1:]
+		}
+		if op.Name == "create_session" {
+			org.Admin.Patch("/v1/users/"+org.User.String(), `{"email": "ada@acme.example"}`).Is(200)
+			setPassword(t, app, org, password)
 		}
 		if strings.Contains(codes[0], "$TOKEN") {
 			vars["TOKEN"] = newToken(org)

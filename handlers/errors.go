@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"prospector/internal/fault"
@@ -20,9 +21,9 @@ type errorRow struct {
 
 var errorTable = []errorRow{
 	{fault.InvalidJSON, http.StatusBadRequest, "The request body is not a JSON object in UTF-8."},
-	{fault.Unauthorized, http.StatusUnauthorized, "The API key is missing, malformed, unknown, expired or deactivated."},
+	{fault.Unauthorized, http.StatusUnauthorized, "The API key is missing, malformed, unknown, expired or deactivated, or the session has ended. When signing in: the address, password or link is wrong."},
 	{fault.ImportLimitExceeded, http.StatusPaymentRequired, "The Import would exceed the balance of the month."},
-	{fault.Forbidden, http.StatusForbidden, "The API key does not have the access that the operation requires."},
+	{fault.Forbidden, http.StatusForbidden, "The API key or the user does not have the access that the operation requires, or a request with a session cookie may come from another site."},
 	{fault.NotFound, http.StatusNotFound, "The path or the record does not exist, or the record belongs to another organization."},
 	{fault.MethodNotAllowed, http.StatusMethodNotAllowed, "The path does not support this method. Allow lists the methods that it supports."},
 	{fault.TagNameTaken, http.StatusConflict, "Another tag of the same object type has this name."},
@@ -42,6 +43,9 @@ var errorTable = []errorRow{
 	{fault.PreviewNotPreparing, http.StatusConflict, "The Preview is no longer being prepared."},
 	{fault.ImportAccepted, http.StatusConflict, "An Import of the Preview was already accepted."},
 	{fault.NothingToImport, http.StatusConflict, "No member of the Preview is selected."},
+	{fault.SeveralOrganizations, http.StatusConflict, "The address and the password belong to users of several organizations. details has their ids; repeat the request with one of them as organization_id."},
+	{fault.LastAdmin, http.StatusConflict, "The user is the last active admin of the organization."},
+	{fault.UserInactive, http.StatusConflict, "The user is deactivated."},
 	{fault.TooManySubscriptions, http.StatusConflict, "The organization has 50 webhook subscriptions, which is the maximum."},
 	{fault.SubscriptionNotActive, http.StatusConflict, "The webhook subscription is not active."},
 	{fault.IdempotencyKeyReused, http.StatusConflict, "The Idempotency-Key was used before with a different request."},
@@ -51,7 +55,7 @@ var errorTable = []errorRow{
 	{fault.ValidationFailed, http.StatusUnprocessableEntity, "A field is missing, unknown, of the wrong type or out of range."},
 	{fault.InvalidFilter, http.StatusUnprocessableEntity, "A filter has an unknown or unsupported field, condition or value, or exceeds 1,000 rules, 10,000 values, 50 search words or 200 levels."},
 	{fault.InvalidSort, http.StatusUnprocessableEntity, "The sort contains a field that does not support sorting."},
-	{fault.RateLimited, http.StatusTooManyRequests, "The organization has reached its requests per minute, or too many of its requests are in progress. Retry-After says when to try again."},
+	{fault.RateLimited, http.StatusTooManyRequests, "The organization, or the user of a session, has reached its requests per minute, too many of its requests are in progress, or too many attempts to sign in have failed. Retry-After says when to try again."},
 	{fault.Damaged, http.StatusInternalServerError, "A record is damaged on disk and cannot be read. details has its id. DELETE removes it; the operator can recover it from a backup."},
 	{fault.Internal, http.StatusInternalServerError, "An internal error. The server log has details under the request id."},
 	{fault.Unavailable, http.StatusServiceUnavailable, "The service is shutting down, cannot write to its disk, too many large bodies are being processed, or a list needs an index that is being built."},
@@ -126,6 +130,9 @@ func (c *call) errorResponse(err error) response {
 	if row.status == http.StatusServiceUnavailable {
 		a.header = http.Header{"Retry-After": {retryUnavailable}}
 	}
+	if f.Wait > 0 {
+		a.header = http.Header{"Retry-After": {strconv.Itoa(seconds(f.Wait))}}
+	}
 	a.body = mustJSON(Error{Error: errorBody(f)})
 	return c.asRecipientPage(a)
 }
@@ -161,17 +168,14 @@ func (c *call) opName() string {
 
 // ErrorCodes returns all error codes that the operation may return, in the order of the table.
 func (o *Operation) ErrorCodes() []fault.Code {
-	may := map[fault.Code]bool{fault.Internal: true, fault.Damaged: true, fault.ValidationFailed: true}
+	may := map[fault.Code]bool{fault.Internal: true}
 	for _, c := range o.Codes {
 		may[c] = true
 	}
-	if o.Access == Public {
-		delete(may, fault.ValidationFailed)
-		delete(may, fault.Damaged)
-	} else {
-		may[fault.Unauthorized], may[fault.RateLimited] = true, true
+	if o.Access != Public {
+		may[fault.Damaged], may[fault.ValidationFailed] = true, true
+		may[fault.Unauthorized], may[fault.Forbidden], may[fault.RateLimited] = true, true, true
 		may[fault.Unavailable] = true
-		may[fault.Forbidden] = o.Access != identity.Read
 	}
 	if o.input.typ != nil {
 		may[fault.InvalidJSON], may[fault.BodyTooLarge], may[fault.UnsupportedMediaType] = true, true, true
@@ -200,5 +204,5 @@ func methodNotAllowed(allow []string) *fault.Error {
 }
 
 func forbidden(needed identity.Access) *fault.Error {
-	return fault.New(fault.Forbidden, "this operation requires an API key with %s access", needed)
+	return fault.New(fault.Forbidden, "this operation requires %s access", needed)
 }

@@ -110,7 +110,7 @@ func TestEventSchemas(t *testing.T) {
 		})
 	}
 	gone := `{"id":"019cd74b-e0bd-74cf-bbd0-63257982bd64","trigger_key":"contact.created","created_at":"2026-03-10T10:30:00.125Z",` +
-		`"org_id":"019cd6c2-8c00-7438-ae6b-a7bca9d37914","data":{"id":"019cd707-3f91-775a-b036-789ac35526db","deleted":true}}`
+		`"org_id":"019cd6c2-8c00-7438-ae6b-a7bca9d37914","user_id":null,"data":{"id":"019cd707-3f91-775a-b036-789ac35526db","deleted":true}}`
 	if err := app.CheckEvent("contact.created", []byte(gone)); err != nil {
 		t.Errorf("the document refuses an event redelivered after its deletion: %v", err)
 	}

@@ -3,6 +3,7 @@ package handlers
 import (
 	"net/http"
 
+	"prospector/internal/fault"
 	"prospector/internal/identity"
 	"prospector/internal/shape"
 	"prospector/store"
@@ -10,14 +11,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Me is the user and organization of an API key.
+// Me is the user and organization of an API key or a session.
 type Me struct {
-	OrgID         uuid.UUID  `json:"org_id"`
-	UserID        uuid.UUID  `json:"user_id"`
-	UserEmail     string     `json:"user_email"`
-	UserFirstName shape.Text `json:"user_first_name"`
-	UserLastName  shape.Text `json:"user_last_name"`
-	OrgName       string     `json:"org_name"`
+	OrgID         uuid.UUID       `json:"org_id"`
+	UserID        uuid.UUID       `json:"user_id"`
+	UserEmail     string          `json:"user_email"`
+	UserFirstName shape.Text      `json:"user_first_name"`
+	UserLastName  shape.Text      `json:"user_last_name"`
+	OrgName       string          `json:"org_name"`
+	Access        identity.Access `json:"access" rule:"enum=read|write|admin" doc:"Of the API key or, in a session, of the user."`
 }
 
 // NewKey is an API key with its plaintext, which is shown only when the key is created.
@@ -35,20 +37,8 @@ func (a *API) identityOperations() []Operation {
 	return []Operation{
 		read(Operation{
 			Name: "get_me", Method: http.MethodGet, Path: "/v1/me", Access: identity.Read,
-			Summary: "Get the user and organization of the API key",
-		}, func(c *call, tx *store.Tx, _ nothing) (me Me, err error) {
-			org, err := id.Organizations.Get(tx, c.principal.Org)
-			if err != nil {
-				return me, err
-			}
-			user, err := id.Users.Get(tx, c.principal.User)
-			if err != nil {
-				return me, err
-			}
-			u := user.Record
-			return Me{OrgID: org.ID, OrgName: org.Record.Name, UserID: u.ID, UserEmail: u.Email,
-				UserFirstName: u.FirstName, UserLastName: u.LastName}, nil
-		}),
+			Summary: "Get the user and organization of the API key or session",
+		}, func(c *call, tx *store.Tx, _ nothing) (Me, error) { return a.me(c, tx) }),
 		read(Operation{
 			Name: "get_organization", Method: http.MethodGet, Path: "/v1/organization", Access: identity.Read,
 			Summary: "Get the organization of the API key, with its limits",
@@ -64,11 +54,8 @@ func (a *API) identityOperations() []Operation {
 		read(Operation{
 			Name: "list_users", Method: http.MethodGet, Path: "/v1/users", Access: identity.Read,
 			Summary: "List all users of the organization on one page",
-		}, func(c *call, tx *store.Tx, _ nothing) (users all[identity.User], err error) {
-			err = id.Users.Table.Scan(tx, func(d store.Doc[identity.User]) (bool, error) {
-				users = append(users, d.Record)
-				return true, nil
-			})
+		}, func(c *call, tx *store.Tx, _ nothing) (all[identity.User], error) {
+			users, err := id.ListUsers(tx)
 			return users, err
 		}),
 		write(Operation{
@@ -78,20 +65,26 @@ func (a *API) identityOperations() []Operation {
 		}, func(_ *call, tx *store.Tx, in createBody[identity.User]) (store.Doc[identity.User], error) {
 			return id.Users.Create(tx, in.Draft)
 		}),
-		withAccess(identity.Admin, updateOperation(id.Users, "update_user", "/v1/users/{id}")),
+		write(Operation{
+			Name: "update_user", Method: http.MethodPatch, Path: "/v1/users/{id}", Access: identity.Admin,
+			Summary: "Update a user", Codes: []fault.Code{fault.LastAdmin},
+		}, byID(func(c *call, tx *store.Tx, user uuid.UUID, in updateBody[identity.User]) (store.Doc[identity.User], error) {
+			return a.shownUser(tx)(id.Users.Update(tx, user, ifMatch(c.request), in.body))
+		})),
 		write(Operation{
 			Name: "deactivate_user", Method: http.MethodPost, Path: "/v1/users/{id}/deactivate",
 			Access:  identity.Admin,
-			Summary: "Deactivate a user: the user's API keys stop working and the user's campaigns are held",
+			Summary: "Deactivate a user: the user's API keys and sessions stop working and the user's campaigns are held",
+			Codes:   []fault.Code{fault.LastAdmin},
 		}, byID(func(_ *call, tx *store.Tx, user uuid.UUID, _ nothing) (store.Doc[identity.User], error) {
-			return id.SetActive(tx, user, false)
+			return a.shownUser(tx)(id.SetActive(tx, user, false))
 		})),
 		write(Operation{
 			Name: "activate_user", Method: http.MethodPost, Path: "/v1/users/{id}/activate",
 			Access:  identity.Admin,
 			Summary: "Activate a user who was deactivated",
 		}, byID(func(_ *call, tx *store.Tx, user uuid.UUID, _ nothing) (store.Doc[identity.User], error) {
-			return id.SetActive(tx, user, true)
+			return a.shownUser(tx)(id.SetActive(tx, user, true))
 		})),
 		read(Operation{
 			Name: "list_api_keys", Method: http.MethodGet, Path: "/v1/api-keys", Access: identity.Admin,
@@ -115,6 +108,28 @@ func (a *API) identityOperations() []Operation {
 		}, byID(func(_ *call, tx *store.Tx, key uuid.UUID, _ nothing) (store.Doc[identity.Key], error) {
 			return id.DeactivateKey(tx, key)
 		})),
+	}
+}
+
+// me returns the user and organization of the caller.
+func (a *API) me(c *call, tx *store.Tx) (Me, error) {
+	org, err := a.Identity.Organizations.Get(tx, c.principal.Org)
+	if err != nil {
+		return Me{}, err
+	}
+	user, err := a.Identity.Users.Get(tx, c.principal.User)
+	u := user.Record
+	return Me{OrgID: org.ID, OrgName: org.Record.Name, UserID: u.ID, UserEmail: u.Email,
+		UserFirstName: u.FirstName, UserLastName: u.LastName, Access: c.principal.Access}, err
+}
+
+// shownUser returns a function that adds what is not stored in a user to the result of a change.
+func (a *API) shownUser(tx *store.Tx) func(store.Doc[identity.User], error) (store.Doc[identity.User], error) {
+	return func(doc store.Doc[identity.User], err error) (store.Doc[identity.User], error) {
+		if err != nil {
+			return doc, err
+		}
+		return a.Identity.ShowUser(tx, doc)
 	}
 }
 

@@ -14,7 +14,7 @@ func TestMe(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	org.Read.Get("/v1/me").Is(200, fmt.Sprintf(`{"data": {"org_id": %q, "user_id": %q, "user_email": "ada@acme.example", "user_first_name": "Ada",
-		"user_last_name": "Marsh", "org_name": "Acme"}, "meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`, org.ID, org.User))
+		"user_last_name": "Marsh", "org_name": "Acme", "access": "read"}, "meta": {"timestamp": "2026-03-02T09:00:00.000Z"}}`, org.ID, org.User))
 }
 
 func TestAuthentication(t *testing.T) {
@@ -131,7 +131,7 @@ func TestUsers(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
 	id := org.Admin.Post("/v1/users", `{"email": "grace@acme.example", "title": "CTO"}`).Is(201, `{"data": {"id": "<id>", "created_at": "<time>",
-		"updated_at": "<time>", "email": "grace@acme.example", "first_name": null, "last_name": null, "title": "CTO", "active": true}, "meta": {"timestamp": "<time>"}}`).ID()
+		"updated_at": "<time>", "email": "grace@acme.example", "first_name": null, "last_name": null, "title": "CTO", "access": "write", "active": true, "last_seen_at": null}, "meta": {"timestamp": "<time>"}}`).ID()
 	org.Admin.Patch("/v1/users/"+id, `{"first_name": "Grace", "email": "g@acme.example"}`).Is(200)
 	org.Admin.Patch("/v1/users/"+id, `{"email": null}`).Fails(422, "validation_failed", "email: required")
 	org.Admin.Post("/v1/users", `{"email": "nobody"}`).Fails(422, "validation_failed", "email: \"nobody\" is not an email address")

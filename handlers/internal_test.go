@@ -35,7 +35,7 @@ func newAPI(t *testing.T, log *bytes.Buffer) *API {
 		t.Fatal(err)
 	}
 	kinds := &record.Set{}
-	users, records := identity.New(st, kinds, identity.Hooks{}), crm.New(kinds, nil, crm.Hooks{})
+	users, records := identity.New(st, kinds, identity.Options{}), crm.New(kinds, nil, crm.Hooks{})
 	market, previews := catalog.New(nil), tam.NewTables()
 	reach := outreach.New(st, kinds, users, records, outreach.Hooks{})
 	sequences := sequence.New(st, users, records, reach, sequence.Options{})

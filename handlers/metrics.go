@@ -51,7 +51,7 @@ func newMetrics(a *API) *metrics {
 			Name: "prospector_http_rate_limited_total", Help: "Requests refused because their organization exceeded its rate limit.",
 		}),
 		keysRejected: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "prospector_http_keys_rejected_total", Help: "Requests refused because the API key is missing, unknown, expired or deactivated.",
+			Name: "prospector_http_keys_rejected_total", Help: "Requests refused because the API key or session is missing or invalid, and failed sign-ins.",
 		}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -91,19 +91,20 @@ func (a *API) openAPI() []byte {
 		Info: apiInfo{
 			Title: "Prospector", Version: "1.0.0",
 			Description: "Self-hosted sales prospecting and outreach. Request bodies are strict: unknown properties are refused. " +
-				"An empty string clears a field, as null does. Every POST that changes data honors Idempotency-Key. " +
+				"A session acts like an API key with the access of its user. An empty string clears a field, as null does. Every POST that changes data honors Idempotency-Key. " +
 				"A method that a path does not support returns 405 `method_not_allowed` with an Allow header. " +
 				"Responses of more than 1 KB are compressed with gzip for clients that accept it.",
 		},
 		Servers:  []apiServer{{URL: "/"}},
-		Security: []map[string][]string{{"bearer": {}}, {"key": {}}},
+		Security: []map[string][]string{{"bearer": {}}, {"key": {}}, {"session": {}}},
 		Tags:     groups,
 		Paths:    map[string]map[string]*apiMethod{},
 		Components: apiComponents{
 			Schemas: shape.Components{},
 			Security: map[string]apiScheme{
-				"bearer": {Type: "http", Scheme: "bearer"},
-				"key":    {Type: "apiKey", In: "header", Name: "X-Prospector-Api-Key"},
+				"bearer":  {Type: "http", Scheme: "bearer"},
+				"key":     {Type: "apiKey", In: "header", Name: "X-Prospector-Api-Key"},
+				"session": {Type: "apiKey", In: "cookie", Name: sessionCookie},
 			},
 		},
 	}
@@ -135,10 +136,14 @@ func errorCodesInWords() string {
 
 func (o *Operation) document(schemas shape.Components) *apiMethod {
 	m := &apiMethod{OperationID: o.Name, Summary: o.Summary, Tags: []string{o.group()}, Parameters: o.parameters()}
-	if o.Access == Public {
+	switch o.Access {
+	case Public:
 		m.Description = "Requires no API key."
 		m.Security = &[]map[string][]string{}
-	} else {
+	case SignedIn:
+		m.Description = "Requires a session. An API key cannot perform it."
+		m.Security = &[]map[string][]string{{"session": {}}}
+	default:
 		m.Description = "Requires an API key with " + string(o.Access) + " access."
 	}
 	if o.input.typ != nil {

@@ -187,7 +187,7 @@ func describe(o *Operation, in, out any, inType, outType reflect.Type) {
 		}
 	}
 	switch v := out.(type) {
-	case nothing:
+	case nothing, signedOut:
 	case interface{ output() outputSource }:
 		o.output = v.output()
 	case interface{ RecordType() reflect.Type }:

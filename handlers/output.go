@@ -29,7 +29,7 @@ func (o *Operation) response(c *call, out any) (response, error) {
 	a := response{status: o.Status}
 	var err error
 	switch v := out.(type) {
-	case nothing:
+	case nothing, signedOut:
 		a.status = http.StatusNoContent
 	case exported:
 		return v.response(o.listKind), nil
@@ -37,9 +37,6 @@ func (o *Operation) response(c *call, out any) (response, error) {
 		return v.serve(c), nil
 	case interface{ media() (string, []byte) }:
 		a.contentType, a.body = v.media()
-		if more, is := v.(interface{ header() http.Header }); is {
-			a.header = more.header()
-		}
 	case interface{ Public() ([]byte, string) }:
 		data, version := v.Public()
 		a.body, a.etag = c.api.itemEnvelope(data), etag(version)
@@ -52,12 +49,17 @@ func (o *Operation) response(c *call, out any) (response, error) {
 		a.body, err = v.list(c.api)
 	case secretItem:
 		full, redacted, version := v.redact()
-		a.etag = etag(version)
+		if version != "" {
+			a.etag = etag(version)
+		}
 		if a.body, err = c.api.encodeItem(full); err == nil {
 			a.replayBody, err = c.api.encodeItem(redacted)
 		}
 	default:
 		a.body, err = c.api.encodeItem(v)
+	}
+	if more, is := out.(interface{ header() http.Header }); is {
+		a.header = more.header()
 	}
 	return a, err
 }

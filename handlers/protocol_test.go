@@ -331,6 +331,9 @@ func TestService(t *testing.T) {
 		if op.Access != handlers.Public {
 			needs = "Requires an API key with " + string(op.Access) + " access."
 		}
+		if op.Access == handlers.SignedIn {
+			needs = "Requires a session. An API key cannot perform it."
+		}
 		if method["operationId"] != op.Name || method["summary"] == "" || method["description"] != needs {
 			t.Errorf("%s is documented as %v", op.Name, method)
 		}

@@ -372,7 +372,7 @@ func TestWebhookManners(t *testing.T) {
 		if got.method != "POST" || got.path != "/a b/c" || got.query != "token=x%2Fy&z=" || got.cookies != 0 || len(got.encoding) != 0 {
 			t.Errorf("unexpected request %+v", got)
 		}
-		want := fmt.Sprintf(`{"id": %q, "trigger_key": "task.created", "created_at": "2026-03-02T09:00:01.234Z", "org_id": %q, "data": %s}`, id, h.org.ID, data.Data)
+		want := fmt.Sprintf(`{"id": %q, "trigger_key": "task.created", "created_at": "2026-03-02T09:00:01.234Z", "org_id": %q, "user_id": %q, "data": %s}`, id, h.org.ID, h.org.User, data.Data)
 		if diff := apptest.Diff(want, got.body); diff != "" || strings.TrimSpace(got.body) != got.body {
 			t.Errorf("%s\n%s", diff, got.body)
 		}

@@ -143,6 +143,7 @@ type event struct {
 	TriggerKey string          `json:"trigger_key"`
 	CreatedAt  string          `json:"created_at"`
 	OrgID      string          `json:"org_id"`
+	UserID     string          `json:"user_id"`
 	Changed    []string        `json:"changed"`
 	Data       json.RawMessage `json:"data"`
 }
@@ -194,7 +195,7 @@ func TestWebhookEnvelope(t *testing.T) {
 	app.Deliver()
 	got := rec.one()
 	e := got.event(t)
-	if diff := apptest.Diff(`{"id": "<id>", "trigger_key": "contact.created", "created_at": "2026-03-02T09:00:01.500Z", "org_id": "`+org.ID.String()+`", "data": "<any>"}`, got.body); diff != "" {
+	if diff := apptest.Diff(`{"id": "<id>", "trigger_key": "contact.created", "created_at": "2026-03-02T09:00:01.500Z", "org_id": "`+org.ID.String()+`", "user_id": "`+org.User.String()+`", "data": "<any>"}`, got.body); diff != "" {
 		t.Error(diff)
 	}
 	if read := org.Read.Get("/v1/contacts/" + contact.ID()).Is(200); string(e.Data) != string(dataOf(read)) {

@@ -247,3 +247,18 @@ func (s *Store) Lookup(table, key string, value []byte) (org, id uuid.UUID, foun
 	})
 	return org, id, found, err
 }
+
+// LookupPrefix calls fn for each record whose global unique key begins with prefix, and its organization.
+func (s *Store) LookupPrefix(table, key string, prefix []byte, fn func(org, id uuid.UUID)) error {
+	return s.View(uuid.Nil, func(tx *Tx) error {
+		return tx.look(sharedPrefix+globalBucket(table, key), prefix, func(k, v []byte) (bool, error) {
+			if !bytes.HasPrefix(k, prefix) {
+				return false, nil
+			}
+			if len(v) == 32 {
+				fn(uuid.UUID(v[:16]), uuid.UUID(v[16:]))
+			}
+			return true, nil
+		})
+	})
+}

@@ -23,6 +23,7 @@ var migrations = []migration{
 	releaseHeldJobs,
 	dropUniqueSuppressions,
 	func(*bolt.Tx) error { return nil }, // webhook events are stored before they are fanned out, which older programs never do
+	func(*bolt.Tx) error { return nil }, // users have credentials and sessions, which older programs do not keep in step with them
 }
 
 var heldBucket = []byte("held")

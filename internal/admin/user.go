@@ -3,9 +3,13 @@ package admin
 import (
 	"context"
 
+	"github.com/google/uuid"
+
+	"prospector/handlers"
 	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/internal/service"
+	"prospector/internal/shape"
 	"prospector/store"
 )
 
@@ -32,14 +36,63 @@ type UserList struct {
 
 var ListUsers = Operation[Input, UserList]{
 	name: "user-list",
-	do: func(_ context.Context, s *service.Service, in Input) (UserList, error) {
-		list := UserList{[]identity.User{}}
-		err := view(s, in.Org, func(tx *store.Tx) error {
-			return s.Identity.Users.Table.Scan(tx, func(d store.Doc[identity.User]) (bool, error) {
-				list.Users = append(list.Users, d.Record)
-				return true, nil
-			})
+	do: func(_ context.Context, s *service.Service, in Input) (list UserList, err error) {
+		err = view(s, in.Org, func(tx *store.Tx) error {
+			list.Users, err = s.Identity.ListUsers(tx)
+			return err
 		})
 		return list, err
+	},
+}
+
+// UserRef refers to a user of an organization.
+type UserRef struct {
+	Org   string `json:"org"`
+	Email string `json:"email"`
+}
+
+// changeUser runs fn with a user in a write transaction of the user's organization.
+func (r UserRef) changeUser(ctx context.Context, s *service.Service, operation string, fn func(*store.Tx, identity.User) error) error {
+	return change(ctx, s, r.Org, operation, func(tx *store.Tx) error {
+		user, err := s.Identity.UserWithEmail(tx, r.Email)
+		if err != nil {
+			return err
+		}
+		return fn(tx, user.Record)
+	})
+}
+
+// InviteUser makes a one-time link with which a user sets a password and signs in.
+var InviteUser = Operation[UserRef, handlers.InviteLink]{
+	name: "user-invite",
+	do: func(ctx context.Context, s *service.Service, in UserRef) (invite handlers.InviteLink, err error) {
+		err = in.changeUser(ctx, s, "user invite", func(tx *store.Tx, user identity.User) error {
+			link, err := s.Identity.Invite(tx, user.ID)
+			invite = handlers.InviteLink{URL: s.API.WelcomeURL(link.Token), ExpiresAt: shape.At(link.ExpiresAt)}
+			return err
+		})
+		return invite, err
+	},
+}
+
+// PasswordInput is a new password of a user.
+type PasswordInput struct {
+	UserRef
+	Password string `json:"password"`
+}
+
+// SetPassword sets the password of a user and ends the user's sessions.
+var SetPassword = Operation[PasswordInput, identity.User]{
+	name: "user-set-password",
+	do: func(ctx context.Context, s *service.Service, in PasswordInput) (user identity.User, err error) {
+		hash, err := s.Identity.HashPassword(ctx, "password", in.Password)
+		if err != nil {
+			return user, err
+		}
+		err = in.changeUser(ctx, s, "user set-password", func(tx *store.Tx, u identity.User) error {
+			user = u
+			return s.Identity.SetPassword(tx, u.ID, hash, uuid.Nil)
+		})
+		return user, err
 	},
 }

@@ -215,12 +215,33 @@ func (o *Org) Dump() string {
 // Anonymous returns a client without an API key.
 func (a *App) Anonymous() Client { return Client{app: a} }
 
-// Client makes requests with one API key. It fails its test if a request or response does not conform to
-// the API document.
+// Session returns a client with a session of the organization's first user, as the console has one.
+func (o *Org) Session() Client {
+	o.app.t.Helper()
+	var link identity.Link
+	err := o.app.Store.Update(context.Background(), o.ID, store.Actor{}, func(tx *store.Tx) (err error) {
+		link, err = o.app.Identity.Invite(tx, o.User)
+		return err
+	})
+	if err != nil {
+		o.app.t.Fatal(err)
+	}
+	return o.app.Redeem(link.Token)
+}
+
+// Redeem returns a client with the session that a one-time link opens.
+func (a *App) Redeem(token string) Client {
+	a.t.Helper()
+	return Client{app: a, Cookie: a.Anonymous().Post("/v1/sessions/redeem", map[string]string{"token": token}).Is(201).Cookie()}
+}
+
+// Client makes requests with one API key or session. It fails its test if a request or response does not
+// conform to the API document.
 type Client struct {
-	Key string
-	app *App
-	t   testing.TB // nil means the test of the app
+	Key    string
+	Cookie string // of a session, with its name
+	app    *App
+	t      testing.TB // nil means the test of the app
 }
 
 // In returns a client whose failures belong to the subtest t.
@@ -270,6 +291,13 @@ func (c Client) Do(method, path string, body any, headers ...string) *Response {
 	}
 	if c.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	if c.Cookie != "" {
+		req.Header.Set("Cookie", c.Cookie)
+		req.Header.Set("X-Prospector-Console", "1")
+		if method != http.MethodGet {
+			req.Header.Set("Origin", c.app.URL)
+		}
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		if headers[i+1] == "" {

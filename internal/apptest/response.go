@@ -177,3 +177,13 @@ func diff(path string, w, g any) string {
 	}
 	return ""
 }
+
+// Cookie returns the name and the value of the cookie that the response sets.
+func (r *Response) Cookie() string {
+	r.t.Helper()
+	cookie, err := http.ParseSetCookie(r.Header.Get("Set-Cookie"))
+	if err != nil {
+		r.t.Fatalf("%s sets no cookie: %v", r.what, err)
+	}
+	return cookie.Name + "=" + cookie.Value
+}

@@ -11,8 +11,14 @@ type curl struct{ Before, After string }
 
 var inQuotes = regexp.MustCompile(`"\$[A-Z_]+"`)
 
+// The credentials that a request may need instead of an API key.
+const (
+	noCredential      = "none"
+	sessionCredential = "session"
+)
+
 // newCurl returns the command of a request. $KEY and ids are shell variables.
-func newCurl(verb, path string, public bool, body json.RawMessage) curl {
+func newCurl(verb, path, credential string, body json.RawMessage) curl {
 	c := curl{Before: "curl "}
 	if verb != "GET" && (verb != "POST" || body == nil) {
 		c.Before += "-X " + verb + " "
@@ -21,7 +27,14 @@ func newCurl(verb, path string, public bool, body json.RawMessage) curl {
 		c.Before, path = c.Before+`"`, path+`"`
 	}
 	c.After = path
-	if !public {
+	switch credential {
+	case noCredential:
+	case sessionCredential:
+		c.After += " \\\n  -H \"Cookie: prospector_session=$SESSION\" \\\n  -H 'X-Prospector-Console: 1'"
+		if verb != "GET" {
+			c.After += " \\\n  -H \"Origin: $ORIGIN\""
+		}
+	default:
 		c.After += " \\\n  -H \"Authorization: Bearer $KEY\""
 	}
 	if body != nil {

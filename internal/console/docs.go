@@ -143,7 +143,7 @@ func (d *document) groups() []group {
 
 // access matches the sentence about the required access in the description of an operation. The document
 // has no other place for it.
-var access = regexp.MustCompile(`Requires an API key with (\w+) access\.\s*|Requires no API key\.\s*`)
+var access = regexp.MustCompile(`Requires an API key with (\w+) access\.\s*|Requires no API key\.\s*|Requires a (session)\. An API key cannot perform it\.\s*`)
 
 func (d *document) operation(verb, path string, m *method) operation {
 	o := operation{
@@ -151,10 +151,13 @@ func (d *document) operation(verb, path string, m *method) operation {
 		Text: access.ReplaceAllString(m.Description, ""), Deprecated: m.Deprecated,
 	}
 	if found := access.FindStringSubmatch(m.Description); found != nil {
-		o.Access = found[1]
+		o.Access = cmp.Or(found[1], found[2])
 	}
 	requests := describer{document: d}
-	public := m.Security != nil && len(*m.Security) == 0
+	credential := o.Access
+	if m.Security != nil && len(*m.Security) == 0 {
+		credential = noCredential
+	}
 	shown := path
 	for _, p := range slices.Concat(d.Paths[path].Parameters, m.Parameters) {
 		p = resolve(p, p.Ref, d.Components.Parameters)
@@ -177,7 +180,7 @@ func (d *document) operation(verb, path string, m *method) operation {
 		}
 		example = d.request(verb, path, r)
 	}
-	o.Curl = newCurl(verb, shown, public, example)
+	o.Curl = newCurl(verb, shown, credential, example)
 	for _, status := range slices.Sorted(maps.Keys(m.Responses)) {
 		r := resolve(m.Responses[status], m.Responses[status].Ref, d.Components.Responses)
 		if len(r.Codes) > 0 {

@@ -15,7 +15,7 @@ var samples = map[string]any{
 	"amount": 12000, "currency": "EUR", "color": "green", "key": "tier", "label": "Tier", "access": "read", "active": true,
 	"sort": "-created_at", "page_size": 50, "format": "csv", "reason": "asked not to be contacted",
 
-	"AccountView.name": "Large accounts", "Contact.title": "VP Operations", "Key.name": "laptop", "Meeting.title": "Demo",
+	"View.name": "Large accounts", "SessionBody.password": "correct horse battery", "RedeemBody.token": "$INVITE_TOKEN", "Contact.title": "VP Operations", "Key.name": "laptop", "Meeting.title": "Demo",
 	"Audience.name": "Robotics, operations", "AudienceName.name": "Robotics, operations", "EnrollBody.audience_name": "Robotics fair", "Campaign.name": "Second warehouses", "Template.name": "Warehouse introduction",
 	"Step.id": sampleID, "Step.index": 0, "Step.day": 0, "Step.hour": 9, "Step.title": "Introduction", "Block.name": "Offer",
 	"Transition.from_step_index": 0, "Campaign.template_name": "Warehouse introduction", "RenderedStep.index": 0, "SimulatedStep.step_index": 0,

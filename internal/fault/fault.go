@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Code is the machine-readable name of an error. The API returns it as error.code.
@@ -39,6 +40,9 @@ const (
 	SubscriptionNotActive Code = "subscription_not_active"
 	TooManySubscriptions  Code = "too_many_subscriptions"
 	ImportLimitExceeded   Code = "import_limit_exceeded"
+	SeveralOrganizations  Code = "several_organizations"
+	LastAdmin             Code = "last_admin"
+	UserInactive          Code = "user_inactive"
 	IdempotencyKeyReused  Code = "idempotency_key_reused"
 	PreconditionFailed    Code = "precondition_failed"
 	BodyTooLarge          Code = "body_too_large"
@@ -53,11 +57,13 @@ const (
 	Timeout               Code = "timeout"
 )
 
-// Error is a refused request. Details lists each problem with its path in the request.
+// Error is a refused request. Details lists each problem with its path in the request. Wait is how long
+// the caller should wait before repeating the request, if that is known.
 type Error struct {
 	Code    Code
 	Message string
 	Details []Detail
+	Wait    time.Duration
 }
 
 // Detail is one problem of a request. ID is the record that the request conflicts with, if any.

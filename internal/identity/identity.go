@@ -1,8 +1,9 @@
-// Package identity owns organizations, their users and their API keys. It authenticates requests
+// Package identity owns organizations, their users, API keys and sessions. It authenticates requests
 // and knows nothing of the other records of an organization.
 package identity
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -20,14 +21,20 @@ type Identity struct {
 	Users         *record.Kind[User]
 	Keys          *record.Kind[Key]
 
-	store *store.Store
-	uses  *uses
-	known keyCache
+	store        *store.Store
+	uses         *uses
+	credentials  *store.Table[credential]
+	sessions     *store.Table[session]
+	sessionTimes SessionTimes
+	hasher       hasher
+	throttle     *throttle
+	known        keyCache
 }
 
-// Hooks let other features react to changes of records, in the same transaction. An error undoes
-// the change. A nil hook is not called.
-type Hooks struct {
+// Options are the settings of an Identity, and functions with which other features react to changes of
+// records in the same transaction. An error undoes the change. A nil function is not called.
+type Options struct {
+	Sessions            SessionTimes // the zero value means DefaultSessionTimes
 	OrganizationChanged func(tx *store.Tx, before, after *Organization) error
 	UserChanged         func(tx *store.Tx, before, after *User) error
 	// CheckFooter adds what is wrong with a new mail footer to p.
@@ -35,25 +42,28 @@ type Hooks struct {
 }
 
 // New declares the kinds in the set.
-func New(s *store.Store, set *record.Set, hooks Hooks) *Identity {
-	i := &Identity{store: s, uses: newUses(s)}
+func New(s *store.Store, set *record.Set, opt Options) *Identity {
+	i := &Identity{
+		store: s, uses: newUses(s), credentials: newCredentials(), sessions: newSessions(), sessionTimes: cmp.Or(opt.Sessions, DefaultSessionTimes),
+		hasher: newHasher(), throttle: newThrottle(),
+	}
 	i.Organizations = record.Add(set, record.Rules[Organization]{
 		Object: "organization", Entity: "organizations", Silent: true,
 		Check: func(tx *store.Tx, before, after *Organization, p *fault.Problems) error {
 			checkOrganization(after, p)
-			if hooks.CheckFooter == nil || before != nil && before.MailFooter == after.MailFooter {
+			if opt.CheckFooter == nil || before != nil && before.MailFooter == after.MailFooter {
 				return nil
 			}
-			return hooks.CheckFooter(tx, after.MailFooter, p)
+			return opt.CheckFooter(tx, after.MailFooter, p)
 		},
 		AfterUpdate: func(tx *store.Tx, before, after *Organization) error {
-			if hooks.OrganizationChanged == nil {
+			if opt.OrganizationChanged == nil {
 				return nil
 			}
-			return hooks.OrganizationChanged(tx, before, after)
+			return opt.OrganizationChanged(tx, before, after)
 		},
 	})
-	i.Users = record.Add(set, i.userRules(hooks.UserChanged))
+	i.Users = record.Add(set, i.userRules(opt.UserChanged))
 	i.Keys = record.Add(set, record.Rules[Key]{
 		Object: "api_key", Entity: "api_keys", Silent: true, Check: checkKey,
 		Unique: []store.Unique[Key]{{Name: "hash", Global: true, Of: func(k *Key) []byte { return k.private.Hash }}},

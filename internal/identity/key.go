@@ -141,10 +141,11 @@ func (i *Identity) withLastUse(tx *store.Tx, doc store.Doc[Key]) (store.Doc[Key]
 	return doc, err
 }
 
-// Principal is the authenticated origin of a request.
+// Principal is the authenticated origin of a request: an API key or a session.
 type Principal struct {
 	Org       uuid.UUID
-	Key       uuid.UUID
+	Key       uuid.UUID // uuid.Nil for a session
+	Session   uuid.UUID // uuid.Nil for an API key
 	User      uuid.UUID
 	Access    Access
 	RateLimit shape.Number // requests per minute, if the organization has its own limit
@@ -181,7 +182,7 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 	if err != nil {
 		return Principal{}, orDenied(err, denied)
 	}
-	i.uses.note(p, i.store.Now())
+	i.uses.note(i.store.Now(), p.Org, p.Key)
 	return p, nil
 }
 

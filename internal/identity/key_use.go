@@ -23,14 +23,14 @@ type use struct {
 	At shape.Time `json:"at"`
 }
 
-// uses tracks when keys were last used. It keeps recent uses in memory and flushes them to the
-// store.
+// uses tracks when keys and sessions were last used, and by which users. It keeps recent uses in memory
+// and flushes them to the store.
 type uses struct {
 	store *store.Store
 	table *store.Table[use]
 
 	mu     sync.Mutex
-	recent map[uuid.UUID]map[uuid.UUID]time.Time // by organization and key
+	recent map[uuid.UUID]map[uuid.UUID]time.Time // by organization, and by the id of a key, session or user
 }
 
 func newUses(s *store.Store) *uses {
@@ -41,28 +41,48 @@ func newUses(s *store.Store) *uses {
 	}
 }
 
-func (u *uses) note(p Principal, at time.Time) {
+func (u *uses) note(at time.Time, org uuid.UUID, ids ...uuid.UUID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.recent[p.Org] == nil {
-		u.recent[p.Org] = map[uuid.UUID]time.Time{}
+	if u.recent[org] == nil {
+		u.recent[org] = map[uuid.UUID]time.Time{}
 	}
-	u.recent[p.Org][p.Key] = at
+	for _, id := range ids {
+		u.recent[org][id] = at
+	}
 }
 
-// last returns the last use of a key, whether it is stored or still in memory.
-func (u *uses) last(tx *store.Tx, key uuid.UUID) (shape.Time, error) {
+// last returns the last use, whether it is stored or still in memory.
+func (u *uses) last(tx *store.Tx, id uuid.UUID) (shape.Time, error) {
 	u.mu.Lock()
-	at, ok := u.recent[tx.Org()][key]
+	at, ok := u.recent[tx.Org()][id]
 	u.mu.Unlock()
 	if ok {
 		return shape.At(at), nil
 	}
-	d, err := u.table.Get(tx, key)
+	d, err := u.table.Get(tx, id)
 	if fault.CodeOf(err) == fault.NotFound {
 		err = nil
 	}
 	return d.Record.At, err
+}
+
+// delete removes the last use of a session that has ended.
+func (u *uses) delete(tx *store.Tx, id uuid.UUID) error {
+	org := tx.Org()
+	tx.AfterCommit(func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.recent[org], id)
+	})
+	old, err := u.table.Get(tx, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return u.table.Delete(tx, old)
 }
 
 // flush stores the uses that are only in memory.

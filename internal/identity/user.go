@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"prospector/internal/address"
@@ -21,8 +22,13 @@ type User struct {
 	FirstName shape.Text `json:"first_name" rule:"line"`
 	LastName  shape.Text `json:"last_name" rule:"line"`
 	Title     shape.Text `json:"title" rule:"line"`
-	Active    bool       `json:"active" rule:"readonly,default=true" doc:"The API keys of a user who is not active do not work, and nothing is sent in the user's name."`
+	Access    Access     `json:"access" rule:"default=write,enum=read|write|admin" doc:"What the user can do in the console. API keys have their own access."`
+	Active    bool       `json:"active" rule:"readonly,default=true" doc:"A user who is not active cannot sign in, the user's API keys do not work, and nothing is sent in the user's name."`
+	// LastSeenAt is not stored here, because then every request would cause a write.
+	LastSeenAt shape.Time `json:"last_seen_at" rule:"readonly" doc:"The last request in a session of the user, to the minute after a crash."`
 }
+
+func (u *User) isAdmin() bool { return u.Active && u.Access == Admin }
 
 func (i *Identity) userRules(changed func(tx *store.Tx, before, after *User) error) record.Rules[User] {
 	return record.Rules[User]{
@@ -34,12 +40,88 @@ func (i *Identity) userRules(changed func(tx *store.Tx, before, after *User) err
 			return ""
 		},
 		AfterUpdate: func(tx *store.Tx, before, after *User) error {
-			if changed == nil {
-				return nil
+			if err := i.userChanged(tx, before, after); err != nil || changed == nil {
+				return err
 			}
 			return changed(tx, before, after)
 		},
 	}
+}
+
+// userChanged keeps the last admin, and the credential and the sessions of a changed user consistent.
+func (i *Identity) userChanged(tx *store.Tx, before, after *User) error {
+	if before.isAdmin() && !after.isAdmin() {
+		if err := i.requireAdmin(tx); err != nil {
+			return err
+		}
+	}
+	if before.Active && !after.Active {
+		if err := i.endSessions(tx, after.ID, uuid.Nil); err != nil {
+			return err
+		}
+	}
+	if before.Active == after.Active && before.Email == after.Email {
+		return nil
+	}
+	old, err := i.credential(tx, after.ID)
+	if err != nil || old.ID == uuid.Nil {
+		return err
+	}
+	return i.changeCredential(tx, after.ID, func(c *credential) {
+		c.Address = address.Key(after.Email)
+		if !after.Active {
+			c.Link = nil
+		}
+	})
+}
+
+// requireAdmin returns an error if no active user of the organization is an admin.
+func (i *Identity) requireAdmin(tx *store.Tx) error {
+	found := false
+	err := i.Users.Table.Scan(tx, func(u store.Doc[User]) (bool, error) {
+		found = u.Record.isAdmin()
+		return !found, nil
+	})
+	if err == nil && !found {
+		err = fault.New(fault.LastAdmin, "the user is the last active admin of the organization; make another user an admin first")
+	}
+	return err
+}
+
+// ShowUser adds last_seen_at to a user.
+func (i *Identity) ShowUser(tx *store.Tx, doc store.Doc[User]) (store.Doc[User], error) {
+	seen, err := i.uses.last(tx, doc.ID)
+	if err != nil {
+		return doc, err
+	}
+	doc.Record.LastSeenAt = seen
+	doc.JSON, err = json.Marshal(&doc.Record)
+	return doc, err
+}
+
+// ListUsers returns the users of the transaction's organization.
+func (i *Identity) ListUsers(tx *store.Tx) ([]User, error) {
+	users := []User{}
+	err := i.Users.Table.Scan(tx, func(d store.Doc[User]) (bool, error) {
+		d, err := i.ShowUser(tx, d)
+		users = append(users, d.Record)
+		return true, err
+	})
+	return users, err
+}
+
+// UserWithEmail returns the active user with an address, or else the one who is not active.
+func (i *Identity) UserWithEmail(tx *store.Tx, email string) (found store.Doc[User], err error) {
+	err = i.Users.Table.Scan(tx, func(d store.Doc[User]) (bool, error) {
+		if address.Key(d.Record.Email) == address.Key(email) && (found.ID == uuid.Nil || d.Record.Active) {
+			found = d
+		}
+		return !found.Record.Active, nil
+	})
+	if err == nil && found.ID == uuid.Nil {
+		err = fault.New(fault.NotFound, "the organization has no user with the address %s", shape.Quote(email))
+	}
+	return found, err
 }
 
 const inactiveUser = "the user is deactivated"
@@ -103,8 +185,8 @@ func (i *Identity) UsersOutsideSenderDomains(tx *store.Tx) ([]User, error) {
 	return outside, err
 }
 
-// SetActive activates or deactivates a user. The API keys of a deactivated user stop working with
-// the commit. It is idempotent.
+// SetActive activates or deactivates a user. The API keys and sessions of a deactivated user stop working
+// with the commit. It is idempotent.
 func (i *Identity) SetActive(tx *store.Tx, user uuid.UUID, active bool) (store.Doc[User], error) {
 	doc, err := i.Users.Get(tx, user)
 	if err != nil {

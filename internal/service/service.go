@@ -168,6 +168,7 @@ func Open(cfg Config, opt Options) (*Service, error) {
 	s.API = handlers.New(handlers.Options{
 		Store: st, Index: s.Index, Identity: s.Identity, CRM: s.CRM, Catalog: s.Catalog, TAM: s.TAM, Outreach: s.Outreach,
 		Sequences: s.Sequences, Webhooks: s.Webhooks, Worker: s.Worker, Lane: lane, Log: log, Version: Version(),
+		LinkBase: s.browserBase, TrustedProxies: cfg.trustedProxies(),
 		RatePerMinute: cfg.RateLimit.PerMinute, BodyBytes: cfg.Limits.BodyBytes, ParseBytes: cfg.Limits.ParseBytes,
 		ConcurrentRequests: cfg.Limits.ConcurrentRequests, ListTime: cfg.Limits.ListTime, SeparateMetrics: cfg.MetricsAddr != "",
 	})
@@ -181,7 +182,7 @@ func (s *Service) Verify(tx *store.Tx, report store.Report) error {
 		return err
 	}
 	return errors.Join(
-		s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
+		s.Identity.Verify(tx, report), s.Catalog.Verify(tx, report), s.Previews.Verify(tx, report), s.Outreach.Verify(tx, report),
 		s.Sequences.Verify(tx, report), s.Webhooks.Verify(tx, report),
 	)
 }
@@ -254,7 +255,8 @@ func OpenStore(dir string, cfg Config, log *slog.Logger, rebuild bool) (*Service
 // declare creates the parts of the service, each with the kinds of records that it owns.
 func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 	s.Store = st
-	s.Identity = identity.New(st, s.Kinds, identity.Hooks{
+	s.Identity = identity.New(st, s.Kinds, identity.Options{
+		Sessions: identity.SessionTimes{Idle: cfg.Sessions.Idle, Lifetime: cfg.Sessions.Lifetime, Invite: cfg.Sessions.Invite},
 		OrganizationChanged: func(tx *store.Tx, before, after *identity.Organization) error {
 			return s.Sequences.OrganizationChanged(tx, before, after)
 		},

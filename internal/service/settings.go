@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"prospector/internal/address"
+	"prospector/internal/identity"
 )
 
 // Config is the checked settings of the service. config.example.yaml documents them.
@@ -27,7 +29,14 @@ type Config struct {
 		KeyFile  string `key:"key_file"`
 	} `key:"tls"`
 	MetricsAddr string `key:"metrics_addr"`
-	Log         struct {
+	// TrustedProxies are the addresses and networks whose X-Forwarded-For is believed.
+	TrustedProxies []string `key:"trusted_proxies"`
+	Sessions       struct {
+		Idle     time.Duration `key:"idle"`
+		Lifetime time.Duration `key:"lifetime"`
+		Invite   time.Duration `key:"invite"`
+	} `key:"sessions"`
+	Log struct {
 		Level  string `key:"level"`
 		Format string `key:"format"`
 	} `key:"log"`
@@ -95,6 +104,9 @@ type Config struct {
 // Defaults returns the settings that are in effect when nothing is set.
 func Defaults() Config {
 	c := Config{Addr: "127.0.0.1:8080", DataDir: "./data"}
+	times := identity.DefaultSessionTimes
+	c.Sessions.Idle, c.Sessions.Lifetime, c.Sessions.Invite = times.Idle, times.Lifetime, times.Invite
+	c.TrustedProxies = []string{}
 	c.Log.Level, c.Log.Format = "info", "text"
 	c.RateLimit.PerMinute = 100
 	c.Limits.BodyBytes, c.Limits.ParseBytes = 8<<20, 256<<20
@@ -171,6 +183,14 @@ func (c *Config) check() (found []invalid) {
 		must(c.MetricsAddr != c.Addr || anyPort, "metrics_addr", "be a different address than addr, or empty to serve metrics there")
 	}
 
+	for _, p := range c.TrustedProxies {
+		_, err := parseNetwork(p)
+		must(err == nil, "trusted_proxies", "be addresses or networks such as 10.0.0.0/8, not %q", p)
+	}
+	positive(c.Sessions.Idle, "sessions.idle")
+	positive(c.Sessions.Lifetime, "sessions.lifetime")
+	positive(c.Sessions.Invite, "sessions.invite")
+
 	_, err := c.logLevel()
 	must(err == nil, "log.level", "be debug, info, warn or error, not %q", c.Log.Level)
 	oneOf(c.Log.Format, "log.format", "text", "json")
@@ -215,6 +235,24 @@ func (c *Config) check() (found []invalid) {
 	atLeast(int64(w.Concurrency), 1, "webhooks.concurrency")
 	positive(c.TAM.Retention, "tam.retention")
 	return found
+}
+
+// parseNetwork parses a network, or the address of one machine.
+func parseNetwork(s string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return addr.Unmap().Prefix(addr.Unmap().BitLen())
+	}
+	return netip.ParsePrefix(s)
+}
+
+// trustedProxies returns the networks of trusted_proxies.
+func (c *Config) trustedProxies() (networks []netip.Prefix) {
+	for _, s := range c.TrustedProxies {
+		if p, err := parseNetwork(s); err == nil { // Load has checked it
+			networks = append(networks, p)
+		}
+	}
+	return networks
 }
 
 // maxUnitRate keeps the cost of many answers exactly representable.

@@ -64,8 +64,14 @@ func TestEverySetting(t *testing.T) {
 		"data_dir":     text("/by/file", "/by/environment"),
 		"public_url":   text("http://file.example", "https://environment.example:8443/crm/"),
 		"metrics_addr": text("127.0.0.1:9090", ":9091"),
-		"log.level":    text("warn", "error"),
-		"log.format":   text("json", "text"),
+
+		"trusted_proxies":   {"[127.0.0.1, 10.0.0.0/8]", []string{"127.0.0.1", "10.0.0.0/8"}, "::1, 192.0.2.7", []string{"::1", "192.0.2.7"}},
+		"sessions.idle":     duration(time.Hour, time.Minute),
+		"sessions.lifetime": duration(48*time.Hour, time.Hour),
+		"sessions.invite":   duration(time.Hour, time.Minute),
+
+		"log.level":  text("warn", "error"),
+		"log.format": text("json", "text"),
 
 		"rate_limit.per_minute":      number(7, 0),
 		"limits.body_bytes":          {"1000", int64(1000), "2000", int64(2000)},

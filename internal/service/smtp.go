@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net"
 	"net/url"
+	"strings"
 
 	"prospector/internal/mail"
 )
@@ -49,6 +51,16 @@ func linkBase(served string) string {
 		u.Host = net.JoinHostPort("localhost", u.Port())
 	}
 	return u.String()
+}
+
+// browserBase returns the address at which browsers reach the service, without a slash at its end. A
+// service that does not listen assumes that it will at addr.
+func (s *Service) browserBase() string {
+	scheme := "http://"
+	if s.Config.TLS.CertFile != "" {
+		scheme = "https://"
+	}
+	return strings.TrimSuffix(cmp.Or(s.LinkBase, linkBase(scheme+s.Config.Addr)), "/")
 }
 
 // warnOfLinks warns that the unsubscribe links of messages sent by SMTP work on this machine only.

@@ -49,7 +49,7 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	kinds := &record.Set{}
-	users := identity.New(st, kinds, identity.Hooks{})
+	users := identity.New(st, kinds, identity.Options{})
 	o.TAM = New(st, nil, NewTables(), catalog.New(nil), users, crm.New(kinds, nil, crm.Hooks{}), Options{UnitRate: 2})
 	o.worker = worker.New(st, slog.New(slog.DiscardHandler), o.Jobs())
 	t.Cleanup(func() {

@@ -107,7 +107,7 @@ func (a *attemptLog) add(tx *store.Tx, t *attemptCounters, rec Attempt, about su
 		return err
 	}
 	value := append(about.object[:], public...)
-	if about.Changed != nil || about.Extra != nil {
+	if about.User != uuid.Nil || about.Changed != nil || about.Extra != nil {
 		detail, err := json.Marshal(&about.eventDetail)
 		if err != nil {
 			return err

@@ -122,7 +122,7 @@ func (s *Sender) do(req *http.Request) (*http.Response, error) {
 }
 
 func (s *Sender) request(ctx context.Context, org uuid.UUID, to endpoint, d *delivery) (*http.Request, error) {
-	head, err := json.Marshal(envelope(d.Event, d.Trigger, org, d.Changed, dataPlaceholder))
+	head, err := json.Marshal(envelope(d.Event, d.Trigger, org, d.eventDetail, dataPlaceholder))
 	if err != nil {
 		return nil, err
 	}

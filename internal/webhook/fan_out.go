@@ -38,7 +38,7 @@ func (w *Webhooks) Emit(tx *store.Tx, e store.Event) error {
 	if err != nil || len(subscriptions) == 0 {
 		return err
 	}
-	detail, err := newDetail(e)
+	detail, err := newDetail(tx, e)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ func (w *Webhooks) Test(tx *store.Tx, subscription uuid.UUID) (Queued, error) {
 	event := tx.NewID()
 	_, err = w.enqueue(tx, delivery{
 		Subscription: subscription, Event: event, Trigger: testKey, Object: subscription, Data: doc.JSON,
+		eventDetail: eventDetail{User: tx.Actor().User},
 	})
 	return Queued{event}, err
 }

@@ -43,7 +43,7 @@ func newTriggerRegistry(sources []store.Source) (*TriggerRegistry, error) {
 			}
 			c.Triggers = append(c.Triggers, Trigger{
 				Key: key, Description: t.Description, Object: s.Object, Gone: t.Gone, Record: reflect.TypeOf(t.Example).Elem(),
-				Example: envelope(exampleEvent, key, exampleOrg, t.Changed, data),
+				Example: envelope(exampleEvent, key, exampleOrg, eventDetail{User: exampleUser, Changed: t.Changed}, data),
 			})
 		}
 	}
@@ -67,4 +67,5 @@ func exampleData(t store.Trigger) ([]byte, error) {
 var (
 	exampleEvent = uuid.MustParse("019cd74b-e0bd-74cf-bbd0-63257982bd64")
 	exampleOrg   = uuid.MustParse("019cd6c2-8c00-7438-ae6b-a7bca9d37914")
+	exampleUser  = uuid.MustParse("019cd6c2-8c00-7a4e-9c0b-5be1f0a7d2c3")
 )

@@ -1,0 +1,223 @@
+package handlers_test
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"prospector/internal/apptest"
+	"prospector/internal/service"
+	"prospector/store"
+)
+
+func withCookie(app *apptest.App, res *apptest.Response) apptest.Client {
+	c := app.Anonymous()
+	c.Cookie = res.Is(201).Cookie()
+	return c
+}
+
+func shows(t *testing.T, res *apptest.Response, want string) {
+	t.Helper()
+	for path, value := range apptest.Object(want) {
+		if got := res.Value(path); got != value {
+			t.Errorf("%s is %v, want %v", path, got, value)
+		}
+	}
+}
+
+func stamp(app *apptest.App) string { return app.Clock.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func TestSessionEnds(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	ended := func(c apptest.Client) {
+		t.Helper()
+		c.Get("/v1/me").Is(401, `{"detail": "the session has ended; sign in again"}`)
+	}
+	current := func(c apptest.Client) string {
+		sessions := c.Get("/v1/sessions").Is(200)
+		at := slices.Index(sessions.Column("current"), "true")
+		if at < 0 {
+			t.Fatalf("no session is the current one: %s", sessions.Body)
+		}
+		return sessions.Column("id")[at]
+	}
+
+	// Signing out, and ending another session of the user.
+	first, second := org.Session(), org.Session()
+	first.Delete("/v1/sessions/" + current(second)).Is(204)
+	ended(second)
+	res := first.Delete("/v1/sessions/current").Is(204)
+	if res.Header.Get("Clear-Site-Data") != `"cache", "storage"` || !strings.Contains(res.Header.Get("Set-Cookie"), "prospector_session=;") {
+		t.Fatal(res.Header)
+	}
+	ended(first)
+
+	// No use for 12 hours. Each request counts, also across restarts.
+	idle := org.Session()
+	for range 3 {
+		app.Clock.Advance(12*time.Hour - time.Second)
+		idle.Get("/v1/me").Is(200)
+	}
+	app.Clock.Advance(12 * time.Hour)
+	ended(idle)
+
+	// 30 days, whatever the use.
+	old := org.Session()
+	for range 60 {
+		app.Clock.Advance(12*time.Hour - time.Minute)
+		old.Get("/v1/me").Is(200)
+	}
+	app.Clock.Advance(time.Hour)
+	ended(old)
+
+	// Another password ends the other sessions, deactivation all.
+	own, other := org.Session(), org.Session()
+	shows(t, own.Patch("/v1/me", `{"password": "correct horse battery", "first_name": "Augusta"}`).Is(200), `{"data.user_first_name": "Augusta"}`)
+	ended(other)
+	own.Patch("/v1/me", `{"password": "another horse", "old_password": "wrong"}`).Fails(422, "validation_failed", "old_password: is not the current password")
+	own.Patch("/v1/me", `{"password": "short", "old_password": "correct horse battery"}`).Fails(422, "validation_failed", "password: must have")
+	own.Patch("/v1/me", `{"password": "another horse", "old_password": "correct horse battery"}`).Is(200)
+	signIn(app, "ada@acme.example", "another horse").Is(201)
+	admin := org.Admin.Post("/v1/api-keys", map[string]any{"name": "another", "access": "admin", "user_id": makers["users"](org)}).Is(201)
+	as := app.Anonymous()
+	as.Key = admin.Text("data.key")
+	as.Post("/v1/users/"+org.User.String()+"/deactivate", `{}`).Is(200)
+	ended(own)
+	signIn(app, "ada@acme.example", "another horse").Is(401)
+	as.Post("/v1/users/"+org.User.String()+"/activate", `{}`).Is(200)
+	ended(own)
+}
+
+func TestAPIKeyIsNoSession(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	org.Admin.Get("/v1/sessions").Fails(403, "forbidden", "requires a session")
+	signIn(app, "ada@acme.example", org.Admin.Key).Is(401)
+	app.Anonymous().Post("/v1/sessions/redeem", map[string]string{"token": org.Admin.Key}).Is(401)
+	as := app.Anonymous()
+	as.Cookie = "prospector_session=" + org.Admin.Key
+	as.Get("/v1/me").Is(401)
+
+	// A request with both a key and a cookie is one of the key.
+	both := org.Session()
+	both.Key = org.Read.Key
+	shows(t, both.Get("/v1/me").Is(200), `{"data.access": "read"}`)
+	both.Get("/v1/sessions").Fails(403, "forbidden", "requires a session")
+	both.Key = "pro_unknown"
+	both.Get("/v1/me").Is(401)
+}
+
+func TestSessionEvents(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	rec := newReceiver(t)
+	hook := rec.subscribe(org, "contact.created")
+	user := makers["users"](org)
+	link := org.Admin.Post("/v1/users/"+user+"/invite", `{}`).Is(200).Text("data.url")
+	session := app.Redeem(link[strings.Index(link, "=")+1:])
+	contact := session.Post("/v1/contacts", `{"email": "bill@initech.example"}`).Is(201).ID()
+	shows(t, session.Get("/v1/contacts/"+contact+"/history").Is(200), `{"data.0.user_id": "`+user+`", "data.0.key_id": null}`)
+	app.Deliver()
+	if e := rec.one().event(t); e.UserID != user {
+		t.Errorf("the event is %+v", e)
+	}
+	attempt := org.Read.Get(hooksPath + "/" + hook + "/deliveries").Is(200).Text("data.0.id")
+	org.Admin.Post(hooksPath+"/"+hook+"/deliveries/"+attempt+"/redeliver", nil).Is(202)
+	app.Deliver()
+	if e := rec.one().event(t); e.UserID != user {
+		t.Errorf("the redelivered event is %+v", e)
+	}
+	org.Write.Post("/v1/contacts", `{"email": "peter@initech.example"}`).Is(201)
+	app.Deliver()
+	if e := rec.one().event(t); e.UserID != org.User.String() {
+		t.Errorf("the event of a change with a key is %+v", e)
+	}
+	err := app.Store.Update(t.Context(), org.ID, store.Actor{}, func(tx *store.Tx) error {
+		return tx.Emit(store.Event{Trigger: "contact.created", ID: uuid.MustParse(contact), Data: []byte(`{"id": "` + contact + `"}`)})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app.Deliver()
+	if h := rec.one(); !strings.Contains(h.body, `"user_id":null`) {
+		t.Errorf("the event of the service is %s", h.body)
+	}
+}
+
+func TestSessionAcrossRestart(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	session := org.Session()
+	app.Restart()
+	session.Get("/v1/me").Is(200)
+}
+
+func TestCrossSite(t *testing.T) {
+	app := apptest.New(t)
+	session := app.Org("Acme").Session()
+	for name, headers := range map[string][]string{
+		"no header":         {"X-Prospector-Console", ""},
+		"another value":     {"X-Prospector-Console", "yes"},
+		"a foreign origin":  {"Origin", "https://elsewhere.example"},
+		"an opaque origin":  {"Origin", "null"},
+		"another port":      {"Origin", "http://127.0.0.1:1"},
+		"a similar host":    {"Origin", app.URL + ".elsewhere.example"},
+		"no origin":         {"Origin", ""},
+		"a referrer's path": {"Origin", "https://elsewhere.example/" + app.URL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			session.In(t).Do("POST", "/v1/contacts", `{"email": "bill@initech.example"}`, headers...).Fails(403, "forbidden", "")
+			if name != "no origin" {
+				session.In(t).Do("GET", "/v1/me", nil, headers...).Fails(403, "forbidden", "")
+			}
+		})
+	}
+	session.Do("GET", "/v1/me", nil, "Origin", app.URL).Is(200)
+	shows(t, session.Post("/v1/contacts/list", `{}`).Is(200), `{"pagination.total_count": 0}`)
+}
+
+func TestSessionRate(t *testing.T) {
+	app := apptest.New(t, func(c *service.Config) { c.RateLimit.PerMinute = 1 })
+	org := app.Org("Acme")
+	session := org.Session()
+	org.Read.Get("/v1/me").Is(200)
+	org.Read.Get("/v1/me").Fails(429, "rate_limited", "")
+	if limit := session.Get("/v1/me").Is(200).Header.Get("X-RateLimit-Limit"); limit != "600" {
+		t.Errorf("the limit is %s", limit)
+	}
+	same := org.Session() // of the same user
+	for range 599 {
+		same.Get("/v1/me").Is(200)
+	}
+	if wait := session.Get("/v1/me").Fails(429, "rate_limited", "").Header.Get("Retry-After"); wait == "" {
+		t.Error("there is no Retry-After")
+	}
+}
+
+func TestSecureCookie(t *testing.T) {
+	app := apptest.New(t, func(c *service.Config) { c.PublicURL = "https://crm.example.com" })
+	org := app.Org("Acme")
+	setPassword(t, app, org, password)
+	if cookie := signIn(app, "ada@acme.example", password).Is(201).Header.Get("Set-Cookie"); !strings.Contains(cookie, "; Secure") {
+		t.Error(cookie)
+	}
+	session := org.Session()
+	session.Do("POST", "/v1/contacts", `{"email": "bill@initech.example"}`, "Origin", "https://crm.example.com").Is(201)
+	session.Do("POST", "/v1/contacts", `{"email": "bill@initech.example"}`, "Origin", "http://crm.example.com").Fails(403, "forbidden", "Origin")
+
+	// Under TLS, without public_url.
+	plain := apptest.New(t)
+	setPassword(t, plain, plain.Org("Acme"), password)
+	req := httptest.NewRequest("POST", "https://crm.example.com/v1/sessions", strings.NewReader(`{"email": "ada@acme.example", "password": "`+password+`"}`))
+	req.Header.Set("Content-Type", "application/json")
+	res := httptest.NewRecorder()
+	plain.API.ServeHTTP(res, req)
+	if cookie := res.Header().Get("Set-Cookie"); res.Code != 201 || !strings.Contains(cookie, "; Secure") {
+		t.Errorf("%d, %s: %s", res.Code, cookie, res.Body)
+	}
+}
