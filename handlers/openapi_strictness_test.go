@@ -47,7 +47,7 @@ var access = map[string]string{
 	"add_campaign_audiences": "write", "remove_campaign_audiences": "write", "get_campaign_stats": "read", "simulate_campaign": "read",
 	"list_campaign_sequences": "read", "stop_campaign_sequence": "write", "list_outbox": "read", "get_unsubscribe_page": "", "unsubscribe": "",
 	"release_campaign": "write", "retry_campaign": "write", "reply_contact": "write", "list_sequences": "read", "export_sequences": "read",
-	"export_outbox": "read", "get_contact_timeline": "read", "get_mail_status": "admin", "test_mail": "admin",
+	"export_outbox": "read", "get_planned_sends": "read", "get_contact_timeline": "read", "get_mail_status": "admin", "test_mail": "admin",
 	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "", "get_docs_page": "", "get_metrics": "",
 }
 

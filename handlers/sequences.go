@@ -22,6 +22,11 @@ func (a *API) presentSequences(c *call, records [][]byte) ([][]byte, error) {
 	return a.Sequences.Explain(c.org(), records)
 }
 
+// PlannedQuery selects the days of a plan.
+type PlannedQuery struct {
+	Days int `json:"days" rule:"min=1,max=31,default=7" doc:"The number of days, beginning with today."`
+}
+
 // sequenceOperations returns the operations on the sequences and messages of campaigns.
 func (a *API) sequenceOperations() []Operation {
 	e := a.Sequences
@@ -73,6 +78,13 @@ func (a *API) sequenceOperations() []Operation {
 			entries, err := e.Timeline(tx, id)
 			return listSlice[sequence.TimelineEntry]{entries, in}, err
 		})),
+		read(Operation{
+			Name: "get_planned_sends", Method: http.MethodGet, Path: "/v1/outbox/planned", Access: identity.Read,
+			Summary: "Count the emails and Tasks that are due on each of the next days",
+		}, func(c *call, tx *store.Tx, in PlannedQuery) (all[sequence.PlannedDay], error) {
+			days, err := e.Planned(c.request.Context(), tx, in.Days)
+			return days, err
+		}),
 		list[sequence.Message](Operation{
 			Name: "list_outbox", Path: "/v1/outbox/list", Summary: "List sent and scheduled messages",
 		}, e.MessageList),
