@@ -101,7 +101,7 @@ func New(o Options) *API {
 func (a *API) table() []Operation {
 	ops := slices.Concat(
 		a.identityOperations(), a.sessionOperations(),
-		[]Operation{a.indexOperation()},
+		[]Operation{a.indexOperation(), a.searchOperation()},
 		a.crmOperations(),
 		a.catalogOperations(),
 		a.previewOperations(),

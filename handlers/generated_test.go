@@ -32,6 +32,7 @@ var examples = map[string]string{
 	"activate_user":               `{}`,
 	"invite_user":                 `{}`,
 	"update_me":                   `{"first_name": "Augusta"}`,
+	"search":                      `{"search": "hank"}`,
 	"create_account":              `{"name": "Initech"}`,
 	"update_account":              `{"industry": "Software"}`,
 	"batch_accounts":              `{"records": [{"name": "Initech"}]}`,

@@ -33,6 +33,7 @@ var groups = []apiTag{
 	{"companies", "The companies of the catalog, which all organizations of the installation share."},
 	{"people", "The people at these companies."},
 	{webhookGroup, "Subscriptions to events, and the history of their deliveries. The events are documented under `webhooks`."},
+	{"search", "One search in the records of several kinds."},
 	{"indexes", "The indexes that lists use, and how far they are built."},
 	{"schemas", "The fields of each entity, and how lists can filter and sort by them."},
 	{serviceGroup, "Health, metrics and documentation of the service. These operations need no API key."},
