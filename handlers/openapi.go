@@ -331,6 +331,7 @@ func addFilterSchemas(schemas shape.Components) {
 	schemas["FilterList"] = &shape.Schema{Type: shape.Types{"array"}, Items: shape.RefTo("Filter")}
 	schemas["Filter"] = &shape.Schema{OneOf: []*shape.Schema{shape.RefTo("FilterRule"), shape.RefTo("FilterExpression")}}
 	schemas["MemberData"] = &shape.Schema{Type: shape.Types{"object"}}
+	schemas["PreferenceValues"] = &shape.Schema{Type: shape.Types{"object"}}
 	var sorting *shape.Properties
 	schemas["SortingRule"] = closed(sorting.
 		Set("field", text(shape.Schema{Description: "A key of the entity's schema."})).

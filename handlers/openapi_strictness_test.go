@@ -16,7 +16,7 @@ import (
 var access = map[string]string{
 	"get_me": "read", "get_organization": "read", "update_organization": "admin", "list_users": "read", "create_user": "admin", "update_user": "admin", "deactivate_user": "admin", "activate_user": "admin",
 	"create_session": "", "redeem_session": "", "list_sessions": "signed_in", "delete_session": "signed_in", "delete_current_session": "signed_in",
-	"update_me": "signed_in", "invite_user": "admin",
+	"update_me": "signed_in", "get_preferences": "signed_in", "set_preferences": "signed_in", "invite_user": "admin",
 	"list_api_keys": "admin", "create_api_key": "admin", "deactivate_api_key": "admin", "get_schema": "read", "list_indexes": "read",
 	"create_account": "write", "get_account": "read", "update_account": "write", "delete_account": "write", "list_accounts": "read",
 	"create_contact": "write", "get_contact": "read", "update_contact": "write", "delete_contact": "write", "list_contacts": "read", "update_preview_contact": "write",
@@ -129,7 +129,7 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 		signsIn := public && strings.HasPrefix(op.Path, "/v1/")
-		if takesBody := (!public || signsIn) && (op.Method == "POST" || op.Method == "PATCH"); takesBody != (d.RequestBody != nil) {
+		if takesBody := (!public || signsIn) && (op.Method == "POST" || op.Method == "PUT" || op.Method == "PATCH"); takesBody != (d.RequestBody != nil) {
 			t.Errorf("%s: body %v", op.Name, d.RequestBody)
 		} else if takesBody {
 			schema := doc.Components.Schemas[strings.TrimPrefix(d.RequestBody.Content["application/json"].Schema.Ref, "#/components/schemas/")]

@@ -100,6 +100,18 @@ func (a *API) sessionOperations() []Operation {
 			Summary: "Change the name and the password of the user of the session",
 			Codes:   []fault.Code{fault.RateLimited},
 		}, a.checkPasswordChange, a.updateMe)),
+		read(Operation{
+			Name: "get_preferences", Method: http.MethodGet, Path: "/v1/me/preferences", Access: SignedIn,
+			Summary: "Get the preferences of the user of the session",
+		}, func(c *call, tx *store.Tx, _ nothing) (identity.Preferences, error) {
+			return id.PreferencesOf(tx, c.principal.User)
+		}),
+		unversioned(write(Operation{
+			Name: "set_preferences", Method: http.MethodPut, Path: "/v1/me/preferences", Access: SignedIn,
+			Summary: "Replace the preferences of the user of the session",
+		}, func(c *call, tx *store.Tx, in identity.Preferences) (identity.Preferences, error) {
+			return in, id.SetPreferences(tx, c.principal.User, in)
+		})),
 		write(Operation{
 			Name: "invite_user", Method: http.MethodPost, Path: "/v1/users/{id}/invite", Access: identity.Admin,
 			Summary: "Make a one-time link with which a user sets a password and signs in; an older link becomes void",

@@ -221,3 +221,27 @@ func TestSecureCookie(t *testing.T) {
 		t.Errorf("%d, %s: %s", res.Code, cookie, res.Body)
 	}
 }
+
+// TestPreferences checks that each user has preferences, which only sessions of the user see.
+func TestPreferences(t *testing.T) {
+	app := apptest.New(t)
+	org := app.Org("Acme")
+	session := org.Session()
+	session.Get("/v1/me/preferences").Is(200, `{"data": {"values": {}}, "meta": "<any>"}`)
+	session.Do("PUT", "/v1/me/preferences", `{"values": {"theme": "dark", "columns": {"contacts": ["name", "title"]}}}`).Is(200)
+	app.Restart()
+	session.Get("/v1/me/preferences").Is(200, `{"data": {"values": {"theme": "dark", "columns": {"contacts": ["name", "title"]}}}, "meta": "<any>"}`)
+	session.Do("PUT", "/v1/me/preferences", `{"values": {"theme": "light"}}`).Is(200, `{"data": {"values": {"theme": "light"}}, "meta": "<any>"}`)
+	org.Session().Get("/v1/me/preferences").Is(200, `{"data": {"values": {"theme": "light"}}, "meta": "<any>"}`)
+
+	link := org.Admin.Post("/v1/users/"+makers["users"](org)+"/invite", `{}`).Is(200).Text("data.url")
+	eve := app.Redeem(link[strings.Index(link, "=")+1:])
+	eve.Get("/v1/me/preferences").Is(200, `{"data": {"values": {}}, "meta": "<any>"}`)
+	org.Admin.Patch("/v1/users/"+org.User.String(), `{"access": "read"}`).Is(200)
+	session.Do("PUT", "/v1/me/preferences", `{"values": {"theme": "dark"}}`).Is(200)
+
+	session.Do("PUT", "/v1/me/preferences", `{}`).Fails(422, "validation_failed", "values: required")
+	session.Do("PUT", "/v1/me/preferences", `{"values": [1]}`).Fails(422, "validation_failed", "values: must be an object")
+	session.Do("PUT", "/v1/me/preferences", `{"values": {"a": "`+strings.Repeat("a", 16<<10)+`"}}`).Fails(422, "validation_failed", "values: must have at most 16384 bytes, not 16392")
+	session.Get("/v1/me/preferences").Is(200, `{"data": {"values": {"theme": "dark"}}, "meta": "<any>"}`)
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -256,10 +257,7 @@ func (i *Identity) SignInTables() []store.ShapedTable {
 	return []store.ShapedTable{i.credentials, i.sessions}
 }
 
-// Verify checks the credentials and sessions of the transaction's organization.
+// Verify checks the credentials, sessions and preferences of the transaction's organization.
 func (i *Identity) Verify(tx *store.Tx, report store.Report) error {
-	if err := i.credentials.Verify(tx, report); err != nil {
-		return err
-	}
-	return i.sessions.Verify(tx, report)
+	return errors.Join(i.credentials.Verify(tx, report), i.sessions.Verify(tx, report), i.preferences.Verify(tx, report))
 }

@@ -26,6 +26,7 @@ type Identity struct {
 	credentials  *store.Table[credential]
 	sessions     *store.Table[session]
 	sessionTimes SessionTimes
+	preferences  *store.Table[Preferences]
 	hasher       hasher
 	throttle     *throttle
 	known        keyCache
@@ -44,7 +45,8 @@ type Options struct {
 // New declares the kinds in the set.
 func New(s *store.Store, set *record.Set, opt Options) *Identity {
 	i := &Identity{
-		store: s, uses: newUses(s), credentials: newCredentials(), sessions: newSessions(), sessionTimes: cmp.Or(opt.Sessions, DefaultSessionTimes),
+		store: s, uses: newUses(s), credentials: newCredentials(), sessions: newSessions(),
+		preferences: newPreferences(), sessionTimes: cmp.Or(opt.Sessions, DefaultSessionTimes),
 		hasher: newHasher(), throttle: newThrottle(),
 	}
 	i.Organizations = record.Add(set, record.Rules[Organization]{

@@ -97,7 +97,7 @@ func (u *uses) flush(ctx context.Context) error {
 	for org, keys := range byOrg {
 		err := u.store.Update(ctx, org, store.Actor{}, func(tx *store.Tx) error {
 			for key, at := range keys {
-				if err := u.write(tx, key, use{At: shape.At(at)}); err != nil {
+				if err := put(tx, u.table, key, use{At: shape.At(at)}); err != nil {
 					return err
 				}
 			}
@@ -126,18 +126,6 @@ func (u *uses) forget(org uuid.UUID, keys map[uuid.UUID]time.Time) {
 	if len(u.recent[org]) == 0 {
 		delete(u.recent, org)
 	}
-}
-
-func (u *uses) write(tx *store.Tx, key uuid.UUID, rec use) error {
-	old, err := u.table.Get(tx, key)
-	if fault.CodeOf(err) == fault.NotFound {
-		_, err = u.table.Insert(tx, key, rec)
-		return err
-	}
-	if err == nil {
-		_, err = u.table.Update(tx, old, rec, nil)
-	}
-	return err
 }
 
 // PersistKeyUses stores the last uses of keys periodically until ctx is canceled, and once more

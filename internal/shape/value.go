@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"prospector/internal/fault"
@@ -67,6 +68,9 @@ func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
 	}
 	return err
 }
+
+// MarshalJSON is MarshalJSONTo for encoding/json.
+func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v) }
 
 func (v Value) MarshalJSONTo(e *jsontext.Encoder) error {
 	switch v.Kind {
