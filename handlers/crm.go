@@ -19,7 +19,8 @@ func (a *API) crmOperations() []Operation {
 		entityOperations(c.Tasks),
 		entityOperations(c.Meetings),
 		recordOperations(c.Tags, fault.TagNameTaken),
-		recordOperations(c.Views, fault.ViewNameTaken, fault.InvalidFilter),
+		recordOperations(c.Views, viewCodes...),
+		a.accountViewOperations(),
 		a.fieldOperations(),
 		a.suppressionOperations(),
 	)

@@ -72,7 +72,8 @@ func TestAccountViews(t *testing.T) {
 	const rules = `{"operator": "or", "filters": [{"field": "employee_count", "condition": "greater_than", "value": 1.50}, {"field": "custom_field_tier", "condition": "is", "value": "gold"}]}`
 	org.Write.Post("/v1/account-views", `{"name": "Large", "filtering_rules": `+rules+`}`).Fails(422, "invalid_filter", `filtering_rules.filters[1].field: "custom_field_tier" is not a field of accounts`)
 	field := org.Admin.Post("/v1/fields", `{"entity": "accounts", "key": "tier", "data_type": "text"}`).Is(201).ID()
-	view := `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Large", "filtering_rules": ` + rules + `, "searching_rule": {"value": "paper"}}, "meta": {"timestamp": "<time>"}}`
+	view := `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "entity": "accounts", "name": "Large", "filtering_rules": ` + rules + `,
+		"searching_rule": {"value": "paper"}, "sort": null, "columns": []}, "meta": {"timestamp": "<time>"}}`
 	id := org.Write.Post("/v1/account-views", `{"name": "Large", "filtering_rules": `+rules+`, "searching_rule": {"value": "paper"}}`).Is(201, view).ID()
 	org.Read.Get("/v1/account-views/"+id).Is(200, view)
 	taken := org.Write.Post("/v1/account-views", `{"name": "  lARGE "}`).Fails(409, "view_name_taken", "is the name of another view")
@@ -102,8 +103,8 @@ func TestAccountViews(t *testing.T) {
 	// A view with a deleted field can still be renamed, and its rules removed.
 	org.Admin.Delete("/v1/fields/" + field).Is(204)
 	org.Write.Patch("/v1/account-views/"+id, `{"name": "Larger"}`).Is(200)
-	org.Write.Patch("/v1/account-views/"+id, `{"filtering_rules": null, "searching_rule": null}`).Is(200, `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "name": "Larger",
-		"filtering_rules": null, "searching_rule": null}, "meta": {"timestamp": "<time>"}}`)
+	org.Write.Patch("/v1/account-views/"+id, `{"filtering_rules": null, "searching_rule": null}`).Is(200, `{"data": {"id": "<id>", "created_at": "<time>", "updated_at": "<time>", "entity": "accounts", "name": "Larger",
+		"filtering_rules": null, "searching_rule": null, "sort": null, "columns": []}, "meta": {"timestamp": "<time>"}}`)
 	if res := org.Read.Post("/v1/account-views/list", `{"sort": "-name", "search": "larg"}`).Is(200); res.Int("pagination.total_count") != 1 {
 		t.Error(string(res.Body))
 	}

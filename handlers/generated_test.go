@@ -52,6 +52,8 @@ var examples = map[string]string{
 	"batch_meetings":              `{"records": [{"title": "Demo", "starts_at": "2026-04-01T09:00:00Z"}]}`,
 	"create_tag":                  `{"name": "Champion", "color": "green", "object_type": "contact"}`,
 	"update_tag":                  `{"color": "blue"}`,
+	"create_view":                 `{"entity": "contacts", "name": "VPs", "filtering_rules": [{"field": "title", "condition": "contains", "value": "vp"}], "sort": "last_name", "columns": ["title", "email"]}`,
+	"update_view":                 `{"columns": ["email"]}`,
 	"create_account_view":         `{"name": "Large", "filtering_rules": {"filters": [{"field": "employee_count", "condition": "greater_than", "value": 100}]}}`,
 	"update_account_view":         `{"searching_rule": {"value": "paper"}}`,
 	"create_field":                `{"entity": "contacts", "key": "score", "data_type": "number"}`,
@@ -111,6 +113,9 @@ var makers = map[string]func(*apptest.Org) string{
 	"tasks": func(o *apptest.Org) string { return o.Write.Post("/v1/tasks", `{"title": "Write"}`).Is(201).ID() },
 	"meetings": func(o *apptest.Org) string {
 		return o.Write.Post("/v1/meetings", `{"title": "Lunch", "starts_at": "2026-04-01T12:00:00Z"}`).Is(201).ID()
+	},
+	"views": func(o *apptest.Org) string {
+		return o.Write.Post("/v1/views", `{"entity": "contacts", "name": "All"}`).Is(201).ID()
 	},
 	"account-views": func(o *apptest.Org) string {
 		return o.Write.Post("/v1/account-views", `{"name": "All"}`).Is(201).ID()

@@ -29,6 +29,7 @@ var access = map[string]string{
 	"create_meeting": "write", "get_meeting": "read", "update_meeting": "write", "delete_meeting": "write", "list_meetings": "read",
 	"batch_meetings": "write", "get_meeting_history": "read", "export_meetings": "read",
 	"search":      "read",
+	"create_view": "write", "get_view": "read", "update_view": "write", "delete_view": "write", "list_views": "read",
 	"create_account_view": "write", "get_account_view": "read", "update_account_view": "write", "delete_account_view": "write", "list_account_views": "read",
 	"create_field": "admin", "list_fields": "read", "update_field": "admin", "delete_field": "admin",
 	"list_companies": "read", "list_people": "read",

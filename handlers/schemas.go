@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"strings"
 
 	"prospector/index"
 	"prospector/internal/fault"
@@ -18,9 +19,9 @@ func schemaOperation(ops []Operation) Operation {
 		Summary: "Get the fields of an entity, and how its lists can filter and sort by them",
 	}
 	for _, op := range ops {
-		if k := op.listKind; k != nil && kinds[k.Entity] == nil {
-			kinds[k.Entity] = k
-			o.Entities = append(o.Entities, k.Entity)
+		if k := op.listKind; k != nil && kinds[op.listEntity()] == nil {
+			kinds[op.listEntity()] = k
+			o.Entities = append(o.Entities, op.listEntity())
 		}
 	}
 	return read(o, func(c *call, tx *store.Tx, _ nothing) (filter.Schema, error) {
@@ -32,6 +33,16 @@ func schemaOperation(ops []Operation) Operation {
 		if err != nil {
 			return filter.Schema{}, err
 		}
-		return c.queryable(k).Schema(customs), nil
+		schema := c.queryable(k).Schema(customs)
+		schema.Entity = c.params["entity"]
+		return schema, nil
 	})
+}
+
+// listEntity returns the entity that an operation lists.
+func (o *Operation) listEntity() string {
+	if o.Path == accountViewsPath+"/list" {
+		return strings.TrimPrefix(accountViewsPath, "/v1/")
+	}
+	return o.listKind.Entity
 }

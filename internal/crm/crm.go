@@ -7,6 +7,7 @@ package crm
 import (
 	"github.com/google/uuid"
 
+	"prospector/index"
 	"prospector/internal/address"
 	"prospector/internal/filter"
 	"prospector/internal/record"
@@ -22,7 +23,7 @@ type CRM struct {
 	Meetings      *record.Kind[Meeting]
 	Tags          *record.Kind[Tag]
 	Fields        *record.Kind[Field]
-	Views         *record.Kind[AccountView]
+	Views         *record.Kind[View]
 	Suppressions  *record.Kind[Suppression]
 
 	hooks  Hooks
@@ -43,6 +44,8 @@ type Hooks struct {
 	// Suppressed is called when a suppression is added, Released when one is removed.
 	Suppressed func(tx *store.Tx, s *Suppression) error
 	Released   func(tx *store.Tx, s *Suppression) error
+	// ListOf returns the kind of records that is called so, such as "contacts", or nil.
+	ListOf func(entity string) *index.Kind
 }
 
 // New declares the kinds in the set, which must already contain the users. hosts decides which

@@ -34,6 +34,16 @@ func Check(k *Kind, cs *CustomFields, filter shape.Value, path string, p *fault.
 	(&compiler{kind: k, custom: cs, p: p}).filter(filter, path)
 }
 
+// CheckSort adds a problem to p for each field that the kind cannot be sorted by.
+func CheckSort(k *Kind, cs *CustomFields, sort string, p *fault.Problems) {
+	(&compiler{kind: k, custom: cs, p: p}).sort(sort)
+}
+
+// HasField reports whether records of the kind have a field or custom field with the key.
+func HasField(k *Kind, cs *CustomFields, key string) bool {
+	return (&compiler{kind: k, custom: cs}).field(key) != nil
+}
+
 // CheckSearch adds a problem to p if a text has too many search words.
 func CheckSearch(text, path string, p *fault.Problems) { (&compiler{p: p}).words(text, path) }
 

@@ -37,6 +37,7 @@ func headOf(rec any) *Head { return rec.(interface{ head() *Head }).head() }
 type Rules[T any] struct {
 	Object       string // the singular name, used by tags and events: "contact"
 	Entity       string // the plural name, used in paths, schemas and references: "contacts"
+	Table        string // the name of the table, if it is not Entity
 	DefaultSort  string // -created_at when empty
 	Silent       bool   // emits no events
 	ShortHistory bool   // changes often: the table keeps a one-day change log
@@ -141,7 +142,7 @@ func Add[T any](set *Set, r Rules[T]) *Kind[T] {
 		of := func(tx *store.Tx, rec *T) ([][]byte, error) { return k.customKeys(tx, rec) }
 		keys = append(keys, store.Key[T]{Name: customKey, Of: of})
 	}
-	k.Table = NewTable(r.Entity, unique, keys)
+	k.Table = NewTable(cmp.Or(r.Table, r.Entity), unique, keys)
 	if r.ShortHistory {
 		k.Table = k.Table.ShortHistory()
 	}

@@ -282,6 +282,7 @@ func (s *Service) declare(st *store.Store, cfg Config) (err error) {
 		},
 		Suppressed: func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Suppressed(tx, sup) },
 		Released:   func(tx *store.Tx, sup *crm.Suppression) error { return s.Sequences.Released(tx, sup) },
+		ListOf:     s.ListNamed,
 	})
 	s.Catalog, s.Previews = catalog.New(hosts), tam.NewTables()
 	s.mail = cfg.smtp()

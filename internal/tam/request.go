@@ -140,7 +140,7 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 		}
 		view, err := t.crm.Views.Get(tx, ref.id.UUID)
 		switch {
-		case fault.CodeOf(err) == fault.NotFound:
+		case fault.CodeOf(err) == fault.NotFound, err == nil && !view.Record.IsOfAccounts():
 			p.Invalid(ref.path, "does not exist")
 		case err != nil:
 			return named, err
@@ -177,7 +177,7 @@ func (t *TAM) resolve(tx *store.Tx, r *PreviewRequest, body shape.Value, p *faul
 
 // fitsCompanies reports whether the rules of a view can filter companies, and adds a problem for
 // each rule that cannot.
-func (t *TAM) fitsCompanies(view *crm.AccountView, path string, p *fault.Problems) bool {
+func (t *TAM) fitsCompanies(view *crm.View, path string, p *fault.Problems) bool {
 	var unfit fault.Problems
 	filter.Check(t.catalog.CompanyList.Kind, filter.NoCustomFields, view.FilteringRules, "filtering_rules", &unfit)
 	for _, d := range unfit.Details() {
