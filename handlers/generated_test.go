@@ -83,6 +83,7 @@ var examples = map[string]string{
 	"rotate_webhook_secret":       `{}`,
 	"test_webhook_subscription":   `{}`,
 	"redeliver_webhook":           `{}`,
+	"redeliver_failed_webhooks":   `{"since": "2026-03-01T09:00:00Z"}`,
 }
 
 // makers create a record of each kind that a path can refer to.

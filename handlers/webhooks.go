@@ -138,8 +138,8 @@ func (a *API) webhookOperations() []Operation {
 			Name: "list_webhook_deliveries", Method: http.MethodGet, Path: path + "/{subscription_id}/deliveries",
 			Access:  identity.Read,
 			Summary: "List the delivery attempts of a subscription, newest first, also after it was deleted",
-		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in webhook.AttemptQuery) (attemptPage, error) {
-			records, total, err := w.Attempts(tx, id, in)
+		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in webhook.AttemptQuery) (attemptPage, error) {
+			records, total, err := w.Attempts(c.request.Context(), tx, id, in)
 			return attemptPage{in, records, total}, err
 		})),
 		write(Operation{
@@ -153,6 +153,15 @@ func (a *API) webhookOperations() []Operation {
 				return webhook.Queued{}, err
 			}
 			return w.Redeliver(tx, id, attempt)
+		})),
+		write(Operation{
+			Name: "redeliver_failed_webhooks", Method: http.MethodPost, Path: path + "/{subscription_id}/redeliver-failed",
+			Access:  identity.Admin,
+			Codes:   []fault.Code{fault.SubscriptionNotActive},
+			Summary: "Redeliver the events that were given up since a time, up to 1,000 per request",
+			example: []byte(`{"since": "2026-04-01T09:00:00Z"}`),
+		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in webhook.RedeliverFailedBody) (webhook.Redelivered, error) {
+			return w.RedeliverFailed(tx, id, in)
 		})),
 	}
 }

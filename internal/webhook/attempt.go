@@ -2,10 +2,8 @@ package webhook
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -174,92 +172,6 @@ func (a *attemptLog) removeOldest(tx *store.Tx, t *attemptCounters, rec Attempt)
 	t.All.First++
 	same.First++
 	return nil
-}
-
-// AttemptQuery selects a page of attempts.
-type AttemptQuery struct {
-	Page          int           `json:"page" rule:"min=1,default=1" doc:"The page number, from 1."`
-	PageSize      int           `json:"page_size" rule:"min=1,max=100,default=50" doc:"The number of attempts per page."`
-	Status        AttemptStatus `json:"status" rule:"enum=succeeded|failed" doc:"Only attempts with this status."`
-	SourceEventID shape.Text    `json:"source_event_id" doc:"Only attempts to deliver the envelope with this id."`
-}
-
-// Attempts returns a page of the attempts of a subscription as JSON, newest first, and their total
-// number. It also works for a deleted subscription as long as some of its attempts are stored.
-func (w *Webhooks) Attempts(tx *store.Tx, subscription uuid.UUID, q AttemptQuery) (page [][]byte, total int, err error) {
-	doc, err := w.counters.Get(tx, subscription)
-	if err != nil {
-		return nil, 0, err
-	}
-	var numbers []uint32 // of the page
-	switch t := doc.Record; {
-	case q.SourceEventID != "":
-		if numbers, err = w.attemptNumbersOf(tx, subscription, string(q.SourceEventID), q.Status); err != nil {
-			return nil, 0, err
-		}
-		total = len(numbers)
-		from := min(pageStart(q), total)
-		numbers = numbers[from:min(from+q.PageSize, total)]
-	case q.Status != "":
-		total = t.of(q.Status).count()
-		for _, n := range t.of(q.Status).page(q) {
-			v, err := w.attempts.of(q.Status).Get(tx, subscription, n)
-			if err != nil || len(v) != 4 {
-				return nil, 0, fmt.Errorf("%s attempt %d of subscription %s: %w",
-					q.Status, n, subscription, cmp.Or(err, store.ErrDamaged))
-			}
-			numbers = append(numbers, binary.BigEndian.Uint32(v))
-		}
-	default:
-		total, numbers = t.All.count(), t.All.page(q)
-	}
-	for _, n := range numbers {
-		_, public, _, err := w.attempts.get(tx, subscription, n)
-		if err != nil {
-			return nil, 0, err
-		}
-		page = append(page, public)
-	}
-	return page, total, nil
-}
-
-// pageStart is the number of attempts before the page. It is larger than any count if the product
-// would overflow.
-func pageStart(q AttemptQuery) int {
-	const beyond = 1 << 40
-	if q.Page > beyond/q.PageSize {
-		return beyond
-	}
-	return (q.Page - 1) * q.PageSize
-}
-
-// page returns the numbers of the attempts on a page, newest first.
-func (s numberRange) page(q AttemptQuery) (numbers []uint32) {
-	from := min(pageStart(q), s.count())
-	for i := from; i < min(from+q.PageSize, s.count()); i++ {
-		numbers = append(numbers, s.Next-1-uint32(i))
-	}
-	return numbers
-}
-
-// attemptNumbersOf returns the numbers of the attempts to deliver an event, newest first.
-func (w *Webhooks) attemptNumbersOf(
-	tx *store.Tx, subscription uuid.UUID, event string, status AttemptStatus,
-) (numbers []uint32, err error) {
-	id, err := shape.ParseID(event)
-	if err != nil { // not an id, so there is no such event
-		return nil, nil
-	}
-	err = w.attempts.byEvent.Scan(tx, deliveryID(id, subscription), func(_ uint32, v []byte) error {
-		number := binary.BigEndian.Uint32(v)
-		_, rec, err := w.attempts.decode(tx, subscription, number)
-		if status == "" || rec.Status == status {
-			numbers = append(numbers, number)
-		}
-		return err
-	})
-	slices.Reverse(numbers)
-	return numbers, err
 }
 
 // find returns the attempt with an id by binary search, because ids increase with the numbers.

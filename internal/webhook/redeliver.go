@@ -43,6 +43,10 @@ func (w *Webhooks) Redeliver(tx *store.Tx, subscription, attempt uuid.UUID) (Que
 	if err != nil {
 		return Queued{}, err
 	}
+	return w.redeliver(tx, subscription, about, rec)
+}
+
+func (w *Webhooks) redeliver(tx *store.Tx, subscription uuid.UUID, about subject, rec Attempt) (Queued, error) {
 	event, err := uuid.Parse(rec.SourceEventID)
 	if err != nil {
 		return Queued{}, err
