@@ -65,6 +65,8 @@ var examples = map[string]string{
 	"create_sequence_template":    `{"name": "Hello", "steps": [{"index": 0, "type": "auto_email", "hour": 9, "subject": "Hello", "message": "Hello {{recipient.first_name}}"}]}`,
 	"update_sequence_template":    `{"name": "Good morning"}`,
 	"render_sequence_template":    `{"contact_id": "<contacts>"}`,
+	"render_template_draft":       `{"steps": [{"index": 0, "type": "auto_email", "hour": 9, "subject": "Hello", "message": "Hello"}], "contact_id": "<contacts>"}`,
+	"test_template_draft":         `{"steps": [{"index": 0, "type": "auto_email", "hour": 9, "subject": "Hello", "message": "Hello"}], "step_index": 0}`,
 	"create_campaign":             `{"name": "Spring", "template_id": "<sequence-templates>", "audience_ids": ["<audiences>"]}`,
 	"update_campaign":             `{"prioritized": true}`,
 	"enroll_campaign":             `{"audience_name": "The new ones", "contact_ids": ["<contacts>"]}`,

@@ -7,6 +7,7 @@ import (
 
 	"prospector/internal/identity"
 	"prospector/internal/outreach"
+	"prospector/internal/sequence"
 	"prospector/store"
 )
 
@@ -28,5 +29,31 @@ func (a *API) templateOperations() []Operation {
 		Summary: "Render the steps of a sequence template for a contact",
 	}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.RenderBody]) (outreach.RenderedTemplate, error) {
 		return a.Outreach.Render(tx, id, in.Draft, c.principal.User)
-	})))
+	})), read(Operation{
+		Name: "render_template_draft", Method: http.MethodPost, Path: "/v1/sequence-templates/render", Access: identity.Read,
+		Summary: "Check and render the steps of a template that is not saved, with the times of a sequence that starts now",
+		example: []byte(`{"steps": [{"index": 0, "type": "auto_email", "day": 0, "hour": 9, "subject": "Hello {{recipient.first_name|there}}", "message": "Would a demo interest you?"}]}`),
+	}, func(c *call, tx *store.Tx, in createBody[outreach.TemplateDraft]) (outreach.PlannedTemplate, error) {
+		return a.Outreach.RenderDraft(c.request.Context(), tx, in.Draft, c.principal.User)
+	}), withoutTx(Operation{
+		Name: "test_template_draft", Method: http.MethodPost, Path: "/v1/sequence-templates/test", Access: identity.Write,
+		Summary: "Send an email of a template that is not saved to yourself",
+		example: []byte(`{"step_index": 0, "steps": [{"index": 0, "type": "auto_email", "day": 0, "hour": 9, "subject": "Hello {{recipient.first_name|there}}", "message": "Would a demo interest you?"}]}`),
+	}, a.testTemplateDraft))
+}
+
+func (a *API) testTemplateDraft(c *call, in createBody[outreach.TestSendBody]) (sequence.TestSend, error) {
+	var message outreach.Rendered
+	err := a.Store.View(c.org(), func(tx *store.Tx) (err error) {
+		message, err = a.Outreach.RenderTestSend(tx, in.Draft, c.principal.User)
+		return err
+	})
+	if err != nil {
+		return sequence.TestSend{}, err
+	}
+	self, err := a.Sequences.UserAddress(c.org(), c.principal.User)
+	if err != nil {
+		return sequence.TestSend{}, err
+	}
+	return a.Sequences.SendToSelf(c.request.Context(), self, string(message.Subject), string(message.Message)), nil
 }

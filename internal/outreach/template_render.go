@@ -3,6 +3,8 @@ package outreach
 import (
 	"github.com/google/uuid"
 
+	"prospector/internal/crm"
+	"prospector/internal/fault"
 	"prospector/internal/record"
 	"prospector/internal/shape"
 	"prospector/internal/template"
@@ -43,36 +45,60 @@ func (o *Outreach) Render(
 	if err != nil {
 		return RenderedTemplate{}, err
 	}
-	if body.UserID.Valid {
-		user = body.UserID.UUID
-	}
-	if !o.identity.Users.Table.Has(tx, user) && !p.Has("user_id") {
-		p.Invalid("user_id", "does not exist")
-	}
-	recipient, found, err := o.crm.Recipients(tx).Read(body.ContactID)
+	to, err := o.readRecipient(tx, uuid.NullUUID{UUID: body.ContactID, Valid: true}, body.UserID, user, &p)
 	if err != nil {
 		return RenderedTemplate{}, err
 	}
-	if !found && !p.Has("contact_id") {
-		p.Invalid("contact_id", "does not exist")
-	}
-	if err := p.Err(); err != nil {
-		return RenderedTemplate{}, err
-	}
-	footer, err := o.footers.Of(tx)
-	if err != nil {
-		return RenderedTemplate{}, err
-	}
-	compiled := template.Compile(&doc.Record.Content, footer)
-	merge, err := o.NewMerge(tx, compiled, user)
-	if err != nil {
-		return RenderedTemplate{}, err
-	}
-	values, err := merge.For(&recipient)
+	compiled, values, err := o.compileFor(tx, &doc.Record.Content, to)
 	if err != nil {
 		return RenderedTemplate{}, err
 	}
 	return renderSteps(compiled, values), nil
+}
+
+// renderTarget is for whom and in whose name a template is rendered.
+type renderTarget struct {
+	recipient crm.Recipient
+	sender    uuid.UUID
+}
+
+// readRecipient reads the contact and checks the sender, who is the user unless the request names another. It
+// returns everything that is wrong with the request.
+func (o *Outreach) readRecipient(
+	tx *store.Tx, contact, sender uuid.NullUUID, user uuid.UUID, p *fault.Problems,
+) (to renderTarget, err error) {
+	to.sender = user
+	if sender.Valid {
+		to.sender = sender.UUID
+	}
+	if !o.identity.Users.Table.Has(tx, to.sender) && !p.Has("user_id") {
+		p.Invalid("user_id", "does not exist")
+	}
+	if contact.Valid {
+		var found bool
+		if to.recipient, found, err = o.crm.Recipients(tx).Read(contact.UUID); err != nil {
+			return to, err
+		}
+		if !found && !p.Has("contact_id") {
+			p.Invalid("contact_id", "does not exist")
+		}
+	}
+	return to, p.Err()
+}
+
+// compileFor compiles the content of a template and returns the values of its tokens.
+func (o *Outreach) compileFor(tx *store.Tx, content *template.Content, to renderTarget) (*template.Compiled, *template.Values, error) {
+	footer, err := o.footers.Of(tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	compiled := template.Compile(content, footer)
+	merge, err := o.NewMerge(tx, compiled, to.sender)
+	if err != nil {
+		return nil, nil, err
+	}
+	values, err := merge.For(&to.recipient)
+	return compiled, values, err
 }
 
 func renderSteps(c *template.Compiled, v *template.Values) RenderedTemplate {

@@ -60,30 +60,48 @@ type Prober interface {
 	Probe(ctx context.Context, m *mail.Message) []mail.StageResult
 }
 
+const nothingSent = "mail.transport is outbox: messages are captured in the outbox and nothing is sent"
+
 // TestMail connects to the mail server and logs in. With an address it sends one message there.
 func (e *Engine) TestMail(ctx context.Context, from mail.Address, to string) (MailTest, error) {
 	prober, ok := e.Options.Transport(uuid.Nil).(Prober)
 	if !ok {
-		return MailTest{[]mail.StageResult{{
-			Stage: "transport", OK: true,
-			Detail: "mail.transport is outbox: messages are captured in the outbox and nothing is sent",
-		}}}, nil
+		return MailTest{[]mail.StageResult{{Stage: "transport", OK: true, Detail: nothingSent}}}, nil
 	}
 	var m *mail.Message
 	if to != "" {
 		if from.Email == "" {
 			from.Email = to
 		}
-		id, err := uuid.NewRandom()
-		if err != nil {
-			return MailTest{}, err
-		}
-		m = &mail.Message{
-			ID: id.String() + "@" + domainOf(from.Email), Date: e.store.Now(), From: from, To: mail.Address{Email: to},
-			Subject: "Prospector can send email", Body: "This message was sent to test the mail server of Prospector.\n",
-		}
+		m = e.testMessage(from, mail.Address{Email: to}, "Prospector can send email", "This message was sent to test the mail server of Prospector.\n")
 	}
 	return MailTest{prober.Probe(ctx, m)}, nil
+}
+
+func (e *Engine) testMessage(from, to mail.Address, subject, body string) *mail.Message {
+	return &mail.Message{
+		ID: uuid.NewString() + "@" + domainOf(from.Email), Date: e.store.Now(), From: from, To: to, Subject: subject, Body: body,
+	}
+}
+
+// TestSend is the result of sending a message to the user who wrote it.
+type TestSend struct {
+	To      string `json:"to" doc:"The address of the user."`
+	Subject string `json:"subject"`
+	Sent    bool   `json:"sent"`
+	Detail  string `json:"detail" doc:"Why the message was not sent."`
+}
+
+// SendToSelf sends a message from a user to the same user. It leaves nothing in the outbox, and does not count
+// for the sender's cap and gap.
+func (e *Engine) SendToSelf(ctx context.Context, user mail.Address, subject, body string) TestSend {
+	result := TestSend{To: user.Email, Subject: subject, Detail: nothingSent}
+	if prober, ok := e.Options.Transport(uuid.Nil).(Prober); ok {
+		stages := prober.Probe(ctx, e.testMessage(user, user, subject, body))
+		last := stages[len(stages)-1]
+		result.Sent, result.Detail = last.OK, last.Detail
+	}
+	return result
 }
 
 // UserAddress returns the address of a user as a sender. It is empty if the user does not exist.
