@@ -150,6 +150,27 @@ func TestUsers(t *testing.T) {
 	})
 }
 
+// TestInit asks for a first organization and its user, and makes a link with which the user signs in.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.feed(strings.NewReader("Acme Sales\nAda Marsh Lovelace\nada at acme\n\n"), "init").
+		fails(1, `email: "ada at acme" is not an email address`)
+	p.run("org", "list", "--json").prints(`{"organizations": []}`)
+	said := p.feed(strings.NewReader("Acme Sales\nAda Marsh Lovelace\nada@acme.example\nEurope/Berlin\n"), "init", "--json").ok()
+	for _, want := range []string{`"Acme Sales"`, `"Europe/Berlin"`, `"Ada"`, `"Marsh Lovelace"`, `"admin"`, `/app/welcome#token=`} {
+		if !strings.Contains(said.stdout, want) {
+			t.Errorf("init does not say %s: %s", want, said.stdout)
+		}
+	}
+	p.run("init").fails(1, "prospector.yaml exists already")
+	p.run("init", "--output", "other.yaml", "--name", "Bob").fails(2, "init requires --organization")
+	p.run("init", "--output", "other.yaml", "--organization", "Beta", "--name", "Bob", "--email", "bob@beta.example", "--time-zone", "UTC").
+		says(`Created organization "Beta" with the user bob@beta\.example, and wrote other\.yaml\. Start the server:\n\n  prospector serve --config other\.yaml\n\n` +
+			`Then set your password and sign in\. The link is valid once, until ` + aTime + `:\n\n  http://127\.0\.0\.1:8080/app/welcome#token=[A-Za-z0-9_-]{43}\n`)
+	p.run("user", "list", "--org", "Beta", "--config", "prospector.yaml").ok()
+}
+
 // TestInvite makes a one-time link, and sets a password that is read from standard input.
 func TestInvite(t *testing.T) {
 	t.Parallel()

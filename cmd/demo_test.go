@@ -77,6 +77,21 @@ func (d *demo) curl(line string) reply {
 	return r
 }
 
+// signsIn uses the link to the console, which works once.
+func (d *demo) signsIn() {
+	d.t.Helper()
+	link := regexp.MustCompile(regexp.QuoteMeta(d.url) + `/app/welcome#token=(\S+)`).FindStringSubmatch(d.stdout.String())
+	if link == nil {
+		d.t.Fatalf("the demo prints no link to the console:\n%s", d.stdout)
+	}
+	for _, want := range []int{http.StatusCreated, http.StatusUnauthorized} {
+		r, err := send(client, http.MethodPost, d.url+"/v1/sessions/redeem", `{"token": "`+link[1]+`"}`, "Content-Type", "application/json")
+		if err != nil || r.status != want {
+			d.t.Errorf("the link gives %d, want %d: %s (%v)", r.status, want, r.body, err)
+		}
+	}
+}
+
 // shellWords splits a line as a shell does, as far as spaces and quotes go.
 func shellWords(line string) (words []string) {
 	var word strings.Builder
@@ -196,6 +211,7 @@ func TestDemoGuide(t *testing.T) {
 	p := newPlace(t)
 	d := p.demo()
 	list, simulate, optOut, history := d.curls[0], d.curls[1], d.curls[2], d.curls[3]
+	d.signsIn()
 	who := regexp.MustCompile(`/v1/contacts/(` + anID + `)`).FindStringSubmatch(optOut)
 	if who == nil {
 		t.Fatalf("%s contains no contact", optOut)

@@ -31,7 +31,7 @@ func commands() map[string]*cobra.Command {
 func TestCommandTree(t *testing.T) {
 	all := commands()
 	for _, path := range []string{
-		"", "serve", "demo", "org", "org create", "org list", "org set", "org export", "org delete", "user", "user create", "user list", "user invite", "user set-password", "key", "key create", "key list",
+		"", "serve", "demo", "init", "org", "org create", "org list", "org set", "org export", "org delete", "user", "user create", "user list", "user invite", "user set-password", "key", "key create", "key list",
 		"key deactivate", "import", "import contacts", "import accounts", "import suppressions", "catalog", "catalog import", "catalog generate", "catalog stats", "backup", "restore", "resume", "check", "reindex", "completion", "version",
 	} {
 		if all[path] == nil {

@@ -82,6 +82,9 @@ func Prepare(ctx context.Context, s *service.Service, opt Options) (*Demo, error
 			if d.guide.keys[i], err = replaceKey(tx, s); err != nil || i > 0 {
 				return err
 			}
+			if d.guide.link, err = consoleLink(tx, s, org.email); err != nil {
+				return err
+			}
 			d.guide.contact, err = promisingContact(tx, s)
 			return err
 		})
@@ -189,6 +192,16 @@ func ensureOrganization(ctx context.Context, s *service.Service, name string) (u
 	}
 	org, err := s.Identity.CreateOrganization(ctx, actor, v)
 	return org.ID, err
+}
+
+// consoleLink returns a one-time link with which the demo's user signs in to the console.
+func consoleLink(tx *store.Tx, s *service.Service, email string) (string, error) {
+	user, err := s.Identity.UserWithEmail(tx, email)
+	if err != nil {
+		return "", err
+	}
+	link, err := s.Identity.Invite(tx, user.ID)
+	return s.API.WelcomeURL(link.Token), err
 }
 
 // replaceKey creates a key and deactivates the demo's previous ones.

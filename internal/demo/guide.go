@@ -13,6 +13,7 @@ import (
 // guide is what the demo prints for its user to continue with.
 type guide struct {
 	url             string
+	link            string // to the console, valid once
 	keys            [len(organizations)]string
 	contact         crm.Contact
 	draft           uuid.UUID // a campaign
@@ -41,6 +42,8 @@ func (g *guide) text() string {
 
 	say("")
 	say("Prospector is running at %s with two organizations, %q and %q.", g.url, organizations[0].name, organizations[1].name)
+	say("Open this link to use the console, signed in as %s. It works once:", organizations[0].email)
+	say("  %s", g.link)
 	say("Open %s/docs in a browser to read the API. Press Ctrl-C to stop.", g.url)
 	say("")
 	say("Try these requests in another terminal. First paste the last two lines of this text, which set the keys.")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"prospector/internal/identity"
 	"prospector/internal/record"
 	"prospector/internal/service"
 	"prospector/internal/shape"
@@ -19,7 +20,7 @@ import (
 // of it is fictional, and every domain is reserved for examples.
 func fillOrganization(c *creator, s *service.Service, org organization) {
 	owner := create(c, s.Identity.Users.Create, map[string]any{
-		"email": org.email, "first_name": org.firstName, "last_name": org.lastName, "title": "Account Executive",
+		"email": org.email, "first_name": org.firstName, "last_name": org.lastName, "title": "Account Executive", "access": identity.Admin,
 	})
 	tag := func(object, name, color string) uuid.UUID {
 		return create(c, s.CRM.Tags.Create, map[string]any{"name": name, "color": color, "object_type": object})
