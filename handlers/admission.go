@@ -33,7 +33,7 @@ func (c *call) admit(h http.Header) (err error) {
 	if err := c.api.rateLimiter.allow(counted, limit, c.api.Store.Now(), h); err != nil {
 		return err
 	}
-	err = c.api.concurrency.enter(c.request.Context(), p.Org, h)
+	err = c.api.concurrency.enter(c.request.Context(), p.Org)
 	c.admitted = err == nil
 	return err
 }

@@ -85,7 +85,7 @@ type API struct {
 // New returns the API of a service.
 func New(o Options) *API {
 	a := &API{
-		Options: o, rateLimiter: newRateLimiter(), concurrency: newConcurrencyLimiter(o.ConcurrentRequests),
+		Options: o, rateLimiter: newRateLimiter(), concurrency: newConcurrencyLimiter(o.ConcurrentRequests, "requests"),
 		responses: newResponseStore(), parseBudget: newParseBudget(o.ParseBytes),
 	}
 	a.operations = a.table()
@@ -163,7 +163,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var ctx context.Context
 		ctx, c.work = a.Lane.Start(r.Context(), c.org())
 		r = r.WithContext(ctx)
-		c.request = r
+		c.request, sent.work = r, c.work
 	}
 	routed := r.WithContext(context.WithValue(r.Context(), contextKey{}, c))
 	if r.Method == http.MethodHead {
@@ -177,8 +177,15 @@ func underV1(path string) bool { return path == "/v1" || strings.HasPrefix(path,
 // sentStatus records the status that was sent, for the log and the metrics.
 type sentStatus struct {
 	http.ResponseWriter
+	work   *turn.Work // of the request; nil before it is admitted
 	status int
 	cut    bool // the response was aborted after its beginning was sent
+}
+
+// Write sends a part of a response. A client that reads slowly takes no place from other work.
+func (s *sentStatus) Write(b []byte) (int, error) {
+	s.work.Block()
+	return s.ResponseWriter.Write(b)
 }
 
 func (s *sentStatus) WriteHeader(status int) {

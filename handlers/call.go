@@ -78,6 +78,13 @@ func (c *call) serve() response {
 			return c.errorResponse(err)
 		}
 	}
+	if l := c.op.limiter; l != nil {
+		if err := l.enter(c.request.Context(), c.org()); err != nil {
+			return c.errorResponse(err)
+		}
+		defer l.leave(c.org())
+	}
+	c.work.Pause(c.request.Context())
 	a, err := c.op.run(c)
 	if err != nil {
 		return c.errorResponse(err)
@@ -136,11 +143,8 @@ func (c *call) readBody() error {
 	}
 	if len(c.raw) >= smallBody { // parsing it takes long
 		c.work.Queue()
-		c.work.Pause(c.request.Context())
-		if err := context.Cause(c.request.Context()); err != nil {
-			return err
-		}
 	}
+	c.work.Pause(c.request.Context())
 	values, most := shape.CountValues(c.raw), cmp.Or(c.op.maxValues, defaultMaxValues)
 	if values > most {
 		return fault.New(fault.BodyTooLarge, "the request body must have at most %d JSON values", most)
@@ -151,8 +155,8 @@ func (c *call) readBody() error {
 			return err
 		}
 	}
-	c.body, err = shape.ParseObject(c.raw)
-	return err
+	c.body, err = shape.ReadObject(turn.Reader(c.request.Context(), bytes.NewReader(c.raw)))
+	return cmp.Or(context.Cause(c.request.Context()), err)
 }
 
 // readAll reads the body. It waits for the parse budget before it reads more than smallBody.

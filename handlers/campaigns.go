@@ -13,6 +13,10 @@ import (
 	"prospector/store"
 )
 
+// maxSimulations limits the simulations of an organization that run at the same time. Each takes a few kilobytes of
+// memory for each contact.
+const maxSimulations = 2
+
 // simulations is a page of a simulation, with its summary.
 type simulations outreach.SimulationPage
 
@@ -89,6 +93,7 @@ func (a *API) campaignOperations() []Operation {
 		})),
 		read(Operation{
 			Name: "simulate_campaign", Method: http.MethodPost, Path: path + "/simulate", Access: identity.Read,
+			limiter: newConcurrencyLimiter(maxSimulations, "simulations"),
 			Summary: "Simulate a campaign: what each contact receives, when and why; nothing is sent or changed",
 		}, byID(func(c *call, tx *store.Tx, id uuid.UUID, in createBody[outreach.SimulateBody]) (simulations, error) {
 			page, err := o.Simulate(c.request.Context(), tx, id, in.Draft)

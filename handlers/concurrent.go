@@ -2,9 +2,7 @@ package handlers
 
 import (
 	"context"
-	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -20,7 +18,8 @@ const turnWait = time.Second
 // from its admission to the end of its response, also while it waits for the rest of its body or for a client
 // that reads slowly. Further requests wait in the order of arrival.
 type concurrencyLimiter struct {
-	limit int // 0 means no limit
+	limit int    // 0 means no limit
+	what  string // is limited, for the message
 
 	mu   sync.Mutex
 	orgs map[uuid.UUID]*orgRequests // that have requests in progress
@@ -31,13 +30,13 @@ type orgRequests struct {
 	waiting    []chan struct{} // each is closed when its request is admitted
 }
 
-func newConcurrencyLimiter(limit int) *concurrencyLimiter {
-	return &concurrencyLimiter{limit: limit, orgs: map[uuid.UUID]*orgRequests{}}
+func newConcurrencyLimiter(limit int, what string) *concurrencyLimiter {
+	return &concurrencyLimiter{limit: limit, what: what, orgs: map[uuid.UUID]*orgRequests{}}
 }
 
 // enter admits a request, which must call leave when it ends. It returns rate_limited if the request would have
 // to wait for longer than turnWait, and the cause if ctx ends first.
-func (l *concurrencyLimiter) enter(ctx context.Context, org uuid.UUID, h http.Header) error {
+func (l *concurrencyLimiter) enter(ctx context.Context, org uuid.UUID) error {
 	l.mu.Lock()
 	of := l.orgs[org]
 	if of == nil {
@@ -70,8 +69,9 @@ func (l *concurrencyLimiter) enter(ctx context.Context, org uuid.UUID, h http.He
 	if err := context.Cause(ctx); err != nil {
 		return err // the client has disconnected
 	}
-	h.Set("Retry-After", strconv.Itoa(seconds(turnWait)))
-	return fault.New(fault.RateLimited, "%d requests of the organization are in progress; try again when some have ended", l.limit)
+	refusal := fault.New(fault.RateLimited, "%d %s of the organization are in progress; try again when some have ended", l.limit, l.what)
+	refusal.Wait = turnWait
+	return refusal
 }
 
 // leave ends a request and admits the one that has waited for the longest time.

@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,12 +14,12 @@ import (
 
 func TestConcurrencyLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newConcurrencyLimiter(2)
+		l := newConcurrencyLimiter(2, "requests")
 		a, b := uuid.UUID{1}, uuid.UUID{2}
 		// enter starts a request. err receives what the limiter answers.
 		enter := func(ctx context.Context, org uuid.UUID) (err chan error) {
 			err = make(chan error, 1)
-			go func() { err <- l.enter(ctx, org, http.Header{}) }()
+			go func() { err <- l.enter(ctx, org) }()
 			synctest.Wait()
 			return err
 		}
@@ -64,9 +63,9 @@ func TestConcurrencyLimiter(t *testing.T) {
 		if len(l.orgs) != 0 {
 			t.Errorf("%d organizations are left", len(l.orgs))
 		}
-		h := http.Header{}
-		for range 100 { // without a limit
-			if err := newConcurrencyLimiter(0).enter(t.Context(), a, h); err != nil {
+		unlimited := newConcurrencyLimiter(0, "requests")
+		for range 100 {
+			if err := unlimited.enter(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -43,6 +43,7 @@ type Operation struct {
 	input         schemaSource
 	maxValues     int // the maximum number of JSON values in the body; 0 means defaultMaxValues
 	output        outputSource
+	limiter       *concurrencyLimiter // of requests that take much memory; nil if they do not
 	run           func(*call) (response, error)
 }
 

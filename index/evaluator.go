@@ -54,6 +54,9 @@ func (e *evaluator) matches(in docSet) docSet {
 		in = narrow(in, e.filter(&p.Filter, in))
 	}
 	for _, word := range p.Words {
+		if in != nil && in.count() == 0 {
+			break
+		}
 		in = narrow(in, e.withWord(word))
 	}
 	return in
@@ -283,6 +286,7 @@ func (e *evaluator) withWord(word string) docSet {
 			if !e.plan.Searches(f) {
 				continue
 			}
+			e.check()
 			if f.Long && !isShort(word) {
 				out.or(e.withPrefix(f.Name, word))
 			} else if name := wordGroup(f); !slices.Contains(looked, name) {

@@ -19,7 +19,7 @@ type flushPolicy struct {
 }
 
 var (
-	usualPolicy = flushPolicy{flushAfter: 12_000, maxBehind: 25_000}
+	usualPolicy = flushPolicy{maxRounds: 2, flushAfter: 12_000, maxBehind: 25_000}
 	// busyPolicy is for tables whose records change all the time: most changes would be overwritten
 	// soon after they were flushed.
 	busyPolicy = flushPolicy{maxRounds: 4, flushAfter: 50_000, maxBehind: 75_000}

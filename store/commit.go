@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
@@ -83,7 +84,11 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 	watch := s.Stopwatch()
 	id, wrote, written, enqueued, committing := btx.ID(), 0, 0, false, false
 	err = guard(func() error {
-		for len(batch) < waiting && written <= maxBatchBytes && (len(batch) == 0 || watch() < maxBatchTime) {
+		for len(batch) < waiting && written <= maxBatchBytes {
+			began := watch()
+			if len(batch) > 0 && began+s.nextTakes() > maxBatchTime {
+				break
+			}
 			p := take(1)[0]
 			batch = append(batch, p)
 			if p.err = p.ctx.Err(); p.err != nil {
@@ -103,6 +108,7 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 			if err := tx.apply(); err != nil {
 				return err
 			}
+			s.took(p.org, watch()-began)
 			if tx.bytes > 0 {
 				wrote++
 			}
@@ -134,6 +140,24 @@ func (s *Store) commitBatch(waiting int, take func(n int) []*pending) {
 	answer(batch, err)
 	if err == nil && enqueued {
 		s.signal()
+	}
+}
+
+// nextTakes estimates how long the next Update takes by those of its organization before it, so that a short Update
+// does not share a commit with a long one.
+func (s *Store) nextTakes() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	org, _ := s.queue.Turn()
+	return s.slow[org]
+}
+
+// took notes how long an Update of an organization took. What it noted of earlier ones counts half each time.
+func (s *Store) took(org uuid.UUID, d time.Duration) {
+	if d = max(d, s.slow[org]/2); d >= time.Millisecond {
+		s.slow[org] = d
+	} else {
+		delete(s.slow, org)
 	}
 }
 

@@ -47,6 +47,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		opt:     opt,
 		wake:    make(chan struct{}, 1),
 		stopped: make(chan struct{}),
+		slow:    map[uuid.UUID]time.Duration{},
 	}
 	s.arrived = sync.NewCond(&s.mu)
 	if err := s.create(dir); err != nil {

@@ -115,6 +115,7 @@ type Store struct {
 	mu      sync.Mutex
 	arrived *sync.Cond // signals that queue grew or that closed was set
 	queue   turn.Queue[*pending]
+	slow    map[uuid.UUID]time.Duration // how long the last Update of an organization took; only commitLoop uses it
 	closed  bool
 	broken  error // why nothing can be written any more
 	stuck   bool  // bbolt keeps its writer lock forever, so closing it would block
@@ -219,6 +220,7 @@ func (s *Store) update(ctx context.Context, org uuid.UUID, actor Actor, fn func(
 	s.queue.Add(org, p)
 	s.arrived.Signal()
 	s.mu.Unlock()
+	turn.Of(ctx).Block()
 	<-p.done
 	if p.err != nil {
 		return p.err

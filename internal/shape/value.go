@@ -111,7 +111,10 @@ func (v Value) write(e *jsontext.Encoder, begin, end jsontext.Token) error {
 // ParseObject parses a body that must be exactly one JSON object in valid UTF-8, without duplicate
 // keys, trailing data or nesting deeper than MaxDepth. Otherwise it returns an error with the code
 // invalid_json.
-func ParseObject(body []byte) (Value, error) {
+func ParseObject(body []byte) (Value, error) { return ReadObject(bytes.NewReader(body)) }
+
+// ReadObject parses a body as ParseObject does.
+func ReadObject(body io.Reader) (Value, error) {
 	v, err := parse(body)
 	if err == nil && v.Kind != Object {
 		err = errors.New("not an object")
@@ -122,8 +125,8 @@ func ParseObject(body []byte) (Value, error) {
 	return v, nil
 }
 
-func parse(body []byte) (Value, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(body))
+func parse(body io.Reader) (Value, error) {
+	d := jsontext.NewDecoder(body)
 	v, err := read(d, new(int))
 	if err != nil {
 		return Value{}, err

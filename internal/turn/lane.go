@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -13,24 +14,54 @@ import (
 const (
 	// grace is how long work runs before it needs a place of the lane. Most requests take less.
 	grace = time.Millisecond
-	// slice is how long work has its place.
+	// slice is how long work has its place before it pauses for others.
 	slice = 5 * time.Millisecond
+	// maxHold is how long work that does not pause keeps its place: it may be blocked elsewhere.
+	maxHold = 50 * time.Millisecond
 	// maxPause is how long work waits for a place. Work that holds a lock continues after that, so that works
 	// that wait for each other do not block forever.
 	maxPause = time.Second
 )
 
-// Lane lets long work take turns at the processors, so that short requests find one free however much other work
-// there is. Work that takes longer than a millisecond needs one of a few places to continue. It has the place
-// for a moment and then queues up again. Organizations take turns.
+// Lane lets work take turns at the processors, so that short requests find one free however much other work there
+// is. Work needs one of a few places to continue when it takes longer than a millisecond, or when its organization has
+// other such work or more work than there are places. It has the place for a moment and then queues up again.
+// Organizations take turns. There is a place for each processor while one organization is alone, and for half of them
+// otherwise.
 type Lane struct {
+	processors int
+
 	mu      sync.Mutex
-	free    int
+	taken   int // places
 	waiting Queue[*Work]
+	orgs    map[uuid.UUID]*orgWork
+	last    uuid.UUID // the organization whose work began last
+	shared  time.Time // when work began last while there was some of another organization, or after that
 }
 
-// NewLane returns a lane with places for half of the processors.
-func NewLane() *Lane { return &Lane{free: max(1, runtime.GOMAXPROCS(0)/2)} }
+// orgWork counts the work of an organization.
+type orgWork struct {
+	all  int
+	long int // work that needed a place
+}
+
+// aloneAfter is for how long no other organization has begun work when one is alone.
+const aloneAfter = 100 * time.Millisecond
+
+// NewLane returns a lane for the processors of the program.
+func NewLane() *Lane { return newLane(runtime.GOMAXPROCS(0)) }
+
+func newLane(processors int) *Lane {
+	return &Lane{processors: processors, orgs: map[uuid.UUID]*orgWork{}}
+}
+
+// places returns how many works may have a place. The caller holds mu.
+func (l *Lane) places() int {
+	if time.Since(l.shared) < aloneAfter {
+		return max(1, l.processors/2)
+	}
+	return l.processors
+}
 
 // Work is work of an organization. Several goroutines may do it.
 type Work struct {
@@ -40,7 +71,8 @@ type Work struct {
 	mustPause atomic.Bool // it has run for its grace or its slice
 
 	// The fields below are guarded by lane.mu.
-	timer    *time.Timer // ends the slice
+	timer    *time.Timer // ends the grace, the slice or the hold
+	isLong   bool        // it counts in orgWork.long
 	hasPlace bool
 	place    chan struct{} // while it waits for a place: closed when it has one
 	hasEnded bool
@@ -53,17 +85,35 @@ func (l *Lane) Start(ctx context.Context, org uuid.UUID) (context.Context, *Work
 	w := &Work{lane: l, org: org}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	of := l.orgs[org]
+	if of == nil {
+		of = &orgWork{}
+		l.orgs[org] = of
+	}
+	if l.last != org || len(l.orgs) > 1 {
+		l.last, l.shared = org, time.Now()
+	}
+	w.mustPause.Store(of.long > 0 || of.all >= l.places())
+	of.all++
 	w.timer = time.AfterFunc(grace, w.expire)
 	return context.WithValue(ctx, workKey{}, w), w
 }
 
 // End ends work.
 func (w *Work) End() {
-	w.lane.mu.Lock()
-	defer w.lane.mu.Unlock()
+	l := w.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	w.hasEnded = true
 	w.timer.Stop()
 	w.leave()
+	of := l.orgs[w.org]
+	if w.isLong {
+		of.long--
+	}
+	if of.all--; of.all == 0 {
+		delete(l.orgs, w.org)
+	}
 }
 
 // Of returns the work of a context, or nil.
@@ -90,20 +140,38 @@ func (w *Work) Queue() {
 	}
 }
 
+// Block gives up the place of work that is about to wait for something other than a processor. Its next Pause waits
+// for another one. The work may be nil.
+func (w *Work) Block() {
+	if w == nil {
+		return
+	}
+	w.lane.mu.Lock()
+	defer w.lane.mu.Unlock()
+	if w.hasPlace {
+		w.leave()
+		w.mustPause.Store(true)
+	}
+}
+
 func (w *Work) wait(ctx context.Context) {
 	l := w.lane
 	l.mu.Lock()
-	switch {
-	case w.hasEnded || w.hasPlace:
-		w.mustPause.Store(false)
+	if w.hasEnded {
 		l.mu.Unlock()
 		return
-	case w.place == nil && l.free > 0:
-		l.free--
-		w.enter()
-		l.mu.Unlock()
-		return
-	case w.place == nil:
+	}
+	if !w.isLong {
+		w.isLong = true
+		l.orgs[w.org].long++
+	}
+	if w.place == nil {
+		w.leave() // to the one whose turn is next
+		if l.taken < l.places() {
+			w.enter()
+			l.mu.Unlock()
+			return
+		}
 		w.place = make(chan struct{})
 		l.waiting.Add(w.org, w)
 	}
@@ -125,37 +193,66 @@ func (w *Work) wait(ctx context.Context) {
 
 // enter begins a slice with a place. The caller holds lane.mu.
 func (w *Work) enter() {
+	w.lane.taken++
 	w.hasPlace = true
 	w.mustPause.Store(false)
 	w.timer.Reset(slice)
 }
 
-// expire ends a slice. Work that is blocked elsewhere thereby gives up its place too.
+// expire ends the grace, the slice or the hold.
 func (w *Work) expire() {
 	w.lane.mu.Lock()
 	defer w.lane.mu.Unlock()
-	w.leave()
-	w.mustPause.Store(true)
+	switch {
+	case w.hasEnded:
+	case w.hasPlace && w.mustPause.Load():
+		w.leave()
+	default:
+		w.mustPause.Store(true)
+		if w.hasPlace {
+			w.timer.Reset(maxHold - slice)
+		}
+	}
 }
 
-// leave gives the place of the work to the next one. The caller holds lane.mu.
+// leave gives up the place of the work, if it has one, and gives free places to those that wait. The caller holds
+// lane.mu.
 func (w *Work) leave() {
 	if !w.hasPlace {
 		return
 	}
+	l := w.lane
 	w.hasPlace = false
-	for {
-		next, ok := w.lane.waiting.Next()
+	l.taken--
+	for l.taken < l.places() {
+		next, ok := l.waiting.Next()
 		if !ok {
-			w.lane.free++
 			return
 		}
-		place := next.place
+		close(next.place)
 		next.place = nil
-		close(place)
 		if !next.hasEnded {
 			next.enter()
-			return
 		}
+	}
+}
+
+// Reader returns a reader of r that pauses the work of the context before it reads, and fails when the context has
+// ended.
+func Reader(ctx context.Context, r io.Reader) io.Reader { return &reader{ctx, Of(ctx), r} }
+
+type reader struct {
+	ctx  context.Context
+	work *Work
+	r    io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	r.work.Pause(r.ctx)
+	select {
+	case <-r.ctx.Done():
+		return 0, context.Cause(r.ctx)
+	default:
+		return r.r.Read(p)
 	}
 }

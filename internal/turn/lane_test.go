@@ -2,6 +2,9 @@ package turn
 
 import (
 	"context"
+	"errors"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +14,7 @@ import (
 
 func TestLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &Lane{free: 1}
+		l := newLane(1)
 		// pause pauses work in a goroutine of its own. The result is closed when it continues.
 		pause := func(ctx context.Context, w *Work) chan struct{} {
 			goesOn := make(chan struct{})
@@ -38,30 +41,49 @@ func TestLane(t *testing.T) {
 		}
 		start := func(org byte) (context.Context, *Work) { return l.Start(t.Context(), uuid.UUID{org}) }
 		ctx, a1 := start(1)
-		_, a2 := start(1)
 		_, b := start(2)
 		if Of(ctx) != a1 || Of(t.Context()) != nil {
 			t.Error("the context does not have the work")
 		}
-		for _, w := range []*Work{nil, a1, a2, b} {
+		for _, w := range []*Work{nil, a1, b} {
 			waits("short work", pause(ctx, w), false)
 		}
 		time.Sleep(slice)
 		synctest.Wait()
 		waits("the first", pause(ctx, a1), false)
+		_, a2 := start(1) // needs a place from the beginning, since its organization has long work
 		second, third := pause(ctx, a2), pause(ctx, b)
 		waits("the second", second, true)
 		waits("the third", third, true)
 		waits("the first within its slice", pause(ctx, a1), false)
-		time.Sleep(slice) // the first does not pause: it is blocked elsewhere
-		waits("the second after a slice of the first", second, false)
+		time.Sleep(maxHold - 1)
+		waits("the second while the first does not pause", second, true)
+		time.Sleep(1) // the first is blocked elsewhere
+		waits("the second after the first was blocked", second, false)
 		first := pause(ctx, a1)
+		waits("the second within its slice", pause(ctx, a2), false)
 		time.Sleep(slice)
+		fourth := pause(ctx, a2)
 		waits("the other organization before the first", third, false)
 		waits("the first", first, true)
 		b.End()
 		waits("the first after the end of another", first, false)
+		a1.Block()
+		waits("the second after the first has blocked", fourth, false)
+		waits("the first after it has blocked", pause(ctx, a1), true)
 		a1.End()
+		a2.End()
+
+		// So does more work than there are places.
+		ctx, short := start(1)
+		waits("short work", pause(ctx, short), false)
+		_, more := start(1)
+		waits("the only work that asks for a place", pause(ctx, more), false)
+		_, most := start(1)
+		waits("work without a place", pause(ctx, most), true)
+		for _, w := range []*Work{short, more, most} {
+			w.End()
+		}
 
 		// Work that has waited for long, or whose caller has gone, continues without a place.
 		_, busy := start(3)
@@ -72,11 +94,48 @@ func TestLane(t *testing.T) {
 		_, left := start(4)
 		left.Queue()
 		waits("work without a caller", pause(gone, left), false)
-		for _, w := range []*Work{busy, left, a2} {
-			w.End()
-		}
-		if l.free != 1 {
-			t.Errorf("%d places are free", l.free)
+		busy.End()
+		left.End()
+		if l.taken != 0 || len(l.orgs) != 0 {
+			t.Errorf("%d places are taken, and %d organizations have work", l.taken, len(l.orgs))
 		}
 	})
+}
+
+func TestLanePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLane(4)
+		places := func(want int) {
+			t.Helper()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if got := l.places(); got != want {
+				t.Errorf("got %d places, want %d", got, want)
+			}
+		}
+		_, a := l.Start(t.Context(), uuid.UUID{1})
+		time.Sleep(aloneAfter)
+		places(4)
+		_, b := l.Start(t.Context(), uuid.UUID{2})
+		places(2)
+		b.End()
+		time.Sleep(aloneAfter)
+		places(4)
+		_, b = l.Start(t.Context(), uuid.UUID{2}) // again, while the other one still works
+		places(2)
+		a.End()
+		b.End()
+	})
+}
+
+func TestReader(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := Reader(ctx, strings.NewReader("text"))
+	if got, err := io.ReadAll(io.LimitReader(r, 2)); err != nil || string(got) != "te" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	cancel()
+	if _, err := r.Read(make([]byte, 2)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v after the end", err)
+	}
 }

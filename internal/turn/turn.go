@@ -44,5 +44,13 @@ func (q *Queue[T]) Next() (item T, ok bool) {
 	return item, true
 }
 
+// Turn returns the organization whose turn is next. It returns false if the queue is empty.
+func (q *Queue[T]) Turn() (uuid.UUID, bool) {
+	if q.count == 0 {
+		return uuid.UUID{}, false
+	}
+	return q.orgs[0], true
+}
+
 // Len returns the number of items.
 func (q *Queue[T]) Len() int { return q.count }
