@@ -21,6 +21,11 @@ type DamagedRecord struct {
 	cause error
 }
 
+// MissingRecord returns the error for a record to which a key leads, although it does not exist.
+func MissingRecord(table string, id uuid.UUID) error {
+	return &DamagedRecord{table, id, fmt.Errorf("%w: a key leads to a record that does not exist", ErrDamaged)}
+}
+
 func (e *DamagedRecord) Error() string { return fmt.Sprintf("%s %s: %v", e.Table, e.ID, e.cause) }
 
 func (e *DamagedRecord) Unwrap() error { return e.cause }

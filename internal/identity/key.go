@@ -179,8 +179,14 @@ func (i *Identity) Authenticate(key string) (Principal, error) {
 		p.RateLimit = known.org.Record.Limits.RateLimitPerMinute
 		return nil
 	})
-	if err != nil {
+	if fault.CodeOf(err) == fault.NotFound { // the key was deleted in the meantime, or its record is lost
+		if _, _, found, err = i.store.Lookup(i.Keys.Entity, "hash", hash); found {
+			err = store.MissingRecord(i.Keys.Entity, id)
+		}
 		return Principal{}, orDenied(err, denied)
+	}
+	if err != nil {
+		return Principal{}, err
 	}
 	i.uses.note(i.store.Now(), p.Org, p.Key)
 	return p, nil
