@@ -77,6 +77,7 @@ type API struct {
 	document    func() *asset                     // the OpenAPI document, built on first use
 	home        func() (*asset, error)            // the page at /, built on first use
 	docs        func() (map[string]*asset, error) // the pages under /docs by name, built on first use
+	app         func() (*app, error)              // the console, built on first use
 	draining    atomic.Bool
 	preparing   atomic.Pointer[string]
 	metrics     *metrics
@@ -93,6 +94,7 @@ func New(o Options) *API {
 	a.document = sync.OnceValue(func() *asset { return newAsset("application/json", a.openAPI()) })
 	a.home = sync.OnceValues(a.renderHome)
 	a.docs = sync.OnceValues(a.renderDocs)
+	a.app = sync.OnceValues(newApp)
 	a.metrics = newMetrics(a)
 	return a
 }
@@ -155,6 +157,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		c.done(sent, time.Since(started))
 	}()
+	if isAppPath(r.URL.Path) {
+		c.serveApp(sent)
+		return
+	}
 	if underV1(r.URL.Path) && !a.isPublic(r) {
 		if err := c.admit(sent.Header()); err != nil {
 			c.errorResponse(err).write(sent)

@@ -1,0 +1,93 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"io/fs"
+	"mime"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The console is HTML, CSS and ES modules, served as they are.
+//
+//go:embed web
+var web embed.FS
+
+// AppFile is a file of the console.
+type AppFile struct {
+	ContentType string
+	Body        []byte
+}
+
+// App returns the files of the console by their path under /app/-/. The paths begin with a hash of all
+// files, so that a browser may keep them forever. shell is the page that every address of the console
+// shows.
+func App() (files map[string]AppFile, shell Page, err error) {
+	bodies := map[string][]byte{}
+	err = fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		bodies[strings.TrimPrefix(name, "web/")], err = web.ReadFile(name)
+		return err
+	})
+	if err != nil {
+		return nil, shell, err
+	}
+	hash := hashOf(bodies)
+	files = map[string]AppFile{}
+	for name, body := range bodies {
+		if name != shellName {
+			files[hash+"/"+name] = AppFile{mime.TypeByExtension(path.Ext(name)), body}
+		}
+	}
+	shell, err = renderShell(string(bodies[shellName]), "/app/-/"+hash)
+	return files, shell, err
+}
+
+const shellName = "shell.html"
+
+func hashOf(bodies map[string][]byte) string {
+	h := sha256.New()
+	names := make([]string, 0, len(bodies))
+	for name := range bodies {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		h.Write([]byte(name + "\x00"))
+		h.Write(bodies[name])
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+}
+
+// startup are the modules that the first page needs. Without them the browser would find each only after
+// it has read the module that imports it.
+var startup = []string{
+	"api.js", "dom.js", "format.js", "keys.js", "query.js", "router.js", "state.js", "text.js",
+	"components/dialog.js", "components/field.js", "components/filter.js", "components/palette.js", "components/table.js", "components/toast.js",
+	"pages/entities.js", "pages/list.js",
+}
+
+func renderShell(text, base string) (Page, error) {
+	t, err := template.New(shellName).Parse(text)
+	if err != nil {
+		return Page{}, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, struct {
+		Base    string
+		Preload []string
+	}{base, startup})
+	return Page{HTML: b.Bytes(), Policy: appPolicy}, err
+}
+
+// appPolicy allows nothing but the console's own files and requests to its own server.
+const appPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types console"

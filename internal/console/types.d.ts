@@ -1,0 +1,79 @@
+// The types that the modules of the console share. Only the type checker reads this file.
+
+type Item = Record<string, any>;
+type Detail = { path: string; message: string; id?: string };
+type Pagination = { page: number; page_size: number; total_count: number; total_pages: number };
+type Page = { data: Item[]; pagination: Pagination; summary?: any; meta: { timestamp: string; damaged?: number } };
+type Field = {
+  key: string; label: string; type: string; read_only: boolean; custom: boolean; sortable: boolean; filterable: boolean;
+  conditions: string[]; reference?: string | null; enum_field_settings: any;
+};
+type Schema = { entity: string; default_sort: string; fields: Field[] };
+
+// A request: key makes a repeated POST harmless, match is the ETag that a PATCH expects, quiet leaves
+// failures that the console could wait for or sign in for to the caller.
+type RequestOptions = { signal?: AbortSignal; key?: string; match?: string; quiet?: boolean };
+
+// The state of a list in its URL.
+type Rule = { field: string; condition: string; value?: any };
+type View = { q: string; rules: Rule[]; where: any; sort: string; page: number; cols: string[]; unknown?: string[] };
+
+type Template = { strings: TemplateStringsArray; values: unknown[]; isSVG?: boolean };
+type Keyed = { keys: unknown[]; items: unknown[] };
+// What a hole of a template can have. A function is the handler of an event.
+type Hole = ((event: any) => unknown) | {} | null | undefined;
+
+type Params = { path: string; args: Record<string, string>; search: URLSearchParams };
+type Keys = Record<string, (event: KeyboardEvent) => void>;
+// A page: load returns its model, view renders it, leave may refuse to leave it, close ends what load began.
+type PageModule = {
+  title: (model: any) => string;
+  load: (params: Params, signal: AbortSignal, previous?: any) => Promise<any>;
+  view: (model: any) => unknown;
+  keys?: (model: any) => Keys;
+  actions?: (model: any) => Action[];
+  leave?: (model: any) => Promise<boolean> | boolean;
+  close?: (model: any) => void;
+};
+type Route = { pattern: string; load: () => Promise<{ default: PageModule }> };
+type Action = { label: string; act: () => unknown };
+
+type FormState = import('./web/js/components/dialog.js').FormState;
+type FieldOptions = {
+  name: string; label: string; type?: string; help?: string; options?: { value: string; label: string }[]; required?: boolean;
+  rows?: number; reference?: string | null; placeholder?: string; autocomplete?: string;
+};
+type ControlOptions = FieldOptions & { id: string; value: any; set: (value: any) => void; error?: string };
+
+type Column = { key: string; label: string; width: number; number?: boolean; sortable?: boolean; view: (record: any, row: number) => unknown };
+type TableOptions = {
+  label: string;
+  columns: Column[];
+  fetch: (page: number, size: number, signal: AbortSignal) => Promise<Page>;
+  href?: (record: any) => string;
+  onOpen?: (record: any) => void; // for rows without an address
+  selectable?: boolean;
+  sort?: string;
+  onSort?: (key: string) => void;
+  onColumns?: (columns: Column[]) => void;
+  onLoad?: (page: Page) => unknown;
+  onSelect?: () => void;
+  onScroll?: (row: number) => void;
+  empty?: () => unknown;
+  first?: number;
+};
+
+// What the console needs to know of an entity beyond its schema.
+type Entity = {
+  entity: string; title: string; one: string; path: string; list: string; columns: string[]; search: string; sort?: string;
+  create?: string[]; empty: string; canExport?: boolean; actions?: string[];
+  href?: ''; // the records have no page
+  quick?: [string, string][]; // often used views: a label and the query of the URL
+};
+
+type Me = {
+  user_id: string; user_email: string; user_first_name: string | null; user_last_name: string | null;
+  org_id: string; org_name: string; access: 'read' | 'write' | 'admin';
+};
+
+declare var trustedTypes: { createPolicy(name: string, rules: { createHTML(s: string): string }): { createHTML(s: string): any } } | undefined;

@@ -1,0 +1,158 @@
+// @ts-check
+// Calls the public API with the session cookie.
+import { t } from './text.js';
+
+
+/** A refused or failed request. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} code @param {string} message @param {Detail[]} details @param {number} wait */
+  constructor(status, code, message, details, wait) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+    this.wait = wait; // seconds after which a repeated request may succeed
+  }
+}
+
+/**
+ * What main.js adds: a sign-in over the page, and a bar while the service cannot be reached.
+ * @type {{signIn: () => Promise<void>, wait: (seconds: number, why: string, signal?: AbortSignal) => Promise<void>}}
+ */
+export const hooks = { signIn: () => Promise.reject(new Error('signed out')), wait: () => Promise.resolve() };
+
+const maxConcurrent = 6;
+let running = 0;
+/** @type {(() => void)[]} */
+const waiting = [];
+
+/** @template T @param {() => Promise<T>} task @returns {Promise<T>} */
+async function limited(task) {
+  if (running >= maxConcurrent) await new Promise((resolve) => waiting.push(() => resolve(undefined)));
+  running++;
+  try {
+    return await task();
+  } finally {
+    running--;
+    waiting.shift()?.();
+  }
+}
+
+/** @param {string} method @param {string} path */
+function changesNothing(method, path) {
+  return method === 'GET' || /\/(list|render|simulate|estimate|export)$/.test(path);
+}
+
+/**
+ * Makes a request and returns the decoded body and its headers.
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {RequestOptions} [options]
+ * @returns {Promise<{body: any, headers: Headers}>}
+ */
+export async function request(method, path, body, options = {}) {
+  for (;;) {
+    try {
+      const answer = await limited(() => once(method, path, body, options));
+      if (!changesNothing(method, path)) forget(path);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status === 401 && !options.quiet) {
+        await hooks.signIn();
+      } else if (!options.quiet && (error.status === 429 || ([0, 503].includes(error.status) && (changesNothing(method, path) || options.key)))) {
+        await hooks.wait(error.wait, error.message, options.signal);
+        if (options.signal?.aborted) throw error;
+      } else {
+        throw error;
+      }
+    }
+  }
+}
+
+/** @param {string} method @param {string} path @param {unknown} body @param {RequestOptions} options */
+async function once(method, path, body, options) {
+  /** @type {Record<string, string>} */
+  const headers = { 'X-Prospector-Console': '1' };
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (options.key) headers['Idempotency-Key'] = options.key;
+  if (options.match) headers['If-Match'] = options.match;
+  let answer;
+  try {
+    answer = await fetch(path, {
+      method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal: options.signal, credentials: 'same-origin',
+    });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new ApiError(0, 'offline', t('The service cannot be reached.'), [], 3);
+  }
+  if (answer.ok) {
+    const decoded = answer.status === 204 ? null : await answer.json();
+    return { body: decoded, headers: answer.headers };
+  }
+  const failure = await answer.json().catch(() => ({}));
+  const e = failure.error || { code: 'unauthorized', message: failure.detail || answer.statusText };
+  throw new ApiError(answer.status, e.code, e.message, e.details || [], Number(answer.headers.get('Retry-After')) || 2);
+}
+
+/** @param {string} path @param {RequestOptions} [options] @returns {Promise<Item>} */
+export const get = async (path, options) => (await request('GET', path, undefined, options)).body.data;
+
+/** @param {string} path @param {unknown} body @param {RequestOptions} [options] @returns {Promise<any>} */
+export const post = async (path, body, options) => (await request('POST', path, body, options)).body?.data;
+
+/** @param {string} path @param {unknown} body @param {RequestOptions} [options] @returns {Promise<any>} */
+export const patch = async (path, body, options) => (await request('PATCH', path, body, options)).body?.data;
+
+/** @param {string} path @param {RequestOptions} [options] */
+export const remove = (path, options) => request('DELETE', path, undefined, options);
+
+/** One page of a list. @param {string} path @param {unknown} query @param {RequestOptions} [options] @returns {Promise<Page>} */
+export const list = async (path, query, options) => (await request('POST', path, query, options)).body;
+
+/** One page of a list that is a GET. @param {string} path @param {RequestOptions} [options] @returns {Promise<Page>} */
+export const getPage = async (path, options) => (await request('GET', path, undefined, options)).body;
+
+/** @type {Map<string, Promise<any>>} */
+const cache = new Map();
+
+/**
+ * What changes rarely is read once, until this console changes it.
+ * @template T @param {string} path @param {() => Promise<T>} load @returns {Promise<T>}
+ */
+export function cached(path, load) {
+  let found = cache.get(path);
+  if (!found) {
+    found = load();
+    cache.set(path, found);
+    found.catch(() => cache.delete(path));
+  }
+  return found;
+}
+
+/** Forgets what was read of an entity that has changed. @param {string} path */
+function forget(path) {
+  const entity = path.split('/')[2]?.split('?')[0];
+  for (const key of cache.keys()) {
+    if (key.split('/')[2]?.split('?')[0] === entity || entity === 'fields' && key.startsWith('/v1/schemas/')) cache.delete(key);
+  }
+}
+
+/** Forgets everything, after the user or the organization has changed. */
+export function forgetAll() {
+  cache.clear();
+}
+
+
+/** @param {string} entity @returns {Promise<Schema>} */
+export const schemaOf = (entity) => cached(`/v1/schemas/${entity}`, () => /** @type {Promise<any>} */ (get(`/v1/schemas/${entity}`)));
+
+/** @returns {Promise<Item[]>} */
+export const users = () => cached('/v1/users', async () => (await getPage('/v1/users')).data);
+
+/** @returns {Promise<Item[]>} */
+export const tags = () => cached('/v1/tags', async () => (await list('/v1/tags/list', { page_size: 500, sort: 'name' })).data);
+
+/** A key that makes repeating a request harmless. */
+export const newKey = () => crypto.randomUUID();

@@ -1,0 +1,150 @@
+// @ts-check
+// Dialogs are native. The button of a question names what it does.
+import { ApiError } from '../api.js';
+import { html, render } from '../dom.js';
+import { t } from '../text.js';
+
+/**
+ * Opens a dialog. view gets a function that closes it with a result, and one that draws it again.
+ * @template T
+ * @param {(close: (result: T | null) => void, draw: () => void) => unknown} view
+ * @param {string} [className]
+ * @returns {Promise<T | null>} null if the dialog was dismissed
+ */
+export function open(view, className = '') {
+  const dialog = document.createElement('dialog');
+  dialog.className = className;
+  document.body.append(dialog);
+  const opener = document.activeElement;
+  return new Promise((resolve) => {
+    /** @type {T | null} */
+    let result = null;
+    const close = (/** @type {T | null} */ value) => {
+      result = value;
+      dialog.close();
+    };
+    const draw = () => {
+      render(view(close, draw), dialog);
+      label(dialog);
+    };
+    dialog.addEventListener('close', () => {
+      dialog.remove();
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      resolve(result);
+    });
+    dialog.addEventListener('click', (event) => {
+      if (event.target === dialog) dialog.close();
+    });
+    draw();
+    dialog.showModal();
+  });
+}
+
+/** Names the dialog after its heading. @param {HTMLDialogElement} dialog */
+function label(dialog) {
+  const heading = dialog.querySelector('h2');
+  if (heading) {
+    heading.id ||= 'dialog-title';
+    dialog.setAttribute('aria-labelledby', heading.id);
+  }
+}
+
+/** From how many destructive changes on the count must be typed. */
+const typedFrom = 1000;
+
+/**
+ * Asks before something that cannot be undone.
+ * @param {{title: string, text?: unknown, action: string, danger?: boolean, count?: number}} question
+ * @returns {Promise<boolean>}
+ */
+export async function confirm({ title, text, action, danger = false, count = 0 }) {
+  let typed = '';
+  const mustType = danger && count > typedFrom;
+  const answer = await open((close, draw) => html`
+    <form method="dialog" @submit=${(event) => { event.preventDefault(); close(true); }}>
+      <h2>${title}</h2>
+      ${text && html`<p>${text}</p>`}
+      ${mustType && html`<div class="field"><label for="typed">${t('Type {count} to confirm', { count })}</label>
+        <input id="typed" inputmode="numeric" autocomplete="off" @input=${(e) => { typed = e.target.value; draw(); }}></div>`}
+      <div class="buttons">
+        <button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
+        <button class=${danger ? 'button primary danger' : 'button primary'} ?disabled=${mustType && typed.replaceAll(/[,. ]/g, '') !== String(count)}>${action}</button>
+      </div>
+    </form>`, 'narrow');
+  return answer === true;
+}
+
+/**
+ * A form in a dialog. submit does the work; an error that names fields is shown beside them, others above
+ * the buttons.
+ * @template T
+ * @param {{title: string, action: string, danger?: boolean, body: (form: FormState) => unknown, submit: (form: FormState) => Promise<T>}} options
+ * @param {Record<string, any>} [values]
+ * @returns {Promise<T | null>}
+ */
+export function form({ title, action, danger = false, body, submit }, values = {}) {
+  const state = new FormState(values);
+  return open((close, draw) => {
+    state.draw = draw;
+    return html`
+      <form novalidate @submit=${async (event) => {
+        event.preventDefault();
+        if (state.busy) return;
+        state.begin();
+        try {
+          close(await submit(state));
+        } catch (error) {
+          state.fail(error, /** @type {HTMLElement} */ (event.target));
+        }
+      }}>
+        <h2>${title}</h2>
+        ${body(state)}
+        ${state.problem && html`<p class="notice bad" role="alert">${state.problem}</p>`}
+        <div class="buttons">
+          <button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
+          <button class=${danger ? 'button primary danger' : 'button primary'} ?disabled=${state.busy}>${action}</button>
+        </div>
+      </form>`;
+  });
+}
+
+/** The values and the problems of a form. */
+export class FormState {
+  /** @param {Record<string, any>} values */
+  constructor(values) {
+    this.values = { ...values };
+    this.key = crypto.randomUUID(); // a double click creates one record
+    this.busy = false;
+    this.problem = '';
+    /** @type {Record<string, string>} */
+    this.errors = {};
+    this.draw = () => {};
+  }
+
+  /** @param {string} name @param {unknown} value */
+  set(name, value) {
+    this.values[name] = value;
+    delete this.errors[name];
+    this.draw();
+  }
+
+  begin() {
+    this.busy = true;
+    this.problem = '';
+    this.errors = {};
+    this.draw();
+  }
+
+  /** @param {unknown} error @param {HTMLElement} [within] */
+  fail(error, within) {
+    this.busy = false;
+    const details = error instanceof ApiError ? error.details : [];
+    for (const { path, message } of details) this.errors[path.split(/[.[]/)[0]] ??= path.includes('.') || path.includes('[') ? `${path}: ${message}` : message;
+    const known = details.filter(({ path }) => within?.querySelector(`[data-field="${CSS.escape(path.split(/[.[]/)[0])}"]`));
+    if (known.length < Math.max(1, details.length)) this.problem = error instanceof Error ? error.message : String(error);
+    if (!(error instanceof ApiError)) console.error(error);
+    if (error instanceof ApiError && error.status !== 0) this.key = crypto.randomUUID();
+    this.draw();
+    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (within?.querySelector('[aria-invalid="true"]'))?.focus());
+  }
+}

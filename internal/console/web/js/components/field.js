@@ -1,0 +1,143 @@
+// @ts-check
+// Input fields, made from the type of a value.
+import { list, tags, users } from '../api.js';
+import { html } from '../dom.js';
+import { words } from '../format.js';
+import { t } from '../text.js';
+
+let ids = 0;
+/** @type {Map<string, string>} */
+const idOf = new Map();
+
+/** An id that stays the same for a name. @param {string} name */
+function stableID(name) {
+  let id = idOf.get(name);
+  if (!id) idOf.set(name, (id = `field-${++ids}`));
+  return id;
+}
+
+/**
+ * A field of a form. The label is above it, the help or the error below.
+ * @param {FormState} form
+ * @param {FieldOptions} options
+ */
+export function field(form, options) {
+  const { name, label, help } = options;
+  const id = stableID(name);
+  const error = form.errors[name];
+  const value = form.values[name];
+  const set = (/** @type {unknown} */ v) => form.set(name, v);
+  if (options.type === 'boolean') {
+    return html`<div class="field"><label class="check"><input id=${id} data-field=${name} type="checkbox" .checked=${Boolean(value)}
+      @change=${(e) => set(e.target.checked)}> ${label}</label>${note(id, error, help)}</div>`;
+  }
+  return html`<div class="field">
+    <label for=${id}>${label}${options.required ? '' : html` <span class="visually-hidden">${t('(optional)')}</span>`}</label>
+    ${control({ ...options, id, value, set, error })}
+    ${note(id, error, help)}
+  </div>`;
+}
+
+/** @param {string} id @param {string | undefined} error @param {string | undefined} help */
+function note(id, error, help) {
+  if (error) return html`<span class="error" id=${`${id}-note`}>${error}</span>`;
+  return help ? html`<span class="help" id=${`${id}-note`}>${help}</span>` : null;
+}
+
+/**
+ * The input of a value.
+ * @param {ControlOptions} o
+ */
+export function control(o) {
+  const { id, value, set } = o;
+  const common = { invalid: o.error ? 'true' : null, note: o.error || o.help ? `${id}-note` : null };
+  const input = (/** @type {any} */ e) => set(read(o.type, e.target.value));
+  if (o.options) {
+    return html`<select id=${id} data-field=${o.name} aria-invalid=${common.invalid} aria-describedby=${common.note} @change=${input}>
+      ${!o.required && html`<option value="" .selected=${!value}></option>`}
+      ${o.options.map((option) => html`<option value=${option.value} .selected=${option.value === value}>${option.label}</option>`)}
+    </select>`;
+  }
+  if (o.type === 'reference' && o.reference) return picker(o);
+  if (o.rows) {
+    return html`<textarea id=${id} data-field=${o.name} rows=${o.rows} dir="auto" aria-invalid=${common.invalid} aria-describedby=${common.note}
+      placeholder=${o.placeholder} .value=${value ?? ''} @input=${input}></textarea>`;
+  }
+  const type = { number: 'text', date: 'date', datetime: 'datetime-local', password: 'password', email: 'email', url: 'url' }[o.type || ''] || 'text';
+  return html`<input id=${id} data-field=${o.name} type=${type} inputmode=${o.type === 'number' ? 'decimal' : null} dir="auto"
+    aria-invalid=${common.invalid} aria-describedby=${common.note} placeholder=${o.placeholder} autocomplete=${o.autocomplete || 'off'}
+    .value=${value ?? ''} @input=${input}>`;
+}
+
+/** The value of a text that was typed. @param {string | undefined} type @param {string} text */
+export function read(type, text) {
+  if (text === '') return null;
+  if (type === 'number') return Number.isNaN(Number(text)) ? text : Number(text);
+  if (type === 'boolean') return text === 'true';
+  return text;
+}
+
+/** @type {Record<string, string>} */
+const names = {};
+
+/** The name of a record. @param {Item} record */
+export function nameOf(record) {
+  const person = [record.first_name, record.last_name].filter(Boolean).join(' ');
+  return record.name || person || record.title || record.email || record.label || record.subject || record.url || record.domain || record.id;
+}
+
+/** @type {Record<string, string>} */
+const pathOf = { audience: 'audiences', template: 'sequence-templates', account: 'accounts', contact: 'contacts', campaign: 'campaigns', user: 'users' };
+
+/** A field that finds a record by its name. @param {ControlOptions} o */
+function picker(o) {
+  const entity = pathOf[o.reference || ''] || o.reference || '';
+  const listID = `${o.id}-options`;
+  if (o.value && !names[o.value]) void resolve(entity, o.value).then((name) => { if (name) o.set(o.value); });
+  return html`<input id=${o.id} data-field=${o.name} type="text" list=${listID} autocomplete="off" dir="auto" aria-invalid=${o.error ? 'true' : null}
+    placeholder=${o.placeholder || t('Type a name')} .value=${o.value ? names[o.value] || o.value : ''}
+    @input=${async (e) => {
+      const text = e.target.value;
+      const known = Object.keys(names).find((id) => names[id] === text && e.target.list?.querySelector(`[data-id="${id}"]`));
+      if (known || !text) return o.set(known || null);
+      await suggest(entity, text, e.target.list);
+    }}><datalist id=${listID}></datalist>`;
+}
+
+/** @param {string} entity @param {string} text @param {HTMLDataListElement | null} into */
+async function suggest(entity, text, into) {
+  const found = entity === 'users'
+    ? (await users()).filter((u) => JSON.stringify(u).toLowerCase().includes(text.toLowerCase()))
+    : (await list(`/v1/${entity}/list`, { search: text, page_size: 8 })).data;
+  into?.replaceChildren(...found.map((record) => {
+    names[record.id] = nameOf(record);
+    const option = document.createElement('option');
+    option.value = nameOf(record);
+    option.dataset.id = record.id;
+    return option;
+  }));
+}
+
+/** The name of a referenced record. @param {string} entity @param {string} id @returns {Promise<string>} */
+export async function resolve(entity, id) {
+  if (names[id]) return names[id];
+  const found = entity === 'users' ? await users() : entity === 'tags' ? await tags()
+    : (await list(`/v1/${entity}/list`, { filters: [{ field: 'id', condition: 'is', value: id }], page_size: 1 })).data;
+  for (const record of found) names[record.id] = nameOf(record);
+  return names[id] || '';
+}
+
+/** Loads the names of many records at once. @param {string} entity @param {string[]} ids */
+export async function resolveAll(entity, ids) {
+  const missing = [...new Set(ids)].filter((id) => id && !names[id]);
+  if (missing.length === 0) return;
+  const found = entity === 'users' ? await users()
+    : (await list(`/v1/${entity}/list`, { filters: [{ field: 'id', condition: 'is', value: missing }], page_size: missing.length })).data;
+  for (const record of found) names[record.id] = nameOf(record);
+}
+
+/** The name of a record that was loaded before. @param {string} id */
+export const knownName = (id) => names[id] || '';
+
+/** The options of an enumeration. @param {string[]} values */
+export const optionsOf = (values) => values.map((value) => ({ value, label: words(value) }));

@@ -1,0 +1,128 @@
+// @ts-check
+// The filter builder: chips for the rules, a form to add or change one. The schema decides which
+// conditions a field has, and the type which input.
+import { html, keyed } from '../dom.js';
+import { show, words } from '../format.js';
+import { t } from '../text.js';
+import { control, knownName, optionsOf, read } from './field.js';
+import { FormState, open } from './dialog.js';
+
+const withoutValue = new Set(['is_empty', 'is_not_empty']);
+
+/** @type {Record<string, string>} */
+const conditionNames = {
+  is: t('is'), is_not: t('is not'), equals: t('equals'), contains: t('contains'), not_contains: t('does not contain'),
+  is_empty: t('has no value'), is_not_empty: t('has a value'), greater_than: t('is more than'), less_than: t('is less than'),
+  is_before: t('is before'), is_after: t('is after'), includes_any: t('has any of'), includes_all: t('has all of'), includes_none: t('has none of'),
+  at_least: t('is at least'), at_most: t('is at most'), between: t('is between'),
+};
+
+/** @param {string} condition */
+export const conditionName = (condition) => conditionNames[condition] || words(condition).toLowerCase();
+
+/** A rule as a sentence. @param {Rule} rule @param {Field[]} fields */
+export function sentence(rule, fields) {
+  const field = fields.find((f) => f.key === rule.field);
+  const name = field?.label || rule.field;
+  if (withoutValue.has(rule.condition)) return `${name} ${conditionName(rule.condition)}`;
+  const values = (Array.isArray(rule.value) ? rule.value : [rule.value]).map((v) => knownName(String(v)) || (field ? show(field, v) : String(v)));
+  return `${name} ${conditionName(rule.condition)} ${values.join(', ')}`;
+}
+
+/**
+ * The chips of a view, and the button that adds a rule.
+ * @param {{rules: Rule[], where: any, fields: Field[], onChange: (rules: Rule[], where: any) => void}} options
+ */
+export function filterBar({ rules, where, fields, onChange }) {
+  const replace = (/** @type {number} */ at, /** @type {Rule | null} */ rule) => {
+    const next = [...rules];
+    if (rule) next.splice(at, 1, rule);
+    else next.splice(at, 1);
+    onChange(next, where);
+  };
+  return html`<div class="chips">
+    ${keyed(rules, (_, i) => i, (rule, i) => html`<span class="chip on">
+      <button type="button" class="clip" @click=${async () => { const changed = await editRule(fields, rule); if (changed) replace(i, changed); }}>${sentence(rule, fields)}</button>
+      <button type="button" aria-label=${t('Remove: {rule}', { rule: sentence(rule, fields) })} @click=${() => replace(i, null)}>×</button>
+    </span>`)}
+    ${where && html`<span class="chip on">${t('Advanced filter')}
+      <button type="button" aria-label=${t('Remove the advanced filter')} @click=${() => onChange(rules, null)}>×</button></span>`}
+    <button class="button plain" type="button" data-key="f" @click=${async () => { const rule = await editRule(fields); if (rule) onChange([...rules, rule], where); }}>${t('+ Filter')}</button>
+  </div>`;
+}
+
+/** Conditions that take several values. */
+const takesList = new Set(['is', 'is_not', 'equals', 'includes_any', 'includes_all', 'includes_none', 'contains', 'not_contains']);
+
+/**
+ * Asks for a rule.
+ * @param {Field[]} fields
+ * @param {Rule} [rule]
+ * @returns {Promise<Rule | null>}
+ */
+export function editRule(fields, rule) {
+  const usable = fields.filter((f) => f.filterable && f.conditions.length > 0);
+  const state = new FormState({ field: rule?.field || usable[0]?.key, condition: rule?.condition || '', value: rule?.value ?? null });
+  return open((close, draw) => {
+    state.draw = draw;
+    const field = usable.find((f) => f.key === state.values.field) || usable[0];
+    if (!field.conditions.includes(state.values.condition)) [state.values.condition] = field.conditions;
+    const { condition } = state.values;
+    return html`<form @submit=${(event) => {
+      event.preventDefault();
+      const result = { field: field.key, condition, ...(withoutValue.has(condition) ? {} : { value: parse(field, condition, state.values.value) }) };
+      if (!withoutValue.has(condition) && (result.value === null || result.value === '')) state.set('value', null);
+      else close(result);
+    }}>
+      <h2>${rule ? t('Change the filter') : t('Add a filter')}</h2>
+      <div class="columns">
+        <div class="field"><label for="rule-field">${t('Field')}</label>${control({ id: 'rule-field', name: 'field', label: t('Field'), required: true,
+          options: usable.map((f) => ({ value: f.key, label: f.label })), value: field.key, set: (v) => { state.values.value = null; state.set('field', v); } })}</div>
+        <div class="field"><label for="rule-condition">${t('Condition')}</label>${control({ id: 'rule-condition', name: 'condition', label: t('Condition'), required: true,
+          options: field.conditions.map((c) => ({ value: c, label: conditionName(c) })), value: condition, set: (v) => state.set('condition', v) })}</div>
+        ${!withoutValue.has(condition) && html`<div class="field"><label for="rule-value">${t('Value')}</label>${valueInput(field, condition, state)}</div>`}
+      </div>
+      <div class="buttons"><button class="button" type="button" @click=${() => close(null)}>${t('Cancel')}</button>
+        <button class="button primary">${t('Apply')}</button></div>
+    </form>`;
+  });
+}
+
+/** @param {Field} field @param {string} condition @param {FormState} state */
+function valueInput(field, condition, state) {
+  const set = (/** @type {any} */ v) => state.set('value', v);
+  const value = Array.isArray(state.values.value) ? state.values.value.join(', ') : state.values.value;
+  const base = { id: 'rule-value', name: 'value', label: t('Value'), value, set, required: true };
+  if (field.type === 'boolean') return control({ ...base, value: String(value ?? ''), options: [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] });
+  const allowed = allowedValues(field);
+  if (allowed.length > 0) return control({ ...base, options: optionsOf(allowed) });
+  if (field.type === 'reference') return control({ ...base, type: 'reference', reference: field.reference || guessReference(field.key) });
+  if (field.type === 'date' || field.type === 'datetime') return control({ ...base, type: 'date', value: String(value ?? '').slice(0, 10) });
+  return control({ ...base, type: field.type === 'number' ? 'number' : 'text', placeholder: takesList.has(condition) ? t('one or several, with commas') : '' });
+}
+
+/** @param {Field} field @returns {string[]} */
+export function allowedValues(field) {
+  const settings = field.enum_field_settings;
+  const values = settings?.allowed_values || settings?.values || (Array.isArray(settings) ? settings : []);
+  return values.map((/** @type {any} */ v) => (typeof v === 'string' ? v : v.value));
+}
+
+/** The entity that a field refers to. @param {string} key */
+export function guessReference(key) {
+  const name = key.replace(/_ids?$/, '');
+  /** @type {Record<string, string>} */
+  const known = { owner: 'users', user: 'users', tags: 'tags', template: 'sequence-templates', parent: 'accounts' };
+  return known[name] || (name.endsWith('y') ? `${name.slice(0, -1)}ies` : `${name}s`);
+}
+
+/** @param {Field} field @param {string} condition @param {any} value */
+function parse(field, condition, value) {
+  if (field.type === 'boolean') return value === true || value === 'true';
+  if (typeof value !== 'string') return value;
+  if (field.type === 'datetime' && /^\d{4}-\d\d-\d\d$/.test(value)) return `${value}T00:00:00Z`;
+  const isText = !['reference', 'date', 'datetime'].includes(field.type);
+  const parts = isText && takesList.has(condition) ? value.split(',').map((s) => s.trim()).filter(Boolean) : [value.trim()];
+  const values = parts.map((part) => read(field.type === 'number' ? 'number' : 'text', part));
+  return values.length === 1 ? values[0] : values;
+}

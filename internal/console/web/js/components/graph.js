@@ -1,0 +1,102 @@
+// @ts-check
+// A sequence drawn over the days on which it happens. The times come from the server. Without them the
+// steps stand in their order.
+import { html, svg } from '../dom.js';
+import { day, isoDay, time } from '../format.js';
+import { session } from '../state.js';
+import { t } from '../text.js';
+
+/** @typedef {{index: number, label: string, isTask: boolean, at: string | null}} Node */
+/** @typedef {{from: number, to: number, label: string}} Edge */
+
+const dayWidth = 132;
+const laneHeight = 56;
+const top = 44;
+const oneDay = 24 * 60 * 60 * 1000;
+
+/** @param {{nodes: Node[], edges: Edge[], selected: number, onSelect: (index: number) => void}} options */
+export function graph({ nodes, edges, selected, onSelect }) {
+  const { columns, xOf } = nodes.every((node) => node.at) ? byDay(nodes) : byOrder(nodes, edges);
+  const laneOf = lanes(nodes, edges, xOf);
+  const lanesUsed = Math.max(0, ...laneOf.values()) + 1;
+  const width = columns.length * dayWidth + 40;
+  const height = top + lanesUsed * laneHeight + 8;
+  const y = (/** @type {number} */ index) => top + (laneOf.get(index) || 0) * laneHeight + 20;
+  const isShort = (/** @type {Edge} */ e) => Math.abs(xOf(e.to) - xOf(e.from)) < 80; // the label stands on the other side
+  const walk = (/** @type {KeyboardEvent} */ event, /** @type {number} */ index) => {
+    const next = { ArrowRight: edges.find((e) => e.from === index)?.to, ArrowLeft: edges.find((e) => e.to === index)?.from, ArrowDown: index + 1, ArrowUp: index - 1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    /** @type {HTMLElement | null} */ (document.querySelector(`[data-step="${next}"]`))?.focus();
+  };
+  return html`<div class="scroll-x graph" tabindex="0" role="group" aria-label=${t('The sequence on a time line')}><svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`}>
+    <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="fill-line" width="1.5" height="6"></rect></pattern></defs>
+    ${columns.map((column, i) => svg`<g><rect x=${i * dayWidth} y="28" width=${dayWidth} height=${height} fill=${column.isOff ? 'url(#hatch)' : 'none'}></rect>
+      <path class="stroke-line" d=${`M${i * dayWidth} 0V${height}`}></path><text x=${i * dayWidth + 8} y="18">${column.label}</text></g>`)}
+    ${edges.map((e) => svg`<g><path class="stroke" d=${`M${xOf(e.from)} ${y(e.from)}V${y(e.to)}H${xOf(e.to)}`}></path>
+      <text class="halo" x=${xOf(e.from) + (isShort(e) ? -6 : 14)} y=${y(e.to) - 7} text-anchor=${isShort(e) ? 'end' : 'start'}>${e.label}</text></g>`)}
+    ${nodes.map((node) => svg`<g class="node" data-step=${node.index} tabindex="0" role="button" aria-pressed=${String(node.index === selected)}
+      aria-label=${`${node.index + 1} ${node.label}${node.at ? ` ${day(node.at)} ${time(node.at)}` : ''}`}
+      @click=${() => onSelect(node.index)} @keydown=${(e) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); onSelect(node.index); } else walk(e, node.index); }}>
+      <circle class=${node.isTask ? 'fill-none' : 'fill-accent'} cx=${xOf(node.index)} cy=${y(node.index)} r=${node.index === selected ? 9 : 7}></circle>
+      <text class="strong halo" x=${xOf(node.index)} y=${y(node.index) + 24} text-anchor="middle">${node.index + 1} ${node.label}${node.at ? ` ${time(node.at)}` : ''}</text></g>`)}
+  </svg></div>`;
+}
+
+/** @param {Node[]} nodes @param {Edge[]} edges */
+function byOrder(nodes, edges) {
+  /** @type {Map<number, number>} */
+  const depth = new Map();
+  const of = (/** @type {number} */ index, seen = 0) => {
+    if (!depth.has(index)) depth.set(index, seen > nodes.length ? 0 : Math.max(-1, ...edges.filter((e) => e.to === index).map((e) => of(e.from, seen + 1))) + 1);
+    return depth.get(index) || 0;
+  };
+  const most = Math.max(0, ...nodes.map((node) => of(node.index)));
+  return { columns: Array.from({ length: most + 1 }, () => ({ label: '', isOff: false })), xOf: (/** @type {number} */ index) => of(index) * dayWidth + dayWidth / 2 };
+}
+
+/** A column for each day. Many days without a step are one column. @param {Node[]} nodes */
+function byDay(nodes) {
+  const times = new Map(nodes.map((node) => [node.index, new Date(node.at || 0)]));
+  const days = [...new Set([...times.values()].map(isoDay))].sort();
+  /** @type {{date: string, label: string, isOff: boolean}[]} */
+  const columns = [];
+  for (const [i, date] of days.entries()) {
+    const before = i ? Date.parse(days[i - 1]) : Date.parse(date) - oneDay;
+    const gap = Math.round((Date.parse(date) - before) / oneDay) - 1;
+    if (gap > 3) columns.push({ date: '', label: t('{n} days', { n: gap }), isOff: true });
+    else for (let d = 1; d <= gap; d++) columns.push(columnOf(new Date(before + d * oneDay).toISOString().slice(0, 10)));
+    columns.push(columnOf(date));
+  }
+  return {
+    columns,
+    xOf: (/** @type {number} */ index) => {
+      const at = times.get(index) || 0;
+      const [hours, minutes] = time(at).split(':').map(Number);
+      return columns.findIndex((column) => column.date === isoDay(at)) * dayWidth + 44 + ((hours * 60 + minutes) / (24 * 60)) * (dayWidth - 56);
+    },
+  };
+}
+
+/** @param {string} date */
+function columnOf(date) {
+  const { business_days: business = [], holidays = [] } = session.organization || {};
+  const weekday = new Date(`${date}T12:00:00Z`).getUTCDay() || 7;
+  return { date, label: day(`${date}T12:00:00Z`), isOff: !business.includes(weekday) || holidays.includes(date) };
+}
+
+/** A step keeps the lane of the one before it, unless another is there already. @param {Node[]} nodes @param {Edge[]} edges @param {(index: number) => number} xOf */
+function lanes(nodes, edges, xOf) {
+  /** @type {Map<number, number>} */
+  const laneOf = new Map();
+  /** @type {number[][]} */
+  const taken = [];
+  for (const node of [...nodes].sort((a, b) => xOf(a.index) - xOf(b.index) || a.index - b.index)) {
+    const from = edges.find((e) => e.to === node.index && laneOf.has(e.from));
+    let lane = from ? laneOf.get(from.from) || 0 : 0;
+    while (taken[lane]?.some((x) => Math.abs(x - xOf(node.index)) < 104)) lane++;
+    (taken[lane] ||= []).push(xOf(node.index));
+    laneOf.set(node.index, lane);
+  }
+  return laneOf;
+}

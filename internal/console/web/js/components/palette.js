@@ -1,0 +1,75 @@
+// @ts-check
+// The palette: pages, actions on the current page, then records.
+import { list } from '../api.js';
+import { html, keyed } from '../dom.js';
+import { go } from '../router.js';
+import { sections } from '../pages/entities.js';
+import { t } from '../text.js';
+import { nameOf } from './field.js';
+import { open } from './dialog.js';
+
+/** @typedef {{group: string, label: string, note?: string, act: () => unknown}} Entry */
+
+const searched = [['contacts', t('Contacts')], ['accounts', t('Accounts')], ['campaigns', t('Campaigns')], ['audiences', t('Audiences')], ['sequence-templates', t('Templates')]];
+
+/** @param {string[][]} pages labels and paths @param {Action[]} actions what the current page can do */
+export function showPalette(pages, actions) {
+  const targets = [...pages, [t('People of the catalogue'), '/catalogue/people'], ...sections.map(([name, title]) => [t('Settings: {part}', { part: title }), `/settings/${name}`])];
+  let text = '';
+  let at = 0;
+  let abort = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  /** @type {Entry[]} */
+  let found = [];
+  return open((close, draw) => {
+    const matches = (/** @type {string} */ label) => label.toLowerCase().includes(text.toLowerCase());
+    /** @type {Entry[]} */
+    const entries = [
+      ...targets.filter(([label]) => matches(label)).map(([label, path]) => ({ group: t('Page'), label, act: () => go(path) })),
+      ...actions.filter((a) => matches(a.label)).map((a) => ({ group: t('Action'), ...a })),
+    ].slice(0, found.length ? 6 : 40).concat(found);
+    at = Math.max(0, Math.min(at, entries.length - 1));
+    const choose = (/** @type {Entry | undefined} */ entry) => {
+      close(null);
+      entry?.act();
+    };
+    const search = () => {
+      abort.abort();
+      abort = new AbortController();
+      const { signal } = abort;
+      clearTimeout(timer);
+      if (text.length < 2) {
+        found = [];
+        return draw();
+      }
+      timer = setTimeout(async () => {
+        const results = await Promise.all(searched.map(async ([entity, group]) => {
+          const page = await list(`/v1/${entity}/list`, { search: text, page_size: 5 }, { signal });
+          return page.data.map((record) => ({ group, label: nameOf(record), note: record.title || record.email || '', act: () => go(`/${entity.split('-').at(-1)}/${record.id}`) }));
+        })).catch(() => null);
+        if (!results || signal.aborted) return;
+        found = results.flat();
+        draw();
+      }, 60);
+      draw();
+    };
+    return html`<div class="panel">
+      <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${entries.length ? `palette-${at}` : null}
+        aria-label=${t('Search or jump to')} placeholder=${t('Search or jump to…')} autocomplete="off" dir="auto"
+        @input=${(e) => { text = e.target.value; at = 0; search(); }}
+        @keydown=${(e) => {
+          if (e.key === 'ArrowDown') at++;
+          else if (e.key === 'ArrowUp') at--;
+          else if (e.key === 'Enter') return choose(entries[at]);
+          else return;
+          e.preventDefault();
+          draw();
+        }}>
+      <ul id="palette-list" role="listbox" aria-label=${t('Results')}>${keyed(entries, (_, i) => i, (entry, i) => html`
+        <li id=${`palette-${i}`} role="option" aria-selected=${String(i === at)} @click=${() => choose(entry)}>
+          <span class="grow clip" dir="auto">${entry.label}</span><span class="soft clip" dir="auto">${entry.note}</span><span class="soft small">${entry.group}</span></li>`)}</ul>
+      ${entries.length === 0 && html`<p class="empty">${t('Nothing matches.')}</p>`}
+    </div>`;
+  }, 'palette');
+}

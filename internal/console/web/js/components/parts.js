@@ -1,0 +1,52 @@
+// @ts-check
+// Small pieces that many pages share.
+import { html } from '../dom.js';
+import { dateTime, words } from '../format.js';
+import { link } from '../router.js';
+import { t } from '../text.js';
+import { toast } from './toast.js';
+
+/** @param {string} label @param {(event: any) => unknown} act @param {string} [kind] primary, danger or plain */
+export const button = (label, act, kind = '') => html`<button class=${`button ${kind}`} type="button" @click=${(e) => attempt(act(e))}>${label}</button>`;
+
+/** Reports the failure of an action that a button started. @param {unknown} result */
+function attempt(result) {
+  if (result instanceof Promise) result.catch((error) => toast(error.message, { bad: true }));
+}
+
+/** A status: shape, word and colour. @param {string} value @param {string} [text] */
+export const status = (value, text) => html`<span class=${`status ${tone(value)}`}>${text || words(value.toLowerCase())}</span>`;
+
+/** @param {string} value */
+function tone(value) {
+  if (/^(active|sent|completed|won|ready|hot|delivered|succeeded|enabled)$/i.test(value)) return 'good';
+  if (/^(failed|bounced|stopped|lost|disabled|unknown|cancelled)$/i.test(value)) return 'bad';
+  if (/^(held|paused|warm|queued|waiting|pending|captured|preparing|no_show)$/i.test(value)) return 'warn';
+  return 'open';
+}
+
+/** A short table. @param {string[]} heads @param {unknown[][]} rows */
+export const table = (heads, rows) => html`<div class="table plain"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head || html`<span class="visually-hidden">${t('Actions')}</span>`}</th>`)}</tr></thead>
+  <tbody>${rows.map((cells) => html`<tr>${cells.map((cell, i) => html`<td dir="auto" data-label=${heads[i]}>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
+
+/** The top of a page: where it belongs, its name, a line about it, and what can be done. @param {{up?: [string, string], title: unknown, note?: unknown, actions?: unknown}} o */
+export const heading = ({ up, title, note, actions }) => html`<header class="heading"><div class="grow">${up && html`<a class="small" href=${link(up[0])}>‹ ${up[1]}</a>`}
+  <h1 tabindex="-1" dir="auto">${title}</h1>${note && html`<p class="soft" dir="auto">${note}</p>`}</div><div class="buttons">${actions}</div></header>`;
+
+/** @param {unknown} text @param {unknown} [action] */
+export const empty = (text, action) => html`<div class="empty"><p>${text}</p>${action}</div>`;
+
+/** @param {unknown} title @param {unknown} content @param {unknown} [aside] */
+export const section = (title, content, aside) => html`<section class="section"><header><h2>${title}</h2>${aside}</header>${content}</section>`;
+
+/** @param {[unknown, unknown][]} rows */
+export const pairs = (rows) => html`<dl class="pairs">${rows.map(([label, value]) => html`<dt>${label}</dt><dd class="wrap" dir="auto">${value}</dd>`)}</dl>`;
+
+/** @param {string | null | undefined} value */
+export const when = (value) => (value ? dateTime(value) : '—');
+
+/** @param {string} text */
+export async function copy(text) {
+  await navigator.clipboard.writeText(text);
+  toast(t('Copied'));
+}

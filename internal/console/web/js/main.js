@@ -1,0 +1,218 @@
+// @ts-check
+// Starts the console: signs in, shows the navigation and the page of the address.
+import { ApiError, forgetAll, get, hooks, post, remove } from './api.js';
+import { form, open } from './components/dialog.js';
+import { field } from './components/field.js';
+import { html, render } from './dom.js';
+import { setZone } from './format.js';
+import { addKeys } from './keys.js';
+import { cancel, current, go, link, reload, start } from './router.js';
+import { onUpdate, session, update } from './state.js';
+import { t, tn } from './text.js';
+
+const app = /** @type {HTMLElement} */ (document.getElementById('app'));
+
+/** @type {[string, [string, string][]][]} */
+const navigation = [
+  ['', [[t('Home'), '/']]],
+  [t('People'), [[t('Contacts'), '/contacts'], [t('Accounts'), '/accounts'], [t('Opportunities'), '/opportunities'], [t('Audiences'), '/audiences']]],
+  [t('Market'), [[t('New market'), '/market'], [t('Previews'), '/previews'], [t('Catalogue'), '/catalogue/companies']]],
+  [t('Outreach'), [[t('Campaigns'), '/campaigns'], [t('Templates'), '/templates'], [t('Outbox'), '/outbox']]],
+  [t('Work'), [[t('Tasks'), '/tasks?f=status:is:open'], [t('Meetings'), '/meetings']]],
+];
+
+/** @param {string} name */
+const listOf = (name) => async () => (await import('./pages/list.js')).pages[name];
+const records = async () => (await import('./pages/record.js')).pages;
+const market = () => import('./pages/market.js');
+const settings = () => import('./pages/settings.js');
+
+/** @type {Route[]} */
+const routes = [
+  { pattern: '/', load: () => import('./pages/home.js') },
+  ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks'].map((name) => ({ pattern: `/${name}/:id`, load: async () => (await records())[name] })),
+  ...['contacts', 'accounts', 'opportunities', 'meetings', 'tasks', 'audiences', 'previews', 'campaigns', 'templates', 'outbox'].map((name) => ({ pattern: `/${name}`, load: listOf(name) })),
+  ...['companies', 'people'].map((name) => ({ pattern: `/catalogue/${name}`, load: listOf(name) })),
+  { pattern: '/audiences/:id', load: () => import('./pages/audience.js') },
+  { pattern: '/market', load: async () => ({ default: (await market()).marketPage }) },
+  { pattern: '/previews/:id', load: async () => ({ default: (await market()).previewPage }) },
+  { pattern: '/campaigns/:id', load: () => import('./pages/campaigns.js') },
+  { pattern: '/templates/:id', load: () => import('./pages/template.js') },
+  ...['/settings', '/settings/:part'].map((pattern) => ({ pattern, load: async () => ({ default: (await settings()).settingsPage }) })),
+  { pattern: '/settings/webhooks/:id', load: async () => ({ default: (await settings()).webhookPage }) },
+];
+
+/** The page that loads and the state that all pages share. */
+function draw() {
+  if (!session.me) return;
+  const path = current.params.path;
+  render(html`<a class="skip" href="#main">${t('Skip to the content')}</a>
+    <div class="shell">
+      ${waiting && html`<div class="bar" role="status">${waiting.why} ${tn(waiting.seconds, 'Trying again in {n} second.', 'Trying again in {n} seconds.')}</div>`}
+      <div class="top"><button class="button icon menu-button" type="button" aria-label=${t('Menu')} aria-expanded=${String(menuOpen)} aria-controls="nav" @click=${() => { menuOpen = !menuOpen; update(); }}>☰</button>
+        <strong class="grow clip" dir="auto">${session.me.org_name}</strong>
+        <button class="button" type="button" @click=${openPalette}>${t('Search')}</button></div>
+      <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label=${t('Main')}>
+        <div class="brand clip" dir="auto">${session.me.org_name}</div>
+        <button class="nav-button soft" type="button" @click=${openPalette}>${t('Search…')} <span class="grow"></span><kbd>Ctrl K</kbd></button>
+        ${navigation.map(([title, links]) => html`${title && html`<h3>${title}</h3>`}${links.map(([label, to]) => html`<a href=${link(to)} aria-current=${isCurrent(to, path) ? 'page' : null}>${label}</a>`)}`)}
+        <div class="end">
+          <a href=${link('/settings')} aria-current=${path.startsWith('/settings') ? 'page' : null}>${t('Settings')}</a>
+          <button class="nav-button" type="button" @click=${userMenu}><span class="clip" dir="auto">${session.me.user_first_name || session.me.user_email}</span></button>
+        </div>
+      </nav>
+      <main id="main">${content()}</main>
+    </div>
+    <div id="announcer" class="visually-hidden" role="status"></div>`, app);
+}
+
+let menuOpen = false;
+/** @type {{seconds: number, why: string} | null} */
+let waiting = null;
+
+/** @param {string} path @param {string} now */
+function isCurrent(path, now) {
+  const [, first] = path.split(/[/?]/);
+  return now.split('/')[1] === first;
+}
+
+function content() {
+  if (current.error) return failure(current.error);
+  const slow = current.slow && html`<p class="notice">${t('Loading…')} <button class="button" type="button" @click=${cancel}>${t('Cancel')}</button></p>`;
+  if (!current.page) return html`<div class="page" aria-busy="true"><h1 tabindex="-1" class="visually-hidden">${t('Loading…')}</h1><div class="skeleton title"></div><div class="skeleton body"></div>${slow}</div>`;
+  return html`${slow}${current.page.view(current.model)}`;
+}
+
+/** @param {any} error */
+function failure(error) {
+  const status = error instanceof ApiError ? error.status : 0;
+  const title = status === 404 ? t('This does not exist') : status === 403 ? t('You may not see this') : t('This did not work');
+  const text = status === 404 ? t('It was deleted, or the address is wrong.') : status === 403 ? t('You have {access} access. Ask an admin for more.', { access: session.me?.access }) : error.message;
+  return html`<div class="page"><h1 tabindex="-1">${title}</h1><p>${text}</p><p class="buttons">
+    <button class="button" type="button" @click=${() => reload()}>${t('Try again')}</button><a class="button" href=${link('/')}>${t('Home')}</a></p></div>`;
+}
+
+/** Asks for the password. Over a page, so that what was typed there stays. @param {boolean} overPage */
+async function askToSignIn(overPage) {
+  for (;;) {
+    const done = overPage ? await signInDialog() : await signInPage();
+    if (done) return;
+  }
+}
+
+/** @param {FormState} state */
+async function signIn(state) {
+  const { email, password, organization_id } = state.values;
+  try {
+    await post('/v1/sessions', { email, password, ...(organization_id ? { organization_id } : {}) }, { quiet: true });
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'several_organizations') {
+      state.values.organizations = error.details.map((d) => ({ value: d.id, label: d.message }));
+      state.values.organization_id = error.details[0].id;
+    }
+    throw error;
+  }
+}
+
+/** @param {FormState} state */
+function signInFields(state) {
+  return html`${field(state, { name: 'email', label: t('Email'), type: 'email', required: true, autocomplete: 'username' })}
+    ${field(state, { name: 'password', label: t('Password'), type: 'password', required: true, autocomplete: 'current-password' })}
+    ${state.values.organizations && field(state, { name: 'organization_id', label: t('Organization'), required: true, options: state.values.organizations })}`;
+}
+
+function signInDialog() {
+  return form({ title: t('Your session has ended'), action: t('Sign in'), body: signInFields, submit: signIn }, { email: session.me?.user_email });
+}
+
+function signInPage() {
+  return new Promise((resolve) => {
+    void import('./pages/signin.js').then(({ showSignIn }) => showSignIn(app, signInFields, signIn, () => resolve(true)));
+  });
+}
+
+async function openPalette() {
+  const { showPalette } = await import('./components/palette.js');
+  await showPalette(navigation.flatMap(([, links]) => links), current.page?.actions?.(current.model) || []);
+}
+
+/** One sign-in for all requests that need it. @type {Promise<void> | null} */
+let signingIn = null;
+
+hooks.signIn = () => {
+  signingIn ??= askToSignIn(session.me !== null).finally(() => {
+    signingIn = null;
+  });
+  return signingIn;
+};
+
+hooks.wait = async (seconds, why, signal) => {
+  for (let left = Math.min(60, Math.max(1, seconds)); left > 0; left--) {
+    waiting = { seconds: left, why };
+    update();
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    if (signal?.aborted) break;
+  }
+  waiting = null;
+  update();
+};
+
+async function userMenu() {
+  await open((close) => html`<div class="panel">
+    <h2 dir="auto">${session.me?.user_email}</h2>
+    <div class="field"><span class="label">${t('Theme')}</span><div class="tabs">${[['', t('System')], ['light', t('Light')], ['dark', t('Dark')]].map(([value, label]) => html`
+      <button type="button" aria-pressed=${String((localStorage.getItem('theme') || '') === value)} @click=${() => { localStorage.setItem('theme', value); applyTheme(); close(null); }}>${label}</button>`)}</div></div>
+    <div class="field"><span class="label">${t('Rows')}</span><div class="tabs">${[['compact', t('Compact')], ['', t('Normal')], ['roomy', t('Roomy')]].map(([value, label]) => html`
+      <button type="button" aria-pressed=${String((localStorage.getItem('density') || '') === value)} @click=${() => { localStorage.setItem('density', value); applyTheme(); close(null); }}>${label}</button>`)}</div></div>
+    <label class="check"><input type="checkbox" .checked=${localStorage.getItem('keys') !== 'off'} @change=${(e) => localStorage.setItem('keys', e.target.checked ? 'on' : 'off')}> ${t('Single-letter keys')}</label>
+    <div class="buttons"><a class="button" href=${link('/settings/me')} @click=${() => close(null)}>${t('Password and sessions')}</a>
+      <button class="button" type="button" @click=${signOut}>${t('Sign out')}</button></div>
+  </div>`, 'narrow');
+}
+
+async function signOut() {
+  await remove('/v1/sessions/current').catch(() => {});
+  forgetAll();
+  location.assign(link('/'));
+}
+
+function applyTheme() {
+  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+  document.documentElement.dataset.theme = localStorage.getItem('theme') || (dark ? 'dark' : 'light');
+  document.documentElement.dataset.density = localStorage.getItem('density') || '';
+}
+
+function help() {
+  const keys = [['Ctrl K', t('Search or jump to')], ['/', t('Search this list')], ['g h', t('Home')], ['g c', t('Contacts')], ['g a', t('Accounts')], ['g m', t('Market')], ['g p', t('Campaigns')], ['g t', t('Templates')], ['g w', t('Webhooks')],
+    ['j k', t('Next and previous row')], ['x', t('Select a row')], ['Shift x', t('Select a range')], ['f', t('Add a filter')], ['e', t('Edit a record')], ['Enter', t('Open')], ['Esc', t('Close')]];
+  void open((close) => html`<div class="panel"><h2>${t('Keys')}</h2><dl class="pairs">${keys.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
+    <div class="buttons"><button class="button" type="button" @click=${() => close(null)}>${t('Close')}</button></div></div>`, 'narrow');
+}
+
+addKeys({
+  'Ctrl k': () => void openPalette(), '?': help, '/': () => void openPalette(),
+  'g h': () => void go('/'), 'g c': () => void go('/contacts'), 'g a': () => void go('/accounts'), 'g m': () => void go('/market'),
+  'g p': () => void go('/campaigns'), 'g t': () => void go('/templates'), 'g w': () => void go('/settings/webhooks'),
+});
+
+/** Reads who is signed in, and shows the console. */
+async function begin() {
+  applyTheme();
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', applyTheme);
+  onUpdate(draw);
+  if (location.pathname === link('/welcome')) {
+    const { welcome } = await import('./pages/signin.js');
+    await welcome(app);
+    history.replaceState(null, '', link('/'));
+  }
+  session.me = /** @type {any} */ (await get('/v1/me'));
+  session.organization = await get('/v1/organization');
+  setZone(session.organization?.time_zone || 'UTC');
+  document.addEventListener('click', (event) => {
+    if (event.target instanceof Element && event.target.closest('nav a')) menuOpen = false;
+  });
+  await start(routes);
+}
+
+void begin();

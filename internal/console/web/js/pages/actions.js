@@ -1,0 +1,161 @@
+// @ts-check
+// What can be done with the records of a list.
+import { ApiError, list, newKey, patch, post, remove } from '../api.js';
+import { confirm, form, open } from '../components/dialog.js';
+import { field, knownName, nameOf, optionsOf } from '../components/field.js';
+import { allowedValues, guessReference } from '../components/filter.js';
+import { button, pairs, status, when } from '../components/parts.js';
+import { toast } from '../components/toast.js';
+import { html } from '../dom.js';
+import { fromInput, show } from '../format.js';
+import { body, selection } from '../query.js';
+import { go, link } from '../router.js';
+import { update } from '../state.js';
+import { number, t, tn } from '../text.js';
+
+/** @typedef {import('./list.js').ListModel} ListModel */
+
+/** The values of a form that were filled in. @param {Item} values */
+export const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== ''));
+
+/** The input of a field of the schema. @param {FormState} state @param {Field} f */
+function schemaField(state, f) {
+  const allowed = allowedValues(f);
+  return field(state, {
+    name: f.key, label: f.label, type: f.type, options: allowed.length ? optionsOf(allowed) : undefined,
+    reference: f.type === 'reference' ? f.reference || guessReference(f.key) : null, rows: f.key === 'notes' ? 4 : undefined,
+  });
+}
+
+/** @param {ListModel} model */
+export async function create({ kind, schema }) {
+  if (kind.entity === 'campaigns') return (await import('./campaigns.js')).create();
+  if (kind.entity === 'sequence-templates') return go('/templates/new');
+  const fields = (kind.create || []).map((key) => schema.fields.find((f) => f.key === key)).filter((f) => f !== undefined);
+  const made = await form({
+    title: t('New {kind}', { kind: kind.one }), action: t('Create'),
+    body: (state) => html`<div class="columns">${fields.map((f) => schemaField(state, f))}</div>`,
+    submit: ({ values, key }) => post(`/v1/${kind.entity}`, { ...Object.fromEntries(Object.entries(filled(values)).map(([name, value]) => [name, schema.fields.find((f) => f.key === name)?.type === 'datetime' ? fromInput(value) : value])), ...(kind.entity === 'audiences' ? { contact_ids: [] } : {}) }, { key }),
+  });
+  if (made) void go(`${kind.path}/${made.id}`);
+}
+
+/** Changes each selected record. @param {ListModel} model @param {string} title @param {(id: string) => Promise<unknown>} act @param {(id: string) => Promise<unknown>} [undo] */
+async function each(model, title, act, undo) {
+  const ids = [...model.table.selected];
+  const results = await Promise.allSettled(ids.map(act));
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.message] : []));
+  await model.refresh();
+  if (failures.length) return toast(t('{n} could not be changed: {why}', { n: failures.length, why: failures[0] }), { bad: true });
+  toast(title, { undo: undo && (async () => { await Promise.allSettled(ids.map(undo)); await model.refresh(); }) });
+}
+
+/** @type {Record<string, (model: ListModel) => unknown>} */
+export const actions = {
+  done: (model) => each(model, tn(model.count, '{n} task done', '{n} tasks done'), (id) => patch(`/v1/tasks/${id}`, { status: 'completed' }), (id) => patch(`/v1/tasks/${id}`, { status: 'open' })),
+
+  async delete(model) {
+    const { kind, count: n } = model;
+    const action = tn(n, 'Delete {n} {kind}', 'Delete {n} {title}', { kind: kind.one, title: kind.title.toLowerCase() });
+    if (await confirm({ title: `${action}?`, text: t('This cannot be undone.'), action, danger: true, count: n })) {
+      await each(model, tn(n, '{n} deleted', '{n} deleted'), (id) => remove(`/v1/${kind.entity}/${id}`));
+    }
+  },
+
+  async tag(model) {
+    const { entity } = model.kind;
+    const object = entity === 'opportunities' ? 'opportunity' : entity.slice(0, -1);
+    const usable = [...model.tagsByID.values()].filter((tag) => tag.object_type === object);
+    const chosen = await form({
+      title: tn(model.count, 'Tag {n} record', 'Tag {n} records'), action: t('Add the tag'),
+      body: (state) => field(state, { name: 'tag', label: t('Tag'), required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })), help: usable.length ? '' : t('There are no tags yet. Create one in the settings.') }),
+      submit: async (state) => state.values.tag,
+    }, { tag: usable[0]?.id });
+    if (!chosen) return;
+    const before = new Map(model.table.records().map((record) => [record.id, record.tags || []]));
+    const set = (/** @type {string} */ id, /** @type {string[]} */ all) => patch(`/v1/${entity}/${id}`, { tags: [...new Set(all)] });
+    await each(model, tn(model.count, '{n} tagged', '{n} tagged'), (id) => set(id, [...(before.get(id) || []), chosen]), (id) => set(id, before.get(id) || []));
+  },
+
+  async audience(model) {
+    const audiences = await all('/v1/audiences/list', 'active');
+    const done = await form({
+      title: tn(model.count, 'Add {n} contact to an audience', 'Add {n} contacts to an audience'), action: t('Add {n}', { n: number(model.count) }),
+      body: (state) => html`${field(state, { name: 'audience', label: t('Audience'), options: audiences.map((a) => ({ value: a.id, label: a.name })) })}
+        ${field(state, { name: 'name', label: t('Or the name of a new audience') })}`,
+      submit: async ({ values, key }) => {
+        if (!values.name && !values.audience) throw new Error(t('Choose an audience or name a new one.'));
+        return addTo(values.audience || (await post('/v1/audiences', { name: values.name, contact_ids: [] }, { key })).id, model);
+      },
+    });
+    if (done) finish(model, tn(done.added, '{n} contact added', '{n} contacts added'));
+  },
+
+  async campaign(model) {
+    const campaigns = (await all('/v1/campaigns/list')).filter((c) => c.status !== 'completed');
+    const done = await form({
+      title: tn(model.count, 'Add {n} contact to a campaign', 'Add {n} contacts to a campaign'), action: t('Add {n}', { n: number(model.count) }),
+      body: (state) => html`${field(state, { name: 'campaign', label: t('Campaign'), required: true, options: campaigns.map((c) => ({ value: c.id, label: `${c.name} (${c.status})` })) })}
+        ${field(state, { name: 'name', label: t('Name of the new audience'), required: true, help: t('The contacts come in as an audience of the campaign.') })}`,
+      submit: async ({ values, key }) => {
+        const audience = await post('/v1/audiences', { name: values.name, contact_ids: [] }, { key });
+        const added = await addTo(audience.id, model);
+        await post(`/v1/campaigns/${values.campaign}/audiences/add`, { audience_ids: [audience.id] }, { key: newKey() });
+        return { ...added, campaign: values.campaign };
+      },
+    }, { campaign: campaigns[0]?.id, name: t('{filter}, {day}', { filter: model.view.q || t('Contacts'), day: new Date().toISOString().slice(0, 16).replace('T', ' ') }) });
+    if (!done) return;
+    finish(model, tn(done.added, '{n} contact added to the campaign', '{n} contacts added to the campaign'));
+    void go(`/campaigns/${done.campaign}`);
+  },
+};
+
+/** @param {string} path @param {string} [only] a status */
+async function all(path, only) {
+  return (await list(path, { page_size: 500, sort: 'name', ...(only ? { filters: [{ field: 'status', condition: 'is', value: only }] } : {}) })).data;
+}
+
+/** Adds the selection to an audience, by ids or by the query on screen. @param {string} audience @param {ListModel} model */
+async function addTo(audience, model) {
+  if (model.isEverything) { // the number on the button is the number of records that change
+    const now = (await list(model.kind.list, body(model.view, 1, 1))).pagination.total_count;
+    if (now !== model.table.total) throw new ApiError(409, 'conflict', t('{now} contacts match by now, not {then}. Nothing was added.', { now: number(now), then: number(model.table.total) }), [], 0);
+  }
+  const which = model.isEverything ? { search: '', filters: [], ...selection(model.view) } : { contact_ids: [...model.table.selected] };
+  const count = model.count;
+  const result = await post(`/v1/audiences/${audience}/contacts/add`, which, { key: newKey() });
+  return { added: result?.added ?? count };
+}
+
+/** @param {ListModel} model @param {string} message */
+function finish(model, message) {
+  model.table.clearSelection();
+  model.isEverything = false;
+  toast(message);
+  update();
+}
+
+/** @param {ListModel} model */
+export async function exportCSV(model) {
+  const answer = await fetch(`/v1/${model.kind.entity}/export`, {
+    method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Prospector-Console': '1' }, body: JSON.stringify({ ...selection(model.view), format: 'csv' }),
+  });
+  if (!answer.ok) return toast(t('The export failed.'), { bad: true });
+  const url = URL.createObjectURL(await answer.blob());
+  const anchor = document.createElement('a');
+  anchor.href = url;
+  anchor.download = `${model.kind.entity}.csv`;
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** Shows a record that has no page: a message, or an entry of the catalogue. @param {ListModel} model @param {Item} record */
+export function openRecord({ kind, schema }, record) {
+  const isMessage = kind.entity === 'outbox';
+  void open((close) => html`<div class="panel"><h2 dir="auto">${isMessage ? record.subject || t('(no subject)') : nameOf(record)}</h2>
+    ${isMessage ? html`${pairs([[t('Status'), html`${status(record.status)} ${record.error && html`<span class="soft">${record.error}</span>`}`], [t('From'), record.from], [t('To'), record.to], [t('At'), when(record.created_at)], [t('Campaign'), knownName(record.campaign_id)]])}
+      <div class="mail wrap" dir="auto">${record.body}</div>`
+    : pairs(schema.fields.filter((f) => f.key !== 'id' && f.key !== 'company_id').map((f) => [f.label, show(f, record[f.key]) || '—']))}
+    <div class="buttons">${isMessage && !record.contact_deleted && html`<a class="button" href=${link(`/contacts/${record.contact_id}`)} @click=${() => close(null)}>${t('Open the contact')}</a>`}
+      ${button(t('Close'), () => close(null))}</div></div>`);
+}

@@ -1,0 +1,178 @@
+// @ts-check
+// A campaign: start safely, and account for every person.
+import { get, list, newKey, patch, post, remove } from '../api.js';
+import { bars, columns, stacked } from '../components/chart.js';
+import { confirm, form, open } from '../components/dialog.js';
+import { field, knownName, optionsOf, resolve } from '../components/field.js';
+import { button, empty, heading, pairs, section, status } from '../components/parts.js';
+import { Table } from '../components/table.js';
+import { toast } from '../components/toast.js';
+import { html } from '../dom.js';
+import { because, dateTime, shortDay, words } from '../format.js';
+import { go, link, reload } from '../router.js';
+import { may, session, update } from '../state.js';
+import { number, t, tn } from '../text.js';
+
+const at = (/** @type {Item} */ model) => `/v1/campaigns/${model.campaign.id}`;
+const reasonOf = (/** @type {string} */ reason) => words(reason || '').toLowerCase();
+const options = (/** @type {Item[]} */ items) => items.map((x) => ({ value: x.id, label: x.contact_count === undefined ? x.name : `${x.name} (${number(x.contact_count)})` }));
+const audiences = async () => (await list('/v1/audiences/list', { page_size: 500, sort: 'name', filters: [{ field: 'status', condition: 'is', value: 'active' }] })).data;
+
+/** Asks for the template and the audience of a new campaign. */
+export async function create() {
+  const [templates, people] = await Promise.all([list('/v1/sequence-templates/list', { page_size: 500, sort: 'name' }), audiences()]);
+  const made = await form({
+    title: t('New campaign'), action: t('Create draft'),
+    body: (state) => html`${field(state, { name: 'name', label: t('Name'), required: true })}
+      ${field(state, { name: 'template_id', label: t('Template'), required: true, options: options(templates.data), help: templates.data.length ? '' : t('Write a template first.') })}
+      ${field(state, { name: 'audience_ids', label: t('Audience'), required: true, options: options(people), help: people.length ? '' : t('Make an audience from the contacts first.') })}
+      ${field(state, { name: 'missing_values', label: t('If a value in the text is missing'), required: true, options: optionsOf(['hold', 'send', 'skip']) })}
+      <p class="soft">${t('Nothing is sent until you press Start.')}</p>`,
+    submit: ({ values, key }) => post('/v1/campaigns', { ...values, audience_ids: [values.audience_ids].filter(Boolean), owner_id: session.me?.user_id }, { key }),
+  }, { template_id: templates.data[0]?.id, audience_ids: people[0]?.id, missing_values: 'hold' });
+  if (made) void go(`/campaigns/${made.id}`);
+}
+
+/** @type {PageModule} */
+const campaignPage = {
+  title: (model) => model.campaign.name,
+  async load({ args, search }, signal, previous) {
+    const path = `/v1/campaigns/${args.id}`;
+    const [campaign, stats] = await Promise.all([get(path, { signal }), get(`${path}/stats`, { signal })]);
+    if (campaign.owner_id) await resolve('users', campaign.owner_id).catch(() => '');
+    const model = { plan: null, ...previous, campaign, stats, status: search.get('status') || '', reason: search.get('reason') || '' };
+    model.table ??= people(model);
+    model.table.model = model;
+    void model.table.refresh().catch(() => {});
+    if (!model.plan) void plan(model).catch(() => {});
+    return previous ? Object.assign(previous, model) : model;
+  },
+  view, close: (model) => model.table.close(),
+  keys: (model) => ({ s: () => void simulate(model), p: () => { if (model.campaign.status === 'active') void set(model, 'paused'); }, ...model.table.keys((/** @type {Item} */ s) => void go(`/contacts/${s.contact_id}`)) }),
+  actions: (model) => [{ label: t('Simulate'), act: () => simulate(model) }],
+};
+export default campaignPage;
+
+/** The people of a campaign, each with status and reason. @param {Item} model */
+function people(model) {
+  const column = (/** @type {string} */ key, /** @type {string} */ label, /** @type {number} */ width, /** @type {(s: any) => unknown} */ view) => ({ key, label, width, view });
+  const table = new Table({
+    label: t('People'), href: (s) => link(`/contacts/${s.contact_id}`),
+    fetch: (page, page_size, signal) => {
+      const { status: only, reason } = /** @type {any} */ (table).model;
+      return list(`${at(model)}/sequences/list`, { page, page_size, filters: Object.entries({ status: only, reason }).filter(([, value]) => value).map(([name, value]) => ({ field: name, condition: 'is', value })) }, { signal });
+    },
+    columns: [
+      column('name', t('Name'), 200, (s) => s.contact_name || s.contact_email || t('deleted contact')),
+      column('step', t('Step'), 80, (s) => (s.current_step_index === null ? '' : t('step {n}', { n: s.current_step_index + 1 }))),
+      column('status', t('Status'), 130, (s) => status(s.status)),
+      column('due', t('Next'), 170, (s) => (s.next_due_at ? dateTime(s.next_due_at) : '—')),
+      column('why', t('Why'), 420, (s) => [s.reason && words(s.reason), because(s.history.at(-1)?.reason)].filter(Boolean).join('; ')),
+    ],
+    empty: () => empty(/** @type {any} */ (table).model.status ? t('Nobody is in this state.') : t('Nobody is enrolled. People of the audience come in when you start the campaign.')),
+  });
+  return table;
+}
+
+/** @param {Item} model */
+function view(model) {
+  const { campaign: c, stats: s } = model;
+  const filter = (/** @type {string} */ value, reason = '') => link(`/campaigns/${c.id}${value ? `?status=${value}` : ''}${reason ? `&reason=${reason}` : ''}`);
+  const transport = c.transport === 'outbox' ? t('captured in the outbox, nothing leaves this server') : c.transport || '';
+  const stopped = Object.entries(s.stopped_by_reason).map(([reason, n]) => `${number(Number(n))} ${reasonOf(reason)}`).join(', ');
+  return html`<div class="page list-page">
+    ${heading({ up: ['/campaigns', t('Campaigns')], title: c.name, note: html`${c.held ? status('held') : status(c.status)} · <a href=${link(`/templates/${c.template_id}`)} dir="auto">${c.template_name}</a>${` · ${c.audiences.map((/** @type {Item} */ a) => a.name).join(', ')}`}${transport && ` · ${transport}`}${knownName(c.owner_id) && t(' · from {who}', { who: knownName(c.owner_id) })}`, actions: html`
+      ${button(t('Simulate'), () => simulate(model))}
+      ${may('write') && html`${button(t('Add people…'), () => addAudience(model))}${s.messages_failed > 0 && button(t('Retry…'), () => retry(model))}
+        ${c.status === 'active' && button(t('Pause'), () => set(model, 'paused'))}
+        ${c.status === 'draft' && button(t('Delete…'), () => deleteDraft(model), 'danger')}
+        ${!c.held && ['draft', 'paused'].includes(c.status) && button(t('Start…'), () => start(model), 'primary')}`}` })}
+    ${c.held && html`<div class="notice warn"><span class="grow">${c.held.since ? t('Held since {when}: {reason}. Nothing is sent.', { reason: reasonOf(c.held.reason), when: dateTime(c.held.since) }) : t('Held: {reason}. Nothing is sent.', { reason: reasonOf(c.held.reason) })}</span>${may('write') && button(t('Release…'), () => release(model))}</div>`}
+    <div class="section"><p>${t('{enrolled} enrolled = {active} active + {completed} completed + {stopped} stopped{why} + {waiting} not started', { enrolled: number(s.enrolled), active: number(s.active), completed: number(s.completed), stopped: number(s.stopped), why: stopped && ` (${stopped})`, waiting: number(s.not_started) })}</p>
+      ${stacked([[t('active'), 'active', 'accent'], [t('completed'), 'completed', 'good'], [t('stopped'), 'stopped', 'bad'], [t('not started'), 'not_started', 'soft']].map(([label, key, color]) => ({ label, value: s[key], className: `fill-${color}`, href: filter(key) })))}</div>
+    <div class="split">${section(t('Steps'), bars(s.steps.map((/** @type {Item} */ step) => ({ label: t('Step {n}', { n: step.step_index + 1 }), value: step.done, text: number(step.done), action: html`<span class="soft">${stepNote(step)}</span>` }))),
+      html`<span class="soft">${[tn(s.messages_sent, '{n} email sent', '{n} emails sent'), s.messages_captured > 0 && t('{n} captured', { n: number(s.messages_captured) }), s.messages_failed > 0 && t('{n} failed', { n: number(s.messages_failed) })].filter(Boolean).join(', ')}</span>`)}
+      ${section(t('Plan'), model.plan ? columns(model.plan.per_day.slice(0, 10).map((/** @type {Item} */ d) => ({ label: shortDay(`${d.date}T12:00:00Z`), value: d.sends + d.tasks }))) : html`<div class="skeleton body"></div>`,
+        html`<span class="soft">${model.plan && (model.plan.last_at ? t('emails and tasks per day, the last {when}', { when: dateTime(model.plan.last_at) }) : t('nothing is left to do'))}</span>`)}</div>
+    <div class="toolbar"><h2>${t('People')}</h2><span class="tabs">${['', 'active', 'completed', 'stopped', 'not_started'].map((value) => html`<a aria-current=${model.status === value ? 'page' : null} href=${filter(value)}>${value ? words(value) : t('All')}</a>`)}</span>
+      ${Object.keys({ stopped: s.stopped_by_reason, not_started: s.not_started_by_reason }[/** @type {string} */ (model.status)] || {}).map((reason) => html`<a class=${model.reason === reason ? 'chip on' : 'chip'} href=${filter(model.status, model.reason === reason ? '' : reason)}>${words(reason)}</a>`)}</div>
+    ${model.table.element}
+  </div>`;
+}
+
+/** @param {Item} step */
+const stepNote = (step) => ['waiting', 'held', 'failed', 'skipped'].filter((key) => step[key] > 0).map((key) => `${number(step[key])} ${key}`).join(', ');
+
+/** @param {Item} model @param {string} value */
+async function set(model, value) {
+  const before = model.campaign.status;
+  await patch(at(model), { status: value });
+  toast(value === 'active' ? t('The campaign has started') : t('The campaign is {status}', { status: value }), { undo: before === 'active' ? async () => { await patch(at(model), { status: before }); await reload(); } : undefined });
+  model.plan = null;
+  await reload();
+}
+
+/** @param {Item} model */
+async function plan(model) {
+  model.plan = (await list(`${at(model)}/simulate`, { page_size: 1 })).summary;
+  update();
+  return model.plan;
+}
+
+/** @param {Item} s */
+const summary = (s) => pairs([[t('People'), number(s.contacts)], [t('Emails'), number(s.sends)], [t('Tasks'), number(s.tasks)], [t('First'), s.first_at ? dateTime(s.first_at) : '—'], [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
+  .../** @type {[string, Item][]} */ ([[t('Skipped'), s.skipped], [t('Held'), s.held]]).flatMap(([label, by]) => Object.entries(by).map(([why, n]) => /** @type {[string, string]} */ ([label, `${number(n)}: ${reasonOf(why)}`])))]);
+
+/** @param {Item} model */
+async function simulate(model) {
+  const s = await plan(model);
+  await open((close) => html`<div class="panel"><h2>${t('What would happen')}</h2>${summary(s)}<p class="soft">${t('Nothing was sent.')}</p><div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
+}
+
+/** @param {Item} model */
+async function start(model) {
+  const s = await plan(model);
+  if (await confirm({ title: t('Start {name}?', { name: model.campaign.name }), text: summary(s), action: tn(s.contacts, 'Start for {n} person', 'Start for {n} people') })) await set(model, 'active');
+}
+
+/** @param {Item} model */
+async function addAudience(model) {
+  const attached = model.campaign.audiences.map((/** @type {Item} */ a) => a.id);
+  const others = (await audiences()).filter((a) => !attached.includes(a.id));
+  const done = await form({
+    title: t('Add people'), action: t('Add the audience'),
+    body: (state) => field(state, { name: 'audience', label: t('Audience'), required: true, options: options(others), help: others.length ? t('Contacts can also be added from their list.') : t('All audiences are in the campaign. Make another from the contacts.') }),
+    submit: ({ values, key }) => post(`${at(model)}/audiences/add`, { audience_ids: [values.audience].filter(Boolean) }, { key }),
+  }, { audience: others[0]?.id });
+  model.plan = null;
+  if (done) await reload();
+}
+
+/** @param {Item} model */
+async function retry(model) {
+  const counts = await post(`${at(model)}/retry`, { status: ['failed'], dry_run: true });
+  const n = counts.to_send ?? counts.messages ?? model.stats.messages_failed;
+  if (await confirm({ title: tn(n, 'Try {n} message again?', 'Try {n} messages again?'), action: tn(n, 'Send {n} message', 'Send {n} messages') })) {
+    await post(`${at(model)}/retry`, { status: ['failed'] }, { key: newKey() });
+    await reload();
+  }
+}
+
+/** @param {Item} model */
+async function deleteDraft(model) {
+  if (!await confirm({ title: t('Delete {name}?', { name: model.campaign.name }), text: t('This cannot be undone.'), action: t('Delete the campaign'), danger: true })) return;
+  await remove(at(model));
+  await go('/campaigns');
+}
+
+/** Release says how many messages each choice sends. @param {Item} model */
+async function release(model) {
+  const choices = await Promise.all(['send', 'skip'].map(async (overdue) => ({ overdue, counts: await post(`${at(model)}/release`, { overdue, captured: 'keep', dry_run: true }).catch(() => null) })));
+  const done = await form({
+    title: t('Release {name}', { name: model.campaign.name }), action: t('Release'),
+    body: (state) => choices.map(({ overdue, counts }) => html`<label class="check"><input type="radio" name="overdue" value=${overdue} .checked=${state.values.overdue === overdue} @change=${() => state.set('overdue', overdue)}>
+      ${overdue === 'send' ? t('Send what is overdue') : t('Skip what is overdue')} ${counts && html`<span class="soft">${tn(counts.to_send, '{n} step happens', '{n} steps happen')}</span>`}</label>`),
+    submit: ({ values, key }) => post(`${at(model)}/release`, { overdue: values.overdue, captured: 'keep' }, { key }),
+  }, { overdue: 'skip' });
+  if (done) await reload();
+}

@@ -1,0 +1,117 @@
+// @ts-check
+// Home: what needs me, and what happens next.
+import { get, list, patch } from '../api.js';
+import { columns } from '../components/chart.js';
+import { resolveAll, knownName } from '../components/field.js';
+import { button, section } from '../components/parts.js';
+import { toast } from '../components/toast.js';
+import { html, keyed } from '../dom.js';
+import { dateTime, day, foreignZone, longDay, shortDay, startOfDay, time, words } from '../format.js';
+import { go, link, reload } from '../router.js';
+import { may, update } from '../state.js';
+import { number, t, tn } from '../text.js';
+
+const every = 30_000;
+const idleAfter = 15 * 60_000;
+
+/** @param {number} from @param {number} to */
+const dueBetween = (from, to) => [
+  { field: 'status', condition: 'is', value: 'active' },
+  { field: 'next_due_at', condition: 'is_after', value: new Date(from - 1).toISOString() },
+  { field: 'next_due_at', condition: 'is_before', value: new Date(to).toISOString() },
+];
+
+/** @param {AbortSignal} signal */
+async function read(signal) {
+  const dayAt = (/** @type {number} */ i) => startOfDay(i).getTime();
+  const [tasks, campaigns, balance, ...days] = await Promise.all([
+    list('/v1/tasks/list', { filters: [{ field: 'status', condition: 'is', value: 'open' }, { field: 'due_at', condition: 'is_before', value: startOfDay(1).toISOString() }], sort: 'due_at', page_size: 10 }, { signal }),
+    list('/v1/campaigns/list', { page_size: 200, filters: [{ field: 'status', condition: 'is', value: ['active', 'paused', 'draft'] }] }, { signal }),
+    get('/v1/tam/balance', { signal }),
+    ...Array.from({ length: 7 }, (_, i) => list('/v1/sequences/list', { filters: dueBetween(i === 0 ? 0 : dayAt(i), dayAt(i + 1)), page_size: 1 }, { signal })),
+  ]);
+  await resolveAll('contacts', tasks.data.map((task) => task.contact_id).filter(Boolean)).catch(() => {});
+  return {
+    tasks, balance, campaigns: campaigns.data,
+    held: campaigns.data.filter((c) => c.held),
+    days: days.map((page, i) => ({ label: shortDay(dayAt(i)), value: page.pagination.total_count })),
+    isNew: campaigns.data.length === 0 && tasks.pagination.total_count === 0,
+  };
+}
+
+let lastInput = Date.now();
+for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => { lastInput = Date.now(); }, { passive: true });
+
+/** @type {PageModule} */
+const home = {
+  title: () => t('Home'),
+  async load(_params, signal) {
+    const model = /** @type {any} */ ({ cursor: -1, ...(await read(signal)) });
+    // It refreshes while somebody looks, and stops when nobody does, so that it keeps no session alive.
+    model.timer = setInterval(async () => {
+      if (document.hidden || Date.now() - lastInput > idleAfter) return;
+      Object.assign(model, await read(signal).catch(() => ({})));
+      update();
+    }, every);
+    return model;
+  },
+  close: (model) => clearInterval(model.timer),
+  keys: (model) => {
+    const move = (/** @type {number} */ by) => { model.cursor = Math.max(0, Math.min(model.tasks.data.length - 1, model.cursor + by)); update(); };
+    const task = () => model.tasks.data[model.cursor];
+    return { j: () => move(1), k: () => move(-1), d: () => { if (task() && may('write')) void complete(task()); }, o: () => { if (task()) void go(`/tasks/${task().id}`); } };
+  },
+  view,
+};
+export default home;
+
+/** @param {Item} model */
+function view(model) {
+  const { tasks, held, balance, days } = model;
+  const total = tasks.pagination.total_count;
+  const needs = [tn(total, '{n} task due', '{n} tasks due'), tn(held.length, '{n} campaign held', '{n} campaigns held')];
+  const planned = days.reduce((/** @type {number} */ sum, /** @type {Item} */ d) => sum + d.value, 0);
+  return html`<div class="page">
+    <header class="heading"><h1 tabindex="-1">${longDay(Date.now())}</h1><span class="soft">${foreignZone()}</span></header>
+    ${section(t('Needs you'), tasks.data.length + held.length === 0 ? nothingDue(model) : html`<ul class="needs">
+        ${keyed(held, (c) => c.id, (c) => html`<li><a class="clip" href=${link(`/campaigns/${c.id}`)} dir="auto">${c.name}</a>
+          <span class="status warn">${t('held: {reason}', { reason: words(c.held.reason || '').toLowerCase() })}</span><span class="soft nowrap">${c.held.since ? dateTime(c.held.since) : ''}</span>
+          <a class="button" href=${link(`/campaigns/${c.id}`)}>${t('Release…')}</a></li>`)}
+        ${keyed(tasks.data, (task) => task.id, (task, i) => html`<li class=${i === model.cursor ? 'cursor' : ''}><a class="clip" href=${link(`/tasks/${task.id}`)} dir="auto">${task.title}</a>
+          <span class="clip soft" dir="auto">${[words(task.type), knownName(task.contact_id)].filter(Boolean).join(', ')}</span><span class="soft nowrap">${dueAt(task.due_at)}</span>
+          ${may('write') && button(t('Done'), () => complete(task))}</li>`)}
+      </ul>
+      ${total > tasks.data.length && html`<p><a href=${link('/tasks?f=status:is:open')}>${t('All {n} tasks', { n: number(total) })}</a></p>`}`, html`<span class="soft">${needs.join(' · ')}</span>`)}
+    ${section(t('Next 7 days'), planned === 0 ? html`<p class="soft">${t('Nothing is planned. A running campaign shows here what it sends.')}</p>` : columns(days), html`<span class="soft">${t('people whose next step is due')}</span>`)}
+    ${section(t('This month'), html`<div class="split">${['accounts', 'contacts'].map((kind) => html`<div><div class="metric">${number(balance[kind].used)}</div>
+        <div class="soft">${balance[kind].limit !== null
+          ? t('of {limit} {kind} from markets', { limit: number(balance[kind].limit), kind }) : t('{kind} from markets, without a limit', { kind })}</div></div>`)}</div>`)}
+  </div>`;
+}
+
+/** @param {string | null} at */
+function dueAt(at) {
+  if (!at) return '';
+  const due = new Date(at);
+  return due < startOfDay(0) ? t('overdue since {when}', { when: day(due) }) : time(due);
+}
+
+/** @param {Item} model */
+function nothingDue(model) {
+  if (model.isNew) {
+    return html`<ol class="list">
+      <li><a href=${link('/market')}>${t('Describe a market')}</a> <span class="soft">${t('to find companies and people')}</span></li>
+      <li><a href=${link('/contacts')}>${t('Add contacts')}</a> <span class="soft">${t('that you know already')}</span></li>
+      <li><a href=${link('/templates')}>${t('Write a template')}</a> <span class="soft">${t('with the steps of a sequence')}</span></li>
+      <li><a href=${link('/campaigns')}>${t('Start a campaign')}</a> <span class="soft">${t('that sends it')}</span></li></ol>`;
+  }
+  const next = model.days.find((/** @type {Item} */ d) => d.value > 0);
+  return html`<p class="soft">${next ? t('Nothing needs you. The next steps are due on {day}.', { day: next.label }) : t('Nothing needs you, and nothing is planned for the next seven days.')}</p>`;
+}
+
+/** @param {Item} task */
+async function complete(task) {
+  await patch(`/v1/tasks/${task.id}`, { status: 'completed' });
+  toast(t('Done: {title}', { title: task.title }), { undo: async () => { await patch(`/v1/tasks/${task.id}`, { status: 'open' }); await reload(); } });
+  await reload();
+}

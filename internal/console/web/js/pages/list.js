@@ -1,0 +1,311 @@
+// @ts-check
+// The page of any kind of records: search, filters, columns, selection.
+import { list, schemaOf, tags } from '../api.js';
+import { knownName, nameOf, resolveAll } from '../components/field.js';
+import { filterBar, guessReference, sentence } from '../components/filter.js';
+import { button, copy, empty, status } from '../components/parts.js';
+import { Table } from '../components/table.js';
+import { toast } from '../components/toast.js';
+import { html } from '../dom.js';
+import { ago, show, startOfDay } from '../format.js';
+import { body, decode, encode } from '../query.js';
+import { go, link, setSearch } from '../router.js';
+import { may, origin, update } from '../state.js';
+import { number, t, tn } from '../text.js';
+import { entities } from './entities.js';
+
+/** @param {string} name @returns {PageModule} */
+function listPage(name) {
+  const kind = entities[name];
+  return {
+    title: () => kind.title,
+    async load({ search }, _signal, previous) {
+      const view = decode(search);
+      if (previous) {
+        previous.view = view;
+        await previous.refresh();
+        return previous;
+      }
+      const [schema, allTags] = await Promise.all([schemaOf(kind.entity), tags()]);
+      return new ListModel(kind, schema, allTags, view);
+    },
+    view,
+    keys: (model) => ({
+      ...model.table.keys((/** @type {Item} */ record) => model.open(record)),
+      '/': () => document.getElementById('search')?.focus(),
+      f: () => /** @type {HTMLElement | null} */ (document.querySelector('[data-key="f"]'))?.click(),
+    }),
+    actions: (model) => actionsOf(model),
+    close: (model) => model.close(),
+  };
+}
+
+/** @type {Record<string, {default: PageModule}>} */
+export const pages = Object.fromEntries(Object.keys(entities).map((name) => [name, { default: listPage(name) }]));
+
+const act = () => import('./actions.js');
+
+/** What a list page knows. */
+export class ListModel {
+  /** @param {Entity} kind @param {Schema} schema @param {Item[]} allTags @param {View} state */
+  constructor(kind, schema, allTags, state) {
+    this.kind = kind;
+    this.schema = schema;
+    this.tagsByID = new Map(allTags.map((tag) => [tag.id, tag]));
+    this.view = state;
+    this.all = -1;
+    this.isEverything = false; // whether all matching records are selected
+    this.readAt = Date.now();
+    /** @type {{rule: string, total: number, without: any}[]} */
+    this.hints = [];
+    const hasPage = kind.href !== '' && kind.entity !== 'outbox';
+    this.table = new Table({
+      label: kind.title,
+      columns: this.columns(),
+      fetch: (page, size, signal) => list(kind.list, body(this.sorted(), page, size), { signal }),
+      href: hasPage ? (record) => link(this.pathOf(record)) : undefined,
+      onOpen: hasPage ? undefined : (record) => this.open(record),
+      selectable: Boolean(kind.actions) && may('write'),
+      sort: this.sorted().sort || schema.default_sort,
+      onSort: (sort) => this.change({ sort }),
+      onColumns: () => this.saveColumns(),
+      onLoad: (page) => this.loaded(page),
+      onSelect: () => { this.isEverything = false; update(); },
+      empty: () => this.empty(),
+    });
+    this.focused = () => { if (!document.hidden) update(); };
+    document.addEventListener('visibilitychange', this.focused);
+    void this.table.refresh({ first: (state.page - 1) * 100 }).catch((error) => toast(error.message, { bad: true }));
+  }
+
+  close() {
+    document.removeEventListener('visibilitychange', this.focused);
+    Object.assign(origin, { path: this.kind.path, href: location.href, total: this.table.total, ids: this.table.ids() });
+    this.table.close();
+  }
+
+  /** The view with the order of the page. */
+  sorted() {
+    return { ...this.view, sort: this.view.sort || this.kind.sort || '' };
+  }
+
+  get isFiltered() {
+    return Boolean(this.view.q || this.view.rules.length || this.view.where);
+  }
+
+  /** @param {Item} record */
+  pathOf(record) {
+    return `${this.kind.path}/${record.id || record.preview_id}`;
+  }
+
+  /** @param {Item} record */
+  open(record) {
+    if (this.table.options.href) Object.assign(origin, { href: location.href });
+    if (this.table.options.href) void go(this.pathOf(record));
+    else void act().then(({ openRecord }) => openRecord(this, record));
+  }
+
+  columns() {
+    const saved = JSON.parse(localStorage.getItem(`columns ${this.kind.entity}`) || '[]');
+    const keys = this.view.cols.length ? this.view.cols : saved.length ? saved.map((/** @type {Item} */ c) => c.key) : this.kind.columns;
+    return keys.map((/** @type {string} */ key) => this.column(key, saved.find((/** @type {Item} */ c) => c.key === key)?.width)).filter(Boolean);
+  }
+
+  /** @param {string} key @param {number} [width] @returns {Column | null} */
+  column(key, width) {
+    const f = this.schema.fields.find((other) => other.key === key);
+    if (!f && key === 'name') return { key: 'last_name', label: t('Name'), width: width || 200, sortable: true, view: nameOf };
+    if (!f && this.kind.entity === 'previews') return { key, label: key === 'people' ? t('People') : t('Companies'), number: true, width: 120, view: (p) => (p.totals ? number(p.totals[key].eligible) : '') };
+    if (!f) return null;
+    const isCount = f.type === 'number' || f.key === 'steps';
+    return {
+      key, label: f.key === 'contact_count' ? t('Contacts') : f.label.replace(/ (ID|at)$/, ''), sortable: f.sortable, number: isCount,
+      width: width || (['title', 'subject', 'description', 'to'].includes(key) ? 250 : key === 'name' ? 220 : isCount || /^(updated|created)_at$/.test(key) ? 100 : 150),
+      view: (record) => this.cell(f, valueAt(record, key)),
+    };
+  }
+
+  /** @param {Field} f @param {any} value */
+  cell(f, value) {
+    if (value === null || value === undefined) return '';
+    if (f.key === 'tags') {
+      return value.map((/** @type {string} */ id) => this.tagsByID.get(id)).filter(Boolean)
+        .map((/** @type {Item} */ tag) => html`<span class=${`tag ${tag.color}`}>${tag.name}</span> `);
+    }
+    if (f.key === 'steps') return number(value.length);
+    if (f.key === 'audiences') return value.map((/** @type {Item} */ a) => a.name).join(', ');
+    if (f.type === 'reference' || f.key === 'company_id') return knownName(value) || '…';
+    if (f.key === 'updated_at' || (f.key === 'created_at' && this.kind.entity !== 'previews')) return ago(value);
+    if (f.key === 'status' || f.key === 'stage' || f.key === 'scoring.heat_score') return status(String(value));
+    return show(f, value);
+  }
+
+  /** Loads the names of the records that the rows refer to. @param {Page} page */
+  async loaded(page) {
+    this.readAt = Date.now();
+    if (!this.isFiltered) this.all = this.table.total;
+    update();
+    await Promise.all(this.table.options.columns.map(async ({ key }) => {
+      const f = this.schema.fields.find((other) => other.key === key);
+      if (f?.type !== 'reference' && key !== 'company_id') return;
+      await resolveAll(f?.reference || guessReference(key), page.data.map((record) => valueAt(record, key)).filter(Boolean)).catch(() => {});
+    }));
+    this.table.draw();
+    if (this.all < 0) this.all = (await list(this.kind.list, { page_size: 1 }).catch(() => null))?.pagination.total_count ?? -1;
+    if (this.table.total === 0 && this.view.rules.length > 0) await this.findHints();
+    update();
+  }
+
+  /** For each rule of a view that matches nothing: how many match without it. */
+  async findHints() {
+    const { rules } = this.view;
+    this.hints = await Promise.all(rules.slice(0, 6).map(async (rule, i) => {
+      const without = { ...this.view, rules: rules.filter((_, at) => at !== i), page: 1 };
+      const page = await list(this.kind.list, body(without, 1, 1));
+      return { rule: sentence(rule, this.schema.fields), total: page.pagination.total_count, without };
+    })).catch(() => []);
+    this.table.draw();
+  }
+
+  /** Changes the view: its address, then its rows. @param {Partial<View>} change */
+  change(change) {
+    Object.assign(this.view, { page: 1 }, change);
+    if ('q' in change && !('rules' in change)) {
+      setSearch(encode(this.view));
+      void this.refresh();
+    } else {
+      void go(this.kind.path + encode(this.view));
+    }
+  }
+
+  refresh() {
+    this.hints = [];
+    this.isEverything = false;
+    this.table.selected.clear();
+    return this.table.refresh({ columns: this.columns(), sort: this.sorted().sort || this.schema.default_sort, first: 0 })
+      .catch((error) => { if (error.name !== 'AbortError') toast(error.message, { bad: true }); })
+      .finally(update);
+  }
+
+  saveColumns() {
+    localStorage.setItem(`columns ${this.kind.entity}`, JSON.stringify(this.table.options.columns.map(({ key, width }) => ({ key: key === 'last_name' ? 'name' : key, width }))));
+  }
+
+  empty() {
+    const { kind } = this;
+    if (!this.isFiltered) return empty(kind.empty, kind.create && may('write') && newButton(this));
+    return empty(t('No {kind} matches.', { kind: kind.one }), html`
+      ${this.hints.filter((hint) => hint.total > 0).map((hint) => button(t('Without “{rule}” there are {n}.', { rule: hint.rule, n: number(hint.total) }), () => this.change(hint.without), 'plain'))}
+      ${button(t('Remove all filters'), () => this.change({ q: '', rules: [], where: null }))}`);
+  }
+
+  /** How many records are selected. */
+  get count() {
+    return this.isEverything ? this.table.total : this.table.selected.size;
+  }
+}
+
+/** @param {Item} record @param {string} key */
+export const valueAt = (record, key) => key.split('.').reduce((/** @type {any} */ value, part) => value?.[part], record);
+
+/** @param {ListModel} model */
+const newButton = (model) => button(t('New {kind}', { kind: model.kind.one }), async () => (await act()).create(model), 'primary');
+
+/** The actions of the page, in the palette too. @param {ListModel} model @returns {Action[]} */
+function actionsOf(model) {
+  return [
+    ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: async () => (await act()).exportCSV(model) }] : []),
+    { label: t('Copy as request'), act: () => copy(asCurl(model)) },
+    { label: t('Copy the link'), act: () => copy(location.href) },
+    { label: t('Refresh'), act: () => model.refresh() },
+  ];
+}
+
+/** The view as a request. @param {ListModel} model */
+function asCurl(model) {
+  const json = JSON.stringify(body(model.sorted(), 1, 100)).replaceAll("'", "'\\''");
+  return `curl -s -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' '${location.origin}${model.kind.list}' -d '${json}'`;
+}
+
+/** @param {ListModel} model */
+function view(model) {
+  const { kind, table, view: state } = model;
+  const count = table.total < 0 ? '' : model.isFiltered && model.all > 0 ? t('{n} of {total}', { n: number(table.total), total: number(model.all) }) : number(table.total);
+  return html`<div class="page list-page">
+    <header class="heading"><h1 tabindex="-1">${kind.title} <span class="soft">${count}</span></h1>
+      ${kind.search && html`<input id="search" class="search" type="search" aria-label=${kind.search} placeholder=${`${kind.search}  /`} dir="auto" .value=${state.q}
+        @input=${(e) => searchSoon(model, e.target.value)}>`}
+      ${kind.entity === 'previews' && html`<a class="button primary" href=${link('/market')}>${t('New market')}</a>`}
+      ${kind.create && may('write') && newButton(model)}
+    </header>
+    ${(state.unknown || []).length > 0 && html`<p class="notice warn">${t('This address has parts that the console does not know: {parts}', { parts: (state.unknown || []).join(', ') })}</p>`}
+    ${table.damaged > 0 && html`<p class="notice bad">${tn(table.damaged, '{n} record cannot be read and is left out. Ask the operator to run: prospector check.', '{n} records cannot be read and are left out. Ask the operator to run: prospector check.')}</p>`}
+    ${Date.now() - model.readAt > 60_000 && !document.hidden && html`<p class="notice">${t('These rows were read more than a minute ago.')} ${button(t('Refresh'), () => model.refresh(), 'plain')}</p>`}
+    <div class="toolbar">${kind.quick && quickViews(model)}
+      ${filterBar({ rules: state.rules, where: state.where, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
+      <span class="grow"></span>${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
+    ${table.element}
+    ${table.selected.size > 0 && selectionBar(model)}
+  </div>`;
+}
+
+/** @param {string} label @param {unknown} items */
+const menu = (label, items) => html`<details class="menu" @focusout=${(e) => { if (e.relatedTarget && !e.currentTarget.contains(e.relatedTarget)) e.currentTarget.open = false; }}
+  @keydown=${(e) => { if (e.key === 'Escape') e.currentTarget.open = false; }}><summary class="button">${label}</summary><div class="popover end">${items}</div></details>`;
+
+/** @param {ListModel} model */
+function quickViews({ kind }) {
+  const dates = { '{today}': startOfDay(0).toISOString(), '{tomorrow}': startOfDay(1).toISOString() };
+  return html`<span class="tabs">${kind.quick?.map(([label, query]) => {
+    const search = Object.entries(dates).reduce((text, [name, value]) => text.replace(name, value), query && `?${query}`);
+    return html`<a href=${link(kind.path + search)} aria-current=${decodeURIComponent(location.search) === search ? 'page' : null}>${label}</a>`;
+  })}</span>`;
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let typing;
+
+/** @param {ListModel} model @param {string} q */
+function searchSoon(model, q) {
+  clearTimeout(typing);
+  typing = setTimeout(() => model.change({ q }), 150);
+}
+
+/** @param {ListModel} model */
+function columnsMenu(model) {
+  const keys = model.table.options.columns.map((c) => (c.key === 'last_name' ? 'name' : c.key));
+  const all = [...new Set([...keys, ...model.schema.fields.map((f) => f.key).filter((key) => key !== 'id')])];
+  return menu(t('Columns'), all.map((key) => html`<span class="item"><label class="check grow"><input type="checkbox" .checked=${keys.includes(key)} ?disabled=${keys[0] === key}
+      @change=${(e) => setColumns(model, e.target.checked ? [...keys, key] : keys.filter((other) => other !== key))}>
+      ${key === 'name' ? t('Name') : model.schema.fields.find((f) => f.key === key)?.label || key}</label>
+    ${keys.indexOf(key) > 1 && html`<button class="button plain" type="button" aria-label=${t('Move to the left')} @click=${() => setColumns(model, moved(keys, key))}>←</button>`}</span>`));
+}
+
+/** @param {string[]} keys @param {string} key */
+function moved(keys, key) {
+  const at = keys.indexOf(key);
+  return keys.map((other, i) => (i === at ? keys[at - 1] : i === at - 1 ? key : other));
+}
+
+/** @param {ListModel} model @param {string[]} cols */
+function setColumns(model, cols) {
+  model.view.cols = cols;
+  setSearch(encode(model.view));
+  model.table.options.columns = model.columns();
+  model.saveColumns();
+  void model.refresh();
+}
+
+/** @param {ListModel} model */
+function selectionBar(model) {
+  const { table, kind } = model;
+  const canTakeAll = kind.entity === 'contacts' && !model.isEverything && table.selected.size < table.total;
+  /** @type {[string, string][]} */
+  const actions = [['done', t('Mark as done')], ['campaign', t('Campaign…')], ['audience', t('Audience…')], ['tag', t('Tag…')], ['delete', t('Delete…')]];
+  const possible = actions.filter(([action]) => kind.actions?.includes(action) && (!model.isEverything || ['campaign', 'audience'].includes(action)));
+  return html`<div class="notice selection" role="region" aria-label=${t('Selection')}>
+    <strong>${t('{n} selected', { n: number(model.count) })}</strong>
+    ${canTakeAll && button(t('Select all {n} matching', { n: number(table.total) }), () => { model.isEverything = true; update(); }, 'plain')}
+    <span class="buttons">${possible.map(([action, label]) => button(label, async () => (await act()).actions[action](model), action === 'delete' ? 'danger' : ''))}
+      ${button(t('Clear'), () => { table.clearSelection(); model.isEverything = false; update(); }, 'plain')}</span></div>`;
+}

@@ -1,0 +1,223 @@
+// @ts-check
+// The market: describe it, see every exclusion, take the rest.
+import { get, getPage, list, newKey, post, remove, request, schemaOf } from '../api.js';
+import { bars } from '../components/chart.js';
+import { confirm, FormState, open } from '../components/dialog.js';
+import { field, nameOf, optionsOf } from '../components/field.js';
+import { filterBar, sentence } from '../components/filter.js';
+import { button, empty, heading, pairs, section, status } from '../components/parts.js';
+import { Table } from '../components/table.js';
+import { toast } from '../components/toast.js';
+import { html } from '../dom.js';
+import { dateTime, words } from '../format.js';
+import { decode, encode } from '../query.js';
+import { go, link, reload, setSearch } from '../router.js';
+import { may, update } from '../state.js';
+import { number, t, tn } from '../text.js';
+
+const other = ['titles', 'not', 'ask', 'answer'];
+
+/** @type {PageModule} */
+export const marketPage = {
+  title: () => t('New market'),
+  async load({ search }, signal) {
+    const [schema, balance, fields] = await Promise.all([schemaOf('companies'), get('/v1/tam/balance', { signal }), getPage('/v1/fields', { signal })]);
+    const model = { view: decode(search, other), titles: search.get('titles') || '', not: search.get('not') || '', schema, balance, signals: fields.data.filter((f) => f.ai), funnel: [], estimate: null, run: 0, key: '', form: new FormState({ ask: search.get('ask'), answer: search.get('answer') }) };
+    model.form.draw = () => changed(model);
+    model.key = newKey();
+    void count(model);
+    return model;
+  },
+  keys: (model) => ({ 'Ctrl Enter': () => void prepare(model) }),
+  view: (model) => html`<div class="page">
+    ${heading({ title: t('New market'), note: model.estimate && tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: number(model.estimate.companies) }) : ''), actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
+    <div class="two"><div class="section">
+        ${section(t('Companies'), html`${filterBar({ rules: model.view.rules, where: null, fields: model.schema.fields, onChange: (rules) => { model.view.rules = rules; changed(model); } })}
+          ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
+        ${section(t('People'), html`${input('market-titles', t('Titles with any of these words'), model.titles, (v) => { model.titles = v; changed(model); }, t('chief, vp, head of'))}
+          ${input('market-not', t('but none of these'), model.not, (v) => { model.not = v; changed(model); }, t('assistant'))}`)}
+        ${section(t('Question'), model.signals.length === 0 ? html`<p class="soft">${t('No question is defined. An AI-filled field of accounts asks one of each company.')}</p>` : html`<div class="columns">
+          ${field(model.form, { name: 'ask', label: t('To be answered for each company'), options: model.signals.map((/** @type {Item} */ f) => ({ value: f.id, label: f.ai.question })) })}
+          ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
+      ${section(t('Funnel'), html`${model.view.rules.length + model.view.q.length === 0 && html`<p class="soft">${t('Describe companies first. Counts appear as you type.')}</p>`}
+        ${bars(model.funnel)}
+        ${model.balance.accounts.remaining !== null && html`<p class="soft">${t('{n} accounts left this month', { n: number(model.balance.accounts.remaining) })}</p>`}`)}</div></div>`,
+};
+
+/** @param {string} id @param {string} label @param {string} value @param {(value: string) => void} set @param {string} [placeholder] */
+const input = (id, label, value, set, placeholder) => html`<div class="field"><label for=${id}>${label}</label><input id=${id} type="text" dir="auto" placeholder=${placeholder} .value=${value} @input=${(e) => set(e.target.value)}></div>`;
+const split = (/** @type {string} */ text) => text.split(',').map((s) => s.trim()).filter(Boolean);
+
+/** The input of the answer. @param {Item} model */
+function answerOf(model) {
+  const signal = model.signals.find((/** @type {Item} */ f) => f.id === model.form.values.ask);
+  if (signal?.data_type === 'boolean') return { required: true, options: [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] };
+  return signal?.allowed_values.length ? { required: true, options: optionsOf(signal.allowed_values) } : { type: signal?.data_type };
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+
+/** @param {Item} model */
+function changed(model) {
+  model.key = newKey(); // another market is another Preview
+  const { ask, answer } = model.form.values;
+  setSearch(encode({ ...model.view, page: 1 }, { titles: model.titles, not: model.not, ask, answer: ask && answer }));
+  clearTimeout(timer);
+  timer = setTimeout(() => void count(model), 250);
+  update();
+}
+
+/** The request of a Preview. @param {any} model */
+function requestOf(model) {
+  const { ask, answer } = model.form.values;
+  const people = { include_keywords: split(model.titles), exclude_keywords: split(model.not) };
+  return {
+    request_id: model.key,
+    company_filters: { ...(model.view.rules.length ? { filtering_rules: { filters: model.view.rules } } : {}), ...(model.view.q ? { searching_rule: { value: model.view.q } } : {}) },
+    ...(ask ? { qualifier_signal_id: ask, qualifier_rule: { operator: 'equals', value: answer === null || answer === 'true' ? true : answer === 'false' ? false : answer } } : {}),
+    ...(people.include_keywords.length + people.exclude_keywords.length ? { contact_filters: people, exclude_companies_without_titles: true } : {}),
+  };
+}
+
+/** Counts what each rule and all before it leave. @param {Item} model */
+async function count(model) {
+  const run = ++model.run;
+  /** @type {{rules: Rule[], q: string}} */
+  const { rules, q } = model.view;
+  const levels = [{ label: t('Catalogue'), body: {} }, ...rules.map((rule, i) => ({ label: sentence(rule, model.schema.fields), body: { filters: rules.slice(0, i + 1) } })), ...(q ? [{ label: t('“{words}”', { words: q }), body: { filters: rules, search: q } }] : [])];
+  const estimate = post('/v1/tam/preview/estimate', requestOf(model)).catch(() => null);
+  const pages = await Promise.all(levels.map(({ body }) => list('/v1/companies/list', { ...body, page_size: 1 }))).catch((error) => toast(error.message, { bad: true }));
+  if (run !== model.run || !pages) return;
+  model.funnel = pages.map((page, i) => ({ label: levels[i].label, value: page.pagination.total_count }));
+  model.estimate = await estimate;
+  update();
+}
+
+/** @param {Item} model */
+async function prepare(model) {
+  try {
+    const made = await post('/v1/tam/preview', requestOf(model), { key: model.key });
+    await go(`/previews/${made.preview_id}`);
+  } catch (error) {
+    toast(/** @type {Error} */ (error).message, { bad: true });
+  }
+}
+
+/** @type {PageModule} */
+export const previewPage = {
+  title: () => t('Preview'),
+  async load({ args, search }, signal) {
+    const path = `/v1/tam/preview/${args.id}`;
+    const [preview, schema] = await Promise.all([get(`${path}?page_size=1`, { signal }), schemaOf('companies')]);
+    const model = { path, preview, schema, kind: search.get('kind') || 'company', reason: search.get('reason') || '', table: /** @type {any} */ (null), timer: /** @type {any} */ (0) };
+    if (preview.status === 'PREPARING') model.timer = setInterval(() => void reload(), 1000);
+    if (preview.status === 'READY') {
+      model.table = members(model);
+      void model.table.refresh().catch(() => {});
+    }
+    return model;
+  },
+  close(model) { clearInterval(model.timer); model.table?.close(); },
+  keys: (model) => (model.table ? { ...model.table.keys(() => {}), Delete: () => void exclude(model) } : {}),
+  view: (model) => {
+    const { preview: p } = model;
+    const isReady = p.status === 'READY';
+    const selected = model.table?.selected.size;
+    return html`<div class="page list-page">
+      ${heading({ up: ['/previews', t('Previews')], title: html`${t('Preview')} <span class="soft">${dateTime(p.created_at)}</span>`, note: describe(model), actions: may('write') && html`
+        ${p.status !== 'PREPARING' && button(t('Delete…'), () => deletePreview(model), 'danger')}
+        ${isReady && !p.operation_id && button(tn(p.totals.companies.eligible, 'Import {n} company…', 'Import {n} companies…'), () => take(model), 'primary')}` })}
+      ${p.status === 'PREPARING' && html`<p class="notice"><progress max="1" .value=${p.progress || 0} aria-label=${t('Progress')}></progress> ${t('Being prepared: {n} %', { n: Math.round((p.progress || 0) * 100) })} ${button(t('Cancel'), async () => { await post(`${model.path}/cancel`, {}); await reload(); })}</p>`}
+      ${['FAILED', 'CANCELLED'].includes(p.status) && html`<p class="notice bad">${words(p.status.toLowerCase())}${p.failure_reason && `: ${words(p.failure_reason.toLowerCase()).toLowerCase()}`} <a href=${link('/market')}>${t('Try again')}</a></p>`}
+      ${p.operation_id && html`<p class="notice good">${t('This Preview was imported.')} <a href=${link('/accounts')}>${t('Accounts')}</a></p>`}
+      ${isReady && funnel(model)}${isReady && model.table.element}
+      ${selected > 0 && may('write') && html`<div class="notice selection"><strong>${t('{n} selected', { n: number(selected) })}</strong>${button(tn(selected, 'Exclude {n} company…', 'Exclude {n} companies…'), () => exclude(model), 'danger')}</div>`}</div>`;
+  },
+};
+
+/** The market of a Preview in a sentence. @param {Item} model */
+function describe({ preview: { request: r }, schema }) {
+  const rules = (r.company_filters.filtering_rules?.filters || []).filter((/** @type {Item} */ rule) => rule.field).map((/** @type {Rule} */ rule) => sentence(rule, schema.fields));
+  return [...rules, r.company_filters.searching_rule?.value, r.contact_filters?.include_keywords?.length && t('titles with {words}', { words: r.contact_filters.include_keywords.join(', ') })].filter(Boolean).join(' · ');
+}
+
+/** @param {Item} model */
+async function deletePreview(model) {
+  if (!await confirm({ title: t('Delete the Preview?'), text: t('Accounts and contacts that it brought stay.'), action: t('Delete the Preview'), danger: true })) return;
+  await remove(model.path);
+  await go('/previews');
+}
+
+/** The counts of a Preview: they add up to what matched. @param {any} model */
+function funnel({ preview: p, path, kind, reason }) {
+  const counts = kind === 'company' ? p.result.accounts : p.result.contacts;
+  const at = link(`/previews/${path.split('/').at(-1)}?kind=${kind}`);
+  return html`<section class="section"><div class="tabs">${['company', 'person'].map((k) => html`<a href=${link(`/previews/${p.preview_id}?kind=${k}`)} aria-current=${k === kind ? 'page' : null}>${k === 'company' ? t('Companies') : t('People')}</a>`)}</div>
+    ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([why, n]) => ({ label: words(why.toLowerCase()), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${why}`}>${t('Show')}</a>` })),
+      ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
+      { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: html`<span class="soft">${t('{n} new', { n: number(counts.new) })}</span>` }])}
+    ${reason && html`<p class="chips"><span class="chip on">${words(reason.toLowerCase())} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
+}
+
+/** @param {Item} m */
+const reasonOf = (m) => m.exclusion_reason || m.preparation_exclusion_reason || (m.is_duplicate_source_row ? 'DUPLICATE_ROW' : 'NOT_SELECTED');
+
+/** @param {Item} model */
+function members(model) {
+  const col = (/** @type {string} */ key, /** @type {string} */ label, /** @type {number} */ width, /** @type {(m: any) => unknown} */ show) => ({ key, label, width, view: show });
+  return new Table({
+    label: t('Members'), selectable: may('write') && model.kind === 'company', onSelect: update,
+    fetch: async (page, size, signal) => {
+      const read = async (/** @type {number} */ current_page, /** @type {number} */ page_size, extra = {}) => {
+        const q = new URLSearchParams({ kind: model.kind, current_page: String(current_page), page_size: String(page_size), ...extra });
+        const { body } = await request('GET', `${model.path}/members?${q}`, undefined, { signal });
+        return { data: body.data.members.map((/** @type {Item} */ m) => ({ ...m, id: m.member_id })), pagination: body.data.pagination_meta, meta: body.meta };
+      };
+      if (!model.reason) return read(page, size);
+      // The members have no filter by reason, so all that are excluded are read once.
+      model.excluded ??= (async () => {
+        const first = await read(1, 500, { selected: 'false' });
+        const rest = await Promise.all(Array.from({ length: Math.max(0, first.pagination.total_pages - 1) }, (_, i) => read(i + 2, 500, { selected: 'false' })));
+        return [first, ...rest].flatMap((p) => p.data);
+      })();
+      const all = (await model.excluded).filter((/** @type {Item} */ m) => reasonOf(m) === model.reason);
+      return { data: all.slice((page - 1) * size, page * size), pagination: { page, page_size: size, total_count: all.length, total_pages: Math.ceil(all.length / size) }, meta: { timestamp: '' } };
+    },
+    columns: [col('name', t('Name'), 220, (m) => nameOf(m.data)), col('what', model.kind === 'company' ? t('Industry') : t('Title'), 200, (m) => m.data.industry || m.data.title || ''),
+      col('state', t('Status'), 220, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(reasonOf(m).toLowerCase())))),
+      col('why', t('Evidence'), 380, (m) => m.qualification?.evidence || m.qualification?.reason || '')],
+    empty: () => empty(t('Nothing is here.')),
+    onOpen: openMember,
+  });
+}
+
+/** Why a member is in or out. @param {Item} m */
+function openMember(m) {
+  const facts = /** @type {[string, unknown][]} */ (Object.entries(m.data).filter(([key, value]) => value && typeof value !== 'object' && !/(^|_)id$/.test(key)).map(([key, value]) => [words(key), String(value)]));
+  const answer = m.qualification || {};
+  void open((close) => html`<div class="panel"><h2 dir="auto">${nameOf(m.data)}</h2>
+    ${pairs([[t('Status'), m.selected ? t('Selected') : words(reasonOf(m).toLowerCase())], ...(answer.evidence || answer.reason ? [/** @type {[string, unknown]} */ ([t('Evidence'), answer.evidence || answer.reason])] : []), ...facts])}
+    <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`);
+}
+
+/** @param {Item} model */
+async function exclude(model) {
+  const ids = [...model.table.selected];
+  if (ids.length === 0) return;
+  const chosen = [...model.table.blocks.values()].flat().filter((m) => ids.includes(m.id)).map((m) => m.source_id);
+  if (await confirm({ title: tn(ids.length, 'Exclude {n} company?', 'Exclude {n} companies?'), text: t('This cannot be undone.'), action: tn(ids.length, 'Exclude {n} company', 'Exclude {n} companies'), danger: true, count: ids.length })) {
+    await post(`${model.path}/exclude`, { company_ids: chosen });
+    await reload();
+  }
+}
+
+/** @param {Item} model */
+async function take(model) {
+  const { companies, people } = model.preview.totals;
+  if (await confirm({ title: tn(companies.eligible, 'Import {n} company?', 'Import {n} companies?'), text: t('{new} are new, {people} people come with them.', { new: number(companies.new), people: number(people.eligible) }), action: tn(companies.eligible, 'Import {n} company', 'Import {n} companies') })) {
+    await post(`${model.path}/import`, {}, { key: newKey() });
+    toast(t('The Import is running'));
+    await reload();
+  }
+}

@@ -1,0 +1,244 @@
+// @ts-check
+// The page of one record: its fields, what comes next, and what happened.
+import { ApiError, getPage, list, patch, post, remove, request, schemaOf, tags } from '../api.js';
+import { confirm, FormState } from '../components/dialog.js';
+import { control, knownName, nameOf, optionsOf, resolve, resolveAll } from '../components/field.js';
+import { allowedValues, guessReference } from '../components/filter.js';
+import { button, heading, section, status } from '../components/parts.js';
+import { toast } from '../components/toast.js';
+import { html, keyed } from '../dom.js';
+import { because, dateTime, fromInput, show, toInput, words } from '../format.js';
+import { go, link, reload, setSearch } from '../router.js';
+import { may, origin, update } from '../state.js';
+import { number, t, tn } from '../text.js';
+import { entities } from './entities.js';
+
+/** @param {string} name @returns {PageModule} */
+function recordPage(name) {
+  const kind = entities[name];
+  return {
+    title: (model) => nameOf(model.record),
+    async load({ args, search }, signal) {
+      const path = `/v1/${kind.entity}/${args.id}`;
+      const [schema, answer, history, allTags] = await Promise.all([
+        schemaOf(kind.entity), request('GET', path, undefined, { signal }), getPage(`${path}/history?page_size=50`, { signal }), tags(),
+      ]);
+      const isContact = kind.entity === 'contacts';
+      const [timeline, sequences] = isContact ? await Promise.all([
+        getPage(`${path}/timeline?page_size=100`, { signal }),
+        list('/v1/sequences/list', { filters: [{ field: 'contact_id', condition: 'is', value: args.id }], page_size: 20 }, { signal }),
+      ]) : [null, null];
+      const contacts = kind.entity === 'accounts' ? await list('/v1/contacts/list', { filters: [{ field: 'account_id', condition: 'is', value: args.id }], page_size: 20, sort: 'last_name' }, { signal }) : null;
+      const record = answer.body.data;
+      await resolveAll('users', history.data.map((change) => change.user_id).filter(Boolean)).catch(() => {});
+      await Promise.all(schema.fields.filter((f) => f.type === 'reference' && record[f.key] && !Array.isArray(record[f.key]) && f.key !== 'id')
+        .map((f) => resolve(f.reference || guessReference(f.key), record[f.key]).catch(() => '')));
+      if (sequences) await resolveAll('campaigns', sequences.data.map((s) => s.campaign_id)).catch(() => {});
+      return {
+        kind, path, schema, record, contacts, etag: answer.headers.get('ETag'), history: history.data, timeline: timeline?.data || [], sequences: sequences?.data || [],
+        tags: allTags, tab: search.get('tab') || 'all', editing: '', state: new FormState({}),
+      };
+    },
+    view,
+    keys: (model) => ({ j: () => beside(model, 1), k: () => beside(model, -1), e: () => /** @type {HTMLElement | null} */ (document.querySelector('.inline-edit'))?.click() }),
+  };
+}
+
+/** @type {Record<string, {default: PageModule}>} */
+export const pages = Object.fromEntries(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings'].map((name) => [name, { default: recordPage(name) }]));
+
+/** @param {Item} model */
+function view(model) {
+  const { record, kind } = model;
+  const isContact = kind.entity === 'contacts';
+  const subtitle = isContact ? [record.title, knownName(record.account_id)].filter(Boolean).join(', ') : record.industry || words(record.stage || record.status || '');
+  const { at, total } = place(model);
+  return html`<div class="page">
+    ${heading({ up: [at >= 0 ? origin.href.replace(/^.*\/app/, '') : kind.path, at >= 0 ? t('{kind}, {n} of {total}', { kind: kind.title, n: number(at + 1), total: number(total) }) : kind.title], title: nameOf(record), note: subtitle, actions: may('write') && html`
+      ${kind.entity === 'tasks' && record.status === 'open' && button(t('Done'), () => save(model, 'status', 'completed'), 'primary')}
+      ${isContact && button(t('Replied…'), () => replied(model))}${isContact && !record.do_not_contact && button(t('Opt out…'), () => optOut(model))}
+      ${button(t('Delete…'), () => deleteRecord(model), 'danger')}` })}
+    ${record.do_not_contact && html`<p class="notice warn">${t('This contact has opted out and receives nothing.')}</p>`}
+    <div class="two">
+      ${section(t('Fields'), html`<dl class="pairs fields">${keyed(ordered(model.schema), (f) => f.key, (f) => fieldRow(model, f))}</dl>`)}
+      <div class="section">${isContact && next(model)}${kind.entity === 'accounts' && contactsOf(model)}${past(model)}</div>
+    </div>
+  </div>`;
+}
+
+/** The fields, first those that can be changed. @param {Schema} schema */
+const ordered = ({ fields }) => fields.filter((f) => f.key !== 'id').sort((a, b) => Number(a.read_only) - Number(b.read_only));
+
+/** Where the record is in the list from which it was opened. @param {Item} model */
+function place({ record, kind }) {
+  return { at: origin.path === kind.path ? origin.ids.indexOf(record.id) : -1, total: origin.total };
+}
+
+/** Goes to the record beside this one in the list. @param {Item} model @param {number} by */
+function beside(model, by) {
+  const { at } = place(model);
+  const id = at >= 0 && origin.ids[at + by];
+  if (id) void go(`${model.kind.path}/${id}`, { replace: true });
+}
+
+/** The people of an account. @param {Item} model */
+const contactsOf = (model) => section(t('Contacts'), model.contacts.data.length === 0 ? html`<p class="soft">${t('No contacts yet.')}</p>` : html`<ul class="list">${model.contacts.data.map((/** @type {Item} */ c) => html`<li><a href=${link(`/contacts/${c.id}`)} dir="auto">${nameOf(c)}</a><span class="soft grow clip" dir="auto">${c.title}</span></li>`)}</ul>`,
+  html`<a href=${link(`/contacts?f=account_id:is:${model.record.id}`)}>${number(model.contacts.pagination.total_count)}</a>`);
+
+/** @param {Item} model @param {Field} f */
+function fieldRow(model, f) {
+  const value = f.key.split('.').reduce((/** @type {any} */ v, part) => v?.[part], model.record);
+  const canEdit = may('write') && !f.read_only && f.type !== 'multi';
+  if (f.key === 'tags') return html`<dt>${f.label}</dt><dd class="chips">${tagChips(model, value || [])}</dd>`;
+  return html`<dt>${f.label}</dt><dd>${model.editing === f.key ? editor(model, f, value)
+    : canEdit ? html`<button class="inline-edit" type="button" dir="auto" @click=${() => edit(model, f.key, value)}>${display(model, f, value) || html`<span class="soft">—</span>`}</button>`
+      : html`<span class="inline-edit wrap" dir="auto">${display(model, f, value) || html`<span class="soft">—</span>`}</span>`}</dd>`;
+}
+
+/** The tags, each removable, and a choice of others. @param {Item} model @param {string[]} ids */
+function tagChips(model, ids) {
+  const object = model.kind.entity === 'opportunities' ? 'opportunity' : model.kind.entity.slice(0, -1);
+  const others = model.tags.filter((/** @type {Item} */ tag) => tag.object_type === object && !ids.includes(tag.id));
+  return html`${ids.map((id) => model.tags.find((/** @type {Item} */ tag) => tag.id === id)).filter(Boolean).map((tag) => html`<span class="chip"><span class=${`tag ${tag.color}`}>${tag.name}</span>
+      ${may('write') && html`<button type="button" aria-label=${t('Remove the tag {name}', { name: tag.name })} @click=${() => save(model, 'tags', ids.filter((id) => id !== tag.id))}>×</button>`}</span>`)}
+    ${may('write') && others.length > 0 && html`<select class="small-select" aria-label=${t('Add a tag')} @change=${(e) => e.target.value && save(model, 'tags', [...ids, e.target.value])}><option value="">${t('+ Tag')}</option>
+      ${others.map((/** @type {Item} */ tag) => html`<option value=${tag.id}>${tag.name}</option>`)}</select>`}`;
+}
+
+/** @param {Item} model @param {Field} f @param {any} value */
+function display(model, f, value) {
+  if (f.type === 'reference' && value) return knownName(value) || value;
+  if (/_url$|^website$/.test(f.key) && /^https?:/.test(value || '')) return value.replace(/^https?:\/\/(www\.)?/, '');
+  if (f.key === 'status' || f.key === 'stage' || f.key === 'scoring.heat_score') return value && status(value);
+  return show(f, value);
+}
+
+/** @param {Item} model @param {string} key */
+const isTime = (model, key) => model.schema.fields.find((/** @type {Field} */ f) => f.key === key)?.type === 'datetime';
+
+/** @param {Item} model @param {string} key @param {any} value */
+function edit(model, key, value) {
+  model.editing = key;
+  model.state = new FormState({ [key]: isTime(model, key) ? toInput(value) : value });
+  model.state.draw = update;
+  update();
+  setTimeout(() => /** @type {HTMLElement | null} */ (document.getElementById('inline'))?.focus(), 50);
+}
+
+/** @param {Item} model @param {Field} f @param {any} before */
+function editor(model, f, before) {
+  const allowed = allowedValues(f);
+  const finish = () => {
+    const typed = model.state.values[f.key];
+    const value = f.type === 'datetime' && typed ? fromInput(typed) : typed;
+    if (model.editing !== f.key) return;
+    if (value === before || (value ?? null) === (before ?? null)) { model.editing = ''; update(); } else void save(model, f.key, value);
+  };
+  return html`<form @submit=${(e) => { e.preventDefault(); finish(); }} @focusout=${(e) => { if (!(/** @type {HTMLElement} */ (e.currentTarget)).contains(/** @type {Node} */ (e.relatedTarget))) finish(); }}
+    @keydown=${(e) => { if (e.key === 'Escape') { model.editing = ''; update(); } }}>
+    ${control({ id: 'inline', name: f.key, label: f.label, type: f.type, value: model.state.values[f.key], error: model.state.errors[f.key],
+      set: (v) => model.state.set(f.key, v), options: f.type === 'boolean' ? [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] : allowed.length ? optionsOf(allowed) : undefined,
+      reference: f.type === 'reference' ? f.reference || guessReference(f.key) : null, rows: f.key === 'notes' || f.key === 'description' ? 5 : undefined })}
+    ${model.state.errors[f.key] && html`<span class="error">${model.state.errors[f.key]}</span>`}
+  </form>`;
+}
+
+/** Saves one field, if nobody has changed the record meanwhile. @param {any} model @param {string} key @param {any} value */
+async function save(model, key, value) {
+  const before = key.split('.').reduce((v, part) => v?.[part], model.record);
+  const f = model.schema.fields.find((/** @type {Item} */ other) => other.key === key);
+  const sent = f?.type === 'boolean' ? value === true || value === 'true' : value ?? null;
+  const [first, second] = key.split('.');
+  const change = second ? { [first]: { ...model.record[first], [second]: sent } } : { [key]: sent };
+  try {
+    await patch(model.path, change, { match: model.etag });
+    model.editing = '';
+    toast(t('{field} saved', { field: f?.label || key }), { undo: async () => { await patch(model.path, second ? { [first]: { ...model.record[first], [second]: before } } : { [key]: before ?? null }); await reload(); } });
+    await reload();
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 412) return conflict(model, key, sent);
+    if (error instanceof ApiError && error.details.length) model.state.errors[key] = error.details[0].message;
+    else toast(error instanceof Error ? error.message : String(error), { bad: true });
+    update();
+  }
+}
+
+/** Somebody else changed the record: show both values. @param {any} model @param {string} key @param {any} mine */
+async function conflict(model, key, mine) {
+  const answer = await request('GET', model.path);
+  const theirs = key.split('.').reduce((v, part) => v?.[part], answer.body.data);
+  const keep = await confirm({
+    title: t('Somebody else has changed this record'), action: t('Keep mine'),
+    text: html`<dl class="pairs"><dt>${t('Mine')}</dt><dd>${String(mine ?? '—')}</dd><dt>${t('Theirs')}</dt><dd>${String(theirs ?? '—')}</dd></dl>`,
+  });
+  model.etag = answer.headers.get('ETag');
+  model.editing = '';
+  if (keep) await save(model, key, mine);
+  else await reload();
+}
+
+/** What comes next for a contact, and why. @param {Item} model */
+function next(model) {
+  const isOpen = (/** @type {Item} */ s) => s.status === 'active' || s.status === 'not_started';
+  const rows = [...model.sequences].sort((a, b) => Number(isOpen(b)) - Number(isOpen(a)));
+  return section(t('Next'), html`${!rows.some(isOpen) && html`<p class="soft">${nothingNext(model)}</p>`}
+    ${rows.length > 0 && html`<ul class="list">${rows.map((s) => html`<li><a href=${link(`/campaigns/${s.campaign_id}`)} dir="auto">${knownName(s.campaign_id)}</a>${status(s.status)}
+      <span class="grow soft">${s.next_due_at ? t('step {n}, {when}', { n: (s.current_step_index ?? 0) + 1, when: dateTime(s.next_due_at) }) : s.reason ? words(s.reason).toLowerCase() : ''}</span></li>`)}</ul>`}`);
+}
+
+/** @param {Item} model */
+function nothingNext(model) {
+  if (model.record.do_not_contact) return t('Nothing will be sent: the contact has opted out.');
+  if (!model.record.email) return t('Nothing will be sent: the contact has no email address.');
+  return t('Nothing is planned. Add {name} to an audience of a campaign.', { name: model.record.first_name || t('the contact') });
+}
+
+/** @param {Item} model */
+function past(model) {
+  const changes = model.history.map((/** @type {Item} */ c) => ({ at: c.at, type: 'change', title: changeTitle(c), detail: '' }));
+  const events = model.timeline.map((/** @type {Item} */ e) => ({ ...e, title: e.title, detail: e.detail }));
+  const all = [...events, ...changes].filter((e) => model.tab === 'all' || (model.tab === 'mail' && e.type === 'message') || (model.tab === 'tasks' && ['task', 'meeting'].includes(e.type)) || (model.tab === 'changes' && e.type === 'change'))
+    .sort((a, b) => String(b.at).localeCompare(String(a.at)));
+  const tabs = model.timeline.length ? [['all', t('All')], ['mail', t('Mail')], ['tasks', t('Tasks')], ['changes', t('Changes')]] : [];
+  return html`<section class="section"><header><h2>${t('Timeline')}</h2><div class="tabs">${tabs.map(([tab, label]) => html`<button type="button" aria-pressed=${String(model.tab === tab)} @click=${() => { model.tab = tab; setSearch(tab === 'all' ? '' : `?tab=${tab}`); update(); }}>${label}</button>`)}</div></header>
+    ${all.length === 0 ? html`<p class="soft">${t('Nothing has happened yet.')}</p>` : html`<ul class="timeline">${all.slice(0, 200).map((e) => html`<li><span class="soft nowrap">${e.at ? dateTime(e.at) : ''}</span>
+      <span><span dir="auto">${e.title}</span> ${e.detail && html` <span class="soft" dir="auto">${because(e.detail)}</span>`}</span></li>`)}</ul>`}
+  </section>`;
+}
+
+/** @param {any} change */
+function changeTitle(change) {
+  const who = knownName(change.user_id) || t('the service');
+  const fields = (change.fields || []).map(words).join(', ');
+  if (change.change === 'created') return t('Created by {who}', { who });
+  return fields ? t('{fields} changed by {who}', { fields, who }) : t('Changed by {who} ({operation})', { who, operation: change.operation || '' });
+}
+
+/** @param {Item} model */
+async function optOut(model) {
+  const name = nameOf(model.record);
+  if (await confirm({ title: t('Opt out {name}?', { name }), text: t('The contact receives nothing any more, from any campaign.'), action: t('Opt out'), danger: true })) {
+    await patch(model.path, { do_not_contact: true });
+    await reload();
+  }
+}
+
+/** @param {Item} model */
+async function replied(model) {
+  const running = model.sequences.filter((/** @type {Item} */ s) => s.status === 'active').length;
+  if (await confirm({ title: t('Record a reply of {name}?', { name: nameOf(model.record) }), text: tn(running, '{n} running sequence stops.', '{n} running sequences stop.'), action: t('Record the reply') })) {
+    await post(`${model.path}/replied`, {});
+    await reload();
+  }
+}
+
+/** @param {Item} model */
+async function deleteRecord(model) {
+  const { kind } = model;
+  if (await confirm({ title: t('Delete {name}?', { name: nameOf(model.record) }), text: t('This cannot be undone.'), action: t('Delete this {kind}', { kind: kind.one }), danger: true })) {
+    await remove(model.path);
+    toast(t('{name} deleted', { name: nameOf(model.record) }));
+    void go(kind.path);
+  }
+}
+

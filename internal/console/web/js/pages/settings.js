@@ -1,0 +1,188 @@
+// @ts-check
+// Settings: the organization, users, keys, fields, tags, suppressions, webhooks and one's own sessions.
+import { get, getPage, list, patch, post, remove, request } from '../api.js';
+import { confirm, form, open } from '../components/dialog.js';
+import { field, optionsOf } from '../components/field.js';
+import { button, copy, empty, heading, pairs, section, status, table, when } from '../components/parts.js';
+import { toast } from '../components/toast.js';
+import { html } from '../dom.js';
+import { dateTime, words } from '../format.js';
+import { link, reload } from '../router.js';
+import { may, session } from '../state.js';
+import { t } from '../text.js';
+import { sections } from './entities.js';
+
+/**
+ * A part of the settings that is a list of records.
+ * @typedef {{
+ *   title: string, empty: string, load: (signal: AbortSignal) => Promise<any[]>, admin?: boolean,
+ *   columns: [string, (item: any) => unknown][], fields?: FieldOptions[], defaults?: Record<string, any>, path?: string,
+ *   made?: (item: any) => unknown, actions?: (item: any) => unknown,
+ * }} Part
+ */
+
+/** @param {string} path @param {unknown} [body] */
+const listed = (path, body = { page_size: 500 }) => async (/** @type {AbortSignal} */ signal) => (await list(path, body, { signal })).data;
+/** @param {string} path */
+const got = (path) => async (/** @type {AbortSignal} */ signal) => (await getPage(path, { signal })).data;
+const accesses = optionsOf(['read', 'write', 'admin']);
+
+/** Asks, then does something and shows the list again. @param {string} title @param {string} action @param {() => Promise<unknown>} act */
+const asked = (title, action, act) => async () => {
+  if (await confirm({ title, action, danger: true })) { await act().catch((e) => toast(e.message, { bad: true })); await reload(); }
+};
+/** @param {() => Promise<unknown>} act */
+const done = (act) => async () => { await act().catch((e) => toast(e.message, { bad: true })); await reload(); };
+
+/** Shows a text once, to be copied. @param {string} title @param {string} text @param {string} note */
+const showOnce = (title, text, note) => open((close) => html`<div class="panel"><h2>${title}</h2><p class="soft">${note}</p><pre class="notice">${text}</pre><div class="buttons">
+  ${button(t('Copy'), () => copy(text))}<button class="button primary" type="button" @click=${() => close(null)}>${t('Done')}</button></div></div>`);
+
+/** @type {Record<string, Part>} */
+const parts = {
+  users: {
+    title: t('Users'), empty: '', admin: true, load: got('/v1/users'), path: '/v1/users',
+    columns: [[t('Name'), (u) => [u.first_name, u.last_name].filter(Boolean).join(' ') || u.email], [t('Email'), (u) => u.email], [t('Access'), (u) => words(u.access)], [t('Status'), (u) => status(u.active ? 'active' : 'disabled')], [t('Last seen'), (u) => when(u.last_seen_at)]],
+    fields: [{ name: 'email', label: t('Email'), type: 'email', required: true }, { name: 'first_name', label: t('First name') }, { name: 'last_name', label: t('Last name') }, { name: 'access', label: t('Access'), required: true, options: accesses }],
+    defaults: { access: 'write' }, made: (u) => invite(u),
+    actions: (u) => html`${u.active && button(t('Invite'), () => invite(u))}${u.active
+      ? button(t('Deactivate…'), asked(t('Deactivate {email}?', { email: u.email }), t('Deactivate'), () => post(`/v1/users/${u.id}/deactivate`, {})), 'danger')
+      : button(t('Activate'), done(() => post(`/v1/users/${u.id}/activate`, {})))}`,
+  },
+  keys: {
+    title: t('API keys'), empty: t('No API keys. An integration needs one.'), admin: true, load: got('/v1/api-keys'), path: '/v1/api-keys',
+    columns: [[t('Name'), (k) => k.name], [t('Access'), (k) => words(k.access)], [t('Status'), (k) => status(k.active ? 'active' : 'disabled')], [t('Last used'), (k) => when(k.last_used_at)]],
+    fields: [{ name: 'name', label: t('Name'), required: true }, { name: 'access', label: t('Access'), required: true, options: accesses }], defaults: { access: 'write' },
+    made: (k) => showOnce(t('The new API key'), k.key, t('It is shown only once.')),
+    actions: (k) => k.active && button(t('Deactivate…'), asked(t('Deactivate the key “{name}” for ever?', { name: k.name }), t('Deactivate'), () => post(`/v1/api-keys/${k.id}/deactivate`, {})), 'danger'),
+  },
+  fields: {
+    title: t('Fields'), empty: t('No custom fields yet.'), load: got('/v1/fields'), path: '/v1/fields',
+    columns: [[t('Label'), (f) => f.label], [t('Of'), (f) => words(f.entity)], [t('Key'), (f) => f.key], [t('Type'), (f) => words(f.data_type)]],
+    fields: [{ name: 'entity', label: t('Of'), required: true, options: optionsOf(['contacts', 'accounts', 'opportunities', 'tasks', 'meetings']) }, { name: 'key', label: t('Key'), required: true, help: t('small letters, digits and underscores') }, { name: 'label', label: t('Label') },
+      { name: 'data_type', label: t('Type'), required: true, options: optionsOf(['text', 'number', 'boolean', 'date', 'enum', 'multi_select']) }, { name: 'allowed_values', label: t('Allowed values'), help: t('with commas, for a choice') }],
+    defaults: { entity: 'contacts', data_type: 'text' },
+    actions: (f) => may('admin') && button(t('Delete…'), asked(t('Delete the field “{name}” and its values?', { name: f.label }), t('Delete the field'), () => remove(`/v1/fields/${f.id}`)), 'danger'),
+  },
+  tags: {
+    title: t('Tags'), empty: t('No tags yet.'), load: listed('/v1/tags/list'), path: '/v1/tags',
+    columns: [[t('Name'), (x) => html`<span class=${`tag ${x.color}`}>${x.name}</span>`], [t('Of'), (x) => words(x.object_type)]],
+    fields: [{ name: 'name', label: t('Name'), required: true }, { name: 'color', label: t('Color'), required: true, options: optionsOf(['green', 'blue', 'red', 'yellow', 'purple', 'berry', 'peach', 'gray']) }, { name: 'object_type', label: t('Of'), required: true, options: optionsOf(['contact', 'account', 'opportunity', 'task', 'meeting']) }],
+    defaults: { color: 'green', object_type: 'contact' },
+    actions: (x) => may('write') && button(t('Delete…'), asked(t('Delete the tag “{name}” from all records?', { name: x.name }), t('Delete the tag'), () => remove(`/v1/tags/${x.id}`)), 'danger'),
+  },
+  suppressions: {
+    title: t('Suppressions'), empty: t('Nobody is suppressed.'), load: listed('/v1/suppressions/list'), path: '/v1/suppressions',
+    columns: [[t('Address or domain'), (s) => s.email || s.domain], [t('Reason'), (s) => s.reason || ''], [t('Since'), (s) => when(s.created_at)]],
+    fields: [{ name: 'email', label: t('Email') }, { name: 'domain', label: t('Or a domain') }, { name: 'reason', label: t('Reason') }],
+    actions: (s) => may('admin') && button(t('Remove…'), asked(t('Allow messages to {who} again?', { who: s.email || s.domain }), t('Remove'), () => remove(`/v1/suppressions/${s.id}`)), 'danger'),
+  },
+  webhooks: {
+    title: t('Webhooks'), empty: t('No webhooks. Add an endpoint to hear about changes.'), load: listed('/v1/webhooks/subscriptions/list'), path: '/v1/webhooks/subscriptions', admin: true,
+    columns: [[t('Endpoint'), (s) => html`<a href=${link(`/settings/webhooks/${s.id}`)}>${s.url}</a>`], [t('Events'), (s) => s.triggers.join(', ')], [t('Status'), (s) => status(s.status)]],
+    fields: [{ name: 'url', label: t('Endpoint'), type: 'url', required: true, placeholder: 'https://hooks.example.com/in' }, { name: 'triggers', label: t('Events'), required: true, help: t('with commas; * means all, contact.* those of contacts') }],
+    defaults: { triggers: '*' }, made: (s) => showOnce(t('The secret of the webhook'), s.secret, t('It signs the deliveries and is shown only once.')),
+  },
+};
+
+/** @param {any} user */
+async function invite(user) {
+  const made = await post(`/v1/users/${user.id}/invite`, {});
+  await showOnce(t('A link for {email}', { email: user.email }), made.url, t('It works once, until {when}. Send it to them.', { when: dateTime(made.expires_at) }));
+}
+
+
+/** @param {string} now @param {unknown} content @param {unknown} [action] */
+const frame = (now, content, action) => html`<div class="page"><header class="heading"><h1 tabindex="-1">${t('Settings')}</h1>${action}</header>
+  <div class="tabs">${sections.map(([name, title]) => html`<a href=${link(`/settings/${name}`)} aria-current=${name === now ? 'page' : null}>${title}</a>`)}</div>${content}</div>`;
+
+/** @type {PageModule} */
+export const settingsPage = {
+  title: () => t('Settings'),
+  async load({ args }, signal) {
+    const name = args.part || 'organization';
+    if (name === 'organization') return { name, item: await get('/v1/organization', { signal }) };
+    if (name === 'me') return { name, items: (await getPage('/v1/sessions', { signal })).data };
+    if (!parts[name]) throw new Error(t('There is no such page.'));
+    return { name, items: await parts[name].load(signal) };
+  },
+  view(model) {
+    if (model.name === 'organization') return frame('organization', organization(model.item));
+    if (model.name === 'me') return frame('me', own(model.items));
+    const part = parts[model.name];
+    const allowed = part.fields && may(part.admin ? 'admin' : 'write');
+    return frame(model.name, model.items.length === 0 ? html`<div class="empty"><p>${part.empty}</p></div>`
+      : table([...part.columns.map(([label]) => label), ''], model.items.map((/** @type {any} */ item) => [...part.columns.map(([, show]) => show(item)), html`<span class="buttons">${part.actions?.(item)}</span>`])), allowed && html`<button class="button primary" type="button" @click=${() => create(part)}>${t('New')}</button>`);
+  },
+};
+
+/** @param {Part} part */
+async function create(part) {
+  const made = await form({
+    title: part.title, action: t('Create'), body: (state) => (part.fields || []).map((f) => field(state, f)),
+    submit: ({ values, key }) => {
+      const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== ''));
+      for (const name of ['triggers', 'allowed_values']) if (typeof body[name] === 'string') body[name] = body[name].split(',').map((/** @type {string} */ s) => s.trim());
+      return post(part.path || '', body, { key });
+    },
+  }, part.defaults);
+  if (!made) return;
+  await part.made?.(made);
+  await reload();
+}
+
+/** @param {any} o */
+function organization(o) {
+  const days = [t('Mon'), t('Tue'), t('Wed'), t('Thu'), t('Fri'), t('Sat'), t('Sun')];
+  const change = async () => {
+    const saved = await form({
+      title: t('Organization'), action: t('Save'),
+      body: (state) => html`<div class="columns">${field(state, { name: 'name', label: t('Name'), required: true })}${field(state, { name: 'time_zone', label: t('Time zone'), required: true, help: t('such as Europe/Berlin') })}
+        ${field(state, { name: 'from_hour', label: t('Send from, hour'), type: 'number' })}${field(state, { name: 'to_hour', label: t('Send until, hour'), type: 'number' })}</div>
+        ${field(state, { name: 'postal_address', label: t('Postal address'), rows: 3 })}${field(state, { name: 'mail_footer', label: t('Mail footer'), rows: 4 })}`,
+      submit: ({ values: v }) => patch('/v1/organization', { name: v.name, time_zone: v.time_zone, postal_address: v.postal_address, mail_footer: v.mail_footer, sending_window: { from_hour: v.from_hour, to_hour: v.to_hour } }),
+    }, { ...o, from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
+    if (saved) { session.organization = saved; await reload(); }
+  };
+  return html`<section class="section"><dl class="pairs">${[[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map((/** @type {number} */ d) => days[d - 1]).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
+    [t('Holidays'), o.holidays.join(', ') || '—'], [t('Postal address'), o.postal_address || '—'], [t('Mail footer'), o.mail_footer]].map(([label, value]) => html`<dt>${label}</dt><dd class="wrap" dir="auto">${value}</dd>`)}</dl>
+    ${may('admin') && html`<p class="buttons">${button(t('Change…'), change)}</p>`}</section>`;
+}
+
+/** @param {any[]} sessions */
+function own(sessions) {
+  const password = async () => {
+    const saved = await form({
+      title: t('Change the password'), action: t('Save'),
+      body: (state) => html`${field(state, { name: 'old_password', label: t('Current password'), type: 'password', autocomplete: 'current-password' })}${field(state, { name: 'password', label: t('New password'), type: 'password', required: true, autocomplete: 'new-password', help: t('At least 10 characters. Your other sessions end.') })}`,
+      submit: ({ values }) => patch('/v1/me', values),
+    });
+    if (saved) { toast(t('The password was changed')); await reload(); }
+  };
+  return html`<p class="buttons">${button(t('Change the password…'), password)}</p>
+    ${table([t('Signed in'), t('Last seen'), t('Ends at the latest'), ''], sessions.map((s) => [dateTime(s.created_at), dateTime(s.last_seen_at), dateTime(s.expires_at), s.current ? t('this session') : button(t('End'), done(() => remove(`/v1/sessions/${s.id}`)))]))}`;
+}
+
+/** @type {PageModule} */
+export const webhookPage = {
+  title: (model) => model.subscription.url,
+  async load({ args, search }, signal) {
+    const path = `/v1/webhooks/subscriptions/${args.id}`;
+    const filter = search.get('status');
+    const [subscription, attempts] = await Promise.all([get(path, { signal }), getPage(`${path}/deliveries?page_size=100${filter ? `&status=${filter}` : ''}`, { signal })]);
+    return { path, subscription, attempts, filter };
+  },
+  view({ path, subscription: s, attempts, filter }) {
+    const at = link(`/settings/webhooks/${s.id}`);
+    return html`<div class="page"><header class="heading"><div class="grow"><a class="small" href=${link('/settings/webhooks')}>‹ ${t('Webhooks')}</a><h1 tabindex="-1">${s.url}</h1><p>${status(s.status)} <span class="soft">${s.triggers.join(', ')}</span></p></div>
+      ${may('admin') && html`<div class="buttons">${button(t('Test'), done(async () => { await post(`${path}/test`, {}); toast(t('A test event is on its way')); }))}
+        ${button(s.status === 'active' ? t('Pause') : t('Activate'), done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })))}
+        ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
+        ${button(t('Delete…'), asked(t('Delete the webhook?'), t('Delete the webhook'), async () => { await request('DELETE', path); history.back(); }), 'danger')}</div>`}</header>
+      ${s.consecutive_failures > 0 && html`<p class="notice bad">${t('The last {n} attempts failed, most recently {when}.', { n: s.consecutive_failures, when: when(s.last_failure_at) })}</p>`}
+      <div class="tabs"><a href=${at} aria-current=${filter ? null : 'page'}>${t('All attempts')}</a><a href=${`${at}?status=failed`} aria-current=${filter === 'failed' ? 'page' : null}>${t('Failed')}</a></div>
+      ${attempts.data.length === 0 ? html`<div class="empty"><p>${t('Nothing was delivered yet.')}</p></div>` : table([t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''], attempts.data.map((/** @type {any} */ a) => [
+        when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${a.error || a.response_code || ''}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(() => post(`${path}/deliveries/${a.id}/redeliver`, {})))]))}
+    </div>`;
+  },
+};

@@ -1,0 +1,68 @@
+// @ts-check
+// Signing in, and the page that a one-time link opens.
+import { ApiError, post } from '../api.js';
+import { FormState } from '../components/dialog.js';
+import { field } from '../components/field.js';
+import { html, render } from '../dom.js';
+import { t } from '../text.js';
+
+/**
+ * @param {HTMLElement} app
+ * @param {(state: FormState) => unknown} fields
+ * @param {(state: FormState) => Promise<unknown>} submit
+ * @param {() => void} done
+ */
+export function showSignIn(app, fields, submit, done) {
+  page(app, { title: t('Sign in to Prospector'), action: t('Sign in'), fields, submit, done, note: t('Forgotten your password? Ask an admin of your organization for a new link.') });
+}
+
+/**
+ * @param {HTMLElement} app
+ * @param {{title: string, action: string, fields: (state: FormState) => unknown, submit: (state: FormState) => Promise<unknown>, done: () => void, note: string}} options
+ */
+function page(app, { title, action, fields, submit, done, note }) {
+  const state = new FormState({});
+  state.draw = () => render(html`<main class="signin"><div>
+    <h1>${title}</h1>
+    <form class="form" novalidate @submit=${async (event) => {
+      event.preventDefault();
+      if (state.busy) return;
+      state.begin();
+      try {
+        await submit(state);
+        done();
+      } catch (error) {
+        state.fail(error, /** @type {HTMLElement} */ (event.target));
+      }
+    }}>
+      ${fields(state)}
+      ${state.problem && html`<p class="notice bad" role="alert">${state.problem}</p>`}
+      <div class="buttons"><button class="button primary" ?disabled=${state.busy}>${action}</button></div>
+    </form>
+    <p class="soft small">${note}</p>
+  </div></main>`, app);
+  state.draw();
+  /** @type {HTMLElement | null} */ (app.querySelector('input'))?.focus();
+}
+
+/** The page of a one-time link: a password may be set. @param {HTMLElement} app @returns {Promise<void>} */
+export function welcome(app) {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token') || '';
+  history.replaceState(null, '', location.pathname); // the token stays out of the history
+  return new Promise((resolve) => {
+    const redeem = (/** @type {string | null} */ password) => post('/v1/sessions/redeem', { token, ...(password ? { password } : {}) }, { quiet: true });
+    page(app, {
+      title: t('Welcome to Prospector'), action: t('Continue'), done: resolve,
+      note: t('This link works once. Without a password you need another link to sign in again.'),
+      fields: (state) => field(state, { name: 'password', label: t('Choose a password'), type: 'password', autocomplete: 'new-password', help: t('At least 10 characters. You can leave it empty in a demo.') }),
+      submit: async (state) => {
+        try {
+          await redeem(state.values.password);
+        } catch (error) {
+          if (error instanceof ApiError && error.status === 401) throw new Error(error.message);
+          throw error;
+        }
+      },
+    });
+  });
+}

@@ -1,0 +1,109 @@
+// @ts-check
+// The state of a list in its URL: q, f, where, sort, page, cols. Equal views have equal URLs.
+
+/** @returns {View} */
+export const emptyView = () => ({ q: '', rules: [], where: null, sort: '', page: 1, cols: [] });
+
+const noValue = new Set(['is_empty', 'is_not_empty']);
+
+/** @param {string} s */
+const escape = (s) => s.replace(/[\\,]/g, (c) => `\\${c}`);
+
+/** Splits at commas that are not escaped. @param {string} s */
+function split(s) {
+  const parts = [''];
+  for (let i = 0; i < s.length; i++) {
+    if (s[i] === '\\' && i + 1 < s.length) parts[parts.length - 1] += s[++i];
+    else if (s[i] === ',') parts.push('');
+    else parts[parts.length - 1] += s[i];
+  }
+  return parts;
+}
+
+/** @param {Rule} rule */
+export function encodeRule({ field, condition, value }) {
+  if (noValue.has(condition)) return `${field}:${condition}`;
+  const values = Array.isArray(value) ? value : [value];
+  const list = Array.isArray(value) && value.length === 1 ? ',' : ''; // a list of one ends with a comma
+  return `${field}:${condition}:${values.map((v) => escape(literal(v))).join(',')}${list}`;
+}
+
+/** A text that looks like a number or boolean is quoted. @param {unknown} v */
+function literal(v) {
+  if (typeof v !== 'string') return String(v);
+  return /^(-?[\d.]+(e[+-]?\d+)?|true|false|".*)$/i.test(v) ? JSON.stringify(v) : v;
+}
+
+/** @param {string} text @returns {any} */
+function parseLiteral(text) {
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (text.startsWith('"')) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  }
+  return /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
+}
+
+/** @param {string} text @returns {Rule | null} */
+export function decodeRule(text) {
+  const [, field, condition, rest] = /^([^:]+):([a-z_]+)(?::([\s\S]*))?$/.exec(text) || [];
+  if (!field) return null;
+  if (noValue.has(condition)) return { field, condition };
+  if (rest === undefined) return null;
+  const parts = split(rest);
+  if (parts.length === 1) return { field, condition, value: parseLiteral(parts[0]) };
+  if (parts.length === 2 && parts[1] === '' && rest.endsWith(',')) parts.pop();
+  return { field, condition, value: parts.map(parseLiteral) };
+}
+
+/** @param {Partial<View>} view @param {Record<string, string>} [others] */
+export function encode(view, others = {}) {
+  const params = new URLSearchParams();
+  if (view.q) params.set('q', view.q);
+  for (const rule of view.rules || []) params.append('f', encodeRule(rule));
+  if (view.where) params.set('where', JSON.stringify(view.where));
+  if (view.sort) params.set('sort', view.sort);
+  if (view.page && view.page > 1) params.set('page', String(view.page));
+  if (view.cols?.length) params.set('cols', view.cols.join(','));
+  for (const [name, value] of Object.entries(others)) if (value) params.set(name, value);
+  const text = params.toString().replaceAll('%3A', ':').replaceAll('%2C', ',');
+  return text ? `?${text}` : '';
+}
+
+const known = new Set(['q', 'f', 'where', 'sort', 'page', 'cols']);
+
+/** @param {URLSearchParams} params @param {string[]} [others] @returns {View & {unknown: string[]}} */
+export function decode(params, others = []) {
+  const view = emptyView();
+  /** @type {string[]} */
+  const unknown = [...params.keys()].filter((name) => !known.has(name) && !others.includes(name));
+  view.q = params.get('q') || '';
+  for (const f of params.getAll('f')) {
+    const rule = decodeRule(f);
+    if (rule) view.rules.push(rule);
+    else unknown.push(`f=${f}`);
+  }
+  try {
+    view.where = JSON.parse(params.get('where') || 'null');
+  } catch {
+    unknown.push('where');
+  }
+  view.sort = params.get('sort') || '';
+  view.page = Math.max(1, Number.parseInt(params.get('page') || '1', 10) || 1);
+  view.cols = (params.get('cols') || '').split(',').filter(Boolean);
+  return { ...view, unknown };
+}
+
+/** The body of a list request for a view. @param {Partial<View>} view @param {number} page @param {number} size */
+export function body(view, page, size) {
+  return { ...selection(view), ...(view.sort ? { sort: view.sort } : {}), page, page_size: size };
+}
+
+/** The part of a request that says which records. @param {Partial<View>} view */
+export function selection(view) {
+  const filters = view.where ? [...(view.rules || []), view.where] : view.rules || [];
+  return { ...(view.q ? { search: view.q } : {}), ...(filters.length ? { filters } : {}) };
+}

@@ -1,0 +1,133 @@
+// @ts-check
+// Finds the page of an address, loads it and shows it.
+import { addKeys } from './keys.js';
+import { update } from './state.js';
+import { t } from './text.js';
+
+/** @type {{page: PageModule | null, model: any, params: Params, error: unknown, loading: boolean, slow: boolean}} */
+export const current = { page: null, model: null, params: { path: '', args: {}, search: new URLSearchParams() }, error: null, loading: false, slow: false };
+
+/** @type {Route[]} */
+let routes = [];
+let abort = new AbortController();
+/** @type {() => void} */
+let removeKeys = () => {};
+const prefix = '/app';
+
+/** @param {string} pattern @param {string} path @returns {Record<string, string> | null} */
+function match(pattern, path) {
+  const want = pattern.split('/');
+  const have = path.split('/');
+  if (want.length !== have.length) return null;
+  /** @type {Record<string, string>} */
+  const args = {};
+  for (let i = 0; i < want.length; i++) {
+    if (want[i].startsWith(':')) args[want[i].slice(1)] = decodeURIComponent(have[i]);
+    else if (want[i] !== have[i]) return null;
+  }
+  return args;
+}
+
+/** @param {Route[]} table */
+export function start(table) {
+  routes = table;
+  history.scrollRestoration = 'manual';
+  addEventListener('popstate', (event) => show(event.state?.scroll || 0));
+  document.addEventListener('click', (event) => {
+    const link = event.target instanceof Element && event.target.closest('a[href]');
+    if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target || link.hasAttribute('download')) return;
+    const url = new URL(link.href);
+    if (url.origin !== location.origin || !url.pathname.startsWith(`${prefix}/`)) return;
+    if (url.pathname === location.pathname && url.search === location.search && url.hash) return;
+    event.preventDefault();
+    go(url.pathname.slice(prefix.length) + url.search);
+  });
+  return show(0);
+}
+
+/** Goes to a path such as /contacts?q=anna. @param {string} path @param {{replace?: boolean}} [options] */
+export async function go(path, { replace = false } = {}) {
+  if (current.page?.leave && !(await current.page.leave(current.model))) return;
+  if (!replace) history.replaceState({ scroll: scrollPosition() }, '');
+  history[replace ? 'replaceState' : 'pushState']({ scroll: 0 }, '', prefix + path);
+  await show(0);
+}
+
+/** Changes the address without loading the page again. @param {string} search */
+export function setSearch(search) {
+  history.replaceState(history.state, '', location.pathname + search);
+  current.params.search = new URLSearchParams(search);
+}
+
+const scrollPosition = () => document.querySelector('main')?.scrollTop || 0;
+
+/** Loads the page of the current address. @param {number} scroll */
+async function show(scroll) {
+  abort.abort(new DOMException('another page was opened', 'AbortError'));
+  abort = new AbortController();
+  const { signal } = abort;
+  const path = location.pathname.slice(prefix.length).replace(/(.)\/$/, '$1') || '/';
+  const params = { path, args: {}, search: new URLSearchParams(location.search) };
+  const route = routes.find((r) => {
+    const args = match(r.pattern, path);
+    if (args) params.args = args;
+    return args;
+  });
+  current.loading = true;
+  current.error = null;
+  const isSamePath = current.params.path === path;
+  const late = setTimeout(() => {
+    current.slow = true;
+    update();
+  }, 3000);
+  try {
+    if (!route) throw new Error(t('There is no such page.'));
+    const module = await route.load();
+    if (signal.aborted) return;
+    const previous = isSamePath && current.page === module.default ? current.model : undefined;
+    if (!previous) setTimeout(() => { if (!signal.aborted && current.loading && !isSamePath) { current.page?.close?.(current.model); current.page = null; update(); } }, 150);
+    const model = await module.default.load(params, signal, previous);
+    if (signal.aborted) return;
+    if (current.page && current.model !== model) current.page.close?.(current.model);
+    current.page = module.default;
+    current.model = model;
+  } catch (error) {
+    if (signal.aborted) return;
+    if (error instanceof TypeError && /import/i.test(error.message)) return location.reload(); // the service was upgraded
+    current.page?.close?.(current.model);
+    current.page = null;
+    current.error = error;
+  } finally {
+    clearTimeout(late);
+    if (!signal.aborted) {
+      current.loading = current.slow = false;
+      current.params = params;
+    }
+  }
+  removeKeys();
+  removeKeys = current.page?.keys ? addKeys(current.page.keys(current.model)) : () => {};
+  document.title = current.page ? `${current.page.title(current.model)} · Prospector` : 'Prospector';
+  update();
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    const main = document.querySelector('main');
+    if (main) main.scrollTop = scroll;
+    if (!isSamePath) /** @type {HTMLElement | null} */ (document.querySelector('main h1'))?.focus({ preventScroll: true });
+  }));
+}
+
+/** Loads the current page again. */
+export function reload() {
+  return show(scrollPosition());
+}
+
+/** Aborts the load of the current page, on the server too. */
+export function cancel() {
+  abort.abort(new DOMException('cancelled', 'AbortError'));
+  current.loading = current.slow = false;
+  current.error = new Error(t('Loading was cancelled.'));
+  update();
+}
+
+/** The address of a path in the console. @param {string} path */
+export const link = (path) => prefix + path;

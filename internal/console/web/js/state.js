@@ -1,0 +1,44 @@
+// @ts-check
+// The few values that every page shares, and one rendering per animation frame.
+
+/** @type {{me: Me | null, organization: Item | null}} */
+export const session = { me: null, organization: null };
+
+/** The list from which a record was opened. @type {{path: string, href: string, total: number, ids: string[]}} */
+export const origin = { path: '', href: '', total: 0, ids: [] };
+
+/** Whether the user may do what needs an access. @param {'read' | 'write' | 'admin'} needed */
+export function may(needed) {
+  const order = ['read', 'write', 'admin'];
+  return session.me !== null && order.indexOf(session.me.access) >= order.indexOf(needed);
+}
+
+/** @type {(() => void) | null} */
+let draw = null;
+let scheduled = false;
+
+/** @param {() => void} fn */
+export function onUpdate(fn) {
+  draw = fn;
+}
+
+/** Renders the page again in the next animation frame. */
+export function update() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => {
+    scheduled = false;
+    draw?.();
+  });
+}
+
+/** Tells screen readers about a result. @param {string} message */
+export function announce(message) {
+  clearTimeout(announcing);
+  announcing = setTimeout(() => {
+    const region = document.getElementById('announcer');
+    if (region) region.textContent = message;
+  }, 400);
+}
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let announcing;
