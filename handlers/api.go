@@ -75,7 +75,6 @@ type API struct {
 	responses   *responseStore
 	parseBudget *parseBudget
 	document    func() *asset                     // the OpenAPI document, built on first use
-	home        func() (*asset, error)            // the page at /, built on first use
 	docs        func() (map[string]*asset, error) // the pages under /docs by name, built on first use
 	app         func() (*app, error)              // the console, built on first use
 	draining    atomic.Bool
@@ -92,7 +91,6 @@ func New(o Options) *API {
 	a.operations = a.table()
 	a.router = a.mount()
 	a.document = sync.OnceValue(func() *asset { return newAsset("application/json", a.openAPI()) })
-	a.home = sync.OnceValues(a.renderHome)
 	a.docs = sync.OnceValues(a.renderDocs)
 	a.app = sync.OnceValues(newApp)
 	a.metrics = newMetrics(a)

@@ -29,11 +29,13 @@ func newApp() (*app, error) {
 	return a, nil
 }
 
-// serveApp serves the console. Its addresses are not operations of the API: all of them show the same
+// serveApp serves the console, to which / redirects. Its addresses are not operations of the API: all of them show the same
 // page, which decides by itself what to show.
 func (c *call) serveApp(w http.ResponseWriter) {
 	a, err := c.api.app()
 	switch {
+	case c.request.URL.Path == "/" && err == nil:
+		response{status: http.StatusFound, header: http.Header{"Location": {appPath}}}.write(w)
 	case err != nil:
 		c.errorResponse(err).write(w)
 	case c.request.Method != http.MethodGet && c.request.Method != http.MethodHead:
@@ -53,5 +55,5 @@ func (c *call) serveApp(w http.ResponseWriter) {
 }
 
 func isAppPath(path string) bool {
-	return path == strings.TrimSuffix(appPath, "/") || strings.HasPrefix(path, appPath)
+	return path == "/" || path == strings.TrimSuffix(appPath, "/") || strings.HasPrefix(path, appPath)
 }

@@ -124,7 +124,7 @@ func TestDocsLinks(t *testing.T) {
 // policies.
 func TestPages(t *testing.T) {
 	app := apptest.New(t)
-	for _, path := range append(docsPages(t, app), "/") {
+	for _, path := range docsPages(t, app) {
 		res := app.Anonymous().Get(path).Is(200)
 		policy := res.Header.Get("Content-Security-Policy")
 		for _, part := range []string{"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} {
@@ -170,12 +170,6 @@ func TestPages(t *testing.T) {
 			if !seen[name] {
 				t.Errorf("%s has no %s", path, name)
 			}
-		}
-	}
-	home := string(app.Anonymous().Get("/").Body)
-	for _, link := range []string{"/docs", "/openapi.json", "/metrics"} {
-		if !strings.Contains(home, `href="`+link+`"`) {
-			t.Errorf("the page has no link to %s", link)
 		}
 	}
 }

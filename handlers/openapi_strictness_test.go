@@ -50,7 +50,7 @@ var access = map[string]string{
 	"list_campaign_sequences": "read", "stop_campaign_sequence": "write", "list_outbox": "read", "get_unsubscribe_page": "", "unsubscribe": "",
 	"release_campaign": "write", "retry_campaign": "write", "reply_contact": "write", "list_sequences": "read", "export_sequences": "read",
 	"export_outbox": "read", "get_planned_sends": "read", "get_contact_timeline": "read", "get_mail_status": "admin", "test_mail": "admin",
-	"get_health": "", "get_readiness": "", "get_openapi": "", "get_page": "", "get_docs": "", "get_docs_page": "", "get_metrics": "",
+	"get_health": "", "get_readiness": "", "get_openapi": "", "get_docs": "", "get_docs_page": "", "get_metrics": "",
 }
 
 func TestAccess(t *testing.T) {

@@ -42,13 +42,6 @@ func (a *API) serviceOperations() []Operation {
 			return document{a.document()}, nil
 		}),
 		withoutTx(Operation{
-			Name: "get_page", Method: http.MethodGet, Path: "/",
-			Summary: "Show the home page with the version and links",
-		}, func(*call, nothing) (docsPage, error) {
-			home, err := a.home()
-			return docsPage{home}, err
-		}),
-		withoutTx(Operation{
 			Name: "get_docs", Method: http.MethodGet, Path: "/docs", Summary: "Show the documentation as a web page",
 		}, func(c *call, _ nothing) (docsPage, error) {
 			return a.docsPage("")
@@ -85,11 +78,6 @@ func (a *API) renderDocs() (map[string]*asset, error) {
 		assets[name] = newPage(p)
 	}
 	return assets, nil
-}
-
-func (a *API) renderHome() (*asset, error) {
-	p, err := console.Home(a.Version, !a.SeparateMetrics)
-	return newPage(p), err
 }
 
 // htmlPage is a web page that depends on the request.

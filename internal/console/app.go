@@ -9,11 +9,13 @@ import (
 	"io/fs"
 	"mime"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// The console is HTML, CSS and ES modules, served as they are.
+// The console is HTML, CSS and ES modules. There is no build step: only comments and indentation are left
+// out of what is served.
 //
 //go:embed web
 var web embed.FS
@@ -33,7 +35,8 @@ func App() (files map[string]AppFile, shell Page, err error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		bodies[strings.TrimPrefix(name, "web/")], err = web.ReadFile(name)
+		body, err := web.ReadFile(name)
+		bodies[strings.TrimPrefix(name, "web/")] = slim(name, body)
 		return err
 	})
 	if err != nil {
@@ -48,6 +51,27 @@ func App() (files map[string]AppFile, shell Page, err error) {
 	}
 	shell, err = renderShell(string(bodies[shellName]), "/app/-/"+hash)
 	return files, shell, err
+}
+
+// What slim leaves out of scripts. The type annotations are comments.
+var (
+	docComment  = regexp.MustCompile(`(?s)/\*\*.*?\*/ ?`)
+	lineComment = regexp.MustCompile(`(?m)^[ \t]*//.*$`)
+	indentation = regexp.MustCompile(`(?m)^[ \t]+`)
+	emptyLines  = regexp.MustCompile(`\n{2,}`)
+)
+
+// slim returns a script or a style sheet without comments and indentation.
+func slim(name string, body []byte) []byte {
+	switch path.Ext(name) {
+	case ".js":
+		body = docComment.ReplaceAll(body, nil)
+		body = lineComment.ReplaceAll(body, nil)
+	case ".css":
+	default:
+		return body
+	}
+	return emptyLines.ReplaceAll(indentation.ReplaceAll(body, nil), []byte("\n"))
 }
 
 const shellName = "shell.html"
@@ -69,9 +93,8 @@ func hashOf(bodies map[string][]byte) string {
 // startup are the modules that the first page needs. Without them the browser would find each only after
 // it has read the module that imports it.
 var startup = []string{
-	"api.js", "dom.js", "format.js", "keys.js", "query.js", "router.js", "state.js", "text.js",
-	"components/dialog.js", "components/field.js", "components/filter.js", "components/palette.js", "components/table.js", "components/toast.js",
-	"pages/entities.js", "pages/list.js",
+	"api.js", "dom.js", "format.js", "keys.js", "router.js", "state.js", "text.js",
+	"components/chart.js", "components/dialog.js", "components/field.js", "components/parts.js", "components/toast.js", "pages/home.js",
 }
 
 func renderShell(text, base string) (Page, error) {

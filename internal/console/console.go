@@ -1,7 +1,7 @@
-// Package console renders the web pages of the service: the home page, the API documentation at /docs and
-// the unsubscribe page. The pages are self-contained: a browser loads nothing from elsewhere. The package
-// does not know the operations or the data of the service; the documentation is rendered from the OpenAPI
-// document alone.
+// Package console renders the web pages of the service: the console under /app/, the API documentation at
+// /docs and the unsubscribe page. The pages are self-contained: a browser loads nothing from elsewhere. The
+// package does not know the operations or the data of the service; the documentation is rendered from the
+// OpenAPI document alone, and the console calls the API from the browser.
 package console
 
 import (
@@ -19,8 +19,6 @@ type Page struct {
 }
 
 var (
-	//go:embed page.html
-	pageText string
 	//go:embed page.css
 	pageStyle string
 	//go:embed unsubscribe.html
@@ -38,18 +36,6 @@ type assets struct {
 	Style  template.CSS
 	Script template.JS
 	Forms  bool // the page contains a form that posts to its own address
-}
-
-// Home returns the page at /, with the version and links. It links to the metrics if metrics is true.
-func Home(version string, metrics bool) (Page, error) {
-	t, err := template.New("page").Parse(pageText)
-	if err != nil {
-		return Page{}, err
-	}
-	return render(t, assets{Style: template.CSS(pageStyle)}, struct {
-		Version string
-		Metrics bool
-	}{version, metrics})
 }
 
 // UnsubscribeState selects the content of the unsubscribe page.

@@ -30,15 +30,16 @@ export function sentence(rule, fields) {
 }
 
 /**
- * The chips of a view, and the button that adds a rule.
- * @param {{rules: Rule[], where: any, fields: Field[], onChange: (rules: Rule[], where: any) => void}} options
+ * The chips of a view, and the button that adds a rule. view returns the current one.
+ * @param {{view: () => {rules: Rule[], where: any}, fields: Field[], onChange: (rules: Rule[], where: any) => void}} options
  */
-export function filterBar({ rules, where, fields, onChange }) {
+export function filterBar({ view, fields, onChange }) {
+  const { rules, where } = view();
   const replace = (/** @type {number} */ at, /** @type {Rule | null} */ rule) => {
-    const next = [...rules];
+    const next = [...view().rules];
     if (rule) next.splice(at, 1, rule);
     else next.splice(at, 1);
-    onChange(next, where);
+    onChange(next, view().where);
   };
   return html`<div class="chips">
     ${keyed(rules, (_, i) => i, (rule, i) => html`<span class="chip on">
@@ -46,8 +47,8 @@ export function filterBar({ rules, where, fields, onChange }) {
       <button type="button" aria-label=${t('Remove: {rule}', { rule: sentence(rule, fields) })} @click=${() => replace(i, null)}>×</button>
     </span>`)}
     ${where && html`<span class="chip on">${t('Advanced filter')}
-      <button type="button" aria-label=${t('Remove the advanced filter')} @click=${() => onChange(rules, null)}>×</button></span>`}
-    <button class="button plain" type="button" data-key="f" @click=${async () => { const rule = await editRule(fields); if (rule) onChange([...rules, rule], where); }}>${t('+ Filter')}</button>
+      <button type="button" aria-label=${t('Remove the advanced filter')} @click=${() => onChange(view().rules, null)}>×</button></span>`}
+    <button class="button plain" type="button" data-key="f" @click=${async () => { const rule = await editRule(fields); if (rule) onChange([...view().rules, rule], view().where); }}>${t('+ Filter')}</button>
   </div>`;
 }
 

@@ -17,6 +17,7 @@ export function showPalette(pages, actions) {
   const targets = [...pages, [t('People of the catalogue'), '/catalogue/people'], ...sections.map(([name, title]) => [t('Settings: {part}', { part: title }), `/settings/${name}`])];
   let text = '';
   let at = 0;
+  let isPressed = false; // Enter acts when it is released, so that nothing behind the palette gets it
   let abort = new AbortController();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -59,13 +60,12 @@ export function showPalette(pages, actions) {
         aria-label=${t('Search or jump to')} placeholder=${t('Search or jump to…')} autocomplete="off" dir="auto"
         @input=${(e) => { text = e.target.value; at = 0; search(); }}
         @keydown=${(e) => {
-          if (e.key === 'ArrowDown') at++;
-          else if (e.key === 'ArrowUp') at--;
-          else if (e.key === 'Enter') return choose(entries[at]);
-          else return;
+          if (!['ArrowDown', 'ArrowUp', 'Enter'].includes(e.key)) return;
           e.preventDefault();
+          if (e.key === 'Enter') return void (isPressed = true);
+          at += e.key === 'ArrowDown' ? 1 : -1;
           draw();
-        }}>
+        }} @keyup=${(e) => { if (e.key === 'Enter' && isPressed) choose(entries[at]); }}>
       <ul id="palette-list" role="listbox" aria-label=${t('Results')}>${keyed(entries, (_, i) => i, (entry, i) => html`
         <li id=${`palette-${i}`} role="option" aria-selected=${String(i === at)} @click=${() => choose(entry)}>
           <span class="grow clip" dir="auto">${entry.label}</span><span class="soft clip" dir="auto">${entry.note}</span><span class="soft small">${entry.group}</span></li>`)}</ul>

@@ -30,6 +30,7 @@ export class Table {
     this.cursor = -1;
     this.anchor = -1;
     this.generation = 0;
+    this.isLate = false;
     this.resize = new ResizeObserver(() => this.#scheduleDraw());
     this.resize.observe(this.element);
   }
@@ -101,6 +102,7 @@ export class Table {
     const { generation } = this;
     const abort = new AbortController();
     this.loading.set(block, abort);
+    if (this.total < 0) setTimeout(() => { this.isLate = true; this.#scheduleDraw(); }, 150);
     try {
       const page = await this.options.fetch(block + 1, blockSize, abort.signal);
       if (generation !== this.generation) return;
@@ -149,7 +151,7 @@ export class Table {
       }
       this.options.onScroll?.(first);
     }
-    const rows = Array.from({ length: to - from }, (_, i) => from + i);
+    const rows = Array.from({ length: this.total < 0 && this.isLate ? room - 1 : to - from }, (_, i) => from + i);
     // Where the scrollbar is shortened, the rows are placed at the position of the scrollbar.
     const above = scale === 1 ? from * height : Math.max(0, this.element.scrollTop - (first - from) * height);
     const below = scale === 1 ? (this.total - to) * height : Math.max(0, maxHeight - above - rows.length * height);

@@ -242,7 +242,7 @@ function view(model) {
     ${table.damaged > 0 && html`<p class="notice bad">${tn(table.damaged, '{n} record cannot be read and is left out. Ask the operator to run: prospector check.', '{n} records cannot be read and are left out. Ask the operator to run: prospector check.')}</p>`}
     ${Date.now() - model.readAt > 60_000 && !document.hidden && html`<p class="notice">${t('These rows were read more than a minute ago.')} ${button(t('Refresh'), () => model.refresh(), 'plain')}</p>`}
     <div class="toolbar">${kind.quick && quickViews(model)}
-      ${filterBar({ rules: state.rules, where: state.where, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
+      ${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
       <span class="grow"></span>${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
     ${table.element}
     ${table.selected.size > 0 && selectionBar(model)}

@@ -32,7 +32,7 @@ export const marketPage = {
   view: (model) => html`<div class="page">
     ${heading({ title: t('New market'), note: model.estimate && tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: number(model.estimate.companies) }) : ''), actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
     <div class="two"><div class="section">
-        ${section(t('Companies'), html`${filterBar({ rules: model.view.rules, where: null, fields: model.schema.fields, onChange: (rules) => { model.view.rules = rules; changed(model); } })}
+        ${section(t('Companies'), html`${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules) => { model.view.rules = rules; changed(model); } })}
           ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
         ${section(t('People'), html`${input('market-titles', t('Titles with any of these words'), model.titles, (v) => { model.titles = v; changed(model); }, t('chief, vp, head of'))}
           ${input('market-not', t('but none of these'), model.not, (v) => { model.not = v; changed(model); }, t('assistant'))}`)}

@@ -1,6 +1,6 @@
 // @ts-check
 // Signing in, and the page that a one-time link opens.
-import { ApiError, post } from '../api.js';
+import { post } from '../api.js';
 import { FormState } from '../components/dialog.js';
 import { field } from '../components/field.js';
 import { html, render } from '../dom.js';
@@ -50,19 +50,11 @@ export function welcome(app) {
   const token = new URLSearchParams(location.hash.slice(1)).get('token') || '';
   history.replaceState(null, '', location.pathname); // the token stays out of the history
   return new Promise((resolve) => {
-    const redeem = (/** @type {string | null} */ password) => post('/v1/sessions/redeem', { token, ...(password ? { password } : {}) }, { quiet: true });
     page(app, {
       title: t('Welcome to Prospector'), action: t('Continue'), done: resolve,
       note: t('This link works once. Without a password you need another link to sign in again.'),
       fields: (state) => field(state, { name: 'password', label: t('Choose a password'), type: 'password', autocomplete: 'new-password', help: t('At least 10 characters. You can leave it empty in a demo.') }),
-      submit: async (state) => {
-        try {
-          await redeem(state.values.password);
-        } catch (error) {
-          if (error instanceof ApiError && error.status === 401) throw new Error(error.message);
-          throw error;
-        }
-      },
+      submit: ({ values }) => post('/v1/sessions/redeem', { token, ...(values.password ? { password: values.password } : {}) }, { quiet: true }),
     });
   });
 }

@@ -1,0 +1,252 @@
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// browserPath returns the installed browser, or nothing.
+func browserPath() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// tab is a tab of the browser. It counts clicks, and what goes wrong in the page fails the test.
+type tab struct {
+	t      *testing.T
+	ctx    context.Context
+	width  int64
+	clicks int
+
+	mutex       sync.Mutex
+	problems    []string
+	requests    []string // method and path of requests to the API
+	transferred float64  // encoded bytes
+	expected    []string // parts of problems that the test provokes
+}
+
+// recorder runs in each page before its scripts. It keeps what must not happen.
+const recorder = `window.violations = []; document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sample));`
+
+// open starts a browser of the given width in which nobody is signed in.
+func open(t *testing.T, width int64) *tab {
+	t.Helper()
+	if shared == nil {
+		t.Skip("no browser is installed, so the console is not tested; on Debian: apt-get install chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserPath()), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("lang", "en"))
+	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
+	t.Cleanup(cancel)
+	b := &tab{t: t, ctx: ctx, width: width}
+	chromedp.ListenTarget(ctx, b.listen)
+	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
+		chromedp.ActionFunc(func(ctx context.Context) error {
+			_, err := page.AddScriptToEvaluateOnNewDocument(recorder).Do(ctx)
+			return err
+		}))
+	t.Cleanup(b.check)
+	return b
+}
+
+func (b *tab) listen(event any) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		b.problems = append(b.problems, "exception: "+e.ExceptionDetails.Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeAssert {
+			b.problems = append(b.problems, fmt.Sprintf("console: %s", e.Args[0].Value))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+			b.problems = append(b.problems, "log: "+e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		if _, path, ok := strings.Cut(e.Request.URL, "/v1/"); ok {
+			b.requests = append(b.requests, e.Request.Method+" /v1/"+path)
+		}
+	case *network.EventLoadingFinished:
+		b.transferred += e.EncodedDataLength
+	}
+}
+
+// check fails the test if the page logged an error, ran into an exception or violated its policy.
+func (b *tab) check() {
+	var violations []string
+	if b.ctx.Err() == nil {
+		_ = chromedp.Run(b.ctx, chromedp.Evaluate(`window.violations || []`, &violations))
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for _, problem := range append(b.problems, violations...) {
+		if !containsAny(problem, b.expected) {
+			b.t.Errorf("at %d px: %s", b.width, problem)
+		}
+	}
+	b.problems = nil
+}
+
+func containsAny(text string, parts []string) bool {
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *tab) run(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		b.t.Fatalf("at %d px: %v", b.width, err)
+	}
+}
+
+// eval returns the value of an expression, which may be a promise.
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	var value T
+	b.run(chromedp.Evaluate(expression, &value, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return value
+}
+
+// until waits until an expression is true in the page.
+func (b *tab) until(condition string) {
+	b.t.Helper()
+	expression := fmt.Sprintf(`new Promise((resolve) => { const end = Date.now() + 20000; (function look() {
+		let is = false; try { is = %s; } catch {}
+		if (is || Date.now() > end) resolve(Boolean(is)); else requestAnimationFrame(look); })(); })`, condition)
+	for range 3 { // a navigation ends what runs in the page
+		var is bool
+		err := chromedp.Run(b.ctx, chromedp.Evaluate(expression, &is, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		if err == nil && is {
+			return
+		}
+		if err == nil || b.ctx.Err() != nil {
+			break
+		}
+	}
+	b.t.Fatalf("at %d px, never true: %s\nThe page at %s shows:\n%s", b.width, condition, eval[string](b, `location.href`), eval[string](b, `document.body.innerText.slice(0, 1500)`))
+}
+
+// shows waits for a text.
+func (b *tab) shows(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`document.body.innerText.includes(%s)`, quote(text)))
+}
+
+func quote(text string) string {
+	quoted, _ := json.Marshal(text) // a string can always be encoded
+	return string(quoted)
+}
+
+// find is an expression for the first visible element of a selector that shows a text, in the dialog if one is open.
+func find(selector, text string) string {
+	return fmt.Sprintf(`[...([...document.querySelectorAll('dialog[open]')].at(-1) || document).querySelectorAll(%s)].find((e) => e.checkVisibility()
+		&& (e.innerText || e.textContent || e.getAttribute('aria-label') || '').trim().includes(%s))`, quote(selector), quote(text))
+}
+
+// click clicks on an element with the mouse, and counts it.
+func (b *tab) click(selector, text string) {
+	b.t.Helper()
+	element := find(selector, text)
+	b.until(element + ` && !` + element + `.disabled`)
+	at := eval[[]float64](b, fmt.Sprintf(`(() => { const e = %s; e.scrollIntoView({ block: 'center', inline: 'nearest' }); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, element))
+	b.run(chromedp.MouseClickXY(at[0], at[1]))
+	b.clicks++
+}
+
+// keys types into what has the focus.
+func (b *tab) keys(text string) {
+	b.t.Helper()
+	b.run(chromedp.KeyEvent(text))
+}
+
+// focus moves the focus to a field without a click, as Tab does.
+func (b *tab) focus(selector string) {
+	b.t.Helper()
+	b.until(find(selector, ""))
+	_ = eval[bool](b, find(selector, "")+`.focus() || true`)
+}
+
+// choose selects an option of a select element, as typing its name does.
+func (b *tab) choose(selector, option string) {
+	b.t.Helper()
+	b.until(find(selector, ""))
+	if !eval[bool](b, fmt.Sprintf(`(() => { const s = %s; const o = [...s.options].find((o) => o.text.includes(%s)); if (!o) return false; s.focus(); s.value = o.value; s.dispatchEvent(new Event('change', { bubbles: true })); return true; })()`, find(selector, ""), quote(option))) {
+		b.t.Fatalf("%s has no option %q", selector, option)
+	}
+}
+
+// visit opens an address of the console and waits until it has loaded.
+func (b *tab) visit(path string) {
+	b.t.Helper()
+	b.run(chromedp.Navigate(shared.url + "/app" + path))
+	b.loaded()
+}
+
+func (b *tab) loaded() {
+	b.t.Helper()
+	b.until(`document.querySelector('.shell main h1') && !document.querySelector('[aria-busy]')`)
+}
+
+// goTo opens a page from the navigation, or on a phone by its name in the palette. Either is one click.
+func (b *tab) goTo(name string) {
+	b.t.Helper()
+	if b.width >= 720 {
+		b.click("nav a", name)
+	} else {
+		b.click(".top button", "Search")
+		b.until(`document.activeElement.matches('dialog input')`)
+		b.keys(name + kb.Enter)
+	}
+	b.until(fmt.Sprintf(`document.querySelector('main h1')?.innerText.includes(%s)`, quote(name)))
+}
+
+// signIn opens the console through a one-time link.
+func (b *tab) signIn() {
+	b.t.Helper()
+	b.run(chromedp.Navigate(shared.invite(b.t)))
+	b.until(find("button", "Continue"))
+	b.keys(kb.Enter)
+	b.loaded()
+	b.clicks = 0
+}
+
+// screenshot writes a picture of the page, if pictures are wanted.
+func (b *tab) screenshot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("PROSPECTOR_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	var picture []byte
+	b.run(chromedp.CaptureScreenshot(&picture))
+	if err := os.WriteFile(dir+"/"+name+".png", picture, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}

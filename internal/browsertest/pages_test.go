@@ -1,0 +1,164 @@
+package browsertest
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+)
+
+// pagePaths are the addresses of all pages, with records of the demo.
+func pagePaths(t *testing.T) map[string]string {
+	t.Helper()
+	if shared == nil {
+		return nil
+	}
+	id := func(list string) string {
+		record := shared.first(t, "/v1/"+list+"/list", map[string]any{"page_size": 1})
+		for _, key := range []string{"id", "preview_id"} {
+			if id, ok := record[key].(string); ok {
+				return id
+			}
+		}
+		return ""
+	}
+	paths := map[string]string{
+		"home": "/", "market": "/market", "preview": "/previews/" + id("tam/previews"), "template": "/templates/" + id("sequence-templates"),
+		"new template": "/templates/new", "webhook": "/settings/webhooks/" + id("webhooks/subscriptions"), "nothing": "/contacts?q=nobodyhasthisname",
+		"companies": "/catalogue/companies", "people": "/catalogue/people", "previews": "/previews", "templates": "/templates", "outbox": "/outbox",
+		"settings": "/settings", "filtered": "/contacts?f=title:contains:vp",
+	}
+	for _, name := range []string{"contacts", "accounts", "opportunities", "tasks", "meetings", "audiences", "campaigns"} {
+		paths[name], paths["one of "+name] = "/"+name, "/"+name+"/"+id(name)
+	}
+	for _, name := range []string{"users", "keys", "fields", "tags", "suppressions", "webhooks", "me"} {
+		paths["settings "+name] = "/settings/" + name
+	}
+	return paths
+}
+
+// ready waits until a page has shown its rows.
+func (b *tab) ready(path string) {
+	b.t.Helper()
+	b.visit(path)
+	b.until(`!document.querySelector('.table:not(.plain)') || document.querySelector('.table:not(.plain) tbody tr:not(.spacer) td:not(:has(.skeleton)), .empty')`)
+}
+
+// TestPages opens every page, and requires that it fits the screen and logs no error.
+func TestPages(t *testing.T) {
+	for _, width := range widths {
+		b := open(t, width)
+		b.signIn()
+		for name, path := range pagePaths(t) {
+			t.Run(fmt.Sprintf("%d/%s", width, name), func(t *testing.T) {
+				b.t = t
+				b.ready(path)
+				if over := eval[int](b, `Math.max(document.documentElement.scrollWidth - document.documentElement.clientWidth, document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth)`); over > 0 {
+					t.Errorf("the page is %d px too wide", over)
+				}
+				if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
+					t.Errorf("%d headings of the first level", n)
+				}
+				b.check()
+			})
+		}
+		b.t = t
+	}
+}
+
+// hostile is text that would run a script or break the page if it became markup anywhere.
+const hostile = `"'><img src=x onerror="hit=1"><script>hit=1</script></textarea>${hit=1}{{x}} مرحبا 🦊`
+
+// TestHostileText fills every text field of every kind of record, and opens every page that shows it.
+func TestHostileText(t *testing.T) {
+	b := open(t, 1280)
+	account := shared.create(t, "/v1/accounts", map[string]any{"name": hostile, "industry": hostile, "description": hostile, "country": hostile, "location": hostile, "notes": hostile, "phone_number": hostile})
+	tag := shared.create(t, "/v1/tags", map[string]any{"name": hostile, "color": "red", "object_type": "contact"})
+	contact := shared.create(t, "/v1/contacts", map[string]any{"first_name": hostile, "last_name": hostile, "email": "hostile@text.example", "title": hostile, "location": hostile, "notes": hostile, "account_id": account, "tags": []string{tag}})
+	made := map[string]string{"/accounts/": account, "/contacts/": contact}
+	made["/tasks/"] = shared.create(t, "/v1/tasks", map[string]any{"title": hostile, "notes": hostile, "contact_id": contact, "due_at": "2020-01-01T00:00:00Z", "type": "call"})
+	made["/meetings/"] = shared.create(t, "/v1/meetings", map[string]any{"title": hostile, "notes": hostile, "location": hostile, "contact_id": contact, "starts_at": "2030-01-01T00:00:00Z"})
+	made["/opportunities/"] = shared.create(t, "/v1/opportunities", map[string]any{"name": hostile, "notes": hostile, "account_id": account})
+	made["/audiences/"] = shared.create(t, "/v1/audiences", map[string]any{"name": hostile, "contact_ids": []string{contact}})
+	made["/templates/"] = shared.create(t, "/v1/sequence-templates", map[string]any{"name": hostile, "description": hostile,
+		"steps": []any{map[string]any{"type": "auto_email", "index": 0, "title": hostile, "subject": "<b>hit</b>", "message": `<script>hit=1</script>`, "day": 0, "hour": 9}},
+		"blocks": map[string]any{"x": map[string]any{"name": hostile, "block_type": "MANUAL", "content": hostile}}})
+	made["/campaigns/"] = shared.create(t, "/v1/campaigns", map[string]any{"name": hostile, "template_id": made["/templates/"], "audience_ids": []string{made["/audiences/"]}})
+	made["/settings/webhooks/"] = shared.create(t, "/v1/webhooks/subscriptions", map[string]any{"url": "http://127.0.0.1:9/<script>", "triggers": []string{"*"}, "description": hostile})
+	shared.create(t, "/v1/fields", map[string]any{"entity": "contacts", "key": "hostile", "label": hostile, "data_type": "enum", "allowed_values": []string{hostile}})
+	shared.create(t, "/v1/users", map[string]any{"email": "hostile@northwind.example", "first_name": hostile, "last_name": hostile, "title": hostile})
+	shared.create(t, "/v1/api-keys", map[string]any{"name": hostile, "access": "read"})
+	shared.create(t, "/v1/suppressions", map[string]any{"email": "hostile@suppressed.example", "reason": hostile})
+	shared.call(t, http.MethodPatch, "/v1/organization", map[string]any{"postal_address": hostile})
+	b.signIn()
+	paths := pagePaths(t)
+	for prefix, id := range made {
+		paths["hostile"+prefix] = prefix + id
+	}
+	for name, path := range paths {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			b.ready(path)
+			if eval[bool](b, `typeof hit !== 'undefined' || document.querySelector('main img, main script') !== null`) {
+				t.Error("text became markup")
+			}
+			b.check()
+		})
+	}
+	b.t = t
+	t.Run("search", func(t *testing.T) {
+		b.t = t
+		b.visit("/contacts?q=" + "%3Cscript%3Ehit%3D1%3C%2Fscript%3E&f=title:contains:%3Cimg%20src%3Dx%20onerror%3Dhit%3D1%3E&unknown=%3Cb%3E")
+		b.shows("<img src=x onerror=hit=1>")
+		b.check()
+	})
+	b.t = t
+	if name := eval[string](b, fmt.Sprintf(`fetch('/v1/contacts/%s', {headers: {'X-Prospector-Console': '1'}}).then((r) => r.json()).then((r) => r.data.first_name)`, contact)); name != hostile {
+		t.Errorf("the name is %q", name)
+	}
+}
+
+// TestAccessibility runs axe-core on every page in both themes. It needs npm, which installs axe-core from the
+// registry that it is configured with.
+func TestAccessibility(t *testing.T) {
+	if shared == nil {
+		open(t, 1280)
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is not installed, so accessibility is not tested")
+	}
+	dir := t.TempDir()
+	install := exec.Command("npm", "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "axe-core@4.10.3")
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Skipf("npm does not install axe-core, so accessibility is not tested: %v\n%s", err, out)
+	}
+	axe, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		width int64
+		theme string
+	}{{1280, "light"}, {1280, "dark"}, {390, "light"}} {
+		b := open(t, c.width)
+		b.signIn()
+		b.run(page.SetBypassCSP(true), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: c.theme}}))
+		for name, path := range pagePaths(t) {
+			t.Run(fmt.Sprintf("%d %s/%s", c.width, c.theme, name), func(t *testing.T) {
+				b.t = t
+				b.ready(path)
+				_ = eval[bool](b, string(axe)+`; true`)
+				for _, finding := range eval[[]string](b, `axe.run({ resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+					.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ': ' + n.html.slice(0, 200) + ' ' + (n.any[0]?.message || ''))))`) {
+					t.Error(finding)
+				}
+			})
+		}
+		b.t = t
+	}
+}

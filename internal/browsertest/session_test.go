@@ -1,0 +1,129 @@
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestSignIn signs in through the link that the demo printed, with a password after that, and refuses a wrong one.
+func TestSignIn(t *testing.T) {
+	b := open(t, 1280)
+	b.expected = []string{"status of 401", "status of 422", "username fields"}
+	b.run(chromedp.Navigate(shared.link))
+	b.until(find("button", "Continue"))
+	if hash := eval[string](b, `location.hash`); hash != "" {
+		t.Errorf("the token stays in the address: %s", hash)
+	}
+	b.keys("short" + kb.Enter)
+	b.until(`document.querySelector('[aria-invalid=true]') === document.activeElement`)
+	_ = eval[bool](b, `document.activeElement.select() || true`)
+	const password = "a long enough password"
+	b.keys(password + kb.Enter)
+	b.shows("Needs you")
+
+	b.click("nav button", "Ada")
+	b.click("button", "Sign out")
+	b.shows("Sign in to Prospector")
+	b.focus("[data-field=email]")
+	b.keys("ada@northwind.example" + kb.Tab + "wrong password" + kb.Enter)
+	b.until(`document.querySelector('[role=alert]')`)
+	b.focus("[data-field=password]")
+	_ = eval[bool](b, `document.activeElement.select() || true`)
+	b.keys(password + kb.Enter)
+	b.shows("Needs you")
+
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(shared.link)) // it works once
+	b.until(find("button", "Continue"))
+	b.keys(kb.Enter)
+	b.until(`document.querySelector('[role=alert]')`)
+}
+
+// TestSessionEnds ends the session while a form is filled in: the sign-in appears over the page and nothing is lost.
+func TestSessionEnds(t *testing.T) {
+	for _, width := range widths {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			const password = "another long password"
+			email := fmt.Sprintf("expiry%d@northwind.example", width)
+			user := shared.create(t, "/v1/users", map[string]any{"email": email, "access": "write"})
+			link := shared.call(t, http.MethodPost, "/v1/users/"+user+"/invite", map[string]any{})["data"].(map[string]any)["url"].(string)
+			b := open(t, width)
+			b.expected = []string{"status of 401"}
+			b.run(chromedp.Navigate(link))
+			b.until(find("button", "Continue"))
+			b.keys(password + kb.Enter)
+			b.loaded()
+			b.visit("/contacts")
+			b.click("button", "New contact")
+			b.focus("[data-field=first_name]")
+			name := fmt.Sprint("Survivor", width)
+			b.keys(name)
+			b.focus("[data-field=email]")
+			b.keys(fmt.Sprintf("survivor%d@text.example", width))
+			b.run(network.ClearBrowserCookies())
+			b.click("button", "Create")
+			b.shows("Your session has ended")
+			b.focus("[data-field=password]")
+			b.keys(password + kb.Enter)
+			b.until(fmt.Sprintf(`document.querySelector('h1')?.innerText === %s`, quote(name)))
+		})
+	}
+}
+
+// TestForgedRequests sends the session's cookie as another site or a script without the console's header would.
+func TestForgedRequests(t *testing.T) {
+	b := open(t, 1280)
+	b.signIn()
+	var cookie string
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		cookies, err := network.GetCookies().Do(ctx)
+		for _, c := range cookies {
+			if !c.HTTPOnly || c.SameSite != network.CookieSameSiteStrict {
+				t.Errorf("the cookie %s is not HttpOnly and SameSite=Strict", c.Name)
+			}
+			cookie = c.Name + "=" + c.Value
+		}
+		return err
+	}))
+	if cookies := eval[string](b, `document.cookie`); cookies != "" {
+		t.Errorf("scripts see the cookie %s", cookies)
+	}
+	for _, c := range []struct {
+		name, method, path string
+		header             map[string]string
+		want               int
+	}{
+		{"as the console does", "GET", "/v1/me", map[string]string{"X-Prospector-Console": "1"}, 200},
+		{"without the header", "GET", "/v1/me", nil, 403},
+		{"from another origin", "GET", "/v1/me", map[string]string{"X-Prospector-Console": "1", "Origin": "https://evil.example"}, 403},
+		{"write without an origin", "POST", "/v1/tags", map[string]string{"X-Prospector-Console": "1"}, 403},
+		{"write from another origin", "POST", "/v1/tags", map[string]string{"X-Prospector-Console": "1", "Origin": "https://evil.example"}, 403},
+		{"list from this origin", "POST", "/v1/contacts/list", map[string]string{"X-Prospector-Console": "1", "Origin": shared.url}, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			req, err := http.NewRequest(c.method, shared.url+c.path, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Cookie", cookie)
+			req.Header.Set("Content-Type", "application/json")
+			for name, value := range c.header {
+				req.Header.Set(name, value)
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.StatusCode != c.want {
+				t.Errorf("status %d, want %d", res.StatusCode, c.want)
+			}
+		})
+	}
+}
