@@ -1,13 +1,14 @@
 # Every target needs only Go and make, except race, bench and ci, which need a C compiler, and lint-api, which needs npx.
-# client also tests a TypeScript client if node and npm are installed.
+# client also tests a TypeScript client if node and npm are installed; check-console needs npm and browser chromium, and
+# both say so where it is missing.
 export CGO_ENABLED ?= 0
 SOAK_ROUNDS ?= 100
 FUZZ_TIME ?= 60s
 
-.PHONY: help build demo test race lint cover client lint-api bench soak fuzz ci clean
+.PHONY: help build demo test race lint cover client lint-api check-console browser screenshots bench soak fuzz ci clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./prospector
 	go build -o prospector .
@@ -31,6 +32,7 @@ lint: ## check every module with gofmt, go mod tidy and go vet, and the product 
 	go vet ./...
 	cd internal/bench && go vet -tags sqlite_fts5 .
 	cd internal/clienttest && go vet .
+	cd internal/browsertest && go mod tidy -diff && go vet .
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
 
 cover: ## run all tests and write the coverage to cover.html
@@ -43,6 +45,16 @@ client: ## generate a Go client and, if npm is installed, a TypeScript client fr
 
 lint-api: ## check the API document with Redocly's linter
 	cd internal/clienttest && PROSPECTOR_LINT=1 go test -count 1 -run TestLint -v .
+
+check-console: ## check the types of the console's scripts, if npm is installed
+	@if ! command -v npm >/dev/null; then echo "npm is not installed, so the types of the console are not checked"; exit 0; fi; \
+		npx --yes --package typescript@5.9.3 tsc --noEmit --strict -p internal/console/tsconfig.json && echo "the types of the console are sound"
+
+browser: ## test the console in chromium, if it is installed
+	cd internal/browsertest && go test -count 1 -timeout 30m .
+
+screenshots: ## renew the pictures of docs/console.md; needs chromium
+	cd internal/browsertest && PROSPECTOR_SCREENSHOTS=$(CURDIR)/docs/images go test -count 1 -run TestScreenshots .
 
 bench: ## compare lists, writes, enrolling, webhooks and simulations with simpler solutions; SIZE=1000000 for a million contacts
 	cd internal/bench && CGO_ENABLED=1 go test -tags sqlite_fts5 -run '^$$' -bench . -benchtime 1x -timeout 2h .

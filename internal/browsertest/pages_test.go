@@ -78,18 +78,17 @@ const hostile = `"'><img src=x onerror="hit=1"><script>hit=1</script></textarea>
 func TestHostileText(t *testing.T) {
 	b := open(t, 1280)
 	account := shared.create(t, "/v1/accounts", map[string]any{"name": hostile, "industry": hostile, "description": hostile, "country": hostile, "location": hostile, "notes": hostile, "phone_number": hostile})
-	tag := shared.create(t, "/v1/tags", map[string]any{"name": hostile, "color": "red", "object_type": "contact"})
-	contact := shared.create(t, "/v1/contacts", map[string]any{"first_name": hostile, "last_name": hostile, "email": "hostile@text.example", "title": hostile, "location": hostile, "notes": hostile, "account_id": account, "tags": []string{tag}})
+	contact := shared.create(t, "/v1/contacts", map[string]any{"first_name": hostile, "last_name": hostile, "email": "hostile@text.example", "title": hostile, "location": hostile, "notes": hostile, "account_id": account})
 	made := map[string]string{"/accounts/": account, "/contacts/": contact}
 	made["/tasks/"] = shared.create(t, "/v1/tasks", map[string]any{"title": hostile, "notes": hostile, "contact_id": contact, "due_at": "2020-01-01T00:00:00Z", "type": "call"})
 	made["/meetings/"] = shared.create(t, "/v1/meetings", map[string]any{"title": hostile, "notes": hostile, "location": hostile, "contact_id": contact, "starts_at": "2030-01-01T00:00:00Z"})
 	made["/opportunities/"] = shared.create(t, "/v1/opportunities", map[string]any{"name": hostile, "notes": hostile, "account_id": account})
 	made["/audiences/"] = shared.create(t, "/v1/audiences", map[string]any{"name": hostile, "contact_ids": []string{contact}})
 	made["/templates/"] = shared.create(t, "/v1/sequence-templates", map[string]any{"name": hostile, "description": hostile,
-		"steps": []any{map[string]any{"type": "auto_email", "index": 0, "title": hostile, "subject": "<b>hit</b>", "message": `<script>hit=1</script>`, "day": 0, "hour": 9}},
-		"blocks": map[string]any{"x": map[string]any{"name": hostile, "block_type": "MANUAL", "content": hostile}}})
+		"steps": []any{map[string]any{"type": "auto_email", "index": 0, "title": `<img src=x onerror="hit=1">`, "subject": "<b>hit</b>", "message": `<script>hit=1</script>`, "day": 0, "hour": 9}},
+		"blocks": map[string]any{"x": map[string]any{"name": hostile, "block_type": "MANUAL", "content": `<script>hit=1</script>`}}})
 	made["/campaigns/"] = shared.create(t, "/v1/campaigns", map[string]any{"name": hostile, "template_id": made["/templates/"], "audience_ids": []string{made["/audiences/"]}})
-	made["/settings/webhooks/"] = shared.create(t, "/v1/webhooks/subscriptions", map[string]any{"url": "http://127.0.0.1:9/<script>", "triggers": []string{"*"}, "description": hostile})
+	made["/settings/webhooks/"] = shared.create(t, "/v1/webhooks/subscriptions", map[string]any{"url": "http://127.0.0.1:9/%3Cscript%3E", "triggers": []string{"*"}, "description": hostile})
 	shared.create(t, "/v1/fields", map[string]any{"entity": "contacts", "key": "hostile", "label": hostile, "data_type": "enum", "allowed_values": []string{hostile}})
 	shared.create(t, "/v1/users", map[string]any{"email": "hostile@northwind.example", "first_name": hostile, "last_name": hostile, "title": hostile})
 	shared.create(t, "/v1/api-keys", map[string]any{"name": hostile, "access": "read"})

@@ -58,6 +58,8 @@ var (
 	docComment  = regexp.MustCompile(`(?s)/\*\*.*?\*/ ?`)
 	lineComment = regexp.MustCompile(`(?m)^[ \t]*//.*$`)
 	indentation = regexp.MustCompile(`(?m)^[ \t]+`)
+	aroundSigns = regexp.MustCompile(`\s*([{};])\s*`) // in style sheets, whose strings contain none of these
+	afterSigns  = regexp.MustCompile(`([:,]) `)
 	emptyLines  = regexp.MustCompile(`\n{2,}`)
 )
 
@@ -68,6 +70,7 @@ func slim(name string, body []byte) []byte {
 		body = docComment.ReplaceAll(body, nil)
 		body = lineComment.ReplaceAll(body, nil)
 	case ".css":
+		body = afterSigns.ReplaceAll(aroundSigns.ReplaceAll(body, []byte("$1")), []byte("$1"))
 	default:
 		return body
 	}

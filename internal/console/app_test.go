@@ -68,7 +68,7 @@ func TestAppSize(t *testing.T) {
 	together := gzipped(t, all...)
 	t.Logf("all %d files: %d bytes, %d gzipped together, %d file by file; first page: %d files, %d bytes, %d gzipped",
 		len(files), raw, together, transferred, requests, first, firstGzipped)
-	const kB = 1000
+	const kB = 1024
 	for _, c := range []struct {
 		what      string
 		is, limit int
@@ -143,7 +143,7 @@ func TestAppContrast(t *testing.T) {
 	}
 	for theme, text := range map[string]string{"light": light, "dark": dark} {
 		colors := map[string]string{}
-		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(`--([a-z-]+): ?(#[0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
 			colors[m[1]] = m[2]
 		}
 		for _, c := range []struct {

@@ -96,6 +96,9 @@ async function once(method, path, body, options) {
   throw new ApiError(answer.status, e.code, e.message, e.details || [], Number(answer.headers.get('Retry-After')) || 2);
 }
 
+/** A rule of a filter. @param {string} field @param {any} value @param {string} [condition] */
+export const is = (field, value, condition = 'is') => ({ field, condition, value });
+
 /** @param {string} path @param {RequestOptions} [options] @returns {Promise<Item>} */
 export const get = async (path, options) => (await request('GET', path, undefined, options)).body.data;
 

@@ -3,6 +3,7 @@
 import { ApiError, forgetAll, get, hooks, post, remove } from './api.js';
 import { form, open } from './components/dialog.js';
 import { field } from './components/field.js';
+import { button } from './components/parts.js';
 import { html, render } from './dom.js';
 import { setZone } from './format.js';
 import { addKeys } from './keys.js';
@@ -51,7 +52,7 @@ function draw() {
       ${waiting && html`<div class="bar" role="status">${waiting.why} ${tn(waiting.seconds, 'Trying again in {n} second.', 'Trying again in {n} seconds.')}</div>`}
       <div class="top"><button class="button icon menu-button" type="button" aria-label=${t('Menu')} aria-expanded=${String(menuOpen)} aria-controls="nav" @click=${() => { menuOpen = !menuOpen; update(); }}>☰</button>
         <strong class="grow clip" dir="auto">${session.me.org_name}</strong>
-        <button class="button" type="button" @click=${openPalette}>${t('Search')}</button></div>
+        ${button(t('Search'), openPalette)}</div>
       <nav class=${menuOpen ? 'open' : ''} id="nav" aria-label=${t('Main')}>
         <div class="brand clip" dir="auto">${session.me.org_name}</div>
         <button class="nav-button soft" type="button" @click=${openPalette}>${t('Search…')} <span class="grow"></span><kbd>Ctrl K</kbd></button>
@@ -78,7 +79,7 @@ function isCurrent(path, now) {
 
 function content() {
   if (current.error) return failure(current.error);
-  const slow = current.slow && html`<p class="notice">${t('Loading…')} <button class="button" type="button" @click=${cancel}>${t('Cancel')}</button></p>`;
+  const slow = current.slow && html`<p class="notice">${t('Loading…')} ${button(t('Cancel'), cancel)}</p>`;
   if (!current.page) return html`<div class="page" aria-busy="true"><h1 tabindex="-1" class="visually-hidden">${t('Loading…')}</h1><div class="skeleton title"></div><div class="skeleton body"></div>${slow}</div>`;
   return html`${slow}${current.page.view(current.model)}`;
 }
@@ -89,7 +90,7 @@ function failure(error) {
   const title = status === 404 ? t('This does not exist') : status === 403 ? t('You may not see this') : t('This did not work');
   const text = status === 404 ? t('It was deleted, or the address is wrong.') : status === 403 ? t('You have {access} access. Ask an admin for more.', { access: session.me?.access }) : error.message;
   return html`<div class="page"><h1 tabindex="-1">${title}</h1><p>${text}</p><p class="buttons">
-    <button class="button" type="button" @click=${() => reload()}>${t('Try again')}</button><a class="button" href=${link('/')}>${t('Home')}</a></p></div>`;
+    ${button(t('Try again'), () => reload())}<a class="button" href=${link('/')}>${t('Home')}</a></p></div>`;
 }
 
 /** Asks for the password. Over a page, so that what was typed there stays. @param {boolean} overPage */
@@ -158,16 +159,18 @@ hooks.wait = async (seconds, why, signal) => {
   update();
 };
 
+/** A choice that this browser remembers. @param {string} label @param {string} name @param {string[][]} choices @param {(result: null) => void} close */
+const picker = (label, name, choices, close) => html`<div class="field"><span class="label">${label}</span><div class="tabs">${choices.map(([value, text]) => html`
+  <button type="button" aria-pressed=${String((localStorage.getItem(name) || '') === value)} @click=${() => { localStorage.setItem(name, value); applyTheme(); close(null); }}>${text}</button>`)}</div></div>`;
+
 async function userMenu() {
   await open((close) => html`<div class="panel">
     <h2 dir="auto">${session.me?.user_email}</h2>
-    <div class="field"><span class="label">${t('Theme')}</span><div class="tabs">${[['', t('System')], ['light', t('Light')], ['dark', t('Dark')]].map(([value, label]) => html`
-      <button type="button" aria-pressed=${String((localStorage.getItem('theme') || '') === value)} @click=${() => { localStorage.setItem('theme', value); applyTheme(); close(null); }}>${label}</button>`)}</div></div>
-    <div class="field"><span class="label">${t('Rows')}</span><div class="tabs">${[['compact', t('Compact')], ['', t('Normal')], ['roomy', t('Roomy')]].map(([value, label]) => html`
-      <button type="button" aria-pressed=${String((localStorage.getItem('density') || '') === value)} @click=${() => { localStorage.setItem('density', value); applyTheme(); close(null); }}>${label}</button>`)}</div></div>
+    ${picker(t('Theme'), 'theme', [['', t('System')], ['light', t('Light')], ['dark', t('Dark')]], close)}
+    ${picker(t('Rows'), 'density', [['compact', t('Compact')], ['', t('Normal')], ['roomy', t('Roomy')]], close)}
     <label class="check"><input type="checkbox" .checked=${localStorage.getItem('keys') !== 'off'} @change=${(e) => localStorage.setItem('keys', e.target.checked ? 'on' : 'off')}> ${t('Single-letter keys')}</label>
     <div class="buttons"><a class="button" href=${link('/settings/me')} @click=${() => close(null)}>${t('Password and sessions')}</a>
-      <button class="button" type="button" @click=${signOut}>${t('Sign out')}</button></div>
+      ${button(t('Sign out'), signOut)}</div>
   </div>`, 'narrow');
 }
 
@@ -187,7 +190,7 @@ function help() {
   const keys = [['Ctrl K', t('Search or jump to')], ['/', t('Search this list')], ['g h', t('Home')], ['g c', t('Contacts')], ['g a', t('Accounts')], ['g m', t('Market')], ['g p', t('Campaigns')], ['g t', t('Templates')], ['g w', t('Webhooks')],
     ['j k', t('Next and previous row')], ['x', t('Select a row')], ['Shift x', t('Select a range')], ['f', t('Add a filter')], ['e', t('Edit a record')], ['Enter', t('Open')], ['Esc', t('Close')]];
   void open((close) => html`<div class="panel"><h2>${t('Keys')}</h2><dl class="pairs">${keys.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
-    <div class="buttons"><button class="button" type="button" @click=${() => close(null)}>${t('Close')}</button></div></div>`, 'narrow');
+    <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`, 'narrow');
 }
 
 addKeys({

@@ -1,6 +1,6 @@
 // @ts-check
 // Input fields, made from the type of a value.
-import { list, tags, users } from '../api.js';
+import { is, list, tags, users } from '../api.js';
 import { html } from '../dom.js';
 import { words } from '../format.js';
 import { t } from '../text.js';
@@ -122,7 +122,7 @@ async function suggest(entity, text, into) {
 export async function resolve(entity, id) {
   if (names[id]) return names[id];
   const found = entity === 'users' ? await users() : entity === 'tags' ? await tags()
-    : (await list(`/v1/${entity}/list`, { filters: [{ field: 'id', condition: 'is', value: id }], page_size: 1 })).data;
+    : (await list(`/v1/${entity}/list`, { filters: [is('id', id)], page_size: 1 })).data;
   for (const record of found) names[record.id] = nameOf(record);
   return names[id] || '';
 }
@@ -132,7 +132,7 @@ export async function resolveAll(entity, ids) {
   const missing = [...new Set(ids)].filter((id) => id && !names[id]);
   if (missing.length === 0) return;
   const found = entity === 'users' ? await users()
-    : (await list(`/v1/${entity}/list`, { filters: [{ field: 'id', condition: 'is', value: missing }], page_size: missing.length })).data;
+    : (await list(`/v1/${entity}/list`, { filters: [is('id', missing)], page_size: missing.length })).data;
   for (const record of found) names[record.id] = nameOf(record);
 }
 

@@ -5,6 +5,9 @@ import { html, keyed, render } from '../dom.js';
 import { number, t, tn } from '../text.js';
 import { announce } from '../state.js';
 
+/** @param {string} key @param {string} label @param {number} width @param {(record: any) => unknown} view @returns {Column} */
+export const column = (key, label, width, view) => ({ key, label, width, view });
+
 const blockSize = 100;
 const margin = 10; // rows above and below the visible ones
 const maxHeight = 10_000_000; // browsers cannot make elements much higher

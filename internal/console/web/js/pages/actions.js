@@ -1,6 +1,6 @@
 // @ts-check
 // What can be done with the records of a list.
-import { ApiError, list, newKey, patch, post, remove } from '../api.js';
+import { ApiError, is, list, newKey, patch, post, remove } from '../api.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, knownName, nameOf, optionsOf } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
@@ -112,7 +112,7 @@ export const actions = {
 
 /** @param {string} path @param {string} [only] a status */
 async function all(path, only) {
-  return (await list(path, { page_size: 500, sort: 'name', ...(only ? { filters: [{ field: 'status', condition: 'is', value: only }] } : {}) })).data;
+  return (await list(path, { page_size: 500, sort: 'name', ...(only ? { filters: [is('status', only)] } : {}) })).data;
 }
 
 /** Adds the selection to an audience, by ids or by the query on screen. @param {string} audience @param {ListModel} model */

@@ -4,7 +4,7 @@ import { get, list, newKey, patch, post, remove } from '../api.js';
 import { confirm, form } from '../components/dialog.js';
 import { field, knownName, nameOf, resolveAll } from '../components/field.js';
 import { button, empty, heading, status } from '../components/parts.js';
-import { Table } from '../components/table.js';
+import { column, Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
 import { go, link, reload } from '../router.js';
@@ -32,7 +32,6 @@ export default audiencePage;
 
 /** @param {Item} model */
 function members(model) {
-  const column = (/** @type {string} */ key, /** @type {string} */ label, /** @type {number} */ width, /** @type {(c: any) => unknown} */ view) => ({ key, label, width, view });
   const table = new Table({
     label: t('Contacts'), href: (c) => link(`/contacts/${c.id}`), selectable: may('write'), onSelect: update,
     fetch: (page, page_size, signal) => list(`${model.path}/contacts/list`, { page, page_size, ...(model.q ? { search: model.q } : {}) }, { signal }),

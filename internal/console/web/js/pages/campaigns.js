@@ -1,11 +1,11 @@
 // @ts-check
 // A campaign: start safely, and account for every person.
-import { get, list, newKey, patch, post, remove } from '../api.js';
+import { get, is, list, newKey, patch, post, remove } from '../api.js';
 import { bars, columns, stacked } from '../components/chart.js';
 import { confirm, form, open } from '../components/dialog.js';
 import { field, knownName, optionsOf, resolve } from '../components/field.js';
 import { button, empty, heading, pairs, section, status } from '../components/parts.js';
-import { Table } from '../components/table.js';
+import { column, Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
 import { because, dateTime, shortDay, words } from '../format.js';
@@ -16,7 +16,7 @@ import { number, t, tn } from '../text.js';
 const at = (/** @type {Item} */ model) => `/v1/campaigns/${model.campaign.id}`;
 const reasonOf = (/** @type {string} */ reason) => words(reason || '').toLowerCase();
 const options = (/** @type {Item[]} */ items) => items.map((x) => ({ value: x.id, label: x.contact_count === undefined ? x.name : `${x.name} (${number(x.contact_count)})` }));
-const audiences = async () => (await list('/v1/audiences/list', { page_size: 500, sort: 'name', filters: [{ field: 'status', condition: 'is', value: 'active' }] })).data;
+const audiences = async () => (await list('/v1/audiences/list', { page_size: 500, sort: 'name', filters: [is('status', 'active')] })).data;
 
 /** Asks for the template and the audience of a new campaign. */
 export async function create() {
@@ -40,12 +40,11 @@ const campaignPage = {
     const path = `/v1/campaigns/${args.id}`;
     const [campaign, stats] = await Promise.all([get(path, { signal }), get(`${path}/stats`, { signal })]);
     if (campaign.owner_id) await resolve('users', campaign.owner_id).catch(() => '');
-    const model = { plan: null, ...previous, campaign, stats, status: search.get('status') || '', reason: search.get('reason') || '' };
+    const model = Object.assign(previous || { plan: null }, { campaign, stats, status: search.get('status') || '', reason: search.get('reason') || '' });
     model.table ??= people(model);
-    model.table.model = model;
     void model.table.refresh().catch(() => {});
     if (!model.plan) void plan(model).catch(() => {});
-    return previous ? Object.assign(previous, model) : model;
+    return model;
   },
   view, close: (model) => model.table.close(),
   keys: (model) => ({ s: () => void simulate(model), p: () => { if (model.campaign.status === 'active') void set(model, 'paused'); }, ...model.table.keys((/** @type {Item} */ s) => void go(`/contacts/${s.contact_id}`)) }),
@@ -55,12 +54,11 @@ export default campaignPage;
 
 /** The people of a campaign, each with status and reason. @param {Item} model */
 function people(model) {
-  const column = (/** @type {string} */ key, /** @type {string} */ label, /** @type {number} */ width, /** @type {(s: any) => unknown} */ view) => ({ key, label, width, view });
-  const table = new Table({
+  return new Table({
     label: t('People'), href: (s) => link(`/contacts/${s.contact_id}`),
     fetch: (page, page_size, signal) => {
-      const { status: only, reason } = /** @type {any} */ (table).model;
-      return list(`${at(model)}/sequences/list`, { page, page_size, filters: Object.entries({ status: only, reason }).filter(([, value]) => value).map(([name, value]) => ({ field: name, condition: 'is', value })) }, { signal });
+      const { status: only, reason } = model;
+      return list(`${at(model)}/sequences/list`, { page, page_size, filters: Object.entries({ status: only, reason }).filter(([, value]) => value).map(([name, value]) => (is(name, value))) }, { signal });
     },
     columns: [
       column('name', t('Name'), 200, (s) => s.contact_name || s.contact_email || t('deleted contact')),
@@ -69,9 +67,8 @@ function people(model) {
       column('due', t('Next'), 170, (s) => (s.next_due_at ? dateTime(s.next_due_at) : '—')),
       column('why', t('Why'), 420, (s) => [s.reason && words(s.reason), because(s.history.at(-1)?.reason)].filter(Boolean).join('; ')),
     ],
-    empty: () => empty(/** @type {any} */ (table).model.status ? t('Nobody is in this state.') : t('Nobody is enrolled. People of the audience come in when you start the campaign.')),
+    empty: () => empty(model.status ? t('Nobody is in this state.') : t('Nobody is enrolled. People of the audience come in when you start the campaign.')),
   });
-  return table;
 }
 
 /** @param {Item} model */
@@ -92,7 +89,7 @@ function view(model) {
       ${stacked([[t('active'), 'active', 'accent'], [t('completed'), 'completed', 'good'], [t('stopped'), 'stopped', 'bad'], [t('not started'), 'not_started', 'soft']].map(([label, key, color]) => ({ label, value: s[key], className: `fill-${color}`, href: filter(key) })))}</div>
     <div class="split">${section(t('Steps'), bars(s.steps.map((/** @type {Item} */ step) => ({ label: t('Step {n}', { n: step.step_index + 1 }), value: step.done, text: number(step.done), action: html`<span class="soft">${stepNote(step)}</span>` }))),
       html`<span class="soft">${[tn(s.messages_sent, '{n} email sent', '{n} emails sent'), s.messages_captured > 0 && t('{n} captured', { n: number(s.messages_captured) }), s.messages_failed > 0 && t('{n} failed', { n: number(s.messages_failed) })].filter(Boolean).join(', ')}</span>`)}
-      ${section(t('Plan'), model.plan ? columns(model.plan.per_day.slice(0, 10).map((/** @type {Item} */ d) => ({ label: shortDay(`${d.date}T12:00:00Z`), value: d.sends + d.tasks }))) : html`<div class="skeleton body"></div>`,
+      ${section(t('Plan'), model.plan?.per_day.length === 0 ? '' : model.plan ? columns(model.plan.per_day.slice(0, 10).map((/** @type {Item} */ d) => ({ label: shortDay(`${d.date}T12:00:00Z`), value: d.sends + d.tasks }))) : html`<div class="skeleton body"></div>`,
         html`<span class="soft">${model.plan && (model.plan.last_at ? t('emails and tasks per day, the last {when}', { when: dateTime(model.plan.last_at) }) : t('nothing is left to do'))}</span>`)}</div>
     <div class="toolbar"><h2>${t('People')}</h2><span class="tabs">${['', 'active', 'completed', 'stopped', 'not_started'].map((value) => html`<a aria-current=${model.status === value ? 'page' : null} href=${filter(value)}>${value ? words(value) : t('All')}</a>`)}</span>
       ${Object.keys({ stopped: s.stopped_by_reason, not_started: s.not_started_by_reason }[/** @type {string} */ (model.status)] || {}).map((reason) => html`<a class=${model.reason === reason ? 'chip on' : 'chip'} href=${filter(model.status, model.reason === reason ? '' : reason)}>${words(reason)}</a>`)}</div>

@@ -1,6 +1,6 @@
 // @ts-check
 // Home: what needs me, and what happens next.
-import { get, list, patch } from '../api.js';
+import { get, is, list, patch } from '../api.js';
 import { columns } from '../components/chart.js';
 import { resolveAll, knownName } from '../components/field.js';
 import { button, section } from '../components/parts.js';
@@ -16,17 +16,17 @@ const idleAfter = 15 * 60_000;
 
 /** @param {number} from @param {number} to */
 const dueBetween = (from, to) => [
-  { field: 'status', condition: 'is', value: 'active' },
-  { field: 'next_due_at', condition: 'is_after', value: new Date(from - 1).toISOString() },
-  { field: 'next_due_at', condition: 'is_before', value: new Date(to).toISOString() },
+  is('status', 'active'),
+  is('next_due_at', new Date(from - 1).toISOString(), 'is_after'),
+  is('next_due_at', new Date(to).toISOString(), 'is_before'),
 ];
 
 /** @param {AbortSignal} signal */
 async function read(signal) {
   const dayAt = (/** @type {number} */ i) => startOfDay(i).getTime();
   const [tasks, campaigns, balance, ...days] = await Promise.all([
-    list('/v1/tasks/list', { filters: [{ field: 'status', condition: 'is', value: 'open' }, { field: 'due_at', condition: 'is_before', value: startOfDay(1).toISOString() }], sort: 'due_at', page_size: 10 }, { signal }),
-    list('/v1/campaigns/list', { page_size: 200, filters: [{ field: 'status', condition: 'is', value: ['active', 'paused', 'draft'] }] }, { signal }),
+    list('/v1/tasks/list', { filters: [is('status', 'open'), is('due_at', startOfDay(1).toISOString(), 'is_before')], sort: 'due_at', page_size: 10 }, { signal }),
+    list('/v1/campaigns/list', { page_size: 200, filters: [is('status', ['active', 'paused', 'draft'])] }, { signal }),
     get('/v1/tam/balance', { signal }),
     ...Array.from({ length: 7 }, (_, i) => list('/v1/sequences/list', { filters: dueBetween(i === 0 ? 0 : dayAt(i), dayAt(i + 1)), page_size: 1 }, { signal })),
   ]);

@@ -6,7 +6,7 @@ import { confirm, FormState, open } from '../components/dialog.js';
 import { field, nameOf, optionsOf } from '../components/field.js';
 import { filterBar, sentence } from '../components/filter.js';
 import { button, empty, heading, pairs, section, status } from '../components/parts.js';
-import { Table } from '../components/table.js';
+import { column, Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
 import { dateTime, words } from '../format.js';
@@ -165,7 +165,6 @@ const reasonOf = (m) => m.exclusion_reason || m.preparation_exclusion_reason || 
 
 /** @param {Item} model */
 function members(model) {
-  const col = (/** @type {string} */ key, /** @type {string} */ label, /** @type {number} */ width, /** @type {(m: any) => unknown} */ show) => ({ key, label, width, view: show });
   return new Table({
     label: t('Members'), selectable: may('write') && model.kind === 'company', onSelect: update,
     fetch: async (page, size, signal) => {
@@ -184,9 +183,9 @@ function members(model) {
       const all = (await model.excluded).filter((/** @type {Item} */ m) => reasonOf(m) === model.reason);
       return { data: all.slice((page - 1) * size, page * size), pagination: { page, page_size: size, total_count: all.length, total_pages: Math.ceil(all.length / size) }, meta: { timestamp: '' } };
     },
-    columns: [col('name', t('Name'), 220, (m) => nameOf(m.data)), col('what', model.kind === 'company' ? t('Industry') : t('Title'), 200, (m) => m.data.industry || m.data.title || ''),
-      col('state', t('Status'), 220, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(reasonOf(m).toLowerCase())))),
-      col('why', t('Evidence'), 380, (m) => m.qualification?.evidence || m.qualification?.reason || '')],
+    columns: [column('name', t('Name'), 220, (m) => nameOf(m.data)), column('what', model.kind === 'company' ? t('Industry') : t('Title'), 200, (m) => m.data.industry || m.data.title || ''),
+      column('state', t('Status'), 220, (m) => (m.selected ? status('ready', m.existing ? t('Exists already') : t('Selected')) : status('open', words(reasonOf(m).toLowerCase())))),
+      column('why', t('Evidence'), 380, (m) => m.qualification?.evidence || m.qualification?.reason || '')],
     empty: () => empty(t('Nothing is here.')),
     onOpen: openMember,
   });

@@ -1,6 +1,6 @@
 // @ts-check
 // The page of one record: its fields, what comes next, and what happened.
-import { ApiError, getPage, list, patch, post, remove, request, schemaOf, tags } from '../api.js';
+import { ApiError, getPage, is, list, patch, post, remove, request, schemaOf, tags } from '../api.js';
 import { confirm, FormState } from '../components/dialog.js';
 import { control, knownName, nameOf, optionsOf, resolve, resolveAll } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
@@ -26,9 +26,9 @@ function recordPage(name) {
       const isContact = kind.entity === 'contacts';
       const [timeline, sequences] = isContact ? await Promise.all([
         getPage(`${path}/timeline?page_size=100`, { signal }),
-        list('/v1/sequences/list', { filters: [{ field: 'contact_id', condition: 'is', value: args.id }], page_size: 20 }, { signal }),
+        list('/v1/sequences/list', { filters: [is('contact_id', args.id)], page_size: 20 }, { signal }),
       ]) : [null, null];
-      const contacts = kind.entity === 'accounts' ? await list('/v1/contacts/list', { filters: [{ field: 'account_id', condition: 'is', value: args.id }], page_size: 20, sort: 'last_name' }, { signal }) : null;
+      const contacts = kind.entity === 'accounts' ? await list('/v1/contacts/list', { filters: [is('account_id', args.id)], page_size: 20, sort: 'last_name' }, { signal }) : null;
       const record = answer.body.data;
       await resolveAll('users', history.data.map((change) => change.user_id).filter(Boolean)).catch(() => {});
       await Promise.all(schema.fields.filter((f) => f.type === 'reference' && record[f.key] && !Array.isArray(record[f.key]) && f.key !== 'id')

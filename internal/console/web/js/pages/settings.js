@@ -36,7 +36,7 @@ const done = (act) => async () => { await act().catch((e) => toast(e.message, { 
 
 /** Shows a text once, to be copied. @param {string} title @param {string} text @param {string} note */
 const showOnce = (title, text, note) => open((close) => html`<div class="panel"><h2>${title}</h2><p class="soft">${note}</p><pre class="notice">${text}</pre><div class="buttons">
-  ${button(t('Copy'), () => copy(text))}<button class="button primary" type="button" @click=${() => close(null)}>${t('Done')}</button></div></div>`);
+  ${button(t('Copy'), () => copy(text))}${button(t('Done'), () => close(null), 'primary')}</div></div>`);
 
 /** @type {Record<string, Part>} */
 const parts = {
@@ -93,7 +93,7 @@ async function invite(user) {
 
 
 /** @param {string} now @param {unknown} content @param {unknown} [action] */
-const frame = (now, content, action) => html`<div class="page"><header class="heading"><h1 tabindex="-1">${t('Settings')}</h1>${action}</header>
+const frame = (now, content, action) => html`<div class="page">${heading({ title: t('Settings'), actions: action })}
   <div class="tabs">${sections.map(([name, title]) => html`<a href=${link(`/settings/${name}`)} aria-current=${name === now ? 'page' : null}>${title}</a>`)}</div>${content}</div>`;
 
 /** @type {PageModule} */
@@ -111,8 +111,8 @@ export const settingsPage = {
     if (model.name === 'me') return frame('me', own(model.items));
     const part = parts[model.name];
     const allowed = part.fields && may(part.admin ? 'admin' : 'write');
-    return frame(model.name, model.items.length === 0 ? html`<div class="empty"><p>${part.empty}</p></div>`
-      : table([...part.columns.map(([label]) => label), ''], model.items.map((/** @type {any} */ item) => [...part.columns.map(([, show]) => show(item)), html`<span class="buttons">${part.actions?.(item)}</span>`])), allowed && html`<button class="button primary" type="button" @click=${() => create(part)}>${t('New')}</button>`);
+    return frame(model.name, model.items.length === 0 ? empty(part.empty)
+      : table([...part.columns.map(([label]) => label), ''], model.items.map((/** @type {any} */ item) => [...part.columns.map(([, show]) => show(item)), html`<span class="buttons">${part.actions?.(item)}</span>`])), allowed && button(t('New'), () => create(part), 'primary'));
   },
 };
 
@@ -144,8 +144,8 @@ function organization(o) {
     }, { ...o, from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
     if (saved) { session.organization = saved; await reload(); }
   };
-  return html`<section class="section"><dl class="pairs">${[[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map((/** @type {number} */ d) => days[d - 1]).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
-    [t('Holidays'), o.holidays.join(', ') || '—'], [t('Postal address'), o.postal_address || '—'], [t('Mail footer'), o.mail_footer]].map(([label, value]) => html`<dt>${label}</dt><dd class="wrap" dir="auto">${value}</dd>`)}</dl>
+  return html`<section class="section">${pairs([[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map((/** @type {number} */ d) => days[d - 1]).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
+    [t('Holidays'), o.holidays.join(', ') || '—'], [t('Postal address'), o.postal_address || '—'], [t('Mail footer'), o.mail_footer]])}
     ${may('admin') && html`<p class="buttons">${button(t('Change…'), change)}</p>`}</section>`;
 }
 
@@ -174,14 +174,13 @@ export const webhookPage = {
   },
   view({ path, subscription: s, attempts, filter }) {
     const at = link(`/settings/webhooks/${s.id}`);
-    return html`<div class="page"><header class="heading"><div class="grow"><a class="small" href=${link('/settings/webhooks')}>‹ ${t('Webhooks')}</a><h1 tabindex="-1">${s.url}</h1><p>${status(s.status)} <span class="soft">${s.triggers.join(', ')}</span></p></div>
-      ${may('admin') && html`<div class="buttons">${button(t('Test'), done(async () => { await post(`${path}/test`, {}); toast(t('A test event is on its way')); }))}
+    return html`<div class="page">${heading({ up: ['/settings/webhooks', t('Webhooks')], title: s.url, note: html`${status(s.status)} ${s.triggers.join(', ')}`, actions: may('admin') && html`${button(t('Test'), done(async () => { await post(`${path}/test`, {}); toast(t('A test event is on its way')); }))}
         ${button(s.status === 'active' ? t('Pause') : t('Activate'), done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })))}
         ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
-        ${button(t('Delete…'), asked(t('Delete the webhook?'), t('Delete the webhook'), async () => { await request('DELETE', path); history.back(); }), 'danger')}</div>`}</header>
+        ${button(t('Delete…'), asked(t('Delete the webhook?'), t('Delete the webhook'), async () => { await request('DELETE', path); history.back(); }), 'danger')}` })}
       ${s.consecutive_failures > 0 && html`<p class="notice bad">${t('The last {n} attempts failed, most recently {when}.', { n: s.consecutive_failures, when: when(s.last_failure_at) })}</p>`}
       <div class="tabs"><a href=${at} aria-current=${filter ? null : 'page'}>${t('All attempts')}</a><a href=${`${at}?status=failed`} aria-current=${filter === 'failed' ? 'page' : null}>${t('Failed')}</a></div>
-      ${attempts.data.length === 0 ? html`<div class="empty"><p>${t('Nothing was delivered yet.')}</p></div>` : table([t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''], attempts.data.map((/** @type {any} */ a) => [
+      ${attempts.data.length === 0 ? empty(t('Nothing was delivered yet.')) : table([t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''], attempts.data.map((/** @type {any} */ a) => [
         when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${a.error || a.response_code || ''}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(() => post(`${path}/deliveries/${a.id}/redeliver`, {})))]))}
     </div>`;
   },

@@ -1,6 +1,6 @@
 // @ts-check
 // The template editor: steps, the text that a person receives, and the days on which it happens.
-import { ApiError, list, patch, post, remove, request } from '../api.js';
+import { ApiError, is, list, patch, post, remove, request } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { control, field, nameOf, optionsOf, resolve } from '../components/field.js';
 import { graph } from '../components/graph.js';
@@ -56,7 +56,7 @@ export default templatePage;
 
 /** What a contact would receive, and when, by the server. @param {Item} model */
 async function preview(model) {
-  model.campaigns = (await list('/v1/campaigns/list', { page_size: 100, filters: [{ field: 'template_id', condition: 'is', value: model.template.id }] })).data;
+  model.campaigns = (await list('/v1/campaigns/list', { page_size: 100, filters: [is('template_id', model.template.id)] })).data;
   const [campaign] = model.campaigns;
   const audience = campaign?.audiences[0];
   if (!model.as) model.as = (await list(audience ? `/v1/audiences/${audience.id}/contacts/list` : '/v1/contacts/list', { page_size: 1 })).data[0]?.id || '';

@@ -1,0 +1,43 @@
+package browsertest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+)
+
+// TestScreenshots takes the pictures of docs/console.md. make screenshots runs it alone, on a demo that no other test
+// has changed.
+func TestScreenshots(t *testing.T) {
+	if os.Getenv("PROSPECTOR_SCREENSHOTS") == "" {
+		t.Skip("run by make screenshots")
+	}
+	paths := pagePaths(t)
+	draft := "/campaigns/" + shared.first(t, "/v1/campaigns/list", map[string]any{"search": "Hot leads"})["id"].(string)
+	template := "/templates/" + shared.first(t, "/v1/sequence-templates/list", map[string]any{"search": "LinkedIn"})["id"].(string)
+	sequence := shared.first(t, "/v1/sequences/list", map[string]any{"page_size": 1})
+	for _, c := range []struct {
+		name, path, theme string
+		width             int64
+		script            string
+	}{
+		{"contacts", "/contacts?f=title:contains:vp&sort=last_name", "light", 1280, ""},
+		{"contact", "/contacts/" + sequence["contact_id"].(string), "light", 1280, ""},
+		{"template", template, "light", 1280, `document.querySelector('main').scrollTop = 1e6`},
+		{"campaign", draft, "dark", 1280, ""},
+		{"preview", paths["preview"], "dark", 1280, ""},
+		{"tasks-phone", "/tasks?f=status:is:open", "light", 390, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := open(t, c.width)
+			b.signIn()
+			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: c.theme}}))
+			b.ready(c.path)
+			b.until(`!document.querySelector('.skeleton') && !/…/.test([...document.querySelectorAll('td')].map((e) => e.innerText).join())`)
+			_ = eval[bool](b, c.script+`; true`)
+			b.until(`document.querySelectorAll('.graph').length === 0 || /times of/.test(document.body.innerText)`)
+			b.screenshot(c.name)
+		})
+	}
+}
