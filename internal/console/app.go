@@ -71,6 +71,7 @@ func slim(name string, body []byte) []byte {
 		body = lineComment.ReplaceAll(body, nil)
 	case ".css":
 		body = afterSigns.ReplaceAll(aroundSigns.ReplaceAll(body, []byte("$1")), []byte("$1"))
+		body = bytes.ReplaceAll(body, []byte(";}"), []byte("}"))
 	default:
 		return body
 	}

@@ -143,7 +143,7 @@ func TestAppContrast(t *testing.T) {
 	}
 	for theme, text := range map[string]string{"light": light, "dark": dark} {
 		colors := map[string]string{}
-		for _, m := range regexp.MustCompile(`--([a-z-]+): ?(#[0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(`--([a-z-]+): ?(#[0-9a-f]{6})`).FindAllStringSubmatch(text, -1) {
 			colors[m[1]] = m[2]
 		}
 		for _, c := range []struct {

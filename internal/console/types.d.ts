@@ -58,7 +58,6 @@ type TableOptions = {
   onColumns?: (columns: Column[]) => void;
   onLoad?: (page: Page) => unknown;
   onSelect?: () => void;
-  onScroll?: (row: number) => void;
   empty?: () => unknown;
   first?: number;
 };

@@ -62,7 +62,7 @@ function compile({ strings, isSVG }) {
   for (let i = 0; i < strings.length; i++) {
     let part = strings[i];
     if (skipQuote) {
-      if (!part.startsWith(skipQuote)) throw new Error(`a hole must be a whole attribute value: ${part}`);
+      if (!part.startsWith(skipQuote)) throw new Error(`bad hole: ${part}`);
       part = part.slice(1);
     }
     skipQuote = '';
@@ -71,13 +71,13 @@ function compile({ strings, isSVG }) {
     const inTag = markup.lastIndexOf('<') > markup.lastIndexOf('>');
     const attribute = inTag && /([@.?]?)([a-zA-Z][\w:-]*)=("?)$/.exec(markup);
     if (!attribute) {
-      if (inTag) throw new Error(`a hole must be a child or an attribute value: ${part}`);
+      if (inTag) throw new Error(`bad hole: ${part}`);
       found.push({ kind: 'child', name: '' });
       markup += `<!--hole ${i}-->`;
       continue;
     }
     const [all, prefix, name, quote] = attribute;
-    if (prefix !== '@' && forbidden.test(name)) throw new Error(`${name} must not be set from a template`);
+    if (prefix !== '@' && forbidden.test(name)) throw new Error(`forbidden: ${name}`);
     found.push({ kind: prefix || 'attribute', name });
     markup = markup.slice(0, -all.length) + `data-hole-${i}=""`;
     skipQuote = quote;

@@ -187,7 +187,7 @@ function applyTheme() {
 }
 
 function help() {
-  const keys = [['Ctrl K', t('Search or jump to')], ['/', t('Search this list')], ['g h', t('Home')], ['g c', t('Contacts')], ['g a', t('Accounts')], ['g m', t('Market')], ['g p', t('Campaigns')], ['g t', t('Templates')], ['g w', t('Webhooks')],
+  const keys = [['Ctrl K', t('Search or jump to')], ['/', t('Search this list')], ['g h c a m p t w', t('Go to Home, Contacts, Accounts, Market, Campaigns, Templates, Webhooks')],
     ['j k', t('Next and previous row')], ['x', t('Select a row')], ['Shift x', t('Select a range')], ['f', t('Add a filter')], ['e', t('Edit a record')], ['Enter', t('Open')], ['Esc', t('Close')]];
   void open((close) => html`<div class="panel"><h2>${t('Keys')}</h2><dl class="pairs">${keys.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
     <div class="buttons">${button(t('Close'), () => close(null))}</div></div>`, 'narrow');
@@ -195,8 +195,7 @@ function help() {
 
 addKeys({
   'Ctrl k': () => void openPalette(), '?': help, '/': () => void openPalette(),
-  'g h': () => void go('/'), 'g c': () => void go('/contacts'), 'g a': () => void go('/accounts'), 'g m': () => void go('/market'),
-  'g p': () => void go('/campaigns'), 'g t': () => void go('/templates'), 'g w': () => void go('/settings/webhooks'),
+  ...Object.fromEntries(Object.entries({ h: '/', c: '/contacts', a: '/accounts', m: '/market', p: '/campaigns', t: '/templates', w: '/settings/webhooks' }).map(([key, path]) => [`g ${key}`, () => void go(path)])),
 });
 
 /** Reads who is signed in, and shows the console. */

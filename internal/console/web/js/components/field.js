@@ -32,7 +32,7 @@ export function field(form, options) {
       @change=${(e) => set(e.target.checked)}> ${label}</label>${note(id, error, help)}</div>`;
   }
   return html`<div class="field">
-    <label for=${id}>${label}${options.required ? '' : html` <span class="visually-hidden">${t('(optional)')}</span>`}</label>
+    <label for=${id}>${label}</label>
     ${control({ ...options, id, value, set, error })}
     ${note(id, error, help)}
   </div>`;

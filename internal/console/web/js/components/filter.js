@@ -11,10 +11,7 @@ const withoutValue = new Set(['is_empty', 'is_not_empty']);
 
 /** @type {Record<string, string>} */
 const conditionNames = {
-  is: t('is'), is_not: t('is not'), equals: t('equals'), contains: t('contains'), not_contains: t('does not contain'),
-  is_empty: t('has no value'), is_not_empty: t('has a value'), greater_than: t('is more than'), less_than: t('is less than'),
-  is_before: t('is before'), is_after: t('is after'), includes_any: t('has any of'), includes_all: t('has all of'), includes_none: t('has none of'),
-  at_least: t('is at least'), at_most: t('is at most'), between: t('is between'),
+  is_not: t('is not'), not_contains: t('does not contain'), is_empty: t('has no value'), is_not_empty: t('has a value'), greater_than: t('is more than'), less_than: t('is less than'),
 };
 
 /** @param {string} condition */
@@ -53,7 +50,7 @@ export function filterBar({ view, fields, onChange }) {
 }
 
 /** Conditions that take several values. */
-const takesList = new Set(['is', 'is_not', 'equals', 'includes_any', 'includes_all', 'includes_none', 'contains', 'not_contains']);
+const takesList = new Set(['is', 'is_not', 'contains', 'not_contains']);
 
 /**
  * Asks for a rule.

@@ -1,16 +1,14 @@
 // @ts-check
 // The palette: pages, actions on the current page, then records.
-import { list } from '../api.js';
+import { post } from '../api.js';
 import { html, keyed } from '../dom.js';
+import { words } from '../format.js';
 import { go } from '../router.js';
 import { sections } from '../pages/entities.js';
 import { t } from '../text.js';
-import { nameOf } from './field.js';
 import { open } from './dialog.js';
 
 /** @typedef {{group: string, label: string, note?: string, act: () => unknown}} Entry */
-
-const searched = [['contacts', t('Contacts')], ['accounts', t('Accounts')], ['campaigns', t('Campaigns')], ['audiences', t('Audiences')], ['sequence-templates', t('Templates')]];
 
 /** @param {string[][]} pages labels and paths @param {Action[]} actions what the current page can do */
 export function showPalette(pages, actions) {
@@ -45,12 +43,10 @@ export function showPalette(pages, actions) {
         return draw();
       }
       timer = setTimeout(async () => {
-        const results = await Promise.all(searched.map(async ([entity, group]) => {
-          const page = await list(`/v1/${entity}/list`, { search: text, page_size: 5 }, { signal });
-          return page.data.map((record) => ({ group, label: nameOf(record), note: record.title || record.email || '', act: () => go(`/${entity.split('-').at(-1)}/${record.id}`) }));
-        })).catch(() => null);
+        const results = await post('/v1/search', { search: text.slice(0, 200) }, { signal }).catch(() => null);
         if (!results || signal.aborted) return;
-        found = results.flat();
+        found = results.flatMap((/** @type {Item} */ { entity, records }) => records.map((/** @type {Item} */ r) => ({
+          group: words(entity.replace('sequence-', '')), label: r.name, note: r.detail, act: () => go(`/${entity.split('-').at(-1)}/${r.id}`) })));
         draw();
       }, 60);
       draw();

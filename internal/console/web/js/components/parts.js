@@ -33,6 +33,9 @@ export const table = (heads, rows) => html`<div class="table plain"><table><thea
 export const heading = ({ up, title, note, actions }) => html`<header class="heading"><div class="grow">${up && html`<a class="small" href=${link(up[0])}>‹ ${up[1]}</a>`}
   <h1 tabindex="-1" dir="auto">${title}</h1>${note && html`<p class="soft" dir="auto">${note}</p>`}</div><div class="buttons">${actions}</div></header>`;
 
+/** @param {unknown} text */
+export const soft = (text) => html`<span class="soft">${text}</span>`;
+
 /** @param {unknown} text @param {unknown} [action] */
 export const empty = (text, action) => html`<div class="empty"><p>${text}</p>${action}</div>`;
 

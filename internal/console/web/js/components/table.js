@@ -152,7 +152,6 @@ export class Table {
       for (const [block, load] of this.loading) {
         if (block < Math.floor(from / blockSize) - 1 || block > Math.floor(to / blockSize) + 1) load.abort();
       }
-      this.options.onScroll?.(first);
     }
     const rows = Array.from({ length: this.total < 0 && this.isLate ? room - 1 : to - from }, (_, i) => from + i);
     // Where the scrollbar is shortened, the rows are placed at the position of the scrollbar.

@@ -110,6 +110,32 @@ export const actions = {
   },
 };
 
+/** @param {ListModel} model */
+export async function saveView(model) {
+  const { view, kind, table } = model;
+  const saved = await form({
+    title: t('Save this view'), action: t('Save'), body: (state) => field(state, { name: 'name', label: t('Name'), required: true }),
+    submit: ({ values, key }) => post('/v1/views', {
+      entity: kind.entity, name: values.name, filtering_rules: selection(view).filters || [], searching_rule: view.q ? { value: view.q } : null,
+      sort: view.sort || null, columns: table.options.columns.map((c) => c.key),
+    }, { key }),
+  });
+  if (!saved) return;
+  toast(t('The view {name} is saved', { name: saved.name }));
+  await model.loadViews();
+}
+
+/** @param {ListModel} model @param {Item} v */
+export async function deleteView(model, v) {
+  await remove(`/v1/views/${v.id}`);
+  toast(t('The view {name} is deleted', { name: v.name }), { undo: async () => {
+    const { id, created_at, updated_at, ...content } = v;
+    await post('/v1/views', content);
+    await model.loadViews();
+  } });
+  await model.loadViews();
+}
+
 /** @param {string} path @param {string} [only] a status */
 async function all(path, only) {
   return (await list(path, { page_size: 500, sort: 'name', ...(only ? { filters: [is('status', only)] } : {}) })).data;

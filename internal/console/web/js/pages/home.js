@@ -1,9 +1,9 @@
 // @ts-check
 // Home: what needs me, and what happens next.
-import { get, is, list, patch } from '../api.js';
+import { get, getPage, is, list, patch } from '../api.js';
 import { columns } from '../components/chart.js';
 import { resolveAll, knownName } from '../components/field.js';
-import { button, section } from '../components/parts.js';
+import { button, section, soft } from '../components/parts.js';
 import { toast } from '../components/toast.js';
 import { html, keyed } from '../dom.js';
 import { dateTime, day, foreignZone, longDay, shortDay, startOfDay, time, words } from '../format.js';
@@ -14,27 +14,19 @@ import { number, t, tn } from '../text.js';
 const every = 30_000;
 const idleAfter = 15 * 60_000;
 
-/** @param {number} from @param {number} to */
-const dueBetween = (from, to) => [
-  is('status', 'active'),
-  is('next_due_at', new Date(from - 1).toISOString(), 'is_after'),
-  is('next_due_at', new Date(to).toISOString(), 'is_before'),
-];
-
 /** @param {AbortSignal} signal */
 async function read(signal) {
-  const dayAt = (/** @type {number} */ i) => startOfDay(i).getTime();
-  const [tasks, campaigns, balance, ...days] = await Promise.all([
+  const [tasks, campaigns, balance, planned] = await Promise.all([
     list('/v1/tasks/list', { filters: [is('status', 'open'), is('due_at', startOfDay(1).toISOString(), 'is_before')], sort: 'due_at', page_size: 10 }, { signal }),
     list('/v1/campaigns/list', { page_size: 200, filters: [is('status', ['active', 'paused', 'draft'])] }, { signal }),
     get('/v1/tam/balance', { signal }),
-    ...Array.from({ length: 7 }, (_, i) => list('/v1/sequences/list', { filters: dueBetween(i === 0 ? 0 : dayAt(i), dayAt(i + 1)), page_size: 1 }, { signal })),
+    getPage('/v1/outbox/planned?days=7', { signal }),
   ]);
   await resolveAll('contacts', tasks.data.map((task) => task.contact_id).filter(Boolean)).catch(() => {});
   return {
     tasks, balance, campaigns: campaigns.data,
     held: campaigns.data.filter((c) => c.held),
-    days: days.map((page, i) => ({ label: shortDay(dayAt(i)), value: page.pagination.total_count })),
+    days: planned.data.map((d) => ({ label: shortDay(`${d.date}T12:00:00Z`), value: d.sends + d.tasks, sends: d.sends, tasks: d.tasks })),
     isNew: campaigns.data.length === 0 && tasks.pagination.total_count === 0,
   };
 }
@@ -70,7 +62,7 @@ function view(model) {
   const { tasks, held, balance, days } = model;
   const total = tasks.pagination.total_count;
   const needs = [tn(total, '{n} task due', '{n} tasks due'), tn(held.length, '{n} campaign held', '{n} campaigns held')];
-  const planned = days.reduce((/** @type {number} */ sum, /** @type {Item} */ d) => sum + d.value, 0);
+  const sum = (/** @type {string} */ key) => days.reduce((/** @type {number} */ n, /** @type {Item} */ d) => n + d[key], 0);
   return html`<div class="page">
     <header class="heading"><h1 tabindex="-1">${longDay(Date.now())}</h1><span class="soft">${foreignZone()}</span></header>
     ${section(t('Needs you'), tasks.data.length + held.length === 0 ? nothingDue(model) : html`<ul class="needs">
@@ -82,7 +74,7 @@ function view(model) {
           ${may('write') && button(t('Done'), () => complete(task))}</li>`)}
       </ul>
       ${total > tasks.data.length && html`<p><a href=${link('/tasks?f=status:is:open')}>${t('All {n} tasks', { n: number(total) })}</a></p>`}`, html`<span class="soft">${needs.join(' · ')}</span>`)}
-    ${section(t('Next 7 days'), planned === 0 ? html`<p class="soft">${t('Nothing is planned. A running campaign shows here what it sends.')}</p>` : columns(days), html`<span class="soft">${t('people whose next step is due')}</span>`)}
+    ${section(t('Next 7 days'), sum('value') === 0 ? soft(t('Nothing is planned. A running campaign shows here what it sends.')) : columns(days), html`<span class="soft">${[tn(sum('sends'), '{n} email', '{n} emails'), tn(sum('tasks'), '{n} task', '{n} tasks')].join(' · ')}</span>`)}
     ${section(t('This month'), html`<div class="split">${['accounts', 'contacts'].map((kind) => html`<div><div class="metric">${number(balance[kind].used)}</div>
         <div class="soft">${balance[kind].limit !== null
           ? t('of {limit} {kind} from markets', { limit: number(balance[kind].limit), kind }) : t('{kind} from markets, without a limit', { kind })}</div></div>`)}</div>`)}

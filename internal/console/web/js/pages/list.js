@@ -1,9 +1,9 @@
 // @ts-check
 // The page of any kind of records: search, filters, columns, selection.
-import { list, schemaOf, tags } from '../api.js';
+import { is, list, schemaOf, tags } from '../api.js';
 import { knownName, nameOf, resolveAll } from '../components/field.js';
 import { filterBar, guessReference, sentence } from '../components/filter.js';
-import { button, copy, empty, status } from '../components/parts.js';
+import { button, copy, empty, soft, status } from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
@@ -11,7 +11,7 @@ import { ago, show, startOfDay } from '../format.js';
 import { body, decode, encode } from '../query.js';
 import { go, link, setSearch } from '../router.js';
 import { may, origin, update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, t } from '../text.js';
 import { entities } from './entities.js';
 
 /** @param {string} name @returns {PageModule} */
@@ -54,6 +54,8 @@ export class ListModel {
     this.tagsByID = new Map(allTags.map((tag) => [tag.id, tag]));
     this.view = state;
     this.all = -1;
+    /** @type {Item[] | null} */
+    this.views = null;
     this.isEverything = false; // whether all matching records are selected
     this.readAt = Date.now();
     /** @type {{rule: string, total: number, without: any}[]} */
@@ -114,7 +116,8 @@ export class ListModel {
   /** @param {string} key @param {number} [width] @returns {Column | null} */
   column(key, width) {
     const f = this.schema.fields.find((other) => other.key === key);
-    if (!f && key === 'name') return { key: 'last_name', label: t('Name'), width: width || 200, sortable: true, view: nameOf };
+    const hasName = this.schema.fields.some((other) => other.key === 'name');
+    if (!hasName && (key === 'name' || key === 'last_name')) return { key: 'last_name', label: t('Name'), width: width || 200, sortable: true, view: nameOf };
     if (!f && this.kind.entity === 'previews') return { key, label: key === 'people' ? t('People') : t('Companies'), number: true, width: 120, view: (p) => (p.totals ? number(p.totals[key].eligible) : '') };
     if (!f) return null;
     const isCount = f.type === 'number' || f.key === 'steps';
@@ -199,6 +202,11 @@ export class ListModel {
       ${button(t('Remove all filters'), () => this.change({ q: '', rules: [], where: null }))}`);
   }
 
+  async loadViews() {
+    this.views = (await list('/v1/views/list', { page_size: 200, sort: 'name', filters: [is('entity', this.kind.entity)] })).data;
+    update();
+  }
+
   /** How many records are selected. */
   get count() {
     return this.isEverything ? this.table.total : this.table.selected.size;
@@ -216,7 +224,6 @@ function actionsOf(model) {
   return [
     ...(model.kind.canExport ? [{ label: t('Export as CSV'), act: async () => (await act()).exportCSV(model) }] : []),
     { label: t('Copy as request'), act: () => copy(asCurl(model)) },
-    { label: t('Copy the link'), act: () => copy(location.href) },
     { label: t('Refresh'), act: () => model.refresh() },
   ];
 }
@@ -239,18 +246,31 @@ function view(model) {
       ${kind.create && may('write') && newButton(model)}
     </header>
     ${(state.unknown || []).length > 0 && html`<p class="notice warn">${t('This address has parts that the console does not know: {parts}', { parts: (state.unknown || []).join(', ') })}</p>`}
-    ${table.damaged > 0 && html`<p class="notice bad">${tn(table.damaged, '{n} record cannot be read and is left out. Ask the operator to run: prospector check.', '{n} records cannot be read and are left out. Ask the operator to run: prospector check.')}</p>`}
+    ${table.damaged > 0 && html`<p class="notice bad">${t('Some records cannot be read and are left out: {n}. Ask the operator to run: prospector check.', { n: number(table.damaged) })}</p>`}
     ${Date.now() - model.readAt > 60_000 && !document.hidden && html`<p class="notice">${t('These rows were read more than a minute ago.')} ${button(t('Refresh'), () => model.refresh(), 'plain')}</p>`}
     <div class="toolbar">${kind.quick && quickViews(model)}
       ${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules, where) => model.change({ rules, where }) })}
-      <span class="grow"></span>${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
+      <span class="grow"></span>${kind.entity !== 'previews' && menu(t('Views'), viewItems(model), () => model.loadViews())}${columnsMenu(model)}${menu(t('More'), actionsOf(model).map((a) => html`<button class="item" type="button" @click=${a.act}>${a.label}</button>`))}</div>
     ${table.element}
     ${table.selected.size > 0 && selectionBar(model)}
   </div>`;
 }
 
-/** @param {string} label @param {unknown} items */
-const menu = (label, items) => html`<details class="menu" @focusout=${(e) => { if (e.relatedTarget && !e.currentTarget.contains(e.relatedTarget)) e.currentTarget.open = false; }}
+/** The saved views, and a way to save this one. @param {ListModel} model */
+const viewItems = (model) => html`${(model.views || []).map((v) => html`<span class="item"><a class="grow clip" href=${link(model.kind.path + encode(viewOf(v)))} dir="auto">${v.name}</a>
+    ${may('write') && html`<button class="button plain" type="button" aria-label=${t('Delete the view {name}', { name: v.name })} @click=${async () => (await act()).deleteView(model, v)}>×</button>`}</span>`)}
+  ${model.views?.length === 0 && soft(t('No views yet.'))}
+  ${may('write') && html`<button class="item" type="button" @click=${async () => (await act()).saveView(model)}>${t('Save this view…')}</button>`}`;
+
+/** @param {Item} v @returns {Partial<View>} */
+function viewOf(v) {
+  const rules = v.filtering_rules?.filters || v.filtering_rules || [];
+  const isPlain = rules.every((/** @type {Item} */ rule) => rule.field);
+  return { q: v.searching_rule?.value || '', rules: isPlain ? rules : [], where: isPlain ? null : v.filtering_rules, sort: v.sort || '', cols: v.columns || [] };
+}
+
+/** @param {string} label @param {unknown} items @param {() => unknown} [opened] */
+const menu = (label, items, opened) => html`<details class="menu" @toggle=${(e) => { if (e.currentTarget.open) opened?.(); }} @focusout=${(e) => { if (e.relatedTarget && !e.currentTarget.contains(e.relatedTarget)) e.currentTarget.open = false; }}
   @keydown=${(e) => { if (e.key === 'Escape') e.currentTarget.open = false; }}><summary class="button">${label}</summary><div class="popover end">${items}</div></details>`;
 
 /** @param {ListModel} model */

@@ -5,7 +5,7 @@ import { bars } from '../components/chart.js';
 import { confirm, FormState, open } from '../components/dialog.js';
 import { field, nameOf, optionsOf } from '../components/field.js';
 import { filterBar, sentence } from '../components/filter.js';
-import { button, empty, heading, pairs, section, status } from '../components/parts.js';
+import { button, empty, heading, pairs, section, soft, status } from '../components/parts.js';
 import { column, Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
@@ -36,10 +36,10 @@ export const marketPage = {
           ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
         ${section(t('People'), html`${input('market-titles', t('Titles with any of these words'), model.titles, (v) => { model.titles = v; changed(model); }, t('chief, vp, head of'))}
           ${input('market-not', t('but none of these'), model.not, (v) => { model.not = v; changed(model); }, t('assistant'))}`)}
-        ${section(t('Question'), model.signals.length === 0 ? html`<p class="soft">${t('No question is defined. An AI-filled field of accounts asks one of each company.')}</p>` : html`<div class="columns">
+        ${section(t('Question'), model.signals.length === 0 ? soft(t('No question is defined. An AI-filled field of accounts asks one of each company.')) : html`<div class="columns">
           ${field(model.form, { name: 'ask', label: t('To be answered for each company'), options: model.signals.map((/** @type {Item} */ f) => ({ value: f.id, label: f.ai.question })) })}
           ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
-      ${section(t('Funnel'), html`${model.view.rules.length + model.view.q.length === 0 && html`<p class="soft">${t('Describe companies first. Counts appear as you type.')}</p>`}
+      ${section(t('Funnel'), html`${model.view.rules.length + model.view.q.length === 0 && soft(t('Describe companies first. Counts appear as you type.'))}
         ${bars(model.funnel)}
         ${model.balance.accounts.remaining !== null && html`<p class="soft">${t('{n} accounts left this month', { n: number(model.balance.accounts.remaining) })}</p>`}`)}</div></div>`,
 };
@@ -156,7 +156,7 @@ function funnel({ preview: p, path, kind, reason }) {
   return html`<section class="section"><div class="tabs">${['company', 'person'].map((k) => html`<a href=${link(`/previews/${p.preview_id}?kind=${k}`)} aria-current=${k === kind ? 'page' : null}>${k === 'company' ? t('Companies') : t('People')}</a>`)}</div>
     ${bars([{ label: t('Matched'), value: counts.matched }, ...Object.entries(counts.exclusions).filter(([, n]) => n > 0).map(([why, n]) => ({ label: words(why.toLowerCase()), value: n, text: `−${number(n)}`, className: 'fill-soft', action: html`<a href=${`${at}&reason=${why}`}>${t('Show')}</a>` })),
       ...(counts.duplicate_source_rows ? [{ label: t('Duplicate rows'), value: counts.duplicate_source_rows, text: `−${number(counts.duplicate_source_rows)}`, className: 'fill-soft' }] : []),
-      { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: html`<span class="soft">${t('{n} new', { n: number(counts.new) })}</span>` }])}
+      { label: t('Eligible'), value: counts.eligible, className: 'fill-good', action: soft(t('{n} new', { n: number(counts.new) })) }])}
     ${reason && html`<p class="chips"><span class="chip on">${words(reason.toLowerCase())} <a href=${at} aria-label=${t('Show all')}>×</a></span></p>`}</section>`;
 }
 

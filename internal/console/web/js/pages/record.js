@@ -4,7 +4,7 @@ import { ApiError, getPage, is, list, patch, post, remove, request, schemaOf, ta
 import { confirm, FormState } from '../components/dialog.js';
 import { control, knownName, nameOf, optionsOf, resolve, resolveAll } from '../components/field.js';
 import { allowedValues, guessReference } from '../components/filter.js';
-import { button, heading, section, status } from '../components/parts.js';
+import { button, heading, section, soft, status } from '../components/parts.js';
 import { toast } from '../components/toast.js';
 import { html, keyed } from '../dom.js';
 import { because, dateTime, fromInput, show, toInput, words } from '../format.js';
@@ -82,7 +82,7 @@ function beside(model, by) {
 }
 
 /** The people of an account. @param {Item} model */
-const contactsOf = (model) => section(t('Contacts'), model.contacts.data.length === 0 ? html`<p class="soft">${t('No contacts yet.')}</p>` : html`<ul class="list">${model.contacts.data.map((/** @type {Item} */ c) => html`<li><a href=${link(`/contacts/${c.id}`)} dir="auto">${nameOf(c)}</a><span class="soft grow clip" dir="auto">${c.title}</span></li>`)}</ul>`,
+const contactsOf = (model) => section(t('Contacts'), model.contacts.data.length === 0 ? soft(t('No contacts yet.')) : html`<ul class="list">${model.contacts.data.map((/** @type {Item} */ c) => html`<li><a href=${link(`/contacts/${c.id}`)} dir="auto">${nameOf(c)}</a><span class="soft grow clip" dir="auto">${c.title}</span></li>`)}</ul>`,
   html`<a href=${link(`/contacts?f=account_id:is:${model.record.id}`)}>${number(model.contacts.pagination.total_count)}</a>`);
 
 /** @param {Item} model @param {Field} f */
@@ -201,7 +201,7 @@ function past(model) {
     .sort((a, b) => String(b.at).localeCompare(String(a.at)));
   const tabs = model.timeline.length ? [['all', t('All')], ['mail', t('Mail')], ['tasks', t('Tasks')], ['changes', t('Changes')]] : [];
   return html`<section class="section"><header><h2>${t('Timeline')}</h2><div class="tabs">${tabs.map(([tab, label]) => html`<button type="button" aria-pressed=${String(model.tab === tab)} @click=${() => { model.tab = tab; setSearch(tab === 'all' ? '' : `?tab=${tab}`); update(); }}>${label}</button>`)}</div></header>
-    ${all.length === 0 ? html`<p class="soft">${t('Nothing has happened yet.')}</p>` : html`<ul class="timeline">${all.slice(0, 200).map((e) => html`<li><span class="soft nowrap">${e.at ? dateTime(e.at) : ''}</span>
+    ${all.length === 0 ? soft(t('Nothing has happened yet.')) : html`<ul class="timeline">${all.slice(0, 200).map((e) => html`<li><span class="soft nowrap">${e.at ? dateTime(e.at) : ''}</span>
       <span><span dir="auto">${e.title}</span> ${e.detail && html` <span class="soft" dir="auto">${because(e.detail)}</span>`}</span></li>`)}</ul>`}
   </section>`;
 }

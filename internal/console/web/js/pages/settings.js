@@ -6,10 +6,10 @@ import { field, optionsOf } from '../components/field.js';
 import { button, copy, empty, heading, pairs, section, status, table, when } from '../components/parts.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
-import { dateTime, words } from '../format.js';
+import { dateTime, shortDay, words } from '../format.js';
 import { link, reload } from '../router.js';
 import { may, session } from '../state.js';
-import { t } from '../text.js';
+import { t, tn } from '../text.js';
 import { sections } from './entities.js';
 
 /**
@@ -133,7 +133,6 @@ async function create(part) {
 
 /** @param {any} o */
 function organization(o) {
-  const days = [t('Mon'), t('Tue'), t('Wed'), t('Thu'), t('Fri'), t('Sat'), t('Sun')];
   const change = async () => {
     const saved = await form({
       title: t('Organization'), action: t('Save'),
@@ -144,7 +143,7 @@ function organization(o) {
     }, { ...o, from_hour: o.sending_window.from_hour, to_hour: o.sending_window.to_hour });
     if (saved) { session.organization = saved; await reload(); }
   };
-  return html`<section class="section">${pairs([[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map((/** @type {number} */ d) => days[d - 1]).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
+  return html`<section class="section">${pairs([[t('Name'), o.name], [t('Time zone'), o.time_zone], [t('Business days'), o.business_days.map((/** @type {number} */ d) => shortDay(`2024-01-0${d}T12:00:00Z`).slice(0, 3)).join(', ')], [t('Sending window'), `${o.sending_window.from_hour}:00–${o.sending_window.to_hour}:00`],
     [t('Holidays'), o.holidays.join(', ') || '—'], [t('Postal address'), o.postal_address || '—'], [t('Mail footer'), o.mail_footer]])}
     ${may('admin') && html`<p class="buttons">${button(t('Change…'), change)}</p>`}</section>`;
 }
@@ -176,6 +175,7 @@ export const webhookPage = {
     const at = link(`/settings/webhooks/${s.id}`);
     return html`<div class="page">${heading({ up: ['/settings/webhooks', t('Webhooks')], title: s.url, note: html`${status(s.status)} ${s.triggers.join(', ')}`, actions: may('admin') && html`${button(t('Test'), done(async () => { await post(`${path}/test`, {}); toast(t('A test event is on its way')); }))}
         ${button(s.status === 'active' ? t('Pause') : t('Activate'), done(() => patch(path, { status: s.status === 'active' ? 'paused' : 'active' })))}
+        ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
         ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
         ${button(t('Delete…'), asked(t('Delete the webhook?'), t('Delete the webhook'), async () => { await request('DELETE', path); history.back(); }), 'danger')}` })}
       ${s.consecutive_failures > 0 && html`<p class="notice bad">${t('The last {n} attempts failed, most recently {when}.', { n: s.consecutive_failures, when: when(s.last_failure_at) })}</p>`}
@@ -185,3 +185,13 @@ export const webhookPage = {
     </div>`;
   },
 };
+
+/** Sends the events again that were given up in the last week. @param {string} path */
+async function redeliverFailed(path) {
+  const since = new Date(Date.now() - 7 * 24 * 60 * 60 * 1000).toISOString();
+  const { queued: n } = await post(`${path}/redeliver-failed`, { since, dry_run: true });
+  if (n === 0) return toast(t('Nothing was given up in the last week.'));
+  if (!await confirm({ title: tn(n, 'Redeliver {n} event of the last week?', 'Redeliver {n} events of the last week?'), action: tn(n, 'Redeliver {n} event', 'Redeliver {n} events') })) return;
+  await post(`${path}/redeliver-failed`, { since });
+  await reload();
+}

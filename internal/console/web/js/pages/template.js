@@ -4,7 +4,7 @@ import { ApiError, is, list, patch, post, remove, request } from '../api.js';
 import { confirm } from '../components/dialog.js';
 import { control, field, nameOf, optionsOf, resolve } from '../components/field.js';
 import { graph } from '../components/graph.js';
-import { button, empty, heading, section, status } from '../components/parts.js';
+import { button, empty, heading, section, soft, status } from '../components/parts.js';
 import { toast } from '../components/toast.js';
 import { html, keyed } from '../dom.js';
 import { because, day, time, words } from '../format.js';
@@ -20,11 +20,12 @@ const emptyField = { first_name: 'first_name', last_name: 'last_name', title: 't
 
 const email = (/** @type {string} */ subject, /** @type {string} */ message) => ({ type: 'auto_email', title: t('Email'), day: 0, hour: 9, subject, message });
 const hello = 'Hello {{recipient.first_name|there}},\n\n';
+const question = 'A question about {{recipient.company|your company}}';
 const bye = '\n\n{{sender.first_name}}';
 /** @type {[string, Item[], [number, number][]][]} */
 const starters = [
-  [t('Three emails'), [email('A question about {{recipient.company|your company}}', `${hello}who looks after this at {{recipient.company|your company}}?${bye}`), email('', `${hello}did this reach you?${bye}`), email(t('Shall I close your file?'), `${hello}I will not write again.${bye}`)], [[0, 3], [1, 5]]],
-  [t('An email and a call'), [email('A question about {{recipient.company|your company}}', `${hello}may I call you this week?${bye}`), { type: 'call', title: t('Call'), day: 0, hour: 14, message: 'Ask {{recipient.first_name}} about the email.' }], [[0, 2]]],
+  [t('Three emails'), [email(question, `${hello}who looks after this?${bye}`), email('', `${hello}did this reach you?${bye}`), email('My last email', `${hello}I will not write again.${bye}`)], [[0, 3], [1, 5]]],
+  [t('An email and a call'), [email(question, `${hello}may I call you this week?${bye}`), { type: 'call', title: t('Call'), day: 0, hour: 14, message: 'Ask {{recipient.first_name}} about the email.' }], [[0, 2]]],
   [t('One email'), [email('Hello {{recipient.first_name|there}}', `${hello}…${bye}`)], []],
 ];
 
@@ -40,11 +41,11 @@ const templatePage = {
     const answer = isNew ? null : await request('GET', path, undefined, { signal });
     const model = Object.assign(previous || {}, {
       isNew, path, template: answer?.body.data || { name: '', steps: [], transitions: [], blocks: {} }, etag: answer?.headers.get('ETag'), isDirty: false, errors: {},
-      step: Number(search.get('step') || 1) - 1, as: search.get('as') || '', texts: [], times: [], campaigns: [], missing: null, isBusy: false,
+      step: Number(search.get('step') || 1) - 1, as: search.get('as') || '', texts: [], invalid: '', campaigns: [], missing: null, isBusy: false,
     });
     model.warn ??= (/** @type {Event} */ event) => { if (model.isDirty) event.preventDefault(); };
     addEventListener('beforeunload', model.warn);
-    if (!isNew) void preview(model).catch((error) => toast(error.message, { bad: true }));
+    void preview(model).catch((error) => toast(error.message, { bad: true }));
     return model;
   },
   view,
@@ -56,18 +57,38 @@ export default templatePage;
 
 /** What a contact would receive, and when, by the server. @param {Item} model */
 async function preview(model) {
-  model.campaigns = (await list('/v1/campaigns/list', { page_size: 100, filters: [is('template_id', model.template.id)] })).data;
+  if (!model.isNew) model.campaigns = (await list('/v1/campaigns/list', { page_size: 100, filters: [is('template_id', model.template.id)] })).data;
   const [campaign] = model.campaigns;
   const audience = campaign?.audiences[0];
   if (!model.as) model.as = (await list(audience ? `/v1/audiences/${audience.id}/contacts/list` : '/v1/contacts/list', { page_size: 1 })).data[0]?.id || '';
-  if (!model.as) return update();
-  const [texts, plan] = await Promise.all([
-    post(`${model.path}/render`, { contact_id: model.as }), campaign && list(`/v1/campaigns/${campaign.id}/simulate`, { contact_ids: [model.as], page_size: 1 }).catch(() => null), resolve('contacts', model.as),
-  ]);
-  model.texts = texts.steps;
-  model.times = plan?.data[0]?.steps || [];
-  update();
+  if (model.as) await resolve('contacts', model.as);
+  await render(model);
   await countMissing(model, audience);
+}
+
+/** The content of the template. @param {Item} model */
+const contentOf = ({ template: x }) => ({ name: x.name || t('New template'), description: x.description ?? null, steps: x.steps, transitions: x.transitions, blocks: x.blocks || {} });
+
+/** Renders the template as it is in the editor, saved or not, with its times. @param {Item} model */
+async function render(model) {
+  const run = model.run = (model.run || 0) + 1;
+  try {
+    const { name, description, ...content } = contentOf(model);
+    const { steps } = await post('/v1/sequence-templates/render', { ...content, ...(model.as ? { contact_id: model.as } : {}) });
+    if (run !== model.run) return;
+    model.texts = steps;
+    model.invalid = '';
+  } catch (error) {
+    if (run === model.run) model.invalid = /** @type {Error} */ (error).message;
+  }
+  update();
+}
+
+/** Sends the email of the step to oneself. @param {Item} model */
+async function test(model) {
+  const { name, description, ...content } = contentOf(model);
+  const sent = await post('/v1/sequence-templates/test', { ...content, step_index: model.template.steps[model.step].index, ...(model.as ? { contact_id: model.as } : {}) });
+  toast(sent.sent ? t('Sent to {to}', { to: sent.to }) : t('Not sent to {to}: {why}', { to: sent.to, why: sent.detail }), { bad: !sent.sent });
 }
 
 /** How many people of the audience lack a value of the step. @param {Item} model @param {Item | undefined} audience */
@@ -89,6 +110,8 @@ function changed(model) {
   model.isDirty = true;
   model.errors = {};
   update();
+  clearTimeout(model.timer);
+  model.timer = setTimeout(() => void render(model), 300);
 }
 
 /** @param {Item} model @param {number} step */
@@ -106,16 +129,16 @@ function view(model) {
   return html`<div class="page full">
     ${heading({ up: ['/templates', t('Templates')], title: x.name || t('New template'), note: isNew ? '' : used ? tn(used, 'used by {n} campaign', 'used by {n} campaigns') : t('not used by a campaign'), actions: html`
       ${model.isDirty && html`<span class="status warn">${t('not saved')}</span>`}
-      ${may('write') && html`${!isNew && button(t('Delete…'), () => deleteTemplate(model), 'danger')}<button class="button primary" type="button" ?disabled=${!model.isDirty || model.isBusy} @click=${() => save(model)}>${t('Save')}</button>`}` })}
+      ${may('write') && html`${x.steps[model.step]?.type === 'auto_email' && button(t('Send to me'), () => test(model))}${!isNew && button(t('Delete…'), () => deleteTemplate(model), 'danger')}<button class="button primary" type="button" ?disabled=${!model.isDirty || model.isBusy} @click=${() => save(model)}>${t('Save')}</button>`}` })}
     ${model.problem && html`<p class="notice bad" role="alert">${model.problem}</p>`}
     ${x.steps.length === 0 ? start(model) : html`
       <div class="columns">${field(formOf(x, model, ''), { name: 'name', label: t('Name'), required: true })}${field(formOf(x, model, ''), { name: 'description', label: t('Description') })}
-        ${!isNew && html`<div class="field"><label for="as">${t('Show as')}</label>${control({ id: 'as', name: 'as', label: t('Show as'), type: 'reference', reference: 'contacts', value: model.as, set: (v) => { if (v && v !== model.as) { model.as = v; select(model, model.step); void preview(model); } } })}</div>`}</div>
+        ${html`<div class="field"><label for="as">${t('Show as')}</label>${control({ id: 'as', name: 'as', label: t('Show as'), type: 'reference', reference: 'contacts', value: model.as, set: (v) => { if (v && v !== model.as) { model.as = v; select(model, model.step); void preview(model); } } })}</div>`}</div>
       <div class="editor">${section(t('Steps'), stepList(model))}${section(t('Step {n}', { n: model.step + 1 }), editor(model))}${section(t('What they receive'), receives(model))}</div>
       ${section(t('Time line'), graph({
-        nodes: x.steps.map((/** @type {Item} */ step, /** @type {number} */ i) => ({ index: i, label: step.title || words(step.type), isTask: step.type !== 'auto_email', at: model.isDirty ? null : model.times.find((/** @type {Item} */ s) => s.step_index === i)?.due_at || null })),
+        nodes: x.steps.map((/** @type {Item} */ step, /** @type {number} */ i) => ({ index: i, label: step.title || words(step.type), isTask: step.type !== 'auto_email', at: model.texts.find((/** @type {Item} */ s) => s.index === i)?.due_at || null })),
         edges: x.transitions.map((/** @type {Item} */ e) => ({ from: e.from_step_index, to: e.to_step_index, label: delay(e) })), selected: model.step, onSelect: (index) => select(model, index),
-      }), html`<span class="soft">${model.times.length && !model.isDirty ? t('times of {campaign}, in real days', { campaign: model.campaigns[0].name }) : model.isDirty ? t('Save to see the days.') : t('The days appear when a campaign uses the template.')}</span>`)}`}
+      }), soft(t('for a sequence that starts now')))}`}
   </div>`;
 }
 
@@ -210,10 +233,9 @@ function insert(model, token) {
 /** @param {Item} model */
 function receives(model) {
   const text = model.texts.find((/** @type {Item} */ s) => s.index === model.step);
-  const plan = model.times.find((/** @type {Item} */ s) => s.step_index === model.step);
-  if (model.isDirty) return html`<p class="soft">${t('Save to see the text for a real person.')}</p>`;
-  if (!text) return html`<p class="soft">${model.as ? t('Loading…') : t('There are no contacts yet.')}</p>`;
-  return html`${plan && html`<p>${day(plan.due_at)} ${time(plan.due_at)} <span class="soft">${because(plan.reason)}</span></p>`}
+  if (model.invalid) return html`<p class="notice warn">${model.invalid}</p>`;
+  if (!text) return soft(t('Loading…'));
+  return html`${text.due_at && html`<p>${day(text.due_at)} ${time(text.due_at)} <span class="soft">${because(text.reason)}</span></p>`}
     <div class="mail">${text.subject && html`<strong dir="auto">${text.subject}</strong>`}<div class="wrap" dir="auto">${text.message}</div></div>
     ${text.missing.length > 0 && html`<p class="notice warn">${t('No value: {tokens}', { tokens: text.missing.join(', ') })}</p>`}
     ${(model.missing || []).map((/** @type {Item} */ m) => html`<p>${m.n ? status('held', t('{n} of {all}: no {name}', { n: number(m.n), all: number(m.all), name: words(m.name).toLowerCase() })) : status('active', t('all {all} have {name}', { all: number(m.all), name: words(m.name).toLowerCase() }))}</p>`)}`;
@@ -225,7 +247,7 @@ async function save(model) {
   if (model.isBusy || !model.isDirty) return;
   model.isBusy = true;
   model.problem = '';
-  const change = { name: x.name, description: x.description ?? null, steps: x.steps, transitions: x.transitions, blocks: x.blocks || {} };
+  const change = { ...contentOf(model), name: x.name };
   try {
     const saved = await (isNew ? post('/v1/sequence-templates', change, { key: model.key ??= crypto.randomUUID() }) : patch(model.path, change, { match: model.etag }));
     model.isDirty = false;
