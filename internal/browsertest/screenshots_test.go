@@ -36,7 +36,7 @@ func TestScreenshots(t *testing.T) {
 			b.ready(c.path)
 			b.until(`!document.querySelector('.skeleton') && !/…/.test([...document.querySelectorAll('td')].map((e) => e.innerText).join())`)
 			_ = eval[bool](b, c.script+`; true`)
-			b.until(`document.querySelectorAll('.graph').length === 0 || /times of/.test(document.body.innerText)`)
+			b.until(`document.querySelectorAll('.graph').length === 0 || document.querySelectorAll(".graph .stroke").length > 0 && /[0-9]:[0-9]/.test(document.querySelector(".graph").textContent)`)
 			b.screenshot(c.name)
 		})
 	}

@@ -25,7 +25,7 @@ func TestTasks(t *testing.T) {
 			{"find a person", 1, findPerson},
 			{"learn why a contact got a message", 2, learnWhy},
 			{"complete a task", 1, completeTask},
-			{"filter contacts by two conditions", 7, filterContacts},
+			{"filter contacts by two conditions and save the view", 7, filterContacts},
 			{"add everyone who matches to a campaign", 5, addToCampaign},
 			{"describe a market and prepare a Preview", 6, describeMarket},
 			{"see what a rule excluded, and import the rest", 5, importPreview},
@@ -99,7 +99,6 @@ func filterContacts(b *tab) {
 			b.keys(rule[2])
 		} else {
 			b.choose("#rule-value", rule[2])
-			b.focus("#rule-value")
 		}
 		b.click("button", "Apply")
 		b.until(fmt.Sprintf(`document.querySelectorAll('main .chip.on').length === %d`, i+1))
@@ -109,6 +108,15 @@ func filterContacts(b *tab) {
 	}})["pagination"].(map[string]any)["total_count"]
 	b.until(fmt.Sprintf(`document.querySelector('h1').innerText.startsWith('Contacts %v of ')`, want))
 	b.until(`decodeURIComponent(location.search) === '?f=title:contains:vp&f=scoring.heat_score:is:hot'`)
+	b.click("summary", "Views")
+	b.click("button", "Save this view…")
+	b.until(`document.activeElement.matches('dialog input')`)
+	name := fmt.Sprint("Hot VPs ", b.width)
+	b.keys(name + kb.Enter)
+	b.shows("The view " + name + " is saved")
+	if saved := shared.first(b.t, "/v1/views/list", map[string]any{"search": name}); saved["entity"] != "contacts" || len(saved["filtering_rules"].([]any)) != 2 {
+		b.t.Errorf("the view is %v", saved)
+	}
 	_ = eval[bool](b, `history.back() || true`)
 	b.until(`decodeURIComponent(location.search) === '?f=title:contains:vp' && document.querySelectorAll('.chip.on').length === 1`)
 }
