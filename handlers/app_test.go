@@ -14,11 +14,6 @@ import (
 func TestApp(t *testing.T) {
 	app := apptest.New(t)
 	anyone := app.Anonymous()
-	t.Run("/ redirects", func(t *testing.T) {
-		if to := anyone.In(t).Get("/").Is(http.StatusFound).Header.Get("Location"); to != "/app/" {
-			t.Errorf("to %q", to)
-		}
-	})
 	shell := anyone.Get("/app/").Is(http.StatusOK)
 	for name, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Referrer-Policy": "no-referrer",
@@ -37,7 +32,7 @@ func TestApp(t *testing.T) {
 			t.Errorf("the policy %q lacks %s", policy, part)
 		}
 	}
-	for _, path := range []string{"/app", "/app/contacts", "/app/campaigns/1?tab=people"} {
+	for _, path := range []string{"/", "/app", "/app/contacts", "/app/campaigns/1?tab=people"} {
 		t.Run(path, func(t *testing.T) {
 			if got := anyone.In(t).Get(path).Is(http.StatusOK); string(got.Body) != string(shell.Body) {
 				t.Error("another page")

@@ -12,11 +12,12 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestSignIn signs in through the link that the demo printed, with a password after that, and refuses a wrong one.
+// TestSignIn signs in through a one-time link, with a password after that, and refuses a wrong one.
 func TestSignIn(t *testing.T) {
 	b := open(t, 1280)
 	b.expected = []string{"status of 401", "status of 422", "username fields"}
-	b.run(chromedp.Navigate(shared.link))
+	link := shared.invite(t)
+	b.run(chromedp.Navigate(link))
 	b.until(find("button", "Continue"))
 	if hash := eval[string](b, `location.hash`); hash != "" {
 		t.Errorf("the token stays in the address: %s", hash)
@@ -39,7 +40,7 @@ func TestSignIn(t *testing.T) {
 	b.keys(password + kb.Enter)
 	b.shows("Needs you")
 
-	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(shared.link)) // it works once
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(link)) // it works once
 	b.until(find("button", "Continue"))
 	b.keys(kb.Enter)
 	b.until(`document.querySelector('[role=alert]')`)

@@ -72,6 +72,7 @@ const contentOf = ({ template: x }) => ({ name: x.name || t('New template'), des
 /** Renders the template as it is in the editor, saved or not, with its times. @param {Item} model */
 async function render(model) {
   const run = model.run = (model.run || 0) + 1;
+  if (model.template.steps.length === 0) return;
   try {
     const { name, description, ...content } = contentOf(model);
     const { steps } = await post('/v1/sequence-templates/render', { ...content, ...(model.as ? { contact_id: model.as } : {}) });
