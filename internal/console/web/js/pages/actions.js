@@ -68,7 +68,7 @@ export const actions = {
     const usable = [...model.tagsByID.values()].filter((tag) => tag.object_type === object);
     const chosen = await form({
       title: tn(model.count, 'Tag {n} record', 'Tag {n} records'), action: t('Add the tag'),
-      body: (state) => field(state, { name: 'tag', label: t('Tag'), required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })), help: usable.length ? '' : t('There are no tags yet. Create one in the settings.') }),
+      body: (state) => field(state, { name: 'tag', label: t('Tag'), required: true, options: usable.map((tag) => ({ value: tag.id, label: tag.name })), help: usable.length ? '' : t('Create a tag in the settings first.') }),
       submit: async (state) => state.values.tag,
     }, { tag: usable[0]?.id });
     if (!chosen) return;

@@ -138,7 +138,7 @@ async function addAudience(model) {
   const others = (await audiences()).filter((a) => !attached.includes(a.id));
   const done = await form({
     title: t('Add people'), action: t('Add the audience'),
-    body: (state) => field(state, { name: 'audience', label: t('Audience'), required: true, options: options(others), help: others.length ? t('Contacts can also be added from their list.') : t('All audiences are in the campaign. Make another from the contacts.') }),
+    body: (state) => field(state, { name: 'audience', label: t('Audience'), required: true, options: options(others), help: others.length ? t('Contacts can also be added from their list.') : t('All audiences are in the campaign.') }),
     submit: ({ values, key }) => post(`${at(model)}/audiences/add`, { audience_ids: [values.audience].filter(Boolean) }, { key }),
   }, { audience: others[0]?.id });
   model.plan = null;

@@ -21,7 +21,7 @@ export const entities = {
     path: '/catalogue/companies', search: t('Search companies'), href: '' }),
   people: kind('people', t('People of the catalogue'), t('person'), ['name', 'title', 'seniority', 'department', 'company_id', 'location'], t('The catalogue has no people.'), { path: '/catalogue/people', search: t('Search people'), href: '' }),
   campaigns: kind('campaigns', t('Campaigns'), t('campaign'), ['name', 'status', 'template_name', 'audiences', 'owner_id', 'updated_at'], t('No campaigns yet. A campaign sends a template to the people of an audience. Nothing is sent until you start it.'), { create: [] }),
-  templates: kind('sequence-templates', t('Templates'), t('template'), ['name', 'steps', 'description', 'owner_id', 'updated_at'], t('No templates yet. A template is the sequence of emails, calls and tasks that a campaign goes through.'), { path: '/templates', create: [] }),
+  templates: kind('sequence-templates', t('Templates'), t('template'), ['name', 'steps', 'description', 'owner_id', 'updated_at'], t('No templates yet. A template is the emails, calls and tasks of a campaign.'), { path: '/templates', create: [] }),
   outbox: kind('outbox', t('Outbox'), t('message'), ['subject', 'to', 'status', 'created_at', 'campaign_id', 'error'], t('Nothing was sent yet. Start a campaign.'), {
     canExport: true, quick: [[t('All'), ''], [t('Captured'), 'f=status:is:captured'], [t('Sent'), 'f=status:is:sent'], [t('Failed'), 'f=status:is:failed']] }),
   tasks: kind('tasks', t('Tasks'), t('task'), ['title', 'status', 'due_at', 'contact_id', 'account_id', 'owner_id'], t('No tasks. Campaigns with calls make some.'), {

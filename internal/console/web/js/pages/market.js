@@ -34,9 +34,9 @@ export const marketPage = {
     <div class="two"><div class="section">
         ${section(t('Companies'), html`${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules) => { model.view.rules = rules; changed(model); } })}
           ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
-        ${section(t('People'), html`${input('market-titles', t('Titles with any of these words'), model.titles, (v) => { model.titles = v; changed(model); }, t('chief, vp, head of'))}
+        ${section(t('People'), html`${input('market-titles', t('Titles with any of these words'), model.titles, (v) => { model.titles = v; changed(model); }, t('chief, vp'))}
           ${input('market-not', t('but none of these'), model.not, (v) => { model.not = v; changed(model); }, t('assistant'))}`)}
-        ${section(t('Question'), model.signals.length === 0 ? soft(t('No question is defined. An AI-filled field of accounts asks one of each company.')) : html`<div class="columns">
+        ${section(t('Question'), model.signals.length === 0 ? soft(t('No AI-filled field of accounts asks a question.')) : html`<div class="columns">
           ${field(model.form, { name: 'ask', label: t('To be answered for each company'), options: model.signals.map((/** @type {Item} */ f) => ({ value: f.id, label: f.ai.question })) })}
           ${model.form.values.ask && field(model.form, { name: 'answer', label: t('The answer must be'), ...answerOf(model) })}</div>`)}</div>
       ${section(t('Funnel'), html`${model.view.rules.length + model.view.q.length === 0 && soft(t('Describe companies first. Counts appear as you type.'))}
