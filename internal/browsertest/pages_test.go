@@ -85,7 +85,7 @@ func TestHostileText(t *testing.T) {
 	made["/opportunities/"] = shared.create(t, "/v1/opportunities", map[string]any{"name": hostile, "notes": hostile, "account_id": account})
 	made["/audiences/"] = shared.create(t, "/v1/audiences", map[string]any{"name": hostile, "contact_ids": []string{contact}})
 	made["/templates/"] = shared.create(t, "/v1/sequence-templates", map[string]any{"name": hostile, "description": hostile,
-		"steps": []any{map[string]any{"type": "auto_email", "index": 0, "title": `<img src=x onerror="hit=1">`, "subject": "<b>hit</b>", "message": `<script>hit=1</script>`, "day": 0, "hour": 9}},
+		"steps":  []any{map[string]any{"type": "auto_email", "index": 0, "title": `<img src=x onerror="hit=1">`, "subject": "<b>hit</b>", "message": `<script>hit=1</script>`, "day": 0, "hour": 9}},
 		"blocks": map[string]any{"x": map[string]any{"name": hostile, "block_type": "MANUAL", "content": `<script>hit=1</script>`}}})
 	made["/campaigns/"] = shared.create(t, "/v1/campaigns", map[string]any{"name": hostile, "template_id": made["/templates/"], "audience_ids": []string{made["/audiences/"]}})
 	made["/settings/webhooks/"] = shared.create(t, "/v1/webhooks/subscriptions", map[string]any{"url": "http://127.0.0.1:9/%3Cscript%3E", "triggers": []string{"*"}, "description": hostile})
