@@ -60,7 +60,7 @@ func open(t *testing.T, width int64) *tab {
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(cancel)
-	b := &tab{t: t, ctx: ctx, width: width}
+	b := &tab{t: t, ctx: ctx, width: width, expected: []string{"status of 429"}} // a session has a rate limit, behind which the console waits
 	chromedp.ListenTarget(ctx, b.listen)
 	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
 		chromedp.ActionFunc(func(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 // TestSignIn signs in through a one-time link, with a password after that, and refuses a wrong one.
 func TestSignIn(t *testing.T) {
 	b := open(t, 1280)
-	b.expected = []string{"status of 401", "status of 422", "username fields"}
+	b.expected = append(b.expected, "status of 401", "status of 422", "username fields")
 	link := shared.invite(t)
 	b.run(chromedp.Navigate(link))
 	b.until(find("button", "Continue"))
@@ -55,7 +55,7 @@ func TestSessionEnds(t *testing.T) {
 			user := shared.create(t, "/v1/users", map[string]any{"email": email, "access": "write"})
 			link := shared.call(t, http.MethodPost, "/v1/users/"+user+"/invite", map[string]any{})["data"].(map[string]any)["url"].(string)
 			b := open(t, width)
-			b.expected = []string{"status of 401"}
+			b.expected = append(b.expected, "status of 401")
 			b.run(chromedp.Navigate(link))
 			b.until(find("button", "Continue"))
 			b.keys(password + kb.Enter)
