@@ -152,7 +152,7 @@ func TestShortageOfSpace(t *testing.T) {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("none", data, "tmpfs", 0, "size=32m"); err != nil {
+	if err := syscall.Mount("none", data, "tmpfs", 0, "size=32m,mode=0700"); err != nil {
 		t.Skipf("mounting a small file system requires root: %v", err)
 	}
 	defer func() {
