@@ -53,7 +53,7 @@ func (b *tab) ready(path string) {
 func TestPages(t *testing.T) {
 	for _, width := range widths {
 		b := open(t, width)
-		b.signIn()
+		b.signInAsNew()
 		for name, path := range pagePaths(t) {
 			t.Run(fmt.Sprintf("%d/%s", width, name), func(t *testing.T) {
 				b.t = t
@@ -94,7 +94,7 @@ func TestHostileText(t *testing.T) {
 	shared.create(t, "/v1/api-keys", map[string]any{"name": hostile, "access": "read"})
 	shared.create(t, "/v1/suppressions", map[string]any{"email": "hostile@suppressed.example", "reason": hostile})
 	shared.call(t, http.MethodPatch, "/v1/organization", map[string]any{"postal_address": hostile})
-	b.signIn()
+	b.signInAsNew()
 	paths := pagePaths(t)
 	for prefix, id := range made {
 		paths["hostile"+prefix] = prefix + id
@@ -145,7 +145,7 @@ func TestAccessibility(t *testing.T) {
 		theme string
 	}{{1280, "light"}, {1280, "dark"}, {390, "light"}} {
 		b := open(t, c.width)
-		b.signIn()
+		b.signInAsNew()
 		b.run(page.SetBypassCSP(true), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: c.theme}}))
 		for name, path := range pagePaths(t) {
 			t.Run(fmt.Sprintf("%d %s/%s", c.width, c.theme, name), func(t *testing.T) {
