@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"prospector/store"
 )
@@ -25,7 +25,7 @@ var shortages = []syscall.Errno{
 // and bbolt report some errors only as text. A root file that another process has locked is not damaged
 // either.
 func isShortage(err error) bool {
-	if errors.Is(err, errShort) || errors.Is(err, bolt.ErrTimeout) {
+	if errors.Is(err, errShort) || errors.Is(err, berrors.ErrTimeout) {
 		return true
 	}
 	text := err.Error()

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // TestIsShortage checks which errors leave an index as it is.
@@ -25,7 +25,7 @@ func TestIsShortage(t *testing.T) {
 		"system handles": {&os.PathError{Op: "open", Path: "x", Err: syscall.ENFILE}, true},
 		"memory":         {os.NewSyscallError("mmap", syscall.ENOMEM), true},
 		"as text":        {fmt.Errorf("persister: got err persisting snapshot: write x: %v", syscall.ENOSPC), true},
-		"locked":         {fmt.Errorf("open: %w", bolt.ErrTimeout), true},
+		"locked":         {fmt.Errorf("open: %w", berrors.ErrTimeout), true},
 		"wrapped":        {fmt.Errorf("%w: %w", errIndex, syscall.ENOSPC), true},
 		"input/output":   {&os.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
 		"missing":        {&os.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, false},

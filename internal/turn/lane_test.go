@@ -56,13 +56,14 @@ func TestLane(t *testing.T) {
 		waits("the second", second, true)
 		waits("the third", third, true)
 		waits("the first within its slice", pause(ctx, a1), false)
-		time.Sleep(maxHold - 1)
+		time.Sleep(maxHold - time.Millisecond)
 		waits("the second while the first does not pause", second, true)
-		time.Sleep(1) // the first is blocked elsewhere
+		time.Sleep(time.Millisecond) // the first is blocked elsewhere
 		waits("the second after the first was blocked", second, false)
 		first := pause(ctx, a1)
 		waits("the second within its slice", pause(ctx, a2), false)
 		time.Sleep(slice)
+		synctest.Wait()
 		fourth := pause(ctx, a2)
 		waits("the other organization before the first", third, false)
 		waits("the first", first, true)
