@@ -19,8 +19,9 @@ demo: build ## run the demo: a campaign at one day per second, then requests to 
 test: ## run all tests
 	go test -timeout 20m ./...
 
-race: ## run all tests with the race detector
-	CGO_ENABLED=1 go test -race -vet off -timeout 30m ./...
+RACE ?= ./...
+race: ## run all tests with the race detector, or those of the packages RACE
+	CGO_ENABLED=1 go test -race -vet off -timeout 30m $(RACE)
 
 lint: ## check every module with gofmt, go mod tidy and go vet, and the product with staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
