@@ -171,14 +171,16 @@ func (c *call) readAll() ([]byte, error) {
 	if _, err := b.ReadFrom(io.LimitReader(body, smallBody)); err != nil || b.Len() < smallBody {
 		return b.Bytes(), err
 	}
-	if length < 0 {
+	known := length >= 0
+	if !known {
 		length = most
-	} else {
-		b.Grow(int(length) - b.Len() + bytes.MinRead)
 	}
 	c.memory.org = c.org()
 	if err := c.api.parseBudget.resize(c.request.Context(), &c.memory, length); err != nil {
 		return nil, err
+	}
+	if known {
+		b.Grow(int(length) - b.Len() + bytes.MinRead)
 	}
 	_, err := b.ReadFrom(body)
 	return b.Bytes(), err
