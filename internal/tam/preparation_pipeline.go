@@ -10,6 +10,7 @@ import (
 	"prospector/internal/address"
 	"prospector/internal/fault"
 	"prospector/internal/shape"
+	"prospector/internal/turn"
 	"prospector/store"
 )
 
@@ -56,8 +57,9 @@ func drain[T any](in <-chan T) {
 	}
 }
 
-// send sends v, and reports whether it did so before ctx ended.
+// send sends v, and reports whether it did so before ctx ended. The stages pause here for other work.
 func send[T any](ctx context.Context, out chan<- T, v T) bool {
+	turn.Pause(ctx)
 	select {
 	case out <- v:
 		return true
