@@ -322,9 +322,10 @@ func TestEngineSpeed(t *testing.T) {
 	}
 }
 
-// TestEngineMany enrolls ten thousand contacts with one request. All of their sequences start.
+// TestEngineMany enrolls several thousand contacts, ten thousand with PROSPECTOR_SOAK, with one
+// request. All of their sequences start.
 func TestEngineMany(t *testing.T) {
-	n := unraced(10_000, 1200)
+	n := soaked(10_000, 2500, 1200)
 	p := newEngineFixture(t)
 	ids := throng(t, p.app, p.Org, n)
 	campaign := p.campaign(ids[:100], nil, []simStep{simMail(0, 0, 10), simCall(1, 0, 11)})

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,6 +41,14 @@ func unraced(n, raced int) int {
 		return raced
 	}
 	return n
+}
+
+// soaked returns soak if PROSPECTOR_SOAK is set, and otherwise what unraced returns.
+func soaked(soak, n, raced int) int {
+	if os.Getenv("PROSPECTOR_SOAK") != "" {
+		return soak
+	}
+	return unraced(n, raced)
 }
 
 // someRaced returns the first n cases under the race detector, which finds the same in each of them,
@@ -123,13 +132,13 @@ func (p *engineFixture) matchesSimulation(campaign string, told map[string]map[i
 	}
 }
 
-// TestEngineThousand runs a thousand contacts, who join in ten groups at ten times, through six
-// weeks. Everything happens at the minute and for the reason that the simulation predicted when the
-// group joined.
+// TestEngineThousand runs two hundred contacts, a thousand with PROSPECTOR_SOAK, who join in ten
+// groups at ten times, through six weeks. Everything happens at the minute and for the reason that the
+// simulation predicted when the group joined.
 func TestEngineThousand(t *testing.T) {
 	p := newEngineFixture(t)
 	p.Admin.Patch("/v1/organization", easter).Is(200)
-	size := unraced(100, 8)
+	size := soaked(100, 20, 8)
 	contacts := p.contacts(10 * size)
 	for i, id := range contacts { // some have no address
 		if i%25 == 7 {
@@ -214,10 +223,11 @@ func TestEngineWindow(t *testing.T) {
 	p.agrees(campaign)
 }
 
-// TestEngineThousandLimits has a thousand contacts wait for the cap and the gap of one sender. No
-// message is sent early, outside the window, beyond the cap or within the gap.
+// TestEngineThousandLimits has many contacts, a thousand with PROSPECTOR_SOAK, wait for the cap and
+// the gap of one sender. No message is sent early, outside the window, beyond the cap or within the
+// gap.
 func TestEngineThousandLimits(t *testing.T) {
-	n := unraced(1000, 60)
+	n := soaked(1000, 150, 60)
 	most, gap := n/5, 2*time.Minute
 	p := newEngineFixture(t, limits(most, gap))
 	p.Admin.Patch("/v1/organization", easter).Is(200)

@@ -296,10 +296,7 @@ func membersLeft(o *apptest.Org, audience string) int {
 func TestThrong(t *testing.T) {
 	app := apptest.New(t)
 	org := app.Org("Acme")
-	n := 10_400
-	if raceDetector {
-		n = 5_200 // still more than one transaction deletes
-	}
+	n := soaked(10_400, 5_200, 5_200) // more than one transaction deletes
 	ids := throng(t, app, org, n)
 	if err := app.Index.Flush(); err != nil {
 		t.Fatal(err)
