@@ -3,16 +3,17 @@ package browsertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -21,20 +22,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// browserPath returns the installed browser, or nothing.
-func browserPath() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
-}
-
 // tab is a tab of the browser. It counts clicks, and what goes wrong in the page fails the test.
 type tab struct {
 	t      *testing.T
 	ctx    context.Context
+	end    context.CancelCauseFunc
 	width  int64
 	clicks int
 
@@ -48,22 +40,27 @@ type tab struct {
 // recorder runs in each page before its scripts. It keeps what must not happen.
 const recorder = `window.violations = []; document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sample));`
 
-// open starts a browser of the given width in which nobody is signed in.
+// open opens a tab of the given width in which nobody is signed in.
 func open(t *testing.T, width int64) *tab {
 	t.Helper()
 	if shared == nil {
 		t.Skip("no browser is installed, so the console is not tested; on Debian: apt-get install chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserPath()), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("lang", "en"))
-	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	if lostChromium() {
+		t.Fatal("chromium ended during an earlier test")
+	}
+	ctx, closeWindow, err := newWindow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeWindow)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
-	t.Cleanup(cancel)
-	b := &tab{t: t, ctx: ctx, width: width, expected: []string{"status of 429"}} // a session has a rate limit, behind which the console waits
+	ctx, end := context.WithCancelCause(ctx)
+	t.Cleanup(func() { end(nil) })
+	b := &tab{t: t, ctx: ctx, end: end, width: width, expected: []string{"status of 429"}} // a session has a rate limit, behind which the console waits
 	chromedp.ListenTarget(ctx, b.listen)
-	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
+	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500), emulation.SetFocusEmulationEnabled(true),
 		chromedp.ActionFunc(func(ctx context.Context) error {
 			_, err := page.AddScriptToEvaluateOnNewDocument(recorder).Do(ctx)
 			return err
@@ -76,6 +73,8 @@ func (b *tab) listen(event any) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	switch e := event.(type) {
+	case *inspector.EventTargetCrashed:
+		b.end(errors.New("the page crashed")) // nothing answers any more
 	case *runtime.EventExceptionThrown:
 		b.problems = append(b.problems, "exception: "+e.ExceptionDetails.Error())
 	case *runtime.EventConsoleAPICalled:
@@ -123,8 +122,19 @@ func containsAny(text string, parts []string) bool {
 func (b *tab) run(actions ...chromedp.Action) {
 	b.t.Helper()
 	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		b.t.Fatalf("at %d px: %v", b.width, err)
+		b.t.Fatalf("at %d px: %v", b.width, b.reason(err))
 	}
+}
+
+// reason returns why an action failed.
+func (b *tab) reason(err error) error {
+	if b.ctx.Err() == nil {
+		return err
+	}
+	if lostChromium() {
+		return errors.New("chromium has ended")
+	}
+	return context.Cause(b.ctx)
 }
 
 // eval returns the value of an expression, which may be a promise.
@@ -147,7 +157,10 @@ func (b *tab) until(condition string) {
 		if err == nil && is {
 			return
 		}
-		if err == nil || b.ctx.Err() != nil {
+		if b.ctx.Err() != nil {
+			b.t.Fatalf("at %d px, waiting for %s: %v", b.width, condition, b.reason(err))
+		}
+		if err == nil {
 			break
 		}
 	}
@@ -171,12 +184,18 @@ func find(selector, text string) string {
 		&& (e.innerText || e.textContent || e.getAttribute('aria-label') || '').trim().includes(%s))`, quote(selector), quote(text))
 }
 
-// click clicks on an element with the mouse, and counts it.
+// click clicks on an element with the mouse, and counts it. It waits until the element is enabled, has rested for two
+// frames and is what the mouse would hit, as a person does.
 func (b *tab) click(selector, text string) {
 	b.t.Helper()
-	element := find(selector, text)
-	b.until(element + ` && !` + element + `.disabled`)
-	at := eval[[]float64](b, fmt.Sprintf(`(() => { const e = %s; e.scrollIntoView({ block: 'center', inline: 'nearest' }); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, element))
+	b.until(fmt.Sprintf(`(() => {
+		const e = %s; if (!e || e.disabled) return false;
+		e.scrollIntoView({ block: 'center', inline: 'nearest' });
+		const r = e.getBoundingClientRect(), at = [r.x + r.width / 2, r.y + r.height / 2], last = window.clickAt;
+		window.clickAt = at;
+		const hit = document.elementFromPoint(...at);
+		return String(at) === String(last) && (e.contains(hit) || hit?.contains(e)); })()`, find(selector, text)))
+	at := eval[[]float64](b, `(() => { const at = window.clickAt; delete window.clickAt; return at; })()`)
 	b.run(chromedp.MouseClickXY(at[0], at[1]))
 	b.clicks++
 }

@@ -27,7 +27,7 @@ type demo struct {
 
 var shared *demo
 
-// TestMain runs one demo for all tests.
+// TestMain runs one demo and one browser for all tests.
 func TestMain(m *testing.M) {
 	code, err := run(m)
 	if err != nil {
@@ -58,6 +58,11 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer stop()
+	stopBrowser, err := startChromium()
+	if err != nil {
+		return 1, err
+	}
+	defer stopBrowser()
 	return m.Run(), nil
 }
 

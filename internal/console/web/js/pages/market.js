@@ -30,7 +30,7 @@ export const marketPage = {
   },
   keys: (model) => ({ 'Ctrl Enter': () => void prepare(model) }),
   view: (model) => html`<div class="page">
-    ${heading({ title: t('New market'), note: model.estimate && tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: number(model.estimate.companies) }) : ''), actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
+    ${heading({ title: t('New market'), note: model.estimate ? tn(model.estimate.companies, '{n} company', '{n} companies') + (model.form.values.ask ? t(' · research of at most {n}', { n: number(model.estimate.companies) }) : '') : '\u00a0', actions: may('write') && button(t('Prepare Preview'), () => prepare(model), 'primary') })}
     <div class="two"><div class="section">
         ${section(t('Companies'), html`${filterBar({ view: () => model.view, fields: model.schema.fields, onChange: (rules) => { model.view.rules = rules; changed(model); } })}
           ${input('market-q', t('Words in the description'), model.view.q, (v) => { model.view.q = v; changed(model); })}`)}
