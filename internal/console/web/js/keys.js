@@ -1,5 +1,6 @@
 // @ts-check
 // Keyboard shortcuts. A page's keys come before the global ones.
+import { session } from './state.js';
 
 /** @type {Keys[]} */
 const layers = [];
@@ -32,7 +33,7 @@ document.addEventListener('keydown', (event) => {
   if (event.defaultPrevented || event.isComposing) return;
   const modified = event.ctrlKey || event.metaKey || event.altKey;
   const single = event.key.length === 1 && !modified;
-  if (single && (isTyping(event.target) || localStorage.getItem('keys') === 'off')) return;
+  if (single && (isTyping(event.target) || session.preferences.keys_off)) return;
   if (document.querySelector('dialog[open]') && event.key !== 'Escape' && !modified) return;
   const name = pending + nameOf(event);
   pending = '';

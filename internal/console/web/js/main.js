@@ -8,7 +8,7 @@ import { html, render } from './dom.js';
 import { setZone } from './format.js';
 import { addKeys } from './keys.js';
 import { cancel, current, go, link, reload, start } from './router.js';
-import { onUpdate, session, update } from './state.js';
+import { onUpdate, prefer, readPreferences, session, update } from './state.js';
 import { t, tn } from './text.js';
 
 const app = /** @type {HTMLElement} */ (document.getElementById('app'));
@@ -168,7 +168,7 @@ async function userMenu() {
     <h2 dir="auto">${session.me?.user_email}</h2>
     ${picker(t('Theme'), 'theme', [['', t('System')], ['light', t('Light')], ['dark', t('Dark')]], close)}
     ${picker(t('Rows'), 'density', [['compact', t('Compact')], ['', t('Normal')], ['roomy', t('Roomy')]], close)}
-    <label class="check"><input type="checkbox" .checked=${localStorage.getItem('keys') !== 'off'} @change=${(e) => localStorage.setItem('keys', e.target.checked ? 'on' : 'off')}> ${t('Single-letter keys')}</label>
+    <label class="check"><input type="checkbox" .checked=${!session.preferences.keys_off} @change=${(e) => prefer('keys_off', !e.target.checked)}> ${t('Single-letter keys')}</label>
     <div class="buttons"><a class="button" href=${link('/settings/me')} @click=${() => close(null)}>${t('Password and sessions')}</a>
       ${button(t('Sign out'), signOut)}</div>
   </div>`, 'narrow');
@@ -209,7 +209,7 @@ async function begin() {
     history.replaceState(null, '', link('/'));
   }
   session.me = /** @type {any} */ (await get('/v1/me'));
-  session.organization = await get('/v1/organization');
+  [session.organization] = await Promise.all([get('/v1/organization'), readPreferences()]);
   setZone(session.organization?.time_zone || 'UTC');
   document.addEventListener('click', (event) => {
     if (event.target instanceof Element && event.target.closest('nav a')) menuOpen = false;

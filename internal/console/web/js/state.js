@@ -1,8 +1,26 @@
 // @ts-check
 // The few values that every page shares, and one rendering per animation frame.
+import { get, request } from './api.js';
 
-/** @type {{me: Me | null, organization: Item | null}} */
-export const session = { me: null, organization: null };
+/** @type {{me: Me | null, organization: Item | null, preferences: Item}} */
+export const session = { me: null, organization: null, preferences: {} };
+
+const preferences = '/v1/me/preferences';
+
+/** Reads what the user has chosen, on any device. */
+export async function readPreferences() {
+  session.preferences = (await get(preferences)).values;
+}
+
+/** @type {Promise<unknown>} */
+let saving = Promise.resolve();
+
+/** Remembers a choice of the user. What another window has saved meanwhile stays. @param {string} name @param {unknown} value */
+export function prefer(name, value) {
+  session.preferences[name] = value;
+  saving = saving.catch(() => {}).then(async () => request('PUT', preferences, { values: { ...(await get(preferences)).values, [name]: value } }));
+  return saving;
+}
 
 /** The list from which a record was opened. @type {{path: string, href: string, total: number, ids: string[]}} */
 export const origin = { path: '', href: '', total: 0, ids: [] };

@@ -10,7 +10,7 @@ import { html } from '../dom.js';
 import { ago, show, startOfDay } from '../format.js';
 import { body, decode, encode } from '../query.js';
 import { go, link, setSearch } from '../router.js';
-import { may, origin, update } from '../state.js';
+import { may, origin, prefer, session, update } from '../state.js';
 import { number, t } from '../text.js';
 import { entities } from './entities.js';
 
@@ -108,9 +108,10 @@ export class ListModel {
   }
 
   columns() {
-    const saved = JSON.parse(localStorage.getItem(`columns ${this.kind.entity}`) || '[]');
-    const keys = this.view.cols.length ? this.view.cols : saved.length ? saved.map((/** @type {Item} */ c) => c.key) : this.kind.columns;
-    return keys.map((/** @type {string} */ key) => this.column(key, saved.find((/** @type {Item} */ c) => c.key === key)?.width)).filter(Boolean);
+    /** @type {{key: string, width: number}[]} */
+    const saved = session.preferences.columns?.[this.kind.entity] || [];
+    const keys = this.view.cols.length ? this.view.cols : saved.length ? saved.map((c) => c.key) : this.kind.columns;
+    return keys.map((key) => this.column(key, saved.find((c) => c.key === key)?.width)).filter((c) => c !== null);
   }
 
   /** @param {string} key @param {number} [width] @returns {Column | null} */
@@ -191,7 +192,8 @@ export class ListModel {
   }
 
   saveColumns() {
-    localStorage.setItem(`columns ${this.kind.entity}`, JSON.stringify(this.table.options.columns.map(({ key, width }) => ({ key: key === 'last_name' ? 'name' : key, width }))));
+    const columns = this.table.options.columns.map(({ key, width }) => ({ key: key === 'last_name' ? 'name' : key, width }));
+    prefer('columns', { ...session.preferences.columns, [this.kind.entity]: columns }).catch((error) => toast(error.message, { bad: true }));
   }
 
   empty() {
