@@ -11,10 +11,9 @@ import { html } from '../dom.js';
 import { because, dateTime, shortDay, words } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, session, update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, t, tn, why } from '../text.js';
 
 const at = (/** @type {Item} */ model) => `/v1/campaigns/${model.campaign.id}`;
-const reasonOf = (/** @type {string} */ reason) => words(reason || '').toLowerCase();
 const options = (/** @type {Item[]} */ items) => items.map((x) => ({ value: x.id, label: x.contact_count === undefined ? x.name : `${x.name} (${number(x.contact_count)})` }));
 const audiences = async () => (await list('/v1/audiences/list', { page_size: 500, sort: 'name', filters: [is('status', 'active')] })).data;
 
@@ -65,7 +64,7 @@ function people(model) {
       column('step', t('Step'), 80, (s) => (s.current_step_index === null ? '' : t('step {n}', { n: s.current_step_index + 1 }))),
       column('status', t('Status'), 130, (s) => status(s.status)),
       column('due', t('Next'), 170, (s) => (s.next_due_at ? dateTime(s.next_due_at) : '—')),
-      column('why', t('Why'), 420, (s) => [s.reason && words(s.reason), because(s.history.at(-1)?.reason)].filter(Boolean).join('; ')),
+      column('why', t('Why'), 420, (s) => [s.reason && words(why(s.reason)), because(s.history.at(-1)?.reason)].filter(Boolean).join('; ')),
     ],
     empty: () => empty(model.status ? t('Nobody is in this state.') : t('Nobody is enrolled. People of the audience come in when you start the campaign.')),
   });
@@ -76,7 +75,7 @@ function view(model) {
   const { campaign: c, stats: s } = model;
   const filter = (/** @type {string} */ value, reason = '') => link(`/campaigns/${c.id}${value ? `?status=${value}` : ''}${reason ? `&reason=${reason}` : ''}`);
   const transport = c.transport === 'outbox' ? t('captured in the outbox, nothing leaves this server') : c.transport || '';
-  const stopped = Object.entries(s.stopped_by_reason).map(([reason, n]) => `${number(Number(n))} ${reasonOf(reason)}`).join(', ');
+  const stopped = Object.entries(s.stopped_by_reason).map(([reason, n]) => `${number(Number(n))} ${why(reason)}`).join(', ');
   return html`<div class="page list-page">
     ${heading({ up: ['/campaigns', t('Campaigns')], title: c.name, note: html`${c.held ? status('held') : status(c.status)} · <a href=${link(`/templates/${c.template_id}`)} dir="auto">${c.template_name}</a>${` · ${c.audiences.map((/** @type {Item} */ a) => a.name).join(', ')}`}${transport && ` · ${transport}`}${knownName(c.owner_id) && t(' · from {who}', { who: knownName(c.owner_id) })}`, actions: html`
       ${button(t('Simulate'), () => simulate(model))}
@@ -84,7 +83,7 @@ function view(model) {
         ${c.status === 'active' && button(t('Pause'), () => set(model, 'paused'))}
         ${c.status === 'draft' && button(t('Delete…'), () => deleteDraft(model), 'danger')}
         ${!c.held && ['draft', 'paused'].includes(c.status) && button(t('Start…'), () => start(model), 'primary')}`}` })}
-    ${c.held && html`<div class="notice warn"><span class="grow">${c.held.since ? t('Held since {when}: {reason}. Nothing is sent.', { reason: reasonOf(c.held.reason), when: dateTime(c.held.since) }) : t('Held: {reason}. Nothing is sent.', { reason: reasonOf(c.held.reason) })}</span>${may('write') && button(t('Release…'), () => release(model))}</div>`}
+    ${c.held && html`<div class="notice warn"><span class="grow">${c.held.since ? t('Held since {when}: {reason}. Nothing is sent.', { reason: why(c.held.reason), when: dateTime(c.held.since) }) : t('Held: {reason}. Nothing is sent.', { reason: why(c.held.reason) })}</span>${may('write') && button(t('Release…'), () => release(model))}</div>`}
     <div class="section"><p>${t('{enrolled} enrolled = {active} active + {completed} completed + {stopped} stopped{why} + {waiting} not started', { enrolled: number(s.enrolled), active: number(s.active), completed: number(s.completed), stopped: number(s.stopped), why: stopped && ` (${stopped})`, waiting: number(s.not_started) })}</p>
       ${stacked([[t('active'), 'active', 'accent'], [t('completed'), 'completed', 'good'], [t('stopped'), 'stopped', 'bad'], [t('not started'), 'not_started', 'soft']].map(([label, key, color]) => ({ label, value: s[key], className: `fill-${color}`, href: filter(key) })))}</div>
     <div class="split">${section(t('Steps'), bars(s.steps.map((/** @type {Item} */ step) => ({ label: t('Step {n}', { n: step.step_index + 1 }), value: step.done, text: number(step.done), action: html`<span class="soft">${stepNote(step)}</span>` }))),
@@ -92,7 +91,7 @@ function view(model) {
       ${section(t('Plan'), model.plan?.per_day.length === 0 ? '' : model.plan ? columns(model.plan.per_day.slice(0, 10).map((/** @type {Item} */ d) => ({ label: shortDay(`${d.date}T12:00:00Z`), value: d.sends + d.tasks }))) : html`<div class="skeleton body"></div>`,
         html`<span class="soft">${model.plan && (model.plan.last_at ? t('emails and tasks per day, the last {when}', { when: dateTime(model.plan.last_at) }) : t('nothing is left to do'))}</span>`)}</div>
     <div class="toolbar"><h2>${t('People')}</h2><span class="tabs">${['', 'active', 'completed', 'stopped', 'not_started'].map((value) => html`<a aria-current=${model.status === value ? 'page' : null} href=${filter(value)}>${value ? words(value) : t('All')}</a>`)}</span>
-      ${Object.keys({ stopped: s.stopped_by_reason, not_started: s.not_started_by_reason }[/** @type {string} */ (model.status)] || {}).map((reason) => html`<a class=${model.reason === reason ? 'chip on' : 'chip'} href=${filter(model.status, model.reason === reason ? '' : reason)}>${words(reason)}</a>`)}</div>
+      ${Object.keys({ stopped: s.stopped_by_reason, not_started: s.not_started_by_reason }[/** @type {string} */ (model.status)] || {}).map((reason) => html`<a class=${model.reason === reason ? 'chip on' : 'chip'} href=${filter(model.status, model.reason === reason ? '' : reason)}>${words(why(reason))}</a>`)}</div>
     ${model.table.element}
   </div>`;
 }
@@ -118,7 +117,7 @@ async function plan(model) {
 
 /** @param {Item} s */
 const summary = (s) => pairs([[t('People'), number(s.contacts)], [t('Emails'), number(s.sends)], [t('Tasks'), number(s.tasks)], [t('First'), s.first_at ? dateTime(s.first_at) : '—'], [t('Last'), s.last_at ? dateTime(s.last_at) : '—'],
-  .../** @type {[string, Item][]} */ ([[t('Skipped'), s.skipped], [t('Held'), s.held]]).flatMap(([label, by]) => Object.entries(by).map(([why, n]) => /** @type {[string, string]} */ ([label, `${number(n)}: ${reasonOf(why)}`])))]);
+  .../** @type {[string, Item][]} */ ([[t('Skipped'), s.skipped], [t('Held'), s.held]]).flatMap(([label, by]) => Object.entries(by).map(([reason, n]) => /** @type {[string, string]} */ ([label, `${number(n)}: ${why(reason)}`])))]);
 
 /** @param {Item} model */
 async function simulate(model) {

@@ -9,7 +9,7 @@ import { html, keyed } from '../dom.js';
 import { dateTime, day, foreignZone, longDay, shortDay, startOfDay, time, words } from '../format.js';
 import { go, link, reload } from '../router.js';
 import { may, update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, t, tn, why } from '../text.js';
 
 const every = 30_000;
 const idleAfter = 15 * 60_000;
@@ -67,7 +67,7 @@ function view(model) {
     <header class="heading"><h1 tabindex="-1">${longDay(Date.now())}</h1><span class="soft">${foreignZone()}</span></header>
     ${section(t('Needs you'), tasks.data.length + held.length === 0 ? nothingDue(model) : html`<ul class="needs">
         ${keyed(held, (c) => c.id, (c) => html`<li><a class="clip" href=${link(`/campaigns/${c.id}`)} dir="auto">${c.name}</a>
-          <span class="status warn">${t('held: {reason}', { reason: words(c.held.reason || '').toLowerCase() })}</span><span class="soft nowrap">${c.held.since ? dateTime(c.held.since) : ''}</span>
+          <span class="status warn">${t('held: {reason}', { reason: why(c.held.reason) })}</span><span class="soft nowrap">${c.held.since ? dateTime(c.held.since) : ''}</span>
           <a class="button" href=${link(`/campaigns/${c.id}`)}>${t('Release…')}</a></li>`)}
         ${keyed(tasks.data, (task) => task.id, (task, i) => html`<li class=${i === model.cursor ? 'cursor' : ''}><a class="clip" href=${link(`/tasks/${task.id}`)} dir="auto">${task.title}</a>
           <span class="clip soft" dir="auto">${[words(task.type), knownName(task.contact_id)].filter(Boolean).join(', ')}</span><span class="soft nowrap">${dueAt(task.due_at)}</span>

@@ -7,11 +7,11 @@ import { button, copy, empty, soft, status } from '../components/parts.js';
 import { Table } from '../components/table.js';
 import { toast } from '../components/toast.js';
 import { html } from '../dom.js';
-import { ago, show, startOfDay } from '../format.js';
+import { ago, show, startOfDay, words } from '../format.js';
 import { body, decode, encode } from '../query.js';
 import { go, link, setSearch } from '../router.js';
 import { may, origin, prefer, session, update } from '../state.js';
-import { number, t } from '../text.js';
+import { number, t, why } from '../text.js';
 import { entities } from './entities.js';
 
 /** @param {string} name @returns {PageModule} */
@@ -141,7 +141,7 @@ export class ListModel {
     if (f.type === 'reference' || f.key === 'company_id') return knownName(value) || '…';
     if (f.key === 'updated_at' || (f.key === 'created_at' && this.kind.entity !== 'previews')) return ago(value);
     if (f.key === 'status' || f.key === 'stage' || f.key === 'scoring.heat_score') return status(String(value));
-    return show(f, value);
+    return f.key === 'failure_reason' ? words(why(value)) : show(f, value);
   }
 
   /** Loads the names of the records that the rows refer to. @param {Page} page */

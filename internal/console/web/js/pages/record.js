@@ -10,7 +10,7 @@ import { html, keyed } from '../dom.js';
 import { because, dateTime, fromInput, show, toInput, words } from '../format.js';
 import { go, link, reload, setSearch } from '../router.js';
 import { may, origin, update } from '../state.js';
-import { number, t, tn } from '../text.js';
+import { number, t, tn, why } from '../text.js';
 import { entities } from './entities.js';
 
 /** @param {string} name @returns {PageModule} */
@@ -183,7 +183,7 @@ function next(model) {
   const rows = [...model.sequences].sort((a, b) => Number(isOpen(b)) - Number(isOpen(a)));
   return section(t('Next'), html`${!rows.some(isOpen) && html`<p class="soft">${nothingNext(model)}</p>`}
     ${rows.length > 0 && html`<ul class="list">${rows.map((s) => html`<li><a href=${link(`/campaigns/${s.campaign_id}`)} dir="auto">${knownName(s.campaign_id)}</a>${status(s.status)}
-      <span class="grow soft">${s.next_due_at ? t('step {n}, {when}', { n: (s.current_step_index ?? 0) + 1, when: dateTime(s.next_due_at) }) : s.reason ? words(s.reason).toLowerCase() : ''}</span></li>`)}</ul>`}`);
+      <span class="grow soft">${s.next_due_at ? t('step {n}, {when}', { n: (s.current_step_index ?? 0) + 1, when: dateTime(s.next_due_at) }) : s.reason ? why(s.reason) : ''}</span></li>`)}</ul>`}`);
 }
 
 /** @param {Item} model */

@@ -9,7 +9,7 @@ import { html } from '../dom.js';
 import { dateTime, shortDay, words } from '../format.js';
 import { link, reload } from '../router.js';
 import { may, session } from '../state.js';
-import { t, tn } from '../text.js';
+import { t, tn, why } from '../text.js';
 import { sections } from './entities.js';
 
 /**
@@ -178,10 +178,11 @@ export const webhookPage = {
         ${button(t('Redeliver failed…'), () => redeliverFailed(path))}
         ${button(t('Rotate the secret…'), asked(t('Make a new secret? The old one works for another day.'), t('Rotate'), async () => { const made = await post(`${path}/rotate-secret`, {}); await showOnce(t('The new secret'), made.secret, t('It is shown only once.')); }))}
         ${button(t('Delete…'), asked(t('Delete the webhook?'), t('Delete the webhook'), async () => { await request('DELETE', path); history.back(); }), 'danger')}` })}
+      ${s.disabled_reason && html`<p class="notice bad">${t('Disabled: {reason}.', { reason: why(s.disabled_reason) })}</p>`}
       ${s.consecutive_failures > 0 && html`<p class="notice bad">${t('The last {n} attempts failed, most recently {when}.', { n: s.consecutive_failures, when: when(s.last_failure_at) })}</p>`}
       <div class="tabs"><a href=${at} aria-current=${filter ? null : 'page'}>${t('All attempts')}</a><a href=${`${at}?status=failed`} aria-current=${filter === 'failed' ? 'page' : null}>${t('Failed')}</a></div>
       ${attempts.data.length === 0 ? empty(t('Nothing was delivered yet.')) : table([t('When'), t('Event'), t('Attempt'), t('Result'), t('Duration'), ''], attempts.data.map((/** @type {any} */ a) => [
-        when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${a.error || a.response_code || ''}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(() => post(`${path}/deliveries/${a.id}/redeliver`, {})))]))}
+        when(a.created_at), a.trigger_key, a.attempt, html`${status(a.status)} <span class="soft">${(a.error || a.response_code || '').toString().replace(/^\w+: /, '')}</span>`, `${a.duration_ms} ms`, may('admin') && button(t('Redeliver'), done(() => post(`${path}/deliveries/${a.id}/redeliver`, {})))]))}
     </div>`;
   },
 };

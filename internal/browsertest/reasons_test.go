@@ -1,0 +1,71 @@
+package browsertest
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// apiReasons returns the reasons that the API describes: the values of properties whose name ends with reason, and the
+// names in the descriptions of those that are not enumerated.
+func apiReasons(t *testing.T) (reasons []string) {
+	t.Helper()
+	name := regexp.MustCompile(`\b[a-z]+(_[a-z]+)+\b`)
+	described := map[string]bool{"Qualification.reason": true, "SimulationSummary.skipped": true, "SimulationSummary.held": true}
+	var values func(schema any)
+	values = func(schema any) {
+		s, _ := schema.(map[string]any)
+		list, _ := s["enum"].([]any)
+		for _, v := range list {
+			if text, ok := v.(string); ok {
+				reasons = append(reasons, text)
+			}
+		}
+		either, _ := s["anyOf"].([]any)
+		for _, other := range either {
+			values(other)
+		}
+	}
+	schemas := shared.call(t, http.MethodGet, "/openapi.json", nil)["components"].(map[string]any)["schemas"].(map[string]any)
+	for of, schema := range schemas {
+		properties, _ := schema.(map[string]any)["properties"].(map[string]any)
+		for key, p := range properties {
+			if strings.HasSuffix(key, "reason") {
+				values(p)
+			}
+			if described[of+"."+key] {
+				found := name.FindAllString(fmt.Sprint(p.(map[string]any)["description"]), -1)
+				if len(found) == 0 {
+					t.Errorf("%s.%s names no reasons", of, key)
+				}
+				reasons = append(reasons, found...)
+			}
+		}
+	}
+	return reasons
+}
+
+// TestReasons requires a sentence for each reason of the API, and that pages show no name of one.
+func TestReasons(t *testing.T) {
+	b := open(t, 1280)
+	b.signInAsNew()
+	reasons := apiReasons(t)
+	if len(reasons) < 40 {
+		t.Errorf("the API describes only %d reasons", len(reasons))
+	}
+	for _, reason := range append(reasons, "http_503") {
+		sentence := eval[string](b, fmt.Sprintf(`import(document.querySelector('script[type=module]').src.replace('main.js', 'text.js')).then((m) => m.why(%s))`, quote(reason)))
+		if !strings.Contains(sentence, " ") || sentence == strings.ToLower(strings.ReplaceAll(reason, "_", " ")) {
+			t.Errorf("the reason %s has no sentence, only %q", reason, sentence)
+		}
+	}
+	paths := pagePaths(t)
+	for _, name := range []string{"home", "previews", "preview", "one of campaigns", "one of contacts", "outbox"} {
+		b.ready(paths[name])
+		if raw := eval[[]string](b, `document.querySelector('main').innerText.match(/\b[A-Za-z]+_[A-Za-z_]+\b/g) || []`); len(raw) > 0 {
+			t.Errorf("%s shows %v", name, raw)
+		}
+	}
+}
