@@ -136,6 +136,7 @@ func TestPreviewMembers(t *testing.T) {
 	for query, message := range map[string]string{
 		"kind=companies": `kind: "companies" is not one of: company, person`, "kind=Company": `kind: "Company" is not one of: company, person`, "selected=yes": `selected: "yes" is not true or false`,
 		"existing=1": `existing: "1" is not true or false`, "is_qualified=null": `is_qualified: "null" is not true or false`, "search=x": "search: unknown query parameter",
+		"reason=suppressed": `reason: "suppressed" is not one of: ALREADY_IN_TAM, `,
 	} {
 		t.Run(message, func(t *testing.T) {
 			org.Read.In(t).Get(previewPath+"/"+id+"/members?"+query).Fails(422, "validation_failed", message)

@@ -27,6 +27,7 @@ type MemberQuery struct {
 	Selected    *bool  `json:"selected" doc:"Only members that are selected (true) or not selected (false)."`
 	Existing    *bool  `json:"existing" doc:"Only members that are already Accounts or Contacts (true) or not (false)."`
 	IsQualified *bool  `json:"is_qualified" doc:"Only members with this research verdict."`
+	Reason      string `json:"reason" rule:"enum=ALREADY_IN_TAM|SUPPRESSED|NO_MATCHING_TITLES|QUALIFIER_NOT_MATCHED|QUALIFIER_FAILED|EXCLUDED_BY_USER" doc:"Only members that are excluded for this reason: exclusion_reason or, if it is null, preparation_exclusion_reason."`
 }
 
 // previewRequest is the body of a request for a Preview.
@@ -113,7 +114,7 @@ func (a *API) previewOperations() []Operation {
 			Name: "list_tam_preview_members", Method: http.MethodGet, Path: path + "/members", Access: identity.Read,
 			Summary: "List the members of a Preview",
 		}, byID(func(_ *call, tx *store.Tx, id uuid.UUID, in MemberQuery) (members, error) {
-			filter := tam.MemberFilter{Kind: in.Kind, Selected: in.Selected, Existing: in.Existing, IsQualified: in.IsQualified}
+			filter := tam.MemberFilter{Kind: in.Kind, Selected: in.Selected, Existing: in.Existing, IsQualified: in.IsQualified, Reason: in.Reason}
 			response, err := a.TAM.ReadMembers(tx, id, tam.PageQuery{Page: in.CurrentPage, Size: in.PageSize, Filter: filter})
 			return members{preview{response}}, err
 		})),

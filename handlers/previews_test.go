@@ -203,6 +203,19 @@ func addUp(t *testing.T, o *apptest.Org, id string) []string {
 	if total := res.Int("data.pagination_meta.total_count"); total != len(short) {
 		t.Errorf("total_count = %d, with %d members listed", total, len(short))
 	}
+	for kind, exclusions := range map[string]map[string]int{"company": a.Exclusions, "person": c.Exclusions} {
+		for reason, n := range exclusions {
+			rows := previewRows(t, o, id, "&kind="+kind+"&reason="+reason, 3)
+			for _, m := range rows {
+				if m.Kind != kind || m.Preparation+m.Exclusion != reason {
+					t.Errorf("the filter by %s lists %+v", reason, m)
+				}
+			}
+			if len(rows) != n {
+				t.Errorf("the filter by %s lists %d of %d members", reason, len(rows), n)
+			}
+		}
+	}
 	return short
 }
 

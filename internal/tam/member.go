@@ -1,6 +1,7 @@
 package tam
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -167,6 +168,24 @@ func sourceIDOf(stored []byte) (string, error) {
 	}
 	err := json.Unmarshal(append(slices.Clone(stored[1:]), '}'), &m)
 	return m.SourceID, err
+}
+
+// preparationReason precedes the reason in a stored member. No string of the member contains it, because quotes are
+// escaped there.
+const preparationReason = `"preparation_exclusion_reason":"`
+
+// reasonOf returns why a stored member is excluded, if it is. removed reports whether the user excluded it.
+func reasonOf(stored []byte, removed bool) string {
+	switch _, rest, found := bytes.Cut(stored[1:], []byte(preparationReason)); {
+	case removed:
+		return excludedByUser
+	case stored[0]&flagFailed != 0:
+		return qualifierFailed
+	case found:
+		reason, _, _ := bytes.Cut(rest, []byte(`"`))
+		return string(reason)
+	}
+	return ""
 }
 
 // appendMember appends the JSON of a stored member. removed reports whether the user excluded it.

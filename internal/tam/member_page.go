@@ -104,10 +104,13 @@ func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageQuery)
 	total := -1
 	if p.private.Ready {
 		s := t.memberSetsOf(tx, p.id, p.private.Members)
-		var ordinals []uint32
-		ordinals, total = s.page(at)
+		ordinals, n, err := t.page(tx, s, at)
+		if err != nil {
+			return nil, err
+		}
+		total = n
 		comma := false
-		err := t.members.Each(tx, p.id, ordinals, func(n uint32, stored []byte) error {
+		err = t.members.Each(tx, p.id, ordinals, func(n uint32, stored []byte) error {
 			if comma {
 				b = append(b, ',')
 			}
@@ -130,6 +133,26 @@ func (t *TAM) appendPage(b []byte, tx *store.Tx, p *storedPreview, at PageQuery)
 }
 
 // page returns the ordinals of the members on a page, and the number of members on all pages.
+func (t *TAM) page(tx *store.Tx, s *memberSets, at PageQuery) (ordinals []uint32, total int, err error) {
+	if at.Filter.Reason == "" {
+		ordinals, total = s.page(at)
+		return ordinals, total, nil
+	}
+	// No set has the reasons, so that the excluded members are read.
+	candidates, _ := s.find(at.Filter, 0, s.members)
+	err = t.members.Each(tx, s.preview, candidates, func(n uint32, stored []byte) error {
+		if reasonOf(stored, s.has(removedMembers, int(n))) == at.Filter.Reason {
+			if total/at.Size == at.Page-1 {
+				ordinals = append(ordinals, n)
+			}
+			total++
+		}
+		return nil
+	})
+	return ordinals, total, err
+}
+
+// page is TAM.page for a filter without a reason.
 func (s *memberSets) page(at PageQuery) (ordinals []uint32, total int) {
 	first := s.members // after the last member
 	// The comparison comes before the multiplication, which could overflow.

@@ -96,6 +96,11 @@ func (s *memberSets) isSelected(ordinal int) bool {
 	return s.has(importableMembers, ordinal) && !s.has(removedMembers, ordinal)
 }
 
+// selected returns the selected members of one piece.
+func (s *memberSets) selected(piece int) *roaring.Bitmap {
+	return roaring.AndNot(s.piece(importableMembers, piece), s.piece(removedMembers, piece))
+}
+
 // remove adds a member to those that the user removed.
 func (s *memberSets) remove(ordinal int) {
 	piece := ordinal / pieceSize
@@ -135,6 +140,7 @@ type MemberFilter struct {
 	Selected    *bool
 	Existing    *bool
 	IsQualified *bool
+	Reason      string // of the exclusion
 }
 
 func (f MemberFilter) isEmpty() bool { return f == MemberFilter{} }
@@ -162,7 +168,10 @@ func (s *memberSets) matching(f MemberFilter, piece int) *roaring.Bitmap {
 		restrict(true, s.piece(unqualifiedMembers, piece))
 	}
 	if f.Selected != nil {
-		restrict(*f.Selected, roaring.AndNot(s.piece(importableMembers, piece), s.piece(removedMembers, piece)))
+		restrict(*f.Selected, s.selected(piece))
+	}
+	if f.Reason != "" {
+		restrict(false, s.selected(piece))
 	}
 	return result
 }
